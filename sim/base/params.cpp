@@ -1,0 +1,185 @@
+#include "sim/base/params.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace weft {
+namespace {
+
+constexpr std::array<std::string_view, 5> kOriginNames{"specification", "published", "measured",
+                                                       "fitted", "assumed"};
+
+std::vector<std::string> words(std::string_view list) {
+  std::vector<std::string> out;
+  while (!list.empty()) {
+    const std::size_t space = std::min(list.find(' '), list.size());
+    if (space > 0) out.emplace_back(list.substr(0, space));
+    list.remove_prefix(std::min(space + 1, list.size()));
+  }
+  return out;
+}
+
+std::string_view name_of(std::string_view key) { return key.substr(key.find('.') + 1); }
+
+}  // namespace
+
+std::string_view origin_name(Origin origin) {
+  return kOriginNames.at(static_cast<std::size_t>(origin));
+}
+
+Origin parse_origin(std::string_view text) {
+  const auto* const at = std::find(kOriginNames.begin(), kOriginNames.end(), text);
+  if (at == kOriginNames.end()) {
+    throw InputError("'" + std::string(text) + "' is not an origin; known: " +
+                     known_names({kOriginNames.begin(), kOriginNames.end()}));
+  }
+  return static_cast<Origin>(at - kOriginNames.begin());
+}
+
+ParamCatalog::ParamCatalog(std::span<const std::span<const ParamSpec>> tables) {
+  for (const auto table : tables) specs_.insert(specs_.end(), table.begin(), table.end());
+  std::sort(specs_.begin(), specs_.end(),
+            [](const ParamSpec& a, const ParamSpec& b) { return a.key < b.key; });
+  for (std::size_t i = 1; i < specs_.size(); ++i) {
+    if (specs_[i - 1].key == specs_[i].key) {
+      throw std::logic_error("parameter declared twice: " + std::string(specs_[i].key));
+    }
+  }
+}
+
+const ParamSpec* ParamCatalog::find(std::string_view key) const {
+  const auto at =
+      std::lower_bound(specs_.begin(), specs_.end(), key,
+                       [](const ParamSpec& s, std::string_view k) { return s.key < k; });
+  return at != specs_.end() && at->key == key ? &*at : nullptr;
+}
+
+const ParamSpec& ParamCatalog::require(std::string_view key) const {
+  if (const ParamSpec* spec = find(key)) return *spec;
+  const std::string_view scope = key.substr(0, key.find('.') + 1);
+  std::vector<std::string> same_scope;
+  std::vector<std::string> scopes;
+  for (const ParamSpec& s : specs_) {
+    if (!scope.empty() && s.key.starts_with(scope)) same_scope.emplace_back(s.key);
+    const std::string its_scope(s.key.substr(0, s.key.find('.')));
+    if (scopes.empty() || scopes.back() != its_scope) scopes.push_back(its_scope);
+  }
+  const bool near = !same_scope.empty();
+  throw InputError("no parameter '" + std::string(key) + "'; known" + (near ? ": " : " scopes: ") +
+                   known_names(near ? std::move(same_scope) : std::move(scopes), 20) +
+                   " (see weft list-params)");
+}
+
+double ParamCatalog::parse(const ParamSpec& spec, std::string_view text) {
+  if (spec.unit == Unit::kChoice) {
+    const std::vector<std::string> allowed = words(spec.choices);
+    const auto at = std::find(allowed.begin(), allowed.end(), text);
+    if (at == allowed.end()) {
+      throw InputError(std::string(spec.key) + ": '" + std::string(text) +
+                       "' is not a choice; allowed: " + known_names(allowed));
+    }
+    return static_cast<double>(at - allowed.begin());
+  }
+  double value{};
+  try {
+    value = parse_quantity(text, spec.unit);
+  } catch (const InputError& e) {
+    throw InputError(std::string(spec.key) + ": " + e.what());
+  }
+  if (!(spec.min <= value && value <= spec.max)) {
+    throw InputError(std::string(spec.key) + ": " + std::string(text) +
+                     " is out of range; allowed: " + format_quantity(spec.min, spec.unit) + " to " +
+                     format_quantity(spec.max, spec.unit));
+  }
+  return value;
+}
+
+std::string ParamCatalog::format(const ParamSpec& spec, double number) {
+  if (spec.unit != Unit::kChoice) return format_quantity(number, spec.unit);
+  return words(spec.choices).at(static_cast<std::size_t>(number));
+}
+
+const ParamSpec& Params::spec(std::string_view key) const {
+  const ParamSpec* found = catalog_->find(key);
+  if (found == nullptr) throw std::logic_error("undeclared parameter " + std::string(key));
+  return *found;
+}
+
+void Params::set_by_user(std::string_view key, std::string_view kind, ParamValue value) {
+  catalog_->require(kind.empty() ? std::string(key)
+                                 : std::string(kind) + "." + std::string(name_of(key)));
+  user_[std::string(key)] = std::move(value);
+}
+
+void Params::set_by_topology(std::string_view key, ParamValue value) {
+  catalog_->require(key);
+  topology_[std::string(key)] = std::move(value);
+}
+
+ParamValue Params::get(std::string_view key, const ParamScope& scope) {
+  const ParamSpec& declared = spec(key);
+  const std::string_view name = name_of(key);
+  const auto find = [](const ParamValues* values, std::string_view k) -> const ParamValue* {
+    if (values == nullptr) return nullptr;
+    const auto at = values->find(k);
+    return at == values->end() ? nullptr : &at->second;
+  };
+  const ParamValue* found = nullptr;
+  if (!scope.device.empty()) {
+    found = find(&user_, std::string(scope.device) + "." + std::string(name));
+  }
+  if (found == nullptr) found = find(&user_, key);
+  if (found == nullptr) found = find(scope.topology, name);
+  if (found == nullptr) found = find(scope.part, name);
+  if (found == nullptr) found = find(&topology_, key);
+  const ParamValue value = found != nullptr ? *found
+                                            : ParamValue{declared.fallback, declared.origin,
+                                                         std::string(declared.source)};
+
+  const auto before = [](const UsedParam& u,
+                         const std::pair<std::string_view, const ParamValue*>& v) {
+    if (u.key != v.first) return u.key < v.first;
+    if (u.value.number != v.second->number) return u.value.number < v.second->number;
+    return u.value.source < v.second->source;
+  };
+  const auto at = std::lower_bound(used_.begin(), used_.end(), std::pair{key, &value}, before);
+  if (at == used_.end() || at->key != key || at->value.number != value.number ||
+      at->value.source != value.source) {
+    used_.insert(at, UsedParam{std::string(key), std::string(scope.device), value});
+  }
+  return value;
+}
+
+double Params::number(std::string_view key, const ParamScope& scope) {
+  return get(key, scope).number;
+}
+
+Duration Params::duration(std::string_view key, const ParamScope& scope) {
+  if (spec(key).unit != Unit::kNanoseconds)
+    throw std::logic_error("not a time: " + std::string(key));
+  return Duration::from_ns(get(key, scope).number);
+}
+
+Bandwidth Params::bandwidth(std::string_view key, const ParamScope& scope) {
+  if (spec(key).unit != Unit::kGigabytesPerS) {
+    throw std::logic_error("not a rate: " + std::string(key));
+  }
+  return Bandwidth::gigabytes_per_s(get(key, scope).number);
+}
+
+Bytes Params::bytes(std::string_view key, const ParamScope& scope) {
+  if (spec(key).unit != Unit::kBytes) throw std::logic_error("not a size: " + std::string(key));
+  return Bytes{std::llround(get(key, scope).number)};
+}
+
+std::string_view Params::choice(std::string_view key, const ParamScope& scope) {
+  const ParamSpec& declared = spec(key);
+  if (declared.unit != Unit::kChoice) throw std::logic_error("not a choice: " + std::string(key));
+  const std::size_t want = static_cast<std::size_t>(get(key, scope).number);
+  std::string_view list = declared.choices;
+  for (std::size_t i = 0; i < want; ++i) list.remove_prefix(list.find(' ') + 1);
+  return list.substr(0, list.find(' '));
+}
+
+}  // namespace weft

@@ -1,0 +1,136 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/error.hpp"
+#include "sim/base/quantity.hpp"
+#include "sim/base/units.hpp"
+
+namespace weft {
+
+/// Where a number comes from, best first.
+enum class Origin { kSpecification, kPublished, kMeasured, kFitted, kAssumed };
+std::string_view origin_name(Origin origin);
+/// Throws InputError with the known names.
+Origin parse_origin(std::string_view text);
+
+/// The declaration of one parameter: the only place where its key, unit, range and default stand.
+///
+/// `key` is "<scope>.<name>". Where the scope is a kind of device (gpu, nic, cpu, ...) the value
+/// may differ from device to device (a part file, the topology, "--set nic3.pcie_width=8"). Numbers
+/// are in the unit's canonical form. For Unit::kChoice, `choices` lists the words separated by
+/// spaces and `fallback` is the index of the default.
+struct ParamSpec {
+  std::string_view key;
+  Unit unit;
+  double fallback;
+  double min;
+  double max;
+  Origin origin;
+  std::string_view source;
+  std::string_view meaning;
+  std::string_view choices = {};
+};
+
+/// For static_assert beside each table: every row has a key with a scope, a source, a meaning and a
+/// default inside its range.
+constexpr bool every_param_is_sourced(std::span<const ParamSpec> table) {
+  for (const ParamSpec& p : table) {
+    if (p.key.find('.') == std::string_view::npos || p.source.empty() || p.meaning.empty()) {
+      return false;
+    }
+    if (!(p.min <= p.fallback && p.fallback <= p.max)) return false;
+    if ((p.unit == Unit::kChoice) != !p.choices.empty()) return false;
+  }
+  return true;
+}
+
+/// A value for one parameter with where it comes from.
+struct ParamValue {
+  double number{0};  ///< canonical unit; the index of the word for a choice
+  Origin origin{Origin::kAssumed};
+  std::string source;
+};
+
+/// Values by parameter name ("pcie_gen") for one device or part, or by full key.
+using ParamValues = std::map<std::string, ParamValue, std::less<>>;
+
+/// Every declared parameter, sorted by key. Immutable once built.
+class ParamCatalog {
+ public:
+  /// Throws std::logic_error if two tables declare the same key.
+  explicit ParamCatalog(std::span<const std::span<const ParamSpec>> tables);
+
+  std::span<const ParamSpec> specs() const { return specs_; }
+  const ParamSpec* find(std::string_view key) const;
+  /// Throws InputError: unknown key, with the known keys of the same scope.
+  const ParamSpec& require(std::string_view key) const;
+  /// The number for `text` by the spec's unit; throws InputError naming the key: malformed, wrong
+  /// unit, out of range, unknown choice.
+  static double parse(const ParamSpec& spec, std::string_view text);
+  /// "50 GB/s", "infiniband".
+  static std::string format(const ParamSpec& spec, double number);
+
+ private:
+  std::vector<ParamSpec> specs_;
+};
+
+/// Who asks for a parameter: a device with what its topology file and its part say of it.
+/// All members may be absent; not owned.
+struct ParamScope {
+  std::string_view device = {};  ///< "nic3"
+  const ParamValues* topology = nullptr;
+  const ParamValues* part = nullptr;
+};
+
+/// One value that a run used, for its provenance. `device` is empty for values without a device,
+/// and else the first device that used this value.
+struct UsedParam {
+  std::string key;
+  std::string device;
+  ParamValue value;
+};
+
+/// The parameters of one run. A value is looked for in this order: what the user set for the device
+/// ("nic3.pcie_width"), what the user set for its kind ("nic.pcie_width"), the topology's word on
+/// the device, its part, what the topology sets for all, the declared default.
+class Params {
+ public:
+  explicit Params(const ParamCatalog& catalog) : catalog_{&catalog} {}
+
+  const ParamCatalog& catalog() const { return *catalog_; }
+
+  /// `--set KEY=VALUE` and a scenario's `set`: highest precedence. `key` is "<scope>.<name>" or
+  /// "<device>.<name>" with `kind` the device's kind. Throws InputError.
+  void set_by_user(std::string_view key, std::string_view kind, ParamValue value);
+  /// What the topology file says for all: beats defaults only.
+  void set_by_topology(std::string_view key, ParamValue value);
+
+  /// The resolved value; records its use. Throws std::logic_error for an undeclared key.
+  ParamValue get(std::string_view key, const ParamScope& scope = {});
+
+  double number(std::string_view key, const ParamScope& scope = {});
+  Duration duration(std::string_view key, const ParamScope& scope = {});
+  Bandwidth bandwidth(std::string_view key, const ParamScope& scope = {});
+  Bytes bytes(std::string_view key, const ParamScope& scope = {});
+  /// The chosen word; valid as long as the catalog.
+  std::string_view choice(std::string_view key, const ParamScope& scope = {});
+
+  /// Distinct (key, value, source) used so far, by key.
+  const std::vector<UsedParam>& used() const { return used_; }
+
+ private:
+  const ParamSpec& spec(std::string_view key) const;
+
+  const ParamCatalog* catalog_;
+  ParamValues user_;
+  ParamValues topology_;
+  std::vector<UsedParam> used_;
+};
+
+}  // namespace weft
