@@ -133,10 +133,15 @@ ParamValue Params::get(std::string_view key, const ParamScope& scope) {
   if (found == nullptr) found = find(scope.topology, name);
   if (found == nullptr) found = find(scope.part, name);
   if (found == nullptr) found = find(&topology_, key);
-  const ParamValue value = found != nullptr ? *found
-                                            : ParamValue{declared.fallback, declared.origin,
-                                                         std::string(declared.source)};
+  ParamValue value = found != nullptr ? *found
+                                      : ParamValue{declared.fallback, declared.origin,
+                                                   std::string(declared.source)};
 
+  record(key, scope.device, value);
+  return value;
+}
+
+void Params::record(std::string_view key, std::string_view device, const ParamValue& value) {
   const auto before = [](const UsedParam& u,
                          const std::pair<std::string_view, const ParamValue*>& v) {
     if (u.key != v.first) return u.key < v.first;
@@ -146,9 +151,14 @@ ParamValue Params::get(std::string_view key, const ParamScope& scope) {
   const auto at = std::lower_bound(used_.begin(), used_.end(), std::pair{key, &value}, before);
   if (at == used_.end() || at->key != key || at->value.number != value.number ||
       at->value.source != value.source) {
-    used_.insert(at, UsedParam{std::string(key), std::string(scope.device), value});
+    used_.insert(at, UsedParam{std::string(key), std::string(device), value});
+  } else if (device < at->device) {
+    at->device = device;
   }
-  return value;
+}
+
+void Params::add_used(const Params& other) {
+  for (const UsedParam& u : other.used_) record(u.key, u.device, u.value);
 }
 
 double Params::number(std::string_view key, const ParamScope& scope) {

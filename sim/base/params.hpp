@@ -123,9 +123,12 @@ class Params {
 
   /// Distinct (key, value, source) used so far, by key.
   const std::vector<UsedParam>& used() const { return used_; }
+  /// Adds what another set of the same run used, so that work may be split among threads.
+  void add_used(const Params& other);
 
  private:
   const ParamSpec& spec(std::string_view key) const;
+  void record(std::string_view key, std::string_view device, const ParamValue& value);
 
   const ParamCatalog* catalog_;
   ParamValues user_;

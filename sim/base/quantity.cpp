@@ -130,7 +130,10 @@ double parse_quantity(std::string_view text, Unit unit) {
     throw InputError(quoted(all) + " has no unit; write " + std::string(unit_help(unit)));
   }
   for (const UnitName& u : kUnitNames) {
-    if (u.unit == unit && u.name == unit_text) return *number * u.factor;
+    if (u.unit != unit || u.name != unit_text) continue;
+    const double value = *number * u.factor;
+    if (!std::isfinite(value)) throw InputError(quoted(all) + " is too large");
+    return value;
   }
   throw InputError(quoted(all) + " has unit " + quoted(unit_text) + ", which does not fit; write " +
                    std::string(unit_help(unit)));
@@ -140,12 +143,8 @@ Bytes parse_size(std::string_view text) {
   const std::string_view all = trimmed(text);
   std::int64_t shift = 0;
   std::string_view number = all;
-  for (const std::string_view suffix : {"iB", "B"}) {
-    if (number.size() > suffix.size() && number.ends_with(suffix)) {
-      number.remove_suffix(suffix.size());
-      break;
-    }
-  }
+  const bool binary = number.ends_with("iB");  // only after a letter: "8 GiB", not "8 iB"
+  if (number.ends_with('B')) number.remove_suffix(binary ? 2 : 1);
   if (!number.empty()) {
     const auto letter = std::string_view("KMGT").find(
         static_cast<char>(number.back() & ~0x20));  // either case, as nccl-tests
@@ -158,7 +157,8 @@ Bytes parse_size(std::string_view text) {
   std::int64_t n{};
   const char* end = number.data() + number.size();
   const auto [rest, error] = std::from_chars(number.data(), end, n);
-  if (error != std::errc{} || rest != end || n < 0 || n > (INT64_MAX >> shift)) {
+  if (error != std::errc{} || rest != end || n < 0 || n > (INT64_MAX >> shift) ||
+      (binary && shift == 0)) {
     throw InputError(quoted(all) + " is not a size; write 8, 64K, 1M or 8G (K = 1024)");
   }
   return Bytes{n << shift};

@@ -2,6 +2,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <limits>
 #include <stdexcept>
 
 namespace weft {
@@ -10,6 +11,15 @@ namespace weft {
 constexpr std::int64_t checked_add(std::int64_t a, std::int64_t b) {
   std::int64_t r{};
   if (__builtin_add_overflow(a, b, &r)) throw std::overflow_error("quantity: sum out of range");
+  return r;
+}
+
+/// Checked int64 difference; throws std::overflow_error.
+constexpr std::int64_t checked_sub(std::int64_t a, std::int64_t b) {
+  std::int64_t r{};
+  if (__builtin_sub_overflow(a, b, &r)) {
+    throw std::overflow_error("quantity: difference out of range");
+  }
   return r;
 }
 
@@ -43,7 +53,7 @@ class Duration {
     return Duration{checked_add(a.ps_, b.ps_)};
   }
   friend constexpr Duration operator-(Duration a, Duration b) {
-    return Duration{checked_add(a.ps_, -b.ps_)};
+    return Duration{checked_sub(a.ps_, b.ps_)};
   }
   friend constexpr Duration operator*(Duration a, std::int64_t k) {
     return Duration{checked_mul(a.ps_, k)};
@@ -83,7 +93,7 @@ class Bytes {
   constexpr double as_double() const { return static_cast<double>(n_); }
 
   friend constexpr Bytes operator+(Bytes a, Bytes b) { return Bytes{checked_add(a.n_, b.n_)}; }
-  friend constexpr Bytes operator-(Bytes a, Bytes b) { return Bytes{checked_add(a.n_, -b.n_)}; }
+  friend constexpr Bytes operator-(Bytes a, Bytes b) { return Bytes{checked_sub(a.n_, b.n_)}; }
   friend constexpr Bytes operator*(Bytes a, std::int64_t k) { return Bytes{checked_mul(a.n_, k)}; }
   constexpr Bytes& operator+=(Bytes b) { return *this = *this + b; }
   constexpr Bytes& operator-=(Bytes b) { return *this = *this - b; }
@@ -95,7 +105,7 @@ class Bytes {
 
 /// Quotient rounded up: how many pieces of `piece` hold `n`. Precondition: piece > 0.
 constexpr std::int64_t pieces(Bytes n, Bytes piece) {
-  return (n.count() + piece.count() - 1) / piece.count();
+  return n.count() / piece.count() + (n.count() % piece.count() != 0 ? 1 : 0);
 }
 
 /// A data rate. Built only from a named unit: 1 GB/s = 1e9 bytes/s, 1 Gb/s = 1.25e8 bytes/s.
@@ -114,14 +124,18 @@ class Bandwidth {
 
  private:
   explicit constexpr Bandwidth(double bytes_per_s) : rate_{bytes_per_s} {
-    if (!(rate_ > 0.0)) throw std::invalid_argument("Bandwidth must be positive");  // NaN too
+    if (!(rate_ > 0.0 && rate_ <= std::numeric_limits<double>::max())) {  // NaN too
+      throw std::invalid_argument("Bandwidth must be positive and finite");
+    }
   }
   double rate_;
 };
 
-/// Time to clock `n` bytes onto a link; rounds up to a picosecond, so no transfer is free.
+/// Time to clock `n` bytes onto a link; rounds up to a picosecond, so no transfer is free. Exact
+/// where the answer is a whole number and n < 2^53 / 5^12 = 36 MB. Throws std::overflow_error.
 constexpr Duration serialization_time(Bytes n, Bandwidth bw) {
-  const double ps = n.as_double() / bw.as_bytes_per_s() * 1e12;
+  const double ps = n.as_double() * 1e12 / bw.as_bytes_per_s();  // in this order: one rounding only
+  if (!(ps < 9.2e18)) throw std::overflow_error("serialization_time: out of range");
   const auto whole = static_cast<std::int64_t>(ps);
   return Duration::ps(whole + (static_cast<double>(whole) < ps ? 1 : 0));
 }

@@ -10,12 +10,13 @@ namespace weft {
 /// input.
 inline constexpr std::int64_t kMaxInputBytes = 64LL << 20;
 
-/// The whole file; "-" is standard input. Throws InputError: missing, unreadable, a directory or
-/// other special file, larger than `max_bytes`.
+/// The whole file; "-" is standard input; a pipe is read to its end. Throws InputError: missing,
+/// unreadable, a directory, larger than `max_bytes`.
 std::string read_text_file(const std::string& path, std::int64_t max_bytes = kMaxInputBytes);
 
 /// Writes to a temporary name in the same folder and renames, so a reader never sees half a file;
-/// "-" is standard output. Throws InputError if the place cannot be written.
+/// "-" is standard output; a device or pipe is written to as it is. Throws InputError if the place
+/// cannot be written.
 void write_text_file(const std::string& path, std::string_view text);
 
 }  // namespace weft

@@ -1,6 +1,7 @@
 #include "sim/io/json.hpp"
 
 #include <cmath>
+#include <set>
 
 #include <nlohmann/json.hpp>
 
@@ -10,7 +11,7 @@ namespace weft {
 namespace {
 
 using Library = nlohmann::ordered_json;
-constexpr int kMaxDepth =
+constexpr std::size_t kMaxDepth =
     200;  // our own files nest about ten deep; bounds recursion on hostile text
 
 Json from_library(const Library& j) {
@@ -18,7 +19,9 @@ Json from_library(const Library& j) {
     case Library::value_t::boolean:
       return j.get<bool>();
     case Library::value_t::number_integer:
+      return j.get<std::int64_t>();
     case Library::value_t::number_unsigned:
+      if (j.get<std::uint64_t>() > INT64_MAX) return j.get<double>();
       return j.get<std::int64_t>();
     case Library::value_t::number_float:
       return j.get<double>();
@@ -78,14 +81,20 @@ Json Json::object(std::initializer_list<Member> members) {
 }
 
 Json Json::parse(std::string_view text, const std::string& file) {
-  int depth = 0;
-  const auto bounded = [&](int, Library::parse_event_t event, Library&) {
+  std::vector<std::set<std::string>> keys;  // of each open object or array, outermost first
+  const auto bounded = [&](int, Library::parse_event_t event, Library& value) {
     if (event == Library::parse_event_t::object_start ||
         event == Library::parse_event_t::array_start) {
-      if (++depth > kMaxDepth) throw InputError(file + ": nested deeper than 200 levels");
+      if (keys.size() == kMaxDepth) throw InputError(file + ": nested deeper than 200 levels");
+      keys.emplace_back();
     } else if (event == Library::parse_event_t::object_end ||
                event == Library::parse_event_t::array_end) {
-      --depth;
+      keys.pop_back();
+    } else if (event == Library::parse_event_t::key) {
+      // The library would keep one of the two in silence.
+      if (!keys.back().insert(value.get<std::string>()).second) {
+        throw InputError(file + ": key '" + value.get<std::string>() + "' given twice");
+      }
     }
     return true;
   };
@@ -133,14 +142,19 @@ const Json& Json::at(std::string_view key) const {
 
 void Json::set(std::string key, Json value) {
   if (is_null()) value_ = Object{};
+  if (!is_object()) throw std::logic_error("Json::set: not an object");
   std::get<Object>(value_).emplace_back(std::move(key), std::move(value));
 }
 
 void Json::push(Json value) {
   if (is_null()) value_ = Array{};
+  if (!is_array()) throw std::logic_error("Json::push: not a list");
   std::get<Array>(value_).push_back(std::move(value));
 }
 
-std::string Json::dump() const { return to_library(*this).dump(2) + "\n"; }
+std::string Json::dump() const {
+  // A file name may hold any bytes; those that are not UTF-8 become U+FFFD.
+  return to_library(*this).dump(2, ' ', false, Library::error_handler_t::replace) + "\n";
+}
 
 }  // namespace weft

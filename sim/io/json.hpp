@@ -32,9 +32,10 @@ class Json {
   static Json array(Array items = {});
   static Json object(std::initializer_list<Member> members = {});
 
-  /// Parses text; throws InputError naming `file`, line and column.
+  /// Parses text; throws InputError naming `file`, line and column. Keys given twice are refused; a
+  /// whole number beyond int64 becomes a double.
   static Json parse(std::string_view text, const std::string& file);
-  /// Two-space indentation and a final newline.
+  /// Two-space indentation and a final newline. Bytes that are not UTF-8 become U+FFFD.
   std::string dump() const;
 
   bool is_null() const { return std::holds_alternative<std::monostate>(value_); }
@@ -57,7 +58,8 @@ class Json {
   /// The member; throws InputError if it is missing.
   const Json& at(std::string_view key) const;
 
-  /// Adds to an object or array (a null value becomes one).
+  /// Adds to an object or array (a null value becomes one); else throws std::logic_error. The key
+  /// must be new: it is not looked for.
   void set(std::string key, Json value);
   void push(Json value);
 

@@ -11,6 +11,48 @@
 #include "sim/io/file.hpp"
 
 namespace weft {
+namespace {
+
+/// Any but tab and line ends.
+bool is_control(char c) { return (c >= 0 && c < 0x20 && c != '\t' && c != '\n' && c != '\r'); }
+
+/// Length of the UTF-8 sequence that `s` begins with; 0 if it is none (Unicode 15, table 3-7).
+std::size_t utf8_length(std::string_view s) {
+  const auto byte = [&](std::size_t i) {
+    return i < s.size() ? static_cast<unsigned char>(s[i]) : 0U;
+  };
+  const auto continues = [&](std::size_t i) { return (byte(i) & 0xC0U) == 0x80U; };
+  const unsigned first = byte(0);
+  if (first < 0x80) return 1;
+  if (first >= 0xC2 && first <= 0xDF) return continues(1) ? 2 : 0;
+  if (first >= 0xE0 && first <= 0xEF) {
+    const bool overlong = first == 0xE0 && byte(1) < 0xA0;
+    const bool surrogate = first == 0xED && byte(1) >= 0xA0;
+    return continues(1) && continues(2) && !overlong && !surrogate ? 3 : 0;
+  }
+  if (first >= 0xF0 && first <= 0xF4) {
+    const bool overlong = first == 0xF0 && byte(1) < 0x90;
+    const bool beyond = first == 0xF4 && byte(1) >= 0x90;
+    return continues(1) && continues(2) && continues(3) && !overlong && !beyond ? 4 : 0;
+  }
+  return 0;
+}
+
+/// Throws InputError at the first byte that no text file holds: yaml-cpp takes byte 4 for the end
+/// of the file, and passes on what is not UTF-8. The column counts bytes.
+void require_text(std::string_view text, const std::string& file) {
+  Place place{file, 1, 1};
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t length = utf8_length(text.substr(i));
+    if (length == 0) throw InputError(place, "not UTF-8 text");
+    if (is_control(text[i])) throw InputError(place, "control characters are not accepted");
+    place.column = text[i] == '\n' ? 1 : place.column + static_cast<int>(length);
+    place.line += text[i] == '\n' ? 1 : 0;
+    i += length;
+  }
+}
+
+}  // namespace
 
 /// Builds the tree from yaml-cpp's events: its own node tree keeps repeated keys in silence, gives
 /// numbers we do not want ("010" is 8) and forgets where keys stand.
@@ -18,9 +60,12 @@ class YamlBuilder : public YAML::EventHandler {
  public:
   explicit YamlBuilder(std::string file) : file_{std::move(file)} {}
 
-  void OnDocumentStart(const YAML::Mark&) override {}
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    if (has_root_) refuse(mark, "a second document begins here; one is taken");
+  }
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    if (open_.empty() && anchor == 0) return;  // nothing between the document's marks
     OnScalar(mark, "", anchor, "");
   }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
@@ -29,6 +74,9 @@ class YamlBuilder : public YAML::EventHandler {
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
     check(mark, tag, anchor);
+    if (std::any_of(value.begin(), value.end(), is_control)) {
+      refuse(mark, "control characters are not accepted");
+    }
     if (!open_.empty() && open_.back().node.is_map() && !open_.back().has_key) {
       take_key(mark, value);
       return;
@@ -61,6 +109,8 @@ class YamlBuilder : public YAML::EventHandler {
   };
   static constexpr std::size_t kMaxDepth = 64;
   static constexpr std::size_t kMaxNodes = 1'000'000;
+  static constexpr std::size_t kMaxKey = 256;
+  static constexpr std::size_t kMaxPaths = 128U << 20;  // each node keeps its path
 
   Place place(const YAML::Mark& mark) const { return {file_, mark.line + 1, mark.column + 1}; }
   [[noreturn]] void refuse(const YAML::Mark& mark, const std::string& why) const {
@@ -73,7 +123,7 @@ class YamlBuilder : public YAML::EventHandler {
     if (++nodes_ > kMaxNodes) refuse(mark, "more than a million nodes");
   }
 
-  Yaml make(const YAML::Mark& mark, Yaml::Kind kind) const {
+  Yaml make(const YAML::Mark& mark, Yaml::Kind kind) {
     Yaml node;
     node.kind_ = kind;
     node.place_ = place(mark);
@@ -85,10 +135,13 @@ class YamlBuilder : public YAML::EventHandler {
     } else {
       node.path_ = parent.node.path_ + "[" + std::to_string(parent.node.items_.size()) + "]";
     }
+    paths_ += node.path_.size();
+    if (paths_ > kMaxPaths) refuse(mark, "the paths of its nodes take more than 128 MiB");
     return node;
   }
 
   void take_key(const YAML::Mark& mark, const std::string& key) {
+    if (key.size() > kMaxKey) refuse(mark, "a key longer than 256 bytes");
     Open& map = open_.back();
     map.key_place = place(mark);
     map.key = key;
@@ -133,21 +186,25 @@ class YamlBuilder : public YAML::EventHandler {
   Yaml root_;
   bool has_root_{false};
   std::size_t nodes_{0};
+  std::size_t paths_{0};
 };
 
 Yaml Yaml::load(const std::string& file) { return parse(read_text_file(file), file); }
 
 Yaml Yaml::parse(const std::string& text, const std::string& file) {
+  require_text(text, file);
   YamlBuilder builder(file);
   try {
-    std::istringstream in(text);
+    // The end mark: without it yaml-cpp lets the end of the text close an open quote in silence.
+    std::istringstream in(text + "\n...\n");
     YAML::Parser parser(in);
-    parser.HandleNextDocument(builder);
-    if (builder.has_root() && parser) {
-      YamlBuilder second(file);
-      if (parser.HandleNextDocument(second)) throw InputError(file + ": more than one document");
+    while (parser.HandleNextDocument(builder)) {
     }
   } catch (const YAML::Exception& e) {
+    if (e.msg == YAML::ErrorMsg::DOC_IN_SCALAR &&
+        e.mark.line > std::count(text.begin(), text.end(), '\n')) {
+      throw InputError(file + ": not valid YAML: a quote is never closed");
+    }
     throw InputError(Place{file, e.mark.line + 1, e.mark.column + 1}, "not valid YAML: " + e.msg);
   }
   if (!builder.has_root()) throw InputError(file + ": is empty");

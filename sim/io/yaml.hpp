@@ -12,8 +12,9 @@
 namespace weft {
 
 /// A YAML node that remembers where it stands. Scalars stay the text that was written; whoever
-/// needs a number asks for it with its unit. Repeated keys, anchors, aliases, tags and more than
-/// one document are refused; size, depth and node count are bounded.
+/// needs a number asks for it with its unit; a missing value, `null` and `~` are the empty text.
+/// Repeated keys, anchors, aliases, tags, control characters, text that is not UTF-8 and more than
+/// one document are refused; size, depth, node count and memory are bounded.
 class Yaml {
  public:
   using Entry = std::pair<std::string, Yaml>;

@@ -46,8 +46,15 @@ struct PathLabel {
 /// Construction validates: at least one GPU and one node; unique names; every `upstream` known, a
 /// CPU or switch, and without cycle; every port bound (a NIC names a known network or "none"; GPUs,
 /// NICs and switches have an upstream); peer links join fitting kinds. Throws InputError with the
-/// place. Memory is linear in devices of one node plus nodes; routes inside a node are computed
-/// once.
+/// place. At most 4,096 devices a node, 1,048,576 nodes, and fewer than 2^32 devices and links in
+/// all. Memory is linear in the devices and links of one node, whatever the number of nodes.
+///
+/// Links are dense too: node n's stand at n * link_count() / nodes(), PCIe links first, then peer
+/// links, then the wires of its NICs, each in the file's order.
+///
+/// A route is searched for when asked, breadth first, in O(devices + links of one node): keep it if
+/// it is used often. Of ways equally short the one found through the earlier link wins (C2C before
+/// PCIe); names play no part. An id that is not of this fabric is a std::logic_error.
 class Fabric {
  public:
   Fabric(TopologySpec spec, std::uint32_t nodes);
@@ -68,29 +75,37 @@ class Fabric {
   std::string full_name(DeviceId id) const;
   Link link(LinkId id) const;
 
-  /// The i-th device of a kind on a node, in the file's order.
+  /// The i-th device of a kind on a node, in the file's order. Throws std::logic_error if there is
+  /// none.
   DeviceId device(std::uint32_t node, DeviceKind kind, std::size_t i) const;
-  /// How many devices of a kind a node has.
+  /// How many devices of a kind a node has (network switches belong to no node).
   std::size_t count(DeviceKind kind) const;
   /// By name on a node; nullopt if there is none.
   std::optional<DeviceId> find(std::uint32_t node, std::string_view name) const;
+  /// The switch of a one-switch network; nullopt if there is no network.
+  std::optional<DeviceId> network_switch() const;
 
   /// The device above on the PCIe tree, and the link to it; nullopt for CPUs and NVSwitches.
   std::optional<DeviceId> upstream(DeviceId id) const;
   std::optional<LinkId> upstream_link(DeviceId id) const;
-  /// The CPU at the root of the device's PCIe tree. Precondition: the device is on a PCIe tree.
+  /// The link between a NIC and the network (a: the NIC, b: the switch); nullopt for a NIC whose
+  /// network is "none" and for all other devices.
+  std::optional<LinkId> wire_link(DeviceId nic) const;
+  /// The CPU at the root of the device's PCIe tree (a CPU's is itself). Precondition: the device is
+  /// on a PCIe tree.
   DeviceId root_cpu(DeviceId id) const;
 
   /// The way over PCIe and inter-socket links between devices of one node (CPUs included); nullopt
-  /// if there is none. Up the tree, over the sockets, down the tree; fewest links win.
+  /// if there is none, an empty route to itself. Up the tree, over the sockets, down the tree; only
+  /// CPUs and PCIe switches forward; a C2C link counts as a way between GPU and CPU.
   std::optional<Route> pcie_route(DeviceId from, DeviceId to) const;
   /// The way over NVLink between GPUs of one node: direct, or through one NVSwitch; nullopt if
-  /// none.
+  /// none. Like the wire's, there is none from a device to itself.
   std::optional<Route> nvlink_route(DeviceId from, DeviceId to) const;
   /// The way over the network between the NICs of two nodes (or two of one); nullopt if none.
   std::optional<Route> wire_route(DeviceId from, DeviceId to) const;
 
-  /// The class that `nvidia-smi topo -m` would print for two GPUs or NICs of one node.
+  /// The class that `nvidia-smi topo -m` would print. Precondition: GPUs or NICs of one node.
   PathLabel path_label(DeviceId a, DeviceId b) const;
 
  private:

@@ -1,0 +1,29 @@
+#include "models/catalog/catalog.hpp"
+
+#include <array>
+
+#include "models/gpu/memory.hpp"
+#include "models/gpu/nvlink.hpp"
+#include "models/gpu/sm_copy.hpp"
+#include "models/host/dram.hpp"
+#include "models/host/root_complex.hpp"
+#include "models/host/socket_link.hpp"
+#include "models/nccl/protocol.hpp"
+#include "models/nic/dma.hpp"
+#include "models/pcie/link.hpp"
+#include "models/pcie/switch.hpp"
+#include "models/wire/link.hpp"
+
+namespace weft {
+
+ParamCatalog make_catalog() {
+  using Table = std::span<const ParamSpec>;
+  const std::array tables{
+      Table{kPcieParams},        Table{kPcieSwitchParams}, Table{kDramParams},
+      Table{kRootComplexParams}, Table{kSocketLinkParams}, Table{kGpuMemoryParams},
+      Table{kNvlinkParams},      Table{kSmCopyParams},     Table{kNicParams},
+      Table{kWireParams},        Table{kNcclParams}};
+  return ParamCatalog{tables};
+}
+
+}  // namespace weft

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <array>
+
+#include "sim/base/params.hpp"
+
+namespace weft {
+
+/// Parameters of NVLink; the page is models/gpu/README.md.
+inline constexpr std::array kNvlinkParams{
+    ParamSpec{"gpu.nvlink_rate", Unit::kGigabytesPerS, 25, 1, 1000, Origin::kSpecification,
+              "NVLink 4 (Hopper): 25 GB/s a link and direction", "raw rate of one NVLink, one way"},
+    ParamSpec{
+        "gpu.nvlink_overhead", Unit::kBytes, 32, 0, 128, Origin::kPublished,
+        "Foley and Danskin, IEEE Micro 37(2), 2017: 16 B header flit; with an address-extension "
+        "flit 32 B, which fits 395 of 450 GB/s measured with copy engines (256 B) on H200",
+        "header flits of one NVLink packet"},
+    ParamSpec{"gpu.nvlink_latency", Unit::kNanoseconds, 500, 10, 10'000, Origin::kPublished,
+              "NCCL src/graph/tuning.cc: 0.6 us a Ring LL step over NVLink, less the SM's part",
+              "a store to a peer's memory until the peer sees it, NVSwitch included"},
+    ParamSpec{"gpu.c2c_rate", Unit::kGigabytesPerS, 450, 1, 10'000, Origin::kSpecification,
+              "NVIDIA GH200 data sheet: NVLink-C2C 900 GB/s both ways",
+              "rate of one GPU-to-CPU NVLink-C2C, one way"},
+};
+static_assert(every_param_is_sourced(kNvlinkParams));
+
+/// NVLink bytes per payload byte when SMs copy: one packet carries one line and its overhead.
+/// Check: 18 links x 25 GB/s x 128/160 = 360 GB/s; NCCL's ring all-reduce of 1 GiB on four H200 has
+/// a busbw of 354 (data/h200).
+inline double nvlink_weight(Params& params, const ParamScope& gpu) {
+  const double payload = params.number("gpu.sm_line", gpu);
+  return (payload + params.number("gpu.nvlink_overhead", gpu)) / payload;
+}
+
+}  // namespace weft

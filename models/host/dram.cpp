@@ -1,0 +1,16 @@
+#include "models/host/dram.hpp"
+
+namespace weft {
+
+Bandwidth dram_rate(Params& params, const ParamScope& cpu) {
+  constexpr double kBytesPerTransfer = 8.0;  // DDR4 and DDR5: 64 data bits a channel
+  const double megabytes = params.number("cpu.dram_channels", cpu) *
+                           params.number("cpu.dram_rate", cpu) * kBytesPerTransfer;
+  return Bandwidth::gigabytes_per_s(megabytes / 1e3 * params.number("cpu.dram_efficiency", cpu));
+}
+
+double dram_weight(Params& params, const ParamScope& cpu) {
+  return 1.0 - params.number("cpu.llc_hit", cpu);
+}
+
+}  // namespace weft

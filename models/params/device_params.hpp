@@ -1,0 +1,45 @@
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "models/params/parts.hpp"
+#include "sim/base/params.hpp"
+#include "sim/topology/fabric.hpp"
+
+namespace weft {
+
+/// The parameters of one fabric's devices: each value by the device's own settings, its part and
+/// the declared default, in the order that Params states. `fabric`, `params` and `parts` must
+/// outlive it.
+class DeviceParams {
+ public:
+  /// Throws InputError if the topology names a part that does not exist.
+  DeviceParams(const Fabric& fabric, Params& params, const PartLibrary& parts);
+
+  const Fabric& fabric() const { return *fabric_; }
+  /// For parameters without a device ("wire.mtu").
+  Params& params() const { return *params_; }
+  ParamScope scope(DeviceId device) const;
+
+  double number(std::string_view key, DeviceId device) const {
+    return params_->number(key, scope(device));
+  }
+  Duration duration(std::string_view key, DeviceId device) const {
+    return params_->duration(key, scope(device));
+  }
+  Bandwidth bandwidth(std::string_view key, DeviceId device) const {
+    return params_->bandwidth(key, scope(device));
+  }
+  std::string_view choice(std::string_view key, DeviceId device) const {
+    return params_->choice(key, scope(device));
+  }
+
+ private:
+  const Fabric* fabric_;
+  Params* params_;
+  std::vector<const ParamValues*> part_of_;  // by device of one node
+  const ParamValues* netswitch_part_;
+};
+
+}  // namespace weft

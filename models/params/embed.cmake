@@ -1,0 +1,10 @@
+# Writes OUTPUT: a C++ source whose embedded_parts() returns each of FILES by name and text.
+set(code "// Generated from models/params/*.yaml by embed.cmake.\n#include \"models/params/parts.hpp\"\n\n")
+string(APPEND code "namespace weft {\n\nstd::vector<EmbeddedPart> embedded_parts() {\n  return {\n")
+foreach(file IN LISTS FILES)
+  file(READ ${file} text)
+  get_filename_component(name ${file} NAME)
+  string(APPEND code "      {\"models/params/${name}\", R\"~~weft~~(${text})~~weft~~\"},\n")
+endforeach()
+string(APPEND code "  };\n}\n\n}  // namespace weft\n")
+file(WRITE ${OUTPUT} "${code}")

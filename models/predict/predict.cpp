@@ -1,0 +1,183 @@
+#include "models/predict/predict.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "models/nccl/ring_plan.hpp"
+#include "models/params/device_params.hpp"
+#include "models/predict/settings.hpp"
+#include "models/predict/verdict.hpp"
+#include "models/system/fluid_transport.hpp"
+#include "models/system/gdr_possible.hpp"
+#include "sim/base/random.hpp"
+#include "sim/base/version.hpp"
+#include "sim/input/topology_file.hpp"
+#include "sim/io/file.hpp"
+#include "sim/run/runner.hpp"
+
+namespace weft {
+namespace {
+
+/// One size over one memory path.
+struct Task {
+  Bytes bytes;
+  MemoryPath path;
+};
+
+/// What one thread needs of its own: Params records what is used.
+struct Worker {
+  Worker(const Fabric& fabric, const Params& settings, const PartLibrary& parts)
+      : params{settings}, devices{fabric, params, parts}, machine{devices} {}
+  Params params;
+  DeviceParams devices;
+  Machine machine;
+};
+
+ResultRow run_task(Worker& worker, const Task& task) {
+  const Plan plan = ring_all_reduce(worker.devices, task.bytes, task.path);
+  EventQueue events;
+  CauseTable causes;
+  FluidTransport transport(worker.machine, events, causes);
+  const RunOutcome outcome = run_plan(plan, transport, events, causes);
+  ResultRow row;
+  row.op = plan.op;
+  row.bytes = task.bytes.count();
+  row.ranks = plan.ranks;
+  row.nodes = worker.devices.fabric().nodes();
+  row.memory_path = memory_path_name(task.path);
+  row.algo = plan.algo;
+  row.proto = plan.proto;
+  row.channels = plan.channels;
+  row.time_us = outcome.time.as_us();
+  row.algbw_gb_per_s = task.bytes.as_double() / outcome.time.as_s() / 1e9;
+  row.busbw_gb_per_s = row.algbw_gb_per_s * busbw_factor(plan.op, plan.ranks);
+  row.limited_by = shares_of(outcome, causes);
+  return row;
+}
+
+/// Runs the tasks on threads; rows in the tasks' order. What workers used is added to `params`.
+std::vector<ResultRow> run_tasks(const std::vector<Task>& tasks, unsigned threads,
+                                 const Fabric& fabric, const PartLibrary& parts, Params& params) {
+  std::vector<ResultRow> rows(tasks.size());
+  std::atomic<std::size_t> next{0};
+  const unsigned count =
+      std::clamp<unsigned>(threads == 0 ? std::thread::hardware_concurrency() : threads, 1,
+                           static_cast<unsigned>(tasks.size()));
+  std::vector<std::exception_ptr> failures(count);
+  std::vector<Params> used(count, params);
+  const auto work = [&](unsigned index) {
+    try {
+      Worker worker(fabric, params, parts);
+      // The largest first: the last task to end is then a small one.
+      for (std::size_t i = next++; i < tasks.size(); i = next++) {
+        const std::size_t task = tasks.size() - 1 - i;
+        rows[task] = run_task(worker, tasks[task]);
+      }
+      used[index] = worker.params;
+    } catch (...) {
+      failures[index] = std::current_exception();
+    }
+  };
+  std::vector<std::thread> pool;
+  for (unsigned i = 1; i < count; ++i) pool.emplace_back(work, i);
+  work(0);
+  for (std::thread& thread : pool) thread.join();
+  for (const std::exception_ptr& failure : failures) {
+    if (failure) std::rethrow_exception(failure);
+  }
+  for (const Params& p : used) params.add_used(p);
+  return rows;
+}
+
+/// Why a memory path cannot be run on this fabric; "" if it can.
+std::string why_not(MemoryPath path, DeviceParams& devices) {
+  const Fabric& fabric = devices.fabric();
+  if (path != MemoryPath::kGdr || fabric.nodes() < 2) return "";
+  for (std::size_t n = 0; n < fabric.count(DeviceKind::kNic); ++n) {
+    const DeviceId nic = fabric.device(0, DeviceKind::kNic, n);
+    bool any = false;
+    std::string why;
+    for (std::size_t g = 0; g < fabric.count(DeviceKind::kGpu); ++g) {
+      const GdrPossible possible =
+          gdr_possible(devices, fabric.device(0, DeviceKind::kGpu, g), nic);
+      any = any || possible.possible;
+      if (!possible.possible) why = possible.why;
+    }
+    if (!any) return why;
+  }
+  return "";
+}
+
+std::string digest(const std::string& file) {
+  return fmt::format("{:016x}", fnv1a(read_text_file(file)));
+}
+
+Provenance provenance(const Scenario& scenario, const PredictOptions& options,
+                      const TopologySpec& spec) {
+  Provenance p;
+  p.weft_version = weft_version();
+  p.scenario = scenario.file;
+  p.scenario_digest = digest(scenario.file);
+  p.topology = spec.file;
+  p.topology_digest = digest(spec.file);
+  p.topology_source = spec.source;
+  p.seed = options.seed;
+  p.fidelity = "fluid";
+  for (const ScenarioSetting& s : scenario.set) p.overrides.push_back(s.key + "=" + s.value);
+  for (const ScenarioSetting& s : options.set) p.overrides.push_back(s.key + "=" + s.value);
+  return p;
+}
+
+}  // namespace
+
+RunResult predict(const Scenario& scenario, const PredictOptions& options,
+                  const ParamCatalog& catalog) {
+  TopologySpec spec = read_topology(scenario.topology, catalog);
+  const PartLibrary parts(catalog);
+  Params params(catalog);
+  RunResult result;
+  result.provenance = provenance(scenario, options, spec);
+
+  std::map<std::string, std::string> env = scenario.env;
+  for (const auto& [name, value] : options.env) env[name] = value;
+  for (const auto& [name, value] : env) result.provenance.env.push_back(name + "=" + value);
+  result.notes = apply_nccl_env(env, params);
+  std::vector<ScenarioSetting> settings = scenario.set;
+  settings.insert(settings.end(), options.set.begin(), options.set.end());
+  apply_settings(settings, spec, params);
+
+  const std::uint32_t nodes = scenario.nodes.value_or(spec.nodes);
+  const Fabric fabric(std::move(spec), nodes);
+  DeviceParams devices(fabric, params, parts);
+  std::vector<Task> tasks;
+  for (const std::string& name : scenario.memory_paths) {
+    const MemoryPath path = parse_memory_path(name);
+    const std::string why = why_not(path, devices);
+    if (!why.empty()) {
+      result.notes.push_back(name + " is not run: " + why);
+      continue;
+    }
+    if (nodes == 1 && !tasks.empty()) {
+      result.notes.push_back(name + " is not run: inside one node no NIC is used");
+      continue;
+    }
+    for (const Bytes bytes : scenario.sizes) tasks.push_back({bytes, path});
+  }
+  std::stable_sort(tasks.begin(), tasks.end(),
+                   [](const Task& a, const Task& b) { return a.bytes < b.bytes; });
+  if (tasks.empty()) {
+    throw InputError(scenario.file + ": nothing to run: " + result.notes.back());
+  }
+  result.rows = run_tasks(tasks, options.threads, fabric, parts, params);
+  result.verdict = verdict(result.rows, fabric);
+  const std::vector<std::string> gdr = gdr_notes(devices);
+  result.notes.insert(result.notes.end(), gdr.begin(), gdr.end());
+  result.provenance.params = provenance_of(params);
+  return result;
+}
+
+}  // namespace weft

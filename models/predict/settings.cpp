@@ -1,0 +1,100 @@
+#include "models/predict/settings.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+namespace weft {
+namespace {
+
+constexpr std::string_view kNicCount = "nic.count";
+
+/// Keeps `want` of the node's NICs, spread evenly over the file's order, and takes the others out.
+void keep_nics(TopologySpec& spec, const std::string& value) {
+  std::vector<DeviceSpec>& devices = spec.node.devices;
+  const auto is_nic = [](const DeviceSpec& d) { return d.kind == DeviceKind::kNic; };
+  const auto have = static_cast<std::size_t>(std::count_if(devices.begin(), devices.end(), is_nic));
+  std::size_t want{};
+  const auto [rest, error] = std::from_chars(value.data(), value.data() + value.size(), want);
+  if (error != std::errc{} || rest != value.data() + value.size() || want < 1 || want > have) {
+    throw InputError("nic.count: '" + value + "' is not a whole number from 1 to " +
+                     std::to_string(have) + ", the NICs of a node in " + spec.file);
+  }
+  std::size_t index = 0;
+  std::erase_if(devices, [&](const DeviceSpec& d) {
+    if (!is_nic(d)) return false;
+    const std::size_t i = index++;
+    return (i + 1) * want / have == i * want / have;
+  });
+}
+
+void apply(const ScenarioSetting& setting, TopologySpec& spec, Params& params) {
+  if (setting.key == kNicCount) {
+    keep_nics(spec, setting.value);
+    return;
+  }
+  const std::string scope = setting.key.substr(0, setting.key.find('.'));
+  const auto device = std::find_if(spec.node.devices.begin(), spec.node.devices.end(),
+                                   [&](const DeviceSpec& d) { return d.name == scope; });
+  std::string kind;
+  std::string declared = setting.key;
+  if (device != spec.node.devices.end() && setting.key.size() > scope.size()) {
+    kind = device_kind_name(device->kind);
+    declared = kind + setting.key.substr(scope.size());
+  }
+  const ParamSpec& param = params.catalog().require(declared);
+  const std::string place = setting.place.text();
+  params.set_by_user(setting.key, kind,
+                     {ParamCatalog::parse(param, setting.value), Origin::kAssumed,
+                      "set by the user" + (place.empty() ? " (--set)" : " in " + place)});
+}
+
+}  // namespace
+
+ScenarioSetting parse_setting(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0) {
+    throw InputError("--set '" + text + "': write KEY=VALUE, such as wire.mtu=\"1024 B\"");
+  }
+  return {text.substr(0, equals), text.substr(equals + 1), {}};
+}
+
+void apply_settings(const std::vector<ScenarioSetting>& settings, TopologySpec& spec,
+                    Params& params) {
+  for (const auto& [key, value] : spec.defaults) params.set_by_topology(key, value);
+  for (const ScenarioSetting& setting : settings) {
+    try {
+      apply(setting, spec, params);
+    } catch (const InputError& e) {
+      throw InputError(setting.place,
+                       (setting.place.file.empty() ? "--set: " : "set: ") + std::string(e.what()));
+    }
+  }
+}
+
+std::vector<std::string> apply_nccl_env(const std::map<std::string, std::string>& env,
+                                        Params& params) {
+  const std::map<std::string, std::string, std::less<>> keys{{"NCCL_PROTO", "nccl.proto"},
+                                                             {"NCCL_ALGO", "nccl.algo"}};
+  std::vector<std::string> notes;
+  for (const auto& [name, value] : env) {
+    const auto known = keys.find(name);
+    if (known != keys.end()) {
+      try {
+        const ParamSpec& spec = params.catalog().require(known->second);
+        params.set_by_user(known->second, "",
+                           {ParamCatalog::parse(spec, value), Origin::kAssumed, name});
+      } catch (const InputError& e) {
+        throw InputError(name + "=" + value + ": " + e.what());
+      }
+    } else if (name == "NCCL_NVLS_ENABLE" && value == "0") {
+      continue;  // NVLS is never executed, so this changes nothing
+    } else if (name.starts_with("NCCL_")) {
+      notes.push_back(name + "=" + value + " is not modelled and has no effect");
+    } else {
+      throw InputError("'" + name + "' is not an NCCL variable; --env takes NCCL_NAME=VALUE");
+    }
+  }
+  return notes;
+}
+
+}  // namespace weft

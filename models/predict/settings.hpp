@@ -1,0 +1,28 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sim/base/params.hpp"
+#include "sim/input/scenario.hpp"
+#include "sim/topology/spec.hpp"
+
+namespace weft {
+
+/// Splits the "key=value" of a `--set`. Throws InputError.
+ScenarioSetting parse_setting(const std::string& text);
+
+/// Gives `params` what the topology says for all and what the user sets. A setting's scope is a
+/// kind of device ("nic.pcie_width"), a device of the topology ("nic3.pcie_width") or none of both
+/// ("wire.mtu"); "nic.count" changes `spec` instead: how many NICs of each node are cabled.
+/// Throws InputError with the setting's place.
+void apply_settings(const std::vector<ScenarioSetting>& settings, TopologySpec& spec,
+                    Params& params);
+
+/// Sets what NCCL's environment variables mean for the model. Returns notes on those that it does
+/// not model, for the user to see. Throws InputError for values that are not understood.
+std::vector<std::string> apply_nccl_env(const std::map<std::string, std::string>& env,
+                                        Params& params);
+
+}  // namespace weft

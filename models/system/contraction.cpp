@@ -1,0 +1,245 @@
+#include "models/system/contraction.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+#include "models/gpu/nvlink.hpp"
+#include "models/gpu/sm_copy.hpp"
+#include "models/nic/dma.hpp"
+
+namespace weft {
+namespace {
+
+/// Gathers what the legs of one walk ask for.
+class Builder {
+ public:
+  explicit Builder(const Machine& machine) : machine_{machine}, fabric_{machine.fabric()} {}
+
+  void add(const Leg& leg) {
+    switch (leg.medium) {
+      case Leg::Medium::kLocal:
+        add_local(leg);
+        return;
+      case Leg::Medium::kNvlink:
+        add_nvlink(leg);
+        return;
+      case Leg::Medium::kWire:
+        add_wire(leg);
+        return;
+      case Leg::Medium::kPcie:
+        if (leg.kind == Leg::Kind::kRead) {
+          add_pcie_read(leg);
+        } else {
+          add_pcie_write(leg);
+        }
+        return;
+    }
+  }
+
+  Contraction take() {
+    std::vector<ResourceUse>& uses = out_.uses;
+    std::sort(uses.begin(), uses.end(),
+              [](const auto& a, const auto& b) { return a.resource < b.resource; });
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < uses.size(); ++i) {
+      if (kept > 0 && uses[kept - 1].resource == uses[i].resource) {
+        uses[kept - 1].weight += uses[i].weight;
+      } else {
+        uses[kept++] = uses[i];
+      }
+    }
+    uses.resize(kept);
+    return std::move(out_);
+  }
+
+ private:
+  void use(std::size_t resource, double weight) {
+    if (weight > 0.0) out_.uses.push_back({resource, weight});
+  }
+  void use_memory(DeviceId device) {
+    use(machine_.memory_of(device), machine_.model(device).memory_weight);
+  }
+  void cap(Bandwidth rate, Cause cause) {
+    if (!out_.cap || rate < out_.cap->rate) out_.cap = WalkCap{rate, std::move(cause)};
+  }
+  void head(const char* kind, DeviceId device, Duration time) {
+    out_.head.push_back({{kind, fabric_.full_name(device)}, time});
+  }
+  void tail(const char* kind, DeviceId device, Duration time) {
+    out_.tail.push_back({{kind, fabric_.full_name(device)}, time});
+  }
+
+  template <class Find>
+  Route require_route(const Leg& leg, const char* medium, Find&& find) const {
+    const std::optional<Route> route = find();
+    if (route) return *route;
+    throw InputError(fabric_.spec().file + ": no " + medium + " path from " +
+                     fabric_.full_name(leg.source) + " to " + fabric_.full_name(leg.sink));
+  }
+
+  DeviceId hop_end(Hop hop) const {
+    const Link link = fabric_.link(hop.link);
+    return hop.forward ? link.b : link.a;
+  }
+  static Hop reversed(Hop hop) { return {hop.link, !hop.forward}; }
+
+  /// Latency of everything between the ends of a route, ends that forward (CPUs) included.
+  Duration crossing_time(const Leg& leg, const Route& route) const {
+    Duration sum = machine_.model(leg.source).kind == DeviceKind::kCpu
+                       ? machine_.model(leg.source).crossing
+                       : Duration{};
+    for (const Hop hop : route) {
+      const Link link = fabric_.link(hop.link);
+      sum += machine_.model(hop_end(hop)).crossing;
+      if (link.kind == LinkKind::kSocket) {
+        sum += machine_.devices().duration("cpu.socket_latency", link.a);
+      }
+    }
+    return sum;
+  }
+
+  /// The GPU's SMs copy within its own memory: bound by the loads in flight.
+  void add_local(const Leg& leg) {
+    use_memory(leg.source);
+    DeviceParams& d = machine_.devices();
+    const Bytes in_flight = bytes_in_flight(d.params(), d.scope(leg.initiator));
+    const Duration latency = d.duration("gpu.hbm_latency", leg.initiator);
+    cap(Bandwidth::bytes_per_s(in_flight.as_double() / latency.as_s()),
+        {"SM loads of GPU memory in flight", fabric_.full_name(leg.initiator)});
+    head("SM load of GPU memory", leg.initiator, latency);
+  }
+
+  void add_nvlink(const Leg& leg) {
+    DeviceParams& d = machine_.devices();
+    const Route route =
+        require_route(leg, "NVLink", [&] { return fabric_.nvlink_route(leg.source, leg.sink); });
+    const double weight = nvlink_weight(d.params(), d.scope(leg.source));
+    for (const Hop hop : route) use(machine_.resource_of(hop), weight);
+    use_memory(leg.sink);
+    tail("NVLink latency", leg.source, d.duration("gpu.nvlink_latency", leg.source));
+  }
+
+  /// Data bytes per TLP on each hop of a route: the MPS; beyond a root complex that forwards peer
+  /// traffic, on the side of the memory that is accessed, what it issues.
+  std::vector<double> tlp_payloads(const Leg& leg, const Route& route, double limit) const {
+    const double mps = std::min(limit, machine_.devices().params().number("pcie.mps"));
+    std::vector<double> payload(route.size(), mps);
+    for (std::size_t i = 0; i + 1 < route.size(); ++i) {
+      const DeviceModel& between = machine_.model(hop_end(route[i]));
+      if (between.kind != DeviceKind::kCpu) continue;
+      const double cut = std::min(mps, between.p2p_payload);
+      const bool before = leg.kind == Leg::Kind::kRead;  // the data comes from the accessed memory
+      for (std::size_t j = before ? 0 : i + 1; j < (before ? i + 1 : route.size()); ++j) {
+        payload[j] = std::min(payload[j], cut);
+      }
+    }
+    return payload;
+  }
+
+  /// The most data that one request of the initiator moves: a NIC's MRRS or, writing, the MPS; an
+  /// SM's cache line.
+  double request_size(const Leg& leg) const {
+    DeviceParams& d = machine_.devices();
+    if (machine_.model(leg.initiator).kind == DeviceKind::kGpu) {
+      return d.number("gpu.sm_line", leg.initiator);
+    }
+    return leg.kind == Leg::Kind::kRead ? d.number("nic.mrrs", leg.initiator)
+                                        : d.params().number("pcie.mps");
+  }
+
+  bool is_pcie(Hop hop) const { return fabric_.link(hop.link).kind == LinkKind::kPcie; }
+  int generation(Hop hop) const { return machine_.model(fabric_.link(hop.link).b).pcie_generation; }
+
+  void add_pcie_write(const Leg& leg) {
+    const Route route =
+        require_route(leg, "PCIe", [&] { return fabric_.pcie_route(leg.source, leg.sink); });
+    const std::vector<double> payload = tlp_payloads(leg, route, request_size(leg));
+    for (std::size_t i = 0; i < route.size(); ++i) {
+      if (!is_pcie(route[i])) {
+        use(machine_.resource_of(route[i]), 1.0);
+        continue;
+      }
+      const PcieCosts costs(machine_.devices().params(), generation(route[i]));
+      use(machine_.resource_of(route[i]), costs.write_weight(payload[i]));
+      use(machine_.resource_of(reversed(route[i])), costs.dllp_weight(payload[i]));
+    }
+    use_memory(leg.sink);
+    tail("PCIe write latency", leg.source,
+         crossing_time(leg, route) + machine_.model(leg.sink).write_latency);
+  }
+
+  void add_pcie_read(const Leg& leg) {
+    const Route route =
+        require_route(leg, "PCIe", [&] { return fabric_.pcie_route(leg.source, leg.sink); });
+    DeviceParams& d = machine_.devices();
+    const double request = request_size(leg);
+    const std::vector<double> payload =
+        tlp_payloads(leg, route, std::min(request, machine_.model(leg.source).completion_payload));
+    for (std::size_t i = 0; i < route.size(); ++i) {
+      if (!is_pcie(route[i])) {
+        use(machine_.resource_of(route[i]), 1.0);
+        continue;
+      }
+      const PcieCosts costs(d.params(), generation(route[i]));
+      use(machine_.resource_of(route[i]), costs.completion_weight(payload[i]));
+      use(machine_.resource_of(reversed(route[i])),
+          costs.request_weight(request) + costs.dllp_weight(payload[i]));
+    }
+    use_memory(leg.source);
+    Duration round_trip = crossing_time(leg, route) * 2 + machine_.model(leg.source).read_latency;
+    if (machine_.model(leg.initiator).kind == DeviceKind::kNic) {
+      cap(nic_read_cap(d.params(), d.scope(leg.initiator), round_trip),
+          {"NIC read tags in flight", fabric_.full_name(leg.initiator)});
+      head("NIC read round trip", leg.initiator, round_trip);
+      return;
+    }
+    round_trip += d.duration("gpu.host_load_extra", leg.initiator);
+    const Bytes in_flight = bytes_in_flight(d.params(), d.scope(leg.initiator));
+    cap(Bandwidth::bytes_per_s(in_flight.as_double() / round_trip.as_s()),
+        {"SM loads of host memory in flight", fabric_.full_name(leg.initiator)});
+    head("SM load of host memory", leg.initiator, round_trip);
+  }
+
+  void add_wire(const Leg& leg) {
+    DeviceParams& d = machine_.devices();
+    const Route route =
+        require_route(leg, "network", [&] { return fabric_.wire_route(leg.source, leg.sink); });
+    Duration latency;
+    for (const Hop hop : route) {
+      use(machine_.resource_of(hop), machine_.wire().data_weight());
+      use(machine_.resource_of(reversed(hop)), machine_.wire().ack_weight());
+      latency += machine_.wire_latency() + machine_.model(hop_end(hop)).crossing;
+    }
+    head("doorbell and WQE fetch", leg.source,
+         d.duration("nic.doorbell_latency", leg.source) + d.duration("nic.wqe_fetch", leg.source));
+    tail("NIC processing", leg.source,
+         d.duration("nic.latency", leg.source) + d.duration("nic.latency", leg.sink));
+    tail("wire and switch latency", leg.source, latency);
+  }
+
+  const Machine& machine_;
+  const Fabric& fabric_;
+  Contraction out_;
+};
+
+}  // namespace
+
+Contraction contract(const Machine& machine, const Walk& walk) {
+  Builder builder(machine);
+  for (const Leg& leg : walk) builder.add(leg);
+  return builder.take();
+}
+
+Bandwidth solo_rate(const Machine& machine, const Contraction& contraction) {
+  std::optional<Bandwidth> rate;
+  if (contraction.cap) rate = contraction.cap->rate;
+  for (const ResourceUse& use : contraction.uses) {
+    const Bandwidth fill = *machine.capacity(use.resource) * (1.0 / use.weight);
+    if (!rate || fill < *rate) rate = fill;
+  }
+  if (!rate) throw std::logic_error("solo_rate: a walk without limits");
+  return *rate;
+}
+
+}  // namespace weft

@@ -1,0 +1,16 @@
+#include "models/wire/link.hpp"
+
+namespace weft {
+
+WireCosts::WireCosts(Params& params)
+    : mtu_{params.number("wire.mtu")},
+      overhead_{params.number(params.choice("wire.kind") == "roce" ? "wire.roce_overhead"
+                                                                   : "wire.ib_overhead")},
+      ack_{(overhead_ + params.number("wire.ack_extra")) / params.number("wire.packets_per_ack")} {}
+
+Duration wire_link_latency(Params& params) {
+  const double cable = params.number("wire.cable_length") * params.number("wire.cable_delay");
+  return Duration::from_ns(cable) + params.duration("wire.fec_latency");
+}
+
+}  // namespace weft

@@ -1,0 +1,240 @@
+#include "sim/flow/fluid.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+#include <utility>
+
+namespace weft {
+namespace {
+
+constexpr double kPsPerS = 1e12;
+
+void require(bool holds, const char* rule) {
+  if (!holds) throw std::logic_error(rule);
+}
+
+Time at_ps(std::int64_t ps) { return Time{} + Duration::ps(ps); }
+std::int64_t to_ps(Time t) { return t.since_start().count_ps(); }
+
+}  // namespace
+
+ResourceIndex FluidSystem::add_resource(Bandwidth capacity) {
+  finished_bytes_.push_back(0.0);
+  return ResourceIndex{solver_.add_resource(capacity.as_bytes_per_s())};
+}
+
+void FluidSystem::require_resource(ResourceIndex resource) const {
+  require(resource.index() < solver_.resource_count(), "FluidSystem: unknown resource");
+}
+
+RouteIndex FluidSystem::add_route(std::span<const Use> uses, std::optional<Bandwidth> cap,
+                                  double share) {
+  require(!uses.empty() || cap, "FluidSystem: a route with neither uses nor cap");
+  require(share > 0.0 && std::isfinite(share), "FluidSystem: share must be positive");
+  std::vector<IncrementalMaxMin::RouteUse> merged;
+  for (const Use& use : uses) {
+    require_resource(use.resource);
+    require(use.weight > 0.0 && std::isfinite(use.weight), "FluidSystem: weight must be positive");
+    const auto same = std::find_if(merged.begin(), merged.end(),
+                                   [&](const auto& m) { return m.resource == use.resource.value; });
+    if (same == merged.end()) {
+      merged.push_back({.resource = use.resource.value, .weight = use.weight});
+    } else {
+      same->weight += use.weight;
+    }
+  }
+  const double cap_bytes_per_s =
+      cap ? cap->as_bytes_per_s() : std::numeric_limits<double>::infinity();
+  return RouteIndex{solver_.add_route(merged, cap_bytes_per_s, share)};
+}
+
+void FluidSystem::start(RouteIndex route, Bytes bytes, std::uint64_t tag) {
+  require(route.index() < solver_.route_count(), "FluidSystem: unknown route");
+  require(bytes >= Bytes{0}, "FluidSystem: negative bytes");
+  const std::uint64_t sequence = next_sequence_++;
+  ++in_progress_;
+  if (bytes == Bytes{0}) {
+    empty_.push_back({.tag = tag, .sequence = sequence});
+    return;
+  }
+  const std::uint32_t slot = solver_.add_flow(route.value);
+  if (slot >= flows_.size()) flows_.resize(std::size_t{slot} + 1);
+  flows_[slot] = Flow{.remaining = bytes.as_double(),
+                      .rate = 0,
+                      .bytes = bytes.as_double(),
+                      .updated = now_,
+                      .start = now_,
+                      .limited_since = now_,
+                      .tag = tag,
+                      .sequence = sequence};
+}
+
+void FluidSystem::set_capacity(ResourceIndex resource, Bandwidth capacity) {
+  require_resource(resource);
+  solver_.set_capacity(resource.value, capacity.as_bytes_per_s());
+}
+
+double FluidSystem::remaining_at(const Flow& flow, Time t) const {
+  const auto elapsed_ps = static_cast<double>((t - flow.updated).count_ps());
+  return std::max(0.0, flow.remaining - flow.rate * (elapsed_ps / kPsPerS));
+}
+
+// Rounded up; but what exceeds a whole picosecond by less than a thousandth, or by a few units in
+// the last place, is taken for rounding: else an exact 1000 ps would become 1001 by chance.
+std::int64_t FluidSystem::finish_ps(const Flow& flow) const {
+  const double ps = flow.remaining / flow.rate * kPsPerS;
+  const double whole = std::max(0.0, std::ceil(ps - 1e-3 - ps * 0x1p-50));
+  const std::int64_t updated = to_ps(flow.updated);
+  if (!(whole < 9.2e18 - static_cast<double>(updated))) return MinTree::kNone;
+  return updated + static_cast<std::int64_t>(whole);
+}
+
+void FluidSystem::change_limiter(Flow& flow, Limiter limiter) {
+  if (flow.limiter == limiter) return;
+  const std::uint32_t latest = flow.history;
+  if (now_ > flow.limited_since) {
+    flow.history = take_node();
+    nodes_[flow.history] = {.limited = {flow.limiter, now_ - flow.limited_since}, .next = latest};
+    flow.limited_since = now_;
+  } else if (latest != kNone && nodes_[latest].limited.limiter == limiter) {
+    // Back within the same instant: the other limiter never held it.
+    flow.limited_since = now_ + (Duration{} - nodes_[latest].limited.duration);
+    flow.history = nodes_[latest].next;
+    give_node(latest);
+  }
+  flow.limiter = limiter;
+}
+
+std::uint32_t FluidSystem::take_node() {
+  if (free_node_ == kNone) {
+    nodes_.push_back({.limited = {Limiter::own_cap(), Duration{}}, .next = kNone});
+    return static_cast<std::uint32_t>(nodes_.size() - 1);
+  }
+  return std::exchange(free_node_, nodes_[free_node_].next);
+}
+
+void FluidSystem::give_node(std::uint32_t node) {
+  nodes_[node].next = std::exchange(free_node_, node);
+}
+
+void FluidSystem::resolve() {
+  for (const std::uint32_t slot : solver_.solve()) {
+    Flow& flow = flows_[slot];
+    change_limiter(flow, Limiter{solver_.limiter(slot)});
+    // A flow whose rate is bit for bit what it was is left alone, so that it gathers no rounding.
+    const double rate = solver_.rate(slot);
+    if (rate == flow.rate) continue;
+    flow.remaining = remaining_at(flow, now_);
+    flow.updated = now_;
+    flow.rate = rate;
+    finish_times_.set(slot, finish_ps(flow));
+  }
+}
+
+std::optional<Time> FluidSystem::next_change() {
+  resolve();
+  if (!empty_.empty()) return now_;
+  const std::int64_t ps = finish_times_.min();
+  if (ps == MinTree::kNone) return std::nullopt;
+  return at_ps(ps);
+}
+
+void FluidSystem::write_limits(const Flow& flow) {
+  const std::size_t begin = limits_.size();
+  if (now_ > flow.limited_since) limits_.push_back({flow.limiter, now_ - flow.limited_since});
+  for (std::uint32_t node = flow.history; node != kNone;) {
+    const std::uint32_t next = nodes_[node].next;
+    limits_.push_back(nodes_[node].limited);
+    give_node(node);
+    node = next;
+  }
+  std::reverse(limits_.begin() + static_cast<std::ptrdiff_t>(begin), limits_.end());
+}
+
+void FluidSystem::finish(std::uint32_t slot) {
+  Flow& flow = flows_[slot];
+  const auto begin = static_cast<std::uint32_t>(limits_.size());
+  write_limits(flow);
+  done_.push_back({.sequence = flow.sequence,
+                   .tag = flow.tag,
+                   .start = flow.start,
+                   .limits_begin = begin,
+                   .limits_end = static_cast<std::uint32_t>(limits_.size())});
+  for (const auto& use : solver_.uses(solver_.route(slot))) {
+    finished_bytes_[use.resource] += flow.bytes * use.weight;
+  }
+  solver_.remove_flow(slot);
+  finish_times_.set(slot, MinTree::kNone);
+  flow.sequence = kDone;
+}
+
+void FluidSystem::advance(Time t, std::vector<Finished>& finished) {
+  require(t >= now_, "FluidSystem: advance into the past");
+  const std::optional<Time> next = next_change();
+  require(!next || t <= *next, "FluidSystem: advance beyond the next change");
+  now_ = t;
+  due_.clear();
+  done_.clear();
+  limits_.clear();
+  finished.clear();
+  if (!next || t < *next) return;
+  finish_times_.collect(to_ps(t), due_);
+  for (const std::uint32_t slot : due_) finish(slot);
+  for (const Empty& e : empty_) {
+    done_.push_back(
+        {.sequence = e.sequence, .tag = e.tag, .start = t, .limits_begin = 0, .limits_end = 0});
+  }
+  empty_.clear();
+  std::sort(done_.begin(), done_.end(),
+            [](const Done& a, const Done& b) { return a.sequence < b.sequence; });
+  in_progress_ -= done_.size();
+  for (const Done& d : done_) {
+    finished.push_back({.tag = d.tag,
+                        .start = d.start,
+                        .finish = t,
+                        .limits = std::span<const LimitedFor>{limits_}.subspan(
+                            d.limits_begin, d.limits_end - d.limits_begin)});
+  }
+}
+
+double FluidSystem::utilisation(ResourceIndex resource) {
+  require_resource(resource);
+  resolve();
+  double used = 0;
+  solver_.for_each_user(resource.value, [&](std::uint32_t slot, double weight) {
+    used += flows_[slot].rate * weight;
+  });
+  return used / solver_.capacity(resource.value);
+}
+
+double FluidSystem::used_bytes(ResourceIndex resource) const {
+  require_resource(resource);
+  double used = finished_bytes_[resource.index()];
+  solver_.for_each_user(resource.value, [&](std::uint32_t slot, double weight) {
+    const Flow& flow = flows_[slot];
+    used += (flow.bytes - remaining_at(flow, now_)) * weight;
+  });
+  return used;
+}
+
+std::vector<FlowInProgress> FluidSystem::in_progress() {
+  resolve();
+  std::vector<const Flow*> live;
+  for (const Flow& flow : flows_) {
+    if (flow.sequence != kDone) live.push_back(&flow);
+  }
+  std::sort(live.begin(), live.end(),
+            [](const Flow* a, const Flow* b) { return a->sequence < b->sequence; });
+  std::vector<FlowInProgress> result;
+  for (const Flow* flow : live) {
+    result.push_back({.tag = flow->tag,
+                      .rate_bytes_per_s = flow->rate,
+                      .limiter = flow->limiter,
+                      .remaining_bytes = remaining_at(*flow, now_)});
+  }
+  return result;
+}
+
+}  // namespace weft

@@ -1,0 +1,183 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "sim/flow/maxmin.hpp"
+
+namespace weft {
+
+/// Max-min fair rates kept up to date while flows come and go and capacities change.
+///
+/// A change re-solves only what it can touch. Think of progressive filling as a sweep of the level
+/// (rate per share) from zero: below the level at which a changed flow's resources can first fill,
+/// nothing differs from before. From there on the sweep follows only *disturbed* resources: those
+/// that a changed flow crosses and that either limited flows before (these may now get more) or
+/// could be filled by what its flows could take at most (`could_fill`). A flow whose limiter is
+/// undisturbed is frozen where it was; a flow whose rate comes out as before disturbs nothing
+/// further. The result is that of maxmin_rates, to a relative 1e-12.
+///
+/// Indices are dense and count from 0; flow slots are reused after remove_flow. Capacities,
+/// weights, caps and shares are positive (the caller's contract; not checked here).
+class IncrementalMaxMin {
+ public:
+  struct RouteUse {
+    std::uint32_t resource;
+    double weight;  ///< resource bytes a flow byte
+  };
+
+  std::uint32_t add_resource(double capacity);
+  /// What many flows have in common. Resources must be distinct. `cap` may be infinite if `uses` is
+  /// not empty.
+  std::uint32_t add_route(std::span<const RouteUse> uses, double cap, double share);
+  std::uint32_t add_flow(std::uint32_t route);
+  void remove_flow(std::uint32_t slot);
+  void set_capacity(std::uint32_t resource, double capacity);
+
+  bool is_stale() const {
+    return !started_.empty() || !disturbed_.empty() || !capacity_changed_.empty();
+  }
+  /// Brings the rates up to date. Yields the slots whose rate or limiter changed, new flows among
+  /// them, each once; valid until the next call.
+  std::span<const std::uint32_t> solve();
+
+  /// As of the last solve(). Bytes/s; 0 for a flow that solve() has not yet seen.
+  double rate(std::uint32_t slot) const {
+    return hot_[slot].level * routes_[cold_[slot].route].share;
+  }
+  std::uint32_t limiter(std::uint32_t slot) const { return hot_[slot].limiter; }
+
+  std::uint32_t route(std::uint32_t slot) const { return cold_[slot].route; }
+  std::span<const RouteUse> uses(std::uint32_t route) const {
+    return {route_uses_.data() + routes_[route].begin, routes_[route].count};
+  }
+  std::size_t resource_count() const { return resources_.size(); }
+  std::size_t route_count() const { return routes_.size(); }
+  std::size_t slot_count() const { return hot_.size(); }
+  double capacity(std::uint32_t resource) const { return resources_[resource].capacity; }
+
+  /// Calls visit(slot, weight) for every flow on a resource, in no particular but reproducible
+  /// order.
+  template <class Visit>
+  void for_each_user(std::uint32_t resource, Visit visit) const {
+    for (const User& u : resources_[resource].users) {
+      visit(u.slot, route_uses_[routes_[cold_[u.slot].route].begin + u.use].weight);
+    }
+  }
+
+ private:
+  static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  static constexpr std::uint32_t kNoLimiter = kOwnCap - 1;  // not yet solved
+
+  struct Route {
+    std::uint32_t begin;  // into route_uses_, route_loads_
+    std::uint32_t count;
+    double share;
+    double cap_level;
+    // The level that the route could reach were it alone, and what would stop it there.
+    double bound_level;
+    std::uint32_t bound_limiter;
+  };
+  // Beside each RouteUse: resource bytes/s a unit of level, and at the route's bound_level.
+  struct Load {
+    double per_level;
+    std::int64_t at_bound;
+  };
+
+  // A flow in the sweep: grows as before, grows freely (new, or let go by its old limiter), or has
+  // its rate of this solve.
+  enum class State : std::uint32_t { kAsBefore, kFree, kFixed };
+  struct Hot {
+    double level;
+    std::uint32_t limiter;
+    std::uint32_t stamp;  // solve_ * 4 + State; an older solve's stamp means kAsBefore
+  };
+  struct Cold {
+    std::uint32_t route;
+    std::uint32_t positions;  // of its uses in their resources' users; into positions_
+  };
+
+  struct User {
+    std::uint32_t slot;
+    std::uint32_t use;
+    double load;
+  };
+  // What is left of a disturbed resource when its open flows run at `level` (see maxmin.cpp).
+  struct Water {
+    double left{0};
+    double load{0};
+    double level{0};
+    double released_at{kInfinity};  // where its flows were held before; infinity once let go
+    std::uint32_t open{0};
+    std::uint32_t disturbed_in{0};  // the solve in which this is valid
+    std::uint32_t watched_in{0};
+  };
+  struct Resource {
+    Water water;
+    double capacity;
+    double load{0};            // of all users; only a hint (sums in changing order)
+    std::int64_t at_bound{0};  // of all users, if each had its bound_level
+    std::int64_t fills_above{0};
+    std::uint32_t limits{0};  // how many flows it limited in the last solve
+    double seed{kInfinity};   // level from which it is disturbed in the next solve
+    std::vector<User> users;
+  };
+
+  enum class Kind : std::uint32_t { kSeed, kWatch, kDisturbed, kBound };
+  struct Event {
+    double level;
+    Kind kind;
+    std::uint32_t index;  // a resource; a flow for kBound
+  };
+  static bool later(const Event& a, const Event& b);
+
+  State state(const Hot& flow) const;
+  void set_state(Hot& flow, State state) const;
+  bool could_fill(const Resource& r) const { return r.at_bound > r.fills_above; }
+  bool is_disturbed(const Resource& r) const { return r.water.disturbed_in == solve_; }
+
+  void find_bound(Route& route);
+  void refresh_bounds();
+  void seed(std::uint32_t resource, double level);
+  void seed_changes();
+  void begin(std::uint32_t slot);
+  void push(double level, Kind kind, std::uint32_t index);
+  void sweep();
+  void handle(const Event& event);
+  void disturb(std::uint32_t resource);
+  void watch(std::uint32_t slot, const Hot& flow);
+  void confirm_users(std::uint32_t resource);
+  void reach_bound(std::uint32_t slot);
+  void advance_disturbed(std::uint32_t resource, double key);
+  void release_users(std::uint32_t resource);
+  void release(std::uint32_t slot, std::uint32_t from);
+  void close(std::uint32_t resource);
+  void stop_at(std::uint32_t slot, std::uint32_t resource);
+  void settle(std::uint32_t slot, std::uint32_t except, bool disturb_limiting);
+  void change(std::uint32_t slot, double level, std::uint32_t limiter);
+  std::uint32_t take_positions(std::uint32_t count);
+
+  std::vector<Resource> resources_;
+  std::vector<Route> routes_;
+  std::vector<RouteUse> route_uses_;
+  std::vector<Load> route_loads_;
+
+  std::vector<Hot> hot_;
+  std::vector<Cold> cold_;
+  std::vector<std::uint32_t> free_slots_;
+  std::vector<std::uint32_t> positions_;
+  std::vector<std::vector<std::uint32_t>> free_positions_;  // by length
+
+  std::vector<std::uint32_t> started_;           // slots new since the last solve
+  std::vector<std::uint32_t> disturbed_;         // resources with a seed
+  std::vector<std::uint32_t> capacity_changed_;  // resources
+
+  std::uint32_t solve_{0};
+  double level_{0};  // of the sweep
+  std::vector<Event> heap_;
+  std::vector<std::uint32_t> changed_;
+};
+
+}  // namespace weft

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/input/xml_text.hpp"
+#include "sim/topology/spec.hpp"
+
+namespace weft {
+
+/// A <gpu> of an NCCL file and what has been made of it.
+struct GpuElement {
+  std::string name;
+  std::string bus_id;
+  std::string root_cpu;
+  pugi::xml_node gpu;
+};
+
+/// The name of the one NVSwitch that stands for all of a node's.
+inline constexpr const char* kNcclNvSwitchName = "nvswitch";
+
+/// The NVLink and C2C links that the GPUs list: first those to the NVSwitch and the CPU, in the
+/// GPUs' order, then the direct ones between GPUs, each once. Throws InputError for a link without
+/// a sound count.
+std::vector<PeerLinkSpec> read_gpu_links(const XmlText& xml, std::span<const GpuElement> gpus);
+
+}  // namespace weft

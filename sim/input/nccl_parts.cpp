@@ -1,0 +1,79 @@
+#include "sim/input/nccl_parts.hpp"
+
+#include <array>
+
+namespace weft {
+namespace {
+
+constexpr std::int64_t kNvidia = 0x10de;
+constexpr std::int64_t kMellanox = 0x15b3;
+
+struct CpuRange {
+  std::string_view vendor;
+  std::int64_t family;
+  std::int64_t first_model;
+  std::int64_t last_model;
+  std::string_view part;
+};
+
+/// Intel models as in Linux' arch/x86/include/asm/intel-family.h; 85 is also Skylake-SP and Cooper
+/// Lake, which this number does not tell apart. AMD models as in Linux' arch/x86/kernel/cpu/amd.c
+/// (init_amd_zen*). NCCL adds the extended family times 16, so AMD's family 17h (base 15, extended
+/// 8) is 143, 19h is 175, 1Ah is 191.
+constexpr std::array kCpus{
+    CpuRange{"GenuineIntel", 6, 207, 207, "emerald-rapids"},
+    CpuRange{"GenuineIntel", 6, 143, 143, "sapphire-rapids"},
+    CpuRange{"GenuineIntel", 6, 106, 106, "ice-lake-sp"},
+    CpuRange{"GenuineIntel", 6, 108, 108, "ice-lake-sp"},
+    CpuRange{"GenuineIntel", 6, 85, 85, "cascade-lake"},
+    CpuRange{"AuthenticAMD", 143, 0x30, 0x3f, "rome"},
+    CpuRange{"AuthenticAMD", 175, 0x00, 0x0f, "milan"},
+    CpuRange{"AuthenticAMD", 175, 0x10, 0x1f, "genoa"},
+};
+
+struct PciPart {
+  std::int64_t vendor;
+  std::int64_t device;
+  std::string_view part;
+};
+
+/// The PCI ID Repository (pci-ids.ucw.cz), devices of 10de and 15b3.
+constexpr std::array kGpus{PciPart{kNvidia, 0x2330, "h100-sxm"},
+                           PciPart{kNvidia, 0x2335, "h200-sxm"}};
+constexpr std::array kNics{
+    PciPart{kMellanox, 0x1021, "connectx-7"},    PciPart{kMellanox, 0x101b, "connectx-6"},
+    PciPart{kMellanox, 0x101d, "connectx-6-dx"}, PciPart{kMellanox, 0x1023, "connectx-8"},
+    PciPart{kMellanox, 0xa2dc, "bluefield-3"},
+};
+
+template <class Parts>
+std::string find_part(const Parts& parts, std::int64_t vendor, std::int64_t device) {
+  for (const PciPart& part : parts) {
+    if (part.vendor == vendor && part.device == device) return std::string(part.part);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string cpu_part(std::string_view vendor, std::int64_t family, std::int64_t model) {
+  for (const CpuRange& cpu : kCpus) {
+    if (cpu.vendor == vendor && cpu.family == family && cpu.first_model <= model &&
+        model <= cpu.last_model) {
+      return std::string(cpu.part);
+    }
+  }
+  return {};
+}
+
+std::string gpu_part(std::int64_t pci_vendor, std::int64_t pci_device, std::int64_t sm) {
+  const std::string by_id = find_part(kGpus, pci_vendor, pci_device);
+  // Compute capability 8.0 is the A100 in all its forms; the SXM one stands for them.
+  return by_id.empty() && sm == 80 ? "a100-sxm" : by_id;
+}
+
+std::string nic_part(std::int64_t pci_vendor, std::int64_t pci_device) {
+  return find_part(kNics, pci_vendor, pci_device);
+}
+
+}  // namespace weft

@@ -1,0 +1,139 @@
+#include "sim/input/scenario.hpp"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+#include "sim/io/file.hpp"
+#include "sim/io/yaml.hpp"
+
+namespace weft {
+namespace {
+
+constexpr std::array<std::string_view, 7> kOps{
+    "allreduce", "allgather", "reducescatter", "broadcast", "reduce", "alltoall", "sendrecv"};
+constexpr std::array<std::string_view, 2> kMemoryPaths{"gdr", "host-staged"};
+constexpr Bytes kLargestSize{1LL << 42};  // 4 TiB: beyond any GPU's memory
+
+std::string read_op(const Yaml& yaml) {
+  const std::string& op = yaml.text();
+  if (op == "allreduce") return op;
+  const bool known = std::find(kOps.begin(), kOps.end(), op) != kOps.end();
+  yaml.fail("'" + op + "' is not " + (known ? "simulated yet" : "an operation") +
+            "; allowed: allreduce");
+}
+
+Bytes read_size(const Yaml& yaml) {
+  const Bytes size = yaml.size();
+  if (size < Bytes{1} || size > kLargestSize) {
+    yaml.fail("'" + yaml.text() + "' is out of range; allowed: 1 B to " +
+              format_size(kLargestSize));
+  }
+  return size;
+}
+
+std::vector<Bytes> read_size_list(const Yaml& yaml) {
+  std::vector<Bytes> sizes;
+  for (const Yaml& item : yaml.items()) {
+    sizes.push_back(read_size(item));
+    if (sizes.size() > 1 && sizes[sizes.size() - 2] >= sizes.back()) {
+      item.fail("sizes must ascend, none given twice");
+    }
+  }
+  if (sizes.empty()) yaml.fail("no size; write one at least, such as [1 MiB]");
+  return sizes;
+}
+
+/// As nccl-tests' -b, -e and -f: `min`, then times `factor` as long as it is at most `max`.
+std::vector<Bytes> read_size_range(const Yaml& yaml) {
+  constexpr std::int64_t kLargestFactor = 1 << 20;
+  const Bytes min = read_size(yaml.require("min"));
+  const Bytes max = read_size(yaml.require("max"));
+  if (max < min) yaml.require("max").fail("is smaller than min");
+  const Yaml* factor_yaml = yaml.find("factor");
+  const std::int64_t factor = factor_yaml == nullptr ? 2 : factor_yaml->integer(2, kLargestFactor);
+  std::vector<Bytes> sizes;
+  for (Bytes size = min; size <= max; size = size * factor) sizes.push_back(size);
+  return sizes;
+}
+
+void read_workload(const Yaml& yaml, Scenario& scenario) {
+  yaml.allow_keys({"op", "min", "max", "factor", "sizes"});
+  scenario.op = read_op(yaml.require("op"));
+  const Yaml* list = yaml.find("sizes");
+  if (list == nullptr) {
+    scenario.sizes = read_size_range(yaml);
+    return;
+  }
+  for (const std::string_view key : {"min", "max", "factor"}) {
+    if (const Yaml* extra = yaml.find(key)) extra->fail("write either this or 'sizes', not both");
+  }
+  scenario.sizes = read_size_list(*list);
+}
+
+std::vector<std::string> read_memory_paths(const Yaml& yaml) {
+  std::vector<std::string> paths;
+  for (const Yaml& item : yaml.items()) {
+    const std::string& path = item.text();
+    if (std::find(kMemoryPaths.begin(), kMemoryPaths.end(), path) == kMemoryPaths.end()) {
+      item.fail("'" + path + "' is not a memory path; known: " +
+                known_names({kMemoryPaths.begin(), kMemoryPaths.end()}));
+    }
+    if (std::find(paths.begin(), paths.end(), path) != paths.end()) {
+      item.fail("'" + path + "' is given twice");
+    }
+    paths.push_back(path);
+  }
+  if (paths.empty()) yaml.fail("no memory path; write [gdr, host-staged] or one of them");
+  return paths;
+}
+
+std::map<std::string, std::string> read_env(const Yaml& yaml) {
+  std::map<std::string, std::string> env;
+  for (const auto& [name, value] : yaml.entries()) {
+    if (!name.starts_with("NCCL_")) value.fail("allowed are NCCL's variables: NCCL_...");
+    env.emplace(name, value.text());
+  }
+  return env;
+}
+
+std::string resolve(const Yaml& topology, const std::string& scenario_file) {
+  if (topology.text().empty()) topology.fail("expected a path to a topology file");
+  const std::filesystem::path folder = std::filesystem::path(scenario_file).parent_path();
+  return (folder / topology.text()).lexically_normal().string();
+}
+
+}  // namespace
+
+Scenario read_scenario(const std::string& file) {
+  return parse_scenario(read_text_file(file), file);
+}
+
+Scenario parse_scenario(const std::string& text, const std::string& file) {
+  constexpr std::int64_t kMostNodes = 1 << 20;
+  const Yaml yaml = Yaml::parse(text, file);
+  yaml.allow_keys(
+      {"scenario", "about", "topology", "nodes", "workload", "memory_paths", "env", "set"});
+  Scenario scenario;
+  scenario.file = file;
+  scenario.name = yaml.require("scenario").text();
+  if (const Yaml* about = yaml.find("about")) about->text();  // for people; must be text
+  scenario.topology = resolve(yaml.require("topology"), file);
+  if (const Yaml* nodes = yaml.find("nodes")) {
+    scenario.nodes = static_cast<std::uint32_t>(nodes->integer(1, kMostNodes));
+  }
+  read_workload(yaml.require("workload"), scenario);
+  const Yaml* paths = yaml.find("memory_paths");
+  scenario.memory_paths = paths == nullptr
+                              ? std::vector<std::string>{kMemoryPaths.begin(), kMemoryPaths.end()}
+                              : read_memory_paths(*paths);
+  if (const Yaml* env = yaml.find("env")) scenario.env = read_env(*env);
+  if (const Yaml* set = yaml.find("set")) {
+    for (const auto& [key, value] : set->entries()) {
+      scenario.set.push_back({key, value.text(), value.place()});
+    }
+  }
+  return scenario;
+}
+
+}  // namespace weft

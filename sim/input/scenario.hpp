@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/base/error.hpp"
+#include "sim/base/units.hpp"
+
+namespace weft {
+
+/// One `key: value` of a scenario's `set`, as written: which keys and values there are is known to
+/// whoever holds the parameters.
+struct ScenarioSetting {
+  std::string key;
+  std::string value;
+  Place place;
+};
+
+/// What to run on which topology.
+struct Scenario {
+  std::string name;
+  std::string file;
+  std::string topology;                ///< path; relative ones are resolved from the file's folder
+  std::optional<std::uint32_t> nodes;  ///< absent: the topology's own number
+  std::string op;                      ///< "allreduce"
+  std::vector<Bytes> sizes;            ///< at least one, each positive, ascending, none twice
+  std::vector<std::string> memory_paths;   ///< of "gdr" and "host-staged"; at least one, none twice
+  std::map<std::string, std::string> env;  ///< NCCL's environment variables
+  std::vector<ScenarioSetting> set;        ///< in the file's order
+};
+
+/// Reads a scenario; `scenarios/*.yaml` are examples. Throws InputError with file, line, column and
+/// what is allowed. The topology file is not opened.
+Scenario read_scenario(const std::string& file);
+/// The same from text; `file` is the name that messages use, and its folder the topology's base.
+Scenario parse_scenario(const std::string& text, const std::string& file);
+
+}  // namespace weft

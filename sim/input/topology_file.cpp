@@ -1,0 +1,18 @@
+#include "sim/input/topology_file.hpp"
+
+#include "sim/input/nccl_xml.hpp"
+#include "sim/input/topology_yaml.hpp"
+#include "sim/io/file.hpp"
+
+namespace weft {
+
+TopologySpec read_topology(const std::string& file, const ParamCatalog& catalog) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  const std::string text = read_text_file(file);
+  const std::size_t start = text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
+  const std::size_t first = text.find_first_not_of(" \t\r\n", start);
+  const bool is_xml = first != std::string::npos && text[first] == '<';
+  return is_xml ? parse_nccl_xml(text, file, catalog) : parse_topology_yaml(text, file, catalog);
+}
+
+}  // namespace weft

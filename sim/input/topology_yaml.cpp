@@ -1,0 +1,162 @@
+#include "sim/input/topology_yaml.hpp"
+
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "sim/io/file.hpp"
+#include "sim/io/yaml.hpp"
+
+namespace weft {
+namespace {
+
+template <class Kind, std::size_t n>
+using Words = std::array<std::pair<std::string_view, Kind>, n>;
+
+constexpr Words<DeviceKind, 5> kDeviceWords{{{"cpu", DeviceKind::kCpu},
+                                             {"switch", DeviceKind::kSwitch},
+                                             {"gpu", DeviceKind::kGpu},
+                                             {"nic", DeviceKind::kNic},
+                                             {"nvswitch", DeviceKind::kNvSwitch}}};
+constexpr Words<LinkKind, 3> kLinkWords{
+    {{"socket", LinkKind::kSocket}, {"nvlink", LinkKind::kNvlink}, {"c2c", LinkKind::kC2c}}};
+constexpr Words<NetworkSpec::Kind, 1> kNetworkWords{
+    {{"one-switch", NetworkSpec::Kind::kOneSwitch}}};
+
+/// The meaning of one of a few words; fails with the words there are.
+template <class Kind, std::size_t n>
+Kind read_word(const Yaml& yaml, const Words<Kind, n>& words, const std::string& what) {
+  std::vector<std::string> names;
+  for (const auto& [name, kind] : words) {
+    if (name == yaml.text()) return kind;
+    names.emplace_back(name);
+  }
+  yaml.fail("'" + yaml.text() + "' is not a kind of " + what + "; known: " + known_names(names));
+}
+
+std::string text_or(const Yaml& yaml, std::string_view key, const std::string& otherwise) {
+  const Yaml* found = yaml.find(key);
+  return found == nullptr ? otherwise : found->text();
+}
+
+ParamValue read_value(const Yaml& yaml, const std::string& key, const ParamCatalog& catalog) {
+  const Yaml& value = yaml.is_map() ? yaml.require("value") : yaml;
+  ParamValue out;
+  const std::string& text = value.text();
+  try {
+    out.number = ParamCatalog::parse(catalog.require(key), text);
+  } catch (const InputError& error) {
+    value.fail(error.what());
+  }
+  out.source = Place{value.place().file, value.place().line, 0}.text();
+  if (!yaml.is_map()) return out;
+
+  yaml.allow_keys({"value", "origin", "source"});
+  out.source = text_or(yaml, "source", out.source);
+  if (const Yaml* origin = yaml.find("origin")) {
+    const std::string& word = origin->text();
+    try {
+      out.origin = parse_origin(word);
+    } catch (const InputError& error) {
+      origin->fail(error.what());
+    }
+  }
+  return out;
+}
+
+/// `scope` is "" where the file writes full keys, else it is put before each name.
+ParamValues read_values(const Yaml& yaml, const std::string& scope, const ParamCatalog& catalog) {
+  ParamValues values;
+  for (const auto& [name, value] : yaml.entries()) {
+    values.emplace(name, read_value(value, scope.empty() ? name : scope + "." + name, catalog));
+  }
+  return values;
+}
+
+DeviceSpec read_device(const std::string& name, const Yaml& yaml, const ParamCatalog& catalog) {
+  yaml.allow_keys({"kind", "part", "upstream", "host_bridge", "bus_id", "network", "set"});
+  DeviceSpec device;
+  device.name = name;
+  device.place = yaml.place();
+  device.kind = read_word(yaml.require("kind"), kDeviceWords, "device");
+  device.part = text_or(yaml, "part", "");
+  device.upstream = text_or(yaml, "upstream", "");
+  device.host_bridge = text_or(yaml, "host_bridge", "");
+  device.bus_id = text_or(yaml, "bus_id", "");
+  device.network = text_or(yaml, "network", "");
+  if (const Yaml* set = yaml.find("set")) {
+    device.settings = read_values(*set, std::string(device_kind_name(device.kind)), catalog);
+  }
+  return device;
+}
+
+PeerLinkSpec read_link(const Yaml& yaml) {
+  constexpr std::int64_t kMostParallelLinks = 1024;
+  yaml.allow_keys({"kind", "between", "count"});
+  PeerLinkSpec link;
+  link.place = yaml.place();
+  link.kind = read_word(yaml.require("kind"), kLinkWords, "link");
+  const Yaml& between = yaml.require("between");
+  if (between.items().size() != 2) between.fail("expected two devices, such as [gpu0, gpu1]");
+  link.a = between.items()[0].text();
+  link.b = between.items()[1].text();
+  if (const Yaml* count = yaml.find("count")) {
+    link.count = static_cast<std::uint32_t>(count->integer(1, kMostParallelLinks));
+  }
+  return link;
+}
+
+NodeSpec read_node(const Yaml& yaml, const ParamCatalog& catalog) {
+  yaml.allow_keys({"devices", "links"});
+  NodeSpec node;
+  for (const auto& [name, device] : yaml.require("devices").entries()) {
+    node.devices.push_back(read_device(name, device, catalog));
+  }
+  if (const Yaml* links = yaml.find("links")) {
+    for (const Yaml& link : links->items()) node.links.push_back(read_link(link));
+  }
+  return node;
+}
+
+NetworkSpec read_network(const Yaml& yaml) {
+  if (yaml.entries().size() != 1) {
+    yaml.fail("expected one network, such as {fabric: {kind: one-switch}}");
+  }
+  const auto& [name, body] = yaml.entries().front();
+  if (name.empty() || name == "none") body.fail("a network cannot be named '" + name + "'");
+  body.allow_keys({"kind", "part"});
+  NetworkSpec network;
+  network.name = name;
+  network.place = body.place();
+  network.kind = read_word(body.require("kind"), kNetworkWords, "network");
+  network.part = text_or(body, "part", "");
+  return network;
+}
+
+}  // namespace
+
+TopologySpec read_topology_yaml(const std::string& file, const ParamCatalog& catalog) {
+  return parse_topology_yaml(read_text_file(file), file, catalog);
+}
+
+TopologySpec parse_topology_yaml(const std::string& text, const std::string& file,
+                                 const ParamCatalog& catalog) {
+  constexpr std::int64_t kMostNodes = 1 << 20;
+  const Yaml yaml = Yaml::parse(text, file);
+  yaml.allow_keys({"topology", "source", "nodes", "defaults", "node", "network"});
+  TopologySpec spec;
+  spec.file = file;
+  spec.name = yaml.require("topology").text();
+  spec.source = text_or(yaml, "source", "");
+  if (const Yaml* nodes = yaml.find("nodes")) {
+    spec.nodes = static_cast<std::uint32_t>(nodes->integer(1, kMostNodes));
+  }
+  if (const Yaml* defaults = yaml.find("defaults")) {
+    spec.defaults = read_values(*defaults, "", catalog);
+  }
+  spec.node = read_node(yaml.require("node"), catalog);
+  if (const Yaml* network = yaml.find("network")) spec.network = read_network(*network);
+  return spec;
+}
+
+}  // namespace weft

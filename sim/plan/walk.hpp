@@ -1,0 +1,40 @@
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <vector>
+
+#include "sim/base/id.hpp"
+
+namespace weft {
+
+/// One movement of data from one memory (or NIC) to the next.
+///
+/// The data flows from `source` to `sink`; `initiator` is the one of the two whose requests make it
+/// flow. So a NIC that sends from GPU memory *reads*: initiator and sink are the NIC, source the
+/// GPU, and the read requests run against the data. A CPU stands for its socket's DRAM.
+struct Leg {
+  enum class Kind : std::uint8_t {
+    kCopy,     ///< inside one GPU's memory, by its SMs: source = sink = initiator
+    kRead,     ///< the sink asks, the source answers
+    kWrite,    ///< the source pushes
+    kMessage,  ///< one NIC to another over the network
+  };
+  enum class Medium : std::uint8_t { kLocal, kPcie, kNvlink, kWire };
+
+  Kind kind{Kind::kCopy};
+  Medium medium{Medium::kLocal};
+  DeviceId initiator;
+  DeviceId source;
+  DeviceId sink;
+  friend auto operator<=>(const Leg&, const Leg&) = default;
+};
+
+/// Legs that run at once, at one rate: the bytes stream through all of them. Storing the bytes in a
+/// buffer ends a walk; whoever empties the buffer begins another.
+///   GPUDirect RDMA: [NIC reads GPU memory] [message] [NIC writes GPU memory]
+///   host-staged:    [GPU writes DRAM] | [NIC reads DRAM] [message] [NIC writes DRAM] | [GPU reads
+///   DRAM]
+using Walk = std::vector<Leg>;
+
+}  // namespace weft

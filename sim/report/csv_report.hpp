@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+
+#include "sim/result/run_result.hpp"
+
+namespace weft {
+
+/// One line a row, with a header: op, bytes, ranks, nodes, memory_path, algo, proto, channels,
+/// time_us, algbw_GBps, busbw_GBps, limited_by, limited_by_where, limited_by_share (the largest
+/// cause).
+std::string csv_text(const RunResult& result);
+
+}  // namespace weft

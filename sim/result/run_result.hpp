@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/base/params.hpp"
+#include "sim/io/json.hpp"
+
+namespace weft {
+
+/// A share of a run's time along its critical path.
+struct CauseShare {
+  std::string cause;  ///< the kind of thing: "PCIe uplink, switch to CPU"
+  std::string where;  ///< the one of that kind that took most: "pcisw0 -> cpu0 @0"
+  double share{0};    ///< of the time; all shares of a row sum to 1
+};
+
+/// One collective of one size over one memory path.
+struct ResultRow {
+  std::string op;
+  std::int64_t bytes{0};
+  std::uint32_t ranks{0};
+  std::uint32_t nodes{0};
+  std::string memory_path;  ///< "gdr" or "host-staged"
+  std::string algo;
+  std::string proto;
+  std::uint32_t channels{0};
+  double time_us{0};
+  double algbw_gb_per_s{0};            ///< GB/s = 1e9 bytes/s
+  double busbw_gb_per_s{0};            ///< as nccl-tests defines it
+  std::vector<CauseShare> limited_by;  ///< largest first
+};
+
+/// busbw / algbw as nccl-tests defines it for `op` on `ranks` ranks: 2(n-1)/n for allreduce,
+/// (n-1)/n for allgather, reducescatter and alltoall, 1 for broadcast, reduce and sendrecv.
+double busbw_factor(const std::string& op, std::uint32_t ranks);
+
+/// One parameter as a run used it.
+struct ProvenanceParam {
+  std::string key;
+  std::string device;  ///< the first device that used this value; "" for values without device
+  std::string value;   ///< with its unit
+  std::string origin;
+  std::string source;
+};
+
+/// What a result was made from: enough to make it again and to judge it.
+struct Provenance {
+  std::string weft_version;
+  std::string scenario;
+  std::string scenario_digest;  ///< FNV-1a of the file's bytes
+  std::string topology;
+  std::string topology_digest;
+  std::string topology_source;
+  std::uint64_t seed{0};
+  std::string fidelity;
+  std::vector<std::string> overrides;  ///< "wire.mtu=1024", in the order given
+  std::vector<std::string> env;        ///< "NCCL_NVLS_ENABLE=0"
+  std::vector<ProvenanceParam> params;
+};
+
+/// The parameters that `params` recorded as used, for provenance.
+std::vector<ProvenanceParam> provenance_of(const Params& params);
+
+/// What `weft run` yields.
+struct RunResult {
+  std::vector<ResultRow> rows;
+  std::vector<std::string> verdict;  ///< sentences for people
+  std::vector<std::string> notes;    ///< what was not run and why, choices of NCCL, warnings
+  Provenance provenance;
+};
+
+/// The versioned JSON of design.md section 5 ("schema": "weft.run/1").
+Json to_json(const RunResult& result);
+
+}  // namespace weft

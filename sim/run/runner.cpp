@@ -1,0 +1,277 @@
+#include "sim/run/runner.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <stdexcept>
+#include <tuple>
+
+#include "sim/engine/mailbox.hpp"
+#include "sim/engine/process.hpp"
+#include "sim/run/critical_path.hpp"
+
+namespace weft {
+namespace {
+
+/// Something a program waited for: when it came, and what led to it.
+struct Token {
+  PathRef path;
+  Time at;
+};
+
+class PlanRun final : private TransportSink, private EventTarget {
+ public:
+  PlanRun(const Plan& plan, Transport& transport, EventQueue& events, CauseTable& causes)
+      : plan_{&plan}, transport_{&transport}, events_{&events}, causes_{&causes}, host_{events} {
+    transport.set_sink(*this);
+    for (const Connection& c : plan.connections) add_connection(c);
+    for (const Program& p : plan.programs) add_program(p);
+  }
+
+  RunOutcome run() {
+    for (std::uint32_t i = 0; i < programs_.size(); ++i) run_program(host_, i);
+    events_->run();
+    if (host_.live() > 0) {
+      throw std::logic_error("plan: " + std::to_string(host_.live()) +
+                             " programs wait for each other for ever");
+    }
+    return {last_finish_.since_start(), paths_.total(last_path_), transfers_};
+  }
+
+ private:
+  /// What happens to a slice after a lag.
+  enum class Stage : std::uint8_t { kPosted, kReady, kFree };
+
+  struct LagId {
+    CauseId cause;
+    Duration time;
+  };
+  struct Lane {
+    Mailbox<Token> ready;  // slices the receiver may take
+    Mailbox<Token> free;   // slots the sender may fill
+    std::optional<WalkId> carry;
+    LagId after_push;
+    LagId after_carry;
+    LagId credit;
+    PathRef last_carried;  // what led to the last message's being sent
+  };
+  struct Worker {
+    Mailbox<Token> sent;
+    std::map<std::pair<std::int64_t, std::int64_t>, WalkId> walks;  // by (in, out), -1: none
+  };
+  /// A transfer under way, or a slice in a lag. Pooled; the index is the transport's tag.
+  struct Pending {
+    PathRef path;
+    Bytes bytes;
+    std::uint32_t owner{0};  // program of a kernel's transfer, else connection
+    Stage stage{Stage::kPosted};
+    bool by_kernel{false};
+    std::optional<ConnectionIndex> out;
+  };
+
+  LagId lag(const Lag& lag) { return {causes_->intern({lag.cause, ""}), lag.time}; }
+
+  void add_connection(const Connection& c) {
+    Lane& lane = lanes_.emplace_back();
+    if (c.carry) lane.carry = transport_->prepare(*c.carry);
+    lane.after_push = lag(c.after_push);
+    lane.after_carry = lag(c.after_carry);
+    lane.credit = lag(c.credit);
+    for (std::uint32_t i = 0; i < c.slots; ++i) lane.free.push(Token{});
+  }
+
+  void add_program(const Program& program) {
+    Worker& worker = programs_.emplace_back();
+    for (const Loop& loop : program.loops) {
+      for (const Step& step : loop.body) {
+        const auto key = key_of(step);
+        if (worker.walks.contains(key)) continue;
+        Walk walk = program.local;
+        const auto append = [&](const Walk& more) {
+          walk.insert(walk.end(), more.begin(), more.end());
+        };
+        if (step.in) append(plan_->connections[*step.in].pull);
+        if (step.out) append(plan_->connections[*step.out].push);
+        worker.walks.emplace(key, transport_->prepare(walk));
+      }
+    }
+  }
+
+  static std::pair<std::int64_t, std::int64_t> key_of(const Step& step) {
+    return {step.in ? std::int64_t{*step.in} : -1, step.out ? std::int64_t{*step.out} : -1};
+  }
+
+  Process run_program(ProcessHost&, std::uint32_t index) {
+    const Program& program = plan_->programs[index];
+    Worker& worker = programs_[index];
+    const LagId start = lag(program.start);
+    co_await delay(*events_, start.time);
+    PathRef path = paths_.extend({}, start.cause, start.time);
+    for (const Loop& loop : program.loops) {
+      for (std::uint64_t l = 0; l < loop.repeat; ++l) {
+        for (const Step& step : loop.body) {
+          const WalkId walk = worker.walks.at(key_of(step));
+          for (std::uint32_t s = 0; s < step.repeat; ++s) {
+            Bytes left = step.bytes;
+            do {  // an empty step still hands on an empty slice
+              const Bytes bytes = std::min(left, step.slice);
+              left -= bytes;
+              if (step.in) {
+                const Time asked = events_->now();
+                Token token = co_await lanes_[*step.in].ready.pop();
+                if (token.at > asked) path = std::move(token.path);
+              }
+              if (step.out) {
+                const Time asked = events_->now();
+                Token token = co_await lanes_[*step.out].free.pop();
+                if (token.at > asked) path = std::move(token.path);
+              }
+              submit_kernel(walk, index, bytes, step.out, std::move(path));
+              Token token = co_await worker.sent.pop();
+              path = std::move(token.path);
+              if (step.in) hand_on(Stage::kFree, *step.in, bytes, path);
+            } while (left > Bytes{0});
+          }
+        }
+      }
+    }
+    finish(std::move(path));
+  }
+
+  void finish(PathRef path) {
+    if (events_->now() < last_finish_) return;
+    last_finish_ = events_->now();
+    last_path_ = std::move(path);
+  }
+
+  void submit_kernel(WalkId walk, std::uint32_t program, Bytes bytes,
+                     std::optional<ConnectionIndex> out, PathRef path) {
+    ++transfers_;
+    const std::uint64_t tag = put({std::move(path), bytes, program, Stage::kPosted, true, out});
+    transport_->submit(walk, bytes, tag);
+  }
+
+  void submit_carry(ConnectionIndex connection, Bytes bytes, PathRef path) {
+    ++transfers_;
+    const std::uint64_t tag =
+        put({std::move(path), bytes, connection, Stage::kReady, false, std::nullopt});
+    transport_->submit(*lanes_[connection].carry, bytes, tag);
+  }
+
+  void on_sent(std::uint64_t tag, bool queued, std::span<const Segment> segments) override {
+    Pending& transfer = pending_[tag];
+    if (queued && !transfer.by_kernel) transfer.path = lanes_[transfer.owner].last_carried;
+    extend(transfer.path, segments);
+    if (transfer.by_kernel) {
+      programs_[transfer.owner].sent.push(Token{transfer.path, events_->now()});
+    } else {
+      lanes_[transfer.owner].last_carried = transfer.path;
+    }
+  }
+
+  void on_delivered(std::uint64_t tag, std::span<const Segment> segments) override {
+    Pending transfer = take(tag);
+    extend(transfer.path, segments);
+    if (!transfer.by_kernel) {
+      hand_on(Stage::kReady, transfer.owner, transfer.bytes, std::move(transfer.path));
+    } else if (transfer.out) {
+      const bool carried = lanes_[*transfer.out].carry.has_value();
+      hand_on(carried ? Stage::kPosted : Stage::kReady, *transfer.out, transfer.bytes,
+              std::move(transfer.path));
+    }
+  }
+
+  /// A slice of `connection` reaches `stage` after the lag that leads there.
+  void hand_on(Stage stage, ConnectionIndex connection, Bytes bytes, PathRef path) {
+    const LagId lag = lag_before(stage, connection);
+    const std::uint64_t index =
+        put({std::move(path), bytes, connection, stage, false, std::nullopt});
+    events_->schedule_after(lag.time, Phase::kDeliver, *this, index);
+  }
+
+  LagId lag_before(Stage stage, ConnectionIndex connection) const {
+    const Lane& lane = lanes_[connection];
+    if (stage == Stage::kFree) return lane.credit;
+    return stage == Stage::kReady && lane.carry ? lane.after_carry : lane.after_push;
+  }
+
+  void on_event(std::uint64_t index) override {
+    Pending slice = take(index);
+    const LagId lag = lag_before(slice.stage, slice.owner);
+    PathRef path = paths_.extend(std::move(slice.path), lag.cause, lag.time);
+    Lane& lane = lanes_[slice.owner];
+    switch (slice.stage) {
+      case Stage::kPosted:
+        submit_carry(slice.owner, slice.bytes, std::move(path));
+        return;
+      case Stage::kReady:
+        lane.ready.push(Token{std::move(path), events_->now()});
+        return;
+      case Stage::kFree:
+        lane.free.push(Token{std::move(path), events_->now()});
+        return;
+    }
+  }
+
+  void extend(PathRef& path, std::span<const Segment> segments) {
+    for (const Segment& s : segments) path = paths_.extend(std::move(path), s.cause, s.time);
+  }
+
+  std::uint64_t put(Pending pending) {
+    if (free_.empty()) {
+      pending_.push_back(std::move(pending));
+      return pending_.size() - 1;
+    }
+    const std::size_t index = free_.back();
+    free_.pop_back();
+    pending_[index] = std::move(pending);
+    return index;
+  }
+
+  Pending take(std::uint64_t index) {
+    free_.push_back(index);
+    return std::move(pending_[index]);
+  }
+
+  const Plan* plan_;
+  Transport* transport_;
+  EventQueue* events_;
+  CauseTable* causes_;
+  PathStore paths_;  // before everything that holds a PathRef
+  std::deque<Lane> lanes_;
+  std::deque<Worker> programs_;
+  std::vector<Pending> pending_;
+  std::vector<std::size_t> free_;
+  std::uint64_t transfers_{0};
+  Time last_finish_;
+  PathRef last_path_;
+  ProcessHost host_;
+};
+
+}  // namespace
+
+RunOutcome run_plan(const Plan& plan, Transport& transport, EventQueue& events,
+                    CauseTable& causes) {
+  return PlanRun(plan, transport, events, causes).run();
+}
+
+std::vector<CauseShare> shares_of(const RunOutcome& outcome, const CauseTable& causes) {
+  struct Group {
+    Duration time;
+    std::string where;  // the first met: causes come most first
+  };
+  std::map<std::string, Group> by_kind;
+  for (const auto& [id, time] : outcome.causes) {
+    const auto [at, is_new] = by_kind.try_emplace(causes[id].kind, Group{{}, causes[id].where});
+    at->second.time += time;
+  }
+  std::vector<CauseShare> out;
+  for (const auto& [kind, group] : by_kind) {
+    out.push_back({kind, group.where, group.time.as_s() / outcome.time.as_s()});
+  }
+  std::stable_sort(out.begin(), out.end(),
+                   [](const CauseShare& a, const CauseShare& b) { return a.share > b.share; });
+  return out;
+}
+
+}  // namespace weft

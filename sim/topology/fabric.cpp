@@ -1,0 +1,304 @@
+#include "sim/topology/fabric.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <map>
+#include <stdexcept>
+
+#include "sim/topology/node_graph.hpp"
+#include "sim/topology/validate.hpp"
+
+namespace weft {
+namespace {
+
+constexpr std::size_t kKinds = 6;
+constexpr std::array<std::string_view, kKinds> kKindNames{"cpu", "switch",   "gpu",
+                                                          "nic", "nvswitch", "netswitch"};
+constexpr std::array<std::string_view, 5> kLinkNames{"pcie", "socket", "nvlink", "c2c", "wire"};
+
+[[noreturn]] void broken(const std::string& rule) { throw std::logic_error("Fabric: " + rule); }
+
+}  // namespace
+
+std::string_view device_kind_name(DeviceKind kind) {
+  return kKindNames.at(static_cast<std::size_t>(kind));
+}
+
+std::string_view link_kind_name(LinkKind kind) {
+  return kLinkNames.at(static_cast<std::size_t>(kind));
+}
+
+std::string PathLabel::text() const {
+  constexpr std::array<std::string_view, 7> kNames{"X", "NV", "PIX", "PXB", "PHB", "NODE", "SYS"};
+  std::string name(kNames.at(static_cast<std::size_t>(path_class)));
+  return path_class == PathClass::kNvlink ? name + std::to_string(nvlinks) : name;
+}
+
+/// Everything is kept for one node only; ids of other nodes are reduced to it by arithmetic. A
+/// "local" index counts the devices or links of one node.
+struct Fabric::Impl {
+  TopologySpec spec;
+  std::uint32_t nodes{1};
+  std::map<std::string, std::size_t, std::less<>> by_name;
+  std::array<std::vector<std::size_t>, kKinds> by_kind;
+  std::vector<std::optional<std::size_t>> upstream_link;  // of each device; its `a` is the upstream
+  std::vector<std::optional<std::size_t>> wire_link;      // of each device
+  /// Ends are local; a wire's other end is the network's switch and stands for no local device.
+  std::vector<Link> links;
+  DeviceSpec network_switch;
+  std::optional<NodeGraph> graph;
+
+  void index_devices();
+  void make_links();
+  void check_id_range() const;
+
+  std::size_t per_node() const { return spec.node.devices.size(); }
+  bool has_network() const { return spec.network.kind != NetworkSpec::Kind::kNone; }
+  DeviceId network_id() const { return DeviceId{std::size_t{nodes} * per_node()}; }
+
+  std::optional<std::uint32_t> node_of(DeviceId id) const;
+  std::size_t local(DeviceId id) const { return id.index() % per_node(); }
+  DeviceId device_id(std::size_t node, std::size_t device) const {
+    return DeviceId{node * per_node() + device};
+  }
+  LinkId link_id(std::size_t node, std::size_t link) const {
+    return LinkId{node * links.size() + link};
+  }
+  bool on_one_node(DeviceId a, DeviceId b) const { return node_of(a) && node_of(a) == node_of(b); }
+  Route on_node(Route route, std::uint32_t node) const;
+
+  std::vector<std::size_t> way_up(std::size_t device) const;
+  std::string host_bridge(const std::vector<std::size_t>& way) const;
+  PathClass pcie_class(std::size_t a, std::size_t b) const;
+};
+
+void Fabric::Impl::index_devices() {
+  for (std::size_t i = 0; i < per_node(); ++i) {
+    const DeviceSpec& device = spec.node.devices[i];
+    by_name.emplace(device.name, i);
+    by_kind.at(static_cast<std::size_t>(device.kind)).push_back(i);
+  }
+  network_switch.name = spec.network.name;
+  network_switch.kind = DeviceKind::kNetSwitch;
+  network_switch.part = spec.network.part;
+  network_switch.place = spec.network.place;
+}
+
+/// PCIe links first, then peer links, then wires; each in the file's order.
+void Fabric::Impl::make_links() {
+  upstream_link.resize(per_node());
+  wire_link.resize(per_node());
+  for (std::size_t i = 0; i < per_node(); ++i) {
+    const DeviceSpec& device = spec.node.devices[i];
+    if (device.upstream.empty()) continue;
+    upstream_link[i] = links.size();
+    links.push_back({LinkKind::kPcie, DeviceId{by_name.at(device.upstream)}, DeviceId{i}, 1});
+  }
+  for (const PeerLinkSpec& link : spec.node.links) {
+    links.push_back(
+        {link.kind, DeviceId{by_name.at(link.a)}, DeviceId{by_name.at(link.b)}, link.count});
+  }
+  std::vector<DeviceKind> kinds;
+  for (const DeviceSpec& device : spec.node.devices) kinds.push_back(device.kind);
+  graph.emplace(kinds, links);
+  for (const std::size_t nic : by_kind[static_cast<std::size_t>(DeviceKind::kNic)]) {
+    if (spec.node.devices[nic].network == "none") continue;
+    wire_link[nic] = links.size();
+    links.push_back({LinkKind::kWire, DeviceId{nic}, DeviceId{}, 1});
+  }
+}
+
+void Fabric::Impl::check_id_range() const {
+  constexpr std::size_t kMost = std::numeric_limits<std::uint32_t>::max();
+  if (std::max(per_node(), links.size()) * nodes >= kMost) {
+    throw InputError({spec.file}, std::to_string(nodes) + " nodes of " +
+                                      std::to_string(per_node()) + " devices and " +
+                                      std::to_string(links.size()) +
+                                      " links; allowed: fewer than 2^32 of each in all");
+  }
+}
+
+std::optional<std::uint32_t> Fabric::Impl::node_of(DeviceId id) const {
+  const std::size_t node = id.index() / per_node();
+  if (node < nodes) return static_cast<std::uint32_t>(node);
+  if (has_network() && id == network_id()) return std::nullopt;
+  broken("no device " + std::to_string(id.index()));
+}
+
+Route Fabric::Impl::on_node(Route route, std::uint32_t node) const {
+  for (Hop& hop : route) hop.link = link_id(node, hop.link.index());
+  return route;
+}
+
+/// The device, what is above it, and so on; the CPU last.
+std::vector<std::size_t> Fabric::Impl::way_up(std::size_t device) const {
+  std::vector<std::size_t> way{device};
+  while (const std::optional<std::size_t> link = upstream_link[way.back()]) {
+    way.push_back(links[*link].a.index());
+  }
+  return way;
+}
+
+/// The host bridge by which a way enters the CPU: named by the file, or else one of its own.
+std::string Fabric::Impl::host_bridge(const std::vector<std::size_t>& way) const {
+  const DeviceSpec& top = spec.node.devices[way[way.size() - 2]];
+  return top.host_bridge.empty() ? "below:" + top.name : "named:" + top.host_bridge;
+}
+
+PathClass Fabric::Impl::pcie_class(std::size_t a, std::size_t b) const {
+  const std::vector<std::size_t> way_a = way_up(a);
+  const std::vector<std::size_t> way_b = way_up(b);
+  if (way_a.back() != way_b.back()) return PathClass::kSys;
+
+  std::size_t shared = 1;  // devices that both ways end in; the CPU is one
+  while (shared < std::min(way_a.size(), way_b.size()) &&
+         way_a[way_a.size() - 1 - shared] == way_b[way_b.size() - 1 - shared]) {
+    ++shared;
+  }
+  if (shared == 1) {
+    return host_bridge(way_a) == host_bridge(way_b) ? PathClass::kPhb : PathClass::kNode;
+  }
+  // What stands above a and above b up to the switch where the ways meet, that one counted once.
+  const std::size_t switches = (way_a.size() - shared) + (way_b.size() - shared) - 1;
+  return switches == 1 ? PathClass::kPix : PathClass::kPxb;
+}
+
+Fabric::Fabric(TopologySpec spec, std::uint32_t nodes) : impl_{std::make_unique<Impl>()} {
+  validate_topology(spec, nodes);
+  impl_->spec = std::move(spec);
+  impl_->nodes = nodes;
+  impl_->index_devices();
+  impl_->make_links();
+  impl_->check_id_range();
+}
+
+Fabric::~Fabric() = default;
+Fabric::Fabric(Fabric&&) noexcept = default;
+Fabric& Fabric::operator=(Fabric&&) noexcept = default;
+
+const TopologySpec& Fabric::spec() const { return impl_->spec; }
+std::uint32_t Fabric::nodes() const { return impl_->nodes; }
+std::size_t Fabric::devices_per_node() const { return impl_->per_node(); }
+std::size_t Fabric::device_count() const {
+  return impl_->network_id().index() + (impl_->has_network() ? 1 : 0);
+}
+std::size_t Fabric::link_count() const { return impl_->links.size() * impl_->nodes; }
+
+const DeviceSpec& Fabric::device(DeviceId id) const {
+  return impl_->node_of(id) ? impl_->spec.node.devices[impl_->local(id)] : impl_->network_switch;
+}
+
+std::optional<std::uint32_t> Fabric::node_of(DeviceId id) const { return impl_->node_of(id); }
+
+std::string Fabric::full_name(DeviceId id) const {
+  const std::optional<std::uint32_t> node = impl_->node_of(id);
+  return node ? device(id).name + "@" + std::to_string(*node) : device(id).name;
+}
+
+Link Fabric::link(LinkId id) const {
+  if (id.index() >= link_count()) broken("no link " + std::to_string(id.index()));
+  const std::size_t node = id.index() / impl_->links.size();
+  Link link = impl_->links[id.index() % impl_->links.size()];
+  link.a = impl_->device_id(node, link.a.index());
+  link.b =
+      link.kind == LinkKind::kWire ? impl_->network_id() : impl_->device_id(node, link.b.index());
+  return link;
+}
+
+DeviceId Fabric::device(std::uint32_t node, DeviceKind kind, std::size_t i) const {
+  const std::vector<std::size_t>& devices = impl_->by_kind.at(static_cast<std::size_t>(kind));
+  if (node >= impl_->nodes || i >= devices.size()) {
+    broken("no " + std::string(device_kind_name(kind)) + " " + std::to_string(i) + " on node " +
+           std::to_string(node));
+  }
+  return impl_->device_id(node, devices[i]);
+}
+
+std::size_t Fabric::count(DeviceKind kind) const {
+  return impl_->by_kind.at(static_cast<std::size_t>(kind)).size();
+}
+
+std::optional<DeviceId> Fabric::find(std::uint32_t node, std::string_view name) const {
+  if (node >= impl_->nodes) return std::nullopt;
+  const auto at = impl_->by_name.find(name);
+  if (at == impl_->by_name.end()) return std::nullopt;
+  return impl_->device_id(node, at->second);
+}
+
+std::optional<DeviceId> Fabric::network_switch() const {
+  if (!impl_->has_network()) return std::nullopt;
+  return impl_->network_id();
+}
+
+std::optional<LinkId> Fabric::upstream_link(DeviceId id) const {
+  const std::optional<std::uint32_t> node = impl_->node_of(id);
+  if (!node) return std::nullopt;
+  const std::optional<std::size_t> link = impl_->upstream_link[impl_->local(id)];
+  if (!link) return std::nullopt;
+  return impl_->link_id(*node, *link);
+}
+
+std::optional<DeviceId> Fabric::upstream(DeviceId id) const {
+  const std::optional<LinkId> link_up = upstream_link(id);
+  if (!link_up) return std::nullopt;
+  return link(*link_up).a;
+}
+
+std::optional<LinkId> Fabric::wire_link(DeviceId nic) const {
+  const std::optional<std::uint32_t> node = impl_->node_of(nic);
+  if (!node) return std::nullopt;
+  const std::optional<std::size_t> link = impl_->wire_link[impl_->local(nic)];
+  if (!link) return std::nullopt;
+  return impl_->link_id(*node, *link);
+}
+
+DeviceId Fabric::root_cpu(DeviceId id) const {
+  const std::optional<std::uint32_t> node = impl_->node_of(id);
+  if (!node) broken(full_name(id) + " is not on a PCIe tree");
+  const std::size_t root = impl_->way_up(impl_->local(id)).back();
+  if (impl_->spec.node.devices[root].kind != DeviceKind::kCpu) {
+    broken(full_name(id) + " is not on a PCIe tree");
+  }
+  return impl_->device_id(*node, root);
+}
+
+std::optional<Route> Fabric::pcie_route(DeviceId from, DeviceId to) const {
+  if (!impl_->on_one_node(from, to)) return std::nullopt;
+  auto route = impl_->graph->pcie_route(impl_->local(from), impl_->local(to));
+  if (!route) return std::nullopt;
+  return impl_->on_node(std::move(*route), *impl_->node_of(from));
+}
+
+std::optional<Route> Fabric::nvlink_route(DeviceId from, DeviceId to) const {
+  if (from == to || !impl_->on_one_node(from, to)) return std::nullopt;
+  if (device(from).kind != DeviceKind::kGpu || device(to).kind != DeviceKind::kGpu) {
+    return std::nullopt;
+  }
+  auto route = impl_->graph->nvlink_route(impl_->local(from), impl_->local(to));
+  if (!route) return std::nullopt;
+  return impl_->on_node(std::move(*route), *impl_->node_of(from));
+}
+
+std::optional<Route> Fabric::wire_route(DeviceId from, DeviceId to) const {
+  const std::optional<LinkId> out = wire_link(from);
+  const std::optional<LinkId> in = wire_link(to);
+  if (from == to || !out || !in) return std::nullopt;
+  return Route{Hop{*out, true}, Hop{*in, false}};
+}
+
+PathLabel Fabric::path_label(DeviceId a, DeviceId b) const {
+  if (!impl_->on_one_node(a, b)) broken("a path class needs two devices of one node");
+  for (const DeviceId id : {a, b}) {
+    const DeviceKind kind = device(id).kind;
+    if (kind != DeviceKind::kGpu && kind != DeviceKind::kNic) {
+      broken(full_name(id) + " is neither a GPU nor a NIC");
+    }
+  }
+  if (a == b) return {PathClass::kSelf};
+  const std::uint32_t nvlinks = impl_->graph->nvlinks_between(impl_->local(a), impl_->local(b));
+  if (nvlinks > 0) return {PathClass::kNvlink, nvlinks};
+  return {impl_->pcie_class(impl_->local(a), impl_->local(b))};
+}
+
+}  // namespace weft

@@ -1,0 +1,241 @@
+#include "sim/topology/validate.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <set>
+#include <string_view>
+#include <tuple>
+
+namespace weft {
+namespace {
+
+class Validator {
+ public:
+  explicit Validator(const TopologySpec& spec) : spec_{spec} {}
+
+  void run() {
+    check_bounds();
+    for (std::size_t i = 0; i < spec_.node.devices.size(); ++i) check_name(i);
+    for (const DeviceSpec& device : spec_.node.devices) {
+      check_upstream(device);
+      check_network(device);
+    }
+    check_cycles();
+    for (const PeerLinkSpec& link : spec_.node.links) check_link(link);
+  }
+
+ private:
+  [[noreturn]] static void refuse(const Place& place, const std::string& why) {
+    throw InputError(place, why);
+  }
+  static std::string kind_text(DeviceKind kind) { return std::string(device_kind_name(kind)); }
+  static bool on_pcie_tree(DeviceKind kind) {
+    return kind == DeviceKind::kSwitch || kind == DeviceKind::kGpu || kind == DeviceKind::kNic;
+  }
+
+  const DeviceSpec* find(std::string_view name) const {
+    const auto at = by_name_.find(name);
+    return at == by_name_.end() ? nullptr : &spec_.node.devices[at->second];
+  }
+  std::size_t above(std::size_t device) const {
+    return by_name_.at(spec_.node.devices[device].upstream);
+  }
+  std::string known(const DeviceSpec& besides) const;
+
+  void check_bounds() const;
+  void check_name(std::size_t index);
+  void check_upstream(const DeviceSpec& device) const;
+  void check_network(const DeviceSpec& device) const;
+  void check_cycles() const;
+  [[noreturn]] void refuse_cycle(std::size_t on_cycle) const;
+  void check_link(const PeerLinkSpec& link);
+  static bool joins_fitting_kinds(LinkKind link, DeviceKind a, DeviceKind b);
+
+  const TopologySpec& spec_;
+  std::map<std::string_view, std::size_t> by_name_;
+  std::set<std::tuple<LinkKind, std::string_view, std::string_view>> seen_links_;
+};
+
+/// The devices that may stand above another.
+std::string Validator::known(const DeviceSpec& besides) const {
+  std::vector<std::string> names;
+  for (const DeviceSpec& device : spec_.node.devices) {
+    const bool forwards = device.kind == DeviceKind::kCpu || device.kind == DeviceKind::kSwitch;
+    if (forwards && &device != &besides) names.push_back(device.name);
+  }
+  return names.empty() ? "none" : known_names(std::move(names));
+}
+
+void Validator::check_bounds() const {
+  const std::vector<DeviceSpec>& devices = spec_.node.devices;
+  if (devices.size() > kMaxDevicesPerNode) {
+    refuse(devices[kMaxDevicesPerNode].place, std::to_string(devices.size()) +
+                                                  " devices in the node; allowed: up to " +
+                                                  std::to_string(kMaxDevicesPerNode));
+  }
+  const bool has_gpu = std::any_of(devices.begin(), devices.end(), [](const DeviceSpec& device) {
+    return device.kind == DeviceKind::kGpu;
+  });
+  if (!has_gpu) refuse({spec_.file}, "no GPU in the node");
+}
+
+void Validator::check_name(std::size_t index) {
+  const DeviceSpec& device = spec_.node.devices[index];
+  const auto allowed = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+           std::string_view("_-+:").find(c) != std::string_view::npos;
+  };
+  // '@' and '.' have a meaning in "gpu0@1" and "nic3.pcie_width".
+  if (device.name.empty() || !std::all_of(device.name.begin(), device.name.end(), allowed)) {
+    refuse(device.place, "device name '" + device.name +
+                             "': a name is made of letters, digits, '_', '-', '+' and ':'");
+  }
+  if (device.kind == DeviceKind::kNetSwitch) {
+    refuse(device.place, device.name + ": a netswitch is no device of a node; see 'network'");
+  }
+  if (!by_name_.emplace(device.name, index).second) {
+    refuse(device.place, device.name + ": the node has two devices of this name");
+  }
+  if (spec_.network.kind != NetworkSpec::Kind::kNone && device.name == spec_.network.name) {
+    refuse(device.place, device.name + ": the network has this name too");
+  }
+}
+
+void Validator::check_upstream(const DeviceSpec& device) const {
+  const std::string who = device.name + ": ";
+  if (!on_pcie_tree(device.kind)) {
+    if (!device.upstream.empty()) {
+      refuse(device.place, who + "a " + kind_text(device.kind) + " takes no 'upstream'");
+    }
+    if (!device.host_bridge.empty()) {
+      refuse(device.place, who + "a " + kind_text(device.kind) + " takes no 'host_bridge'");
+    }
+    return;
+  }
+  if (device.upstream.empty()) {
+    refuse(device.place, who + "its PCIe port is not bound; write 'upstream: DEVICE'" +
+                             " (known: " + known(device) + ")");
+  }
+  const DeviceSpec* above = find(device.upstream);
+  if (above == nullptr) {
+    refuse(device.place,
+           who + "upstream '" + device.upstream + "' is not a device; known: " + known(device));
+  }
+  if (above->kind != DeviceKind::kCpu && above->kind != DeviceKind::kSwitch) {
+    refuse(device.place, who + "upstream '" + device.upstream + "' is a " + kind_text(above->kind) +
+                             "; allowed: a cpu or a switch: " + known(device));
+  }
+  if (!device.host_bridge.empty() && above->kind != DeviceKind::kCpu) {
+    refuse(device.place, who + "'host_bridge' belongs to devices directly below a CPU");
+  }
+}
+
+void Validator::check_network(const DeviceSpec& device) const {
+  const std::string who = device.name + ": ";
+  const bool has_network = spec_.network.kind != NetworkSpec::Kind::kNone;
+  if (device.kind != DeviceKind::kNic) {
+    if (device.network.empty()) return;
+    refuse(device.place, who + "a " + kind_text(device.kind) + " takes no 'network'");
+  }
+  if (device.network == "none" || (has_network && device.network == spec_.network.name)) return;
+  if (!device.network.empty()) {
+    refuse(device.place, who + "network '" + device.network + "' is not known; known: " +
+                             (has_network ? spec_.network.name + ", none" : "none"));
+  }
+  refuse(device.place,
+         who + "its network port is not bound; write " +
+             (has_network ? "'network: NAME' (known: " + spec_.network.name + ") or 'network: none'"
+                          : "'network: none', or declare a network"));
+}
+
+/// Every walk up the tree must end at a CPU. A device whose walk is known to end is not walked
+/// again, so this is linear.
+void Validator::check_cycles() const {
+  constexpr std::size_t kEnds = SIZE_MAX;
+  const std::vector<DeviceSpec>& devices = spec_.node.devices;
+  std::vector<std::size_t> walk_of(devices.size(), 0);  // the last walk through each device
+  for (std::size_t start = 0; start < devices.size(); ++start) {
+    const std::size_t walk = start + 1;
+    std::size_t at = start;
+    while (!devices[at].upstream.empty() && walk_of[at] != kEnds) {
+      if (walk_of[at] == walk) refuse_cycle(at);
+      walk_of[at] = walk;
+      at = above(at);
+    }
+    for (at = start; walk_of[at] == walk; at = above(at)) walk_of[at] = kEnds;
+  }
+}
+
+void Validator::refuse_cycle(std::size_t on_cycle) const {
+  constexpr int kMostShown = 8;
+  // Told from the device that stands first in the file, wherever the walk came in.
+  std::size_t first = on_cycle;
+  for (std::size_t at = above(on_cycle); at != on_cycle; at = above(at))
+    first = std::min(first, at);
+  const DeviceSpec& start = spec_.node.devices[first];
+  std::string way = start.name;
+  std::size_t at = above(first);
+  for (int shown = 1; at != first && shown < kMostShown; ++shown, at = above(at)) {
+    way += " -> " + spec_.node.devices[at].name;
+  }
+  if (at != first) way += " -> ...";
+  refuse(start.place, "PCIe cycle: " + way + " -> " + start.name);
+}
+
+bool Validator::joins_fitting_kinds(LinkKind link, DeviceKind a, DeviceKind b) {
+  const auto either = [a, b](DeviceKind x, DeviceKind y) {
+    return (a == x && b == y) || (a == y && b == x);
+  };
+  switch (link) {
+    case LinkKind::kSocket:
+      return either(DeviceKind::kCpu, DeviceKind::kCpu);
+    case LinkKind::kNvlink:
+      return either(DeviceKind::kGpu, DeviceKind::kGpu) ||
+             either(DeviceKind::kGpu, DeviceKind::kNvSwitch);
+    case LinkKind::kC2c:
+      return either(DeviceKind::kGpu, DeviceKind::kCpu);
+    case LinkKind::kPcie:
+    case LinkKind::kWire:
+      break;
+  }
+  return false;
+}
+
+void Validator::check_link(const PeerLinkSpec& link) {
+  const std::string kind(link_kind_name(link.kind));
+  for (const std::string& end : {link.a, link.b}) {
+    if (find(end) != nullptr) continue;
+    std::vector<std::string> names;
+    for (const DeviceSpec& device : spec_.node.devices) names.push_back(device.name);
+    refuse(link.place,
+           kind + " link: '" + end + "' is not a device; known: " + known_names(std::move(names)));
+  }
+  if (link.a == link.b) refuse(link.place, kind + " link: joins " + link.a + " to itself");
+  const DeviceKind a = find(link.a)->kind;
+  const DeviceKind b = find(link.b)->kind;
+  if (!joins_fitting_kinds(link.kind, a, b)) {
+    refuse(link.place, kind + " link: cannot join " + link.a + " (" + kind_text(a) + ") and " +
+                           link.b + " (" + kind_text(b) +
+                           "); allowed: socket cpu-cpu, nvlink gpu-gpu or gpu-nvswitch, c2c "
+                           "gpu-cpu; a PCIe link is written as 'upstream'");
+  }
+  if (link.count == 0) refuse(link.place, kind + " link: count 0; allowed: 1 or more");
+  const auto [low, high] = std::minmax({std::string_view(link.a), std::string_view(link.b)});
+  if (!seen_links_.emplace(link.kind, low, high).second) {
+    refuse(link.place, kind + " link: " + link.a + " and " + link.b +
+                           " are joined twice; write one link with their 'count'");
+  }
+}
+
+}  // namespace
+
+void validate_topology(const TopologySpec& spec, std::uint32_t nodes) {
+  if (nodes == 0 || nodes > kMaxNodes) {
+    throw InputError({spec.file},
+                     std::to_string(nodes) + " nodes; allowed: 1 to " + std::to_string(kMaxNodes));
+  }
+  Validator(spec).run();
+}
+
+}  // namespace weft

@@ -1,0 +1,222 @@
+#include "sim/flow/incremental_maxmin.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sim/base/random.hpp"
+#include "tests/flow/reference.hpp"
+
+namespace weft {
+namespace {
+
+using test::PlainFlow;
+using testing::ElementsAre;
+using testing::UnorderedElementsAre;
+
+constexpr double kNoCap = std::numeric_limits<double>::infinity();
+
+// An incremental solver beside the list of what is in it.
+struct Pair {
+  explicit Pair(const test::RandomSystem& random) : system{random} {
+    for (const double c : system.capacity) solver.add_resource(c);
+    for (const PlainFlow& f : system.flows) {
+      std::vector<IncrementalMaxMin::RouteUse> uses;
+      for (const auto& u : f.uses) uses.push_back({u.resource, u.weight});
+      solver.add_route(uses, f.cap, f.share);
+    }
+  }
+
+  void add(std::uint32_t route) { live.push_back({solver.add_flow(route), route}); }
+  void remove(std::size_t i) {
+    solver.remove_flow(live[i].slot);
+    live.erase(live.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  void set_capacity(std::uint32_t resource, double capacity) {
+    system.capacity[resource] = capacity;
+    solver.set_capacity(resource, capacity);
+  }
+  std::vector<PlainFlow> flows() const {
+    std::vector<PlainFlow> result;
+    for (const Live& l : live) result.push_back(system.flows[l.route]);
+    return result;
+  }
+
+  struct Live {
+    std::uint32_t slot;
+    std::uint32_t route;
+  };
+  test::RandomSystem system;
+  IncrementalMaxMin solver;
+  std::vector<Live> live;
+};
+
+// Solves, and compares with a solution from scratch. Unchanged slots must have kept their bits.
+void expect_equals_full(Pair& pair, std::vector<double>& last_rate) {
+  const auto changed = pair.solver.solve();
+  const std::vector<std::uint32_t> slots(changed.begin(), changed.end());
+  const test::FlatProblem flat{pair.system.capacity, pair.flows()};
+  const MaxMinSolution full = maxmin_rates(flat.view());
+  std::vector<double> rate;
+  std::vector<std::uint32_t> limiter;
+  for (std::size_t i = 0; i < pair.live.size(); ++i) {
+    const std::uint32_t slot = pair.live[i].slot;
+    rate.push_back(pair.solver.rate(slot));
+    limiter.push_back(pair.solver.limiter(slot));
+    ASSERT_NEAR(rate[i] / full.rate[i], 1.0, 1e-11);
+    last_rate.resize(std::max<std::size_t>(last_rate.size(), std::size_t{slot} + 1));
+    if (std::find(slots.begin(), slots.end(), slot) == slots.end()) {
+      ASSERT_EQ(rate[i], last_rate[slot]);
+    }
+    last_rate[slot] = rate[i];
+  }
+  ASSERT_EQ(test::maxmin_violation(pair.system.capacity, pair.flows(), rate, limiter), "");
+}
+
+void random_step(Pair& pair, std::mt19937_64& stream, bool change_capacities) {
+  const std::uint64_t what = uniform_below(stream, change_capacities ? 5 : 4);
+  if (what < 2 || pair.live.empty()) {
+    pair.add(static_cast<std::uint32_t>(uniform_below(stream, pair.system.flows.size())));
+  } else if (what < 4) {
+    pair.remove(uniform_below(stream, pair.live.size()));
+  } else {
+    const auto r = static_cast<std::uint32_t>(uniform_below(stream, pair.system.capacity.size()));
+    pair.set_capacity(r, pair.system.capacity[r] * (0.5 + uniform01(stream)));
+  }
+}
+
+void expect_random_histories_equal_full(std::uint64_t seed, std::size_t most_resources,
+                                        bool change_capacities, int rounds) {
+  std::mt19937_64 stream = random_stream(seed, "incremental maxmin");
+  for (int round = 0; round < rounds; ++round) {
+    Pair pair{test::RandomSystem{stream, most_resources, 30}};
+    std::vector<double> last_rate;
+    for (int step = 0; step < 40; ++step) {
+      const std::uint64_t batch = 1 + uniform_below(stream, 4);
+      for (std::uint64_t i = 0; i < batch; ++i) random_step(pair, stream, change_capacities);
+      expect_equals_full(pair, last_rate);
+      if (testing::Test::HasFatalFailure()) FAIL() << "round " << round << " step " << step;
+    }
+  }
+}
+
+TEST(IncrementalMaxMin, EqualsTheFullSolutionThroughStartsAndFinishes) {
+  expect_random_histories_equal_full(1, 6, false, 400);
+}
+
+TEST(IncrementalMaxMin, EqualsTheFullSolutionOnSparseSystems) {
+  expect_random_histories_equal_full(2, 30, false, 400);
+}
+
+TEST(IncrementalMaxMin, EqualsTheFullSolutionThroughCapacityChanges) {
+  expect_random_histories_equal_full(3, 10, true, 400);
+}
+
+TEST(IncrementalMaxMin, EqualsTheFullSolutionOnACrossbarThatDrains) {
+  // 12 hosts, all to all, flows leave in random order: levels diverge and meet.
+  std::mt19937_64 stream = random_stream(4, "incremental maxmin");
+  test::RandomSystem system{stream, 1, 1};
+  system.capacity.assign(24, 50e9);
+  system.flows.clear();
+  for (std::uint32_t a = 0; a < 12; ++a) {
+    for (std::uint32_t b = 0; b < 12; ++b) {
+      if (a != b) system.flows.push_back({{{a, 1.0}, {12 + b, 1.0}}});
+    }
+  }
+  Pair pair{system};
+  for (std::uint32_t f = 0; f < system.flows.size(); ++f) pair.add(f);
+  std::vector<double> last_rate;
+  while (!pair.live.empty()) {
+    ASSERT_NO_FATAL_FAILURE(expect_equals_full(pair, last_rate));
+    pair.remove(uniform_below(stream, pair.live.size()));
+  }
+}
+
+struct Lines {
+  IncrementalMaxMin solver;
+  std::uint32_t route(std::vector<IncrementalMaxMin::RouteUse> uses, double cap = kNoCap) {
+    return solver.add_route(uses, cap, 1.0);
+  }
+};
+
+TEST(IncrementalMaxMin, AFinishOnAnUnsaturatedResourceTouchesNobody) {
+  // Both flows are held by their own links (10 each); the shared link of 100 is never full.
+  Lines l;
+  const auto a = l.solver.add_resource(10);
+  const auto b = l.solver.add_resource(10);
+  const auto shared = l.solver.add_resource(100);
+  const auto first = l.solver.add_flow(l.route({{a, 1}, {shared, 1}}));
+  const auto second = l.solver.add_flow(l.route({{b, 1}, {shared, 1}}));
+  EXPECT_THAT(l.solver.solve(), UnorderedElementsAre(first, second));
+  EXPECT_EQ(l.solver.rate(second), 10);
+  EXPECT_EQ(l.solver.limiter(second), b);
+  l.solver.remove_flow(first);
+  EXPECT_THAT(l.solver.solve(), ElementsAre());
+}
+
+TEST(IncrementalMaxMin, AFinishReachesOnlyThoseItHeldBack) {
+  // Links x (12) and y (100). Flow 0 on x and y, flow 1 on x, flows 2 and 3 on y. x gives 6 and 6,
+  // y (100 - 6) / 2 = 47 each. When flow 1 leaves, flow 0 gets 12, flows 2, 3 get 44.
+  Lines l;
+  const auto x = l.solver.add_resource(12);
+  const auto y = l.solver.add_resource(100);
+  const auto z = l.solver.add_resource(5);
+  const auto f0 = l.solver.add_flow(l.route({{x, 1}, {y, 1}}));
+  const auto f1 = l.solver.add_flow(l.route({{x, 1}}));
+  const auto on_y = l.route({{y, 1}});
+  const auto f2 = l.solver.add_flow(on_y);
+  const auto f3 = l.solver.add_flow(on_y);
+  const auto f4 = l.solver.add_flow(l.route({{z, 1}, {y, 1e-9}}));
+  l.solver.solve();
+  EXPECT_EQ(l.solver.rate(f0), 6);
+  EXPECT_NEAR(l.solver.rate(f2), 47, 1e-7);
+  l.solver.remove_flow(f1);
+  EXPECT_THAT(l.solver.solve(), UnorderedElementsAre(f0, f2, f3));
+  EXPECT_EQ(l.solver.rate(f0), 12);
+  EXPECT_NEAR(l.solver.rate(f3), 44, 1e-7);
+  EXPECT_EQ(l.solver.rate(f4), 5);
+}
+
+TEST(IncrementalMaxMin, ASymmetricCrossbarLosesAFlowWithoutTouchingTheRest) {
+  // All links hold 3 flows at 1/3. With 0 -> 1 gone, the others of up 0 are still held by the down
+  // links of hosts 2, 3, and the others of down 1 by the up links of hosts 2, 3.
+  Lines l;
+  for (int i = 0; i < 8; ++i) l.solver.add_resource(1);
+  std::vector<std::uint32_t> slots;
+  for (std::uint32_t a = 0; a < 4; ++a) {
+    for (std::uint32_t b = 0; b < 4; ++b) {
+      if (a != b) slots.push_back(l.solver.add_flow(l.route({{a, 1}, {4 + b, 1}})));
+    }
+  }
+  l.solver.solve();
+  std::vector<double> before;
+  for (const auto slot : slots) before.push_back(l.solver.rate(slot));
+  l.solver.remove_flow(slots.front());
+  l.solver.solve();
+  for (std::size_t i = 1; i < slots.size(); ++i) EXPECT_EQ(l.solver.rate(slots[i]), before[i]);
+}
+
+TEST(IncrementalMaxMin, NothingToDoYieldsNoChange) {
+  Lines l;
+  const auto a = l.solver.add_resource(10);
+  EXPECT_THAT(l.solver.solve(), ElementsAre());
+  l.solver.set_capacity(a, 10);
+  EXPECT_FALSE(l.solver.is_stale());
+  l.solver.set_capacity(a, 20);
+  EXPECT_THAT(l.solver.solve(), ElementsAre());
+}
+
+TEST(IncrementalMaxMin, AFlowRemovedBeforeItIsSolvedLeavesNoTrace) {
+  Lines l;
+  const auto a = l.solver.add_resource(10);
+  const auto route = l.route({{a, 1}});
+  const auto stays = l.solver.add_flow(route);
+  l.solver.remove_flow(l.solver.add_flow(route));
+  EXPECT_THAT(l.solver.solve(), ElementsAre(stays));
+  EXPECT_EQ(l.solver.rate(stays), 10);
+}
+
+}  // namespace
+}  // namespace weft

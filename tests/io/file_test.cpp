@@ -1,0 +1,143 @@
+#include "sim/io/file.hpp"
+
+#include <fcntl.h>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <string>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sim/base/error.hpp"
+
+namespace weft {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+/// Each test has a folder of its own.
+class File : public ::testing::Test {
+ protected:
+  File() : folder_{std::filesystem::temp_directory_path() / "weft_file_test_XXXXXX"} {
+    std::string name = folder_.string();
+    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
+    folder_ = name;
+  }
+  ~File() override { std::filesystem::remove_all(folder_); }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+
+  std::vector<std::string> names() const {
+    std::vector<std::string> out;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
+      out.push_back(entry.path().filename().string());
+    }
+    return out;
+  }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+template <class Call>
+std::string complaint(const Call& call) {
+  try {
+    call();
+  } catch (const InputError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST_F(File, ReadsBackEveryByteThatWasWritten) {
+  std::string text = "a\r\nb\tc";
+  text.push_back('\0');
+  text += "\xff end";
+  write_text_file(path("f"), text);
+  EXPECT_EQ(read_text_file(path("f")), text);
+  write_text_file(path("f"), "");
+  EXPECT_EQ(read_text_file(path("f")), "");
+}
+
+TEST_F(File, ReplacesWholeAndLeavesNoTemporary) {
+  write_text_file(path("f"), "a long first text");
+  write_text_file(path("f"), "short");
+  EXPECT_EQ(read_text_file(path("f")), "short");
+  EXPECT_THAT(names(), ElementsAre("f"));
+}
+
+TEST_F(File, KeepsTheOldTextWhenItCannotReplace) {
+  std::filesystem::create_directory(path("d"));
+  EXPECT_THAT(complaint([&] { write_text_file(path("d"), "text"); }),
+              StartsWith(path("d") + ": cannot be"));
+  EXPECT_THAT(names(), ElementsAre("d"));
+}
+
+TEST_F(File, SaysWhyAPlaceCannotBeWritten) {
+  const std::string place = path("missing/f");
+  EXPECT_EQ(complaint([&] { write_text_file(place, "text"); }),
+            place + ": cannot be written: No such file or directory");
+}
+
+TEST_F(File, NeverReplacesWhatIsNoFile) {
+  // "--json /dev/null" as root must not turn the device into a file. A FIFO stands for it here.
+  const std::string fifo = path("fifo");
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  const int reader = ::open(fifo.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
+  ASSERT_GE(reader, 0);
+  write_text_file(fifo, "text");
+  EXPECT_TRUE(std::filesystem::is_fifo(fifo));
+  std::string got(8, '\0');
+  EXPECT_EQ(::read(reader, got.data(), got.size()), 4);
+  EXPECT_EQ(got.substr(0, 4), "text");
+  ::close(reader);
+}
+
+TEST_F(File, WritesThroughALink) {
+  write_text_file(path("real"), "old");
+  std::filesystem::create_symlink("real", path("link"));
+  write_text_file(path("link"), "new");
+  EXPECT_TRUE(std::filesystem::is_symlink(path("link")));
+  EXPECT_EQ(read_text_file(path("real")), "new");
+}
+
+TEST_F(File, SaysWhatIsNoFile) {
+  EXPECT_EQ(complaint([&] { read_text_file(path("missing")); }),
+            path("missing") + ": no such file");
+  EXPECT_EQ(complaint([&] { read_text_file(path("")); }),
+            path("") + ": is a directory, not a file");
+  EXPECT_NE(complaint([&] { read_text_file(""); }), "");
+}
+
+TEST_F(File, ReadsNoMoreThanAllowed) {
+  write_text_file(path("f"), std::string(1'000, 'x'));
+  EXPECT_EQ(read_text_file(path("f"), 1'000).size(), 1'000U);
+  EXPECT_THAT(complaint([&] { read_text_file(path("f"), 999); }),
+              HasSubstr("larger than 999 bytes"));
+  EXPECT_THAT(complaint([] { read_text_file("/dev/zero"); }),
+              HasSubstr("larger than 64 MiB, the most that is read"));
+}
+
+TEST_F(File, DashIsStandardInputAndOutput) {
+  std::istringstream in("from outside");
+  std::ostringstream out;
+  std::streambuf* const old_in = std::cin.rdbuf(in.rdbuf());
+  std::streambuf* const old_out = std::cout.rdbuf(out.rdbuf());
+  const std::string got = read_text_file("-");
+  write_text_file("-", "to outside");
+  std::cin.rdbuf(old_in);
+  std::cout.rdbuf(old_out);
+  EXPECT_EQ(got, "from outside");
+  EXPECT_EQ(out.str(), "to outside");
+  EXPECT_FALSE(std::filesystem::exists("-"));
+}
+
+}  // namespace
+}  // namespace weft

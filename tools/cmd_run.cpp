@@ -1,0 +1,80 @@
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "models/catalog/catalog.hpp"
+#include "models/predict/predict.hpp"
+#include "models/predict/settings.hpp"
+#include "sim/base/error.hpp"
+#include "sim/io/file.hpp"
+#include "sim/report/csv_report.hpp"
+#include "sim/report/table.hpp"
+#include "tools/commands.hpp"
+#include "tools/expectation.hpp"
+
+namespace weft {
+namespace {
+
+struct RunArguments {
+  std::string scenario;
+  std::string json;
+  std::string csv;
+  std::string fidelity{"fluid"};
+  std::vector<std::string> set;
+  std::vector<std::string> env;
+  std::vector<std::string> expect;
+  std::uint64_t seed{1};
+};
+
+void run(const RunArguments& arguments) {
+  if (arguments.json == "-" && arguments.csv == "-") {
+    throw InputError("--json and --csv cannot both go to standard output");
+  }
+  if (arguments.fidelity != "fluid") {
+    throw InputError("--fidelity " + arguments.fidelity + ": not there yet; known: fluid");
+  }
+  PredictOptions options;
+  options.seed = arguments.seed;
+  for (const std::string& text : arguments.set) options.set.push_back(parse_setting(text));
+  for (const std::string& text : arguments.env) {
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos) throw InputError("--env '" + text + "': write NAME=VALUE");
+    options.env[text.substr(0, equals)] = text.substr(equals + 1);
+  }
+  const ParamCatalog catalog = make_catalog();
+  const RunResult result = predict(read_scenario(arguments.scenario), options, catalog);
+  if (arguments.json != "-" && arguments.csv != "-") std::cout << table_text(result) << std::flush;
+  if (!arguments.json.empty()) write_text_file(arguments.json, to_json(result).dump());
+  if (!arguments.csv.empty()) write_text_file(arguments.csv, csv_text(result));
+  for (const std::string& text : arguments.expect) expect(result, text);
+}
+
+}  // namespace
+
+void add_run_command(CLI::App& app) {
+  const auto arguments = std::make_shared<RunArguments>();
+  CLI::App* command =
+      app.add_subcommand("run", "Simulate a scenario: times, bandwidths, what limits");
+  command->add_option("scenario", arguments->scenario, "scenario YAML")->required();
+  command->add_option("--json", arguments->json,
+                      "write the result as JSON; '-' is standard output");
+  command->add_option("--csv", arguments->csv, "write the rows as CSV; '-' is standard output");
+  command->add_option("--set", arguments->set, "a parameter, KEY=VALUE with its unit; repeatable")
+      ->take_all();
+  command->add_option("--env", arguments->env, "an NCCL variable, NAME=VALUE; repeatable")
+      ->take_all();
+  command
+      ->add_option("--expect", arguments->expect,
+                   "exit with 4 if this does not hold at the largest size, e.g. busbw>=380")
+      ->take_all();
+  command->add_option("--fidelity", arguments->fidelity, "fluid")->capture_default_str();
+  command->add_option("--seed", arguments->seed, "random seed")->capture_default_str();
+  command->footer(
+      "Example: weft run scenarios/quickstart.yaml --set \"wire.rate=200 Gb/s\" --json out.json");
+  command->callback([arguments] { run(*arguments); });
+}
+
+}  // namespace weft

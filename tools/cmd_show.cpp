@@ -1,0 +1,59 @@
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "models/catalog/catalog.hpp"
+#include "models/predict/settings.hpp"
+#include "models/system/machine.hpp"
+#include "sim/input/topology_file.hpp"
+#include "tools/commands.hpp"
+#include "tools/show_text.hpp"
+
+namespace weft {
+namespace {
+
+struct ShowArguments {
+  std::string topology;
+  std::string format{"text"};
+  std::vector<std::string> set;
+};
+
+void show(const ShowArguments& arguments) {
+  const ParamCatalog catalog = make_catalog();
+  const PartLibrary parts(catalog);
+  Params params(catalog);
+  TopologySpec spec = read_topology(arguments.topology, catalog);
+  std::vector<ScenarioSetting> settings;
+  for (const std::string& text : arguments.set) settings.push_back(parse_setting(text));
+  apply_settings(settings, spec, params);
+  const std::uint32_t nodes = spec.nodes;
+  const Fabric fabric(std::move(spec), nodes);
+  DeviceParams devices(fabric, params, parts);
+  const Machine machine(devices);
+  if (arguments.format == "json") {
+    std::cout << show_json(machine).dump();
+  } else {
+    std::cout << (arguments.format == "dot" ? show_dot(machine) : show_text(machine));
+  }
+}
+
+}  // namespace
+
+void add_show_command(CLI::App& app) {
+  const auto arguments = std::make_shared<ShowArguments>();
+  CLI::App* command = app.add_subcommand(
+      "show", "A topology's tree, its topo -m matrix, and GPUDirect RDMA for each GPU-NIC pair");
+  command->add_option("topology", arguments->topology, "topology YAML or NCCL XML")->required();
+  command->add_option("--format", arguments->format, "text, json or dot")
+      ->check(CLI::IsMember({"text", "json", "dot"}))
+      ->capture_default_str();
+  command->add_option("--set", arguments->set, "a parameter, KEY=VALUE with its unit; repeatable")
+      ->take_all();
+  command->footer("Example: weft show topologies/hgx-h100-8nic.yaml");
+  command->callback([arguments] { show(*arguments); });
+}
+
+}  // namespace weft

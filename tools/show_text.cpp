@@ -1,0 +1,177 @@
+#include "tools/show_text.hpp"
+
+#include <fmt/format.h>
+
+#include "models/nccl/gdr.hpp"
+#include "models/system/contraction.hpp"
+#include "models/system/gdr_possible.hpp"
+
+namespace weft {
+namespace {
+
+std::vector<DeviceId> devices_of_kind(const Fabric& fabric, DeviceKind kind) {
+  std::vector<DeviceId> out;
+  for (std::size_t i = 0; i < fabric.count(kind); ++i) out.push_back(fabric.device(0, kind, i));
+  return out;
+}
+
+std::string link_text(const Machine& machine, DeviceId device) {
+  const DeviceModel& model = machine.model(device);
+  if (!model.upstream_rate) return "";
+  const std::string kind(device_kind_name(model.kind));
+  return fmt::format("  Gen{} x{:.0f}, {:.1f} GB/s", model.pcie_generation,
+                     machine.devices().number(kind + ".pcie_width", device),
+                     model.upstream_rate->as_gigabytes_per_s());
+}
+
+void add_tree(const Machine& machine, DeviceId device, const std::string& indent,
+              std::string& out) {
+  const Fabric& fabric = machine.fabric();
+  const DeviceSpec& spec = fabric.device(device);
+  out += fmt::format("{}{}{}{}\n", indent, spec.name,
+                     spec.part.empty() ? "" : " (" + spec.part + ")", link_text(machine, device));
+  for (std::size_t i = 0; i < fabric.devices_per_node(); ++i) {
+    if (fabric.upstream(DeviceId{i}) == device) add_tree(machine, DeviceId{i}, indent + "  ", out);
+  }
+}
+
+std::string matrix_text(const Fabric& fabric) {
+  std::vector<DeviceId> ends = devices_of_kind(fabric, DeviceKind::kGpu);
+  const std::vector<DeviceId> nics = devices_of_kind(fabric, DeviceKind::kNic);
+  ends.insert(ends.end(), nics.begin(), nics.end());
+  std::size_t width = 5;
+  for (const DeviceId id : ends) width = std::max(width, fabric.device(id).name.size() + 1);
+  std::string out(width, ' ');
+  for (const DeviceId id : ends) out += fmt::format("{:<{}}", fabric.device(id).name, width);
+  out += '\n';
+  for (const DeviceId row : ends) {
+    out += fmt::format("{:<{}}", fabric.device(row).name, width);
+    for (const DeviceId column : ends) {
+      out += fmt::format("{:<{}}", fabric.path_label(row, column).text(), width);
+    }
+    out += '\n';
+  }
+  return out;
+}
+
+Json link_json(const Machine& machine, LinkId id) {
+  const Fabric& fabric = machine.fabric();
+  const Link link = fabric.link(id);
+  return Json::object({{"kind", link_kind_name(link.kind)},
+                       {"a", fabric.device(link.a).name},
+                       {"b", fabric.device(link.b).name},
+                       {"count", link.count},
+                       {"rate_GBps", machine.capacity(2 * id.index())->as_gigabytes_per_s()}});
+}
+
+bool in_first_node(const Fabric& fabric, const Link& link) {
+  const auto a = fabric.node_of(link.a);
+  return a == 0U || (!a && fabric.node_of(link.b) == 0U);
+}
+
+}  // namespace
+
+std::vector<PairView> pair_views(const Machine& machine) {
+  const Fabric& fabric = machine.fabric();
+  std::vector<PairView> out;
+  for (const DeviceId gpu : devices_of_kind(fabric, DeviceKind::kGpu)) {
+    for (const DeviceId nic : devices_of_kind(fabric, DeviceKind::kNic)) {
+      const PathLabel label = fabric.path_label(gpu, nic);
+      const GdrPossible possible = gdr_possible(machine.devices(), gpu, nic);
+      const GdrDecision nccl = default_gdr_decision(label.path_class);
+      PairView view{gpu,
+                    nic,
+                    label,
+                    possible.possible,
+                    possible.possible && nccl.enabled,
+                    possible.possible ? nccl.why : possible.why};
+      if (possible.possible) {
+        const auto rate = [&](Leg leg) {
+          return solo_rate(machine, contract(machine, {leg})).as_gigabytes_per_s();
+        };
+        view.write_gb_per_s = rate({Leg::Kind::kWrite, Leg::Medium::kPcie, nic, nic, gpu});
+        view.read_gb_per_s = rate({Leg::Kind::kRead, Leg::Medium::kPcie, nic, gpu, nic});
+      }
+      out.push_back(std::move(view));
+    }
+  }
+  return out;
+}
+
+std::string show_text(const Machine& machine) {
+  const Fabric& fabric = machine.fabric();
+  std::string out = fmt::format("{}: {} node{} of\n", fabric.spec().name, fabric.nodes(),
+                                fabric.nodes() == 1 ? "" : "s");
+  for (std::size_t i = 0; i < fabric.devices_per_node(); ++i) {
+    if (!fabric.upstream(DeviceId{i})) add_tree(machine, DeviceId{i}, "  ", out);
+  }
+  out += "\n" + matrix_text(fabric);
+  const std::vector<PairView> pairs = pair_views(machine);
+  if (pairs.empty()) return out;
+  out += fmt::format("\n{:<16} {:<5} {:>13} {:>13}  {:<12} {}\n", "GPU-NIC", "class",
+                     "NIC writes GPU", "NIC reads GPU", "NCCL default", "why");
+  for (const PairView& pair : pairs) {
+    const auto rate = [&](double gb_per_s) {
+      return pair.gdr_possible ? fmt::format("{:.1f} GB/s", gb_per_s) : std::string("no");
+    };
+    out += fmt::format("{:<16} {:<5} {:>14} {:>13}  {:<12} {}\n",
+                       fabric.device(pair.gpu).name + "-" + fabric.device(pair.nic).name,
+                       pair.label.text(), rate(pair.write_gb_per_s), rate(pair.read_gb_per_s),
+                       pair.nccl_default ? "GDR" : "host-staged", pair.why);
+  }
+  return out + "(rates of PCIe alone, before the wire; NIC alone on the machine)\n";
+}
+
+Json show_json(const Machine& machine) {
+  const Fabric& fabric = machine.fabric();
+  Json devices = Json::array();
+  for (std::size_t i = 0; i < fabric.devices_per_node(); ++i) {
+    const DeviceSpec& spec = fabric.device(DeviceId{i});
+    const auto upstream = fabric.upstream(DeviceId{i});
+    Json device = Json::object({{"name", spec.name},
+                                {"kind", device_kind_name(spec.kind)},
+                                {"part", spec.part},
+                                {"bus_id", spec.bus_id}});
+    device.set("upstream", upstream ? Json(fabric.device(*upstream).name) : Json());
+    devices.push(std::move(device));
+  }
+  Json links = Json::array();
+  for (std::size_t i = 0; i < fabric.link_count(); ++i) {
+    if (in_first_node(fabric, fabric.link(LinkId{i}))) links.push(link_json(machine, LinkId{i}));
+  }
+  Json pairs = Json::array();
+  for (const PairView& pair : pair_views(machine)) {
+    pairs.push(Json::object({{"gpu", fabric.device(pair.gpu).name},
+                             {"nic", fabric.device(pair.nic).name},
+                             {"class", pair.label.text()},
+                             {"gdr_possible", pair.gdr_possible},
+                             {"nccl_default", pair.nccl_default},
+                             {"why", pair.why},
+                             {"nic_writes_gpu_GBps", pair.write_gb_per_s},
+                             {"nic_reads_gpu_GBps", pair.read_gb_per_s}}));
+  }
+  return Json::object({{"schema", "weft.show/1"},
+                       {"topology", fabric.spec().name},
+                       {"source", fabric.spec().source},
+                       {"nodes", fabric.nodes()},
+                       {"devices", devices},
+                       {"links", links},
+                       {"pairs", pairs}});
+}
+
+std::string show_dot(const Machine& machine) {
+  const Fabric& fabric = machine.fabric();
+  std::string out = "graph weft {\n  node [shape=box];\n";
+  for (std::size_t i = 0; i < fabric.link_count(); ++i) {
+    const Link link = fabric.link(LinkId{i});
+    if (!in_first_node(fabric, link)) continue;
+    out += fmt::format("  \"{}\" -- \"{}\" [label=\"{}{} {:.0f} GB/s\"];\n",
+                       fabric.device(link.a).name, fabric.device(link.b).name,
+                       link_kind_name(link.kind),
+                       link.count > 1 ? fmt::format(" x{}", link.count) : "",
+                       machine.capacity(2 * i)->as_gigabytes_per_s());
+  }
+  return out + "}\n";
+}
+
+}  // namespace weft

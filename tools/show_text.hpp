@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/system/machine.hpp"
+#include "sim/io/json.hpp"
+
+namespace weft {
+
+/// What `weft show` says of one GPU and one NIC of a node.
+struct PairView {
+  DeviceId gpu;
+  DeviceId nic;
+  PathLabel label;
+  bool gdr_possible{false};
+  bool nccl_default{false};  ///< whether NCCL would use GPUDirect RDMA by default
+  std::string why;
+  double write_gb_per_s{0};  ///< NIC into GPU memory, alone on the machine; 0 if not possible
+  double read_gb_per_s{0};   ///< NIC out of GPU memory
+};
+
+/// Every GPU-NIC pair of a node, GPUs first.
+std::vector<PairView> pair_views(const Machine& machine);
+
+/// The node's tree, the matrix that `nvidia-smi topo -m` prints, the pairs.
+std::string show_text(const Machine& machine);
+/// "schema": "weft.show/1" with `devices`, `links`, `pairs`.
+Json show_json(const Machine& machine);
+/// The node as a Graphviz graph.
+std::string show_dot(const Machine& machine);
+
+}  // namespace weft
