@@ -99,7 +99,8 @@ class Builder {
     return sum;
   }
 
-  /// The GPU's SMs copy within its own memory: bound by the loads in flight.
+  /// The GPU's SMs read its own memory: bound by the loads in flight. No latency of its own: the loads
+  /// are issued while the kernel waits for its neighbour's flag.
   void add_local(const Leg& leg) {
     use_memory(leg.source);
     DeviceParams& d = machine_.devices();
@@ -107,7 +108,6 @@ class Builder {
     const Duration latency = d.duration("gpu.hbm_latency", leg.initiator);
     cap(Bandwidth::bytes_per_s(in_flight.as_double() / latency.as_s()),
         {"SM loads of GPU memory in flight", fabric_.full_name(leg.initiator)});
-    head("SM load of GPU memory", leg.initiator, latency);
   }
 
   void add_nvlink(const Leg& leg) {

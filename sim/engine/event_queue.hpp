@@ -109,9 +109,7 @@ class EventQueue {
 
   explicit EventQueue(std::uint64_t seed);
 
-  std::uint64_t now_ps() const {
-    return static_cast<std::uint64_t>(now_.since_start().count_ps());
-  }
+  std::uint64_t now_ps() const { return static_cast<std::uint64_t>(now_.since_start().count_ps()); }
   std::uint32_t take_slot(EventTarget& target, std::uint64_t what);
   bool is_husk(std::uint32_t slot) const { return slots_[slot].target == nullptr; }
   void place(const Entry& entry);
@@ -127,8 +125,9 @@ class EventQueue {
   std::vector<std::uint32_t> free_slots_;
   std::array<Fifo<std::uint32_t>, kPhases> instant_;  ///< slots of the events of time now_
   std::array<std::array<std::vector<Entry>, kDigits>, kLevels> buckets_;
-  std::array<std::uint32_t, kLevels> filled_digits_{};  ///< bit d: bucket d of the level has entries
-  std::uint32_t filled_levels_{0};                      ///< bit l: level l has entries
+  std::array<std::uint32_t, kLevels>
+      filled_digits_{};             ///< bit d: bucket d of the level has entries
+  std::uint32_t filled_levels_{0};  ///< bit l: level l has entries
   std::optional<std::mt19937_64> shuffle_;
 };
 

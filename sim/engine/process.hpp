@@ -68,7 +68,8 @@ class Process {
   class promise_type;
 };
 
-/// Owns the processes of one simulation and the memory of their frames. The queue outlives the host.
+/// Owns the processes of one simulation and the memory of their frames. The queue outlives the
+/// host.
 ///
 /// An exception that leaves a process ends that process and comes out of EventQueue::step() or
 /// run(); the others may go on. Processes still unfinished when the host ends are destroyed, oldest
