@@ -42,9 +42,14 @@ void apply(const ScenarioSetting& setting, TopologySpec& spec, Params& params) {
     declared = kind + setting.key.substr(scope.size());
   }
   const ParamSpec& param = params.catalog().require(declared);
+  // In files every value carries its unit; on the command line a plain size is bytes
+  // (wire.mtu=1024).
+  const bool plain_size = setting.place.file.empty() && param.unit == Unit::kBytes &&
+                          parse_number(setting.value).has_value();
+  const std::string value = setting.value + (plain_size ? " B" : "");
   const std::string place = setting.place.text();
   params.set_by_user(setting.key, kind,
-                     {ParamCatalog::parse(param, setting.value), Origin::kAssumed,
+                     {ParamCatalog::parse(param, value), Origin::kAssumed,
                       "set by the user" + (place.empty() ? " (--set)" : " in " + place)});
 }
 

@@ -99,8 +99,8 @@ class Builder {
     return sum;
   }
 
-  /// The GPU's SMs read its own memory: bound by the loads in flight. No latency of its own: the loads
-  /// are issued while the kernel waits for its neighbour's flag.
+  /// The GPU's SMs read its own memory: bound by the loads in flight. No latency of its own: the
+  /// loads are issued while the kernel waits for its neighbour's flag.
   void add_local(const Leg& leg) {
     use_memory(leg.source);
     DeviceParams& d = machine_.devices();

@@ -76,7 +76,7 @@ void EventQueue::run() {
 std::uint32_t EventQueue::take_slot(EventTarget& target, std::uint64_t what) {
   if (free_slots_.empty()) {
     slots_.push_back({&target, what, 1});
-    free_slots_.reserve(slots_.capacity());
+    if (free_slots_.capacity() < slots_.capacity()) provide_for(slots_.capacity());
     return static_cast<std::uint32_t>(slots_.size() - 1);
   }
   const std::uint32_t slot = free_slots_.back();
@@ -84,6 +84,14 @@ std::uint32_t EventQueue::take_slot(EventTarget& target, std::uint64_t what) {
   slots_[slot].target = &target;
   slots_[slot].what = what;
   return slot;
+}
+
+/// Makes room for `events` at once, wherever they stand: a list has at most one chunk that is not
+/// full, and the list being consumed holds at most one chunk's entries twice.
+void EventQueue::provide_for(std::size_t events) {
+  free_slots_.reserve(events);
+  const std::size_t lists = std::min<std::size_t>(events, kLevels * kDigits);
+  chunks_.provide(events / ChunkPool<Entry>::kItemsAChunk + lists + 2);
 }
 
 /// Files an entry under the highest digit in which its time differs from now.
@@ -96,7 +104,7 @@ void EventQueue::place(const Entry& entry) {
   const auto highest_bit = static_cast<unsigned>(std::bit_width(differing)) - 1;
   const unsigned level = highest_bit / kDigitBits;
   const auto digit = static_cast<unsigned>(entry.when_ps >> (level * kDigitBits)) % kDigits;
-  buckets_[level][digit].push_back(entry);
+  buckets_[level][digit].push(chunks_, entry);
   filled_digits_[level] |= 1U << digit;
   filled_levels_ |= 1U << level;
 }
@@ -109,16 +117,19 @@ void EventQueue::advance() {
   filled_digits_[level] &= filled_digits_[level] - 1;
   if (filled_digits_[level] == 0) filled_levels_ &= filled_levels_ - 1;
 
-  std::vector<Entry>& bucket = buckets_[level][digit];
+  ChunkList<Entry>& bucket = buckets_[level][digit];
   std::uint64_t earliest_ps = bucket.front().when_ps;
-  for (const Entry& entry : bucket) earliest_ps = std::min(earliest_ps, entry.when_ps);
+  std::size_t size = 0;
+  bucket.for_each([&](const Entry& entry) {
+    earliest_ps = std::min(earliest_ps, entry.when_ps);
+    ++size;
+  });
   now_ = Time{} + Duration::ps(static_cast<std::int64_t>(earliest_ps));
-  const bool runs_soon = bucket.size() <= kFewEntries;
-  for (const Entry& entry : bucket) {
+  const bool runs_soon = size <= kFewEntries;
+  bucket.consume(chunks_, [&](const Entry& entry) {
     if (runs_soon) __builtin_prefetch(&slots_[entry.slot]);
     place(entry);  // into a lower level, never into this bucket
-  }
-  bucket.clear();
+  });
 }
 
 std::uint32_t EventQueue::pop_instant() {
@@ -140,14 +151,13 @@ void EventQueue::sweep_husks() {
   };
   for (Fifo<std::uint32_t>& ready : instant_) ready.remove_if(drop);
   filled_levels_ = 0;
-  for (unsigned level = 0; level < kLevels; ++level) {
-    filled_digits_[level] = 0;
-    for (unsigned digit = 0; digit < kDigits; ++digit) {
-      std::vector<Entry>& bucket = buckets_[level][digit];
-      std::erase_if(bucket, [&drop](const Entry& entry) { return drop(entry.slot); });
-      if (!bucket.empty()) filled_digits_[level] |= 1U << digit;
+  filled_digits_ = {};
+  for (auto& level : buckets_) {
+    for (ChunkList<Entry>& bucket : level) {
+      bucket.consume(chunks_, [&](const Entry& entry) {
+        if (!drop(entry.slot)) place(entry);  // where it was, as now has not changed
+      });
     }
-    if (filled_digits_[level] != 0) filled_levels_ |= 1U << level;
   }
   husks_ = 0;
 }

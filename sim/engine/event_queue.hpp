@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/base/units.hpp"
+#include "sim/engine/chunk_list.hpp"
 #include "sim/engine/fifo.hpp"
 
 namespace weft {
@@ -53,7 +54,8 @@ struct EventId {
 /// Cost: an event moves at most once a level below the one where it entered (a time 1 us ahead
 /// enters at level 4 or 5), each O(1); schedule_at is O(1) amortised, cancel O(1) amortised.
 /// A cancelled event stays as a husk until met or until husks outnumber events, then all are swept.
-/// Nothing allocates unless more is pending, or meets in one bucket, than ever before.
+/// Nothing allocates unless more is pending, husks included, or falls on one instant, than ever
+/// before.
 class EventQueue {
  public:
   EventQueue() = default;
@@ -112,6 +114,7 @@ class EventQueue {
   std::uint64_t now_ps() const { return static_cast<std::uint64_t>(now_.since_start().count_ps()); }
   std::uint32_t take_slot(EventTarget& target, std::uint64_t what);
   bool is_husk(std::uint32_t slot) const { return slots_[slot].target == nullptr; }
+  void provide_for(std::size_t events);
   void place(const Entry& entry);
   void advance();
   std::uint32_t pop_instant();
@@ -124,7 +127,8 @@ class EventQueue {
   std::vector<Slot> slots_;
   std::vector<std::uint32_t> free_slots_;
   std::array<Fifo<std::uint32_t>, kPhases> instant_;  ///< slots of the events of time now_
-  std::array<std::array<std::vector<Entry>, kDigits>, kLevels> buckets_;
+  ChunkPool<Entry> chunks_;
+  std::array<std::array<ChunkList<Entry>, kDigits>, kLevels> buckets_;
   std::array<std::uint32_t, kLevels>
       filled_digits_{};             ///< bit d: bucket d of the level has entries
   std::uint32_t filled_levels_{0};  ///< bit l: level l has entries

@@ -60,15 +60,13 @@ void FluidSystem::start(RouteIndex route, Bytes bytes, std::uint64_t tag) {
     return;
   }
   const std::uint32_t slot = solver_.add_flow(route.value);
-  if (slot >= flows_.size()) flows_.resize(std::size_t{slot} + 1);
-  flows_[slot] = Flow{.remaining = bytes.as_double(),
-                      .rate = 0,
-                      .bytes = bytes.as_double(),
-                      .updated = now_,
-                      .start = now_,
-                      .limited_since = now_,
-                      .tag = tag,
-                      .sequence = sequence};
+  if (slot >= flows_.size()) {
+    flows_.resize(std::size_t{slot} + 1);
+    progress_.resize(std::size_t{slot} + 1);
+  }
+  flows_[slot] = {.tag = tag, .sequence = sequence, .start = now_, .bytes = bytes.as_double()};
+  progress_[slot] = {
+      .remaining = bytes.as_double(), .rate = 0, .updated = now_, .limited_since = now_};
 }
 
 void FluidSystem::set_capacity(ResourceIndex resource, Bandwidth capacity) {
@@ -76,14 +74,14 @@ void FluidSystem::set_capacity(ResourceIndex resource, Bandwidth capacity) {
   solver_.set_capacity(resource.value, capacity.as_bytes_per_s());
 }
 
-double FluidSystem::remaining_at(const Flow& flow, Time t) const {
+double FluidSystem::remaining_at(const Progress& flow, Time t) const {
   const auto elapsed_ps = static_cast<double>((t - flow.updated).count_ps());
   return std::max(0.0, flow.remaining - flow.rate * (elapsed_ps / kPsPerS));
 }
 
 // Rounded up; but what exceeds a whole picosecond by less than a thousandth, or by a few units in
 // the last place, is taken for rounding: else an exact 1000 ps would become 1001 by chance.
-std::int64_t FluidSystem::finish_ps(const Flow& flow) const {
+std::int64_t FluidSystem::finish_ps(const Progress& flow) const {
   const double ps = flow.remaining / flow.rate * kPsPerS;
   const double whole = std::max(0.0, std::ceil(ps - 1e-3 - ps * 0x1p-50));
   const std::int64_t updated = to_ps(flow.updated);
@@ -91,7 +89,7 @@ std::int64_t FluidSystem::finish_ps(const Flow& flow) const {
   return updated + static_cast<std::int64_t>(whole);
 }
 
-void FluidSystem::change_limiter(Flow& flow, Limiter limiter) {
+void FluidSystem::change_limiter(Progress& flow, Limiter limiter) {
   if (flow.limiter == limiter) return;
   const std::uint32_t latest = flow.history;
   if (now_ > flow.limited_since) {
@@ -121,7 +119,7 @@ void FluidSystem::give_node(std::uint32_t node) {
 
 void FluidSystem::resolve() {
   for (const std::uint32_t slot : solver_.solve()) {
-    Flow& flow = flows_[slot];
+    Progress& flow = progress_[slot];
     change_limiter(flow, Limiter{solver_.limiter(slot)});
     // A flow whose rate is bit for bit what it was is left alone, so that it gathers no rounding.
     const double rate = solver_.rate(slot);
@@ -141,7 +139,7 @@ std::optional<Time> FluidSystem::next_change() {
   return at_ps(ps);
 }
 
-void FluidSystem::write_limits(const Flow& flow) {
+void FluidSystem::write_limits(const Progress& flow) {
   const std::size_t begin = limits_.size();
   if (now_ > flow.limited_since) limits_.push_back({flow.limiter, now_ - flow.limited_since});
   for (std::uint32_t node = flow.history; node != kNone;) {
@@ -156,7 +154,7 @@ void FluidSystem::write_limits(const Flow& flow) {
 void FluidSystem::finish(std::uint32_t slot) {
   Flow& flow = flows_[slot];
   const auto begin = static_cast<std::uint32_t>(limits_.size());
-  write_limits(flow);
+  write_limits(progress_[slot]);
   done_.push_back({.sequence = flow.sequence,
                    .tag = flow.tag,
                    .start = flow.start,
@@ -204,7 +202,7 @@ double FluidSystem::utilisation(ResourceIndex resource) {
   resolve();
   double used = 0;
   solver_.for_each_user(resource.value, [&](std::uint32_t slot, double weight) {
-    used += flows_[slot].rate * weight;
+    used += progress_[slot].rate * weight;
   });
   return used / solver_.capacity(resource.value);
 }
@@ -213,26 +211,27 @@ double FluidSystem::used_bytes(ResourceIndex resource) const {
   require_resource(resource);
   double used = finished_bytes_[resource.index()];
   solver_.for_each_user(resource.value, [&](std::uint32_t slot, double weight) {
-    const Flow& flow = flows_[slot];
-    used += (flow.bytes - remaining_at(flow, now_)) * weight;
+    used += (flows_[slot].bytes - remaining_at(progress_[slot], now_)) * weight;
   });
   return used;
 }
 
 std::vector<FlowInProgress> FluidSystem::in_progress() {
   resolve();
-  std::vector<const Flow*> live;
-  for (const Flow& flow : flows_) {
-    if (flow.sequence != kDone) live.push_back(&flow);
+  std::vector<std::uint32_t> slots;
+  for (std::uint32_t slot = 0; slot < flows_.size(); ++slot) {
+    if (flows_[slot].sequence != kDone) slots.push_back(slot);
   }
-  std::sort(live.begin(), live.end(),
-            [](const Flow* a, const Flow* b) { return a->sequence < b->sequence; });
+  std::sort(slots.begin(), slots.end(), [this](std::uint32_t a, std::uint32_t b) {
+    return flows_[a].sequence < flows_[b].sequence;
+  });
   std::vector<FlowInProgress> result;
-  for (const Flow* flow : live) {
-    result.push_back({.tag = flow->tag,
-                      .rate_bytes_per_s = flow->rate,
-                      .limiter = flow->limiter,
-                      .remaining_bytes = remaining_at(*flow, now_)});
+  for (const std::uint32_t slot : slots) {
+    const Progress& progress = progress_[slot];
+    result.push_back({.tag = flows_[slot].tag,
+                      .rate_bytes_per_s = progress.rate,
+                      .limiter = progress.limiter,
+                      .remaining_bytes = remaining_at(progress, now_)});
   }
   return result;
 }

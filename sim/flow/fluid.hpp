@@ -113,17 +113,20 @@ class FluidSystem {
  private:
   static constexpr std::uint32_t kNone = 0xFFFFFFFF;
 
-  struct Flow {
+  // Apart from the rest of a flow, since a solve may move thousands of them.
+  struct Progress {
     double remaining;  // bytes at `updated`
     double rate;       // bytes/s since `updated`
-    double bytes;
     Time updated;
-    Time start;
     Time limited_since;
-    std::uint64_t tag;
-    std::uint64_t sequence{kDone};  // of the start
     Limiter limiter{Limiter::own_cap()};
     std::uint32_t history{kNone};  // limits before the present one, latest first; into nodes_
+  };
+  struct Flow {
+    std::uint64_t tag;
+    std::uint64_t sequence{kDone};  // of the start
+    Time start;
+    double bytes;
   };
   static constexpr std::uint64_t kDone = 0xFFFFFFFFFFFFFFFF;  // sequence of a vacant slot
 
@@ -138,17 +141,18 @@ class FluidSystem {
 
   void require_resource(ResourceIndex resource) const;
   void resolve();
-  double remaining_at(const Flow& flow, Time t) const;
-  std::int64_t finish_ps(const Flow& flow) const;
-  void change_limiter(Flow& flow, Limiter limiter);
+  double remaining_at(const Progress& flow, Time t) const;
+  std::int64_t finish_ps(const Progress& flow) const;
+  void change_limiter(Progress& flow, Limiter limiter);
   std::uint32_t take_node();
   void give_node(std::uint32_t node);
   void finish(std::uint32_t slot);
-  void write_limits(const Flow& flow);
+  void write_limits(const Progress& flow);
 
   IncrementalMaxMin solver_;
-  MinTree finish_times_;  // by slot, ps
-  std::vector<Flow> flows_;
+  MinTree finish_times_;                // by slot, ps
+  std::vector<Progress> progress_;      // by slot
+  std::vector<Flow> flows_;             // by slot
   std::vector<Empty> empty_;            // 0-byte flows started at now_
   std::vector<double> finished_bytes_;  // a resource, by flows that are done
   std::vector<HistoryNode> nodes_;

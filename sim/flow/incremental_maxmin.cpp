@@ -24,21 +24,8 @@ void rise_to(double level, double load, double& left, double& measured_at) {
 
 }  // namespace
 
-bool IncrementalMaxMin::later(const Event& a, const Event& b) {
-  if (a.level != b.level) return a.level > b.level;
-  if (a.kind != b.kind) return a.kind > b.kind;
-  return a.index > b.index;
-}
-
-IncrementalMaxMin::State IncrementalMaxMin::state(const Hot& flow) const {
-  return (flow.stamp >> 2) == solve_ ? static_cast<State>(flow.stamp & 3U) : State::kAsBefore;
-}
-
-void IncrementalMaxMin::set_state(Hot& flow, State state) const {
-  flow.stamp = (solve_ << 2) | static_cast<std::uint32_t>(state);
-}
-
 std::uint32_t IncrementalMaxMin::add_resource(double capacity) {
+  waters_.emplace_back();
   Resource& r = resources_.emplace_back();
   r.capacity = capacity;
   r.fills_above = static_cast<std::int64_t>(std::min(capacity, kMostBytesPerS - 1.0));
@@ -84,41 +71,55 @@ void IncrementalMaxMin::find_bound(Route& route) {
 
 void IncrementalMaxMin::refresh_bounds() {
   for (Route& route : routes_) find_bound(route);
+  for (Flow& flow : flows_) {
+    flow.bound_level = routes_[flow.route].bound_level;
+    flow.bound_limiter = routes_[flow.route].bound_limiter;
+  }
   for (Resource& r : resources_) {
     r.at_bound = 0;
     for (const User& u : r.users) {
-      r.at_bound += route_loads_[routes_[cold_[u.slot].route].begin + u.use].at_bound;
+      r.at_bound += route_loads_[routes_[flows_[u.slot].route].begin + u.use].at_bound;
     }
   }
 }
 
-std::uint32_t IncrementalMaxMin::take_positions(std::uint32_t count) {
-  if (free_positions_.size() <= count) free_positions_.resize(count + 1);
-  if (free_positions_[count].empty()) {
-    positions_.resize(positions_.size() + count);
-    return static_cast<std::uint32_t>(positions_.size() - count);
+std::uint32_t IncrementalMaxMin::take_links(std::uint32_t count) {
+  if (free_links_.size() <= count) free_links_.resize(std::size_t{count} + 1);
+  if (free_links_[count].empty()) {
+    links_.resize(links_.size() + count);
+    return static_cast<std::uint32_t>(links_.size() - count);
   }
-  const std::uint32_t begin = free_positions_[count].back();
-  free_positions_[count].pop_back();
+  const std::uint32_t begin = free_links_[count].back();
+  free_links_[count].pop_back();
   return begin;
 }
 
 std::uint32_t IncrementalMaxMin::add_flow(std::uint32_t route_index) {
   const Route& route = routes_[route_index];
-  auto slot = static_cast<std::uint32_t>(hot_.size());
+  auto slot = static_cast<std::uint32_t>(flows_.size());
   if (free_slots_.empty()) {
-    hot_.emplace_back();
-    cold_.emplace_back();
+    flows_.emplace_back();
   } else {
     slot = free_slots_.back();
     free_slots_.pop_back();
   }
-  hot_[slot] = {.level = 0, .limiter = kNoLimiter, .stamp = 0};
-  cold_[slot] = {.route = route_index, .positions = take_positions(route.count)};
+  const std::uint32_t links = take_links(route.count);
+  flows_[slot] = {.level = 0,
+                  .limiter = kNoLimiter,
+                  .stamp = 0,
+                  .links = links,
+                  .link_count = route.count,
+                  .route = route_index,
+                  .bound_limiter = route.bound_limiter,
+                  .bound_level = route.bound_level,
+                  .share = route.share};
   for (std::uint32_t use = 0; use < route.count; ++use) {
     const Load& load = route_loads_[route.begin + use];
-    Resource& r = resources_[route_uses_[route.begin + use].resource];
-    positions_[cold_[slot].positions + use] = static_cast<std::uint32_t>(r.users.size());
+    const std::uint32_t resource = route_uses_[route.begin + use].resource;
+    Resource& r = resources_[resource];
+    links_[links + use] = {.load = load.per_level,
+                           .resource = resource,
+                           .position = static_cast<std::uint32_t>(r.users.size())};
     r.users.push_back({.slot = slot, .use = use, .load = load.per_level});
     r.load += load.per_level;
     r.at_bound += load.at_bound;
@@ -128,25 +129,23 @@ std::uint32_t IncrementalMaxMin::add_flow(std::uint32_t route_index) {
 }
 
 void IncrementalMaxMin::remove_flow(std::uint32_t slot) {
-  const Route& route = routes_[cold_[slot].route];
-  const Hot flow = hot_[slot];
-  if (flow.limiter < kNoLimiter) --resources_[flow.limiter].limits;
+  const Flow flow = flows_[slot];
+  const std::uint32_t route_begin = routes_[flow.route].begin;
+  if (flow.limiter < kNoLimiter) --waters_[flow.limiter].limits;
   if (flow.limiter == kNoLimiter) std::erase(started_, slot);
-  const std::uint32_t begin = cold_[slot].positions;
-  for (std::uint32_t use = 0; use < route.count; ++use) {
-    const std::uint32_t resource = route_uses_[route.begin + use].resource;
-    Resource& r = resources_[resource];
+  for (std::uint32_t use = 0; use < flow.link_count; ++use) {
+    const Link& link = links_[flow.links + use];
+    Resource& r = resources_[link.resource];
     const User moved = r.users.back();
-    const std::uint32_t position = positions_[begin + use];
-    r.users[position] = moved;
-    positions_[cold_[moved.slot].positions + moved.use] = position;
+    r.users[link.position] = moved;
+    links_[flows_[moved.slot].links + moved.use].position = link.position;
     r.users.pop_back();
-    r.load = r.users.empty() ? 0.0 : r.load - route_loads_[route.begin + use].per_level;
-    r.at_bound -= route_loads_[route.begin + use].at_bound;
+    r.load = r.users.empty() ? 0.0 : r.load - link.load;
+    r.at_bound -= route_loads_[route_begin + use].at_bound;
     // Where nobody was limited, nobody can gain.
-    if (r.limits > 0) seed(resource, flow.level);
+    if (waters_[link.resource].limits > 0) seed(link.resource, flow.level);
   }
-  free_positions_[route.count].push_back(begin);
+  free_links_[flow.link_count].push_back(flow.links);
   free_slots_.push_back(slot);
 }
 
@@ -171,7 +170,7 @@ void IncrementalMaxMin::seed_changes() {
     if (r.users.empty()) continue;
     double level = r.capacity / r.load;
     for (const User& u : r.users) {
-      if (hot_[u.slot].limiter == resource) level = std::min(level, hot_[u.slot].level);
+      if (flows_[u.slot].limiter == resource) level = std::min(level, flows_[u.slot].level);
     }
     seed(resource, level);
   }
@@ -187,28 +186,35 @@ void IncrementalMaxMin::seed_changes() {
 }
 
 void IncrementalMaxMin::begin(std::uint32_t slot) {
-  const Route& route = routes_[cold_[slot].route];
+  Flow& flow = flows_[slot];
   bool alone = true;
-  for (std::uint32_t i = route.begin; i < route.begin + route.count; ++i) {
-    const Resource& r = resources_[route_uses_[i].resource];
+  for (std::uint32_t i = flow.links; i < flow.links + flow.link_count; ++i) {
+    const Resource& r = resources_[links_[i].resource];
     if (!could_fill(r)) continue;
     alone = false;
-    seed(route_uses_[i].resource, r.capacity / r.load);
+    seed(links_[i].resource, r.capacity / r.load);
   }
   if (alone) {
-    set_state(hot_[slot], State::kFixed);
-    change(slot, route.bound_level, route.bound_limiter);
+    set_state(flow, State::kFixed);
+    change(slot, flow.bound_level, flow.bound_limiter);
     return;
   }
-  set_state(hot_[slot], State::kFree);
-  if (route.bound_limiter == kOwnCap || !could_fill(resources_[route.bound_limiter])) {
-    push(route.bound_level, Kind::kBound, slot);
+  set_state(flow, State::kFree);
+  push_bound(slot);
+}
+
+// Notes where a free flow stops unless a disturbed resource stops it before: at its own cap, or at
+// the capacity of a resource that it cannot fill together with others.
+void IncrementalMaxMin::push_bound(std::uint32_t slot) {
+  const Flow& flow = flows_[slot];
+  if (flow.bound_limiter == kOwnCap || !could_fill(resources_[flow.bound_limiter])) {
+    push(flow.bound_level, Kind::kBound, slot);
   }
 }
 
 void IncrementalMaxMin::push(double level, Kind kind, std::uint32_t index) {
   heap_.push_back({.level = level, .kind = kind, .index = index});
-  std::push_heap(heap_.begin(), heap_.end(), later);
+  std::push_heap(heap_.begin(), heap_.end(), Later{});
 }
 
 std::span<const std::uint32_t> IncrementalMaxMin::solve() {
@@ -216,14 +222,14 @@ std::span<const std::uint32_t> IncrementalMaxMin::solve() {
   if (!is_stale()) return {};
   if (++solve_ == (1U << 30)) {  // the stamps are about to wrap
     solve_ = 1;
-    for (Hot& flow : hot_) flow.stamp = 0;
-    for (Resource& r : resources_) r.water.disturbed_in = r.water.watched_in = 0;
+    for (Flow& flow : flows_) flow.stamp = 0;
+    for (Water& w : waters_) w.disturbed_in = w.watched_in = 0;
   }
   level_ = 0;
   seed_changes();
   while (!heap_.empty()) {
     const Event event = heap_.front();
-    std::pop_heap(heap_.begin(), heap_.end(), later);
+    std::pop_heap(heap_.begin(), heap_.end(), Later{});
     heap_.pop_back();
     handle(event);
   }
@@ -233,12 +239,12 @@ std::span<const std::uint32_t> IncrementalMaxMin::solve() {
 void IncrementalMaxMin::handle(const Event& event) {
   switch (event.kind) {
     case Kind::kSeed:
-      if (is_disturbed(resources_[event.index])) return;
+      if (is_disturbed(waters_[event.index])) return;
       level_ = std::max(level_, event.level);
       disturb(event.index);
       return;
     case Kind::kWatch:
-      if (is_disturbed(resources_[event.index])) return;
+      if (is_disturbed(waters_[event.index])) return;
       level_ = std::max(level_, event.level);
       confirm_users(event.index);
       return;
@@ -246,7 +252,7 @@ void IncrementalMaxMin::handle(const Event& event) {
       advance_disturbed(event.index, event.level);
       return;
     case Kind::kBound:
-      if (state(hot_[event.index]) == State::kFixed) return;
+      if (state(flows_[event.index]) == State::kFixed) return;
       level_ = std::max(level_, event.level);
       reach_bound(event.index);
       return;
@@ -258,30 +264,29 @@ void IncrementalMaxMin::handle(const Event& event) {
 // one's.
 void IncrementalMaxMin::disturb(std::uint32_t resource) {
   Resource& r = resources_[resource];
-  Water& w = r.water;
+  Water& w = waters_[resource];
   w.disturbed_in = solve_;
-  w.load = 0;
   w.level = level_;
-  w.released_at = kInfinity;
   w.open = 0;
   double fixed = 0;
+  double load = 0;
+  double held_at = kInfinity;
   const double surely_below = level_ * kSurelyBelow;
+  // This loop is the hottest of all; selections instead of branches, as they are hard to predict.
   for (const User& u : r.users) {
-    const Hot& flow = hot_[u.slot];
+    const Flow& flow = flows_[u.slot];
     const State s = state(flow);
-    if (s == State::kFixed || (s == State::kAsBefore && flow.level < surely_below)) {
-      fixed += u.load * flow.level;
-      continue;
-    }
-    w.load += u.load;
-    ++w.open;
-    if (s != State::kAsBefore) continue;
-    if (flow.limiter == resource) {
-      w.released_at = std::min(w.released_at, flow.level);
-    } else {
-      watch(u.slot, flow);
-    }
+    const bool as_before = s == State::kAsBefore;
+    const bool frozen = s == State::kFixed || (as_before & (flow.level < surely_below));
+    const bool held_here = as_before & !frozen & (flow.limiter == resource);
+    fixed += frozen ? u.load * flow.level : 0.0;
+    load += frozen ? 0.0 : u.load;
+    w.open += frozen ? 0U : 1U;
+    held_at = std::min(held_at, held_here ? flow.level : kInfinity);
+    if (as_before && !frozen) watch(u.slot, flow);
   }
+  w.load = load;
+  w.released_at = held_at;
   w.left = r.capacity - fixed - level_ * w.load;
   if (w.open == 0) return;
   const double fills_at = w.level + std::max(0.0, w.left) / w.load;
@@ -289,21 +294,21 @@ void IncrementalMaxMin::disturb(std::uint32_t resource) {
 }
 
 // A flow on a disturbed resource, held elsewhere: note when it stops growing as it did before.
-void IncrementalMaxMin::watch(std::uint32_t slot, const Hot& flow) {
+void IncrementalMaxMin::watch(std::uint32_t slot, const Flow& flow) {
   if (flow.limiter == kOwnCap) {
     push(flow.level, Kind::kBound, slot);
     return;
   }
-  Resource& limiter = resources_[flow.limiter];
-  if (is_disturbed(limiter) || limiter.water.watched_in == solve_) return;
-  limiter.water.watched_in = solve_;
+  Water& limiter = waters_[flow.limiter];
+  if (is_disturbed(limiter) || limiter.watched_in == solve_) return;
+  limiter.watched_in = solve_;
   push(flow.level, Kind::kWatch, flow.limiter);
 }
 
 // The sweep reaches the level of an undisturbed resource: the flows it limits are as before.
 void IncrementalMaxMin::confirm_users(std::uint32_t resource) {
   for (const User& u : resources_[resource].users) {
-    Hot& flow = hot_[u.slot];
+    Flow& flow = flows_[u.slot];
     if (flow.limiter != resource || state(flow) != State::kAsBefore) continue;
     set_state(flow, State::kFixed);
     settle(u.slot, resource, false);
@@ -311,17 +316,16 @@ void IncrementalMaxMin::confirm_users(std::uint32_t resource) {
 }
 
 void IncrementalMaxMin::reach_bound(std::uint32_t slot) {
-  Hot& flow = hot_[slot];
+  Flow& flow = flows_[slot];
   const State before = state(flow);
   set_state(flow, State::kFixed);
   settle(slot, kOwnCap, false);
   if (before == State::kAsBefore) return;
-  const Route& route = routes_[cold_[slot].route];
-  change(slot, route.bound_level, route.bound_limiter);
+  change(slot, flow.bound_level, flow.bound_limiter);
 }
 
 void IncrementalMaxMin::advance_disturbed(std::uint32_t resource, double key) {
-  Water& w = resources_[resource].water;
+  Water& w = waters_[resource];
   if (w.open == 0) return;
   // Nothing else happens below the smallest key, even where it proves to be too low.
   level_ = std::max(level_, key);
@@ -348,31 +352,29 @@ void IncrementalMaxMin::advance_disturbed(std::uint32_t resource, double key) {
 // The resource is not full at the level at which it was before: its flows may grow on.
 void IncrementalMaxMin::release_users(std::uint32_t resource) {
   for (const User& u : resources_[resource].users) {
-    const Hot& flow = hot_[u.slot];
+    const Flow& flow = flows_[u.slot];
     if (flow.limiter == resource && state(flow) == State::kAsBefore) release(u.slot, resource);
   }
 }
 
 void IncrementalMaxMin::release(std::uint32_t slot, std::uint32_t from) {
-  set_state(hot_[slot], State::kFree);
-  const Route& route = routes_[cold_[slot].route];
-  for (std::uint32_t i = route.begin; i < route.begin + route.count; ++i) {
-    const std::uint32_t resource = route_uses_[i].resource;
-    const Resource& r = resources_[resource];
-    if (resource != from && !is_disturbed(r) && could_fill(r)) disturb(resource);
+  Flow& flow = flows_[slot];
+  set_state(flow, State::kFree);
+  for (std::uint32_t i = flow.links; i < flow.links + flow.link_count; ++i) {
+    const std::uint32_t resource = links_[i].resource;
+    if (resource == from || is_disturbed(waters_[resource])) continue;
+    if (could_fill(resources_[resource])) disturb(resource);
   }
-  if (route.bound_limiter == kOwnCap || !could_fill(resources_[route.bound_limiter])) {
-    push(route.bound_level, Kind::kBound, slot);
-  }
+  push_bound(slot);
 }
 
 // The resource is full at this level: all its open flows stop here.
 void IncrementalMaxMin::close(std::uint32_t resource) {
-  Resource& r = resources_[resource];
-  r.water.open = 0;
+  const Resource& r = resources_[resource];
+  waters_[resource].open = 0;
   const double surely_below = level_ * kSurelyBelow;
   for (const User& u : r.users) {
-    const Hot& flow = hot_[u.slot];
+    const Flow& flow = flows_[u.slot];
     const State s = state(flow);
     if (s == State::kFixed || (s == State::kAsBefore && flow.level < surely_below)) continue;
     stop_at(u.slot, resource);
@@ -380,13 +382,13 @@ void IncrementalMaxMin::close(std::uint32_t resource) {
 }
 
 void IncrementalMaxMin::stop_at(std::uint32_t slot, std::uint32_t resource) {
-  Hot& flow = hot_[slot];
+  Flow& flow = flows_[slot];
   const bool as_before = state(flow) == State::kAsBefore;
   set_state(flow, State::kFixed);
   if (as_before && std::abs(flow.level - level_) <= kTie * level_) {
     // The same rate; the same limiter too, where that still stands.
-    const bool limiter_stands = flow.limiter == resource || flow.limiter == kOwnCap ||
-                                !is_disturbed(resources_[flow.limiter]);
+    const bool limiter_stands =
+        flow.limiter == resource || flow.limiter == kOwnCap || !is_disturbed(waters_[flow.limiter]);
     settle(slot, resource, false);
     if (!limiter_stands) change(slot, flow.level, resource);
     return;
@@ -398,25 +400,25 @@ void IncrementalMaxMin::stop_at(std::uint32_t slot, std::uint32_t resource) {
 // Takes a flow just fixed off the water of its resources. A flow that got less than before leaves
 // something to the flows that its other resources limited.
 void IncrementalMaxMin::settle(std::uint32_t slot, std::uint32_t except, bool disturb_limiting) {
-  const Route& route = routes_[cold_[slot].route];
-  for (std::uint32_t i = route.begin; i < route.begin + route.count; ++i) {
-    const std::uint32_t resource = route_uses_[i].resource;
-    if (resource == except) continue;
-    Resource& r = resources_[resource];
-    if (is_disturbed(r)) {
-      rise_to(level_, r.water.load, r.water.left, r.water.level);
-      r.water.load -= route_loads_[i].per_level;
-      --r.water.open;
-    } else if (disturb_limiting && r.limits > 0) {
-      disturb(resource);
+  const Flow& flow = flows_[slot];
+  for (std::uint32_t i = flow.links; i < flow.links + flow.link_count; ++i) {
+    const Link& link = links_[i];
+    if (link.resource == except) continue;
+    Water& w = waters_[link.resource];
+    if (is_disturbed(w)) {
+      rise_to(level_, w.load, w.left, w.level);
+      w.load -= link.load;
+      --w.open;
+    } else if (disturb_limiting && w.limits > 0) {
+      disturb(link.resource);
     }
   }
 }
 
 void IncrementalMaxMin::change(std::uint32_t slot, double level, std::uint32_t limiter) {
-  Hot& flow = hot_[slot];
-  if (flow.limiter < kNoLimiter) --resources_[flow.limiter].limits;
-  if (limiter < kNoLimiter) ++resources_[limiter].limits;
+  Flow& flow = flows_[slot];
+  if (flow.limiter < kNoLimiter) --waters_[flow.limiter].limits;
+  if (limiter < kNoLimiter) ++waters_[limiter].limits;
   flow.level = level;
   flow.limiter = limiter;
   changed_.push_back(slot);

@@ -44,18 +44,16 @@ class IncrementalMaxMin {
   std::span<const std::uint32_t> solve();
 
   /// As of the last solve(). Bytes/s; 0 for a flow that solve() has not yet seen.
-  double rate(std::uint32_t slot) const {
-    return hot_[slot].level * routes_[cold_[slot].route].share;
-  }
-  std::uint32_t limiter(std::uint32_t slot) const { return hot_[slot].limiter; }
+  double rate(std::uint32_t slot) const { return flows_[slot].level * flows_[slot].share; }
+  std::uint32_t limiter(std::uint32_t slot) const { return flows_[slot].limiter; }
 
-  std::uint32_t route(std::uint32_t slot) const { return cold_[slot].route; }
+  std::uint32_t route(std::uint32_t slot) const { return flows_[slot].route; }
   std::span<const RouteUse> uses(std::uint32_t route) const {
     return {route_uses_.data() + routes_[route].begin, routes_[route].count};
   }
   std::size_t resource_count() const { return resources_.size(); }
   std::size_t route_count() const { return routes_.size(); }
-  std::size_t slot_count() const { return hot_.size(); }
+  std::size_t slot_count() const { return flows_.size(); }
   double capacity(std::uint32_t resource) const { return resources_[resource].capacity; }
 
   /// Calls visit(slot, weight) for every flow on a resource, in no particular but reproducible
@@ -63,7 +61,7 @@ class IncrementalMaxMin {
   template <class Visit>
   void for_each_user(std::uint32_t resource, Visit visit) const {
     for (const User& u : resources_[resource].users) {
-      visit(u.slot, route_uses_[routes_[cold_[u.slot].route].begin + u.use].weight);
+      visit(u.slot, route_uses_[routes_[flows_[u.slot].route].begin + u.use].weight);
     }
   }
 
@@ -89,14 +87,24 @@ class IncrementalMaxMin {
   // A flow in the sweep: grows as before, grows freely (new, or let go by its old limiter), or has
   // its rate of this solve.
   enum class State : std::uint32_t { kAsBefore, kFree, kFixed };
-  struct Hot {
+  // What a scan of a resource reads stands first; 48 bytes keep it within one cache line.
+  struct Flow {
     double level;
     std::uint32_t limiter;
     std::uint32_t stamp;  // solve_ * 4 + State; an older solve's stamp means kAsBefore
-  };
-  struct Cold {
+    std::uint32_t links;  // into links_
+    std::uint32_t link_count;
     std::uint32_t route;
-    std::uint32_t positions;  // of its uses in their resources' users; into positions_
+    std::uint32_t bound_limiter;  // of the route
+    double bound_level;           // of the route
+    double share;
+  };
+  static_assert(sizeof(Flow) == 48);
+  // A flow on a resource: `position` is its place in the resource's users.
+  struct Link {
+    double load;
+    std::uint32_t resource;
+    std::uint32_t position;
   };
 
   struct User {
@@ -113,15 +121,15 @@ class IncrementalMaxMin {
     std::uint32_t open{0};
     std::uint32_t disturbed_in{0};  // the solve in which this is valid
     std::uint32_t watched_in{0};
+    std::uint32_t limits{0};  // how many flows the resource limited in the last solve
   };
+  static_assert(sizeof(Water) == 48);
   struct Resource {
-    Water water;
     double capacity;
     double load{0};            // of all users; only a hint (sums in changing order)
     std::int64_t at_bound{0};  // of all users, if each had its bound_level
     std::int64_t fills_above{0};
-    std::uint32_t limits{0};  // how many flows it limited in the last solve
-    double seed{kInfinity};   // level from which it is disturbed in the next solve
+    double seed{kInfinity};  // level from which it is disturbed in the next solve
     std::vector<User> users;
   };
 
@@ -131,12 +139,23 @@ class IncrementalMaxMin {
     Kind kind;
     std::uint32_t index;  // a resource; a flow for kBound
   };
-  static bool later(const Event& a, const Event& b);
+  // Heaps keep the largest on top. Equal events are interchangeable, so the order is total.
+  struct Later {
+    bool operator()(const Event& a, const Event& b) const {
+      if (a.level != b.level) return a.level > b.level;
+      if (a.kind != b.kind) return a.kind > b.kind;
+      return a.index > b.index;
+    }
+  };
 
-  State state(const Hot& flow) const;
-  void set_state(Hot& flow, State state) const;
+  State state(const Flow& flow) const {
+    return (flow.stamp >> 2) == solve_ ? static_cast<State>(flow.stamp & 3U) : State::kAsBefore;
+  }
+  void set_state(Flow& flow, State state) const {
+    flow.stamp = (solve_ << 2) | static_cast<std::uint32_t>(state);
+  }
   bool could_fill(const Resource& r) const { return r.at_bound > r.fills_above; }
-  bool is_disturbed(const Resource& r) const { return r.water.disturbed_in == solve_; }
+  bool is_disturbed(const Water& w) const { return w.disturbed_in == solve_; }
 
   void find_bound(Route& route);
   void refresh_bounds();
@@ -147,28 +166,29 @@ class IncrementalMaxMin {
   void sweep();
   void handle(const Event& event);
   void disturb(std::uint32_t resource);
-  void watch(std::uint32_t slot, const Hot& flow);
+  void watch(std::uint32_t slot, const Flow& flow);
   void confirm_users(std::uint32_t resource);
   void reach_bound(std::uint32_t slot);
   void advance_disturbed(std::uint32_t resource, double key);
   void release_users(std::uint32_t resource);
   void release(std::uint32_t slot, std::uint32_t from);
+  void push_bound(std::uint32_t slot);
   void close(std::uint32_t resource);
   void stop_at(std::uint32_t slot, std::uint32_t resource);
   void settle(std::uint32_t slot, std::uint32_t except, bool disturb_limiting);
   void change(std::uint32_t slot, double level, std::uint32_t limiter);
-  std::uint32_t take_positions(std::uint32_t count);
+  std::uint32_t take_links(std::uint32_t count);
 
   std::vector<Resource> resources_;
+  std::vector<Water> waters_;  // by resource
   std::vector<Route> routes_;
   std::vector<RouteUse> route_uses_;
   std::vector<Load> route_loads_;
 
-  std::vector<Hot> hot_;
-  std::vector<Cold> cold_;
+  std::vector<Flow> flows_;  // by slot
   std::vector<std::uint32_t> free_slots_;
-  std::vector<std::uint32_t> positions_;
-  std::vector<std::vector<std::uint32_t>> free_positions_;  // by length
+  std::vector<Link> links_;
+  std::vector<std::vector<std::uint32_t>> free_links_;  // by length
 
   std::vector<std::uint32_t> started_;           // slots new since the last solve
   std::vector<std::uint32_t> disturbed_;         // resources with a seed

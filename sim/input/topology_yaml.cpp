@@ -64,11 +64,11 @@ ParamValue read_value(const Yaml& yaml, const std::string& key, const ParamCatal
   return out;
 }
 
-/// `scope` is "" where the file writes full keys, else it is put before each name.
+/// `scope` ("nic.") is put before each name; "" where the file writes full keys.
 ParamValues read_values(const Yaml& yaml, const std::string& scope, const ParamCatalog& catalog) {
   ParamValues values;
   for (const auto& [name, value] : yaml.entries()) {
-    values.emplace(name, read_value(value, scope.empty() ? name : scope + "." + name, catalog));
+    values.emplace(name, read_value(value, scope + name, catalog));
   }
   return values;
 }
@@ -85,7 +85,7 @@ DeviceSpec read_device(const std::string& name, const Yaml& yaml, const ParamCat
   device.bus_id = text_or(yaml, "bus_id", "");
   device.network = text_or(yaml, "network", "");
   if (const Yaml* set = yaml.find("set")) {
-    device.settings = read_values(*set, std::string(device_kind_name(device.kind)), catalog);
+    device.settings = read_values(*set, std::string(device_kind_name(device.kind)) + ".", catalog);
   }
   return device;
 }

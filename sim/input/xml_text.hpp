@@ -21,7 +21,7 @@ class XmlText {
   XmlText(const std::string& text, std::string file, std::int64_t max_bytes);
 
   const std::string& file() const { return file_; }
-  pugi::xml_node document() const { return document_; }
+  pugi::xml_node document() const { return document_.root(); }
   /// Where an element's '<' stands.
   Place place(pugi::xml_node element) const;
   [[noreturn]] void fail(pugi::xml_node element, const std::string& why) const;

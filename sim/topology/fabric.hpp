@@ -61,6 +61,8 @@ class Fabric {
   ~Fabric();
   Fabric(Fabric&&) noexcept;
   Fabric& operator=(Fabric&&) noexcept;
+  Fabric(const Fabric&) = delete;
+  Fabric& operator=(const Fabric&) = delete;
 
   const TopologySpec& spec() const;
   std::uint32_t nodes() const;

@@ -21,6 +21,8 @@ class NodeGraph {
   ~NodeGraph();
   NodeGraph(NodeGraph&&) noexcept;
   NodeGraph& operator=(NodeGraph&&) noexcept;
+  NodeGraph(const NodeGraph&) = delete;
+  NodeGraph& operator=(const NodeGraph&) = delete;
 
   /// Over PCIe, socket and C2C links; only CPUs and PCIe switches forward.
   std::optional<Route> pcie_route(std::size_t from, std::size_t to) const;

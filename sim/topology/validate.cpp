@@ -49,6 +49,7 @@ class Validator {
   void check_network(const DeviceSpec& device) const;
   void check_cycles() const;
   [[noreturn]] void refuse_cycle(std::size_t on_cycle) const;
+  const DeviceSpec& require_end(const PeerLinkSpec& link, const std::string& end) const;
   void check_link(const PeerLinkSpec& link);
   static bool joins_fitting_kinds(LinkKind link, DeviceKind a, DeviceKind b);
 
@@ -202,18 +203,19 @@ bool Validator::joins_fitting_kinds(LinkKind link, DeviceKind a, DeviceKind b) {
   return false;
 }
 
+const DeviceSpec& Validator::require_end(const PeerLinkSpec& link, const std::string& end) const {
+  if (const DeviceSpec* device = find(end)) return *device;
+  std::vector<std::string> names;
+  for (const DeviceSpec& device : spec_.node.devices) names.push_back(device.name);
+  refuse(link.place, std::string(link_kind_name(link.kind)) + " link: '" + end +
+                         "' is not a device; known: " + known_names(std::move(names)));
+}
+
 void Validator::check_link(const PeerLinkSpec& link) {
   const std::string kind(link_kind_name(link.kind));
-  for (const std::string& end : {link.a, link.b}) {
-    if (find(end) != nullptr) continue;
-    std::vector<std::string> names;
-    for (const DeviceSpec& device : spec_.node.devices) names.push_back(device.name);
-    refuse(link.place,
-           kind + " link: '" + end + "' is not a device; known: " + known_names(std::move(names)));
-  }
+  const DeviceKind a = require_end(link, link.a).kind;
+  const DeviceKind b = require_end(link, link.b).kind;
   if (link.a == link.b) refuse(link.place, kind + " link: joins " + link.a + " to itself");
-  const DeviceKind a = find(link.a)->kind;
-  const DeviceKind b = find(link.b)->kind;
   if (!joins_fitting_kinds(link.kind, a, b)) {
     refuse(link.place, kind + " link: cannot join " + link.a + " (" + kind_text(a) + ") and " +
                            link.b + " (" + kind_text(b) +

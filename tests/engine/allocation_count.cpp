@@ -10,9 +10,12 @@ std::size_t allocations = 0;
 
 std::size_t weft::allocation_count() { return allocations; }
 
-void* operator new(std::size_t size) {
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
   ++allocations;
-  if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
+  return std::malloc(size == 0 ? 1 : size);
+}
+void* operator new(std::size_t size) {
+  if (void* memory = operator new(size, std::nothrow)) return memory;
   throw std::bad_alloc{};
 }
 void operator delete(void* memory) noexcept { std::free(memory); }

@@ -1,0 +1,145 @@
+// The quickstart's answer at 8 GiB against closed forms: which resource fills first, and what a
+// byte costs on it. 0.6 % tolerance: filling and draining the pipeline, launch, loads' round trips.
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+#include "tests/models/prediction.hpp"
+
+namespace weft {
+namespace {
+
+constexpr double kTolerance = 0.006;
+constexpr double kNics = 8;
+constexpr double kGen5x16 = 32.0 * 16 / 8 * 128 / 130;  // 63.015 GB/s
+
+double per_nic(const std::string& path, const std::vector<std::string>& settings = {},
+               double nics = kNics) {
+  return predict_one(path, Bytes::gib(8), settings).busbw_gb_per_s / nics;
+}
+
+/// What a host-staged byte of one NIC costs on its switch's uplink, upwards: the GPU's stores in
+/// lines of 128 B, the NIC's writes, both sides' read requests, DLLPs for the completions that come
+/// down.
+double staged_up(double mps) {
+  const double completion = std::min(mps, 256.0);
+  return (128 + 24) / 128.0 + (mps + 24) / mps + 24 / 512.0 + 24 / 128.0 + 4 / completion +
+         4 / 128.0;
+}
+
+/// k NICs and k GPUs below one uplink, each NIC sending and receiving: B = C / (k x cost).
+double staged_by_uplink(double k, double mps = 256, double uplink = kGen5x16) {
+  return uplink / (k * staged_up(mps));
+}
+
+/// Each byte is written to and read from DRAM at both ends; full duplex: 4 passes a NIC.
+double staged_by_dram(double channels, double nics_per_socket) {
+  return 0.8 * channels * 4.8 * 8 / (4 * nics_per_socket);
+}
+
+TEST(Quickstart, GdrIsTheWiresPayload) {
+  // 50 GB/s x 4096 / (4096 + 26) = 49.68 GB/s a NIC (397.5 Gb/s), ACKs of 30 B for 1 MiB beside it.
+  const double form = 50.0 * 4096 / 4122;
+  EXPECT_NEAR(per_nic("gdr") / form, 1.0, kTolerance);
+  EXPECT_LE(per_nic("gdr"), form);
+  EXPECT_GE(per_nic("gdr"), 46.0);
+}
+
+TEST(Quickstart, HostStagedIsTheUplinkOverTwiceTheCostOfAByte) {
+  // physics.md 9.2 (8) bounds this by 14.2 GB/s, taking every TLP as 256 B and requests as free.
+  // SMs store and load in lines of 128 B (measured on H200), so it is 12.3.
+  const double form = staged_by_uplink(2);
+  EXPECT_LT(form, 14.2);
+  EXPECT_LT(form, staged_by_dram(8, 4));
+  EXPECT_NEAR(per_nic("host-staged") / form, 1.0, kTolerance);
+  const double ratio = per_nic("host-staged") / per_nic("gdr");
+  EXPECT_GE(ratio, 0.18);
+  EXPECT_LE(ratio, 0.36);
+}
+
+TEST(Quickstart, HostStagedReachesTheBoundOf142WhenEveryTlpIs256BytesAndRequestsAreLarge) {
+  // The same form with lines of 256 B and requests of 4 KiB (a GPU's stay at a line):
+  // up = 2 x 280/256 + 24/4096 + 24/256 + 2 x 4/256, so 63.015 / (2 x 2.318) = 13.6; DLLPs and the
+  // GPU's requests are what is left to 14.2.
+  const double up = 2 * 280 / 256.0 + 24 / 4096.0 + 24 / 256.0 + 2 * 4 / 256.0;
+  EXPECT_NEAR(
+      per_nic("host-staged", {"gpu.sm_line=256 B", "nic.mrrs=4096 B"}) / (kGen5x16 / (2 * up)), 1.0,
+      kTolerance);
+}
+
+TEST(Quickstart, TheVerdictNamesTheResource) {
+  EXPECT_EQ(predict_one("gdr", Bytes::gib(8)).limited_by.at(0).cause,
+            "wire, NIC to network switch");
+  EXPECT_EQ(predict_one("host-staged", Bytes::gib(8)).limited_by.at(0).cause,
+            "PCIe uplink, switch to CPU");
+}
+
+TEST(Quickstart, HalfTheNicRateHalvesGdrAndLeavesStagedAlone) {
+  EXPECT_NEAR(per_nic("gdr", {"nic.rate=200 Gb/s"}) / (25.0 * 4096 / 4122), 1.0, kTolerance);
+  EXPECT_NEAR(per_nic("host-staged", {"nic.rate=200 Gb/s"}) / staged_by_uplink(2), 1.0, kTolerance);
+}
+
+TEST(Quickstart, HalfTheNicsLinkMakesPcieTheLimitOfGdr) {
+  // Gen5 x8: what the NIC writes upwards, (256 + 24)/256, with its read requests, 24/512, and the
+  // DLLPs for the completions it takes, 4/256: 31.508 / 1.15625 = 27.25 GB/s.
+  const double form = kGen5x16 / 2 / (280 / 256.0 + 24 / 512.0 + 4 / 256.0);
+  const ResultRow row = predict_one("gdr", Bytes::gib(8), {"nic.pcie_width=8"});
+  EXPECT_NEAR(row.busbw_gb_per_s / kNics / form, 1.0, kTolerance);
+  EXPECT_EQ(row.limited_by.at(0).cause, "PCIe link, NIC to switch");
+  // Gen4 x16 is the same link rate.
+  EXPECT_NEAR(per_nic("gdr", {"nic.pcie_gen=4"}) / form, 1.0, kTolerance);
+}
+
+TEST(Quickstart, HalfTheUplinkHalvesStagedAndLeavesGdrAlone) {
+  EXPECT_NEAR(
+      per_nic("host-staged", {"switch.pcie_width=8"}) / staged_by_uplink(2, 256, kGen5x16 / 2), 1.0,
+      kTolerance);
+  EXPECT_NEAR(per_nic("gdr", {"switch.pcie_width=8"}) / per_nic("gdr"), 1.0, 1e-9);
+}
+
+TEST(Quickstart, HalfTheMpsCostsStagedItsLargerHeaders) {
+  EXPECT_NEAR(per_nic("host-staged", {"pcie.mps=128 B"}) / staged_by_uplink(2, 128), 1.0,
+              kTolerance);
+}
+
+TEST(Quickstart, HalfTheMpsCostsGdrWhereThePcieLinkIsTheLimit) {
+  // As HalfTheNicsLink..., with TLPs of 128 B: (128 + 24)/128 + 24/512 + 4/128.
+  const double form = kGen5x16 / 2 / (152 / 128.0 + 24 / 512.0 + 4 / 128.0);
+  EXPECT_NEAR(per_nic("gdr", {"nic.pcie_width=8", "pcie.mps=128 B"}) / form, 1.0, kTolerance);
+}
+
+TEST(Quickstart, HalfTheDramChannelsMakeDramTheLimitOfStaged) {
+  const ResultRow row = predict_one("host-staged", Bytes::gib(8), {"cpu.dram_channels=4"});
+  EXPECT_LT(staged_by_dram(4, 4), staged_by_uplink(2));  // 7.68 GB/s
+  EXPECT_NEAR(row.busbw_gb_per_s / kNics / staged_by_dram(4, 4), 1.0, kTolerance);
+  EXPECT_EQ(row.limited_by.at(0).cause, "DRAM of a socket");
+}
+
+TEST(Quickstart, HalfTheNicsHalveGdrAndLeaveTheUplinkToOneNicEach) {
+  EXPECT_NEAR(per_nic("gdr", {"nic.count=4"}, 4) / (50.0 * 4096 / 4122), 1.0, kTolerance);
+  // k = 1: the uplink gives each of 4 NICs twice as much; DRAM could give 30.7 GB/s.
+  EXPECT_LT(staged_by_uplink(1), staged_by_dram(8, 2));
+  // Twice as fast a pipeline shows its fixed round trips twice as much.
+  EXPECT_NEAR(per_nic("host-staged", {"nic.count=4"}, 4) / staged_by_uplink(1), 1.0,
+              2 * kTolerance);
+}
+
+TEST(Quickstart, RoceCarriesItsHeaders) {
+  // physics.md 9.2 (1) and (3): 392.1 Gb/s at MTU 4096, 370 at 1024.
+  EXPECT_NEAR(per_nic("gdr", {"wire.kind=roce"}) * 8 / 392.1, 1.0, kTolerance);
+  EXPECT_NEAR(per_nic("gdr", {"wire.kind=roce", "wire.mtu=1024 B"}) * 8 / 370.3, 1.0, kTolerance);
+}
+
+TEST(DumpedTopology, EachNicHasAnUplinkOfItsOwn) {
+  // The system that NCCL dumped: one GPU and one NIC below each switch, k = 1, so twice the
+  // quickstart.
+  const ResultRow gdr = predict_one("gdr", Bytes::gib(8), {}, "topologies/h200-vm-pix.2x2.xml");
+  const ResultRow staged =
+      predict_one("host-staged", Bytes::gib(8), {}, "topologies/h200-vm-pix.2x2.xml");
+  EXPECT_NEAR(gdr.busbw_gb_per_s / 2 / (50.0 * 4096 / 4122), 1.0, kTolerance);
+  // Three of four hops of a ring cross the host here: the round trips of its pipeline show, 3 %.
+  EXPECT_NEAR(staged.busbw_gb_per_s / 2 / staged_by_uplink(1), 1.0, 0.03);
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,84 @@
+#include <gtest/gtest.h>
+
+#include "tests/models/prediction.hpp"
+
+namespace weft {
+namespace {
+
+constexpr const char* kPaths[] = {"gdr", "host-staged"};
+
+/// Every rate at `factor` times its default and every time at 1/factor, set by the user for all
+/// devices.
+std::vector<std::string> everything_scaled(double factor) {
+  const ParamCatalog catalog = make_catalog();
+  std::vector<std::string> out;
+  for (const ParamSpec& spec : catalog.specs()) {
+    const bool rate = spec.unit == Unit::kGigabytesPerS || spec.unit == Unit::kMegatransfers;
+    const bool time =
+        spec.unit == Unit::kNanoseconds || spec.unit == Unit::kMetres;  // a cable's length
+    if (!rate && !time) continue;
+    const double value = rate ? spec.fallback * factor : spec.fallback / factor;
+    out.push_back(std::string(spec.key) + "=" + format_quantity(value, spec.unit));
+  }
+  for (const char* kind : {"gpu", "nic", "switch"}) {  // Gen4 to Gen5 doubles a link's rate
+    out.push_back(std::string(kind) + ".pcie_gen=" + (factor == 1 ? "4" : "5"));
+  }
+  return out;
+}
+
+TEST(Metamorphic, DoublingEveryRateAndHalvingEveryTimeHalvesTheAnswer) {
+  for (const char* path : kPaths) {
+    for (const Bytes bytes : {Bytes{8}, Bytes::mib(1), Bytes::mib(256)}) {
+      const double slow = predict_one(path, bytes, everything_scaled(1)).time_us;
+      const double fast = predict_one(path, bytes, everything_scaled(2)).time_us;
+      // A picosecond of rounding an event, thousands of events on the critical path.
+      EXPECT_NEAR(slow / fast, 2.0, 1e-5) << path << " " << bytes.count();
+    }
+  }
+}
+
+TEST(Metamorphic, MoreOfAnythingNeverHurtsMuch) {
+  // Max-min sharing of a pipelined ring has no anomalies larger than its rounding.
+  for (const char* path : kPaths) {
+    const double base = predict_one(path, Bytes::mib(256)).time_us;
+    for (const char* better : {"nic.rate=800 Gb/s", "switch.pcie_gen=6", "cpu.dram_rate=9600 MT/s",
+                               "gpu.nvlink_rate=50 GB/s", "nic.read_tags=768", "pcie.mps=512 B"}) {
+      EXPECT_LE(predict_one(path, Bytes::mib(256), {better}).time_us, base * 1.001)
+          << path << " " << better;
+    }
+  }
+}
+
+TEST(Metamorphic, LargerMessagesTakeLongerWithinOneProtocol) {
+  for (const char* path : kPaths) {
+    double before = 0;
+    for (int i = 25; i <= 30; ++i) {
+      const double time = predict_one(path, Bytes{std::int64_t{1} << i}).time_us;
+      EXPECT_GT(time, before);
+      before = time;
+    }
+  }
+}
+
+TEST(Metamorphic, ThreadsDoNotChangeTheResult) {
+  Scenario scenario = read_scenario(shipped("scenarios/quickstart.yaml"));
+  scenario.sizes = {Bytes{8}, Bytes::mib(1), Bytes::mib(64)};
+  PredictOptions options;
+  options.threads = 1;
+  const std::string one = to_json(predict(scenario, options, make_catalog())).dump();
+  options.threads = 4;
+  EXPECT_EQ(to_json(predict(scenario, options, make_catalog())).dump(), one);
+}
+
+TEST(Metamorphic, SharesSumToOne) {
+  for (const char* path : kPaths) {
+    for (const Bytes bytes : {Bytes{8}, Bytes::mib(2), Bytes::gib(1)}) {
+      double sum = 0;
+      for (const CauseShare& c : predict_one(path, bytes).limited_by) sum += c.share;
+      EXPECT_NEAR(sum, 1.0, 1e-12);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,53 @@
+#include "models/nccl/protocol.hpp"
+
+#include <gtest/gtest.h>
+
+#include "models/catalog/catalog.hpp"
+#include "models/nccl/gdr.hpp"
+
+namespace weft {
+namespace {
+
+struct ProtocolTest : testing::Test {
+  ParamCatalog catalog{make_catalog()};
+  Params params{catalog};
+};
+
+TEST_F(ProtocolTest, SimpleCutsItsBufferIntoStepsSlicesAndChunks) {
+  // NCCL: 4 MiB buffer, 8 steps of 512 KiB, chunk 4 steps, slice 2 steps: a FIFO of 4 slices of 1
+  // MiB.
+  const Protocol p = make_protocol(params, "Simple", 16);
+  EXPECT_EQ(p.chunk, Bytes::mib(2));
+  EXPECT_EQ(p.slices, 2);
+  EXPECT_EQ(p.slots, 4u);
+  EXPECT_EQ(p.min_slice, Bytes::kib(32));
+  EXPECT_EQ(p.data_fraction, 1.0);
+}
+
+TEST_F(ProtocolTest, LowLatencyProtocolsSpendBytesOnFlags) {
+  EXPECT_EQ(make_protocol(params, "LL", 16).data_fraction, 0.5);
+  EXPECT_EQ(make_protocol(params, "LL", 16).bytes_per_thread, 128);  // 8 x ranks
+  EXPECT_EQ(make_protocol(params, "LL128", 16).data_fraction, 0.9375);
+}
+
+TEST_F(ProtocolTest, IsChosenBySizeAndLl128NeverGoesThroughHostMemory) {
+  EXPECT_EQ(choose_protocol(params, Bytes::kib(256), false), "LL");
+  EXPECT_EQ(choose_protocol(params, Bytes::kib(257), false), "LL128");
+  EXPECT_EQ(choose_protocol(params, Bytes::kib(257), true), "Simple");
+  EXPECT_EQ(choose_protocol(params, Bytes::mib(17), false), "Simple");
+  params.set_by_user("nccl.proto", "", {2, Origin::kAssumed, "test"});
+  EXPECT_EQ(choose_protocol(params, Bytes::mib(17), false), "LL");
+}
+
+TEST(GdrDecision, NcclTakesGdrUpToPxbByDefault) {
+  // Confirmed on NCCL 2.28.9: PIX and PXB on, PHB and SYS off (physics.md 6.4).
+  EXPECT_TRUE(default_gdr_decision(PathClass::kPix).enabled);
+  EXPECT_TRUE(default_gdr_decision(PathClass::kPxb).enabled);
+  EXPECT_FALSE(default_gdr_decision(PathClass::kPhb).enabled);
+  EXPECT_FALSE(default_gdr_decision(PathClass::kSys).enabled);
+  EXPECT_EQ(default_gdr_decision(PathClass::kNode).why,
+            "distance PHB > PXB; NCCL_NET_GDR_LEVEL=PHB would allow it");
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,61 @@
+#include "sim/plan/plan.hpp"
+
+#include <gtest/gtest.h>
+
+namespace weft {
+namespace {
+
+Plan two_steps() {
+  Plan plan;
+  plan.op = "allreduce";
+  plan.algo = "Ring";
+  plan.proto = "Simple";
+  plan.connections.resize(2);
+  plan.connections[1].carry = Walk{};
+  Program program;
+  program.loops = {{3, {{std::nullopt, 0, Bytes{10}, Bytes{4}, 2}, {0, 1, Bytes{8}, Bytes{4}, 1}}}};
+  plan.programs = {program};
+  return plan;
+}
+
+TEST(Plan, CountsTransfersWithoutListingThem) {
+  // A loop: 2 x 3 slices of 10 B by 4 B, then 2 slices that a NIC carries on: 2 x 3 + 2 x 2 = 10.
+  EXPECT_EQ(transfer_count(two_steps()), 30u);
+}
+
+TEST(Plan, AnEmptyStepStillHandsOnOneSlice) {
+  Plan plan = two_steps();
+  plan.programs[0].loops = {{1, {{std::nullopt, 0, Bytes{0}, Bytes{4}, 1}}}};
+  EXPECT_EQ(transfer_count(plan), 1u);
+}
+
+TEST(Plan, ProgramsAreComparableData) {
+  const Plan a = two_steps();
+  Plan b = two_steps();
+  EXPECT_EQ(a.programs, b.programs);
+  b.programs[0].loops[0].repeat = 4;
+  EXPECT_FALSE(a.programs[0] == b.programs[0]);
+}
+
+TEST(Plan, DumpIsALineAConnectionAndALineAProgram) {
+  TopologySpec spec;
+  spec.file = "t";
+  spec.node.devices.resize(2);
+  spec.node.devices[0].name = "cpu0";
+  spec.node.devices[1].name = "gpu0";
+  spec.node.devices[1].kind = DeviceKind::kGpu;
+  spec.node.devices[1].upstream = "cpu0";
+  const Fabric fabric(spec, 1);
+  Plan plan = two_steps();
+  plan.connections[0].push = {{Leg::Kind::kWrite, Leg::Medium::kPcie, DeviceId{std::size_t{1}},
+                               DeviceId{std::size_t{1}}, DeviceId{std::size_t{0}}}};
+  EXPECT_EQ(
+      dump(plan, fabric),
+      "plan allreduce Ring Simple: 0 B, 0 ranks, 0 channels\n"
+      "c0 channel 0 rank 0 -> 0 slots 1 push [write gpu0@0 -> cpu0@0]\n"
+      "c1 channel 0 rank 0 -> 0 slots 1 push [] carry []\n"
+      "program rank 0 channel 0: 3 x {send c0 10 B by 4 B x2; recv c0 send c1 8 B by 4 B x1}\n");
+}
+
+}  // namespace
+}  // namespace weft

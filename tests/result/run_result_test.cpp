@@ -1,0 +1,59 @@
+#include "sim/result/run_result.hpp"
+
+#include <array>
+
+#include <gtest/gtest.h>
+
+namespace weft {
+namespace {
+
+TEST(BusbwFactor, IsAsNcclTestsDefinesIt) {
+  EXPECT_DOUBLE_EQ(busbw_factor("allreduce", 16), 30.0 / 16);
+  EXPECT_DOUBLE_EQ(busbw_factor("allgather", 16), 15.0 / 16);
+  EXPECT_DOUBLE_EQ(busbw_factor("alltoall", 4), 0.75);
+  EXPECT_DOUBLE_EQ(busbw_factor("broadcast", 16), 1.0);
+  EXPECT_THROW(busbw_factor("gossip", 2), std::logic_error);
+}
+
+TEST(RunResult, JsonHasTheContractsKeys) {
+  RunResult result;
+  result.rows = {{"allreduce",
+                  8,
+                  16,
+                  2,
+                  "gdr",
+                  "Ring",
+                  "LL",
+                  1,
+                  2.5,
+                  0.0032,
+                  0.006,
+                  {{"wire", "nic0", 0.75}, {"DRAM", "cpu0", 0.25}}}};
+  const Json json = to_json(result);
+  EXPECT_EQ(json.at("schema").as_string(), "weft.run/1");
+  const Json& row = json.at("results").items().at(0);
+  for (const char* key : {"op", "bytes", "ranks", "nodes", "memory_path", "algo", "proto",
+                          "channels", "time_us", "algbw_GBps", "busbw_GBps", "limited_by"}) {
+    EXPECT_NE(row.find(key), nullptr) << key;
+  }
+  EXPECT_EQ(row.at("limited_by").items().at(0).at("cause").as_string(), "wire");
+  EXPECT_EQ(row.at("limited_by").items().at(0).at("share").as_number(), 0.75);
+  EXPECT_NE(json.find("provenance"), nullptr);
+}
+
+TEST(Provenance, ListsUsedParametersWithOriginAndSource) {
+  constexpr std::array kTable{ParamSpec{"a.rate", Unit::kGigabytesPerS, 50, 1, 100,
+                                        Origin::kSpecification, "a standard", "a rate"}};
+  const std::array tables{std::span<const ParamSpec>{kTable}};
+  const ParamCatalog catalog{tables};
+  Params params(catalog);
+  params.number("a.rate");
+  const std::vector<ProvenanceParam> used = provenance_of(params);
+  ASSERT_EQ(used.size(), 1u);
+  EXPECT_EQ(used[0].value, "50 GB/s");
+  EXPECT_EQ(used[0].origin, "specification");
+  EXPECT_EQ(used[0].source, "a standard");
+}
+
+}  // namespace
+}  // namespace weft

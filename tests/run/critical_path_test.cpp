@@ -1,0 +1,57 @@
+#include "sim/run/critical_path.hpp"
+
+#include <gtest/gtest.h>
+
+namespace weft {
+namespace {
+
+const CauseId kWire{std::size_t{0}};
+const CauseId kDram{std::size_t{1}};
+
+TEST(CriticalPath, SumsTimeByCauseMostFirst) {
+  PathStore store;
+  PathRef path = store.extend({}, kWire, Duration::ns(1));
+  path = store.extend(std::move(path), kDram, Duration::ns(5));
+  path = store.extend(std::move(path), kWire, Duration::ns(2));
+  const auto total = store.total(path);
+  ASSERT_EQ(total.size(), 2u);
+  EXPECT_EQ(total[0], (std::pair{kDram, Duration::ns(5)}));
+  EXPECT_EQ(total[1], (std::pair{kWire, Duration::ns(3)}));
+}
+
+TEST(CriticalPath, CopiesShareTheirPastAndPartAfterwards) {
+  PathStore store;
+  const PathRef past = store.extend({}, kWire, Duration::ns(1));
+  const PathRef left = store.extend(past, kWire, Duration::ns(2));
+  const PathRef right = store.extend(past, kDram, Duration::ns(4));
+  EXPECT_EQ(store.total(past)[0].second, Duration::ns(1));
+  EXPECT_EQ(store.total(left)[0].second, Duration::ns(3));
+  EXPECT_EQ(store.total(right).size(), 2u);
+}
+
+TEST(CriticalPath, WhatNobodyHoldsIsReused) {
+  PathStore store;
+  PathRef path;
+  for (int i = 0; i < 100'000; ++i) {  // long histories are released without recursion
+    path = store.extend(std::move(path), i % 2 == 0 ? kWire : kDram, Duration::ns(1));
+  }
+  EXPECT_EQ(store.live_nodes(), 100'000u);
+  path = PathRef{};
+  EXPECT_EQ(store.live_nodes(), 0u);
+}
+
+TEST(CriticalPath, MergesStepsOfOneCauseThatNobodyElseHolds) {
+  PathStore store;
+  PathRef path;
+  for (int i = 0; i < 1000; ++i) path = store.extend(std::move(path), kWire, Duration::ns(1));
+  EXPECT_EQ(store.live_nodes(), 1u);
+  EXPECT_EQ(store.total(path)[0].second, Duration::ns(1000));
+}
+
+TEST(CriticalPath, TimeThatIsNoneLeavesNoTrace) {
+  PathStore store;
+  EXPECT_TRUE(store.total(store.extend({}, kWire, Duration{})).empty());
+}
+
+}  // namespace
+}  // namespace weft
