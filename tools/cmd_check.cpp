@@ -11,24 +11,28 @@
 #include "sim/input/scenario.hpp"
 #include "sim/input/topology_file.hpp"
 #include "sim/io/file.hpp"
+#include "sim/io/yaml.hpp"
 #include "tools/commands.hpp"
 
 namespace weft {
 namespace {
 
-/// Whether a YAML text is a scenario: its first key says so. XML never is.
-bool is_scenario(const std::string& file) {
-  const std::string text = read_text_file(file);
-  return text.starts_with("scenario:") || text.find("\nscenario:") != std::string::npos;
+/// Whether a file's text is a scenario: one of its keys says so. XML never is.
+bool is_scenario(const std::string& text, const std::string& file) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n\xEF\xBB\xBF");  // a byte order mark too
+  if (first != std::string::npos && text[first] == '<') return false;
+  const Yaml yaml = Yaml::parse(text, file);
+  return yaml.find("scenario") != nullptr || yaml.find("workload") != nullptr;
 }
 
 void check(const std::string& file) {
   const ParamCatalog catalog = make_catalog();
   const PartLibrary parts(catalog);
   Params params(catalog);
-  const bool scenario_file = is_scenario(file);
+  const std::string text = read_text_file(file);
+  const bool scenario_file = is_scenario(text, file);
   Scenario scenario;
-  if (scenario_file) scenario = read_scenario(file);
+  if (scenario_file) scenario = parse_scenario(text, file);
   TopologySpec spec = read_topology(scenario_file ? scenario.topology : file, catalog);
   if (scenario_file) apply_nccl_env(scenario.env, params);
   apply_settings(scenario.set, spec, params);

@@ -51,7 +51,8 @@ void add_show_command(CLI::App& app) {
       ->check(CLI::IsMember({"text", "json", "dot"}))
       ->capture_default_str();
   command->add_option("--set", arguments->set, "a parameter, KEY=VALUE with its unit; repeatable")
-      ->take_all();
+      ->take_all()
+      ->allow_extra_args(false);
   command->footer("Example: weft show topologies/hgx-h100-8nic.yaml");
   command->callback([arguments] { show(*arguments); });
 }

@@ -6,10 +6,20 @@
 
 namespace weft {
 
-/// Holds a result to a stated threshold: "busbw>=380", "gdr.busbw>=380", "host-staged.time<=5e6".
-/// Metrics: busbw and algbw in GB/s, time in us, taken at the largest size; without a memory path
-/// in front, of the first one that was run. Throws InputError for another form, ExpectationMissed
-/// (with the value found) if it does not hold.
-void expect(const RunResult& result, const std::string& text);
+/// A stated threshold on a result's largest size.
+struct Expectation {
+  std::string text;    ///< as written, for messages
+  std::string path;    ///< memory path; "" is the first one that was run
+  std::string metric;  ///< busbw or algbw in GB/s, or time in us
+  std::string comparison;
+  double bound{0};
+};
+
+/// Reads "busbw>=380", "gdr.busbw>=380" or "host-staged.time<=5e6". Throws InputError.
+Expectation parse_expectation(const std::string& text);
+
+/// Throws ExpectationMissed, with the value found, if it does not hold; InputError if nothing was
+/// run over its memory path.
+void expect(const RunResult& result, const Expectation& expectation);
 
 }  // namespace weft

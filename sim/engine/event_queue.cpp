@@ -90,7 +90,7 @@ std::uint32_t EventQueue::take_slot(EventTarget& target, std::uint64_t what) {
 /// full, and the list being consumed holds at most one chunk's entries twice.
 void EventQueue::provide_for(std::size_t events) {
   free_slots_.reserve(events);
-  const std::size_t lists = std::min<std::size_t>(events, kLevels * kDigits);
+  const std::size_t lists = std::min(events, std::size_t{kLevels} * kDigits);
   chunks_.provide(events / ChunkPool<Entry>::kItemsAChunk + lists + 2);
 }
 

@@ -12,8 +12,7 @@ namespace weft {
 /// out, without bound. It also serves as a counting semaphore: push n tokens, pop one to acquire,
 /// push it back to release.
 ///
-/// The box outlives whoever pops from it, or nobody pops again: a process left waiting when the box
-/// ends waits until its host ends.
+/// A process that waits for an item when the box ends waits until its host ends.
 template <class T>
 class Mailbox {
  public:

@@ -74,7 +74,10 @@ Delay delay(EventQueue& queue, Duration pause) {
 }
 
 WaitPoint::~WaitPoint() {
-  if (process_ != nullptr) process_->waits_at_ = nullptr;
+  if (process_ == nullptr) return;
+  // A woken process would go on to take what is no longer there.
+  process_->queue().cancel(process_->wake_);
+  process_->waits_at_ = nullptr;
 }
 
 void WaitPoint::wait(ProcessHandle process) {

@@ -170,7 +170,8 @@ class Delay {
 Delay delay(EventQueue& queue, Duration pause);
 
 /// Where at most one process waits to be woken; the one mechanism below every awaitable that waits
-/// for another party. The process or the wait point may end first: then the other forgets it.
+/// for another party. The process or the wait point may end first: then the other forgets it, and a
+/// process whose wait point ended, woken or not, waits until its host ends.
 class WaitPoint {
  public:
   WaitPoint() = default;

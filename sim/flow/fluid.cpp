@@ -76,17 +76,19 @@ void FluidSystem::set_capacity(ResourceIndex resource, Bandwidth capacity) {
 
 double FluidSystem::remaining_at(const Progress& flow, Time t) const {
   const auto elapsed_ps = static_cast<double>((t - flow.updated).count_ps());
-  return std::max(0.0, flow.remaining - flow.rate * (elapsed_ps / kPsPerS));
+  return std::max(0.0, flow.remaining - flow.rate * (elapsed_ps * 1e-12));
 }
 
 // Rounded up; but what exceeds a whole picosecond by less than a thousandth, or by a few units in
 // the last place, is taken for rounding: else an exact 1000 ps would become 1001 by chance.
 std::int64_t FluidSystem::finish_ps(const Progress& flow) const {
   const double ps = flow.remaining / flow.rate * kPsPerS;
-  const double whole = std::max(0.0, std::ceil(ps - 1e-3 - ps * 0x1p-50));
+  const double least = ps - (1e-3 + ps * 0x1p-50);
   const std::int64_t updated = to_ps(flow.updated);
-  if (!(whole < 9.2e18 - static_cast<double>(updated))) return MinTree::kNone;
-  return updated + static_cast<std::int64_t>(whole);
+  if (!(least < 9.2e18 - static_cast<double>(updated))) return MinTree::kNone;
+  // (A cast rounds towards zero, so that a `least` below 0 ends up at 0.)
+  const auto whole = static_cast<std::int64_t>(least);
+  return updated + whole + (static_cast<double>(whole) < least ? 1 : 0);
 }
 
 void FluidSystem::change_limiter(Progress& flow, Limiter limiter) {

@@ -17,6 +17,10 @@ constexpr double kEarly = 1.0 - 1e-6;
 // this much (8.8e12), which leaves room for a million flows on a resource.
 constexpr double kMostBytesPerS = 8796093022208.0;
 
+// Of false and true: what to multiply with, or to add, to keep a number if true.
+constexpr double kFactor[] = {0.0, 1.0};
+constexpr double kGap[] = {std::numeric_limits<double>::infinity(), 0.0};
+
 void rise_to(double level, double load, double& left, double& measured_at) {
   left -= (level - measured_at) * load;
   measured_at = level;
@@ -71,19 +75,20 @@ void IncrementalMaxMin::find_bound(Route& route) {
 
 void IncrementalMaxMin::refresh_bounds() {
   for (Route& route : routes_) find_bound(route);
-  for (Flow& flow : flows_) {
-    flow.bound_level = routes_[flow.route].bound_level;
-    flow.bound_limiter = routes_[flow.route].bound_limiter;
+  for (Bound& bound : bounds_) {
+    bound.level = routes_[bound.route].bound_level;
+    bound.limiter = routes_[bound.route].bound_limiter;
   }
   for (Resource& r : resources_) {
     r.at_bound = 0;
     for (const User& u : r.users) {
-      r.at_bound += route_loads_[routes_[flows_[u.slot].route].begin + u.use].at_bound;
+      r.at_bound += route_loads_[routes_[bounds_[u.slot].route].begin + u.use].at_bound;
     }
   }
 }
 
 std::uint32_t IncrementalMaxMin::take_links(std::uint32_t count) {
+  if (count <= kFewLinks) return 0;
   if (free_links_.size() <= count) free_links_.resize(std::size_t{count} + 1);
   if (free_links_[count].empty()) {
     links_.resize(links_.size() + count);
@@ -94,58 +99,64 @@ std::uint32_t IncrementalMaxMin::take_links(std::uint32_t count) {
   return begin;
 }
 
-std::uint32_t IncrementalMaxMin::add_flow(std::uint32_t route_index) {
-  const Route& route = routes_[route_index];
-  auto slot = static_cast<std::uint32_t>(flows_.size());
+std::uint32_t IncrementalMaxMin::take_slot() {
   if (free_slots_.empty()) {
     flows_.emplace_back();
-  } else {
-    slot = free_slots_.back();
-    free_slots_.pop_back();
+    bounds_.emplace_back();
+    return static_cast<std::uint32_t>(flows_.size() - 1);
   }
-  const std::uint32_t links = take_links(route.count);
-  flows_[slot] = {.level = 0,
-                  .limiter = kNoLimiter,
-                  .stamp = 0,
-                  .links = links,
-                  .link_count = route.count,
-                  .route = route_index,
-                  .bound_limiter = route.bound_limiter,
-                  .bound_level = route.bound_level,
-                  .share = route.share};
-  for (std::uint32_t use = 0; use < route.count; ++use) {
+  const std::uint32_t slot = free_slots_.back();
+  free_slots_.pop_back();
+  return slot;
+}
+
+std::uint32_t IncrementalMaxMin::add_flow(std::uint32_t route_index) {
+  const Route& route = routes_[route_index];
+  const std::uint32_t slot = take_slot();
+  bounds_[slot] = {
+      .level = route.bound_level, .limiter = route.bound_limiter, .route = route_index};
+  Flow& flow = flows_[slot];
+  flow = {.level = 0,
+          .limiter = kNoLimiter,
+          .stamp = 0,
+          .link_count = route.count,
+          .more_links = take_links(route.count),
+          .share = route.share,
+          .few_links = {}};
+  std::uint32_t use = 0;
+  for (Link& link : links(flow)) {
     const Load& load = route_loads_[route.begin + use];
     const std::uint32_t resource = route_uses_[route.begin + use].resource;
     Resource& r = resources_[resource];
-    links_[links + use] = {.load = load.per_level,
-                           .resource = resource,
-                           .position = static_cast<std::uint32_t>(r.users.size())};
+    link = {.load = load.per_level,
+            .resource = resource,
+            .position = static_cast<std::uint32_t>(r.users.size())};
     r.users.push_back({.slot = slot, .use = use, .load = load.per_level});
     r.load += load.per_level;
     r.at_bound += load.at_bound;
+    ++use;
   }
   started_.push_back(slot);
   return slot;
 }
 
 void IncrementalMaxMin::remove_flow(std::uint32_t slot) {
-  const Flow flow = flows_[slot];
-  const std::uint32_t route_begin = routes_[flow.route].begin;
+  Flow& flow = flows_[slot];
+  std::uint32_t use = routes_[bounds_[slot].route].begin;
   if (flow.limiter < kNoLimiter) --waters_[flow.limiter].limits;
   if (flow.limiter == kNoLimiter) std::erase(started_, slot);
-  for (std::uint32_t use = 0; use < flow.link_count; ++use) {
-    const Link& link = links_[flow.links + use];
+  for (const Link& link : links(flow)) {
     Resource& r = resources_[link.resource];
     const User moved = r.users.back();
     r.users[link.position] = moved;
-    links_[flows_[moved.slot].links + moved.use].position = link.position;
+    links(flows_[moved.slot])[moved.use].position = link.position;
     r.users.pop_back();
     r.load = r.users.empty() ? 0.0 : r.load - link.load;
-    r.at_bound -= route_loads_[route_begin + use].at_bound;
+    r.at_bound -= route_loads_[use++].at_bound;
     // Where nobody was limited, nobody can gain.
     if (waters_[link.resource].limits > 0) seed(link.resource, flow.level);
   }
-  free_links_[flow.link_count].push_back(flow.links);
+  if (flow.link_count > kFewLinks) free_links_[flow.link_count].push_back(flow.more_links);
   free_slots_.push_back(slot);
 }
 
@@ -188,52 +199,58 @@ void IncrementalMaxMin::seed_changes() {
 void IncrementalMaxMin::begin(std::uint32_t slot) {
   Flow& flow = flows_[slot];
   bool alone = true;
-  for (std::uint32_t i = flow.links; i < flow.links + flow.link_count; ++i) {
-    const Resource& r = resources_[links_[i].resource];
+  for (const Link& link : links(flow)) {
+    const Resource& r = resources_[link.resource];
     if (!could_fill(r)) continue;
     alone = false;
-    seed(links_[i].resource, r.capacity / r.load);
+    seed(link.resource, r.capacity / r.load);
   }
   if (alone) {
     set_state(flow, State::kFixed);
-    change(slot, flow.bound_level, flow.bound_limiter);
+    change(slot, bounds_[slot].level, bounds_[slot].limiter);
     return;
   }
-  set_state(flow, State::kFree);
+  set_free(flow);
   push_bound(slot);
 }
 
 // Notes where a free flow stops unless a disturbed resource stops it before: at its own cap, or at
 // the capacity of a resource that it cannot fill together with others.
 void IncrementalMaxMin::push_bound(std::uint32_t slot) {
-  const Flow& flow = flows_[slot];
-  if (flow.bound_limiter == kOwnCap || !could_fill(resources_[flow.bound_limiter])) {
-    push(flow.bound_level, Kind::kBound, slot);
+  const Bound& bound = bounds_[slot];
+  if (bound.limiter == kOwnCap || !could_fill(resources_[bound.limiter])) {
+    push(bound.level, Kind::kBound, slot);
   }
 }
 
 void IncrementalMaxMin::push(double level, Kind kind, std::uint32_t index) {
-  heap_.push_back({.level = level, .kind = kind, .index = index});
+  heap_.push_back({.level = level, .index = index, .kind = kind});
   std::push_heap(heap_.begin(), heap_.end(), Later{});
 }
 
+IncrementalMaxMin::Event IncrementalMaxMin::pop() {
+  std::pop_heap(heap_.begin(), heap_.end(), Later{});
+  const Event event = heap_.back();
+  heap_.pop_back();
+  return event;
+}
+
 std::span<const std::uint32_t> IncrementalMaxMin::solve() {
-  changed_.clear();
   if (!is_stale()) return {};
+  changed_count_ = 0;
+  if (changed_.size() < flows_.size()) changed_.resize(flows_.capacity());
   if (++solve_ == (1U << 30)) {  // the stamps are about to wrap
     solve_ = 1;
     for (Flow& flow : flows_) flow.stamp = 0;
     for (Water& w : waters_) w.disturbed_in = w.watched_in = 0;
   }
   level_ = 0;
+  open_slots_end_ = 0;
   seed_changes();
   while (!heap_.empty()) {
-    const Event event = heap_.front();
-    std::pop_heap(heap_.begin(), heap_.end(), Later{});
-    heap_.pop_back();
-    handle(event);
+    if (!advance_top()) handle(pop());
   }
-  return changed_;
+  return std::span{changed_}.first(changed_count_);
 }
 
 void IncrementalMaxMin::handle(const Event& event) {
@@ -249,7 +266,7 @@ void IncrementalMaxMin::handle(const Event& event) {
       confirm_users(event.index);
       return;
     case Kind::kDisturbed:
-      advance_disturbed(event.index, event.level);
+      close(event.index);
       return;
     case Kind::kBound:
       if (state(flows_[event.index]) == State::kFixed) return;
@@ -263,32 +280,49 @@ void IncrementalMaxMin::handle(const Event& event) {
 // as open, and each has an event ahead that will fix it: its limiter's, its own cap's, or this
 // one's.
 void IncrementalMaxMin::disturb(std::uint32_t resource) {
-  Resource& r = resources_[resource];
+  const Resource& r = resources_[resource];
   Water& w = waters_[resource];
-  w.disturbed_in = solve_;
+  w.disturbed_in = w.watched_in = solve_;
   w.level = level_;
-  w.open = 0;
-  double fixed = 0;
+  w.open_begin = open_slots_end_;
+  if (open_slots_.size() < open_slots_end_ + r.users.size()) {
+    open_slots_.resize(2 * (open_slots_end_ + r.users.size()));
+  }
+  double used = 0;
   double load = 0;
   double held_at = kInfinity;
   const double surely_below = level_ * kSurelyBelow;
-  // This loop is the hottest of all; selections instead of branches, as they are hard to predict.
+  const std::uint32_t fixed_stamp = stamp(State::kFixed);
+  std::uint32_t end = open_slots_end_;
+  // Copies of members, which the compiler would else read again after each write to open_slots_.
+  const Flow* const flows = flows_.data();
+  std::uint32_t* const open_slots = open_slots_.data();
+  const double level = level_;
+  // The hottest loop of all. Which flows are open is as good as random, so it has no branches. A
+  // fixed flow's level is at most level_, an open one's (infinite if free) at least about level_.
   for (const User& u : r.users) {
-    const Flow& flow = flows_[u.slot];
-    const State s = state(flow);
-    const bool as_before = s == State::kAsBefore;
-    const bool frozen = s == State::kFixed || (as_before & (flow.level < surely_below));
-    const bool held_here = as_before & !frozen & (flow.limiter == resource);
-    fixed += frozen ? u.load * flow.level : 0.0;
-    load += frozen ? 0.0 : u.load;
-    w.open += frozen ? 0U : 1U;
-    held_at = std::min(held_at, held_here ? flow.level : kInfinity);
-    if (as_before && !frozen) watch(u.slot, flow);
+    const Flow& flow = flows[u.slot];
+    const bool open = (flow.level >= surely_below) & (flow.stamp != fixed_stamp);
+    used += u.load * std::min(flow.level, level);
+    load += u.load * kFactor[open];
+    held_at = std::min(held_at, flow.level + kGap[open & (flow.limiter == resource)]);
+    open_slots[end] = u.slot;
+    end += open ? 1U : 0U;
   }
+  open_slots_end_ = w.open_end = end;
+  w.open = w.open_end - w.open_begin;
   w.load = load;
+  w.left = r.capacity - used;
   w.released_at = held_at;
-  w.left = r.capacity - fixed - level_ * w.load;
   if (w.open == 0) return;
+  const std::uint32_t free_stamp = stamp(State::kFree);
+  const std::uint32_t solve = solve_;
+  const Water* const waters = waters_.data();
+  for (const std::uint32_t* slot = open_slots + w.open_begin; slot != open_slots + end; ++slot) {
+    const Flow& flow = flows[*slot];
+    if (flow.stamp == free_stamp) continue;
+    if (flow.limiter == kOwnCap || waters[flow.limiter].watched_in != solve) watch(*slot, flow);
+  }
   const double fills_at = w.level + std::max(0.0, w.left) / w.load;
   push(std::min(fills_at, w.released_at), Kind::kDisturbed, resource);
 }
@@ -300,7 +334,7 @@ void IncrementalMaxMin::watch(std::uint32_t slot, const Flow& flow) {
     return;
   }
   Water& limiter = waters_[flow.limiter];
-  if (is_disturbed(limiter) || limiter.watched_in == solve_) return;
+  if (limiter.watched_in == solve_) return;
   limiter.watched_in = solve_;
   push(flow.level, Kind::kWatch, flow.limiter);
 }
@@ -311,7 +345,7 @@ void IncrementalMaxMin::confirm_users(std::uint32_t resource) {
     Flow& flow = flows_[u.slot];
     if (flow.limiter != resource || state(flow) != State::kAsBefore) continue;
     set_state(flow, State::kFixed);
-    settle(u.slot, resource, false);
+    settle(flow, resource, false);
   }
 }
 
@@ -319,49 +353,78 @@ void IncrementalMaxMin::reach_bound(std::uint32_t slot) {
   Flow& flow = flows_[slot];
   const State before = state(flow);
   set_state(flow, State::kFixed);
-  settle(slot, kOwnCap, false);
+  settle(flow, kOwnCap, false);
   if (before == State::kAsBefore) return;
-  change(slot, flow.bound_level, flow.bound_limiter);
+  change(slot, bounds_[slot].level, bounds_[slot].limiter);
 }
 
-void IncrementalMaxMin::advance_disturbed(std::uint32_t resource, double key) {
+// Where a disturbed resource fills or, if that is lower, lets its flows go.
+double IncrementalMaxMin::next_level(std::uint32_t resource) {
   Water& w = waters_[resource];
-  if (w.open == 0) return;
-  // Nothing else happens below the smallest key, even where it proves to be too low.
-  level_ = std::max(level_, key);
   rise_to(level_, w.load, w.left, w.level);
   const double slack = kTie * resources_[resource].capacity;
   double fills_at = level_ + std::max(0.0, w.left) / w.load;
   if ((fills_at - level_) * w.load <= slack) fills_at = level_;
   if (std::abs(fills_at - w.released_at) * w.load <= slack) fills_at = w.released_at;
-  const double next = std::min(fills_at, w.released_at);
-  if (next > level_ && !heap_.empty() && next > heap_.front().level) {
-    push(next, Kind::kDisturbed, resource);
-    return;
+  w.fills_at = fills_at;
+  return std::min(fills_at, w.released_at);
+}
+
+// Handles the first event if it is a disturbed resource's that stays in the queue, at a later
+// place; cheaper than taking it out and putting it back. The event may come too early, since after
+// it was noted flows stopped elsewhere; or it is the resource letting its flows go. False if there
+// is nothing left but to take the event out.
+bool IncrementalMaxMin::advance_top() {
+  const Event event = heap_.front();
+  if (event.kind != Kind::kDisturbed) return false;
+  Water& w = waters_[event.index];
+  if (w.open == 0) return false;
+  // Nothing else happens below the smallest key, even where it proves to be too low.
+  level_ = std::max(level_, event.level);
+  const double next = next_level(event.index);
+  double following = heap_.size() > 1 ? heap_[1].level : kInfinity;
+  if (heap_.size() > 2) following = std::min(following, heap_[2].level);
+  if (next > level_ && next > following) {
+    delay_top(next);
+    return true;
   }
   level_ = std::max(level_, next);
-  if (w.released_at < fills_at) {
-    w.released_at = kInfinity;
-    release_users(resource);
-    push(std::max(fills_at, level_), Kind::kDisturbed, resource);
-  } else {
-    close(resource);
+  if (!(w.released_at < w.fills_at)) return false;
+  w.released_at = kInfinity;
+  delay_top(std::max(w.fills_at, level_));
+  release_users(event.index);
+  return true;
+}
+
+void IncrementalMaxMin::delay_top(double level) {
+  Event event = heap_.front();
+  event.level = level;
+  const Later later;
+  std::size_t hole = 0;
+  for (std::size_t child = 1; child < heap_.size(); child = 2 * hole + 1) {
+    child += (child + 1 < heap_.size() && later(heap_[child], heap_[child + 1])) ? 1U : 0U;
+    if (!later(event, heap_[child])) break;
+    heap_[hole] = heap_[child];
+    hole = child;
   }
+  heap_[hole] = event;
 }
 
 // The resource is not full at the level at which it was before: its flows may grow on.
 void IncrementalMaxMin::release_users(std::uint32_t resource) {
-  for (const User& u : resources_[resource].users) {
-    const Flow& flow = flows_[u.slot];
-    if (flow.limiter == resource && state(flow) == State::kAsBefore) release(u.slot, resource);
+  const Water w = waters_[resource];
+  for (std::uint32_t i = w.open_begin; i < w.open_end; ++i) {
+    const std::uint32_t slot = open_slots_[i];
+    const Flow& flow = flows_[slot];
+    if (flow.limiter == resource && state(flow) == State::kAsBefore) release(slot, resource);
   }
 }
 
 void IncrementalMaxMin::release(std::uint32_t slot, std::uint32_t from) {
   Flow& flow = flows_[slot];
-  set_state(flow, State::kFree);
-  for (std::uint32_t i = flow.links; i < flow.links + flow.link_count; ++i) {
-    const std::uint32_t resource = links_[i].resource;
+  set_free(flow);
+  for (const Link& link : links(flow)) {
+    const std::uint32_t resource = link.resource;
     if (resource == from || is_disturbed(waters_[resource])) continue;
     if (could_fill(resources_[resource])) disturb(resource);
   }
@@ -370,14 +433,12 @@ void IncrementalMaxMin::release(std::uint32_t slot, std::uint32_t from) {
 
 // The resource is full at this level: all its open flows stop here.
 void IncrementalMaxMin::close(std::uint32_t resource) {
-  const Resource& r = resources_[resource];
-  waters_[resource].open = 0;
-  const double surely_below = level_ * kSurelyBelow;
-  for (const User& u : r.users) {
-    const Flow& flow = flows_[u.slot];
-    const State s = state(flow);
-    if (s == State::kFixed || (s == State::kAsBefore && flow.level < surely_below)) continue;
-    stop_at(u.slot, resource);
+  Water& w = waters_[resource];
+  if (w.open == 0) return;
+  w.open = 0;
+  for (std::uint32_t i = w.open_begin; i < w.open_end; ++i) {
+    const std::uint32_t slot = open_slots_[i];
+    if (state(flows_[slot]) != State::kFixed) stop_at(slot, resource);
   }
 }
 
@@ -389,20 +450,18 @@ void IncrementalMaxMin::stop_at(std::uint32_t slot, std::uint32_t resource) {
     // The same rate; the same limiter too, where that still stands.
     const bool limiter_stands =
         flow.limiter == resource || flow.limiter == kOwnCap || !is_disturbed(waters_[flow.limiter]);
-    settle(slot, resource, false);
+    settle(flow, resource, false);
     if (!limiter_stands) change(slot, flow.level, resource);
     return;
   }
   change(slot, level_, resource);
-  settle(slot, resource, as_before);
+  settle(flow, resource, as_before);
 }
 
 // Takes a flow just fixed off the water of its resources. A flow that got less than before leaves
 // something to the flows that its other resources limited.
-void IncrementalMaxMin::settle(std::uint32_t slot, std::uint32_t except, bool disturb_limiting) {
-  const Flow& flow = flows_[slot];
-  for (std::uint32_t i = flow.links; i < flow.links + flow.link_count; ++i) {
-    const Link& link = links_[i];
+void IncrementalMaxMin::settle(Flow& flow, std::uint32_t except, bool disturb_limiting) {
+  for (const Link& link : links(flow)) {
     if (link.resource == except) continue;
     Water& w = waters_[link.resource];
     if (is_disturbed(w)) {
@@ -417,11 +476,13 @@ void IncrementalMaxMin::settle(std::uint32_t slot, std::uint32_t except, bool di
 
 void IncrementalMaxMin::change(std::uint32_t slot, double level, std::uint32_t limiter) {
   Flow& flow = flows_[slot];
-  if (flow.limiter < kNoLimiter) --waters_[flow.limiter].limits;
-  if (limiter < kNoLimiter) ++waters_[limiter].limits;
+  if (flow.limiter != limiter) {
+    if (flow.limiter < kNoLimiter) --waters_[flow.limiter].limits;
+    if (limiter < kNoLimiter) ++waters_[limiter].limits;
+  }
   flow.level = level;
   flow.limiter = limiter;
-  changed_.push_back(slot);
+  changed_[changed_count_++] = slot;
 }
 
 }  // namespace weft

@@ -47,7 +47,7 @@ class IncrementalMaxMin {
   double rate(std::uint32_t slot) const { return flows_[slot].level * flows_[slot].share; }
   std::uint32_t limiter(std::uint32_t slot) const { return flows_[slot].limiter; }
 
-  std::uint32_t route(std::uint32_t slot) const { return flows_[slot].route; }
+  std::uint32_t route(std::uint32_t slot) const { return bounds_[slot].route; }
   std::span<const RouteUse> uses(std::uint32_t route) const {
     return {route_uses_.data() + routes_[route].begin, routes_[route].count};
   }
@@ -61,7 +61,7 @@ class IncrementalMaxMin {
   template <class Visit>
   void for_each_user(std::uint32_t resource, Visit visit) const {
     for (const User& u : resources_[resource].users) {
-      visit(u.slot, route_uses_[routes_[flows_[u.slot].route].begin + u.use].weight);
+      visit(u.slot, route_uses_[routes_[bounds_[u.slot].route].begin + u.use].weight);
     }
   }
 
@@ -87,24 +87,28 @@ class IncrementalMaxMin {
   // A flow in the sweep: grows as before, grows freely (new, or let go by its old limiter), or has
   // its rate of this solve.
   enum class State : std::uint32_t { kAsBefore, kFree, kFixed };
-  // What a scan of a resource reads stands first; 48 bytes keep it within one cache line.
-  struct Flow {
-    double level;
-    std::uint32_t limiter;
-    std::uint32_t stamp;  // solve_ * 4 + State; an older solve's stamp means kAsBefore
-    std::uint32_t links;  // into links_
-    std::uint32_t link_count;
-    std::uint32_t route;
-    std::uint32_t bound_limiter;  // of the route
-    double bound_level;           // of the route
-    double share;
-  };
-  static_assert(sizeof(Flow) == 48);
   // A flow on a resource: `position` is its place in the resource's users.
   struct Link {
     double load;
     std::uint32_t resource;
     std::uint32_t position;
+  };
+  // All that a sweep needs of most flows, in one cache line.
+  static constexpr std::uint32_t kFewLinks = 2;
+  struct alignas(64) Flow {
+    double level;
+    std::uint32_t limiter;
+    std::uint32_t stamp;  // solve_ * 4 + State; an older solve's stamp means kAsBefore
+    std::uint32_t link_count;
+    std::uint32_t more_links;  // into links_, if there are more than kFewLinks
+    double share;
+    Link few_links[kFewLinks];
+  };
+  static_assert(sizeof(Flow) == 64);
+  struct Bound {
+    double level;
+    std::uint32_t limiter;
+    std::uint32_t route;
   };
 
   struct User {
@@ -118,12 +122,15 @@ class IncrementalMaxMin {
     double load{0};
     double level{0};
     double released_at{kInfinity};  // where its flows were held before; infinity once let go
+    double fills_at{0};             // as of the last next_level()
     std::uint32_t open{0};
+    std::uint32_t open_begin{0};  // the flows that were open at first; into open_slots_
+    std::uint32_t open_end{0};
     std::uint32_t disturbed_in{0};  // the solve in which this is valid
     std::uint32_t watched_in{0};
     std::uint32_t limits{0};  // how many flows the resource limited in the last solve
   };
-  static_assert(sizeof(Water) == 48);
+  static_assert(sizeof(Water) == 64);
   struct Resource {
     double capacity;
     double load{0};            // of all users; only a hint (sums in changing order)
@@ -136,23 +143,35 @@ class IncrementalMaxMin {
   enum class Kind : std::uint32_t { kSeed, kWatch, kDisturbed, kBound };
   struct Event {
     double level;
-    Kind kind;
     std::uint32_t index;  // a resource; a flow for kBound
+    Kind kind;
   };
-  // Heaps keep the largest on top. Equal events are interchangeable, so the order is total.
+  // Heaps keep the largest on top. Equal events are interchangeable, so the order is total. Without
+  // short cuts, since the outcomes are hard to predict.
   struct Later {
     bool operator()(const Event& a, const Event& b) const {
-      if (a.level != b.level) return a.level > b.level;
-      if (a.kind != b.kind) return a.kind > b.kind;
-      return a.index > b.index;
+      const auto order = [](const Event& e) {
+        return (static_cast<std::uint64_t>(e.kind) << 32) | e.index;
+      };
+      return (a.level > b.level) | ((a.level == b.level) & (order(a) > order(b)));
     }
   };
 
+  std::span<Link> links(Flow& flow) {
+    Link* const first =
+        flow.link_count <= kFewLinks ? flow.few_links : links_.data() + flow.more_links;
+    return {first, flow.link_count};
+  }
   State state(const Flow& flow) const {
     return (flow.stamp >> 2) == solve_ ? static_cast<State>(flow.stamp & 3U) : State::kAsBefore;
   }
-  void set_state(Flow& flow, State state) const {
-    flow.stamp = (solve_ << 2) | static_cast<std::uint32_t>(state);
+  void set_state(Flow& flow, State state) const { flow.stamp = stamp(state); }
+  std::uint32_t stamp(State state) const {
+    return (solve_ << 2) | static_cast<std::uint32_t>(state);
+  }
+  void set_free(Flow& flow) const {
+    set_state(flow, State::kFree);
+    flow.level = kInfinity;
   }
   bool could_fill(const Resource& r) const { return r.at_bound > r.fills_above; }
   bool is_disturbed(const Water& w) const { return w.disturbed_in == solve_; }
@@ -162,21 +181,24 @@ class IncrementalMaxMin {
   void seed(std::uint32_t resource, double level);
   void seed_changes();
   void begin(std::uint32_t slot);
+  Event pop();
   void push(double level, Kind kind, std::uint32_t index);
-  void sweep();
   void handle(const Event& event);
   void disturb(std::uint32_t resource);
   void watch(std::uint32_t slot, const Flow& flow);
   void confirm_users(std::uint32_t resource);
   void reach_bound(std::uint32_t slot);
-  void advance_disturbed(std::uint32_t resource, double key);
+  double next_level(std::uint32_t resource);
+  bool advance_top();
+  void delay_top(double level);
   void release_users(std::uint32_t resource);
   void release(std::uint32_t slot, std::uint32_t from);
   void push_bound(std::uint32_t slot);
   void close(std::uint32_t resource);
   void stop_at(std::uint32_t slot, std::uint32_t resource);
-  void settle(std::uint32_t slot, std::uint32_t except, bool disturb_limiting);
+  void settle(Flow& flow, std::uint32_t except, bool disturb_limiting);
   void change(std::uint32_t slot, double level, std::uint32_t limiter);
+  std::uint32_t take_slot();
   std::uint32_t take_links(std::uint32_t count);
 
   std::vector<Resource> resources_;
@@ -185,7 +207,8 @@ class IncrementalMaxMin {
   std::vector<RouteUse> route_uses_;
   std::vector<Load> route_loads_;
 
-  std::vector<Flow> flows_;  // by slot
+  std::vector<Flow> flows_;    // by slot
+  std::vector<Bound> bounds_;  // by slot: the route's
   std::vector<std::uint32_t> free_slots_;
   std::vector<Link> links_;
   std::vector<std::vector<std::uint32_t>> free_links_;  // by length
@@ -197,7 +220,10 @@ class IncrementalMaxMin {
   std::uint32_t solve_{0};
   double level_{0};  // of the sweep
   std::vector<Event> heap_;
-  std::vector<std::uint32_t> changed_;
+  std::vector<std::uint32_t> open_slots_;
+  std::uint32_t open_slots_end_{0};
+  std::vector<std::uint32_t> changed_;  // room for all slots
+  std::size_t changed_count_{0};
 };
 
 }  // namespace weft

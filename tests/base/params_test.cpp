@@ -193,9 +193,27 @@ TEST(Params, RecordEachDistinctUseOnce) {
   EXPECT_EQ(params.used()[1].value.number, 8);
   EXPECT_EQ(params.used()[1].device, "nic3");
   EXPECT_EQ(params.used()[1].value.source, "--set");
-  EXPECT_EQ(params.used()[2].device, "nic1");  // the first that used the common value
+  EXPECT_EQ(params.used()[2].device, "nic0");  // the first by name that used the common value
   EXPECT_EQ(params.used()[2].value.source, "PCIe 5.0");
   EXPECT_THAT(params.used()[2].value.source, Not(HasSubstr("--set")));
+}
+
+TEST(Params, MergeUsesInAnyOrderToTheSameList) {  // runs on threads end in any order
+  const auto used_by = [](const char* device) {
+    Params params(catalog());
+    params.number("nic.pcie_width", {.device = device});
+    return params;
+  };
+  Params one(catalog());
+  one.add_used(used_by("nic1"));
+  one.add_used(used_by("nic0"));
+  Params other(catalog());
+  other.add_used(used_by("nic0"));
+  other.add_used(used_by("nic1"));
+  ASSERT_EQ(one.used().size(), 1U);
+  ASSERT_EQ(other.used().size(), 1U);
+  EXPECT_EQ(one.used()[0].device, "nic0");
+  EXPECT_EQ(other.used()[0].device, "nic0");
 }
 
 }  // namespace

@@ -178,6 +178,21 @@ TEST(Mailbox, MayEndBeforeItsWaitingConsumer) {
   EXPECT_EQ(host.live(), 1U);
 }
 
+TEST(Mailbox, MayEndBetweenAPushAndTheConsumerThatItWoke) {
+  EventQueue queue;
+  ProcessHost host{queue};
+  std::vector<std::string> log;
+  std::optional<Mailbox<int>> box;
+  box.emplace();
+  take(host, *box, 1, log);
+  queue.run();
+  box->push(1);
+  box.reset();
+  queue.run();
+  EXPECT_THAT(log, IsEmpty());
+  EXPECT_EQ(host.live(), 1U);
+}
+
 /// Holds each token for 1 ns.
 Process hold_token(ProcessHost& host, Mailbox<int>& tokens, std::vector<int>& finished) {
   for (;;) {

@@ -137,7 +137,7 @@ TEST(DumpedTopology, EachNicHasAnUplinkOfItsOwn) {
   const ResultRow staged =
       predict_one("host-staged", Bytes::gib(8), {}, "topologies/h200-vm-pix.2x2.xml");
   EXPECT_NEAR(gdr.busbw_gb_per_s / 2 / (50.0 * 4096 / 4122), 1.0, kTolerance);
-  // Three of four hops of a ring cross the host here: the round trips of its pipeline show, 3 %.
+  // Two of four hops of each ring cross the hosts: the round trips of that pipeline show, 3 %.
   EXPECT_NEAR(staged.busbw_gb_per_s / 2 / staged_by_uplink(1), 1.0, 0.03);
 }
 

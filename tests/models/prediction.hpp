@@ -16,9 +16,11 @@ inline std::string shipped(const std::string& file) {
 /// The rows of the quickstart's scenario, for one size and memory path, with settings "key=value".
 inline ResultRow predict_one(const std::string& memory_path, Bytes bytes,
                              const std::vector<std::string>& settings = {},
-                             const std::string& topology = "topologies/hgx-h100-8nic.yaml") {
+                             const std::string& topology = "topologies/hgx-h100-8nic.yaml",
+                             std::uint32_t nodes = 2) {
   Scenario scenario = read_scenario(shipped("scenarios/quickstart.yaml"));
   scenario.topology = shipped(topology);
+  scenario.nodes = nodes;
   scenario.sizes = {bytes};
   scenario.memory_paths = {memory_path};
   PredictOptions options;

@@ -1,0 +1,64 @@
+// Predictions against runs that we measured, nothing fitted to them: bias and spread, both.
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <sstream>
+
+#include <gtest/gtest.h>
+
+#include "sim/io/file.hpp"
+#include "tests/models/prediction.hpp"
+
+namespace weft {
+namespace {
+
+struct Measured {
+  std::string protocol;
+  Bytes bytes;
+  double us;
+};
+
+std::vector<std::string> cells(const std::string& line) {
+  std::vector<std::string> out;
+  std::istringstream in(line);
+  for (std::string cell; std::getline(in, cell, ',');) out.push_back(cell);
+  return out;
+}
+
+/// The ring all-reduces over NVLink on all four GPUs, NCCL's own number of channels.
+std::vector<Measured> nvlink_rings(const std::string& file) {
+  std::vector<Measured> out;
+  std::istringstream in(read_text_file(file));
+  for (std::string line; std::getline(in, line);) {
+    const std::vector<std::string> c = cells(line);
+    if (c[0] == "nvlink" && c[3] == "4" && c[7] == "Ring" && c[9] == "0") {
+      out.push_back({c[8], parse_size(c[11]), parse_number(c[12]).value()});
+    }
+  }
+  return out;
+}
+
+TEST(Measured, RingAllReduceOverNvlinkOnFourH200) {
+  const std::string file = std::string(WEFT_SHARED_DIR) + "/data/h200/allreduce-nvlink-shm.csv";
+  if (!std::filesystem::exists(file)) GTEST_SKIP() << file << " is not here";
+  const std::vector<Measured> rows = nvlink_rings(file);
+  ASSERT_EQ(rows.size(), 33u);
+  std::vector<double> errors;
+  double bias = 0;
+  for (const Measured& row : rows) {
+    const ResultRow predicted =
+        predict_one("gdr", row.bytes, {"nccl.proto=" + row.protocol}, "topologies/h200-vm.yaml", 1);
+    errors.push_back(std::abs(predicted.time_us / row.us - 1.0));
+    bias += (predicted.time_us / row.us - 1.0) / static_cast<double>(rows.size());
+  }
+  std::sort(errors.begin(), errors.end());
+  const double median = errors[errors.size() / 2];
+  std::printf("%zu points: bias %+.1f %%, median |error| %.1f %%, worst %.1f %%\n", rows.size(),
+              bias * 100, median * 100, errors.back() * 100);
+  // Stated before the first comparison: half of the points within 15 %, bias within 15 %.
+  EXPECT_LE(median, 0.15);
+  EXPECT_LE(std::abs(bias), 0.15);
+}
+
+}  // namespace
+}  // namespace weft
