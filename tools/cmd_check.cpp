@@ -33,7 +33,8 @@ void check(const std::string& file) {
   const bool scenario_file = is_scenario(text, file);
   Scenario scenario;
   if (scenario_file) scenario = parse_scenario(text, file);
-  TopologySpec spec = read_topology(scenario_file ? scenario.topology : file, catalog);
+  TopologySpec spec = scenario_file ? read_topology(scenario.topology, catalog)
+                                    : parse_topology(text, file, catalog);
   if (scenario_file) apply_nccl_env(scenario.env, params);
   apply_settings(scenario.set, spec, params);
   const std::uint32_t nodes = scenario.nodes.value_or(spec.nodes);

@@ -29,6 +29,7 @@ struct RunArguments {
   std::vector<std::string> env;
   std::vector<std::string> expect;
   std::string seed{"1"};
+  unsigned threads{0};
 };
 
 /// CLI11 would take -1 for the largest number and cut larger ones off in silence.
@@ -55,6 +56,7 @@ void run(const RunArguments& arguments) {
   }
   PredictOptions options;
   options.seed = parse_seed(arguments.seed);
+  options.threads = arguments.threads;
   for (const std::string& text : arguments.set) options.set.push_back(parse_setting(text));
   for (const std::string& text : arguments.env) {
     const std::size_t equals = text.find('=');
@@ -93,6 +95,11 @@ void add_run_command(CLI::App& app) {
       ->take_all()
       ->allow_extra_args(false);
   command->add_option("--fidelity", arguments->fidelity, "fluid")->capture_default_str();
+  command
+      ->add_option("--threads", arguments->threads,
+                   "threads; 0: one a core. The result does not depend on it")
+      ->check(CLI::Range(0U, 1024U))
+      ->capture_default_str();
   command->add_option("--seed", arguments->seed, "random seed")->capture_default_str();
   command->footer(
       "Example: weft run scenarios/quickstart.yaml --set \"wire.rate=200 Gb/s\" --json out.json");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <system_error>
 #include <thread>
 
 #include <fmt/format.h>
@@ -13,10 +14,9 @@
 #include "models/predict/verdict.hpp"
 #include "models/system/fluid_transport.hpp"
 #include "models/system/gdr_possible.hpp"
-#include "sim/base/random.hpp"
+#include "sim/base/quantity.hpp"
 #include "sim/base/version.hpp"
 #include "sim/input/topology_file.hpp"
-#include "sim/io/file.hpp"
 #include "sim/run/runner.hpp"
 
 namespace weft {
@@ -59,6 +59,28 @@ ResultRow run_task(Worker& worker, const Task& task) {
   return row;
 }
 
+/// Refuses what would run for hours: each rank takes 2(n-1) steps on each channel, so a ring's work
+/// grows with the square of its ranks. Symmetric clusters are not folded yet.
+void refuse_endless(const Fabric& fabric, DeviceParams& devices, const std::vector<Task>& tasks) {
+  constexpr double kMostTransfers = 2e8;  // some minutes on one core
+  const double ranks = static_cast<double>(fabric.count(DeviceKind::kGpu)) * fabric.nodes();
+  for (const Task& task : tasks) {
+    const bool staged = task.path == MemoryPath::kHostStaged;
+    const Protocol protocol =
+        make_protocol(devices.params(), choose_protocol(devices.params(), task.bytes, staged),
+                      static_cast<std::uint32_t>(ranks));
+    const double channels = channel_count(devices, protocol, task.bytes);
+    const double loops =
+        std::max(1.0, task.bytes.as_double() / channels / ranks / protocol.chunk.as_double());
+    const double transfers = 2 * ranks * ranks * channels * loops;
+    if (transfers <= kMostTransfers) continue;
+    throw InputError(fmt::format(
+        "{}: about {:.1e} transfers for {} on {:.0f} GPUs, more than {:.0e}; take fewer nodes or "
+        "sizes (symmetric clusters are not folded yet)",
+        fabric.spec().file, transfers, format_size(task.bytes), ranks, kMostTransfers));
+  }
+}
+
 /// Runs the tasks on threads; rows in the tasks' order. What workers used is added to `params`.
 std::vector<ResultRow> run_tasks(const std::vector<Task>& tasks, unsigned threads,
                                  const Fabric& fabric, const PartLibrary& parts, Params& params) {
@@ -83,7 +105,11 @@ std::vector<ResultRow> run_tasks(const std::vector<Task>& tasks, unsigned thread
     }
   };
   std::vector<std::thread> pool;
-  for (unsigned i = 1; i < count; ++i) pool.emplace_back(work, i);
+  try {
+    for (unsigned i = 1; i < count; ++i) pool.emplace_back(work, i);
+  } catch (const std::system_error&) {
+    // The system allows no more threads: those that began, and this one, do the work.
+  }
   work(0);
   for (std::thread& thread : pool) thread.join();
   for (const std::exception_ptr& failure : failures) {
@@ -112,18 +138,14 @@ std::string why_not(MemoryPath path, DeviceParams& devices) {
   return "";
 }
 
-std::string digest(const std::string& file) {
-  return fmt::format("{:016x}", fnv1a(read_text_file(file)));
-}
-
 Provenance provenance(const Scenario& scenario, const PredictOptions& options,
                       const TopologySpec& spec) {
   Provenance p;
   p.weft_version = weft_version();
   p.scenario = scenario.file;
-  p.scenario_digest = digest(scenario.file);
+  p.scenario_digest = fmt::format("{:016x}", scenario.digest);
   p.topology = spec.file;
-  p.topology_digest = digest(spec.file);
+  p.topology_digest = fmt::format("{:016x}", spec.digest);
   p.topology_source = spec.source;
   p.seed = options.seed;
   p.fidelity = "fluid";
@@ -172,6 +194,7 @@ RunResult predict(const Scenario& scenario, const PredictOptions& options,
   if (tasks.empty()) {
     throw InputError(scenario.file + ": nothing to run: " + result.notes.back());
   }
+  refuse_endless(fabric, devices, tasks);
   result.rows = run_tasks(tasks, options.threads, fabric, parts, params);
   result.verdict = verdict(result.rows, fabric);
   const std::vector<std::string> gdr = gdr_notes(devices);

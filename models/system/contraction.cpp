@@ -103,7 +103,7 @@ class Builder {
   /// loads are issued while the kernel waits for its neighbour's flag.
   void add_local(const Leg& leg) {
     use_memory(leg.source);
-    DeviceParams& d = machine_.devices();
+    const DeviceParams& d = machine_.devices();
     const Bytes in_flight = bytes_in_flight(d.params(), d.scope(leg.initiator));
     const Duration latency = d.duration("gpu.hbm_latency", leg.initiator);
     cap(Bandwidth::bytes_per_s(in_flight.as_double() / latency.as_s()),
@@ -111,7 +111,7 @@ class Builder {
   }
 
   void add_nvlink(const Leg& leg) {
-    DeviceParams& d = machine_.devices();
+    const DeviceParams& d = machine_.devices();
     const Route route =
         require_route(leg, "NVLink", [&] { return fabric_.nvlink_route(leg.source, leg.sink); });
     const double weight = nvlink_weight(d.params(), d.scope(leg.source));
@@ -140,7 +140,7 @@ class Builder {
   /// The most data that one request of the initiator moves: a NIC's MRRS or, writing, the MPS; an
   /// SM's cache line.
   double request_size(const Leg& leg) const {
-    DeviceParams& d = machine_.devices();
+    const DeviceParams& d = machine_.devices();
     if (machine_.model(leg.initiator).kind == DeviceKind::kGpu) {
       return d.number("gpu.sm_line", leg.initiator);
     }
@@ -172,7 +172,7 @@ class Builder {
   void add_pcie_read(const Leg& leg) {
     const Route route =
         require_route(leg, "PCIe", [&] { return fabric_.pcie_route(leg.source, leg.sink); });
-    DeviceParams& d = machine_.devices();
+    const DeviceParams& d = machine_.devices();
     const double request = request_size(leg);
     const std::vector<double> payload =
         tlp_payloads(leg, route, std::min(request, machine_.model(leg.source).completion_payload));
@@ -202,7 +202,7 @@ class Builder {
   }
 
   void add_wire(const Leg& leg) {
-    DeviceParams& d = machine_.devices();
+    const DeviceParams& d = machine_.devices();
     const Route route =
         require_route(leg, "network", [&] { return fabric_.wire_route(leg.source, leg.sink); });
     Duration latency;

@@ -4,6 +4,7 @@
 #include <array>
 #include <filesystem>
 
+#include "sim/base/random.hpp"
 #include "sim/io/file.hpp"
 #include "sim/io/yaml.hpp"
 
@@ -116,6 +117,7 @@ Scenario parse_scenario(const std::string& text, const std::string& file) {
       {"scenario", "about", "topology", "nodes", "workload", "memory_paths", "env", "set"});
   Scenario scenario;
   scenario.file = file;
+  scenario.digest = fnv1a(text);
   scenario.name = yaml.require("scenario").text();
   if (const Yaml* about = yaml.find("about")) about->text();  // for people; must be text
   scenario.topology = resolve(yaml.require("topology"), file);

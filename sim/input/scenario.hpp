@@ -23,6 +23,7 @@ struct ScenarioSetting {
 struct Scenario {
   std::string name;
   std::string file;
+  std::uint64_t digest{0};             ///< FNV-1a of the text that was read
   std::string topology;                ///< path; relative ones are resolved from the file's folder
   std::optional<std::uint32_t> nodes;  ///< absent: the topology's own number
   std::string op;                      ///< "allreduce"

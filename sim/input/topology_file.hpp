@@ -11,5 +11,8 @@ namespace weft {
 /// begins NCCL's XML (nccl_xml.hpp), anything else weft's YAML (topology_yaml.hpp). "-" is standard
 /// input. Throws InputError.
 TopologySpec read_topology(const std::string& file, const ParamCatalog& catalog);
+/// The same from text; `file` is the name that messages use.
+TopologySpec parse_topology(const std::string& text, const std::string& file,
+                            const ParamCatalog& catalog);
 
 }  // namespace weft

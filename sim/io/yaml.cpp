@@ -62,6 +62,10 @@ class YamlBuilder : public YAML::EventHandler {
 
   void OnDocumentStart(const YAML::Mark& mark) override {
     if (has_root_) refuse(mark, "a second document begins here; one is taken");
+    // yaml-cpp 0.7 leaves a ',' outside of a list where it is, and would begin a document there for
+    // ever.
+    if (document_ == mark.pos) refuse(mark, "not valid YAML: what stands here begins nothing");
+    document_ = mark.pos;
   }
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
@@ -185,6 +189,7 @@ class YamlBuilder : public YAML::EventHandler {
   std::vector<Open> open_;
   Yaml root_;
   bool has_root_{false};
+  int document_{-1};  // where the last one began
   std::size_t nodes_{0};
   std::size_t paths_{0};
 };

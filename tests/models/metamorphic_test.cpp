@@ -80,5 +80,10 @@ TEST(Metamorphic, SharesSumToOne) {
   }
 }
 
+TEST(Predict, RefusesAtOnceWhatWouldRunForHours) {
+  EXPECT_THROW(predict_one("gdr", Bytes::gib(1), {}, "topologies/hgx-h100-8nic.yaml", 4096),
+               InputError);
+}
+
 }  // namespace
 }  // namespace weft

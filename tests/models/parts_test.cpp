@@ -52,7 +52,9 @@ TEST(Parts, UnknownPartNamesThoseOfItsKind) {
     library.values("h100-sxm", "nic", {"t.yaml", 3, 5});
     FAIL();
   } catch (const InputError& e) {
-    EXPECT_STREQ(e.what(), "t.yaml:3:5: no nic part 'h100-sxm'; known: connectx-6, connectx-7");
+    EXPECT_STREQ(e.what(),
+                 "t.yaml:3:5: no nic part 'h100-sxm'; known: bluefield-3, connectx-6, "
+                 "connectx-6-dx, connectx-7, connectx-8");
   }
 }
 
