@@ -30,7 +30,7 @@ std::string_view kind_word(DeviceKind kind) {
     case DeviceKind::kNvSwitch:
       return "NVSwitch";
     case DeviceKind::kNetSwitch:
-      return "network switch";
+      return "switch";
   }
   return "?";
 }

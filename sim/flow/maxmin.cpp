@@ -163,7 +163,7 @@ void Filling::run() {
     }
     const std::uint32_t r = heap.front().resource;
     std::pop_heap(heap.begin(), heap.end(), later);
-    Water& w = water[r];
+    const Water& w = water[r];
     // A load of rounding dust is harmless: its resource closes without a flow.
     const double fills_at = w.level + std::max(0.0, w.left) / w.load;
     const double slack = kTie * problem.capacity[r];

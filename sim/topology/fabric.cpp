@@ -31,7 +31,7 @@ std::string_view link_kind_name(LinkKind kind) {
 
 std::string PathLabel::text() const {
   constexpr std::array<std::string_view, 7> kNames{"X", "NV", "PIX", "PXB", "PHB", "NODE", "SYS"};
-  std::string name(kNames.at(static_cast<std::size_t>(path_class)));
+  const std::string name(kNames.at(static_cast<std::size_t>(path_class)));
   return path_class == PathClass::kNvlink ? name + std::to_string(nvlinks) : name;
 }
 

@@ -57,10 +57,10 @@ TEST(Quickstart, HostStagedIsTheUplinkOverTwiceTheCostOfAByte) {
   EXPECT_LE(ratio, 0.36);
 }
 
-TEST(Quickstart, HostStagedReachesTheBoundOf142WhenEveryTlpIs256BytesAndRequestsAreLarge) {
-  // The same form with lines of 256 B and requests of 4 KiB (a GPU's stay at a line):
-  // up = 2 x 280/256 + 24/4096 + 24/256 + 2 x 4/256, so 63.015 / (2 x 2.318) = 13.6; DLLPs and the
-  // GPU's requests are what is left to 14.2.
+TEST(Quickstart, HostStagedComesNearTheBoundOf142WhenEveryTlpIs256BytesAndRequestsAreLarge) {
+  // The same form with lines of 256 B and NIC requests of 4 KiB:
+  // up = 2 x 280/256 + 24/4096 + 24/256 + 2 x 4/256 = 2.318, so 63.015 / (2 x 2.318) = 13.6 GB/s;
+  // what is missing to 14.2 are the read requests of the GPU, one for each line.
   const double up = 2 * 280 / 256.0 + 24 / 4096.0 + 24 / 256.0 + 2 * 4 / 256.0;
   EXPECT_NEAR(
       per_nic("host-staged", {"gpu.sm_line=256 B", "nic.mrrs=4096 B"}) / (kGen5x16 / (2 * up)), 1.0,
@@ -68,8 +68,7 @@ TEST(Quickstart, HostStagedReachesTheBoundOf142WhenEveryTlpIs256BytesAndRequests
 }
 
 TEST(Quickstart, TheVerdictNamesTheResource) {
-  EXPECT_EQ(predict_one("gdr", Bytes::gib(8)).limited_by.at(0).cause,
-            "wire, NIC to network switch");
+  EXPECT_EQ(predict_one("gdr", Bytes::gib(8)).limited_by.at(0).cause, "wire, NIC to switch");
   EXPECT_EQ(predict_one("host-staged", Bytes::gib(8)).limited_by.at(0).cause,
             "PCIe uplink, switch to CPU");
 }
