@@ -1,4 +1,7 @@
-// Predictions against runs that we measured, nothing fitted to them: bias and spread, both.
+// Predictions against runs that we measured: bias and spread, both. No parameter was fitted by
+// regression, but the comparison is not blind: the 1 GiB point (354 GB/s) was known when
+// gpu.sm_line was chosen as 128 B rather than 256 B, beside the zero-copy stores that are its
+// stated source.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -55,7 +58,7 @@ TEST(Measured, RingAllReduceOverNvlinkOnFourH200) {
   const double median = errors[errors.size() / 2];
   std::printf("%zu points: bias %+.1f %%, median |error| %.1f %%, worst %.1f %%\n", rows.size(),
               bias * 100, median * 100, errors.back() * 100);
-  // Stated before the first comparison: half of the points within 15 %, bias within 15 %.
+  // A guard against regressions, set after the first comparison: not a prior acceptance level.
   EXPECT_LE(median, 0.15);
   EXPECT_LE(std::abs(bias), 0.15);
 }
