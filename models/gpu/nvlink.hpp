@@ -10,11 +10,10 @@ namespace weft {
 inline constexpr std::array kNvlinkParams{
     ParamSpec{"gpu.nvlink_rate", Unit::kGigabytesPerS, 25, 1, 1000, Origin::kSpecification,
               "NVLink 4 (Hopper): 25 GB/s a link and direction", "raw rate of one NVLink, one way"},
-    ParamSpec{
-        "gpu.nvlink_overhead", Unit::kBytes, 32, 0, 128, Origin::kPublished,
-        "Foley and Danskin, IEEE Micro 37(2), 2017: 16 B header flit; with an address-extension "
-        "flit 32 B, which fits 395 of 450 GB/s measured with copy engines (256 B) on H200",
-        "header flits of one NVLink packet"},
+    ParamSpec{"gpu.nvlink_overhead", Unit::kBytes, 32, 0, 128, Origin::kAssumed,
+              "a header flit and one more, 16 B each; with 256 B packets of copy engines 400 of "
+              "450 GB/s, 395 measured on H200",
+              "header flits of one NVLink packet"},
     ParamSpec{"gpu.nvlink_latency", Unit::kNanoseconds, 500, 10, 10'000, Origin::kPublished,
               "NCCL src/graph/tuning.cc: 0.6 us a Ring LL step over NVLink, less the SM's part",
               "a store to a peer's memory until the peer sees it, NVSwitch included"},

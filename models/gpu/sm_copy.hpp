@@ -11,8 +11,8 @@ inline constexpr std::array kSmCopyParams{
     ParamSpec{"gpu.block_threads", Unit::kCount, 512, 32, 1024, Origin::kPublished,
               "NCCL src/include/device.h: 512 threads for Simple",
               "threads that copy in one channel"},
-    ParamSpec{"gpu.bytes_per_thread", Unit::kBytes, 64, 4, 1024, Origin::kPublished,
-              "NCCL src/device/common_kernel.h: 16 B loads, unrolled 4 times below Blackwell",
+    ParamSpec{"gpu.bytes_per_thread", Unit::kBytes, 64, 4, 1024, Origin::kAssumed,
+              "16 B loads unrolled 4 times, NCCL below Blackwell as remembered; source not re-read",
               "bytes one thread keeps in flight"},
     ParamSpec{
         "gpu.sm_line", Unit::kBytes, 128, 32, 4096, Origin::kMeasured,

@@ -14,14 +14,14 @@ inline constexpr std::array kDramParams{
     ParamSpec{"cpu.dram_rate", Unit::kMegatransfers, 4800, 800, 20'000, Origin::kPublished,
               "Sapphire Rapids: DDR5-4800 (Intel ARK)", "transfers of 8 B a second on a channel"},
     ParamSpec{
-        "cpu.dram_efficiency", Unit::kFraction, 0.8, 0.1, 1, Origin::kPublished,
-        "sustained copy 0.75-0.85 of the peak (McCalpin, STREAM on Sapphire Rapids)",
+        "cpu.dram_efficiency", Unit::kFraction, 0.8, 0.1, 1, Origin::kAssumed,
+        "rule of thumb: sustained copies reach 0.75-0.85 of the peak",
         "share of the peak that mixed reads and writes sustain: bank conflicts, turn-arounds"},
     ParamSpec{"cpu.llc_hit", Unit::kFraction, 0, 0, 1, Origin::kAssumed,
               "staging buffers of tens of MiB overflow the two DDIO ways (leaky DMA)",
               "share of DMA traffic that the last-level cache serves, sparing DRAM"},
-    ParamSpec{"cpu.dram_latency", Unit::kNanoseconds, 100, 1, 10'000, Origin::kPublished,
-              "loaded-to-use latency about 100 ns on DDR5 servers (Intel MLC practice)",
+    ParamSpec{"cpu.dram_latency", Unit::kNanoseconds, 100, 1, 10'000, Origin::kAssumed,
+              "rule of thumb for DDR5 servers; no measurement read",
               "a read of a cache line, beyond the root complex"},
 };
 static_assert(every_param_is_sourced(kDramParams));

@@ -8,8 +8,9 @@ namespace weft {
 
 /// Parameters of a root complex: where PCIe meets memory, and PCIe meets PCIe (peer to peer).
 inline constexpr std::array kRootComplexParams{
-    ParamSpec{"cpu.root_latency", Unit::kNanoseconds, 200, 0, 10'000, Origin::kMeasured,
-              "pcie-bench, SIGCOMM 2018: 547 ns round trip of a 64 B read, less DRAM and links",
+    ParamSpec{"cpu.root_latency", Unit::kNanoseconds, 200, 0, 10'000, Origin::kAssumed,
+              "about half of the 547 ns round trip that pcie-bench (SIGCOMM 2018) has for 64 B on "
+              "Haswell, less DRAM",
               "crossing the root complex, one way"},
     ParamSpec{"cpu.completion_payload", Unit::kBytes, 256, 64, 4096, Origin::kAssumed,
               "recent Xeon and EPYC merge cache lines up to the MPS",
