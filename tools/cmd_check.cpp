@@ -2,8 +2,6 @@
 #include <memory>
 #include <string>
 
-#include <CLI/CLI.hpp>
-
 #include "models/catalog/catalog.hpp"
 #include "models/params/device_params.hpp"
 #include "models/predict/settings.hpp"
@@ -12,6 +10,7 @@
 #include "sim/input/topology_file.hpp"
 #include "sim/io/file.hpp"
 #include "sim/io/yaml.hpp"
+#include "tools/command_line.hpp"
 #include "tools/commands.hpp"
 
 namespace weft {
@@ -48,13 +47,12 @@ void check(const std::string& file) {
 
 }  // namespace
 
-void add_check_command(CLI::App& app) {
+void add_check_command(CommandLine& line) {
   const auto file = std::make_shared<std::string>();
-  CLI::App* command =
-      app.add_subcommand("check", "Load and validate a topology or scenario, run nothing");
-  command->add_option("file", *file, "topology (YAML or NCCL XML) or scenario")->required();
-  command->footer("Example: weft check topologies/hgx-h100-8nic.yaml");
-  command->callback([file] { check(*file); });
+  line.add("check", "Load and validate a topology or scenario, run nothing")
+      .argument("file", *file, "topology (YAML or NCCL XML) or scenario")
+      .example("weft check topologies/hgx-h100-8nic.yaml")
+      .action([file] { check(*file); });
 }
 
 }  // namespace weft

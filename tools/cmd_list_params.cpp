@@ -7,6 +7,7 @@
 
 #include "models/catalog/catalog.hpp"
 #include "sim/io/json.hpp"
+#include "tools/command_line.hpp"
 #include "tools/commands.hpp"
 
 namespace weft {
@@ -41,20 +42,19 @@ void list_json(const ParamCatalog& catalog) {
 
 }  // namespace
 
-void add_list_params_command(CLI::App& app) {
+void add_list_params_command(CommandLine& line) {
   const auto json = std::make_shared<bool>(false);
-  CLI::App* command = app.add_subcommand(
-      "list-params", "Every parameter: key, default, range, meaning, origin, source");
-  command->add_flag("--json", *json, "as JSON");
-  command->footer("Example: weft list-params | grep -A3 ^pcie");
-  command->callback([json] {
-    const ParamCatalog catalog = make_catalog();
-    if (*json) {
-      list_json(catalog);
-    } else {
-      list_text(catalog);
-    }
-  });
+  line.add("list-params", "Every parameter: key, default, range, meaning, origin, source")
+      .flag("--json", *json, "as JSON")
+      .example("weft list-params | grep -A3 ^pcie")
+      .action([json] {
+        const ParamCatalog catalog = make_catalog();
+        if (*json) {
+          list_json(catalog);
+        } else {
+          list_text(catalog);
+        }
+      });
 }
 
 }  // namespace weft

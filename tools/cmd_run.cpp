@@ -5,8 +5,6 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include "models/catalog/catalog.hpp"
 #include "models/predict/predict.hpp"
 #include "models/predict/settings.hpp"
@@ -14,6 +12,7 @@
 #include "sim/io/file.hpp"
 #include "sim/report/csv_report.hpp"
 #include "sim/report/table.hpp"
+#include "tools/command_line.hpp"
 #include "tools/commands.hpp"
 #include "tools/expectation.hpp"
 
@@ -75,35 +74,22 @@ void run(const RunArguments& arguments) {
 
 }  // namespace
 
-void add_run_command(CLI::App& app) {
+void add_run_command(CommandLine& line) {
   const auto arguments = std::make_shared<RunArguments>();
-  CLI::App* command =
-      app.add_subcommand("run", "Simulate a scenario: times, bandwidths, what limits");
-  command->add_option("scenario", arguments->scenario, "scenario YAML")->required();
-  command->add_option("--json", arguments->json,
-                      "write the result as JSON; '-' is standard output");
-  command->add_option("--csv", arguments->csv, "write the rows as CSV; '-' is standard output");
-  command->add_option("--set", arguments->set, "a parameter, KEY=VALUE with its unit; repeatable")
-      ->take_all()
-      ->allow_extra_args(false);
-  command->add_option("--env", arguments->env, "an NCCL variable, NAME=VALUE; repeatable")
-      ->take_all()
-      ->allow_extra_args(false);
-  command
-      ->add_option("--expect", arguments->expect,
-                   "exit with 4 if this does not hold at the largest size, e.g. busbw>=380")
-      ->take_all()
-      ->allow_extra_args(false);
-  command->add_option("--fidelity", arguments->fidelity, "fluid")->capture_default_str();
-  command
-      ->add_option("--threads", arguments->threads,
-                   "threads; 0: one a core. The result does not depend on it")
-      ->check(CLI::Range(0U, 1024U))
-      ->capture_default_str();
-  command->add_option("--seed", arguments->seed, "random seed")->capture_default_str();
-  command->footer(
-      "Example: weft run scenarios/quickstart.yaml --set \"wire.rate=200 Gb/s\" --json out.json");
-  command->callback([arguments] { run(*arguments); });
+  line.add("run", "Simulate a scenario: times, bandwidths, what limits")
+      .argument("scenario", arguments->scenario, "scenario YAML")
+      .option("--json", arguments->json, "write the result as JSON; '-' is standard output")
+      .option("--csv", arguments->csv, "write the rows as CSV; '-' is standard output")
+      .option("--set", arguments->set, "a parameter, KEY=VALUE with its unit; repeatable")
+      .option("--env", arguments->env, "an NCCL variable, NAME=VALUE; repeatable")
+      .option("--expect", arguments->expect,
+              "exit with 4 if this does not hold at the largest size, e.g. busbw>=380")
+      .option("--fidelity", arguments->fidelity, "fluid")
+      .option("--threads", arguments->threads,
+              "threads; 0: one a core. The result does not depend on it", 1024)
+      .option("--seed", arguments->seed, "random seed")
+      .example("weft run scenarios/quickstart.yaml --set \"wire.rate=200 Gb/s\" --json out.json")
+      .action([arguments] { run(*arguments); });
 }
 
 }  // namespace weft

@@ -3,12 +3,11 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include "models/catalog/catalog.hpp"
 #include "models/predict/settings.hpp"
 #include "models/system/machine.hpp"
 #include "sim/input/topology_file.hpp"
+#include "tools/command_line.hpp"
 #include "tools/commands.hpp"
 #include "tools/show_text.hpp"
 
@@ -42,19 +41,15 @@ void show(const ShowArguments& arguments) {
 
 }  // namespace
 
-void add_show_command(CLI::App& app) {
+void add_show_command(CommandLine& line) {
   const auto arguments = std::make_shared<ShowArguments>();
-  CLI::App* command = app.add_subcommand(
-      "show", "A topology's tree, its topo -m matrix, and GPUDirect RDMA for each GPU-NIC pair");
-  command->add_option("topology", arguments->topology, "topology YAML or NCCL XML")->required();
-  command->add_option("--format", arguments->format, "text, json or dot")
-      ->check(CLI::IsMember({"text", "json", "dot"}))
-      ->capture_default_str();
-  command->add_option("--set", arguments->set, "a parameter, KEY=VALUE with its unit; repeatable")
-      ->take_all()
-      ->allow_extra_args(false);
-  command->footer("Example: weft show topologies/hgx-h100-8nic.yaml");
-  command->callback([arguments] { show(*arguments); });
+  line.add("show",
+           "A topology's tree, its topo -m matrix, and GPUDirect RDMA for each GPU-NIC pair")
+      .argument("topology", arguments->topology, "topology YAML or NCCL XML")
+      .option("--format", arguments->format, "text, json or dot", {"text", "json", "dot"})
+      .option("--set", arguments->set, "a parameter, KEY=VALUE with its unit; repeatable")
+      .example("weft show topologies/hgx-h100-8nic.yaml")
+      .action([arguments] { show(*arguments); });
 }
 
 }  // namespace weft

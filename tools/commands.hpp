@@ -1,16 +1,14 @@
 #pragma once
 
-namespace CLI {
-class App;
-}
-
 namespace weft {
+
+class CommandLine;
 
 /// Each adds one subcommand to the program; its callback does the work and throws InputError or
 /// ExpectationMissed. One file a subcommand: cmd_<name>.cpp.
-void add_run_command(CLI::App& app);
-void add_check_command(CLI::App& app);
-void add_show_command(CLI::App& app);
-void add_list_params_command(CLI::App& app);
+void add_run_command(CommandLine& line);
+void add_check_command(CommandLine& line);
+void add_show_command(CommandLine& line);
+void add_list_params_command(CommandLine& line);
 
 }  // namespace weft

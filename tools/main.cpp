@@ -2,13 +2,11 @@
 #include <iostream>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "sim/base/error.hpp"
-#include "sim/base/version.hpp"
+#include "tools/command_line.hpp"
 #include "tools/commands.hpp"
 
 namespace {
@@ -36,35 +34,13 @@ int report(std::string_view kind, const std::exception& e, int code) {
   return code;
 }
 
-std::string usage_error(const CLI::App& app, const CLI::ParseError& e) {
-  std::vector<std::string> commands;
-  for (const CLI::App* command : app.get_subcommands({})) commands.push_back(command->get_name());
-  const std::vector<std::string> left = app.remaining();
-  if (app.get_subcommands().empty()) {
-    const std::string what =
-        left.empty() ? "no command given" : "no command '" + left.front() + "'";
-    return what + "; known: " + weft::known_names(commands) + " (see weft --help)";
-  }
-  return std::string(e.what()) + " (see weft --help)";
-}
-
 int run(int argc, char** argv) {
-  CLI::App app{
-      "weft predicts how fast data moves between GPUs on different machines, and says why."};
-  app.name("weft");
-  app.set_version_flag("--version", "weft " + std::string(weft::weft_version()));
-  app.require_subcommand(1);
-  app.footer("Start with: weft run scenarios/quickstart.yaml");
-  weft::add_run_command(app);
-  weft::add_show_command(app);
-  weft::add_check_command(app);
-  weft::add_list_params_command(app);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    if (e.get_exit_code() != 0) throw weft::InputError(usage_error(app, e));
-    app.exit(e);  // prints what --help and --version ask for
-  }
+  weft::CommandLine line;
+  weft::add_run_command(line);
+  weft::add_show_command(line);
+  weft::add_check_command(line);
+  weft::add_list_params_command(line);
+  line.parse(argc, argv);
   // A full disk shows when the last of it is written.
   if (!std::cout.flush()) throw weft::InputError("standard output: cannot be written");
   return 0;

@@ -1,0 +1,96 @@
+#include "tools/command_line.hpp"
+
+#include <utility>
+
+#include <CLI/CLI.hpp>
+
+#include "sim/base/error.hpp"
+#include "sim/base/version.hpp"
+
+namespace weft {
+namespace {
+
+std::string usage_error(const CLI::App& app, const CLI::ParseError& e) {
+  std::vector<std::string> commands;
+  for (const CLI::App* command : app.get_subcommands({})) commands.push_back(command->get_name());
+  const std::vector<std::string> left = app.remaining();
+  if (app.get_subcommands().empty()) {
+    const std::string what =
+        left.empty() ? "no command given" : "no command '" + left.front() + "'";
+    return what + "; known: " + known_names(commands) + " (see weft --help)";
+  }
+  return std::string(e.what()) + " (see weft --help)";
+}
+
+}  // namespace
+
+Command& Command::argument(const std::string& name, std::string& value, const std::string& help) {
+  app_->add_option(name, value, help)->required();
+  return *this;
+}
+
+Command& Command::option(const std::string& name, std::string& value, const std::string& help) {
+  app_->add_option(name, value, help)->capture_default_str();
+  return *this;
+}
+
+Command& Command::option(const std::string& name, std::string& value, const std::string& help,
+                         std::initializer_list<std::string> choices) {
+  app_->add_option(name, value, help)
+      ->check(CLI::IsMember(std::vector<std::string>(choices)))
+      ->capture_default_str();
+  return *this;
+}
+
+Command& Command::option(const std::string& name, unsigned& value, const std::string& help,
+                         unsigned most) {
+  app_->add_option(name, value, help)->check(CLI::Range(0U, most))->capture_default_str();
+  return *this;
+}
+
+Command& Command::option(const std::string& name, std::vector<std::string>& values,
+                         const std::string& help) {
+  app_->add_option(name, values, help)->take_all()->allow_extra_args(false);
+  return *this;
+}
+
+Command& Command::flag(const std::string& name, bool& value, const std::string& help) {
+  app_->add_flag(name, value, help);
+  return *this;
+}
+
+Command& Command::example(const std::string& text) {
+  app_->footer("Example: " + text);
+  return *this;
+}
+
+Command& Command::action(std::function<void()> work) {
+  app_->callback(std::move(work));
+  return *this;
+}
+
+CommandLine::CommandLine()
+    : app_{std::make_unique<CLI::App>(
+          "weft predicts how fast data moves between GPUs on different machines, and says why.")} {
+  app_->name("weft");
+  app_->set_version_flag("--version", "weft " + std::string(weft_version()));
+  app_->require_subcommand(1);
+  app_->footer("Start with: weft run scenarios/quickstart.yaml");
+}
+
+CommandLine::~CommandLine() = default;
+
+Command CommandLine::add(const std::string& name, const std::string& description) {
+  return Command(*app_->add_subcommand(name, description));
+}
+
+void CommandLine::parse(int argc, char** argv) {
+  try {
+    app_->parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    if (e.get_exit_code() != 0) throw InputError(usage_error(*app_, e));
+    app_->exit(e);  // prints what --help and --version ask for
+  }
+}
+
+}  // namespace weft
