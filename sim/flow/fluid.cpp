@@ -3,17 +3,16 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <stdexcept>
 #include <utility>
+
+#include "sim/flow/common.hpp"
 
 namespace weft {
 namespace {
 
-constexpr double kPsPerS = 1e12;
+using flow::require;
 
-void require(bool holds, const char* rule) {
-  if (!holds) throw std::logic_error(rule);
-}
+constexpr double kPsPerS = 1e12;
 
 Time at_ps(std::int64_t ps) { return Time{} + Duration::ps(ps); }
 std::int64_t to_ps(Time t) { return t.since_start().count_ps(); }

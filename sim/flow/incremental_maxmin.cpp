@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/flow/common.hpp"
+
 namespace weft {
 namespace {
 
-// A resource is full when less than this fraction of its capacity is left, and levels this close
-// are one: some thousand times what double arithmetic loses (maxmin.cpp has the same).
-constexpr double kTie = 1e-13;
+using flow::kTie;
 // Levels further apart than this are surely different; between the two we look more closely.
 constexpr double kSurelyBelow = 1.0 - 1e-9;
 // Seeds may come early but never late; this covers the rounding in a resource's summed load.

@@ -3,20 +3,16 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
-#include <stdexcept>
+
+#include "sim/flow/common.hpp"
 
 namespace weft {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::uint32_t kOpen = kOwnCap - 1;  // limiter of a flow that still grows
-// A resource is full when less than this fraction of its capacity is left: some thousand times
-// what double arithmetic loses, far below what any user can see.
-constexpr double kTie = 1e-13;
-
-void require(bool holds, const char* rule) {
-  if (!holds) throw std::logic_error(rule);
-}
+using flow::kTie;
+using flow::require;
 
 // What is left of a resource when all its open flows run at `level`. Measured at a level rather
 // than as "capacity less fixed rates", so that flows fixed at one level leave no rounding behind.

@@ -8,9 +8,9 @@
 namespace weft {
 namespace {
 
-constexpr std::int64_t kDisplayClass = 0x03;   // PCI base class
+constexpr std::int64_t kGpuBaseClass = 0x03;   // PCI base class
 constexpr std::int64_t kCpuNvlink = 0x068001;  // NCCL's class for a CPU with NVLink (POWER9)
-constexpr std::int64_t kMostParallelLinks = 1024;
+constexpr std::int64_t kMostNvlinks = 1024;
 
 /// How many links a GPU lists to each neighbour.
 struct Tally {
@@ -31,9 +31,9 @@ std::string bus_key(const std::string& bus_id) {
 
 std::uint32_t link_count(const XmlText& xml, pugi::xml_node link) {
   const std::optional<std::int64_t> count = xml.integer(link, "count");
-  if (!count || *count < 0 || *count > kMostParallelLinks) {
+  if (!count || *count < 0 || *count > kMostNvlinks) {
     xml.fail(link, std::string("<") + link.name() + "> needs a count from 0 to " +
-                       std::to_string(kMostParallelLinks));
+                       std::to_string(kMostNvlinks));
   }
   return static_cast<std::uint32_t>(*count);
 }
@@ -46,7 +46,7 @@ Tally tally_links(const XmlText& xml, const GpuElement& gpu,
     const std::uint32_t count = link_count(xml, link);
     if (target_class == kCpuNvlink) {
       tally.to_cpu += count;
-    } else if (target_class >> 16 != kDisplayClass) {
+    } else if (target_class >> 16 != kGpuBaseClass) {
       tally.to_switch += count;
     } else if (const auto peer = gpu_by_bus.find(bus_key(XmlText::text(link, "target")));
                peer != gpu_by_bus.end()) {

@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -33,20 +33,20 @@ TEST(Duration, RoundsNanosecondsToTheNearestPicosecond) {
 }
 
 TEST(Duration, RefusesWhatInt64CannotHold) {
-  EXPECT_THROW(Duration::ns(kMost), std::overflow_error);
+  EXPECT_THROW(Duration::ns(kLargest), std::overflow_error);
   EXPECT_THROW(Duration::us(kLeast), std::overflow_error);
-  EXPECT_THROW(Duration::ps(kMost) + Duration::ps(1), std::overflow_error);
+  EXPECT_THROW(Duration::ps(kLargest) + Duration::ps(1), std::overflow_error);
   EXPECT_THROW(Duration::ps(kLeast) - Duration::ps(1), std::overflow_error);
-  EXPECT_THROW(Duration::ps(2) * kMost, std::overflow_error);
+  EXPECT_THROW(Duration::ps(2) * kLargest, std::overflow_error);
   EXPECT_THROW(Duration::from_ns(1e16), std::overflow_error);  // 1e19 ps > 2^63 = 9.22e18
   EXPECT_THROW(Duration::from_ns(kNan), std::overflow_error);
   EXPECT_THROW(Duration::from_ns(-kInfinity), std::overflow_error);
-  EXPECT_EQ(Duration::ps(kMost).count_ps(), kMost);
+  EXPECT_EQ(Duration::ps(kLargest).count_ps(), kLargest);
 }
 
 TEST(Duration, SubtractsTheLeastValueWithoutNegatingIt) {
   // -kLeast does not exist: a - b written as a + (-b) is undefined here.
-  EXPECT_EQ(Duration::ps(-1) - Duration::ps(kLeast), Duration::ps(kMost));
+  EXPECT_EQ(Duration::ps(-1) - Duration::ps(kLeast), Duration::ps(kLargest));
   EXPECT_THROW(Duration{} - Duration::ps(kLeast), std::overflow_error);
 }
 
@@ -57,7 +57,7 @@ TEST(Time, IsAPointThatSpansMove) {
   EXPECT_EQ(start - later, Duration::ns(-5));
   EXPECT_EQ(later.since_start(), Duration::ns(5));
   EXPECT_LT(start, later);
-  EXPECT_THROW((start + Duration::ps(kMost)) + Duration::ps(1), std::overflow_error);
+  EXPECT_THROW((start + Duration::ps(kLargest)) + Duration::ps(1), std::overflow_error);
 }
 
 TEST(Bytes, CountInPowersOf1024) {
@@ -72,11 +72,11 @@ TEST(Bytes, CountInPowersOf1024) {
 }
 
 TEST(Bytes, RefuseWhatInt64CannotHold) {
-  EXPECT_THROW(Bytes::gib(kMost >> 29), std::overflow_error);
-  EXPECT_THROW(Bytes{kMost} + Bytes{1}, std::overflow_error);
-  EXPECT_THROW(Bytes{kMost} * 2, std::overflow_error);
-  EXPECT_THROW(Bytes{-2} - Bytes{kMost}, std::overflow_error);
-  EXPECT_EQ(Bytes{-1} - Bytes{kLeast}, Bytes{kMost});
+  EXPECT_THROW(Bytes::gib(kLargest >> 29), std::overflow_error);
+  EXPECT_THROW(Bytes{kLargest} + Bytes{1}, std::overflow_error);
+  EXPECT_THROW(Bytes{kLargest} * 2, std::overflow_error);
+  EXPECT_THROW(Bytes{-2} - Bytes{kLargest}, std::overflow_error);
+  EXPECT_EQ(Bytes{-1} - Bytes{kLeast}, Bytes{kLargest});
 }
 
 TEST(Pieces, RoundUp) {
@@ -84,7 +84,7 @@ TEST(Pieces, RoundUp) {
   EXPECT_EQ(pieces(Bytes{1}, Bytes{256}), 1);
   EXPECT_EQ(pieces(Bytes{256}, Bytes{256}), 1);
   EXPECT_EQ(pieces(Bytes{257}, Bytes{256}), 2);
-  EXPECT_EQ(pieces(Bytes{kMost}, Bytes{256}), (kMost / 256) + 1);  // no overflow on the way
+  EXPECT_EQ(pieces(Bytes{kLargest}, Bytes{256}), (kLargest / 256) + 1);  // no overflow on the way
 }
 
 TEST(Bandwidth, KeepsBitsAndBytesApart) {
@@ -122,7 +122,7 @@ TEST(SerializationTime, IsExactWhereTheAnswerIsWhole) {
 }
 
 TEST(SerializationTime, RefusesWhatTheClockCannotHold) {
-  EXPECT_THROW(serialization_time(Bytes{kMost}, Bandwidth::bytes_per_s(1)), std::overflow_error);
+  EXPECT_THROW(serialization_time(Bytes{kLargest}, Bandwidth::bytes_per_s(1)), std::overflow_error);
   EXPECT_THROW(serialization_time(Bytes{1}, Bandwidth::bytes_per_s(1e-300)), std::overflow_error);
 }
 
