@@ -7,6 +7,8 @@ class CommandLine;
 /// Each adds one subcommand to the program; its callback does the work and throws InputError or
 /// ExpectationMissed. One file a subcommand: cmd_<name>.cpp.
 void add_run_command(CommandLine& line);
+void add_sweep_command(CommandLine& line);
+void add_diff_command(CommandLine& line);
 void add_check_command(CommandLine& line);
 void add_show_command(CommandLine& line);
 void add_list_params_command(CommandLine& line);

@@ -14,6 +14,22 @@ std::string Place::text() const {
 InputError::InputError(const Place& where, const std::string& what)
     : std::runtime_error(where.text().empty() ? what : where.text() + ": " + what) {}
 
+std::string one_line(std::string_view text) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '\n') {
+      out += "\\n";
+    } else if (byte < 0x20 || byte == 0x7F) {
+      out += {'\\', 'x', kHex[byte >> 4], kHex[byte & 15U]};
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
 std::string known_names(std::vector<std::string> names, std::size_t most) {
   std::sort(names.begin(), names.end());
   std::string out;

@@ -32,6 +32,9 @@ class ExpectationMissed : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// On one line, whatever a file or an argument holds: line ends and terminal codes are escaped.
+std::string one_line(std::string_view text);
+
 /// "a, b, c and 7 more": sorted names for an error message, at most `most` of them.
 std::string known_names(std::vector<std::string> names, std::size_t most = 12);
 

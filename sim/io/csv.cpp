@@ -1,5 +1,7 @@
 #include "sim/io/csv.hpp"
 
+#include "sim/base/error.hpp"
+
 namespace weft {
 
 std::string csv_line(std::span<const std::string> cells) {
@@ -16,6 +18,28 @@ std::string csv_line(std::span<const std::string> cells) {
     line += '"';
   }
   return line + '\n';
+}
+
+std::vector<std::string> csv_cells(std::string_view line) {
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  std::vector<std::string> cells(1);
+  bool quoted = false;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    if (c != '"' && (quoted || c != ',')) {
+      cells.back() += c;
+    } else if (c == ',') {
+      cells.emplace_back();
+    } else if (quoted && i + 1 < line.size() && line[i + 1] == '"') {
+      cells.back() += line[++i];
+    } else if (quoted ? i + 1 == line.size() || line[i + 1] == ',' : i == 0 || line[i - 1] == ',') {
+      quoted = !quoted;
+    } else {
+      throw InputError("a quote inside a cell");
+    }
+  }
+  if (quoted) throw InputError("a quote is not closed");
+  return cells;
 }
 
 }  // namespace weft

@@ -2,10 +2,16 @@
 
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace weft {
 
 /// One CSV line with its newline (RFC 4180): cells with a comma, quote or newline are quoted.
 std::string csv_line(std::span<const std::string> cells);
+
+/// The cells of one line that holds no newline; a final carriage return is not part of it. Throws
+/// InputError if its quotes do not pair up.
+std::vector<std::string> csv_cells(std::string_view line);
 
 }  // namespace weft

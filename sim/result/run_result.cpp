@@ -1,9 +1,17 @@
 #include "sim/result/run_result.hpp"
 
+#include <cmath>
+#include <limits>
+#include <set>
 #include <stdexcept>
+#include <tuple>
+
+#include "sim/base/error.hpp"
 
 namespace weft {
 namespace {
+
+constexpr std::string_view kSchema = "weft.run/1";
 
 Json strings(const std::vector<std::string>& items) {
   Json out = Json::array();
@@ -52,6 +60,99 @@ Json to_json(const Provenance& p) {
                        {"parameters", params}});
 }
 
+/// Puts `where` before the message of what `read` throws.
+template <class Read>
+auto within(const std::string& where, Read read) {
+  try {
+    return read();
+  } catch (const InputError& e) {
+    throw InputError(where + ": " + e.what());
+  }
+}
+
+std::string text_at(const Json& json, const std::string& key) {
+  return within(key, [&] {
+    const std::string& text = json.at(key).as_string();
+    if (one_line(text) != text) throw InputError("control characters are not accepted");
+    return text;
+  });
+}
+
+std::uint32_t count_at(const Json& json, const std::string& key) {
+  return within(key, [&] {
+    const std::int64_t n = json.at(key).as_integer();
+    if (n < 0 || n > std::numeric_limits<std::uint32_t>::max()) throw InputError("out of range");
+    return static_cast<std::uint32_t>(n);
+  });
+}
+
+double positive_at(const Json& json, const std::string& key) {
+  return within(key, [&] {
+    const double x = json.at(key).as_number();
+    if (!(x > 0.0) || !std::isfinite(x)) throw InputError("must be positive");
+    return x;
+  });
+}
+
+std::vector<std::string> texts_at(const Json& json, const std::string& key) {
+  return within(key, [&] {
+    std::vector<std::string> out;
+    for (const Json& item : json.at(key).items()) out.push_back(item.as_string());
+    return out;
+  });
+}
+
+/// `read` of each item of a list, named "results[3]" in errors.
+template <class Item, class Read>
+std::vector<Item> items_at(const Json& json, const std::string& key, Read read) {
+  std::vector<Item> out;
+  const Json::Array& items = *within(key, [&] { return &json.at(key).items(); });
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    out.push_back(within(key + '[' + std::to_string(i) + ']', [&] { return read(items[i]); }));
+  }
+  return out;
+}
+
+CauseShare cause_from_json(const Json& json) {
+  return {text_at(json, "cause"), text_at(json, "where"), positive_at(json, "share")};
+}
+
+ResultRow row_from_json(const Json& json) {
+  ResultRow row;
+  row.op = text_at(json, "op");
+  row.bytes = within("bytes", [&] { return json.at("bytes").as_integer(); });
+  row.ranks = count_at(json, "ranks");
+  row.nodes = count_at(json, "nodes");
+  row.memory_path = text_at(json, "memory_path");
+  row.algo = text_at(json, "algo");
+  row.proto = text_at(json, "proto");
+  row.channels = count_at(json, "channels");
+  row.time_us = positive_at(json, "time_us");
+  row.algbw_gb_per_s = positive_at(json, "algbw_GBps");
+  row.busbw_gb_per_s = positive_at(json, "busbw_GBps");
+  row.limited_by = items_at<CauseShare>(json, "limited_by", cause_from_json);
+  return row;
+}
+
+Provenance provenance_from_json(const Json& json) {
+  Provenance p;
+  p.weft_version = text_at(json, "weft");
+  p.scenario = text_at(json, "scenario");
+  p.scenario_digest = text_at(json, "scenario_fnv1a");
+  p.topology = text_at(json, "topology");
+  p.topology_digest = text_at(json, "topology_fnv1a");
+  p.topology_source = text_at(json, "topology_source");
+  p.seed = static_cast<std::uint64_t>(within("seed", [&] { return json.at("seed").as_integer(); }));
+  p.fidelity = text_at(json, "fidelity");
+  p.overrides = texts_at(json, "set");
+  p.env = texts_at(json, "env");
+  p.params = items_at<ProvenanceParam>(json, "parameters", [](const Json& item) {
+    return ProvenanceParam{text_at(item, "key"), text_at(item, "device"), text_at(item, "value"),
+                           text_at(item, "origin"), text_at(item, "source")};
+  });
+  return p;
+}
+
 }  // namespace
 
 double busbw_factor(const std::string& op, std::uint32_t ranks) {
@@ -75,11 +176,35 @@ std::vector<ProvenanceParam> provenance_of(const Params& params) {
 Json to_json(const RunResult& result) {
   Json rows = Json::array();
   for (const ResultRow& row : result.rows) rows.push(to_json(row));
-  return Json::object({{"schema", "weft.run/1"},
+  return Json::object({{"schema", kSchema},
                        {"results", rows},
                        {"verdict", strings(result.verdict)},
                        {"notes", strings(result.notes)},
                        {"provenance", to_json(result.provenance)}});
+}
+
+RunResult run_result_from_json(const Json& json) {
+  const Json* schema = json.is_object() ? json.find("schema") : nullptr;
+  if (schema == nullptr || !schema->is_string()) {
+    throw InputError("has no \"schema\": not a result of weft run --json");
+  }
+  if (schema->as_string() != kSchema) {
+    throw InputError("its schema is '" + schema->as_string() + "'; known: " + std::string(kSchema));
+  }
+  RunResult result;
+  result.rows = items_at<ResultRow>(json, "results", row_from_json);
+  result.verdict = texts_at(json, "verdict");
+  result.notes = texts_at(json, "notes");
+  result.provenance =
+      within("provenance", [&] { return provenance_from_json(json.at("provenance")); });
+  std::set<std::tuple<std::string, std::int64_t, std::string>> seen;
+  for (const ResultRow& row : result.rows) {
+    if (!seen.emplace(row.op, row.bytes, row.memory_path).second) {
+      throw InputError("results: " + row.op + " of " + std::to_string(row.bytes) + " B over " +
+                       row.memory_path + " is given twice");
+    }
+  }
+  return result;
 }
 
 }  // namespace weft

@@ -71,6 +71,10 @@ struct RunResult {
   Provenance provenance;
 };
 
+/// Reads what to_json wrote, and so what `weft run --json` writes. Throws InputError: another
+/// schema, missing keys, numbers out of range, a row given twice.
+RunResult run_result_from_json(const Json& json);
+
 /// The versioned JSON of design.md section 5 ("schema": "weft.run/1").
 Json to_json(const RunResult& result);
 

@@ -3,7 +3,10 @@
 #include <array>
 #include <string>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "sim/base/error.hpp"
 
 namespace weft {
 namespace {
@@ -16,6 +19,21 @@ TEST(CsvLine, JoinsPlainCells) {
 TEST(CsvLine, QuotesWhatWouldSplitALine) {  // RFC 4180, section 2, points 5 to 7
   const std::array<std::string, 4> cells{"a,b", "say \"hi\"", "two\nlines", "cr\r"};
   EXPECT_EQ(csv_line(cells), "\"a,b\",\"say \"\"hi\"\"\",\"two\nlines\",\"cr\r\"\n");
+}
+
+TEST(CsvCells, AreWhatTheLineWasMadeOf) {
+  const std::vector<std::string> cells{"a,b", "", "say \"hi\"", "\"", "plain", ",\",\"", ""};
+  std::string line = csv_line(cells);
+  line.pop_back();
+  EXPECT_EQ(csv_cells(line), cells);
+  EXPECT_EQ(csv_cells(line + '\r'), cells);
+  EXPECT_THAT(csv_cells(""), ::testing::ElementsAre(""));
+}
+
+TEST(CsvCells, RefusesQuotesThatDoNotPairUp) {
+  for (const char* line : {"\"", "a\"", "\"a", "\"a\"b", "a\"b\"", "\"a\"\"", "\"a\",b\""}) {
+    EXPECT_THROW(csv_cells(line), InputError) << line;
+  }
 }
 
 }  // namespace

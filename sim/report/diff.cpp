@@ -1,0 +1,185 @@
+#include "sim/report/diff.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include <fmt/format.h>
+
+namespace weft {
+namespace {
+
+using RowKey = std::tuple<std::string, std::int64_t, std::string>;
+
+RowKey key_of(const ResultRow& row) { return {row.op, row.bytes, row.memory_path}; }
+
+std::vector<CauseChange> cause_changes(const ResultRow& a, const ResultRow& b) {
+  std::map<std::string, CauseChange> by_cause;
+  for (const CauseShare& c : a.limited_by) {
+    CauseChange& change = by_cause[c.cause];
+    change.share_a += c.share;
+    change.us_a += c.share * a.time_us;
+  }
+  for (const CauseShare& c : b.limited_by) {
+    CauseChange& change = by_cause[c.cause];
+    change.share_b += c.share;
+    change.us_b += c.share * b.time_us;
+  }
+  std::vector<CauseChange> out;
+  for (auto& [cause, change] : by_cause) {
+    change.cause = cause;
+    out.push_back(change);
+  }
+  std::stable_sort(out.begin(), out.end(), [](const CauseChange& x, const CauseChange& y) {
+    return x.grew_us() > y.grew_us();
+  });
+  return out;
+}
+
+std::string joined(const std::vector<std::string>& items) {
+  std::string out;
+  for (const std::string& item : items) out += (out.empty() ? "" : " ") + item;
+  return out;
+}
+
+std::vector<InputChange> input_changes(const Provenance& a, const Provenance& b) {
+  std::vector<InputChange> out;
+  const auto add = [&](const std::string& what, const std::string& of_a, const std::string& of_b) {
+    if (of_a != of_b) out.push_back({what, of_a, of_b});
+  };
+  const auto file = [](const std::string& name, const std::string& digest) {
+    return name + " (" + digest + ")";
+  };
+  add("weft", a.weft_version, b.weft_version);
+  add("scenario", file(a.scenario, a.scenario_digest), file(b.scenario, b.scenario_digest));
+  add("topology", file(a.topology, a.topology_digest), file(b.topology, b.topology_digest));
+  add("fidelity", a.fidelity, b.fidelity);
+  add("seed", std::to_string(a.seed), std::to_string(b.seed));
+  add("env", joined(a.env), joined(b.env));
+  add("set", joined(a.overrides), joined(b.overrides));
+  using Key = std::pair<std::string, std::string>;  // parameter, device
+  std::map<Key, std::pair<std::string, std::string>> values;
+  for (const ProvenanceParam& p : a.params) values[{p.key, p.device}].first = p.value;
+  for (const ProvenanceParam& p : b.params) values[{p.key, p.device}].second = p.value;
+  for (const auto& [key, value] : values) {
+    const auto& [name, device] = key;
+    add(device.empty() ? name : name + " (" + device + ")", value.first, value.second);
+  }
+  return out;
+}
+
+/// Never wider than 10 up to an hour of microseconds.
+std::string number(double value) {
+  if (value < 10) return fmt::format("{:.3f}", value);
+  if (value < 1000) return fmt::format("{:.2f}", value);
+  return fmt::format("{:.1f}", value);
+}
+
+/// The cause that explains most of a row's change: of what grew if the row did, else of what
+/// shrank.
+std::string change_text(const RowDiff& row) {
+  if (row.causes.empty()) return "";
+  const bool slower = row.b.time_us >= row.a.time_us;
+  const CauseChange& c = slower ? row.causes.front() : row.causes.back();
+  if (std::abs(c.grew_us()) < 1e-9 * row.a.time_us) return "no change";
+  return fmt::format("{:+.2f} us {} ({:.0f} % -> {:.0f} % of the time)", c.grew_us(), c.cause,
+                     c.share_a * 100, c.share_b * 100);
+}
+
+std::string row_name(const ResultRow& row) {
+  return fmt::format("{} of {} B over {}", row.op, row.bytes, row.memory_path);
+}
+
+std::string shown(const std::string& value) { return value.empty() ? "(none)" : value; }
+
+Json names_json(const std::vector<ResultRow>& rows) {
+  Json out = Json::array();
+  for (const ResultRow& row : rows) {
+    out.push(
+        Json::object({{"op", row.op}, {"bytes", row.bytes}, {"memory_path", row.memory_path}}));
+  }
+  return out;
+}
+
+Json row_json(const RowDiff& row) {
+  Json causes = Json::array();
+  for (const CauseChange& c : row.causes) {
+    causes.push(Json::object({{"cause", c.cause},
+                              {"us_a", c.us_a},
+                              {"us_b", c.us_b},
+                              {"grew_us", c.grew_us()},
+                              {"share_a", c.share_a},
+                              {"share_b", c.share_b}}));
+  }
+  return Json::object({{"op", row.a.op},
+                       {"bytes", row.a.bytes},
+                       {"memory_path", row.a.memory_path},
+                       {"time_us_a", row.a.time_us},
+                       {"time_us_b", row.b.time_us},
+                       {"time_ratio", row.time_ratio()},
+                       {"busbw_GBps_a", row.a.busbw_gb_per_s},
+                       {"busbw_GBps_b", row.b.busbw_gb_per_s},
+                       {"busbw_ratio", row.busbw_ratio()},
+                       {"causes", causes}});
+}
+
+}  // namespace
+
+ResultDiff diff_results(const RunResult& a, const RunResult& b) {
+  ResultDiff diff;
+  diff.inputs = input_changes(a.provenance, b.provenance);
+  std::map<RowKey, const ResultRow*> of_b;
+  for (const ResultRow& row : b.rows) of_b[key_of(row)] = &row;
+  for (const ResultRow& row : a.rows) {
+    const auto at = of_b.find(key_of(row));
+    if (at == of_b.end()) {
+      diff.only_a.push_back(row);
+      continue;
+    }
+    diff.rows.push_back({row, *at->second, cause_changes(row, *at->second)});
+    of_b.erase(at);
+  }
+  for (const ResultRow& row : b.rows) {
+    if (of_b.contains(key_of(row))) diff.only_b.push_back(row);
+  }
+  return diff;
+}
+
+std::string diff_text(const ResultDiff& diff) {
+  std::string out;
+  for (const InputChange& change : diff.inputs) {
+    out += fmt::format("# {}: {} -> {}\n", change.what, shown(change.a), shown(change.b));
+  }
+  const auto line = [&](const auto&... cells) {
+    out += fmt::format("{:<14}{:>14} {:<12}{:>11}{:>11}{:>8}{:>10}{:>10}{:>8}  {}\n", cells...);
+  };
+  line("# op", "size", "path", "time A", "time B", "B/A", "busbw A", "busbw B", "B/A",
+       "changed most");
+  line("#", "(B)", "", "(us)", "(us)", "", "(GB/s)", "(GB/s)", "", "");
+  while (out.ends_with(" \n")) out.erase(out.size() - 2, 1);
+  for (const RowDiff& row : diff.rows) {
+    line(row.a.op, row.a.bytes, row.a.memory_path, number(row.a.time_us), number(row.b.time_us),
+         fmt::format("{:.3f}", row.time_ratio()), number(row.a.busbw_gb_per_s),
+         number(row.b.busbw_gb_per_s), fmt::format("{:.3f}", row.busbw_ratio()), change_text(row));
+  }
+  for (const ResultRow& row : diff.only_a) out += "# only in A: " + row_name(row) + '\n';
+  for (const ResultRow& row : diff.only_b) out += "# only in B: " + row_name(row) + '\n';
+  return out;
+}
+
+Json diff_json(const ResultDiff& diff) {
+  Json inputs = Json::array();
+  for (const InputChange& change : diff.inputs) {
+    inputs.push(Json::object({{"what", change.what}, {"a", change.a}, {"b", change.b}}));
+  }
+  Json rows = Json::array();
+  for (const RowDiff& row : diff.rows) rows.push(row_json(row));
+  return Json::object({{"schema", "weft.diff/1"},
+                       {"inputs", inputs},
+                       {"results", rows},
+                       {"only_in_a", names_json(diff.only_a)},
+                       {"only_in_b", names_json(diff.only_b)}});
+}
+
+}  // namespace weft

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/io/json.hpp"
+#include "sim/result/run_result.hpp"
+
+namespace weft {
+
+/// One cause in a row of two results: for how long it limited, and its share of the row's time.
+struct CauseChange {
+  std::string cause;
+  double us_a{0};
+  double us_b{0};
+  double share_a{0};
+  double share_b{0};
+  double grew_us() const { return us_b - us_a; }
+};
+
+/// The same operation, size and memory path in two results.
+struct RowDiff {
+  ResultRow a;
+  ResultRow b;
+  std::vector<CauseChange> causes;  ///< what grew most first
+  double time_ratio() const { return b.time_us / a.time_us; }
+  double busbw_ratio() const { return b.busbw_gb_per_s / a.busbw_gb_per_s; }
+};
+
+/// One thing that the two runs were given differently; "" where one run did not have it.
+struct InputChange {
+  std::string what;
+  std::string a;
+  std::string b;
+};
+
+/// Result B beside result A.
+struct ResultDiff {
+  std::vector<InputChange> inputs;
+  std::vector<RowDiff> rows;      ///< in A's order
+  std::vector<ResultRow> only_a;  ///< without counterpart
+  std::vector<ResultRow> only_b;
+};
+
+ResultDiff diff_results(const RunResult& a, const RunResult& b);
+
+/// For people: what differs between the runs, then a line a row. Lines that are not rows begin with
+/// '#'.
+std::string diff_text(const ResultDiff& diff);
+/// "schema": "weft.diff/1".
+Json diff_json(const ResultDiff& diff);
+
+}  // namespace weft

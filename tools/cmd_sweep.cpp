@@ -1,0 +1,286 @@
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "models/catalog/catalog.hpp"
+#include "models/predict/predict.hpp"
+#include "models/predict/settings.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/parallel.hpp"
+#include "sim/base/version.hpp"
+#include "sim/input/scenario.hpp"
+#include "sim/input/topology_file.hpp"
+#include "sim/io/csv.hpp"
+#include "sim/io/file.hpp"
+#include "sim/io/journal.hpp"
+#include "sim/report/csv_report.hpp"
+#include "tools/command_line.hpp"
+#include "tools/commands.hpp"
+#include "tools/predict_arguments.hpp"
+#include "tools/sweep_grid.hpp"
+
+namespace weft {
+namespace {
+
+constexpr std::int64_t kMaxTableBytes = 1LL << 30;
+
+struct SweepArguments {
+  PredictArguments predict;
+  std::string csv{"-"};
+};
+
+/// What is the same at every point.
+struct Sweep {
+  ParamCatalog catalog;
+  Scenario scenario;
+  PredictOptions options;  ///< its `set` is empty
+  std::vector<SweepAxis> axes;
+  std::vector<SweepPoint> points;
+};
+
+/// A point's CSV lines. One whose settings are refused has a single line, which says why.
+struct Block {
+  std::string lines;
+  bool refused{false};
+};
+
+std::vector<std::string> header(const Sweep& sweep) {
+  std::vector<std::string> names;
+  for (const SweepAxis& axis : sweep.axes) names.push_back(axis.key);
+  const std::vector<std::string> of_row = csv_header();
+  names.insert(names.end(), of_row.begin(), of_row.end());
+  names.insert(names.end(), {"not_run", "point"});
+  return names;
+}
+
+std::string line(const SweepPoint& point, const std::vector<std::string>& of_row,
+                 const std::string& not_run) {
+  std::vector<std::string> cells = point.values;
+  cells.insert(cells.end(), of_row.begin(), of_row.end());
+  cells.insert(cells.end(), {one_line(not_run), point.digest});
+  return csv_line(cells);
+}
+
+/// The reason that a result's notes give for a memory path without rows.
+std::string why_not_run(const RunResult& result, const std::string& path) {
+  const std::string start = path + " is not run: ";
+  for (const std::string& note : result.notes) {
+    if (note.starts_with(start)) return note.substr(start.size());
+  }
+  return "is not run";
+}
+
+Block block_of(const SweepPoint& point, const RunResult& result,
+               const std::vector<std::string>& paths) {
+  Block block;
+  for (const ResultRow& row : result.rows) block.lines += line(point, csv_row_cells(row), "");
+  for (const std::string& path : paths) {
+    const bool has_rows = std::any_of(result.rows.begin(), result.rows.end(),
+                                      [&](const ResultRow& r) { return r.memory_path == path; });
+    if (has_rows) continue;
+    std::vector<std::string> cells(csv_header().size());
+    const std::vector<std::string> names = csv_header();
+    const auto set = [&](std::string_view name, const std::string& cell) {
+      const auto at = std::find(names.begin(), names.end(), name);
+      cells[static_cast<std::size_t>(at - names.begin())] = cell;
+    };
+    set("op", result.rows.front().op);
+    set("memory_path", path);
+    block.lines += line(point, cells, why_not_run(result, path));
+  }
+  return block;
+}
+
+Block run_point(const Sweep& sweep, const SweepPoint& point, unsigned threads) {
+  PredictOptions options = sweep.options;
+  options.threads = threads;
+  for (std::size_t i = 0; i < sweep.axes.size(); ++i) {
+    options.set.push_back({sweep.axes[i].key, point.values[i], {}});
+  }
+  try {
+    return block_of(point, predict(sweep.scenario, options, sweep.catalog),
+                    sweep.scenario.memory_paths);
+  } catch (const InputError& e) {
+    const std::vector<std::string> no_cells(csv_header().size());
+    return {line(point, no_cells, e.what()), true};
+  }
+}
+
+/// Blocks by their points' digests.
+using Blocks = std::map<std::string, Block>;
+
+/// Splits a table, without its header, into blocks. Throws InputError naming `file`.
+Blocks read_blocks(const Sweep& sweep, std::string_view text, const std::string& file) {
+  const std::size_t columns = header(sweep).size();
+  const std::size_t op_column = sweep.axes.size();
+  Blocks blocks;
+  int number = 1;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view row = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const Place place{file, ++number, 0};
+    const std::vector<std::string> cells = [&] {
+      try {
+        return csv_cells(row);
+      } catch (const InputError& e) {
+        throw InputError(place, e.what());
+      }
+    }();
+    if (cells.size() != columns) {
+      throw InputError(place, fmt::format("{} cells, not {}; this is no table that weft sweep "
+                                          "wrote; take another file",
+                                          cells.size(), columns));
+    }
+    for (std::size_t i = 0; i < sweep.axes.size(); ++i) {
+      const SweepAxis& axis = sweep.axes[i];
+      if (std::find(axis.values.begin(), axis.values.end(), cells[i]) != axis.values.end())
+        continue;
+      throw InputError(place,
+                       fmt::format("{}={} is not in this grid, and its results would be lost; "
+                                   "add the value or take another file",
+                                   axis.key, cells[i]));
+    }
+    Block& block = blocks[cells.back()];
+    block.lines.append(row).append("\n");
+    block.refused = cells[op_column].empty();
+  }
+  return blocks;
+}
+
+/// The blocks of the table that an earlier sweep left in `file`; none if there is no file.
+Blocks read_table(const Sweep& sweep, const std::string& file) {
+  const auto status = std::filesystem::status(file);
+  if (!std::filesystem::exists(status)) return {};
+  if (!std::filesystem::is_regular_file(status)) {
+    throw InputError(file + ": is not a regular file; '-' is standard output");
+  }
+  const std::string text = read_text_file(file, kMaxTableBytes);
+  if (text.empty()) return {};
+  const std::string first_line = csv_line(header(sweep));
+  if (!text.starts_with(first_line)) {
+    throw InputError(file +
+                     ":1: is not a table of this sweep (its columns are others); "
+                     "take another file");
+  }
+  return read_blocks(sweep, std::string_view{text}.substr(first_line.size()), file);
+}
+
+/// Runs the points that are not in `done` and adds them. Each goes to the journal when it is there.
+void run_missing(const Sweep& sweep, Journal* journal, Blocks& done) {
+  std::vector<const SweepPoint*> missing;
+  for (const SweepPoint& point : sweep.points) {
+    if (!done.contains(point.digest)) missing.push_back(&point);
+  }
+  if (missing.empty()) return;
+  // Few points leave threads idle: each point then gets several.
+  const unsigned threads = sweep.options.threads == 0
+                               ? std::max(1U, std::thread::hardware_concurrency())
+                               : sweep.options.threads;
+  const unsigned threads_a_point =
+      threads / static_cast<unsigned>(std::min<std::size_t>(threads, missing.size()));
+  std::mutex mutex;
+  parallel_for(missing.size(), threads, [&](std::size_t i) {
+    Block block = run_point(sweep, *missing[i], threads_a_point);
+    const std::lock_guard lock(mutex);
+    if (journal != nullptr) journal->append(block.lines);
+    done[missing[i]->digest] = std::move(block);
+  });
+}
+
+/// Refuses an axis of which no value can be set, such as one whose key does not exist, so that
+/// nothing runs in vain. (A single bad value is said in its points' rows.)
+void check_axes(const Sweep& sweep, const TopologySpec& topology) {
+  for (const SweepAxis& axis : sweep.axes) {
+    std::optional<InputError> first_refusal;
+    const bool any = std::any_of(axis.values.begin(), axis.values.end(), [&](const auto& value) {
+      TopologySpec spec = topology;
+      Params params(sweep.catalog);
+      std::vector<ScenarioSetting> settings = sweep.scenario.set;
+      settings.push_back({axis.key, value, {}});
+      try {
+        apply_settings(settings, spec, params);
+      } catch (const InputError& e) {
+        if (!first_refusal) first_refusal = e;
+        return false;
+      }
+      return true;
+    });
+    if (!any) throw InputError(*first_refusal);
+  }
+}
+
+Sweep make_sweep(const PredictArguments& arguments) {
+  Sweep sweep{
+      make_catalog(), read_scenario(arguments.scenario), predict_options(arguments), {}, {}};
+  for (const std::string& text : arguments.set) sweep.axes.push_back(parse_axis(text));
+  const TopologySpec topology = read_topology(sweep.scenario.topology, sweep.catalog);
+  std::string base =
+      fmt::format("weft {}\nscenario {:016x}\ntopology {:016x}\nseed {}\n", weft_version(),
+                  sweep.scenario.digest, topology.digest, sweep.options.seed);
+  for (const auto& [name, value] : sweep.options.env) base += "env " + name + "=" + value + '\n';
+  sweep.points = grid_points(sweep.axes, base);
+  Params params(sweep.catalog);
+  apply_nccl_env(sweep.options.env, params);
+  check_axes(sweep, topology);
+  return sweep;
+}
+
+void sweep(const SweepArguments& arguments) {
+  if (arguments.csv.empty())
+    throw InputError("--csv: write a file's name, or - for standard output");
+  const Sweep sweep = make_sweep(arguments.predict);
+  const bool to_file = arguments.csv != "-";
+  Blocks done;
+  std::optional<Journal> journal;
+  if (to_file) {
+    done = read_table(sweep, arguments.csv);
+    journal.emplace(arguments.csv + ".part");
+    for (const std::string& lines : journal->records()) {
+      done.merge(read_blocks(sweep, lines, arguments.csv + ".part"));
+    }
+  }
+  run_missing(sweep, journal ? &*journal : nullptr, done);
+  std::string table = csv_line(header(sweep));
+  std::size_t refused = 0;
+  for (const SweepPoint& point : sweep.points) {
+    const Block& block = done.at(point.digest);
+    table += block.lines;
+    refused += block.refused ? 1U : 0U;
+  }
+  write_text_file(arguments.csv, table);
+  if (journal) journal->remove();
+  if (refused > 0) {
+    throw InputError(fmt::format("{} of {} grid points were refused; the column not_run says why",
+                                 refused, sweep.points.size()));
+  }
+}
+
+}  // namespace
+
+void add_sweep_command(CommandLine& line) {
+  const auto arguments = std::make_shared<SweepArguments>();
+  Command command =
+      line.add("sweep", "Simulate a scenario at every point of a grid of parameter values");
+  add_predict_options(command, arguments->predict,
+                      "a parameter's values, KEY=VALUE,VALUE,...; repeatable");
+  command
+      .option("--csv", arguments->csv,
+              "the table, a row for each point, size and memory path; '-' is standard output. "
+              "Points that an earlier or interrupted sweep has put into this file are kept")
+      .example(
+          "weft sweep scenarios/quickstart.yaml --set nic.count=1,2,4,8 "
+          "--set wire.kind=infiniband,roce --csv sweep.csv")
+      .action([arguments] { sweep(*arguments); });
+}
+
+}  // namespace weft

@@ -1,0 +1,47 @@
+#include "tools/predict_arguments.hpp"
+
+#include <charconv>
+#include <limits>
+
+#include "sim/base/error.hpp"
+
+namespace weft {
+namespace {
+
+/// CLI11 would take -1 for the largest number and cut larger ones off in silence.
+std::uint64_t parse_seed(const std::string& text) {
+  std::int64_t seed{};  // JSON's whole numbers are signed here
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, seed);
+  if (error != std::errc{} || rest != end || seed < 0) {
+    throw InputError("--seed '" + text + "': write a whole number from 0 to " +
+                     std::to_string(std::numeric_limits<std::int64_t>::max()));
+  }
+  return static_cast<std::uint64_t>(seed);
+}
+
+}  // namespace
+
+void add_predict_options(Command& command, PredictArguments& arguments,
+                         const std::string& set_help) {
+  command.argument("scenario", arguments.scenario, "scenario YAML")
+      .option("--set", arguments.set, set_help)
+      .option("--env", arguments.env, "an NCCL variable, NAME=VALUE; repeatable")
+      .option("--threads", arguments.threads,
+              "threads; 0: one a core. The result does not depend on it", 1024)
+      .option("--seed", arguments.seed, "random seed");
+}
+
+PredictOptions predict_options(const PredictArguments& arguments) {
+  PredictOptions options;
+  options.seed = parse_seed(arguments.seed);
+  options.threads = arguments.threads;
+  for (const std::string& text : arguments.env) {
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos) throw InputError("--env '" + text + "': write NAME=VALUE");
+    options.env[text.substr(0, equals)] = text.substr(equals + 1);
+  }
+  return options;
+}
+
+}  // namespace weft

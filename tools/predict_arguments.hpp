@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/predict/predict.hpp"
+#include "tools/command_line.hpp"
+
+namespace weft {
+
+/// The arguments of every command that predicts a scenario.
+struct PredictArguments {
+  std::string scenario;
+  std::vector<std::string> set;  ///< what a KEY=VALUE may be is the command's own
+  std::vector<std::string> env;
+  std::string seed{"1"};
+  unsigned threads{0};
+};
+
+/// Adds scenario, --set, --env, --seed and --threads; `arguments` must outlive the parsing.
+void add_predict_options(Command& command, PredictArguments& arguments,
+                         const std::string& set_help);
+
+/// All that they say but the scenario and --set. Throws InputError.
+PredictOptions predict_options(const PredictArguments& arguments);
+
+}  // namespace weft

@@ -1,0 +1,72 @@
+#include "tools/sweep_grid.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "models/predict/settings.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/random.hpp"
+
+namespace weft {
+namespace {
+
+constexpr std::size_t kMostPoints = 100'000;
+
+std::string trimmed(const std::string& text) {
+  const std::size_t begin = text.find_first_not_of(' ');
+  if (begin == std::string::npos) return "";
+  return text.substr(begin, text.find_last_not_of(' ') + 1 - begin);
+}
+
+}  // namespace
+
+SweepAxis parse_axis(const std::string& text) {
+  const ScenarioSetting setting = parse_setting(text);
+  SweepAxis axis{setting.key, {}};
+  const auto fail = [&](const std::string& why) {
+    throw InputError("--set '" + text + "': " + why + "; write KEY=VALUE,VALUE,...");
+  };
+  if (one_line(text) != text) fail("control characters are not accepted");
+  for (std::size_t begin = 0; begin <= setting.value.size();) {
+    const std::size_t end = std::min(setting.value.find(',', begin), setting.value.size());
+    const std::string value = trimmed(setting.value.substr(begin, end - begin));
+    if (value.empty()) fail("an empty value");
+    if (std::find(axis.values.begin(), axis.values.end(), value) != axis.values.end()) {
+      fail("'" + value + "' is given twice");
+    }
+    axis.values.push_back(value);
+    begin = end + 1;
+  }
+  return axis;
+}
+
+std::vector<SweepPoint> grid_points(const std::vector<SweepAxis>& axes, const std::string& base) {
+  std::size_t count = 1;
+  for (auto axis = axes.begin(); axis != axes.end(); ++axis) {
+    if (std::any_of(axes.begin(), axis, [&](const SweepAxis& a) { return a.key == axis->key; })) {
+      throw InputError("--set: '" + axis->key + "' is given twice; write " + axis->key +
+                       "=VALUE,VALUE,...");
+    }
+    count *= axis->values.size();
+    if (count > kMostPoints) {
+      throw InputError("--set: the grid has more than " + std::to_string(kMostPoints) +
+                       " points; split it");
+    }
+  }
+  std::vector<SweepPoint> points(count);
+  for (std::size_t p = 0; p < count; ++p) {
+    std::string content = base;
+    std::size_t stride = count;
+    for (const SweepAxis& axis : axes) {
+      stride /= axis.values.size();
+      const std::string& value = axis.values[p / stride % axis.values.size()];
+      points[p].values.push_back(value);
+      content += "set " + axis.key + "=" + value + '\n';
+    }
+    points[p].digest = fmt::format("{:016x}", fnv1a(content));
+  }
+  return points;
+}
+
+}  // namespace weft
