@@ -13,34 +13,83 @@ namespace {
 using Library = nlohmann::ordered_json;
 constexpr std::size_t kMaxDepth =
     200;  // our own files nest about ten deep; bounds recursion on hostile text
+constexpr std::size_t kMaxValues = 1U << 22;  // some hundred megabytes
 
-Json from_library(const Library& j) {
-  switch (j.type()) {
-    case Library::value_t::boolean:
-      return j.get<bool>();
-    case Library::value_t::number_integer:
-      return j.get<std::int64_t>();
-    case Library::value_t::number_unsigned:
-      if (j.get<std::uint64_t>() > INT64_MAX) return j.get<double>();
-      return j.get<std::int64_t>();
-    case Library::value_t::number_float:
-      return j.get<double>();
-    case Library::value_t::string:
-      return j.get<std::string>();
-    case Library::value_t::array: {
-      Json::Array items;
-      for (const Library& item : j) items.push_back(from_library(item));
-      return Json::array(std::move(items));
-    }
-    case Library::value_t::object: {
-      Json object = Json::object();
-      for (const auto& [key, value] : j.items()) object.set(key, from_library(value));
-      return object;
-    }
-    default:
-      return {};
+/// Takes the library's events and builds our value. (Its own callback parser takes quadratic time.)
+class Builder final : public nlohmann::json_sax<Library> {
+ public:
+  Builder(std::string_view text, const std::string& file) : text_{text}, file_{file} {}
+  Json take() { return std::move(root_); }
+
+  bool null() override { return add({}); }
+  bool boolean(bool v) override { return add(v); }
+  bool number_integer(number_integer_t v) override { return add(v); }
+  bool number_unsigned(number_unsigned_t v) override {
+    return v > INT64_MAX ? add(static_cast<double>(v)) : add(static_cast<std::int64_t>(v));
   }
-}
+  bool number_float(number_float_t v, const string_t& /*as_written*/) override { return add(v); }
+  bool string(string_t& v) override { return add(std::move(v)); }
+  bool binary(binary_t& /*v*/) override { return false; }  // only in formats other than JSON
+  bool start_object(std::size_t /*size*/) override { return open(Json::object()); }
+  bool end_object() override { return close(); }
+  bool start_array(std::size_t /*size*/) override { return open(Json::array()); }
+  bool end_array() override { return close(); }
+
+  bool key(string_t& v) override {
+    Open& object = open_.back();
+    if (!object.keys.insert(v).second) throw InputError(file_ + ": key '" + v + "' given twice");
+    object.key = std::move(v);
+    return true;
+  }
+
+  bool parse_error(std::size_t position, const std::string& /*last_token*/,
+                   const Library::exception& /*e*/) override {
+    Place place{file_, 1, 1};
+    for (std::size_t i = 0; i + 1 < position && i < text_.size(); ++i) {
+      place.column = text_[i] == '\n' ? 1 : place.column + 1;
+      place.line += text_[i] == '\n' ? 1 : 0;
+    }
+    throw InputError(place, "not valid JSON");
+  }
+
+ private:
+  /// An object or array whose end has not come yet.
+  struct Open {
+    Json value;
+    std::set<std::string> keys;
+    std::string key;  // of the member to come
+  };
+
+  bool add(Json value) {
+    if (++values_ > kMaxValues) {
+      throw InputError(file_ + ": holds more than " + std::to_string(kMaxValues) + " values");
+    }
+    if (open_.empty()) {
+      root_ = std::move(value);
+    } else if (open_.back().value.is_array()) {
+      open_.back().value.push(std::move(value));
+    } else {
+      open_.back().value.set(std::move(open_.back().key), std::move(value));
+    }
+    return true;
+  }
+  bool open(Json value) {
+    if (open_.size() == kMaxDepth) throw InputError(file_ + ": nested deeper than 200 levels");
+    open_.push_back({std::move(value), {}, {}});
+    return true;
+  }
+  bool close() {
+    Json value = std::move(open_.back().value);
+    open_.pop_back();
+    return add(std::move(value));
+  }
+
+  std::string_view text_;
+  const std::string& file_;
+  std::vector<Open> open_;  // outermost first
+  std::size_t values_{0};
+  Json root_;
+};
 
 Library to_library(const Json& j) {
   if (j.is_object()) {
@@ -81,35 +130,9 @@ Json Json::object(std::initializer_list<Member> members) {
 }
 
 Json Json::parse(std::string_view text, const std::string& file) {
-  std::vector<std::set<std::string>> keys;  // of each open object or array, outermost first
-  const auto bounded = [&](int, Library::parse_event_t event, Library& value) {
-    if (event == Library::parse_event_t::object_start ||
-        event == Library::parse_event_t::array_start) {
-      if (keys.size() == kMaxDepth) throw InputError(file + ": nested deeper than 200 levels");
-      keys.emplace_back();
-    } else if (event == Library::parse_event_t::object_end ||
-               event == Library::parse_event_t::array_end) {
-      keys.pop_back();
-    } else if (event == Library::parse_event_t::key) {
-      // The library would keep one of the two in silence.
-      if (!keys.back().insert(value.get<std::string>()).second) {
-        throw InputError(file + ": key '" + value.get<std::string>() + "' given twice");
-      }
-    }
-    return true;
-  };
-  try {
-    return from_library(Library::parse(text, bounded));
-  } catch (const Library::parse_error& e) {
-    Place place{file, 1, 1};
-    for (std::size_t i = 0; i + 1 < e.byte && i < text.size(); ++i) {
-      place.column = text[i] == '\n' ? 1 : place.column + 1;
-      place.line += text[i] == '\n' ? 1 : 0;
-    }
-    throw InputError(place, "not valid JSON");
-  } catch (const Library::exception&) {
-    throw InputError(file + ": not valid JSON");
-  }
+  Builder builder(text, file);
+  Library::sax_parse(text, &builder);
+  return builder.take();
 }
 
 bool Json::is_number() const {

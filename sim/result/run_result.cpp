@@ -70,57 +70,70 @@ auto within(const std::string& where, Read read) {
   }
 }
 
+/// The member `key`, as `read` takes it.
+template <class Read>
+auto member(const Json& json, const std::string& key, Read read) {
+  const Json& value = json.at(key);
+  return within(key, [&] { return read(value); });
+}
+
+std::string as_plain_text(const Json& json) {
+  const std::string& text = json.as_string();
+  if (one_line(text) != text) throw InputError("control characters are not accepted");
+  return text;
+}
+
 std::string text_at(const Json& json, const std::string& key) {
-  return within(key, [&] {
-    const std::string& text = json.at(key).as_string();
-    if (one_line(text) != text) throw InputError("control characters are not accepted");
-    return text;
-  });
+  return member(json, key, as_plain_text);
+}
+
+std::int64_t integer_at(const Json& json, const std::string& key) {
+  return member(json, key, [](const Json& value) { return value.as_integer(); });
 }
 
 std::uint32_t count_at(const Json& json, const std::string& key) {
-  return within(key, [&] {
-    const std::int64_t n = json.at(key).as_integer();
-    if (n < 0 || n > std::numeric_limits<std::uint32_t>::max()) throw InputError("out of range");
-    return static_cast<std::uint32_t>(n);
-  });
+  const std::int64_t n = integer_at(json, key);
+  if (n < 0 || n > std::numeric_limits<std::uint32_t>::max()) {
+    throw InputError(key + ": out of range");
+  }
+  return static_cast<std::uint32_t>(n);
 }
 
 double positive_at(const Json& json, const std::string& key) {
-  return within(key, [&] {
-    const double x = json.at(key).as_number();
-    if (!(x > 0.0) || !std::isfinite(x)) throw InputError("must be positive");
-    return x;
-  });
+  const double x = member(json, key, [](const Json& value) { return value.as_number(); });
+  if (!(x > 0.0) || !std::isfinite(x)) throw InputError(key + ": must be positive");
+  return x;
 }
 
-std::vector<std::string> texts_at(const Json& json, const std::string& key) {
-  return within(key, [&] {
-    std::vector<std::string> out;
-    for (const Json& item : json.at(key).items()) out.push_back(item.as_string());
-    return out;
-  });
+double fraction_at(const Json& json, const std::string& key) {
+  const double x = member(json, key, [](const Json& value) { return value.as_number(); });
+  if (!(x >= 0.0 && x <= 1.0)) throw InputError(key + ": must be from 0 to 1");
+  return x;
 }
 
 /// `read` of each item of a list, named "results[3]" in errors.
 template <class Item, class Read>
 std::vector<Item> items_at(const Json& json, const std::string& key, Read read) {
+  const Json::Array& items = *member(json, key, [](const Json& value) { return &value.items(); });
   std::vector<Item> out;
-  const Json::Array& items = *within(key, [&] { return &json.at(key).items(); });
   for (std::size_t i = 0; i < items.size(); ++i) {
     out.push_back(within(key + '[' + std::to_string(i) + ']', [&] { return read(items[i]); }));
   }
   return out;
 }
 
+std::vector<std::string> texts_at(const Json& json, const std::string& key) {
+  return items_at<std::string>(json, key, as_plain_text);
+}
+
 CauseShare cause_from_json(const Json& json) {
-  return {text_at(json, "cause"), text_at(json, "where"), positive_at(json, "share")};
+  return {text_at(json, "cause"), text_at(json, "where"), fraction_at(json, "share")};
 }
 
 ResultRow row_from_json(const Json& json) {
   ResultRow row;
   row.op = text_at(json, "op");
-  row.bytes = within("bytes", [&] { return json.at("bytes").as_integer(); });
+  row.bytes = integer_at(json, "bytes");
   row.ranks = count_at(json, "ranks");
   row.nodes = count_at(json, "nodes");
   row.memory_path = text_at(json, "memory_path");
@@ -129,7 +142,8 @@ ResultRow row_from_json(const Json& json) {
   row.channels = count_at(json, "channels");
   row.time_us = positive_at(json, "time_us");
   row.algbw_gb_per_s = positive_at(json, "algbw_GBps");
-  row.busbw_gb_per_s = positive_at(json, "busbw_GBps");
+  row.busbw_gb_per_s =  // 0 for one rank
+      member(json, "busbw_GBps", [](const Json& value) { return value.as_number(); });
   row.limited_by = items_at<CauseShare>(json, "limited_by", cause_from_json);
   return row;
 }
@@ -142,7 +156,7 @@ Provenance provenance_from_json(const Json& json) {
   p.topology = text_at(json, "topology");
   p.topology_digest = text_at(json, "topology_fnv1a");
   p.topology_source = text_at(json, "topology_source");
-  p.seed = static_cast<std::uint64_t>(within("seed", [&] { return json.at("seed").as_integer(); }));
+  p.seed = static_cast<std::uint64_t>(integer_at(json, "seed"));
   p.fidelity = text_at(json, "fidelity");
   p.overrides = texts_at(json, "set");
   p.env = texts_at(json, "env");
@@ -195,8 +209,7 @@ RunResult run_result_from_json(const Json& json) {
   result.rows = items_at<ResultRow>(json, "results", row_from_json);
   result.verdict = texts_at(json, "verdict");
   result.notes = texts_at(json, "notes");
-  result.provenance =
-      within("provenance", [&] { return provenance_from_json(json.at("provenance")); });
+  result.provenance = member(json, "provenance", provenance_from_json);
   std::set<std::tuple<std::string, std::int64_t, std::string>> seen;
   for (const ResultRow& row : result.rows) {
     if (!seen.emplace(row.op, row.bytes, row.memory_path).second) {

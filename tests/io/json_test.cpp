@@ -144,5 +144,17 @@ TEST(JsonParse, BoundsTheDepth) {
   EXPECT_EQ(parse_complaint(objects), "f.json: nested deeper than 200 levels");
 }
 
+TEST(JsonParse, TakesLinearTimeAndBoundsTheNumberOfValues) {
+  const auto list_of = [](const std::string& value, std::size_t count) {
+    std::string text = "[";
+    for (std::size_t i = 0; i < count; ++i) text += value + ',';
+    return text + "0]";
+  };
+  // Quadratic time would be half a minute.
+  EXPECT_EQ(Json::parse(list_of("{}", 200'000), "f.json").items().size(), 200'001U);
+  EXPECT_EQ(parse_complaint(list_of("0", std::size_t{1} << 22)),
+            "f.json: holds more than 4194304 values");
+}
+
 }  // namespace
 }  // namespace weft

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/report/csv_report.hpp"
+#include "sim/report/diff.hpp"
 #include "sim/report/table.hpp"
 
 namespace weft {
@@ -58,6 +59,41 @@ TEST(Csv, HasOneLineARowAndQuotesCommas) {
                 "nic0,0.987\n"),
       std::string::npos)
       << text;
+}
+
+TEST(Diff, TellsHowMuchEachCauseGrew) {
+  RunResult a = sample();
+  a.rows[2].time_us = 100;
+  a.rows[2].limited_by = {{"wire", "nic0", 0.5}, {"launch", "", 0.3}, {"wire", "nic1", 0.2}};
+  RunResult b = a;
+  b.rows[2].time_us = 160;
+  b.rows[2].limited_by = {{"wire", "nic0", 0.25}, {"DRAM", "cpu0", 0.75}};
+  const ResultDiff diff = diff_results(a, b);
+  ASSERT_EQ(diff.rows.size(), 3u);
+  const RowDiff& row = diff.rows[2];
+  EXPECT_DOUBLE_EQ(row.time_ratio(), 1.6);
+  // us: DRAM 0 -> 120, launch 30 -> 0, wire 70 -> 40; launch and wire shrank by the same.
+  ASSERT_EQ(row.causes.size(), 3u);
+  EXPECT_EQ(row.causes[0].cause, "DRAM");
+  EXPECT_DOUBLE_EQ(row.causes[0].grew_us(), 120);
+  EXPECT_DOUBLE_EQ(row.causes[1].grew_us() + row.causes[2].grew_us(), -60);
+  EXPECT_DOUBLE_EQ(row.causes[0].share_b, 0.75);
+  EXPECT_NE(diff_text(diff).find("+120.00 us DRAM (0 % -> 75 % of the time)\n"), std::string::npos);
+  EXPECT_NE(diff_text(diff).find(" no change\n"), std::string::npos);
+}
+
+TEST(Diff, NamesInputsThatDiffer) {
+  RunResult a = sample();
+  a.provenance.weft_version = "1";
+  a.provenance.params = {{"wire.rate", "", "50 GB/s", "", ""},
+                         {"nic.pcie_gen", "nic0", "5", "", ""}};
+  RunResult b = a;
+  b.provenance.params = {{"nic.pcie_gen", "nic0", "4", "", ""},
+                         {"wire.rate", "", "50 GB/s", "", ""}};
+  b.provenance.env = {"NCCL_A=1", "NCCL_B=2"};
+  EXPECT_TRUE(
+      diff_text(diff_results(a, b))
+          .starts_with("# env: (none) -> NCCL_A=1 NCCL_B=2\n# nic.pcie_gen (nic0): 5 -> 4\n"));
 }
 
 }  // namespace

@@ -41,6 +41,38 @@ TEST(RunResult, JsonHasTheContractsKeys) {
   EXPECT_NE(json.find("provenance"), nullptr);
 }
 
+TEST(RunResult, IsReadBackAsItWasWritten) {
+  RunResult result;
+  result.rows = {{"allgather", 1 << 20, 8, 1, "gdr", "Ring", "LL", 2, 3.25, 0.5, 0.4375, {}},
+                 {"allgather",
+                  1 << 21,
+                  8,
+                  1,
+                  "gdr",
+                  "Ring",
+                  "LL",
+                  2,
+                  4.5,
+                  0.75,
+                  0.6,
+                  {{"wire", "nic0", 0.75}, {"DRAM", "", 0.25}}}};
+  result.verdict = {"fine"};
+  result.notes = {"a note", ""};
+  result.provenance = {"0.1.0",
+                       "s.yaml",
+                       "00ff",
+                       "t.yaml",
+                       "ff00",
+                       "a source",
+                       7,
+                       "fluid",
+                       {"wire.mtu=1024"},
+                       {"NCCL_PROTO=LL"},
+                       {{"wire.mtu", "", "1024 B", "assumed", "set by the user"}}};
+  const std::string text = to_json(result).dump();
+  EXPECT_EQ(to_json(run_result_from_json(Json::parse(text, "r.json"))).dump(), text);
+}
+
 TEST(Provenance, ListsUsedParametersWithOriginAndSource) {
   constexpr std::array kTable{ParamSpec{"a.rate", Unit::kGigabytesPerS, 50, 1, 100,
                                         Origin::kSpecification, "a standard", "a rate"}};

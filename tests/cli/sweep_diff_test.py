@@ -1,0 +1,373 @@
+#!/usr/bin/env python3
+"""`weft sweep` and `weft diff` as design.md section 5 promises them.
+
+    sweep_diff_test.py WEFT SOURCE_DIR [-v] [TEST...]
+"""
+import csv
+import io
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+import unittest
+
+import cli_test
+from cli_test import LIMIT_S, SCOPES, SMALL, SMALL_TEXT, TOPOLOGY, WIRE_NAMES, CliTest, weft
+
+GRID = ("--set", "nic.count=1,2,8", "--set", "wire.kind=roce,infiniband")
+NOT_A_TABLE = "; this is no table that weft sweep wrote; take another file"
+
+BOGUS_USAGE = (
+    (["sweep", "nowhere.yaml"], "nowhere.yaml: no such file"),
+    (["sweep", SMALL, "--csv", ""], "--csv: write a file's name, or - for standard output"),
+    (["sweep", SMALL, "--csv", "nowhere/out"],
+     "nowhere/out.part: cannot be written: No such file or directory"),
+    (["sweep", SMALL, "--csv", "../cli"], "../cli: is not a regular file; '-' is standard output"),
+    (["sweep", SMALL, "--csv", "/dev/full"],
+     "/dev/full: is not a regular file; '-' is standard output"),
+    (["sweep", SMALL, "--csv", SMALL],
+     "small.yaml:1: is not a table of this sweep (its columns are others); take another file"),
+    (["sweep", SMALL, "--seed", "x"],
+     "--seed 'x': write a whole number from 0 to 9223372036854775807"),
+    (["sweep", SMALL, "--env", "NCCL_PROTO=Fast"],
+     "NCCL_PROTO=Fast: nccl.proto: 'Fast' is not a choice; allowed: LL, LL128, Simple, auto"),
+    # a key that does not exist, or of which no value can be set: nothing runs
+    (["sweep", SMALL, "--set", "wire.mut=1 KiB,2 KiB"], "--set: no parameter 'wire.mut'; " + WIRE_NAMES),
+    (["sweep", SMALL, "--set", "wire.mtu=1024", "--set", "frob=1,2"],
+     "--set: no parameter 'frob'; " + SCOPES),
+    (["sweep", SMALL, "--set", "nic.count=9,10"],
+     "--set: nic.count: '9' is not a whole number from 1 to 8, the NICs of a node in " + TOPOLOGY),
+    # lists that are none
+    (["sweep", SMALL, "--set", "wire.mtu"],
+     "--set 'wire.mtu': write KEY=VALUE, such as wire.mtu=\"1024 B\""),
+    (["sweep", SMALL, "--set", "nic.count="],
+     "--set 'nic.count=': an empty value; write KEY=VALUE,VALUE,..."),
+    (["sweep", SMALL, "--set", "nic.count=1,,2"],
+     "--set 'nic.count=1,,2': an empty value; write KEY=VALUE,VALUE,..."),
+    (["sweep", SMALL, "--set", "nic.count=1, 1"],
+     "--set 'nic.count=1, 1': '1' is given twice; write KEY=VALUE,VALUE,..."),
+    (["sweep", SMALL, "--set", "nic.count=1", "--set", "nic.count=2"],
+     "--set: 'nic.count' is given twice; write nic.count=VALUE,VALUE,..."),
+    (["sweep", SMALL, "--set", "a=1\n2"],
+     r"--set 'a=1\n2': control characters are not accepted; write KEY=VALUE,VALUE,..."),
+    (["sweep", SMALL, "--set", "a=" + ",".join(map(str, range(1000))),
+      "--set", "b=" + ",".join(map(str, range(101)))],
+     "--set: the grid has more than 100000 points; split it"),
+    # diff
+    (["diff", "a.json"], "B is required (see weft --help)"),
+    (["diff", "nowhere.json", "nowhere.json"], "nowhere.json: no such file"),
+    (["diff", SMALL, SMALL], "small.yaml:1:1: not valid JSON"),
+    (["diff", "list.json", "list.json"],
+     "list.json: has no \"schema\": not a result of weft run --json"),
+    (["diff", "other.json", "other.json"],
+     "other.json: its schema is 'weft.show/1'; known: weft.run/1"),
+    (["diff", "bare.json", "bare.json"], "bare.json: missing key 'results'"),
+)
+
+
+def rows_of(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def fnv1a(data):
+    digest = 0xCBF29CE484222325
+    for byte in data:
+        digest = (digest ^ byte) * 0x100000001B3 % (1 << 64)
+    return digest
+
+
+def journal_of(records):
+    return b"weft journal 1\n" + b"".join(
+        b"%d %d\n%s\n" % (len(r), fnv1a(r), r) for r in map(str.encode, records))
+
+
+class SweepDiffTest(CliTest):
+    def setUp(self):
+        super().setUp()
+        for name, text in (("list.json", "[]"), ("bare.json", '{"schema": "weft.run/1"}'),
+                           ("other.json", '{"schema": "weft.show/1"}')):
+            (self.here / name).write_text(text)
+
+
+class Bad(SweepDiffTest):
+    def test_usage(self):
+        for arguments, expected in BOGUS_USAGE:
+            with self.subTest(arguments):
+                self.refused(arguments, expected)
+
+
+class Sweep(SweepDiffTest):
+    def setUp(self):
+        super().setUp()
+        (self.here / SMALL).write_text(SMALL_TEXT.replace("1 MiB, 256 MiB", "8 B, 1 MiB"))
+
+    def sweep(self, *arguments, **options):
+        return self.ok("sweep", SMALL, *arguments, **options)
+
+    def test_is_what_single_runs_give(self):
+        rows = rows_of(self.sweep(*GRID))
+        self.assertEqual(
+            [(row["nic.count"], row["wire.kind"], int(row["bytes"]), row["memory_path"]) for row in rows],
+            [(n, kind, size, path) for n in ("1", "2", "8") for kind in ("roce", "infiniband")
+             for size in (8, 1 << 20) for path in ("gdr", "host-staged")])
+        single = rows_of(self.ok("run", SMALL, "--set", "nic.count=2", "--set", "wire.kind=roce",
+                                 "--csv", "-"))
+        of_point = [row for row in rows if (row["nic.count"], row["wire.kind"]) == ("2", "roce")]
+        self.assertEqual([{key: row[key] for key in single[0]} for row in of_point], single)
+        self.assertEqual(len({row["point"] for row in rows}), 6)
+        self.assertEqual({row["not_run"] for row in rows}, {""})
+
+    def test_options_reach_every_point(self):
+        for row in rows_of(self.sweep("--set", "wire.mtu=1024, 4 KiB", "--env", "NCCL_PROTO=LL")):
+            self.assertEqual(row["proto"], "LL")
+            self.assertIn(row["wire.mtu"], ("1024", "4 KiB"))
+
+    def test_threads_and_files_do_not_change_a_byte(self):
+        table = self.sweep(*GRID, "--threads", "1")
+        self.assertEqual(self.sweep(*GRID, "--threads", "5"), table)
+        self.assertEqual(self.sweep(*GRID, "--csv", "out.csv"), "")
+        self.assertEqual((self.here / "out.csv").read_text(), table)
+        self.assertEqual([p.name for p in self.here.glob("out.csv?*")], [])
+
+    def test_a_refused_point_is_a_row_that_says_why(self):
+        arguments = ["sweep", SMALL, "--set", "nic.count=8,9"]
+        run = weft(*arguments, cwd=self.here)
+        refusal = b"error: 1 of 2 grid points were refused; the column not_run says why\n"
+        self.assertEqual((run.returncode, run.stderr), (2, refusal))
+        rows = rows_of(run.stdout.decode())
+        self.assertEqual([row["not_run"] for row in rows[:-1]], [""] * 4)
+        self.assertEqual(rows[-1]["not_run"], "--set: nic.count: '9' is not a whole number from 1 to "
+                         "8, the NICs of a node in " + TOPOLOGY)
+        self.assertEqual((rows[-1]["nic.count"], rows[-1]["time_us"]), ("9", ""))
+        # To a file too, and again when the file has it already.
+        for _ in range(2):
+            again = weft(*arguments, "--csv", "out.csv", cwd=self.here)
+            self.assertEqual((again.returncode, again.stderr), (2, refusal))
+            self.assertEqual((self.here / "out.csv").read_bytes(), run.stdout)
+
+    def test_a_memory_path_that_is_not_run_is_a_row_that_says_why(self):
+        one = (self.here / SMALL).read_text().replace("nodes: 2", "nodes: 1")
+        (self.here / "one.yaml").write_text(one)
+        rows = rows_of(self.ok("sweep", "one.yaml", "--set", "wire.mtu=1024"))
+        self.assertEqual([(row["memory_path"], row["bytes"], row["not_run"]) for row in rows],
+                         [("gdr", "8", ""), ("gdr", str(1 << 20), ""),
+                          ("host-staged", "", "inside one node no NIC is used")])
+
+    def test_points_in_the_file_are_not_run_again(self):
+        self.sweep(*GRID, "--csv", "out.csv")
+        table = (self.here / "out.csv").read_text()
+        marked = table.replace(",Ring,", ",Kept,")
+        (self.here / "out.csv").write_text(marked)
+        self.sweep(*GRID, "--csv", "out.csv")
+        self.assertEqual((self.here / "out.csv").read_text(), marked)
+        # A larger grid takes them over.
+        self.sweep("--set", "nic.count=1,2,4,8", GRID[2], GRID[3], "--csv", "out.csv")
+        for row in rows_of((self.here / "out.csv").read_text()):
+            self.assertEqual(row["algo"], "Ring" if row["nic.count"] == "4" else "Kept")
+
+    def test_points_of_another_content_are_run_again(self):
+        self.sweep(*GRID, "--csv", "out.csv")
+        first = (self.here / "out.csv").read_text()
+        for file in (self.here / SMALL, self.root / "topologies/hgx-h100-8nic.yaml"):
+            (self.here / "out.csv").write_text(first.replace(",Ring,", ",Old,"))
+            file.write_text(file.read_text() + "# changed\n")
+            self.sweep(*GRID, "--csv", "out.csv")
+            second = (self.here / "out.csv").read_text()
+            self.assertNotIn("Old", second)
+            self.assertEqual(second, self.sweep(*GRID))
+            self.assertTrue({r["point"] for r in rows_of(first)}.isdisjoint(
+                {r["point"] for r in rows_of(second)}))
+        (self.here / "out.csv").write_text(second.replace(",Ring,", ",Old,"))
+        self.sweep(*GRID, "--csv", "out.csv", "--seed", "2")
+        self.assertNotIn("Old", (self.here / "out.csv").read_text())
+
+    def test_results_of_other_values_are_not_lost(self):
+        self.sweep(*GRID, "--csv", "out.csv")
+        table = (self.here / "out.csv").read_text()
+        for arguments, expected in (
+                (("--set", "nic.count=1,2", *GRID[2:]),
+                 "out.csv:18: nic.count=8 is not in this grid, and its results would be lost; add "
+                 "the value or take another file"),
+                (GRID[:2], "out.csv:1: is not a table of this sweep (its columns are others); take "
+                 "another file")):
+            self.refused(["sweep", SMALL, *arguments, "--csv", "out.csv"], expected)
+            self.assertEqual((self.here / "out.csv").read_text(), table)
+
+    def test_a_damaged_table_is_refused(self):
+        self.sweep("--set", "nic.count=1", "--csv", "out.csv")
+        table = (self.here / "out.csv").read_text()
+        for damaged, expected in ((table + "1,2\n", "out.csv:6: 2 cells, not 17" + NOT_A_TABLE),
+                                  (table + '"\n', "out.csv:6: a quote is not closed"),
+                                  (table + "\0\n", "out.csv:6: 1 cells, not 17" + NOT_A_TABLE)):
+            (self.here / "out.csv").write_text(damaged)
+            self.refused(["sweep", SMALL, "--set", "nic.count=1", "--csv", "out.csv"], expected)
+        # One file at a time for a sweep, and no one else's file.
+        (self.here / "new.csv.part").write_text("notes")
+        self.refused(["sweep", SMALL, "--set", "nic.count=1", "--csv", "new.csv"],
+                     "new.csv.part: is not a journal of weft; move it elsewhere")
+
+    def test_an_interrupted_sweep_goes_on_where_it_was(self):
+        whole = self.sweep(*GRID)
+        blocks = {}
+        for line in whole.splitlines(keepends=True)[1:]:
+            blocks[line[-17:]] = blocks.get(line[-17:], "") + line
+        # As if ended with three points done, out of order, and a fourth half-written.
+        done = [list(blocks.values())[i].replace(",Ring,", ",Kept,") for i in (4, 0, 3)]
+        half = journal_of([list(blocks.values())[1]])[len("weft journal 1\n"):-40]
+        (self.here / "out.csv.part").write_bytes(journal_of(done) + half)
+        self.sweep(*GRID, "--csv", "out.csv")
+        table = (self.here / "out.csv").read_text()
+        self.assertEqual(table.replace(",Kept,", ",Ring,"), whole)
+        self.assertEqual(table.count(",Kept,"), 12)
+        self.assertFalse((self.here / "out.csv.part").exists())
+
+    def test_killed_at_any_moment(self):
+        arguments = ("--set", "nic.count=1,2,3,4,5,6,7,8", "--set", "wire.mtu=256,512,1024,2048,4096")
+        whole = self.sweep(*arguments)
+        part = self.here / "out.csv.part"
+        kept = 0
+        for wait_for in (1, 3000, 9000, 15000):  # bytes in the journal
+            process = subprocess.Popen([cli_test.WEFT, "sweep", SMALL, *arguments, "--csv", "out.csv"],
+                                       cwd=self.here)
+            while process.poll() is None and (not part.exists() or part.stat().st_size < wait_for):
+                time.sleep(0.001)
+            process.kill()
+            process.wait()
+            size = part.stat().st_size if part.exists() else 1 << 30
+            self.assertGreaterEqual(size, kept)
+            kept = size
+        self.sweep(*arguments, "--csv", "out.csv")
+        self.assertEqual((self.here / "out.csv").read_text(), whole)
+        self.assertFalse(part.exists())
+
+    def test_two_sweeps_do_not_write_one_file(self):
+        if shutil.which("flock") is None:
+            self.skipTest("no flock program")
+        holder = subprocess.Popen(["flock", "out.csv.part", "cat"], cwd=self.here,
+                                  stdin=subprocess.PIPE)
+        self.addCleanup(lambda: (holder.communicate(), holder.wait()))
+        while not (self.here / "out.csv.part").exists():
+            time.sleep(0.001)
+        time.sleep(0.05)
+        self.refused(["sweep", SMALL, "--set", "nic.count=1", "--csv", "out.csv"],
+                     "out.csv.part: another process is writing it")
+
+
+class Diff(SweepDiffTest):
+    def run_to(self, name, *arguments):
+        self.ok("run", SMALL, "--json", name, *arguments)
+
+    def test_says_by_how_much_and_which_cause_grew(self):
+        self.run_to("a.json")
+        self.run_to("b.json", "--set", "wire.rate=200 Gb/s")
+        diff = json.loads(self.ok("diff", "a.json", "b.json", "--json", "-"))
+        self.assertEqual(diff["schema"], "weft.diff/1")
+        self.assertEqual({(i["what"], i["a"], i["b"]) for i in diff["inputs"]},
+                         {("set", "", "wire.rate=200 Gb/s"), ("wire.rate", "50 GB/s", "25 GB/s")})
+        a, b = (json.loads((self.here / name).read_text())["results"] for name in ("a.json", "b.json"))
+        self.assertEqual(len(diff["results"]), 4)
+        for row, row_a, row_b in zip(diff["results"], a, b):
+            self.assertEqual([row[k] for k in ("op", "bytes", "memory_path")],
+                             [row_a[k] for k in ("op", "bytes", "memory_path")])
+            self.assertAlmostEqual(row["time_ratio"], row_b["time_us"] / row_a["time_us"])
+            self.assertAlmostEqual(row["busbw_ratio"], row_b["busbw_GBps"] / row_a["busbw_GBps"])
+            # The causes' growth is the row's.
+            self.assertAlmostEqual(sum(c["grew_us"] for c in row["causes"]),
+                                   row_b["time_us"] - row_a["time_us"], delta=1e-6 * row_b["time_us"])
+            grew = [c["grew_us"] for c in row["causes"]]
+            self.assertEqual(grew, sorted(grew, reverse=True))
+        largest = diff["results"][2]
+        self.assertEqual(largest["causes"][0]["cause"], "wire, NIC to switch")
+        self.assertGreater(largest["time_ratio"], 1.9)
+        text = self.ok("diff", "a.json", "b.json")
+        self.assertIn("# wire.rate: 50 GB/s -> 25 GB/s\n", text)
+        self.assertRegex(text, r"(?m)^allreduce +268435456 gdr .* \+\d+\.\d\d us wire, NIC to switch "
+                         r"\(\d+ % -> \d+ % of the time\)$")
+        # The other way round what shrank is named.
+        self.assertRegex(self.ok("diff", "b.json", "a.json"),
+                         r"(?m)^allreduce +268435456 gdr .* -\d+\.\d\d us wire, NIC to switch ")
+        self.assertEqual(self.ok("diff", "a.json", "b.json", "--json", "c.json"), text)
+
+    def test_a_result_does_not_differ_from_itself(self):
+        self.run_to("a.json")
+        diff = json.loads(self.ok("diff", "a.json", "a.json", "--json", "-"))
+        self.assertEqual((diff["inputs"], diff["only_in_a"], diff["only_in_b"]), ([], [], []))
+        self.assertEqual({row["time_ratio"] for row in diff["results"]}, {1.0})
+        self.assertEqual(self.ok("diff", "a.json", "a.json").count("no change"), 4)
+
+    def test_rows_of_one_side_only_are_named(self):
+        self.run_to("a.json")
+        (self.here / SMALL).write_text(SMALL_TEXT.replace("1 MiB, ", "2 MiB, "))
+        self.run_to("b.json")
+        text = self.ok("diff", "a.json", "b.json")
+        self.assertIn("# only in A: allreduce of 1048576 B over gdr\n", text)
+        self.assertIn("# only in B: allreduce of 2097152 B over host-staged\n", text)
+        (self.here / SMALL).write_text(SMALL_TEXT.replace("1 MiB, 256 MiB", "2 MiB"))
+        self.run_to("a.json")
+        (self.here / SMALL).write_text(SMALL_TEXT.replace("1 MiB, 256 MiB", "4 MiB"))
+        self.run_to("b.json")
+        self.refused(["diff", "a.json", "b.json"], "a.json and b.json: no operation of the same size "
+                     "over the same memory path in both")
+
+    def test_damaged_results_are_refused(self):
+        self.run_to("a.json")
+        whole = json.loads((self.here / "a.json").read_text())
+
+        def refuses(expected, change):
+            damaged = json.loads(json.dumps(whole))
+            change(damaged)
+            (self.here / "b.json").write_text(json.dumps(damaged))
+            self.refused(["diff", "a.json", "b.json"], "b.json: " + expected)
+        row = "results[1]: "
+        refuses(row + "time_us: expected a number", lambda d: d["results"][1].update(time_us="1"))
+        refuses(row + "time_us: must be positive", lambda d: d["results"][1].update(time_us=0))
+        refuses(row + "busbw_GBps: expected a number",
+                lambda d: d["results"][1].update(busbw_GBps=None))
+        refuses(row + "ranks: out of range", lambda d: d["results"][1].update(ranks=-1))
+        refuses(row + "bytes: expected a whole number", lambda d: d["results"][1].update(bytes=1.5))
+        refuses(row + "missing key 'op'", lambda d: d["results"][1].pop("op"))
+        refuses(row + "limited_by[0]: cause: control characters are not accepted",
+                lambda d: d["results"][1]["limited_by"][0].update(cause="\x1b[31mred"))
+        refuses("results: allreduce of 1048576 B over gdr is given twice",
+                lambda d: d["results"].append(d["results"][0]))
+        refuses("results: expected a list", lambda d: d.update(results={}))
+        refuses("missing key 'provenance'", lambda d: d.pop("provenance"))
+
+    def test_hostile_files_are_refused(self):
+        for content in (b"", b"{" * 100000, b"[" * 100000, b'{"schema":"weft.run/1","results":[' +
+                        b"{}," * 100000 + b"{}]}", b"\xff\xfe", b'{"schema": "weft.run/1", "results": 1e999}'):
+            (self.here / "any").write_bytes(content)
+            run = weft("diff", "any", "any", cwd=self.here)
+            self.assertEqual((run.returncode, run.stdout), (2, b""), content[:50])
+            self.assertRegex(run.stderr, rb"\Aerror: any[ -~]+\n\Z")
+        with (self.here / "big").open("wb") as big:
+            big.truncate(1 << 30)
+        self.refused(["diff", "big", "big"], "big: larger than 64 MiB, the most that is read")
+
+
+class Help(SweepDiffTest):
+    def test_has_an_example_that_works(self):
+        shutil.copy(self.here / SMALL, self.root / "scenarios/quickstart.yaml")
+        text = (self.root / "scenarios/quickstart.yaml").read_text().replace("../../", "../")
+        (self.root / "scenarios/quickstart.yaml").write_text(text)
+        for name in ("healthy.json", "faulty.json"):
+            self.ok("run", "scenarios/quickstart.yaml", "--json", name, cwd=self.root)
+        for command in ("sweep", "diff"):
+            example = next(line for line in self.ok(command, "--help").splitlines()
+                           if line.startswith("Example: weft "))
+            shell = subprocess.run(example.replace("Example: weft", '"$WEFT"'), shell=True,
+                                   cwd=self.root, timeout=LIMIT_S,
+                                   env={**os.environ, "WEFT": cli_test.WEFT}, capture_output=True)
+            self.assertEqual((shell.returncode, shell.stderr), (0, b""), example)
+        self.assertEqual(len(rows_of((self.root / "sweep.csv").read_text())), 8 * 4)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    cli_test.WEFT = os.path.abspath(sys.argv[1])
+    cli_test.SOURCE = pathlib.Path(sys.argv[2]).resolve()
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
