@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/report/text.hpp"
+
 namespace weft {
 namespace {
 
@@ -67,13 +69,6 @@ std::vector<InputChange> input_changes(const Provenance& a, const Provenance& b)
     add(device.empty() ? name : name + " (" + device + ")", value.first, value.second);
   }
   return out;
-}
-
-/// Never wider than 10 up to an hour of microseconds.
-std::string number(double value) {
-  if (value < 10) return fmt::format("{:.3f}", value);
-  if (value < 1000) return fmt::format("{:.2f}", value);
-  return fmt::format("{:.1f}", value);
 }
 
 /// The cause that explains most of a row's change: of what grew if the row did, else of what
@@ -159,9 +154,10 @@ std::string diff_text(const ResultDiff& diff) {
   line("#", "(B)", "", "(us)", "(us)", "", "(GB/s)", "(GB/s)", "", "");
   while (out.ends_with(" \n")) out.erase(out.size() - 2, 1);
   for (const RowDiff& row : diff.rows) {
-    line(row.a.op, row.a.bytes, row.a.memory_path, number(row.a.time_us), number(row.b.time_us),
-         fmt::format("{:.3f}", row.time_ratio()), number(row.a.busbw_gb_per_s),
-         number(row.b.busbw_gb_per_s), fmt::format("{:.3f}", row.busbw_ratio()), change_text(row));
+    line(row.a.op, row.a.bytes, row.a.memory_path, short_number(row.a.time_us),
+         short_number(row.b.time_us), fmt::format("{:.3f}", row.time_ratio()),
+         short_number(row.a.busbw_gb_per_s), short_number(row.b.busbw_gb_per_s),
+         fmt::format("{:.3f}", row.busbw_ratio()), change_text(row));
   }
   for (const ResultRow& row : diff.only_a) out += "# only in A: " + row_name(row) + '\n';
   for (const ResultRow& row : diff.only_b) out += "# only in B: " + row_name(row) + '\n';

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/report/text.hpp"
+
 namespace weft {
 namespace {
 
@@ -16,13 +18,6 @@ std::string_view path_title(std::string_view memory_path) {
   return memory_path;
 }
 
-/// Four significant digits or so, as nccl-tests prints: never wider than 9.
-std::string number(double value) {
-  if (value < 10) return fmt::format("{:.3f}", value);
-  if (value < 1000) return fmt::format("{:.2f}", value);
-  return fmt::format("{:.1f}", value);
-}
-
 std::string limit_text(const ResultRow& row) {
   if (row.limited_by.empty()) return "";
   const CauseShare& top = row.limited_by.front();
@@ -32,8 +27,8 @@ std::string limit_text(const ResultRow& row) {
 std::string group_text(const ResultRow* row) {
   if (row == nullptr) return std::string(kGroupWidth, ' ');
   return fmt::format("{:>5} {:>6} {:>3} {:>10} {:>8} {:>8}  {:<32.32}", row->algo, row->proto,
-                     row->channels, number(row->time_us), number(row->algbw_gb_per_s),
-                     number(row->busbw_gb_per_s), limit_text(*row));
+                     row->channels, short_number(row->time_us), short_number(row->algbw_gb_per_s),
+                     short_number(row->busbw_gb_per_s), limit_text(*row));
 }
 
 }  // namespace
