@@ -4,9 +4,9 @@
 
 namespace weft {
 
-Bytes bytes_in_flight(Params& params, const ParamScope& gpu) {
+Bytes bytes_in_flight(Params& params, const ParamScope& gpu, std::uint32_t threads) {
   return params.bytes("gpu.bytes_per_thread", gpu) *
-         std::llround(params.number("gpu.block_threads", gpu));
+         (threads != 0 ? threads : std::llround(params.number("gpu.block_threads", gpu)));
 }
 
 }  // namespace weft

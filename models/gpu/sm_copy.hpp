@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 
 #include "sim/base/params.hpp"
 
@@ -31,6 +32,7 @@ static_assert(every_param_is_sourced(kSmCopyParams));
 /// in_flight / round trip (Little's law); stores are posted and are not.
 /// Check: 512 threads with one 16 B load each read pinned host memory at 6.29 GB/s on the H200
 /// machine of data/h200; 8,192 B / 1.335 us = 6.14 GB/s.
-Bytes bytes_in_flight(Params& params, const ParamScope& gpu);
+/// `threads`: a part of the block that works by itself; 0: the whole block.
+Bytes bytes_in_flight(Params& params, const ParamScope& gpu, std::uint32_t threads = 0);
 
 }  // namespace weft

@@ -5,7 +5,9 @@
 
 namespace weft {
 
-Protocol make_protocol(Params& params, std::string_view name, std::uint32_t ranks) {
+Protocol make_protocol(Params& params, std::string_view name, KernelShape shape,
+                       std::uint32_t ranks) {
+  const bool tree = shape == KernelShape::kTree;
   const auto steps = std::llround(params.number("nccl.steps"));
   const auto slots = static_cast<std::uint32_t>(steps);
   if (name == "LL") {
@@ -16,10 +18,10 @@ Protocol make_protocol(Params& params, std::string_view name, std::uint32_t rank
             .slices = 1,
             .min_slice = Bytes{1},
             .slots = slots,
-            .launch = params.duration("nccl.launch_ll"),
+            .launch = params.duration(tree ? "nccl.tree_launch_ll" : "nccl.launch_ll"),
             .sync = params.duration("nccl.sync_ll"),
             .net_extra = Duration{},
-            .bytes_per_thread = 8LL * ranks};
+            .bytes_per_thread = tree ? 8 : 8LL * ranks};
   }
   if (name == "LL128") {
     // 640 threads x 120 elements of 8 B a step, 15 of 16 of it data (device.h: NCCL_LL128_*).
@@ -30,13 +32,14 @@ Protocol make_protocol(Params& params, std::string_view name, std::uint32_t rank
             .min_slice = Bytes{1},
             .slots = slots,
             .launch = params.duration("nccl.launch_ll128"),
-            .sync = params.duration("nccl.sync_ll128"),
+            .sync = params.duration(tree ? "nccl.tree_sync_ll128" : "nccl.sync_ll128"),
             .net_extra = Duration{},
             .bytes_per_thread = 8};
   }
   if (name != "Simple") throw std::logic_error("make_protocol: no protocol " + std::string(name));
-  const auto chunk_steps = std::llround(params.number("nccl.chunk_steps"));
-  const auto slice_steps = std::llround(params.number("nccl.slice_steps"));
+  const bool ring = shape == KernelShape::kRing;
+  const auto chunk_steps = ring ? std::llround(params.number("nccl.chunk_steps")) : 1;
+  const auto slice_steps = ring ? std::llround(params.number("nccl.slice_steps")) : 1;
   const std::int64_t step = params.bytes("nccl.buffer_size").count() / steps;
   return {.name = "Simple",
           .data_fraction = 1.0,
@@ -45,9 +48,18 @@ Protocol make_protocol(Params& params, std::string_view name, std::uint32_t rank
           .min_slice = Bytes{step * slice_steps / 32},  // prims_simple.h: sliceSize is no smaller
           .slots = static_cast<std::uint32_t>(steps / slice_steps),
           .launch = params.duration("nccl.launch_simple"),
-          .sync = params.duration("nccl.sync_simple"),
+          .sync = params.duration(tree ? "nccl.tree_sync_simple" : "nccl.sync_simple"),
           .net_extra = params.duration("nccl.net_simple_extra"),
           .bytes_per_thread = 64};
+}
+
+Protocol make_p2p_protocol(Params& params, Bytes bytes, std::uint32_t channels, Bytes chunk) {
+  if (bytes <= params.bytes("nccl.p2p_ll_threshold") * channels) {
+    return make_protocol(params, "LL", KernelShape::kChain, 1);
+  }
+  Protocol protocol = make_protocol(params, "Simple", KernelShape::kChain, 1);
+  protocol.chunk = chunk;
+  return protocol;
 }
 
 std::string_view choose_protocol(Params& params, Bytes bytes, bool through_host_memory) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <string_view>
 
 #include "sim/base/params.hpp"
@@ -10,8 +11,9 @@ namespace weft {
 /// Parameters of NCCL's kernels, buffers and proxy; the page is models/nccl/README.md.
 /// Version: NCCL 2.28.9 unless the source says otherwise.
 inline constexpr std::array kNcclParams{
-    ParamSpec{"nccl.algo", Unit::kChoice, 0, 0, 0, Origin::kAssumed, "only Ring is executed so far",
-              "algorithm", "Ring"},
+    ParamSpec{"nccl.algo", Unit::kChoice, 0, 0, 1, Origin::kAssumed,
+              "Ring whatever the size, until NCCL's tuning chooses; Tree runs allreduce only",
+              "algorithm of a collective", "Ring Tree"},
     ParamSpec{"nccl.proto", Unit::kChoice, 0, 0, 3, Origin::kAssumed,
               "auto: by size, see nccl.ll_max and nccl.ll128_max", "protocol",
               "auto Simple LL LL128"},
@@ -62,6 +64,32 @@ inline constexpr std::array kNcclParams{
         "nccl.sync_simple", Unit::kNanoseconds, 2900, 0, 1e6, Origin::kPublished,
         "NCCL src/graph/tuning.cc hwLat, NVLink Ring Simple 3.4 us a step, less 0.5 us of NVLink",
         "the kernels' part of handing a slice over, Simple: barrier, fence, flag, poll"},
+    ParamSpec{"nccl.tree_launch_ll", Unit::kNanoseconds, 6800, 0, 1e6, Origin::kPublished,
+              "NCCL src/graph/tuning.cc baseLat, Tree LL: 6.8 us", "launch of a Tree, LL"},
+    ParamSpec{"nccl.tree_sync_ll128", Unit::kNanoseconds, 750, 0, 1e6, Origin::kPublished,
+              "NCCL src/graph/tuning.cc hwLat, NVLink Tree LL128 1.25 us a step, less 0.5 us of "
+              "NVLink",
+              "the kernels' part of handing a slice over in a Tree, LL128"},
+    ParamSpec{"nccl.tree_sync_simple", Unit::kNanoseconds, 3500, 0, 1e6, Origin::kPublished,
+              "NCCL src/graph/tuning.cc hwLat, NVLink Tree Simple 4.0 us a step, less 0.5 us of "
+              "NVLink",
+              "the kernels' part of handing a slice over in a Tree, Simple"},
+    ParamSpec{"nccl.p2p_ll_threshold", Unit::kBytes, 16'384, 0, 1e9, Origin::kPublished,
+              "NCCL src/enqueue.cc: NCCL_P2P_LL_THRESHOLD",
+              "a send of at most so many bytes on each of its channels goes by LL"},
+    ParamSpec{"nccl.p2p_net_chunk", Unit::kBytes, 131'072, 1, 1e9, Origin::kPublished,
+              "NCCL src/init.cc: NCCL_P2P_NET_CHUNKSIZE 128 KiB",
+              "chunk of a send where there are several nodes"},
+    ParamSpec{"nccl.p2p_nvl_chunk", Unit::kBytes, 524'288, 1, 1e9, Origin::kPublished,
+              "NCCL src/init.cc: NCCL_P2P_NVL_CHUNKSIZE 512 KiB",
+              "chunk of a send inside one node whose GPUs are all joined by NVLink"},
+    ParamSpec{"nccl.p2p_pci_chunk", Unit::kBytes, 131'072, 1, 1e9, Origin::kPublished,
+              "NCCL src/init.cc: NCCL_P2P_PCI_CHUNKSIZE 128 KiB",
+              "chunk of a send inside one node, else"},
+    ParamSpec{"nccl.p2p_channels_per_peer", Unit::kCount, 0, 0, 64, Origin::kAssumed,
+              "0: 2 between nodes and over PCIe, 2 for each NVLink of a pair inside one node, "
+              "rounded up to a power of two (NCCL 2.28, as physics.md 6.8 has it)",
+              "most channels that the send to one peer is split over"},
     ParamSpec{"nccl.proxy_poll", Unit::kNanoseconds, 300, 0, 1e6, Origin::kAssumed,
               "half a round of the progress loop over a few connections",
               "until the proxy thread notices a flag or a completion"},
@@ -73,6 +101,13 @@ inline constexpr std::array kNcclParams{
         "further handshakes of a Simple slice over the network, hidden while slices pipeline"},
 };
 static_assert(every_param_is_sourced(kNcclParams));
+
+/// How a kernel goes through its buffer; decides the chunks.
+enum class KernelShape : std::uint8_t {
+  kRing,   ///< all-reduce, all-gather, reduce-scatter: a chunk a rank and loop
+  kChain,  ///< broadcast and reduce along a ring
+  kTree
+};
 
 /// How a kernel hands data over: NCCL's three protocols.
 struct Protocol {
@@ -88,12 +123,18 @@ struct Protocol {
   std::int64_t bytes_per_thread;  ///< NCCL drops channels below this much work for a thread
 };
 
-/// Simple: 1/1, chunk = chunk_steps x buffer / steps. LL: 8 of 16 bytes are data, step 32 KiB of
-/// data. LL128: 120 of 128, step 576,000 B of data. NCCL src/include/device.h, src/enqueue.cc.
+/// Simple: 1/1; a step is buffer / steps; ring chunks have chunk_steps of them in slices of
+/// slice_steps, all others one. LL: 8 of 16 bytes are data, step 32 KiB of data. LL128: 120 of 128,
+/// step 576,000 B of data. NCCL src/include/{device,collectives}.h, src/enqueue.cc.
 /// Precondition: `name` is one of the three.
-Protocol make_protocol(Params& params, std::string_view name, std::uint32_t ranks);
+Protocol make_protocol(Params& params, std::string_view name, KernelShape shape,
+                       std::uint32_t ranks);
 
-/// The protocol for an all-reduce of `bytes`: nccl.proto, or by size. LL128 needs stores of 128 B
+/// The protocol of a send of `bytes` over `channels` of its own: LL up to nccl.p2p_ll_threshold a
+/// channel, else Simple, in chunks of `chunk` (NCCL src/enqueue.cc, addP2pToPlan).
+Protocol make_p2p_protocol(Params& params, Bytes bytes, std::uint32_t channels, Bytes chunk);
+
+/// The protocol for a collective of `bytes`: nccl.proto, or by size. LL128 needs stores of 128 B
 /// to stay whole, so never through host memory.
 std::string_view choose_protocol(Params& params, Bytes bytes, bool through_host_memory);
 

@@ -22,8 +22,15 @@ std::vector<std::size_t> nearest_gpus(const Fabric& fabric, std::size_t nic) {
   return best;
 }
 
-/// For each NIC its GPU; NICs with the same nearest GPUs take them in turn.
-std::vector<std::size_t> gpu_of_nic(const std::vector<std::vector<std::size_t>>& nearest) {
+std::vector<std::vector<std::size_t>> nearest_gpus(const Fabric& fabric) {
+  std::vector<std::vector<std::size_t>> out;
+  for (std::size_t n = 0; n < fabric.count(DeviceKind::kNic); ++n) {
+    out.push_back(nearest_gpus(fabric, n));
+  }
+  return out;
+}
+
+std::vector<std::size_t> gpus_of_nics(const std::vector<std::vector<std::size_t>>& nearest) {
   std::vector<std::size_t> out;
   for (std::size_t i = 0; i < nearest.size(); ++i) {
     const auto before =
@@ -46,12 +53,15 @@ std::vector<std::size_t> chain(std::size_t gpus, std::size_t first, std::size_t 
 
 }  // namespace
 
+std::vector<std::size_t> gpus_of_nics(const Fabric& fabric) {
+  return gpus_of_nics(nearest_gpus(fabric));
+}
+
 std::vector<Ring> make_rings(const Fabric& fabric, std::uint32_t channels) {
   const std::size_t gpus = fabric.count(DeviceKind::kGpu);
   const std::size_t nics = fabric.count(DeviceKind::kNic);
-  std::vector<std::vector<std::size_t>> nearest;
-  for (std::size_t n = 0; n < nics; ++n) nearest.push_back(nearest_gpus(fabric, n));
-  const std::vector<std::size_t> owner = gpu_of_nic(nearest);
+  const std::vector<std::vector<std::size_t>> nearest = nearest_gpus(fabric);
+  const std::vector<std::size_t> owner = gpus_of_nics(nearest);
 
   std::vector<Ring> rings;
   for (std::uint32_t c = 0; c < channels; ++c) {

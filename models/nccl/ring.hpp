@@ -16,6 +16,10 @@ struct Ring {
   std::vector<std::size_t> exit_nic;
 };
 
+/// For each NIC of a node a GPU (its index) that is nearest to it; NICs with the same nearest GPUs
+/// take them in turn.
+std::vector<std::size_t> gpus_of_nics(const Fabric& fabric);
+
 /// The rings of `channels` channels by a first simple rule, not yet NCCL's search: channel c enters
 /// each even node by NIC c at a GPU nearest to it, walks all GPUs in index order and leaves by the
 /// NIC before; odd nodes are walked backwards, so that every hop stays on its rail (what

@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <map>
 #include <system_error>
 #include <thread>
 
 #include <fmt/format.h>
 
-#include "models/nccl/ring_plan.hpp"
+#include "models/nccl/collective_plan.hpp"
 #include "models/params/device_params.hpp"
 #include "models/predict/settings.hpp"
 #include "models/predict/verdict.hpp"
@@ -24,21 +25,34 @@ namespace {
 
 /// One size over one memory path.
 struct Task {
+  Op op;
   Bytes bytes;
   MemoryPath path;
 };
 
 /// What one thread needs of its own: Params records what is used.
-struct Worker {
+class Worker {
+ public:
   Worker(const Fabric& fabric, const Params& settings, const PartLibrary& parts)
       : params{settings}, devices{fabric, params, parts}, machine{devices} {}
+
+  const Schedule& schedule(MemoryPath path) {
+    const auto [at, is_new] = schedules_.try_emplace(path);
+    if (is_new) at->second = make_schedule(devices, path);
+    return at->second;
+  }
+
   Params params;
   DeviceParams devices;
   Machine machine;
+
+ private:
+  std::map<MemoryPath, Schedule> schedules_;
 };
 
 ResultRow run_task(Worker& worker, const Task& task) {
-  const Plan plan = ring_all_reduce(worker.devices, task.bytes, task.path);
+  const Plan plan =
+      make_plan(worker.devices, worker.schedule(task.path), task.op, task.bytes, task.path);
   EventQueue events;
   CauseTable causes;
   FluidTransport transport(worker.machine, events, causes);
@@ -59,25 +73,25 @@ ResultRow run_task(Worker& worker, const Task& task) {
   return row;
 }
 
-/// Refuses what would run for hours: each rank takes 2(n-1) steps on each channel, so a ring's work
-/// grows with the square of its ranks. Symmetric clusters are not folded yet.
+/// Refuses what would run for hours or fill the memory: a ring's work and an all-to-all's
+/// connections grow with the square of the ranks. Symmetric clusters are not folded yet.
 void refuse_endless(const Fabric& fabric, DeviceParams& devices, const std::vector<Task>& tasks) {
-  constexpr double kMostTransfers = 2e8;  // some minutes on one core
-  const double ranks = static_cast<double>(fabric.count(DeviceKind::kGpu)) * fabric.nodes();
+  constexpr double kMostTransfers = 2e8;    // some minutes on one core
+  constexpr double kMostConnections = 4e6;  // some GB
+  std::map<MemoryPath, Schedule> schedules;
   for (const Task& task : tasks) {
-    const bool staged = task.path == MemoryPath::kHostStaged;
-    const Protocol protocol =
-        make_protocol(devices.params(), choose_protocol(devices.params(), task.bytes, staged),
-                      static_cast<std::uint32_t>(ranks));
-    const double channels = channel_count(devices, protocol, task.bytes);
-    const double loops =
-        std::max(1.0, task.bytes.as_double() / channels / ranks / protocol.chunk.as_double());
-    const double transfers = 2 * ranks * ranks * channels * loops;
-    if (transfers <= kMostTransfers) continue;
+    const auto [at, is_new] = schedules.try_emplace(task.path);
+    if (is_new) at->second = make_schedule(devices, task.path);
+    const PlanSize size = plan_size(devices, at->second, task.op, task.bytes);
+    const bool long_run = size.transfers > kMostTransfers;
+    if (!long_run && size.connections <= kMostConnections) continue;
     throw InputError(fmt::format(
-        "{}: about {:.1e} transfers for {} on {:.0f} GPUs, more than {:.0e}; take fewer nodes or "
-        "sizes (symmetric clusters are not folded yet)",
-        fabric.spec().file, transfers, format_size(task.bytes), ranks, kMostTransfers));
+        "{}: about {:.1e} {} for {} of {} on {} GPUs, more than {:.0e}; take fewer nodes or sizes "
+        "(symmetric clusters are not folded yet)",
+        fabric.spec().file, long_run ? size.transfers : size.connections,
+        long_run ? "transfers" : "connections", op_name(task.op), format_size(task.bytes),
+        fabric.count(DeviceKind::kGpu) * fabric.nodes(),
+        long_run ? kMostTransfers : kMostConnections));
   }
 }
 
@@ -175,6 +189,7 @@ RunResult predict(const Scenario& scenario, const PredictOptions& options,
   const std::uint32_t nodes = scenario.nodes.value_or(spec.nodes);
   const Fabric fabric(std::move(spec), nodes);
   DeviceParams devices(fabric, params, parts);
+  const Op op = parse_op(scenario.op);
   std::vector<Task> tasks;
   for (const std::string& name : scenario.memory_paths) {
     const MemoryPath path = parse_memory_path(name);
@@ -187,7 +202,7 @@ RunResult predict(const Scenario& scenario, const PredictOptions& options,
       result.notes.push_back(name + " is not run: inside one node no NIC is used");
       continue;
     }
-    for (const Bytes bytes : scenario.sizes) tasks.push_back({bytes, path});
+    for (const Bytes bytes : scenario.sizes) tasks.push_back({op, bytes, path});
   }
   std::stable_sort(tasks.begin(), tasks.end(),
                    [](const Task& a, const Task& b) { return a.bytes < b.bytes; });

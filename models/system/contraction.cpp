@@ -1,6 +1,7 @@
 #include "models/system/contraction.hpp"
 
 #include <algorithm>
+#include <map>
 #include <stdexcept>
 #include <string>
 
@@ -17,6 +18,7 @@ class Builder {
   explicit Builder(const Machine& machine) : machine_{machine}, fabric_{machine.fabric()} {}
 
   void add(const Leg& leg) {
+    branch_ = leg.branch;
     switch (leg.medium) {
       case Leg::Medium::kLocal:
         add_local(leg);
@@ -50,6 +52,8 @@ class Builder {
       }
     }
     uses.resize(kept);
+    out_.head = longest(heads_);
+    out_.tail = longest(tails_);
     return std::move(out_);
   }
 
@@ -64,10 +68,32 @@ class Builder {
     if (!out_.cap || rate < out_.cap->rate) out_.cap = WalkCap{rate, std::move(cause)};
   }
   void head(const char* kind, DeviceId device, Duration time) {
-    out_.head.push_back({{kind, fabric_.full_name(device)}, time});
+    heads_[branch_].push_back({{kind, fabric_.full_name(device)}, time});
   }
   void tail(const char* kind, DeviceId device, Duration time) {
-    out_.tail.push_back({{kind, fabric_.full_name(device)}, time});
+    tails_[branch_].push_back({{kind, fabric_.full_name(device)}, time});
+  }
+
+  /// Of branches that run side by side the one that takes longest; the first of equals.
+  using Branches = std::map<std::uint8_t, std::vector<LatencyPart>>;
+  static std::vector<LatencyPart> longest(const Branches& branches) {
+    std::vector<LatencyPart> out;
+    Duration most;
+    for (const auto& [branch, parts] : branches) {
+      Duration sum;
+      for (const LatencyPart& part : parts) sum += part.time;
+      if (out.empty() || sum > most) {
+        out = parts;
+        most = sum;
+      }
+    }
+    return out;
+  }
+
+  /// What the thread block, or the warps of it that move this leg, keep in flight.
+  Bytes in_flight(const Leg& leg) const {
+    const DeviceParams& d = machine_.devices();
+    return bytes_in_flight(d.params(), d.scope(leg.initiator), leg.threads);
   }
 
   template <class Find>
@@ -104,9 +130,8 @@ class Builder {
   void add_local(const Leg& leg) {
     use_memory(leg.source);
     const DeviceParams& d = machine_.devices();
-    const Bytes in_flight = bytes_in_flight(d.params(), d.scope(leg.initiator));
     const Duration latency = d.duration("gpu.hbm_latency", leg.initiator);
-    cap(Bandwidth::bytes_per_s(in_flight.as_double() / latency.as_s()),
+    cap(Bandwidth::bytes_per_s(in_flight(leg).as_double() / latency.as_s()),
         {"SM loads of GPU memory in flight", fabric_.full_name(leg.initiator)});
   }
 
@@ -195,8 +220,7 @@ class Builder {
       return;
     }
     round_trip += d.duration("gpu.host_load_extra", leg.initiator);
-    const Bytes in_flight = bytes_in_flight(d.params(), d.scope(leg.initiator));
-    cap(Bandwidth::bytes_per_s(in_flight.as_double() / round_trip.as_s()),
+    cap(Bandwidth::bytes_per_s(in_flight(leg).as_double() / round_trip.as_s()),
         {"SM loads of host memory in flight", fabric_.full_name(leg.initiator)});
     head("SM load of host memory", leg.initiator, round_trip);
   }
@@ -221,6 +245,9 @@ class Builder {
   const Machine& machine_;
   const Fabric& fabric_;
   Contraction out_;
+  std::uint8_t branch_{0};  // of the leg being added
+  Branches heads_;
+  Branches tails_;
 };
 
 }  // namespace

@@ -18,10 +18,22 @@ constexpr Bytes kLargestSize{1LL << 42};  // 4 TiB: beyond any GPU's memory
 
 std::string read_op(const Yaml& yaml) {
   const std::string& op = yaml.text();
-  if (op == "allreduce") return op;
-  const bool known = std::find(kOps.begin(), kOps.end(), op) != kOps.end();
-  yaml.fail("'" + op + "' is not " + (known ? "simulated yet" : "an operation") +
-            "; allowed: allreduce");
+  if (std::find(kOps.begin(), kOps.end(), op) == kOps.end()) {
+    yaml.fail("'" + op +
+              "' is not an operation; known: " + known_names({kOps.begin(), kOps.end()}));
+  }
+  return op;
+}
+
+/// What a scenario says of the algorithm is a setting like any other, but easier to find.
+ScenarioSetting read_algo(const Yaml& yaml, const std::string& op) {
+  const std::string& algo = yaml.text();
+  if (algo != "Ring" && algo != "Tree") {
+    yaml.fail("'" + algo + "' is not an algorithm that weft runs; known: Ring, Tree");
+  }
+  if (op == "alltoall" || op == "sendrecv") yaml.fail(op + " has no algorithm");
+  if (algo == "Tree" && op != "allreduce") yaml.fail("Tree runs allreduce only; write Ring");
+  return {"nccl.algo", algo, yaml.place()};
 }
 
 Bytes read_size(const Yaml& yaml) {
@@ -59,8 +71,11 @@ std::vector<Bytes> read_size_range(const Yaml& yaml) {
 }
 
 void read_workload(const Yaml& yaml, Scenario& scenario) {
-  yaml.allow_keys({"op", "min", "max", "factor", "sizes"});
+  yaml.allow_keys({"op", "algo", "min", "max", "factor", "sizes"});
   scenario.op = read_op(yaml.require("op"));
+  if (const Yaml* algo = yaml.find("algo")) {
+    scenario.set.push_back(read_algo(*algo, scenario.op));
+  }
   const Yaml* list = yaml.find("sizes");
   if (list == nullptr) {
     scenario.sizes = read_size_range(yaml);

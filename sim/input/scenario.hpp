@@ -26,11 +26,11 @@ struct Scenario {
   std::uint64_t digest{0};             ///< FNV-1a of the text that was read
   std::string topology;                ///< path; relative ones are resolved from the file's folder
   std::optional<std::uint32_t> nodes;  ///< absent: the topology's own number
-  std::string op;                      ///< "allreduce"
+  std::string op;                      ///< "allreduce", as design.md names operations
   std::vector<Bytes> sizes;            ///< at least one, each positive, ascending, none twice
   std::vector<std::string> memory_paths;   ///< of "gdr" and "host-staged"; at least one, none twice
   std::map<std::string, std::string> env;  ///< NCCL's environment variables
-  std::vector<ScenarioSetting> set;        ///< in the file's order
+  std::vector<ScenarioSetting> set;        ///< workload's algo, then `set` in the file's order
 };
 
 /// Reads a scenario; `scenarios/*.yaml` are examples. Throws InputError with file, line, column and

@@ -1,6 +1,7 @@
 #include "sim/plan/plan.hpp"
 
 #include <algorithm>
+#include <span>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -22,7 +23,7 @@ std::string_view verb(Leg::Kind kind) {
   return "?";
 }
 
-std::string text(const Walk& walk, const Fabric& fabric) {
+std::string text(std::span<const Leg> walk, const Fabric& fabric) {
   std::string out;
   for (const Leg& leg : walk) {
     out += fmt::format("{}{} {} -> {}", out.empty() ? "" : ", ", verb(leg.kind),
@@ -31,11 +32,15 @@ std::string text(const Walk& walk, const Fabric& fabric) {
   return "[" + out + "]";
 }
 
+std::string text(std::string_view verb, const ConnectionList& connections) {
+  std::string out;
+  for (const ConnectionIndex c : connections) out += fmt::format("{} c{} ", verb, c);
+  return out;
+}
+
 std::string text(const Step& step) {
-  const std::string in = step.in ? fmt::format("recv c{} ", *step.in) : "";
-  const std::string out = step.out ? fmt::format("send c{} ", *step.out) : "";
-  return fmt::format("{}{}{} B by {} B x{}", in, out, step.bytes.count(), step.slice.count(),
-                     step.repeat);
+  return fmt::format("{}{}{} B by {} B x{}", text("recv", step.in), text("send", step.out),
+                     step.bytes.count(), step.slice.count(), step.repeat);
 }
 
 }  // namespace
@@ -47,8 +52,10 @@ std::uint64_t transfer_count(const Plan& plan) {
       for (const Step& step : loop.body) {
         const auto slices =
             static_cast<std::uint64_t>(std::max<std::int64_t>(1, pieces(step.bytes, step.slice)));
-        const bool carried = step.out && plan.connections[*step.out].carry;
-        count += loop.repeat * step.repeat * slices * (carried ? 2 : 1);
+        const auto carried = static_cast<std::uint64_t>(std::count_if(
+            step.out.begin(), step.out.end(),
+            [&](ConnectionIndex c) { return plan.connections[c].carry.has_value(); }));
+        count += loop.repeat * step.repeat * slices * (1 + carried);
       }
     }
   }
@@ -61,13 +68,15 @@ std::string dump(const Plan& plan, const Fabric& fabric) {
   for (std::size_t i = 0; i < plan.connections.size(); ++i) {
     const Connection& c = plan.connections[i];
     out += fmt::format("c{} channel {} rank {} -> {} slots {} push {}", i, c.channel, c.from, c.to,
-                       c.slots, text(c.push, fabric));
-    if (c.carry) out += " carry " + text(*c.carry, fabric);
-    if (!c.pull.empty()) out += " pull " + text(c.pull, fabric);
+                       plan.handovers[c.handover].slots, text(plan.walks[c.push], fabric));
+    if (c.carry) out += " carry " + text(plan.walks[*c.carry], fabric);
+    if (c.pull != WalkTable::kEmpty) out += " pull " + text(plan.walks[c.pull], fabric);
     out += '\n';
   }
   for (const Program& p : plan.programs) {
-    out += fmt::format("program rank {} channel {}:", p.rank, p.channel);
+    out += fmt::format("program rank {} channel {}", p.rank, p.channel);
+    if (p.threads != 0) out += fmt::format(" threads {}", p.threads);
+    out += ':';
     for (const Loop& loop : p.loops) {
       out += fmt::format(" {} x {{", loop.repeat);
       for (std::size_t s = 0; s < loop.body.size(); ++s) {

@@ -27,6 +27,11 @@ struct Leg {
   DeviceId initiator;
   DeviceId source;
   DeviceId sink;
+  /// Legs of one branch follow each other; branches part from the kernel that reads several sources
+  /// or writes several sinks, and their latencies overlap.
+  std::uint8_t branch{0};
+  /// Where a GPU's SMs are the initiator: with how many threads; 0: a whole thread block.
+  std::uint16_t threads{0};
   friend auto operator<=>(const Leg&, const Leg&) = default;
 };
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <span>
 #include <stdexcept>
-#include <tuple>
 
 #include "sim/engine/mailbox.hpp"
 #include "sim/engine/process.hpp"
@@ -24,6 +24,10 @@ class PlanRun final : private TransportSink, private EventTarget {
   PlanRun(const Plan& plan, Transport& transport, EventQueue& events, CauseTable& causes)
       : plan_{&plan}, transport_{&transport}, events_{&events}, causes_{&causes}, host_{events} {
     transport.set_sink(*this);
+    start_ = lag(plan.start);
+    for (const Handover& h : plan.handovers) {
+      lags_.push_back({lag(h.after_push), lag(h.after_carry), lag(h.credit)});
+    }
     for (const Connection& c : plan.connections) add_connection(c);
     for (const Program& p : plan.programs) add_program(p);
   }
@@ -46,18 +50,22 @@ class PlanRun final : private TransportSink, private EventTarget {
     CauseId cause;
     Duration time;
   };
-  struct Lane {
-    Mailbox<Token> ready;  // slices the receiver may take
-    Mailbox<Token> free;   // slots the sender may fill
-    std::optional<WalkId> carry;
+  struct HandoverLags {
     LagId after_push;
     LagId after_carry;
     LagId credit;
+  };
+  struct Lane {
+    Mailbox<Token> ready;           // slices the receiver may take
+    Mailbox<Token> free;            // slots the sender may fill again
+    std::uint32_t unused_slots{0};  // never filled so far
+    std::uint32_t handover{0};
+    std::optional<WalkId> carry;
     PathRef last_carried;  // what led to the last message's being sent
   };
   struct Worker {
     Mailbox<Token> sent;
-    std::map<std::pair<std::int64_t, std::int64_t>, WalkId> walks;  // by (in, out), -1: none
+    std::vector<WalkId> walks;  // by step, in the order of loops and bodies
   };
   /// A transfer under way, or a slice in a lag. Pooled; the index is the transport's tag.
   struct Pending {
@@ -65,75 +73,92 @@ class PlanRun final : private TransportSink, private EventTarget {
     Bytes bytes;
     std::uint32_t owner{0};  // program of a kernel's transfer, else connection
     Stage stage{Stage::kPosted};
-    bool by_kernel{false};
-    std::optional<ConnectionIndex> out;
+    const Step* step{nullptr};  // of a kernel's transfer
   };
 
   LagId lag(const Lag& lag) { return {causes_->intern({lag.cause, ""}), lag.time}; }
 
   void add_connection(const Connection& c) {
     Lane& lane = lanes_.emplace_back();
-    if (c.carry) lane.carry = transport_->prepare(*c.carry);
-    lane.after_push = lag(c.after_push);
-    lane.after_carry = lag(c.after_carry);
-    lane.credit = lag(c.credit);
-    for (std::uint32_t i = 0; i < c.slots; ++i) lane.free.push(Token{});
+    if (c.carry) lane.carry = transport_->prepare(legs_of(*c.carry));
+    lane.unused_slots = plan_->handovers[c.handover].slots;
+    lane.handover = c.handover;
   }
 
+  Walk legs_of(WalkIndex index) const {
+    const std::span<const Leg> legs = plan_->walks[index];
+    return {legs.begin(), legs.end()};
+  }
+
+  /// One walk for steps that move the same way, since a program takes one step at a time.
   void add_program(const Program& program) {
     Worker& worker = programs_.emplace_back();
+    std::map<std::vector<WalkIndex>, WalkId> known;  // by local, pulls, pushes
     for (const Loop& loop : program.loops) {
       for (const Step& step : loop.body) {
-        const auto key = key_of(step);
-        if (worker.walks.contains(key)) continue;
-        Walk walk = program.local;
-        const auto append = [&](const Walk& more) {
-          walk.insert(walk.end(), more.begin(), more.end());
-        };
-        if (step.in) append(plan_->connections[*step.in].pull);
-        if (step.out) append(plan_->connections[*step.out].push);
-        worker.walks.emplace(key, transport_->prepare(walk));
+        std::vector<WalkIndex> branches{program.local};
+        for (const ConnectionIndex c : step.in) branches.push_back(plan_->connections[c].pull);
+        for (const ConnectionIndex c : step.out) branches.push_back(plan_->connections[c].push);
+        std::erase(branches, WalkTable::kEmpty);
+        const auto [at, is_new] = known.try_emplace(std::move(branches));
+        if (is_new) at->second = transport_->prepare(joined(at->first, program.threads));
+        worker.walks.push_back(at->second);
       }
     }
   }
 
-  static std::pair<std::int64_t, std::int64_t> key_of(const Step& step) {
-    return {step.in ? std::int64_t{*step.in} : -1, step.out ? std::int64_t{*step.out} : -1};
+  Walk joined(const std::vector<WalkIndex>& branches, std::uint32_t threads) const {
+    Walk out;
+    for (std::size_t b = 0; b < branches.size(); ++b) {
+      for (Leg leg : plan_->walks[branches[b]]) {
+        leg.branch = static_cast<std::uint8_t>(b);
+        leg.threads = static_cast<std::uint16_t>(threads);
+        out.push_back(leg);
+      }
+    }
+    return out;
   }
 
   Process run_program(ProcessHost&, std::uint32_t index) {
     const Program& program = plan_->programs[index];
     Worker& worker = programs_[index];
-    const LagId start = lag(program.start);
-    co_await delay(*events_, start.time);
-    PathRef path = paths_.extend({}, start.cause, start.time);
+    co_await delay(*events_, start_.time);
+    PathRef path = paths_.extend({}, start_.cause, start_.time);
+    std::size_t first_walk = 0;  // of the loop
     for (const Loop& loop : program.loops) {
       for (std::uint64_t l = 0; l < loop.repeat; ++l) {
-        for (const Step& step : loop.body) {
-          const WalkId walk = worker.walks.at(key_of(step));
+        for (std::size_t i = 0; i < loop.body.size(); ++i) {
+          const Step& step = loop.body[i];
+          const WalkId walk = worker.walks[first_walk + i];
           for (std::uint32_t s = 0; s < step.repeat; ++s) {
             Bytes left = step.bytes;
             do {  // an empty step still hands on an empty slice
               const Bytes bytes = std::min(left, step.slice);
               left -= bytes;
-              if (step.in) {
+              for (const ConnectionIndex c : step.in) {
                 const Time asked = events_->now();
-                Token token = co_await lanes_[*step.in].ready.pop();
+                Token token = co_await lanes_[c].ready.pop();
                 if (token.at > asked) path = std::move(token.path);
               }
-              if (step.out) {
+              for (const ConnectionIndex c : step.out) {
+                Lane& lane = lanes_[c];
+                if (lane.unused_slots > 0) {
+                  --lane.unused_slots;
+                  continue;
+                }
                 const Time asked = events_->now();
-                Token token = co_await lanes_[*step.out].free.pop();
+                Token token = co_await lane.free.pop();
                 if (token.at > asked) path = std::move(token.path);
               }
-              submit_kernel(walk, index, bytes, step.out, std::move(path));
+              submit_kernel(walk, index, bytes, step, std::move(path));
               Token token = co_await worker.sent.pop();
               path = std::move(token.path);
-              if (step.in) hand_on(Stage::kFree, *step.in, bytes, path);
+              for (const ConnectionIndex c : step.in) hand_on(Stage::kFree, c, bytes, path);
             } while (left > Bytes{0});
           }
         }
       }
+      first_walk += loop.body.size();
     }
     finish(std::move(path));
   }
@@ -144,25 +169,25 @@ class PlanRun final : private TransportSink, private EventTarget {
     last_path_ = std::move(path);
   }
 
-  void submit_kernel(WalkId walk, std::uint32_t program, Bytes bytes,
-                     std::optional<ConnectionIndex> out, PathRef path) {
+  void submit_kernel(WalkId walk, std::uint32_t program, Bytes bytes, const Step& step,
+                     PathRef path) {
     ++transfers_;
-    const std::uint64_t tag = put({std::move(path), bytes, program, Stage::kPosted, true, out});
+    const std::uint64_t tag = put({std::move(path), bytes, program, Stage::kPosted, &step});
     transport_->submit(walk, bytes, tag);
   }
 
   void submit_carry(ConnectionIndex connection, Bytes bytes, PathRef path) {
     ++transfers_;
-    const std::uint64_t tag =
-        put({std::move(path), bytes, connection, Stage::kReady, false, std::nullopt});
+    const std::uint64_t tag = put({std::move(path), bytes, connection, Stage::kReady, nullptr});
     transport_->submit(*lanes_[connection].carry, bytes, tag);
   }
 
   void on_sent(std::uint64_t tag, bool queued, std::span<const Segment> segments) override {
     Pending& transfer = pending_[tag];
-    if (queued && !transfer.by_kernel) transfer.path = lanes_[transfer.owner].last_carried;
+    const bool by_kernel = transfer.step != nullptr;
+    if (queued && !by_kernel) transfer.path = lanes_[transfer.owner].last_carried;
     extend(transfer.path, segments);
-    if (transfer.by_kernel) {
+    if (by_kernel) {
       programs_[transfer.owner].sent.push(Token{transfer.path, events_->now()});
     } else {
       lanes_[transfer.owner].last_carried = transfer.path;
@@ -172,32 +197,32 @@ class PlanRun final : private TransportSink, private EventTarget {
   void on_delivered(std::uint64_t tag, std::span<const Segment> segments) override {
     Pending transfer = take(tag);
     extend(transfer.path, segments);
-    if (!transfer.by_kernel) {
+    if (transfer.step == nullptr) {
       hand_on(Stage::kReady, transfer.owner, transfer.bytes, std::move(transfer.path));
-    } else if (transfer.out) {
-      const bool carried = lanes_[*transfer.out].carry.has_value();
-      hand_on(carried ? Stage::kPosted : Stage::kReady, *transfer.out, transfer.bytes,
-              std::move(transfer.path));
+      return;
+    }
+    for (const ConnectionIndex c : transfer.step->out) {
+      hand_on(lanes_[c].carry ? Stage::kPosted : Stage::kReady, c, transfer.bytes, transfer.path);
     }
   }
 
   /// A slice of `connection` reaches `stage` after the lag that leads there.
   void hand_on(Stage stage, ConnectionIndex connection, Bytes bytes, PathRef path) {
-    const LagId lag = lag_before(stage, connection);
-    const std::uint64_t index =
-        put({std::move(path), bytes, connection, stage, false, std::nullopt});
+    const LagId& lag = lag_before(stage, connection);
+    const std::uint64_t index = put({std::move(path), bytes, connection, stage, nullptr});
     events_->schedule_after(lag.time, Phase::kDeliver, *this, index);
   }
 
-  LagId lag_before(Stage stage, ConnectionIndex connection) const {
+  const LagId& lag_before(Stage stage, ConnectionIndex connection) const {
     const Lane& lane = lanes_[connection];
-    if (stage == Stage::kFree) return lane.credit;
-    return stage == Stage::kReady && lane.carry ? lane.after_carry : lane.after_push;
+    const HandoverLags& lags = lags_[lane.handover];
+    if (stage == Stage::kFree) return lags.credit;
+    return stage == Stage::kReady && lane.carry ? lags.after_carry : lags.after_push;
   }
 
   void on_event(std::uint64_t index) override {
     Pending slice = take(index);
-    const LagId lag = lag_before(slice.stage, slice.owner);
+    const LagId& lag = lag_before(slice.stage, slice.owner);
     PathRef path = paths_.extend(std::move(slice.path), lag.cause, lag.time);
     Lane& lane = lanes_[slice.owner];
     switch (slice.stage) {
@@ -238,6 +263,8 @@ class PlanRun final : private TransportSink, private EventTarget {
   EventQueue* events_;
   CauseTable* causes_;
   PathStore paths_;  // before everything that holds a PathRef
+  LagId start_{};
+  std::vector<HandoverLags> lags_;  // by handover
   std::deque<Lane> lanes_;
   std::deque<Worker> programs_;
   std::vector<Pending> pending_;

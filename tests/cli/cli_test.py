@@ -132,9 +132,10 @@ BOGUS_FILES = (
      "FILE:3:42: workload.sizes[1]: sizes must ascend, none given twice"),
     ("run bogus_min_above_max.yaml", "FILE:3:39: workload.max: is smaller than min"),
     ("run bogus_unknown_op.yaml",
-     "FILE:3:12: workload.op: 'gossip' is not an operation; allowed: allreduce"),
-    ("run bogus_op_not_yet.yaml",
-     "FILE:3:12: workload.op: 'alltoall' is not simulated yet; allowed: allreduce"),
+     "FILE:3:12: workload.op: 'gossip' is not an operation; known: allgather, allreduce, alltoall, "
+     "broadcast, reduce, reducescatter, sendrecv"),
+    ("run bogus_algo_of_op.yaml",
+     "FILE:3:32: workload.algo: Tree runs allreduce only; write Ring"),
     ("run bogus_unknown_memory_path.yaml",
      "FILE:4:21: memory_paths[1]: 'teleport' is not a memory path; known: gdr, host-staged"),
     ("run bogus_zero_nodes.yaml", "FILE:3:1: nodes: '0' is not a whole number from 1 to 1048576"),

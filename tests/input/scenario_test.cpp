@@ -78,11 +78,24 @@ TEST(Scenario, StepsBetweenSizesByTheFactor) {
               ElementsAre(Bytes::kib(1), Bytes::kib(4), Bytes::kib(16), Bytes::kib(64)));
 }
 
+TEST(Scenario, TheAlgorithmIsASettingThatSetMayOverride) {
+  const Scenario scenario = parse_scenario(with("op: allreduce", "op: allreduce, algo: Tree"), "s");
+  ASSERT_FALSE(scenario.set.empty());
+  EXPECT_EQ(scenario.set.front().key, "nccl.algo");
+  EXPECT_EQ(scenario.set.front().value, "Tree");
+  EXPECT_EQ(parse_scenario(with("op: allreduce", "op: sendrecv"), "s").op, "sendrecv");
+}
+
 TEST(ScenarioBogus, Operations) {
-  EXPECT_EQ(refused(with("op: allreduce", "op: alltoall")),
-            "s.yaml:5:12: workload.op: 'alltoall' is not simulated yet; allowed: allreduce");
   EXPECT_EQ(refused(with("op: allreduce", "op: all_reduce")),
-            "s.yaml:5:12: workload.op: 'all_reduce' is not an operation; allowed: allreduce");
+            "s.yaml:5:12: workload.op: 'all_reduce' is not an operation; known: allgather, "
+            "allreduce, alltoall, broadcast, reduce, reducescatter, sendrecv");
+  EXPECT_EQ(refused(with("op: allreduce", "op: allgather, algo: Tree")),
+            "s.yaml:5:27: workload.algo: Tree runs allreduce only; write Ring");
+  EXPECT_EQ(refused(with("op: allreduce", "op: alltoall, algo: Ring")),
+            "s.yaml:5:26: workload.algo: alltoall has no algorithm");
+  EXPECT_THAT(refused(with("op: allreduce", "op: allreduce, algo: NVLS")),
+              HasSubstr("'NVLS' is not an algorithm that weft runs; known: Ring, Tree"));
 }
 
 TEST(ScenarioBogus, Sizes) {

@@ -16,7 +16,7 @@ struct ProtocolTest : testing::Test {
 TEST_F(ProtocolTest, SimpleCutsItsBufferIntoStepsSlicesAndChunks) {
   // NCCL: 4 MiB buffer, 8 steps of 512 KiB, chunk 4 steps, slice 2 steps: a FIFO of 4 slices of 1
   // MiB.
-  const Protocol p = make_protocol(params, "Simple", 16);
+  const Protocol p = make_protocol(params, "Simple", KernelShape::kRing, 16);
   EXPECT_EQ(p.chunk, Bytes::mib(2));
   EXPECT_EQ(p.slices, 2);
   EXPECT_EQ(p.slots, 4u);
@@ -25,9 +25,28 @@ TEST_F(ProtocolTest, SimpleCutsItsBufferIntoStepsSlicesAndChunks) {
 }
 
 TEST_F(ProtocolTest, LowLatencyProtocolsSpendBytesOnFlags) {
-  EXPECT_EQ(make_protocol(params, "LL", 16).data_fraction, 0.5);
-  EXPECT_EQ(make_protocol(params, "LL", 16).bytes_per_thread, 128);  // 8 x ranks
-  EXPECT_EQ(make_protocol(params, "LL128", 16).data_fraction, 0.9375);
+  EXPECT_EQ(make_protocol(params, "LL", KernelShape::kRing, 16).data_fraction, 0.5);
+  EXPECT_EQ(make_protocol(params, "LL", KernelShape::kRing, 16).bytes_per_thread,
+            128);  // 8 x ranks
+  EXPECT_EQ(make_protocol(params, "LL128", KernelShape::kRing, 16).data_fraction, 0.9375);
+}
+
+TEST_F(ProtocolTest, ChainsAndTreesTakeOneStepAtATime) {
+  // NCCL: chunk and slice of one step, 512 KiB, eight of them in the FIFO.
+  for (const KernelShape shape : {KernelShape::kChain, KernelShape::kTree}) {
+    const Protocol p = make_protocol(params, "Simple", shape, 16);
+    EXPECT_EQ(p.chunk, Bytes::kib(512));
+    EXPECT_EQ(p.slices, 1);
+    EXPECT_EQ(p.slots, 8u);
+  }
+  EXPECT_EQ(make_protocol(params, "LL", KernelShape::kTree, 16).bytes_per_thread, 8);
+}
+
+TEST_F(ProtocolTest, SendsGoByLlUpTo16KibAChannel) {
+  EXPECT_EQ(make_p2p_protocol(params, Bytes::kib(32), 2, Bytes::kib(128)).name, "LL");
+  const Protocol p = make_p2p_protocol(params, Bytes::kib(33), 2, Bytes::kib(128));
+  EXPECT_EQ(p.name, "Simple");
+  EXPECT_EQ(p.chunk, Bytes::kib(128));
 }
 
 TEST_F(ProtocolTest, IsChosenBySizeAndLl128NeverGoesThroughHostMemory) {

@@ -1,18 +1,25 @@
-#include "models/nccl/ring_plan.hpp"
-
 #include <gtest/gtest.h>
 
+#include "models/nccl/collective_plan.hpp"
 #include "tests/models/machine_under_test.hpp"
 
 namespace weft {
 namespace {
+
+Plan plan_of(DeviceParams& devices, Op op, Bytes bytes, MemoryPath path = MemoryPath::kGdr) {
+  return make_plan(devices, make_schedule(devices, path), op, bytes, path);
+}
+
+Plan ring_all_reduce(DeviceParams& devices, Bytes bytes, MemoryPath path) {
+  return plan_of(devices, Op::kAllReduce, bytes, path);
+}
 
 /// Bytes that a program sends, flags included.
 std::int64_t sent_bytes(const Program& program) {
   std::int64_t sum = 0;
   for (const Loop& loop : program.loops) {
     for (const Step& step : loop.body) {
-      if (step.out) {
+      if (!step.out.empty()) {
         sum += static_cast<std::int64_t>(loop.repeat) * step.repeat * step.bytes.count();
       }
     }
@@ -42,26 +49,28 @@ TEST(RingPlan, CoversSizesThatAreNoMultipleOfALoop) {
 
 TEST(RingPlan, GdrCarriesFromGpuToGpuAndStagedThroughBothHosts) {
   MachineUnderTest m("hgx-h100-8nic.yaml");
-  const auto network = [&](MemoryPath path) {
-    const Plan plan = ring_all_reduce(m.devices(), Bytes::gib(1), path);
+  const auto network = [](const Plan& plan) {
     for (const Connection& c : plan.connections) {
       if (c.carry) return c;
     }
     throw std::logic_error("no network connection");
   };
-  const Connection gdr = network(MemoryPath::kGdr);
-  EXPECT_TRUE(gdr.push.empty());
-  EXPECT_TRUE(gdr.pull.empty());
-  ASSERT_EQ(gdr.carry->size(), 3u);
-  EXPECT_EQ((*gdr.carry)[0].source, m.id("gpu7"));
-  EXPECT_EQ((*gdr.carry)[2].sink, m.id("gpu7", 1));
-  const Connection staged = network(MemoryPath::kHostStaged);
-  ASSERT_EQ(staged.push.size(), 1u);
-  EXPECT_EQ(staged.push[0].sink, m.id("cpu1"));
-  EXPECT_EQ((*staged.carry)[0].source, m.id("cpu1"));
-  EXPECT_EQ((*staged.carry)[2].sink, m.id("cpu1", 1));
-  ASSERT_EQ(staged.pull.size(), 1u);
-  EXPECT_EQ(staged.pull[0].source, m.id("cpu1", 1));
+  const Plan gdr = ring_all_reduce(m.devices(), Bytes::gib(1), MemoryPath::kGdr);
+  const Connection direct = network(gdr);
+  EXPECT_EQ(direct.push, WalkTable::kEmpty);
+  EXPECT_EQ(direct.pull, WalkTable::kEmpty);
+  const std::span<const Leg> legs = gdr.walks[*direct.carry];
+  ASSERT_EQ(legs.size(), 3u);
+  EXPECT_EQ(legs[0].source, m.id("gpu7"));
+  EXPECT_EQ(legs[2].sink, m.id("gpu7", 1));
+  const Plan staged = ring_all_reduce(m.devices(), Bytes::gib(1), MemoryPath::kHostStaged);
+  const Connection c = network(staged);
+  ASSERT_EQ(staged.walks[c.push].size(), 1u);
+  EXPECT_EQ(staged.walks[c.push][0].sink, m.id("cpu1"));
+  EXPECT_EQ(staged.walks[*c.carry][0].source, m.id("cpu1"));
+  EXPECT_EQ(staged.walks[*c.carry][2].sink, m.id("cpu1", 1));
+  ASSERT_EQ(staged.walks[c.pull].size(), 1u);
+  EXPECT_EQ(staged.walks[c.pull][0].source, m.id("cpu1", 1));
 }
 
 TEST(RingPlan, LlSendsLeaveFromHostMemoryEvenWithGdr) {
@@ -70,8 +79,8 @@ TEST(RingPlan, LlSendsLeaveFromHostMemoryEvenWithGdr) {
   EXPECT_EQ(plan.proto, "LL");
   for (const Connection& c : plan.connections) {
     if (c.carry) {
-      EXPECT_EQ(c.push.size(), 1u);
-      EXPECT_TRUE(c.pull.empty());
+      EXPECT_EQ(plan.walks[c.push].size(), 1u);
+      EXPECT_EQ(c.pull, WalkTable::kEmpty);
     }
   }
 }
@@ -90,9 +99,9 @@ TEST(RingPlan, InsideANodeWithoutNvlinkFarGpusMeetInHostMemory) {
   DeviceParams devices(fabric, params, parts);
   const Plan plan = ring_all_reduce(devices, Bytes::mib(64), MemoryPath::kGdr);
   for (const Connection& c : plan.connections) {
-    ASSERT_EQ(c.push.size(), 1u);
-    EXPECT_EQ(fabric.device(c.push[0].sink).kind, DeviceKind::kCpu);
-    ASSERT_EQ(c.pull.size(), 1u);
+    ASSERT_EQ(plan.walks[c.push].size(), 1u);
+    EXPECT_EQ(fabric.device(plan.walks[c.push][0].sink).kind, DeviceKind::kCpu);
+    ASSERT_EQ(plan.walks[c.pull].size(), 1u);
   }
 }
 

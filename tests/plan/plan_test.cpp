@@ -11,9 +11,10 @@ Plan two_steps() {
   plan.algo = "Ring";
   plan.proto = "Simple";
   plan.connections.resize(2);
-  plan.connections[1].carry = Walk{};
+  plan.connections[1].carry = WalkTable::kEmpty;
+  plan.handovers.resize(1);
   Program program;
-  program.loops = {{3, {{std::nullopt, 0, Bytes{10}, Bytes{4}, 2}, {0, 1, Bytes{8}, Bytes{4}, 1}}}};
+  program.loops = {{3, {{{}, {0}, Bytes{10}, Bytes{4}, 2}, {{0}, {1}, Bytes{8}, Bytes{4}, 1}}}};
   plan.programs = {program};
   return plan;
 }
@@ -25,8 +26,32 @@ TEST(Plan, CountsTransfersWithoutListingThem) {
 
 TEST(Plan, AnEmptyStepStillHandsOnOneSlice) {
   Plan plan = two_steps();
-  plan.programs[0].loops = {{1, {{std::nullopt, 0, Bytes{0}, Bytes{4}, 1}}}};
+  plan.programs[0].loops = {{1, {{{}, {0}, Bytes{0}, Bytes{4}, 1}}}};
   EXPECT_EQ(transfer_count(plan), 1u);
+}
+
+TEST(Plan, ATreesStepSendsToSeveral) {
+  Plan plan = two_steps();
+  plan.programs[0].loops = {{1, {{{0}, {0, 1}, Bytes{8}, Bytes{4}, 1}}}};
+  EXPECT_EQ(transfer_count(plan), 4u);  // 2 slices, each one pass and one message of c1
+  ConnectionList children{0, 1, 2};
+  EXPECT_THROW(children.add(3), std::logic_error);
+}
+
+TEST(WalkTable, HoldsEachWalkOnce) {
+  const auto leg = [](std::size_t from, std::size_t to) {
+    return Leg{Leg::Kind::kWrite, Leg::Medium::kPcie, DeviceId{from}, DeviceId{from}, DeviceId{to}};
+  };
+  WalkTable table;
+  EXPECT_EQ(table.add({}), WalkTable::kEmpty);
+  const WalkIndex one = table.add({leg(1, 2)});
+  const WalkIndex two = table.add({leg(1, 2), leg(2, 3)});
+  EXPECT_EQ(table.add({leg(1, 2)}), one);
+  EXPECT_NE(one, two);
+  EXPECT_EQ(table.size(), 3u);
+  ASSERT_EQ(table[two].size(), 2u);
+  EXPECT_EQ(table[two][1], leg(2, 3));
+  EXPECT_TRUE(table[WalkTable::kEmpty].empty());
 }
 
 TEST(Plan, ProgramsAreComparableData) {
@@ -47,8 +72,9 @@ TEST(Plan, DumpIsALineAConnectionAndALineAProgram) {
   spec.node.devices[1].upstream = "cpu0";
   const Fabric fabric(spec, 1);
   Plan plan = two_steps();
-  plan.connections[0].push = {{Leg::Kind::kWrite, Leg::Medium::kPcie, DeviceId{std::size_t{1}},
-                               DeviceId{std::size_t{1}}, DeviceId{std::size_t{0}}}};
+  plan.connections[0].push =
+      plan.walks.add({{Leg::Kind::kWrite, Leg::Medium::kPcie, DeviceId{std::size_t{1}},
+                       DeviceId{std::size_t{1}}, DeviceId{std::size_t{0}}}});
   EXPECT_EQ(
       dump(plan, fabric),
       "plan allreduce Ring Simple: 0 B, 0 ranks, 0 channels\n"

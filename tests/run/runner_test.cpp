@@ -68,23 +68,22 @@ class FixedRates final : public Transport, private EventTarget {
   std::deque<Lane> lanes_;
 };
 
-const Walk kOneLeg(1);
+/// A walk of `legs` legs.
+WalkIndex walk(Plan& plan, std::size_t legs) { return plan.walks.add(Walk(legs)); }
 
 /// Rank 0 sends `slices` slices of 10 B to rank 1 through a FIFO of `slots`.
 Plan pipe(std::uint32_t slots, std::uint32_t slices) {
   Plan plan;
+  plan.start = {"launch", Duration::ns(50)};
+  plan.handovers = {{slots, {"notify", Duration::ns(7)}, {}, {"credit", Duration::ns(3)}}};
   Connection c;
   c.to = 1;
-  c.slots = slots;
-  c.push = kOneLeg;
-  c.pull = kOneLeg;
-  c.after_push = {"notify", Duration::ns(7)};
-  c.credit = {"credit", Duration::ns(3)};
+  c.push = walk(plan, 1);
+  c.pull = walk(plan, 1);
   plan.connections = {c};
-  const Step send{std::nullopt, 0, Bytes{10}, Bytes{10}, slices};
-  const Step receive{0, std::nullopt, Bytes{10}, Bytes{10}, slices};
-  plan.programs = {{0, 0, {}, {"launch", Duration::ns(50)}, {{1, {send}}}},
-                   {1, 0, {}, {"launch", Duration::ns(50)}, {{1, {receive}}}}};
+  const Step send{{}, {0}, Bytes{10}, Bytes{10}, slices};
+  const Step receive{{0}, {}, Bytes{10}, Bytes{10}, slices};
+  plan.programs = {{0, 0, 0, {}, {{1, {send}}}}, {1, 0, 0, {}, {{1, {receive}}}}};
   return plan;
 }
 
@@ -147,12 +146,39 @@ TEST(Runner, AStepIsCutIntoSlices) {
 
 TEST(Runner, CarriedSlicesGoByTheProxyAndQueueOnTheirLane) {
   Plan plan = pipe(100, 3);
-  plan.connections[0].carry = Walk(4);  // 40 ns a slice: slower than the pushes
-  plan.connections[0].after_carry = {"completion", Duration::ns(9)};
+  plan.connections[0].carry = walk(plan, 4);  // 40 ns a slice: slower than the pushes
+  plan.handovers[0].after_carry = {"completion", Duration::ns(9)};
   // First slice posted at 50 + 10 + 107; three messages of 40; flight, completion, pull.
   const Ran ran = run(plan);
   EXPECT_EQ(ran.time, Duration::ns(50 + 10 + 107 + 3 * 40 + 100 + 9 + 10));
   EXPECT_EQ(ran.causes.at("completion"), Duration::ns(9));
+}
+
+TEST(Runner, AStepTakesFromAllBeforeItSendsToAll) {
+  // Ranks 0 and 1 send to rank 2, which combines the two (pulls of 1 leg each side by side, pushes
+  // of 1 leg: 4 legs, 40 ns) and sends to 3 and 4. Rank 1 is the slower.
+  Plan plan = pipe(4, 1);
+  const Connection like = plan.connections[0];
+  plan.connections = {like, like, like, like};
+  const auto program = [](std::uint32_t rank, std::vector<Step> steps) {
+    return Program{rank, 0, 0, {}, {{1, std::move(steps)}}};
+  };
+  const auto step = [](const ConnectionList& in, const ConnectionList& out) {
+    return Step{in, out, Bytes{10}, Bytes{10}, 1};
+  };
+  plan.programs = {program(0, {step({}, {0})}), program(1, {step({}, {1})}),
+                   program(2, {step({0, 1}, {2, 3})}), program(3, {step({2}, {})}),
+                   program(4, {step({3}, {})})};
+  plan.programs[1].local = walk(plan, 10);  // 110 ns for its slice, 100 more than rank 0
+  const Ran ran = run(plan);
+  EXPECT_EQ(ran.time, Duration::ns(50 + 110 + 107 + 40 + 107 + 10));
+  EXPECT_EQ(ran.causes.at("moving"), Duration::ns(110 + 40 + 10));
+}
+
+TEST(Runner, ACopyToItselfNeedsNobody) {
+  Plan plan = pipe(1, 1);
+  plan.programs = {{0, 0, 0, walk(plan, 2), {{1, {{{}, {}, Bytes{10}, Bytes{10}, 3}}}}}};
+  EXPECT_EQ(run(plan).time, Duration::ns(50 + 3 * 20));
 }
 
 TEST(Runner, ProgramsThatWaitForEachOtherForEverAreABug) {

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "models/nccl/schedule.hpp"
+#include "sim/plan/plan.hpp"
+
+namespace weft {
+
+/// The plan of `op` on `bytes` (as nccl-tests counts them) over every GPU of the fabric, as NCCL
+/// runs what `schedule` says. Rank 0 is the root of broadcast and reduce, as in nccl-tests; rank r
+/// sends to rank r + 1 in sendrecv. Equations: models/nccl/README.md. Throws InputError if two
+/// ranks that talk cannot reach each other, or if the schedule's choice cannot run the operation.
+Plan make_plan(DeviceParams& devices, const Schedule& schedule, Op op, Bytes bytes,
+               MemoryPath path);
+
+/// About how many transfers and connections the plan of that would have, without making it.
+struct PlanSize {
+  double transfers;
+  double connections;
+};
+PlanSize plan_size(DeviceParams& devices, const Schedule& schedule, Op op, Bytes bytes);
+
+}  // namespace weft

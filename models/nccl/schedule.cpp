@@ -1,0 +1,179 @@
+#include "models/nccl/schedule.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <string>
+
+#include "sim/base/error.hpp"
+
+namespace weft {
+namespace {
+
+constexpr std::array<std::string_view, 7> kOpNames{
+    "allreduce", "allgather", "reducescatter", "broadcast", "reduce", "alltoall", "sendrecv"};
+
+/// Channels of a large collective before the small ones drop some.
+std::uint32_t most_channels(DeviceParams& devices) {
+  const Fabric& fabric = devices.fabric();
+  Params& params = devices.params();
+  double channels = params.number("nccl.channels");
+  if (channels == 0) {
+    channels = fabric.nodes() > 1 ? params.number("nccl.channels_per_nic") *
+                                        static_cast<double>(fabric.count(DeviceKind::kNic))
+                                  : params.number("nccl.local_channels");
+  }
+  // NCCL's MAXCHANNELS is 64.
+  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(std::llround(channels), 1, 64));
+}
+
+/// Channels go while a thread would have less than its protocol's least (NCCL src/enqueue.cc).
+std::uint32_t channels_for(DeviceParams& devices, const Protocol& protocol, std::uint32_t most,
+                           Bytes bytes) {
+  std::int64_t count = most;
+  const DeviceId gpu = devices.fabric().device(0, DeviceKind::kGpu, 0);
+  const auto threads = std::llround(devices.number("gpu.block_threads", gpu));
+  while (count > 1 && bytes.count() < count * threads * protocol.bytes_per_thread) --count;
+  return static_cast<std::uint32_t>(count);
+}
+
+Choice choose(DeviceParams& devices, MemoryPath path, std::uint32_t channels, std::uint32_t ranks,
+              Op op, Bytes bytes) {
+  Params& params = devices.params();
+  if (is_point_to_point(op)) return {Algorithm::kPointToPoint, "Simple", channels};
+  const bool tree = params.choice("nccl.algo") == "Tree";
+  if (tree && op != Op::kAllReduce) {
+    throw InputError("nccl.algo=Tree runs allreduce only; " + std::string(op_name(op)) +
+                     " has Ring");
+  }
+  Choice choice;
+  choice.algorithm = tree ? Algorithm::kTree : Algorithm::kRing;
+  choice.protocol = choose_protocol(params, bytes, path == MemoryPath::kHostStaged);
+  const Protocol protocol =
+      make_protocol(params, choice.protocol, kernel_shape(op, choice.algorithm), ranks);
+  choice.channels = channels_for(devices, protocol, channels, bytes);
+  return choice;
+}
+
+/// NCCL src/graph/paths.cc, ncclTopoGetNchannels: 2 over the network and over PCIe, two for each
+/// NVLink between two GPUs.
+std::uint32_t channels_per_peer(const DeviceParams& devices) {
+  const Fabric& fabric = devices.fabric();
+  const auto asked = devices.params().number("nccl.p2p_channels_per_peer");
+  if (asked > 0) return std::bit_ceil(static_cast<std::uint32_t>(asked));
+  if (fabric.nodes() > 1) return 2;
+  std::uint32_t least = UINT32_MAX;
+  const DeviceId first = fabric.device(0, DeviceKind::kGpu, 0);
+  for (std::size_t g = 1; g < fabric.count(DeviceKind::kGpu); ++g) {
+    const DeviceId gpu = fabric.device(0, DeviceKind::kGpu, g);
+    const std::uint32_t links =
+        fabric.nvlink_route(first, gpu) ? fabric.path_label(first, gpu).nvlinks : 1;
+    least = std::min(least, 2 * std::max(1U, links));
+  }
+  return std::bit_ceil(least);
+}
+
+/// The low bits of `value`, as many as number `count` things, in reverse. Precondition: a power of
+/// two.
+std::size_t mirrored(std::size_t value, std::size_t count) {
+  std::size_t out = 0;
+  for (std::size_t from = 1, to = count / 2; to > 0; from *= 2, to /= 2) {
+    if ((value & from) != 0) out |= to;
+  }
+  return out;
+}
+
+/// The NICs of a node that are nearest to a GPU, in index order.
+std::vector<std::uint32_t> nearest_nics(const Fabric& fabric, std::size_t gpu) {
+  const DeviceId id = fabric.device(0, DeviceKind::kGpu, gpu);
+  std::vector<std::uint32_t> best;
+  PathClass best_class = PathClass::kSys;
+  for (std::size_t n = 0; n < fabric.count(DeviceKind::kNic); ++n) {
+    const PathClass path_class =
+        fabric.path_label(id, fabric.device(0, DeviceKind::kNic, n)).path_class;
+    if (best.empty() || path_class < best_class) {
+      best.clear();
+      best_class = path_class;
+    }
+    if (path_class == best_class) best.push_back(static_cast<std::uint32_t>(n));
+  }
+  return best;
+}
+
+}  // namespace
+
+std::string_view op_name(Op op) { return kOpNames.at(static_cast<std::size_t>(op)); }
+
+Op parse_op(std::string_view text) {
+  const auto at = std::find(kOpNames.begin(), kOpNames.end(), text);
+  if (at == kOpNames.end()) {
+    throw InputError("no operation '" + std::string(text) +
+                     "'; known: " + known_names({kOpNames.begin(), kOpNames.end()}));
+  }
+  return static_cast<Op>(at - kOpNames.begin());
+}
+
+bool is_point_to_point(Op op) { return op == Op::kAllToAll || op == Op::kSendRecv; }
+
+std::string_view algorithm_name(Algorithm algorithm) {
+  switch (algorithm) {
+    case Algorithm::kRing:
+      return "Ring";
+    case Algorithm::kTree:
+      return "Tree";
+    case Algorithm::kPointToPoint:
+      return "P2P";
+  }
+  return "?";
+}
+
+KernelShape kernel_shape(Op op, Algorithm algorithm) {
+  if (algorithm == Algorithm::kTree) return KernelShape::kTree;
+  return op == Op::kBroadcast || op == Op::kReduce ? KernelShape::kChain : KernelShape::kRing;
+}
+
+std::vector<std::vector<std::uint32_t>> local_nics(const Fabric& fabric) {
+  if (fabric.count(DeviceKind::kNic) == 0) return {};
+  std::vector<std::vector<std::uint32_t>> nearest;
+  for (std::size_t g = 0; g < fabric.count(DeviceKind::kGpu); ++g) {
+    nearest.push_back(nearest_nics(fabric, g));
+  }
+  std::vector<std::vector<std::uint32_t>> out;
+  for (std::size_t g = 0; g < nearest.size(); ++g) {
+    const std::vector<std::uint32_t>& nics = nearest[g];
+    const auto sharers = static_cast<std::size_t>(std::count(nearest.begin(), nearest.end(), nics));
+    const std::size_t first = std::has_single_bit(nics.size()) ? mirrored(g, nics.size()) : g;
+    std::vector<std::uint32_t> mine;
+    for (std::size_t k = 0; k < (nics.size() + sharers - 1) / sharers; ++k) {
+      mine.push_back(nics[(first + k) % nics.size()]);
+    }
+    out.push_back(std::move(mine));
+  }
+  return out;
+}
+
+Schedule make_schedule(DeviceParams& devices, MemoryPath path) {
+  const Fabric& fabric = devices.fabric();
+  const auto ranks = static_cast<std::uint32_t>(fabric.count(DeviceKind::kGpu)) * fabric.nodes();
+  if (ranks < 2) {
+    throw InputError(fabric.spec().file + ": a collective needs at least 2 GPUs");
+  }
+  if (fabric.nodes() > 1 && fabric.count(DeviceKind::kNic) == 0) {
+    throw InputError(fabric.spec().file + ": " + std::to_string(fabric.nodes()) +
+                     " nodes but no NIC to join them; use one node or add NICs");
+  }
+  const std::uint32_t channels = most_channels(devices);
+  Schedule schedule;
+  schedule.rings = make_rings(fabric, channels);
+  schedule.trees = make_trees(fabric, channels);
+  schedule.p2p_nics = local_nics(fabric);
+  schedule.p2p_channels = std::bit_ceil(channels);
+  schedule.p2p_channels_per_peer = std::min(schedule.p2p_channels, channels_per_peer(devices));
+  schedule.choose = [&devices, path, channels, ranks](Op op, Bytes bytes) {
+    return choose(devices, path, channels, ranks, op, bytes);
+  };
+  return schedule;
+}
+
+}  // namespace weft

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "sim/topology/fabric.hpp"
+
+namespace weft {
+
+/// A rank's place in one channel's tree.
+struct TreeRank {
+  static constexpr std::uint32_t kNone = UINT32_MAX;
+
+  std::uint32_t up{kNone};                                 ///< the parent's rank; kNone: the root
+  std::array<std::uint32_t, 3> down{kNone, kNone, kNone};  ///< children, kNone at the end
+  std::uint32_t nic{0};  ///< index among its node's NICs, by which its edges leave the node
+  friend bool operator==(const TreeRank&, const TreeRank&) = default;
+};
+
+/// One channel's tree over all ranks, by rank. Rank r is GPU r mod g of node r / g, g GPUs a node.
+using Tree = std::vector<TreeRank>;
+
+/// A node's place in one binary tree of nodes; nullopt: none.
+struct BinaryTreeNode {
+  std::optional<std::uint32_t> up;
+  std::array<std::optional<std::uint32_t>, 2> down;
+};
+
+/// A node's place in NCCL's two complementary binary trees over `nodes` nodes (src/graph/trees.cc):
+/// no node but one has children in both, so each node's link carries about the same (Sanders,
+/// Speck, Traeff, Parallel Computing 35(12), 2009). Precondition: node < nodes.
+std::array<BinaryTreeNode, 2> double_binary_tree(std::uint32_t nodes, std::uint32_t node);
+
+/// The trees of `channels` channels by a first simple rule, not yet NCCL's search: the first half
+/// of the channels uses the first binary tree between nodes, the other half the second. Inside a
+/// node, channel c is a chain of all GPUs in index order that begins at the GPU nearest to NIC c
+/// (of half the channels); the head of the chain has all edges to other nodes, over that NIC
+/// (NCCL's pattern "tree"). Precondition: nodes of several have NICs.
+std::vector<Tree> make_trees(const Fabric& fabric, std::uint32_t channels);
+
+}  // namespace weft
