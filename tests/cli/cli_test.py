@@ -135,7 +135,7 @@ BOGUS_FILES = (
      "FILE:3:12: workload.op: 'gossip' is not an operation; known: allgather, allreduce, alltoall, "
      "broadcast, reduce, reducescatter, sendrecv"),
     ("run bogus_algo_of_op.yaml",
-     "FILE:3:32: workload.algo: Tree runs allreduce only; write Ring"),
+     "FILE:3:31: workload.algo: Tree runs allreduce only; write Ring"),
     ("run bogus_unknown_memory_path.yaml",
      "FILE:4:21: memory_paths[1]: 'teleport' is not a memory path; known: gdr, host-staged"),
     ("run bogus_zero_nodes.yaml", "FILE:3:1: nodes: '0' is not a whole number from 1 to 1048576"),
