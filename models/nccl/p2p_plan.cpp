@@ -11,7 +11,6 @@ namespace {
 
 constexpr std::uint32_t kAtOnce = 8;  // device.h: NCCL_MAX_DEV_WORK_P2P_PER_BATCH
 constexpr std::uint32_t kWarps = 20;  // enqueue.cc: 640 threads a block
-constexpr std::uint32_t kWarp = 32;
 
 /// 0, 1, 3, 6, 10, ... modulo the next power of two at or above `count`: each number once; those
 /// below `count`.

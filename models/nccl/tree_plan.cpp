@@ -6,8 +6,6 @@
 namespace weft {
 namespace {
 
-constexpr std::uint32_t kWarp = 32;
-
 /// Threads of the groups that go up and down. NCCL src/device/all_reduce.h: LL and LL128 give 70 %
 /// to the way up; Simple half of the block's and four more warps, two further warps to the way up,
 /// and each group keeps one warp for flags.
