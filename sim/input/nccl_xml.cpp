@@ -14,6 +14,7 @@
 
 #include "sim/input/nccl_links.hpp"
 #include "sim/input/nccl_parts.hpp"
+#include "sim/input/nccl_root.hpp"
 #include "sim/input/xml_text.hpp"
 #include "sim/io/file.hpp"
 
@@ -51,7 +52,6 @@ class NcclReader {
   TopologySpec read();
 
  private:
-  pugi::xml_node require_system() const;
   void read_cpu(pugi::xml_node cpu);
   void read_children(pugi::xml_node parent, const std::string& upstream);
   void read_pci(pugi::xml_node pci, const std::string& upstream);
@@ -92,7 +92,7 @@ class NcclReader {
 };
 
 TopologySpec NcclReader::read() {
-  const pugi::xml_node system = require_system();
+  const pugi::xml_node system = require_nccl_system(xml_);
   spec_.file = xml_.file();
   spec_.name = std::filesystem::path(xml_.file()).stem().string();
   spec_.source = "NCCL topology file " + xml_.file();
@@ -106,31 +106,6 @@ TopologySpec NcclReader::read() {
     spec_.network.place = xml_.place(system);
   }
   return std::move(spec_);
-}
-
-pugi::xml_node NcclReader::require_system() const {
-  const pugi::xml_node root = xml_.document().first_child();
-  for (const pugi::xml_node element : xml_.document().children()) {
-    if (element.type() != pugi::node_element) continue;
-    const std::string name = element.name();
-    if (name == "graphs") {
-      xml_.fail(element,
-                "this is an NCCL graph file (<graphs>), which is not read yet; write a topology "
-                "file with NCCL_TOPO_DUMP_FILE");
-    }
-    if (name != "system") {
-      xml_.fail(element, "<" + name + "> stands outside <system>; fragments are not read yet");
-    }
-    const std::string version = XmlText::text(element, "version");
-    if (version == "2") {
-      xml_.fail(element, "topology version 2 (RCCL) is not read yet; known: version 1 (NCCL)");
-    }
-    if (version != "1") {
-      xml_.fail(element, "<system version='" + version + "'> is not known; known: version 1");
-    }
-    return element;
-  }
-  xml_.fail(root, "no <system> element");
 }
 
 void NcclReader::read_cpu(pugi::xml_node cpu) {

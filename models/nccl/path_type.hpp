@@ -1,0 +1,50 @@
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace weft {
+
+/// An NCCL release, "2.28.9".
+struct NcclVersion {
+  int major{2};
+  int minor{28};
+  int patch{9};
+  friend auto operator<=>(const NcclVersion&, const NcclVersion&) = default;
+  std::string text() const;
+};
+
+/// The releases whose differences are modelled (physics.md section 6).
+inline constexpr NcclVersion kOldestNccl{2, 18, 0};
+inline constexpr NcclVersion kNewestNccl{2, 30, 99};
+
+/// Parses "2.28.9" or "2.28". Throws InputError outside what is modelled.
+NcclVersion parse_nccl_version(const std::string& text);
+
+/// How far apart two devices are, best first, in the order of NCCL 2.28 to 2.30 (graph/topo.h).
+enum class NcclPathType : std::uint8_t {
+  kLoc,
+  kNvl,  ///< NVLink, also through NVSwitch
+  kNvb,  ///< NVLink through another GPU
+  kC2c,
+  kPix,  ///< at most one PCIe bridge
+  kPxb,  ///< several PCIe bridges
+  kP2c,  ///< GPU to CPU by C2C, then PCIe to the NIC
+  kPxn,  ///< GPU to another GPU by NVLink, then PCIe to the NIC
+  kPhb,  ///< through a host bridge
+  kSys,  ///< through the link between sockets
+  kNetwork,
+  kDis,  ///< no path
+};
+
+/// "PIX".
+std::string_view nccl_path_type_name(NcclPathType type);
+/// The number that NCCL prints for it; older releases know fewer types.
+int nccl_path_type_number(NcclPathType type, NcclVersion version);
+/// The type of a word ("PXB", up to "SYS"); nullopt if NCCL knows no such word.
+std::optional<NcclPathType> nccl_path_type(std::string_view word);
+
+}  // namespace weft
