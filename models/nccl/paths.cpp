@@ -324,6 +324,13 @@ NcclPathType worst_gpu_path(const NcclSystem& system, const NcclPaths& paths, Nc
                        [](NcclPathType a, NcclPathType b) { return std::max(a, b); });
 }
 
+bool has_path_to(const NcclSystem& system, const NcclPaths& paths, int from, NcclNodeType to) {
+  for (int i = 0; i < system.count(to); ++i) {
+    if (paths.at(from, to, i).type != kDis) return true;
+  }
+  return false;
+}
+
 int nearest_cpu(const NcclSystem& system, const NcclPaths& paths, int gpu) {
   int nearest = -1;
   int fewest = 0;

@@ -48,6 +48,9 @@ NcclPaths compute_nccl_paths(const NcclSystem& system, const NcclEnv& env, NcclV
 NcclPathType best_gpu_path(const NcclSystem& system, const NcclPaths& paths, NcclNodeType to);
 NcclPathType worst_gpu_path(const NcclSystem& system, const NcclPaths& paths, NcclNodeType to);
 
+/// Whether any path leads from a node to nodes of a type. NCCL lists none where none does.
+bool has_path_to(const NcclSystem& system, const NcclPaths& paths, int from, NcclNodeType to);
+
 /// The CPU with the fewest hops from a GPU; -1 if there is none.
 int nearest_cpu(const NcclSystem& system, const NcclPaths& paths, int gpu);
 

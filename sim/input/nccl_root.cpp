@@ -11,8 +11,8 @@ pugi::xml_node require_nccl_system(const XmlText& xml) {
     const std::string name = element.name();
     if (name == "graphs") {
       xml.fail(element,
-                "this is an NCCL graph file (<graphs>), which is not read yet; write a topology "
-                "file with NCCL_TOPO_DUMP_FILE");
+               "this is an NCCL graph file (<graphs>), which is not read yet; write a topology "
+               "file with NCCL_TOPO_DUMP_FILE");
     }
     if (name != "system") {
       xml.fail(element, "<" + name + "> stands outside <system>; fragments are not read yet");

@@ -1,0 +1,201 @@
+// What NCCL 2.28.9 decided on 106 topologies (data/h200/nccl-2.28.9-decisions.json, captured by us
+// on H200s, stored here with each distinct value once), against models/nccl: every field of every
+// case. Tuning and choice have their own test.
+#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "models/nccl/decide.hpp"
+#include "sim/io/file.hpp"
+#include "sim/io/json.hpp"
+
+namespace weft {
+namespace {
+
+using enum NcclNodeType;
+
+const std::string kFile = std::string(WEFT_SOURCE_DIR) + "/tests/nccl_decisions/nccl-2.28.9.json";
+
+/// As NCCL prints it: 1.25 is 1.2.
+double one_decimal(float value) { return std::stod(fmt::format("{:.1f}", value)); }
+
+Json text_of(NcclPathType type) { return nccl_path_type_name(type); }
+
+Json paths_json(const NcclNodeView& view) {
+  Json all = Json::object();
+  for (const NcclNodeType from : {kGpu, kNet}) {
+    for (int i = 0; i < view.system.count(from); ++i) {
+      const int node = view.system.of(from)[static_cast<std::size_t>(i)];
+      Json targets = Json::object();
+      for (const NcclNodeType to : {kGpu, kNvs, kCpu, kNet}) {
+        if (!has_path_to(view.system, view.paths, node, to)) continue;
+        for (int j = 0; j < view.system.count(to); ++j) {
+          const NcclPath& path = view.paths.at(node, to, j);
+          targets.set(view.system.node(to, j).name(), Json::object({{"hops", path.hops()},
+                                                                    {"bw", one_decimal(path.bw)},
+                                                                    {"type", text_of(path.type)}}));
+        }
+      }
+      all.set(view.system.node(from, i).name(), std::move(targets));
+    }
+  }
+  return all;
+}
+
+Json graph_json(const NcclNodeView& view, const NcclGraph& graph, bool inter) {
+  Json orders = Json::array();
+  for (const NcclGraphChannel& channel : graph.channels) {
+    Json order = Json::array();
+    if (inter) order.push(view.system.node(kNet, channel.net_in).name());
+    for (const int gpu : channel.gpus) order.push(view.system.node(kGpu, gpu).name());
+    if (inter) order.push(view.system.node(kNet, channel.net_out).name());
+    orders.push(std::move(order));
+  }
+  return Json::object({{"pattern", static_cast<int>(graph.pattern)},
+                       {"cross_nic", graph.cross_nic},
+                       {"channels", graph.channel_count()},
+                       {"bw_intra", static_cast<double>(graph.bw_intra)},
+                       {"bw_inter", static_cast<double>(graph.bw_inter)},
+                       {"type_intra", text_of(graph.type_intra)},
+                       {"type_inter", text_of(graph.type_inter)},
+                       {"same_channels", graph.same_channels ? 1 : 0},
+                       {"orders", std::move(orders)}});
+}
+
+Json gdr_json(const NcclDecisions& decisions) {
+  Json gdr = Json::object();
+  for (const NcclGdrLine& line : nccl_gdr_lines(decisions)) {
+    gdr.set(line.key,
+            Json::object({{"enabled", line.enabled},
+                          {"distance", nccl_path_type_number(line.distance, decisions.version)},
+                          {"limit", nccl_path_type_number(line.limit, decisions.version)}}));
+  }
+  return gdr;
+}
+
+Json rings_json(const NcclDecisions& decisions) {
+  Json rings = Json::object();
+  for (std::size_t c = 0; c < decisions.connections.rings.size(); ++c) {
+    Json ranks = Json::array();
+    for (const int rank : decisions.connections.rings[c]) ranks.push(rank);
+    rings.set(fmt::format("{:02}", c), std::move(ranks));
+  }
+  return rings;
+}
+
+Json trees_json(const NcclDecisions& decisions) {
+  Json trees = Json::object();
+  for (std::size_t c = 0; c < decisions.connections.trees.size(); ++c) {
+    Json tree = Json::object();
+    for (std::size_t rank = 0; rank < decisions.connections.trees[c].size(); ++rank) {
+      const NcclTreeNode& node = decisions.connections.trees[c][rank];
+      Json down = Json::array();
+      for (const int child : node.down) {
+        if (child != -1) down.push(child);
+      }
+      tree.set(std::to_string(rank), Json::object({{"down", std::move(down)}, {"up", node.up}}));
+    }
+    trees.set(std::to_string(c), std::move(tree));
+  }
+  return trees;
+}
+
+/// Where `ours` first differs from NCCL's: "paths.GPU/0-60.NET/0-0.bw: ours 48, NCCL's 24"; "" if
+/// it does not. More keys than NCCL's are allowed where `extra` says so.
+std::string difference(const Json& ours, const Json& nccls, const std::string& at, bool extra) {
+  const auto differ = [&] {
+    return at + ": ours " + ours.dump() + at + ": NCCL's " + nccls.dump();
+  };
+  if (nccls.is_object() && ours.is_object()) {
+    for (const auto& [key, value] : nccls.members()) {
+      const Json* const found = ours.find(key);
+      if (found == nullptr) return at + "." + key + ": missing; NCCL has " + value.dump();
+      const std::string inside = difference(*found, value, at + "." + key, false);
+      if (!inside.empty()) return inside;
+    }
+    return !extra && ours.members().size() != nccls.members().size() ? differ() : "";
+  }
+  if (nccls.is_array() && ours.is_array()) {
+    for (std::size_t i = 0; i < std::min(ours.items().size(), nccls.items().size()); ++i) {
+      const std::string inside =
+          difference(ours.items()[i], nccls.items()[i], at + "[" + std::to_string(i) + "]", false);
+      if (!inside.empty()) return inside;
+    }
+    return ours.items().size() != nccls.items().size() ? differ() : "";
+  }
+  if (nccls.is_number() && ours.is_number()) {
+    return std::abs(nccls.as_number() - ours.as_number()) > 1e-5 ? differ() : "";
+  }
+  return ours.dump() != nccls.dump() ? differ() : "";
+}
+
+class Captured : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() { file_ = new Json(Json::parse(read_text_file(kFile), kFile)); }
+  static void TearDownTestSuite() { delete file_; }
+
+  static const Json& value(const Json& one_case, const std::string& field) {
+    return file_->at("values")
+        .at(field)
+        .items()[static_cast<std::size_t>(one_case.at(field).as_integer())];
+  }
+
+  static NcclDecisions decide(const std::string& name, const Json& one_case) {
+    std::map<std::string, std::string> env;
+    for (const auto& [key, text] : value(one_case, "env").members()) {
+      env.emplace(key, text.as_string());
+    }
+    const NcclTree tree = parse_nccl_tree(value(one_case, "topo_xml").as_string(), name + ".xml");
+    const std::string shape = name.substr(name.find('.') + 1);  // "2x2.gdr1": hosts x GPUs
+    return decide_nccl(tree, std::stoi(shape), parse_nccl_env(env));
+  }
+
+  static std::map<std::string, Json> ours(const NcclDecisions& decisions) {
+    const NcclNodeView& view = decisions.views.front();
+    const bool inter = decisions.nodes > 1;
+    std::map<std::string, Json> fields;
+    fields["system"] = Json::object(
+        {{"max_bw", one_decimal(view.bw.max_bw)}, {"total_bw", one_decimal(view.bw.total_bw)}});
+    fields["paths"] = paths_json(view);
+    fields["gdr"] = gdr_json(decisions);
+    fields["graphs"] =
+        Json::array({graph_json(view, view.ring, inter), graph_json(view, view.tree, inter)});
+    fields["rings"] = rings_json(decisions);
+    fields["trees"] = trees_json(decisions);
+    fields["channels"] = Json::object({{"coll", decisions.channels.coll},
+                                       {"p2p", decisions.channels.p2p},
+                                       {"p2p_per_peer", decisions.channels.p2p_per_peer}});
+    return fields;
+  }
+
+  static Json* file_;  // parsed once
+};
+
+Json* Captured::file_ = nullptr;
+
+TEST_F(Captured, EveryFieldOfEveryCaseIsAsNcclDecided) {
+  std::map<std::string, int> equal;
+  int cases = 0;
+  for (const auto& [name, one_case] : file_->at("cases").members()) {
+    SCOPED_TRACE(name);
+    ++cases;
+    const NcclDecisions decisions = decide(name, one_case);
+    EXPECT_EQ(decisions.ranks, one_case.at("ranks").as_integer());
+    EXPECT_EQ(decisions.nodes, one_case.at("nodes").as_integer());
+    for (const auto& [field, json] : ours(decisions)) {
+      const std::string found = difference(json, value(one_case, field), field, field == "gdr");
+      EXPECT_EQ(found, "") << name;
+      equal[field] += found.empty() ? 1 : 0;
+    }
+  }
+  EXPECT_EQ(cases, 106);
+  for (const auto& [field, count] : equal)
+    std::printf("%-9s %d of %d\n", field.c_str(), count, cases);
+}
+
+}  // namespace
+}  // namespace weft
