@@ -63,8 +63,8 @@ NcclChannelWalk::NcclChannelWalk(const NcclSystem& system, const NcclPaths& path
   for (int g = 0; inter && g < system.count(kGpu); ++g) {
     preferred_.push_back(preferred_nets(system, paths, env, g));
   }
-  const int types = static_cast<int>(NcclPathType::kDis) + 1;
-  nets_to_try_.resize(static_cast<std::size_t>(types * (gpus() + 1)));
+  const std::size_t types = static_cast<std::size_t>(NcclPathType::kDis) + 1;
+  nets_to_try_.resize(types * (used_.size() + 1));
 }
 
 void NcclChannelWalk::run(NcclTrial& trial, NcclTrial& best, int& steps) {

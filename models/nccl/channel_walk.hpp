@@ -76,16 +76,16 @@ class NcclChannelWalk {
   void charge_net(int net, float bw);
 
   int gpus() const { return system_.count(NcclNodeType::kGpu); }
-  int& gpu_at(int channel, int position) {
-    return trial_->gpus[static_cast<std::size_t>(channel * gpus() + position)];
+  int& gpu_at(int channel, int position) { return trial_->gpus[gpu_place(channel, position)]; }
+  int gpu_at(int channel, int position) const { return trial_->gpus[gpu_place(channel, position)]; }
+  std::size_t gpu_place(int channel, int position) const {
+    return static_cast<std::size_t>(channel) * static_cast<std::size_t>(gpus()) +
+           static_cast<std::size_t>(position);
   }
-  int gpu_at(int channel, int position) const {
-    return trial_->gpus[static_cast<std::size_t>(channel * gpus() + position)];
-  }
-  int& net_in(int channel) { return trial_->nets[static_cast<std::size_t>(2 * channel)]; }
-  int net_in(int channel) const { return trial_->nets[static_cast<std::size_t>(2 * channel)]; }
-  int& net_out(int channel) { return trial_->nets[static_cast<std::size_t>(2 * channel + 1)]; }
-  int net_out(int channel) const { return trial_->nets[static_cast<std::size_t>(2 * channel + 1)]; }
+  int& net_in(int channel) { return trial_->nets[2 * static_cast<std::size_t>(channel)]; }
+  int net_in(int channel) const { return trial_->nets[2 * static_cast<std::size_t>(channel)]; }
+  int& net_out(int channel) { return trial_->nets[2 * static_cast<std::size_t>(channel) + 1]; }
+  int net_out(int channel) const { return trial_->nets[2 * static_cast<std::size_t>(channel) + 1]; }
   const NcclPath& path(NcclNodeType from, int index, NcclNodeType to, int to_index) const {
     return paths_.at(system_.of(from)[static_cast<std::size_t>(index)], to, to_index);
   }

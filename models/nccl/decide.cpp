@@ -322,12 +322,10 @@ std::vector<NcclGdrLine> nccl_gdr_lines(const NcclDecisions& decisions) {
     for (const NcclNodeView& view : decisions.views) {
       const int gpu = view.system.gpu_of_rank(local);
       if (gpu == -1) continue;
-      const int nets = view.system.count(kNet);
-      for (int net = 0; net < nets; ++net) {
+      for (int net = 0; net < view.system.count(kNet); ++net) {
         const std::string pair =
             fmt::format("gpu{}-net{}", rank, view.system.node(kNet, net).net.dev);
-        const NcclPathType plain =
-            view.paths.plain_net_types[static_cast<std::size_t>(gpu * nets + net)];
+        const NcclPathType plain = view.paths.plain_net_type(gpu, net);
         for (const bool read : {false, true}) {
           NcclGdrCheck check =
               check_gdr(view.system, view.paths, decisions.env, decisions.version, gpu, net, read);

@@ -12,7 +12,6 @@ namespace {
 using enum NcclNodeType;
 using enum NcclPathType;
 
-constexpr float kLocalBw = 5000.0F;  // LOC_BW, graph/topo.h
 constexpr std::array kTargetTypes{kGpu, kNvs, kCpu, kNet};
 
 NcclPathType path_type_of(NcclLinkType type) {
@@ -111,7 +110,7 @@ void PathFinder::make_room() {
 /// in the same or a later round and with more bandwidth: NCCL's rule, with its ties.
 void PathFinder::search_from(NcclNodeType type, int index) {
   const int base = node_index(type, index);
-  paths_.at(base, type, index) = {{}, kLocalBw, kLoc};
+  paths_.at(base, type, index) = {{}, kNcclLocalBw, kLoc};
   std::vector<int> round{base};
   while (!round.empty()) {
     std::vector<int> next;
@@ -250,7 +249,7 @@ void PathFinder::mark_c2c_nets() {
 void PathFinder::adapt_net_paths() {
   const int gpus = system_.count(kGpu);
   const int nets = system_.count(kNet);
-  paths_.plain_net_types.resize(static_cast<std::size_t>(gpus * nets), kDis);
+  paths_.plain_net_types.resize(static_cast<std::size_t>(gpus));
   for (int n = 0; n < nets; ++n) {
     for (int g = 0; g < gpus; ++g) {
       if (!env_.pxn_disable) {
@@ -260,7 +259,7 @@ void PathFinder::adapt_net_paths() {
         }
       }
       const NcclPathType type = at(kGpu, g, kNet, n).type;
-      paths_.plain_net_types[static_cast<std::size_t>(g * nets + n)] = type;
+      paths_.plain_net_types[static_cast<std::size_t>(g)].push_back(type);
       if (type >= kPhb) continue;
       if (check_gdr(system_, paths_, env_, version_, g, n, false).enabled) continue;
       const int cpu = nearest_cpu(system_, paths_, g);

@@ -24,9 +24,9 @@ struct NcclPaths {
   /// For each GPU the lowest-numbered GPU that it reaches without the network.
   std::vector<int> gpu_groups;
   std::vector<int> local_gpus;  ///< for each NIC the GPU that it serves first; -1 if there is none
-  /// For each GPU and NIC (gpu x NICs + nic) what the distance was before traffic was diverted
-  /// through CPUs for want of GDR.
-  std::vector<NcclPathType> plain_net_types;
+  /// For each GPU and NIC what the distance was before traffic was diverted through CPUs for want
+  /// of GDR.
+  std::vector<std::vector<NcclPathType>> plain_net_types;
 
   /// From any node (by node index) to node `index` of `type`.
   const NcclPath& at(int from, NcclNodeType type, int index) const {
@@ -35,8 +35,12 @@ struct NcclPaths {
   NcclPath& at(int from, NcclNodeType type, int index) {
     return from_node[static_cast<std::size_t>(from)][slot(type, index)];
   }
+  NcclPathType plain_net_type(int gpu, int net) const {
+    return plain_net_types[static_cast<std::size_t>(gpu)][static_cast<std::size_t>(net)];
+  }
   std::size_t slot(NcclNodeType type, int index) const {
-    return static_cast<std::size_t>(first[static_cast<std::size_t>(type)] + index);
+    return static_cast<std::size_t>(first[static_cast<std::size_t>(type)]) +
+           static_cast<std::size_t>(index);
   }
 };
 

@@ -282,15 +282,15 @@ void GraphSearch::double_channels() {
   if (best_.bw_intra < 25.0F) return;
   if (lowest_sm_ > 80 && best_.bw_intra < 50.0F && best_.channels > 4) return;
   const int doubled = std::min(best_.channels * 2, best_.max_channels);
-  const auto copy = [&](std::vector<int>& values, int each) {
+  const auto copy = [&](std::vector<int>& values, std::ptrdiff_t each) {
     const auto begin = values.begin();
     std::copy(begin, begin + (doubled - best_.channels) * each, begin + best_.channels * each);
   };
   copy(best_.gpus, gpus_);
   copy(best_.nets, 2);
-  const auto parts = static_cast<float>((doubled + best_.channels - 1) / best_.channels);
-  best_.bw_intra /= parts;
-  best_.bw_inter /= parts;
+  const int parts = (doubled + best_.channels - 1) / best_.channels;
+  best_.bw_intra /= static_cast<float>(parts);
+  best_.bw_inter /= static_cast<float>(parts);
   best_.channels = doubled;
 }
 
@@ -345,8 +345,8 @@ NcclGraph GraphSearch::result() const {
   graph.cross_nic = best_.cross_nic;
   graph.same_channels = best_.same_channels;
   for (int c = 0; c < best_.channels; ++c) {
-    const auto begin = best_.gpus.begin() + c * gpus_;
-    const auto nets = static_cast<std::size_t>(2 * c);
+    const auto begin = best_.gpus.begin() + std::ptrdiff_t{c} * gpus_;
+    const std::size_t nets = 2 * static_cast<std::size_t>(c);
     graph.channels.push_back({{begin, begin + gpus_}, best_.nets[nets], best_.nets[nets + 1]});
   }
   return graph;
@@ -376,8 +376,7 @@ float gpu_total_bw(const NcclSystem& system, int gpu) {
 }  // namespace
 
 NcclSystemBw nccl_system_bw(const NcclSystem& system, const NcclPaths& paths, bool inter) {
-  constexpr float kLocalBw = 5000.0F;
-  if (!inter && system.count(kGpu) == 1) return {kLocalBw, kLocalBw};
+  if (!inter && system.count(kGpu) == 1) return {kNcclLocalBw, kNcclLocalBw};
   NcclSystemBw bw;
   for (int g = 0; g < system.count(kGpu); ++g) {
     bw.max_bw = std::max(bw.max_bw, fastest_path(system, paths, g, inter ? kNet : kGpu));

@@ -16,7 +16,6 @@ using enum NcclNodeType;
 
 constexpr int kMaxNodes = 576;               // NCCL_TOPO_MAX_NODES, graph/topo.h
 constexpr std::int64_t kAmdVendor = 0x1002;  // PCI
-constexpr float kLocalBw = 5000.0F;          // LOC_BW
 constexpr std::uint64_t kLocalIdMask = 0x00ff'ffff'ffff'ffff;
 
 /// A word and what it stands for; NCCL takes the first word that the text begins with.
@@ -89,7 +88,7 @@ float socket_bw(const NcclCpuInfo& cpu, NcclVersion version) {
     case NcclCpuVendor::kOther:
       break;
   }
-  return kLocalBw;
+  return kNcclLocalBw;
 }
 
 NcclCpuModel intel_model(std::int64_t family, std::int64_t model) {
@@ -204,7 +203,7 @@ void SystemBuilder::add_cpu_nic(const NcclElement& nic, int cpu) {
   int found = find(kNic, 0);
   if (found == -1) {
     found = create(kNic, 0, nic);
-    connect(cpu, found, NcclLinkType::kPci, kLocalBw);
+    connect(cpu, found, NcclLinkType::kPci, kNcclLocalBw);
   }
   add_nets(nic, found);
 }
@@ -367,7 +366,7 @@ void SystemBuilder::add_pci_links(const NcclElement& element, std::uint64_t bus)
     const int from = find(kPci, here);
     const int to = find(kPci, bus_number(child.text("target")));
     if (from == -1) child.fail("<pcilink> stands in no PCI switch");
-    if (to != -1) connect_one_way(from, to, NcclLinkType::kLoc, kLocalBw);
+    if (to != -1) connect_one_way(from, to, NcclLinkType::kLoc, kNcclLocalBw);
   }
 }
 

@@ -11,6 +11,8 @@
 
 namespace weft {
 
+inline constexpr float kNcclLocalBw = 5000.0F;  // GB/s; LOC_BW, graph/topo.h
+
 /// The kinds of node in NCCL's graph of a machine, in NCCL's order.
 enum class NcclNodeType : std::uint8_t { kGpu, kPci, kNvs, kCpu, kNic, kNet };
 inline constexpr std::size_t kNcclNodeTypes = 6;
