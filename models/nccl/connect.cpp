@@ -153,7 +153,7 @@ void Connector::join_nodes(std::vector<NcclTreeNode>& tree, const std::vector<No
                            std::size_t which) const {
   const int count = static_cast<int>(nodes_.size());
   for (int n = 0; n < count; ++n) {
-    const NcclNodeTree place = double_binary_tree(count, n)[which];
+    const NcclNodeTree place = nccl_node_trees(count, n)[which];
     const NodeChannel& here = ways[static_cast<std::size_t>(n)];
     if (place.up != -1) {
       const NodeChannel& above = ways[static_cast<std::size_t>(place.up)];
@@ -173,7 +173,7 @@ void Connector::join_nodes(std::vector<NcclTreeNode>& tree, const std::vector<No
 
 }  // namespace
 
-std::array<NcclNodeTree, 2> double_binary_tree(int nodes, int node) {
+std::array<NcclNodeTree, 2> nccl_node_trees(int nodes, int node) {
   const NcclNodeTree first = binary_tree(nodes, node);
   if (nodes % 2 == 1) {
     const NcclNodeTree shifted = binary_tree(nodes, (node - 1 + nodes) % nodes);

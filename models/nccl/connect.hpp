@@ -23,7 +23,7 @@ struct NcclNodeTree {
   int down1{-1};
   bool is_second_child{false};  ///< of `up`
 };
-std::array<NcclNodeTree, 2> double_binary_tree(int nodes, int node);
+std::array<NcclNodeTree, 2> nccl_node_trees(int nodes, int node);
 
 /// One NCCL node (GPUs that meet without the network) as the others see it: its graphs, with the
 /// ranks of its GPUs.
