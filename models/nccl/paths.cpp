@@ -207,10 +207,12 @@ bool PathFinder::network_is_faster(int a, int b) const {
   return best_a > direct && best_b > direct;
 }
 
-/// By peer-to-peer or through shared memory.
+/// By peer-to-peer or through shared memory. Where the way leads through another GPU, NCCL does not
+/// ask whether the network is faster.
 bool PathFinder::can_connect(int from, int to) const {
-  if (network_is_faster(from, to)) return false;
-  return has_p2p(from, to) || !env_.shm_disable;
+  const bool p2p = has_p2p(from, to);
+  if (p2p && at(kGpu, from, kGpu, to).type == kNvb) return true;
+  return !network_is_faster(from, to) && (p2p || !env_.shm_disable);
 }
 
 void PathFinder::find_groups() {
