@@ -2,12 +2,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <limits>
 #include <sstream>
 #include <stdexcept>
-
-#include "sim/base/error.hpp"
 
 namespace weft {
 namespace {
@@ -32,7 +29,6 @@ constexpr std::int64_t kCollNetBytesPerThread = 512;
 constexpr float kPcieGen3Bandwidth = 12.0F;  // src/graph/topo.h PCI_BW
 constexpr std::uint32_t kMostDirectRanks = 8;  // CollNet inside a node: NCCL_MAX_DIRECT_ARITY + 1
 constexpr std::uint32_t kMostNvlsRanks = 32;   // NCCL_MAX_NVLS_ARITY
-constexpr std::int64_t kElementBytes = 4;
 
 bool is_gather(NcclOp op) { return op == NcclOp::kAllGather || op == NcclOp::kReduceScatter; }
 bool is_rooted(NcclOp op) { return op == NcclOp::kBroadcast || op == NcclOp::kReduce; }
@@ -57,10 +53,10 @@ T divide_up(T a, T b) {
 }
 
 /// Threads from a variable: a multiple of a warp within the bounds, else the bound that NCCL takes.
-int threads_from(std::optional<std::int64_t> asked, int least, int most, int fallback) {
-  if (!asked || *asked <= 0) return fallback;
-  if (*asked % kWarp != 0 || *asked > most) return most;
-  return std::max(static_cast<int>(*asked), least);
+int threads_from(int asked, int least, int most, int fallback) {
+  if (asked <= 0) return fallback;
+  if (asked % kWarp != 0 || asked > most) return most;
+  return std::max(asked, least);
 }
 
 }  // namespace
@@ -74,8 +70,7 @@ Tuning::Tuning(TuningInput input)
   if (input_.nodes == 0 || input_.ranks < input_.nodes) {
     throw std::logic_error("Tuning: fewer ranks than nodes, or none");
   }
-  if (input_.version.minor < 30) generation_ = std::min<std::size_t>(generation_, 3);
-  if (input_.version.minor < 25) generation_ = std::min<std::size_t>(generation_, 2);
+  if (input_.version < NcclVersion{2, 25, 0}) generation_ = std::min<std::size_t>(generation_, 2);
   set_threads();
   set_thresholds();
   if (input_.ranks == 1) return;
@@ -101,27 +96,30 @@ int Tuning::max_threads(NcclAlgo algo, NcclProto proto) const {
   return max_threads_[index_of(algo)][index_of(proto)];
 }
 
-const TuningGraph& Tuning::graph(NcclAlgo algo) const {
+const NcclGraph* Tuning::graph(NcclAlgo algo) const {
+  const auto granted = [](const std::optional<NcclGraph>& g) { return g ? &*g : nullptr; };
   switch (algo) {
     case NcclAlgo::kRing:
-      return input_.ring;
+      return &input_.ring;
     case NcclAlgo::kCollNetDirect:
-      return input_.collnet_direct;
+      return granted(input_.collnet_direct);
     case NcclAlgo::kCollNetChain:
-      return input_.collnet_chain;
+      return granted(input_.collnet_chain);
     case NcclAlgo::kNvls:
     case NcclAlgo::kNvlsTree:
-      return constants_->nvls == TuningConstants::Nvls::kPlain ? input_.ring : input_.nvls;
+      // 2.18 has no search of its own for NVLS.
+      if (constants_->nvls == TuningConstants::Nvls::kPlain) return &input_.ring;
+      return granted(input_.nvls);
     default:
-      return input_.tree;
+      return &input_.tree;
   }
 }
 
 void Tuning::set_threads() {
-  const auto asked = nccl_env_number(input_.env, "NCCL_NTHREADS");
-  const auto asked_ll128 = nccl_env_number(input_.env, "NCCL_LL128_NTHREADS");
+  const int asked = input_.env.nthreads;
+  const int asked_ll128 = input_.env.ll128_nthreads;
   const bool slow =
-      input_.ring.bw_intra * static_cast<float>(input_.ring.channels) <= kPcieGen3Bandwidth;
+      input_.ring.bw_intra * static_cast<float>(input_.ring.channel_count()) <= kPcieGen3Bandwidth;
   const auto set = [&](NcclAlgo algo, NcclProto proto, int threads) {
     max_threads_[index_of(algo)][index_of(proto)] = threads;
   };
@@ -134,7 +132,7 @@ void Tuning::set_threads() {
     set(algo, NcclProto::kLl128,
         threads_from(asked_ll128, kMaxLl128Threads / 4, kMaxLl128Threads, kMaxLl128Threads));
   }
-  const int rest = input_.version.minor >= 19 ? kMaxThreads : kMaxSimpleThreads;
+  const int rest = input_.version >= NcclVersion{2, 19, 0} ? kMaxThreads : kMaxSimpleThreads;
   for (const NcclAlgo algo : {NcclAlgo::kCollNetDirect, NcclAlgo::kCollNetChain, NcclAlgo::kNvls,
                               NcclAlgo::kNvlsTree}) {
     set(algo, NcclProto::kSimple, rest);
@@ -149,9 +147,7 @@ void Tuning::set_thresholds() {
   for (const NcclAlgo algo : {NcclAlgo::kCollNetDirect, NcclAlgo::kCollNetChain}) {
     thresholds_[index_of(algo)][index_of(NcclProto::kSimple)] = kCollNetBytesPerThread;
   }
-  const auto asked = input_.env.find("NCCL_THREAD_THRESHOLDS");
-  if (asked == input_.env.end()) return;
-  std::istringstream numbers(asked->second);  // up to six: Tree's three, Ring's three
+  std::istringstream numbers(input_.env.thread_thresholds);  // up to six: Tree's three, Ring's three
   for (const NcclAlgo algo : {NcclAlgo::kTree, NcclAlgo::kRing}) {
     for (std::int64_t& threshold : thresholds_[index_of(algo)]) {
       std::int64_t number{};
@@ -176,7 +172,7 @@ bool Tuning::is_offered(NcclOp op, NcclAlgo algo, NcclProto proto) const {
   if (algo == NcclAlgo::kPat) {
     if (!constants_->pat || !is_gather(op) || proto != NcclProto::kSimple) return false;
     if (input_.min_compute_capability < 60) return false;
-    const auto enabled = nccl_env_number(input_.env, "NCCL_PAT_ENABLE").value_or(2);
+    const int enabled = input_.env.pat_enable;
     return enabled == 2 ? input_.nodes == input_.ranks : enabled != 0;
   }
   if (!is_gather(op)) return true;
@@ -185,17 +181,19 @@ bool Tuning::is_offered(NcclOp op, NcclAlgo algo, NcclProto proto) const {
 }
 
 void Tuning::fill(NcclOp op, NcclAlgo algo, NcclProto proto) {
+  const NcclGraph* const g = graph(algo);
+  if (g == nullptr || g->channels.empty()) return;
+  // NVLS needs two channels.
   if (is_nvls(algo) && constants_->nvls == TuningConstants::Nvls::kEfficiency &&
-      graph(algo).channels < 2) {
+      g->channel_count() < 2) {
     return;
   }
-  const float bus = bus_bandwidth(op, algo, proto);
-  cell(op, algo, proto) = {latency(op, algo, proto), bus * algorithm_share(op, algo)};
+  const float bus = bus_bandwidth(*g, op, algo, proto);
+  cell(op, algo, proto) = {latency(*g, op, algo, proto), bus * algorithm_share(op, algo)};
 }
 
 /// GB/s a channel of NVLink's switch, seen as a bus.
-float Tuning::nvls_channel_bandwidth(NcclOp op, NcclAlgo algo) const {
-  const TuningGraph& g = graph(algo);
+float Tuning::nvls_channel_bandwidth(const NcclGraph& g, NcclOp op, NcclAlgo algo) const {
   const bool all_reduce = op == NcclOp::kAllReduce;
   const float local = static_cast<float>(input_.ranks) / static_cast<float>(input_.nodes);
   if (constants_->nvls == TuningConstants::Nvls::kMinimum) {
@@ -205,7 +203,7 @@ float Tuning::nvls_channel_bandwidth(NcclOp op, NcclAlgo algo) const {
     if (all_reduce || !constants_->nvls_gather_by_ranks) return std::min(g.bw_intra, g.bw_inter);
     return std::min(g.bw_intra * (local - 1.0F) / local, g.bw_inter * 0.9F);
   }
-  const auto channels = static_cast<float>(g.channels);
+  const auto channels = static_cast<float>(g.channel_count());
   float intra = g.bw_intra * constants_->nvls_efficiency[generation_] * (channels - 1) / channels;
   if (all_reduce) {
     intra *= 2.0F;  // it pipelines two operations
@@ -219,8 +217,9 @@ float Tuning::nvls_channel_bandwidth(NcclOp op, NcclAlgo algo) const {
   return std::min({intra, inter, most});
 }
 
-float Tuning::bus_bandwidth(NcclOp op, NcclAlgo algo, NcclProto proto) const {
-  const TuningGraph& g = graph(algo);
+float Tuning::bus_bandwidth(const NcclGraph& g, NcclOp op, NcclAlgo algo,
+                            NcclProto proto) const {
+  const int channels = g.channel_count();
   const TuningConstants& c = *constants_;
   const float local = static_cast<float>(input_.ranks) / static_cast<float>(input_.nodes);
   const bool by_cpu = input_.cpu == TuningCpu::kAmd ||
@@ -230,9 +229,9 @@ float Tuning::bus_bandwidth(NcclOp op, NcclAlgo algo, NcclProto proto) const {
 
   float bw = input_.nodes <= 2 || is_collnet(algo) ? g.bw_intra : g.bw_inter;
   if (is_nvls(algo) && c.nvls != TuningConstants::Nvls::kPlain) {
-    bw = nvls_channel_bandwidth(op, algo);
+    bw = nvls_channel_bandwidth(g, op, algo);
   }
-  float bus = static_cast<float>(g.channels) * bw;
+  float bus = static_cast<float>(channels) * bw;
   if (c.caps_bus && generation_ == 1) bus = std::min(bus, 235.0F);
   if (c.caps_bus && generation_ == 2) bus = std::min(bus, 370.0F);
 
@@ -243,20 +242,20 @@ float Tuning::bus_bandwidth(NcclOp op, NcclAlgo algo, NcclProto proto) const {
   }
   if (algo == NcclAlgo::kRing && proto == NcclProto::kLl128) {
     const double share = c.ring_ll128_few_ranks && local < 2 ? 0.7 : 0.92;
-    bus = narrow(std::min(bus * share, g.channels * c.ring_ll128_max[generation_][scale_]));
+    bus = narrow(std::min(bus * share, channels * c.ring_ll128_max[generation_][scale_]));
   }
   if (algo == NcclAlgo::kTree) {
-    bus = narrow(std::min(bus * 0.92, g.channels * c.tree_max[generation_][scale_]));
+    bus = narrow(std::min(bus * 0.92, channels * c.tree_max[generation_][scale_]));
     if (proto == NcclProto::kLl) bus = narrow(std::min(bus * 1.0 / 3.8, ll_max));
     if (proto == NcclProto::kLl128) {
       bus = narrow(std::min(bus * (input_.nodes == 1 ? 7.0 / 9.0 : 120.0 / 128.0),
-                            g.channels * c.tree_ll128_max[generation_][scale_]));
+                            channels * c.tree_ll128_max[generation_][scale_]));
     }
     if (input_.plain_tree && c.plain_tree_derated) bus = narrow(bus * 0.85);
   }
   if (algo == NcclAlgo::kPat) bus = narrow(bus * 0.75);
   if (is_collnet(algo) && proto != NcclProto::kSimple) return 0;
-  if (algo == NcclAlgo::kCollNetDirect) bus = collnet_direct_bandwidth(op, bus);
+  if (algo == NcclAlgo::kCollNetDirect) bus = collnet_direct_bandwidth(g, op, bus);
   if (algo == NcclAlgo::kCollNetChain && c.collnet_chain_derated) bus = narrow(bus * 0.75);
 
   const bool gathers_by_network = is_gather(op) && input_.nodes > 1 &&
@@ -269,8 +268,7 @@ float Tuning::bus_bandwidth(NcclOp op, NcclAlgo algo, NcclProto proto) const {
   return bus;
 }
 
-float Tuning::collnet_direct_bandwidth(NcclOp op, float bus) const {
-  const TuningGraph& g = input_.collnet_direct;
+float Tuning::collnet_direct_bandwidth(const NcclGraph& g, NcclOp op, float bus) const {
   const float local = static_cast<float>(input_.ranks) / static_cast<float>(input_.nodes);
   if (is_gather(op)) {
     if (!constants_->collnet_gather_by_ranks) {
@@ -279,11 +277,10 @@ float Tuning::collnet_direct_bandwidth(NcclOp op, float bus) const {
     const float weight = (local - 1) / (8 - 1);
     return narrow(local * g.bw_intra * (weight * 0.85 + (1 - weight) * 0.95));
   }
-  if (g.channels == 0) return 0;
-  float gpus_per_nic = narrow(local / (1.0 * g.channels));
+  float gpus_per_nic = narrow(local / (1.0 * g.channel_count()));
   gpus_per_nic -= (gpus_per_nic - 1) / 2;
   bus /= gpus_per_nic;
-  const bool derated = input_.min_compute_capability >= 90 && input_.version.minor >= 19;
+  const bool derated = input_.min_compute_capability >= 90 && input_.version >= NcclVersion{2, 19, 0};
   return derated ? narrow(bus * 0.85) : bus;
 }
 
@@ -298,15 +295,15 @@ float Tuning::algorithm_share(NcclOp op, NcclAlgo algo) const {
   return 0.5F;
 }
 
-float Tuning::latency(NcclOp op, NcclAlgo algo, NcclProto proto) const {
+float Tuning::latency(const NcclGraph& g, NcclOp op, NcclAlgo algo, NcclProto proto) const {
   const TuningConstants& c = *constants_;
-  const TuningGraph& g = graph(algo);
   const std::size_t a = index_of(algo);
   const std::size_t p = index_of(proto);
   const float base = c.base_latency[a][p];
+  const bool nvlink = g.type_intra == NcclPathType::kNvl;
   const bool power_tree = input_.cpu == TuningCpu::kPower && algo == NcclAlgo::kTree &&
-                          proto == NcclProto::kSimple && !g.nvlink_inside;
-  float intra = g.nvlink_inside ? c.hop_latency[kNvlinkMedium][a][p]
+                          proto == NcclProto::kSimple && !nvlink;
+  float intra = nvlink ? c.hop_latency[kNvlinkMedium][a][p]
                                 : c.hop_latency[kPcieMedium][power_tree ? 1 : a][p];
   const bool exposed = c.single_rank_exposed && input_.ranks == input_.nodes;
   float inter = c.hop_latency[kNetworkMedium][exposed ? index_of(NcclAlgo::kTree) : a][p];
@@ -343,13 +340,13 @@ float Tuning::latency(NcclOp op, NcclAlgo algo, NcclProto proto) const {
 
 float Tuning::ring_latency(NcclOp op, NcclProto proto, float intra, float inter) const {
   const TuningConstants& c = *constants_;
-  const TuningGraph& g = input_.ring;
+  const NcclGraph& g = input_.ring;
   const std::size_t p = index_of(proto);
   const auto nodes = static_cast<int>(input_.nodes);
   const int steps = steps_of(op);
   if (is_rooted(op)) {
     const std::size_t medium =
-        nodes > 1 ? kNetworkMedium : (g.nvlink_inside ? kNvlinkMedium : kPcieMedium);
+        nodes > 1 ? kNetworkMedium : (g.type_intra == NcclPathType::kNvl ? kNvlinkMedium : kPcieMedium);
     const auto hop = [&](NcclAlgo algo) { return c.hop_latency[medium][index_of(algo)][p]; };
     if (g.same_channels) return hop(NcclAlgo::kRing);
     if (proto != NcclProto::kSimple) return static_cast<float>(steps) * hop(NcclAlgo::kRing);
@@ -366,8 +363,8 @@ float Tuning::ring_latency(NcclOp op, NcclProto proto, float intra, float inter)
 float Tuning::net_overhead(NcclProto proto) const {
   if (input_.nodes == 1) return 0;
   float overhead = input_.cpu == TuningCpu::kAmd ? 2.0F : 1.0F;
-  const auto asked = nccl_env_number(input_.env, "NCCL_NET_OVERHEAD");
-  if (asked && *asked != -2) overhead = narrow(static_cast<double>(*asked) * 0.001);
+  const std::optional<int> asked = input_.env.net_overhead_ns;
+  if (asked && *asked != -2) overhead = narrow(*asked * 0.001);
   return proto == NcclProto::kSimple ? overhead * 3 : overhead;
 }
 
@@ -379,25 +376,29 @@ bool Tuning::is_available(NcclOp op, NcclAlgo algo) const {
     return algo != NcclAlgo::kCollNetDirect || input_.nvswitches > 0;
   }
   if (!is_nvls(algo)) return true;
-  if (!input_.nvls_supported) return false;
+  if (graph(algo) == nullptr) return false;
   if (op != NcclOp::kAllReduce && input_.most_local_ranks > kMostNvlsRanks) return false;
   if (algo == NcclAlgo::kNvlsTree) return many;
   return !many || input_.collnet_supported;
 }
 
 /// LL128 needs 128-byte stores to arrive whole.
-bool Tuning::ll128_is_safe(NcclAlgo algo) const {
-  const TuningGraph& g = graph(algo);
+bool Tuning::ll128_is_safe(const NcclGraph& g) const {
   const TuningConstants& c = *constants_;
+  const auto up_to = [&](NcclPathType type, NcclPathType most) {
+    return nccl_path_type_number(type, input_.version) <=
+           nccl_path_type_number(most, input_.version);
+  };
   const int least = input_.min_compute_capability;
-  const bool pxn =
-      least >= 90 && nccl_env_number(input_.env, "NCCL_LL128_C2C").value_or(1) != 0;
-  if (!(pxn ? g.inter_up_to_pxn : g.inter_up_to_pxb)) return false;
-  if (!(c.ll128_over_nvb ? g.ll128_inside : g.nvlink_inside)) return false;
+  const bool pxn = least >= 90 && input_.env.ll128_c2c;
+  if (!up_to(g.type_inter, pxn ? NcclPathType::kPxn : NcclPathType::kPxb)) return false;
+  if (!up_to(g.type_intra, c.ll128_over_nvb ? NcclPathType::kNvb : NcclPathType::kNvl)) {
+    return false;
+  }
   const bool alike = least == input_.max_compute_capability;
   if (!alike && !(c.ll128_mixed_hopper && least >= 90)) return false;
   if (!c.ll128_known_gpus_only) return least >= 70;
-  const bool blackwell = (least == 100 || least == 120) && input_.version.minor >= 25;
+  const bool blackwell = (least == 100 || least == 120) && input_.version >= NcclVersion{2, 25, 0};
   return least == 70 || least == 80 || least == 90 || blackwell;
 }
 
@@ -407,13 +408,14 @@ void Tuning::disable() {
   for (const NcclOp op : kNcclOpList) {
     for (const NcclAlgo algo : kNcclAlgoList) {
       // Before 2.19 a ring may be forbidden for all-reduce only.
-      const bool always = input_.version.minor < 19 && algo == NcclAlgo::kRing &&
+      const bool always = input_.version < NcclVersion{2, 19, 0} && algo == NcclAlgo::kRing &&
                           op != NcclOp::kAllReduce;
       const bool allowed = always || permissions_.algo[index_of(op)][index_of(algo)];
+      const NcclGraph* const g = graph(algo);
       for (const NcclProto proto : kNcclProtoList) {
         bool protocol = permissions_.proto[index_of(op)][index_of(proto)];
         if (proto == NcclProto::kLl128 && !permissions_.proto_is_forced[index_of(op)]) {
-          protocol = ll128_is_safe(algo);
+          protocol = g != nullptr && ll128_is_safe(*g);
         }
         if (allowed && protocol && is_available(op, algo)) continue;
         cell(op, algo, proto).bandwidth = 0;
@@ -435,7 +437,7 @@ void Tuning::add_backup_ring(const Cells& before) {
     for (const NcclProto proto : kNcclProtoList) {
       const std::size_t p = index_of(proto);
       const bool safe = proto != NcclProto::kLl128 || permissions_.proto_is_forced[o] ||
-                        ll128_is_safe(NcclAlgo::kRing);
+                        ll128_is_safe(input_.ring);
       if (permissions_.proto[o][p] && safe) {
         cell(op, NcclAlgo::kRing, proto) = before[o][index_of(NcclAlgo::kRing)][p];
       }

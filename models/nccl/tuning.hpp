@@ -3,27 +3,14 @@
 #include <array>
 #include <cstdint>
 #include <optional>
-#include <vector>
 
+#include "models/nccl/env.hpp"
+#include "models/nccl/graph.hpp"
 #include "models/nccl/tuning_constants.hpp"
 #include "models/nccl/tuning_env.hpp"
 #include "sim/base/units.hpp"
 
 namespace weft {
-
-/// What the tuning model takes from a searched graph. Bandwidths in GB/s a channel, as NCCL prints
-/// them; all zero for a pattern that was not granted.
-struct TuningGraph {
-  int channels{0};  ///< before channels are doubled at connection
-  float bw_intra{0};
-  float bw_inter{0};
-  float latency_inter{0};      ///< us, the worst NIC of the graph
-  bool nvlink_inside{false};   ///< type inside nodes is NVL
-  bool ll128_inside{false};    ///< type inside nodes is NVB or nearer
-  bool inter_up_to_pxb{false}; ///< type between nodes is PXB or nearer
-  bool inter_up_to_pxn{false}; ///< type between nodes is PXN or nearer
-  bool same_channels{false};
-};
 
 enum class TuningCpu : std::uint8_t { kIntel, kAmd, kMixed, kPower, kOther };
 
@@ -37,20 +24,20 @@ struct TuningInput {
   int max_compute_capability{0};
   TuningCpu cpu{TuningCpu::kOther};
   bool x86{true};
-  TuningGraph ring;
-  TuningGraph tree;
-  TuningGraph collnet_direct;
-  TuningGraph collnet_chain;
-  TuningGraph nvls;
+  /// As all nodes agree on them; nullopt for a pattern that was not granted.
+  NcclGraph ring;
+  NcclGraph tree;
+  std::optional<NcclGraph> collnet_direct;
+  std::optional<NcclGraph> collnet_chain;
+  std::optional<NcclGraph> nvls;
   bool plain_tree{false};  ///< some rank's tree graph has the plain tree pattern (3)
-  bool nvls_supported{false};
   bool collnet_supported{false};  ///< NCCL_COLLNET_ENABLE and a network that reduces
   bool collnet_gathers{false};    ///< ... and that gathers and scatters
   int collnet_heads{0};
   int nvswitches{0};
   int channels{1};       ///< of the communicator, once connected
   int nvls_channels{0};
-  EnvMap env;
+  NcclEnv env;
 };
 
 /// NCCL's tuning table and what else its choice needs. All in float, as NCCL computes.
@@ -60,7 +47,7 @@ class Tuning {
     float latency_us{0};
     float bandwidth{0};  ///< algorithm bandwidth, GB/s; 0: not to be used
   };
-  /// Throws InputError: NCCL_ALGO, NCCL_PROTO or a number among the variables is not understood.
+  /// Throws InputError: NCCL_ALGO or NCCL_PROTO is not understood.
   explicit Tuning(TuningInput input);
 
   const TuningInput& input() const { return input_; }
@@ -88,20 +75,21 @@ class Tuning {
   using Cells = std::array<std::array<std::array<Cell, kNcclProtos>, kNcclAlgos>, kNcclOps>;
 
   Cell& cell(NcclOp op, NcclAlgo algo, NcclProto proto);
-  const TuningGraph& graph(NcclAlgo algo) const;
+  int steps_of(NcclOp op) const;
+  const NcclGraph* graph(NcclAlgo algo) const;
   void set_threads();
   void set_thresholds();
   void fill(NcclOp op, NcclAlgo algo, NcclProto proto);
-  float bus_bandwidth(NcclOp op, NcclAlgo algo, NcclProto proto) const;
-  float nvls_channel_bandwidth(NcclOp op, NcclAlgo algo) const;
-  float collnet_direct_bandwidth(NcclOp op, float bus) const;
+  float bus_bandwidth(const NcclGraph& g, NcclOp op, NcclAlgo algo, NcclProto proto) const;
+  float nvls_channel_bandwidth(const NcclGraph& g, NcclOp op, NcclAlgo algo) const;
+  float collnet_direct_bandwidth(const NcclGraph& g, NcclOp op, float bus) const;
   float algorithm_share(NcclOp op, NcclAlgo algo) const;
-  float latency(NcclOp op, NcclAlgo algo, NcclProto proto) const;
+  float latency(const NcclGraph& g, NcclOp op, NcclAlgo algo, NcclProto proto) const;
   float ring_latency(NcclOp op, NcclProto proto, float intra, float inter) const;
   float net_overhead(NcclProto proto) const;
   bool is_offered(NcclOp op, NcclAlgo algo, NcclProto proto) const;
   bool is_available(NcclOp op, NcclAlgo algo) const;
-  bool ll128_is_safe(NcclAlgo algo) const;
+  bool ll128_is_safe(const NcclGraph& graph) const;
   void disable();
   void add_backup_ring(const Cells& before);
   Choice with_channels(Choice choice, NcclOp op, std::int64_t bytes) const;
@@ -112,7 +100,6 @@ class Tuning {
   TuningPermissions permissions_;
   std::size_t generation_;  // rows of the constants
   std::size_t scale_;       // columns: 1, 2, more nodes
-  int steps_of(NcclOp op) const;
   Cells cells_{};
   std::array<std::array<int, kNcclProtos>, kNcclAlgos> max_threads_{};
   std::array<std::array<std::int64_t, kNcclProtos>, kNcclAlgos> thresholds_{};

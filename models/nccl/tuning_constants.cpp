@@ -1,14 +1,8 @@
 #include "models/nccl/tuning_constants.hpp"
 
-#include <charconv>
-
-#include "sim/base/error.hpp"
-
 namespace weft {
 namespace {
 
-constexpr int kFirstMinor = 18;
-constexpr int kLastMinor = 30;
 constexpr std::array<std::string_view, kNcclOps> kOpNames{"Broadcast", "Reduce", "AllGather",
                                                           "ReduceScatter", "AllReduce"};
 constexpr std::array<std::string_view, kNcclAlgos> kAlgoNames{
@@ -171,34 +165,6 @@ const std::array<std::array<float, 24>, kNcclProtos> kTreeCorrection{
       0.6F, 0.6F, 0.6F, 0.6F, 0.8F, 0.9F, 0.9F, 0.9F, 0.9F, 1.0F, 1.0F, 1.0F},
      {0.9F, 0.9F, 0.9F, 0.9F, 0.9F, 0.9F, 0.9F, 0.8F, 0.7F, 0.6F, 0.6F, 0.5F,
       0.5F, 0.5F, 0.5F, 0.6F, 0.7F, 0.8F, 0.7F, 0.7F, 0.8F, 0.9F, 0.9F, 0.9F}}};
-
-std::string NcclVersion::text() const {
-  return "2." + std::to_string(minor) + "." + std::to_string(patch);
-}
-
-NcclVersion parse_nccl_version(std::string_view text) {
-  NcclVersion version{0, 0};
-  const char* const end = text.data() + text.size();
-  const auto fail = [&](const std::string& why) {
-    throw InputError("NCCL version '" + std::string(text) + "': " + why);
-  };
-  if (!text.starts_with("2.")) fail("write 2.MINOR.PATCH, such as 2.28.9");
-  const auto [dot, error] = std::from_chars(text.data() + 2, end, version.minor);
-  if (error != std::errc{}) fail("write 2.MINOR.PATCH, such as 2.28.9");
-  if (dot != end) {
-    const auto [rest, patch_error] =
-        *dot == '.' ? std::from_chars(dot + 1, end, version.patch)
-                    : std::from_chars_result{dot, std::errc::invalid_argument};
-    if (patch_error != std::errc{} || rest != end || version.patch < 0) {
-      fail("write 2.MINOR.PATCH, such as 2.28.9");
-    }
-  }
-  if (version.minor < kFirstMinor || version.minor > kLastMinor) {
-    fail("not modelled; known: 2." + std::to_string(kFirstMinor) + " to 2." +
-         std::to_string(kLastMinor));
-  }
-  return version;
-}
 
 const TuningConstants& tuning_constants(NcclVersion version) {
   static const TuningConstants k18 = nccl_2_18();

@@ -2,21 +2,11 @@
 
 #include <array>
 #include <cstdint>
-#include <string>
 #include <string_view>
 
-namespace weft {
+#include "models/nccl/path_type.hpp"
 
-/// A release of NCCL: 2.<minor>.<patch>.
-struct NcclVersion {
-  int minor{28};
-  int patch{9};
-  friend auto operator<=>(const NcclVersion&, const NcclVersion&) = default;
-  /// "2.28.9".
-  std::string text() const;
-};
-/// Reads "2.28.9" or "2.28". Throws InputError: not of that form, or outside 2.18 to 2.30.
-NcclVersion parse_nccl_version(std::string_view text);
+namespace weft {
 
 /// The collectives that NCCL tunes, in its order.
 enum class NcclOp : std::uint8_t { kBroadcast, kReduce, kAllGather, kReduceScatter, kAllReduce };

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cerrno>
-#include <cstdlib>
 #include <span>
 #include <vector>
 
@@ -89,26 +87,14 @@ void for_each_list(const WordSwitches& variable, const Set& set) {
 
 }  // namespace
 
-std::optional<std::int64_t> nccl_env_number(const EnvMap& env, const std::string& name) {
-  const auto found = env.find(name);
-  if (found == env.end() || found->second.empty()) return std::nullopt;
-  errno = 0;
-  char* end = nullptr;
-  const std::int64_t number = std::strtoll(found->second.c_str(), &end, 0);
-  if (errno != 0 || end == found->second.c_str() || *end != '\0') {
-    throw InputError(name + "='" + found->second + "': is no whole number");
-  }
-  return number;
-}
-
-TuningPermissions tuning_permissions(const EnvMap& env, const TuningConstants& constants) {
+TuningPermissions tuning_permissions(const NcclEnv& env, const TuningConstants& constants) {
   TuningPermissions out{};
   for (auto& row : out.algo) row.fill(true);
   for (auto& row : out.proto) row.fill(true);
-  const auto read = [&](const std::string& name, std::vector<std::string> known, const auto& row) {
-    const auto found = env.find(name);
-    if (found == env.end()) return;
-    const WordSwitches variable{name, found->second, std::move(known)};
+  const auto read = [&](const std::string& name, const std::string& value,
+                        std::vector<std::string> known, const auto& row) {
+    if (value.empty()) return;
+    const WordSwitches variable{name, value, std::move(known)};
     if (constants.env_by_op) {
       for_each_list(variable, [&](NcclOp op, std::string_view list) {
         variable.apply(list, row(op), true);
@@ -117,9 +103,9 @@ TuningPermissions tuning_permissions(const EnvMap& env, const TuningConstants& c
     }
     for (const NcclOp op : kNcclOpList) variable.apply(variable.value, row(op), false);
   };
-  read("NCCL_ALGO", words(kNcclAlgoList, nccl_algo_name),
+  read("NCCL_ALGO", env.algo, words(kNcclAlgoList, nccl_algo_name),
        [&](NcclOp op) { return std::span<bool>(out.algo[index_of(op)]); });
-  read("NCCL_PROTO", words(kNcclProtoList, nccl_proto_name), [&](NcclOp op) {
+  read("NCCL_PROTO", env.proto, words(kNcclProtoList, nccl_proto_name), [&](NcclOp op) {
     out.proto_is_forced[index_of(op)] = true;
     return std::span<bool>(out.proto[index_of(op)]);
   });

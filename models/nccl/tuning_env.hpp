@@ -1,21 +1,11 @@
 #pragma once
 
 #include <array>
-#include <map>
-#include <optional>
-#include <string>
-#include <string_view>
 
+#include "models/nccl/env.hpp"
 #include "models/nccl/tuning_constants.hpp"
 
 namespace weft {
-
-/// Environment variables as NAME -> VALUE.
-using EnvMap = std::map<std::string, std::string>;
-
-/// A number as NCCL reads its variables (decimal, 0x.. or 0..); nullopt if it is not set. Throws
-/// InputError naming the variable if its value is no whole number.
-std::optional<std::int64_t> nccl_env_number(const EnvMap& env, const std::string& name);
 
 /// Which algorithms and protocols the user lets each collective use.
 struct TuningPermissions {
@@ -29,6 +19,6 @@ struct TuningPermissions {
 /// NCCL_ALGO and NCCL_PROTO. From 2.23 on: lists for collectives, "ring,tree;allreduce:^tree" (a
 /// leading ^ turns a list round, only the first may have no collective); unknown words are an
 /// InputError, as NCCL then refuses to start. Before: one list for all, unknown words passed over.
-TuningPermissions tuning_permissions(const EnvMap& env, const TuningConstants& constants);
+TuningPermissions tuning_permissions(const NcclEnv& env, const TuningConstants& constants);
 
 }  // namespace weft
