@@ -88,7 +88,7 @@ const Tuning::Cell& Tuning::cell(NcclOp op, NcclAlgo algo, NcclProto proto) cons
   return cells_[index_of(op)][index_of(algo)][index_of(proto)];
 }
 
-Tuning::Cell& Tuning::cell(NcclOp op, NcclAlgo algo, NcclProto proto) {
+Tuning::Cell& Tuning::at(NcclOp op, NcclAlgo algo, NcclProto proto) {
   return cells_[index_of(op)][index_of(algo)][index_of(proto)];
 }
 
@@ -189,7 +189,7 @@ void Tuning::fill(NcclOp op, NcclAlgo algo, NcclProto proto) {
     return;
   }
   const float bus = bus_bandwidth(*g, op, algo, proto);
-  cell(op, algo, proto) = {latency(*g, op, algo, proto), bus * algorithm_share(op, algo)};
+  at(op, algo, proto) = {latency(*g, op, algo, proto), bus * algorithm_share(op, algo)};
 }
 
 /// GB/s a channel of NVLink's switch, seen as a bus.
@@ -418,7 +418,7 @@ void Tuning::disable() {
           protocol = g != nullptr && ll128_is_safe(*g);
         }
         if (allowed && protocol && is_available(op, algo)) continue;
-        cell(op, algo, proto).bandwidth = 0;
+        at(op, algo, proto).bandwidth = 0;
       }
     }
   }
@@ -439,7 +439,7 @@ void Tuning::add_backup_ring(const Cells& before) {
       const bool safe = proto != NcclProto::kLl128 || permissions_.proto_is_forced[o] ||
                         ll128_is_safe(input_.ring);
       if (permissions_.proto[o][p] && safe) {
-        cell(op, NcclAlgo::kRing, proto) = before[o][index_of(NcclAlgo::kRing)][p];
+        at(op, NcclAlgo::kRing, proto) = before[o][index_of(NcclAlgo::kRing)][p];
       }
     }
   }

@@ -74,7 +74,7 @@ class Tuning {
  private:
   using Cells = std::array<std::array<std::array<Cell, kNcclProtos>, kNcclAlgos>, kNcclOps>;
 
-  Cell& cell(NcclOp op, NcclAlgo algo, NcclProto proto);
+  Cell& at(NcclOp op, NcclAlgo algo, NcclProto proto);
   int steps_of(NcclOp op) const;
   const NcclGraph* graph(NcclAlgo algo) const;
   void set_threads();

@@ -1,5 +1,6 @@
 #include "models/nccl/tuning.hpp"
 
+#include <cmath>
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -156,6 +157,228 @@ TEST(Tuning, EveryCapturedTableAndChoiceOfNccl2289) {
   }
   EXPECT_EQ(compared, cases.members().size());
   EXPECT_GE(compared, 106U);
+}
+
+/// "Ring LL 17.3": the choice for an all-reduce and its time.
+std::string all_reduce_text(const Tuning& tuning, std::int64_t bytes) {
+  const auto choice = tuning.choose(NcclOp::kAllReduce, Bytes{bytes});
+  if (!choice) return "none";
+  return fmt::format("{} {} {:.1f}", nccl_algo_name(choice->algo), nccl_proto_name(choice->proto),
+                     choice->time_us);
+}
+
+constexpr NcclVersion kNccl2307{2, 30, 7};
+
+// The golden numbers of physics.md section 6.9: another implementation of the same rules for NCCL
+// 2.30.7. Two nodes of one A100, PCIe Gen4 below an Intel CPU, two channels of 12 GB/s.
+TEST(Tuning, GoldenTimesOfTwoNodesOfOneGpu) {
+  TuningInput input;
+  input.version = kNccl2307;
+  input.nodes = input.ranks = 2;
+  input.min_compute_capability = input.max_compute_capability = 80;
+  input.cpu = TuningCpu::kIntel;
+  input.ring = graph_of(2, 12, 12, NcclPathType::kLoc, NcclPathType::kPix);
+  input.tree = input.ring;
+  input.channels = 2;
+  const Tuning tuning(input);
+  EXPECT_EQ(all_reduce_text(tuning, 8 << 10), "Ring LL 17.3");
+  EXPECT_EQ(all_reduce_text(tuning, 64 << 10), "Ring LL 22.1");
+  EXPECT_EQ(all_reduce_text(tuning, 1 << 20), "Ring LL128 78.5");
+  EXPECT_EQ(all_reduce_text(tuning, 16 << 20), "Ring Simple 750.0");
+  EXPECT_EQ(all_reduce_text(tuning, 256 << 20), "Ring Simple 11235.8");
+}
+
+/// `nodes` of 8 H100 with NVSwitch and 8 channels of 48 GB/s.
+Tuning tuning_of_hgx_nodes(std::uint32_t nodes, TuningCpu cpu) {
+  TuningInput input;
+  input.version = kNccl2307;
+  input.nodes = nodes;
+  input.ranks = nodes * 8;
+  input.most_local_ranks = 8;
+  input.min_compute_capability = input.max_compute_capability = 90;
+  input.cpu = cpu;
+  input.ring = graph_of(8, 48, 48, NcclPathType::kNvl, NcclPathType::kPix);
+  input.tree = input.ring;
+  input.nvls = input.ring;
+  input.nvswitches = 1;
+  input.channels = 16;
+  input.nvls_channels = 8;
+  return Tuning(input);
+}
+
+TEST(Tuning, GoldenTimesOfHgxNodesWithNvlsTree) {
+  const Tuning two = tuning_of_hgx_nodes(2, TuningCpu::kIntel);
+  EXPECT_EQ(all_reduce_text(two, 8 << 10), "Tree LL 25.8");
+  EXPECT_EQ(all_reduce_text(two, 64 << 10), "Tree LL 30.8");
+  EXPECT_EQ(all_reduce_text(two, 1 << 20), "Tree LL128 60.4");
+  EXPECT_EQ(all_reduce_text(two, 16 << 20), "NVLSTree Simple 134.9");
+  EXPECT_EQ(all_reduce_text(two, 256 << 20), "NVLSTree Simple 1157.2");
+  EXPECT_EQ(all_reduce_text(two, 4LL << 30), "NVLSTree Simple 17512.8");
+  const Tuning four = tuning_of_hgx_nodes(4, TuningCpu::kAmd);
+  EXPECT_EQ(all_reduce_text(four, 8 << 10), "Tree LL 36.4");
+  EXPECT_EQ(all_reduce_text(four, 64 << 10), "Tree LL 46.7");
+  EXPECT_EQ(all_reduce_text(four, 1 << 20), "Tree LL128 80.6");
+  EXPECT_EQ(all_reduce_text(four, 16 << 20), "NVLSTree Simple 197.9");
+  EXPECT_EQ(all_reduce_text(four, 256 << 20), "NVLSTree Simple 1537.4");
+  EXPECT_EQ(all_reduce_text(four, 4LL << 30), "Ring Simple 22270.3");
+}
+
+/// Two ranks of one RTX 5090 over sockets, as a public log of NCCL 2.29.7 shows them.
+Tuning tuning_of_socket_ranks() {
+  TuningInput input;
+  input.version = {2, 29, 7};
+  input.nodes = input.ranks = 2;
+  input.min_compute_capability = input.max_compute_capability = 120;
+  input.cpu = TuningCpu::kIntel;
+  input.ring = graph_of(2, 1.2F, 1.2F, NcclPathType::kLoc, NcclPathType::kPhb);
+  input.ring.same_channels = true;
+  input.tree = graph_of(4, 1.2F, 1.2F, NcclPathType::kLoc, NcclPathType::kPhb);
+  input.plain_tree = true;
+  input.channels = 4;
+  return Tuning(input);
+}
+
+TEST(Tuning, TableOfNccl2297OverSockets) {
+  const std::string file =
+      std::string(WEFT_SHARED_DIR) + "/data/logs/tuning_table_nccl2297_socket_2ranks.txt";
+  if (!std::filesystem::exists(file)) GTEST_SKIP() << file << " is not here";
+  const std::string log = read_text_file(file);
+  const Tuning tuning = tuning_of_socket_ranks();
+  const auto cell = [&](NcclOp op, NcclAlgo algo, NcclProto proto) {
+    const Tuning::Cell& c = tuning.cell(op, algo, proto);
+    return fmt::format("{:.1f}/{:.1f}", c.latency_us, c.bandwidth);
+  };
+  const auto row = [&](NcclOp op, NcclAlgo algo) {
+    return cell(op, algo, NcclProto::kLl) + "  " + cell(op, algo, NcclProto::kLl128) + "  " +
+           cell(op, algo, NcclProto::kSimple);
+  };
+  const auto line_of = [&](NcclOp op) {
+    const std::size_t at = log.find("\n" + std::string(nccl_op_name(op)) + " ");
+    return log.substr(at, log.find('\n', at + 1) - at);
+  };
+  for (const NcclOp op : kNcclOpList) {
+    EXPECT_NE(line_of(op).find(row(op, NcclAlgo::kRing)), std::string::npos)
+        << row(op, NcclAlgo::kRing) << " is not in" << line_of(op);
+  }
+  EXPECT_NE(line_of(NcclOp::kAllReduce).find(row(NcclOp::kAllReduce, NcclAlgo::kTree)),
+            std::string::npos);
+  EXPECT_NE(line_of(NcclOp::kAllGather)
+                .find(cell(NcclOp::kAllGather, NcclAlgo::kPat, NcclProto::kSimple)),
+            std::string::npos);
+}
+
+// The same log: "RING LL <= 16 KiB (channel 0..0; at 16 KiB 0..1); 32 KiB SIMPLE 0..0; 64 KiB 0..1;
+// >= 128 KiB 0..3".
+TEST(Tuning, ChannelsOfABroadcastOfNccl2297AreDealtInCells) {
+  const Tuning tuning = tuning_of_socket_ranks();
+  const auto text = [&](std::int64_t kib) {
+    const auto choice = tuning.choose(NcclOp::kBroadcast, Bytes::kib(kib)).value();
+    return fmt::format("{} {}", nccl_proto_name(choice.proto), choice.channels);
+  };
+  EXPECT_EQ(text(8), "LL 1");
+  EXPECT_EQ(text(16), "LL 2");
+  EXPECT_EQ(text(32), "Simple 1");
+  EXPECT_EQ(text(64), "Simple 2");
+  EXPECT_EQ(text(128), "Simple 4");
+}
+
+Tuning tuning_with(const std::string& name, const std::string& value, NcclVersion version = {}) {
+  TuningInput input = tuning_of_hgx_nodes(2, TuningCpu::kIntel).input();
+  input.version = version;
+  input.env = parse_nccl_env({{name, value}});
+  return Tuning(input);
+}
+
+TEST(TuningEnv, AlgoAndProtoTakeListsForCollectives) {
+  using enum NcclAlgo;
+  using enum NcclProto;
+  const Tuning tuning = tuning_with("NCCL_ALGO", "ring,PAT;allreduce:^ring,nvlstree");
+  EXPECT_EQ(tuning.cell(NcclOp::kAllReduce, kRing, kSimple).bandwidth, 0);
+  EXPECT_EQ(tuning.cell(NcclOp::kAllReduce, kNvlsTree, kSimple).bandwidth, 0);
+  EXPECT_GT(tuning.cell(NcclOp::kAllReduce, kTree, kSimple).bandwidth, 0);
+  EXPECT_GT(tuning.cell(NcclOp::kAllGather, kRing, kSimple).bandwidth, 0);
+  const Tuning protos = tuning_with("NCCL_PROTO", "^LL128;broadcast:LL");
+  EXPECT_EQ(protos.cell(NcclOp::kAllReduce, kRing, kLl128).bandwidth, 0);
+  EXPECT_GT(protos.cell(NcclOp::kAllReduce, kRing, kLl).bandwidth, 0);
+  EXPECT_EQ(protos.cell(NcclOp::kBroadcast, kRing, kSimple).bandwidth, 0);
+}
+
+TEST(TuningEnv, ForcingLl128SkipsTheCheckOfWhereItIsSafe) {
+  TuningInput input = tuning_of_hgx_nodes(2, TuningCpu::kIntel).input();
+  input.version = {};
+  input.ring.type_inter = NcclPathType::kPhb;
+  const auto bandwidth = [&](const std::string& proto) {
+    input.env = parse_nccl_env({{"NCCL_PROTO", proto}});
+    return Tuning(input).cell(NcclOp::kAllReduce, NcclAlgo::kRing, NcclProto::kLl128).bandwidth;
+  };
+  EXPECT_EQ(bandwidth(""), 0);
+  EXPECT_EQ(bandwidth("Simple"), 0);
+  EXPECT_GT(bandwidth("LL128"), 0);
+}
+
+TEST(TuningEnv, WordsThatNcclDoesNotKnowAreRefusedFrom223On) {
+  const auto message = [](const std::string& value) -> std::string {
+    try {
+      tuning_with("NCCL_ALGO", value);
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(message("rign"),
+            "NCCL_ALGO='rign': no 'rign'; known: CollNetChain, CollNetDirect, NVLS, NVLSTree, PAT, "
+            "Ring, Tree, and NCCL does not start");
+  EXPECT_EQ(message("alltoall:ring"),
+            "NCCL_ALGO='alltoall:ring': no collective 'alltoall'; known: AllGather, AllReduce, "
+            "Broadcast, Reduce, ReduceScatter, and NCCL does not start");
+  EXPECT_EQ(message("ring;tree"),
+            "NCCL_ALGO='ring;tree': only the first list may name no collective, and NCCL does not "
+            "start");
+  for (const char* odd : {";", ":", ",", "^", ";;:,^", "allreduce:", "ring,"}) message(odd);
+  // Before, they were passed over; with nothing left a ring is the way out.
+  const Tuning old = tuning_with("NCCL_ALGO", "rign", {2, 20, 3});
+  EXPECT_EQ(old.choose(NcclOp::kAllReduce, Bytes::mib(1))->algo, NcclAlgo::kRing);
+}
+
+TEST(Tuning, NothingAllowedMeansNoChoice) {
+  EXPECT_FALSE(tuning_with("NCCL_ALGO", "PAT").choose(NcclOp::kAllReduce, Bytes::mib(1)));
+}
+
+TEST(Tuning, ThreadsFollowTheirVariablesWithinNcclsBounds) {
+  const auto threads = [](const std::string& value) {
+    return tuning_with("NCCL_NTHREADS", value).max_threads(NcclAlgo::kRing, NcclProto::kSimple);
+  };
+  EXPECT_EQ(threads("256"), 256);
+  EXPECT_EQ(threads("100"), 512);   // no multiple of a warp
+  EXPECT_EQ(threads("1024"), 512);  // too many
+  EXPECT_EQ(threads("32"), 64);     // too few
+  TuningInput slow = tuning_of_hgx_nodes(2, TuningCpu::kIntel).input();
+  slow.ring = graph_of(2, 6, 6, NcclPathType::kPhb, NcclPathType::kPhb);
+  EXPECT_EQ(Tuning(slow).max_threads(NcclAlgo::kRing, NcclProto::kSimple), 256);
+}
+
+// Every release computes every cell for plain and odd communicators, with finite numbers.
+TEST(Tuning, EveryReleaseGivesFiniteNumbers) {
+  for (int minor = 18; minor <= 30; ++minor) {
+    for (const std::uint32_t nodes : {1U, 2U, 3U, 1024U}) {
+      TuningInput input = tuning_of_hgx_nodes(nodes, TuningCpu::kMixed).input();
+      input.version = {2, minor, 0};
+      input.collnet_chain = input.collnet_direct = input.nvls;
+      input.collnet_supported = input.collnet_gathers = true;
+      input.collnet_heads = 8;
+      const Tuning tuning(input);
+      for (const NcclOp op : kNcclOpList) {
+        for (std::int64_t bytes = 1; bytes <= 1LL << 40; bytes *= 4) {
+          const auto choice = tuning.choose(op, Bytes{bytes});
+          ASSERT_TRUE(choice) << minor << ' ' << nodes;
+          EXPECT_TRUE(std::isfinite(choice->time_us) && choice->time_us > 0) << minor;
+          EXPECT_GE(choice->channels, 1);
+          EXPECT_LE(choice->channels, 16);
+          EXPECT_GE(choice->threads, 96);
+        }
+      }
+    }
+  }
 }
 
 }  // namespace
