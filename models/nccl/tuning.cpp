@@ -26,7 +26,7 @@ constexpr std::int64_t kLlBytesPerThread = 8;
 constexpr std::int64_t kLl128BytesPerThread = 8;
 constexpr std::int64_t kSimpleBytesPerThread = 64;
 constexpr std::int64_t kCollNetBytesPerThread = 512;
-constexpr float kPcieGen3Bandwidth = 12.0F;  // src/graph/topo.h PCI_BW
+constexpr float kPcieGen3Bandwidth = 12.0F;    // src/graph/topo.h PCI_BW
 constexpr std::uint32_t kMostDirectRanks = 8;  // CollNet inside a node: NCCL_MAX_DIRECT_ARITY + 1
 constexpr std::uint32_t kMostNvlsRanks = 32;   // NCCL_MAX_NVLS_ARITY
 
@@ -133,8 +133,8 @@ void Tuning::set_threads() {
         threads_from(asked_ll128, kMaxLl128Threads / 4, kMaxLl128Threads, kMaxLl128Threads));
   }
   const int rest = input_.version >= NcclVersion{2, 19, 0} ? kMaxThreads : kMaxSimpleThreads;
-  for (const NcclAlgo algo : {NcclAlgo::kCollNetDirect, NcclAlgo::kCollNetChain, NcclAlgo::kNvls,
-                              NcclAlgo::kNvlsTree}) {
+  for (const NcclAlgo algo :
+       {NcclAlgo::kCollNetDirect, NcclAlgo::kCollNetChain, NcclAlgo::kNvls, NcclAlgo::kNvlsTree}) {
     set(algo, NcclProto::kSimple, rest);
   }
 }
@@ -147,7 +147,8 @@ void Tuning::set_thresholds() {
   for (const NcclAlgo algo : {NcclAlgo::kCollNetDirect, NcclAlgo::kCollNetChain}) {
     thresholds_[index_of(algo)][index_of(NcclProto::kSimple)] = kCollNetBytesPerThread;
   }
-  std::istringstream numbers(input_.env.thread_thresholds);  // up to six: Tree's three, Ring's three
+  std::istringstream numbers(
+      input_.env.thread_thresholds);  // up to six: Tree's three, Ring's three
   for (const NcclAlgo algo : {NcclAlgo::kTree, NcclAlgo::kRing}) {
     for (std::int64_t& threshold : thresholds_[index_of(algo)]) {
       std::int64_t number{};
@@ -166,7 +167,8 @@ int Tuning::steps_of(NcclOp op) const {
 /// Whether NCCL has code for it at all.
 bool Tuning::is_offered(NcclOp op, NcclAlgo algo, NcclProto proto) const {
   if (is_nvls(algo) && proto != NcclProto::kSimple) return false;
-  if (algo == NcclAlgo::kNvlsTree && constants_->nvls == TuningConstants::Nvls::kPlain) return false;
+  if (algo == NcclAlgo::kNvlsTree && constants_->nvls == TuningConstants::Nvls::kPlain)
+    return false;
   if (algo == NcclAlgo::kRing) return true;
   if (is_rooted(op)) return false;
   if (algo == NcclAlgo::kPat) {
@@ -217,13 +219,12 @@ float Tuning::nvls_channel_bandwidth(const NcclGraph& g, NcclOp op, NcclAlgo alg
   return std::min({intra, inter, most});
 }
 
-float Tuning::bus_bandwidth(const NcclGraph& g, NcclOp op, NcclAlgo algo,
-                            NcclProto proto) const {
+float Tuning::bus_bandwidth(const NcclGraph& g, NcclOp op, NcclAlgo algo, NcclProto proto) const {
   const int channels = g.channel_count();
   const TuningConstants& c = *constants_;
   const float local = static_cast<float>(input_.ranks) / static_cast<float>(input_.nodes);
-  const bool by_cpu = input_.cpu == TuningCpu::kAmd ||
-                      (input_.cpu == TuningCpu::kMixed && c.mixed_cpus_as_amd);
+  const bool by_cpu =
+      input_.cpu == TuningCpu::kAmd || (input_.cpu == TuningCpu::kMixed && c.mixed_cpus_as_amd);
   const std::size_t ll_row = input_.nodes == 1 ? generation_ : (by_cpu ? 1 : 0);
   const double ll_max = c.ll_max[ll_row][scale_];
 
@@ -261,8 +262,8 @@ float Tuning::bus_bandwidth(const NcclGraph& g, NcclOp op, NcclAlgo algo,
   const bool gathers_by_network = is_gather(op) && input_.nodes > 1 &&
                                   (algo == NcclAlgo::kNvls || algo == NcclAlgo::kCollNetDirect);
   if (gathers_by_network) {
-    const bool enough_nics = input_.most_local_ranks <=
-                             static_cast<std::uint32_t>(std::max(input_.collnet_heads, 0));
+    const bool enough_nics =
+        input_.most_local_ranks <= static_cast<std::uint32_t>(std::max(input_.collnet_heads, 0));
     if (!input_.collnet_supported || !input_.collnet_gathers || !enough_nics) return 0;
   }
   return bus;
@@ -280,7 +281,8 @@ float Tuning::collnet_direct_bandwidth(const NcclGraph& g, NcclOp op, float bus)
   float gpus_per_nic = narrow(local / (1.0 * g.channel_count()));
   gpus_per_nic -= (gpus_per_nic - 1) / 2;
   bus /= gpus_per_nic;
-  const bool derated = input_.min_compute_capability >= 90 && input_.version >= NcclVersion{2, 19, 0};
+  const bool derated =
+      input_.min_compute_capability >= 90 && input_.version >= NcclVersion{2, 19, 0};
   return derated ? narrow(bus * 0.85) : bus;
 }
 
@@ -304,7 +306,7 @@ float Tuning::latency(const NcclGraph& g, NcclOp op, NcclAlgo algo, NcclProto pr
   const bool power_tree = input_.cpu == TuningCpu::kPower && algo == NcclAlgo::kTree &&
                           proto == NcclProto::kSimple && !nvlink;
   float intra = nvlink ? c.hop_latency[kNvlinkMedium][a][p]
-                                : c.hop_latency[kPcieMedium][power_tree ? 1 : a][p];
+                       : c.hop_latency[kPcieMedium][power_tree ? 1 : a][p];
   const bool exposed = c.single_rank_exposed && input_.ranks == input_.nodes;
   float inter = c.hop_latency[kNetworkMedium][exposed ? index_of(NcclAlgo::kTree) : a][p];
   if (c.nic_latency_replaces) {
@@ -346,7 +348,8 @@ float Tuning::ring_latency(NcclOp op, NcclProto proto, float intra, float inter)
   const int steps = steps_of(op);
   if (is_rooted(op)) {
     const std::size_t medium =
-        nodes > 1 ? kNetworkMedium : (g.type_intra == NcclPathType::kNvl ? kNvlinkMedium : kPcieMedium);
+        nodes > 1 ? kNetworkMedium
+                  : (g.type_intra == NcclPathType::kNvl ? kNvlinkMedium : kPcieMedium);
     const auto hop = [&](NcclAlgo algo) { return c.hop_latency[medium][index_of(algo)][p]; };
     if (g.same_channels) return hop(NcclAlgo::kRing);
     if (proto != NcclProto::kSimple) return static_cast<float>(steps) * hop(NcclAlgo::kRing);
@@ -355,7 +358,8 @@ float Tuning::ring_latency(NcclOp op, NcclProto proto, float intra, float inter)
   }
   if (c.net_overhead) intra = std::max(intra, net_overhead(proto));
   int inter_steps = nodes == 1 ? 0 : nodes - 1;
-  if (op == NcclOp::kAllReduce && nodes > 1) inter_steps = 2 * (c.all_inter_steps ? nodes : nodes - 1);
+  if (op == NcclOp::kAllReduce && nodes > 1)
+    inter_steps = 2 * (c.all_inter_steps ? nodes : nodes - 1);
   return static_cast<float>(steps - inter_steps) * intra + static_cast<float>(inter_steps) * inter;
 }
 
@@ -430,7 +434,8 @@ void Tuning::add_backup_ring(const Cells& before) {
   for (const NcclOp op : kNcclOpList) {
     bool any = false;
     for (const NcclAlgo algo : kNcclAlgoList) {
-      for (const NcclProto proto : kNcclProtoList) any = any || cell(op, algo, proto).bandwidth != 0;
+      for (const NcclProto proto : kNcclProtoList)
+        any = any || cell(op, algo, proto).bandwidth != 0;
     }
     if (any) continue;
     const std::size_t o = index_of(op);
@@ -453,9 +458,10 @@ std::optional<float> Tuning::time_us(NcclOp op, NcclAlgo algo, NcclProto proto, 
   const auto size = static_cast<std::uint64_t>(bytes.count());
   const std::uint64_t lines = size >> 6;
   const std::size_t log_size = lines == 0 ? c.tree_corrections : std::bit_width(lines) - 1;
-  const bool tree = algo == NcclAlgo::kTree && (op == NcclOp::kAllReduce || c.tree_correction_any_op);
-  const bool nvls_tree = c.nvls_tree_corrected && algo == NcclAlgo::kNvlsTree && generation_ == 3 &&
-                         input_.x86;
+  const bool tree =
+      algo == NcclAlgo::kTree && (op == NcclOp::kAllReduce || c.tree_correction_any_op);
+  const bool nvls_tree =
+      c.nvls_tree_corrected && algo == NcclAlgo::kNvlsTree && generation_ == 3 && input_.x86;
   if ((tree || nvls_tree) && log_size < c.tree_corrections) {
     bw *= kTreeCorrection[index_of(proto)][log_size];
   }

@@ -30,12 +30,12 @@ struct TuningInput {
   std::optional<NcclGraph> collnet_direct;
   std::optional<NcclGraph> collnet_chain;
   std::optional<NcclGraph> nvls;
-  bool plain_tree{false};  ///< some rank's tree graph has the plain tree pattern (3)
+  bool plain_tree{false};         ///< some rank's tree graph has the plain tree pattern (3)
   bool collnet_supported{false};  ///< NCCL_COLLNET_ENABLE and a network that reduces
   bool collnet_gathers{false};    ///< ... and that gathers and scatters
   int collnet_heads{0};
   int nvswitches{0};
-  int channels{1};       ///< of the communicator, once connected
+  int channels{1};  ///< of the communicator, once connected
   int nvls_channels{0};
   NcclEnv env;
 };

@@ -14,8 +14,9 @@ constexpr std::array<std::string_view, kNcclProtos> kUpperProtoNames{"LL", "LL12
 
 // Releases whose src/graph/tuning.cc was read: 2.18.1, 2.20.3, 2.22.3, 2.25.1, 2.26.2, 2.27.3,
 // 2.28.3, and one after 2.28 with the constants that physics.md gives for 2.30.7. Those between are
-// taken to be as the next older one that was read, but for what physics.md section 6.9 says: Hopper's
-// LL maxima change in 2.21, the Tree's latencies, PAT and the ring's network steps in 2.23.
+// taken to be as the next older one that was read, but for what physics.md section 6.9 says:
+// Hopper's LL maxima change in 2.21, the Tree's latencies, PAT and the ring's network steps
+// in 2.23.
 
 TuningConstants nccl_2_28() {
   TuningConstants c{};
@@ -33,13 +34,8 @@ TuningConstants nccl_2_28() {
                        {0, 0, 25.0F},
                        {0, 0, 25.0F},
                        {0, 0, 4.0F}}};
-  c.hop_latency[1] = {{{1.0F, 1.9F, 4.0F},
-                       {1.0F, 2.5F, 5.7F},
-                       {0, 0, 3.7F},
-                       {0, 0, 2.8F},
-                       {},
-                       {},
-                       {0, 0, 4.0F}}};
+  c.hop_latency[1] = {
+      {{1.0F, 1.9F, 4.0F}, {1.0F, 2.5F, 5.7F}, {0, 0, 3.7F}, {0, 0, 2.8F}, {}, {}, {0, 0, 4.0F}}};
   c.hop_latency[2] = {{{5.0F, 8.5F, 14.0F},
                        {2.7F, 4.0F, 14.0F},
                        {0, 0, 31.0F},

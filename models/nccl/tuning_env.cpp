@@ -96,9 +96,8 @@ TuningPermissions tuning_permissions(const NcclEnv& env, const TuningConstants& 
     if (value.empty()) return;
     const WordSwitches variable{name, value, std::move(known)};
     if (constants.env_by_op) {
-      for_each_list(variable, [&](NcclOp op, std::string_view list) {
-        variable.apply(list, row(op), true);
-      });
+      for_each_list(variable,
+                    [&](NcclOp op, std::string_view list) { variable.apply(list, row(op), true); });
       return;
     }
     for (const NcclOp op : kNcclOpList) variable.apply(variable.value, row(op), false);

@@ -54,6 +54,25 @@ std::string find_part(const Parts& parts, std::int64_t vendor, std::int64_t devi
   return {};
 }
 
+template <class Parts>
+std::optional<PciNumbers> find_numbers(const Parts& parts, std::string_view part) {
+  for (const PciPart& each : parts) {
+    if (each.part == part) return PciNumbers{each.vendor, each.device};
+  }
+  return std::nullopt;
+}
+
+struct GpuGeneration {
+  std::string_view prefix;  ///< of the part's name
+  std::int64_t compute_capability;
+};
+
+/// CUDA C++ Programming Guide, compute capabilities: Volta 7.0, Ampere 8.0, Hopper 9.0, B200 10.0.
+constexpr std::array kGenerations{GpuGeneration{"v100", 70},  GpuGeneration{"a100", 80},
+                                  GpuGeneration{"h100", 90},  GpuGeneration{"h200", 90},
+                                  GpuGeneration{"gh200", 90}, GpuGeneration{"b200", 100},
+                                  GpuGeneration{"gb200", 100}};
+
 }  // namespace
 
 std::string cpu_part(std::string_view vendor, std::int64_t family, std::int64_t model) {
@@ -74,6 +93,27 @@ std::string gpu_part(std::int64_t pci_vendor, std::int64_t pci_device, std::int6
 
 std::string nic_part(std::int64_t pci_vendor, std::int64_t pci_device) {
   return find_part(kNics, pci_vendor, pci_device);
+}
+
+std::optional<CpuNumbers> cpu_numbers(std::string_view part) {
+  if (part == "grace") return CpuNumbers{"arm64", "", 0, 0};
+  for (const CpuRange& cpu : kCpus) {
+    if (cpu.part == part) return CpuNumbers{"x86_64", cpu.vendor, cpu.family, cpu.first_model};
+  }
+  return std::nullopt;
+}
+
+std::optional<PciNumbers> gpu_numbers(std::string_view part) {
+  return find_numbers(kGpus, part == "h200-vm" ? "h200-sxm" : part);
+}
+
+std::optional<PciNumbers> nic_numbers(std::string_view part) { return find_numbers(kNics, part); }
+
+std::optional<std::int64_t> gpu_compute_capability(std::string_view part) {
+  for (const GpuGeneration& generation : kGenerations) {
+    if (part.starts_with(generation.prefix)) return generation.compute_capability;
+  }
+  return std::nullopt;
 }
 
 }  // namespace weft

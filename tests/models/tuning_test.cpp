@@ -128,11 +128,10 @@ std::string choice_difference(const Tuning& tuning, const Json& json) {
     const std::string op = theirs.at("op").as_string();
     const std::int64_t bytes = theirs.at("bytes").as_integer();
     const auto ours = tuning.choose(op_of(op), Bytes{bytes});
-    const std::string text =
-        !ours ? "none"
-              : std::string(nccl_algo_upper_name(ours->algo)) + " " +
-                    std::string(nccl_proto_upper_name(ours->proto)) + " " +
-                    std::to_string(ours->channels);
+    const std::string text = !ours ? "none"
+                                   : std::string(nccl_algo_upper_name(ours->algo)) + " " +
+                                         std::string(nccl_proto_upper_name(ours->proto)) + " " +
+                                         std::to_string(ours->channels);
     const std::string captured = theirs.at("algo").as_string() + " " +
                                  theirs.at("proto").as_string() + " " +
                                  std::to_string(theirs.at("channels").as_integer());
@@ -144,8 +143,7 @@ std::string choice_difference(const Tuning& tuning, const Json& json) {
 }
 
 TEST(Tuning, EveryCapturedTableAndChoiceOfNccl2289) {
-  const std::string file =
-      std::string(WEFT_SHARED_DIR) + "/data/h200/nccl-2.28.9-decisions.json";
+  const std::string file = std::string(WEFT_SHARED_DIR) + "/data/h200/nccl-2.28.9-decisions.json";
   if (!std::filesystem::exists(file)) GTEST_SKIP() << file << " is not here";
   const Json cases = Json::parse(read_text_file(file), file);
   std::size_t compared = 0;

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/params/device_params.hpp"
+#include "sim/input/nccl_tree.hpp"
+
+namespace weft {
+
+/// A node of a fabric in NCCL's own terms, and what had to be made up for it.
+struct FabricAsNccl {
+  NcclTree tree;
+  std::vector<std::string> notes;
+};
+
+/// The tree that NCCL would find on a node of this fabric: CPUs as NUMA nodes, PCIe switches, GPUs
+/// with their NVLinks and C2C links, NICs with their ports, link rates from the parameters. Below
+/// each device GPUs stand before NICs, as NCCL adds them. Host bridges are not in NCCL's form.
+/// Devices without bus id get one that does not exist in the machine; NUMA affinity is left out,
+/// NCCL then reads the system's. NICs that are cabled to nothing are left out.
+/// Throws InputError: a GPU that is not NVIDIA's or whose part does not say its compute capability.
+FabricAsNccl nccl_tree_of(const DeviceParams& devices);
+
+/// The file's text in the strict form that NCCL's own reader accepts: no declaration, comment, tab,
+/// entity or line break in a tag. Attributes that NCCL's format does not have are written as they
+/// are; elements that it does not have are left out. Throws InputError for values that the reader
+/// would not take: more than 255 characters, 16 attributes or 640 children, quotes, < and >.
+std::string nccl_tree_text(const NcclTree& tree);
+
+}  // namespace weft
