@@ -1,0 +1,128 @@
+#include <iostream>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/catalog/catalog.hpp"
+#include "models/nccl/tuning_input.hpp"
+#include "models/nccl/write_topo.hpp"
+#include "sim/base/error.hpp"
+#include "sim/input/nccl_tree.hpp"
+#include "sim/input/topology_file.hpp"
+#include "sim/io/file.hpp"
+#include "tools/command_line.hpp"
+#include "tools/commands.hpp"
+#include "tools/nccl_view.hpp"
+
+namespace weft {
+namespace {
+
+struct NcclArguments {
+  std::string topology;
+  unsigned nodes{0};
+  std::vector<std::string> env;
+  std::string version{NcclVersion{}.text()};
+  std::string json;
+  std::string write_topo;
+};
+
+constexpr unsigned kMostNodes = 65'536;
+
+/// A topology in NCCL's terms, and how many nodes it is for unless the user says.
+struct NcclTopology {
+  NcclTree tree;
+  unsigned nodes{1};
+  std::vector<std::string> notes;
+};
+
+bool has_gpu(const NcclElement& element) {
+  if (element.tag == "gpu") return true;
+  for (const NcclElement& child : element.children) {
+    if (has_gpu(child)) return true;
+  }
+  return false;
+}
+
+bool is_xml(const std::string& text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n\xEF\xBB\xBF");  // a byte order mark too
+  return first != std::string::npos && text[first] == '<';
+}
+
+/// NCCL's own file is taken as it is; anything else, and a file without GPUs, becomes a fabric
+/// first.
+NcclTopology read(const std::string& file) {
+  const std::string text = read_text_file(file);
+  if (is_xml(text)) {
+    NcclTree tree = parse_nccl_tree(text, file);
+    if (has_gpu(tree.system)) return {std::move(tree), 1, {}};
+  }
+  const ParamCatalog catalog = make_catalog();
+  const PartLibrary parts(catalog);
+  Params params(catalog);
+  TopologySpec spec = parse_topology(text, file, catalog);
+  for (const auto& [key, value] : spec.defaults) params.set_by_topology(key, value);
+  const unsigned nodes = spec.nodes;
+  const Fabric fabric(std::move(spec), 1);
+  const DeviceParams devices(fabric, params, parts);
+  FabricAsNccl read = nccl_tree_of(devices);
+  return {std::move(read.tree), nodes, std::move(read.notes)};
+}
+
+std::map<std::string, std::string> variables(const std::vector<std::string>& settings) {
+  std::map<std::string, std::string> out;
+  for (const std::string& text : settings) {
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos) throw InputError("--env '" + text + "': write NAME=VALUE");
+    out[text.substr(0, equals)] = text.substr(equals + 1);
+  }
+  return out;
+}
+
+void run(const NcclArguments& arguments) {
+  if (arguments.json == "-" && arguments.write_topo == "-") {
+    throw InputError("--json and --write-topo cannot both go to standard output");
+  }
+  if (!arguments.json.empty() && arguments.json == arguments.write_topo) {
+    throw InputError("--json and --write-topo cannot both go to " + arguments.json);
+  }
+  const NcclVersion version = parse_nccl_version(arguments.version);
+  const NcclEnv env = parse_nccl_env(variables(arguments.env));
+  const NcclTopology topology = read(arguments.topology);
+  const unsigned hosts = arguments.nodes > 0 ? arguments.nodes : topology.nodes;
+  const NcclDecisions decisions = decide_nccl(topology.tree, static_cast<int>(hosts), env, version);
+  const Tuning tuning(tuning_input(decisions));
+  const std::vector<Bytes> sizes = nccl_choice_sizes();
+  if (arguments.json != "-" && arguments.write_topo != "-") {
+    std::cout << nccl_text(decisions, tuning, sizes) << std::flush;
+  }
+  for (const std::string& note : topology.notes) std::cerr << "note: " << note << '\n';
+  for (const std::string& note : decisions.notes) std::cerr << "note: " << note << '\n';
+  if (!arguments.json.empty()) {
+    write_text_file(arguments.json, nccl_json(decisions, tuning, sizes).dump());
+  }
+  if (!arguments.write_topo.empty()) {
+    write_text_file(arguments.write_topo, nccl_tree_text(topology.tree));
+  }
+}
+
+}  // namespace
+
+void add_nccl_command(CommandLine& line) {
+  const auto arguments = std::make_shared<NcclArguments>();
+  line.add("nccl",
+           "What NCCL would decide: paths, GPUDirect RDMA, channels, rings, trees, tuning, choices")
+      .argument("topology", arguments->topology, "topology YAML or NCCL XML")
+      .option("--nodes", arguments->nodes, "hosts like this one; 0: as the topology says",
+              kMostNodes)
+      .option("--env", arguments->env, "an NCCL variable, NAME=VALUE; repeatable")
+      .option("--nccl-version", arguments->version, "2.18 to 2.30")
+      .option("--json", arguments->json, "write it as JSON; '-' is standard output")
+      .option("--write-topo", arguments->write_topo,
+              "write the topology as a file for NCCL_TOPO_FILE; '-' is standard output")
+      .example("weft nccl topologies/hgx-h100-8nic.yaml --nodes 4 --env NCCL_NVLS_ENABLE=0")
+      .action([arguments] { run(*arguments); });
+}
+
+}  // namespace weft

@@ -1,0 +1,194 @@
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "tools/nccl_view.hpp"
+
+namespace weft {
+namespace {
+
+using enum NcclNodeType;
+
+/// As NCCL prints it: one decimal as a rule.
+double printed(float value, int decimals = 1) {
+  const std::string text = fmt::format("{:.{}f}", value, decimals);
+  double out = 0;
+  std::from_chars(text.data(), text.data() + text.size(), out);
+  return out;
+}
+
+Json path_json(const NcclPath& path) {
+  return Json::object(
+      {{"hops", path.hops()}, {"bw", printed(path.bw)}, {"type", nccl_path_type_name(path.type)}});
+}
+
+Json paths_json(const NcclNodeView& view) {
+  Json out = Json::object();
+  const NcclSystem& system = view.system;
+  for (const NcclNodeType from : {kGpu, kNet}) {
+    for (const int node : system.of(from)) {
+      Json row = Json::object();
+      for (const NcclNodeType to : {kGpu, kNvs, kCpu, kNet}) {
+        for (int i = 0; i < system.count(to); ++i) {
+          const NcclPath& path = view.paths.at(node, to, i);
+          if (path.type == NcclPathType::kDis) continue;
+          row.set(system.node(to, i).name(), path_json(path));
+        }
+      }
+      out.set(system.nodes[static_cast<std::size_t>(node)].name(), std::move(row));
+    }
+  }
+  return out;
+}
+
+/// Keys as NCCL's lines have them: with the direction where GDR is on, without where the distance
+/// forbids it. Every host is like the first.
+Json gdr_json(const NcclDecisions& decisions) {
+  Json out = Json::object();
+  for (int host = 0; host < decisions.hosts; ++host) {
+    std::string last;
+    for (const NcclGdr& gdr : decisions.gdr) {
+      if (!gdr.check.measured) continue;
+      std::string key =
+          fmt::format("gpu{}-net{}", gdr.rank + host * decisions.gpus_per_host, gdr.net_dev);
+      if (gdr.check.enabled) key += gdr.read ? "-read1" : "-read0";
+      if (key == last) continue;
+      const auto number = [&](NcclPathType type) {
+        return nccl_path_type_number(type, decisions.version);
+      };
+      out.set(key, Json::object({{"enabled", gdr.check.enabled},
+                                 {"distance", number(gdr.check.distance)},
+                                 {"limit", number(gdr.check.limit)}}));
+      last = std::move(key);
+    }
+  }
+  return out;
+}
+
+Json graph_json(const NcclNodeView& view, const NcclGraph& graph) {
+  Json orders = Json::array();
+  for (const NcclGraphChannel& channel : graph.channels) {
+    Json order = Json::array();
+    const auto push = [&](NcclNodeType type, int i) {
+      if (i >= 0) order.push(view.system.node(type, i).name());
+    };
+    push(kNet, channel.net_in);
+    for (const int gpu : channel.gpus) push(kGpu, gpu);
+    push(kNet, channel.net_out);
+    orders.push(std::move(order));
+  }
+  return Json::object({{"pattern", static_cast<int>(graph.pattern)},
+                       {"cross_nic", graph.cross_nic},
+                       {"channels", graph.channel_count()},
+                       {"bw_intra", printed(graph.bw_intra, 6)},
+                       {"bw_inter", printed(graph.bw_inter, 6)},
+                       {"type_intra", nccl_path_type_name(graph.type_intra)},
+                       {"type_inter", nccl_path_type_name(graph.type_inter)},
+                       {"same_channels", graph.same_channels ? 1 : 0},
+                       {"orders", std::move(orders)}});
+}
+
+Json graphs_json(const NcclNodeView& view) {
+  Json out = Json::array();
+  out.push(graph_json(view, view.ring));
+  out.push(graph_json(view, view.tree));
+  for (const auto* graph : {&view.collnet_chain, &view.collnet_direct, &view.nvls}) {
+    if (*graph) out.push(graph_json(view, **graph));
+  }
+  return out;
+}
+
+Json rings_json(const NcclConnections& connections) {
+  Json out = Json::object();
+  for (std::size_t c = 0; c < connections.rings.size(); ++c) {
+    Json ring = Json::array();
+    for (const int rank : connections.rings[c]) ring.push(rank);
+    out.set(fmt::format("{:02}", c), std::move(ring));
+  }
+  return out;
+}
+
+Json trees_json(const NcclConnections& connections) {
+  Json out = Json::object();
+  for (std::size_t c = 0; c < connections.trees.size(); ++c) {
+    Json tree = Json::object();
+    for (std::size_t rank = 0; rank < connections.trees[c].size(); ++rank) {
+      const NcclTreeNode& node = connections.trees[c][rank];
+      Json down = Json::array();
+      for (const int child : node.down) {
+        if (child >= 0) down.push(child);
+      }
+      tree.set(std::to_string(rank), Json::object({{"down", std::move(down)}, {"up", node.up}}));
+    }
+    out.set(std::to_string(c), std::move(tree));
+  }
+  return out;
+}
+
+Json tuning_json(const Tuning& tuning) {
+  Json out = Json::object();
+  for (const NcclOp op : kNcclOpList) {
+    Json algos = Json::object();
+    for (const NcclAlgo algo : kNcclAlgoList) {
+      Json protos = Json::object();
+      for (const NcclProto proto : kNcclProtoList) {
+        const Tuning::Cell& cell = tuning.cell(op, algo, proto);
+        if (cell.bandwidth == 0) continue;
+        protos.set(std::string(nccl_proto_name(proto)),
+                   Json::array({printed(cell.latency_us), printed(cell.bandwidth)}));
+      }
+      if (!protos.members().empty()) {
+        algos.set(std::string(nccl_algo_name(algo)), std::move(protos));
+      }
+    }
+    out.set(std::string(nccl_op_name(op)), std::move(algos));
+  }
+  return out;
+}
+
+Json choice_json(const Tuning& tuning, std::span<const Bytes> sizes) {
+  Json out = Json::array();
+  for (const NcclOp op : kNcclOpList) {
+    for (const Bytes bytes : sizes) {
+      const auto choice = tuning.choose(op, bytes);
+      if (!choice) continue;
+      out.push(Json::object({{"op", nccl_op_name(op)},
+                             {"bytes", bytes.count()},
+                             {"algo", nccl_algo_upper_name(choice->algo)},
+                             {"proto", nccl_proto_upper_name(choice->proto)},
+                             {"channels", choice->channels},
+                             {"threads", choice->threads},
+                             {"time_us", printed(choice->time_us)}}));
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+Json nccl_json(const NcclDecisions& decisions, const Tuning& tuning, std::span<const Bytes> sizes) {
+  const NcclNodeView& view = decisions.views.front();
+  Json notes = Json::array();
+  for (const std::string& note : decisions.notes) notes.push(note);
+  return Json::object(
+      {{"schema", "weft.nccl/1"},
+       {"nccl", decisions.version.text()},
+       {"ranks", decisions.ranks},
+       {"nodes", decisions.nodes},
+       {"system", Json::object({{"max_bw", printed(view.bw.max_bw)},
+                                {"total_bw", printed(view.bw.total_bw)}})},
+       {"paths", paths_json(view)},
+       {"gdr", gdr_json(decisions)},
+       {"graphs", graphs_json(view)},
+       {"rings", rings_json(decisions.connections)},
+       {"trees", trees_json(decisions.connections)},
+       {"channels", Json::object({{"coll", decisions.channels.coll},
+                                  {"nvls", decisions.channels.nvls},
+                                  {"p2p", decisions.channels.p2p},
+                                  {"p2p_per_peer", decisions.channels.p2p_per_peer}})},
+       {"tuning", tuning_json(tuning)},
+       {"choice", choice_json(tuning, sizes)},
+       {"notes", std::move(notes)}});
+}
+
+}  // namespace weft
