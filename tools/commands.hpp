@@ -11,6 +11,7 @@ void add_sweep_command(CommandLine& line);
 void add_diff_command(CommandLine& line);
 void add_check_command(CommandLine& line);
 void add_show_command(CommandLine& line);
+void add_nccl_command(CommandLine& line);
 void add_list_params_command(CommandLine& line);
 
 }  // namespace weft
