@@ -154,6 +154,8 @@ void read_algorithms(EnvReader& reader, NcclEnv& env) {
   reader.set(env.collnet_node_threshold, "NCCL_COLLNET_NODE_THRESHOLD");
   reader.set(env.pat_enable, "NCCL_PAT_ENABLE");
   reader.set(env.net_overhead_ns, "NCCL_NET_OVERHEAD");
+  reader.set(env.ll128_c2c, "NCCL_LL128_C2C");
+  reader.set(env.thread_thresholds, "NCCL_THREAD_THRESHOLDS");
 }
 
 /// "mlx5_0:1" or "mlx5_0" of an NCCL_IB_HCA list.

@@ -51,6 +51,8 @@ struct NcclEnv {
   int collnet_node_threshold{2};               ///< NCCL_COLLNET_NODE_THRESHOLD
   int pat_enable{2};                           ///< NCCL_PAT_ENABLE
   std::optional<int> net_overhead_ns;          ///< NCCL_NET_OVERHEAD
+  bool ll128_c2c{true};                        ///< NCCL_LL128_C2C
+  std::string thread_thresholds;               ///< NCCL_THREAD_THRESHOLDS, bytes a thread
 
   std::vector<std::string> notes;  ///< variables that are not modelled, values not understood
 };
