@@ -41,26 +41,16 @@ Json paths_json(const NcclNodeView& view) {
   return out;
 }
 
-/// Keys as NCCL's lines have them: with the direction where GDR is on, without where the distance
-/// forbids it. Every host is like the first.
+/// Keys as NCCL's lines have them, distances as the numbers they are in this release.
 Json gdr_json(const NcclDecisions& decisions) {
+  const auto number = [&](NcclPathType type) {
+    return nccl_path_type_number(type, decisions.version);
+  };
   Json out = Json::object();
-  for (int host = 0; host < decisions.hosts; ++host) {
-    std::string last;
-    for (const NcclGdr& gdr : decisions.gdr) {
-      if (!gdr.check.measured) continue;
-      std::string key =
-          fmt::format("gpu{}-net{}", gdr.rank + host * decisions.gpus_per_host, gdr.net_dev);
-      if (gdr.check.enabled) key += gdr.read ? "-read1" : "-read0";
-      if (key == last) continue;
-      const auto number = [&](NcclPathType type) {
-        return nccl_path_type_number(type, decisions.version);
-      };
-      out.set(key, Json::object({{"enabled", gdr.check.enabled},
-                                 {"distance", number(gdr.check.distance)},
-                                 {"limit", number(gdr.check.limit)}}));
-      last = std::move(key);
-    }
+  for (const NcclGdrLine& line : nccl_gdr_lines(decisions)) {
+    out.set(line.key, Json::object({{"enabled", line.enabled},
+                                    {"distance", number(line.distance)},
+                                    {"limit", number(line.limit)}}));
   }
   return out;
 }

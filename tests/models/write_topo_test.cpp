@@ -106,7 +106,7 @@ node:
     cpu0: {kind: cpu, part: genoa}
     sw0: {kind: switch, upstream: cpu0}
     idle: {kind: switch, upstream: cpu0}
-    nic0: {kind: nic, part: connectx-6, upstream: sw0, network: fabric, gdr: "off"}
+    nic0: {kind: nic, part: connectx-6, upstream: sw0, network: fabric, set: {gdr: "off"}}
     nic1: {kind: nic, upstream: sw0, network: none}
     gpu0: {kind: gpu, part: h100-sxm, upstream: sw0, bus_id: "0000:02:00.0"}
     gpu1: {kind: gpu, part: h100-sxm, upstream: cpu0}
