@@ -97,12 +97,12 @@ void run(const NcclArguments& arguments) {
   if (arguments.json != "-" && arguments.write_topo != "-") {
     std::cout << nccl_text(decisions, tuning, sizes) << std::flush;
   }
-  for (const std::string& note : topology.notes) std::cerr << "note: " << note << '\n';
   for (const std::string& note : decisions.notes) std::cerr << "note: " << note << '\n';
   if (!arguments.json.empty()) {
     write_text_file(arguments.json, nccl_json(decisions, tuning, sizes).dump());
   }
   if (!arguments.write_topo.empty()) {
+    for (const std::string& note : topology.notes) std::cerr << "note: " << note << '\n';
     write_text_file(arguments.write_topo, nccl_tree_text(topology.tree));
   }
 }

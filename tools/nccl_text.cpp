@@ -109,39 +109,50 @@ std::string paths_text(const NcclNodeView& view) {
   return out;
 }
 
-/// One line for each GPU and NIC of the first host; both directions where they differ.
+/// The distance as it is before NCCL diverts the traffic of a declined pair through a CPU.
+NcclPathType stated_distance(const NcclDecisions& decisions, const NcclGdr& gdr) {
+  NcclPathType distance = gdr.check.distance;
+  if (gdr.check.enabled) return distance;
+  for (const NcclNodeView& view : decisions.views) {
+    const int gpu = view.system.gpu_of_rank(gdr.rank);
+    for (int net = 0; gpu >= 0 && net < view.system.count(kNet); ++net) {
+      if (view.system.node(kNet, net).net.dev != gdr.net_dev) continue;
+      distance = std::min(distance, view.paths.plain_net_type(gpu, net));
+    }
+  }
+  return distance;
+}
+
+std::string gdr_line(const NcclDecisions& decisions, const NcclGdr& gdr,
+                     const std::string& directions) {
+  const NcclGdrCheck& check = gdr.check;
+  std::string out = fmt::format("GPU Direct RDMA {} for GPU {} / HCA {}",
+                                check.enabled ? "Enabled" : "Disabled", gdr.rank, gdr.net_dev);
+  if (!check.measured) return out + ", " + directions + ": " + check.why + "\n";
+  const NcclPathType distance = stated_distance(decisions, gdr);
+  const std::string_view name = nccl_path_type_name(distance);
+  out += fmt::format(" (distance {} {} {}), {}", name, check.enabled ? "<=" : ">",
+                     nccl_path_type_name(check.limit), directions);
+  if (check.enabled) {
+    out += check.pci_mode ? " mode PCI" : " mode Default";
+    if (gdr.flush) out += ", flush after receives";
+  } else if (distance <= NcclPathType::kSys) {
+    out += fmt::format("; NCCL_NET_GDR_LEVEL={} would allow it", name);
+  }
+  return out + "\n";
+}
+
+/// The GPUs and NICs of the first host; one line for both directions where they are alike.
 std::string gdr_text(const NcclDecisions& decisions) {
+  const std::vector<NcclGdr>& all = decisions.gdr;
   std::string out;
-  const auto line = [&](const NcclGdr& gdr, const std::string& directions) {
-    const NcclGdrCheck& check = gdr.check;
-    std::string numbers;
-    if (check.measured) {
-      numbers = fmt::format(" (distance {} {} {})", nccl_path_type_name(check.distance),
-                            check.enabled ? "<=" : ">", nccl_path_type_name(check.limit));
-    }
-    std::string way_out;
-    if (check.measured && !check.enabled && check.distance <= NcclPathType::kSys) {
-      way_out = fmt::format("; NCCL_NET_GDR_LEVEL={} would allow it",
-                            nccl_path_type_name(check.distance));
-    }
-    const std::string reason = check.measured || check.why.empty() ? "" : ": " + check.why;
-    out += fmt::format("GPU Direct RDMA {} for GPU {} / HCA {}{}, {}{}{}{}{}\n",
-                       check.enabled ? "Enabled" : "Disabled", gdr.rank, gdr.net_dev, numbers,
-                       directions,
-                       check.enabled ? (check.pci_mode ? " mode PCI" : " mode Default") : "",
-                       check.enabled && gdr.flush ? ", flush after receives" : "", reason, way_out);
-  };
-  for (std::size_t i = 0; i < decisions.gdr.size(); ++i) {
-    const NcclGdr& gdr = decisions.gdr[i];
-    const bool paired = i + 1 < decisions.gdr.size() && decisions.gdr[i + 1].rank == gdr.rank &&
-                        decisions.gdr[i + 1].net_dev == gdr.net_dev;
-    if (paired && decisions.gdr[i + 1].check.enabled == gdr.check.enabled &&
-        decisions.gdr[i + 1].check.measured == gdr.check.measured) {
-      line(gdr, "read 0/1");
-      ++i;
-    } else {
-      line(gdr, gdr.read ? "read 1" : "read 0");
-    }
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const bool alike = i + 1 < all.size() && all[i + 1].rank == all[i].rank &&
+                       all[i + 1].net_dev == all[i].net_dev &&
+                       all[i + 1].check.enabled == all[i].check.enabled &&
+                       all[i + 1].check.measured == all[i].check.measured;
+    out += gdr_line(decisions, all[i], alike ? "read 0/1" : (all[i].read ? "read 1" : "read 0"));
+    if (alike) ++i;
   }
   return out;
 }

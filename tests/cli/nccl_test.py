@@ -1,0 +1,207 @@
+#!/usr/bin/env python3
+"""`weft nccl` as design.md section 5 promises it, and against what real NCCL 2.28.9 decided.
+
+    nccl_test.py WEFT SOURCE_DIR [-v] [TEST...]
+"""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import unittest
+
+import cli_test
+from cli_test import LIMIT_S, TOPOLOGY, CliTest, weft
+
+CASES = "../shared/data/h200/nccl-2.28.9-decisions.json"  # from the project's root
+
+# What a captured case holds that weft nccl does not answer, and why.
+NOT_ANSWERED = {
+    "env": "input",
+    "topo_xml": "input",
+    "nccl": "the release that was captured, with its CUDA",
+    "transport": "what each connection runs over: for weft run",
+    "measured": "times of one launch each",
+}
+# Fields that hold nothing but what NCCL decided. In the others weft says more: GDR for pairs that NCCL
+# has not come to use, choices for other collectives and sizes.
+COMPLETE = ("system", "paths", "graphs", "rings", "trees", "tuning")
+
+BOGUS_USAGE = (
+    (["nccl"], "topology is required (see weft --help)"),
+    (["nccl", "nowhere.yaml"], "nowhere.yaml: no such file"),
+    (["nccl", TOPOLOGY, "--nccl-version", "3.1"],
+     "NCCL version '3.1' is not modelled; known: 2.18 to 2.30, e.g. 2.28.9"),
+    (["nccl", TOPOLOGY, "--env", "NCCL_ALGO"], "--env 'NCCL_ALGO': write NAME=VALUE"),
+    (["nccl", TOPOLOGY, "--env", "PATH=x"],
+     "'PATH' is not an NCCL variable; their names begin with NCCL_"),
+    (["nccl", TOPOLOGY, "--env", "NCCL_ALGO=rign"],
+     "NCCL_ALGO='rign': no 'rign'; known: CollNetChain, CollNetDirect, NVLS, NVLSTree, PAT, Ring, Tree, "
+     "and NCCL does not start"),
+    (["nccl", TOPOLOGY, "--json", "-", "--write-topo", "-"],
+     "--json and --write-topo cannot both go to standard output"),
+    (["nccl", TOPOLOGY, "--json", "out", "--write-topo", "out"],
+     "--json and --write-topo cannot both go to out"),
+    (["nccl", "bogus_no_gpu.yaml"], "bogus_no_gpu.yaml: no GPU in the node"),
+    (["nccl", "bogus_truncated.xml"],
+     "bogus_truncated.xml:3:17: not valid XML: Error parsing element attribute"),
+    (["nccl", "gcn.xml"], "gcn.xml:3:7: AMD GPUs (gcn) are not modelled: NCCL runs on NVIDIA's"),
+    (["nccl", "anonymous.yaml"],
+     "anonymous.yaml:5:5: gpu0: NCCL decides by the compute capability, which its part '' does not "
+     "say; known for v100, a100, h100, h200, gh200, b200, gb200"),
+)
+
+AMD = """<system version="1">
+  <cpu numaid="0"><pci busid="0000:01:00.0" class="0x038000" vendor="0x1002">
+      <gpu dev="0" sm="94" rank="0" gdr="1" gcn="942"/></pci></cpu>
+</system>
+"""
+ANONYMOUS = """topology: anonymous
+node:
+  devices:
+    cpu0: {kind: cpu}
+    gpu0: {kind: gpu, upstream: cpu0}
+"""
+
+
+def first_difference(ours, theirs, path, complete=False):
+    """None, or the first place where `ours` is not what `theirs` says, by its name."""
+    if isinstance(theirs, dict) and isinstance(ours, dict):
+        for key, value in theirs.items():
+            if key not in ours:
+                return f"{path}.{key}: missing, NCCL {value!r}"
+            found = first_difference(ours[key], value, f"{path}.{key}", complete)
+            if found:
+                return found
+        more = sorted(set(ours) - set(theirs))
+        return f"{path}: {more} is more than NCCL has" if complete and more else None
+    if isinstance(theirs, list) and isinstance(ours, list) and len(ours) == len(theirs):
+        for i, value in enumerate(theirs):
+            found = first_difference(ours[i], value, f"{path}[{i}]", complete)
+            if found:
+                return found
+        return None
+    return None if ours == theirs else f"{path}: {ours!r}, NCCL {theirs!r}"
+
+
+def choices(answers):
+    return {f"{c['op']}.{c['bytes']}": {k: c[k] for k in ("algo", "proto", "channels")} for c in answers}
+
+
+class Captured(CliTest):
+    """Every field of every case, through the program."""
+
+    def case_difference(self, case):
+        (self.here / "case.xml").write_text(case["topo_xml"])
+        arguments = ["case.xml", "--nodes", str(case["nodes"]), "--nccl-version", "2.28.9"]
+        for name, value in case["env"].items():
+            arguments += ["--env", f"{name}={value}"]
+        ours = json.loads(self.ok("nccl", *arguments, "--json", "-"))
+        for field, theirs in case.items():
+            if field in NOT_ANSWERED:
+                continue
+            mine = ours.get(field)
+            if field == "choice":
+                mine, theirs = choices(mine), choices(theirs)
+            found = first_difference(mine, theirs, field, field in COMPLETE)
+            if found:
+                return found[:600]
+        return None
+
+    def test_every_field_of_every_case(self):
+        file = cli_test.SOURCE / CASES
+        if not file.exists():
+            self.skipTest(f"{file} is not here")
+        cases = json.loads(file.read_text())
+        differences = {name: found for name, case in cases.items()
+                       if (found := self.case_difference(case)) is not None}
+        self.assertEqual(differences, {})
+        print(f"{len(cases)} cases equal in every field", file=sys.stderr)
+
+
+class Nccl(CliTest):
+    def setUp(self):
+        super().setUp()
+        (self.here / "gcn.xml").write_text(AMD)
+        (self.here / "anonymous.yaml").write_text(ANONYMOUS)
+
+    def test_usage(self):
+        for arguments, expected in BOGUS_USAGE:
+            with self.subTest(arguments):
+                self.refused(arguments, expected)
+
+    def test_text_has_nccls_lines(self):
+        text = self.ok("nccl", TOPOLOGY, "--env", "NCCL_NVLS_ENABLE=0")
+        for line in ("=== System : maxBw 48.0 totalBw 370.8 ===",
+                     "CPU/0-0 (1/1/3)",
+                     "+ SYS[22.0] - CPU/0-1",
+                     "Pattern 4, crossNic 0, nChannels 8, bw 48.000000/48.000000, type NVL/PIX, sameChannels 0",
+                     "16 coll channels, 0 nvls channels, 16 p2p channels, 2 p2p channels per peer"):
+            self.assertIn("\n" + line + "\n", text)
+        self.assertRegex(text, r"(?m)^GPU Direct RDMA Enabled for GPU 0 / HCA 0 \(distance PIX <= PXB\)")
+        self.assertRegex(text, r"(?m)^Channel 00/16 : 0 [0-9 ]+$")
+        self.assertRegex(text, r"(?m)^AllReduce: 1024 Bytes -> Algo \w+ proto LL channel\{Lo\.\.Hi\}=\{0\.\.0\}")
+        self.assertRegex(text, r"(?m)^    AllReduce \|( +[0-9.]+/ +[0-9.]+ \|){6}$")
+
+    def test_a_declined_pair_says_which_level_would_do(self):
+        text = self.ok("nccl", TOPOLOGY, "--env", "NCCL_PXN_DISABLE=1")
+        self.assertIn("GPU Direct RDMA Disabled for GPU 0 / HCA 2 (distance PHB > PXB), read 0/1; "
+                      "NCCL_NET_GDR_LEVEL=PHB would allow it\n", text)
+
+    def test_json_has_the_contracts_keys(self):
+        answer = json.loads(self.ok("nccl", TOPOLOGY, "--nodes", "3", "--json", "-"))
+        self.assertLessEqual({"paths", "system", "gdr", "graphs", "rings", "trees", "tuning", "choice",
+                              "channels"}, set(answer))
+        self.assertEqual((answer["ranks"], answer["nodes"], answer["nccl"]), (24, 3, "2.28.9"))
+        self.assertEqual(sorted(answer["rings"]["00"]), list(range(24)))
+        sizes = {(c["op"], c["bytes"]) for c in answer["choice"]}
+        for op in ("AllReduce", "AllGather", "ReduceScatter", "Broadcast", "Reduce"):
+            for power in range(10, 29, 2):
+                self.assertIn((op, 2 ** power), sizes)
+
+    def test_yaml_and_the_file_written_of_it_decide_alike(self):
+        for topology in (TOPOLOGY, "../../topologies/h200-vm.yaml"):
+            arguments = ("--nodes", "1", "--json", "-", "--env", "NCCL_NVLS_ENABLE=0")
+            weft("nccl", topology, "--write-topo", "topo.xml", cwd=self.here)
+            self.assertEqual(self.ok("nccl", topology, *arguments),
+                             self.ok("nccl", "topo.xml", *arguments))
+            again = weft("nccl", "topo.xml", "--write-topo", "-", cwd=self.here)
+            self.assertEqual(again.stdout.decode(), (self.here / "topo.xml").read_text())
+
+    def test_made_up_bus_ids_are_confessed(self):
+        run = weft("nccl", TOPOLOGY, "--write-topo", "topo.xml", cwd=self.here)
+        self.assertEqual(run.returncode, 0)
+        self.assertRegex(run.stderr.decode(), r"\Anote: 20 devices have no bus_id and got one that ")
+
+    def test_variables_that_are_not_modelled_are_named(self):
+        run = weft("nccl", TOPOLOGY, "--env", "NCCL_TUNER_PLUGIN=x", cwd=self.here)
+        self.assertEqual((run.returncode, run.stderr.decode()),
+                         (0, "note: NCCL_TUNER_PLUGIN is not modelled and has no effect\n"))
+
+    def test_every_release_decides(self):
+        for minor in range(18, 31):
+            with self.subTest(minor):
+                self.assertIn(f"NCCL 2.{minor}.0: ",
+                              self.ok("nccl", TOPOLOGY, "--nccl-version", f"2.{minor}"))
+
+    def test_a_full_standard_output(self):
+        with open("/dev/full", "wb") as full:
+            run = weft("nccl", TOPOLOGY, cwd=self.here, stdout=full)
+        self.assertEqual((run.returncode, run.stderr),
+                         (2, b"error: standard output: cannot be written\n"))
+
+    def test_help_has_an_example_that_works(self):
+        example = re.search(r"(?m)^Example: (weft nccl .*)$", self.ok("nccl", "--help")).group(1)
+        shell = subprocess.run(example.replace("weft", '"$WEFT"', 1), shell=True, cwd=self.root,
+                               timeout=LIMIT_S, env={**os.environ, "WEFT": cli_test.WEFT},
+                               capture_output=True)
+        self.assertEqual((shell.returncode, shell.stderr), (0, b""), example)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    cli_test.WEFT = os.path.abspath(sys.argv[1])
+    cli_test.SOURCE = pathlib.Path(sys.argv[2]).resolve()
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
