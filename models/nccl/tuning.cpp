@@ -317,7 +317,8 @@ float Tuning::latency(const NcclGraph& g, NcclOp op, NcclAlgo algo, NcclProto pr
   }
   if (c.ll_hops_derated && input_.nodes > 1 && proto == NcclProto::kLl) intra = narrow(intra * 1.8);
 
-  const auto further = static_cast<float>(input_.ranks / input_.nodes - 1);  // ranks of a node
+  const std::uint32_t further_ranks = input_.ranks / input_.nodes - 1;  // of a node
+  const auto further = static_cast<float>(further_ranks);
   const float levels = floor_log2(input_.nodes);
   switch (algo) {
     case NcclAlgo::kRing:
@@ -491,7 +492,7 @@ std::optional<Tuning::Choice> Tuning::choose(NcclOp op, Bytes bytes) const {
 /// Channels and threads: as many as have enough work. Source: src/enqueue.cc.
 Tuning::Choice Tuning::with_channels(Choice choice, NcclOp op, std::int64_t bytes) const {
   std::int64_t channels = input_.channels;
-  std::int64_t threads = max_threads(choice.algo, choice.proto);
+  int threads = max_threads(choice.algo, choice.proto);
   std::int64_t threshold = thresholds_[index_of(choice.algo)][index_of(choice.proto)];
   if (choice.algo == NcclAlgo::kCollNetDirect) {
     const std::int64_t heads = std::max(input_.collnet_heads, 1);
@@ -515,9 +516,9 @@ Tuning::Choice Tuning::with_channels(Choice choice, NcclOp op, std::int64_t byte
     if (choice.algo == NcclAlgo::kRing) threads += kWarp;
     if (choice.algo == NcclAlgo::kTree) threads += 4 * kWarp;
   }
-  threads = std::max<std::int64_t>(threads, 3 * kWarp);
+  threads = std::max(threads, 3 * kWarp);
   if (choice.algo == NcclAlgo::kTree || choice.algo == NcclAlgo::kPat) threads = kMaxThreads;
-  choice.threads = static_cast<int>(threads);
+  choice.threads = threads;
   choice.channels = dealt_channels(choice, op, bytes, static_cast<int>(channels));
   return choice;
 }

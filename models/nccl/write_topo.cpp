@@ -147,7 +147,7 @@ void FabricReader::name_buses(DeviceId above) {
 
 std::string FabricReader::fresh_bus_id() {
   while (true) {
-    const std::string bus_id = fmt::format("{:04x}:{:02x}:00.0", next_bus_ / 256, next_bus_ % 256);
+    std::string bus_id = fmt::format("{:04x}:{:02x}:00.0", next_bus_ / 256, next_bus_ % 256);
     ++next_bus_;
     if (taken_.insert(bus_id).second) return bus_id;
   }
