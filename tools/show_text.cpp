@@ -64,6 +64,99 @@ Json link_json(const Machine& machine, LinkId id) {
                        {"rate_GBps", machine.capacity(2 * id.index())->as_gigabytes_per_s()}});
 }
 
+/// What `weft show` says of a tier of the network.
+struct TierView {
+  NetworkTier tier;
+  std::string part;
+  Bandwidth down;
+  Bandwidth up;  ///< of no meaning for the highest tier
+  Duration latency;
+  Duration one_way;  ///< between NICs whose way turns in this tier: cables, FEC and switches
+};
+
+std::vector<TierView> tier_views(const Machine& machine) {
+  const Fabric& fabric = machine.fabric();
+  std::vector<TierView> out;
+  Bandwidth down = machine.fastest_nic_link();
+  Duration up_and_down;  // what a way that goes higher adds
+  for (const DeviceId nic : devices_of_kind(fabric, DeviceKind::kNic)) {
+    if (const auto wire = fabric.wire_link(nic)) up_and_down = machine.wire_latency(*wire) * 2;
+  }
+  for (std::size_t t = 0; t < fabric.network_tiers().size(); ++t) {
+    const DeviceId id = fabric.network_switch(t, 0);
+    const DeviceModel& model = machine.model(id);
+    out.push_back({fabric.network_tiers()[t], fabric.device(id).part, down, machine.uplink_rate(id),
+                   model.crossing, up_and_down + model.crossing});
+    down = out.back().up;
+    up_and_down += (model.crossing + model.uplink_latency) * 2;
+  }
+  return out;
+}
+
+/// "1 spine", "8 leaves".
+std::string switches_text(std::uint32_t count, const Fabric& fabric, std::size_t tier) {
+  const std::string& name = fabric.network_tiers()[tier].name;
+  const bool one_switch = fabric.spec().network.kind == NetworkSpec::Kind::kOneSwitch;
+  if (one_switch) return fmt::format("{} switch", count);
+  if (count == 1) return "1 " + name;
+  return fmt::format("{} {}", count, name == "leaf" ? "leaves" : name + "s");
+}
+
+std::string network_text(const Machine& machine) {
+  const Fabric& fabric = machine.fabric();
+  const NetworkSpec& spec = fabric.spec().network;
+  const std::vector<TierView> tiers = tier_views(machine);
+  if (tiers.empty()) return "";
+  std::string out =
+      fmt::format("\nnetwork {}: {}, {}\n", spec.name, network_kind_name(spec.kind),
+                  machine.routing().spread() ? "load spread over equal ways" : "ECMP");
+  for (std::size_t t = 0; t < tiers.size(); ++t) {
+    const TierView& view = tiers[t];
+    const NetworkTier& tier = view.tier;
+    const auto ports = [](std::uint32_t count, Bandwidth rate) {
+      return fmt::format("{} x {:g} Gb/s", count, rate.as_gigabytes_per_s() * 8);
+    };
+    std::string line =
+        fmt::format("  {}{}: {} down", switches_text(tier.switches(), fabric, t),
+                    view.part.empty() ? "" : " (" + view.part + ")", ports(tier.down, view.down));
+    if (tier.up > 0) {
+      line += fmt::format(", {} up to {}, {:g}:1", ports(tier.up, view.up),
+                          switches_text(tier.parents, fabric, t + 1), tier.oversubscription());
+    }
+    out += line + fmt::format("; {:.0f} ns, NIC to NIC {:.0f} ns\n", view.latency.as_ns(),
+                              view.one_way.as_ns());
+  }
+  return out;
+}
+
+Json network_json(const Machine& machine) {
+  const NetworkSpec& spec = machine.fabric().spec().network;
+  Json tiers = Json::array();
+  for (const TierView& view : tier_views(machine)) {
+    const NetworkTier& tier = view.tier;
+    Json each = Json::object({{"tier", tier.name},
+                              {"part", view.part},
+                              {"switches", tier.switches()},
+                              {"groups", tier.groups},
+                              {"ports", tier.ports},
+                              {"down", tier.down},
+                              {"down_rate_GBps", view.down.as_gigabytes_per_s()},
+                              {"up", tier.up},
+                              {"parents", tier.parents},
+                              {"latency_ns", view.latency.as_ns()},
+                              {"one_way_ns", view.one_way.as_ns()}});
+    if (tier.up > 0) {
+      each.set("up_rate_GBps", view.up.as_gigabytes_per_s());
+      each.set("oversubscription", tier.oversubscription());
+    }
+    tiers.push(std::move(each));
+  }
+  return Json::object({{"name", spec.name},
+                       {"kind", network_kind_name(spec.kind)},
+                       {"routing", machine.routing().spread() ? "spread" : "ecmp"},
+                       {"tiers", tiers}});
+}
+
 bool in_first_node(const Fabric& fabric, const Link& link) {
   const auto a = fabric.node_of(link.a);
   return a == 0U || (!a && fabric.node_of(link.b) == 0U);
@@ -105,7 +198,7 @@ std::string show_text(const Machine& machine) {
   for (std::size_t i = 0; i < fabric.devices_per_node(); ++i) {
     if (!fabric.upstream(DeviceId{i})) add_tree(machine, DeviceId{i}, "  ", out);
   }
-  out += "\n" + matrix_text(fabric);
+  out += network_text(machine) + "\n" + matrix_text(fabric);
   const std::vector<PairView> pairs = pair_views(machine);
   if (pairs.empty()) return out;
   out += fmt::format("\n{:<16} {:<5} {:>13} {:>13}  {:<12} {}\n", "GPU-NIC", "class",
@@ -154,6 +247,7 @@ Json show_json(const Machine& machine) {
                        {"topology", fabric.spec().name},
                        {"source", fabric.spec().source},
                        {"nodes", fabric.nodes()},
+                       {"network", network_json(machine)},
                        {"devices", devices},
                        {"links", links},
                        {"pairs", pairs}});

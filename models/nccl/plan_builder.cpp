@@ -14,8 +14,8 @@ Leg write(DeviceId initiator, DeviceId to, Leg::Medium medium = Leg::Medium::kPc
   return {Leg::Kind::kWrite, medium, initiator, initiator, to};
 }
 
-Leg message(DeviceId from, DeviceId to) {
-  return {Leg::Kind::kMessage, Leg::Medium::kWire, from, from, to};
+Leg message(DeviceId from, DeviceId to, std::uint32_t connection) {
+  return {Leg::Kind::kMessage, Leg::Medium::kWire, from, from, to, connection};
 }
 
 }  // namespace
@@ -97,8 +97,11 @@ void PlanBuilder::connect_nodes(Connection& connection, const Protocol& protocol
   const DeviceId to_memory = staged ? fabric.root_cpu(to_gpu) : to_gpu;
   connection.handover = handover(protocol, to_nic, from_gpu);
   if (send_from_host) connection.push = plan_.walks.add({write(from_gpu, from_memory)});
+  // Each channel between two GPUs has queue pairs of its own.
+  const std::uint32_t number =
+      (connection.channel * gpus_ + from.rank % gpus_) * gpus_ + to.rank % gpus_;
   connection.carry = plan_.walks.add(
-      {read(from_nic, from_memory), message(from_nic, to_nic), write(to_nic, to_memory)});
+      {read(from_nic, from_memory), message(from_nic, to_nic, number), write(to_nic, to_memory)});
   if (staged) connection.pull = plan_.walks.add({read(to_gpu, to_memory)});
 }
 

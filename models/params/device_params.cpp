@@ -8,15 +8,17 @@ DeviceParams::DeviceParams(const Fabric& fabric, Params& params, const PartLibra
   for (const DeviceSpec& device : spec.node.devices) {
     part_of_.push_back(parts.values(device.part, device_kind_name(device.kind), device.place));
   }
-  netswitch_part_ =
-      parts.values(spec.network.part, device_kind_name(DeviceKind::kNetSwitch), spec.network.place);
+  for (std::size_t tier = 0; tier < fabric.network_tiers().size(); ++tier) {
+    const DeviceSpec& device = fabric.device(fabric.network_switch(tier, 0));
+    part_of_tier_.push_back(parts.values(device.part, device_kind_name(device.kind), device.place));
+  }
 }
 
 ParamScope DeviceParams::scope(DeviceId device) const {
   const DeviceSpec& spec = fabric_->device(device);
-  const bool in_node = fabric_->node_of(device).has_value();
+  const std::optional<std::size_t> tier = fabric_->tier_of(device);
   const ParamValues* part =
-      in_node ? part_of_[device.index() % fabric_->devices_per_node()] : netswitch_part_;
+      tier ? part_of_tier_[*tier] : part_of_[device.index() % fabric_->devices_per_node()];
   return {spec.name, &spec.settings, part};
 }
 

@@ -38,8 +38,8 @@ class DeviceParams {
  private:
   const Fabric* fabric_;
   Params* params_;
-  std::vector<const ParamValues*> part_of_;  // by device of one node
-  const ParamValues* netswitch_part_;
+  std::vector<const ParamValues*> part_of_;       // by device of one node
+  std::vector<const ParamValues*> part_of_tier_;  // of the network's switches
 };
 
 }  // namespace weft

@@ -184,9 +184,10 @@ RunResult predict(const Scenario& scenario, const PredictOptions& options,
   result.notes = apply_nccl_env(env, params);
   std::vector<ScenarioSetting> settings = scenario.set;
   settings.insert(settings.end(), options.set.begin(), options.set.end());
+  spec.nodes = scenario.nodes.value_or(spec.nodes);
   apply_settings(settings, spec, params);
 
-  const std::uint32_t nodes = scenario.nodes.value_or(spec.nodes);
+  const std::uint32_t nodes = spec.nodes;
   const Fabric fabric(std::move(spec), nodes);
   DeviceParams devices(fabric, params, parts);
   const Op op = parse_op(scenario.op);

@@ -2,23 +2,36 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
+
+#include "sim/input/network_keys.hpp"
 
 namespace weft {
 namespace {
 
 constexpr std::string_view kNicCount = "nic.count";
+constexpr std::string_view kNodes = "nodes";
+constexpr std::string_view kNetwork = "network.";
 
-/// Keeps `want` of the node's NICs, spread evenly over the file's order, and takes the others out.
-void keep_nics(TopologySpec& spec, const std::string& value) {
+/// `most` is the largest number allowed, `of` says what there are as many of.
+std::uint32_t whole_number(const ScenarioSetting& setting, std::size_t most,
+                           const std::string& of) {
+  const std::string& text = setting.value;
+  std::uint32_t number{};
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc{} && rest == text.data() + text.size() && number >= 1 && number <= most) {
+    return number;
+  }
+  throw InputError(setting.key + ": '" + text + "' is not a whole number from 1 to " +
+                   std::to_string(most) + of);
+}
+
+/// Keeps some of the node's NICs, spread evenly over the file's order, and takes the others out.
+void keep_nics(TopologySpec& spec, const ScenarioSetting& setting) {
   std::vector<DeviceSpec>& devices = spec.node.devices;
   const auto is_nic = [](const DeviceSpec& d) { return d.kind == DeviceKind::kNic; };
   const auto have = static_cast<std::size_t>(std::count_if(devices.begin(), devices.end(), is_nic));
-  std::size_t want{};
-  const auto [rest, error] = std::from_chars(value.data(), value.data() + value.size(), want);
-  if (error != std::errc{} || rest != value.data() + value.size() || want < 1 || want > have) {
-    throw InputError("nic.count: '" + value + "' is not a whole number from 1 to " +
-                     std::to_string(have) + ", the NICs of a node in " + spec.file);
-  }
+  const std::size_t want = whole_number(setting, have, ", the NICs of a node in " + spec.file);
   std::size_t index = 0;
   std::erase_if(devices, [&](const DeviceSpec& d) {
     if (!is_nic(d)) return false;
@@ -27,18 +40,41 @@ void keep_nics(TopologySpec& spec, const std::string& value) {
   });
 }
 
+void change_network(TopologySpec& spec, const ScenarioSetting& setting) {
+  if (spec.network.kind == NetworkSpec::Kind::kNone) {
+    throw InputError(setting.key + ": " + spec.file + " has no network");
+  }
+  set_network(spec.network, setting.key.substr(kNetwork.size()), setting.value);
+}
+
+/// The kind of a device of the node, or of the switches of a network's tier, by name.
+std::optional<DeviceKind> kind_of(const TopologySpec& spec, const std::string& name) {
+  for (const DeviceSpec& device : spec.node.devices) {
+    if (device.name == name) return device.kind;
+  }
+  const bool tier = name == "leaf" || name == "spine" || name == "core";
+  if (tier && spec.network.kind > NetworkSpec::Kind::kOneSwitch) return DeviceKind::kNetSwitch;
+  return std::nullopt;
+}
+
 void apply(const ScenarioSetting& setting, TopologySpec& spec, Params& params) {
   if (setting.key == kNicCount) {
-    keep_nics(spec, setting.value);
+    keep_nics(spec, setting);
+    return;
+  }
+  if (setting.key == kNodes) {
+    spec.nodes = whole_number(setting, 1U << 20, "");
+    return;
+  }
+  if (setting.key.starts_with(kNetwork)) {
+    change_network(spec, setting);
     return;
   }
   const std::string scope = setting.key.substr(0, setting.key.find('.'));
-  const auto device = std::find_if(spec.node.devices.begin(), spec.node.devices.end(),
-                                   [&](const DeviceSpec& d) { return d.name == scope; });
   std::string kind;
   std::string declared = setting.key;
-  if (device != spec.node.devices.end() && setting.key.size() > scope.size()) {
-    kind = device_kind_name(device->kind);
+  if (const auto device = kind_of(spec, scope); device && setting.key.size() > scope.size()) {
+    kind = device_kind_name(*device);
     declared = kind + setting.key.substr(scope.size());
   }
   const ParamSpec& param = params.catalog().require(declared);
@@ -78,8 +114,10 @@ void apply_settings(const std::vector<ScenarioSetting>& settings, TopologySpec& 
 
 std::vector<std::string> apply_nccl_env(const std::map<std::string, std::string>& env,
                                         Params& params) {
-  const std::map<std::string, std::string, std::less<>> keys{{"NCCL_PROTO", "nccl.proto"},
-                                                             {"NCCL_ALGO", "nccl.algo"}};
+  const std::map<std::string, std::string, std::less<>> keys{
+      {"NCCL_PROTO", "nccl.proto"},
+      {"NCCL_ALGO", "nccl.algo"},
+      {"NCCL_IB_QPS_PER_CONNECTION", "wire.qps_per_connection"}};
   std::vector<std::string> notes;
   for (const auto& [name, value] : env) {
     const auto known = keys.find(name);

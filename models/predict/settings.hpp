@@ -14,8 +14,10 @@ namespace weft {
 ScenarioSetting parse_setting(const std::string& text);
 
 /// Gives `params` what the topology says for all and what the user sets. A setting's scope is a
-/// kind of device ("nic.pcie_width"), a device of the topology ("nic3.pcie_width") or none of both
-/// ("wire.mtu"); "nic.count" changes `spec` instead: how many NICs of each node are cabled.
+/// kind of device ("nic.pcie_width"), a device of the topology ("nic3.pcie_width", and
+/// "spine.latency" for a tier of its network) or none of both ("wire.mtu"). Three change `spec`
+/// instead: "nodes"; "nic.count", how many NICs of each node are cabled; "network.KEY", what the
+/// file could say of the network ("network.oversubscription").
 /// Throws InputError with the setting's place.
 void apply_settings(const std::vector<ScenarioSetting>& settings, TopologySpec& spec,
                     Params& params);

@@ -225,15 +225,22 @@ class Builder {
     head("SM load of host memory", leg.initiator, round_trip);
   }
 
+  /// Equal ways are equally long, so they are alike in latency.
   void add_wire(const Leg& leg) {
     const DeviceParams& d = machine_.devices();
-    const Route route =
-        require_route(leg, "network", [&] { return fabric_.wire_route(leg.source, leg.sink); });
+    const Routing& routing = machine_.routing();
+    const double part = 1.0 / routing.queue_pairs();
     Duration latency;
-    for (const Hop hop : route) {
-      use(machine_.resource_of(hop), machine_.wire().data_weight());
-      use(machine_.resource_of(reversed(hop)), machine_.wire().ack_weight());
-      latency += machine_.wire_latency() + machine_.model(hop_end(hop)).crossing;
+    for (std::uint32_t i = 0; i < routing.queue_pairs(); ++i) {
+      const std::uint64_t pick = routing.pick(leg.source, leg.sink, leg.connection, i);
+      const Route route = require_route(
+          leg, "network", [&] { return fabric_.wire_route(leg.source, leg.sink, pick); });
+      latency = Duration{};
+      for (const Hop hop : route) {
+        use(machine_.resource_of(hop), part * machine_.wire().data_weight());
+        use(machine_.resource_of(reversed(hop)), part * machine_.wire().ack_weight());
+        latency += machine_.wire_latency(hop.link) + machine_.model(hop_end(hop)).crossing;
+      }
     }
     head("doorbell and WQE fetch", leg.source,
          d.duration("nic.doorbell_latency", leg.source) + d.duration("nic.wqe_fetch", leg.source));

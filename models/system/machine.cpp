@@ -57,17 +57,69 @@ Machine::Machine(DeviceParams& devices)
     : fabric_{&devices.fabric()},
       devices_{&devices},
       wire_{devices.params()},
-      wire_latency_{wire_link_latency(devices.params())} {
+      routing_{devices.params()},
+      nic_wire_latency_{
+          wire_link_latency(devices.params(), devices.params().number("wire.cable_length"))} {
   for (std::size_t i = 0; i < fabric_->devices_per_node(); ++i) {
     node_models_.push_back(resolve(DeviceId{i}));
   }
-  const std::size_t in_nodes = fabric_->devices_per_node() * fabric_->nodes();
-  if (fabric_->device_count() > in_nodes) netswitch_ = resolve(DeviceId{in_nodes});
+  for (std::size_t tier = 0; tier < fabric_->network_tiers().size(); ++tier) {
+    netswitches_.push_back(resolve(fabric_->network_switch(tier, 0)));
+  }
+  if (fabric_->spec().network.kind != NetworkSpec::Kind::kOneSwitch) check_switch_capacity();
+}
+
+Bandwidth Machine::fastest_nic_link() const {
+  std::optional<Bandwidth> fastest;
+  for (std::size_t n = 0; n < fabric_->count(DeviceKind::kNic); ++n) {
+    const auto wire = fabric_->wire_link(fabric_->device(0, DeviceKind::kNic, n));
+    if (!wire) continue;
+    const Bandwidth rate = link_rate(*wire);
+    if (!fastest || *fastest < rate) fastest = rate;
+  }
+  return fastest ? *fastest : devices_->params().bandwidth("wire.rate");
+}
+
+/// A topology's ports may be more than the part that it names has: 64 x 800 Gb/s on a Quantum-2.
+void Machine::check_switch_capacity() const {
+  const std::vector<NetworkTier>& tiers = fabric_->network_tiers();
+  for (std::size_t tier = 0; tier < tiers.size(); ++tier) {
+    const DeviceId id = fabric_->network_switch(tier, 0);
+    const Bandwidth down =
+        tier == 0 ? fastest_nic_link() : uplink_rate(fabric_->network_switch(tier - 1, 0));
+    double needed = down.as_gigabytes_per_s() * tiers[tier].down;
+    if (tiers[tier].up > 0) needed += uplink_rate(id).as_gigabytes_per_s() * tiers[tier].up;
+    const double capacity = devices_->number("netswitch.capacity", id);
+    if (needed <= capacity * (1 + 1e-9)) continue;
+    const DeviceSpec& spec = fabric_->device(id);
+    throw InputError(
+        spec.place,
+        fmt::format(
+            "{}: {} ports down and {} up need {:.0f} GB/s; netswitch.capacity allows {:.0f} "
+            "GB/s{}",
+            spec.name, tiers[tier].down, tiers[tier].up, needed, capacity,
+            spec.part.empty() ? "" : " (part " + spec.part + ")"));
+  }
 }
 
 const DeviceModel& Machine::model(DeviceId device) const {
-  return fabric_->node_of(device) ? node_models_[device.index() % node_models_.size()]
-                                  : *netswitch_;
+  const std::optional<std::size_t> tier = fabric_->tier_of(device);
+  return tier ? netswitches_[*tier] : node_models_[device.index() % node_models_.size()];
+}
+
+Duration Machine::wire_latency(LinkId wire) const {
+  const DeviceModel& lower = model(fabric_->link(wire).a);
+  return lower.kind == DeviceKind::kNetSwitch ? lower.uplink_latency : nic_wire_latency_;
+}
+
+std::size_t Machine::resource_of(Hop hop) const {
+  const LinkId link = routing_.spread() ? fabric_->trunk(hop.link).first : hop.link;
+  return 2 * link.index() + (hop.forward ? 0 : 1);
+}
+
+Bandwidth Machine::uplink_rate(DeviceId netswitch) const {
+  const double own = devices_->number("netswitch.uplink_rate", netswitch);
+  return own > 0 ? Bandwidth::gigabytes_per_s(own) : fastest_nic_link();
 }
 
 DeviceModel Machine::resolve(DeviceId device) const {
@@ -96,6 +148,7 @@ DeviceModel Machine::resolve(DeviceId device) const {
       break;
     case DeviceKind::kNetSwitch:
       m.crossing = d.duration("netswitch.latency", device);
+      m.uplink_latency = wire_link_latency(d.params(), d.number("netswitch.uplink_length", device));
       break;
     case DeviceKind::kNic:
     case DeviceKind::kNvSwitch:
@@ -129,6 +182,7 @@ Bandwidth Machine::link_rate(LinkId id) const {
       return devices_->bandwidth(c2c ? "gpu.c2c_rate" : "gpu.nvlink_rate", gpu) * link.count;
     }
     case LinkKind::kWire: {
+      if (fabric_->tier_of(link.a)) return uplink_rate(link.a);
       Bandwidth rate = devices_->params().bandwidth("wire.rate");
       for (const DeviceId end : {link.a, link.b}) {
         if (fabric_->device(end).kind == DeviceKind::kNic) {
@@ -143,8 +197,22 @@ Bandwidth Machine::link_rate(LinkId id) const {
 
 std::optional<Bandwidth> Machine::capacity(std::size_t resource) const {
   const std::size_t links = 2 * fabric_->link_count();
-  if (resource < links) return link_rate(LinkId{resource / 2});
+  if (resource < links) {
+    const LinkId link{resource / 2};
+    return link_rate(link) * static_cast<double>(links_of(link));
+  }
   return model(DeviceId{resource - links}).memory;
+}
+
+/// "32 links up from leaf3"; above the leaves the whole pod's.
+std::string Machine::trunk_place(LinkId link, bool forward) const {
+  const DeviceId lower = fabric_->link(link).a;
+  const std::size_t tier = *fabric_->tier_of(lower);
+  const std::size_t in_tier = lower.index() - fabric_->network_switch(tier, 0).index();
+  const std::uint32_t group_size = fabric_->network_tiers()[tier].group_size;
+  return fmt::format("{} links {} {}", links_of(link), forward ? "up from" : "down to",
+                     tier == 0 ? fabric_->full_name(lower)
+                               : fmt::format("the spines of pod{}", in_tier / group_size));
 }
 
 Cause Machine::cause(std::size_t resource) const {
@@ -158,13 +226,17 @@ Cause Machine::cause(std::size_t resource) const {
   const bool forward = resource % 2 == 0;
   const DeviceId from = forward ? link.a : link.b;
   const DeviceId to = forward ? link.b : link.a;
-  const DeviceKind from_kind = fabric_->device(from).kind;
-  const DeviceKind to_kind = fabric_->device(to).kind;
   const bool uplink =
       link.kind == LinkKind::kPcie && fabric_->device(link.b).kind == DeviceKind::kSwitch;
-  return {fmt::format("{}, {} to {}", uplink ? "PCIe uplink" : link_word(link.kind),
-                      kind_word(from_kind), kind_word(to_kind)),
-          fmt::format("{} -> {}", fabric_->full_name(from), fabric_->full_name(to))};
+  const auto word = [this](DeviceId end) -> std::string_view {
+    const bool tiered = fabric_->network_tiers().size() > 1 && fabric_->tier_of(end);
+    return tiered ? fabric_->device(end).name : kind_word(fabric_->device(end).kind);
+  };
+  return {fmt::format("{}, {} to {}", uplink ? "PCIe uplink" : link_word(link.kind), word(from),
+                      word(to)),
+          links_of(LinkId{resource / 2}) > 1
+              ? trunk_place(LinkId{resource / 2}, forward)
+              : fmt::format("{} -> {}", fabric_->full_name(from), fabric_->full_name(to))};
 }
 
 }  // namespace weft

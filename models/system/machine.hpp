@@ -8,6 +8,7 @@
 #include "models/params/device_params.hpp"
 #include "models/pcie/link.hpp"
 #include "models/wire/link.hpp"
+#include "models/wire/routing.hpp"
 #include "sim/run/cause.hpp"
 #include "sim/topology/fabric.hpp"
 
@@ -21,6 +22,7 @@ struct DeviceModel {
   std::optional<Bandwidth> upstream_rate;  ///< PCIe, one direction
   int pcie_generation{0};
   Duration crossing;               ///< PCIe switch, root complex, network switch: one way
+  Duration uplink_latency;         ///< network switches: one way over a link to the tier above
   Duration read_latency;           ///< a read request at the device until its completion
   Duration write_latency;          ///< a write at the device until the data is visible
   double completion_payload{256};  ///< bytes per completion when it answers a read
@@ -29,7 +31,8 @@ struct DeviceModel {
 
 /// A Fabric with the models' numbers: which resources there are, what crossing them costs. Both
 /// transports are built from it. Resources are indexed densely: each link's forward and backward
-/// direction (2 x link, 2 x link + 1), then the memory of each device.
+/// direction (2 x link, 2 x link + 1), then the memory of each device. Where the network's load is
+/// spread, all links of a trunk (Fabric::trunk) fill alike, and the first stands for them together.
 class Machine {
  public:
   /// Throws InputError: a part or a PCIe link that does not exist.
@@ -39,10 +42,16 @@ class Machine {
   DeviceParams& devices() const { return *devices_; }
   const DeviceModel& model(DeviceId device) const;
   const WireCosts& wire() const { return wire_; }
-  Duration wire_latency() const { return wire_latency_; }
+  const Routing& routing() const { return routing_; }
+  /// One way over a link of the network.
+  Duration wire_latency(LinkId wire) const;
+  /// The rate of each link from a network's switch to the tier above.
+  Bandwidth uplink_rate(DeviceId netswitch) const;
+  /// The fastest link between a NIC and its leaf.
+  Bandwidth fastest_nic_link() const;
 
   std::size_t resource_count() const { return 2 * fabric_->link_count() + fabric_->device_count(); }
-  std::size_t resource_of(Hop hop) const { return 2 * hop.link.index() + (hop.forward ? 0 : 1); }
+  std::size_t resource_of(Hop hop) const;
   std::size_t memory_of(DeviceId device) const {
     return 2 * fabric_->link_count() + device.index();
   }
@@ -52,15 +61,22 @@ class Machine {
   Cause cause(std::size_t resource) const;
 
  private:
+  /// How many links a resource stands for: a trunk's where the load is spread.
+  std::size_t links_of(LinkId link) const {
+    return routing_.spread() ? fabric_->trunk(link).count : 1;
+  }
   Bandwidth link_rate(LinkId link) const;
+  void check_switch_capacity() const;
+  std::string trunk_place(LinkId link, bool forward) const;
   DeviceModel resolve(DeviceId device) const;
 
   const Fabric* fabric_;
   DeviceParams* devices_;
   WireCosts wire_;
-  Duration wire_latency_;
+  Routing routing_;
+  Duration nic_wire_latency_;
   std::vector<DeviceModel> node_models_;
-  std::optional<DeviceModel> netswitch_;
+  std::vector<DeviceModel> netswitches_;  // by tier of the network
 };
 
 }  // namespace weft

@@ -8,9 +8,9 @@ WireCosts::WireCosts(Params& params)
                                                                    : "wire.ib_overhead")},
       ack_{(overhead_ + params.number("wire.ack_extra")) / params.number("wire.packets_per_ack")} {}
 
-Duration wire_link_latency(Params& params) {
-  const double cable = params.number("wire.cable_length") * params.number("wire.cable_delay");
-  return Duration::from_ns(cable) + params.duration("wire.fec_latency");
+Duration wire_link_latency(Params& params, double cable_metres) {
+  return Duration::from_ns(cable_metres * params.number("wire.cable_delay")) +
+         params.duration("wire.fec_latency");
 }
 
 }  // namespace weft

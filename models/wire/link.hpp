@@ -39,8 +39,26 @@ inline constexpr std::array kWireParams{
     ParamSpec{"wire.fec_latency", Unit::kNanoseconds, 90, 0, 1000, Origin::kAssumed,
               "RS(544,514) at 400 Gb/s: codeword 26 ns and decoding 50-100 ns",
               "forward error correction of one link, one way"},
+    ParamSpec{"wire.routing", Unit::kChoice, 0, 0, 2, Origin::kAssumed,
+              "InfiniBand switches route adaptively, Ethernet switches hash, unless told otherwise",
+              "how flows are laid over equal ways: ecmp hashes each queue pair to one, spread uses "
+              "all evenly, auto is spread on InfiniBand and ecmp on RoCE",
+              "auto ecmp spread"},
+    ParamSpec{"wire.ecmp_seed", Unit::kCount, 1, 0, 1e9, Origin::kAssumed,
+              "any: each seed is another draw of the switches' hash", "seed of the ECMP hash"},
+    ParamSpec{"wire.qps_per_connection", Unit::kCount, 1, 1, 128, Origin::kPublished,
+              "NCCL src/transport/net_ib.cc: IB_QPS_PER_CONNECTION, default 1",
+              "queue pairs that share a connection's data evenly, each on its own ECMP way"},
     ParamSpec{"netswitch.latency", Unit::kNanoseconds, 200, 0, 100'000, Origin::kAssumed,
               "Quantum-2: 150-250 ns with FEC", "port to port, one way"},
+    ParamSpec{"netswitch.capacity", Unit::kGigabytesPerS, 1e6, 0.1, 1e6, Origin::kAssumed,
+              "so large that nothing is refused: parts say what a switch has",
+              "sum of all ports' rates, one direction; a network that needs more is refused"},
+    ParamSpec{"netswitch.uplink_rate", Unit::kGigabytesPerS, 0, 0, 1000, Origin::kAssumed,
+              "uplinks are usually of the NICs' generation",
+              "rate of each link to the tier above; 0: as the fastest NIC's link"},
+    ParamSpec{"netswitch.uplink_length", Unit::kMetres, 30, 0.1, 100'000, Origin::kAssumed,
+              "between racks of one hall", "length of the cables to the tier above"},
 };
 static_assert(every_param_is_sourced(kWireParams));
 
@@ -60,6 +78,6 @@ class WireCosts {
 };
 
 /// One way over one link: cable and FEC.
-Duration wire_link_latency(Params& params);
+Duration wire_link_latency(Params& params, double cable_metres);
 
 }  // namespace weft

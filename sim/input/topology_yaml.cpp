@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "sim/input/network_keys.hpp"
 #include "sim/io/file.hpp"
 #include "sim/io/yaml.hpp"
 
@@ -20,8 +21,6 @@ constexpr Words<DeviceKind, 5> kDeviceWords{{{"cpu", DeviceKind::kCpu},
                                              {"nvswitch", DeviceKind::kNvSwitch}}};
 constexpr Words<LinkKind, 3> kLinkWords{
     {{"socket", LinkKind::kSocket}, {"nvlink", LinkKind::kNvlink}, {"c2c", LinkKind::kC2c}}};
-constexpr Words<NetworkSpec::Kind, 1> kNetworkWords{
-    {{"one-switch", NetworkSpec::Kind::kOneSwitch}}};
 
 /// The meaning of one of a few words; fails with the words there are.
 template <class Kind, std::size_t n>
@@ -118,18 +117,52 @@ NodeSpec read_node(const Yaml& yaml, const ParamCatalog& catalog) {
   return node;
 }
 
-NetworkSpec read_network(const Yaml& yaml) {
+NetworkTierSpec read_network_tier(const Yaml& yaml, const ParamCatalog& catalog) {
+  yaml.allow_keys({"part", "set"});
+  NetworkTierSpec tier;
+  tier.place = yaml.place();
+  tier.part = text_or(yaml, "part", "");
+  if (const Yaml* set = yaml.find("set")) tier.settings = read_values(*set, "netswitch.", catalog);
+  return tier;
+}
+
+/// Refuses one of two keys that say the same thing.
+void refuse_both(const Yaml& yaml, std::string_view count, std::string_view ratio) {
+  const Yaml* second = yaml.find(ratio);
+  if (second != nullptr && yaml.find(count) != nullptr) {
+    second->fail("write either this or '" + std::string(count) + "', not both");
+  }
+}
+
+NetworkSpec read_network(const Yaml& yaml, const ParamCatalog& catalog) {
   if (yaml.entries().size() != 1) {
     yaml.fail("expected one network, such as {fabric: {kind: one-switch}}");
   }
   const auto& [name, body] = yaml.entries().front();
   if (name.empty() || name == "none") body.fail("a network cannot be named '" + name + "'");
-  body.allow_keys({"kind", "part"});
+  std::vector<std::string_view> known{"part", "leaf", "spine", "core"};
+  known.insert(known.end(), network_keys().begin(), network_keys().end());
+  body.allow_keys(known);
+  refuse_both(body, "leaf_up", "oversubscription");
+  refuse_both(body, "spine_up", "spine_oversubscription");
   NetworkSpec network;
   network.name = name;
   network.place = body.place();
-  network.kind = read_word(body.require("kind"), kNetworkWords, "network");
   network.part = text_or(body, "part", "");
+  body.require("kind");
+  for (const std::string_view key : network_keys()) {  // the kind first
+    const Yaml* value = body.find(key);
+    if (value == nullptr) continue;
+    try {
+      set_network(network, key, value->text());
+    } catch (const InputError& error) {
+      value->fail(error.what());
+    }
+  }
+  for (const auto& [key, tier] :
+       {std::pair{"leaf", &network.leaf}, {"spine", &network.spine}, {"core", &network.core}}) {
+    if (const Yaml* said = body.find(key)) *tier = read_network_tier(*said, catalog);
+  }
   return network;
 }
 
@@ -155,7 +188,7 @@ TopologySpec parse_topology_yaml(const std::string& text, const std::string& fil
     spec.defaults = read_values(*defaults, "", catalog);
   }
   spec.node = read_node(yaml.require("node"), catalog);
-  if (const Yaml* network = yaml.find("network")) spec.network = read_network(*network);
+  if (const Yaml* network = yaml.find("network")) spec.network = read_network(*network, catalog);
   return spec;
 }
 

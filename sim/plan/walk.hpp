@@ -27,6 +27,7 @@ struct Leg {
   DeviceId initiator;
   DeviceId source;
   DeviceId sink;
+  std::uint32_t connection{0};  ///< messages: tells connections between the same NICs apart
   /// Legs of one branch follow each other; branches part from the kernel that reads several sources
   /// or writes several sinks, and their latencies overlap.
   std::uint8_t branch{0};

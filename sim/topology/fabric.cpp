@@ -6,6 +6,7 @@
 #include <map>
 #include <stdexcept>
 
+#include "sim/topology/folded_clos.hpp"
 #include "sim/topology/node_graph.hpp"
 #include "sim/topology/validate.hpp"
 
@@ -16,6 +17,8 @@ constexpr std::size_t kKinds = 6;
 constexpr std::array<std::string_view, kKinds> kKindNames{"cpu", "switch",   "gpu",
                                                           "nic", "nvswitch", "netswitch"};
 constexpr std::array<std::string_view, 5> kLinkNames{"pcie", "socket", "nvlink", "c2c", "wire"};
+constexpr std::array<std::string_view, 5> kNetworkNames{"none", "one-switch", "leaf-spine",
+                                                        "rail-optimised", "fat-tree"};
 
 [[noreturn]] void broken(const std::string& rule) { throw std::logic_error("Fabric: " + rule); }
 
@@ -27,6 +30,10 @@ std::string_view device_kind_name(DeviceKind kind) {
 
 std::string_view link_kind_name(LinkKind kind) {
   return kLinkNames.at(static_cast<std::size_t>(kind));
+}
+
+std::string_view network_kind_name(NetworkSpec::Kind kind) {
+  return kNetworkNames.at(static_cast<std::size_t>(kind));
 }
 
 std::string PathLabel::text() const {
@@ -44,18 +51,23 @@ struct Fabric::Impl {
   std::array<std::vector<std::size_t>, kKinds> by_kind;
   std::vector<std::optional<std::size_t>> upstream_link;  // of each device; its `a` is the upstream
   std::vector<std::optional<std::size_t>> wire_link;      // of each device
-  /// Ends are local; a wire's other end is the network's switch and stands for no local device.
+  /// Ends are local; a wire's other end is a switch of the network and stands for no local device.
   std::vector<Link> links;
-  DeviceSpec network_switch;
+  std::vector<std::size_t> cabled_nics;      // in the file's order
+  std::optional<FoldedClos> network;         // if there is one
+  std::vector<DeviceSpec> network_switches;  // by tier
   std::optional<NodeGraph> graph;
 
   void index_devices();
   void make_links();
+  void make_network();
   void check_id_range() const;
 
   std::size_t per_node() const { return spec.node.devices.size(); }
-  bool has_network() const { return spec.network.kind != NetworkSpec::Kind::kNone; }
-  DeviceId network_id() const { return DeviceId{std::size_t{nodes} * per_node()}; }
+  std::size_t in_nodes() const { return nodes * per_node(); }
+  std::size_t links_in_nodes() const { return nodes * links.size(); }
+  DeviceId leaf_of(std::size_t node, std::size_t local_nic) const;
+  Link network_link(std::size_t index) const;
 
   std::optional<std::uint32_t> node_of(DeviceId id) const;
   std::size_t local(DeviceId id) const { return id.index() % per_node(); }
@@ -79,10 +91,6 @@ void Fabric::Impl::index_devices() {
     by_name.emplace(device.name, i);
     by_kind.at(static_cast<std::size_t>(device.kind)).push_back(i);
   }
-  network_switch.name = spec.network.name;
-  network_switch.kind = DeviceKind::kNetSwitch;
-  network_switch.part = spec.network.part;
-  network_switch.place = spec.network.place;
 }
 
 /// PCIe links first, then peer links, then wires; each in the file's order.
@@ -105,13 +113,33 @@ void Fabric::Impl::make_links() {
   for (const std::size_t nic : by_kind[static_cast<std::size_t>(DeviceKind::kNic)]) {
     if (spec.node.devices[nic].network == "none") continue;
     wire_link[nic] = links.size();
+    cabled_nics.push_back(nic);
     links.push_back({LinkKind::kWire, DeviceId{nic}, DeviceId{}, 1});
+  }
+}
+
+void Fabric::Impl::make_network() {
+  const NetworkSpec& said = spec.network;
+  if (said.kind == NetworkSpec::Kind::kNone) return;
+  network.emplace(said, nodes, static_cast<std::uint32_t>(cabled_nics.size()));
+  const std::array<const NetworkTierSpec*, 3> of_tier{&said.leaf, &said.spine, &said.core};
+  for (std::size_t tier = 0; tier < network->tiers().size(); ++tier) {
+    const NetworkTierSpec& own = *of_tier.at(tier);
+    DeviceSpec device;
+    device.name = network->tiers()[tier].name;
+    device.kind = DeviceKind::kNetSwitch;
+    device.part = own.part.empty() ? said.part : own.part;
+    device.settings = own.settings;
+    device.place = own.place.line > 0 ? own.place : said.place;
+    network_switches.push_back(std::move(device));
   }
 }
 
 void Fabric::Impl::check_id_range() const {
   constexpr std::size_t kMost = std::numeric_limits<std::uint32_t>::max();
-  if (std::max(per_node(), links.size()) * nodes >= kMost) {
+  const std::size_t devices = in_nodes() + (network ? network->switch_count() : 0);
+  const std::size_t all_links = links_in_nodes() + (network ? network->link_count() : 0);
+  if (std::max(devices, all_links) >= kMost) {
     throw InputError({spec.file}, std::to_string(nodes) + " nodes of " +
                                       std::to_string(per_node()) + " devices and " +
                                       std::to_string(links.size()) +
@@ -122,8 +150,21 @@ void Fabric::Impl::check_id_range() const {
 std::optional<std::uint32_t> Fabric::Impl::node_of(DeviceId id) const {
   const std::size_t node = id.index() / per_node();
   if (node < nodes) return static_cast<std::uint32_t>(node);
-  if (has_network() && id == network_id()) return std::nullopt;
+  if (network && id.index() - in_nodes() < network->switch_count()) return std::nullopt;
   broken("no device " + std::to_string(id.index()));
+}
+
+/// The leaf that a NIC with a wire is on.
+DeviceId Fabric::Impl::leaf_of(std::size_t node, std::size_t local_nic) const {
+  const auto at = std::lower_bound(cabled_nics.begin(), cabled_nics.end(), local_nic);
+  const auto nic = static_cast<std::size_t>(at - cabled_nics.begin());
+  return DeviceId{in_nodes() + network->leaf_of(static_cast<std::uint32_t>(node), nic)};
+}
+
+/// A link between switches; the index counts from the first of them.
+Link Fabric::Impl::network_link(std::size_t index) const {
+  const FoldedClos::Ends ends = network->ends(index);
+  return {LinkKind::kWire, DeviceId{in_nodes() + ends.below}, DeviceId{in_nodes() + ends.above}, 1};
 }
 
 Route Fabric::Impl::on_node(Route route, std::uint32_t node) const {
@@ -171,6 +212,8 @@ Fabric::Fabric(TopologySpec spec, std::uint32_t nodes) : impl_{std::make_unique<
   impl_->index_devices();
   impl_->make_links();
   impl_->check_id_range();
+  impl_->make_network();
+  impl_->check_id_range();
 }
 
 Fabric::~Fabric() = default;
@@ -181,28 +224,39 @@ const TopologySpec& Fabric::spec() const { return impl_->spec; }
 std::uint32_t Fabric::nodes() const { return impl_->nodes; }
 std::size_t Fabric::devices_per_node() const { return impl_->per_node(); }
 std::size_t Fabric::device_count() const {
-  return impl_->network_id().index() + (impl_->has_network() ? 1 : 0);
+  return impl_->in_nodes() + (impl_->network ? impl_->network->switch_count() : 0);
 }
-std::size_t Fabric::link_count() const { return impl_->links.size() * impl_->nodes; }
+std::size_t Fabric::links_per_node() const { return impl_->links.size(); }
+std::size_t Fabric::link_count() const {
+  return impl_->links_in_nodes() + (impl_->network ? impl_->network->link_count() : 0);
+}
 
 const DeviceSpec& Fabric::device(DeviceId id) const {
-  return impl_->node_of(id) ? impl_->spec.node.devices[impl_->local(id)] : impl_->network_switch;
+  const std::optional<std::size_t> tier = tier_of(id);
+  return tier ? impl_->network_switches[*tier] : impl_->spec.node.devices[impl_->local(id)];
 }
 
 std::optional<std::uint32_t> Fabric::node_of(DeviceId id) const { return impl_->node_of(id); }
 
 std::string Fabric::full_name(DeviceId id) const {
   const std::optional<std::uint32_t> node = impl_->node_of(id);
-  return node ? device(id).name + "@" + std::to_string(*node) : device(id).name;
+  if (node) return device(id).name + "@" + std::to_string(*node);
+  if (impl_->spec.network.kind == NetworkSpec::Kind::kOneSwitch) return device(id).name;
+  const std::size_t number = impl_->network->number_in_tier(id.index() - impl_->in_nodes());
+  return device(id).name + std::to_string(number);
 }
 
 Link Fabric::link(LinkId id) const {
   if (id.index() >= link_count()) broken("no link " + std::to_string(id.index()));
+  if (id.index() >= impl_->links_in_nodes()) {
+    return impl_->network_link(id.index() - impl_->links_in_nodes());
+  }
   const std::size_t node = id.index() / impl_->links.size();
   Link link = impl_->links[id.index() % impl_->links.size()];
-  link.a = impl_->device_id(node, link.a.index());
-  link.b =
-      link.kind == LinkKind::kWire ? impl_->network_id() : impl_->device_id(node, link.b.index());
+  const std::size_t local_a = link.a.index();
+  link.a = impl_->device_id(node, local_a);
+  link.b = link.kind == LinkKind::kWire ? impl_->leaf_of(node, local_a)
+                                        : impl_->device_id(node, link.b.index());
   return link;
 }
 
@@ -226,9 +280,32 @@ std::optional<DeviceId> Fabric::find(std::uint32_t node, std::string_view name) 
   return impl_->device_id(node, at->second);
 }
 
-std::optional<DeviceId> Fabric::network_switch() const {
-  if (!impl_->has_network()) return std::nullopt;
-  return impl_->network_id();
+const std::vector<NetworkTier>& Fabric::network_tiers() const {
+  static const std::vector<NetworkTier> kNone;
+  return impl_->network ? impl_->network->tiers() : kNone;
+}
+
+DeviceId Fabric::network_switch(std::size_t tier, std::size_t number) const {
+  const std::vector<NetworkTier>& tiers = network_tiers();
+  if (tier >= tiers.size() || number >= tiers[tier].switches()) {
+    broken("no switch " + std::to_string(number) + " in tier " + std::to_string(tier));
+  }
+  std::size_t index = impl_->in_nodes() + number;
+  for (std::size_t below = 0; below < tier; ++below) index += tiers[below].switches();
+  return DeviceId{index};
+}
+
+std::optional<std::size_t> Fabric::tier_of(DeviceId id) const {
+  if (impl_->node_of(id)) return std::nullopt;
+  return impl_->network->tier_of_switch(id.index() - impl_->in_nodes());
+}
+
+Trunk Fabric::trunk(LinkId id) const {
+  if (id.index() >= link_count()) broken("no link " + std::to_string(id.index()));
+  const std::size_t in_nodes = impl_->links_in_nodes();
+  if (id.index() < in_nodes) return {id, 1};
+  const Trunk trunk = impl_->network->trunk(id.index() - in_nodes);
+  return {LinkId{in_nodes + trunk.first.index()}, trunk.count};
 }
 
 std::optional<LinkId> Fabric::upstream_link(DeviceId id) const {
@@ -280,11 +357,19 @@ std::optional<Route> Fabric::nvlink_route(DeviceId from, DeviceId to) const {
   return impl_->on_node(std::move(*route), *impl_->node_of(from));
 }
 
-std::optional<Route> Fabric::wire_route(DeviceId from, DeviceId to) const {
+std::optional<Route> Fabric::wire_route(DeviceId from, DeviceId to, std::uint64_t pick) const {
   const std::optional<LinkId> out = wire_link(from);
   const std::optional<LinkId> in = wire_link(to);
   if (from == to || !out || !in) return std::nullopt;
-  return Route{Hop{*out, true}, Hop{*in, false}};
+  const auto leaf = [this](LinkId wire) { return link(wire).b.index() - impl_->in_nodes(); };
+  const auto steps = impl_->network->route(leaf(*out), leaf(*in), pick);
+  if (!steps) return std::nullopt;
+  Route route{Hop{*out, true}};
+  for (const FoldedClos::Step& step : *steps) {
+    route.push_back({LinkId{impl_->links_in_nodes() + step.link}, step.up});
+  }
+  route.push_back({*in, false});
+  return route;
 }
 
 PathLabel Fabric::path_label(DeviceId a, DeviceId b) const {

@@ -29,6 +29,29 @@ struct Hop {
 };
 using Route = std::vector<Hop>;
 
+/// One tier of a network's switches. They stand in groups that reach the same switches below: a
+/// leaf is a group of its own, the spines of a pod are one, and so are all cores.
+struct NetworkTier {
+  std::string name;  ///< "leaf", "spine", "core"
+  std::uint32_t groups{1};
+  std::uint32_t group_size{1};  ///< switches of a group
+  std::uint32_t below{0};       ///< groups of the tier below that one may hold; leaves: NICs
+  std::uint32_t down{0};        ///< ports of a switch for what is below
+  std::uint32_t up{0};          ///< ports of a switch for uplinks
+  std::uint32_t parents{0};     ///< switches that its uplinks lead to, evenly
+  std::uint32_t ports{0};       ///< of a switch; 0: any number
+
+  std::uint32_t switches() const { return groups * group_size; }
+  /// Ports down for each port up; 0 for the highest tier.
+  double oversubscription() const { return up == 0 ? 0.0 : static_cast<double>(down) / up; }
+};
+
+/// Links that lead up together: what crosses one of them could as well have crossed another.
+struct Trunk {
+  LinkId first;  ///< they are numbered on from here
+  std::size_t count;
+};
+
 /// The path classes of `nvidia-smi topo -m`.
 enum class PathClass : std::uint8_t { kSelf, kNvlink, kPix, kPxb, kPhb, kNode, kSys };
 
@@ -41,20 +64,23 @@ struct PathLabel {
 };
 
 /// The machine and network: an immutable, validated graph of `nodes` copies of one node, joined by
-/// a network. Ids are dense: node n's devices stand at n * devices_per_node(), the network's last.
+/// a network. Ids are dense: node n's devices stand at n * devices_per_node(), the network's
+/// switches last, tier by tier from the leaves up.
 ///
 /// Construction validates: at least one GPU and one node; unique names; every `upstream` known, a
 /// CPU or switch, and without cycle; every port bound (a NIC names a known network or "none"; GPUs,
-/// NICs and switches have an upstream); peer links join fitting kinds. Throws InputError with the
-/// place. At most 4,096 devices a node, 1,048,576 nodes, and fewer than 2^32 devices and links in
-/// all. Memory is linear in the devices and links of one node, whatever the number of nodes.
+/// NICs and switches have an upstream); peer links join fitting kinds; the nodes fit the network's
+/// switches. Throws InputError with the place. At most 4,096 devices a node, 1,048,576 nodes, and
+/// fewer than 2^32 devices and links in all. Memory is linear in the devices and links of one node,
+/// whatever the number of nodes.
 ///
-/// Links are dense too: node n's stand at n * link_count() / nodes(), PCIe links first, then peer
-/// links, then the wires of its NICs, each in the file's order.
+/// Links are dense too: node n's stand at n * links_per_node(), PCIe links first, then peer links,
+/// then the wires of its NICs, each in the file's order; the links between switches stand last.
 ///
-/// A route is searched for when asked, breadth first, in O(devices + links of one node): keep it if
-/// it is used often. Of ways equally short the one found through the earlier link wins (C2C before
-/// PCIe); names play no part. An id that is not of this fabric is a std::logic_error.
+/// A route inside a node is searched for when asked, breadth first, in O(devices + links of one
+/// node): keep it if it is used often. Of ways equally short the one found through the earlier link
+/// wins (C2C before PCIe); names play no part. An id that is not of this fabric is a
+/// std::logic_error.
 class Fabric {
  public:
   Fabric(TopologySpec spec, std::uint32_t nodes);
@@ -68,6 +94,7 @@ class Fabric {
   std::uint32_t nodes() const;
   std::size_t devices_per_node() const;
   std::size_t device_count() const;
+  std::size_t links_per_node() const;
   std::size_t link_count() const;
 
   const DeviceSpec& device(DeviceId id) const;
@@ -84,14 +111,21 @@ class Fabric {
   std::size_t count(DeviceKind kind) const;
   /// By name on a node; nullopt if there is none.
   std::optional<DeviceId> find(std::uint32_t node, std::string_view name) const;
-  /// The switch of a one-switch network; nullopt if there is no network.
-  std::optional<DeviceId> network_switch() const;
+  /// The tiers of the network's switches, from the leaves up; none if there is no network.
+  const std::vector<NetworkTier>& network_tiers() const;
+  /// A switch of the network. Throws std::logic_error if there is none.
+  DeviceId network_switch(std::size_t tier, std::size_t number) const;
+  /// The tier of a network's switch; nullopt for a node's devices.
+  std::optional<std::size_t> tier_of(DeviceId id) const;
+  /// The links that share the load with this one where it is spread: the uplinks of one leaf, or of
+  /// all spines of a pod. Any other link is a trunk of itself.
+  Trunk trunk(LinkId id) const;
 
   /// The device above on the PCIe tree, and the link to it; nullopt for CPUs and NVSwitches.
   std::optional<DeviceId> upstream(DeviceId id) const;
   std::optional<LinkId> upstream_link(DeviceId id) const;
-  /// The link between a NIC and the network (a: the NIC, b: the switch); nullopt for a NIC whose
-  /// network is "none" and for all other devices.
+  /// The link between a NIC and the network (a: the NIC, b: its leaf); nullopt for a NIC whose
+  /// network is "none" and for all other devices. Between switches a is the lower one.
   std::optional<LinkId> wire_link(DeviceId nic) const;
   /// The CPU at the root of the device's PCIe tree (a CPU's is itself). Precondition: the device is
   /// on a PCIe tree.
@@ -104,8 +138,10 @@ class Fabric {
   /// The way over NVLink between GPUs of one node: direct, or through one NVSwitch; nullopt if
   /// none. Like the wire's, there is none from a device to itself.
   std::optional<Route> nvlink_route(DeviceId from, DeviceId to) const;
-  /// The way over the network between the NICs of two nodes (or two of one); nullopt if none.
-  std::optional<Route> wire_route(DeviceId from, DeviceId to) const;
+  /// The way over the network between the NICs of two nodes (or two of one), up no further than
+  /// needed; nullopt if none. O(tiers). Where several ways are equal, `pick` chooses: each is taken
+  /// by the same share of all numbers.
+  std::optional<Route> wire_route(DeviceId from, DeviceId to, std::uint64_t pick = 0) const;
 
   /// The class that `nvidia-smi topo -m` would print. Precondition: GPUs or NICs of one node.
   PathLabel path_label(DeviceId a, DeviceId b) const;

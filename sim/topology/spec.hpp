@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,14 +49,49 @@ struct NodeSpec {
   std::vector<PeerLinkSpec> links;
 };
 
-/// How nodes are joined. One crossbar switch for now; leaf-spine and others build on this.
-struct NetworkSpec {
-  enum class Kind { kNone, kOneSwitch };
-  Kind kind{Kind::kNone};
-  std::string name;  ///< what NICs name in `network`
-  std::string part;  ///< the switch's part
-  Place place;
+/// What a file says of one tier of a network's switches.
+struct NetworkTierSpec {
+  std::string part{};      ///< "" means the network's
+  ParamValues settings{};  ///< by parameter name, as a device's
+  Place place{};
 };
+
+/// How nodes are joined: not at all, by one crossbar switch of any size, or by a folded Clos of up
+/// to three tiers (leaf, spine, core). What is left out is derived; see FoldedClos.
+struct NetworkSpec {
+  enum class Kind : std::uint8_t {
+    kNone,
+    kOneSwitch,
+    kLeafSpine,      ///< all NICs of a node on one leaf
+    kRailOptimised,  ///< the i-th NIC of each node on the leaf of rail i
+    kFatTree,        ///< three tiers; all NICs of a node on one leaf
+  };
+  /// Which leaves node after node is cabled to: one filled before the next, or all in turn.
+  enum class Placement : std::uint8_t { kPacked, kRoundRobin };
+
+  Kind kind{Kind::kNone};
+  std::string name{};  ///< what NICs name in `network`
+  std::string part{};  ///< the switches' part
+  Place place{};
+
+  Placement placement{Placement::kPacked};
+  std::optional<std::uint32_t> tiers{};      ///< of a rail-optimised network: 1 to 3
+  std::optional<std::uint32_t> ports{};      ///< of each switch
+  std::optional<std::uint32_t> leaf_down{};  ///< ports of a leaf for NICs
+  std::optional<std::uint32_t> leaf_up{};    ///< ports of a leaf for uplinks
+  std::optional<double> oversubscription{};  ///< of a leaf: ports down for each port up
+  std::optional<std::uint32_t> spines{};     ///< in a network of three tiers: of each pod
+  std::optional<std::uint32_t> spine_down{};
+  std::optional<std::uint32_t> spine_up{};
+  std::optional<double> spine_oversubscription{};
+  std::optional<std::uint32_t> cores{};
+  NetworkTierSpec leaf{};
+  NetworkTierSpec spine{};
+  NetworkTierSpec core{};
+};
+
+/// "one-switch", "leaf-spine", "rail-optimised", "fat-tree"; "none".
+std::string_view network_kind_name(NetworkSpec::Kind kind);
 
 /// A topology file as read: plain data, checked by Fabric's constructor.
 struct TopologySpec {

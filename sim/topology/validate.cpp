@@ -98,8 +98,13 @@ void Validator::check_name(std::size_t index) {
   if (!by_name_.emplace(device.name, index).second) {
     refuse(device.place, device.name + ": the node has two devices of this name");
   }
-  if (spec_.network.kind != NetworkSpec::Kind::kNone && device.name == spec_.network.name) {
+  const NetworkSpec::Kind network = spec_.network.kind;
+  if (network != NetworkSpec::Kind::kNone && device.name == spec_.network.name) {
     refuse(device.place, device.name + ": the network has this name too");
+  }
+  const bool tier = device.name == "leaf" || device.name == "spine" || device.name == "core";
+  if (tier && network > NetworkSpec::Kind::kOneSwitch) {
+    refuse(device.place, device.name + ": the network's switches have this name too");
   }
 }
 

@@ -32,9 +32,10 @@ nodes: 2
 workload: {op: allreduce, sizes: [1 MiB, 256 MiB]}
 """
 
-WIRE_NAMES = ("known: wire.ack_extra, wire.cable_delay, wire.cable_length, wire.fec_latency, "
-              "wire.ib_overhead, wire.kind, wire.mtu, wire.packets_per_ack, wire.rate, "
-              "wire.roce_overhead (see weft list-params)")
+WIRE_NAMES = ("known: wire.ack_extra, wire.cable_delay, wire.cable_length, wire.ecmp_seed, "
+              "wire.fec_latency, wire.ib_overhead, wire.kind, wire.mtu, wire.packets_per_ack, "
+              "wire.qps_per_connection, wire.rate, wire.roce_overhead, wire.routing "
+              "(see weft list-params)")
 SCOPES = ("known scopes: cpu, gpu, nccl, netswitch, nic, pcie, switch, wire (see weft list-params)")
 TOPOLOGY_KEYS = "allowed here: defaults, network, node, nodes, source, topology"
 SCENARIO_KEYS = ("allowed here: about, env, memory_paths, nodes, scenario, set, topology, workload")
@@ -87,6 +88,12 @@ BOGUS_FILES = (
     ("check bogus_unknown_link_end.yaml",
      "FILE:7:7: nvlink link: 'gpu1' is not a device; known: cpu0, gpu0"),
     ("check bogus_no_gpu.yaml", "FILE: no GPU in the node"),
+    ("check bogus_network_too_small.yaml",
+     "FILE:9:3: fabric: 9 nodes of 1 NIC do not fit, at most 8 do: "
+     "a spine's 4 ports reach 4 leaves by 1 link each"),
+    ("check bogus_network_kind.yaml",
+     "FILE:7:12: network.fabric.kind: 'torus' is not a kind of network; "
+     "known: fat-tree, leaf-spine, one-switch, rail-optimised"),
     ("show bogus_unknown_key.yaml", "FILE:2:1: nods: unknown key; " + TOPOLOGY_KEYS),
     # NCCL XML
     ("check bogus_no_gpu.xml", "FILE:1:1: no <gpu> in this file"),
@@ -545,6 +552,17 @@ class OtherCommands(CliTest):
         self.assertEqual((kinds.count("gpu"), kinds.count("nic")), (8, 8))
         classes = {(pair["gpu"], pair["nic"]): pair["class"] for pair in shown["pairs"]}
         self.assertEqual((classes["gpu0", "nic0"], classes["gpu0", "nic7"]), ("PIX", "SYS"))
+
+    def test_show_network(self):
+        network = ["--set", "network.kind=leaf-spine", "--set", "network.ports=64", "--set",
+                   "network.oversubscription=2", "--set", "nodes=16"]
+        text = self.ok("show", TOPOLOGY, *network)
+        self.assertIn("network fabric: leaf-spine, load spread over equal ways\n"
+                      "  4 leaves (quantum-2): 32 x 400 Gb/s down, 16 x 400 Gb/s up to 1 spine, 2:1; "
+                      "200 ns, NIC to NIC 430 ns\n", text)
+        shown = json.loads(self.ok("show", TOPOLOGY, "--format", "json", *network))["network"]
+        self.assertEqual([tier["switches"] for tier in shown["tiers"]], [4, 1])
+        self.assertEqual(shown["tiers"][0]["oversubscription"], 2)
 
     def test_show_dot_and_text(self):
         dot = self.ok("show", TOPOLOGY, "--format", "dot")

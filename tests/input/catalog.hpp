@@ -22,6 +22,8 @@ inline constexpr std::array kTestParams{
     test_param("nic.gdr", Unit::kChoice, 1, 0, 1, "off on"),
     test_param("switch.pcie_gen", Unit::kCount, 5, 1, 6),
     test_param("switch.pcie_width", Unit::kCount, 16, 1, 32),
+    test_param("netswitch.latency", Unit::kNanoseconds, 200, 0, 1e5),
+    test_param("netswitch.uplink_length", Unit::kMetres, 30, 0.1, 1e5),
     test_param("wire.kind", Unit::kChoice, 0, 0, 1, "infiniband roce"),
 };
 static_assert(every_param_is_sourced(kTestParams));

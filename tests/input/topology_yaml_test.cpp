@@ -101,6 +101,50 @@ TEST(TopologyYaml, HasDefaults) {
   EXPECT_NO_THROW(Fabric(spec, spec.nodes));
 }
 
+TEST(TopologyYaml, ReadsANetworkOfSwitches) {
+  const NetworkSpec network =
+      parse(
+          with("{kind: one-switch, part: quantum-2}",
+               "{spines: 8, leaf_down: 48, oversubscription: 1.5, kind: leaf-spine, ports: 128, "
+               "placement: round-robin, part: quantum-2, spine: {part: x, set: {latency: 300 ns}}, "
+               "leaf: {set: {uplink_length: 50 m}}}"))
+          .network;
+  EXPECT_EQ(network.kind, NetworkSpec::Kind::kLeafSpine);
+  EXPECT_EQ(network.placement, NetworkSpec::Placement::kRoundRobin);
+  EXPECT_EQ(network.ports, 128U);
+  EXPECT_EQ(network.leaf_down, 48U);
+  EXPECT_EQ(network.leaf_up, std::nullopt);
+  EXPECT_EQ(network.oversubscription, 1.5);
+  EXPECT_EQ(network.spines, 8U);
+  EXPECT_EQ(network.spine.part, "x");
+  EXPECT_EQ(network.spine.settings.at("latency").number, 300);
+  EXPECT_EQ(network.leaf.settings.at("uplink_length").number, 50);
+  EXPECT_EQ(network.leaf.settings.at("uplink_length").source, "f.yaml:22");
+}
+
+TEST(TopologyYamlBogus, Networks) {
+  const auto refused_network = [](const std::string& body) {
+    return refused(with("{kind: one-switch, part: quantum-2}", "{kind: leaf-spine, " + body + "}"));
+  };
+  EXPECT_EQ(refused_network("ports: 64.5"),
+            "f.yaml:22:30: network.fabric.ports: '64.5' is not a whole number");
+  EXPECT_THAT(refused_network("ports: -1"), HasSubstr("'-1' is not a whole number"));
+  EXPECT_THAT(refused_network("ports: 1e99"), HasSubstr("'1e99' is not a whole number"));
+  EXPECT_THAT(refused_network("oversubscription: 0"), HasSubstr("is not a number above 0"));
+  EXPECT_THAT(refused_network("oversubscription: nan"), HasSubstr("is not a number above 0"));
+  EXPECT_THAT(refused_network("placement: random"),
+              HasSubstr("'random' is not a kind of placement; known: packed, round-robin"));
+  EXPECT_THAT(refused_network("radix: 64"),
+              HasSubstr("unknown key; allowed here: core, cores, kind, leaf, leaf_down, leaf_up, "
+                        "oversubscription, part, placement, ports, spine, spine_down"));
+  EXPECT_THAT(refused_network("leaf_up: 8, oversubscription: 2"),
+              HasSubstr("network.fabric.oversubscription: write either this or 'leaf_up'"));
+  EXPECT_THAT(refused_network("spine: {set: {speed: 1 GB/s}}"),
+              HasSubstr("no parameter 'netswitch.speed'"));
+  EXPECT_THAT(refused_network("spine: {count: 3}"),
+              HasSubstr("network.fabric.spine.count: unknown key; allowed here: part, set"));
+}
+
 TEST(TopologyYamlBogus, Keys) {
   EXPECT_EQ(refused(with("nodes: 3", "node_count: 3")),
             "f.yaml:3:1: node_count: unknown key; allowed here: defaults, network, node, nodes, "
@@ -122,9 +166,9 @@ TEST(TopologyYamlBogus, Words) {
   EXPECT_EQ(refused(with("kind: nvlink", "kind: pcie")),
             "f.yaml:20:8: node.links[0].kind: 'pcie' is not a kind of link; known: c2c, nvlink, "
             "socket");
-  EXPECT_EQ(refused(with("kind: one-switch", "kind: leaf-spine")),
-            "f.yaml:22:12: network.fabric.kind: 'leaf-spine' is not a kind of network; known: "
-            "one-switch");
+  EXPECT_EQ(refused(with("kind: one-switch", "kind: torus")),
+            "f.yaml:22:12: network.fabric.kind: 'torus' is not a kind of network; known: "
+            "fat-tree, leaf-spine, one-switch, rail-optimised");
 }
 
 TEST(TopologyYamlBogus, Values) {

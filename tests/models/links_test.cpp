@@ -102,7 +102,8 @@ TEST_F(Models, NvlinkCarriesALineAndTwoHeaderFlitsAPacket) {
 
 TEST_F(Models, WireLatencyIsCableAndForwardErrorCorrection) {
   set("wire.cable_length", "10 m");
-  EXPECT_EQ(wire_link_latency(params), Duration::ns(10 * 5 + 90));
+  EXPECT_EQ(wire_link_latency(params, params.number("wire.cable_length")),
+            Duration::ns(10 * 5 + 90));
 }
 
 }  // namespace

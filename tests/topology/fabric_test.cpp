@@ -66,7 +66,7 @@ TEST(Fabric, NumbersDevicesDenselyNodeByNode) {
 
 TEST(Fabric, KeepsTheNetworksSwitchBehindAllNodes) {
   const Fabric fabric(small_machine(), 2);
-  const DeviceId network = fabric.network_switch().value();
+  const DeviceId network = fabric.network_switch(0, 0);
   EXPECT_EQ(network.index(), fabric.device_count() - 1);
   EXPECT_EQ(fabric.full_name(network), "fabric");
   EXPECT_EQ(fabric.device(network).kind, DeviceKind::kNetSwitch);
@@ -126,7 +126,7 @@ TEST(Fabric, RoutesOverTheNetworkThroughItsSwitch) {
   EXPECT_EQ(wire(at(fabric, "gpu0"), at(fabric, "nic0", 1)), "none");
   EXPECT_FALSE(fabric.wire_link(at(fabric, "nic2")));
   EXPECT_EQ(fabric.link(fabric.wire_link(at(fabric, "nic1", 1)).value()).b,
-            fabric.network_switch());
+            fabric.network_switch(0, 0));
 }
 
 TEST(Fabric, RoutesOverNvlinkDirectlyOrThroughOneSwitch) {

@@ -1,0 +1,42 @@
+#include "models/wire/routing.hpp"
+
+#include <cmath>
+
+namespace weft {
+namespace {
+
+/// The finalizer of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): every bit of the input moves
+/// every bit of the output.
+std::uint64_t mixed(std::uint64_t value) {
+  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9;
+  value = (value ^ (value >> 27)) * 0x94d049bb133111eb;
+  return value ^ (value >> 31);
+}
+
+bool is_spread(Params& params) {
+  const std::string_view routing = params.choice("wire.routing");
+  if (routing == "auto") return params.choice("wire.kind") == "infiniband";
+  return routing == "spread";
+}
+
+}  // namespace
+
+Routing::Routing(Params& params)
+    : spread_{is_spread(params)},
+      queue_pairs_{spread_ ? 1U
+                           : static_cast<std::uint32_t>(
+                                 std::lround(params.number("wire.qps_per_connection")))},
+      seed_{static_cast<std::uint64_t>(std::llround(params.number("wire.ecmp_seed")))} {}
+
+std::uint64_t Routing::pick(DeviceId from, DeviceId to, std::uint32_t connection,
+                            std::uint32_t i) const {
+  if (spread_) return 0;
+  constexpr std::uint64_t kStep = 0x9e3779b97f4a7c15;  // SplitMix64's increment
+  std::uint64_t hash = mixed(seed_ + kStep);
+  for (const std::uint32_t part : {from.value, to.value, connection, i}) {
+    hash = mixed(hash + kStep + part);
+  }
+  return hash;
+}
+
+}  // namespace weft

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "sim/topology/spec.hpp"
+
+namespace weft {
+
+/// What a topology file may say of a network as a whole, one word or number each: "kind", "ports",
+/// "oversubscription" and so on, as NetworkSpec's members are named. The same keys, after
+/// "network.", are settings.
+std::span<const std::string_view> network_keys();
+
+/// Sets one of them from its text. Another kind drops what only the kind before could be told; a
+/// ratio drops the count of ports that it stands for, and the other way round. Throws InputError
+/// without a place: no such key, not a kind, not a number. How the values go together is checked by
+/// Fabric's constructor.
+void set_network(NetworkSpec& network, std::string_view key, const std::string& text);
+
+}  // namespace weft
