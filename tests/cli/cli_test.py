@@ -472,8 +472,8 @@ class Results(CliTest):
         self.assertEqual((self.here / "out.json").read_text(), self.ok("run", SMALL, "--json", "-"))
 
     def test_what_is_not_modelled_is_said(self):
-        notes = self.result(SMALL, "--env", "NCCL_IB_QPS_PER_CONNECTION=4")["notes"]
-        self.assertIn("NCCL_IB_QPS_PER_CONNECTION=4 is not modelled and has no effect", notes)
+        notes = self.result(SMALL, "--env", "NCCL_IB_TC=106")["notes"]
+        self.assertIn("NCCL_IB_TC=106 is not modelled and has no effect", notes)
 
     def test_a_scenario_from_standard_input(self):
         self.assertEqual(self.result("-", stdin=SMALL_TEXT.encode())["results"],
