@@ -12,8 +12,6 @@ namespace {
 
 using flow::require;
 
-constexpr double kPsPerS = 1e12;
-
 Time at_ps(std::int64_t ps) { return Time{} + Duration::ps(ps); }
 std::int64_t to_ps(Time t) { return t.since_start().count_ps(); }
 
@@ -21,6 +19,7 @@ std::int64_t to_ps(Time t) { return t.since_start().count_ps(); }
 
 ResourceIndex FluidSystem::add_resource(Bandwidth capacity) {
   finished_bytes_.push_back(0.0);
+  clocks_.emplace_back();
   return ResourceIndex{solver_.add_resource(capacity.as_bytes_per_s())};
 }
 
@@ -61,11 +60,16 @@ void FluidSystem::start(RouteIndex route, Bytes bytes, std::uint64_t tag) {
   const std::uint32_t slot = solver_.add_flow(route.value);
   if (slot >= flows_.size()) {
     flows_.resize(std::size_t{slot} + 1);
-    progress_.resize(std::size_t{slot} + 1);
+    places_.resize(std::size_t{slot} + 1);
   }
-  flows_[slot] = {.tag = tag, .sequence = sequence, .start = now_, .bytes = bytes.as_double()};
-  progress_[slot] = {
-      .remaining = bytes.as_double(), .rate = 0, .updated = now_, .limited_since = now_};
+  flows_[slot] = {.tag = tag,
+                  .sequence = sequence,
+                  .start = now_,
+                  .bytes = bytes.as_double(),
+                  .remaining = bytes.as_double(),
+                  .rate = 0,
+                  .updated = now_,
+                  .limited_since = now_};
 }
 
 void FluidSystem::set_capacity(ResourceIndex resource, Bandwidth capacity) {
@@ -73,24 +77,17 @@ void FluidSystem::set_capacity(ResourceIndex resource, Bandwidth capacity) {
   solver_.set_capacity(resource.value, capacity.as_bytes_per_s());
 }
 
-double FluidSystem::remaining_at(const Progress& flow, Time t) const {
+double FluidSystem::remaining_at(std::uint32_t slot, Time t) const {
+  const Flow& flow = flows_[slot];
+  if (!flow.limiter.is_own_cap()) {
+    const ServiceClock& clock = clocks_[flow.limiter.resource().index()];
+    return clock.remaining(slot, t, places_) * solver_.share(slot);
+  }
   const auto elapsed_ps = static_cast<double>((t - flow.updated).count_ps());
   return std::max(0.0, flow.remaining - flow.rate * (elapsed_ps * 1e-12));
 }
 
-// Rounded up; but what exceeds a whole picosecond by less than a thousandth, or by a few units in
-// the last place, is taken for rounding: else an exact 1000 ps would become 1001 by chance.
-std::int64_t FluidSystem::finish_ps(const Progress& flow) const {
-  const double ps = flow.remaining / flow.rate * kPsPerS;
-  const double least = ps - (1e-3 + ps * 0x1p-50);
-  const std::int64_t updated = to_ps(flow.updated);
-  if (!(least < 9.2e18 - static_cast<double>(updated))) return MinTree::kNone;
-  // (A cast rounds towards zero, so that a `least` below 0 ends up at 0.)
-  const auto whole = static_cast<std::int64_t>(least);
-  return updated + whole + (static_cast<double>(whole) < least ? 1 : 0);
-}
-
-void FluidSystem::change_limiter(Progress& flow, Limiter limiter) {
+void FluidSystem::change_limiter(Flow& flow, Limiter limiter) {
   if (flow.limiter == limiter) return;
   const std::uint32_t latest = flow.history;
   if (now_ > flow.limited_since) {
@@ -118,29 +115,65 @@ void FluidSystem::give_node(std::uint32_t node) {
   nodes_[node].next = std::exchange(free_node_, node);
 }
 
-void FluidSystem::resolve() {
-  for (const std::uint32_t slot : solver_.solve()) {
-    Progress& flow = progress_[slot];
-    change_limiter(flow, Limiter{solver_.limiter(slot)});
-    // A flow whose rate is bit for bit what it was is left alone, so that it gathers no rounding.
-    const double rate = solver_.rate(slot);
-    if (rate == flow.rate) continue;
-    flow.remaining = remaining_at(flow, now_);
-    flow.updated = now_;
-    flow.rate = rate;
-    finish_times_.set(slot, finish_ps(flow));
+void FluidSystem::touch(std::uint32_t resource) { touched_.push_back(resource); }
+
+// Takes a flow out of the queue it is in; what is left of it is to be known before.
+void FluidSystem::leave(std::uint32_t slot) {
+  const Flow& flow = flows_[slot];
+  if (!flow.limiter.is_own_cap()) {
+    const std::uint32_t resource = flow.limiter.resource().value;
+    clocks_[resource].leave(slot, places_);
+    touch(resource);
+  } else if (flow.rate > 0.0) {
+    capped_finishes_.set(slot, MinTree::kNone);
   }
+}
+
+void FluidSystem::detach(std::uint32_t slot) {
+  Flow& flow = flows_[slot];
+  flow.remaining = remaining_at(slot, now_);
+  flow.updated = now_;
+  leave(slot);
+}
+
+void FluidSystem::attach(std::uint32_t slot) {
+  Flow& flow = flows_[slot];
+  change_limiter(flow, Limiter{solver_.limiter(slot)});
+  if (flow.limiter.is_own_cap()) {
+    flow.rate = solver_.rate(slot);
+    capped_finishes_.set(slot, finish_ps(flow.remaining, flow.rate, now_));
+    return;
+  }
+  const std::uint32_t resource = flow.limiter.resource().value;
+  clocks_[resource].join(slot, flow.remaining / solver_.share(slot), now_, places_);
+  touch(resource);
+}
+
+void FluidSystem::resolve() {
+  solver_.solve();
+  // A flow that moves leaves its old clock at the old level and joins the new one at the new level.
+  for (const std::uint32_t slot : solver_.moved()) detach(slot);
+  for (const std::uint32_t resource : solver_.shifted()) {
+    clocks_[resource].set_level(solver_.level(resource), now_);
+    touch(resource);
+  }
+  for (const std::uint32_t slot : solver_.moved()) attach(slot);
+  for (const std::uint32_t resource : touched_) {
+    const ServiceClock& clock = clocks_[resource];
+    clock_finishes_.set(resource, clock.is_empty() ? MinTree::kNone : clock.first_finish_ps());
+  }
+  touched_.clear();
 }
 
 std::optional<Time> FluidSystem::next_change() {
   resolve();
   if (!empty_.empty()) return now_;
-  const std::int64_t ps = finish_times_.min();
+  const std::int64_t ps = std::min(clock_finishes_.min(), capped_finishes_.min());
   if (ps == MinTree::kNone) return std::nullopt;
   return at_ps(ps);
 }
 
-void FluidSystem::write_limits(const Progress& flow) {
+void FluidSystem::write_limits(const Flow& flow) {
   const std::size_t begin = limits_.size();
   if (now_ > flow.limited_since) limits_.push_back({flow.limiter, now_ - flow.limited_since});
   for (std::uint32_t node = flow.history; node != kNone;) {
@@ -155,7 +188,8 @@ void FluidSystem::write_limits(const Progress& flow) {
 void FluidSystem::finish(std::uint32_t slot) {
   Flow& flow = flows_[slot];
   const auto begin = static_cast<std::uint32_t>(limits_.size());
-  write_limits(progress_[slot]);
+  leave(slot);
+  write_limits(flow);
   done_.push_back({.sequence = flow.sequence,
                    .tag = flow.tag,
                    .start = flow.start,
@@ -165,7 +199,6 @@ void FluidSystem::finish(std::uint32_t slot) {
     finished_bytes_[use.resource] += flow.bytes * use.weight;
   }
   solver_.remove_flow(slot);
-  finish_times_.set(slot, MinTree::kNone);
   flow.sequence = kDone;
 }
 
@@ -179,7 +212,15 @@ void FluidSystem::advance(Time t, std::vector<Finished>& finished) {
   limits_.clear();
   finished.clear();
   if (!next || t < *next) return;
-  finish_times_.collect(to_ps(t), due_);
+  clock_finishes_.collect(to_ps(t), due_);
+  for (const std::uint32_t resource : due_) {
+    const ServiceClock& clock = clocks_[resource];
+    do {
+      finish(clock.first_slot());
+    } while (!clock.is_empty() && clock.first_finish_ps() <= to_ps(t));
+  }
+  due_.clear();
+  capped_finishes_.collect(to_ps(t), due_);
   for (const std::uint32_t slot : due_) finish(slot);
   for (const Empty& e : empty_) {
     done_.push_back(
@@ -203,7 +244,7 @@ double FluidSystem::utilisation(ResourceIndex resource) {
   resolve();
   double used = 0;
   solver_.for_each_user(resource.value, [&](std::uint32_t slot, double weight) {
-    used += progress_[slot].rate * weight;
+    used += solver_.rate(slot) * weight;
   });
   return used / solver_.capacity(resource.value);
 }
@@ -212,7 +253,7 @@ double FluidSystem::used_bytes(ResourceIndex resource) const {
   require_resource(resource);
   double used = finished_bytes_[resource.index()];
   solver_.for_each_user(resource.value, [&](std::uint32_t slot, double weight) {
-    used += (flows_[slot].bytes - remaining_at(progress_[slot], now_)) * weight;
+    used += (flows_[slot].bytes - remaining_at(slot, now_)) * weight;
   });
   return used;
 }
@@ -228,11 +269,11 @@ std::vector<FlowInProgress> FluidSystem::in_progress() {
   });
   std::vector<FlowInProgress> result;
   for (const std::uint32_t slot : slots) {
-    const Progress& progress = progress_[slot];
-    result.push_back({.tag = flows_[slot].tag,
-                      .rate_bytes_per_s = progress.rate,
-                      .limiter = progress.limiter,
-                      .remaining_bytes = remaining_at(progress, now_)});
+    const Flow& flow = flows_[slot];
+    result.push_back({.tag = flow.tag,
+                      .rate_bytes_per_s = solver_.rate(slot),
+                      .limiter = flow.limiter,
+                      .remaining_bytes = remaining_at(slot, now_)});
   }
   return result;
 }

@@ -9,6 +9,7 @@
 #include "sim/base/units.hpp"
 #include "sim/flow/incremental_maxmin.hpp"
 #include "sim/flow/min_tree.hpp"
+#include "sim/flow/service_clock.hpp"
 
 namespace weft {
 
@@ -69,8 +70,10 @@ struct FlowInProgress {
 /// when its bytes are through, rounded up to a picosecond (what exceeds a whole picosecond by less
 /// than a thousandth counts as rounding). Not modelled: latency, packets, start-up.
 /// All changes of one instant are solved together, when next_change() is called; a change re-solves
-/// only what it can touch (IncrementalMaxMin). Flows with equal histories finish at the same
-/// picosecond. Memory is linear in resources, routes and flows in progress.
+/// only what it can touch (IncrementalMaxMin), and flows that one resource limits share a clock, so
+/// that only those with a new limiter are touched one by one (ServiceClock). Flows with equal
+/// histories finish at the same picosecond. Memory is linear in resources, routes and flows in
+/// progress.
 class FluidSystem {
  public:
   ResourceIndex add_resource(Bandwidth capacity);
@@ -113,20 +116,18 @@ class FluidSystem {
  private:
   static constexpr std::uint32_t kNone = 0xFFFFFFFF;
 
-  // Apart from the rest of a flow, since a solve may move thousands of them.
-  struct Progress {
-    double remaining;  // bytes at `updated`
-    double rate;       // bytes/s since `updated`
-    Time updated;
-    Time limited_since;
-    Limiter limiter{Limiter::own_cap()};
-    std::uint32_t history{kNone};  // limits before the present one, latest first; into nodes_
-  };
   struct Flow {
     std::uint64_t tag;
     std::uint64_t sequence{kDone};  // of the start
     Time start;
     double bytes;
+    // What is left and how fast that shrinks, unless a resource limits the flow: its clock knows.
+    double remaining;  // bytes at `updated`
+    double rate;       // bytes/s since `updated`; 0 before the first solve
+    Time updated;
+    Time limited_since;
+    Limiter limiter{Limiter::own_cap()};
+    std::uint32_t history{kNone};  // limits before the present one, latest first; into nodes_
   };
   static constexpr std::uint64_t kDone = 0xFFFFFFFFFFFFFFFF;  // sequence of a vacant slot
 
@@ -141,17 +142,23 @@ class FluidSystem {
 
   void require_resource(ResourceIndex resource) const;
   void resolve();
-  double remaining_at(const Progress& flow, Time t) const;
-  std::int64_t finish_ps(const Progress& flow) const;
-  void change_limiter(Progress& flow, Limiter limiter);
+  double remaining_at(std::uint32_t slot, Time t) const;
+  void leave(std::uint32_t slot);
+  void detach(std::uint32_t slot);
+  void attach(std::uint32_t slot);
+  void touch(std::uint32_t resource);
+  void change_limiter(Flow& flow, Limiter limiter);
   std::uint32_t take_node();
   void give_node(std::uint32_t node);
   void finish(std::uint32_t slot);
-  void write_limits(const Progress& flow);
+  void write_limits(const Flow& flow);
 
   IncrementalMaxMin solver_;
-  MinTree finish_times_;                // by slot, ps
-  std::vector<Progress> progress_;      // by slot
+  std::vector<ServiceClock> clocks_;    // by resource: the flows it limits
+  ServiceClock::Places places_;         // by slot
+  std::vector<std::uint32_t> touched_;  // resources whose clock's first finish may have changed
+  MinTree clock_finishes_;              // by resource: of the first flow it limits, ps
+  MinTree capped_finishes_;             // by slot: of flows at their own cap, ps
   std::vector<Flow> flows_;             // by slot
   std::vector<Empty> empty_;            // 0-byte flows started at now_
   std::vector<double> finished_bytes_;  // a resource, by flows that are done

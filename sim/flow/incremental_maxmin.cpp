@@ -30,6 +30,7 @@ void rise_to(double level, double load, double& left, double& measured_at) {
 
 std::uint32_t IncrementalMaxMin::add_resource(double capacity) {
   waters_.emplace_back();
+  levels_.push_back(0.0);
   Resource& r = resources_.emplace_back();
   r.capacity = capacity;
   r.fills_above = static_cast<std::int64_t>(std::min(capacity, kMostBytesPerS - 1.0));
@@ -235,10 +236,10 @@ IncrementalMaxMin::Event IncrementalMaxMin::pop() {
   return event;
 }
 
-std::span<const std::uint32_t> IncrementalMaxMin::solve() {
-  if (!is_stale()) return {};
-  changed_count_ = 0;
-  if (changed_.size() < flows_.size()) changed_.resize(flows_.capacity());
+void IncrementalMaxMin::solve() {
+  moved_.clear();
+  shifted_.clear();
+  if (!is_stale()) return;
   if (++solve_ == (1U << 30)) {  // the stamps are about to wrap
     solve_ = 1;
     for (Flow& flow : flows_) flow.stamp = 0;
@@ -250,7 +251,6 @@ std::span<const std::uint32_t> IncrementalMaxMin::solve() {
   while (!heap_.empty()) {
     if (!advance_top()) handle(pop());
   }
-  return std::span{changed_}.first(changed_count_);
 }
 
 void IncrementalMaxMin::handle(const Event& event) {
@@ -431,30 +431,34 @@ void IncrementalMaxMin::release(std::uint32_t slot, std::uint32_t from) {
   push_bound(slot);
 }
 
-// The resource is full at this level: all its open flows stop here.
+// The resource is full at this level: all its open flows stop here. Those that it limited before
+// keep their level if it is the same but for rounding, and others join them.
 void IncrementalMaxMin::close(std::uint32_t resource) {
   Water& w = waters_[resource];
   if (w.open == 0) return;
   w.open = 0;
+  const double before = levels_[resource];
+  const bool same = w.limits > 0 && std::abs(before - level_) <= kTie * level_;
+  const double level = same ? before : level_;
   for (std::uint32_t i = w.open_begin; i < w.open_end; ++i) {
     const std::uint32_t slot = open_slots_[i];
-    if (state(flows_[slot]) != State::kFixed) stop_at(slot, resource);
+    if (state(flows_[slot]) != State::kFixed) stop_at(slot, resource, level);
   }
 }
 
-void IncrementalMaxMin::stop_at(std::uint32_t slot, std::uint32_t resource) {
+void IncrementalMaxMin::stop_at(std::uint32_t slot, std::uint32_t resource, double level) {
   Flow& flow = flows_[slot];
   const bool as_before = state(flow) == State::kAsBefore;
   set_state(flow, State::kFixed);
-  if (as_before && std::abs(flow.level - level_) <= kTie * level_) {
+  if (as_before && std::abs(flow.level - level) <= kTie * level) {
     // The same rate; the same limiter too, where that still stands.
     const bool limiter_stands =
         flow.limiter == resource || flow.limiter == kOwnCap || !is_disturbed(waters_[flow.limiter]);
     settle(flow, resource, false);
-    if (!limiter_stands) change(slot, flow.level, resource);
+    if (!limiter_stands) change(slot, level, resource);
     return;
   }
-  change(slot, level_, resource);
+  change(slot, level, resource);
   settle(flow, resource, as_before);
 }
 
@@ -479,10 +483,13 @@ void IncrementalMaxMin::change(std::uint32_t slot, double level, std::uint32_t l
   if (flow.limiter != limiter) {
     if (flow.limiter < kNoLimiter) --waters_[flow.limiter].limits;
     if (limiter < kNoLimiter) ++waters_[limiter].limits;
+    flow.limiter = limiter;
+    moved_.push_back(slot);
   }
   flow.level = level;
-  flow.limiter = limiter;
-  changed_[changed_count_++] = slot;
+  if (limiter == kOwnCap || levels_[limiter] == level) return;
+  levels_[limiter] = level;
+  shifted_.push_back(limiter);
 }
 
 }  // namespace weft

@@ -19,6 +19,10 @@ namespace weft {
 /// undisturbed is frozen where it was; a flow whose rate comes out as before disturbs nothing
 /// further. The result is that of maxmin_rates, to a relative 1e-12.
 ///
+/// All flows that one resource limits run at one level, the same to the bit. So what a solve
+/// changed is told by resource, level(), but for the few flows that another limiter holds than
+/// before.
+///
 /// Indices are dense and count from 0; flow slots are reused after remove_flow. Capacities,
 /// weights, caps and shares are positive (the caller's contract; not checked here).
 class IncrementalMaxMin {
@@ -39,13 +43,20 @@ class IncrementalMaxMin {
   bool is_stale() const {
     return !started_.empty() || !disturbed_.empty() || !capacity_changed_.empty();
   }
-  /// Brings the rates up to date. Yields the slots whose rate or limiter changed, new flows among
-  /// them, each once; valid until the next call.
-  std::span<const std::uint32_t> solve();
+  /// Brings the rates up to date.
+  void solve();
+  /// What the last solve() changed: the slots with another limiter, new flows among them, each
+  /// once.
+  std::span<const std::uint32_t> moved() const { return moved_; }
+  /// And the resources at which the flows that they limit run at another level.
+  std::span<const std::uint32_t> shifted() const { return shifted_; }
 
   /// As of the last solve(). Bytes/s; 0 for a flow that solve() has not yet seen.
   double rate(std::uint32_t slot) const { return flows_[slot].level * flows_[slot].share; }
   std::uint32_t limiter(std::uint32_t slot) const { return flows_[slot].limiter; }
+  double share(std::uint32_t slot) const { return flows_[slot].share; }
+  /// Rate a share of the flows that the resource limits; meaningless if there are none.
+  double level(std::uint32_t resource) const { return levels_[resource]; }
 
   std::uint32_t route(std::uint32_t slot) const { return bounds_[slot].route; }
   std::span<const RouteUse> uses(std::uint32_t route) const {
@@ -195,14 +206,15 @@ class IncrementalMaxMin {
   void release(std::uint32_t slot, std::uint32_t from);
   void push_bound(std::uint32_t slot);
   void close(std::uint32_t resource);
-  void stop_at(std::uint32_t slot, std::uint32_t resource);
+  void stop_at(std::uint32_t slot, std::uint32_t resource, double level);
   void settle(Flow& flow, std::uint32_t except, bool disturb_limiting);
   void change(std::uint32_t slot, double level, std::uint32_t limiter);
   std::uint32_t take_slot();
   std::uint32_t take_links(std::uint32_t count);
 
   std::vector<Resource> resources_;
-  std::vector<Water> waters_;  // by resource
+  std::vector<Water> waters_;   // by resource
+  std::vector<double> levels_;  // by resource: of the flows it limits
   std::vector<Route> routes_;
   std::vector<RouteUse> route_uses_;
   std::vector<Load> route_loads_;
@@ -222,8 +234,8 @@ class IncrementalMaxMin {
   std::vector<Event> heap_;
   std::vector<std::uint32_t> open_slots_;
   std::uint32_t open_slots_end_{0};
-  std::vector<std::uint32_t> changed_;  // room for all slots
-  std::size_t changed_count_{0};
+  std::vector<std::uint32_t> moved_;    // slots
+  std::vector<std::uint32_t> shifted_;  // resources
 };
 
 }  // namespace weft

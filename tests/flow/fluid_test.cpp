@@ -265,6 +265,25 @@ TEST(FluidSystem, SymmetricFlowsStayTogetherThroughManyChanges) {
   }
 }
 
+TEST(FluidSystem, ALongBusyResourceStaysExact) {
+  // Beside a flow that never ends in this test, each of the others has half the link: 40 us. The
+  // count of what the link served is started anew every millisecond or so.
+  FluidSystem fluid;
+  const ResourceIndex link = fluid.add_resource(Bandwidth::gigabytes_per_s(50));
+  const RouteIndex route = fluid.add_route(std::vector<Use>{{link}});
+  fluid.start(route, Bytes::gib(1024), 0);
+  std::vector<Finished> finished;
+  for (std::int64_t i = 1; i <= 25'000; ++i) {  // one second
+    fluid.start(route, Bytes{1'000'000}, static_cast<std::uint64_t>(i));
+    const auto t = fluid.next_change();
+    ASSERT_EQ(t, at_us(40 * i));
+    fluid.advance(*t, finished);
+    ASSERT_EQ(finished.size(), 1U);
+  }
+  EXPECT_NEAR(fluid.used_bytes(link), 50e9, 1);
+  EXPECT_NEAR(fluid.in_progress().front().remaining_bytes, 1024.0 * (1 << 30) - 25e9, 1);
+}
+
 TEST(FluidSystem, ProbesShowUseNowAndInTotal) {
   FluidSystem fluid;
   const ResourceIndex link = fluid.add_resource(kGigabyte);

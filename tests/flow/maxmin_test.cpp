@@ -1,5 +1,7 @@
 #include "sim/flow/maxmin.hpp"
 
+#include <cmath>
+#include <numeric>
 #include <stdexcept>
 #include <vector>
 
@@ -178,6 +180,77 @@ TEST(MaxMinRates, DoublingCapacitiesAndCapsDoublesRates) {
     for (PlainFlow& f : system.flows) f.cap *= 2;
     ASSERT_THAT(solve(system.capacity, system.flows).rate, Pointwise(DoubleEq(), doubled));
   }
+}
+
+TEST(MaxMinRates, RatesScaleWithCapacitiesAndCaps) {
+  std::mt19937_64 stream = random_stream(5, "maxmin");
+  for (int round = 0; round < 1000; ++round) {
+    test::RandomSystem system{stream, 12, 40};
+    const std::vector<double> before = solve(system.capacity, system.flows).rate;
+    const double factor = std::exp2(40 * uniform01(stream) - 20);
+    for (double& c : system.capacity) c *= factor;
+    for (PlainFlow& f : system.flows) f.cap *= factor;
+    const std::vector<double> after = solve(system.capacity, system.flows).rate;
+    for (std::size_t f = 0; f < before.size(); ++f) {
+      ASSERT_NEAR(after[f] / (factor * before[f]), 1.0, 1e-9) << "round " << round;
+    }
+  }
+}
+
+TEST(MaxMinRates, TheOrderOfFlowsAndResourcesDoesNotMatter) {
+  std::mt19937_64 stream = random_stream(6, "maxmin");
+  const auto random_order = [&](std::size_t n) {
+    std::vector<std::uint32_t> order(n);
+    std::iota(order.begin(), order.end(), 0U);
+    for (std::size_t i = n; i > 1; --i) std::swap(order[i - 1], order[uniform_below(stream, i)]);
+    return order;
+  };
+  for (int round = 0; round < 1000; ++round) {
+    const test::RandomSystem system{stream, 12, 40};
+    const std::vector<double> before = solve(system.capacity, system.flows).rate;
+    const auto flow_at = random_order(system.flows.size());
+    const auto resource_at = random_order(system.capacity.size());  // resource r becomes this one
+    std::vector<double> capacity(system.capacity.size());
+    for (std::size_t r = 0; r < capacity.size(); ++r) capacity[resource_at[r]] = system.capacity[r];
+    std::vector<PlainFlow> flows;
+    for (const std::uint32_t f : flow_at) {
+      flows.push_back(system.flows[f]);
+      for (auto& use : flows.back().uses) use.resource = resource_at[use.resource];
+    }
+    const std::vector<double> after = solve(capacity, flows).rate;
+    for (std::size_t i = 0; i < flows.size(); ++i) {
+      ASSERT_NEAR(after[i] / before[flow_at[i]], 1.0, 1e-9) << "round " << round;
+    }
+  }
+}
+
+TEST(MaxMinRates, FlowsThatTakeOnlyWhatIsLeftChangeNothing) {
+  std::mt19937_64 stream = random_stream(7, "maxmin");
+  int added = 0;
+  for (int round = 0; round < 1000; ++round) {
+    test::RandomSystem system{stream, 12, 40};
+    const std::vector<double> before = solve(system.capacity, system.flows).rate;
+    std::vector<double> left = system.capacity;
+    for (std::size_t f = 0; f < before.size(); ++f) {
+      for (const auto& use : system.flows[f].uses) left[use.resource] -= use.weight * before[f];
+    }
+    for (std::uint32_t r = 0; r < left.size(); ++r) {
+      if (left[r] < 0.01 * system.capacity[r]) continue;
+      system.flows.push_back({{{r, 2.0}}, 0.4 * left[r]});  // takes 80 % of it
+      ++added;
+    }
+    system.capacity.push_back(1.0);
+    system.flows.push_back({{{static_cast<std::uint32_t>(left.size()), 1.0}}});  // one apart
+    const std::vector<double> after = solve(system.capacity, system.flows).rate;
+    for (std::size_t f = 0; f < before.size(); ++f) {
+      ASSERT_NEAR(after[f] / before[f], 1.0, 1e-9) << "round " << round;
+    }
+    for (std::size_t f = before.size(); f + 1 < after.size(); ++f) {
+      ASSERT_NEAR(after[f] / system.flows[f].cap, 1.0, 1e-9) << "round " << round;
+    }
+    ASSERT_EQ(after.back(), 1.0);
+  }
+  EXPECT_GT(added, 1000);
 }
 
 }  // namespace
