@@ -9,7 +9,7 @@ namespace {
 
 // The count starts anew when it stands for more than this: the larger it is, the less precise. At
 // 1 ms its last place is 1e-7 ps.
-constexpr double kLongestCount_s = 1e-3;
+constexpr double kLongestCountInSeconds = 1e-3;
 
 }  // namespace
 
@@ -27,7 +27,7 @@ void ServiceClock::set_level(double level, Time now) {
   served_ = served(now);
   updated_ = now;
   level_ = level;
-  if (served_ <= level * kLongestCount_s) return;
+  if (served_ <= level * kLongestCountInSeconds) return;
   for (Entry& entry : entries_) entry.due -= served_;
   served_ = 0;
 }
