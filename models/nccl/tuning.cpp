@@ -410,6 +410,7 @@ bool Tuning::ll128_is_safe(const NcclGraph& g) const {
 /// Takes out what the user, the machine or safety forbids.
 void Tuning::disable() {
   const Cells before = cells_;
+  if (!constants_->env_by_op && !input_.collnet_supported) forgive_collnet();
   for (const NcclOp op : kNcclOpList) {
     for (const NcclAlgo algo : kNcclAlgoList) {
       // Before 2.19 a ring may be forbidden for all-reduce only.
@@ -428,6 +429,18 @@ void Tuning::disable() {
     }
   }
   if (constants_->ring_is_backup) add_backup_ring(before);
+}
+
+/// Before 2.23: a user who asks for CollNet alone, where there is none, gets Ring and Tree.
+void Tuning::forgive_collnet() {
+  for (auto& allowed : permissions_.algo) {
+    const bool others = std::any_of(kNcclAlgoList.begin(), kNcclAlgoList.end(), [&](NcclAlgo algo) {
+      return !is_collnet(algo) && allowed[index_of(algo)];
+    });
+    if (others) continue;
+    allowed[index_of(NcclAlgo::kRing)] = true;
+    allowed[index_of(NcclAlgo::kTree)] = true;
+  }
 }
 
 /// Where nothing may run, Ring does, with the protocols that are allowed.

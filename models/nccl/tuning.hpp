@@ -91,6 +91,7 @@ class Tuning {
   bool is_available(NcclOp op, NcclAlgo algo) const;
   bool ll128_is_safe(const NcclGraph& graph) const;
   void disable();
+  void forgive_collnet();
   void add_backup_ring(const Cells& before);
   Choice with_channels(Choice choice, NcclOp op, std::int64_t bytes) const;
   int dealt_channels(const Choice& choice, NcclOp op, std::int64_t bytes, int most) const;

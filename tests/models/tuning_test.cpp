@@ -280,6 +280,28 @@ TEST(Tuning, ChannelsOfABroadcastOfNccl2297AreDealtInCells) {
   EXPECT_EQ(text(128), "Simple 4");
 }
 
+// A public log of NCCL 2.22.3 on 3 machines of 8 H100 behind Intel CPUs (NVIDIA/nccl#1453): "4
+// Bytes
+// -> Algo 0 proto 0 time 25.200462". Algo 0 is Tree, proto 0 LL: base 6.8 us, 7 NVLink hops of 0.6
+// and one network hop of 5 each way; the LL maximum of Intel CPUs beyond two nodes, 20.4 GB/s, x
+// 0.85 for plain trees, halved.
+TEST(Tuning, TimesOfSmallAllReducesInNccl2223) {
+  const std::string file =
+      std::string(WEFT_SHARED_DIR) + "/data/logs/graph_nccl1453_h100_vm_3n_rings.txt";
+  if (!std::filesystem::exists(file)) GTEST_SKIP() << file << " is not here";
+  const std::string log = read_text_file(file);
+  TuningInput input = tuning_of_hgx_nodes(3, TuningCpu::kIntel).input();
+  input.version = {2, 22, 3};
+  input.plain_tree = true;
+  const Tuning tuning(input);
+  for (const std::int64_t bytes : {4, 256, 512}) {
+    const float time =
+        tuning.time_us(NcclOp::kAllReduce, NcclAlgo::kTree, NcclProto::kLl, Bytes{bytes}).value();
+    const std::string line = fmt::format("\n{} Bytes -> Algo 0 proto 0 time {:.6f}", bytes, time);
+    EXPECT_NE(log.find(line), std::string::npos) << line;
+  }
+}
+
 Tuning tuning_with(const std::string& name, const std::string& value, NcclVersion version = {}) {
   TuningInput input = tuning_of_hgx_nodes(2, TuningCpu::kIntel).input();
   input.version = version;
@@ -336,6 +358,17 @@ TEST(TuningEnv, WordsThatNcclDoesNotKnowAreRefusedFrom223On) {
   // Before, they were passed over; with nothing left a ring is the way out.
   const Tuning old = tuning_with("NCCL_ALGO", "rign", {2, 20, 3});
   EXPECT_EQ(old.choose(NcclOp::kAllReduce, Bytes::mib(1))->algo, NcclAlgo::kRing);
+}
+
+TEST(TuningEnv, CollNetWhereThereIsNoneMeantRingAndTreeBefore223) {
+  const auto bandwidth = [](NcclVersion version, NcclAlgo algo) {
+    return tuning_with("NCCL_ALGO", "CollNetChain", version)
+        .cell(NcclOp::kAllReduce, algo, NcclProto::kSimple)
+        .bandwidth;
+  };
+  EXPECT_GT(bandwidth({2, 22, 3}, NcclAlgo::kTree), 0);
+  EXPECT_EQ(bandwidth({2, 28, 9}, NcclAlgo::kTree), 0);
+  EXPECT_EQ(bandwidth({2, 28, 9}, NcclAlgo::kRing), 0);
 }
 
 TEST(Tuning, NothingAllowedMeansNoChoice) {
