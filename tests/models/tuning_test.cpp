@@ -355,9 +355,9 @@ TEST(TuningEnv, WordsThatNcclDoesNotKnowAreRefusedFrom223On) {
             "NCCL_ALGO='ring;tree': only the first list may name no collective, and NCCL does not "
             "start");
   for (const char* odd : {";", ":", ",", "^", ";;:,^", "allreduce:", "ring,"}) message(odd);
-  // Before, they were passed over; with nothing left a ring is the way out.
-  const Tuning old = tuning_with("NCCL_ALGO", "rign", {2, 20, 3});
-  EXPECT_EQ(old.choose(NcclOp::kAllReduce, Bytes::mib(1))->algo, NcclAlgo::kRing);
+  // Before, they were passed over.
+  const Tuning old = tuning_with("NCCL_ALGO", "rign,tree", {2, 20, 3});
+  EXPECT_EQ(old.choose(NcclOp::kAllReduce, Bytes::mib(1))->algo, NcclAlgo::kTree);
 }
 
 TEST(TuningEnv, CollNetWhereThereIsNoneMeantRingAndTreeBefore223) {
@@ -369,6 +369,15 @@ TEST(TuningEnv, CollNetWhereThereIsNoneMeantRingAndTreeBefore223) {
   EXPECT_GT(bandwidth({2, 22, 3}, NcclAlgo::kTree), 0);
   EXPECT_EQ(bandwidth({2, 28, 9}, NcclAlgo::kTree), 0);
   EXPECT_EQ(bandwidth({2, 28, 9}, NcclAlgo::kRing), 0);
+}
+
+TEST(TuningEnv, RingWasTheWayOutWhereNothingElseWasPossibleBefore223) {
+  // NVLS over several nodes needs CollNet.
+  const auto choice = [](NcclVersion version) {
+    return tuning_with("NCCL_ALGO", "NVLS", version).choose(NcclOp::kAllReduce, Bytes::mib(1));
+  };
+  EXPECT_EQ(choice({2, 22, 3})->algo, NcclAlgo::kRing);
+  EXPECT_FALSE(choice({2, 28, 9}));
 }
 
 TEST(Tuning, NothingAllowedMeansNoChoice) {
