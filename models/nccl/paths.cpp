@@ -174,18 +174,15 @@ void PathFinder::divert_gpu_pairs() {
   }
 }
 
-/// Up to 2.22 all distances were allowed unless the processor spoke against it.
+/// Up to 2.22 all distances were allowed, but not through the CPU of Intel, Zhaoxin and Arm.
 NcclPathType PathFinder::default_p2p_level() const {
   const NcclCpuInfo& cpu = system_.cpu();
   const bool x86 = cpu.arch == NcclCpuArch::kX86;
   const bool amd = x86 && cpu.vendor == NcclCpuVendor::kAmd;
   if (version_ >= NcclVersion{2, 23, 0}) return amd && system_.count(kGpu) <= 2 ? kSys : kPxb;
-  if (cpu.arch == NcclCpuArch::kArm) return kPxb;
-  if (x86 && cpu.vendor == NcclCpuVendor::kZhaoxin) return kPxb;
-  if (x86 && cpu.vendor == NcclCpuVendor::kIntel) {
-    return cpu.model == NcclCpuModel::kBroadwell ? kPxb : kPhb;
-  }
-  return kSys;
+  const bool may_not =
+      x86 && (cpu.vendor == NcclCpuVendor::kIntel || cpu.vendor == NcclCpuVendor::kZhaoxin);
+  return may_not || cpu.arch == NcclCpuArch::kArm ? kPxb : kSys;
 }
 
 bool PathFinder::has_p2p(int from, int to) const {

@@ -3,7 +3,7 @@
 #include "models/nccl/decide.hpp"
 
 #include <algorithm>
-#include <chrono>
+#include <ctime>
 #include <filesystem>
 #include <set>
 #include <sstream>
@@ -77,6 +77,11 @@ std::string refusal(const std::string& xml, int hosts = 1, const Env& env = {}) 
     return error.what();
   }
   return "accepted";
+}
+
+/// Of this process on its CPU, so that other work on the machine does not count.
+double seconds_since(std::clock_t start) {
+  return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
 }
 
 TEST(NcclEnvironment, TakesWordsAndLegacyNumbersForLevels) {
@@ -187,10 +192,9 @@ TEST(NcclDecisionsOf, GpusBeforeAmpereAndHopperDifferInReadsAndFlush) {
 }
 
 TEST(NcclDecisionsOf, AThousandNodesTakeLessThanASecond) {
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();
   const NcclDecisions large = decide(hgx(), 1024);
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-  EXPECT_LT(took.count(), 1.0);
+  EXPECT_LT(seconds_since(start), 1.0);
   for (const std::vector<int>& ring : large.connections.rings) {
     EXPECT_EQ(std::set<int>(ring.begin(), ring.end()).size(), 8192u);
   }
@@ -305,15 +309,14 @@ TEST(NcclLogs, TopologyFilesOfRealMachinesAreDecidedInASecond) {
   int decided = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (entry.path().extension() != ".xml") continue;
-    const auto start = std::chrono::steady_clock::now();
+    const std::clock_t start = std::clock();
     try {
       decide(read_text_file(entry.path()), 2);
       ++decided;
     } catch (const InputError& error) {  // skeletons, fragments, RCCL's
       EXPECT_THAT(error.what(), HasSubstr("f.xml:"));
     }
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-    EXPECT_LT(took.count(), 1.0) << entry.path();
+    EXPECT_LT(seconds_since(start), 1.0) << entry.path();
   }
   EXPECT_GE(decided, 7);
 }
