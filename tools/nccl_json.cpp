@@ -22,21 +22,29 @@ Json path_json(const NcclPath& path) {
       {{"hops", path.hops()}, {"bw", printed(path.bw)}, {"type", nccl_path_type_name(path.type)}});
 }
 
-Json paths_json(const NcclNodeView& view) {
+void add_paths(const NcclNodeView& view, int from, NcclNodeType to, Json& row) {
+  for (int i = 0; i < view.system.count(to); ++i) {
+    const NcclPath& path = view.paths.at(from, to, i);
+    if (path.type != NcclPathType::kDis) row.set(view.system.node(to, i).name(), path_json(path));
+  }
+}
+
+/// Where a host is several NCCL nodes, each one's ranks print paths from and to their own GPUs.
+Json paths_json(std::span<const NcclNodeView> views) {
   Json out = Json::object();
-  const NcclSystem& system = view.system;
-  for (const NcclNodeType from : {kGpu, kNet}) {
-    for (const int node : system.of(from)) {
+  for (const NcclNodeView& view : views) {
+    for (const int gpu : view.system.of(kGpu)) {
       Json row = Json::object();
-      for (const NcclNodeType to : {kGpu, kNvs, kCpu, kNet}) {
-        for (int i = 0; i < system.count(to); ++i) {
-          const NcclPath& path = view.paths.at(node, to, i);
-          if (path.type == NcclPathType::kDis) continue;
-          row.set(system.node(to, i).name(), path_json(path));
-        }
-      }
-      out.set(system.nodes[static_cast<std::size_t>(node)].name(), std::move(row));
+      for (const NcclNodeType to : {kGpu, kNvs, kCpu, kNet}) add_paths(view, gpu, to, row);
+      out.set(view.system.nodes[static_cast<std::size_t>(gpu)].name(), std::move(row));
     }
+  }
+  const NcclSystem& system = views.front().system;
+  for (const int net : system.of(kNet)) {
+    Json row = Json::object();
+    for (const NcclNodeView& view : views) add_paths(view, net, kGpu, row);
+    for (const NcclNodeType to : {kNvs, kCpu, kNet}) add_paths(views.front(), net, to, row);
+    out.set(system.nodes[static_cast<std::size_t>(net)].name(), std::move(row));
   }
   return out;
 }
@@ -167,7 +175,7 @@ Json nccl_json(const NcclDecisions& decisions, const Tuning& tuning, std::span<c
        {"nodes", decisions.nodes},
        {"system", Json::object({{"max_bw", printed(view.bw.max_bw)},
                                 {"total_bw", printed(view.bw.total_bw)}})},
-       {"paths", paths_json(view)},
+       {"paths", paths_json(decisions.views)},
        {"gdr", gdr_json(decisions)},
        {"graphs", graphs_json(view)},
        {"rings", rings_json(decisions.connections)},
