@@ -24,7 +24,7 @@ bool is_scenario(const std::string& text, const std::string& file) {
   return yaml.find("scenario") != nullptr || yaml.find("workload") != nullptr;
 }
 
-void check(const std::string& file) {
+void check(const std::string& file, const std::string& gpu) {
   const ParamCatalog catalog = make_catalog();
   const PartLibrary parts(catalog);
   Params params(catalog);
@@ -34,12 +34,14 @@ void check(const std::string& file) {
   if (scenario_file) scenario = parse_scenario(text, file);
   TopologySpec spec = scenario_file ? read_topology(scenario.topology, catalog)
                                     : parse_topology(text, file, catalog);
-  if (scenario_file) apply_nccl_env(scenario.env, params);
+  if (scenario_file) apply_nccl_env(scenario.env, params, scenario.env_place);
+  if (!gpu.empty()) scenario.set.push_back({"gpu.part", gpu, {}});
   apply_settings(scenario.set, spec, params);
   const std::uint32_t nodes = scenario.nodes.value_or(spec.nodes);
   const Fabric fabric(std::move(spec), nodes);
   DeviceParams devices(fabric, params, parts);
   const Machine machine(devices);
+  for (const std::string& note : fabric.spec().notes) std::cerr << "note: " << note << '\n';
   std::cout << file << ": ok, " << fabric.nodes() << " x " << fabric.spec().name << " with "
             << fabric.count(DeviceKind::kGpu) << " GPUs and " << fabric.count(DeviceKind::kNic)
             << " NICs a node\n";
@@ -49,10 +51,12 @@ void check(const std::string& file) {
 
 void add_check_command(CommandLine& line) {
   const auto file = std::make_shared<std::string>();
+  const auto gpu = std::make_shared<std::string>();
   line.add("check", "Load and validate a topology or scenario, run nothing")
       .argument("file", *file, "topology (YAML or NCCL XML) or scenario")
+      .option("--gpu", *gpu, "which GPUs these are, such as h100-sxm")
       .example("weft check topologies/hgx-h100-8nic.yaml")
-      .action([file] { check(*file); });
+      .action([file, gpu] { check(*file, *gpu); });
 }
 
 }  // namespace weft

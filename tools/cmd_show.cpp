@@ -17,6 +17,7 @@ namespace {
 struct ShowArguments {
   std::string topology;
   std::string format{"text"};
+  std::string gpu;
   std::vector<std::string> set;
 };
 
@@ -27,11 +28,13 @@ void show(const ShowArguments& arguments) {
   TopologySpec spec = read_topology(arguments.topology, catalog);
   std::vector<ScenarioSetting> settings;
   for (const std::string& text : arguments.set) settings.push_back(parse_setting(text));
+  if (!arguments.gpu.empty()) settings.push_back({"gpu.part", arguments.gpu, {}});
   apply_settings(settings, spec, params);
   const std::uint32_t nodes = spec.nodes;
   const Fabric fabric(std::move(spec), nodes);
   DeviceParams devices(fabric, params, parts);
   const Machine machine(devices);
+  for (const std::string& note : fabric.spec().notes) std::cerr << "note: " << note << '\n';
   if (arguments.format == "json") {
     std::cout << show_json(machine).dump();
   } else {
@@ -47,6 +50,7 @@ void add_show_command(CommandLine& line) {
            "A topology's tree, its topo -m matrix, and GPUDirect RDMA for each GPU-NIC pair")
       .argument("topology", arguments->topology, "topology YAML or NCCL XML")
       .option("--format", arguments->format, "text, json or dot", {"text", "json", "dot"})
+      .option("--gpu", arguments->gpu, "which GPUs these are, such as h100-sxm")
       .option("--set", arguments->set, "a parameter, KEY=VALUE with its unit; repeatable")
       .example("weft show topologies/hgx-h100-8nic.yaml")
       .action([arguments] { show(*arguments); });

@@ -27,6 +27,7 @@ void add_predict_options(Command& command, PredictArguments& arguments,
   command.argument("scenario", arguments.scenario, "scenario YAML")
       .option("--set", arguments.set, set_help)
       .option("--env", arguments.env, "an NCCL variable, NAME=VALUE; repeatable")
+      .option("--gpu", arguments.gpu, "which GPUs these are, such as h100-sxm")
       .option("--threads", arguments.threads,
               "threads; 0: one a core. The result does not depend on it", 1024)
       .option("--seed", arguments.seed, "random seed");
@@ -36,6 +37,7 @@ PredictOptions predict_options(const PredictArguments& arguments) {
   PredictOptions options;
   options.seed = parse_seed(arguments.seed);
   options.threads = arguments.threads;
+  if (!arguments.gpu.empty()) options.set.push_back({"gpu.part", arguments.gpu, {}});
   for (const std::string& text : arguments.env) {
     const std::size_t equals = text.find('=');
     if (equals == std::string::npos) throw InputError("--env '" + text + "': write NAME=VALUE");

@@ -13,11 +13,12 @@ struct PredictArguments {
   std::string scenario;
   std::vector<std::string> set;  ///< what a KEY=VALUE may be is the command's own
   std::vector<std::string> env;
+  std::string gpu;
   std::string seed{"1"};
   unsigned threads{0};
 };
 
-/// Adds scenario, --set, --env, --seed and --threads; `arguments` must outlive the parsing.
+/// Adds scenario, --set, --env, --gpu, --seed and --threads; `arguments` must outlive the parsing.
 void add_predict_options(Command& command, PredictArguments& arguments,
                          const std::string& set_help);
 

@@ -17,6 +17,8 @@ std::vector<DeviceId> devices_of_kind(const Fabric& fabric, DeviceKind kind) {
 
 std::string link_text(const Machine& machine, DeviceId device) {
   const DeviceModel& model = machine.model(device);
+  const DeviceSpec& spec = machine.fabric().device(device);
+  if (!spec.port_of.empty()) return "  port of " + spec.port_of;
   if (!model.upstream_rate) return "";
   const std::string kind(device_kind_name(model.kind));
   return fmt::format("  Gen{} x{:.0f}, {:.1f} GB/s", model.pcie_generation,
@@ -243,6 +245,8 @@ Json show_json(const Machine& machine) {
                              {"nic_writes_gpu_GBps", pair.write_gb_per_s},
                              {"nic_reads_gpu_GBps", pair.read_gb_per_s}}));
   }
+  Json notes = Json::array();
+  for (const std::string& note : fabric.spec().notes) notes.push(note);
   return Json::object({{"schema", "weft.show/1"},
                        {"topology", fabric.spec().name},
                        {"source", fabric.spec().source},
@@ -250,7 +254,8 @@ Json show_json(const Machine& machine) {
                        {"network", network_json(machine)},
                        {"devices", devices},
                        {"links", links},
-                       {"pairs", pairs}});
+                       {"pairs", pairs},
+                       {"notes", notes}});
 }
 
 std::string show_dot(const Machine& machine) {

@@ -6,10 +6,16 @@
 
 namespace weft {
 
-/// Parameters of NVLink; the page is models/gpu/README.md.
+/// Parameters of NVLink, NVLink-C2C and xGMI; the page is models/gpu/README.md.
 inline constexpr std::array kNvlinkParams{
     ParamSpec{"gpu.nvlink_rate", Unit::kGigabytesPerS, 25, 1, 1000, Origin::kSpecification,
               "NVLink 4 (Hopper): 25 GB/s a link and direction", "raw rate of one NVLink, one way"},
+    ParamSpec{"gpu.nvlinks", Unit::kCount, 0, 0, 64, Origin::kAssumed,
+              "0: not known to be wired to an NVSwitch; the part says",
+              "NVLinks of a GPU, all to the NVSwitch, where a skeleton leaves them out"},
+    ParamSpec{"gpu.xgmi_rate", Unit::kGigabytesPerS, 50, 1, 1000, Origin::kPublished,
+              "ROCm documentation, MI250 microarchitecture: 25 GT/s x 16 lanes, 50 GB/s a link",
+              "raw rate of one xGMI link between AMD GPUs, one way"},
     ParamSpec{"gpu.nvlink_overhead", Unit::kBytes, 32, 0, 128, Origin::kAssumed,
               "a header flit and one more, 16 B each; with 256 B packets of copy engines 400 of "
               "450 GB/s, 395 measured on H200",

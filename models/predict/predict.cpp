@@ -181,11 +181,14 @@ RunResult predict(const Scenario& scenario, const PredictOptions& options,
   std::map<std::string, std::string> env = scenario.env;
   for (const auto& [name, value] : options.env) env[name] = value;
   for (const auto& [name, value] : env) result.provenance.env.push_back(name + "=" + value);
-  result.notes = apply_nccl_env(env, params);
+  std::map<std::string, Place> env_place = scenario.env_place;
+  for (const auto& [name, value] : options.env) env_place.erase(name);
+  result.notes = apply_nccl_env(env, params, env_place);
   std::vector<ScenarioSetting> settings = scenario.set;
   settings.insert(settings.end(), options.set.begin(), options.set.end());
   spec.nodes = scenario.nodes.value_or(spec.nodes);
   apply_settings(settings, spec, params);
+  result.notes.insert(result.notes.end(), spec.notes.begin(), spec.notes.end());
 
   const std::uint32_t nodes = spec.nodes;
   const Fabric fabric(std::move(spec), nodes);

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <optional>
 
+#include "models/params/parts.hpp"
 #include "sim/input/network_keys.hpp"
 
 namespace weft {
@@ -26,6 +27,22 @@ std::uint32_t whole_number(const ScenarioSetting& setting, std::size_t most,
                    std::to_string(most) + of);
 }
 
+/// Where a NIC is taken out, its first port that stays takes over its PCIe link.
+void hand_over_link(std::vector<DeviceSpec>& devices, const DeviceSpec& gone) {
+  std::string heir;
+  for (DeviceSpec& device : devices) {
+    if (device.port_of != gone.name) continue;
+    if (!heir.empty()) {
+      device.port_of = heir;
+      continue;
+    }
+    heir = device.name;
+    device.port_of.clear();
+    device.upstream = gone.upstream;
+    device.host_bridge = gone.host_bridge;
+  }
+}
+
 /// Keeps some of the node's NICs, spread evenly over the file's order, and takes the others out.
 void keep_nics(TopologySpec& spec, const ScenarioSetting& setting) {
   std::vector<DeviceSpec>& devices = spec.node.devices;
@@ -33,11 +50,85 @@ void keep_nics(TopologySpec& spec, const ScenarioSetting& setting) {
   const auto have = static_cast<std::size_t>(std::count_if(devices.begin(), devices.end(), is_nic));
   const std::size_t want = whole_number(setting, have, ", the NICs of a node in " + spec.file);
   std::size_t index = 0;
+  std::vector<DeviceSpec> gone;
   std::erase_if(devices, [&](const DeviceSpec& d) {
     if (!is_nic(d)) return false;
     const std::size_t i = index++;
-    return (i + 1) * want / have == i * want / have;
+    const bool goes = (i + 1) * want / have == i * want / have;
+    if (goes && d.port_of.empty()) gone.push_back(d);
+    return goes;
   });
+  for (const DeviceSpec& nic : gone) hand_over_link(devices, nic);
+}
+
+/// The word of a choice "<kind>.part" or "<device>.part": which product stands there.
+constexpr std::string_view kPart = ".part";
+
+/// "h100" is the part "h100-sxm" where there is no other of that name.
+std::string part_name(const PartLibrary& parts, const std::string& wanted) {
+  const auto& known = parts.parts();
+  return !known.contains(wanted) && known.contains(wanted + "-sxm") ? wanted + "-sxm" : wanted;
+}
+
+/// Puts another product in the place of a device, or of all of a kind. What the file says of the
+/// device itself (a trained width, a port's rate) stays.
+bool apply_part(const ScenarioSetting& setting, TopologySpec& spec, const ParamCatalog& catalog) {
+  if (!setting.key.ends_with(kPart)) return false;
+  const std::string scope = setting.key.substr(0, setting.key.size() - kPart.size());
+  const PartLibrary parts(catalog);
+  const std::string part = part_name(parts, setting.value);
+  bool any = false;
+  for (DeviceSpec& device : spec.node.devices) {
+    if (device.name != scope && device_kind_name(device.kind) != scope) continue;
+    parts.values(part, device_kind_name(device.kind), {});
+    device.part = part;
+    any = true;
+  }
+  if (!any) throw InputError("'" + scope + "' is no device and no kind of device of " + spec.file);
+  return true;
+}
+
+/// A skeleton leaves its GPUs' NVLinks to be found on the machine: those of a part that is always
+/// wired to NVSwitches are drawn.
+void draw_nvlinks(TopologySpec& spec, const ParamCatalog& catalog) {
+  constexpr const char* kNvSwitch = "nvswitch";
+  if (!spec.nvlinks_unknown) return;
+  spec.nvlinks_unknown = false;
+  const PartLibrary parts(catalog);
+  std::vector<DeviceSpec> gpus;
+  for (const DeviceSpec& device : spec.node.devices) {
+    if (device.kind == DeviceKind::kGpu) gpus.push_back(device);
+  }
+  std::size_t unknown = 0;
+  bool drawn = false;
+  for (const DeviceSpec& gpu : gpus) {
+    if (gpu.part.empty()) {
+      ++unknown;
+      continue;
+    }
+    const ParamValues* values = parts.values(gpu.part, "gpu", gpu.place);
+    const auto links = values->find("nvlinks");
+    if (links == values->end() || gpus.size() == 1) continue;
+    const auto count = static_cast<std::uint32_t>(links->second.number);
+    spec.node.links.push_back({LinkKind::kNvlink, gpu.name, kNvSwitch, count, gpu.place});
+    drawn = true;
+  }
+  if (drawn) {
+    DeviceSpec nvswitch;
+    nvswitch.name = kNvSwitch;
+    nvswitch.kind = DeviceKind::kNvSwitch;
+    nvswitch.place = gpus.front().place;
+    spec.node.devices.push_back(std::move(nvswitch));
+  }
+  if (unknown > 0) {
+    spec.notes.push_back(spec.file + ": does not say which GPUs these are: the declared defaults " +
+                         "stand in, without NVLink; name them with --gpu PART (such as h100-sxm)");
+  } else {
+    spec.notes.push_back(spec.file + ": lists no NVLinks; " +
+                         (drawn ? "drawn: all of each GPU's to an NVSwitch"
+                                : "none is drawn: " + gpus.front().part +
+                                      " has none that are wired alike everywhere"));
+  }
 }
 
 void change_network(TopologySpec& spec, const ScenarioSetting& setting) {
@@ -70,6 +161,7 @@ void apply(const ScenarioSetting& setting, TopologySpec& spec, Params& params) {
     change_network(spec, setting);
     return;
   }
+  if (apply_part(setting, spec, params.catalog())) return;
   const std::string scope = setting.key.substr(0, setting.key.find('.'));
   std::string kind;
   std::string declared = setting.key;
@@ -110,10 +202,12 @@ void apply_settings(const std::vector<ScenarioSetting>& settings, TopologySpec& 
                        (setting.place.file.empty() ? "--set: " : "set: ") + std::string(e.what()));
     }
   }
+  draw_nvlinks(spec, params.catalog());
 }
 
 std::vector<std::string> apply_nccl_env(const std::map<std::string, std::string>& env,
-                                        Params& params) {
+                                        Params& params,
+                                        const std::map<std::string, Place>& places) {
   const std::map<std::string, std::string, std::less<>> keys{
       {"NCCL_PROTO", "nccl.proto"},
       {"NCCL_ALGO", "nccl.algo"},
@@ -127,7 +221,9 @@ std::vector<std::string> apply_nccl_env(const std::map<std::string, std::string>
         params.set_by_user(known->second, "",
                            {ParamCatalog::parse(spec, value), Origin::kAssumed, name});
       } catch (const InputError& e) {
-        throw InputError(name + "=" + value + ": " + e.what());
+        const auto place = places.find(name);
+        throw InputError(place == places.end() ? Place{} : place->second,
+                         name + "=" + value + ": " + e.what());
       }
     } else if (name == "NCCL_NVLS_ENABLE" && value == "0") {
       continue;  // NVLS is never executed, so this changes nothing

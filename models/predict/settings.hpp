@@ -15,16 +15,20 @@ ScenarioSetting parse_setting(const std::string& text);
 
 /// Gives `params` what the topology says for all and what the user sets. A setting's scope is a
 /// kind of device ("nic.pcie_width"), a device of the topology ("nic3.pcie_width", and
-/// "spine.latency" for a tier of its network) or none of both ("wire.mtu"). Three change `spec`
+/// "spine.latency" for a tier of its network) or none of both ("wire.mtu"). Some change `spec`
 /// instead: "nodes"; "nic.count", how many NICs of each node are cabled; "network.KEY", what the
-/// file could say of the network ("network.oversubscription").
+/// file could say of the network ("network.oversubscription"); "gpu.part" which product all devices
+/// of a kind are, "gpu3.part" one of them ("h100" stands for "h100-sxm"). Then a skeleton's NVLinks
+/// are drawn where its GPUs' part says how many they have.
 /// Throws InputError with the setting's place.
 void apply_settings(const std::vector<ScenarioSetting>& settings, TopologySpec& spec,
                     Params& params);
 
 /// Sets what NCCL's environment variables mean for the model. Returns notes on those that it does
-/// not model, for the user to see. Throws InputError for values that are not understood.
+/// not model, for the user to see. Throws InputError for values that are not understood, with the
+/// variable's place where `places` has it.
 std::vector<std::string> apply_nccl_env(const std::map<std::string, std::string>& env,
-                                        Params& params);
+                                        Params& params,
+                                        const std::map<std::string, Place>& places = {});
 
 }  // namespace weft

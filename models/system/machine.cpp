@@ -43,6 +43,8 @@ std::string_view link_word(LinkKind kind) {
       return "inter-socket link";
     case LinkKind::kNvlink:
       return "NVLink";
+    case LinkKind::kXgmi:
+      return "xGMI link";
     case LinkKind::kC2c:
       return "NVLink-C2C";
     case LinkKind::kWire:
@@ -181,6 +183,10 @@ Bandwidth Machine::link_rate(LinkId id) const {
       const bool c2c = link.kind == LinkKind::kC2c;
       return devices_->bandwidth(c2c ? "gpu.c2c_rate" : "gpu.nvlink_rate", gpu) * link.count;
     }
+    case LinkKind::kXgmi:
+      return std::min(devices_->bandwidth("gpu.xgmi_rate", link.a),
+                      devices_->bandwidth("gpu.xgmi_rate", link.b)) *
+             link.count;
     case LinkKind::kWire: {
       if (fabric_->tier_of(link.a)) return uplink_rate(link.a);
       Bandwidth rate = devices_->params().bandwidth("wire.rate");

@@ -1,12 +1,14 @@
 #include "sim/input/nccl_parts.hpp"
 
 #include <array>
+#include <utility>
 
 namespace weft {
 namespace {
 
 constexpr std::int64_t kNvidia = 0x10de;
 constexpr std::int64_t kMellanox = 0x15b3;
+constexpr std::int64_t kAmazon = 0x1d0f;
 
 struct CpuRange {
   std::string_view vendor;
@@ -37,12 +39,24 @@ struct PciPart {
   std::string_view part;
 };
 
-/// The PCI ID Repository (pci-ids.ucw.cz), devices of 10de and 15b3.
-constexpr std::array kGpus{PciPart{kNvidia, 0x2330, "h100-sxm"},
-                           PciPart{kNvidia, 0x2335, "h200-sxm"}};
+/// The PCI ID Repository (pci-ids.ucw.cz), devices of 10de, 15b3 and 1d0f.
+constexpr std::array kGpus{
+    PciPart{kNvidia, 0x1db1, "v100-sxm"},  PciPart{kNvidia, 0x1db5, "v100-sxm"},
+    PciPart{kNvidia, 0x20b0, "a100-sxm"},  PciPart{kNvidia, 0x20b2, "a100-sxm"},
+    PciPart{kNvidia, 0x20b5, "a100-pcie"}, PciPart{kNvidia, 0x20f1, "a100-pcie"},
+    PciPart{kNvidia, 0x2330, "h100-sxm"},  PciPart{kNvidia, 0x2331, "h100-pcie"},
+    PciPart{kNvidia, 0x2335, "h200-sxm"},  PciPart{kNvidia, 0x2901, "b200-sxm"},
+    PciPart{kNvidia, 0x2941, "gb200"},
+};
 constexpr std::array kNics{
-    PciPart{kMellanox, 0x1021, "connectx-7"},    PciPart{kMellanox, 0x101b, "connectx-6"},
-    PciPart{kMellanox, 0x101d, "connectx-6-dx"}, PciPart{kMellanox, 0x1023, "connectx-8"},
+    PciPart{kMellanox, 0x1017, "connectx-5"},
+    PciPart{kMellanox, 0x1019, "connectx-5"},
+    PciPart{kAmazon, 0xefa0, "efa"},
+    PciPart{kAmazon, 0xefa1, "efa"},
+    PciPart{kMellanox, 0x1021, "connectx-7"},
+    PciPart{kMellanox, 0x101b, "connectx-6"},
+    PciPart{kMellanox, 0x101d, "connectx-6-dx"},
+    PciPart{kMellanox, 0x1023, "connectx-8"},
     PciPart{kMellanox, 0xa2dc, "bluefield-3"},
 };
 
@@ -89,6 +103,23 @@ std::string gpu_part(std::int64_t pci_vendor, std::int64_t pci_device, std::int6
   const std::string by_id = find_part(kGpus, pci_vendor, pci_device);
   // Compute capability 8.0 is the A100 in all its forms; the SXM one stands for them.
   return by_id.empty() && sm == 80 ? "a100-sxm" : by_id;
+}
+
+std::string amd_gpu_part(std::string_view gcn) {
+  // LLVM's target names (ROCm documentation, GPU specifications); older RCCL writes 910 for gfx90a.
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kTargets{
+      {{"906", "mi50"},
+       {"gfx906", "mi50"},
+       {"908", "mi100"},
+       {"gfx908", "mi100"},
+       {"910", "mi250x"},
+       {"gfx90a", "mi250x"},
+       {"942", "mi300x"},
+       {"gfx942", "mi300x"}}};
+  for (const auto& [target, part] : kTargets) {
+    if (target == gcn) return std::string(part);
+  }
+  return {};
 }
 
 std::string nic_part(std::int64_t pci_vendor, std::int64_t pci_device) {

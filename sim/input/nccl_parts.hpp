@@ -12,6 +12,8 @@ namespace weft {
 std::string cpu_part(std::string_view vendor, std::int64_t family, std::int64_t model);
 /// By PCI id, else by compute capability (`sm`, e.g. 90).
 std::string gpu_part(std::int64_t pci_vendor, std::int64_t pci_device, std::int64_t sm);
+/// Of an AMD GPU by RCCL's `gcn`: "908", or "gfx942" in newer files.
+std::string amd_gpu_part(std::string_view gcn);
 std::string nic_part(std::int64_t pci_vendor, std::int64_t pci_device);
 
 /// The way back: what NCCL reads of a part; nullopt if that is not known here.

@@ -4,7 +4,8 @@
 
 namespace weft {
 
-/// The <system> of an NCCL topology file. Throws InputError if it is none of version 1.
+/// The <system> of a topology file of NCCL (version 1) or RCCL (version 2). Throws InputError if
+/// the file holds none, saying what it is instead where that is known.
 pugi::xml_node require_nccl_system(const XmlText& xml);
 
 }  // namespace weft

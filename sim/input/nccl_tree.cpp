@@ -76,7 +76,12 @@ NcclTree read_nccl_tree(const std::string& file) {
 
 NcclTree parse_nccl_tree(const std::string& text, const std::string& file) {
   const XmlText xml(text, file, kMaxXmlBytes);
-  return {file, element_of(xml, require_nccl_system(xml))};
+  const pugi::xml_node system = require_nccl_system(xml);
+  if (XmlText::text(system, "version") == "2") {
+    xml.fail(system,
+             "topology version 2 (RCCL, AMD GPUs): what NCCL decides is known for version 1 only");
+  }
+  return {file, element_of(xml, system)};
 }
 
 }  // namespace weft

@@ -39,7 +39,7 @@ struct NcclTree {
 };
 
 /// Reads an NCCL topology file (version 1). Throws InputError: not valid XML (with line and
-/// column), a document type definition, more than 64 levels or 65,536 elements, RCCL's version 2,
+/// column), entity definitions, more than 64 levels or 65,536 elements, RCCL's version 2,
 /// graph files, fragments outside <system>.
 NcclTree read_nccl_tree(const std::string& file);
 /// The same from text; `file` is the name that messages use.

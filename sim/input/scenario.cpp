@@ -104,13 +104,12 @@ std::vector<std::string> read_memory_paths(const Yaml& yaml) {
   return paths;
 }
 
-std::map<std::string, std::string> read_env(const Yaml& yaml) {
-  std::map<std::string, std::string> env;
+void read_env(const Yaml& yaml, Scenario& scenario) {
   for (const auto& [name, value] : yaml.entries()) {
     if (!name.starts_with("NCCL_")) value.fail("allowed are NCCL's variables: NCCL_...");
-    env.emplace(name, value.text());
+    scenario.env.emplace(name, value.text());
+    scenario.env_place.emplace(name, value.place());
   }
-  return env;
 }
 
 std::string resolve(const Yaml& topology, const std::string& scenario_file) {
@@ -129,7 +128,7 @@ Scenario parse_scenario(const std::string& text, const std::string& file) {
   constexpr std::int64_t kMostNodes = 1 << 20;
   const Yaml yaml = Yaml::parse(text, file);
   yaml.allow_keys(
-      {"scenario", "about", "topology", "nodes", "workload", "memory_paths", "env", "set"});
+      {"scenario", "about", "topology", "gpu", "nodes", "workload", "memory_paths", "env", "set"});
   Scenario scenario;
   scenario.file = file;
   scenario.digest = fnv1a(text);
@@ -144,7 +143,10 @@ Scenario parse_scenario(const std::string& text, const std::string& file) {
   scenario.memory_paths = paths == nullptr
                               ? std::vector<std::string>{kMemoryPaths.begin(), kMemoryPaths.end()}
                               : read_memory_paths(*paths);
-  if (const Yaml* env = yaml.find("env")) scenario.env = read_env(*env);
+  if (const Yaml* env = yaml.find("env")) read_env(*env, scenario);
+  if (const Yaml* gpu = yaml.find("gpu")) {
+    scenario.set.push_back({"gpu.part", gpu->text(), gpu->place()});
+  }
   if (const Yaml* set = yaml.find("set")) {
     for (const auto& [key, value] : set->entries()) {
       scenario.set.push_back({key, value.text(), value.place()});

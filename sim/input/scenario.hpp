@@ -30,6 +30,7 @@ struct Scenario {
   std::vector<Bytes> sizes;            ///< at least one, each positive, ascending, none twice
   std::vector<std::string> memory_paths;   ///< of "gdr" and "host-staged"; at least one, none twice
   std::map<std::string, std::string> env;  ///< NCCL's environment variables
+  std::map<std::string, Place> env_place;  ///< where each of them stands
   std::vector<ScenarioSetting> set;        ///< workload's algo, then `set` in the file's order
 };
 

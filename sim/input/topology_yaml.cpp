@@ -19,8 +19,10 @@ constexpr Words<DeviceKind, 5> kDeviceWords{{{"cpu", DeviceKind::kCpu},
                                              {"gpu", DeviceKind::kGpu},
                                              {"nic", DeviceKind::kNic},
                                              {"nvswitch", DeviceKind::kNvSwitch}}};
-constexpr Words<LinkKind, 3> kLinkWords{
-    {{"socket", LinkKind::kSocket}, {"nvlink", LinkKind::kNvlink}, {"c2c", LinkKind::kC2c}}};
+constexpr Words<LinkKind, 4> kLinkWords{{{"socket", LinkKind::kSocket},
+                                         {"nvlink", LinkKind::kNvlink},
+                                         {"c2c", LinkKind::kC2c},
+                                         {"xgmi", LinkKind::kXgmi}}};
 
 /// The meaning of one of a few words; fails with the words there are.
 template <class Kind, std::size_t n>
@@ -73,13 +75,15 @@ ParamValues read_values(const Yaml& yaml, const std::string& scope, const ParamC
 }
 
 DeviceSpec read_device(const std::string& name, const Yaml& yaml, const ParamCatalog& catalog) {
-  yaml.allow_keys({"kind", "part", "upstream", "host_bridge", "bus_id", "network", "set"});
+  yaml.allow_keys(
+      {"kind", "part", "upstream", "port_of", "host_bridge", "bus_id", "network", "set"});
   DeviceSpec device;
   device.name = name;
   device.place = yaml.place();
   device.kind = read_word(yaml.require("kind"), kDeviceWords, "device");
   device.part = text_or(yaml, "part", "");
   device.upstream = text_or(yaml, "upstream", "");
+  device.port_of = text_or(yaml, "port_of", "");
   device.host_bridge = text_or(yaml, "host_bridge", "");
   device.bus_id = text_or(yaml, "bus_id", "");
   device.network = text_or(yaml, "network", "");

@@ -16,7 +16,8 @@ namespace {
 constexpr std::size_t kKinds = 6;
 constexpr std::array<std::string_view, kKinds> kKindNames{"cpu", "switch",   "gpu",
                                                           "nic", "nvswitch", "netswitch"};
-constexpr std::array<std::string_view, 5> kLinkNames{"pcie", "socket", "nvlink", "c2c", "wire"};
+constexpr std::array<std::string_view, 6> kLinkNames{"pcie", "socket", "nvlink",
+                                                     "c2c",  "wire",   "xgmi"};
 constexpr std::array<std::string_view, 5> kNetworkNames{"none", "one-switch", "leaf-spine",
                                                         "rail-optimised", "fat-tree"};
 
@@ -37,7 +38,8 @@ std::string_view network_kind_name(NetworkSpec::Kind kind) {
 }
 
 std::string PathLabel::text() const {
-  constexpr std::array<std::string_view, 7> kNames{"X", "NV", "PIX", "PXB", "PHB", "NODE", "SYS"};
+  constexpr std::array<std::string_view, 8> kNames{"X",   "NV",  "XGMI", "PIX",
+                                                   "PXB", "PHB", "NODE", "SYS"};
   const std::string name(kNames.at(static_cast<std::size_t>(path_class)));
   return path_class == PathClass::kNvlink ? name + std::to_string(nvlinks) : name;
 }
@@ -50,7 +52,8 @@ struct Fabric::Impl {
   std::map<std::string, std::size_t, std::less<>> by_name;
   std::array<std::vector<std::size_t>, kKinds> by_kind;
   std::vector<std::optional<std::size_t>> upstream_link;  // of each device; its `a` is the upstream
-  std::vector<std::optional<std::size_t>> wire_link;      // of each device
+  std::vector<std::size_t> pcie_end;  // of each device: itself, or the NIC whose port it is
+  std::vector<std::optional<std::size_t>> wire_link;  // of each device
   /// Ends are local; a wire's other end is a switch of the network and stands for no local device.
   std::vector<Link> links;
   std::vector<std::size_t> cabled_nics;      // in the file's order
@@ -96,13 +99,16 @@ void Fabric::Impl::index_devices() {
 /// PCIe links first, then peer links, then wires; each in the file's order.
 void Fabric::Impl::make_links() {
   upstream_link.resize(per_node());
+  pcie_end.resize(per_node());
   wire_link.resize(per_node());
   for (std::size_t i = 0; i < per_node(); ++i) {
     const DeviceSpec& device = spec.node.devices[i];
+    pcie_end[i] = device.port_of.empty() ? i : by_name.at(device.port_of);
     if (device.upstream.empty()) continue;
     upstream_link[i] = links.size();
     links.push_back({LinkKind::kPcie, DeviceId{by_name.at(device.upstream)}, DeviceId{i}, 1});
   }
+  for (std::size_t i = 0; i < per_node(); ++i) upstream_link[i] = upstream_link[pcie_end[i]];
   for (const PeerLinkSpec& link : spec.node.links) {
     links.push_back(
         {link.kind, DeviceId{by_name.at(link.a)}, DeviceId{by_name.at(link.b)}, link.count});
@@ -183,11 +189,12 @@ std::vector<std::size_t> Fabric::Impl::way_up(std::size_t device) const {
 
 /// The host bridge by which a way enters the CPU: named by the file, or else one of its own.
 std::string Fabric::Impl::host_bridge(const std::vector<std::size_t>& way) const {
-  const DeviceSpec& top = spec.node.devices[way[way.size() - 2]];
+  const DeviceSpec& top = spec.node.devices[pcie_end[way[way.size() - 2]]];
   return top.host_bridge.empty() ? "below:" + top.name : "named:" + top.host_bridge;
 }
 
 PathClass Fabric::Impl::pcie_class(std::size_t a, std::size_t b) const {
+  if (pcie_end[a] == pcie_end[b]) return PathClass::kPix;  // ports of one NIC
   const std::vector<std::size_t> way_a = way_up(a);
   const std::vector<std::size_t> way_b = way_up(b);
   if (way_a.back() != way_b.back()) return PathClass::kSys;
@@ -342,7 +349,8 @@ DeviceId Fabric::root_cpu(DeviceId id) const {
 
 std::optional<Route> Fabric::pcie_route(DeviceId from, DeviceId to) const {
   if (!impl_->on_one_node(from, to)) return std::nullopt;
-  auto route = impl_->graph->pcie_route(impl_->local(from), impl_->local(to));
+  auto route = impl_->graph->pcie_route(impl_->pcie_end[impl_->local(from)],
+                                        impl_->pcie_end[impl_->local(to)]);
   if (!route) return std::nullopt;
   return impl_->on_node(std::move(*route), *impl_->node_of(from));
 }
@@ -383,6 +391,7 @@ PathLabel Fabric::path_label(DeviceId a, DeviceId b) const {
   if (a == b) return {PathClass::kSelf};
   const std::uint32_t nvlinks = impl_->graph->nvlinks_between(impl_->local(a), impl_->local(b));
   if (nvlinks > 0) return {PathClass::kNvlink, nvlinks};
+  if (impl_->graph->xgmi_joins(impl_->local(a), impl_->local(b))) return {PathClass::kXgmi};
   return {impl_->pcie_class(impl_->local(a), impl_->local(b))};
 }
 

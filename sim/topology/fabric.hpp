@@ -52,14 +52,14 @@ struct Trunk {
   std::size_t count;
 };
 
-/// The path classes of `nvidia-smi topo -m`.
-enum class PathClass : std::uint8_t { kSelf, kNvlink, kPix, kPxb, kPhb, kNode, kSys };
+/// The path classes of `nvidia-smi topo -m`, nearest first; XGMI joins AMD GPUs.
+enum class PathClass : std::uint8_t { kSelf, kNvlink, kXgmi, kPix, kPxb, kPhb, kNode, kSys };
 
 /// A class, and for NVLink how many links ("NV18").
 struct PathLabel {
   PathClass path_class;
   std::uint32_t nvlinks{0};
-  /// "X", "NV18", "PIX", "PXB", "PHB", "NODE", "SYS".
+  /// "X", "NV18", "XGMI", "PIX", "PXB", "PHB", "NODE", "SYS".
   std::string text() const;
 };
 
@@ -121,7 +121,8 @@ class Fabric {
   /// all spines of a pod. Any other link is a trunk of itself.
   Trunk trunk(LinkId id) const;
 
-  /// The device above on the PCIe tree, and the link to it; nullopt for CPUs and NVSwitches.
+  /// The device above on the PCIe tree, and the link to it; nullopt for CPUs and NVSwitches. A NIC
+  /// that is another's port (`port_of`) has that one's: the link's lower end is then the other NIC.
   std::optional<DeviceId> upstream(DeviceId id) const;
   std::optional<LinkId> upstream_link(DeviceId id) const;
   /// The link between a NIC and the network (a: the NIC, b: its leaf); nullopt for a NIC whose
@@ -135,8 +136,8 @@ class Fabric {
   /// if there is none, an empty route to itself. Up the tree, over the sockets, down the tree; only
   /// CPUs and PCIe switches forward; a C2C link counts as a way between GPU and CPU.
   std::optional<Route> pcie_route(DeviceId from, DeviceId to) const;
-  /// The way over NVLink between GPUs of one node: direct, or through one NVSwitch; nullopt if
-  /// none. Like the wire's, there is none from a device to itself.
+  /// The way over NVLink or xGMI between GPUs of one node: direct, or through one NVSwitch; nullopt
+  /// if none. Like the wire's, there is none from a device to itself.
   std::optional<Route> nvlink_route(DeviceId from, DeviceId to) const;
   /// The way over the network between the NICs of two nodes (or two of one), up no further than
   /// needed; nullopt if none. O(tiers). Where several ways are equal, `pick` chooses: each is taken

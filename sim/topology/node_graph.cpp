@@ -23,6 +23,8 @@ using Edge = boost::graph_traits<Graph>::edge_descriptor;
 /// Boost.Graph wants predicates to be default-constructible.
 using EdgeFilter = std::function<bool(const Edge&)>;
 
+bool joins_gpus(LinkKind kind) { return kind == LinkKind::kNvlink || kind == LinkKind::kXgmi; }
+
 /// Notes for each device the edge by which the search reached it first.
 struct RecordWay : boost::default_bfs_visitor {
   explicit RecordWay(std::vector<std::optional<Edge>>& reached_by) : reached{&reached_by} {}
@@ -84,7 +86,7 @@ std::optional<Route> NodeGraph::Impl::search(std::size_t from, std::size_t to,
 std::optional<Route> NodeGraph::pcie_route(std::size_t from, std::size_t to) const {
   return impl_->search(from, to, [this, from](const Edge& edge) {
     const LinkKind kind = impl_->links[impl_->graph[edge].link].kind;
-    if (kind == LinkKind::kNvlink || kind == LinkKind::kWire) return false;
+    if (joins_gpus(kind) || kind == LinkKind::kWire) return false;
     const std::size_t through = boost::source(edge, impl_->graph);
     const DeviceKind forwarder = impl_->devices[through];
     return through == from || forwarder == DeviceKind::kCpu || forwarder == DeviceKind::kSwitch;
@@ -93,7 +95,7 @@ std::optional<Route> NodeGraph::pcie_route(std::size_t from, std::size_t to) con
 
 std::optional<Route> NodeGraph::nvlink_route(std::size_t from, std::size_t to) const {
   return impl_->search(from, to, [this, from](const Edge& edge) {
-    if (impl_->links[impl_->graph[edge].link].kind != LinkKind::kNvlink) return false;
+    if (!joins_gpus(impl_->links[impl_->graph[edge].link].kind)) return false;
     const std::size_t through = boost::source(edge, impl_->graph);
     return through == from || impl_->devices[through] == DeviceKind::kNvSwitch;
   });
@@ -120,6 +122,14 @@ std::uint32_t NodeGraph::nvlinks_between(std::size_t a, std::size_t b) const {
     sum += std::min(count, same->second);
   }
   return sum;
+}
+
+bool NodeGraph::xgmi_joins(std::size_t a, std::size_t b) const {
+  const auto edges = boost::make_iterator_range(boost::out_edges(a, impl_->graph));
+  return std::any_of(edges.begin(), edges.end(), [&](const Edge& edge) {
+    return boost::target(edge, impl_->graph) == b &&
+           impl_->links[impl_->graph[edge].link].kind == LinkKind::kXgmi;
+  });
 }
 
 }  // namespace weft

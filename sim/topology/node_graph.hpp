@@ -26,10 +26,12 @@ class NodeGraph {
 
   /// Over PCIe, socket and C2C links; only CPUs and PCIe switches forward.
   std::optional<Route> pcie_route(std::size_t from, std::size_t to) const;
-  /// Over NVLink; only NVSwitches forward.
+  /// Over NVLink and xGMI; only NVSwitches forward.
   std::optional<Route> nvlink_route(std::size_t from, std::size_t to) const;
   /// How many NVLinks join two GPUs: direct ones, and through each NVSwitch the fewer of the two's.
   std::uint32_t nvlinks_between(std::size_t a, std::size_t b) const;
+  /// Whether an xGMI link joins two GPUs.
+  bool xgmi_joins(std::size_t a, std::size_t b) const;
 
  private:
   struct Impl;

@@ -17,8 +17,9 @@ enum class DeviceKind : std::uint8_t { kCpu, kSwitch, kGpu, kNic, kNvSwitch, kNe
 std::string_view device_kind_name(DeviceKind kind);
 
 /// The kinds of link. PCIe links are not listed in a NodeSpec: each device's `upstream` is one.
-enum class LinkKind : std::uint8_t { kPcie, kSocket, kNvlink, kC2c, kWire };
-/// "pcie", "socket" (UPI, xGMI, C2C between CPUs), "nvlink", "c2c" (GPU to CPU), "wire".
+enum class LinkKind : std::uint8_t { kPcie, kSocket, kNvlink, kC2c, kWire, kXgmi };
+/// "pcie", "socket" (UPI, xGMI, C2C between CPUs), "nvlink", "c2c" (GPU to CPU), "wire", "xgmi"
+/// (between AMD GPUs).
 std::string_view link_kind_name(LinkKind kind);
 
 /// One device of a node as a topology file states it.
@@ -28,6 +29,7 @@ struct DeviceSpec {
   std::string part;         ///< names a file of models/params, e.g. "h100-sxm"; "" if unknown
   std::string upstream;     ///< the device above on the PCIe tree; "" for CPUs and NVSwitches
   std::string host_bridge;  ///< below a CPU: its host bridge; "" means one of its own
+  std::string port_of;      ///< NICs: the NIC of which this is a further port, behind its PCIe link
   std::string network;      ///< NICs: the network its port is cabled to; "none" if it is not
   std::string bus_id;       ///< PCI bus id as the source gives it, "" if unknown
   ParamValues settings;     ///< what the file says of this device, by parameter name
@@ -102,7 +104,9 @@ struct TopologySpec {
   std::uint32_t nodes{1};   ///< how many nodes unless a scenario says otherwise
   NodeSpec node;
   NetworkSpec network;
-  ParamValues defaults;  ///< by full key: what the file says for all devices
+  ParamValues defaults;            ///< by full key: what the file says for all devices
+  bool nvlinks_unknown{false};     ///< the file leaves the GPUs' NVLinks to be found on the machine
+  std::vector<std::string> notes;  ///< what the reader had to assume, for the user to see
 };
 
 }  // namespace weft

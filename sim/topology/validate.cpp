@@ -46,6 +46,7 @@ class Validator {
   void check_bounds() const;
   void check_name(std::size_t index);
   void check_upstream(const DeviceSpec& device) const;
+  void check_port(const DeviceSpec& device) const;
   void check_network(const DeviceSpec& device) const;
   void check_cycles() const;
   [[noreturn]] void refuse_cycle(std::size_t on_cycle) const;
@@ -119,6 +120,10 @@ void Validator::check_upstream(const DeviceSpec& device) const {
     }
     return;
   }
+  if (!device.port_of.empty()) {
+    check_port(device);
+    return;
+  }
   if (device.upstream.empty()) {
     refuse(device.place, who + "its PCIe port is not bound; write 'upstream: DEVICE'" +
                              " (known: " + known(device) + ")");
@@ -134,6 +139,27 @@ void Validator::check_upstream(const DeviceSpec& device) const {
   }
   if (!device.host_bridge.empty() && above->kind != DeviceKind::kCpu) {
     refuse(device.place, who + "'host_bridge' belongs to devices directly below a CPU");
+  }
+}
+
+/// A further port of a NIC hangs where that NIC does.
+void Validator::check_port(const DeviceSpec& device) const {
+  const std::string who = device.name + ": ";
+  const DeviceSpec* nic = find(device.port_of);
+  if (device.kind != DeviceKind::kNic || nic == nullptr || nic->kind != DeviceKind::kNic ||
+      !nic->port_of.empty()) {
+    std::vector<std::string> nics;
+    for (const DeviceSpec& other : spec_.node.devices) {
+      const bool fits = other.kind == DeviceKind::kNic && other.port_of.empty();
+      if (fits && &other != &device) nics.push_back(other.name);
+    }
+    refuse(device.place, who + "'port_of: " + device.port_of +
+                             "' joins a NIC's port to another NIC that is no such port itself; " +
+                             "known: " + (nics.empty() ? "none" : known_names(std::move(nics))));
+  }
+  if (!device.upstream.empty() || !device.host_bridge.empty()) {
+    refuse(device.place,
+           who + "a port of " + nic->name + " takes no 'upstream' or 'host_bridge' of its own");
   }
 }
 
@@ -199,6 +225,8 @@ bool Validator::joins_fitting_kinds(LinkKind link, DeviceKind a, DeviceKind b) {
     case LinkKind::kNvlink:
       return either(DeviceKind::kGpu, DeviceKind::kGpu) ||
              either(DeviceKind::kGpu, DeviceKind::kNvSwitch);
+    case LinkKind::kXgmi:
+      return either(DeviceKind::kGpu, DeviceKind::kGpu);
     case LinkKind::kC2c:
       return either(DeviceKind::kGpu, DeviceKind::kCpu);
     case LinkKind::kPcie:
@@ -224,8 +252,8 @@ void Validator::check_link(const PeerLinkSpec& link) {
   if (!joins_fitting_kinds(link.kind, a, b)) {
     refuse(link.place, kind + " link: cannot join " + link.a + " (" + kind_text(a) + ") and " +
                            link.b + " (" + kind_text(b) +
-                           "); allowed: socket cpu-cpu, nvlink gpu-gpu or gpu-nvswitch, c2c "
-                           "gpu-cpu; a PCIe link is written as 'upstream'");
+                           "); allowed: socket cpu-cpu, nvlink gpu-gpu or gpu-nvswitch, xgmi "
+                           "gpu-gpu, c2c gpu-cpu; a PCIe link is written as 'upstream'");
   }
   if (link.count == 0) refuse(link.place, kind + " link: count 0; allowed: 1 or more");
   const auto [low, high] = std::minmax({std::string_view(link.a), std::string_view(link.b)});
