@@ -37,8 +37,8 @@ const ParamValues* PartLibrary::values(std::string_view part, std::string_view k
   for (const auto& [name, candidate] : parts_) {
     if (candidate.kind == kind) known.push_back(name);
   }
-  throw InputError(place, "no " + std::string(kind) + " part '" + std::string(part) +
-                              "'; known: " + known_names(std::move(known), 30));
+  throw InputError(place, "no " + std::string(kind) + " part '" + std::string(part) + "'" +
+                              did_you_mean(part, known) + "; known: " + known_names(known, 30));
 }
 
 }  // namespace weft

@@ -1,6 +1,7 @@
 #include "sim/base/error.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace weft {
 
@@ -38,6 +39,40 @@ std::string known_names(std::vector<std::string> names, std::size_t most) {
   }
   if (names.size() > most) out += " and " + std::to_string(names.size() - most) + " more";
   return out;
+}
+
+namespace {
+
+/// How many letters to change, add or leave out (Levenshtein).
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i);
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t changed = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = std::exchange(row[j], std::min({changed, row[j] + 1, row[j - 1] + 1}));
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+std::string did_you_mean(std::string_view written, const std::vector<std::string>& names) {
+  constexpr std::size_t kFarthest = 2;
+  constexpr std::size_t kLongest = 64;  // nobody mistypes a whole line
+  if (written.empty() || written.size() > kLongest) return {};
+  std::size_t nearest = std::min(kFarthest, (written.size() - 1) / 3) + 1;
+  const std::string* best = nullptr;
+  for (const std::string& name : names) {
+    if (name.size() > written.size() + kFarthest) continue;
+    const std::size_t distance = edit_distance(written, name);
+    if (distance >= nearest) continue;
+    nearest = distance;
+    best = &name;
+  }
+  return best == nullptr ? "" : " (did you mean '" + *best + "'?)";
 }
 
 }  // namespace weft

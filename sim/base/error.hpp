@@ -38,4 +38,8 @@ std::string one_line(std::string_view text);
 /// "a, b, c and 7 more": sorted names for an error message, at most `most` of them.
 std::string known_names(std::vector<std::string> names, std::size_t most = 12);
 
+/// " (did you mean 'nodes'?)" where one of the names is close to what was written, else "". Close:
+/// at most two letters changed, added or left out, and fewer than a third of them.
+std::string did_you_mean(std::string_view written, const std::vector<std::string>& names);
+
 }  // namespace weft

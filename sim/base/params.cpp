@@ -66,7 +66,9 @@ const ParamSpec& ParamCatalog::require(std::string_view key) const {
     if (scopes.empty() || scopes.back() != its_scope) scopes.push_back(its_scope);
   }
   const bool near = !same_scope.empty();
-  throw InputError("no parameter '" + std::string(key) + "'; known" + (near ? ": " : " scopes: ") +
+  const std::string perhaps = did_you_mean(key, same_scope);
+  throw InputError("no parameter '" + std::string(key) + "'" + perhaps + "; known" +
+                   (near ? ": " : " scopes: ") +
                    known_names(near ? std::move(same_scope) : std::move(scopes), 20) +
                    " (see weft list-params)");
 }
@@ -76,8 +78,8 @@ double ParamCatalog::parse(const ParamSpec& spec, std::string_view text) {
     const std::vector<std::string> allowed = words(spec.choices);
     const auto at = std::find(allowed.begin(), allowed.end(), text);
     if (at == allowed.end()) {
-      throw InputError(std::string(spec.key) + ": '" + std::string(text) +
-                       "' is not a choice; allowed: " + known_names(allowed));
+      throw InputError(std::string(spec.key) + ": '" + std::string(text) + "' is not a choice" +
+                       did_you_mean(text, allowed) + "; allowed: " + known_names(allowed));
     }
     return static_cast<double>(at - allowed.begin());
   }

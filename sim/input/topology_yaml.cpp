@@ -32,7 +32,8 @@ Kind read_word(const Yaml& yaml, const Words<Kind, n>& words, const std::string&
     if (name == yaml.text()) return kind;
     names.emplace_back(name);
   }
-  yaml.fail("'" + yaml.text() + "' is not a kind of " + what + "; known: " + known_names(names));
+  yaml.fail("'" + yaml.text() + "' is not a kind of " + what + did_you_mean(yaml.text(), names) +
+            "; known: " + known_names(names));
 }
 
 std::string text_or(const Yaml& yaml, std::string_view key, const std::string& otherwise) {

@@ -138,8 +138,10 @@ void XmlText::check_text(const std::string& text) const {
 
 void XmlText::refuse_malformed(const std::string& text,
                                const pugi::xml_parse_result& result) const {
-  const auto offset = static_cast<std::size_t>(std::max<std::ptrdiff_t>(result.offset, 0));
-  const bool at_end = text.find_first_not_of(kBlanks, offset + 1) == std::string::npos;
+  const auto offset =
+      std::min(static_cast<std::size_t>(std::max<std::ptrdiff_t>(result.offset, 0)), text.size());
+  const bool at_end =
+      text.find_first_not_of(kBlanks, std::min(offset + 1, text.size())) == std::string::npos;
   const TagWalk walk(text);
   const auto line = [&](const OpenTag& tag) { return std::to_string(place_of(tag.offset).line); };
   if (walk.mismatch) {

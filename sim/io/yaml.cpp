@@ -268,7 +268,9 @@ const std::vector<Yaml::Entry>& Yaml::entries() const {
 void Yaml::allow_keys(std::span<const std::string_view> known) const {
   for (const auto& [key, value] : entries()) {
     if (std::find(known.begin(), known.end(), key) == known.end()) {
-      value.fail("unknown key; allowed here: " + known_names({known.begin(), known.end()}, 30));
+      const std::vector<std::string> names{known.begin(), known.end()};
+      value.fail("unknown key" + did_you_mean(key, names) +
+                 "; allowed here: " + known_names(names, 30));
     }
   }
 }

@@ -30,5 +30,16 @@ TEST(KnownNames, AreSortedAndCapped) {
   EXPECT_EQ(known_names({}), "");
 }
 
+TEST(DidYouMean, NamesWhatIsOneOrTwoLettersOff) {
+  const std::vector<std::string> names{"node", "nodes", "network", "rate"};
+  EXPECT_EQ(did_you_mean("nods", names), " (did you mean 'node'?)") << "the first of equally near";
+  EXPECT_EQ(did_you_mean("netwrok", names), " (did you mean 'network'?)");
+  EXPECT_EQ(did_you_mean("rates", names), " (did you mean 'rate'?)");
+  EXPECT_EQ(did_you_mean("hosts", names), "");
+  EXPECT_EQ(did_you_mean("ab", names), "");
+  EXPECT_EQ(did_you_mean("", names), "");
+  EXPECT_EQ(did_you_mean(std::string(1000, 'n'), names), "");
+}
+
 }  // namespace
 }  // namespace weft

@@ -38,7 +38,7 @@ WIRE_NAMES = ("known: wire.ack_extra, wire.cable_delay, wire.cable_length, wire.
               "(see weft list-params)")
 SCOPES = ("known scopes: cpu, gpu, nccl, netswitch, nic, pcie, switch, wire (see weft list-params)")
 TOPOLOGY_KEYS = "allowed here: defaults, network, node, nodes, source, topology"
-SCENARIO_KEYS = ("allowed here: about, env, memory_paths, nodes, scenario, set, topology, workload")
+SCENARIO_KEYS = ("allowed here: about, env, gpu, memory_paths, nodes, scenario, set, topology, workload")
 A_RATE = "write a rate with its unit, such as 400 Gb/s or 50 GB/s"
 COMMANDS = "known: check, diff, list-params, nccl, run, show, sweep (see weft --help)"
 
@@ -58,7 +58,7 @@ MADE_FILES = {
 # A file stands first in its message; `FILE` stands for the file of the command line.
 BOGUS_FILES = (
     # topologies
-    ("check bogus_unknown_key.yaml", "FILE:2:1: nods: unknown key; " + TOPOLOGY_KEYS),
+    ("check bogus_unknown_key.yaml", "FILE:2:1: nods: unknown key (did you mean 'nodes'?); " + TOPOLOGY_KEYS),
     ("check bogus_repeated_key.yaml", "FILE:3:1: nodes: key given twice"),
     ("check bogus_missing_unit.yaml",
      "FILE:3:3: defaults.wire.rate: wire.rate: '400' has no unit; " + A_RATE),
@@ -73,7 +73,8 @@ BOGUS_FILES = (
      "FILE:3:3: defaults.wire.kind: wire.kind: 'ethernet' is not a choice; "
      "allowed: infiniband, roce"),
     ("check bogus_unknown_part.yaml",
-     "FILE:5:5: no gpu part 'h900'; known: a100-sxm, h100-sxm, h200-sxm, h200-vm"),
+     "FILE:5:5: no gpu part 'h900'; known: a100-pcie, a100-sxm, b200-sxm, gb200, h100-pcie, "
+     "h100-sxm, h200-sxm, h200-vm, mi100, mi250x, mi300x, mi50, v100-sxm"),
     ("check bogus_unknown_kind.yaml",
      "FILE:5:12: node.devices.tpu0.kind: 'tpu' is not a kind of device; "
      "known: cpu, gpu, nic, nvswitch, switch"),
@@ -94,17 +95,18 @@ BOGUS_FILES = (
     ("check bogus_network_kind.yaml",
      "FILE:7:12: network.fabric.kind: 'torus' is not a kind of network; "
      "known: fat-tree, leaf-spine, one-switch, rail-optimised"),
-    ("show bogus_unknown_key.yaml", "FILE:2:1: nods: unknown key; " + TOPOLOGY_KEYS),
+    ("show bogus_unknown_key.yaml", "FILE:2:1: nods: unknown key (did you mean 'nodes'?); " + TOPOLOGY_KEYS),
     # NCCL XML
-    ("check bogus_no_gpu.xml", "FILE:1:1: no <gpu> in this file"),
-    ("check bogus_truncated.xml", "FILE:3:17: not valid XML: Error parsing element attribute"),
+    ("check bogus_no_gpu.xml", "FILE:1:1: no GPU in this file: no <gpu>, and no <pci> of class 0x03... or 0x12..."),
+    ("check bogus_truncated.xml", "FILE:3:17: the file is cut off: it ends inside <cpu> of line 2 (not valid XML)"),
     ("check bogus_graph.xml",
-     "FILE:1:1: this is an NCCL graph file (<graphs>), which is not read yet; write a topology file "
-     "with NCCL_TOPO_DUMP_FILE"),
+     "FILE:1:1: this is an NCCL graph file, the rings and trees that NCCL chose (<graphs>), not a "
+     "topology file; NCCL writes a topology file where NCCL_TOPO_DUMP_FILE says, beginning with "
+     "<system>"),
     ("check bogus_doctype.xml",
-     "FILE: holds a document type definition (<!DOCTYPE>), which is refused"),
+     "FILE: defines entities (<!DOCTYPE ... [...]>), which is refused"),
     ("check bogus_version.xml",
-     "FILE:1:1: topology version 2 (RCCL) is not read yet; known: version 1 (NCCL)"),
+     "FILE:1:1: <system version='3'> is not known; known: 1 (NCCL), 2 (RCCL)"),
     ("check nested.xml", "FILE:1:336: nested deeper than 64 levels"),
     # YAML that is not for us
     ("check bogus_anchor.yaml", "FILE:2:7: anchors are not accepted"),
@@ -146,11 +148,11 @@ BOGUS_FILES = (
     ("run bogus_unknown_memory_path.yaml",
      "FILE:4:21: memory_paths[1]: 'teleport' is not a memory path; known: gdr, host-staged"),
     ("run bogus_zero_nodes.yaml", "FILE:3:1: nodes: '0' is not a whole number from 1 to 1048576"),
-    ("run bogus_unknown_setting.yaml", "FILE:4:7: set: no parameter 'wire.mut'; " + WIRE_NAMES),
+    ("run bogus_unknown_setting.yaml", "FILE:4:7: set: no parameter 'wire.mut' (did you mean 'wire.mtu'?); " + WIRE_NAMES),
     ("run bogus_foreign_env.yaml",
      "FILE:4:7: env.LD_PRELOAD: allowed are NCCL's variables: NCCL_..."),
     ("run bogus_unknown_env_value.yaml",
-     "NCCL_PROTO=Fast: nccl.proto: 'Fast' is not a choice; allowed: LL, LL128, Simple, auto"),
+     "FILE:4:7: NCCL_PROTO=Fast: nccl.proto: 'Fast' is not a choice; allowed: LL, LL128, Simple, auto"),
     ("run bogus_no_nics.yaml",
      "../../topologies/h200-vm.yaml: 2 nodes but no NIC to join them; use one node or add NICs"),
     # one kind of file for the other
@@ -185,7 +187,7 @@ BOGUS_USAGE = (
     (["run", SMALL, "--set", "=1"], "--set '=1': write KEY=VALUE, such as wire.mtu=\"1024 B\""),
     (["run", SMALL, "--set", "mtu=1024 B"], "--set: no parameter 'mtu'; " + SCOPES),
     (["run", SMALL, "--set", "wire.mut=1024 B"],
-     "--set: no parameter 'wire.mut'; " + WIRE_NAMES),
+     "--set: no parameter 'wire.mut' (did you mean 'wire.mtu'?); " + WIRE_NAMES),
     (["run", SMALL, "--set", "nic8.pcie_width=8"],
      "--set: no parameter 'nic8.pcie_width'; " + SCOPES),
     (["run", SMALL, "--set", "wire.rate=400"], "--set: wire.rate: '400' has no unit; " + A_RATE),
@@ -196,7 +198,7 @@ BOGUS_USAGE = (
     (["run", SMALL, "--set", "nic.count=9"],
      "--set: nic.count: '9' is not a whole number from 1 to 8, the NICs of a node in " + TOPOLOGY),
     (["show", TOPOLOGY, "--set", "wire.mut=1024 B"],
-     "--set: no parameter 'wire.mut'; " + WIRE_NAMES),
+     "--set: no parameter 'wire.mut' (did you mean 'wire.mtu'?); " + WIRE_NAMES),
     (["run", SMALL, "--set", "a\nb\x1b[31m=1"],  # no second line, no terminal codes
      r"--set: no parameter 'a\nb\x1b[31m'; " + SCOPES),
     # --env

@@ -151,7 +151,7 @@ TEST(TopologyYamlBogus, Keys) {
             "source, topology");
   EXPECT_EQ(refused(with("part: h100-sxm, up", "prat: h100-sxm, up")),
             "f.yaml:10:23: node.devices.gpu0.prat: unknown key; allowed here: bus_id, host_bridge, "
-            "kind, network, part, set, upstream");
+            "kind, network, part, port_of, set, upstream");
   EXPECT_EQ(refused(with("nvs: {kind", "sw0: {kind")),
             "f.yaml:18:5: node.devices.sw0: key given twice");
   EXPECT_EQ(refused(with("topology: small\n", "")), "f.yaml:1:1: missing key 'topology'");
@@ -165,7 +165,7 @@ TEST(TopologyYamlBogus, Words) {
             "nic, nvswitch, switch");
   EXPECT_EQ(refused(with("kind: nvlink", "kind: pcie")),
             "f.yaml:20:8: node.links[0].kind: 'pcie' is not a kind of link; known: c2c, nvlink, "
-            "socket");
+            "socket, xgmi");
   EXPECT_EQ(refused(with("kind: one-switch", "kind: torus")),
             "f.yaml:22:12: network.fabric.kind: 'torus' is not a kind of network; known: "
             "fat-tree, leaf-spine, one-switch, rail-optimised");

@@ -116,7 +116,8 @@ TEST(Yaml, NamesTheKeysThatAreAllowed) {
   EXPECT_EQ(complaint([&] {
               link.allow_keys({"rate", "latency", "lanes"});
             }),
-            "f.yaml:3:3: link.latncy: unknown key; allowed here: lanes, latency, rate");
+            "f.yaml:3:3: link.latncy: unknown key (did you mean 'latency'?); allowed here: lanes, "
+            "latency, rate");
   EXPECT_EQ(complaint([&] { link.allow_keys({"rate", "latncy"}); }), "");
 }
 

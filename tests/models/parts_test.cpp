@@ -53,8 +53,8 @@ TEST(Parts, UnknownPartNamesThoseOfItsKind) {
     FAIL();
   } catch (const InputError& e) {
     EXPECT_STREQ(e.what(),
-                 "t.yaml:3:5: no nic part 'h100-sxm'; known: bluefield-3, connectx-6, "
-                 "connectx-6-dx, connectx-7, connectx-8");
+                 "t.yaml:3:5: no nic part 'h100-sxm'; known: bluefield-3, connectx-5, connectx-6, "
+                 "connectx-6-dx, connectx-7, connectx-8, efa");
   }
 }
 

@@ -1,7 +1,9 @@
 #include "models/predict/settings.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "sim/input/topology_file.hpp"
 #include "tests/models/machine_under_test.hpp"
 
 namespace weft {
@@ -70,6 +72,59 @@ TEST(Settings, RefuseWhatDoesNotExist) {
   EXPECT_THROW(parse_setting("wire.mtu"), InputError);
 }
 
+TopologySpec settled(const std::string& text, const std::vector<std::string>& settings) {
+  const ParamCatalog catalog = make_catalog();
+  Params params(catalog);
+  TopologySpec spec = parse_topology(text, "f.xml", catalog);
+  std::vector<ScenarioSetting> parsed;
+  for (const std::string& setting : settings) parsed.push_back(parse_setting(setting));
+  apply_settings(parsed, spec, params);
+  return spec;
+}
+
+TEST(Settings, PutAnotherProductInADevicesPlace) {
+  const MachineUnderTest m("hgx-h100-8nic.yaml", {"gpu.part=h200", "nic3.part=connectx-8"});
+  EXPECT_EQ(m.fabric().device(m.id("gpu7")).part, "h200-sxm");
+  EXPECT_EQ(m.fabric().device(m.id("nic3")).part, "connectx-8");
+  EXPECT_EQ(m.fabric().device(m.id("nic4")).part, "connectx-7");
+  EXPECT_THROW(MachineUnderTest("hgx-h100-8nic.yaml", {"gpu.part=h1000"}), InputError);
+  EXPECT_THROW(MachineUnderTest("hgx-h100-8nic.yaml", {"gpu.part=connectx-7"}), InputError);
+  EXPECT_THROW(MachineUnderTest("hgx-h100-8nic.yaml", {"tpu.part=h100"}), InputError);
+}
+
+TEST(Settings, DrawASkeletonsNvlinksFromItsGpusPart) {
+  const std::string skeleton =
+      "<system version=\"1\"><cpu numaid=\"0\"><pci busid=\"1\" class=\"0x030200\"/>"
+      "<pci busid=\"2\" class=\"0x030200\"/></cpu></system>";
+  using ::testing::HasSubstr;
+  const TopologySpec named = settled(skeleton, {"gpu.part=h100"});
+  ASSERT_EQ(named.node.links.size(), 2U);
+  EXPECT_EQ(named.node.links[1].b, "nvswitch");
+  EXPECT_EQ(named.node.links[1].count, 18U);
+  EXPECT_EQ(Fabric(named, 1).count(DeviceKind::kNvSwitch), 1U);
+  EXPECT_THAT(named.notes.back(), HasSubstr("all of each GPU's to an NVSwitch"));
+  EXPECT_TRUE(settled(skeleton, {"gpu.part=v100"}).node.links.empty()) << "wired in many ways";
+  const TopologySpec unnamed = settled(skeleton, {});
+  EXPECT_TRUE(unnamed.node.links.empty());
+  EXPECT_THAT(unnamed.notes.back(), HasSubstr("--gpu"));
+}
+
+TEST(Settings, NicCountKeepsPortsOfTheirNic) {
+  std::string nets;
+  for (int i = 0; i < 4; ++i) {
+    nets += "<net name=\"p" + std::to_string(i) + "\" dev=\"" + std::to_string(i) + "\"/>";
+  }
+  const TopologySpec spec = settled(
+      "<system version=\"1\"><cpu numaid=\"0\"><pci busid=\"1\"><gpu dev=\"0\"/></pci>"
+      "<pci busid=\"0:1:0.0\"><nic>" +
+          nets + "</nic></pci></cpu></system>",
+      {"nic.count=2"});
+  const Fabric fabric(spec, 1);
+  ASSERT_EQ(fabric.count(DeviceKind::kNic), 2U);
+  EXPECT_EQ(fabric.upstream_link(fabric.device(0, DeviceKind::kNic, 0)),
+            fabric.upstream_link(fabric.device(0, DeviceKind::kNic, 1)));
+}
+
 TEST(NcclEnv, IsTakenOrNamedAsNotModelled) {
   const ParamCatalog catalog = make_catalog();
   Params params(catalog);
@@ -80,6 +135,12 @@ TEST(NcclEnv, IsTakenOrNamedAsNotModelled) {
             std::vector<std::string>{"NCCL_IB_TC=106 is not modelled and has no effect"});
   EXPECT_THROW(apply_nccl_env({{"PATH", "/bin"}}, params), InputError);
   EXPECT_THROW(apply_nccl_env({{"NCCL_PROTO", "Fast"}}, params), InputError);
+  try {
+    apply_nccl_env({{"NCCL_PROTO", "Fast"}}, params, {{"NCCL_PROTO", {"s.yaml", 7, 9}}});
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.what(), ::testing::StartsWith("s.yaml:7:9: NCCL_PROTO=Fast: "));
+  }
 }
 
 }  // namespace

@@ -158,8 +158,8 @@ TEST(FabricBogus, PeerLinks) {
     return refusal(spec);
   };
   const std::string allowed =
-      "; allowed: socket cpu-cpu, nvlink gpu-gpu or gpu-nvswitch, c2c gpu-cpu; a PCIe link is "
-      "written as 'upstream'";
+      "; allowed: socket cpu-cpu, nvlink gpu-gpu or gpu-nvswitch, xgmi gpu-gpu, c2c gpu-cpu; a "
+      "PCIe link is written as 'upstream'";
   EXPECT_EQ(with(peer(LinkKind::kNvlink, "gpu0", "nic0")),
             "f.yaml:17:7: nvlink link: cannot join gpu0 (gpu) and nic0 (nic)" + allowed);
   EXPECT_EQ(with(peer(LinkKind::kNvlink, "cpu0", "gpu0")),
@@ -179,6 +179,24 @@ TEST(FabricBogus, PeerLinks) {
       with(peer(LinkKind::kNvlink, "gpu0", "gpu8")),
       "f.yaml:17:7: nvlink link: 'gpu8' is not a device; known: cpu0, cpu1, gpu0, gpu1, gpu2, "
       "nic0, nic1, nic2, nvs, sw0, sw1, sw2");
+}
+
+TEST(FabricBogus, PortsOfNics) {
+  const auto with = [](const std::string& port_of, const std::string& upstream) {
+    TopologySpec spec = small_machine();
+    DeviceSpec port = nic("port", upstream);
+    port.port_of = port_of;
+
+    spec.node.devices.push_back(port);
+    return refusal(spec);
+  };
+  EXPECT_EQ(with("nic0", ""), "accepted");
+  EXPECT_EQ(with("gpu0", ""),
+            "f.yaml:13:5: port: 'port_of: gpu0' joins a NIC's port to another NIC that is no such "
+            "port itself; known: nic0, nic1, nic2");
+  EXPECT_EQ(with("port", "").substr(0, 20), "f.yaml:13:5: port: '");
+  EXPECT_EQ(with("nic0", "sw0"),
+            "f.yaml:13:5: port: a port of nic0 takes no 'upstream' or 'host_bridge' of its own");
 }
 
 }  // namespace
