@@ -35,7 +35,7 @@ BOGUS_USAGE = (
     (["sweep", SMALL, "--env", "NCCL_PROTO=Fast"],
      "NCCL_PROTO=Fast: nccl.proto: 'Fast' is not a choice; allowed: LL, LL128, Simple, auto"),
     # a key that does not exist, or of which no value can be set: nothing runs
-    (["sweep", SMALL, "--set", "wire.mut=1 KiB,2 KiB"], "--set: no parameter 'wire.mut'; " + WIRE_NAMES),
+    (["sweep", SMALL, "--set", "wire.mut=1 KiB,2 KiB"], "--set: no parameter 'wire.mut' (did you mean 'wire.mtu'?); " + WIRE_NAMES),
     (["sweep", SMALL, "--set", "wire.mtu=1024", "--set", "frob=1,2"],
      "--set: no parameter 'frob'; " + SCOPES),
     (["sweep", SMALL, "--set", "nic.count=9,10"],
