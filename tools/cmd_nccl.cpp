@@ -29,6 +29,10 @@ struct NcclArguments {
 };
 
 constexpr unsigned kMostNodes = 65'536;
+// Bounds on memory: rings and trees are held in full, and as JSON each rank of a channel takes 1.6
+// KB.
+constexpr std::size_t kMostRanks = 131'072;
+constexpr std::size_t kMostJsonEntries = 600'000;
 
 /// A topology in NCCL's terms, and how many nodes it is for unless the user says.
 struct NcclTopology {
@@ -37,12 +41,10 @@ struct NcclTopology {
   std::vector<std::string> notes;
 };
 
-bool has_gpu(const NcclElement& element) {
-  if (element.tag == "gpu") return true;
-  for (const NcclElement& child : element.children) {
-    if (has_gpu(child)) return true;
-  }
-  return false;
+std::size_t count_gpus(const NcclElement& element) {
+  std::size_t count = element.tag == "gpu" ? 1 : 0;
+  for (const NcclElement& child : element.children) count += count_gpus(child);
+  return count;
 }
 
 bool is_xml(const std::string& text) {
@@ -56,7 +58,7 @@ NcclTopology read(const std::string& file) {
   const std::string text = read_text_file(file);
   if (is_xml(text)) {
     NcclTree tree = parse_nccl_tree(text, file);
-    if (has_gpu(tree.system)) return {std::move(tree), 1, {}};
+    if (count_gpus(tree.system) > 0) return {std::move(tree), 1, {}};
   }
   const ParamCatalog catalog = make_catalog();
   const PartLibrary parts(catalog);
@@ -91,7 +93,18 @@ void run(const NcclArguments& arguments) {
   const NcclEnv env = parse_nccl_env(variables(arguments.env));
   const NcclTopology topology = read(arguments.topology);
   const unsigned hosts = arguments.nodes > 0 ? arguments.nodes : topology.nodes;
+  const std::size_t ranks = hosts * count_gpus(topology.tree.system);
+  if (ranks > kMostRanks) {
+    throw InputError(std::to_string(ranks) + " ranks are too many; at most " +
+                     std::to_string(kMostRanks));
+  }
   const NcclDecisions decisions = decide_nccl(topology.tree, static_cast<int>(hosts), env, version);
+  if (!arguments.json.empty() && ranks * decisions.connections.rings.size() > kMostJsonEntries) {
+    throw InputError("--json: " + std::to_string(ranks) + " ranks in " +
+                     std::to_string(decisions.connections.rings.size()) +
+                     " channels are too many; at most " + std::to_string(kMostJsonEntries) +
+                     " ranks x channels");
+  }
   const Tuning tuning(tuning_input(decisions));
   const std::vector<Bytes> sizes = nccl_choice_sizes();
   if (arguments.json != "-" && arguments.write_topo != "-") {
