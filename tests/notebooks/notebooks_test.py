@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+"""Executes every notebook on results of the quickstart and of a sweep, and looks at what comes out.
+
+    notebooks_test.py WEFT SOURCE_DIR      (needs jupyter-nbconvert, python3-ipykernel, python3-matplotlib)
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+WEFT = ""
+SOURCE = pathlib.Path()
+SWEEP = ("--set", "nic.count=1,2,4,8,9", "--set", "wire.kind=infiniband,roce")  # 9 is refused
+
+
+def outputs(notebook):
+    return [output for cell in notebook["cells"] if cell["cell_type"] == "code"
+            for output in cell["outputs"]]
+
+
+class Notebooks(unittest.TestCase):
+    def test_curves(self):
+        with tempfile.TemporaryDirectory() as folder:
+            here = pathlib.Path(folder)
+            quickstart = SOURCE / "scenarios/quickstart.yaml"
+            subprocess.run([WEFT, "run", quickstart, "--json", here / "r.json"], check=True,
+                           stdout=subprocess.DEVNULL)
+            few_sizes = quickstart.read_text(encoding="utf-8").replace("factor: 2", "factor: 32").replace(
+                "../topologies", str(SOURCE / "topologies"))
+            (here / "few.yaml").write_text(few_sizes, encoding="utf-8")
+            swept = subprocess.run([WEFT, "sweep", here / "few.yaml", *SWEEP, "--csv", here / "s.csv"],
+                                   stderr=subprocess.DEVNULL, check=False)
+            self.assertEqual(swept.returncode, 2)  # as one point is refused
+            environment = {**os.environ, "WEFT_RESULT": str(here / "r.json"),
+                           "WEFT_SWEEP": str(here / "s.csv"), "IPYTHONDIR": folder, "MPLCONFIGDIR": folder,
+                           "JUPYTER_RUNTIME_DIR": folder, "HOME": folder}
+            done = subprocess.run(["jupyter-nbconvert", "--to", "notebook", "--execute", "--output-dir",
+                                   folder, SOURCE / "notebooks/curves.ipynb"], env=environment, check=False,
+                                  capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            executed = json.loads((here / "curves.ipynb").read_text(encoding="utf-8"))
+            result = json.loads((here / "r.json").read_text(encoding="utf-8"))
+        made = outputs(executed)
+        self.assertEqual([o for o in made if o["output_type"] == "error" or o.get("name") == "stderr"], [])
+        images = [o["data"]["image/png"] for o in made if "image/png" in o.get("data", {})]
+        self.assertEqual(len(images), 3)
+        self.assertGreater(min(map(len, images)), 10_000, "an empty figure")
+        said = "".join("".join(o["text"]) for o in made if o.get("name") == "stdout")
+        for row in result["results"][-2:]:
+            self.assertIn(f"{row['memory_path']}: {row['busbw_GBps']:.1f} GB/s at {row['bytes']} B\n", said)
+        self.assertIn("16 curves\n", said)
+        self.assertRegex(said, "not run: --set: nic.count: '9' is not")
+
+    def test_hold_no_outputs_in_git(self):
+        notebooks = sorted((SOURCE / "notebooks").glob("*.ipynb"))
+        self.assertEqual([notebook.name for notebook in notebooks], ["curves.ipynb"])
+        for notebook in notebooks:
+            content = json.loads(notebook.read_text(encoding="utf-8"))
+            self.assertEqual(outputs(content), [])
+            for cell in content["cells"]:
+                self.assertIsNone(cell.get("execution_count"))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    WEFT = os.path.abspath(sys.argv[1])
+    SOURCE = pathlib.Path(sys.argv[2]).resolve()
+    unittest.main(argv=sys.argv[:1])
