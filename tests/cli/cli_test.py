@@ -590,6 +590,13 @@ class OtherCommands(CliTest):
             self.assertEqual(self.ok("check", name),
                              f"{name}: ok, 2 x hgx-h100-8nic with 8 GPUs and 8 NICs a node\n")
 
+    def test_every_scenario_is_sound(self):
+        scenarios = sorted((self.root / "scenarios").glob("*.yaml"))
+        self.assertGreater(len(scenarios), 4)
+        for file in scenarios:
+            with self.subTest(file.name):
+                self.assertIn(": ok, ", self.ok("check", f"scenarios/{file.name}", cwd=self.root))
+
     def test_speed_of_the_quickstart_is_reported(self):
         """Nothing is held here; under 5 s in the release build is the aim."""
         began = time.monotonic()

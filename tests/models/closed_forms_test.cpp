@@ -129,6 +129,32 @@ TEST(Quickstart, RoceCarriesItsHeaders) {
   EXPECT_NEAR(per_nic("gdr", {"wire.kind=roce", "wire.mtu=1024 B"}) * 8 / 370.3, 1.0, kTolerance);
 }
 
+/// An all-to-all of 4 nodes, one on each leaf of 8 ports down, 256 MiB from each of 32 GPUs.
+ResultRow all_to_all_over_leaves(const std::string& oversubscription) {
+  Scenario scenario = read_scenario(shipped("scenarios/capacity-alltoall.yaml"));
+  scenario.nodes = 4;
+  scenario.sizes = {Bytes::mib(256)};
+  PredictOptions options;
+  options.threads = 1;
+  for (const std::string& text :
+       {std::string("network.leaf_down=8"), "network.oversubscription=" + oversubscription}) {
+    options.set.push_back(parse_setting(text));
+  }
+  return predict(scenario, options, make_catalog()).rows.at(0);
+}
+
+TEST(Capacity, AnAllToAllTakesWhatLeavesTheLeafOverTheUplinks) {
+  // 24 of a rank's 32 blocks leave its leaf, whose 8 NICs share 8 / r uplinks of 49.68 GB/s.
+  for (const double ratio : {1.0, 2.0, 4.0}) {
+    const double form_us =
+        Bytes::mib(256).as_double() * 24 / 32 / (50e9 * 4096 / 4122 / ratio) * 1e6;
+    const ResultRow row = all_to_all_over_leaves(std::to_string(ratio));
+    EXPECT_NEAR(row.time_us / form_us, 1.0, 0.05) << "the launch, and the last messages";
+    EXPECT_GT(row.time_us, form_us);
+    EXPECT_EQ(row.limited_by.front().cause.substr(0, 5), "wire,") << ratio;
+  }
+}
+
 TEST(DumpedTopology, EachNicHasAnUplinkOfItsOwn) {
   // The system that NCCL dumped: one GPU and one NIC below each switch, k = 1, so twice the
   // quickstart.
