@@ -156,12 +156,14 @@ void narrow(NcclGraph& graph, const NcclGraph& other) {
 }
 
 std::optional<NcclGraph> Decider::agreed(std::optional<NcclGraph> NcclNodeView::*graph) const {
-  std::optional<NcclGraph> common = result_.views.front().*graph;
+  const std::optional<NcclGraph>& first = result_.views.front().*graph;
+  if (!first) return std::nullopt;
+  NcclGraph common = *first;
   for (const NcclNodeView& view : result_.views) {
-    if (!common || !(view.*graph)) return std::nullopt;
-    narrow(*common, *(view.*graph));
+    if (!(view.*graph)) return std::nullopt;
+    narrow(common, *(view.*graph));
   }
-  if (common && common->channels.empty()) return std::nullopt;
+  if (common.channels.empty()) return std::nullopt;
   return common;
 }
 
