@@ -188,6 +188,7 @@ RunResult predict(const Scenario& scenario, const PredictOptions& options,
   settings.insert(settings.end(), options.set.begin(), options.set.end());
   spec.nodes = scenario.nodes.value_or(spec.nodes);
   apply_settings(settings, spec, params);
+  drop_uncabled_nics(spec);
   result.notes.insert(result.notes.end(), spec.notes.begin(), spec.notes.end());
 
   const std::uint32_t nodes = spec.nodes;

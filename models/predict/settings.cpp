@@ -43,22 +43,30 @@ void hand_over_link(std::vector<DeviceSpec>& devices, const DeviceSpec& gone) {
   }
 }
 
+/// Takes the NICs of which `goes` is true out of the node; it is asked in the file's order.
+template <class Goes>
+void take_out_nics(TopologySpec& spec, Goes goes) {
+  std::vector<DeviceSpec>& devices = spec.node.devices;
+  std::vector<DeviceSpec> gone;
+  std::erase_if(devices, [&](const DeviceSpec& d) {
+    if (d.kind != DeviceKind::kNic || !goes(d)) return false;
+    if (d.port_of.empty()) gone.push_back(d);
+    return true;
+  });
+  for (const DeviceSpec& nic : gone) hand_over_link(devices, nic);
+}
+
 /// Keeps some of the node's NICs, spread evenly over the file's order, and takes the others out.
 void keep_nics(TopologySpec& spec, const ScenarioSetting& setting) {
-  std::vector<DeviceSpec>& devices = spec.node.devices;
+  const std::vector<DeviceSpec>& devices = spec.node.devices;
   const auto is_nic = [](const DeviceSpec& d) { return d.kind == DeviceKind::kNic; };
   const auto have = static_cast<std::size_t>(std::count_if(devices.begin(), devices.end(), is_nic));
   const std::size_t want = whole_number(setting, have, ", the NICs of a node in " + spec.file);
   std::size_t index = 0;
-  std::vector<DeviceSpec> gone;
-  std::erase_if(devices, [&](const DeviceSpec& d) {
-    if (!is_nic(d)) return false;
+  take_out_nics(spec, [&](const DeviceSpec&) {
     const std::size_t i = index++;
-    const bool goes = (i + 1) * want / have == i * want / have;
-    if (goes && d.port_of.empty()) gone.push_back(d);
-    return goes;
+    return (i + 1) * want / have == i * want / have;
   });
-  for (const DeviceSpec& nic : gone) hand_over_link(devices, nic);
 }
 
 /// The word of a choice "<kind>.part" or "<device>.part": which product stands there.
@@ -203,6 +211,10 @@ void apply_settings(const std::vector<ScenarioSetting>& settings, TopologySpec& 
     }
   }
   draw_nvlinks(spec, params.catalog());
+}
+
+void drop_uncabled_nics(TopologySpec& spec) {
+  take_out_nics(spec, [](const DeviceSpec& nic) { return nic.network == "none"; });
 }
 
 std::vector<std::string> apply_nccl_env(const std::map<std::string, std::string>& env,

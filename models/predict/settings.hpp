@@ -24,6 +24,10 @@ ScenarioSetting parse_setting(const std::string& text);
 void apply_settings(const std::vector<ScenarioSetting>& settings, TopologySpec& spec,
                     Params& params);
 
+/// Takes out the NICs that are cabled to no network (a storage NIC, say): collectives use none of
+/// them.
+void drop_uncabled_nics(TopologySpec& spec);
+
 /// Sets what NCCL's environment variables mean for the model. Returns notes on those that it does
 /// not model, for the user to see. Throws InputError for values that are not understood, with the
 /// variable's place where `places` has it.

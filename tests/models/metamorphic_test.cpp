@@ -7,25 +7,6 @@ namespace {
 
 constexpr const char* kPaths[] = {"gdr", "host-staged"};
 
-/// Every rate at `factor` times its default and every time at 1/factor, set by the user for all
-/// devices.
-std::vector<std::string> everything_scaled(double factor) {
-  const ParamCatalog catalog = make_catalog();
-  std::vector<std::string> out;
-  for (const ParamSpec& spec : catalog.specs()) {
-    const bool rate = spec.unit == Unit::kGigabytesPerS || spec.unit == Unit::kMegatransfers;
-    const bool time =
-        spec.unit == Unit::kNanoseconds || spec.unit == Unit::kMetres;  // a cable's length
-    if (!rate && !time) continue;
-    const double value = rate ? spec.fallback * factor : spec.fallback / factor;
-    out.push_back(std::string(spec.key) + "=" + format_quantity(value, spec.unit));
-  }
-  for (const char* kind : {"gpu", "nic", "switch"}) {  // Gen4 to Gen5 doubles a link's rate
-    out.push_back(std::string(kind) + ".pcie_gen=" + (factor == 1 ? "4" : "5"));
-  }
-  return out;
-}
-
 TEST(Metamorphic, DoublingEveryRateAndHalvingEveryTimeHalvesTheAnswer) {
   for (const char* path : kPaths) {
     for (const Bytes bytes : {Bytes{8}, Bytes::mib(1), Bytes::mib(256)}) {

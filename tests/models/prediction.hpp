@@ -29,4 +29,23 @@ inline ResultRow predict_one(const std::string& memory_path, Bytes bytes,
   return predict(scenario, options, make_catalog()).rows.at(0);
 }
 
+/// Every rate at `factor` times its default and every time at 1/factor, set by the user for all
+/// devices.
+inline std::vector<std::string> everything_scaled(double factor) {
+  const ParamCatalog catalog = make_catalog();
+  std::vector<std::string> out;
+  for (const ParamSpec& spec : catalog.specs()) {
+    const bool rate = spec.unit == Unit::kGigabytesPerS || spec.unit == Unit::kMegatransfers;
+    const bool time =
+        spec.unit == Unit::kNanoseconds || spec.unit == Unit::kMetres;  // a cable's length
+    if ((!rate && !time) || spec.fallback == spec.max) continue;        // the largest: no limit
+    const double value = rate ? spec.fallback * factor : spec.fallback / factor;
+    out.push_back(std::string(spec.key) + "=" + format_quantity(value, spec.unit));
+  }
+  for (const char* kind : {"gpu", "nic", "switch"}) {  // Gen4 to Gen5 doubles a link's rate
+    out.push_back(std::string(kind) + ".pcie_gen=" + (factor == 1 ? "4" : "5"));
+  }
+  return out;
+}
+
 }  // namespace weft
