@@ -48,7 +48,7 @@ BOGUS_USAGE = (
      "--json: 65536 ranks in 16 channels are too many; at most 600000 ranks x channels"),
     (["nccl", "bogus_no_gpu.yaml"], "bogus_no_gpu.yaml: no GPU in the node"),
     (["nccl", "bogus_truncated.xml"],
-     "bogus_truncated.xml:3:17: not valid XML: Error parsing element attribute"),
+     "bogus_truncated.xml:3:17: the file is cut off: it ends inside <cpu> of line 2 (not valid XML)"),
     (["nccl", "gcn.xml"], "gcn.xml:3:7: AMD GPUs (gcn) are not modelled: NCCL runs on NVIDIA's"),
     (["nccl", "anonymous.yaml"],
      "anonymous.yaml:5:5: gpu0: NCCL decides by the compute capability, which its part '' does not "
