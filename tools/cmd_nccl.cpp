@@ -8,6 +8,7 @@
 #include "models/catalog/catalog.hpp"
 #include "models/nccl/tuning_input.hpp"
 #include "models/nccl/write_topo.hpp"
+#include "models/predict/settings.hpp"
 #include "sim/base/error.hpp"
 #include "sim/input/nccl_tree.hpp"
 #include "sim/input/topology_file.hpp"
@@ -64,11 +65,13 @@ NcclTopology read(const std::string& file) {
   const PartLibrary parts(catalog);
   Params params(catalog);
   TopologySpec spec = parse_topology(text, file, catalog);
-  for (const auto& [key, value] : spec.defaults) params.set_by_topology(key, value);
+  apply_settings({}, spec, params);  // the topology's defaults; a skeleton's NVLinks
   const unsigned nodes = spec.nodes;
+  const std::vector<std::string> assumed = spec.notes;
   const Fabric fabric(std::move(spec), 1);
   const DeviceParams devices(fabric, params, parts);
   FabricAsNccl read = nccl_tree_of(devices);
+  read.notes.insert(read.notes.begin(), assumed.begin(), assumed.end());
   return {std::move(read.tree), nodes, std::move(read.notes)};
 }
 

@@ -54,7 +54,9 @@ class FabricReader {
   NcclElement cpu_element(DeviceId cpu, std::size_t numa);
   NcclElement pci_element(DeviceId device);
   NcclElement gpu_element(DeviceId gpu) const;
-  NcclElement net_element(DeviceId nic) const;
+  NcclElement net_element(DeviceId nic, std::size_t port_number) const;
+  bool is_port_of_another(DeviceId nic) const;
+  std::vector<DeviceId> ports_of(DeviceId nic) const;
   FirstUsers arrange(DeviceId device);
   void name_buses(DeviceId above);
   std::string fresh_bus_id();
@@ -122,6 +124,7 @@ FabricReader::FirstUsers FabricReader::arrange(DeviceId device) {
   std::vector<std::pair<FirstUsers, DeviceId>> used;
   FirstUsers first{kNone, kNone};
   for (const DeviceId child : below(device)) {
+    if (is_port_of_another(child)) continue;
     const FirstUsers users = arrange(child);
     if (users == FirstUsers{kNone, kNone}) continue;
     used.emplace_back(users, child);
@@ -199,7 +202,10 @@ NcclElement FabricReader::pci_element(DeviceId device) {
     out.children.push_back(gpu_element(device));
   } else if (spec.kind == DeviceKind::kNic) {
     NcclElement nic = element("nic", {});
-    nic.children.push_back(net_element(device));
+    nic.children.push_back(net_element(device, 1));
+    for (const DeviceId port : ports_of(device)) {
+      nic.children.push_back(net_element(port, nic.children.size() + 1));
+    }
     out.children.push_back(std::move(nic));
   }
   for (const DeviceId child : below(device)) out.children.push_back(pci_element(child));
@@ -242,17 +248,40 @@ NcclElement FabricReader::gpu_element(DeviceId gpu) const {
   return out;
 }
 
-NcclElement FabricReader::net_element(DeviceId nic) const {
+/// A further port of a NIC, on the same PCI function: it has no element of its own. Functions of a
+/// card have their own bus ids, and NCCL sees a NIC in each.
+bool FabricReader::is_port_of_another(DeviceId nic) const {
+  const DeviceSpec& spec = fabric_.device(nic);
+  if (spec.port_of.empty()) return false;
+  const DeviceId first = *fabric_.find(0, spec.port_of);
+  if (!fabric_.wire_link(first)) return false;
+  return spec.bus_id.empty() || spec.bus_id == fabric_.device(first).bus_id;
+}
+
+std::vector<DeviceId> FabricReader::ports_of(DeviceId nic) const {
+  std::vector<DeviceId> ports;
+  for (std::size_t i = 0; i < fabric_.devices_per_node(); ++i) {
+    const DeviceId id{i};
+    const bool is_port = fabric_.device(id).port_of == fabric_.device(nic).name;
+    if (is_port && is_port_of_another(id) && fabric_.wire_link(id)) ports.push_back(id);
+  }
+  return ports;
+}
+
+NcclElement FabricReader::net_element(DeviceId nic, std::size_t port_number) const {
   const DeviceSpec& spec = fabric_.device(nic);
   const std::size_t dev = place_[nic.index()];
+  // Ports of one card share its GUID: NCCL tells cards apart by it.
+  const DeviceId first = is_port_of_another(nic) ? *fabric_.find(0, spec.port_of) : nic;
+  const std::size_t card = place_[first.index()];
   const double port = devices_.bandwidth("nic.rate", nic).as_gigabits_per_s();
   const double wire = devices_.params().bandwidth("wire.rate").as_gigabits_per_s();
   return element("net", {{"name", spec.name},
                          {"dev", std::to_string(dev)},
                          {"latency", "0.000000"},
                          {"speed", std::to_string(std::llround(std::min(port, wire) * 1000))},
-                         {"port", "1"},
-                         {"guid", hex_text(static_cast<std::int64_t>(dev) + 1)},
+                         {"port", std::to_string(port_number)},
+                         {"guid", hex_text(static_cast<std::int64_t>(card) + 1)},
                          {"maxconn", "131072"},
                          {"gdr", devices_.choice("nic.gdr", nic) == "on" ? "1" : "0"}});
 }

@@ -145,6 +145,24 @@ TEST(WriteTopoOfSmall, SaysWhatTheTopologySays) {
   EXPECT_TRUE(fabric.notes[0].starts_with("3 devices have no bus_id")) << fabric.notes[0];
 }
 
+TEST(WriteTopoOfSmall, PortsOfOneNicShareItsFunctionAndGuid) {
+  std::string yaml = kSmall;
+  yaml.insert(yaml.find("    nic1:"),
+              "    nic0b: {kind: nic, part: connectx-6, port_of: nic0, network: fabric}\n");
+  const std::string text = nccl_tree_text(written(yaml).tree);
+  const std::size_t nic = text.find("<nic>");
+  const std::string inside = text.substr(nic, text.find("</nic>") - nic);
+  EXPECT_NE(
+      inside.find(R"(name="nic0" dev="0" latency="0.000000" speed="200000" port="1" guid="0x1")"),
+      std::string::npos)
+      << text;
+  EXPECT_NE(
+      inside.find(R"(name="nic0b" dev="1" latency="0.000000" speed="200000" port="2" guid="0x1")"),
+      std::string::npos)
+      << text;
+  EXPECT_EQ(text.find("<nic>", nic + 1), std::string::npos);
+}
+
 std::string refusal(const std::string& yaml) {
   try {
     written(yaml);
