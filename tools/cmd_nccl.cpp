@@ -24,6 +24,7 @@ struct NcclArguments {
   std::string topology;
   unsigned nodes{0};
   std::vector<std::string> env;
+  std::vector<std::string> set;
   std::string version{NcclVersion{}.text()};
   std::string json;
   std::string write_topo;
@@ -55,17 +56,22 @@ bool is_xml(const std::string& text) {
 
 /// NCCL's own file is taken as it is; anything else, and a file without GPUs, becomes a fabric
 /// first.
-NcclTopology read(const std::string& file) {
+NcclTopology read(const std::string& file, const std::vector<std::string>& set) {
   const std::string text = read_text_file(file);
   if (is_xml(text)) {
     NcclTree tree = parse_nccl_tree(text, file);
-    if (count_gpus(tree.system) > 0) return {std::move(tree), 1, {}};
+    if (count_gpus(tree.system) > 0) {
+      if (!set.empty()) throw InputError("--set: " + file + " is NCCL's own and is taken as it is");
+      return {std::move(tree), 1, {}};
+    }
   }
   const ParamCatalog catalog = make_catalog();
   const PartLibrary parts(catalog);
   Params params(catalog);
   TopologySpec spec = parse_topology(text, file, catalog);
-  apply_settings({}, spec, params);  // the topology's defaults; a skeleton's NVLinks
+  std::vector<ScenarioSetting> settings;
+  for (const std::string& setting : set) settings.push_back(parse_setting(setting));
+  apply_settings(settings, spec, params);  // the topology's defaults; a skeleton's NVLinks
   const unsigned nodes = spec.nodes;
   const std::vector<std::string> assumed = spec.notes;
   const Fabric fabric(std::move(spec), 1);
@@ -94,7 +100,7 @@ void run(const NcclArguments& arguments) {
   }
   const NcclVersion version = parse_nccl_version(arguments.version);
   const NcclEnv env = parse_nccl_env(variables(arguments.env));
-  const NcclTopology topology = read(arguments.topology);
+  const NcclTopology topology = read(arguments.topology, arguments.set);
   const unsigned hosts = arguments.nodes > 0 ? arguments.nodes : topology.nodes;
   const std::size_t ranks = hosts * count_gpus(topology.tree.system);
   if (ranks > kMostRanks) {
@@ -133,6 +139,8 @@ void add_nccl_command(CommandLine& line) {
       .option("--nodes", arguments->nodes, "hosts like this one; 0: as the topology says",
               kMostNodes)
       .option("--env", arguments->env, "an NCCL variable, NAME=VALUE; repeatable")
+      .option("--set", arguments->set,
+              "a parameter of a topology that is not NCCL's own, KEY=VALUE; repeatable")
       .option("--nccl-version", arguments->version, "2.18 to 2.30")
       .option("--json", arguments->json, "write it as JSON; '-' is standard output")
       .option("--write-topo", arguments->write_topo,

@@ -49,6 +49,8 @@ BOGUS_USAGE = (
     (["nccl", "bogus_no_gpu.yaml"], "bogus_no_gpu.yaml: no GPU in the node"),
     (["nccl", "bogus_truncated.xml"],
      "bogus_truncated.xml:3:17: the file is cut off: it ends inside <cpu> of line 2 (not valid XML)"),
+    (["nccl", "gcn.xml", "--set", "nic.rate=200 Gb/s"],
+     "--set: gcn.xml is NCCL's own and is taken as it is"),
     (["nccl", "gcn.xml"], "gcn.xml:3:7: AMD GPUs (gcn) are not modelled: NCCL runs on NVIDIA's"),
     (["nccl", "anonymous.yaml"],
      "anonymous.yaml:5:5: gpu0: NCCL decides by the compute capability, which its part '' does not "
@@ -58,6 +60,13 @@ BOGUS_USAGE = (
 AMD = """<system version="1">
   <cpu numaid="0"><pci busid="0000:01:00.0" class="0x038000" vendor="0x1002">
       <gpu dev="0" sm="94" rank="0" gdr="1" gcn="942"/></pci></cpu>
+</system>
+"""
+SKELETON = """<system version="1">
+  <cpu numaid="0" arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="143">
+    <pci busid="0000:01:00.0" class="0x030200" link_speed="32.0 GT/s PCIe" link_width="16"/>
+    <pci busid="0000:02:00.0" class="0x030200" link_speed="32.0 GT/s PCIe" link_width="16"/>
+  </cpu>
 </system>
 """
 ANONYMOUS = """topology: anonymous
@@ -171,6 +180,11 @@ class Nccl(CliTest):
                              self.ok("nccl", "topo.xml", *arguments))
             again = weft("nccl", "topo.xml", "--write-topo", "-", cwd=self.here)
             self.assertEqual(again.stdout.decode(), (self.here / "topo.xml").read_text())
+
+    def test_a_skeleton_is_completed_by_its_part(self):
+        (self.here / "skeleton.xml").write_text(SKELETON)
+        text = self.ok("nccl", "skeleton.xml", "--set", "gpu.part=h100-sxm")
+        self.assertRegex(text, r"NVL\[370\.8\] - NVS/0-0")
 
     def test_made_up_bus_ids_are_confessed(self):
         run = weft("nccl", TOPOLOGY, "--write-topo", "topo.xml", cwd=self.here)
