@@ -49,14 +49,15 @@ std::array<BinaryTreeNode, 2> double_binary_tree(std::uint32_t nodes, std::uint3
 
 std::vector<Tree> make_trees(const Fabric& fabric, std::uint32_t channels) {
   const auto gpus = static_cast<std::uint32_t>(fabric.count(DeviceKind::kGpu));
-  const std::vector<std::size_t> owner = gpus_of_nics(fabric);
+  const std::vector<std::size_t> owner =
+      fabric.nodes() > 1 ? gpus_of_nics(fabric) : std::vector<std::size_t>{};
   const std::uint32_t half = std::max(1U, channels / 2);
 
   std::vector<Tree> trees;
   for (std::uint32_t c = 0; c < channels; ++c) {
     const std::uint32_t order = c % half;
     const std::size_t nic = owner.empty() ? 0 : order % owner.size();
-    const auto head = static_cast<std::uint32_t>(owner.empty() ? order % gpus : owner[nic]);
+    const auto head = static_cast<std::uint32_t>(owner.empty() ? 0 : owner[nic]);
     const auto head_of = [&](std::uint32_t node) { return node * gpus + head; };
     Tree tree(std::size_t{gpus} * fabric.nodes());
     for (std::uint32_t node = 0; node < fabric.nodes(); ++node) {

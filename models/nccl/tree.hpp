@@ -37,7 +37,9 @@ std::array<BinaryTreeNode, 2> double_binary_tree(std::uint32_t nodes, std::uint3
 /// of the channels uses the first binary tree between nodes, the other half the second. Inside a
 /// node, channel c is a chain of all GPUs in index order that begins at the GPU nearest to NIC c
 /// (of half the channels); the head of the chain has all edges to other nodes, over that NIC
-/// (NCCL's pattern "tree"). Precondition: nodes of several have NICs.
+/// (NCCL's pattern "tree"). With one node every channel has the same chain, since NCCL's search
+/// repeats the first channel's order as long as it fits (captured decisions of data/h200, shapes
+/// nvmesh and p1sw). Precondition: nodes of several have NICs.
 std::vector<Tree> make_trees(const Fabric& fabric, std::uint32_t channels);
 
 }  // namespace weft

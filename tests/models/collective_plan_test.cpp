@@ -1,0 +1,289 @@
+// Plans of every collective: who sends how much to whom, and that what is sent is received.
+#include "models/nccl/collective_plan.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "models/nccl/p2p_plan.hpp"
+#include "tests/models/machine_under_test.hpp"
+
+namespace weft {
+namespace {
+
+constexpr Op kOps[] = {Op::kAllReduce, Op::kAllGather, Op::kReduceScatter, Op::kBroadcast,
+                       Op::kReduce,    Op::kAllToAll,  Op::kSendRecv};
+
+Plan plan_of(MachineUnderTest& m, Op op, Bytes bytes, MemoryPath path = MemoryPath::kGdr) {
+  return make_plan(m.devices(), make_schedule(m.devices(), path), op, bytes, path);
+}
+
+/// Bytes that go into and come out of each connection, and by which ranks.
+struct Traffic {
+  std::map<ConnectionIndex, std::int64_t> sent;
+  std::map<ConnectionIndex, std::int64_t> received;
+  std::int64_t copied{0};
+
+  explicit Traffic(const Plan& plan) {
+    for (const Program& program : plan.programs) {
+      for (const Loop& loop : program.loops) {
+        for (const Step& step : loop.body) {
+          const std::int64_t bytes =
+              static_cast<std::int64_t>(loop.repeat) * step.repeat * step.bytes.count();
+          for (const ConnectionIndex c : step.out) {
+            EXPECT_EQ(plan.connections.at(c).from, program.rank);
+            sent[c] += bytes;
+          }
+          for (const ConnectionIndex c : step.in) {
+            EXPECT_EQ(plan.connections.at(c).to, program.rank);
+            received[c] += bytes;
+          }
+          if (step.in.empty() && step.out.empty()) copied += bytes;
+        }
+      }
+    }
+  }
+
+  std::vector<std::int64_t> by_sender(const Plan& plan) const {
+    std::vector<std::int64_t> out(plan.ranks);
+    for (const auto& [c, bytes] : sent) out[plan.connections[c].from] += bytes;
+    return out;
+  }
+};
+
+TEST(CollectivePlan, WhatIsSentIsReceivedOnEveryConnection) {
+  for (const char* algo : {"Ring", "Tree"}) {
+    MachineUnderTest m("hgx-h100-8nic.yaml", {std::string("nccl.algo=") + algo}, 3);
+    for (const Op op : kOps) {
+      if (std::string_view(algo) == "Tree" && op != Op::kAllReduce) continue;
+      for (const Bytes bytes : {Bytes{8}, Bytes::kib(300), Bytes{(1 << 26) + 12'345}}) {
+        for (const MemoryPath path : {MemoryPath::kGdr, MemoryPath::kHostStaged}) {
+          const Plan plan = plan_of(m, op, bytes, path);
+          const Traffic traffic(plan);
+          EXPECT_EQ(traffic.sent, traffic.received)
+              << op_name(op) << " " << algo << " " << bytes.count();
+        }
+      }
+    }
+  }
+}
+
+TEST(CollectivePlan, RingsMoveWhatNcclTestsCounts) {
+  // 16 ranks, Simple: all-gather and reduce-scatter send 15/16 of the size from each rank, a
+  // broadcast all of it from each rank but the last of each chain, a reduce from each but the root.
+  MachineUnderTest m("hgx-h100-8nic.yaml");
+  const std::int64_t size = Bytes::gib(1).count();
+  for (const Op op : {Op::kAllGather, Op::kReduceScatter}) {
+    const Plan plan = plan_of(m, op, Bytes{size});
+    for (const std::int64_t sent : Traffic(plan).by_sender(plan)) EXPECT_EQ(sent, size / 16 * 15);
+  }
+  for (const Op op : {Op::kBroadcast, Op::kReduce}) {
+    const Plan plan = plan_of(m, op, Bytes{size});
+    const std::vector<std::int64_t> sent = Traffic(plan).by_sender(plan);
+    std::int64_t sum = 0;
+    for (const std::int64_t s : sent) sum += s;
+    EXPECT_EQ(sum, size * 15) << op_name(op);
+    EXPECT_EQ(sent[0], op == Op::kBroadcast ? size : 0);
+  }
+}
+
+TEST(CollectivePlan, ATreeSendsTheSizeUpEachEdgeAndDownEachEdge) {
+  MachineUnderTest m("hgx-h100-8nic.yaml", {"nccl.algo=Tree"}, 4);
+  const std::int64_t size = Bytes::gib(1).count();
+  const Plan plan = plan_of(m, Op::kAllReduce, Bytes{size});
+  EXPECT_EQ(plan.algo, "Tree");
+  // 31 edges a channel, each way; two groups of warps a rank, one at each root.
+  EXPECT_EQ(plan.connections.size(), 16u * 31 * 2);
+  EXPECT_EQ(plan.programs.size(), 16u * (31 * 2 + 1));
+  for (const auto& [c, bytes] : Traffic(plan).sent) EXPECT_EQ(bytes, size / 16);
+}
+
+TEST(CollectivePlan, AllToAllSendsEachPeerItsPartAndCopiesItsOwn) {
+  MachineUnderTest m("hgx-h100-8nic.yaml");
+  const std::int64_t size = Bytes::gib(1).count();
+  const Plan plan = plan_of(m, Op::kAllToAll, Bytes{size});
+  EXPECT_EQ(plan.algo, "P2P");
+  const Traffic traffic(plan);
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::int64_t> by_pair;
+  for (const auto& [c, bytes] : traffic.sent) {
+    by_pair[{plan.connections[c].from, plan.connections[c].to}] += bytes;
+  }
+  EXPECT_EQ(by_pair.size(), 16u * 15);
+  for (const auto& [pair, bytes] : by_pair) EXPECT_EQ(bytes, size / 16);
+  EXPECT_EQ(traffic.copied, size);  // 16 ranks, 1/16 each
+}
+
+TEST(CollectivePlan, SendRecvGoesToTheNextRank) {
+  MachineUnderTest m("hgx-h100-8nic.yaml");
+  const Plan plan = plan_of(m, Op::kSendRecv, Bytes::mib(64));
+  for (const Connection& c : plan.connections) EXPECT_EQ(c.to, (c.from + 1) % 16);
+  const Traffic traffic(plan);
+  for (const std::int64_t sent : traffic.by_sender(plan)) EXPECT_EQ(sent, Bytes::mib(64).count());
+}
+
+TEST(CollectivePlan, SizeIsKnownBeforehand) {
+  for (const char* algo : {"Ring", "Tree"}) {
+    MachineUnderTest m("hgx-h100-8nic.yaml", {std::string("nccl.algo=") + algo}, 4);
+    const Schedule schedule = make_schedule(m.devices(), MemoryPath::kGdr);
+    for (const Op op : kOps) {
+      if (std::string_view(algo) == "Tree" && op != Op::kAllReduce) continue;
+      for (const Bytes bytes : {Bytes{8}, Bytes::mib(1), Bytes::gib(1)}) {
+        const Plan plan = make_plan(m.devices(), schedule, op, bytes, MemoryPath::kGdr);
+        const PlanSize size = plan_size(m.devices(), schedule, op, bytes);
+        const auto transfers = static_cast<double>(transfer_count(plan));
+        const auto connections = static_cast<double>(plan.connections.size());
+        EXPECT_LT(size.transfers / transfers, 2.1) << op_name(op) << " " << bytes.count();
+        EXPECT_GT(size.transfers / transfers, 0.48) << op_name(op) << " " << bytes.count();
+        EXPECT_NEAR(size.connections / connections, 1.0, 0.05) << op_name(op);
+      }
+    }
+  }
+}
+
+TEST(CollectivePlan, TreeRunsAllReduceOnly) {
+  MachineUnderTest m("hgx-h100-8nic.yaml", {"nccl.algo=Tree"});
+  EXPECT_THROW(plan_of(m, Op::kBroadcast, Bytes::mib(1)), InputError);
+  EXPECT_NO_THROW(plan_of(m, Op::kAllToAll, Bytes::mib(1)));  // has no algorithm
+}
+
+/// Steps from a node up to the root.
+std::uint32_t depth(std::uint32_t nodes, std::size_t tree, std::uint32_t node) {
+  std::uint32_t steps = 0;
+  for (auto up = double_binary_tree(nodes, node)[tree].up; up && steps <= nodes; ++steps) {
+    up = double_binary_tree(nodes, *up)[tree].up;
+  }
+  return steps;
+}
+
+TEST(DoubleBinaryTree, ReachesEveryNodeInLogarithmicDepth) {
+  for (std::uint32_t nodes = 1; nodes <= 70; ++nodes) {
+    for (std::size_t tree = 0; tree < 2; ++tree) {
+      int roots = 0;
+      for (std::uint32_t node = 0; node < nodes; ++node) {
+        const BinaryTreeNode place = double_binary_tree(nodes, node)[tree];
+        if (!place.up) ++roots;
+        for (const auto& child : place.down) {
+          if (child) {
+            EXPECT_EQ(double_binary_tree(nodes, *child)[tree].up, node);
+          }
+        }
+        if (place.up) {
+          const auto& siblings = double_binary_tree(nodes, *place.up)[tree].down;
+          EXPECT_NE(std::find(siblings.begin(), siblings.end(), node), siblings.end());
+        }
+        EXPECT_LE(depth(nodes, tree, node), std::bit_width(nodes)) << nodes;
+      }
+      EXPECT_EQ(roots, 1) << nodes;
+    }
+  }
+}
+
+TEST(DoubleBinaryTree, NoNodeOfAnEvenNumberHasChildrenInBoth) {
+  for (std::uint32_t nodes = 2; nodes <= 64; nodes += 2) {
+    for (std::uint32_t node = 0; node < nodes; ++node) {
+      int inner = 0;
+      for (const BinaryTreeNode& place : double_binary_tree(nodes, node)) {
+        if (place.down[0] || place.down[1]) ++inner;
+      }
+      EXPECT_LE(inner, 1) << nodes << " " << node;
+    }
+  }
+}
+
+TEST(DoubleBinaryTree, IsNcclsForSixNodes) {
+  // Captured from the rule of src/graph/trees.cc by hand: 0 -> 4 -> {2, 5}, 2 -> {1, 3}; mirrored.
+  const auto up = [](std::size_t tree) {
+    std::vector<std::uint32_t> out;
+    for (std::uint32_t n = 0; n < 6; ++n)
+      out.push_back(double_binary_tree(6, n)[tree].up.value_or(9));
+    return out;
+  };
+  EXPECT_EQ(up(0), (std::vector<std::uint32_t>{9, 2, 4, 2, 0, 4}));
+  EXPECT_EQ(up(1), (std::vector<std::uint32_t>{1, 5, 3, 1, 3, 9}));
+}
+
+TEST(Trees, LeaveANodeAtTheHeadOfItsChain) {
+  const MachineUnderTest m("hgx-h100-8nic.yaml", {}, 4);
+  const std::vector<Tree> trees = make_trees(m.fabric(), 16);
+  for (std::size_t c = 0; c < trees.size(); ++c) {
+    const auto head = static_cast<std::uint32_t>(c % 8);  // the GPU nearest to NIC c mod 8
+    for (std::uint32_t r = 0; r < trees[c].size(); ++r) {
+      const TreeRank& rank = trees[c][r];
+      EXPECT_EQ(rank.nic, head);
+      if (rank.up != TreeRank::kNone && rank.up / 8 != r / 8) {
+        EXPECT_EQ(r % 8, head);
+        EXPECT_EQ(rank.up % 8, head);
+      }
+    }
+  }
+}
+
+TEST(P2pRounds, FollowNcclsQuadraticOrder) {
+  std::vector<std::uint32_t> order;
+  for (const P2pRound& round : p2p_rounds(16, 1, 0)) order.push_back(round.send_to);
+  EXPECT_EQ(order,
+            (std::vector<std::uint32_t>{0, 1, 3, 6, 10, 15, 5, 12, 4, 13, 7, 2, 14, 11, 9, 8}));
+}
+
+TEST(P2pRounds, MeetEachPeerOnceAndTheReceiverInTheSameRound) {
+  for (const auto& [nodes, gpus] : {std::pair{1U, 8U}, {3U, 4U}, {5U, 3U}}) {
+    for (std::uint32_t rank = 0; rank < nodes * gpus; ++rank) {
+      const std::vector<P2pRound> rounds = p2p_rounds(nodes, gpus, rank);
+      std::set<std::uint32_t> peers;
+      for (std::size_t k = 0; k < rounds.size(); ++k) {
+        peers.insert(rounds[k].send_to);
+        EXPECT_EQ(p2p_rounds(nodes, gpus, rounds[k].send_to)[k].receive_from, rank);
+      }
+      EXPECT_EQ(peers.size(), nodes * gpus);
+      EXPECT_EQ(rounds[0].send_to, rank);
+    }
+  }
+}
+
+TEST(P2pSplit, IsByBytesAndNetwork) {
+  // 16 ranks on 16 channels, 2 a peer: 1 channel while 512 KiB hold a part, then 2. Chunks of 128
+  // KiB; over the network a quarter below one chunk, half below eight.
+  MachineUnderTest m("hgx-h100-8nic.yaml");
+  const Schedule schedule = make_schedule(m.devices(), MemoryPath::kGdr);
+  EXPECT_EQ(schedule.p2p_channels, 16u);
+  EXPECT_EQ(schedule.p2p_channels_per_peer, 2u);
+  const auto split = [&](Bytes bytes) { return p2p_split(m.devices(), schedule, bytes, true); };
+  EXPECT_EQ(split(Bytes::kib(16)).protocol.name, "LL");
+  EXPECT_EQ(split(Bytes::kib(17)).protocol.name, "Simple");
+  EXPECT_EQ(split(Bytes::kib(17)).protocol.chunk, Bytes::kib(32));
+  EXPECT_EQ(split(Bytes::kib(512)).channels, 1u);
+  EXPECT_EQ(split(Bytes::kib(512)).protocol.chunk, Bytes::kib(64));
+  EXPECT_EQ(split(Bytes::mib(1)).channels, 2u);
+  EXPECT_EQ(split(Bytes::mib(1)).protocol.chunk, Bytes::kib(128));
+}
+
+TEST(LocalNics, AreSharedAmongGpusThatHaveTheSameNearest) {
+  // Two GPUs and two NICs below each switch: one each. One NIC below each: the two share it.
+  const MachineUnderTest eight("hgx-h100-8nic.yaml");
+  EXPECT_EQ(local_nics(eight.fabric()),
+            (std::vector<std::vector<std::uint32_t>>{{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}}));
+  const MachineUnderTest four("hgx-h100-4nic.yaml");
+  EXPECT_EQ(local_nics(four.fabric()),
+            (std::vector<std::vector<std::uint32_t>>{{0}, {0}, {1}, {1}, {2}, {2}, {3}, {3}}));
+}
+
+TEST(LocalNics, AGpuAloneWithTwoTakesThemInTurn) {
+  const ParamCatalog catalog = make_catalog();
+  TopologySpec spec =
+      read_topology(std::string(WEFT_SOURCE_DIR) + "/topologies/hgx-h100-8nic.yaml", catalog);
+  const auto odd_gpu = [](const std::string& name) {
+    return name.starts_with("gpu") && (name.back() - '0') % 2 == 1;
+  };
+  std::erase_if(spec.node.devices, [&](const DeviceSpec& d) { return odd_gpu(d.name); });
+  std::erase_if(spec.node.links,
+                [&](const PeerLinkSpec& l) { return odd_gpu(l.a) || odd_gpu(l.b); });
+  const Fabric fabric(std::move(spec), 2);
+  EXPECT_EQ(local_nics(fabric),
+            (std::vector<std::vector<std::uint32_t>>{{0, 1}, {3, 2}, {4, 5}, {7, 6}}));
+}
+
+}  // namespace
+}  // namespace weft
