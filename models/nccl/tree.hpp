@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "sim/topology/fabric.hpp"
@@ -22,21 +21,10 @@ struct TreeRank {
 /// One channel's tree over all ranks, by rank. Rank r is GPU r mod g of node r / g, g GPUs a node.
 using Tree = std::vector<TreeRank>;
 
-/// A node's place in one binary tree of nodes; nullopt: none.
-struct BinaryTreeNode {
-  std::optional<std::uint32_t> up;
-  std::array<std::optional<std::uint32_t>, 2> down;
-};
-
-/// A node's place in NCCL's two complementary binary trees over `nodes` nodes (src/graph/trees.cc):
-/// no node but one has children in both, so each node's link carries about the same (Sanders,
-/// Speck, Traeff, Parallel Computing 35(12), 2009). Precondition: node < nodes.
-std::array<BinaryTreeNode, 2> double_binary_tree(std::uint32_t nodes, std::uint32_t node);
-
 /// The trees of `channels` channels by a first simple rule, not yet NCCL's search: the first half
-/// of the channels uses the first binary tree between nodes, the other half the second. Inside a
-/// node, channel c is a chain of all GPUs in index order that begins at the GPU nearest to NIC c
-/// (of half the channels); the head of the chain has all edges to other nodes, over that NIC
+/// of the channels uses the first of nccl_node_trees between nodes, the other half the second.
+/// Inside a node, channel c is a chain of all GPUs in index order that begins at the GPU nearest to
+/// NIC c (of half the channels); the head of the chain has all edges to other nodes, over that NIC
 /// (NCCL's pattern "tree"). With one node every channel has the same chain, since NCCL's search
 /// repeats the first channel's order as long as it fits (captured decisions of data/h200, shapes
 /// nvmesh and p1sw). Precondition: nodes of several have NICs.

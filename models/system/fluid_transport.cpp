@@ -66,6 +66,10 @@ WalkId FluidTransport::prepare(const Walk& walk) {
 void FluidTransport::submit(WalkId walk, Bytes bytes, std::uint64_t tag) {
   Lane& lane = lanes_[walk.index()];
   lane.heading.push({bytes, tag});
+  if (lane.head_time == Duration{}) {
+    head_done(walk.index());
+    return;
+  }
   events_->schedule_after(lane.head_time, Phase::kDeliver, *this,
                           event_code(kHeadDone, walk.index()));
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -35,7 +37,8 @@ class PathRef {
 };
 
 /// Holds the histories of every moment that something in a run still waits for, as a tree of
-/// reference-counted nodes; what no one can reach is reused. Time is exact (integer picoseconds),
+/// reference-counted nodes; what no one can reach is reused. A node holds a few causes, a cache
+/// line in all, since most histories part only after several. Time is exact (integer picoseconds),
 /// so the causes of a run sum to its length.
 class PathStore {
  public:
@@ -43,8 +46,8 @@ class PathStore {
   PathStore(const PathStore&) = delete;
   PathStore& operator=(const PathStore&) = delete;
 
-  /// `path`, then `time` more because of `cause`. Constant time; merges with the last step if it
-  /// has the same cause and nobody else holds it.
+  /// `path`, then `time` more because of `cause`. Constant time; the last node takes it in if
+  /// nobody else holds that and it has the same cause or room for another.
   PathRef extend(PathRef path, CauseId cause, Duration time);
   /// Time by cause along a path, most first (ties by cause).
   std::vector<std::pair<CauseId, Duration>> total(const PathRef& path) const;
@@ -53,12 +56,15 @@ class PathStore {
  private:
   friend class PathRef;
   static constexpr std::uint32_t kNone = UINT32_MAX;
+  static constexpr std::size_t kCauses = 4;
   struct Node {
     std::uint32_t parent;
     std::uint32_t references;
-    Duration time;
-    CauseId cause;
+    std::array<CauseId, kCauses> causes;
+    std::array<Duration, kCauses> times;
+    std::uint32_t count;  // of causes
   };
+  static_assert(sizeof(Node) == 64);
   void retain(std::uint32_t node) { ++nodes_[node].references; }
   void release(std::uint32_t node);
 

@@ -1,10 +1,10 @@
 #include "sim/run/runner.hpp"
 
 #include <algorithm>
-#include <deque>
 #include <map>
 #include <span>
 #include <stdexcept>
+#include <vector>
 
 #include "sim/engine/mailbox.hpp"
 #include "sim/engine/process.hpp"
@@ -22,14 +22,20 @@ struct Token {
 class PlanRun final : private TransportSink, private EventTarget {
  public:
   PlanRun(const Plan& plan, Transport& transport, EventQueue& events, CauseTable& causes)
-      : plan_{&plan}, transport_{&transport}, events_{&events}, causes_{&causes}, host_{events} {
+      : plan_{&plan},
+        transport_{&transport},
+        events_{&events},
+        causes_{&causes},
+        lanes_(plan.connections.size()),
+        programs_(plan.programs.size()),
+        host_{events} {
     transport.set_sink(*this);
     start_ = lag(plan.start);
     for (const Handover& h : plan.handovers) {
       lags_.push_back({lag(h.after_push), lag(h.after_carry), lag(h.credit)});
     }
-    for (const Connection& c : plan.connections) add_connection(c);
-    for (const Program& p : plan.programs) add_program(p);
+    for (std::size_t i = 0; i < lanes_.size(); ++i) add_connection(plan.connections[i], lanes_[i]);
+    for (std::size_t i = 0; i < programs_.size(); ++i) add_program(plan.programs[i], programs_[i]);
   }
 
   RunOutcome run() {
@@ -78,8 +84,7 @@ class PlanRun final : private TransportSink, private EventTarget {
 
   LagId lag(const Lag& lag) { return {causes_->intern({lag.cause, ""}), lag.time}; }
 
-  void add_connection(const Connection& c) {
-    Lane& lane = lanes_.emplace_back();
+  void add_connection(const Connection& c, Lane& lane) {
     if (c.carry) lane.carry = transport_->prepare(legs_of(*c.carry));
     lane.unused_slots = plan_->handovers[c.handover].slots;
     lane.handover = c.handover;
@@ -91,8 +96,7 @@ class PlanRun final : private TransportSink, private EventTarget {
   }
 
   /// One walk for steps that move the same way, since a program takes one step at a time.
-  void add_program(const Program& program) {
-    Worker& worker = programs_.emplace_back();
+  void add_program(const Program& program, Worker& worker) {
     std::map<std::vector<WalkIndex>, WalkId> known;  // by local, pulls, pushes
     for (const Loop& loop : program.loops) {
       for (const Step& step : loop.body) {
@@ -265,8 +269,8 @@ class PlanRun final : private TransportSink, private EventTarget {
   PathStore paths_;  // before everything that holds a PathRef
   LagId start_{};
   std::vector<HandoverLags> lags_;  // by handover
-  std::deque<Lane> lanes_;
-  std::deque<Worker> programs_;
+  std::vector<Lane> lanes_;
+  std::vector<Worker> programs_;
   std::vector<Pending> pending_;
   std::vector<std::size_t> free_;
   std::uint64_t transfers_{0};

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "models/nccl/connect.hpp"
 #include "models/nccl/p2p_plan.hpp"
 #include "tests/models/machine_under_test.hpp"
 
@@ -150,59 +151,43 @@ TEST(CollectivePlan, TreeRunsAllReduceOnly) {
 }
 
 /// Steps from a node up to the root.
-std::uint32_t depth(std::uint32_t nodes, std::size_t tree, std::uint32_t node) {
-  std::uint32_t steps = 0;
-  for (auto up = double_binary_tree(nodes, node)[tree].up; up && steps <= nodes; ++steps) {
-    up = double_binary_tree(nodes, *up)[tree].up;
+int depth(int nodes, std::size_t tree, int node) {
+  int steps = 0;
+  for (int up = nccl_node_trees(nodes, node)[tree].up; up >= 0 && steps <= nodes; ++steps) {
+    up = nccl_node_trees(nodes, up)[tree].up;
   }
   return steps;
 }
 
-TEST(DoubleBinaryTree, ReachesEveryNodeInLogarithmicDepth) {
-  for (std::uint32_t nodes = 1; nodes <= 70; ++nodes) {
+TEST(NodeTrees, ReachEveryNodeInLogarithmicDepth) {
+  for (int nodes = 1; nodes <= 70; ++nodes) {
     for (std::size_t tree = 0; tree < 2; ++tree) {
       int roots = 0;
-      for (std::uint32_t node = 0; node < nodes; ++node) {
-        const BinaryTreeNode place = double_binary_tree(nodes, node)[tree];
-        if (!place.up) ++roots;
-        for (const auto& child : place.down) {
-          if (child) {
-            EXPECT_EQ(double_binary_tree(nodes, *child)[tree].up, node);
-          }
+      for (int node = 0; node < nodes; ++node) {
+        const NcclNodeTree place = nccl_node_trees(nodes, node)[tree];
+        if (place.up < 0) {
+          ++roots;
+        } else {
+          const NcclNodeTree parent = nccl_node_trees(nodes, place.up)[tree];
+          EXPECT_TRUE(parent.down0 == node || parent.down1 == node) << nodes << " " << node;
         }
-        if (place.up) {
-          const auto& siblings = double_binary_tree(nodes, *place.up)[tree].down;
-          EXPECT_NE(std::find(siblings.begin(), siblings.end(), node), siblings.end());
-        }
-        EXPECT_LE(depth(nodes, tree, node), std::bit_width(nodes)) << nodes;
+        EXPECT_LE(depth(nodes, tree, node), std::bit_width(static_cast<unsigned>(nodes))) << nodes;
       }
       EXPECT_EQ(roots, 1) << nodes;
     }
   }
 }
 
-TEST(DoubleBinaryTree, NoNodeOfAnEvenNumberHasChildrenInBoth) {
-  for (std::uint32_t nodes = 2; nodes <= 64; nodes += 2) {
-    for (std::uint32_t node = 0; node < nodes; ++node) {
+TEST(NodeTrees, NoNodeOfAnEvenNumberHasChildrenInBoth) {
+  for (int nodes = 2; nodes <= 64; nodes += 2) {
+    for (int node = 0; node < nodes; ++node) {
       int inner = 0;
-      for (const BinaryTreeNode& place : double_binary_tree(nodes, node)) {
-        if (place.down[0] || place.down[1]) ++inner;
+      for (const NcclNodeTree& place : nccl_node_trees(nodes, node)) {
+        if (place.down0 >= 0 || place.down1 >= 0) ++inner;
       }
       EXPECT_LE(inner, 1) << nodes << " " << node;
     }
   }
-}
-
-TEST(DoubleBinaryTree, IsNcclsForSixNodes) {
-  // Captured from the rule of src/graph/trees.cc by hand: 0 -> 4 -> {2, 5}, 2 -> {1, 3}; mirrored.
-  const auto up = [](std::size_t tree) {
-    std::vector<std::uint32_t> out;
-    for (std::uint32_t n = 0; n < 6; ++n)
-      out.push_back(double_binary_tree(6, n)[tree].up.value_or(9));
-    return out;
-  };
-  EXPECT_EQ(up(0), (std::vector<std::uint32_t>{9, 2, 4, 2, 0, 4}));
-  EXPECT_EQ(up(1), (std::vector<std::uint32_t>{1, 5, 3, 1, 3, 9}));
 }
 
 TEST(Trees, LeaveANodeAtTheHeadOfItsChain) {

@@ -28,39 +28,60 @@ std::vector<std::string> cells(const std::string& line) {
   return out;
 }
 
-/// The ring all-reduces over NVLink on all four GPUs, NCCL's own number of channels.
-std::vector<Measured> nvlink_rings(const std::string& file) {
+/// The all-reduces over NVLink on all four GPUs, NCCL's own number of channels.
+std::vector<Measured> over_nvlink(const std::string& file, const std::string& algo) {
   std::vector<Measured> out;
   std::istringstream in(read_text_file(file));
   for (std::string line; std::getline(in, line);) {
     const std::vector<std::string> c = cells(line);
-    if (c[0] == "nvlink" && c[3] == "4" && c[7] == "Ring" && c[9] == "0") {
+    if (c[0] == "nvlink" && c[3] == "4" && c[7] == algo && c[9] == "0") {
       out.push_back({c[8], parse_size(c[11]), parse_number(c[12]).value()});
     }
   }
   return out;
 }
 
-TEST(Measured, RingAllReduceOverNvlinkOnFourH200) {
-  const std::string file = std::string(WEFT_SHARED_DIR) + "/data/h200/allreduce-nvlink-shm.csv";
-  if (!std::filesystem::exists(file)) GTEST_SKIP() << file << " is not here";
-  const std::vector<Measured> rows = nvlink_rings(file);
-  ASSERT_EQ(rows.size(), 33u);
+struct Agreement {
+  double bias;
+  double median;
+};
+
+Agreement compare(const std::vector<Measured>& rows, const std::string& algo) {
   std::vector<double> errors;
   double bias = 0;
   for (const Measured& row : rows) {
     const ResultRow predicted =
-        predict_one("gdr", row.bytes, {"nccl.proto=" + row.protocol}, "topologies/h200-vm.yaml", 1);
+        predict_one("gdr", row.bytes, {"nccl.proto=" + row.protocol, "nccl.algo=" + algo},
+                    "topologies/h200-vm.yaml", 1);
     errors.push_back(std::abs(predicted.time_us / row.us - 1.0));
     bias += (predicted.time_us / row.us - 1.0) / static_cast<double>(rows.size());
   }
   std::sort(errors.begin(), errors.end());
   const double median = errors[errors.size() / 2];
-  std::printf("%zu points: bias %+.1f %%, median |error| %.1f %%, worst %.1f %%\n", rows.size(),
-              bias * 100, median * 100, errors.back() * 100);
-  // A guard against regressions, set after the first comparison: not a prior acceptance level.
-  EXPECT_LE(median, 0.15);
-  EXPECT_LE(std::abs(bias), 0.15);
+  std::printf("%s, %zu points: bias %+.1f %%, median |error| %.1f %%, worst %.1f %%\n",
+              algo.c_str(), rows.size(), bias * 100, median * 100, errors.back() * 100);
+  return {bias, median};
+}
+
+// Guards against regressions, set after the first comparison: no prior acceptance levels.
+TEST(Measured, RingAllReduceOverNvlinkOnFourH200) {
+  const std::string file = std::string(WEFT_SHARED_DIR) + "/data/h200/allreduce-nvlink-shm.csv";
+  if (!std::filesystem::exists(file)) GTEST_SKIP() << file << " is not here";
+  const std::vector<Measured> rows = over_nvlink(file, "Ring");
+  ASSERT_EQ(rows.size(), 33u);
+  const Agreement agreement = compare(rows, "Ring");
+  EXPECT_LE(agreement.median, 0.15);
+  EXPECT_LE(std::abs(agreement.bias), 0.15);
+}
+
+TEST(Measured, TreeAllReduceOverNvlinkOnFourH200) {
+  const std::string file = std::string(WEFT_SHARED_DIR) + "/data/h200/allreduce-nvlink-shm.csv";
+  if (!std::filesystem::exists(file)) GTEST_SKIP() << file << " is not here";
+  const std::vector<Measured> rows = over_nvlink(file, "Tree");
+  ASSERT_EQ(rows.size(), 33u);
+  const Agreement agreement = compare(rows, "Tree");
+  EXPECT_LE(agreement.median, 0.2);
+  EXPECT_LE(std::abs(agreement.bias), 0.2);
 }
 
 }  // namespace

@@ -17,10 +17,11 @@ inline std::string shipped(const std::string& file) {
 inline ResultRow predict_one(const std::string& memory_path, Bytes bytes,
                              const std::vector<std::string>& settings = {},
                              const std::string& topology = "topologies/hgx-h100-8nic.yaml",
-                             std::uint32_t nodes = 2) {
+                             std::uint32_t nodes = 2, const std::string& op = "allreduce") {
   Scenario scenario = read_scenario(shipped("scenarios/quickstart.yaml"));
   scenario.topology = shipped(topology);
   scenario.nodes = nodes;
+  scenario.op = op;
   scenario.sizes = {bytes};
   scenario.memory_paths = {memory_path};
   PredictOptions options;

@@ -31,13 +31,29 @@ TEST(CriticalPath, CopiesShareTheirPastAndPartAfterwards) {
 
 TEST(CriticalPath, WhatNobodyHoldsIsReused) {
   PathStore store;
+  std::vector<PathRef> held;  // so that no node may take in more
   PathRef path;
-  for (int i = 0; i < 100'000; ++i) {  // long histories are released without recursion
+  for (int i = 0; i < 100'000; ++i) {
     path = store.extend(std::move(path), i % 2 == 0 ? kWire : kDram, Duration::ns(1));
+    held.push_back(path);
   }
   EXPECT_EQ(store.live_nodes(), 100'000u);
-  path = PathRef{};
+  held.clear();
+  EXPECT_EQ(store.live_nodes(), 100'000u);
+  EXPECT_EQ(store.total(path)[1].second, Duration::us(50));
+  path = PathRef{};  // long histories are released without recursion
   EXPECT_EQ(store.live_nodes(), 0u);
+}
+
+TEST(CriticalPath, ANodeTakesInAFewCauses) {
+  PathStore store;
+  PathRef path;
+  for (std::size_t i = 0; i < 10; ++i) {
+    path = store.extend(std::move(path), CauseId{i % 5}, Duration::ns(1));
+  }
+  EXPECT_EQ(store.total(path).size(), 5u);
+  for (const auto& [cause, time] : store.total(path)) EXPECT_EQ(time, Duration::ns(2));
+  EXPECT_LE(store.live_nodes(), 3u);
 }
 
 TEST(CriticalPath, MergesStepsOfOneCauseThatNobodyElseHolds) {
