@@ -16,6 +16,9 @@ class Fifo {
   bool empty() const { return head_ == items_.size(); }
   std::size_t size() const { return items_.size() - head_; }
 
+  /// The oldest. Precondition: not empty.
+  const T& front() const { return items_[head_]; }
+
   void push(T item) { items_.push_back(std::move(item)); }
 
   /// Removes and returns the oldest. Precondition: not empty.

@@ -19,6 +19,7 @@ SIM = {
     "base": set(),
     "engine": {"base"},
     "flow": {"base"},
+    "packet": {"base", "engine"},
     "topology": {"base"},
     "io": {"base"},
     "input": {"base", "io", "topology"},

@@ -1,0 +1,265 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "sim/base/units.hpp"
+#include "sim/engine/event_queue.hpp"
+#include "sim/engine/fifo.hpp"
+#include "sim/packet/packet.hpp"
+#include "sim/packet/packet_pool.hpp"
+#include "sim/packet/parts.hpp"
+
+namespace weft {
+
+/// What a link has done so far.
+struct PacketLinkCounters {
+  std::uint64_t packets{0};
+  Bytes bytes{};          ///< data packets with framing
+  Bytes control_bytes{};  ///< credit updates, pause frames and what else came by send_control
+  Duration busy{};        ///< sending either
+};
+
+/// What a lane of a link has done so far.
+struct PacketLaneCounters {
+  Duration stalled{};  ///< a packet waited for credit or was paused (InfiniBand: port_xmit_wait)
+  Bytes queued{};      ///< waiting at the sender now
+  Bytes held{};        ///< in the receive buffer now
+  Bytes most_held{};
+  std::uint64_t pauses{0};   ///< pause frames that the receiver sent
+  std::uint64_t dropped{0};  ///< packets that the receive buffer had no room for
+  std::uint64_t marked{0};
+};
+
+/// Why packets are left although nothing more will happen: each link waits for room in the receive
+/// buffer at its end, which packets hold that wait for the next link. A loop is a deadlock; else
+/// the last one's endpoint releases nothing.
+struct PacketStall {
+  std::vector<PacketLinkId> links;
+  bool is_loop{false};
+};
+
+/// A network of serial links, input-buffered forwarders and endpoints: the one engine of PCIe and
+/// of wires.
+///
+/// Build: add nodes and links, `pair` the two directions of each link, then `seal`. An endpoint
+/// sends packets from the pool; forwarders pass them on; the endpoint where one arrives releases
+/// it.
+///
+/// Events: one for a packet's arrival at each hop, one more where it had to wait for its link, few
+/// for flow control. A link has one arrival pending at a time, whatever is in flight on it.
+///
+/// Time of a hop, unblocked: (bytes + framing) / rate + delay, plus the forwarder's latency. A
+/// cut-through forwarder decides when the head is there; should its output be the faster, the
+/// packet leaves no sooner than its last byte can follow without a gap.
+///
+/// Not modelled: what happens inside a forwarder (speedup, matching of inputs to outputs); room is
+/// freed whole as a packet begins to leave; fairness among inputs counts packets, not bytes.
+class PacketNetwork final : private EventTarget {
+ public:
+  explicit PacketNetwork(EventQueue& events, std::uint64_t seed = 1);
+
+  /// Throws std::logic_error without a router.
+  PacketNodeId add_forwarder(const ForwarderSpec& spec);
+  /// `endpoint` must outlive the network's run.
+  PacketNodeId add_endpoint(std::string name, PacketEndpoint& endpoint);
+  /// Throws std::logic_error: an unknown node, no or too many lanes, a pause that never ends.
+  PacketLinkId add_link(const LinkSpec& spec);
+  /// They are the two directions of one link: each carries the other's flow control.
+  void pair(PacketLinkId there, PacketLinkId back);
+  /// No more parts. Throws std::logic_error where flow control takes room on a direction that is
+  /// missing.
+  void seal();
+
+  EventQueue& events() { return events_; }
+  Time now() const { return events_.now(); }
+
+  /// A packet of zeros from the pool.
+  Packet& make() { return pool_.take(); }
+  /// Puts a packet of make() into the queue of a link that leaves an endpoint.
+  void send(Packet& packet, PacketLinkId link);
+  /// Likewise a packet that came; its room at this endpoint is free when it leaves.
+  void forward(Packet& packet, PacketLinkId link);
+  /// Ends a packet that came (its room is free now) or one that was made but not sent.
+  void release(Packet& packet);
+  /// Sends bytes that are no packet (an acknowledging DLLP) ahead of all that waits; when they are
+  /// there.
+  Time send_control(PacketLinkId link, Bytes bytes);
+
+  std::size_t links() const { return links_.size(); }
+  const std::string& name(PacketLinkId link) const { return link_names_[link.index()]; }
+  const std::string& name(PacketNodeId node) const { return node_names_[node.index()]; }
+  PacketNodeId sender(PacketLinkId link) const { return links_[link.index()].from; }
+  PacketNodeId receiver(PacketLinkId link) const { return links_[link.index()].to; }
+  Duration serialization(PacketLinkId link, Bytes bytes) const;
+  /// What waits for a link, all lanes: for routers that choose.
+  Bytes queued(PacketLinkId link) const { return Bytes{links_[link.index()].queued_bytes}; }
+  /// Nothing waits and nothing is being sent.
+  bool is_idle(PacketLinkId link) const;
+
+  PacketLinkCounters counters(PacketLinkId link) const;
+  PacketLaneCounters counters(PacketLinkId link, std::size_t lane) const;
+  /// Packets made and not released, wherever they are.
+  std::size_t packets_alive() const { return pool_.alive(); }
+  /// One loop of waiting links, or else one chain; none if nothing waits for room. Right when no
+  /// event is pending that would free some. O(n log n) in the waiting packets.
+  std::optional<PacketStall> find_stall() const;
+  /// "deadlock: a->b waits for b->c waits for a->b".
+  std::string describe(const PacketStall& stall) const;
+
+ private:
+  static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+  static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+
+  struct Node {
+    PacketEndpoint* endpoint;
+    PacketRouter* router;
+    std::int64_t latency_ps;
+    std::int64_t header_bytes;  ///< cut-through; -1: the whole packet
+    std::uint32_t inputs;
+  };
+
+  struct Link {
+    // The sender's.
+    std::int64_t busy_until_ps{0};
+    std::int64_t wake_ps{kNever};  ///< when a pending event will look again
+    Bandwidth rate{Bandwidth::bytes_per_s(1)};
+    std::int64_t delay_ps{0};
+    std::int64_t latency_ps{0};  ///< delay and the forwarder's latency
+    std::int64_t queued_bytes{0};
+    std::uint32_t first_lane{0};
+    std::uint32_t first_queue{0};
+    std::uint8_t lanes{1};
+    std::uint8_t waiting{0};    ///< bit l: lane l has a queue
+    std::uint8_t next_lane{0};  ///< whose turn it is
+    bool lowest_first{false};
+    bool oldest_first{false};
+    bool is_ordered{false};  ///< some lane may not pass another
+    bool has_ecn{false};
+    std::uint32_t framing{0};
+    PacketNodeId from{};
+    PacketNodeId to{};
+    PacketLinkId back{kNoPacketLink};
+    std::uint32_t input{0};  ///< its number among the receiver's inputs
+    // In flight, in order of arrival.
+    Packet* first{nullptr};
+    Packet* last{nullptr};
+    // Counters.
+    std::uint64_t packets{0};
+    std::int64_t bytes{0};
+    std::int64_t control_bytes{0};
+    std::int64_t busy_ps{0};
+  };
+
+  enum class Control : std::uint8_t { kNone, kCredits, kPause };
+
+  struct CreditReturn {
+    std::int64_t at_ps;
+    std::uint32_t packets;
+    std::uint32_t units;
+  };
+
+  /// A lane of a link, at its sender.
+  struct SendLane {
+    Control control{Control::kNone};
+    std::uint8_t room_of{0};  ///< the lane with the room that it shares; itself as a rule
+    bool paused{false};
+    std::uint32_t first_active{kNone};  ///< queues with packets, a list in order of turn
+    std::uint32_t last_active{kNone};
+    std::int64_t stalled_since_ps{-1};
+    std::int64_t stalled_ps{0};
+    std::int64_t queued_bytes{0};
+    std::uint64_t marked{0};
+    std::uint32_t packet_credits{0};
+    std::uint32_t unit_credits{0};
+    std::uint32_t unit_bytes{1};
+    Fifo<CreditReturn> returns;
+  };
+
+  /// The same lane's buffer at the receiver.
+  struct ReceiveLane {
+    Control control{Control::kNone};
+    bool pause_sent{false};
+    bool update_pending{false};  ///< an event will send the update if nothing does before
+    std::uint32_t owed_packets{0};
+    std::uint32_t owed_units{0};
+    std::uint32_t unit_bytes{1};
+    std::uint32_t packets_per_update{1};
+    std::int64_t update_bytes{0};
+    std::int64_t update_timeout_ps{0};
+    std::int64_t response_ps{0};  ///< of a pause; of credits the delay until they set out
+    std::int64_t held_bytes{0};
+    std::int64_t most_held_bytes{0};
+    std::int64_t capacity{0};
+    std::int64_t xoff{0};
+    std::int64_t xon{0};
+    std::uint64_t pauses{0};
+    std::uint64_t dropped{0};
+  };
+
+  /// Packets of one lane from one input, waiting for one link.
+  struct Queue {
+    Packet* first{nullptr};
+    Packet* last{nullptr};
+    std::uint32_t next_active{kNone};
+    std::uint32_t lane{0};
+  };
+
+  enum class Event : std::uint8_t { kArrive, kLook, kPause, kResume, kUpdate };
+
+  void on_event(std::uint64_t what) override;
+  void schedule(std::int64_t at_ps, Phase phase, Event event, std::uint32_t link,
+                std::uint32_t lane = 0);
+  std::int64_t now_ps() const { return events_.now().since_start().count_ps(); }
+
+  std::int64_t serialization_ps(const Link& link, std::int64_t bytes) const;
+  std::uint32_t units_of(const Packet& packet, std::uint32_t unit_bytes) const {
+    return (packet.buffer_bytes + unit_bytes - 1) / unit_bytes;
+  }
+  SendLane& room(const Link& link, std::uint32_t lane) {
+    return send_lanes_[link.first_lane + send_lanes_[link.first_lane + lane].room_of];
+  }
+
+  void arrive(std::uint32_t link);
+  bool take_in(std::uint32_t link, const Packet& packet);
+  void enqueue(Packet& packet, std::uint32_t link, std::uint32_t input);
+  void look(std::uint32_t link);
+  void look_at(std::uint32_t link, std::int64_t when_ps);
+  Packet* pick(Link& link);
+  Packet* pick_of_lane(Link& link, std::uint32_t lane);
+  bool has_room(Link& link, const Packet& packet);
+  bool may_leave(const Link& link, std::uint32_t queue, const Packet& packet) const;
+  Packet& pop(Link& link, SendLane& lane, std::uint32_t before, std::uint32_t queue);
+  void begin_stall(Link& link, SendLane& lane);
+  void transmit(std::uint32_t link, Packet& packet);
+  void free_room(const Packet& packet, PacketLinkId holds, std::uint32_t lane);
+  void send_update(std::uint32_t link, std::uint32_t lane);
+  void send_pause(std::uint32_t link, std::uint32_t lane, bool pause);
+  void set_paused(std::uint32_t link, std::uint32_t lane, bool paused);
+  void mark(const Link& link, SendLane& lane, Packet& packet);
+  void set_up_lane(const LinkSpec& spec, std::size_t lane);
+
+  EventQueue& events_;
+  PacketPool pool_;
+  std::vector<Node> nodes_;
+  std::vector<Link> links_;
+  std::vector<SendLane> send_lanes_;
+  std::vector<ReceiveLane> receive_lanes_;
+  std::vector<Queue> queues_;
+  std::int64_t arrivals_{0};  ///< into queues: a number for each
+  std::mt19937_64 marking_;
+  bool sealed_{false};
+
+  // Seldom looked at.
+  std::vector<std::string> node_names_;
+  std::vector<std::string> link_names_;
+  std::vector<EcnMarking> ecn_;                                ///< of each link
+  std::vector<std::array<std::uint8_t, kMaxLanes>> may_pass_;  ///< of each link
+};
+
+}  // namespace weft

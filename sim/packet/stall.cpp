@@ -1,0 +1,99 @@
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "sim/packet/network.hpp"
+
+namespace weft {
+namespace {
+
+/// Who waits for whom, by lane: pairs in ascending order.
+using Waits = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
+
+Waits::const_iterator first_of(const Waits& waits, std::uint32_t lane) {
+  return std::lower_bound(waits.begin(), waits.end(), std::pair{lane, std::uint32_t{0}});
+}
+
+enum class Seen : char { kNo, kOnTrail, kDone };
+
+/// A loop of lanes that wait for each other, if one can be reached from `start`; kDone are lanes
+/// from which none can.
+std::vector<std::uint32_t> loop_from(const Waits& waits, std::uint32_t start,
+                                     std::vector<Seen>& seen) {
+  std::vector<std::uint32_t> trail;
+  std::vector<Waits::const_iterator> next;
+  const auto step_to = [&](std::uint32_t lane) {
+    seen[lane] = Seen::kOnTrail;
+    trail.push_back(lane);
+    next.push_back(first_of(waits, lane));
+  };
+  step_to(start);
+  while (!trail.empty()) {
+    if (next.back() == waits.end() || next.back()->first != trail.back()) {
+      seen[trail.back()] = Seen::kDone;
+      trail.pop_back();
+      next.pop_back();
+      continue;
+    }
+    const std::uint32_t other = next.back()->second;
+    ++next.back();
+    if (seen[other] == Seen::kOnTrail)
+      return {std::find(trail.begin(), trail.end(), other), trail.end()};
+    if (seen[other] == Seen::kNo) step_to(other);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::optional<PacketStall> PacketNetwork::find_stall() const {
+  Waits waits;
+  std::vector<std::uint32_t> link_of(send_lanes_.size());
+  std::vector<std::uint32_t> waiting;
+  for (std::uint32_t i = 0; i < links_.size(); ++i) {
+    const Link& link = links_[i];
+    for (std::uint32_t lane = 0; lane < link.lanes; ++lane) link_of[link.first_lane + lane] = i;
+    for (std::uint32_t lane = 0; lane < link.lanes; ++lane) {
+      const SendLane& sender = send_lanes_[link.first_lane + lane];
+      const std::uint32_t here = link.first_lane + sender.room_of;
+      for (std::uint32_t q = sender.first_active; q != kNone; q = queues_[q].next_active) {
+        waiting.push_back(here);
+        for (const Packet* p = queues_[q].first; p != nullptr; p = p->next_) {
+          if (p->holds_ == kNoPacketLink) continue;
+          const Link& held = links_[p->holds_.index()];
+          waits.emplace_back(
+              held.first_lane + send_lanes_[held.first_lane + p->holds_lane_].room_of, here);
+        }
+      }
+    }
+  }
+  if (waiting.empty()) return std::nullopt;
+  std::sort(waits.begin(), waits.end());
+  waits.erase(std::unique(waits.begin(), waits.end()), waits.end());
+
+  PacketStall stall;
+  std::vector<Seen> seen(send_lanes_.size(), Seen::kNo);
+  for (const std::uint32_t lane : waiting) {
+    if (seen[lane] == Seen::kDone) continue;
+    const std::vector<std::uint32_t> loop = loop_from(waits, lane, seen);
+    for (const std::uint32_t each : loop) stall.links.emplace_back(link_of[each]);
+    stall.is_loop = !loop.empty();
+    if (stall.is_loop) return stall;
+  }
+  for (std::uint32_t lane = waiting.front();;) {  // ends, as there is no loop
+    stall.links.emplace_back(link_of[lane]);
+    const auto next = first_of(waits, lane);
+    if (next == waits.end() || next->first != lane) return stall;
+    lane = next->second;
+  }
+}
+
+std::string PacketNetwork::describe(const PacketStall& stall) const {
+  std::string text = stall.is_loop ? "deadlock: " : "";
+  for (const PacketLinkId link : stall.links) text += name(link) + " waits for ";
+  return text + (stall.is_loop ? name(stall.links.front())
+                               : name(receiver(stall.links.back())) + " to release packets");
+}
+
+}  // namespace weft
