@@ -15,6 +15,7 @@ namespace {
 
 std::string range_text(const ParamSpec& spec) {
   if (spec.unit == Unit::kChoice) return std::string(spec.choices);
+  if (spec.unit == Unit::kFlags) return "none or any of " + std::string(spec.choices);
   return format_quantity(spec.min, spec.unit) + " to " + format_quantity(spec.max, spec.unit);
 }
 

@@ -1,10 +1,13 @@
 #include "tools/show_text.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "models/nccl/bar1.hpp"
 #include "models/nccl/gdr.hpp"
 #include "models/system/contraction.hpp"
 #include "models/system/gdr_possible.hpp"
+#include "models/system/machine_state.hpp"
 
 namespace weft {
 namespace {
@@ -20,18 +23,22 @@ std::string link_text(const Machine& machine, DeviceId device) {
   const DeviceSpec& spec = machine.fabric().device(device);
   if (!spec.port_of.empty()) return "  port of " + spec.port_of;
   if (!model.upstream_rate) return "";
-  const std::string kind(device_kind_name(model.kind));
-  return fmt::format("  Gen{} x{:.0f}, {:.1f} GB/s", model.pcie_generation,
-                     machine.devices().number(kind + ".pcie_width", device),
+  return fmt::format("  Gen{} x{}, {:.1f} GB/s", model.pcie_generation, model.pcie_width,
                      model.upstream_rate->as_gigabytes_per_s());
+}
+
+std::string state_text(const Machine& machine, DeviceId device) {
+  const std::vector<std::string> state = unusual_state(machine.devices(), device);
+  return state.empty() ? "" : fmt::format("  [{}]", fmt::join(state, ", "));
 }
 
 void add_tree(const Machine& machine, DeviceId device, const std::string& indent,
               std::string& out) {
   const Fabric& fabric = machine.fabric();
   const DeviceSpec& spec = fabric.device(device);
-  out += fmt::format("{}{}{}{}\n", indent, spec.name,
-                     spec.part.empty() ? "" : " (" + spec.part + ")", link_text(machine, device));
+  out += fmt::format("{}{}{}{}{}\n", indent, spec.name,
+                     spec.part.empty() ? "" : " (" + spec.part + ")", link_text(machine, device),
+                     state_text(machine, device));
   for (std::size_t i = 0; i < fabric.devices_per_node(); ++i) {
     if (fabric.upstream(DeviceId{i}) == device) add_tree(machine, DeviceId{i}, indent + "  ", out);
   }
@@ -169,10 +176,13 @@ bool in_first_node(const Fabric& fabric, const Link& link) {
 std::vector<PairView> pair_views(const Machine& machine) {
   const Fabric& fabric = machine.fabric();
   std::vector<PairView> out;
-  for (const DeviceId gpu : devices_of_kind(fabric, DeviceKind::kGpu)) {
+  const std::vector<DeviceId> gpus = devices_of_kind(fabric, DeviceKind::kGpu);
+  const std::vector<PinnedMemory> pinned = nccl_pinned(machine.devices());
+  for (std::size_t g = 0; g < gpus.size(); ++g) {
+    const DeviceId gpu = gpus[g];
     for (const DeviceId nic : devices_of_kind(fabric, DeviceKind::kNic)) {
       const PathLabel label = fabric.path_label(gpu, nic);
-      const GdrPossible possible = gdr_possible(machine.devices(), gpu, nic);
+      const GdrPossible possible = gdr_possible(machine, gpu, nic, pinned[g]);
       const GdrDecision nccl = default_gdr_decision(label.path_class);
       PairView view{gpu,
                     nic,
@@ -228,6 +238,9 @@ Json show_json(const Machine& machine) {
                                 {"part", spec.part},
                                 {"bus_id", spec.bus_id}});
     device.set("upstream", upstream ? Json(fabric.device(*upstream).name) : Json());
+    Json state = Json::array();
+    for (const std::string& word : unusual_state(machine.devices(), DeviceId{i})) state.push(word);
+    device.set("state", std::move(state));
     devices.push(std::move(device));
   }
   Json links = Json::array();

@@ -2,10 +2,12 @@
 
 #include <array>
 
+#include "models/gpu/bar1.hpp"
 #include "models/gpu/memory.hpp"
 #include "models/gpu/nvlink.hpp"
 #include "models/gpu/sm_copy.hpp"
 #include "models/host/dram.hpp"
+#include "models/host/iommu.hpp"
 #include "models/host/root_complex.hpp"
 #include "models/host/socket_link.hpp"
 #include "models/nccl/protocol.hpp"
@@ -21,8 +23,9 @@ ParamCatalog make_catalog() {
   const std::array tables{
       Table{kPcieParams},        Table{kPcieSwitchParams}, Table{kDramParams},
       Table{kRootComplexParams}, Table{kSocketLinkParams}, Table{kGpuMemoryParams},
-      Table{kNvlinkParams},      Table{kSmCopyParams},     Table{kNicParams},
-      Table{kWireParams},        Table{kNcclParams}};
+      Table{kBar1Params},        Table{kIommuParams},      Table{kNvlinkParams},
+      Table{kSmCopyParams},      Table{kNicParams},        Table{kWireParams},
+      Table{kNcclParams}};
   return ParamCatalog{tables};
 }
 

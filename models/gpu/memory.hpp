@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "models/pcie/acs.hpp"
 #include "sim/base/params.hpp"
 
 namespace weft {
@@ -9,9 +10,22 @@ namespace weft {
 /// Parameters of a GPU's memory as its own SMs and its PCIe peers see it.
 inline constexpr std::array kGpuMemoryParams{
     ParamSpec{"gpu.pcie_gen", Unit::kCount, 5, 1, 6, Origin::kSpecification,
-              "NVIDIA H100 data sheet: PCIe Gen5 x16", "generation at which the link is trained"},
+              "NVIDIA H100 data sheet: PCIe Gen5 x16", "generation of its PCIe link"},
     ParamSpec{"gpu.pcie_width", Unit::kCount, 16, 1, 32, Origin::kSpecification,
-              "NVIDIA H100 data sheet: PCIe Gen5 x16", "lanes at which the link is trained"},
+              "NVIDIA H100 data sheet: PCIe Gen5 x16", "lanes of its PCIe link"},
+    ParamSpec{"gpu.trained_gen", Unit::kCount, 0, 0, 6, Origin::kAssumed,
+              "links train at what both ends can; read it with lspci -vv (LnkSta against LnkCap)",
+              "generation at which the link runs now, if lower than pcie_gen; 0: no lower"},
+    ParamSpec{"gpu.trained_width", Unit::kCount, 0, 0, 32, Origin::kAssumed,
+              "links train at what both ends can; read it with lspci -vv (LnkSta against LnkCap)",
+              "lanes on which the link runs now, if fewer than pcie_width; 0: no fewer"},
+    ParamSpec{"gpu.mps", Unit::kBytes, 256, 128, 4096, Origin::kAssumed,
+              "firmware sets 256 B on most servers, what GPUs and root ports have in common; read "
+              "it with lspci -vv (DevCtl)",
+              "Max_Payload_Size as set on it; a path has the smallest of its devices"},
+    ParamSpec{"gpu.port_acs", Unit::kFlags, 0x80, 0, 0xff, Origin::kAssumed,
+              "a switch's ports are usually set alike", "ACS control bits of the port above it",
+              kPortAcsWords},
     ParamSpec{"gpu.hbm_rate", Unit::kGigabytesPerS, 3350, 1, 100'000, Origin::kSpecification,
               "NVIDIA H100 SXM data sheet: 3.35 TB/s", "rate of the GPU's memory"},
     ParamSpec{"gpu.hbm_latency", Unit::kNanoseconds, 700, 50, 10'000, Origin::kAssumed,
@@ -25,9 +39,6 @@ inline constexpr std::array kGpuMemoryParams{
     ParamSpec{"gpu.completion_payload", Unit::kBytes, 256, 64, 4096, Origin::kAssumed,
               "GPU BAR1 completers return 128 or 256 B",
               "data per completion when a peer reads BAR1"},
-    ParamSpec{"gpu.gdr", Unit::kChoice, 1, 0, 1, Origin::kAssumed,
-              "nvidia-peermem or DMA-BUF is set up", "whether peers may map this GPU's memory",
-              "off on"},
 };
 static_assert(every_param_is_sourced(kGpuMemoryParams));
 

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <array>
+#include <optional>
 
+#include "models/pcie/acs.hpp"
 #include "sim/base/params.hpp"
 
 namespace weft {
@@ -24,7 +26,39 @@ inline constexpr std::array kRootComplexParams{
         "Linux drivers/pci/p2pdma.c: Intel Xeon from Haswell and AMD Zen forward peer traffic",
         "which peer-to-peer requests the root complex forwards between its ports",
         "none full writes-only"},
+    ParamSpec{"cpu.p2p_write_rate", Unit::kGigabytesPerS, 0, 0, 1000, Origin::kAssumed,
+              "no limit unless the part has a measured one",
+              "most that peers' writes through one root port can reach; 0: its link is the limit"},
+    ParamSpec{"cpu.p2p_read_rate", Unit::kGigabytesPerS, 0, 0, 1000, Origin::kAssumed,
+              "no limit unless the part has a measured one",
+              "most that peers' reads through one root port can reach; 0: its link is the limit"},
+    ParamSpec{"cpu.p2p_socket_rate", Unit::kGigabytesPerS, 0, 0, 1000, Origin::kAssumed,
+              "no limit unless the part has one",
+              "most that peer traffic to the other socket can reach in one direction; 0: the "
+              "socket's links are the limit"},
+    ParamSpec{"cpu.strict_write_time", Unit::kNanoseconds, 0, 0, 1000, Origin::kAssumed,
+              "strict writes to memory keep up unless the part says otherwise",
+              "time between the commits of two 64 B lines that a NIC writes to memory without "
+              "relaxed ordering, at one root port; 0: they overlap"},
+    ParamSpec{"cpu.strict_peer_write_time", Unit::kNanoseconds, 0, 0, 1000, Origin::kAssumed,
+              "strict writes to peers keep up unless the part says otherwise",
+              "the same for writes to a peer through the root complex"},
+    ParamSpec{"cpu.acs", Unit::kFlags, acs::kUpstreamForwarding, 0, kAcsAll, Origin::kAssumed,
+              "root ports turn around what a switch redirects; read it with lspci -vv (ACSCtl)",
+              "ACS control bits of its root ports", kAcsWords},
+    ParamSpec{"cpu.mps", Unit::kBytes, 256, 128, 4096, Origin::kAssumed,
+              "firmware sets 256 B on most servers, what GPUs and root ports have in common; read "
+              "it with lspci -vv (DevCtl)",
+              "Max_Payload_Size as set on its root ports; a path has the smallest of its devices"},
 };
 static_assert(every_param_is_sourced(kRootComplexParams));
+
+/// What strictly ordered writes reach: a root port commits one 64 B line after another, each `each`
+/// after the one before. nullopt if they overlap (`each` is 0).
+inline std::optional<Bandwidth> strict_write_rate(Duration each) {
+  constexpr double kLine = 64.0;
+  if (each == Duration{}) return std::nullopt;
+  return Bandwidth::bytes_per_s(kLine / each.as_s());
+}
 
 }  // namespace weft

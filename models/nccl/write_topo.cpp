@@ -226,10 +226,11 @@ NcclElement FabricReader::gpu_element(DeviceId gpu) const {
                          "gb200");
   }
   const std::string number = std::to_string(place_[gpu.index()]);
-  NcclElement out = element("gpu", {{"dev", number},
-                                    {"sm", std::to_string(*sm)},
-                                    {"rank", number},
-                                    {"gdr", devices_.choice("gpu.gdr", gpu) == "on" ? "1" : "0"}});
+  NcclElement out =
+      element("gpu", {{"dev", number},
+                      {"sm", std::to_string(*sm)},
+                      {"rank", number},
+                      {"gdr", devices_.choice("gpu.peer_mapping", gpu) == "none" ? "0" : "1"}});
   for (const PeerLinkSpec& link : fabric_.spec().node.links) {
     if (link.a != spec.name && link.b != spec.name) continue;
     const DeviceId peer = *fabric_.find(0, link.a == spec.name ? link.b : link.a);

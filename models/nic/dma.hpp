@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "models/pcie/acs.hpp"
 #include "sim/base/params.hpp"
 
 namespace weft {
@@ -9,9 +10,22 @@ namespace weft {
 /// Parameters of a NIC's PCIe side; the page is models/nic/README.md.
 inline constexpr std::array kNicParams{
     ParamSpec{"nic.pcie_gen", Unit::kCount, 5, 1, 6, Origin::kSpecification,
-              "ConnectX-7: PCIe Gen5 x16", "generation at which the link is trained"},
+              "ConnectX-7: PCIe Gen5 x16", "generation of its PCIe link"},
     ParamSpec{"nic.pcie_width", Unit::kCount, 16, 1, 32, Origin::kSpecification,
-              "ConnectX-7: PCIe Gen5 x16", "lanes at which the link is trained"},
+              "ConnectX-7: PCIe Gen5 x16", "lanes of its PCIe link"},
+    ParamSpec{"nic.trained_gen", Unit::kCount, 0, 0, 6, Origin::kAssumed,
+              "links train at what both ends can; read it with lspci -vv (LnkSta against LnkCap)",
+              "generation at which the link runs now, if lower than pcie_gen; 0: no lower"},
+    ParamSpec{"nic.trained_width", Unit::kCount, 0, 0, 32, Origin::kAssumed,
+              "links train at what both ends can; read it with lspci -vv (LnkSta against LnkCap)",
+              "lanes on which the link runs now, if fewer than pcie_width; 0: no fewer"},
+    ParamSpec{"nic.mps", Unit::kBytes, 256, 128, 4096, Origin::kAssumed,
+              "firmware sets 256 B on most servers, what GPUs and root ports have in common; read "
+              "it with lspci -vv (DevCtl)",
+              "Max_Payload_Size as set on it; a path has the smallest of its devices"},
+    ParamSpec{"nic.port_acs", Unit::kFlags, 0x80, 0, 0xff, Origin::kAssumed,
+              "a switch's ports are usually set alike", "ACS control bits of the port above it",
+              kPortAcsWords},
     ParamSpec{"nic.rate", Unit::kGigabytesPerS, 50, 0.1, 1000, Origin::kSpecification,
               "ConnectX-7: one port NDR or 400GbE, 400 Gb/s", "signalled data rate of the port"},
     ParamSpec{"nic.mrrs", Unit::kBytes, 512, 128, 4096, Origin::kPublished,
@@ -32,6 +46,22 @@ inline constexpr std::array kNicParams{
     ParamSpec{"nic.gdr", Unit::kChoice, 1, 0, 1, Origin::kAssumed,
               "the verbs provider registers GPU memory", "whether the NIC offers GPUDirect RDMA",
               "off on"},
+    ParamSpec{
+        "nic.relaxed_ordering", Unit::kChoice, 1, 0, 1, Origin::kPublished,
+        "NCCL_IB_PCI_RELAXED_ORDERING=2: used if the verbs library has it; perftest prints ON",
+        "whether its reads and writes carry the relaxed ordering attribute", "off on"},
+    ParamSpec{"nic.ats", Unit::kChoice, 0, 0, 1, Origin::kPublished,
+              "ConnectX firmware: ATS_ENABLED is 0 unless mlxconfig sets it",
+              "whether it asks the IOMMU for translations and sends translated addresses",
+              "off on"},
+    ParamSpec{"nic.peer_memory_api", Unit::kChoice, 1, 0, 1, Origin::kAssumed,
+              "MLNX_OFED and DOCA-OFED have it; an inbox RDMA stack may not",
+              "whether its RDMA stack has ib_register_peer_memory_client, which nvidia-peermem and "
+              "nv_peer_mem need",
+              "off on"},
+    ParamSpec{"nic.dma_buf", Unit::kChoice, 1, 0, 1, Origin::kAssumed,
+              "mlx5 has it with Linux 5.12 and rdma-core 34 or later",
+              "whether its driver registers DMA-BUF memory (ibv_reg_dmabuf_mr)", "off on"},
 };
 static_assert(every_param_is_sourced(kNicParams));
 

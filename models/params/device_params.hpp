@@ -31,6 +31,12 @@ class DeviceParams {
   Bandwidth bandwidth(std::string_view key, DeviceId device) const {
     return params_->bandwidth(key, scope(device));
   }
+  Bytes bytes(std::string_view key, DeviceId device) const {
+    return params_->bytes(key, scope(device));
+  }
+  std::uint32_t flags(std::string_view key, DeviceId device) const {
+    return params_->flags(key, scope(device));
+  }
   std::string_view choice(std::string_view key, DeviceId device) const {
     return params_->choice(key, scope(device));
   }

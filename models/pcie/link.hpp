@@ -9,10 +9,6 @@ namespace weft {
 
 /// Parameters of every PCIe link; the page is models/pcie/README.md.
 inline constexpr std::array kPcieParams{
-    ParamSpec{
-        "pcie.mps", Unit::kBytes, 256, 128, 4096, Origin::kPublished,
-        "NVIDIA GPUs and most server root ports end at 256 B; read it with lspci -vv (DevCtl)",
-        "largest data payload of one TLP (Max_Payload_Size), the smallest on the path"},
     ParamSpec{"pcie.framing", Unit::kBytes, 8, 0, 16, Origin::kSpecification,
               "PCIe Base 3.0-5.0 4.2.2 (STP token 4 B) and 3.5.2 (LCRC 4 B)",
               "framing, sequence number and LCRC of one TLP on a non-flit link (Gen1-5)"},

@@ -14,7 +14,6 @@
 #include "models/predict/settings.hpp"
 #include "models/predict/verdict.hpp"
 #include "models/system/fluid_transport.hpp"
-#include "models/system/gdr_possible.hpp"
 #include "sim/base/quantity.hpp"
 #include "sim/base/version.hpp"
 #include "sim/input/topology_file.hpp"
@@ -133,23 +132,21 @@ std::vector<ResultRow> run_tasks(const std::vector<Task>& tasks, unsigned thread
   return rows;
 }
 
-/// Why a memory path cannot be run on this fabric; "" if it can.
-std::string why_not(MemoryPath path, DeviceParams& devices) {
-  const Fabric& fabric = devices.fabric();
-  if (path != MemoryPath::kGdr || fabric.nodes() < 2) return "";
-  for (std::size_t n = 0; n < fabric.count(DeviceKind::kNic); ++n) {
-    const DeviceId nic = fabric.device(0, DeviceKind::kNic, n);
-    bool any = false;
-    std::string why;
-    for (std::size_t g = 0; g < fabric.count(DeviceKind::kGpu); ++g) {
-      const GdrPossible possible =
-          gdr_possible(devices, fabric.device(0, DeviceKind::kGpu, g), nic);
-      any = any || possible.possible;
-      if (!possible.possible) why = possible.why;
-    }
-    if (!any) return why;
+/// The memory paths that the scenario asks for; where GPUDirect RDMA is not possible, host-staged
+/// instead.
+std::vector<std::string> possible_paths(const Scenario& scenario, const Machine& machine,
+                                        std::vector<std::string>& notes) {
+  const std::string why = gdr_obstacle(machine);
+  if (why.empty()) return scenario.memory_paths;
+  const std::string_view gdr = memory_path_name(MemoryPath::kGdr);
+  const std::string_view staged = memory_path_name(MemoryPath::kHostStaged);
+  std::vector<std::string> paths;
+  for (const std::string& name : scenario.memory_paths) {
+    const std::string path(name == gdr ? staged : name);
+    if (name == gdr) notes.push_back("gdr falls back to host-staged: " + why);
+    if (std::find(paths.begin(), paths.end(), path) == paths.end()) paths.push_back(path);
   }
-  return "";
+  return paths;
 }
 
 Provenance provenance(const Scenario& scenario, const PredictOptions& options,
@@ -195,14 +192,10 @@ RunResult predict(const Scenario& scenario, const PredictOptions& options,
   const Fabric fabric(std::move(spec), nodes);
   DeviceParams devices(fabric, params, parts);
   const Op op = parse_op(scenario.op);
+  const Machine machine(devices);
   std::vector<Task> tasks;
-  for (const std::string& name : scenario.memory_paths) {
+  for (const std::string& name : possible_paths(scenario, machine, result.notes)) {
     const MemoryPath path = parse_memory_path(name);
-    const std::string why = why_not(path, devices);
-    if (!why.empty()) {
-      result.notes.push_back(name + " is not run: " + why);
-      continue;
-    }
     if (nodes == 1 && !tasks.empty()) {
       result.notes.push_back(name + " is not run: inside one node no NIC is used");
       continue;
@@ -217,7 +210,7 @@ RunResult predict(const Scenario& scenario, const PredictOptions& options,
   refuse_endless(fabric, devices, tasks);
   result.rows = run_tasks(tasks, options.threads, fabric, parts, params);
   result.verdict = verdict(result.rows, fabric);
-  const std::vector<std::string> gdr = gdr_notes(devices);
+  const std::vector<std::string> gdr = gdr_notes(machine);
   result.notes.insert(result.notes.end(), gdr.begin(), gdr.end());
   result.provenance.params = provenance_of(params);
   return result;

@@ -1,10 +1,11 @@
 #include "models/predict/verdict.hpp"
 
 #include <algorithm>
-#include <optional>
+#include <set>
 
 #include <fmt/format.h>
 
+#include "models/nccl/bar1.hpp"
 #include "models/nccl/gdr.hpp"
 #include "models/nccl/ring.hpp"
 #include "models/system/gdr_possible.hpp"
@@ -35,6 +36,33 @@ std::string sentence(const ResultRow& row, std::size_t nics) {
   return out + fmt::format(" for {:.0f} % of the time", top.share * 100.0);
 }
 
+/// A GPU and a NIC at one end of a ring's network hops, on node 0.
+struct RingPair {
+  DeviceId gpu;
+  DeviceId nic;
+  GdrPossible gdr;
+};
+
+std::vector<RingPair> ring_pairs(const Machine& machine) {
+  const Fabric& fabric = machine.fabric();
+  const std::size_t gpus = fabric.count(DeviceKind::kGpu);
+  const auto nics = static_cast<std::uint32_t>(fabric.count(DeviceKind::kNic));
+  if (fabric.nodes() < 2) return {};
+  std::set<std::pair<std::size_t, std::size_t>> indices;
+  for (const Ring& ring : make_rings(fabric, nics)) {
+    indices.emplace(ring.order.front() % gpus, ring.entry_nic.front());
+    indices.emplace(ring.order[gpus - 1] % gpus, ring.exit_nic.front());
+  }
+  const std::vector<PinnedMemory> pinned = nccl_pinned(machine.devices());
+  std::vector<RingPair> out;
+  for (const auto& [g, n] : indices) {
+    const DeviceId gpu = fabric.device(0, DeviceKind::kGpu, g);
+    const DeviceId nic = fabric.device(0, DeviceKind::kNic, n);
+    out.push_back({gpu, nic, gdr_possible(machine, gpu, nic, pinned[g])});
+  }
+  return out;
+}
+
 }  // namespace
 
 std::vector<std::string> verdict(const std::vector<ResultRow>& rows, const Fabric& fabric) {
@@ -52,33 +80,29 @@ std::vector<std::string> verdict(const std::vector<ResultRow>& rows, const Fabri
   return out;
 }
 
-std::vector<std::string> gdr_notes(DeviceParams& devices) {
-  const Fabric& fabric = devices.fabric();
+std::vector<std::string> gdr_notes(const Machine& machine) {
+  const Fabric& fabric = machine.fabric();
   std::vector<std::string> out;
-  if (fabric.nodes() < 2) return out;
-  const auto nics = static_cast<std::uint32_t>(fabric.count(DeviceKind::kNic));
-  for (const Ring& ring : make_rings(fabric, nics)) {
-    const std::size_t gpus = fabric.count(DeviceKind::kGpu);
-    const auto check = [&](std::uint32_t rank, std::size_t nic_index) {
-      const DeviceId gpu = fabric.device(0, DeviceKind::kGpu, rank % gpus);
-      const DeviceId nic = fabric.device(0, DeviceKind::kNic, nic_index);
-      const std::string pair = fabric.device(gpu).name + "-" + fabric.device(nic).name;
-      const GdrPossible possible = gdr_possible(devices, gpu, nic);
-      if (!possible.possible) {
-        out.push_back(pair + ": GPUDirect RDMA is not possible: " + possible.why);
-        return;
-      }
-      const GdrDecision nccl = default_gdr_decision(fabric.path_label(gpu, nic).path_class);
-      if (!nccl.enabled) {
-        out.push_back(pair + ": possible, but NCCL leaves GPUDirect RDMA off: " + nccl.why);
-      }
-    };
-    check(ring.order.front(), ring.entry_nic.front());
-    check(ring.order[gpus - 1], ring.exit_nic.front());
+  for (const RingPair& pair : ring_pairs(machine)) {
+    const std::string name = fabric.device(pair.gpu).name + "-" + fabric.device(pair.nic).name;
+    if (!pair.gdr.possible) {
+      out.push_back(name + ": GPUDirect RDMA is not possible: " + pair.gdr.why);
+      continue;
+    }
+    const GdrDecision nccl = default_gdr_decision(fabric.path_label(pair.gpu, pair.nic).path_class);
+    if (!nccl.enabled) {
+      out.push_back(name + ": possible, but NCCL leaves GPUDirect RDMA off: " + nccl.why);
+    }
   }
   std::sort(out.begin(), out.end());
-  out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;
+}
+
+std::string gdr_obstacle(const Machine& machine) {
+  for (const RingPair& pair : ring_pairs(machine)) {
+    if (!pair.gdr.possible) return pair.gdr.why;
+  }
+  return "";
 }
 
 }  // namespace weft

@@ -7,7 +7,9 @@
 
 #include "models/gpu/nvlink.hpp"
 #include "models/gpu/sm_copy.hpp"
+#include "models/host/iommu.hpp"
 #include "models/nic/dma.hpp"
+#include "models/system/dma_path.hpp"
 
 namespace weft {
 namespace {
@@ -111,10 +113,9 @@ class Builder {
   static Hop reversed(Hop hop) { return {hop.link, !hop.forward}; }
 
   /// Latency of everything between the ends of a route, ends that forward (CPUs) included.
-  Duration crossing_time(const Leg& leg, const Route& route) const {
-    Duration sum = machine_.model(leg.source).kind == DeviceKind::kCpu
-                       ? machine_.model(leg.source).crossing
-                       : Duration{};
+  Duration crossing_time(DeviceId from, const Route& route) const {
+    Duration sum =
+        machine_.model(from).kind == DeviceKind::kCpu ? machine_.model(from).crossing : Duration{};
     for (const Hop hop : route) {
       const Link link = fabric_.link(hop.link);
       sum += machine_.model(hop_end(hop)).crossing;
@@ -145,75 +146,128 @@ class Builder {
     tail("NVLink latency", leg.source, d.duration("gpu.nvlink_latency", leg.source));
   }
 
-  /// Data bytes per TLP on each hop of a route: the MPS; beyond a root complex that forwards peer
-  /// traffic, on the side of the memory that is accessed, what it issues.
-  std::vector<double> tlp_payloads(const Leg& leg, const Route& route, double limit) const {
-    const double mps = std::min(limit, machine_.devices().params().number("pcie.mps"));
-    std::vector<double> payload(route.size(), mps);
+  bool is_pcie(Hop hop) const { return fabric_.link(hop.link).kind == LinkKind::kPcie; }
+  int generation(Hop hop) const { return machine_.model(fabric_.link(hop.link).b).pcie_generation; }
+  PcieCosts costs(Hop hop) const { return PcieCosts(machine_.devices().params(), generation(hop)); }
+
+  /// Max_Payload_Size of a path: the smallest of its devices'.
+  double path_mps(DeviceId from, const Route& route) const {
+    double mps = machine_.model(from).mps;
+    for (const Hop hop : route) mps = std::min(mps, machine_.model(hop_end(hop)).mps);
+    return mps;
+  }
+
+  /// `size` on each hop of a route, or what a root complex cuts it to that forwards peer traffic,
+  /// on the target's side of it.
+  std::vector<double> packet_sizes(const Route& route, double size, bool target_is_at_end) const {
+    std::vector<double> sizes(route.size(), size);
     for (std::size_t i = 0; i + 1 < route.size(); ++i) {
       const DeviceModel& between = machine_.model(hop_end(route[i]));
       if (between.kind != DeviceKind::kCpu) continue;
-      const double cut = std::min(mps, between.p2p_payload);
-      const bool before = leg.kind == Leg::Kind::kRead;  // the data comes from the accessed memory
-      for (std::size_t j = before ? 0 : i + 1; j < (before ? i + 1 : route.size()); ++j) {
-        payload[j] = std::min(payload[j], cut);
+      const std::size_t from = target_is_at_end ? i + 1 : 0;
+      const std::size_t to = target_is_at_end ? route.size() : i + 1;
+      for (std::size_t j = from; j < to; ++j) sizes[j] = std::min(sizes[j], between.p2p_payload);
+    }
+    return sizes;
+  }
+  bool through_cpu(const Route& route) const {
+    for (std::size_t i = 0; i + 1 < route.size(); ++i) {
+      if (machine_.model(hop_end(route[i])).kind == DeviceKind::kCpu) return true;
+    }
+    return false;
+  }
+
+  DmaPath require_path(const Leg& leg, DeviceId target, bool is_read) const {
+    std::optional<DmaPath> path = dma_path(machine_, leg.initiator, target, is_read);
+    if (path && path->blocked.empty()) return std::move(*path);
+    throw InputError(fabric_.spec().file + ": no PCIe path from " + fabric_.full_name(leg.source) +
+                     " to " + fabric_.full_name(leg.sink) +
+                     (path ? ": " + path->blocked : std::string()));
+  }
+
+  void use_limit(DeviceId below, PortLimit limit, double weight) {
+    const std::size_t resource = machine_.port_limit_of(below, limit);
+    if (machine_.capacity(resource)) use(resource, weight);
+  }
+
+  /// What the DMA takes of the root complex; returns how long a request waits for its translation.
+  Duration use_root_complex(const Leg& leg, const DmaPath& path, DeviceId target, bool is_read) {
+    if (!path.root_port) return {};
+    const DeviceId port = *path.root_port;
+    const DeviceModel& initiator = machine_.model(leg.initiator);
+    if (!is_read && initiator.kind == DeviceKind::kNic && !initiator.relaxed_ordering) {
+      use_limit(port,
+                path.peer_through_root ? PortLimit::kStrictPeerWrites : PortLimit::kStrictWrites,
+                1.0);
+    }
+    const Route& data = is_read ? path.completion : path.request;
+    if (path.peer_through_root && through_cpu(data)) {
+      use_limit(port, is_read ? PortLimit::kPeerReads : PortLimit::kPeerWrites, 1.0);
+      for (const Hop hop : data) {
+        const std::size_t resource = machine_.peer_traffic_of(hop);
+        if (machine_.capacity(resource)) use(resource, 1.0);
       }
     }
-    return payload;
+    if (!path.translator) return {};
+    const double misses = machine_.iotlb_miss_share(*path.translator, target);
+    use_limit(port, PortLimit::kPageWalks,
+              misses * kWalkUnit.as_double() / machine_.model(target).dma_page.as_double());
+    return Duration::from_ns(machine_.model(*path.translator).page_walk.as_s() * 1e9 * misses);
   }
-
-  /// The most data that one request of the initiator moves: a NIC's MRRS or, writing, the MPS; an
-  /// SM's cache line.
-  double request_size(const Leg& leg) const {
-    const DeviceParams& d = machine_.devices();
-    if (machine_.model(leg.initiator).kind == DeviceKind::kGpu) {
-      return d.number("gpu.sm_line", leg.initiator);
-    }
-    return leg.kind == Leg::Kind::kRead ? d.number("nic.mrrs", leg.initiator)
-                                        : d.params().number("pcie.mps");
-  }
-
-  bool is_pcie(Hop hop) const { return fabric_.link(hop.link).kind == LinkKind::kPcie; }
-  int generation(Hop hop) const { return machine_.model(fabric_.link(hop.link).b).pcie_generation; }
 
   void add_pcie_write(const Leg& leg) {
-    const Route route =
-        require_route(leg, "PCIe", [&] { return fabric_.pcie_route(leg.source, leg.sink); });
-    const std::vector<double> payload = tlp_payloads(leg, route, request_size(leg));
+    const DmaPath path = require_path(leg, leg.sink, false);
+    const Route& route = path.request;
+    double largest = path_mps(leg.source, route);
+    if (machine_.model(leg.initiator).kind == DeviceKind::kGpu) {
+      largest = std::min(largest, machine_.devices().number("gpu.sm_line", leg.initiator));
+    }
+    const std::vector<double> payload = packet_sizes(route, largest, true);
     for (std::size_t i = 0; i < route.size(); ++i) {
       if (!is_pcie(route[i])) {
         use(machine_.resource_of(route[i]), 1.0);
         continue;
       }
-      const PcieCosts costs(machine_.devices().params(), generation(route[i]));
-      use(machine_.resource_of(route[i]), costs.write_weight(payload[i]));
-      use(machine_.resource_of(reversed(route[i])), costs.dllp_weight(payload[i]));
+      use(machine_.resource_of(route[i]), costs(route[i]).write_weight(payload[i]));
+      use(machine_.resource_of(reversed(route[i])), costs(route[i]).dllp_weight(payload[i]));
     }
     use_memory(leg.sink);
+    const Duration walk = use_root_complex(leg, path, leg.sink, false);
     tail("PCIe write latency", leg.source,
-         crossing_time(leg, route) + machine_.model(leg.sink).write_latency);
+         crossing_time(leg.source, route) + walk + machine_.model(leg.sink).write_latency);
   }
 
   void add_pcie_read(const Leg& leg) {
-    const Route route =
-        require_route(leg, "PCIe", [&] { return fabric_.pcie_route(leg.source, leg.sink); });
+    const DmaPath path = require_path(leg, leg.source, true);
     const DeviceParams& d = machine_.devices();
-    const double request = request_size(leg);
-    const std::vector<double> payload =
-        tlp_payloads(leg, route, std::min(request, machine_.model(leg.source).completion_payload));
-    for (std::size_t i = 0; i < route.size(); ++i) {
-      if (!is_pcie(route[i])) {
-        use(machine_.resource_of(route[i]), 1.0);
+    const bool nic = machine_.model(leg.initiator).kind == DeviceKind::kNic;
+    const double request =
+        nic ? d.number("nic.mrrs", leg.initiator) : d.number("gpu.sm_line", leg.initiator);
+    const double largest = std::min({request, path_mps(leg.source, path.completion),
+                                     machine_.model(leg.source).completion_payload});
+    const std::vector<double> payload = packet_sizes(path.completion, largest, false);
+    for (std::size_t i = 0; i < path.completion.size(); ++i) {
+      const Hop hop = path.completion[i];
+      if (!is_pcie(hop)) {
+        use(machine_.resource_of(hop), 1.0);
         continue;
       }
-      const PcieCosts costs(d.params(), generation(route[i]));
-      use(machine_.resource_of(route[i]), costs.completion_weight(payload[i]));
-      use(machine_.resource_of(reversed(route[i])),
-          costs.request_weight(request) + costs.dllp_weight(payload[i]));
+      use(machine_.resource_of(hop), costs(hop).completion_weight(payload[i]));
+      use(machine_.resource_of(reversed(hop)), costs(hop).dllp_weight(payload[i]));
+    }
+    // A root complex that takes the completions has asked for them itself, in its own sizes.
+    const std::vector<double> asked = through_cpu(path.completion)
+                                          ? packet_sizes(path.request, request, true)
+                                          : std::vector<double>(path.request.size(), request);
+    for (std::size_t i = 0; i < path.request.size(); ++i) {
+      const Hop hop = path.request[i];
+      if (is_pcie(hop)) use(machine_.resource_of(hop), costs(hop).request_weight(asked[i]));
     }
     use_memory(leg.source);
-    Duration round_trip = crossing_time(leg, route) * 2 + machine_.model(leg.source).read_latency;
-    if (machine_.model(leg.initiator).kind == DeviceKind::kNic) {
+    Duration round_trip =
+        crossing_time(leg.initiator, path.request) + crossing_time(leg.source, path.completion) +
+        machine_.model(leg.source).read_latency + use_root_complex(leg, path, leg.source, true);
+    if (nic) {
       cap(nic_read_cap(d.params(), d.scope(leg.initiator), round_trip),
           {"NIC read tags in flight", fabric_.full_name(leg.initiator)});
       head("NIC read round trip", leg.initiator, round_trip);

@@ -2,18 +2,21 @@
 
 #include <string>
 
-#include "models/params/device_params.hpp"
+#include "models/gpu/bar1.hpp"
+#include "models/system/machine.hpp"
 
 namespace weft {
 
 /// What the machine can do, whatever NCCL decides.
 struct GdrPossible {
   bool possible{false};
-  std::string why;  ///< "no: the root complex of cpu0 forwards peer writes only"; "" if possible
+  std::string why;  ///< "the root complex of cpu0 forwards peer writes only ..."; "" if possible
 };
 
-/// Whether the NIC can read and write the GPU's memory over PCIe: both offer it, a PCIe path joins
-/// them, and a root complex on it forwards peer reads and writes. Precondition: one node.
-GdrPossible gdr_possible(DeviceParams& devices, DeviceId gpu, DeviceId nic);
+/// Whether the NIC can read and write the GPU's memory over PCIe: the NIC offers it, someone maps
+/// the GPU's memory and has what that needs, `pinned` fits into BAR1, and packets get through both
+/// ways (ACS, root complexes). Precondition: one node.
+GdrPossible gdr_possible(const Machine& machine, DeviceId gpu, DeviceId nic,
+                         const PinnedMemory& pinned = {});
 
 }  // namespace weft

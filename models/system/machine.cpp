@@ -9,9 +9,11 @@
 #include "models/gpu/memory.hpp"
 #include "models/gpu/nvlink.hpp"
 #include "models/host/dram.hpp"
+#include "models/host/iommu.hpp"
 #include "models/host/root_complex.hpp"
 #include "models/host/socket_link.hpp"
 #include "models/nic/dma.hpp"
+#include "models/pcie/acs.hpp"
 #include "models/pcie/switch.hpp"
 
 namespace weft {
@@ -137,35 +139,96 @@ DeviceModel Machine::resolve(DeviceId device) const {
       m.crossing = d.duration("cpu.root_latency", device);
       m.read_latency = d.duration("cpu.dram_latency", device);
       m.completion_payload = d.number("cpu.completion_payload", device);
-      m.p2p_payload = d.number("cpu.p2p_payload", device);
+      m.mps = d.number("cpu.mps", device);
+      resolve_root_complex(device, m);
       break;
     case DeviceKind::kGpu:
       m.memory = d.bandwidth("gpu.hbm_rate", device);
       m.read_latency = d.duration("gpu.bar1_read_latency", device);
       m.write_latency = d.duration("gpu.bar1_write_latency", device);
       m.completion_payload = d.number("gpu.completion_payload", device);
+      m.peer_mapping = static_cast<PeerMapping>(d.number("gpu.peer_mapping", device));
+      m.dma_page = d.bytes("gpu.dma_page", device);
       break;
     case DeviceKind::kSwitch:
       m.crossing = d.duration("switch.latency", device);
+      m.acs = d.flags("switch.acs", device);
+      m.acs_egress_named = d.choice("switch.acs_egress", device) == "all";
       break;
     case DeviceKind::kNetSwitch:
       m.crossing = d.duration("netswitch.latency", device);
       m.uplink_latency = wire_link_latency(d.params(), d.number("netswitch.uplink_length", device));
       break;
     case DeviceKind::kNic:
+      m.relaxed_ordering = d.choice("nic.relaxed_ordering", device) == "on";
+      m.ats = d.choice("nic.ats", device) == "on";
+      break;
     case DeviceKind::kNvSwitch:
       break;
   }
   if (fabric_->upstream(device)) {
+    m.mps = d.number(kind + ".mps", device);
+    m.port_acs = d.flags(kind + ".port_acs", device);
     try {
-      m.pcie_generation = static_cast<int>(std::lround(d.number(kind + ".pcie_gen", device)));
-      m.upstream_rate = pcie_rate(
-          m.pcie_generation, static_cast<int>(std::lround(d.number(kind + ".pcie_width", device))));
+      m.pcie_generation = trained(kind + ".pcie_gen", kind + ".trained_gen", device);
+      m.pcie_width = trained(kind + ".pcie_width", kind + ".trained_width", device);
+      m.upstream_rate = pcie_rate(m.pcie_generation, m.pcie_width);
     } catch (const InputError& e) {
       throw InputError(spec.place, spec.name + ": " + e.what());
     }
   }
   return m;
+}
+
+/// What a link runs at now: what it can, or less if it has trained lower.
+int Machine::trained(const std::string& best, const std::string& now, DeviceId device) const {
+  const double can = devices_->number(best, device);
+  const double does = devices_->number(now, device);
+  return static_cast<int>(std::lround(does > 0 ? std::min(can, does) : can));
+}
+
+void Machine::resolve_root_complex(DeviceId cpu, DeviceModel& m) const {
+  const DeviceParams& d = *devices_;
+  m.acs = d.flags("cpu.acs", cpu);
+  m.p2p = static_cast<PeerSupport>(d.number("cpu.p2p", cpu));
+  m.p2p_payload = d.number("cpu.p2p_payload", cpu);
+  m.iommu = static_cast<IommuMode>(d.number("cpu.iommu", cpu));
+  m.page_walk = d.duration("cpu.iommu_walk", cpu);
+  m.dma_page = d.bytes("cpu.iommu_page", cpu);
+  const auto limit = [&](PortLimit which) -> std::optional<Bandwidth>& {
+    return m.port_limits.at(static_cast<std::size_t>(which));
+  };
+  if (m.iommu == IommuMode::kTranslate) {
+    limit(PortLimit::kPageWalks) = iommu_walk_rate(d.params(), d.scope(cpu));
+  }
+  limit(PortLimit::kStrictWrites) = strict_write_rate(d.duration("cpu.strict_write_time", cpu));
+  limit(PortLimit::kStrictPeerWrites) =
+      strict_write_rate(d.duration("cpu.strict_peer_write_time", cpu));
+  limit(PortLimit::kPeerWrites) = rate_or_none("cpu.p2p_write_rate", cpu);
+  limit(PortLimit::kPeerReads) = rate_or_none("cpu.p2p_read_rate", cpu);
+}
+
+/// A rate of which 0 means no limit.
+std::optional<Bandwidth> Machine::rate_or_none(std::string_view key, DeviceId device) const {
+  if (devices_->number(key, device) == 0) return std::nullopt;
+  return devices_->bandwidth(key, device);
+}
+
+std::optional<Bandwidth> Machine::peer_socket_rate(LinkId id) const {
+  const Link link = fabric_->link(id);
+  if (link.kind != LinkKind::kSocket) return std::nullopt;
+  const auto a = rate_or_none("cpu.p2p_socket_rate", link.a);
+  const auto b = rate_or_none("cpu.p2p_socket_rate", link.b);
+  return a && b ? std::min(a, b) : (a ? a : b);
+}
+
+std::uint32_t Machine::acs_above(DeviceId device) const {
+  const std::uint32_t own = model(device).port_acs;
+  return (own & acs::kAsSwitch) == 0 ? own : model(*fabric_->upstream(device)).acs;
+}
+
+double Machine::iotlb_miss_share(DeviceId cpu, DeviceId memory) const {
+  return weft::iotlb_miss_share(devices_->params(), devices_->scope(cpu), model(memory).dma_page);
 }
 
 Bandwidth Machine::link_rate(LinkId id) const {
@@ -203,11 +266,20 @@ Bandwidth Machine::link_rate(LinkId id) const {
 
 std::optional<Bandwidth> Machine::capacity(std::size_t resource) const {
   const std::size_t links = 2 * fabric_->link_count();
+  const std::size_t devices = fabric_->device_count();
   if (resource < links) {
     const LinkId link{resource / 2};
     return link_rate(link) * static_cast<double>(links_of(link));
   }
-  return model(DeviceId{resource - links}).memory;
+  resource -= links;
+  if (resource < devices) return model(DeviceId{resource}).memory;
+  resource -= devices;
+  if (resource < kPortLimits * devices) {
+    const DeviceId cpu = fabric_->root_cpu(DeviceId{resource / kPortLimits});
+    return model(cpu).port_limits.at(resource % kPortLimits);
+  }
+  resource -= kPortLimits * devices;
+  return peer_socket_rate(LinkId{resource / 2});
 }
 
 /// "32 links up from leaf3"; above the leaves the whole pod's.
@@ -223,10 +295,24 @@ std::string Machine::trunk_place(LinkId link, bool forward) const {
 
 Cause Machine::cause(std::size_t resource) const {
   const std::size_t links = 2 * fabric_->link_count();
-  if (resource >= links) {
+  const std::size_t devices = fabric_->device_count();
+  if (resource >= links && resource < links + devices) {
     const DeviceId device{resource - links};
     const bool dram = fabric_->device(device).kind == DeviceKind::kCpu;
     return {dram ? "DRAM of a socket" : "GPU memory", fabric_->full_name(device)};
+  }
+  if (resource >= links && resource < links + (1 + kPortLimits) * devices) {
+    constexpr std::array<std::string_view, kPortLimits> kWords{
+        "IOMMU page walks", "strictly ordered writes", "strictly ordered peer writes",
+        "peer writes through the root complex", "peer reads through the root complex"};
+    const std::size_t limit = resource - links - devices;
+    return {std::string(kWords.at(limit % kPortLimits)),
+            "root port above " + fabric_->full_name(DeviceId{limit / kPortLimits})};
+  }
+  if (resource >= links) {
+    Cause cause = this->cause(resource - links - (1 + kPortLimits) * devices);
+    cause.kind = "peer traffic between sockets";
+    return cause;
   }
   const Link link = fabric_->link(LinkId{resource / 2});
   const bool forward = resource % 2 == 0;

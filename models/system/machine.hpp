@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -14,25 +15,54 @@
 
 namespace weft {
 
+/// Limits of a root complex at one root port, beside the port's link.
+enum class PortLimit : std::uint8_t {
+  kPageWalks,         ///< of its IOMMU, in bytes of kWalkUnit a walk
+  kStrictWrites,      ///< to memory, without relaxed ordering
+  kStrictPeerWrites,  ///< to peers, without relaxed ordering
+  kPeerWrites,
+  kPeerReads,
+};
+inline constexpr std::size_t kPortLimits = 5;
+
+enum class IommuMode : std::uint8_t { kOff, kPassthrough, kTranslate };
+enum class PeerSupport : std::uint8_t { kNone, kFull, kWritesOnly };
+enum class PeerMapping : std::uint8_t { kNone, kNvidiaPeermem, kDmaBuf, kNvPeerMem };
+
 /// What the models say of one device, resolved once; every node is a copy, so one a kind of node.
 struct DeviceModel {
   DeviceKind kind{DeviceKind::kCpu};
   std::optional<Bandwidth> memory;         ///< DRAM of a CPU, HBM of a GPU
   double memory_weight{1};                 ///< memory bytes per byte of DMA
   std::optional<Bandwidth> upstream_rate;  ///< PCIe, one direction
-  int pcie_generation{0};
-  Duration crossing;               ///< PCIe switch, root complex, network switch: one way
+  int pcie_generation{0};                  ///< of that link as it runs now
+  int pcie_width{0};                       ///< its lanes as it runs now
+  Duration crossing;                       ///< PCIe switch, root complex, network switch: one way
   Duration uplink_latency;         ///< network switches: one way over a link to the tier above
   Duration read_latency;           ///< a read request at the device until its completion
   Duration write_latency;          ///< a write at the device until the data is visible
   double completion_payload{256};  ///< bytes per completion when it answers a read
-  double p2p_payload{4096};        ///< CPUs: bytes per TLP issued for peer traffic
+  double mps{4096};                ///< Max_Payload_Size as set; of CPUs: of the root ports
+  std::uint32_t acs{0};            ///< CPUs and switches: ACS bits of the ports below
+  bool acs_egress_named{true};     ///< their egress control vectors name every peer port
+  std::uint32_t port_acs{0};       ///< ACS bits of the port above, or acs::kAsSwitch
+  bool relaxed_ordering{true};     ///< NICs
+  bool ats{false};                 ///< NICs
+  PeerMapping peer_mapping{PeerMapping::kNone};  ///< GPUs
+  double p2p_payload{4096};                      ///< CPUs: bytes per TLP issued for peer traffic
+  PeerSupport p2p{PeerSupport::kFull};           ///< CPUs
+  IommuMode iommu{IommuMode::kOff};              ///< CPUs
+  Duration page_walk;                            ///< CPUs: of the IOMMU
+  Bytes dma_page;                                ///< of CPUs and GPUs: their memory, in an IOMMU
+  std::array<std::optional<Bandwidth>, kPortLimits> port_limits;  ///< CPUs; nullopt: none
 };
 
 /// A Fabric with the models' numbers: which resources there are, what crossing them costs. Both
 /// transports are built from it. Resources are indexed densely: each link's forward and backward
-/// direction (2 x link, 2 x link + 1), then the memory of each device. Where the network's load is
-/// spread, all links of a trunk (Fabric::trunk) fill alike, and the first stands for them together.
+/// direction (2 x link, 2 x link + 1), then the memory of each device, the limits of the root port
+/// above each device, and what peer traffic may take of each link between sockets. Where the
+/// network's load is spread, all links of a trunk (Fabric::trunk) fill alike, and the first stands
+/// for them together.
 class Machine {
  public:
   /// Throws InputError: a part or a PCIe link that does not exist.
@@ -50,12 +80,28 @@ class Machine {
   /// The fastest link between a NIC and its leaf.
   Bandwidth fastest_nic_link() const;
 
-  std::size_t resource_count() const { return 2 * fabric_->link_count() + fabric_->device_count(); }
+  /// ACS control bits of the port above a device. Precondition: it has an upstream.
+  std::uint32_t acs_above(DeviceId device) const;
+  /// Share of pages of `memory` for which the IOMMUs of this CPU have to walk page tables.
+  double iotlb_miss_share(DeviceId cpu, DeviceId memory) const;
+
+  std::size_t resource_count() const {
+    return 4 * fabric_->link_count() + (1 + kPortLimits) * fabric_->device_count();
+  }
   std::size_t resource_of(Hop hop) const;
   std::size_t memory_of(DeviceId device) const {
     return 2 * fabric_->link_count() + device.index();
   }
-  /// nullopt for a memory that does not exist (a switch's).
+  /// `below`: the device below the root port.
+  std::size_t port_limit_of(DeviceId below, PortLimit limit) const {
+    return 2 * fabric_->link_count() + fabric_->device_count() + kPortLimits * below.index() +
+           static_cast<std::size_t>(limit);
+  }
+  std::size_t peer_traffic_of(Hop hop) const {
+    return 2 * fabric_->link_count() + (1 + kPortLimits) * fabric_->device_count() +
+           resource_of(hop);
+  }
+  /// nullopt for what does not exist (a switch's memory) or has no limit.
   std::optional<Bandwidth> capacity(std::size_t resource) const;
   /// How a report names it. Precondition: the resource exists.
   Cause cause(std::size_t resource) const;
@@ -68,7 +114,11 @@ class Machine {
   Bandwidth link_rate(LinkId link) const;
   void check_switch_capacity() const;
   std::string trunk_place(LinkId link, bool forward) const;
+  int trained(const std::string& best, const std::string& now, DeviceId device) const;
+  std::optional<Bandwidth> rate_or_none(std::string_view key, DeviceId device) const;
+  std::optional<Bandwidth> peer_socket_rate(LinkId link) const;
   DeviceModel resolve(DeviceId device) const;
+  void resolve_root_complex(DeviceId cpu, DeviceModel& model) const;
 
   const Fabric* fabric_;
   DeviceParams* devices_;

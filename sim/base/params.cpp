@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 
 namespace weft {
@@ -18,6 +19,48 @@ std::vector<std::string> words(std::string_view list) {
     list.remove_prefix(std::min(space + 1, list.size()));
   }
   return out;
+}
+
+constexpr std::string_view kNoFlags = "none";
+
+/// "RR+CR", "none", or the mask as registers are written: "0x1d".
+double parse_flags(const ParamSpec& spec, std::string_view text) {
+  const std::vector<std::string> allowed = words(spec.choices);
+  if (text == kNoFlags) return 0;
+  std::uint32_t mask = 0;
+  if (text.starts_with("0x")) {
+    const auto [rest, error] =
+        std::from_chars(text.data() + 2, text.data() + text.size(), mask, 16);
+    if (error == std::errc{} && rest == text.data() + text.size() &&
+        (mask >> allowed.size()) == 0) {
+      return mask;
+    }
+    throw InputError(std::string(spec.key) + ": '" + std::string(text) + "' is not a mask of its " +
+                     std::to_string(allowed.size()) + " bits");
+  }
+  while (true) {
+    const std::string_view word = text.substr(0, text.find('+'));
+    const auto at = std::find(allowed.begin(), allowed.end(), word);
+    if (at == allowed.end()) {
+      throw InputError(std::string(spec.key) + ": '" + std::string(word) +
+                       "' is not a flag; allowed: none, or any of " + known_names(allowed) +
+                       " joined by '+'");
+    }
+    mask |= 1U << static_cast<unsigned>(at - allowed.begin());
+    if (word.size() == text.size()) return mask;
+    text.remove_prefix(word.size() + 1);
+  }
+}
+
+std::string format_flags(const ParamSpec& spec, double number) {
+  const auto mask = static_cast<std::uint32_t>(number);
+  std::string out;
+  std::uint32_t bit = 1;
+  for (const std::string& word : words(spec.choices)) {
+    if ((mask & bit) != 0) out += (out.empty() ? "" : "+") + word;
+    bit <<= 1U;
+  }
+  return out.empty() ? std::string(kNoFlags) : out;
 }
 
 std::string_view name_of(std::string_view key) { return key.substr(key.find('.') + 1); }
@@ -83,6 +126,7 @@ double ParamCatalog::parse(const ParamSpec& spec, std::string_view text) {
     }
     return static_cast<double>(at - allowed.begin());
   }
+  if (spec.unit == Unit::kFlags) return parse_flags(spec, text);
   double value{};
   try {
     value = parse_quantity(text, spec.unit);
@@ -98,6 +142,7 @@ double ParamCatalog::parse(const ParamSpec& spec, std::string_view text) {
 }
 
 std::string ParamCatalog::format(const ParamSpec& spec, double number) {
+  if (spec.unit == Unit::kFlags) return format_flags(spec, number);
   if (spec.unit != Unit::kChoice) return format_quantity(number, spec.unit);
   return words(spec.choices).at(static_cast<std::size_t>(number));
 }
@@ -183,6 +228,11 @@ Bandwidth Params::bandwidth(std::string_view key, const ParamScope& scope) {
 Bytes Params::bytes(std::string_view key, const ParamScope& scope) {
   if (spec(key).unit != Unit::kBytes) throw std::logic_error("not a size: " + std::string(key));
   return Bytes{std::llround(get(key, scope).number)};
+}
+
+std::uint32_t Params::flags(std::string_view key, const ParamScope& scope) {
+  if (spec(key).unit != Unit::kFlags) throw std::logic_error("not flags: " + std::string(key));
+  return static_cast<std::uint32_t>(get(key, scope).number);
 }
 
 std::string_view Params::choice(std::string_view key, const ParamScope& scope) {

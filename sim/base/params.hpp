@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <span>
@@ -24,7 +25,8 @@ Origin parse_origin(std::string_view text);
 /// `key` is "<scope>.<name>". Where the scope is a kind of device (gpu, nic, cpu, ...) the value
 /// may differ from device to device (a part file, the topology, "--set nic3.pcie_width=8"). Numbers
 /// are in the unit's canonical form. For Unit::kChoice, `choices` lists the words separated by
-/// spaces and `fallback` is the index of the default.
+/// spaces and `fallback` is the index of the default. For Unit::kFlags, the first word of `choices`
+/// is bit 0, the second bit 1, and so on, and numbers are bit masks.
 struct ParamSpec {
   std::string_view key;
   Unit unit;
@@ -45,14 +47,15 @@ constexpr bool every_param_is_sourced(std::span<const ParamSpec> table) {
       return false;
     }
     if (!(p.min <= p.fallback && p.fallback <= p.max)) return false;
-    if ((p.unit == Unit::kChoice) != !p.choices.empty()) return false;
+    const bool words = p.unit == Unit::kChoice || p.unit == Unit::kFlags;
+    if (words != !p.choices.empty()) return false;
   }
   return true;
 }
 
 /// A value for one parameter with where it comes from.
 struct ParamValue {
-  double number{0};  ///< canonical unit; the index of the word for a choice
+  double number{0};  ///< canonical unit; the index of the word for a choice; a mask for flags
   Origin origin{Origin::kAssumed};
   std::string source;
 };
@@ -118,6 +121,8 @@ class Params {
   Duration duration(std::string_view key, const ParamScope& scope = {});
   Bandwidth bandwidth(std::string_view key, const ParamScope& scope = {});
   Bytes bytes(std::string_view key, const ParamScope& scope = {});
+  /// The mask of a parameter of flags.
+  std::uint32_t flags(std::string_view key, const ParamScope& scope = {});
   /// The chosen word; valid as long as the catalog.
   std::string_view choice(std::string_view key, const ParamScope& scope = {});
 

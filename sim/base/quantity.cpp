@@ -43,7 +43,8 @@ constexpr std::array kUnitNames{
 };
 
 bool takes_unit(Unit unit) {
-  return unit != Unit::kCount && unit != Unit::kFraction && unit != Unit::kChoice;
+  return unit != Unit::kCount && unit != Unit::kFraction && unit != Unit::kChoice &&
+         unit != Unit::kFlags;
 }
 
 std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
@@ -73,6 +74,7 @@ std::string_view unit_symbol(Unit unit) {
     case Unit::kCount:
     case Unit::kFraction:
     case Unit::kChoice:
+    case Unit::kFlags:
       break;
   }
   return "";
@@ -97,6 +99,7 @@ std::string_view unit_help(Unit unit) {
     case Unit::kCount:
       return "a plain number";
     case Unit::kChoice:
+    case Unit::kFlags:
       break;
   }
   return "a word";

@@ -19,6 +19,7 @@ enum class Unit {
   kNanosecondsPerM,  ///< ns/m
   kMegatransfers,    ///< MT/s
   kChoice,           ///< one of a list of words
+  kFlags,            ///< any of a list of words, joined by '+'
 };
 
 /// The canonical unit's symbol ("GB/s", "ns", ...); "" for plain numbers and choices.

@@ -97,14 +97,14 @@ TEST(Quickstart, HalfTheUplinkHalvesStagedAndLeavesGdrAlone) {
 }
 
 TEST(Quickstart, HalfTheMpsCostsStagedItsLargerHeaders) {
-  EXPECT_NEAR(per_nic("host-staged", {"pcie.mps=128 B"}) / staged_by_uplink(2, 128), 1.0,
+  EXPECT_NEAR(per_nic("host-staged", {"nic.mps=128 B"}) / staged_by_uplink(2, 128), 1.0,
               kTolerance);
 }
 
 TEST(Quickstart, HalfTheMpsCostsGdrWhereThePcieLinkIsTheLimit) {
   // As HalfTheNicsLink..., with TLPs of 128 B: (128 + 24)/128 + 24/512 + 4/128.
   const double form = kGen5x16 / 2 / (152 / 128.0 + 24 / 512.0 + 4 / 128.0);
-  EXPECT_NEAR(per_nic("gdr", {"nic.pcie_width=8", "pcie.mps=128 B"}) / form, 1.0, kTolerance);
+  EXPECT_NEAR(per_nic("gdr", {"nic.pcie_width=8", "nic.mps=128 B"}) / form, 1.0, kTolerance);
 }
 
 TEST(Quickstart, HalfTheDramChannelsMakeDramTheLimitOfStaged) {

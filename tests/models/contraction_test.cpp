@@ -104,15 +104,16 @@ TEST(Contraction, ALegWithoutAPathIsTheUsersError) {
 TEST(GdrPossible, SaysWhyNot) {
   const auto why = [](const std::vector<std::string>& settings, const char* gpu, const char* nic) {
     MachineUnderTest m("hgx-h100-8nic.yaml", settings);
-    return gdr_possible(m.devices(), m.id(gpu), m.id(nic)).why;
+    return gdr_possible(m.machine(), m.id(gpu), m.id(nic)).why;
   };
   EXPECT_EQ(why({}, "gpu0", "nic0"), "");
   EXPECT_EQ(why({}, "gpu0", "nic7"), "");  // both sockets' root complexes forward peer traffic
   EXPECT_EQ(why({"nic0.gdr=off"}, "gpu0", "nic0"),
             "nic0 does not offer GPUDirect RDMA (nic.gdr=off)");
   EXPECT_EQ(why({"nic0.gdr=off"}, "gpu0", "nic1"), "");
-  EXPECT_EQ(why({"gpu.gdr=off"}, "gpu0", "nic0"),
-            "gpu0's memory is not open to peers (gpu.gdr=off)");
+  EXPECT_EQ(why({"gpu.peer_mapping=none"}, "gpu0", "nic0"),
+            "nothing maps gpu0's memory for NICs (gpu.peer_mapping=none): load nvidia-peermem or "
+            "use DMA-BUF");
   EXPECT_EQ(why({"cpu.p2p=none"}, "gpu0", "nic0"), "");  // does not pass a root complex
   EXPECT_EQ(why({"cpu.p2p=writes-only"}, "gpu0", "nic2"),
             "the root complex of cpu0 forwards peer writes only (cpu.p2p=writes-only)");

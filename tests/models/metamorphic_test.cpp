@@ -23,7 +23,7 @@ TEST(Metamorphic, MoreOfAnythingNeverHurtsMuch) {
   for (const char* path : kPaths) {
     const double base = predict_one(path, Bytes::mib(256)).time_us;
     for (const char* better : {"nic.rate=800 Gb/s", "switch.pcie_gen=6", "cpu.dram_rate=9600 MT/s",
-                               "gpu.nvlink_rate=50 GB/s", "nic.read_tags=768", "pcie.mps=512 B"}) {
+                               "gpu.nvlink_rate=50 GB/s", "nic.read_tags=768", "nic.mrrs=4096 B"}) {
       EXPECT_LE(predict_one(path, Bytes::mib(256), {better}).time_us, base * 1.001)
           << path << " " << better;
     }

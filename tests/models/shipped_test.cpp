@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <regex>
+#include <unistd.h>
 
 #include <gtest/gtest.h>
 
@@ -31,7 +32,9 @@ class ShippedTopology : public ::testing::TestWithParam<std::string> {
 
   /// A small all-reduce on two nodes, or on one where they have no network; a rack counts as one.
   RunResult run(const std::string& topology_text, const std::vector<std::string>& set = {}) const {
-    const std::string file = ::testing::TempDir() + "/weft_shipped_" + GetParam();
+    // Tests run side by side: a file for each.
+    const std::string file =
+        ::testing::TempDir() + "/weft_shipped_" + std::to_string(::getpid()) + "_" + GetParam();
     std::ofstream(file, std::ios::binary) << topology_text;
     const ParamCatalog catalog = make_catalog();
     const TopologySpec spec = read_topology(file, catalog);
