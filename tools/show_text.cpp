@@ -5,6 +5,7 @@
 
 #include "models/nccl/bar1.hpp"
 #include "models/nccl/gdr.hpp"
+#include "models/nccl/schedule.hpp"
 #include "models/system/contraction.hpp"
 #include "models/system/gdr_possible.hpp"
 #include "models/system/machine_state.hpp"
@@ -177,7 +178,8 @@ std::vector<PairView> pair_views(const Machine& machine) {
   const Fabric& fabric = machine.fabric();
   std::vector<PairView> out;
   const std::vector<DeviceId> gpus = devices_of_kind(fabric, DeviceKind::kGpu);
-  const std::vector<PinnedMemory> pinned = nccl_pinned(machine.devices());
+  const std::vector<PinnedMemory> pinned =
+      nccl_pinned(machine.devices(), make_schedule(machine.devices(), MemoryPath::kGdr).rings);
   for (std::size_t g = 0; g < gpus.size(); ++g) {
     const DeviceId gpu = gpus[g];
     for (const DeviceId nic : devices_of_kind(fabric, DeviceKind::kNic)) {

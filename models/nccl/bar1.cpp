@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "models/nccl/schedule.hpp"
-
 namespace weft {
 namespace {
 
@@ -20,12 +18,11 @@ double mib(Bytes n) { return n.as_double() / (1024.0 * 1024.0); }
 
 }  // namespace
 
-std::vector<PinnedMemory> nccl_pinned(DeviceParams& devices) {
+std::vector<PinnedMemory> nccl_pinned(DeviceParams& devices, const std::vector<Ring>& rings) {
   const Fabric& fabric = devices.fabric();
   const std::size_t gpus = fabric.count(DeviceKind::kGpu);
   std::vector<PinnedMemory> out(gpus);
   if (fabric.nodes() < 2 || fabric.count(DeviceKind::kNic) == 0) return out;
-  const std::vector<Ring> rings = make_schedule(devices, MemoryPath::kGdr).rings;
   const Bytes fifo = whole_pages(devices.params().bytes("nccl.buffer_size"));
   const Bytes ll128 = whole_pages(kLl128Fifo);
   const Bytes ll = whole_pages(kLlFifo);

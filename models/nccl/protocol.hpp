@@ -11,22 +11,27 @@ namespace weft {
 /// Parameters of NCCL's kernels, buffers and proxy; the page is models/nccl/README.md.
 /// Version: NCCL 2.28.9 unless the source says otherwise.
 inline constexpr std::array kNcclParams{
-    ParamSpec{"nccl.algo", Unit::kChoice, 0, 0, 1, Origin::kAssumed,
-              "Ring whatever the size, until NCCL's tuning chooses; Tree runs allreduce only",
-              "algorithm of a collective", "Ring Tree"},
+    ParamSpec{
+        "nccl.decisions", Unit::kChoice, 0, 0, 1, Origin::kAssumed,
+        "nccl: what NCCL 2.28.9 decides on this machine; simple: first rules for rings, trees "
+        "and protocols, for machines that NCCL does not know",
+        "who chooses rings, trees, channels, algorithm and protocol", "nccl simple"},
+    ParamSpec{"nccl.algo", Unit::kChoice, 0, 0, 2, Origin::kAssumed,
+              "auto: NCCL's choice by size (simple: Ring); Tree runs allreduce only",
+              "algorithm of a collective", "auto Ring Tree"},
     ParamSpec{"nccl.proto", Unit::kChoice, 0, 0, 3, Origin::kAssumed,
-              "auto: by size, see nccl.ll_max and nccl.ll128_max", "protocol",
-              "auto Simple LL LL128"},
+              "auto: NCCL's choice by size (simple: see nccl.ll_max and nccl.ll128_max)",
+              "protocol", "auto Simple LL LL128"},
     ParamSpec{"nccl.ll_max", Unit::kBytes, 256.0 * 1024, 0, 1e15, Origin::kMeasured,
               "H200, NCCL 2.28.9, case pix.2x2.gdr1 of data/h200: LL up to 256 KiB",
               "largest all-reduce that proto=auto runs with LL"},
     ParamSpec{"nccl.ll128_max", Unit::kBytes, 16.0 * 1024 * 1024, 0, 1e15, Origin::kMeasured,
               "H200, NCCL 2.28.9, case pix.2x2.gdr1 of data/h200: LL128 from 1 to 16 MiB",
               "largest all-reduce that proto=auto runs with LL128"},
-    ParamSpec{
-        "nccl.channels", Unit::kCount, 0, 0, 64, Origin::kAssumed,
-        "0: nccl.channels_per_nic for each NIC of a node, nccl.local_channels inside one node",
-        "channels of a large collective"},
+    ParamSpec{"nccl.channels", Unit::kCount, 0, 0, 64, Origin::kAssumed,
+              "0: NCCL's choice (simple: nccl.channels_per_nic for each NIC of a node, "
+              "nccl.local_channels inside one node)",
+              "channels of a large collective"},
     ParamSpec{"nccl.channels_per_nic", Unit::kCount, 2, 1, 32, Origin::kMeasured,
               "H200, NCCL 2.28.9, data/h200: 2 NICs a node make 4 channels in the search, 8 after "
               "connection; 8 x 400 Gb/s make 16 (NCCL logs)",

@@ -41,6 +41,8 @@ struct Choice {
   Algorithm algorithm{Algorithm::kRing};
   std::string_view protocol;  ///< "Simple", "LL", "LL128"
   std::uint32_t channels{1};
+  /// What NCCL would run where that is something that weft does not execute ("NVLS"); else "".
+  std::string_view nccl_choice{};
 };
 
 /// What has been decided for a machine before anything runs: the one seam between NCCL's decisions

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "models/nccl/collective_plan.hpp"
+#include "models/nccl/decided_schedule.hpp"
 #include "models/params/device_params.hpp"
 #include "models/predict/settings.hpp"
 #include "models/predict/verdict.hpp"
@@ -29,29 +30,57 @@ struct Task {
   MemoryPath path;
 };
 
-/// What one thread needs of its own: Params records what is used.
-class Worker {
- public:
-  Worker(const Fabric& fabric, const Params& settings, const PartLibrary& parts)
-      : params{settings}, devices{fabric, params, parts}, machine{devices} {}
+/// NCCL's decisions by memory path.
+struct Decided {
+  bool simple{false};  ///< weft's simple rules are used instead
+  std::map<MemoryPath, NcclRun> runs;
 
-  const Schedule& schedule(MemoryPath path) {
+  const NcclRun* of(MemoryPath path) const {
+    const auto at = runs.find(path);
+    return at == runs.end() ? nullptr : &at->second;
+  }
+};
+
+/// The schedules of a run, made when they are first needed.
+class Schedules {
+ public:
+  Schedules(DeviceParams& devices, const Decided& decided)
+      : devices_{&devices}, decided_{&decided} {}
+
+  const Schedule& of(MemoryPath path) {
     const auto [at, is_new] = schedules_.try_emplace(path);
-    if (is_new) at->second = make_schedule(devices, path);
+    if (is_new) {
+      const NcclRun* run = decided_->of(path);
+      at->second =
+          run == nullptr ? make_schedule(*devices_, path) : decided_schedule(*devices_, *run);
+    }
     return at->second;
   }
+
+ private:
+  DeviceParams* devices_;
+  const Decided* decided_;
+  std::map<MemoryPath, Schedule> schedules_;
+};
+
+/// What one thread needs of its own: Params records what is used.
+struct Worker {
+  Worker(const Fabric& fabric, const Params& settings, const PartLibrary& parts,
+         const Decided& decided)
+      : params{settings},
+        devices{fabric, params, parts},
+        machine{devices},
+        schedules{devices, decided} {}
 
   Params params;
   DeviceParams devices;
   Machine machine;
-
- private:
-  std::map<MemoryPath, Schedule> schedules_;
+  Schedules schedules;
 };
 
 ResultRow run_task(Worker& worker, const Task& task) {
-  const Plan plan =
-      make_plan(worker.devices, worker.schedule(task.path), task.op, task.bytes, task.path);
+  const Schedule& schedule = worker.schedules.of(task.path);
+  const Plan plan = make_plan(worker.devices, schedule, task.op, task.bytes, task.path);
   EventQueue events;
   CauseTable causes;
   FluidTransport transport(worker.machine, events, causes);
@@ -65,6 +94,7 @@ ResultRow run_task(Worker& worker, const Task& task) {
   row.algo = plan.algo;
   row.proto = plan.proto;
   row.channels = plan.channels;
+  row.nccl_choice = schedule.choose(task.op, task.bytes).nccl_choice;
   row.time_us = outcome.time.as_us();
   row.algbw_gb_per_s = task.bytes.as_double() / outcome.time.as_s() / 1e9;
   row.busbw_gb_per_s = row.algbw_gb_per_s * busbw_factor(plan.op, plan.ranks);
@@ -74,14 +104,13 @@ ResultRow run_task(Worker& worker, const Task& task) {
 
 /// Refuses what would run for hours or fill the memory: a ring's work and an all-to-all's
 /// connections grow with the square of the ranks. Symmetric clusters are not folded yet.
-void refuse_endless(const Fabric& fabric, DeviceParams& devices, const std::vector<Task>& tasks) {
+void refuse_endless(const Fabric& fabric, DeviceParams& devices, const Decided& decided,
+                    const std::vector<Task>& tasks) {
   constexpr double kMostTransfers = 2e8;    // some minutes on one core
   constexpr double kMostConnections = 4e6;  // some GB
-  std::map<MemoryPath, Schedule> schedules;
+  Schedules schedules(devices, decided);
   for (const Task& task : tasks) {
-    const auto [at, is_new] = schedules.try_emplace(task.path);
-    if (is_new) at->second = make_schedule(devices, task.path);
-    const PlanSize size = plan_size(devices, at->second, task.op, task.bytes);
+    const PlanSize size = plan_size(devices, schedules.of(task.path), task.op, task.bytes);
     const bool long_run = size.transfers > kMostTransfers;
     if (!long_run && size.connections <= kMostConnections) continue;
     throw InputError(fmt::format(
@@ -94,9 +123,44 @@ void refuse_endless(const Fabric& fabric, DeviceParams& devices, const std::vect
   }
 }
 
+/// Adds what NCCL decides for a memory path, unless the user wants the simple rules or NCCL's
+/// decisions cannot be had or followed: a note then says why, and no path has any.
+void decide(MemoryPath path, DeviceParams& devices, const NcclEnv& env, Decided& decided,
+            std::vector<std::string>& notes) {
+  if (decided.simple || decided.runs.contains(path)) return;
+  std::string why;
+  try {
+    NcclRun run = decide_run(devices, path, env, {});
+    why = why_not_followed(run);
+    if (why.empty()) decided.runs.emplace(path, std::move(run));
+  } catch (const InputError& e) {
+    why = e.what();
+  }
+  if (why.empty()) return;
+  notes.push_back("rings, channels and protocols by weft's simple rules, not NCCL's: " + why);
+  decided = {.simple = true, .runs = {}};
+}
+
+/// Which sizes NCCL would run by an algorithm that weft does not execute.
+void add_choice_notes(RunResult& result) {
+  std::map<std::string, std::pair<std::int64_t, std::int64_t>> sizes;
+  for (const ResultRow& row : result.rows) {
+    if (row.nccl_choice.empty()) continue;
+    const auto [at, is_new] = sizes.try_emplace(row.nccl_choice, row.bytes, row.bytes);
+    at->second = {std::min(at->second.first, row.bytes), std::max(at->second.second, row.bytes)};
+  }
+  for (const auto& [name, range] : sizes) {
+    result.notes.push_back(fmt::format(
+        "NCCL would run {} between {} and {}; weft does not execute it and runs the best of Ring "
+        "and Tree there",
+        name, format_size(Bytes{range.first}), format_size(Bytes{range.second})));
+  }
+}
+
 /// Runs the tasks on threads; rows in the tasks' order. What workers used is added to `params`.
 std::vector<ResultRow> run_tasks(const std::vector<Task>& tasks, unsigned threads,
-                                 const Fabric& fabric, const PartLibrary& parts, Params& params) {
+                                 const Fabric& fabric, const PartLibrary& parts,
+                                 const Decided& decided, Params& params) {
   std::vector<ResultRow> rows(tasks.size());
   std::atomic<std::size_t> next{0};
   const unsigned count =
@@ -106,7 +170,7 @@ std::vector<ResultRow> run_tasks(const std::vector<Task>& tasks, unsigned thread
   std::vector<Params> used(count, params);
   const auto work = [&](unsigned index) {
     try {
-      Worker worker(fabric, params, parts);
+      Worker worker(fabric, params, parts, decided);
       // The largest first: the last task to end is then a small one.
       for (std::size_t i = next++; i < tasks.size(); i = next++) {
         const std::size_t task = tasks.size() - 1 - i;
@@ -132,18 +196,22 @@ std::vector<ResultRow> run_tasks(const std::vector<Task>& tasks, unsigned thread
   return rows;
 }
 
-/// The memory paths that the scenario asks for; where GPUDirect RDMA is not possible, host-staged
-/// instead.
-std::vector<std::string> possible_paths(const Scenario& scenario, const Machine& machine,
-                                        std::vector<std::string>& notes) {
-  const std::string why = gdr_obstacle(machine);
-  if (why.empty()) return scenario.memory_paths;
-  const std::string_view gdr = memory_path_name(MemoryPath::kGdr);
-  const std::string_view staged = memory_path_name(MemoryPath::kHostStaged);
-  std::vector<std::string> paths;
+/// The memory paths to run: inside one node the first that is asked for; where GPUDirect RDMA is
+/// not possible, host-staged instead. Notes say so.
+std::vector<MemoryPath> paths_to_run(const Scenario& scenario, std::uint32_t nodes,
+                                     const std::string& gdr_obstacle,
+                                     std::vector<std::string>& notes) {
+  std::vector<MemoryPath> paths;
   for (const std::string& name : scenario.memory_paths) {
-    const std::string path(name == gdr ? staged : name);
-    if (name == gdr) notes.push_back("gdr falls back to host-staged: " + why);
+    MemoryPath path = parse_memory_path(name);
+    if (nodes == 1 && !paths.empty()) {
+      notes.push_back(name + " is not run: inside one node no NIC is used");
+      continue;
+    }
+    if (path == MemoryPath::kGdr && !gdr_obstacle.empty()) {
+      notes.push_back("gdr falls back to host-staged: " + gdr_obstacle);
+      path = MemoryPath::kHostStaged;
+    }
     if (std::find(paths.begin(), paths.end(), path) == paths.end()) paths.push_back(path);
   }
   return paths;
@@ -180,7 +248,8 @@ RunResult predict(const Scenario& scenario, const PredictOptions& options,
   for (const auto& [name, value] : env) result.provenance.env.push_back(name + "=" + value);
   std::map<std::string, Place> env_place = scenario.env_place;
   for (const auto& [name, value] : options.env) env_place.erase(name);
-  result.notes = apply_nccl_env(env, params, env_place);
+  const NcclEnv nccl_env = apply_nccl_env(env, params, env_place);
+  result.notes = nccl_env.notes;
   std::vector<ScenarioSetting> settings = scenario.set;
   settings.insert(settings.end(), options.set.begin(), options.set.end());
   spec.nodes = scenario.nodes.value_or(spec.nodes);
@@ -193,24 +262,23 @@ RunResult predict(const Scenario& scenario, const PredictOptions& options,
   DeviceParams devices(fabric, params, parts);
   const Op op = parse_op(scenario.op);
   const Machine machine(devices);
+  Decided decided{.simple = devices.params().choice("nccl.decisions") == "simple", .runs = {}};
+  decide(MemoryPath::kGdr, devices, nccl_env, decided, result.notes);
+  const std::vector<Ring> gdr_rings = Schedules(devices, decided).of(MemoryPath::kGdr).rings;
   std::vector<Task> tasks;
-  for (const std::string& name : possible_paths(scenario, machine, result.notes)) {
-    const MemoryPath path = parse_memory_path(name);
-    if (nodes == 1 && !tasks.empty()) {
-      result.notes.push_back(name + " is not run: inside one node no NIC is used");
-      continue;
-    }
+  for (const MemoryPath path :
+       paths_to_run(scenario, nodes, gdr_obstacle(machine, gdr_rings), result.notes)) {
+    decide(path, devices, nccl_env, decided, result.notes);
     for (const Bytes bytes : scenario.sizes) tasks.push_back({op, bytes, path});
   }
   std::stable_sort(tasks.begin(), tasks.end(),
                    [](const Task& a, const Task& b) { return a.bytes < b.bytes; });
-  if (tasks.empty()) {
-    throw InputError(scenario.file + ": nothing to run: " + result.notes.back());
-  }
-  refuse_endless(fabric, devices, tasks);
-  result.rows = run_tasks(tasks, options.threads, fabric, parts, params);
+  refuse_endless(fabric, devices, decided, tasks);
+  result.rows = run_tasks(tasks, options.threads, fabric, parts, decided, params);
   result.verdict = verdict(result.rows, fabric);
-  const std::vector<std::string> gdr = gdr_notes(machine);
+  add_choice_notes(result);
+  const std::vector<std::string> gdr =
+      gdr_notes(machine, gdr_rings, decided.of(MemoryPath::kGdr), result.rows);
   result.notes.insert(result.notes.end(), gdr.begin(), gdr.end());
   result.provenance.params = provenance_of(params);
   return result;

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <optional>
 
+#include "models/nccl/tuning_env.hpp"
 #include "models/params/parts.hpp"
 #include "sim/input/network_keys.hpp"
 
@@ -217,35 +218,40 @@ void drop_uncabled_nics(TopologySpec& spec) {
   take_out_nics(spec, [](const DeviceSpec& nic) { return nic.network == "none"; });
 }
 
-std::vector<std::string> apply_nccl_env(const std::map<std::string, std::string>& env,
-                                        Params& params,
-                                        const std::map<std::string, Place>& places) {
-  const std::map<std::string, std::string, std::less<>> keys{
-      {"NCCL_PROTO", "nccl.proto"},
-      {"NCCL_ALGO", "nccl.algo"},
-      {"NCCL_IB_QPS_PER_CONNECTION", "wire.qps_per_connection"}};
-  std::vector<std::string> notes;
-  for (const auto& [name, value] : env) {
-    const auto known = keys.find(name);
-    if (known != keys.end()) {
-      try {
-        const ParamSpec& spec = params.catalog().require(known->second);
-        params.set_by_user(known->second, "",
-                           {ParamCatalog::parse(spec, value), Origin::kAssumed, name});
-      } catch (const InputError& e) {
-        const auto place = places.find(name);
-        throw InputError(place == places.end() ? Place{} : place->second,
-                         name + "=" + value + ": " + e.what());
-      }
-    } else if (name == "NCCL_NVLS_ENABLE" && value == "0") {
-      continue;  // NVLS is never executed, so this changes nothing
-    } else if (name.starts_with("NCCL_")) {
-      notes.push_back(name + "=" + value + " is not modelled and has no effect");
-    } else {
-      throw InputError("'" + name + "' is not an NCCL variable; --env takes NCCL_NAME=VALUE");
+NcclEnv apply_nccl_env(const std::map<std::string, std::string>& env, Params& params,
+                       const std::map<std::string, Place>& places) {
+  NcclEnv out = parse_nccl_env(env);
+  // Runs `read` if the variable is set; what it throws then names variable and place.
+  const auto with = [&](const std::string& variable, const auto& read) {
+    const auto at = env.find(variable);
+    if (at == env.end()) return;
+    try {
+      read(at->second);
+    } catch (const InputError& e) {
+      const auto place = places.find(variable);
+      throw InputError(place == places.end() ? Place{} : place->second,
+                       variable + "=" + at->second + ": " + e.what());
     }
-  }
-  return notes;
+  };
+  const auto set = [&](const std::string& key, const std::string& text) {
+    params.set_by_user(
+        key, "",
+        {ParamCatalog::parse(params.catalog().require(key), text), Origin::kAssumed, "env"});
+  };
+  NcclEnv one;  // each alone, to name the one that is wrong
+  with("NCCL_ALGO", [&](const std::string& value) {
+    one.algo = value;
+    tuning_permissions(one, tuning_constants({}));
+  });
+  one.algo.clear();
+  with("NCCL_PROTO", [&](const std::string& value) {
+    one.proto = value;
+    tuning_permissions(one, tuning_constants({}));
+  });
+  with("NCCL_BUFFSIZE", [&](const std::string& value) { set("nccl.buffer_size", value + " B"); });
+  with("NCCL_IB_QPS_PER_CONNECTION",
+       [&](const std::string& value) { set("wire.qps_per_connection", value); });
+  return out;
 }
 
 }  // namespace weft

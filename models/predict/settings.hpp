@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "models/nccl/env.hpp"
 #include "sim/base/params.hpp"
 #include "sim/input/scenario.hpp"
 #include "sim/topology/spec.hpp"
@@ -28,11 +29,10 @@ void apply_settings(const std::vector<ScenarioSetting>& settings, TopologySpec& 
 /// them.
 void drop_uncabled_nics(TopologySpec& spec);
 
-/// Sets what NCCL's environment variables mean for the model. Returns notes on those that it does
-/// not model, for the user to see. Throws InputError for values that are not understood, with the
-/// variable's place where `places` has it.
-std::vector<std::string> apply_nccl_env(const std::map<std::string, std::string>& env,
-                                        Params& params,
-                                        const std::map<std::string, Place>& places = {});
+/// Reads NCCL's environment variables and sets what they mean for the plans' parameters. Its notes
+/// name those that weft does not model. Throws InputError: a name or value that is not NCCL's, with
+/// the variable's place where `places` has it.
+NcclEnv apply_nccl_env(const std::map<std::string, std::string>& env, Params& params,
+                       const std::map<std::string, Place>& places = {});
 
 }  // namespace weft

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <stdexcept>
 
 #include <fmt/format.h>
 
@@ -43,17 +44,16 @@ struct RingPair {
   GdrPossible gdr;
 };
 
-std::vector<RingPair> ring_pairs(const Machine& machine) {
+std::vector<RingPair> ring_pairs(const Machine& machine, const std::vector<Ring>& rings) {
   const Fabric& fabric = machine.fabric();
   const std::size_t gpus = fabric.count(DeviceKind::kGpu);
-  const auto nics = static_cast<std::uint32_t>(fabric.count(DeviceKind::kNic));
   if (fabric.nodes() < 2) return {};
   std::set<std::pair<std::size_t, std::size_t>> indices;
-  for (const Ring& ring : make_rings(fabric, nics)) {
+  for (const Ring& ring : rings) {
     indices.emplace(ring.order.front() % gpus, ring.entry_nic.front());
     indices.emplace(ring.order[gpus - 1] % gpus, ring.exit_nic.front());
   }
-  const std::vector<PinnedMemory> pinned = nccl_pinned(machine.devices());
+  const std::vector<PinnedMemory> pinned = nccl_pinned(machine.devices(), rings);
   std::vector<RingPair> out;
   for (const auto& [g, n] : indices) {
     const DeviceId gpu = fabric.device(0, DeviceKind::kGpu, g);
@@ -61,6 +61,37 @@ std::vector<RingPair> ring_pairs(const Machine& machine) {
     out.push_back({gpu, nic, gdr_possible(machine, gpu, nic, pinned[g])});
   }
   return out;
+}
+
+std::string pair_name(const Fabric& fabric, DeviceId gpu, DeviceId nic) {
+  return fabric.device(gpu).name + "-" + fabric.device(nic).name;
+}
+
+/// The NIC that NCCL numbers `dev`.
+DeviceId nic_of(const Fabric& fabric, const NcclDecisions& decisions, int dev) {
+  const NcclSystem& system = decisions.views.front().system;
+  for (const int index : system.of(NcclNodeType::kNet)) {
+    const NcclNetInfo& net = system.nodes[static_cast<std::size_t>(index)].net;
+    if (net.dev != dev) continue;
+    for (std::size_t n = 0; n < fabric.count(DeviceKind::kNic); ++n) {
+      const DeviceId nic = fabric.device(0, DeviceKind::kNic, n);
+      if (fabric.device(nic).name == net.name) return nic;
+    }
+  }
+  throw std::logic_error("a NIC of NCCL's decisions is not in the fabric");
+}
+
+/// "; NCCL_NET_GDR_LEVEL=PHB would allow it: +12 % busbw at 8 GiB by this model".
+std::string what_allowing_brings(const NcclGdr& declined, const std::vector<ResultRow>& rows) {
+  if (!declined.check.measured) return "";
+  std::string out = fmt::format("; NCCL_NET_GDR_LEVEL={} would allow it",
+                                nccl_path_type_name(declined.check.distance));
+  const ResultRow* gdr = largest(rows, "gdr");
+  const ResultRow* staged = largest(rows, "host-staged");
+  if (gdr == nullptr || staged == nullptr || gdr->bytes != staged->bytes) return out;
+  const double change = gdr->busbw_gb_per_s / staged->busbw_gb_per_s - 1;
+  return out + fmt::format(": {:+.0f} % busbw at {} by this model", 100 * change,
+                           format_size(Bytes{gdr->bytes}));
 }
 
 }  // namespace
@@ -80,26 +111,40 @@ std::vector<std::string> verdict(const std::vector<ResultRow>& rows, const Fabri
   return out;
 }
 
-std::vector<std::string> gdr_notes(const Machine& machine) {
+std::vector<std::string> gdr_notes(const Machine& machine, const std::vector<Ring>& rings,
+                                   const NcclRun* run, const std::vector<ResultRow>& rows) {
   const Fabric& fabric = machine.fabric();
   std::vector<std::string> out;
-  for (const RingPair& pair : ring_pairs(machine)) {
-    const std::string name = fabric.device(pair.gpu).name + "-" + fabric.device(pair.nic).name;
+  std::set<std::string> impossible;
+  for (const RingPair& pair : ring_pairs(machine, rings)) {
+    const std::string name = pair_name(fabric, pair.gpu, pair.nic);
     if (!pair.gdr.possible) {
       out.push_back(name + ": GPUDirect RDMA is not possible: " + pair.gdr.why);
+      impossible.insert(name);
       continue;
     }
     const GdrDecision nccl = default_gdr_decision(fabric.path_label(pair.gpu, pair.nic).path_class);
-    if (!nccl.enabled) {
+    if (run == nullptr && !nccl.enabled) {
       out.push_back(name + ": possible, but NCCL leaves GPUDirect RDMA off: " + nccl.why);
+    }
+  }
+  if (run != nullptr) {
+    for (const NcclGdr& declined : run->declined) {
+      const DeviceId gpu =
+          fabric.device(0, DeviceKind::kGpu, static_cast<std::size_t>(declined.rank));
+      const std::string name =
+          pair_name(fabric, gpu, nic_of(fabric, run->decisions, declined.net_dev));
+      if (impossible.contains(name)) continue;
+      out.push_back(fmt::format("GDR off for {}{}: {}{}", name, declined.read ? ", sending" : "",
+                                declined.check.why, what_allowing_brings(declined, rows)));
     }
   }
   std::sort(out.begin(), out.end());
   return out;
 }
 
-std::string gdr_obstacle(const Machine& machine) {
-  for (const RingPair& pair : ring_pairs(machine)) {
+std::string gdr_obstacle(const Machine& machine, const std::vector<Ring>& rings) {
+  for (const RingPair& pair : ring_pairs(machine, rings)) {
     if (!pair.gdr.possible) return pair.gdr.why;
   }
   return "";

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "models/nccl/decided_schedule.hpp"
 #include "models/system/machine.hpp"
 #include "sim/result/run_result.hpp"
 
@@ -12,12 +13,14 @@ namespace weft {
 /// of it and what limits it; how the paths compare.
 std::vector<std::string> verdict(const std::vector<ResultRow>& rows, const Fabric& fabric);
 
-/// What NCCL would decide by default about GPUDirect RDMA on this machine, against what the machine
-/// can do: one sentence a kind of GPU-NIC pair that the rings use.
-std::vector<std::string> gdr_notes(const Machine& machine);
+/// GPUDirect RDMA at the ends of `rings` in a node: where the machine cannot, and where it can but
+/// NCCL leaves it off; with what allowing it would change at the largest size of `rows`. `run`:
+/// NCCL's decisions for the GDR path; nullptr: none, and its default rule for distances is taken.
+std::vector<std::string> gdr_notes(const Machine& machine, const std::vector<Ring>& rings,
+                                   const NcclRun* run, const std::vector<ResultRow>& rows);
 
-/// Why this machine cannot run a collective over GPUDirect RDMA: the first GPU-NIC pair of its
-/// rings that cannot, and why; "" if all can.
-std::string gdr_obstacle(const Machine& machine);
+/// Why this machine cannot run collectives over GPUDirect RDMA: the first GPU-NIC pair at the ends
+/// of `rings` that cannot, and why; "" if all can.
+std::string gdr_obstacle(const Machine& machine, const std::vector<Ring>& rings);
 
 }  // namespace weft

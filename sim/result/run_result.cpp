@@ -24,18 +24,20 @@ Json to_json(const ResultRow& row) {
   for (const CauseShare& c : row.limited_by) {
     causes.push(Json::object({{"cause", c.cause}, {"share", c.share}, {"where", c.where}}));
   }
-  return Json::object({{"op", row.op},
-                       {"bytes", row.bytes},
-                       {"ranks", row.ranks},
-                       {"nodes", row.nodes},
-                       {"memory_path", row.memory_path},
-                       {"algo", row.algo},
-                       {"proto", row.proto},
-                       {"channels", row.channels},
-                       {"time_us", row.time_us},
-                       {"algbw_GBps", row.algbw_gb_per_s},
-                       {"busbw_GBps", row.busbw_gb_per_s},
-                       {"limited_by", causes}});
+  Json out = Json::object({{"op", row.op},
+                           {"bytes", row.bytes},
+                           {"ranks", row.ranks},
+                           {"nodes", row.nodes},
+                           {"memory_path", row.memory_path},
+                           {"algo", row.algo},
+                           {"proto", row.proto},
+                           {"channels", row.channels},
+                           {"time_us", row.time_us},
+                           {"algbw_GBps", row.algbw_gb_per_s},
+                           {"busbw_GBps", row.busbw_gb_per_s},
+                           {"limited_by", causes}});
+  if (!row.nccl_choice.empty()) out.set("nccl_choice", row.nccl_choice);
+  return out;
 }
 
 Json to_json(const Provenance& p) {
@@ -140,6 +142,7 @@ ResultRow row_from_json(const Json& json) {
   row.algo = text_at(json, "algo");
   row.proto = text_at(json, "proto");
   row.channels = count_at(json, "channels");
+  if (json.find("nccl_choice") != nullptr) row.nccl_choice = text_at(json, "nccl_choice");
   row.time_us = positive_at(json, "time_us");
   row.algbw_gb_per_s = positive_at(json, "algbw_GBps");
   row.busbw_gb_per_s =  // 0 for one rank

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "models/nccl/bar1.hpp"
+#include "models/nccl/schedule.hpp"
 #include "models/pcie/acs.hpp"
 #include "models/system/contraction.hpp"
 #include "models/system/dma_path.hpp"
@@ -247,7 +248,8 @@ TEST(MachineState, NcclsFifosOf16ChannelsDoNotFitIntoABar1Of256MiB) {
   DeviceParams devices(fabric, params, parts);
   const Machine machine(devices);
   const DeviceId gpu = *fabric.find(0, "gpu0");
-  const PinnedMemory pinned = nccl_pinned(devices).at(0);
+  const PinnedMemory pinned =
+      nccl_pinned(devices, make_schedule(devices, MemoryPath::kGdr).rings).at(0);
   EXPECT_EQ(pinned.bytes.count(), 16 * (4'194'304 + 4'915'200 + 524'288 + 4'194'304 + 4'915'200));
   const GdrPossible possible = gdr_possible(machine, gpu, *fabric.find(0, "nic0"), pinned);
   EXPECT_FALSE(possible.possible);
@@ -256,7 +258,9 @@ TEST(MachineState, NcclsFifosOf16ChannelsDoNotFitIntoABar1Of256MiB) {
             "(4.0 MiB Simple + 4.7 LL128 + 0.5 LL) + 16 channels out x (4.0 + 4.7) = 286.0 MiB");
   // 14 channels need 250.25 MiB and fit.
   params.set_by_user("nccl.channels", "", {14, Origin::kAssumed, "test"});
-  EXPECT_EQ(gdr_possible(machine, gpu, *fabric.find(0, "nic0"), nccl_pinned(devices).at(0)).why,
+  EXPECT_EQ(gdr_possible(machine, gpu, *fabric.find(0, "nic0"),
+                         nccl_pinned(devices, make_schedule(devices, MemoryPath::kGdr).rings).at(0))
+                .why,
             "");
 }
 

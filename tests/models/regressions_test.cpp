@@ -21,7 +21,7 @@ constexpr Pair kPairs[] = {
     {"acs-allreduce-h100-roce", 216.5 / 358, false},
     {"acs-sendrecv-h100-roce", 13.1 / 29.6, false},
     {"acs-allreduce-h100-ib", 186.0 / 469, true},
-    {"gdr-off-allreduce-a100", 33.3 / 93, false},
+    {"gdr-off-allreduce-a100", 33.3 / 93, true},
     {"gdr-off-allreduce-v100", 6.0 / 12.2, true},
     {"cross-socket-write-a30", 11.0 / 23, true},
     {"cross-socket-write-h100", 27.54 / 39.07, false},

@@ -1,0 +1,218 @@
+#include "models/nccl/decided_schedule.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "models/nccl/tuning_input.hpp"
+#include "models/nccl/write_topo.hpp"
+#include "sim/base/error.hpp"
+
+namespace weft {
+namespace {
+
+NcclOp nccl_op(Op op) {
+  switch (op) {
+    case Op::kAllGather:
+      return NcclOp::kAllGather;
+    case Op::kReduceScatter:
+      return NcclOp::kReduceScatter;
+    case Op::kBroadcast:
+      return NcclOp::kBroadcast;
+    case Op::kReduce:
+      return NcclOp::kReduce;
+    case Op::kAllReduce:
+    case Op::kAllToAll:
+    case Op::kSendRecv:
+      break;
+  }
+  return NcclOp::kAllReduce;
+}
+
+/// What the user forces by parameter, as NCCL's variables would.
+void force(NcclEnv& env, Params& params) {
+  const std::string algo(params.choice("nccl.algo"));
+  const std::string proto(params.choice("nccl.proto"));
+  const auto channels = static_cast<int>(std::lround(params.number("nccl.channels")));
+  if (algo != "auto") env.algo = algo;
+  if (proto != "auto") env.proto = proto;
+  if (channels > 0) env.min_nchannels = env.max_nchannels = channels;
+}
+
+/// The ends of the rings in a host whose GDR NCCL declines.
+std::vector<NcclGdr> declined_gdr(const NcclDecisions& d) {
+  const NcclNodeView& view = d.views.front();
+  std::vector<NcclGdr> out;
+  const auto check = [&](int gpu, int net, bool read) {
+    if (net < 0) return;
+    NcclGdr gdr;
+    gdr.rank = view.system.node(NcclNodeType::kGpu, gpu).gpu.rank;
+    gdr.net_dev = view.system.node(NcclNodeType::kNet, net).net.dev;
+    gdr.read = read;
+    gdr.check = check_gdr(view.system, view.paths, d.env, d.version, gpu, net, read);
+    const auto same = [&](const NcclGdr& g) {
+      return g.rank == gdr.rank && g.net_dev == gdr.net_dev && g.read == read;
+    };
+    if (!gdr.check.enabled && std::none_of(out.begin(), out.end(), same)) out.push_back(gdr);
+  };
+  for (const NcclGraphChannel& channel : view.ring.channels) {
+    check(channel.gpus.front(), channel.net_in, false);
+    check(channel.gpus.back(), channel.net_out, true);
+  }
+  return out;
+}
+
+std::shared_ptr<const Tuning> executable_tuning(const NcclDecisions& decisions) {
+  TuningInput input = tuning_input(decisions);
+  input.env.algo = "Ring,Tree";
+  return std::make_shared<const Tuning>(std::move(input));
+}
+
+bool is_executed(NcclAlgo algo) { return algo == NcclAlgo::kRing || algo == NcclAlgo::kTree; }
+
+Choice choose(const NcclRun& run, Op op, Bytes bytes) {
+  if (is_point_to_point(op)) {
+    return {Algorithm::kPointToPoint,
+            "Simple",
+            static_cast<std::uint32_t>(run.decisions.channels.p2p),
+            {}};
+  }
+  std::optional<Tuning::Choice> picked = run.tuning->choose(nccl_op(op), bytes);
+  Choice out;
+  if (picked && !is_executed(picked->algo)) {
+    out.nccl_choice = nccl_algo_name(picked->algo);
+    picked = run.executed->choose(nccl_op(op), bytes);
+  }
+  if (!picked) {
+    throw InputError(
+        fmt::format("NCCL has no algorithm and protocol left for {}: NCCL_ALGO, "
+                    "NCCL_PROTO, nccl.algo and nccl.proto exclude all",
+                    op_name(op)));
+  }
+  out.algorithm = picked->algo == NcclAlgo::kTree ? Algorithm::kTree : Algorithm::kRing;
+  out.protocol = nccl_proto_name(picked->proto);
+  out.channels = static_cast<std::uint32_t>(picked->channels);
+  return out;
+}
+
+/// The fabric's NIC (index among a node's) for each NIC of NCCL's system, by name.
+std::vector<std::uint32_t> fabric_nics(const Fabric& fabric, const NcclSystem& system) {
+  std::map<std::string, std::uint32_t> by_name;
+  for (std::size_t n = 0; n < fabric.count(DeviceKind::kNic); ++n) {
+    by_name[fabric.device(fabric.device(0, DeviceKind::kNic, n)).name] =
+        static_cast<std::uint32_t>(n);
+  }
+  std::vector<std::uint32_t> out;
+  for (const int node : system.of(NcclNodeType::kNet)) {
+    out.push_back(by_name.at(system.nodes[static_cast<std::size_t>(node)].net.name));
+  }
+  return out;
+}
+
+/// The ranks of a host by their GPU's place in NCCL's system.
+class Places {
+ public:
+  Places(const NcclDecisions& decisions, std::vector<std::uint32_t> nics)
+      : view_{decisions.views.front()}, gpus_{decisions.gpus_per_host}, nics_{std::move(nics)} {}
+
+  /// The NIC by which a rank reaches the network in a channel.
+  std::uint32_t nic(const NcclGraph& graph, int rank, int channel) const {
+    if (nics_.empty() || graph.channels.empty()) return 0;
+    const int gpu = view_.system.gpu_of_rank(rank % gpus_);
+    const int net = net_of_channel(view_, graph, gpu, channel).net;
+    return net < 0 ? 0 : nics_[static_cast<std::size_t>(net)];
+  }
+  int host(int rank) const { return rank / gpus_; }
+
+ private:
+  const NcclNodeView& view_;
+  int gpus_;
+  std::vector<std::uint32_t> nics_;
+};
+
+Ring ring_of(const NcclDecisions& d, const Places& places, std::size_t channel) {
+  const std::vector<int>& ranks = d.connections.rings[channel];
+  const auto c = static_cast<int>(channel);
+  Ring ring;
+  ring.entry_nic.resize(static_cast<std::size_t>(d.hosts));
+  ring.exit_nic.resize(static_cast<std::size_t>(d.hosts));
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    const int rank = ranks[i];
+    const int before = ranks[(i + ranks.size() - 1) % ranks.size()];
+    const int after = ranks[(i + 1) % ranks.size()];
+    const auto host = static_cast<std::size_t>(places.host(rank));
+    ring.order.push_back(static_cast<std::uint32_t>(rank));
+    const NcclGraph& graph = d.views.front().ring;
+    if (places.host(before) != places.host(rank)) ring.entry_nic[host] = places.nic(graph, rank, c);
+    if (places.host(after) != places.host(rank)) ring.exit_nic[host] = places.nic(graph, rank, c);
+  }
+  return ring;
+}
+
+Tree tree_of(const NcclDecisions& d, const Places& places, std::size_t channel) {
+  const std::vector<NcclTreeNode>& nodes = d.connections.trees[channel];
+  Tree tree(nodes.size());
+  for (std::size_t r = 0; r < nodes.size(); ++r) {
+    TreeRank& rank = tree[r];
+    if (nodes[r].up >= 0) rank.up = static_cast<std::uint32_t>(nodes[r].up);
+    std::size_t children = 0;
+    for (const int down : nodes[r].down) {
+      if (down >= 0) rank.down[children++] = static_cast<std::uint32_t>(down);
+    }
+    rank.nic = places.nic(d.views.front().tree, static_cast<int>(r), static_cast<int>(channel));
+  }
+  return tree;
+}
+
+}  // namespace
+
+NcclRun decide_run(DeviceParams& devices, MemoryPath path, const NcclEnv& env,
+                   NcclVersion version) {
+  const NcclTree tree = nccl_tree_of(devices).tree;
+  const auto hosts = static_cast<int>(devices.fabric().nodes());
+  NcclEnv asked = env;
+  force(asked, devices.params());
+  NcclRun run;
+  if (path == MemoryPath::kHostStaged) asked.net_gdr_level = NcclPathType::kLoc;
+  run.decisions = decide_nccl(tree, hosts, asked, version);
+  if (path == MemoryPath::kGdr) run.declined = declined_gdr(run.decisions);
+  if (!run.declined.empty()) {
+    asked.net_gdr_level = NcclPathType::kSys;
+    asked.net_gdr_read = 1;
+    run.decisions = decide_nccl(tree, hosts, asked, version);
+  }
+  run.tuning = std::make_shared<const Tuning>(tuning_input(run.decisions));
+  run.executed = executable_tuning(run.decisions);
+  return run;
+}
+
+std::string why_not_followed(const NcclRun& run) {
+  const NcclDecisions& d = run.decisions;
+  if (d.views.size() == 1) return "";
+  return fmt::format(
+      "NCCL takes the {} GPUs of a host for {} nodes that meet over the network only",
+      d.gpus_per_host, d.views.size());
+}
+
+Schedule decided_schedule(const DeviceParams& devices, const NcclRun& run) {
+  const NcclDecisions& d = run.decisions;
+  const Fabric& fabric = devices.fabric();
+  const Places places(d, fabric_nics(fabric, d.views.front().system));
+  Schedule schedule;
+  for (std::size_t c = 0; c < d.connections.rings.size(); ++c) {
+    schedule.rings.push_back(ring_of(d, places, c));
+  }
+  for (std::size_t c = 0; c < d.connections.trees.size(); ++c) {
+    schedule.trees.push_back(tree_of(d, places, c));
+  }
+  schedule.p2p_nics = local_nics(fabric);
+  schedule.p2p_channels = static_cast<std::uint32_t>(d.channels.p2p);
+  schedule.p2p_channels_per_peer = static_cast<std::uint32_t>(d.channels.p2p_per_peer);
+  schedule.choose = [run](Op op, Bytes bytes) { return choose(run, op, bytes); };
+  return schedule;
+}
+
+}  // namespace weft

@@ -1,0 +1,112 @@
+#include <algorithm>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "models/nccl/tuning_input.hpp"
+#include "models/nccl/write_topo.hpp"
+#include "models/params/device_params.hpp"
+#include "sim/input/topology_file.hpp"
+#include "tests/models/prediction.hpp"
+
+namespace weft {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+struct Asked {
+  std::string topology{"topologies/hgx-h100-8nic.yaml"};
+  std::vector<Bytes> sizes{};
+  std::vector<std::string> paths{"gdr"};
+  std::vector<std::string> set{};
+  std::map<std::string, std::string> env{{"NCCL_NVLS_ENABLE", "0"}};
+  std::uint32_t nodes{2};
+};
+
+RunResult run(const Asked& asked) {
+  Scenario scenario = read_scenario(shipped("scenarios/quickstart.yaml"));
+  scenario.topology = shipped(asked.topology);
+  scenario.nodes = asked.nodes;
+  scenario.sizes = asked.sizes;
+  scenario.memory_paths = asked.paths;
+  scenario.env = asked.env;
+  PredictOptions options;
+  options.threads = 1;
+  for (const std::string& text : asked.set) options.set.push_back(parse_setting(text));
+  return predict(scenario, options, make_catalog());
+}
+
+/// NCCL's own choice on the same machine, straight from the decisions.
+Tuning tuning_of(const std::string& topology, const NcclEnv& env, std::uint32_t nodes) {
+  const ParamCatalog catalog = make_catalog();
+  const PartLibrary parts(catalog);
+  Params params(catalog);
+  TopologySpec spec = read_topology(shipped(topology), catalog);
+  for (const auto& [key, value] : spec.defaults) params.set_by_topology(key, value);
+  const Fabric fabric(std::move(spec), 1);
+  const DeviceParams devices(fabric, params, parts);
+  return Tuning(
+      tuning_input(decide_nccl(nccl_tree_of(devices).tree, static_cast<int>(nodes), env, {})));
+}
+
+TEST(Decided, EverySizeRunsAsNcclChooses) {
+  Asked asked;
+  for (int i = 10; i <= 28; i += 3) asked.sizes.push_back(Bytes{std::int64_t{1} << i});
+  const Tuning nccl = tuning_of(asked.topology, parse_nccl_env(asked.env), asked.nodes);
+  std::vector<std::string> seen;
+  for (const ResultRow& row : run(asked).rows) {
+    const auto choice = nccl.choose(NcclOp::kAllReduce, Bytes{row.bytes});
+    ASSERT_TRUE(choice);
+    EXPECT_EQ(row.algo, nccl_algo_name(choice->algo)) << row.bytes;
+    EXPECT_EQ(row.proto, nccl_proto_name(choice->proto)) << row.bytes;
+    EXPECT_EQ(row.channels, static_cast<std::uint32_t>(choice->channels)) << row.bytes;
+    EXPECT_THAT(row.nccl_choice, IsEmpty());
+    seen.push_back(row.algo + row.proto);
+  }
+  EXPECT_THAT(seen, Contains("TreeLL"));
+  EXPECT_THAT(seen, Contains("RingSimple"));  // the sizes do reach over different choices
+}
+
+TEST(Decided, WhatTheUserForcesWins) {
+  const ResultRow row = run({.sizes = {Bytes::mib(1)},
+                             .set = {"nccl.algo=Ring", "nccl.proto=Simple", "nccl.channels=4"}})
+                            .rows.at(0);
+  EXPECT_EQ(row.algo, "Ring");
+  EXPECT_EQ(row.proto, "Simple");
+  EXPECT_LE(row.channels, 4U);
+  const ResultRow by_env =
+      run({.sizes = {Bytes::mib(1)}, .env = {{"NCCL_ALGO", "Ring"}, {"NCCL_PROTO", "LL"}}})
+          .rows.at(0);
+  EXPECT_EQ(by_env.algo, "Ring");
+  EXPECT_EQ(by_env.proto, "LL");
+}
+
+TEST(Decided, WhatIsNotExecutedIsNamed) {
+  const RunResult result = run({.sizes = {Bytes::mib(64)}, .env = {}});
+  EXPECT_EQ(result.rows.at(0).nccl_choice, "NVLSTree");
+  EXPECT_THAT(result.rows.at(0).algo, ::testing::AnyOf("Ring", "Tree"));
+  EXPECT_THAT(result.notes, Contains(HasSubstr("NCCL would run NVLSTree")));
+}
+
+TEST(Decided, AFarNicIsNamedWithWhatAllowingItWouldBring) {
+  // Without switches each GPU reaches its NIC through the host bridge: PHB, which NCCL declines.
+  const RunResult result = run({.topology = "tests/models/far_nic.yaml",
+                                .sizes = {Bytes::mib(64)},
+                                .paths = {"gdr", "host-staged"}});
+  EXPECT_THAT(result.notes, Contains(::testing::AllOf(
+                                HasSubstr("GDR off for gpu0-nic0"), HasSubstr("distance PHB > PXB"),
+                                HasSubstr("NCCL_NET_GDR_LEVEL=PHB would allow it: "),
+                                HasSubstr("% busbw at 64 MiB by this model"))));
+}
+
+TEST(Decided, SimpleRulesRunWhereTheUserWantsThem) {
+  const RunResult result = run({.sizes = {Bytes{8}}, .set = {"nccl.decisions=simple"}});
+  EXPECT_EQ(result.rows.at(0).algo, "Ring");  // NCCL picks Tree here
+  EXPECT_THAT(result.notes, Not(Contains(HasSubstr("simple rules"))));
+}
+
+}  // namespace
+}  // namespace weft
