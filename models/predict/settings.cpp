@@ -229,8 +229,10 @@ NcclEnv apply_nccl_env(const std::map<std::string, std::string>& env, Params& pa
       read(at->second);
     } catch (const InputError& e) {
       const auto place = places.find(variable);
-      throw InputError(place == places.end() ? Place{} : place->second,
-                       variable + "=" + at->second + ": " + e.what());
+      const std::string what = e.what();
+      throw InputError(
+          place == places.end() ? Place{} : place->second,
+          what.starts_with(variable) ? what : variable + "=" + at->second + ": " + what);
     }
   };
   const auto set = [&](const std::string& key, const std::string& text) {

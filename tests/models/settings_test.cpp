@@ -139,7 +139,7 @@ TEST(NcclEnv, IsTakenOrNamedAsNotModelled) {
     apply_nccl_env({{"NCCL_PROTO", "Fast"}}, params, {{"NCCL_PROTO", {"s.yaml", 7, 9}}});
     FAIL();
   } catch (const InputError& error) {
-    EXPECT_THAT(error.what(), ::testing::StartsWith("s.yaml:7:9: NCCL_PROTO=Fast: "));
+    EXPECT_THAT(error.what(), ::testing::StartsWith("s.yaml:7:9: NCCL_PROTO='Fast': "));
   }
 }
 

@@ -79,6 +79,12 @@ std::string refusal(const std::string& xml, int hosts = 1, const Env& env = {}) 
   return "accepted";
 }
 
+#ifdef __SANITIZE_ADDRESS__
+constexpr double kSecond = 30;  // seconds under the sanitizers, for what takes one without
+#else
+constexpr double kSecond = 1;
+#endif
+
 /// Of this process on its CPU, so that other work on the machine does not count.
 double seconds_since(std::clock_t start) {
   return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
@@ -194,7 +200,7 @@ TEST(NcclDecisionsOf, GpusBeforeAmpereAndHopperDifferInReadsAndFlush) {
 TEST(NcclDecisionsOf, AThousandNodesTakeLessThanASecond) {
   const std::clock_t start = std::clock();
   const NcclDecisions large = decide(hgx(), 1024);
-  EXPECT_LT(seconds_since(start), 1.0);
+  EXPECT_LT(seconds_since(start), kSecond);
   for (const std::vector<int>& ring : large.connections.rings) {
     EXPECT_EQ(std::set<int>(ring.begin(), ring.end()).size(), 8192u);
   }
@@ -316,7 +322,7 @@ TEST(NcclLogs, TopologyFilesOfRealMachinesAreDecidedInASecond) {
     } catch (const InputError& error) {  // skeletons, fragments, RCCL's
       EXPECT_THAT(error.what(), HasSubstr("f.xml:"));
     }
-    EXPECT_LT(seconds_since(start), 1.0) << entry.path();
+    EXPECT_LT(seconds_since(start), kSecond) << entry.path();
   }
   EXPECT_GE(decided, 7);
 }

@@ -25,6 +25,7 @@ TEST(RunResult, JsonHasTheContractsKeys) {
                   "Ring",
                   "LL",
                   1,
+                  "",
                   2.5,
                   0.0032,
                   0.006,
@@ -43,7 +44,7 @@ TEST(RunResult, JsonHasTheContractsKeys) {
 
 TEST(RunResult, IsReadBackAsItWasWritten) {
   RunResult result;
-  result.rows = {{"allgather", 1 << 20, 8, 1, "gdr", "Ring", "LL", 2, 3.25, 0.5, 0.4375, {}},
+  result.rows = {{"allgather", 1 << 20, 8, 1, "gdr", "Ring", "LL", 2, "", 3.25, 0.5, 0.4375, {}},
                  {"allgather",
                   1 << 21,
                   8,
@@ -52,6 +53,7 @@ TEST(RunResult, IsReadBackAsItWasWritten) {
                   "Ring",
                   "LL",
                   2,
+                  "NVLS",
                   4.5,
                   0.75,
                   0.6,
