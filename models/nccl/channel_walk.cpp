@@ -1,7 +1,6 @@
 #include "models/nccl/channel_walk.hpp"
 
 #include <algorithm>
-#include <tuple>
 
 #include "models/nccl/nearest.hpp"
 #include "models/nccl/search.hpp"
@@ -59,7 +58,12 @@ NcclChannelWalk::NcclChannelWalk(const NcclSystem& system, const NcclPaths& path
       coll_net_{coll_net},
       budget_{system},
       used_(static_cast<std::size_t>(system.count(kGpu)), 0) {
-  for (int n = 0; n < system.count(kNet); ++n) net_left_.push_back(system.node(kNet, n).net.bw);
+  for (int n = 0; n < system.count(kNet); ++n) {
+    net_left_.push_back(system.node(kNet, n).net.bw);
+    nearest_gpus_.push_back(nearest_nodes(system, paths, kNet, n, kGpu));
+  }
+  for (int g = 0; g < gpus(); ++g) pcie_bw_.push_back(gpu_pcie_bw(system, g));
+  gpus_to_try_.resize(static_cast<std::size_t>(kNcclMaxChannels) * used_.size());
   for (int g = 0; inter && g < system.count(kGpu); ++g) {
     preferred_.push_back(preferred_nets(system, paths, env, g));
   }
@@ -137,7 +141,7 @@ bool NcclChannelWalk::from_net(int net, int& steps) {
   }
   const int own_gpu = paths_.local_gpus[static_cast<std::size_t>(net)];
   if (own_gpu != -1) try_gpu(from, own_gpu, 0, ends(), Order::kSearch, steps);
-  const std::vector<int> nearest = nearest_nodes(system_, paths_, kNet, net, kGpu);
+  const std::vector<int>& nearest = nearest_gpus_[static_cast<std::size_t>(net)];
   if (path(kNet, net, kGpu, nearest.front()).type == NcclPathType::kDis) return false;
   for (const int gpu : nearest) {
     if (gpu != own_gpu) try_gpu(from, gpu, 0, ends(), Order::kSearch, steps);
@@ -239,13 +243,13 @@ bool NcclChannelWalk::may_return_to(int net, int position) const {
 }
 
 void NcclChannelWalk::to_next_gpu(int gpu, int position, Ends ends, Order order, int& steps) {
-  std::vector<int> next;
+  std::vector<int>& next = gpus_to_try_[gpu_place(trial_->channels, position)];
   if (order == Order::kPci) {
-    next = {position + 1};
+    next.assign(1, position + 1);
   } else if (order == Order::kReplay) {
-    next = {replayed_gpu(position)};
+    next.assign(1, replayed_gpu(position));
   } else {
-    next = gpus_to_try(gpu, ends.net == -1 ? 0 : (ends.net == position + 1 ? 1 : -1));
+    list_gpus(gpu, ends.net == -1 ? 0 : (ends.net == position + 1 ? 1 : -1), next);
   }
   for (const int to : next) try_gpu({kGpu, gpu}, to, position + 1, ends, order, steps);
 }
@@ -354,63 +358,54 @@ std::vector<int> NcclChannelWalk::list_nets(int gpu) const {
 /// The GPUs not yet in the channel, best first. `sort_by_net`: 0 by the way between GPUs only; 1 by
 /// the way to the channel's NIC first, as the next GPU talks to it; -1 the same, but among equals
 /// the last first. NVSwitch: only the neighbours, as it likes few peers.
-std::vector<int> NcclChannelWalk::gpus_to_try(int gpu, int sort_by_net) const {
-  struct Score {
-    int gpu{0};
-    int net_bw{0};
-    int net_pcie_bw{0};
-    int net_hops{0};
-    int bw{0};
-    int hops{0};
-    int start{0};
-    auto key() const { return std::tuple(-net_bw, -net_pcie_bw, net_hops, -bw, hops, start); }
-  };
-  std::vector<Score> scores;
-  const std::uint64_t flag = std::uint64_t{1} << trial_->channels;
+void NcclChannelWalk::list_gpus(int gpu, int sort_by_net, std::vector<int>& next) {
+  next.clear();
+  if (system_.count(kNvs) > 0) {
+    list_neighbours(gpu, next);
+    return;
+  }
+  scores_.clear();
   for (int i = 1; i < gpus(); ++i) {
     const int to = (gpu + i) % gpus();
+    if (!may_follow(gpu, to)) continue;
     const NcclPath& way = path(kGpu, gpu, kGpu, to);
-    if (way.hops() == 0 || (used_[static_cast<std::size_t>(to)] & flag) != 0) continue;
     Score score{to, 0, 0, 0, static_cast<int>(way.bw), way.hops(), i};
     if (sort_by_net != 0) {
       const NcclPath& from_net = path(kNet, net_in(trial_->channels), kGpu, to);
       score.net_bw = static_cast<int>(from_net.bw);
-      score.net_pcie_bw = gpu_pcie_bw(system_, to);
+      score.net_pcie_bw = pcie_bw_[static_cast<std::size_t>(to)];
       score.net_hops = from_net.hops();
     }
-    scores.push_back(score);
+    scores_.push_back(score);
   }
-  std::sort(scores.begin(), scores.end(),
+  std::sort(scores_.begin(), scores_.end(),
             [](const Score& a, const Score& b) { return a.key() < b.key(); });
-  const bool equals = std::all_of(scores.begin(), scores.end(), [&](const Score& score) {
-    return score.bw == scores.front().bw && score.hops == scores.front().hops;
+  const bool equals = std::all_of(scores_.begin(), scores_.end(), [&](const Score& score) {
+    return score.bw == scores_.front().bw && score.hops == scores_.front().hops;
   });
-  if (sort_by_net == -1 && equals) std::reverse(scores.begin(), scores.end());
-  std::vector<int> next;
-  for (const Score& score : scores) next.push_back(score.gpu);
-  if (system_.count(kNvs) > 0) put_neighbours_first(gpu, next);
-  return next;
+  if (sort_by_net == -1 && equals) std::reverse(scores_.begin(), scores_.end());
+  for (const Score& score : scores_) next.push_back(score.gpu);
 }
 
-void NcclChannelWalk::put_neighbours_first(int gpu, std::vector<int>& next) const {
+bool NcclChannelWalk::may_follow(int gpu, int next) const {
+  const std::uint64_t flag = std::uint64_t{1} << trial_->channels;
+  return path(kGpu, gpu, kGpu, next).hops() != 0 &&
+         (used_[static_cast<std::size_t>(next)] & flag) == 0;
+}
+
+void NcclChannelWalk::list_neighbours(int gpu, std::vector<int>& next) const {
   const int before = (gpu - 1 + gpus()) % gpus();
   const int after = (gpu + 1) % gpus();
-  std::vector<int> neighbours{after};
-  if (trial_->pattern == NcclPattern::kRing) {
-    neighbours = {after, before};
-  } else if (trial_->pattern == NcclPattern::kSplitTree ||
-             trial_->pattern == NcclPattern::kBalancedTree) {
-    neighbours = {before, after};
-  }
-  if (after == before) neighbours.resize(1);
-  std::size_t found = 0;
-  for (const int neighbour : neighbours) {
-    const auto place = std::find(next.begin(), next.end(), neighbour);
-    if (place == next.end()) continue;
-    std::rotate(next.begin(), place, place + 1);
-    ++found;
-  }
-  next.resize(found);
+  const auto add = [&](int neighbour) {
+    const bool is_new = neighbour != gpu && !holds(next, neighbour);
+    if (is_new && may_follow(gpu, neighbour)) next.push_back(neighbour);
+  };
+  const bool ring = trial_->pattern == NcclPattern::kRing;
+  const bool split =
+      trial_->pattern == NcclPattern::kSplitTree || trial_->pattern == NcclPattern::kBalancedTree;
+  if (ring) add(before);
+  add(after);
+  if (split) add(before);
 }
 
 int NcclChannelWalk::replayed_gpu(int position) const {

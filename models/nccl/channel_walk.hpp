@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <tuple>
 #include <vector>
 
 #include "models/nccl/graph.hpp"
@@ -45,6 +46,17 @@ class NcclChannelWalk {
     int net{-1};
     int first{-1};
   };
+  /// What a GPU is preferred for as the next of a channel, first the least key.
+  struct Score {
+    int gpu{0};
+    int net_bw{0};  ///< whole GB/s, as below
+    int net_pcie_bw{0};
+    int net_hops{0};
+    int bw{0};
+    int hops{0};
+    int start{0};
+    auto key() const { return std::tuple(-net_bw, -net_pcie_bw, net_hops, -bw, hops, start); }
+  };
   struct From {
     NcclNodeType type{NcclNodeType::kGpu};
     int index{-1};  ///< -1: nowhere, the channel begins here
@@ -69,8 +81,9 @@ class NcclChannelWalk {
   bool may_return_to(int net, int position) const;
   const std::vector<int>& nets_to_try(int gpu);
   std::vector<int> list_nets(int gpu) const;
-  std::vector<int> gpus_to_try(int gpu, int sort_by_net) const;
-  void put_neighbours_first(int gpu, std::vector<int>& next) const;
+  void list_gpus(int gpu, int sort_by_net, std::vector<int>& next);
+  void list_neighbours(int gpu, std::vector<int>& next) const;
+  bool may_follow(int gpu, int next) const;
   int replayed_gpu(int position) const;
   bool follow(From from, NcclNodeType to, int index, float times);
   void charge_net(int net, float bw);
@@ -95,11 +108,16 @@ class NcclChannelWalk {
   bool inter_;
   bool coll_net_;
   NcclLinkBudget budget_;
-  std::vector<float> net_left_;                ///< GB/s of each NIC
-  std::vector<std::uint64_t> used_;            ///< for each GPU: bit c: it is in channel c
-  std::vector<std::vector<int>> preferred_;    ///< for each GPU its NICs, channel by channel
-  std::vector<std::vector<int>> nets_to_try_;  ///< [worst type x (GPUs + 1) + gpu + 1], once made
-  NcclTrial* trial_{nullptr};                  ///< during run() only; not owned
+  std::vector<float> net_left_;                 ///< GB/s of each NIC
+  std::vector<std::uint64_t> used_;             ///< for each GPU: bit c: it is in channel c
+  std::vector<std::vector<int>> preferred_;     ///< for each GPU its NICs, channel by channel
+  std::vector<std::vector<int>> nets_to_try_;   ///< [worst type x (GPUs + 1) + gpu + 1], once made
+  std::vector<std::vector<int>> nearest_gpus_;  ///< for each NIC
+  std::vector<int> pcie_bw_;                    ///< for each GPU, GB/s of its PCIe link; -1: none
+  /// [channel x GPUs + position]: what to_next_gpu() goes through there
+  std::vector<std::vector<int>> gpus_to_try_;
+  std::vector<Score> scores_;  ///< only within list_gpus()
+  NcclTrial* trial_{nullptr};  ///< during run() only; not owned
   NcclTrial* best_{nullptr};
 };
 

@@ -18,6 +18,10 @@ NcclLinkBudget::NcclLinkBudget(const NcclSystem& system) : system_{system} {
       if (reverse == -1 && other.to == link.from && other.type == link.type) reverse = l;
     }
     reverse_.push_back(reverse);
+    const NcclNode& to = system.nodes[static_cast<std::size_t>(link.to)];
+    reads_back_.push_back(to.type == NcclNodeType::kGpu && to.gpu.sm < 80);
+    shares_back_.push_back(to.type == NcclNodeType::kCpu && to.cpu.arch == NcclCpuArch::kPower &&
+                           link.type == NcclLinkType::kNvl);
   }
 }
 
@@ -34,7 +38,7 @@ int NcclLinkBudget::follow(const NcclPath& path, bool from_gpu, float bw, int mo
     const auto l = static_cast<std::size_t>(path.links[static_cast<std::size_t>(step)]);
     const NcclLink& link = system_.links[l];
     const float forward = link.type == NcclLinkType::kPci ? pcie : bw;
-    const float backward = reverse_[l] == -1 ? 0.0F : backward_bw(link, from_gpu, forward);
+    const float backward = reverse_[l] == -1 ? 0.0F : backward_bw(l, from_gpu, forward);
     const auto back = static_cast<std::size_t>(reverse_[l]);
     if (left_[l] < forward || (backward != 0.0F && left_[back] < backward)) return step;
     subtract(left_[l], forward);
@@ -56,14 +60,10 @@ float NcclLinkBudget::pcie_bw(const NcclPath& path, bool from_gpu, float bw) con
   return bw;
 }
 
-float NcclLinkBudget::backward_bw(const NcclLink& link, bool from_gpu, float bw) const {
-  const NcclNode& to = system_.nodes[static_cast<std::size_t>(link.to)];
+float NcclLinkBudget::backward_bw(std::size_t link, bool from_gpu, float bw) const {
   float backward = 0;
-  if (to.type == NcclNodeType::kGpu && to.gpu.sm < 80 && !from_gpu) backward += bw / 8.0F;
-  if (to.type == NcclNodeType::kCpu && to.cpu.arch == NcclCpuArch::kPower &&
-      link.type == NcclLinkType::kNvl) {
-    backward += bw;
-  }
+  if (reads_back_[link] && !from_gpu) backward += bw / 8.0F;
+  if (shares_back_[link]) backward += bw;
   return backward;
 }
 

@@ -60,13 +60,28 @@ std::vector<InputChange> input_changes(const Provenance& a, const Provenance& b)
   add("seed", std::to_string(a.seed), std::to_string(b.seed));
   add("env", joined(a.env), joined(b.env));
   add("set", joined(a.overrides), joined(b.overrides));
-  using Key = std::pair<std::string, std::string>;  // parameter, device
-  std::map<Key, std::pair<std::string, std::string>> values;
-  for (const ProvenanceParam& p : a.params) values[{p.key, p.device}].first = p.value;
-  for (const ProvenanceParam& p : b.params) values[{p.key, p.device}].second = p.value;
-  for (const auto& [key, value] : values) {
-    const auto& [name, device] = key;
-    add(device.empty() ? name : name + " (" + device + ")", value.first, value.second);
+  // A parameter's values by the first device that used each. With one value on both sides that
+  // device does not matter: it is who happened to come first.
+  using Values = std::map<std::string, std::string>;
+  std::map<std::string, std::pair<Values, Values>> values;
+  for (const ProvenanceParam& p : a.params) values[p.key].first[p.device] = p.value;
+  for (const ProvenanceParam& p : b.params) values[p.key].second[p.device] = p.value;
+  for (const auto& [name, sides] : values) {
+    const auto& [of_a, of_b] = sides;
+    const bool one_each = of_a.size() == 1 && of_b.size() == 1;
+    if (one_each && of_a.begin()->first != of_b.begin()->first) {
+      add(name, of_a.begin()->second, of_b.begin()->second);
+      continue;
+    }
+    Values devices = of_a;
+    devices.insert(of_b.begin(), of_b.end());
+    for (const auto& [device, value] : devices) {
+      const auto in = [&](const Values& side) {
+        const auto at = side.find(device);
+        return at == side.end() ? std::string() : at->second;
+      };
+      add(device.empty() ? name : name + " (" + device + ")", in(of_a), in(of_b));
+    }
   }
   return out;
 }

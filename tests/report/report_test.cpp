@@ -109,5 +109,15 @@ TEST(Diff, NamesInputsThatDiffer) {
           .starts_with("# env: (none) -> NCCL_A=1 NCCL_B=2\n# nic.pcie_gen (nic0): 5 -> 4\n"));
 }
 
+TEST(Diff, WhoUsedAValueFirstIsNoDifference) {
+  RunResult a = sample();
+  a.provenance.params = {{"gpu.bar1", "gpu0", "128 GiB", "", ""}};
+  RunResult b = a;
+  b.provenance.params = {{"gpu.bar1", "gpu2", "128 GiB", "", ""}};
+  EXPECT_EQ(diff_text(diff_results(a, b)), diff_text(diff_results(a, a)));
+  b.provenance.params = {{"gpu.bar1", "gpu2", "64 GiB", "", ""}};
+  EXPECT_TRUE(diff_text(diff_results(a, b)).starts_with("# gpu.bar1: 128 GiB -> 64 GiB\n"));
+}
+
 }  // namespace
 }  // namespace weft
