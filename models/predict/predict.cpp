@@ -141,6 +141,16 @@ void decide(MemoryPath path, DeviceParams& devices, const NcclEnv& env, Decided&
   decided = {.simple = true, .runs = {}};
 }
 
+/// What the simple rules leave unread: lists and exclusions of algorithms and protocols.
+void add_unread_notes(const NcclEnv& env, Params& params, std::vector<std::string>& notes) {
+  const auto add = [&](const std::string& variable, const std::string& value, const char* key) {
+    if (value.empty() || params.choice(key) != "auto") return;
+    notes.push_back(variable + "=" + value + " has no effect on weft's simple rules");
+  };
+  add("NCCL_ALGO", env.algo, "nccl.algo");
+  add("NCCL_PROTO", env.proto, "nccl.proto");
+}
+
 /// Which sizes NCCL would run by an algorithm that weft does not execute.
 void add_choice_notes(RunResult& result) {
   std::map<std::string, std::pair<std::int64_t, std::int64_t>> sizes;
@@ -271,6 +281,7 @@ RunResult predict(const Scenario& scenario, const PredictOptions& options,
     decide(path, devices, nccl_env, decided, result.notes);
     for (const Bytes bytes : scenario.sizes) tasks.push_back({op, bytes, path});
   }
+  if (decided.simple) add_unread_notes(nccl_env, params, result.notes);
   std::stable_sort(tasks.begin(), tasks.end(),
                    [](const Task& a, const Task& b) { return a.bytes < b.bytes; });
   refuse_endless(fabric, devices, decided, tasks);

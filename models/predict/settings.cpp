@@ -235,24 +235,38 @@ NcclEnv apply_nccl_env(const std::map<std::string, std::string>& env, Params& pa
           what.starts_with(variable) ? what : variable + "=" + at->second + ": " + what);
     }
   };
-  const auto set = [&](const std::string& key, const std::string& text) {
+  const auto set = [&](const std::string& variable, const std::string& key,
+                       const std::string& text) {
     params.set_by_user(
         key, "",
-        {ParamCatalog::parse(params.catalog().require(key), text), Origin::kAssumed, "env"});
+        {ParamCatalog::parse(params.catalog().require(key), text), Origin::kAssumed, variable});
+  };
+  // One plain word is also the parameter's; lists and exclusions only NCCL's decisions understand.
+  const auto set_word = [&](const std::string& variable, const std::string& key,
+                            const std::string& text) {
+    try {
+      set(variable, key, text);
+    } catch (const InputError&) {
+      return;
+    }
   };
   NcclEnv one;  // each alone, to name the one that is wrong
   with("NCCL_ALGO", [&](const std::string& value) {
     one.algo = value;
     tuning_permissions(one, tuning_constants({}));
+    set_word("NCCL_ALGO", "nccl.algo", value);
   });
   one.algo.clear();
   with("NCCL_PROTO", [&](const std::string& value) {
     one.proto = value;
     tuning_permissions(one, tuning_constants({}));
+    set_word("NCCL_PROTO", "nccl.proto", value);
   });
-  with("NCCL_BUFFSIZE", [&](const std::string& value) { set("nccl.buffer_size", value + " B"); });
-  with("NCCL_IB_QPS_PER_CONNECTION",
-       [&](const std::string& value) { set("wire.qps_per_connection", value); });
+  with("NCCL_BUFFSIZE",
+       [&](const std::string& value) { set("NCCL_BUFFSIZE", "nccl.buffer_size", value + " B"); });
+  with("NCCL_IB_QPS_PER_CONNECTION", [&](const std::string& value) {
+    set("NCCL_IB_QPS_PER_CONNECTION", "wire.qps_per_connection", value);
+  });
   return out;
 }
 

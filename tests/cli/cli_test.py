@@ -448,6 +448,8 @@ class Results(CliTest):
         by_key = {p["key"]: p for p in parameters}
         self.assertEqual((by_key["wire.mtu"]["value"], by_key["wire.mtu"]["source"]),
                          ("1024 B", "set by the user (--set)"))
+        self.assertEqual((by_key["nccl.proto"]["value"], by_key["nccl.proto"]["source"]),
+                         ("Simple", "NCCL_PROTO"))
         self.assertEqual((provenance["set"], provenance["env"], provenance["seed"]),
                          (["wire.mtu=1024"], ["NCCL_PROTO=Simple"], 7))
         for key in ("weft", "scenario_fnv1a", "topology_fnv1a", "fidelity"):

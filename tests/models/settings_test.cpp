@@ -130,6 +130,7 @@ TEST(NcclEnv, IsTakenOrNamedAsNotModelled) {
   Params params(catalog);
   EXPECT_TRUE(
       apply_nccl_env({{"NCCL_PROTO", "LL"}, {"NCCL_NVLS_ENABLE", "0"}}, params).notes.empty());
+  EXPECT_EQ(params.choice("nccl.proto"), "LL");
   apply_nccl_env({{"NCCL_BUFFSIZE", "1048576"}}, params);
   EXPECT_EQ(params.bytes("nccl.buffer_size"), Bytes::mib(1));
   EXPECT_EQ(apply_nccl_env({{"NCCL_IB_TC", "106"}}, params).notes.size(), 1U);
