@@ -180,12 +180,13 @@ std::vector<PairView> pair_views(const Machine& machine) {
   const std::vector<DeviceId> gpus = devices_of_kind(fabric, DeviceKind::kGpu);
   const std::vector<PinnedMemory> pinned =
       nccl_pinned(machine.devices(), make_schedule(machine.devices(), MemoryPath::kGdr).rings);
+  const NcclGdrRule rule(machine.devices());
   for (std::size_t g = 0; g < gpus.size(); ++g) {
     const DeviceId gpu = gpus[g];
     for (const DeviceId nic : devices_of_kind(fabric, DeviceKind::kNic)) {
       const PathLabel label = fabric.path_label(gpu, nic);
       const GdrPossible possible = gdr_possible(machine, gpu, nic, pinned[g]);
-      const GdrDecision nccl = default_gdr_decision(label.path_class);
+      const GdrDecision nccl = rule.of(gpu, nic);
       PairView view{gpu,
                     nic,
                     label,

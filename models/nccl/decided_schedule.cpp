@@ -167,10 +167,24 @@ Tree tree_of(const NcclDecisions& d, const Places& places, std::size_t channel) 
   return tree;
 }
 
+/// NCCL joins the hosts of an NVLink domain (MNNVL) to one system of several hosts; the tree here
+/// would be one host with all their CPUs.
+void refuse_racks(const Fabric& fabric) {
+  const DeviceId first = fabric.device(0, DeviceKind::kGpu, 0);
+  for (std::size_t g = 1; g < fabric.count(DeviceKind::kGpu); ++g) {
+    const DeviceId other = fabric.device(0, DeviceKind::kGpu, g);
+    if (fabric.pcie_route(first, other)) continue;
+    throw InputError("a node of several hosts: no path through CPUs joins " +
+                     fabric.device(first).name + " and " + fabric.device(other).name +
+                     ", and NCCL's view of an NVLink domain (MNNVL) is not modelled");
+  }
+}
+
 }  // namespace
 
 NcclRun decide_run(DeviceParams& devices, MemoryPath path, const NcclEnv& env,
                    NcclVersion version) {
+  refuse_racks(devices.fabric());
   const NcclTree tree = nccl_tree_of(devices).tree;
   const auto hosts = static_cast<int>(devices.fabric().nodes());
   NcclEnv asked = env;

@@ -25,7 +25,8 @@ struct NcclRun {
 /// forces by nccl.algo, nccl.proto and nccl.channels counts as NCCL_ALGO, NCCL_PROTO and
 /// NCCL_MIN/MAX_NCHANNELS. A path that NCCL does not take by itself is forced: host-staged by
 /// NCCL_NET_GDR_LEVEL=LOC, GDR by NCCL_NET_GDR_LEVEL=SYS and NCCL_NET_GDR_READ=1.
-/// Throws InputError: what NCCL would refuse, and GPUs that NCCL does not know (AMD).
+/// Throws InputError: what NCCL would refuse, GPUs that NCCL does not know (AMD), and racks that
+/// are one NVLink domain of several hosts.
 NcclRun decide_run(DeviceParams& devices, MemoryPath path, const NcclEnv& env, NcclVersion version);
 
 /// Whether weft's plans can follow these decisions: all GPUs of a host are one NCCL node. "" or why

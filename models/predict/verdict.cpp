@@ -116,6 +116,7 @@ std::vector<std::string> gdr_notes(const Machine& machine, const std::vector<Rin
   const Fabric& fabric = machine.fabric();
   std::vector<std::string> out;
   std::set<std::string> impossible;
+  const NcclGdrRule rule(machine.devices());
   for (const RingPair& pair : ring_pairs(machine, rings)) {
     const std::string name = pair_name(fabric, pair.gpu, pair.nic);
     if (!pair.gdr.possible) {
@@ -123,8 +124,9 @@ std::vector<std::string> gdr_notes(const Machine& machine, const std::vector<Rin
       impossible.insert(name);
       continue;
     }
-    const GdrDecision nccl = default_gdr_decision(fabric.path_label(pair.gpu, pair.nic).path_class);
-    if (run == nullptr && !nccl.enabled) {
+    if (run != nullptr) continue;
+    const GdrDecision nccl = rule.of(pair.gpu, pair.nic);
+    if (!nccl.enabled) {
       out.push_back(name + ": possible, but NCCL leaves GPUDirect RDMA off: " + nccl.why);
     }
   }
