@@ -87,6 +87,19 @@ inline double peak_megabytes() {
   return 0;
 }
 
+/// The processor's name and how many there are.
+inline std::string machine() {
+  std::ifstream info("/proc/cpuinfo");
+  std::string model = "unknown";
+  int count = 0;
+  for (std::string line; std::getline(info, line);) {
+    if (line.rfind("model name", 0) != 0) continue;
+    model = line.substr(line.find(':') + 2);
+    ++count;
+  }
+  return model + ", " + std::to_string(count) + " cores";
+}
+
 /// Processor time, which a busy machine does not stretch as it does the time of day; the programs
 /// have one thread.
 class Stopwatch {

@@ -1,0 +1,66 @@
+#include "models/wire/packet_network.hpp"
+
+#include <optional>
+#include <string>
+
+#include "sim/base/error.hpp"
+
+namespace weft {
+
+WireNetwork::WireNetwork(const Fabric& fabric, const WireNumbers& numbers,
+                         const WirePackets& packets, PacketNetwork& network,
+                         const std::function<PacketEndpoint&(DeviceId)>& endpoint_of)
+    : fabric_{fabric}, directions_(2 * fabric.link_count(), kNoPacketLink) {
+  std::vector<std::optional<PacketNodeId>> nodes(fabric.device_count());
+  const auto node_of = [&](DeviceId device) {
+    std::optional<PacketNodeId>& node = nodes[device.index()];
+    if (node) return *node;
+    const std::string name = fabric.full_name(device);
+    const bool is_switch = fabric.device(device).kind == DeviceKind::kNetSwitch;
+    node = is_switch ? network.add_forwarder({.name = name,
+                                              .latency = numbers.crossing(device),
+                                              .cut_through = packets.cut_through,
+                                              .router = &routes_})
+                     : network.add_endpoint(name, endpoint_of(device));
+    return *node;
+  };
+  for (std::size_t i = 0; i < fabric.link_count(); ++i) {
+    const LinkId id{i};
+    const Link link = fabric.link(id);
+    if (link.kind != LinkKind::kWire) continue;
+    LinkSpec spec;
+    spec.rate = numbers.rate(id);
+    spec.delay = numbers.delay(id);
+    spec.lanes = packets.lane_controls(spec.rate, spec.delay);
+    // An Ethernet switch's outputs are queues in shared memory; InfiniBand's arbitrate.
+    spec.input_order = packets.is_roce ? InputOrder::kOldestFirst : InputOrder::kRoundRobin;
+    const auto add = [&](DeviceId from, DeviceId to) {
+      spec.from = node_of(from);
+      spec.to = node_of(to);
+      spec.name = fabric.full_name(from) + "->" + fabric.full_name(to);
+      return network.add_link(spec);
+    };
+    directions_[2 * i] = add(link.a, link.b);
+    directions_[2 * i + 1] = add(link.b, link.a);
+    network.pair(directions_[2 * i], directions_[2 * i + 1]);
+  }
+}
+
+WireNetwork::Way WireNetwork::way(DeviceId from, DeviceId to, std::uint64_t pick) {
+  const std::optional<Route> route = fabric_.wire_route(from, to, pick);
+  if (!route) {
+    throw InputError("no way over the network from " + fabric_.full_name(from) + " to " +
+                     fabric_.full_name(to));
+  }
+  std::vector<PacketLinkId> rest;
+  for (std::size_t i = 1; i < route->size(); ++i) {
+    rest.push_back(direction((*route)[i].link, (*route)[i].forward));
+  }
+  return {direction(route->front().link, route->front().forward), routes_.add(rest)};
+}
+
+PacketLinkId WireNetwork::direction(LinkId link, bool forward) const {
+  return directions_[2 * link.index() + (forward ? 0 : 1)];
+}
+
+}  // namespace weft

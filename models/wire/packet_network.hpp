@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "models/wire/packets.hpp"
+#include "sim/packet/network.hpp"
+#include "sim/packet/source_routes.hpp"
+#include "sim/topology/fabric.hpp"
+
+namespace weft {
+
+/// A fabric's network in numbers, for links and switches of the fabric.
+struct WireNumbers {
+  std::function<Bandwidth(LinkId)> rate;
+  std::function<Duration(LinkId)> delay;       ///< one way: cable and FEC
+  std::function<Duration(DeviceId)> crossing;  ///< a switch, port to port
+};
+
+/// The switches and links of a fabric's network as parts of a PacketNetwork, with a NIC's endpoint
+/// at each of its ends. The network is not sealed: other parts may follow.
+class WireNetwork {
+ public:
+  /// `endpoint_of` gives the endpoint of each cabled NIC, and outlives the network.
+  WireNetwork(const Fabric& fabric, const WireNumbers& numbers, const WirePackets& packets,
+              PacketNetwork& network, const std::function<PacketEndpoint&(DeviceId)>& endpoint_of);
+
+  /// The first link from a NIC, and where its other links begin in the routes (Packet::route).
+  struct Way {
+    PacketLinkId first;
+    std::uint32_t rest;
+  };
+  /// From NIC to NIC, by the way that `pick` chooses (Fabric::wire_route). Throws InputError where
+  /// no way joins them.
+  Way way(DeviceId from, DeviceId to, std::uint64_t pick);
+
+  /// One direction of a link of the fabric's network.
+  PacketLinkId direction(LinkId link, bool forward) const;
+
+ private:
+  const Fabric& fabric_;
+  SourceRoutes routes_;
+  std::vector<PacketLinkId> directions_;  // of each of the fabric's links: forward, backward
+};
+
+}  // namespace weft

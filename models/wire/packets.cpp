@@ -1,0 +1,66 @@
+#include "models/wire/packets.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace weft {
+namespace {
+
+std::uint32_t whole(Params& params, std::string_view key) {
+  return static_cast<std::uint32_t>(std::lround(params.number(key)));
+}
+
+/// IBTA counts credit in blocks of 64 B.
+constexpr Bytes kCreditBlock{64};
+/// A pause frame: 64 B, preamble 8, gap 12 (IEEE 802.3).
+constexpr Bytes kPauseFrame{84};
+
+}  // namespace
+
+WirePackets::WirePackets(Params& params)
+    : mtu{whole(params, "wire.mtu")},
+      overhead{whole(params, params.choice("wire.kind") == "roce" ? "wire.roce_overhead"
+                                                                  : "wire.ib_overhead")},
+      first_extra{whole(params, "wire.first_extra")},
+      ack_bytes{overhead + whole(params, "wire.ack_extra")},
+      packets_per_ack{whole(params, "wire.packets_per_ack")},
+      is_roce{params.choice("wire.kind") == "roce"},
+      lanes{whole(params, "wire.lanes")},
+      vl_buffer{params.bytes("wire.vl_buffer")},
+      credit_packet{params.bytes("wire.credit_packet")},
+      pauses{params.choice("wire.flow_control") == "pfc"},
+      pfc_xoff{params.bytes("wire.pfc_xoff")},
+      pfc_hysteresis{params.bytes("wire.pfc_hysteresis")},
+      pfc_headroom{params.bytes("wire.pfc_headroom")},
+      pfc_response{params.bytes("wire.pfc_response")},
+      timeout{Duration::ns(4096) * (std::int64_t{1} << whole(params, "wire.timeout_exponent"))},
+      retry_count{whole(params, "wire.retry_count")},
+      window{whole(params, "wire.window")} {
+  if (params.choice("wire.forwarding") == "cut-through") cut_through = Bytes{overhead};
+}
+
+Bytes WirePackets::headroom(Bandwidth rate, Duration delay) const {
+  const double on_the_way = 2 * delay.as_s() * rate.as_bytes_per_s();
+  const Bytes packet{data_bytes(mtu, true)};
+  return Bytes{std::llround(std::ceil(on_the_way))} + pfc_response + kPauseFrame + packet * 3;
+}
+
+std::vector<LaneControl> WirePackets::lane_controls(Bandwidth rate, Duration delay) const {
+  if (!is_roce) {
+    const std::int64_t blocks = vl_buffer.count() / kCreditBlock.count();
+    const std::int64_t packet_blocks = pieces(Bytes{data_bytes(mtu, true)}, kCreditBlock);
+    return std::vector<LaneControl>(
+        lanes, CreditPool{.units = static_cast<std::uint32_t>(std::max(blocks, packet_blocks)),
+                          .unit = kCreditBlock,
+                          .update_bytes = credit_packet});
+  }
+  const Bytes extra = pfc_headroom > Bytes{0} ? pfc_headroom : headroom(rate, delay);
+  const PauseBuffer buffer{.capacity = pfc_xoff + extra,
+                           .xoff = pauses ? pfc_xoff : pfc_xoff + extra + Bytes{1},
+                           .xon = std::max(pfc_xoff - pfc_hysteresis, Bytes{0}),
+                           .frame_bytes = kPauseFrame,
+                           .response = serialization_time(pfc_response, rate)};
+  return std::vector<LaneControl>(lanes, buffer);
+}
+
+}  // namespace weft

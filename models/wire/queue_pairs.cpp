@@ -1,0 +1,229 @@
+#include "models/wire/queue_pairs.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+#include <utility>
+
+namespace weft {
+
+QueuePairs::QueuePairs(PacketNetwork& network, const WirePackets& packets, QueuePairSink& sink)
+    : network_{network}, packets_{packets}, sink_{sink} {}
+
+QueuePairs::~QueuePairs() = default;
+
+WirePortId QueuePairs::add_port() {
+  ports_.emplace_back(*this);
+  return WirePortId{ports_.size() - 1};
+}
+
+PacketEndpoint& QueuePairs::endpoint(WirePortId port) { return ports_[port.index()]; }
+
+QueuePairId QueuePairs::connect(WirePortId from, WirePortId to, const Ways& ways,
+                                std::uint8_t lane) {
+  Pair pair{};
+  pair.source = from.value;
+  pair.sink = to.value;
+  pair.ways = ways;
+  pair.lane = lane;
+  pairs_.push_back(std::move(pair));
+  return QueuePairId{pairs_.size() - 1};
+}
+
+std::size_t QueuePairs::outstanding(QueuePairId pair) const {
+  return pairs_[pair.index()].messages.size();
+}
+
+void QueuePairs::post(QueuePairId id, Bytes bytes, std::uint64_t tag) {
+  Pair& pair = pairs_[id.index()];
+  const std::int64_t packets = std::max<std::int64_t>(1, pieces(bytes, Bytes{packets_.mtu}));
+  if (packets > std::numeric_limits<std::uint32_t>::max() - pair.end) {
+    throw std::logic_error("QueuePairs: more than 2^32 packets on one queue pair");
+  }
+  if (pair.has_failed) throw std::logic_error("QueuePairs: posted to a queue pair that failed");
+  const auto count = static_cast<std::uint32_t>(packets);
+  pair.messages.push({pair.end, count, bytes.count(), tag});
+  pair.end += count;
+  wake(id.value);
+}
+
+bool QueuePairs::may_send(const Pair& pair) const {
+  if (pair.next == pair.end) return false;
+  return packets_.window == 0 || pair.next - pair.acknowledged < packets_.window;
+}
+
+/// Gives a queue pair that may send a turn.
+void QueuePairs::wake(std::uint32_t index) {
+  Pair& pair = pairs_[index];
+  if (pair.in_turn || !may_send(pair)) return;
+  pair.in_turn = true;
+  Port& port = ports_[pair.source];
+  port.turns_.push(index);
+  offer(port);
+}
+
+void QueuePairs::Port::on_departure(const Packet& packet, PacketLinkId /*link*/) {
+  if (packet.kind != static_cast<std::uint8_t>(Kind::kData)) return;
+  has_offered_ = false;
+  owner_.offer(*this);
+}
+
+/// Puts the next packet into the link's queue; one waits there at a time.
+void QueuePairs::offer(Port& port) {
+  while (!port.has_offered_ && !port.turns_.empty()) {
+    const std::uint32_t index = port.turns_.pop();
+    Pair& pair = pairs_[index];
+    pair.in_turn = false;
+    if (!may_send(pair)) continue;
+    Packet& packet = next_packet(index);
+    if (may_send(pair)) {
+      pair.in_turn = true;
+      port.turns_.push(index);
+    }
+    port.has_offered_ = true;
+    network_.send(packet, pair.ways.there);  // may come back here, if it leaves at once
+  }
+}
+
+Packet& QueuePairs::next_packet(std::uint32_t index) {
+  Pair& pair = pairs_[index];
+  const Message& message = pair.messages.at(pair.sending);
+  const std::uint32_t place = pair.next - message.first;
+  const bool is_last = place + 1 == message.packets;
+  const std::int64_t payload =
+      is_last ? message.bytes - std::int64_t{place} * packets_.mtu : packets_.mtu;
+  Packet& packet = network_.make();
+  packet.kind = static_cast<std::uint8_t>(Kind::kData);
+  packet.flow = index;
+  packet.sequence = pair.next;
+  packet.route = pair.ways.rest_there;
+  packet.lane = pair.lane;
+  packet.tag = message.tag;
+  packet.link_bytes = packets_.data_bytes(static_cast<std::uint32_t>(payload), place == 0);
+  packet.buffer_bytes = packet.link_bytes;
+  packet.attributes = is_last ? kLast | kAckRequest : 0;
+  if ((place + 1) % packets_.packets_per_ack == 0)
+    packet.attributes = kAckRequest | packet.attributes;
+  ++pair.counters.packets;
+  if (pair.next < pair.furthest) ++pair.counters.repeated;
+  ++pair.next;
+  pair.furthest = std::max(pair.furthest, pair.next);
+  if (is_last) ++pair.sending;
+  if (!pair.has_timer) {
+    pair.progress_ps = now_ps();
+    arm_timer(index);
+  }
+  return packet;
+}
+
+void QueuePairs::take(Packet& packet) {
+  if (packet.kind == static_cast<std::uint8_t>(Kind::kData)) {
+    take_data(packet);
+  } else {
+    take_ack(packet);
+  }
+}
+
+void QueuePairs::take_data(Packet& packet) {
+  const std::uint32_t index = packet.flow;
+  const std::uint32_t number = packet.sequence;
+  const std::uint8_t attributes = packet.attributes;
+  const std::uint64_t tag = packet.tag;
+  network_.release(packet);
+  Pair& pair = pairs_[index];
+  if (number > pair.expected) {
+    if (std::exchange(pair.nak_sent, true)) return;
+    answer(index, Kind::kNak);
+    return;
+  }
+  const bool is_new = number == pair.expected;
+  if (is_new) {
+    ++pair.expected;
+    pair.nak_sent = false;
+  }
+  if ((attributes & kAckRequest) != 0) answer(index, Kind::kAck);
+  if (is_new && (attributes & kLast) != 0) sink_.on_delivered(QueuePairId{index}, tag);
+}
+
+/// An ACK or a NAK: both say which packet the receiver waits for.
+void QueuePairs::answer(std::uint32_t index, Kind kind) {
+  Pair& pair = pairs_[index];
+  ++(kind == Kind::kAck ? pair.counters.acks : pair.counters.naks);
+  Packet& packet = network_.make();
+  packet.kind = static_cast<std::uint8_t>(kind);
+  packet.flow = index;
+  packet.sequence = pair.expected;
+  packet.route = pair.ways.rest_back;
+  packet.lane = pair.lane;
+  packet.link_bytes = packet.buffer_bytes = packets_.ack_bytes;
+  network_.send(packet, pair.ways.back);
+}
+
+void QueuePairs::take_ack(Packet& packet) {
+  const std::uint32_t index = packet.flow;
+  const std::uint32_t expected = packet.sequence;
+  const bool is_nak = packet.kind == static_cast<std::uint8_t>(Kind::kNak);
+  network_.release(packet);
+  if (pairs_[index].has_failed) return;
+  if (expected > pairs_[index].acknowledged) {
+    pairs_[index].acknowledged = expected;
+    pairs_[index].progress_ps = now_ps();
+    pairs_[index].retries = 0;
+    if (pairs_[index].next < expected)
+      go_back(pairs_[index], expected);  // it had gone too far back
+    while (!pairs_[index].messages.empty()) {
+      Pair& pair = pairs_[index];
+      const Message& message = pair.messages.front();
+      if (message.first + message.packets > expected) break;
+      const std::uint64_t tag = message.tag;
+      pair.messages.pop();
+      if (pair.sending > 0) --pair.sending;
+      sink_.on_acknowledged(QueuePairId{index}, tag);  // may post, and so move the messages
+    }
+  }
+  if (is_nak) go_back(pairs_[index], std::max(expected, pairs_[index].acknowledged));
+  wake(index);
+}
+
+/// Sends on from that packet.
+void QueuePairs::go_back(Pair& pair, std::uint32_t number) {
+  pair.next = number;
+  pair.sending = 0;
+  while (pair.sending < pair.messages.size()) {
+    const Message& message = pair.messages.at(pair.sending);
+    if (number < message.first + message.packets) break;
+    ++pair.sending;
+  }
+}
+
+void QueuePairs::arm_timer(std::uint32_t index) {
+  Pair& pair = pairs_[index];
+  pair.has_timer = true;
+  network_.events().schedule_at(Time{} + Duration::ps(pair.progress_ps) + packets_.timeout,
+                                Phase::kDeliver, *this, index);
+}
+
+/// The timer of a queue pair: runs while something is unacknowledged, and looks how long ago the
+/// last progress was instead of being set anew by each ACK.
+void QueuePairs::on_event(std::uint64_t what) {
+  const auto index = static_cast<std::uint32_t>(what);
+  Pair& pair = pairs_[index];
+  pair.has_timer = false;
+  if (pair.has_failed || pair.acknowledged == pair.furthest) return;
+  if (now_ps() - pair.progress_ps >= packets_.timeout.count_ps()) {
+    if (pair.retries == packets_.retry_count) {
+      pair.has_failed = true;
+      pair.next = pair.end;
+      sink_.on_failure(QueuePairId{index});
+      return;
+    }
+    ++pair.retries;
+    ++pair.counters.timeouts;
+    pair.progress_ps = now_ps();
+    go_back(pair, pair.acknowledged);
+  }
+  arm_timer(index);
+  wake(index);
+}
+
+}  // namespace weft

@@ -1,0 +1,150 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "models/wire/packets.hpp"
+#include "sim/base/id.hpp"
+#include "sim/engine/event_queue.hpp"
+#include "sim/engine/fifo.hpp"
+#include "sim/packet/network.hpp"
+
+namespace weft {
+
+using QueuePairId = Id<struct QueuePairTag>;
+using WirePortId = Id<struct WirePortTag>;
+
+/// Whoever posts messages hears of them here.
+class QueuePairSink {
+ public:
+  /// The last byte of a message is at the receiver.
+  virtual void on_delivered(QueuePairId pair, std::uint64_t tag) = 0;
+  /// The sender knows it.
+  virtual void on_acknowledged(QueuePairId pair, std::uint64_t tag) = 0;
+  /// The sender has retransmitted as often as it may; what it had posted is lost.
+  virtual void on_failure(QueuePairId pair) = 0;
+
+ protected:
+  ~QueuePairSink() = default;
+};
+
+/// What a queue pair has done so far.
+struct QueuePairCounters {
+  std::uint64_t packets{0};  ///< sent, repeated ones too
+  std::uint64_t repeated{0};
+  std::uint64_t acks{0};
+  std::uint64_t naks{0};
+  std::uint64_t timeouts{0};
+};
+
+/// Reliable connections (IBTA vol. 1 ch. 9.7) between ports of a PacketNetwork, one way each: the
+/// sender's and the receiver's half.
+///
+/// A message is cut into packets of the MTU, numbered on from the last one's. The receiver takes
+/// them in order and acknowledges where the sender asks it to: every `packets_per_ack` packets of a
+/// message and with its last. A gap makes it send one NAK with the number it waits for; the sender
+/// goes back to that number. Without progress for the timeout the sender goes back to the oldest
+/// unacknowledged packet, and gives up after `retry_count` times.
+///
+/// A port sends its queue pairs' packets in turn, one packet a turn.
+///
+/// Not modelled: numbers of 24 bits (here 32), selective repeat, RNR NAKs, reads and atomics; the
+/// timer of real NICs, which may run up to four times as long.
+class QueuePairs final : private EventTarget {
+ public:
+  QueuePairs(PacketNetwork& network, const WirePackets& packets, QueuePairSink& sink);
+  ~QueuePairs();
+
+  WirePortId add_port();
+  PacketEndpoint& endpoint(WirePortId port);
+
+  /// What joins two ports: the first link of each way, and its other links in the routes.
+  struct Ways {
+    PacketLinkId there;
+    std::uint32_t rest_there;
+    PacketLinkId back;
+    std::uint32_t rest_back;
+  };
+  QueuePairId connect(WirePortId from, WirePortId to, const Ways& ways, std::uint8_t lane = 0);
+
+  /// Sends a message after those posted before. A message of no bytes is one packet.
+  void post(QueuePairId pair, Bytes bytes, std::uint64_t tag);
+
+  const QueuePairCounters& counters(QueuePairId pair) const {
+    return pairs_[pair.index()].counters;
+  }
+  /// Messages posted and not acknowledged.
+  std::size_t outstanding(QueuePairId pair) const;
+
+ private:
+  enum class Kind : std::uint8_t { kData, kAck, kNak };
+  /// Packet::attributes of data.
+  static constexpr std::uint8_t kLast = 1;
+  static constexpr std::uint8_t kAckRequest = 2;
+
+  struct Message {
+    std::uint32_t first;    ///< number of its first packet
+    std::uint32_t packets;  ///< at least one
+    std::int64_t bytes;
+    std::uint64_t tag;
+  };
+
+  struct Pair {
+    std::uint32_t source;
+    std::uint32_t sink;
+    Ways ways;
+    std::uint8_t lane;
+    bool in_turn{false};  ///< waits for its source's next turn
+    bool has_timer{false};
+    bool has_failed{false};
+    // Sender. Packets below `acknowledged` are done, those below `next` were sent.
+    std::uint32_t acknowledged{0};
+    std::uint32_t next{0};
+    std::uint32_t end{0};
+    std::uint32_t furthest{0};  ///< the highest number ever sent, and one
+    std::uint32_t retries{0};
+    std::int64_t progress_ps{0};
+    std::size_t sending{0};  ///< the message of packet `next`, counted from the oldest
+    Fifo<Message> messages;  ///< not acknowledged
+    // Receiver.
+    std::uint32_t expected{0};
+    bool nak_sent{false};
+    QueuePairCounters counters;
+  };
+
+  class Port final : public PacketEndpoint {
+   public:
+    explicit Port(QueuePairs& owner) : owner_{owner} {}
+    void on_packet(Packet& packet) override { owner_.take(packet); }
+    void on_departure(const Packet& packet, PacketLinkId link) override;
+
+   private:
+    friend class QueuePairs;
+    QueuePairs& owner_;
+    Fifo<std::uint32_t> turns_;  ///< pairs with packets to send
+    bool has_offered_{false};    ///< a data packet waits in the link's queue
+  };
+
+  void on_event(std::uint64_t what) override;
+  std::int64_t now_ps() const { return network_.now().since_start().count_ps(); }
+  bool may_send(const Pair& pair) const;
+  void wake(std::uint32_t index);
+  void offer(Port& port);
+  Packet& next_packet(std::uint32_t index);
+  void take(Packet& packet);
+  void take_data(Packet& packet);
+  void take_ack(Packet& packet);
+  void answer(std::uint32_t index, Kind kind);
+  void go_back(Pair& pair, std::uint32_t number);
+  void arm_timer(std::uint32_t index);
+
+  PacketNetwork& network_;
+  WirePackets packets_;
+  QueuePairSink& sink_;
+  std::deque<Port> ports_;  ///< a deque, as the network holds their addresses
+  std::vector<Pair> pairs_;
+};
+
+}  // namespace weft
