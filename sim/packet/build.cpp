@@ -19,11 +19,12 @@ PacketNetwork::PacketNetwork(EventQueue& events, std::uint64_t seed)
 
 PacketNodeId PacketNetwork::add_forwarder(const ForwarderSpec& spec) {
   if (spec.router == nullptr) throw std::logic_error("PacketNetwork: " + spec.name + ": no router");
-  nodes_.push_back({.endpoint = nullptr,
-                    .router = spec.router,
-                    .latency_ps = spec.latency.count_ps(),
-                    .header_bytes = spec.cut_through ? spec.cut_through->count() : -1,
-                    .inputs = 0});
+  nodes_.push_back(
+      {.endpoint = nullptr,
+       .router = spec.router,
+       .latency_ps = spec.latency.count_ps(),
+       .header_bytes = spec.cut_through ? static_cast<std::int32_t>(spec.cut_through->count()) : -1,
+       .inputs = 0});
   node_names_.push_back(spec.name);
   return PacketNodeId{nodes_.size() - 1};
 }
@@ -54,7 +55,12 @@ PacketLinkId PacketNetwork::add_link(const LinkSpec& spec) {
   link.framing = static_cast<std::uint32_t>(spec.framing.count());
   link.from = spec.from;
   link.to = spec.to;
-  link.input = nodes_[spec.to.index()].inputs++;
+  link.from_endpoint = nodes_[spec.from.index()].endpoint;
+  Node& receiver = nodes_[spec.to.index()];
+  link.to_endpoint = receiver.endpoint;
+  link.to_router = receiver.router;
+  link.header_bytes = receiver.header_bytes;
+  link.input = receiver.inputs++;
   const auto all = static_cast<std::uint8_t>((1U << spec.lanes.size()) - 1);
   for (std::size_t lane = 0; lane < spec.lanes.size(); ++lane) {
     const auto others = static_cast<std::uint8_t>(all & ~(1U << lane));
@@ -147,7 +153,16 @@ PacketLinkCounters PacketNetwork::counters(PacketLinkId link) const {
   return {.packets = l.packets,
           .bytes = Bytes{l.bytes},
           .control_bytes = Bytes{l.control_bytes},
-          .busy = Duration::ps(l.busy_ps)};
+          .busy = serialization(link, Bytes{l.bytes + l.control_bytes})};
+}
+
+Bytes PacketNetwork::queued(PacketLinkId link) const {
+  const Link& l = links_[link.index()];
+  std::int64_t sum = 0;
+  for (std::size_t lane = 0; lane < l.lanes; ++lane) {
+    sum += send_lanes_[l.first_lane + lane].queued_bytes;
+  }
+  return Bytes{sum};
 }
 
 PacketLaneCounters PacketNetwork::counters(PacketLinkId link, std::size_t lane) const {

@@ -77,7 +77,6 @@ Time PacketNetwork::send_control(PacketLinkId link, Bytes bytes) {
   const std::int64_t begin_ps = std::max(now_ps(), l.busy_until_ps);
   const std::int64_t takes_ps = serialization_ps(l, bytes.count());
   l.busy_until_ps = begin_ps + takes_ps;
-  l.busy_ps += takes_ps;
   l.control_bytes += bytes.count();
   return Time{} + Duration::ps(l.busy_until_ps + l.delay_ps);
 }
@@ -90,18 +89,17 @@ void PacketNetwork::arrive(std::uint32_t link) {
   if (l.first == nullptr) {
     l.last = nullptr;
   } else {
-    schedule(l.first->due_ps_, Phase::kDeliver, Event::kArrive, link);
+    schedule(packet.due_ps_, Phase::kDeliver, Event::kArrive, link);
   }
   if (!take_in(link, packet)) {
     pool_.give_back(packet);
     return;
   }
-  const Node& node = nodes_[l.to.index()];
-  if (node.endpoint != nullptr) {
-    node.endpoint->on_packet(packet);
+  if (l.to_endpoint != nullptr) {
+    l.to_endpoint->on_packet(packet);
     return;
   }
-  const PacketLinkId next = node.router->next(packet, PacketLinkId{link});
+  const PacketLinkId next = l.to_router->next(packet, PacketLinkId{link});
   assert(next.index() < links_.size() && links_[next.index()].from == l.to);
   enqueue(packet, next.value, l.input);
 }
@@ -109,8 +107,7 @@ void PacketNetwork::arrive(std::uint32_t link) {
 /// Into the receive buffer; false if it is lost, as there is no room.
 bool PacketNetwork::take_in(std::uint32_t link, const Packet& packet) {
   const std::uint32_t lane = packet.holds_lane_;
-  ReceiveLane& buffer =
-      receive_lanes_[links_[link].first_lane + send_lanes_[links_[link].first_lane + lane].room_of];
+  ReceiveLane& buffer = receive_lanes_[links_[link].first_lane + lane];
   if (buffer.control == Control::kPause &&
       buffer.held_bytes + packet.buffer_bytes > buffer.capacity) {
     ++buffer.dropped;
@@ -150,7 +147,6 @@ void PacketNetwork::enqueue(Packet& packet, std::uint32_t link, std::uint32_t in
   }
   queue.last = &packet;
   lane.queued_bytes += packet.link_bytes;
-  l.queued_bytes += packet.link_bytes;
   l.waiting = static_cast<std::uint8_t>(l.waiting | 1U << packet.lane);
   look(link);
 }
@@ -268,7 +264,6 @@ Packet& PacketNetwork::pop(Link& link, SendLane& lane, std::uint32_t before, std
     }
   }
   lane.queued_bytes -= packet.link_bytes;
-  link.queued_bytes -= packet.link_bytes;
   if (lane.first_active == kNone) {
     link.waiting = static_cast<std::uint8_t>(link.waiting & ~(1U << packet.lane));
   }
@@ -295,38 +290,34 @@ void PacketNetwork::transmit(std::uint32_t link, Packet& packet) {
   l.busy_until_ps = begin_ps + takes_ps;
   ++l.packets;
   l.bytes += packet.link_bytes + l.framing;
-  l.busy_ps += takes_ps;
 
   const PacketLinkId held = packet.holds_;
   const std::uint32_t held_lane = packet.holds_lane_;
   packet.holds_ = PacketLinkId{link};
-  packet.holds_lane_ = packet.lane;
+  packet.holds_lane_ = lane.room_of;
   packet.tail_ps_ = l.busy_until_ps + l.latency_ps;
-  packet.due_ps_ = packet.tail_ps_;
-  const std::int64_t header_bytes = nodes_[l.to.index()].header_bytes;
-  if (header_bytes >= 0) {
-    const std::int64_t head_ps = serialization_ps(l, header_bytes);
-    packet.due_ps_ = begin_ps + std::min(head_ps, takes_ps) + l.latency_ps;
+  std::int64_t due_ps = packet.tail_ps_;
+  if (l.header_bytes >= 0) {
+    const std::int64_t head_ps = serialization_ps(l, l.header_bytes);
+    due_ps = begin_ps + std::min(head_ps, takes_ps) + l.latency_ps;
   }
   packet.next_ = nullptr;
   if (l.last == nullptr) {
     l.first = &packet;
-    schedule(packet.due_ps_, Phase::kDeliver, Event::kArrive, link);
+    schedule(due_ps, Phase::kDeliver, Event::kArrive, link);
   } else {
     l.last->next_ = &packet;
+    l.last->due_ps_ = due_ps;
   }
   l.last = &packet;
 
   if (held != kNoPacketLink) free_room(packet, held, held_lane);
-  PacketEndpoint* endpoint = nodes_[l.from.index()].endpoint;
-  if (endpoint != nullptr) endpoint->on_departure(packet, PacketLinkId{link});
+  if (l.from_endpoint != nullptr) l.from_endpoint->on_departure(packet, PacketLinkId{link});
 }
 
 /// The packet leaves the receive buffer of a link.
 void PacketNetwork::free_room(const Packet& packet, PacketLinkId holds, std::uint32_t lane) {
-  const Link& l = links_[holds.index()];
-  lane = send_lanes_[l.first_lane + lane].room_of;
-  ReceiveLane& buffer = receive_lanes_[l.first_lane + lane];
+  ReceiveLane& buffer = receive_lanes_[links_[holds.index()].first_lane + lane];
   buffer.held_bytes -= packet.buffer_bytes;
   if (buffer.control == Control::kPause) {
     if (buffer.pause_sent && buffer.held_bytes <= buffer.xon) send_pause(holds.value, lane, false);
@@ -363,7 +354,6 @@ void PacketNetwork::send_update(std::uint32_t link, std::uint32_t lane) {
 
 void PacketNetwork::send_pause(std::uint32_t link, std::uint32_t lane, bool pause) {
   const Link& l = links_[link];
-  lane = send_lanes_[l.first_lane + lane].room_of;
   ReceiveLane& buffer = receive_lanes_[l.first_lane + lane];
   buffer.pause_sent = pause;
   if (pause) ++buffer.pauses;

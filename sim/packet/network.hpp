@@ -22,7 +22,7 @@ struct PacketLinkCounters {
   std::uint64_t packets{0};
   Bytes bytes{};          ///< data packets with framing
   Bytes control_bytes{};  ///< credit updates, pause frames and what else came by send_control
-  Duration busy{};        ///< sending either
+  Duration busy{};        ///< sending either; without rounding up every packet's time
 };
 
 /// What a lane of a link has done so far.
@@ -98,7 +98,7 @@ class PacketNetwork final : private EventTarget {
   PacketNodeId receiver(PacketLinkId link) const { return links_[link.index()].to; }
   Duration serialization(PacketLinkId link, Bytes bytes) const;
   /// What waits for a link, all lanes: for routers that choose.
-  Bytes queued(PacketLinkId link) const { return Bytes{links_[link.index()].queued_bytes}; }
+  Bytes queued(PacketLinkId link) const;
   /// Nothing waits and nothing is being sent.
   bool is_idle(PacketLinkId link) const;
 
@@ -120,20 +120,33 @@ class PacketNetwork final : private EventTarget {
     PacketEndpoint* endpoint;
     PacketRouter* router;
     std::int64_t latency_ps;
-    std::int64_t header_bytes;  ///< cut-through; -1: the whole packet
+    std::int32_t header_bytes;  ///< cut-through; -1: the whole packet
     std::uint32_t inputs;
   };
 
-  struct Link {
-    // The sender's.
+  // What follows is laid out by the cache line: an arrival needs a link's first, a departure its
+  // second.
+  struct alignas(64) Link {
+    // In flight, in order of arrival, and the receiver.
+    Packet* first{nullptr};
+    Packet* last{nullptr};
+    PacketEndpoint* to_endpoint{nullptr};  ///< of the node; or else
+    PacketRouter* to_router{nullptr};
+    PacketNodeId to{};
+    std::int32_t header_bytes{-1};  ///< of the receiver
+    std::uint32_t input{0};         ///< its number among the receiver's inputs
+    std::uint32_t first_lane{0};
+    std::uint64_t packets{0};
+    std::int64_t bytes{0};
+    // The sender.
     std::int64_t busy_until_ps{0};
     std::int64_t wake_ps{kNever};  ///< when a pending event will look again
+    std::int64_t latency_ps{0};    ///< delay and the forwarder's latency
     Bandwidth rate{Bandwidth::bytes_per_s(1)};
-    std::int64_t delay_ps{0};
-    std::int64_t latency_ps{0};  ///< delay and the forwarder's latency
-    std::int64_t queued_bytes{0};
-    std::uint32_t first_lane{0};
+    PacketEndpoint* from_endpoint{nullptr};
     std::uint32_t first_queue{0};
+    std::uint32_t framing{0};
+    PacketLinkId back{kNoPacketLink};
     std::uint8_t lanes{1};
     std::uint8_t waiting{0};    ///< bit l: lane l has a queue
     std::uint8_t next_lane{0};  ///< whose turn it is
@@ -141,19 +154,10 @@ class PacketNetwork final : private EventTarget {
     bool oldest_first{false};
     bool is_ordered{false};  ///< some lane may not pass another
     bool has_ecn{false};
-    std::uint32_t framing{0};
-    PacketNodeId from{};
-    PacketNodeId to{};
-    PacketLinkId back{kNoPacketLink};
-    std::uint32_t input{0};  ///< its number among the receiver's inputs
-    // In flight, in order of arrival.
-    Packet* first{nullptr};
-    Packet* last{nullptr};
-    // Counters.
-    std::uint64_t packets{0};
-    std::int64_t bytes{0};
+    // Seldom.
+    alignas(64) std::int64_t delay_ps{0};
     std::int64_t control_bytes{0};
-    std::int64_t busy_ps{0};
+    PacketNodeId from{};
   };
 
   enum class Control : std::uint8_t { kNone, kCredits, kPause };
@@ -165,24 +169,24 @@ class PacketNetwork final : private EventTarget {
   };
 
   /// A lane of a link, at its sender.
-  struct SendLane {
+  struct alignas(64) SendLane {
     Control control{Control::kNone};
     std::uint8_t room_of{0};  ///< the lane with the room that it shares; itself as a rule
     bool paused{false};
     std::uint32_t first_active{kNone};  ///< queues with packets, a list in order of turn
     std::uint32_t last_active{kNone};
+    std::uint32_t packet_credits{0};
+    std::uint32_t unit_credits{0};
+    std::uint32_t unit_bytes{1};
     std::int64_t stalled_since_ps{-1};
     std::int64_t stalled_ps{0};
     std::int64_t queued_bytes{0};
     std::uint64_t marked{0};
-    std::uint32_t packet_credits{0};
-    std::uint32_t unit_credits{0};
-    std::uint32_t unit_bytes{1};
     Fifo<CreditReturn> returns;
   };
 
   /// The same lane's buffer at the receiver.
-  struct ReceiveLane {
+  struct alignas(64) ReceiveLane {
     Control control{Control::kNone};
     bool pause_sent{false};
     bool update_pending{false};  ///< an event will send the update if nothing does before
@@ -190,14 +194,14 @@ class PacketNetwork final : private EventTarget {
     std::uint32_t owed_units{0};
     std::uint32_t unit_bytes{1};
     std::uint32_t packets_per_update{1};
-    std::int64_t update_bytes{0};
-    std::int64_t update_timeout_ps{0};
-    std::int64_t response_ps{0};  ///< of a pause; of credits the delay until they set out
     std::int64_t held_bytes{0};
     std::int64_t most_held_bytes{0};
     std::int64_t capacity{0};
     std::int64_t xoff{0};
     std::int64_t xon{0};
+    std::int64_t update_bytes{0};
+    std::int64_t update_timeout_ps{0};
+    std::int64_t response_ps{0};  ///< of a pause; of credits the delay until they set out
     std::uint64_t pauses{0};
     std::uint64_t dropped{0};
   };

@@ -34,10 +34,10 @@ class alignas(64) Packet {
   friend class PacketPool;
 
   Packet* next_{nullptr};    ///< behind it: in flight, in a queue, or free
-  std::int64_t due_ps_{0};   ///< when the receiver learns of it; in a queue: order of arrival
+  std::int64_t due_ps_{0};   ///< in flight: when the one behind it arrives; in a queue: its order
   std::int64_t tail_ps_{0};  ///< when its last byte is there
   PacketLinkId holds_{kNoPacketLink};  ///< the link whose receive buffer it is in
-  std::uint8_t holds_lane_{0};
+  std::uint8_t holds_lane_{0};         ///< the lane with the room
 };
 static_assert(sizeof(Packet) == 64);
 

@@ -62,8 +62,7 @@ std::optional<PacketStall> PacketNetwork::find_stall() const {
         for (const Packet* p = queues_[q].first; p != nullptr; p = p->next_) {
           if (p->holds_ == kNoPacketLink) continue;
           const Link& held = links_[p->holds_.index()];
-          waits.emplace_back(
-              held.first_lane + send_lanes_[held.first_lane + p->holds_lane_].room_of, here);
+          waits.emplace_back(held.first_lane + p->holds_lane_, here);
         }
       }
     }
