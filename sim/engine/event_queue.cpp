@@ -17,6 +17,8 @@ constexpr std::size_t kHusksWorthASweep = 256;
 /// The slots of a bucket this small are fetched into the cache when it moves, as all of them are
 /// wanted soon. At 100,000 pending this is worth 10 to 20 % (tests/bench/event_queue_bench).
 constexpr std::size_t kFewEntries = 64;
+/// Of fewer entries the first runs before what it needs is there.
+constexpr std::size_t kTooFewEntries = 4;
 
 }  // namespace
 
@@ -126,10 +128,23 @@ void EventQueue::advance() {
   });
   now_ = Time{} + Duration::ps(static_cast<std::int64_t>(earliest_ps));
   const bool runs_soon = size <= kFewEntries;
+  if (runs_soon && prepares_ && size > kTooFewEntries) prepare(bucket);
   bucket.consume(chunks_, [&](const Entry& entry) {
     if (runs_soon) __builtin_prefetch(&slots_[entry.slot]);
     place(entry);  // into a lower level, never into this bucket
   });
+}
+
+/// Lets the targets of a bucket fetch what they will need. Each round's loads are under way
+/// together.
+void EventQueue::prepare(const ChunkList<Entry>& bucket) {
+  bucket.for_each([this](const Entry& entry) { __builtin_prefetch(&slots_[entry.slot]); });
+  for (const bool again : {false, true}) {
+    bucket.for_each([this, again](const Entry& entry) {
+      const Slot& slot = slots_[entry.slot];
+      if (slot.target != nullptr) slot.target->prepare(slot.what, again);
+    });
+  }
 }
 
 std::uint32_t EventQueue::pop_instant() {

@@ -15,7 +15,9 @@ namespace {
 }  // namespace
 
 PacketNetwork::PacketNetwork(EventQueue& events, std::uint64_t seed)
-    : events_{events}, marking_{random_stream(seed, "packet marking")} {}
+    : events_{events}, marking_{random_stream(seed, "packet marking")} {
+  events_.prepare_targets();
+}
 
 PacketNodeId PacketNetwork::add_forwarder(const ForwarderSpec& spec) {
   if (spec.router == nullptr) throw std::logic_error("PacketNetwork: " + spec.name + ": no router");
@@ -47,7 +49,6 @@ PacketLinkId PacketNetwork::add_link(const LinkSpec& spec) {
   link.rate = spec.rate;
   link.delay_ps = spec.delay.count_ps();
   link.latency_ps = link.delay_ps + nodes_[spec.from.index()].latency_ps;
-  link.first_lane = static_cast<std::uint32_t>(send_lanes_.size());
   link.lanes = static_cast<std::uint8_t>(spec.lanes.size());
   link.lowest_first = spec.lane_order == LaneOrder::kLowestFirst;
   link.oldest_first = spec.input_order == InputOrder::kOldestFirst;
@@ -61,6 +62,7 @@ PacketLinkId PacketNetwork::add_link(const LinkSpec& spec) {
   link.to_router = receiver.router;
   link.header_bytes = receiver.header_bytes;
   link.input = receiver.inputs++;
+  make_lanes(spec.lanes.size());
   const auto all = static_cast<std::uint8_t>((1U << spec.lanes.size()) - 1);
   for (std::size_t lane = 0; lane < spec.lanes.size(); ++lane) {
     const auto others = static_cast<std::uint8_t>(all & ~(1U << lane));
@@ -74,9 +76,28 @@ PacketLinkId PacketNetwork::add_link(const LinkSpec& spec) {
   return PacketLinkId{links_.size() - 1};
 }
 
+/// Lanes for one more link, which has so many.
+void PacketNetwork::make_lanes(std::size_t count) {
+  if (count > lanes_a_link_) {
+    std::vector<SendLane> send((links_.size() + 1) * count);
+    std::vector<ReceiveLane> receive((links_.size() + 1) * count);
+    for (std::size_t i = 0; i < send_lanes_.size(); ++i) {
+      const std::size_t place = i / lanes_a_link_ * count + i % lanes_a_link_;
+      send[place] = std::move(send_lanes_[i]);
+      receive[place] = receive_lanes_[i];
+    }
+    send_lanes_ = std::move(send);
+    receive_lanes_ = std::move(receive);
+    lanes_a_link_ = count;
+  }
+  send_lanes_.resize((links_.size() + 1) * lanes_a_link_);
+  receive_lanes_.resize((links_.size() + 1) * lanes_a_link_);
+}
+
 void PacketNetwork::set_up_lane(const LinkSpec& spec, std::size_t lane) {
-  SendLane send;
-  ReceiveLane receive;
+  const std::size_t first = links_.size() * lanes_a_link_;
+  SendLane& send = send_lanes_[first + lane];
+  ReceiveLane& receive = receive_lanes_[first + lane];
   send.room_of = static_cast<std::uint8_t>(lane);
   const LaneControl& control = spec.lanes[lane];
   if (const auto* credits = std::get_if<CreditPool>(&control)) {
@@ -104,10 +125,8 @@ void PacketNetwork::set_up_lane(const LinkSpec& spec, std::size_t lane) {
   } else if (const auto* shares = std::get_if<SharesRoomOf>(&control)) {
     if (shares->lane >= lane)
       refuse_link(spec.name, "a lane shares the room of an earlier one only");
-    send.room_of = send_lanes_[send_lanes_.size() - lane + shares->lane].room_of;
+    send.room_of = send_lanes_[first + shares->lane].room_of;
   }
-  send_lanes_.push_back(std::move(send));
-  receive_lanes_.push_back(receive);
 }
 
 void PacketNetwork::pair(PacketLinkId there, PacketLinkId back) {
@@ -125,6 +144,7 @@ void PacketNetwork::seal() {
   std::size_t queues = 0;
   for (std::size_t i = 0; i < links_.size(); ++i) {
     Link& link = links_[i];
+    link.first_lane = static_cast<std::uint32_t>(i * lanes_a_link_);
     for (std::size_t lane = 0; lane < link.lanes; ++lane) {
       const ReceiveLane& receive = receive_lanes_[link.first_lane + lane];
       const bool pauses = receive.control == Control::kPause && receive.xoff <= receive.capacity;

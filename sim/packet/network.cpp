@@ -43,6 +43,26 @@ void PacketNetwork::on_event(std::uint64_t what) {
   }
 }
 
+/// First the link and its lane, then the packet.
+void PacketNetwork::prepare(std::uint64_t what, bool again) {
+  const std::size_t index = what >> 32;
+  const Link& link = links_[index];
+  const bool arrives = static_cast<Event>(what & 0xff) == Event::kArrive;
+  if (!again) {
+    __builtin_prefetch(&link);
+    if (arrives) {
+      __builtin_prefetch(&receive_lanes_[index * lanes_a_link_]);
+    } else {
+      __builtin_prefetch(&link.busy_until_ps);
+      __builtin_prefetch(&send_lanes_[index * lanes_a_link_]);
+    }
+  } else if (arrives) {
+    __builtin_prefetch(link.first);
+  } else {
+    __builtin_prefetch(&queues_[link.first_queue]);
+  }
+}
+
 Duration PacketNetwork::serialization(PacketLinkId link, Bytes bytes) const {
   return Duration::ps(serialization_ps(links_[link.index()], bytes.count()));
 }
@@ -107,7 +127,7 @@ void PacketNetwork::arrive(std::uint32_t link) {
 /// Into the receive buffer; false if it is lost, as there is no room.
 bool PacketNetwork::take_in(std::uint32_t link, const Packet& packet) {
   const std::uint32_t lane = packet.holds_lane_;
-  ReceiveLane& buffer = receive_lanes_[links_[link].first_lane + lane];
+  ReceiveLane& buffer = receive_lanes_[link * lanes_a_link_ + lane];
   if (buffer.control == Control::kPause &&
       buffer.held_bytes + packet.buffer_bytes > buffer.capacity) {
     ++buffer.dropped;
@@ -123,11 +143,12 @@ bool PacketNetwork::take_in(std::uint32_t link, const Packet& packet) {
 
 void PacketNetwork::enqueue(Packet& packet, std::uint32_t link, std::uint32_t input) {
   Link& l = links_[link];
+  SendLane& lane = send_lanes_[link * lanes_a_link_ + packet.lane];
+  __builtin_prefetch(&lane);
   if (packet.lane >= l.lanes) {
     throw std::logic_error("PacketNetwork: " + link_names_[link] + " has no lane " +
                            std::to_string(packet.lane));
   }
-  SendLane& lane = send_lanes_[l.first_lane + packet.lane];
   if (l.has_ecn) mark(l, lane, packet);
   if (l.waiting == 0 && l.busy_until_ps <= now_ps() && has_room(l, packet)) {
     transmit(link, packet);
@@ -317,7 +338,7 @@ void PacketNetwork::transmit(std::uint32_t link, Packet& packet) {
 
 /// The packet leaves the receive buffer of a link.
 void PacketNetwork::free_room(const Packet& packet, PacketLinkId holds, std::uint32_t lane) {
-  ReceiveLane& buffer = receive_lanes_[links_[holds.index()].first_lane + lane];
+  ReceiveLane& buffer = receive_lanes_[holds.index() * lanes_a_link_ + lane];
   buffer.held_bytes -= packet.buffer_bytes;
   if (buffer.control == Control::kPause) {
     if (buffer.pause_sent && buffer.held_bytes <= buffer.xon) send_pause(holds.value, lane, false);

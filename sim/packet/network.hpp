@@ -217,6 +217,7 @@ class PacketNetwork final : private EventTarget {
   enum class Event : std::uint8_t { kArrive, kLook, kPause, kResume, kUpdate };
 
   void on_event(std::uint64_t what) override;
+  void prepare(std::uint64_t what, bool again) override;
   void schedule(std::int64_t at_ps, Phase phase, Event event, std::uint32_t link,
                 std::uint32_t lane = 0);
   std::int64_t now_ps() const { return events_.now().since_start().count_ps(); }
@@ -246,12 +247,14 @@ class PacketNetwork final : private EventTarget {
   void send_pause(std::uint32_t link, std::uint32_t lane, bool pause);
   void set_paused(std::uint32_t link, std::uint32_t lane, bool paused);
   void mark(const Link& link, SendLane& lane, Packet& packet);
+  void make_lanes(std::size_t count);
   void set_up_lane(const LinkSpec& spec, std::size_t lane);
 
   EventQueue& events_;
   PacketPool pool_;
   std::vector<Node> nodes_;
   std::vector<Link> links_;
+  std::size_t lanes_a_link_{1};  ///< places for a link's lanes, so that none must be looked up
   std::vector<SendLane> send_lanes_;
   std::vector<ReceiveLane> receive_lanes_;
   std::vector<Queue> queues_;
