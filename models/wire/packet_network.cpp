@@ -31,10 +31,12 @@ WireNetwork::WireNetwork(const Fabric& fabric, const WireNumbers& numbers,
     LinkSpec spec;
     spec.rate = numbers.rate(id);
     spec.delay = numbers.delay(id);
-    spec.lanes = packets.lane_controls(spec.rate, spec.delay);
     // An Ethernet switch's outputs are queues in shared memory; InfiniBand's arbitrate.
     spec.input_order = packets.is_roce ? InputOrder::kOldestFirst : InputOrder::kRoundRobin;
     const auto add = [&](DeviceId from, DeviceId to) {
+      const bool is_switch = fabric.device(from).kind == DeviceKind::kNetSwitch;
+      const Duration crossing = is_switch ? numbers.crossing(from) : Duration{};
+      spec.lanes = packets.lane_controls(spec.rate, spec.delay, crossing);
       spec.from = node_of(from);
       spec.to = node_of(to);
       spec.name = fabric.full_name(from) + "->" + fabric.full_name(to);

@@ -39,13 +39,14 @@ WirePackets::WirePackets(Params& params)
   if (params.choice("wire.forwarding") == "cut-through") cut_through = Bytes{overhead};
 }
 
-Bytes WirePackets::headroom(Bandwidth rate, Duration delay) const {
-  const double on_the_way = 2 * delay.as_s() * rate.as_bytes_per_s();
+Bytes WirePackets::headroom(Bandwidth rate, Duration delay, Duration crossing) const {
+  const double on_the_way = (delay * 2 + crossing).as_s() * rate.as_bytes_per_s();
   const Bytes packet{data_bytes(mtu, true)};
   return Bytes{std::llround(std::ceil(on_the_way))} + pfc_response + kPauseFrame + packet * 3;
 }
 
-std::vector<LaneControl> WirePackets::lane_controls(Bandwidth rate, Duration delay) const {
+std::vector<LaneControl> WirePackets::lane_controls(Bandwidth rate, Duration delay,
+                                                    Duration crossing) const {
   if (!is_roce) {
     const std::int64_t blocks = vl_buffer.count() / kCreditBlock.count();
     const std::int64_t packet_blocks = pieces(Bytes{data_bytes(mtu, true)}, kCreditBlock);
@@ -54,7 +55,7 @@ std::vector<LaneControl> WirePackets::lane_controls(Bandwidth rate, Duration del
                           .unit = kCreditBlock,
                           .update_bytes = credit_packet});
   }
-  const Bytes extra = pfc_headroom > Bytes{0} ? pfc_headroom : headroom(rate, delay);
+  const Bytes extra = pfc_headroom > Bytes{0} ? pfc_headroom : headroom(rate, delay, crossing);
   const PauseBuffer buffer{.capacity = pfc_xoff + extra,
                            .xoff = pauses ? pfc_xoff : pfc_xoff + extra + Bytes{1},
                            .xon = std::max(pfc_xoff - pfc_hysteresis, Bytes{0}),

@@ -64,11 +64,12 @@ struct WirePackets {
   }
 
   /// The flow control of every lane of a link.
-  std::vector<LaneControl> lane_controls(Bandwidth rate, Duration delay) const;
+  /// `crossing`: of the switch that sends, if one does.
+  std::vector<LaneControl> lane_controls(Bandwidth rate, Duration delay, Duration crossing) const;
   /// What a paused port may still get beyond the threshold: the packet that crosses it, what comes
-  /// while the pause frame is on the way and obeyed and what is then on the way itself, and at each
-  /// end one packet that cannot be broken off.
-  Bytes headroom(Bandwidth rate, Duration delay) const;
+  /// while the pause frame is on the way and obeyed and what is then on the way or inside the
+  /// sending switch, and at each end one packet that cannot be broken off.
+  Bytes headroom(Bandwidth rate, Duration delay, Duration crossing) const;
 
   std::uint32_t mtu;
   std::uint32_t overhead;

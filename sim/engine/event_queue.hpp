@@ -126,6 +126,7 @@ class EventQueue {
   void place(const Entry& entry);
   void advance();
   void prepare(const ChunkList<Entry>& bucket);
+  void prepare_ahead(const Fifo<std::uint32_t>& ready) const;
   std::uint32_t pop_instant();
   void sweep_husks();
 

@@ -15,7 +15,9 @@ namespace {
 }  // namespace
 
 PacketNetwork::PacketNetwork(EventQueue& events, std::uint64_t seed)
-    : events_{events}, marking_{random_stream(seed, "packet marking")} {
+    : events_{events},
+      marking_{random_stream(seed, "packet marking")},
+      losing_{random_stream(seed, "packet loss")} {
   events_.prepare_targets();
 }
 
@@ -168,11 +170,17 @@ void PacketNetwork::seal() {
   }
 }
 
+void PacketNetwork::set_loss(PacketLinkId link, double chance) {
+  losses_.resize(links_.size());
+  losses_[link.index()].chance = chance;
+}
+
 PacketLinkCounters PacketNetwork::counters(PacketLinkId link) const {
   const Link& l = links_[link.index()];
   return {.packets = l.packets,
           .bytes = Bytes{l.bytes},
           .control_bytes = Bytes{l.control_bytes},
+          .lost = losses_.empty() ? 0 : losses_[link.index()].lost,
           .busy = serialization(link, Bytes{l.bytes + l.control_bytes})};
 }
 

@@ -111,6 +111,11 @@ void PacketNetwork::arrive(std::uint32_t link) {
   } else {
     schedule(packet.due_ps_, Phase::kDeliver, Event::kArrive, link);
   }
+  if (!losses_.empty() && is_lost(link)) {
+    receive_lanes_[link * lanes_a_link_ + packet.holds_lane_].held_bytes += packet.buffer_bytes;
+    release(packet);
+    return;
+  }
   if (!take_in(link, packet)) {
     pool_.give_back(packet);
     return;
@@ -122,6 +127,13 @@ void PacketNetwork::arrive(std::uint32_t link) {
   const PacketLinkId next = l.to_router->next(packet, PacketLinkId{link});
   assert(next.index() < links_.size() && links_[next.index()].from == l.to);
   enqueue(packet, next.value, l.input);
+}
+
+bool PacketNetwork::is_lost(std::uint32_t link) {
+  Loss& loss = losses_[link];
+  if (loss.chance <= 0 || uniform01(losing_) >= loss.chance) return false;
+  ++loss.lost;
+  return true;
 }
 
 /// Into the receive buffer; false if it is lost, as there is no room.
@@ -169,7 +181,7 @@ void PacketNetwork::enqueue(Packet& packet, std::uint32_t link, std::uint32_t in
   queue.last = &packet;
   lane.queued_bytes += packet.link_bytes;
   l.waiting = static_cast<std::uint8_t>(l.waiting | 1U << packet.lane);
-  look(link);
+  if (l.wake_ps != now_ps()) look(link);  // else a look is due when everything has arrived
 }
 
 /// RED on the queue that the packet joins.
@@ -202,8 +214,9 @@ void PacketNetwork::look(std::uint32_t link) {
   // Stalled. Credit under way brings the next look; else its sending will.
   for (std::uint32_t lane = 0; lane < l.lanes; ++lane) {
     if ((l.waiting >> lane & 1U) == 0) continue;
-    const Fifo<CreditReturn>& returns = room(l, lane).returns;
-    if (!returns.empty()) look_at(link, returns.front().at_ps);
+    SendLane& credits = room(l, lane);
+    take_credits(credits);
+    if (!credits.returns.empty()) look_at(link, credits.returns.front().at_ps);
   }
 }
 
@@ -249,12 +262,17 @@ bool PacketNetwork::has_room(Link& link, const Packet& packet) {
   SendLane& lane = room(link, packet.lane);
   if (lane.control == Control::kNone) return true;
   if (lane.control == Control::kPause) return !lane.paused;
+  take_credits(lane);
+  return lane.packet_credits >= 1 && lane.unit_credits >= units_of(packet, lane.unit_bytes);
+}
+
+/// Takes what has come back by now.
+void PacketNetwork::take_credits(SendLane& lane) {
   while (!lane.returns.empty() && lane.returns.front().at_ps <= now_ps()) {
     const CreditReturn back = lane.returns.pop();
     if (lane.packet_credits != kUnlimited) lane.packet_credits += back.packets;
     if (lane.unit_credits != kUnlimited) lane.unit_credits += back.units;
   }
-  return lane.packet_credits >= 1 && lane.unit_credits >= units_of(packet, lane.unit_bytes);
 }
 
 /// Whether the ordering rule lets it leave before what came earlier from its input.

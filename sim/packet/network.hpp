@@ -22,6 +22,7 @@ struct PacketLinkCounters {
   std::uint64_t packets{0};
   Bytes bytes{};          ///< data packets with framing
   Bytes control_bytes{};  ///< credit updates, pause frames and what else came by send_control
+  std::uint64_t lost{0};  ///< by set_loss
   Duration busy{};        ///< sending either; without rounding up every packet's time
 };
 
@@ -90,6 +91,10 @@ class PacketNetwork final : private EventTarget {
   /// Sends bytes that are no packet (an acknowledging DLLP) ahead of all that waits; when they are
   /// there.
   Time send_control(PacketLinkId link, Bytes bytes);
+
+  /// From now on each packet that arrives by the link is lost with this chance (bit errors). 1: the
+  /// link is down. Its room is free at once: credit counts are resynchronised by the hardware.
+  void set_loss(PacketLinkId link, double chance);
 
   std::size_t links() const { return links_.size(); }
   const std::string& name(PacketLinkId link) const { return link_names_[link.index()]; }
@@ -231,6 +236,7 @@ class PacketNetwork final : private EventTarget {
   }
 
   void arrive(std::uint32_t link);
+  bool is_lost(std::uint32_t link);
   bool take_in(std::uint32_t link, const Packet& packet);
   void enqueue(Packet& packet, std::uint32_t link, std::uint32_t input);
   void look(std::uint32_t link);
@@ -238,9 +244,9 @@ class PacketNetwork final : private EventTarget {
   Packet* pick(Link& link);
   Packet* pick_of_lane(Link& link, std::uint32_t lane);
   bool has_room(Link& link, const Packet& packet);
+  void take_credits(SendLane& lane);
   bool may_leave(const Link& link, std::uint32_t queue, const Packet& packet) const;
   Packet& pop(Link& link, SendLane& lane, std::uint32_t before, std::uint32_t queue);
-  void begin_stall(Link& link, SendLane& lane);
   void transmit(std::uint32_t link, Packet& packet);
   void free_room(const Packet& packet, PacketLinkId holds, std::uint32_t lane);
   void send_update(std::uint32_t link, std::uint32_t lane);
@@ -260,6 +266,12 @@ class PacketNetwork final : private EventTarget {
   std::vector<Queue> queues_;
   std::int64_t arrivals_{0};  ///< into queues: a number for each
   std::mt19937_64 marking_;
+  std::mt19937_64 losing_;
+  struct Loss {
+    double chance{0};
+    std::uint64_t lost{0};
+  };
+  std::vector<Loss> losses_;  ///< of each link; empty if none ever lost
   bool sealed_{false};
 
   // Seldom looked at.

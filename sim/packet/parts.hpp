@@ -39,8 +39,9 @@ struct CreditPool {
 
 /// Flow control by pause (IEEE 802.1Qbb): the receiver sends a pause frame when a lane's buffer
 /// holds `xoff` or more, and a resume frame when it is back at `xon` or less. What comes on top of
-/// `capacity` is lost. Headroom is capacity - xoff. A pause lasts until the resume frame: refresh
-/// frames are not modelled.
+/// `capacity` is lost. Headroom is capacity - xoff. A pause stops decisions: what a sending
+/// forwarder has decided on, within its latency, still comes. It lasts until the resume frame:
+/// refresh frames are not modelled.
 struct PauseBuffer {
   Bytes capacity{};
   Bytes xoff{};           ///< above the capacity: never pauses
