@@ -14,18 +14,20 @@
 #include "models/nic/dma.hpp"
 #include "models/pcie/link.hpp"
 #include "models/pcie/switch.hpp"
+#include "models/pcie/tlp.hpp"
 #include "models/wire/link.hpp"
 
 namespace weft {
 
 ParamCatalog make_catalog() {
   using Table = std::span<const ParamSpec>;
-  const std::array tables{
-      Table{kPcieParams},        Table{kPcieSwitchParams}, Table{kDramParams},
-      Table{kRootComplexParams}, Table{kSocketLinkParams}, Table{kGpuMemoryParams},
-      Table{kBar1Params},        Table{kIommuParams},      Table{kNvlinkParams},
-      Table{kSmCopyParams},      Table{kNicParams},        Table{kWireParams},
-      Table{kNcclParams}};
+  const std::array tables{Table{kPcieParams},        Table{kPcieFlowControlParams},
+                          Table{kPcieSwitchParams},  Table{kDramParams},
+                          Table{kRootComplexParams}, Table{kSocketLinkParams},
+                          Table{kGpuMemoryParams},   Table{kBar1Params},
+                          Table{kIommuParams},       Table{kNvlinkParams},
+                          Table{kSmCopyParams},      Table{kNicParams},
+                          Table{kWireParams},        Table{kNcclParams}};
   return ParamCatalog{tables};
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <array>
+#include <cmath>
+#include <cstdint>
 #include <span>
 
 #include "sim/base/params.hpp"
@@ -54,6 +56,13 @@ class PcieCosts {
   double request_weight(double request_size) const { return (framing_ + request_) / request_size; }
   /// DLLPs returned against TLPs of `payload` bytes each.
   double dllp_weight(double payload) const { return dllp_ / payload; }
+
+  /// Of every TLP on the link.
+  Bytes framing() const { return Bytes{std::llround(framing_)}; }
+  /// What a receiver returns for so many TLPs; none on flit links.
+  Bytes dllps(std::uint32_t tlps) const { return Bytes{std::llround(dllp_ * tlps)}; }
+  Bytes request_header() const { return Bytes{std::llround(request_)}; }
+  Bytes completion_header() const { return Bytes{std::llround(completion_)}; }
 
  private:
   double framing_;

@@ -150,13 +150,6 @@ class Builder {
   int generation(Hop hop) const { return machine_.model(fabric_.link(hop.link).b).pcie_generation; }
   PcieCosts costs(Hop hop) const { return PcieCosts(machine_.devices().params(), generation(hop)); }
 
-  /// Max_Payload_Size of a path: the smallest of its devices'.
-  double path_mps(DeviceId from, const Route& route) const {
-    double mps = machine_.model(from).mps;
-    for (const Hop hop : route) mps = std::min(mps, machine_.model(hop_end(hop)).mps);
-    return mps;
-  }
-
   /// `size` on each hop of a route, or what a root complex cuts it to that forwards peer traffic,
   /// on the target's side of it.
   std::vector<double> packet_sizes(const Route& route, double size, bool target_is_at_end) const {
@@ -218,7 +211,7 @@ class Builder {
   void add_pcie_write(const Leg& leg) {
     const DmaPath path = require_path(leg, leg.sink, false);
     const Route& route = path.request;
-    double largest = path_mps(leg.source, route);
+    double largest = path_mps(machine_, leg.source, route);
     if (machine_.model(leg.initiator).kind == DeviceKind::kGpu) {
       largest = std::min(largest, machine_.devices().number("gpu.sm_line", leg.initiator));
     }
@@ -243,8 +236,8 @@ class Builder {
     const bool nic = machine_.model(leg.initiator).kind == DeviceKind::kNic;
     const double request =
         nic ? d.number("nic.mrrs", leg.initiator) : d.number("gpu.sm_line", leg.initiator);
-    const double largest = std::min({request, path_mps(leg.source, path.completion),
-                                     machine_.model(leg.source).completion_payload});
+    const double largest =
+        std::min(request, completion_payload(machine_, leg.source, path.completion));
     const std::vector<double> payload = packet_sizes(path.completion, largest, false);
     for (std::size_t i = 0; i < path.completion.size(); ++i) {
       const Hop hop = path.completion[i];

@@ -127,6 +127,7 @@ class PathFinder {
   void check_forwards(DeviceId cpu) {
     const PeerSupport p2p = machine_.model(cpu).p2p;
     if (p2p == PeerSupport::kFull || (p2p == PeerSupport::kWritesOnly && !is_read_)) return;
+    if (out_.blocked.empty()) out_.refused_by = cpu;
     block("the root complex of " + name(cpu) +
           (p2p == PeerSupport::kNone ? " forwards no peer traffic (cpu.p2p=none)"
                                      : " forwards peer writes only (cpu.p2p=writes-only)"));
@@ -171,6 +172,19 @@ class PathFinder {
 };
 
 }  // namespace
+
+double path_mps(const Machine& machine, DeviceId from, const Route& route) {
+  double mps = machine.model(from).mps;
+  for (const Hop hop : route) {
+    const Link link = machine.fabric().link(hop.link);
+    mps = std::min(mps, machine.model(hop.forward ? link.b : link.a).mps);
+  }
+  return mps;
+}
+
+double completion_payload(const Machine& machine, DeviceId source, const Route& completion) {
+  return std::min(path_mps(machine, source, completion), machine.model(source).completion_payload);
+}
 
 std::optional<DmaPath> dma_path(const Machine& machine, DeviceId initiator, DeviceId target,
                                 bool is_read) {

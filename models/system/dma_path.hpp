@@ -18,8 +18,16 @@ struct DmaPath {
   std::optional<DeviceId> root_port;
   /// The CPU whose IOMMU walks page tables for the request, if one does.
   std::optional<DeviceId> translator;
+  /// Set if `blocked` because a root complex refuses the request that arrived there.
+  std::optional<DeviceId> refused_by;
   std::string blocked;  ///< why nothing arrives: "the port of pcisw0 above nic0 blocks ..."; or ""
 };
+
+/// Max_Payload_Size of a way: the smallest of its devices'.
+double path_mps(const Machine& machine, DeviceId from, const Route& route);
+
+/// Data per completion that a read of `source` brings over this way, as the source sends them.
+double completion_payload(const Machine& machine, DeviceId source, const Route& completion);
 
 /// A DMA that `initiator` begins with requests to `target`, a device or a CPU's memory; nullopt if
 /// no PCIe way joins them. The rules: models/system/README.md.

@@ -88,6 +88,8 @@ class PacketNetwork final : private EventTarget {
   void forward(Packet& packet, PacketLinkId link);
   /// Ends a packet that came (its room is free now) or one that was made but not sent.
   void release(Packet& packet);
+  /// The link by which a packet came that is at an endpoint.
+  PacketLinkId came_by(const Packet& packet) const { return packet.holds_; }
   /// Sends bytes that are no packet (an acknowledging DLLP) ahead of all that waits; when they are
   /// there.
   Time send_control(PacketLinkId link, Bytes bytes);

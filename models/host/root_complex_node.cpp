@@ -1,0 +1,145 @@
+#include "models/host/root_complex_node.hpp"
+
+#include <algorithm>
+
+#include "models/pcie/dma_engine.hpp"
+
+namespace weft {
+namespace {
+
+/// Packet::attributes of the last piece of a cut request, which names the request in its tag.
+constexpr std::uint8_t kLastPiece = 1;
+
+}  // namespace
+
+void RootComplexNode::on_packet(Packet& tlp) {
+  const PacketLinkId port = domain_.network().came_by(tlp);
+  tlp.attributes = 0;  // another root complex's
+  if (port_of_.size() <= port.index()) port_of_.resize(port.index() + 1);
+  if (port_of_[port.index()] == 0) {
+    pipes_.resize(pipes_.size() + kPcieLanes);
+    port_of_[port.index()] = static_cast<std::uint32_t>(pipes_.size() / kPcieLanes);
+  }
+  const std::size_t index = (port_of_[port.index()] - 1) * kPcieLanes + tlp.lane;
+  Pipe& pipe = pipes_[index];
+  pipe.last = std::max(pipe.last, ready_at(tlp, port));
+  if (pipe.items.empty()) {
+    domain_.network().events().schedule_at(pipe.last, Phase::kDeliver, *this, index);
+  }
+  pipe.items.push({pipe.last, &tlp});
+}
+
+Time RootComplexNode::ready_at(const Packet& tlp, PacketLinkId port) {
+  const Time now = domain_.network().now();
+  Time at = now + settings_.crossing;
+  const PciePath& path = domain_.path(domain_.transaction(tlp.flow).path);
+  const TlpKind kind = PcieDomain::kind(tlp);
+  if (path.translates && path.translated_at == node_ && path.translated_port == port &&
+      kind != TlpKind::kCompletion) {
+    Iotlb& iotlb = iotlb_.try_emplace(port, settings_.iotlb).first->second;
+    at = std::max(at, iotlb.translate(now, tlp.tag, path.page) + settings_.crossing);
+  }
+  if (kind == TlpKind::kRead) return at;
+  for (const PciePath::GateUse& use : path.gates) {
+    if (use.at != node_) continue;
+    at = std::max(at, domain_.gate(use.gate).pass(now, Bytes{tlp.sequence}));
+  }
+  return at;
+}
+
+void RootComplexNode::on_event(std::uint64_t index) {
+  Packet& tlp = *pipes_[index].items.pop().tlp;
+  if (!pipes_[index].items.empty()) {
+    domain_.network().events().schedule_at(pipes_[index].items.front().at, Phase::kDeliver, *this,
+                                           index);
+  }
+  emerge(tlp);
+}
+
+void RootComplexNode::emerge(Packet& tlp) {
+  const PciePath& path = domain_.path(domain_.transaction(tlp.flow).path);
+  const TlpKind kind = PcieDomain::kind(tlp);
+  if (kind != TlpKind::kCompletion && drops(path)) {
+    domain_.network().release(tlp);
+    return;
+  }
+  const PacketLinkId out = domain_.routes().next(tlp, kNoPacketLink);
+  if (out == kNoPacketLink) {
+    memory_.take(tlp);
+    return;
+  }
+  if (path.cut > 0 && path.cut_at == node_) {
+    if (kind == TlpKind::kCompletion) {
+      join(tlp, path, out);
+      return;
+    }
+    if (tlp.sequence > path.cut) {
+      cut(tlp, path, out);
+      return;
+    }
+  }
+  tlp.link_bytes = domain_.link_bytes(tlp, out);
+  domain_.network().forward(tlp, out);
+}
+
+/// Sends a request on in pieces; its room is free when the last one leaves.
+void RootComplexNode::cut(Packet& tlp, const PciePath& path, PacketLinkId out) {
+  std::uint32_t slot = 0;
+  if (free_cut_.empty()) {
+    slot = static_cast<std::uint32_t>(cut_.size());
+    cut_.push_back(&tlp);
+  } else {
+    slot = free_cut_.back();
+    free_cut_.pop_back();
+    cut_[slot] = &tlp;
+  }
+  std::uint64_t address = tlp.tag;
+  const PcieDomain::NewTlp like{.kind = PcieDomain::kind(tlp),
+                                .transaction = tlp.flow,
+                                .way = {.first = out, .route = tlp.route}};
+  for (std::int64_t left = tlp.sequence; left > 0;) {
+    PcieDomain::NewTlp piece = like;
+    piece.address = address;
+    piece.bytes = std::min(left, path.cut);
+    address += static_cast<std::uint64_t>(piece.bytes);
+    left -= piece.bytes;
+    Packet& made = domain_.make(piece);
+    if (left == 0) {
+      made.attributes = kLastPiece;
+      made.tag = slot;
+    }
+    domain_.network().send(made, out);
+  }
+}
+
+void RootComplexNode::on_departure(const Packet& tlp, PacketLinkId /*link*/) {
+  if ((tlp.attributes & kLastPiece) == 0) return;
+  const auto slot = static_cast<std::uint32_t>(tlp.tag);
+  free_cut_.push_back(slot);
+  domain_.network().release(*cut_[slot]);
+}
+
+/// Collects completions of pieces until they fill one of the requester's, or were the last.
+void RootComplexNode::join(Packet& tlp, const PciePath& path, PacketLinkId out) {
+  PcieDomain::Transaction& read = domain_.transaction(tlp.flow);
+  read.gathered += tlp.sequence;
+  read.at_root -= tlp.sequence;
+  const std::uint32_t transaction = tlp.flow;
+  const PcieWay way{.first = out, .route = tlp.route};
+  domain_.network().release(tlp);
+  while (read.gathered >= path.joined_payload || (read.at_root == 0 && read.gathered > 0)) {
+    const std::int64_t bytes = std::min(read.gathered, path.joined_payload);
+    read.gathered -= bytes;
+    Packet& made = domain_.make(
+        {.kind = TlpKind::kCompletion, .transaction = transaction, .bytes = bytes, .way = way});
+    domain_.network().send(made, out);
+  }
+}
+
+std::uint64_t RootComplexNode::walks() const {
+  std::uint64_t sum = 0;
+  for (const auto& [port, iotlb] : iotlb_) sum += iotlb.walks();
+  return sum;
+}
+
+}  // namespace weft

@@ -1,0 +1,120 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/pcie/domain.hpp"
+#include "sim/engine/fifo.hpp"
+
+namespace weft {
+
+/// Who asked a DMA engine for something. `tag` is that of the job.
+class DmaClient {
+ public:
+  /// A write's last TLP has left the device, so the device's copy of the data is free.
+  virtual void on_dma_sent(std::uint64_t /*tag*/) {}
+  /// A write is visible at its target, or all data of a read are here.
+  virtual void on_dma_done(std::uint64_t tag) = 0;
+  /// Nobody completed a read: the completion timeout expired.
+  virtual void on_dma_timeout(std::uint64_t /*tag*/) {}
+
+ protected:
+  ~DmaClient() = default;
+};
+
+/// One transfer between a device and a memory.
+struct DmaJob {
+  PciePathId path{};  ///< of this direction
+  bool is_read{false};
+  std::uint64_t address{0};
+  Bytes bytes{};  ///< more than none
+  std::uint64_t tag{0};
+  DmaClient* client{nullptr};  ///< outlives the job
+};
+
+/// A requester: writes and reads ranges of memory over its device's PCIe port.
+///
+/// Writes go out in order, one TLP of at most `write_payload` after the other; reads likewise, in
+/// requests of at most `read_request`, as long as fewer than `tags` wait for completions. Writes
+/// and reads do not wait for each other here. Jobs of one direction are worked off in order.
+/// Not modelled: time to start a job (the caller's), a write buffer of its own.
+class DmaEngine final : public EventTarget {
+ public:
+  struct Settings {
+    std::string name;
+    std::int64_t write_payload{4096};  ///< a path may have less
+    std::int64_t read_request{512};
+    std::uint32_t tags{256};
+    /// Inside the device: from the data's arrival until the request's tag is free and the data can
+    /// be used.
+    Duration read_extra{};
+    Duration completion_timeout{Duration::ns(10'000'000)};
+  };
+  DmaEngine(PcieDomain& domain, Settings settings);
+
+  void submit(const DmaJob& job);
+
+  const std::string& name() const { return settings_.name; }
+  std::uint32_t tags() const { return settings_.tags; }
+  std::uint32_t tags_in_use() const { return tags_in_use_; }
+  /// How long a request has waited for a tag.
+  Duration stalled_for_tags() const;
+
+  // What the device and the memories tell.
+  void on_departure(const Packet& tlp);
+  void on_completion(Packet& tlp);
+  void written(std::uint32_t transaction, Duration visible_in);
+  void on_event(std::uint64_t what) override;
+
+ private:
+  enum Event : std::uint64_t { kWritten, kRead, kTimeout };
+  struct Job {
+    DmaJob job;
+    std::uint64_t next{0};         ///< address
+    std::int64_t unsent{0};        ///< bytes not asked for, or not sent
+    std::int64_t awaited{0};       ///< bytes of a read that are not here
+    std::uint32_t transaction{0};  ///< of a write
+    bool failed{false};
+  };
+  struct Returning {
+    Time at;
+    std::uint32_t job;
+    std::int64_t bytes;
+  };
+  struct Outstanding {
+    Time since;
+    std::uint32_t transaction;
+    std::uint64_t number;
+  };
+
+  void offer_write();
+  void offer_read();
+  void returned(std::uint32_t job, std::int64_t bytes);
+  void begin_stall();
+  void end_stall();
+  void drop_answered();
+  void check_timeouts();
+
+  PcieDomain& domain_;
+  EventQueue& events_;
+  Settings settings_;
+  std::vector<Job> jobs_;
+  std::vector<std::uint32_t> free_jobs_;
+  Fifo<std::uint32_t> writes_;
+  Fifo<std::uint32_t> reads_;
+  bool write_waits_{false};  ///< one TLP is in the link's queue
+  bool read_waits_{false};
+  std::uint32_t tags_in_use_{0};
+  std::optional<Time> stalled_since_;
+  Duration stalled_;
+  Fifo<Returning> returning_;
+  // Reads in order of their requests, for the timeout; the oldest is not answered.
+  Fifo<Outstanding> outstanding_;
+  std::vector<std::uint64_t> number_of_;  ///< by transaction: which read uses it now; 0: none
+  std::uint64_t reads_sent_{0};
+  std::optional<EventId> timer_;
+};
+
+}  // namespace weft

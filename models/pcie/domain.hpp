@@ -1,0 +1,169 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/pcie/tlp.hpp"
+#include "sim/packet/network.hpp"
+#include "sim/packet/source_routes.hpp"
+
+namespace weft {
+
+class DmaEngine;
+
+using PciePathId = Id<struct PciePathTag>;
+
+/// A limit inside a root complex that many streams share: a serial server for their payload.
+class PcieGate {
+ public:
+  PcieGate(std::string name, Bandwidth rate) : name_{std::move(name)}, rate_{rate} {}
+
+  /// When payload that comes now is through.
+  Time pass(Time now, Bytes payload) {
+    free_at_ = std::max(now, free_at_) + serialization_time(payload, rate_);
+    busy_ += serialization_time(payload, rate_);
+    return free_at_;
+  }
+  const std::string& name() const { return name_; }
+  Duration busy() const { return busy_; }
+
+ private:
+  std::string name_;
+  Bandwidth rate_;
+  Time free_at_;
+  Duration busy_;
+};
+
+/// The first link of a way through the network and where the others stand in the routes.
+struct PcieWay {
+  PacketLinkId first{kNoPacketLink};
+  std::uint32_t route{0};
+};
+
+/// How the TLPs between one initiator and one target travel, for writes or for reads.
+struct PciePath {
+  /// A gate that data pass at a root complex.
+  struct GateUse {
+    PacketNodeId at{};
+    std::size_t gate{0};
+  };
+
+  PcieWay request;
+  PcieWay completion;                    ///< of reads
+  std::int64_t write_payload{256};       ///< Max_Payload_Size of the way
+  std::int64_t completion_payload{256};  ///< as the completer sends them
+  std::int64_t completion_boundary{64};  ///< RCB of the completer
+  bool relaxed{true};                    ///< the TLPs carry the relaxed ordering attribute
+  /// A root complex that passes peer traffic on in TLPs of at most `cut` bytes: where it does so.
+  /// 0: nowhere.
+  std::int64_t cut{0};
+  std::int64_t joined_payload{256};  ///< of completions there, towards the requester
+  PacketNodeId cut_at{};
+  /// A root complex that translates the requests' addresses, and by which page.
+  bool translates{false};
+  PacketNodeId translated_at{};
+  PacketLinkId translated_port{kNoPacketLink};
+  Bytes page{4096};
+  std::vector<GateUse> gates;
+  /// A root complex that drops the requests (it forwards no peer reads): nobody answers.
+  bool dropped{false};
+  PacketNodeId dropped_at{};
+};
+
+/// What the parts of one host's PCIe share: TLP sizes, routes and what is under way. TLPs name
+/// their transaction in Packet::flow, their address in Packet::tag, their payload (or what they ask
+/// for) in Packet::sequence.
+class PcieDomain {
+ public:
+  struct Headers {
+    std::uint32_t request{16};
+    std::uint32_t completion{12};
+  };
+  /// A write job, or one read request.
+  struct Transaction {
+    DmaEngine* engine{nullptr};
+    PciePathId path{};
+    std::uint32_t job{0};      ///< the engine's
+    std::int64_t left{0};      ///< bytes that have not arrived
+    std::int64_t gathered{0};  ///< at a root complex that joins completions
+    std::int64_t at_root{0};   ///< bytes of the read that have not come to that root complex
+  };
+
+  PcieDomain(PacketNetwork& network, Headers headers) : network_{network}, headers_{headers} {}
+
+  PacketNetwork& network() { return network_; }
+  SourceRoutes& routes() { return routes_; }
+
+  PciePathId add_path(const PciePath& path) {
+    paths_.push_back(path);
+    return PciePathId{paths_.size() - 1};
+  }
+  const PciePath& path(PciePathId id) const { return paths_[id.index()]; }
+
+  std::size_t add_gate(const std::string& name, Bandwidth rate) {
+    gates_.emplace_back(name, rate);
+    return gates_.size() - 1;
+  }
+  PcieGate& gate(std::size_t i) { return gates_[i]; }
+  std::size_t gates() const { return gates_.size(); }
+
+  std::uint32_t begin(const Transaction& transaction) {
+    if (free_.empty()) {
+      transactions_.push_back(transaction);
+      return static_cast<std::uint32_t>(transactions_.size() - 1);
+    }
+    const std::uint32_t slot = free_.back();
+    free_.pop_back();
+    transactions_[slot] = transaction;
+    return slot;
+  }
+  Transaction& transaction(std::uint32_t slot) { return transactions_[slot]; }
+  void end(std::uint32_t slot) { free_.push_back(slot); }
+
+  /// Links that carry TLPs without their headers (between sockets): their rate is one of payload.
+  void carries_payload_only(PacketLinkId link) {
+    if (payload_only_.size() <= link.index()) payload_only_.resize(link.index() + 1);
+    payload_only_[link.index()] = true;
+  }
+  static TlpKind kind(const Packet& tlp) { return static_cast<TlpKind>(tlp.kind); }
+  /// What a TLP takes on a link, without framing.
+  std::uint32_t link_bytes(const Packet& tlp, PacketLinkId link) const {
+    const std::uint32_t payload = kind(tlp) == TlpKind::kRead ? 0 : tlp.sequence;
+    if (link.index() < payload_only_.size() && payload_only_[link.index()]) return payload;
+    return payload + (kind(tlp) == TlpKind::kCompletion ? headers_.completion : headers_.request);
+  }
+
+  struct NewTlp {
+    TlpKind kind{TlpKind::kWrite};
+    std::uint32_t transaction{0};
+    std::uint64_t address{0};
+    std::int64_t bytes{0};
+    PcieWay way;
+  };
+  Packet& make(const NewTlp& what) {
+    Packet& tlp = network_.make();
+    tlp.kind = static_cast<std::uint8_t>(what.kind);
+    tlp.flow = what.transaction;
+    tlp.tag = what.address;
+    tlp.sequence = static_cast<std::uint32_t>(what.bytes);
+    tlp.buffer_bytes = what.kind == TlpKind::kRead ? 0 : tlp.sequence;
+    tlp.route = what.way.route;
+    tlp.lane = lane_of(what.kind, path(transactions_[what.transaction].path).relaxed);
+    tlp.link_bytes = link_bytes(tlp, what.way.first);
+    return tlp;
+  }
+
+ private:
+  PacketNetwork& network_;
+  Headers headers_;
+  SourceRoutes routes_;
+  std::vector<PciePath> paths_;
+  std::vector<PcieGate> gates_;
+  std::vector<Transaction> transactions_;
+  std::vector<std::uint32_t> free_;
+  std::vector<bool> payload_only_;
+};
+
+}  // namespace weft

@@ -1,0 +1,69 @@
+#include "models/pcie/memory.hpp"
+
+#include <cmath>
+
+#include "models/pcie/dma_engine.hpp"
+
+namespace weft {
+
+void PcieMemory::take(Packet& tlp) {
+  EventQueue& events = domain_.network().events();
+  if (waiting_.empty() && free_at_ <= events.now()) {
+    serve(tlp);
+    return;
+  }
+  if (waiting_.empty()) events.schedule_at(free_at_, Phase::kCompute, *this, kServe);
+  waiting_.push(&tlp);
+}
+
+void PcieMemory::serve(Packet& tlp) {
+  EventQueue& events = domain_.network().events();
+  const Bytes bytes{std::llround(tlp.sequence * settings_.weight)};
+  const Duration takes =
+      settings_.rate && bytes > Bytes{0} ? serialization_time(bytes, *settings_.rate) : Duration{};
+  free_at_ = events.now() + takes;
+  busy_ += takes;
+  if (PcieDomain::kind(tlp) == TlpKind::kWrite) {
+    PcieDomain::Transaction& write = domain_.transaction(tlp.flow);
+    write.left -= tlp.sequence;
+    const bool all = write.left == 0;
+    const std::uint32_t transaction = tlp.flow;
+    domain_.network().release(tlp);
+    if (all) write.engine->written(transaction, settings_.write_latency + takes);
+    return;
+  }
+  const Answer answer{free_at_ + settings_.read_latency, tlp.flow, tlp.tag, tlp.sequence};
+  if (answers_.empty()) events.schedule_at(answer.at, Phase::kCompute, *this, kAnswer);
+  answers_.push(answer);
+  domain_.network().release(tlp);
+}
+
+void PcieMemory::on_event(std::uint64_t what) {
+  EventQueue& events = domain_.network().events();
+  if (what == kServe) {
+    serve(*waiting_.pop());
+    if (!waiting_.empty()) events.schedule_at(free_at_, Phase::kCompute, *this, kServe);
+    return;
+  }
+  answer(answers_.pop());
+  if (!answers_.empty()) events.schedule_at(answers_.front().at, Phase::kCompute, *this, kAnswer);
+}
+
+void PcieMemory::answer(const Answer& answer) {
+  const PciePath& path = domain_.path(domain_.transaction(answer.transaction).path);
+  std::uint64_t address = answer.address;
+  for (std::int64_t left = answer.bytes; left > 0;) {
+    const std::int64_t bytes =
+        next_completion(address, left, path.completion_payload, path.completion_boundary);
+    Packet& tlp = domain_.make({.kind = TlpKind::kCompletion,
+                                .transaction = answer.transaction,
+                                .address = address,
+                                .bytes = bytes,
+                                .way = path.completion});
+    address += static_cast<std::uint64_t>(bytes);
+    left -= bytes;
+    domain_.network().send(tlp, path.completion.first);
+  }
+}
+
+}  // namespace weft

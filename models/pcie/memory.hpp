@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "models/pcie/domain.hpp"
+#include "sim/engine/fifo.hpp"
+
+namespace weft {
+
+/// The memory of a device as its PCIe port sees it: takes writes, answers reads.
+///
+/// Model: a serial server of `rate`. A TLP stays in the port's receive buffer until the server
+/// takes it (so a slow memory holds up the link); a write is visible `write_latency` after, a read
+/// is answered `read_latency` after, in completions of the path's size.
+/// Not modelled: banks, caches, a limit on reads inside.
+class PcieMemory final : public EventTarget {
+ public:
+  struct Settings {
+    std::optional<Bandwidth> rate{};  ///< none: takes everything at once
+    double weight{1};                 ///< memory bytes per byte of payload; 0: none reach it
+    Duration read_latency{};
+    Duration write_latency{};
+  };
+  PcieMemory(PcieDomain& domain, const Settings& settings) : domain_{domain}, settings_{settings} {}
+
+  /// A write or a read request that came to its end.
+  void take(Packet& tlp);
+  /// How long the server has worked.
+  Duration busy() const { return busy_; }
+
+  void on_event(std::uint64_t what) override;
+
+ private:
+  enum Event : std::uint64_t { kServe, kAnswer };
+  struct Answer {
+    Time at;
+    std::uint32_t transaction{0};
+    std::uint64_t address{0};
+    std::int64_t bytes{0};
+  };
+
+  void serve(Packet& tlp);
+  void answer(const Answer& answer);
+
+  PcieDomain& domain_;
+  Settings settings_;
+  Time free_at_;
+  Duration busy_;
+  Fifo<Packet*> waiting_;
+  Fifo<Answer> answers_;
+};
+
+}  // namespace weft

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/system/packet_host.hpp"
+
+namespace weft {
+
+/// "This device writes (or reads) so many bytes of that device's memory, again and again, so many
+/// at a time."
+struct DmaStream {
+  DmaEngine* engine{nullptr};  ///< of the initiator; streams may share one
+  DeviceId initiator{};
+  DeviceId target{};
+  bool is_read{false};
+  Bytes size{};                  ///< of one transfer
+  std::uint64_t transfers{100};  ///< how many; the first `at_a_time` are not measured
+  std::uint32_t at_a_time{1};
+  Bytes offset{0};             ///< of the first transfer in the target's memory
+  Bytes stride{0};             ///< from one to the next; 0: `size`
+  Bytes range{Bytes::gib(1)};  ///< after which they begin again
+};
+
+/// What a stream came to.
+struct DmaStreamResult {
+  Bandwidth rate{Bandwidth::bytes_per_s(1)};  ///< payload, while all streams ran
+  Duration latency;                           ///< of the first transfer: submitted to done
+  std::uint64_t timeouts{0};                  ///< reads that nobody completed
+};
+
+/// How much of the time something was in use while the streams ran.
+struct UsedShare {
+  enum class What : std::uint8_t { kWork, kWait };
+  What what{What::kWork};
+  std::string name;
+  double share{0};
+};
+
+struct DmaTrafficResult {
+  std::vector<DmaStreamResult> streams;
+  Duration elapsed;
+  /// Links, gates, memories by the share of time that they worked; engines by that in which a
+  /// request waited for a tag; lanes by that in which a TLP waited for credit. Fullest first.
+  std::vector<UsedShare> used;
+
+  /// The link, gate or memory that was never idle, or else the tags or credits that were waited
+  /// for, or "latency".
+  std::string limited_by() const;
+  /// The largest share among what has `name` in its name; 0 if nothing has.
+  double share_of(std::string_view name) const;
+  Bandwidth total() const;
+};
+
+/// Runs streams side by side on a host until all are done. Precondition: the network is sealed and
+/// nothing else runs on it.
+DmaTrafficResult run_streams(PacketHost& host, const std::vector<DmaStream>& streams);
+
+/// A host with its own events and network, for streams alone.
+class DmaTestbed {
+ public:
+  explicit DmaTestbed(const Machine& machine);
+
+  PacketHost& host() { return host_; }
+  EventQueue& events() { return events_; }
+  DmaTrafficResult run(const std::vector<DmaStream>& streams) {
+    return run_streams(host_, streams);
+  }
+
+ private:
+  EventQueue events_;
+  PacketNetwork network_;
+  PacketHost host_;
+};
+
+}  // namespace weft

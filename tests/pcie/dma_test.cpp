@@ -1,0 +1,75 @@
+#include <gtest/gtest.h>
+
+#include "tests/pcie/host_under_test.hpp"
+
+namespace weft {
+namespace {
+
+constexpr double kGen5x16 = 32 * 16 * 128.0 / 130 / 8;  // GB/s after encoding
+constexpr double kGen4x16 = kGen5x16 / 2;
+constexpr double kGen3x16 = kGen5x16 / 4;
+
+/// Both directions loaded alike with writes of 256 B, each carries 280 B a TLP and half an ACK and
+/// UpdateFC of 8 B for the other's.
+constexpr double kBothWays = 256.0 / (280 + 4);
+
+/// NIC to host and back at once: what a NIC's link carries when it sends and receives. One of both.
+double writes_both_ways(const std::string& generation) {
+  HostUnderTest h("hgx-h100-8nic.yaml", {"nic.pcie_gen=" + generation});
+  const DmaStream out = h.nic("nic0", "cpu0", false);
+  DmaStream in = h.nic("nic1", "nic0", false);
+  return h.run({out, in}).streams[0].rate.as_gigabytes_per_s();
+}
+
+// physics.md 9.2 (2): Gen4 x16 28.4 GB/s = 227 Gb/s, Gen3 x16 14.2 GB/s = 114 Gb/s: both directions
+// loaded. One alone has the headers only: 256 / 280.
+TEST(PcieDma, NicsLinkBoundsItsTraffic) {
+  EXPECT_NEAR(writes_both_ways("4"), kGen4x16 * kBothWays, 0.01 * 28.4);
+  EXPECT_NEAR(writes_both_ways("4"), 28.4, 0.01 * 28.4);
+  EXPECT_NEAR(writes_both_ways("3"), kGen3x16 * kBothWays, 0.01 * 14.2);
+  EXPECT_NEAR(writes_both_ways("3"), 14.2, 0.01 * 14.2);
+  HostUnderTest h("hgx-h100-8nic.yaml", {"nic.pcie_gen=4"});
+  EXPECT_NEAR(h.gigabytes_per_s(h.nic("nic0", "gpu0", false)), kGen4x16 * 256 / 280, 0.01 * 28.8);
+}
+
+// physics.md 9.2 (4): 64 B TLPs behind an Intel root complex, Gen5: 63.015 x 64 / 88 = 45.83.
+TEST(PcieDma, IntelRootComplexCutsPeerWritesTo64Bytes) {
+  HostUnderTest h("hgx-h100-8nic.yaml");
+  const DmaTrafficResult r = h.run({h.nic("nic0", "gpu2", false)});
+  EXPECT_NEAR(r.streams[0].rate.as_gigabytes_per_s(), kGen5x16 * 64 / 88, 0.01 * 45.83);
+  EXPECT_EQ(r.limited_by(), "PCIe uplink, CPU to switch, cpu0@0 -> pcisw1@0");
+}
+
+// The same: Emerald Rapids 16 GB/s without relaxed ordering, EPYC 150 Gb/s. A commit of 64 B takes
+// 4 ns, 3.413 ns.
+TEST(PcieDma, StrictWritesAreCommittedOneAfterAnother) {
+  const std::vector<std::string> strict{"nic.relaxed_ordering=off",
+                                        "cpu.strict_peer_write_time=4 ns"};
+  HostUnderTest emerald("hgx-h100-8nic.yaml", strict);
+  const DmaTrafficResult r = emerald.run({emerald.nic("nic0", "gpu2", false)});
+  EXPECT_NEAR(r.streams[0].rate.as_gigabytes_per_s(), 64 / 4.0, 0.16);
+  EXPECT_EQ(r.limited_by(), "strictly ordered peer writes, root port above pcisw0@0");
+
+  HostUnderTest epyc("hgx-h100-8nic.yaml",
+                     {"nic.relaxed_ordering=off", "cpu.strict_write_time=3.413 ns"});
+  EXPECT_NEAR(epyc.gigabytes_per_s(epyc.nic("nic0", "cpu0", false)) * 8, 150, 1.5);
+  // Peers below the same switch never come to the root complex.
+  HostUnderTest near("hgx-h100-8nic.yaml", strict);
+  EXPECT_GT(near.gigabytes_per_s(near.nic("nic0", "gpu0", false)), 57);
+}
+
+// physics.md 9.2 (6): 32 tags x 512 B at a round trip of 1 us: 16.4 GB/s. Through one switch to a
+// GPU: 2 x 115 ns, BAR1 as long as is left to 1 us, and what the TLPs take themselves: the request
+// on two links (24 B each, cut-through) and the last of two completions (276 B).
+TEST(PcieDma, ReadsAreBoundByTagsOverTheRoundTrip) {
+  const double tlps_ns = (24 + 24 + 2 * 276 + 20) / kGen5x16;
+  const double bar1_ns = 1000 - 2 * 115 - tlps_ns;
+  HostUnderTest h("hgx-h100-8nic.yaml",
+                  {"nic.read_tags=32", "gpu.bar1_read_latency=" + std::to_string(bar1_ns) + " ns"});
+  const DmaTrafficResult r = h.run({h.nic("nic0", "gpu0", true)});
+  EXPECT_NEAR(r.streams[0].rate.as_gigabytes_per_s(), 32 * 512 / 1000.0, 0.01 * 16.4);
+  EXPECT_EQ(r.limited_by(), "read tags of nic0@0");
+}
+
+}  // namespace
+}  // namespace weft

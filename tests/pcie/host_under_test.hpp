@@ -1,0 +1,48 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/system/contraction.hpp"
+#include "models/system/dma_traffic.hpp"
+#include "tests/models/machine_under_test.hpp"
+
+namespace weft {
+
+/// A shipped topology's first node, TLP by TLP.
+class HostUnderTest {
+ public:
+  explicit HostUnderTest(const std::string& topology, const std::vector<std::string>& settings = {})
+      : machine_{topology, settings, 1}, testbed_{machine_.machine()} {}
+
+  const MachineUnderTest& m() const { return machine_; }
+  PacketHost& host() { return testbed_.host(); }
+  DeviceId id(const std::string& name) const { return machine_.id(name); }
+
+  /// A stream of a NIC's engine, deep enough to fill any path.
+  DmaStream nic(const std::string& nic, const std::string& target, bool is_read) {
+    return {.engine = &host().add_engine(host().nic_engine(id(nic))),
+            .initiator = id(nic),
+            .target = id(target),
+            .is_read = is_read,
+            .size = Bytes{4096},
+            .transfers = 600,
+            .at_a_time = 100};
+  }
+  DmaTrafficResult run(const std::vector<DmaStream>& streams) { return testbed_.run(streams); }
+  double gigabytes_per_s(const DmaStream& stream) {
+    return run({stream}).streams[0].rate.as_gigabytes_per_s();
+  }
+  /// What the fluid contraction says of the same DMA.
+  double fluid(const DmaStream& s) const {
+    const Leg leg{s.is_read ? Leg::Kind::kRead : Leg::Kind::kWrite, Leg::Medium::kPcie, s.initiator,
+                  s.is_read ? s.target : s.initiator, s.is_read ? s.initiator : s.target};
+    return solo_rate(machine_.machine(), contract(machine_.machine(), {leg})).as_gigabytes_per_s();
+  }
+
+ private:
+  MachineUnderTest machine_;
+  DmaTestbed testbed_;
+};
+
+}  // namespace weft
