@@ -74,8 +74,8 @@ constexpr std::uint8_t lane_of(TlpKind kind, bool relaxed) {
 /// TLPs only with relaxed ordering. A posted TLP passes another only with relaxed ordering. Where
 /// the table leaves it open, it may.
 constexpr std::array<std::uint8_t, kMaxLanes> pcie_ordering() {
-  constexpr auto bit = [](std::uint8_t lane) { return static_cast<std::uint8_t>(1U << lane); };
-  constexpr std::uint8_t kPostedLanes = bit(pcie_lane::kPosted) | bit(pcie_lane::kPostedRelaxed);
+  constexpr auto kBit = [](std::uint8_t lane) { return static_cast<std::uint8_t>(1U << lane); };
+  constexpr std::uint8_t kPostedLanes = kBit(pcie_lane::kPosted) | kBit(pcie_lane::kPostedRelaxed);
   std::array<std::uint8_t, kMaxLanes> may_pass{};
   may_pass.fill(0xff);
   may_pass[pcie_lane::kPosted] = static_cast<std::uint8_t>(0xff & ~kPostedLanes);

@@ -32,7 +32,6 @@ bool carries_tlps(LinkKind kind) {
 PacketHost::PacketHost(const Machine& machine, std::uint32_t node, PacketNetwork& network)
     : machine_{machine},
       fabric_{machine.fabric()},
-      node_{node},
       network_{network},
       domain_{network, headers(machine.devices().params())} {
   check_buffers();

@@ -78,7 +78,6 @@ class PacketHost {
 
   const Machine& machine_;
   const Fabric& fabric_;
-  std::uint32_t node_;
   PacketNetwork& network_;
   PcieDomain domain_;
   std::map<DeviceId, PacketNodeId> node_of_;
