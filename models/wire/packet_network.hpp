@@ -27,6 +27,9 @@ class WireNetwork {
   WireNetwork(const Fabric& fabric, const WireNumbers& numbers, const WirePackets& packets,
               PacketNetwork& network, const std::function<PacketEndpoint&(DeviceId)>& endpoint_of);
 
+  WireNetwork(const WireNetwork&) = delete;  // forwarders know its routes' address
+  WireNetwork& operator=(const WireNetwork&) = delete;
+
   /// The first link from a NIC, and where its other links begin in the routes (Packet::route).
   struct Way {
     PacketLinkId first;

@@ -10,8 +10,6 @@ namespace weft {
 QueuePairs::QueuePairs(PacketNetwork& network, const WirePackets& packets, QueuePairSink& sink)
     : network_{network}, packets_{packets}, sink_{sink} {}
 
-QueuePairs::~QueuePairs() = default;
-
 WirePortId QueuePairs::add_port() {
   ports_.emplace_back(*this);
   return WirePortId{ports_.size() - 1};

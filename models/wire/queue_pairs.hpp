@@ -55,7 +55,8 @@ struct QueuePairCounters {
 class QueuePairs final : private EventTarget {
  public:
   QueuePairs(PacketNetwork& network, const WirePackets& packets, QueuePairSink& sink);
-  ~QueuePairs();
+  QueuePairs(const QueuePairs&) = delete;
+  QueuePairs& operator=(const QueuePairs&) = delete;
 
   WirePortId add_port();
   PacketEndpoint& endpoint(WirePortId port);

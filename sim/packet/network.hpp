@@ -64,6 +64,8 @@ struct PacketStall {
 class PacketNetwork final : private EventTarget {
  public:
   explicit PacketNetwork(EventQueue& events, std::uint64_t seed = 1);
+  PacketNetwork(const PacketNetwork&) = delete;
+  PacketNetwork& operator=(const PacketNetwork&) = delete;
 
   /// Throws std::logic_error without a router.
   PacketNodeId add_forwarder(const ForwarderSpec& spec);

@@ -1,0 +1,301 @@
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sim/flow/maxmin.hpp"
+#include "tests/models/wire_cluster.hpp"
+
+namespace weft {
+namespace {
+
+using testing::WireCluster;
+using testing::WirePlant;
+using Kind = NetworkSpec::Kind;
+
+const NetworkSpec kOneSwitch = WirePlant::shape(Kind::kOneSwitch, 0);
+
+/// Payload rate of one message from host 0 to 1, the way's latency taken off.
+double goodput_gbps(const WirePlant& plant, Bytes bytes) {
+  WireCluster cluster(plant);
+  const QueuePairId pair = cluster.connect(0, 1);
+  cluster.pairs().post(pair, Bytes{0}, 0);  // takes the latency alone
+  cluster.events().run();
+  const Duration latency = cluster.delivered(pair) - Time{};
+  const Time begin = cluster.events().now();
+  cluster.pairs().post(pair, bytes, 1);
+  cluster.events().run();
+  const Duration took = cluster.delivered(pair) - begin - latency;
+  return bytes.as_double() * 8 / took.as_ns();
+}
+
+// physics.md 4.5 and 9.2: MTU over MTU and headers of 400 Gb/s. 20 MB are 4883 packets, so that the
+// first and the last weigh less than 0.05 %.
+TEST(WirePackets, LargeWritesReachThePayloadRateOfTheLink) {
+  const Bytes large{20'000'000};
+  const auto plant = [](const char* kind, const char* mtu) {
+    return WirePlant{.network = kOneSwitch, .settings = {{"wire.kind", kind}, {"wire.mtu", mtu}}};
+  };
+  EXPECT_NEAR(goodput_gbps(plant("roce", "4096 B"), large), 392.1, 0.0005 * 392.1);
+  EXPECT_NEAR(goodput_gbps(plant("roce", "1024 B"), large), 370.3, 0.0005 * 370.3);
+  EXPECT_NEAR(goodput_gbps(plant("infiniband", "4096 B"), large), 397.5, 0.0005 * 397.5);
+  EXPECT_NEAR(goodput_gbps(plant("infiniband", "1024 B"), large), 390.1, 0.0005 * 390.1);
+}
+
+// One packet: two cables, a switch that decides when the headers are there, and the packet itself.
+TEST(WirePackets, OnePacketTakesCablesSwitchAndItself) {
+  for (const bool cut_through : {true, false}) {
+    WireCluster cluster(
+        {.network = kOneSwitch,
+         .settings = {{"wire.forwarding", cut_through ? "cut-through" : "store-and-forward"}}});
+    const QueuePairId pair = cluster.connect(0, 1);
+    cluster.pairs().post(pair, Bytes{1000}, 0);
+    cluster.events().run();
+    const std::int64_t packet = 1000 + 26 + 16;
+    const std::int64_t bytes = packet + (cut_through ? 26 : packet);  // 20 ps each at 400 Gb/s
+    EXPECT_EQ(cluster.delivered(pair) - Time{},
+              Duration::ns(115 + 200 + 115) + Duration::ps(20 * bytes));
+  }
+}
+
+// A buffer of B bytes a lane lets B bytes go each round trip of a link, updates included: 64 KiB
+// over 2 km of fibre at 400 Gb/s. Packets of 4122 B (65 blocks) go as long as 65 blocks are there:
+// 15 of them. The round trip: the packet on the link (82.4 ns), twice 10 us, the update's 8 B (0.2
+// ns); the switch forwards as soon as it has decided, so room is free at once.
+TEST(WirePackets, LaneBufferLimitsLongLinks) {
+  const double gbps = goodput_gbps(
+      {.network = kOneSwitch,
+       .delay = Duration::us(10),
+       .settings = {{"wire.vl_buffer", "64 KiB"}, {"wire.forwarding", "store-and-forward"}}},
+      Bytes{20'000'000});
+  EXPECT_NEAR(gbps, 15 * 4096 * 8 / 20'082.6, 0.01 * gbps);
+}
+
+// A window of W packets is acknowledged as a whole (an ACK for W): W x 4096 B a round trip.
+TEST(WirePackets, WindowLimitsToWindowOverRoundTrip) {
+  const WirePlant plant{.network = kOneSwitch,
+                        .delay = Duration::us(5),
+                        .settings = {{"wire.window", "16"}, {"wire.packets_per_ack", "16"}}};
+  // 16 packets of 82.44 ns, four cables, two crossings, the headers of each (cut through), the ACK.
+  const double round_ns = 16 * 82.44 + 4 * 5000 + 2 * 200 + 2 * 0.52 + 0.6;
+  const double gbps = goodput_gbps(plant, Bytes{10'000'000});
+  EXPECT_NEAR(gbps, 16 * 4096 * 8 / round_ns, 0.005 * gbps);
+}
+
+/// Max-min rates of the flows' payload, from the same ways, headers and ACKs.
+std::vector<double> fluid_gbps(WireCluster& cluster, double link_gbps,
+                               const std::vector<std::pair<Route, Route>>& ways) {
+  const WireCosts costs(cluster.params());
+  std::vector<double> capacity(2 * cluster.fabric().link_count(), link_gbps * 1e9 / 8);
+  std::vector<std::uint32_t> offset{0};
+  std::vector<std::uint32_t> resource;
+  std::vector<double> weight;
+  const auto add = [&](const Route& route, double each) {
+    for (const Hop hop : route) {
+      resource.push_back(static_cast<std::uint32_t>(2 * hop.link.index() + (hop.forward ? 0 : 1)));
+      weight.push_back(each);
+    }
+  };
+  for (const auto& [there, back] : ways) {
+    add(there, costs.data_weight());
+    add(back, costs.ack_weight());
+    offset.push_back(static_cast<std::uint32_t>(resource.size()));
+  }
+  std::vector<double> rates = maxmin_rates({.capacity = capacity,
+                                            .use_offset = offset,
+                                            .use_resource = resource,
+                                            .use_weight = weight})
+                                  .rate;
+  for (double& rate : rates) rate *= 8e-9;
+  return rates;
+}
+
+struct Flow {
+  std::uint32_t from;
+  std::uint32_t to;
+  std::uint64_t pick_there{0};
+  std::uint64_t pick_back{0};
+};
+
+/// Runs one message a flow both ways of computing, and compares each flow's mean rate.
+void expect_as_fluid(const WirePlant& plant, const std::vector<Flow>& flows, Bytes bytes,
+                     double tolerance) {
+  WireCluster cluster(plant);
+  std::vector<std::pair<Route, Route>> ways;
+  std::vector<QueuePairId> pairs;
+  for (const Flow& flow : flows) {
+    const DeviceId from = cluster.nic(flow.from);
+    const DeviceId to = cluster.nic(flow.to);
+    pairs.push_back(cluster.connect(flow.from, flow.to, flow.pick_there, flow.pick_back));
+    ways.emplace_back(cluster.fabric().wire_route(from, to, flow.pick_there).value(),
+                      cluster.fabric().wire_route(to, from, flow.pick_back).value());
+  }
+  const auto fluid = fluid_gbps(cluster, plant.rate.as_gigabits_per_s(), ways);
+  for (const QueuePairId pair : pairs) cluster.pairs().post(pair, bytes, 0);
+  cluster.events().run();
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const double hops = static_cast<double>(ways[i].first.size());
+    const double latency_ns = hops * plant.delay.as_ns() + (hops - 1) * plant.crossing.as_ns();
+    const double took_ns = (cluster.delivered(pairs[i]) - Time{}).as_ns() - latency_ns;
+    EXPECT_NEAR(bytes.as_double() * 8 / took_ns, fluid[i], tolerance * fluid[i]) << "flow " << i;
+  }
+  EXPECT_EQ(cluster.sums().dropped, 0U);
+}
+
+// Host h of a leaf sends over spine h to host h of the next leaf: no two meet.
+TEST(WirePackets, PermutationWithoutCollisionsIsMaxMin) {
+  std::vector<Flow> flows;
+  for (std::uint32_t h = 0; h < 32; ++h) flows.push_back({h, (h + 4) % 32, h % 4, h % 4});
+  for (const char* kind : {"roce", "infiniband"}) {
+    expect_as_fluid({.network = WirePlant::shape(Kind::kLeafSpine, 8),
+                     .hosts = 32,
+                     .settings = {{"wire.kind", kind}}},
+                    flows, Bytes{2'000'000}, 0.005);
+  }
+}
+
+// All on one downlink: each has its share to the end, so all end together.
+TEST(WirePackets, IncastSharesTheReceiversLinkFairly) {
+  std::vector<Flow> flows;
+  for (std::uint32_t h = 1; h < 9; ++h) flows.push_back({h, 0});
+  for (const char* kind : {"roce", "infiniband"}) {
+    expect_as_fluid({.network = kOneSwitch, .hosts = 9, .settings = {{"wire.kind", kind}}}, flows,
+                    Bytes{2'000'000}, 0.03);
+  }
+}
+
+// Two flows over one uplink, a third from the same leaf to where the uplink is free. Fluid: halves
+// and a whole. Packets: the first two fill the leaf's buffers, and pauses or missing credit hold
+// whatever comes from their hosts; the third's host sends nothing else, so it keeps its rate.
+TEST(WirePackets, CollidingFlowsSlowEachOtherAndNoOther) {
+  for (const char* kind : {"roce", "infiniband"}) {
+    expect_as_fluid({.network = WirePlant::shape(Kind::kLeafSpine, 8),
+                     .hosts = 32,
+                     .settings = {{"wire.kind", kind}}},
+                    {{0, 4, 0, 0}, {1, 5, 0, 1}, {2, 6, 2, 2}}, Bytes{4'000'000}, 0.03);
+  }
+}
+
+// Where they part: the victim. It shares the way over spine 0 with one of four flows that meet at
+// host 4. The fluid model gives that one 100 Gb/s and the victim what it leaves, 300; but its packets
+// fill the buffers of leaf 1 and spine 0, where the victim's wait behind them.
+double victim_gbps(const char* kind, const char* lanes, std::uint8_t lane) {
+  WireCluster cluster({.network = WirePlant::shape(Kind::kLeafSpine, 8),
+                       .hosts = 32,
+                       .settings = {{"wire.kind", kind}, {"wire.lanes", lanes}}});
+  for (const std::uint32_t spine : {0U, 1U, 2U, 3U}) {
+    const std::uint32_t from = spine == 0 ? 0 : 7 + spine;
+    cluster.pairs().post(cluster.connect(from, 4, spine, spine), Bytes{4'000'000}, 0);
+  }
+  const QueuePairId victim = cluster.connect(1, 5, 0, 0, lane);
+  cluster.pairs().post(victim, Bytes{8'000'000}, 0);
+  cluster.events().run();
+  EXPECT_EQ(cluster.deliveries(), 5U);
+  return 8e6 * 8 / (cluster.delivered(victim) - Time{}).as_ns();
+}
+
+TEST(WirePackets, VictimOfAnIncastWaitsInItsLaneOnly) {
+  for (const char* kind : {"roce", "infiniband"}) {
+    const double alone = victim_gbps(kind, "2", 1);
+    EXPECT_GT(alone, 250) << kind;
+    EXPECT_LT(victim_gbps(kind, "1", 0), 0.7 * alone) << kind;
+  }
+}
+
+// physics.md 4.6: nobody tells the sender of a lost last packet; 4.096 us x 2^14 = 67.1 ms.
+TEST(WirePackets, LostLastPacketCostsTheTimeout) {
+  WireCluster cluster({.network = kOneSwitch});
+  const QueuePairId pair = cluster.connect(0, 1);
+  const PacketLinkId link =
+      cluster.wire().direction(cluster.fabric().wire_link(cluster.nic(0)).value(), true);
+  cluster.network().set_loss(link, 1);
+  cluster.pairs().post(pair, Bytes{1000}, 0);
+  while (cluster.network().counters(link).lost == 0) cluster.events().step();
+  cluster.network().set_loss(link, 0);
+  cluster.events().run();
+  EXPECT_NEAR((cluster.delivered(pair) - Time{}).as_us(), 67'108.864, 1);
+  EXPECT_EQ(cluster.pairs().counters(pair).timeouts, 1U);
+}
+
+// A link that stays down: first try and 7 more, each with its timeout.
+TEST(WirePackets, DeadLinkEndsInAFailureNotInAHang) {
+  WireCluster cluster({.network = kOneSwitch, .settings = {{"wire.timeout_exponent", "8"}}});
+  const QueuePairId pair = cluster.connect(0, 1);
+  cluster.network().set_loss(
+      cluster.wire().direction(cluster.fabric().wire_link(cluster.nic(1)).value(), false), 1);
+  cluster.pairs().post(pair, Bytes{100'000}, 0);
+  cluster.events().run();
+  EXPECT_EQ(cluster.failures(), 1U);
+  EXPECT_EQ(cluster.deliveries(), 0U);
+  EXPECT_NEAR((cluster.events().now() - Time{}).as_us(), 8 * 1048.576, 10);
+  EXPECT_EQ(cluster.network().packets_alive(), 0U);
+}
+
+// physics.md 4.6: a loss costs the packets in flight, W = round trip over packet time, so goodput
+// is (1 - p) / (1 - p + p W) of what it is without. 0.1 % loss, 2 x 5 us each way: W = 256. The
+// timeout is short, as a NAK's packet may be lost as well, which only the timeout mends.
+TEST(WirePackets, GoBackNPaysARoundTripForEachLoss) {
+  WireCluster cluster({.network = kOneSwitch,
+                       .delay = Duration::us(5),
+                       .settings = {{"wire.kind", "roce"}, {"wire.timeout_exponent", "5"}}});
+  const QueuePairId pair = cluster.connect(0, 1);
+  cluster.network().set_loss(
+      cluster.wire().direction(cluster.fabric().wire_link(cluster.nic(0)).value(), true), 0.001);
+  const double bytes = 200e6;
+  cluster.pairs().post(pair, Bytes{static_cast<std::int64_t>(bytes)}, 0);
+  cluster.events().run();
+  const double gbps = bytes * 8 / (cluster.delivered(pair) - Time{}).as_ns();
+  const double p = 0.001;
+  const double in_flight = 2 * (2 * 5000 + 200) / 83.56;
+  EXPECT_NEAR(gbps, 392.1 * (1 - p) / (1 - p + p * in_flight), 0.05 * gbps);
+  const QueuePairCounters& counters = cluster.pairs().counters(pair);
+  EXPECT_GT(counters.naks, 30U);
+  EXPECT_EQ(counters.packets - counters.repeated, 48'829U);
+}
+
+// Without pauses an incast overruns the switch; go-back-N still delivers all, once.
+TEST(WirePackets, IncastWithoutFlowControlLosesAndRecovers) {
+  WireCluster cluster(
+      {.network = kOneSwitch,
+       .hosts = 5,
+       .settings = {
+           {"wire.kind", "roce"}, {"wire.flow_control", "none"}, {"wire.timeout_exponent", "8"}}});
+  for (std::uint32_t h = 1; h < 5; ++h) {
+    cluster.pairs().post(cluster.connect(h, 0), Bytes{2'000'000}, h);
+  }
+  cluster.events().run();
+  EXPECT_EQ(cluster.deliveries(), 4U);
+  EXPECT_GT(cluster.sums().dropped, 0U);
+  EXPECT_EQ(cluster.network().packets_alive(), 0U);
+}
+
+// The benchmark's shape, small: nothing lost, the same bytes each time, and ties matter little.
+TEST(WirePackets, FatTreePermutationIsLosslessAndRepeatable) {
+  const auto run = [](bool shuffle) {
+    WireCluster cluster({.network = WirePlant::shape(Kind::kFatTree, 4),
+                         .hosts = 16,
+                         .rate = Bandwidth::gigabits_per_s(100),
+                         .delay = Duration::us(1),
+                         .settings = {{"wire.kind", "roce"}, {"wire.packets_per_ack", "1"}}},
+                        shuffle);
+    std::vector<QueuePairId> pairs;
+    for (std::uint32_t h = 0; h < 16; ++h) pairs.push_back(cluster.connect(h, (h + 8) % 16));
+    for (const QueuePairId pair : pairs) cluster.pairs().post(pair, Bytes{1'000'000}, 0);
+    cluster.events().run();
+    EXPECT_EQ(cluster.sums().dropped, 0U);
+    EXPECT_EQ(cluster.acknowledged(), 16U);
+    std::vector<double> at_us;
+    for (const QueuePairId pair : pairs)
+      at_us.push_back((cluster.delivered(pair) - Time{}).as_us());
+    return at_us;
+  };
+  const std::vector<double> once = run(false);
+  EXPECT_EQ(once, run(false));
+  const std::vector<double> shuffled = run(true);
+  for (std::size_t i = 0; i < once.size(); ++i) EXPECT_NEAR(shuffled[i], once[i], 0.05 * once[i]);
+}
+
+}  // namespace
+}  // namespace weft
