@@ -179,8 +179,8 @@ TEST(WirePackets, CollidingFlowsSlowEachOtherAndNoOther) {
 }
 
 // Where they part: the victim. It shares the way over spine 0 with one of four flows that meet at
-// host 4. The fluid model gives that one 100 Gb/s and the victim what it leaves, 300; but its packets
-// fill the buffers of leaf 1 and spine 0, where the victim's wait behind them.
+// host 4. The fluid model gives that one 100 Gb/s and the victim what it leaves, 300; but its
+// packets fill the buffers of leaf 1 and spine 0, where the victim's wait behind them.
 double victim_gbps(const char* kind, const char* lanes, std::uint8_t lane) {
   WireCluster cluster({.network = WirePlant::shape(Kind::kLeafSpine, 8),
                        .hosts = 32,
