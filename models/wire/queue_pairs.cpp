@@ -34,6 +34,21 @@ std::size_t QueuePairs::outstanding(QueuePairId pair) const {
 
 void QueuePairs::post(QueuePairId id, Bytes bytes, std::uint64_t tag) {
   Pair& pair = pairs_[id.index()];
+  append(pair, bytes, tag);
+  pair.provided = pair.end;
+  wake(id.value);
+}
+
+void QueuePairs::announce(QueuePairId id, Bytes bytes, std::uint64_t tag) {
+  append(pairs_[id.index()], bytes, tag);
+}
+
+void QueuePairs::provide(QueuePairId id) {
+  ++pairs_[id.index()].provided;
+  wake(id.value);
+}
+
+void QueuePairs::append(Pair& pair, Bytes bytes, std::uint64_t tag) {
   const std::int64_t packets = std::max<std::int64_t>(1, pieces(bytes, Bytes{packets_.mtu}));
   if (packets > std::numeric_limits<std::uint32_t>::max() - pair.end) {
     throw std::logic_error("QueuePairs: more than 2^32 packets on one queue pair");
@@ -42,11 +57,10 @@ void QueuePairs::post(QueuePairId id, Bytes bytes, std::uint64_t tag) {
   const auto count = static_cast<std::uint32_t>(packets);
   pair.messages.push({pair.end, count, bytes.count(), tag});
   pair.end += count;
-  wake(id.value);
 }
 
 bool QueuePairs::may_send(const Pair& pair) const {
-  if (pair.next == pair.end) return false;
+  if (pair.next >= pair.provided) return false;
   return packets_.window == 0 || pair.next - pair.acknowledged < packets_.window;
 }
 
@@ -63,6 +77,9 @@ void QueuePairs::wake(std::uint32_t index) {
 void QueuePairs::Port::on_departure(const Packet& packet, PacketLinkId /*link*/) {
   if (packet.kind != static_cast<std::uint8_t>(Kind::kData)) return;
   has_offered_ = false;
+  if ((packet.attributes & kRepeated) == 0) {
+    owner_.sink_.on_sent(QueuePairId{packet.flow}, owner_.payload_of(packet));
+  }
   owner_.offer(*this);
 }
 
@@ -102,8 +119,12 @@ Packet& QueuePairs::next_packet(std::uint32_t index) {
   packet.attributes = is_last ? kLast | kAckRequest : 0;
   if ((place + 1) % packets_.packets_per_ack == 0)
     packet.attributes = kAckRequest | packet.attributes;
+  if (place == 0) packet.attributes = kFirst | packet.attributes;
   ++pair.counters.packets;
-  if (pair.next < pair.furthest) ++pair.counters.repeated;
+  if (pair.next < pair.furthest) {
+    ++pair.counters.repeated;
+    packet.attributes = kRepeated | packet.attributes;
+  }
   ++pair.next;
   pair.furthest = std::max(pair.furthest, pair.next);
   if (is_last) ++pair.sending;
@@ -112,6 +133,11 @@ Packet& QueuePairs::next_packet(std::uint32_t index) {
     arm_timer(index);
   }
   return packet;
+}
+
+Bytes QueuePairs::payload_of(const Packet& packet) const {
+  const bool is_first = (packet.attributes & kFirst) != 0;
+  return Bytes{std::int64_t{packet.link_bytes} - packets_.data_bytes(0, is_first)};
 }
 
 void QueuePairs::take(Packet& packet) {
@@ -127,8 +153,12 @@ void QueuePairs::take_data(Packet& packet) {
   const std::uint32_t number = packet.sequence;
   const std::uint8_t attributes = packet.attributes;
   const std::uint64_t tag = packet.tag;
-  network_.release(packet);
   Pair& pair = pairs_[index];
+  const bool is_last = (attributes & kLast) != 0;
+  if (number != pair.expected ||
+      !sink_.keeps({QueuePairId{index}, tag, payload_of(packet), is_last}, packet)) {
+    network_.release(packet);
+  }
   if (number > pair.expected) {
     if (std::exchange(pair.nak_sent, true)) return;
     answer(index, Kind::kNak);
@@ -140,7 +170,7 @@ void QueuePairs::take_data(Packet& packet) {
     pair.nak_sent = false;
   }
   if ((attributes & kAckRequest) != 0) answer(index, Kind::kAck);
-  if (is_new && (attributes & kLast) != 0) sink_.on_delivered(QueuePairId{index}, tag);
+  if (is_new && is_last) sink_.on_delivered(QueuePairId{index}, tag);
 }
 
 /// An ACK or a NAK: both say which packet the receiver waits for.

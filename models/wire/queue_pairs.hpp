@@ -26,6 +26,19 @@ class QueuePairSink {
   /// The sender has retransmitted as often as it may; what it had posted is lost.
   virtual void on_failure(QueuePairId pair) = 0;
 
+  /// A data packet begins to leave, with so much payload; repeated ones are not told of.
+  virtual void on_sent(QueuePairId /*pair*/, Bytes /*payload*/) {}
+  /// What came of a message, in order and each packet once; before on_delivered.
+  struct Arrival {
+    QueuePairId pair;
+    std::uint64_t tag;
+    Bytes payload;
+    bool is_last;  ///< of its message
+  };
+  /// Whether the sink keeps the packet, so that it fills the port's receive buffer until the sink
+  /// gives it to PacketNetwork::release.
+  virtual bool keeps(const Arrival& /*arrival*/, Packet& /*packet*/) { return false; }
+
  protected:
   ~QueuePairSink() = default;
 };
@@ -72,6 +85,11 @@ class QueuePairs final : private EventTarget {
 
   /// Sends a message after those posted before. A message of no bytes is one packet.
   void post(QueuePairId pair, Bytes bytes, std::uint64_t tag);
+  /// The same, but its payload is still to come: each packet waits for its `provide`. Queue pairs
+  /// take one kind of post or the other.
+  void announce(QueuePairId pair, Bytes bytes, std::uint64_t tag);
+  /// The payload of the next announced packet is here. Precondition: there is one.
+  void provide(QueuePairId pair);
 
   const QueuePairCounters& counters(QueuePairId pair) const {
     return pairs_[pair.index()].counters;
@@ -84,6 +102,8 @@ class QueuePairs final : private EventTarget {
   /// Packet::attributes of data.
   static constexpr std::uint8_t kLast = 1;
   static constexpr std::uint8_t kAckRequest = 2;
+  static constexpr std::uint8_t kFirst = 4;
+  static constexpr std::uint8_t kRepeated = 8;
 
   struct Message {
     std::uint32_t first;    ///< number of its first packet
@@ -103,6 +123,7 @@ class QueuePairs final : private EventTarget {
     // Sender. Packets below `acknowledged` are done, those below `next` were sent.
     std::uint32_t acknowledged{0};
     std::uint32_t next{0};
+    std::uint32_t provided{0};  ///< those below have their payload
     std::uint32_t end{0};
     std::uint32_t furthest{0};  ///< the highest number ever sent, and one
     std::uint32_t retries{0};
@@ -131,6 +152,8 @@ class QueuePairs final : private EventTarget {
   void on_event(std::uint64_t what) override;
   std::int64_t now_ps() const { return network_.now().since_start().count_ps(); }
   bool may_send(const Pair& pair) const;
+  void append(Pair& pair, Bytes bytes, std::uint64_t tag);
+  Bytes payload_of(const Packet& packet) const;
   void wake(std::uint32_t index);
   void offer(Port& port);
   Packet& next_packet(std::uint32_t index);
