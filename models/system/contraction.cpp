@@ -254,7 +254,9 @@ class Builder {
                                           : std::vector<double>(path.request.size(), request);
     for (std::size_t i = 0; i < path.request.size(); ++i) {
       const Hop hop = path.request[i];
-      if (is_pcie(hop)) use(machine_.resource_of(hop), costs(hop).request_weight(asked[i]));
+      if (!is_pcie(hop)) continue;
+      use(machine_.resource_of(hop), costs(hop).request_weight(asked[i]));
+      use(machine_.resource_of(reversed(hop)), costs(hop).dllp_weight(asked[i]));
     }
     use_memory(leg.source);
     Duration round_trip =

@@ -26,9 +26,9 @@ TEST(Contraction, NicReadingGpuMemoryBehindOneSwitchLoadsTwoLinksBothWays) {
   const MachineUnderTest m("hgx-h100-8nic.yaml");
   const auto w =
       weights(m, {{Kind::kRead, Medium::kPcie, m.id("nic0"), m.id("gpu0"), m.id("nic0")}});
-  // Data as completions of 256 B: 276/256; requests of 24 B a 512 B and half a DLLP of 8 B a TLP
-  // back.
-  const double data = 276.0 / 256.0;
+  // Data as completions of 256 B: 276/256; requests of 24 B a 512 B; half a DLLP of 8 B against
+  // each TLP of both.
+  const double data = 276.0 / 256.0 + 4.0 / 512.0;
   const double back = 24.0 / 512.0 + 4.0 / 256.0;
   EXPECT_NEAR(w.at("gpu0@0 -> pcisw0@0"), data, 1e-12);
   EXPECT_NEAR(w.at("pcisw0@0 -> nic0@0"), data, 1e-12);
