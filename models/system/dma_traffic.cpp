@@ -192,13 +192,16 @@ void StreamRunner::ended() {
 
 std::string DmaTrafficResult::limited_by() const {
   constexpr double kNeverIdle = 0.97;
-  for (const auto what : {UsedShare::What::kWork, UsedShare::What::kWait}) {
-    for (const UsedShare& use : used) {
-      if (use.what != what) continue;
-      if (use.share >= (what == UsedShare::What::kWork ? kNeverIdle : 0.5)) return use.name;
-      break;
-    }
+  const UsedShare* busiest = nullptr;
+  const UsedShare* waited_for = nullptr;
+  for (const UsedShare& use : used) {
+    const UsedShare*& first = use.what == UsedShare::What::kWork ? busiest : waited_for;
+    if (first == nullptr) first = &use;
   }
+  const double worked = busiest == nullptr ? 0 : busiest->share;
+  if (worked >= kNeverIdle) return busiest->name;
+  // Whatever idled then: most of that time something waited, or nothing was asked for.
+  if (waited_for != nullptr && waited_for->share >= (1 - worked) / 2) return waited_for->name;
   return "latency";
 }
 

@@ -11,15 +11,16 @@
 namespace weft {
 
 /// A shipped topology with everything around it that a model needs, `settings` ("key=value")
-/// applied.
+/// applied, its CPUs those of `cpu_part` if one is given.
 class MachineUnderTest {
  public:
   explicit MachineUnderTest(const std::string& topology,
-                            const std::vector<std::string>& settings = {}, std::uint32_t nodes = 2)
+                            const std::vector<std::string>& settings = {}, std::uint32_t nodes = 2,
+                            const std::string& cpu_part = {})
       : catalog_{make_catalog()},
         parts_{catalog_},
         params_{catalog_},
-        fabric_{read(topology, settings, nodes)},
+        fabric_{read(topology, settings, nodes, cpu_part)},
         devices_{fabric_, params_, parts_},
         machine_{devices_} {}
 
@@ -34,9 +35,12 @@ class MachineUnderTest {
 
  private:
   Fabric read(const std::string& topology, const std::vector<std::string>& settings,
-              std::uint32_t nodes) {
+              std::uint32_t nodes, const std::string& cpu_part) {
     TopologySpec spec =
         read_topology(std::string(WEFT_SOURCE_DIR) + "/topologies/" + topology, catalog_);
+    for (DeviceSpec& device : spec.node.devices) {
+      if (device.kind == DeviceKind::kCpu && !cpu_part.empty()) device.part = cpu_part;
+    }
     std::vector<ScenarioSetting> parsed;
     for (const std::string& text : settings) parsed.push_back(parse_setting(text));
     apply_settings(parsed, spec, params_);

@@ -66,7 +66,9 @@ TEST(PcieDma, ReadsAreBoundByTagsOverTheRoundTrip) {
   const double bar1_ns = 1000 - 2 * 115 - tlps_ns;
   HostUnderTest h("hgx-h100-8nic.yaml",
                   {"nic.read_tags=32", "gpu.bar1_read_latency=" + std::to_string(bar1_ns) + " ns"});
-  const DmaTrafficResult r = h.run({h.nic("nic0", "gpu0", true)});
+  DmaStream s = h.nic("nic0", "gpu0", true);
+  s.transfers = 1200;
+  const DmaTrafficResult r = h.run({s});
   EXPECT_NEAR(r.streams[0].rate.as_gigabytes_per_s(), 32 * 512 / 1000.0, 0.01 * 16.4);
   EXPECT_EQ(r.limited_by(), "read tags of nic0@0");
 }

@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include <gtest/gtest.h>
+
 #include "models/system/contraction.hpp"
 #include "models/system/dma_traffic.hpp"
 #include "tests/models/machine_under_test.hpp"
@@ -12,8 +14,9 @@ namespace weft {
 /// A shipped topology's first node, TLP by TLP.
 class HostUnderTest {
  public:
-  explicit HostUnderTest(const std::string& topology, const std::vector<std::string>& settings = {})
-      : machine_{topology, settings, 1}, testbed_{machine_.machine()} {}
+  explicit HostUnderTest(const std::string& topology, const std::vector<std::string>& settings = {},
+                         const std::string& cpu_part = {})
+      : machine_{topology, settings, 1, cpu_part}, testbed_{machine_.machine()} {}
 
   const MachineUnderTest& m() const { return machine_; }
   PacketHost& host() { return testbed_.host(); }
@@ -26,10 +29,15 @@ class HostUnderTest {
             .target = id(target),
             .is_read = is_read,
             .size = Bytes{4096},
-            .transfers = 600,
-            .at_a_time = 100};
+            .transfers = 300,
+            .at_a_time = 64};
   }
-  DmaTrafficResult run(const std::vector<DmaStream>& streams) { return testbed_.run(streams); }
+  /// Every TLP that was sent has arrived.
+  DmaTrafficResult run(const std::vector<DmaStream>& streams) {
+    const DmaTrafficResult result = testbed_.run(streams);
+    EXPECT_EQ(host().network().packets_alive(), 0U);
+    return result;
+  }
   double gigabytes_per_s(const DmaStream& stream) {
     return run({stream}).streams[0].rate.as_gigabytes_per_s();
   }
