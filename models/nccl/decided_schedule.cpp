@@ -118,12 +118,18 @@ class Places {
   Places(const NcclDecisions& decisions, std::vector<std::uint32_t> nics)
       : view_{decisions.views.front()}, gpus_{decisions.gpus_per_host}, nics_{std::move(nics)} {}
 
-  /// The NIC by which a rank reaches the network in a channel.
-  std::uint32_t nic(const NcclGraph& graph, int rank, int channel) const {
-    if (nics_.empty() || graph.channels.empty()) return 0;
+  /// By which a rank reaches the network in a channel.
+  struct Exit {
+    std::uint32_t nic{0};
+    int proxy{0};  ///< the rank from whose memory it sends: with PXN another
+  };
+  Exit exit(const NcclGraph& graph, int rank, int channel) const {
+    if (nics_.empty() || graph.channels.empty()) return {0, rank};
     const int gpu = view_.system.gpu_of_rank(rank % gpus_);
-    const int net = net_of_channel(view_, graph, gpu, channel).net;
-    return net < 0 ? 0 : nics_[static_cast<std::size_t>(net)];
+    const NcclNetUse use = net_of_channel(view_, graph, gpu, channel);
+    if (use.net < 0) return {0, rank};
+    const int proxy = view_.system.node(NcclNodeType::kGpu, use.proxy_gpu).gpu.rank;
+    return {nics_[static_cast<std::size_t>(use.net)], host(rank) * gpus_ + proxy};
   }
   int host(int rank) const { return rank / gpus_; }
 
@@ -139,15 +145,19 @@ Ring ring_of(const NcclDecisions& d, const Places& places, std::size_t channel) 
   Ring ring;
   ring.entry_nic.resize(static_cast<std::size_t>(d.hosts));
   ring.exit_nic.resize(static_cast<std::size_t>(d.hosts));
+  ring.exit_proxy.resize(static_cast<std::size_t>(d.hosts));
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     const int rank = ranks[i];
     const int before = ranks[(i + ranks.size() - 1) % ranks.size()];
     const int after = ranks[(i + 1) % ranks.size()];
     const auto host = static_cast<std::size_t>(places.host(rank));
     ring.order.push_back(static_cast<std::uint32_t>(rank));
-    const NcclGraph& graph = d.views.front().ring;
-    if (places.host(before) != places.host(rank)) ring.entry_nic[host] = places.nic(graph, rank, c);
-    if (places.host(after) != places.host(rank)) ring.exit_nic[host] = places.nic(graph, rank, c);
+    const Places::Exit exit = places.exit(d.views.front().ring, rank, c);
+    if (places.host(before) != places.host(rank)) ring.entry_nic[host] = exit.nic;
+    if (places.host(after) != places.host(rank)) {
+      ring.exit_nic[host] = exit.nic;
+      ring.exit_proxy[host] = static_cast<std::uint32_t>(exit.proxy % d.gpus_per_host);
+    }
   }
   return ring;
 }
@@ -162,7 +172,10 @@ Tree tree_of(const NcclDecisions& d, const Places& places, std::size_t channel) 
     for (const int down : nodes[r].down) {
       if (down >= 0) rank.down[children++] = static_cast<std::uint32_t>(down);
     }
-    rank.nic = places.nic(d.views.front().tree, static_cast<int>(r), static_cast<int>(channel));
+    const Places::Exit exit =
+        places.exit(d.views.front().tree, static_cast<int>(r), static_cast<int>(channel));
+    rank.nic = exit.nic;
+    if (exit.proxy != static_cast<int>(r)) rank.proxy = static_cast<std::uint32_t>(exit.proxy);
   }
   return tree;
 }

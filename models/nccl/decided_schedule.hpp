@@ -34,8 +34,9 @@ NcclRun decide_run(DeviceParams& devices, MemoryPath path, const NcclEnv& env, N
 std::string why_not_followed(const NcclRun& run);
 
 /// The decisions as a schedule. Where NCCL picks an algorithm that weft does not execute (NVLS,
-/// NVLSTree, CollNet, PAT), the choice says so and runs the best that it executes. PXN's detour
-/// over another GPU's NVLink is not executed: the GPU reaches its channel's NIC itself.
+/// NVLSTree, CollNet, PAT), the choice says so and runs the best that it executes. With
+/// PXN a GPU sends from the memory of another that is near the NIC; sends and receives (all-to-all)
+/// use each GPU's own NICs.
 /// Precondition: why_not_followed() is "".
 Schedule decided_schedule(const DeviceParams& devices, const NcclRun& run);
 

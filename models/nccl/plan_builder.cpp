@@ -93,10 +93,15 @@ void PlanBuilder::connect_nodes(Connection& connection, const Protocol& protocol
   // LL sends leave from host memory even with GDR: the proxy polls the flags in the data
   // (NCCL src/transport/net.cc).
   const bool send_from_host = staged || protocol.name == "LL";
-  const DeviceId from_memory = send_from_host ? fabric.root_cpu(from_gpu) : from_gpu;
+  const DeviceId near_nic = plan_.gpu_of_rank[from.proxy.value_or(from.rank)];
+  const DeviceId from_memory = send_from_host ? fabric.root_cpu(near_nic) : near_nic;
   const DeviceId to_memory = staged ? fabric.root_cpu(to_gpu) : to_gpu;
   connection.handover = handover(protocol, to_nic, from_gpu);
-  if (send_from_host) connection.push = plan_.walks.add({write(from_gpu, from_memory)});
+  if (send_from_host) {
+    connection.push = plan_.walks.add({write(from_gpu, from_memory)});
+  } else if (near_nic != from_gpu) {
+    connection.push = plan_.walks.add({write(from_gpu, near_nic, Leg::Medium::kNvlink)});
+  }
   // Each channel between two GPUs has queue pairs of its own.
   const std::uint32_t number =
       (connection.channel * gpus_ + from.rank % gpus_) * gpus_ + to.rank % gpus_;

@@ -14,6 +14,8 @@ namespace weft {
 struct Endpoint {
   std::uint32_t rank;
   std::uint32_t nic{0};  ///< index among its node's NICs; used only between nodes
+  /// PXN: the rank of the same node to whose memory this one writes what its NIC then sends.
+  std::optional<std::uint32_t> proxy{};
 };
 
 /// Puts together a Plan: ranks, connections over the right hops, programs. The references must
@@ -28,7 +30,8 @@ class PlanBuilder {
 
   /// A FIFO between two ranks by the hops of models/nccl/README.md: inside a node NVLink if there
   /// is, else PCIe peer writes up to PXB, else through host memory; between nodes over the two
-  /// NICs. Throws InputError if the ranks cannot reach each other.
+  /// NICs, with PXN from another GPU's memory. Throws InputError if the ranks cannot reach each
+  /// other.
   ConnectionIndex connect(const Protocol& protocol, Endpoint from, Endpoint to,
                           std::uint32_t channel);
 

@@ -14,6 +14,9 @@ struct Ring {
   std::vector<std::uint32_t> order;
   std::vector<std::size_t> entry_nic;  ///< by node: index among the node's NICs
   std::vector<std::size_t> exit_nic;
+  /// By node: the GPU (index among the node's) from whose memory the exit NIC sends, where that is
+  /// not the ring's last GPU there (PXN). Empty: none.
+  std::vector<std::uint32_t> exit_proxy;
 };
 
 /// For each NIC of a node a GPU (its index) that is nearest to it; NICs with the same nearest GPUs

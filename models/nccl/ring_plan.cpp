@@ -72,12 +72,19 @@ void add_channel(PlanBuilder& builder, const Protocol& protocol, Op op, const Ri
   const auto nic = [&](const std::vector<std::size_t>& by_node, std::uint32_t rank) {
     return static_cast<std::uint32_t>(by_node[rank / builder.gpus_per_node()]);
   };
+  const auto exit_of = [&](std::uint32_t rank) {
+    Endpoint end{rank, nic(ring.exit_nic, rank)};
+    if (!ring.exit_proxy.empty()) {
+      const std::uint32_t node = rank / builder.gpus_per_node();
+      end.proxy = node * builder.gpus_per_node() + ring.exit_proxy[node];
+    }
+    return end;
+  };
   std::vector<ConnectionIndex> out(n);  // by position: to the next one
   for (std::uint32_t i = 0; i < n; ++i) {
     const std::uint32_t from = ring.order[i];
     const std::uint32_t to = ring.order[(i + 1) % n];
-    out[i] = builder.connect(protocol, {from, nic(ring.exit_nic, from)},
-                             {to, nic(ring.entry_nic, to)}, channel);
+    out[i] = builder.connect(protocol, exit_of(from), {to, nic(ring.entry_nic, to)}, channel);
   }
   for (std::uint32_t i = 0; i < n; ++i) {
     const RingRank rank{n, (i + n - root) % n, out[(i + n - 1) % n], out[i]};

@@ -15,6 +15,8 @@ struct TreeRank {
   std::uint32_t up{kNone};                                 ///< the parent's rank; kNone: the root
   std::array<std::uint32_t, 3> down{kNone, kNone, kNone};  ///< children, kNone at the end
   std::uint32_t nic{0};  ///< index among its node's NICs, by which its edges leave the node
+  /// The rank from whose memory that NIC sends, where it is not this one (PXN); kNone: this one.
+  std::uint32_t proxy{kNone};
   friend bool operator==(const TreeRank&, const TreeRank&) = default;
 };
 

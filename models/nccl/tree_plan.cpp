@@ -6,6 +6,12 @@
 namespace weft {
 namespace {
 
+Endpoint end_of(const Tree& tree, std::uint32_t rank) {
+  Endpoint end{rank, tree[rank].nic};
+  if (tree[rank].proxy != TreeRank::kNone) end.proxy = tree[rank].proxy;
+  return end;
+}
+
 /// Threads of the groups that go up and down. NCCL src/device/all_reduce.h: LL and LL128 give 70 %
 /// to the way up; Simple half of the block's and four more warps, two further warps to the way up,
 /// and each group keeps one warp for flags.
@@ -37,8 +43,8 @@ void add_channel(PlanBuilder& builder, DeviceParams& devices, const Protocol& pr
   for (std::uint32_t r = 0; r < tree.size(); ++r) {
     const std::uint32_t parent = tree[r].up;
     if (parent == TreeRank::kNone) continue;
-    const Endpoint self{r, tree[r].nic};
-    const Endpoint above{parent, tree[parent].nic};
+    const Endpoint self = end_of(tree, r);
+    const Endpoint above = end_of(tree, parent);
     to_parent[r] = {builder.connect(protocol, self, above, channel),
                     builder.connect(protocol, above, self, channel)};
   }

@@ -51,7 +51,9 @@ std::vector<RingPair> ring_pairs(const Machine& machine, const std::vector<Ring>
   std::set<std::pair<std::size_t, std::size_t>> indices;
   for (const Ring& ring : rings) {
     indices.emplace(ring.order.front() % gpus, ring.entry_nic.front());
-    indices.emplace(ring.order[gpus - 1] % gpus, ring.exit_nic.front());
+    const std::size_t last = ring.order[gpus - 1] % gpus;
+    indices.emplace(ring.exit_proxy.empty() ? last : ring.exit_proxy.front(),
+                    ring.exit_nic.front());
   }
   const std::vector<PinnedMemory> pinned = nccl_pinned(machine.devices(), rings);
   std::vector<RingPair> out;

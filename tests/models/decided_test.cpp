@@ -102,6 +102,20 @@ TEST(Decided, AFarNicIsNamedWithWhatAllowingItWouldBring) {
                                 HasSubstr("% busbw at 64 MiB by this model"))));
 }
 
+TEST(Decided, WithPxnAGpuSendsFromTheMemoryOfTheGpuNearTheNic) {
+  // Each GPU shares a switch with one NIC. A ring enters by a NIC at its GPU and leaves at that
+  // GPU's neighbour by the same NIC: over NVLink and the first GPU, not through CPUs and sockets.
+  // What bounds it is then a GPU's Gen5 x16 link: reads of 256 B TLPs (20 B framing) in one
+  // direction, 63.015 x 256 / 276 = 58.4 GB/s, and writes of 256 B (24 B) in the other.
+  const ResultRow row =
+      run({.topology = "topologies/hgx-b200-8nic-cx8.yaml", .sizes = {Bytes::gib(1)}}).rows.at(0);
+  EXPECT_EQ(row.algo, "Ring");
+  EXPECT_THAT(row.limited_by.at(0).cause, HasSubstr("GPU"));
+  EXPECT_THAT(row.limited_by.at(0).cause, Not(HasSubstr("socket")));
+  EXPECT_GT(row.busbw_gb_per_s / 8, 50.0);
+  EXPECT_LT(row.busbw_gb_per_s / 8, 58.4);
+}
+
 TEST(Decided, SimpleRulesRunWhereTheUserWantsThem) {
   const RunResult result = run({.sizes = {Bytes{8}}, .set = {"nccl.decisions=simple"}});
   EXPECT_EQ(result.rows.at(0).algo, "Ring");  // NCCL picks Tree here
