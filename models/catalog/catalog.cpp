@@ -15,7 +15,9 @@
 #include "models/pcie/link.hpp"
 #include "models/pcie/switch.hpp"
 #include "models/pcie/tlp.hpp"
+#include "models/wire/dcqcn.hpp"
 #include "models/wire/link.hpp"
+#include "models/wire/packets.hpp"
 
 namespace weft {
 
@@ -27,7 +29,8 @@ ParamCatalog make_catalog() {
                           Table{kGpuMemoryParams},   Table{kBar1Params},
                           Table{kIommuParams},       Table{kNvlinkParams},
                           Table{kSmCopyParams},      Table{kNicParams},
-                          Table{kWireParams},        Table{kNcclParams}};
+                          Table{kWireParams},        Table{kWirePacketParams}, Table{kDcqcnParams},
+      Table{kNcclParams}};
   return ParamCatalog{tables};
 }
 

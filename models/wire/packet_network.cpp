@@ -33,8 +33,9 @@ WireNetwork::WireNetwork(const Fabric& fabric, const WireNumbers& numbers,
     spec.delay = numbers.delay(id);
     // An Ethernet switch's outputs are queues in shared memory; InfiniBand's arbitrate.
     spec.input_order = packets.is_roce ? InputOrder::kOldestFirst : InputOrder::kRoundRobin;
-    const auto add = [&](DeviceId from, DeviceId to) {
+    auto add = [&, spec](DeviceId from, DeviceId to) mutable {
       const bool is_switch = fabric.device(from).kind == DeviceKind::kNetSwitch;
+      if (is_switch) spec.ecn = packets.ecn(spec.rate);
       const Duration crossing = is_switch ? numbers.crossing(from) : Duration{};
       spec.lanes = packets.lane_controls(spec.rate, spec.delay, crossing);
       spec.from = node_of(from);

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
+
+#include "sim/base/error.hpp"
 
 namespace weft {
 namespace {
@@ -33,10 +36,26 @@ WirePackets::WirePackets(Params& params)
       pfc_hysteresis{params.bytes("wire.pfc_hysteresis")},
       pfc_headroom{params.bytes("wire.pfc_headroom")},
       pfc_response{params.bytes("wire.pfc_response")},
+      cnp_bytes{overhead + whole(params, "wire.cnp_extra")},
       timeout{Duration::ns(4096) * (std::int64_t{1} << whole(params, "wire.timeout_exponent"))},
       retry_count{whole(params, "wire.retry_count")},
       window{whole(params, "wire.window")} {
   if (params.choice("wire.forwarding") == "cut-through") cut_through = Bytes{overhead};
+  if (!is_roce || params.choice("wire.congestion_control") == "none") return;
+  dcqcn.emplace(params);
+  if (lanes == kMaxLanes) {
+    throw InputError("wire.lanes: " + std::to_string(lanes) +
+                     " leave no lane for DCQCN's notifications; allowed: at most " +
+                     std::to_string(kMaxLanes - 1));
+  }
+}
+
+std::optional<EcnMarking> WirePackets::ecn(Bandwidth rate) const {
+  if (!dcqcn) return std::nullopt;
+  const auto bytes = [rate](Duration line_time) {
+    return Bytes{std::llround(line_time.as_s() * rate.as_bytes_per_s())};
+  };
+  return EcnMarking{bytes(dcqcn->ecn_min), bytes(dcqcn->ecn_max), dcqcn->ecn_chance};
 }
 
 Bytes WirePackets::headroom(Bandwidth rate, Duration delay, Duration crossing) const {
@@ -61,7 +80,7 @@ std::vector<LaneControl> WirePackets::lane_controls(Bandwidth rate, Duration del
                            .xon = std::max(pfc_xoff - pfc_hysteresis, Bytes{0}),
                            .frame_bytes = kPauseFrame,
                            .response = serialization_time(pfc_response, rate)};
-  return std::vector<LaneControl>(lanes, buffer);
+  return std::vector<LaneControl>(lanes + (dcqcn ? 1 : 0), buffer);
 }
 
 }  // namespace weft

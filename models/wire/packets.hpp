@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "models/wire/dcqcn.hpp"
 #include "sim/base/params.hpp"
 #include "sim/packet/parts.hpp"
 
@@ -42,6 +43,11 @@ inline constexpr std::array kWirePacketParams{
     ParamSpec{"wire.pfc_response", Unit::kBytes, 3840, 0, 1e6, Origin::kPublished,
               "Mellanox PFC configuration guide: 60 quanta of 512 bit times",
               "line time from a pause frame's arrival until it is obeyed"},
+    ParamSpec{"wire.congestion_control", Unit::kChoice, 0, 0, 1, Origin::kAssumed,
+              "off until switches are told to mark", "RoCE: what slows a queue pair down",
+              "none dcqcn"},
+    ParamSpec{"wire.cnp_extra", Unit::kBytes, 16, 0, 64, Origin::kSpecification,
+              "IBTA annex A17: 16 reserved bytes", "bytes of a CNP beyond the overhead"},
     ParamSpec{"wire.timeout_exponent", Unit::kCount, 14, 1, 31, Origin::kPublished,
               "linux-rdma/perftest: default 14 (67 ms); NCCL sets 20",
               "retransmission after 4.096 us x 2^t without progress"},
@@ -62,6 +68,11 @@ struct WirePackets {
   std::uint32_t data_bytes(std::uint32_t payload, bool is_first) const {
     return payload + overhead + (is_first ? first_extra : 0);
   }
+
+  /// CNPs have a lane of their own.
+  std::uint8_t cnp_lane() const { return static_cast<std::uint8_t>(lanes); }
+  /// What switches mark on a link of this rate; none without congestion control.
+  std::optional<EcnMarking> ecn(Bandwidth rate) const;
 
   /// The flow control of every lane of a link.
   /// `crossing`: of the switch that sends, if one does.
@@ -86,6 +97,8 @@ struct WirePackets {
   Bytes pfc_hysteresis;
   Bytes pfc_headroom;  ///< 0: derived
   Bytes pfc_response;
+  std::optional<DcqcnSettings> dcqcn;
+  std::uint32_t cnp_bytes;
   Duration timeout;
   std::uint32_t retry_count;
   std::uint32_t window;  ///< 0: none

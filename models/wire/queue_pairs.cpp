@@ -25,6 +25,9 @@ QueuePairId QueuePairs::connect(WirePortId from, WirePortId to, const Ways& ways
   pair.ways = ways;
   pair.lane = lane;
   pairs_.push_back(std::move(pair));
+  if (packets_.dcqcn) {
+    pacing_.push_back({.rate = DcqcnRate(*packets_.dcqcn, network_.rate(ways.there))});
+  }
   return QueuePairId{pairs_.size() - 1};
 }
 
@@ -89,7 +92,7 @@ void QueuePairs::offer(Port& port) {
     const std::uint32_t index = port.turns_.pop();
     Pair& pair = pairs_[index];
     pair.in_turn = false;
-    if (!may_send(pair)) continue;
+    if (!may_send(pair) || (packets_.dcqcn && must_wait(index))) continue;
     Packet& packet = next_packet(index);
     if (may_send(pair)) {
       pair.in_turn = true;
@@ -98,6 +101,22 @@ void QueuePairs::offer(Port& port) {
     port.has_offered_ = true;
     network_.send(packet, pair.ways.there);  // may come back here, if it leaves at once
   }
+}
+
+/// Whether its rate forbids the next packet yet; then an event gives it another turn, when it may
+/// or when its rate grows.
+bool QueuePairs::must_wait(std::uint32_t index) {
+  Pacing& pacing = pacing_[index];
+  if (pacing.waits) return true;
+  const Time now = network_.now();
+  const Bandwidth rate = pacing.rate.rate(now);
+  if (!pacing.rate.is_limited()) return false;
+  const Time due = pacing.sent + serialization_time(pacing.bytes, rate);
+  if (due <= now) return false;
+  pacing.waits = true;
+  network_.events().schedule_at(std::min(due, pacing.rate.next_increase()), Phase::kDeliver, *this,
+                                std::uint64_t{index} << 1 | 1);
+  return true;
 }
 
 Packet& QueuePairs::next_packet(std::uint32_t index) {
@@ -128,6 +147,12 @@ Packet& QueuePairs::next_packet(std::uint32_t index) {
   ++pair.next;
   pair.furthest = std::max(pair.furthest, pair.next);
   if (is_last) ++pair.sending;
+  if (packets_.dcqcn) {
+    Pacing& pacing = pacing_[index];
+    pacing.sent = network_.now();
+    pacing.bytes = Bytes{packet.link_bytes};
+    pacing.rate.on_sent(pacing.sent, pacing.bytes);
+  }
   if (!pair.has_timer) {
     pair.progress_ps = now_ps();
     arm_timer(index);
@@ -143,6 +168,9 @@ Bytes QueuePairs::payload_of(const Packet& packet) const {
 void QueuePairs::take(Packet& packet) {
   if (packet.kind == static_cast<std::uint8_t>(Kind::kData)) {
     take_data(packet);
+  } else if (packet.kind == static_cast<std::uint8_t>(Kind::kCnp)) {
+    pacing_[packet.flow].rate.on_cnp(network_.now());
+    network_.release(packet);
   } else {
     take_ack(packet);
   }
@@ -153,6 +181,7 @@ void QueuePairs::take_data(Packet& packet) {
   const std::uint32_t number = packet.sequence;
   const std::uint8_t attributes = packet.attributes;
   const std::uint64_t tag = packet.tag;
+  if (packet.marked && packets_.dcqcn) notify(index);
   Pair& pair = pairs_[index];
   const bool is_last = (attributes & kLast) != 0;
   if (number != pair.expected ||
@@ -173,17 +202,26 @@ void QueuePairs::take_data(Packet& packet) {
   if (is_new && is_last) sink_.on_delivered(QueuePairId{index}, tag);
 }
 
+/// The notification point: a CNP for a marked packet, unless one was sent a moment ago.
+void QueuePairs::notify(std::uint32_t index) {
+  Pacing& pacing = pacing_[index];
+  if (now_ps() - pacing.cnp_ps < packets_.dcqcn->cnp_interval.count_ps()) return;
+  pacing.cnp_ps = now_ps();
+  answer(index, Kind::kCnp);
+}
+
 /// An ACK or a NAK: both say which packet the receiver waits for.
 void QueuePairs::answer(std::uint32_t index, Kind kind) {
   Pair& pair = pairs_[index];
-  ++(kind == Kind::kAck ? pair.counters.acks : pair.counters.naks);
+  const bool is_cnp = kind == Kind::kCnp;
+  ++(is_cnp ? pair.counters.cnps : kind == Kind::kAck ? pair.counters.acks : pair.counters.naks);
   Packet& packet = network_.make();
   packet.kind = static_cast<std::uint8_t>(kind);
   packet.flow = index;
   packet.sequence = pair.expected;
   packet.route = pair.ways.rest_back;
-  packet.lane = pair.lane;
-  packet.link_bytes = packet.buffer_bytes = packets_.ack_bytes;
+  packet.lane = is_cnp ? packets_.cnp_lane() : pair.lane;
+  packet.link_bytes = packet.buffer_bytes = is_cnp ? packets_.cnp_bytes : packets_.ack_bytes;
   network_.send(packet, pair.ways.back);
 }
 
@@ -228,13 +266,18 @@ void QueuePairs::arm_timer(std::uint32_t index) {
   Pair& pair = pairs_[index];
   pair.has_timer = true;
   network_.events().schedule_at(Time{} + Duration::ps(pair.progress_ps) + packets_.timeout,
-                                Phase::kDeliver, *this, index);
+                                Phase::kDeliver, *this, std::uint64_t{index} << 1);
 }
 
-/// The timer of a queue pair: runs while something is unacknowledged, and looks how long ago the
-/// last progress was instead of being set anew by each ACK.
+/// A paced queue pair's turn; or its timer, which runs while something is unacknowledged, and looks
+/// how long ago the last progress was instead of being set anew by each ACK.
 void QueuePairs::on_event(std::uint64_t what) {
-  const auto index = static_cast<std::uint32_t>(what);
+  const auto index = static_cast<std::uint32_t>(what >> 1);
+  if ((what & 1) != 0) {
+    pacing_[index].waits = false;
+    wake(index);
+    return;
+  }
   Pair& pair = pairs_[index];
   pair.has_timer = false;
   if (pair.has_failed || pair.acknowledged == pair.furthest) return;

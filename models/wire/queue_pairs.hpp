@@ -3,8 +3,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <vector>
 
+#include "models/wire/dcqcn.hpp"
 #include "models/wire/packets.hpp"
 #include "sim/base/id.hpp"
 #include "sim/engine/event_queue.hpp"
@@ -49,6 +51,7 @@ struct QueuePairCounters {
   std::uint64_t repeated{0};
   std::uint64_t acks{0};
   std::uint64_t naks{0};
+  std::uint64_t cnps{0};
   std::uint64_t timeouts{0};
 };
 
@@ -61,7 +64,9 @@ struct QueuePairCounters {
 /// goes back to that number. Without progress for the timeout the sender goes back to the oldest
 /// unacknowledged packet, and gives up after `retry_count` times.
 ///
-/// A port sends its queue pairs' packets in turn, one packet a turn.
+/// A port sends its queue pairs' packets in turn, one packet a turn. With DCQCN a packet of a
+/// limited queue pair follows the one before it no sooner than that one takes at the queue pair's
+/// rate.
 ///
 /// Not modelled: numbers of 24 bits (here 32), selective repeat, RNR NAKs, reads and atomics; the
 /// timer of real NICs, which may run up to four times as long.
@@ -98,7 +103,7 @@ class QueuePairs final : private EventTarget {
   std::size_t outstanding(QueuePairId pair) const;
 
  private:
-  enum class Kind : std::uint8_t { kData, kAck, kNak };
+  enum class Kind : std::uint8_t { kData, kAck, kNak, kCnp };
   /// Packet::attributes of data.
   static constexpr std::uint8_t kLast = 1;
   static constexpr std::uint8_t kAckRequest = 2;
@@ -136,6 +141,15 @@ class QueuePairs final : private EventTarget {
     QueuePairCounters counters;
   };
 
+  /// DCQCN's part of a queue pair, at both ends.
+  struct Pacing {
+    DcqcnRate rate;
+    Time sent{};  ///< the last packet, and its bytes
+    Bytes bytes{};
+    bool waits{false};  ///< an event will give it a turn
+    std::int64_t cnp_ps{std::numeric_limits<std::int64_t>::min() / 2};  ///< the receiver's last
+  };
+
   class Port final : public PacketEndpoint {
    public:
     explicit Port(QueuePairs& owner) : owner_{owner} {}
@@ -152,6 +166,7 @@ class QueuePairs final : private EventTarget {
   void on_event(std::uint64_t what) override;
   std::int64_t now_ps() const { return network_.now().since_start().count_ps(); }
   bool may_send(const Pair& pair) const;
+  bool must_wait(std::uint32_t index);
   void append(Pair& pair, Bytes bytes, std::uint64_t tag);
   Bytes payload_of(const Packet& packet) const;
   void wake(std::uint32_t index);
@@ -161,6 +176,7 @@ class QueuePairs final : private EventTarget {
   void take_data(Packet& packet);
   void take_ack(Packet& packet);
   void answer(std::uint32_t index, Kind kind);
+  void notify(std::uint32_t index);
   void go_back(Pair& pair, std::uint32_t number);
   void arm_timer(std::uint32_t index);
 
@@ -169,6 +185,7 @@ class QueuePairs final : private EventTarget {
   QueuePairSink& sink_;
   std::deque<Port> ports_;  ///< a deque, as the network holds their addresses
   std::vector<Pair> pairs_;
+  std::vector<Pacing> pacing_;  ///< of each pair, with DCQCN
 };
 
 }  // namespace weft

@@ -105,6 +105,7 @@ class PacketNetwork final : private EventTarget {
   const std::string& name(PacketNodeId node) const { return node_names_[node.index()]; }
   PacketNodeId sender(PacketLinkId link) const { return links_[link.index()].from; }
   PacketNodeId receiver(PacketLinkId link) const { return links_[link.index()].to; }
+  Bandwidth rate(PacketLinkId link) const { return links_[link.index()].rate; }
   Duration serialization(PacketLinkId link, Bytes bytes) const;
   /// What waits for a link, all lanes: for routers that choose.
   Bytes queued(PacketLinkId link) const;

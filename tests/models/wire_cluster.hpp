@@ -99,7 +99,8 @@ class WireCluster final : public QueuePairSink {
 
  private:
   static Params params_of(const WirePlant& plant) {
-    static const std::vector<std::span<const ParamSpec>> kTables{kWireParams, kWirePacketParams};
+    static const std::vector<std::span<const ParamSpec>> kTables{kWireParams, kWirePacketParams,
+                                                                 kDcqcnParams};
     static const ParamCatalog kCatalog{kTables};
     Params params(kCatalog);
     for (const auto& [key, text] : plant.settings) {

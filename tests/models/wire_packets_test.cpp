@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -253,6 +254,100 @@ TEST(WirePackets, GoBackNPaysARoundTripForEachLoss) {
   const QueuePairCounters& counters = cluster.pairs().counters(pair);
   EXPECT_GT(counters.naks, 30U);
   EXPECT_EQ(counters.packets - counters.repeated, 48'829U);
+}
+
+// DCQCN, paper's values: the first CNP (alpha 1) halves the rate; each 55 us fast recovery goes half the
+// way back; alpha has then decayed by (1 - 1/256) each 55 us, which is what the next CNP cuts by.
+TEST(Dcqcn, PaperHalvesRecoversByHalvesAndForgets) {
+  WireCluster cluster({.network = kOneSwitch,
+                       .settings = {{"wire.kind", "roce"},
+                                    {"wire.congestion_control", "dcqcn"},
+                                    {"dcqcn.defaults", "paper"}}});
+  DcqcnRate rate(*cluster.packets().dcqcn, Bandwidth::gigabits_per_s(40));
+  const auto at = [](std::int64_t us) { return Time{} + Duration::us(us); };
+  const auto gbps = [&](std::int64_t us) { return rate.rate(at(us)).as_gigabits_per_s(); };
+  EXPECT_DOUBLE_EQ(gbps(9), 40);
+  EXPECT_FALSE(rate.is_limited());
+  rate.on_cnp(at(10));
+  EXPECT_DOUBLE_EQ(gbps(10), 20);
+  EXPECT_DOUBLE_EQ(gbps(64), 20);
+  for (int stage = 1; stage <= 4; ++stage) {
+    EXPECT_DOUBLE_EQ(gbps(10 + 55 * stage), 40 * (1 - std::pow(0.5, stage + 1)));
+  }
+  rate.on_cnp(at(240));
+  const double alpha = std::pow(255.0 / 256, 4);
+  EXPECT_NEAR(gbps(240), 38.75 * (1 - alpha / 2), 1e-9);
+  EXPECT_NEAR(rate.alpha(), alpha * 255 / 256 + 1.0 / 256, 1e-12);
+  // The target is now 38.75; from the fifth stage on it grows by 40 Mb/s a stage.
+  double expected = 38.75 * (1 - alpha / 2);
+  double target = 38.75;
+  for (int stage = 1; stage <= 8; ++stage) {
+    if (stage >= 5) target += 0.04;
+    expected = (expected + target) / 2;
+    EXPECT_NEAR(gbps(240 + 55 * stage), expected, 1e-9);
+  }
+}
+
+// Firmware's values: alpha moves each 1 us, up if that had a CNP; cuts in a row keep the target.
+TEST(Dcqcn, FirmwareCutsEveryFourMicrosecondsAndKeepsTheTarget) {
+  WireCluster cluster({.network = kOneSwitch,
+                       .settings = {{"wire.kind", "roce"}, {"wire.congestion_control", "dcqcn"}}});
+  DcqcnRate rate(*cluster.packets().dcqcn, Bandwidth::gigabits_per_s(400));
+  const auto at = [](std::int64_t us) { return Time{} + Duration::us(us); };
+  rate.on_cnp(at(0));
+  const double first = 400 * (1 - 1023.0 / 2048);
+  EXPECT_NEAR(rate.rate(at(0)).as_gigabits_per_s(), first, 1e-9);
+  rate.on_cnp(at(3));  // too soon
+  EXPECT_NEAR(rate.rate(at(3)).as_gigabits_per_s(), first, 1e-9);
+  rate.on_cnp(at(4));
+  const double g = 5.0 / 1024;
+  const auto up = [g](double alpha) { return (1 - g) * alpha + g; };
+  // Periods 0-1 and 3-4 had a CNP, the two between did not.
+  const double alpha = up(up(1023.0 / 1024) * (1 - g) * (1 - g));
+  EXPECT_NEAR(rate.alpha(), alpha, 1e-12);
+  const double second = first * (1 - alpha / 2);
+  EXPECT_NEAR(rate.rate(at(4)).as_gigabits_per_s(), second, 1e-9);
+  // 300 us later half the way to the target, still the line rate that is its bound.
+  EXPECT_NEAR(rate.rate(at(304)).as_gigabits_per_s(), (second + 400) / 2, 1e-9);
+  // A byte counter's stage, 32767 x 64 B, goes half the way as well.
+  rate.on_sent(at(305), Bytes{32'767 * 64});
+  EXPECT_NEAR(rate.rate(at(305)).as_gigabits_per_s(), ((second + 400) / 2 + 400) / 2, 1e-9);
+}
+
+// The DCQCN paper's case: four senders to one receiver, and a victim that shares the way of one of
+// them. With pauses alone the victim gets what its neighbour gets, a quarter of the link. With DCQCN
+// the four slow down by themselves, nobody is paused, and the victim gets most of what is left: max-min
+// says 30 of 40 Gb/s.
+TEST(Dcqcn, SparesTheVictimOfAnIncast) {
+  const auto run = [](const char* control, double& incast, std::uint64_t& pauses) {
+    WireCluster cluster(
+        {.network = WirePlant::shape(Kind::kLeafSpine, 8),
+         .hosts = 32,
+         .rate = Bandwidth::gigabits_per_s(40),
+         .settings = {{"wire.kind", "roce"}, {"wire.congestion_control", control}}});
+    std::vector<QueuePairId> pairs;
+    for (const std::uint32_t spine : {0U, 1U, 2U, 3U}) {
+      const std::uint32_t from = spine == 0 ? 0 : 7 + spine;
+      pairs.push_back(cluster.connect(from, 4, spine, spine));
+      cluster.pairs().post(pairs.back(), Bytes{20'000'000}, 0);
+    }
+    const QueuePairId victim = cluster.connect(1, 5, 0, 0);
+    cluster.pairs().post(victim, Bytes{10'000'000}, 0);
+    cluster.events().run();
+    Time last;
+    for (const QueuePairId pair : pairs) last = std::max(last, cluster.delivered(pair));
+    incast = 4 * 20e6 * 8 / (last - Time{}).as_ns();
+    pauses = cluster.sums().pauses;
+    return 10e6 * 8 / (cluster.delivered(victim) - Time{}).as_ns();
+  };
+  double incast = 0;
+  std::uint64_t pauses = 0;
+  EXPECT_NEAR(run("none", incast, pauses), 9.8, 0.5);
+  EXPECT_NEAR(incast, 39.2, 0.4);
+  EXPECT_GT(pauses, 1000U);
+  EXPECT_GT(run("dcqcn", incast, pauses), 20);
+  EXPECT_GT(incast, 20);  // the four end at different times
+  EXPECT_EQ(pauses, 0U);
 }
 
 // Without pauses an incast overruns the switch; go-back-N still delivers all, once.
