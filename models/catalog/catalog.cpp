@@ -29,8 +29,8 @@ ParamCatalog make_catalog() {
                           Table{kGpuMemoryParams},   Table{kBar1Params},
                           Table{kIommuParams},       Table{kNvlinkParams},
                           Table{kSmCopyParams},      Table{kNicParams},
-                          Table{kWireParams},        Table{kWirePacketParams}, Table{kDcqcnParams},
-      Table{kNcclParams}};
+                          Table{kWireParams},        Table{kWirePacketParams},
+                          Table{kDcqcnParams},       Table{kNcclParams}};
   return ParamCatalog{tables};
 }
 

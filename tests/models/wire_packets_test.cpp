@@ -256,8 +256,9 @@ TEST(WirePackets, GoBackNPaysARoundTripForEachLoss) {
   EXPECT_EQ(counters.packets - counters.repeated, 48'829U);
 }
 
-// DCQCN, paper's values: the first CNP (alpha 1) halves the rate; each 55 us fast recovery goes half the
-// way back; alpha has then decayed by (1 - 1/256) each 55 us, which is what the next CNP cuts by.
+// DCQCN, paper's values: the first CNP (alpha 1) halves the rate; each 55 us fast recovery goes
+// half the way back; alpha has then decayed by (1 - 1/256) each 55 us, which is what the next CNP
+// cuts by.
 TEST(Dcqcn, PaperHalvesRecoversByHalvesAndForgets) {
   WireCluster cluster({.network = kOneSwitch,
                        .settings = {{"wire.kind", "roce"},
@@ -315,9 +316,9 @@ TEST(Dcqcn, FirmwareCutsEveryFourMicrosecondsAndKeepsTheTarget) {
 }
 
 // The DCQCN paper's case: four senders to one receiver, and a victim that shares the way of one of
-// them. With pauses alone the victim gets what its neighbour gets, a quarter of the link. With DCQCN
-// the four slow down by themselves, nobody is paused, and the victim gets most of what is left: max-min
-// says 30 of 40 Gb/s.
+// them. With pauses alone the victim gets what its neighbour gets, a quarter of the link. With
+// DCQCN the four slow down by themselves, nobody is paused, and the victim gets most of what is
+// left: max-min says 30 of 40 Gb/s.
 TEST(Dcqcn, SparesTheVictimOfAnIncast) {
   const auto run = [](const char* control, double& incast, std::uint64_t& pauses) {
     WireCluster cluster(
