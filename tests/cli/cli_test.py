@@ -32,11 +32,12 @@ nodes: 2
 workload: {op: allreduce, sizes: [1 MiB, 256 MiB]}
 """
 
-WIRE_NAMES = ("known: wire.ack_extra, wire.cable_delay, wire.cable_length, wire.ecmp_seed, "
-              "wire.fec_latency, wire.ib_overhead, wire.kind, wire.mtu, wire.packets_per_ack, "
-              "wire.qps_per_connection, wire.rate, wire.roce_overhead, wire.routing "
-              "(see weft list-params)")
-SCOPES = ("known scopes: cpu, gpu, nccl, netswitch, nic, pcie, switch, wire (see weft list-params)")
+WIRE_NAMES = ("known: wire.ack_extra, wire.cable_delay, wire.cable_length, wire.cnp_extra, "
+              "wire.congestion_control, wire.credit_packet, wire.ecmp_seed, wire.fec_latency, "
+              "wire.first_extra, wire.flow_control, wire.forwarding, wire.ib_overhead, wire.kind, "
+              "wire.lanes, wire.mtu, wire.packets_per_ack, wire.pfc_headroom, wire.pfc_hysteresis, "
+              "wire.pfc_response, wire.pfc_xoff and 8 more (see weft list-params)")
+SCOPES = ("known scopes: cpu, dcqcn, gpu, nccl, netswitch, nic, pcie, switch, wire (see weft list-params)")
 TOPOLOGY_KEYS = "allowed here: defaults, network, node, nodes, source, topology"
 SCENARIO_KEYS = ("allowed here: about, env, gpu, memory_paths, nodes, scenario, set, topology, workload")
 A_RATE = "write a rate with its unit, such as 400 Gb/s or 50 GB/s"
