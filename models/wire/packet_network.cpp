@@ -10,7 +10,12 @@ namespace weft {
 WireNetwork::WireNetwork(const Fabric& fabric, const WireNumbers& numbers,
                          const WirePackets& packets, PacketNetwork& network,
                          const std::function<PacketEndpoint&(DeviceId)>& endpoint_of)
-    : fabric_{fabric}, directions_(2 * fabric.link_count(), kNoPacketLink) {
+    : fabric_{fabric},
+      spread_{packets.spread},
+      adaptive_{network},
+      directions_(2 * fabric.link_count(), kNoPacketLink) {
+  PacketRouter& router =
+      spread_ ? static_cast<PacketRouter&>(adaptive_) : static_cast<PacketRouter&>(routes_);
   std::vector<std::optional<PacketNodeId>> nodes(fabric.device_count());
   const auto node_of = [&](DeviceId device) {
     std::optional<PacketNodeId>& node = nodes[device.index()];
@@ -20,7 +25,7 @@ WireNetwork::WireNetwork(const Fabric& fabric, const WireNumbers& numbers,
     node = is_switch ? network.add_forwarder({.name = name,
                                               .latency = numbers.crossing(device),
                                               .cut_through = packets.cut_through,
-                                              .router = &routes_})
+                                              .router = &router})
                      : network.add_endpoint(name, endpoint_of(device));
     return *node;
   };
@@ -46,7 +51,14 @@ WireNetwork::WireNetwork(const Fabric& fabric, const WireNumbers& numbers,
     directions_[2 * i] = add(link.a, link.b);
     directions_[2 * i + 1] = add(link.b, link.a);
     network.pair(directions_[2 * i], directions_[2 * i + 1]);
+    if (fabric.device(link.a).kind == DeviceKind::kNetSwitch) {
+      adaptive_.add_link(directions_[2 * i]);
+      adaptive_.add_link(directions_[2 * i + 1]);
+    } else if (spread_) {
+      destinations_[link.a] = adaptive_.add_destination(directions_[2 * i + 1]);
+    }
   }
+  if (spread_) adaptive_.build();
 }
 
 WireNetwork::Way WireNetwork::way(DeviceId from, DeviceId to, std::uint64_t pick) {
@@ -55,11 +67,13 @@ WireNetwork::Way WireNetwork::way(DeviceId from, DeviceId to, std::uint64_t pick
     throw InputError("no way over the network from " + fabric_.full_name(from) + " to " +
                      fabric_.full_name(to));
   }
+  const PacketLinkId first = direction(route->front().link, route->front().forward);
+  if (spread_) return {first, destinations_.at(to)};
   std::vector<PacketLinkId> rest;
   for (std::size_t i = 1; i < route->size(); ++i) {
     rest.push_back(direction((*route)[i].link, (*route)[i].forward));
   }
-  return {direction(route->front().link, route->front().forward), routes_.add(rest)};
+  return {first, routes_.add(rest)};
 }
 
 PacketLinkId WireNetwork::direction(LinkId link, bool forward) const {

@@ -2,9 +2,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <span>
 #include <vector>
 
+#include "models/wire/adaptive_routes.hpp"
 #include "models/wire/packets.hpp"
 #include "sim/packet/network.hpp"
 #include "sim/packet/source_routes.hpp"
@@ -35,8 +37,8 @@ class WireNetwork {
     PacketLinkId first;
     std::uint32_t rest;
   };
-  /// From NIC to NIC, by the way that `pick` chooses (Fabric::wire_route). Throws InputError where
-  /// no way joins them.
+  /// From NIC to NIC, by the way that `pick` chooses (Fabric::wire_route) or, where the load is
+  /// spread, by whichever each switch finds free. Throws InputError where no way joins them.
   Way way(DeviceId from, DeviceId to, std::uint64_t pick);
 
   /// One direction of a link of the fabric's network.
@@ -44,7 +46,10 @@ class WireNetwork {
 
  private:
   const Fabric& fabric_;
+  bool spread_;
   SourceRoutes routes_;
+  AdaptiveRoutes adaptive_;
+  std::map<DeviceId, std::uint32_t> destinations_;  // where the load is spread
   std::vector<PacketLinkId> directions_;  // of each of the fabric's links: forward, backward
 };
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 
+#include "models/wire/routing.hpp"
 #include "sim/base/error.hpp"
 
 namespace weft {
@@ -28,6 +29,7 @@ WirePackets::WirePackets(Params& params)
       ack_bytes{overhead + whole(params, "wire.ack_extra")},
       packets_per_ack{whole(params, "wire.packets_per_ack")},
       is_roce{params.choice("wire.kind") == "roce"},
+      spread{Routing(params).spread()},
       lanes{whole(params, "wire.lanes")},
       vl_buffer{params.bytes("wire.vl_buffer")},
       credit_packet{params.bytes("wire.credit_packet")},

@@ -88,6 +88,7 @@ struct WirePackets {
   std::uint32_t ack_bytes;
   std::uint32_t packets_per_ack;
   bool is_roce;
+  bool spread;  ///< adaptive routing; receivers take packets in any order
   std::optional<Bytes> cut_through;
   std::size_t lanes;
   Bytes vl_buffer;

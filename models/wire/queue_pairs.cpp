@@ -25,6 +25,7 @@ QueuePairId QueuePairs::connect(WirePortId from, WirePortId to, const Ways& ways
   pair.ways = ways;
   pair.lane = lane;
   pairs_.push_back(std::move(pair));
+  if (packets_.spread) any_order_.emplace_back();
   if (packets_.dcqcn) {
     pacing_.push_back({.rate = DcqcnRate(*packets_.dcqcn, network_.rate(ways.there))});
   }
@@ -36,14 +37,14 @@ std::size_t QueuePairs::outstanding(QueuePairId pair) const {
 }
 
 void QueuePairs::post(QueuePairId id, Bytes bytes, std::uint64_t tag) {
+  append(id.value, bytes, tag);
   Pair& pair = pairs_[id.index()];
-  append(pair, bytes, tag);
   pair.provided = pair.end;
   wake(id.value);
 }
 
 void QueuePairs::announce(QueuePairId id, Bytes bytes, std::uint64_t tag) {
-  append(pairs_[id.index()], bytes, tag);
+  append(id.value, bytes, tag);
 }
 
 void QueuePairs::provide(QueuePairId id) {
@@ -51,7 +52,8 @@ void QueuePairs::provide(QueuePairId id) {
   wake(id.value);
 }
 
-void QueuePairs::append(Pair& pair, Bytes bytes, std::uint64_t tag) {
+void QueuePairs::append(std::uint32_t index, Bytes bytes, std::uint64_t tag) {
+  Pair& pair = pairs_[index];
   const std::int64_t packets = std::max<std::int64_t>(1, pieces(bytes, Bytes{packets_.mtu}));
   if (packets > std::numeric_limits<std::uint32_t>::max() - pair.end) {
     throw std::logic_error("QueuePairs: more than 2^32 packets on one queue pair");
@@ -59,6 +61,9 @@ void QueuePairs::append(Pair& pair, Bytes bytes, std::uint64_t tag) {
   if (pair.has_failed) throw std::logic_error("QueuePairs: posted to a queue pair that failed");
   const auto count = static_cast<std::uint32_t>(packets);
   pair.messages.push({pair.end, count, bytes.count(), tag});
+  if (packets_.spread) {
+    any_order_[index].messages.push({pair.end, count, count, tag});
+  }
   pair.end += count;
 }
 
@@ -177,11 +182,19 @@ void QueuePairs::take(Packet& packet) {
 }
 
 void QueuePairs::take_data(Packet& packet) {
+  if (packet.marked && packets_.dcqcn) notify(packet.flow);
+  if (packets_.spread) {
+    take_in_any_order(packet);
+  } else {
+    take_in_order(packet);
+  }
+}
+
+void QueuePairs::take_in_order(Packet& packet) {
   const std::uint32_t index = packet.flow;
   const std::uint32_t number = packet.sequence;
   const std::uint8_t attributes = packet.attributes;
   const std::uint64_t tag = packet.tag;
-  if (packet.marked && packets_.dcqcn) notify(index);
   Pair& pair = pairs_[index];
   const bool is_last = (attributes & kLast) != 0;
   if (number != pair.expected ||
@@ -200,6 +213,51 @@ void QueuePairs::take_data(Packet& packet) {
   }
   if ((attributes & kAckRequest) != 0) answer(index, Kind::kAck);
   if (is_new && is_last) sink_.on_delivered(QueuePairId{index}, tag);
+}
+
+void QueuePairs::take_in_any_order(Packet& packet) {
+  const std::uint32_t index = packet.flow;
+  const std::uint32_t number = packet.sequence;
+  const bool asks = (packet.attributes & kAckRequest) != 0;
+  Fifo<char>& come = any_order_[index].come;
+  const std::uint32_t expected = pairs_[index].expected;
+  const bool is_new =
+      number >= expected && (number - expected >= come.size() || come.at(number - expected) == 0);
+  if (!is_new) {
+    network_.release(packet);
+    if (asks) answer(index, Kind::kAck);  // to a repeated one
+    return;
+  }
+  while (come.size() <= number - expected) come.push(0);
+  come.at(number - expected) = 1;
+
+  Fifo<AnyOrder::Open>& messages = any_order_[index].messages;
+  std::size_t low = 0;  // the last message that begins at or before it
+  for (std::size_t high = messages.size(); high - low > 1;) {
+    const std::size_t middle = low + (high - low) / 2;
+    (messages.at(middle).first <= number ? low : high) = middle;
+  }
+  AnyOrder::Open& message = messages.at(low);
+  --message.left;
+  if (!sink_.keeps({QueuePairId{index}, message.tag, payload_of(packet), message.left == 0},
+                   packet)) {
+    network_.release(packet);
+  }
+
+  Pair& pair = pairs_[index];
+  for (; !come.empty() && come.front() != 0; come.pop()) ++pair.expected;
+  bool has_delivered = false;
+  while (!any_order_[index].messages.empty()) {
+    const AnyOrder::Open first = any_order_[index].messages.front();
+    if (first.first + first.packets > pairs_[index].expected) break;
+    any_order_[index].messages.pop();
+    has_delivered = true;
+    sink_.on_delivered(QueuePairId{index}, first.tag);
+  }
+  std::uint32_t& said = any_order_[index].said;
+  if (!has_delivered && pairs_[index].expected - said < packets_.packets_per_ack) return;
+  said = pairs_[index].expected;
+  answer(index, Kind::kAck);
 }
 
 /// The notification point: a CNP for a marked packet, unless one was sent a moment ago.

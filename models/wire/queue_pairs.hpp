@@ -30,12 +30,13 @@ class QueuePairSink {
 
   /// A data packet begins to leave, with so much payload; repeated ones are not told of.
   virtual void on_sent(QueuePairId /*pair*/, Bytes /*payload*/) {}
-  /// What came of a message, in order and each packet once; before on_delivered.
+  /// What came of a message, each packet once, before on_delivered; in order, unless the network
+  /// spreads packets over several ways.
   struct Arrival {
     QueuePairId pair;
     std::uint64_t tag;
     Bytes payload;
-    bool is_last;  ///< of its message
+    bool is_last;  ///< of its message to come
   };
   /// Whether the sink keeps the packet, so that it fills the port's receive buffer until the sink
   /// gives it to PacketNetwork::release.
@@ -61,15 +62,18 @@ struct QueuePairCounters {
 /// A message is cut into packets of the MTU, numbered on from the last one's. The receiver takes
 /// them in order and acknowledges where the sender asks it to: every `packets_per_ack` packets of a
 /// message and with its last. A gap makes it send one NAK with the number it waits for; the sender
-/// goes back to that number. Without progress for the timeout the sender goes back to the oldest
+/// goes back to that number. Where the network spreads packets over several ways (adaptive routing)
+/// the receiver takes them in any order, as data has its address; it sends no NAK, and completes
+/// messages in order. Without progress for the timeout the sender goes back to the oldest
 /// unacknowledged packet, and gives up after `retry_count` times.
 ///
 /// A port sends its queue pairs' packets in turn, one packet a turn. With DCQCN a packet of a
 /// limited queue pair follows the one before it no sooner than that one takes at the queue pair's
 /// rate.
 ///
-/// Not modelled: numbers of 24 bits (here 32), selective repeat, RNR NAKs, reads and atomics; the
-/// timer of real NICs, which may run up to four times as long.
+/// Not modelled: numbers of 24 bits (here 32), selective repeat (a loss among spread packets costs
+/// the timeout), RNR NAKs, reads and atomics; the timer of real NICs, which may run up to four
+/// times as long.
 class QueuePairs final : private EventTarget {
  public:
   QueuePairs(PacketNetwork& network, const WirePackets& packets, QueuePairSink& sink);
@@ -150,6 +154,19 @@ class QueuePairs final : private EventTarget {
     std::int64_t cnp_ps{std::numeric_limits<std::int64_t>::min() / 2};  ///< the receiver's last
   };
 
+  /// A receiver's half where packets come in any order.
+  struct AnyOrder {
+    struct Open {
+      std::uint32_t first;
+      std::uint32_t packets;
+      std::uint32_t left;  ///< still to come
+      std::uint64_t tag;
+    };
+    Fifo<Open> messages;    ///< not delivered
+    Fifo<char> come;        ///< of the packets from `expected` on
+    std::uint32_t said{0};  ///< the number that the last ACK gave
+  };
+
   class Port final : public PacketEndpoint {
    public:
     explicit Port(QueuePairs& owner) : owner_{owner} {}
@@ -167,13 +184,15 @@ class QueuePairs final : private EventTarget {
   std::int64_t now_ps() const { return network_.now().since_start().count_ps(); }
   bool may_send(const Pair& pair) const;
   bool must_wait(std::uint32_t index);
-  void append(Pair& pair, Bytes bytes, std::uint64_t tag);
+  void append(std::uint32_t index, Bytes bytes, std::uint64_t tag);
   Bytes payload_of(const Packet& packet) const;
   void wake(std::uint32_t index);
   void offer(Port& port);
   Packet& next_packet(std::uint32_t index);
   void take(Packet& packet);
   void take_data(Packet& packet);
+  void take_in_order(Packet& packet);
+  void take_in_any_order(Packet& packet);
   void take_ack(Packet& packet);
   void answer(std::uint32_t index, Kind kind);
   void notify(std::uint32_t index);
@@ -185,7 +204,8 @@ class QueuePairs final : private EventTarget {
   QueuePairSink& sink_;
   std::deque<Port> ports_;  ///< a deque, as the network holds their addresses
   std::vector<Pair> pairs_;
-  std::vector<Pacing> pacing_;  ///< of each pair, with DCQCN
+  std::vector<Pacing> pacing_;       ///< of each pair, with DCQCN
+  std::vector<AnyOrder> any_order_;  ///< of each pair, where the network spreads packets
 };
 
 }  // namespace weft

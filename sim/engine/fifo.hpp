@@ -20,6 +20,7 @@ class Fifo {
   const T& front() const { return items_[head_]; }
   /// The i-th oldest. Precondition: i < size().
   const T& at(std::size_t i) const { return items_[head_ + i]; }
+  T& at(std::size_t i) { return items_[head_ + i]; }
 
   void push(T item) { items_.push_back(std::move(item)); }
 

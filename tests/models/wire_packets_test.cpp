@@ -1,11 +1,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <random>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "sim/base/random.hpp"
 #include "sim/flow/maxmin.hpp"
 #include "tests/models/wire_cluster.hpp"
 
@@ -152,8 +155,8 @@ TEST(WirePackets, PermutationWithoutCollisionsIsMaxMin) {
   for (const char* kind : {"roce", "infiniband"}) {
     expect_as_fluid({.network = WirePlant::shape(Kind::kLeafSpine, 8),
                      .hosts = 32,
-                     .settings = {{"wire.kind", kind}}},
-                    flows, Bytes{2'000'000}, 0.005);
+                     .settings = {{"wire.kind", kind}, {"wire.routing", "ecmp"}}},
+                    flows, Bytes{1'000'000}, 0.005);
   }
 }
 
@@ -174,8 +177,8 @@ TEST(WirePackets, CollidingFlowsSlowEachOtherAndNoOther) {
   for (const char* kind : {"roce", "infiniband"}) {
     expect_as_fluid({.network = WirePlant::shape(Kind::kLeafSpine, 8),
                      .hosts = 32,
-                     .settings = {{"wire.kind", kind}}},
-                    {{0, 4, 0, 0}, {1, 5, 0, 1}, {2, 6, 2, 2}}, Bytes{4'000'000}, 0.03);
+                     .settings = {{"wire.kind", kind}, {"wire.routing", "ecmp"}}},
+                    {{0, 4, 0, 0}, {1, 5, 0, 1}, {2, 6, 2, 2}}, Bytes{2'000'000}, 0.03);
   }
 }
 
@@ -183,18 +186,19 @@ TEST(WirePackets, CollidingFlowsSlowEachOtherAndNoOther) {
 // host 4. The fluid model gives that one 100 Gb/s and the victim what it leaves, 300; but its
 // packets fill the buffers of leaf 1 and spine 0, where the victim's wait behind them.
 double victim_gbps(const char* kind, const char* lanes, std::uint8_t lane) {
-  WireCluster cluster({.network = WirePlant::shape(Kind::kLeafSpine, 8),
-                       .hosts = 32,
-                       .settings = {{"wire.kind", kind}, {"wire.lanes", lanes}}});
+  WireCluster cluster(
+      {.network = WirePlant::shape(Kind::kLeafSpine, 8),
+       .hosts = 32,
+       .settings = {{"wire.kind", kind}, {"wire.lanes", lanes}, {"wire.routing", "ecmp"}}});
   for (const std::uint32_t spine : {0U, 1U, 2U, 3U}) {
     const std::uint32_t from = spine == 0 ? 0 : 7 + spine;
-    cluster.pairs().post(cluster.connect(from, 4, spine, spine), Bytes{4'000'000}, 0);
+    cluster.pairs().post(cluster.connect(from, 4, spine, spine), Bytes{3'000'000}, 0);
   }
   const QueuePairId victim = cluster.connect(1, 5, 0, 0, lane);
-  cluster.pairs().post(victim, Bytes{8'000'000}, 0);
+  cluster.pairs().post(victim, Bytes{6'000'000}, 0);
   cluster.events().run();
   EXPECT_EQ(cluster.deliveries(), 5U);
-  return 8e6 * 8 / (cluster.delivered(victim) - Time{}).as_ns();
+  return 6e6 * 8 / (cluster.delivered(victim) - Time{}).as_ns();
 }
 
 TEST(WirePackets, VictimOfAnIncastWaitsInItsLaneOnly) {
@@ -202,6 +206,51 @@ TEST(WirePackets, VictimOfAnIncastWaitsInItsLaneOnly) {
     const double alone = victim_gbps(kind, "2", 1);
     EXPECT_GT(alone, 250) << kind;
     EXPECT_LT(victim_gbps(kind, "1", 0), 0.7 * alone) << kind;
+  }
+}
+
+// Adaptive routing: a network of full bisection carries a random permutation at 88 % of line rate
+// (what this gave when written): a switch knows only its own queues, and packets meet on the way
+// down. ECMP loses a third and more. Messages of odd sizes arrive whole, though their packets
+// overtake each other.
+TEST(WirePackets, AdaptiveRoutingCarriesAnyPermutation) {
+  const auto mean_gbps = [](Kind kind, std::uint32_t hosts, const char* routing) {
+    WireCluster cluster({.network = WirePlant::shape(kind, 8),
+                         .hosts = hosts,
+                         .settings = {{"wire.routing", routing}}});
+    std::mt19937_64 draw = random_stream(7, "permutation");
+    std::vector<std::uint32_t> to(hosts);
+    for (std::uint32_t h = 0; h < hosts; ++h) to[h] = h;
+    for (std::uint32_t h = hosts; h-- > 1;) std::swap(to[h], to[uniform_below(draw, h + 1)]);
+    std::vector<QueuePairId> pairs;
+    std::vector<double> bytes(hosts, 0);
+    for (std::uint32_t h = 0; h < hosts; ++h) {
+      if (to[h] == h) std::swap(to[h], to[(h + 1) % hosts]);
+      pairs.push_back(cluster.connect(h, to[h]));
+      while (bytes[h] < 1e6) {
+        const auto size = static_cast<std::int64_t>(1 + uniform_below(draw, 200'000));
+        cluster.pairs().post(pairs.back(), Bytes{size}, 0);
+        bytes[h] += static_cast<double>(size);
+      }
+    }
+    cluster.events().run();
+    EXPECT_EQ(cluster.acknowledged(), cluster.deliveries());
+    EXPECT_EQ(cluster.network().packets_alive(), 0U);
+    double sum = 0;
+    for (std::uint32_t h = 0; h < hosts; ++h) {
+      EXPECT_EQ(cluster.pairs().outstanding(pairs[h]), 0U);
+      EXPECT_EQ(cluster.pairs().counters(pairs[h]).repeated, 0U);
+      sum += bytes[h] * 8 / (cluster.delivered(pairs[h]) - Time{}).as_ns();
+    }
+    return sum / hosts;
+  };
+  for (const Kind kind : {Kind::kLeafSpine, Kind::kFatTree}) {
+    const std::uint32_t hosts = kind == Kind::kLeafSpine ? 32 : 64;
+    // 1 MB takes 20 us and the way some 1.3 us, so line rate would be 374 Gb/s; ECMP gets 236 and
+    // 185.
+    const double spread = mean_gbps(kind, hosts, "spread");
+    EXPECT_GT(spread, 0.85 * 374);
+    EXPECT_LT(mean_gbps(kind, hosts, "ecmp"), 0.75 * spread);
   }
 }
 
@@ -234,26 +283,28 @@ TEST(WirePackets, DeadLinkEndsInAFailureNotInAHang) {
   EXPECT_EQ(cluster.network().packets_alive(), 0U);
 }
 
-// physics.md 4.6: a loss costs the packets in flight, W = round trip over packet time, so goodput
-// is (1 - p) / (1 - p + p W) of what it is without. 0.1 % loss, 2 x 5 us each way: W = 256. The
-// timeout is short, as a NAK's packet may be lost as well, which only the timeout mends.
+// physics.md 4.6: a loss costs the packets in flight, W = round trip over packet time; so, with p
+// losses a packet, goodput is (1 - p) / (1 - p + p W) of what it is without. Here with the losses
+// that there were: N packets and W for each NAK, and a timeout where a packet sent again was lost
+// again.
 TEST(WirePackets, GoBackNPaysARoundTripForEachLoss) {
   WireCluster cluster({.network = kOneSwitch,
                        .delay = Duration::us(5),
                        .settings = {{"wire.kind", "roce"}, {"wire.timeout_exponent", "5"}}});
   const QueuePairId pair = cluster.connect(0, 1);
-  cluster.network().set_loss(
-      cluster.wire().direction(cluster.fabric().wire_link(cluster.nic(0)).value(), true), 0.001);
-  const double bytes = 200e6;
-  cluster.pairs().post(pair, Bytes{static_cast<std::int64_t>(bytes)}, 0);
+  const PacketLinkId link =
+      cluster.wire().direction(cluster.fabric().wire_link(cluster.nic(0)).value(), true);
+  cluster.network().set_loss(link, 0.001);
+  cluster.pairs().post(pair, Bytes{100'000'000}, 0);
   cluster.events().run();
-  const double gbps = bytes * 8 / (cluster.delivered(pair) - Time{}).as_ns();
-  const double p = 0.001;
-  const double in_flight = 2 * (2 * 5000 + 200) / 83.56;
-  EXPECT_NEAR(gbps, 392.1 * (1 - p) / (1 - p + p * in_flight), 0.05 * gbps);
   const QueuePairCounters& counters = cluster.pairs().counters(pair);
-  EXPECT_GT(counters.naks, 30U);
-  EXPECT_EQ(counters.packets - counters.repeated, 48'829U);
+  EXPECT_EQ(counters.packets - counters.repeated, 24'415U);
+  EXPECT_EQ(counters.timeouts, 0U);
+  EXPECT_GT(counters.naks, 15U);
+  const double round_trip_us = 2 * (2 * 5 + 0.2);
+  const double expected_us =
+      24'415 * 0.08356 + static_cast<double>(counters.naks) * round_trip_us + round_trip_us / 2;
+  EXPECT_NEAR((cluster.delivered(pair) - Time{}).as_us(), expected_us, 0.01 * expected_us);
 }
 
 // DCQCN, paper's values: the first CNP (alpha 1) halves the rate; each 55 us fast recovery goes
@@ -330,16 +381,16 @@ TEST(Dcqcn, SparesTheVictimOfAnIncast) {
     for (const std::uint32_t spine : {0U, 1U, 2U, 3U}) {
       const std::uint32_t from = spine == 0 ? 0 : 7 + spine;
       pairs.push_back(cluster.connect(from, 4, spine, spine));
-      cluster.pairs().post(pairs.back(), Bytes{20'000'000}, 0);
+      cluster.pairs().post(pairs.back(), Bytes{12'000'000}, 0);
     }
     const QueuePairId victim = cluster.connect(1, 5, 0, 0);
-    cluster.pairs().post(victim, Bytes{10'000'000}, 0);
+    cluster.pairs().post(victim, Bytes{6'000'000}, 0);
     cluster.events().run();
     Time last;
     for (const QueuePairId pair : pairs) last = std::max(last, cluster.delivered(pair));
-    incast = 4 * 20e6 * 8 / (last - Time{}).as_ns();
+    incast = 4 * 12e6 * 8 / (last - Time{}).as_ns();
     pauses = cluster.sums().pauses;
-    return 10e6 * 8 / (cluster.delivered(victim) - Time{}).as_ns();
+    return 6e6 * 8 / (cluster.delivered(victim) - Time{}).as_ns();
   };
   double incast = 0;
   std::uint64_t pauses = 0;
@@ -359,7 +410,7 @@ TEST(WirePackets, IncastWithoutFlowControlLosesAndRecovers) {
        .settings = {
            {"wire.kind", "roce"}, {"wire.flow_control", "none"}, {"wire.timeout_exponent", "8"}}});
   for (std::uint32_t h = 1; h < 5; ++h) {
-    cluster.pairs().post(cluster.connect(h, 0), Bytes{2'000'000}, h);
+    cluster.pairs().post(cluster.connect(h, 0), Bytes{1'000'000}, h);
   }
   cluster.events().run();
   EXPECT_EQ(cluster.deliveries(), 4U);
@@ -378,7 +429,7 @@ TEST(WirePackets, FatTreePermutationIsLosslessAndRepeatable) {
                         shuffle);
     std::vector<QueuePairId> pairs;
     for (std::uint32_t h = 0; h < 16; ++h) pairs.push_back(cluster.connect(h, (h + 8) % 16));
-    for (const QueuePairId pair : pairs) cluster.pairs().post(pair, Bytes{1'000'000}, 0);
+    for (const QueuePairId pair : pairs) cluster.pairs().post(pair, Bytes{400'000}, 0);
     cluster.events().run();
     EXPECT_EQ(cluster.sums().dropped, 0U);
     EXPECT_EQ(cluster.acknowledged(), 16U);
