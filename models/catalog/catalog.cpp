@@ -3,6 +3,7 @@
 #include <array>
 
 #include "models/gpu/bar1.hpp"
+#include "models/gpu/copy_engine.hpp"
 #include "models/gpu/memory.hpp"
 #include "models/gpu/nvlink.hpp"
 #include "models/gpu/sm_copy.hpp"
@@ -27,10 +28,11 @@ ParamCatalog make_catalog() {
                           Table{kPcieSwitchParams},  Table{kDramParams},
                           Table{kRootComplexParams}, Table{kSocketLinkParams},
                           Table{kGpuMemoryParams},   Table{kBar1Params},
-                          Table{kIommuParams},       Table{kNvlinkParams},
-                          Table{kSmCopyParams},      Table{kNicParams},
-                          Table{kWireParams},        Table{kWirePacketParams},
-                          Table{kDcqcnParams},       Table{kNcclParams}};
+                          Table{kCopyEngineParams},  Table{kIommuParams},
+                          Table{kNvlinkParams},      Table{kSmCopyParams},
+                          Table{kNicParams},         Table{kWireParams},
+                          Table{kWirePacketParams},  Table{kDcqcnParams},
+                          Table{kNcclParams}};
   return ParamCatalog{tables};
 }
 

@@ -13,4 +13,8 @@ double dram_weight(Params& params, const ParamScope& cpu) {
   return 1.0 - params.number("cpu.llc_hit", cpu);
 }
 
+double dram_write_weight(Params& params, const ParamScope& cpu) {
+  return dram_weight(params, cpu) * params.number("cpu.dram_write_cost", cpu);
+}
+
 }  // namespace weft

@@ -20,6 +20,10 @@ inline constexpr std::array kDramParams{
     ParamSpec{"cpu.llc_hit", Unit::kFraction, 0, 0, 1, Origin::kAssumed,
               "staging buffers of tens of MiB overflow the two DDIO ways (leaky DMA)",
               "share of DMA traffic that the last-level cache serves, sparing DRAM"},
+    ParamSpec{"cpu.dram_write_cost", Unit::kCount, 1, 1, 4, Origin::kAssumed,
+              "writes cost no more than reads unless the part has a measured cost",
+              "DRAM time of a byte that a device writes, over that of one that it reads: "
+              "turn-arounds, directory updates"},
     ParamSpec{"cpu.dram_latency", Unit::kNanoseconds, 100, 1, 10'000, Origin::kAssumed,
               "rule of thumb for DDR5 servers; no measurement read",
               "a read of a cache line, beyond the root complex"},
@@ -29,7 +33,9 @@ static_assert(every_param_is_sourced(kDramParams));
 /// Sustained rate of one socket's memory: channels x transfers x 8 B x efficiency.
 Bandwidth dram_rate(Params& params, const ParamScope& cpu);
 
-/// DRAM bytes per byte that a device reads or writes by DMA: 1 - llc_hit.
+/// DRAM bytes per byte that a device reads by DMA: 1 - llc_hit.
 double dram_weight(Params& params, const ParamScope& cpu);
+/// The same per byte that it writes, in bytes read: times dram_write_cost.
+double dram_write_weight(Params& params, const ParamScope& cpu);
 
 }  // namespace weft

@@ -31,9 +31,22 @@ void DmaEngine::submit(const DmaJob& job) {
   offer_write();
 }
 
+bool DmaEngine::must_wait(Pace& pace, Event event) {
+  if (pace.next <= events_.now()) return false;
+  if (!pace.is_waiting) events_.schedule_at(pace.next, Phase::kCompute, *this, event);
+  pace.is_waiting = true;
+  return true;
+}
+
+void DmaEngine::count(Pace& pace, std::int64_t bytes) {
+  if (!settings_.rate) return;
+  pace.next =
+      std::max(pace.next, events_.now()) + serialization_time(Bytes{bytes}, *settings_.rate);
+}
+
 /// Keeps one TLP in the link's queue: enough for a link that never idles.
 void DmaEngine::offer_write() {
-  if (write_waits_ || writes_.empty()) return;
+  if (write_waits_ || writes_.empty() || must_wait(write_pace_, kWritePace)) return;
   Job& job = jobs_[writes_.front()];
   const PciePath& path = domain_.path(job.job.path);
   const std::int64_t bytes =
@@ -47,11 +60,12 @@ void DmaEngine::offer_write() {
   job.unsent -= bytes;
   if (job.unsent == 0) writes_.pop();
   write_waits_ = true;
+  count(write_pace_, bytes);
   domain_.network().send(tlp, path.request.first);
 }
 
 void DmaEngine::offer_read() {
-  if (read_waits_ || reads_.empty()) return;
+  if (read_waits_ || reads_.empty() || must_wait(read_pace_, kReadPace)) return;
   if (tags_in_use_ == settings_.tags) {
     begin_stall();
     return;
@@ -72,6 +86,7 @@ void DmaEngine::offer_read() {
   job.unsent -= bytes;
   if (job.unsent == 0) reads_.pop();
   read_waits_ = true;
+  count(read_pace_, bytes);
   ++tags_in_use_;
   if (number_of_.size() <= transaction) number_of_.resize(transaction + 1);
   number_of_[transaction] = ++reads_sent_;
@@ -168,6 +183,14 @@ void DmaEngine::on_event(std::uint64_t what) {
     }
     case kTimeout:
       check_timeouts();
+      return;
+    case kWritePace:
+      write_pace_.is_waiting = false;
+      offer_write();
+      return;
+    case kReadPace:
+      read_pace_.is_waiting = false;
+      offer_read();
       return;
   }
 }

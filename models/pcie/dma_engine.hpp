@@ -47,6 +47,7 @@ class DmaEngine final : public EventTarget {
     std::int64_t write_payload{4096};  ///< a path may have less
     std::int64_t read_request{512};
     std::uint32_t tags{256};
+    std::optional<Bandwidth> rate{};  ///< payload that it sends or asks for; none: all it can
     /// Inside the device: from the data's arrival until the request's tag is free and the data can
     /// be used.
     Duration read_extra{};
@@ -69,7 +70,7 @@ class DmaEngine final : public EventTarget {
   void on_event(std::uint64_t what) override;
 
  private:
-  enum Event : std::uint64_t { kWritten, kRead, kTimeout };
+  enum Event : std::uint64_t { kWritten, kRead, kTimeout, kWritePace, kReadPace };
   struct Job {
     DmaJob job;
     std::uint64_t next{0};         ///< address
@@ -89,6 +90,13 @@ class DmaEngine final : public EventTarget {
     std::uint64_t number;
   };
 
+  /// A direction's pace, where the engine has a rate of its own.
+  struct Pace {
+    Time next;
+    bool is_waiting{false};
+  };
+  bool must_wait(Pace& pace, Event event);
+  void count(Pace& pace, std::int64_t bytes);
   void offer_write();
   void offer_read();
   void returned(std::uint32_t job, std::int64_t bytes);
@@ -104,6 +112,8 @@ class DmaEngine final : public EventTarget {
   std::vector<std::uint32_t> free_jobs_;
   Fifo<std::uint32_t> writes_;
   Fifo<std::uint32_t> reads_;
+  Pace write_pace_;
+  Pace read_pace_;
   bool write_waits_{false};  ///< one TLP is in the link's queue
   bool read_waits_{false};
   std::uint32_t tags_in_use_{0};

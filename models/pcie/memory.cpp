@@ -18,12 +18,14 @@ void PcieMemory::take(Packet& tlp) {
 
 void PcieMemory::serve(Packet& tlp) {
   EventQueue& events = domain_.network().events();
-  const Bytes bytes{std::llround(tlp.sequence * settings_.weight)};
+  const bool is_write = PcieDomain::kind(tlp) == TlpKind::kWrite;
+  const double weight = is_write ? settings_.write_weight : settings_.weight;
+  const Bytes bytes{std::llround(tlp.sequence * weight)};
   const Duration takes =
       settings_.rate && bytes > Bytes{0} ? serialization_time(bytes, *settings_.rate) : Duration{};
   free_at_ = events.now() + takes;
   busy_ += takes;
-  if (PcieDomain::kind(tlp) == TlpKind::kWrite) {
+  if (is_write) {
     PcieDomain::Transaction& write = domain_.transaction(tlp.flow);
     write.left -= tlp.sequence;
     const bool all = write.left == 0;

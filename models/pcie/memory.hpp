@@ -18,7 +18,8 @@ class PcieMemory final : public EventTarget {
  public:
   struct Settings {
     std::optional<Bandwidth> rate{};  ///< none: takes everything at once
-    double weight{1};                 ///< memory bytes per byte of payload; 0: none reach it
+    double weight{1};                 ///< memory bytes per byte that is read; 0: none reach it
+    double write_weight{1};           ///< and per byte that is written
     Duration read_latency{};
     Duration write_latency{};
   };

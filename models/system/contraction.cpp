@@ -66,6 +66,9 @@ class Builder {
   void use_memory(DeviceId device) {
     use(machine_.memory_of(device), machine_.model(device).memory_weight);
   }
+  void write_memory(DeviceId device) {
+    use(machine_.memory_of(device), machine_.model(device).memory_write_weight);
+  }
   void cap(Bandwidth rate, Cause cause) {
     if (!out_.cap || rate < out_.cap->rate) out_.cap = WalkCap{rate, std::move(cause)};
   }
@@ -224,7 +227,7 @@ class Builder {
       use(machine_.resource_of(route[i]), costs(route[i]).write_weight(payload[i]));
       use(machine_.resource_of(reversed(route[i])), costs(route[i]).dllp_weight(payload[i]));
     }
-    use_memory(leg.sink);
+    write_memory(leg.sink);
     const Duration walk = use_root_complex(leg, path, leg.sink, false);
     tail("PCIe write latency", leg.source,
          crossing_time(leg.source, route) + walk + machine_.model(leg.sink).write_latency);

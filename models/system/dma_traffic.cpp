@@ -46,7 +46,7 @@ std::vector<UsedShare> seconds_so_far(PacketHost& host, const std::vector<DmaEng
 class Traffic;
 
 /// Keeps one stream's transfers under way.
-class StreamRunner final : public DmaClient {
+class StreamRunner final : public DmaClient, public EventTarget {
  public:
   StreamRunner(Traffic& traffic, PacketHost& host, const DmaStream& stream)
       : traffic_{traffic},
@@ -61,8 +61,9 @@ class StreamRunner final : public DmaClient {
   void start() {
     began_ = host_.network().now();
     const std::uint64_t first = std::min<std::uint64_t>(stream_.at_a_time, stream_.transfers);
-    for (std::uint64_t i = 0; i < first; ++i) submit();
+    for (std::uint64_t i = 0; i < first; ++i) next();
   }
+  void on_event(std::uint64_t /*what*/) override { submit(); }
   void on_dma_done(std::uint64_t /*tag*/) override { ended(); }
   void on_dma_timeout(std::uint64_t /*tag*/) override {
     ++timeouts_;
@@ -89,6 +90,14 @@ class StreamRunner final : public DmaClient {
   }
 
  private:
+  void next() {
+    ++begun_;
+    if (stream_.setup == Duration{}) {
+      submit();
+    } else {
+      host_.network().events().schedule_after(stream_.setup, Phase::kCompute, *this);
+    }
+  }
   void submit() {
     const Bytes stride = stream_.stride > Bytes{0} ? stream_.stride : stream_.size;
     const std::uint64_t at = submitted_ * static_cast<std::uint64_t>(stride.count()) %
@@ -109,6 +118,7 @@ class StreamRunner final : public DmaClient {
   DmaStream stream_;
   PciePathId path_;
   Time began_;
+  std::uint64_t begun_{0};
   std::uint64_t submitted_{0};
   std::uint64_t timeouts_{0};
   std::vector<Time> done_at_;
@@ -181,8 +191,8 @@ void StreamRunner::ended() {
   if (done_at_.size() == stream_.at_a_time && stream_.transfers > stream_.at_a_time) {
     traffic_.settled();
   }
-  if (submitted_ < stream_.transfers) {
-    submit();
+  if (begun_ < stream_.transfers) {
+    next();
   } else {
     traffic_.ended();
   }

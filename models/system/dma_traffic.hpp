@@ -20,6 +20,7 @@ struct DmaStream {
   Bytes size{};                  ///< of one transfer
   std::uint64_t transfers{100};  ///< how many; the first `at_a_time` are not measured
   std::uint32_t at_a_time{1};
+  Duration setup{};            ///< from one transfer's end until the next is submitted
   Bytes offset{0};             ///< of the first transfer in the target's memory
   Bytes stride{0};             ///< from one to the next; 0: `size`
   Bytes range{Bytes::gib(1)};  ///< after which they begin again

@@ -136,6 +136,7 @@ DeviceModel Machine::resolve(DeviceId device) const {
     case DeviceKind::kCpu:
       m.memory = dram_rate(d.params(), d.scope(device));
       m.memory_weight = dram_weight(d.params(), d.scope(device));
+      m.memory_write_weight = dram_write_weight(d.params(), d.scope(device));
       m.crossing = d.duration("cpu.root_latency", device);
       m.read_latency = d.duration("cpu.dram_latency", device);
       m.completion_payload = d.number("cpu.completion_payload", device);

@@ -33,7 +33,8 @@ enum class PeerMapping : std::uint8_t { kNone, kNvidiaPeermem, kDmaBuf, kNvPeerM
 struct DeviceModel {
   DeviceKind kind{DeviceKind::kCpu};
   std::optional<Bandwidth> memory;         ///< DRAM of a CPU, HBM of a GPU
-  double memory_weight{1};                 ///< memory bytes per byte of DMA
+  double memory_weight{1};                 ///< memory bytes per byte that DMA reads
+  double memory_write_weight{1};           ///< and writes
   std::optional<Bandwidth> upstream_rate;  ///< PCIe, one direction
   int pcie_generation{0};                  ///< of that link as it runs now
   int pcie_width{0};                       ///< its lanes as it runs now

@@ -64,6 +64,7 @@ void PacketHost::add_device(DeviceId device) {
   const std::string name = fabric_.full_name(device);
   PcieMemory::Settings memory{.rate = m.memory,
                               .weight = m.memory_weight,
+                              .write_weight = m.memory_write_weight,
                               .read_latency = m.read_latency,
                               .write_latency = m.write_latency};
   switch (m.kind) {
@@ -289,6 +290,18 @@ DmaEngine::Settings PacketHost::sm_engine(DeviceId gpu, std::uint32_t threads) c
           .tags = static_cast<std::uint32_t>(pieces(in_flight, Bytes{line})),
           .read_extra = d.duration("gpu.host_load_extra", gpu),
           .completion_timeout = d.params().duration("pcie.completion_timeout")};
+}
+
+DmaEngine::Settings PacketHost::copy_engine(DeviceId gpu) const {
+  const DeviceParams& d = machine_.devices();
+  DmaEngine::Settings out{
+      .name = fabric_.full_name(gpu),
+      .read_request = std::llround(d.number("gpu.copy_request", gpu)),
+      .tags = static_cast<std::uint32_t>(std::llround(d.number("gpu.copy_tags", gpu))),
+      .read_extra = d.duration("gpu.host_load_extra", gpu),
+      .completion_timeout = d.params().duration("pcie.completion_timeout")};
+  if (d.number("gpu.copy_rate", gpu) > 0) out.rate = d.bandwidth("gpu.copy_rate", gpu);
+  return out;
 }
 
 PacketNodeId PacketHost::packet_node(DeviceId device) const {

@@ -48,6 +48,9 @@ class PacketHost {
   /// flight. 0: one thread block.
   DmaEngine::Settings sm_engine(DeviceId gpu, std::uint32_t threads = 0) const;
 
+  /// One copy engine of a GPU: one direction.
+  DmaEngine::Settings copy_engine(DeviceId gpu) const;
+
   PacketNodeId packet_node(DeviceId device) const;
   PacketLinkId packet_link(Hop hop) const;
   /// The memories of GPUs and CPUs.
