@@ -42,6 +42,8 @@ WirePackets::WirePackets(Params& params)
       timeout{Duration::ns(4096) * (std::int64_t{1} << whole(params, "wire.timeout_exponent"))},
       retry_count{whole(params, "wire.retry_count")},
       window{whole(params, "wire.window")} {
+  // A sender asks for an ACK before its window is full.
+  if (window > 0) packets_per_ack = std::min(packets_per_ack, window);
   if (params.choice("wire.forwarding") == "cut-through") cut_through = Bytes{overhead};
   if (!is_roce || params.choice("wire.congestion_control") == "none") return;
   dcqcn.emplace(params);
