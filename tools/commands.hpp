@@ -12,6 +12,7 @@ void add_diff_command(CommandLine& line);
 void add_check_command(CommandLine& line);
 void add_show_command(CommandLine& line);
 void add_nccl_command(CommandLine& line);
+void add_perftest_command(CommandLine& line);
 void add_list_params_command(CommandLine& line);
 
 }  // namespace weft

@@ -25,6 +25,7 @@ int run(int argc, char** argv) {
   weft::add_show_command(line);
   weft::add_check_command(line);
   weft::add_nccl_command(line);
+  weft::add_perftest_command(line);
   weft::add_list_params_command(line);
   line.parse(argc, argv);
   // A full disk shows when the last of it is written.

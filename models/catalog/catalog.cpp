@@ -13,6 +13,7 @@
 #include "models/host/socket_link.hpp"
 #include "models/nccl/protocol.hpp"
 #include "models/nic/dma.hpp"
+#include "models/nic/rdma.hpp"
 #include "models/pcie/link.hpp"
 #include "models/pcie/switch.hpp"
 #include "models/pcie/tlp.hpp"
@@ -30,9 +31,9 @@ ParamCatalog make_catalog() {
                           Table{kGpuMemoryParams},   Table{kBar1Params},
                           Table{kCopyEngineParams},  Table{kIommuParams},
                           Table{kNvlinkParams},      Table{kSmCopyParams},
-                          Table{kNicParams},         Table{kWireParams},
-                          Table{kWirePacketParams},  Table{kDcqcnParams},
-                          Table{kNcclParams}};
+                          Table{kNicParams},         Table{kNicPacketParams},
+                          Table{kWireParams},        Table{kWirePacketParams},
+                          Table{kDcqcnParams},       Table{kNcclParams}};
   return ParamCatalog{tables};
 }
 

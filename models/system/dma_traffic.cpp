@@ -14,9 +14,9 @@ namespace {
 constexpr std::array<const char*, kPcieLanes> kLaneWords{"posted", "relaxed posted", "non-posted",
                                                          "completion", "relaxed completion"};
 
-/// Seconds that everything has worked or waited so far, always in the same order.
-std::vector<UsedShare> seconds_so_far(PacketHost& host, const std::vector<DmaEngine*>& engines) {
-  std::vector<UsedShare> out;
+}  // namespace
+
+void UsageMeter::add(Look& out, PacketHost& host, const std::vector<DmaEngine*>& engines) {
   const auto add = [&out](UsedShare::What what, std::string name, Duration time) {
     out.push_back({what, std::move(name), time.as_s()});
   };
@@ -40,8 +40,21 @@ std::vector<UsedShare> seconds_so_far(PacketHost& host, const std::vector<DmaEng
   for (const DmaEngine* engine : engines) {
     add(UsedShare::What::kWait, "read tags of " + engine->name(), engine->stalled_for_tags());
   }
+}
+
+std::vector<UsedShare> UsageMeter::between(const Look& before, const Look& after, Duration time) {
+  const double seconds = std::max(time, Duration::ps(1)).as_s();
+  std::vector<UsedShare> out;
+  for (std::size_t i = 0; i < after.size(); ++i) {
+    const double share = (after[i].share - before[i].share) / seconds;
+    if (share > 0) out.push_back({after[i].what, after[i].name, share});
+  }
+  std::stable_sort(out.begin(), out.end(),
+                   [](const UsedShare& a, const UsedShare& b) { return a.share > b.share; });
   return out;
 }
+
+namespace {
 
 class Traffic;
 
@@ -137,7 +150,7 @@ class Traffic {
   }
 
   DmaTrafficResult run() {
-    before_ = seconds_so_far(host_, engines_);
+    before_ = look();
     from_ = host_.network().now();
     const Time began = from_;
     for (const auto& runner : runners_) runner->start();
@@ -148,28 +161,27 @@ class Traffic {
       out.streams.push_back(runner->result(from_, *to_));
     }
     out.elapsed = host_.network().now() - began;
-    const double seconds = std::max(*to_ - from_, Duration::ps(1)).as_s();
-    for (std::size_t i = 0; i < before_.size(); ++i) {
-      const double share = (after_[i].share - before_[i].share) / seconds;
-      if (share > 0) out.used.push_back({after_[i].what, after_[i].name, share});
-    }
-    std::stable_sort(out.used.begin(), out.used.end(),
-                     [](const UsedShare& a, const UsedShare& b) { return a.share > b.share; });
+    out.used = UsageMeter::between(before_, after_, *to_ - from_);
     return out;
   }
 
   void settled() {
     if (++settled_ < runners_.size() || to_) return;
-    before_ = seconds_so_far(host_, engines_);
+    before_ = look();
     from_ = host_.network().now();
   }
   void ended() {
     if (to_) return;
-    after_ = seconds_so_far(host_, engines_);
+    after_ = look();
     to_ = host_.network().now();
   }
 
  private:
+  UsageMeter::Look look() {
+    UsageMeter::Look out;
+    UsageMeter::add(out, host_, engines_);
+    return out;
+  }
   std::string why_stuck() const {
     const auto stall = host_.network().find_stall();
     return stall ? host_.network().describe(*stall) : "transfers that never end";
@@ -200,7 +212,7 @@ void StreamRunner::ended() {
 
 }  // namespace
 
-std::string DmaTrafficResult::limited_by() const {
+std::string limited_by(const std::vector<UsedShare>& used) {
   constexpr double kNeverIdle = 0.97;
   const UsedShare* busiest = nullptr;
   const UsedShare* waited_for = nullptr;

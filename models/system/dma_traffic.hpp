@@ -41,6 +41,21 @@ struct UsedShare {
   double share{0};
 };
 
+/// The link, gate or memory that was never idle, or else the tags or credits that were waited for,
+/// or "latency". `used`: fullest first.
+std::string limited_by(const std::vector<UsedShare>& used);
+
+/// What has been in use from one look to another. Looks are lists of everything and the seconds
+/// that it has worked or waited so far, always in the same order.
+class UsageMeter {
+ public:
+  using Look = std::vector<UsedShare>;
+  /// Adds a host's links, gates, memories and these engines to a look.
+  static void add(Look& look, PacketHost& host, const std::vector<DmaEngine*>& engines);
+  /// The shares of the time between, fullest first.
+  static std::vector<UsedShare> between(const Look& before, const Look& after, Duration time);
+};
+
 struct DmaTrafficResult {
   std::vector<DmaStreamResult> streams;
   Duration elapsed;
@@ -48,9 +63,7 @@ struct DmaTrafficResult {
   /// request waited for a tag; lanes by that in which a TLP waited for credit. Fullest first.
   std::vector<UsedShare> used;
 
-  /// The link, gate or memory that was never idle, or else the tags or credits that were waited
-  /// for, or "latency".
-  std::string limited_by() const;
+  std::string limited_by() const { return weft::limited_by(used); }
   /// The largest share among what has `name` in its name; 0 if nothing has.
   double share_of(std::string_view name) const;
   Bandwidth total() const;

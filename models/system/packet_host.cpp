@@ -170,11 +170,13 @@ PcieWay PacketHost::way(const Route& route) {
   return {.first = first, .route = domain_.routes().add(rest)};
 }
 
-PciePathId PacketHost::path(DeviceId initiator, DeviceId target, bool is_read) {
-  const auto key = std::tuple(initiator, target, is_read);
+PciePathId PacketHost::path(DeviceId initiator, DeviceId target, bool is_read, bool strict) {
+  const auto key = std::tuple(initiator, target, is_read, strict);
   const auto found = paths_.find(key);
   if (found != paths_.end()) return found->second;
-  const PciePathId id = domain_.add_path(build(initiator, target, is_read));
+  PciePath built = build(initiator, target, is_read);
+  built.relaxed = built.relaxed && !strict;
+  const PciePathId id = domain_.add_path(built);
   paths_[key] = id;
   return id;
 }

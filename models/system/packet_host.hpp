@@ -35,8 +35,9 @@ class PacketHost {
   PcieDomain& domain() { return domain_; }
 
   /// The way of a DMA, for DmaJob::path. Throws InputError with the reason if nothing would arrive;
-  /// but reads that a root complex refuses get a way on which nobody answers.
-  PciePathId path(DeviceId initiator, DeviceId target, bool is_read);
+  /// but reads that a root complex refuses get a way on which nobody answers. `strict`: without the
+  /// relaxed ordering attribute, whatever the initiator's setting.
+  PciePathId path(DeviceId initiator, DeviceId target, bool is_read, bool strict = false);
   /// Where the memory of a device begins in the addresses of jobs: far from all others.
   static std::uint64_t memory_at(DeviceId target) { return std::uint64_t{target.value} << 44; }
 
@@ -89,7 +90,7 @@ class PacketHost {
   std::vector<std::unique_ptr<DmaEngine>> engines_;
   std::map<Hop, PacketLinkId> link_of_;
   std::vector<NamedLink> named_;
-  std::map<std::tuple<DeviceId, DeviceId, bool>, PciePathId> paths_;
+  std::map<std::tuple<DeviceId, DeviceId, bool, bool>, PciePathId> paths_;
   std::map<std::size_t, std::size_t> gate_of_;
 };
 

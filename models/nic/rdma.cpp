@@ -1,0 +1,322 @@
+#include "models/nic/rdma.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/base/error.hpp"
+
+namespace weft {
+namespace {
+
+// Numbers of events and DMAs: kind, index (a message, a side, a NIC, a landing), packet number.
+constexpr unsigned kIndexShift = 8;
+constexpr unsigned kNumberShift = 32;
+constexpr std::uint32_t kMostIndices = 1U << (kNumberShift - kIndexShift);
+
+constexpr std::uint64_t pack(std::uint8_t kind, std::uint32_t index, std::uint32_t number) {
+  return std::uint64_t{number} << kNumberShift | std::uint64_t{index} << kIndexShift | kind;
+}
+constexpr std::uint32_t index_of(std::uint64_t what) {
+  return static_cast<std::uint32_t>(what >> kIndexShift) % kMostIndices;
+}
+constexpr std::uint32_t number_of(std::uint64_t what) {
+  return static_cast<std::uint32_t>(what >> kNumberShift);
+}
+
+/// A place for one more in a vector whose freed places are used again.
+template <class T>
+std::uint32_t place(std::vector<T>& items, std::vector<std::uint32_t>& free, T item) {
+  if (free.empty()) {
+    if (items.size() == kMostIndices) throw InputError("too many messages under way");
+    items.push_back(std::move(item));
+    return static_cast<std::uint32_t>(items.size() - 1);
+  }
+  const std::uint32_t slot = free.back();
+  free.pop_back();
+  items[slot] = std::move(item);
+  return slot;
+}
+
+}  // namespace
+
+RdmaNicId RdmaNics::add_nic() {
+  nics_.emplace_back();
+  nics_.back().port = pairs_.add_port();
+  return RdmaNicId{nics_.size() - 1};
+}
+
+void RdmaNics::attach(RdmaNicId nic, Settings settings, const Host& host) {
+  nics_[nic.index()].settings = std::move(settings);
+  nics_[nic.index()].host = host;
+}
+
+RdmaQpId RdmaNics::connect(RdmaNicId from, RdmaNicId to, const QueuePairs::Ways& ways) {
+  qps_.push_back({.from = from.value, .to = to.value, .waiting_reads = {}});
+  const auto port = [this](RdmaNicId nic) { return nics_[nic.index()].port; };
+  pairs_.connect(port(from), port(to), ways);
+  pairs_.connect(port(to), port(from), {ways.back, ways.rest_back, ways.there, ways.rest_there});
+  for (const RdmaNicId nic : {from, to}) {
+    sides_.emplace_back();
+    sides_.back().nic = nic.value;
+  }
+  return RdmaQpId{qps_.size() - 1};
+}
+
+void RdmaNics::schedule(Time at, Kind kind, std::uint32_t index, std::uint32_t number) {
+  network_.events().schedule_at(at, Phase::kDeliver, *this,
+                                pack(static_cast<std::uint8_t>(kind), index, number));
+}
+
+void RdmaNics::submit(DmaEngine& engine, bool is_read, const RdmaBuffer& where, std::int64_t bytes,
+                      Dma kind, std::uint32_t index, std::uint32_t number) {
+  engine.submit({.path = where.path,
+                 .is_read = is_read,
+                 .address = where.address,
+                 .bytes = Bytes{bytes},
+                 .tag = pack(static_cast<std::uint8_t>(kind), index, number),
+                 .client = this});
+}
+
+void RdmaNics::post(RdmaQpId qp, const RdmaRequest& request) {
+  Message message{.request = request, .qp = qp.value};
+  // The data are in memory; it is acknowledged or its completion written; so is the receive's.
+  message.open = 1 + (request.op != RdmaOp::kRead || request.is_signalled ? 1 : 0) +
+                 (request.op == RdmaOp::kSend ? 1 : 0);
+  const std::uint32_t slot = place(messages_, free_messages_, message);
+  const Settings& nic = nics_[qps_[qp.index()].from].settings;
+  schedule(network_.now() + nic.doorbell, Kind::kDoorbell, slot);
+}
+
+void RdmaNics::on_event(std::uint64_t what) {
+  const std::uint32_t index = index_of(what);
+  switch (static_cast<Kind>(what & 0xff)) {
+    case Kind::kDoorbell: {
+      Nic& nic = nics_[qps_[messages_[index].qp].from];
+      if (nic.settings.blueflame) {
+        take_wqe(index);
+      } else {
+        submit(*nic.host.queues, true, nic.host.wqes, nic.settings.wqe.count(), Dma::kWqe, index);
+      }
+      return;
+    }
+    case Kind::kWork:
+      work(index);
+      return;
+    case Kind::kProvide:
+      provide(index, number_of(what));
+      return;
+    case Kind::kArrive:
+      arrive(index);
+      return;
+  }
+}
+
+void RdmaNics::take_wqe(std::uint32_t message) {
+  Nic& nic = nics_[qps_[messages_[message].qp].from];
+  nic.wqe_free_at = std::max(nic.wqe_free_at, network_.now()) + nic.settings.wqe_time;
+  nic.wqe_busy += nic.settings.wqe_time;
+  schedule(nic.wqe_free_at, Kind::kWork, message);
+}
+
+void RdmaNics::work(std::uint32_t message) {
+  const std::uint32_t index = messages_[message].qp;
+  if (messages_[message].request.op != RdmaOp::kRead) {
+    send(pair_of(index, false).value, message, false);
+    return;
+  }
+  Qp& qp = qps_[index];
+  if (qp.reads == nics_[qp.from].settings.max_reads || !qp.waiting_reads.empty()) {
+    qp.waiting_reads.push(message);
+  } else {
+    request_read(message);
+  }
+}
+
+void RdmaNics::request_read(std::uint32_t message) {
+  ++qps_[messages_[message].qp].reads;
+  send(pair_of(messages_[message].qp, false).value, message, true);
+}
+
+/// Puts a message, or the request of a read, into a side's queue.
+void RdmaNics::send(std::uint32_t side, std::uint32_t message, bool is_request) {
+  const Bytes bytes = is_request ? Bytes{0} : messages_[message].request.bytes;
+  pairs_.announce(QueuePairId{side}, bytes, std::uint64_t{message} * 2 + (is_request ? 1 : 0));
+  Side& s = sides_[side];
+  s.fetches.push({message, is_request});
+  if (!std::exchange(s.in_turn, true)) nics_[s.nic].turns.push(side);
+  fetch(s.nic);
+}
+
+/// Asks for payload, one packet's of each side in turn, as long as there is room.
+void RdmaNics::fetch(std::uint32_t index) {
+  Nic& nic = nics_[index];
+  if (std::exchange(nic.is_fetching, true)) return;  // what it does may come back here
+  while (!nic.turns.empty() && fetch_one(nic.turns.front())) {
+    const std::uint32_t side = nic.turns.pop();
+    sides_[side].in_turn = !sides_[side].fetches.empty();
+    if (sides_[side].in_turn) nic.turns.push(side);
+  }
+  nic.is_fetching = false;
+}
+
+/// One packet's payload; false if there is no room.
+bool RdmaNics::fetch_one(std::uint32_t index) {
+  Side& side = sides_[index];
+  Nic& nic = nics_[side.nic];
+  const Fetch item = side.fetches.front();
+  const RdmaRequest& request = messages_[item.message].request;
+  const std::int64_t left = item.is_request ? 0 : request.bytes.count() - side.fetched;
+  const std::int64_t payload = std::min(left, mtu_);
+  if (payload > 0 && nic.buffered + payload > nic.settings.send_buffer) return false;
+  nic.buffered += payload;
+  const std::uint32_t number = side.asked++;
+  side.is_here.push_back(false);
+  const bool is_back = index % 2 == 1;
+  RdmaBuffer from = is_back ? request.remote : request.local;
+  from.address += static_cast<std::uint64_t>(side.fetched);
+  side.fetched += payload;
+  if (payload == left) {
+    side.fetches.pop();
+    side.fetched = 0;
+  }
+  if (payload == 0 || request.is_inline) {
+    schedule(network_.now() + nic.settings.latency, Kind::kProvide, index, number);
+  } else {
+    submit(*nic.host.data, true, from, payload, Dma::kPayload, index, number);
+  }
+  return true;
+}
+
+void RdmaNics::provide(std::uint32_t index, std::uint32_t number) {
+  Side& side = sides_[index];
+  side.is_here[number - side.first] = true;
+  while (!side.is_here.empty() && side.is_here.front()) {
+    side.is_here.pop_front();
+    ++side.first;
+    pairs_.provide(QueuePairId{index});
+  }
+}
+
+void RdmaNics::on_sent(QueuePairId pair, Bytes payload) {
+  const std::uint32_t nic = sides_[pair.index()].nic;
+  nics_[nic].buffered -= payload.count();
+  fetch(nic);
+}
+
+bool RdmaNics::keeps(const Arrival& arrival, Packet& packet) {
+  const std::uint32_t index =
+      sides_[arrival.pair.index() ^ 1U].nic;  // the sender back is who it is
+  const bool has_payload = arrival.payload > Bytes{0};
+  Nic& nic = nics_[index];
+  nic.arriving.push(
+      {arrival.tag, arrival.payload.count(), arrival.is_last, has_payload ? &packet : nullptr});
+  schedule(network_.now() + nic.settings.latency, Kind::kArrive, index);
+  return has_payload;
+}
+
+void RdmaNics::arrive(std::uint32_t index) {
+  Nic& nic = nics_[index];
+  const Arriving item = nic.arriving.pop();
+  const auto slot = static_cast<std::uint32_t>(item.tag / 2);
+  Message& message = messages_[slot];
+  if (item.tag % 2 == 1) {
+    send(pair_of(message.qp, true).value, slot, false);
+    return;
+  }
+  const RdmaOp op = message.request.op;
+  const bool is_signalled = message.request.is_signalled;
+  RdmaBuffer to = op == RdmaOp::kRead ? message.request.local : message.request.remote;
+  to.address += static_cast<std::uint64_t>(message.arrived);
+  message.arrived += item.payload;
+  if (item.packet != nullptr) {
+    const std::uint32_t landing =
+        place(landings_, free_landings_, Landing{slot, item.payload, item.packet});
+    submit(*nic.host.data, false, to, item.payload, Dma::kLanding, landing);
+  }
+  if (!item.is_last) return;
+  if (op == RdmaOp::kSend) write_cqe(index, slot, Dma::kReceiveCqe);
+  if (op == RdmaOp::kRead) {
+    if (is_signalled) write_cqe(index, slot, Dma::kCqe);
+    Qp& qp = qps_[message.qp];
+    --qp.reads;
+    if (!qp.waiting_reads.empty()) request_read(qp.waiting_reads.pop());
+  }
+  if (message.request.bytes == Bytes{0}) landed(slot, 0);
+}
+
+void RdmaNics::landed(std::uint32_t slot, std::int64_t bytes) {
+  Message& message = messages_[slot];
+  message.landed += bytes;
+  if (message.landed < message.request.bytes.count()) return;
+  RdmaClient* client = message.request.client;
+  const std::uint64_t tag = message.request.tag;
+  close(slot);
+  client->on_visible(tag);
+}
+
+void RdmaNics::write_cqe(std::uint32_t index, std::uint32_t message, Dma kind) {
+  const Nic& nic = nics_[index];
+  submit(*nic.host.data, false, nic.host.cqes, nic.settings.cqe.count(), kind, message);
+}
+
+void RdmaNics::on_acknowledged(QueuePairId pair, std::uint64_t tag) {
+  if (tag % 2 == 1 || pair.index() % 2 == 1) return;  // a read: it completes with its data
+  const auto slot = static_cast<std::uint32_t>(tag / 2);
+  if (messages_[slot].request.is_signalled) {
+    write_cqe(sides_[pair.index()].nic, slot, Dma::kCqe);
+  } else {
+    close(slot);
+  }
+}
+
+void RdmaNics::on_failure(QueuePairId pair) {
+  throw InputError("the network loses too many packets: a queue pair of " +
+                   nics_[sides_[pair.index()].nic].settings.name + " gave up retransmitting");
+}
+
+void RdmaNics::on_dma_sent(std::uint64_t tag) {
+  if (static_cast<Dma>(tag & 0xff) == Dma::kLanding) {
+    network_.release(*landings_[index_of(tag)].packet);
+  }
+}
+
+void RdmaNics::on_dma_done(std::uint64_t tag) {
+  const std::uint32_t index = index_of(tag);
+  switch (static_cast<Dma>(tag & 0xff)) {
+    case Dma::kWqe:
+      take_wqe(index);
+      return;
+    case Dma::kPayload:
+      schedule(network_.now() + nics_[sides_[index].nic].settings.latency, Kind::kProvide, index,
+               number_of(tag));
+      return;
+    case Dma::kLanding: {
+      const Landing landing = landings_[index];
+      free_landings_.push_back(index);
+      landed(landing.message, landing.bytes);
+      return;
+    }
+    case Dma::kCqe: {
+      const RdmaRequest request = messages_[index].request;
+      close(index);
+      request.client->on_completion(request.tag);
+      return;
+    }
+    case Dma::kReceiveCqe: {
+      const RdmaRequest request = messages_[index].request;
+      close(index);
+      request.client->on_received(request.tag);
+      return;
+    }
+  }
+}
+
+void RdmaNics::on_dma_timeout(std::uint64_t /*tag*/) {
+  throw InputError("a NIC's read was never completed: a root complex dropped it");
+}
+
+void RdmaNics::close(std::uint32_t message) {
+  if (--messages_[message].open == 0) free_messages_.push_back(message);
+}
+
+}  // namespace weft

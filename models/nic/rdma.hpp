@@ -1,0 +1,240 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "models/pcie/dma_engine.hpp"
+#include "models/wire/queue_pairs.hpp"
+#include "sim/base/params.hpp"
+
+namespace weft {
+
+/// Parameters that only the packet transport's NICs need; the page is models/nic/README.md.
+inline constexpr std::array kNicPacketParams{
+    ParamSpec{"nic.wqe_time", Unit::kNanoseconds, 3, 0, 1000, Origin::kAssumed,
+              "ConnectX-7: 330 M messages/s, remembered; the source was not re-read",
+              "work for one work queue element, one after another for all queue pairs"},
+    ParamSpec{
+        "nic.wqe_bytes", Unit::kBytes, 64, 16, 1024, Origin::kPublished,
+        "rdma-core providers/mlx5: basic blocks of 64 B; a write or read of one buffer is one",
+        "a work queue element, as fetched"},
+    ParamSpec{"nic.cqe_bytes", Unit::kBytes, 64, 8, 128, Origin::kPublished,
+              "rdma-core providers/mlx5: 64 B", "a completion queue element, as written"},
+    ParamSpec{
+        "nic.blueflame", Unit::kChoice, 1, 0, 1, Origin::kPublished,
+        "rdma-core providers/mlx5: a post of exactly one element is stored to the BlueFlame "
+        "register",
+        "whether a work queue element comes with its doorbell, or is fetched from host memory",
+        "off on"},
+    ParamSpec{"nic.inline_max", Unit::kBytes, 220, 0, 912, Origin::kPublished,
+              "linux-rdma/perftest src/perftest_parameters.h: DEF_INLINE_WRITE 220",
+              "payload from host memory that comes within the element where a program asks for it"},
+    ParamSpec{"nic.send_buffer", Unit::kBytes, 262'144, 4096, 1e9, Origin::kAssumed,
+              "unpublished; more than a round trip at line rate",
+              "payload that is asked for or here and has not left"},
+    ParamSpec{"nic.max_rd_atomic", Unit::kCount, 16, 1, 256, Origin::kAssumed,
+              "mlx5, as remembered; the source was not re-read",
+              "RDMA reads that a queue pair has under way"},
+    ParamSpec{"nic.post_time", Unit::kNanoseconds, 75, 0, 10'000, Origin::kAssumed,
+              "50-100 ns for the element, its barriers and the doorbell's store",
+              "work of a CPU thread to post one work request"},
+    ParamSpec{"nic.poll_time", Unit::kNanoseconds, 75, 0, 10'000, Origin::kAssumed, "50-100 ns",
+              "from data or a completion in memory to the thread that polls it"},
+};
+static_assert(every_param_is_sourced(kNicPacketParams));
+
+using RdmaNicId = Id<struct RdmaNicTag>;
+using RdmaQpId = Id<struct RdmaQpTag>;
+
+enum class RdmaOp : std::uint8_t { kWrite, kRead, kSend };
+
+/// Where a NIC reads or writes: the way and the address of a DMA.
+struct RdmaBuffer {
+  PciePathId path{};
+  std::uint64_t address{0};
+};
+
+/// Whoever posted a work request hears of it here. `tag` is that of the request.
+class RdmaClient {
+ public:
+  /// The completion is in the requester's memory.
+  virtual void on_completion(std::uint64_t /*tag*/) {}
+  /// All data are in the target's memory (the requester's for a read).
+  virtual void on_visible(std::uint64_t /*tag*/) {}
+  /// The completion of a receive is in the receiver's memory.
+  virtual void on_received(std::uint64_t /*tag*/) {}
+
+ protected:
+  ~RdmaClient() = default;
+};
+
+struct RdmaRequest {
+  RdmaOp op{RdmaOp::kWrite};
+  Bytes bytes{};
+  RdmaBuffer local;   ///< of the requester's NIC: read for writes and sends, written for reads
+  RdmaBuffer remote;  ///< of the other NIC
+  bool is_inline{false};
+  bool is_signalled{true};
+  std::uint64_t tag{0};
+  RdmaClient* client{nullptr};  ///< outlives the request
+};
+
+/// NICs with queue pairs: from a doorbell to a completion.
+///
+/// A doorbell brings a work queue element with it (BlueFlame) or makes the NIC read it. Elements of
+/// all queue pairs pass one server. Payload is read in pieces of the MTU, queue pairs in turn, as
+/// long as the send buffer has room; a packet leaves when its own payload is there and all before
+/// it have left. At the receiver each packet stays in the port's receive buffer until the last TLP
+/// of its payload has left the NIC. Completions are written after the payload, by the same engine
+/// and strictly ordered. A read is a request packet; the other NIC sends the payload as above.
+///
+/// `Settings::latency` is added on every way through a NIC: payload to packet, packet to memory.
+///
+/// Not modelled: caches of contexts and translations; receive queue elements (always at hand);
+/// retransmitted payload is not read again; responses of reads are acknowledged like messages;
+/// atomics.
+class RdmaNics final : private QueuePairSink, private DmaClient, private EventTarget {
+ public:
+  struct Settings {
+    std::string name;
+    Duration latency{};
+    Duration doorbell{};
+    Duration wqe_time{};
+    Bytes wqe{64};
+    Bytes cqe{64};
+    bool blueflame{true};
+    std::int64_t send_buffer{262'144};
+    std::uint32_t max_reads{16};
+  };
+  /// A NIC's host: `data` moves payload and writes completions, `queues` reads work queue elements.
+  struct Host {
+    DmaEngine* data{nullptr};
+    DmaEngine* queues{nullptr};
+    RdmaBuffer wqes;  ///< read
+    RdmaBuffer cqes;  ///< written
+  };
+
+  RdmaNics(PacketNetwork& network, const WirePackets& packets)
+      : network_{network}, mtu_{packets.mtu}, pairs_{network, packets, *this} {}
+
+  RdmaNicId add_nic();
+  PacketEndpoint& endpoint(RdmaNicId nic) { return pairs_.endpoint(nics_[nic.index()].port); }
+  /// Before its first queue pair is used.
+  void attach(RdmaNicId nic, Settings settings, const Host& host);
+  /// A queue pair whose requests `from` posts.
+  RdmaQpId connect(RdmaNicId from, RdmaNicId to, const QueuePairs::Ways& ways);
+  /// The software has rung the doorbell. Throws InputError later, from the event queue, if the
+  /// network loses packets for good or nobody answers a DMA read.
+  void post(RdmaQpId qp, const RdmaRequest& request);
+
+  const std::string& name(RdmaNicId nic) const { return nics_[nic.index()].settings.name; }
+  /// How long the NIC has worked on work queue elements.
+  Duration wqe_busy(RdmaNicId nic) const { return nics_[nic.index()].wqe_busy; }
+  /// The wire's half of a queue pair, from the poster or back.
+  const QueuePairCounters& counters(RdmaQpId qp, bool back = false) const {
+    return pairs_.counters(pair_of(qp.value, back));
+  }
+
+ private:
+  enum class Kind : std::uint8_t { kDoorbell, kWork, kProvide, kArrive };  // events
+  enum class Dma : std::uint8_t { kWqe, kPayload, kLanding, kCqe, kReceiveCqe };
+
+  struct Message {
+    RdmaRequest request;
+    std::uint32_t qp;
+    std::int64_t arrived{0};  ///< bytes that left the receiving port's buffer for memory
+    std::int64_t landed{0};   ///< bytes in memory
+    std::uint32_t open{0};    ///< what is still to happen
+  };
+  /// What a side sends: a message's payload, or the request of a read.
+  struct Fetch {
+    std::uint32_t message;
+    bool is_request;
+  };
+  /// One direction of a queue pair, at its sender.
+  struct Side {
+    std::uint32_t nic;
+    Fifo<Fetch> fetches;
+    std::int64_t fetched{0};  ///< of the first
+    bool in_turn{false};
+    std::uint32_t asked{0};    ///< packets whose payload was asked for
+    std::deque<bool> is_here;  ///< of those that were not provided, in order
+    std::uint32_t first{0};    ///< the number of the first of them
+  };
+  struct Qp {
+    std::uint32_t from;
+    std::uint32_t to;
+    std::uint32_t reads{0};
+    Fifo<std::uint32_t> waiting_reads;
+  };
+  struct Arriving {
+    std::uint64_t tag;
+    std::int64_t payload;
+    bool is_last;
+    Packet* packet;  ///< none if it had no payload
+  };
+  struct Nic {
+    WirePortId port;
+    Settings settings;
+    Host host;
+    Time wqe_free_at;
+    Duration wqe_busy;
+    std::int64_t buffered{0};
+    Fifo<std::uint32_t> turns;  ///< sides with payload to fetch
+    Fifo<Arriving> arriving;
+    bool is_fetching{false};
+  };
+  struct Landing {
+    std::uint32_t message;
+    std::int64_t bytes;
+    Packet* packet;
+  };
+
+  // Sides and the wire's pairs are numbered alike: 2 x qp from the poster, 2 x qp + 1 back. The
+  // wire's tag of a message is 2 x its number, and one more for the request of a read.
+  static QueuePairId pair_of(std::uint32_t qp, bool back) {
+    return QueuePairId{2 * std::size_t{qp} + (back ? 1 : 0)};
+  }
+  void on_event(std::uint64_t what) override;
+  void schedule(Time at, Kind kind, std::uint32_t index, std::uint32_t number = 0);
+  void submit(DmaEngine& engine, bool is_read, const RdmaBuffer& where, std::int64_t bytes,
+              Dma kind, std::uint32_t index, std::uint32_t number = 0);
+
+  void on_delivered(QueuePairId /*pair*/, std::uint64_t /*tag*/) override {}
+  void on_acknowledged(QueuePairId pair, std::uint64_t tag) override;
+  void on_failure(QueuePairId pair) override;
+  void on_sent(QueuePairId pair, Bytes payload) override;
+  bool keeps(const Arrival& arrival, Packet& packet) override;
+
+  void on_dma_sent(std::uint64_t tag) override;
+  void on_dma_done(std::uint64_t tag) override;
+  void on_dma_timeout(std::uint64_t tag) override;
+
+  void take_wqe(std::uint32_t message);
+  void work(std::uint32_t message);
+  void request_read(std::uint32_t message);
+  void send(std::uint32_t side, std::uint32_t message, bool is_request);
+  void fetch(std::uint32_t nic);
+  bool fetch_one(std::uint32_t side);
+  void provide(std::uint32_t side, std::uint32_t number);
+  void arrive(std::uint32_t nic);
+  void landed(std::uint32_t message, std::int64_t bytes);
+  void write_cqe(std::uint32_t nic, std::uint32_t message, Dma kind);
+  void close(std::uint32_t message);
+
+  PacketNetwork& network_;
+  std::int64_t mtu_;
+  QueuePairs pairs_;
+  std::vector<Nic> nics_;
+  std::vector<Qp> qps_;
+  std::vector<Side> sides_;
+  std::vector<Message> messages_;
+  std::vector<std::uint32_t> free_messages_;
+  std::vector<Landing> landings_;
+  std::vector<std::uint32_t> free_landings_;
+};
+
+}  // namespace weft

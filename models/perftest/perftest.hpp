@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/nic/rdma.hpp"
+#include "models/system/dma_traffic.hpp"
+#include "models/system/machine.hpp"
+
+namespace weft {
+
+/// Point-to-point RDMA as linux-rdma/perftest measures it, on the packet transport. The page is
+/// models/perftest/README.md.
+
+/// In which memory the data begin and end: that of the GPUs (GPUDirect RDMA), or of the sockets.
+enum class PerftestMemory : std::uint8_t { kGpu, kHost };
+
+struct PerftestOptions {
+  RdmaOp op{RdmaOp::kWrite};
+  PerftestMemory memory{PerftestMemory::kGpu};
+  std::string from{"gpu0"};  ///< "gpu0", "cpu1@0": a GPU or CPU, and its node (0 if not given)
+  std::string to{"gpu0@1"};  ///< node 1 if not given
+  std::string from_nic;      ///< "nic3"; "" for the nearest
+  std::string to_nic;
+  std::uint32_t iterations{0};  ///< a queue pair; 0: until the rate is steady (see the page)
+  std::uint32_t tx_depth{128};
+  std::uint32_t qps{1};
+  std::uint32_t cq_moderation{100};
+  bool bidirectional{false};
+};
+
+/// One message size.
+struct PerftestRow {
+  Bytes bytes;
+  std::uint64_t iterations{0};                ///< that were simulated, of all queue pairs
+  Bandwidth peak{Bandwidth::bytes_per_s(1)};  ///< of the best run of messages between completions
+  Bandwidth average{Bandwidth::bytes_per_s(1)};  ///< steady; both directions together
+  double messages_per_s{0};
+  Duration latency;  ///< of one message alone
+  std::string limited_by;
+  std::vector<UsedShare> used;  ///< while steady
+};
+
+/// The ends of a perftest, by device.
+struct PerftestEnds {
+  DeviceId from;  ///< whose memory it is: a GPU, or a CPU for its socket's
+  DeviceId to;
+  DeviceId from_nic;
+  DeviceId to_nic;
+};
+
+/// Nodes that the names speak of, and one: what Fabric must have at least. Throws InputError.
+std::uint32_t perftest_nodes(const PerftestOptions& options);
+
+/// Finds them in a machine and sees that the NICs can reach the memory. Throws InputError with the
+/// reason.
+PerftestEnds perftest_ends(const Machine& machine, const PerftestOptions& options);
+
+/// Runs one size. Each run has a cluster of its own, so the same call gives the same row.
+PerftestRow perftest(const Machine& machine, const PerftestOptions& options, Bytes size);
+
+}  // namespace weft

@@ -1,0 +1,125 @@
+#include "models/system/packet_cluster.hpp"
+
+#include <cmath>
+
+namespace weft {
+namespace {
+
+RdmaNics::Settings nic_settings(const Machine& machine, DeviceId nic) {
+  const DeviceParams& d = machine.devices();
+  return {
+      .name = machine.fabric().full_name(nic),
+      .latency = d.duration("nic.latency", nic),
+      .doorbell = d.duration("nic.doorbell_latency", nic),
+      .wqe_time = d.duration("nic.wqe_time", nic),
+      .wqe = d.bytes("nic.wqe_bytes", nic),
+      .cqe = d.bytes("nic.cqe_bytes", nic),
+      .blueflame = d.choice("nic.blueflame", nic) == "on",
+      .send_buffer = d.bytes("nic.send_buffer", nic).count(),
+      .max_reads = static_cast<std::uint32_t>(std::llround(d.number("nic.max_rd_atomic", nic)))};
+}
+
+// Work and completion queues stand above all payload in a socket's memory.
+constexpr std::uint64_t kWqesAt = std::uint64_t{1} << 43;
+constexpr std::uint64_t kCqesAt = kWqesAt + kPciePage;
+
+}  // namespace
+
+PacketCluster::PacketCluster(const Machine& machine, const std::vector<std::uint32_t>& nodes)
+    : machine_{machine},
+      network_{events_},
+      nics_{network_, WirePackets(machine.devices().params())},
+      wire_{machine.fabric(), wire_numbers(), WirePackets(machine.devices().params()), network_,
+            [this](DeviceId device) -> PacketEndpoint& { return endpoint(device); }} {
+  for (const std::uint32_t node : nodes) {
+    if (!hosts_.contains(node)) {
+      hosts_[node] = std::make_unique<PacketHost>(machine_, node, network_);
+    }
+  }
+  network_.seal();
+}
+
+/// The same rates and latencies as the fluid transport's.
+WireNumbers PacketCluster::wire_numbers() const {
+  return {.rate =
+              [this](LinkId link) {
+                const std::size_t shared =
+                    machine_.routing().spread() ? machine_.fabric().trunk(link).count : 1;
+                return *machine_.capacity(machine_.resource_of({link, true})) *
+                       (1.0 / static_cast<double>(shared));
+              },
+          .delay = [this](LinkId link) { return machine_.wire_latency(link); },
+          .crossing = [this](DeviceId device) { return machine_.model(device).crossing; }};
+}
+
+PacketEndpoint& PacketCluster::endpoint(DeviceId nic) {
+  const auto [at, is_new] = nic_of_.try_emplace(nic);
+  if (is_new) at->second = nics_.add_nic();
+  return nics_.endpoint(at->second);
+}
+
+RdmaNicId PacketCluster::nic(DeviceId device) {
+  const RdmaNicId id = nic_of_.at(device);
+  if (attached_.contains(device)) return id;
+  PacketHost& host = host_of(device);
+  DmaEngine::Settings queues = host.nic_engine(device);
+  queues.name += " (work queues)";
+  const Attached engines{&host.add_engine(host.nic_engine(device)), &host.add_engine(queues)};
+  attached_[device] = engines;
+  const DeviceId cpu = machine_.fabric().root_cpu(device);
+  const std::uint64_t memory = PacketHost::memory_at(cpu);
+  nics_.attach(id, nic_settings(machine_, device),
+               {.data = engines.data,
+                .queues = engines.queues,
+                .wqes = {host.path(device, cpu, true), memory + kWqesAt},
+                .cqes = {host.path(device, cpu, false, true), memory + kCqesAt}});
+  return id;
+}
+
+RdmaQpId PacketCluster::connect(DeviceId from, DeviceId to, std::uint32_t i) {
+  const Routing& routing = machine_.routing();
+  const WireNetwork::Way there = wire_.way(from, to, routing.pick(from, to, 0, i));
+  const WireNetwork::Way back = wire_.way(to, from, routing.pick(to, from, 0, i));
+  return nics_.connect(nic(from), nic(to), {there.first, there.rest, back.first, back.rest});
+}
+
+RdmaBuffer PacketCluster::buffer(DeviceId nic, DeviceId memory, bool is_read,
+                                 std::uint64_t offset) {
+  return {host_of(nic).path(nic, memory, is_read), PacketHost::memory_at(memory) + offset};
+}
+
+UsageMeter::Look PacketCluster::look() {
+  UsageMeter::Look out;
+  for (const auto& [node, host] : hosts_) {
+    std::vector<DmaEngine*> engines;
+    for (const auto& [device, attached] : attached_) {
+      if (machine_.fabric().node_of(device) == node) engines.push_back(attached.data);
+    }
+    UsageMeter::add(out, *host, engines);
+  }
+  for (const auto& [device, attached] : attached_) {
+    const std::string name = machine_.fabric().full_name(device);
+    out.push_back({UsedShare::What::kWork, "work queue elements of " + name,
+                   nics_.wqe_busy(nic_of_.at(device)).as_s()});
+    const LinkId link = *machine_.fabric().wire_link(device);
+    for (const bool forward : {true, false}) {
+      const PacketLinkId wire = wire_.direction(link, forward);
+      const Cause cause = machine_.cause(2 * link.index() + (forward ? 0 : 1));
+      out.push_back({UsedShare::What::kWork, cause.kind + ", " + cause.where,
+                     network_.counters(wire).busy.as_s()});
+      const std::size_t lanes = std::llround(machine_.devices().params().number("wire.lanes"));
+      for (std::size_t lane = 0; lane < lanes; ++lane) {
+        out.push_back({UsedShare::What::kWait, "credits or pauses of " + cause.where,
+                       network_.counters(wire, lane).stalled.as_s()});
+      }
+    }
+  }
+  return out;
+}
+
+std::string PacketCluster::why_stuck() const {
+  const auto stall = network_.find_stall();
+  return stall ? network_.describe(*stall) : "messages that never end";
+}
+
+}  // namespace weft
