@@ -114,18 +114,19 @@ void RdmaNics::on_event(std::uint64_t what) {
 void RdmaNics::take_wqe(std::uint32_t message) {
   Nic& nic = nics_[qps_[messages_[message].qp].from];
   nic.wqe_free_at = std::max(nic.wqe_free_at, network_.now()) + nic.settings.wqe_time;
-  nic.wqe_busy += nic.settings.wqe_time;
   schedule(nic.wqe_free_at, Kind::kWork, message);
 }
 
 void RdmaNics::work(std::uint32_t message) {
   const std::uint32_t index = messages_[message].qp;
+  Nic& nic = nics_[qps_[index].from];
+  nic.wqe_busy += nic.settings.wqe_time;
   if (messages_[message].request.op != RdmaOp::kRead) {
     send(pair_of(index, false).value, message, false);
     return;
   }
   Qp& qp = qps_[index];
-  if (qp.reads == nics_[qp.from].settings.max_reads || !qp.waiting_reads.empty()) {
+  if (qp.reads == nic.settings.max_reads || !qp.waiting_reads.empty()) {
     qp.waiting_reads.push(message);
   } else {
     request_read(message);

@@ -112,6 +112,8 @@ void check_gdr(const Machine& machine, DeviceId gpu, DeviceId nic) {
                                gdr.why));
 }
 
+constexpr const char* kPostingThread = "the thread that posts";
+constexpr double kNeverIdle = 0.97;
 constexpr std::uint64_t kBufferStride = std::uint64_t{1} << 32;  ///< between queue pairs' buffers
 
 /// One program of perftest: posts to its queue pairs in turn, from one thread, as long as fewer
@@ -159,8 +161,7 @@ class Sender final : public RdmaClient, private EventTarget {
   std::uint64_t messages() const { return plan_.iterations * plan_.qps; }
   Duration posting() const { return posting_; }
   Duration waiting() const {
-    return waited_ +
-           (waits_ && posted_ < messages() ? cluster_.events().now() - waits_since_ : Duration{});
+    return waited_ + (waits_ ? cluster_.events().now() - waits_since_ : Duration{});
   }
   Time visible() const { return visible_; }
   Time received() const { return received_; }
@@ -286,6 +287,7 @@ class Run {
     double peak_messages_per_s{0};
     std::vector<UsedShare> used;
     double waiting{0};  ///< share of the time that senders waited for completions
+    double posting{0};
   };
   Steady steady() const {
     Steady out;
@@ -294,8 +296,9 @@ class Run {
       out.peak_messages_per_s += peak(sender->steps());
     }
     out.used = UsageMeter::between(before_, after_, *to_ - from_);
-    out.waiting = (waiting_after_ - waiting_before_).as_s() / (*to_ - from_).as_s() /
-                  static_cast<double>(senders_.size());
+    const double sender_seconds = (*to_ - from_).as_s() * static_cast<double>(senders_.size());
+    out.waiting = (after_waiting_ - before_waiting_).as_s() / sender_seconds;
+    out.posting = (after_posting_ - before_posting_).as_s() / sender_seconds;
     return out;
   }
 
@@ -334,20 +337,21 @@ class Run {
     };
     if (to_) return;
     if (before_.empty() && all([](const auto& s) { return s->has_settled(); })) {
-      before_ = take(waiting_before_);
+      before_ = take(before_waiting_, before_posting_);
       from_ = cluster_.events().now();
       return;
     }
     if (all([](const auto& s) { return !s->is_done(); })) return;
-    after_ = take(waiting_after_);
+    after_ = take(after_waiting_, after_posting_);
     to_ = cluster_.events().now();
   }
-  UsageMeter::Look take(Duration& waiting) {
+  UsageMeter::Look take(Duration& waiting, Duration& posting) {
     UsageMeter::Look out = cluster_.look();
-    waiting = Duration{};
+    waiting = posting = Duration{};
     for (const auto& sender : senders_) {
-      out.push_back({UsedShare::What::kWork, "the thread that posts", sender->posting().as_s()});
+      out.push_back({UsedShare::What::kWork, kPostingThread, sender->posting().as_s()});
       waiting += sender->waiting();
+      posting += sender->posting();
     }
     return out;
   }
@@ -359,8 +363,10 @@ class Run {
   UsageMeter::Look after_;
   Time from_;
   std::optional<Time> to_;
-  Duration waiting_before_;
-  Duration waiting_after_;
+  Duration before_waiting_;
+  Duration before_posting_;
+  Duration after_waiting_;
+  Duration after_posting_;
 };
 
 /// One message after another; the second finds all caches warm and the machine idle.
@@ -452,8 +458,11 @@ PerftestRow perftest(const Machine& machine, const PerftestOptions& options, Byt
   row.latency = lone_latency(machine, ends, options, size);
   row.used = steady.used;
   row.limited_by = limited_by(steady.used);
-  if (row.limited_by == "latency" && steady.waiting >= 0.5) {
-    row.limited_by = fmt::format("{} requests in flight", options.tx_depth * options.qps);
+  // The machine idled: the thread posted and waited for completions in turn.
+  if (row.limited_by == "latency" && steady.waiting + steady.posting >= kNeverIdle) {
+    row.limited_by = steady.posting > steady.waiting
+                         ? kPostingThread
+                         : fmt::format("{} requests in flight", options.tx_depth * options.qps);
   }
   return row;
 }

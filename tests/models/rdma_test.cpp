@@ -1,0 +1,211 @@
+#include <gtest/gtest.h>
+
+#include "models/perftest/perftest.hpp"
+#include "models/system/contraction.hpp"
+#include "tests/models/machine_under_test.hpp"
+
+// weft perftest end to end: GPU memory or DRAM, PCIe, NIC, wire and back, TLP by TLP and packet by
+// packet, against closed forms.
+namespace weft {
+namespace {
+
+constexpr double kGen5x16 = 32 * 16 * 128.0 / 130 / 8;  // GB/s after encoding
+constexpr double kGen4x16 = kGen5x16 / 2;
+constexpr double kGen3x16 = kGen5x16 / 4;
+
+class Bench {
+ public:
+  explicit Bench(const std::vector<std::string>& settings = {},
+                 const std::string& topology = "hgx-h100-8nic.yaml")
+      : m_{topology, settings} {
+    options.iterations = 40;
+  }
+
+  PerftestOptions options;
+  const MachineUnderTest& m() const { return m_; }
+  PerftestRow run(Bytes size) { return perftest(m_.machine(), options, size); }
+  double gigabits_per_s(Bytes size) { return run(size).average.as_gigabits_per_s(); }
+  /// What the fluid contraction says of the same flow: read here, wire, write there.
+  double fluid_gigabits_per_s() const {
+    const Machine& machine = m_.machine();
+    const PerftestEnds e = perftest_ends(machine, options);
+    const Walk walk{{Leg::Kind::kRead, Leg::Medium::kPcie, e.from_nic, e.from, e.from_nic},
+                    {Leg::Kind::kWrite, Leg::Medium::kWire, e.from_nic, e.from_nic, e.to_nic},
+                    {Leg::Kind::kWrite, Leg::Medium::kPcie, e.to_nic, e.to_nic, e.to}};
+    return solo_rate(machine, contract(machine, walk)).as_gigabits_per_s();
+  }
+
+ private:
+  MachineUnderTest m_;
+};
+
+// physics.md 9.2 (1) and (3): MTU over MTU and overhead (26 B InfiniBand, 82 B RoCEv2), less the
+// RETH's 16 B of each message's first packet.
+TEST(Perftest, LargeWritesReachTheWiresPayload) {
+  const auto wire = [](double mtu, double overhead, double size) {
+    return 400 * size / (size / mtu * (mtu + overhead) + 16);
+  };
+  constexpr Bytes kSize = Bytes::kib(128);
+  const auto on_roce = [](const char* mtu) {
+    return Bench({"wire.kind=roce", std::string("wire.mtu=") + mtu}).run(kSize);
+  };
+  const PerftestRow infiniband = Bench().run(kSize);
+  EXPECT_NEAR(infiniband.average.as_gigabits_per_s(), wire(4096, 26, 1 << 17), 0.1);
+  EXPECT_NEAR(infiniband.average.as_gigabits_per_s(), 397.5, 3.9);
+  EXPECT_EQ(infiniband.limited_by, "wire, switch to NIC, fabric -> nic0@1");
+  EXPECT_NEAR(on_roce("4096").average.as_gigabits_per_s(), wire(4096, 82, 1 << 17), 0.1);
+  EXPECT_NEAR(on_roce("4096").average.as_gigabits_per_s(), 392.1, 3.9);
+  EXPECT_NEAR(on_roce("1024").average.as_gigabits_per_s(), 370, 3.7);
+}
+
+// (2): a NIC on Gen4 or Gen3 x16. 227 and 114 Gb/s are with both directions of the link loaded (see
+// PcieDma.NicsLinkBoundsItsTraffic). One flow has the headers only: writes of 256 B with 24 B.
+TEST(Perftest, TheNicsLinkBoundsWhatItSends) {
+  for (const auto& [gen, rate] : {std::pair{"4", kGen4x16}, {"3", kGen3x16}}) {
+    Bench bench({std::string("nic.pcie_gen=") + gen});
+    const PerftestRow row = bench.run(Bytes::kib(128));
+    EXPECT_NEAR(row.average.as_gigabits_per_s(), 8 * rate * 256 / 280, 0.01 * 8 * rate);
+    EXPECT_NE(row.limited_by.find("PCIe link"), std::string::npos) << row.limited_by;
+  }
+}
+
+// (4): GPU and NIC below different switches of one Sapphire Rapids socket: 64 B TLPs, 45.8 GB/s.
+TEST(Perftest, ThroughAnIntelRootComplexTlpsAreCut) {
+  Bench bench;
+  bench.options.from_nic = bench.options.to_nic = "nic2";
+  const PerftestRow row = bench.run(Bytes::kib(128));
+  EXPECT_NEAR(row.average.as_gigabits_per_s(), 8 * kGen5x16 * 64 / 88, 0.01 * 8 * 45.8);
+}
+
+// (6): 32 tags of 512 B over a round trip of 1 us. The round trip: two crossings of a switch, BAR1,
+// and what the TLPs take themselves (24 B twice, the last of two completions).
+TEST(Perftest, ReadTagsOverTheRoundTripBoundASender) {
+  const double tlps_ns = (24 + 24 + 2 * 276 + 20) / kGen5x16;
+  const double bar1_ns = 1000 - 2 * 115 - tlps_ns;
+  Bench bench({"nic.read_tags=32", "gpu.bar1_read_latency=" + std::to_string(bar1_ns) + " ns"});
+  const PerftestRow row = bench.run(Bytes::kib(128));
+  EXPECT_NEAR(row.average.as_gigabits_per_s(), 8 * 32 * 512 / 1000.0, 0.01 * 8 * 16.4);
+  EXPECT_EQ(row.limited_by, "read tags of nic0@0");
+}
+
+// (5): ACS RR+CR+UF, both directions, reads without relaxed ordering: everything crosses the uplink
+// twice, so at most half of what the flows reach without.
+TEST(Perftest, AcsRedirectionHalvesBothDirections) {
+  const auto run = [](const std::string& acs, const std::string& ordering) {
+    Bench bench({"switch.acs=" + acs, "nic.relaxed_ordering=" + ordering, "nic.rate=1000 Gb/s",
+                 "wire.rate=1000 Gb/s", "cpu.p2p_payload=4 KiB"});
+    bench.options.bidirectional = true;
+    return bench.gigabits_per_s(Bytes::kib(256));
+  };
+  const double direct = run("SV", "off");
+  const double redirected = run("SV+RR+CR+UF", "off");
+  EXPECT_NEAR(redirected / direct, 0.5, 0.03);
+  // RR alone: what a NIC reads goes straight back to it.
+  EXPECT_GT(run("SV+RR+UF", "off"), 1.2 * redirected);
+}
+
+// One small message: every wait that has a name, and every packet on its links.
+TEST(Perftest, LatencyOfAWriteIsTheSumOfItsParts) {
+  Bench bench;
+  const PerftestRow row = bench.run(Bytes{64});
+  const double post_ns = 75 + 200 + 3;                     // thread, doorbell, element
+  const double read_ns = 2 * 115 + 700                     // switch, BAR1 and back
+                         + (2 * 24 + 84 + 20) / kGen5x16;  // the whole request; cut through back
+  const double wire_ns = 2 * (25 + 90) + 200 + (64 + 26 + 16) / 50.0 + 42 / 50.0;
+  const double write_ns = 115 + 250 + (88 + 24) / kGen5x16;
+  const double memory_ns = 64 / 3350.0;
+  const double sum = post_ns + read_ns + 175 + wire_ns + 175 + write_ns + 2 * memory_ns + 75;
+  EXPECT_NEAR(row.latency.as_ns(), sum, 5);
+}
+
+TEST(Perftest, OneThreadsPostsBoundTheMessageRate) {
+  Bench bench;
+  bench.options.iterations = 500;
+  const PerftestRow row = bench.run(Bytes{8});
+  EXPECT_GT(row.messages_per_s, 0.9 / 75e-9);
+  EXPECT_LE(row.messages_per_s, 1 / 75e-9);
+  EXPECT_EQ(row.limited_by, "the thread that posts");
+  // Without the thread it is the NIC's work for each element, over several queue pairs.
+  Bench nic({"nic.post_time=1 ns", "nic.wqe_time=10 ns"});
+  nic.options.qps = 8;
+  nic.options.cq_moderation = 16;
+  nic.options.iterations = 500;
+  const PerftestRow fast = nic.run(Bytes{8});
+  EXPECT_NEAR(fast.messages_per_s, 1 / 10e-9, 2e6);
+  EXPECT_EQ(fast.limited_by, "work queue elements of nic0@0");
+}
+
+// A window of w messages, with a completion for the last only: w messages, then a wait.
+TEST(Perftest, AShallowQueueWaitsForItsCompletions) {
+  Bench bench;
+  bench.options.tx_depth = 1;
+  const PerftestRow one = bench.run(Bytes::kib(64));
+  EXPECT_LT(one.average.as_gigabits_per_s(), 64 * 1024 * 8 / one.latency.as_ns());
+  EXPECT_EQ(one.limited_by, "1 requests in flight");
+  bench.options.tx_depth = 8;
+  const double eight = bench.gigabits_per_s(Bytes::kib(64));
+  EXPECT_GT(eight, one.average.as_gigabits_per_s() * 2);
+  EXPECT_LT(eight, 390);
+}
+
+TEST(Perftest, ReadsAndSendsReachTheWiresPayloadToo) {
+  Bench bench;
+  bench.options.op = RdmaOp::kRead;
+  EXPECT_NEAR(bench.gigabits_per_s(Bytes::kib(256)), 397.4, 2);
+  const Duration read = bench.run(Bytes{64}).latency;
+  bench.options.op = RdmaOp::kSend;
+  EXPECT_NEAR(bench.gigabits_per_s(Bytes::kib(256)), 397.4, 2);
+  bench.options.op = RdmaOp::kWrite;
+  EXPECT_GT(read, bench.run(Bytes{64}).latency);
+}
+
+TEST(Perftest, AgreesWithTheFluidContraction) {
+  for (const std::vector<std::string>& settings :
+       std::vector<std::vector<std::string>>{{},
+                                             {"wire.kind=roce"},
+                                             {"nic.pcie_gen=4"},
+                                             {"nic.pcie_width=8"},
+                                             {"switch.acs=SV+RR+UF"},
+                                             {"nic.read_tags=32"}}) {
+    for (const PerftestMemory memory : {PerftestMemory::kGpu, PerftestMemory::kHost}) {
+      Bench bench(settings);
+      bench.options.memory = memory;
+      const double fluid = bench.fluid_gigabits_per_s();
+      EXPECT_NEAR(bench.gigabits_per_s(Bytes::kib(128)), fluid, 0.03 * fluid)
+          << (settings.empty() ? "default" : settings[0]);
+    }
+  }
+}
+
+TEST(Perftest, SameInputSameRow) {
+  const auto run = [] {
+    Bench bench({"wire.kind=roce"});
+    bench.options.qps = 4;
+    const PerftestRow row = bench.run(Bytes::kib(16));
+    return std::tuple(row.messages_per_s, row.latency, row.limited_by);
+  };
+  EXPECT_EQ(run(), run());
+}
+
+TEST(Perftest, RefusesWhatCannotBe) {
+  const auto why = [](Bench& bench) -> std::string {
+    try {
+      bench.run(Bytes{64});
+    } catch (const InputError& e) {
+      return e.what();
+    }
+    return "";
+  };
+  Bench off({"nic.gdr=off"});
+  EXPECT_EQ(why(off),
+            "no GPUDirect RDMA between gpu0@0 and nic0@0: nic0 does not offer GPUDirect RDMA "
+            "(nic.gdr=off); --mem host goes without");
+  off.options.memory = PerftestMemory::kHost;
+  EXPECT_EQ(why(off), "");
+  Bench loop;
+  loop.options.to = "gpu0@0";
+  EXPECT_EQ(why(loop), "--from and --to use one NIC, nic0@0: loopback is not modelled");
+}
+
+}  // namespace
+}  // namespace weft
