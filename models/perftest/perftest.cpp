@@ -157,6 +157,7 @@ class Sender final : public RdmaClient, private EventTarget {
   bool has_settled() const {
     return std::all_of(qps_.begin(), qps_.end(), [](const Qp& qp) { return qp.known > 0; });
   }
+  std::uint64_t known() const { return known_; }
   const std::vector<Step>& steps() const { return steps_; }
   std::uint64_t messages() const { return plan_.iterations * plan_.qps; }
   Duration posting() const { return posting_; }
@@ -165,7 +166,8 @@ class Sender final : public RdmaClient, private EventTarget {
   }
   Time visible() const { return visible_; }
   Time received() const { return received_; }
-  /// Called with each step.
+  bool has_posted_all() const { return posted_ == messages(); }
+  /// Called with each step, and with the last post.
   void on_step(std::function<void()> call) { on_step_ = std::move(call); }
 
   void on_completion(std::uint64_t tag) override {
@@ -223,6 +225,7 @@ class Sender final : public RdmaClient, private EventTarget {
                                  .tag = turn_,
                                  .client = this});
     turn_ = (turn_ + 1) % plan_.qps;
+    if (on_step_ && has_posted_all()) on_step_();
     next();
   }
   void completed(std::uint32_t index) {
@@ -295,8 +298,8 @@ class Run {
       out.messages_per_s += rate(sender->steps(), from_, *to_);
       out.peak_messages_per_s += peak(sender->steps());
     }
-    out.used = UsageMeter::between(before_, after_, *to_ - from_);
-    const double sender_seconds = (*to_ - from_).as_s() * static_cast<double>(senders_.size());
+    out.used = UsageMeter::between(before_, after_, used_to_ - from_);
+    const double sender_seconds = (used_to_ - from_).as_s() * static_cast<double>(senders_.size());
     out.waiting = (after_waiting_ - before_waiting_).as_s() / sender_seconds;
     out.posting = (after_posting_ - before_posting_).as_s() / sender_seconds;
     return out;
@@ -339,11 +342,23 @@ class Run {
     if (before_.empty() && all([](const auto& s) { return s->has_settled(); })) {
       before_ = take(before_waiting_, before_posting_);
       from_ = cluster_.events().now();
+      known_before_ = senders_.front()->known();
       return;
     }
-    if (all([](const auto& s) { return !s->is_done(); })) return;
-    after_ = take(after_waiting_, after_posting_);
-    to_ = cluster_.events().now();
+    if (before_.empty()) return;
+    const auto none = [&all](bool (Sender::*holds)() const) {
+      return all([holds](const auto& s) { return !((*s).*holds)(); });
+    };
+    const bool is_done = !none(&Sender::is_done);
+    // After the last post everything runs dry, what is nearest to the sender first. But where all
+    // is posted at once, only that is left to look at.
+    const bool is_over =
+        !none(&Sender::has_posted_all) && senders_.front()->known() >= 2 * known_before_;
+    if (after_.empty() && (is_done || is_over)) {
+      after_ = take(after_waiting_, after_posting_);
+      used_to_ = cluster_.events().now();
+    }
+    if (is_done) to_ = cluster_.events().now();
   }
   UsageMeter::Look take(Duration& waiting, Duration& posting) {
     UsageMeter::Look out = cluster_.look();
@@ -363,6 +378,8 @@ class Run {
   UsageMeter::Look after_;
   Time from_;
   std::optional<Time> to_;
+  Time used_to_;  ///< when `after_` was taken
+  std::uint64_t known_before_{0};
   Duration before_waiting_;
   Duration before_posting_;
   Duration after_waiting_;
