@@ -91,7 +91,7 @@ void RdmaNics::on_event(std::uint64_t what) {
   const std::uint32_t index = index_of(what);
   switch (static_cast<Kind>(what & 0xff)) {
     case Kind::kDoorbell: {
-      Nic& nic = nics_[qps_[messages_[index].qp].from];
+      const Nic& nic = nics_[qps_[messages_[index].qp].from];
       if (nic.settings.blueflame) {
         take_wqe(index);
       } else {

@@ -91,7 +91,7 @@ DeviceId nic_of(const Machine& machine, const std::string& text, const char* opt
                 DeviceId memory) {
   const Fabric& fabric = machine.fabric();
   if (text.empty()) return nearest_nic(fabric, memory);
-  Name name = parse_name(text, option, *fabric.node_of(memory));
+  const Name name = parse_name(text, option, *fabric.node_of(memory));
   const DeviceId nic = find_device(fabric, name, option);
   if (fabric.device(nic).kind != DeviceKind::kNic || !fabric.wire_link(nic)) {
     throw InputError(fmt::format("{} '{}': not a NIC with a cable", option, text));
