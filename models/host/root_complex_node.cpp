@@ -5,16 +5,10 @@
 #include "models/pcie/dma_engine.hpp"
 
 namespace weft {
-namespace {
-
-/// Packet::attributes of the last piece of a cut request, which names the request in its tag.
-constexpr std::uint8_t kLastPiece = 1;
-
-}  // namespace
 
 void RootComplexNode::on_packet(Packet& tlp) {
   const PacketLinkId port = domain_.network().came_by(tlp);
-  tlp.attributes = 0;  // another root complex's
+  tlp.attributes = 0;  // its sender's
   if (port_of_.size() <= port.index()) port_of_.resize(port.index() + 1);
   if (port_of_[port.index()] == 0) {
     pipes_.resize(pipes_.size() + kPcieLanes);
@@ -65,7 +59,11 @@ void RootComplexNode::emerge(Packet& tlp) {
   }
   const PacketLinkId out = domain_.routes().next(tlp, kNoPacketLink);
   if (out == kNoPacketLink) {
-    memory_.take(tlp);
+    if (kind == TlpKind::kCompletion) {
+      domain_.transaction(tlp.flow).engine->on_completion(tlp);  // the CPU's own
+    } else {
+      memory_.take(tlp);
+    }
     return;
   }
   if (path.cut > 0 && path.cut_at == node_) {
@@ -105,7 +103,7 @@ void RootComplexNode::cut(Packet& tlp, const PciePath& path, PacketLinkId out) {
     left -= piece.bytes;
     Packet& made = domain_.make(piece);
     if (left == 0) {
-      made.attributes = kLastPiece;
+      made.attributes = pcie_attribute::kLastPiece;
       made.tag = slot;
     }
     domain_.network().send(made, out);
@@ -113,7 +111,10 @@ void RootComplexNode::cut(Packet& tlp, const PciePath& path, PacketLinkId out) {
 }
 
 void RootComplexNode::on_departure(const Packet& tlp, PacketLinkId /*link*/) {
-  if ((tlp.attributes & kLastPiece) == 0) return;
+  if (tlp.attributes == pcie_attribute::kOfEngine) {
+    domain_.transaction(tlp.flow).engine->on_departure(tlp);
+  }
+  if (tlp.attributes != pcie_attribute::kLastPiece) return;
   const auto slot = static_cast<std::uint32_t>(tlp.tag);
   free_cut_.push_back(slot);
   domain_.network().release(*cut_[slot]);

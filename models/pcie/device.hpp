@@ -25,7 +25,7 @@ class PcieDevice final : public PacketEndpoint {
     }
   }
   void on_departure(const Packet& tlp, PacketLinkId /*link*/) override {
-    if (PcieDomain::kind(tlp) == TlpKind::kCompletion) return;
+    if (tlp.attributes != pcie_attribute::kOfEngine) return;
     domain_.transaction(tlp.flow).engine->on_departure(tlp);
   }
 

@@ -59,6 +59,7 @@ void DmaEngine::offer_write() {
   job.next += static_cast<std::uint64_t>(bytes);
   job.unsent -= bytes;
   if (job.unsent == 0) writes_.pop();
+  tlp.attributes = pcie_attribute::kOfEngine;
   write_waits_ = true;
   count(write_pace_, bytes);
   domain_.network().send(tlp, path.request.first);
@@ -85,6 +86,7 @@ void DmaEngine::offer_read() {
   job.next += static_cast<std::uint64_t>(bytes);
   job.unsent -= bytes;
   if (job.unsent == 0) reads_.pop();
+  tlp.attributes = pcie_attribute::kOfEngine;
   read_waits_ = true;
   count(read_pace_, bytes);
   ++tags_in_use_;

@@ -72,6 +72,13 @@ struct PciePath {
   PacketNodeId dropped_at{};
 };
 
+/// Packet::attributes: which of its senders asked for it.
+namespace pcie_attribute {
+inline constexpr std::uint8_t kOfEngine = 1;  ///< a request as its DMA engine sent it
+inline constexpr std::uint8_t kLastPiece =
+    2;  ///< of a request that a root complex cut, named in the tag
+}  // namespace pcie_attribute
+
 /// What the parts of one host's PCIe share: TLP sizes, routes and what is under way. TLPs name
 /// their transaction in Packet::flow, their address in Packet::tag, their payload (or what they ask
 /// for) in Packet::sequence.

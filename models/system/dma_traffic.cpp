@@ -244,7 +244,10 @@ DmaTrafficResult run_streams(PacketHost& host, const std::vector<DmaStream>& str
   return Traffic(host, streams).run();
 }
 
-DmaTestbed::DmaTestbed(const Machine& machine) : network_{events_}, host_{machine, 0, network_} {
+DmaTestbed::DmaTestbed(const Machine& machine, std::optional<std::uint64_t> shuffle_ties)
+    : events_{shuffle_ties ? EventQueue::shuffling_ties(*shuffle_ties) : EventQueue()},
+      network_{events_},
+      host_{machine, 0, network_} {
   network_.seal();
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -76,7 +77,8 @@ DmaTrafficResult run_streams(PacketHost& host, const std::vector<DmaStream>& str
 /// A host with its own events and network, for streams alone.
 class DmaTestbed {
  public:
-  explicit DmaTestbed(const Machine& machine);
+  /// `shuffle_ties`: a seed for EventQueue::shuffling_ties.
+  explicit DmaTestbed(const Machine& machine, std::optional<std::uint64_t> shuffle_ties = {});
 
   PacketHost& host() { return host_; }
   EventQueue& events() { return events_; }

@@ -41,7 +41,8 @@ class PacketHost {
   /// Where the memory of a device begins in the addresses of jobs: far from all others.
   static std::uint64_t memory_at(DeviceId target) { return std::uint64_t{target.value} << 44; }
 
-  /// A DMA engine of a GPU or NIC. Lives as long as the host.
+  /// A DMA engine of a GPU or NIC, or a CPU's loads and stores of devices' memory (then the time to
+  /// cross its own root complex is the caller's). Lives as long as the host.
   DmaEngine& add_engine(const DmaEngine::Settings& settings);
   /// What the NIC's parameters say of its engine: MPS, MRRS, tags.
   DmaEngine::Settings nic_engine(DeviceId nic) const;

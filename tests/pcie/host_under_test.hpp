@@ -15,8 +15,9 @@ namespace weft {
 class HostUnderTest {
  public:
   explicit HostUnderTest(const std::string& topology, const std::vector<std::string>& settings = {},
-                         const std::string& cpu_part = {})
-      : machine_{topology, settings, 1, cpu_part}, testbed_{machine_.machine()} {}
+                         const std::string& cpu_part = {},
+                         std::optional<std::uint64_t> shuffle_ties = {})
+      : machine_{topology, settings, 1, cpu_part}, testbed_{machine_.machine(), shuffle_ties} {}
 
   const MachineUnderTest& m() const { return machine_; }
   PacketHost& host() { return testbed_.host(); }

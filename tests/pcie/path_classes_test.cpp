@@ -129,8 +129,21 @@ TEST(PathClasses, AcsRedirectionSharesTheUplink) {
   // Completions with relaxed ordering are not redirected.
   const BothWays relaxed(with_acs("SV+RR+CR+UF", "on"));
   EXPECT_NEAR(relaxed.reads, requests.reads, 0.03 * requests.reads);
+  // Translated addresses go straight again where DT is set: what a VM wants.
+  EXPECT_EQ(BothWays({"switch.acs=SV+RR+UF+DT", "cpu.iommu=translate", "nic.ats=on"}).uplink, 0);
   // SrcValid alone costs nothing.
   EXPECT_EQ(BothWays(with_acs("SV", "off")).uplink, 0);
+}
+
+// Two NICs write one GPU: what the fluid transport gives each, half of the GPU's link.
+TEST(PathClasses, StreamsIntoOneLinkShareItEvenly) {
+  HostUnderTest h("hgx-h100-8nic.yaml");
+  const DmaTrafficResult r = h.run({h.nic("nic0", "gpu0", false), h.nic("nic1", "gpu0", false)});
+  const double half = kGen5x16 * 256 / 280 / 2;
+  for (const DmaStreamResult& s : r.streams) {
+    EXPECT_NEAR(s.rate.as_gigabytes_per_s(), half, 0.02 * half);
+  }
+  EXPECT_EQ(r.limited_by(), "PCIe link, switch to GPU, pcisw0@0 -> gpu0@0");
 }
 
 // EC names the peer and RR is clear: nothing arrives. No common root complex that forwards:
