@@ -114,7 +114,6 @@ class PcieDomain {
     return gates_.size() - 1;
   }
   PcieGate& gate(std::size_t i) { return gates_[i]; }
-  std::size_t gates() const { return gates_.size(); }
 
   std::uint32_t begin(const Transaction& transaction) {
     if (free_.empty()) {

@@ -32,6 +32,62 @@ TEST(PcieDma, NicsLinkBoundsItsTraffic) {
   EXPECT_NEAR(h.gigabytes_per_s(h.nic("nic0", "gpu0", false)), kGen4x16 * 256 / 280, 0.01 * 28.8);
 }
 
+// physics.md 9.2 (3), the PCIe part: what RoCE with an MTU of 1 KiB delivers, 370 Gb/s = 46.25 GB/s
+// in pieces of 1 KiB, goes through Gen5 x16 as it comes (4 TLPs each: up to 57.6), and not through
+// Gen4.
+TEST(PcieDma, SmallPacketsFromTheWireKeepTheirRate) {
+  for (const bool is_gen5 : {true, false}) {
+    HostUnderTest h("hgx-h100-8nic.yaml", {is_gen5 ? "nic.pcie_gen=5" : "nic.pcie_gen=4"});
+    DmaEngine::Settings paced = h.host().nic_engine(h.id("nic0"));
+    paced.rate = Bandwidth::gigabits_per_s(370);
+    DmaStream s = h.nic("nic0", "gpu0", false);
+    s.engine = &h.host().add_engine(paced);
+    s.size = Bytes{1024};
+    s.transfers = 1000;
+    const double expected = is_gen5 ? 46.25 : kGen4x16 * 256 / 280;
+    EXPECT_NEAR(h.gigabytes_per_s(s), expected, 0.01 * expected);
+  }
+}
+
+/// Two GPUs and two NICs below one uplink stage both ways at a pace of so many GB/s each: GPUs
+/// store to and load from host memory, NICs write to it and read from it.
+DmaTrafficResult staged(double pace) {
+  HostUnderTest h("hgx-h100-8nic.yaml", {"gpu.bytes_per_thread=1024 B"});
+  std::vector<DmaStream> streams;
+  for (const char* device : {"gpu0", "gpu1", "nic0", "nic1"}) {
+    const DeviceId id = h.id(device);
+    for (const bool is_read : {false, true}) {
+      DmaEngine::Settings engine =
+          *device == 'g' ? h.host().sm_engine(id) : h.host().nic_engine(id);
+      engine.rate = Bandwidth::gigabytes_per_s(pace);
+      streams.push_back({.engine = &h.host().add_engine(engine),
+                         .initiator = id,
+                         .target = h.id("cpu0"),
+                         .is_read = is_read,
+                         .size = Bytes{4096},
+                         .transfers = 150,
+                         .at_a_time = 32});
+    }
+  }
+  return h.run(streams);
+}
+
+// physics.md 9.2 (8), the uplink's part: its 14.2 GB/s (114 Gb/s) a NIC have every TLP as 256 B and
+// requests free; with SMs' lines of 128 B it is 63.015 / (2 x 2.5625) = 12.3
+// (models/system/README.md has the sum). A pace of 0.98 of that is kept by all eight streams; 1.1
+// is more than the uplink has.
+TEST(PcieDma, StagingSharesTheUplinkAsTheClosedFormSays) {
+  constexpr double kForm = kGen5x16 / (2 * 2.5625);
+  const DmaTrafficResult kept = staged(0.98 * kForm);
+  for (const DmaStreamResult& s : kept.streams) {
+    EXPECT_NEAR(s.rate.as_gigabytes_per_s(), 0.98 * kForm, 0.01 * kForm);
+  }
+  EXPECT_NEAR(kept.share_of("pcisw0@0 -> cpu0@0"), 0.98, 0.02);
+  const DmaTrafficResult over = staged(1.1 * kForm);
+  EXPECT_EQ(over.limited_by(), "PCIe uplink, switch to CPU, pcisw0@0 -> cpu0@0");
+  EXPECT_LT(over.total().as_gigabytes_per_s(), 8 * 1.05 * kForm);
+}
+
 // physics.md 9.2 (4): 64 B TLPs behind an Intel root complex, Gen5: 63.015 x 64 / 88 = 45.83.
 TEST(PcieDma, IntelRootComplexCutsPeerWritesTo64Bytes) {
   HostUnderTest h("hgx-h100-8nic.yaml");
