@@ -5,10 +5,6 @@
 namespace weft {
 namespace {
 
-constexpr double kGen5x16 = 32 * 16 * 128.0 / 130 / 8;  // GB/s after encoding
-constexpr double kGen4x16 = kGen5x16 / 2;
-constexpr double kGen3x16 = kGen5x16 / 4;
-
 /// Both directions loaded alike with writes of 256 B, each carries 280 B a TLP and half an ACK and
 /// UpdateFC of 8 B for the other's.
 constexpr double kBothWays = 256.0 / (280 + 4);

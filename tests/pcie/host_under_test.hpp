@@ -11,6 +11,11 @@
 
 namespace weft {
 
+/// Rates of x16 links after encoding, GB/s.
+inline constexpr double kGen5x16 = 32 * 16 * 128.0 / 130 / 8;
+inline constexpr double kGen4x16 = kGen5x16 / 2;
+inline constexpr double kGen3x16 = kGen5x16 / 4;
+
 /// A shipped topology's first node, TLP by TLP.
 class HostUnderTest {
  public:

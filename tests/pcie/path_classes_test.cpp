@@ -103,8 +103,6 @@ struct BothWays {
   std::string limited_by;
 };
 
-constexpr double kGen5x16 = 32 * 16 * 128.0 / 130 / 8;
-
 // physics.md 9.2 (5). No redirection: each direction has the link to itself but for what the other
 // leaves on it. RR alone: written data go over the uplink, both ways (280 B up, 280 down); read
 // data do not. RR and CR without relaxed ordering: both go over it, 280 + 276 B each way, the

@@ -5,7 +5,6 @@
 namespace weft {
 namespace {
 
-constexpr double kGen5x16 = 32 * 16 * 128.0 / 130 / 8;
 constexpr double kGen4x8 = kGen5x16 / 4;
 
 /// A NIC on a root port reads host memory.
