@@ -16,17 +16,20 @@ WireNetwork::WireNetwork(const Fabric& fabric, const WireNumbers& numbers,
       directions_(2 * fabric.link_count(), kNoPacketLink) {
   PacketRouter& router =
       spread_ ? static_cast<PacketRouter&>(adaptive_) : static_cast<PacketRouter&>(routes_);
+  const auto is_forwarder = [&fabric](DeviceId device) {
+    return fabric.device(device).kind == DeviceKind::kNetSwitch;
+  };
   std::vector<std::optional<PacketNodeId>> nodes(fabric.device_count());
   const auto node_of = [&](DeviceId device) {
     std::optional<PacketNodeId>& node = nodes[device.index()];
     if (node) return *node;
     const std::string name = fabric.full_name(device);
-    const bool is_switch = fabric.device(device).kind == DeviceKind::kNetSwitch;
-    node = is_switch ? network.add_forwarder({.name = name,
-                                              .latency = numbers.crossing(device),
-                                              .cut_through = packets.cut_through,
-                                              .router = &router})
-                     : network.add_endpoint(name, endpoint_of(device));
+    node = is_forwarder(device) ? network.add_forwarder({.name = name,
+                                                         .latency = numbers.crossing(device),
+                                                         .cut_through = packets.cut_through,
+                                                         .router = &router,
+                                                         .shared_buffer = packets.switch_buffer})
+                                : network.add_endpoint(name, endpoint_of(device));
     return *node;
   };
   for (std::size_t i = 0; i < fabric.link_count(); ++i) {
@@ -39,10 +42,10 @@ WireNetwork::WireNetwork(const Fabric& fabric, const WireNumbers& numbers,
     // An Ethernet switch's outputs are queues in shared memory; InfiniBand's arbitrate.
     spec.input_order = packets.is_roce ? InputOrder::kOldestFirst : InputOrder::kRoundRobin;
     auto add = [&, spec](DeviceId from, DeviceId to) mutable {
-      const bool is_switch = fabric.device(from).kind == DeviceKind::kNetSwitch;
+      const bool is_switch = is_forwarder(from);
       if (is_switch) spec.ecn = packets.ecn(spec.rate);
       const Duration crossing = is_switch ? numbers.crossing(from) : Duration{};
-      spec.lanes = packets.lane_controls(spec.rate, spec.delay, crossing);
+      spec.lanes = packets.lane_controls(spec.rate, spec.delay, crossing, is_forwarder(to));
       spec.from = node_of(from);
       spec.to = node_of(to);
       spec.name = fabric.full_name(from) + "->" + fabric.full_name(to);
@@ -51,7 +54,7 @@ WireNetwork::WireNetwork(const Fabric& fabric, const WireNumbers& numbers,
     directions_[2 * i] = add(link.a, link.b);
     directions_[2 * i + 1] = add(link.b, link.a);
     network.pair(directions_[2 * i], directions_[2 * i + 1]);
-    if (fabric.device(link.a).kind == DeviceKind::kNetSwitch) {
+    if (is_forwarder(link.a)) {
       adaptive_.add_link(directions_[2 * i]);
       adaptive_.add_link(directions_[2 * i + 1]);
     } else if (spread_) {

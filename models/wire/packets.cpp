@@ -36,6 +36,8 @@ WirePackets::WirePackets(Params& params)
       pauses{params.choice("wire.flow_control") == "pfc"},
       pfc_xoff{params.bytes("wire.pfc_xoff")},
       pfc_hysteresis{params.bytes("wire.pfc_hysteresis")},
+      pfc_share{params.number("wire.pfc_share")},
+      switch_buffer{params.bytes("wire.switch_buffer")},
       pfc_headroom{params.bytes("wire.pfc_headroom")},
       pfc_response{params.bytes("wire.pfc_response")},
       cnp_bytes{overhead + whole(params, "wire.cnp_extra")},
@@ -69,7 +71,7 @@ Bytes WirePackets::headroom(Bandwidth rate, Duration delay, Duration crossing) c
 }
 
 std::vector<LaneControl> WirePackets::lane_controls(Bandwidth rate, Duration delay,
-                                                    Duration crossing) const {
+                                                    Duration crossing, bool into_switch) const {
   if (!is_roce) {
     const std::int64_t blocks = vl_buffer.count() / kCreditBlock.count();
     const std::int64_t packet_blocks = pieces(Bytes{data_bytes(mtu, true)}, kCreditBlock);
@@ -83,7 +85,8 @@ std::vector<LaneControl> WirePackets::lane_controls(Bandwidth rate, Duration del
                            .xoff = pauses ? pfc_xoff : pfc_xoff + extra + Bytes{1},
                            .xon = std::max(pfc_xoff - pfc_hysteresis, Bytes{0}),
                            .frame_bytes = kPauseFrame,
-                           .response = serialization_time(pfc_response, rate)};
+                           .response = serialization_time(pfc_response, rate),
+                           .share = into_switch ? pfc_share : 0};
   return std::vector<LaneControl>(lanes + (dcqcn ? 1 : 0), buffer);
 }
 

@@ -37,6 +37,13 @@ inline constexpr std::array kWirePacketParams{
     ParamSpec{"wire.pfc_hysteresis", Unit::kBytes, 3072, 1, 1e9, Origin::kPublished,
               "alibaba-edu/High-Precision-Congestion-Control, switch-mmu: resume offset 3 KB",
               "it is resumed when this much less is"},
+    ParamSpec{
+        "wire.pfc_share", Unit::kCount, 0, 0, 64, Origin::kAssumed,
+        "0: pfc_xoff holds; switches' settings range from 1/8 to 8",
+        "dynamic thresholds: a port and priority is paused at this share of the switch's free "
+        "buffer"},
+    ParamSpec{"wire.switch_buffer", Unit::kBytes, 64e6, 1e5, 1e10, Origin::kAssumed,
+              "Spectrum-3: 64 MB", "shared buffer of a switch with dynamic thresholds"},
     ParamSpec{"wire.pfc_headroom", Unit::kBytes, 0, 0, 1e9, Origin::kAssumed,
               "0: what comes until the pause takes effect (equation on the page)",
               "buffer of a port and priority above the pause threshold"},
@@ -75,8 +82,10 @@ struct WirePackets {
   std::optional<EcnMarking> ecn(Bandwidth rate) const;
 
   /// The flow control of every lane of a link.
-  /// `crossing`: of the switch that sends, if one does.
-  std::vector<LaneControl> lane_controls(Bandwidth rate, Duration delay, Duration crossing) const;
+  /// `crossing`: of the switch that sends, if one does. `into_switch`: a switch receives, whose
+  /// thresholds may be dynamic.
+  std::vector<LaneControl> lane_controls(Bandwidth rate, Duration delay, Duration crossing,
+                                         bool into_switch) const;
   /// What a paused port may still get beyond the threshold: the packet that crosses it, what comes
   /// while the pause frame is on the way and obeyed and what is then on the way or inside the
   /// sending switch, and at each end one packet that cannot be broken off.
@@ -96,6 +105,8 @@ struct WirePackets {
   bool pauses;
   Bytes pfc_xoff;
   Bytes pfc_hysteresis;
+  double pfc_share;  ///< 0: pfc_xoff
+  Bytes switch_buffer;
   Bytes pfc_headroom;  ///< 0: derived
   Bytes pfc_response;
   std::optional<DcqcnSettings> dcqcn;

@@ -28,13 +28,15 @@ PacketNodeId PacketNetwork::add_forwarder(const ForwarderSpec& spec) {
        .router = spec.router,
        .latency_ps = spec.latency.count_ps(),
        .header_bytes = spec.cut_through ? static_cast<std::int32_t>(spec.cut_through->count()) : -1,
-       .inputs = 0});
+       .inputs = 0,
+       .shared_bytes = spec.shared_buffer.count(),
+       .used_bytes = 0});
   node_names_.push_back(spec.name);
   return PacketNodeId{nodes_.size() - 1};
 }
 
 PacketNodeId PacketNetwork::add_endpoint(std::string name, PacketEndpoint& endpoint) {
-  nodes_.push_back({&endpoint, nullptr, 0, -1, 0});
+  nodes_.push_back({&endpoint, nullptr, 0, -1, 0, 0, 0});
   node_names_.push_back(std::move(name));
   return PacketNodeId{nodes_.size() - 1};
 }
@@ -124,6 +126,10 @@ void PacketNetwork::set_up_lane(const LinkSpec& spec, std::size_t lane) {
     receive.xon = pause->xon.count();
     receive.update_bytes = pause->frame_bytes.count();
     receive.response_ps = pause->response.count_ps();
+    receive.share = static_cast<float>(pause->share);
+    if (pause->share > 0 && nodes_[spec.to.index()].shared_bytes == 0) {
+      refuse_link(spec.name, "has a share of a buffer that its receiver does not have");
+    }
   } else if (const auto* shares = std::get_if<SharesRoomOf>(&control)) {
     if (shares->lane >= lane)
       refuse_link(spec.name, "a lane shares the room of an earlier one only");

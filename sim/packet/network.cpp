@@ -140,6 +140,7 @@ bool PacketNetwork::is_lost(std::uint32_t link) {
 bool PacketNetwork::take_in(std::uint32_t link, const Packet& packet) {
   const std::uint32_t lane = packet.holds_lane_;
   ReceiveLane& buffer = receive_lanes_[link * lanes_a_link_ + lane];
+  if (buffer.share > 0) return take_in_shared(link, packet);
   if (buffer.control == Control::kPause &&
       buffer.held_bytes + packet.buffer_bytes > buffer.capacity) {
     ++buffer.dropped;
@@ -151,6 +152,48 @@ bool PacketNetwork::take_in(std::uint32_t link, const Packet& packet) {
     send_pause(link, lane, true);
   }
   return true;
+}
+
+/// The dynamic threshold of a lane with a share of a forwarder's buffer.
+std::int64_t PacketNetwork::threshold(const Node& node, const ReceiveLane& buffer) const {
+  const auto free =
+      static_cast<double>(std::max<std::int64_t>(node.shared_bytes - node.used_bytes, 0));
+  return static_cast<std::int64_t>(static_cast<double>(buffer.share) * free);
+}
+
+bool PacketNetwork::take_in_shared(std::uint32_t link, const Packet& packet) {
+  Node& node = nodes_[links_[link].to.index()];
+  ReceiveLane& buffer = receive_lanes_[link * lanes_a_link_ + packet.holds_lane_];
+  const std::int64_t held = buffer.held_bytes + packet.buffer_bytes;
+  const bool is_over = held >= threshold(node, buffer);
+  const bool may_pause = buffer.xoff <= buffer.capacity;
+  if (buffer.pause_sent ? held > buffer.limit : is_over && !may_pause) {
+    ++buffer.dropped;
+    return false;
+  }
+  buffer.held_bytes = held;
+  buffer.most_held_bytes = std::max(buffer.most_held_bytes, held);
+  if (buffer.pause_sent) return true;  // into the headroom
+  buffer.shared_bytes += packet.buffer_bytes;
+  node.used_bytes += packet.buffer_bytes;
+  if (is_over) {
+    buffer.limit = held + buffer.capacity - buffer.xoff;
+    send_pause(link, packet.holds_lane_, true);
+  }
+  return true;
+}
+
+/// Headroom is freed before the shared buffer.
+void PacketNetwork::free_shared(std::uint32_t link, std::uint32_t lane, std::int64_t bytes) {
+  Node& node = nodes_[links_[link].to.index()];
+  ReceiveLane& buffer = receive_lanes_[link * lanes_a_link_ + lane];
+  const std::int64_t headroom = buffer.held_bytes + bytes - buffer.shared_bytes;
+  const std::int64_t freed = std::max<std::int64_t>(bytes - headroom, 0);
+  buffer.shared_bytes -= freed;
+  node.used_bytes -= freed;
+  if (!buffer.pause_sent) return;
+  const std::int64_t resume_at = threshold(node, buffer) - (buffer.xoff - buffer.xon);
+  if (buffer.held_bytes == 0 || buffer.held_bytes <= resume_at) send_pause(link, lane, false);
 }
 
 void PacketNetwork::enqueue(Packet& packet, std::uint32_t link, std::uint32_t input) {
@@ -358,6 +401,10 @@ void PacketNetwork::transmit(std::uint32_t link, Packet& packet) {
 void PacketNetwork::free_room(const Packet& packet, PacketLinkId holds, std::uint32_t lane) {
   ReceiveLane& buffer = receive_lanes_[holds.index() * lanes_a_link_ + lane];
   buffer.held_bytes -= packet.buffer_bytes;
+  if (buffer.share > 0) {
+    free_shared(holds.value, lane, packet.buffer_bytes);
+    return;
+  }
   if (buffer.control == Control::kPause) {
     if (buffer.pause_sent && buffer.held_bytes <= buffer.xon) send_pause(holds.value, lane, false);
     return;

@@ -132,6 +132,8 @@ class PacketNetwork final : private EventTarget {
     std::int64_t latency_ps;
     std::int32_t header_bytes;  ///< cut-through; -1: the whole packet
     std::uint32_t inputs;
+    std::int64_t shared_bytes;  ///< the shared buffer, and what is used of it
+    std::int64_t used_bytes;
   };
 
   // What follows is laid out by the cache line: an arrival needs a link's first, a departure its
@@ -204,6 +206,7 @@ class PacketNetwork final : private EventTarget {
     std::uint32_t owed_units{0};
     std::uint32_t unit_bytes{1};
     std::uint32_t packets_per_update{1};
+    float share{0};  ///< of the forwarder's free shared buffer; 0: xoff holds
     std::int64_t held_bytes{0};
     std::int64_t most_held_bytes{0};
     std::int64_t capacity{0};
@@ -214,6 +217,8 @@ class PacketNetwork final : private EventTarget {
     std::int64_t response_ps{0};  ///< of a pause; of credits the delay until they set out
     std::uint64_t pauses{0};
     std::uint64_t dropped{0};
+    std::int64_t shared_bytes{0};  ///< of what it holds, in the shared buffer
+    std::int64_t limit{0};         ///< what it may hold while paused
   };
 
   /// Packets of one lane from one input, waiting for one link.
@@ -243,6 +248,9 @@ class PacketNetwork final : private EventTarget {
   void arrive(std::uint32_t link);
   bool is_lost(std::uint32_t link);
   bool take_in(std::uint32_t link, const Packet& packet);
+  bool take_in_shared(std::uint32_t link, const Packet& packet);
+  void free_shared(std::uint32_t link, std::uint32_t lane, std::int64_t bytes);
+  std::int64_t threshold(const Node& node, const ReceiveLane& buffer) const;
   void enqueue(Packet& packet, std::uint32_t link, std::uint32_t input);
   void look(std::uint32_t link);
   void look_at(std::uint32_t link, std::int64_t when_ps);

@@ -42,12 +42,18 @@ struct CreditPool {
 /// `capacity` is lost. Headroom is capacity - xoff. A pause stops decisions: what a sending
 /// forwarder has decided on, within its latency, still comes. It lasts until the resume frame:
 /// refresh frames are not modelled.
+///
+/// Dynamic thresholds (`share` > 0, where the receiver is a forwarder with a shared buffer): a lane
+/// is paused when it holds `share` of what is free of the shared buffer, and resumed when it holds
+/// xoff - xon less than that then is, or nothing. What comes while it is paused has room of its
+/// own, the headroom. A lane that never pauses loses what exceeds its share.
 struct PauseBuffer {
   Bytes capacity{};
   Bytes xoff{};           ///< above the capacity: never pauses
   Bytes xon{};            ///< below xoff
   Bytes frame_bytes{84};  ///< a pause frame on the wire: 64 B, preamble 8, gap 12
   Duration response{};    ///< from the frame's arrival until the sender obeys it
+  double share{0};        ///< 0: xoff is the threshold
 };
 
 /// The receiver takes everything.
@@ -111,6 +117,7 @@ struct ForwarderSpec {
   /// Cut-through: so many bytes must be there to decide. None: the whole packet.
   std::optional<Bytes> cut_through{};
   PacketRouter* router{nullptr};  ///< not owned
+  Bytes shared_buffer{};          ///< for lanes with dynamic thresholds
 };
 
 /// Where packets begin and end, and what does more than forward (splits, delays, answers).

@@ -254,6 +254,25 @@ TEST(WirePackets, AdaptiveRoutingCarriesAnyPermutation) {
   }
 }
 
+// With a share of 1/8 of 64 MiB each of four senders may fill 5.3 MB of the switch (64 / (8 + 4)),
+// so 2 MB each are never paused; with a small buffer they are, and lose nothing either.
+TEST(WirePackets, DynamicThresholdsAbsorbAnIncast) {
+  for (const bool small : {false, true}) {
+    WireCluster cluster({.network = kOneSwitch,
+                         .hosts = 5,
+                         .settings = {{"wire.kind", "roce"},
+                                      {"wire.pfc_share", "0.125"},
+                                      {"wire.switch_buffer", small ? "1 MiB" : "64 MiB"}}});
+    for (std::uint32_t h = 1; h < 5; ++h) {
+      cluster.pairs().post(cluster.connect(h, 0), Bytes{2'000'000}, h);
+    }
+    cluster.events().run();
+    EXPECT_EQ(cluster.deliveries(), 4U);
+    EXPECT_EQ(cluster.sums().pauses > 0, small);
+    EXPECT_EQ(cluster.sums().dropped, 0U);
+  }
+}
+
 // physics.md 4.6: nobody tells the sender of a lost last packet; 4.096 us x 2^14 = 67.1 ms.
 TEST(WirePackets, LostLastPacketCostsTheTimeout) {
   WireCluster cluster({.network = kOneSwitch});

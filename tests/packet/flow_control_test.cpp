@@ -133,6 +133,58 @@ TEST(FlowControl, PauseLosesNothingWithEnoughHeadroom) {
   EXPECT_EQ(never_pauses.network.packets_alive(), 0U);
 }
 
+// A shared buffer of 300 packets, a share of 1/8 of what is free, headroom beside it. n inputs that
+// fill up hold h each where h = (300 - n h) / 8, that is h = 300 / (8 + n): one alone 33.3 packets,
+// eight 18.75 each. The packet that crosses is in, and the headroom takes 22 more.
+TEST(FlowControl, DynamicThresholdsShareABuffer) {
+  for (const std::size_t senders : {2U, 8U}) {
+    EventQueue events;
+    PacketNetwork network(events);
+    SourceRoutes routes;
+    const PacketNodeId hub =
+        network.add_forwarder({.name = "hub", .router = &routes, .shared_buffer = Bytes{300'000}});
+    PauseBuffer buffer{.capacity = Bytes{22'000}, .xoff = Bytes{0}, .xon = Bytes{-2000}};
+    std::vector<std::unique_ptr<Host>> host;
+    std::vector<Duplex> link;
+    for (std::size_t i = 0; i <= senders; ++i) {
+      host.push_back(std::make_unique<Host>(network));
+      const PacketNodeId node = network.add_endpoint("h" + std::to_string(i), *host[i]);
+      LinkSpec spec = link_spec({buffer});
+      buffer.share = 0.125;
+      spec.lanes = {buffer};
+      spec.name = "up" + std::to_string(i);
+      spec.from = node;
+      spec.to = hub;
+      const PacketLinkId up = network.add_link(spec);
+      spec.lanes = {Unlimited{}};
+      spec.name = "down" + std::to_string(i);
+      spec.from = hub;
+      spec.to = node;
+      const PacketLinkId down = network.add_link(spec);
+      network.pair(up, down);
+      link.push_back({up, down});
+    }
+    network.seal();
+    for (std::uint32_t i = 1; i <= senders; ++i) {
+      host[i]->start({.link = link[i].there,
+                      .route = routes.add(std::vector{link[0].back}),
+                      .packets = 2000,
+                      .flow = i});
+    }
+    events.run();
+    EXPECT_EQ(host[0]->arrivals().size(), 2000 * senders);
+    const double share = 300.0 / static_cast<double>(8 + senders);
+    for (std::size_t i = 1; i <= senders; ++i) {
+      const PacketLaneCounters counters = network.counters(link[i].there, 0);
+      EXPECT_EQ(counters.dropped, 0U);
+      EXPECT_GT(counters.pauses, 0U);
+      EXPECT_LE(counters.most_held.as_double() / 1000, share + 1 + 22);
+      EXPECT_GE(counters.most_held.as_double() / 1000, share);
+      EXPECT_EQ(counters.held, Bytes{0});
+    }
+  }
+}
+
 /// PCIe's kinds as lanes: writes, reads, completions. A write for a full receiver waits at the hub;
 /// what may pass it does.
 struct Ordering {
