@@ -74,8 +74,8 @@ NcclGdrCheck check_gdr(const NcclSystem& system, const NcclPaths& paths, const N
 
 bool needs_flush(const NcclSystem& system, const NcclPaths& paths, const NcclEnv& env, int gpu,
                  int net) {
-  constexpr int kHopper = 90;
-  if (env.net_force_flush || system.node(kGpu, gpu).gpu.sm < kHopper) return true;
+  constexpr int kOrdersWrites = 90;  // Hopper
+  if (env.net_force_flush || system.node(kGpu, gpu).gpu.sm < kOrdersWrites) return true;
   // With C2C, data by PCIe may come after the flags that C2C carries.
   const int cpu = nearest_cpu(system, paths, gpu);
   return cpu != -1 && paths.at(node_of_gpu(system, gpu), kCpu, cpu).type == kC2c &&

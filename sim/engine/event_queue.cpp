@@ -145,7 +145,7 @@ void EventQueue::prepare(const ChunkList<Entry>& bucket) {
   for (const bool again : {false, true}) {
     bucket.for_each([this, again](const Entry& entry) {
       const Slot& slot = slots_[entry.slot];
-      if (slot.target != nullptr) slot.target->prepare(slot.what, again);
+      if (slot.target != nullptr) slot.target->prefetch(slot.what, again);
     });
   }
 }
@@ -155,7 +155,7 @@ void EventQueue::prepare_ahead(const Fifo<std::uint32_t>& ready) const {
   __builtin_prefetch(&slots_[ready.at(kAhead)]);
   for (const bool again : {false, true}) {
     const Slot& slot = slots_[ready.at(again ? kAhead / 4 : kAhead / 2)];
-    if (slot.target != nullptr) slot.target->prepare(slot.what, again);
+    if (slot.target != nullptr) slot.target->prefetch(slot.what, again);
   }
 }
 

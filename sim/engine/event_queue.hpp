@@ -24,7 +24,7 @@ class EventTarget {
   /// A hint, once asked for, that on_event(what) follows within some dozen events, for targets with
   /// more state than a cache holds: first they fetch what `what` names, then (`again`) what that
   /// points to. May come any number of times; must not have an effect that a result could show.
-  virtual void prepare(std::uint64_t /*what*/, bool /*again*/) {}
+  virtual void prefetch(std::uint64_t /*what*/, bool /*again*/) {}
 
  protected:
   ~EventTarget() = default;
@@ -89,7 +89,7 @@ class EventQueue {
   /// Runs until none is left.
   void run();
 
-  /// From now on targets get EventTarget::prepare. Worth its time where they are many: a sixth of
+  /// From now on targets get EventTarget::prefetch. Worth its time where they are many: a sixth of
   /// the time of tests/bench/packet_bench with 1,024 hosts, and nothing of that with 16.
   void prepare_targets() { prepares_ = true; }
 

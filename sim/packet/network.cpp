@@ -44,7 +44,7 @@ void PacketNetwork::on_event(std::uint64_t what) {
 }
 
 /// First the link and its lane, then the packet.
-void PacketNetwork::prepare(std::uint64_t what, bool again) {
+void PacketNetwork::prefetch(std::uint64_t what, bool again) {
   const std::size_t index = what >> 32;
   const Link& link = links_[index];
   const bool arrives = static_cast<Event>(what & 0xff) == Event::kArrive;

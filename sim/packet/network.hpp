@@ -232,7 +232,7 @@ class PacketNetwork final : private EventTarget {
   enum class Event : std::uint8_t { kArrive, kLook, kPause, kResume, kUpdate };
 
   void on_event(std::uint64_t what) override;
-  void prepare(std::uint64_t what, bool again) override;
+  void prefetch(std::uint64_t what, bool again) override;
   void schedule(std::int64_t at_ps, Phase phase, Event event, std::uint32_t link,
                 std::uint32_t lane = 0);
   std::int64_t now_ps() const { return events_.now().since_start().count_ps(); }
