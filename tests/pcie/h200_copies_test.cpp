@@ -62,7 +62,7 @@ class H200 {
             .target = h_.id("cpu0"),
             .is_read = from_host,
             .size = Bytes{bytes},
-            .transfers = 4,
+            .transfers = 3,
             .at_a_time = 1,
             .setup = h_.m().machine().devices().duration("gpu.copy_start", id)};
   }
@@ -86,7 +86,7 @@ class H200 {
             .target = h_.id("cpu0"),
             .is_read = reads,
             .size = Bytes{1024},
-            .transfers = 1500,
+            .transfers = 800,
             .at_a_time = 160};
   }
   DmaTrafficResult run(const std::vector<DmaStream>& streams) { return h_.run(streams); }
@@ -98,7 +98,7 @@ class H200 {
 /// Microseconds of one copy of a run of copies back to back, on the slowest stream.
 double copy_us(const Row& row, std::int64_t bytes) {
   H200 h;
-  return h.run(h.copies(row, bytes)).elapsed.as_us() / 4;
+  return h.run(h.copies(row, bytes)).elapsed.as_us() / 3;
 }
 
 /// Payload rate of the slowest stream while all engines are always busy, in bytes a microsecond.
@@ -108,7 +108,7 @@ double steady_rate(const Row& row) {
   for (DmaStream& s : streams) {
     s.setup = Duration{};
     s.at_a_time = 16;
-    s.transfers = 80;
+    s.transfers = 56;
   }
   double slowest = 1e300;
   for (const DmaStreamResult& r : h.run(streams).streams) {

@@ -35,7 +35,7 @@ class HostUnderTest {
             .target = id(target),
             .is_read = is_read,
             .size = Bytes{4096},
-            .transfers = 300,
+            .transfers = 220,
             .at_a_time = 64};
   }
   /// Every TLP that was sent has arrived.

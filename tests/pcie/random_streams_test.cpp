@@ -89,7 +89,7 @@ class RandomCase {
 // what happens at one instant, all is done within a fifth of the same time: what changes is who
 // goes first of streams of 24 transfers. (Seeds up to 1,000 held on 2026-11-21.)
 TEST(RandomStreams, EndAreRepeatableAndHardlyDependOnTies) {
-  for (std::uint64_t seed = 1; seed <= 15; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
     SCOPED_TRACE(seed);
     RandomCase c(seed);
     const std::vector<double> once = c.rates();

@@ -41,7 +41,7 @@ struct Read {
 double simulated(const Read& read, std::string* limited_by = nullptr) {
   HostUnderTest h("genoa-2p.yaml", read.settings());
   DmaStream s = h.nic("nic1", "cpu0", true);
-  s.transfers = 1000;
+  s.transfers = 600;
   s.at_a_time = 200;
   const DmaTrafficResult r = h.run({s});
   if (limited_by != nullptr) *limited_by = r.limited_by();
@@ -49,8 +49,8 @@ double simulated(const Read& read, std::string* limited_by = nullptr) {
 }
 
 TEST(PcieReads, AreBoundByTagsTimesRequestOverRoundTripOrByTheLink) {
-  for (const int tags : {8, 16, 32, 64, 256, 768}) {
-    for (const int mrrs : {128, 256, 512, 4096}) {
+  for (const int tags : {8, 32, 256, 768}) {
+    for (const int mrrs : {128, 512, 4096}) {
       for (const int root_ns : {100, 400}) {
         const Read read{.tags = tags, .mrrs = mrrs, .root_ns = root_ns};
         // Where both bounds are near, requests queue in turn: up to 3 % below either.
