@@ -43,7 +43,8 @@ WirePackets::WirePackets(Params& params)
       cnp_bytes{overhead + whole(params, "wire.cnp_extra")},
       timeout{Duration::ns(4096) * (std::int64_t{1} << whole(params, "wire.timeout_exponent"))},
       retry_count{whole(params, "wire.retry_count")},
-      window{whole(params, "wire.window")} {
+      window{whole(params, "wire.window")},
+      selective_repeat{params.choice("wire.recovery") == "selective-repeat"} {
   // A sender asks for an ACK before its window is full.
   if (window > 0) packets_per_ack = std::min(packets_per_ack, window);
   if (params.choice("wire.forwarding") == "cut-through") cut_through = Bytes{overhead};

@@ -61,6 +61,10 @@ inline constexpr std::array kWirePacketParams{
     ParamSpec{"wire.retry_count", Unit::kCount, 7, 0, 7, Origin::kPublished,
               "NCCL src/transport/net_ib.cc: IB_RETRY_CNT 7; perftest 7",
               "retransmissions before a queue pair gives up"},
+    ParamSpec{"wire.recovery", Unit::kChoice, 0, 0, 1, Origin::kPublished,
+              "mlxconfig RDMA_SELECTIVE_REPEAT_EN: off by default",
+              "what is sent again after a loss: all from the lost packet on, or it alone",
+              "go-back-n selective-repeat"},
     ParamSpec{"wire.window", Unit::kCount, 0, 0, 8'388'608, Origin::kAssumed,
               "queue pairs are not limited by packets in flight; 2^23 by the sequence numbers",
               "packets that a queue pair may have unacknowledged; 0: any number"},
@@ -97,7 +101,7 @@ struct WirePackets {
   std::uint32_t ack_bytes;
   std::uint32_t packets_per_ack;
   bool is_roce;
-  bool spread;  ///< adaptive routing; receivers take packets in any order
+  bool spread;  ///< adaptive routing
   std::optional<Bytes> cut_through;
   std::size_t lanes;
   Bytes vl_buffer;
@@ -114,6 +118,9 @@ struct WirePackets {
   Duration timeout;
   std::uint32_t retry_count;
   std::uint32_t window;  ///< 0: none
+  bool selective_repeat;
+  /// Receivers take packets in any order.
+  bool any_order() const { return spread || selective_repeat; }
 };
 
 }  // namespace weft

@@ -25,7 +25,7 @@ QueuePairId QueuePairs::connect(WirePortId from, WirePortId to, const Ways& ways
   pair.ways = ways;
   pair.lane = lane;
   pairs_.push_back(std::move(pair));
-  if (packets_.spread) any_order_.emplace_back();
+  if (packets_.any_order()) any_order_.emplace_back();
   if (packets_.dcqcn) {
     pacing_.push_back({.rate = DcqcnRate(*packets_.dcqcn, network_.rate(ways.there))});
   }
@@ -61,21 +61,31 @@ void QueuePairs::append(std::uint32_t index, Bytes bytes, std::uint64_t tag) {
   if (pair.has_failed) throw std::logic_error("QueuePairs: posted to a queue pair that failed");
   const auto count = static_cast<std::uint32_t>(packets);
   pair.messages.push({pair.end, count, bytes.count(), tag});
-  if (packets_.spread) {
+  if (packets_.any_order()) {
     any_order_[index].messages.push({pair.end, count, count, tag});
   }
   pair.end += count;
 }
 
-bool QueuePairs::may_send(const Pair& pair) const {
+bool QueuePairs::may_send(std::uint32_t index) {
+  if (has_repeat(index)) return true;
+  const Pair& pair = pairs_[index];
   if (pair.next >= pair.provided) return false;
   return packets_.window == 0 || pair.next - pair.acknowledged < packets_.window;
+}
+
+/// Whether a packet is to be sent again by itself.
+bool QueuePairs::has_repeat(std::uint32_t index) {
+  if (!packets_.any_order()) return false;
+  Fifo<std::uint32_t>& repeats = any_order_[index].repeats;
+  while (!repeats.empty() && repeats.front() < pairs_[index].acknowledged) repeats.pop();
+  return !repeats.empty();
 }
 
 /// Gives a queue pair that may send a turn.
 void QueuePairs::wake(std::uint32_t index) {
   Pair& pair = pairs_[index];
-  if (pair.in_turn || !may_send(pair)) return;
+  if (pair.in_turn || !may_send(index)) return;
   pair.in_turn = true;
   Port& port = ports_[pair.source];
   port.turns_.push(index);
@@ -97,9 +107,9 @@ void QueuePairs::offer(Port& port) {
     const std::uint32_t index = port.turns_.pop();
     Pair& pair = pairs_[index];
     pair.in_turn = false;
-    if (!may_send(pair) || (packets_.dcqcn && must_wait(index))) continue;
+    if (!may_send(index) || (packets_.dcqcn && must_wait(index))) continue;
     Packet& packet = next_packet(index);
-    if (may_send(pair)) {
+    if (may_send(index)) {
       pair.in_turn = true;
       port.turns_.push(index);
     }
@@ -126,15 +136,18 @@ bool QueuePairs::must_wait(std::uint32_t index) {
 
 Packet& QueuePairs::next_packet(std::uint32_t index) {
   Pair& pair = pairs_[index];
-  const Message& message = pair.messages.at(pair.sending);
-  const std::uint32_t place = pair.next - message.first;
+  const bool is_repeat = has_repeat(index);
+  const std::uint32_t number = is_repeat ? any_order_[index].repeats.pop() : pair.next;
+  const Message& message =
+      pair.messages.at(is_repeat ? place_of(pair.messages, number) : pair.sending);
+  const std::uint32_t place = number - message.first;
   const bool is_last = place + 1 == message.packets;
   const std::int64_t payload =
       is_last ? message.bytes - std::int64_t{place} * packets_.mtu : packets_.mtu;
   Packet& packet = network_.make();
   packet.kind = static_cast<std::uint8_t>(Kind::kData);
   packet.flow = index;
-  packet.sequence = pair.next;
+  packet.sequence = number;
   packet.route = pair.ways.rest_there;
   packet.lane = pair.lane;
   packet.tag = message.tag;
@@ -145,13 +158,15 @@ Packet& QueuePairs::next_packet(std::uint32_t index) {
     packet.attributes = kAckRequest | packet.attributes;
   if (place == 0) packet.attributes = kFirst | packet.attributes;
   ++pair.counters.packets;
-  if (pair.next < pair.furthest) {
+  if (number < pair.furthest) {
     ++pair.counters.repeated;
     packet.attributes = kRepeated | packet.attributes;
   }
-  ++pair.next;
-  pair.furthest = std::max(pair.furthest, pair.next);
-  if (is_last) ++pair.sending;
+  if (!is_repeat) {
+    ++pair.next;
+    pair.furthest = std::max(pair.furthest, pair.next);
+    if (is_last) ++pair.sending;
+  }
   if (packets_.dcqcn) {
     Pacing& pacing = pacing_[index];
     pacing.sent = network_.now();
@@ -163,6 +178,16 @@ Packet& QueuePairs::next_packet(std::uint32_t index) {
     arm_timer(index);
   }
   return packet;
+}
+
+/// Which of the messages a packet is of: the last that begins at or before it.
+std::size_t QueuePairs::place_of(const Fifo<Message>& messages, std::uint32_t number) {
+  std::size_t low = 0;
+  for (std::size_t high = messages.size(); high - low > 1;) {
+    const std::size_t middle = low + (high - low) / 2;
+    (messages.at(middle).first <= number ? low : high) = middle;
+  }
+  return low;
 }
 
 Bytes QueuePairs::payload_of(const Packet& packet) const {
@@ -183,7 +208,7 @@ void QueuePairs::take(Packet& packet) {
 
 void QueuePairs::take_data(Packet& packet) {
   if (packet.marked && packets_.dcqcn) notify(packet.flow);
-  if (packets_.spread) {
+  if (packets_.any_order()) {
     take_in_any_order(packet);
   } else {
     take_in_order(packet);
@@ -203,7 +228,7 @@ void QueuePairs::take_in_order(Packet& packet) {
   }
   if (number > pair.expected) {
     if (std::exchange(pair.nak_sent, true)) return;
-    answer(index, Kind::kNak);
+    answer(index, Kind::kNak, pair.expected);
     return;
   }
   const bool is_new = number == pair.expected;
@@ -211,7 +236,7 @@ void QueuePairs::take_in_order(Packet& packet) {
     ++pair.expected;
     pair.nak_sent = false;
   }
-  if ((attributes & kAckRequest) != 0) answer(index, Kind::kAck);
+  if ((attributes & kAckRequest) != 0) answer(index, Kind::kAck, pair.expected);
   if (is_new && is_last) sink_.on_delivered(QueuePairId{index}, tag);
 }
 
@@ -225,11 +250,16 @@ void QueuePairs::take_in_any_order(Packet& packet) {
       number >= expected && (number - expected >= come.size() || come.at(number - expected) == 0);
   if (!is_new) {
     network_.release(packet);
-    if (asks) answer(index, Kind::kAck);  // to a repeated one
+    if (asks) answer(index, Kind::kAck, expected);  // to a repeated one
     return;
   }
   while (come.size() <= number - expected) come.push(0);
   come.at(number - expected) = 1;
+  // On one way a gap is a loss; over several it is only a packet that was overtaken.
+  std::uint32_t& seen = any_order_[index].seen;
+  for (; seen <= number; ++seen) {
+    if (seen < number && !packets_.spread) answer(index, Kind::kNak, seen);
+  }
 
   Fifo<AnyOrder::Open>& messages = any_order_[index].messages;
   std::size_t low = 0;  // the last message that begins at or before it
@@ -257,7 +287,7 @@ void QueuePairs::take_in_any_order(Packet& packet) {
   std::uint32_t& said = any_order_[index].said;
   if (!has_delivered && pairs_[index].expected - said < packets_.packets_per_ack) return;
   said = pairs_[index].expected;
-  answer(index, Kind::kAck);
+  answer(index, Kind::kAck, said);
 }
 
 /// The notification point: a CNP for a marked packet, unless one was sent a moment ago.
@@ -265,18 +295,18 @@ void QueuePairs::notify(std::uint32_t index) {
   Pacing& pacing = pacing_[index];
   if (now_ps() - pacing.cnp_ps < packets_.dcqcn->cnp_interval.count_ps()) return;
   pacing.cnp_ps = now_ps();
-  answer(index, Kind::kCnp);
+  answer(index, Kind::kCnp, 0);
 }
 
 /// An ACK or a NAK: both say which packet the receiver waits for.
-void QueuePairs::answer(std::uint32_t index, Kind kind) {
+void QueuePairs::answer(std::uint32_t index, Kind kind, std::uint32_t number) {
   Pair& pair = pairs_[index];
   const bool is_cnp = kind == Kind::kCnp;
   ++(is_cnp ? pair.counters.cnps : kind == Kind::kAck ? pair.counters.acks : pair.counters.naks);
   Packet& packet = network_.make();
   packet.kind = static_cast<std::uint8_t>(kind);
   packet.flow = index;
-  packet.sequence = pair.expected;
+  packet.sequence = number;
   packet.route = pair.ways.rest_back;
   packet.lane = is_cnp ? packets_.cnp_lane() : pair.lane;
   packet.link_bytes = packet.buffer_bytes = is_cnp ? packets_.cnp_bytes : packets_.ack_bytes;
@@ -289,6 +319,11 @@ void QueuePairs::take_ack(Packet& packet) {
   const bool is_nak = packet.kind == static_cast<std::uint8_t>(Kind::kNak);
   network_.release(packet);
   if (pairs_[index].has_failed) return;
+  if (is_nak && packets_.any_order()) {
+    any_order_[index].repeats.push(expected);
+    wake(index);
+    return;
+  }
   if (expected > pairs_[index].acknowledged) {
     pairs_[index].acknowledged = expected;
     pairs_[index].progress_ps = now_ps();

@@ -62,10 +62,11 @@ struct QueuePairCounters {
 /// A message is cut into packets of the MTU, numbered on from the last one's. The receiver takes
 /// them in order and acknowledges where the sender asks it to: every `packets_per_ack` packets of a
 /// message and with its last. A gap makes it send one NAK with the number it waits for; the sender
-/// goes back to that number. Where the network spreads packets over several ways (adaptive routing)
-/// the receiver takes them in any order, as data has its address; it sends no NAK, and completes
-/// messages in order. Without progress for the timeout the sender goes back to the oldest
-/// unacknowledged packet, and gives up after `retry_count` times.
+/// goes back to that number. With selective repeat the receiver takes what comes and names each
+/// missing packet once, and the sender sends those again. Where the network spreads packets over
+/// several ways (adaptive routing) the receiver takes them in any order, as data has its address;
+/// it sends no NAK, and completes messages in order. Without progress for the timeout the sender
+/// goes back to the oldest unacknowledged packet, and gives up after `retry_count` times.
 ///
 /// A port sends its queue pairs' packets in turn, one packet a turn. With DCQCN a packet of a
 /// limited queue pair follows the one before it no sooner than that one takes at the queue pair's
@@ -154,7 +155,7 @@ class QueuePairs final : private EventTarget {
     std::int64_t cnp_ps{std::numeric_limits<std::int64_t>::min() / 2};  ///< the receiver's last
   };
 
-  /// A receiver's half where packets come in any order.
+  /// What both halves know beside where packets are taken in any order.
   struct AnyOrder {
     struct Open {
       std::uint32_t first;
@@ -162,9 +163,11 @@ class QueuePairs final : private EventTarget {
       std::uint32_t left;  ///< still to come
       std::uint64_t tag;
     };
-    Fifo<Open> messages;    ///< not delivered
-    Fifo<char> come;        ///< of the packets from `expected` on
-    std::uint32_t said{0};  ///< the number that the last ACK gave
+    Fifo<std::uint32_t> repeats;  ///< the sender's: to be sent again
+    Fifo<Open> messages;          ///< not delivered
+    Fifo<char> come;              ///< of the packets from `expected` on
+    std::uint32_t said{0};        ///< the number that the last ACK gave
+    std::uint32_t seen{0};        ///< those below came or were asked for
   };
 
   class Port final : public PacketEndpoint {
@@ -182,7 +185,8 @@ class QueuePairs final : private EventTarget {
 
   void on_event(std::uint64_t what) override;
   std::int64_t now_ps() const { return network_.now().since_start().count_ps(); }
-  bool may_send(const Pair& pair) const;
+  bool may_send(std::uint32_t index);
+  bool has_repeat(std::uint32_t index);
   bool must_wait(std::uint32_t index);
   void append(std::uint32_t index, Bytes bytes, std::uint64_t tag);
   Bytes payload_of(const Packet& packet) const;
@@ -194,7 +198,8 @@ class QueuePairs final : private EventTarget {
   void take_in_order(Packet& packet);
   void take_in_any_order(Packet& packet);
   void take_ack(Packet& packet);
-  void answer(std::uint32_t index, Kind kind);
+  void answer(std::uint32_t index, Kind kind, std::uint32_t number);
+  static std::size_t place_of(const Fifo<Message>& messages, std::uint32_t number);
   void notify(std::uint32_t index);
   void go_back(Pair& pair, std::uint32_t number);
   void arm_timer(std::uint32_t index);

@@ -326,6 +326,27 @@ TEST(WirePackets, GoBackNPaysARoundTripForEachLoss) {
   EXPECT_NEAR((cluster.delivered(pair) - Time{}).as_us(), expected_us, 0.01 * expected_us);
 }
 
+// With selective repeat a loss costs the lost packet alone.
+TEST(WirePackets, SelectiveRepeatPaysThePacketForEachLoss) {
+  WireCluster cluster({.network = kOneSwitch,
+                       .delay = Duration::us(5),
+                       .settings = {{"wire.kind", "roce"},
+                                    {"wire.recovery", "selective-repeat"},
+                                    {"wire.timeout_exponent", "5"}}});
+  const QueuePairId pair = cluster.connect(0, 1);
+  const PacketLinkId link =
+      cluster.wire().direction(cluster.fabric().wire_link(cluster.nic(0)).value(), true);
+  cluster.network().set_loss(link, 0.001);
+  cluster.pairs().post(pair, Bytes{100'000'000}, 0);
+  cluster.events().run();
+  const QueuePairCounters& counters = cluster.pairs().counters(pair);
+  EXPECT_GT(counters.naks, 15U);
+  EXPECT_EQ(counters.repeated, counters.naks);
+  EXPECT_EQ(cluster.network().counters(link).lost, counters.naks);
+  const double expected_us = (24'415 + static_cast<double>(counters.naks)) * 0.08356 + 2 * 5 + 0.2;
+  EXPECT_NEAR((cluster.delivered(pair) - Time{}).as_us(), expected_us, 0.001 * expected_us);
+}
+
 // DCQCN, paper's values: the first CNP (alpha 1) halves the rate; each 55 us fast recovery goes
 // half the way back; alpha has then decayed by (1 - 1/256) each 55 us, which is what the next CNP
 // cuts by.

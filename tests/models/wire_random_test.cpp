@@ -89,6 +89,7 @@ struct RandomWire {
         {"wire.lanes", one_of<const char*>({"1", "2", "5"})},
         {"wire.vl_buffer", one_of<const char*>({"4352 B", "16 KiB", "128 KiB"})},
         {"wire.pfc_xoff", one_of<const char*>({"4352 B", "32 KiB", "256 KiB"})},
+        {"wire.recovery", one_of<const char*>({"go-back-n", "selective-repeat"})},
         {"wire.pfc_share", one_of<const char*>({"0", "0.125", "1"})},
         {"wire.switch_buffer", one_of<const char*>({"200000 B", "64000000 B"})},
         {"wire.window", one_of<const char*>({"0", "1", "20"})},
