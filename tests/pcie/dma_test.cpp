@@ -5,6 +5,36 @@
 namespace weft {
 namespace {
 
+// PCIe Base table 2-40. Within a lane nothing passes, whatever the bits say.
+TEST(PcieTlp, MayPassWhatTheOrderingTableLets) {
+  using namespace pcie_lane;
+  const auto may = pcie_ordering();
+  const auto passes = [&](std::uint8_t a, std::uint8_t b) { return (may.at(a) >> b & 1) != 0; };
+  // Posted TLPs are never passed, but by what has the relaxed ordering attribute.
+  for (const std::uint8_t strict : {kPosted, kNonPosted, kCompletion}) {
+    EXPECT_FALSE(passes(strict, kPosted) && strict != kPosted);
+    EXPECT_FALSE(passes(strict, kPostedRelaxed));
+  }
+  for (const std::uint8_t relaxed : {kPostedRelaxed, kCompletionRelaxed}) {
+    EXPECT_TRUE(passes(relaxed, kPosted));
+  }
+  // Everything passes reads, or peers that read each other would wait for ever.
+  for (const std::uint8_t lane : {kPosted, kPostedRelaxed, kCompletion, kCompletionRelaxed}) {
+    EXPECT_TRUE(passes(lane, kNonPosted));
+  }
+  EXPECT_TRUE(passes(kPosted, kCompletion));
+}
+
+TEST(PcieTlp, RequestsEndAtPagesAndCompletionsAtBoundaries) {
+  EXPECT_EQ(next_request(0, 10'000, 512), 512);
+  EXPECT_EQ(next_request(4096 - 100, 10'000, 512), 100);
+  EXPECT_EQ(next_request(8192, 40, 512), 40);
+  EXPECT_EQ(next_completion(0, 512, 256, 64), 256);
+  EXPECT_EQ(next_completion(10, 500, 256, 64), 246);  // to 256
+  EXPECT_EQ(next_completion(100, 500, 256, 128), 156);
+  EXPECT_EQ(next_completion(10, 200, 256, 64), 200);  // all of it
+}
+
 /// Both directions loaded alike with writes of 256 B, each carries 280 B a TLP and half an ACK and
 /// UpdateFC of 8 B for the other's.
 constexpr double kBothWays = 256.0 / (280 + 4);

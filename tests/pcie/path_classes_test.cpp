@@ -80,6 +80,29 @@ TEST(PathClasses, FollowFromTheMechanismPerCpuAndDirection) {
   EXPECT_EQ(rates({"genoa", 5}, "on"), " 57.6 57.8 57.6 57.8 16.0 16.0");
 }
 
+// Shipped topologies as packets: some NICs' ways to the first GPU and to their own CPU.
+TEST(PathClasses, ShippedTopologiesAgreeWithTheirFluidContraction) {
+  for (const char* file : {"dgx-h100.yaml", "gb200-nvl72.yaml", "hgx-a100.yaml",
+                           "hgx-b200-8nic-cx8.yaml", "hgx-h100-1nic.yaml"}) {
+    HostUnderTest h(file);
+    const Fabric& fabric = h.m().fabric();
+    const DeviceId gpu = fabric.device(0, DeviceKind::kGpu, 0);
+    for (std::size_t n = 0; n < fabric.count(DeviceKind::kNic); n += 3) {
+      const DeviceId nic = fabric.device(0, DeviceKind::kNic, n);
+      for (const DeviceId target : {gpu, fabric.root_cpu(nic)}) {
+        if (!fabric.pcie_route(nic, target)) continue;  // a Grace without a link to the other
+        for (const bool is_read : {false, true}) {
+          DmaStream s = h.nic(fabric.device(nic).name, fabric.device(target).name, is_read);
+          s.transfers = 160;
+          const double fluid = h.fluid(s);
+          EXPECT_NEAR(h.gigabytes_per_s(s), fluid, 0.03 * fluid)
+              << file << " " << fabric.device(nic).name << " " << fabric.device(target).name;
+        }
+      }
+    }
+  }
+}
+
 /// A root complex that cuts nothing, as AMD's, and these ACS bits at the switch's ports.
 std::vector<std::string> with_acs(const std::string& bits, const char* relaxed_ordering) {
   return {"switch.acs=" + bits, "cpu.p2p_payload=4096 B",
@@ -160,6 +183,9 @@ TEST(PathClasses, BlockedWaysAreRefusedWithTheReason) {
   EXPECT_THAT(why({"switch.acs=RR+UF", "cpu.p2p=none"}),
               ::testing::HasSubstr("the root complex of cpu0 forwards no peer traffic"));
   EXPECT_EQ(why({}), "");
+  // No common root complex.
+  HostUnderTest graces("gb200-nvl72.yaml");
+  EXPECT_THROW(graces.host().path(graces.id("nic6"), graces.id("gpu0"), false), InputError);
 }
 
 // One page walk of 330 ns for each 4 KiB that are not among 64 translations: 12.4 GB/s; 2 MiB pages
