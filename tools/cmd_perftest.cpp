@@ -40,6 +40,7 @@ constexpr unsigned kMostDepth = 15'000;
 constexpr unsigned kMostQps = 256;
 constexpr unsigned kMostModeration = 1024;
 constexpr unsigned kMostIterations = 100'000'000;
+constexpr unsigned kFewestIterations = 5;
 constexpr Bytes kLargest = Bytes::mib(64);
 constexpr Bytes kLargestOfAll = Bytes::mib(8);
 constexpr Bytes kMostSimulated = Bytes::gib(8);
@@ -70,11 +71,17 @@ PerftestOptions options_of(const PerftestArguments& arguments, const std::vector
   at_least_one("--tx-depth", arguments.tx_depth);
   at_least_one("--qp", arguments.qps);
   at_least_one("--cq-mod", arguments.cq_moderation);
+  if (arguments.iterations != 0 && arguments.iterations < kFewestIterations) {
+    throw InputError(
+        fmt::format("--iters {}: at least {}, or 0", arguments.iterations, kFewestIterations));
+  }
   PerftestOptions options = arguments.options;
   options.op = arguments.op == "read"   ? RdmaOp::kRead
                : arguments.op == "send" ? RdmaOp::kSend
                                         : RdmaOp::kWrite;
-  options.memory = arguments.memory == "gpu" ? PerftestMemory::kGpu : PerftestMemory::kHost;
+  options.memory = arguments.memory == "gpu"    ? PerftestMemory::kGpu
+                   : arguments.memory == "host" ? PerftestMemory::kHost
+                                                : PerftestMemory::kStaged;
   options.iterations = arguments.iterations;
   options.tx_depth = arguments.tx_depth;
   options.qps = arguments.qps;
@@ -176,7 +183,9 @@ void add_perftest_command(CommandLine& line) {
       .argument("topology", arguments->topology, "topology YAML or NCCL XML")
       .option("--op", arguments->op, "what is posted", {"write", "read", "send"})
       .option("--mem", arguments->memory,
-              "where the data are: the GPUs (GPUDirect RDMA) or host memory", {"gpu", "host"})
+              "where the data are: the GPUs (GPUDirect RDMA), host memory, or the GPUs by way of "
+              "pinned host memory",
+              {"gpu", "host", "staged"})
       .option("--from", arguments->options.from, "GPU or CPU that posts, and its node")
       .option("--to", arguments->options.to, "the other end")
       .option("--from-nic", arguments->options.from_nic, "its NIC; the nearest unless given")

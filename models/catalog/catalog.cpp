@@ -17,6 +17,7 @@
 #include "models/pcie/link.hpp"
 #include "models/pcie/switch.hpp"
 #include "models/pcie/tlp.hpp"
+#include "models/perftest/params.hpp"
 #include "models/wire/dcqcn.hpp"
 #include "models/wire/link.hpp"
 #include "models/wire/packets.hpp"
@@ -33,7 +34,8 @@ ParamCatalog make_catalog() {
                           Table{kNvlinkParams},      Table{kSmCopyParams},
                           Table{kNicParams},         Table{kNicPacketParams},
                           Table{kWireParams},        Table{kWirePacketParams},
-                          Table{kDcqcnParams},       Table{kNcclParams}};
+                          Table{kDcqcnParams},       Table{kStagingParams},
+                          Table{kNcclParams}};
   return ParamCatalog{tables};
 }
 

@@ -231,7 +231,7 @@ void RdmaNics::arrive(std::uint32_t index) {
   message.arrived += item.payload;
   if (item.packet != nullptr) {
     const std::uint32_t landing =
-        place(landings_, free_landings_, Landing{slot, item.payload, item.packet});
+        place(landings_, free_landings_, Landing{index, slot, item.payload, item.packet});
     submit(*nic.host.data, false, to, item.payload, Dma::kLanding, landing);
   }
   if (!item.is_last) return;
@@ -294,6 +294,7 @@ void RdmaNics::on_dma_done(std::uint64_t tag) {
     case Dma::kLanding: {
       const Landing landing = landings_[index];
       free_landings_.push_back(index);
+      nics_[landing.nic].landed += landing.bytes;
       landed(landing.message, landing.bytes);
       return;
     }

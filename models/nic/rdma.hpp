@@ -133,6 +133,8 @@ class RdmaNics final : private QueuePairSink, private DmaClient, private EventTa
   const std::string& name(RdmaNicId nic) const { return nics_[nic.index()].settings.name; }
   /// How long the NIC has worked on work queue elements.
   Duration wqe_busy(RdmaNicId nic) const { return nics_[nic.index()].wqe_busy; }
+  /// Payload that came over the network to the NIC and is in memory.
+  Bytes landed(RdmaNicId nic) const { return Bytes{nics_[nic.index()].landed}; }
   /// The wire's half of a queue pair, from the poster or back.
   const QueuePairCounters& counters(RdmaQpId qp, bool back = false) const {
     return pairs_.counters(pair_of(qp.value, back));
@@ -183,11 +185,13 @@ class RdmaNics final : private QueuePairSink, private DmaClient, private EventTa
     Time wqe_free_at;
     Duration wqe_busy;
     std::int64_t buffered{0};
+    std::int64_t landed{0};
     Fifo<std::uint32_t> turns;  ///< sides with payload to fetch
     Fifo<Arriving> arriving;
     bool is_fetching{false};
   };
   struct Landing {
+    std::uint32_t nic;
     std::uint32_t message;
     std::int64_t bytes;
     Packet* packet;

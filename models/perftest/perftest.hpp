@@ -14,8 +14,9 @@ namespace weft {
 /// Point-to-point RDMA as linux-rdma/perftest measures it, on the packet transport. The page is
 /// models/perftest/README.md.
 
-/// In which memory the data begin and end: that of the GPUs (GPUDirect RDMA), or of the sockets.
-enum class PerftestMemory : std::uint8_t { kGpu, kHost };
+/// In which memory the data begin and end: that of the GPUs (GPUDirect RDMA), that of the sockets,
+/// or that of the GPUs by way of the sockets'.
+enum class PerftestMemory : std::uint8_t { kGpu, kHost, kStaged };
 
 struct PerftestOptions {
   RdmaOp op{RdmaOp::kWrite};

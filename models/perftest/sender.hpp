@@ -1,0 +1,204 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "models/perftest/perftest.hpp"
+#include "models/system/packet_cluster.hpp"
+
+namespace weft {
+
+/// What one end does.
+struct PerftestPlan {
+  PerftestEnds ends{};
+  RdmaOp op{RdmaOp::kWrite};
+  Bytes size{};
+  std::uint64_t iterations{1};  ///< of each queue pair
+  std::uint32_t qps{1};
+  std::uint32_t tx_depth{1};
+  std::uint32_t cq_moderation{1};
+  bool is_inline{false};
+  bool is_staged{false};
+  std::uint64_t offset{0};  ///< of its buffers
+};
+
+/// A program at one end, and what its thread has done so far.
+class PerftestProgram {
+ public:
+  /// What was known and true at a time.
+  struct Step {
+    Time at;
+    std::uint64_t messages;  ///< known to be done
+    Bytes delivered;         ///< in the target's memory, of messages under way too
+  };
+
+  virtual ~PerftestProgram() = default;
+  virtual void start() = 0;
+  /// Its rate can be looked at from now on.
+  virtual bool has_settled() const = 0;
+  virtual bool has_posted_all() const = 0;
+  virtual std::uint64_t messages() const = 0;
+  /// How long it has posted, and had to wait before it could post.
+  virtual Duration posting() const = 0;
+  virtual Duration waiting() const = 0;
+  /// Of the last message, from its post until whoever waits for it sees it; right if none was under
+  /// way then.
+  virtual Duration lone_latency() const = 0;
+  virtual Bytes delivered() const = 0;
+
+  std::uint64_t known() const { return steps_.empty() ? 0 : steps_.back().messages; }
+  bool is_done() const { return known() == messages(); }
+  const std::vector<Step>& steps() const { return steps_; }
+  /// Called with each step, and with the last post.
+  void on_step(std::function<void()> call) { on_step_ = std::move(call); }
+
+ protected:
+  void step(Time at, std::uint64_t messages) {
+    steps_.push_back({at, messages, delivered()});
+    changed();
+  }
+  void changed() {
+    if (on_step_) on_step_();
+  }
+
+ private:
+  std::vector<Step> steps_;
+  std::function<void()> on_step_;
+};
+
+inline constexpr std::uint64_t kBufferStride = std::uint64_t{1}
+                                               << 32;  ///< between queue pairs' buffers
+
+/// One program of perftest: posts to its queue pairs in turn, from one thread, as long as fewer
+/// than `tx_depth` requests of a queue pair are under way as far as it knows.
+class Sender final : public PerftestProgram, private RdmaClient, private EventTarget {
+ public:
+  Sender(PacketCluster& cluster, const PerftestPlan& plan)
+      : cluster_{cluster},
+        plan_{plan},
+        post_time_{cluster.machine().devices().duration("nic.post_time", plan.ends.from_nic)},
+        poll_time_{cluster.machine().devices().duration("nic.poll_time", plan.ends.from_nic)} {
+    const bool is_read = plan.op == RdmaOp::kRead;
+    for (std::uint32_t i = 0; i < plan.qps; ++i) {
+      const std::uint64_t offset = plan.offset + i * kBufferStride;
+      qps_.push_back({.id = cluster.connect(plan.ends.from_nic, plan.ends.to_nic, i),
+                      .local = cluster.buffer(plan.ends.from_nic, plan.ends.from, !is_read, offset),
+                      .remote = cluster.buffer(plan.ends.to_nic, plan.ends.to, is_read, offset)});
+    }
+  }
+
+  void start() override { next(); }
+  /// Every queue pair has had a completion.
+  bool has_settled() const override {
+    return std::all_of(qps_.begin(), qps_.end(), [](const Qp& qp) { return qp.known > 0; });
+  }
+  std::uint64_t messages() const override { return plan_.iterations * plan_.qps; }
+  Duration posting() const override { return posting_; }
+  Duration waiting() const override {
+    return waited_ + (waits_ ? cluster_.events().now() - waits_since_ : Duration{});
+  }
+  Duration lone_latency() const override {
+    const Time began = steps()[steps().size() - 2].at;
+    switch (plan_.op) {
+      case RdmaOp::kRead:
+        return steps().back().at - began;
+      case RdmaOp::kSend:
+        return received_ + poll_time_ - began;
+      case RdmaOp::kWrite:
+        return visible_ + poll_time_ - began;
+    }
+    return {};
+  }
+  bool has_posted_all() const override { return posted_ == messages(); }
+  Bytes delivered() const override {
+    const bool is_read = plan_.op == RdmaOp::kRead;
+    return cluster_.nics().landed(cluster_.nic(is_read ? plan_.ends.from_nic : plan_.ends.to_nic));
+  }
+
+ private:
+  struct Qp {
+    RdmaQpId id;
+    RdmaBuffer local;
+    RdmaBuffer remote;
+    std::uint64_t posted{0};
+    std::uint64_t known{0};  ///< done, as far as completions told
+  };
+
+  void on_completion(std::uint64_t tag) override {
+    cluster_.events().schedule_after(poll_time_, Phase::kCompute, *this, 1 + tag);
+  }
+  void on_visible(std::uint64_t /*tag*/) override { visible_ = cluster_.events().now(); }
+  void on_received(std::uint64_t /*tag*/) override { received_ = cluster_.events().now(); }
+
+  bool has_room(const Qp& qp) const {
+    return qp.posted < plan_.iterations && qp.posted - qp.known < plan_.tx_depth;
+  }
+  /// Begins to post to the next queue pair that has room; waits for a completion if none has.
+  void next() {
+    for (std::uint32_t i = 0; i < plan_.qps; ++i) {
+      const std::uint32_t at = (turn_ + i) % plan_.qps;
+      if (!has_room(qps_[at])) continue;
+      turn_ = at;
+      if (waits_) waited_ += cluster_.events().now() - waits_since_;
+      waits_ = false;
+      cluster_.events().schedule_after(post_time_, Phase::kCompute, *this, 0);
+      return;
+    }
+    if (waits_) return;
+    waits_ = true;
+    waits_since_ = cluster_.events().now();
+  }
+  void on_event(std::uint64_t what) override {
+    if (what == 0) {
+      post();
+    } else {
+      completed(static_cast<std::uint32_t>(what - 1));
+    }
+  }
+  void post() {
+    Qp& qp = qps_[turn_];
+    ++posted_;
+    posting_ += post_time_;
+    ++qp.posted;
+    const bool is_last = qp.posted == plan_.iterations;
+    cluster_.nics().post(qp.id, {.op = plan_.op,
+                                 .bytes = plan_.size,
+                                 .local = qp.local,
+                                 .remote = qp.remote,
+                                 .is_inline = plan_.is_inline,
+                                 .is_signalled = is_last || qp.posted % plan_.cq_moderation == 0,
+                                 .tag = turn_,
+                                 .client = this});
+    turn_ = (turn_ + 1) % plan_.qps;
+    if (has_posted_all()) changed();
+    next();
+  }
+  void completed(std::uint32_t index) {
+    Qp& qp = qps_[index];
+    const std::uint64_t known = std::min(plan_.iterations, qp.known + plan_.cq_moderation);
+    known_ += known - qp.known;
+    qp.known = known;
+    step(cluster_.events().now(), known_);
+    if (waits_) next();
+  }
+
+  PacketCluster& cluster_;
+  PerftestPlan plan_;
+  Duration post_time_;
+  Duration poll_time_;
+  std::vector<Qp> qps_;
+  std::uint32_t turn_{0};
+  std::uint64_t posted_{0};
+  std::uint64_t known_{0};
+  bool waits_{false};
+  Time waits_since_;
+  Duration waited_;
+  Duration posting_;
+  Time visible_;
+  Time received_;
+};
+
+}  // namespace weft

@@ -1,0 +1,108 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "models/perftest/sender.hpp"
+
+namespace weft {
+
+/// One copy engine of a GPU and the stream of copies that it works off, one after another: each
+/// begins `gpu.copy_start` after it was asked for or the one before it ended.
+class Copier final : private DmaClient, private EventTarget {
+ public:
+  class Client {
+   public:
+    virtual void on_copied(const Copier& copier, std::uint64_t tag) = 0;
+
+   protected:
+    ~Client() = default;
+  };
+  /// Between a GPU's memory and its socket's: to the host, or from it.
+  Copier(PacketCluster& cluster, DeviceId gpu, bool from_host, Client& client);
+
+  void copy(std::uint64_t host_offset, Bytes bytes, std::uint64_t tag);
+
+ private:
+  struct Copy {
+    std::uint64_t offset;
+    Bytes bytes;
+    std::uint64_t tag;
+  };
+  void begin();
+  void on_event(std::uint64_t what) override;
+  void on_dma_done(std::uint64_t tag) override;
+
+  EventQueue& events_;
+  DmaEngine& engine_;
+  PciePathId path_;
+  std::uint64_t memory_;
+  bool from_host_;
+  Duration start_;
+  Client& client_;
+  Fifo<Copy> copies_;
+};
+
+/// Sends from GPU to GPU through pinned host memory at both ends: a copy engine brings a chunk to
+/// the host, an RDMA write takes it to the other host, a copy engine there takes it on. A buffer at
+/// either end is used again when the other end has said, by a small RDMA write, that it has copied
+/// the chunk out.
+class StagedSender final : public PerftestProgram,
+                           private RdmaClient,
+                           private Copier::Client,
+                           private EventTarget {
+ public:
+  StagedSender(PacketCluster& cluster, const PerftestPlan& plan);
+
+  void start() override { pump(); }
+  bool has_settled() const override { return 4 * known() >= messages(); }
+  bool has_posted_all() const override { return next_ == messages() * chunks_; }
+  std::uint64_t messages() const override { return plan_.iterations * plan_.qps; }
+  Duration posting() const override { return posting_; }
+  Duration waiting() const override {
+    return waited_ + (waits_ ? cluster_.events().now() - waits_since_ : Duration{});
+  }
+  Bytes delivered() const override {
+    return plan_.size * static_cast<std::int64_t>(landed_ / chunks_);
+  }
+  Duration lone_latency() const override { return steps().back().at - Time{}; }
+
+ private:
+  enum class Event : std::uint8_t { kPost, kArrived, kCopied, kFreed };
+  struct Qp {
+    RdmaQpId there;
+    RdmaQpId back;
+  };
+
+  void pump();
+  Bytes bytes_of(std::uint64_t chunk) const;
+  std::uint64_t offset_of(std::uint64_t chunk) const;
+  void later(Duration delay, Event event, std::uint64_t chunk);
+  void on_event(std::uint64_t what) override;
+  void on_copied(const Copier& copier, std::uint64_t chunk) override;
+  void on_visible(std::uint64_t tag) override;
+  void post(std::uint64_t chunk);
+  void give_back(std::uint64_t chunk);
+
+  PacketCluster& cluster_;
+  PerftestPlan plan_;
+  DeviceId from_cpu_;
+  DeviceId to_cpu_;
+  Bytes chunk_;
+  std::uint64_t chunks_;  ///< of a message
+  std::uint64_t buffers_;
+  Duration post_time_;
+  Duration poll_time_;
+  Copier out_;
+  Copier in_;
+  std::vector<Qp> qps_;
+  std::uint64_t next_{0};  ///< chunk of all messages that is copied out next
+  std::uint64_t freed_{0};
+  std::uint64_t landed_{0};
+  bool waits_{false};
+  Time waits_since_;
+  Duration waited_;
+  Duration posting_;
+};
+
+}  // namespace weft
