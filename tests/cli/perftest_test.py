@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+"""`weft perftest` as design.md section 5 promises it.
+
+    perftest_test.py WEFT SOURCE_DIR [-v] [TEST...]
+"""
+import json
+import os
+import pathlib
+import re
+import sys
+import unittest
+
+import cli_test
+from cli_test import TOPOLOGY, CliTest
+
+BOGUS_USAGE = (
+    (["perftest"], "topology is required (see weft --help)"),
+    (["perftest", "nowhere.yaml"], "nowhere.yaml: no such file"),
+    (["perftest", TOPOLOGY, "--op", "atomic"], "--op: atomic not in {write,read,send} (see weft --help)"),
+    (["perftest", TOPOLOGY, "--size", "0"], "--size 0 B: allowed are 1 B to 64 MiB"),
+    (["perftest", TOPOLOGY, "--size", "1G"], "--size 1 GiB: allowed are 1 B to 64 MiB"),
+    (["perftest", TOPOLOGY, "--tx-depth", "0"], "--tx-depth must be at least 1"),
+    (["perftest", TOPOLOGY, "--qp", "0"], "--qp must be at least 1"),
+    (["perftest", TOPOLOGY, "--cq-mod", "0"], "--cq-mod must be at least 1"),
+    (["perftest", TOPOLOGY, "--iters", "4"], "--iters 4: at least 5, or 0"),
+    (["perftest", TOPOLOGY, "--iters", "10000000"],
+     "--iters 10000000: more than the 8 GiB of packets that one run may simulate; 0 takes as many as show a "
+     "steady rate"),
+    (["perftest", TOPOLOGY, "--from", "gpu9"],
+     "--from 'gpu9': no such device; known: cpu0, cpu1, gpu0, gpu1, gpu2, gpu3, gpu4, gpu5, gpu6, gpu7, "
+     "nic0, nic1 and 6 more"),
+    (["perftest", TOPOLOGY, "--to", "gpu0@x"], "--to 'gpu0@x': write a device and its node, such as gpu0@1"),
+    (["perftest", TOPOLOGY, "--from", "cpu0"], "--from 'cpu0': --mem gpu needs a GPU"),
+    (["perftest", TOPOLOGY, "--from-nic", "gpu1"], "--from-nic 'gpu1': not a NIC with a cable"),
+    (["perftest", TOPOLOGY, "--from-nic", "nic0@1"],
+     "--from-nic 'nic0@1': on another node than gpu0@0"),
+    (["perftest", TOPOLOGY, "--to", "gpu0@0"],
+     "--from and --to use one NIC, nic0@0: loopback is not modelled"),
+    (["perftest", TOPOLOGY, "--mem", "staged", "--op", "read"], "--mem staged goes with --op write only"),
+    (["perftest", TOPOLOGY, "--set", "gpu.peer_mapping=none"],
+     "no GPUDirect RDMA between gpu0@0 and nic0@0: nothing maps gpu0's memory for NICs "
+     "(gpu.peer_mapping=none): load nvidia-peermem or use DMA-BUF; --mem staged goes without"),
+)
+
+
+class Perftest(CliTest):
+    def test_bad_input(self):
+        for arguments, expected in BOGUS_USAGE:
+            with self.subTest(arguments):
+                self.refused(arguments, expected)
+
+    def test_the_table_has_perftests_columns(self):
+        text = self.ok("perftest", TOPOLOGY, "--size", "64K,4K", "--iters", "20")
+        self.assertIn(" #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]", text)
+        rows = [line.split() for line in text.splitlines() if re.match(r" \d", line)]
+        self.assertEqual([row[0] for row in rows], ["65536", "4096"])
+        self.assertAlmostEqual(float(rows[0][3]), 397.4, delta=2)
+
+    def test_json_has_the_contracts_keys_and_the_same_bytes_twice(self):
+        command = ("perftest", TOPOLOGY, "--size", "4K", "--iters", "20", "--json", "-")
+        text = self.ok(*command)
+        answer = json.loads(text)
+        self.assertEqual(answer["schema"], "weft.perftest/1")
+        (row,) = answer["results"]
+        self.assertLessEqual({"op", "mem", "bytes", "bw_Gbps", "latency_us", "limited_by"}, set(row))
+        self.assertEqual((row["op"], row["mem"], row["bytes"]), ("write", "gpu", 4096))
+        self.assertEqual(self.ok(*command), text)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    cli_test.WEFT = os.path.abspath(sys.argv[1])
+    cli_test.SOURCE = pathlib.Path(sys.argv[2]).resolve()
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
