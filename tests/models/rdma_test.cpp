@@ -118,6 +118,30 @@ TEST(Perftest, LatencyOfAWriteIsTheSumOfItsParts) {
   EXPECT_NEAR(row.latency.as_ns(), sum, 5);
 }
 
+// Without BlueFlame the element is read from host memory first: switch and root complex there and
+// back, DRAM, the request's 24 B stored and forwarded once, completions of 64 B.
+TEST(Perftest, AnElementThatIsFetchedTakesARead) {
+  const double with = Bench().run(Bytes{64}).latency.as_ns();
+  const double without = Bench({"nic.blueflame=off"}).run(Bytes{64}).latency.as_ns();
+  EXPECT_NEAR(without - with, 2 * (115 + 200) + 100, 10);
+}
+
+// Inline payload from host memory comes with the element: no read, up to 220 B.
+TEST(Perftest, InlinePayloadIsNotRead) {
+  Bench bench;
+  bench.options.memory = PerftestMemory::kHost;
+  const double read_ns = 2 * (115 + 200) + 100;
+  EXPECT_NEAR((bench.run(Bytes{221}).latency - bench.run(Bytes{220}).latency).as_ns(), read_ns, 15);
+}
+
+// A receiver whose PCIe link is slower than the wire: pauses hold the sender, nothing is lost (the
+// queue pair would go back and take longer).
+TEST(Perftest, ASlowReceiverPausesTheSender) {
+  Bench bench({"wire.kind=roce", "nic.pcie_gen=3", "nic.send_buffer=1 MiB"});
+  EXPECT_NEAR(bench.gigabits_per_s(Bytes::kib(128)), 8 * kGen3x16 * 256 / 280,
+              0.015 * 8 * kGen3x16);
+}
+
 TEST(Perftest, OneThreadsPostsBoundTheMessageRate) {
   Bench bench;
   bench.options.iterations = 500;
