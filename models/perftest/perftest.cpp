@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <functional>
 #include <memory>
 #include <stdexcept>
@@ -288,7 +289,16 @@ Duration lone_latency(const Machine& machine, const PerftestEnds& ends,
 constexpr std::int64_t kSteadyBytes = 32 << 20;
 constexpr std::uint64_t kSteadyCompletions = 5;
 constexpr std::uint64_t kFewestIterations = 8;
-constexpr std::uint64_t kFewestStaged = 16;  // its buffers fill first
+
+/// Staged, twice what fills the buffers.
+std::uint64_t fewest_iterations(const Machine& machine, const PerftestOptions& options,
+                                Bytes size) {
+  if (options.memory != PerftestMemory::kStaged) return kFewestIterations;
+  Params& params = machine.devices().params();
+  const std::int64_t chunks = pieces(size, params.bytes("staging.chunk"));
+  const auto buffers = std::llround(params.number("staging.buffers"));
+  return std::max(kFewestIterations, static_cast<std::uint64_t>(2 * buffers / chunks));
+}
 
 }  // namespace
 
@@ -324,8 +334,7 @@ PerftestRow perftest(const Machine& machine, const PerftestOptions& options, Byt
   std::uint64_t iterations = options.iterations;
   if (iterations == 0) {
     const auto steady = static_cast<std::uint64_t>(kSteadyBytes / size.count()) / options.qps;
-    const std::uint64_t fewest =
-        options.memory == PerftestMemory::kStaged ? kFewestStaged : kFewestIterations;
+    const std::uint64_t fewest = fewest_iterations(machine, options, size);
     iterations = std::clamp(steady, fewest, std::max(fewest, kSteadyCompletions * together));
   }
   // Too few for some completions each: then completions come oftener.
