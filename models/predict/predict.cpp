@@ -151,6 +151,19 @@ void add_unread_notes(const NcclEnv& env, Params& params, std::vector<std::strin
   add("NCCL_PROTO", env.proto, "nccl.proto");
 }
 
+/// What the user decides in NCCL's place.
+void add_forced_note(Params& params, std::vector<std::string>& notes) {
+  std::string forced;
+  for (const char* key : {"nccl.algo", "nccl.proto", "nccl.channels"}) {
+    const ParamSpec& spec = params.catalog().require(key);
+    const double number = params.get(key).number;
+    if (number == spec.fallback) continue;
+    forced +=
+        (forced.empty() ? "" : ", ") + std::string(key) + "=" + ParamCatalog::format(spec, number);
+  }
+  if (!forced.empty()) notes.push_back("set by the user in place of NCCL's own choice: " + forced);
+}
+
 /// Which sizes NCCL would run by an algorithm that weft does not execute.
 void add_choice_notes(RunResult& result) {
   std::map<std::string, std::pair<std::int64_t, std::int64_t>> sizes;
@@ -282,6 +295,7 @@ RunResult predict(const Scenario& scenario, const PredictOptions& options,
     for (const Bytes bytes : scenario.sizes) tasks.push_back({op, bytes, path});
   }
   if (decided.simple) add_unread_notes(nccl_env, params, result.notes);
+  add_forced_note(params, result.notes);
   std::stable_sort(tasks.begin(), tasks.end(),
                    [](const Task& a, const Task& b) { return a.bytes < b.bytes; });
   refuse_endless(fabric, devices, decided, tasks);

@@ -77,6 +77,8 @@ TEST(Decided, WhatTheUserForcesWins) {
   EXPECT_EQ(row.algo, "Ring");
   EXPECT_EQ(row.proto, "Simple");
   EXPECT_LE(row.channels, 4U);
+  EXPECT_THAT(run({.sizes = {Bytes::mib(1)}, .set = {"nccl.algo=Ring"}}).notes,
+              Contains("set by the user in place of NCCL's own choice: nccl.algo=Ring"));
   const ResultRow by_env =
       run({.sizes = {Bytes::mib(1)}, .env = {{"NCCL_ALGO", "Ring"}, {"NCCL_PROTO", "LL"}}})
           .rows.at(0);
