@@ -69,9 +69,8 @@ NcclTopology read(const std::string& file, const std::vector<std::string>& set) 
   const PartLibrary parts(catalog);
   Params params(catalog);
   TopologySpec spec = parse_topology(text, file, catalog);
-  std::vector<ScenarioSetting> settings;
-  for (const std::string& setting : set) settings.push_back(parse_setting(setting));
-  apply_settings(settings, spec, params);  // the topology's defaults; a skeleton's NVLinks
+  apply_settings(parse_settings(set), spec,
+                 params);  // the topology's defaults; a skeleton's NVLinks
   const unsigned nodes = spec.nodes;
   const std::vector<std::string> assumed = spec.notes;
   const Fabric fabric(std::move(spec), 1);

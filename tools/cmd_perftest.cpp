@@ -129,10 +129,7 @@ void run(const PerftestArguments& arguments) {
   const PartLibrary parts(catalog);
   Params params(catalog);
   TopologySpec spec = read_topology(arguments.topology, catalog);
-  std::vector<ScenarioSetting> settings;
-  for (const std::string& text : arguments.set) settings.push_back(parse_setting(text));
-  if (!arguments.gpu.empty()) settings.push_back({"gpu.part", arguments.gpu, {}});
-  apply_settings(settings, spec, params);
+  apply_settings(parse_settings(arguments.set, arguments.gpu), spec, params);
   const std::uint32_t nodes = std::max(spec.nodes, perftest_nodes(options));
   const Fabric fabric(std::move(spec), nodes);
   DeviceParams devices(fabric, params, parts);

@@ -73,18 +73,16 @@ std::shared_ptr<const Tuning> executable_tuning(const NcclDecisions& decisions) 
 
 bool is_executed(NcclAlgo algo) { return algo == NcclAlgo::kRing || algo == NcclAlgo::kTree; }
 
-Choice choose(const NcclRun& run, Op op, Bytes bytes) {
+/// `p2p_channels`, `tuning` and `executed`: as in NcclRun.
+Choice choose(int p2p_channels, const Tuning& tuning, const Tuning& executed, Op op, Bytes bytes) {
   if (is_point_to_point(op)) {
-    return {Algorithm::kPointToPoint,
-            "Simple",
-            static_cast<std::uint32_t>(run.decisions.channels.p2p),
-            {}};
+    return {Algorithm::kPointToPoint, "Simple", static_cast<std::uint32_t>(p2p_channels), {}};
   }
-  std::optional<Tuning::Choice> picked = run.tuning->choose(nccl_op(op), bytes);
+  std::optional<Tuning::Choice> picked = tuning.choose(nccl_op(op), bytes);
   Choice out;
   if (picked && !is_executed(picked->algo)) {
     out.nccl_choice = nccl_algo_name(picked->algo);
-    picked = run.executed->choose(nccl_op(op), bytes);
+    picked = executed.choose(nccl_op(op), bytes);
   }
   if (!picked) {
     throw InputError(
@@ -238,7 +236,9 @@ Schedule decided_schedule(const DeviceParams& devices, const NcclRun& run) {
   schedule.p2p_nics = local_nics(fabric);
   schedule.p2p_channels = static_cast<std::uint32_t>(d.channels.p2p);
   schedule.p2p_channels_per_peer = static_cast<std::uint32_t>(d.channels.p2p_per_peer);
-  schedule.choose = [run](Op op, Bytes bytes) { return choose(run, op, bytes); };
+  // Not the whole of `run`: its connections grow with the ranks, and each thread has a schedule.
+  schedule.choose = [p2p = d.channels.p2p, tuning = run.tuning, executed = run.executed](
+                        Op op, Bytes bytes) { return choose(p2p, *tuning, *executed, op, bytes); };
   return schedule;
 }
 

@@ -14,7 +14,7 @@ namespace weft {
 struct NcclRun {
   NcclDecisions decisions;
   std::shared_ptr<const Tuning> tuning;
-  /// The same with what weft executes: Ring and Tree only. nullptr where NCCL allows neither.
+  /// The same with what weft executes: Ring and Tree only.
   std::shared_ptr<const Tuning> executed;
   /// GPUs and NICs at the rings' ends for which NCCL by itself declines GDR; the GDR path is then
   /// forced. Empty for the host-staged path.

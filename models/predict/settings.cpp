@@ -200,6 +200,14 @@ ScenarioSetting parse_setting(const std::string& text) {
   return {text.substr(0, equals), text.substr(equals + 1), {}};
 }
 
+std::vector<ScenarioSetting> parse_settings(const std::vector<std::string>& set,
+                                            const std::string& gpu) {
+  std::vector<ScenarioSetting> settings;
+  for (const std::string& text : set) settings.push_back(parse_setting(text));
+  if (!gpu.empty()) settings.push_back({"gpu.part", gpu, {}});
+  return settings;
+}
+
 void apply_settings(const std::vector<ScenarioSetting>& settings, TopologySpec& spec,
                     Params& params) {
   for (const auto& [key, value] : spec.defaults) params.set_by_topology(key, value);

@@ -13,6 +13,10 @@ namespace weft {
 
 /// Splits the "key=value" of a `--set`. Throws InputError.
 ScenarioSetting parse_setting(const std::string& text);
+/// A command line's settings: each "--set", then its "--gpu" (a part's name) if there is one.
+/// Throws InputError.
+std::vector<ScenarioSetting> parse_settings(const std::vector<std::string>& set,
+                                            const std::string& gpu = {});
 
 /// Gives `params` what the topology says for all and what the user sets. A setting's scope is a
 /// kind of device ("nic.pcie_width"), a device of the topology ("nic3.pcie_width", and

@@ -1,6 +1,7 @@
 #include "models/predict/verdict.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <stdexcept>
 
@@ -118,7 +119,8 @@ std::vector<std::string> gdr_notes(const Machine& machine, const std::vector<Rin
   const Fabric& fabric = machine.fabric();
   std::vector<std::string> out;
   std::set<std::string> impossible;
-  const NcclGdrRule rule(machine.devices());
+  std::optional<NcclGdrRule> rule;  // where NCCL's decisions do not say it
+  if (run == nullptr) rule.emplace(machine.devices());
   for (const RingPair& pair : ring_pairs(machine, rings)) {
     const std::string name = pair_name(fabric, pair.gpu, pair.nic);
     if (!pair.gdr.possible) {
@@ -126,8 +128,8 @@ std::vector<std::string> gdr_notes(const Machine& machine, const std::vector<Rin
       impossible.insert(name);
       continue;
     }
-    if (run != nullptr) continue;
-    const GdrDecision nccl = rule.of(pair.gpu, pair.nic);
+    if (!rule) continue;
+    const GdrDecision nccl = rule->of(pair.gpu, pair.nic);
     if (!nccl.enabled) {
       out.push_back(name + ": possible, but NCCL leaves GPUDirect RDMA off: " + nccl.why);
     }

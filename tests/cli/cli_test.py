@@ -243,6 +243,16 @@ def weft_as_nobody_fails():
         return True
 
 
+def main(doc):
+    """Runs the tests of the calling script: SCRIPT WEFT SOURCE_DIR [-v] [TEST...]."""
+    global WEFT, SOURCE
+    if len(sys.argv) < 3:
+        sys.exit(doc)
+    WEFT = os.path.abspath(sys.argv[1])
+    SOURCE = pathlib.Path(sys.argv[2]).resolve()
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
+
+
 class CliTest(unittest.TestCase):
     """A tree like the project's, of which self.here is tests/cli."""
 
@@ -609,8 +619,4 @@ class OtherCommands(CliTest):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 3:
-        sys.exit(__doc__)
-    WEFT = os.path.abspath(sys.argv[1])
-    SOURCE = pathlib.Path(sys.argv[2]).resolve()
-    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
+    main(__doc__)

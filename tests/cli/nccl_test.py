@@ -5,11 +5,9 @@
 """
 import json
 import os
-import pathlib
 import re
 import subprocess
 import sys
-import unittest
 
 import cli_test
 from cli_test import LIMIT_S, TOPOLOGY, CliTest, weft
@@ -217,8 +215,4 @@ class Nccl(CliTest):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 3:
-        sys.exit(__doc__)
-    cli_test.WEFT = os.path.abspath(sys.argv[1])
-    cli_test.SOURCE = pathlib.Path(sys.argv[2]).resolve()
-    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
+    cli_test.main(__doc__)

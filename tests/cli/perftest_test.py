@@ -4,11 +4,7 @@
     perftest_test.py WEFT SOURCE_DIR [-v] [TEST...]
 """
 import json
-import os
-import pathlib
 import re
-import sys
-import unittest
 
 import cli_test
 from cli_test import TOPOLOGY, CliTest
@@ -68,8 +64,4 @@ class Perftest(CliTest):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 3:
-        sys.exit(__doc__)
-    cli_test.WEFT = os.path.abspath(sys.argv[1])
-    cli_test.SOURCE = pathlib.Path(sys.argv[2]).resolve()
-    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
+    cli_test.main(__doc__)

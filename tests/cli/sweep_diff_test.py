@@ -7,12 +7,9 @@ import csv
 import io
 import json
 import os
-import pathlib
 import shutil
 import subprocess
-import sys
 import time
-import unittest
 
 import cli_test
 from cli_test import LIMIT_S, SCOPES, SMALL, SMALL_TEXT, TOPOLOGY, WIRE_NAMES, CliTest, weft
@@ -369,8 +366,4 @@ class Help(SweepDiffTest):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 3:
-        sys.exit(__doc__)
-    cli_test.WEFT = os.path.abspath(sys.argv[1])
-    cli_test.SOURCE = pathlib.Path(sys.argv[2]).resolve()
-    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
+    cli_test.main(__doc__)
