@@ -10,9 +10,10 @@ namespace weft {
 
 /// Parameters of DCQCN. A number of 0 (all but the switches') means: as `dcqcn.defaults` says.
 inline constexpr std::array kDcqcnParams{
-    ParamSpec{"dcqcn.defaults", Unit::kChoice, 0, 0, 1, Origin::kPublished,
-              "NVIDIA DCQCN CC parameters (DOCA 3.4); Zhu et al., SIGCOMM 2015",
-              "whose values the parameters below take at 0", "firmware paper"},
+    ParamSpec{
+        "dcqcn.defaults", Unit::kChoice, 0, 0, 1, Origin::kPublished,
+        "NVIDIA DCQCN CC parameters (DOCA 3.4), in excerpts; Zhu et al., SIGCOMM 2015, from memory",
+        "whose values the parameters below take at 0", "firmware paper"},
     ParamSpec{"dcqcn.ecn_min", Unit::kNanoseconds, 1000, 0, 1e9, Origin::kAssumed,
               "Zhu et al., SIGCOMM 2015 (from memory): 5 KB at 40 Gb/s, scaled with the rate",
               "switches mark no packet that meets a queue shorter than this line time"},
