@@ -32,6 +32,7 @@ struct PerftestArguments {
   unsigned tx_depth{128};
   unsigned qps{1};
   unsigned cq_moderation{100};
+  unsigned post_list{1};
   std::vector<std::string> set;
 };
 
@@ -71,6 +72,7 @@ PerftestOptions options_of(const PerftestArguments& arguments, const std::vector
   at_least_one("--tx-depth", arguments.tx_depth);
   at_least_one("--qp", arguments.qps);
   at_least_one("--cq-mod", arguments.cq_moderation);
+  at_least_one("--post-list", arguments.post_list);
   if (arguments.iterations != 0 && arguments.iterations < kFewestIterations) {
     throw InputError(
         fmt::format("--iters {}: at least {}, or 0", arguments.iterations, kFewestIterations));
@@ -86,6 +88,7 @@ PerftestOptions options_of(const PerftestArguments& arguments, const std::vector
   options.tx_depth = arguments.tx_depth;
   options.qps = arguments.qps;
   options.cq_moderation = arguments.cq_moderation;
+  options.post_list = arguments.post_list;
   double most = 0;
   for (const Bytes size : sizes) most += size.as_double() * options.iterations * options.qps;
   const double messages =
@@ -196,6 +199,8 @@ void add_perftest_command(CommandLine& line) {
       .option("--qp", arguments->qps, "queue pairs", kMostQps)
       .option("--cq-mod", arguments->cq_moderation, "one completion for so many requests",
               kMostModeration)
+      .option("--post-list", arguments->post_list, "requests that are posted with one doorbell",
+              kMostDepth)
       .flag("--bidirectional", arguments->options.bidirectional,
             "both ends post; bandwidths are of both together")
       .option("--gpu", arguments->gpu, "which GPUs these are, such as h100-sxm")

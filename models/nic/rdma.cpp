@@ -77,28 +77,44 @@ void RdmaNics::submit(DmaEngine& engine, bool is_read, const RdmaBuffer& where, 
                  .client = this});
 }
 
-void RdmaNics::post(RdmaQpId qp, const RdmaRequest& request) {
-  Message message{.request = request, .qp = qp.value};
-  // The data are in memory; it is acknowledged or its completion written; so is the receive's.
-  message.open = 1 + (request.op != RdmaOp::kRead || request.is_signalled ? 1 : 0) +
-                 (request.op == RdmaOp::kSend ? 1 : 0);
-  const std::uint32_t slot = place(messages_, free_messages_, message);
+void RdmaNics::post(RdmaQpId qp, std::span<const RdmaRequest> requests) {
+  std::uint32_t first = kNone;
+  std::uint32_t last = kNone;
+  for (const RdmaRequest& request : requests) {
+    Message message{.request = request, .qp = qp.value};
+    // The data are in memory; it is acknowledged or its completion written; so is the receive's.
+    message.open = 1 + (request.op != RdmaOp::kRead || request.is_signalled ? 1 : 0) +
+                   (request.op == RdmaOp::kSend ? 1 : 0);
+    const std::uint32_t slot = place(messages_, free_messages_, message);
+    (first == kNone ? first : messages_[last].next) = slot;
+    last = slot;
+  }
   const Settings& nic = nics_[qps_[qp.index()].from].settings;
-  schedule(network_.now() + nic.doorbell, Kind::kDoorbell, slot);
+  if (first != kNone) schedule(network_.now() + nic.doorbell, Kind::kDoorbell, first);
+}
+
+/// A doorbell is at the NIC: the elements are with it, or are read.
+void RdmaNics::ring(std::uint32_t first) {
+  const Nic& nic = nics_[qps_[messages_[first].qp].from];
+  if (nic.settings.blueflame && messages_[first].next == kNone) {
+    begin(first);
+    return;
+  }
+  std::int64_t elements = 0;
+  for (std::uint32_t i = first; i != kNone; i = messages_[i].next) ++elements;
+  submit(*nic.host.queues, true, nic.host.wqes, elements * nic.settings.wqe.count(), Dma::kWqe,
+         first);
 }
 
 void RdmaNics::on_event(std::uint64_t what) {
   const std::uint32_t index = index_of(what);
   switch (static_cast<Kind>(what & 0xff)) {
-    case Kind::kDoorbell: {
-      const Nic& nic = nics_[qps_[messages_[index].qp].from];
-      if (nic.settings.blueflame) {
-        take_wqe(index);
-      } else {
-        submit(*nic.host.queues, true, nic.host.wqes, nic.settings.wqe.count(), Dma::kWqe, index);
-      }
+    case Kind::kDoorbell:
+      ring(index);
       return;
-    }
+    case Kind::kBegin:
+      serve(index);
+      return;
     case Kind::kWork:
       work(index);
       return;
@@ -111,7 +127,27 @@ void RdmaNics::on_event(std::uint64_t what) {
   }
 }
 
-void RdmaNics::take_wqe(std::uint32_t message) {
+/// Elements that came together are begun one after another.
+void RdmaNics::take_wqes(std::uint32_t first) {
+  while (first != kNone) first = begin(first);
+}
+
+/// A queue pair turns to an element; gives the next one of the same doorbell.
+std::uint32_t RdmaNics::begin(std::uint32_t message) {
+  Qp& qp = qps_[messages_[message].qp];
+  const std::uint32_t next = messages_[message].next;
+  const Time at = std::max(qp.next_wqe, network_.now());
+  qp.next_wqe = at + nics_[qp.from].settings.qp_wqe_time;
+  if (at > network_.now()) {
+    schedule(at, Kind::kBegin, message);
+  } else {
+    serve(message);
+  }
+  return next;
+}
+
+/// All queue pairs' elements pass one server.
+void RdmaNics::serve(std::uint32_t message) {
   Nic& nic = nics_[qps_[messages_[message].qp].from];
   nic.wqe_free_at = std::max(nic.wqe_free_at, network_.now()) + nic.settings.wqe_time;
   schedule(nic.wqe_free_at, Kind::kWork, message);
@@ -285,7 +321,7 @@ void RdmaNics::on_dma_done(std::uint64_t tag) {
   const std::uint32_t index = index_of(tag);
   switch (static_cast<Dma>(tag & 0xff)) {
     case Dma::kWqe:
-      take_wqe(index);
+      take_wqes(index);
       return;
     case Dma::kPayload:
       schedule(network_.now() + nics_[sides_[index].nic].settings.latency, Kind::kProvide, index,

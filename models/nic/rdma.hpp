@@ -3,6 +3,8 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,9 +16,15 @@ namespace weft {
 
 /// Parameters that only the packet transport's NICs need; the page is models/nic/README.md.
 inline constexpr std::array kNicPacketParams{
-    ParamSpec{"nic.wqe_time", Unit::kNanoseconds, 3, 0, 1000, Origin::kAssumed,
-              "ConnectX-7: 330 M messages/s, remembered; the source was not re-read",
+    ParamSpec{"nic.wqe_time", Unit::kNanoseconds, 3, 0, 1000, Origin::kPublished,
+              "NVIDIA ConnectX-7 product specifications: 330-370 million messages/s",
               "work for one work queue element, one after another for all queue pairs"},
+    ParamSpec{
+        "nic.qp_wqe_time", Unit::kNanoseconds, 20, 0, 1000, Origin::kPublished,
+        "NVIDIA/daqiri#162, 400 Gb/s: one send queue sends 33.7 Gb/s of 64 B frames (50 M/s), "
+        "two 111.8 Gb/s; a ConnectX-4 has 16 M/s for each queue, 67 M/s in all "
+        "(snabbco/snabb#1007)",
+        "between two work queue elements of one queue pair, at least"},
     ParamSpec{
         "nic.wqe_bytes", Unit::kBytes, 64, 16, 1024, Origin::kPublished,
         "rdma-core providers/mlx5: basic blocks of 64 B; a write or read of one buffer is one",
@@ -38,9 +46,14 @@ inline constexpr std::array kNicPacketParams{
     ParamSpec{"nic.max_rd_atomic", Unit::kCount, 16, 1, 256, Origin::kAssumed,
               "mlx5, as remembered; the source was not re-read",
               "RDMA reads that a queue pair has under way"},
-    ParamSpec{"nic.post_time", Unit::kNanoseconds, 75, 0, 10'000, Origin::kAssumed,
-              "50-100 ns for the element, its barriers and the doorbell's store",
-              "work of a CPU thread to post one work request"},
+    ParamSpec{"nic.post_time", Unit::kNanoseconds, 75, 0, 10'000, Origin::kPublished,
+              "UCX src/uct/ib/rc/verbs: 75 ns of software for a request posted through verbs",
+              "work of a CPU thread for one work request, without the doorbell"},
+    ParamSpec{"nic.doorbell_time", Unit::kNanoseconds, 40, 0, 10'000, Origin::kPublished,
+              "UCX src/uct/ib/base: db 40 ns (x86; A64FX 400)",
+              "how long the doorbell's store and its fence hold up the thread that posts"},
+    ParamSpec{"nic.cqe_time", Unit::kNanoseconds, 20, 0, 10'000, Origin::kPublished,
+              "UCX src/uct/ib/base: cqe 20 ns", "work of a CPU thread to take one completion"},
     ParamSpec{"nic.poll_time", Unit::kNanoseconds, 75, 0, 10'000, Origin::kAssumed, "50-100 ns",
               "from data or a completion in memory to the thread that polls it"},
 };
@@ -84,8 +97,9 @@ struct RdmaRequest {
 
 /// NICs with queue pairs: from a doorbell to a completion.
 ///
-/// A doorbell brings a work queue element with it (BlueFlame) or makes the NIC read it. Elements of
-/// all queue pairs pass one server. Payload is read in pieces of the MTU, queue pairs in turn, as
+/// A doorbell brings one work queue element with it (BlueFlame) or makes the NIC read all that were
+/// posted. A queue pair's elements follow each other no sooner than `qp_wqe_time`, and those of all
+/// queue pairs pass one server. Payload is read in pieces of the MTU, queue pairs in turn, as
 /// long as the send buffer has room; a packet leaves when its own payload is there and all before
 /// it have left. At the receiver each packet stays in the port's receive buffer until the last TLP
 /// of its payload has left the NIC. Completions are written after the payload, by the same engine
@@ -103,6 +117,7 @@ class RdmaNics final : private QueuePairSink, private DmaClient, private EventTa
     Duration latency{};
     Duration doorbell{};
     Duration wqe_time{};
+    Duration qp_wqe_time{};
     Bytes wqe{64};
     Bytes cqe{64};
     bool blueflame{true};
@@ -128,7 +143,9 @@ class RdmaNics final : private QueuePairSink, private DmaClient, private EventTa
   RdmaQpId connect(RdmaNicId from, RdmaNicId to, const QueuePairs::Ways& ways);
   /// The software has rung the doorbell. Throws InputError later, from the event queue, if the
   /// network loses packets for good or nobody answers a DMA read.
-  void post(RdmaQpId qp, const RdmaRequest& request);
+  void post(RdmaQpId qp, const RdmaRequest& request) { post(qp, std::span{&request, 1}); }
+  /// The same for several requests and one doorbell: their elements are read together.
+  void post(RdmaQpId qp, std::span<const RdmaRequest> requests);
 
   const std::string& name(RdmaNicId nic) const { return nics_[nic.index()].settings.name; }
   /// How long the NIC has worked on work queue elements.
@@ -141,15 +158,18 @@ class RdmaNics final : private QueuePairSink, private DmaClient, private EventTa
   }
 
  private:
-  enum class Kind : std::uint8_t { kDoorbell, kWork, kProvide, kArrive };  // events
+  enum class Kind : std::uint8_t { kDoorbell, kBegin, kWork, kProvide, kArrive };  // events
   enum class Dma : std::uint8_t { kWqe, kPayload, kLanding, kCqe, kReceiveCqe };
+
+  static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
   struct Message {
     RdmaRequest request;
     std::uint32_t qp;
-    std::int64_t arrived{0};  ///< bytes that left the receiving port's buffer for memory
-    std::int64_t landed{0};   ///< bytes in memory
-    std::uint32_t open{0};    ///< what is still to happen
+    std::uint32_t next{kNone};  ///< posted with the same doorbell
+    std::int64_t arrived{0};    ///< bytes that left the receiving port's buffer for memory
+    std::int64_t landed{0};     ///< bytes in memory
+    std::uint32_t open{0};      ///< what is still to happen
   };
   /// What a side sends: a message's payload, or the request of a read.
   struct Fetch {
@@ -169,6 +189,7 @@ class RdmaNics final : private QueuePairSink, private DmaClient, private EventTa
   struct Qp {
     std::uint32_t from;
     std::uint32_t to;
+    Time next_wqe{};  ///< when it may begin with another element
     std::uint32_t reads{0};
     Fifo<std::uint32_t> waiting_reads;
   };
@@ -217,7 +238,10 @@ class RdmaNics final : private QueuePairSink, private DmaClient, private EventTa
   void on_dma_done(std::uint64_t tag) override;
   void on_dma_timeout(std::uint64_t tag) override;
 
-  void take_wqe(std::uint32_t message);
+  void ring(std::uint32_t message);
+  void take_wqes(std::uint32_t message);
+  std::uint32_t begin(std::uint32_t message);
+  void serve(std::uint32_t message);
   void work(std::uint32_t message);
   void request_read(std::uint32_t message);
   void send(std::uint32_t side, std::uint32_t message, bool is_request);

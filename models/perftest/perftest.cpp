@@ -322,6 +322,10 @@ PerftestEnds perftest_ends(const Machine& machine, const PerftestOptions& option
     check_gdr(machine, out.from, out.from_nic);
     check_gdr(machine, out.to, out.to_nic);
   }
+  if (options.post_list > options.tx_depth) {
+    throw InputError(fmt::format("--post-list {}: more than --tx-depth {}", options.post_list,
+                                 options.tx_depth));
+  }
   if (options.memory == PerftestMemory::kStaged && options.op != RdmaOp::kWrite) {
     throw InputError("--mem staged goes with --op write only");
   }
@@ -347,6 +351,7 @@ PerftestRow perftest(const Machine& machine, const PerftestOptions& options, Byt
            .qps = options.qps,
            .tx_depth = options.tx_depth,
            .cq_moderation = static_cast<std::uint32_t>(together),
+           .post_list = options.post_list,
            .is_staged = options.memory == PerftestMemory::kStaged},
           options.bidirectional);
   run.run();

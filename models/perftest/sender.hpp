@@ -20,6 +20,7 @@ struct PerftestPlan {
   std::uint32_t qps{1};
   std::uint32_t tx_depth{1};
   std::uint32_t cq_moderation{1};
+  std::uint32_t post_list{1};  ///< requests for one doorbell
   bool is_inline{false};
   bool is_staged{false};
   std::uint64_t offset{0};  ///< of its buffers
@@ -72,14 +73,18 @@ class PerftestProgram {
 inline constexpr std::uint64_t kBufferStride = std::uint64_t{1}
                                                << 32;  ///< between queue pairs' buffers
 
-/// One program of perftest: posts to its queue pairs in turn, from one thread, as long as fewer
-/// than `tx_depth` requests of a queue pair are under way as far as it knows.
+/// One program of perftest, with one thread, as run_iter_bw() of linux-rdma/perftest has it: for
+/// each queue pair in turn it posts as long as fewer than `tx_depth` requests are under way as far
+/// as it knows; then it takes the completions that are there, and begins anew.
 class Sender final : public PerftestProgram, private RdmaClient, private EventTarget {
  public:
   Sender(PacketCluster& cluster, const PerftestPlan& plan)
       : cluster_{cluster},
         plan_{plan},
         post_time_{cluster.machine().devices().duration("nic.post_time", plan.ends.from_nic)},
+        doorbell_time_{
+            cluster.machine().devices().duration("nic.doorbell_time", plan.ends.from_nic)},
+        cqe_time_{cluster.machine().devices().duration("nic.cqe_time", plan.ends.from_nic)},
         poll_time_{cluster.machine().devices().duration("nic.poll_time", plan.ends.from_nic)} {
     const bool is_read = plan.op == RdmaOp::kRead;
     for (std::uint32_t i = 0; i < plan.qps; ++i) {
@@ -127,70 +132,98 @@ class Sender final : public PerftestProgram, private RdmaClient, private EventTa
     std::uint64_t known{0};  ///< done, as far as completions told
   };
 
+  enum Event : std::uint64_t { kPosted, kTaken, kSeen };  // kSeen and more: of queue pair 0...
   void on_completion(std::uint64_t tag) override {
-    cluster_.events().schedule_after(poll_time_, Phase::kCompute, *this, 1 + tag);
+    cluster_.events().schedule_after(poll_time_, Phase::kCompute, *this, kSeen + tag);
   }
   void on_visible(std::uint64_t /*tag*/) override { visible_ = cluster_.events().now(); }
   void on_received(std::uint64_t /*tag*/) override { received_ = cluster_.events().now(); }
 
-  bool has_room(const Qp& qp) const {
-    return qp.posted < plan_.iterations && qp.posted - qp.known < plan_.tx_depth;
+  /// How many requests the next doorbell is for.
+  std::uint64_t room(const Qp& qp) const {
+    const std::uint64_t left = plan_.iterations - qp.posted;
+    const std::uint64_t depth = plan_.tx_depth - (qp.posted - qp.known);
+    const std::uint64_t list = std::min<std::uint64_t>(plan_.post_list, left);
+    return depth < list ? 0 : list;
   }
-  /// Begins to post to the next queue pair that has room; waits for a completion if none has.
+  /// The thread's next work: a post, else a completion; else it waits.
   void next() {
-    for (std::uint32_t i = 0; i < plan_.qps; ++i) {
-      const std::uint32_t at = (turn_ + i) % plan_.qps;
-      if (!has_room(qps_[at])) continue;
-      turn_ = at;
-      if (waits_) waited_ += cluster_.events().now() - waits_since_;
-      waits_ = false;
-      cluster_.events().schedule_after(post_time_, Phase::kCompute, *this, 0);
+    const Time now = cluster_.events().now();
+    for (; turn_ < plan_.qps; ++turn_) {
+      const std::uint64_t requests = room(qps_[turn_]);
+      if (requests == 0) continue;
+      stop_waiting();
+      busy_for_ = post_time_ * static_cast<std::int64_t>(requests) + doorbell_time_;
+      cluster_.events().schedule_after(busy_for_, Phase::kCompute, *this, kPosted);
       return;
     }
-    if (waits_) return;
-    waits_ = true;
-    waits_since_ = cluster_.events().now();
+    if (!seen_.empty()) {
+      stop_waiting();
+      busy_for_ = cqe_time_;
+      cluster_.events().schedule_after(busy_for_, Phase::kCompute, *this, kTaken);
+    } else if (!waits_) {
+      waits_ = true;
+      waits_since_ = now;
+    }
+  }
+  void stop_waiting() {
+    if (waits_) waited_ += cluster_.events().now() - waits_since_;
+    waits_ = false;
   }
   void on_event(std::uint64_t what) override {
-    if (what == 0) {
+    if (what >= kSeen) {
+      seen_.push(static_cast<std::uint32_t>(what - kSeen));
+      if (waits_) next();
+      return;
+    }
+    posting_ += busy_for_;
+    if (what == kPosted) {
       post();
     } else {
-      completed(static_cast<std::uint32_t>(what - 1));
+      take(seen_.pop());
     }
+    next();
   }
   void post() {
     Qp& qp = qps_[turn_];
-    ++posted_;
-    posting_ += post_time_;
-    ++qp.posted;
-    const bool is_last = qp.posted == plan_.iterations;
-    cluster_.nics().post(qp.id, {.op = plan_.op,
-                                 .bytes = plan_.size,
-                                 .local = qp.local,
-                                 .remote = qp.remote,
-                                 .is_inline = plan_.is_inline,
-                                 .is_signalled = is_last || qp.posted % plan_.cq_moderation == 0,
-                                 .tag = turn_,
-                                 .client = this});
-    turn_ = (turn_ + 1) % plan_.qps;
+    requests_.clear();
+    for (std::uint64_t left = room(qp); left > 0; --left) {
+      ++posted_;
+      ++qp.posted;
+      const bool is_last = qp.posted == plan_.iterations;
+      requests_.push_back({.op = plan_.op,
+                           .bytes = plan_.size,
+                           .local = qp.local,
+                           .remote = qp.remote,
+                           .is_inline = plan_.is_inline,
+                           .is_signalled = is_last || qp.posted % plan_.cq_moderation == 0,
+                           .tag = turn_,
+                           .client = this});
+    }
+    cluster_.nics().post(qp.id, requests_);
     if (has_posted_all()) changed();
-    next();
   }
-  void completed(std::uint32_t index) {
+  /// A completion tells of all requests up to its own.
+  void take(std::uint32_t index) {
     Qp& qp = qps_[index];
     const std::uint64_t known = std::min(plan_.iterations, qp.known + plan_.cq_moderation);
     known_ += known - qp.known;
     qp.known = known;
     step(cluster_.events().now(), known_);
-    if (waits_) next();
+    if (seen_.empty()) turn_ = 0;
   }
 
   PacketCluster& cluster_;
   PerftestPlan plan_;
   Duration post_time_;
+  Duration doorbell_time_;
+  Duration cqe_time_;
   Duration poll_time_;
   std::vector<Qp> qps_;
-  std::uint32_t turn_{0};
+  std::vector<RdmaRequest> requests_;  ///< of one post
+  std::uint32_t turn_{0};              ///< queue pair that is posted to; behind the last: none
+  Fifo<std::uint32_t> seen_;           ///< completions that are there, by queue pair
+  Duration busy_for_;
   std::uint64_t posted_{0};
   std::uint64_t known_{0};
   bool waits_{false};

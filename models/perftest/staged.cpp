@@ -52,7 +52,8 @@ StagedSender::StagedSender(PacketCluster& cluster, const PerftestPlan& plan)
       chunks_{static_cast<std::uint64_t>(pieces(plan.size, chunk_))},
       buffers_{static_cast<std::uint64_t>(
           std::llround(cluster.machine().devices().params().number("staging.buffers")))},
-      post_time_{cluster.machine().devices().duration("nic.post_time", plan.ends.from_nic)},
+      post_time_{cluster.machine().devices().duration("nic.post_time", plan.ends.from_nic) +
+                 cluster.machine().devices().duration("nic.doorbell_time", plan.ends.from_nic)},
       poll_time_{cluster.machine().devices().duration("nic.poll_time", plan.ends.from_nic)},
       out_{cluster, plan.ends.from, false, *this},
       in_{cluster, plan.ends.to, true, *this} {

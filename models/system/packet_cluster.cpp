@@ -12,6 +12,7 @@ RdmaNics::Settings nic_settings(const Machine& machine, DeviceId nic) {
       .latency = d.duration("nic.latency", nic),
       .doorbell = d.duration("nic.doorbell_latency", nic),
       .wqe_time = d.duration("nic.wqe_time", nic),
+      .qp_wqe_time = d.duration("nic.qp_wqe_time", nic),
       .wqe = d.bytes("nic.wqe_bytes", nic),
       .cqe = d.bytes("nic.cqe_bytes", nic),
       .blueflame = d.choice("nic.blueflame", nic) == "on",

@@ -52,7 +52,7 @@ TEST(Perftest, LargeWritesReachTheWiresPayload) {
   const PerftestRow infiniband = Bench().run(kSize);
   EXPECT_NEAR(infiniband.average.as_gigabits_per_s(), wire(4096, 26, 1 << 17), 0.1);
   EXPECT_NEAR(infiniband.average.as_gigabits_per_s(), 397.5, 3.9);
-  EXPECT_EQ(infiniband.limited_by, "wire, switch to NIC, fabric -> nic0@1");
+  EXPECT_EQ(infiniband.limited_by.find("wire, "), 0U) << infiniband.limited_by;
   EXPECT_NEAR(on_roce("4096").average.as_gigabits_per_s(), wire(4096, 82, 1 << 17), 0.1);
   EXPECT_NEAR(on_roce("4096").average.as_gigabits_per_s(), 392.1, 3.9);
   EXPECT_NEAR(on_roce("1024").average.as_gigabits_per_s(), 370, 3.7);
@@ -108,7 +108,7 @@ TEST(Perftest, AcsRedirectionHalvesBothDirections) {
 TEST(Perftest, LatencyOfAWriteIsTheSumOfItsParts) {
   Bench bench;
   const PerftestRow row = bench.run(Bytes{64});
-  const double post_ns = 75 + 200 + 3;                     // thread, doorbell, element
+  const double post_ns = 75 + 40 + 200 + 3;                // thread, its doorbell, to the NIC, element
   const double read_ns = 2 * 115 + 700                     // switch, BAR1 and back
                          + (2 * 24 + 84 + 20) / kGen5x16;  // the whole request; cut through back
   const double wire_ns = 2 * (25 + 90) + 200 + (64 + 26 + 16) / 50.0 + 42 / 50.0;
@@ -146,17 +146,37 @@ TEST(Perftest, OneThreadsPostsBoundTheMessageRate) {
   Bench bench;
   bench.options.iterations = 500;
   const PerftestRow row = bench.run(Bytes{8});
-  EXPECT_GT(row.messages_per_s, 0.9 / 75e-9);
-  EXPECT_LE(row.messages_per_s, 1 / 75e-9);
+  // Each a post and a doorbell; each hundredth a completion.
+  EXPECT_NEAR(row.messages_per_s, 1 / (75e-9 + 40e-9 + 20e-9 / 100), 0.01 / 115e-9);
   EXPECT_EQ(row.limited_by, "the thread that posts");
   // Without the thread it is the NIC's work for each element, over several queue pairs.
-  Bench nic({"nic.post_time=1 ns", "nic.wqe_time=10 ns"});
+  const std::vector<std::string> fast_thread{"nic.post_time=1 ns", "nic.doorbell_time=1 ns",
+                                             "nic.cqe_time=1 ns"};
+  std::vector<std::string> slow_nic = fast_thread;
+  slow_nic.emplace_back("nic.wqe_time=10 ns");
+  Bench nic(slow_nic);
   nic.options.qps = 8;
   nic.options.cq_moderation = 16;
   nic.options.iterations = 500;
   const PerftestRow fast = nic.run(Bytes{8});
   EXPECT_NEAR(fast.messages_per_s, 1 / 10e-9, 2e6);
   EXPECT_EQ(fast.limited_by, "work queue elements of nic0@0");
+  // One queue pair alone has a limit of its own.
+  Bench one(fast_thread);
+  one.options.iterations = 2000;
+  one.options.tx_depth = 512;
+  one.options.cq_moderation = 50;
+  EXPECT_NEAR(one.run(Bytes{8}).messages_per_s, 1 / 20e-9, 0.02 / 20e-9);
+}
+
+// A list of n requests costs one doorbell, and its elements are fetched.
+TEST(Perftest, ListsOfRequestsShareTheirDoorbell) {
+  Bench bench;
+  bench.options.iterations = 640;
+  bench.options.cq_moderation = 64;
+  bench.options.post_list = 16;
+  const double each_ns = 75 + 40.0 / 16 + 20.0 / 64;
+  EXPECT_NEAR(bench.run(Bytes{8}).messages_per_s * each_ns / 1e9, 1, 0.02);
 }
 
 // A window of w messages, with a completion for the last only: w messages, then a wait.
