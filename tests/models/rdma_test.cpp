@@ -108,8 +108,8 @@ TEST(Perftest, AcsRedirectionHalvesBothDirections) {
 TEST(Perftest, LatencyOfAWriteIsTheSumOfItsParts) {
   Bench bench;
   const PerftestRow row = bench.run(Bytes{64});
-  const double post_ns = 75 + 40 + 200 + 3;                // thread, its doorbell, to the NIC, element
-  const double read_ns = 2 * 115 + 700                     // switch, BAR1 and back
+  const double post_ns = 75 + 40 + 200 + 3;  // thread, its doorbell, to the NIC, element
+  const double read_ns = 2 * 115 + 700       // switch, BAR1 and back
                          + (2 * 24 + 84 + 20) / kGen5x16;  // the whole request; cut through back
   const double wire_ns = 2 * (25 + 90) + 200 + (64 + 26 + 16) / 50.0 + 42 / 50.0;
   const double write_ns = 115 + 250 + (88 + 24) / kGen5x16;
