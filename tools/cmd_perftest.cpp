@@ -32,6 +32,7 @@ struct PerftestArguments {
   unsigned tx_depth{128};
   unsigned qps{1};
   unsigned cq_moderation{100};
+  unsigned rx_depth{512};
   unsigned post_list{1};
   std::vector<std::string> set;
 };
@@ -72,6 +73,7 @@ PerftestOptions options_of(const PerftestArguments& arguments, const std::vector
   at_least_one("--tx-depth", arguments.tx_depth);
   at_least_one("--qp", arguments.qps);
   at_least_one("--cq-mod", arguments.cq_moderation);
+  at_least_one("--rx-depth", arguments.rx_depth);
   at_least_one("--post-list", arguments.post_list);
   if (arguments.iterations != 0 && arguments.iterations < kFewestIterations) {
     throw InputError(
@@ -88,6 +90,7 @@ PerftestOptions options_of(const PerftestArguments& arguments, const std::vector
   options.tx_depth = arguments.tx_depth;
   options.qps = arguments.qps;
   options.cq_moderation = arguments.cq_moderation;
+  options.rx_depth = arguments.rx_depth;
   options.post_list = arguments.post_list;
   double most = 0;
   for (const Bytes size : sizes) most += size.as_double() * options.iterations * options.qps;
@@ -199,6 +202,8 @@ void add_perftest_command(CommandLine& line) {
       .option("--qp", arguments->qps, "queue pairs", kMostQps)
       .option("--cq-mod", arguments->cq_moderation, "one completion for so many requests",
               kMostModeration)
+      .option("--rx-depth", arguments->rx_depth, "receives that a queue pair has posted, for sends",
+              kMostDepth)
       .option("--post-list", arguments->post_list, "requests that are posted with one doorbell",
               kMostDepth)
       .flag("--bidirectional", arguments->options.bidirectional,

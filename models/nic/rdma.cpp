@@ -11,6 +11,8 @@ namespace {
 // Numbers of events and DMAs: kind, index (a message, a side, a NIC, a landing), packet number.
 constexpr unsigned kIndexShift = 8;
 constexpr unsigned kNumberShift = 32;
+/// rdma-core providers/mlx5: a receive of one buffer is one data segment.
+constexpr std::int64_t kReceiveElement = 16;
 constexpr std::uint32_t kMostIndices = 1U << (kNumberShift - kIndexShift);
 
 constexpr std::uint64_t pack(std::uint8_t kind, std::uint32_t index, std::uint32_t number) {
@@ -81,7 +83,7 @@ void RdmaNics::post(RdmaQpId qp, std::span<const RdmaRequest> requests) {
   std::uint32_t first = kNone;
   std::uint32_t last = kNone;
   for (const RdmaRequest& request : requests) {
-    Message message{.request = request, .qp = qp.value};
+    Message message{.request = request, .qp = qp.value, .order = posted_++};
     // The data are in memory; it is acknowledged or its completion written; so is the receive's.
     message.open = 1 + (request.op != RdmaOp::kRead || request.is_signalled ? 1 : 0) +
                    (request.op == RdmaOp::kSend ? 1 : 0);
@@ -91,6 +93,13 @@ void RdmaNics::post(RdmaQpId qp, std::span<const RdmaRequest> requests) {
   }
   const Settings& nic = nics_[qps_[qp.index()].from].settings;
   if (first != kNone) schedule(network_.now() + nic.doorbell, Kind::kDoorbell, first);
+}
+
+void RdmaNics::post_receives(RdmaQpId qp, std::uint32_t count) {
+  Qp& q = qps_[qp.index()];
+  q.receives = q.receives.value_or(0) + count;
+  const Nic& nic = nics_[q.to];
+  submit(*nic.host.queues, true, nic.host.wqes, count * kReceiveElement, Dma::kReceives, qp.value);
 }
 
 /// A doorbell is at the NIC: the elements are with it, or are read.
@@ -157,6 +166,11 @@ void RdmaNics::work(std::uint32_t message) {
   const std::uint32_t index = messages_[message].qp;
   Nic& nic = nics_[qps_[index].from];
   nic.wqe_busy += nic.settings.wqe_time;
+  if (qps_[index].has_failed) {
+    give_up(message, RdmaStatus::kFlushed);
+    return;
+  }
+  messages_[message].is_begun = true;
   if (messages_[message].request.op != RdmaOp::kRead) {
     send(pair_of(index, false).value, message, false);
     return;
@@ -199,6 +213,7 @@ void RdmaNics::fetch(std::uint32_t index) {
 /// One packet's payload; false if there is no room.
 bool RdmaNics::fetch_one(std::uint32_t index) {
   Side& side = sides_[index];
+  if (side.fetches.empty()) return true;  // it has failed
   Nic& nic = nics_[side.nic];
   const Fetch item = side.fetches.front();
   const RdmaRequest& request = messages_[item.message].request;
@@ -206,6 +221,7 @@ bool RdmaNics::fetch_one(std::uint32_t index) {
   const std::int64_t payload = std::min(left, mtu_);
   if (payload > 0 && nic.buffered + payload > nic.settings.send_buffer) return false;
   nic.buffered += payload;
+  side.buffered += payload;
   const std::uint32_t number = side.asked++;
   side.is_here.push_back(false);
   const bool is_back = index % 2 == 1;
@@ -226,6 +242,7 @@ bool RdmaNics::fetch_one(std::uint32_t index) {
 
 void RdmaNics::provide(std::uint32_t index, std::uint32_t number) {
   Side& side = sides_[index];
+  if (qps_[index / 2].has_failed) return;
   side.is_here[number - side.first] = true;
   while (!side.is_here.empty() && side.is_here.front()) {
     side.is_here.pop_front();
@@ -236,7 +253,9 @@ void RdmaNics::provide(std::uint32_t index, std::uint32_t number) {
 
 void RdmaNics::on_sent(QueuePairId pair, Bytes payload) {
   const std::uint32_t nic = sides_[pair.index()].nic;
+  if (qps_[pair.index() / 2].has_failed) return;  // what it had was given back
   nics_[nic].buffered -= payload.count();
+  sides_[pair.index()].buffered -= payload.count();
   fetch(nic);
 }
 
@@ -256,7 +275,12 @@ void RdmaNics::arrive(std::uint32_t index) {
   const Arriving item = nic.arriving.pop();
   const auto slot = static_cast<std::uint32_t>(item.tag / 2);
   Message& message = messages_[slot];
-  if (item.tag % 2 == 1) {
+  const bool is_request = item.tag % 2 == 1;
+  if (message.status != RdmaStatus::kSuccess || (is_request && qps_[message.qp].has_failed)) {
+    if (item.packet != nullptr) network_.release(*item.packet);
+    return;
+  }
+  if (is_request) {
     send(pair_of(message.qp, true).value, slot, false);
     return;
   }
@@ -273,6 +297,7 @@ void RdmaNics::arrive(std::uint32_t index) {
   if (!item.is_last) return;
   if (op == RdmaOp::kSend) write_cqe(index, slot, Dma::kReceiveCqe);
   if (op == RdmaOp::kRead) {
+    message.has_ended = true;
     if (is_signalled) write_cqe(index, slot, Dma::kCqe);
     Qp& qp = qps_[message.qp];
     --qp.reads;
@@ -283,6 +308,7 @@ void RdmaNics::arrive(std::uint32_t index) {
 
 void RdmaNics::landed(std::uint32_t slot, std::int64_t bytes) {
   Message& message = messages_[slot];
+  if (message.status != RdmaStatus::kSuccess) return;
   message.landed += bytes;
   if (message.landed < message.request.bytes.count()) return;
   RdmaClient* client = message.request.client;
@@ -299,6 +325,7 @@ void RdmaNics::write_cqe(std::uint32_t index, std::uint32_t message, Dma kind) {
 void RdmaNics::on_acknowledged(QueuePairId pair, std::uint64_t tag) {
   if (tag % 2 == 1 || pair.index() % 2 == 1) return;  // a read: it completes with its data
   const auto slot = static_cast<std::uint32_t>(tag / 2);
+  messages_[slot].has_ended = true;
   if (messages_[slot].request.is_signalled) {
     write_cqe(sides_[pair.index()].nic, slot, Dma::kCqe);
   } else {
@@ -306,9 +333,57 @@ void RdmaNics::on_acknowledged(QueuePairId pair, std::uint64_t tag) {
   }
 }
 
+bool RdmaNics::is_ready(QueuePairId pair, std::uint64_t tag) {
+  Qp& qp = qps_[pair.index() / 2];
+  const bool takes_one =
+      pair.index() % 2 == 0 && qp.receives && messages_[tag / 2].request.op == RdmaOp::kSend;
+  if (!takes_one) return true;
+  if (*qp.receives == 0) return false;
+  --*qp.receives;
+  return true;
+}
+
+void RdmaClient::on_error(std::uint64_t /*tag*/, RdmaStatus status) {
+  throw InputError(status == RdmaStatus::kRnrRetryExceeded
+                       ? "a queue pair gave up: no receive was posted for what it sent"
+                       : "the network loses too many packets: a queue pair gave up retransmitting");
+}
+
+/// The queue pair goes to the error state: all that was begun and has not ended ends now.
 void RdmaNics::on_failure(QueuePairId pair) {
-  throw InputError("the network loses too many packets: a queue pair of " +
-                   nics_[sides_[pair.index()].nic].settings.name + " gave up retransmitting");
+  const auto index = static_cast<std::uint32_t>(pair.index() / 2);
+  if (std::exchange(qps_[index].has_failed, true)) return;
+  clear(2 * index);
+  clear(2 * index + 1);
+  std::vector<std::uint32_t> begun;
+  for (std::uint32_t i = 0; i < messages_.size(); ++i) {
+    const Message& m = messages_[i];
+    if (m.qp == index && m.open > 0 && m.is_begun && !m.has_ended) begun.push_back(i);
+  }
+  std::sort(begun.begin(), begun.end(), [this](std::uint32_t a, std::uint32_t b) {
+    return messages_[a].order < messages_[b].order;
+  });
+  RdmaStatus status = pairs_.error(pair) == QueuePairError::kRnrRetries
+                          ? RdmaStatus::kRnrRetryExceeded
+                          : RdmaStatus::kRetryExceeded;
+  for (const std::uint32_t slot : begun) {
+    give_up(slot, status);
+    status = RdmaStatus::kFlushed;
+  }
+}
+
+/// A side of a failed queue pair leaves the send buffer.
+void RdmaNics::clear(std::uint32_t index) {
+  Side& side = sides_[index];
+  side.fetches = {};
+  nics_[side.nic].buffered -= std::exchange(side.buffered, 0);
+  fetch(side.nic);
+}
+
+/// Its place is not used again, as what is under way may still name it.
+void RdmaNics::give_up(std::uint32_t slot, RdmaStatus status) {
+  messages_[slot].status = status;
+  write_cqe(qps_[messages_[slot].qp].from, slot, Dma::kErrorCqe);
 }
 
 void RdmaNics::on_dma_sent(std::uint64_t tag) {
@@ -334,6 +409,13 @@ void RdmaNics::on_dma_done(std::uint64_t tag) {
       landed(landing.message, landing.bytes);
       return;
     }
+    case Dma::kReceives:
+      return;
+    case Dma::kErrorCqe: {
+      const Message& message = messages_[index];
+      message.request.client->on_error(message.request.tag, message.status);
+      return;
+    }
     case Dma::kCqe: {
       const RdmaRequest request = messages_[index].request;
       close(index);
@@ -354,6 +436,7 @@ void RdmaNics::on_dma_timeout(std::uint64_t /*tag*/) {
 }
 
 void RdmaNics::close(std::uint32_t message) {
+  if (messages_[message].status != RdmaStatus::kSuccess) return;
   if (--messages_[message].open == 0) free_messages_.push_back(message);
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -54,6 +55,9 @@ inline constexpr std::array kNicPacketParams{
               "how long the doorbell's store and its fence hold up the thread that posts"},
     ParamSpec{"nic.cqe_time", Unit::kNanoseconds, 20, 0, 10'000, Origin::kPublished,
               "UCX src/uct/ib/base: cqe 20 ns", "work of a CPU thread to take one completion"},
+    ParamSpec{"nic.receive_time", Unit::kNanoseconds, 30, 0, 100'000, Origin::kAssumed,
+              "less than a send: 16 B and a record in memory, no doorbell",
+              "work of a CPU thread to post one receive"},
     ParamSpec{"nic.poll_time", Unit::kNanoseconds, 75, 0, 10'000, Origin::kAssumed, "50-100 ns",
               "from data or a completion in memory to the thread that polls it"},
 };
@@ -70,6 +74,9 @@ struct RdmaBuffer {
   std::uint64_t address{0};
 };
 
+/// How a work request ended (ibv_wc_status).
+enum class RdmaStatus : std::uint8_t { kSuccess, kRetryExceeded, kRnrRetryExceeded, kFlushed };
+
 /// Whoever posted a work request hears of it here. `tag` is that of the request.
 class RdmaClient {
  public:
@@ -79,6 +86,10 @@ class RdmaClient {
   virtual void on_visible(std::uint64_t /*tag*/) {}
   /// The completion of a receive is in the receiver's memory.
   virtual void on_received(std::uint64_t /*tag*/) {}
+  /// The queue pair has failed, and the completion that says so is in the requester's memory. The
+  /// first request that had not ended has the reason, those after it were flushed.
+  /// Unless it is overridden it throws InputError, from the event queue.
+  virtual void on_error(std::uint64_t tag, RdmaStatus status);
 
  protected:
   ~RdmaClient() = default;
@@ -107,9 +118,11 @@ struct RdmaRequest {
 ///
 /// `Settings::latency` is added on every way through a NIC: payload to packet, packet to memory.
 ///
-/// Not modelled: caches of contexts and translations; receive queue elements (always at hand);
-/// retransmitted payload is not read again; responses of reads are acknowledged like messages;
-/// atomics.
+/// A queue pair whose retries are exhausted fails: what was posted to it completes with an error,
+/// and so does what is posted later.
+///
+/// Not modelled: caches of contexts and translations; retransmitted payload is not read again;
+/// responses of reads are acknowledged like messages; atomics.
 class RdmaNics final : private QueuePairSink, private DmaClient, private EventTarget {
  public:
   struct Settings {
@@ -146,12 +159,17 @@ class RdmaNics final : private QueuePairSink, private DmaClient, private EventTa
   void post(RdmaQpId qp, const RdmaRequest& request) { post(qp, std::span{&request, 1}); }
   /// The same for several requests and one doorbell: their elements are read together.
   void post(RdmaQpId qp, std::span<const RdmaRequest> requests);
+  /// The other side posts receives: its NIC knows of them at once, and reads their elements ahead
+  /// of need. From the first time on each send takes one; before, one is always at hand.
+  void post_receives(RdmaQpId qp, std::uint32_t count);
 
   const std::string& name(RdmaNicId nic) const { return nics_[nic.index()].settings.name; }
   /// How long the NIC has worked on work queue elements.
   Duration wqe_busy(RdmaNicId nic) const { return nics_[nic.index()].wqe_busy; }
   /// Payload that came over the network to the NIC and is in memory.
   Bytes landed(RdmaNicId nic) const { return Bytes{nics_[nic.index()].landed}; }
+  /// Receives that were posted and not taken. Precondition: some were posted.
+  std::uint32_t receives(RdmaQpId qp) const { return *qps_[qp.index()].receives; }
   /// The wire's half of a queue pair, from the poster or back.
   const QueuePairCounters& counters(RdmaQpId qp, bool back = false) const {
     return pairs_.counters(pair_of(qp.value, back));
@@ -159,7 +177,15 @@ class RdmaNics final : private QueuePairSink, private DmaClient, private EventTa
 
  private:
   enum class Kind : std::uint8_t { kDoorbell, kBegin, kWork, kProvide, kArrive };  // events
-  enum class Dma : std::uint8_t { kWqe, kPayload, kLanding, kCqe, kReceiveCqe };
+  enum class Dma : std::uint8_t {
+    kWqe,
+    kPayload,
+    kLanding,
+    kCqe,
+    kReceiveCqe,
+    kReceives,
+    kErrorCqe
+  };
 
   static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
@@ -169,7 +195,11 @@ class RdmaNics final : private QueuePairSink, private DmaClient, private EventTa
     std::uint32_t next{kNone};  ///< posted with the same doorbell
     std::int64_t arrived{0};    ///< bytes that left the receiving port's buffer for memory
     std::int64_t landed{0};     ///< bytes in memory
-    std::uint32_t open{0};      ///< what is still to happen
+    std::uint64_t order{0};     ///< in which it was posted
+    bool is_begun{false};       ///< by the NIC
+    bool has_ended{false};      ///< for the requester
+    RdmaStatus status{RdmaStatus::kSuccess};
+    std::uint32_t open{0};  ///< what is still to happen
   };
   /// What a side sends: a message's payload, or the request of a read.
   struct Fetch {
@@ -180,7 +210,8 @@ class RdmaNics final : private QueuePairSink, private DmaClient, private EventTa
   struct Side {
     std::uint32_t nic;
     Fifo<Fetch> fetches;
-    std::int64_t fetched{0};  ///< of the first
+    std::int64_t fetched{0};   ///< of the first
+    std::int64_t buffered{0};  ///< of its NIC's send buffer
     bool in_turn{false};
     std::uint32_t asked{0};    ///< packets whose payload was asked for
     std::deque<bool> is_here;  ///< of those that were not provided, in order
@@ -192,6 +223,8 @@ class RdmaNics final : private QueuePairSink, private DmaClient, private EventTa
     Time next_wqe{};  ///< when it may begin with another element
     std::uint32_t reads{0};
     Fifo<std::uint32_t> waiting_reads;
+    std::optional<std::uint32_t> receives{};  ///< at the receiver; none: always enough
+    bool has_failed{false};
   };
   struct Arriving {
     std::uint64_t tag;
@@ -233,6 +266,7 @@ class RdmaNics final : private QueuePairSink, private DmaClient, private EventTa
   void on_failure(QueuePairId pair) override;
   void on_sent(QueuePairId pair, Bytes payload) override;
   bool keeps(const Arrival& arrival, Packet& packet) override;
+  bool is_ready(QueuePairId pair, std::uint64_t tag) override;
 
   void on_dma_sent(std::uint64_t tag) override;
   void on_dma_done(std::uint64_t tag) override;
@@ -252,6 +286,8 @@ class RdmaNics final : private QueuePairSink, private DmaClient, private EventTa
   void landed(std::uint32_t message, std::int64_t bytes);
   void write_cqe(std::uint32_t nic, std::uint32_t message, Dma kind);
   void close(std::uint32_t message);
+  void give_up(std::uint32_t message, RdmaStatus status);
+  void clear(std::uint32_t side);
 
   PacketNetwork& network_;
   std::int64_t mtu_;
@@ -261,6 +297,7 @@ class RdmaNics final : private QueuePairSink, private DmaClient, private EventTa
   std::vector<Side> sides_;
   std::vector<Message> messages_;
   std::vector<std::uint32_t> free_messages_;
+  std::uint64_t posted_{0};
   std::vector<Landing> landings_;
   std::vector<std::uint32_t> free_landings_;
 };

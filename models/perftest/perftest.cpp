@@ -121,6 +121,7 @@ void check_gdr(const Machine& machine, DeviceId gpu, DeviceId nic) {
 }
 
 constexpr const char* kPostingThread = "the thread that posts";
+constexpr const char* kReceivingThread = "the thread that receives";
 constexpr double kNeverIdle = 0.97;
 
 /// What a run is made of: one sender, or one at each end.
@@ -243,6 +244,7 @@ class Run {
     waiting = posting = Duration{};
     for (const auto& sender : senders_) {
       out.push_back({UsedShare::What::kWork, kPostingThread, sender->posting().as_s()});
+      out.push_back({UsedShare::What::kWork, kReceivingThread, sender->receiving().as_s()});
       waiting += sender->waiting();
       posting += sender->posting();
     }
@@ -351,6 +353,7 @@ PerftestRow perftest(const Machine& machine, const PerftestOptions& options, Byt
            .qps = options.qps,
            .tx_depth = options.tx_depth,
            .cq_moderation = static_cast<std::uint32_t>(together),
+           .rx_depth = options.rx_depth,
            .post_list = options.post_list,
            .is_staged = options.memory == PerftestMemory::kStaged},
           options.bidirectional);

@@ -29,7 +29,8 @@ struct PerftestOptions {
   std::uint32_t tx_depth{128};
   std::uint32_t qps{1};
   std::uint32_t cq_moderation{100};
-  std::uint32_t post_list{1};  ///< requests for one doorbell
+  std::uint32_t rx_depth{512};  ///< receives that are posted, of each queue pair
+  std::uint32_t post_list{1};   ///< requests for one doorbell
   bool bidirectional{false};
 };
 

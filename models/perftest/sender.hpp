@@ -20,6 +20,7 @@ struct PerftestPlan {
   std::uint32_t qps{1};
   std::uint32_t tx_depth{1};
   std::uint32_t cq_moderation{1};
+  std::uint32_t rx_depth{512};
   std::uint32_t post_list{1};  ///< requests for one doorbell
   bool is_inline{false};
   bool is_staged{false};
@@ -44,6 +45,8 @@ class PerftestProgram {
   virtual std::uint64_t messages() const = 0;
   /// How long it has posted, and had to wait before it could post.
   virtual Duration posting() const = 0;
+  /// How long the other end's thread has taken and posted receives.
+  virtual Duration receiving() const { return {}; }
   virtual Duration waiting() const = 0;
   /// Of the last message, from its post until whoever waits for it sees it; right if none was under
   /// way then.
@@ -73,6 +76,40 @@ class PerftestProgram {
 inline constexpr std::uint64_t kBufferStride = std::uint64_t{1}
                                                << 32;  ///< between queue pairs' buffers
 
+/// The thread at the other end of sends: for each that came it takes the completion and posts
+/// another receive.
+class Receiver final : private EventTarget {
+ public:
+  Receiver(PacketCluster& cluster, const PerftestPlan& plan)
+      : cluster_{cluster},
+        poll_time_{cluster.machine().devices().duration("nic.poll_time", plan.ends.to_nic)},
+        work_{cluster.machine().devices().duration("nic.cqe_time", plan.ends.to_nic) +
+              cluster.machine().devices().duration("nic.receive_time", plan.ends.to_nic)} {}
+
+  void received(RdmaQpId qp) {
+    cluster_.events().schedule_after(poll_time_, Phase::kCompute, *this, 1 + qp.value);
+  }
+  Duration working() const { return working_; }
+
+ private:
+  void on_event(std::uint64_t what) override {
+    if (what == 0) {
+      working_ += work_;
+      cluster_.nics().post_receives(seen_.pop(), 1);
+    } else {
+      seen_.push(RdmaQpId{what - 1});
+      if (seen_.size() > 1) return;  // it is at work
+    }
+    if (!seen_.empty()) cluster_.events().schedule_after(work_, Phase::kCompute, *this, 0);
+  }
+
+  PacketCluster& cluster_;
+  Duration poll_time_;
+  Duration work_;
+  Duration working_;
+  Fifo<RdmaQpId> seen_;
+};
+
 /// One program of perftest, with one thread, as run_iter_bw() of linux-rdma/perftest has it: for
 /// each queue pair in turn it posts as long as fewer than `tx_depth` requests are under way as far
 /// as it knows; then it takes the completions that are there, and begins anew.
@@ -85,13 +122,15 @@ class Sender final : public PerftestProgram, private RdmaClient, private EventTa
         doorbell_time_{
             cluster.machine().devices().duration("nic.doorbell_time", plan.ends.from_nic)},
         cqe_time_{cluster.machine().devices().duration("nic.cqe_time", plan.ends.from_nic)},
-        poll_time_{cluster.machine().devices().duration("nic.poll_time", plan.ends.from_nic)} {
+        poll_time_{cluster.machine().devices().duration("nic.poll_time", plan.ends.from_nic)},
+        receiver_{cluster, plan} {
     const bool is_read = plan.op == RdmaOp::kRead;
     for (std::uint32_t i = 0; i < plan.qps; ++i) {
       const std::uint64_t offset = plan.offset + i * kBufferStride;
       qps_.push_back({.id = cluster.connect(plan.ends.from_nic, plan.ends.to_nic, i),
                       .local = cluster.buffer(plan.ends.from_nic, plan.ends.from, !is_read, offset),
                       .remote = cluster.buffer(plan.ends.to_nic, plan.ends.to, is_read, offset)});
+      if (plan.op == RdmaOp::kSend) cluster.nics().post_receives(qps_.back().id, plan.rx_depth);
     }
   }
 
@@ -102,6 +141,7 @@ class Sender final : public PerftestProgram, private RdmaClient, private EventTa
   }
   std::uint64_t messages() const override { return plan_.iterations * plan_.qps; }
   Duration posting() const override { return posting_; }
+  Duration receiving() const override { return receiver_.working(); }
   Duration waiting() const override {
     return waited_ + (waits_ ? cluster_.events().now() - waits_since_ : Duration{});
   }
@@ -137,7 +177,10 @@ class Sender final : public PerftestProgram, private RdmaClient, private EventTa
     cluster_.events().schedule_after(poll_time_, Phase::kCompute, *this, kSeen + tag);
   }
   void on_visible(std::uint64_t /*tag*/) override { visible_ = cluster_.events().now(); }
-  void on_received(std::uint64_t /*tag*/) override { received_ = cluster_.events().now(); }
+  void on_received(std::uint64_t tag) override {
+    received_ = cluster_.events().now();
+    receiver_.received(qps_[tag].id);
+  }
 
   /// How many requests the next doorbell is for.
   std::uint64_t room(const Qp& qp) const {
@@ -219,6 +262,7 @@ class Sender final : public PerftestProgram, private RdmaClient, private EventTa
   Duration doorbell_time_;
   Duration cqe_time_;
   Duration poll_time_;
+  Receiver receiver_;
   std::vector<Qp> qps_;
   std::vector<RdmaRequest> requests_;  ///< of one post
   std::uint32_t turn_{0};              ///< queue pair that is posted to; behind the last: none

@@ -21,6 +21,15 @@ constexpr Bytes kPauseFrame{84};
 
 }  // namespace
 
+Duration rnr_time(std::uint32_t code) {
+  // Hundredths of a millisecond, IBTA vol. 1 ch. 9.7.5.2.8.
+  constexpr std::array<std::int64_t, 32> kTimes{
+      65536, 1,    2,    3,    4,    6,     8,     12,    16,    24,   32,
+      48,    64,   96,   128,  192,  256,   384,   512,   768,   1024, 1536,
+      2048,  3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152};
+  return Duration::us(10) * kTimes.at(code);
+}
+
 WirePackets::WirePackets(Params& params)
     : mtu{whole(params, "wire.mtu")},
       overhead{whole(params, params.choice("wire.kind") == "roce" ? "wire.roce_overhead"
@@ -43,6 +52,8 @@ WirePackets::WirePackets(Params& params)
       cnp_bytes{overhead + whole(params, "wire.cnp_extra")},
       timeout{Duration::ns(4096) * (std::int64_t{1} << whole(params, "wire.timeout_exponent"))},
       retry_count{whole(params, "wire.retry_count")},
+      rnr_time{weft::rnr_time(whole(params, "wire.rnr_timer"))},
+      rnr_retry{whole(params, "wire.rnr_retry")},
       window{whole(params, "wire.window")},
       selective_repeat{params.choice("wire.recovery") == "selective-repeat"} {
   // A sender asks for an ACK before its window is full.

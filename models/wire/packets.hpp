@@ -61,6 +61,12 @@ inline constexpr std::array kWirePacketParams{
     ParamSpec{"wire.retry_count", Unit::kCount, 7, 0, 7, Origin::kPublished,
               "NCCL src/transport/net_ib.cc: IB_RETRY_CNT 7; perftest 7",
               "retransmissions before a queue pair gives up"},
+    ParamSpec{"wire.rnr_timer", Unit::kCount, 12, 0, 31, Origin::kPublished,
+              "NCCL src/transport/net_ib.cc: 12 (0.64 ms); the codes: IBTA vol. 1 ch. 9.7.5.2.8",
+              "code of the time that a sender waits when no receive was posted"},
+    ParamSpec{"wire.rnr_retry", Unit::kCount, 7, 0, 7, Origin::kPublished,
+              "NCCL src/transport/net_ib.cc: rnr_retry 7",
+              "times that it tries again before it gives up; 7: for ever"},
     ParamSpec{"wire.recovery", Unit::kChoice, 0, 0, 1, Origin::kPublished,
               "mlxconfig RDMA_SELECTIVE_REPEAT_EN: off by default",
               "what is sent again after a loss: all from the lost packet on, or it alone",
@@ -70,6 +76,9 @@ inline constexpr std::array kWirePacketParams{
               "packets that a queue pair may have unacknowledged; 0: any number"},
 };
 static_assert(every_param_is_sourced(kWirePacketParams));
+
+/// How long a sender waits after an RNR NAK with this code (0-31).
+Duration rnr_time(std::uint32_t code);
 
 /// What packets of the network look like and what their links do, from the parameters.
 struct WirePackets {
@@ -117,7 +126,9 @@ struct WirePackets {
   std::uint32_t cnp_bytes;
   Duration timeout;
   std::uint32_t retry_count;
-  std::uint32_t window;  ///< 0: none
+  Duration rnr_time;
+  std::uint32_t rnr_retry;  ///< 7: for ever
+  std::uint32_t window;     ///< 0: none
   bool selective_repeat;
   /// Receivers take packets in any order.
   bool any_order() const { return spread || selective_repeat; }

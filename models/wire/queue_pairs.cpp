@@ -6,6 +6,11 @@
 #include <utility>
 
 namespace weft {
+namespace {
+
+constexpr unsigned kTimerBits = 2;  // of an event's number
+
+}  // namespace
 
 QueuePairs::QueuePairs(PacketNetwork& network, const WirePackets& packets, QueuePairSink& sink)
     : network_{network}, packets_{packets}, sink_{sink} {}
@@ -48,6 +53,7 @@ void QueuePairs::announce(QueuePairId id, Bytes bytes, std::uint64_t tag) {
 }
 
 void QueuePairs::provide(QueuePairId id) {
+  if (pairs_[id.index()].error != QueuePairError::kNone) return;
   ++pairs_[id.index()].provided;
   wake(id.value);
 }
@@ -58,18 +64,21 @@ void QueuePairs::append(std::uint32_t index, Bytes bytes, std::uint64_t tag) {
   if (packets > std::numeric_limits<std::uint32_t>::max() - pair.end) {
     throw std::logic_error("QueuePairs: more than 2^32 packets on one queue pair");
   }
-  if (pair.has_failed) throw std::logic_error("QueuePairs: posted to a queue pair that failed");
+  if (pair.error != QueuePairError::kNone)
+    throw std::logic_error("QueuePairs: posted to a queue pair that failed");
   const auto count = static_cast<std::uint32_t>(packets);
   pair.messages.push({pair.end, count, bytes.count(), tag});
   if (packets_.any_order()) {
-    any_order_[index].messages.push({pair.end, count, count, tag});
+    any_order_[index].messages.push(
+        {.first = pair.end, .packets = count, .left = count, .tag = tag});
   }
   pair.end += count;
 }
 
 bool QueuePairs::may_send(std::uint32_t index) {
-  if (has_repeat(index)) return true;
   const Pair& pair = pairs_[index];
+  if (pair.waits_until_ps > now_ps()) return false;
+  if (has_repeat(index)) return true;
   if (pair.next >= pair.provided) return false;
   return packets_.window == 0 || pair.next - pair.acknowledged < packets_.window;
 }
@@ -129,8 +138,7 @@ bool QueuePairs::must_wait(std::uint32_t index) {
   const Time due = pacing.sent + serialization_time(pacing.bytes, rate);
   if (due <= now) return false;
   pacing.waits = true;
-  network_.events().schedule_at(std::min(due, pacing.rate.next_increase()), Phase::kDeliver, *this,
-                                std::uint64_t{index} << 1 | 1);
+  schedule(std::min(due, pacing.rate.next_increase()), index, Timer::kPacing);
   return true;
 }
 
@@ -222,6 +230,13 @@ void QueuePairs::take_in_order(Packet& packet) {
   const std::uint64_t tag = packet.tag;
   Pair& pair = pairs_[index];
   const bool is_last = (attributes & kLast) != 0;
+  if (number == pair.expected && (attributes & kFirst) != 0 &&
+      !sink_.is_ready(QueuePairId{index}, tag)) {
+    network_.release(packet);
+    pair.nak_sent = true;
+    answer(index, Kind::kRnr, number);
+    return;
+  }
   if (number != pair.expected ||
       !sink_.keeps({QueuePairId{index}, tag, payload_of(packet), is_last}, packet)) {
     network_.release(packet);
@@ -253,6 +268,27 @@ void QueuePairs::take_in_any_order(Packet& packet) {
     if (asks) answer(index, Kind::kAck, expected);  // to a repeated one
     return;
   }
+  Fifo<AnyOrder::Open>& messages = any_order_[index].messages;
+  std::size_t low = 0;  // the last message that begins at or before it
+  for (std::size_t high = messages.size(); high - low > 1;) {
+    const std::size_t middle = low + (high - low) / 2;
+    (messages.at(middle).first <= number ? low : high) = middle;
+  }
+  // What follows a refused packet comes again after it.
+  if (number > pairs_[index].refused) {
+    network_.release(packet);
+    return;
+  }
+  if (!messages.at(low).is_taken) {
+    if (!sink_.is_ready(QueuePairId{index}, messages.at(low).tag)) {
+      network_.release(packet);
+      pairs_[index].refused = number;
+      answer(index, Kind::kRnr, number);
+      return;
+    }
+    messages.at(low).is_taken = true;
+  }
+  if (number == pairs_[index].refused) pairs_[index].refused = kNoNumber;
   while (come.size() <= number - expected) come.push(0);
   come.at(number - expected) = 1;
   // On one way a gap is a loss; over several it is only a packet that was overtaken.
@@ -261,12 +297,6 @@ void QueuePairs::take_in_any_order(Packet& packet) {
     if (seen < number && !packets_.spread) answer(index, Kind::kNak, seen);
   }
 
-  Fifo<AnyOrder::Open>& messages = any_order_[index].messages;
-  std::size_t low = 0;  // the last message that begins at or before it
-  for (std::size_t high = messages.size(); high - low > 1;) {
-    const std::size_t middle = low + (high - low) / 2;
-    (messages.at(middle).first <= number ? low : high) = middle;
-  }
   AnyOrder::Open& message = messages.at(low);
   --message.left;
   if (!sink_.keeps({QueuePairId{index}, message.tag, payload_of(packet), message.left == 0},
@@ -302,7 +332,11 @@ void QueuePairs::notify(std::uint32_t index) {
 void QueuePairs::answer(std::uint32_t index, Kind kind, std::uint32_t number) {
   Pair& pair = pairs_[index];
   const bool is_cnp = kind == Kind::kCnp;
-  ++(is_cnp ? pair.counters.cnps : kind == Kind::kAck ? pair.counters.acks : pair.counters.naks);
+  QueuePairCounters& counters = pair.counters;
+  ++(is_cnp               ? counters.cnps
+     : kind == Kind::kAck ? counters.acks
+     : kind == Kind::kRnr ? counters.rnr_naks
+                          : counters.naks);
   Packet& packet = network_.make();
   packet.kind = static_cast<std::uint8_t>(kind);
   packet.flow = index;
@@ -316,9 +350,17 @@ void QueuePairs::answer(std::uint32_t index, Kind kind, std::uint32_t number) {
 void QueuePairs::take_ack(Packet& packet) {
   const std::uint32_t index = packet.flow;
   const std::uint32_t expected = packet.sequence;
-  const bool is_nak = packet.kind == static_cast<std::uint8_t>(Kind::kNak);
+  const bool is_rnr = packet.kind == static_cast<std::uint8_t>(Kind::kRnr);
+  const bool is_nak = is_rnr || packet.kind == static_cast<std::uint8_t>(Kind::kNak);
   network_.release(packet);
-  if (pairs_[index].has_failed) return;
+  if (pairs_[index].error != QueuePairError::kNone) return;
+  if (is_rnr && packets_.any_order()) {
+    // What is missing before the refused packet is still on its way, or is named by others.
+    if (expected < pairs_[index].acknowledged) return;
+    if (expected < pairs_[index].next) go_back(pairs_[index], expected);
+    wait(index);
+    return;
+  }
   if (is_nak && packets_.any_order()) {
     any_order_[index].repeats.push(expected);
     wake(index);
@@ -328,6 +370,7 @@ void QueuePairs::take_ack(Packet& packet) {
     pairs_[index].acknowledged = expected;
     pairs_[index].progress_ps = now_ps();
     pairs_[index].retries = 0;
+    pairs_[index].rnr_retries = 0;
     if (pairs_[index].next < expected)
       go_back(pairs_[index], expected);  // it had gone too far back
     while (!pairs_[index].messages.empty()) {
@@ -341,7 +384,29 @@ void QueuePairs::take_ack(Packet& packet) {
     }
   }
   if (is_nak) go_back(pairs_[index], std::max(expected, pairs_[index].acknowledged));
+  if (is_rnr) wait(index);
   wake(index);
+}
+
+/// Told that the receiver is not ready, the sender stops for a while.
+void QueuePairs::wait(std::uint32_t index) {
+  Pair& pair = pairs_[index];
+  if (pair.waits_until_ps > now_ps()) return;  // the same refusal, of an earlier packet
+  constexpr std::uint32_t kForEver = 7;
+  if (packets_.rnr_retry != kForEver && pair.rnr_retries == packets_.rnr_retry) {
+    fail(index, QueuePairError::kRnrRetries);
+    return;
+  }
+  ++pair.rnr_retries;
+  const Time until = network_.now() + packets_.rnr_time;
+  pair.waits_until_ps = pair.progress_ps = until.since_start().count_ps();
+  schedule(until, index, Timer::kRnr);
+}
+
+void QueuePairs::fail(std::uint32_t index, QueuePairError error) {
+  pairs_[index].error = error;
+  pairs_[index].next = pairs_[index].provided = pairs_[index].end;
+  sink_.on_failure(QueuePairId{index});
 }
 
 /// Sends on from that packet.
@@ -358,27 +423,31 @@ void QueuePairs::go_back(Pair& pair, std::uint32_t number) {
 void QueuePairs::arm_timer(std::uint32_t index) {
   Pair& pair = pairs_[index];
   pair.has_timer = true;
-  network_.events().schedule_at(Time{} + Duration::ps(pair.progress_ps) + packets_.timeout,
-                                Phase::kDeliver, *this, std::uint64_t{index} << 1);
+  schedule(Time{} + Duration::ps(pair.progress_ps) + packets_.timeout, index, Timer::kRetry);
 }
 
-/// A paced queue pair's turn; or its timer, which runs while something is unacknowledged, and looks
-/// how long ago the last progress was instead of being set anew by each ACK.
+void QueuePairs::schedule(Time at, std::uint32_t index, Timer timer) {
+  network_.events().schedule_at(at, Phase::kDeliver, *this,
+                                std::uint64_t{index} << kTimerBits | static_cast<unsigned>(timer));
+}
+
+/// The turn of a queue pair that was paced or refused; or its timer, which runs while something is
+/// unacknowledged, and looks how long ago the last progress was instead of being set anew by each
+/// ACK.
 void QueuePairs::on_event(std::uint64_t what) {
-  const auto index = static_cast<std::uint32_t>(what >> 1);
-  if ((what & 1) != 0) {
-    pacing_[index].waits = false;
+  const auto index = static_cast<std::uint32_t>(what >> kTimerBits);
+  const auto timer = static_cast<Timer>(what & ((1U << kTimerBits) - 1));
+  if (timer != Timer::kRetry) {
+    if (timer == Timer::kPacing) pacing_[index].waits = false;
     wake(index);
     return;
   }
   Pair& pair = pairs_[index];
   pair.has_timer = false;
-  if (pair.has_failed || pair.acknowledged == pair.furthest) return;
+  if (pair.error != QueuePairError::kNone || pair.acknowledged == pair.furthest) return;
   if (now_ps() - pair.progress_ps >= packets_.timeout.count_ps()) {
     if (pair.retries == packets_.retry_count) {
-      pair.has_failed = true;
-      pair.next = pair.end;
-      sink_.on_failure(QueuePairId{index});
+      fail(index, QueuePairError::kRetries);
       return;
     }
     ++pair.retries;

@@ -18,6 +18,8 @@ namespace weft {
 using QueuePairId = Id<struct QueuePairTag>;
 using WirePortId = Id<struct WirePortTag>;
 
+enum class QueuePairError : std::uint8_t { kNone, kRetries, kRnrRetries };
+
 /// Whoever posts messages hears of them here.
 class QueuePairSink {
  public:
@@ -25,7 +27,7 @@ class QueuePairSink {
   virtual void on_delivered(QueuePairId pair, std::uint64_t tag) = 0;
   /// The sender knows it.
   virtual void on_acknowledged(QueuePairId pair, std::uint64_t tag) = 0;
-  /// The sender has retransmitted as often as it may; what it had posted is lost.
+  /// The sender has tried as often as it may (QueuePairs::error); what it had posted is lost.
   virtual void on_failure(QueuePairId pair) = 0;
 
   /// A data packet begins to leave, with so much payload; repeated ones are not told of.
@@ -38,6 +40,9 @@ class QueuePairSink {
     Bytes payload;
     bool is_last;  ///< of its message to come
   };
+  /// At the receiver, as a message begins to come: whether it can be taken, which takes what was
+  /// there for it. Asked until it can; the sender is told to wait (RNR NAK).
+  virtual bool is_ready(QueuePairId /*pair*/, std::uint64_t /*tag*/) { return true; }
   /// Whether the sink keeps the packet, so that it fills the port's receive buffer until the sink
   /// gives it to PacketNetwork::release.
   virtual bool keeps(const Arrival& /*arrival*/, Packet& /*packet*/) { return false; }
@@ -52,6 +57,7 @@ struct QueuePairCounters {
   std::uint64_t repeated{0};
   std::uint64_t acks{0};
   std::uint64_t naks{0};
+  std::uint64_t rnr_naks{0};
   std::uint64_t cnps{0};
   std::uint64_t timeouts{0};
 };
@@ -65,15 +71,17 @@ struct QueuePairCounters {
 /// goes back to that number. With selective repeat the receiver takes what comes and names each
 /// missing packet once, and the sender sends those again. Where the network spreads packets over
 /// several ways (adaptive routing) the receiver takes them in any order, as data has its address;
-/// it sends no NAK, and completes messages in order. Without progress for the timeout the sender
-/// goes back to the oldest unacknowledged packet, and gives up after `retry_count` times.
+/// it sends no NAK, and completes messages in order. A message that its receiver is not ready for
+/// is answered with an RNR NAK: the sender sends it again after `rnr_time`. Without progress for
+/// the timeout the sender goes back to the oldest unacknowledged packet, and gives up after
+/// `retry_count` times.
 ///
 /// A port sends its queue pairs' packets in turn, one packet a turn. With DCQCN a packet of a
 /// limited queue pair follows the one before it no sooner than that one takes at the queue pair's
 /// rate.
 ///
 /// Not modelled: numbers of 24 bits (here 32), selective repeat (a loss among spread packets costs
-/// the timeout), RNR NAKs, reads and atomics; the timer of real NICs, which may run up to four
+/// the timeout), reads and atomics; the timer of real NICs, which may run up to four
 /// times as long.
 class QueuePairs final : private EventTarget {
  public:
@@ -104,11 +112,13 @@ class QueuePairs final : private EventTarget {
   const QueuePairCounters& counters(QueuePairId pair) const {
     return pairs_[pair.index()].counters;
   }
+  QueuePairError error(QueuePairId pair) const { return pairs_[pair.index()].error; }
   /// Messages posted and not acknowledged.
   std::size_t outstanding(QueuePairId pair) const;
 
  private:
-  enum class Kind : std::uint8_t { kData, kAck, kNak, kCnp };
+  enum class Kind : std::uint8_t { kData, kAck, kNak, kCnp, kRnr };
+  enum class Timer : std::uint8_t { kRetry, kPacing, kRnr };
   /// Packet::attributes of data.
   static constexpr std::uint8_t kLast = 1;
   static constexpr std::uint8_t kAckRequest = 2;
@@ -122,6 +132,8 @@ class QueuePairs final : private EventTarget {
     std::uint64_t tag;
   };
 
+  static constexpr std::uint32_t kNoNumber = std::numeric_limits<std::uint32_t>::max();
+
   struct Pair {
     std::uint32_t source;
     std::uint32_t sink;
@@ -129,7 +141,7 @@ class QueuePairs final : private EventTarget {
     std::uint8_t lane;
     bool in_turn{false};  ///< waits for its source's next turn
     bool has_timer{false};
-    bool has_failed{false};
+    QueuePairError error{QueuePairError::kNone};
     // Sender. Packets below `acknowledged` are done, those below `next` were sent.
     std::uint32_t acknowledged{0};
     std::uint32_t next{0};
@@ -137,11 +149,14 @@ class QueuePairs final : private EventTarget {
     std::uint32_t end{0};
     std::uint32_t furthest{0};  ///< the highest number ever sent, and one
     std::uint32_t retries{0};
+    std::uint32_t rnr_retries{0};
     std::int64_t progress_ps{0};
-    std::size_t sending{0};  ///< the message of packet `next`, counted from the oldest
-    Fifo<Message> messages;  ///< not acknowledged
+    std::int64_t waits_until_ps{0};  ///< after an RNR NAK
+    std::size_t sending{0};          ///< the message of packet `next`, counted from the oldest
+    Fifo<Message> messages;          ///< not acknowledged
     // Receiver.
     std::uint32_t expected{0};
+    std::uint32_t refused{kNoNumber};  ///< was answered with an RNR NAK, and is still to come
     bool nak_sent{false};
     QueuePairCounters counters;
   };
@@ -162,6 +177,7 @@ class QueuePairs final : private EventTarget {
       std::uint32_t packets;
       std::uint32_t left;  ///< still to come
       std::uint64_t tag;
+      bool is_taken{false};
     };
     Fifo<std::uint32_t> repeats;  ///< the sender's: to be sent again
     Fifo<Open> messages;          ///< not delivered
@@ -202,6 +218,9 @@ class QueuePairs final : private EventTarget {
   static std::size_t place_of(const Fifo<Message>& messages, std::uint32_t number);
   void notify(std::uint32_t index);
   void go_back(Pair& pair, std::uint32_t number);
+  void wait(std::uint32_t index);
+  void fail(std::uint32_t index, QueuePairError error);
+  void schedule(Time at, std::uint32_t index, Timer timer);
   void arm_timer(std::uint32_t index);
 
   PacketNetwork& network_;

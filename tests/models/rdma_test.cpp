@@ -2,6 +2,7 @@
 
 #include "models/perftest/perftest.hpp"
 #include "models/system/contraction.hpp"
+#include "models/system/packet_cluster.hpp"
 #include "tests/models/machine_under_test.hpp"
 
 // weft perftest end to end: GPU memory or DRAM, PCIe, NIC, wire and back, TLP by TLP and packet by
@@ -126,6 +127,69 @@ TEST(Perftest, AnElementThatIsFetchedTakesARead) {
   EXPECT_NEAR(without - with, 2 * (115 + 200) + 100, 10);
 }
 
+/// Requests from GPU to GPU, and how each ended.
+struct Requests final : RdmaClient {
+  explicit Requests(const std::vector<std::string>& settings)
+      : m{"hgx-h100-8nic.yaml", settings}, cluster{m.machine(), {0, 1}} {}
+
+  RdmaQpId connect() { return cluster.connect(nic(0), nic(1), 0); }
+  DeviceId nic(std::uint32_t node) const { return m.id("nic0", node); }
+  void post(RdmaQpId qp, RdmaOp op, std::uint64_t tag) {
+    cluster.nics().post(qp, {.op = op,
+                             .bytes = Bytes::kib(16),
+                             .local = cluster.buffer(nic(0), m.id("gpu0"), true, 0),
+                             .remote = cluster.buffer(nic(1), m.id("gpu0", 1), false, 0),
+                             .tag = tag,
+                             .client = this});
+  }
+  void on_completion(std::uint64_t tag) override { ended.emplace_back(tag, RdmaStatus::kSuccess); }
+  void on_error(std::uint64_t tag, RdmaStatus status) override { ended.emplace_back(tag, status); }
+
+  MachineUnderTest m;
+  PacketCluster cluster;
+  std::vector<std::pair<std::uint64_t, RdmaStatus>> ended;
+};
+
+// A queue pair without receives gives up; what was posted behind is flushed, as is what is posted
+// later; another queue pair of the same NICs goes on.
+TEST(Rdma, AFailedQueuePairCompletesItsRequestsWithErrors) {
+  Requests r({"wire.rnr_retry=1", "wire.rnr_timer=1"});
+  const RdmaQpId fails = r.connect();
+  const RdmaQpId works = r.connect();
+  r.cluster.nics().post_receives(fails, 1);
+  for (std::uint64_t tag = 0; tag < 4; ++tag) r.post(fails, RdmaOp::kSend, tag);
+  r.cluster.events().run();
+  using Ends = std::vector<std::pair<std::uint64_t, RdmaStatus>>;
+  EXPECT_EQ(r.ended, (Ends{{0, RdmaStatus::kSuccess},
+                           {1, RdmaStatus::kRnrRetryExceeded},
+                           {2, RdmaStatus::kFlushed},
+                           {3, RdmaStatus::kFlushed}}));
+  EXPECT_EQ(r.cluster.nics().counters(fails).rnr_naks, 2U);
+  r.ended.clear();
+  r.post(fails, RdmaOp::kWrite, 4);
+  r.post(works, RdmaOp::kWrite, 5);
+  r.cluster.events().run();
+  EXPECT_EQ(r.ended, (Ends{{4, RdmaStatus::kFlushed}, {5, RdmaStatus::kSuccess}}));
+}
+
+// A dead link: all retries, then the error.
+TEST(Rdma, ADeadLinkEndsInAnErrorCompletion) {
+  for (const RdmaOp op : {RdmaOp::kWrite, RdmaOp::kRead}) {
+    Requests r({"wire.timeout_exponent=8", "wire.retry_count=1"});
+    const RdmaQpId qp = r.connect();
+    for (std::size_t link = 0; link < r.cluster.network().links(); ++link) {
+      if (r.cluster.network().name(PacketLinkId{link}).find("fabric") != std::string::npos) {
+        r.cluster.network().set_loss(PacketLinkId{link}, 1);
+      }
+    }
+    r.post(qp, op, 7);
+    r.cluster.events().run();
+    ASSERT_EQ(r.ended.size(), 1U);
+    EXPECT_EQ(r.ended[0].second, RdmaStatus::kRetryExceeded);
+    EXPECT_NEAR((r.cluster.events().now() - Time{}).as_us(), 2 * 1048.576, 10);
+  }
+}
+
 // Inline payload from host memory comes with the element: no read, up to 220 B.
 TEST(Perftest, InlinePayloadIsNotRead) {
   Bench bench;
@@ -190,6 +254,25 @@ TEST(Perftest, AShallowQueueWaitsForItsCompletions) {
   const double eight = bench.gigabits_per_s(Bytes::kib(64));
   EXPECT_GT(eight, one.average.as_gigabits_per_s() * 2);
   EXPECT_LT(eight, 390);
+}
+
+// Sends, each of which needs a receive that a thread posts.
+TEST(Perftest, SendsWaitForReceives) {
+  const auto rate = [](const std::vector<std::string>& settings, std::uint32_t rx_depth) {
+    Bench bench(settings);
+    bench.options.op = RdmaOp::kSend;
+    bench.options.iterations = 400;
+    bench.options.rx_depth = rx_depth;
+    return bench.run(Bytes{64}).messages_per_s;
+  };
+  // Enough of them: no refusal, though the receiving thread is slow.
+  const double posts = rate({}, 512);
+  EXPECT_NEAR(posts, 8.7e6, 0.1e6);
+  EXPECT_NEAR(rate({"nic.receive_time=1 us"}, 512), posts, 0.1e6);
+  // With few: in the 10 us (code 1) that a refusal costs, the thread posts all four again.
+  const double few = rate({"nic.receive_time=1 us", "wire.rnr_timer=1"}, 4);
+  EXPECT_LT(few, 1 / 1e-6);
+  EXPECT_GT(few, 4 / 15e-6);
 }
 
 TEST(Perftest, ReadsAndSendsReachTheWiresPayloadToo) {

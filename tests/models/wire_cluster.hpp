@@ -96,6 +96,14 @@ class WireCluster final : public QueuePairSink {
   }
   void on_acknowledged(QueuePairId /*pair*/, std::uint64_t /*tag*/) override { ++acknowledged_; }
   void on_failure(QueuePairId /*pair*/) override { ++failures_; }
+  /// Receives are posted from then on.
+  void receive_from(Time at) { receives_from_ = at; }
+  /// Each n-th message that begins to come finds no receive, when it comes for the first time.
+  void refuse_each(std::uint64_t n) { refuse_each_ = n; }
+  bool is_ready(QueuePairId /*pair*/, std::uint64_t /*tag*/) override {
+    if (events_.now() < receives_from_) return false;
+    return refuse_each_ == 0 || ++asked_ % refuse_each_ != 0;
+  }
 
  private:
   static Params params_of(const WirePlant& plant) {
@@ -149,6 +157,9 @@ class WireCluster final : public QueuePairSink {
   std::uint64_t deliveries_{0};
   std::uint64_t acknowledged_{0};
   std::uint64_t failures_{0};
+  Time receives_from_;
+  std::uint64_t refuse_each_{0};
+  std::uint64_t asked_{0};
 };
 
 }  // namespace weft::testing

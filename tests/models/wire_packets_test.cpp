@@ -303,6 +303,49 @@ TEST(WirePackets, DeadLinkEndsInAFailureNotInAHang) {
   EXPECT_EQ(cluster.network().packets_alive(), 0U);
 }
 
+/// A message for which a receive is posted `late`.
+struct LateReceive {
+  explicit LateReceive(Duration late,
+                       std::vector<std::pair<std::string_view, std::string_view>> settings = {})
+      : cluster({.network = kOneSwitch, .settings = std::move(settings)}),
+        pair{cluster.connect(0, 1)} {
+    cluster.receive_from(Time{} + late);
+    for (int i = 0; i < 3; ++i) cluster.pairs().post(pair, Bytes{10'000}, 0);
+    cluster.events().run();
+  }
+  double delivered_us() const { return (cluster.delivered(pair) - Time{}).as_us(); }
+  WireCluster cluster;
+  QueuePairId pair;
+};
+
+// IBTA vol. 1 ch. 9.7.5.2.8: the sender waits what the code says (12: 0.64 ms) and tries again; the
+// timeout (67 ms) has nothing to do with it. Posted after 1 ms: the second try finds nothing
+// either, the third does.
+TEST(WirePackets, ASenderWithoutReceiveTriesAgainAfterTheRnrTimer) {
+  for (const char* const recovery : {"go-back-n", "selective-repeat"}) {
+    LateReceive late(Duration::us(1000), {{"wire.recovery", recovery}});
+    EXPECT_NEAR(late.delivered_us(), 2 * 640, 5) << recovery;
+    EXPECT_EQ(late.cluster.pairs().counters(late.pair).rnr_naks, 2U);
+    EXPECT_EQ(late.cluster.pairs().counters(late.pair).timeouts, 0U);
+    EXPECT_EQ(late.cluster.deliveries(), 3U);
+  }
+  EXPECT_NEAR(LateReceive(Duration::us(15), {{"wire.rnr_timer", "1"}}).delivered_us(), 20, 5);
+  EXPECT_EQ(rnr_time(0), Duration::us(655'360));
+  EXPECT_EQ(rnr_time(31), Duration::us(491'520));
+}
+
+TEST(WirePackets, RnrRetriesAreCountedUnlessForEver) {
+  // A first try and two more, then the end.
+  LateReceive two(Duration::us(100'000), {{"wire.rnr_retry", "2"}});
+  EXPECT_EQ(two.cluster.failures(), 1U);
+  EXPECT_EQ(two.cluster.pairs().error(two.pair), QueuePairError::kRnrRetries);
+  EXPECT_EQ(two.cluster.pairs().counters(two.pair).rnr_naks, 3U);
+  EXPECT_EQ(two.cluster.deliveries(), 0U);
+  LateReceive ever(Duration::us(100'000), {{"wire.rnr_retry", "7"}});
+  EXPECT_EQ(ever.cluster.deliveries(), 3U);
+  EXPECT_EQ(ever.cluster.pairs().counters(ever.pair).rnr_naks, 157U);  // 100 ms / (640 us + 1)
+}
+
 // physics.md 4.6: a loss costs the packets in flight, W = round trip over packet time; so, with p
 // losses a packet, goodput is (1 - p) / (1 - p + p W) of what it is without. Here with the losses
 // that there were: N packets and W for each NAK, and a timeout where a packet sent again was lost

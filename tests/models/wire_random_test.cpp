@@ -17,7 +17,7 @@ using testing::WirePlant;
 using Kind = NetworkSpec::Kind;
 
 /// A random network with random parameters, random messages on random queue pairs, and on some
-/// networks a lossy link.
+/// networks a lossy link or receivers that are not ready.
 struct RandomWire {
   explicit RandomWire(std::uint64_t seed, bool shuffle = false)
       : draw{random_stream(seed, "random wire")}, cluster{random_plant(), shuffle} {
@@ -26,6 +26,7 @@ struct RandomWire {
       const auto link = PacketLinkId{static_cast<std::size_t>(below(cluster.network().links()))};
       cluster.network().set_loss(link, 0.002);
     }
+    cluster.refuse_each(static_cast<std::uint64_t>(one_of<int>({0, 2, 5})));
     const std::int64_t pairs = 1 + below(12);
     for (std::int64_t i = 0; i < pairs; ++i) {
       const auto from = static_cast<std::uint32_t>(below(hosts));
@@ -95,6 +96,7 @@ struct RandomWire {
         {"wire.switch_buffer", one_of<const char*>({"200000 B", "64000000 B"})},
         {"wire.window", one_of<const char*>({"0", "1", "20"})},
         {"wire.packets_per_ack", one_of<const char*>({"1", "7", "256"})},
+        {"wire.rnr_timer", one_of<const char*>({"1", "9"})},
         {"wire.timeout_exponent", "8"}};
     return plant;
   }
