@@ -48,17 +48,7 @@ int rank_at(const NcclNodeGraphs& node, const NcclGraphChannel& channel, std::si
   return node.ranks[static_cast<std::size_t>(channel.gpus[position])];
 }
 
-/// Rings with channels in pairs cross NICs between even and odd nodes: odd nodes swap each pair, so
-/// that a channel leaves one node and enters the next by the same rail.
-int ring_channel(const NcclNodeGraphs& node, int node_index, int channel, int channels) {
-  const bool swaps = node.ring->cross_nic == 2 && channels % 2 == 0 && node_index % 2 == 1;
-  return swaps ? channel ^ 1 : channel;
-}
-
-NodeChannel node_channel(const NcclNodeGraphs& node, int node_index, int channel, int channels) {
-  const auto ring_index =
-      static_cast<std::size_t>(ring_channel(node, node_index, channel, channels));
-  const NcclGraphChannel& ring = node.ring->channels.at(ring_index);
+NodeChannel node_channel(const NcclNodeGraphs& node, const NcclGraphChannel& ring, int channel) {
   const NcclGraphChannel& tree = node.tree->channels.at(static_cast<std::size_t>(channel));
   const std::size_t last = ring.gpus.size() - 1;
   const std::size_t child0 = node.tree->pattern == NcclPattern::kTree ? 0 : 1;
@@ -69,11 +59,15 @@ NodeChannel node_channel(const NcclNodeGraphs& node, int node_index, int channel
 
 class Connector {
  public:
-  Connector(std::span<const NcclNodeGraphs> nodes, int ranks, int channels)
-      : nodes_{nodes}, ranks_{ranks}, channels_{channels} {}
+  Connector(std::span<const NcclNodeGraphs> nodes, int ranks, int channels, bool swap_rings)
+      : nodes_{nodes},
+        ranks_{ranks},
+        channels_{channels},
+        swap_rings_{swap_rings && channels % 2 == 0} {}
   NcclConnections connect();
 
  private:
+  const NcclGraphChannel& ring_inside(std::size_t node, int channel) const;
   std::vector<int> ring(int channel, const std::vector<NodeChannel>& ways) const;
   std::vector<NcclTreeNode> chains(int channel) const;
   void join_nodes(std::vector<NcclTreeNode>& tree, const std::vector<NodeChannel>& ways,
@@ -82,7 +76,15 @@ class Connector {
   std::span<const NcclNodeGraphs> nodes_;
   int ranks_;
   int channels_;
+  bool swap_rings_;
 };
+
+/// What a ring does inside a node. Odd nodes swap the two of a pair, so that a channel leaves one
+/// node and enters the next by the same rail.
+const NcclGraphChannel& Connector::ring_inside(std::size_t node, int channel) const {
+  const bool swaps = swap_rings_ && node % 2 == 1;
+  return nodes_[node].ring->channels.at(static_cast<std::size_t>(swaps ? channel ^ 1 : channel));
+}
 
 NcclConnections Connector::connect() {
   NcclConnections result;
@@ -92,7 +94,7 @@ NcclConnections Connector::connect() {
   for (int channel = 0; channel < channels_; ++channel) {
     std::vector<NodeChannel> ways;
     for (std::size_t n = 0; n < nodes_.size(); ++n) {
-      ways.push_back(node_channel(nodes_[n], static_cast<int>(n), channel, channels_));
+      ways.push_back(node_channel(nodes_[n], ring_inside(n, channel), channel));
     }
     const auto c = static_cast<std::size_t>(channel);
     result.rings[c] = result.rings[c + searched] = ring(channel, ways);
@@ -107,9 +109,7 @@ NcclConnections Connector::connect() {
 std::vector<int> Connector::ring(int channel, const std::vector<NodeChannel>& ways) const {
   std::vector<int> next(static_cast<std::size_t>(ranks_), -1);
   for (std::size_t n = 0; n < nodes_.size(); ++n) {
-    const auto index =
-        static_cast<std::size_t>(ring_channel(nodes_[n], static_cast<int>(n), channel, channels_));
-    const NcclGraphChannel& inside = nodes_[n].ring->channels[index];
+    const NcclGraphChannel& inside = ring_inside(n, channel);
     for (std::size_t i = 0; i + 1 < inside.gpus.size(); ++i) {
       next[static_cast<std::size_t>(rank_at(nodes_[n], inside, i))] =
           rank_at(nodes_[n], inside, i + 1);
@@ -183,8 +183,9 @@ std::array<NcclNodeTree, 2> nccl_node_trees(int nodes, int node) {
   return {first, renumbered(mirrored, [nodes](int n) { return nodes - 1 - n; })};
 }
 
-NcclConnections connect_nccl(std::span<const NcclNodeGraphs> nodes, int ranks, int channels) {
-  return Connector(nodes, ranks, channels).connect();
+NcclConnections connect_nccl(std::span<const NcclNodeGraphs> nodes, int ranks, int channels,
+                             bool swap_rings) {
+  return Connector(nodes, ranks, channels, swap_rings).connect();
 }
 
 void repeat_channels(NcclConnections& connections, int count) {

@@ -41,8 +41,10 @@ struct NcclConnections {
 };
 
 /// Connects identical or different nodes (graph/connect.cc) over `channels` searched channels; the
-/// result has twice as many, the second half with the other tree.
-NcclConnections connect_nccl(std::span<const NcclNodeGraphs> nodes, int ranks, int channels);
+/// result has twice as many, the second half with the other tree. `swap_rings`: rings cross NICs in
+/// pairs, so odd nodes swap the two channels of each pair, if all channels are in pairs.
+NcclConnections connect_nccl(std::span<const NcclNodeGraphs> nodes, int ranks, int channels,
+                             bool swap_rings);
 
 /// Repeats the first channels until there are `count`.
 void repeat_channels(NcclConnections& connections, int count);

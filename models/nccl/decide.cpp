@@ -197,7 +197,10 @@ void Decider::connect() {
     }
   }
   const int channels = std::min(result_.ring.channel_count(), result_.tree.channel_count());
-  result_.connections = connect_nccl(nodes, result_.ranks, channels);
+  // Before 2.26 also where channels may leave by any NIC, though these need not be in pairs.
+  const int least_crossing = result_.version >= NcclVersion{2, 26, 0} ? 2 : 1;
+  const bool swap_rings = result_.ring.cross_nic >= least_crossing;
+  result_.connections = connect_nccl(nodes, result_.ranks, channels, swap_rings);
 }
 
 /// graph/connect.cc, ncclTopoPostset.
@@ -224,12 +227,14 @@ void Decider::count_channels() {
   result_.connections.trees.resize(static_cast<std::size_t>(channels));
   grow_to(std::max(user_least, std::clamp(env.min_ctas, 1, most)));
 
-  result_.channels.coll = channels;
+  result_.channels.dealt = channels;
   if (result_.nvls) {
     const bool blackwell = result_.views.front().system.lowest_sm() >= 100;
     const int usual = blackwell ? (result_.nodes > 1 ? 32 : 24) : 16;
     result_.channels.nvls = std::clamp(env.nvls_nchannels.value_or(usual), 1, most);
+    if (result_.version < NcclVersion{2, 28, 0}) grow_to(result_.channels.nvls);
   }
+  result_.channels.coll = channels;
   int p2p = std::min(channels, env.max_p2p_nchannels.value_or(most));
   p2p = std::max(p2p, env.min_p2p_nchannels);
   p2p = std::clamp(p2p, 1, most);

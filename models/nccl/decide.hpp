@@ -39,6 +39,7 @@ struct NcclGdr {
 /// How many channels NCCL opens.
 struct NcclChannelCounts {
   int coll{0};
+  int dealt{0};  ///< of `coll`, those that data of rings and trees are dealt to
   int nvls{0};
   int p2p{0};
   int p2p_per_peer{0};

@@ -115,6 +115,7 @@ class GraphSearch {
   std::span<const float> speeds_;
   std::size_t speed_{0};
   int cross_nic_{0};  ///< what the user allows: 0 never, 1 always, 2 if it helps
+  int net_of_dev_0_{0};
   bool try_same_channels_{true};
   NcclPathType best_intra_{kLoc};
   NcclPathType best_inter_{kPix};
@@ -143,6 +144,9 @@ GraphSearch::GraphSearch(const NcclSystem& system, const NcclPaths& paths, const
                          request.pattern == NcclPattern::kSplitTree;
   if (system.count(kNet) > 1 && may_cross) cross_nic_ = env.cross_nic;
   try_same_channels_ = request.pattern != NcclPattern::kNvls;
+  for (int n = 0; n < system.count(kNet); ++n) {
+    if (system.node(kNet, n).net.dev == 0) net_of_dev_0_ = n;
+  }
   set_limits(system, paths);
   set_channels(system, paths);
 }
@@ -324,11 +328,11 @@ bool GraphSearch::raise_bw() {
   return false;
 }
 
-/// Nothing found: one channel in the order of the GPUs.
+/// Nothing found: one channel in the order of the GPUs, by the NIC numbered 0.
 void GraphSearch::fall_back() {
   if (best_.channels > 0 || request_.coll_net || best_.pattern == NcclPattern::kNvls) return;
   for (int g = 0; g < gpus_; ++g) best_.gpus[static_cast<std::size_t>(g)] = g;
-  best_.nets[0] = best_.nets[1] = request_.inter ? 0 : -1;
+  best_.nets[0] = best_.nets[1] = request_.inter ? net_of_dev_0_ : -1;
   best_.bw_intra = best_.bw_inter = 0.1F;
   best_.type_intra = best_.type_inter = kSys;
   best_.channels = 1;

@@ -278,8 +278,8 @@ void SystemBuilder::add_net(const NcclElement& net, int nic_node) {
   info.name = net.text("name");
   info.dev = static_cast<int>(dev);
   const std::string& guid = net.text("guid");
-  info.asic = guid.starts_with("0x") ? std::strtoull(guid.c_str() + 2, nullptr, 16)
-                                     : (guid.empty() ? static_cast<std::uint64_t>(dev) : 0);
+  info.asic = guid.empty() ? static_cast<std::uint64_t>(dev)
+                           : std::strtoull(guid.c_str(), nullptr, 16);  // with 0x or without
   info.port = static_cast<int>(net.integer("port").value_or(0));
   std::int64_t speed = net.integer("speed").value_or(0);
   if (speed <= 0) speed = kSpeedIfUnknown;

@@ -554,7 +554,8 @@ int Tuning::dealt_channels(const Choice& choice, NcclOp op, std::int64_t bytes, 
   const std::int64_t cell = divide_up(divide_up(least, traffic_per_byte), std::int64_t{16}) * 16;
   const std::int64_t cells = divide_up(own, cell);
   if (cells == 0) return 1;
-  const std::int64_t limit = is_nvls(choice.algo) ? input_.nvls_channels : input_.channels;
+  const int most_dealt = input_.most_dealt == 0 ? input_.channels : input_.most_dealt;
+  const std::int64_t limit = is_nvls(choice.algo) ? input_.nvls_channels : most_dealt;
   const std::int64_t run = std::min(cells, divide_up(per_channel, cell * traffic_per_byte));
   const std::int64_t first = limit == 1 ? cells : run;
   const std::int64_t left = cells - first;

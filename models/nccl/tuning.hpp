@@ -35,7 +35,8 @@ struct TuningInput {
   bool collnet_gathers{false};    ///< ... and that gathers and scatters
   int collnet_heads{0};
   int nvswitches{0};
-  int channels{1};  ///< of the communicator, once connected
+  int channels{1};    ///< of the communicator, once connected
+  int most_dealt{0};  ///< of them, how many rings and trees may use; 0: all
   int nvls_channels{0};
   NcclEnv env;
 };

@@ -53,6 +53,7 @@ TuningInput tuning_input(const NcclDecisions& decisions) {
   input.collnet_supported = decisions.collnet_chain.has_value();
   input.collnet_heads = head_count(decisions.collnet_direct);
   input.channels = decisions.channels.coll;
+  input.most_dealt = decisions.channels.dealt;
   input.nvls_channels = decisions.channels.nvls;
   return input;
 }

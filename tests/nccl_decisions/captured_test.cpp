@@ -1,6 +1,6 @@
 // What NCCL 2.28.9 decided on 106 topologies (data/h200/nccl-2.28.9-decisions.json, captured by us
 // on H200s, stored here with each distinct value once), against models/nccl: every field of every
-// case. Tuning and choice have their own test.
+// case.
 #include <cmath>
 #include <map>
 #include <string>
@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "models/nccl/decide.hpp"
+#include "models/nccl/tuning_input.hpp"
 #include "sim/io/file.hpp"
 #include "sim/io/json.hpp"
 
@@ -104,6 +105,45 @@ Json trees_json(const NcclDecisions& decisions) {
   return trees;
 }
 
+Json tuning_json(const Tuning& tuning) {
+  Json ops = Json::object();
+  for (const NcclOp op : kNcclOpList) {
+    Json algos = Json::object();
+    for (const NcclAlgo algo : kNcclAlgoList) {
+      Json protos = Json::object();
+      for (const NcclProto proto : kNcclProtoList) {
+        const Tuning::Cell& cell = tuning.cell(op, algo, proto);
+        if (cell.bandwidth == 0) continue;
+        protos.set(std::string(nccl_proto_name(proto)),
+                   Json::array({one_decimal(cell.latency_us), one_decimal(cell.bandwidth)}));
+      }
+      if (!protos.members().empty()) {
+        algos.set(std::string(nccl_algo_name(algo)), std::move(protos));
+      }
+    }
+    ops.set(std::string(nccl_op_name(op)), std::move(algos));
+  }
+  return ops;
+}
+
+/// The choices for the collectives and sizes that `nccls` has.
+Json choice_json(const Tuning& tuning, const Json& nccls) {
+  Json all = Json::array();
+  for (const Json& asked : nccls.items()) {
+    for (const NcclOp op : kNcclOpList) {
+      if (asked.at("op").as_string() != nccl_op_name(op)) continue;
+      const std::int64_t bytes = asked.at("bytes").as_integer();
+      const Tuning::Choice choice = tuning.choose(op, Bytes{bytes}).value();
+      all.push(Json::object({{"op", nccl_op_name(op)},
+                             {"bytes", bytes},
+                             {"algo", nccl_algo_upper_name(choice.algo)},
+                             {"proto", nccl_proto_upper_name(choice.proto)},
+                             {"channels", choice.channels}}));
+    }
+  }
+  return all;
+}
+
 /// Where `ours` first differs from NCCL's: "paths.GPU/0-60.NET/0-0.bw: ours 48, NCCL's 24"; "" if
 /// it does not. More keys than NCCL's are allowed where `extra` says so.
 std::string difference(const Json& ours, const Json& nccls, const std::string& at, bool extra) {
@@ -186,7 +226,11 @@ TEST_F(Captured, EveryFieldOfEveryCaseIsAsNcclDecided) {
     const NcclDecisions decisions = decide(name, one_case);
     EXPECT_EQ(decisions.ranks, one_case.at("ranks").as_integer());
     EXPECT_EQ(decisions.nodes, one_case.at("nodes").as_integer());
-    for (const auto& [field, json] : ours(decisions)) {
+    std::map<std::string, Json> fields = ours(decisions);
+    const Tuning tuning(tuning_input(decisions));
+    fields["tuning"] = tuning_json(tuning);
+    fields["choice"] = choice_json(tuning, value(one_case, "choice"));
+    for (const auto& [field, json] : fields) {
       const std::string found = difference(json, value(one_case, field), field, field == "gdr");
       EXPECT_EQ(found, "") << name;
       equal[field] += found.empty() ? 1 : 0;

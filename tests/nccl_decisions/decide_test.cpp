@@ -1,5 +1,5 @@
-// models/nccl's decisions where there is no capture: rules of their own, and excerpts of public
-// logs (../shared/data/logs, read from there).
+// models/nccl's decisions where there is no capture: rules of their own, and rings of public logs
+// (../shared/data/logs). tests/cli/nccl_logs_test.py has the other logs.
 #include "models/nccl/decide.hpp"
 
 #include <algorithm>
@@ -174,6 +174,35 @@ TEST(NcclDecisionsOf, AnHgxH100HasMoreChannelsInsideThanBetweenMachines) {
   EXPECT_EQ(decide(hgx(), 2, {{"NCCL_MIN_NCHANNELS", "20"}}).connections.rings.size(), 20u);
 }
 
+// Two GPUs and two NICs that serve them by a switch of their own: the rings cross NICs. Up to 2.25
+// also rings that may cross at will are swapped on odd nodes (NVIDIA/nccl#1494).
+TEST(NcclDecisionsOf, CrossingRingsAreSwappedOnOddNodesByRelease) {
+  const std::string xml = system_of(
+      cpu(0, bridge(0, gpu(0, kSwitchLinks) + nic(0)) + bridge(1, gpu(1, kSwitchLinks) + nic(1))));
+  const auto first_ring = [&](const std::string& cross_nic, NcclVersion version) {
+    const Env env{{"NCCL_CROSS_NIC", cross_nic}, {"NCCL_PXN_DISABLE", "1"}};
+    return decide(xml, 2, env, version).connections.rings.at(0);
+  };
+  EXPECT_THAT(first_ring("2", {2, 28, 9}), ElementsAre(0, 1, 3, 2));
+  EXPECT_THAT(first_ring("1", {2, 28, 9}), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(first_ring("1", {2, 25, 1}), ElementsAre(0, 1, 3, 2));
+}
+
+// Up to 2.27 rings and trees are repeated until there are as many as NVLS has channels; data of
+// theirs use no more than before.
+TEST(NcclDecisionsOf, RingsAreRepeatedForNvlsUpTo227) {
+  const Env env{{"NCCL_MAX_NCHANNELS", "4"}};
+  const NcclDecisions before = decide(hgx(), 2, env, {2, 27, 3});
+  EXPECT_EQ(before.channels.coll, 16);
+  EXPECT_EQ(before.channels.dealt, 4);
+  EXPECT_EQ(before.connections.rings.size(), 16u);
+  EXPECT_EQ(before.channels.p2p, 16);
+  EXPECT_EQ(before.connections.rings[5], before.connections.rings[1]);
+  const NcclDecisions since = decide(hgx(), 2, env, {2, 28, 9});
+  EXPECT_EQ(since.channels.coll, 4);
+  EXPECT_EQ(since.connections.rings.size(), 4u);
+}
+
 TEST(NcclDecisionsOf, SocketsWithFasterNicsThanTheirLinkMeetOverTheNetwork) {
   const std::string far =
       system_of(cpu(0, bridge(0, gpu(0) + nic(0))) + cpu(1, bridge(1, gpu(1) + nic(1))));
@@ -266,46 +295,6 @@ TEST(NcclLogs, RingsOfTwoMachinesInNccl2223) {
   ASSERT_EQ(ours.connections.rings.size(), 16u);
   for (std::size_t c = 0; c < logged.size(); ++c) {
     EXPECT_EQ(ours.connections.rings[c + 1], logged[c]) << "channel " << c + 1;
-  }
-}
-
-TEST(NcclLogs, OneGpuFarFromItsNicInNccl2215) {
-  // NVIDIA/nccl-tests#293: 2 machines, an A100 and a NIC on different sockets of AMD's Rome.
-  const auto amd = [](int numa, const std::string& body) {
-    return fmt::format(
-        "<cpu numaid=\"{}\" arch=\"x86_64\" vendor=\"AuthenticAMD\" "
-        "familyid=\"143\" modelid=\"49\">{}</cpu>\n",
-        numa, body);
-  };
-  const std::string xml = system_of(amd(0, nic(0, 200'000)) + amd(1, gpu(0, "", 80)));
-  const NcclDecisions ours = decide(xml, 2, {}, {2, 21, 5});
-  EXPECT_EQ(ours.channels.coll, 2);
-  EXPECT_EQ(ours.channels.p2p_per_peer, 2);
-  EXPECT_THAT(ours.connections.rings, ElementsAre(ElementsAre(0, 1), ElementsAre(0, 1)));
-  // "Trees [0] 1/-1/-1->0->-1 [1] -1/-1/-1->0->1"
-  EXPECT_EQ(ours.connections.trees[0][0], (NcclTreeNode{-1, {1, -1, -1}}));
-  EXPECT_EQ(ours.connections.trees[1][0], (NcclTreeNode{1, {-1, -1, -1}}));
-  EXPECT_FALSE(ours.gdr[0].check.enabled);
-  EXPECT_TRUE(decide(xml, 2, {{"NCCL_NET_GDR_LEVEL", "SYS"}}, {2, 21, 5}).gdr[0].check.enabled);
-}
-
-TEST(NcclLogs, EightGpusWithoutPeerToPeerInNccl2215) {
-  // NVIDIA/nccl-tests#307: 8 RTX 4090 below two switches, peer-to-peer off in the driver:
-  // "2 coll channels, ... 2 p2p channels, 2 p2p channels per peer", rings in order.
-  std::string sockets[2];
-  for (int i = 0; i < 8; ++i) sockets[i / 4] += gpu(i, "", 89);
-  std::string xml =
-      system_of(cpu(0, bridge(0, sockets[0]), 106) + cpu(1, bridge(1, sockets[1]), 106));
-  for (std::size_t at = 0; (at = xml.find("32.0", at)) != std::string::npos;)
-    xml.replace(at, 4, "16.0");
-  const NcclDecisions ours = decide(xml, 1, {{"NCCL_P2P_DISABLE", "1"}}, {2, 21, 5});
-  EXPECT_EQ(ours.views[0].bw.max_bw, 24.0F);
-  EXPECT_EQ(ours.views[0].bw.total_bw, 24.0F);
-  EXPECT_EQ(ours.channels.coll, 2);
-  EXPECT_EQ(ours.channels.p2p, 2);
-  EXPECT_EQ(ours.channels.p2p_per_peer, 2);
-  for (const std::vector<int>& ring : ours.connections.rings) {
-    EXPECT_THAT(ring, ElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
   }
 }
 
