@@ -33,9 +33,9 @@ ParamCatalog make_catalog() {
                           Table{kCopyEngineParams},  Table{kIommuParams},
                           Table{kNvlinkParams},      Table{kSmCopyParams},
                           Table{kNicParams},         Table{kNicPacketParams},
-                          Table{kWireParams},        Table{kWirePacketParams},
-                          Table{kDcqcnParams},       Table{kStagingParams},
-                          Table{kNcclParams}};
+                          Table{kIcmParams},         Table{kWireParams},
+                          Table{kWirePacketParams},  Table{kDcqcnParams},
+                          Table{kStagingParams},     Table{kNcclParams}};
   return ParamCatalog{tables};
 }
 

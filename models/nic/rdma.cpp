@@ -13,6 +13,11 @@ constexpr unsigned kIndexShift = 8;
 constexpr unsigned kNumberShift = 32;
 /// rdma-core providers/mlx5: a receive of one buffer is one data segment.
 constexpr std::int64_t kReceiveElement = 16;
+// Translations are 8 B each; a line of 64 B has those of neighbouring pages.
+constexpr std::int64_t kTranslationLine = 64;
+constexpr std::int64_t kTranslationsInLine = 8;
+/// Of the cache's keys, those of contexts; the others are addresses.
+constexpr std::uint64_t kIsContext = std::uint64_t{1} << 63;
 constexpr std::uint32_t kMostIndices = 1U << (kNumberShift - kIndexShift);
 
 constexpr std::uint64_t pack(std::uint8_t kind, std::uint32_t index, std::uint32_t number) {
@@ -48,12 +53,15 @@ RdmaNicId RdmaNics::add_nic() {
 }
 
 void RdmaNics::attach(RdmaNicId nic, Settings settings, const Host& host) {
+  nics_[nic.index()].icm = IcmCache(settings.icm_cache);
   nics_[nic.index()].settings = std::move(settings);
   nics_[nic.index()].host = host;
 }
 
 RdmaQpId RdmaNics::connect(RdmaNicId from, RdmaNicId to, const QueuePairs::Ways& ways) {
-  qps_.push_back({.from = from.value, .to = to.value, .waiting_reads = {}});
+  qps_.emplace_back();
+  qps_.back().from = from.value;
+  qps_.back().to = to.value;
   const auto port = [this](RdmaNicId nic) { return nics_[nic.index()].port; };
   pairs_.connect(port(from), port(to), ways);
   pairs_.connect(port(to), port(from), {ways.back, ways.rest_back, ways.there, ways.rest_there});
@@ -124,15 +132,22 @@ void RdmaNics::on_event(std::uint64_t what) {
     case Kind::kBegin:
       serve(index);
       return;
-    case Kind::kWork:
-      work(index);
+    case Kind::kWork: {
+      const std::uint32_t qp = messages_[index].qp;
+      nics_[qps_[qp].from].wqe_busy += nics_[qps_[qp].from].settings.wqe_time;
+      qps_[qp].served.push(index);
+      if (qps_[qp].served.size() == 1) work(qp);
       return;
+    }
     case Kind::kProvide:
       provide(index, number_of(what));
       return;
-    case Kind::kArrive:
-      arrive(index);
+    case Kind::kArrive: {
+      const Arriving item = nics_[index].arriving.pop();
+      sides_[item.side].arrived.push(item);
+      if (sides_[item.side].arrived.size() == 1) arrive(item.side);
       return;
+    }
   }
 }
 
@@ -162,10 +177,17 @@ void RdmaNics::serve(std::uint32_t message) {
   schedule(nic.wqe_free_at, Kind::kWork, message);
 }
 
-void RdmaNics::work(std::uint32_t message) {
+/// Elements of a queue pair whose context is there, in order.
+void RdmaNics::work(std::uint32_t qp) {
+  while (!qps_[qp].served.empty()) {
+    if (!has_context(qps_[qp].from, qp, {Gate::Kind::kWork, qp})) return;
+    start(qps_[qp].served.pop());
+  }
+}
+
+void RdmaNics::start(std::uint32_t message) {
   const std::uint32_t index = messages_[message].qp;
-  Nic& nic = nics_[qps_[index].from];
-  nic.wqe_busy += nic.settings.wqe_time;
+  const Nic& nic = nics_[qps_[index].from];
   if (qps_[index].has_failed) {
     give_up(message, RdmaStatus::kFlushed);
     return;
@@ -202,42 +224,50 @@ void RdmaNics::send(std::uint32_t side, std::uint32_t message, bool is_request) 
 void RdmaNics::fetch(std::uint32_t index) {
   Nic& nic = nics_[index];
   if (std::exchange(nic.is_fetching, true)) return;  // what it does may come back here
-  while (!nic.turns.empty() && fetch_one(nic.turns.front())) {
+  while (!nic.turns.empty()) {
+    const Fetched fetched = fetch_one(nic.turns.front());
+    if (fetched == Fetched::kNoRoom) break;
     const std::uint32_t side = nic.turns.pop();
+    if (fetched == Fetched::kWaits) continue;  // its turn comes with the translation
     sides_[side].in_turn = !sides_[side].fetches.empty();
     if (sides_[side].in_turn) nic.turns.push(side);
   }
   nic.is_fetching = false;
 }
 
-/// One packet's payload; false if there is no room.
-bool RdmaNics::fetch_one(std::uint32_t index) {
+/// One packet's payload.
+RdmaNics::Fetched RdmaNics::fetch_one(std::uint32_t index) {
   Side& side = sides_[index];
-  if (side.fetches.empty()) return true;  // it has failed
+  if (side.fetches.empty()) return Fetched::kYes;  // it has failed
   Nic& nic = nics_[side.nic];
   const Fetch item = side.fetches.front();
   const RdmaRequest& request = messages_[item.message].request;
   const std::int64_t left = item.is_request ? 0 : request.bytes.count() - side.fetched;
   const std::int64_t payload = std::min(left, mtu_);
-  if (payload > 0 && nic.buffered + payload > nic.settings.send_buffer) return false;
+  if (payload > 0 && nic.buffered + payload > nic.settings.send_buffer) return Fetched::kNoRoom;
+  const bool is_back = index % 2 == 1;
+  RdmaBuffer from = is_back ? request.remote : request.local;
+  from.address += static_cast<std::uint64_t>(side.fetched);
+  const bool is_read = payload > 0 && !request.is_inline;
+  if (is_read && !side.has_page && !has_page(side.nic, from, {Gate::Kind::kFetch, index})) {
+    return Fetched::kWaits;
+  }
+  side.has_page = false;
   nic.buffered += payload;
   side.buffered += payload;
   const std::uint32_t number = side.asked++;
   side.is_here.push_back(false);
-  const bool is_back = index % 2 == 1;
-  RdmaBuffer from = is_back ? request.remote : request.local;
-  from.address += static_cast<std::uint64_t>(side.fetched);
   side.fetched += payload;
   if (payload == left) {
     side.fetches.pop();
     side.fetched = 0;
   }
-  if (payload == 0 || request.is_inline) {
-    schedule(network_.now() + nic.settings.latency, Kind::kProvide, index, number);
-  } else {
+  if (is_read) {
     submit(*nic.host.data, true, from, payload, Dma::kPayload, index, number);
+  } else {
+    schedule(network_.now() + nic.settings.latency, Kind::kProvide, index, number);
   }
-  return true;
+  return Fetched::kYes;
 }
 
 void RdmaNics::provide(std::uint32_t index, std::uint32_t number) {
@@ -260,19 +290,45 @@ void RdmaNics::on_sent(QueuePairId pair, Bytes payload) {
 }
 
 bool RdmaNics::keeps(const Arrival& arrival, Packet& packet) {
-  const std::uint32_t index =
-      sides_[arrival.pair.index() ^ 1U].nic;  // the sender back is who it is
+  const std::uint32_t index = receiver_of(arrival.pair.value);
   const bool has_payload = arrival.payload > Bytes{0};
   Nic& nic = nics_[index];
-  nic.arriving.push(
-      {arrival.tag, arrival.payload.count(), arrival.is_last, has_payload ? &packet : nullptr});
+  nic.arriving.push({.side = arrival.pair.value,
+                     .tag = arrival.tag,
+                     .payload = arrival.payload.count(),
+                     .is_last = arrival.is_last,
+                     .packet = has_payload ? &packet : nullptr});
   schedule(network_.now() + nic.settings.latency, Kind::kArrive, index);
   return has_payload;
 }
 
+/// Packets that came for a side, in order, as far as what they need is there.
 void RdmaNics::arrive(std::uint32_t index) {
-  Nic& nic = nics_[index];
-  const Arriving item = nic.arriving.pop();
+  const std::uint32_t nic = receiver_of(index);
+  const Gate gate{Gate::Kind::kArrive, index};
+  while (!sides_[index].arrived.empty()) {
+    Side& side = sides_[index];
+    const Arriving& item = side.arrived.front();
+    if (!side.has_context && !has_context(nic, index / 2, gate)) return;
+    side.has_context = true;
+    if (item.packet != nullptr && !has_page(nic, target_of(item), gate)) return;
+    side.has_context = false;
+    arrived(sides_[index].arrived.pop());
+  }
+}
+
+/// Where a packet's payload goes.
+RdmaBuffer RdmaNics::target_of(const Arriving& item) const {
+  const Message& message = messages_[item.tag / 2];
+  const bool is_read = message.request.op == RdmaOp::kRead;
+  RdmaBuffer to = is_read ? message.request.local : message.request.remote;
+  to.address += static_cast<std::uint64_t>(message.arrived);
+  return to;
+}
+
+void RdmaNics::arrived(const Arriving& item) {
+  const std::uint32_t index = receiver_of(item.side);
+  const Nic& nic = nics_[index];
   const auto slot = static_cast<std::uint32_t>(item.tag / 2);
   Message& message = messages_[slot];
   const bool is_request = item.tag % 2 == 1;
@@ -286,8 +342,7 @@ void RdmaNics::arrive(std::uint32_t index) {
   }
   const RdmaOp op = message.request.op;
   const bool is_signalled = message.request.is_signalled;
-  RdmaBuffer to = op == RdmaOp::kRead ? message.request.local : message.request.remote;
-  to.address += static_cast<std::uint64_t>(message.arrived);
+  const RdmaBuffer to = target_of(item);
   message.arrived += item.payload;
   if (item.packet != nullptr) {
     const std::uint32_t landing =
@@ -411,6 +466,9 @@ void RdmaNics::on_dma_done(std::uint64_t tag) {
     }
     case Dma::kReceives:
       return;
+    case Dma::kIcm:
+      have_read_icm(index);
+      return;
     case Dma::kErrorCqe: {
       const Message& message = messages_[index];
       message.request.client->on_error(message.request.tag, message.status);
@@ -428,6 +486,70 @@ void RdmaNics::on_dma_done(std::uint64_t tag) {
       request.client->on_received(request.tag);
       return;
     }
+  }
+}
+
+bool RdmaNics::has_context(std::uint32_t nic, std::uint32_t qp, Gate gate) {
+  return has(nic, kIsContext | qp, nics_[nic].settings.qp_context.count(), gate);
+}
+
+/// Translations are read a line at a time.
+bool RdmaNics::has_page(std::uint32_t nic, const RdmaBuffer& buffer, Gate gate) {
+  const auto line = static_cast<std::uint64_t>(buffer.page.count() * kTranslationsInLine);
+  return has(nic, buffer.address / line * line, kTranslationLine, gate);
+}
+
+/// Whether the NIC has it; else it reads it, and the gate is opened then.
+bool RdmaNics::has(std::uint32_t index, std::uint64_t key, std::int64_t bytes, Gate gate) {
+  Nic& nic = nics_[index];
+  if (nic.icm.holds(key, bytes)) return true;
+  std::vector<Gate>& gates = nic.missing[key];
+  gates.push_back(gate);
+  if (gates.size() > 1) return false;
+  ++nic.icm_misses;
+  if (nic.icm_fetches == nic.settings.icm_fetches) {
+    nic.icm_waiting.push({key, bytes});
+  } else {
+    ++nic.icm_fetches;
+    read_icm(index, {key, bytes});
+  }
+  return false;
+}
+
+void RdmaNics::read_icm(std::uint32_t index, IcmFetch fetch) {
+  const Nic& nic = nics_[index];
+  const std::uint32_t slot = place(icm_reads_, free_icm_reads_, std::pair{index, fetch});
+  submit(*nic.host.queues, true, nic.host.wqes, fetch.bytes, Dma::kIcm, slot);
+}
+
+void RdmaNics::have_read_icm(std::uint32_t slot) {
+  const auto [index, fetch] = icm_reads_[slot];
+  free_icm_reads_.push_back(slot);
+  Nic& nic = nics_[index];
+  nic.icm.insert(fetch.key, fetch.bytes);
+  if (nic.icm_waiting.empty()) {
+    --nic.icm_fetches;
+  } else {
+    read_icm(index, nic.icm_waiting.pop());
+  }
+  auto gates = nic.missing.extract(fetch.key);
+  for (const Gate& gate : gates.mapped()) open(gate);
+}
+
+/// What waited for a context or a translation tries again.
+void RdmaNics::open(Gate gate) {
+  switch (gate.kind) {
+    case Gate::Kind::kWork:
+      work(gate.index);
+      return;
+    case Gate::Kind::kArrive:
+      arrive(gate.index);
+      return;
+    case Gate::Kind::kFetch:
+      sides_[gate.index].has_page = true;
+      nics_[sides_[gate.index].nic].turns.push(gate.index);
+      fetch(sides_[gate.index].nic);
+      return;
   }
 }
 

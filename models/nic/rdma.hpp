@@ -7,8 +7,11 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "models/nic/icm.hpp"
 #include "models/pcie/dma_engine.hpp"
 #include "models/wire/queue_pairs.hpp"
 #include "sim/base/params.hpp"
@@ -72,6 +75,7 @@ enum class RdmaOp : std::uint8_t { kWrite, kRead, kSend };
 struct RdmaBuffer {
   PciePathId path{};
   std::uint64_t address{0};
+  Bytes page{Bytes::kib(4)};  ///< by which it is registered
 };
 
 /// How a work request ended (ibv_wc_status).
@@ -121,8 +125,12 @@ struct RdmaRequest {
 /// A queue pair whose retries are exhausted fails: what was posted to it completes with an error,
 /// and so does what is posted later.
 ///
-/// Not modelled: caches of contexts and translations; retransmitted payload is not read again;
-/// responses of reads are acknowledged like messages; atomics.
+/// An element, a packet that came and payload to be read need the queue pair's context and the
+/// page's translation. What the NIC's cache does not hold it reads from host memory, and the queue
+/// pair waits; others go on.
+///
+/// Not modelled: memory keys and completion queues in that cache; contexts for ACKs; retransmitted
+/// payload is not read again; responses of reads are acknowledged like messages; atomics.
 class RdmaNics final : private QueuePairSink, private DmaClient, private EventTarget {
  public:
   struct Settings {
@@ -136,12 +144,15 @@ class RdmaNics final : private QueuePairSink, private DmaClient, private EventTa
     bool blueflame{true};
     std::int64_t send_buffer{262'144};
     std::uint32_t max_reads{16};
+    Bytes icm_cache{Bytes::mib(2)};
+    Bytes qp_context{375};
+    std::uint32_t icm_fetches{16};
   };
   /// A NIC's host: `data` moves payload and writes completions, `queues` reads work queue elements.
   struct Host {
     DmaEngine* data{nullptr};
     DmaEngine* queues{nullptr};
-    RdmaBuffer wqes;  ///< read
+    RdmaBuffer wqes;  ///< read; contexts too
     RdmaBuffer cqes;  ///< written
   };
 
@@ -166,6 +177,8 @@ class RdmaNics final : private QueuePairSink, private DmaClient, private EventTa
   const std::string& name(RdmaNicId nic) const { return nics_[nic.index()].settings.name; }
   /// How long the NIC has worked on work queue elements.
   Duration wqe_busy(RdmaNicId nic) const { return nics_[nic.index()].wqe_busy; }
+  /// Contexts and translations that were not in the NIC's cache.
+  std::uint64_t icm_misses(RdmaNicId nic) const { return nics_[nic.index()].icm_misses; }
   /// Payload that came over the network to the NIC and is in memory.
   Bytes landed(RdmaNicId nic) const { return Bytes{nics_[nic.index()].landed}; }
   /// Receives that were posted and not taken. Precondition: some were posted.
@@ -184,7 +197,8 @@ class RdmaNics final : private QueuePairSink, private DmaClient, private EventTa
     kCqe,
     kReceiveCqe,
     kReceives,
-    kErrorCqe
+    kErrorCqe,
+    kIcm
   };
 
   static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
@@ -201,10 +215,25 @@ class RdmaNics final : private QueuePairSink, private DmaClient, private EventTa
     RdmaStatus status{RdmaStatus::kSuccess};
     std::uint32_t open{0};  ///< what is still to happen
   };
+  /// Who waits for a context or a translation: the elements of a queue pair, the packets that came
+  /// for a side, or the payload that it is to send.
+  struct Gate {
+    enum class Kind : std::uint8_t { kWork, kArrive, kFetch } kind;
+    std::uint32_t index;
+  };
+  enum class Fetched : std::uint8_t { kYes, kNoRoom, kWaits };
+
   /// What a side sends: a message's payload, or the request of a read.
   struct Fetch {
     std::uint32_t message;
     bool is_request;
+  };
+  struct Arriving {
+    std::uint32_t side;
+    std::uint64_t tag;
+    std::int64_t payload;
+    bool is_last;
+    Packet* packet;  ///< none if it had no payload
   };
   /// One direction of a queue pair, at its sender.
   struct Side {
@@ -216,21 +245,23 @@ class RdmaNics final : private QueuePairSink, private DmaClient, private EventTa
     std::uint32_t asked{0};    ///< packets whose payload was asked for
     std::deque<bool> is_here;  ///< of those that were not provided, in order
     std::uint32_t first{0};    ///< the number of the first of them
+    bool has_page{false};      ///< the translation of what is fetched next
+    bool has_context{false};   ///< of the first packet that came
+    Fifo<Arriving> arrived;    ///< what came for it, at the other NIC
   };
   struct Qp {
     std::uint32_t from;
     std::uint32_t to;
-    Time next_wqe{};  ///< when it may begin with another element
+    Fifo<std::uint32_t> served;  ///< elements that need its context
+    Time next_wqe{};             ///< when it may begin with another element
     std::uint32_t reads{0};
     Fifo<std::uint32_t> waiting_reads;
     std::optional<std::uint32_t> receives{};  ///< at the receiver; none: always enough
     bool has_failed{false};
   };
-  struct Arriving {
-    std::uint64_t tag;
-    std::int64_t payload;
-    bool is_last;
-    Packet* packet;  ///< none if it had no payload
+  struct IcmFetch {
+    std::uint64_t key;
+    std::int64_t bytes;
   };
   struct Nic {
     WirePortId port;
@@ -243,6 +274,11 @@ class RdmaNics final : private QueuePairSink, private DmaClient, private EventTa
     Fifo<std::uint32_t> turns;  ///< sides with payload to fetch
     Fifo<Arriving> arriving;
     bool is_fetching{false};
+    IcmCache icm;
+    std::unordered_map<std::uint64_t, std::vector<Gate>> missing;
+    std::uint32_t icm_fetches{0};
+    Fifo<IcmFetch> icm_waiting;
+    std::uint64_t icm_misses{0};
   };
   struct Landing {
     std::uint32_t nic;
@@ -256,6 +292,9 @@ class RdmaNics final : private QueuePairSink, private DmaClient, private EventTa
   static QueuePairId pair_of(std::uint32_t qp, bool back) {
     return QueuePairId{2 * std::size_t{qp} + (back ? 1 : 0)};
   }
+  /// The NIC to which a side sends.
+  std::uint32_t receiver_of(std::uint32_t side) const { return sides_[side ^ 1U].nic; }
+  RdmaBuffer target_of(const Arriving& item) const;
   void on_event(std::uint64_t what) override;
   void schedule(Time at, Kind kind, std::uint32_t index, std::uint32_t number = 0);
   void submit(DmaEngine& engine, bool is_read, const RdmaBuffer& where, std::int64_t bytes,
@@ -276,13 +315,21 @@ class RdmaNics final : private QueuePairSink, private DmaClient, private EventTa
   void take_wqes(std::uint32_t message);
   std::uint32_t begin(std::uint32_t message);
   void serve(std::uint32_t message);
-  void work(std::uint32_t message);
+  void work(std::uint32_t qp);
+  void start(std::uint32_t message);
   void request_read(std::uint32_t message);
   void send(std::uint32_t side, std::uint32_t message, bool is_request);
   void fetch(std::uint32_t nic);
-  bool fetch_one(std::uint32_t side);
+  Fetched fetch_one(std::uint32_t side);
   void provide(std::uint32_t side, std::uint32_t number);
-  void arrive(std::uint32_t nic);
+  void arrive(std::uint32_t side);
+  void arrived(const Arriving& item);
+  bool has_context(std::uint32_t nic, std::uint32_t qp, Gate gate);
+  bool has_page(std::uint32_t nic, const RdmaBuffer& buffer, Gate gate);
+  bool has(std::uint32_t nic, std::uint64_t key, std::int64_t bytes, Gate gate);
+  void read_icm(std::uint32_t nic, IcmFetch fetch);
+  void have_read_icm(std::uint32_t fetch);
+  void open(Gate gate);
   void landed(std::uint32_t message, std::int64_t bytes);
   void write_cqe(std::uint32_t nic, std::uint32_t message, Dma kind);
   void close(std::uint32_t message);
@@ -300,6 +347,8 @@ class RdmaNics final : private QueuePairSink, private DmaClient, private EventTa
   std::uint64_t posted_{0};
   std::vector<Landing> landings_;
   std::vector<std::uint32_t> free_landings_;
+  std::vector<std::pair<std::uint32_t, IcmFetch>> icm_reads_;  ///< under way, and of which NIC
+  std::vector<std::uint32_t> free_icm_reads_;
 };
 
 }  // namespace weft

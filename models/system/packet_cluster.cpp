@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "models/gpu/bar1.hpp"
+
 namespace weft {
 namespace {
 
@@ -17,7 +19,10 @@ RdmaNics::Settings nic_settings(const Machine& machine, DeviceId nic) {
       .cqe = d.bytes("nic.cqe_bytes", nic),
       .blueflame = d.choice("nic.blueflame", nic) == "on",
       .send_buffer = d.bytes("nic.send_buffer", nic).count(),
-      .max_reads = static_cast<std::uint32_t>(std::llround(d.number("nic.max_rd_atomic", nic)))};
+      .max_reads = static_cast<std::uint32_t>(std::llround(d.number("nic.max_rd_atomic", nic))),
+      .icm_cache = d.bytes("nic.icm_cache", nic),
+      .qp_context = d.bytes("nic.qp_context", nic),
+      .icm_fetches = static_cast<std::uint32_t>(std::llround(d.number("nic.icm_fetches", nic)))};
 }
 
 // Work and completion queues stand above all payload in a socket's memory.
@@ -86,7 +91,10 @@ RdmaQpId PacketCluster::connect(DeviceId from, DeviceId to, std::uint32_t i) {
 
 RdmaBuffer PacketCluster::buffer(DeviceId nic, DeviceId memory, bool is_read,
                                  std::uint64_t offset) {
-  return {host_of(nic).path(nic, memory, is_read), PacketHost::memory_at(memory) + offset};
+  const bool is_gpu = machine_.fabric().device(memory).kind == DeviceKind::kGpu;
+  return {.path = host_of(nic).path(nic, memory, is_read),
+          .address = PacketHost::memory_at(memory) + offset,
+          .page = is_gpu ? kBar1Page : machine_.devices().bytes("nic.host_page", nic)};
 }
 
 UsageMeter::Look PacketCluster::look() {

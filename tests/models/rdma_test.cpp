@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 #include "models/perftest/perftest.hpp"
@@ -143,12 +145,93 @@ struct Requests final : RdmaClient {
                              .client = this});
   }
   void on_completion(std::uint64_t tag) override { ended.emplace_back(tag, RdmaStatus::kSuccess); }
+  void on_visible(std::uint64_t /*tag*/) override { seen = cluster.events().now(); }
   void on_error(std::uint64_t tag, RdmaStatus status) override { ended.emplace_back(tag, status); }
 
   MachineUnderTest m;
   PacketCluster cluster;
+  Time seen;  ///< the last data
   std::vector<std::pair<std::uint64_t, RdmaStatus>> ended;
 };
+
+// N entries used in turn, room for C: a share m misses with 1 - m = exp(-m N / C).
+TEST(IcmCache, MissesOfEntriesInTurnFollowTheClosedForm) {
+  for (const double over : {0.5, 1.0, 1.2, 2.0, 5.0}) {
+    constexpr std::int64_t kRoom = 1000;
+    IcmCache cache(Bytes{kRoom * 64});
+    const auto entries = static_cast<std::uint64_t>(kRoom * over);
+    std::uint64_t misses = 0;
+    for (int round = 0; round < 40; ++round) {
+      for (std::uint64_t key = 0; key < entries; ++key) {
+        if (cache.holds(key, 64)) continue;
+        cache.insert(key, 64);
+        if (round >= 20) ++misses;
+      }
+    }
+    double m = over > 1 ? 1 : 0;
+    for (int i = 0; i < 200; ++i) m = 1 - std::exp(-m * over);
+    EXPECT_NEAR(static_cast<double>(misses) / (20.0 * static_cast<double>(entries)), m, 0.01)
+        << over;
+  }
+}
+
+/// Rate of small writes, millions a second, over many queue pairs in turn, or to many pages.
+double small_writes(const std::vector<std::string>& settings, std::uint32_t qps, Bytes stride,
+                    std::uint64_t strides) {
+  std::vector<std::string> all{"nic.doorbell_latency=0 ns"};
+  all.insert(all.end(), settings.begin(), settings.end());
+  Requests r(all);
+  std::vector<RdmaQpId> ids;
+  for (std::uint32_t i = 0; i < qps; ++i) ids.push_back(r.connect());
+  RdmaBuffer local = r.cluster.buffer(r.nic(0), r.m.id("cpu0"), true, 0);
+  const RdmaBuffer remote = r.cluster.buffer(r.nic(1), r.m.id("cpu0", 1), false, 0);
+  local.page = Bytes::mib(2);
+  const auto post = [&](std::uint64_t messages) {
+    for (std::uint64_t i = 0; i < messages; ++i) {
+      RdmaBuffer to = remote;
+      // A stride that meets all places in another order: 7919 is a prime.
+      to.address += i * 7919 % strides * static_cast<std::uint64_t>(stride.count());
+      r.cluster.nics().post(ids[i % qps], {.bytes = Bytes{16},
+                                           .local = local,
+                                           .remote = to,
+                                           .is_inline = true,
+                                           .is_signalled = false,
+                                           .client = &r});
+    }
+    const Time began = r.cluster.events().now();
+    r.cluster.events().run();
+    return static_cast<double>(messages) / (r.seen - began).as_us();
+  };
+  post(2 * std::max<std::uint64_t>(qps, strides));  // fills the caches
+  return post(20'000);
+}
+
+// Connections beyond what the NIC keeps cost reads of host memory: a ConnectX-5 has half its rate
+// with 5,000 (Kalia et al., NSDI 2019). 2 MiB hold 5,592 contexts of 375 B, less translations.
+TEST(Rdma, ThousandsOfQueuePairsMissTheContextCache) {
+  const std::vector<std::string> cx5{"nic.part=connectx-5"};
+  const double few = small_writes(cx5, 500, Bytes{64}, 1);
+  const double fitting = small_writes(cx5, 4000, Bytes{64}, 1);
+  const double many = small_writes(cx5, 8000, Bytes{64}, 1);
+  const double too_many = small_writes(cx5, 16'000, Bytes{64}, 1);
+  EXPECT_GT(fitting, 0.9 * few);
+  EXPECT_LT(many, 0.7 * few);
+  EXPECT_LT(too_many, 0.5 * few);
+}
+
+// Translations: 8 B a page. 256 MiB in pages of 4 KiB need 512 KiB of them, of 2 MiB 1 KiB.
+TEST(Rdma, LargeRegistrationsOfSmallPagesMissTheTranslationCache) {
+  const auto rate = [](const char* page, Bytes memory) {
+    constexpr std::int64_t kStride = 32'768;
+    return small_writes({std::string("nic.host_page=") + page, "nic.icm_cache=256 KiB"}, 16,
+                        Bytes{kStride}, static_cast<std::uint64_t>(memory.count() / kStride));
+  };
+  const double small = rate("4 KiB", Bytes::mib(64));
+  const double huge = rate("2 MiB", Bytes::mib(256));
+  const double thrashing = rate("4 KiB", Bytes::mib(256));
+  EXPECT_NEAR(huge, small, 0.05 * small);
+  EXPECT_LT(thrashing, 0.5 * small);
+}
 
 // A queue pair without receives gives up; what was posted behind is flushed, as is what is posted
 // later; another queue pair of the same NICs goes on.
