@@ -36,7 +36,7 @@ WIRE_NAMES = ("known: wire.ack_extra, wire.cable_delay, wire.cable_length, wire.
               "wire.congestion_control, wire.credit_packet, wire.ecmp_seed, wire.fec_latency, "
               "wire.first_extra, wire.flow_control, wire.forwarding, wire.ib_overhead, wire.kind, "
               "wire.lanes, wire.mtu, wire.packets_per_ack, wire.pfc_headroom, wire.pfc_hysteresis, "
-              "wire.pfc_response, wire.pfc_share and 11 more (see weft list-params)")
+              "wire.pfc_response, wire.pfc_share and 13 more (see weft list-params)")
 SCOPES = ("known scopes: cpu, dcqcn, gpu, nccl, netswitch, nic, pcie, staging, switch, wire "
           "(see weft list-params)")
 TOPOLOGY_KEYS = "allowed here: defaults, network, node, nodes, source, topology"
