@@ -23,6 +23,7 @@ struct RunArguments {
   std::string json;
   std::string csv;
   std::string fidelity{"fluid"};
+  bool force{false};
   std::vector<std::string> expect;
 };
 
@@ -33,10 +34,10 @@ void run(const RunArguments& arguments) {
   if (!arguments.json.empty() && arguments.json == arguments.csv) {
     throw InputError("--json and --csv cannot both go to " + arguments.json);
   }
-  if (arguments.fidelity != "fluid") {
-    throw InputError("--fidelity " + arguments.fidelity + ": not there yet; known: fluid");
-  }
   PredictOptions options = predict_options(arguments.predict);
+  options.fidelity = parse_fidelity(arguments.fidelity);
+  options.force = arguments.force;
+  options.on_estimate = [](const std::string& text) { std::cerr << text << '\n'; };
   for (const std::string& text : arguments.predict.set) options.set.push_back(parse_setting(text));
   std::vector<Expectation> expectations;
   for (const std::string& text : arguments.expect) expectations.push_back(parse_expectation(text));
@@ -59,7 +60,10 @@ void add_run_command(CommandLine& line) {
       .option("--csv", arguments->csv, "write the rows as CSV; '-' is standard output")
       .option("--expect", arguments->expect,
               "exit with 4 if this does not hold at the largest size, e.g. busbw>=380")
-      .option("--fidelity", arguments->fidelity, "fluid")
+      .option("--fidelity", arguments->fidelity,
+              "fluid: shared rates, any size; packet: TLP by TLP and packet by packet, some MiB on "
+              "a few nodes")
+      .flag("--force", arguments->force, "run packets even if that takes more than 10 minutes")
       .example("weft run scenarios/quickstart.yaml --set \"wire.rate=200 Gb/s\" --json out.json")
       .action([arguments] { run(*arguments); });
 }

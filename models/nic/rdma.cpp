@@ -216,6 +216,9 @@ void RdmaNics::send(std::uint32_t side, std::uint32_t message, bool is_request) 
   pairs_.announce(QueuePairId{side}, bytes, std::uint64_t{message} * 2 + (is_request ? 1 : 0));
   Side& s = sides_[side];
   s.fetches.push({message, is_request});
+  const RdmaRequest& request = messages_[message].request;
+  s.leaving.push(
+      {bytes.count(), request.tag, request.op == RdmaOp::kRead ? nullptr : request.client});
   if (!std::exchange(s.in_turn, true)) nics_[s.nic].turns.push(side);
   fetch(s.nic);
 }
@@ -282,11 +285,16 @@ void RdmaNics::provide(std::uint32_t index, std::uint32_t number) {
 }
 
 void RdmaNics::on_sent(QueuePairId pair, Bytes payload) {
-  const std::uint32_t nic = sides_[pair.index()].nic;
   if (qps_[pair.index() / 2].has_failed) return;  // what it had was given back
+  Side& side = sides_[pair.index()];
+  const std::uint32_t nic = side.nic;
   nics_[nic].buffered -= payload.count();
-  sides_[pair.index()].buffered -= payload.count();
+  side.buffered -= payload.count();
+  Leaving& leaving = side.leaving.at(0);
+  leaving.left -= payload.count();
+  const Leaving done = leaving.left > 0 ? Leaving{} : side.leaving.pop();
   fetch(nic);
+  if (done.client != nullptr) done.client->on_sent(done.tag);
 }
 
 bool RdmaNics::keeps(const Arrival& arrival, Packet& packet) {
@@ -431,6 +439,7 @@ void RdmaNics::on_failure(QueuePairId pair) {
 void RdmaNics::clear(std::uint32_t index) {
   Side& side = sides_[index];
   side.fetches = {};
+  side.leaving = {};
   nics_[side.nic].buffered -= std::exchange(side.buffered, 0);
   fetch(side.nic);
 }

@@ -84,6 +84,8 @@ enum class RdmaStatus : std::uint8_t { kSuccess, kRetryExceeded, kRnrRetryExceed
 /// Whoever posted a work request hears of it here. `tag` is that of the request.
 class RdmaClient {
  public:
+  /// The last packet of its payload begins to leave the requester's NIC (writes and sends).
+  virtual void on_sent(std::uint64_t /*tag*/) {}
   /// The completion is in the requester's memory.
   virtual void on_completion(std::uint64_t /*tag*/) {}
   /// All data are in the target's memory (the requester's for a read).
@@ -235,12 +237,19 @@ class RdmaNics final : private QueuePairSink, private DmaClient, private EventTa
     bool is_last;
     Packet* packet;  ///< none if it had no payload
   };
+  /// The same until it has left, and who hears of that.
+  struct Leaving {
+    std::int64_t left;
+    std::uint64_t tag;
+    RdmaClient* client;  ///< null: nobody
+  };
   /// One direction of a queue pair, at its sender.
   struct Side {
     std::uint32_t nic;
     Fifo<Fetch> fetches;
     std::int64_t fetched{0};   ///< of the first
     std::int64_t buffered{0};  ///< of its NIC's send buffer
+    Fifo<Leaving> leaving;
     bool in_turn{false};
     std::uint32_t asked{0};    ///< packets whose payload was asked for
     std::deque<bool> is_here;  ///< of those that were not provided, in order

@@ -16,6 +16,7 @@ class PcieDevice final : public PacketEndpoint {
       : domain_{domain}, memory_{domain, memory} {}
 
   const PcieMemory& memory() const { return memory_; }
+  PcieMemory& memory() { return memory_; }
 
   void on_packet(Packet& tlp) override {
     if (PcieDomain::kind(tlp) == TlpKind::kCompletion) {

@@ -1,5 +1,6 @@
 #include "models/pcie/dma_engine.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <utility>
 
@@ -89,7 +90,7 @@ void DmaEngine::offer_read() {
   tlp.attributes = pcie_attribute::kOfEngine;
   read_waits_ = true;
   count(read_pace_, bytes);
-  ++tags_in_use_;
+  most_tags_in_use_ = std::max(most_tags_in_use_, ++tags_in_use_);
   if (number_of_.size() <= transaction) number_of_.resize(transaction + 1);
   number_of_[transaction] = ++reads_sent_;
   outstanding_.push({events_.now(), transaction, reads_sent_});

@@ -60,6 +60,7 @@ class DmaEngine final : public EventTarget {
   const std::string& name() const { return settings_.name; }
   std::uint32_t tags() const { return settings_.tags; }
   std::uint32_t tags_in_use() const { return tags_in_use_; }
+  std::uint32_t most_tags_in_use() const { return most_tags_in_use_; }
   /// How long a request has waited for a tag.
   Duration stalled_for_tags() const;
 
@@ -117,6 +118,7 @@ class DmaEngine final : public EventTarget {
   bool write_waits_{false};  ///< one TLP is in the link's queue
   bool read_waits_{false};
   std::uint32_t tags_in_use_{0};
+  std::uint32_t most_tags_in_use_{0};
   std::optional<Time> stalled_since_;
   Duration stalled_;
   Fifo<Returning> returning_;

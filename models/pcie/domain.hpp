@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,8 @@ struct PciePath {
   std::int64_t completion_payload{256};  ///< as the completer sends them
   std::int64_t completion_boundary{64};  ///< RCB of the completer
   bool relaxed{true};                    ///< the TLPs carry the relaxed ordering attribute
+  /// From a write's arrival until it is visible, if this way's is not that of the target's memory.
+  std::optional<Duration> write_latency{};
   /// A root complex that passes peer traffic on in TLPs of at most `cut` bytes: where it does so.
   /// 0: nowhere.
   std::int64_t cut{0};
@@ -128,16 +131,19 @@ class PcieDomain {
   Transaction& transaction(std::uint32_t slot) { return transactions_[slot]; }
   void end(std::uint32_t slot) { free_.push_back(slot); }
 
-  /// Links that carry TLPs without their headers (between sockets): their rate is one of payload.
-  void carries_payload_only(PacketLinkId link) {
-    if (payload_only_.size() <= link.index()) payload_only_.resize(link.index() + 1);
-    payload_only_[link.index()] = true;
+  /// Links that have a header of their own in place of PCIe's: none between sockets, whose rate is
+  /// one of payload; NVLink's flits.
+  void has_header(PacketLinkId link, Bytes header) {
+    if (own_header_.size() <= link.index()) own_header_.resize(link.index() + 1);
+    own_header_[link.index()] = static_cast<std::uint32_t>(header.count());
   }
   static TlpKind kind(const Packet& tlp) { return static_cast<TlpKind>(tlp.kind); }
   /// What a TLP takes on a link, without framing.
   std::uint32_t link_bytes(const Packet& tlp, PacketLinkId link) const {
     const std::uint32_t payload = kind(tlp) == TlpKind::kRead ? 0 : tlp.sequence;
-    if (link.index() < payload_only_.size() && payload_only_[link.index()]) return payload;
+    if (link.index() < own_header_.size() && own_header_[link.index()]) {
+      return payload + *own_header_[link.index()];
+    }
     return payload + (kind(tlp) == TlpKind::kCompletion ? headers_.completion : headers_.request);
   }
 
@@ -169,7 +175,7 @@ class PcieDomain {
   std::vector<PcieGate> gates_;
   std::vector<Transaction> transactions_;
   std::vector<std::uint32_t> free_;
-  std::vector<bool> payload_only_;
+  std::vector<std::optional<std::uint32_t>> own_header_;  ///< by link
 };
 
 }  // namespace weft

@@ -1,5 +1,6 @@
 #include "models/pcie/memory.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "models/pcie/dma_engine.hpp"
@@ -16,6 +17,15 @@ void PcieMemory::take(Packet& tlp) {
   waiting_.push(&tlp);
 }
 
+Time PcieMemory::use(Bytes bytes) {
+  free_at_ = std::max(free_at_, domain_.network().now());
+  if (!settings_.rate || bytes == Bytes{0}) return free_at_;
+  const Duration takes = serialization_time(bytes, *settings_.rate);
+  free_at_ = free_at_ + takes;
+  busy_ += takes;
+  return free_at_;
+}
+
 void PcieMemory::serve(Packet& tlp) {
   EventQueue& events = domain_.network().events();
   const bool is_write = PcieDomain::kind(tlp) == TlpKind::kWrite;
@@ -30,8 +40,10 @@ void PcieMemory::serve(Packet& tlp) {
     write.left -= tlp.sequence;
     const bool all = write.left == 0;
     const std::uint32_t transaction = tlp.flow;
+    const Duration latency =
+        domain_.path(write.path).write_latency.value_or(settings_.write_latency);
     domain_.network().release(tlp);
-    if (all) write.engine->written(transaction, settings_.write_latency + takes);
+    if (all) write.engine->written(transaction, latency + takes);
     return;
   }
   const Answer answer{free_at_ + settings_.read_latency, tlp.flow, tlp.tag, tlp.sequence};
@@ -43,7 +55,7 @@ void PcieMemory::serve(Packet& tlp) {
 void PcieMemory::on_event(std::uint64_t what) {
   EventQueue& events = domain_.network().events();
   if (what == kServe) {
-    serve(*waiting_.pop());
+    if (free_at_ <= events.now()) serve(*waiting_.pop());
     if (!waiting_.empty()) events.schedule_at(free_at_, Phase::kCompute, *this, kServe);
     return;
   }

@@ -27,6 +27,8 @@ class PcieMemory final : public EventTarget {
 
   /// A write or a read request that came to its end.
   void take(Packet& tlp);
+  /// The device itself moves so much of it; when that is done. It goes before TLPs that wait.
+  Time use(Bytes bytes);
   /// How long the server has worked.
   Duration busy() const { return busy_; }
 

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <exception>
 #include <map>
+#include <numeric>
 #include <system_error>
 #include <thread>
 
@@ -15,6 +16,7 @@
 #include "models/predict/settings.hpp"
 #include "models/predict/verdict.hpp"
 #include "models/system/fluid_transport.hpp"
+#include "models/system/packet_transport.hpp"
 #include "sim/base/quantity.hpp"
 #include "sim/base/version.hpp"
 #include "sim/input/topology_file.hpp"
@@ -78,13 +80,31 @@ struct Worker {
   Schedules schedules;
 };
 
-ResultRow run_task(Worker& worker, const Task& task) {
+RunOutcome run_fluid(const Machine& machine, const Plan& plan, CauseTable& causes) {
+  EventQueue events;
+  FluidTransport transport(machine, events, causes);
+  return run_plan(plan, transport, events, causes);
+}
+
+RunOutcome run_packets(const Machine& machine, const Plan& plan, CauseTable& causes) {
+  std::vector<std::uint32_t> nodes(machine.fabric().nodes());
+  std::iota(nodes.begin(), nodes.end(), 0U);
+  PacketCluster cluster(machine, nodes);
+  PacketTransport transport(cluster, causes);
+  try {
+    return run_plan(plan, transport, cluster.events(), causes);
+  } catch (const std::logic_error& e) {
+    throw std::logic_error(std::string(e.what()) + ": " + cluster.why_stuck());
+  }
+}
+
+ResultRow run_task(Worker& worker, const Task& task, Fidelity fidelity) {
   const Schedule& schedule = worker.schedules.of(task.path);
   const Plan plan = make_plan(worker.devices, schedule, task.op, task.bytes, task.path);
-  EventQueue events;
   CauseTable causes;
-  FluidTransport transport(worker.machine, events, causes);
-  const RunOutcome outcome = run_plan(plan, transport, events, causes);
+  const RunOutcome outcome = fidelity == Fidelity::kFluid
+                                 ? run_fluid(worker.machine, plan, causes)
+                                 : run_packets(worker.machine, plan, causes);
   ResultRow row;
   row.op = plan.op;
   row.bytes = task.bytes.count();
@@ -121,6 +141,30 @@ void refuse_endless(const Fabric& fabric, DeviceParams& devices, const Decided& 
         fabric.count(DeviceKind::kGpu) * fabric.nodes(),
         long_run ? kMostTransfers : kMostConnections));
   }
+}
+
+/// States how long the packets of a run will take, and refuses what takes too long.
+void refuse_hours(const Machine& machine, const Decided& decided, const std::vector<Task>& tasks,
+                  const PredictOptions& options) {
+  // `weft run --fidelity packet` of the quickstart's machine, PacketsPerSecond in the page.
+  constexpr double kHopsPerSecond = 2e6;
+  constexpr double kMostSeconds = 600;
+  Schedules schedules(machine.devices(), decided);
+  double hops = 0;
+  for (const Task& task : tasks) {
+    hops += packet_hops(machine, make_plan(machine.devices(), schedules.of(task.path), task.op,
+                                           task.bytes, task.path));
+  }
+  const double seconds = hops / kHopsPerSecond;
+  const std::string estimate =
+      fmt::format("about {:.2g} packets over links, {} of one core", hops,
+                  seconds < 1     ? std::string("less than a second")
+                  : seconds < 120 ? fmt::format("{:.0f} s", seconds)
+                                  : fmt::format("{:.0f} minutes", seconds / 60));
+  if (options.on_estimate) options.on_estimate("packet transport: " + estimate);
+  if (options.force || seconds <= kMostSeconds) return;
+  throw InputError("--fidelity packet: " + estimate +
+                   "; take smaller sizes, fewer nodes or --fidelity fluid, or --force it");
 }
 
 /// Adds what NCCL decides for a memory path, unless the user wants the simple rules or NCCL's
@@ -183,7 +227,7 @@ void add_choice_notes(RunResult& result) {
 /// Runs the tasks on threads; rows in the tasks' order. What workers used is added to `params`.
 std::vector<ResultRow> run_tasks(const std::vector<Task>& tasks, unsigned threads,
                                  const Fabric& fabric, const PartLibrary& parts,
-                                 const Decided& decided, Params& params) {
+                                 const Decided& decided, Fidelity fidelity, Params& params) {
   std::vector<ResultRow> rows(tasks.size());
   std::atomic<std::size_t> next{0};
   const unsigned count =
@@ -197,7 +241,7 @@ std::vector<ResultRow> run_tasks(const std::vector<Task>& tasks, unsigned thread
       // The largest first: the last task to end is then a small one.
       for (std::size_t i = next++; i < tasks.size(); i = next++) {
         const std::size_t task = tasks.size() - 1 - i;
-        rows[task] = run_task(worker, tasks[task]);
+        rows[task] = run_task(worker, tasks[task], fidelity);
       }
       used[index] = worker.params;
     } catch (...) {
@@ -250,13 +294,19 @@ Provenance provenance(const Scenario& scenario, const PredictOptions& options,
   p.topology_digest = fmt::format("{:016x}", spec.digest);
   p.topology_source = spec.source;
   p.seed = options.seed;
-  p.fidelity = "fluid";
+  p.fidelity = options.fidelity == Fidelity::kFluid ? "fluid" : "packet";
   for (const ScenarioSetting& s : scenario.set) p.overrides.push_back(s.key + "=" + s.value);
   for (const ScenarioSetting& s : options.set) p.overrides.push_back(s.key + "=" + s.value);
   return p;
 }
 
 }  // namespace
+
+Fidelity parse_fidelity(const std::string& name) {
+  if (name == "fluid") return Fidelity::kFluid;
+  if (name == "packet") return Fidelity::kPacket;
+  throw InputError("--fidelity " + name + ": unknown; known: fluid, packet");
+}
 
 RunResult predict(const Scenario& scenario, const PredictOptions& options,
                   const ParamCatalog& catalog) {
@@ -299,7 +349,8 @@ RunResult predict(const Scenario& scenario, const PredictOptions& options,
   std::stable_sort(tasks.begin(), tasks.end(),
                    [](const Task& a, const Task& b) { return a.bytes < b.bytes; });
   refuse_endless(fabric, devices, decided, tasks);
-  result.rows = run_tasks(tasks, options.threads, fabric, parts, decided, params);
+  if (options.fidelity == Fidelity::kPacket) refuse_hours(machine, decided, tasks, options);
+  result.rows = run_tasks(tasks, options.threads, fabric, parts, decided, options.fidelity, params);
   result.verdict = verdict(result.rows, fabric);
   add_choice_notes(result);
   const std::vector<std::string> gdr =

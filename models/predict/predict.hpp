@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -10,12 +11,21 @@
 
 namespace weft {
 
+enum class Fidelity : std::uint8_t { kFluid, kPacket };
+
+/// "fluid" or "packet"; throws InputError for another.
+Fidelity parse_fidelity(const std::string& name);
+
 /// What the command line adds to a scenario.
 struct PredictOptions {
   std::vector<ScenarioSetting> set;
   std::map<std::string, std::string> env;
   std::uint64_t seed{1};
   unsigned threads{0};  ///< 0: as many as the machine has; the result does not depend on it
+  Fidelity fidelity{Fidelity::kFluid};
+  bool force{false};  ///< packets: run what takes long, too
+  /// Packets: hears before the run how long it will take.
+  std::function<void(const std::string&)> on_estimate{};
 };
 
 /// Predicts every size of a scenario over every memory path it asks for. The same scenario, options

@@ -82,10 +82,11 @@ RdmaNicId PacketCluster::nic(DeviceId device) {
   return id;
 }
 
-RdmaQpId PacketCluster::connect(DeviceId from, DeviceId to, std::uint32_t i) {
+RdmaQpId PacketCluster::connect(DeviceId from, DeviceId to, std::uint32_t i,
+                                std::uint32_t connection) {
   const Routing& routing = machine_.routing();
-  const WireNetwork::Way there = wire_.way(from, to, routing.pick(from, to, 0, i));
-  const WireNetwork::Way back = wire_.way(to, from, routing.pick(to, from, 0, i));
+  const WireNetwork::Way there = wire_.way(from, to, routing.pick(from, to, connection, i));
+  const WireNetwork::Way back = wire_.way(to, from, routing.pick(to, from, connection, i));
   return nics_.connect(nic(from), nic(to), {there.first, there.rest, back.first, back.rest});
 }
 
@@ -95,6 +96,34 @@ RdmaBuffer PacketCluster::buffer(DeviceId nic, DeviceId memory, bool is_read,
   return {.path = host_of(nic).path(nic, memory, is_read),
           .address = PacketHost::memory_at(memory) + offset,
           .page = is_gpu ? kBar1Page : machine_.devices().bytes("nic.host_page", nic)};
+}
+
+std::vector<PacketLinkId> PacketCluster::links_of(std::size_t resource) const {
+  const Fabric& fabric = machine_.fabric();
+  if (resource >= 2 * fabric.link_count()) return {};
+  const LinkId link{resource / 2};
+  const bool forward = resource % 2 == 0;
+  if (fabric.link(link).kind != LinkKind::kWire) {
+    return {hosts_.at(*fabric.node_of(fabric.link(link).a))->packet_link({link, forward})};
+  }
+  const Trunk trunk = machine_.routing().spread() ? fabric.trunk(link) : Trunk{link, 1};
+  std::vector<PacketLinkId> out;
+  for (std::size_t i = 0; i < trunk.count; ++i) {
+    out.push_back(wire_.direction(LinkId{trunk.first.index() + i}, forward));
+  }
+  return out;
+}
+
+std::optional<Duration> PacketCluster::busy(std::size_t resource) {
+  const Fabric& fabric = machine_.fabric();
+  for (const auto& [node, host] : hosts_) {
+    const auto gate = host->gates().find(resource);
+    if (gate != host->gates().end()) return host->domain().gate(gate->second).busy();
+  }
+  const std::size_t links = 2 * fabric.link_count();
+  if (resource < links || resource >= links + fabric.device_count()) return std::nullopt;
+  const DeviceId device{resource - links};
+  return host_of(device).memory(device).busy();
 }
 
 UsageMeter::Look PacketCluster::look() {

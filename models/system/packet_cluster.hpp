@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "models/nic/rdma.hpp"
@@ -29,13 +30,22 @@ class PacketCluster {
   /// A NIC, with the engines that its parameters describe from its first use on. Precondition: it
   /// is cabled, and its node was built.
   RdmaNicId nic(DeviceId device);
-  /// The i-th queue pair of a connection between two NICs. Throws InputError where no way joins
-  /// them.
-  RdmaQpId connect(DeviceId from, DeviceId to, std::uint32_t i);
+  /// The i-th queue pair of a connection between two NICs (which one: Leg::connection). Throws
+  /// InputError where no way joins them.
+  RdmaQpId connect(DeviceId from, DeviceId to, std::uint32_t i, std::uint32_t connection = 0);
 
   /// Memory of a device, or of a CPU's socket, as one of its NICs reads or writes it. Throws
   /// InputError with the reason if that cannot be.
   RdmaBuffer buffer(DeviceId nic, DeviceId memory, bool is_read, std::uint64_t offset);
+
+  /// The engine by which a NIC moves payload. Precondition: the NIC was used (`nic`).
+  const DmaEngine& data_engine(DeviceId nic) const { return *attached_.at(nic).data; }
+  /// The links that a resource of the Machine stands for: one direction of a link, of all a trunk's
+  /// where the load is spread; none if it is no link.
+  std::vector<PacketLinkId> links_of(std::size_t resource) const;
+  /// How long a memory or a limit inside a root complex has worked; nullopt if the resource is
+  /// neither or has no server here.
+  std::optional<Duration> busy(std::size_t resource);
 
   /// What everything has worked and waited so far.
   UsageMeter::Look look();
@@ -59,7 +69,6 @@ class PacketCluster {
   std::map<DeviceId, RdmaNicId> nic_of_;
   std::map<DeviceId, Attached> attached_;
   WireNetwork wire_;
-  std::vector<std::pair<PacketLinkId, std::size_t>> wires_;  ///< and the Machine's resource
 };
 
 }  // namespace weft

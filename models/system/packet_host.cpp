@@ -23,9 +23,7 @@ PcieDomain::Headers headers(Params& params) {
           static_cast<std::uint32_t>(costs.completion_header().count())};
 }
 
-bool carries_tlps(LinkKind kind) {
-  return kind == LinkKind::kPcie || kind == LinkKind::kSocket || kind == LinkKind::kC2c;
-}
+bool is_nvlink(LinkKind kind) { return kind == LinkKind::kNvlink || kind == LinkKind::kXgmi; }
 
 }  // namespace
 
@@ -40,7 +38,7 @@ PacketHost::PacketHost(const Machine& machine, std::uint32_t node, PacketNetwork
   }
   for (std::size_t i = 0; i < fabric_.links_per_node(); ++i) {
     const LinkId link{node * fabric_.links_per_node() + i};
-    if (carries_tlps(fabric_.link(link).kind)) add_link(link);
+    if (fabric_.link(link).kind != LinkKind::kWire) add_link(link);
   }
 }
 
@@ -104,7 +102,9 @@ void PacketHost::add_device(DeviceId device) {
       node_of_[device] = network_.add_endpoint(name, *devices_[device]);
       return;
     }
-    case DeviceKind::kNvSwitch:
+    case DeviceKind::kNvSwitch:  // its latency is in gpu.nvlink_latency
+      node_of_[device] = network_.add_forwarder({.name = name, .router = &domain_.routes()});
+      return;
     case DeviceKind::kNetSwitch:
       return;
   }
@@ -131,6 +131,7 @@ LinkSpec PacketHost::spec_of(LinkId id, bool forward) const {
                                        to.kind == DeviceKind::kGpu || to.kind == DeviceKind::kNic,
                                    .pipes = pipes});
   }
+  if (is_nvlink(link.kind)) return nvlink_spec(id, forward);
   const Duration delay = link.kind == LinkKind::kSocket
                              ? machine_.devices().duration("cpu.socket_latency", link.a)
                              : Duration{};
@@ -138,6 +139,21 @@ LinkSpec PacketHost::spec_of(LinkId id, bool forward) const {
                                    .delay = delay,
                                    .links = link.count,
                                    .pipes = pipes});
+}
+
+/// All NVLinks between two devices as one: writes only, credits of their own. What is known of its
+/// latency is that of a whole store, which the target's end has (PciePath::write_latency).
+LinkSpec PacketHost::nvlink_spec(LinkId id, bool forward) const {
+  const Link link = fabric_.link(id);
+  const DeviceId gpu = fabric_.device(link.a).kind == DeviceKind::kGpu ? link.a : link.b;
+  LinkSpec spec;
+  spec.rate = *machine_.capacity(machine_.resource_of({id, forward}));
+  CreditPool buffers;
+  buffers.unit = Bytes{1};
+  buffers.units = static_cast<std::uint32_t>(
+      (machine_.devices().bytes("gpu.nvlink_buffer", gpu) * link.count).count());
+  spec.lanes = {buffers, SharesRoomOf{pcie_lane::kPosted}};
+  return spec;
 }
 
 PacketLinkId PacketHost::add_direction(LinkId id, bool forward) {
@@ -149,7 +165,12 @@ PacketLinkId PacketHost::add_direction(LinkId id, bool forward) {
   spec.from = node_of_.at(from);
   spec.to = node_of_.at(to);
   const PacketLinkId out = network_.add_link(spec);
-  if (link.kind != LinkKind::kPcie) domain_.carries_payload_only(out);
+  if (is_nvlink(link.kind)) {
+    const DeviceId gpu = fabric_.device(from).kind == DeviceKind::kGpu ? from : to;
+    domain_.has_header(out, machine_.devices().bytes("gpu.nvlink_overhead", gpu));
+  } else if (link.kind != LinkKind::kPcie) {
+    domain_.has_header(out, Bytes{0});
+  }
   link_of_[{id, forward}] = out;
   named_.push_back({out, machine_.resource_of({id, forward})});
   return out;
@@ -179,6 +200,22 @@ PciePathId PacketHost::path(DeviceId initiator, DeviceId target, bool is_read, b
   const PciePathId id = domain_.add_path(built);
   paths_[key] = id;
   return id;
+}
+
+PciePathId PacketHost::nvlink_path(DeviceId from, DeviceId to) {
+  const auto [at, is_new] = nvlink_paths_.try_emplace({from, to});
+  if (!is_new) return at->second;
+  const std::optional<Route> route = fabric_.nvlink_route(from, to);
+  if (!route) {
+    throw InputError(fabric_.spec().file + ": no NVLink path from " + fabric_.full_name(from) +
+                     " to " + fabric_.full_name(to));
+  }
+  PciePath path;
+  path.request = way(*route);
+  path.write_payload = std::llround(machine_.devices().number("gpu.sm_line", from));
+  path.write_latency = machine_.devices().duration("gpu.nvlink_latency", from);
+  at->second = domain_.add_path(path);
+  return at->second;
 }
 
 PciePath PacketHost::build(DeviceId initiator, DeviceId target, bool is_read) {
@@ -321,6 +358,13 @@ std::vector<std::pair<DeviceId, const PcieMemory*>> PacketHost::memories() const
     if (machine_.model(device).memory) out.emplace_back(device, &endpoint->memory());
   }
   return out;
+}
+
+PcieMemory& PacketHost::gpu_memory(DeviceId gpu) { return devices_.at(gpu)->memory(); }
+
+const PcieMemory& PacketHost::memory(DeviceId device) const {
+  const auto root = roots_.find(device);
+  return root != roots_.end() ? root->second->memory() : devices_.at(device)->memory();
 }
 
 std::uint64_t PacketHost::page_walks(DeviceId cpu) const { return roots_.at(cpu)->walks(); }

@@ -38,6 +38,9 @@ class PacketHost {
   /// but reads that a root complex refuses get a way on which nobody answers. `strict`: without the
   /// relaxed ordering attribute, whatever the initiator's setting.
   PciePathId path(DeviceId initiator, DeviceId target, bool is_read, bool strict = false);
+  /// The way of a GPU's stores to another GPU's memory over NVLink or xGMI. Throws InputError if
+  /// there is none.
+  PciePathId nvlink_path(DeviceId from, DeviceId to);
   /// Where the memory of a device begins in the addresses of jobs: far from all others.
   static std::uint64_t memory_at(DeviceId target) { return std::uint64_t{target.value} << 44; }
 
@@ -55,6 +58,9 @@ class PacketHost {
 
   PacketNodeId packet_node(DeviceId device) const;
   PacketLinkId packet_link(Hop hop) const;
+  PcieMemory& gpu_memory(DeviceId gpu);
+  /// Of a GPU or CPU.
+  const PcieMemory& memory(DeviceId device) const;
   /// The memories of GPUs and CPUs.
   std::vector<std::pair<DeviceId, const PcieMemory*>> memories() const;
   /// Every link of the host: itself and how a report names it.
@@ -73,6 +79,7 @@ class PacketHost {
   void add_link(LinkId link);
   PacketLinkId add_direction(LinkId link, bool forward);
   LinkSpec spec_of(LinkId link, bool forward) const;
+  LinkSpec nvlink_spec(LinkId link, bool forward) const;
   DeviceId end_of(Hop hop) const;
   PcieWay way(const Route& route);
   void add_gate(PciePath& path, DeviceId at, std::size_t resource);
@@ -92,6 +99,7 @@ class PacketHost {
   std::map<Hop, PacketLinkId> link_of_;
   std::vector<NamedLink> named_;
   std::map<std::tuple<DeviceId, DeviceId, bool, bool>, PciePathId> paths_;
+  std::map<std::pair<DeviceId, DeviceId>, PciePathId> nvlink_paths_;
   std::map<std::size_t, std::size_t> gate_of_;
 };
 

@@ -106,6 +106,7 @@ class PacketNetwork final : private EventTarget {
   PacketNodeId sender(PacketLinkId link) const { return links_[link.index()].from; }
   PacketNodeId receiver(PacketLinkId link) const { return links_[link.index()].to; }
   Bandwidth rate(PacketLinkId link) const { return links_[link.index()].rate; }
+  std::size_t lanes(PacketLinkId link) const { return links_[link.index()].lanes; }
   Duration serialization(PacketLinkId link, Bytes bytes) const;
   /// What waits for a link, all lanes: for routers that choose.
   Bytes queued(PacketLinkId link) const;

@@ -173,7 +173,7 @@ BOGUS_USAGE = (
     (["show", TOPOLOGY, "--format", "png"],
      "--format: png not in {text,json,dot} (see weft --help)"),
     (["run", SMALL, "--fidelity", "nonsense"],
-     "--fidelity nonsense: not there yet; known: fluid"),
+     "--fidelity nonsense: unknown; known: fluid, packet"),
     (["run", SMALL, "--json", "-", "--csv", "-"],
      "--json and --csv cannot both go to standard output"),
     (["run", SMALL, "--json", "out", "--csv", "out"], "--json and --csv cannot both go to out"),
