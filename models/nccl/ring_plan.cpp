@@ -80,6 +80,12 @@ void add_channel(PlanBuilder& builder, const Protocol& protocol, Op op, const Ri
     }
     return end;
   };
+  if (n == 1) {  // a copy
+    builder.add_program(ring.order.front(), channel).loops = PlanBuilder::chunked(
+        protocol, channel_bytes, 1,
+        [&](Bytes chunk) { return std::vector<Step>{PlanBuilder::step(protocol, chunk, {}, {})}; });
+    return;
+  }
   std::vector<ConnectionIndex> out(n);  // by position: to the next one
   for (std::uint32_t i = 0; i < n; ++i) {
     const std::uint32_t from = ring.order[i];

@@ -19,7 +19,8 @@ inline std::string shipped(const std::string& file) {
 inline ResultRow predict_one(const std::string& memory_path, Bytes bytes,
                              const std::vector<std::string>& settings = {},
                              const std::string& topology = "topologies/hgx-h100-8nic.yaml",
-                             std::uint32_t nodes = 2, const std::string& op = "allreduce") {
+                             std::uint32_t nodes = 2, const std::string& op = "allreduce",
+                             Fidelity fidelity = Fidelity::kFluid) {
   Scenario scenario = read_scenario(shipped("scenarios/quickstart.yaml"));
   scenario.topology = shipped(topology);
   scenario.nodes = nodes;
@@ -28,6 +29,7 @@ inline ResultRow predict_one(const std::string& memory_path, Bytes bytes,
   scenario.memory_paths = {memory_path};
   PredictOptions options;
   options.threads = 1;
+  options.fidelity = fidelity;
   options.set.push_back(parse_setting("nccl.decisions=simple"));
   for (const std::string& text : settings) options.set.push_back(parse_setting(text));
   return predict(scenario, options, make_catalog()).rows.at(0);

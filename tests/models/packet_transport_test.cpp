@@ -1,0 +1,124 @@
+// The same plans on both transports: where they agree, and where and why they part.
+#include "models/system/packet_transport.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/models/prediction.hpp"
+
+namespace weft {
+namespace {
+
+/// A ring all-reduce over hosts of one GPU and one NIC below the same switch.
+struct Case {
+  std::uint32_t nodes{2};
+  const char* memory_path{"gdr"};
+  const char* channels{"4"};
+  Bytes bytes{Bytes::mib(16)};
+  std::vector<std::string> settings{};
+  const char* op{"allreduce"};
+  const char* topology{"topologies/genoa-2p-same-switch.yaml"};
+
+  ResultRow run(Fidelity fidelity) const {
+    std::vector<std::string> all{"nccl.algo=Ring", "nccl.proto=Simple",
+                                 std::string("nccl.channels=") + channels};
+    all.insert(all.end(), settings.begin(), settings.end());
+    return predict_one(memory_path, bytes, all, topology, nodes, op, fidelity);
+  }
+  double packets_over_fluid() const {
+    return run(Fidelity::kPacket).time_us / run(Fidelity::kFluid).time_us;
+  }
+};
+
+// Four channels keep the wire, or the host's uplink, busy: both transports give its payload rate.
+TEST(PacketTransport, RingsThatFillALinkAgreeWithTheFluidTransport) {
+  EXPECT_NEAR(Case{}.packets_over_fluid(), 1, 0.03);
+  EXPECT_NEAR((Case{.nodes = 4, .bytes = Bytes::mib(12)}).packets_over_fluid(), 1, 0.03);
+  EXPECT_NEAR((Case{.memory_path = "host-staged", .bytes = Bytes::mib(4)}).packets_over_fluid(), 1,
+              0.03);
+}
+
+// One channel, so nothing is shared: a slice's pass, its message and all latencies one after
+// another are the same sum. What is left: a pass over the GPU's own memory has its first loads
+// issued while the block waits, which is a round trip of 0.7 us a pass less than the cap says.
+TEST(PacketTransport, OneChannelIsTheSameSumOfLatencies) {
+  EXPECT_NEAR((Case{.channels = "1"}).packets_over_fluid(), 1, 0.03);
+  EXPECT_NEAR((Case{.nodes = 4, .channels = "1", .bytes = Bytes::mib(4)}).packets_over_fluid(), 1,
+              0.03);
+}
+
+// They part: slices of four channels are posted at the same instant. In the fluid picture all four
+// share the wire and end together, at every step of the ring; a NIC fetches one message's payload
+// after another's as long as its buffer has room, so the first are there earlier and the channels
+// get out of step.
+TEST(PacketTransport, MessagesThatFitIntoTheNicsBufferDoNotEndTogether) {
+  const Case ring{.nodes = 4, .bytes = Bytes::mib(4)};
+  const double apart = ring.packets_over_fluid();
+  EXPECT_LT(apart, 0.92);
+  Case small_buffer = ring;
+  small_buffer.settings = {"nic.send_buffer=64 KiB"};
+  EXPECT_GT(small_buffer.packets_over_fluid(), apart + 0.03);
+}
+
+// They part: one thread block has 32 KiB of loads in flight, a NIC 128 KiB. The link that both
+// fill they share in that proportion, not max-min fairly, so the block's round trip grows. With as
+// much in flight as the NIC the block gets what max-min gives it.
+TEST(PacketTransport, SharesOfALinkGoByWhatIsInFlight) {
+  const Case ring{.memory_path = "host-staged", .channels = "1", .bytes = Bytes::mib(4)};
+  EXPECT_GT(ring.packets_over_fluid(), 1.05);
+  Case few_tags = ring;  // of the NIC: still more than the wire needs for a round trip of 1 us
+  few_tags.settings = {"nic.read_tags=112"};
+  EXPECT_LT(few_tags.packets_over_fluid(), ring.packets_over_fluid() - 0.02);
+}
+
+TEST(PacketTransport, RunsEveryPlanAndAccountsForAllTime) {
+  for (const char* op :
+       {"allreduce", "allgather", "reducescatter", "broadcast", "reduce", "alltoall", "sendrecv"}) {
+    for (const char* path : {"gdr", "host-staged"}) {
+      const Case c{.memory_path = path,
+                   .channels = "2",
+                   .bytes = Bytes::kib(64),
+                   .op = op,
+                   .topology = "topologies/hgx-h100-4nic.yaml"};
+      const ResultRow row = c.run(Fidelity::kPacket);
+      double sum = 0;
+      for (const CauseShare& share : row.limited_by) sum += share.share;
+      EXPECT_NEAR(sum, 1, 1e-9) << op << ' ' << path;
+      EXPECT_NEAR(row.time_us, c.run(Fidelity::kFluid).time_us, 0.35 * row.time_us)
+          << op << ' ' << path;
+    }
+  }
+}
+
+// The tree's branches: several sources and sinks in one pass.
+TEST(PacketTransport, RunsTrees) {
+  Case tree{.nodes = 3, .channels = "2", .bytes = Bytes::kib(256)};
+  tree.topology = "topologies/hgx-h100-4nic.yaml";
+  tree.settings = {"nccl.algo=Tree"};
+  EXPECT_GT(tree.run(Fidelity::kPacket).time_us, 0);
+}
+
+TEST(PacketTransport, TheSameInputGivesTheSameRow) {
+  const Case c{.bytes = Bytes::mib(1)};
+  EXPECT_EQ(c.run(Fidelity::kPacket).time_us, c.run(Fidelity::kPacket).time_us);
+}
+
+TEST(PacketTransport, AnEstimateComesFirstAndHoursAreRefused) {
+  Scenario scenario = read_scenario(shipped("scenarios/quickstart.yaml"));
+  scenario.sizes = {Bytes::gib(8)};
+  PredictOptions options;
+  options.fidelity = Fidelity::kPacket;
+  std::string estimate;
+  options.on_estimate = [&](const std::string& text) { estimate = text; };
+  try {
+    predict(scenario, options, make_catalog());
+    FAIL() << "hours were not refused";
+  } catch (const InputError& e) {
+    EXPECT_NE(std::string(e.what()).find("take smaller sizes, fewer nodes or --fidelity fluid"),
+              std::string::npos)
+        << e.what();
+  }
+  EXPECT_NE(estimate.find("packets over links"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace weft
