@@ -23,6 +23,7 @@ struct PerftestArguments {
   std::string topology;
   std::string op{"write"};
   std::string memory{"gpu"};
+  std::string post{"cpu"};
   std::string size{"65536"};
   std::string gpu;
   std::string json;
@@ -86,6 +87,9 @@ PerftestOptions options_of(const PerftestArguments& arguments, const std::vector
   options.memory = arguments.memory == "gpu"    ? PerftestMemory::kGpu
                    : arguments.memory == "host" ? PerftestMemory::kHost
                                                 : PerftestMemory::kStaged;
+  options.post = arguments.post == "gpu"     ? PerftestPost::kGpu
+                 : arguments.post == "proxy" ? PerftestPost::kProxy
+                                             : PerftestPost::kCpu;
   options.iterations = arguments.iterations;
   options.tx_depth = arguments.tx_depth;
   options.qps = arguments.qps;
@@ -119,6 +123,7 @@ std::string row_text(const PerftestRow& row) {
 Json row_json(const PerftestArguments& arguments, const PerftestRow& row) {
   return Json::object({{"op", arguments.op},
                        {"mem", arguments.memory},
+                       {"post", arguments.post},
                        {"bytes", row.bytes.count()},
                        {"iterations", static_cast<std::int64_t>(row.iterations)},
                        {"bw_Gbps", row.average.as_gigabits_per_s()},
@@ -189,6 +194,11 @@ void add_perftest_command(CommandLine& line) {
               "where the data are: the GPUs (GPUDirect RDMA), host memory, or the GPUs by way of "
               "pinned host memory",
               {"gpu", "host", "staged"})
+      .option(
+          "--post", arguments->post,
+          "who posts: a CPU thread; a thread of the GPU for each queue pair (IBGDA); or these by "
+          "way of a CPU thread",
+          {"cpu", "gpu", "proxy"})
       .option("--from", arguments->options.from, "GPU or CPU that posts, and its node")
       .option("--to", arguments->options.to, "the other end")
       .option("--from-nic", arguments->options.from_nic, "its NIC; the nearest unless given")

@@ -7,6 +7,7 @@
 #include "models/gpu/memory.hpp"
 #include "models/gpu/nvlink.hpp"
 #include "models/gpu/sm_copy.hpp"
+#include "models/gpu/sm_post.hpp"
 #include "models/host/dram.hpp"
 #include "models/host/iommu.hpp"
 #include "models/host/root_complex.hpp"
@@ -32,10 +33,11 @@ ParamCatalog make_catalog() {
                           Table{kGpuMemoryParams},   Table{kBar1Params},
                           Table{kCopyEngineParams},  Table{kIommuParams},
                           Table{kNvlinkParams},      Table{kSmCopyParams},
-                          Table{kNicParams},         Table{kNicPacketParams},
-                          Table{kIcmParams},         Table{kWireParams},
-                          Table{kWirePacketParams},  Table{kDcqcnParams},
-                          Table{kStagingParams},     Table{kNcclParams}};
+                          Table{kSmPostParams},      Table{kNicParams},
+                          Table{kNicPacketParams},   Table{kIcmParams},
+                          Table{kWireParams},        Table{kWirePacketParams},
+                          Table{kDcqcnParams},       Table{kStagingParams},
+                          Table{kNcclParams}};
   return ParamCatalog{tables};
 }
 

@@ -88,6 +88,16 @@ void RdmaNics::submit(DmaEngine& engine, bool is_read, const RdmaBuffer& where, 
 }
 
 void RdmaNics::post(RdmaQpId qp, std::span<const RdmaRequest> requests) {
+  const Settings& nic = nics_[qps_[qp.index()].from].settings;
+  schedule(network_.now() + nic.doorbell, Kind::kDoorbell, enqueue(qp, requests));
+}
+
+void RdmaNics::place_queues(RdmaQpId qp, const RdmaBuffer& wqes, const RdmaBuffer& cqes) {
+  qps_[qp.index()].queues = {wqes, cqes};
+}
+
+/// Gives the first; the others follow it.
+std::uint32_t RdmaNics::enqueue(RdmaQpId qp, std::span<const RdmaRequest> requests) {
   std::uint32_t first = kNone;
   std::uint32_t last = kNone;
   for (const RdmaRequest& request : requests) {
@@ -99,8 +109,7 @@ void RdmaNics::post(RdmaQpId qp, std::span<const RdmaRequest> requests) {
     (first == kNone ? first : messages_[last].next) = slot;
     last = slot;
   }
-  const Settings& nic = nics_[qps_[qp.index()].from].settings;
-  if (first != kNone) schedule(network_.now() + nic.doorbell, Kind::kDoorbell, first);
+  return first;
 }
 
 void RdmaNics::post_receives(RdmaQpId qp, std::uint32_t count) {
@@ -112,15 +121,16 @@ void RdmaNics::post_receives(RdmaQpId qp, std::uint32_t count) {
 
 /// A doorbell is at the NIC: the elements are with it, or are read.
 void RdmaNics::ring(std::uint32_t first) {
-  const Nic& nic = nics_[qps_[messages_[first].qp].from];
-  if (nic.settings.blueflame && messages_[first].next == kNone) {
+  const Qp& qp = qps_[messages_[first].qp];
+  const Nic& nic = nics_[qp.from];
+  if (nic.settings.blueflame && messages_[first].next == kNone && !qp.queues) {
     begin(first);
     return;
   }
   std::int64_t elements = 0;
   for (std::uint32_t i = first; i != kNone; i = messages_[i].next) ++elements;
-  submit(*nic.host.queues, true, nic.host.wqes, elements * nic.settings.wqe.count(), Dma::kWqe,
-         first);
+  submit(*nic.host.queues, true, qp.queues ? qp.queues->wqes : nic.host.wqes,
+         elements * nic.settings.wqe.count(), Dma::kWqe, first);
 }
 
 void RdmaNics::on_event(std::uint64_t what) {
@@ -382,7 +392,10 @@ void RdmaNics::landed(std::uint32_t slot, std::int64_t bytes) {
 
 void RdmaNics::write_cqe(std::uint32_t index, std::uint32_t message, Dma kind) {
   const Nic& nic = nics_[index];
-  submit(*nic.host.data, false, nic.host.cqes, nic.settings.cqe.count(), kind, message);
+  const Qp& qp = qps_[messages_[message].qp];
+  const bool is_placed = qp.queues && kind != Dma::kReceiveCqe;
+  submit(*nic.host.data, false, is_placed ? qp.queues->cqes : nic.host.cqes,
+         nic.settings.cqe.count(), kind, message);
 }
 
 void RdmaNics::on_acknowledged(QueuePairId pair, std::uint64_t tag) {

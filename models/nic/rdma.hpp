@@ -172,6 +172,12 @@ class RdmaNics final : private QueuePairSink, private DmaClient, private EventTa
   void post(RdmaQpId qp, const RdmaRequest& request) { post(qp, std::span{&request, 1}); }
   /// The same for several requests and one doorbell: their elements are read together.
   void post(RdmaQpId qp, std::span<const RdmaRequest> requests);
+  /// The queue pair's elements are read from there and its requests' completions written there, not
+  /// where the NIC's host has them. Its doorbells bring no element with them.
+  void place_queues(RdmaQpId qp, const RdmaBuffer& wqes, const RdmaBuffer& cqes);
+  /// A doorbell has just reached the NIC, as a store of whoever posts these; their elements are in
+  /// the queue's memory.
+  void rang(RdmaQpId qp, std::span<const RdmaRequest> requests) { ring(enqueue(qp, requests)); }
   /// The other side posts receives: its NIC knows of them at once, and reads their elements ahead
   /// of need. From the first time on each send takes one; before, one is always at hand.
   void post_receives(RdmaQpId qp, std::uint32_t count);
@@ -267,6 +273,11 @@ class RdmaNics final : private QueuePairSink, private DmaClient, private EventTa
     Fifo<std::uint32_t> waiting_reads;
     std::optional<std::uint32_t> receives{};  ///< at the receiver; none: always enough
     bool has_failed{false};
+    struct Queues {
+      RdmaBuffer wqes;
+      RdmaBuffer cqes;
+    };
+    std::optional<Queues> queues{};  ///< none: those of the NIC's host
   };
   struct IcmFetch {
     std::uint64_t key;
@@ -320,6 +331,7 @@ class RdmaNics final : private QueuePairSink, private DmaClient, private EventTa
   void on_dma_done(std::uint64_t tag) override;
   void on_dma_timeout(std::uint64_t tag) override;
 
+  std::uint32_t enqueue(RdmaQpId qp, std::span<const RdmaRequest> requests);
   void ring(std::uint32_t message);
   void take_wqes(std::uint32_t message);
   std::uint32_t begin(std::uint32_t message);

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "models/perftest/gpu_sender.hpp"
 #include "models/perftest/sender.hpp"
 #include "models/perftest/staged.hpp"
 #include "models/system/gdr_possible.hpp"
@@ -166,7 +167,11 @@ class Run {
     }
     if (to <= from_) to = *to_;
     for (const auto& sender : senders_) {
-      out.bytes_per_s += rate(sender->steps(), from_, to);
+      // A thread that posts all before it takes the first completion has no steady part.
+      const PerftestProgram::Step& last = sender->steps().back();
+      const double steady = rate(sender->steps(), from_, to);
+      out.bytes_per_s +=
+          steady > 0 ? steady : last.delivered.as_double() / (last.at - Time{}).as_s();
       out.peak_bytes_per_s += peak(sender->steps());
     }
     out.used = UsageMeter::between(before_, after_, used_to_ - from_);
@@ -208,6 +213,8 @@ class Run {
   void add(const PerftestPlan& plan) {
     if (plan.is_staged) {
       senders_.push_back(std::make_unique<StagedSender>(cluster_, plan));
+    } else if (plan.post != PerftestPost::kCpu) {
+      senders_.push_back(std::make_unique<GpuSender>(cluster_, plan));
     } else {
       senders_.push_back(std::make_unique<Sender>(cluster_, plan));
     }
@@ -280,6 +287,7 @@ Duration lone_latency(const Machine& machine, const PerftestEnds& ends,
            .qps = 1,
            .tx_depth = 1,
            .cq_moderation = 1,
+           .post = options.post,
            .is_inline = is_inline,
            .is_staged = is_staged},
           false);
@@ -328,6 +336,10 @@ PerftestEnds perftest_ends(const Machine& machine, const PerftestOptions& option
     throw InputError(fmt::format("--post-list {}: more than --tx-depth {}", options.post_list,
                                  options.tx_depth));
   }
+  if (options.post != PerftestPost::kCpu &&
+      (options.memory != PerftestMemory::kGpu || options.op == RdmaOp::kSend)) {
+    throw InputError("--post gpu and proxy go with --mem gpu and --op write or read only");
+  }
   if (options.memory == PerftestMemory::kStaged && options.op != RdmaOp::kWrite) {
     throw InputError("--mem staged goes with --op write only");
   }
@@ -355,6 +367,7 @@ PerftestRow perftest(const Machine& machine, const PerftestOptions& options, Byt
            .cq_moderation = static_cast<std::uint32_t>(together),
            .rx_depth = options.rx_depth,
            .post_list = options.post_list,
+           .post = options.post,
            .is_staged = options.memory == PerftestMemory::kStaged},
           options.bidirectional);
   run.run();

@@ -18,8 +18,13 @@ namespace weft {
 /// or that of the GPUs by way of the sockets'.
 enum class PerftestMemory : std::uint8_t { kGpu, kHost, kStaged };
 
+/// Who posts: a CPU thread, as perftest has it; threads of the GPU whose memory it is (GPUDirect
+/// Async, IBGDA); or these by way of a CPU thread.
+enum class PerftestPost : std::uint8_t { kCpu, kGpu, kProxy };
+
 struct PerftestOptions {
   RdmaOp op{RdmaOp::kWrite};
+  PerftestPost post{PerftestPost::kCpu};
   PerftestMemory memory{PerftestMemory::kGpu};
   std::string from{"gpu0"};  ///< "gpu0", "cpu1@0": a GPU or CPU, and its node (0 if not given)
   std::string to{"gpu0@1"};  ///< node 1 if not given

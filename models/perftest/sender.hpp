@@ -22,6 +22,7 @@ struct PerftestPlan {
   std::uint32_t cq_moderation{1};
   std::uint32_t rx_depth{512};
   std::uint32_t post_list{1};  ///< requests for one doorbell
+  PerftestPost post{PerftestPost::kCpu};
   bool is_inline{false};
   bool is_staged{false};
   std::uint64_t offset{0};  ///< of its buffers

@@ -273,6 +273,43 @@ TEST(Rdma, ADeadLinkEndsInAnErrorCompletion) {
   }
 }
 
+// A thread of the GPU writes the element, fences it, rings the doorbell over PCIe, and the NIC
+// reads the element from the GPU: all that before the payload is read as ever.
+TEST(Perftest, AGpuThreadsPostIsTheSumOfItsParts) {
+  Bench bench;
+  const double by_cpu = bench.run(Bytes{64}).latency.as_ns();
+  bench.options.post = PerftestPost::kGpu;
+  const double by_gpu = bench.run(Bytes{64}).latency.as_ns();
+  const double cpu_ns = 75 + 40 + 200 + 75;               // post, doorbell and poll of a CPU
+  const double gpu_ns = 200 + 2 * 300                     // element, two fences
+                        + 115 + (2 * 32) / kGen5x16       // doorbell, by one switch
+                        + 2 * 115 + 700 + 156 / kGen5x16  // the element's read from BAR1
+                        + 700;                            // poll of a GPU
+  EXPECT_NEAR(by_gpu - by_cpu, gpu_ns - cpu_ns, 15);
+  Bench host({"gpu.send_queues=host"});
+  host.options.post = PerftestPost::kGpu;
+  EXPECT_GT(host.run(Bytes{64}).latency.as_ns(), by_gpu);  // stores to the host and reads from it
+}
+
+// Each thread has its own queue pair; a proxy is one CPU thread for all.
+TEST(Perftest, GpuThreadsPostAtARateThatGrowsWithThem) {
+  const auto rate = [](PerftestPost post, std::uint32_t threads) {
+    Bench bench;
+    bench.options.post = post;
+    bench.options.qps = threads;
+    bench.options.iterations = 60;
+    bench.options.cq_moderation = 8;
+    return bench.run(Bytes{16}).messages_per_s / 1e6;
+  };
+  const double each = 1 / 0.8;  // 200 ns and two fences
+  EXPECT_NEAR(rate(PerftestPost::kGpu, 1), each, 0.03 * each);
+  EXPECT_NEAR(rate(PerftestPost::kGpu, 16), 16 * each, 0.03 * 16 * each);
+  EXPECT_GT(rate(PerftestPost::kGpu, 64), 60 * each);
+  // The proxy posts one after another: 115 ns, and an eighth of a completion.
+  EXPECT_LT(rate(PerftestPost::kProxy, 64), 1e3 / 115);
+  EXPECT_GT(rate(PerftestPost::kProxy, 64), 0.5e3 / 115);
+}
+
 // Inline payload from host memory comes with the element: no read, up to 220 B.
 TEST(Perftest, InlinePayloadIsNotRead) {
   Bench bench;
