@@ -130,7 +130,8 @@ Json row_json(const PerftestArguments& arguments, const PerftestRow& row) {
                        {"bw_peak_Gbps", row.peak.as_gigabits_per_s()},
                        {"msg_rate_Mpps", row.messages_per_s / 1e6},
                        {"latency_us", row.latency.as_us()},
-                       {"limited_by", row.limited_by}});
+                       {"limited_by", row.limited_by},
+                       {"probes", to_json(row.probes)}});
 }
 
 void run(const PerftestArguments& arguments) {

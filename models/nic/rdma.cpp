@@ -72,6 +72,19 @@ RdmaQpId RdmaNics::connect(RdmaNicId from, RdmaNicId to, const QueuePairs::Ways&
   return RdmaQpId{qps_.size() - 1};
 }
 
+QueuePairCounters RdmaNics::sent_by(RdmaNicId nic) const {
+  QueuePairCounters out;
+  for (std::size_t side = 0; side < sides_.size(); ++side) {
+    if (sides_[side].nic != nic.value) continue;
+    const QueuePairCounters& c = pairs_.counters(QueuePairId{side});
+    out.packets += c.packets;
+    out.repeated += c.repeated;
+    out.timeouts += c.timeouts;
+    out.cnps += c.cnps;
+  }
+  return out;
+}
+
 void RdmaNics::schedule(Time at, Kind kind, std::uint32_t index, std::uint32_t number) {
   network_.events().schedule_at(at, Phase::kDeliver, *this,
                                 pack(static_cast<std::uint8_t>(kind), index, number));

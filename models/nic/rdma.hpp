@@ -195,6 +195,8 @@ class RdmaNics final : private QueuePairSink, private DmaClient, private EventTa
   const QueuePairCounters& counters(RdmaQpId qp, bool back = false) const {
     return pairs_.counters(pair_of(qp.value, back));
   }
+  /// The sum over everything that a NIC sends.
+  QueuePairCounters sent_by(RdmaNicId nic) const;
 
  private:
   enum class Kind : std::uint8_t { kDoorbell, kBegin, kWork, kProvide, kArrive };  // events

@@ -141,6 +141,7 @@ class Run {
   }
 
   const PerftestProgram& sender() const { return *senders_.front(); }
+  const Probes& probes() const { return probes_; }
 
   void run() {
     for (const auto& sender : senders_) sender->start();
@@ -244,7 +245,9 @@ class Run {
       after_ = take(after_waiting_, after_posting_);
       used_to_ = cluster_.events().now();
     }
-    if (is_done) to_ = cluster_.events().now();
+    if (!is_done) return;
+    to_ = cluster_.events().now();
+    probes_ = cluster_.probes(to_->since_start());
   }
   UsageMeter::Look take(Duration& waiting, Duration& posting) {
     UsageMeter::Look out = cluster_.look();
@@ -265,6 +268,7 @@ class Run {
   UsageMeter::Look after_;
   Time from_;
   std::optional<Time> to_;
+  Probes probes_;
   Time used_to_;  ///< when `after_` was taken
   std::uint64_t known_before_{0};
   Duration before_waiting_;
@@ -380,6 +384,7 @@ PerftestRow perftest(const Machine& machine, const PerftestOptions& options, Byt
   row.peak = Bandwidth::bytes_per_s(std::max(steady.bytes_per_s, steady.peak_bytes_per_s));
   row.latency = lone_latency(machine, ends, options, size);
   row.used = steady.used;
+  row.probes = run.probes();
   row.limited_by = limited_by(steady.used);
   // The machine idled: the thread posted and waited for completions in turn.
   if (row.limited_by == "latency" && steady.waiting + steady.posting >= kNeverIdle) {

@@ -8,6 +8,7 @@
 #include "models/nic/rdma.hpp"
 #include "models/system/dma_traffic.hpp"
 #include "models/system/machine.hpp"
+#include "sim/result/probes.hpp"
 
 namespace weft {
 
@@ -49,6 +50,7 @@ struct PerftestRow {
   Duration latency;  ///< of one message alone
   std::string limited_by;
   std::vector<UsedShare> used;  ///< while steady
+  Probes probes;                ///< of the whole run
 };
 
 /// The ends of a perftest, by device.

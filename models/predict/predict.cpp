@@ -86,13 +86,16 @@ RunOutcome run_fluid(const Machine& machine, const Plan& plan, CauseTable& cause
   return run_plan(plan, transport, events, causes);
 }
 
-RunOutcome run_packets(const Machine& machine, const Plan& plan, CauseTable& causes) {
+RunOutcome run_packets(const Machine& machine, const Plan& plan, CauseTable& causes,
+                       std::optional<Probes>& probes) {
   std::vector<std::uint32_t> nodes(machine.fabric().nodes());
   std::iota(nodes.begin(), nodes.end(), 0U);
   PacketCluster cluster(machine, nodes);
   PacketTransport transport(cluster, causes);
   try {
-    return run_plan(plan, transport, cluster.events(), causes);
+    RunOutcome outcome = run_plan(plan, transport, cluster.events(), causes);
+    probes = cluster.probes(outcome.time);
+    return outcome;
   } catch (const std::logic_error& e) {
     throw std::logic_error(std::string(e.what()) + ": " + cluster.why_stuck());
   }
@@ -102,10 +105,10 @@ ResultRow run_task(Worker& worker, const Task& task, Fidelity fidelity) {
   const Schedule& schedule = worker.schedules.of(task.path);
   const Plan plan = make_plan(worker.devices, schedule, task.op, task.bytes, task.path);
   CauseTable causes;
+  ResultRow row;
   const RunOutcome outcome = fidelity == Fidelity::kFluid
                                  ? run_fluid(worker.machine, plan, causes)
-                                 : run_packets(worker.machine, plan, causes);
-  ResultRow row;
+                                 : run_packets(worker.machine, plan, causes, row.probes);
   row.op = plan.op;
   row.bytes = task.bytes.count();
   row.ranks = plan.ranks;

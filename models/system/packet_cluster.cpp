@@ -1,5 +1,6 @@
 #include "models/system/packet_cluster.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "models/gpu/bar1.hpp"
@@ -152,6 +153,65 @@ UsageMeter::Look PacketCluster::look() {
                        network_.counters(wire, lane).stalled.as_s()});
       }
     }
+  }
+  return out;
+}
+
+PortProbe PacketCluster::probe(PacketLinkId link, const std::string& kind, Duration time) const {
+  const PacketLinkCounters all = network_.counters(link);
+  PortProbe out;
+  out.kind = kind;
+  out.link = network_.name(link);
+  out.utilisation = std::min(1.0, all.busy.as_s() / std::max(time, Duration::ps(1)).as_s());
+  for (std::size_t lane = 0; lane < network_.lanes(link); ++lane) {
+    const PacketLaneCounters c = network_.counters(link, lane);
+    out.wait += c.stalled;
+    out.most_queued = std::max(out.most_queued, c.most_queued);
+    out.most_held = std::max(out.most_held, c.most_held);
+    out.pauses += c.pauses;
+    out.dropped += c.dropped;
+    out.marked += c.marked;
+  }
+  return out;
+}
+
+Probes PacketCluster::probes(Duration time) const {
+  constexpr std::size_t kMostPorts = 64;
+  Probes out;
+  const Fabric& fabric = machine_.fabric();
+  for (const auto& [node, host] : hosts_) {
+    for (const PacketHost::NamedLink& named : host->links()) {
+      out.ports.push_back(probe(named.link, machine_.cause(named.resource).kind, time));
+    }
+  }
+  for (std::size_t i = 0; i < fabric.link_count(); ++i) {
+    if (fabric.link(LinkId{i}).kind != LinkKind::kWire) continue;
+    for (const bool forward : {true, false}) {
+      const Hop hop{LinkId{i}, forward};
+      out.ports.push_back(probe(wire_.direction(hop.link, forward),
+                                machine_.cause(machine_.resource_of(hop)).kind, time));
+    }
+  }
+  std::erase_if(out.ports, [](const PortProbe& port) { return port.utilisation == 0; });
+  const auto counts = [&](const PortProbe& port) {
+    return std::max(port.utilisation, port.wait.as_s() / std::max(time, Duration::ps(1)).as_s());
+  };
+  std::stable_sort(out.ports.begin(), out.ports.end(),
+                   [&](const auto& a, const auto& b) { return counts(a) > counts(b); });
+  if (out.ports.size() > kMostPorts) {
+    out.ports_left_out = out.ports.size() - kMostPorts;
+    out.ports.resize(kMostPorts);
+  }
+  for (const auto& [device, attached] : attached_) {
+    const QueuePairCounters sent = nics_.sent_by(nic_of_.at(device));
+    out.nics.push_back({.nic = fabric.full_name(device),
+                        .tags = attached.data->tags(),
+                        .most_tags_in_use = attached.data->most_tags_in_use(),
+                        .tag_wait = attached.data->stalled_for_tags(),
+                        .packets = sent.packets,
+                        .repeated = sent.repeated,
+                        .timeouts = sent.timeouts,
+                        .cnps = sent.cnps});
   }
   return out;
 }

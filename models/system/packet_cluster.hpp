@@ -10,6 +10,7 @@
 #include "models/system/dma_traffic.hpp"
 #include "models/system/packet_host.hpp"
 #include "models/wire/packet_network.hpp"
+#include "sim/result/probes.hpp"
 
 namespace weft {
 
@@ -49,6 +50,8 @@ class PacketCluster {
 
   /// What everything has worked and waited so far.
   UsageMeter::Look look();
+  /// What ports and NICs have done so far, as shares of `time`.
+  Probes probes(Duration time) const;
   /// Why nothing happens any more although packets are left.
   std::string why_stuck() const;
 
@@ -59,6 +62,7 @@ class PacketCluster {
   };
 
   WireNumbers wire_numbers() const;
+  PortProbe probe(PacketLinkId link, const std::string& kind, Duration time) const;
   PacketEndpoint& endpoint(DeviceId nic);
 
   const Machine& machine_;

@@ -207,6 +207,7 @@ PacketLaneCounters PacketNetwork::counters(PacketLinkId link, std::size_t lane) 
   const std::int64_t running_ps = is_stalled ? now_ps() - send.stalled_since_ps : 0;
   return {.stalled = Duration::ps(send.stalled_ps + running_ps),
           .queued = Bytes{send.queued_bytes},
+          .most_queued = Bytes{send.most_queued_bytes},
           .held = Bytes{receive.held_bytes},
           .most_held = Bytes{receive.most_held_bytes},
           .pauses = receive.pauses,

@@ -223,6 +223,7 @@ void PacketNetwork::enqueue(Packet& packet, std::uint32_t link, std::uint32_t in
   }
   queue.last = &packet;
   lane.queued_bytes += packet.link_bytes;
+  lane.most_queued_bytes = std::max(lane.most_queued_bytes, lane.queued_bytes);
   l.waiting = static_cast<std::uint8_t>(l.waiting | 1U << packet.lane);
   if (l.wake_ps != now_ps()) look(link);  // else a look is due when everything has arrived
 }

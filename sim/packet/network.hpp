@@ -30,7 +30,8 @@ struct PacketLinkCounters {
 struct PacketLaneCounters {
   Duration stalled{};  ///< a packet waited for credit or was paused (InfiniBand: port_xmit_wait)
   Bytes queued{};      ///< waiting at the sender now
-  Bytes held{};        ///< in the receive buffer now
+  Bytes most_queued{};
+  Bytes held{};  ///< in the receive buffer now
   Bytes most_held{};
   std::uint64_t pauses{0};   ///< pause frames that the receiver sent
   std::uint64_t dropped{0};  ///< packets that the receive buffer had no room for
@@ -194,6 +195,7 @@ class PacketNetwork final : private EventTarget {
     std::int64_t stalled_since_ps{-1};
     std::int64_t stalled_ps{0};
     std::int64_t queued_bytes{0};
+    std::int64_t most_queued_bytes{0};
     std::uint64_t marked{0};
     Fifo<CreditReturn> returns;
   };

@@ -37,6 +37,7 @@ Json to_json(const ResultRow& row) {
                            {"busbw_GBps", row.busbw_gb_per_s},
                            {"limited_by", causes}});
   if (!row.nccl_choice.empty()) out.set("nccl_choice", row.nccl_choice);
+  if (row.probes) out.set("probes", to_json(*row.probes));
   return out;
 }
 
