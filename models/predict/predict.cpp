@@ -146,7 +146,7 @@ void refuse_endless(const Fabric& fabric, DeviceParams& devices, const Decided& 
   }
 }
 
-/// States how long the packets of a run will take, and refuses what takes too long.
+/// Says how long the packets of a run will take, or refuses what takes too long.
 void refuse_hours(const Machine& machine, const Decided& decided, const std::vector<Task>& tasks,
                   const PredictOptions& options) {
   // `weft run --fidelity packet` of the quickstart's machine, PacketsPerSecond in the page.
@@ -164,10 +164,11 @@ void refuse_hours(const Machine& machine, const Decided& decided, const std::vec
                   seconds < 1     ? std::string("less than a second")
                   : seconds < 120 ? fmt::format("{:.0f} s", seconds)
                                   : fmt::format("{:.0f} minutes", seconds / 60));
-  if (options.on_estimate) options.on_estimate("packet transport: " + estimate);
-  if (options.force || seconds <= kMostSeconds) return;
-  throw InputError("--fidelity packet: " + estimate +
-                   "; take smaller sizes, fewer nodes or --fidelity fluid, or --force it");
+  if (seconds > kMostSeconds && !options.force) {
+    throw InputError("--fidelity packet: " + estimate +
+                     "; take smaller sizes, fewer nodes or --fidelity fluid, or --force it");
+  }
+  if (options.on_estimate) options.on_estimate("packets: " + estimate);
 }
 
 /// Adds what NCCL decides for a memory path, unless the user wants the simple rules or NCCL's

@@ -33,7 +33,7 @@ struct ResultRow {
   double algbw_gb_per_s{0};            ///< GB/s = 1e9 bytes/s
   double busbw_gb_per_s{0};            ///< as nccl-tests defines it
   std::vector<CauseShare> limited_by;  ///< largest first
-  std::optional<Probes> probes;        ///< of packets; not read back from JSON
+  std::optional<Probes> probes{};      ///< of packets; not read back from JSON
 };
 
 /// busbw / algbw as nccl-tests defines it for `op` on `ranks` ranks: 2(n-1)/n for allreduce,

@@ -467,6 +467,22 @@ class Results(CliTest):
         for key in ("weft", "scenario_fnv1a", "topology_fnv1a", "fidelity"):
             self.assertTrue(provenance[key], key)
 
+    def test_packets_say_how_long_they_take_and_what_ports_did(self):
+        (self.here / "tiny.yaml").write_text(SMALL_TEXT.replace("1 MiB, 256 MiB", "8 KiB"))
+        run = weft("run", "tiny.yaml", "--fidelity", "packet", "--json", "-", cwd=self.here)
+        self.assertEqual(run.returncode, 0)
+        self.assertRegex(run.stderr.decode(), r"^packets: about \S+ packets over links, less than a second of one core\n$")
+        answer = json.loads(run.stdout)
+        self.assertEqual(answer["provenance"]["fidelity"], "packet")
+        for row in answer["results"]:
+            self.assertAlmostEqual(sum(cause["share"] for cause in row["limited_by"]), 1)
+            self.assertEqual(set(row["probes"]), {"ports", "ports_left_out", "nics"})
+            self.assertLessEqual({"link", "utilisation", "wait_us", "most_queued_bytes", "pauses"},
+                                 set(row["probes"]["ports"][0]))
+        large = weft("run", SMALL, "--fidelity", "packet", "--set", "nodes=16", cwd=self.here)
+        self.assertEqual((large.returncode, large.stdout), (2, b""))
+        self.assertIn("take smaller sizes, fewer nodes or --fidelity fluid", large.stderr.decode())
+
     def test_settings_reach_the_model(self):
         ring = ("--set", "nccl.algo=Ring", "--set", "nccl.proto=Simple")
         before = self.result(SMALL, *ring)["results"]

@@ -58,7 +58,8 @@ class Perftest(CliTest):
         answer = json.loads(text)
         self.assertEqual(answer["schema"], "weft.perftest/1")
         (row,) = answer["results"]
-        self.assertLessEqual({"op", "mem", "bytes", "bw_Gbps", "latency_us", "limited_by"}, set(row))
+        self.assertLessEqual({"op", "mem", "bytes", "bw_Gbps", "latency_us", "limited_by", "probes"}, set(row))
+        self.assertEqual([nic["nic"] for nic in row["probes"]["nics"]], ["nic0@0", "nic0@1"])
         self.assertEqual((row["op"], row["mem"], row["bytes"]), ("write", "gpu", 4096))
         self.assertEqual(self.ok(*command), text)
 

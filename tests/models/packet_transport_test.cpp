@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include "models/nccl/collective_plan.hpp"
+#include "sim/run/runner.hpp"
+#include "tests/models/machine_under_test.hpp"
 #include "tests/models/prediction.hpp"
 
 namespace weft {
@@ -104,11 +107,11 @@ TEST(PacketTransport, TheSameInputGivesTheSameRow) {
 
 TEST(PacketTransport, AnEstimateComesFirstAndHoursAreRefused) {
   Scenario scenario = read_scenario(shipped("scenarios/quickstart.yaml"));
-  scenario.sizes = {Bytes::gib(8)};
   PredictOptions options;
   options.fidelity = Fidelity::kPacket;
   std::string estimate;
   options.on_estimate = [&](const std::string& text) { estimate = text; };
+  scenario.sizes = {Bytes::gib(8)};
   try {
     predict(scenario, options, make_catalog());
     FAIL() << "hours were not refused";
@@ -117,7 +120,47 @@ TEST(PacketTransport, AnEstimateComesFirstAndHoursAreRefused) {
               std::string::npos)
         << e.what();
   }
-  EXPECT_NE(estimate.find("packets over links"), std::string::npos);
+  EXPECT_EQ(estimate, "");
+  scenario.sizes = {Bytes{8}};
+  predict(scenario, options, make_catalog());
+  EXPECT_EQ(estimate.find("packets: about "), 0U) << estimate;
+}
+
+// The estimate counts what the network then carries: data and completions, few ACKs and flags.
+TEST(PacketTransport, TheEstimateIsWhatIsCarried) {
+  for (const char* path : {"gdr", "host-staged"}) {
+    MachineUnderTest m("genoa-2p-same-switch.yaml", {"nccl.algo=Ring", "nccl.proto=Simple"}, 2);
+    const MemoryPath memory = parse_memory_path(path);
+    const Plan plan = make_plan(m.devices(), make_schedule(m.devices(), memory), Op::kAllReduce,
+                                Bytes::mib(1), memory);
+    PacketCluster cluster(m.machine(), {0, 1});
+    CauseTable causes;
+    PacketTransport transport(cluster, causes);
+    run_plan(plan, transport, cluster.events(), causes);
+    double carried = 0;
+    for (std::size_t i = 0; i < cluster.network().links(); ++i) {
+      carried += static_cast<double>(cluster.network().counters(PacketLinkId{i}).packets);
+    }
+    EXPECT_NEAR(packet_hops(m.machine(), plan) / carried, 1, 0.05) << path;
+  }
+}
+
+// Probes: one wire is nearly always busy, all NICs are there, and what was sent was received.
+TEST(PacketTransport, ProbesSayWhatPortsDid) {
+  const ResultRow row = Case{.bytes = Bytes::mib(4)}.run(Fidelity::kPacket);
+  ASSERT_TRUE(row.probes);
+  ASSERT_FALSE(row.probes->ports.empty());
+  const PortProbe& first = row.probes->ports.front();
+  EXPECT_NE(first.kind.find("wire"), std::string::npos) << first.kind;
+  EXPECT_GT(first.utilisation, 0.6);
+  EXPECT_LE(first.utilisation, 1);
+  ASSERT_EQ(row.probes->nics.size(), 2U);
+  for (const NicProbe& nic : row.probes->nics) {
+    EXPECT_EQ(nic.packets, 1024U) << nic.nic;  // 2 (n - 1) / n x 4 MiB in packets of 4 KiB
+    EXPECT_GT(nic.most_tags_in_use, 0U);
+    EXPECT_LE(nic.most_tags_in_use, nic.tags);
+    EXPECT_EQ(nic.repeated, 0U);
+  }
 }
 
 }  // namespace
