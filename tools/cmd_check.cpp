@@ -3,9 +3,11 @@
 #include <string>
 
 #include "models/catalog/catalog.hpp"
+#include "models/gpu/bar1.hpp"
 #include "models/params/device_params.hpp"
 #include "models/predict/settings.hpp"
 #include "models/system/machine.hpp"
+#include "models/system/registration.hpp"
 #include "sim/input/scenario.hpp"
 #include "sim/input/topology_file.hpp"
 #include "sim/io/file.hpp"
@@ -22,6 +24,23 @@ bool is_scenario(const std::string& text, const std::string& file) {
   if (first != std::string::npos && text[first] == '<') return false;
   const Yaml yaml = Yaml::parse(text, file);
   return yaml.find("scenario") != nullptr || yaml.find("workload") != nullptr;
+}
+
+/// GPUs whose memory no NIC of their node takes, and what ibv_reg_mr says.
+void note_registrations(const Machine& machine) {
+  const Fabric& fabric = machine.fabric();
+  for (std::size_t i = 0; i < fabric.count(DeviceKind::kGpu); ++i) {
+    const DeviceId gpu = fabric.device(0, DeviceKind::kGpu, i);
+    if (!fabric.upstream(gpu) || fabric.count(DeviceKind::kNic) == 0) continue;
+    Registration said;
+    for (std::size_t n = 0; n < fabric.count(DeviceKind::kNic); ++n) {
+      said = register_memory(machine, gpu, fabric.device(0, DeviceKind::kNic, n), kBar1Page);
+      if (said.error.empty()) break;
+    }
+    if (said.error.empty()) continue;
+    std::cerr << "note: " << fabric.device(gpu).name << ": no NIC registers its memory, "
+              << said.error << ": " << said.why << '\n';
+  }
 }
 
 void check(const std::string& file, const std::string& gpu) {
@@ -42,6 +61,7 @@ void check(const std::string& file, const std::string& gpu) {
   DeviceParams devices(fabric, params, parts);
   const Machine machine(devices);
   for (const std::string& note : fabric.spec().notes) std::cerr << "note: " << note << '\n';
+  note_registrations(machine);
   std::cout << file << ": ok, " << fabric.nodes() << " x " << fabric.spec().name << " with "
             << fabric.count(DeviceKind::kGpu) << " GPUs and " << fabric.count(DeviceKind::kNic)
             << " NICs a node\n";

@@ -120,6 +120,18 @@ std::string row_text(const PerftestRow& row) {
                      row.limited_by);
 }
 
+std::string text_of(const Registration& r) {
+  return fmt::format("{} x {} in {:.1f} us", r.pages, format_size(r.page), r.time.as_us());
+}
+
+Json json_of(const Registration& r) {
+  return Json::object({{"bytes", r.bytes.count()},
+                       {"page", r.page.count()},
+                       {"pages", r.pages},
+                       {"time_us", r.time.as_us()},
+                       {"bar1_used", r.bar1_used.count()}});
+}
+
 Json row_json(const PerftestArguments& arguments, const PerftestRow& row) {
   return Json::object({{"op", arguments.op},
                        {"mem", arguments.memory},
@@ -130,6 +142,8 @@ Json row_json(const PerftestArguments& arguments, const PerftestRow& row) {
                        {"bw_peak_Gbps", row.peak.as_gigabits_per_s()},
                        {"msg_rate_Mpps", row.messages_per_s / 1e6},
                        {"latency_us", row.latency.as_us()},
+                       {"registration", Json::object({{"from", json_of(row.from_registration)},
+                                                      {"to", json_of(row.to_registration)}})},
                        {"limited_by", row.limited_by},
                        {"probes", to_json(row.probes)}});
 }
@@ -166,7 +180,14 @@ void run(const PerftestArguments& arguments) {
   Json results = Json::array();
   for (const Bytes size : sizes) {
     const PerftestRow row = perftest(machine, options, size);
-    if (!quiet) std::cout << row_text(row) << std::flush;
+    if (!quiet) {
+      std::cout << row_text(row) << std::flush;
+      if (size == sizes.back()) {
+        std::cout << fmt::format("# registered for {}: {} ({}), {} ({})\n", format_size(size),
+                                 text_of(row.from_registration), name(ends.from),
+                                 text_of(row.to_registration), name(ends.to));
+      }
+    }
     results.push(row_json(arguments, row));
   }
   if (arguments.json.empty()) return;

@@ -15,6 +15,7 @@
 #include "models/nccl/protocol.hpp"
 #include "models/nic/dma.hpp"
 #include "models/nic/rdma.hpp"
+#include "models/nic/registration.hpp"
 #include "models/pcie/link.hpp"
 #include "models/pcie/switch.hpp"
 #include "models/pcie/tlp.hpp"
@@ -27,17 +28,17 @@ namespace weft {
 
 ParamCatalog make_catalog() {
   using Table = std::span<const ParamSpec>;
-  const std::array tables{Table{kPcieParams},        Table{kPcieFlowControlParams},
-                          Table{kPcieSwitchParams},  Table{kDramParams},
-                          Table{kRootComplexParams}, Table{kSocketLinkParams},
-                          Table{kGpuMemoryParams},   Table{kBar1Params},
-                          Table{kCopyEngineParams},  Table{kIommuParams},
-                          Table{kNvlinkParams},      Table{kSmCopyParams},
-                          Table{kSmPostParams},      Table{kNicParams},
-                          Table{kNicPacketParams},   Table{kIcmParams},
-                          Table{kWireParams},        Table{kWirePacketParams},
-                          Table{kDcqcnParams},       Table{kStagingParams},
-                          Table{kNcclParams}};
+  const std::array tables{Table{kPcieParams},         Table{kPcieFlowControlParams},
+                          Table{kPcieSwitchParams},   Table{kDramParams},
+                          Table{kRootComplexParams},  Table{kSocketLinkParams},
+                          Table{kGpuMemoryParams},    Table{kBar1Params},
+                          Table{kCopyEngineParams},   Table{kIommuParams},
+                          Table{kNvlinkParams},       Table{kSmCopyParams},
+                          Table{kSmPostParams},       Table{kNicParams},
+                          Table{kNicPacketParams},    Table{kIcmParams},
+                          Table{kRegistrationParams}, Table{kWireParams},
+                          Table{kWirePacketParams},   Table{kDcqcnParams},
+                          Table{kStagingParams},      Table{kNcclParams}};
   return ParamCatalog{tables};
 }
 

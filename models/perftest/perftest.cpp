@@ -16,6 +16,7 @@
 #include "models/system/gdr_possible.hpp"
 #include "models/system/packet_cluster.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/quantity.hpp"
 
 namespace weft {
 namespace {
@@ -119,6 +120,24 @@ void check_gdr(const Machine& machine, DeviceId gpu, DeviceId nic) {
   throw InputError(fmt::format("no GPUDirect RDMA between {} and {}: {}; --mem staged goes without",
                                machine.fabric().full_name(gpu), machine.fabric().full_name(nic),
                                gdr.why));
+}
+
+/// The buffer of one end: for each queue pair a message to send and one to receive, as perftest has
+/// it; staged, the pinned buffers of the host.
+Registration registered(const Machine& machine, DeviceId memory, DeviceId nic,
+                        const PerftestOptions& options, Bytes size) {
+  Params& params = machine.devices().params();
+  const bool is_staged = options.memory == PerftestMemory::kStaged;
+  const Bytes message = Bytes::kib(4) * pieces(size, Bytes::kib(4));
+  const Bytes bytes =
+      is_staged ? params.bytes("staging.chunk") * std::llround(params.number("staging.buffers"))
+                : message * (2 * std::int64_t{options.qps});
+  const DeviceId where = is_staged ? machine.fabric().root_cpu(memory) : memory;
+  Registration out = register_memory(machine, where, nic, bytes);
+  if (out.error.empty()) return out;
+  throw InputError(fmt::format("ibv_reg_mr of {} of {} with {} fails, {}: {}", format_size(bytes),
+                               machine.fabric().full_name(where), machine.fabric().full_name(nic),
+                               out.error, out.why));
 }
 
 constexpr const char* kPostingThread = "the thread that posts";
@@ -352,6 +371,9 @@ PerftestEnds perftest_ends(const Machine& machine, const PerftestOptions& option
 
 PerftestRow perftest(const Machine& machine, const PerftestOptions& options, Bytes size) {
   const PerftestEnds ends = perftest_ends(machine, options);
+  PerftestRow row;
+  row.from_registration = registered(machine, ends.from, ends.from_nic, options, size);
+  row.to_registration = registered(machine, ends.to, ends.to_nic, options, size);
   std::uint64_t together = std::min(options.cq_moderation, options.tx_depth);
   std::uint64_t iterations = options.iterations;
   if (iterations == 0) {
@@ -376,7 +398,6 @@ PerftestRow perftest(const Machine& machine, const PerftestOptions& options, Byt
           options.bidirectional);
   run.run();
   const Run::Steady steady = run.steady();
-  PerftestRow row;
   row.bytes = size;
   row.iterations = iterations * options.qps;
   row.messages_per_s = steady.bytes_per_s / size.as_double();

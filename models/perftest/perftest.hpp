@@ -8,6 +8,7 @@
 #include "models/nic/rdma.hpp"
 #include "models/system/dma_traffic.hpp"
 #include "models/system/machine.hpp"
+#include "models/system/registration.hpp"
 #include "sim/result/probes.hpp"
 
 namespace weft {
@@ -48,6 +49,9 @@ struct PerftestRow {
   Bandwidth average{Bandwidth::bytes_per_s(1)};  ///< steady; both directions together
   double messages_per_s{0};
   Duration latency;  ///< of one message alone
+  /// Of the buffer at either end, before all that.
+  Registration from_registration;
+  Registration to_registration;
   std::string limited_by;
   std::vector<UsedShare> used;  ///< while steady
   Probes probes;                ///< of the whole run

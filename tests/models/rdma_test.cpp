@@ -5,6 +5,8 @@
 #include "models/perftest/perftest.hpp"
 #include "models/system/contraction.hpp"
 #include "models/system/packet_cluster.hpp"
+#include "models/system/registration.hpp"
+#include "sim/base/error.hpp"
 #include "tests/models/machine_under_test.hpp"
 
 // weft perftest end to end: GPU memory or DRAM, PCIe, NIC, wire and back, TLP by TLP and packet by
@@ -153,6 +155,34 @@ struct Requests final : RdmaClient {
   Time seen;  ///< the last data
   std::vector<std::pair<std::uint64_t, RdmaStatus>> ended;
 };
+
+// A fixed cost, a page's, and a GPU's pin; BAR1 fills up, and errors are those of ibv_reg_mr.
+TEST(Registration, CostsPagesAndFailsAsTheDriverDoes) {
+  const auto said = [](const std::vector<std::string>& settings, const char* memory, Bytes bytes) {
+    const MachineUnderTest m("hgx-h100-8nic.yaml", settings);
+    return register_memory(m.machine(), m.id(memory), m.id("nic0"), bytes);
+  };
+  // UCX's 0.06 ns a byte: 62 us a MiB.
+  EXPECT_NEAR(said({}, "cpu0", Bytes::mib(1)).time.as_us(), 16 + 62, 1);
+  EXPECT_EQ(said({}, "cpu0", Bytes::mib(1)).pages, 256);
+  const Registration gpu = said({}, "gpu0", Bytes::mib(1) + Bytes{1});
+  EXPECT_EQ(gpu.pages, 17);
+  EXPECT_NEAR(gpu.time.as_us(), 1346 + 16 + 17 * 0.245, 0.01);
+  EXPECT_EQ(gpu.bar1_used, Bytes::mib(3) + Bytes::kib(64));
+  EXPECT_EQ(gpu.error, "");
+  // 256 MiB of BAR1, 2 in use: 254 fit, and not a byte more.
+  const std::vector<std::string> t4{"gpu.bar1_size=256 MiB"};
+  EXPECT_EQ(said(t4, "gpu0", Bytes::mib(254)).error, "");
+  EXPECT_EQ(said(t4, "gpu0", Bytes::mib(254) + Bytes{1}).error, "ENOMEM");
+  EXPECT_EQ(said({"cpu.memlock_limit=64 KiB"}, "cpu0", Bytes::mib(1)).error, "ENOMEM");
+  EXPECT_EQ(said({"gpu.peer_mapping=none"}, "gpu0", Bytes{1}).error, "EFAULT");
+  EXPECT_EQ(said({"nic.peer_memory_api=off"}, "gpu0", Bytes{1}).error, "EFAULT");
+  EXPECT_EQ(said({"gpu.peer_mapping=dma-buf", "nic.dma_buf=off"}, "gpu0", Bytes{1}).error,
+            "EOPNOTSUPP");
+  Bench bench({"gpu.bar1_size=256 MiB"});
+  bench.options.qps = 64;
+  EXPECT_THROW(bench.run(Bytes::mib(8)), InputError);
+}
 
 // N entries used in turn, room for C: a share m misses with 1 - m = exp(-m N / C).
 TEST(IcmCache, MissesOfEntriesInTurnFollowTheClosedForm) {
