@@ -1,4 +1,5 @@
 #include <iostream>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -26,9 +27,10 @@ bool is_scenario(const std::string& text, const std::string& file) {
   return yaml.find("scenario") != nullptr || yaml.find("workload") != nullptr;
 }
 
-/// GPUs whose memory no NIC of their node takes, and what ibv_reg_mr says.
-void note_registrations(const Machine& machine) {
+/// GPUs whose memory no NIC of their node takes, by what ibv_reg_mr says.
+std::map<std::string, std::string> unregistered(const Machine& machine) {
   const Fabric& fabric = machine.fabric();
+  std::map<std::string, std::string> out;
   for (std::size_t i = 0; i < fabric.count(DeviceKind::kGpu); ++i) {
     const DeviceId gpu = fabric.device(0, DeviceKind::kGpu, i);
     if (!fabric.upstream(gpu) || fabric.count(DeviceKind::kNic) == 0) continue;
@@ -38,9 +40,10 @@ void note_registrations(const Machine& machine) {
       if (said.error.empty()) break;
     }
     if (said.error.empty()) continue;
-    std::cerr << "note: " << fabric.device(gpu).name << ": no NIC registers its memory, "
-              << said.error << ": " << said.why << '\n';
+    std::string& gpus = out[said.error + ": " + said.why];
+    gpus += (gpus.empty() ? "" : ", ") + fabric.device(gpu).name;
   }
+  return out;
 }
 
 void check(const std::string& file, const std::string& gpu) {
@@ -61,10 +64,12 @@ void check(const std::string& file, const std::string& gpu) {
   DeviceParams devices(fabric, params, parts);
   const Machine machine(devices);
   for (const std::string& note : fabric.spec().notes) std::cerr << "note: " << note << '\n';
-  note_registrations(machine);
   std::cout << file << ": ok, " << fabric.nodes() << " x " << fabric.spec().name << " with "
             << fabric.count(DeviceKind::kGpu) << " GPUs and " << fabric.count(DeviceKind::kNic)
             << " NICs a node\n";
+  for (const auto& [why, gpus] : unregistered(machine)) {
+    std::cout << "  no NIC registers memory of " << gpus << ": " << why << '\n';
+  }
 }
 
 }  // namespace
