@@ -117,6 +117,7 @@ class PcieDomain {
     return gates_.size() - 1;
   }
   PcieGate& gate(std::size_t i) { return gates_[i]; }
+  const PcieGate& gate(std::size_t i) const { return gates_[i]; }
 
   std::uint32_t begin(const Transaction& transaction) {
     if (free_.empty()) {

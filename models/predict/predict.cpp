@@ -149,22 +149,29 @@ void refuse_endless(const Fabric& fabric, DeviceParams& devices, const Decided& 
 /// Says how long the packets of a run will take, or refuses what takes too long.
 void refuse_hours(const Machine& machine, const Decided& decided, const std::vector<Task>& tasks,
                   const PredictOptions& options) {
-  // `weft run --fidelity packet` of the quickstart's machine, PacketsPerSecond in the page.
+  // Measured, see models/system/README.md: a packet over a link, and a transfer beside its packets.
   constexpr double kHopsPerSecond = 2e6;
+  constexpr double kTransfersPerSecond = 8e4;
   constexpr double kMostSeconds = 600;
+  constexpr std::size_t kMostConnections = 50'000;  // half a GB
   Schedules schedules(machine.devices(), decided);
   double hops = 0;
+  double transfers = 0;
+  std::size_t connections = 0;
   for (const Task& task : tasks) {
-    hops += packet_hops(machine, make_plan(machine.devices(), schedules.of(task.path), task.op,
-                                           task.bytes, task.path));
+    const Plan plan =
+        make_plan(machine.devices(), schedules.of(task.path), task.op, task.bytes, task.path);
+    hops += packet_hops(machine, plan);
+    transfers += static_cast<double>(transfer_count(plan));
+    connections = std::max(connections, plan.connections.size());
   }
-  const double seconds = hops / kHopsPerSecond;
-  const std::string estimate =
-      fmt::format("about {:.2g} packets over links, {} of one core", hops,
-                  seconds < 1     ? std::string("less than a second")
-                  : seconds < 120 ? fmt::format("{:.0f} s", seconds)
-                                  : fmt::format("{:.0f} minutes", seconds / 60));
-  if (seconds > kMostSeconds && !options.force) {
+  const double seconds = hops / kHopsPerSecond + transfers / kTransfersPerSecond;
+  const std::string estimate = fmt::format(
+      "about {:.2g} packets over links, {} connections, {} of one core", hops, connections,
+      seconds < 1     ? std::string("less than a second")
+      : seconds < 120 ? fmt::format("{:.0f} s", seconds)
+                      : fmt::format("{:.0f} minutes", seconds / 60));
+  if ((seconds > kMostSeconds || connections > kMostConnections) && !options.force) {
     throw InputError("--fidelity packet: " + estimate +
                      "; take smaller sizes, fewer nodes or --fidelity fluid, or --force it");
   }

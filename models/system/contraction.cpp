@@ -294,8 +294,8 @@ class Builder {
         latency += machine_.wire_latency(hop.link) + machine_.model(hop_end(hop)).crossing;
       }
     }
-    head("doorbell and WQE fetch", leg.source,
-         d.duration("nic.doorbell_latency", leg.source) + d.duration("nic.wqe_fetch", leg.source));
+    head("doorbell", leg.source, d.duration("nic.doorbell_latency", leg.source));
+    head(kWqeFetch, leg.source, d.duration("nic.wqe_fetch", leg.source));
     tail("NIC processing", leg.source,
          d.duration("nic.latency", leg.source) + d.duration("nic.latency", leg.sink));
     tail("wire and switch latency", leg.source, latency);

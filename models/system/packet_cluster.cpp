@@ -115,16 +115,16 @@ std::vector<PacketLinkId> PacketCluster::links_of(std::size_t resource) const {
   return out;
 }
 
-std::optional<Duration> PacketCluster::busy(std::size_t resource) {
+std::optional<PacketCluster::Server> PacketCluster::server(std::size_t resource) {
   const Fabric& fabric = machine_.fabric();
   for (const auto& [node, host] : hosts_) {
     const auto gate = host->gates().find(resource);
-    if (gate != host->gates().end()) return host->domain().gate(gate->second).busy();
+    if (gate != host->gates().end()) return Server(host->domain(), gate->second);
   }
   const std::size_t links = 2 * fabric.link_count();
   if (resource < links || resource >= links + fabric.device_count()) return std::nullopt;
   const DeviceId device{resource - links};
-  return host_of(device).memory(device).busy();
+  return Server(host_of(device).memory(device));
 }
 
 UsageMeter::Look PacketCluster::look() {

@@ -44,9 +44,23 @@ class PacketCluster {
   /// The links that a resource of the Machine stands for: one direction of a link, of all a trunk's
   /// where the load is spread; none if it is no link.
   std::vector<PacketLinkId> links_of(std::size_t resource) const;
-  /// How long a memory or a limit inside a root complex has worked; nullopt if the resource is
-  /// neither or has no server here.
-  std::optional<Duration> busy(std::size_t resource);
+  /// A memory or a limit inside a root complex.
+  class Server {
+   public:
+    explicit Server(const PcieMemory& memory) : memory_{&memory} {}
+    Server(const PcieDomain& domain, std::size_t gate) : domain_{&domain}, gate_{gate} {}
+    /// How long it has worked.
+    Duration busy() const {
+      return memory_ != nullptr ? memory_->busy() : domain_->gate(gate_).busy();
+    }
+
+   private:
+    const PcieMemory* memory_{nullptr};
+    const PcieDomain* domain_{nullptr};
+    std::size_t gate_{0};
+  };
+  /// nullopt if the resource is neither or has no server here.
+  std::optional<Server> server(std::size_t resource);
 
   /// What everything has worked and waited so far.
   UsageMeter::Look look();

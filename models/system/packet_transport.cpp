@@ -17,14 +17,20 @@ namespace {
 /// What a lane's buffers span in every memory that it uses.
 constexpr std::uint64_t kBufferStride = 16 << 20;
 
+/// [NIC reads] [message] [NIC writes]
+bool is_rdma(const Walk& walk) {
+  return walk.size() == 3 && walk[0].kind == Leg::Kind::kRead &&
+         walk[1].kind == Leg::Kind::kMessage && walk[2].kind == Leg::Kind::kWrite;
+}
+
 /// Something that works or makes wait, as one number that grows.
 struct Meter {
   enum class What : std::uint8_t { kLinks, kStalls, kServer, kTags };
   What what;
   CauseId cause;
   std::vector<PacketLinkId> links{};
-  std::size_t resource{0};           ///< kServer
-  const DmaEngine* engine{nullptr};  ///< kTags
+  std::optional<PacketCluster::Server> server{};  ///< kServer
+  const DmaEngine* engine{nullptr};               ///< kTags
   bool works() const { return what == What::kLinks || what == What::kServer; }
 };
 
@@ -93,9 +99,13 @@ PacketTransport::Lane::Lane(PacketTransport& transport, const Walk& walk) : tran
   for (const ResourceUse& use : contraction.uses) {
     if (use.weight >= least) add_resource(use);
   }
+  const bool by_nics = is_rdma(walk);
+  const bool comes_with_doorbell =
+      by_nics && cluster().machine().devices().choice("nic.blueflame", walk[1].source) == "on";
   const auto named = [&](const std::vector<LatencyPart>& parts, Duration& sum) {
     std::vector<Segment> out;
     for (const LatencyPart& part : parts) {
+      if (comes_with_doorbell && part.cause.kind == kWqeFetch) continue;
       out.push_back({cause(part.cause), part.time});
       sum += part.time;
     }
@@ -103,7 +113,9 @@ PacketTransport::Lane::Lane(PacketTransport& transport, const Walk& walk) : tran
   };
   head_ = named(contraction.head, head_time_);
   tail_ = named(contraction.tail, tail_time_);
-  rest_ = cause(contraction.cap ? contraction.cap->cause : Cause{"packets under way", ""});
+  // A NIC's tags have a meter; a block waits for its loads whenever it does not store.
+  rest_ =
+      cause(contraction.cap && !by_nics ? contraction.cap->cause : Cause{"packets under way", ""});
 }
 
 void PacketTransport::Lane::add_resource(const ResourceUse& use) {
@@ -115,8 +127,8 @@ void PacketTransport::Lane::add_resource(const ResourceUse& use) {
     add_meter({.what = Meter::What::kStalls,
                .cause = cause({"credits or pauses of " + name.kind, name.where}),
                .links = std::move(links)});
-  } else if (cluster().busy(use.resource)) {
-    add_meter({.what = Meter::What::kServer, .cause = cause(name), .resource = use.resource});
+  } else if (const auto server = cluster().server(use.resource)) {
+    add_meter({.what = Meter::What::kServer, .cause = cause(name), .server = server});
   }
 }
 
@@ -143,7 +155,7 @@ std::int64_t PacketTransport::Lane::read(const Meter& meter) {
       }
       return sum.count_ps() / static_cast<std::int64_t>(meter.links.size());
     case Meter::What::kServer:
-      return cluster().busy(meter.resource)->count_ps();
+      return meter.server->busy().count_ps();
     case Meter::What::kTags:
       return meter.engine->stalled_for_tags().count_ps();
   }
@@ -312,9 +324,7 @@ PacketTransport::~PacketTransport() = default;
 
 WalkId PacketTransport::prepare(const Walk& walk) {
   const std::uint64_t address = lanes_.size() * kBufferStride;
-  const bool by_nics = walk.size() == 3 && walk[0].kind == Leg::Kind::kRead &&
-                       walk[1].kind == Leg::Kind::kMessage && walk[2].kind == Leg::Kind::kWrite;
-  if (by_nics) {
+  if (is_rdma(walk)) {
     lanes_.push_back(std::make_unique<RdmaLane>(*this, walk, address));
   } else {
     lanes_.push_back(std::make_unique<SmLane>(*this, walk, address));
@@ -328,85 +338,100 @@ void PacketTransport::submit(WalkId walk, Bytes bytes, std::uint64_t tag) {
 
 namespace {
 
-/// What a byte of a leg costs in packets, each counted at every link that it crosses.
+/// The packets of a leg: how many links each crosses and what it carries at most.
+struct LegPackets {
+  double links{0};
+  double payload{1};
+  double request_links{0};  ///< of reads
+  double request{1};        ///< what one asks for
+
+  double hops(double bytes, double transfers) const {
+    return links * std::max(bytes / payload, transfers) +
+           request_links * std::max(bytes / request, transfers);
+  }
+};
+
 class HopCounter {
  public:
   explicit HopCounter(const Machine& machine) : machine_{machine} {}
 
-  double hops_per_byte(Leg leg) {
+  const LegPackets& packets(Leg leg) {
     leg.branch = 0;
     leg.threads = 0;
     leg.connection = 0;  // all connections of two NICs cross as many links
-    const auto [at, is_new] = known_.try_emplace(leg, 0.0);
+    const auto [at, is_new] = known_.try_emplace(leg);
     if (is_new) at->second = count(leg);
     return at->second;
   }
 
  private:
-  double count(const Leg& leg) const {
+  LegPackets count(const Leg& leg) const {
     const Fabric& fabric = machine_.fabric();
     const DeviceParams& d = machine_.devices();
+    const auto over = [](const std::optional<Route>& route, double payload) {
+      return LegPackets{.links = route ? static_cast<double>(route->size()) : 0,
+                        .payload = payload};
+    };
     switch (leg.medium) {
       case Leg::Medium::kLocal:
-        return 0;
-      case Leg::Medium::kNvlink: {
-        const auto route = fabric.nvlink_route(leg.source, leg.sink);
-        return route ? static_cast<double>(route->size()) / d.number("gpu.sm_line", leg.source) : 0;
-      }
-      case Leg::Medium::kWire: {
-        const auto route = fabric.wire_route(leg.source, leg.sink);
-        return route ? static_cast<double>(route->size()) / d.params().number("wire.mtu") : 0;
-      }
+        return {};
+      case Leg::Medium::kNvlink:
+        return over(fabric.nvlink_route(leg.source, leg.sink), d.number("gpu.sm_line", leg.source));
+      case Leg::Medium::kWire:
+        return over(fabric.wire_route(leg.source, leg.sink), d.params().number("wire.mtu"));
       case Leg::Medium::kPcie:
         return count_pcie(leg);
     }
-    return 0;
+    return {};
   }
 
   /// A root complex may cut peer traffic smaller; this is an estimate.
-  double count_pcie(const Leg& leg) const {
+  LegPackets count_pcie(const Leg& leg) const {
     const bool is_read = leg.kind == Leg::Kind::kRead;
     const DeviceId target = is_read ? leg.source : leg.sink;
     const auto path = dma_path(machine_, leg.initiator, target, is_read);
-    if (!path) return 0;
+    if (!path) return {};
     const bool by_nic = machine_.model(leg.initiator).kind == DeviceKind::kNic;
     const double request =
         machine_.devices().number(by_nic ? "nic.mrrs" : "gpu.sm_line", leg.initiator);
-    const auto hops = static_cast<double>(path->request.size());
+    const auto there = static_cast<double>(path->request.size());
     if (!is_read) {
       const double mps = path_mps(machine_, leg.initiator, path->request);
-      return hops / (by_nic ? mps : std::min(mps, request));
+      return {.links = there, .payload = by_nic ? mps : std::min(mps, request)};
     }
-    const double payload =
-        std::min(request, completion_payload(machine_, target, path->completion));
-    return hops / request + static_cast<double>(path->completion.size()) / payload;
+    return {.links = static_cast<double>(path->completion.size()),
+            .payload = std::min(request, completion_payload(machine_, target, path->completion)),
+            .request_links = there,
+            .request = request};
   }
 
   const Machine& machine_;
-  std::map<Leg, double> known_;
+  std::map<Leg, LegPackets> known_;
 };
 
 }  // namespace
 
 double packet_hops(const Machine& machine, const Plan& plan) {
   HopCounter counter(machine);
-  const auto of_walk = [&](WalkIndex walk) {
-    double sum = 0;
-    for (const Leg& leg : plan.walks[walk]) sum += counter.hops_per_byte(leg);
-    return sum;
-  };
   double sum = 0;
   for (const Program& program : plan.programs) {
     for (const Loop& loop : program.loops) {
       for (const Step& step : loop.body) {
-        double per_byte = 0;
-        for (const ConnectionIndex c : step.in) per_byte += of_walk(plan.connections[c].pull);
+        const double times = static_cast<double>(loop.repeat) * step.repeat;
+        const double bytes = times * step.bytes.as_double();
+        const double transfers =
+            times * static_cast<double>(std::max<std::int64_t>(1, pieces(step.bytes, step.slice)));
+        const auto add = [&](WalkIndex walk) {
+          for (const Leg& leg : plan.walks[walk]) {
+            sum += counter.packets(leg).hops(bytes, transfers);
+          }
+        };
+        for (const ConnectionIndex c : step.in) add(plan.connections[c].pull);
         for (const ConnectionIndex c : step.out) {
           const Connection& connection = plan.connections[c];
-          per_byte += of_walk(connection.push);
-          if (connection.carry) per_byte += of_walk(*connection.carry);
+          add(connection.push);
+          if (connection.carry) add(*connection.carry);
         }
-        sum += static_cast<double>(loop.repeat) * step.repeat * step.bytes.as_double() * per_byte;
       }
     }
   }

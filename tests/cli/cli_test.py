@@ -471,7 +471,7 @@ class Results(CliTest):
         (self.here / "tiny.yaml").write_text(SMALL_TEXT.replace("1 MiB, 256 MiB", "8 KiB"))
         run = weft("run", "tiny.yaml", "--fidelity", "packet", "--json", "-", cwd=self.here)
         self.assertEqual(run.returncode, 0)
-        self.assertRegex(run.stderr.decode(), r"^packets: about \S+ packets over links, less than a second of one core\n$")
+        self.assertRegex(run.stderr.decode(), r"^packets: about \S+ packets over links, \d+ connections, less than a second of one core\n$")
         answer = json.loads(run.stdout)
         self.assertEqual(answer["provenance"]["fidelity"], "packet")
         for row in answer["results"]:
