@@ -18,12 +18,13 @@
 
 namespace weft {
 
-/// The PCIe trees, sockets and memories of one node of a Machine as parts of a packet network:
-/// what the fluid contraction sums up, TLP by TLP, from the same parameters.
+/// The PCIe trees, sockets, NVLinks and memories of one node of a Machine as parts of a packet
+/// network: what the fluid contraction sums up, TLP by TLP, from the same parameters.
 ///
 /// Every link between devices becomes two links of the network; CPUs become root complexes with
-/// their memory, GPUs and NICs devices with theirs, PCIe switches cut-through forwarders. The ways
-/// of DMAs are those of `dma_path`: ACS, the IOMMU and ATS have decided them.
+/// their memory, GPUs and NICs devices with theirs, PCIe switches cut-through forwarders,
+/// NVSwitches forwarders. The ways of DMAs are those of `dma_path`: ACS, the IOMMU and ATS have
+/// decided them.
 class PacketHost {
  public:
   /// Adds its parts to `network`, which the caller seals before it starts. Both must outlive it.

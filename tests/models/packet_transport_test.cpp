@@ -100,6 +100,20 @@ TEST(PacketTransport, RunsTrees) {
   EXPECT_GT(tree.run(Fidelity::kPacket).time_us, 0);
 }
 
+// Peer writes below a switch, staging in DRAM between root ports and over the sockets. Each GPU
+// sends 2 (n - 1) / n of the bytes by stores of 128 B (152 on the link); blocks that copy in step,
+// as in the fluid, leave the link idle more often.
+TEST(PacketTransport, RunsPeersAndSharedMemoryWithoutNvlink) {
+  const Case box{.nodes = 1,
+                 .channels = "4",
+                 .bytes = Bytes::mib(2),
+                 .topology = "tests/models/no_nvlink.yaml"};
+  const double bound_us = 1.5 * 2 * 1048576 * 152 / 128 / 63.015e3;
+  const double packets_us = box.run(Fidelity::kPacket).time_us;
+  EXPECT_GT(packets_us, bound_us);
+  EXPECT_LT(packets_us, 1.02 * box.run(Fidelity::kFluid).time_us);
+}
+
 TEST(PacketTransport, TheSameInputGivesTheSameRow) {
   const Case c{.bytes = Bytes::mib(1)};
   EXPECT_EQ(c.run(Fidelity::kPacket).time_us, c.run(Fidelity::kPacket).time_us);
