@@ -29,23 +29,23 @@ void add_paths(const NcclNodeView& view, int from, NcclNodeType to, Json& row) {
   }
 }
 
-/// Where a host is several NCCL nodes, each one's ranks print paths from and to their own GPUs.
-Json paths_json(std::span<const NcclNodeView> views) {
+/// Paths as a rank of this NCCL node prints them: of its GPUs and of all NICs.
+Json paths_json(const NcclNodeView& view) {
   Json out = Json::object();
-  for (const NcclNodeView& view : views) {
-    for (const int gpu : view.system.of(kGpu)) {
+  for (const NcclNodeType from : {kGpu, kNet}) {
+    for (const int node : view.system.of(from)) {
       Json row = Json::object();
-      for (const NcclNodeType to : {kGpu, kNvs, kCpu, kNet}) add_paths(view, gpu, to, row);
-      out.set(view.system.nodes[static_cast<std::size_t>(gpu)].name(), std::move(row));
+      for (const NcclNodeType to : {kGpu, kNvs, kCpu, kNet}) add_paths(view, node, to, row);
+      out.set(view.system.nodes[static_cast<std::size_t>(node)].name(), std::move(row));
     }
   }
-  const NcclSystem& system = views.front().system;
-  for (const int net : system.of(kNet)) {
-    Json row = Json::object();
-    for (const NcclNodeView& view : views) add_paths(view, net, kGpu, row);
-    for (const NcclNodeType to : {kNvs, kCpu, kNet}) add_paths(views.front(), net, to, row);
-    out.set(system.nodes[static_cast<std::size_t>(net)].name(), std::move(row));
-  }
+  return out;
+}
+
+/// Where a host is several NCCL nodes: of all but rank 0's.
+Json other_paths_json(std::span<const NcclNodeView> views) {
+  Json out = Json::array();
+  for (const NcclNodeView& view : views.subspan(1)) out.push(paths_json(view));
   return out;
 }
 
@@ -131,7 +131,7 @@ Json tuning_json(const Tuning& tuning) {
       Json protos = Json::object();
       for (const NcclProto proto : kNcclProtoList) {
         const Tuning::Cell& cell = tuning.cell(op, algo, proto);
-        if (cell.bandwidth == 0) continue;
+        if (printed(cell.bandwidth) == 0) continue;
         protos.set(std::string(nccl_proto_name(proto)),
                    Json::array({printed(cell.latency_us), printed(cell.bandwidth)}));
       }
@@ -139,7 +139,7 @@ Json tuning_json(const Tuning& tuning) {
         algos.set(std::string(nccl_algo_name(algo)), std::move(protos));
       }
     }
-    out.set(std::string(nccl_op_name(op)), std::move(algos));
+    if (!algos.members().empty()) out.set(std::string(nccl_op_name(op)), std::move(algos));
   }
   return out;
 }
@@ -175,7 +175,8 @@ Json nccl_json(const NcclDecisions& decisions, const Tuning& tuning, std::span<c
        {"nodes", decisions.nodes},
        {"system", Json::object({{"max_bw", printed(view.bw.max_bw)},
                                 {"total_bw", printed(view.bw.total_bw)}})},
-       {"paths", paths_json(decisions.views)},
+       {"paths", paths_json(view)},
+       {"other_paths", other_paths_json(decisions.views)},
        {"gdr", gdr_json(decisions)},
        {"graphs", graphs_json(view)},
        {"rings", rings_json(decisions.connections)},

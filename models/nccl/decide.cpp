@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -175,6 +177,9 @@ void Decider::agree() {
     narrow(result_.ring, view.ring);
     narrow(result_.tree, view.tree);
   }
+  const std::size_t channels = std::min(result_.ring.channels.size(), result_.tree.channels.size());
+  result_.ring.channels.resize(channels);
+  result_.tree.channels.resize(channels);
   result_.nvls = agreed(&NcclNodeView::nvls);
   result_.collnet_chain = agreed(&NcclNodeView::collnet_chain);
   result_.collnet_direct = agreed(&NcclNodeView::collnet_direct);
@@ -196,11 +201,11 @@ void Decider::connect() {
       nodes.push_back(std::move(node));
     }
   }
-  const int channels = std::min(result_.ring.channel_count(), result_.tree.channel_count());
   // Before 2.26 also where channels may leave by any NIC, though these need not be in pairs.
   const int least_crossing = result_.version >= NcclVersion{2, 26, 0} ? 2 : 1;
   const bool swap_rings = result_.ring.cross_nic >= least_crossing;
-  result_.connections = connect_nccl(nodes, result_.ranks, channels, swap_rings);
+  result_.connections =
+      connect_nccl(nodes, result_.ranks, result_.ring.channel_count(), swap_rings);
 }
 
 /// graph/connect.cc, ncclTopoPostset.
@@ -216,7 +221,7 @@ void Decider::count_channels() {
       result_.collnet_chain->bw_intra > result_.collnet_chain->bw_inter) {
     grow_to(std::min(most, channels + channels / 2));
   }
-  const bool hopper = result_.views.front().system.lowest_sm() >= kHopper;
+  const bool hopper = result_.views.front().system.lowest_capability() >= kHopper;
   if (hopper && result_.nodes > 1 && result_.ring.bw_intra > 45.0F && channels < 16) {
     grow_to(2 * channels);
   }
@@ -229,7 +234,7 @@ void Decider::count_channels() {
 
   result_.channels.dealt = channels;
   if (result_.nvls) {
-    const bool blackwell = result_.views.front().system.lowest_sm() >= 100;
+    const bool blackwell = result_.views.front().system.lowest_capability() >= 100;
     const int usual = blackwell ? (result_.nodes > 1 ? 32 : 24) : 16;
     result_.channels.nvls = std::clamp(env.nvls_nchannels.value_or(usual), 1, most);
     if (result_.version < NcclVersion{2, 28, 0}) grow_to(result_.channels.nvls);
@@ -292,21 +297,48 @@ void Decider::list_gdr() {
   }
 }
 
-/// Whether a rank's GPU sends or receives by a NIC in a ring or a tree.
-bool uses_net(const NcclNodeView& view, int gpu, int net) {
-  for (const NcclGraph* const graph : {&view.ring, &view.tree}) {
-    const bool ring = graph->pattern == NcclPattern::kRing;
-    for (const NcclGraphChannel& channel : graph->channels) {
-      const bool plain_tree = graph->pattern == NcclPattern::kTree;
-      const std::size_t last = channel.gpus.size() - 1;
-      const std::size_t second = ring ? last : std::min<std::size_t>(plain_tree ? 0 : 1, last);
-      if (channel.gpus.front() == gpu && channel.net_in == net) return true;
-      const bool goes_out = channel.gpus[second] == gpu && channel.gpus.front() != gpu;
-      if (goes_out && channel.net_out == net) return true;
+/// For each rank the NICs, by place in its view's system, of its connections in rings and trees.
+class NetsInUse {
+ public:
+  explicit NetsInUse(const NcclDecisions& decisions)
+      : decisions_{decisions}, nets_(static_cast<std::size_t>(decisions.ranks)) {
+    for (std::size_t v = 0; v < decisions.views.size(); ++v) {
+      const NcclSystem& system = decisions.views[v].system;
+      for (int g = 0; g < system.count(kGpu); ++g) view_of_[system.node(kGpu, g).gpu.rank] = v;
+    }
+    const NcclConnections& connections = decisions.connections;
+    for (std::size_t c = 0; c < connections.rings.size(); ++c) {
+      const std::vector<int>& ring = connections.rings[c];
+      for (std::size_t i = 0; i < ring.size(); ++i) {
+        join(ring[i], ring[(i + 1) % ring.size()], &NcclNodeView::ring, c);
+      }
+      for (int rank = 0; rank < decisions.ranks; ++rank) {
+        const int up = connections.trees[c][static_cast<std::size_t>(rank)].up;
+        if (up != -1) join(rank, up, &NcclNodeView::tree, c);
+      }
     }
   }
-  return false;
-}
+
+  bool holds(int rank, int net) const {
+    return nets_[static_cast<std::size_t>(rank)].contains(net);
+  }
+
+ private:
+  void join(int a, int b, NcclGraph NcclNodeView::*graph, std::size_t channel) {
+    const int gpus = decisions_.gpus_per_host;
+    if (a / gpus == b / gpus && view_of_.at(a % gpus) == view_of_.at(b % gpus)) return;
+    for (const int rank : {a, b}) {
+      const NcclNodeView& view = decisions_.views[view_of_.at(rank % gpus)];
+      const int gpu = view.system.gpu_of_rank(rank % gpus);
+      nets_[static_cast<std::size_t>(rank)].insert(
+          net_of_channel(view, view.*graph, gpu, static_cast<int>(channel)).net);
+    }
+  }
+
+  const NcclDecisions& decisions_;
+  std::map<int, std::size_t> view_of_;  ///< by rank in the host
+  std::vector<std::set<int>> nets_;
+};
 
 }  // namespace
 
@@ -323,6 +355,7 @@ NcclNetUse net_of_channel(const NcclNodeView& view, const NcclGraph& graph, int 
 }
 
 std::vector<NcclGdrLine> nccl_gdr_lines(const NcclDecisions& decisions) {
+  const NetsInUse in_use(decisions);
   std::vector<NcclGdrLine> lines;
   for (int rank = 0; rank < decisions.ranks; ++rank) {
     const int local = rank % decisions.gpus_per_host;
@@ -337,8 +370,7 @@ std::vector<NcclGdrLine> nccl_gdr_lines(const NcclDecisions& decisions) {
           NcclGdrCheck check =
               check_gdr(view.system, view.paths, decisions.env, decisions.version, gpu, net, read);
           if (!check.measured || (read && !check.enabled)) continue;
-          const bool printed_last =
-              local + 1 == decisions.gpus_per_host && uses_net(view, gpu, net);
+          const bool printed_last = local + 1 == decisions.gpus_per_host && in_use.holds(rank, net);
           if (!check.enabled && plain < NcclPathType::kPhb && !printed_last) check.distance = plain;
           const std::string key = check.enabled ? pair + (read ? "-read1" : "-read0") : pair;
           lines.push_back({key, check.enabled, check.distance, check.limit});

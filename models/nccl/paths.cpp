@@ -251,14 +251,16 @@ void PathFinder::adapt_net_paths() {
   paths_.plain_net_types.resize(static_cast<std::size_t>(gpus));
   for (int n = 0; n < nets; ++n) {
     for (int g = 0; g < gpus; ++g) {
+      int sender = g;
       if (!env_.pxn_disable) {
         const int proxy = local_gpu(system_, paths_, env_, n);
         if (proxy != -1 && proxy != g && proxy_is_better(proxy, g, n)) {
           go_through(kGpu, proxy, kGpu, g, kNet, n);
+          sender = proxy;
         }
       }
       const NcclPathType type = at(kGpu, g, kNet, n).type;
-      paths_.plain_net_types[static_cast<std::size_t>(g)].push_back(type);
+      paths_.plain_net_types[static_cast<std::size_t>(g)].push_back(at(kGpu, sender, kNet, n).type);
       if (type >= kPhb) continue;
       if (check_gdr(system_, paths_, env_, version_, g, n, false).enabled) continue;
       const int cpu = nearest_cpu(system_, paths_, g);

@@ -24,8 +24,8 @@ struct NcclPaths {
   /// For each GPU the lowest-numbered GPU that it reaches without the network.
   std::vector<int> gpu_groups;
   std::vector<int> local_gpus;  ///< for each NIC the GPU that it serves first; -1 if there is none
-  /// For each GPU and NIC what the distance was before traffic was diverted through CPUs for want
-  /// of GDR.
+  /// For each GPU and NIC what the distance was (with PXN the proxy's) before traffic was diverted
+  /// through CPUs for want of GDR.
   std::vector<std::vector<NcclPathType>> plain_net_types;
 
   /// From any node (by node index) to node `index` of `type`.

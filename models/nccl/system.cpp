@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "models/nccl/fused_tree.hpp"
+#include "sim/input/nccl_parts.hpp"
 
 namespace weft {
 namespace {
@@ -127,7 +128,7 @@ class SystemBuilder {
   void add_cpu(const NcclElement& element);
   void add_cpu_nic(const NcclElement& nic, int cpu);
   void add_pci(const NcclElement& pci, int parent);
-  int add_gpu(const NcclElement& gpu, std::uint64_t bus);
+  int add_gpu(const NcclElement& pci, const NcclElement& gpu, std::uint64_t bus);
   int add_switch(const NcclElement& pci, std::uint64_t bus);
   void add_nets(const NcclElement& nic, int nic_node);
   void add_net(const NcclElement& net, int nic_node);
@@ -217,7 +218,7 @@ void SystemBuilder::add_pci(const NcclElement& pci, int parent) {
     if (pci.integer("vendor") == kAmdVendor) {
       gpu->fail("AMD GPUs are not modelled: NCCL runs on NVIDIA's");
     }
-    created = add_gpu(*gpu, bus);
+    created = add_gpu(pci, *gpu, bus);
   }
   if (const NcclElement* const nic = pci.child("nic")) {
     type = kNic;
@@ -234,7 +235,7 @@ void SystemBuilder::add_pci(const NcclElement& pci, int parent) {
   connect(created, parent, NcclLinkType::kPci, bw);
 }
 
-int SystemBuilder::add_gpu(const NcclElement& gpu, std::uint64_t bus) {
+int SystemBuilder::add_gpu(const NcclElement& pci, const NcclElement& gpu, std::uint64_t bus) {
   if (gpu.find("mlopart") != nullptr) gpu.fail("ML partitions (mlopart) are not modelled");
   const std::optional<std::int64_t> sm = gpu.integer("sm");
   const std::optional<std::int64_t> dev = gpu.integer("dev");
@@ -243,8 +244,12 @@ int SystemBuilder::add_gpu(const NcclElement& gpu, std::uint64_t bus) {
   }
   if (!dev || *dev < 0 || *dev >= kMaxNodes) gpu.fail("<gpu> without a device number (dev)");
   const int created = create(kGpu, bus, gpu);
+  const std::string part =
+      gpu_part(pci.integer("vendor").value_or(0), pci.integer("device").value_or(0), 0);
   node(created).gpu = {static_cast<int>(*dev), static_cast<int>(gpu.integer("rank").value_or(-1)),
-                       static_cast<int>(*sm), gpu.integer("gdr").value_or(0) != 0};
+                       static_cast<int>(*sm),
+                       static_cast<int>(gpu_compute_capability(part).value_or(*sm)),
+                       gpu.integer("gdr").value_or(0) != 0};
   return created;
 }
 
@@ -508,15 +513,19 @@ std::string NcclNode::name() const {
 
 int NcclSystem::lowest_sm() const {
   int lowest = node(kGpu, 0).gpu.sm;
-  for (const int i : of(kGpu)) lowest = std::min(lowest, nodes[static_cast<std::size_t>(i)].gpu.sm);
+  for (int g = 0; g < count(kGpu); ++g) lowest = std::min(lowest, node(kGpu, g).gpu.sm);
   return lowest;
 }
 
-int NcclSystem::highest_sm() const {
+int NcclSystem::lowest_capability() const {
+  int lowest = node(kGpu, 0).gpu.capability;
+  for (int g = 0; g < count(kGpu); ++g) lowest = std::min(lowest, node(kGpu, g).gpu.capability);
+  return lowest;
+}
+
+int NcclSystem::highest_capability() const {
   int highest = 0;
-  for (const int i : of(kGpu)) {
-    highest = std::max(highest, nodes[static_cast<std::size_t>(i)].gpu.sm);
-  }
+  for (int g = 0; g < count(kGpu); ++g) highest = std::max(highest, node(kGpu, g).gpu.capability);
   return highest;
 }
 

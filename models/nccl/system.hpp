@@ -42,7 +42,9 @@ struct NcclLink {
 struct NcclGpuInfo {
   int dev{-1};
   int rank{-1};  ///< in host 0
-  int sm{0};     ///< compute capability: 90
+  int sm{0};     ///< compute capability as the file says: 90
+  /// The device's own, which NCCL asks CUDA for: by its PCI id where that is known, else `sm`.
+  int capability{0};
   bool gdr{false};
 };
 
@@ -91,7 +93,8 @@ struct NcclSystem {
   /// All CPUs are taken to be alike: the first one's.
   const NcclCpuInfo& cpu() const { return node(NcclNodeType::kCpu, 0).cpu; }
   int lowest_sm() const;
-  int highest_sm() const;
+  int lowest_capability() const;
+  int highest_capability() const;
   /// The place of a GPU among the GPUs by its rank; -1 if there is none.
   int gpu_of_rank(int rank) const;
 };

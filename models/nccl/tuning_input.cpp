@@ -32,13 +32,15 @@ TuningInput tuning_input(const NcclDecisions& decisions) {
   input.nodes = static_cast<std::uint32_t>(decisions.nodes);
   input.ranks = static_cast<std::uint32_t>(decisions.ranks);
   input.most_local_ranks = 0;
-  input.min_compute_capability = decisions.views.front().system.lowest_sm();
-  input.max_compute_capability = decisions.views.front().system.highest_sm();
+  input.min_compute_capability = decisions.views.front().system.lowest_capability();
+  input.max_compute_capability = decisions.views.front().system.highest_capability();
   for (const NcclNodeView& view : decisions.views) {
     input.most_local_ranks =
         std::max(input.most_local_ranks, static_cast<std::uint32_t>(view.gpus.size()));
-    input.min_compute_capability = std::min(input.min_compute_capability, view.system.lowest_sm());
-    input.max_compute_capability = std::max(input.max_compute_capability, view.system.highest_sm());
+    input.min_compute_capability =
+        std::min(input.min_compute_capability, view.system.lowest_capability());
+    input.max_compute_capability =
+        std::max(input.max_compute_capability, view.system.highest_capability());
     input.plain_tree = input.plain_tree || view.tree.pattern == NcclPattern::kTree;
   }
   const NcclSystem& system = decisions.views.front().system;

@@ -348,10 +348,11 @@ RunResult predict(const Scenario& scenario, const PredictOptions& options,
   const Machine machine(devices);
   Decided decided{.simple = devices.params().choice("nccl.decisions") == "simple", .runs = {}};
   decide(MemoryPath::kGdr, devices, nccl_env, decided, result.notes);
-  const std::vector<Ring> gdr_rings = Schedules(devices, decided).of(MemoryPath::kGdr).rings;
+  const std::vector<RingPair> gdr_pairs =
+      ring_pairs(machine, Schedules(devices, decided).of(MemoryPath::kGdr).rings);
   std::vector<Task> tasks;
   for (const MemoryPath path :
-       paths_to_run(scenario, nodes, gdr_obstacle(machine, gdr_rings), result.notes)) {
+       paths_to_run(scenario, nodes, gdr_obstacle(gdr_pairs), result.notes)) {
     decide(path, devices, nccl_env, decided, result.notes);
     for (const Bytes bytes : scenario.sizes) tasks.push_back({op, bytes, path});
   }
@@ -365,7 +366,7 @@ RunResult predict(const Scenario& scenario, const PredictOptions& options,
   result.verdict = verdict(result.rows, fabric);
   add_choice_notes(result);
   const std::vector<std::string> gdr =
-      gdr_notes(machine, gdr_rings, decided.of(MemoryPath::kGdr), result.rows);
+      gdr_notes(machine, gdr_pairs, decided.of(MemoryPath::kGdr), result.rows);
   result.notes.insert(result.notes.end(), gdr.begin(), gdr.end());
   result.provenance.params = provenance_of(params);
   return result;

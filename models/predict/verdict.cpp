@@ -10,7 +10,6 @@
 #include "models/nccl/bar1.hpp"
 #include "models/nccl/gdr.hpp"
 #include "models/nccl/ring.hpp"
-#include "models/system/gdr_possible.hpp"
 #include "sim/base/quantity.hpp"
 
 namespace weft {
@@ -36,34 +35,6 @@ std::string sentence(const ResultRow& row, std::size_t nics) {
   out += fmt::format(", limited by {}", top.cause);
   if (!top.where.empty()) out += fmt::format(" ({})", top.where);
   return out + fmt::format(" for {:.0f} % of the time", top.share * 100.0);
-}
-
-/// A GPU and a NIC at one end of a ring's network hops, on node 0.
-struct RingPair {
-  DeviceId gpu;
-  DeviceId nic;
-  GdrPossible gdr;
-};
-
-std::vector<RingPair> ring_pairs(const Machine& machine, const std::vector<Ring>& rings) {
-  const Fabric& fabric = machine.fabric();
-  const std::size_t gpus = fabric.count(DeviceKind::kGpu);
-  if (fabric.nodes() < 2) return {};
-  std::set<std::pair<std::size_t, std::size_t>> indices;
-  for (const Ring& ring : rings) {
-    indices.emplace(ring.order.front() % gpus, ring.entry_nic.front());
-    const std::size_t last = ring.order[gpus - 1] % gpus;
-    indices.emplace(ring.exit_proxy.empty() ? last : ring.exit_proxy.front(),
-                    ring.exit_nic.front());
-  }
-  const std::vector<PinnedMemory> pinned = nccl_pinned(machine.devices(), rings);
-  std::vector<RingPair> out;
-  for (const auto& [g, n] : indices) {
-    const DeviceId gpu = fabric.device(0, DeviceKind::kGpu, g);
-    const DeviceId nic = fabric.device(0, DeviceKind::kNic, n);
-    out.push_back({gpu, nic, gdr_possible(machine, gpu, nic, pinned[g])});
-  }
-  return out;
 }
 
 std::string pair_name(const Fabric& fabric, DeviceId gpu, DeviceId nic) {
@@ -114,14 +85,35 @@ std::vector<std::string> verdict(const std::vector<ResultRow>& rows, const Fabri
   return out;
 }
 
-std::vector<std::string> gdr_notes(const Machine& machine, const std::vector<Ring>& rings,
+std::vector<RingPair> ring_pairs(const Machine& machine, const std::vector<Ring>& rings) {
+  const Fabric& fabric = machine.fabric();
+  const std::size_t gpus = fabric.count(DeviceKind::kGpu);
+  if (fabric.nodes() < 2) return {};
+  std::set<std::pair<std::size_t, std::size_t>> indices;
+  for (const Ring& ring : rings) {
+    indices.emplace(ring.order.front() % gpus, ring.entry_nic.front());
+    const std::size_t last = ring.order[gpus - 1] % gpus;
+    indices.emplace(ring.exit_proxy.empty() ? last : ring.exit_proxy.front(),
+                    ring.exit_nic.front());
+  }
+  const std::vector<PinnedMemory> pinned = nccl_pinned(machine.devices(), rings);
+  std::vector<RingPair> out;
+  for (const auto& [g, n] : indices) {
+    const DeviceId gpu = fabric.device(0, DeviceKind::kGpu, g);
+    const DeviceId nic = fabric.device(0, DeviceKind::kNic, n);
+    out.push_back({gpu, nic, gdr_possible(machine, gpu, nic, pinned[g])});
+  }
+  return out;
+}
+
+std::vector<std::string> gdr_notes(const Machine& machine, const std::vector<RingPair>& pairs,
                                    const NcclRun* run, const std::vector<ResultRow>& rows) {
   const Fabric& fabric = machine.fabric();
   std::vector<std::string> out;
   std::set<std::string> impossible;
   std::optional<NcclGdrRule> rule;  // where NCCL's decisions do not say it
   if (run == nullptr) rule.emplace(machine.devices());
-  for (const RingPair& pair : ring_pairs(machine, rings)) {
+  for (const RingPair& pair : pairs) {
     const std::string name = pair_name(fabric, pair.gpu, pair.nic);
     if (!pair.gdr.possible) {
       out.push_back(name + ": GPUDirect RDMA is not possible: " + pair.gdr.why);
@@ -149,8 +141,8 @@ std::vector<std::string> gdr_notes(const Machine& machine, const std::vector<Rin
   return out;
 }
 
-std::string gdr_obstacle(const Machine& machine, const std::vector<Ring>& rings) {
-  for (const RingPair& pair : ring_pairs(machine, rings)) {
+std::string gdr_obstacle(const std::vector<RingPair>& pairs) {
+  for (const RingPair& pair : pairs) {
     if (!pair.gdr.possible) return pair.gdr.why;
   }
   return "";

@@ -113,7 +113,7 @@ Json tuning_json(const Tuning& tuning) {
       Json protos = Json::object();
       for (const NcclProto proto : kNcclProtoList) {
         const Tuning::Cell& cell = tuning.cell(op, algo, proto);
-        if (cell.bandwidth == 0) continue;
+        if (one_decimal(cell.bandwidth) == 0) continue;
         protos.set(std::string(nccl_proto_name(proto)),
                    Json::array({one_decimal(cell.latency_us), one_decimal(cell.bandwidth)}));
       }
@@ -121,7 +121,7 @@ Json tuning_json(const Tuning& tuning) {
         algos.set(std::string(nccl_algo_name(algo)), std::move(protos));
       }
     }
-    ops.set(std::string(nccl_op_name(op)), std::move(algos));
+    if (!algos.members().empty()) ops.set(std::string(nccl_op_name(op)), std::move(algos));
   }
   return ops;
 }
