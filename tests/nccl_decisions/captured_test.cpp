@@ -1,6 +1,7 @@
 // What NCCL 2.28.9 decided on 106 topologies (data/h200/nccl-2.28.9-decisions.json, captured by us
-// on H200s, stored here with each distinct value once), against models/nccl: every field of every
-// case.
+// on H200s, stored here with each distinct value once) and on 226 more (captured in the same way,
+// after the model was written: odd shapes, 29 of them drawn at random), against models/nccl: every
+// field of every case.
 #include <cmath>
 #include <map>
 #include <string>
@@ -19,7 +20,13 @@ namespace {
 
 using enum NcclNodeType;
 
-const std::string kFile = std::string(WEFT_SOURCE_DIR) + "/tests/nccl_decisions/nccl-2.28.9.json";
+/// The pretended hosts of a capture share one machine: the second host's GPUs are CUDA devices 2
+/// and 3, and NCCL picks a GPU's NIC by device number. Weft's hosts all count from 0. These fields
+/// follow from that number, and no more than these.
+const std::map<std::string, std::string> kOtherDeviceNumbers = {{"twonics.2x2.levelLOC", "gdr"},
+                                                                {"r053s7.2x2.gdr", "trees"},
+                                                                {"r122s7.2x2.gdr", "trees"},
+                                                                {"r159s7.2x2.gdr", "rings"}};
 
 /// As NCCL prints it: 1.25 is 1.2.
 double one_decimal(float value) { return std::stod(fmt::format("{:.1f}", value)); }
@@ -173,72 +180,74 @@ std::string difference(const Json& ours, const Json& nccls, const std::string& a
   return ours.dump() != nccls.dump() ? differ() : "";
 }
 
-class Captured : public ::testing::Test {
- protected:
-  static void SetUpTestSuite() { file_ = new Json(Json::parse(read_text_file(kFile), kFile)); }
-  static void TearDownTestSuite() { delete file_; }
+const Json& value(const Json& file, const Json& one_case, const std::string& field) {
+  return file.at("values")
+      .at(field)
+      .items()[static_cast<std::size_t>(one_case.at(field).as_integer())];
+}
 
-  static const Json& value(const Json& one_case, const std::string& field) {
-    return file_->at("values")
-        .at(field)
-        .items()[static_cast<std::size_t>(one_case.at(field).as_integer())];
-  }
+NcclDecisions decide(const std::string& name, const Json& topo_xml, const Json& env_json) {
+  std::map<std::string, std::string> env;
+  for (const auto& [key, text] : env_json.members()) env.emplace(key, text.as_string());
+  const NcclTree tree = parse_nccl_tree(topo_xml.as_string(), name + ".xml");
+  const std::string shape = name.substr(name.find('.') + 1);  // "2x2.gdr1": hosts x GPUs
+  return decide_nccl(tree, std::stoi(shape), parse_nccl_env(env));
+}
 
-  static NcclDecisions decide(const std::string& name, const Json& one_case) {
-    std::map<std::string, std::string> env;
-    for (const auto& [key, text] : value(one_case, "env").members()) {
-      env.emplace(key, text.as_string());
-    }
-    const NcclTree tree = parse_nccl_tree(value(one_case, "topo_xml").as_string(), name + ".xml");
-    const std::string shape = name.substr(name.find('.') + 1);  // "2x2.gdr1": hosts x GPUs
-    return decide_nccl(tree, std::stoi(shape), parse_nccl_env(env));
-  }
+std::map<std::string, Json> fields_of(const NcclDecisions& decisions, const Json& nccls_choice) {
+  const NcclNodeView& view = decisions.views.front();
+  const bool inter = decisions.nodes > 1;
+  const Tuning tuning(tuning_input(decisions));
+  std::map<std::string, Json> fields;
+  fields["system"] = Json::object(
+      {{"max_bw", one_decimal(view.bw.max_bw)}, {"total_bw", one_decimal(view.bw.total_bw)}});
+  fields["paths"] = paths_json(view);
+  fields["gdr"] = gdr_json(decisions);
+  fields["graphs"] =
+      Json::array({graph_json(view, view.ring, inter), graph_json(view, view.tree, inter)});
+  fields["rings"] = rings_json(decisions);
+  fields["trees"] = trees_json(decisions);
+  fields["channels"] = Json::object({{"coll", decisions.channels.coll},
+                                     {"p2p", decisions.channels.p2p},
+                                     {"p2p_per_peer", decisions.channels.p2p_per_peer}});
+  fields["tuning"] = tuning_json(tuning);
+  fields["choice"] = choice_json(tuning, nccls_choice);
+  return fields;
+}
 
-  static std::map<std::string, Json> ours(const NcclDecisions& decisions) {
-    const NcclNodeView& view = decisions.views.front();
-    const bool inter = decisions.nodes > 1;
-    std::map<std::string, Json> fields;
-    fields["system"] = Json::object(
-        {{"max_bw", one_decimal(view.bw.max_bw)}, {"total_bw", one_decimal(view.bw.total_bw)}});
-    fields["paths"] = paths_json(view);
-    fields["gdr"] = gdr_json(decisions);
-    fields["graphs"] =
-        Json::array({graph_json(view, view.ring, inter), graph_json(view, view.tree, inter)});
-    fields["rings"] = rings_json(decisions);
-    fields["trees"] = trees_json(decisions);
-    fields["channels"] = Json::object({{"coll", decisions.channels.coll},
-                                       {"p2p", decisions.channels.p2p},
-                                       {"p2p_per_peer", decisions.channels.p2p_per_peer}});
-    return fields;
-  }
-
-  static Json* file_;  // parsed once
-};
-
-Json* Captured::file_ = nullptr;
-
-TEST_F(Captured, EveryFieldOfEveryCaseIsAsNcclDecided) {
+void compare_all(const std::string& name_of_file, int expected_cases) {
+  const std::string path = std::string(WEFT_SOURCE_DIR) + "/tests/nccl_decisions/" + name_of_file;
+  const Json file = Json::parse(read_text_file(path), path);
   std::map<std::string, int> equal;
   int cases = 0;
-  for (const auto& [name, one_case] : file_->at("cases").members()) {
+  for (const auto& [name, one_case] : file.at("cases").members()) {
     SCOPED_TRACE(name);
     ++cases;
-    const NcclDecisions decisions = decide(name, one_case);
+    const NcclDecisions decisions =
+        decide(name, value(file, one_case, "topo_xml"), value(file, one_case, "env"));
     EXPECT_EQ(decisions.ranks, one_case.at("ranks").as_integer());
     EXPECT_EQ(decisions.nodes, one_case.at("nodes").as_integer());
-    std::map<std::string, Json> fields = ours(decisions);
-    const Tuning tuning(tuning_input(decisions));
-    fields["tuning"] = tuning_json(tuning);
-    fields["choice"] = choice_json(tuning, value(one_case, "choice"));
-    for (const auto& [field, json] : fields) {
-      const std::string found = difference(json, value(one_case, field), field, field == "gdr");
-      EXPECT_EQ(found, "") << name;
+    const auto other = kOtherDeviceNumbers.find(name);
+    for (const auto& [field, ours] : fields_of(decisions, value(file, one_case, "choice"))) {
+      const std::string found =
+          difference(ours, value(file, one_case, field), field, field == "gdr");
+      if (other != kOtherDeviceNumbers.end() && other->second == field) {
+        EXPECT_NE(found, "") << field << " is equal now: take it off the list";
+      } else {
+        EXPECT_EQ(found, "");
+      }
       equal[field] += found.empty() ? 1 : 0;
     }
   }
-  EXPECT_EQ(cases, 106);
+  EXPECT_EQ(cases, expected_cases);
   for (const auto& [field, count] : equal)
     std::printf("%-9s %d of %d\n", field.c_str(), count, cases);
+}
+
+TEST(Captured, EveryFieldOfEveryCaseIsAsNcclDecided) { compare_all("nccl-2.28.9.json", 106); }
+
+TEST(Captured, EveryFieldOfTheLaterCasesIsAsNcclDecided) {
+  compare_all("nccl-2.28.9-more.json", 226);
 }
 
 }  // namespace
