@@ -336,6 +336,7 @@ Packet& PacketNetwork::pop(Link& link, SendLane& lane, std::uint32_t before, std
   Queue& q = queues_[queue];
   Packet& packet = *q.first;
   q.first = packet.next_;
+  __builtin_prefetch(q.first);  // whose turn comes when this one is sent
   if (lane.last_active != queue || q.first == nullptr) {
     (before == kNone ? lane.first_active : queues_[before].next_active) = q.next_active;
     if (lane.last_active == queue) lane.last_active = before;
