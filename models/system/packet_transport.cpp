@@ -23,22 +23,22 @@ bool is_rdma(const Walk& walk) {
          walk[1].kind == Leg::Kind::kMessage && walk[2].kind == Leg::Kind::kWrite;
 }
 
-/// Something that works or makes wait, as one number that grows.
-struct Meter {
-  enum class What : std::uint8_t { kLinks, kStalls, kServer, kTags };
-  What what;
-  CauseId cause;
-  std::vector<PacketLinkId> links{};
-  std::optional<PacketCluster::Server> server{};  ///< kServer
-  const DmaEngine* engine{nullptr};               ///< kTags
-  bool works() const { return what == What::kLinks || what == What::kServer; }
-};
-
 }  // namespace
 
 /// One walk: what is under way on it, and what may limit it.
 class PacketTransport::Lane {
  public:
+  /// Something that works or makes wait, as one number that grows.
+  struct Meter {
+    enum class What : std::uint8_t { kLinks, kStalls, kServer, kTags };
+    What what;
+    CauseId cause;
+    std::vector<PacketLinkId> links{};
+    std::optional<PacketCluster::Server> server{};  ///< kServer
+    const DmaEngine* engine{nullptr};               ///< kTags
+    bool works() const { return what == What::kLinks || what == What::kServer; }
+  };
+
   Lane(PacketTransport& transport, const Walk& walk);
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
