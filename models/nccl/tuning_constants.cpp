@@ -3,7 +3,7 @@
 namespace weft {
 namespace {
 
-constexpr std::array<std::string_view, kNcclOps> kOpNames{"Broadcast", "Reduce", "AllGather",
+constexpr std::array<std::string_view, kNcclOps> kNcclOpNames{"Broadcast", "Reduce", "AllGather",
                                                           "ReduceScatter", "AllReduce"};
 constexpr std::array<std::string_view, kNcclAlgos> kAlgoNames{
     "Tree", "Ring", "CollNetDirect", "CollNetChain", "NVLS", "NVLSTree", "PAT"};
@@ -180,7 +180,7 @@ const TuningConstants& tuning_constants(NcclVersion version) {
   return version.minor >= 19 ? k19 : k18;
 }
 
-std::string_view nccl_op_name(NcclOp op) { return kOpNames.at(index_of(op)); }
+std::string_view nccl_op_name(NcclOp op) { return kNcclOpNames.at(index_of(op)); }
 std::string_view nccl_algo_name(NcclAlgo algo) { return kAlgoNames.at(index_of(algo)); }
 std::string_view nccl_algo_upper_name(NcclAlgo algo) { return kUpperAlgoNames.at(index_of(algo)); }
 std::string_view nccl_proto_name(NcclProto proto) { return kProtoNames.at(index_of(proto)); }

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kNicCount = "nic.count";
 constexpr std::string_view kNodes = "nodes";
-constexpr std::string_view kNetwork = "network.";
+constexpr std::string_view kNetworkPrefix = "network.";
 
 /// `most` is the largest number allowed, `of` says what there are as many of.
 std::uint32_t whole_number(const ScenarioSetting& setting, std::size_t most,
@@ -144,7 +144,7 @@ void change_network(TopologySpec& spec, const ScenarioSetting& setting) {
   if (spec.network.kind == NetworkSpec::Kind::kNone) {
     throw InputError(setting.key + ": " + spec.file + " has no network");
   }
-  set_network(spec.network, setting.key.substr(kNetwork.size()), setting.value);
+  set_network(spec.network, setting.key.substr(kNetworkPrefix.size()), setting.value);
 }
 
 /// The kind of a device of the node, or of the switches of a network's tier, by name.
@@ -166,7 +166,7 @@ void apply(const ScenarioSetting& setting, TopologySpec& spec, Params& params) {
     spec.nodes = whole_number(setting, 1U << 20, "");
     return;
   }
-  if (setting.key.starts_with(kNetwork)) {
+  if (setting.key.starts_with(kNetworkPrefix)) {
     change_network(spec, setting);
     return;
   }

@@ -13,8 +13,8 @@
 namespace weft {
 namespace {
 
-constexpr std::size_t kKinds = 6;
-constexpr std::array<std::string_view, kKinds> kKindNames{"cpu", "switch",   "gpu",
+constexpr std::size_t kDeviceKinds = 6;
+constexpr std::array<std::string_view, kDeviceKinds> kKindNames{"cpu", "switch",   "gpu",
                                                           "nic", "nvswitch", "netswitch"};
 constexpr std::array<std::string_view, 6> kLinkNames{"pcie", "socket", "nvlink",
                                                      "c2c",  "wire",   "xgmi"};
@@ -50,7 +50,7 @@ struct Fabric::Impl {
   TopologySpec spec;
   std::uint32_t nodes{1};
   std::map<std::string, std::size_t, std::less<>> by_name;
-  std::array<std::vector<std::size_t>, kKinds> by_kind;
+  std::array<std::vector<std::size_t>, kDeviceKinds> by_kind;
   std::vector<std::optional<std::size_t>> upstream_link;  // of each device; its `a` is the upstream
   std::vector<std::size_t> pcie_end;  // of each device: itself, or the NIC whose port it is
   std::vector<std::optional<std::size_t>> wire_link;  // of each device

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weft {
+namespace weft::test::base_error {
 namespace {
 
 TEST(Place, SaysAsMuchAsIsKnown) {
@@ -42,4 +42,4 @@ TEST(DidYouMean, NamesWhatIsOneOrTwoLettersOff) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::base_error

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weft {
+namespace weft::test::base_parallel {
 namespace {
 
 TEST(ParallelFor, DoesEveryTaskOnceWhateverTheThreads) {
@@ -32,4 +32,4 @@ TEST(ParallelFor, StopsAtAnExceptionAndPassesItOn) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::base_parallel

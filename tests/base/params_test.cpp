@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace weft {
+namespace weft::test::base_params {
 namespace {
 
 using ::testing::ElementsAre;
@@ -217,4 +217,4 @@ TEST(Params, MergeUsesInAnyOrderToTheSameList) {  // runs on threads end in any 
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::base_params

@@ -9,7 +9,7 @@
 
 #include "sim/base/error.hpp"
 
-namespace weft {
+namespace weft::test::base_quantity {
 namespace {
 
 using ::testing::HasSubstr;
@@ -184,4 +184,4 @@ TEST(FormatSize, UsesTheLargestUnitThatDivides) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::base_quantity

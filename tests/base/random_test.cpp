@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weft {
+namespace weft::test::base_random {
 namespace {
 
 constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
@@ -92,4 +92,4 @@ TEST(UniformBelow, TakesEveryRangeButTheEmptyOne) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::base_random

@@ -7,7 +7,7 @@
 
 #include "sim/base/id.hpp"
 
-namespace weft {
+namespace weft::test::base_units {
 namespace {
 
 constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
@@ -132,4 +132,4 @@ TEST(Id, OrdersByIndex) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::base_units

@@ -24,8 +24,8 @@ using namespace weft;
 int permutation(std::uint32_t hosts, std::uint32_t ports, Bytes bytes,
                 const char* packets_per_ack) {
   const bench::Stopwatch building;
-  testing::WireCluster cluster(
-      {.network = testing::WirePlant::shape(NetworkSpec::Kind::kFatTree, ports),
+  test::WireCluster cluster(
+      {.network = test::WirePlant::shape(NetworkSpec::Kind::kFatTree, ports),
        .hosts = hosts,
        .rate = Bandwidth::gigabits_per_s(100),
        .delay = Duration::us(1),
@@ -56,7 +56,7 @@ int permutation(std::uint32_t hosts, std::uint32_t ports, Bytes bytes,
     sum_us += us;
     last_us = std::max(last_us, us);
   }
-  const testing::WireCluster::Sums sums = cluster.sums();
+  const test::WireCluster::Sums sums = cluster.sums();
   const auto events = static_cast<double>(cluster.events().executed());
   const auto packets = static_cast<double>(total.packets);
   const auto hops = static_cast<double>(sums.hops);

@@ -8,7 +8,7 @@
 
 #include "tests/engine/allocation_count.hpp"
 
-namespace weft {
+namespace weft::test::engine_chunk_list {
 namespace {
 
 std::vector<int> take_all(ChunkPool<int>& pool, ChunkList<int>& list) {
@@ -63,4 +63,4 @@ TEST(ChunkPool, LetsListsGrowWithoutAllocatingIntoWhatWasProvided) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::engine_chunk_list

@@ -15,7 +15,7 @@
 #include "sim/base/random.hpp"
 #include "tests/engine/allocation_count.hpp"
 
-namespace weft {
+namespace weft::test::engine_event_queue {
 namespace {
 
 using ::testing::ElementsAre;
@@ -423,4 +423,4 @@ TEST(ShuffledTies, GiveEachEventItsTurnEquallyOften) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::engine_event_queue

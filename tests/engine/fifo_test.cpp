@@ -8,7 +8,7 @@
 
 #include "tests/engine/allocation_count.hpp"
 
-namespace weft {
+namespace weft::test::engine_fifo {
 namespace {
 
 template <class T>
@@ -66,4 +66,4 @@ TEST(Fifo, RemovesSomeAndKeepsTheOrderOfTheRest) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::engine_fifo

@@ -11,7 +11,7 @@
 
 #include "tests/engine/allocation_count.hpp"
 
-namespace weft {
+namespace weft::test::engine_mailbox {
 namespace {
 
 using ::testing::ElementsAre;
@@ -239,4 +239,4 @@ TEST(Mailbox, AllocatesNothingInTheSteadyState) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::engine_mailbox

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weft {
+namespace weft::test::engine_probe {
 namespace {
 
 Time at_ns(std::int64_t ns) { return Time{} + Duration::ns(ns); }
@@ -67,4 +67,4 @@ TEST(Counter, Counts) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::engine_probe

@@ -14,7 +14,7 @@
 #include "sim/engine/probe.hpp"
 #include "tests/engine/allocation_count.hpp"
 
-namespace weft {
+namespace weft::test::engine_process {
 namespace {
 
 using ::testing::ElementsAre;
@@ -346,4 +346,4 @@ TEST(Process, MeanWaitOfASingleServerIsThatOfTheory) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::engine_process

@@ -8,7 +8,7 @@
 #include "sim/base/random.hpp"
 #include "tests/flow/reference.hpp"
 
-namespace weft {
+namespace weft::test::flow_fluid_random {
 namespace {
 
 using test::FluidRun;
@@ -234,4 +234,4 @@ TEST(FluidRandom, AsManySolvesPerInstantAsOneLikesChangeNothing) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::flow_fluid_random

@@ -10,7 +10,7 @@
 
 #include "sim/base/random.hpp"
 
-namespace weft {
+namespace weft::test::flow_fluid {
 namespace {
 
 using testing::ElementsAre;
@@ -338,4 +338,4 @@ TEST(FluidSystem, RefusesWhatBreaksItsContract) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::flow_fluid

@@ -9,7 +9,7 @@
 #include "sim/base/random.hpp"
 #include "tests/flow/reference.hpp"
 
-namespace weft {
+namespace weft::test::flow_incremental_maxmin {
 namespace {
 
 using test::PlainFlow;
@@ -242,4 +242,4 @@ TEST(IncrementalMaxMin, AFlowRemovedBeforeItIsSolvedLeavesNoTrace) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::flow_incremental_maxmin

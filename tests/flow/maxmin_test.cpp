@@ -11,7 +11,7 @@
 #include "sim/base/random.hpp"
 #include "tests/flow/reference.hpp"
 
-namespace weft {
+namespace weft::test::flow_maxmin {
 namespace {
 
 using test::FlatProblem;
@@ -254,4 +254,4 @@ TEST(MaxMinRates, FlowsThatTakeOnlyWhatIsLeftChangeNothing) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::flow_maxmin

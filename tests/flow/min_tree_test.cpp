@@ -8,7 +8,7 @@
 
 #include "sim/base/random.hpp"
 
-namespace weft {
+namespace weft::test::flow_min_tree {
 namespace {
 
 TEST(MinTree, HasNoMinimumWhenEmpty) {
@@ -54,4 +54,4 @@ TEST(MinTree, FindsASlotFarBeyondTheOthers) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::flow_min_tree

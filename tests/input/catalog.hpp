@@ -5,7 +5,7 @@
 
 #include "sim/base/params.hpp"
 
-namespace weft::testing {
+namespace weft::test {
 
 constexpr ParamSpec test_param(std::string_view key, Unit unit, double fallback, double min,
                                double max, std::string_view choices = {}) {
@@ -44,4 +44,4 @@ std::string refusal(Call call) {
   return "accepted";
 }
 
-}  // namespace weft::testing
+}  // namespace weft::test

@@ -16,12 +16,10 @@
 #include "sim/topology/fabric.hpp"
 #include "tests/input/catalog.hpp"
 
-namespace weft {
+namespace weft::test::input_nccl_files {
 namespace {
 
 using ::testing::HasSubstr;
-using testing::refusal;
-using testing::test_catalog;
 
 std::size_t count_of(const std::string& text, const std::string& piece) {
   std::size_t found = 0;
@@ -220,4 +218,4 @@ TEST(NcclFilesBogus, AnySpoiledFileLoadsOrIsRefused) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::input_nccl_files

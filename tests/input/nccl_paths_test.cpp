@@ -12,7 +12,7 @@
 #include "sim/topology/fabric.hpp"
 #include "tests/input/catalog.hpp"
 
-namespace weft {
+namespace weft::test::input_nccl_paths {
 namespace {
 
 /// The device that NCCL calls "GPU/0-60" (bus id 0000:00:06.0) or "NET/0-1" (dev 1).
@@ -49,7 +49,7 @@ std::string nccl_word(const PathLabel& label) {
 
 int compare_paths(const std::string& name, const Json& one_case) {
   const Fabric fabric(
-      parse_nccl_xml(one_case.at("topo_xml").as_string(), name + ".xml", testing::test_catalog()),
+      parse_nccl_xml(one_case.at("topo_xml").as_string(), name + ".xml", test_catalog()),
       1);
   int compared = 0;
   for (const auto& [from_name, ways] : one_case.at("paths").members()) {
@@ -84,4 +84,4 @@ TEST(NcclPaths, FabricGivesTheClassesThatNcclComputes) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::input_nccl_paths

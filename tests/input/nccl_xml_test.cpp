@@ -11,17 +11,15 @@
 #include "sim/topology/fabric.hpp"
 #include "tests/input/catalog.hpp"
 
-namespace weft {
+namespace weft::test::input_nccl_xml {
 namespace {
 
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using testing::refusal;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
-using testing::test_catalog;
 
 TopologySpec parse(const std::string& text) {
   return parse_nccl_xml(text, "f.xml", test_catalog());
@@ -428,4 +426,4 @@ TEST(NcclXmlBogus, DeepAndWideFilesAreRefusedQuickly) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::input_nccl_xml

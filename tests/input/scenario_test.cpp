@@ -7,12 +7,11 @@
 
 #include "tests/input/catalog.hpp"
 
-namespace weft {
+namespace weft::test::input_scenario {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using testing::refusal;
 
 const std::string kQuickstart = R"(scenario: quickstart
 about: "Two machines."
@@ -128,4 +127,4 @@ TEST(ScenarioBogus, Words) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::input_scenario

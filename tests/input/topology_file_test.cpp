@@ -9,13 +9,11 @@
 
 #include "tests/input/catalog.hpp"
 
-namespace weft {
+namespace weft::test::input_topology_file {
 namespace {
 
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
-using testing::refusal;
-using testing::test_catalog;
 
 /// A file that lives as long as the test.
 class TemporaryFile {
@@ -74,4 +72,4 @@ TEST(TopologyFileBogus, NeitherForm) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::input_topology_file

@@ -9,13 +9,11 @@
 #include "sim/topology/fabric.hpp"
 #include "tests/input/catalog.hpp"
 
-namespace weft {
+namespace weft::test::input_topology_yaml {
 namespace {
 
 using ::testing::HasSubstr;
-using testing::refusal;
 using ::testing::StartsWith;
-using testing::test_catalog;
 
 const std::string kSmall = R"(topology: small
 source: a test
@@ -267,4 +265,4 @@ TEST(Topologies, H200Vm) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::input_topology_yaml

@@ -8,7 +8,7 @@
 
 #include "sim/base/error.hpp"
 
-namespace weft {
+namespace weft::test::io_csv {
 namespace {
 
 TEST(CsvLine, JoinsPlainCells) {
@@ -37,4 +37,4 @@ TEST(CsvCells, RefusesQuotesThatDoNotPairUp) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::io_csv

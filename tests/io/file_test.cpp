@@ -13,7 +13,7 @@
 
 #include "sim/base/error.hpp"
 
-namespace weft {
+namespace weft::test::io_file {
 namespace {
 
 using ::testing::ElementsAre;
@@ -140,4 +140,4 @@ TEST_F(File, DashIsStandardInputAndOutput) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::io_file

@@ -10,7 +10,7 @@
 
 #include "sim/base/error.hpp"
 
-namespace weft {
+namespace weft::test::io_journal {
 namespace {
 
 using ::testing::ElementsAre;
@@ -105,4 +105,4 @@ TEST_F(JournalTest, SaysWhyItCannotBeOpened) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::io_journal

@@ -9,7 +9,7 @@
 
 #include "sim/base/error.hpp"
 
-namespace weft {
+namespace weft::test::io_json {
 namespace {
 
 using ::testing::HasSubstr;
@@ -157,4 +157,4 @@ TEST(JsonParse, TakesLinearTimeAndBoundsTheNumberOfValues) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::io_json

@@ -7,7 +7,7 @@
 
 #include "sim/io/yaml.hpp"
 
-namespace weft {
+namespace weft::test::io_yaml_hostile {
 namespace {
 
 using ::testing::AnyOf;
@@ -120,4 +120,4 @@ TEST(YamlHostile, TimeGrowsWithTheText) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::io_yaml_hostile

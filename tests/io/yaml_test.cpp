@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace weft {
+namespace weft::test::io_yaml {
 namespace {
 
 using ::testing::HasSubstr;
@@ -188,4 +188,4 @@ TEST(Yaml, LoadsFilesAndSaysWhichIsMissing) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::io_yaml

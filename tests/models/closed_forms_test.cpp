@@ -6,7 +6,7 @@
 
 #include "tests/models/prediction.hpp"
 
-namespace weft {
+namespace weft::test::models_closed_forms {
 namespace {
 
 constexpr double kTolerance = 0.006;
@@ -167,4 +167,4 @@ TEST(DumpedTopology, EachNicHasAnUplinkOfItsOwn) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::models_closed_forms

@@ -12,7 +12,7 @@
 #include "models/nccl/p2p_plan.hpp"
 #include "tests/models/machine_under_test.hpp"
 
-namespace weft {
+namespace weft::test::models_collective_plan {
 namespace {
 
 constexpr Op kOps[] = {Op::kAllReduce, Op::kAllGather, Op::kReduceScatter, Op::kBroadcast,
@@ -271,4 +271,4 @@ TEST(LocalNics, AGpuAloneWithTwoTakesThemInTurn) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::models_collective_plan

@@ -7,7 +7,7 @@
 
 #include "tests/models/prediction.hpp"
 
-namespace weft {
+namespace weft::test::models_collectives {
 namespace {
 
 constexpr double kWirePayload = 49.68;  // GB/s, as Quickstart.GdrIsTheWiresPayload derives it
@@ -125,4 +125,4 @@ TEST(Collectives, FasterPartsNeverHurtMuchAndMoreBytesTakeLonger) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::models_collectives

@@ -7,7 +7,7 @@
 #include "models/system/gdr_possible.hpp"
 #include "tests/models/machine_under_test.hpp"
 
-namespace weft {
+namespace weft::test::models_contraction {
 namespace {
 
 using Kind = Leg::Kind;
@@ -120,4 +120,4 @@ TEST(GdrPossible, SaysWhyNot) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::models_contraction

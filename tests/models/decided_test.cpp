@@ -9,7 +9,7 @@
 #include "sim/input/topology_file.hpp"
 #include "tests/models/prediction.hpp"
 
-namespace weft {
+namespace weft::test::models_decided {
 namespace {
 
 using ::testing::Contains;
@@ -125,4 +125,4 @@ TEST(Decided, SimpleRulesRunWhereTheUserWantsThem) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::models_decided

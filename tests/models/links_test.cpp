@@ -8,7 +8,7 @@
 #include "models/pcie/link.hpp"
 #include "models/wire/link.hpp"
 
-namespace weft {
+namespace weft::test::models_links {
 namespace {
 
 struct Models : testing::Test {
@@ -107,4 +107,4 @@ TEST_F(Models, WireLatencyIsCableAndForwardErrorCorrection) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::models_links

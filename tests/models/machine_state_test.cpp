@@ -17,7 +17,7 @@
 #include "tests/models/machine_under_test.hpp"
 #include "tests/models/prediction.hpp"
 
-namespace weft {
+namespace weft::test::models_machine_state {
 namespace {
 
 using Settings = std::vector<std::string>;
@@ -303,4 +303,4 @@ TEST(MachineState, AcsIsWrittenAsWordsOrAsTheRegistersMask) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::models_machine_state

@@ -12,7 +12,7 @@
 #include "sim/io/file.hpp"
 #include "tests/models/prediction.hpp"
 
-namespace weft {
+namespace weft::test::models_measured {
 namespace {
 
 struct Measured {
@@ -85,4 +85,4 @@ TEST(Measured, TreeAllReduceOverNvlinkOnFourH200) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::models_measured

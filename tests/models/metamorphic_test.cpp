@@ -2,7 +2,7 @@
 
 #include "tests/models/prediction.hpp"
 
-namespace weft {
+namespace weft::test::models_metamorphic {
 namespace {
 
 constexpr const char* kPaths[] = {"gdr", "host-staged"};
@@ -67,4 +67,4 @@ TEST(Predict, RefusesAtOnceWhatWouldRunForHours) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::models_metamorphic

@@ -11,7 +11,7 @@
 #include "sim/flow/maxmin.hpp"
 #include "tests/models/machine_under_test.hpp"
 
-namespace weft {
+namespace weft::test::models_network {
 namespace {
 
 using ::testing::HasSubstr;
@@ -300,4 +300,4 @@ TEST(Network, ASwitchThatIsTooSmallIsRefused) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::models_network

@@ -5,7 +5,7 @@
 
 #include "models/catalog/catalog.hpp"
 
-namespace weft {
+namespace weft::test::models_parts {
 namespace {
 
 std::string refusal(const std::string& text) {
@@ -59,4 +59,4 @@ TEST(Parts, UnknownPartNamesThoseOfItsKind) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::models_parts

@@ -13,7 +13,7 @@
 #include "sim/io/json.hpp"
 #include "tests/models/machine_under_test.hpp"
 
-namespace weft {
+namespace weft::test::models_perftest_measured {
 namespace {
 
 const std::string kMeasurements = std::string(WEFT_SHARED_DIR) + "/data/measurements.json";
@@ -105,4 +105,4 @@ TEST(PerftestMeasured, PublishedRowsWithinTenPercentInTheMedian) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::models_perftest_measured

@@ -5,7 +5,7 @@
 #include "models/catalog/catalog.hpp"
 #include "models/nccl/gdr.hpp"
 
-namespace weft {
+namespace weft::test::models_protocol {
 namespace {
 
 struct ProtocolTest : testing::Test {
@@ -69,4 +69,4 @@ TEST(GdrDecision, NcclTakesGdrUpToPxbByDefault) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::models_protocol

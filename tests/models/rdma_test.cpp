@@ -11,7 +11,7 @@
 
 // weft perftest end to end: GPU memory or DRAM, PCIe, NIC, wire and back, TLP by TLP and packet by
 // packet, against closed forms.
-namespace weft {
+namespace weft::test::models_rdma {
 namespace {
 
 constexpr double kGen5x16 = 32 * 16 * 128.0 / 130 / 8;  // GB/s after encoding
@@ -509,4 +509,4 @@ TEST(Perftest, RefusesWhatCannotBe) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::models_rdma

@@ -8,7 +8,7 @@
 
 #include "tests/models/prediction.hpp"
 
-namespace weft {
+namespace weft::test::models_regressions {
 namespace {
 
 struct Pair {
@@ -68,4 +68,4 @@ INSTANTIATE_TEST_SUITE_P(, Regressions, testing::ValuesIn(kPairs), [](const auto
 });
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::models_regressions

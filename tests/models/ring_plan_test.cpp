@@ -3,7 +3,7 @@
 #include "models/nccl/collective_plan.hpp"
 #include "tests/models/machine_under_test.hpp"
 
-namespace weft {
+namespace weft::test::models_ring_plan {
 namespace {
 
 Plan plan_of(DeviceParams& devices, Op op, Bytes bytes, MemoryPath path = MemoryPath::kGdr) {
@@ -127,4 +127,4 @@ TEST(RingPlan, NodesWithoutNicsCannotBeJoined) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::models_ring_plan

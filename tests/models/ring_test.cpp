@@ -7,7 +7,7 @@
 
 #include "tests/models/machine_under_test.hpp"
 
-namespace weft {
+namespace weft::test::models_ring {
 namespace {
 
 TEST(Rings, VisitEveryRankOnceAndStayOnTheirRail) {
@@ -62,4 +62,4 @@ TEST(Rings, InsideOneNodeAreRotations) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::models_ring

@@ -6,7 +6,7 @@
 #include "sim/input/topology_file.hpp"
 #include "tests/models/machine_under_test.hpp"
 
-namespace weft {
+namespace weft::test::models_settings {
 namespace {
 
 TEST(Settings, OfADeviceBeatThoseOfItsKind) {
@@ -145,4 +145,4 @@ TEST(NcclEnv, IsTakenOrNamedAsNotModelled) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::models_settings

@@ -14,7 +14,7 @@
 #include "sim/io/file.hpp"
 #include "tests/models/prediction.hpp"
 
-namespace weft {
+namespace weft::test::models_shipped {
 namespace {
 
 std::vector<std::string> shipped_topologies() {
@@ -138,4 +138,4 @@ INSTANTIATE_TEST_SUITE_P(All, ShippedTopology, ::testing::ValuesIn(shipped_topol
                          });
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::models_shipped

@@ -10,7 +10,7 @@
 #include "sim/base/error.hpp"
 #include "sim/io/file.hpp"
 
-namespace weft {
+namespace weft::test::models_tuning {
 namespace {
 
 NcclGraph graph_of(int channels, float intra, float inter, NcclPathType type_intra,
@@ -327,4 +327,4 @@ TEST(Tuning, EveryReleaseGivesFiniteNumbers) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::models_tuning

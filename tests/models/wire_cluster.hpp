@@ -11,7 +11,7 @@
 #include "models/wire/queue_pairs.hpp"
 #include "models/wire/routing.hpp"
 
-namespace weft::testing {
+namespace weft::test {
 
 /// Hosts of one NIC each, all links and switches alike.
 struct WirePlant {
@@ -162,4 +162,4 @@ class WireCluster final : public QueuePairSink {
   std::uint64_t asked_{0};
 };
 
-}  // namespace weft::testing
+}  // namespace weft::test

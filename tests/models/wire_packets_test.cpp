@@ -12,11 +12,9 @@
 #include "sim/flow/maxmin.hpp"
 #include "tests/models/wire_cluster.hpp"
 
-namespace weft {
+namespace weft::test::models_wire_packets {
 namespace {
 
-using testing::WireCluster;
-using testing::WirePlant;
 using Kind = NetworkSpec::Kind;
 
 const NetworkSpec kOneSwitch = WirePlant::shape(Kind::kOneSwitch, 0);
@@ -529,4 +527,4 @@ TEST(WirePackets, FatTreePermutationIsLosslessAndRepeatable) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::models_wire_packets

@@ -9,11 +9,9 @@
 #include "tests/models/wire_cluster.hpp"
 #include "tests/seeds.hpp"
 
-namespace weft {
+namespace weft::test::models_wire_random {
 namespace {
 
-using testing::WireCluster;
-using testing::WirePlant;
 using Kind = NetworkSpec::Kind;
 
 /// A random network with random parameters, random messages on random queue pairs, and on some
@@ -123,4 +121,4 @@ TEST(RandomWire, RunsAreTheSameWhateverElseAndWholeInAnyOrderOfTies) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::models_wire_random

@@ -10,7 +10,7 @@
 #include "sim/base/error.hpp"
 #include "sim/input/topology_file.hpp"
 
-namespace weft {
+namespace weft::test::models_write_topo {
 namespace {
 
 FabricAsNccl written(TopologySpec spec, const ParamCatalog& catalog) {
@@ -215,4 +215,4 @@ TEST(NcclTreeText, LeavesOutElementsThatNcclDoesNotHave) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::models_write_topo

@@ -15,7 +15,7 @@
 #include "sim/io/file.hpp"
 #include "sim/io/json.hpp"
 
-namespace weft {
+namespace weft::test::nccl_decisions_captured {
 namespace {
 
 using enum NcclNodeType;
@@ -251,4 +251,4 @@ TEST(Captured, EveryFieldOfTheLaterCasesIsAsNcclDecided) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::nccl_decisions_captured

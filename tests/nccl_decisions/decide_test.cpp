@@ -14,7 +14,7 @@
 
 #include "sim/io/file.hpp"
 
-namespace weft {
+namespace weft::test::nccl_decisions_decide {
 namespace {
 
 using ::testing::ElementsAre;
@@ -317,4 +317,4 @@ TEST(NcclLogs, TopologyFilesOfRealMachinesAreDecidedInASecond) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::nccl_decisions_decide

@@ -9,13 +9,9 @@
 
 #include "tests/packet/parts.hpp"
 
-namespace weft {
+namespace weft::test::packet_flow_control {
 namespace {
 
-using testing::Duplex;
-using testing::Host;
-using testing::join;
-using testing::link_spec;
 
 /// Sender and victim's sender behind one switch, receivers behind another:
 ///
@@ -330,4 +326,4 @@ TEST(FlowControl, ASecondLaneBreaksTheLoop) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::packet_flow_control

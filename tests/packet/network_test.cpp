@@ -11,13 +11,9 @@
 
 #include "tests/packet/parts.hpp"
 
-namespace weft {
+namespace weft::test::packet_network {
 namespace {
 
-using testing::Host;
-using testing::join;
-using testing::kPsPerByte;
-using testing::link_spec;
 
 Time at_ns(std::int64_t ns) { return Time{} + Duration::ns(ns); }
 
@@ -36,7 +32,7 @@ struct Pair {
   Host receiver{network};
   PacketNodeId a;
   PacketNodeId b;
-  testing::Duplex link;
+  Duplex link;
 };
 
 // n packets of 1000 B leave back to back, 100 ns each; the last byte of the k-th is there at
@@ -143,7 +139,7 @@ struct Star {
   SourceRoutes routes;
   PacketNodeId hub;
   std::vector<std::unique_ptr<Host>> host;
-  std::vector<testing::Duplex> link;
+  std::vector<Duplex> link;
 };
 
 // Store and forward: two serialisations, two delays, one latency. Cut-through decides when 64 B are
@@ -194,4 +190,4 @@ TEST(PacketNetwork, RefusesWhatDoesNotHold) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::packet_network

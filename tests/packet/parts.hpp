@@ -8,7 +8,7 @@
 #include "sim/packet/network.hpp"
 #include "sim/packet/source_routes.hpp"
 
-namespace weft::testing {
+namespace weft::test {
 
 inline constexpr Bandwidth kRate = Bandwidth::gigabits_per_s(80);  // 100 ps a byte
 inline constexpr std::int64_t kPsPerByte = 100;
@@ -119,4 +119,4 @@ inline LinkSpec link_spec(std::vector<LaneControl> lanes = {Unlimited{}}) {
   return spec;
 }
 
-}  // namespace weft::testing
+}  // namespace weft::test

@@ -12,13 +12,9 @@
 #include "tests/packet/parts.hpp"
 #include "tests/seeds.hpp"
 
-namespace weft {
+namespace weft::test::packet_random {
 namespace {
 
-using testing::Duplex;
-using testing::Host;
-using testing::join;
-using testing::link_spec;
 
 /// A random tree of switches with hosts at random places, links of random rates, delays, lanes and
 /// flow control, and random streams. A tree has no loop, so nothing may ever be stuck.
@@ -304,4 +300,4 @@ TEST(RandomPackets, OrderOfTiesMattersLittle) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::packet_random

@@ -2,7 +2,7 @@
 
 #include "tests/pcie/host_under_test.hpp"
 
-namespace weft {
+namespace weft::test::pcie_dma {
 namespace {
 
 // PCIe Base table 2-40. Within a lane nothing passes, whatever the bits say.
@@ -156,4 +156,4 @@ TEST(PcieDma, ReadsAreBoundByTagsOverTheRoundTrip) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::pcie_dma

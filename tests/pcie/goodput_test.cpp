@@ -4,7 +4,7 @@
 
 #include "tests/pcie/host_under_test.hpp"
 
-namespace weft {
+namespace weft::test::pcie_goodput {
 namespace {
 
 /// A link of Neugebauer et al., SIGCOMM 2018, and one of today.
@@ -104,4 +104,4 @@ TEST(PcieGoodput, FlitLinksHaveNeitherFramingNorDllps) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::pcie_goodput

@@ -11,7 +11,7 @@
 
 #include "tests/pcie/host_under_test.hpp"
 
-namespace weft {
+namespace weft::test::pcie_h200_copies {
 namespace {
 
 /// One row of data/h200/pcie-copies.csv.
@@ -222,4 +222,4 @@ TEST(H200Copies, AreNearTheMeasuredOnes) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::pcie_h200_copies

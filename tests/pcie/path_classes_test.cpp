@@ -9,7 +9,7 @@
 
 #include "tests/pcie/host_under_test.hpp"
 
-namespace weft {
+namespace weft::test::pcie_path_classes {
 namespace {
 
 struct Cpu {
@@ -236,4 +236,4 @@ TEST(PathClasses, CreditsOverTheirRoundTripBoundALink) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::pcie_path_classes

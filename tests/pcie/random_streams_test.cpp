@@ -9,7 +9,7 @@
 #include "tests/pcie/host_under_test.hpp"
 #include "tests/seeds.hpp"
 
-namespace weft {
+namespace weft::test::pcie_random_streams {
 namespace {
 
 /// A machine in a random state, with random streams between its devices.
@@ -119,4 +119,4 @@ TEST(RandomStreams, CpusReachDevicesToo) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::pcie_random_streams

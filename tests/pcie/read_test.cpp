@@ -2,7 +2,7 @@
 
 #include "tests/pcie/host_under_test.hpp"
 
-namespace weft {
+namespace weft::test::pcie_read {
 namespace {
 
 constexpr double kGen4x8 = kGen5x16 / 4;
@@ -93,4 +93,4 @@ TEST(PcieReads, ThatNobodyCompletesTimeOut) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::pcie_read

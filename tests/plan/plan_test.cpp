@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weft {
+namespace weft::test::plan {
 namespace {
 
 Plan two_steps() {
@@ -84,4 +84,4 @@ TEST(Plan, DumpIsALineAConnectionAndALineAProgram) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::plan

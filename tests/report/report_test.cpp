@@ -4,7 +4,7 @@
 #include "sim/report/diff.hpp"
 #include "sim/report/table.hpp"
 
-namespace weft {
+namespace weft::test::report {
 namespace {
 
 RunResult sample() {
@@ -120,4 +120,4 @@ TEST(Diff, WhoUsedAValueFirstIsNoDifference) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::report

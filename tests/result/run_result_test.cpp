@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weft {
+namespace weft::test::result_run_result {
 namespace {
 
 TEST(BusbwFactor, IsAsNcclTestsDefinesIt) {
@@ -90,4 +90,4 @@ TEST(Provenance, ListsUsedParametersWithOriginAndSource) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::result_run_result

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weft {
+namespace weft::test::run_critical_path {
 namespace {
 
 const CauseId kWire{std::size_t{0}};
@@ -70,4 +70,4 @@ TEST(CriticalPath, TimeThatIsNoneLeavesNoTrace) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::run_critical_path

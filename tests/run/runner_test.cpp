@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weft {
+namespace weft::test::run_runner {
 namespace {
 
 /// A transport without sharing: a walk of k legs moves a byte in k ns and delivers 100 ns later.
@@ -204,4 +204,4 @@ TEST(Runner, SharesAreByKindWithTheWorstPlaceAndSumToOne) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::run_runner

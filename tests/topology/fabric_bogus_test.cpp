@@ -5,10 +5,9 @@
 #include "sim/topology/fabric.hpp"
 #include "tests/topology/machines.hpp"
 
-namespace weft {
+namespace weft::test::topology_fabric_bogus {
 namespace {
 
-using namespace weft::testing;
 
 /// The message with which a topology is refused; "accepted" if it is not.
 std::string refusal(const TopologySpec& spec, std::uint32_t nodes = 1) {
@@ -200,4 +199,4 @@ TEST(FabricBogus, PortsOfNics) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::topology_fabric_bogus

@@ -8,10 +8,9 @@
 
 #include "tests/topology/machines.hpp"
 
-namespace weft {
+namespace weft::test::topology_fabric {
 namespace {
 
-using namespace weft::testing;
 
 DeviceId at(const Fabric& fabric, std::string_view name, std::uint32_t node = 0) {
   const auto found = fabric.find(node, name);
@@ -294,4 +293,4 @@ TEST(Fabric, TreatsForeignIdsAsABug) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::topology_fabric

@@ -4,7 +4,7 @@
 
 #include "sim/topology/spec.hpp"
 
-namespace weft::testing {
+namespace weft::test {
 
 inline DeviceSpec device(std::string name, DeviceKind kind, std::string upstream = "") {
   DeviceSpec spec;
@@ -67,4 +67,4 @@ inline TopologySpec small_machine() {
   return placed(spec);
 }
 
-}  // namespace weft::testing
+}  // namespace weft::test

@@ -10,11 +10,9 @@
 #include "sim/topology/fabric.hpp"
 #include "tests/topology/machines.hpp"
 
-namespace weft {
+namespace weft::test::topology_network {
 namespace {
 
-using testing::gpu;
-using testing::nic;
 using Kind = NetworkSpec::Kind;
 using ::testing::HasSubstr;
 
@@ -32,7 +30,7 @@ NetworkSpec network(Kind kind) {
 Fabric fabric_of(const NetworkSpec& network, std::uint32_t nodes, std::uint32_t nics = 8) {
   TopologySpec spec;
   spec.file = "f.yaml";
-  spec.node.devices = {testing::cpu("cpu0"), gpu("gpu0", "cpu0")};
+  spec.node.devices = {cpu("cpu0"), gpu("gpu0", "cpu0")};
   for (std::uint32_t i = 0; i < nics; ++i) {
     spec.node.devices.push_back(nic("nic" + std::to_string(i), "cpu0"));
   }
@@ -380,4 +378,4 @@ TEST(NetworkBogus, NoCabledNic) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::topology_network
