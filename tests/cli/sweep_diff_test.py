@@ -12,7 +12,7 @@ import subprocess
 import time
 
 import cli_test
-from cli_test import LIMIT_S, SCOPES, SMALL, SMALL_TEXT, TOPOLOGY, WIRE_NAMES, CliTest, weft
+from cli_test import LIMIT_S, SCOPES, SMALL, SMALL_TEXT, TINY, TOPOLOGY, WIRE_NAMES, CliTest, weft
 
 GRID = ("--set", "nic.count=1,2,8", "--set", "wire.kind=roce,infiniband")
 NOT_A_TABLE = "; this is no table that weft sweep wrote; take another file"
@@ -313,7 +313,7 @@ class Diff(SweepDiffTest):
                      "over the same memory path in both")
 
     def test_damaged_results_are_refused(self):
-        self.run_to("a.json")
+        self.ok("run", TINY, "--json", "a.json")
         whole = json.loads((self.here / "a.json").read_text())
 
         def refuses(expected, change):
@@ -331,7 +331,7 @@ class Diff(SweepDiffTest):
         refuses(row + "missing key 'op'", lambda d: d["results"][1].pop("op"))
         refuses(row + "limited_by[0]: cause: control characters are not accepted",
                 lambda d: d["results"][1]["limited_by"][0].update(cause="\x1b[31mred"))
-        refuses("results: allreduce of 1048576 B over gdr is given twice",
+        refuses("results: allreduce of 1024 B over gdr is given twice",
                 lambda d: d["results"].append(d["results"][0]))
         refuses("results: expected a list", lambda d: d.update(results={}))
         refuses("missing key 'provenance'", lambda d: d.pop("provenance"))
