@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string>
 
-namespace weft::testing {
+namespace weft::test {
 
 /// How many seeds a test of random cases tries: `few`, as every run of the tests does, unless
 /// WEFT_RANDOM_SEEDS asks for another number.
@@ -13,4 +13,4 @@ inline std::uint64_t seeds(std::uint64_t few) {
   return asked == nullptr ? few : std::stoull(asked);
 }
 
-}  // namespace weft::testing
+}  // namespace weft::test

@@ -17,7 +17,7 @@ constexpr std::size_t kPcieMedium = 1;
 constexpr std::size_t kNetworkMedium = 2;
 
 // src/include/device.h, src/include/comm.h.
-constexpr int kWarpThreads = 32;
+constexpr int kThreadsPerWarp = 32;
 constexpr int kMaxThreads = 640;
 constexpr int kMaxSimpleThreads = 512;
 constexpr int kMaxLlThreads = 512;
@@ -55,7 +55,7 @@ T divide_up(T a, T b) {
 /// Threads from a variable: a multiple of a warp within the bounds, else the bound that NCCL takes.
 int threads_from(int asked, int least, int most, int fallback) {
   if (asked <= 0) return fallback;
-  if (asked % kWarpThreads != 0 || asked > most) return most;
+  if (asked % kThreadsPerWarp != 0 || asked > most) return most;
   return std::max(asked, least);
 }
 
@@ -124,11 +124,12 @@ void Tuning::set_threads() {
     max_threads_[index_of(algo)][index_of(proto)] = threads;
   };
   set(NcclAlgo::kRing, NcclProto::kSimple,
-      threads_from(asked, 2 * kWarpThreads, kMaxSimpleThreads, slow ? 256 : kMaxSimpleThreads));
+      threads_from(asked, 2 * kThreadsPerWarp, kMaxSimpleThreads, slow ? 256 : kMaxSimpleThreads));
   set(NcclAlgo::kTree, NcclProto::kSimple,
-      threads_from(asked, 2 * kWarpThreads, kMaxSimpleThreads, kMaxSimpleThreads));
+      threads_from(asked, 2 * kThreadsPerWarp, kMaxSimpleThreads, kMaxSimpleThreads));
   for (const NcclAlgo algo : {NcclAlgo::kRing, NcclAlgo::kTree}) {
-    set(algo, NcclProto::kLl, threads_from(asked, 2 * kWarpThreads, kMaxLlThreads, kMaxLlThreads));
+    set(algo, NcclProto::kLl,
+        threads_from(asked, 2 * kThreadsPerWarp, kMaxLlThreads, kMaxLlThreads));
     set(algo, NcclProto::kLl128,
         threads_from(asked_ll128, kMaxLl128Threads / 4, kMaxLl128Threads, kMaxLl128Threads));
   }
@@ -526,10 +527,10 @@ Tuning::Choice Tuning::with_channels(Choice choice, NcclOp op, std::int64_t byte
     while (bytes < channels * threads * threshold && threads % 128 == 0) threads /= 2;
   }
   if (choice.proto == NcclProto::kSimple) {
-    if (choice.algo == NcclAlgo::kRing) threads += kWarpThreads;
-    if (choice.algo == NcclAlgo::kTree) threads += 4 * kWarpThreads;
+    if (choice.algo == NcclAlgo::kRing) threads += kThreadsPerWarp;
+    if (choice.algo == NcclAlgo::kTree) threads += 4 * kThreadsPerWarp;
   }
-  threads = std::max(threads, 3 * kWarpThreads);
+  threads = std::max(threads, 3 * kThreadsPerWarp);
   if (choice.algo == NcclAlgo::kTree || choice.algo == NcclAlgo::kPat) threads = kMaxThreads;
   choice.threads = threads;
   choice.channels = dealt_channels(choice, op, bytes, static_cast<int>(channels));

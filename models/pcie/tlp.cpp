@@ -14,14 +14,14 @@ std::uint32_t count(Params& params, std::string_view key) {
 }
 
 /// The smallest TLP that moves data in bulk: a cache line.
-constexpr double kLine = 64.0;
+constexpr double kLineBytes = 64.0;
 
 /// Receive buffers of one kind of TLP, `links` times, and the room of pipes that hold `in_pipes`
 /// payload bytes.
 CreditPool pool(Params& params, std::string_view headers, std::string_view data,
                 std::uint32_t links, double in_pipes) {
   CreditPool out;
-  out.packets = links * count(params, headers) + static_cast<std::uint32_t>(in_pipes / kLine);
+  out.packets = links * count(params, headers) + static_cast<std::uint32_t>(in_pipes / kLineBytes);
   out.unit = kDataCredit;
   if (!data.empty()) {
     out.units =

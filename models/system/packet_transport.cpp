@@ -15,7 +15,7 @@ namespace weft {
 namespace {
 
 /// What a lane's buffers span in every memory that it uses.
-constexpr std::uint64_t kBufferStride = 16 << 20;
+constexpr std::uint64_t kLaneStride = 16 << 20;
 
 /// [NIC reads] [message] [NIC writes]
 bool is_rdma(const Walk& walk) {
@@ -323,7 +323,7 @@ PacketTransport::PacketTransport(PacketCluster& cluster, CauseTable& causes)
 PacketTransport::~PacketTransport() = default;
 
 WalkId PacketTransport::prepare(const Walk& walk) {
-  const std::uint64_t address = lanes_.size() * kBufferStride;
+  const std::uint64_t address = lanes_.size() * kLaneStride;
   if (is_rdma(walk)) {
     lanes_.push_back(std::make_unique<RdmaLane>(*this, walk, address));
   } else {

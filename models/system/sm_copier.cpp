@@ -15,7 +15,7 @@ constexpr unsigned kWarpShift = 1;
 constexpr unsigned kPassShift = 32;
 
 // A step without data is its flag alone.
-constexpr std::int64_t kFlag = 8;
+constexpr std::int64_t kFlagBytes = 8;
 
 DeviceId initiator(const Walk& legs) { return legs.front().initiator; }
 
@@ -59,7 +59,7 @@ SmCopier::SmCopier(PacketHost& host, const Walk& legs, std::uint64_t address, Cl
 void SmCopier::begin(Bytes bytes) {
   if (is_running_) throw std::logic_error("SmCopier: a pass before the last one was sent");
   is_running_ = true;
-  left_ = std::max(bytes.count(), kFlag);
+  left_ = std::max(bytes.count(), kFlagBytes);
   passes_.push({});
   // What warps first load of their own memory was asked for since the last pass.
   for (std::uint32_t w = 0; w < warps_.size() && left_ > 0; ++w) next_piece(w, idle_since_);

@@ -8,7 +8,7 @@
 #include "tests/models/machine_under_test.hpp"
 #include "tests/models/prediction.hpp"
 
-namespace weft {
+namespace weft::test::models_packet_transport {
 namespace {
 
 /// A ring all-reduce over hosts of one GPU and one NIC below the same switch.
@@ -178,4 +178,4 @@ TEST(PacketTransport, ProbesSayWhatPortsDid) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::models_packet_transport

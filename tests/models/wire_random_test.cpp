@@ -106,7 +106,7 @@ struct RandomWire {
 };
 
 TEST(RandomWire, EveryMessageIsDeliveredOnceAndNothingIsLeft) {
-  for (std::uint64_t seed = 0; seed < testing::seeds(100); ++seed) {
+  for (std::uint64_t seed = 0; seed < seeds(100); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     RandomWire(seed).check();
     if (::testing::Test::HasFailure()) return;
@@ -114,7 +114,7 @@ TEST(RandomWire, EveryMessageIsDeliveredOnceAndNothingIsLeft) {
 }
 
 TEST(RandomWire, RunsAreTheSameWhateverElseAndWholeInAnyOrderOfTies) {
-  for (std::uint64_t seed = 0; seed < testing::seeds(20); ++seed) {
+  for (std::uint64_t seed = 0; seed < seeds(20); ++seed) {
     EXPECT_EQ(RandomWire(seed).ends(), RandomWire(seed).ends());
     RandomWire(seed, true).check();
   }

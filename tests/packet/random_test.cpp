@@ -15,7 +15,6 @@
 namespace weft::test::packet_random {
 namespace {
 
-
 /// A random tree of switches with hosts at random places, links of random rates, delays, lanes and
 /// flow control, and random streams. A tree has no loop, so nothing may ever be stuck.
 class RandomTree {
@@ -260,18 +259,18 @@ struct RandomRing {
 };
 
 TEST(RandomPackets, StuckOnlyInACreditLoopThatIsNamed) {
-  const std::uint64_t seeds = testing::seeds(200);
+  const std::uint64_t count = seeds(200);
   std::uint64_t stuck = 0;
-  for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+  for (std::uint64_t seed = 0; seed < count; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     if (RandomRing(seed).check()) ++stuck;
   }
-  EXPECT_GT(stuck, seeds / 50);
-  EXPECT_LT(stuck, seeds / 2);
+  EXPECT_GT(stuck, count / 50);
+  EXPECT_LT(stuck, count / 2);
 }
 
 TEST(RandomPackets, AllArriveOnceInOrderAndNothingIsLeft) {
-  for (std::uint64_t seed = 0; seed < testing::seeds(300); ++seed) {
+  for (std::uint64_t seed = 0; seed < seeds(300); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     RandomTree(seed).check();
     if (::testing::Test::HasFailure()) return;
@@ -279,16 +278,16 @@ TEST(RandomPackets, AllArriveOnceInOrderAndNothingIsLeft) {
 }
 
 TEST(RandomPackets, RunsAreTheSameBitForBit) {
-  for (std::uint64_t seed = 0; seed < testing::seeds(20); ++seed) {
+  for (std::uint64_t seed = 0; seed < seeds(20); ++seed) {
     EXPECT_EQ(RandomTree(seed).history(), RandomTree(seed).history());
   }
 }
 
 // Ties decide who goes first; over a whole run that moves the end by some packets' times at most.
 TEST(RandomPackets, OrderOfTiesMattersLittle) {
-  const std::uint64_t seeds = testing::seeds(60);
+  const std::uint64_t count = seeds(60);
   double sum = 0;
-  for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+  for (std::uint64_t seed = 0; seed < count; ++seed) {
     const RandomTree shuffled(seed, true);
     shuffled.check();
     const double there = (shuffled.end() - Time{}).as_us();
@@ -296,7 +295,7 @@ TEST(RandomPackets, OrderOfTiesMattersLittle) {
     EXPECT_NEAR(there / here, 1, 0.15) << "seed " << seed;
     sum += there / here - 1;
   }
-  EXPECT_NEAR(sum / static_cast<double>(seeds), 0, 0.01);
+  EXPECT_NEAR(sum / static_cast<double>(count), 0, 0.01);
 }
 
 }  // namespace

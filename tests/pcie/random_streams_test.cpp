@@ -90,7 +90,7 @@ class RandomCase {
 // what happens at one instant, all is done within a fifth of the same time: what changes is who
 // goes first of streams of 24 transfers.
 TEST(RandomStreams, EndAreRepeatableAndHardlyDependOnTies) {
-  for (std::uint64_t seed = 1; seed <= testing::seeds(8); ++seed) {
+  for (std::uint64_t seed = 1; seed <= seeds(8); ++seed) {
     SCOPED_TRACE(seed);
     RandomCase c(seed);
     const std::vector<double> once = c.rates();
