@@ -20,6 +20,7 @@
 #include "sim/base/quantity.hpp"
 #include "sim/base/version.hpp"
 #include "sim/input/topology_file.hpp"
+#include "sim/plan/fold.hpp"
 #include "sim/run/runner.hpp"
 
 namespace weft {
@@ -83,7 +84,7 @@ struct Worker {
 RunOutcome run_fluid(const Machine& machine, const Plan& plan, CauseTable& causes) {
   EventQueue events;
   FluidTransport transport(machine, events, causes);
-  return run_plan(plan, transport, events, causes);
+  return run_plan(fold_channels(plan), transport, events, causes);
 }
 
 RunOutcome run_packets(const Machine& machine, const Plan& plan, CauseTable& causes,

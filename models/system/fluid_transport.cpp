@@ -43,11 +43,11 @@ std::vector<Segment> FluidTransport::segments(const std::vector<LatencyPart>& pa
   return out;
 }
 
-WalkId FluidTransport::prepare(const Walk& walk) {
+WalkId FluidTransport::prepare(const Walk& walk, std::uint32_t copies) {
   const Contraction contraction = contract(*machine_, walk);
   std::vector<Use> uses;
   for (const ResourceUse& u : contraction.uses)
-    uses.push_back({flow_resource(u.resource), u.weight});
+    uses.push_back({flow_resource(u.resource), copies * u.weight});
   Lane lane;
   std::optional<Bandwidth> cap;
   if (contraction.cap) {

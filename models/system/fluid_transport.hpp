@@ -21,7 +21,7 @@ class FluidTransport final : public Transport, private EventTarget {
   /// All references must outlive the transport. Causes are added to `causes` as they occur.
   FluidTransport(const Machine& machine, EventQueue& events, CauseTable& causes);
 
-  WalkId prepare(const Walk& walk) override;
+  WalkId prepare(const Walk& walk, std::uint32_t copies) override;
   void submit(WalkId walk, Bytes bytes, std::uint64_t tag) override;
   void set_sink(TransportSink& sink) override { sink_ = &sink; }
 

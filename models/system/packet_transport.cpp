@@ -322,7 +322,8 @@ PacketTransport::PacketTransport(PacketCluster& cluster, CauseTable& causes)
 
 PacketTransport::~PacketTransport() = default;
 
-WalkId PacketTransport::prepare(const Walk& walk) {
+WalkId PacketTransport::prepare(const Walk& walk, std::uint32_t copies) {
+  if (copies != 1) throw std::logic_error("PacketTransport: every packet has one lane");
   const std::uint64_t address = lanes_.size() * kLaneStride;
   if (is_rdma(walk)) {
     lanes_.push_back(std::make_unique<RdmaLane>(*this, walk, address));

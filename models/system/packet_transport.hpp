@@ -30,7 +30,7 @@ class PacketTransport final : public Transport {
   PacketTransport(PacketCluster& cluster, CauseTable& causes);
   ~PacketTransport() override;
 
-  WalkId prepare(const Walk& walk) override;
+  WalkId prepare(const Walk& walk, std::uint32_t copies) override;
   void submit(WalkId walk, Bytes bytes, std::uint64_t tag) override;
   void set_sink(TransportSink& sink) override { sink_ = &sink; }
 

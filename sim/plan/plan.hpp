@@ -105,6 +105,8 @@ struct Program {
   std::uint32_t threads{0};            ///< of the group; 0: a whole thread block
   WalkIndex local{WalkTable::kEmpty};  ///< what it reads of its own buffer in every step
   std::vector<Loop> loops;
+  /// It stands for so many programs, on channels that do the same (see fold_channels).
+  std::uint32_t copies{1};
   friend bool operator==(const Program&, const Program&) = default;
 };
 

@@ -85,7 +85,7 @@ class PlanRun final : private TransportSink, private EventTarget {
   LagId lag(const Lag& lag) { return {causes_->intern({lag.cause, ""}), lag.time}; }
 
   void add_connection(const Connection& c, Lane& lane) {
-    if (c.carry) lane.carry = transport_->prepare(legs_of(*c.carry));
+    if (c.carry) lane.carry = transport_->prepare(legs_of(*c.carry), 1);
     lane.unused_slots = plan_->handovers[c.handover].slots;
     lane.handover = c.handover;
   }
@@ -105,7 +105,8 @@ class PlanRun final : private TransportSink, private EventTarget {
         for (const ConnectionIndex c : step.out) branches.push_back(plan_->connections[c].push);
         std::erase(branches, WalkTable::kEmpty);
         const auto [at, is_new] = known.try_emplace(std::move(branches));
-        if (is_new) at->second = transport_->prepare(joined(at->first, program.threads));
+        if (is_new)
+          at->second = transport_->prepare(joined(at->first, program.threads), program.copies);
         worker.walks.push_back(at->second);
       }
     }

@@ -39,8 +39,9 @@ class Transport {
 
   /// Makes a walk ready for use; each call makes one lane of its own (a queue pair, a thread
   /// block), on which transfers go one after the other in the order submitted. Throws InputError if
-  /// the fabric has no way for a leg.
-  virtual WalkId prepare(const Walk& walk) = 0;
+  /// the fabric has no way for a leg. `copies`: the lane stands for so many that do the same at the
+  /// same time; the bytes of a transfer are those of one.
+  virtual WalkId prepare(const Walk& walk, std::uint32_t copies) = 0;
   /// Begins a transfer now. The sink hears on_sent and on_delivered once each, in this order.
   virtual void submit(WalkId walk, Bytes bytes, std::uint64_t tag) = 0;
   virtual void set_sink(TransportSink& sink) = 0;

@@ -3,7 +3,7 @@
 
 #include "tests/models/prediction.hpp"
 
-namespace weft {
+namespace weft::test::models_packet_rings {
 namespace {
 
 struct Case {
@@ -49,4 +49,4 @@ TEST(PacketRings, AnAllToAllFillsOversubscribedUplinks) {
 }
 
 }  // namespace
-}  // namespace weft
+}  // namespace weft::test::models_packet_rings

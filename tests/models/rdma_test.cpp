@@ -50,7 +50,7 @@ TEST(Perftest, LargeWritesReachTheWiresPayload) {
   const auto wire = [](double mtu, double overhead, double size) {
     return 400 * size / (size / mtu * (mtu + overhead) + 16);
   };
-  constexpr Bytes kSize = Bytes::kib(128);
+  static constexpr Bytes kSize = Bytes::kib(128);
   const auto on_roce = [](const char* mtu) {
     return Bench({"wire.kind=roce", std::string("wire.mtu=") + mtu}).run(kSize);
   };

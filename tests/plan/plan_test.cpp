@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "sim/plan/fold.hpp"
+
 namespace weft::test::plan {
 namespace {
 
@@ -81,6 +83,61 @@ TEST(Plan, DumpIsALineAConnectionAndALineAProgram) {
       "c0 channel 0 rank 0 -> 0 slots 1 push [write gpu0@0 -> cpu0@0]\n"
       "c1 channel 0 rank 0 -> 0 slots 1 push [] carry []\n"
       "program rank 0 channel 0: 3 x {send c0 10 B by 4 B x2; recv c0 send c1 8 B by 4 B x1}\n");
+}
+
+/// Two ranks hand a slice to and fro on each channel; `last` more bytes on the last one.
+Plan channels(std::uint32_t count, std::int64_t last = 0) {
+  Plan plan;
+  plan.channels = count;
+  plan.handovers.resize(1);
+  for (std::uint32_t c = 0; c < count; ++c) {
+    for (std::uint32_t r = 0; r < 2; ++r) {
+      Connection connection;
+      connection.from = r;
+      connection.to = 1 - r;
+      connection.channel = c;
+      plan.connections.push_back(connection);
+    }
+  }
+  for (std::uint32_t r = 0; r < 2; ++r) {
+    for (std::uint32_t c = 0; c < count; ++c) {
+      Program program;
+      program.rank = r;
+      program.channel = c;
+      const Bytes bytes{c + 1 == count ? 8 + last : 8};
+      program.loops = {{2, {{{2 * c + 1 - r}, {2 * c + r}, bytes, Bytes{4}, 1}}}};
+      plan.programs.push_back(program);
+    }
+  }
+  return plan;
+}
+
+TEST(FoldChannels, AlikeBecomeOne) {
+  const Plan folded = fold_channels(channels(4));
+  const Plan one = channels(1);
+  EXPECT_EQ(folded.channels, 4u);
+  EXPECT_EQ(folded.connections, one.connections);
+  ASSERT_EQ(folded.programs.size(), 2u);
+  EXPECT_EQ(folded.programs[0].copies, 4u);
+  EXPECT_EQ(folded.programs[0].loops, one.programs[0].loops);
+  EXPECT_EQ(folded.programs[1].loops, one.programs[1].loops);
+}
+
+TEST(FoldChannels, WhatDiffersStays) {
+  const Plan folded = fold_channels(channels(4, 1));
+  ASSERT_EQ(folded.programs.size(), 4u);
+  EXPECT_EQ(folded.programs[0].copies, 3u);
+  EXPECT_EQ(folded.programs[2].copies, 1u);
+  EXPECT_EQ(folded.programs[2].channel, 3u);
+  // The last channel's connections are now the third and fourth.
+  EXPECT_EQ(folded.programs[2].loops[0].body[0].in, ConnectionList{3});
+  EXPECT_EQ(folded.programs[2].loops[0].body[0].out, ConnectionList{2});
+}
+
+TEST(FoldChannels, MessagesAreNotAlike) {
+  Plan plan = channels(4);
+  for (Connection& c : plan.connections) c.carry = WalkTable::kEmpty;
+  EXPECT_EQ(fold_channels(plan).programs, plan.programs);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ class FixedRates final : public Transport, private EventTarget {
         moving_{causes.intern({"moving", ""})},
         flying_{causes.intern({"flying", ""})} {}
 
-  WalkId prepare(const Walk& walk) override {
+  WalkId prepare(const Walk& walk, std::uint32_t /*copies*/) override {
     lanes_.push_back({Duration::ns(static_cast<std::int64_t>(walk.size())), {}, {}});
     return WalkId{lanes_.size() - 1};
   }
