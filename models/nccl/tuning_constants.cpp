@@ -4,7 +4,7 @@ namespace weft {
 namespace {
 
 constexpr std::array<std::string_view, kNcclOps> kNcclOpNames{"Broadcast", "Reduce", "AllGather",
-                                                          "ReduceScatter", "AllReduce"};
+                                                              "ReduceScatter", "AllReduce"};
 constexpr std::array<std::string_view, kNcclAlgos> kAlgoNames{
     "Tree", "Ring", "CollNetDirect", "CollNetChain", "NVLS", "NVLSTree", "PAT"};
 constexpr std::array<std::string_view, kNcclAlgos> kUpperAlgoNames{

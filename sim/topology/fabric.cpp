@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kDeviceKinds = 6;
 constexpr std::array<std::string_view, kDeviceKinds> kKindNames{"cpu", "switch",   "gpu",
-                                                          "nic", "nvswitch", "netswitch"};
+                                                                "nic", "nvswitch", "netswitch"};
 constexpr std::array<std::string_view, 6> kLinkNames{"pcie", "socket", "nvlink",
                                                      "c2c",  "wire",   "xgmi"};
 constexpr std::array<std::string_view, 5> kNetworkNames{"none", "one-switch", "leaf-spine",

@@ -24,15 +24,14 @@ using namespace weft;
 int permutation(std::uint32_t hosts, std::uint32_t ports, Bytes bytes,
                 const char* packets_per_ack) {
   const bench::Stopwatch building;
-  test::WireCluster cluster(
-      {.network = test::WirePlant::shape(NetworkSpec::Kind::kFatTree, ports),
-       .hosts = hosts,
-       .rate = Bandwidth::gigabits_per_s(100),
-       .delay = Duration::us(1),
-       .crossing = Duration{},
-       .settings = {{"wire.kind", "roce"},
-                    {"wire.forwarding", "store-and-forward"},
-                    {"wire.packets_per_ack", packets_per_ack}}});
+  test::WireCluster cluster({.network = test::WirePlant::shape(NetworkSpec::Kind::kFatTree, ports),
+                             .hosts = hosts,
+                             .rate = Bandwidth::gigabits_per_s(100),
+                             .delay = Duration::us(1),
+                             .crossing = Duration{},
+                             .settings = {{"wire.kind", "roce"},
+                                          {"wire.forwarding", "store-and-forward"},
+                                          {"wire.packets_per_ack", packets_per_ack}}});
   for (std::uint32_t h = 0; h < hosts; ++h) cluster.connect(h, (h + hosts / 2) % hosts);
   const double built_s = building.seconds();
 

@@ -49,8 +49,7 @@ std::string nccl_word(const PathLabel& label) {
 
 int compare_paths(const std::string& name, const Json& one_case) {
   const Fabric fabric(
-      parse_nccl_xml(one_case.at("topo_xml").as_string(), name + ".xml", test_catalog()),
-      1);
+      parse_nccl_xml(one_case.at("topo_xml").as_string(), name + ".xml", test_catalog()), 1);
   int compared = 0;
   for (const auto& [from_name, ways] : one_case.at("paths").members()) {
     for (const auto& [to_name, way] : ways.members()) {

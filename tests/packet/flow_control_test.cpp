@@ -12,7 +12,6 @@
 namespace weft::test::packet_flow_control {
 namespace {
 
-
 /// Sender and victim's sender behind one switch, receivers behind another:
 ///
 ///     h0, h1 -> left -> right -> h2 (slow), h3

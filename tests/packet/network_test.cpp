@@ -14,7 +14,6 @@
 namespace weft::test::packet_network {
 namespace {
 
-
 Time at_ns(std::int64_t ns) { return Time{} + Duration::ns(ns); }
 
 /// Two hosts and one link.

@@ -8,7 +8,6 @@
 namespace weft::test::topology_fabric_bogus {
 namespace {
 
-
 /// The message with which a topology is refused; "accepted" if it is not.
 std::string refusal(const TopologySpec& spec, std::uint32_t nodes = 1) {
   try {

@@ -11,7 +11,6 @@
 namespace weft::test::topology_fabric {
 namespace {
 
-
 DeviceId at(const Fabric& fabric, std::string_view name, std::uint32_t node = 0) {
   const auto found = fabric.find(node, name);
   if (!found) throw std::logic_error("test: no device " + std::string(name));
