@@ -141,6 +141,8 @@ def broken_rules(root):
                     fault(found.start(), "no `using namespace` in a header")
             if top == "tests":
                 continue
+            for found in re.finditer(r"\breinterpret_cast\b", text):
+                fault(found.start(), "no reinterpret_cast: the sanitizer build does not look at alignment")
             for found in INCLUDE.finditer(text):
                 own, foreign = found.groups()
                 if own is None:
@@ -223,6 +225,7 @@ class SelfTest(unittest.TestCase):
     def test_house_rules(self):
         self.finds("sim/base/a.hpp", "int f();\n", "#pragma once")
         self.finds("sim/base/a.hpp", "#pragma once\nusing namespace std;\n", "a.hpp:2: no `using")
+        self.finds("sim/base/a.cpp", "\nauto a = reinterpret_cast<int*>(b);\n", "a.cpp:2: no reinterpret_cast")
         self.finds("tests/a/a_test.cpp", "\n" * 601, "601 lines")
         self.assertEqual([], self.faults({"sim/base/a.cpp": "\n" * 600 + "// last"}))
 
