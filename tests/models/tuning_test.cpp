@@ -1,5 +1,6 @@
 #include "models/nccl/tuning.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <regex>
