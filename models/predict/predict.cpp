@@ -7,6 +7,7 @@
 #include <numeric>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -84,7 +85,7 @@ struct Worker {
 RunOutcome run_fluid(const Machine& machine, const Plan& plan, CauseTable& causes) {
   EventQueue events;
   FluidTransport transport(machine, events, causes);
-  return run_plan(fold_channels(plan), transport, events, causes);
+  return run_plan(plan, transport, events, causes);
 }
 
 RunOutcome run_packets(const Machine& machine, const Plan& plan, CauseTable& causes,
@@ -104,7 +105,8 @@ RunOutcome run_packets(const Machine& machine, const Plan& plan, CauseTable& cau
 
 ResultRow run_task(Worker& worker, const Task& task, Fidelity fidelity) {
   const Schedule& schedule = worker.schedules.of(task.path);
-  const Plan plan = make_plan(worker.devices, schedule, task.op, task.bytes, task.path);
+  Plan plan = make_plan(worker.devices, schedule, task.op, task.bytes, task.path);
+  if (fidelity == Fidelity::kFluid) plan = fold_channels(std::move(plan));
   CauseTable causes;
   ResultRow row;
   const RunOutcome outcome = fidelity == Fidelity::kFluid
