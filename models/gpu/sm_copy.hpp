@@ -28,6 +28,9 @@ inline constexpr std::array kSmCopyParams{
 };
 static_assert(every_param_is_sourced(kSmCopyParams));
 
+/// Threads of a warp.
+inline constexpr std::uint32_t kWarp = 32;
+
 /// Bytes one channel's thread block keeps in flight: threads x bytes a thread. Loads are bound by
 /// in_flight / round trip (Little's law); stores are posted and are not.
 /// Check: 512 threads with one 16 B load each read pinned host memory at 6.29 GB/s on the H200

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <optional>
 
+#include "models/gpu/sm_copy.hpp"
+
 namespace weft {
 namespace {
 

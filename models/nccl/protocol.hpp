@@ -107,9 +107,6 @@ inline constexpr std::array kNcclParams{
 };
 static_assert(every_param_is_sourced(kNcclParams));
 
-/// Threads of a warp; NCCL gives work to whole warps.
-inline constexpr std::uint32_t kWarp = 32;
-
 /// How a kernel goes through its buffer; decides the chunks.
 enum class KernelShape : std::uint8_t {
   kRing,   ///< all-reduce, all-gather, reduce-scatter: a chunk a rank and loop

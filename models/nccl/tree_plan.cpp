@@ -3,6 +3,8 @@
 #include <bit>
 #include <cmath>
 
+#include "models/gpu/sm_copy.hpp"
+
 namespace weft {
 namespace {
 

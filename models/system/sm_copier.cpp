@@ -9,7 +9,6 @@
 namespace weft {
 namespace {
 
-constexpr std::uint32_t kWarpThreads = 32;
 // Tags: pass, warp, and whether it is a store.
 constexpr unsigned kWarpShift = 1;
 constexpr unsigned kPassShift = 32;
@@ -31,7 +30,7 @@ SmCopier::SmCopier(PacketHost& host, const Walk& legs, std::uint64_t address, Cl
   const std::int64_t in_flight =
       bytes_in_flight(d.params(), d.scope(gpu), legs.front().threads).count();
   const std::int64_t threads = in_flight / d.bytes("gpu.bytes_per_thread", gpu).count();
-  warps_.resize(static_cast<std::size_t>(std::max<std::int64_t>(1, threads / kWarpThreads)));
+  warps_.resize(static_cast<std::size_t>(std::max<std::int64_t>(1, threads / kWarp)));
   piece_ = in_flight / static_cast<std::int64_t>(warps_.size());
   for (const Leg& leg : legs) {
     if (leg.initiator != gpu) throw std::logic_error("SmCopier: legs of several initiators");
