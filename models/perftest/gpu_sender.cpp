@@ -203,11 +203,9 @@ void GpuSender::on_dma_done(std::uint64_t tag) {
 void GpuSender::post(std::uint32_t index) {
   Thread& t = threads_[index];
   const std::uint32_t requests = t.on_the_way.pop();
-  std::uint64_t unposted = requests;
-  for (std::size_t i = 0; i < t.on_the_way.size(); ++i) unposted += t.on_the_way.at(i);
   requests_.clear();
-  for (std::uint32_t i = 1; i <= requests; ++i) {
-    const std::uint64_t number = t.posted - unposted + i;
+  for (std::uint32_t i = 0; i < requests; ++i) {
+    const std::uint64_t number = ++t.rung;
     requests_.push_back(
         {.op = plan_.op,
          .bytes = plan_.size,

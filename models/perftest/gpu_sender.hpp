@@ -44,7 +44,8 @@ class GpuSender final : public PerftestProgram,
     RdmaQpId id;
     RdmaBuffer local;
     RdmaBuffer remote;
-    std::uint64_t posted{0};
+    std::uint64_t posted{0};  ///< by the thread
+    std::uint64_t rung{0};    ///< of these, at the NIC
     std::uint64_t known{0};
     Fifo<std::uint32_t> on_the_way;  ///< requests of each doorbell
     std::uint32_t writing{0};        ///< of the one that is being written
