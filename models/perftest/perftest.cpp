@@ -142,7 +142,6 @@ Registration registered(const Machine& machine, DeviceId memory, DeviceId nic,
 
 constexpr const char* kPostingThread = "the thread that posts";
 constexpr const char* kReceivingThread = "the thread that receives";
-constexpr double kNeverIdle = 0.97;
 
 /// What a run is made of: one sender, or one at each end.
 class Run {

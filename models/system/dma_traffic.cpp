@@ -213,7 +213,6 @@ void StreamRunner::ended() {
 }  // namespace
 
 std::string limited_by(const std::vector<UsedShare>& used) {
-  constexpr double kNeverIdle = 0.97;
   const UsedShare* busiest = nullptr;
   const UsedShare* waited_for = nullptr;
   for (const UsedShare& use : used) {

@@ -42,6 +42,9 @@ struct UsedShare {
   double share{0};
 };
 
+/// What works this share of the time is never idle: the rest is its beginning and its end.
+inline constexpr double kNeverIdle = 0.97;
+
 /// The link, gate or memory that was never idle, or else the tags or credits that were waited for,
 /// or "latency". `used`: fullest first.
 std::string limited_by(const std::vector<UsedShare>& used);

@@ -182,7 +182,6 @@ Duration PacketTransport::Lane::name_parts(const std::vector<Segment>& parts, Du
 
 /// Of `left`, since `before`, what the busiest link or memory worked and what was waited for most.
 Duration PacketTransport::Lane::name_flow(const Look& before, Duration left) {
-  constexpr double kNeverIdle = 0.97;
   const Meter* busiest = nullptr;
   const Meter* waited = nullptr;
   std::int64_t work = 0;
