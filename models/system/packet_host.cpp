@@ -9,6 +9,7 @@
 
 #include "models/gpu/sm_copy.hpp"
 #include "models/pcie/link.hpp"
+#include "sim/base/quantity.hpp"
 
 namespace weft {
 namespace {
@@ -42,19 +43,41 @@ PacketHost::PacketHost(const Machine& machine, std::uint32_t node, PacketNetwork
   }
 }
 
-/// A TLP that no buffer can ever hold would wait for ever.
+/// A TLP or a store that no buffer can ever hold would wait for ever.
 void PacketHost::check_buffers() const {
   Params& params = machine_.devices().params();
   double mps = 0;
+  Bytes line;
   for (std::size_t i = 0; i < fabric_.devices_per_node(); ++i) {
     const DeviceId device{i};
     if (fabric_.upstream(device)) mps = std::max(mps, machine_.model(device).mps);
+    if (fabric_.device(device).kind == DeviceKind::kGpu) {
+      line = std::max(line, machine_.devices().bytes("gpu.sm_line", device));
+    }
   }
   for (const char* key : {"pcie.posted_data", "pcie.completion_data"}) {
     if (params.number(key) >= mps) continue;
     throw InputError(fmt::format("{}: a receive buffer of {:.0f} B holds no TLP of {:.0f} B", key,
                                  params.number(key), mps));
   }
+  for (std::size_t i = 0; i < fabric_.links_per_node(); ++i) {
+    const LinkId link{i};
+    if (!is_nvlink(fabric_.link(link).kind) || nvlink_room(link) >= line) continue;
+    throw InputError(fmt::format("gpu.nvlink_buffer: {} links' of {} hold no store of {}",
+                                 fabric_.link(link).count, format_size(nvlink_room(link)),
+                                 format_size(line)));
+  }
+}
+
+/// GPU at one end of an NVLink at least.
+DeviceId PacketHost::nvlink_gpu(LinkId id) const {
+  const Link link = fabric_.link(id);
+  return fabric_.device(link.a).kind == DeviceKind::kGpu ? link.a : link.b;
+}
+
+/// In the receive buffers of all links between two devices.
+Bytes PacketHost::nvlink_room(LinkId link) const {
+  return machine_.devices().bytes("gpu.nvlink_buffer", nvlink_gpu(link)) * fabric_.link(link).count;
 }
 
 void PacketHost::add_device(DeviceId device) {
@@ -144,14 +167,12 @@ LinkSpec PacketHost::spec_of(LinkId id, bool forward) const {
 /// All NVLinks between two devices as one: writes only, credits of their own. What is known of its
 /// latency is that of a whole store, which the target's end has (PciePath::write_latency).
 LinkSpec PacketHost::nvlink_spec(LinkId id, bool forward) const {
-  const Link link = fabric_.link(id);
-  const DeviceId gpu = fabric_.device(link.a).kind == DeviceKind::kGpu ? link.a : link.b;
   LinkSpec spec;
   spec.rate = *machine_.capacity(machine_.resource_of({id, forward}));
   CreditPool buffers;
   buffers.unit = Bytes{1};
-  buffers.units = static_cast<std::uint32_t>(
-      (machine_.devices().bytes("gpu.nvlink_buffer", gpu) * link.count).count());
+  buffers.units =
+      static_cast<std::uint32_t>(std::min<std::int64_t>(nvlink_room(id).count(), kUnlimited));
   spec.lanes = {buffers, SharesRoomOf{pcie_lane::kPosted}};
   return spec;
 }
@@ -166,8 +187,7 @@ PacketLinkId PacketHost::add_direction(LinkId id, bool forward) {
   spec.to = node_of_.at(to);
   const PacketLinkId out = network_.add_link(spec);
   if (is_nvlink(link.kind)) {
-    const DeviceId gpu = fabric_.device(from).kind == DeviceKind::kGpu ? from : to;
-    domain_.has_header(out, machine_.devices().bytes("gpu.nvlink_overhead", gpu));
+    domain_.has_header(out, machine_.devices().bytes("gpu.nvlink_overhead", nvlink_gpu(id)));
   } else if (link.kind != LinkKind::kPcie) {
     domain_.has_header(out, Bytes{0});
   }

@@ -88,6 +88,8 @@ class PacketHost {
   void cut_at_root(PciePath& path, const DmaPath& dma, bool is_read);
   PciePath build(DeviceId initiator, DeviceId target, bool is_read);
   void check_buffers() const;
+  DeviceId nvlink_gpu(LinkId link) const;
+  Bytes nvlink_room(LinkId link) const;
 
   const Machine& machine_;
   const Fabric& fabric_;

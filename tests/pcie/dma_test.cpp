@@ -5,6 +5,45 @@
 namespace weft::test::pcie_dma {
 namespace {
 
+// What would wait for ever is the user's error, and says what it is about.
+TEST(PacketHost, BuffersThatHoldNoPacketAreRefused) {
+  const auto why = [](const std::vector<std::string>& settings) -> std::string {
+    try {
+      HostUnderTest host("hgx-h100-8nic.yaml", settings);
+    } catch (const InputError& e) {
+      return e.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(why({"pcie.posted_data=128 B"}),
+            "pcie.posted_data: a receive buffer of 128 B holds no TLP of 256 B");
+  // 18 links of 128 B to an NVSwitch.
+  EXPECT_EQ(why({"gpu.nvlink_buffer=128 B"}), "");
+  EXPECT_EQ(why({"gpu.nvlink_buffer=128 B", "gpu.sm_line=4096 B"}),
+            "gpu.nvlink_buffer: 18 links' of 2304 B hold no store of 4 KiB");
+}
+
+struct Landed final : DmaClient {
+  void on_dma_done(std::uint64_t /*tag*/) override { ++times; }
+  int times{0};
+};
+
+// 18 buffers of 4 GiB and 14 B in all, in a count of 32 bits: no limit, not 14 B.
+TEST(PacketHost, LargeNvlinkBuffersDoNotWrap) {
+  HostUnderTest h("hgx-h100-8nic.yaml", {"gpu.nvlink_buffer=238609295 B"});
+  Landed landed;
+  h.host()
+      .add_engine(h.host().sm_engine(h.id("gpu0")))
+      .submit({.path = h.host().nvlink_path(h.id("gpu0"), h.id("gpu1")),
+               .is_read = false,
+               .address = PacketHost::memory_at(h.id("gpu1")),
+               .bytes = Bytes{4096},
+               .tag = 0,
+               .client = &landed});
+  h.host().network().events().run();
+  EXPECT_EQ(landed.times, 1);
+}
+
 // PCIe Base table 2-40. Within a lane nothing passes, whatever the bits say.
 TEST(PcieTlp, MayPassWhatTheOrderingTableLets) {
   using namespace pcie_lane;
