@@ -145,6 +145,7 @@ bool QueuePairs::must_wait(std::uint32_t index) {
 Packet& QueuePairs::next_packet(std::uint32_t index) {
   Pair& pair = pairs_[index];
   const bool is_repeat = has_repeat(index);
+  const bool is_alone = pair.acknowledged == pair.furthest;
   const std::uint32_t number = is_repeat ? any_order_[index].repeats.pop() : pair.next;
   const Message& message =
       pair.messages.at(is_repeat ? place_of(pair.messages, number) : pair.sending);
@@ -181,10 +182,8 @@ Packet& QueuePairs::next_packet(std::uint32_t index) {
     pacing.bytes = Bytes{packet.link_bytes};
     pacing.rate.on_sent(pacing.sent, pacing.bytes);
   }
-  if (!pair.has_timer) {
-    pair.progress_ps = now_ps();
-    arm_timer(index);
-  }
+  if (is_alone) pair.progress_ps = now_ps();
+  if (!pair.has_timer) arm_timer(index);
   return packet;
 }
 

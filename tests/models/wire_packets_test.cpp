@@ -287,6 +287,33 @@ TEST(WirePackets, LostLastPacketCostsTheTimeout) {
   EXPECT_EQ(cluster.pairs().counters(pair).timeouts, 1U);
 }
 
+/// Posts a message at a time.
+struct LatePost final : EventTarget {
+  LatePost(WireCluster& where, QueuePairId by, Bytes what, Time at)
+      : cluster{where}, pair{by}, bytes{what} {
+    cluster.events().schedule_at(at, Phase::kDeliver, *this);
+  }
+  void on_event(std::uint64_t /*what*/) override { cluster.pairs().post(pair, bytes, 0); }
+  WireCluster& cluster;
+  QueuePairId pair;
+  Bytes bytes;
+};
+
+// The timer runs from the first packet that is out: what came and went before it does not count.
+// The second message is asked for an ACK 41 us after it was posted, 147 us after the first's.
+TEST(WirePackets, APauseBetweenMessagesIsNoTimeout) {
+  WireCluster cluster({.network = kOneSwitch,
+                       .delay = Duration::us(5),
+                       .settings = {{"wire.timeout_exponent", "5"}}});  // 131 us
+  const QueuePairId pair = cluster.connect(0, 1);
+  cluster.pairs().post(pair, Bytes{1000}, 0);
+  const LatePost second(cluster, pair, Bytes{4'000'000}, Time{} + Duration::us(125));
+  cluster.events().run();
+  EXPECT_EQ(cluster.deliveries(), 2U);
+  EXPECT_EQ(cluster.pairs().counters(pair).timeouts, 0U);
+  EXPECT_EQ(cluster.pairs().counters(pair).repeated, 0U);
+}
+
 // A link that stays down: first try and 7 more, each with its timeout.
 TEST(WirePackets, DeadLinkEndsInAFailureNotInAHang) {
   WireCluster cluster({.network = kOneSwitch, .settings = {{"wire.timeout_exponent", "8"}}});
