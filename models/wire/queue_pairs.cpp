@@ -391,6 +391,7 @@ void QueuePairs::take_ack(Packet& packet) {
 void QueuePairs::wait(std::uint32_t index) {
   Pair& pair = pairs_[index];
   if (pair.waits_until_ps > now_ps()) return;  // the same refusal, of an earlier packet
+  if (packets_.any_order()) any_order_[index].repeats = {};
   constexpr std::uint32_t kForEver = 7;
   if (packets_.rnr_retry != kForEver && pair.rnr_retries == packets_.rnr_retry) {
     fail(index, QueuePairError::kRnrRetries);

@@ -371,6 +371,23 @@ TEST(WirePackets, RnrRetriesAreCountedUnlessForEver) {
   EXPECT_EQ(ever.cluster.pairs().counters(ever.pair).rnr_naks, 157U);  // 100 ms / (640 us + 1)
 }
 
+// A queue pair that gave up sends no more, what was asked for again neither.
+TEST(WirePackets, AFailedQueuePairIsSilent) {
+  WireCluster cluster(
+      {.network = kOneSwitch,
+       .settings = {
+           {"wire.kind", "roce"}, {"wire.recovery", "selective-repeat"}, {"wire.rnr_retry", "0"}}});
+  const QueuePairId pair = cluster.connect(0, 1);
+  cluster.network().set_loss(
+      cluster.wire().direction(cluster.fabric().wire_link(cluster.nic(0)).value(), true), 0.9);
+  cluster.refuse_each(2);
+  for (int i = 0; i < 2; ++i) cluster.pairs().post(pair, Bytes{400'000}, 0);
+  while (cluster.failures() == 0) ASSERT_TRUE(cluster.events().step());
+  const std::uint64_t sent = cluster.pairs().counters(pair).packets;
+  cluster.events().run();
+  EXPECT_EQ(cluster.pairs().counters(pair).packets, sent);
+}
+
 // physics.md 4.6: a loss costs the packets in flight, W = round trip over packet time; so, with p
 // losses a packet, goodput is (1 - p) / (1 - p + p W) of what it is without. Here with the losses
 // that there were: N packets and W for each NAK, and a timeout where a packet sent again was lost
