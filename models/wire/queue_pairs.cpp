@@ -187,16 +187,6 @@ Packet& QueuePairs::next_packet(std::uint32_t index) {
   return packet;
 }
 
-/// Which of the messages a packet is of: the last that begins at or before it.
-std::size_t QueuePairs::place_of(const Fifo<Message>& messages, std::uint32_t number) {
-  std::size_t low = 0;
-  for (std::size_t high = messages.size(); high - low > 1;) {
-    const std::size_t middle = low + (high - low) / 2;
-    (messages.at(middle).first <= number ? low : high) = middle;
-  }
-  return low;
-}
-
 Bytes QueuePairs::payload_of(const Packet& packet) const {
   const bool is_first = (packet.attributes & kFirst) != 0;
   return Bytes{std::int64_t{packet.link_bytes} - packets_.data_bytes(0, is_first)};
@@ -268,24 +258,20 @@ void QueuePairs::take_in_any_order(Packet& packet) {
     return;
   }
   Fifo<AnyOrder::Open>& messages = any_order_[index].messages;
-  std::size_t low = 0;  // the last message that begins at or before it
-  for (std::size_t high = messages.size(); high - low > 1;) {
-    const std::size_t middle = low + (high - low) / 2;
-    (messages.at(middle).first <= number ? low : high) = middle;
-  }
+  const std::size_t place = place_of(messages, number);
   // What follows a refused packet comes again after it.
   if (number > pairs_[index].refused) {
     network_.release(packet);
     return;
   }
-  if (!messages.at(low).is_taken) {
-    if (!sink_.is_ready(QueuePairId{index}, messages.at(low).tag)) {
+  if (!messages.at(place).is_taken) {
+    if (!sink_.is_ready(QueuePairId{index}, messages.at(place).tag)) {
       network_.release(packet);
       pairs_[index].refused = number;
       answer(index, Kind::kRnr, number);
       return;
     }
-    messages.at(low).is_taken = true;
+    messages.at(place).is_taken = true;
   }
   if (number == pairs_[index].refused) pairs_[index].refused = kNoNumber;
   while (come.size() <= number - expected) come.push(0);
@@ -296,7 +282,7 @@ void QueuePairs::take_in_any_order(Packet& packet) {
     if (seen < number && !packets_.spread) answer(index, Kind::kNak, seen);
   }
 
-  AnyOrder::Open& message = messages.at(low);
+  AnyOrder::Open& message = messages.at(place);
   --message.left;
   if (!sink_.keeps({QueuePairId{index}, message.tag, payload_of(packet), message.left == 0},
                    packet)) {
@@ -391,7 +377,6 @@ void QueuePairs::take_ack(Packet& packet) {
 void QueuePairs::wait(std::uint32_t index) {
   Pair& pair = pairs_[index];
   if (pair.waits_until_ps > now_ps()) return;  // the same refusal, of an earlier packet
-  if (packets_.any_order()) any_order_[index].repeats = {};
   constexpr std::uint32_t kForEver = 7;
   if (packets_.rnr_retry != kForEver && pair.rnr_retries == packets_.rnr_retry) {
     fail(index, QueuePairError::kRnrRetries);
@@ -406,6 +391,7 @@ void QueuePairs::wait(std::uint32_t index) {
 void QueuePairs::fail(std::uint32_t index, QueuePairError error) {
   pairs_[index].error = error;
   pairs_[index].next = pairs_[index].provided = pairs_[index].end;
+  if (packets_.any_order()) any_order_[index].repeats = {};
   sink_.on_failure(QueuePairId{index});
 }
 

@@ -80,9 +80,8 @@ struct QueuePairCounters {
 /// limited queue pair follows the one before it no sooner than that one takes at the queue pair's
 /// rate.
 ///
-/// Not modelled: numbers of 24 bits (here 32), selective repeat (a loss among spread packets costs
-/// the timeout), reads and atomics; the timer of real NICs, which may run up to four
-/// times as long.
+/// Not modelled: numbers of 24 bits (here 32), selective repeat among spread packets (a loss costs
+/// the timeout), reads and atomics; the timer of real NICs, which may run up to four times as long.
 class QueuePairs final : private EventTarget {
  public:
   QueuePairs(PacketNetwork& network, const WirePackets& packets, QueuePairSink& sink);
@@ -215,7 +214,16 @@ class QueuePairs final : private EventTarget {
   void take_in_any_order(Packet& packet);
   void take_ack(Packet& packet);
   void answer(std::uint32_t index, Kind kind, std::uint32_t number);
-  static std::size_t place_of(const Fifo<Message>& messages, std::uint32_t number);
+  /// Which of the messages a packet is of: the last that begins at or before it.
+  template <class M>
+  static std::size_t place_of(const Fifo<M>& messages, std::uint32_t number) {
+    std::size_t low = 0;
+    for (std::size_t high = messages.size(); high - low > 1;) {
+      const std::size_t middle = low + (high - low) / 2;
+      (messages.at(middle).first <= number ? low : high) = middle;
+    }
+    return low;
+  }
   void notify(std::uint32_t index);
   void go_back(Pair& pair, std::uint32_t number);
   void wait(std::uint32_t index);
