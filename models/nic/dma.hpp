@@ -38,8 +38,6 @@ inline constexpr std::array kNicParams{
               "processing of a message's first packet, at each end"},
     ParamSpec{"nic.doorbell_latency", Unit::kNanoseconds, 200, 0, 10'000, Origin::kPublished,
               "a posted MMIO write arrives in 150-300 ns", "from the proxy's doorbell to the NIC"},
-    ParamSpec{"nic.wqe_fetch", Unit::kNanoseconds, 350, 0, 10'000, Origin::kPublished,
-              "UCX src/uct/ib/base/ib_iface.h: 350 ns", "DMA read of a work queue element"},
     ParamSpec{"nic.completion_latency", Unit::kNanoseconds, 300, 0, 10'000, Origin::kAssumed,
               "a posted write to host memory, 200-300 ns, and its polling",
               "from delivered data, or a returned ACK, to the completion that software sees"},

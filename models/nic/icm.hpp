@@ -25,6 +25,11 @@ inline constexpr std::array kIcmParams{
     ParamSpec{"nic.host_page", Unit::kBytes, 4096, 4096, 1024.0 * 1024 * 1024, Origin::kAssumed,
               "perftest and NCCL allocate without huge pages",
               "page by which host memory is registered; a GPU's has 64 KiB"},
+    ParamSpec{"nic.dma_buf_page", Unit::kBytes, 4096, 4096, 1024.0 * 1024 * 1024,
+              Origin::kPublished,
+              "Linux drivers/infiniband/hw/mlx5: PAGE_SIZE; from 6.17 the best that the memory "
+              "allows (e73242aa14d2)",
+              "page by which a GPU's memory is registered that DMA-BUF maps"},
 };
 static_assert(every_param_is_sourced(kIcmParams));
 

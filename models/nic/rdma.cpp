@@ -79,10 +79,35 @@ QueuePairCounters RdmaNics::sent_by(RdmaNicId nic) const {
     const QueuePairCounters& c = pairs_.counters(QueuePairId{side});
     out.packets += c.packets;
     out.repeated += c.repeated;
+    out.acks += c.acks;
+    out.naks += c.naks;
+    out.rnr_naks += c.rnr_naks;
     out.timeouts += c.timeouts;
     out.cnps += c.cnps;
   }
   return out;
+}
+
+QueuePairs::Waits RdmaNics::waits(RdmaNicId nic) const {
+  QueuePairs::Waits sum{};
+  std::int64_t senders = 0;
+  for (std::size_t side = 0; side < sides_.size(); ++side) {
+    const QueuePairId pair{side};
+    if (sides_[side].nic != nic.value || pairs_.counters(pair).packets == 0) continue;
+    const QueuePairs::Waits each = pairs_.waits(pair);
+    sum.receives += each.receives;
+    sum.timeouts += each.timeouts;
+    sum.pacing += each.pacing;
+    ++senders;
+  }
+  if (senders == 0) return sum;
+  const auto mean = [senders](Duration all) { return Duration::ps(all.count_ps() / senders); };
+  return {mean(sum.receives), mean(sum.timeouts), mean(sum.pacing)};
+}
+
+Duration RdmaNics::icm_waited(RdmaNicId id) const {
+  const Nic& nic = nics_[id.index()];
+  return nic.icm_waited + (nic.missing.empty() ? Duration{} : network_.now() - nic.icm_waits_since);
 }
 
 void RdmaNics::schedule(Time at, Kind kind, std::uint32_t index, std::uint32_t number) {
@@ -538,6 +563,7 @@ bool RdmaNics::has_page(std::uint32_t nic, const RdmaBuffer& buffer, Gate gate) 
 bool RdmaNics::has(std::uint32_t index, std::uint64_t key, std::int64_t bytes, Gate gate) {
   Nic& nic = nics_[index];
   if (nic.icm.holds(key, bytes)) return true;
+  if (nic.missing.empty()) nic.icm_waits_since = network_.now();
   std::vector<Gate>& gates = nic.missing[key];
   gates.push_back(gate);
   if (gates.size() > 1) return false;
@@ -568,6 +594,7 @@ void RdmaNics::have_read_icm(std::uint32_t slot) {
     read_icm(index, nic.icm_waiting.pop());
   }
   auto gates = nic.missing.extract(fetch.key);
+  if (nic.missing.empty()) nic.icm_waited += network_.now() - nic.icm_waits_since;
   for (const Gate& gate : gates.mapped()) open(gate);
 }
 

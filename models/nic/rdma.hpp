@@ -61,6 +61,14 @@ inline constexpr std::array kNicPacketParams{
     ParamSpec{"nic.receive_time", Unit::kNanoseconds, 30, 0, 100'000, Origin::kAssumed,
               "less than a send: 16 B and a record in memory, no doorbell",
               "work of a CPU thread to post one receive"},
+    ParamSpec{"nic.cable_loss", Unit::kFraction, 0, 0, 1, Origin::kAssumed,
+              "cables are sound until one is not; read it with ethtool -S or perfquery",
+              "share of the packets that its cable loses, either way"},
+    ParamSpec{"nic.flap_at", Unit::kNanoseconds, 0, 0, 1e12, Origin::kAssumed,
+              "no link flaps unless told to", "when its cable goes down, from the begin of a run"},
+    ParamSpec{"nic.flap_time", Unit::kNanoseconds, 0, 0, 1e12, Origin::kAssumed,
+              "no link flaps unless told to",
+              "how long its cable is down then and loses every packet; 0: it stays up"},
     ParamSpec{"nic.poll_time", Unit::kNanoseconds, 75, 0, 10'000, Origin::kAssumed, "50-100 ns",
               "from data or a completion in memory to the thread that polls it"},
 };
@@ -197,6 +205,11 @@ class RdmaNics final : private QueuePairSink, private DmaClient, private EventTa
   }
   /// The sum over everything that a NIC sends.
   QueuePairCounters sent_by(RdmaNicId nic) const;
+  /// For what a NIC's queue pairs have stood still: on average over those that have sent.
+  QueuePairs::Waits waits(RdmaNicId nic) const;
+  QueuePairs::Waits waits(RdmaQpId qp) const { return pairs_.waits(pair_of(qp.value, false)); }
+  /// How long something has waited for a context or a translation.
+  Duration icm_waited(RdmaNicId nic) const;
 
  private:
   enum class Kind : std::uint8_t { kDoorbell, kBegin, kWork, kProvide, kArrive };  // events
@@ -301,6 +314,8 @@ class RdmaNics final : private QueuePairSink, private DmaClient, private EventTa
     std::uint32_t icm_fetches{0};
     Fifo<IcmFetch> icm_waiting;
     std::uint64_t icm_misses{0};
+    Time icm_waits_since{};  ///< as long as something is missing
+    Duration icm_waited{};
   };
   struct Landing {
     std::uint32_t nic;

@@ -262,9 +262,8 @@ class Builder {
       use(machine_.resource_of(reversed(hop)), costs(hop).dllp_weight(asked[i]));
     }
     use_memory(leg.source);
-    Duration round_trip =
-        crossing_time(leg.initiator, path.request) + crossing_time(leg.source, path.completion) +
-        machine_.model(leg.source).read_latency + use_root_complex(leg, path, leg.source, true);
+    Duration round_trip = round_trip_of(path, leg.initiator, leg.source) +
+                          use_root_complex(leg, path, leg.source, true);
     if (nic) {
       cap(nic_read_cap(d.params(), d.scope(leg.initiator), round_trip),
           {"NIC read tags in flight", fabric_.full_name(leg.initiator)});
@@ -275,6 +274,18 @@ class Builder {
     cap(Bandwidth::bytes_per_s(in_flight(leg).as_double() / round_trip.as_s()),
         {"SM loads of host memory in flight", fabric_.full_name(leg.initiator)});
     head("SM load of host memory", leg.initiator, round_trip);
+  }
+
+  Duration round_trip_of(const DmaPath& path, DeviceId initiator, DeviceId target) const {
+    return crossing_time(initiator, path.request) + crossing_time(target, path.completion) +
+           machine_.model(target).read_latency;
+  }
+
+  /// A work queue element that does not come with its doorbell is read from host memory.
+  void head_wqe_fetch(DeviceId nic) {
+    const DeviceId cpu = fabric_.root_cpu(nic);
+    const std::optional<DmaPath> path = dma_path(machine_, nic, cpu, true);
+    if (path) head("WQE fetch", nic, round_trip_of(*path, nic, cpu));
   }
 
   /// Equal ways are equally long, so they are alike in latency.
@@ -295,7 +306,7 @@ class Builder {
       }
     }
     head("doorbell", leg.source, d.duration("nic.doorbell_latency", leg.source));
-    head(kWqeFetch, leg.source, d.duration("nic.wqe_fetch", leg.source));
+    if (d.choice("nic.blueflame", leg.source) == "off") head_wqe_fetch(leg.source);
     tail("NIC processing", leg.source,
          d.duration("nic.latency", leg.source) + d.duration("nic.latency", leg.sink));
     tail("wire and switch latency", leg.source, latency);

@@ -27,9 +27,6 @@ struct LatencyPart {
   Duration time;
 };
 
-/// The kind of the part that a NIC's reading of a work queue element is.
-inline constexpr const char* kWqeFetch = "WQE fetch";
-
 /// What a walk comes to in the fluid picture: weights on resources, a cap, and the latencies before
 /// the first byte moves (`head`) and after the last byte has left until it is visible (`tail`).
 struct Contraction {

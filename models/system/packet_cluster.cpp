@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/gpu/bar1.hpp"
+#include "models/system/registration.hpp"
 
 namespace weft {
 namespace {
@@ -44,6 +44,34 @@ PacketCluster::PacketCluster(const Machine& machine, const std::vector<std::uint
     }
   }
   network_.seal();
+  injure_cables();
+}
+
+/// Losses and flaps of NICs' cables, as their parameters say. A flap is two events: number 2 i
+/// takes the cable of device i down, 2 i + 1 brings it back.
+void PacketCluster::injure_cables() {
+  const DeviceParams& d = machine_.devices();
+  for (const auto& [nic, id] : nic_of_) {
+    const double loss = d.number("nic.cable_loss", nic);
+    if (loss > 0) set_loss(nic, loss);
+    const Duration down = d.duration("nic.flap_time", nic);
+    if (down == Duration{}) continue;
+    const Time at = Time{} + d.duration("nic.flap_at", nic);
+    events_.schedule_at(at, Phase::kDeliver, *this, std::uint64_t{nic.value} * 2);
+    events_.schedule_at(at + down, Phase::kDeliver, *this, std::uint64_t{nic.value} * 2 + 1);
+  }
+}
+
+void PacketCluster::set_loss(DeviceId nic, double chance) {
+  const LinkId cable = *machine_.fabric().wire_link(nic);
+  for (const bool forward : {true, false}) {
+    network_.set_loss(wire_.direction(cable, forward), chance);
+  }
+}
+
+void PacketCluster::on_event(std::uint64_t flap) {
+  const DeviceId nic{static_cast<std::size_t>(flap / 2)};
+  set_loss(nic, flap % 2 == 0 ? 1.0 : machine_.devices().number("nic.cable_loss", nic));
 }
 
 /// The same rates and latencies as the fluid transport's.
@@ -93,10 +121,9 @@ RdmaQpId PacketCluster::connect(DeviceId from, DeviceId to, std::uint32_t i,
 
 RdmaBuffer PacketCluster::buffer(DeviceId nic, DeviceId memory, bool is_read,
                                  std::uint64_t offset) {
-  const bool is_gpu = machine_.fabric().device(memory).kind == DeviceKind::kGpu;
   return {.path = host_of(nic).path(nic, memory, is_read),
           .address = PacketHost::memory_at(memory) + offset,
-          .page = is_gpu ? kBar1Page : machine_.devices().bytes("nic.host_page", nic)};
+          .page = registered_page(machine_, memory, nic)};
 }
 
 std::vector<PacketLinkId> PacketCluster::links_of(std::size_t resource) const {
@@ -138,8 +165,17 @@ UsageMeter::Look PacketCluster::look() {
   }
   for (const auto& [device, attached] : attached_) {
     const std::string name = machine_.fabric().full_name(device);
-    out.push_back({UsedShare::What::kWork, "work queue elements of " + name,
-                   nics_.wqe_busy(nic_of_.at(device)).as_s()});
+    const RdmaNicId nic = nic_of_.at(device);
+    out.push_back(
+        {UsedShare::What::kWork, "work queue elements of " + name, nics_.wqe_busy(nic).as_s()});
+    const auto waited = [&out](const std::string& what, Duration time) {
+      out.push_back({UsedShare::What::kWait, what, time.as_s()});
+    };
+    const QueuePairs::Waits waits = nics_.waits(nic);
+    waited("receives for what " + name + " sends (RNR)", waits.receives);
+    waited("retransmission timeouts of " + name, waits.timeouts);
+    waited("DCQCN's rate at " + name, waits.pacing);
+    waited("contexts and translations of " + name, nics_.icm_waited(nic));
     const LinkId link = *machine_.fabric().wire_link(device);
     for (const bool forward : {true, false}) {
       const PacketLinkId wire = wire_.direction(link, forward);
@@ -162,6 +198,7 @@ PortProbe PacketCluster::probe(PacketLinkId link, const std::string& kind, Durat
   PortProbe out;
   out.kind = kind;
   out.link = network_.name(link);
+  out.lost = all.lost;
   out.utilisation = std::min(1.0, all.busy.as_s() / std::max(time, Duration::ps(1)).as_s());
   for (std::size_t lane = 0; lane < network_.lanes(link); ++lane) {
     const PacketLaneCounters c = network_.counters(link, lane);
@@ -203,7 +240,9 @@ Probes PacketCluster::probes(Duration time) const {
     out.ports.resize(kMostPorts);
   }
   for (const auto& [device, attached] : attached_) {
-    const QueuePairCounters sent = nics_.sent_by(nic_of_.at(device));
+    const RdmaNicId nic = nic_of_.at(device);
+    const QueuePairCounters sent = nics_.sent_by(nic);
+    const QueuePairs::Waits waits = nics_.waits(nic);
     out.nics.push_back({.nic = fabric.full_name(device),
                         .tags = attached.data->tags(),
                         .most_tags_in_use = attached.data->most_tags_in_use(),
@@ -211,7 +250,14 @@ Probes PacketCluster::probes(Duration time) const {
                         .packets = sent.packets,
                         .repeated = sent.repeated,
                         .timeouts = sent.timeouts,
-                        .cnps = sent.cnps});
+                        .naks = sent.naks,
+                        .rnr_naks = sent.rnr_naks,
+                        .cnps = sent.cnps,
+                        .icm_misses = nics_.icm_misses(nic),
+                        .icm_wait = nics_.icm_waited(nic),
+                        .rnr_wait = waits.receives,
+                        .timeout_wait = waits.timeouts,
+                        .pacing_wait = waits.pacing});
   }
   return out;
 }

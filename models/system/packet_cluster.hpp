@@ -16,7 +16,7 @@ namespace weft {
 
 /// Nodes of a Machine and the network between all of them as one packet network: PCIe trees,
 /// sockets, memories, NICs, cables and switches.
-class PacketCluster {
+class PacketCluster final : private EventTarget {
  public:
   /// `nodes`: those whose insides are built; of the others only the NICs' ends of the network are.
   PacketCluster(const Machine& machine, const std::vector<std::uint32_t>& nodes);
@@ -76,6 +76,9 @@ class PacketCluster {
   };
 
   WireNumbers wire_numbers() const;
+  void injure_cables();
+  void set_loss(DeviceId nic, double chance);
+  void on_event(std::uint64_t flap) override;
   PortProbe probe(PacketLinkId link, const std::string& kind, Duration time) const;
   PacketEndpoint& endpoint(DeviceId nic);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <map>
 #include <optional>
 #include <stdexcept>
@@ -30,12 +31,12 @@ class PacketTransport::Lane {
  public:
   /// Something that works or makes wait, as one number that grows.
   struct Meter {
-    enum class What : std::uint8_t { kLinks, kStalls, kServer, kTags };
+    enum class What : std::uint8_t { kLinks, kStalls, kServer, kWait };
     What what;
     CauseId cause;
     std::vector<PacketLinkId> links{};
     std::optional<PacketCluster::Server> server{};  ///< kServer
-    const DmaEngine* engine{nullptr};               ///< kTags
+    std::function<Duration()> waited{};             ///< kWait
     bool works() const { return what == What::kLinks || what == What::kServer; }
   };
 
@@ -99,13 +100,9 @@ PacketTransport::Lane::Lane(PacketTransport& transport, const Walk& walk) : tran
   for (const ResourceUse& use : contraction.uses) {
     if (use.weight >= least) add_resource(use);
   }
-  const bool by_nics = is_rdma(walk);
-  const bool comes_with_doorbell =
-      by_nics && cluster().machine().devices().choice("nic.blueflame", walk[1].source) == "on";
   const auto named = [&](const std::vector<LatencyPart>& parts, Duration& sum) {
     std::vector<Segment> out;
     for (const LatencyPart& part : parts) {
-      if (comes_with_doorbell && part.cause.kind == kWqeFetch) continue;
       out.push_back({cause(part.cause), part.time});
       sum += part.time;
     }
@@ -114,8 +111,8 @@ PacketTransport::Lane::Lane(PacketTransport& transport, const Walk& walk) : tran
   head_ = named(contraction.head, head_time_);
   tail_ = named(contraction.tail, tail_time_);
   // A NIC's tags have a meter; a block waits for its loads whenever it does not store.
-  rest_ =
-      cause(contraction.cap && !by_nics ? contraction.cap->cause : Cause{"packets under way", ""});
+  rest_ = cause(contraction.cap && !is_rdma(walk) ? contraction.cap->cause
+                                                  : Cause{"packets under way", ""});
 }
 
 void PacketTransport::Lane::add_resource(const ResourceUse& use) {
@@ -156,8 +153,8 @@ std::int64_t PacketTransport::Lane::read(const Meter& meter) {
       return sum.count_ps() / static_cast<std::int64_t>(meter.links.size());
     case Meter::What::kServer:
       return meter.server->busy().count_ps();
-    case Meter::What::kTags:
-      return meter.engine->stalled_for_tags().count_ps();
+    case Meter::What::kWait:
+      return meter.waited().count_ps();
   }
   return 0;
 }
@@ -258,10 +255,7 @@ class PacketTransport::RdmaLane final : public Lane, private RdmaClient {
     }
     local_ = cluster().buffer(read.sink, read.source, true, address);
     remote_ = cluster().buffer(write.source, write.sink, false, address);
-    add_meter({.what = Meter::What::kTags,
-               .cause = cause({"NIC read tags in flight",
-                               cluster().machine().fabric().full_name(message.source)}),
-               .engine = &cluster().data_engine(message.source)});
+    add_waits(message.source);
   }
 
  private:
@@ -269,6 +263,26 @@ class PacketTransport::RdmaLane final : public Lane, private RdmaClient {
     std::uint32_t unsent;
     std::uint32_t invisible;
   };
+
+  void add_waits(DeviceId nic) {
+    const auto add = [&](const char* what, std::function<Duration()> waited) {
+      add_meter({.what = Meter::What::kWait,
+                 .cause = cause({what, cluster().machine().fabric().full_name(nic)}),
+                 .waited = std::move(waited)});
+    };
+    const RdmaNicId id = cluster().nic(nic);
+    add("NIC read tags in flight",
+        [&engine = cluster().data_engine(nic)] { return engine.stalled_for_tags(); });
+    add("NIC contexts and translations", [this, id] { return cluster().nics().icm_waited(id); });
+    add("retransmission timeouts", [this] { return waited(&QueuePairs::Waits::timeouts); });
+    add("DCQCN's rate", [this] { return waited(&QueuePairs::Waits::pacing); });
+  }
+  /// On average over its queue pairs.
+  Duration waited(Duration QueuePairs::Waits::*what) {
+    Duration sum;
+    for (const RdmaQpId qp : qps_) sum += cluster().nics().waits(qp).*what;
+    return Duration::ps(sum.count_ps() / static_cast<std::int64_t>(qps_.size()));
+  }
 
   /// Equal parts on all queue pairs, the first of all if there is nothing to carry.
   void begin(Bytes bytes) override {

@@ -22,8 +22,7 @@ namespace weft {
 /// rest what its busiest link or memory worked, then what it waited for credits or tags; what is
 /// left is the loads in flight, or packets under way.
 ///
-/// Not modelled: the fluid transport's nic.wqe_fetch where elements come with the doorbell; receive
-/// completions (their time is the plan's).
+/// Not modelled: receive completions (their time is the plan's).
 class PacketTransport final : public Transport {
  public:
   /// All references must outlive the transport. Causes are added to `causes` as they occur.

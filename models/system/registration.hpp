@@ -8,10 +8,23 @@
 
 namespace weft {
 
+/// What a NIC lacks to reach a GPU's memory; both empty if nothing.
+struct MemoryLack {
+  std::string error;  ///< what registering says; "" if it succeeds and the transfer fails
+  std::string why;
+};
+
+/// What mapping the GPU's memory for the NIC lacks: an offer of the NIC, a module, what that needs.
+MemoryLack peer_memory_lack(const Machine& machine, DeviceId gpu, DeviceId nic);
+
+/// The page by which a NIC's translations name memory: by a peer memory client the GPU's own, by
+/// DMA-BUF what the NIC's driver makes of it.
+Bytes registered_page(const Machine& machine, DeviceId memory, DeviceId nic);
+
 /// What ibv_reg_mr, or ibv_reg_dmabuf_mr, says to a buffer.
 struct Registration {
   Bytes bytes;  ///< with what rounds it up to whole pages
-  Bytes page;
+  Bytes page;   ///< of the NIC's translations
   std::int64_t pages{0};
   Duration time;
   Bytes bar1_used;    ///< of a GPU, with this buffer

@@ -37,6 +37,18 @@ QueuePairId QueuePairs::connect(WirePortId from, WirePortId to, const Ways& ways
   return QueuePairId{pairs_.size() - 1};
 }
 
+QueuePairs::Waits QueuePairs::waits(QueuePairId pair) const {
+  const QueuePairCounters& counters = pairs_[pair.index()].counters;
+  Waits out{.receives = packets_.rnr_time * static_cast<std::int64_t>(counters.rnr_naks),
+            .timeouts = packets_.timeout * static_cast<std::int64_t>(counters.timeouts),
+            .pacing = {}};
+  if (packets_.dcqcn) {
+    const Pacing& pacing = pacing_[pair.index()];
+    out.pacing = pacing.waited + (pacing.waits ? network_.now() - pacing.waits_since : Duration{});
+  }
+  return out;
+}
+
 std::size_t QueuePairs::outstanding(QueuePairId pair) const {
   return pairs_[pair.index()].messages.size();
 }
@@ -138,6 +150,7 @@ bool QueuePairs::must_wait(std::uint32_t index) {
   const Time due = pacing.sent + serialization_time(pacing.bytes, rate);
   if (due <= now) return false;
   pacing.waits = true;
+  pacing.waits_since = now;
   schedule(std::min(due, pacing.rate.next_increase()), index, Timer::kPacing);
   return true;
 }
@@ -424,7 +437,10 @@ void QueuePairs::on_event(std::uint64_t what) {
   const auto index = static_cast<std::uint32_t>(what >> kTimerBits);
   const auto timer = static_cast<Timer>(what & ((1U << kTimerBits) - 1));
   if (timer != Timer::kRetry) {
-    if (timer == Timer::kPacing) pacing_[index].waits = false;
+    if (timer == Timer::kPacing) {
+      pacing_[index].waits = false;
+      pacing_[index].waited += network_.now() - pacing_[index].waits_since;
+    }
     wake(index);
     return;
   }

@@ -112,6 +112,13 @@ class QueuePairs final : private EventTarget {
     return pairs_[pair.index()].counters;
   }
   QueuePairError error(QueuePairId pair) const { return pairs_[pair.index()].error; }
+  /// For what a queue pair's sender has stood still.
+  struct Waits {
+    Duration receives;  ///< after RNR NAKs
+    Duration timeouts;  ///< until it sent again what nobody had acknowledged
+    Duration pacing;    ///< DCQCN's rate
+  };
+  Waits waits(QueuePairId pair) const;
   /// Messages posted and not acknowledged.
   std::size_t outstanding(QueuePairId pair) const;
 
@@ -166,6 +173,8 @@ class QueuePairs final : private EventTarget {
     Time sent{};  ///< the last packet, and its bytes
     Bytes bytes{};
     bool waits{false};  ///< an event will give it a turn
+    Time waits_since{};
+    Duration waited{};
     std::int64_t cnp_ps{std::numeric_limits<std::int64_t>::min() / 2};  ///< the receiver's last
   };
 

@@ -14,6 +14,7 @@ Json to_json(const PortProbe& port) {
                        {"most_held_bytes", port.most_held.count()},
                        {"pauses", whole(port.pauses)},
                        {"dropped", whole(port.dropped)},
+                       {"lost", whole(port.lost)},
                        {"marked", whole(port.marked)}});
 }
 
@@ -25,7 +26,14 @@ Json to_json(const NicProbe& nic) {
                        {"packets", whole(nic.packets)},
                        {"repeated", whole(nic.repeated)},
                        {"timeouts", whole(nic.timeouts)},
-                       {"cnps", whole(nic.cnps)}});
+                       {"timeout_wait_us", nic.timeout_wait.as_us()},
+                       {"naks", whole(nic.naks)},
+                       {"rnr_naks", whole(nic.rnr_naks)},
+                       {"rnr_wait_us", nic.rnr_wait.as_us()},
+                       {"cnps", whole(nic.cnps)},
+                       {"pacing_wait_us", nic.pacing_wait.as_us()},
+                       {"icm_misses", whole(nic.icm_misses)},
+                       {"icm_wait_us", nic.icm_wait.as_us()}});
 }
 
 }  // namespace

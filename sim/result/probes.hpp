@@ -18,7 +18,8 @@ struct PortProbe {
   Bytes most_queued;  ///< of one lane, at the sender
   Bytes most_held;    ///< of one lane, in the receive buffer at the other end
   std::uint64_t pauses{0};
-  std::uint64_t dropped{0};
+  std::uint64_t dropped{0};  ///< for want of room
+  std::uint64_t lost{0};     ///< on a cable that loses packets or is down
   std::uint64_t marked{0};
 };
 
@@ -31,7 +32,15 @@ struct NicProbe {
   std::uint64_t packets{0};
   std::uint64_t repeated{0};
   std::uint64_t timeouts{0};
-  std::uint64_t cnps{0};  ///< that its receivers sent it
+  std::uint64_t naks{0};      ///< that its receivers sent it, as are the next two
+  std::uint64_t rnr_naks{0};  ///< no receive was posted
+  std::uint64_t cnps{0};
+  std::uint64_t icm_misses{0};  ///< contexts and translations that it read from host memory
+  Duration icm_wait;            ///< something waited for one
+  // What its queue pairs stood still for, on average over those that have sent.
+  Duration rnr_wait;
+  Duration timeout_wait;
+  Duration pacing_wait;  ///< DCQCN's rate
 };
 
 /// The probes of a run: the ports that were used most or waited longest, and every NIC.

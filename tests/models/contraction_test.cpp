@@ -51,6 +51,20 @@ TEST(Contraction, NicWritingGpuMemoryThroughAnIntelRootComplexIsCutTo64ByteTlps)
               0.01);
 }
 
+// An element that does not come with its doorbell is read from host memory: switch and root complex
+// there and back, DRAM.
+TEST(Contraction, AnElementIsReadUnlessBlueFlameBringsIt) {
+  const auto head_ns = [](const char* blueflame) {
+    const MachineUnderTest m("hgx-h100-8nic.yaml", {std::string("nic.blueflame=") + blueflame});
+    const Walk walk{{Kind::kWrite, Medium::kWire, m.id("nic0"), m.id("nic0"), m.id("nic0", 1)}};
+    Duration sum;
+    for (const LatencyPart& part : contract(m.machine(), walk).head) sum += part.time;
+    return sum.as_ns();
+  };
+  EXPECT_DOUBLE_EQ(head_ns("on"), 200);
+  EXPECT_DOUBLE_EQ(head_ns("off"), 200 + 2 * (115 + 200) + 100);
+}
+
 TEST(Contraction, HostStagedPushLoadsTheUplinkAndDram) {
   const MachineUnderTest m("hgx-h100-8nic.yaml");
   const auto w =

@@ -174,6 +174,14 @@ TEST(Registration, CostsPagesAndFailsAsTheDriverDoes) {
   const std::vector<std::string> t4{"gpu.bar1_size=256 MiB"};
   EXPECT_EQ(said(t4, "gpu0", Bytes::mib(254)).error, "");
   EXPECT_EQ(said(t4, "gpu0", Bytes::mib(254) + Bytes{1}).error, "ENOMEM");
+  // DMA-BUF: BAR1 as ever, translations by the kernel's page.
+  const Registration dma_buf = said({"gpu.peer_mapping=dma-buf"}, "gpu0", Bytes::mib(1) + Bytes{1});
+  EXPECT_EQ(dma_buf.pages, 17 * 16);
+  EXPECT_EQ(dma_buf.bar1_used, gpu.bar1_used);
+  EXPECT_NEAR(dma_buf.time.as_us(), 1346 + 16 + 17 * 16 * 0.245, 0.01);
+  // nv_peer_mem behind an IOMMU registers, and no transfer gets through.
+  EXPECT_EQ(said({"gpu.peer_mapping=nv_peer_mem", "cpu.iommu=translate"}, "gpu0", Bytes{1}).error,
+            "");
   EXPECT_EQ(said({"cpu.memlock_limit=64 KiB"}, "cpu0", Bytes::mib(1)).error, "ENOMEM");
   EXPECT_EQ(said({"gpu.peer_mapping=none"}, "gpu0", Bytes{1}).error, "EFAULT");
   EXPECT_EQ(said({"nic.peer_memory_api=off"}, "gpu0", Bytes{1}).error, "EFAULT");
@@ -303,6 +311,60 @@ TEST(Rdma, ADeadLinkEndsInAnErrorCompletion) {
   }
 }
 
+// physics.md 9.2 (10): a cable that is down for 50 us when a lone message leaves costs the timeout:
+// 4.096 us x 2^14 = 67.1 ms, with NCCL's exponent of 20 4.29 s.
+TEST(Rdma, AFlapCostsTheTimeout) {
+  const auto seen_us = [](const std::vector<std::string>& settings, std::uint64_t timeouts) {
+    Requests r(settings);
+    const RdmaQpId qp = r.connect();
+    r.post(qp, RdmaOp::kWrite, 7);
+    r.cluster.events().run();
+    EXPECT_EQ(r.ended.size(), 1U);
+    EXPECT_EQ(r.cluster.nics().counters(qp).timeouts, timeouts);
+    return (r.seen - Time{}).as_us();
+  };
+  const double sound = seen_us({}, 0);
+  EXPECT_NEAR(seen_us({"nic.flap_time=50 us"}, 1) - sound, 67'108.864, 2);
+  EXPECT_NEAR(seen_us({"nic.flap_time=50 us", "wire.timeout_exponent=20"}, 1) - sound,
+              4'294'967.296, 2);
+  EXPECT_DOUBLE_EQ(seen_us({"nic.flap_time=50 us", "nic.flap_at=1 ms"}, 0), sound);
+}
+
+// Everything that keeps a queue pair waiting has a probe, and is named where it is the limit.
+TEST(Perftest, ProbesAndLimitSayWhatQueuePairsWaitFor) {
+  Bench refused({"nic.receive_time=1 us", "wire.rnr_timer=1"});
+  refused.options.op = RdmaOp::kSend;
+  refused.options.iterations = 400;
+  refused.options.rx_depth = 4;
+  PerftestRow row = refused.run(Bytes{64});
+  EXPECT_EQ(row.limited_by, "receives for what nic0@0 sends (RNR)");
+  EXPECT_GT(row.probes.nics[0].rnr_naks, 50U);
+  EXPECT_EQ(row.probes.nics[1].rnr_naks, 0U);
+  EXPECT_EQ(row.probes.nics[0].rnr_wait,
+            Duration::us(10) * static_cast<std::int64_t>(row.probes.nics[0].rnr_naks));
+
+  Bench missing({"nic.icm_cache=16 KiB", "nic.icm_fetches=1"});  // 43 contexts
+  missing.options.qps = 256;
+  missing.options.tx_depth = 1;
+  missing.options.iterations = 20;
+  row = missing.run(Bytes{64});
+  EXPECT_EQ(row.limited_by.find("contexts and translations of nic0@"), 0U) << row.limited_by;
+  // One after another, each a read of host memory.
+  const NicProbe& nic = row.probes.nics[0];
+  EXPECT_GT(nic.icm_misses, 1000U);
+  const double read_us = (2 * (115 + 200) + 100) / 1e3;
+  EXPECT_NEAR(nic.icm_wait.as_us(), read_us * static_cast<double>(nic.icm_misses), 0.03 * 1100);
+
+  Bench lossy({"nic.cable_loss=0.0002", "wire.timeout_exponent=8"});
+  lossy.options.tx_depth = 8;
+  lossy.options.cq_moderation = 1;
+  lossy.options.iterations = 60;
+  row = lossy.run(Bytes::mib(1));
+  EXPECT_EQ(row.limited_by, "retransmission timeouts of nic0@0");
+  EXPECT_GT(row.probes.nics[0].timeouts, 0U);
+  EXPECT_LT(row.average.as_gigabits_per_s(), 350);
+}
+
 // A thread of the GPU writes the element, fences it, rings the doorbell over PCIe, and the NIC
 // reads the element from the GPU: all that before the payload is read as ever.
 TEST(Perftest, AGpuThreadsPostIsTheSumOfItsParts) {
@@ -348,12 +410,45 @@ TEST(Perftest, InlinePayloadIsNotRead) {
   EXPECT_NEAR((bench.run(Bytes{221}).latency - bench.run(Bytes{220}).latency).as_ns(), read_ns, 15);
 }
 
-// A receiver whose PCIe link is slower than the wire: pauses hold the sender, nothing is lost (the
-// queue pair would go back and take longer).
-TEST(Perftest, ASlowReceiverPausesTheSender) {
-  Bench bench({"wire.kind=roce", "nic.pcie_gen=3", "nic.send_buffer=1 MiB"});
-  EXPECT_NEAR(bench.gigabits_per_s(Bytes::kib(128)), 8 * kGen3x16 * 256 / 280,
-              0.015 * 8 * kGen3x16);
+/// nic1 of the other node takes less than the wire brings.
+PerftestRow slow_receiver(std::vector<std::string> settings) {
+  settings.emplace_back("nic1.pcie_gen=3");
+  Bench bench(settings);
+  bench.options.to = "gpu1@1";
+  bench.options.to_nic = "nic1";
+  bench.options.tx_depth = 64;
+  bench.options.cq_moderation = 8;
+  bench.options.iterations = 160;
+  return bench.run(Bytes::kib(256));
+}
+
+// A receiver whose PCIe link is slower than the wire: pauses or missing credits hold the switch,
+// and then the sender; nothing is lost.
+TEST(Perftest, ASlowReceiverStopsTheSender) {
+  for (const char* kind : {"roce", "infiniband"}) {
+    const PerftestRow row = slow_receiver({std::string("wire.kind=") + kind});
+    EXPECT_NEAR(row.average.as_gigabits_per_s(), 8 * kGen3x16 * 256 / 280, 0.01 * 8 * kGen3x16);
+    EXPECT_EQ(row.limited_by, "PCIe link, NIC to switch, nic1@1 -> pcisw0@1");
+    EXPECT_EQ(row.probes.nics[0].repeated, 0U);
+    for (const PortProbe& port : row.probes.ports) {
+      EXPECT_EQ(port.dropped, 0U);
+      if (port.link != "nic0@0->fabric" && port.link != "fabric->nic1@1") continue;
+      EXPECT_GT(port.wait.as_us(), 1200) << port.link;  // of 2.9 ms
+      EXPECT_EQ(port.pauses > 100, *kind == 'r') << port.link;
+    }
+  }
+}
+
+// The same with DCQCN: the switch marks while it is paused. A rate that never grows again is the
+// limit, and says so.
+TEST(Perftest, CnpsSlowASenderDown) {
+  const std::vector<std::string> dcqcn{"wire.kind=roce", "wire.congestion_control=dcqcn"};
+  EXPECT_GT(slow_receiver(dcqcn).probes.nics[0].cnps, 5U);
+  std::vector<std::string> for_good = dcqcn;
+  for_good.insert(for_good.end(), {"dcqcn.increase_period=1 s", "dcqcn.increase_bytes=1e12 B"});
+  const PerftestRow row = slow_receiver(for_good);
+  EXPECT_EQ(row.limited_by, "DCQCN's rate at nic0@0");
+  EXPECT_GT(row.probes.nics[0].pacing_wait.as_us(), 500);
 }
 
 TEST(Perftest, OneThreadsPostsBoundTheMessageRate) {
