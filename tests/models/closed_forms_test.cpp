@@ -1,5 +1,5 @@
 // The quickstart's answer at 8 GiB against closed forms: which resource fills first, and what a
-// byte costs on it. 0.6 % tolerance: filling and draining the pipeline, launch, loads' round trips.
+// byte costs on it. 0.7 % tolerance: filling and draining the pipeline, launch, loads' round trips.
 #include <algorithm>
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 namespace weft::test::models_closed_forms {
 namespace {
 
-constexpr double kTolerance = 0.006;
+constexpr double kTolerance = 0.007;
 constexpr double kNics = 8;
 constexpr double kGen5x16 = 32.0 * 16 / 8 * 128 / 130;  // 63.015 GB/s
 
