@@ -32,7 +32,7 @@ struct PerftestArguments {
   unsigned iterations{0};
   unsigned tx_depth{128};
   unsigned qps{1};
-  unsigned cq_moderation{100};
+  unsigned cq_moderation{0};
   unsigned rx_depth{512};
   unsigned post_list{1};
   std::vector<std::string> set;
@@ -73,7 +73,6 @@ PerftestOptions options_of(const PerftestArguments& arguments, const std::vector
   };
   at_least_one("--tx-depth", arguments.tx_depth);
   at_least_one("--qp", arguments.qps);
-  at_least_one("--cq-mod", arguments.cq_moderation);
   at_least_one("--rx-depth", arguments.rx_depth);
   at_least_one("--post-list", arguments.post_list);
   if (arguments.iterations != 0 && arguments.iterations < kFewestIterations) {
@@ -94,6 +93,7 @@ PerftestOptions options_of(const PerftestArguments& arguments, const std::vector
   options.tx_depth = arguments.tx_depth;
   options.qps = arguments.qps;
   options.cq_moderation = arguments.cq_moderation;
+  options.all_sizes = arguments.all;
   options.rx_depth = arguments.rx_depth;
   options.post_list = arguments.post_list;
   double most = 0;
@@ -124,6 +124,17 @@ std::string text_of(const Registration& r) {
   return fmt::format("{} x {} in {:.1f} us", r.pages, format_size(r.page), r.time.as_us());
 }
 
+/// "100", or "100 up to 8 KiB, then 1" where sizes have different ones.
+std::string moderation_text(const PerftestOptions& options, const std::vector<Bytes>& sizes) {
+  std::string out;
+  for (const Bytes size : sizes) {
+    const std::string text = std::to_string(cq_moderation(options, size));
+    if (out.empty()) out = text;
+    if (out != text) return "100, above 8 KiB 1";
+  }
+  return out;
+}
+
 Json json_of(const Registration& r) {
   return Json::object({{"bytes", r.bytes.count()},
                        {"page", r.page.count()},
@@ -138,6 +149,7 @@ Json row_json(const PerftestArguments& arguments, const PerftestRow& row) {
                        {"post", arguments.post},
                        {"bytes", row.bytes.count()},
                        {"iterations", static_cast<std::int64_t>(row.iterations)},
+                       {"cq_moderation", static_cast<std::int64_t>(row.cq_moderation)},
                        {"bw_Gbps", row.average.as_gigabits_per_s()},
                        {"bw_peak_Gbps", row.peak.as_gigabits_per_s()},
                        {"msg_rate_Mpps", row.messages_per_s / 1e6},
@@ -173,7 +185,7 @@ void run(const PerftestArguments& arguments) {
         "one message alone\n",
         arguments.op, name(ends.from), name(ends.from_nic), name(ends.to), name(ends.to_nic),
         arguments.memory, options.bidirectional ? ", both ways" : "", options.qps,
-        options.qps == 1 ? "" : "s", options.tx_depth, options.cq_moderation,
+        options.qps == 1 ? "" : "s", options.tx_depth, moderation_text(options, sizes),
         params.number("wire.mtu"));
     std::cout << kColumns << std::flush;
   }
@@ -198,7 +210,6 @@ void run(const PerftestArguments& arguments) {
                            {"to_nic", name(ends.to_nic)},
                            {"tx_depth", options.tx_depth},
                            {"qps", options.qps},
-                           {"cq_moderation", options.cq_moderation},
                            {"bidirectional", options.bidirectional}});
   out.set("results", std::move(results));
   write_text_file(arguments.json, out.dump());
@@ -232,7 +243,9 @@ void add_perftest_command(CommandLine& line) {
       .option("--tx-depth", arguments->tx_depth, "requests that a queue pair may have in flight",
               kMostDepth)
       .option("--qp", arguments->qps, "queue pairs", kMostQps)
-      .option("--cq-mod", arguments->cq_moderation, "one completion for so many requests",
+      .option("--cq-mod", arguments->cq_moderation,
+              "one completion for so many requests; 0: as perftest, 100 and above 8 KiB 1, with "
+              "--all always 100",
               kMostModeration)
       .option("--rx-depth", arguments->rx_depth, "receives that a queue pair has posted, for sends",
               kMostDepth)

@@ -368,17 +368,34 @@ PerftestEnds perftest_ends(const Machine& machine, const PerftestOptions& option
   return out;
 }
 
+namespace {
+
+// linux-rdma/perftest src/perftest_parameters.h: DEF_CQ_MOD, MSG_SIZE_CQ_MOD_LIMIT.
+constexpr std::uint32_t kModeration = 100;
+constexpr Bytes kModerated = Bytes::kib(8);
+
+}  // namespace
+
+std::uint32_t cq_moderation(const PerftestOptions& options, Bytes size) {
+  const bool is_large = size > kModerated && !options.all_sizes;
+  const std::uint32_t asked = options.cq_moderation > 0 ? options.cq_moderation
+                              : is_large                ? 1
+                                                        : kModeration;
+  return std::min(asked, options.tx_depth);
+}
+
 PerftestRow perftest(const Machine& machine, const PerftestOptions& options, Bytes size) {
   const PerftestEnds ends = perftest_ends(machine, options);
   PerftestRow row;
   row.from_registration = registered(machine, ends.from, ends.from_nic, options, size);
   row.to_registration = registered(machine, ends.to, ends.to_nic, options, size);
-  std::uint64_t together = std::min(options.cq_moderation, options.tx_depth);
+  std::uint64_t together = cq_moderation(options, size);
   std::uint64_t iterations = options.iterations;
   if (iterations == 0) {
     const auto steady = static_cast<std::uint64_t>(kSteadyBytes / size.count()) / options.qps;
     const std::uint64_t fewest = fewest_iterations(machine, options, size);
-    iterations = std::clamp(steady, fewest, std::max(fewest, kSteadyCompletions * together));
+    const std::uint64_t most = kSteadyCompletions * std::min(options.tx_depth, kModeration);
+    iterations = std::clamp(steady, fewest, std::max(fewest, most));
   }
   // Too few for some completions each: then completions come oftener.
   if (iterations < 3 * together) together = std::max<std::uint64_t>(1, iterations / 4);
@@ -399,6 +416,7 @@ PerftestRow perftest(const Machine& machine, const PerftestOptions& options, Byt
   const Run::Steady steady = run.steady();
   row.bytes = size;
   row.iterations = iterations * options.qps;
+  row.cq_moderation = together;
   row.messages_per_s = steady.bytes_per_s / size.as_double();
   row.average = Bandwidth::bytes_per_s(steady.bytes_per_s);
   row.peak = Bandwidth::bytes_per_s(std::max(steady.bytes_per_s, steady.peak_bytes_per_s));

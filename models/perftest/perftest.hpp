@@ -35,9 +35,10 @@ struct PerftestOptions {
   std::uint32_t iterations{0};  ///< a queue pair; 0: until the rate is steady (see the page)
   std::uint32_t tx_depth{128};
   std::uint32_t qps{1};
-  std::uint32_t cq_moderation{100};
-  std::uint32_t rx_depth{512};  ///< receives that are posted, of each queue pair
-  std::uint32_t post_list{1};   ///< requests for one doorbell
+  std::uint32_t cq_moderation{0};  ///< 0: as perftest has it
+  bool all_sizes{false};           ///< of a run over all sizes, whose moderation stays the same
+  std::uint32_t rx_depth{512};     ///< receives that are posted, of each queue pair
+  std::uint32_t post_list{1};      ///< requests for one doorbell
   bool bidirectional{false};
 };
 
@@ -45,6 +46,7 @@ struct PerftestOptions {
 struct PerftestRow {
   Bytes bytes;
   std::uint64_t iterations{0};                ///< that were simulated, of all queue pairs
+  std::uint64_t cq_moderation{1};             ///< of these
   Bandwidth peak{Bandwidth::bytes_per_s(1)};  ///< of the best run of messages between completions
   Bandwidth average{Bandwidth::bytes_per_s(1)};  ///< steady; both directions together
   double messages_per_s{0};
@@ -71,6 +73,10 @@ std::uint32_t perftest_nodes(const PerftestOptions& options);
 /// Finds them in a machine and sees that the NICs can reach the memory. Throws InputError with the
 /// reason.
 PerftestEnds perftest_ends(const Machine& machine, const PerftestOptions& options);
+
+/// One completion for so many requests: what was asked for, or perftest's 100, and 1 for messages
+/// of more than 8 KiB, unless it runs over all sizes; no more than may be in flight.
+std::uint32_t cq_moderation(const PerftestOptions& options, Bytes size);
 
 /// Runs one size. Each run has a cluster of its own, so the same call gives the same row.
 PerftestRow perftest(const Machine& machine, const PerftestOptions& options, Bytes size);

@@ -136,9 +136,10 @@ class Sender final : public PerftestProgram, private RdmaClient, private EventTa
   }
 
   void start() override { next(); }
-  /// Every queue pair has had a completion.
+  /// Every queue pair has had a completion, and a quarter is done.
   bool has_settled() const override {
-    return std::all_of(qps_.begin(), qps_.end(), [](const Qp& qp) { return qp.known > 0; });
+    return 4 * known_ >= messages() &&
+           std::all_of(qps_.begin(), qps_.end(), [](const Qp& qp) { return qp.known > 0; });
   }
   std::uint64_t messages() const override { return plan_.iterations * plan_.qps; }
   Duration posting() const override { return posting_; }

@@ -17,7 +17,6 @@ BOGUS_USAGE = (
     (["perftest", TOPOLOGY, "--size", "1G"], "--size 1 GiB: allowed are 1 B to 64 MiB"),
     (["perftest", TOPOLOGY, "--tx-depth", "0"], "--tx-depth must be at least 1"),
     (["perftest", TOPOLOGY, "--qp", "0"], "--qp must be at least 1"),
-    (["perftest", TOPOLOGY, "--cq-mod", "0"], "--cq-mod must be at least 1"),
     (["perftest", TOPOLOGY, "--iters", "4"], "--iters 4: at least 5, or 0"),
     (["perftest", TOPOLOGY, "--iters", "10000000"],
      "--iters 10000000: more than the 8 GiB of packets that one run may simulate; 0 takes as many as show a "

@@ -38,8 +38,9 @@ std::vector<Case> cases() {
                                       "cpu.iommu=translate"};
   PerftestOptions both = host();
   both.bidirectional = true;
-  PerftestOptions send;
+  PerftestOptions send;  // ib_send_bw -a
   send.op = RdmaOp::kSend;
+  send.all_sizes = true;
   return {{"n2409_ibw_host", roce, host()},
           {"n2409_ibw_bidir", roce, both},
           {"n2409_ibw_cuda", roce, {}},
