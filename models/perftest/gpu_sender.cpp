@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::uint64_t kQueuesAt = std::uint64_t{1} << 42;  // in a memory, above all buffers
 constexpr std::int64_t kDoorbell = 8;
-constexpr std::int64_t kRequest = 64;
+constexpr std::int64_t kRequest = 64;  // to the proxy: a cache line
 constexpr unsigned kThreadShift = 8;
 
 constexpr std::uint64_t pack(std::uint8_t kind, std::uint32_t thread) {
@@ -35,7 +35,9 @@ GpuSender::GpuSender(PacketCluster& cluster, const PerftestPlan& plan)
   fence_time_ = d.duration("gpu.fence_time", gpu);
   load_time_ = d.duration("gpu.hbm_latency", gpu);
   target_load_time_ = d.duration("gpu.hbm_latency", plan.ends.to);
-  post_time_ = d.duration("nic.post_time", nic) + d.duration("nic.doorbell_time", nic);
+  post_time_ = d.duration("nic.post_time", nic);
+  doorbell_time_ = d.duration("nic.doorbell_time", nic);
+  element_ = d.bytes("nic.wqe_bytes", nic);
   poll_time_ = d.duration("nic.poll_time", nic);
   cqe_time_ = d.duration("nic.cqe_time", nic);
   root_time_ = cluster.machine().model(cpu).crossing;
@@ -143,7 +145,7 @@ void GpuSender::on_event(std::uint64_t what) {
         store(stores_, doorbells_, kDoorbell, Dma::kDoorbell, index);
       } else {
         t.is_busy = true;  // until they are there
-        store(stores_, elements_, kRequest * t.writing, Dma::kElements, index);
+        store(stores_, elements_, element_.count() * t.writing, Dma::kElements, index);
         return;
       }
       next(index);
@@ -173,8 +175,9 @@ void GpuSender::on_event(std::uint64_t what) {
 void GpuSender::work() {
   if (jobs_.empty()) return;
   const Job job = jobs_.front();
-  const Duration takes = job.is_completion ? cqe_time_ + root_time_
-                                           : post_time_ * threads_[job.thread].on_the_way.front();
+  const Duration takes =
+      job.is_completion ? cqe_time_ + root_time_
+                        : post_time_ * threads_[job.thread].on_the_way.front() + doorbell_time_;
   writing_ += takes;
   later(takes, job.is_completion ? Event::kTold : Event::kPosted, job.thread);
 }

@@ -79,6 +79,8 @@ class GpuSender final : public PerftestProgram,
   Duration load_time_;
   Duration target_load_time_;
   Duration post_time_;
+  Duration doorbell_time_;
+  Bytes element_;
   Duration poll_time_;
   Duration cqe_time_;
   Duration root_time_;
