@@ -258,7 +258,8 @@ class Logs(CliTest):
         said, ours = parse(log), parse(self.decide(machine, release, nodes, env))
         for what, value in ours.items():
             if constants and what.startswith(("path", "graph")):
-                ours[what] = tuple(constants.get(part, part) for part in value)
+                ours[what] = tuple(constants.get(part, part) if isinstance(part, float) else part
+                                   for part in value)
             if what.startswith("ring ") and what in said:
                 ours[what] = value[:len(said[what])]
         other = {what for what, value in said.items() if ours.get(what) != value}
@@ -273,7 +274,9 @@ class Logs(CliTest):
         log = self.read("graph_nccltests256_h200_vm.txt")
         ours = self.compare(log, h200_vm(), "2.23.4", nodes=2, least=40)
         text = self.decide(h200_vm(), "2.23.4", nodes=2)
-        for local, dev in re.findall(r" -> \d+\[(\d)\] \[receive\] via NET/IB/(\d+)/GDRDMA", log):
+        received = re.findall(r" -> \d+\[(\d)\] \[receive\] via NET/IB/(\d+)/GDRDMA", log)
+        self.assertEqual(len(received), 2)
+        for local, dev in received:
             # The NIC that this rank receives by, with GDR; it is the only one within PXB.
             self.assertIn(f"GPU Direct RDMA Enabled for GPU {local} / HCA {dev} (distance PIX <= PXB)", text)
         self.assertEqual(ours["path GPU/68000 CPU/0"], (2, 0.2, "PHB"))
