@@ -12,7 +12,7 @@ import subprocess
 import time
 
 import cli_test
-from cli_test import LIMIT_S, SCOPES, SMALL, SMALL_TEXT, TINY, TOPOLOGY, WIRE_NAMES, CliTest, weft
+from cli_test import BOTH, LIMIT_S, SCOPES, SMALL, SMALL_TEXT, TINY, TOPOLOGY, WIRE_NAMES, CliTest, weft
 
 GRID = ("--set", "nic.count=1,2,8", "--set", "wire.kind=roce,infiniband")
 NOT_A_TABLE = "; this is no table that weft sweep wrote; take another file"
@@ -65,6 +65,11 @@ BOGUS_USAGE = (
 )
 
 
+def simple(sizes):
+    """Small sizes and weft's simple rules: for what does not hang on the numbers."""
+    return SMALL_TEXT.replace("1 MiB, 256 MiB", sizes) + "set: {nccl.decisions: simple}\n"
+
+
 def rows_of(text):
     return list(csv.DictReader(io.StringIO(text)))
 
@@ -99,9 +104,7 @@ class Bad(SweepDiffTest):
 class Sweep(SweepDiffTest):
     def setUp(self):
         super().setUp()
-        # Small sizes and weft's simple rules: what is tested is the sweep.
-        (self.here / SMALL).write_text(SMALL_TEXT.replace("1 MiB, 256 MiB", "8 B, 1 MiB") +
-                                       "set: {nccl.decisions: simple}\n")
+        (self.here / SMALL).write_text(simple("8 B, 1 MiB"))
 
     def sweep(self, *arguments, **options):
         return self.ok("sweep", SMALL, *arguments, **options)
@@ -292,23 +295,23 @@ class Diff(SweepDiffTest):
         self.assertEqual(self.ok("diff", "a.json", "b.json", "--json", "c.json"), text)
 
     def test_a_result_does_not_differ_from_itself(self):
-        self.run_to("a.json")
+        self.ok("run", BOTH, "--json", "a.json")
         diff = json.loads(self.ok("diff", "a.json", "a.json", "--json", "-"))
         self.assertEqual((diff["inputs"], diff["only_in_a"], diff["only_in_b"]), ([], [], []))
         self.assertEqual({row["time_ratio"] for row in diff["results"]}, {1.0})
         self.assertEqual(self.ok("diff", "a.json", "a.json").count("no change"), 4)
 
     def test_rows_of_one_side_only_are_named(self):
-        self.run_to("a.json")
-        (self.here / SMALL).write_text(SMALL_TEXT.replace("1 MiB, ", "2 MiB, "))
-        self.run_to("b.json")
+        def run_to(name, sizes):
+            (self.here / SMALL).write_text(simple(sizes))
+            self.run_to(name)
+        run_to("a.json", "8 B, 1 MiB")
+        run_to("b.json", "8 B, 2 MiB")
         text = self.ok("diff", "a.json", "b.json")
         self.assertIn("# only in A: allreduce of 1048576 B over gdr\n", text)
         self.assertIn("# only in B: allreduce of 2097152 B over host-staged\n", text)
-        (self.here / SMALL).write_text(SMALL_TEXT.replace("1 MiB, 256 MiB", "2 MiB"))
-        self.run_to("a.json")
-        (self.here / SMALL).write_text(SMALL_TEXT.replace("1 MiB, 256 MiB", "4 MiB"))
-        self.run_to("b.json")
+        run_to("a.json", "2 MiB")
+        run_to("b.json", "4 MiB")
         self.refused(["diff", "a.json", "b.json"], "a.json and b.json: no operation of the same size "
                      "over the same memory path in both")
 
@@ -350,8 +353,7 @@ class Diff(SweepDiffTest):
 
 class Help(SweepDiffTest):
     def test_has_an_example_that_works(self):
-        shutil.copy(self.here / SMALL, self.root / "scenarios/quickstart.yaml")
-        text = (self.root / "scenarios/quickstart.yaml").read_text().replace("../../", "../")
+        text = simple("8 B, 1 MiB").replace("../../", "../")
         (self.root / "scenarios/quickstart.yaml").write_text(text)
         for name in ("healthy.json", "faulty.json"):
             self.ok("run", "scenarios/quickstart.yaml", "--json", name, cwd=self.root)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Executes every notebook on results of the quickstart and of a sweep, and looks at what comes out.
+"""Executes every notebook on results of the quickstart at few sizes, and of a sweep of it, and looks at what
+comes out.
 
     notebooks_test.py WEFT SOURCE_DIR      (needs jupyter-nbconvert, python3-ipykernel, python3-matplotlib)
 """
@@ -25,12 +26,14 @@ class Notebooks(unittest.TestCase):
     def test_curves(self):
         with tempfile.TemporaryDirectory() as folder:
             here = pathlib.Path(folder)
-            quickstart = SOURCE / "scenarios/quickstart.yaml"
-            subprocess.run([WEFT, "run", quickstart, "--json", here / "r.json"], check=True,
-                           stdout=subprocess.DEVNULL)
-            few_sizes = quickstart.read_text(encoding="utf-8").replace("factor: 2", "factor: 32").replace(
-                "../topologies", str(SOURCE / "topologies"))
+            few_sizes = (SOURCE / "scenarios/quickstart.yaml").read_text(encoding="utf-8")
+            for old, new in (("max: 8 GiB, factor: 2", "max: 8 MiB, factor: 32"),
+                             ("../topologies", str(SOURCE / "topologies"))):
+                self.assertIn(old, few_sizes)
+                few_sizes = few_sizes.replace(old, new)
             (here / "few.yaml").write_text(few_sizes, encoding="utf-8")
+            subprocess.run([WEFT, "run", here / "few.yaml", "--json", here / "r.json"], check=True,
+                           stdout=subprocess.DEVNULL)
             swept = subprocess.run([WEFT, "sweep", here / "few.yaml", *SWEEP, "--csv", here / "s.csv"],
                                    stderr=subprocess.DEVNULL, check=False)
             self.assertEqual(swept.returncode, 2)  # as one point is refused
