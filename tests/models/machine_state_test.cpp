@@ -267,6 +267,7 @@ TEST(MachineState, NcclsFifosOf16ChannelsDoNotFitIntoABar1Of256MiB) {
 
 TEST(MachineState, ARunWithoutGdrFallsBackToHostStagedAndSaysSo) {
   Scenario scenario = read_scenario(shipped("scenarios/quickstart.yaml"));
+  scenario.topology = shipped("topologies/hgx-h100-1nic.yaml");
   scenario.sizes = {Bytes::mib(1)};
   scenario.memory_paths = {"gdr"};
   PredictOptions options;
