@@ -23,13 +23,13 @@ void DmaEngine::submit(const DmaJob& job) {
       .job = job, .next = job.address, .unsent = job.bytes.count(), .awaited = job.bytes.count()};
   if (job.is_read) {
     reads_.push(slot);
-    offer_read();
+    offer_reads();
     return;
   }
   jobs_[slot].transaction =
       domain_.begin({.engine = this, .path = job.path, .job = slot, .left = job.bytes.count()});
   writes_.push(slot);
-  offer_write();
+  offer_writes();
 }
 
 bool DmaEngine::must_wait(Pace& pace, Event event) {
@@ -45,9 +45,15 @@ void DmaEngine::count(Pace& pace, std::int64_t bytes) {
       std::max(pace.next, events_.now()) + serialization_time(Bytes{bytes}, *settings_.rate);
 }
 
-/// Keeps one TLP in the link's queue: enough for a link that never idles.
+/// Without a window, keeps one TLP in the link's queue: enough for a link that never idles.
+void DmaEngine::offer_writes() {
+  while (!write_waits_ && !writes_.empty() && !must_wait(write_pace_, kWritePace)) {
+    if (has_window() && unacknowledged_ >= settings_.write_window) return;
+    offer_write();
+  }
+}
+
 void DmaEngine::offer_write() {
-  if (write_waits_ || writes_.empty() || must_wait(write_pace_, kWritePace)) return;
   Job& job = jobs_[writes_.front()];
   const PciePath& path = domain_.path(job.job.path);
   const std::int64_t bytes =
@@ -61,18 +67,24 @@ void DmaEngine::offer_write() {
   job.unsent -= bytes;
   if (job.unsent == 0) writes_.pop();
   tlp.attributes = pcie_attribute::kOfEngine;
-  write_waits_ = true;
+  write_waits_ = !has_window();
+  if (has_window()) unacknowledged_ += Bytes{bytes};
   count(write_pace_, bytes);
   domain_.network().send(tlp, path.request.first);
 }
 
-void DmaEngine::offer_read() {
-  if (read_waits_ || reads_.empty() || must_wait(read_pace_, kReadPace)) return;
-  if (tags_in_use_ == settings_.tags) {
-    begin_stall();
-    return;
+void DmaEngine::offer_reads() {
+  while (!read_waits_ && !reads_.empty() && !must_wait(read_pace_, kReadPace)) {
+    if (tags_in_use_ == settings_.tags) {
+      begin_stall();
+      return;
+    }
+    end_stall();
+    offer_read();
   }
-  end_stall();
+}
+
+void DmaEngine::offer_read() {
   const std::uint32_t slot = reads_.front();
   Job& job = jobs_[slot];
   const PciePath& path = domain_.path(job.job.path);
@@ -88,7 +100,7 @@ void DmaEngine::offer_read() {
   job.unsent -= bytes;
   if (job.unsent == 0) reads_.pop();
   tlp.attributes = pcie_attribute::kOfEngine;
-  read_waits_ = true;
+  read_waits_ = !has_window();
   count(read_pace_, bytes);
   most_tags_in_use_ = std::max(most_tags_in_use_, ++tags_in_use_);
   if (number_of_.size() <= transaction) number_of_.resize(transaction + 1);
@@ -103,7 +115,7 @@ void DmaEngine::offer_read() {
 void DmaEngine::on_departure(const Packet& tlp) {
   if (PcieDomain::kind(tlp) == TlpKind::kRead) {
     read_waits_ = false;
-    offer_read();
+    offer_reads();
     return;
   }
   write_waits_ = false;
@@ -112,7 +124,12 @@ void DmaEngine::on_departure(const Packet& tlp) {
       tlp.tag + tlp.sequence == job.job.address + static_cast<std::uint64_t>(job.job.bytes.count());
   DmaClient* client = job.job.client;
   const std::uint64_t tag = job.job.tag;
-  offer_write();
+  if (has_window()) {
+    const Time until = events_.now() + settings_.write_ack;
+    if (departed_.empty()) events_.schedule_at(until, Phase::kDeliver, *this, kAck);
+    departed_.push({until, Bytes{std::int64_t{tlp.sequence}}});
+  }
+  offer_writes();
   if (is_last) client->on_dma_sent(tag);
 }
 
@@ -140,6 +157,14 @@ void DmaEngine::on_completion(Packet& tlp) {
   returning_.push({at, job, bytes});
 }
 
+void DmaEngine::acknowledged() {
+  unacknowledged_ -= departed_.pop().bytes;
+  if (!departed_.empty()) {
+    events_.schedule_at(departed_.front().until, Phase::kDeliver, *this, kAck);
+  }
+  offer_writes();
+}
+
 /// A request's tag is free, and its last `bytes` are here.
 void DmaEngine::returned(std::uint32_t slot, std::int64_t bytes) {
   --tags_in_use_;
@@ -156,7 +181,7 @@ void DmaEngine::returned(std::uint32_t slot, std::int64_t bytes) {
       client->on_dma_done(tag);
     }
   }
-  offer_read();
+  offer_reads();
 }
 
 void DmaEngine::written(std::uint32_t transaction, Duration visible_in) {
@@ -189,11 +214,14 @@ void DmaEngine::on_event(std::uint64_t what) {
       return;
     case kWritePace:
       write_pace_.is_waiting = false;
-      offer_write();
+      offer_writes();
       return;
     case kReadPace:
       read_pace_.is_waiting = false;
-      offer_read();
+      offer_reads();
+      return;
+    case kAck:
+      acknowledged();
       return;
   }
 }

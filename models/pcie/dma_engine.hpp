@@ -38,8 +38,10 @@ struct DmaJob {
 ///
 /// Writes go out in order, one TLP of at most `write_payload` after the other; reads likewise, in
 /// requests of at most `read_request`, as long as fewer than `tags` wait for completions. Writes
-/// and reads do not wait for each other here. Jobs of one direction are worked off in order.
-/// Not modelled: time to start a job (the caller's), a write buffer of its own.
+/// and reads do not wait for each other here, only in the port's queue, which holds one TLP of
+/// each; or, of an engine with a `write_window`, all that window and tags allow, in one line: then
+/// reads find a burst of writes before them. Jobs of one direction are worked off in order.
+/// Not modelled: time to start a job (the caller's).
 class DmaEngine final : public EventTarget {
  public:
   struct Settings {
@@ -48,6 +50,10 @@ class DmaEngine final : public EventTarget {
     std::int64_t read_request{512};
     std::uint32_t tags{256};
     std::optional<Bandwidth> rate{};  ///< payload that it sends or asks for; none: all it can
+    /// Data of writes that are not acknowledged yet, which is so for `write_ack` after they have
+    /// left: together they bound the rate of writes. 0: no such bound.
+    Bytes write_window{0};
+    Duration write_ack{};
     /// Inside the device: from the data's arrival until the request's tag is free and the data can
     /// be used.
     Duration read_extra{};
@@ -71,7 +77,7 @@ class DmaEngine final : public EventTarget {
   void on_event(std::uint64_t what) override;
 
  private:
-  enum Event : std::uint64_t { kWritten, kRead, kTimeout, kWritePace, kReadPace };
+  enum Event : std::uint64_t { kWritten, kRead, kTimeout, kWritePace, kReadPace, kAck };
   struct Job {
     DmaJob job;
     std::uint64_t next{0};         ///< address
@@ -85,6 +91,10 @@ class DmaEngine final : public EventTarget {
     std::uint32_t job;
     std::int64_t bytes;
   };
+  struct Unacknowledged {
+    Time until;
+    Bytes bytes;
+  };
   struct Outstanding {
     Time since;
     std::uint32_t transaction;
@@ -96,10 +106,14 @@ class DmaEngine final : public EventTarget {
     Time next;
     bool is_waiting{false};
   };
+  bool has_window() const { return settings_.write_window > Bytes{0}; }
   bool must_wait(Pace& pace, Event event);
   void count(Pace& pace, std::int64_t bytes);
+  void offer_writes();
   void offer_write();
+  void offer_reads();
   void offer_read();
+  void acknowledged();
   void returned(std::uint32_t job, std::int64_t bytes);
   void begin_stall();
   void end_stall();
@@ -115,8 +129,10 @@ class DmaEngine final : public EventTarget {
   Fifo<std::uint32_t> reads_;
   Pace write_pace_;
   Pace read_pace_;
-  bool write_waits_{false};  ///< one TLP is in the link's queue
+  bool write_waits_{false};  ///< one TLP is in the link's queue; never with a window
   bool read_waits_{false};
+  Bytes unacknowledged_{0};
+  Fifo<Unacknowledged> departed_;
   std::uint32_t tags_in_use_{0};
   std::uint32_t most_tags_in_use_{0};
   std::optional<Time> stalled_since_;

@@ -11,38 +11,6 @@ constexpr Bytes kFlag{8};
 
 }  // namespace
 
-Copier::Copier(PacketCluster& cluster, DeviceId gpu, bool from_host, Client& client)
-    : events_{cluster.events()},
-      engine_{cluster.host_of(gpu).add_engine(cluster.host_of(gpu).copy_engine(gpu))},
-      path_{cluster.host_of(gpu).path(gpu, cluster.machine().fabric().root_cpu(gpu), from_host)},
-      memory_{PacketHost::memory_at(cluster.machine().fabric().root_cpu(gpu))},
-      from_host_{from_host},
-      start_{cluster.machine().devices().duration("gpu.copy_start", gpu)},
-      client_{client} {}
-
-void Copier::copy(std::uint64_t host_offset, Bytes bytes, std::uint64_t tag) {
-  copies_.push({host_offset, bytes, tag});
-  if (copies_.size() == 1) begin();
-}
-
-void Copier::begin() { events_.schedule_after(start_, Phase::kCompute, *this); }
-
-void Copier::on_event(std::uint64_t /*what*/) {
-  const Copy& copy = copies_.front();
-  engine_.submit({.path = path_,
-                  .is_read = from_host_,
-                  .address = memory_ + copy.offset,
-                  .bytes = copy.bytes,
-                  .tag = copy.tag,
-                  .client = this});
-}
-
-void Copier::on_dma_done(std::uint64_t tag) {
-  copies_.pop();
-  if (!copies_.empty()) begin();
-  client_.on_copied(*this, tag);
-}
-
 StagedSender::StagedSender(PacketCluster& cluster, const PerftestPlan& plan)
     : cluster_{cluster},
       plan_{plan},
@@ -55,8 +23,8 @@ StagedSender::StagedSender(PacketCluster& cluster, const PerftestPlan& plan)
       post_time_{cluster.machine().devices().duration("nic.post_time", plan.ends.from_nic) +
                  cluster.machine().devices().duration("nic.doorbell_time", plan.ends.from_nic)},
       poll_time_{cluster.machine().devices().duration("nic.poll_time", plan.ends.from_nic)},
-      out_{cluster, plan.ends.from, false, *this},
-      in_{cluster, plan.ends.to, true, *this} {
+      out_{cluster.host_of(plan.ends.from), plan.ends.from, *this},
+      in_{cluster.host_of(plan.ends.to), plan.ends.to, *this} {
   for (std::uint32_t i = 0; i < plan.qps; ++i) {
     qps_.push_back({cluster.connect(plan.ends.from_nic, plan.ends.to_nic, i),
                     cluster.connect(plan.ends.to_nic, plan.ends.from_nic, i)});
@@ -77,7 +45,7 @@ void StagedSender::pump() {
   while (next_ - freed_ < buffers_ && !has_posted_all()) {
     if (waits_) waited_ += cluster_.events().now() - waits_since_;
     waits_ = false;
-    out_.copy(offset_of(next_), bytes_of(next_), next_);
+    out_.copy(false, offset_of(next_), bytes_of(next_), next_);
     ++next_;
     if (has_posted_all()) changed();
   }
@@ -98,7 +66,7 @@ void StagedSender::on_event(std::uint64_t what) {
       post(chunk);
       return;
     case Event::kArrived:
-      in_.copy(offset_of(chunk), bytes_of(chunk), chunk);
+      in_.copy(true, offset_of(chunk), bytes_of(chunk), chunk);
       return;
     case Event::kCopied:
       give_back(chunk);
@@ -110,8 +78,8 @@ void StagedSender::on_event(std::uint64_t what) {
   }
 }
 
-void StagedSender::on_copied(const Copier& copier, std::uint64_t chunk) {
-  if (&copier == &out_) {
+void StagedSender::on_copied(bool from_host, std::uint64_t chunk) {
+  if (!from_host) {
     posting_ += post_time_;
     later(poll_time_ + post_time_, Event::kPost, chunk);
   } else {

@@ -4,44 +4,9 @@
 #include <vector>
 
 #include "models/perftest/sender.hpp"
+#include "models/system/copier.hpp"
 
 namespace weft {
-
-/// One copy engine of a GPU and the stream of copies that it works off, one after another: each
-/// begins `gpu.copy_start` after it was asked for or the one before it ended.
-class Copier final : private DmaClient, private EventTarget {
- public:
-  class Client {
-   public:
-    virtual void on_copied(const Copier& copier, std::uint64_t tag) = 0;
-
-   protected:
-    ~Client() = default;
-  };
-  /// Between a GPU's memory and its socket's: to the host, or from it.
-  Copier(PacketCluster& cluster, DeviceId gpu, bool from_host, Client& client);
-
-  void copy(std::uint64_t host_offset, Bytes bytes, std::uint64_t tag);
-
- private:
-  struct Copy {
-    std::uint64_t offset;
-    Bytes bytes;
-    std::uint64_t tag;
-  };
-  void begin();
-  void on_event(std::uint64_t what) override;
-  void on_dma_done(std::uint64_t tag) override;
-
-  EventQueue& events_;
-  DmaEngine& engine_;
-  PciePathId path_;
-  std::uint64_t memory_;
-  bool from_host_;
-  Duration start_;
-  Client& client_;
-  Fifo<Copy> copies_;
-};
 
 /// Sends from GPU to GPU through pinned host memory at both ends: a copy engine brings a chunk to
 /// the host, an RDMA write takes it to the other host, a copy engine there takes it on. A buffer at
@@ -79,7 +44,7 @@ class StagedSender final : public PerftestProgram,
   std::uint64_t offset_of(std::uint64_t chunk) const;
   void later(Duration delay, Event event, std::uint64_t chunk);
   void on_event(std::uint64_t what) override;
-  void on_copied(const Copier& copier, std::uint64_t chunk) override;
+  void on_copied(bool from_host, std::uint64_t chunk) override;
   void on_visible(std::uint64_t tag) override;
   void post(std::uint64_t chunk);
   void give_back(std::uint64_t chunk);

@@ -359,7 +359,11 @@ DmaEngine::Settings PacketHost::copy_engine(DeviceId gpu) const {
       .tags = static_cast<std::uint32_t>(std::llround(d.number("gpu.copy_tags", gpu))),
       .read_extra = d.duration("gpu.host_load_extra", gpu),
       .completion_timeout = d.params().duration("pcie.completion_timeout")};
-  if (d.number("gpu.copy_rate", gpu) > 0) out.rate = d.bandwidth("gpu.copy_rate", gpu);
+  if (d.number("gpu.copy_rate", gpu) > 0) {
+    // As many writes as reads are in flight.
+    out.write_window = Bytes{out.tags * out.read_request};
+    out.write_ack = serialization_time(out.write_window, d.bandwidth("gpu.copy_rate", gpu));
+  }
   return out;
 }
 

@@ -1,18 +1,35 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "models/system/copier.hpp"
 #include "tests/pcie/host_under_test.hpp"
 
 namespace weft::test::pcie_h200_copies {
 namespace {
+
+/// The rows of a table of measurements, without its head, cell by cell.
+std::vector<std::vector<std::string>> cells(const std::string& path) {
+  std::ifstream in(path);
+  std::vector<std::vector<std::string>> out;
+  std::string line;
+  std::getline(in, line);
+  while (std::getline(in, line)) {
+    std::istringstream row(line);
+    out.emplace_back();
+    for (std::string cell; std::getline(row, cell, ',');) out.back().push_back(cell);
+  }
+  return out;
+}
 
 /// One row of data/h200/pcie-copies.csv.
 struct Row {
@@ -25,56 +42,30 @@ struct Row {
 };
 
 std::vector<Row> rows() {
-  std::ifstream in(std::string(WEFT_SHARED_DIR) + "/data/h200/pcie-copies.csv");
   std::vector<Row> out;
-  std::string line;
-  std::getline(in, line);
-  while (std::getline(in, line)) {
-    std::istringstream cells(line);
-    Row r;
-    std::string bytes;
-    std::string us;
-    std::string rate;
-    std::getline(cells, r.test, ',');
-    std::getline(cells, r.gpus, ',');
-    std::getline(cells, r.direction, ',');
-    std::getline(cells, bytes, ',');
-    std::getline(cells, us, ',');
-    std::getline(cells, rate, ',');
-    r.bytes = std::stoll(bytes);
-    r.us = std::stod(us);
-    r.gigabytes_per_s = std::stod(rate);
-    out.push_back(r);
+  for (const auto& row : cells(std::string(WEFT_SHARED_DIR) + "/data/h200/pcie-copies.csv")) {
+    out.push_back({row.at(0), row.at(1), row.at(2), std::stoll(row.at(3)), std::stod(row.at(4)),
+                   std::stod(row.at(5))});
   }
   return out;
 }
 
 /// The machine that was measured, with what was fitted to it: models/params/h200-vm.yaml and
 /// h200-vm-host.yaml.
-class H200 {
+class H200 final : public Copier::Client {
  public:
   H200() : h_{"h200-vm.yaml", {}, "h200-vm-host"} {}
 
-  DmaStream copy(const std::string& gpu, bool from_host, std::int64_t bytes) {
+  /// A copy engine that is always busy.
+  DmaStream copy(const std::string& gpu, bool from_host, std::uint64_t transfers) {
     const DeviceId id = h_.id("gpu" + gpu);
     return {.engine = &h_.host().add_engine(h_.host().copy_engine(id)),
             .initiator = id,
             .target = h_.id("cpu0"),
             .is_read = from_host,
-            .size = Bytes{bytes},
-            .transfers = 3,
-            .at_a_time = 1,
-            .setup = h_.m().machine().devices().duration("gpu.copy_start", id)};
-  }
-  /// Both or one of the directions, on each GPU.
-  std::vector<DmaStream> copies(const Row& row, std::int64_t bytes) {
-    std::vector<DmaStream> out;
-    std::istringstream gpus(row.gpus);
-    for (std::string gpu; std::getline(gpus, gpu, '+');) {
-      if (row.direction != "H2D") out.push_back(copy(gpu, false, bytes));
-      if (row.direction != "D2H") out.push_back(copy(gpu, true, bytes));
-    }
-    return out;
+            .size = Bytes{16 << 10},
+            .transfers = transfers,
+            .at_a_time = 16};
   }
   DmaStream kernel(const std::string& gpu, std::uint32_t blocks, bool reads) {
     const DeviceId id = h_.id("gpu" + gpu);
@@ -89,32 +80,71 @@ class H200 {
             .transfers = 800,
             .at_a_time = 160};
   }
+  /// One thread that loads 4 B, and again when they are here.
+  DmaStream load(std::uint64_t loads) {
+    DmaEngine::Settings sm = h_.host().sm_engine(h_.id("gpu0"), 1);
+    sm.tags = 1;
+    return {.engine = &h_.host().add_engine(sm),
+            .initiator = h_.id("gpu0"),
+            .target = h_.id("cpu0"),
+            .is_read = true,
+            .size = Bytes{4},
+            .transfers = loads,
+            .offset = Bytes{32 << 20},
+            .stride = Bytes{4096}};
+  }
   DmaTrafficResult run(const std::vector<DmaStream>& streams) { return h_.run(streams); }
 
+  /// Copies that the GPU works off back to back; they begin when something is run.
+  void queue(const std::string& gpu, bool from_host, std::int64_t bytes, std::uint64_t copies) {
+    auto& copier = copiers_[gpu];
+    if (!copier) copier = std::make_unique<Copier>(h_.host(), h_.id("gpu" + gpu), *this);
+    for (std::uint64_t i = 0; i < copies; ++i) {
+      copier->copy(from_host, std::uint64_t{from_host} << 28, Bytes{bytes}, i);
+    }
+  }
+  /// Until all have ended.
+  void run_copies() { h_.host().network().events().run(); }
+  /// Microseconds until the last one of a direction ended.
+  double ended_us(bool from_host) const { return (ended_.at(from_host) - Time{}).as_us(); }
+
  private:
+  void on_copied(bool from_host, std::uint64_t /*tag*/) override {
+    ended_.at(from_host) = h_.host().network().now();
+  }
+
   HostUnderTest h_;
+  std::map<std::string, std::unique_ptr<Copier>> copiers_;
+  std::array<Time, 2> ended_{};
 };
 
 /// Microseconds of one copy of a run of copies back to back, on the slowest stream.
 double copy_us(const Row& row, std::int64_t bytes) {
+  constexpr std::uint64_t kCopies = 20;
   H200 h;
-  return h.run(h.copies(row, bytes)).elapsed.as_us() / 3;
+  std::istringstream gpus(row.gpus);
+  for (std::string gpu; std::getline(gpus, gpu, '+');) {
+    if (row.direction != "H2D") h.queue(gpu, false, bytes, kCopies);
+    if (row.direction != "D2H") h.queue(gpu, true, bytes, kCopies);
+  }
+  h.run_copies();
+  return std::max(h.ended_us(false), h.ended_us(true)) / kCopies;
 }
 
-/// Payload rate of the slowest stream while all engines are always busy, in bytes a microsecond.
+/// Bytes a microsecond of each stream until all have ended, with engines that are always busy.
 double steady_rate(const Row& row) {
-  H200 h;
-  std::vector<DmaStream> streams = h.copies(row, 16 << 10);
-  for (DmaStream& s : streams) {
-    s.setup = Duration{};
-    s.at_a_time = 16;
-    s.transfers = 56;
-  }
-  double slowest = 1e300;
-  for (const DmaStreamResult& r : h.run(streams).streams) {
-    slowest = std::min(slowest, r.rate.as_bytes_per_s() / 1e6);
-  }
-  return slowest;
+  const auto elapsed_us = [&row](std::uint64_t transfers) {
+    H200 h;
+    std::vector<DmaStream> streams;
+    std::istringstream gpus(row.gpus);
+    for (std::string gpu; std::getline(gpus, gpu, '+');) {
+      if (row.direction != "H2D") streams.push_back(h.copy(gpu, false, transfers));
+      if (row.direction != "D2H") streams.push_back(h.copy(gpu, true, transfers));
+    }
+    return h.run(streams).elapsed.as_us();
+  };
+  constexpr std::uint64_t kTransfers = 60;
+  return kTransfers * (16 << 10) / (elapsed_us(2 * kTransfers) - elapsed_us(kTransfers));
 }
 
 /// The same for any size: what is beyond 256 KiB comes at the rate of engines that are always busy.
@@ -212,13 +242,63 @@ TEST(H200Copies, AreNearTheMeasuredOnes) {
   }
   for (const Errors* e : {&small, &to_host, &from_host, &both, &many, &kernels, &all}) e->print();
   EXPECT_EQ(all.of.size(), 100U);
-  EXPECT_LE(all.median(), 0.03);
-  EXPECT_LE(std::abs(all.bias()), 0.03);
-  // Two rows are off by more than 20 %: copies of 128 and 256 KiB in both directions at once, which
-  // took 1.5 and 2 us longer than either alone. Nothing here explains that.
-  const std::vector<double> sorted = all.sorted();
-  EXPECT_LE(sorted[sorted.size() - 3], 0.18);
-  EXPECT_LE(all.worst(), 0.25);
+  EXPECT_LE(all.median(), 0.04);
+  EXPECT_LE(std::abs(all.bias()), 0.04);
+  EXPECT_LE(all.worst(), 0.20);
+  EXPECT_LE(small.median(), 0.08);
+}
+
+// The same kind of machine on another day (one GPU, driver 580.159.04), measured by h200_copies.cu
+// in this folder with nothing of the CPU's in the times. Nothing is fitted to it; that loads wait
+// for as much data as 768 reads ask for (gpu.copy_tags) was seen here.
+TEST(H200Copies, OnAnotherDayAloneBothWaysAndAgainstALongCopyTheOtherWay) {
+  Errors alone{"one way"};
+  Errors both{"both ways"};
+  Errors loaded{"against 16 MiB the other way"};
+  Errors loads{"loads while copies run"};
+  constexpr std::int64_t kLong = 16 << 20;
+  constexpr std::int64_t kLargest = 1 << 20;
+  for (const auto& row :
+       cells(std::string(WEFT_SOURCE_DIR) + "/tests/pcie/h200-copies-2026-11-21.csv")) {
+    const std::int64_t to = std::stoll(row.at(1));
+    const std::int64_t from = std::stoll(row.at(2));
+    const double to_us = std::stod(row.at(3));
+    const double from_us = std::stod(row.at(4));
+    H200 h;
+    if (row.at(0) == "load") {
+      if (to > 0) h.queue("0", false, kLong / 4, 1);
+      if (from > 0) h.queue("0", true, kLong / 4, 1);
+      const double us = 4e6 / h.run({h.load(20)}).streams[0].rate.as_bytes_per_s();
+      loads.of.push_back(us / to_us - 1);
+      continue;
+    }
+    const std::int64_t bytes = std::min(to > 0 ? to : kLong, from > 0 ? from : kLong);
+    if (bytes > kLargest) continue;
+    const std::uint64_t copies = bytes >= (256 << 10) ? 5 : 20;
+    const auto count = static_cast<double>(copies);
+    if (row.at(0) == "loaded") {
+      const bool long_is_from_host = from == kLong;
+      const double us = long_is_from_host ? to_us : from_us;
+      h.queue("0", long_is_from_host, std::llround(count * us * 1.5 * 55e3), 1);
+      h.queue("0", !long_is_from_host, bytes, copies);
+      h.run_copies();
+      ASSERT_GT(h.ended_us(long_is_from_host), h.ended_us(!long_is_from_host));
+      loaded.of.push_back(h.ended_us(!long_is_from_host) / count / us - 1);
+      continue;
+    }
+    if (to > 0) h.queue("0", false, to, copies);
+    if (from > 0) h.queue("0", true, from, copies);
+    h.run_copies();
+    const double us = std::max(h.ended_us(false), h.ended_us(true)) / count;
+    (row.at(0) == "alone" ? alone : both).of.push_back(us / std::max(to_us, from_us) - 1);
+  }
+  for (const Errors* e : {&alone, &both, &loaded, &loads}) e->print();
+  EXPECT_EQ(alone.of.size() + both.of.size() + loaded.of.size() + loads.of.size(), 54U);
+  EXPECT_LE(alone.median(), 0.08);
+  EXPECT_LE(alone.worst(), 0.25);  // copies to the host of less than 4 KiB
+  EXPECT_LE(both.worst(), 0.10);
+  EXPECT_LE(loaded.worst(), 0.10);
+  EXPECT_LE(loads.worst(), 0.12);
 }
 
 }  // namespace
