@@ -14,9 +14,16 @@ void RootComplexNode::on_packet(Packet& tlp) {
     pipes_.resize(pipes_.size() + kPcieLanes);
     port_of_[port.index()] = static_cast<std::uint32_t>(pipes_.size() / kPcieLanes);
   }
-  const std::size_t index = (port_of_[port.index()] - 1) * kPcieLanes + tlp.lane;
+  const std::size_t first = (port_of_[port.index()] - 1) * kPcieLanes;
+  const std::size_t index = first + tlp.lane;
   Pipe& pipe = pipes_[index];
   pipe.last = std::max(pipe.last, ready_at(tlp, port));
+  // What it may not pass emerges before it.
+  constexpr auto kMayPass = pcie_ordering();
+  for (std::size_t lane = 0; lane < kPcieLanes; ++lane) {
+    if (lane == tlp.lane || (kMayPass[tlp.lane] >> lane & 1) != 0) continue;
+    pipe.last = std::max(pipe.last, pipes_[first + lane].last + Duration::ps(1));
+  }
   if (pipe.items.empty()) {
     domain_.network().events().schedule_at(pipe.last, Phase::kDeliver, *this, index);
   }

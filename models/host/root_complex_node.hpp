@@ -14,7 +14,8 @@ namespace weft {
 ///
 /// Model: a TLP stays in its port's receive buffer while it crosses (`crossing`), and longer where
 /// its address is translated or where a limit of the path (a PcieGate) holds it up; TLPs of one
-/// port and lane stay in order, so what is held up holds up what follows. Then it goes to memory or
+/// port and lane stay in order, and pass those of its other lanes as the ordering table lets them,
+/// so what is held up holds up what follows. Then it goes to memory or
 /// out again by the next link. Where the path says so, requests to peers go out in pieces, and the
 /// completions of read pieces are joined again.
 /// Not modelled: arbitration inside, trackers, snoops.

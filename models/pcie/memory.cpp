@@ -8,6 +8,22 @@
 namespace weft {
 
 void PcieMemory::take(Packet& tlp) {
+  if (PcieDomain::kind(tlp) == TlpKind::kRead) {
+    if (settings_.reads > 0 && reads_ == settings_.reads) {
+      if (waiting_reads_.empty()) waits_since_ = domain_.network().now();
+      waiting_reads_.push(&tlp);
+      return;
+    }
+    ++reads_;
+  }
+  enter(tlp);
+}
+
+Duration PcieMemory::stalled_for_reads() const {
+  return waited_ + (waiting_reads_.empty() ? Duration{} : domain_.network().now() - waits_since_);
+}
+
+void PcieMemory::enter(Packet& tlp) {
   EventQueue& events = domain_.network().events();
   if (waiting_.empty() && free_at_ <= events.now()) {
     serve(tlp);
@@ -61,6 +77,13 @@ void PcieMemory::on_event(std::uint64_t what) {
   }
   answer(answers_.pop());
   if (!answers_.empty()) events.schedule_at(answers_.front().at, Phase::kCompute, *this, kAnswer);
+  if (waiting_reads_.empty()) {
+    --reads_;
+    return;
+  }
+  Packet& next = *waiting_reads_.pop();
+  if (waiting_reads_.empty()) waited_ += events.now() - waits_since_;
+  enter(next);
 }
 
 void PcieMemory::answer(const Answer& answer) {

@@ -12,8 +12,9 @@ namespace weft {
 ///
 /// Model: a serial server of `rate`. A TLP stays in the port's receive buffer until the server
 /// takes it (so a slow memory holds up the link); a write is visible `write_latency` after, a read
-/// is answered `read_latency` after, in completions of the path's size.
-/// Not modelled: banks, caches, a limit on reads inside.
+/// is answered `read_latency` after, in completions of the path's size. Of reads no more than
+/// `reads` are inside; others stay in the receive buffer, and writes pass them.
+/// Not modelled: banks, caches.
 class PcieMemory final : public EventTarget {
  public:
   struct Settings {
@@ -22,6 +23,7 @@ class PcieMemory final : public EventTarget {
     double write_weight{1};           ///< and per byte that is written
     Duration read_latency{};
     Duration write_latency{};
+    std::size_t reads{0};  ///< at a time; 0: any number
   };
   PcieMemory(PcieDomain& domain, const Settings& settings) : domain_{domain}, settings_{settings} {}
 
@@ -31,6 +33,8 @@ class PcieMemory final : public EventTarget {
   Time use(Bytes bytes);
   /// How long the server has worked.
   Duration busy() const { return busy_; }
+  /// How long reads have waited for others to be answered.
+  Duration stalled_for_reads() const;
 
   void on_event(std::uint64_t what) override;
 
@@ -43,6 +47,7 @@ class PcieMemory final : public EventTarget {
     std::int64_t bytes{0};
   };
 
+  void enter(Packet& tlp);
   void serve(Packet& tlp);
   void answer(const Answer& answer);
 
@@ -52,6 +57,10 @@ class PcieMemory final : public EventTarget {
   Duration busy_;
   Fifo<Packet*> waiting_;
   Fifo<Answer> answers_;
+  std::size_t reads_{0};         ///< inside
+  Fifo<Packet*> waiting_reads_;  ///< for fewer to be
+  Time waits_since_;
+  Duration waited_;
 };
 
 }  // namespace weft

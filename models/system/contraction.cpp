@@ -262,6 +262,12 @@ class Builder {
       use(machine_.resource_of(reversed(hop)), costs(hop).dllp_weight(asked[i]));
     }
     use_memory(leg.source);
+    const DeviceModel& source = machine_.model(leg.source);
+    if (source.reads > 0 && source.read_latency > Duration{}) {
+      const double inside = static_cast<double>(source.reads) * asked.back();
+      cap(Bandwidth::bytes_per_s(inside / source.read_latency.as_s()),
+          {"reads that it answers at a time", fabric_.full_name(leg.source)});
+    }
     Duration round_trip = round_trip_of(path, leg.initiator, leg.source) +
                           use_root_complex(leg, path, leg.source, true);
     if (nic) {

@@ -36,6 +36,8 @@ void UsageMeter::add(Look& out, PacketHost& host, const std::vector<DmaEngine*>&
   for (const auto& [device, memory] : host.memories()) {
     const Cause cause = machine.cause(machine.memory_of(device));
     add(UsedShare::What::kWork, cause.kind + ", " + cause.where, memory->busy());
+    add(UsedShare::What::kWait, "reads that " + cause.where + " answers at a time",
+        memory->stalled_for_reads());
   }
   for (const DmaEngine* engine : engines) {
     add(UsedShare::What::kWait, "read tags of " + engine->name(), engine->stalled_for_tags());

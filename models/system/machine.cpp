@@ -146,6 +146,7 @@ DeviceModel Machine::resolve(DeviceId device) const {
     case DeviceKind::kGpu:
       m.memory = d.bandwidth("gpu.hbm_rate", device);
       m.read_latency = d.duration("gpu.bar1_read_latency", device);
+      m.reads = static_cast<std::size_t>(std::llround(d.number("gpu.bar1_reads", device)));
       m.write_latency = d.duration("gpu.bar1_write_latency", device);
       m.completion_payload = d.number("gpu.completion_payload", device);
       m.peer_mapping = static_cast<PeerMapping>(d.number("gpu.peer_mapping", device));

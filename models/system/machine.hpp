@@ -41,6 +41,7 @@ struct DeviceModel {
   Duration crossing;                       ///< PCIe switch, root complex, network switch: one way
   Duration uplink_latency;         ///< network switches: one way over a link to the tier above
   Duration read_latency;           ///< a read request at the device until its completion
+  std::size_t reads{0};            ///< that it answers at a time; 0: any number
   Duration write_latency;          ///< a write at the device until the data is visible
   double completion_payload{256};  ///< bytes per completion when it answers a read
   double mps{4096};                ///< Max_Payload_Size as set; of CPUs: of the root ports

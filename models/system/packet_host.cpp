@@ -87,7 +87,8 @@ void PacketHost::add_device(DeviceId device) {
                               .weight = m.memory_weight,
                               .write_weight = m.memory_write_weight,
                               .read_latency = m.read_latency,
-                              .write_latency = m.write_latency};
+                              .write_latency = m.write_latency,
+                              .reads = m.reads};
   switch (m.kind) {
     case DeviceKind::kCpu: {
       const DeviceParams& d = machine_.devices();

@@ -194,5 +194,21 @@ TEST(PcieDma, ReadsAreBoundByTagsOverTheRoundTrip) {
   EXPECT_EQ(r.limited_by(), "read tags of nic0@0");
 }
 
+// A GPU that answers 16 reads at a time, 700 ns each: 16 x 512 B / 700 ns = 11.7 GB/s, however many
+// tags there are. Writes pass the reads that wait. The fluid contraction has the same cap.
+TEST(PcieDma, ReadsAreBoundByWhatTheGpuAnswersAtATime) {
+  HostUnderTest h("hgx-h100-8nic.yaml", {"gpu.bar1_reads=16"});
+  DmaStream reads = h.nic("nic0", "gpu0", true);
+  const double form = 16 * 512 / 700.0;
+  const DmaTrafficResult r = h.run({reads});
+  EXPECT_NEAR(r.streams[0].rate.as_gigabytes_per_s(), form, 0.01 * form);
+  EXPECT_EQ(r.limited_by(), "reads that gpu0@0 answers at a time");
+  EXPECT_NEAR(h.fluid(reads), form, 0.001 * form);
+  HostUnderTest both("hgx-h100-8nic.yaml", {"gpu.bar1_reads=16"});
+  reads = both.nic("nic0", "gpu0", true);
+  DmaStream writes = both.nic("nic0", "gpu0", false);
+  EXPECT_GT(both.run({reads, writes}).streams[1].rate.as_gigabytes_per_s(), 50);
+}
+
 }  // namespace
 }  // namespace weft::test::pcie_dma
