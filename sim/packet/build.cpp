@@ -2,6 +2,7 @@
 #include <string>
 #include <utility>
 
+#include "sim/base/error.hpp"
 #include "sim/base/random.hpp"
 #include "sim/packet/network.hpp"
 
@@ -166,7 +167,12 @@ void PacketNetwork::seal() {
     link.first_queue = static_cast<std::uint32_t>(queues);
     queues += inputs * link.lanes;
   }
-  if (queues >= kNone) throw std::logic_error("PacketNetwork: too many queues");
+  constexpr std::size_t kMostQueues = 100'000'000;  // 4 GB
+  if (queues > kMostQueues) {
+    throw InputError("packets: " + std::to_string(queues) +
+                     " queues, one for each pair of a switch's ports, are too many; at most " +
+                     std::to_string(kMostQueues) + ": take fewer nodes or smaller switches");
+  }
   queues_.resize(queues);
   for (const Link& link : links_) {
     const std::size_t inputs = link.oldest_first ? 1 : nodes_[link.from.index()].inputs + 1;

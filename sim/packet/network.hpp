@@ -77,7 +77,7 @@ class PacketNetwork final : private EventTarget {
   /// They are the two directions of one link: each carries the other's flow control.
   void pair(PacketLinkId there, PacketLinkId back);
   /// No more parts. Throws std::logic_error where flow control takes room on a direction that is
-  /// missing.
+  /// missing, InputError where switches have so many ports that their queues would fill the memory.
   void seal();
 
   EventQueue& events() { return events_; }

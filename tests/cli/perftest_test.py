@@ -7,7 +7,7 @@ import json
 import re
 
 import cli_test
-from cli_test import TOPOLOGY, CliTest
+from cli_test import TOPOLOGY, CliTest, weft
 
 BOGUS_USAGE = (
     (["perftest"], "topology is required (see weft --help)"),
@@ -43,6 +43,12 @@ class Perftest(CliTest):
         for arguments, expected in BOGUS_USAGE:
             with self.subTest(arguments):
                 self.refused(arguments, expected)
+
+    def test_a_network_too_large_for_the_memory_is_refused(self):
+        run = weft("perftest", TOPOLOGY, "--to", "gpu0@2000", cwd=self.here)
+        self.assertEqual(run.returncode, 2)
+        self.assertRegex(run.stderr.decode(), r"\Aerror: packets: \d+ queues, one for each pair of a switch's ports, "
+                         r"are too many; at most 100000000: take fewer nodes or smaller switches\n\Z")
 
     def test_the_table_has_perftests_columns(self):
         text = self.ok("perftest", TOPOLOGY, "--size", "64K,4K", "--iters", "20")

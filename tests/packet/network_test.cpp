@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "sim/base/error.hpp"
 #include "tests/packet/parts.hpp"
 
 namespace weft::test::packet_network {
@@ -186,6 +187,19 @@ TEST(PacketNetwork, RefusesWhatDoesNotHold) {
   spec.lanes = {CreditPool{.packets = 1, .update_bytes = Bytes{8}}};
   network.add_link(spec);
   EXPECT_THROW(network.seal(), std::logic_error);
+}
+
+// A switch has a queue for each pair of ports: with 10,001 of them too many for the memory.
+TEST(PacketNetwork, RefusesWhatWouldFillTheMemory) {
+  EventQueue events;
+  PacketNetwork network(events);
+  Host host(network);
+  SourceRoutes routes;
+  const PacketNodeId middle = network.add_forwarder({.name = "switch", .router = &routes});
+  for (int i = 0; i < 10'001; ++i) {
+    join(network, network.add_endpoint("host", host), middle, link_spec());
+  }
+  EXPECT_THROW(network.seal(), InputError);
 }
 
 }  // namespace
