@@ -15,9 +15,17 @@ struct ChannelPart {
   friend bool operator==(const ChannelPart&, const ChannelPart&) = default;
 };
 
+/// Channels that something is on: of sends to several peers there are more than Plan::channels.
+std::uint32_t channels_of(const Plan& plan) {
+  std::uint32_t count = 0;
+  for (const Connection& c : plan.connections) count = std::max(count, c.channel + 1);
+  for (const Program& p : plan.programs) count = std::max(count, p.channel + 1);
+  return count;
+}
+
 /// Of every connection its number within its channel.
-std::vector<ConnectionIndex> numbers_within_channels(const Plan& plan) {
-  std::vector<ConnectionIndex> next(plan.channels, 0);
+std::vector<ConnectionIndex> numbers_within_channels(const Plan& plan, std::uint32_t channels) {
+  std::vector<ConnectionIndex> next(channels, 0);
   std::vector<ConnectionIndex> out;
   out.reserve(plan.connections.size());
   for (const Connection& c : plan.connections) out.push_back(next[c.channel]++);
@@ -46,9 +54,9 @@ bool has_messages(const Plan& plan) {
                      [](const Connection& c) { return c.carry.has_value(); });
 }
 
-std::vector<ChannelPart> parts_of(const Plan& plan) {
-  const std::vector<ConnectionIndex> within = numbers_within_channels(plan);
-  std::vector<ChannelPart> parts(plan.channels);
+std::vector<ChannelPart> parts_of(const Plan& plan, std::uint32_t channels) {
+  const std::vector<ConnectionIndex> within = numbers_within_channels(plan, channels);
+  std::vector<ChannelPart> parts(channels);
   for (Connection c : plan.connections) {
     ChannelPart& part = parts[std::exchange(c.channel, 0)];
     part.connections.push_back(c);
@@ -64,7 +72,8 @@ std::vector<ChannelPart> parts_of(const Plan& plan) {
 }  // namespace
 
 Plan fold_channels(Plan plan) {
-  if (plan.channels < 2 || has_messages(plan)) return plan;
+  const std::uint32_t channels = channels_of(plan);
+  if (channels < 2 || has_messages(plan)) return plan;
   struct Fold {
     ChannelPart part;
     std::uint32_t channel;
@@ -72,7 +81,7 @@ Plan fold_channels(Plan plan) {
   };
   std::vector<Fold> folds;
   std::uint32_t channel = 0;
-  for (ChannelPart& part : parts_of(plan)) {
+  for (ChannelPart& part : parts_of(plan, channels)) {
     const auto like = std::find_if(folds.begin(), folds.end(),
                                    [&part](const Fold& fold) { return fold.part == part; });
     if (like == folds.end()) {
@@ -82,7 +91,7 @@ Plan fold_channels(Plan plan) {
     }
     ++channel;
   }
-  if (folds.size() == plan.channels) return plan;
+  if (folds.size() == channels) return plan;
   plan.connections.clear();
   plan.programs.clear();
   for (Fold& fold : folds) {

@@ -117,9 +117,9 @@ struct Plan {
   std::string algo;   ///< "Ring"
   std::string proto;  ///< "Simple"
   std::uint32_t ranks{0};
-  std::uint32_t channels{0};
-  Bytes bytes;  ///< of the collective, as nccl-tests counts
-  Lag start;    ///< launch, of every program
+  std::uint32_t channels{0};  ///< of sends: that what goes to one peer is split over
+  Bytes bytes;                ///< of the collective, as nccl-tests counts
+  Lag start;                  ///< launch, of every program
   std::vector<DeviceId> gpu_of_rank;
   WalkTable walks;
   std::vector<Handover> handovers;

@@ -428,6 +428,16 @@ class Results(CliTest):
             self.assertAlmostEqual(row["algbw_GBps"] / algbw, 1, delta=1e-9)
             self.assertAlmostEqual(row["busbw_GBps"] / (algbw * 30 / 16), 1, delta=1e-9)
 
+    def test_every_operation_runs_on_one_node_and_on_two(self):
+        for op in ("allreduce", "allgather", "reducescatter", "broadcast", "reduce", "alltoall", "sendrecv"):
+            for nodes in (1, 2):
+                (self.here / "op.yaml").write_text(
+                    f"scenario: op\ntopology: {TOPOLOGY}\nnodes: {nodes}\nmemory_paths: [gdr]\n"
+                    f"workload: {{op: {op}, sizes: [8 B, 1 MiB]}}\n")
+                times = [row["time_us"] for row in self.result("op.yaml")["results"]]
+                self.assertEqual(len(times), 2, op)
+                self.assertGreater(times[1], times[0], op)
+
     def test_csv_on_standard_output(self):
         rows = list(csv.DictReader(io.StringIO(self.ok("run", BOTH, "--csv", "-"))))
         self.assertEqual(len(rows), 4)

@@ -134,6 +134,18 @@ TEST(FoldChannels, WhatDiffersStays) {
   EXPECT_EQ(folded.programs[2].loops[0].body[0].out, ConnectionList{2});
 }
 
+// Sends go over more channels than `Plan::channels` says, which is that of one peer's parts.
+TEST(FoldChannels, CountsTheChannelsThatAreUsed) {
+  Plan plan = channels(16);
+  plan.channels = 1;
+  const Plan folded = fold_channels(plan);
+  EXPECT_EQ(folded.connections, channels(1).connections);
+  ASSERT_EQ(folded.programs.size(), 2u);
+  EXPECT_EQ(folded.programs[0].copies, 16u);
+  plan.channels = 2;
+  EXPECT_EQ(fold_channels(plan).programs, folded.programs);
+}
+
 TEST(FoldChannels, MessagesAreNotAlike) {
   Plan plan = channels(4);
   for (Connection& c : plan.connections) c.carry = WalkTable::kEmpty;
