@@ -25,6 +25,32 @@ std::vector<std::uint32_t> quadratic_order(std::uint32_t count) {
   return out;
 }
 
+/// All rounds of the ranks of some nodes.
+class Rounds {
+ public:
+  Rounds(std::uint32_t nodes, std::uint32_t gpus)
+      : nodes_{nodes},
+        gpus_{gpus},
+        of_nodes_{quadratic_order(nodes)},
+        of_gpus_{quadratic_order(gpus)} {}
+
+  std::uint32_t count() const { return nodes_ * gpus_; }
+  P2pRound of(std::uint32_t rank, std::uint32_t round) const {
+    const std::uint32_t node = rank / gpus_;
+    const std::uint32_t gpu = rank % gpus_;
+    const std::uint32_t nodes_on = of_nodes_[round / gpus_];
+    const std::uint32_t gpus_on = of_gpus_[round % gpus_];
+    return {(node + nodes_on) % nodes_ * gpus_ + (gpu + gpus_on) % gpus_,
+            (node + nodes_ - nodes_on) % nodes_ * gpus_ + (gpu + gpus_ - gpus_on) % gpus_};
+  }
+
+ private:
+  std::uint32_t nodes_;
+  std::uint32_t gpus_;
+  std::vector<std::uint32_t> of_nodes_;
+  std::vector<std::uint32_t> of_gpus_;
+};
+
 /// The channel where a round's first part goes (NCCL src/include/device.h,
 /// ncclP2pChannelBaseForRound).
 std::uint32_t channel_base(std::uint32_t nodes, std::uint32_t gpus, std::uint32_t round) {
@@ -69,9 +95,14 @@ class P2pBuilder {
         builder_{devices, path, op, bytes, choice},
         nodes_{devices.fabric().nodes()},
         all_to_all_{op == Op::kAllToAll},
+        rounds_{nodes_, builder_.gpus_per_node()},
         to_peer_{all_to_all_ ? Bytes{pieces(bytes, Bytes{builder_.ranks()})} : bytes},
         inside_{p2p_split(devices, schedule, to_peer_, false)},
-        between_{p2p_split(devices, schedule, to_peer_, true)} {}
+        between_{p2p_split(devices, schedule, to_peer_, true)} {
+    for (std::uint32_t k = 0; k < rounds_.count(); ++k) {
+      if (is_used(k)) used_.push_back(k);
+    }
+  }
 
   Plan build() && {
     const std::uint32_t n = builder_.ranks();
@@ -86,6 +117,13 @@ class P2pBuilder {
  private:
   bool sends(std::uint32_t from, std::uint32_t to) const {
     return all_to_all_ || to == (from + 1) % builder_.ranks();
+  }
+  /// Whether anybody sends in a round; all nodes do alike.
+  bool is_used(std::uint32_t round) const {
+    for (std::uint32_t rank = 0; rank < builder_.gpus_per_node(); ++rank) {
+      if (sends(rank, rounds_.of(rank, round).send_to)) return true;
+    }
+    return false;
   }
   const P2pSplit& split(std::uint32_t from, std::uint32_t to) const {
     return builder_.same_node(from, to) ? inside_ : between_;
@@ -102,9 +140,8 @@ class P2pBuilder {
 
   /// A rank's sends stand together in the plan, in the order of rounds, then parts.
   void add_connections(std::uint32_t rank) {
-    const std::vector<P2pRound> rounds = p2p_rounds(nodes_, builder_.gpus_per_node(), rank);
-    for (std::uint32_t k = 0; k < rounds.size(); ++k) {
-      const std::uint32_t to = rounds[k].send_to;
+    for (const std::uint32_t k : used_) {
+      const std::uint32_t to = rounds_.of(rank, k).send_to;
       if (to == rank || !sends(rank, to)) continue;
       const P2pSplit& parts = split(rank, to);
       for (std::uint32_t part = 0; part < parts.channels; ++part) {
@@ -126,10 +163,9 @@ class P2pBuilder {
   }
 
   void add_programs(std::uint32_t rank) {
-    const std::vector<P2pRound> rounds = p2p_rounds(nodes_, builder_.gpus_per_node(), rank);
     std::vector<std::vector<Work>> by_channel(schedule_->p2p_channels);
-    for (std::uint32_t k = 0; k < rounds.size(); ++k) {
-      const auto [to, from] = rounds[k];
+    for (const std::uint32_t k : used_) {
+      const auto [to, from] = rounds_.of(rank, k);
       if (to == rank) {
         for (std::uint32_t p = 0; all_to_all_ && p < inside_.channels; ++p) {
           by_channel[channel(k, p)].push_back({{}, {}, &inside_, &inside_});
@@ -193,6 +229,8 @@ class P2pBuilder {
   PlanBuilder builder_;
   std::uint32_t nodes_;
   bool all_to_all_;
+  Rounds rounds_;
+  std::vector<std::uint32_t> used_;  // rounds
   Bytes to_peer_;
   P2pSplit inside_;
   P2pSplit between_;
@@ -202,16 +240,10 @@ class P2pBuilder {
 }  // namespace
 
 std::vector<P2pRound> p2p_rounds(std::uint32_t nodes, std::uint32_t gpus, std::uint32_t rank) {
-  const std::uint32_t node = rank / gpus;
-  const std::uint32_t gpu = rank % gpus;
+  const Rounds rounds(nodes, gpus);
   std::vector<P2pRound> out;
-  out.reserve(std::size_t{nodes} * gpus);
-  const std::vector<std::uint32_t> gpu_order = quadratic_order(gpus);
-  for (const std::uint32_t node_delta : quadratic_order(nodes)) {
-    for (const std::uint32_t gpu_delta : gpu_order) {
-      out.push_back({(node + node_delta) % nodes * gpus + (gpu + gpu_delta) % gpus,
-                     (node + nodes - node_delta) % nodes * gpus + (gpu + gpus - gpu_delta) % gpus});
-    }
+  for (std::uint32_t round = 0; round < rounds.count(); ++round) {
+    out.push_back(rounds.of(rank, round));
   }
   return out;
 }
