@@ -177,5 +177,20 @@ TEST(PacketTransport, ProbesSayWhatPortsDid) {
   }
 }
 
+// A cable that loses packets: each loss costs the timeout of 1.05 ms, which is then the limit.
+TEST(PacketTransport, LossesAreProbedAndNamed) {
+  const Case ring{.bytes = Bytes::mib(1),
+                  .settings = {"nic.cable_loss=0.002", "wire.timeout_exponent=8"}};
+  const ResultRow row = ring.run(Fidelity::kPacket);
+  EXPECT_EQ(row.limited_by.at(0).cause, "retransmission timeouts");
+  EXPECT_GT(row.time_us, 1048.576);
+  std::uint64_t timeouts = 0;
+  for (const NicProbe& nic : row.probes->nics) timeouts += nic.timeouts;
+  EXPECT_GT(timeouts, 0U);
+  std::uint64_t lost = 0;
+  for (const PortProbe& port : row.probes->ports) lost += port.lost;
+  EXPECT_GE(lost, timeouts);
+}
+
 }  // namespace
 }  // namespace weft::test::models_packet_transport

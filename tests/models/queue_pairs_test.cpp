@@ -95,6 +95,15 @@ TEST(Rdma, LargeRegistrationsOfSmallPagesMissTheTranslationCache) {
   EXPECT_LT(thrashing, 0.5 * small);
 }
 
+// What DMA-BUF maps has the kernel's pages, whatever the GPU's are.
+TEST(Rdma, DmaBufIsTranslatedByTheKernelsPages) {
+  for (const char* mapping : {"nvidia-peermem", "dma-buf"}) {
+    Requests r({std::string("gpu.peer_mapping=") + mapping});
+    EXPECT_EQ(r.cluster.buffer(r.nic(0), r.m.id("gpu0"), true, 0).page,
+              *mapping == 'd' ? Bytes::kib(4) : Bytes::kib(64));
+  }
+}
+
 // A queue pair without receives gives up; what was posted behind is flushed, as is what is posted
 // later; another queue pair of the same NICs goes on.
 TEST(Rdma, AFailedQueuePairCompletesItsRequestsWithErrors) {
