@@ -219,6 +219,7 @@ void GpuSender::post(std::uint32_t index) {
          .client = this});
   }
   posted_ += requests;
+  posted(cluster_.events().now(), requests);
   if (has_proxy_) {
     cluster_.nics().post(t.id, requests_);
   } else {

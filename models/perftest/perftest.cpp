@@ -140,6 +140,40 @@ Registration registered(const Machine& machine, DeviceId memory, DeviceId nic,
                                out.error, out.why));
 }
 
+}  // namespace
+
+/// The largest of (m - i) / (known(m) - posted(i)), m > i. Dinkelbach: with the best ratio so far,
+/// is there a pair above it? O(n) each time, and a few times.
+double PerftestProgram::peak() const {
+  double best = 0;
+  for (bool grows = true; grows;) {
+    grows = false;
+    double ratio = best;
+    double least = 0;  // of number - best x time, over the posts so far
+    std::size_t first = 0;
+    std::size_t seen = 0;
+    double most = 0;
+    for (const Step& step : steps_) {
+      for (; seen < std::min<std::size_t>(step.messages, posted_at_.size()); ++seen) {
+        const double value = static_cast<double>(seen) - best * (posted_at_[seen] - Time{}).as_s();
+        if (seen > 0 && value >= least) continue;
+        least = value;
+        first = seen;
+      }
+      const auto done = static_cast<double>(step.messages);
+      const double above = done - best * (step.at - Time{}).as_s() - least;
+      if (seen == 0 || above <= most * (1 + 1e-9)) continue;
+      most = above;
+      ratio = (done - static_cast<double>(first)) / (step.at - posted_at_[first]).as_s();
+    }
+    grows = ratio > best * (1 + 1e-9);
+    best = std::max(best, ratio);
+  }
+  return best;
+}
+
+namespace {
+
 constexpr const char* kPostingThread = "the thread that posts";
 constexpr const char* kReceivingThread = "the thread that receives";
 
@@ -191,7 +225,7 @@ class Run {
       const double steady = rate(sender->steps(), from_, to);
       out.bytes_per_s +=
           steady > 0 ? steady : last.delivered.as_double() / (last.at - Time{}).as_s();
-      out.peak_bytes_per_s += peak(sender->steps());
+      out.peak_bytes_per_s += sender->peak() * plan_.size.as_double();
     }
     out.used = UsageMeter::between(before_, after_, used_to_ - from_);
     const double sender_seconds = (used_to_ - from_).as_s() * static_cast<double>(senders_.size());
@@ -218,16 +252,6 @@ class Run {
   }
   /// How many completions come together: one of each queue pair.
   std::size_t together() const { return plan_.is_staged ? 1 : plan_.qps; }
-  /// Best of any completions in a row that come together.
-  double peak(const std::vector<PerftestProgram::Step>& steps) const {
-    double best = 0;
-    const std::size_t row = together();
-    for (std::size_t i = row - 1; i + row < steps.size(); ++i) {
-      if (steps[i + row].at == steps[i].at) continue;
-      best = std::max(best, bytes_per_s(steps[i], steps[i + row]));
-    }
-    return best;
-  }
 
   void add(const PerftestPlan& plan) {
     if (plan.is_staged) {

@@ -45,9 +45,10 @@ struct PerftestOptions {
 /// One message size.
 struct PerftestRow {
   Bytes bytes;
-  std::uint64_t iterations{0};                ///< that were simulated, of all queue pairs
-  std::uint64_t cq_moderation{1};             ///< of these
-  Bandwidth peak{Bandwidth::bytes_per_s(1)};  ///< of the best run of messages between completions
+  std::uint64_t iterations{0};     ///< that were simulated, of all queue pairs
+  std::uint64_t cq_moderation{1};  ///< of these
+  Bandwidth peak{
+      Bandwidth::bytes_per_s(1)};  ///< the best run of messages, from a post to a completion
   Bandwidth average{Bandwidth::bytes_per_s(1)};  ///< steady; both directions together
   double messages_per_s{0};
   Duration latency;  ///< of one message alone

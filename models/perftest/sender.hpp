@@ -57,10 +57,17 @@ class PerftestProgram {
   std::uint64_t known() const { return steps_.empty() ? 0 : steps_.back().messages; }
   bool is_done() const { return known() == messages(); }
   const std::vector<Step>& steps() const { return steps_; }
+  /// Messages a second from the post of one until any later one is known to be done, at best: what
+  /// perftest prints as its peak.
+  double peak() const;
   /// Called with each step, and with the last post.
   void on_step(std::function<void()> call) { on_step_ = std::move(call); }
 
  protected:
+  /// So many messages more were posted just now.
+  void posted(Time at, std::uint64_t messages) {
+    posted_at_.insert(posted_at_.end(), messages, at);
+  }
   void step(Time at, std::uint64_t messages) {
     steps_.push_back({at, messages, delivered()});
     changed();
@@ -71,6 +78,7 @@ class PerftestProgram {
 
  private:
   std::vector<Step> steps_;
+  std::vector<Time> posted_at_;
   std::function<void()> on_step_;
 };
 
@@ -245,6 +253,7 @@ class Sender final : public PerftestProgram, private RdmaClient, private EventTa
                            .tag = turn_,
                            .client = this});
     }
+    posted(cluster_.events().now(), requests_.size());
     cluster_.nics().post(qp.id, requests_);
     if (has_posted_all()) changed();
   }

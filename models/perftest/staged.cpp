@@ -45,6 +45,7 @@ void StagedSender::pump() {
   while (next_ - freed_ < buffers_ && !has_posted_all()) {
     if (waits_) waited_ += cluster_.events().now() - waits_since_;
     waits_ = false;
+    if (next_ % chunks_ == 0) posted(cluster_.events().now(), 1);
     out_.copy(false, offset_of(next_), bytes_of(next_), next_);
     ++next_;
     if (has_posted_all()) changed();
