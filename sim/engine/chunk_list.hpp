@@ -58,16 +58,23 @@ template <class T>
 class ChunkList {
  public:
   bool empty() const { return first_ == nullptr; }
+  /// Looks no further than it must.
+  bool has_at_most(std::size_t count) const {
+    std::size_t size = 0;
+    for (const Chunk* chunk = first_; chunk != nullptr && size <= count; chunk = chunk->next) {
+      size += chunk->size;
+    }
+    return size <= count;
+  }
   /// Precondition: not empty.
   const T& front() const { return first_->items[0]; }
 
-  void push(ChunkPool<T>& pool, const T& item) {
+  void push(ChunkPool<T>& pool, T item) {
     if (last_ == nullptr || last_->size == ChunkPool<T>::kItemsAChunk) {
-      Chunk* chunk = pool.take();
-      (last_ == nullptr ? first_ : last_->next) = chunk;
-      last_ = chunk;
+      push_to_new_chunk(pool, item);
+    } else {
+      last_->items[last_->size++] = item;
     }
-    last_->items[last_->size++] = item;
   }
 
   /// Calls visit(item) for every item, oldest first.
@@ -95,6 +102,14 @@ class ChunkList {
 
  private:
   using Chunk = typename ChunkPool<T>::Chunk;
+
+  /// Apart, so that push needs few registers.
+  [[gnu::noinline]] void push_to_new_chunk(ChunkPool<T>& pool, T item) {
+    Chunk* chunk = pool.take();
+    (last_ == nullptr ? first_ : last_->next) = chunk;
+    last_ = chunk;
+    chunk->items[chunk->size++] = item;
+  }
 
   Chunk* first_{nullptr};
   Chunk* last_{nullptr};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
+#include <span>
 #include <stdexcept>
 #include <string>
 
@@ -14,28 +15,40 @@ namespace {
 /// Sweeping few husks is not worth the walk over all buckets.
 constexpr std::size_t kHusksWorthASweep = 256;
 
-/// The slots of a bucket this small are fetched into the cache when it moves, as all of them are
-/// wanted soon. At 100,000 pending this is worth 10 to 20 % (tests/bench/event_queue_bench).
+/// The most that a run begins with. Of what is pending it takes a sixteenth at most, so that few of
+/// the events scheduled meanwhile fall into it.
 constexpr std::size_t kFewEntries = 64;
-/// Of fewer entries the first runs before what it needs is there.
-constexpr std::size_t kTooFewEntries = 4;
+constexpr std::size_t kFewestEntries = 8;
+constexpr std::size_t kRunsInPending = 16;
+
+/// With fewer events pending the targets are in the cache anyway.
+constexpr std::size_t kManyPending = 2048;
 
 /// How many events before it an event's preparation begins, where an instant has more.
-constexpr std::size_t kAhead = 32;
+constexpr std::size_t kAheadOfARound = 8;
+constexpr std::size_t kAhead = (EventTarget::kPrefetchRounds + 1) * kAheadOfARound;
+
+[[noreturn]] void refuse_past(Duration by) {
+  throw std::logic_error("EventQueue: scheduled " + std::to_string(by.count_ps()) +
+                         " ps in the past");
+}
 
 }  // namespace
 
 EventQueue::EventQueue(std::uint64_t seed) : shuffle_{random_stream(seed, "event queue ties")} {}
 
 EventId EventQueue::schedule_at(Time when, Phase phase, EventTarget& target, std::uint64_t what) {
-  if (when < now_) {
-    throw std::logic_error("EventQueue: scheduled " + std::to_string((now_ - when).count_ps()) +
-                           " ps in the past");
-  }
-  const std::uint32_t slot = take_slot(target, what);
-  place({static_cast<std::uint64_t>(when.since_start().count_ps()), slot, phase});
+  if (when < now_) refuse_past(now_ - when);
+  if (free_slot_ == kNoSlot) add_slot();
+  const std::uint32_t number = free_slot_;
+  Slot& slot = slots_[number];
+  free_slot_ = static_cast<std::uint32_t>(slot.what);
+  slot.target = &target;
+  slot.what = what;
   ++pending_;
-  return {slot, slots_[slot].generation};
+  const EventId id{number, slot.generation};
+  place({static_cast<std::uint64_t>(when.since_start().count_ps()), number, phase});
+  return id;
 }
 
 EventId EventQueue::schedule_after(Duration delay, Phase phase, EventTarget& target,
@@ -57,18 +70,17 @@ bool EventQueue::step() {
   // With one event pending the search below ends, and now_ stops at a time that has one.
   if (pending_ == 0) return false;
   for (;;) {
-    const std::uint32_t slot = pop_instant();
-    free_slots_.push_back(slot);
-    if (is_husk(slot)) {
+    const std::uint32_t slot = pop();
+    const Slot event = slots_[slot];
+    give_back(slot);
+    if (event.target == nullptr) {
       --husks_;
       continue;
     }
-    Slot& event = slots_[slot];
-    EventTarget& target = *event.target;
-    ++event.generation;
+    ++slots_[slot].generation;
     --pending_;
     ++executed_;
-    target.on_event(event.what);
+    event.target->on_event(event.what);
     return true;
   }
 }
@@ -78,106 +90,167 @@ void EventQueue::run() {
   }
 }
 
-std::uint32_t EventQueue::take_slot(EventTarget& target, std::uint64_t what) {
-  if (free_slots_.empty()) {
-    slots_.push_back({&target, what, 1});
-    if (free_slots_.capacity() < slots_.capacity()) provide_for(slots_.capacity());
-    return static_cast<std::uint32_t>(slots_.size() - 1);
-  }
-  const std::uint32_t slot = free_slots_.back();
-  free_slots_.pop_back();
-  slots_[slot].target = &target;
-  slots_[slot].what = what;
-  return slot;
+[[gnu::noinline]] void EventQueue::add_slot() {
+  const std::size_t capacity = slots_.capacity();
+  slots_.push_back({nullptr, 0, 1});
+  give_back(static_cast<std::uint32_t>(slots_.size() - 1));
+  if (slots_.capacity() > capacity) provide_for(slots_.capacity());
+}
+
+void EventQueue::give_back(std::uint32_t slot) {
+  slots_[slot].what = free_slot_;
+  free_slot_ = slot;
 }
 
 /// Makes room for `events` at once, wherever they stand: a list has at most one chunk that is not
-/// full, and the list being consumed holds at most one chunk's entries twice.
+/// full, and the list being consumed holds at most one chunk's entries twice. Few of one time reach
+/// the instant now and then, where mostly the run has them.
 void EventQueue::provide_for(std::size_t events) {
-  free_slots_.reserve(events);
   const std::size_t lists = std::min(events, std::size_t{kLevels} * kDigits);
   chunks_.provide(events / ChunkPool<Entry>::kItemsAChunk + lists + 2);
+  for (Fifo<std::uint32_t>& ready : instant_) ready.reserve(kFewEntries);
 }
 
-/// Files an entry under the highest digit in which its time differs from now.
-void EventQueue::place(const Entry& entry) {
+/// Files an entry: in the run, in the instant, or under the highest digit in which its time differs
+/// from now.
+void EventQueue::place(Entry entry) {
+  if (entry.when_ps < run_until_ps_) {
+    insert_into_run(entry);
+    return;
+  }
   const std::uint64_t differing = entry.when_ps ^ now_ps();
   if (differing == 0) {
-    instant_[static_cast<std::size_t>(entry.phase)].push(entry.slot);
+    push_ready(entry);
     return;
   }
   const auto highest_bit = static_cast<unsigned>(std::bit_width(differing)) - 1;
   const unsigned level = highest_bit / kDigitBits;
   const auto digit = static_cast<unsigned>(entry.when_ps >> (level * kDigitBits)) % kDigits;
-  buckets_[level][digit].push(chunks_, entry);
   filled_digits_[level] |= 1U << digit;
   filled_levels_ |= 1U << level;
+  buckets_[level][digit].push(chunks_, entry);
 }
 
-/// Moves now to the earliest filed entry, and all entries of that time into the instant.
-void EventQueue::advance() {
+[[gnu::noinline]] void EventQueue::push_ready(Entry entry) {
+  const auto phase = static_cast<unsigned>(entry.phase);
+  instant_[phase].push(entry.slot);
+  ready_phases_ |= 1U << phase;
+}
+
+/// In order; among equals last.
+[[gnu::noinline]] void EventQueue::insert_into_run(Entry entry) {
+  if (run_end_ == run_.size()) {
+    end_run();
+    place(entry);
+    return;
+  }
+  Entry* const next = &run_[run_next_];
+  Entry* place = &run_[run_end_++];
+  for (; place > next && place[-1].when_ps > entry.when_ps; --place) *place = place[-1];
+  for (; place > next && entry.is_before(place[-1]); --place) *place = place[-1];
+  *place = entry;
+}
+
+/// Too much falls into the run's time: the rest goes back to the buckets.
+[[gnu::noinline]] void EventQueue::end_run() {
+  run_until_ps_ = 0;
+  while (run_next_ < run_end_) place(run_[run_next_++]);
+}
+
+/// The earliest buckets become the run, if the first of them has few entries. Else now moves to its
+/// earliest entry, and its entries to lower levels or into the instant.
+void EventQueue::open_buckets() {
   assert(filled_levels_ != 0);
   const auto level = static_cast<unsigned>(std::countr_zero(filled_levels_));
-  const auto digit = static_cast<unsigned>(std::countr_zero(filled_digits_[level]));
-  filled_digits_[level] &= filled_digits_[level] - 1;
-  if (filled_digits_[level] == 0) filled_levels_ &= filled_levels_ - 1;
+  run_next_ = run_end_ = 0;
+  run_until_ps_ = 0;
+  const std::size_t most = std::clamp(pending_ / kRunsInPending, kFewestEntries, kFewEntries);
+  do {
+    const auto digit = static_cast<unsigned>(std::countr_zero(filled_digits_[level]));
+    ChunkList<Entry>& bucket = buckets_[level][digit];
+    const bool is_run = !shuffle_ && bucket.has_at_most(most - run_end_);
+    if (!is_run && run_end_ > 0) break;
+    filled_digits_[level] &= filled_digits_[level] - 1;
+    if (is_run) {
+      run_until_ps_ = ((bucket.front().when_ps >> (level * kDigitBits)) + 1)
+                      << (level * kDigitBits);
+      bucket.consume(chunks_, [this](const Entry& entry) { insert_into_run(entry); });
+    } else {
+      spread(bucket);
+    }
+  } while (run_end_ > 0 && filled_digits_[level] != 0);
+  if (filled_digits_[level] == 0) filled_levels_ &= ~(1U << level);
+  if (prepares_) prepare_run();
+}
 
-  ChunkList<Entry>& bucket = buckets_[level][digit];
+void EventQueue::spread(ChunkList<Entry>& bucket) {
   std::uint64_t earliest_ps = bucket.front().when_ps;
-  std::size_t size = 0;
-  bucket.for_each([&](const Entry& entry) {
-    earliest_ps = std::min(earliest_ps, entry.when_ps);
-    ++size;
-  });
+  bucket.for_each([&](const Entry& entry) { earliest_ps = std::min(earliest_ps, entry.when_ps); });
   now_ = Time{} + Duration::ps(static_cast<std::int64_t>(earliest_ps));
-  const bool runs_soon = size <= kFewEntries;
-  if (runs_soon && prepares_ && size > kTooFewEntries) prepare(bucket);
-  bucket.consume(chunks_, [&](const Entry& entry) {
-    if (runs_soon) __builtin_prefetch(&slots_[entry.slot]);
+  bucket.consume(chunks_, [this](const Entry& entry) {
     place(entry);  // into a lower level, never into this bucket
   });
 }
 
-/// Lets the targets of a bucket fetch what they will need. Each round's loads are under way
+/// Lets the targets of the run fetch what they will need. Each round's loads are under way
 /// together.
-void EventQueue::prepare(const ChunkList<Entry>& bucket) {
-  bucket.for_each([this](const Entry& entry) { __builtin_prefetch(&slots_[entry.slot]); });
-  for (const bool again : {false, true}) {
-    bucket.for_each([this, again](const Entry& entry) {
-      const Slot& slot = slots_[entry.slot];
-      if (slot.target != nullptr) slot.target->prefetch(slot.what, again);
-    });
+void EventQueue::prepare_run() const {
+  const std::span<const Entry> run(run_.data(), run_end_);
+  const bool few = pending_ < kManyPending;
+  for (const Entry& entry : run) __builtin_prefetch(&slots_[entry.slot]);
+  for (unsigned round = few ? 1 : 0; round < (few ? 2 : EventTarget::kPrefetchRounds); ++round) {
+    for (const Entry& entry : run) prepare(entry.slot, round);
   }
 }
 
-/// The same for an instant of many events, as they run: each round is half as far ahead.
+/// The same for an instant of many events, as they run: each round some events further ahead.
 void EventQueue::prepare_ahead(const Fifo<std::uint32_t>& ready) const {
   __builtin_prefetch(&slots_[ready.at(kAhead)]);
-  for (const bool again : {false, true}) {
-    const Slot& slot = slots_[ready.at(again ? kAhead / 4 : kAhead / 2)];
-    if (slot.target != nullptr) slot.target->prefetch(slot.what, again);
+  for (unsigned round = 0; round < EventTarget::kPrefetchRounds; ++round) {
+    prepare(ready.at(kAhead - (round + 1) * kAheadOfARound), round);
+  }
+}
+
+void EventQueue::prepare(std::uint32_t slot, unsigned round) const {
+  if (!is_husk(slot)) slots_[slot].target->prefetch(slots_[slot].what, round);
+}
+
+/// The slot of the next entry.
+std::uint32_t EventQueue::pop() {
+  for (;;) {
+    if (run_next_ < run_end_) {
+      const Entry& first = run_[run_next_++];
+      now_ = Time{} + Duration::ps(static_cast<std::int64_t>(first.when_ps));
+      return first.slot;
+    }
+    if (ready_phases_ != 0) return pop_instant();
+    open_buckets();
   }
 }
 
 std::uint32_t EventQueue::pop_instant() {
-  for (;;) {
-    for (Fifo<std::uint32_t>& ready : instant_) {
-      if (ready.empty()) continue;
-      if (shuffle_) ready.bring_to_front(uniform_below(*shuffle_, ready.size()));
-      if (prepares_ && ready.size() > kAhead) prepare_ahead(ready);
-      return ready.pop();
-    }
-    advance();
-  }
+  const auto phase = static_cast<unsigned>(std::countr_zero(ready_phases_));
+  Fifo<std::uint32_t>& ready = instant_[phase];
+  if (shuffle_) ready.bring_to_front(uniform_below(*shuffle_, ready.size()));
+  if (prepares_ && ready.size() > kAhead) prepare_ahead(ready);
+  const std::uint32_t slot = ready.pop();
+  if (ready.empty()) ready_phases_ &= ~(1U << phase);
+  return slot;
 }
 
 void EventQueue::sweep_husks() {
   const auto drop = [this](std::uint32_t slot) {
     if (!is_husk(slot)) return false;
-    free_slots_.push_back(slot);
+    give_back(slot);
     return true;
   };
   for (Fifo<std::uint32_t>& ready : instant_) ready.remove_if(drop);
+  const auto run_end = std::remove_if(run_.begin() + run_next_, run_.begin() + run_end_,
+                                      [&](const Entry& entry) { return drop(entry.slot); });
+  run_end_ = static_cast<std::size_t>(run_end - run_.begin());
+  for (unsigned phase = 0; phase < kPhases; ++phase) {
+    if (instant_[phase].empty()) ready_phases_ &= ~(1U << phase);
+  }
   filled_levels_ = 0;
   filled_digits_ = {};
   for (auto& level : buckets_) {

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <random>
 #include <vector>
@@ -22,9 +23,12 @@ class EventTarget {
  public:
   virtual void on_event(std::uint64_t what) = 0;
   /// A hint, once asked for, that on_event(what) follows within some dozen events, for targets with
-  /// more state than a cache holds: first they fetch what `what` names, then (`again`) what that
-  /// points to. May come any number of times; must not have an effect that a result could show.
-  virtual void prefetch(std::uint64_t /*what*/, bool /*again*/) {}
+  /// more state than a cache holds. It comes in rounds, each for what is found by reading what the
+  /// one before fetched; or as round 1 alone, where few events are pending and the cache holds the
+  /// targets themselves. May come any number of times; must not have an effect that a result could
+  /// show.
+  virtual void prefetch(std::uint64_t /*what*/, unsigned /*round*/) {}
+  static constexpr unsigned kPrefetchRounds = 4;
 
  protected:
   ~EventTarget() = default;
@@ -49,17 +53,19 @@ struct EventId {
 /// path problem", J. ACM 37, 1990) with hexadecimal digits. It uses that nothing is scheduled in
 /// the past. A pending time differs from now in a highest digit; this digit's place (level) and
 /// value choose its bucket. The earliest event is in the lowest non-empty bucket of the lowest
-/// non-empty level. When no event of the instant is left, now becomes the least time of that
-/// bucket, and the bucket's events move to lower levels or into the instant; those elsewhere stay
-/// right where they are. Events of one time are always in one bucket, and buckets are filled and
-/// emptied in order, so the order of scheduling needs no stored sequence number. The instant is one
-/// FIFO a phase. What an event calls stands apart in a slot, so that only 16 bytes move.
+/// non-empty level. When it is wanted and that bucket has few events, they become the run, with
+/// those of the buckets behind it as long as they are few: an array in order, from which events run
+/// one by one, and into which go new ones that belong there. If the bucket has many, now becomes
+/// its least time, and its events move to lower levels or into the instant, one FIFO a phase. All
+/// others stay right where they are. Events of one time are always together, and buckets are filled
+/// and emptied in order, so the order of scheduling needs no stored sequence number. What an event
+/// calls stands apart in a slot, so that only 16 bytes move.
 ///
 /// Cost: an event moves at most once a level below the one where it entered (a time 1 us ahead
-/// enters at level 4 or 5), each O(1); schedule_at is O(1) amortised, cancel O(1) amortised.
-/// A cancelled event stays as a husk until met or until husks outnumber events, then all are swept.
-/// Nothing allocates unless more is pending, husks included, or falls on one instant, than ever
-/// before.
+/// enters at level 4 or 5), until it is among few, each O(1); schedule_at is O(1) amortised, cancel
+/// O(1) amortised. A cancelled event stays as a husk until met or until husks outnumber events,
+/// then all are swept. Nothing allocates unless more is pending, husks included, or falls on one
+/// instant, than ever before.
 class EventQueue {
  public:
   EventQueue() = default;
@@ -89,8 +95,8 @@ class EventQueue {
   /// Runs until none is left.
   void run();
 
-  /// From now on targets get EventTarget::prefetch. Worth its time where they are many: a sixth of
-  /// the time of tests/bench/packet_bench with 1,024 hosts, and nothing of that with 16.
+  /// From now on targets get EventTarget::prefetch. Worth its time where they are many: a quarter
+  /// of that of tests/bench/packet_bench with 16,000 hosts, a twentieth with 128.
   void prepare_targets() { prepares_ = true; }
 
   /// How many events wait to run.
@@ -102,13 +108,18 @@ class EventQueue {
   static constexpr unsigned kDigitBits = 4;
   static constexpr unsigned kDigits = 1U << kDigitBits;
   static constexpr unsigned kLevels = 64 / kDigitBits;
+  static constexpr std::uint32_t kNoSlot = std::numeric_limits<std::uint32_t>::max();
   static constexpr std::size_t kPhases = 3;
+  static constexpr std::size_t kMostInRun = 128;  ///< then it goes back to the buckets
 
   /// An event as it moves through the buckets; `when_ps` is never negative, as time starts at 0.
   struct Entry {
     std::uint64_t when_ps;
     std::uint32_t slot;
     Phase phase;
+    bool is_before(const Entry& other) const {
+      return when_ps != other.when_ps ? when_ps < other.when_ps : phase < other.phase;
+    }
   };
   /// What an event calls; no target once it is cancelled. Belongs to one entry, or is free.
   struct Slot {
@@ -120,13 +131,20 @@ class EventQueue {
   explicit EventQueue(std::uint64_t seed);
 
   std::uint64_t now_ps() const { return static_cast<std::uint64_t>(now_.since_start().count_ps()); }
-  std::uint32_t take_slot(EventTarget& target, std::uint64_t what);
+  void add_slot();
+  void give_back(std::uint32_t slot);
   bool is_husk(std::uint32_t slot) const { return slots_[slot].target == nullptr; }
   void provide_for(std::size_t events);
-  void place(const Entry& entry);
-  void advance();
-  void prepare(const ChunkList<Entry>& bucket);
+  void place(Entry entry);
+  void push_ready(Entry entry);
+  void insert_into_run(Entry entry);
+  void open_buckets();
+  void spread(ChunkList<Entry>& bucket);
+  void end_run();
+  void prepare_run() const;
   void prepare_ahead(const Fifo<std::uint32_t>& ready) const;
+  void prepare(std::uint32_t slot, unsigned round) const;
+  std::uint32_t pop();
   std::uint32_t pop_instant();
   void sweep_husks();
 
@@ -136,13 +154,19 @@ class EventQueue {
   std::uint64_t executed_{0};
   bool prepares_{false};
   std::vector<Slot> slots_;
-  std::vector<std::uint32_t> free_slots_;
+  std::uint32_t free_slot_{kNoSlot};  ///< the first; each has the next one's number in `what`
   std::array<Fifo<std::uint32_t>, kPhases> instant_;  ///< slots of the events of time now_
+  std::uint32_t ready_phases_{0};                     ///< bit p: the instant has entries of phase p
   ChunkPool<Entry> chunks_;
   std::array<std::array<ChunkList<Entry>, kDigits>, kLevels> buckets_;
   std::array<std::uint32_t, kLevels>
       filled_digits_{};             ///< bit d: bucket d of the level has entries
   std::uint32_t filled_levels_{0};  ///< bit l: level l has entries
+  /// All entries of times before run_until_ps_, in order, from run_next_ to run_end_.
+  std::array<Entry, kMostInRun> run_;
+  std::size_t run_next_{0};
+  std::size_t run_end_{0};
+  std::uint64_t run_until_ps_{0};
   std::optional<std::mt19937_64> shuffle_;
 };
 

@@ -22,6 +22,9 @@ class Fifo {
   const T& at(std::size_t i) const { return items_[head_ + i]; }
   T& at(std::size_t i) { return items_[head_ + i]; }
 
+  /// So many at once without allocating.
+  void reserve(std::size_t count) { items_.reserve(count + kSpareBeforeMove); }
+
   void push(T item) { items_.push_back(std::move(item)); }
 
   /// Removes and returns the oldest. Precondition: not empty.

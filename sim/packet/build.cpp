@@ -52,14 +52,12 @@ PacketLinkId PacketNetwork::add_link(const LinkSpec& spec) {
   }
   Link link;
   link.rate = spec.rate;
-  link.delay_ps = spec.delay.count_ps();
-  link.latency_ps = link.delay_ps + nodes_[spec.from.index()].latency_ps;
+  link.latency_ps = spec.delay.count_ps() + nodes_[spec.from.index()].latency_ps;
   link.lanes = static_cast<std::uint8_t>(spec.lanes.size());
   link.lowest_first = spec.lane_order == LaneOrder::kLowestFirst;
   link.oldest_first = spec.input_order == InputOrder::kOldestFirst;
   link.has_ecn = spec.ecn.has_value();
   link.framing = static_cast<std::uint32_t>(spec.framing.count());
-  link.from = spec.from;
   link.to = spec.to;
   link.from_endpoint = nodes_[spec.from.index()].endpoint;
   Node& receiver = nodes_[spec.to.index()];
@@ -75,6 +73,7 @@ PacketLinkId PacketNetwork::add_link(const LinkSpec& spec) {
     set_up_lane(spec, lane);
   }
   links_.push_back(link);
+  link_rests_.push_back({.delay_ps = spec.delay.count_ps(), .from = spec.from});
   link_names_.push_back(spec.name);
   ecn_.push_back(spec.ecn.value_or(EcnMarking{}));
   may_pass_.push_back(spec.may_pass);
@@ -86,23 +85,28 @@ void PacketNetwork::make_lanes(std::size_t count) {
   if (count > lanes_a_link_) {
     std::vector<SendLane> send((links_.size() + 1) * count);
     std::vector<ReceiveLane> receive((links_.size() + 1) * count);
+    std::vector<ReceiveLaneRest> rests((links_.size() + 1) * count);
     for (std::size_t i = 0; i < send_lanes_.size(); ++i) {
       const std::size_t place = i / lanes_a_link_ * count + i % lanes_a_link_;
-      send[place] = std::move(send_lanes_[i]);
+      send[place] = send_lanes_[i];
       receive[place] = receive_lanes_[i];
+      rests[place] = receive_lane_rests_[i];
     }
     send_lanes_ = std::move(send);
     receive_lanes_ = std::move(receive);
+    receive_lane_rests_ = std::move(rests);
     lanes_a_link_ = count;
   }
   send_lanes_.resize((links_.size() + 1) * lanes_a_link_);
   receive_lanes_.resize((links_.size() + 1) * lanes_a_link_);
+  receive_lane_rests_.resize((links_.size() + 1) * lanes_a_link_);
 }
 
 void PacketNetwork::set_up_lane(const LinkSpec& spec, std::size_t lane) {
   const std::size_t first = links_.size() * lanes_a_link_;
   SendLane& send = send_lanes_[first + lane];
   ReceiveLane& receive = receive_lanes_[first + lane];
+  ReceiveLaneRest& rest = receive_lane_rests_[first + lane];
   send.room_of = static_cast<std::uint8_t>(lane);
   const LaneControl& control = spec.lanes[lane];
   if (const auto* credits = std::get_if<CreditPool>(&control)) {
@@ -115,18 +119,18 @@ void PacketNetwork::set_up_lane(const LinkSpec& spec, std::size_t lane) {
     send.packet_credits = credits->packets;
     send.unit_credits = credits->units;
     send.unit_bytes = receive.unit_bytes = static_cast<std::uint32_t>(credits->unit.count());
-    receive.response_ps = credits->return_delay.count_ps();
-    receive.update_bytes = credits->update_bytes.count();
+    rest.response_ps = credits->return_delay.count_ps();
+    rest.update_bytes = credits->update_bytes.count();
     receive.packets_per_update = credits->packets_per_update;
-    receive.update_timeout_ps = credits->update_timeout.count_ps();
+    rest.update_timeout_ps = credits->update_timeout.count_ps();
   } else if (const auto* pause = std::get_if<PauseBuffer>(&control)) {
     if (pause->xon >= pause->xoff) refuse_link(spec.name, "XON is not below XOFF");
     send.control = receive.control = Control::kPause;
     receive.capacity = pause->capacity.count();
     receive.xoff = pause->xoff.count();
     receive.xon = pause->xon.count();
-    receive.update_bytes = pause->frame_bytes.count();
-    receive.response_ps = pause->response.count_ps();
+    rest.update_bytes = pause->frame_bytes.count();
+    rest.response_ps = pause->response.count_ps();
     receive.share = static_cast<float>(pause->share);
     if (pause->share > 0 && nodes_[spec.to.index()].shared_bytes == 0) {
       refuse_link(spec.name, "has a share of a buffer that its receiver does not have");
@@ -141,7 +145,7 @@ void PacketNetwork::set_up_lane(const LinkSpec& spec, std::size_t lane) {
 void PacketNetwork::pair(PacketLinkId there, PacketLinkId back) {
   Link& a = links_[there.index()];
   Link& b = links_[back.index()];
-  if (a.from != b.to || a.to != b.from)
+  if (sender(there) != b.to || a.to != sender(back))
     refuse_link(name(there), "is not " + name(back) + "'s way back");
   a.back = back;
   b.back = there;
@@ -157,13 +161,15 @@ void PacketNetwork::seal() {
     for (std::size_t lane = 0; lane < link.lanes; ++lane) {
       const ReceiveLane& receive = receive_lanes_[link.first_lane + lane];
       const bool pauses = receive.control == Control::kPause && receive.xoff <= receive.capacity;
-      const bool updates = receive.control == Control::kCredits && receive.update_bytes > 0;
+      const bool updates = receive.control == Control::kCredits &&
+                           receive_lane_rests_[link.first_lane + lane].update_bytes > 0;
       if (link.back == kNoPacketLink && (pauses || updates)) {
         refuse_link(link_names_[i], "its flow control needs a way back");
       }
     }
     // One set of queues for each input of the sender, and one for what it sends itself.
-    const std::size_t inputs = link.oldest_first ? 1 : nodes_[link.from.index()].inputs + 1;
+    link.own_input = nodes_[link_rests_[i].from.index()].inputs;
+    const std::size_t inputs = link.oldest_first ? 1 : link.own_input + 1;
     link.first_queue = static_cast<std::uint32_t>(queues);
     queues += inputs * link.lanes;
   }
@@ -174,8 +180,9 @@ void PacketNetwork::seal() {
                      std::to_string(kMostQueues) + ": take fewer nodes or smaller switches");
   }
   queues_.resize(queues);
+  credit_returns_.resize(send_lanes_.size());
   for (const Link& link : links_) {
-    const std::size_t inputs = link.oldest_first ? 1 : nodes_[link.from.index()].inputs + 1;
+    const std::size_t inputs = link.oldest_first ? 1 : link.own_input + 1;
     for (std::size_t q = 0; q < inputs * link.lanes; ++q) {
       queues_[link.first_queue + q].lane = static_cast<std::uint32_t>(q % link.lanes);
     }
@@ -189,11 +196,12 @@ void PacketNetwork::set_loss(PacketLinkId link, double chance) {
 
 PacketLinkCounters PacketNetwork::counters(PacketLinkId link) const {
   const Link& l = links_[link.index()];
+  const std::int64_t control_bytes = link_rests_[link.index()].control_bytes;
   return {.packets = l.packets,
           .bytes = Bytes{l.bytes},
-          .control_bytes = Bytes{l.control_bytes},
+          .control_bytes = Bytes{control_bytes},
           .lost = losses_.empty() ? 0 : losses_[link.index()].lost,
-          .busy = serialization(link, Bytes{l.bytes + l.control_bytes})};
+          .busy = serialization(link, Bytes{l.bytes + control_bytes})};
 }
 
 Bytes PacketNetwork::queued(PacketLinkId link) const {
@@ -209,6 +217,7 @@ PacketLaneCounters PacketNetwork::counters(PacketLinkId link, std::size_t lane) 
   const Link& l = links_[link.index()];
   const SendLane& send = send_lanes_[l.first_lane + lane];
   const ReceiveLane& receive = receive_lanes_[l.first_lane + lane];
+  const ReceiveLaneRest& rest = receive_lane_rests_[l.first_lane + lane];
   const bool is_stalled = send.stalled_since_ps >= 0;
   const std::int64_t running_ps = is_stalled ? now_ps() - send.stalled_since_ps : 0;
   return {.stalled = Duration::ps(send.stalled_ps + running_ps),
@@ -216,8 +225,8 @@ PacketLaneCounters PacketNetwork::counters(PacketLinkId link, std::size_t lane) 
           .most_queued = Bytes{send.most_queued_bytes},
           .held = Bytes{receive.held_bytes},
           .most_held = Bytes{receive.most_held_bytes},
-          .pauses = receive.pauses,
-          .dropped = receive.dropped,
+          .pauses = rest.pauses,
+          .dropped = rest.dropped,
           .marked = send.marked};
 }
 

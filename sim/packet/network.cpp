@@ -43,23 +43,48 @@ void PacketNetwork::on_event(std::uint64_t what) {
   }
 }
 
-/// First the link and its lane, then the packet.
-void PacketNetwork::prefetch(std::uint64_t what, bool again) {
+/// What an arrival needs: the link and its buffer; the packet; where its next link is written; that
+/// link. What a departure needs: the link and its lane; the queue; the packet; the buffer that it
+/// leaves.
+void PacketNetwork::prefetch(std::uint64_t what, unsigned round) {
   const std::size_t index = what >> 32;
   const Link& link = links_[index];
   const bool arrives = static_cast<Event>(what & 0xff) == Event::kArrive;
-  if (!again) {
-    __builtin_prefetch(&link);
-    if (arrives) {
-      __builtin_prefetch(&receive_lanes_[index * lanes_a_link_]);
-    } else {
+  switch (round) {
+    case 0: {
+      __builtin_prefetch(&link);
       __builtin_prefetch(&link.busy_until_ps);
-      __builtin_prefetch(&send_lanes_[index * lanes_a_link_]);
+      const std::size_t lane = index * lanes_a_link_;
+      const std::array<const void*, 2> lanes{&send_lanes_[lane], &receive_lanes_[lane]};
+      __builtin_prefetch(lanes[arrives]);
+      break;
     }
-  } else if (arrives) {
-    __builtin_prefetch(link.first);
-  } else {
-    __builtin_prefetch(&queues_[link.first_queue]);
+    case 1: {
+      const std::array<const void*, 2> next{&queues_[link.first_queue], link.first};
+      __builtin_prefetch(next[arrives]);
+      break;
+    }
+    case 2:
+      if (!arrives) {
+        __builtin_prefetch(queues_[link.first_queue].first);
+      } else if (link.to_router != nullptr && link.first != nullptr) {
+        __builtin_prefetch(link.to_router->next_hop(*link.first));
+      }
+      break;
+    default:
+      if (!arrives) {
+        const Packet* packet = queues_[link.first_queue].first;
+        if (packet != nullptr && packet->holds_ != kNoPacketLink) {
+          __builtin_prefetch(&receive_lanes_[packet->holds_.index() * lanes_a_link_]);
+        }
+      } else if (link.to_router != nullptr && link.first != nullptr) {
+        const PacketLinkId* const hop = link.to_router->next_hop(*link.first);
+        if (hop == nullptr || *hop == kNoPacketLink) break;
+        __builtin_prefetch(&links_[hop->index()]);
+        __builtin_prefetch(&links_[hop->index()].busy_until_ps);
+        __builtin_prefetch(&send_lanes_[hop->index() * lanes_a_link_]);
+      }
+      break;
   }
 }
 
@@ -79,7 +104,7 @@ std::int64_t PacketNetwork::serialization_ps(const Link& link, std::int64_t byte
 void PacketNetwork::send(Packet& packet, PacketLinkId link) {
   assert(sealed_ && packet.holds_ == kNoPacketLink);
   packet.tail_ps_ = 0;
-  enqueue(packet, link.value, nodes_[links_[link.index()].from.index()].inputs);
+  enqueue(packet, link.value, links_[link.index()].own_input);
 }
 
 void PacketNetwork::forward(Packet& packet, PacketLinkId link) {
@@ -97,8 +122,9 @@ Time PacketNetwork::send_control(PacketLinkId link, Bytes bytes) {
   const std::int64_t begin_ps = std::max(now_ps(), l.busy_until_ps);
   const std::int64_t takes_ps = serialization_ps(l, bytes.count());
   l.busy_until_ps = begin_ps + takes_ps;
-  l.control_bytes += bytes.count();
-  return Time{} + Duration::ps(l.busy_until_ps + l.delay_ps);
+  LinkRest& rest = link_rests_[link.index()];
+  rest.control_bytes += bytes.count();
+  return Time{} + Duration::ps(l.busy_until_ps + rest.delay_ps);
 }
 
 /// The first packet in flight reaches the receiver.
@@ -125,7 +151,7 @@ void PacketNetwork::arrive(std::uint32_t link) {
     return;
   }
   const PacketLinkId next = l.to_router->next(packet, PacketLinkId{link});
-  assert(next.index() < links_.size() && links_[next.index()].from == l.to);
+  assert(next.index() < links_.size() && link_rests_[next.index()].from == l.to);
   enqueue(packet, next.value, l.input);
 }
 
@@ -143,7 +169,7 @@ bool PacketNetwork::take_in(std::uint32_t link, const Packet& packet) {
   if (buffer.share > 0) return take_in_shared(link, packet);
   if (buffer.control == Control::kPause &&
       buffer.held_bytes + packet.buffer_bytes > buffer.capacity) {
-    ++buffer.dropped;
+    ++receive_lane_rests_[link * lanes_a_link_ + lane].dropped;
     return false;
   }
   buffer.held_bytes += packet.buffer_bytes;
@@ -164,20 +190,21 @@ std::int64_t PacketNetwork::threshold(const Node& node, const ReceiveLane& buffe
 bool PacketNetwork::take_in_shared(std::uint32_t link, const Packet& packet) {
   Node& node = nodes_[links_[link].to.index()];
   ReceiveLane& buffer = receive_lanes_[link * lanes_a_link_ + packet.holds_lane_];
+  ReceiveLaneRest& rest = receive_lane_rests_[link * lanes_a_link_ + packet.holds_lane_];
   const std::int64_t held = buffer.held_bytes + packet.buffer_bytes;
   const bool is_over = held >= threshold(node, buffer);
   const bool may_pause = buffer.xoff <= buffer.capacity;
-  if (buffer.pause_sent ? held > buffer.limit : is_over && !may_pause) {
-    ++buffer.dropped;
+  if (buffer.pause_sent ? held > rest.limit : is_over && !may_pause) {
+    ++rest.dropped;
     return false;
   }
   buffer.held_bytes = held;
   buffer.most_held_bytes = std::max(buffer.most_held_bytes, held);
   if (buffer.pause_sent) return true;  // into the headroom
-  buffer.shared_bytes += packet.buffer_bytes;
+  rest.shared_bytes += packet.buffer_bytes;
   node.used_bytes += packet.buffer_bytes;
   if (is_over) {
-    buffer.limit = held + buffer.capacity - buffer.xoff;
+    rest.limit = held + buffer.capacity - buffer.xoff;
     send_pause(link, packet.holds_lane_, true);
   }
   return true;
@@ -186,10 +213,11 @@ bool PacketNetwork::take_in_shared(std::uint32_t link, const Packet& packet) {
 /// Headroom is freed before the shared buffer.
 void PacketNetwork::free_shared(std::uint32_t link, std::uint32_t lane, std::int64_t bytes) {
   Node& node = nodes_[links_[link].to.index()];
-  ReceiveLane& buffer = receive_lanes_[link * lanes_a_link_ + lane];
-  const std::int64_t headroom = buffer.held_bytes + bytes - buffer.shared_bytes;
+  const ReceiveLane& buffer = receive_lanes_[link * lanes_a_link_ + lane];
+  ReceiveLaneRest& rest = receive_lane_rests_[link * lanes_a_link_ + lane];
+  const std::int64_t headroom = buffer.held_bytes + bytes - rest.shared_bytes;
   const std::int64_t freed = std::max<std::int64_t>(bytes - headroom, 0);
-  buffer.shared_bytes -= freed;
+  rest.shared_bytes -= freed;
   node.used_bytes -= freed;
   if (!buffer.pause_sent) return;
   const std::int64_t resume_at = threshold(node, buffer) - (buffer.xoff - buffer.xon);
@@ -258,9 +286,10 @@ void PacketNetwork::look(std::uint32_t link) {
   // Stalled. Credit under way brings the next look; else its sending will.
   for (std::uint32_t lane = 0; lane < l.lanes; ++lane) {
     if ((l.waiting >> lane & 1U) == 0) continue;
-    SendLane& credits = room(l, lane);
+    const std::size_t credits = room(l, lane);
     take_credits(credits);
-    if (!credits.returns.empty()) look_at(link, credits.returns.front().at_ps);
+    const Fifo<CreditReturn>& returns = credit_returns_[credits];
+    if (!returns.empty()) look_at(link, returns.front().at_ps);
   }
 }
 
@@ -303,17 +332,20 @@ Packet* PacketNetwork::pick_of_lane(Link& link, std::uint32_t lane) {
 
 /// Whether flow control lets it go now.
 bool PacketNetwork::has_room(Link& link, const Packet& packet) {
-  SendLane& lane = room(link, packet.lane);
+  const std::size_t credits = room(link, packet.lane);
+  const SendLane& lane = send_lanes_[credits];
   if (lane.control == Control::kNone) return true;
   if (lane.control == Control::kPause) return !lane.paused;
-  take_credits(lane);
+  take_credits(credits);
   return lane.packet_credits >= 1 && lane.unit_credits >= units_of(packet, lane.unit_bytes);
 }
 
 /// Takes what has come back by now.
-void PacketNetwork::take_credits(SendLane& lane) {
-  while (!lane.returns.empty() && lane.returns.front().at_ps <= now_ps()) {
-    const CreditReturn back = lane.returns.pop();
+void PacketNetwork::take_credits(std::size_t index) {
+  SendLane& lane = send_lanes_[index];
+  Fifo<CreditReturn>& returns = credit_returns_[index];
+  while (!returns.empty() && returns.front().at_ps <= now_ps()) {
+    const CreditReturn back = returns.pop();
     if (lane.packet_credits != kUnlimited) lane.packet_credits += back.packets;
     if (lane.unit_credits != kUnlimited) lane.unit_credits += back.units;
   }
@@ -361,7 +393,7 @@ void PacketNetwork::transmit(std::uint32_t link, Packet& packet) {
     lane.stalled_ps += now_ps() - lane.stalled_since_ps;
     lane.stalled_since_ps = -1;
   }
-  SendLane& credits = room(l, packet.lane);
+  SendLane& credits = send_lanes_[room(l, packet.lane)];
   if (credits.control == Control::kCredits) {
     if (credits.packet_credits != kUnlimited) --credits.packet_credits;
     if (credits.unit_credits != kUnlimited) {
@@ -418,8 +450,8 @@ void PacketNetwork::free_room(const Packet& packet, PacketLinkId holds, std::uin
     send_update(holds.value, lane);
   } else if (!buffer.update_pending) {
     buffer.update_pending = true;
-    schedule(now_ps() + buffer.update_timeout_ps, Phase::kCompute, Event::kUpdate, holds.value,
-             lane);
+    const ReceiveLaneRest& rest = receive_lane_rests_[holds.index() * lanes_a_link_ + lane];
+    schedule(now_ps() + rest.update_timeout_ps, Phase::kCompute, Event::kUpdate, holds.value, lane);
   }
 }
 
@@ -427,14 +459,15 @@ void PacketNetwork::free_room(const Packet& packet, PacketLinkId holds, std::uin
 void PacketNetwork::send_update(std::uint32_t link, std::uint32_t lane) {
   const Link& l = links_[link];
   ReceiveLane& buffer = receive_lanes_[l.first_lane + lane];
-  std::int64_t at_ps = now_ps() + l.delay_ps;
+  const ReceiveLaneRest& rest = receive_lane_rests_[l.first_lane + lane];
+  std::int64_t at_ps = now_ps() + link_rests_[link].delay_ps;
   if (l.back != kNoPacketLink) {
-    at_ps = buffer.update_bytes > 0
-                ? send_control(l.back, Bytes{buffer.update_bytes}).since_start().count_ps()
-                : now_ps() + links_[l.back.index()].delay_ps;
+    at_ps = rest.update_bytes > 0
+                ? send_control(l.back, Bytes{rest.update_bytes}).since_start().count_ps()
+                : now_ps() + link_rests_[l.back.index()].delay_ps;
   }
-  at_ps += buffer.response_ps;
-  send_lanes_[l.first_lane + lane].returns.push({at_ps, buffer.owed_packets, buffer.owed_units});
+  at_ps += rest.response_ps;
+  credit_returns_[l.first_lane + lane].push({at_ps, buffer.owed_packets, buffer.owed_units});
   buffer.owed_packets = 0;
   buffer.owed_units = 0;
   if (l.waiting != 0) look_at(link, std::max(at_ps, l.busy_until_ps));
@@ -442,11 +475,11 @@ void PacketNetwork::send_update(std::uint32_t link, std::uint32_t lane) {
 
 void PacketNetwork::send_pause(std::uint32_t link, std::uint32_t lane, bool pause) {
   const Link& l = links_[link];
-  ReceiveLane& buffer = receive_lanes_[l.first_lane + lane];
-  buffer.pause_sent = pause;
-  if (pause) ++buffer.pauses;
-  const Time there = send_control(l.back, Bytes{buffer.update_bytes});
-  schedule(there.since_start().count_ps() + buffer.response_ps, Phase::kDeliver,
+  ReceiveLaneRest& rest = receive_lane_rests_[l.first_lane + lane];
+  receive_lanes_[l.first_lane + lane].pause_sent = pause;
+  if (pause) ++rest.pauses;
+  const Time there = send_control(l.back, Bytes{rest.update_bytes});
+  schedule(there.since_start().count_ps() + rest.response_ps, Phase::kDeliver,
            pause ? Event::kPause : Event::kResume, link, lane);
 }
 

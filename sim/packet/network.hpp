@@ -104,7 +104,7 @@ class PacketNetwork final : private EventTarget {
   std::size_t links() const { return links_.size(); }
   const std::string& name(PacketLinkId link) const { return link_names_[link.index()]; }
   const std::string& name(PacketNodeId node) const { return node_names_[node.index()]; }
-  PacketNodeId sender(PacketLinkId link) const { return links_[link.index()].from; }
+  PacketNodeId sender(PacketLinkId link) const { return link_rests_[link.index()].from; }
   PacketNodeId receiver(PacketLinkId link) const { return links_[link.index()].to; }
   Bandwidth rate(PacketLinkId link) const { return links_[link.index()].rate; }
   std::size_t lanes(PacketLinkId link) const { return links_[link.index()].lanes; }
@@ -160,6 +160,7 @@ class PacketNetwork final : private EventTarget {
     PacketEndpoint* from_endpoint{nullptr};
     std::uint32_t first_queue{0};
     std::uint32_t framing{0};
+    std::uint32_t own_input{0};  ///< the sender's, of packets that begin there
     PacketLinkId back{kNoPacketLink};
     std::uint8_t lanes{1};
     std::uint8_t waiting{0};    ///< bit l: lane l has a queue
@@ -168,8 +169,11 @@ class PacketNetwork final : private EventTarget {
     bool oldest_first{false};
     bool is_ordered{false};  ///< some lane may not pass another
     bool has_ecn{false};
-    // Seldom.
-    alignas(64) std::int64_t delay_ps{0};
+  };
+  static_assert(sizeof(Link) == 128);
+  /// What is seldom wanted of it.
+  struct LinkRest {
+    std::int64_t delay_ps{0};
     std::int64_t control_bytes{0};
     PacketNodeId from{};
   };
@@ -197,8 +201,8 @@ class PacketNetwork final : private EventTarget {
     std::int64_t queued_bytes{0};
     std::int64_t most_queued_bytes{0};
     std::uint64_t marked{0};
-    Fifo<CreditReturn> returns;
   };
+  static_assert(sizeof(SendLane) == 64);
 
   /// The same lane's buffer at the receiver.
   struct alignas(64) ReceiveLane {
@@ -215,6 +219,10 @@ class PacketNetwork final : private EventTarget {
     std::int64_t capacity{0};
     std::int64_t xoff{0};
     std::int64_t xon{0};
+  };
+  static_assert(sizeof(ReceiveLane) == 64);
+  /// What is seldom wanted of it.
+  struct ReceiveLaneRest {
     std::int64_t update_bytes{0};
     std::int64_t update_timeout_ps{0};
     std::int64_t response_ps{0};  ///< of a pause; of credits the delay until they set out
@@ -235,7 +243,7 @@ class PacketNetwork final : private EventTarget {
   enum class Event : std::uint8_t { kArrive, kLook, kPause, kResume, kUpdate };
 
   void on_event(std::uint64_t what) override;
-  void prefetch(std::uint64_t what, bool again) override;
+  void prefetch(std::uint64_t what, unsigned round) override;
   void schedule(std::int64_t at_ps, Phase phase, Event event, std::uint32_t link,
                 std::uint32_t lane = 0);
   std::int64_t now_ps() const { return events_.now().since_start().count_ps(); }
@@ -244,8 +252,9 @@ class PacketNetwork final : private EventTarget {
   std::uint32_t units_of(const Packet& packet, std::uint32_t unit_bytes) const {
     return (packet.buffer_bytes + unit_bytes - 1) / unit_bytes;
   }
-  SendLane& room(const Link& link, std::uint32_t lane) {
-    return send_lanes_[link.first_lane + send_lanes_[link.first_lane + lane].room_of];
+  /// The place of the lane whose room a lane uses.
+  std::size_t room(const Link& link, std::uint32_t lane) const {
+    return link.first_lane + send_lanes_[link.first_lane + lane].room_of;
   }
 
   void arrive(std::uint32_t link);
@@ -260,7 +269,7 @@ class PacketNetwork final : private EventTarget {
   Packet* pick(Link& link);
   Packet* pick_of_lane(Link& link, std::uint32_t lane);
   bool has_room(Link& link, const Packet& packet);
-  void take_credits(SendLane& lane);
+  void take_credits(std::size_t lane);
   bool may_leave(const Link& link, std::uint32_t queue, const Packet& packet) const;
   Packet& pop(Link& link, SendLane& lane, std::uint32_t before, std::uint32_t queue);
   void transmit(std::uint32_t link, Packet& packet);
@@ -276,9 +285,12 @@ class PacketNetwork final : private EventTarget {
   PacketPool pool_;
   std::vector<Node> nodes_;
   std::vector<Link> links_;
+  std::vector<LinkRest> link_rests_;
   std::size_t lanes_a_link_{1};  ///< places for a link's lanes, so that none must be looked up
   std::vector<SendLane> send_lanes_;
+  std::vector<Fifo<CreditReturn>> credit_returns_;  ///< of each of them
   std::vector<ReceiveLane> receive_lanes_;
+  std::vector<ReceiveLaneRest> receive_lane_rests_;
   std::vector<Queue> queues_;
   std::int64_t arrivals_{0};  ///< into queues: a number for each
   std::mt19937_64 marking_;

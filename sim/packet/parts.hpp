@@ -104,6 +104,8 @@ struct LinkSpec {
 class PacketRouter {
  public:
   virtual PacketLinkId next(Packet& packet, PacketLinkId came_by) = 0;
+  /// Where the link that next() will return is written, if it is known before: a hint.
+  virtual const PacketLinkId* next_hop(const Packet& /*packet*/) const { return nullptr; }
 
  protected:
   ~PacketRouter() = default;

@@ -24,6 +24,7 @@ class SourceRoutes final : public PacketRouter {
   PacketLinkId next(Packet& packet, PacketLinkId /*came_by*/) override {
     return hops_[packet.route++];
   }
+  const PacketLinkId* next_hop(const Packet& packet) const override { return &hops_[packet.route]; }
 
  private:
   std::vector<PacketLinkId> hops_;

@@ -92,6 +92,44 @@ TEST(EventQueue, RunsEqualsFirstComeFirstServedHoweverFarAheadTheyWereScheduled)
   EXPECT_THAT(recorder.ran, ElementsAre(10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21));
 }
 
+/// Schedules a thousand events, of few times and all phases, all before what else is pending.
+class Burst final : public EventTarget {
+ public:
+  explicit Burst(EventQueue& queue) : queue_{queue} {}
+  void on_event(std::uint64_t what) override {
+    ran.push_back(what);
+    if (what != kFirst) return;
+    for (std::uint64_t i = 0; i < 1'000; ++i) {
+      const auto delay = Duration::ps(static_cast<std::int64_t>(i * 7 % 20));
+      const auto phase = static_cast<Phase>(i % 3);
+      queue_.schedule_after(delay, phase, *this, i);
+      expected.push_back(i);
+    }
+    std::ranges::stable_sort(expected, {}, [](std::uint64_t i) {
+      return std::pair{i * 7 % 20, i % 3};
+    });
+    expected.insert(expected.begin(), kFirst);
+    expected.push_back(kLast);
+  }
+
+  static constexpr std::uint64_t kFirst = 5'000;
+  static constexpr std::uint64_t kLast = 6'000;
+  std::vector<std::uint64_t> ran;
+  std::vector<std::uint64_t> expected;
+
+ private:
+  EventQueue& queue_;
+};
+
+TEST(EventQueue, KeepsItsOrderWhenMuchIsScheduledBeforeTheNextEvent) {
+  EventQueue queue;
+  Burst burst{queue};
+  queue.schedule_at(at_ps(1'000'000), Phase::kDeliver, burst, Burst::kFirst);
+  queue.schedule_at(at_ps(1'000'500), Phase::kDeliver, burst, Burst::kLast);
+  queue.run();
+  EXPECT_EQ(burst.ran, burst.expected);
+}
+
 TEST(EventQueue, RunsAnEarlierPhaseOfTheSameInstantNext) {
   EventQueue queue;
   Recorder recorder;
