@@ -223,8 +223,11 @@ class Run {
       // A thread that posts all before it takes the first completion has no steady part.
       const PerftestProgram::Step& last = sender->steps().back();
       const double steady = rate(sender->steps(), from_, to);
-      out.bytes_per_s +=
-          steady > 0 ? steady : last.delivered.as_double() / (last.at - Time{}).as_s();
+      // By the last completion nothing may have arrived, if ACKs are that much faster than memory.
+      const Bytes done = last.delivered > Bytes{0}
+                             ? last.delivered
+                             : plan_.size * static_cast<std::int64_t>(last.messages);
+      out.bytes_per_s += steady > 0 ? steady : done.as_double() / (last.at - Time{}).as_s();
       out.peak_bytes_per_s += sender->peak() * plan_.size.as_double();
     }
     out.used = UsageMeter::between(before_, after_, used_to_ - from_);
