@@ -235,5 +235,24 @@ TEST(PathClasses, CreditsOverTheirRoundTripBoundALink) {
   EXPECT_THAT(r.limited_by(), ::testing::HasSubstr("relaxed posted credits of nic1@0 -> cpu0@0"));
 }
 
+// The same by headers: 16 TLPs of 256 B; and for the completions that a GPU sends into a switch,
+// which cuts through: a buffer is free again when the headers (24 B) are there.
+TEST(PathClasses, CreditsOfHeadersAndCompletionsBoundALinkToo) {
+  HostUnderTest headers("genoa-2p.yaml", {"pcie.posted_headers=16", "pcie.credit_latency=100 ns",
+                                          "cpu.root_latency=0 ns", "pcie.tlps_per_update=1"});
+  const double writes = 16 * 256 / (100 + (280 + 4) / kGen5x16);
+  EXPECT_NEAR(headers.gigabytes_per_s(headers.nic("nic1", "cpu0", false)), writes, 0.02 * writes);
+  for (const char* credits : {"pcie.completion_data=4096 B", "pcie.completion_headers=16"}) {
+    HostUnderTest h("hgx-h100-8nic.yaml", {credits, "pcie.credit_latency=100 ns",
+                                           "switch.latency=0 ns", "pcie.tlps_per_update=1"});
+    const DmaTrafficResult r = h.run({h.nic("nic0", "gpu0", true)});
+    const double reads = 16 * 256 / (100 + (24 + 4) / kGen5x16);
+    EXPECT_NEAR(r.streams[0].rate.as_gigabytes_per_s(), reads, 0.01 * reads) << credits;
+    // They wait whenever the link does not send.
+    EXPECT_NEAR(r.share_of("completion credits of gpu0@0 -> pcisw0@0"),
+                1 - reads * 276 / 256 / kGen5x16, 0.02);
+  }
+}
+
 }  // namespace
 }  // namespace weft::test::pcie_path_classes
