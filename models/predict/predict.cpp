@@ -67,6 +67,19 @@ class Schedules {
   std::map<MemoryPath, Schedule> schedules_;
 };
 
+/// Without packets nothing is lost: a fault that was asked for would go unseen.
+void refuse_faults(const Machine& machine) {
+  const Fabric& fabric = machine.fabric();
+  for (std::size_t i = 0; i < fabric.count(DeviceKind::kNic); ++i) {
+    const DeviceId nic = fabric.device(0, DeviceKind::kNic, i);
+    for (const char* key : {"nic.cable_loss", "nic.flap_time"}) {
+      if (machine.devices().number(key, nic) == 0) continue;
+      throw InputError(std::string(key) + " of " + fabric.device(nic).name +
+                       ": losses need --fidelity packet");
+    }
+  }
+}
+
 /// What one thread needs of its own: Params records what is used.
 struct Worker {
   Worker(const Fabric& fabric, const Params& settings, const PartLibrary& parts,
@@ -364,7 +377,11 @@ RunResult predict(const Scenario& scenario, const PredictOptions& options,
   std::stable_sort(tasks.begin(), tasks.end(),
                    [](const Task& a, const Task& b) { return a.bytes < b.bytes; });
   refuse_endless(fabric, devices, decided, tasks);
-  if (options.fidelity == Fidelity::kPacket) refuse_hours(machine, decided, tasks, options);
+  if (options.fidelity == Fidelity::kPacket) {
+    refuse_hours(machine, decided, tasks, options);
+  } else {
+    refuse_faults(machine);
+  }
   result.rows = run_tasks(tasks, options.threads, fabric, parts, decided, options.fidelity, params);
   result.verdict = verdict(result.rows, fabric);
   add_choice_notes(result);

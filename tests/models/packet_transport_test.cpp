@@ -190,6 +190,12 @@ TEST(PacketTransport, LossesAreProbedAndNamed) {
   std::uint64_t lost = 0;
   for (const PortProbe& port : row.probes->ports) lost += port.lost;
   EXPECT_GE(lost, timeouts);
+  try {
+    ring.run(Fidelity::kFluid);
+    FAIL() << "a loss that the fluid transport does not have was not refused";
+  } catch (const InputError& e) {
+    EXPECT_STREQ(e.what(), "nic.cable_loss of nic0: losses need --fidelity packet");
+  }
 }
 
 }  // namespace
