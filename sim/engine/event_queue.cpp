@@ -112,7 +112,7 @@ void EventQueue::provide_for(std::size_t events) {
 }
 
 /// Files an entry: in the run, in the instant, or under the highest digit in which its time differs
-/// from now.
+/// from now. What it calls at its end is kept apart (noinline), so that it needs no stack.
 void EventQueue::place(Entry entry) {
   if (entry.when_ps < run_until_ps_) {
     insert_into_run(entry);
@@ -145,10 +145,10 @@ void EventQueue::place(Entry entry) {
     return;
   }
   Entry* const next = &run_[run_next_];
-  Entry* place = &run_[run_end_++];
-  for (; place > next && place[-1].when_ps > entry.when_ps; --place) *place = place[-1];
-  for (; place > next && entry.is_before(place[-1]); --place) *place = place[-1];
-  *place = entry;
+  Entry* free = &run_[run_end_++];
+  for (; free > next && free[-1].when_ps > entry.when_ps; --free) *free = free[-1];
+  for (; free > next && entry.is_before(free[-1]); --free) *free = free[-1];
+  *free = entry;
 }
 
 /// Too much falls into the run's time: the rest goes back to the buckets.
@@ -183,6 +183,7 @@ void EventQueue::open_buckets() {
   if (prepares_) prepare_run();
 }
 
+/// What open_buckets does with a bucket of many.
 void EventQueue::spread(ChunkList<Entry>& bucket) {
   std::uint64_t earliest_ps = bucket.front().when_ps;
   bucket.for_each([&](const Entry& entry) { earliest_ps = std::min(earliest_ps, entry.when_ps); });
