@@ -5,7 +5,6 @@
 #include <cmath>
 #include <functional>
 #include <memory>
-#include <stdexcept>
 #include <utility>
 
 #include <fmt/format.h>
@@ -197,9 +196,13 @@ class Run {
 
   void run() {
     for (const auto& sender : senders_) sender->start();
-    cluster_.events().run();
+    try {
+      cluster_.events().run();
+    } catch (const InputError& e) {
+      cluster_.throw_timed_out(e);
+    }
     for (const auto& sender : senders_) {
-      if (!sender->is_done()) throw std::logic_error("perftest: " + cluster_.why_stuck());
+      if (!sender->is_done()) cluster_.throw_stuck("perftest: messages are left");
     }
   }
 

@@ -111,8 +111,10 @@ RunOutcome run_packets(const Machine& machine, const Plan& plan, CauseTable& cau
     RunOutcome outcome = run_plan(plan, transport, cluster.events(), causes);
     probes = cluster.probes(outcome.time);
     return outcome;
-  } catch (const std::logic_error& e) {
-    throw std::logic_error(std::string(e.what()) + ": " + cluster.why_stuck());
+  } catch (const PlanStuck& e) {
+    cluster.throw_stuck(e.what());
+  } catch (const InputError& e) {
+    cluster.throw_timed_out(e);
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 #include "models/system/registration.hpp"
 
@@ -262,9 +263,23 @@ Probes PacketCluster::probes(Duration time) const {
   return out;
 }
 
-std::string PacketCluster::why_stuck() const {
+std::string PacketCluster::deadlock() const {
   const auto stall = network_.find_stall();
-  return stall ? network_.describe(*stall) : "messages that never end";
+  if (!stall || !stall->is_loop) return "";
+  return machine_.fabric().spec().file + ": " + network_.describe(*stall) +
+         "; larger receive buffers make it rarer, routes without this loop avoid it";
+}
+
+void PacketCluster::throw_stuck(const std::string& what) const {
+  if (const std::string loop = deadlock(); !loop.empty()) throw InputError(loop);
+  const auto stall = network_.find_stall();
+  throw std::logic_error(what + ": " +
+                         (stall ? network_.describe(*stall) : "messages that never end"));
+}
+
+void PacketCluster::throw_timed_out(const InputError& error) const {
+  const std::string loop = deadlock();
+  throw InputError(loop.empty() ? error.what() : loop + " (" + error.what() + ")");
 }
 
 }  // namespace weft

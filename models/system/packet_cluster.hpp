@@ -10,6 +10,7 @@
 #include "models/system/dma_traffic.hpp"
 #include "models/system/packet_host.hpp"
 #include "models/wire/packet_network.hpp"
+#include "sim/base/error.hpp"
 #include "sim/result/probes.hpp"
 
 namespace weft {
@@ -66,8 +67,12 @@ class PacketCluster final : private EventTarget {
   UsageMeter::Look look();
   /// What ports and NICs have done so far, as shares of `time`.
   Probes probes(Duration time) const;
-  /// Why nothing happens any more although packets are left.
-  std::string why_stuck() const;
+  /// Nothing happens any more although `what`. Throws InputError if links wait for each other in a
+  /// loop, as the user's machine lets them; else it is a bug, and std::logic_error.
+  [[noreturn]] void throw_stuck(const std::string& what) const;
+  /// The run ended in `error`, from the event queue. Throws the same, and what waits for what in a
+  /// loop: then a timeout says no more than that nothing moved.
+  [[noreturn]] void throw_timed_out(const InputError& error) const;
 
  private:
   struct Attached {
@@ -75,6 +80,8 @@ class PacketCluster final : private EventTarget {
     DmaEngine* queues;
   };
 
+  /// Links that wait for each other, and what the user can do; "" if there are none.
+  std::string deadlock() const;
   WireNumbers wire_numbers() const;
   void injure_cables();
   void set_loss(DeviceId nic, double chance);

@@ -42,8 +42,8 @@ class PlanRun final : private TransportSink, private EventTarget {
     for (std::uint32_t i = 0; i < programs_.size(); ++i) run_program(host_, i);
     events_->run();
     if (host_.live() > 0) {
-      throw std::logic_error("plan: " + std::to_string(host_.live()) +
-                             " programs wait for each other for ever");
+      throw PlanStuck("plan: " + std::to_string(host_.live()) +
+                      " programs wait for each other for ever");
     }
     return {last_finish_.since_start(), paths_.total(last_path_), transfers_};
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -20,12 +21,17 @@ struct RunOutcome {
   std::uint64_t transfers{0};
 };
 
+/// Nothing happens any more, and programs still wait.
+class PlanStuck : public std::logic_error {
+ public:
+  using std::logic_error::logic_error;
+};
+
 /// Runs `plan` on `transport` in the simulated time of `events`, which must stand at its start.
 ///
 /// Each program is a process that takes its steps slice by slice: waits for the slice to receive
 /// and for a free slot to send into, moves the bytes, hands on. The critical path follows whichever
-/// of two waits ended last. Throws std::logic_error if the plan's programs wait for each other for
-/// ever.
+/// of two waits ended last. Throws PlanStuck if the plan's programs wait for each other for ever.
 RunOutcome run_plan(const Plan& plan, Transport& transport, EventQueue& events, CauseTable& causes);
 
 /// The causes of an outcome by kind, each with the one of its kind that took most, as shares that

@@ -198,5 +198,59 @@ TEST(PacketTransport, LossesAreProbedAndNamed) {
   }
 }
 
+/// What a call throws as InputError; other exceptions pass.
+template <class Call>
+std::string refused(Call call) {
+  try {
+    call();
+  } catch (const InputError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+// Sockets in a ring, and buffers of one TLP: what crosses two links waits for itself. That is the
+// machine's fault, not weft's (exit 2, not 70), and a timeout does not hide it.
+TEST(PacketTransport, ALoopOfWaitingLinksIsTheUsersErrorAndNamed) {
+  const std::string loop =
+      "deadlock: cpu0@0 -> cpu1@0 waits for cpu1@0 -> cpu2@0 waits for cpu2@0 -> cpu3@0 waits for "
+      "cpu3@0 -> cpu4@0 waits for cpu4@0 -> cpu0@0 waits for cpu0@0 -> cpu1@0";
+  const Case loads{.nodes = 1,
+                   .channels = "4",
+                   .bytes = Bytes::mib(4),
+                   .settings = {"pcie.posted_data=256 B", "pcie.completion_data=256 B"},
+                   .op = "alltoall",
+                   .topology = "tests/models/socket_ring.yaml"};
+  const std::string why = refused([&] { loads.run(Fidelity::kPacket); });
+  EXPECT_NE(why.find(loop), std::string::npos) << why;
+  EXPECT_NE(why.find("(a GPU's load was never completed"), std::string::npos) << why;
+
+  struct Landed final : DmaClient {
+    void on_dma_done(std::uint64_t /*tag*/) override { ++writes; }
+    int writes{0};
+  } landed;
+  const MachineUnderTest m("../tests/models/socket_ring.yaml", {"pcie.posted_data=256 B"}, 1);
+  PacketCluster cluster(m.machine(), {0});
+  for (int i = 0; i < 5; ++i) {
+    const DeviceId gpu = m.id("gpu" + std::to_string(i));
+    const DeviceId memory = m.id("cpu" + std::to_string((i + 2) % 5));
+    cluster.host(0)
+        .add_engine(cluster.host(0).copy_engine(gpu))
+        .submit({.path = cluster.host(0).path(gpu, memory, false),
+                 .is_read = false,
+                 .address = PacketHost::memory_at(memory),
+                 .bytes = Bytes::mib(1),
+                 .tag = 0,
+                 .client = &landed});
+  }
+  cluster.events().run();
+  EXPECT_LT(landed.writes, 5);
+  const std::string stuck = refused([&] { cluster.throw_stuck("writes"); });
+  EXPECT_NE(stuck.find("/socket_ring.yaml: " + loop), std::string::npos) << stuck;
+  // Nothing waits for anything: whoever thinks so has a bug.
+  const PacketCluster idle(m.machine(), {0});
+  EXPECT_THROW(idle.throw_stuck("nothing"), std::logic_error);
+}
+
 }  // namespace
 }  // namespace weft::test::models_packet_transport
