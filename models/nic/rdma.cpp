@@ -102,8 +102,9 @@ std::uint32_t RdmaNics::enqueue(RdmaQpId qp, std::span<const RdmaRequest> reques
   std::uint32_t last = kNone;
   for (const RdmaRequest& request : requests) {
     Message message{.request = request, .qp = qp.value, .order = posted_++};
-    // The data are in memory; it is acknowledged or its completion written; so is the receive's.
-    message.open = 1 + (request.op != RdmaOp::kRead || request.is_signalled ? 1 : 0) +
+    // The data are in memory; its turn among those that come has come; it is acknowledged or its
+    // completion written; so is the receive's.
+    message.open = 2 + (request.op != RdmaOp::kRead || request.is_signalled ? 1 : 0) +
                    (request.op == RdmaOp::kSend ? 1 : 0);
     const std::uint32_t slot = place(messages_, free_messages_, message);
     (first == kNone ? first : messages_[last].next) = slot;
@@ -226,6 +227,8 @@ void RdmaNics::send(std::uint32_t side, std::uint32_t message, bool is_request) 
   pairs_.announce(QueuePairId{side}, bytes, std::uint64_t{message} * 2 + (is_request ? 1 : 0));
   Side& s = sides_[side];
   s.fetches.push({message, is_request});
+  s.coming.push(message);
+  messages_[message].has_come = false;
   const RdmaRequest& request = messages_[message].request;
   s.leaving.push(
       {bytes.count(), request.tag, request.op == RdmaOp::kRead ? nullptr : request.client});
@@ -350,16 +353,10 @@ void RdmaNics::arrived(const Arriving& item) {
   const auto slot = static_cast<std::uint32_t>(item.tag / 2);
   Message& message = messages_[slot];
   const bool is_request = item.tag % 2 == 1;
-  if (message.status != RdmaStatus::kSuccess || (is_request && qps_[message.qp].has_failed)) {
+  if (message.status != RdmaStatus::kSuccess && !is_request) {
     if (item.packet != nullptr) network_.release(*item.packet);
     return;
   }
-  if (is_request) {
-    send(pair_of(message.qp, true).value, slot, false);
-    return;
-  }
-  const RdmaOp op = message.request.op;
-  const bool is_signalled = message.request.is_signalled;
   const RdmaBuffer to = target_of(item);
   message.arrived += item.payload;
   if (item.packet != nullptr) {
@@ -368,15 +365,36 @@ void RdmaNics::arrived(const Arriving& item) {
     submit(*nic.host.data, false, to, item.payload, Dma::kLanding, landing);
   }
   if (!item.is_last) return;
+  message.has_come = true;
+  // A message that overtook others, where the network lets it, takes its turn after them.
+  const auto is_next = [this](const Fifo<std::uint32_t>& coming) {
+    return !coming.empty() && messages_[coming.front()].has_come;
+  };
+  while (is_next(sides_[item.side].coming)) take_turn(item.side, sides_[item.side].coming.pop());
+}
+
+/// All of a message has come, and of those before it.
+void RdmaNics::take_turn(std::uint32_t side, std::uint32_t slot) {
+  const std::uint32_t index = receiver_of(side);
+  Message& message = messages_[slot];
+  Qp& qp = qps_[message.qp];
+  const RdmaOp op = message.request.op;
+  const bool is_request = op == RdmaOp::kRead && side % 2 == 0;
+  const bool is_empty = message.request.bytes == Bytes{0};
+  if (message.status != RdmaStatus::kSuccess || (is_request && qp.has_failed)) return;
+  if (is_request) {
+    send(side + 1, slot, false);
+    return;
+  }
   if (op == RdmaOp::kSend) write_cqe(index, slot, Dma::kReceiveCqe);
   if (op == RdmaOp::kRead) {
     message.has_ended = true;
-    if (is_signalled) write_cqe(index, slot, Dma::kCqe);
-    Qp& qp = qps_[message.qp];
+    if (message.request.is_signalled) write_cqe(index, slot, Dma::kCqe);
     --qp.reads;
     if (!qp.waiting_reads.empty()) request_read(qp.waiting_reads.pop());
   }
-  if (message.request.bytes == Bytes{0}) landed(slot, 0);
+  close(slot);
+  if (is_empty) landed(slot, 0);
 }
 
 void RdmaNics::landed(std::uint32_t slot, std::int64_t bytes) {
@@ -417,50 +435,6 @@ bool RdmaNics::is_ready(QueuePairId pair, std::uint64_t tag) {
   if (*qp.receives == 0) return false;
   --*qp.receives;
   return true;
-}
-
-void RdmaClient::on_error(std::uint64_t /*tag*/, RdmaStatus status) {
-  throw InputError(status == RdmaStatus::kRnrRetryExceeded
-                       ? "a queue pair gave up: no receive was posted for what it sent"
-                       : "the network loses too many packets: a queue pair gave up retransmitting");
-}
-
-/// The queue pair goes to the error state: all that was begun and has not ended ends now.
-void RdmaNics::on_failure(QueuePairId pair) {
-  const auto index = static_cast<std::uint32_t>(pair.index() / 2);
-  if (std::exchange(qps_[index].has_failed, true)) return;
-  clear(2 * index);
-  clear(2 * index + 1);
-  std::vector<std::uint32_t> begun;
-  for (std::uint32_t i = 0; i < messages_.size(); ++i) {
-    const Message& m = messages_[i];
-    if (m.qp == index && m.open > 0 && m.is_begun && !m.has_ended) begun.push_back(i);
-  }
-  std::sort(begun.begin(), begun.end(), [this](std::uint32_t a, std::uint32_t b) {
-    return messages_[a].order < messages_[b].order;
-  });
-  RdmaStatus status = pairs_.error(pair) == QueuePairError::kRnrRetries
-                          ? RdmaStatus::kRnrRetryExceeded
-                          : RdmaStatus::kRetryExceeded;
-  for (const std::uint32_t slot : begun) {
-    give_up(slot, status);
-    status = RdmaStatus::kFlushed;
-  }
-}
-
-/// A side of a failed queue pair leaves the send buffer.
-void RdmaNics::clear(std::uint32_t index) {
-  Side& side = sides_[index];
-  side.fetches = {};
-  side.leaving = {};
-  nics_[side.nic].buffered -= std::exchange(side.buffered, 0);
-  fetch(side.nic);
-}
-
-/// Its place is not used again, as what is under way may still name it.
-void RdmaNics::give_up(std::uint32_t slot, RdmaStatus status) {
-  messages_[slot].status = status;
-  write_cqe(qps_[messages_[slot].qp].from, slot, Dma::kErrorCqe);
 }
 
 void RdmaNics::on_dma_sent(std::uint64_t tag) {
@@ -575,10 +549,6 @@ void RdmaNics::open(Gate gate) {
       fetch(sides_[gate.index].nic);
       return;
   }
-}
-
-void RdmaNics::on_dma_timeout(std::uint64_t /*tag*/) {
-  throw InputError("a NIC's read was never completed: a root complex dropped it");
 }
 
 void RdmaNics::close(std::uint32_t message) {

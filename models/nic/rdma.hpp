@@ -235,6 +235,7 @@ class RdmaNics final : private QueuePairSink, private DmaClient, private EventTa
     std::int64_t landed{0};     ///< bytes in memory
     std::uint64_t order{0};     ///< in which it was posted
     bool is_begun{false};       ///< by the NIC
+    bool has_come{false};       ///< all of it, or of its request, as long as that is under way
     bool has_ended{false};      ///< for the requester
     RdmaStatus status{RdmaStatus::kSuccess};
     std::uint32_t open{0};  ///< what is still to happen
@@ -273,12 +274,13 @@ class RdmaNics final : private QueuePairSink, private DmaClient, private EventTa
     std::int64_t buffered{0};  ///< of its NIC's send buffer
     Fifo<Leaving> leaving;
     bool in_turn{false};
-    std::uint32_t asked{0};    ///< packets whose payload was asked for
-    std::deque<bool> is_here;  ///< of those that were not provided, in order
-    std::uint32_t first{0};    ///< the number of the first of them
-    bool has_page{false};      ///< the translation of what is fetched next
-    bool has_context{false};   ///< of the first packet that came
-    Fifo<Arriving> arrived;    ///< what came for it, at the other NIC
+    std::uint32_t asked{0};      ///< packets whose payload was asked for
+    std::deque<bool> is_here;    ///< of those that were not provided, in order
+    std::uint32_t first{0};      ///< the number of the first of them
+    bool has_page{false};        ///< the translation of what is fetched next
+    bool has_context{false};     ///< of the first packet that came
+    Fifo<Arriving> arrived;      ///< what came for it, at the other NIC
+    Fifo<std::uint32_t> coming;  ///< messages under way to there, in the order of their completion
   };
   struct Qp {
     std::uint32_t from;
@@ -363,6 +365,7 @@ class RdmaNics final : private QueuePairSink, private DmaClient, private EventTa
   void provide(std::uint32_t side, std::uint32_t number);
   void arrive(std::uint32_t side);
   void arrived(const Arriving& item);
+  void take_turn(std::uint32_t side, std::uint32_t message);
   bool has_context(std::uint32_t nic, std::uint32_t qp, Gate gate);
   bool has_page(std::uint32_t nic, const RdmaBuffer& buffer, Gate gate);
   bool has(std::uint32_t nic, std::uint64_t key, std::int64_t bytes, Gate gate);
