@@ -11,6 +11,11 @@ constexpr Bytes kFlag{8};
 
 }  // namespace
 
+StagedSender::Thread::Thread(const Machine& machine, DeviceId nic)
+    : post{machine.devices().duration("nic.post_time", nic) +
+           machine.devices().duration("nic.doorbell_time", nic)},
+      poll{machine.devices().duration("nic.poll_time", nic)} {}
+
 StagedSender::StagedSender(PacketCluster& cluster, const PerftestPlan& plan)
     : cluster_{cluster},
       plan_{plan},
@@ -20,9 +25,8 @@ StagedSender::StagedSender(PacketCluster& cluster, const PerftestPlan& plan)
       chunks_{static_cast<std::uint64_t>(pieces(plan.size, chunk_))},
       buffers_{static_cast<std::uint64_t>(
           std::llround(cluster.machine().devices().params().number("staging.buffers")))},
-      post_time_{cluster.machine().devices().duration("nic.post_time", plan.ends.from_nic) +
-                 cluster.machine().devices().duration("nic.doorbell_time", plan.ends.from_nic)},
-      poll_time_{cluster.machine().devices().duration("nic.poll_time", plan.ends.from_nic)},
+      sender_{cluster.machine(), plan.ends.from_nic},
+      receiver_{cluster.machine(), plan.ends.to_nic},
       out_{cluster.host_of(plan.ends.from), plan.ends.from, *this},
       in_{cluster.host_of(plan.ends.to), plan.ends.to, *this} {
   for (std::uint32_t i = 0; i < plan.qps; ++i) {
@@ -70,6 +74,9 @@ void StagedSender::on_event(std::uint64_t what) {
       in_.copy(true, offset_of(chunk), bytes_of(chunk), chunk);
       return;
     case Event::kCopied:
+      landed(chunk);
+      return;
+    case Event::kGiveBack:
       give_back(chunk);
       return;
     case Event::kFreed:
@@ -81,10 +88,10 @@ void StagedSender::on_event(std::uint64_t what) {
 
 void StagedSender::on_copied(bool from_host, std::uint64_t chunk) {
   if (!from_host) {
-    posting_ += post_time_;
-    later(poll_time_ + post_time_, Event::kPost, chunk);
+    posting_ += sender_.post;
+    later(sender_.poll + sender_.post, Event::kPost, chunk);
   } else {
-    later(poll_time_, Event::kCopied, chunk);
+    later(receiver_.poll, Event::kCopied, chunk);
   }
 }
 
@@ -100,10 +107,16 @@ void StagedSender::post(std::uint64_t chunk) {
                         .client = this});
 }
 
-/// The chunk is in the other GPU; its buffers may be used again.
-void StagedSender::give_back(std::uint64_t chunk) {
+/// The chunk is in the other GPU.
+void StagedSender::landed(std::uint64_t chunk) {
   ++landed_;
   if (landed_ % chunks_ == 0) step(cluster_.events().now(), landed_ / chunks_);
+  receiving_ += receiver_.post;
+  later(receiver_.post, Event::kGiveBack, chunk);
+}
+
+/// Its buffers may be used again.
+void StagedSender::give_back(std::uint64_t chunk) {
   const PerftestEnds& ends = plan_.ends;
   cluster_.nics().post(
       qps_[chunk % plan_.qps].back,
@@ -119,7 +132,8 @@ void StagedSender::give_back(std::uint64_t chunk) {
 
 void StagedSender::on_visible(std::uint64_t tag) {
   const bool is_freed = (tag & kIsFreed) != 0;
-  later(poll_time_, is_freed ? Event::kFreed : Event::kArrived, tag & ~kIsFreed);
+  later(is_freed ? sender_.poll : receiver_.poll, is_freed ? Event::kFreed : Event::kArrived,
+        tag & ~kIsFreed);
 }
 
 }  // namespace weft

@@ -24,6 +24,7 @@ class StagedSender final : public PerftestProgram,
   bool has_posted_all() const override { return next_ == messages() * chunks_; }
   std::uint64_t messages() const override { return plan_.iterations * plan_.qps; }
   Duration posting() const override { return posting_; }
+  Duration receiving() const override { return receiving_; }
   Duration waiting() const override {
     return waited_ + (waits_ ? cluster_.events().now() - waits_since_ : Duration{});
   }
@@ -33,10 +34,16 @@ class StagedSender final : public PerftestProgram,
   Duration lone_latency() const override { return steps().back().at - Time{}; }
 
  private:
-  enum class Event : std::uint8_t { kPost, kArrived, kCopied, kFreed };
+  enum class Event : std::uint8_t { kPost, kArrived, kCopied, kGiveBack, kFreed };
   struct Qp {
     RdmaQpId there;
     RdmaQpId back;
+  };
+  /// What the thread at one end takes.
+  struct Thread {
+    Thread(const Machine& machine, DeviceId nic);
+    Duration post;  ///< a write and its doorbell
+    Duration poll;
   };
 
   void pump();
@@ -47,6 +54,7 @@ class StagedSender final : public PerftestProgram,
   void on_copied(bool from_host, std::uint64_t chunk) override;
   void on_visible(std::uint64_t tag) override;
   void post(std::uint64_t chunk);
+  void landed(std::uint64_t chunk);
   void give_back(std::uint64_t chunk);
 
   PacketCluster& cluster_;
@@ -56,8 +64,8 @@ class StagedSender final : public PerftestProgram,
   Bytes chunk_;
   std::uint64_t chunks_;  ///< of a message
   std::uint64_t buffers_;
-  Duration post_time_;
-  Duration poll_time_;
+  Thread sender_;
+  Thread receiver_;
   Copier out_;
   Copier in_;
   std::vector<Qp> qps_;
@@ -68,6 +76,7 @@ class StagedSender final : public PerftestProgram,
   Time waits_since_;
   Duration waited_;
   Duration posting_;
+  Duration receiving_;
 };
 
 }  // namespace weft

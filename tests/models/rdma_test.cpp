@@ -366,6 +366,19 @@ TEST(Perftest, StagingPaysForCopies) {
             bench.run(Bytes::kib(64)).latency + Duration::ns(2 * 41 + 700 + 3 * round_ns));
 }
 
+// With one buffer at each end a chunk's way is all there is, there and back, and a thread posts at
+// either end.
+TEST(Perftest, StagedThreadsPayForTheirPosts) {
+  const auto chunk_us = [](const std::vector<std::string>& posts) {
+    std::vector<std::string> settings{"staging.buffers=1", "staging.chunk=64 KiB"};
+    settings.insert(settings.end(), posts.begin(), posts.end());
+    Bench bench(settings);
+    bench.options.memory = PerftestMemory::kStaged;
+    return 65536 * 8e-3 / bench.run(Bytes::kib(64)).average.as_gigabits_per_s();
+  };
+  EXPECT_NEAR(chunk_us({"nic.post_time=1075 ns"}) - chunk_us({"nic.post_time=75 ns"}), 2, 0.001);
+}
+
 TEST(Perftest, StagedChunksOverlap) {
   const auto latency_us = [](const char* chunk) {
     Bench bench({std::string("staging.chunk=") + chunk});
