@@ -38,9 +38,10 @@ QueuePairId QueuePairs::connect(WirePortId from, WirePortId to, const Ways& ways
 }
 
 QueuePairs::Waits QueuePairs::waits(QueuePairId pair) const {
-  const QueuePairCounters& counters = pairs_[pair.index()].counters;
-  Waits out{.receives = packets_.rnr_time * static_cast<std::int64_t>(counters.rnr_naks),
-            .timeouts = packets_.timeout * static_cast<std::int64_t>(counters.timeouts),
+  const Pair& p = pairs_[pair.index()];
+  const std::int64_t still_ps = std::max<std::int64_t>(0, p.waits_until_ps - now_ps());
+  Waits out{.receives = Duration::ps(p.refused_ps - still_ps),
+            .timeouts = packets_.timeout * static_cast<std::int64_t>(p.counters.timeouts),
             .pacing = {}};
   if (packets_.dcqcn) {
     const Pacing& pacing = pacing_[pair.index()];
@@ -396,6 +397,7 @@ void QueuePairs::wait(std::uint32_t index) {
     return;
   }
   ++pair.rnr_retries;
+  pair.refused_ps += packets_.rnr_time.count_ps();
   const Time until = network_.now() + packets_.rnr_time;
   pair.waits_until_ps = pair.progress_ps = until.since_start().count_ps();
   schedule(until, index, Timer::kRnr);

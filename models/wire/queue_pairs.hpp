@@ -165,6 +165,7 @@ class QueuePairs final : private EventTarget {
     std::uint32_t refused{kNoNumber};  ///< was answered with an RNR NAK, and is still to come
     bool nak_sent{false};
     QueuePairCounters counters;
+    std::int64_t refused_ps{0};  ///< what all waits after RNR NAKs take, the last to its end
   };
 
   /// DCQCN's part of a queue pair, at both ends.

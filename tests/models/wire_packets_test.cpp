@@ -359,6 +359,31 @@ TEST(WirePackets, ASenderWithoutReceiveTriesAgainAfterTheRnrTimer) {
   EXPECT_EQ(rnr_time(31), Duration::us(491'520));
 }
 
+// Where packets overtake each other several may be refused during one wait. It is waited for once.
+TEST(WirePackets, RefusalsDuringAWaitAreNoWaitsOfTheirOwn) {
+  constexpr std::uint32_t kHosts = 32;
+  WireCluster cluster({.network = WirePlant::shape(Kind::kLeafSpine, 8),
+                       .hosts = kHosts,
+                       .settings = {{"wire.routing", "spread"}, {"wire.rnr_timer", "1"}}});
+  cluster.refuse_each(3);
+  std::vector<QueuePairId> pairs;
+  for (std::uint32_t h = 0; h < kHosts; ++h) {
+    pairs.push_back(cluster.connect(h, (h + 5) % kHosts));
+    for (int i = 0; i < 40; ++i) cluster.pairs().post(pairs.back(), Bytes{4096}, 0);
+  }
+  cluster.events().run();
+  EXPECT_EQ(cluster.deliveries(), 40 * kHosts);
+  Duration waited;
+  std::uint64_t refused = 0;
+  for (const QueuePairId pair : pairs) {
+    waited += cluster.pairs().waits(pair).receives;
+    refused += cluster.pairs().counters(pair).rnr_naks;
+    EXPECT_LT(cluster.pairs().waits(pair).receives, cluster.delivered(pair) - Time{});
+  }
+  EXPECT_GT(waited, Duration::us(10) * static_cast<std::int64_t>(refused / 2));
+  EXPECT_LT(waited, Duration::us(10) * static_cast<std::int64_t>(refused));
+}
+
 TEST(WirePackets, RnrRetriesAreCountedUnlessForEver) {
   // A first try and two more, then the end.
   LateReceive two(Duration::us(100'000), {{"wire.rnr_retry", "2"}});
