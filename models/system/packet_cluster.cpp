@@ -183,9 +183,7 @@ UsageMeter::Look PacketCluster::look() {
       const Cause cause = machine_.cause(2 * link.index() + (forward ? 0 : 1));
       out.push_back({UsedShare::What::kWork, cause.kind + ", " + cause.where,
                      network_.counters(wire).busy.as_s()});
-      const auto lanes =
-          static_cast<std::size_t>(std::llround(machine_.devices().params().number("wire.lanes")));
-      for (std::size_t lane = 0; lane < lanes; ++lane) {
+      for (std::size_t lane = 0; lane < network_.lanes(wire); ++lane) {
         out.push_back({UsedShare::What::kWait, "credits or pauses of " + cause.where,
                        network_.counters(wire, lane).stalled.as_s()});
       }

@@ -198,6 +198,19 @@ TEST(PacketTransport, LossesAreProbedAndNamed) {
   }
 }
 
+// CNPs have a lane of their own, which may wait too.
+TEST(PacketTransport, WaitsOfAllLanesAreLookedAt) {
+  const MachineUnderTest m("hgx-h100-8nic.yaml",
+                           {"wire.kind=roce", "wire.congestion_control=dcqcn"});
+  PacketCluster cluster(m.machine(), {0, 1});
+  cluster.connect(m.id("nic0"), m.id("nic0", 1), 0);
+  std::size_t lanes = 0;
+  for (const UsedShare& share : cluster.look()) {
+    if (share.name.find("credits or pauses of nic0@0") == 0) ++lanes;
+  }
+  EXPECT_EQ(lanes, 2U);
+}
+
 /// What a call throws as InputError; other exceptions pass.
 template <class Call>
 std::string refused(Call call) {
