@@ -26,6 +26,11 @@ inline constexpr std::array kGpuMemoryParams{
     ParamSpec{"gpu.port_acs", Unit::kFlags, 0x80, 0, 0xff, Origin::kAssumed,
               "a switch's ports are usually set alike", "ACS control bits of the port above it",
               kPortAcsWords},
+    ParamSpec{"gpu.port_egress", Unit::kFlags, kEgressAsSwitch, 0, kEgressAll, Origin::kAssumed,
+              "a switch's ports are usually set alike",
+              "egress control vector of the port above it: the ports of the switch that it names, "
+              "from P0 in the order of the topology file",
+              kEgressWords},
     ParamSpec{"gpu.hbm_rate", Unit::kGigabytesPerS, 3350, 1, 100'000, Origin::kSpecification,
               "NVIDIA H100 SXM data sheet: 3.35 TB/s", "rate of the GPU's memory"},
     ParamSpec{"gpu.hbm_latency", Unit::kNanoseconds, 700, 50, 10'000, Origin::kAssumed,

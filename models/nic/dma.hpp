@@ -26,6 +26,11 @@ inline constexpr std::array kNicParams{
     ParamSpec{"nic.port_acs", Unit::kFlags, 0x80, 0, 0xff, Origin::kAssumed,
               "a switch's ports are usually set alike", "ACS control bits of the port above it",
               kPortAcsWords},
+    ParamSpec{"nic.port_egress", Unit::kFlags, kEgressAsSwitch, 0, kEgressAll, Origin::kAssumed,
+              "a switch's ports are usually set alike",
+              "egress control vector of the port above it: the ports of the switch that it names, "
+              "from P0 in the order of the topology file",
+              kEgressWords},
     ParamSpec{"nic.rate", Unit::kGigabytesPerS, 50, 0.1, 1000, Origin::kSpecification,
               "ConnectX-7: one port NDR or 400GbE, 400 Gb/s", "signalled data rate of the port"},
     ParamSpec{"nic.mrrs", Unit::kBytes, 512, 128, 4096, Origin::kPublished,

@@ -24,6 +24,14 @@ inline constexpr std::string_view kAcsWords = "SV TB RR CR UF EC DT";
 inline constexpr std::string_view kPortAcsWords = "SV TB RR CR UF EC DT as-switch";
 inline constexpr double kAcsAll = 0x7f;
 
+/// A port's egress control vector: bit n is the n-th port of its switch, from 0.
+inline constexpr std::string_view kEgressWords =
+    "P0 P1 P2 P3 P4 P5 P6 P7 P8 P9 P10 P11 P12 P13 P14 P15 P16 P17 P18 P19 P20 P21 P22 P23 P24 P25 "
+    "P26 P27 P28 P29 P30 as-switch";
+inline constexpr std::uint32_t kEgressPorts = 31;
+inline constexpr std::uint32_t kEgressAsSwitch = std::uint32_t{1} << kEgressPorts;
+inline constexpr double kEgressAll = 0xffffffff;
+
 /// What a port does with a peer's TLP that could go straight to another port of its switch.
 enum class PeerRouting : std::uint8_t { kDirect, kRedirect, kBlock };
 

@@ -30,13 +30,20 @@ inline constexpr std::array kPcieSwitchParams{
         "switch.acs", Unit::kFlags, 0, 0, kAcsAll, Origin::kAssumed,
         "what GPUDirect RDMA needs and NVIDIA's guides ask for; read it with lspci -vv (ACSCtl)",
         "ACS control bits of its downstream ports", kAcsWords},
-    ParamSpec{"switch.acs_egress", Unit::kChoice, 1, 0, 1, Origin::kAssumed,
-              "a vector of zeroes would make EC without effect",
-              "which peer ports the ports' egress control vectors name, where EC is set",
-              "none all"},
+    ParamSpec{
+        "switch.acs_egress", Unit::kChoice, 1, 0, 1, Origin::kAssumed,
+        "a vector of zeroes would make EC without effect",
+        "which peer ports the ports' egress control vectors name, where EC is set and port_egress "
+        "says no more",
+        "none all"},
     ParamSpec{"switch.port_acs", Unit::kFlags, 0x80, 0, 0xff, Origin::kAssumed,
               "a switch's ports are usually set alike", "ACS control bits of the port above it",
               kPortAcsWords},
+    ParamSpec{"switch.port_egress", Unit::kFlags, kEgressAsSwitch, 0, kEgressAll, Origin::kAssumed,
+              "a switch's ports are usually set alike",
+              "egress control vector of the port above it: the ports of the switch that it names, "
+              "from P0 in the order of the topology file",
+              kEgressWords},
     ParamSpec{"switch.latency", Unit::kNanoseconds, 115, 0, 10'000, Origin::kPublished,
               "Broadcom PEX89144 product text: 115 ns (PEX88000: 105 ns)", "port to port, one way"},
 };

@@ -77,7 +77,7 @@ class PathFinder {
     if (translates && !translated && !bus_address) {
       over_root(out_.request, initiator_, target_);
     } else {
-      const bool named = machine_.model(*meeting_).acs_egress_named;
+      const bool named = machine_.egress_names(before_meeting_, after_meeting_);
       switch (route_peer_request(source_bits, named, translated)) {
         case PeerRouting::kDirect:
           break;

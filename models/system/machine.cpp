@@ -171,6 +171,7 @@ DeviceModel Machine::resolve(DeviceId device) const {
   if (fabric_->upstream(device)) {
     m.mps = d.number(kind + ".mps", device);
     m.port_acs = d.flags(kind + ".port_acs", device);
+    m.port_egress = d.flags(kind + ".port_egress", device);
     try {
       m.pcie_generation = trained(kind + ".pcie_gen", kind + ".trained_gen", device);
       m.pcie_width = trained(kind + ".pcie_width", kind + ".trained_width", device);
@@ -227,6 +228,19 @@ std::optional<Bandwidth> Machine::peer_socket_rate(LinkId id) const {
 std::uint32_t Machine::acs_above(DeviceId device) const {
   const std::uint32_t own = model(device).port_acs;
   return (own & acs::kAsSwitch) == 0 ? own : model(*fabric_->upstream(device)).acs;
+}
+
+bool Machine::egress_names(DeviceId from, DeviceId to) const {
+  const std::uint32_t own = model(from).port_egress;
+  if ((own & kEgressAsSwitch) != 0) return model(*fabric_->upstream(from)).acs_egress_named;
+  const LinkId link = *fabric_->upstream_link(to);
+  const DeviceId above = fabric_->link(link).a;
+  std::uint32_t port = 0;
+  for (std::size_t i = link.value - link.value % fabric_->links_per_node(); i < link.value; ++i) {
+    const Link other = fabric_->link(LinkId{i});
+    if (other.kind == LinkKind::kPcie && other.a == above) ++port;
+  }
+  return port < kEgressPorts && (own >> port & 1) != 0;
 }
 
 double Machine::iotlb_miss_share(DeviceId cpu, DeviceId memory) const {

@@ -48,6 +48,7 @@ struct DeviceModel {
   std::uint32_t acs{0};            ///< CPUs and switches: ACS bits of the ports below
   bool acs_egress_named{true};     ///< their egress control vectors name every peer port
   std::uint32_t port_acs{0};       ///< ACS bits of the port above, or acs::kAsSwitch
+  std::uint32_t port_egress{0};    ///< its egress control vector, or kEgressAsSwitch
   bool relaxed_ordering{true};     ///< NICs
   bool ats{false};                 ///< NICs
   PeerMapping peer_mapping{PeerMapping::kNone};  ///< GPUs
@@ -84,6 +85,9 @@ class Machine {
 
   /// ACS control bits of the port above a device. Precondition: it has an upstream.
   std::uint32_t acs_above(DeviceId device) const;
+  /// The egress control vector of the port above `from` names the port above `to`. Precondition:
+  /// both have the same upstream.
+  bool egress_names(DeviceId from, DeviceId to) const;
   /// Share of pages of `memory` for which the IOMMUs of this CPU have to walk page tables.
   double iotlb_miss_share(DeviceId cpu, DeviceId memory) const;
 

@@ -8,13 +8,14 @@
 namespace weft {
 
 std::vector<std::string> unusual_state(const DeviceParams& devices, DeviceId device) {
-  constexpr std::array<std::string_view, 21> kNames{"trained_gen",
+  constexpr std::array<std::string_view, 22> kNames{"trained_gen",
                                                     "trained_width",
                                                     "mps",
                                                     "mrrs",
                                                     "acs",
                                                     "acs_egress",
                                                     "port_acs",
+                                                    "port_egress",
                                                     "iommu",
                                                     "iommu_page",
                                                     "iotlb_entries",

@@ -125,6 +125,20 @@ TEST(MachineState, OnlyThePortsWhereTheWaysPartMatter) {
   EXPECT_EQ(weight(m, nic_writes(m, "nic1", "gpu1"), "pcisw0@0 -> cpu0@0"), 0);
 }
 
+TEST(MachineState, AnEgressControlVectorNamesPortsOfItsSwitch) {
+  // The ports of pcisw0 in the file's order: gpu0, gpu1, nic0, nic1.
+  EXPECT_NE(why({"switch.acs=EC", "nic0.port_egress=P0"}), "");
+  EXPECT_EQ(why({"switch.acs=EC", "nic0.port_egress=P1+P2+P3"}), "");
+  EXPECT_NE(why({"switch.acs=EC", "nic0.port_egress=P1"}, "gpu1"), "");
+  // Each port has its own; without one, its switch's word holds.
+  EXPECT_NE(why({"switch.acs=EC", "nic1.port_egress=P1"}), "");
+  EXPECT_EQ(why({"switch.acs=EC", "switch.acs_egress=none", "nic1.port_egress=P0"}), "");
+  // With RR what is named is redirected, what is not goes straight.
+  const MachineUnderTest m(kHgx, {"switch.acs=EC+RR", "nic0.port_egress=P1"});
+  EXPECT_EQ(weight(m, nic_writes(m, "nic0", "gpu0"), "pcisw0@0 -> cpu0@0"), 0);
+  EXPECT_GT(weight(m, nic_writes(m, "nic0", "gpu1"), "pcisw0@0 -> cpu0@0"), 1);
+}
+
 TEST(MachineState, WhatBlocksMakesGdrImpossibleAndSaysWhere) {
   EXPECT_EQ(why({"switch.acs=EC"}),
             "ACS at the port of pcisw0 above nic0 blocks requests to gpu0 (EC set, RR clear)");
