@@ -1,7 +1,6 @@
 #include "models/nccl/p2p_plan.hpp"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 #include <optional>

@@ -1,7 +1,6 @@
 #include "models/system/packet_transport.hpp"
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <map>
 #include <optional>

@@ -1,8 +1,6 @@
 #include "sim/plan/fold.hpp"
 
 #include <algorithm>
-#include <map>
-#include <tuple>
 #include <utility>
 
 namespace weft {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <span>
-#include <stdexcept>
 #include <vector>
 
 #include "sim/engine/mailbox.hpp"
