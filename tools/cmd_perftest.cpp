@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -124,15 +125,13 @@ std::string text_of(const Registration& r) {
   return fmt::format("{} x {} in {:.1f} us", r.pages, format_size(r.page), r.time.as_us());
 }
 
-/// "100", or "100 up to 8 KiB, then 1" where sizes have different ones.
+/// "100", or "100, above 8 KiB 1" where sizes have different ones.
 std::string moderation_text(const PerftestOptions& options, const std::vector<Bytes>& sizes) {
-  std::string out;
-  for (const Bytes size : sizes) {
-    const std::string text = std::to_string(cq_moderation(options, size));
-    if (out.empty()) out = text;
-    if (out != text) return "100, above 8 KiB 1";
-  }
-  return out;
+  const auto [least, most] = std::minmax_element(sizes.begin(), sizes.end());
+  const std::uint32_t small = cq_moderation(options, *least);
+  const std::uint32_t large = cq_moderation(options, *most);
+  return small == large ? fmt::format("{}", small)
+                        : fmt::format("{}, above 8 KiB {}", small, large);
 }
 
 Json json_of(const Registration& r) {

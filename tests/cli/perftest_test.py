@@ -57,6 +57,10 @@ class Perftest(CliTest):
         self.assertEqual([row[0] for row in rows], ["65536", "4096"])
         self.assertAlmostEqual(float(rows[0][3]), 397.4, delta=2)
 
+    def test_the_head_says_how_completions_are_moderated(self):
+        text = self.ok("perftest", TOPOLOGY, "--size", "64K,4K", "--iters", "20", "--tx-depth", "8")
+        self.assertIn(", tx depth 8, CQ moderation 8, above 8 KiB 1, MTU 4096 B", text)
+
     def test_json_has_the_contracts_keys_and_the_same_bytes_twice(self):
         command = ("perftest", TOPOLOGY, "--size", "4K", "--iters", "20", "--json", "-")
         text = self.ok(*command)
