@@ -1,6 +1,5 @@
 #include "models/system/registration.hpp"
 
-
 #include "models/gpu/bar1.hpp"
 #include "sim/base/quantity.hpp"
 
