@@ -3,12 +3,12 @@
 #include <memory>
 #include <string>
 
-#include "models/catalog/catalog.hpp"
+#include "models/collective/settings.hpp"
 #include "models/gpu/bar1.hpp"
+#include "models/machine/machine.hpp"
+#include "models/machine/registration.hpp"
 #include "models/params/device_params.hpp"
-#include "models/predict/settings.hpp"
-#include "models/system/machine.hpp"
-#include "models/system/registration.hpp"
+#include "models/registry/registry.hpp"
 #include "sim/input/scenario.hpp"
 #include "sim/input/topology_file.hpp"
 #include "sim/io/file.hpp"

@@ -5,7 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "models/catalog/catalog.hpp"
+#include "models/registry/registry.hpp"
 #include "sim/io/json.hpp"
 #include "tools/command_line.hpp"
 #include "tools/commands.hpp"

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "models/catalog/catalog.hpp"
-#include "models/nccl/tuning_input.hpp"
-#include "models/nccl/write_topo.hpp"
-#include "models/predict/settings.hpp"
+#include "models/collective/settings.hpp"
+#include "models/nccl/decide/tuning_input.hpp"
+#include "models/nccl/decide/write_topo.hpp"
+#include "models/registry/registry.hpp"
 #include "sim/base/error.hpp"
 #include "sim/input/nccl_tree.hpp"
 #include "sim/input/topology_file.hpp"

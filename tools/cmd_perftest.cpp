@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "models/catalog/catalog.hpp"
+#include "models/collective/settings.hpp"
 #include "models/perftest/perftest.hpp"
-#include "models/predict/settings.hpp"
+#include "models/registry/registry.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/quantity.hpp"
 #include "sim/input/topology_file.hpp"

@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "models/catalog/catalog.hpp"
-#include "models/predict/settings.hpp"
-#include "models/system/machine.hpp"
+#include "models/collective/settings.hpp"
+#include "models/machine/machine.hpp"
+#include "models/registry/registry.hpp"
 #include "sim/input/topology_file.hpp"
 #include "tools/command_line.hpp"
 #include "tools/commands.hpp"

@@ -11,9 +11,9 @@
 
 #include <fmt/format.h>
 
-#include "models/catalog/catalog.hpp"
-#include "models/predict/predict.hpp"
-#include "models/predict/settings.hpp"
+#include "models/collective/predict.hpp"
+#include "models/collective/settings.hpp"
+#include "models/registry/registry.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/parallel.hpp"
 #include "sim/base/version.hpp"

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "models/nccl/decide.hpp"
-#include "models/nccl/tuning.hpp"
+#include "models/nccl/decide/decide.hpp"
+#include "models/nccl/decide/tuning.hpp"
 #include "sim/base/units.hpp"
 #include "sim/io/json.hpp"
 

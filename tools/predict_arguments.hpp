@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "models/predict/predict.hpp"
+#include "models/collective/predict.hpp"
 #include "tools/command_line.hpp"
 
 namespace weft {

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "models/nccl/bar1.hpp"
-#include "models/nccl/gdr.hpp"
+#include "models/machine/gdr_possible.hpp"
+#include "models/machine/machine_state.hpp"
+#include "models/nccl/decide/bar1.hpp"
+#include "models/nccl/decide/gdr.hpp"
 #include "models/nccl/schedule.hpp"
-#include "models/system/contraction.hpp"
-#include "models/system/gdr_possible.hpp"
-#include "models/system/machine_state.hpp"
+#include "models/transport/contraction.hpp"
 
 namespace weft {
 namespace {

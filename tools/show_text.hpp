@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "models/system/machine.hpp"
+#include "models/machine/machine.hpp"
 #include "sim/io/json.hpp"
 
 namespace weft {

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "models/predict/settings.hpp"
+#include "models/collective/settings.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/random.hpp"
 

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "models/nccl/execute/protocol.hpp"
 #include "models/nccl/memory_path.hpp"
-#include "models/nccl/protocol.hpp"
 #include "models/nccl/ring.hpp"
 #include "models/nccl/tree.hpp"
 #include "models/params/device_params.hpp"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "models/nccl/connect.hpp"
+#include "models/nccl/decide/connect.hpp"
 #include "models/nccl/ring.hpp"
 
 namespace weft {

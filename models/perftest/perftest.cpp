@@ -8,11 +8,11 @@
 
 #include <fmt/format.h>
 
+#include "models/machine/gdr_possible.hpp"
 #include "models/perftest/gpu_sender.hpp"
 #include "models/perftest/sender.hpp"
 #include "models/perftest/staged.hpp"
-#include "models/system/gdr_possible.hpp"
-#include "models/system/packet_cluster.hpp"
+#include "models/transport/packet_cluster.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/quantity.hpp"
 

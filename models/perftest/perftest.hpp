@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "models/machine/machine.hpp"
+#include "models/machine/registration.hpp"
 #include "models/nic/rdma.hpp"
-#include "models/system/dma_traffic.hpp"
-#include "models/system/machine.hpp"
-#include "models/system/registration.hpp"
+#include "models/transport/dma_traffic.hpp"
 #include "sim/result/probes.hpp"
 
 namespace weft {

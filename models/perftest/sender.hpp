@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "models/perftest/perftest.hpp"
-#include "models/system/packet_cluster.hpp"
+#include "models/transport/packet_cluster.hpp"
 
 namespace weft {
 

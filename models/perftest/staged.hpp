@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "models/perftest/sender.hpp"
-#include "models/system/copier.hpp"
+#include "models/transport/copier.hpp"
 
 namespace weft {
 

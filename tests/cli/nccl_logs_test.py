@@ -4,7 +4,7 @@
     nccl_logs_test.py WEFT SOURCE_DIR [-v] [TEST...]
 
 Each machine is written down from what its log prints; where the log does not say, `assumed` does.
-Log and weft go through one parser, and all that a log says is compared. models/nccl/decisions.md has
+Log and weft go through one parser, and all that a log says is compared. models/nccl/decide/decisions.md has
 the table of what came out.
 """
 import re

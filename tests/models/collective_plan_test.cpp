@@ -1,5 +1,5 @@
 // Plans of every collective: who sends how much to whom, and that what is sent is received.
-#include "models/nccl/collective_plan.hpp"
+#include "models/nccl/execute/collective_plan.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -8,8 +8,8 @@
 
 #include <gtest/gtest.h>
 
-#include "models/nccl/connect.hpp"
-#include "models/nccl/p2p_plan.hpp"
+#include "models/nccl/decide/connect.hpp"
+#include "models/nccl/execute/p2p_plan.hpp"
 #include "tests/models/machine_under_test.hpp"
 
 namespace weft::test::models_collective_plan {

@@ -1,10 +1,10 @@
-#include "models/system/contraction.hpp"
+#include "models/transport/contraction.hpp"
 
 #include <map>
 
 #include <gtest/gtest.h>
 
-#include "models/system/gdr_possible.hpp"
+#include "models/machine/gdr_possible.hpp"
 #include "tests/models/machine_under_test.hpp"
 
 namespace weft::test::models_contraction {

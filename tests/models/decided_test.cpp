@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "models/nccl/tuning_input.hpp"
-#include "models/nccl/write_topo.hpp"
+#include "models/nccl/decide/tuning_input.hpp"
+#include "models/nccl/decide/write_topo.hpp"
 #include "models/params/device_params.hpp"
 #include "sim/input/topology_file.hpp"
 #include "tests/models/prediction.hpp"

@@ -1,11 +1,11 @@
 #include <gtest/gtest.h>
 
-#include "models/catalog/catalog.hpp"
 #include "models/gpu/nvlink.hpp"
 #include "models/gpu/sm_copy.hpp"
 #include "models/host/dram.hpp"
 #include "models/nic/dma.hpp"
 #include "models/pcie/link.hpp"
+#include "models/registry/registry.hpp"
 #include "models/wire/link.hpp"
 
 namespace weft::test::models_links {

@@ -1,18 +1,18 @@
 // Machine state that decides the path: ACS, IOMMU, address translation, peer mapping, BAR1, relaxed
 // ordering, MPS, trained links. Numbers are derived beside the tests; physics.md 9.2 (4), (5),
 // (11).
-#include "models/system/machine_state.hpp"
+#include "models/machine/machine_state.hpp"
 
 #include <map>
 
 #include <gtest/gtest.h>
 
-#include "models/nccl/bar1.hpp"
+#include "models/machine/dma_path.hpp"
+#include "models/machine/gdr_possible.hpp"
+#include "models/nccl/decide/bar1.hpp"
 #include "models/nccl/schedule.hpp"
 #include "models/pcie/acs.hpp"
-#include "models/system/contraction.hpp"
-#include "models/system/dma_path.hpp"
-#include "models/system/gdr_possible.hpp"
+#include "models/transport/contraction.hpp"
 #include "sim/input/topology_yaml.hpp"
 #include "tests/models/machine_under_test.hpp"
 #include "tests/models/prediction.hpp"

@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "models/system/contraction.hpp"
+#include "models/transport/contraction.hpp"
 #include "sim/base/random.hpp"
 #include "sim/flow/maxmin.hpp"
 #include "tests/models/machine_under_test.hpp"

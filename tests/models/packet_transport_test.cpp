@@ -1,9 +1,9 @@
 // The same plans on both transports: where they agree, and where and why they part.
-#include "models/system/packet_transport.hpp"
+#include "models/transport/packet_transport.hpp"
 
 #include <gtest/gtest.h>
 
-#include "models/nccl/collective_plan.hpp"
+#include "models/nccl/execute/collective_plan.hpp"
 #include "sim/run/runner.hpp"
 #include "tests/models/machine_under_test.hpp"
 #include "tests/models/prediction.hpp"

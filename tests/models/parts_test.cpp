@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "models/catalog/catalog.hpp"
+#include "models/registry/registry.hpp"
 
 namespace weft::test::models_parts {
 namespace {

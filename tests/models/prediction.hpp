@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "models/catalog/catalog.hpp"
-#include "models/predict/predict.hpp"
-#include "models/predict/settings.hpp"
+#include "models/collective/predict.hpp"
+#include "models/collective/settings.hpp"
+#include "models/registry/registry.hpp"
 
 namespace weft {
 

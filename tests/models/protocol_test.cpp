@@ -1,9 +1,9 @@
-#include "models/nccl/protocol.hpp"
+#include "models/nccl/execute/protocol.hpp"
 
 #include <gtest/gtest.h>
 
-#include "models/catalog/catalog.hpp"
-#include "models/nccl/gdr.hpp"
+#include "models/nccl/decide/gdr.hpp"
+#include "models/registry/registry.hpp"
 
 namespace weft::test::models_protocol {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "models/system/packet_cluster.hpp"
+#include "models/transport/packet_cluster.hpp"
 #include "tests/models/machine_under_test.hpp"
 
 namespace weft::test::models_queue_pairs {

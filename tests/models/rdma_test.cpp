@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "models/perftest/perftest.hpp"
-#include "models/system/contraction.hpp"
+#include "models/transport/contraction.hpp"
 #include "sim/base/error.hpp"
 #include "tests/models/machine_under_test.hpp"
 

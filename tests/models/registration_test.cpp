@@ -1,5 +1,5 @@
 // What registering memory costs, how it fails, and what the NIC keeps of it.
-#include "models/system/registration.hpp"
+#include "models/machine/registration.hpp"
 
 #include <cmath>
 

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "models/nccl/collective_plan.hpp"
+#include "models/nccl/execute/collective_plan.hpp"
 #include "tests/models/machine_under_test.hpp"
 
 namespace weft::test::models_ring_plan {

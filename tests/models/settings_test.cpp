@@ -1,4 +1,4 @@
-#include "models/predict/settings.hpp"
+#include "models/collective/settings.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "models/system/machine.hpp"
+#include "models/machine/machine.hpp"
 #include "sim/input/topology_file.hpp"
 #include "sim/io/file.hpp"
 #include "tests/models/prediction.hpp"

@@ -1,4 +1,4 @@
-#include "models/nccl/tuning.hpp"
+#include "models/nccl/decide/tuning.hpp"
 
 #include <algorithm>
 #include <cmath>

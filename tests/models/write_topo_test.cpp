@@ -1,12 +1,12 @@
-#include "models/nccl/write_topo.hpp"
+#include "models/nccl/decide/write_topo.hpp"
 
 #include <filesystem>
 #include <regex>
 
 #include <gtest/gtest.h>
 
-#include "models/catalog/catalog.hpp"
-#include "models/nccl/tuning_input.hpp"
+#include "models/nccl/decide/tuning_input.hpp"
+#include "models/registry/registry.hpp"
 #include "sim/base/error.hpp"
 #include "sim/input/topology_file.hpp"
 

@@ -10,8 +10,8 @@
 
 #include <gtest/gtest.h>
 
-#include "models/nccl/decide.hpp"
-#include "models/nccl/tuning_input.hpp"
+#include "models/nccl/decide/decide.hpp"
+#include "models/nccl/decide/tuning_input.hpp"
 #include "sim/io/file.hpp"
 #include "sim/io/json.hpp"
 #include "tools/nccl_view.hpp"

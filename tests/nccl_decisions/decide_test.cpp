@@ -1,6 +1,6 @@
 // models/nccl's decisions where there is no capture: rules of their own, and rings of public logs
 // (../shared/data/logs). tests/cli/nccl_logs_test.py has the other logs.
-#include "models/nccl/decide.hpp"
+#include "models/nccl/decide/decide.hpp"
 
 #include <algorithm>
 #include <ctime>

@@ -1,4 +1,4 @@
-#include "models/system/copier.hpp"
+#include "models/transport/copier.hpp"
 
 #include <array>
 #include <map>

@@ -139,8 +139,8 @@ DmaTrafficResult staged(double pace) {
 
 // physics.md 9.2 (8), the uplink's part: its 14.2 GB/s (114 Gb/s) a NIC have every TLP as 256 B and
 // requests free; with SMs' lines of 128 B it is 63.015 / (2 x 2.5625) = 12.3
-// (models/system/README.md has the sum). A pace of 0.98 of that is kept by all eight streams; 1.1
-// is more than the uplink has.
+// (models/transport/README.md has the sum). A pace of 0.98 of that is kept by all eight
+// streams; 1.1 is more than the uplink has.
 TEST(PcieDma, StagingSharesTheUplinkAsTheClosedFormSays) {
   constexpr double kForm = kGen5x16 / (2 * 2.5625);
   const DmaTrafficResult kept = staged(0.98 * kForm);

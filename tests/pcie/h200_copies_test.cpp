@@ -11,7 +11,7 @@
 
 #include <gtest/gtest.h>
 
-#include "models/system/copier.hpp"
+#include "models/transport/copier.hpp"
 #include "tests/pcie/host_under_test.hpp"
 
 namespace weft::test::pcie_h200_copies {

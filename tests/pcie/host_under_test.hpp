@@ -5,8 +5,8 @@
 
 #include <gtest/gtest.h>
 
-#include "models/system/contraction.hpp"
-#include "models/system/dma_traffic.hpp"
+#include "models/transport/contraction.hpp"
+#include "models/transport/dma_traffic.hpp"
 #include "tests/models/machine_under_test.hpp"
 
 namespace weft {

@@ -1,0 +1,398 @@
+#include "models/collective/predict.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <map>
+#include <numeric>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "models/collective/settings.hpp"
+#include "models/collective/verdict.hpp"
+#include "models/nccl/decide/decided_schedule.hpp"
+#include "models/nccl/execute/collective_plan.hpp"
+#include "models/params/device_params.hpp"
+#include "models/transport/fluid_transport.hpp"
+#include "models/transport/packet_transport.hpp"
+#include "sim/base/quantity.hpp"
+#include "sim/base/version.hpp"
+#include "sim/input/topology_file.hpp"
+#include "sim/plan/fold.hpp"
+#include "sim/run/runner.hpp"
+
+namespace weft {
+namespace {
+
+/// One size over one memory path.
+struct Task {
+  Op op;
+  Bytes bytes;
+  MemoryPath path;
+};
+
+/// NCCL's decisions by memory path.
+struct Decided {
+  bool simple{false};  ///< weft's simple rules are used instead
+  std::map<MemoryPath, NcclRun> runs;
+
+  const NcclRun* of(MemoryPath path) const {
+    const auto at = runs.find(path);
+    return at == runs.end() ? nullptr : &at->second;
+  }
+};
+
+/// The schedules of a run, made when they are first needed.
+class Schedules {
+ public:
+  Schedules(DeviceParams& devices, const Decided& decided)
+      : devices_{&devices}, decided_{&decided} {}
+
+  const Schedule& of(MemoryPath path) {
+    const auto [at, is_new] = schedules_.try_emplace(path);
+    if (is_new) {
+      const NcclRun* run = decided_->of(path);
+      at->second =
+          run == nullptr ? make_schedule(*devices_, path) : decided_schedule(*devices_, *run);
+    }
+    return at->second;
+  }
+
+ private:
+  DeviceParams* devices_;
+  const Decided* decided_;
+  std::map<MemoryPath, Schedule> schedules_;
+};
+
+/// Without packets nothing is lost: a fault that was asked for would go unseen.
+void refuse_faults(const Machine& machine) {
+  const Fabric& fabric = machine.fabric();
+  for (std::size_t i = 0; i < fabric.count(DeviceKind::kNic); ++i) {
+    const DeviceId nic = fabric.device(0, DeviceKind::kNic, i);
+    for (const char* key : {"nic.cable_loss", "nic.flap_time"}) {
+      if (machine.devices().number(key, nic) == 0) continue;
+      throw InputError(std::string(key) + " of " + fabric.device(nic).name +
+                       ": losses need --fidelity packet");
+    }
+  }
+}
+
+/// What one thread needs of its own: Params records what is used.
+struct Worker {
+  Worker(const Fabric& fabric, const Params& settings, const PartLibrary& parts,
+         const Decided& decided)
+      : params{settings},
+        devices{fabric, params, parts},
+        machine{devices},
+        schedules{devices, decided} {}
+
+  Params params;
+  DeviceParams devices;
+  Machine machine;
+  Schedules schedules;
+};
+
+RunOutcome run_fluid(const Machine& machine, const Plan& plan, CauseTable& causes) {
+  EventQueue events;
+  FluidTransport transport(machine, events, causes);
+  return run_plan(plan, transport, events, causes);
+}
+
+RunOutcome run_packets(const Machine& machine, const Plan& plan, CauseTable& causes,
+                       std::optional<Probes>& probes) {
+  std::vector<std::uint32_t> nodes(machine.fabric().nodes());
+  std::iota(nodes.begin(), nodes.end(), 0U);
+  PacketCluster cluster(machine, nodes);
+  PacketTransport transport(cluster, causes);
+  try {
+    RunOutcome outcome = run_plan(plan, transport, cluster.events(), causes);
+    probes = cluster.probes(outcome.time);
+    return outcome;
+  } catch (const PlanStuck& e) {
+    cluster.throw_stuck(e.what());
+  } catch (const InputError& e) {
+    cluster.throw_timed_out(e);
+  }
+}
+
+ResultRow run_task(Worker& worker, const Task& task, Fidelity fidelity) {
+  const Schedule& schedule = worker.schedules.of(task.path);
+  Plan plan = make_plan(worker.devices, schedule, task.op, task.bytes, task.path);
+  if (fidelity == Fidelity::kFluid) plan = fold_channels(std::move(plan));
+  CauseTable causes;
+  ResultRow row;
+  const RunOutcome outcome = fidelity == Fidelity::kFluid
+                                 ? run_fluid(worker.machine, plan, causes)
+                                 : run_packets(worker.machine, plan, causes, row.probes);
+  row.op = plan.op;
+  row.bytes = task.bytes.count();
+  row.ranks = plan.ranks;
+  row.nodes = worker.devices.fabric().nodes();
+  row.memory_path = memory_path_name(task.path);
+  row.algo = plan.algo;
+  row.proto = plan.proto;
+  row.channels = plan.channels;
+  row.nccl_choice = schedule.choose(task.op, task.bytes).nccl_choice;
+  row.time_us = outcome.time.as_us();
+  row.algbw_gb_per_s = task.bytes.as_double() / outcome.time.as_s() / 1e9;
+  row.busbw_gb_per_s = row.algbw_gb_per_s * busbw_factor(plan.op, plan.ranks);
+  row.limited_by = shares_of(outcome, causes);
+  return row;
+}
+
+/// Refuses what would run for hours or fill the memory: a ring's work and an all-to-all's
+/// connections grow with the square of the ranks. Symmetric clusters are not folded yet.
+void refuse_endless(const Fabric& fabric, DeviceParams& devices, const Decided& decided,
+                    const std::vector<Task>& tasks) {
+  constexpr double kMostTransfers = 2e8;    // some minutes on one core
+  constexpr double kMostConnections = 4e6;  // some GB
+  Schedules schedules(devices, decided);
+  for (const Task& task : tasks) {
+    const PlanSize size = plan_size(devices, schedules.of(task.path), task.op, task.bytes);
+    const bool long_run = size.transfers > kMostTransfers;
+    if (!long_run && size.connections <= kMostConnections) continue;
+    throw InputError(fmt::format(
+        "{}: about {:.1e} {} for {} of {} on {} GPUs, more than {:.0e}; take fewer nodes or sizes "
+        "(symmetric clusters are not folded yet)",
+        fabric.spec().file, long_run ? size.transfers : size.connections,
+        long_run ? "transfers" : "connections", op_name(task.op), format_size(task.bytes),
+        fabric.count(DeviceKind::kGpu) * fabric.nodes(),
+        long_run ? kMostTransfers : kMostConnections));
+  }
+}
+
+/// Says how long the packets of a run will take, or refuses what takes too long.
+void refuse_hours(const Machine& machine, const Decided& decided, const std::vector<Task>& tasks,
+                  const PredictOptions& options) {
+  // Measured, see models/transport/README.md: a packet over a link, and a transfer beside its
+  // packets.
+  constexpr double kHopsPerSecond = 2e6;
+  constexpr double kTransfersPerSecond = 8e4;
+  constexpr double kMostSeconds = 600;
+  constexpr std::size_t kMostConnections = 50'000;  // half a GB
+  Schedules schedules(machine.devices(), decided);
+  double hops = 0;
+  double transfers = 0;
+  std::size_t connections = 0;
+  for (const Task& task : tasks) {
+    const Plan plan =
+        make_plan(machine.devices(), schedules.of(task.path), task.op, task.bytes, task.path);
+    hops += packet_hops(machine, plan);
+    transfers += static_cast<double>(transfer_count(plan));
+    connections = std::max(connections, plan.connections.size());
+  }
+  const double seconds = hops / kHopsPerSecond + transfers / kTransfersPerSecond;
+  const std::string estimate = fmt::format(
+      "about {:.2g} packets over links, {} connections, {} of one core", hops, connections,
+      seconds < 1     ? std::string("less than a second")
+      : seconds < 120 ? fmt::format("{:.0f} s", seconds)
+                      : fmt::format("{:.0f} minutes", seconds / 60));
+  if ((seconds > kMostSeconds || connections > kMostConnections) && !options.force) {
+    throw InputError("--fidelity packet: " + estimate +
+                     "; take smaller sizes, fewer nodes or --fidelity fluid, or --force it");
+  }
+  if (options.on_estimate) options.on_estimate("packets: " + estimate);
+}
+
+/// Adds what NCCL decides for a memory path, unless the user wants the simple rules or NCCL's
+/// decisions cannot be had or followed: a note then says why, and no path has any.
+void decide(MemoryPath path, DeviceParams& devices, const NcclEnv& env, Decided& decided,
+            std::vector<std::string>& notes) {
+  if (decided.simple || decided.runs.contains(path)) return;
+  std::string why;
+  try {
+    NcclRun run = decide_run(devices, path, env, {});
+    why = why_not_followed(run);
+    if (why.empty()) decided.runs.emplace(path, std::move(run));
+  } catch (const InputError& e) {
+    why = e.what();
+  }
+  if (why.empty()) return;
+  notes.push_back("rings, channels and protocols by weft's simple rules, not NCCL's: " + why);
+  decided = {.simple = true, .runs = {}};
+}
+
+/// What the simple rules leave unread: lists and exclusions of algorithms and protocols.
+void add_unread_notes(const NcclEnv& env, Params& params, std::vector<std::string>& notes) {
+  const auto add = [&](const std::string& variable, const std::string& value, const char* key) {
+    if (value.empty() || params.choice(key) != "auto") return;
+    notes.push_back(variable + "=" + value + " has no effect on weft's simple rules");
+  };
+  add("NCCL_ALGO", env.algo, "nccl.algo");
+  add("NCCL_PROTO", env.proto, "nccl.proto");
+}
+
+/// What the user decides in NCCL's place.
+void add_forced_note(Params& params, std::vector<std::string>& notes) {
+  std::string forced;
+  for (const char* key : {"nccl.algo", "nccl.proto", "nccl.channels"}) {
+    const ParamSpec& spec = params.catalog().require(key);
+    const double number = params.get(key).number;
+    if (number == spec.fallback) continue;
+    forced +=
+        (forced.empty() ? "" : ", ") + std::string(key) + "=" + ParamCatalog::format(spec, number);
+  }
+  if (!forced.empty()) notes.push_back("set by the user in place of NCCL's own choice: " + forced);
+}
+
+/// Which sizes NCCL would run by an algorithm that weft does not execute.
+void add_choice_notes(RunResult& result) {
+  std::map<std::string, std::pair<std::int64_t, std::int64_t>> sizes;
+  for (const ResultRow& row : result.rows) {
+    if (row.nccl_choice.empty()) continue;
+    const auto [at, is_new] = sizes.try_emplace(row.nccl_choice, row.bytes, row.bytes);
+    at->second = {std::min(at->second.first, row.bytes), std::max(at->second.second, row.bytes)};
+  }
+  for (const auto& [name, range] : sizes) {
+    result.notes.push_back(fmt::format(
+        "NCCL would run {} between {} and {}; weft does not execute it and runs the best of Ring "
+        "and Tree there",
+        name, format_size(Bytes{range.first}), format_size(Bytes{range.second})));
+  }
+}
+
+/// Runs the tasks on threads; rows in the tasks' order. What workers used is added to `params`.
+std::vector<ResultRow> run_tasks(const std::vector<Task>& tasks, unsigned threads,
+                                 const Fabric& fabric, const PartLibrary& parts,
+                                 const Decided& decided, Fidelity fidelity, Params& params) {
+  std::vector<ResultRow> rows(tasks.size());
+  std::atomic<std::size_t> next{0};
+  const unsigned count =
+      std::clamp<unsigned>(threads == 0 ? std::thread::hardware_concurrency() : threads, 1,
+                           static_cast<unsigned>(tasks.size()));
+  std::vector<std::exception_ptr> failures(count);
+  std::vector<Params> used(count, params);
+  const auto work = [&](unsigned index) {
+    try {
+      Worker worker(fabric, params, parts, decided);
+      // The largest first: the last task to end is then a small one.
+      for (std::size_t i = next++; i < tasks.size(); i = next++) {
+        const std::size_t task = tasks.size() - 1 - i;
+        rows[task] = run_task(worker, tasks[task], fidelity);
+      }
+      used[index] = worker.params;
+    } catch (...) {
+      failures[index] = std::current_exception();
+    }
+  };
+  std::vector<std::thread> pool;
+  try {
+    for (unsigned i = 1; i < count; ++i) pool.emplace_back(work, i);
+  } catch (const std::system_error&) {
+    // The system allows no more threads: those that began, and this one, do the work.
+  }
+  work(0);
+  for (std::thread& thread : pool) thread.join();
+  for (const std::exception_ptr& failure : failures) {
+    if (failure) std::rethrow_exception(failure);
+  }
+  for (const Params& p : used) params.add_used(p);
+  return rows;
+}
+
+/// The memory paths to run: inside one node the first that is asked for; where GPUDirect RDMA is
+/// not possible, host-staged instead. Notes say so.
+std::vector<MemoryPath> paths_to_run(const Scenario& scenario, std::uint32_t nodes,
+                                     const std::string& gdr_obstacle,
+                                     std::vector<std::string>& notes) {
+  std::vector<MemoryPath> paths;
+  for (const std::string& name : scenario.memory_paths) {
+    MemoryPath path = parse_memory_path(name);
+    if (nodes == 1 && !paths.empty()) {
+      notes.push_back(name + " is not run: inside one node no NIC is used");
+      continue;
+    }
+    if (path == MemoryPath::kGdr && !gdr_obstacle.empty()) {
+      notes.push_back("gdr falls back to host-staged: " + gdr_obstacle);
+      path = MemoryPath::kHostStaged;
+    }
+    if (std::find(paths.begin(), paths.end(), path) == paths.end()) paths.push_back(path);
+  }
+  return paths;
+}
+
+Provenance provenance(const Scenario& scenario, const PredictOptions& options,
+                      const TopologySpec& spec) {
+  Provenance p;
+  p.weft_version = weft_version();
+  p.scenario = scenario.file;
+  p.scenario_digest = fmt::format("{:016x}", scenario.digest);
+  p.topology = spec.file;
+  p.topology_digest = fmt::format("{:016x}", spec.digest);
+  p.topology_source = spec.source;
+  p.seed = options.seed;
+  p.fidelity = options.fidelity == Fidelity::kFluid ? "fluid" : "packet";
+  for (const ScenarioSetting& s : scenario.set) p.overrides.push_back(s.key + "=" + s.value);
+  for (const ScenarioSetting& s : options.set) p.overrides.push_back(s.key + "=" + s.value);
+  return p;
+}
+
+}  // namespace
+
+Fidelity parse_fidelity(const std::string& name) {
+  if (name == "fluid") return Fidelity::kFluid;
+  if (name == "packet") return Fidelity::kPacket;
+  throw InputError("--fidelity " + name + ": unknown; known: fluid, packet");
+}
+
+RunResult predict(const Scenario& scenario, const PredictOptions& options,
+                  const ParamCatalog& catalog) {
+  TopologySpec spec = read_topology(scenario.topology, catalog);
+  const PartLibrary parts(catalog);
+  Params params(catalog);
+  RunResult result;
+  result.provenance = provenance(scenario, options, spec);
+
+  std::map<std::string, std::string> env = scenario.env;
+  for (const auto& [name, value] : options.env) env[name] = value;
+  for (const auto& [name, value] : env) result.provenance.env.push_back(name + "=" + value);
+  std::map<std::string, Place> env_place = scenario.env_place;
+  for (const auto& [name, value] : options.env) env_place.erase(name);
+  const NcclEnv nccl_env = apply_nccl_env(env, params, env_place);
+  result.notes = nccl_env.notes;
+  std::vector<ScenarioSetting> settings = scenario.set;
+  settings.insert(settings.end(), options.set.begin(), options.set.end());
+  spec.nodes = scenario.nodes.value_or(spec.nodes);
+  apply_settings(settings, spec, params);
+  drop_uncabled_nics(spec);
+  result.notes.insert(result.notes.end(), spec.notes.begin(), spec.notes.end());
+
+  const std::uint32_t nodes = spec.nodes;
+  const Fabric fabric(std::move(spec), nodes);
+  DeviceParams devices(fabric, params, parts);
+  const Op op = parse_op(scenario.op);
+  const Machine machine(devices);
+  Decided decided{.simple = devices.params().choice("nccl.decisions") == "simple", .runs = {}};
+  decide(MemoryPath::kGdr, devices, nccl_env, decided, result.notes);
+  const std::vector<RingPair> gdr_pairs =
+      ring_pairs(machine, Schedules(devices, decided).of(MemoryPath::kGdr).rings);
+  std::vector<Task> tasks;
+  for (const MemoryPath path :
+       paths_to_run(scenario, nodes, gdr_obstacle(gdr_pairs), result.notes)) {
+    decide(path, devices, nccl_env, decided, result.notes);
+    for (const Bytes bytes : scenario.sizes) tasks.push_back({op, bytes, path});
+  }
+  if (decided.simple) add_unread_notes(nccl_env, params, result.notes);
+  add_forced_note(params, result.notes);
+  std::stable_sort(tasks.begin(), tasks.end(),
+                   [](const Task& a, const Task& b) { return a.bytes < b.bytes; });
+  refuse_endless(fabric, devices, decided, tasks);
+  if (options.fidelity == Fidelity::kPacket) {
+    refuse_hours(machine, decided, tasks, options);
+  } else {
+    refuse_faults(machine);
+  }
+  result.rows = run_tasks(tasks, options.threads, fabric, parts, decided, options.fidelity, params);
+  result.verdict = verdict(result.rows, fabric);
+  add_choice_notes(result);
+  const std::vector<std::string> gdr =
+      gdr_notes(machine, gdr_pairs, decided.of(MemoryPath::kGdr), result.rows);
+  result.notes.insert(result.notes.end(), gdr.begin(), gdr.end());
+  result.provenance.params = provenance_of(params);
+  return result;
+}
+
+}  // namespace weft

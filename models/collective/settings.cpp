@@ -1,0 +1,281 @@
+#include "models/collective/settings.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "models/nccl/decide/tuning_env.hpp"
+#include "models/params/parts.hpp"
+#include "sim/input/network_keys.hpp"
+
+namespace weft {
+namespace {
+
+constexpr std::string_view kNicCount = "nic.count";
+constexpr std::string_view kNodes = "nodes";
+constexpr std::string_view kNetworkPrefix = "network.";
+
+/// `most` is the largest number allowed, `of` says what there are as many of.
+std::uint32_t whole_number(const ScenarioSetting& setting, std::size_t most,
+                           const std::string& of) {
+  const std::string& text = setting.value;
+  std::uint32_t number{};
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc{} && rest == text.data() + text.size() && number >= 1 && number <= most) {
+    return number;
+  }
+  throw InputError(setting.key + ": '" + text + "' is not a whole number from 1 to " +
+                   std::to_string(most) + of);
+}
+
+/// Where a NIC is taken out, its first port that stays takes over its PCIe link.
+void hand_over_link(std::vector<DeviceSpec>& devices, const DeviceSpec& gone) {
+  std::string heir;
+  for (DeviceSpec& device : devices) {
+    if (device.port_of != gone.name) continue;
+    if (!heir.empty()) {
+      device.port_of = heir;
+      continue;
+    }
+    heir = device.name;
+    device.port_of.clear();
+    device.upstream = gone.upstream;
+    device.host_bridge = gone.host_bridge;
+  }
+}
+
+/// Takes the NICs of which `goes` is true out of the node; it is asked in the file's order.
+template <class Goes>
+void take_out_nics(TopologySpec& spec, Goes goes) {
+  std::vector<DeviceSpec>& devices = spec.node.devices;
+  std::vector<DeviceSpec> gone;
+  std::erase_if(devices, [&](const DeviceSpec& d) {
+    if (d.kind != DeviceKind::kNic || !goes(d)) return false;
+    if (d.port_of.empty()) gone.push_back(d);
+    return true;
+  });
+  for (const DeviceSpec& nic : gone) hand_over_link(devices, nic);
+}
+
+/// Keeps some of the node's NICs, spread evenly over the file's order, and takes the others out.
+void keep_nics(TopologySpec& spec, const ScenarioSetting& setting) {
+  const std::vector<DeviceSpec>& devices = spec.node.devices;
+  const auto is_nic = [](const DeviceSpec& d) { return d.kind == DeviceKind::kNic; };
+  const auto have = static_cast<std::size_t>(std::count_if(devices.begin(), devices.end(), is_nic));
+  const std::size_t want = whole_number(setting, have, ", the NICs of a node in " + spec.file);
+  std::size_t index = 0;
+  take_out_nics(spec, [&](const DeviceSpec&) {
+    const std::size_t i = index++;
+    return (i + 1) * want / have == i * want / have;
+  });
+}
+
+/// The word of a choice "<kind>.part" or "<device>.part": which product stands there.
+constexpr std::string_view kPart = ".part";
+
+/// "h100" is the part "h100-sxm" where there is no other of that name.
+std::string part_name(const PartLibrary& parts, const std::string& wanted) {
+  const auto& known = parts.parts();
+  return !known.contains(wanted) && known.contains(wanted + "-sxm") ? wanted + "-sxm" : wanted;
+}
+
+/// Puts another product in the place of a device, or of all of a kind. What the file says of the
+/// device itself (a trained width, a port's rate) stays.
+bool apply_part(const ScenarioSetting& setting, TopologySpec& spec, const ParamCatalog& catalog) {
+  if (!setting.key.ends_with(kPart)) return false;
+  const std::string scope = setting.key.substr(0, setting.key.size() - kPart.size());
+  const PartLibrary parts(catalog);
+  const std::string part = part_name(parts, setting.value);
+  bool any = false;
+  for (DeviceSpec& device : spec.node.devices) {
+    if (device.name != scope && device_kind_name(device.kind) != scope) continue;
+    parts.values(part, device_kind_name(device.kind), {});
+    device.part = part;
+    any = true;
+  }
+  if (!any) throw InputError("'" + scope + "' is no device and no kind of device of " + spec.file);
+  return true;
+}
+
+/// A skeleton leaves its GPUs' NVLinks to be found on the machine: those of a part that is always
+/// wired to NVSwitches are drawn.
+void draw_nvlinks(TopologySpec& spec, const ParamCatalog& catalog) {
+  constexpr const char* kNvSwitch = "nvswitch";
+  if (!spec.nvlinks_unknown) return;
+  spec.nvlinks_unknown = false;
+  const PartLibrary parts(catalog);
+  std::vector<DeviceSpec> gpus;
+  for (const DeviceSpec& device : spec.node.devices) {
+    if (device.kind == DeviceKind::kGpu) gpus.push_back(device);
+  }
+  std::size_t unknown = 0;
+  bool drawn = false;
+  for (const DeviceSpec& gpu : gpus) {
+    if (gpu.part.empty()) {
+      ++unknown;
+      continue;
+    }
+    const ParamValues* values = parts.values(gpu.part, "gpu", gpu.place);
+    const auto links = values->find("nvlinks");
+    if (links == values->end() || gpus.size() == 1) continue;
+    const auto count = static_cast<std::uint32_t>(links->second.number);
+    spec.node.links.push_back({LinkKind::kNvlink, gpu.name, kNvSwitch, count, gpu.place});
+    drawn = true;
+  }
+  if (drawn) {
+    DeviceSpec nvswitch;
+    nvswitch.name = kNvSwitch;
+    nvswitch.kind = DeviceKind::kNvSwitch;
+    nvswitch.place = gpus.front().place;
+    spec.node.devices.push_back(std::move(nvswitch));
+  }
+  if (unknown > 0) {
+    spec.notes.push_back(spec.file + ": does not say which GPUs these are: the declared defaults " +
+                         "stand in, without NVLink; name them with --gpu PART (such as h100-sxm)");
+  } else {
+    spec.notes.push_back(spec.file + ": lists no NVLinks; " +
+                         (drawn ? "drawn: all of each GPU's to an NVSwitch"
+                                : "none is drawn: " + gpus.front().part +
+                                      " has none that are wired alike everywhere"));
+  }
+}
+
+void change_network(TopologySpec& spec, const ScenarioSetting& setting) {
+  if (spec.network.kind == NetworkSpec::Kind::kNone) {
+    throw InputError(setting.key + ": " + spec.file + " has no network");
+  }
+  set_network(spec.network, setting.key.substr(kNetworkPrefix.size()), setting.value);
+}
+
+/// The kind of a device of the node, or of the switches of a network's tier, by name.
+std::optional<DeviceKind> kind_of(const TopologySpec& spec, const std::string& name) {
+  for (const DeviceSpec& device : spec.node.devices) {
+    if (device.name == name) return device.kind;
+  }
+  const bool tier = name == "leaf" || name == "spine" || name == "core";
+  if (tier && spec.network.kind > NetworkSpec::Kind::kOneSwitch) return DeviceKind::kNetSwitch;
+  return std::nullopt;
+}
+
+void apply(const ScenarioSetting& setting, TopologySpec& spec, Params& params) {
+  if (setting.key == kNicCount) {
+    keep_nics(spec, setting);
+    return;
+  }
+  if (setting.key == kNodes) {
+    spec.nodes = whole_number(setting, 1U << 20, "");
+    return;
+  }
+  if (setting.key.starts_with(kNetworkPrefix)) {
+    change_network(spec, setting);
+    return;
+  }
+  if (apply_part(setting, spec, params.catalog())) return;
+  const std::string scope = setting.key.substr(0, setting.key.find('.'));
+  std::string kind;
+  std::string declared = setting.key;
+  if (const auto device = kind_of(spec, scope); device && setting.key.size() > scope.size()) {
+    kind = device_kind_name(*device);
+    declared = kind + setting.key.substr(scope.size());
+  }
+  const ParamSpec& param = params.catalog().require(declared);
+  // In files every value carries its unit; on the command line a plain size is bytes
+  // (wire.mtu=1024).
+  const bool plain_size = setting.place.file.empty() && param.unit == Unit::kBytes &&
+                          parse_number(setting.value).has_value();
+  const std::string value = setting.value + (plain_size ? " B" : "");
+  const std::string place = setting.place.text();
+  params.set_by_user(setting.key, kind,
+                     {ParamCatalog::parse(param, value), Origin::kAssumed,
+                      "set by the user" + (place.empty() ? " (--set)" : " in " + place)});
+}
+
+}  // namespace
+
+ScenarioSetting parse_setting(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0) {
+    throw InputError("--set '" + text + "': write KEY=VALUE, such as wire.mtu=\"1024 B\"");
+  }
+  return {text.substr(0, equals), text.substr(equals + 1), {}};
+}
+
+std::vector<ScenarioSetting> parse_settings(const std::vector<std::string>& set,
+                                            const std::string& gpu) {
+  std::vector<ScenarioSetting> settings;
+  for (const std::string& text : set) settings.push_back(parse_setting(text));
+  if (!gpu.empty()) settings.push_back({"gpu.part", gpu, {}});
+  return settings;
+}
+
+void apply_settings(const std::vector<ScenarioSetting>& settings, TopologySpec& spec,
+                    Params& params) {
+  for (const auto& [key, value] : spec.defaults) params.set_by_topology(key, value);
+  for (const ScenarioSetting& setting : settings) {
+    try {
+      apply(setting, spec, params);
+    } catch (const InputError& e) {
+      throw InputError(setting.place,
+                       (setting.place.file.empty() ? "--set: " : "set: ") + std::string(e.what()));
+    }
+  }
+  draw_nvlinks(spec, params.catalog());
+}
+
+void drop_uncabled_nics(TopologySpec& spec) {
+  take_out_nics(spec, [](const DeviceSpec& nic) { return nic.network == "none"; });
+}
+
+NcclEnv apply_nccl_env(const std::map<std::string, std::string>& env, Params& params,
+                       const std::map<std::string, Place>& places) {
+  NcclEnv out = parse_nccl_env(env);
+  // Runs `read` if the variable is set; what it throws then names variable and place.
+  const auto with = [&](const std::string& variable, const auto& read) {
+    const auto at = env.find(variable);
+    if (at == env.end()) return;
+    try {
+      read(at->second);
+    } catch (const InputError& e) {
+      const auto place = places.find(variable);
+      const std::string what = e.what();
+      throw InputError(
+          place == places.end() ? Place{} : place->second,
+          what.starts_with(variable) ? what : variable + "=" + at->second + ": " + what);
+    }
+  };
+  const auto set = [&](const std::string& variable, const std::string& key,
+                       const std::string& text) {
+    params.set_by_user(
+        key, "",
+        {ParamCatalog::parse(params.catalog().require(key), text), Origin::kAssumed, variable});
+  };
+  // One plain word is also the parameter's; lists and exclusions only NCCL's decisions understand.
+  const auto set_word = [&](const std::string& variable, const std::string& key,
+                            const std::string& text) {
+    try {
+      set(variable, key, text);
+    } catch (const InputError&) {
+      return;
+    }
+  };
+  NcclEnv one;  // each alone, to name the one that is wrong
+  with("NCCL_ALGO", [&](const std::string& value) {
+    one.algo = value;
+    tuning_permissions(one, tuning_constants({}));
+    set_word("NCCL_ALGO", "nccl.algo", value);
+  });
+  one.algo.clear();
+  with("NCCL_PROTO", [&](const std::string& value) {
+    one.proto = value;
+    tuning_permissions(one, tuning_constants({}));
+    set_word("NCCL_PROTO", "nccl.proto", value);
+  });
+  with("NCCL_BUFFSIZE",
+       [&](const std::string& value) { set("NCCL_BUFFSIZE", "nccl.buffer_size", value + " B"); });
+  with("NCCL_IB_QPS_PER_CONNECTION", [&](const std::string& value) {
+    set("NCCL_IB_QPS_PER_CONNECTION", "wire.qps_per_connection", value);
+  });
+  return out;
+}
+
+}  // namespace weft

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "models/nccl/decide/env.hpp"
+#include "sim/base/params.hpp"
+#include "sim/input/scenario.hpp"
+#include "sim/topology/spec.hpp"
+
+namespace weft {
+
+/// Splits the "key=value" of a `--set`. Throws InputError.
+ScenarioSetting parse_setting(const std::string& text);
+/// A command line's settings: each "--set", then its "--gpu" (a part's name) if there is one.
+/// Throws InputError.
+std::vector<ScenarioSetting> parse_settings(const std::vector<std::string>& set,
+                                            const std::string& gpu = {});
+
+/// Gives `params` what the topology says for all and what the user sets. A setting's scope is a
+/// kind of device ("nic.pcie_width"), a device of the topology ("nic3.pcie_width", and
+/// "spine.latency" for a tier of its network) or none of both ("wire.mtu"). Some change `spec`
+/// instead: "nodes"; "nic.count", how many NICs of each node are cabled; "network.KEY", what the
+/// file could say of the network ("network.oversubscription"); "gpu.part" which product all devices
+/// of a kind are, "gpu3.part" one of them ("h100" stands for "h100-sxm"). Then a skeleton's NVLinks
+/// are drawn where its GPUs' part says how many they have.
+/// Throws InputError with the setting's place.
+void apply_settings(const std::vector<ScenarioSetting>& settings, TopologySpec& spec,
+                    Params& params);
+
+/// Takes out the NICs that are cabled to no network (a storage NIC, say): collectives use none of
+/// them.
+void drop_uncabled_nics(TopologySpec& spec);
+
+/// Reads NCCL's environment variables and sets what they mean for the plans' parameters. Its notes
+/// name those that weft does not model. Throws InputError: a name or value that is not NCCL's, with
+/// the variable's place where `places` has it.
+NcclEnv apply_nccl_env(const std::map<std::string, std::string>& env, Params& params,
+                       const std::map<std::string, Place>& places = {});
+
+}  // namespace weft

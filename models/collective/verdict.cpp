@@ -1,0 +1,151 @@
+#include "models/collective/verdict.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "models/nccl/decide/bar1.hpp"
+#include "models/nccl/decide/gdr.hpp"
+#include "models/nccl/ring.hpp"
+#include "sim/base/quantity.hpp"
+
+namespace weft {
+namespace {
+
+const ResultRow* largest(const std::vector<ResultRow>& rows, std::string_view path) {
+  const ResultRow* best = nullptr;
+  for (const ResultRow& row : rows) {
+    if (row.memory_path == path && (best == nullptr || row.bytes > best->bytes)) best = &row;
+  }
+  return best;
+}
+
+std::string sentence(const ResultRow& row, std::size_t nics) {
+  std::string out = fmt::format("{} over {}: busbw {:.1f} GB/s", format_size(Bytes{row.bytes}),
+                                row.memory_path == "gdr" ? "GPUDirect RDMA" : "host-staged buffers",
+                                row.busbw_gb_per_s);
+  if (nics > 0 && row.nodes > 1) {
+    out += fmt::format(" ({:.1f} GB/s a NIC)", row.busbw_gb_per_s / static_cast<double>(nics));
+  }
+  if (row.limited_by.empty()) return out;
+  const CauseShare& top = row.limited_by.front();
+  out += fmt::format(", limited by {}", top.cause);
+  if (!top.where.empty()) out += fmt::format(" ({})", top.where);
+  return out + fmt::format(" for {:.0f} % of the time", top.share * 100.0);
+}
+
+std::string pair_name(const Fabric& fabric, DeviceId gpu, DeviceId nic) {
+  return fabric.device(gpu).name + "-" + fabric.device(nic).name;
+}
+
+/// The NIC that NCCL numbers `dev`.
+DeviceId nic_of(const Fabric& fabric, const NcclDecisions& decisions, int dev) {
+  const NcclSystem& system = decisions.views.front().system;
+  for (const int index : system.of(NcclNodeType::kNet)) {
+    const NcclNetInfo& net = system.nodes[static_cast<std::size_t>(index)].net;
+    if (net.dev != dev) continue;
+    for (std::size_t n = 0; n < fabric.count(DeviceKind::kNic); ++n) {
+      const DeviceId nic = fabric.device(0, DeviceKind::kNic, n);
+      if (fabric.device(nic).name == net.name) return nic;
+    }
+  }
+  throw std::logic_error("a NIC of NCCL's decisions is not in the fabric");
+}
+
+/// "; NCCL_NET_GDR_LEVEL=PHB would allow it: +12 % busbw at 8 GiB by this model".
+std::string what_allowing_brings(const NcclGdr& declined, const std::vector<ResultRow>& rows) {
+  if (!declined.check.measured) return "";
+  std::string out = fmt::format("; NCCL_NET_GDR_LEVEL={} would allow it",
+                                nccl_path_type_name(declined.check.distance));
+  const ResultRow* gdr = largest(rows, "gdr");
+  const ResultRow* staged = largest(rows, "host-staged");
+  if (gdr == nullptr || staged == nullptr || gdr->bytes != staged->bytes) return out;
+  const double change = gdr->busbw_gb_per_s / staged->busbw_gb_per_s - 1;
+  return out + fmt::format(": {:+.0f} % busbw at {} by this model", 100 * change,
+                           format_size(Bytes{gdr->bytes}));
+}
+
+}  // namespace
+
+std::vector<std::string> verdict(const std::vector<ResultRow>& rows, const Fabric& fabric) {
+  const std::size_t nics = fabric.count(DeviceKind::kNic);
+  const ResultRow* gdr = largest(rows, "gdr");
+  const ResultRow* staged = largest(rows, "host-staged");
+  std::vector<std::string> out;
+  if (gdr != nullptr) out.push_back(sentence(*gdr, nics));
+  if (staged != nullptr) out.push_back(sentence(*staged, nics));
+  if (gdr != nullptr && staged != nullptr && gdr->bytes == staged->bytes && gdr->nodes > 1) {
+    out.push_back(fmt::format("host-staged reaches {:.2f} of GPUDirect RDMA at {}",
+                              staged->busbw_gb_per_s / gdr->busbw_gb_per_s,
+                              format_size(Bytes{gdr->bytes})));
+  }
+  return out;
+}
+
+std::vector<RingPair> ring_pairs(const Machine& machine, const std::vector<Ring>& rings) {
+  const Fabric& fabric = machine.fabric();
+  const std::size_t gpus = fabric.count(DeviceKind::kGpu);
+  if (fabric.nodes() < 2) return {};
+  std::set<std::pair<std::size_t, std::size_t>> indices;
+  for (const Ring& ring : rings) {
+    indices.emplace(ring.order.front() % gpus, ring.entry_nic.front());
+    const std::size_t last = ring.order[gpus - 1] % gpus;
+    indices.emplace(ring.exit_proxy.empty() ? last : ring.exit_proxy.front(),
+                    ring.exit_nic.front());
+  }
+  const std::vector<PinnedMemory> pinned = nccl_pinned(machine.devices(), rings);
+  std::vector<RingPair> out;
+  for (const auto& [g, n] : indices) {
+    const DeviceId gpu = fabric.device(0, DeviceKind::kGpu, g);
+    const DeviceId nic = fabric.device(0, DeviceKind::kNic, n);
+    out.push_back({gpu, nic, gdr_possible(machine, gpu, nic, pinned[g])});
+  }
+  return out;
+}
+
+std::vector<std::string> gdr_notes(const Machine& machine, const std::vector<RingPair>& pairs,
+                                   const NcclRun* run, const std::vector<ResultRow>& rows) {
+  const Fabric& fabric = machine.fabric();
+  std::vector<std::string> out;
+  std::set<std::string> impossible;
+  std::optional<NcclGdrRule> rule;  // where NCCL's decisions do not say it
+  if (run == nullptr) rule.emplace(machine.devices());
+  for (const RingPair& pair : pairs) {
+    const std::string name = pair_name(fabric, pair.gpu, pair.nic);
+    if (!pair.gdr.possible) {
+      out.push_back(name + ": GPUDirect RDMA is not possible: " + pair.gdr.why);
+      impossible.insert(name);
+      continue;
+    }
+    if (!rule) continue;
+    const GdrDecision nccl = rule->of(pair.gpu, pair.nic);
+    if (!nccl.enabled) {
+      out.push_back(name + ": possible, but NCCL leaves GPUDirect RDMA off: " + nccl.why);
+    }
+  }
+  if (run != nullptr) {
+    for (const NcclGdr& declined : run->declined) {
+      const DeviceId gpu =
+          fabric.device(0, DeviceKind::kGpu, static_cast<std::size_t>(declined.rank));
+      const std::string name =
+          pair_name(fabric, gpu, nic_of(fabric, run->decisions, declined.net_dev));
+      if (impossible.contains(name)) continue;
+      out.push_back(fmt::format("GDR off for {}{}: {}{}", name, declined.read ? ", sending" : "",
+                                declined.check.why, what_allowing_brings(declined, rows)));
+    }
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+std::string gdr_obstacle(const std::vector<RingPair>& pairs) {
+  for (const RingPair& pair : pairs) {
+    if (!pair.gdr.possible) return pair.gdr.why;
+  }
+  return "";
+}
+
+}  // namespace weft

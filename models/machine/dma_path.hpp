@@ -1,0 +1,37 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "models/machine/machine.hpp"
+
+namespace weft {
+
+/// How the PCIe packets of one DMA travel: the ways that ACS, the IOMMU and address translation
+/// leave open.
+struct DmaPath {
+  Route request;     ///< from the initiator to the target: written data, or read requests
+  Route completion;  ///< of reads: from the target back to the initiator
+  /// Set if the request goes through a root complex to another device (not to its memory).
+  bool peer_through_root{false};
+  /// The device below the root port by which the request enters the root complex, if it does.
+  std::optional<DeviceId> root_port;
+  /// The CPU whose IOMMU walks page tables for the request, if one does.
+  std::optional<DeviceId> translator;
+  /// Set if `blocked` because a root complex refuses the request that arrived there.
+  std::optional<DeviceId> refused_by;
+  std::string blocked;  ///< why nothing arrives: "the port of pcisw0 above nic0 blocks ..."; or ""
+};
+
+/// Max_Payload_Size of a way: the smallest of its devices'.
+double path_mps(const Machine& machine, DeviceId from, const Route& route);
+
+/// Data per completion that a read of `source` brings over this way, as the source sends them.
+double completion_payload(const Machine& machine, DeviceId source, const Route& completion);
+
+/// A DMA that `initiator` begins with requests to `target`, a device or a CPU's memory; nullopt if
+/// no PCIe way joins them. The rules: models/transport/README.md.
+std::optional<DmaPath> dma_path(const Machine& machine, DeviceId initiator, DeviceId target,
+                                bool is_read);
+
+}  // namespace weft

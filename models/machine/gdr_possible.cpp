@@ -1,0 +1,27 @@
+#include "models/machine/gdr_possible.hpp"
+
+#include "models/machine/dma_path.hpp"
+#include "models/machine/registration.hpp"
+
+namespace weft {
+
+GdrPossible gdr_possible(const Machine& machine, DeviceId gpu, DeviceId nic,
+                         const PinnedMemory& pinned) {
+  const DeviceParams& d = machine.devices();
+  const Fabric& fabric = machine.fabric();
+  const auto name = [&](DeviceId id) { return fabric.device(id).name; };
+  if (const MemoryLack lack = peer_memory_lack(machine, gpu, nic); !lack.why.empty()) {
+    return {false, lack.why};
+  }
+  if (const std::string lack = bar1_shortage(d.params(), d.scope(gpu), pinned); !lack.empty()) {
+    return {false, name(gpu) + ": " + lack};
+  }
+  for (const bool is_read : {false, true}) {
+    const std::optional<DmaPath> path = dma_path(machine, nic, gpu, is_read);
+    if (!path) return {false, "no PCIe path joins " + name(nic) + " and " + name(gpu)};
+    if (!path->blocked.empty()) return {false, path->blocked};
+  }
+  return {true, ""};
+}
+
+}  // namespace weft

@@ -1,0 +1,245 @@
+#include "models/nccl/decide/decided_schedule.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "models/nccl/decide/tuning_input.hpp"
+#include "models/nccl/decide/write_topo.hpp"
+#include "sim/base/error.hpp"
+
+namespace weft {
+namespace {
+
+NcclOp nccl_op(Op op) {
+  switch (op) {
+    case Op::kAllGather:
+      return NcclOp::kAllGather;
+    case Op::kReduceScatter:
+      return NcclOp::kReduceScatter;
+    case Op::kBroadcast:
+      return NcclOp::kBroadcast;
+    case Op::kReduce:
+      return NcclOp::kReduce;
+    case Op::kAllReduce:
+    case Op::kAllToAll:
+    case Op::kSendRecv:
+      break;
+  }
+  return NcclOp::kAllReduce;
+}
+
+/// What the user forces by parameter, as NCCL's variables would.
+void force(NcclEnv& env, Params& params) {
+  const std::string algo(params.choice("nccl.algo"));
+  const std::string proto(params.choice("nccl.proto"));
+  const auto channels = static_cast<int>(std::lround(params.number("nccl.channels")));
+  if (algo != "auto") env.algo = algo;
+  if (proto != "auto") env.proto = proto;
+  if (channels > 0) env.min_nchannels = env.max_nchannels = channels;
+}
+
+/// The ends of the rings in a host whose GDR NCCL declines.
+std::vector<NcclGdr> declined_gdr(const NcclDecisions& d) {
+  const NcclNodeView& view = d.views.front();
+  std::vector<NcclGdr> out;
+  const auto check = [&](int gpu, int net, bool read) {
+    if (net < 0) return;
+    NcclGdr gdr;
+    gdr.rank = view.system.node(NcclNodeType::kGpu, gpu).gpu.rank;
+    gdr.net_dev = view.system.node(NcclNodeType::kNet, net).net.dev;
+    gdr.read = read;
+    gdr.check = check_gdr(view.system, view.paths, d.env, d.version, gpu, net, read);
+    const auto same = [&](const NcclGdr& g) {
+      return g.rank == gdr.rank && g.net_dev == gdr.net_dev && g.read == read;
+    };
+    if (!gdr.check.enabled && std::none_of(out.begin(), out.end(), same)) out.push_back(gdr);
+  };
+  for (const NcclGraphChannel& channel : view.ring.channels) {
+    check(channel.gpus.front(), channel.net_in, false);
+    check(channel.gpus.back(), channel.net_out, true);
+  }
+  return out;
+}
+
+std::shared_ptr<const Tuning> executable_tuning(const NcclDecisions& decisions) {
+  TuningInput input = tuning_input(decisions);
+  input.env.algo = "Ring,Tree";
+  return std::make_shared<const Tuning>(std::move(input));
+}
+
+bool is_executed(NcclAlgo algo) { return algo == NcclAlgo::kRing || algo == NcclAlgo::kTree; }
+
+/// `p2p_channels`, `tuning` and `executed`: as in NcclRun.
+Choice choose(int p2p_channels, const Tuning& tuning, const Tuning& executed, Op op, Bytes bytes) {
+  if (is_point_to_point(op)) {
+    return {Algorithm::kPointToPoint, "Simple", static_cast<std::uint32_t>(p2p_channels), {}};
+  }
+  std::optional<Tuning::Choice> picked = tuning.choose(nccl_op(op), bytes);
+  Choice out;
+  if (picked && !is_executed(picked->algo)) {
+    out.nccl_choice = nccl_algo_name(picked->algo);
+    picked = executed.choose(nccl_op(op), bytes);
+  }
+  if (!picked) {
+    throw InputError(
+        fmt::format("NCCL has no algorithm and protocol left for {}: NCCL_ALGO, "
+                    "NCCL_PROTO, nccl.algo and nccl.proto exclude all",
+                    op_name(op)));
+  }
+  out.algorithm = picked->algo == NcclAlgo::kTree ? Algorithm::kTree : Algorithm::kRing;
+  out.protocol = nccl_proto_name(picked->proto);
+  out.channels = static_cast<std::uint32_t>(picked->channels);
+  return out;
+}
+
+/// The fabric's NIC (index among a node's) for each NIC of NCCL's system, by name.
+std::vector<std::uint32_t> fabric_nics(const Fabric& fabric, const NcclSystem& system) {
+  std::map<std::string, std::uint32_t> by_name;
+  for (std::size_t n = 0; n < fabric.count(DeviceKind::kNic); ++n) {
+    by_name[fabric.device(fabric.device(0, DeviceKind::kNic, n)).name] =
+        static_cast<std::uint32_t>(n);
+  }
+  std::vector<std::uint32_t> out;
+  for (const int node : system.of(NcclNodeType::kNet)) {
+    out.push_back(by_name.at(system.nodes[static_cast<std::size_t>(node)].net.name));
+  }
+  return out;
+}
+
+/// The ranks of a host by their GPU's place in NCCL's system.
+class Places {
+ public:
+  Places(const NcclDecisions& decisions, std::vector<std::uint32_t> nics)
+      : view_{decisions.views.front()}, gpus_{decisions.gpus_per_host}, nics_{std::move(nics)} {}
+
+  /// By which a rank reaches the network in a channel.
+  struct Exit {
+    std::uint32_t nic{0};
+    int proxy{0};  ///< the rank from whose memory it sends: with PXN another
+  };
+  Exit exit(const NcclGraph& graph, int rank, int channel) const {
+    if (nics_.empty() || graph.channels.empty()) return {0, rank};
+    const int gpu = view_.system.gpu_of_rank(rank % gpus_);
+    const NcclNetUse use = net_of_channel(view_, graph, gpu, channel);
+    if (use.net < 0) return {0, rank};
+    const int proxy = view_.system.node(NcclNodeType::kGpu, use.proxy_gpu).gpu.rank;
+    return {nics_[static_cast<std::size_t>(use.net)], host(rank) * gpus_ + proxy};
+  }
+  int host(int rank) const { return rank / gpus_; }
+
+ private:
+  const NcclNodeView& view_;
+  int gpus_;
+  std::vector<std::uint32_t> nics_;
+};
+
+Ring ring_of(const NcclDecisions& d, const Places& places, std::size_t channel) {
+  const std::vector<int>& ranks = d.connections.rings[channel];
+  const auto c = static_cast<int>(channel);
+  Ring ring;
+  ring.entry_nic.resize(static_cast<std::size_t>(d.hosts));
+  ring.exit_nic.resize(static_cast<std::size_t>(d.hosts));
+  ring.exit_proxy.resize(static_cast<std::size_t>(d.hosts));
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    const int rank = ranks[i];
+    const int before = ranks[(i + ranks.size() - 1) % ranks.size()];
+    const int after = ranks[(i + 1) % ranks.size()];
+    const auto host = static_cast<std::size_t>(places.host(rank));
+    ring.order.push_back(static_cast<std::uint32_t>(rank));
+    const Places::Exit exit = places.exit(d.views.front().ring, rank, c);
+    if (places.host(before) != places.host(rank)) ring.entry_nic[host] = exit.nic;
+    if (places.host(after) != places.host(rank)) {
+      ring.exit_nic[host] = exit.nic;
+      ring.exit_proxy[host] = static_cast<std::uint32_t>(exit.proxy % d.gpus_per_host);
+    }
+  }
+  return ring;
+}
+
+Tree tree_of(const NcclDecisions& d, const Places& places, std::size_t channel) {
+  const std::vector<NcclTreeNode>& nodes = d.connections.trees[channel];
+  Tree tree(nodes.size());
+  for (std::size_t r = 0; r < nodes.size(); ++r) {
+    TreeRank& rank = tree[r];
+    if (nodes[r].up >= 0) rank.up = static_cast<std::uint32_t>(nodes[r].up);
+    std::size_t children = 0;
+    for (const int down : nodes[r].down) {
+      if (down >= 0) rank.down[children++] = static_cast<std::uint32_t>(down);
+    }
+    const Places::Exit exit =
+        places.exit(d.views.front().tree, static_cast<int>(r), static_cast<int>(channel));
+    rank.nic = exit.nic;
+    if (exit.proxy != static_cast<int>(r)) rank.proxy = static_cast<std::uint32_t>(exit.proxy);
+  }
+  return tree;
+}
+
+/// NCCL joins the hosts of an NVLink domain (MNNVL) to one system of several hosts; the tree here
+/// would be one host with all their CPUs.
+void refuse_racks(const Fabric& fabric) {
+  const DeviceId first = fabric.device(0, DeviceKind::kGpu, 0);
+  for (std::size_t g = 1; g < fabric.count(DeviceKind::kGpu); ++g) {
+    const DeviceId other = fabric.device(0, DeviceKind::kGpu, g);
+    if (fabric.pcie_route(first, other)) continue;
+    throw InputError("a node of several hosts: no path through CPUs joins " +
+                     fabric.device(first).name + " and " + fabric.device(other).name +
+                     ", and NCCL's view of an NVLink domain (MNNVL) is not modelled");
+  }
+}
+
+}  // namespace
+
+NcclRun decide_run(DeviceParams& devices, MemoryPath path, const NcclEnv& env,
+                   NcclVersion version) {
+  refuse_racks(devices.fabric());
+  const NcclTree tree = nccl_tree_of(devices).tree;
+  const auto hosts = static_cast<int>(devices.fabric().nodes());
+  NcclEnv asked = env;
+  force(asked, devices.params());
+  NcclRun run;
+  if (path == MemoryPath::kHostStaged) asked.net_gdr_level = NcclPathType::kLoc;
+  run.decisions = decide_nccl(tree, hosts, asked, version);
+  if (path == MemoryPath::kGdr) run.declined = declined_gdr(run.decisions);
+  if (!run.declined.empty()) {
+    asked.net_gdr_level = NcclPathType::kSys;
+    asked.net_gdr_read = 1;
+    run.decisions = decide_nccl(tree, hosts, asked, version);
+  }
+  run.tuning = std::make_shared<const Tuning>(tuning_input(run.decisions));
+  run.executed = executable_tuning(run.decisions);
+  return run;
+}
+
+std::string why_not_followed(const NcclRun& run) {
+  const NcclDecisions& d = run.decisions;
+  if (d.views.size() == 1) return "";
+  return fmt::format(
+      "NCCL takes the {} GPUs of a host for {} nodes that meet over the network only",
+      d.gpus_per_host, d.views.size());
+}
+
+Schedule decided_schedule(const DeviceParams& devices, const NcclRun& run) {
+  const NcclDecisions& d = run.decisions;
+  const Fabric& fabric = devices.fabric();
+  const Places places(d, fabric_nics(fabric, d.views.front().system));
+  Schedule schedule;
+  for (std::size_t c = 0; c < d.connections.rings.size(); ++c) {
+    schedule.rings.push_back(ring_of(d, places, c));
+  }
+  for (std::size_t c = 0; c < d.connections.trees.size(); ++c) {
+    schedule.trees.push_back(tree_of(d, places, c));
+  }
+  schedule.p2p_nics = local_nics(fabric);
+  schedule.p2p_channels = static_cast<std::uint32_t>(d.channels.p2p);
+  schedule.p2p_channels_per_peer = static_cast<std::uint32_t>(d.channels.p2p_per_peer);
+  // Not the whole of `run`: its connections grow with the ranks, and each thread has a schedule.
+  schedule.choose = [p2p = d.channels.p2p, tuning = run.tuning, executed = run.executed](
+                        Op op, Bytes bytes) { return choose(p2p, *tuning, *executed, op, bytes); };
+  return schedule;
+}
+
+}  // namespace weft

@@ -1,0 +1,139 @@
+#include "models/nccl/decide/fused_tree.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <optional>
+
+namespace weft {
+namespace {
+
+constexpr std::int64_t kMaxGpus = 128;  // weft's own bound: the search recurses over them
+
+/// Calls `visit` on every element below, parents first.
+template <class Element, class Visit>
+void for_each_element(Element& element, const Visit& visit) {
+  visit(element);
+  for (auto& child : element.children) for_each_element(child, visit);
+}
+
+std::vector<NcclElement*> elements(NcclElement& root, std::string_view tag) {
+  std::vector<NcclElement*> found;
+  for_each_element(root, [&](NcclElement& element) {
+    if (element.tag == tag) found.push_back(&element);
+  });
+  return found;
+}
+
+/// Whole, within 0 and `most`; fails at the element.
+std::int64_t number_of(const NcclElement& element, std::string_view attribute, std::int64_t most) {
+  const std::optional<std::int64_t> value = element.integer(attribute);
+  if (!value || *value < 0 || *value > most) {
+    element.fail("<" + element.tag + "> needs " + std::string(attribute) + " from 0 to " +
+                 std::to_string(most));
+  }
+  return *value;
+}
+
+void rank_gpus(NcclElement& system) {
+  const std::vector<NcclElement*> gpus = elements(system, "gpu");
+  if (gpus.empty()) {
+    system.fail(
+        "no <gpu> in this file: it is a skeleton, NCCL adds what it finds; write the "
+        "complete one with NCCL_TOPO_DUMP_FILE");
+  }
+  if (std::cmp_greater(gpus.size(), kMaxGpus)) {
+    gpus.back()->fail("more than " + std::to_string(kMaxGpus) + " <gpu>");
+  }
+  bool ranked = true;
+  for (const NcclElement* gpu : gpus) {
+    if (gpu->find("gcn") != nullptr)
+      gpu->fail("AMD GPUs (gcn) are not modelled: NCCL runs on NVIDIA's");
+    ranked = ranked && gpu->integer("rank").has_value();
+  }
+  std::map<std::int64_t, NcclElement*> in_order;
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  for (NcclElement* gpu : gpus) {
+    const std::int64_t key = number_of(*gpu, ranked ? "rank" : "dev", kMost);
+    if (!in_order.emplace(key, gpu).second) {
+      gpu->fail(std::string("two <gpu> with ") + (ranked ? "rank " : "dev ") + std::to_string(key));
+    }
+  }
+  int rank = 0;
+  for (const auto& [key, gpu] : in_order) gpu->set("rank", std::to_string(rank++));
+}
+
+/// Marks the NICs in use and numbers them: without `dev` in the whole file by place, and without
+/// gaps after NCCL_IB_HCA. A NIC without `dev` beside others that have one is not in use.
+void number_nets(NcclElement& system, const NcclEnv& env) {
+  const std::vector<NcclElement*> nets = elements(system, "net");
+  const bool numbered = std::any_of(nets.begin(), nets.end(), [](const NcclElement* net) {
+    return net->integer("dev").has_value();
+  });
+  std::map<std::int64_t, NcclElement*> in_order;
+  for (NcclElement* net : nets) {
+    const std::optional<std::int64_t> dev = net->integer("dev");
+    const bool dropped = net->integer("keep") == 0 || (numbered && !dev);
+    const auto port = static_cast<int>(net->integer("port").value_or(0));
+    if (dropped || !nccl_ib_hca_takes(env.ib_hca, net->text("name"), port)) {
+      net->tag = "unused";
+      continue;
+    }
+    constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+    const std::int64_t key =
+        numbered ? number_of(*net, "dev", kMost) : static_cast<std::int64_t>(in_order.size());
+    if (!in_order.emplace(key, net).second) {
+      net->fail("two <net> with dev " + std::to_string(key));
+    }
+  }
+  const bool renumber = !numbered || !env.ib_hca.empty();
+  int dev = 0;
+  for (const auto& [key, net] : in_order) {
+    if (renumber) net->set("dev", std::to_string(dev));
+    ++dev;
+  }
+}
+
+/// The first rank whose view holds an element; nullopt: none, it is cut off.
+std::optional<std::int64_t> first_view(const NcclElement& element) {
+  if (element.tag == "net") return 0;
+  if (element.tag == "gpu") return element.integer("rank");
+  std::optional<std::int64_t> first;
+  for (const NcclElement& child : element.children) {
+    const std::optional<std::int64_t> view = first_view(child);
+    if (view) first = std::min(view.value_or(0), first.value_or(*view));
+  }
+  return first;
+}
+
+bool is_cut_off_when_unused(const NcclElement& element) {
+  return element.tag == "pci" || element.tag == "cpu" || element.tag == "nic" ||
+         element.tag == "net" || element.tag == "unused";
+}
+
+void trim_and_order(NcclElement& element) {
+  if (element.tag == "gpu") return;
+  std::vector<std::pair<std::int64_t, NcclElement>> kept;
+  for (NcclElement& child : element.children) {
+    const std::optional<std::int64_t> view = first_view(child);
+    if (!view && is_cut_off_when_unused(child)) continue;
+    trim_and_order(child);
+    kept.emplace_back(view.value_or(0), std::move(child));
+  }
+  std::stable_sort(kept.begin(), kept.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  element.children.clear();
+  for (auto& [view, child] : kept) element.children.push_back(std::move(child));
+}
+
+}  // namespace
+
+NcclElement fuse_nccl_tree(const NcclTree& tree, const NcclEnv& env) {
+  NcclElement system = tree.system;
+  rank_gpus(system);
+  number_nets(system, env);
+  trim_and_order(system);
+  return system;
+}
+
+}  // namespace weft

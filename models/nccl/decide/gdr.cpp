@@ -1,0 +1,63 @@
+#include "models/nccl/decide/gdr.hpp"
+
+#include "models/nccl/decide/gdr_check.hpp"
+#include "models/nccl/decide/write_topo.hpp"
+#include "sim/base/error.hpp"
+
+namespace weft {
+namespace {
+
+std::string allowed_by(const std::string& distance) {
+  return "; NCCL_NET_GDR_LEVEL=" + distance + " would allow it";
+}
+
+}  // namespace
+
+GdrDecision default_gdr_decision(PathClass distance) {
+  const std::string name = distance == PathClass::kNode ? "PHB" : PathLabel{distance}.text();
+  if (distance == PathClass::kPix || distance == PathClass::kPxb) {
+    return {true, "distance " + name + " <= PXB"};
+  }
+  return {false, "distance " + name + " > PXB" + allowed_by(name)};
+}
+
+NcclGdrRule::NcclGdrRule(const DeviceParams& devices, const NcclEnv& env)
+    : fabric_{&devices.fabric()}, env_{env} {
+  try {
+    View view;
+    view.system = build_nccl_system(nccl_tree_of(devices).tree, env_, {});
+    view.paths = compute_nccl_paths(view.system, env_, {});
+    for (std::size_t g = 0; g < fabric_->count(DeviceKind::kGpu); ++g) {
+      const std::string& name = fabric_->device(fabric_->device(0, DeviceKind::kGpu, g)).name;
+      view.gpus[name] = view.system.gpu_of_rank(static_cast<int>(g));
+    }
+    for (int n = 0; n < view.system.count(NcclNodeType::kNet); ++n) {
+      view.nets[view.system.node(NcclNodeType::kNet, n).net.name] = n;
+    }
+    view_ = std::move(view);
+  } catch (const InputError&) {
+    view_.reset();
+  }
+}
+
+GdrDecision NcclGdrRule::of(DeviceId gpu, DeviceId nic) const {
+  if (view_) {
+    const auto net = view_->nets.find(fabric_->device(nic).name);
+    const int place = view_->gpus.at(fabric_->device(gpu).name);
+    if (net != view_->nets.end() && place >= 0) {
+      NcclGdrCheck check;
+      for (const bool read : {false, true}) {
+        check = check_gdr(view_->system, view_->paths, env_, {}, place, net->second, read);
+        if (!check.enabled) break;
+      }
+      const bool by_distance = !check.enabled && check.measured;
+      return {
+          check.enabled,
+          check.why +
+              (by_distance ? allowed_by(std::string(nccl_path_type_name(check.distance))) : "")};
+    }
+  }
+  return default_gdr_decision(fabric_->path_label(gpu, nic).path_class);
+}
+
+}  // namespace weft

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <vector>
+
+#include "models/nccl/decide/paths.hpp"
+
+namespace weft {
+
+/// What is left of every link while channels are laid out, GB/s. In float, rounded to 1/1000 after
+/// each step, as NCCL does: whether the last channel fits hangs on it.
+class NcclLinkBudget {
+ public:
+  explicit NcclLinkBudget(const NcclSystem& system);
+
+  /// Takes `bw` from every link of the path; false, and nothing is taken, if a link has less. A
+  /// negative `bw` gives back. `from_gpu`: traffic starts at a GPU; across Intel's root complex it
+  /// then costs 6/5 on PCIe. Writes into GPUs before Ampere, not from GPUs, cost 1/8 backwards.
+  bool take(const NcclPath& path, bool from_gpu, float bw);
+
+ private:
+  /// How many steps could be taken, of at most `most`.
+  int follow(const NcclPath& path, bool from_gpu, float bw, int most);
+  float pcie_bw(const NcclPath& path, bool from_gpu, float bw) const;
+  float backward_bw(std::size_t link, bool from_gpu, float bw) const;
+
+  const NcclSystem& system_;
+  std::vector<float> left_;
+  std::vector<int> reverse_;      ///< of each link; -1 if there is none
+  std::vector<char> reads_back_;  ///< of each link: it enters a GPU before Ampere
+  std::vector<char>
+      shares_back_;  ///< of each link: NVLink into a POWER CPU, one rate for both ways
+};
+
+}  // namespace weft

@@ -1,0 +1,360 @@
+#include "models/nccl/decide/paths.hpp"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "models/nccl/decide/gdr_check.hpp"
+#include "models/nccl/decide/nearest.hpp"
+
+namespace weft {
+namespace {
+
+using enum NcclNodeType;
+using enum NcclPathType;
+
+constexpr std::array kTargetTypes{kGpu, kNvs, kCpu, kNet};
+
+NcclPathType path_type_of(NcclLinkType type) {
+  switch (type) {
+    case NcclLinkType::kLoc:
+    case NcclLinkType::kNet:  // only the way from NIC to GPU counts
+      return kLoc;
+    case NcclLinkType::kNvl:
+      return kNvl;
+    case NcclLinkType::kC2c:
+      return kC2c;
+    case NcclLinkType::kPci:
+      return kPix;
+    case NcclLinkType::kSys:
+      return kSys;
+  }
+  return kDis;
+}
+
+/// GPU to CPU by C2C and CPU to NIC by PCIe make P2C; else the worse of the two.
+NcclPathType merged_type(NcclPathType a, NcclPathType b, NcclVersion version) {
+  const auto [best, worst] = std::minmax(a, b);
+  const bool is_p2c = worst == kPhb && best == kC2c && version >= NcclVersion{2, 27, 0};
+  return is_p2c ? kP2c : worst;
+}
+
+class PathFinder {
+ public:
+  PathFinder(const NcclSystem& system, const NcclEnv& env, NcclVersion version)
+      : system_{system}, env_{env}, version_{version} {}
+  NcclPaths find();
+
+ private:
+  void make_room();
+  void search_from(NcclNodeType type, int index);
+  bool may_pass(int base, int at, const NcclLink& link, const NcclPath& path) const;
+  NcclPathType step_type(int at, const NcclLink& link, const NcclPath& path) const;
+  int reverse_link(int from, int to, NcclLinkType type) const;
+
+  void divert_gpu_pairs();
+  NcclPathType default_p2p_level() const;
+  bool has_p2p(int from, int to) const;
+  bool network_is_faster(int a, int b) const;
+  bool can_connect(int from, int to) const;
+  void find_groups();
+
+  void mark_c2c_nets();
+  void adapt_net_paths();
+  bool proxy_is_better(int proxy, int gpu, int net) const;
+  void go_through(NcclNodeType via, int via_index, NcclNodeType from, int from_index,
+                  NcclNodeType to, int to_index);
+
+  NcclPath& at(NcclNodeType from, int index, NcclNodeType to, int to_index) {
+    return paths_.at(node_index(from, index), to, to_index);
+  }
+  const NcclPath& at(NcclNodeType from, int index, NcclNodeType to, int to_index) const {
+    return paths_.at(node_index(from, index), to, to_index);
+  }
+  int node_index(NcclNodeType type, int index) const {
+    return system_.of(type)[static_cast<std::size_t>(index)];
+  }
+  const NcclNode& node(int i) const { return system_.nodes[static_cast<std::size_t>(i)]; }
+
+  const NcclSystem& system_;
+  const NcclEnv& env_;
+  NcclVersion version_;
+  NcclPaths paths_;
+};
+
+NcclPaths PathFinder::find() {
+  make_room();
+  for (const NcclNodeType type : {kCpu, kGpu, kNet, kNvs}) {
+    for (int i = 0; i < system_.count(type); ++i) search_from(type, i);
+  }
+  divert_gpu_pairs();
+  find_groups();
+  mark_c2c_nets();
+  adapt_net_paths();
+  for (int n = 0; n < system_.count(kNet); ++n) {
+    paths_.local_gpus.push_back(local_gpu(system_, paths_, env_, n));
+  }
+  return std::move(paths_);
+}
+
+void PathFinder::make_room() {
+  int targets = 0;
+  for (const NcclNodeType type : kTargetTypes) {
+    paths_.first[static_cast<std::size_t>(type)] = targets;
+    targets += system_.count(type);
+  }
+  paths_.from_node.assign(system_.nodes.size(),
+                          std::vector<NcclPath>(static_cast<std::size_t>(targets)));
+}
+
+/// Sets every node's path to one target, breadth first. A longer way replaces a shorter one only
+/// in the same or a later round and with more bandwidth: NCCL's rule, with its ties.
+void PathFinder::search_from(NcclNodeType type, int index) {
+  const int base = node_index(type, index);
+  paths_.at(base, type, index) = {{}, kNcclLocalBw, kLoc};
+  std::vector<int> round{base};
+  while (!round.empty()) {
+    std::vector<int> next;
+    for (const int here : round) {
+      const NcclPath& path = paths_.at(here, type, index);
+      for (const int l : node(here).links) {
+        const NcclLink& link = system_.links[static_cast<std::size_t>(l)];
+        NcclPath& remote = paths_.at(link.to, type, index);
+        const float bw = std::min(path.bw, link.bw);
+        if (!may_pass(base, here, link, path)) continue;
+        if ((remote.bw != 0.0F && remote.hops() <= path.hops()) || remote.bw >= bw) continue;
+        const int back = reverse_link(link.to, here, link.type);
+        if (back == -1) continue;
+        NcclPath found{{back}, bw, std::max(path.type, step_type(here, link, path))};
+        found.links.insert(found.links.end(), path.links.begin(), path.links.end());
+        remote = std::move(found);
+        if (std::find(next.begin(), next.end(), link.to) == next.end()) next.push_back(link.to);
+      }
+    }
+    round = std::move(next);
+  }
+}
+
+/// Through a GPU lead only NVLinks, to another GPU, and only one GPU stands between.
+bool PathFinder::may_pass(int base, int here, const NcclLink& link, const NcclPath& path) const {
+  if (here == base || node(here).type != kGpu) return true;
+  return !env_.nvb_disable && link.type == NcclLinkType::kNvl && node(link.to).type == kGpu &&
+         path.hops() <= 1;
+}
+
+NcclPathType PathFinder::step_type(int here, const NcclLink& link, const NcclPath& path) const {
+  const NcclNodeType from = node(here).type;
+  const NcclNodeType to = node(link.to).type;
+  NcclPathType type = path_type_of(link.type);
+  if (from == kPci && to == kPci) type = kPxb;
+  if (link.type == NcclLinkType::kPci && (from == kCpu || to == kCpu)) type = kPhb;
+  return from == kGpu && path.type == kNvl && type == kNvl ? kNvb : type;
+}
+
+int PathFinder::reverse_link(int from, int to, NcclLinkType type) const {
+  for (const int l : node(from).links) {
+    const NcclLink& link = system_.links[static_cast<std::size_t>(l)];
+    if (link.to == to && link.type == type) return l;
+  }
+  return -1;
+}
+
+/// GPU pairs that shall not write to each other meet in the memory of a CPU.
+void PathFinder::divert_gpu_pairs() {
+  const int gpus = system_.count(kGpu);
+  for (int to = 0; to < gpus; ++to) {
+    for (int from = 0; from < gpus; ++from) {
+      if (has_p2p(from, to)) continue;
+      const int cpu = nearest_cpu(system_, paths_, to);
+      if (cpu != -1) go_through(kCpu, cpu, kGpu, from, kGpu, to);
+    }
+    for (int from = 0; from < gpus; ++from) {
+      if (from == to || can_connect(from, to)) continue;
+      at(kGpu, from, kGpu, to).type = kNetwork;
+    }
+  }
+}
+
+/// Up to 2.22 all distances were allowed, but not through the CPU of Intel, Zhaoxin and Arm.
+NcclPathType PathFinder::default_p2p_level() const {
+  const NcclCpuInfo& cpu = system_.cpu();
+  const bool x86 = cpu.arch == NcclCpuArch::kX86;
+  const bool amd = x86 && cpu.vendor == NcclCpuVendor::kAmd;
+  if (version_ >= NcclVersion{2, 23, 0}) return amd && system_.count(kGpu) <= 2 ? kSys : kPxb;
+  const bool may_not =
+      x86 && (cpu.vendor == NcclCpuVendor::kIntel || cpu.vendor == NcclCpuVendor::kZhaoxin);
+  return may_not || cpu.arch == NcclCpuArch::kArm ? kPxb : kSys;
+}
+
+bool PathFinder::has_p2p(int from, int to) const {
+  return at(kGpu, from, kGpu, to).type <= env_.p2p_level.value_or(default_p2p_level());
+}
+
+/// Whether both GPUs reach a NIC within PXB that is faster than the way between them.
+bool PathFinder::network_is_faster(int a, int b) const {
+  if (env_.net_disable_intra) return false;
+  const float direct = at(kGpu, a, kGpu, b).bw;
+  float best_a = 0;
+  float best_b = 0;
+  for (int n = 0; n < system_.count(kNet); ++n) {
+    const NcclPath& from_a = at(kGpu, a, kNet, n);
+    const NcclPath& from_b = at(kGpu, b, kNet, n);
+    if (from_a.type <= kPxb) best_a = std::max(best_a, from_a.bw);
+    if (from_b.type <= kPxb) best_b = std::max(best_b, from_b.bw);
+  }
+  return best_a > direct && best_b > direct;
+}
+
+/// By peer-to-peer or through shared memory. Where the way leads through another GPU, NCCL does not
+/// ask whether the network is faster.
+bool PathFinder::can_connect(int from, int to) const {
+  const bool p2p = has_p2p(from, to);
+  if (p2p && at(kGpu, from, kGpu, to).type == kNvb) return true;
+  return !network_is_faster(from, to) && (p2p || !env_.shm_disable);
+}
+
+void PathFinder::find_groups() {
+  for (int g = 0; g < system_.count(kGpu); ++g) {
+    int group = g;
+    for (int p = 0; p < g; ++p) {
+      if (at(kGpu, g, kGpu, p).type < kNetwork) {
+        group = std::min(group, paths_.gpu_groups[static_cast<std::size_t>(p)]);
+      }
+    }
+    paths_.gpu_groups.push_back(group);
+  }
+}
+
+/// Since 2.27; since 2.29 for a GPU's nearest NICs only, as PXN is better for the others.
+void PathFinder::mark_c2c_nets() {
+  if (version_ < NcclVersion{2, 27, 0}) return;
+  for (int g = 0; g < system_.count(kGpu); ++g) {
+    const int cpu = nearest_cpu(system_, paths_, g);
+    if (cpu == -1) continue;
+    const std::vector<int> nearest = nearest_nodes(system_, paths_, kGpu, g, kNet);
+    for (int n = 0; n < system_.count(kNet); ++n) {
+      const bool is_near = std::find(nearest.begin(), nearest.end(), n) != nearest.end();
+      if (version_ >= NcclVersion{2, 29, 0} && !is_near) continue;
+      if (merged_type(at(kGpu, g, kCpu, cpu).type, at(kNet, n, kCpu, cpu).type, version_) != kP2c) {
+        continue;
+      }
+      NcclPathType& to_net = at(kGpu, g, kNet, n).type;
+      NcclPathType& to_gpu = at(kNet, n, kGpu, g).type;
+      to_net = std::min(to_net, kP2c);
+      to_gpu = std::min(to_gpu, kP2c);
+    }
+  }
+}
+
+void PathFinder::adapt_net_paths() {
+  const int gpus = system_.count(kGpu);
+  const int nets = system_.count(kNet);
+  paths_.plain_net_types.resize(static_cast<std::size_t>(gpus));
+  for (int n = 0; n < nets; ++n) {
+    for (int g = 0; g < gpus; ++g) {
+      int sender = g;
+      if (!env_.pxn_disable) {
+        const int proxy = local_gpu(system_, paths_, env_, n);
+        if (proxy != -1 && proxy != g && proxy_is_better(proxy, g, n)) {
+          go_through(kGpu, proxy, kGpu, g, kNet, n);
+          sender = proxy;
+        }
+      }
+      const NcclPathType type = at(kGpu, g, kNet, n).type;
+      paths_.plain_net_types[static_cast<std::size_t>(g)].push_back(at(kGpu, sender, kNet, n).type);
+      if (type >= kPhb) continue;
+      if (check_gdr(system_, paths_, env_, version_, g, n, false).enabled) continue;
+      const int cpu = nearest_cpu(system_, paths_, g);
+      if (cpu == -1) continue;
+      go_through(kCpu, cpu, kNet, n, kGpu, g);
+      go_through(kCpu, cpu, kGpu, g, kNet, n);
+    }
+  }
+}
+
+/// PXN: the NIC's own GPU is on NVLink with this one, and by it the way to the NIC is faster or
+/// stays clear of the CPU. Only for sends.
+bool PathFinder::proxy_is_better(int proxy, int gpu, int net) const {
+  const bool by_c2c = env_.pxn_c2c.value_or(version_ >= NcclVersion{2, 28, 0});
+  const NcclPath& proxy_path = at(kGpu, proxy, kNet, net);
+  const NcclPath& own_path = at(kGpu, gpu, kNet, net);
+  if (version_ >= NcclVersion{2, 29, 0} &&
+      !check_gdr(system_, paths_, env_, version_, proxy, net, true).enabled) {
+    return false;
+  }
+  return proxy_path.type <= (by_c2c ? kP2c : kPxb) && at(kGpu, proxy, kGpu, gpu).type <= kNvl &&
+         (proxy_path.bw > own_path.bw || own_path.type > kPxn);
+}
+
+void PathFinder::go_through(NcclNodeType via, int via_index, NcclNodeType from, int from_index,
+                            NcclNodeType to, int to_index) {
+  const NcclPath& first = at(from, from_index, via, via_index);
+  const NcclPath& second = at(via, via_index, to, to_index);
+  NcclPath whole{first.links, std::min(first.bw, second.bw),
+                 via == kGpu ? kPxn : merged_type(first.type, second.type, version_)};
+  whole.links.insert(whole.links.end(), second.links.begin(), second.links.end());
+  at(from, from_index, to, to_index) = std::move(whole);
+}
+
+template <class Pick>
+NcclPathType pick_gpu_path(const NcclSystem& system, const NcclPaths& paths, NcclNodeType to,
+                           NcclPathType start, const Pick& pick) {
+  NcclPathType picked = start;
+  for (int g = 0; g < system.count(kGpu); ++g) {
+    for (int i = 0; i < system.count(to); ++i) {
+      if (to == kGpu && i == g) continue;
+      picked = pick(picked, paths.at(system.of(kGpu)[static_cast<std::size_t>(g)], to, i).type);
+    }
+  }
+  return picked;
+}
+
+}  // namespace
+
+NcclPaths compute_nccl_paths(const NcclSystem& system, const NcclEnv& env, NcclVersion version) {
+  return PathFinder(system, env, version).find();
+}
+
+NcclPathType best_gpu_path(const NcclSystem& system, const NcclPaths& paths, NcclNodeType to) {
+  return pick_gpu_path(system, paths, to, kSys,
+                       [](NcclPathType a, NcclPathType b) { return std::min(a, b); });
+}
+
+NcclPathType worst_gpu_path(const NcclSystem& system, const NcclPaths& paths, NcclNodeType to) {
+  return pick_gpu_path(system, paths, to, kLoc,
+                       [](NcclPathType a, NcclPathType b) { return std::max(a, b); });
+}
+
+bool has_path_to(const NcclSystem& system, const NcclPaths& paths, int from, NcclNodeType to) {
+  for (int i = 0; i < system.count(to); ++i) {
+    if (paths.at(from, to, i).type != kDis) return true;
+  }
+  return false;
+}
+
+int nearest_cpu(const NcclSystem& system, const NcclPaths& paths, int gpu) {
+  int nearest = -1;
+  int fewest = 0;
+  for (int c = 0; c < system.count(kCpu); ++c) {
+    const int hops = paths.at(system.of(kGpu)[static_cast<std::size_t>(gpu)], kCpu, c).hops();
+    if (hops > 0 && (fewest == 0 || hops < fewest)) {
+      nearest = c;
+      fewest = hops;
+    }
+  }
+  return nearest;
+}
+
+int proxy_gpu(const NcclSystem& system, const NcclPaths& paths, int gpu, int net) {
+  const NcclPath& path = paths.at(system.of(kGpu)[static_cast<std::size_t>(gpu)], kNet, net);
+  if (path.type != kPxn) return gpu;
+  for (const int l : path.links) {
+    const int to = system.links[static_cast<std::size_t>(l)].to;
+    if (system.nodes[static_cast<std::size_t>(to)].type != kGpu) continue;
+    for (int g = 0; g < system.count(kGpu); ++g) {
+      if (system.of(kGpu)[static_cast<std::size_t>(g)] == to) return g;
+    }
+  }
+  return gpu;
+}
+
+}  // namespace weft

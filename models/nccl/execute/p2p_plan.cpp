@@ -1,0 +1,291 @@
+#include "models/nccl/execute/p2p_plan.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <optional>
+
+#include "models/gpu/sm_copy.hpp"
+
+namespace weft {
+namespace {
+
+constexpr std::uint32_t kAtOnce = 8;  // device.h: NCCL_MAX_DEV_WORK_P2P_PER_BATCH
+constexpr std::uint32_t kWarps = 20;  // enqueue.cc: 640 threads a block
+
+/// 0, 1, 3, 6, 10, ... modulo the next power of two at or above `count`: each number once; those
+/// below `count`.
+std::vector<std::uint32_t> quadratic_order(std::uint32_t count) {
+  const std::uint32_t all = std::bit_ceil(count);
+  std::vector<std::uint32_t> out;
+  for (std::uint32_t round = 0, delta = 0; round < all; ++round, delta = (delta + round) % all) {
+    if (delta < count) out.push_back(delta);
+  }
+  return out;
+}
+
+/// All rounds of the ranks of some nodes.
+class Rounds {
+ public:
+  Rounds(std::uint32_t nodes, std::uint32_t gpus)
+      : nodes_{nodes},
+        gpus_{gpus},
+        of_nodes_{quadratic_order(nodes)},
+        of_gpus_{quadratic_order(gpus)} {}
+
+  std::uint32_t count() const { return nodes_ * gpus_; }
+  P2pRound of(std::uint32_t rank, std::uint32_t round) const {
+    const std::uint32_t node = rank / gpus_;
+    const std::uint32_t gpu = rank % gpus_;
+    const std::uint32_t nodes_on = of_nodes_[round / gpus_];
+    const std::uint32_t gpus_on = of_gpus_[round % gpus_];
+    return {(node + nodes_on) % nodes_ * gpus_ + (gpu + gpus_on) % gpus_,
+            (node + nodes_ - nodes_on) % nodes_ * gpus_ + (gpu + gpus_ - gpus_on) % gpus_};
+  }
+
+ private:
+  std::uint32_t nodes_;
+  std::uint32_t gpus_;
+  std::vector<std::uint32_t> of_nodes_;
+  std::vector<std::uint32_t> of_gpus_;
+};
+
+/// The channel where a round's first part goes (NCCL src/include/device.h,
+/// ncclP2pChannelBaseForRound).
+std::uint32_t channel_base(std::uint32_t nodes, std::uint32_t gpus, std::uint32_t round) {
+  if (nodes == 1) return round;
+  return round / gpus * ((gpus + kAtOnce - 1) / kAtOnce) + round % gpus / kAtOnce;
+}
+
+/// The channel of a part (ncclP2pChannelForPart): parts are spread by their bits in reverse.
+std::uint32_t channel_of_part(std::uint32_t channels, std::uint32_t base, std::uint32_t part) {
+  std::uint32_t mirrored = 0;
+  for (std::uint32_t from = 1, to = channels / 2; to > 0; from *= 2, to /= 2) {
+    if ((part & from) != 0) mirrored |= to;
+  }
+  return (base + mirrored) % channels;
+}
+
+/// Warps of a send and of a receive where `works` pairs of them share a block (NCCL
+/// src/device/sendrecv.h).
+struct Warps {
+  std::uint32_t send;
+  std::uint32_t receive;
+};
+Warps warps_of(std::uint32_t works) {
+  const std::uint32_t each = kWarps / works;
+  if (each <= 4) return {each / 2, each / 2};
+  return {(each - 1) / 2 + 1, (each - 1) / 2};
+}
+
+/// What one channel's block does in one round: a send, a receive, both, or a copy to itself.
+struct Work {
+  std::optional<ConnectionIndex> send;
+  std::optional<ConnectionIndex> receive;
+  const P2pSplit* send_split;
+  const P2pSplit* receive_split;
+};
+
+class P2pBuilder {
+ public:
+  P2pBuilder(DeviceParams& devices, const Schedule& schedule, MemoryPath path, Op op, Bytes bytes,
+             const Choice& choice)
+      : schedule_{&schedule},
+        builder_{devices, path, op, bytes, choice},
+        nodes_{devices.fabric().nodes()},
+        all_to_all_{op == Op::kAllToAll},
+        rounds_{nodes_, builder_.gpus_per_node()},
+        to_peer_{all_to_all_ ? Bytes{pieces(bytes, Bytes{builder_.ranks()})} : bytes},
+        inside_{p2p_split(devices, schedule, to_peer_, false)},
+        between_{p2p_split(devices, schedule, to_peer_, true)} {
+    for (std::uint32_t k = 0; k < rounds_.count(); ++k) {
+      if (is_used(k)) used_.push_back(k);
+    }
+  }
+
+  Plan build() && {
+    const std::uint32_t n = builder_.ranks();
+    for (std::uint32_t rank = 0; rank < n; ++rank) add_connections(rank);
+    for (std::uint32_t rank = 0; rank < n; ++rank) add_programs(rank);
+    const P2pSplit& shown = nodes_ > 1 ? between_ : inside_;
+    Plan plan = std::move(builder_).take(shown.protocol);
+    plan.channels = shown.channels;
+    return plan;
+  }
+
+ private:
+  bool sends(std::uint32_t from, std::uint32_t to) const {
+    return all_to_all_ || to == (from + 1) % builder_.ranks();
+  }
+  /// Whether anybody sends in a round; all nodes do alike.
+  bool is_used(std::uint32_t round) const {
+    for (std::uint32_t rank = 0; rank < builder_.gpus_per_node(); ++rank) {
+      if (sends(rank, rounds_.of(rank, round).send_to)) return true;
+    }
+    return false;
+  }
+  const P2pSplit& split(std::uint32_t from, std::uint32_t to) const {
+    return builder_.same_node(from, to) ? inside_ : between_;
+  }
+  std::uint32_t channel(std::uint32_t round, std::uint32_t part) const {
+    return channel_of_part(schedule_->p2p_channels,
+                           channel_base(nodes_, builder_.gpus_per_node(), round), part);
+  }
+  std::uint32_t nic(std::uint32_t rank, std::uint32_t channel) const {
+    if (schedule_->p2p_nics.empty()) return 0;
+    const auto& nics = schedule_->p2p_nics[rank % builder_.gpus_per_node()];
+    return nics[channel % nics.size()];
+  }
+
+  /// A rank's sends stand together in the plan, in the order of rounds, then parts.
+  void add_connections(std::uint32_t rank) {
+    for (const std::uint32_t k : used_) {
+      const std::uint32_t to = rounds_.of(rank, k).send_to;
+      if (to == rank || !sends(rank, to)) continue;
+      const P2pSplit& parts = split(rank, to);
+      for (std::uint32_t part = 0; part < parts.channels; ++part) {
+        const std::uint32_t c = channel(k, part);
+        const ConnectionIndex index =
+            builder_.connect(parts.protocol, {rank, nic(rank, c)}, {to, nic(to, c)}, c);
+        if (first_.size() <= rank) first_.push_back(index);
+      }
+    }
+  }
+
+  /// The connection of a part of what `from` sends in a round.
+  ConnectionIndex connection(std::uint32_t from, std::uint32_t round, std::uint32_t part) const {
+    if (!all_to_all_) return first_[from] + part;
+    const std::uint32_t gpus = builder_.gpus_per_node();
+    const std::uint32_t near = std::min(round, gpus) - 1;  // rounds before, but for the first
+    const std::uint32_t far = round - std::min(round, gpus);
+    return first_[from] + near * inside_.channels + far * between_.channels + part;
+  }
+
+  void add_programs(std::uint32_t rank) {
+    std::vector<std::vector<Work>> by_channel(schedule_->p2p_channels);
+    for (const std::uint32_t k : used_) {
+      const auto [to, from] = rounds_.of(rank, k);
+      if (to == rank) {
+        for (std::uint32_t p = 0; all_to_all_ && p < inside_.channels; ++p) {
+          by_channel[channel(k, p)].push_back({{}, {}, &inside_, &inside_});
+        }
+        continue;
+      }
+      const P2pSplit& out = split(rank, to);
+      const P2pSplit& in = split(from, rank);
+      const std::uint32_t out_parts = sends(rank, to) ? out.channels : 0;
+      const std::uint32_t in_parts = sends(from, rank) ? in.channels : 0;
+      for (std::uint32_t p = 0; p < std::max(out_parts, in_parts); ++p) {
+        Work work{{}, {}, &out, &in};
+        if (p < out_parts) work.send = connection(rank, k, p);
+        if (p < in_parts) work.receive = connection(from, k, p);
+        by_channel[channel(k, p)].push_back(work);
+      }
+    }
+    for (std::uint32_t c = 0; c < by_channel.size(); ++c) add_block(rank, c, by_channel[c]);
+  }
+
+  /// The groups of warps of one block; each takes every eighth work.
+  void add_block(std::uint32_t rank, std::uint32_t channel, const std::vector<Work>& works) {
+    const auto slots = std::min(kAtOnce, static_cast<std::uint32_t>(works.size()));
+    for (std::uint32_t slot = 0; slot < slots; ++slot) {
+      const Warps warps = warps_of(slots);
+      std::vector<Step> send;
+      std::vector<Step> receive;
+      for (std::size_t w = slot; w < works.size(); w += kAtOnce) {
+        const Work& work = works[w];
+        const bool copy = !work.send && !work.receive;
+        if (copy) add_steps(send, *work.send_split, {}, {});
+        if (work.send) add_steps(send, *work.send_split, {}, {*work.send});
+        if (work.receive) add_steps(receive, *work.receive_split, {*work.receive}, {});
+      }
+      if (!send.empty()) {
+        builder_.add_program(rank, channel, warps.send * kWarp).loops = {{1, std::move(send)}};
+      }
+      if (!receive.empty()) {
+        builder_.add_program(rank, channel, warps.receive * kWarp).loops = {
+            {1, std::move(receive)}};
+      }
+    }
+  }
+
+  /// One part, chunk by chunk.
+  void add_steps(std::vector<Step>& steps, const P2pSplit& split, const ConnectionList& in,
+                 const ConnectionList& out) const {
+    const Bytes part{pieces(to_peer_, Bytes{split.channels})};
+    const std::int64_t full = part.count() / split.protocol.chunk.count();
+    const Bytes rest = part - split.protocol.chunk * full;
+    if (full > 0) {
+      steps.push_back(PlanBuilder::step(split.protocol, split.protocol.chunk, in, out));
+      steps.back().repeat = static_cast<std::uint32_t>(full);
+    }
+    if (rest > Bytes{0} || full == 0) {
+      steps.push_back(PlanBuilder::step(split.protocol, rest, in, out));
+    }
+  }
+
+  const Schedule* schedule_;
+  PlanBuilder builder_;
+  std::uint32_t nodes_;
+  bool all_to_all_;
+  Rounds rounds_;
+  std::vector<std::uint32_t> used_;  // rounds
+  Bytes to_peer_;
+  P2pSplit inside_;
+  P2pSplit between_;
+  std::vector<ConnectionIndex> first_;  // by rank
+};
+
+}  // namespace
+
+std::vector<P2pRound> p2p_rounds(std::uint32_t nodes, std::uint32_t gpus, std::uint32_t rank) {
+  const Rounds rounds(nodes, gpus);
+  std::vector<P2pRound> out;
+  for (std::uint32_t round = 0; round < rounds.count(); ++round) {
+    out.push_back(rounds.of(rank, round));
+  }
+  return out;
+}
+
+P2pSplit p2p_split(DeviceParams& devices, const Schedule& schedule, Bytes bytes, bool network) {
+  const Fabric& fabric = devices.fabric();
+  Params& params = devices.params();
+  const bool nodes = fabric.nodes() > 1;
+  const auto ranks = static_cast<std::int64_t>(fabric.count(DeviceKind::kGpu)) * fabric.nodes();
+  const std::int64_t step =
+      params.bytes("nccl.buffer_size").count() / std::llround(params.number("nccl.steps"));
+  const Bytes least{std::max<std::int64_t>(1, nodes ? step / 2 : step / 8)};
+  const Bytes most{nodes ? step : step * 32};
+  std::int64_t channels = schedule.p2p_channels_per_peer;
+  while (channels * ranks > schedule.p2p_channels && channels > 1) channels /= 2;
+  channels = std::clamp<std::int64_t>(pieces(bytes, least), 1, channels);
+  Bytes part = std::max(least, Bytes{pieces(bytes, Bytes{channels})});
+  while (part > most && channels <= schedule.p2p_channels_per_peer / 2) {
+    channels *= 2;
+    part = Bytes{pieces(bytes, Bytes{channels})};
+  }
+  const bool nvlink = fabric.count(DeviceKind::kGpu) < 2 ||
+                      fabric.nvlink_route(fabric.device(0, DeviceKind::kGpu, 0),
+                                          fabric.device(0, DeviceKind::kGpu, 1));
+  const Bytes whole = std::min(Bytes{step}, params.bytes(nodes    ? "nccl.p2p_net_chunk"
+                                                         : nvlink ? "nccl.p2p_nvl_chunk"
+                                                                  : "nccl.p2p_pci_chunk"));
+  P2pSplit out{static_cast<std::uint32_t>(channels), {}};
+  out.protocol = make_p2p_protocol(params, bytes, out.channels, whole);
+  if (!network) return out;
+  const bool simple = out.protocol.name == "Simple";
+  const Bytes reference = simple ? whole : Bytes::kib(64);  // a step, flags included
+  if (simple && bytes < reference) {
+    out.protocol.chunk = Bytes{out.protocol.chunk.count() / 4};
+  } else if (bytes < reference * 8) {
+    out.protocol.chunk = Bytes{out.protocol.chunk.count() / 2};
+  }
+  return out;
+}
+
+Plan p2p_plan(DeviceParams& devices, const Schedule& schedule, Op op, Bytes bytes, MemoryPath path,
+              const Choice& choice) {
+  return P2pBuilder(devices, schedule, path, op, bytes, choice).build();
+}
+
+}  // namespace weft

@@ -1,0 +1,32 @@
+#pragma once
+
+#include "models/nccl/execute/plan_builder.hpp"
+
+namespace weft {
+
+/// One round of NCCL's order of sends and receives: in round k every rank sends to one peer and
+/// receives from one, both the same number of nodes and of GPUs away.
+struct P2pRound {
+  std::uint32_t send_to;
+  std::uint32_t receive_from;
+};
+
+/// The rounds of one rank (NCCL src/init.cc): distances in nodes, and for each in GPUs inside the
+/// node, by 0, 1, 3, 6, 10, ... modulo the next power of two, those too large left out. Round 0 is
+/// the rank itself. Preconditions: ranks = nodes x gpus, rank < ranks.
+std::vector<P2pRound> p2p_rounds(std::uint32_t nodes, std::uint32_t gpus, std::uint32_t rank);
+
+/// How a send of `bytes` to one peer is split (NCCL src/enqueue.cc, addP2pToPlan).
+struct P2pSplit {
+  std::uint32_t channels;
+  Protocol protocol;
+};
+P2pSplit p2p_split(DeviceParams& devices, const Schedule& schedule, Bytes bytes, bool network);
+
+/// All-to-all and send-recv: each pair of ranks has a connection on each channel that its data is
+/// split over. A channel's thread block runs up to 8 sends and 8 receives at once, each by warps of
+/// its own, in the order of the rounds.
+Plan p2p_plan(DeviceParams& devices, const Schedule& schedule, Op op, Bytes bytes, MemoryPath path,
+              const Choice& choice);
+
+}  // namespace weft

@@ -1,0 +1,73 @@
+#include "models/nccl/execute/protocol.hpp"
+
+#include <cmath>
+#include <stdexcept>
+
+namespace weft {
+
+Protocol make_protocol(Params& params, std::string_view name, KernelShape shape,
+                       std::uint32_t ranks) {
+  const bool tree = shape == KernelShape::kTree;
+  const auto steps = std::llround(params.number("nccl.steps"));
+  const auto slots = static_cast<std::uint32_t>(steps);
+  if (name == "LL") {
+    // 512 threads x 8 lines x 16 B a step, half of it flags (device.h: NCCL_LL_LINES_PER_THREAD).
+    return {.name = "LL",
+            .data_fraction = 0.5,
+            .chunk = Bytes::kib(32),
+            .slices = 1,
+            .min_slice = Bytes{1},
+            .slots = slots,
+            .launch = params.duration(tree ? "nccl.tree_launch_ll" : "nccl.launch_ll"),
+            .sync = params.duration("nccl.sync_ll"),
+            .net_extra = Duration{},
+            .bytes_per_thread = tree ? 8 : 8LL * ranks};
+  }
+  if (name == "LL128") {
+    // 640 threads x 120 elements of 8 B a step, 15 of 16 of it data (device.h: NCCL_LL128_*).
+    return {.name = "LL128",
+            .data_fraction = 120.0 / 128.0,
+            .chunk = Bytes{576'000},
+            .slices = 1,
+            .min_slice = Bytes{1},
+            .slots = slots,
+            .launch = params.duration("nccl.launch_ll128"),
+            .sync = params.duration(tree ? "nccl.tree_sync_ll128" : "nccl.sync_ll128"),
+            .net_extra = Duration{},
+            .bytes_per_thread = 8};
+  }
+  if (name != "Simple") throw std::logic_error("make_protocol: no protocol " + std::string(name));
+  const bool ring = shape == KernelShape::kRing;
+  const auto chunk_steps = ring ? std::llround(params.number("nccl.chunk_steps")) : 1;
+  const auto slice_steps = ring ? std::llround(params.number("nccl.slice_steps")) : 1;
+  const std::int64_t step = params.bytes("nccl.buffer_size").count() / steps;
+  return {.name = "Simple",
+          .data_fraction = 1.0,
+          .chunk = Bytes{step * chunk_steps},
+          .slices = chunk_steps / slice_steps,
+          .min_slice = Bytes{step * slice_steps / 32},  // prims_simple.h: sliceSize is no smaller
+          .slots = static_cast<std::uint32_t>(steps / slice_steps),
+          .launch = params.duration("nccl.launch_simple"),
+          .sync = params.duration(tree ? "nccl.tree_sync_simple" : "nccl.sync_simple"),
+          .net_extra = params.duration("nccl.net_simple_extra"),
+          .bytes_per_thread = 64};
+}
+
+Protocol make_p2p_protocol(Params& params, Bytes bytes, std::uint32_t channels, Bytes chunk) {
+  if (bytes <= params.bytes("nccl.p2p_ll_threshold") * channels) {
+    return make_protocol(params, "LL", KernelShape::kChain, 1);
+  }
+  Protocol protocol = make_protocol(params, "Simple", KernelShape::kChain, 1);
+  protocol.chunk = chunk;
+  return protocol;
+}
+
+std::string_view choose_protocol(Params& params, Bytes bytes, bool through_host_memory) {
+  const std::string_view asked = params.choice("nccl.proto");
+  if (asked != "auto") return asked;
+  if (bytes <= params.bytes("nccl.ll_max")) return "LL";
+  if (bytes <= params.bytes("nccl.ll128_max") && !through_host_memory) return "LL128";
+  return "Simple";
+}
+
+}  // namespace weft

@@ -1,0 +1,78 @@
+#include "models/transport/copier.hpp"
+
+namespace weft {
+namespace {
+
+// What an engine's DMA is for.
+constexpr std::uint64_t kToHost = 0;
+constexpr std::uint64_t kFromHost = 1;
+constexpr std::uint64_t kFlush = 2;
+constexpr Bytes kFlushed{4};
+
+}  // namespace
+
+Copier::Copier(PacketHost& host, DeviceId gpu, Client& client)
+    : events_{host.network().events()},
+      memory_{PacketHost::memory_at(host.machine().fabric().root_cpu(gpu))},
+      client_{client},
+      engines_{{{.dma = &host.add_engine(host.copy_engine(gpu)),
+                 .path = host.path(gpu, host.machine().fabric().root_cpu(gpu), false),
+                 .start = host.machine().devices().duration("gpu.copy_start", gpu) +
+                          host.machine().devices().duration("gpu.hbm_latency", gpu)},
+                {.dma = &host.add_engine(host.copy_engine(gpu)),
+                 .path = host.path(gpu, host.machine().fabric().root_cpu(gpu), true),
+                 .start = host.machine().devices().duration("gpu.copy_start", gpu)}}} {}
+
+void Copier::copy(bool from_host, std::uint64_t host_offset, Bytes bytes, std::uint64_t tag) {
+  Fifo<Copy>& copies = engines_.at(from_host).copies;
+  copies.push({host_offset, bytes, tag});
+  if (copies.size() == 1) begin(from_host);
+}
+
+void Copier::begin(bool from_host) {
+  events_.schedule_after(engines_.at(from_host).start, Phase::kCompute, *this,
+                         from_host ? kFromHost : kToHost);
+}
+
+void Copier::on_event(std::uint64_t what) {
+  const bool from_host = what == kFromHost;
+  Engine& engine = engines_.at(from_host);
+  engine.dma->submit({.path = engine.path,
+                      .is_read = from_host,
+                      .address = memory_ + engine.copies.front().offset,
+                      .bytes = engine.copies.front().bytes,
+                      .tag = what,
+                      .client = this});
+}
+
+void Copier::flush(bool from_host) {
+  flushes_.push(from_host ? kFromHost : kToHost);
+  if (flushes_.size() == 1) offer_flush();
+}
+
+void Copier::offer_flush() {
+  const Engine& engine = engines_.at(flushes_.front());
+  engine.dma->submit({.path = engines_.at(kFromHost).path,
+                      .is_read = true,
+                      .address = memory_ + engine.copies.front().offset,
+                      .bytes = kFlushed,
+                      .tag = kFlush,
+                      .client = this});
+}
+
+void Copier::on_dma_sent(std::uint64_t /*what*/) { flush(false); }
+
+void Copier::on_dma_done(std::uint64_t what) {
+  if (what == kToHost) return;  // its flush tells
+  if (what == kFromHost) {
+    flush(true);
+    return;
+  }
+  const bool from_host = flushes_.pop() == kFromHost;
+  if (!flushes_.empty()) offer_flush();
+  const Copy done = engines_.at(from_host).copies.pop();
+  if (!engines_.at(from_host).copies.empty()) begin(from_host);
+  client_.on_copied(from_host, done.tag);
+}
+
+}  // namespace weft

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "models/transport/packet_host.hpp"
+#include "sim/engine/fifo.hpp"
+
+namespace weft {
+
+/// A GPU's copy engines, one to its socket's memory and one from it. Each works off a stream of
+/// copies, one after another.
+///
+/// A copy begins `gpu.copy_start` after it was asked for or the one before it ended, to the host
+/// another `gpu.hbm_latency` later. It ends with a flush: once its last data have left the GPU, or
+/// are here, a small read of the memory beyond, which passes no write on the way out and no
+/// completion on the way back. So traffic the other way delays every copy, also a small one. Both
+/// engines have one unit for flushes, which has one read in flight.
+class Copier final : private DmaClient, private EventTarget {
+ public:
+  class Client {
+   public:
+    virtual void on_copied(bool from_host, std::uint64_t tag) = 0;
+
+   protected:
+    ~Client() = default;
+  };
+  Copier(PacketHost& host, DeviceId gpu, Client& client);
+
+  void copy(bool from_host, std::uint64_t host_offset, Bytes bytes, std::uint64_t tag);
+
+ private:
+  struct Copy {
+    std::uint64_t offset;
+    Bytes bytes;
+    std::uint64_t tag;
+  };
+  struct Engine {
+    DmaEngine* dma;
+    PciePathId path;
+    Duration start;
+    Fifo<Copy> copies{};
+  };
+  void begin(bool from_host);
+  void flush(bool from_host);
+  void offer_flush();
+  void on_event(std::uint64_t what) override;
+  void on_dma_sent(std::uint64_t what) override;
+  void on_dma_done(std::uint64_t what) override;
+
+  EventQueue& events_;
+  std::uint64_t memory_;
+  Client& client_;
+  std::array<Engine, 2> engines_;  ///< to the host, from it
+  Fifo<std::uint64_t> flushes_;    ///< of which engine; the first is in flight
+};
+
+}  // namespace weft

@@ -1,0 +1,255 @@
+#include "models/transport/dma_traffic.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace weft {
+namespace {
+
+constexpr std::array<const char*, kPcieLanes> kLaneWords{"posted", "relaxed posted", "non-posted",
+                                                         "completion", "relaxed completion"};
+
+}  // namespace
+
+void UsageMeter::add(Look& out, PacketHost& host, const std::vector<DmaEngine*>& engines) {
+  const auto add = [&out](UsedShare::What what, std::string name, Duration time) {
+    out.push_back({what, std::move(name), time.as_s()});
+  };
+  const Machine& machine = host.machine();
+  for (const PacketHost::NamedLink& named : host.links()) {
+    const Cause cause = machine.cause(named.resource);
+    add(UsedShare::What::kWork, cause.kind + ", " + cause.where,
+        host.network().counters(named.link).busy);
+    for (std::size_t lane = 0; lane < kPcieLanes; ++lane) {
+      add(UsedShare::What::kWait, fmt::format("{} credits of {}", kLaneWords.at(lane), cause.where),
+          host.network().counters(named.link, lane).stalled);
+    }
+  }
+  for (const auto& [resource, gate] : host.gates()) {
+    add(UsedShare::What::kWork, host.domain().gate(gate).name(), host.domain().gate(gate).busy());
+  }
+  for (const auto& [device, memory] : host.memories()) {
+    const Cause cause = machine.cause(machine.memory_of(device));
+    add(UsedShare::What::kWork, cause.kind + ", " + cause.where, memory->busy());
+    add(UsedShare::What::kWait, "reads that " + cause.where + " answers at a time",
+        memory->stalled_for_reads());
+  }
+  for (const DmaEngine* engine : engines) {
+    add(UsedShare::What::kWait, "read tags of " + engine->name(), engine->stalled_for_tags());
+  }
+}
+
+std::vector<UsedShare> UsageMeter::between(const Look& before, const Look& after, Duration time) {
+  const double seconds = std::max(time, Duration::ps(1)).as_s();
+  std::vector<UsedShare> out;
+  for (std::size_t i = 0; i < after.size(); ++i) {
+    const double share = (after[i].share - before[i].share) / seconds;
+    if (share > 0) out.push_back({after[i].what, after[i].name, share});
+  }
+  std::stable_sort(out.begin(), out.end(),
+                   [](const UsedShare& a, const UsedShare& b) { return a.share > b.share; });
+  return out;
+}
+
+namespace {
+
+class Traffic;
+
+/// Keeps one stream's transfers under way.
+class StreamRunner final : public DmaClient, public EventTarget {
+ public:
+  StreamRunner(Traffic& traffic, PacketHost& host, const DmaStream& stream)
+      : traffic_{traffic},
+        host_{host},
+        stream_{stream},
+        path_{host.path(stream.initiator, stream.target, stream.is_read)} {
+    if (stream.transfers == 0 || stream.at_a_time == 0) {
+      throw std::logic_error("run_streams: a stream of nothing");
+    }
+  }
+
+  void start() {
+    began_ = host_.network().now();
+    const std::uint64_t first = std::min<std::uint64_t>(stream_.at_a_time, stream_.transfers);
+    for (std::uint64_t i = 0; i < first; ++i) next();
+  }
+  void on_event(std::uint64_t /*what*/) override { submit(); }
+  void on_dma_done(std::uint64_t /*tag*/) override { ended(); }
+  void on_dma_timeout(std::uint64_t /*tag*/) override {
+    ++timeouts_;
+    ended();
+  }
+
+  bool is_done() const { return done_at_.size() == stream_.transfers; }
+  /// Payload rate between its last transfers that were done by these times; over all if none lies
+  /// between.
+  DmaStreamResult result(Time from, Time to) const {
+    auto first = std::upper_bound(done_at_.begin(), done_at_.end(), from);
+    const auto last = std::upper_bound(done_at_.begin(), done_at_.end(), to);
+    double transfers = static_cast<double>(done_at_.size());
+    Duration time = done_at_.back() - began_;
+    if (first != done_at_.begin() && last > first) {
+      --first;
+      transfers = static_cast<double>(last - 1 - first);
+      time = *(last - 1) - *first;
+    }
+    return {.rate = Bandwidth::bytes_per_s(stream_.size.as_double() * transfers /
+                                           std::max(time, Duration::ps(1)).as_s()),
+            .latency = done_at_.front() - began_,
+            .timeouts = timeouts_};
+  }
+
+ private:
+  void next() {
+    ++begun_;
+    if (stream_.setup == Duration{}) {
+      submit();
+    } else {
+      host_.network().events().schedule_after(stream_.setup, Phase::kCompute, *this);
+    }
+  }
+  void submit() {
+    const Bytes stride = stream_.stride > Bytes{0} ? stream_.stride : stream_.size;
+    const std::uint64_t at = submitted_ * static_cast<std::uint64_t>(stride.count()) %
+                                 static_cast<std::uint64_t>(stream_.range.count()) +
+                             static_cast<std::uint64_t>(stream_.offset.count());
+    const std::uint64_t tag = submitted_++;
+    stream_.engine->submit({.path = path_,
+                            .is_read = stream_.is_read,
+                            .address = PacketHost::memory_at(stream_.target) + at,
+                            .bytes = stream_.size,
+                            .tag = tag,
+                            .client = this});
+  }
+  void ended();
+
+  Traffic& traffic_;
+  PacketHost& host_;
+  DmaStream stream_;
+  PciePathId path_;
+  Time began_;
+  std::uint64_t begun_{0};
+  std::uint64_t submitted_{0};
+  std::uint64_t timeouts_{0};
+  std::vector<Time> done_at_;
+};
+
+/// All streams of one run, and what was in use from when all had settled until the first ended.
+class Traffic {
+ public:
+  Traffic(PacketHost& host, const std::vector<DmaStream>& streams) : host_{host} {
+    for (const DmaStream& stream : streams) {
+      runners_.push_back(std::make_unique<StreamRunner>(*this, host, stream));
+      if (std::find(engines_.begin(), engines_.end(), stream.engine) == engines_.end()) {
+        engines_.push_back(stream.engine);
+      }
+    }
+  }
+
+  DmaTrafficResult run() {
+    before_ = look();
+    from_ = host_.network().now();
+    const Time began = from_;
+    for (const auto& runner : runners_) runner->start();
+    host_.network().events().run();
+    DmaTrafficResult out;
+    for (const auto& runner : runners_) {
+      if (!runner->is_done()) throw std::logic_error("run_streams: " + why_stuck());
+      out.streams.push_back(runner->result(from_, *to_));
+    }
+    out.elapsed = host_.network().now() - began;
+    out.used = UsageMeter::between(before_, after_, *to_ - from_);
+    return out;
+  }
+
+  void settled() {
+    if (++settled_ < runners_.size() || to_) return;
+    before_ = look();
+    from_ = host_.network().now();
+  }
+  void ended() {
+    if (to_) return;
+    after_ = look();
+    to_ = host_.network().now();
+  }
+
+ private:
+  UsageMeter::Look look() {
+    UsageMeter::Look out;
+    UsageMeter::add(out, host_, engines_);
+    return out;
+  }
+  std::string why_stuck() const {
+    const auto stall = host_.network().find_stall();
+    return stall ? host_.network().describe(*stall) : "transfers that never end";
+  }
+
+  PacketHost& host_;
+  std::vector<std::unique_ptr<StreamRunner>> runners_;
+  std::vector<DmaEngine*> engines_;
+  std::size_t settled_{0};
+  Time from_;
+  std::optional<Time> to_;
+  std::vector<UsedShare> before_;
+  std::vector<UsedShare> after_;
+};
+
+void StreamRunner::ended() {
+  done_at_.push_back(host_.network().now());
+  // All done: its first transfers found an empty machine, its last ones leave one.
+  if (done_at_.size() == stream_.at_a_time && stream_.transfers > stream_.at_a_time) {
+    traffic_.settled();
+  }
+  if (begun_ < stream_.transfers) {
+    next();
+  } else {
+    traffic_.ended();
+  }
+}
+
+}  // namespace
+
+std::string limited_by(const std::vector<UsedShare>& used) {
+  const UsedShare* busiest = nullptr;
+  const UsedShare* waited_for = nullptr;
+  for (const UsedShare& use : used) {
+    const UsedShare*& first = use.what == UsedShare::What::kWork ? busiest : waited_for;
+    if (first == nullptr) first = &use;
+  }
+  const double worked = busiest == nullptr ? 0 : busiest->share;
+  if (worked >= kNeverIdle) return busiest->name;
+  // Whatever idled then: most of that time something waited, or nothing was asked for.
+  if (waited_for != nullptr && waited_for->share >= (1 - worked) / 2) return waited_for->name;
+  return "latency";
+}
+
+double DmaTrafficResult::share_of(std::string_view name) const {
+  for (const UsedShare& use : used) {
+    if (use.name.find(name) != std::string::npos) return use.share;
+  }
+  return 0;
+}
+
+Bandwidth DmaTrafficResult::total() const {
+  double sum = 0;
+  for (const DmaStreamResult& stream : streams) sum += stream.rate.as_bytes_per_s();
+  return Bandwidth::bytes_per_s(sum);
+}
+
+DmaTrafficResult run_streams(PacketHost& host, const std::vector<DmaStream>& streams) {
+  return Traffic(host, streams).run();
+}
+
+DmaTestbed::DmaTestbed(const Machine& machine, std::optional<std::uint64_t> shuffle_ties)
+    : events_{shuffle_ties ? EventQueue::shuffling_ties(*shuffle_ties) : EventQueue()},
+      network_{events_},
+      host_{machine, 0, network_} {
+  network_.seal();
+}
+
+}  // namespace weft

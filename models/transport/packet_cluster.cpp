@@ -1,0 +1,283 @@
+#include "models/transport/packet_cluster.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "models/machine/registration.hpp"
+
+namespace weft {
+namespace {
+
+RdmaNics::Settings nic_settings(const Machine& machine, DeviceId nic) {
+  const DeviceParams& d = machine.devices();
+  return {
+      .name = machine.fabric().full_name(nic),
+      .latency = d.duration("nic.latency", nic),
+      .doorbell = d.duration("nic.doorbell_latency", nic),
+      .wqe_time = d.duration("nic.wqe_time", nic),
+      .qp_wqe_time = d.duration("nic.qp_wqe_time", nic),
+      .wqe = d.bytes("nic.wqe_bytes", nic),
+      .cqe = d.bytes("nic.cqe_bytes", nic),
+      .blueflame = d.choice("nic.blueflame", nic) == "on",
+      .send_buffer = d.bytes("nic.send_buffer", nic).count(),
+      .max_reads = static_cast<std::uint32_t>(std::llround(d.number("nic.max_rd_atomic", nic))),
+      .icm_cache = d.bytes("nic.icm_cache", nic),
+      .qp_context = d.bytes("nic.qp_context", nic),
+      .icm_fetches = static_cast<std::uint32_t>(std::llround(d.number("nic.icm_fetches", nic)))};
+}
+
+// Work and completion queues stand above all payload in a socket's memory.
+constexpr std::uint64_t kWqesAt = std::uint64_t{1} << 43;
+constexpr std::uint64_t kCqesAt = kWqesAt + kPciePage;
+
+}  // namespace
+
+PacketCluster::PacketCluster(const Machine& machine, const std::vector<std::uint32_t>& nodes)
+    : machine_{machine},
+      network_{events_},
+      nics_{network_, WirePackets(machine.devices().params())},
+      wire_{machine.fabric(), wire_numbers(), WirePackets(machine.devices().params()), network_,
+            [this](DeviceId device) -> PacketEndpoint& { return endpoint(device); }} {
+  for (const std::uint32_t node : nodes) {
+    if (!hosts_.contains(node)) {
+      hosts_[node] = std::make_unique<PacketHost>(machine_, node, network_);
+    }
+  }
+  network_.seal();
+  injure_cables();
+}
+
+/// Losses and flaps of NICs' cables, as their parameters say. A flap is two events: number 2 i
+/// takes the cable of device i down, 2 i + 1 brings it back.
+void PacketCluster::injure_cables() {
+  const DeviceParams& d = machine_.devices();
+  for (const auto& [nic, id] : nic_of_) {
+    const double loss = d.number("nic.cable_loss", nic);
+    if (loss > 0) set_loss(nic, loss);
+    const Duration down = d.duration("nic.flap_time", nic);
+    if (down == Duration{}) continue;
+    const Time at = Time{} + d.duration("nic.flap_at", nic);
+    events_.schedule_at(at, Phase::kDeliver, *this, std::uint64_t{nic.value} * 2);
+    events_.schedule_at(at + down, Phase::kDeliver, *this, std::uint64_t{nic.value} * 2 + 1);
+  }
+}
+
+void PacketCluster::set_loss(DeviceId nic, double chance) {
+  const LinkId cable = *machine_.fabric().wire_link(nic);
+  for (const bool forward : {true, false}) {
+    network_.set_loss(wire_.direction(cable, forward), chance);
+  }
+}
+
+void PacketCluster::on_event(std::uint64_t flap) {
+  const DeviceId nic{static_cast<std::size_t>(flap / 2)};
+  set_loss(nic, flap % 2 == 0 ? 1.0 : machine_.devices().number("nic.cable_loss", nic));
+}
+
+/// The same rates and latencies as the fluid transport's.
+WireNumbers PacketCluster::wire_numbers() const {
+  return {.rate =
+              [this](LinkId link) {
+                const std::size_t shared =
+                    machine_.routing().spread() ? machine_.fabric().trunk(link).count : 1;
+                return *machine_.capacity(machine_.resource_of({link, true})) *
+                       (1.0 / static_cast<double>(shared));
+              },
+          .delay = [this](LinkId link) { return machine_.wire_latency(link); },
+          .crossing = [this](DeviceId device) { return machine_.model(device).crossing; }};
+}
+
+PacketEndpoint& PacketCluster::endpoint(DeviceId nic) {
+  const auto [at, is_new] = nic_of_.try_emplace(nic);
+  if (is_new) at->second = nics_.add_nic();
+  return nics_.endpoint(at->second);
+}
+
+RdmaNicId PacketCluster::nic(DeviceId device) {
+  const RdmaNicId id = nic_of_.at(device);
+  if (attached_.contains(device)) return id;
+  PacketHost& host = host_of(device);
+  DmaEngine::Settings queues = host.nic_engine(device);
+  queues.name += " (work queues)";
+  const Attached engines{&host.add_engine(host.nic_engine(device)), &host.add_engine(queues)};
+  attached_[device] = engines;
+  const DeviceId cpu = machine_.fabric().root_cpu(device);
+  const std::uint64_t memory = PacketHost::memory_at(cpu);
+  nics_.attach(id, nic_settings(machine_, device),
+               {.data = engines.data,
+                .queues = engines.queues,
+                .wqes = {host.path(device, cpu, true), memory + kWqesAt},
+                .cqes = {host.path(device, cpu, false, true), memory + kCqesAt}});
+  return id;
+}
+
+RdmaQpId PacketCluster::connect(DeviceId from, DeviceId to, std::uint32_t i,
+                                std::uint32_t connection) {
+  const Routing& routing = machine_.routing();
+  const WireNetwork::Way there = wire_.way(from, to, routing.pick(from, to, connection, i));
+  const WireNetwork::Way back = wire_.way(to, from, routing.pick(to, from, connection, i));
+  return nics_.connect(nic(from), nic(to), {there.first, there.rest, back.first, back.rest});
+}
+
+RdmaBuffer PacketCluster::buffer(DeviceId nic, DeviceId memory, bool is_read,
+                                 std::uint64_t offset) {
+  return {.path = host_of(nic).path(nic, memory, is_read),
+          .address = PacketHost::memory_at(memory) + offset,
+          .page = registered_page(machine_, memory, nic)};
+}
+
+std::vector<PacketLinkId> PacketCluster::links_of(std::size_t resource) const {
+  const Fabric& fabric = machine_.fabric();
+  if (resource >= 2 * fabric.link_count()) return {};
+  const LinkId link{resource / 2};
+  const bool forward = resource % 2 == 0;
+  if (fabric.link(link).kind != LinkKind::kWire) {
+    return {hosts_.at(*fabric.node_of(fabric.link(link).a))->packet_link({link, forward})};
+  }
+  const Trunk trunk = machine_.routing().spread() ? fabric.trunk(link) : Trunk{link, 1};
+  std::vector<PacketLinkId> out;
+  for (std::size_t i = 0; i < trunk.count; ++i) {
+    out.push_back(wire_.direction(LinkId{trunk.first.index() + i}, forward));
+  }
+  return out;
+}
+
+std::optional<PacketCluster::Server> PacketCluster::server(std::size_t resource) {
+  const Fabric& fabric = machine_.fabric();
+  for (const auto& [node, host] : hosts_) {
+    const auto gate = host->gates().find(resource);
+    if (gate != host->gates().end()) return Server(host->domain(), gate->second);
+  }
+  const std::size_t links = 2 * fabric.link_count();
+  if (resource < links || resource >= links + fabric.device_count()) return std::nullopt;
+  const DeviceId device{resource - links};
+  return Server(host_of(device).memory(device));
+}
+
+UsageMeter::Look PacketCluster::look() {
+  UsageMeter::Look out;
+  for (const auto& [node, host] : hosts_) {
+    std::vector<DmaEngine*> engines;
+    for (const auto& [device, attached] : attached_) {
+      if (machine_.fabric().node_of(device) == node) engines.push_back(attached.data);
+    }
+    UsageMeter::add(out, *host, engines);
+  }
+  for (const auto& [device, attached] : attached_) {
+    const std::string name = machine_.fabric().full_name(device);
+    const RdmaNicId nic = nic_of_.at(device);
+    out.push_back(
+        {UsedShare::What::kWork, "work queue elements of " + name, nics_.wqe_busy(nic).as_s()});
+    const auto waited = [&out](const std::string& what, Duration time) {
+      out.push_back({UsedShare::What::kWait, what, time.as_s()});
+    };
+    const QueuePairs::Waits waits = nics_.waits(nic);
+    waited("receives for what " + name + " sends (RNR)", waits.receives);
+    waited("retransmission timeouts of " + name, waits.timeouts);
+    waited("DCQCN's rate at " + name, waits.pacing);
+    waited("contexts and translations of " + name, nics_.icm_waited(nic));
+    const LinkId link = *machine_.fabric().wire_link(device);
+    for (const bool forward : {true, false}) {
+      const PacketLinkId wire = wire_.direction(link, forward);
+      const Cause cause = machine_.cause(2 * link.index() + (forward ? 0 : 1));
+      out.push_back({UsedShare::What::kWork, cause.kind + ", " + cause.where,
+                     network_.counters(wire).busy.as_s()});
+      for (std::size_t lane = 0; lane < network_.lanes(wire); ++lane) {
+        out.push_back({UsedShare::What::kWait, "credits or pauses of " + cause.where,
+                       network_.counters(wire, lane).stalled.as_s()});
+      }
+    }
+  }
+  return out;
+}
+
+PortProbe PacketCluster::probe(PacketLinkId link, const std::string& kind, Duration time) const {
+  const PacketLinkCounters all = network_.counters(link);
+  PortProbe out;
+  out.kind = kind;
+  out.link = network_.name(link);
+  out.lost = all.lost;
+  out.utilisation = std::min(1.0, all.busy.as_s() / std::max(time, Duration::ps(1)).as_s());
+  for (std::size_t lane = 0; lane < network_.lanes(link); ++lane) {
+    const PacketLaneCounters c = network_.counters(link, lane);
+    out.wait += c.stalled;
+    out.most_queued = std::max(out.most_queued, c.most_queued);
+    out.most_held = std::max(out.most_held, c.most_held);
+    out.pauses += c.pauses;
+    out.dropped += c.dropped;
+    out.marked += c.marked;
+  }
+  return out;
+}
+
+Probes PacketCluster::probes(Duration time) const {
+  constexpr std::size_t kMostPorts = 64;
+  Probes out;
+  const Fabric& fabric = machine_.fabric();
+  for (const auto& [node, host] : hosts_) {
+    for (const PacketHost::NamedLink& named : host->links()) {
+      out.ports.push_back(probe(named.link, machine_.cause(named.resource).kind, time));
+    }
+  }
+  for (std::size_t i = 0; i < fabric.link_count(); ++i) {
+    if (fabric.link(LinkId{i}).kind != LinkKind::kWire) continue;
+    for (const bool forward : {true, false}) {
+      const Hop hop{LinkId{i}, forward};
+      out.ports.push_back(probe(wire_.direction(hop.link, forward),
+                                machine_.cause(machine_.resource_of(hop)).kind, time));
+    }
+  }
+  std::erase_if(out.ports, [](const PortProbe& port) { return port.utilisation == 0; });
+  const auto counts = [&](const PortProbe& port) {
+    return std::max(port.utilisation, port.wait.as_s() / std::max(time, Duration::ps(1)).as_s());
+  };
+  std::stable_sort(out.ports.begin(), out.ports.end(),
+                   [&](const auto& a, const auto& b) { return counts(a) > counts(b); });
+  if (out.ports.size() > kMostPorts) {
+    out.ports_left_out = out.ports.size() - kMostPorts;
+    out.ports.resize(kMostPorts);
+  }
+  for (const auto& [device, attached] : attached_) {
+    const RdmaNicId nic = nic_of_.at(device);
+    const QueuePairCounters sent = nics_.sent_by(nic);
+    const QueuePairs::Waits waits = nics_.waits(nic);
+    out.nics.push_back({.nic = fabric.full_name(device),
+                        .tags = attached.data->tags(),
+                        .most_tags_in_use = attached.data->most_tags_in_use(),
+                        .tag_wait = attached.data->stalled_for_tags(),
+                        .packets = sent.packets,
+                        .repeated = sent.repeated,
+                        .timeouts = sent.timeouts,
+                        .naks = sent.naks,
+                        .rnr_naks = sent.rnr_naks,
+                        .cnps = sent.cnps,
+                        .icm_misses = nics_.icm_misses(nic),
+                        .icm_wait = nics_.icm_waited(nic),
+                        .rnr_wait = waits.receives,
+                        .timeout_wait = waits.timeouts,
+                        .pacing_wait = waits.pacing});
+  }
+  return out;
+}
+
+std::string PacketCluster::deadlock() const {
+  const auto stall = network_.find_stall();
+  if (!stall || !stall->is_loop) return "";
+  return machine_.fabric().spec().file + ": " + network_.describe(*stall) +
+         "; larger receive buffers make it rarer, routes without this loop avoid it";
+}
+
+void PacketCluster::throw_stuck(const std::string& what) const {
+  if (const std::string loop = deadlock(); !loop.empty()) throw InputError(loop);
+  const auto stall = network_.find_stall();
+  throw std::logic_error(what + ": " +
+                         (stall ? network_.describe(*stall) : "messages that never end"));
+}
+
+void PacketCluster::throw_timed_out(const InputError& error) const {
+  const std::string loop = deadlock();
+  throw InputError(loop.empty() ? error.what() : loop + " (" + error.what() + ")");
+}
+
+}  // namespace weft

@@ -1,0 +1,109 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "models/host/root_complex_node.hpp"
+#include "models/machine/dma_path.hpp"
+#include "models/machine/machine.hpp"
+#include "models/pcie/device.hpp"
+#include "models/pcie/dma_engine.hpp"
+#include "models/pcie/domain.hpp"
+#include "sim/packet/network.hpp"
+
+namespace weft {
+
+/// The PCIe trees, sockets, NVLinks and memories of one node of a Machine as parts of a packet
+/// network: what the fluid contraction sums up, TLP by TLP, from the same parameters.
+///
+/// Every link between devices becomes two links of the network; CPUs become root complexes with
+/// their memory, GPUs and NICs devices with theirs, PCIe switches cut-through forwarders,
+/// NVSwitches forwarders. The ways of DMAs are those of `dma_path`: ACS, the IOMMU and ATS have
+/// decided them.
+class PacketHost {
+ public:
+  /// Adds its parts to `network`, which the caller seals before it starts. Both must outlive it.
+  /// Throws InputError: receive buffers that cannot hold a TLP.
+  PacketHost(const Machine& machine, std::uint32_t node, PacketNetwork& network);
+
+  const Machine& machine() const { return machine_; }
+  PacketNetwork& network() { return network_; }
+  PcieDomain& domain() { return domain_; }
+
+  /// The way of a DMA, for DmaJob::path. Throws InputError with the reason if nothing would arrive;
+  /// but reads that a root complex refuses get a way on which nobody answers. `strict`: without the
+  /// relaxed ordering attribute, whatever the initiator's setting.
+  PciePathId path(DeviceId initiator, DeviceId target, bool is_read, bool strict = false);
+  /// The way of a GPU's stores to another GPU's memory over NVLink or xGMI. Throws InputError if
+  /// there is none.
+  PciePathId nvlink_path(DeviceId from, DeviceId to);
+  /// Where the memory of a device begins in the addresses of jobs: far from all others.
+  static std::uint64_t memory_at(DeviceId target) { return std::uint64_t{target.value} << 44; }
+
+  /// A DMA engine of a GPU or NIC, or a CPU's loads and stores of devices' memory (then the time to
+  /// cross its own root complex is the caller's). Lives as long as the host.
+  DmaEngine& add_engine(const DmaEngine::Settings& settings);
+  /// What the NIC's parameters say of its engine: MPS, MRRS, tags.
+  DmaEngine::Settings nic_engine(DeviceId nic) const;
+  /// Loads and stores of a GPU's SMs by so many threads, each with `gpu.bytes_per_thread` in
+  /// flight. 0: one thread block.
+  DmaEngine::Settings sm_engine(DeviceId gpu, std::uint32_t threads = 0) const;
+
+  /// One copy engine of a GPU: one direction.
+  DmaEngine::Settings copy_engine(DeviceId gpu) const;
+
+  PacketNodeId packet_node(DeviceId device) const;
+  PacketLinkId packet_link(Hop hop) const;
+  PcieMemory& gpu_memory(DeviceId gpu);
+  /// Of a GPU or CPU.
+  const PcieMemory& memory(DeviceId device) const;
+  /// The memories of GPUs and CPUs.
+  std::vector<std::pair<DeviceId, const PcieMemory*>> memories() const;
+  /// Every link of the host: itself and how a report names it.
+  struct NamedLink {
+    PacketLinkId link;
+    std::size_t resource;  ///< of the Machine
+  };
+  const std::vector<NamedLink>& links() const { return named_; }
+  /// Gates that exist so far, by resource of the Machine.
+  const std::map<std::size_t, std::size_t>& gates() const { return gate_of_; }
+  /// Page walks of a CPU's root ports.
+  std::uint64_t page_walks(DeviceId cpu) const;
+
+ private:
+  void add_device(DeviceId device);
+  void add_link(LinkId link);
+  PacketLinkId add_direction(LinkId link, bool forward);
+  LinkSpec spec_of(LinkId link, bool forward) const;
+  LinkSpec nvlink_spec(LinkId link, bool forward) const;
+  DeviceId end_of(Hop hop) const;
+  PcieWay way(const Route& route);
+  void add_gate(PciePath& path, DeviceId at, std::size_t resource);
+  void add_gates(PciePath& path, const DmaPath& dma, DeviceId initiator, bool is_read);
+  void cut_at_root(PciePath& path, const DmaPath& dma, bool is_read);
+  PciePath build(DeviceId initiator, DeviceId target, bool is_read);
+  void check_buffers() const;
+  DeviceId nvlink_gpu(LinkId link) const;
+  Bytes nvlink_room(LinkId link) const;
+
+  const Machine& machine_;
+  const Fabric& fabric_;
+  PacketNetwork& network_;
+  PcieDomain domain_;
+  std::map<DeviceId, PacketNodeId> node_of_;
+  std::map<DeviceId, std::unique_ptr<PcieDevice>> devices_;
+  std::map<DeviceId, std::unique_ptr<RootComplexNode>> roots_;
+  std::vector<std::unique_ptr<DmaEngine>> engines_;
+  std::map<Hop, PacketLinkId> link_of_;
+  std::vector<NamedLink> named_;
+  std::map<std::tuple<DeviceId, DeviceId, bool, bool>, PciePathId> paths_;
+  std::map<std::pair<DeviceId, DeviceId>, PciePathId> nvlink_paths_;
+  std::map<std::size_t, std::size_t> gate_of_;
+};
+
+}  // namespace weft

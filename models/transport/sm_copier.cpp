@@ -1,0 +1,169 @@
+#include "models/transport/sm_copier.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "models/gpu/sm_copy.hpp"
+#include "sim/base/error.hpp"
+
+namespace weft {
+namespace {
+
+// Tags: pass, warp, and whether it is a store.
+constexpr unsigned kWarpShift = 1;
+constexpr unsigned kPassShift = 32;
+
+// A step without data is its flag alone.
+constexpr std::int64_t kFlagBytes = 8;
+
+DeviceId initiator(const Walk& legs) { return legs.front().initiator; }
+
+}  // namespace
+
+SmCopier::SmCopier(PacketHost& host, const Walk& legs, std::uint64_t address, Client& client)
+    : events_{host.network().events()},
+      own_memory_{host.gpu_memory(initiator(legs))},
+      own_latency_{host.machine().devices().duration("gpu.hbm_latency", initiator(legs))},
+      client_{client} {
+  const DeviceId gpu = initiator(legs);
+  const DeviceParams& d = host.machine().devices();
+  const std::int64_t in_flight =
+      bytes_in_flight(d.params(), d.scope(gpu), legs.front().threads).count();
+  const std::int64_t threads = in_flight / d.bytes("gpu.bytes_per_thread", gpu).count();
+  warps_.resize(static_cast<std::size_t>(std::max<std::int64_t>(1, threads / kWarp)));
+  piece_ = in_flight / static_cast<std::int64_t>(warps_.size());
+  for (const Leg& leg : legs) {
+    if (leg.initiator != gpu) throw std::logic_error("SmCopier: legs of several initiators");
+    const auto remote = [&](DeviceId memory, PciePathId path) {
+      return Remote{&host.add_engine(host.sm_engine(gpu, leg.threads)), path,
+                    PacketHost::memory_at(memory) + address};
+    };
+    if (leg.medium == Leg::Medium::kLocal) {
+      reads_own_ = true;
+    } else if (leg.kind == Leg::Kind::kRead && leg.medium == Leg::Medium::kPcie) {
+      sources_.push_back(remote(leg.source, host.path(gpu, leg.source, true)));
+    } else if (leg.kind == Leg::Kind::kWrite && leg.medium == Leg::Medium::kPcie) {
+      sinks_.push_back(remote(leg.sink, host.path(gpu, leg.sink, false)));
+    } else if (leg.kind == Leg::Kind::kWrite && leg.medium == Leg::Medium::kNvlink) {
+      sinks_.push_back(remote(leg.sink, host.nvlink_path(gpu, leg.sink)));
+    } else {
+      throw InputError("the packet transport does not move data from " +
+                       host.machine().fabric().full_name(leg.source) + " to " +
+                       host.machine().fabric().full_name(leg.sink) +
+                       " by a GPU's loads over NVLink");
+    }
+  }
+}
+
+void SmCopier::begin(Bytes bytes) {
+  if (is_running_) throw std::logic_error("SmCopier: a pass before the last one was sent");
+  is_running_ = true;
+  left_ = std::max(bytes.count(), kFlagBytes);
+  passes_.push({});
+  // What warps first load of their own memory was asked for since the last pass.
+  for (std::uint32_t w = 0; w < warps_.size() && left_ > 0; ++w) next_piece(w, idle_since_);
+}
+
+void SmCopier::next_piece(std::uint32_t index, Time asked) {
+  Warp& warp = warps_[index];
+  warp.bytes = std::min(left_, piece_);
+  warp.offset = offset_;
+  left_ -= warp.bytes;
+  offset_ += static_cast<std::uint64_t>(warp.bytes);
+  warp.is_loaded = false;
+  warp.loads = static_cast<std::uint32_t>(sources_.size()) + (reads_own_ ? 1 : 0);
+  ++busy_warps_;
+  if (warp.loads == 0) throw std::logic_error("SmCopier: a pass that loads nothing");
+  const std::uint64_t tag = std::uint64_t{index} << kWarpShift;
+  if (reads_own_) {
+    const Time served = own_memory_.use(Bytes{warp.bytes});
+    events_.schedule_at(std::max(served, asked + own_latency_), Phase::kDeliver, *this, index);
+  }
+  for (const Remote& source : sources_) {
+    source.engine->submit({.path = source.path,
+                           .is_read = true,
+                           .address = source.address + warp.offset,
+                           .bytes = Bytes{warp.bytes},
+                           .tag = tag,
+                           .client = this});
+  }
+}
+
+void SmCopier::on_event(std::uint64_t warp) { loaded(static_cast<std::uint32_t>(warp)); }
+
+void SmCopier::loaded(std::uint32_t index) {
+  Warp& warp = warps_[index];
+  if (--warp.loads > 0) return;
+  warp.is_loaded = true;
+  if (warp.stores == 0) store(index);
+}
+
+/// Its piece is here and the one before has left.
+void SmCopier::store(std::uint32_t index) {
+  Warp& warp = warps_[index];
+  warp.is_loaded = false;
+  --busy_warps_;
+  Pass& pass = passes_.at(passes_.size() - 1);
+  pass.invisible += sinks_.size();
+  warp.stores = static_cast<std::uint32_t>(sinks_.size());
+  if (warp.stores > 0) ++busy_warps_;
+  const std::uint64_t tag =
+      (first_pass_ + passes_.size() - 1) << kPassShift | std::uint64_t{index} << kWarpShift | 1;
+  const std::uint64_t offset = warp.offset;
+  const Bytes bytes{warp.bytes};
+  if (left_ > 0) next_piece(index, events_.now());
+  for (const Remote& sink : sinks_) {
+    sink.engine->submit({.path = sink.path,
+                         .is_read = false,
+                         .address = sink.address + offset,
+                         .bytes = bytes,
+                         .tag = tag,
+                         .client = this});
+  }
+  check_sent();
+}
+
+void SmCopier::on_dma_sent(std::uint64_t tag) {
+  const auto index = static_cast<std::uint32_t>(tag >> kWarpShift) & 0x7fffffffU;
+  Warp& warp = warps_[index];
+  if (--warp.stores > 0) return;
+  --busy_warps_;
+  if (warp.is_loaded) {
+    store(index);
+  } else {
+    check_sent();
+  }
+}
+
+void SmCopier::on_dma_done(std::uint64_t tag) {
+  if ((tag & 1) == 0) {
+    loaded(static_cast<std::uint32_t>(tag >> kWarpShift) & 0x7fffffffU);
+    return;
+  }
+  --passes_.at((tag >> kPassShift) - first_pass_).invisible;
+  tell_visible();
+}
+
+void SmCopier::on_dma_timeout(std::uint64_t /*tag*/) {
+  throw InputError("a GPU's load was never completed: a root complex dropped it");
+}
+
+void SmCopier::check_sent() {
+  if (!is_running_ || left_ > 0 || busy_warps_ > 0) return;
+  is_running_ = false;
+  idle_since_ = events_.now();
+  passes_.at(passes_.size() - 1).is_sent = true;
+  offset_ = next_buffer(offset_);
+  client_.on_pass_sent();
+  tell_visible();
+}
+
+void SmCopier::tell_visible() {
+  while (!passes_.empty() && passes_.front().is_sent && passes_.front().invisible == 0) {
+    passes_.pop();
+    ++first_pass_;
+    client_.on_pass_visible();
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,98 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "models/transport/packet_host.hpp"
+#include "sim/plan/walk.hpp"
+
+namespace weft {
+
+/// Where the next slice begins in a buffer: at a page, and at its begin again after as much as
+/// NCCL's buffers hold.
+constexpr std::uint64_t next_buffer(std::uint64_t end) {
+  constexpr std::uint64_t kBuffer = 4 << 20;
+  const std::uint64_t page = (end + kPciePage - 1) / kPciePage * kPciePage;
+  return page >= kBuffer ? 0 : page;
+}
+
+/// The copy loop of a GPU's thread block (or a group of its warps): pass after pass over slices.
+///
+/// Each warp takes the next piece of the slice, `gpu.bytes_per_thread` a thread, loads it from
+/// every source, and when all of it is here stores it to every sink. Stores are posted: the warp
+/// turns to its next piece at once, but stores no second one before the first has left the GPU. So
+/// loads in flight are bounded by the threads, stores by the links' back-pressure.
+///
+/// Loads of the GPU's own memory take `gpu.hbm_latency`. A pass's first ones are issued as soon as
+/// the pass before has ended, while the block waits for its neighbours' flags; loads of others'
+/// memory can only follow the flag.
+/// Not modelled: what SMs share (schedulers, L2), instructions, LL's waiting for each flag.
+class SmCopier final : private DmaClient, private EventTarget {
+ public:
+  class Client {
+   public:
+    /// The last piece has left (or, without sinks, is here); the block is free.
+    virtual void on_pass_sent() = 0;
+    /// Everything that the oldest pass stored is visible.
+    virtual void on_pass_visible() = 0;
+
+   protected:
+    ~Client() = default;
+  };
+
+  /// `legs`: of one initiator, each from or to its own memory; a range of `address` is where its
+  /// buffers lie. Throws InputError if there is no way for a leg.
+  SmCopier(PacketHost& host, const Walk& legs, std::uint64_t address, Client& client);
+
+  /// Precondition: the pass before was sent.
+  void begin(Bytes bytes);
+
+ private:
+  /// A memory that is not its own, with an engine for it: no leg waits for another's link.
+  struct Remote {
+    DmaEngine* engine;
+    PciePathId path;
+    std::uint64_t address;
+  };
+  struct Warp {
+    std::uint32_t loads{0};   ///< of its piece, still to come
+    std::uint32_t stores{0};  ///< of the piece before, still to leave
+    bool is_loaded{false};    ///< its piece waits for them
+    std::uint64_t offset{0};
+    std::int64_t bytes{0};
+  };
+  struct Pass {
+    std::uint64_t invisible{0};  ///< stores
+    bool is_sent{false};
+  };
+
+  void next_piece(std::uint32_t warp, Time asked);
+  void loaded(std::uint32_t warp);
+  void store(std::uint32_t warp);
+  void check_sent();
+  void tell_visible();
+  void on_event(std::uint64_t what) override;
+  void on_dma_sent(std::uint64_t tag) override;
+  void on_dma_done(std::uint64_t tag) override;
+  void on_dma_timeout(std::uint64_t tag) override;
+
+  EventQueue& events_;
+  PcieMemory& own_memory_;
+  Duration own_latency_;
+  std::int64_t piece_{0};
+  Client& client_;
+  bool reads_own_{false};
+  std::vector<Remote> sources_;
+  std::vector<Remote> sinks_;
+  std::vector<Warp> warps_;
+  Time idle_since_;
+  std::int64_t left_{0};  ///< of the pass, not taken by a warp
+  std::uint64_t offset_{0};
+  std::uint32_t busy_warps_{0};  ///< with a piece that is loading, or stores that have not left
+  Fifo<Pass> passes_;            ///< not visible; the last is the running one
+  std::uint32_t first_pass_{0};  ///< the number of the first
+  bool is_running_{false};
+};
+
+}  // namespace weft
