@@ -156,7 +156,8 @@ Json row_json(const PerftestArguments& arguments, const PerftestRow& row) {
                        {"registration", Json::object({{"from", json_of(row.from_registration)},
                                                       {"to", json_of(row.to_registration)}})},
                        {"limited_by", row.limited_by},
-                       {"probes", to_json(row.probes)}});
+                       {"probes", to_json(row.probes)},
+                       {"trajectory", fmt::format("{:016x}", row.trajectory)}});
 }
 
 void run(const PerftestArguments& arguments) {

@@ -95,17 +95,18 @@ struct Worker {
   Schedules schedules;
 };
 
-RunOutcome run_fluid(const Machine& machine, const Plan& plan, CauseTable& causes) {
-  EventQueue events;
+RunOutcome run_fluid(const Machine& machine, const Plan& plan, CauseTable& causes,
+                     std::optional<std::uint64_t> shuffle) {
+  EventQueue events = shuffle ? EventQueue::shuffling_ties(*shuffle) : EventQueue{};
   FluidTransport transport(machine, events, causes);
   return run_plan(plan, transport, events, causes);
 }
 
 RunOutcome run_packets(const Machine& machine, const Plan& plan, CauseTable& causes,
-                       std::optional<Probes>& probes) {
+                       std::optional<std::uint64_t> shuffle, std::optional<Probes>& probes) {
   std::vector<std::uint32_t> nodes(machine.fabric().nodes());
   std::iota(nodes.begin(), nodes.end(), 0U);
-  PacketCluster cluster(machine, nodes);
+  PacketCluster cluster(machine, nodes, shuffle);
   PacketTransport transport(cluster, causes);
   try {
     RunOutcome outcome = run_plan(plan, transport, cluster.events(), causes);
@@ -118,15 +119,16 @@ RunOutcome run_packets(const Machine& machine, const Plan& plan, CauseTable& cau
   }
 }
 
-ResultRow run_task(Worker& worker, const Task& task, Fidelity fidelity) {
+ResultRow run_task(Worker& worker, const Task& task, const PredictOptions& options) {
   const Schedule& schedule = worker.schedules.of(task.path);
   Plan plan = make_plan(worker.devices, schedule, task.op, task.bytes, task.path);
-  if (fidelity == Fidelity::kFluid) plan = fold_channels(std::move(plan));
+  const bool is_fluid = options.fidelity == Fidelity::kFluid;
+  if (is_fluid) plan = fold_channels(std::move(plan));
   CauseTable causes;
   ResultRow row;
-  const RunOutcome outcome = fidelity == Fidelity::kFluid
-                                 ? run_fluid(worker.machine, plan, causes)
-                                 : run_packets(worker.machine, plan, causes, row.probes);
+  const RunOutcome outcome =
+      is_fluid ? run_fluid(worker.machine, plan, causes, options.shuffle_ties)
+               : run_packets(worker.machine, plan, causes, options.shuffle_ties, row.probes);
   row.op = plan.op;
   row.bytes = task.bytes.count();
   row.ranks = plan.ranks;
@@ -140,6 +142,7 @@ ResultRow run_task(Worker& worker, const Task& task, Fidelity fidelity) {
   row.algbw_gb_per_s = task.bytes.as_double() / outcome.time.as_s() / 1e9;
   row.busbw_gb_per_s = row.algbw_gb_per_s * busbw_factor(plan.op, plan.ranks);
   row.limited_by = shares_of(outcome, causes);
+  row.trajectory = outcome.trajectory;
   return row;
 }
 
@@ -255,14 +258,14 @@ void add_choice_notes(RunResult& result) {
 }
 
 /// Runs the tasks on threads; rows in the tasks' order. What workers used is added to `params`.
-std::vector<ResultRow> run_tasks(const std::vector<Task>& tasks, unsigned threads,
+std::vector<ResultRow> run_tasks(const std::vector<Task>& tasks, const PredictOptions& options,
                                  const Fabric& fabric, const PartLibrary& parts,
-                                 const Decided& decided, Fidelity fidelity, Params& params) {
+                                 const Decided& decided, Params& params) {
   std::vector<ResultRow> rows(tasks.size());
   std::atomic<std::size_t> next{0};
-  const unsigned count =
-      std::clamp<unsigned>(threads == 0 ? std::thread::hardware_concurrency() : threads, 1,
-                           static_cast<unsigned>(tasks.size()));
+  const unsigned count = std::clamp<unsigned>(
+      options.threads == 0 ? std::thread::hardware_concurrency() : options.threads, 1,
+      static_cast<unsigned>(tasks.size()));
   std::vector<std::exception_ptr> failures(count);
   std::vector<Params> used(count, params);
   const auto work = [&](unsigned index) {
@@ -271,7 +274,7 @@ std::vector<ResultRow> run_tasks(const std::vector<Task>& tasks, unsigned thread
       // The largest first: the last task to end is then a small one.
       for (std::size_t i = next++; i < tasks.size(); i = next++) {
         const std::size_t task = tasks.size() - 1 - i;
-        rows[task] = run_task(worker, tasks[task], fidelity);
+        rows[task] = run_task(worker, tasks[task], options);
       }
       used[index] = worker.params;
     } catch (...) {
@@ -385,7 +388,7 @@ RunResult predict(const Scenario& scenario, const PredictOptions& options,
   } else {
     refuse_faults(machine);
   }
-  result.rows = run_tasks(tasks, options.threads, fabric, parts, decided, options.fidelity, params);
+  result.rows = run_tasks(tasks, options, fabric, parts, decided, params);
   result.verdict = verdict(result.rows, fabric);
   add_choice_notes(result);
   const std::vector<std::string> gdr =

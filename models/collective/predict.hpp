@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,8 @@ struct PredictOptions {
   unsigned threads{0};  ///< 0: as many as the machine has; the result does not depend on it
   Fidelity fidelity{Fidelity::kFluid};
   bool force{false};  ///< packets: run what takes long, too
+  /// For tests: the events of one instant run in an order drawn with this seed (EventQueue).
+  std::optional<std::uint64_t> shuffle_ties{};
   /// Packets: hears before the run how long it will take.
   std::function<void(const std::string&)> on_estimate{};
 };

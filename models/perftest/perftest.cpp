@@ -178,8 +178,11 @@ constexpr const char* kReceivingThread = "the thread that receives";
 /// What a run is made of: one sender, or one at each end.
 class Run {
  public:
-  Run(const Machine& machine, const PerftestPlan& plan, bool bidirectional)
-      : cluster_{machine, {node(machine, plan.ends.from), node(machine, plan.ends.to)}},
+  Run(const Machine& machine, const PerftestPlan& plan, const PerftestOptions& options,
+      bool bidirectional)
+      : cluster_{machine,
+                 {node(machine, plan.ends.from), node(machine, plan.ends.to)},
+                 options.shuffle_ties},
         plan_{plan} {
     add(plan_);
     if (!bidirectional) return;
@@ -192,6 +195,11 @@ class Run {
 
   const PerftestProgram& sender() const { return *senders_.front(); }
   const Probes& probes() const { return probes_; }
+  std::uint64_t trajectory() const {
+    Trajectory out;
+    for (const auto& sender : senders_) sender->add_to(out, plan_.size);
+    return out.digest();
+  }
 
   void run() {
     for (const auto& sender : senders_) sender->start();
@@ -341,7 +349,7 @@ Duration lone_latency(const Machine& machine, const PerftestEnds& ends,
            .post = options.post,
            .is_inline = is_inline,
            .is_staged = is_staged},
-          false);
+          options, false);
   run.run();
   return run.sender().lone_latency();
 }
@@ -440,7 +448,7 @@ PerftestRow perftest(const Machine& machine, const PerftestOptions& options, Byt
            .post_list = options.post_list,
            .post = options.post,
            .is_staged = options.memory == PerftestMemory::kStaged},
-          options.bidirectional);
+          options, options.bidirectional);
   run.run();
   const Run::Steady steady = run.steady();
   row.bytes = size;
@@ -452,6 +460,7 @@ PerftestRow perftest(const Machine& machine, const PerftestOptions& options, Byt
   row.latency = lone_latency(machine, ends, options, size);
   row.used = steady.used;
   row.probes = run.probes();
+  row.trajectory = run.trajectory();
   row.limited_by = limited_by(steady.used);
   // The machine idled: the thread posted and waited for completions in turn.
   if (row.limited_by == "latency" && steady.waiting + steady.posting >= kNeverIdle) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,8 @@ struct PerftestOptions {
   std::uint32_t rx_depth{512};     ///< receives that are posted, of each queue pair
   std::uint32_t post_list{1};      ///< requests for one doorbell
   bool bidirectional{false};
+  /// For tests: the events of one instant run in an order drawn with this seed (EventQueue).
+  std::optional<std::uint64_t> shuffle_ties{};
 };
 
 /// One message size.
@@ -57,6 +60,7 @@ struct PerftestRow {
   std::string limited_by;
   std::vector<UsedShare> used;  ///< while steady
   Probes probes;                ///< of the whole run
+  std::uint64_t trajectory{0};  ///< Trajectory::digest of its posts and completions
 };
 
 /// The ends of a perftest, by device.

@@ -8,6 +8,7 @@
 
 #include "models/perftest/perftest.hpp"
 #include "models/transport/packet_cluster.hpp"
+#include "sim/run/trajectory.hpp"
 
 namespace weft {
 
@@ -60,6 +61,15 @@ class PerftestProgram {
   /// Messages a second from the post of one until any later one is known to be done, at best: what
   /// perftest prints as its peak.
   double peak() const;
+  /// Posts, and what was known and true with each completion.
+  void add_to(Trajectory& trajectory, Bytes message) const {
+    for (const Time at : posted_at_) trajectory.add(Trajectory::What::kSubmitted, at, message);
+    for (const Step& s : steps_) {
+      trajectory.add(Trajectory::What::kFinished, s.at,
+                     message * static_cast<std::int64_t>(s.messages));
+      trajectory.add(Trajectory::What::kDelivered, s.at, s.delivered);
+    }
+  }
   /// Called with each step, and with the last post.
   void on_step(std::function<void()> call) { on_step_ = std::move(call); }
 

@@ -33,8 +33,10 @@ constexpr std::uint64_t kCqesAt = kWqesAt + kPciePage;
 
 }  // namespace
 
-PacketCluster::PacketCluster(const Machine& machine, const std::vector<std::uint32_t>& nodes)
+PacketCluster::PacketCluster(const Machine& machine, const std::vector<std::uint32_t>& nodes,
+                             std::optional<std::uint64_t> shuffle_ties)
     : machine_{machine},
+      events_{shuffle_ties ? EventQueue::shuffling_ties(*shuffle_ties) : EventQueue{}},
       network_{events_},
       nics_{network_, WirePackets(machine.devices().params())},
       wire_{machine.fabric(), wire_numbers(), WirePackets(machine.devices().params()), network_,

@@ -20,7 +20,9 @@ namespace weft {
 class PacketCluster final : private EventTarget {
  public:
   /// `nodes`: those whose insides are built; of the others only the NICs' ends of the network are.
-  PacketCluster(const Machine& machine, const std::vector<std::uint32_t>& nodes);
+  /// `shuffle_ties`: for tests, the seed of an EventQueue that shuffles.
+  PacketCluster(const Machine& machine, const std::vector<std::uint32_t>& nodes,
+                std::optional<std::uint64_t> shuffle_ties = {});
 
   const Machine& machine() const { return machine_; }
   EventQueue& events() { return events_; }

@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <tuple>
 
+#include <fmt/format.h>
+
 #include "sim/base/error.hpp"
 
 namespace weft {
@@ -38,6 +40,7 @@ Json to_json(const ResultRow& row) {
                            {"limited_by", causes}});
   if (!row.nccl_choice.empty()) out.set("nccl_choice", row.nccl_choice);
   if (row.probes) out.set("probes", to_json(*row.probes));
+  if (row.trajectory != 0) out.set("trajectory", fmt::format("{:016x}", row.trajectory));
   return out;
 }
 

@@ -34,6 +34,8 @@ struct ResultRow {
   double busbw_gb_per_s{0};            ///< as nccl-tests defines it
   std::vector<CauseShare> limited_by;  ///< largest first
   std::optional<Probes> probes{};      ///< of packets; not read back from JSON
+  /// What happened, and when, as one number (sim/run/trajectory.hpp); not read back from JSON.
+  std::uint64_t trajectory{0};
 };
 
 /// busbw / algbw as nccl-tests defines it for `op` on `ranks` ranks: 2(n-1)/n for allreduce,

@@ -8,6 +8,7 @@
 #include "sim/engine/mailbox.hpp"
 #include "sim/engine/process.hpp"
 #include "sim/run/critical_path.hpp"
+#include "sim/run/trajectory.hpp"
 
 namespace weft {
 namespace {
@@ -44,7 +45,7 @@ class PlanRun final : private TransportSink, private EventTarget {
       throw PlanStuck("plan: " + std::to_string(host_.live()) +
                       " programs wait for each other for ever");
     }
-    return {last_finish_.since_start(), paths_.total(last_path_), transfers_};
+    return {last_finish_.since_start(), paths_.total(last_path_), transfers_, trajectory_.digest()};
   }
 
  private:
@@ -164,6 +165,7 @@ class PlanRun final : private TransportSink, private EventTarget {
       }
       first_walk += loop.body.size();
     }
+    note(Trajectory::What::kFinished, {}, program.copies);
     finish(std::move(path));
   }
 
@@ -176,18 +178,21 @@ class PlanRun final : private TransportSink, private EventTarget {
   void submit_kernel(WalkId walk, std::uint32_t program, Bytes bytes, const Step& step,
                      PathRef path) {
     ++transfers_;
+    note(Trajectory::What::kSubmitted, bytes, plan_->programs[program].copies);
     const std::uint64_t tag = put({std::move(path), bytes, program, Stage::kPosted, &step});
     transport_->submit(walk, bytes, tag);
   }
 
   void submit_carry(ConnectionIndex connection, Bytes bytes, PathRef path) {
     ++transfers_;
+    note(Trajectory::What::kSubmitted, bytes, 1);
     const std::uint64_t tag = put({std::move(path), bytes, connection, Stage::kReady, nullptr});
     transport_->submit(*lanes_[connection].carry, bytes, tag);
   }
 
   void on_sent(std::uint64_t tag, bool queued, std::span<const Segment> segments) override {
     Pending& transfer = pending_[tag];
+    note(Trajectory::What::kSent, transfer.bytes, copies_of(transfer));
     const bool by_kernel = transfer.step != nullptr;
     if (queued && !by_kernel) transfer.path = lanes_[transfer.owner].last_carried;
     extend(transfer.path, segments);
@@ -200,6 +205,7 @@ class PlanRun final : private TransportSink, private EventTarget {
 
   void on_delivered(std::uint64_t tag, std::span<const Segment> segments) override {
     Pending transfer = take(tag);
+    note(Trajectory::What::kDelivered, transfer.bytes, copies_of(transfer));
     extend(transfer.path, segments);
     if (transfer.step == nullptr) {
       hand_on(Stage::kReady, transfer.owner, transfer.bytes, std::move(transfer.path));
@@ -242,6 +248,14 @@ class PlanRun final : private TransportSink, private EventTarget {
     }
   }
 
+  void note(Trajectory::What what, Bytes bytes, std::uint32_t copies) {
+    trajectory_.add(what, events_->now(), bytes, copies);
+  }
+  /// Messages are never folded (see fold_channels).
+  std::uint32_t copies_of(const Pending& transfer) const {
+    return transfer.step == nullptr ? 1 : plan_->programs[transfer.owner].copies;
+  }
+
   void extend(PathRef& path, std::span<const Segment> segments) {
     for (const Segment& s : segments) path = paths_.extend(std::move(path), s.cause, s.time);
   }
@@ -274,6 +288,7 @@ class PlanRun final : private TransportSink, private EventTarget {
   std::vector<Pending> pending_;
   std::vector<std::size_t> free_;
   std::uint64_t transfers_{0};
+  Trajectory trajectory_;
   Time last_finish_;
   PathRef last_path_;
   ProcessHost host_;

@@ -19,6 +19,7 @@ struct RunOutcome {
   /// Time by cause along the critical path, most first; sums to `time`.
   std::vector<std::pair<CauseId, Duration>> causes;
   std::uint64_t transfers{0};
+  std::uint64_t trajectory{0};  ///< Trajectory::digest of every transfer and program
 };
 
 /// Nothing happens any more, and programs still wait.

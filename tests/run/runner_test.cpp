@@ -1,5 +1,6 @@
 #include "sim/run/runner.hpp"
 
+#include <algorithm>
 #include <deque>
 #include <map>
 
@@ -90,6 +91,7 @@ Plan pipe(std::uint32_t slots, std::uint32_t slices) {
 struct Ran {
   Duration time;
   std::map<std::string, Duration> causes;
+  std::uint64_t trajectory;
 };
 
 Ran run(const Plan& plan) {
@@ -97,7 +99,7 @@ Ran run(const Plan& plan) {
   CauseTable causes;
   FixedRates transport(events, causes);
   const RunOutcome outcome = run_plan(plan, transport, events, causes);
-  Ran ran{outcome.time, {}};
+  Ran ran{outcome.time, {}, outcome.trajectory};
   Duration sum;
   for (const auto& [id, time] : outcome.causes) {
     ran.causes[causes[id].kind] += time;
@@ -179,6 +181,45 @@ TEST(Runner, ACopyToItselfNeedsNobody) {
   Plan plan = pipe(1, 1);
   plan.programs = {{0, 0, 0, walk(plan, 2), {{1, {{{}, {}, Bytes{10}, Bytes{10}, 3}}}}}};
   EXPECT_EQ(run(plan).time, Duration::ns(50 + 3 * 20));
+}
+
+TEST(Runner, TheTrajectoryDependsNeitherOnNumbersNorOnFolding) {
+  Plan two = pipe(4, 3);  // on two channels
+  two.connections.push_back(two.connections[0]);
+  const auto renumbered = [&two](std::size_t program) {
+    Program out = two.programs[program];
+    for (ConnectionList* list : {&out.loops[0].body[0].in, &out.loops[0].body[0].out}) {
+      if (!list->empty()) *list = {1};
+    }
+    return out;
+  };
+  two.programs.push_back(renumbered(0));
+  two.programs.push_back(renumbered(1));
+  const std::uint64_t trajectory = run(two).trajectory;
+
+  Plan turned = two;
+  std::reverse(turned.programs.begin(), turned.programs.end());
+  EXPECT_EQ(run(turned).trajectory, trajectory);
+
+  Plan folded = pipe(4, 3);
+  EXPECT_NE(run(folded).trajectory, trajectory);
+  for (Program& program : folded.programs) program.copies = 2;
+  EXPECT_EQ(run(folded).trajectory, trajectory);
+}
+
+TEST(Runner, TheTrajectoryTellsOneBytePicosecondOrMessageFromAnother) {
+  const Plan plan = pipe(4, 3);
+  const std::uint64_t trajectory = run(plan).trajectory;
+  EXPECT_EQ(run(plan).trajectory, trajectory);
+  Plan other = plan;
+  other.start.time += Duration::ps(1);
+  EXPECT_NE(run(other).trajectory, trajectory);
+  other = plan;
+  other.programs[0].loops[0].body[0].bytes = Bytes{9};
+  EXPECT_NE(run(other).trajectory, trajectory);
+  other = plan;
+  for (Program& program : other.programs) program.loops[0].body[0].repeat = 4;
+  EXPECT_NE(run(other).trajectory, trajectory);
 }
 
 TEST(Runner, ProgramsThatWaitForEachOtherForEverAreABug) {
