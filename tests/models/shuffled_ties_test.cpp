@@ -23,7 +23,7 @@ namespace {
 constexpr double kFluid = 1e-6;
 constexpr double kPackets = 0.01;
 constexpr double kAllToAllOfPackets = 0.1;
-constexpr double kPerftest = 1e-4;
+constexpr double kPerftest = 1e-3;
 
 struct Case {
   std::string topology;
