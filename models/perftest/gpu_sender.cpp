@@ -88,10 +88,8 @@ Duration GpuSender::posting() const {
 
 Duration GpuSender::waiting() const { return (cluster_.events().now() - Time{}) - posting(); }
 
-Duration GpuSender::lone_latency() const {
-  const Time began = steps()[steps().size() - 2].at;
-  return plan_.op == RdmaOp::kRead ? steps().back().at - began
-                                   : visible_ + target_load_time_ - began;
+Time GpuSender::ended() const {
+  return plan_.op == RdmaOp::kRead ? steps().back().at : visible_ + target_load_time_;
 }
 
 Bytes GpuSender::delivered() const {

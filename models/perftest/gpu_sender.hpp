@@ -27,7 +27,7 @@ class GpuSender final : public PerftestProgram,
   std::uint64_t messages() const override { return plan_.iterations * plan_.qps; }
   Duration posting() const override;
   Duration waiting() const override;
-  Duration lone_latency() const override;
+  Time ended() const override;
   Bytes delivered() const override;
 
  private:

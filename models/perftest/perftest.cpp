@@ -221,23 +221,18 @@ class Run {
     double waiting{0};  ///< share of the time that senders waited for completions
     double posting{0};
   };
-  Steady steady() const {
+  /// `latency` is that of one message alone.
+  Steady steady(Duration latency) const {
     Steady out;
     // The last completions come when nothing flows any more.
     Time to = *to_;
     for (const auto& sender : senders_) {
       to = std::min(to, sender->steps()[sender->steps().size() - 1 - together()].at);
     }
-    if (to <= from_) to = *to_;
     for (const auto& sender : senders_) {
-      // A thread that posts all before it takes the first completion has no steady part.
-      const PerftestProgram::Step& last = sender->steps().back();
-      const double steady = rate(sender->steps(), from_, to);
-      // By the last completion nothing may have arrived, if ACKs are that much faster than memory.
-      const Bytes done = last.delivered > Bytes{0}
-                             ? last.delivered
-                             : plan_.size * static_cast<std::int64_t>(last.messages);
-      out.bytes_per_s += steady > 0 ? steady : done.as_double() / (last.at - Time{}).as_s();
+      out.bytes_per_s += plan_.size.as_double() * (had_posted_all_ || to <= from_
+                                                       ? burst_rate(*sender, latency)
+                                                       : steady_rate(*sender, from_, to));
       out.peak_bytes_per_s += sender->peak() * plan_.size.as_double();
     }
     out.used = UsageMeter::between(before_, after_, used_to_ - from_);
@@ -251,17 +246,27 @@ class Run {
   static std::uint32_t node(const Machine& machine, DeviceId device) {
     return *machine.fabric().node_of(device);
   }
-  static double bytes_per_s(const PerftestProgram::Step& a, const PerftestProgram::Step& b) {
-    return (b.delivered - a.delivered).as_double() / (b.at - a.at).as_s();
-  }
-  static double rate(const std::vector<PerftestProgram::Step>& steps, Time from, Time to) {
+  /// Messages a second of a program that posts while completions come. What lies in buffers between
+  /// the ends may grow or drain meanwhile: the slower end is what goes on.
+  double steady_rate(const PerftestProgram& sender, Time from, Time to) const {
+    const std::vector<PerftestProgram::Step>& steps = sender.steps();
     const auto last_by = [&steps](Time at) {
       return *(
           std::upper_bound(steps.begin(), steps.end(), at,
                            [](Time t, const PerftestProgram::Step& step) { return t < step.at; }) -
           1);
     };
-    return bytes_per_s(last_by(from), last_by(to));
+    const PerftestProgram::Step first = last_by(from);
+    const PerftestProgram::Step last = last_by(to);
+    const double landed = (last.delivered - first.delivered).as_double() / plan_.size.as_double();
+    const auto known = static_cast<double>(last.messages - first.messages);
+    return std::min(landed, known) / (last.at - first.at).as_s();
+  }
+  /// The same of one that posts all before it takes a completion: after the first message, which
+  /// takes at least the latency, come the others.
+  static double burst_rate(const PerftestProgram& sender, Duration latency) {
+    const Duration rest = (sender.ended() - Time{}) - latency;
+    return static_cast<double>(sender.messages() - 1) / rest.as_s();
   }
   /// How many completions come together: one of each queue pair.
   std::size_t together() const { return plan_.is_staged ? 1 : plan_.qps; }
@@ -284,6 +289,7 @@ class Run {
     if (before_.empty() && all([](const auto& s) { return s->has_settled(); })) {
       before_ = take(before_waiting_, before_posting_);
       from_ = cluster_.events().now();
+      had_posted_all_ = all([](const auto& s) { return s->has_posted_all(); });
       known_before_ = senders_.front()->known();
       return;
     }
@@ -324,7 +330,8 @@ class Run {
   Time from_;
   std::optional<Time> to_;
   Probes probes_;
-  Time used_to_;  ///< when `after_` was taken
+  Time used_to_;                ///< when `after_` was taken
+  bool had_posted_all_{false};  ///< by `from_`
   std::uint64_t known_before_{0};
   Duration before_waiting_;
   Duration before_posting_;
@@ -450,14 +457,14 @@ PerftestRow perftest(const Machine& machine, const PerftestOptions& options, Byt
            .is_staged = options.memory == PerftestMemory::kStaged},
           options, options.bidirectional);
   run.run();
-  const Run::Steady steady = run.steady();
+  row.latency = lone_latency(machine, ends, options, size);
+  const Run::Steady steady = run.steady(row.latency);
   row.bytes = size;
   row.iterations = iterations * options.qps;
   row.cq_moderation = together;
   row.messages_per_s = steady.bytes_per_s / size.as_double();
   row.average = Bandwidth::bytes_per_s(steady.bytes_per_s);
   row.peak = Bandwidth::bytes_per_s(std::max(steady.bytes_per_s, steady.peak_bytes_per_s));
-  row.latency = lone_latency(machine, ends, options, size);
   row.used = steady.used;
   row.probes = run.probes();
   row.trajectory = run.trajectory();

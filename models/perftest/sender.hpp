@@ -50,9 +50,12 @@ class PerftestProgram {
   /// How long the other end's thread has taken and posted receives.
   virtual Duration receiving() const { return {}; }
   virtual Duration waiting() const = 0;
-  /// Of the last message, from its post until whoever waits for it sees it; right if none was under
-  /// way then.
-  virtual Duration lone_latency() const = 0;
+  /// When whoever waits for the last message saw it.
+  virtual Time ended() const = 0;
+  /// Of the last message, from its post; right if none was under way then.
+  Duration lone_latency() const {
+    return ended() - (steps_.size() > 1 ? steps_[steps_.size() - 2].at : Time{});
+  }
   virtual Bytes delivered() const = 0;
 
   std::uint64_t known() const { return steps_.empty() ? 0 : steps_.back().messages; }
@@ -165,15 +168,14 @@ class Sender final : public PerftestProgram, private RdmaClient, private EventTa
   Duration waiting() const override {
     return waited_ + (waits_ ? cluster_.events().now() - waits_since_ : Duration{});
   }
-  Duration lone_latency() const override {
-    const Time began = steps()[steps().size() - 2].at;
+  Time ended() const override {
     switch (plan_.op) {
       case RdmaOp::kRead:
-        return steps().back().at - began;
+        return steps().back().at;
       case RdmaOp::kSend:
-        return received_ + poll_time_ - began;
+        return received_ + poll_time_;
       case RdmaOp::kWrite:
-        return visible_ + poll_time_ - began;
+        return visible_ + poll_time_;
     }
     return {};
   }

@@ -31,7 +31,7 @@ class StagedSender final : public PerftestProgram,
   Bytes delivered() const override {
     return plan_.size * static_cast<std::int64_t>(landed_ / chunks_);
   }
-  Duration lone_latency() const override { return steps().back().at - Time{}; }
+  Time ended() const override { return steps().back().at; }
 
  private:
   enum class Event : std::uint8_t { kPost, kArrived, kCopied, kGiveBack, kFreed };
