@@ -402,6 +402,16 @@ PerftestEnds perftest_ends(const Machine& machine, const PerftestOptions& option
     throw InputError(fmt::format("--post-list {}: more than --tx-depth {}", options.post_list,
                                  options.tx_depth));
   }
+  // As perftest has it. Else a list may wait for room that no completion makes.
+  if (options.post_list > 1 && options.cq_moderation > 0 &&
+      options.post_list % options.cq_moderation != 0) {
+    throw InputError(fmt::format("--cq-mod {}: not a divisor of --post-list {}",
+                                 options.cq_moderation, options.post_list));
+  }
+  if (options.iterations % options.post_list != 0) {
+    throw InputError(fmt::format("--iters {}: not a multiple of --post-list {}", options.iterations,
+                                 options.post_list));
+  }
   if (options.post != PerftestPost::kCpu &&
       (options.memory != PerftestMemory::kGpu || options.op == RdmaOp::kSend)) {
     throw InputError("--post gpu and proxy go with --mem gpu and --op write or read only");
@@ -423,6 +433,7 @@ constexpr Bytes kModerated = Bytes::kib(8);
 std::uint32_t cq_moderation(const PerftestOptions& options, Bytes size) {
   const bool is_large = size > kModerated && !options.all_sizes;
   const std::uint32_t asked = options.cq_moderation > 0 ? options.cq_moderation
+                              : options.post_list > 1   ? options.post_list
                               : is_large                ? 1
                                                         : kModeration;
   return std::min(asked, options.tx_depth);
@@ -440,9 +451,11 @@ PerftestRow perftest(const Machine& machine, const PerftestOptions& options, Byt
     const std::uint64_t fewest = fewest_iterations(machine, options, size);
     const std::uint64_t most = kSteadyCompletions * std::min(options.tx_depth, kModeration);
     iterations = std::clamp(steady, fewest, std::max(fewest, most));
+    iterations += options.post_list - 1 - (iterations - 1) % options.post_list;  // whole lists
   }
   // Too few for some completions each: then completions come oftener.
   if (iterations < 3 * together) together = std::max<std::uint64_t>(1, iterations / 4);
+  while (options.post_list > 1 && options.post_list % together != 0) --together;
   Run run(machine,
           {.ends = ends,
            .op = options.op,

@@ -18,6 +18,10 @@ BOGUS_USAGE = (
     (["perftest", TOPOLOGY, "--tx-depth", "0"], "--tx-depth must be at least 1"),
     (["perftest", TOPOLOGY, "--qp", "0"], "--qp must be at least 1"),
     (["perftest", TOPOLOGY, "--iters", "4"], "--iters 4: at least 5, or 0"),
+    (["perftest", TOPOLOGY, "--post-list", "64", "--cq-mod", "100"],
+     "--cq-mod 100: not a divisor of --post-list 64"),
+    (["perftest", TOPOLOGY, "--post-list", "64", "--iters", "100"],
+     "--iters 100: not a multiple of --post-list 64"),
     (["perftest", TOPOLOGY, "--iters", "10000000"],
      "--iters 10000000: more than the 8 GiB of packets that one run may simulate; 0 takes as many as show a "
      "steady rate"),
