@@ -35,6 +35,29 @@ TEST(Collectives, GatherAndScatterReachTheRingsBandwidth) {
   EXPECT_NEAR(row("reducescatter", Bytes::gib(8)).busbw_gb_per_s / (8 * kWirePayload), 1.0, 0.015);
 }
 
+// A ring ends however its FIFO is cut, or is refused: every chunk and slice that the parameters
+// allow.
+TEST(Collectives, ARingNeverWaitsForItself) {
+  int ran = 0;
+  for (int chunk = 1; chunk <= 8; ++chunk) {
+    for (int slice = 1; slice <= 8; ++slice) {
+      const std::string steps = "nccl.chunk_steps=" + std::to_string(chunk);
+      try {
+        EXPECT_GT(row("allreduce", Bytes::mib(512),
+                      {steps, "nccl.slice_steps=" + std::to_string(slice), "nccl.algo=Ring",
+                       "nccl.proto=Simple"})
+                      .busbw_gb_per_s,
+                  0);
+        ++ran;
+      } catch (const InputError& e) {
+        EXPECT_EQ(std::string(e.what()).find(steps), 0U) << e.what();
+      }
+    }
+  }
+  // Multiples of the slice with room for one more: 7 of slice 1, 3 of 2, 1 of 3 and 4 each.
+  EXPECT_EQ(ran, 12);
+}
+
 TEST(Collectives, BroadcastAndReduceAreBoundByTheWireThatTheChainsCross) {
   // Each NIC of node 0 sends for 2 of 16 chains: S / 8 each. 2.5 %: n-1 hops to fill.
   for (const char* op : {"broadcast", "reduce"}) {

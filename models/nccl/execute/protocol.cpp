@@ -3,7 +3,37 @@
 #include <cmath>
 #include <stdexcept>
 
+#include <fmt/format.h>
+
+#include "sim/base/error.hpp"
+
 namespace weft {
+namespace {
+
+/// Steps of a ring's chunk and of its slices. Each rank of a ring sends a chunk before it takes
+/// one, and hands on a slice only when there is room for it: the FIFO must hold a slice more.
+struct RingSteps {
+  std::int64_t chunk;
+  std::int64_t slice;
+};
+
+RingSteps ring_steps(Params& params, std::int64_t steps) {
+  const RingSteps out{std::llround(params.number("nccl.chunk_steps")),
+                      std::llround(params.number("nccl.slice_steps"))};
+  if (out.chunk % out.slice != 0) {
+    throw InputError(fmt::format("nccl.chunk_steps={}: must be a multiple of nccl.slice_steps={}",
+                                 out.chunk, out.slice));
+  }
+  if (out.chunk + out.slice > steps) {
+    throw InputError(fmt::format(
+        "nccl.chunk_steps={} and nccl.slice_steps={} are together more than nccl.steps={}: the "
+        "ranks of a ring would wait for each other for ever",
+        out.chunk, out.slice, steps));
+  }
+  return out;
+}
+
+}  // namespace
 
 Protocol make_protocol(Params& params, std::string_view name, KernelShape shape,
                        std::uint32_t ranks) {
@@ -37,20 +67,20 @@ Protocol make_protocol(Params& params, std::string_view name, KernelShape shape,
             .bytes_per_thread = 8};
   }
   if (name != "Simple") throw std::logic_error("make_protocol: no protocol " + std::string(name));
-  const bool ring = shape == KernelShape::kRing;
-  const auto chunk_steps = ring ? std::llround(params.number("nccl.chunk_steps")) : 1;
-  const auto slice_steps = ring ? std::llround(params.number("nccl.slice_steps")) : 1;
+  const RingSteps of_shape =
+      shape == KernelShape::kRing ? ring_steps(params, steps) : RingSteps{1, 1};
   const std::int64_t step = params.bytes("nccl.buffer_size").count() / steps;
-  return {.name = "Simple",
-          .data_fraction = 1.0,
-          .chunk = Bytes{step * chunk_steps},
-          .slices = chunk_steps / slice_steps,
-          .min_slice = Bytes{step * slice_steps / 32},  // prims_simple.h: sliceSize is no smaller
-          .slots = static_cast<std::uint32_t>(steps / slice_steps),
-          .launch = params.duration("nccl.launch_simple"),
-          .sync = params.duration(tree ? "nccl.tree_sync_simple" : "nccl.sync_simple"),
-          .net_extra = params.duration("nccl.net_simple_extra"),
-          .bytes_per_thread = 64};
+  return {
+      .name = "Simple",
+      .data_fraction = 1.0,
+      .chunk = Bytes{step * of_shape.chunk},
+      .slices = of_shape.chunk / of_shape.slice,
+      .min_slice = Bytes{step * of_shape.slice / 32},  // prims_simple.h: sliceSize is no smaller
+      .slots = static_cast<std::uint32_t>(steps / of_shape.slice),
+      .launch = params.duration("nccl.launch_simple"),
+      .sync = params.duration(tree ? "nccl.tree_sync_simple" : "nccl.sync_simple"),
+      .net_extra = params.duration("nccl.net_simple_extra"),
+      .bytes_per_thread = 64};
 }
 
 Protocol make_p2p_protocol(Params& params, Bytes bytes, std::uint32_t channels, Bytes chunk) {

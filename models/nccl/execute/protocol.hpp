@@ -131,6 +131,7 @@ struct Protocol {
 /// Simple: 1/1; a step is buffer / steps; ring chunks have chunk_steps of them in slices of
 /// slice_steps, all others one. LL: 8 of 16 bytes are data, step 32 KiB of data. LL128: 120 of 128,
 /// step 576,000 B of data. NCCL src/include/{device,collectives}.h, src/enqueue.cc.
+/// Throws InputError: chunk_steps is no multiple of slice_steps, or leaves no room for a slice.
 /// Precondition: `name` is one of the three.
 Protocol make_protocol(Params& params, std::string_view name, KernelShape shape,
                        std::uint32_t ranks);
