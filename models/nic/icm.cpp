@@ -4,7 +4,7 @@ namespace weft {
 
 bool IcmCache::holds(std::uint64_t key, std::int64_t bytes) {
   if (place_.contains(key)) return true;
-  if (used_ + bytes > capacity_) return false;
+  if (is_full_ || used_ + bytes > capacity_) return false;
   insert(key, bytes);
   return true;
 }
@@ -12,6 +12,7 @@ bool IcmCache::holds(std::uint64_t key, std::int64_t bytes) {
 void IcmCache::insert(std::uint64_t key, std::int64_t bytes) {
   if (place_.contains(key)) return;
   while (used_ + bytes > capacity_ && !entries_.empty()) {
+    is_full_ = true;
     draw_ = draw_ * 6'364'136'223'846'793'005 + 1'442'695'040'888'963'407;
     const std::size_t victim = (draw_ >> 32) % entries_.size();
     used_ -= entries_[victim].bytes;

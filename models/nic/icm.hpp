@@ -38,12 +38,13 @@ static_assert(every_param_is_sourced(kIcmParams));
 ///
 /// In turn, with room for C, a share m misses with 1 - m = exp(-m N / C) (each miss throws out one
 /// of C; an entry must outlive the N m misses until its next turn).
-/// What fits is there from its first use on: connecting and registering have left it there.
+/// What fits is there from its first use on: connecting and registering have left it there. As soon
+/// as something was thrown out that is over, however much room a large entry has left.
 class IcmCache {
  public:
   explicit IcmCache(Bytes capacity = Bytes{0}) : capacity_{capacity.count()} {}
 
-  /// Whether the entry is there; if there is room for it, it is.
+  /// Whether the entry is there; as long as nothing was thrown out, it is if there is room for it.
   bool holds(std::uint64_t key, std::int64_t bytes);
   /// It was read from host memory.
   void insert(std::uint64_t key, std::int64_t bytes);
@@ -56,6 +57,7 @@ class IcmCache {
 
   std::int64_t capacity_;
   std::int64_t used_{0};
+  bool is_full_{false};  ///< something was thrown out
   std::vector<Entry> entries_;
   std::unordered_map<std::uint64_t, std::size_t> place_;
   std::uint64_t draw_{0};  ///< Knuth's MMIX generator

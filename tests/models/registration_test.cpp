@@ -71,5 +71,34 @@ TEST(IcmCache, MissesOfEntriesInTurnFollowTheClosedForm) {
   }
 }
 
+// Contexts and lines of translations in turn: what a large entry leaves free is no room that was
+// filled before anyone looked, and a larger cache never misses more.
+TEST(IcmCache, ALargerCacheNeverMissesMore) {
+  const auto misses = [](std::int64_t capacity) {
+    IcmCache cache{Bytes{capacity}};
+    std::uint64_t out = 0;
+    const auto use = [&](std::uint64_t key, std::int64_t bytes) {
+      if (cache.holds(key, bytes)) return;
+      cache.insert(key, bytes);
+      ++out;
+    };
+    for (int round = 0; round < 100; ++round) {
+      for (std::uint64_t pair = 0; pair < 200; ++pair) {
+        use(2 * pair, 375);
+        use(2 * pair + 1, 64);
+      }
+    }
+    return out;
+  };
+  std::uint64_t last = misses(4096);
+  EXPECT_GT(last, 39'900U);  // room for a twentieth: all but all of them
+  for (std::int64_t capacity = 5120; capacity < 90'000; capacity += capacity / 4) {
+    const std::uint64_t now = misses(capacity);
+    EXPECT_LE(now, last) << capacity;
+    last = now;
+  }
+  EXPECT_EQ(misses(200 * 439), 0U);
+}
+
 }  // namespace
 }  // namespace weft::test::models_registration
