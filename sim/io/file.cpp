@@ -3,13 +3,16 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <fcntl.h>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
 
 #include "sim/base/error.hpp"
+#include "sim/io/write_all.hpp"
 
 namespace weft {
 namespace {
@@ -28,6 +31,62 @@ std::string read_all(std::istream& in, const std::string& name, std::int64_t max
   }
   if (in.bad()) throw InputError(name + ": cannot be read");
   return text;
+}
+
+[[noreturn]] void throw_cannot(const std::string& path, const char* what, int reason) {
+  throw InputError(path + ": " + what + ": " + std::strerror(reason));
+}
+
+struct Target {
+  std::string path;
+  bool is_written_to;  ///< as it is; else it is replaced
+};
+
+/// What stands behind the links at `path`. A device or pipe is written to, since a rename would put
+/// a file in its place; so is what a process has open, to which /dev/stdout leads.
+Target target_of(const std::string& path) {
+  constexpr int kMostLinks = 40;  // Linux: MAXSYMLINKS
+  std::error_code ignored;
+  const auto status = std::filesystem::status(path, ignored);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status) &&
+      !std::filesystem::is_directory(status)) {
+    return {path, true};
+  }
+  std::filesystem::path target = path;
+  for (int links = 0; std::filesystem::is_symlink(target); ++links) {
+    if (links == kMostLinks) throw_cannot(path, "cannot be written", ELOOP);
+    const std::filesystem::path folder = target.parent_path();
+    if (std::filesystem::weakly_canonical(folder, ignored).string().starts_with("/proc/")) {
+      return {path, true};
+    }
+    target = folder / std::filesystem::read_symlink(target);
+  }
+  return {target.string(), false};
+}
+
+struct Fresh {
+  std::string path;
+  int file;
+};
+
+/// A file of a name that nothing had, beside `target`, with its owner and mode if it is there.
+Fresh create_beside(const std::string& path, const std::string& target) {
+  struct stat old {};
+  const bool exists = ::stat(target.c_str(), &old) == 0;
+  const mode_t mode = exists ? old.st_mode & 07777U : 0666U;
+  Fresh fresh{"", -1};
+  for (int number = 0; fresh.file < 0; ++number) {
+    fresh.path = target + ".tmp" + std::to_string(::getpid()) + '.' + std::to_string(number);
+    fresh.file = ::open(fresh.path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                        mode & 0777U);
+    if (fresh.file < 0 && errno != EEXIST) throw_cannot(path, "cannot be written", errno);
+  }
+  // The owner needs privileges: without them the file is whose run it was.
+  if (exists) {
+    if (::fchown(fresh.file, old.st_uid, old.st_gid) != 0) errno = 0;
+    if (::fchmod(fresh.file, mode) != 0) errno = 0;  // not every file system has modes
+  }
+  return fresh;
 }
 
 }  // namespace
@@ -50,31 +109,23 @@ void write_text_file(const std::string& path, std::string_view text) {
     if (!std::cout) throw InputError("standard output: cannot be written");
     return;
   }
-  std::error_code ignored;
-  const auto status = std::filesystem::status(path, ignored);
-  const bool exists = std::filesystem::exists(status);
-  if (exists && !std::filesystem::is_directory(status) &&
-      (!std::filesystem::is_regular_file(status) || path.starts_with("/dev/"))) {
-    // A device or pipe is written to; a rename would put a file in its place.
+  const Target target = target_of(path);
+  if (target.is_written_to) {
     std::ofstream out(path, std::ios::binary);
     out << text << std::flush;
     if (!out) throw InputError(path + ": cannot be written: " + std::strerror(errno));
     return;
   }
-  // The file behind a link is replaced, not the link.
-  const std::string target = exists ? std::filesystem::canonical(path, ignored).string() : path;
-  const std::string temporary = target + ".tmp" + std::to_string(::getpid());
+  Fresh fresh = create_beside(path, target.path);
   const auto fail = [&](const char* what) {
     const int reason = errno;
-    std::remove(temporary.c_str());
-    throw InputError(path + ": " + what + ": " + std::strerror(reason));
+    if (fresh.file >= 0) ::close(fresh.file);
+    std::remove(fresh.path.c_str());
+    throw_cannot(path, what, reason);
   };
-  std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
-  if (!out) fail("cannot be written");
-  out << text;
-  out.close();
-  if (!out) fail("cannot be written");
-  if (std::rename(temporary.c_str(), target.c_str()) != 0) fail("cannot be replaced");
+  if (!write_all(fresh.file, text)) fail("cannot be written");
+  if (::close(std::exchange(fresh.file, -1)) != 0) fail("cannot be written");
+  if (std::rename(fresh.path.c_str(), target.path.c_str()) != 0) fail("cannot be replaced");
 }
 
 }  // namespace weft

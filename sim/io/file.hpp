@@ -14,9 +14,10 @@ inline constexpr std::int64_t kMaxInputBytes = 64LL << 20;
 /// unreadable, a directory, larger than `max_bytes`.
 std::string read_text_file(const std::string& path, std::int64_t max_bytes = kMaxInputBytes);
 
-/// Writes to a temporary name in the same folder and renames, so a reader never sees half a file;
-/// "-" is standard output; a device or pipe is written to as it is. Throws InputError if the place
-/// cannot be written.
+/// Writes to a fresh name in the same folder and renames, so a reader never sees half a file, with
+/// the owner and mode of the file that is replaced; behind a link, which may lead to nothing yet,
+/// its target. "-" is standard output; a device, a pipe or what a process has open (/dev/stdout) is
+/// written to as it is. Throws InputError if the place cannot be written.
 void write_text_file(const std::string& path, std::string_view text);
 
 }  // namespace weft

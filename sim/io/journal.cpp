@@ -13,12 +13,14 @@
 #include "sim/base/error.hpp"
 #include "sim/base/random.hpp"
 #include "sim/io/file.hpp"
+#include "sim/io/write_all.hpp"
 
 namespace weft {
 namespace {
 
 constexpr std::string_view kFirstLine = "weft journal 1\n";
 constexpr std::int64_t kMaxBytes = 1LL << 30;
+constexpr const char* kNoFile = ": is not a regular file; move it elsewhere";
 
 // A record is a line with its length and digest, then its bytes and a newline.
 std::string heading(std::string_view record) {
@@ -55,8 +57,15 @@ void Journal::open() {
   struct stat status {};
   do {
     if (file_ >= 0) ::close(file_);
-    file_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    // A FIFO or device must not make it wait, a link lead it to another file.
+    file_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
+                   0666);
+    if (file_ < 0 && errno == ELOOP) throw InputError(path_ + kNoFile);
     if (file_ < 0) throw InputError(path_ + ": cannot be written: " + std::strerror(errno));
+    if (::fstat(file_, &status) != 0 || !S_ISREG(status.st_mode)) {
+      ::close(file_);
+      throw InputError(path_ + kNoFile);
+    }
     if (::flock(file_, LOCK_EX | LOCK_NB) != 0) {
       ::close(file_);
       throw InputError(path_ + ": another process is writing it");
@@ -89,11 +98,8 @@ void Journal::append(std::string_view record) {
 }
 
 void Journal::write(std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(file_, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) throw InputError(path_ + ": cannot be written: " + std::strerror(errno));
-    text.remove_prefix(static_cast<std::size_t>(written));
+  if (!write_all(file_, text)) {
+    throw InputError(path_ + ": cannot be written: " + std::strerror(errno));
   }
 }
 

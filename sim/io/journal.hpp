@@ -13,7 +13,8 @@ class Journal {
  public:
   /// Opens the file, or makes it, and reads the records in it. What is half-written at the end, by
   /// a process that was ended, is cut off. Throws InputError: cannot be opened, open elsewhere,
-  /// some other kind of file (which stays as it is), too large.
+  /// some other kind of file, a link, a FIFO or a device (which
+  /// stay as they are), too large.
   explicit Journal(const std::string& path);
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;

@@ -108,6 +108,72 @@ TEST_F(File, WritesThroughALink) {
   EXPECT_EQ(read_text_file(path("real")), "new");
 }
 
+TEST_F(File, MakesTheFileThatALinkLeadsTo) {
+  std::filesystem::create_directory(path("d"));
+  std::filesystem::create_symlink("d/second", path("first"));
+  std::filesystem::create_symlink("real", path("d/second"));
+  write_text_file(path("first"), "new");
+  EXPECT_TRUE(std::filesystem::is_symlink(path("first")));
+  EXPECT_TRUE(std::filesystem::is_symlink(path("d/second")));
+  EXPECT_EQ(read_text_file(path("d/real")), "new");
+  std::filesystem::create_symlink("loop", path("loop"));
+  EXPECT_EQ(complaint([&] { write_text_file(path("loop"), "text"); }),
+            path("loop") + ": cannot be written: Too many levels of symbolic links");
+}
+
+TEST_F(File, KeepsTheModeOfWhatItReplaces) {
+  const auto mode = [this] {
+    struct stat status {};
+    EXPECT_EQ(::stat(path("f").c_str(), &status), 0);
+    return status.st_mode & 07777U;
+  };
+  const mode_t mask = ::umask(022);
+  write_text_file(path("f"), "old");
+  EXPECT_EQ(mode(), 0644U);
+  for (const mode_t kept : {0600U, 0664U, 0400U}) {
+    ASSERT_EQ(::chmod(path("f").c_str(), kept), 0);
+    write_text_file(path("f"), "new");
+    EXPECT_EQ(mode(), kept);
+  }
+  ::umask(mask);
+}
+
+/// What stands at a name that a temporary file might take.
+TEST_F(File, NeverWaitsForNorWritesToWhatHasTheTemporarysName) {
+  const std::string name = path("f") + ".tmp" + std::to_string(::getpid());
+  ASSERT_EQ(::mkfifo(name.c_str(), 0600), 0);
+  std::filesystem::create_symlink("victim", name + ".0");
+  write_text_file(path("f"), "text");
+  EXPECT_EQ(read_text_file(path("f")), "text");
+  EXPECT_TRUE(std::filesystem::is_fifo(name));
+  EXPECT_FALSE(std::filesystem::exists(path("victim")));
+}
+
+// Whoever has the old file open keeps it whole, below /dev too.
+TEST_F(File, ReplacesRegularFilesBelowDev) {
+  std::string folder = "/dev/shm/weft_file_test_XXXXXX";
+  if (::mkdtemp(folder.data()) == nullptr) GTEST_SKIP() << "/dev/shm cannot be written here";
+  const std::string file = folder + "/f";
+  write_text_file(file, "the old text");
+  std::ifstream reader(file);
+  write_text_file(file, "new");
+  std::string seen;
+  std::getline(reader, seen);
+  EXPECT_EQ(seen, "the old text");
+  EXPECT_EQ(read_text_file(file), "new");
+  std::filesystem::remove_all(folder);
+}
+
+TEST_F(File, WritesToWhatIsOpenAsItIs) {
+  // As /dev/stdout leads to a file that the shell has opened.
+  const int open = ::open(path("f").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  ASSERT_GE(open, 0);
+  write_text_file("/dev/fd/" + std::to_string(open), "text");
+  std::string got(8, '\0');
+  EXPECT_EQ(::read(open, got.data(), got.size()), 4);
+  ::close(open);
+}
+
 TEST_F(File, SaysWhatIsNoFile) {
   EXPECT_EQ(complaint([&] { read_text_file(path("missing")); }),
             path("missing") + ": no such file");

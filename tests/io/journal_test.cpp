@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <gmock/gmock.h>
@@ -84,6 +85,16 @@ TEST_F(JournalTest, LeavesOtherFilesAlone) {
   put("someone's notes");
   EXPECT_THROW(Journal{path_}, InputError);
   EXPECT_EQ(content(), "someone's notes");
+}
+
+TEST_F(JournalTest, NeitherWaitsForNorFollowsWhatIsNoFile) {
+  ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
+  EXPECT_THROW(Journal{path_}, InputError);
+  EXPECT_TRUE(std::filesystem::is_fifo(path_));
+  std::filesystem::remove(path_);
+  std::filesystem::create_symlink(path_ + ".victim", path_);
+  EXPECT_THROW(Journal{path_}, InputError);
+  EXPECT_FALSE(std::filesystem::exists(path_ + ".victim"));
 }
 
 TEST_F(JournalTest, HasOneWriterAtATime) {
