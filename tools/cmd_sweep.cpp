@@ -5,8 +5,10 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -26,6 +28,7 @@
 #include "tools/command_line.hpp"
 #include "tools/commands.hpp"
 #include "tools/predict_arguments.hpp"
+#include "tools/source_digest.hpp"
 #include "tools/sweep_grid.hpp"
 
 namespace weft {
@@ -42,7 +45,7 @@ struct SweepArguments {
 struct Sweep {
   ParamCatalog catalog;
   Scenario scenario;
-  PredictOptions options;  ///< its `set` is empty
+  PredictOptions options;  ///< its `set` is what --gpu says
   std::vector<SweepAxis> axes;
   std::vector<SweepPoint> points;
 };
@@ -53,18 +56,30 @@ struct Block {
   bool refused{false};
 };
 
+/// The cells of a result's row that are no axis of the sweep, as `nodes` may be.
+std::vector<std::string> beside_axes(const Sweep& sweep, std::vector<std::string> cells) {
+  const std::vector<std::string> names = csv_header();
+  for (std::size_t i = names.size(); i-- > 0;) {
+    const bool is_axis = std::any_of(sweep.axes.begin(), sweep.axes.end(),
+                                     [&](const SweepAxis& axis) { return axis.key == names[i]; });
+    if (is_axis) cells.erase(cells.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  return cells;
+}
+
 std::vector<std::string> header(const Sweep& sweep) {
   std::vector<std::string> names;
   for (const SweepAxis& axis : sweep.axes) names.push_back(axis.key);
-  const std::vector<std::string> of_row = csv_header();
+  const std::vector<std::string> of_row = beside_axes(sweep, csv_header());
   names.insert(names.end(), of_row.begin(), of_row.end());
   names.insert(names.end(), {"not_run", "point"});
   return names;
 }
 
-std::string line(const SweepPoint& point, const std::vector<std::string>& of_row,
+std::string line(const Sweep& sweep, const SweepPoint& point, std::vector<std::string> row,
                  const std::string& not_run) {
   std::vector<std::string> cells = point.values;
+  const std::vector<std::string> of_row = beside_axes(sweep, std::move(row));
   cells.insert(cells.end(), of_row.begin(), of_row.end());
   cells.insert(cells.end(), {one_line(not_run), point.digest});
   return csv_line(cells);
@@ -79,11 +94,11 @@ std::string why_not_run(const RunResult& result, const std::string& path) {
   return "is not run";
 }
 
-Block block_of(const SweepPoint& point, const RunResult& result,
-               const std::vector<std::string>& paths) {
+Block block_of(const Sweep& sweep, const SweepPoint& point, const RunResult& result) {
   Block block;
-  for (const ResultRow& row : result.rows) block.lines += line(point, csv_row_cells(row), "");
-  for (const std::string& path : paths) {
+  for (const ResultRow& row : result.rows)
+    block.lines += line(sweep, point, csv_row_cells(row), "");
+  for (const std::string& path : sweep.scenario.memory_paths) {
     const bool has_rows = std::any_of(result.rows.begin(), result.rows.end(),
                                       [&](const ResultRow& r) { return r.memory_path == path; });
     if (has_rows) continue;
@@ -95,7 +110,7 @@ Block block_of(const SweepPoint& point, const RunResult& result,
     };
     set("op", result.rows.front().op);
     set("memory_path", path);
-    block.lines += line(point, cells, why_not_run(result, path));
+    block.lines += line(sweep, point, cells, why_not_run(result, path));
   }
   return block;
 }
@@ -107,21 +122,44 @@ Block run_point(const Sweep& sweep, const SweepPoint& point, unsigned threads) {
     options.set.push_back({sweep.axes[i].key, point.values[i], {}});
   }
   try {
-    return block_of(point, predict(sweep.scenario, options, sweep.catalog),
-                    sweep.scenario.memory_paths);
+    return block_of(sweep, point, predict(sweep.scenario, options, sweep.catalog));
   } catch (const InputError& e) {
     const std::vector<std::string> no_cells(csv_header().size());
-    return {line(point, no_cells, e.what()), true};
+    return {line(sweep, point, no_cells, e.what()), true};
   }
 }
 
 /// Blocks by their points' digests.
 using Blocks = std::map<std::string, Block>;
 
-/// Splits a table, without its header, into blocks. Throws InputError naming `file`.
+/// By the rows' memory paths and sizes, whether a point has them all: of each path either every
+/// size, or the one row that says why there is none. `rows` has those of one point.
+bool is_whole(const Scenario& scenario,
+              const std::vector<std::pair<std::string, std::string>>& rows) {
+  std::set<std::pair<std::string, std::string>> left(rows.begin(), rows.end());
+  if (left.size() != rows.size()) return false;
+  if (rows.size() == 1 && left.erase({"", ""}) == 1) return true;  // refused
+  for (const std::string& path : scenario.memory_paths) {
+    if (left.erase({path, ""}) == 1) continue;
+    for (const Bytes size : scenario.sizes) {
+      if (left.erase({path, std::to_string(size.count())}) == 0) return false;
+    }
+  }
+  return true;
+}
+
+/// Splits a table, without its header, into blocks; those that lack a row are left out, so that
+/// their points run again. Throws InputError naming `file`.
 Blocks read_blocks(const Sweep& sweep, std::string_view text, const std::string& file) {
-  const std::size_t columns = header(sweep).size();
-  const std::size_t op_column = sweep.axes.size();
+  const std::vector<std::string> names = header(sweep);
+  const std::size_t columns = names.size();
+  const auto column = [&names](const char* name) {
+    return static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
+  };
+  const std::size_t op_column = column("op");
+  const std::size_t path_column = column("memory_path");
+  const std::size_t bytes_column = column("bytes");
+  std::map<std::string, std::vector<std::pair<std::string, std::string>>> rows;
   Blocks blocks;
   int number = 1;
   while (!text.empty()) {
@@ -153,6 +191,10 @@ Blocks read_blocks(const Sweep& sweep, std::string_view text, const std::string&
     Block& block = blocks[cells.back()];
     block.lines.append(row).append("\n");
     block.refused = cells[op_column].empty();
+    rows[cells.back()].emplace_back(cells[path_column], cells[bytes_column]);
+  }
+  for (const auto& [digest, of_point] : rows) {
+    if (!is_whole(sweep.scenario, of_point)) blocks.erase(digest);
   }
   return blocks;
 }
@@ -225,8 +267,9 @@ Sweep make_sweep(const PredictArguments& arguments) {
   for (const std::string& text : arguments.set) sweep.axes.push_back(parse_axis(text));
   const TopologySpec topology = read_topology(sweep.scenario.topology, sweep.catalog);
   std::string base =
-      fmt::format("weft {}\nscenario {:016x}\ntopology {:016x}\nseed {}\n", weft_version(),
-                  sweep.scenario.digest, topology.digest, sweep.options.seed);
+      fmt::format("weft {} {}\nscenario {:016x}\ntopology {:016x}\nseed {}\n", weft_version(),
+                  source_digest(), sweep.scenario.digest, topology.digest, sweep.options.seed);
+  for (const ScenarioSetting& s : sweep.options.set) base += "set " + s.key + "=" + s.value + '\n';
   for (const auto& [name, value] : sweep.options.env) base += "env " + name + "=" + value + '\n';
   sweep.points = grid_points(sweep.axes, base);
   Params params(sweep.catalog);

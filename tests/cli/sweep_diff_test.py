@@ -186,6 +186,56 @@ class Sweep(SweepDiffTest):
         self.sweep(*GRID, "--csv", "out.csv", "--seed", "2")
         self.assertNotIn("Old", (self.here / "out.csv").read_text())
 
+    def test_points_of_other_gpus_are_run_again(self):
+        self.sweep("--set", "nic.count=1", "--gpu", "h100-sxm", "--csv", "out.csv")
+        h100 = (self.here / "out.csv").read_text()
+        b200 = self.sweep("--set", "nic.count=1", "--gpu", "b200-sxm")
+        self.assertNotEqual(b200, h100)
+        self.sweep("--set", "nic.count=1", "--gpu", "b200-sxm", "--csv", "out.csv")
+        self.assertEqual((self.here / "out.csv").read_text(), b200)
+
+    def test_a_point_that_lost_a_row_is_run_again(self):
+        grid = ("--set", "nic.count=1,9")
+        weft("sweep", SMALL, *grid, "--csv", "out.csv", cwd=self.here)
+        whole = (self.here / "out.csv").read_text()
+        lines = whole.splitlines(keepends=True)
+        for lost in range(1, len(lines)):
+            for rest in (lines[:lost] + lines[lost + 1:], lines[:lost] + lines[lost - 1:]):
+                if rest[0] == rest[1]:
+                    continue
+                (self.here / "out.csv").write_text("".join(rest))
+                weft("sweep", SMALL, *grid, "--csv", "out.csv", cwd=self.here)
+                self.assertEqual((self.here / "out.csv").read_text(), whole)
+
+    def test_nodes_are_one_column(self):
+        table = self.sweep("--set", "nodes=1,2", "--csv", "-")
+        self.assertEqual(table.splitlines()[0].split(",").count("nodes"), 1)
+        self.assertEqual([(row["nodes"], row["memory_path"]) for row in rows_of(table)],
+                         [("1", "gdr")] * 2 + [("1", "host-staged")] +
+                         [("2", "gdr"), ("2", "host-staged")] * 2)
+        self.sweep("--set", "nodes=1,2", "--csv", "out.csv")
+        self.sweep("--set", "nodes=1,2", "--csv", "out.csv")
+        self.assertEqual((self.here / "out.csv").read_text(), table)
+
+    def test_the_digest_of_the_program_is_that_of_all_that_predicts(self):
+        if shutil.which("cmake") is None:
+            self.skipTest("no cmake program")
+
+        def digest():
+            subprocess.run(["cmake", "-DOUTPUT=" + str(self.here / "digest.cpp"), "-DROOT=" + str(self.here), "-P",
+                            cli_test.SOURCE / "tools/source_digest.cmake"], check=True, timeout=LIMIT_S)
+            return (self.here / "digest.cpp").read_text()
+        for folder in ("sim/base", "models/params", "tools"):
+            (self.here / folder).mkdir(parents=True)
+        seen = {digest()}
+        for name in ("sim/base/random.cpp", "sim/base/random.hpp", "models/params/milan.yaml", "models/a.cpp"):
+            for text in ("a", "b"):
+                (self.here / name).write_text(text)
+                self.assertNotIn(digest(), seen)
+                seen.add(digest())
+        (self.here / "tools/talk.cpp").write_text("a")
+        self.assertIn(digest(), seen)
+
     def test_results_of_other_values_are_not_lost(self):
         self.sweep(*GRID, "--csv", "out.csv")
         table = (self.here / "out.csv").read_text()
