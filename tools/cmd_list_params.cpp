@@ -1,10 +1,11 @@
 #include <iostream>
 #include <memory>
 #include <string>
+#include <vector>
 
-#include <CLI/CLI.hpp>
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "models/collective/settings.hpp"
 #include "models/registry/registry.hpp"
 #include "sim/io/json.hpp"
 #include "tools/command_line.hpp"
@@ -13,30 +14,27 @@
 namespace weft {
 namespace {
 
-std::string range_text(const ParamSpec& spec) {
-  if (spec.unit == Unit::kChoice) return std::string(spec.choices);
-  if (spec.unit == Unit::kFlags) return "none or any of " + std::string(spec.choices);
-  return format_quantity(spec.min, spec.unit) + " to " + format_quantity(spec.max, spec.unit);
-}
-
-void list_text(const ParamCatalog& catalog) {
-  for (const ParamSpec& spec : catalog.specs()) {
-    std::cout << fmt::format("{} = {}  [{}]\n    {}\n    {}: {}\n", spec.key,
-                             ParamCatalog::format(spec, spec.fallback), range_text(spec),
-                             spec.meaning, origin_name(spec.origin), spec.source);
+void list_text(const std::vector<SettingKey>& keys) {
+  for (const SettingKey& key : keys) {
+    std::cout << fmt::format("{} = {}  [{}]\n    {}\n    {}: {}\n", key.key, key.fallback,
+                             key.range, key.meaning, key.origin, key.source);
+    if (!key.also.empty()) std::cout << fmt::format("    also: {}\n", fmt::join(key.also, ", "));
   }
 }
 
-void list_json(const ParamCatalog& catalog) {
+void list_json(const std::vector<SettingKey>& keys) {
   Json params = Json::array();
-  for (const ParamSpec& spec : catalog.specs()) {
-    params.push(Json::object({{"key", spec.key},
-                              {"unit", unit_symbol(spec.unit)},
-                              {"range", range_text(spec)},
-                              {"default", ParamCatalog::format(spec, spec.fallback)},
-                              {"origin", origin_name(spec.origin)},
-                              {"source", spec.source},
-                              {"meaning", spec.meaning}}));
+  for (const SettingKey& key : keys) {
+    Json also = Json::array();
+    for (const std::string& narrower : key.also) also.push(narrower);
+    params.push(Json::object({{"key", key.key},
+                              {"unit", key.unit},
+                              {"range", key.range},
+                              {"default", key.fallback},
+                              {"origin", key.origin},
+                              {"source", key.source},
+                              {"meaning", key.meaning},
+                              {"also", also}}));
   }
   std::cout << Json::object({{"schema", "weft.params/1"}, {"parameters", params}}).dump();
 }
@@ -45,15 +43,17 @@ void list_json(const ParamCatalog& catalog) {
 
 void add_list_params_command(CommandLine& line) {
   const auto json = std::make_shared<bool>(false);
-  line.add("list-params", "Every parameter: key, default, range, meaning, origin, source")
+  line.add(
+          "list-params",
+          "Every key of --set: default, range, meaning, origin, source; <nic> is a NIC by its name")
       .flag("--json", *json, "as JSON")
       .example("weft list-params | grep -A3 ^pcie")
       .action([json] {
-        const ParamCatalog catalog = make_catalog();
+        const std::vector<SettingKey> keys = setting_keys(make_catalog());
         if (*json) {
-          list_json(catalog);
+          list_json(keys);
         } else {
-          list_text(catalog);
+          list_text(keys);
         }
       });
 }

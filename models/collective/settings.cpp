@@ -1,6 +1,7 @@
 #include "models/collective/settings.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <optional>
 
@@ -11,9 +12,11 @@
 namespace weft {
 namespace {
 
-constexpr std::string_view kNicCount = "nic.count";
-constexpr std::string_view kNodes = "nodes";
 constexpr std::string_view kNetworkPrefix = "network.";
+constexpr std::uint32_t kMostSetNodes = 1U << 20;
+constexpr std::array<std::string_view, 3> kTierNames{"leaf", "spine", "core"};
+constexpr std::array kNodeDeviceKinds{DeviceKind::kCpu, DeviceKind::kSwitch, DeviceKind::kGpu,
+                                      DeviceKind::kNic, DeviceKind::kNvSwitch};
 
 /// `most` is the largest number allowed, `of` says what there are as many of.
 std::uint32_t whole_number(const ScenarioSetting& setting, std::size_t most,
@@ -152,19 +155,33 @@ std::optional<DeviceKind> kind_of(const TopologySpec& spec, const std::string& n
   for (const DeviceSpec& device : spec.node.devices) {
     if (device.name == name) return device.kind;
   }
-  const bool tier = name == "leaf" || name == "spine" || name == "core";
+  const bool tier = std::find(kTierNames.begin(), kTierNames.end(), name) != kTierNames.end();
   if (tier && spec.network.kind > NetworkSpec::Kind::kOneSwitch) return DeviceKind::kNetSwitch;
   return std::nullopt;
 }
 
+void set_nodes(TopologySpec& spec, const ScenarioSetting& setting) {
+  spec.nodes = whole_number(setting, kMostSetNodes, "");
+}
+
+/// A setting of the topology that is no parameter, declared once.
+struct TopologyKey {
+  std::string_view key;
+  std::string_view range;
+  std::string_view fallback;
+  std::string_view meaning;
+  void (*apply)(TopologySpec&, const ScenarioSetting&);
+};
+constexpr std::array kTopologySettings{
+    TopologyKey{"nic.count", "whole number, 1 to the NICs of a node", "all of them",
+                "NICs of each node that stay, spread evenly over the topology's order", keep_nics},
+    TopologyKey{"nodes", "whole number, 1 to 1048576", "the scenario's, else the topology's",
+                "how many nodes there are", set_nodes}};
+static_assert(kMostSetNodes == 1048576);
+
 void apply(const ScenarioSetting& setting, TopologySpec& spec, Params& params) {
-  if (setting.key == kNicCount) {
-    keep_nics(spec, setting);
-    return;
-  }
-  if (setting.key == kNodes) {
-    spec.nodes = whole_number(setting, 1U << 20, "");
-    return;
+  for (const TopologyKey& of_topology : kTopologySettings) {
+    if (setting.key == of_topology.key) return of_topology.apply(spec, setting);
   }
   if (setting.key.starts_with(kNetworkPrefix)) {
     change_network(spec, setting);
@@ -190,7 +207,74 @@ void apply(const ScenarioSetting& setting, TopologySpec& spec, Params& params) {
                       "set by the user" + (place.empty() ? " (--set)" : " in " + place)});
 }
 
+SettingKey topology_setting(std::string key, std::string range, std::string_view fallback,
+                            std::string_view meaning, std::vector<std::string> also = {}) {
+  return {std::move(key),       "",
+          std::move(range),     std::string(fallback),
+          "topology",           "the topology file",
+          std::string(meaning), std::move(also)};
+}
+
+/// "h100-sxm, h200-sxm": the parts of a kind of device.
+std::string known_parts(const PartLibrary& library, std::string_view kind) {
+  std::string out;
+  for (const auto& [name, part] : library.parts()) {
+    if (part.kind == kind) out += (out.empty() ? "" : ", ") + name;
+  }
+  return out;
+}
+
+/// The same parameter of one device, or of one tier of a network's switches.
+std::vector<std::string> narrower_keys(std::string_view key) {
+  const std::string scope(key.substr(0, key.find('.')));
+  const std::string name(key.substr(scope.size()));
+  std::vector<std::string> out;
+  for (const DeviceKind kind : kNodeDeviceKinds) {
+    if (scope == device_kind_name(kind)) out.push_back("<" + scope + ">" + name);
+  }
+  if (scope == device_kind_name(DeviceKind::kNetSwitch)) {
+    for (const std::string_view tier : kTierNames) out.push_back(std::string(tier) + name);
+  }
+  return out;
+}
+
+std::string range_text(const ParamSpec& spec) {
+  if (spec.unit == Unit::kChoice) return std::string(spec.choices);
+  if (spec.unit == Unit::kFlags) return "none or any of " + std::string(spec.choices);
+  return format_quantity(spec.min, spec.unit) + " to " + format_quantity(spec.max, spec.unit);
+}
+
 }  // namespace
+
+std::vector<SettingKey> setting_keys(const ParamCatalog& catalog) {
+  std::vector<SettingKey> keys;
+  for (const ParamSpec& spec : catalog.specs()) {
+    keys.push_back({std::string(spec.key), std::string(unit_symbol(spec.unit)), range_text(spec),
+                    ParamCatalog::format(spec, spec.fallback),
+                    std::string(origin_name(spec.origin)), std::string(spec.source),
+                    std::string(spec.meaning), narrower_keys(spec.key)});
+  }
+  for (const TopologyKey& key : kTopologySettings) {
+    keys.push_back(
+        topology_setting(std::string(key.key), std::string(key.range), key.fallback, key.meaning));
+  }
+  for (const KeySpec& key : network_keys()) {
+    keys.push_back(topology_setting(std::string(kNetworkPrefix) + std::string(key.name),
+                                    form_text(key), "the topology's", key.meaning));
+  }
+  const PartLibrary library(catalog);
+  for (const DeviceKind kind : kNodeDeviceKinds) {
+    const std::string scope(device_kind_name(kind));
+    const std::string parts = known_parts(library, scope);
+    if (parts.empty()) continue;
+    keys.push_back(topology_setting(scope + std::string(kPart), parts, "the topology's",
+                                    "which product stands there",
+                                    {"<" + scope + ">" + std::string(kPart)}));
+  }
+  std::sort(keys.begin(), keys.end(),
+            [](const SettingKey& a, const SettingKey& b) { return a.key < b.key; });
+  return keys;
+}
 
 ScenarioSetting parse_setting(const std::string& text) {
   const std::size_t equals = text.find('=');

@@ -18,6 +18,22 @@ ScenarioSetting parse_setting(const std::string& text);
 std::vector<ScenarioSetting> parse_settings(const std::vector<std::string>& set,
                                             const std::string& gpu = {});
 
+/// A key that `--set` and a scenario's `set` take, in words for people.
+struct SettingKey {
+  std::string key;       ///< "nic.pcie_width", "network.kind", "nodes"
+  std::string unit;      ///< as unit_symbol has it; "" for words and for what no parameter is
+  std::string range;     ///< what is allowed
+  std::string fallback;  ///< the value without it
+  std::string origin;    ///< where that value comes from; "topology": the topology file says it
+  std::string source;
+  std::string meaning;
+  std::vector<std::string> also;  ///< the key for one device, named ("<nic>.pcie_width"), or a tier
+};
+
+/// Every key that apply_settings takes, sorted: the catalogue's parameters, and what changes the
+/// topology instead.
+std::vector<SettingKey> setting_keys(const ParamCatalog& catalog);
+
 /// Gives `params` what the topology says for all and what the user sets. A setting's scope is a
 /// kind of device ("nic.pcie_width"), a device of the topology ("nic3.pcie_width", and
 /// "spine.latency" for a tier of its network) or none of both ("wire.mtu"). Some change `spec`

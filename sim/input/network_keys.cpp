@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "sim/base/quantity.hpp"
@@ -36,6 +35,41 @@ constexpr std::array kRatios{
     std::pair<std::string_view, Ratio>{"spine_oversubscription",
                                        &NetworkSpec::spine_oversubscription}};
 
+constexpr std::array kKindWords = words_of(kKinds);
+constexpr std::array kPlacementWords = words_of(kPlacements);
+constexpr std::int64_t kMostSwitchPorts = 4096;
+constexpr std::string_view kRatioForm = "number above 0";
+
+constexpr KeySpec count_key(std::string_view name, std::string_view fallback,
+                            std::string_view meaning, std::int64_t most = kMostSwitchPorts) {
+  return {name, "whole number", fallback, meaning, {}, 1, most};
+}
+
+// The kind first: it drops what does not belong to it.
+constexpr std::array kNetworkKeys{
+    KeySpec{"kind", "one of", kRequired,
+            "one crossbar switch of any size, or a folded Clos: all NICs of a node on one leaf "
+            "(leaf-spine), the i-th NIC of each node on the leaf of rail i, three tiers (fat-tree)",
+            kKindWords},
+    KeySpec{"placement", "one of", "packed",
+            "which leaves node after node is cabled to: one filled before the next, or all in turn",
+            kPlacementWords},
+    count_key("tiers", "2", "tiers of switches, of a rail-optimised network", 3),
+    count_key("ports", "none: a folded Clos needs it", "ports of each switch"),
+    count_key("leaf_down", "half the ports, all where there is one tier",
+              "ports of a leaf for NICs"),
+    count_key("leaf_up", "what `oversubscription` says", "ports of a leaf for uplinks"),
+    count_key("spines", "as few as hold all uplinks; of three tiers, one an uplink of a leaf",
+              "spines; in three tiers those of each pod"),
+    count_key("spine_down", "half the ports", "ports of a spine for leaves, in three tiers"),
+    count_key("spine_up", "what `spine_oversubscription` says",
+              "ports of a spine for cores, in three tiers"),
+    count_key("cores", "as few as hold all uplinks", "core switches, in three tiers",
+              kMostSwitchPorts* kMostSwitchPorts),
+    KeySpec{"oversubscription", kRatioForm, "1", "ports of a leaf down for each port up"},
+    KeySpec{"spine_oversubscription", kRatioForm, "1",
+            "ports of a spine down for each port up, in three tiers"}};
+
 /// The meaning of one of a few words; throws with the words there are.
 template <class Words>
 auto word(const Words& words, const std::string& text, const std::string& what) {
@@ -47,13 +81,16 @@ auto word(const Words& words, const std::string& text, const std::string& what) 
   throw InputError("'" + text + "' is not a kind of " + what + "; known: " + known_names(names));
 }
 
-std::uint32_t count_of(const std::string& text) {
+std::uint32_t count_of(const KeySpec& key, const std::string& text) {
   const std::optional<double> number = parse_number(text);
-  if (number && *number >= 0 && *number <= std::numeric_limits<std::int32_t>::max() &&
-      std::floor(*number) == *number) {
-    return static_cast<std::uint32_t>(*number);
+  if (!number || std::floor(*number) != *number) {
+    throw InputError("'" + text + "' is not a whole number");
   }
-  throw InputError("'" + text + "' is not a whole number");
+  if (*number < static_cast<double>(key.min) || *number > static_cast<double>(key.max)) {
+    throw InputError("'" + text + "' is out of range; allowed: " + std::to_string(key.min) +
+                     " to " + std::to_string(key.max));
+  }
+  return static_cast<std::uint32_t>(*number);
 }
 
 double ratio_of(const std::string& text) {
@@ -79,12 +116,7 @@ void drop_what_does_not_belong(NetworkSpec& network) {
 
 }  // namespace
 
-std::span<const std::string_view> network_keys() {
-  static constexpr std::array<std::string_view, 12> kKeys{
-      "kind",   "placement",  "tiers",    "ports", "leaf_down",        "leaf_up",
-      "spines", "spine_down", "spine_up", "cores", "oversubscription", "spine_oversubscription"};
-  return kKeys;
-}
+std::span<const KeySpec> network_keys() { return kNetworkKeys; }
 
 void set_network(NetworkSpec& network, std::string_view key, const std::string& text) {
   if (key == "kind") {
@@ -98,7 +130,7 @@ void set_network(NetworkSpec& network, std::string_view key, const std::string& 
   }
   for (const auto& [name, count] : kCounts) {
     if (name == key) {
-      network.*count = count_of(text);
+      network.*count = count_of(key_of(kNetworkKeys, key), text);
       if (key == "leaf_up") network.oversubscription.reset();
       if (key == "spine_up") network.spine_oversubscription.reset();
       return;
@@ -111,8 +143,10 @@ void set_network(NetworkSpec& network, std::string_view key, const std::string& 
       return;
     }
   }
-  throw InputError("no setting '" + std::string(key) + "' of a network; known: " +
-                   known_names({network_keys().begin(), network_keys().end()}));
+  std::vector<std::string> names;
+  for (const KeySpec& known : kNetworkKeys) names.emplace_back(known.name);
+  throw InputError("no setting '" + std::string(key) +
+                   "' of a network; known: " + known_names(names));
 }
 
 }  // namespace weft

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "sim/io/keys.hpp"
 #include "sim/topology/spec.hpp"
 
 namespace weft {
@@ -11,7 +12,7 @@ namespace weft {
 /// What a topology file may say of a network as a whole, one word or number each: "kind", "ports",
 /// "oversubscription" and so on, as NetworkSpec's members are named. The same keys, after
 /// "network.", are settings.
-std::span<const std::string_view> network_keys();
+std::span<const KeySpec> network_keys();
 
 /// Sets one of them from its text. Another kind drops what only the kind before could be told; a
 /// ratio drops the count of ports that it stands for, and the other way round. Throws InputError

@@ -6,6 +6,7 @@
 
 #include "sim/base/random.hpp"
 #include "sim/io/file.hpp"
+#include "sim/io/keys.hpp"
 #include "sim/io/yaml.hpp"
 
 namespace weft {
@@ -14,7 +15,31 @@ namespace {
 constexpr std::array<std::string_view, 7> kOps{
     "allreduce", "allgather", "reducescatter", "broadcast", "reduce", "alltoall", "sendrecv"};
 constexpr std::array<std::string_view, 2> kMemoryPaths{"gdr", "host-staged"};
+constexpr std::array<std::string_view, 2> kRunAlgos{"Ring", "Tree"};
 constexpr Bytes kLargestSize{1LL << 42};  // 4 TiB: beyond any GPU's memory
+constexpr std::string_view kSizeForm = "size, 1 B to 4 TiB";
+
+constexpr std::array kScenarioKeys{
+    KeySpec{"scenario", "text", kRequired, "its name"},
+    KeySpec{"about", "text", "none", "what it asks, for people"},
+    KeySpec{"topology", "path", kRequired,
+            "a topology file, weft's YAML or NCCL's XML; relative to the scenario's folder"},
+    KeySpec{"gpu", "text", "what the topology says",
+            "which GPUs these are (h100-sxm): the same as `set: {gpu.part: ...}`"},
+    KeySpec{"nodes", "whole number", "the topology's", "how many nodes take part", {}, 1, 1 << 20},
+    KeySpec{"workload", "map", kRequired, "what runs"},
+    KeySpec{"memory_paths", "list of", "[gdr, host-staged]",
+            "the way through memory: GPUDirect RDMA, or pinned host buffers", kMemoryPaths},
+    KeySpec{"env", "map", "none", "NCCL's environment variables: NCCL_...: text"},
+    KeySpec{"set", "map", "none", "any key of `weft list-params`, value with its unit"}};
+constexpr std::array kWorkloadKeys{
+    KeySpec{"op", "one of", kRequired, "the operation", kOps},
+    KeySpec{"algo", "one of", "NCCL's choice", "the algorithm of all sizes", kRunAlgos},
+    KeySpec{"min", kSizeForm, "none; needed unless `sizes` stands", "the smallest size"},
+    KeySpec{"max", kSizeForm, "none; needed unless `sizes` stands", "no size is larger"},
+    KeySpec{
+        "factor", "whole number", "2", "each size is so many times the one before", {}, 2, 1 << 20},
+    KeySpec{"sizes", "list of sizes", "none", "ascending; in place of min, max and factor"}};
 
 std::string read_op(const Yaml& yaml) {
   const std::string& op = yaml.text();
@@ -28,8 +53,9 @@ std::string read_op(const Yaml& yaml) {
 /// What a scenario says of the algorithm is a setting like any other, but easier to find.
 ScenarioSetting read_algo(const Yaml& yaml, const std::string& op) {
   const std::string& algo = yaml.text();
-  if (algo != "Ring" && algo != "Tree") {
-    yaml.fail("'" + algo + "' is not an algorithm that weft runs; known: Ring, Tree");
+  if (std::find(kRunAlgos.begin(), kRunAlgos.end(), algo) == kRunAlgos.end()) {
+    yaml.fail("'" + algo + "' is not an algorithm that weft runs; known: " +
+              known_names({kRunAlgos.begin(), kRunAlgos.end()}));
   }
   if (op == "alltoall" || op == "sendrecv") yaml.fail(op + " has no algorithm");
   if (algo == "Tree" && op != "allreduce") yaml.fail("Tree runs allreduce only; write Ring");
@@ -59,19 +85,19 @@ std::vector<Bytes> read_size_list(const Yaml& yaml) {
 
 /// As nccl-tests' -b, -e and -f: `min`, then times `factor` as long as it is at most `max`.
 std::vector<Bytes> read_size_range(const Yaml& yaml) {
-  constexpr std::int64_t kLargestFactor = 1 << 20;
   const Bytes min = read_size(yaml.require("min"));
   const Bytes max = read_size(yaml.require("max"));
   if (max < min) yaml.require("max").fail("is smaller than min");
   const Yaml* factor_yaml = yaml.find("factor");
-  const std::int64_t factor = factor_yaml == nullptr ? 2 : factor_yaml->integer(2, kLargestFactor);
+  const std::int64_t factor =
+      factor_yaml == nullptr ? 2 : read_integer(*factor_yaml, key_of(kWorkloadKeys, "factor"));
   std::vector<Bytes> sizes;
   for (Bytes size = min; size <= max; size = size * factor) sizes.push_back(size);
   return sizes;
 }
 
 void read_workload(const Yaml& yaml, Scenario& scenario) {
-  yaml.allow_keys({"op", "algo", "min", "max", "factor", "sizes"});
+  check_keys(yaml, kWorkloadKeys);
   scenario.op = read_op(yaml.require("op"));
   if (const Yaml* algo = yaml.find("algo")) {
     scenario.set.push_back(read_algo(*algo, scenario.op));
@@ -120,15 +146,18 @@ std::string resolve(const Yaml& topology, const std::string& scenario_file) {
 
 }  // namespace
 
+std::vector<FormatSection> scenario_format() {
+  return {{"", "the file", kScenarioKeys},
+          {"workload", "what runs; sizes are given by min and max, or by sizes", kWorkloadKeys}};
+}
+
 Scenario read_scenario(const std::string& file) {
   return parse_scenario(read_text_file(file), file);
 }
 
 Scenario parse_scenario(const std::string& text, const std::string& file) {
-  constexpr std::int64_t kMostNodes = 1 << 20;
   const Yaml yaml = Yaml::parse(text, file);
-  yaml.allow_keys(
-      {"scenario", "about", "topology", "gpu", "nodes", "workload", "memory_paths", "env", "set"});
+  check_keys(yaml, kScenarioKeys);
   Scenario scenario;
   scenario.file = file;
   scenario.digest = fnv1a(text);
@@ -136,7 +165,8 @@ Scenario parse_scenario(const std::string& text, const std::string& file) {
   if (const Yaml* about = yaml.find("about")) about->text();  // for people; must be text
   scenario.topology = resolve(yaml.require("topology"), file);
   if (const Yaml* nodes = yaml.find("nodes")) {
-    scenario.nodes = static_cast<std::uint32_t>(nodes->integer(1, kMostNodes));
+    scenario.nodes =
+        static_cast<std::uint32_t>(read_integer(*nodes, key_of(kScenarioKeys, "nodes")));
   }
   read_workload(yaml.require("workload"), scenario);
   const Yaml* paths = yaml.find("memory_paths");

@@ -8,6 +8,7 @@
 
 #include "sim/base/error.hpp"
 #include "sim/base/units.hpp"
+#include "sim/io/keys.hpp"
 
 namespace weft {
 
@@ -39,5 +40,8 @@ struct Scenario {
 Scenario read_scenario(const std::string& file);
 /// The same from text; `file` is the name that messages use, and its folder the topology's base.
 Scenario parse_scenario(const std::string& text, const std::string& file);
+
+/// Every map of a scenario with its keys, as the reader takes them.
+std::vector<FormatSection> scenario_format();
 
 }  // namespace weft

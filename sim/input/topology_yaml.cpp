@@ -6,6 +6,7 @@
 
 #include "sim/input/network_keys.hpp"
 #include "sim/io/file.hpp"
+#include "sim/io/keys.hpp"
 #include "sim/io/yaml.hpp"
 
 namespace weft {
@@ -23,6 +24,62 @@ constexpr Words<LinkKind, 4> kLinkWords{{{"socket", LinkKind::kSocket},
                                          {"nvlink", LinkKind::kNvlink},
                                          {"c2c", LinkKind::kC2c},
                                          {"xgmi", LinkKind::kXgmi}}};
+
+constexpr std::array kDeviceNames = words_of(kDeviceWords);
+constexpr std::array kLinkChoices = words_of(kLinkWords);
+constexpr std::array<std::string_view, 5> kValueOrigins{"specification", "published", "measured",
+                                                        "fitted", "assumed"};
+constexpr std::string_view kNothing = "none";
+constexpr std::string_view kParameters = "map";
+
+constexpr std::array kTopologyKeys{
+    KeySpec{"topology", "text", kRequired, "the machine's name"},
+    KeySpec{"source", "text", kNothing, "where the description comes from"},
+    KeySpec{"nodes",
+            "whole number",
+            "1",
+            "nodes, all alike, unless a scenario says otherwise",
+            {},
+            1,
+            1 << 20},
+    KeySpec{"defaults", kParameters, kNothing, "parameters by full key, for all devices"},
+    KeySpec{"node", "map", kRequired, "what one node holds"},
+    KeySpec{"network", "map", kNothing, "how nodes are joined: one network, by its name"}};
+constexpr std::array kNodeKeys{
+    KeySpec{"devices", "map", kRequired, "devices by name; names are unique in the node"},
+    KeySpec{"links", "list", kNothing, "links between devices that are not the PCIe tree's"}};
+constexpr std::array kDeviceKeys{
+    KeySpec{"kind", "one of", kRequired, "what the device is", kDeviceNames},
+    KeySpec{"part", "text", "the declared defaults stand in",
+            "which product: a file of models/params, such as h100-sxm"},
+    KeySpec{"upstream", "a device", "none; switches, GPUs and NICs need it",
+            "the device above on the PCIe tree"},
+    KeySpec{"port_of", "a NIC", kNothing,
+            "this is a further port of that NIC, behind its PCIe link"},
+    KeySpec{"host_bridge", "text", "one of its own",
+            "below a CPU: devices that name the same share a host bridge"},
+    KeySpec{"bus_id", "text", kNothing, "PCI bus id, such as 0000:18:00.0"},
+    KeySpec{"network", "a network", "none; NICs need it where there is a network",
+            "NICs: what the port is cabled to; `none` if nothing"},
+    KeySpec{"set", kParameters, kNothing, "parameters of this device, by name (pcie_width)"}};
+constexpr std::array kLinkKeys{
+    KeySpec{"kind", "one of", kRequired, "CPU-CPU, GPU-GPU or GPU-NVSwitch, GPU-CPU, AMD GPU-GPU",
+            kLinkChoices},
+    KeySpec{"between", "[DEVICE, DEVICE]", kRequired, "its two ends"},
+    KeySpec{"count", "whole number", "1", "parallel links, such as 18 NVLinks", {}, 1, 1024}};
+constexpr std::array kNetworkOwnKeys{
+    KeySpec{"part", "text", "the declared defaults stand in",
+            "the switches' product, such as quantum-2"},
+    KeySpec{"leaf", "map", kNothing, "what holds for leaves only"},
+    KeySpec{"spine", "map", kNothing, "what holds for spines only"},
+    KeySpec{"core", "map", kNothing, "what holds for cores only"}};
+constexpr std::array kTierKeys{
+    KeySpec{"part", "text", "the network's", "the tier's product"},
+    KeySpec{"set", kParameters, kNothing, "parameters of the tier's switches, by name (latency)"}};
+constexpr std::array kValueKeys{
+    KeySpec{"value", "quantity", kRequired, "with its unit: 400 Gb/s, 256 KiB, 1.2 us"},
+    KeySpec{"origin", "one of", "assumed", "where the number comes from", kValueOrigins},
+    KeySpec{"source", "text", "the file and line", "what says so"}};
 
 /// The meaning of one of a few words; fails with the words there are.
 template <class Kind, std::size_t n>
@@ -53,7 +110,7 @@ ParamValue read_value(const Yaml& yaml, const std::string& key, const ParamCatal
   out.source = Place{value.place().file, value.place().line, 0}.text();
   if (!yaml.is_map()) return out;
 
-  yaml.allow_keys({"value", "origin", "source"});
+  check_keys(yaml, kValueKeys);
   out.source = text_or(yaml, "source", out.source);
   if (const Yaml* origin = yaml.find("origin")) {
     const std::string& word = origin->text();
@@ -76,8 +133,7 @@ ParamValues read_values(const Yaml& yaml, const std::string& scope, const ParamC
 }
 
 DeviceSpec read_device(const std::string& name, const Yaml& yaml, const ParamCatalog& catalog) {
-  yaml.allow_keys(
-      {"kind", "part", "upstream", "port_of", "host_bridge", "bus_id", "network", "set"});
+  check_keys(yaml, kDeviceKeys);
   DeviceSpec device;
   device.name = name;
   device.place = yaml.place();
@@ -95,8 +151,7 @@ DeviceSpec read_device(const std::string& name, const Yaml& yaml, const ParamCat
 }
 
 PeerLinkSpec read_link(const Yaml& yaml) {
-  constexpr std::int64_t kMostParallelLinks = 1024;
-  yaml.allow_keys({"kind", "between", "count"});
+  check_keys(yaml, kLinkKeys);
   PeerLinkSpec link;
   link.place = yaml.place();
   link.kind = read_word(yaml.require("kind"), kLinkWords, "link");
@@ -105,13 +160,13 @@ PeerLinkSpec read_link(const Yaml& yaml) {
   link.a = between.items()[0].text();
   link.b = between.items()[1].text();
   if (const Yaml* count = yaml.find("count")) {
-    link.count = static_cast<std::uint32_t>(count->integer(1, kMostParallelLinks));
+    link.count = static_cast<std::uint32_t>(read_integer(*count, key_of(kLinkKeys, "count")));
   }
   return link;
 }
 
 NodeSpec read_node(const Yaml& yaml, const ParamCatalog& catalog) {
-  yaml.allow_keys({"devices", "links"});
+  check_keys(yaml, kNodeKeys);
   NodeSpec node;
   for (const auto& [name, device] : yaml.require("devices").entries()) {
     node.devices.push_back(read_device(name, device, catalog));
@@ -123,12 +178,22 @@ NodeSpec read_node(const Yaml& yaml, const ParamCatalog& catalog) {
 }
 
 NetworkTierSpec read_network_tier(const Yaml& yaml, const ParamCatalog& catalog) {
-  yaml.allow_keys({"part", "set"});
+  check_keys(yaml, kTierKeys);
   NetworkTierSpec tier;
   tier.place = yaml.place();
   tier.part = text_or(yaml, "part", "");
   if (const Yaml* set = yaml.find("set")) tier.settings = read_values(*set, "netswitch.", catalog);
   return tier;
+}
+
+/// What a network holds: what is said of it as a whole, its part and its tiers.
+std::span<const KeySpec> network_body_keys() {
+  static const std::vector<KeySpec> keys = [] {
+    std::vector<KeySpec> all(network_keys().begin(), network_keys().end());
+    all.insert(all.end(), kNetworkOwnKeys.begin(), kNetworkOwnKeys.end());
+    return all;
+  }();
+  return keys;
 }
 
 /// Refuses one of two keys that say the same thing.
@@ -145,21 +210,18 @@ NetworkSpec read_network(const Yaml& yaml, const ParamCatalog& catalog) {
   }
   const auto& [name, body] = yaml.entries().front();
   if (name.empty() || name == "none") body.fail("a network cannot be named '" + name + "'");
-  std::vector<std::string_view> known{"part", "leaf", "spine", "core"};
-  known.insert(known.end(), network_keys().begin(), network_keys().end());
-  body.allow_keys(known);
+  check_keys(body, network_body_keys());
   refuse_both(body, "leaf_up", "oversubscription");
   refuse_both(body, "spine_up", "spine_oversubscription");
   NetworkSpec network;
   network.name = name;
   network.place = body.place();
   network.part = text_or(body, "part", "");
-  body.require("kind");
-  for (const std::string_view key : network_keys()) {  // the kind first
-    const Yaml* value = body.find(key);
+  for (const KeySpec& key : network_keys()) {  // the kind first
+    const Yaml* value = body.find(key.name);
     if (value == nullptr) continue;
     try {
-      set_network(network, key, value->text());
+      set_network(network, key.name, value->text());
     } catch (const InputError& error) {
       value->fail(error.what());
     }
@@ -173,21 +235,30 @@ NetworkSpec read_network(const Yaml& yaml, const ParamCatalog& catalog) {
 
 }  // namespace
 
+std::vector<FormatSection> topology_format() {
+  return {{"", "the file", kTopologyKeys},
+          {"node", "one node; every node is a copy of it", kNodeKeys},
+          {"node.devices.NAME", "a device", kDeviceKeys},
+          {"node.links[]", "a link", kLinkKeys},
+          {"network.NAME", "the network; NICs name it", network_body_keys()},
+          {"network.NAME.leaf, .spine, .core", "a tier of its switches", kTierKeys},
+          {"a parameter's value, where more is said than the value", "", kValueKeys}};
+}
+
 TopologySpec read_topology_yaml(const std::string& file, const ParamCatalog& catalog) {
   return parse_topology_yaml(read_text_file(file), file, catalog);
 }
 
 TopologySpec parse_topology_yaml(const std::string& text, const std::string& file,
                                  const ParamCatalog& catalog) {
-  constexpr std::int64_t kMostNodes = 1 << 20;
   const Yaml yaml = Yaml::parse(text, file);
-  yaml.allow_keys({"topology", "source", "nodes", "defaults", "node", "network"});
+  check_keys(yaml, kTopologyKeys);
   TopologySpec spec;
   spec.file = file;
   spec.name = yaml.require("topology").text();
   spec.source = text_or(yaml, "source", "");
   if (const Yaml* nodes = yaml.find("nodes")) {
-    spec.nodes = static_cast<std::uint32_t>(nodes->integer(1, kMostNodes));
+    spec.nodes = static_cast<std::uint32_t>(read_integer(*nodes, key_of(kTopologyKeys, "nodes")));
   }
   if (const Yaml* defaults = yaml.find("defaults")) {
     spec.defaults = read_values(*defaults, "", catalog);

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "sim/base/params.hpp"
+#include "sim/io/keys.hpp"
 #include "sim/topology/spec.hpp"
 
 namespace weft {
@@ -17,5 +19,8 @@ TopologySpec read_topology_yaml(const std::string& file, const ParamCatalog& cat
 /// The same from text; `file` is the name that messages use.
 TopologySpec parse_topology_yaml(const std::string& text, const std::string& file,
                                  const ParamCatalog& catalog);
+
+/// Every map of that form with its keys, as the reader takes them.
+std::vector<FormatSection> topology_format();
 
 }  // namespace weft

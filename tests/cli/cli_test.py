@@ -597,7 +597,8 @@ class OtherCommands(CliTest):
         for parameter in parameters:
             for key in ("key", "range", "default", "origin", "source", "meaning"):
                 self.assertTrue(parameter[key], parameter)
-            self.assertIn(parameter["origin"], ("specification", "published", "measured", "assumed"))
+            self.assertIn(parameter["origin"], ("specification", "published", "measured", "fitted", "assumed",
+                                                "topology"))
             self.assertIn("unit", parameter)
         keys = [parameter["key"] for parameter in parameters]
         self.assertEqual(keys, sorted(set(keys)))

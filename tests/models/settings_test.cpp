@@ -1,8 +1,12 @@
 #include "models/collective/settings.hpp"
 
+#include <map>
+#include <set>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "sim/input/network_keys.hpp"
 #include "sim/input/topology_file.hpp"
 #include "tests/models/machine_under_test.hpp"
 
@@ -123,6 +127,75 @@ TEST(Settings, NicCountKeepsPortsOfTheirNic) {
   ASSERT_EQ(fabric.count(DeviceKind::kNic), 2U);
   EXPECT_EQ(fabric.upstream_link(fabric.device(0, DeviceKind::kNic, 0)),
             fabric.upstream_link(fabric.device(0, DeviceKind::kNic, 1)));
+}
+
+/// A value that a key takes, from what its listing says.
+std::string allowed_value(const SettingKey& key) {
+  if (key.origin != "topology") return key.fallback;
+  std::string range = key.range;
+  if (range.starts_with("whole number")) return "2";
+  if (range.starts_with("number")) return "2";
+  if (range.starts_with("one of: ")) range = range.substr(8);
+  return range.substr(0, range.find(','));
+}
+
+/// Of the tests' machine, the first device of a kind.
+std::string with_device(const std::string& key) {
+  static const std::map<std::string, std::string> kDevices{{"<cpu>", "cpu0"},
+                                                           {"<switch>", "pcisw0"},
+                                                           {"<gpu>", "gpu0"},
+                                                           {"<nic>", "nic0"},
+                                                           {"<nvswitch>", "nvswitch"}};
+  for (const auto& [kind, device] : kDevices) {
+    if (key.starts_with(kind)) return device + key.substr(kind.size());
+  }
+  return key;
+}
+
+/// Why a setting is refused on a machine with a network of spines; "" if it is not.
+std::string setting_refusal(const std::string& key, const std::string& value) {
+  const ParamCatalog catalog = make_catalog();
+  Params params(catalog);
+  TopologySpec spec =
+      read_topology(std::string(WEFT_SOURCE_DIR) + "/topologies/hgx-h100-8nic.yaml", catalog);
+  try {
+    apply_settings({{"network.kind", "leaf-spine", {}}, {key, value, {}}}, spec, params);
+  } catch (const InputError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(SettingKeys, AreAllTakenWithWhatTheyAllow) {
+  std::size_t narrower = 0;
+  for (const SettingKey& key : setting_keys(make_catalog())) {
+    EXPECT_EQ(setting_refusal(key.key, allowed_value(key)), "") << key.key;
+    for (const std::string& also : key.also) {
+      EXPECT_EQ(setting_refusal(with_device(also), allowed_value(key)), "") << also;
+      ++narrower;
+    }
+  }
+  EXPECT_GT(narrower, 50U);
+}
+
+TEST(SettingKeys, NameEverySettingThatIsNoParameter) {
+  std::set<std::string> listed;
+  for (const SettingKey& key : setting_keys(make_catalog())) listed.insert(key.key);
+  std::vector<std::string> candidates{"nodes", "nic.count", "gpu.count"};
+  for (const KeySpec& key : network_keys()) {
+    candidates.push_back("network." + std::string(key.name));
+  }
+  for (const char* kind : {"cpu", "switch", "gpu", "nic", "nvswitch", "netswitch", "wire"}) {
+    candidates.push_back(std::string(kind) + ".part");
+  }
+  for (const std::string& key : candidates) {
+    bool taken = false;
+    for (const char* value : {"2", "packed", "leaf-spine", "sapphire-rapids", "pex89144", "h100",
+                              "connectx-7", "nvswitch-3", "quantum-2"}) {
+      taken = taken || setting_refusal(key, value).empty();
+    }
+    EXPECT_EQ(taken, listed.contains(key)) << key;
+  }
 }
 
 TEST(NcclEnv, IsTakenOrNamedAsNotModelled) {
