@@ -10,9 +10,15 @@
 namespace weft {
 namespace {
 
+using Kind = ArgumentInfo::Kind;
+
+constexpr const char* kHidden = "";  // CLI11's name of the group that --help leaves out
+
 std::string usage_error(const CLI::App& app, const CLI::ParseError& e) {
   std::vector<std::string> commands;
-  for (const CLI::App* command : app.get_subcommands({})) commands.push_back(command->get_name());
+  for (const CLI::App* command : app.get_subcommands({})) {
+    if (command->get_group() != kHidden) commands.push_back(command->get_name());
+  }
   const std::vector<std::string> left = app.remaining();
   if (app.get_subcommands().empty()) {
     const std::string what =
@@ -22,15 +28,22 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& e) {
   return std::string(e.what()) + " (see weft --help)";
 }
 
+/// "weft 0.1.0 (commit 2f83ba303abc)".
+std::string version_text() {
+  return "weft " + std::string(weft_version()) + " (commit " + std::string(weft_commit()) + ")";
+}
+
 }  // namespace
 
 Command& Command::argument(const std::string& name, std::string& value, const std::string& help) {
   app_->add_option(name, value, help)->required();
+  info_->arguments.push_back({Kind::kArgument, name, help, "", {}, false});
   return *this;
 }
 
 Command& Command::option(const std::string& name, std::string& value, const std::string& help) {
   app_->add_option(name, value, help)->capture_default_str();
+  info_->arguments.push_back({Kind::kOption, name, help, value, {}, false});
   return *this;
 }
 
@@ -39,28 +52,33 @@ Command& Command::option(const std::string& name, std::string& value, const std:
   app_->add_option(name, value, help)
       ->check(CLI::IsMember(std::vector<std::string>(choices)))
       ->capture_default_str();
+  info_->arguments.push_back({Kind::kOption, name, help, value, choices, false});
   return *this;
 }
 
 Command& Command::option(const std::string& name, unsigned& value, const std::string& help,
                          unsigned most) {
   app_->add_option(name, value, help)->check(CLI::Range(0U, most))->capture_default_str();
+  info_->arguments.push_back({Kind::kOption, name, help, std::to_string(value), {}, false});
   return *this;
 }
 
 Command& Command::option(const std::string& name, std::vector<std::string>& values,
                          const std::string& help) {
   app_->add_option(name, values, help)->take_all()->allow_extra_args(false);
+  info_->arguments.push_back({Kind::kOption, name, help, "", {}, true});
   return *this;
 }
 
 Command& Command::flag(const std::string& name, bool& value, const std::string& help) {
   app_->add_flag(name, value, help);
+  info_->arguments.push_back({Kind::kFlag, name, help, "", {}, false});
   return *this;
 }
 
 Command& Command::example(const std::string& text) {
   app_->footer("Example: " + text);
+  info_->example = text;
   return *this;
 }
 
@@ -73,7 +91,7 @@ CommandLine::CommandLine()
     : app_{std::make_unique<CLI::App>(
           "weft predicts how fast data moves between GPUs on different machines, and says why.")} {
   app_->name("weft");
-  app_->set_version_flag("--version", "weft " + std::string(weft_version()));
+  app_->set_version_flag("--version", version_text());
   app_->require_subcommand(1);
   app_->footer("Start with: weft run scenarios/quickstart.yaml");
 }
@@ -81,7 +99,13 @@ CommandLine::CommandLine()
 CommandLine::~CommandLine() = default;
 
 Command CommandLine::add(const std::string& name, const std::string& description) {
-  return Command(*app_->add_subcommand(name, description));
+  commands_.push_back({name, description, "", {}});
+  return {*app_->add_subcommand(name, description), commands_.back()};
+}
+
+Command CommandLine::add_hidden(const std::string& name, const std::string& description) {
+  hidden_.push_back({name, description, "", {}});
+  return {*app_->add_subcommand(name, description)->group(kHidden), hidden_.back()};
 }
 
 void CommandLine::parse(int argc, char** argv) {

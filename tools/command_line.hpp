@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <deque>
 #include <functional>
 #include <initializer_list>
 #include <memory>
@@ -12,11 +14,30 @@ class App;
 
 namespace weft {
 
+/// One argument or option of a subcommand, as it was declared.
+struct ArgumentInfo {
+  enum class Kind : std::uint8_t { kArgument, kOption, kFlag };
+  Kind kind{Kind::kOption};
+  std::string name;  ///< "topology", "--json"
+  std::string help;
+  std::string fallback;              ///< an option's default; "" if it has none
+  std::vector<std::string> choices;  ///< the words it takes; empty: any text
+  bool repeatable{false};
+};
+
+/// One subcommand, as it was declared: what man page and completions are made from.
+struct CommandInfo {
+  std::string name;
+  std::string description;
+  std::string example;
+  std::vector<ArgumentInfo> arguments;
+};
+
 /// One subcommand: what it takes and what it does. What options are bound to must outlive parse().
 /// CLI11 stands behind it and is compiled once, in command_line.cpp.
 class Command {
  public:
-  explicit Command(CLI::App& app) : app_{&app} {}
+  Command(CLI::App& app, CommandInfo& info) : app_{&app}, info_{&info} {}
 
   /// A required argument without a name.
   Command& argument(const std::string& name, std::string& value, const std::string& help);
@@ -38,6 +59,7 @@ class Command {
 
  private:
   CLI::App* app_;
+  CommandInfo* info_;
 };
 
 /// The program's arguments.
@@ -49,12 +71,18 @@ class CommandLine {
   CommandLine& operator=(const CommandLine&) = delete;
 
   Command add(const std::string& name, const std::string& description);
+  /// One that --help does not show.
+  Command add_hidden(const std::string& name, const std::string& description);
+  /// What was added so far, less what is hidden.
+  const std::deque<CommandInfo>& commands() const { return commands_; }
   /// Parses and runs the command that was asked for; --help and --version print. Throws InputError
   /// for arguments that are wrong, and whatever the command throws.
   void parse(int argc, char** argv);
 
  private:
   std::unique_ptr<CLI::App> app_;
+  std::deque<CommandInfo> commands_;  ///< where Command's handles point
+  std::deque<CommandInfo> hidden_;
 };
 
 }  // namespace weft

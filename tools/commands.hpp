@@ -15,4 +15,8 @@ void add_nccl_command(CommandLine& line);
 void add_perftest_command(CommandLine& line);
 void add_list_params_command(CommandLine& line);
 
+/// Hidden: the pages and completions that are made from the program's own declarations. After all
+/// others; `line` must outlive the parsing.
+void add_docs_command(CommandLine& line);
+
 }  // namespace weft

@@ -5,16 +5,15 @@
 #include "sim/base/error.hpp"
 #include "tools/command_line.hpp"
 #include "tools/commands.hpp"
+#include "tools/exit_codes.hpp"
 
 namespace {
 
-constexpr int kExitInput = 2;
-constexpr int kExitExpectation = 4;
-constexpr int kExitBug = 70;
+using weft::ExitCode;
 
-int report(std::string_view kind, const std::exception& e, int code) {
+int report(std::string_view kind, const std::exception& e, ExitCode code) {
   std::cerr << kind << ": " << weft::one_line(e.what()) << '\n';
-  return code;
+  return static_cast<int>(code);
 }
 
 int run(int argc, char** argv) {
@@ -27,6 +26,7 @@ int run(int argc, char** argv) {
   weft::add_nccl_command(line);
   weft::add_perftest_command(line);
   weft::add_list_params_command(line);
+  weft::add_docs_command(line);
   line.parse(argc, argv);
   // A full disk shows when the last of it is written.
   if (!std::cout.flush()) throw weft::InputError("standard output: cannot be written");
@@ -39,10 +39,10 @@ int main(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (const weft::InputError& e) {
-    return report("error", e, kExitInput);
+    return report("error", e, ExitCode::kInput);
   } catch (const weft::ExpectationMissed& e) {
-    return report("expectation missed", e, kExitExpectation);
+    return report("expectation missed", e, ExitCode::kExpectation);
   } catch (const std::exception& e) {
-    return report("internal error (please report)", e, kExitBug);
+    return report("internal error (please report)", e, ExitCode::kBug);
   }
 }

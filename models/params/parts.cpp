@@ -1,13 +1,33 @@
 #include "models/params/parts.hpp"
 
+#include <array>
+
 namespace weft {
+namespace {
+
+constexpr std::array kPartKeys{
+    KeySpec{"part", "text", kRequired, "its name, which topologies use"},
+    KeySpec{"kind", "a kind of device", kRequired, "the scope of its parameters"},
+    KeySpec{"about", "text", kRequired, "which product it is"},
+    KeySpec{"values", "map", kRequired, "parameters by name (pcie_gen)"}};
+constexpr std::array kPartValueKeys{
+    KeySpec{"value", "quantity", kRequired, "with its unit"},
+    KeySpec{"origin", "text", kRequired, "specification, published, measured, fitted or assumed"},
+    KeySpec{"source", "text", kRequired, "what says so"}};
+
+}  // namespace
+
+std::vector<FormatSection> part_format() {
+  return {{"", "The file.", {kPartKeys.begin(), kPartKeys.end()}},
+          {"values.NAME", "A parameter.", {kPartValueKeys.begin(), kPartValueKeys.end()}}};
+}
 
 Part read_part(const Yaml& yaml, const ParamCatalog& catalog) {
-  yaml.allow_keys({"part", "kind", "about", "values"});
+  check_keys(yaml, kPartKeys);
   Part part{
       yaml.require("part").text(), yaml.require("kind").text(), yaml.require("about").text(), {}};
   for (const auto& [name, value] : yaml.require("values").entries()) {
-    value.allow_keys({"value", "origin", "source"});
+    check_keys(value, kPartValueKeys);
     try {
       const ParamSpec& spec = catalog.require(part.kind + "." + name);
       part.values[name] = {ParamCatalog::parse(spec, value.require("value").text()),

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/base/params.hpp"
+#include "sim/io/keys.hpp"
 #include "sim/io/yaml.hpp"
 
 namespace weft {
@@ -28,6 +29,9 @@ struct Part {
 /// Reads one part: keys part, kind, about, values {name: {value, origin, source}}.
 /// Throws InputError with the place: unknown parameter, missing origin or source, wrong unit.
 Part read_part(const Yaml& yaml, const ParamCatalog& catalog);
+
+/// Every map of a part file with its keys, as read_part takes them.
+std::vector<FormatSection> part_format();
 
 /// The parts that come with weft.
 class PartLibrary {

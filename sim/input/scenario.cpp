@@ -147,8 +147,10 @@ std::string resolve(const Yaml& topology, const std::string& scenario_file) {
 }  // namespace
 
 std::vector<FormatSection> scenario_format() {
-  return {{"", "the file", kScenarioKeys},
-          {"workload", "what runs; sizes are given by min and max, or by sizes", kWorkloadKeys}};
+  return {{"", "The file.", {kScenarioKeys.begin(), kScenarioKeys.end()}},
+          {"workload",
+           "What runs; its sizes are given by `min` and `max`, or by `sizes`.",
+           {kWorkloadKeys.begin(), kWorkloadKeys.end()}}};
 }
 
 Scenario read_scenario(const std::string& file) {

@@ -236,13 +236,17 @@ NetworkSpec read_network(const Yaml& yaml, const ParamCatalog& catalog) {
 }  // namespace
 
 std::vector<FormatSection> topology_format() {
-  return {{"", "the file", kTopologyKeys},
-          {"node", "one node; every node is a copy of it", kNodeKeys},
-          {"node.devices.NAME", "a device", kDeviceKeys},
-          {"node.links[]", "a link", kLinkKeys},
-          {"network.NAME", "the network; NICs name it", network_body_keys()},
-          {"network.NAME.leaf, .spine, .core", "a tier of its switches", kTierKeys},
-          {"a parameter's value, where more is said than the value", "", kValueKeys}};
+  const auto section = [](std::string_view path, std::string_view meaning,
+                          std::span<const KeySpec> keys) {
+    return FormatSection{path, meaning, {keys.begin(), keys.end()}};
+  };
+  return {section("", "The file.", kTopologyKeys),
+          section("node", "One node; every node is a copy of it.", kNodeKeys),
+          section("node.devices.NAME", "A device.", kDeviceKeys),
+          section("node.links[]", "A link.", kLinkKeys),
+          section("network.NAME", "The network; NICs name it.", network_body_keys()),
+          section("network.NAME.leaf, .spine, .core", "A tier of its switches.", kTierKeys),
+          section("VALUE", "A parameter's value, where more is said than the value.", kValueKeys)};
 }
 
 TopologySpec read_topology_yaml(const std::string& file, const ParamCatalog& catalog) {

@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <stdexcept>
-#include <vector>
 
-#include "sim/base/error.hpp"
+#include "sim/io/yaml.hpp"
 
 namespace weft {
 

@@ -6,10 +6,11 @@
 #include <string>
 #include <string_view>
 #include <utility>
-
-#include "sim/io/yaml.hpp"
+#include <vector>
 
 namespace weft {
+
+class Yaml;
 
 /// What stands in KeySpec::fallback of a key that must be there.
 inline constexpr std::string_view kRequired = "required";
@@ -27,12 +28,12 @@ struct KeySpec {
   std::int64_t max{0};
 };
 
-/// One map of a format: where it stands in a file ("node.devices.NAME"), what it is, its keys. A
-/// `name` for its keys that the user chooses stands in capitals.
+/// One map of a format: where it stands in a file ("node.devices.NAME", capitals for a name that
+/// the user chooses), what it is, its keys.
 struct FormatSection {
   std::string_view path;
   std::string_view meaning;
-  std::span<const KeySpec> keys;
+  std::vector<KeySpec> keys;
 };
 
 /// Refuses keys that are not in the table, with those that are, and a required one that is missing.

@@ -6,6 +6,7 @@
 
 #include "sim/base/units.hpp"
 #include "sim/io/json.hpp"
+#include "sim/io/keys.hpp"
 
 namespace weft {
 
@@ -51,5 +52,7 @@ struct Probes {
 };
 
 Json to_json(const Probes& probes);
+/// Every object of that JSON with its keys.
+std::vector<FormatSection> probes_format();
 
 }  // namespace weft

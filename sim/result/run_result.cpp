@@ -1,5 +1,6 @@
 #include "sim/result/run_result.hpp"
 
+#include <array>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -9,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "sim/base/error.hpp"
+#include "sim/result/fields.hpp"
 
 namespace weft {
 namespace {
@@ -21,50 +23,112 @@ Json strings(const std::vector<std::string>& items) {
   return out;
 }
 
-Json to_json(const ResultRow& row) {
-  Json causes = Json::array();
-  for (const CauseShare& c : row.limited_by) {
-    causes.push(Json::object({{"cause", c.cause}, {"share", c.share}, {"where", c.where}}));
-  }
-  Json out = Json::object({{"op", row.op},
-                           {"bytes", row.bytes},
-                           {"ranks", row.ranks},
-                           {"nodes", row.nodes},
-                           {"memory_path", row.memory_path},
-                           {"algo", row.algo},
-                           {"proto", row.proto},
-                           {"channels", row.channels},
-                           {"time_us", row.time_us},
-                           {"algbw_GBps", row.algbw_gb_per_s},
-                           {"busbw_GBps", row.busbw_gb_per_s},
-                           {"limited_by", causes}});
-  if (!row.nccl_choice.empty()) out.set("nccl_choice", row.nccl_choice);
-  if (row.probes) out.set("probes", to_json(*row.probes));
-  if (row.trajectory != 0) out.set("trajectory", fmt::format("{:016x}", row.trajectory));
+template <class Item, std::size_t n>
+Json objects_of(const std::vector<Item>& items, const std::array<JsonField<Item>, n>& fields) {
+  Json out = Json::array();
+  for (const Item& item : items) out.push(object_of(item, fields));
   return out;
 }
 
-Json to_json(const Provenance& p) {
-  Json params = Json::array();
-  for (const ProvenanceParam& param : p.params) {
-    params.push(Json::object({{"key", param.key},
-                              {"device", param.device},
-                              {"value", param.value},
-                              {"origin", param.origin},
-                              {"source", param.source}}));
-  }
-  return Json::object({{"weft", p.weft_version},
-                       {"scenario", p.scenario},
-                       {"scenario_fnv1a", p.scenario_digest},
-                       {"topology", p.topology},
-                       {"topology_fnv1a", p.topology_digest},
-                       {"topology_source", p.topology_source},
-                       {"seed", static_cast<std::int64_t>(p.seed)},
-                       {"fidelity", p.fidelity},
-                       {"set", strings(p.overrides)},
-                       {"env", strings(p.env)},
-                       {"parameters", params}});
-}
+using CauseField = JsonField<CauseShare>;
+constexpr std::array kCauseFields{
+    CauseField{{"cause", "text", "", "the kind of thing: \"PCIe uplink, switch to CPU\""},
+               [](const CauseShare& c) -> Json { return c.cause; }},
+    CauseField{{"share", "number", "", "of the time along the critical path; a row's sum to 1"},
+               [](const CauseShare& c) -> Json { return c.share; }},
+    CauseField{{"where", "text", "", "the one of that kind that took most: \"pcisw0 -> cpu0 @0\""},
+               [](const CauseShare& c) -> Json { return c.where; }}};
+
+using RowField = JsonField<ResultRow>;
+constexpr std::array kRowFields{
+    RowField{{"op", "text", "", "the operation, as the scenario names it"},
+             [](const ResultRow& r) -> Json { return r.op; }},
+    RowField{{"bytes", "whole number", "", "size, as nccl-tests counts it"},
+             [](const ResultRow& r) -> Json { return r.bytes; }},
+    RowField{{"ranks", "whole number", "", "GPUs that take part"},
+             [](const ResultRow& r) -> Json { return r.ranks; }},
+    RowField{{"nodes", "whole number", "", "nodes that take part"},
+             [](const ResultRow& r) -> Json { return r.nodes; }},
+    RowField{{"memory_path", "text", "", "gdr or host-staged"},
+             [](const ResultRow& r) -> Json { return r.memory_path; }},
+    RowField{{"algo", "text", "", "the algorithm that ran"},
+             [](const ResultRow& r) -> Json { return r.algo; }},
+    RowField{{"proto", "text", "", "the protocol that ran"},
+             [](const ResultRow& r) -> Json { return r.proto; }},
+    RowField{{"channels", "whole number", "", "channels that carried it"},
+             [](const ResultRow& r) -> Json { return r.channels; }},
+    RowField{{"time_us", "number", "", "from the first rank's start to the last rank's end"},
+             [](const ResultRow& r) -> Json { return r.time_us; }},
+    RowField{{"algbw_GBps", "number", "", "bytes / time; GB/s = 1e9 bytes/s"},
+             [](const ResultRow& r) -> Json { return r.algbw_gb_per_s; }},
+    RowField{{"busbw_GBps", "number", "",
+              "as nccl-tests defines it: algbw x 2(n-1)/n of allreduce, (n-1)/n of allgather, "
+              "reducescatter and alltoall, else 1"},
+             [](const ResultRow& r) -> Json { return r.busbw_gb_per_s; }},
+    RowField{{"limited_by", "list", "", "what the time went to, largest first"},
+             [](const ResultRow& r) { return objects_of(r.limited_by, kCauseFields); }},
+    RowField{
+        {"nccl_choice", "text", "where another ran",
+         "what NCCL would run where weft does not execute it, such as NVLS"},
+        [](const ResultRow& r) { return r.nccl_choice.empty() ? Json() : Json(r.nccl_choice); }},
+    RowField{{"probes", "map", "in runs of packets", "what ports and NICs did"},
+             [](const ResultRow& r) { return r.probes ? to_json(*r.probes) : Json(); }},
+    RowField{{"trajectory", "text", "", "a number of what happened and when, for comparisons"},
+             [](const ResultRow& r) {
+               return r.trajectory == 0 ? Json() : Json(fmt::format("{:016x}", r.trajectory));
+             }}};
+
+using ParamField = JsonField<ProvenanceParam>;
+constexpr std::array kParamFields{
+    ParamField{{"key", "text", "", "as `weft list-params` has it"},
+               [](const ProvenanceParam& p) -> Json { return p.key; }},
+    ParamField{{"device", "text", "", "the first device that used this value; empty if none"},
+               [](const ProvenanceParam& p) -> Json { return p.device; }},
+    ParamField{{"value", "text", "", "with its unit"},
+               [](const ProvenanceParam& p) -> Json { return p.value; }},
+    ParamField{{"origin", "text", "", "specification, published, measured, fitted or assumed"},
+               [](const ProvenanceParam& p) -> Json { return p.origin; }},
+    ParamField{{"source", "text", "", "what says so"},
+               [](const ProvenanceParam& p) -> Json { return p.source; }}};
+
+using ProvenanceField = JsonField<Provenance>;
+constexpr std::array kProvenanceFields{
+    ProvenanceField{{"weft", "text", "", "the version that ran"},
+                    [](const Provenance& p) -> Json { return p.weft_version; }},
+    ProvenanceField{{"scenario", "text", "", "its file"},
+                    [](const Provenance& p) -> Json { return p.scenario; }},
+    ProvenanceField{{"scenario_fnv1a", "text", "", "64-bit FNV-1a of its bytes"},
+                    [](const Provenance& p) -> Json { return p.scenario_digest; }},
+    ProvenanceField{{"topology", "text", "", "its file"},
+                    [](const Provenance& p) -> Json { return p.topology; }},
+    ProvenanceField{{"topology_fnv1a", "text", "", "64-bit FNV-1a of its bytes"},
+                    [](const Provenance& p) -> Json { return p.topology_digest; }},
+    ProvenanceField{
+        {"topology_source", "text", "", "what the topology says of where it comes from"},
+        [](const Provenance& p) -> Json { return p.topology_source; }},
+    ProvenanceField{{"seed", "whole number", "", "--seed"},
+                    [](const Provenance& p) -> Json { return static_cast<std::int64_t>(p.seed); }},
+    ProvenanceField{{"fidelity", "text", "", "fluid or packet"},
+                    [](const Provenance& p) -> Json { return p.fidelity; }},
+    ProvenanceField{{"set", "list of text", "", "KEY=VALUE, in the order given"},
+                    [](const Provenance& p) { return strings(p.overrides); }},
+    ProvenanceField{{"env", "list of text", "", "NCCL's variables, NAME=VALUE"},
+                    [](const Provenance& p) { return strings(p.env); }},
+    ProvenanceField{{"parameters", "list", "", "every parameter that was used, by key"},
+                    [](const Provenance& p) { return objects_of(p.params, kParamFields); }}};
+
+using ResultField = JsonField<RunResult>;
+constexpr std::array kResultFields{
+    ResultField{{"schema", "text", "", "the version of this form: weft.run/1"},
+                [](const RunResult&) -> Json { return kSchema; }},
+    ResultField{{"results", "list", "", "a row for each size and memory path"},
+                [](const RunResult& r) { return objects_of(r.rows, kRowFields); }},
+    ResultField{{"verdict", "list of text", "", "what the rows come to, for people"},
+                [](const RunResult& r) { return strings(r.verdict); }},
+    ResultField{{"notes", "list of text", "", "what was not run and why, NCCL's choices, warnings"},
+                [](const RunResult& r) { return strings(r.notes); }},
+    ResultField{{"provenance", "map", "", "what the result was made from"},
+                [](const RunResult& r) { return object_of(r.provenance, kProvenanceFields); }}};
 
 /// Puts `where` before the message of what `read` throws.
 template <class Read>
@@ -194,14 +258,19 @@ std::vector<ProvenanceParam> provenance_of(const Params& params) {
   return out;
 }
 
-Json to_json(const RunResult& result) {
-  Json rows = Json::array();
-  for (const ResultRow& row : result.rows) rows.push(to_json(row));
-  return Json::object({{"schema", kSchema},
-                       {"results", rows},
-                       {"verdict", strings(result.verdict)},
-                       {"notes", strings(result.notes)},
-                       {"provenance", to_json(result.provenance)}});
+Json to_json(const RunResult& result) { return object_of(result, kResultFields); }
+
+std::vector<FormatSection> run_result_format() {
+  std::vector<FormatSection> sections{
+      {"", "The file.", keys_of(kResultFields)},
+      {"results[]", "One operation of one size over one memory path.", keys_of(kRowFields)},
+      {"results[].limited_by[]", "A share of a row's time.", keys_of(kCauseFields)}};
+  for (FormatSection& section : probes_format()) sections.push_back(std::move(section));
+  sections.push_back({"provenance", "What the result was made from: enough to make it again.",
+                      keys_of(kProvenanceFields)});
+  sections.push_back(
+      {"provenance.parameters[]", "A parameter as the run used it.", keys_of(kParamFields)});
+  return sections;
 }
 
 RunResult run_result_from_json(const Json& json) {

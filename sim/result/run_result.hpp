@@ -7,6 +7,7 @@
 
 #include "sim/base/params.hpp"
 #include "sim/io/json.hpp"
+#include "sim/io/keys.hpp"
 #include "sim/result/probes.hpp"
 
 namespace weft {
@@ -83,5 +84,7 @@ RunResult run_result_from_json(const Json& json);
 
 /// The versioned JSON of design.md section 5 ("schema": "weft.run/1").
 Json to_json(const RunResult& result);
+/// Every object of that JSON with its keys, as to_json writes them.
+std::vector<FormatSection> run_result_format();
 
 }  // namespace weft

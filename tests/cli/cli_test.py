@@ -579,7 +579,7 @@ class OtherCommands(CliTest):
         for command in ("run", "show", "check", "list-params"):
             self.assertRegex(self.ok(command, "--help"), rf"(?m)^Example: weft {command} ")
         self.assertIn("weft run scenarios/quickstart.yaml", self.ok("--help"))
-        self.assertRegex(self.ok("--version"), r"\Aweft \d+\.\d+\.\d+\n\Z")
+        self.assertRegex(self.ok("--version"), r"\Aweft \d+\.\d+\.\d+ \(commit (unknown|[0-9a-f]{12,}(-dirty)?)\)\n\Z")
 
     def test_the_examples_work(self):
         for command in ("run", "show", "check", "list-params"):

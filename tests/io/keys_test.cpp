@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "sim/io/yaml.hpp"
+
 namespace weft::test::io_keys {
 namespace {
 

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "sim/io/json.hpp"
+#include "sim/io/keys.hpp"
+
+namespace weft {
+
+/// One member of a JSON object that stands for a T, declared once: what is written follows from it,
+/// and so does the page of the format. A null value is left out.
+template <class T>
+struct JsonField {
+  KeySpec key;
+  Json (*value)(const T&);
+};
+
+template <class T, std::size_t n>
+Json object_of(const T& from, const std::array<JsonField<T>, n>& fields) {
+  Json out = Json::object();
+  for (const JsonField<T>& field : fields) {
+    Json value = field.value(from);
+    if (!value.is_null()) out.set(std::string(field.key.name), std::move(value));
+  }
+  return out;
+}
+
+template <class T, std::size_t n>
+std::vector<KeySpec> keys_of(const std::array<JsonField<T>, n>& fields) {
+  std::vector<KeySpec> keys;
+  for (const JsonField<T>& field : fields) keys.push_back(field.key);
+  return keys;
+}
+
+}  // namespace weft

@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""What is made from the program's own declarations: man page, completions, the pages of the formats.
+
+    docs_test.py WEFT SOURCE_DIR [-v] [TEST...]
+"""
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+WEFT = ""
+SOURCE = pathlib.Path()
+LIMIT_S = 120
+
+
+def weft(*arguments, **options):
+    run = subprocess.run([WEFT, *arguments], capture_output=True, text=True, timeout=LIMIT_S,
+                         check=True, **options)
+    return run.stdout
+
+
+def subcommands():
+    return re.findall(r"(?m)^  ([a-z][a-z-]*) ", weft("--help").split("Subcommands:")[1])
+
+
+def options_of(command):
+    """As its --help has them."""
+    return set(re.findall(r"(?m)^  (?:-\w,)?(--[a-z-]+)", weft(command, "--help")))
+
+
+class Docs(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.here = pathlib.Path(folder.name)
+
+    def written(self, page):
+        file = self.here / page
+        file.write_text(weft("docs", page))
+        return str(file)
+
+    def test_there_are_commands_and_options_to_look_for(self):
+        self.assertLessEqual({"run", "show", "check", "list-params", "perftest"}, set(subcommands()))
+        self.assertLessEqual({"--set", "--json", "--help"}, options_of("run"))
+        self.assertNotIn("docs", subcommands())
+
+    def test_the_committed_pages_are_those_that_are_generated(self):
+        for page, file in (("topology", "topologies/README.md"), ("scenario", "scenarios/README.md")):
+            self.assertEqual((SOURCE / file).read_text(encoding="utf-8"), weft("docs", page),
+                             f"write it anew: weft docs {page} > {file}")
+
+    def test_the_examples_of_the_pages_work(self):
+        for page in ("topology", "scenario"):
+            example = re.search(r"```yaml\n(.*?)```", weft("docs", page), re.S).group(1)
+            folder = self.here / "scenarios"
+            folder.mkdir(exist_ok=True)
+            (self.here / "topologies").mkdir(exist_ok=True)
+            shutil.copy(SOURCE / "topologies/hgx-h100-8nic.yaml", self.here / "topologies")
+            (folder / f"{page}.yaml").write_text(example)
+            self.assertIn(": ok, 2 x", weft("check", str(folder / f"{page}.yaml")))
+
+    def test_the_man_page_names_every_command_and_option(self):
+        page = weft("docs", "man").replace("\\-", "-")
+        sections = dict(re.findall(r"(?ms)^\.SS weft (\S+)\n(.*?)(?=^\.S)", page))
+        self.assertEqual(set(sections), set(subcommands()))
+        for command, text in sections.items():
+            named = set(re.findall(r"(?m)^\\fB(--[a-z-]+)\\fR", text)) | {"--help"}
+            self.assertEqual(named, options_of(command), command)
+        for code in (0, 2, 4, 70):
+            self.assertRegex(page, rf"(?m)^\.B {code}$")
+
+    @unittest.skipUnless(shutil.which("groff"), "no groff here: the man page's markup is not checked")
+    def test_the_man_page_is_good_roff(self):
+        run = subprocess.run(["groff", "-man", "-ww", "-Tutf8", "-z", self.written("man")],
+                             capture_output=True, text=True, timeout=LIMIT_S, check=True)
+        self.assertEqual(run.stderr, "")
+
+    def complete(self, *words):
+        """What bash offers for the last of the words."""
+        script = f"""source {self.written('bash')}
+compopt() {{ :; }}
+COMP_WORDS=({' '.join(f"'{word}'" for word in words)})
+COMP_CWORD={len(words) - 1}
+_weft
+printf '%s\\n' "${{COMPREPLY[@]}}" """
+        run = subprocess.run(["bash", "-eu", "-c", script], capture_output=True, text=True,
+                             timeout=LIMIT_S, check=True)
+        self.assertEqual(run.stderr, "")
+        return set(run.stdout.split())
+
+    def test_bash_completes_commands_options_words_and_keys(self):
+        self.assertEqual(self.complete("weft", ""), set(subcommands()) | {"--help", "--version"})
+        self.assertEqual(self.complete("weft", "list"), {"list-params"})
+        for command in subcommands():
+            self.assertEqual(self.complete("weft", command, "--"), options_of(command), command)
+        self.assertEqual(self.complete("weft", "perftest", "--op", ""), {"write", "read", "send"})
+        keys = {p["key"] for p in json.loads(weft("list-params", "--json"))["parameters"]}
+        self.assertEqual(self.complete("weft", "run", "--set", ""), {key + "=" for key in keys})
+        self.assertEqual(self.complete("weft", "run", "--json", ""), set(), "a file's name")
+
+    def test_zsh_is_told_every_command_and_option(self):
+        script = weft("docs", "zsh")
+        self.assertTrue(script.startswith("#compdef weft\n"))
+        cases = dict(re.findall(r"(?ms)^    ([a-z-]+)\)\n(.*?);;", script))
+        self.assertEqual(set(cases), set(subcommands()))
+        for command, text in cases.items():
+            self.assertEqual(set(re.findall(r"'\*?(--[a-z-]+)\[", text)), options_of(command), command)
+
+    @unittest.skipUnless(shutil.which("zsh"), "no zsh here: its completion is not parsed")
+    def test_zsh_reads_its_script(self):
+        run = subprocess.run(["zsh", "-n", self.written("zsh")], capture_output=True, text=True,
+                             timeout=LIMIT_S)
+        self.assertEqual((run.returncode, run.stderr), (0, ""))
+
+    def test_results_have_the_keys_of_the_page_and_no_others(self):
+        sections = {}
+        for part in re.split(r"(?m)^##", weft("docs", "scenario").split("## Keys of a result")[1]):
+            path = re.match(r"# `(.*)`", part)
+            sections[path.group(1) if path else ""] = set(re.findall(r"(?m)^\| `(\w+)` \|", part))
+        scenario = self.here / "s.yaml"
+        scenario.write_text(f"""scenario: s
+topology: {SOURCE}/topologies/hgx-h100-1nic.yaml
+nodes: 2
+memory_paths: [gdr]
+workload: {{op: allreduce, sizes: [1 KiB]}}
+""")
+        seen = {}
+
+        def walk(value, path):
+            if isinstance(value, dict):
+                seen.setdefault(path, set()).update(value)
+                for key, below in value.items():
+                    walk(below, f"{path}.{key}" if path else key)
+            elif isinstance(value, list):
+                for item in value:
+                    walk(item, path + "[]")
+        for fidelity in ("fluid", "packet"):
+            walk(json.loads(weft("run", str(scenario), "--json", "-", "--fidelity", fidelity)), "")
+        sections["results[]"].discard("nccl_choice")  # another algorithm than NCCL's ran: not here
+        self.assertEqual(seen, sections)
+
+
+if __name__ == "__main__":
+    WEFT = os.path.abspath(sys.argv.pop(1))
+    SOURCE = pathlib.Path(sys.argv.pop(1)).resolve()
+    unittest.main(argv=[sys.argv[0], *filter(None, sys.argv[1:])])

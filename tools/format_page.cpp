@@ -1,0 +1,100 @@
+#include <fmt/format.h>
+
+#include "models/params/parts.hpp"
+#include "sim/input/scenario.hpp"
+#include "sim/input/topology_yaml.hpp"
+#include "sim/result/run_result.hpp"
+#include "tools/docs.hpp"
+
+namespace weft {
+namespace {
+
+/// In a cell of a Markdown table.
+std::string cell(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '|' || c == '<') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+/// A heading and a table for each map. `left_out` heads the column of what holds without a key.
+std::string sections_text(const std::vector<FormatSection>& sections, std::string_view left_out) {
+  std::string out;
+  for (const FormatSection& section : sections) {
+    if (!section.path.empty()) out += fmt::format("\n### `{}`\n", section.path);
+    out += fmt::format("\n{}\n\n| key | what it holds | {} | meaning |\n|---|---|---|---|\n",
+                       section.meaning, left_out);
+    for (const KeySpec& key : section.keys) {
+      out += fmt::format("| `{}` | {} | {} | {} |\n", key.name, cell(form_text(key)),
+                         cell(key.fallback.empty() ? "always" : key.fallback), cell(key.meaning));
+    }
+  }
+  return out;
+}
+
+constexpr const char* kHead =
+    "<!-- Written by `weft docs {}` from what the readers and writers declare; change it there. "
+    "-->\n";
+
+}  // namespace
+
+std::string topology_page() {
+  return fmt::format(kHead, "topology") +
+         "# Topologies\n\n"
+         "Machines as files. `weft check FILE` validates one, `weft show FILE` prints it. A file "
+         "is weft's YAML, described\nhere, or NCCL's topology XML (also RCCL's); weft tells them "
+         "apart by the first character.\n\n"
+         "Numbers carry their units; one without is an error that names file, line and column. "
+         "Unknown keys, keys given\ntwice, anchors, aliases and tags are refused. A parameter "
+         "(in `defaults` and `set`) is written as `400 Gb/s`,\nwith the origin \"assumed\" and "
+         "its line as source, or as `{value: ..., origin: ..., source: ...}`; `weft list-params`\n"
+         "lists them all.\n\n"
+         "A small one:\n\n"
+         "```yaml\n"
+         "topology: two GPUs and a NIC\n"
+         "nodes: 2\n"
+         "node:\n"
+         "  devices:\n"
+         "    cpu0: {kind: cpu, part: sapphire-rapids}\n"
+         "    pcisw0: {kind: switch, part: pex89144, upstream: cpu0}\n"
+         "    gpu0: {kind: gpu, part: h100-pcie, upstream: pcisw0}\n"
+         "    gpu1: {kind: gpu, part: h100-pcie, upstream: pcisw0}\n"
+         "    nic0: {kind: nic, part: connectx-7, upstream: pcisw0, network: fabric, set: "
+         "{pcie_width: 8}}\n"
+         "network:\n"
+         "  fabric: {kind: one-switch, part: quantum-2}\n"
+         "```\n\n"
+         "## Keys of a topology\n" +
+         sections_text(topology_format(), "if left out") +
+         "\n## Keys of a part\n\n"
+         "What `part` names is a file of models/params, built into the program.\n" +
+         sections_text(part_format(), "if left out");
+}
+
+std::string scenario_page() {
+  return fmt::format(kHead, "scenario") +
+         "# Scenarios and results\n\n"
+         "A scenario is a question: what runs on which machine. `weft run FILE` answers it, `weft "
+         "sweep` at many values,\n`weft check FILE` validates it. Command line options add to "
+         "what the file says; `--set` beats `set`.\n\n"
+         "```yaml\n"
+         "scenario: half the nodes\n"
+         "topology: ../topologies/hgx-h100-8nic.yaml\n"
+         "nodes: 2\n"
+         "workload: {op: allreduce, min: 1 MiB, max: 1 GiB, factor: 4}\n"
+         "memory_paths: [gdr]\n"
+         "env: {NCCL_NVLS_ENABLE: \"0\"}\n"
+         "set: {wire.kind: infiniband, nic3.pcie_width: 8}\n"
+         "```\n\n"
+         "## Keys of a scenario\n" +
+         sections_text(scenario_format(), "if left out") +
+         "\n## Keys of a result\n\n"
+         "`weft run --json FILE` writes one JSON object. Keys are only ever added within a schema; "
+         "times are in microseconds,\nGB/s = 1e9 bytes/s. The same scenario, options and files "
+         "give the same bytes with the same build of weft.\n" +
+         sections_text(run_result_format(), "present");
+}
+
+}  // namespace weft
