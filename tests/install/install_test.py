@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""weft as its users get it: `cmake --install` with a project that finds it, and the Debian package.
+
+    install_test.py BUILD_DIR SOURCE_DIR CMAKE CXX [-v] [TEST...]
+"""
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BUILD = SOURCE = pathlib.Path()
+CMAKE = CXX = ""
+LIMIT_S = 1000
+
+SCENARIO = """scenario: consumer
+topology: {source}/topologies/hgx-h100-1nic.yaml
+nodes: 2
+workload: {{op: allreduce, sizes: [1 KiB, 1 MiB]}}
+"""
+
+
+def run(*command, **options):
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True,
+                          timeout=LIMIT_S, **options)
+    if done.returncode != 0:
+        raise AssertionError(f"{command} exits with {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+class InFolder(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.here = pathlib.Path(folder.name)
+
+
+class Prefix(InFolder):
+    """One test: building the consumer takes most of the time."""
+
+    def setUp(self):
+        super().setUp()
+        self.prefix = self.here / "prefix"
+        run(CMAKE, "--install", BUILD, "--prefix", self.prefix)
+        self.weft = self.prefix / "bin/weft"
+
+    def build_consumer(self):
+        # Another place than the one it was installed to: nothing may hold absolute paths.
+        moved = self.here / "moved"
+        self.prefix.rename(moved)
+        self.prefix, self.weft = moved, moved / "bin/weft"
+        build = self.here / "consumer"
+        run(CMAKE, "-S", SOURCE / "tests/install/consumer", "-B", build,
+            f"-DCMAKE_PREFIX_PATH={moved}", f"-DCMAKE_CXX_COMPILER={CXX}")
+        run(CMAKE, "--build", build)
+        return build
+
+    def same_as_weft_run(self, busbw):
+        scenario = self.here / "s.yaml"
+        scenario.write_text(SCENARIO.format(source=SOURCE))
+        for settings in ([], ["wire.rate=200 Gb/s", "nic.pcie_width=8"]):
+            of_library = [line.split("\t") for line in run(busbw, scenario, *settings).splitlines()]
+            options = [word for setting in settings for word in ("--set", setting)]
+            of_program = json.loads(run(self.weft, "run", scenario, "--json", "-", *options))
+            self.assertEqual(len(of_library), 4)
+            for (path, size, time, bus, limit), row in zip(of_library, of_program["results"]):
+                self.assertEqual((path, int(size), float(time), float(bus), limit),
+                                 (row["memory_path"], row["bytes"], row["time_us"], row["busbw_GBps"],
+                                  row["limited_by"][0]["cause"]))
+
+    def same_as_weft_show_and_perftest(self, nearest_nic):
+        topology = self.prefix / "share/weft/topologies/hgx-h100-4nic.yaml"
+        lines = [line.split("\t") for line in run(nearest_nic, topology).splitlines()]
+        best = {}
+        for pair in json.loads(run(self.weft, "show", topology, "--format", "json"))["pairs"]:
+            if pair["nic_reads_gpu_GBps"] > best.get(pair["gpu"], {"nic_reads_gpu_GBps": -1})["nic_reads_gpu_GBps"]:
+                best[pair["gpu"]] = pair
+        self.assertEqual([(gpu, nic, path, float(rate)) for gpu, nic, path, rate in lines[:8]],
+                         [(gpu, p["nic"], p["class"], p["nic_reads_gpu_GBps"])
+                          for gpu, p in sorted(best.items())])
+        rows = json.loads(run(self.weft, "perftest", topology, "--size", "4096,65536", "--json", "-"))
+        self.assertEqual([[int(size), float(rate), float(latency)] for size, rate, latency in lines[8:]],
+                         [[row["bytes"], row["bw_Gbps"], row["latency_us"]] for row in rows["results"]])
+
+    def errors_are_said(self, busbw):
+        done = subprocess.run([busbw, self.here / "s.yaml", "wire.rte=200 Gb/s"], capture_output=True,
+                              text=True, timeout=LIMIT_S)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("did you mean 'wire.rate'?", done.stderr)
+        done = subprocess.run([busbw, self.here / "none.yaml"], capture_output=True, text=True,
+                              timeout=LIMIT_S)
+        self.assertEqual((done.returncode, done.stderr), (2, f"{self.here}/none.yaml: no such file\n"))
+
+    def test_a_project_finds_it_and_computes_as_the_program_does(self):
+        header = (self.prefix / "include/weft/weft.hpp").read_text()
+        self.assertEqual(re.findall(r'#include "', header), [], "the only public header")
+        self.assertEqual([f.name for f in self.prefix.glob("include/**/*.*")], ["weft.hpp"])
+        build = self.build_consumer()
+        self.same_as_weft_run(build / "busbw")
+        self.same_as_weft_show_and_perftest(build / "nearest_nic")
+        self.errors_are_said(build / "busbw")
+        self.assertIn("2 x hgx-h100-8nic",
+                      run(self.weft, "check", self.prefix / "share/weft/scenarios/quickstart.yaml"))
+
+
+@unittest.skipUnless(shutil.which("dpkg-deb") and shutil.which("dpkg-shlibdeps") and shutil.which("cpack"),
+                     "no dpkg-deb, dpkg-shlibdeps (dpkg-dev) or cpack here: the package is not built")
+class Package(InFolder):
+    def test_the_package_holds_what_is_promised(self):
+        run("cpack", "-G", "DEB", "-B", self.here, "--config", BUILD / "CPackConfig.cmake", cwd=self.here)
+        (package,) = self.here.glob("*.deb")
+        self.assertRegex(package.name, r"^weft_\d+\.\d+\.\d+_\w+\.deb$")
+        held = {line.split()[-1] for line in run("dpkg-deb", "-c", package).splitlines()}
+        for file in ("bin/weft", "include/weft/weft.hpp", "share/man/man1/weft.1",
+                     "share/bash-completion/completions/weft", "share/zsh/vendor-completions/_weft",
+                     "share/weft/topologies/hgx-h100-8nic.yaml", "share/weft/scenarios/quickstart.yaml",
+                     "share/doc/weft/copyright"):
+            self.assertIn("./usr/" + file, held)
+        for name in (r"libweft\.a", r"cmake/weft/weftConfig\.cmake", r"cmake/weft/weftTargets\.cmake"):
+            self.assertTrue(any(re.fullmatch(r"\./usr/lib/(.*/)?" + name, file) for file in held), name)
+        fields = dict(re.findall(r"(?m)^(\S+): (.*)$", run("dpkg-deb", "-I", package).replace("\n ", "\n")))
+        for library in ("libc6", "libfmt9", "libpugixml1v5", "libstdc++6", "libyaml-cpp0.7"):
+            self.assertIn(library, fields["Depends"])
+        self.assertIn("libyaml-cpp-dev", fields["Recommends"])
+        # As it lies in the package, from anywhere.
+        run("dpkg-deb", "-x", package, self.here / "root")
+        self.assertIn("commit", run(self.here / "root/usr/bin/weft", "--version", cwd="/"))
+
+
+if __name__ == "__main__":
+    BUILD, SOURCE = (pathlib.Path(sys.argv.pop(1)).resolve() for _ in range(2))
+    CMAKE, CXX = sys.argv.pop(1), sys.argv.pop(1)
+    os.environ.setdefault("LC_ALL", "C.UTF-8")
+    unittest.main(argv=[sys.argv[0], *sys.argv[1:]])

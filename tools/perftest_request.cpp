@@ -1,0 +1,92 @@
+#include "tools/perftest_request.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "sim/base/error.hpp"
+#include "sim/base/quantity.hpp"
+
+namespace weft {
+namespace {
+
+constexpr unsigned kFewestIterations = 5;
+constexpr Bytes kLargestMessage = Bytes::mib(64);
+constexpr Bytes kMostSimulated = Bytes::gib(8);
+
+template <class Meaning>
+using PerftestWords = std::array<std::pair<std::string_view, Meaning>, 3>;
+constexpr PerftestWords<RdmaOp> kOpWords{
+    {{"write", RdmaOp::kWrite}, {"read", RdmaOp::kRead}, {"send", RdmaOp::kSend}}};
+constexpr PerftestWords<PerftestMemory> kMemoryWords{{{"gpu", PerftestMemory::kGpu},
+                                                      {"host", PerftestMemory::kHost},
+                                                      {"staged", PerftestMemory::kStaged}}};
+constexpr PerftestWords<PerftestPost> kPostWords{
+    {{"cpu", PerftestPost::kCpu}, {"gpu", PerftestPost::kGpu}, {"proxy", PerftestPost::kProxy}}};
+
+template <class Meaning>
+Meaning meaning(const char* option, const std::string& word, const PerftestWords<Meaning>& words) {
+  std::vector<std::string> known;
+  for (const auto& [name, what] : words) {
+    if (name == word) return what;
+    known.emplace_back(name);
+  }
+  throw InputError(fmt::format("{} '{}': unknown; known: {}", option, word, known_names(known)));
+}
+
+}  // namespace
+
+void check_message_size(Bytes size) {
+  if (size >= Bytes{1} && size <= kLargestMessage) return;
+  throw InputError(fmt::format("--size {}: allowed are 1 B to {}", format_size(size),
+                               format_size(kLargestMessage)));
+}
+
+PerftestOptions perftest_options(const PerftestRequest& request, const std::vector<Bytes>& sizes) {
+  const auto at_least_one = [](const char* option, unsigned value) {
+    if (value == 0) throw InputError(std::string(option) + " must be at least 1");
+  };
+  const auto at_most = [](const char* option, unsigned value, unsigned most) {
+    if (value > most) throw InputError(fmt::format("{} {}: at most {}", option, value, most));
+  };
+  at_least_one("--tx-depth", request.tx_depth);
+  at_least_one("--qp", request.qps);
+  at_least_one("--rx-depth", request.rx_depth);
+  at_least_one("--post-list", request.post_list);
+  at_most("--tx-depth", request.tx_depth, kMostDepth);
+  at_most("--qp", request.qps, kMostQps);
+  at_most("--cq-mod", request.cq_moderation, kMostModeration);
+  at_most("--rx-depth", request.rx_depth, kMostDepth);
+  at_most("--post-list", request.post_list, kMostDepth);
+  at_most("--iters", request.iterations, kMostIterations);
+  if (request.iterations != 0 && request.iterations < kFewestIterations) {
+    throw InputError(
+        fmt::format("--iters {}: at least {}, or 0", request.iterations, kFewestIterations));
+  }
+  PerftestOptions options = request.options;
+  options.op = meaning("--op", request.op, kOpWords);
+  options.memory = meaning("--mem", request.memory, kMemoryWords);
+  options.post = meaning("--post", request.post, kPostWords);
+  options.iterations = request.iterations;
+  options.tx_depth = request.tx_depth;
+  options.qps = request.qps;
+  options.cq_moderation = request.cq_moderation;
+  options.all_sizes = request.all;
+  options.rx_depth = request.rx_depth;
+  options.post_list = request.post_list;
+  double most = 0;
+  for (const Bytes size : sizes) most += size.as_double() * options.iterations * options.qps;
+  const double messages =
+      static_cast<double>(sizes.size()) * options.iterations * options.qps * 4096.0;
+  if (std::max(most, messages) > kMostSimulated.as_double()) {
+    throw InputError(fmt::format(
+        "--iters {}: more than the {} of packets that one run may simulate; 0 takes as many as "
+        "show a steady rate",
+        options.iterations, format_size(kMostSimulated)));
+  }
+  return options;
+}
+
+}  // namespace weft

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/perftest/perftest.hpp"
+
+namespace weft {
+
+/// A perftest as a user asks for it, words and counts not yet checked; named as the options of
+/// `weft perftest`.
+struct PerftestRequest {
+  std::string op{"write"};
+  std::string memory{"gpu"};
+  std::string post{"cpu"};
+  PerftestOptions options;  ///< ends, NICs, both ways; the rest follows from the other members
+  bool all{false};
+  unsigned iterations{0};
+  unsigned tx_depth{128};
+  unsigned qps{1};
+  unsigned cq_moderation{0};
+  unsigned rx_depth{512};
+  unsigned post_list{1};
+};
+
+// perftest's own bounds; sizes above its 8 MiB were seen in the wild.
+inline constexpr unsigned kMostDepth = 15'000;
+inline constexpr unsigned kMostQps = 256;
+inline constexpr unsigned kMostModeration = 1024;
+inline constexpr unsigned kMostIterations = 100'000'000;
+
+/// Throws InputError unless a message may have this size.
+void check_message_size(Bytes size);
+
+/// Checked. Throws InputError naming the option of `weft perftest` and what is allowed.
+PerftestOptions perftest_options(const PerftestRequest& request, const std::vector<Bytes>& sizes);
+
+}  // namespace weft

@@ -1,0 +1,277 @@
+#include "tools/weft.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <limits>
+
+#include "models/collective/predict.hpp"
+#include "models/collective/settings.hpp"
+#include "models/machine/machine.hpp"
+#include "models/registry/registry.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/version.hpp"
+#include "sim/input/scenario.hpp"
+#include "sim/input/topology_file.hpp"
+#include "sim/io/file.hpp"
+#include "tools/perftest_request.hpp"
+#include "tools/show_text.hpp"
+
+namespace weft::api {
+namespace {
+
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+/// What `work` returns; whatever it throws leaves as Error.
+template <class Work>
+auto at_the_border(Work work) -> decltype(work()) {
+  try {
+    return work();
+  } catch (const Error&) {
+    throw;
+  } catch (const InputError& e) {
+    throw Error(Error::Kind::kInput, e.what());
+  } catch (const std::exception& e) {
+    throw Error(Error::Kind::kInternal, e.what());
+  }
+}
+
+std::vector<ScenarioSetting> settings_of(const Settings& set) {
+  std::vector<ScenarioSetting> out;
+  for (const auto& [key, value] : set) out.push_back({key, value, {}});
+  return out;
+}
+
+/// A topology with what was set, as the models take it.
+struct Assembled {
+  Assembled(TopologySpec spec, const Settings& set, std::uint32_t fewest_nodes)
+      : catalog{make_catalog()},
+        parts{catalog},
+        params{catalog},
+        fabric{settled(std::move(spec), set, fewest_nodes)},
+        devices{fabric, params, parts},
+        machine{devices} {}
+  Assembled(const Assembled&) = delete;
+  Assembled& operator=(const Assembled&) = delete;
+
+  ParamCatalog catalog;
+  PartLibrary parts;
+  Params params;
+  Fabric fabric;
+  DeviceParams devices;
+  Machine machine;
+
+ private:
+  Fabric settled(TopologySpec spec, const Settings& set, std::uint32_t fewest_nodes) {
+    apply_settings(settings_of(set), spec, params);
+    const std::uint32_t nodes = std::max(spec.nodes, fewest_nodes);
+    return {std::move(spec), nodes};
+  }
+};
+
+Row row_of(ResultRow&& row) {
+  Row out{std::move(row.op),
+          row.bytes,
+          row.ranks,
+          row.nodes,
+          std::move(row.memory_path),
+          std::move(row.algo),
+          std::move(row.proto),
+          row.channels,
+          std::move(row.nccl_choice),
+          row.time_us,
+          row.algbw_gb_per_s,
+          row.busbw_gb_per_s,
+          {}};
+  for (CauseShare& cause : row.limited_by) {
+    out.limited_by.push_back({std::move(cause.cause), std::move(cause.where), cause.share});
+  }
+  return out;
+}
+
+PerftestRequest request_of(const PerftestOptions& options) {
+  PerftestRequest request;
+  request.op = options.op;
+  request.memory = options.memory;
+  request.post = options.post;
+  request.options.from = options.from;
+  request.options.to = options.to;
+  request.options.from_nic = options.from_nic;
+  request.options.to_nic = options.to_nic;
+  request.options.bidirectional = options.bidirectional;
+  request.iterations = options.iterations;
+  request.tx_depth = options.tx_depth;
+  request.qps = options.qps;
+  request.cq_moderation = options.cq_moderation;
+  request.rx_depth = options.rx_depth;
+  request.post_list = options.post_list;
+  return request;
+}
+
+PerftestRow row_of(weft::PerftestRow&& row) {
+  return {row.bytes.count(),
+          row.iterations,
+          row.average.as_gigabits_per_s(),
+          row.peak.as_gigabits_per_s(),
+          row.messages_per_s,
+          row.latency.as_us(),
+          std::move(row.limited_by)};
+}
+
+}  // namespace
+
+std::string version() { return std::string(weft_version()); }
+std::string commit() { return std::string(weft_commit()); }
+
+std::vector<Parameter> parameters() {
+  return at_the_border([] {
+    std::vector<Parameter> out;
+    for (SettingKey& key : setting_keys(make_catalog())) {
+      out.push_back({std::move(key.key), std::move(key.unit), std::move(key.range),
+                     std::move(key.fallback), std::move(key.origin), std::move(key.source),
+                     std::move(key.meaning), std::move(key.also)});
+    }
+    return out;
+  });
+}
+
+Scenario::Scenario(std::string text, std::string name)
+    : text_{std::move(text)}, name_{std::move(name)} {}
+
+Scenario Scenario::load(const std::string& file) {
+  return parse(at_the_border([&] { return read_text_file(file); }), file);
+}
+
+Scenario Scenario::parse(const std::string& text, const std::string& name) {
+  return at_the_border([&] {
+    Scenario scenario(text, name);
+    scenario.check();
+    return scenario;
+  });
+}
+
+/// Finds out whether text, settings and variables hold.
+void Scenario::check() const {
+  const weft::Scenario scenario = parse_scenario(text_, name_);
+  const ParamCatalog catalog = make_catalog();
+  Params params(catalog);
+  std::map<std::string, std::string> env = scenario.env;
+  for (const auto& [name, value] : env_) env[name] = value;
+  apply_nccl_env(env, params, scenario.env_place);
+  TopologySpec spec = read_topology(scenario.topology, catalog);
+  std::vector<ScenarioSetting> settings = scenario.set;
+  for (ScenarioSetting& setting : settings_of(set_)) settings.push_back(std::move(setting));
+  apply_settings(settings, spec, params);
+}
+
+Scenario& Scenario::set(const std::string& key, const std::string& value) {
+  return at_the_border([&]() -> Scenario& {
+    Scenario changed = *this;
+    changed.set_.emplace_back(key, value);
+    changed.check();
+    return *this = std::move(changed);
+  });
+}
+
+Scenario& Scenario::env(const std::string& name, const std::string& value) {
+  return at_the_border([&]() -> Scenario& {
+    Scenario changed = *this;
+    changed.env_[name] = value;
+    changed.check();
+    return *this = std::move(changed);
+  });
+}
+
+Prediction Scenario::predict(const RunOptions& options) const {
+  return at_the_border([&] {
+    if (options.seed > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
+      throw InputError("seed: at most 2^63 - 1");
+    }
+    PredictOptions how;
+    how.set = settings_of(set_);
+    how.env = env_;
+    how.seed = options.seed;
+    how.threads = options.threads;
+    how.fidelity = parse_fidelity(options.fidelity);
+    how.force = options.force;
+    RunResult result = weft::predict(parse_scenario(text_, name_), how, make_catalog());
+    Prediction out;
+    out.json = to_json(result).dump();
+    for (ResultRow& row : result.rows) out.rows.push_back(row_of(std::move(row)));
+    out.verdict = std::move(result.verdict);
+    out.notes = std::move(result.notes);
+    return out;
+  });
+}
+
+Topology::Topology(std::string text, std::string name)
+    : text_{std::move(text)}, name_{std::move(name)} {}
+
+Topology Topology::load(const std::string& file) {
+  return parse(at_the_border([&] { return read_text_file(file); }), file);
+}
+
+Topology Topology::parse(const std::string& text, const std::string& name) {
+  return at_the_border([&] {
+    Topology topology(text, name);
+    topology.check();
+    return topology;
+  });
+}
+
+void Topology::check() const {
+  const ParamCatalog catalog = make_catalog();
+  Params params(catalog);
+  TopologySpec spec = parse_topology(text_, name_, catalog);
+  apply_settings(settings_of(set_), spec, params);
+}
+
+Topology& Topology::set(const std::string& key, const std::string& value) {
+  return at_the_border([&]() -> Topology& {
+    Topology changed = *this;
+    changed.set_.emplace_back(key, value);
+    changed.check();
+    return *this = std::move(changed);
+  });
+}
+
+Perftest Topology::perftest(const PerftestOptions& options) const {
+  return at_the_border([&] {
+    std::vector<Bytes> sizes;
+    for (const std::int64_t bytes : options.bytes) {
+      if (bytes < 1) throw InputError("--size: a message has at least 1 B");
+      sizes.emplace_back(bytes);
+      check_message_size(sizes.back());
+    }
+    const weft::PerftestOptions checked = perftest_options(request_of(options), sizes);
+    const Assembled on(parse_topology(text_, name_, make_catalog()), set_, perftest_nodes(checked));
+    const PerftestEnds ends = perftest_ends(on.machine, checked);
+    Perftest out{on.fabric.full_name(ends.from),
+                 on.fabric.full_name(ends.to),
+                 on.fabric.full_name(ends.from_nic),
+                 on.fabric.full_name(ends.to_nic),
+                 {},
+                 on.fabric.spec().notes};
+    for (const Bytes size : sizes) {
+      out.rows.push_back(row_of(weft::perftest(on.machine, checked, size)));
+    }
+    return out;
+  });
+}
+
+Shown Topology::show() const {
+  return at_the_border([&] {
+    const Assembled on(parse_topology(text_, name_, make_catalog()), set_, 1);
+    Shown out;
+    for (const PairView& pair : pair_views(on.machine)) {
+      out.pairs.push_back({on.fabric.device(pair.gpu).name, on.fabric.device(pair.nic).name,
+                           pair.label.text(), pair.gdr_possible, pair.nccl_default, pair.why,
+                           pair.write_gb_per_s, pair.read_gb_per_s});
+    }
+    out.notes = on.fabric.spec().notes;
+    out.text = show_text(on.machine);
+    out.json = show_json(on.machine).dump();
+    return out;
+  });
+}
+
+}  // namespace weft::api

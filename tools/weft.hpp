@@ -1,0 +1,219 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+/// libweft, the whole of its public interface; installed as <weft/weft.hpp>. It predicts how fast
+/// data moves between GPUs on different machines, and says why. What a scenario and a topology may
+/// hold stands in scenarios/README.md and topologies/README.md; what may be set, `parameters()`
+/// says.
+///
+/// Contracts that hold everywhere:
+/// - Errors: every function throws Error and nothing else, and then leaves its object as it was.
+/// - Units: in the names. GB/s = 1e9 bytes/s, Gb/s = 1e9 bit/s, KiB = 1024 bytes.
+/// - Threads: there is no shared state. Several threads may call anything at once, const functions
+///   even on the same object. predict() starts threads of its own and joins them.
+/// - Numbers: the same build gives the same bits for the same input, whatever the number of
+/// threads.
+///   Within a version all builds do; between versions predictions that changed stand in
+///   CHANGELOG.md under "Changed predictions".
+///
+/// Everything is a plain value: copy it, move it, keep it as long as you like.
+namespace weft::api {
+
+/// The one exception of this library.
+class Error : public std::runtime_error {
+ public:
+  enum class Kind : std::uint8_t {
+    kInput,     ///< files, keys or values are wrong: says where, what, and what is allowed
+    kInternal,  ///< weft's own fault, or the machine is out of memory; please report the former
+  };
+  Error(Kind kind, const std::string& what) : std::runtime_error{what}, kind_{kind} {}
+  Kind kind() const noexcept { return kind_; }
+
+ private:
+  Kind kind_;
+};
+
+/// "0.1.0".
+std::string version();
+/// The commit it was built from, with "-dirty" where files were changed; "unknown" if not from a
+/// clone.
+std::string commit();
+
+/// A key of Scenario::set and Topology::set, in words for people.
+struct Parameter {
+  std::string key;       ///< "nic.pcie_width", "network.kind", "nodes"
+  std::string unit;      ///< of its number, as it may be written; "" for words and plain numbers
+  std::string range;     ///< what is allowed
+  std::string fallback;  ///< the value if nobody sets it
+  std::string origin;    ///< specification, published, measured, fitted, assumed, or topology
+  std::string source;
+  std::string meaning;
+  std::vector<std::string> also;  ///< the key for one device or tier: "<nic>.pcie_width"
+};
+
+/// Every key that may be set, sorted: what `weft list-params` prints.
+std::vector<Parameter> parameters();
+
+/// A share of a run's time along its critical path.
+struct Cause {
+  std::string cause;  ///< the kind of thing: "PCIe uplink, switch to CPU"
+  std::string where;  ///< the one of that kind that took most: "pcisw0 -> cpu0 @0"
+  double share{0};    ///< 0 to 1; all shares of a row sum to 1
+};
+
+/// One operation of one size over one memory path.
+struct Row {
+  std::string op;           ///< "allreduce"
+  std::int64_t bytes{0};    ///< as nccl-tests counts size
+  std::uint32_t ranks{0};   ///< GPUs that take part
+  std::uint32_t nodes{0};   ///< nodes that take part
+  std::string memory_path;  ///< "gdr" or "host-staged"
+  std::string algo;         ///< that ran: "Ring", "Tree"
+  std::string proto;        ///< that ran: "LL", "LL128", "Simple"
+  std::uint32_t channels{0};
+  std::string nccl_choice;  ///< what NCCL would run where weft does not execute it ("NVLS"); or ""
+  double time_us{0};
+  double algbw_gb_per_s{0};       ///< GB/s: bytes / time
+  double busbw_gb_per_s{0};       ///< GB/s, as nccl-tests defines it
+  std::vector<Cause> limited_by;  ///< largest first
+};
+
+/// What `weft run` says of a scenario.
+struct Prediction {
+  std::vector<Row> rows;             ///< by size, then in the order of the scenario's memory paths
+  std::vector<std::string> verdict;  ///< sentences for people
+  std::vector<std::string> notes;    ///< what was not run and why, choices of NCCL, warnings
+  std::string json;                  ///< all of it with its provenance, as `weft run --json` writes
+};
+
+/// How a prediction is made.
+struct RunOptions {
+  std::string fidelity{"fluid"};  ///< "fluid": shared rates; "packet": TLP by TLP, some MiB at most
+  std::uint64_t seed{1};          ///< at most 2^63 - 1
+  unsigned threads{0};            ///< 0: one a core
+  bool force{false};              ///< packets: run what takes more than ten minutes, too
+};
+
+/// What runs on which machine.
+class Scenario {
+ public:
+  /// Reads a scenario file, and its topology when that is needed; a relative path to it starts at
+  /// the file's folder. Error: no such file, or what is wrong in it, with file, line and column.
+  static Scenario load(const std::string& file);
+  /// The same from text; `name` stands for the file in messages, and its folder for the file's.
+  static Scenario parse(const std::string& text, const std::string& name);
+
+  /// Sets a parameter, its value with its unit: set("wire.rate", "200 Gb/s"). Beats what file and
+  /// topology say, and what was set before. Error: no such key, or a value that it does not take.
+  Scenario& set(const std::string& key, const std::string& value);
+  /// Sets one of NCCL's environment variables: env("NCCL_ALGO", "Ring"). Error: none of NCCL's, or
+  /// a value that it does not take. One that weft does not model is named in the prediction's
+  /// notes.
+  Scenario& env(const std::string& name, const std::string& value);
+
+  /// Simulates every size over every memory path. Takes seconds for a few nodes. Error: what was
+  /// read and set does not go together, or would take too long.
+  Prediction predict(const RunOptions& options = {}) const;
+
+ private:
+  Scenario(std::string text, std::string name);
+  void check() const;
+
+  std::string text_;
+  std::string name_;
+  std::vector<std::pair<std::string, std::string>> set_;
+  std::map<std::string, std::string> env_;
+};
+
+/// Point-to-point RDMA as `ib_write_bw` and its kin measure it; the members are `weft perftest`'s
+/// options, and messages name them so.
+struct PerftestOptions {
+  std::string op{"write"};                 ///< --op: "write", "read" or "send"
+  std::string memory{"gpu"};               ///< --mem: "gpu" (GPUDirect RDMA), "host" or "staged"
+  std::string post{"cpu"};                 ///< --post, who posts: "cpu", "gpu" (IBGDA) or "proxy"
+  std::string from{"gpu0"};                ///< --from: a GPU or CPU, and its node: "gpu0@0"
+  std::string to{"gpu0@1"};                ///< --to: the other end
+  std::string from_nic;                    ///< --from-nic; "": the nearest
+  std::string to_nic;                      ///< --to-nic
+  std::vector<std::int64_t> bytes{65536};  ///< --size: message sizes, each 1 B to 64 MiB
+  std::uint32_t iterations{0};     ///< --iters, of each queue pair; 0: until the rate is steady
+  std::uint32_t tx_depth{128};     ///< --tx-depth
+  std::uint32_t qps{1};            ///< --qp
+  std::uint32_t cq_moderation{0};  ///< --cq-mod; 0: as perftest has it
+  std::uint32_t rx_depth{512};     ///< --rx-depth
+  std::uint32_t post_list{1};      ///< --post-list
+  bool bidirectional{false};       ///< --bidirectional; rates are then of both ends together
+};
+
+/// One message size of a perftest.
+struct PerftestRow {
+  std::int64_t bytes{0};
+  std::uint64_t iterations{0};  ///< messages that were simulated, of all queue pairs
+  double average_gbps{0};       ///< Gb/s of payload, while steady
+  double peak_gbps{0};          ///< Gb/s of payload
+  double messages_per_s{0};
+  double latency_us{0};  ///< of one message alone
+  std::string limited_by;
+};
+
+struct Perftest {
+  std::string from;  ///< with its node: "gpu0@0"
+  std::string to;
+  std::string from_nic;
+  std::string to_nic;
+  std::vector<PerftestRow> rows;  ///< one a size, in the order given
+  std::vector<std::string> notes;
+};
+
+/// A GPU and a NIC of a node.
+struct Pair {
+  std::string gpu;
+  std::string nic;
+  std::string path_class;             ///< `nvidia-smi topo -m`'s: PIX, PXB, PHB, NODE, SYS
+  bool gdr_possible{false};           ///< GPUDirect RDMA can work
+  bool nccl_default{false};           ///< NCCL would use it, by default
+  std::string why;                    ///< why not, or what to know
+  double nic_writes_gpu_gb_per_s{0};  ///< GB/s over PCIe alone; 0 if it is not possible
+  double nic_reads_gpu_gb_per_s{0};
+};
+
+struct Shown {
+  std::vector<Pair> pairs;         ///< every GPU and NIC of a node, GPUs first
+  std::vector<std::string> notes;  ///< what the reader had to assume
+  std::string text;                ///< tree, matrix and pairs, as `weft show` prints them
+  std::string json;                ///< the same, as `weft show --format json` does
+};
+
+/// A machine.
+class Topology {
+ public:
+  /// Reads weft's YAML or NCCL's topology XML. Error: no such file, or what is wrong in it.
+  static Topology load(const std::string& file);
+  /// The same from text; `name` stands for the file in messages.
+  static Topology parse(const std::string& text, const std::string& name);
+
+  /// As Scenario::set.
+  Topology& set(const std::string& key, const std::string& value);
+
+  /// Measures one pair of GPUs or sockets, on packets. Error: no such devices, no way between them,
+  /// GPUDirect RDMA that cannot work (with the reason), options out of range.
+  Perftest perftest(const PerftestOptions& options = {}) const;
+  /// Describes the machine: which NIC can reach which GPU's memory, how fast, and why not.
+  Shown show() const;
+
+ private:
+  Topology(std::string text, std::string name);
+  void check() const;
+
+  std::string text_;
+  std::string name_;
+  std::vector<std::pair<std::string, std::string>> set_;
+};
+
+}  // namespace weft::api
