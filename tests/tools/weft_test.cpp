@@ -1,0 +1,123 @@
+#include "tools/weft.hpp"
+
+#include <algorithm>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace weft::test::tools_weft {
+namespace {
+
+using ::testing::HasSubstr;
+
+const std::string kTopologies = std::string(WEFT_SOURCE_DIR) + "/topologies/";
+const std::string kScenario = "scenario: s\ntopology: " + kTopologies +
+                              "hgx-h100-1nic.yaml\nnodes: 2\nmemory_paths: [gdr]\n"
+                              "workload: {op: allreduce, sizes: [1 KiB, 64 KiB]}\n";
+
+api::Scenario scenario() { return api::Scenario::parse(kScenario, "s.yaml"); }
+api::Topology topology() { return api::Topology::load(kTopologies + "hgx-h100-1nic.yaml"); }
+
+/// The message of the input error that `call` ends with; another end fails the test.
+template <class Call>
+std::string input_error(Call call) {
+  try {
+    call();
+  } catch (const api::Error& e) {
+    EXPECT_EQ(e.kind(), api::Error::Kind::kInput) << e.what();
+    return e.what();
+  }
+  ADD_FAILURE() << "accepted";
+  return "";
+}
+
+TEST(ApiScenario, PredictsEverySize) {
+  const api::Prediction prediction = scenario().predict();
+  ASSERT_EQ(prediction.rows.size(), 2U);
+  EXPECT_EQ(prediction.rows[0].bytes, 1024);
+  EXPECT_EQ(prediction.rows[1].ranks, 16U);
+  for (const api::Row& row : prediction.rows) {
+    EXPECT_DOUBLE_EQ(row.busbw_gb_per_s, row.algbw_gb_per_s * 30 / 16);
+    double shares = 0;
+    for (const api::Cause& cause : row.limited_by) shares += cause.share;
+    EXPECT_NEAR(shares, 1, 1e-9);
+  }
+  EXPECT_THAT(prediction.json, HasSubstr("\"weft.run/1\""));
+}
+
+TEST(ApiScenario, IsChangedBySettingsAndVariables) {
+  const api::Prediction before = scenario().predict();
+  EXPECT_EQ(scenario().set("nccl.proto", "Simple").predict().rows[0].proto, "Simple");
+  EXPECT_EQ(scenario().env("NCCL_PROTO", "Simple").predict().rows[0].proto, "Simple");
+  EXPECT_EQ(before.rows[0].proto, "LL");
+  EXPECT_EQ(scenario().set("nodes", "4").predict().rows[0].ranks, 32U);
+  EXPECT_GT(scenario().set("wire.rate", "10 Gb/s").predict().rows[1].time_us,
+            before.rows[1].time_us);
+}
+
+TEST(ApiScenario, StaysAsItWasWhereASettingIsRefused) {
+  api::Scenario s = scenario();
+  EXPECT_THAT(input_error([&] { s.set("wire.rte", "1 GB/s"); }), HasSubstr("wire.rate"));
+  EXPECT_THAT(input_error([&] { s.set("wire.rate", "400"); }), HasSubstr("no unit"));
+  EXPECT_THAT(input_error([&] { s.env("PATH", "/bin"); }), HasSubstr("PATH"));
+  EXPECT_EQ(s.predict().json, scenario().predict().json);
+}
+
+TEST(ApiScenario, IsOneValueForManyThreads) {
+  const api::Scenario s = scenario();
+  const std::string alone = s.predict().json;
+  std::vector<std::string> together(4);
+  std::vector<std::thread> threads;
+  for (std::string& json : together) threads.emplace_back([&] { json = s.predict().json; });
+  for (std::thread& thread : threads) thread.join();
+  for (const std::string& json : together) EXPECT_EQ(json, alone);
+}
+
+TEST(ApiTopology, ShowsPairsAndMeasuresOne) {
+  const api::Shown shown = topology().show();
+  ASSERT_EQ(shown.pairs.size(), 8U);
+  EXPECT_EQ(shown.pairs[0].gpu, "gpu0");
+  EXPECT_GT(shown.pairs[0].nic_writes_gpu_gb_per_s, 0);
+  const api::Perftest wide = topology().perftest();
+  ASSERT_EQ(wide.rows.size(), 1U);
+  EXPECT_EQ(wide.from, "gpu0@0");
+  const api::Perftest narrow = topology().set("nic.pcie_width", "4").perftest();
+  EXPECT_LT(narrow.rows[0].average_gbps, 0.6 * wide.rows[0].average_gbps);
+}
+
+TEST(ApiErrors, AreOneTypeForEveryInput) {
+  EXPECT_THAT(input_error([] { api::Scenario::load("nowhere.yaml"); }),
+              HasSubstr("nowhere.yaml: no such file"));
+  EXPECT_THAT(input_error([] { api::Scenario::parse("scenario: s\n", "f.yaml"); }),
+              HasSubstr("f.yaml:1:1: missing key"));
+  EXPECT_THAT(input_error([] { api::Topology::parse("<system", "f.xml"); }), HasSubstr("f.xml"));
+  EXPECT_THAT(input_error([] { scenario().predict({.fidelity = "exact"}); }), HasSubstr("exact"));
+  EXPECT_THAT(input_error([] { scenario().predict({.seed = ~std::uint64_t{0}}); }),
+              HasSubstr("2^63"));
+  const auto perftest = [](auto change) {
+    return input_error([&] {
+      api::PerftestOptions options;
+      change(options);
+      topology().perftest(options);
+    });
+  };
+  EXPECT_THAT(perftest([](auto& o) { o.op = "atomic"; }), HasSubstr("known: read, send, write"));
+  EXPECT_THAT(perftest([](auto& o) { o.bytes = {0}; }), HasSubstr("at least 1 B"));
+  EXPECT_THAT(perftest([](auto& o) { o.bytes = {1LL << 40}; }), HasSubstr("64 MiB"));
+  EXPECT_THAT(perftest([](auto& o) { o.tx_depth = 1U << 30; }), HasSubstr("at most 15000"));
+  EXPECT_THAT(perftest([](auto& o) { o.from = "gpu99"; }), HasSubstr("no such device"));
+}
+
+TEST(ApiParameters, AreWhatMayBeSet) {
+  const std::vector<api::Parameter> all = api::parameters();
+  for (const char* key : {"nodes", "nic.count", "network.kind", "gpu.part", "wire.rate"}) {
+    EXPECT_TRUE(std::any_of(all.begin(), all.end(), [&](const auto& p) { return p.key == key; }))
+        << key;
+  }
+  EXPECT_THAT(api::version(), ::testing::MatchesRegex("[0-9]+\\.[0-9]+\\.[0-9]+"));
+  EXPECT_FALSE(api::commit().empty());
+}
+
+}  // namespace
+}  // namespace weft::test::tools_weft
