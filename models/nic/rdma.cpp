@@ -74,7 +74,7 @@ void RdmaNics::for_each_sent_by(RdmaNicId nic, Call call) const {
 QueuePairCounters RdmaNics::sent_by(RdmaNicId nic) const {
   QueuePairCounters out;
   for_each_sent_by(nic, [&](QueuePairId pair) {
-    const QueuePairCounters& c = pairs_.counters(pair);
+    const QueuePairCounters c = pairs_.counters(pair);
     out.packets += c.packets;
     out.repeated += c.repeated;
     out.acks += c.acks;

@@ -83,7 +83,7 @@ class RdmaNics final : private QueuePairSink {
   /// Receives that were posted and not taken. Precondition: some were posted.
   std::uint32_t receives(RdmaQpId qp) const { return qps_[qp.index()].requests_in.receives(); }
   /// The wire's half of a queue pair, from the poster or back.
-  const QueuePairCounters& counters(RdmaQpId qp, bool back = false) const {
+  QueuePairCounters counters(RdmaQpId qp, bool back = false) const {
     return pairs_.counters(pair_of(qp, back));
   }
   /// The sum over everything that a NIC sends.
