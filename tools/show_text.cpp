@@ -23,9 +23,9 @@ std::string link_text(const Machine& machine, DeviceId device) {
   const DeviceModel& model = machine.model(device);
   const DeviceSpec& spec = machine.fabric().device(device);
   if (!spec.port_of.empty()) return "  port of " + spec.port_of;
-  if (!model.upstream_rate) return "";
-  return fmt::format("  Gen{} x{}, {:.1f} GB/s", model.pcie_generation, model.pcie_width,
-                     model.upstream_rate->as_gigabytes_per_s());
+  if (!model.port) return "";
+  return fmt::format("  Gen{} x{}, {:.1f} GB/s", model.port->generation, model.port->width,
+                     model.port->rate.as_gigabytes_per_s());
 }
 
 std::string state_text(const Machine& machine, DeviceId device) {
@@ -64,6 +64,11 @@ std::string matrix_text(const Fabric& fabric) {
   return out;
 }
 
+/// The rate of a link, or of all of a trunk over which the load is spread.
+double trunk_gigabytes(const Machine& machine, LinkId id) {
+  return machine.capacity(ServerId{2 * id.index()}) / 1e9;
+}
+
 Json link_json(const Machine& machine, LinkId id) {
   const Fabric& fabric = machine.fabric();
   const Link link = fabric.link(id);
@@ -71,7 +76,7 @@ Json link_json(const Machine& machine, LinkId id) {
                        {"a", fabric.device(link.a).name},
                        {"b", fabric.device(link.b).name},
                        {"count", link.count},
-                       {"rate_GBps", machine.capacity(2 * id.index())->as_gigabytes_per_s()}});
+                       {"rate_GBps", trunk_gigabytes(machine, id)}});
 }
 
 /// What `weft show` says of a tier of the network.
@@ -96,9 +101,9 @@ std::vector<TierView> tier_views(const Machine& machine) {
     const DeviceId id = fabric.network_switch(t, 0);
     const DeviceModel& model = machine.model(id);
     out.push_back({fabric.network_tiers()[t], fabric.device(id).part, down, machine.uplink_rate(id),
-                   model.crossing, up_and_down + model.crossing});
+                   model.crossing_time(), up_and_down + model.crossing_time()});
     down = out.back().up;
-    up_and_down += (model.crossing + model.uplink_latency) * 2;
+    up_and_down += (model.crossing_time() + model.network->uplink_latency) * 2;
   }
   return out;
 }
@@ -280,11 +285,10 @@ std::string show_dot(const Machine& machine) {
   for (std::size_t i = 0; i < fabric.link_count(); ++i) {
     const Link link = fabric.link(LinkId{i});
     if (!in_first_node(fabric, link)) continue;
-    out += fmt::format("  \"{}\" -- \"{}\" [label=\"{}{} {:.0f} GB/s\"];\n",
-                       fabric.device(link.a).name, fabric.device(link.b).name,
-                       link_kind_name(link.kind),
-                       link.count > 1 ? fmt::format(" x{}", link.count) : "",
-                       machine.capacity(2 * i)->as_gigabytes_per_s());
+    out += fmt::format(
+        "  \"{}\" -- \"{}\" [label=\"{}{} {:.0f} GB/s\"];\n", fabric.device(link.a).name,
+        fabric.device(link.b).name, link_kind_name(link.kind),
+        link.count > 1 ? fmt::format(" x{}", link.count) : "", trunk_gigabytes(machine, LinkId{i}));
   }
   return out + "}\n";
 }

@@ -91,8 +91,8 @@ bool apply_part(const ScenarioSetting& setting, TopologySpec& spec, const ParamC
   const std::string part = part_name(parts, setting.value);
   bool any = false;
   for (DeviceSpec& device : spec.node.devices) {
-    if (device.name != scope && device_kind_name(device.kind) != scope) continue;
-    parts.values(part, device_kind_name(device.kind), {});
+    if (device.name != scope && device.scope() != scope) continue;
+    parts.values(part, device.scope(), {});
     device.part = part;
     any = true;
   }
@@ -150,13 +150,16 @@ void change_network(TopologySpec& spec, const ScenarioSetting& setting) {
   set_network(spec.network, setting.key.substr(kNetworkPrefix.size()), setting.value);
 }
 
-/// The kind of a device of the node, or of the switches of a network's tier, by name.
-std::optional<DeviceKind> kind_of(const TopologySpec& spec, const std::string& name) {
+/// The scope of the parameters of a device of the node, or of the switches of a network's tier, by
+/// name.
+std::optional<std::string> scope_of(const TopologySpec& spec, const std::string& name) {
   for (const DeviceSpec& device : spec.node.devices) {
-    if (device.name == name) return device.kind;
+    if (device.name == name) return std::string(device.scope());
   }
   const bool tier = std::find(kTierNames.begin(), kTierNames.end(), name) != kTierNames.end();
-  if (tier && spec.network.kind > NetworkSpec::Kind::kOneSwitch) return DeviceKind::kNetSwitch;
+  if (tier && spec.network.kind > NetworkSpec::Kind::kOneSwitch) {
+    return std::string(device_kind_name(DeviceKind::kNetSwitch));
+  }
   return std::nullopt;
 }
 
@@ -191,8 +194,8 @@ void apply(const ScenarioSetting& setting, TopologySpec& spec, Params& params) {
   const std::string scope = setting.key.substr(0, setting.key.find('.'));
   std::string kind;
   std::string declared = setting.key;
-  if (const auto device = kind_of(spec, scope); device && setting.key.size() > scope.size()) {
-    kind = device_kind_name(*device);
+  if (const auto device = scope_of(spec, scope); device && setting.key.size() > scope.size()) {
+    kind = *device;
     declared = kind + setting.key.substr(scope.size());
   }
   const ParamSpec& param = params.catalog().require(declared);

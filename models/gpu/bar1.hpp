@@ -3,7 +3,7 @@
 #include <array>
 #include <string>
 
-#include "sim/base/params.hpp"
+#include "models/device/device.hpp"
 
 namespace weft {
 
@@ -39,6 +39,6 @@ struct PinnedMemory {
 };
 
 /// Why `pinned` does not fit into the GPU's BAR1, with the arithmetic; "" if it fits.
-std::string bar1_shortage(Params& params, const ParamScope& gpu, const PinnedMemory& pinned);
+std::string bar1_shortage(const Bar1& bar1, const PinnedMemory& pinned);
 
 }  // namespace weft

@@ -35,9 +35,8 @@ static_assert(every_param_is_sourced(kNvlinkParams));
 /// NVLink bytes per payload byte when SMs copy: one packet carries one line and its overhead.
 /// Check: 18 links x 25 GB/s x 128/160 = 360 GB/s; NCCL's ring all-reduce of 1 GiB on four H200 has
 /// a busbw of 354 (data/h200).
-inline double nvlink_weight(Params& params, const ParamScope& gpu) {
-  const double payload = params.number("gpu.sm_line", gpu);
-  return (payload + params.number("gpu.nvlink_overhead", gpu)) / payload;
+inline double nvlink_weight(Bytes line, Bytes overhead) {
+  return (line + overhead).as_double() / line.as_double();
 }
 
 }  // namespace weft

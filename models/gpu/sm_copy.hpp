@@ -31,11 +31,4 @@ static_assert(every_param_is_sourced(kSmCopyParams));
 /// Threads of a warp.
 inline constexpr std::uint32_t kWarp = 32;
 
-/// Bytes one channel's thread block keeps in flight: threads x bytes a thread. Loads are bound by
-/// in_flight / round trip (Little's law); stores are posted and are not.
-/// Check: 512 threads with one 16 B load each read pinned host memory at 6.29 GB/s on the H200
-/// machine of data/h200; 8,192 B / 1.335 us = 6.14 GB/s.
-/// `threads`: a part of the block that works by itself; 0: the whole block.
-Bytes bytes_in_flight(Params& params, const ParamScope& gpu, std::uint32_t threads = 0);
-
 }  // namespace weft

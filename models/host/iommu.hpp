@@ -33,14 +33,4 @@ inline constexpr std::array kIommuParams{
 };
 static_assert(every_param_is_sourced(kIommuParams));
 
-/// Share of accesses to pages of `page` that find no translation: none while entries x page covers
-/// the working set, else 1 - entries x page / working set. A stream that stays in a page misses
-/// once for the page.
-double iotlb_miss_share(Params& params, const ParamScope& cpu, Bytes page);
-
-/// Page walks a second at one root port, as a rate of pages of `kWalkUnit`: walkers / walk.
-Bandwidth iommu_walk_rate(Params& params, const ParamScope& cpu);
-/// One page walk counts as so many bytes of that rate.
-inline constexpr Bytes kWalkUnit{4096};
-
 }  // namespace weft

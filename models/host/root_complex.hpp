@@ -26,16 +26,19 @@ inline constexpr std::array kRootComplexParams{
         "Linux drivers/pci/p2pdma.c: Intel Xeon from Haswell and AMD Zen forward peer traffic",
         "which peer-to-peer requests the root complex forwards between its ports",
         "none full writes-only"},
-    ParamSpec{"cpu.p2p_write_rate", Unit::kGigabytesPerS, 0, 0, 1000, Origin::kAssumed,
+    ParamSpec{"cpu.p2p_port_writes", Unit::kBytes, 0, 0, 1e9, Origin::kAssumed,
               "no limit unless the part has a measured one",
-              "most that peers' writes through one root port can reach; 0: its link is the limit"},
-    ParamSpec{"cpu.p2p_read_rate", Unit::kGigabytesPerS, 0, 0, 1000, Origin::kAssumed,
+              "data of peers' writes that one root port holds at a time; 0: its link is the limit"},
+    ParamSpec{"cpu.p2p_port_reads", Unit::kBytes, 0, 0, 1e9, Origin::kAssumed,
               "no limit unless the part has a measured one",
-              "most that peers' reads through one root port can reach; 0: its link is the limit"},
-    ParamSpec{"cpu.p2p_socket_rate", Unit::kGigabytesPerS, 0, 0, 1000, Origin::kAssumed,
-              "no limit unless the part has one",
-              "most that peer traffic to the other socket can reach in one direction; 0: the "
-              "socket's links are the limit"},
+              "data of peers' reads that one root port waits for at a time; 0: its link is the "
+              "limit"},
+    ParamSpec{"cpu.p2p_writes", Unit::kBytes, 0, 0, 1e9, Origin::kAssumed,
+              "no limit unless the part has a measured one",
+              "the same of all root ports of a socket, writes; 0: no limit"},
+    ParamSpec{"cpu.p2p_reads", Unit::kBytes, 0, 0, 1e9, Origin::kAssumed,
+              "no limit unless the part has a measured one",
+              "the same of all root ports of a socket, reads; 0: no limit"},
     ParamSpec{"cpu.strict_write_time", Unit::kNanoseconds, 0, 0, 1000, Origin::kAssumed,
               "strict writes to memory keep up unless the part says otherwise",
               "time between the commits of two 64 B lines that a NIC writes to memory without "
@@ -52,6 +55,9 @@ inline constexpr std::array kRootComplexParams{
               "Max_Payload_Size as set on its root ports; a path has the smallest of its devices"},
 };
 static_assert(every_param_is_sourced(kRootComplexParams));
+
+/// Completions of memory end on its multiples. PCIe Base 2.3.1.1: a root complex may have 64 B.
+inline constexpr std::int64_t kRootCompletionBoundary = 64;
 
 /// What strictly ordered writes reach: a root port commits one 64 B line after another, each `each`
 /// after the one before. nullopt if they overlap (`each` is 0).

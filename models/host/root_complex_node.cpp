@@ -40,10 +40,11 @@ Time RootComplexNode::ready_at(const Packet& tlp, PacketLinkId port) {
     Iotlb& iotlb = iotlb_.try_emplace(port, settings_.iotlb).first->second;
     at = std::max(at, iotlb.translate(now, tlp.tag, path.page) + settings_.crossing);
   }
-  if (kind == TlpKind::kRead) return at;
   for (const PciePath::GateUse& use : path.gates) {
-    if (use.at != node_) continue;
-    at = std::max(at, domain_.gate(use.gate).pass(now, Bytes{tlp.sequence}));
+    if (use.at != node_ || use.of_requests != (kind == TlpKind::kRead)) continue;
+    PcieGate& gate = domain_.gate(use.gate);
+    const Time through = gate.pass(now, Bytes{tlp.sequence}, use.hold);
+    at = std::max(at, gate.is_buffer() ? through + settings_.crossing : through);
   }
   return at;
 }

@@ -23,19 +23,17 @@ class PathFinder {
     out_.request = *way;
     if (is_read_) out_.completion = *fabric_.pcie_route(target_, initiator_);
     find_meeting(out_.request);
-    if (meeting_ && machine_.model(*meeting_).kind == DeviceKind::kSwitch) {
-      cross_switch();
-    }
+    if (meeting_ && !is_root(*meeting_)) cross_switch();
     note_root_port();
     if (root_cpu_) pass_root_complex();
     return std::move(out_);
   }
 
  private:
-  DeviceId end_of(Hop hop) const {
-    const Link link = fabric_.link(hop.link);
-    return hop.forward ? link.b : link.a;
-  }
+  DeviceId end_of(Hop hop) const { return weft::end_of(fabric_, hop); }
+  bool is_root(DeviceId device) const { return machine_.model(device).root.has_value(); }
+  const RootComplex& root(DeviceId cpu) const { return *machine_.model(cpu).root; }
+  const Requester& initiator() const { return *machine_.model(initiator_).requester; }
   bool is_upward(Hop hop) const {
     return fabric_.link(hop.link).kind == LinkKind::kPcie && !hop.forward;
   }
@@ -66,13 +64,14 @@ class PathFinder {
     const DeviceId cpu = fabric_.root_cpu(initiator_);
     const std::uint32_t source_bits = machine_.acs_above(before_meeting_);
     const std::uint32_t target_bits = machine_.acs_above(after_meeting_);
-    const bool translates = machine_.model(cpu).iommu == IommuMode::kTranslate;
-    const bool translated = translates && machine_.model(initiator_).ats;
+    const bool translates = root(cpu).iommu == IommuMode::kTranslate;
+    const bool translated = translates && initiator().ats;
     // The IOMMU's addresses lie in no peer's window: a switch sends them up. Linux hands out bus
     // addresses instead for DMA-BUF if nothing on the way redirects (drivers/pci/p2pdma.c).
     constexpr std::uint32_t kRedirects =
         acs::kRequestRedirect | acs::kCompletionRedirect | acs::kEgressControl;
-    const bool bus_address = machine_.model(target_).peer_mapping == PeerMapping::kDmaBuf &&
+    const auto& bar1 = machine_.model(target_).bar1;
+    const bool bus_address = bar1 && bar1->mapping == PeerMapping::kDmaBuf &&
                              ((source_bits | target_bits) & kRedirects) == 0;
     if (translates && !translated && !bus_address) {
       over_root(out_.request, initiator_, target_);
@@ -95,7 +94,7 @@ class PathFinder {
     }
     if (!is_read_) return;
     // Completions are routed by the requester's id, whatever the address was.
-    if (route_peer_completion(target_bits, machine_.model(initiator_).relaxed_ordering) ==
+    if (route_peer_completion(target_bits, initiator().relaxed_ordering) ==
         PeerRouting::kRedirect) {
       over_root(out_.completion, target_, initiator_);
       turn_around(after_meeting_);
@@ -125,7 +124,7 @@ class PathFinder {
   }
 
   void check_forwards(DeviceId cpu) {
-    const PeerSupport p2p = machine_.model(cpu).p2p;
+    const PeerSupport p2p = root(cpu).peers;
     if (p2p == PeerSupport::kFull || (p2p == PeerSupport::kWritesOnly && !is_read_)) return;
     if (out_.blocked.empty()) out_.refused_by = cpu;
     block("the root complex of " + name(cpu) +
@@ -138,7 +137,7 @@ class PathFinder {
     for (const Hop hop : out_.request) {
       if (!is_upward(hop)) return;
       const DeviceId at = end_of(hop);
-      if (machine_.model(at).kind == DeviceKind::kCpu) {
+      if (is_root(at)) {
         out_.root_port = below;
         root_cpu_ = at;
         return;
@@ -148,14 +147,13 @@ class PathFinder {
   }
 
   void pass_root_complex() {
-    const DeviceModel& root = machine_.model(*root_cpu_);
-    out_.peer_through_root = machine_.model(target_).kind != DeviceKind::kCpu;
-    if (root.iommu == IommuMode::kTranslate && !machine_.model(initiator_).ats) {
+    out_.peer_through_root = !is_root(target_);
+    if (root(*root_cpu_).iommu == IommuMode::kTranslate && !initiator().ats) {
       out_.translator = root_cpu_;
     }
     if (!out_.peer_through_root) return;
     for (const Hop hop : out_.request) {
-      if (machine_.model(end_of(hop)).kind == DeviceKind::kCpu) check_forwards(end_of(hop));
+      if (is_root(end_of(hop))) check_forwards(end_of(hop));
     }
   }
 
@@ -171,19 +169,130 @@ class PathFinder {
   std::optional<DeviceId> root_cpu_;
 };
 
+/// Which limits hold one DMA.
+class LimitFinder {
+ public:
+  LimitFinder(const Machine& machine, DeviceId initiator, DeviceId target, bool is_read,
+              const DmaPath& path)
+      : machine_{machine},
+        requester_{*machine.model(initiator).requester},
+        target_{target},
+        is_read_{is_read},
+        path_{path},
+        data_{is_read ? path.completion : path.request} {}
+
+  std::vector<DmaLimit> find() {
+    if (path_.root_port) {
+      const DeviceId root = machine_.fabric().root_cpu(*path_.root_port);
+      for (const Limit& limit : machine_.model(*path_.root_port).port->limits) {
+        add(limit, *path_.root_port, root);
+      }
+    }
+    for (std::size_t i = 0; i + 1 < data_.size(); ++i) {
+      const DeviceId at = end_of(machine_.fabric(), data_[i]);
+      for (const Limit& limit : machine_.model(at).crossing->limits) add(limit, at, at);
+    }
+    return std::move(out_);
+  }
+
+ private:
+  void add(const Limit& limit, DeviceId owner, DeviceId at) {
+    if (!holds(limit.traffic)) return;
+    DmaLimit out{
+        .server = machine_.server_of(owner, limit.server), .at = at, .traffic = limit.traffic};
+    if (limit.traffic == Traffic::kTranslated) {
+      const RootComplex& root = *machine_.model(*path_.translator).root;
+      const Bytes page = machine_.model(target_).memory->page;
+      out.per_byte = root.iotlb_miss_share(page) / page.as_double();
+      // A walk of no time is never a limit; a picosecond stands for it.
+      out.hold = std::max(root.page_walk, Duration::ps(1));
+    } else {
+      out.hold = held_from(at);
+    }
+    if (out.per_byte > 0) out_.push_back(out);
+  }
+
+  bool holds(Traffic traffic) const {
+    const bool is_strict = !is_read_ && requester_.may_be_strict && !requester_.relaxed_ordering;
+    const bool is_peer = path_.peer_through_root && through_root(machine_, data_);
+    switch (traffic) {
+      case Traffic::kTranslated:
+        return path_.translator.has_value();
+      case Traffic::kStrictWrites:
+        return is_strict && !path_.peer_through_root;
+      case Traffic::kStrictPeerWrites:
+        return is_strict && path_.peer_through_root;
+      case Traffic::kPeerWrites:
+        return is_peer && !is_read_;
+      case Traffic::kPeerReads:
+        return is_peer && is_read_;
+    }
+    return false;
+  }
+
+  /// A read is held from its request until its data are back; a write until what follows has it,
+  /// over the socket link that may lie between, and has said so.
+  Duration held_from(DeviceId at) const {
+    std::size_t i = 0;
+    while (end_of(machine_.fabric(), path_.request[i]) != at) ++i;
+    Duration way = machine_.model(at).crossing_time() + socket_time(i + 1);
+    if (!is_read_) return way * 2;
+    for (++i; i + 1 < path_.request.size(); ++i) {
+      way += machine_.model(end_of(machine_.fabric(), path_.request[i])).crossing_time() +
+             socket_time(i + 1);
+    }
+    return way * 2 + machine_.model(target_).memory->read_latency;
+  }
+  /// Of the i-th link of the request's way, if it joins sockets.
+  Duration socket_time(std::size_t i) const {
+    const Link link = machine_.fabric().link(path_.request[i].link);
+    return link.kind == LinkKind::kSocket ? machine_.model(link.a).root->socket_latency
+                                          : Duration{};
+  }
+
+  const Machine& machine_;
+  const Requester& requester_;
+  DeviceId target_;
+  bool is_read_;
+  const DmaPath& path_;
+  const Route& data_;
+  std::vector<DmaLimit> out_;
+};
+
 }  // namespace
+
+std::vector<DmaLimit> dma_limits(const Machine& machine, DeviceId initiator, DeviceId target,
+                                 bool is_read, const DmaPath& path) {
+  return LimitFinder(machine, initiator, target, is_read, path).find();
+}
+
+Duration crossing_time(const Machine& machine, DeviceId from, const Route& route) {
+  const DeviceModel& first = machine.model(from);
+  Duration sum = first.root ? first.crossing_time() : Duration{};
+  for (const Hop hop : route) {
+    sum += machine.model(end_of(machine.fabric(), hop)).crossing_time();
+    const Link link = machine.fabric().link(hop.link);
+    if (link.kind == LinkKind::kSocket) sum += machine.model(link.a).root->socket_latency;
+  }
+  return sum;
+}
+
+bool through_root(const Machine& machine, const Route& route) {
+  for (std::size_t i = 0; i + 1 < route.size(); ++i) {
+    if (machine.model(end_of(machine.fabric(), route[i])).root) return true;
+  }
+  return false;
+}
 
 double path_mps(const Machine& machine, DeviceId from, const Route& route) {
   double mps = machine.model(from).mps;
-  for (const Hop hop : route) {
-    const Link link = machine.fabric().link(hop.link);
-    mps = std::min(mps, machine.model(hop.forward ? link.b : link.a).mps);
-  }
+  for (const Hop hop : route) mps = std::min(mps, machine.model(end_of(machine.fabric(), hop)).mps);
   return mps;
 }
 
 double completion_payload(const Machine& machine, DeviceId source, const Route& completion) {
-  return std::min(path_mps(machine, source, completion), machine.model(source).completion_payload);
+  return std::min(path_mps(machine, source, completion),
+                  machine.model(source).memory->completion_payload);
 }
 
 std::optional<DmaPath> dma_path(const Machine& machine, DeviceId initiator, DeviceId target,

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "models/machine/machine.hpp"
 
@@ -22,6 +23,34 @@ struct DmaPath {
   std::optional<DeviceId> refused_by;
   std::string blocked;  ///< why nothing arrives: "the port of pcisw0 above nic0 blocks ..."; or ""
 };
+
+/// A server that a DMA takes on its way.
+struct DmaLimit {
+  ServerId server;
+  DeviceId at;  ///< the device that is crossed there
+  Traffic traffic;
+  /// What it takes of the server for each byte of data: of bytes 1, of page walks their number.
+  double per_byte{1};
+  Duration hold{};  ///< for how long, of what is in flight
+};
+
+/// The limits of root complexes, root ports and other devices that share out what crosses them:
+/// those that hold this DMA. Both transports take them from here. Precondition: `path` is that of
+/// this DMA and not blocked.
+std::vector<DmaLimit> dma_limits(const Machine& machine, DeviceId initiator, DeviceId target,
+                                 bool is_read, const DmaPath& path);
+
+/// Latency of everything between the ends of a way, a root complex at its begin and end included.
+Duration crossing_time(const Machine& machine, DeviceId from, const Route& route);
+
+/// The end of a hop.
+inline DeviceId end_of(const Fabric& fabric, Hop hop) {
+  const Link link = fabric.link(hop.link);
+  return hop.forward ? link.b : link.a;
+}
+
+/// Whether a way crosses a root complex, ends not counted.
+bool through_root(const Machine& machine, const Route& route);
 
 /// Max_Payload_Size of a way: the smallest of its devices'.
 double path_mps(const Machine& machine, DeviceId from, const Route& route);

@@ -7,13 +7,12 @@ namespace weft {
 
 GdrPossible gdr_possible(const Machine& machine, DeviceId gpu, DeviceId nic,
                          const PinnedMemory& pinned) {
-  const DeviceParams& d = machine.devices();
   const Fabric& fabric = machine.fabric();
   const auto name = [&](DeviceId id) { return fabric.device(id).name; };
   if (const MemoryLack lack = peer_memory_lack(machine, gpu, nic); !lack.why.empty()) {
     return {false, lack.why};
   }
-  if (const std::string lack = bar1_shortage(d.params(), d.scope(gpu), pinned); !lack.empty()) {
+  if (const std::string lack = bar1_shortage(*machine.model(gpu).bar1, pinned); !lack.empty()) {
     return {false, name(gpu) + ": " + lack};
   }
   for (const bool is_read : {false, true}) {

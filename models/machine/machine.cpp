@@ -1,41 +1,15 @@
 #include "models/machine/machine.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <stdexcept>
 
 #include <fmt/format.h>
 
-#include "models/gpu/memory.hpp"
-#include "models/gpu/nvlink.hpp"
-#include "models/host/dram.hpp"
-#include "models/host/iommu.hpp"
-#include "models/host/root_complex.hpp"
-#include "models/host/socket_link.hpp"
-#include "models/nic/dma.hpp"
+#include "models/machine/rooms.hpp"
 #include "models/pcie/acs.hpp"
-#include "models/pcie/switch.hpp"
 
 namespace weft {
 namespace {
-
-std::string_view kind_word(DeviceKind kind) {
-  switch (kind) {
-    case DeviceKind::kCpu:
-      return "CPU";
-    case DeviceKind::kSwitch:
-      return "switch";
-    case DeviceKind::kGpu:
-      return "GPU";
-    case DeviceKind::kNic:
-      return "NIC";
-    case DeviceKind::kNvSwitch:
-      return "NVSwitch";
-    case DeviceKind::kNetSwitch:
-      return "switch";
-  }
-  return "?";
-}
 
 std::string_view link_word(LinkKind kind) {
   switch (kind) {
@@ -55,22 +29,60 @@ std::string_view link_word(LinkKind kind) {
   return "?";
 }
 
+template <std::size_t... Is>
+std::array<PcieCosts, kPcieGenerations> all_costs(Params& params,
+                                                  std::index_sequence<Is...> /*generations*/) {
+  return {PcieCosts(params, static_cast<int>(Is) + 1)...};
+}
+
 }  // namespace
 
 Machine::Machine(DeviceParams& devices)
     : fabric_{&devices.fabric()},
       devices_{&devices},
       wire_{devices.params()},
+      packets_{devices.params()},
       routing_{devices.params()},
+      pcie_costs_{all_costs(devices.params(), std::make_index_sequence<kPcieGenerations>())},
+      pcie_buffers_{devices.params()},
+      completion_timeout_{devices.params().duration("pcie.completion_timeout")},
+      network_rate_{devices.params().bandwidth("wire.rate")},
       nic_wire_latency_{
           wire_link_latency(devices.params(), devices.params().number("wire.cable_length"))} {
-  for (std::size_t i = 0; i < fabric_->devices_per_node(); ++i) {
-    node_models_.push_back(resolve(DeviceId{i}));
-  }
+  resolve_node();
   for (std::size_t tier = 0; tier < fabric_->network_tiers().size(); ++tier) {
-    netswitches_.push_back(resolve(fabric_->network_switch(tier, 0)));
+    const DeviceId device = fabric_->network_switch(tier, 0);
+    netswitches_.push_back(room_of(fabric_->device(device)).resolve(devices, device));
   }
   if (fabric_->spec().network.kind != NetworkSpec::Kind::kOneSwitch) check_switch_capacity();
+}
+
+/// The first node's devices: every node is a copy.
+void Machine::resolve_node() {
+  const std::size_t devices = fabric_->devices_per_node();
+  for (std::size_t i = 0; i < devices; ++i) {
+    const DeviceId device{i};
+    node_models_.push_back(room_of(fabric_->device(device)).resolve(*devices_, device));
+    own_servers_.push_back(node_models_.back().servers.size());
+  }
+  for (std::size_t i = 0; i < devices; ++i) add_root_port(DeviceId{i});
+  for (std::size_t i = 0; i < devices; ++i) {
+    first_server_.push_back(servers_per_node_);
+    servers_per_node_ += node_models_[i].servers.size();
+    server_owner_.resize(servers_per_node_, static_cast<std::uint32_t>(i));
+  }
+}
+
+/// What a root complex says of its ports, for the port above this device.
+void Machine::add_root_port(DeviceId device) {
+  const auto above = fabric_->upstream(device);
+  if (!above) return;
+  const DeviceModel& root = node_models_[above->index()];
+  if (!root.root) return;
+  DeviceModel& m = node_models_[device.index()];
+  for (const RootComplex::PortLimit& limit : root.root->port_limits) {
+    m.port->limits.push_back({limit.traffic, m.add_server(limit.server)});
+  }
 }
 
 Bandwidth Machine::fastest_nic_link() const {
@@ -81,7 +93,7 @@ Bandwidth Machine::fastest_nic_link() const {
     const Bandwidth rate = link_rate(*wire);
     if (!fastest || *fastest < rate) fastest = rate;
   }
-  return fastest ? *fastest : devices_->params().bandwidth("wire.rate");
+  return fastest ? *fastest : network_rate_;
 }
 
 /// A topology's ports may be more than the part that it names has: 64 x 800 Gb/s on a Quantum-2.
@@ -93,7 +105,7 @@ void Machine::check_switch_capacity() const {
         tier == 0 ? fastest_nic_link() : uplink_rate(fabric_->network_switch(tier - 1, 0));
     double needed = down.as_gigabytes_per_s() * tiers[tier].down;
     if (tiers[tier].up > 0) needed += uplink_rate(id).as_gigabytes_per_s() * tiers[tier].up;
-    const double capacity = devices_->number("netswitch.capacity", id);
+    const double capacity = model(id).network->capacity.as_gigabytes_per_s();
     if (needed <= capacity * (1 + 1e-9)) continue;
     const DeviceSpec& spec = fabric_->device(id);
     throw InputError(
@@ -113,126 +125,24 @@ const DeviceModel& Machine::model(DeviceId device) const {
 
 Duration Machine::wire_latency(LinkId wire) const {
   const DeviceModel& lower = model(fabric_->link(wire).a);
-  return lower.kind == DeviceKind::kNetSwitch ? lower.uplink_latency : nic_wire_latency_;
-}
-
-std::size_t Machine::resource_of(Hop hop) const {
-  const LinkId link = routing_.spread() ? fabric_->trunk(hop.link).first : hop.link;
-  return 2 * link.index() + (hop.forward ? 0 : 1);
+  return lower.network ? lower.network->uplink_latency : nic_wire_latency_;
 }
 
 Bandwidth Machine::uplink_rate(DeviceId netswitch) const {
-  const double own = devices_->number("netswitch.uplink_rate", netswitch);
-  return own > 0 ? Bandwidth::gigabytes_per_s(own) : fastest_nic_link();
-}
-
-DeviceModel Machine::resolve(DeviceId device) const {
-  const DeviceParams& d = *devices_;
-  const DeviceSpec& spec = fabric_->device(device);
-  DeviceModel m;
-  m.kind = spec.kind;
-  const std::string kind(device_kind_name(spec.kind));
-  switch (spec.kind) {
-    case DeviceKind::kCpu:
-      m.memory = dram_rate(d.params(), d.scope(device));
-      m.memory_weight = dram_weight(d.params(), d.scope(device));
-      m.memory_write_weight = dram_write_weight(d.params(), d.scope(device));
-      m.crossing = d.duration("cpu.root_latency", device);
-      m.read_latency = d.duration("cpu.dram_latency", device);
-      m.completion_payload = d.number("cpu.completion_payload", device);
-      m.mps = d.number("cpu.mps", device);
-      resolve_root_complex(device, m);
-      break;
-    case DeviceKind::kGpu:
-      m.memory = d.bandwidth("gpu.hbm_rate", device);
-      m.read_latency = d.duration("gpu.bar1_read_latency", device);
-      m.reads = static_cast<std::size_t>(std::llround(d.number("gpu.bar1_reads", device)));
-      m.write_latency = d.duration("gpu.bar1_write_latency", device);
-      m.completion_payload = d.number("gpu.completion_payload", device);
-      m.peer_mapping = static_cast<PeerMapping>(d.number("gpu.peer_mapping", device));
-      m.dma_page = d.bytes("gpu.dma_page", device);
-      break;
-    case DeviceKind::kSwitch:
-      m.crossing = d.duration("switch.latency", device);
-      m.acs = d.flags("switch.acs", device);
-      m.acs_egress_named = d.choice("switch.acs_egress", device) == "all";
-      break;
-    case DeviceKind::kNetSwitch:
-      m.crossing = d.duration("netswitch.latency", device);
-      m.uplink_latency = wire_link_latency(d.params(), d.number("netswitch.uplink_length", device));
-      break;
-    case DeviceKind::kNic:
-      m.relaxed_ordering = d.choice("nic.relaxed_ordering", device) == "on";
-      m.ats = d.choice("nic.ats", device) == "on";
-      break;
-    case DeviceKind::kNvSwitch:
-      break;
-  }
-  if (fabric_->upstream(device)) {
-    m.mps = d.number(kind + ".mps", device);
-    m.port_acs = d.flags(kind + ".port_acs", device);
-    m.port_egress = d.flags(kind + ".port_egress", device);
-    try {
-      m.pcie_generation = trained(kind + ".pcie_gen", kind + ".trained_gen", device);
-      m.pcie_width = trained(kind + ".pcie_width", kind + ".trained_width", device);
-      m.upstream_rate = pcie_rate(m.pcie_generation, m.pcie_width);
-    } catch (const InputError& e) {
-      throw InputError(spec.place, spec.name + ": " + e.what());
-    }
-  }
-  return m;
-}
-
-/// What a link runs at now: what it can, or less if it has trained lower.
-int Machine::trained(const std::string& best, const std::string& now, DeviceId device) const {
-  const double can = devices_->number(best, device);
-  const double does = devices_->number(now, device);
-  return static_cast<int>(std::lround(does > 0 ? std::min(can, does) : can));
-}
-
-void Machine::resolve_root_complex(DeviceId cpu, DeviceModel& m) const {
-  const DeviceParams& d = *devices_;
-  m.acs = d.flags("cpu.acs", cpu);
-  m.p2p = static_cast<PeerSupport>(d.number("cpu.p2p", cpu));
-  m.p2p_payload = d.number("cpu.p2p_payload", cpu);
-  m.iommu = static_cast<IommuMode>(d.number("cpu.iommu", cpu));
-  m.page_walk = d.duration("cpu.iommu_walk", cpu);
-  m.dma_page = d.bytes("cpu.iommu_page", cpu);
-  const auto limit = [&](PortLimit which) -> std::optional<Bandwidth>& {
-    return m.port_limits.at(static_cast<std::size_t>(which));
-  };
-  if (m.iommu == IommuMode::kTranslate) {
-    limit(PortLimit::kPageWalks) = iommu_walk_rate(d.params(), d.scope(cpu));
-  }
-  limit(PortLimit::kStrictWrites) = strict_write_rate(d.duration("cpu.strict_write_time", cpu));
-  limit(PortLimit::kStrictPeerWrites) =
-      strict_write_rate(d.duration("cpu.strict_peer_write_time", cpu));
-  limit(PortLimit::kPeerWrites) = rate_or_none("cpu.p2p_write_rate", cpu);
-  limit(PortLimit::kPeerReads) = rate_or_none("cpu.p2p_read_rate", cpu);
-}
-
-/// A rate of which 0 means no limit.
-std::optional<Bandwidth> Machine::rate_or_none(std::string_view key, DeviceId device) const {
-  if (devices_->number(key, device) == 0) return std::nullopt;
-  return devices_->bandwidth(key, device);
-}
-
-std::optional<Bandwidth> Machine::peer_socket_rate(LinkId id) const {
-  const Link link = fabric_->link(id);
-  if (link.kind != LinkKind::kSocket) return std::nullopt;
-  const auto a = rate_or_none("cpu.p2p_socket_rate", link.a);
-  const auto b = rate_or_none("cpu.p2p_socket_rate", link.b);
-  return a && b ? std::min(a, b) : (a ? a : b);
+  const auto& own = model(netswitch).network->uplink_rate;
+  return own ? *own : fastest_nic_link();
 }
 
 std::uint32_t Machine::acs_above(DeviceId device) const {
-  const std::uint32_t own = model(device).port_acs;
-  return (own & acs::kAsSwitch) == 0 ? own : model(*fabric_->upstream(device)).acs;
+  const std::uint32_t own = model(device).port->acs;
+  return (own & acs::kAsSwitch) != 0 ? model(*fabric_->upstream(device)).crossing->acs : own;
 }
 
 bool Machine::egress_names(DeviceId from, DeviceId to) const {
-  const std::uint32_t own = model(from).port_egress;
-  if ((own & kEgressAsSwitch) != 0) return model(*fabric_->upstream(from)).acs_egress_named;
+  const std::uint32_t own = model(from).port->egress;
+  if ((own & kEgressAsSwitch) != 0) {
+    return model(*fabric_->upstream(from)).crossing->acs_egress_named;
+  }
   const LinkId link = *fabric_->upstream_link(to);
   const DeviceId above = fabric_->link(link).a;
   std::uint32_t port = 0;
@@ -243,36 +153,31 @@ bool Machine::egress_names(DeviceId from, DeviceId to) const {
   return port < kEgressPorts && (own >> port & 1) != 0;
 }
 
-double Machine::iotlb_miss_share(DeviceId cpu, DeviceId memory) const {
-  return weft::iotlb_miss_share(devices_->params(), devices_->scope(cpu), model(memory).dma_page);
+DeviceId Machine::nvlink_end(LinkId id) const {
+  const Link link = fabric_->link(id);
+  return model(link.a).nvlink ? link.a : link.b;
 }
 
 Bandwidth Machine::link_rate(LinkId id) const {
   const Link link = fabric_->link(id);
   switch (link.kind) {
     case LinkKind::kPcie:
-      return *model(link.b).upstream_rate;
+      return model(link.b).port->rate;
     case LinkKind::kSocket:
-      return std::min(devices_->bandwidth("cpu.socket_rate", link.a),
-                      devices_->bandwidth("cpu.socket_rate", link.b)) *
+      return std::min(model(link.a).root->socket_rate, model(link.b).root->socket_rate) *
              link.count;
     case LinkKind::kNvlink:
-    case LinkKind::kC2c: {
-      const DeviceId gpu = fabric_->device(link.a).kind == DeviceKind::kGpu ? link.a : link.b;
-      const bool c2c = link.kind == LinkKind::kC2c;
-      return devices_->bandwidth(c2c ? "gpu.c2c_rate" : "gpu.nvlink_rate", gpu) * link.count;
-    }
+      return model(nvlink_end(id)).nvlink->nvlink_rate * link.count;
+    case LinkKind::kC2c:
+      return model(nvlink_end(id)).nvlink->c2c_rate * link.count;
     case LinkKind::kXgmi:
-      return std::min(devices_->bandwidth("gpu.xgmi_rate", link.a),
-                      devices_->bandwidth("gpu.xgmi_rate", link.b)) *
+      return std::min(model(link.a).nvlink->xgmi_rate, model(link.b).nvlink->xgmi_rate) *
              link.count;
     case LinkKind::kWire: {
       if (fabric_->tier_of(link.a)) return uplink_rate(link.a);
-      Bandwidth rate = devices_->params().bandwidth("wire.rate");
+      Bandwidth rate = network_rate_;
       for (const DeviceId end : {link.a, link.b}) {
-        if (fabric_->device(end).kind == DeviceKind::kNic) {
-          rate = std::min(rate, devices_->bandwidth("nic.rate", end));
-        }
+        if (model(end).adapter) rate = std::min(rate, model(end).adapter->rate);
       }
       return rate * link.count;
     }
@@ -280,22 +185,51 @@ Bandwidth Machine::link_rate(LinkId id) const {
   throw std::logic_error("Machine: link of unknown kind");
 }
 
-std::optional<Bandwidth> Machine::capacity(std::size_t resource) const {
-  const std::size_t links = 2 * fabric_->link_count();
-  const std::size_t devices = fabric_->device_count();
-  if (resource < links) {
-    const LinkId link{resource / 2};
-    return link_rate(link) * static_cast<double>(links_of(link));
+ServerId Machine::server_of(Hop hop) const {
+  const LinkId link = routing_.spread() ? fabric_->trunk(hop.link).first : hop.link;
+  return ServerId{2 * link.index() + (hop.forward ? 0 : 1)};
+}
+
+ServerId Machine::server_of(DeviceId device, ServerNumber number) const {
+  const std::size_t devices = fabric_->devices_per_node();
+  return ServerId{2 * fabric_->link_count() + device.index() / devices * servers_per_node_ +
+                  first_server_[device.index() % devices] + number};
+}
+
+Machine::Declared Machine::declared(ServerId server) const {
+  const std::size_t index = server.index() - 2 * fabric_->link_count();
+  const std::size_t in_node = index % servers_per_node_;
+  const std::size_t owner = server_owner_[in_node];
+  const std::size_t number = in_node - first_server_[owner];
+  return {DeviceId{index / servers_per_node_ * fabric_->devices_per_node() + owner},
+          &node_models_[owner].servers[number], number >= own_servers_[owner]};
+}
+
+std::optional<DeviceId> Machine::memory_behind(ServerId server) const {
+  if (is_link(server)) return std::nullopt;
+  const Declared found = declared(server);
+  const auto& memory = model(found.device).memory;
+  if (!memory || !memory->server || server_of(found.device, *memory->server) != server) {
+    return std::nullopt;
   }
-  resource -= links;
-  if (resource < devices) return model(DeviceId{resource}).memory;
-  resource -= devices;
-  if (resource < kPortLimits * devices) {
-    const DeviceId cpu = fabric_->root_cpu(DeviceId{resource / kPortLimits});
-    return model(cpu).port_limits.at(resource % kPortLimits);
-  }
-  resource -= kPortLimits * devices;
-  return peer_socket_rate(LinkId{resource / 2});
+  return found.device;
+}
+
+double Machine::capacity(ServerId server) const {
+  if (!is_link(server)) return declared(server).spec->capacity;
+  const LinkId link{server.index() / 2};
+  return (link_rate(link) * static_cast<double>(links_of(link))).as_bytes_per_s();
+}
+
+ServerUnit Machine::unit(ServerId server) const {
+  return is_link(server) ? ServerUnit::kBytesPerSecond : declared(server).spec->unit;
+}
+
+Cause Machine::cause(ServerId server) const {
+  if (is_link(server)) return link_cause(LinkId{server.index() / 2}, server.index() % 2 == 0);
+  const Declared found = declared(server);
+  return {found.spec->kind,
+          (found.of_root_port ? "root port above " : "") + fabric_->full_name(found.device)};
 }
 
 /// "32 links up from leaf3"; above the leaves the whole pod's.
@@ -309,41 +243,19 @@ std::string Machine::trunk_place(LinkId link, bool forward) const {
                                : fmt::format("the spines of pod{}", in_tier / group_size));
 }
 
-Cause Machine::cause(std::size_t resource) const {
-  const std::size_t links = 2 * fabric_->link_count();
-  const std::size_t devices = fabric_->device_count();
-  if (resource >= links && resource < links + devices) {
-    const DeviceId device{resource - links};
-    const bool dram = fabric_->device(device).kind == DeviceKind::kCpu;
-    return {dram ? "DRAM of a socket" : "GPU memory", fabric_->full_name(device)};
-  }
-  if (resource >= links && resource < links + (1 + kPortLimits) * devices) {
-    constexpr std::array<std::string_view, kPortLimits> kWords{
-        "IOMMU page walks", "strictly ordered writes", "strictly ordered peer writes",
-        "peer writes through the root complex", "peer reads through the root complex"};
-    const std::size_t limit = resource - links - devices;
-    return {std::string(kWords.at(limit % kPortLimits)),
-            "root port above " + fabric_->full_name(DeviceId{limit / kPortLimits})};
-  }
-  if (resource >= links) {
-    Cause cause = this->cause(resource - links - (1 + kPortLimits) * devices);
-    cause.kind = "peer traffic between sockets";
-    return cause;
-  }
-  const Link link = fabric_->link(LinkId{resource / 2});
-  const bool forward = resource % 2 == 0;
+Cause Machine::link_cause(LinkId id, bool forward) const {
+  const Link link = fabric_->link(id);
   const DeviceId from = forward ? link.a : link.b;
   const DeviceId to = forward ? link.b : link.a;
-  const bool uplink =
-      link.kind == LinkKind::kPcie && fabric_->device(link.b).kind == DeviceKind::kSwitch;
+  const bool uplink = link.kind == LinkKind::kPcie && model(link.b).crossing.has_value();
   const auto word = [this](DeviceId end) -> std::string_view {
     const bool tiered = fabric_->network_tiers().size() > 1 && fabric_->tier_of(end);
-    return tiered ? fabric_->device(end).name : kind_word(fabric_->device(end).kind);
+    return tiered ? fabric_->device(end).name : model(end).word;
   };
   return {fmt::format("{}, {} to {}", uplink ? "PCIe uplink" : link_word(link.kind), word(from),
                       word(to)),
-          links_of(LinkId{resource / 2}) > 1
-              ? trunk_place(LinkId{resource / 2}, forward)
+          links_of(id) > 1
+              ? trunk_place(id, forward)
               : fmt::format("{} -> {}", fabric_->full_name(from), fabric_->full_name(to))};
 }
 

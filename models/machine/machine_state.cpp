@@ -30,7 +30,7 @@ std::vector<std::string> unusual_state(const DeviceParams& devices, DeviceId dev
                                                     "dma_buf",
                                                     "peer_memory_api",
                                                     "relaxed_ordering"};
-  const std::string kind(device_kind_name(devices.fabric().device(device).kind));
+  const std::string kind(devices.fabric().device(device).scope());
   const ParamScope scope = devices.scope(device);
   std::vector<std::string> out;
   for (const std::string_view name : kNames) {

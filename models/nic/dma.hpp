@@ -68,8 +68,4 @@ inline constexpr std::array kNicParams{
 };
 static_assert(every_param_is_sourced(kNicParams));
 
-/// The most that reads with a round trip of `round_trip` can bring in, whatever the links:
-/// read_tags x MRRS / round trip (Little's law).
-Bandwidth nic_read_cap(Params& params, const ParamScope& nic, Duration round_trip);
-
 }  // namespace weft

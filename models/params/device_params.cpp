@@ -6,11 +6,11 @@ DeviceParams::DeviceParams(const Fabric& fabric, Params& params, const PartLibra
     : fabric_{&fabric}, params_{&params} {
   const TopologySpec& spec = fabric.spec();
   for (const DeviceSpec& device : spec.node.devices) {
-    part_of_.push_back(parts.values(device.part, device_kind_name(device.kind), device.place));
+    part_of_.push_back(parts.values(device.part, device.scope(), device.place));
   }
   for (std::size_t tier = 0; tier < fabric.network_tiers().size(); ++tier) {
     const DeviceSpec& device = fabric.device(fabric.network_switch(tier, 0));
-    part_of_tier_.push_back(parts.values(device.part, device_kind_name(device.kind), device.place));
+    part_of_tier_.push_back(parts.values(device.part, device.scope(), device.place));
   }
 }
 

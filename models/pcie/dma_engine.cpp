@@ -7,7 +7,11 @@
 namespace weft {
 
 DmaEngine::DmaEngine(PcieDomain& domain, Settings settings)
-    : domain_{domain}, events_{domain.network().events()}, settings_{std::move(settings)} {}
+    : domain_{domain},
+      events_{domain.network().events()},
+      settings_{std::move(settings)},
+      own_tags_{events_, settings_.tags},
+      tags_{settings_.shared_tags != nullptr ? settings_.shared_tags : &own_tags_} {}
 
 void DmaEngine::submit(const DmaJob& job) {
   assert(job.bytes > Bytes{0} && job.client != nullptr);
@@ -75,11 +79,7 @@ void DmaEngine::offer_write() {
 
 void DmaEngine::offer_reads() {
   while (!read_waits_ && !reads_.empty() && !must_wait(read_pace_, kReadPace)) {
-    if (tags_in_use_ == settings_.tags) {
-      begin_stall();
-      return;
-    }
-    end_stall();
+    if (!tags_->take(*this)) return;
     offer_read();
   }
 }
@@ -102,7 +102,6 @@ void DmaEngine::offer_read() {
   tlp.attributes = pcie_attribute::kOfEngine;
   read_waits_ = !has_window();
   count(read_pace_, bytes);
-  most_tags_in_use_ = std::max(most_tags_in_use_, ++tags_in_use_);
   if (number_of_.size() <= transaction) number_of_.resize(transaction + 1);
   number_of_[transaction] = ++reads_sent_;
   outstanding_.push({events_.now(), transaction, reads_sent_});
@@ -167,7 +166,6 @@ void DmaEngine::acknowledged() {
 
 /// A request's tag is free, and its last `bytes` are here.
 void DmaEngine::returned(std::uint32_t slot, std::int64_t bytes) {
-  --tags_in_use_;
   Job& job = jobs_[slot];
   job.awaited -= bytes;
   if (job.awaited == 0) {
@@ -181,6 +179,7 @@ void DmaEngine::returned(std::uint32_t slot, std::int64_t bytes) {
       client->on_dma_done(tag);
     }
   }
+  tags_->give();
   offer_reads();
 }
 
@@ -253,20 +252,6 @@ void DmaEngine::check_timeouts() {
     jobs_[read.job].failed = true;
     returned(read.job, read.left);
   }
-}
-
-Duration DmaEngine::stalled_for_tags() const {
-  return stalled_ + (stalled_since_ ? events_.now() - *stalled_since_ : Duration{});
-}
-
-void DmaEngine::begin_stall() {
-  if (!stalled_since_) stalled_since_ = events_.now();
-}
-
-void DmaEngine::end_stall() {
-  if (!stalled_since_) return;
-  stalled_ += events_.now() - *stalled_since_;
-  stalled_since_.reset();
 }
 
 }  // namespace weft

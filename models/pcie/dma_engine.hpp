@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "models/pcie/domain.hpp"
+#include "models/pcie/tags.hpp"
 #include "sim/engine/fifo.hpp"
 
 namespace weft {
@@ -37,18 +38,19 @@ struct DmaJob {
 /// A requester: writes and reads ranges of memory over its device's PCIe port.
 ///
 /// Writes go out in order, one TLP of at most `write_payload` after the other; reads likewise, in
-/// requests of at most `read_request`, as long as fewer than `tags` wait for completions. Writes
-/// and reads do not wait for each other here, only in the port's queue, which holds one TLP of
-/// each; or, of an engine with a `write_window`, all that window and tags allow, in one line: then
-/// reads find a burst of writes before them. Jobs of one direction are worked off in order.
-/// Not modelled: time to start a job (the caller's).
-class DmaEngine final : public EventTarget {
+/// requests of at most `read_request`, as long as there are tags: each is taken until the last
+/// completion is here. Writes and reads do not wait for each other here, only in the port's queue,
+/// which holds one TLP of each; or, of an engine with a `write_window`, all that window and tags
+/// allow, in one line: then reads find a burst of writes before them. Jobs of one direction are
+/// worked off in order. Not modelled: time to start a job (the caller's).
+class DmaEngine final : public EventTarget, private PcieTags::User {
  public:
   struct Settings {
     std::string name;
     std::int64_t write_payload{4096};  ///< a path may have less
     std::int64_t read_request{512};
-    std::uint32_t tags{256};
+    std::uint32_t tags{256};          ///< of its own, unless it shares its device's
+    PcieTags* shared_tags{nullptr};   ///< outlive it
     std::optional<Bandwidth> rate{};  ///< payload that it sends or asks for; none: all it can
     /// Data of writes that are not acknowledged yet, which is so for `write_ack` after they have
     /// left: together they bound the rate of writes. 0: no such bound.
@@ -64,11 +66,8 @@ class DmaEngine final : public EventTarget {
   void submit(const DmaJob& job);
 
   const std::string& name() const { return settings_.name; }
-  std::uint32_t tags() const { return settings_.tags; }
-  std::uint32_t tags_in_use() const { return tags_in_use_; }
-  std::uint32_t most_tags_in_use() const { return most_tags_in_use_; }
-  /// How long a request has waited for a tag.
-  Duration stalled_for_tags() const;
+  /// Its own, or its device's.
+  const PcieTags& tags() const { return *tags_; }
 
   // What the device and the memories tell.
   void on_departure(const Packet& tlp);
@@ -112,17 +111,18 @@ class DmaEngine final : public EventTarget {
   void offer_writes();
   void offer_write();
   void offer_reads();
+  void on_tag() override { offer_reads(); }
   void offer_read();
   void acknowledged();
   void returned(std::uint32_t job, std::int64_t bytes);
-  void begin_stall();
-  void end_stall();
   void drop_answered();
   void check_timeouts();
 
   PcieDomain& domain_;
   EventQueue& events_;
   Settings settings_;
+  PcieTags own_tags_;
+  PcieTags* tags_;
   std::vector<Job> jobs_;
   std::vector<std::uint32_t> free_jobs_;
   Fifo<std::uint32_t> writes_;
@@ -133,10 +133,6 @@ class DmaEngine final : public EventTarget {
   bool read_waits_{false};
   Bytes unacknowledged_{0};
   Fifo<Unacknowledged> departed_;
-  std::uint32_t tags_in_use_{0};
-  std::uint32_t most_tags_in_use_{0};
-  std::optional<Time> stalled_since_;
-  Duration stalled_;
   Fifo<Returning> returning_;
   // Reads in order of their requests, for the timeout; the oldest is not answered.
   Fifo<Outstanding> outstanding_;

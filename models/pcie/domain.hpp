@@ -1,9 +1,13 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <queue>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/pcie/tlp.hpp"
@@ -16,25 +20,52 @@ class DmaEngine;
 
 using PciePathId = Id<struct PciePathTag>;
 
-/// A limit inside a root complex that many streams share: a serial server for their payload.
+/// A limit that many streams share inside a device which they cross: a serial server of their
+/// payload, or a buffer that holds each byte for a time.
 class PcieGate {
  public:
   PcieGate(std::string name, Bandwidth rate) : name_{std::move(name)}, rate_{rate} {}
+  PcieGate(std::string name, Bytes room) : name_{std::move(name)}, room_{room} {}
 
-  /// When payload that comes now is through.
-  Time pass(Time now, Bytes payload) {
-    free_at_ = std::max(now, free_at_) + serialization_time(payload, rate_);
-    busy_ += serialization_time(payload, rate_);
+  /// When payload that comes now is through the server, or has room in the buffer; it gives the
+  /// room back `hold` later. First come, first served.
+  Time pass(Time now, Bytes payload, Duration hold) {
+    if (rate_) {
+      const Duration takes = serialization_time(payload, *rate_);
+      free_at_ = std::max(now, free_at_) + takes;
+      busy_ += takes;
+      return free_at_;
+    }
+    free_at_ = std::max(now, free_at_);
+    while (!held_.empty() && (held_.top().until <= free_at_ || used_ + payload > room_)) {
+      free_at_ = std::max(free_at_, held_.top().until);
+      used_ -= held_.top().bytes;
+      held_.pop();
+    }
+    used_ += payload;
+    held_.push({free_at_ + hold, payload});
+    busy_ += Duration::from_ns(hold.as_s() * 1e9 * payload.as_double() / room_.as_double());
     return free_at_;
   }
   const std::string& name() const { return name_; }
+  bool is_buffer() const { return !rate_; }
+  /// How long it has worked; a buffer: its mean filling over the time.
   Duration busy() const { return busy_; }
 
  private:
+  struct Held {
+    Time until;
+    Bytes bytes;
+    bool operator>(const Held& other) const { return until > other.until; }
+  };
+
   std::string name_;
-  Bandwidth rate_;
+  std::optional<Bandwidth> rate_;
+  Bytes room_{0};
   Time free_at_;
   Duration busy_;
+  std::priority_queue<Held, std::vector<Held>, std::greater<>> held_;  ///< first what ends first
+  Bytes used_{0};
 };
 
 /// The first link of a way through the network and where the others stand in the routes.
@@ -45,10 +76,12 @@ struct PcieWay {
 
 /// How the TLPs between one initiator and one target travel, for writes or for reads.
 struct PciePath {
-  /// A gate that data pass at a root complex.
+  /// A gate that data pass at a device.
   struct GateUse {
     PacketNodeId at{};
     std::size_t gate{0};
+    Duration hold{};          ///< of a buffer
+    bool of_requests{false};  ///< read requests pass it, for the data that they ask for
   };
 
   PcieWay request;
@@ -112,8 +145,8 @@ class PcieDomain {
   }
   const PciePath& path(PciePathId id) const { return paths_[id.index()]; }
 
-  std::size_t add_gate(const std::string& name, Bandwidth rate) {
-    gates_.emplace_back(name, rate);
+  std::size_t add_gate(PcieGate gate) {
+    gates_.push_back(std::move(gate));
     return gates_.size() - 1;
   }
   PcieGate& gate(std::size_t i) { return gates_[i]; }

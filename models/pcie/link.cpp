@@ -5,7 +5,8 @@
 namespace weft {
 
 Bandwidth pcie_rate(int generation, int width) {
-  constexpr std::array kTransfersPerLane{2.5, 5.0, 8.0, 16.0, 32.0, 64.0};  // GT/s, one bit each
+  constexpr std::array<double, kPcieGenerations> kTransfersPerLane{
+      2.5, 5.0, 8.0, 16.0, 32.0, 64.0};  // GT/s, one bit each
   constexpr std::array kWidths{1, 2, 4, 8, 12, 16, 32};
   if (generation < 1 || generation > static_cast<int>(kTransfersPerLane.size())) {
     throw InputError("PCIe generation " + std::to_string(generation) +

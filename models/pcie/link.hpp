@@ -28,6 +28,9 @@ inline constexpr std::array kPcieParams{
 };
 static_assert(every_param_is_sourced(kPcieParams));
 
+/// PCIe generations that are known: 1 to 6.
+inline constexpr std::size_t kPcieGenerations = 6;
+
 /// Data rate of a link in one direction after encoding: 8b/10b (Gen1-2), 128b/130b (Gen3-5), or the
 /// TLP bytes of a 256 B flit (Gen6: 236 of 256). PCIe Base 4.2. Throws InputError for another
 /// generation than 1-6 or a width that is not 1, 2, 4, 8, 12, 16 or 32.

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 
+#include "models/pcie/link.hpp"
 #include "sim/base/params.hpp"
 #include "sim/packet/parts.hpp"
 
@@ -104,6 +105,20 @@ constexpr std::int64_t next_completion(std::uint64_t address, std::int64_t left,
   return over < largest ? largest - over : largest;
 }
 
+/// The receive buffers of every PCIe link and how they grant credit, by kPcieFlowControlParams.
+struct PcieBuffers {
+  explicit PcieBuffers(Params& params);
+
+  std::uint32_t posted_headers;
+  std::uint32_t nonposted_headers;
+  std::uint32_t completion_headers;
+  Bytes posted_data;
+  Bytes completion_data;
+  std::uint32_t tlps_per_update;
+  std::uint32_t update_symbols;
+  Duration credit_latency;
+};
+
 /// One direction of a PCIe link with its receiver's buffers: lanes, credits, DLLPs, ordering. The
 /// caller adds the ends.
 struct PcieLinkParts {
@@ -115,7 +130,9 @@ struct PcieLinkParts {
   /// but the network counts it as there: they come on top.
   Duration pipes{};
 };
-LinkSpec pcie_link_spec(Params& params, const PcieLinkParts& parts);
+/// `costs`: of the same generation.
+LinkSpec pcie_link_spec(const PcieBuffers& buffers, const PcieCosts& costs,
+                        const PcieLinkParts& parts);
 
 /// A link that is no PCIe link but carries TLPs (between sockets, C2C): `links` times the buffers
 /// of a PCIe link, nothing returned on the wire.
@@ -125,6 +142,6 @@ struct CarrierParts {
   std::uint32_t links{1};
   Duration pipes{};  ///< as above
 };
-LinkSpec tlp_carrier_spec(Params& params, const CarrierParts& parts);
+LinkSpec tlp_carrier_spec(const PcieBuffers& buffers, const CarrierParts& parts);
 
 }  // namespace weft

@@ -40,7 +40,7 @@ GpuSender::GpuSender(PacketCluster& cluster, const PerftestPlan& plan)
   element_ = d.bytes("nic.wqe_bytes", nic);
   poll_time_ = d.duration("nic.poll_time", nic);
   cqe_time_ = d.duration("nic.cqe_time", nic);
-  root_time_ = cluster.machine().model(cpu).crossing;
+  root_time_ = cluster.machine().model(cpu).crossing_time();
 
   PacketHost& host = cluster.host_of(gpu);
   const auto target = [&](DeviceId from, DeviceId to) {

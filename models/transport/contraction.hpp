@@ -9,13 +9,15 @@
 
 namespace weft {
 
-/// How much of a resource one byte of a walk takes.
-struct ResourceUse {
-  std::size_t resource;  ///< as Machine numbers them
-  double weight;         ///< resource bytes per payload byte
+/// How much of a server one byte of a walk takes.
+struct ServerUse {
+  ServerId server;
+  /// For each payload byte, by the server's unit: bytes; of what is in flight, bytes or requests
+  /// times the seconds for which they are held (Little's law).
+  double weight;
 };
 
-/// A limit that no resource shares out: requests in flight over a round trip.
+/// A limit that only this walk can meet: what one thread block keeps in flight over a round trip.
 struct WalkCap {
   Bandwidth rate;
   Cause cause;
@@ -27,11 +29,11 @@ struct LatencyPart {
   Duration time;
 };
 
-/// What a walk comes to in the fluid picture: weights on resources, a cap, and the latencies before
+/// What a walk comes to in the fluid picture: weights on servers, a cap, and the latencies before
 /// the first byte moves (`head`) and after the last byte has left until it is visible (`tail`).
 struct Contraction {
-  std::vector<ResourceUse> uses;  ///< each resource once, in ascending order
-  std::optional<WalkCap> cap;     ///< the tightest
+  std::vector<ServerUse> uses;  ///< each server once, in ascending order
+  std::optional<WalkCap> cap;   ///< the tightest
   std::vector<LatencyPart> head;
   std::vector<LatencyPart> tail;
 };
@@ -40,7 +42,7 @@ struct Contraction {
 /// Throws InputError if the fabric has no way for a leg.
 Contraction contract(const Machine& machine, const Walk& walk);
 
-/// The payload rate of a walk that has the machine to itself: its cap, or the resource that fills
+/// The payload rate of a walk that has the machine to itself: its cap, or the server that fills
 /// first.
 Bandwidth solo_rate(const Machine& machine, const Contraction& contraction);
 

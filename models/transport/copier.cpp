@@ -17,11 +17,11 @@ Copier::Copier(PacketHost& host, DeviceId gpu, Client& client)
       client_{client},
       engines_{{{.dma = &host.add_engine(host.copy_engine(gpu)),
                  .path = host.path(gpu, host.machine().fabric().root_cpu(gpu), false),
-                 .start = host.machine().devices().duration("gpu.copy_start", gpu) +
-                          host.machine().devices().duration("gpu.hbm_latency", gpu)},
+                 .start = host.machine().model(gpu).copies->start +
+                          host.machine().model(gpu).blocks->load_latency},
                 {.dma = &host.add_engine(host.copy_engine(gpu)),
                  .path = host.path(gpu, host.machine().fabric().root_cpu(gpu), true),
-                 .start = host.machine().devices().duration("gpu.copy_start", gpu)}}} {}
+                 .start = host.machine().model(gpu).copies->start}}} {}
 
 void Copier::copy(bool from_host, std::uint64_t host_offset, Bytes bytes, std::uint64_t tag) {
   Fifo<Copy>& copies = engines_.at(from_host).copies;

@@ -22,7 +22,7 @@ void UsageMeter::add(Look& out, PacketHost& host, const std::vector<DmaEngine*>&
   };
   const Machine& machine = host.machine();
   for (const PacketHost::NamedLink& named : host.links()) {
-    const Cause cause = machine.cause(named.resource);
+    const Cause cause = machine.cause(named.server);
     add(UsedShare::What::kWork, cause.kind + ", " + cause.where,
         host.network().counters(named.link).busy);
     for (std::size_t lane = 0; lane < kPcieLanes; ++lane) {
@@ -34,13 +34,14 @@ void UsageMeter::add(Look& out, PacketHost& host, const std::vector<DmaEngine*>&
     add(UsedShare::What::kWork, host.domain().gate(gate).name(), host.domain().gate(gate).busy());
   }
   for (const auto& [device, memory] : host.memories()) {
-    const Cause cause = machine.cause(machine.memory_of(device));
+    const Cause cause =
+        machine.cause(machine.server_of(device, *machine.model(device).memory->server));
     add(UsedShare::What::kWork, cause.kind + ", " + cause.where, memory->busy());
     add(UsedShare::What::kWait, "reads that " + cause.where + " answers at a time",
         memory->stalled_for_reads());
   }
   for (const DmaEngine* engine : engines) {
-    add(UsedShare::What::kWait, "read tags of " + engine->name(), engine->stalled_for_tags());
+    add(UsedShare::What::kWait, "read tags of " + engine->name(), engine->tags().stalled());
   }
 }
 
@@ -58,12 +59,12 @@ std::vector<UsedShare> UsageMeter::between(const Look& before, const Look& after
 
 namespace {
 
-class Traffic;
+class TrafficRun;
 
 /// Keeps one stream's transfers under way.
 class StreamRunner final : public DmaClient, public EventTarget {
  public:
-  StreamRunner(Traffic& traffic, PacketHost& host, const DmaStream& stream)
+  StreamRunner(TrafficRun& traffic, PacketHost& host, const DmaStream& stream)
       : traffic_{traffic},
         host_{host},
         stream_{stream},
@@ -128,7 +129,7 @@ class StreamRunner final : public DmaClient, public EventTarget {
   }
   void ended();
 
-  Traffic& traffic_;
+  TrafficRun& traffic_;
   PacketHost& host_;
   DmaStream stream_;
   PciePathId path_;
@@ -140,9 +141,9 @@ class StreamRunner final : public DmaClient, public EventTarget {
 };
 
 /// All streams of one run, and what was in use from when all had settled until the first ended.
-class Traffic {
+class TrafficRun {
  public:
-  Traffic(PacketHost& host, const std::vector<DmaStream>& streams) : host_{host} {
+  TrafficRun(PacketHost& host, const std::vector<DmaStream>& streams) : host_{host} {
     for (const DmaStream& stream : streams) {
       runners_.push_back(std::make_unique<StreamRunner>(*this, host, stream));
       if (std::find(engines_.begin(), engines_.end(), stream.engine) == engines_.end()) {
@@ -242,7 +243,7 @@ Bandwidth DmaTrafficResult::total() const {
 }
 
 DmaTrafficResult run_streams(PacketHost& host, const std::vector<DmaStream>& streams) {
-  return Traffic(host, streams).run();
+  return TrafficRun(host, streams).run();
 }
 
 DmaTestbed::DmaTestbed(const Machine& machine, std::optional<std::uint64_t> shuffle_ties)

@@ -25,13 +25,13 @@ FluidTransport::FluidTransport(const Machine& machine, EventQueue& events, Cause
     : machine_{&machine},
       events_{&events},
       causes_{&causes},
-      flow_resource_(machine.resource_count()) {}
+      flow_resource_(machine.server_count()) {}
 
-ResourceIndex FluidTransport::flow_resource(std::size_t resource) {
-  std::optional<ResourceIndex>& known = flow_resource_[resource];
+ResourceIndex FluidTransport::flow_resource(ServerId server) {
+  std::optional<ResourceIndex>& known = flow_resource_[server.index()];
   if (!known) {
-    known = fluid_.add_resource(*machine_->capacity(resource));
-    machine_resource_.push_back(resource);
+    known = fluid_.add_resource(Bandwidth::bytes_per_s(machine_->capacity(server)));
+    server_.push_back(server);
     resource_cause_.emplace_back();
   }
   return *known;
@@ -46,8 +46,8 @@ std::vector<Segment> FluidTransport::segments(const std::vector<LatencyPart>& pa
 WalkId FluidTransport::prepare(const Walk& walk, std::uint32_t copies) {
   const Contraction contraction = contract(*machine_, walk);
   std::vector<Use> uses;
-  for (const ResourceUse& u : contraction.uses)
-    uses.push_back({flow_resource(u.resource), copies * u.weight});
+  for (const ServerUse& u : contraction.uses)
+    uses.push_back({flow_resource(u.server), copies * u.weight});
   Lane lane;
   std::optional<Bandwidth> cap;
   if (contraction.cap) {
@@ -167,7 +167,7 @@ void FluidTransport::deliver(std::size_t index) {
 
 CauseId FluidTransport::resource_cause(ResourceIndex resource) {
   std::optional<CauseId>& known = resource_cause_[resource.index()];
-  if (!known) known = causes_->intern(machine_->cause(machine_resource_[resource.index()]));
+  if (!known) known = causes_->intern(machine_->cause(server_[resource.index()]));
   return *known;
 }
 

@@ -54,7 +54,7 @@ class FluidTransport final : public Transport, private EventTarget {
   void plan_solve();
   void plan_next_change();
   CauseId resource_cause(ResourceIndex resource);
-  ResourceIndex flow_resource(std::size_t resource);
+  ResourceIndex flow_resource(ServerId server);
   std::vector<Segment> segments(const std::vector<LatencyPart>& parts);
 
   const Machine* machine_;
@@ -63,8 +63,8 @@ class FluidTransport final : public Transport, private EventTarget {
   TransportSink* sink_{nullptr};
   FluidSystem fluid_;
   std::vector<Lane> lanes_;
-  std::vector<std::optional<ResourceIndex>> flow_resource_;  // by machine resource
-  std::vector<std::size_t> machine_resource_;                // by flow resource
+  std::vector<std::optional<ResourceIndex>> flow_resource_;  // by server
+  std::vector<ServerId> server_;                             // by flow resource
   std::vector<std::optional<CauseId>> resource_cause_;       // by flow resource
   std::optional<EventId> next_change_;
   bool solve_planned_{false};

@@ -10,21 +10,20 @@ namespace weft {
 namespace {
 
 RdmaNics::Settings nic_settings(const Machine& machine, DeviceId nic) {
-  const DeviceParams& d = machine.devices();
-  return {
-      .name = machine.fabric().full_name(nic),
-      .latency = d.duration("nic.latency", nic),
-      .doorbell = d.duration("nic.doorbell_latency", nic),
-      .wqe_time = d.duration("nic.wqe_time", nic),
-      .qp_wqe_time = d.duration("nic.qp_wqe_time", nic),
-      .wqe = d.bytes("nic.wqe_bytes", nic),
-      .cqe = d.bytes("nic.cqe_bytes", nic),
-      .blueflame = d.choice("nic.blueflame", nic) == "on",
-      .send_buffer = d.bytes("nic.send_buffer", nic).count(),
-      .max_reads = static_cast<std::uint32_t>(std::llround(d.number("nic.max_rd_atomic", nic))),
-      .icm_cache = d.bytes("nic.icm_cache", nic),
-      .qp_context = d.bytes("nic.qp_context", nic),
-      .icm_fetches = static_cast<std::uint32_t>(std::llround(d.number("nic.icm_fetches", nic)))};
+  const Adapter& a = *machine.model(nic).adapter;
+  return {.name = machine.fabric().full_name(nic),
+          .latency = a.latency,
+          .doorbell = a.doorbell_latency,
+          .wqe_time = a.wqe_time,
+          .qp_wqe_time = a.qp_wqe_time,
+          .wqe = a.wqe_bytes,
+          .cqe = a.cqe_bytes,
+          .blueflame = a.blueflame,
+          .send_buffer = a.send_buffer.count(),
+          .max_reads = a.max_reads,
+          .icm_cache = a.icm_cache,
+          .qp_context = a.qp_context,
+          .icm_fetches = a.icm_fetches};
 }
 
 // Work and completion queues stand above all payload in a socket's memory.
@@ -38,8 +37,8 @@ PacketCluster::PacketCluster(const Machine& machine, const std::vector<std::uint
     : machine_{machine},
       events_{shuffle_ties ? EventQueue::shuffling_ties(*shuffle_ties) : EventQueue{}},
       network_{events_},
-      nics_{network_, WirePackets(machine.devices().params())},
-      wire_{machine.fabric(), wire_numbers(), WirePackets(machine.devices().params()), network_,
+      nics_{network_, machine.packets()},
+      wire_{machine.fabric(), wire_numbers(), machine.packets(), network_,
             [this](DeviceId device) -> PacketEndpoint& { return endpoint(device); }} {
   for (const std::uint32_t node : nodes) {
     if (!hosts_.contains(node)) {
@@ -53,13 +52,12 @@ PacketCluster::PacketCluster(const Machine& machine, const std::vector<std::uint
 /// Losses and flaps of NICs' cables, as their parameters say. A flap is two events: number 2 i
 /// takes the cable of device i down, 2 i + 1 brings it back.
 void PacketCluster::injure_cables() {
-  const DeviceParams& d = machine_.devices();
   for (const auto& [nic, id] : nic_of_) {
-    const double loss = d.number("nic.cable_loss", nic);
-    if (loss > 0) set_loss(nic, loss);
-    const Duration down = d.duration("nic.flap_time", nic);
+    const Adapter& adapter = *machine_.model(nic).adapter;
+    if (adapter.cable_loss > 0) set_loss(nic, adapter.cable_loss);
+    const Duration down = adapter.flap_time;
     if (down == Duration{}) continue;
-    const Time at = Time{} + d.duration("nic.flap_at", nic);
+    const Time at = Time{} + adapter.flap_at;
     events_.schedule_at(at, Phase::kDeliver, *this, std::uint64_t{nic.value} * 2);
     events_.schedule_at(at + down, Phase::kDeliver, *this, std::uint64_t{nic.value} * 2 + 1);
   }
@@ -74,20 +72,14 @@ void PacketCluster::set_loss(DeviceId nic, double chance) {
 
 void PacketCluster::on_event(std::uint64_t flap) {
   const DeviceId nic{static_cast<std::size_t>(flap / 2)};
-  set_loss(nic, flap % 2 == 0 ? 1.0 : machine_.devices().number("nic.cable_loss", nic));
+  set_loss(nic, flap % 2 == 0 ? 1.0 : machine_.model(nic).adapter->cable_loss);
 }
 
 /// The same rates and latencies as the fluid transport's.
 WireNumbers PacketCluster::wire_numbers() const {
-  return {.rate =
-              [this](LinkId link) {
-                const std::size_t shared =
-                    machine_.routing().spread() ? machine_.fabric().trunk(link).count : 1;
-                return *machine_.capacity(machine_.resource_of({link, true})) *
-                       (1.0 / static_cast<double>(shared));
-              },
+  return {.rate = [this](LinkId link) { return machine_.link_rate(link); },
           .delay = [this](LinkId link) { return machine_.wire_latency(link); },
-          .crossing = [this](DeviceId device) { return machine_.model(device).crossing; }};
+          .crossing = [this](DeviceId device) { return machine_.model(device).crossing_time(); }};
 }
 
 PacketEndpoint& PacketCluster::endpoint(DeviceId nic) {
@@ -129,11 +121,11 @@ RdmaBuffer PacketCluster::buffer(DeviceId nic, DeviceId memory, bool is_read,
           .page = registered_page(machine_, memory, nic)};
 }
 
-std::vector<PacketLinkId> PacketCluster::links_of(std::size_t resource) const {
+std::vector<PacketLinkId> PacketCluster::links_of(ServerId server) const {
   const Fabric& fabric = machine_.fabric();
-  if (resource >= 2 * fabric.link_count()) return {};
-  const LinkId link{resource / 2};
-  const bool forward = resource % 2 == 0;
+  if (!machine_.is_link(server)) return {};
+  const LinkId link{server.index() / 2};
+  const bool forward = server.index() % 2 == 0;
   if (fabric.link(link).kind != LinkKind::kWire) {
     return {hosts_.at(*fabric.node_of(fabric.link(link).a))->packet_link({link, forward})};
   }
@@ -145,16 +137,14 @@ std::vector<PacketLinkId> PacketCluster::links_of(std::size_t resource) const {
   return out;
 }
 
-std::optional<PacketCluster::Server> PacketCluster::server(std::size_t resource) {
-  const Fabric& fabric = machine_.fabric();
+std::optional<PacketCluster::Server> PacketCluster::server(ServerId server) {
   for (const auto& [node, host] : hosts_) {
-    const auto gate = host->gates().find(resource);
+    const auto gate = host->gates().find(server);
     if (gate != host->gates().end()) return Server(host->domain(), gate->second);
   }
-  const std::size_t links = 2 * fabric.link_count();
-  if (resource < links || resource >= links + fabric.device_count()) return std::nullopt;
-  const DeviceId device{resource - links};
-  return Server(host_of(device).memory(device));
+  const auto device = machine_.memory_behind(server);
+  if (!device) return std::nullopt;
+  return Server(host_of(*device).memory(*device));
 }
 
 UsageMeter::Look PacketCluster::look() {
@@ -182,7 +172,7 @@ UsageMeter::Look PacketCluster::look() {
     const LinkId link = *machine_.fabric().wire_link(device);
     for (const bool forward : {true, false}) {
       const PacketLinkId wire = wire_.direction(link, forward);
-      const Cause cause = machine_.cause(2 * link.index() + (forward ? 0 : 1));
+      const Cause cause = machine_.link_cause(link, forward);
       out.push_back({UsedShare::What::kWork, cause.kind + ", " + cause.where,
                      network_.counters(wire).busy.as_s()});
       for (std::size_t lane = 0; lane < network_.lanes(wire); ++lane) {
@@ -219,7 +209,7 @@ Probes PacketCluster::probes(Duration time) const {
   const Fabric& fabric = machine_.fabric();
   for (const auto& [node, host] : hosts_) {
     for (const PacketHost::NamedLink& named : host->links()) {
-      out.ports.push_back(probe(named.link, machine_.cause(named.resource).kind, time));
+      out.ports.push_back(probe(named.link, machine_.cause(named.server).kind, time));
     }
   }
   for (std::size_t i = 0; i < fabric.link_count(); ++i) {
@@ -227,7 +217,7 @@ Probes PacketCluster::probes(Duration time) const {
     for (const bool forward : {true, false}) {
       const Hop hop{LinkId{i}, forward};
       out.ports.push_back(probe(wire_.direction(hop.link, forward),
-                                machine_.cause(machine_.resource_of(hop)).kind, time));
+                                machine_.cause(machine_.server_of(hop)).kind, time));
     }
   }
   std::erase_if(out.ports, [](const PortProbe& port) { return port.utilisation == 0; });
@@ -245,9 +235,9 @@ Probes PacketCluster::probes(Duration time) const {
     const QueuePairCounters sent = nics_.sent_by(nic);
     const QueuePairs::Waits waits = nics_.waits(nic);
     out.nics.push_back({.nic = fabric.full_name(device),
-                        .tags = attached.data->tags(),
-                        .most_tags_in_use = attached.data->most_tags_in_use(),
-                        .tag_wait = attached.data->stalled_for_tags(),
+                        .tags = attached.data->tags().count(),
+                        .most_tags_in_use = attached.data->tags().most_in_use(),
+                        .tag_wait = attached.data->tags().stalled(),
                         .packets = sent.packets,
                         .repeated = sent.repeated,
                         .timeouts = sent.timeouts,

@@ -44,9 +44,9 @@ class PacketCluster final : private EventTarget {
 
   /// The engine by which a NIC moves payload. Precondition: the NIC was used (`nic`).
   const DmaEngine& data_engine(DeviceId nic) const { return *attached_.at(nic).data; }
-  /// The links that a resource of the Machine stands for: one direction of a link, of all a trunk's
+  /// The links that a server of the Machine stands for: one direction of a link, of all a trunk's
   /// where the load is spread; none if it is no link.
-  std::vector<PacketLinkId> links_of(std::size_t resource) const;
+  std::vector<PacketLinkId> links_of(ServerId server) const;
   /// A memory or a limit inside a root complex.
   class Server {
    public:
@@ -62,8 +62,8 @@ class PacketCluster final : private EventTarget {
     const PcieDomain* domain_{nullptr};
     std::size_t gate_{0};
   };
-  /// nullopt if the resource is neither or has no server here.
-  std::optional<Server> server(std::size_t resource);
+  /// nullopt if the server is neither, or nothing here has used it.
+  std::optional<Server> server(ServerId server);
 
   /// What everything has worked and waited so far.
   UsageMeter::Look look();

@@ -7,19 +7,13 @@
 
 #include <fmt/format.h>
 
-#include "models/gpu/sm_copy.hpp"
 #include "models/pcie/link.hpp"
 #include "sim/base/quantity.hpp"
 
 namespace weft {
 namespace {
 
-// PCIe Base 2.3.1.1: a root complex may have 64 B; an endpoint has 128 B.
-constexpr std::int64_t kRootBoundary = 64;
-constexpr std::int64_t kEndpointBoundary = 128;
-
-PcieDomain::Headers headers(Params& params) {
-  const PcieCosts costs(params, 1);
+PcieDomain::Headers headers(const PcieCosts& costs) {
   return {static_cast<std::uint32_t>(costs.request_header().count()),
           static_cast<std::uint32_t>(costs.completion_header().count())};
 }
@@ -32,7 +26,7 @@ PacketHost::PacketHost(const Machine& machine, std::uint32_t node, PacketNetwork
     : machine_{machine},
       fabric_{machine.fabric()},
       network_{network},
-      domain_{network, headers(machine.devices().params())} {
+      domain_{network, headers(machine.pcie_costs(1))} {
   check_buffers();
   for (std::size_t i = 0; i < fabric_.devices_per_node(); ++i) {
     add_device(DeviceId{node * fabric_.devices_per_node() + i});
@@ -45,20 +39,19 @@ PacketHost::PacketHost(const Machine& machine, std::uint32_t node, PacketNetwork
 
 /// A TLP or a store that no buffer can ever hold would wait for ever.
 void PacketHost::check_buffers() const {
-  Params& params = machine_.devices().params();
   double mps = 0;
   Bytes line;
   for (std::size_t i = 0; i < fabric_.devices_per_node(); ++i) {
-    const DeviceId device{i};
-    if (fabric_.upstream(device)) mps = std::max(mps, machine_.model(device).mps);
-    if (fabric_.device(device).kind == DeviceKind::kGpu) {
-      line = std::max(line, machine_.devices().bytes("gpu.sm_line", device));
-    }
+    const DeviceModel& m = machine_.model(DeviceId{i});
+    if (m.port) mps = std::max(mps, m.mps);
+    if (m.blocks) line = std::max(line, m.blocks->line);
   }
-  for (const char* key : {"pcie.posted_data", "pcie.completion_data"}) {
-    if (params.number(key) >= mps) continue;
+  const PcieBuffers& buffers = machine_.pcie_buffers();
+  for (const auto& [key, room] : {std::pair{"pcie.posted_data", buffers.posted_data},
+                                  std::pair{"pcie.completion_data", buffers.completion_data}}) {
+    if (room.as_double() >= mps) continue;
     throw InputError(fmt::format("{}: a receive buffer of {:.0f} B holds no TLP of {:.0f} B", key,
-                                 params.number(key), mps));
+                                 room.as_double(), mps));
   }
   for (std::size_t i = 0; i < fabric_.links_per_node(); ++i) {
     const LinkId link{i};
@@ -69,107 +62,105 @@ void PacketHost::check_buffers() const {
   }
 }
 
-/// GPU at one end of an NVLink at least.
-DeviceId PacketHost::nvlink_gpu(LinkId id) const {
-  const Link link = fabric_.link(id);
-  return fabric_.device(link.a).kind == DeviceKind::kGpu ? link.a : link.b;
-}
-
 /// In the receive buffers of all links between two devices.
 Bytes PacketHost::nvlink_room(LinkId link) const {
-  return machine_.devices().bytes("gpu.nvlink_buffer", nvlink_gpu(link)) * fabric_.link(link).count;
+  return machine_.model(machine_.nvlink_end(link)).nvlink->buffer * fabric_.link(link).count;
 }
 
+namespace {
+
+PcieMemory::Settings memory_settings(const DeviceModel& m) {
+  const TargetMemory& memory = *m.memory;
+  PcieMemory::Settings out{.weight = memory.read_weight,
+                           .write_weight = memory.write_weight,
+                           .read_latency = memory.read_latency,
+                           .write_latency = memory.write_latency};
+  if (memory.server) out.rate = Bandwidth::bytes_per_s(m.servers[*memory.server].capacity);
+  if (memory.answers) {
+    out.reads = static_cast<std::size_t>(std::llround(m.servers[*memory.answers].capacity));
+  }
+  return out;
+}
+
+/// A root complex with its memory, or a virtual root, which has none.
+RootComplexNode::Settings root_settings(const DeviceModel& m) {
+  RootComplexNode::Settings out;
+  out.crossing = m.crossing_time();
+  if (m.memory) {
+    out.memory = memory_settings(m);
+    out.memory.read_latency += m.crossing_time();
+  }
+  if (m.root) {
+    out.iotlb = {.entries = m.root->iotlb_entries,
+                 .walkers = m.root->page_walkers,
+                 .walk = m.root->page_walk};
+  }
+  return out;
+}
+
+}  // namespace
+
+/// What a device is on packets follows from what it does: it crosses TLPs by limits of its own, it
+/// passes packets on, or it is an end.
 void PacketHost::add_device(DeviceId device) {
   const DeviceModel& m = machine_.model(device);
   const std::string name = fabric_.full_name(device);
-  PcieMemory::Settings memory{.rate = m.memory,
-                              .weight = m.memory_weight,
-                              .write_weight = m.memory_write_weight,
-                              .read_latency = m.read_latency,
-                              .write_latency = m.write_latency,
-                              .reads = m.reads};
-  switch (m.kind) {
-    case DeviceKind::kCpu: {
-      const DeviceParams& d = machine_.devices();
-      memory.read_latency += m.crossing;
-      const auto count = [&](const char* key) {
-        return static_cast<std::size_t>(std::llround(d.number(key, device)));
-      };
-      const RootComplexNode::Settings settings{.crossing = m.crossing,
-                                               .memory = memory,
-                                               .iotlb = {.entries = count("cpu.iotlb_entries"),
-                                                         .walkers = count("cpu.iommu_walkers"),
-                                                         .walk = m.page_walk}};
-      auto root = std::make_unique<RootComplexNode>(domain_, settings);
-      const PacketNodeId node = network_.add_endpoint(name, *root);
-      root->place(node);
-      node_of_[device] = node;
-      roots_[device] = std::move(root);
-      return;
+  if (m.root || (m.port && m.crossing && !m.crossing->cut_through)) {
+    auto root = std::make_unique<RootComplexNode>(domain_, root_settings(m));
+    const PacketNodeId node = network_.add_endpoint(name, *root);
+    root->place(node);
+    node_of_[device] = node;
+    roots_[device] = std::move(root);
+  } else if (m.crossing) {
+    ForwarderSpec forwarder{.name = name, .router = &domain_.routes()};
+    if (m.port) {
+      const PcieCosts& costs = machine_.pcie_costs(m.port->generation);
+      forwarder.latency = m.crossing_time();
+      forwarder.cut_through = costs.framing() + costs.request_header();
     }
-    case DeviceKind::kSwitch: {
-      const PcieCosts costs(machine_.devices().params(), m.pcie_generation);
-      node_of_[device] =
-          network_.add_forwarder({.name = name,
-                                  .latency = m.crossing,
-                                  .cut_through = costs.framing() + costs.request_header(),
-                                  .router = &domain_.routes()});
-      return;
-    }
-    case DeviceKind::kGpu:
-    case DeviceKind::kNic: {
-      // The second port of a NIC has the first one's link.
-      const auto link = fabric_.upstream_link(device);
-      if (link && fabric_.link(*link).b != device) return;
-      devices_[device] = std::make_unique<PcieDevice>(domain_, memory);
-      node_of_[device] = network_.add_endpoint(name, *devices_[device]);
-      return;
-    }
-    case DeviceKind::kNvSwitch:  // its latency is in gpu.nvlink_latency
-      node_of_[device] = network_.add_forwarder({.name = name, .router = &domain_.routes()});
-      return;
-    case DeviceKind::kNetSwitch:
-      return;
+    node_of_[device] = network_.add_forwarder(forwarder);
+  } else if (m.memory) {
+    // The second port of a NIC has the first one's link.
+    const auto link = fabric_.upstream_link(device);
+    if (link && fabric_.link(*link).b != device) return;
+    devices_[device] = std::make_unique<PcieDevice>(domain_, memory_settings(m));
+    node_of_[device] = network_.add_endpoint(name, *devices_[device]);
   }
-}
-
-DeviceId PacketHost::end_of(Hop hop) const {
-  const Link link = fabric_.link(hop.link);
-  return hop.forward ? link.b : link.a;
 }
 
 LinkSpec PacketHost::spec_of(LinkId id, bool forward) const {
   const Link link = fabric_.link(id);
-  Params& params = machine_.devices().params();
-  const DeviceModel& from = machine_.model(end_of({id, !forward}));
-  const DeviceModel& to = machine_.model(end_of({id, forward}));
+  if (is_nvlink(link.kind)) return nvlink_spec(id);
+  const DeviceModel& from = machine_.model(end_of(fabric_, {id, !forward}));
+  const DeviceModel& to = machine_.model(end_of(fabric_, {id, forward}));
+  const auto takes_whole = [](const DeviceModel& m) {
+    return m.crossing && !m.crossing->cut_through;
+  };
   Duration pipes;
-  if (from.kind == DeviceKind::kSwitch) pipes += from.crossing;
-  if (to.kind == DeviceKind::kCpu) pipes += to.crossing;
+  if (from.crossing && !takes_whole(from)) pipes += from.crossing_time();
+  if (takes_whole(to)) pipes += to.crossing_time();
   if (link.kind == LinkKind::kPcie) {
-    const DeviceModel& lower = machine_.model(link.b);
-    return pcie_link_spec(params, {.generation = lower.pcie_generation,
-                                   .width = lower.pcie_width,
-                                   .takes_all_completions =
-                                       to.kind == DeviceKind::kGpu || to.kind == DeviceKind::kNic,
-                                   .pipes = pipes});
+    const PciePort& port = *machine_.model(link.b).port;
+    return pcie_link_spec(machine_.pcie_buffers(), machine_.pcie_costs(port.generation),
+                          {.generation = port.generation,
+                           .width = port.width,
+                           .takes_all_completions = !to.crossing.has_value(),
+                           .pipes = pipes});
   }
-  if (is_nvlink(link.kind)) return nvlink_spec(id, forward);
-  const Duration delay = link.kind == LinkKind::kSocket
-                             ? machine_.devices().duration("cpu.socket_latency", link.a)
-                             : Duration{};
-  return tlp_carrier_spec(params, {.rate = *machine_.capacity(machine_.resource_of({id, forward})),
-                                   .delay = delay,
-                                   .links = link.count,
-                                   .pipes = pipes});
+  return tlp_carrier_spec(
+      machine_.pcie_buffers(),
+      {.rate = machine_.link_rate(id),
+       .delay = link.kind == LinkKind::kSocket ? machine_.model(link.a).root->socket_latency
+                                               : Duration{},
+       .links = link.count,
+       .pipes = pipes});
 }
 
 /// All NVLinks between two devices as one: writes only, credits of their own. What is known of its
 /// latency is that of a whole store, which the target's end has (PciePath::write_latency).
-LinkSpec PacketHost::nvlink_spec(LinkId id, bool forward) const {
+LinkSpec PacketHost::nvlink_spec(LinkId id) const {
   LinkSpec spec;
-  spec.rate = *machine_.capacity(machine_.resource_of({id, forward}));
+  spec.rate = machine_.link_rate(id);
   CreditPool buffers;
   buffers.unit = Bytes{1};
   buffers.units =
@@ -188,12 +179,12 @@ PacketLinkId PacketHost::add_direction(LinkId id, bool forward) {
   spec.to = node_of_.at(to);
   const PacketLinkId out = network_.add_link(spec);
   if (is_nvlink(link.kind)) {
-    domain_.has_header(out, machine_.devices().bytes("gpu.nvlink_overhead", nvlink_gpu(id)));
+    domain_.has_header(out, machine_.model(machine_.nvlink_end(id)).nvlink->overhead);
   } else if (link.kind != LinkKind::kPcie) {
     domain_.has_header(out, Bytes{0});
   }
   link_of_[{id, forward}] = out;
-  named_.push_back({out, machine_.resource_of({id, forward})});
+  named_.push_back({out, machine_.server_of({id, forward})});
   return out;
 }
 
@@ -233,8 +224,8 @@ PciePathId PacketHost::nvlink_path(DeviceId from, DeviceId to) {
   }
   PciePath path;
   path.request = way(*route);
-  path.write_payload = std::llround(machine_.devices().number("gpu.sm_line", from));
-  path.write_latency = machine_.devices().duration("gpu.nvlink_latency", from);
+  path.write_payload = machine_.model(from).blocks->line.count();
+  path.write_latency = machine_.model(from).nvlink->latency;
   at->second = domain_.add_path(path);
   return at->second;
 }
@@ -248,13 +239,13 @@ PciePath PacketHost::build(DeviceId initiator, DeviceId target, bool is_read) {
   }
   PciePath path;
   path.request = way(dma->request);
-  path.relaxed = machine_.model(initiator).relaxed_ordering;
+  const auto& requester = machine_.model(initiator).requester;
+  path.relaxed = !requester || requester->relaxed_ordering;
   path.write_payload = std::llround(path_mps(machine_, initiator, dma->request));
   if (is_read) {
     path.completion = way(dma->completion);
     path.completion_payload = std::llround(completion_payload(machine_, target, dma->completion));
-    path.completion_boundary =
-        machine_.model(target).kind == DeviceKind::kCpu ? kRootBoundary : kEndpointBoundary;
+    path.completion_boundary = machine_.model(target).memory->completion_boundary;
   }
   if (nobody_answers) {
     path.dropped = true;
@@ -265,10 +256,12 @@ PciePath PacketHost::build(DeviceId initiator, DeviceId target, bool is_read) {
     path.translates = true;
     path.translated_at = node_of_.at(*dma->translator);
     path.translated_port = packet_link({*fabric_.upstream_link(*dma->root_port), false});
-    path.page = machine_.model(target).dma_page;
+    path.page = machine_.model(target).memory->page;
   }
   if (dma->peer_through_root) cut_at_root(path, *dma, is_read);
-  add_gates(path, *dma, initiator, is_read);
+  for (const DmaLimit& limit : dma_limits(machine_, initiator, target, is_read, *dma)) {
+    if (limit.traffic != Traffic::kTranslated) add_gate(path, limit);  // its IOTLB has the walkers
+  }
   return path;
 }
 
@@ -277,54 +270,33 @@ PciePath PacketHost::build(DeviceId initiator, DeviceId target, bool is_read) {
 void PacketHost::cut_at_root(PciePath& path, const DmaPath& dma, bool is_read) {
   const Route& data = is_read ? dma.completion : dma.request;
   double cut = kPciePage;
-  bool through_cpu = false;
   for (std::size_t i = 0; i + 1 < data.size(); ++i) {
-    const DeviceModel& between = machine_.model(end_of(data[i]));
-    if (between.kind != DeviceKind::kCpu) continue;
-    through_cpu = true;
-    cut = std::min(cut, between.p2p_payload);
+    const auto& root = machine_.model(end_of(fabric_, data[i])).root;
+    if (root) cut = std::min(cut, root->peer_payload);
   }
-  if (!through_cpu || cut >= kPciePage) return;
+  if (cut >= kPciePage) return;
   path.cut = std::llround(cut);
   path.cut_at = node_of_.at(fabric_.root_cpu(*dma.root_port));
   path.joined_payload = path.completion_payload;
   path.completion_payload = std::min(path.completion_payload, path.cut);
 }
 
-void PacketHost::add_gate(PciePath& path, DeviceId at, std::size_t resource) {
-  const auto capacity = machine_.capacity(resource);
-  if (!capacity) return;
-  if (!gate_of_.contains(resource)) {
-    const Cause cause = machine_.cause(resource);
-    gate_of_[resource] = domain_.add_gate(cause.kind + ", " + cause.where, *capacity);
+/// The same limit as the contraction counts. What is in flight holds up the requests of reads, what
+/// is a rate the data.
+void PacketHost::add_gate(PciePath& path, const DmaLimit& limit) {
+  const auto [at, is_new] = gate_of_.try_emplace(limit.server);
+  const bool in_flight = machine_.unit(limit.server) == ServerUnit::kBytesInFlight;
+  if (is_new) {
+    const Cause cause = machine_.cause(limit.server);
+    const std::string name = cause.kind + ", " + cause.where;
+    const double capacity = machine_.capacity(limit.server);
+    at->second = in_flight ? domain_.add_gate(PcieGate(name, Bytes{std::llround(capacity)}))
+                           : domain_.add_gate(PcieGate(name, Bandwidth::bytes_per_s(capacity)));
   }
-  path.gates.push_back({node_of_.at(at), gate_of_.at(resource)});
-}
-
-/// The limits of root complexes that the data pass: the same as Contraction counts.
-void PacketHost::add_gates(PciePath& path, const DmaPath& dma, DeviceId initiator, bool is_read) {
-  if (!dma.root_port) return;
-  const DeviceId port = *dma.root_port;
-  const DeviceId root = fabric_.root_cpu(port);
-  const DeviceModel& m = machine_.model(initiator);
-  if (!is_read && m.kind == DeviceKind::kNic && !m.relaxed_ordering) {
-    add_gate(path, root,
-             machine_.port_limit_of(port, dma.peer_through_root ? PortLimit::kStrictPeerWrites
-                                                                : PortLimit::kStrictWrites));
-  }
-  if (!dma.peer_through_root) return;
-  const Route& data = is_read ? dma.completion : dma.request;
-  bool through_cpu = false;
-  for (std::size_t i = 0; i + 1 < data.size(); ++i) {
-    through_cpu = through_cpu || machine_.model(end_of(data[i])).kind == DeviceKind::kCpu;
-  }
-  if (!through_cpu) return;
-  add_gate(path, root,
-           machine_.port_limit_of(port, is_read ? PortLimit::kPeerReads : PortLimit::kPeerWrites));
-  for (const Hop hop : data) {
-    if (fabric_.link(hop.link).kind != LinkKind::kSocket) continue;
-    add_gate(path, end_of({hop.link, !hop.forward}), machine_.peer_traffic_of(hop));
-  }
+  path.gates.push_back({.at = node_of_.at(limit.at),
+                        .gate = at->second,
+                        .hold = limit.hold,
+                        .of_requests = in_flight && limit.traffic == Traffic::kPeerReads});
 }
 
 DmaEngine& PacketHost::add_engine(const DmaEngine::Settings& settings) {
@@ -332,38 +304,43 @@ DmaEngine& PacketHost::add_engine(const DmaEngine::Settings& settings) {
   return *engines_.back();
 }
 
-DmaEngine::Settings PacketHost::nic_engine(DeviceId nic) const {
-  const DeviceParams& d = machine_.devices();
+PcieTags& PacketHost::tags(DeviceId device) {
+  auto& tags = tags_[device];
+  if (!tags) {
+    tags =
+        std::make_unique<PcieTags>(network_.events(), machine_.model(device).requester->tag_count);
+  }
+  return *tags;
+}
+
+DmaEngine::Settings PacketHost::nic_engine(DeviceId nic) {
   return {.name = fabric_.full_name(nic),
-          .read_request = std::llround(d.number("nic.mrrs", nic)),
-          .tags = static_cast<std::uint32_t>(std::llround(d.number("nic.read_tags", nic))),
-          .completion_timeout = d.params().duration("pcie.completion_timeout")};
+          .read_request = std::llround(machine_.model(nic).requester->read_request),
+          .shared_tags = &tags(nic),
+          .completion_timeout = machine_.completion_timeout()};
 }
 
 DmaEngine::Settings PacketHost::sm_engine(DeviceId gpu, std::uint32_t threads) const {
-  const DeviceParams& d = machine_.devices();
-  const std::int64_t line = std::llround(d.number("gpu.sm_line", gpu));
-  const Bytes in_flight = bytes_in_flight(d.params(), d.scope(gpu), threads);
+  const ThreadBlocks& blocks = *machine_.model(gpu).blocks;
   return {.name = fabric_.full_name(gpu),
-          .write_payload = line,
-          .read_request = line,
-          .tags = static_cast<std::uint32_t>(pieces(in_flight, Bytes{line})),
-          .read_extra = d.duration("gpu.host_load_extra", gpu),
-          .completion_timeout = d.params().duration("pcie.completion_timeout")};
+          .write_payload = blocks.line.count(),
+          .read_request = blocks.line.count(),
+          .tags = static_cast<std::uint32_t>(pieces(blocks.in_flight(threads), blocks.line)),
+          .read_extra = machine_.model(gpu).requester->read_extra,
+          .completion_timeout = machine_.completion_timeout()};
 }
 
 DmaEngine::Settings PacketHost::copy_engine(DeviceId gpu) const {
-  const DeviceParams& d = machine_.devices();
-  DmaEngine::Settings out{
-      .name = fabric_.full_name(gpu),
-      .read_request = std::llround(d.number("gpu.copy_request", gpu)),
-      .tags = static_cast<std::uint32_t>(std::llround(d.number("gpu.copy_tags", gpu))),
-      .read_extra = d.duration("gpu.host_load_extra", gpu),
-      .completion_timeout = d.params().duration("pcie.completion_timeout")};
-  if (d.number("gpu.copy_rate", gpu) > 0) {
+  const CopyEngine& engine = *machine_.model(gpu).copies;
+  DmaEngine::Settings out{.name = fabric_.full_name(gpu),
+                          .read_request = engine.request,
+                          .tags = engine.tags,
+                          .read_extra = engine.read_extra,
+                          .completion_timeout = machine_.completion_timeout()};
+  if (engine.rate) {
     // As many writes as reads are in flight.
-    out.write_window = Bytes{out.tags * out.read_request};
-    out.write_ack = serialization_time(out.write_window, d.bandwidth("gpu.copy_rate", gpu));
+    out.write_window = Bytes{engine.tags * engine.request};
+    out.write_ack = serialization_time(out.write_window, *engine.rate);
   }
   return out;
 }
@@ -378,10 +355,12 @@ PacketLinkId PacketHost::packet_link(Hop hop) const { return link_of_.at(hop); }
 
 std::vector<std::pair<DeviceId, const PcieMemory*>> PacketHost::memories() const {
   std::vector<std::pair<DeviceId, const PcieMemory*>> out;
-  for (const auto& [device, root] : roots_) out.emplace_back(device, &root->memory());
-  for (const auto& [device, endpoint] : devices_) {
-    if (machine_.model(device).memory) out.emplace_back(device, &endpoint->memory());
-  }
+  const auto add = [&](DeviceId device, const PcieMemory& memory) {
+    const auto& target = machine_.model(device).memory;
+    if (target && target->server) out.emplace_back(device, &memory);
+  };
+  for (const auto& [device, root] : roots_) add(device, root->memory());
+  for (const auto& [device, endpoint] : devices_) add(device, endpoint->memory());
   return out;
 }
 

@@ -45,11 +45,14 @@ class PacketHost {
   /// Where the memory of a device begins in the addresses of jobs: far from all others.
   static std::uint64_t memory_at(DeviceId target) { return std::uint64_t{target.value} << 44; }
 
+  /// The tags that all engines of a device share. Precondition: it is a NIC, or another device
+  /// whose model says how many it has.
+  PcieTags& tags(DeviceId device);
   /// A DMA engine of a GPU or NIC, or a CPU's loads and stores of devices' memory (then the time to
   /// cross its own root complex is the caller's). Lives as long as the host.
   DmaEngine& add_engine(const DmaEngine::Settings& settings);
-  /// What the NIC's parameters say of its engine: MPS, MRRS, tags.
-  DmaEngine::Settings nic_engine(DeviceId nic) const;
+  /// One of a NIC's engines: MRRS, and the tags that all of them share.
+  DmaEngine::Settings nic_engine(DeviceId nic);
   /// Loads and stores of a GPU's SMs by so many threads, each with `gpu.bytes_per_thread` in
   /// flight. 0: one thread block.
   DmaEngine::Settings sm_engine(DeviceId gpu, std::uint32_t threads = 0) const;
@@ -67,11 +70,11 @@ class PacketHost {
   /// Every link of the host: itself and how a report names it.
   struct NamedLink {
     PacketLinkId link;
-    std::size_t resource;  ///< of the Machine
+    ServerId server;
   };
   const std::vector<NamedLink>& links() const { return named_; }
-  /// Gates that exist so far, by resource of the Machine.
-  const std::map<std::size_t, std::size_t>& gates() const { return gate_of_; }
+  /// Gates that exist so far, by server of the Machine.
+  const std::map<ServerId, std::size_t>& gates() const { return gate_of_; }
   /// Page walks of a CPU's root ports.
   std::uint64_t page_walks(DeviceId cpu) const;
 
@@ -80,15 +83,12 @@ class PacketHost {
   void add_link(LinkId link);
   PacketLinkId add_direction(LinkId link, bool forward);
   LinkSpec spec_of(LinkId link, bool forward) const;
-  LinkSpec nvlink_spec(LinkId link, bool forward) const;
-  DeviceId end_of(Hop hop) const;
+  LinkSpec nvlink_spec(LinkId link) const;
   PcieWay way(const Route& route);
-  void add_gate(PciePath& path, DeviceId at, std::size_t resource);
-  void add_gates(PciePath& path, const DmaPath& dma, DeviceId initiator, bool is_read);
+  void add_gate(PciePath& path, const DmaLimit& limit);
   void cut_at_root(PciePath& path, const DmaPath& dma, bool is_read);
   PciePath build(DeviceId initiator, DeviceId target, bool is_read);
   void check_buffers() const;
-  DeviceId nvlink_gpu(LinkId link) const;
   Bytes nvlink_room(LinkId link) const;
 
   const Machine& machine_;
@@ -97,13 +97,14 @@ class PacketHost {
   PcieDomain domain_;
   std::map<DeviceId, PacketNodeId> node_of_;
   std::map<DeviceId, std::unique_ptr<PcieDevice>> devices_;
-  std::map<DeviceId, std::unique_ptr<RootComplexNode>> roots_;
+  std::map<DeviceId, std::unique_ptr<RootComplexNode>> roots_;  ///< and virtual roots
+  std::map<DeviceId, std::unique_ptr<PcieTags>> tags_;
   std::vector<std::unique_ptr<DmaEngine>> engines_;
   std::map<Hop, PacketLinkId> link_of_;
   std::vector<NamedLink> named_;
   std::map<std::tuple<DeviceId, DeviceId, bool, bool>, PciePathId> paths_;
   std::map<std::pair<DeviceId, DeviceId>, PciePathId> nvlink_paths_;
-  std::map<std::size_t, std::size_t> gate_of_;
+  std::map<ServerId, std::size_t> gate_of_;
 };
 
 }  // namespace weft

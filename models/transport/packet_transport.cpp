@@ -71,7 +71,7 @@ class PacketTransport::Lane {
   };
 
   Time now() const { return transport_.cluster_.events().now(); }
-  void add_resource(const ResourceUse& use);
+  void add_server(const ServerUse& use);
   Look look();
   std::int64_t read(const Meter& meter);
   Duration name_parts(const std::vector<Segment>& parts, Duration skip, Duration left);
@@ -96,8 +96,8 @@ PacketTransport::Lane::Lane(PacketTransport& transport, const Walk& walk) : tran
   const Contraction contraction = contract(cluster().machine(), walk);
   // Links that carry the data, not those that only carry its requests and acknowledgements.
   const double least = 0.2 / cluster().machine().routing().queue_pairs();
-  for (const ResourceUse& use : contraction.uses) {
-    if (use.weight >= least) add_resource(use);
+  for (const ServerUse& use : contraction.uses) {
+    if (use.weight >= least) add_server(use);
   }
   const auto named = [&](const std::vector<LatencyPart>& parts, Duration& sum) {
     std::vector<Segment> out;
@@ -114,16 +114,16 @@ PacketTransport::Lane::Lane(PacketTransport& transport, const Walk& walk) : tran
                                                   : Cause{"packets under way", ""});
 }
 
-void PacketTransport::Lane::add_resource(const ResourceUse& use) {
+void PacketTransport::Lane::add_server(const ServerUse& use) {
   const Machine& machine = cluster().machine();
-  const Cause name = machine.cause(use.resource);
-  std::vector<PacketLinkId> links = cluster().links_of(use.resource);
+  const Cause name = machine.cause(use.server);
+  std::vector<PacketLinkId> links = cluster().links_of(use.server);
   if (!links.empty()) {
     add_meter({.what = Meter::What::kLinks, .cause = cause(name), .links = links});
     add_meter({.what = Meter::What::kStalls,
                .cause = cause({"credits or pauses of " + name.kind, name.where}),
                .links = std::move(links)});
-  } else if (const auto server = cluster().server(use.resource)) {
+  } else if (const auto server = cluster().server(use.server)) {
     add_meter({.what = Meter::What::kServer, .cause = cause(name), .server = server});
   }
 }
@@ -271,7 +271,7 @@ class PacketTransport::RdmaLane final : public Lane, private RdmaClient {
     };
     const RdmaNicId id = cluster().nic(nic);
     add("NIC read tags in flight",
-        [&engine = cluster().data_engine(nic)] { return engine.stalled_for_tags(); });
+        [&engine = cluster().data_engine(nic)] { return engine.tags().stalled(); });
     add("NIC contexts and translations", [this, id] { return cluster().nics().icm_waited(id); });
     add("retransmission timeouts", [this] { return waited(&QueuePairs::Waits::timeouts); });
     add("DCQCN's rate", [this] { return waited(&QueuePairs::Waits::pacing); });
@@ -380,7 +380,6 @@ class HopCounter {
  private:
   LegPackets count(const Leg& leg) const {
     const Fabric& fabric = machine_.fabric();
-    const DeviceParams& d = machine_.devices();
     const auto over = [](const std::optional<Route>& route, double payload) {
       return LegPackets{.links = route ? static_cast<double>(route->size()) : 0,
                         .payload = payload};
@@ -389,9 +388,11 @@ class HopCounter {
       case Leg::Medium::kLocal:
         return {};
       case Leg::Medium::kNvlink:
-        return over(fabric.nvlink_route(leg.source, leg.sink), d.number("gpu.sm_line", leg.source));
+        return over(fabric.nvlink_route(leg.source, leg.sink),
+                    machine_.model(leg.source).blocks->line.as_double());
       case Leg::Medium::kWire:
-        return over(fabric.wire_route(leg.source, leg.sink), d.params().number("wire.mtu"));
+        return over(fabric.wire_route(leg.source, leg.sink),
+                    static_cast<double>(machine_.packets().mtu));
       case Leg::Medium::kPcie:
         return count_pcie(leg);
     }
@@ -404,13 +405,12 @@ class HopCounter {
     const DeviceId target = is_read ? leg.source : leg.sink;
     const auto path = dma_path(machine_, leg.initiator, target, is_read);
     if (!path) return {};
-    const bool by_nic = machine_.model(leg.initiator).kind == DeviceKind::kNic;
-    const double request =
-        machine_.devices().number(by_nic ? "nic.mrrs" : "gpu.sm_line", leg.initiator);
+    const Requester& requester = *machine_.model(leg.initiator).requester;
+    const double request = requester.read_request;
     const auto there = static_cast<double>(path->request.size());
     if (!is_read) {
       const double mps = path_mps(machine_, leg.initiator, path->request);
-      return {.links = there, .payload = by_nic ? mps : std::min(mps, request)};
+      return {.links = there, .payload = std::min(mps, requester.write_payload)};
     }
     return {.links = static_cast<double>(path->completion.size()),
             .payload = std::min(request, completion_payload(machine_, target, path->completion)),

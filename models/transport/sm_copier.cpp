@@ -23,13 +23,12 @@ DeviceId initiator(const Walk& legs) { return legs.front().initiator; }
 SmCopier::SmCopier(PacketHost& host, const Walk& legs, std::uint64_t address, Client& client)
     : events_{host.network().events()},
       own_memory_{host.gpu_memory(initiator(legs))},
-      own_latency_{host.machine().devices().duration("gpu.hbm_latency", initiator(legs))},
+      own_latency_{host.machine().model(initiator(legs)).blocks->load_latency},
       client_{client} {
   const DeviceId gpu = initiator(legs);
-  const DeviceParams& d = host.machine().devices();
-  const std::int64_t in_flight =
-      bytes_in_flight(d.params(), d.scope(gpu), legs.front().threads).count();
-  const std::int64_t threads = in_flight / d.bytes("gpu.bytes_per_thread", gpu).count();
+  const ThreadBlocks& blocks = *host.machine().model(gpu).blocks;
+  const std::int64_t in_flight = blocks.in_flight(legs.front().threads).count();
+  const std::int64_t threads = in_flight / blocks.bytes_per_thread.count();
   warps_.resize(static_cast<std::size_t>(std::max<std::int64_t>(1, threads / kWarp)));
   piece_ = in_flight / static_cast<std::int64_t>(warps_.size());
   for (const Leg& leg : legs) {

@@ -50,6 +50,8 @@ constexpr std::array kNodeKeys{
     KeySpec{"links", "list", kNothing, "links between devices that are not the PCIe tree's"}};
 constexpr std::array kDeviceKeys{
     KeySpec{"kind", "one of", kRequired, "what the device is", kDeviceNames},
+    KeySpec{"model", "text", "the usual one",
+            "another model of that kind: `virtual-root` of a switch"},
     KeySpec{"part", "text", "the declared defaults stand in",
             "which product: a file of models/params, such as h100-sxm"},
     KeySpec{"upstream", "a device", "none; switches, GPUs and NICs need it",
@@ -132,12 +134,22 @@ ParamValues read_values(const Yaml& yaml, const std::string& scope, const ParamC
   return values;
 }
 
+/// A model of a kind of device: one whose parameters are declared.
+std::string read_model(const Yaml& yaml, const ParamCatalog& catalog) {
+  const std::string model = yaml.text();
+  for (const ParamSpec& spec : catalog.specs()) {
+    if (spec.key.substr(0, spec.key.find('.')) == model) return model;
+  }
+  yaml.fail("unknown model '" + model + "' of a device");
+}
+
 DeviceSpec read_device(const std::string& name, const Yaml& yaml, const ParamCatalog& catalog) {
   check_keys(yaml, kDeviceKeys);
   DeviceSpec device;
   device.name = name;
   device.place = yaml.place();
   device.kind = read_word(yaml.require("kind"), kDeviceWords, "device");
+  if (const Yaml* model = yaml.find("model")) device.model = read_model(*model, catalog);
   device.part = text_or(yaml, "part", "");
   device.upstream = text_or(yaml, "upstream", "");
   device.port_of = text_or(yaml, "port_of", "");
@@ -145,7 +157,7 @@ DeviceSpec read_device(const std::string& name, const Yaml& yaml, const ParamCat
   device.bus_id = text_or(yaml, "bus_id", "");
   device.network = text_or(yaml, "network", "");
   if (const Yaml* set = yaml.find("set")) {
-    device.settings = read_values(*set, std::string(device_kind_name(device.kind)) + ".", catalog);
+    device.settings = read_values(*set, std::string(device.scope()) + ".", catalog);
   }
   return device;
 }

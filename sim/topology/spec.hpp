@@ -26,6 +26,7 @@ std::string_view link_kind_name(LinkKind kind);
 struct DeviceSpec {
   std::string name;  ///< unique in the node, e.g. "gpu0"
   DeviceKind kind{DeviceKind::kCpu};
+  std::string model{};      ///< which model of that kind ("virtual-root"); "" means the usual one
   std::string part;         ///< names a file of models/params, e.g. "h100-sxm"; "" if unknown
   std::string upstream;     ///< the device above on the PCIe tree; "" for CPUs and NVSwitches
   std::string host_bridge;  ///< below a CPU: its host bridge; "" means one of its own
@@ -34,6 +35,9 @@ struct DeviceSpec {
   std::string bus_id;       ///< PCI bus id as the source gives it, "" if unknown
   ParamValues settings;     ///< what the file says of this device, by parameter name
   Place place;
+
+  /// The scope of its parameters: the word of its model, else of its kind.
+  std::string_view scope() const { return model.empty() ? device_kind_name(kind) : model; }
 };
 
 /// A link between two devices of a node that is not part of the PCIe tree.

@@ -85,19 +85,15 @@ TEST_F(Models, RocePayloadIsTheMtuLessEightyTwoBytes) {
   EXPECT_NEAR(400.0 / WireCosts(params).data_weight(), 370.3, 0.1);
 }
 
-TEST_F(Models, NicReadsAreBoundByTagsTimesRequestOverRoundTrip) {
-  set("nic.read_tags", "32");
-  // physics.md 9.2 (6): 32 tags x 512 B / 1 us = 16.4 GB/s.
-  EXPECT_NEAR(nic_read_cap(params, {}, Duration::us(1)).as_gigabytes_per_s(), 16.384, 1e-9);
-}
-
 TEST_F(Models, ABlockKeepsItsThreadsTimesTheirBytesInFlight) {
-  EXPECT_EQ(bytes_in_flight(params, {}), Bytes{512 * 64});
+  const ThreadBlocks blocks;
+  EXPECT_EQ(blocks.in_flight(0), Bytes{512 * 64});
+  EXPECT_EQ(blocks.in_flight(64), Bytes{64 * 64});
 }
 
 TEST_F(Models, NvlinkCarriesALineAndTwoHeaderFlitsAPacket) {
   // 18 links x 25 GB/s x 128/160 = 360 GB/s; measured with NCCL on H200: 354 (data/h200).
-  EXPECT_NEAR(18 * 25 / nvlink_weight(params, {}), 360.0, 1e-9);
+  EXPECT_NEAR(18 * 25 / nvlink_weight(Bytes{128}, Bytes{32}), 360.0, 1e-9);
 }
 
 TEST_F(Models, WireLatencyIsCableAndForwardErrorCorrection) {

@@ -52,7 +52,7 @@ TEST(Settings, ATiersOwnBeatThoseOfAllSwitches) {
                       "spine.latency=300 ns"},
                      16);
   const auto latency = [&](std::size_t tier) {
-    return m.machine().model(m.fabric().network_switch(tier, 0)).crossing;
+    return m.machine().model(m.fabric().network_switch(tier, 0)).crossing_time();
   };
   EXPECT_EQ(latency(0), Duration::ns(250));
   EXPECT_EQ(latency(1), Duration::ns(300));

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <span>
+
+#include "models/device/device.hpp"
+
+namespace weft {
+
+/// Every kind of device that weft knows: the one place where they are registered.
+std::span<const DeviceRoom> device_rooms();
+
+/// The room of a device of a topology. Throws InputError at its place: its model is not known, or
+/// is one of another kind.
+const DeviceRoom& room_of(const DeviceSpec& device);
+
+}  // namespace weft
