@@ -243,8 +243,9 @@ class LimitFinder {
     }
     return way * 2 + machine_.model(target_).memory->read_latency;
   }
-  /// Of the i-th link of the request's way, if it joins sockets.
+  /// Of the i-th link of the request's way, if there is one and it joins sockets.
   Duration socket_time(std::size_t i) const {
+    if (i == path_.request.size()) return {};
     const Link link = machine_.fabric().link(path_.request[i].link);
     return link.kind == LinkKind::kSocket ? machine_.model(link.a).root->socket_latency
                                           : Duration{};

@@ -76,7 +76,7 @@ class PacketTransport::Lane {
   std::int64_t read(const Meter& meter);
   Duration name_parts(const std::vector<Segment>& parts, Duration skip, Duration left);
   Duration name_part(CauseId cause, Duration most, Duration left);
-  Duration name_flow(const Look& before, Duration left);
+  Duration name_flow(const Look& before, Time since, Duration left);
 
   PacketTransport& transport_;
   std::vector<Meter> meters_;
@@ -176,24 +176,29 @@ Duration PacketTransport::Lane::name_parts(const std::vector<Segment>& parts, Du
   return left;
 }
 
-/// Of `left`, since `before`, what the busiest link or memory worked and what was waited for most.
-Duration PacketTransport::Lane::name_flow(const Look& before, Duration left) {
-  const Meter* busiest = nullptr;
-  const Meter* waited = nullptr;
-  std::int64_t work = 0;
-  std::int64_t wait = 0;
+/// Of `left`, since `before` was taken: all to a link or memory that was never idle; else to what
+/// the NIC waited for itself (tags, contexts, timeouts), then to what the busiest link or memory
+/// worked, then to credits, which are missing because of something else.
+Duration PacketTransport::Lane::name_flow(const Look& before, Time since, Duration left) {
+  struct Most {
+    const Meter* meter{nullptr};
+    std::int64_t time{0};
+  };
+  Most work;
+  Most wait;
+  Most stall;
   for (std::size_t i = 0; i < meters_.size(); ++i) {
     const std::int64_t time = read(meters_[i]) - before[i];
-    std::int64_t& most = meters_[i].works() ? work : wait;
-    if (time <= most) continue;
-    most = time;
-    (meters_[i].works() ? busiest : waited) = &meters_[i];
+    Most& most = meters_[i].works() ? work : meters_[i].what == Meter::What::kStalls ? stall : wait;
+    if (time > most.time) most = {&meters_[i], time};
   }
-  if (busiest != nullptr) {
-    const bool all = static_cast<double>(work) >= kNeverIdle * static_cast<double>(left.count_ps());
-    left = name_part(busiest->cause, all ? left : Duration::ps(work), left);
+  const bool never_idle =
+      work.meter != nullptr && static_cast<double>(work.time) >=
+                                   kNeverIdle * static_cast<double>((now() - since).count_ps());
+  if (never_idle) return name_part(work.meter->cause, left, left);
+  for (const Most& most : {wait, work, stall}) {
+    if (most.meter != nullptr) left = name_part(most.meter->cause, Duration::ps(most.time), left);
   }
-  if (waited != nullptr) left = name_part(waited->cause, Duration::ps(wait), left);
   return left;
 }
 
@@ -204,7 +209,8 @@ void PacketTransport::Lane::sent() {
   segments_.clear();
   Duration left = now() - (queued ? last_sent_ : transfer.submitted);
   if (!queued) left = name_parts(head_, Duration{}, left);
-  left = name_flow(queued ? at_last_sent_ : transfer.at_submit, left);
+  left = queued ? name_flow(at_last_sent_, last_sent_, left)
+                : name_flow(transfer.at_submit, transfer.submitted, left);
   if (!queued) {
     const Duration before = left;
     left = name_parts(tail_, Duration{}, left);
@@ -221,7 +227,7 @@ void PacketTransport::Lane::visible() {
   --sent_;
   segments_.clear();
   Duration left = name_parts(tail_, transfer.tail_used, now() - transfer.sent_at);
-  left = name_flow(transfer.at_sent, left);
+  left = name_flow(transfer.at_sent, transfer.sent_at, left);
   name_part(rest_, left, left);
   transport_.sink_->on_delivered(transfer.tag, segments_);
 }

@@ -13,11 +13,11 @@ namespace {
 using Kind = Leg::Kind;
 using Medium = Leg::Medium;
 
-/// Weights by the resource's name.
+/// Weights by the server's name.
 std::map<std::string, double> weights(const MachineUnderTest& m, const Walk& walk) {
   std::map<std::string, double> out;
-  for (const ResourceUse& use : contract(m.machine(), walk).uses) {
-    out[m.machine().cause(use.resource).where] = use.weight;
+  for (const ServerUse& use : contract(m.machine(), walk).uses) {
+    out[m.machine().cause(use.server).where] = use.weight;
   }
   return out;
 }
@@ -35,7 +35,9 @@ TEST(Contraction, NicReadingGpuMemoryBehindOneSwitchLoadsTwoLinksBothWays) {
   EXPECT_NEAR(w.at("nic0@0 -> pcisw0@0"), back, 1e-12);
   EXPECT_NEAR(w.at("pcisw0@0 -> gpu0@0"), back, 1e-12);
   EXPECT_NEAR(w.at("gpu0@0"), 1.0, 1e-12);  // its memory
-  EXPECT_EQ(w.size(), 5u);                  // the uplink carries nothing
+  // Its read tags: one for 512 B, held for the switch both ways and the GPU's 700 ns.
+  EXPECT_NEAR(w.at("nic0@0"), (2 * 115e-9 + 700e-9) / 512.0, 1e-18);
+  EXPECT_EQ(w.size(), 6u);  // the uplink carries nothing
 }
 
 TEST(Contraction, NicWritingGpuMemoryThroughAnIntelRootComplexIsCutTo64ByteTlps) {

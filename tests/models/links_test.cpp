@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "models/device/device.hpp"
 #include "models/gpu/nvlink.hpp"
 #include "models/gpu/sm_copy.hpp"
 #include "models/host/dram.hpp"
@@ -86,7 +87,7 @@ TEST_F(Models, RocePayloadIsTheMtuLessEightyTwoBytes) {
 }
 
 TEST_F(Models, ABlockKeepsItsThreadsTimesTheirBytesInFlight) {
-  const ThreadBlocks blocks;
+  const ThreadBlocks blocks{};
   EXPECT_EQ(blocks.in_flight(0), Bytes{512 * 64});
   EXPECT_EQ(blocks.in_flight(64), Bytes{64 * 64});
 }

@@ -3,6 +3,7 @@
 // (11).
 #include "models/machine/machine_state.hpp"
 
+#include <algorithm>
 #include <map>
 
 #include <gtest/gtest.h>
@@ -36,8 +37,8 @@ double rate(const MachineUnderTest& m, const Walk& walk) {
 }
 /// What a byte of the walk takes of a resource by its report name; 0 if nothing.
 double weight(const MachineUnderTest& m, const Walk& walk, const std::string& where) {
-  for (const ResourceUse& use : contract(m.machine(), walk).uses) {
-    if (m.machine().cause(use.resource).where == where) return use.weight;
+  for (const ServerUse& use : contract(m.machine(), walk).uses) {
+    if (m.machine().cause(use.server).where == where) return use.weight;
   }
   return 0;
 }
@@ -92,7 +93,8 @@ TEST(MachineState, AcsWithCompletionRedirectHalvesTheUplinkWhereReadsAreStrict) 
   // B each: upwards go written data (280/256), read requests (24/512), completions (276/256) and
   // the DLLPs for what comes down (4/256 for writes and completions, 4/512); downwards the same.
   const MachineUnderTest m(
-      kHgx, {"switch.acs=SV+RR+CR+UF", "cpu.p2p_payload=4096 B", "nic.relaxed_ordering=off"});
+      kHgx, {"switch.acs=SV+RR+CR+UF", "cpu.p2p_payload=4096 B", "cpu.p2p_port_writes=0 B",
+             "cpu.p2p_port_reads=0 B", "nic.relaxed_ordering=off"});
   const char* const up = "pcisw0@0 -> cpu0@0";
   const char* const down = "cpu0@0 -> pcisw0@0";
   const Walk write = nic_writes(m, "nic0", "gpu0");
@@ -202,14 +204,39 @@ TEST(MachineState, StrictWritesAreCommittedOneAfterAnother) {
   EXPECT_NEAR(rate(amd, nic_writes(amd, "nic0", "cpu0")) * 8, 150, 0.1);
 }
 
-TEST(MachineState, PeerTrafficHasItsOwnLimitBetweenSockets) {
-  const MachineUnderTest m(kHgx);  // Sapphire Rapids: 22 GB/s, as NCCL plans
-  EXPECT_NEAR(rate(m, nic_writes(m, "nic0", "gpu7")), 22.0, 1e-9);
-  EXPECT_NEAR(rate(m, nic_reads(m, "nic0", "gpu7")), 22.0, 1e-9);
+TEST(MachineState, PeerTrafficIsBoundByWhatRootPortsHold) {
+  // Sapphire Rapids: 18,368 B of writes, each held until the other socket has it:
+  // 2 x (200 + 60) ns.
+  const MachineUnderTest m(kHgx);
+  EXPECT_NEAR(rate(m, nic_writes(m, "nic0", "gpu7")), 18368.0 / 520, 1e-6);
+  // 51,200 B of reads, held until the data are back: two root complexes, the link between them and
+  // the switch above the GPU, both ways, and the GPU's 700 ns.
+  EXPECT_NEAR(rate(m, nic_reads(m, "nic0", "gpu7")), 51200.0 / (2 * (200 + 60 + 200 + 115) + 700),
+              1e-6);
   EXPECT_NEAR(rate(m, nic_writes(m, "nic0", "cpu1")), kGen5x16 * 256 / 280, 1e-3);
-  const MachineUnderTest rome(kHgx, {"cpu.p2p_read_rate=6.11 GB/s"});
-  EXPECT_NEAR(rate(rome, nic_reads(rome, "nic0", "gpu2")), 6.11, 1e-9);
-  EXPECT_NEAR(rate(rome, nic_writes(rome, "nic0", "gpu2")), 45.83, 0.01);
+  const MachineUnderTest rome(kHgx, {"cpu.p2p_port_reads=6720 B"});
+  EXPECT_NEAR(rate(rome, nic_reads(rome, "nic0", "gpu2")), 6720.0 / (2 * (200 + 115) + 700), 1e-6);
+  EXPECT_NEAR(rate(rome, nic_writes(rome, "nic0", "gpu2")), kGen5x16 * 64 / 88, 1e-3);
+}
+
+TEST(MachineState, ASocketsRootPortsShareWhatItHolds) {
+  const MachineUnderTest m(kHgx, {"cpu.p2p_writes=16384 B"});
+  const Contraction one = contract(m.machine(), nic_writes(m, "nic0", "gpu2"));
+  const Contraction two = contract(m.machine(), nic_writes(m, "nic2", "gpu0"));
+  std::vector<ServerId> shared;
+  for (const ServerUse& a : one.uses) {
+    for (const ServerUse& b : two.uses) {
+      if (a.server == b.server) shared.push_back(a.server);
+    }
+  }
+  // The links are crossed the other way round by each; what both take of one server besides:
+  const auto pool = std::find_if(shared.begin(), shared.end(), [&m](ServerId s) {
+    return m.machine().unit(s) == ServerUnit::kBytesInFlight;
+  });
+  ASSERT_NE(pool, shared.end());
+  EXPECT_EQ(m.machine().cause(*pool).kind, "peer writes that a root complex holds");
+  EXPECT_EQ(m.machine().capacity(*pool), 16'384);
+  EXPECT_NEAR(rate(m, nic_writes(m, "nic0", "gpu2")), 16384.0 / 400, 1e-6);
 }
 
 TEST(MachineState, APathHasTheSmallestMpsOfItsDevices) {
@@ -224,10 +251,10 @@ TEST(MachineState, ALinkRunsAsItHasTrained) {
   const MachineUnderTest m(kHgx, {"nic0.trained_gen=4", "nic0.trained_width=8"});
   EXPECT_NEAR(rate(m, nic_writes(m, "nic0", "gpu0")), kGen5x16 / 4 * 256 / 280, 1e-3);
   EXPECT_NEAR(rate(m, nic_writes(m, "nic1", "gpu0")), kGen5x16 * 256 / 280, 1e-3);
-  EXPECT_EQ(m.machine().model(m.id("nic0")).pcie_width, 8);
+  EXPECT_EQ(m.machine().model(m.id("nic0")).port->width, 8);
   // A link cannot train beyond what it can.
   const MachineUnderTest beyond(kHgx, {"nic.pcie_gen=4", "nic.trained_gen=5"});
-  EXPECT_EQ(beyond.machine().model(beyond.id("nic0")).pcie_generation, 4);
+  EXPECT_EQ(beyond.machine().model(beyond.id("nic0")).port->generation, 4);
 }
 
 TEST(MachineState, PeerMappingsHaveTheirNeeds) {

@@ -37,15 +37,15 @@ class Cluster {
   /// Max-min rates of messages that all run at once, each in units of what a NIC has alone. Each
   /// is a connection of its own; another `draw` makes them others.
   std::vector<double> rates(const Pairs& pairs, std::uint32_t draw = 0) const {
-    std::vector<double> capacity(machine().resource_count(), 1.0);
+    std::vector<double> capacity(machine().server_count(), 1.0);
     std::vector<std::uint32_t> offset{0};
     std::vector<std::uint32_t> resource;
     std::vector<double> weight;
     for (const auto& [from, to] : pairs) {
       const auto connection = draw * 1000 + static_cast<std::uint32_t>(offset.size());
-      for (const ResourceUse& use : message(from, to, connection).uses) {
-        capacity[use.resource] = machine().capacity(use.resource)->as_bytes_per_s();
-        resource.push_back(static_cast<std::uint32_t>(use.resource));
+      for (const ServerUse& use : message(from, to, connection).uses) {
+        capacity[use.server.index()] = machine().capacity(use.server);
+        resource.push_back(use.server.value);
         weight.push_back(use.weight);
       }
       offset.push_back(static_cast<std::uint32_t>(resource.size()));
@@ -223,16 +223,16 @@ TEST(Network, SpreadIsEcmpOverAllWaysAtOnce) {
   const Contraction one = spread.message(spread.nic(0, 0), spread.nic(40, 3));
   EXPECT_EQ(one.uses.size(), 8U) << "two wires and two trunks, both ways";
   constexpr std::uint32_t kConnections = 2000;
-  std::vector<double> carried(spread.machine().resource_count(), 0.0);
+  std::vector<double> carried(spread.machine().server_count(), 0.0);
   for (std::uint32_t i = 0; i < kConnections; ++i) {
     const Contraction way = ecmp.message(ecmp.nic(0, 0), ecmp.nic(40, 3), i);
     EXPECT_EQ(way.uses.size(), 8U);
-    for (const ResourceUse& use : way.uses) {
-      const Hop hop{LinkId{use.resource / 2}, use.resource % 2 == 0};
-      carried.at(spread.machine().resource_of(hop)) += use.weight / kConnections;
+    for (const ServerUse& use : way.uses) {
+      const Hop hop{LinkId{use.server.index() / 2}, use.server.index() % 2 == 0};
+      carried.at(spread.machine().server_of(hop).index()) += use.weight / kConnections;
     }
   }
-  for (const ResourceUse& use : one.uses) EXPECT_NEAR(carried[use.resource], use.weight, 1e-9);
+  for (const ServerUse& use : one.uses) EXPECT_NEAR(carried[use.server.index()], use.weight, 1e-9);
 }
 
 TEST(Network, AutoRoutingFollowsTheKindOfWire) {
@@ -273,7 +273,7 @@ TEST(Network, UplinksHaveTheirOwnRate) {
 
 TEST(Network, CausesNameTheTrunkOrTheLink) {
   const auto cause = [](const Cluster& c, const Hop& hop) {
-    const Cause out = c.machine().cause(c.machine().resource_of(hop));
+    const Cause out = c.machine().cause(c.machine().server_of(hop));
     return out.kind + " | " + out.where;
   };
   const Cluster spread("fat-tree", 256, {});
