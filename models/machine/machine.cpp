@@ -153,6 +153,14 @@ bool Machine::egress_names(DeviceId from, DeviceId to) const {
   return port < kEgressPorts && (own >> port & 1) != 0;
 }
 
+Duration Machine::doorbell_gap(DeviceId nic) const {
+  Duration gap;
+  for (auto above = fabric_->upstream(nic); above; above = fabric_->upstream(*above)) {
+    gap = std::max(gap, model(*above).crossing->doorbell_time);
+  }
+  return gap;
+}
+
 DeviceId Machine::nvlink_end(LinkId id) const {
   const Link link = fabric_->link(id);
   return model(link.a).nvlink ? link.a : link.b;

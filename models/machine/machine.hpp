@@ -59,6 +59,8 @@ class Machine {
   /// The egress control vector of the port above `from` names the port above `to`. Precondition:
   /// both have the same upstream.
   bool egress_names(DeviceId from, DeviceId to) const;
+  /// Between two doorbells that reach a NIC, at least: what lies above it lets no more through.
+  Duration doorbell_gap(DeviceId nic) const;
   /// A GPU at one end of an NVLink, C2C or xGMI link at least. Precondition: it is one.
   DeviceId nvlink_end(LinkId link) const;
 

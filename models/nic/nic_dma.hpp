@@ -15,6 +15,7 @@ struct RdmaNicSettings {
   std::string name;
   Duration latency{};  ///< on every pass through it: payload to packet, packet to memory
   Duration doorbell{};
+  Duration doorbell_gap{};  ///< what lies before it lets doorbells through so far apart; 0: any
   Duration wqe_time{};
   Duration qp_wqe_time{};
   Bytes wqe{64};

@@ -26,12 +26,12 @@ struct RdmaNetwork {
   EventQueue& events() { return packets.events(); }
 };
 
-/// A NIC's one server of work queue elements, which those of all its queue pairs pass in turn.
-struct WqeServer {
+/// One thing after another: a NIC's work queue elements, of all its queue pairs, or its doorbells.
+struct SerialServer {
   Time free_at{};
-  Duration busy{};  ///< over the elements that it has done
+  Duration busy{};  ///< over what it has done
 
-  /// When an element that comes now is done.
+  /// When what comes now is done.
   Time pass(Time now, Duration takes) {
     free_at = (free_at > now ? free_at : now) + takes;
     return free_at;
@@ -72,7 +72,8 @@ struct RdmaNic {
   WirePortId port;
   RdmaNicSettings settings;
   RdmaNicHost host;
-  WqeServer wqes;
+  SerialServer wqes;
+  SerialServer doorbells;
   IcmReader icm;
   Completions completions;
   SendBuffer buffer;

@@ -14,6 +14,7 @@ RdmaNics::Settings nic_settings(const Machine& machine, DeviceId nic) {
   return {.name = machine.fabric().full_name(nic),
           .latency = a.latency,
           .doorbell = a.doorbell_latency,
+          .doorbell_gap = machine.doorbell_gap(nic),
           .wqe_time = a.wqe_time,
           .qp_wqe_time = a.qp_wqe_time,
           .wqe = a.wqe_bytes,
