@@ -17,15 +17,18 @@ double printed(float value, int decimals = 1) {
   return out;
 }
 
-Json path_json(const NcclPath& path) {
-  return Json::object(
-      {{"hops", path.hops()}, {"bw", printed(path.bw)}, {"type", nccl_path_type_name(path.type)}});
+Json path_json(const NcclPath& path, int decimals) {
+  return Json::object({{"hops", path.hops()},
+                       {"bw", printed(path.bw, decimals)},
+                       {"type", nccl_path_type_name(path.type)}});
 }
 
+/// NCCL lists all nodes of a type if there is a way to any.
 void add_paths(const NcclNodeView& view, int from, NcclNodeType to, Json& row) {
+  if (!has_path_to(view.system, view.paths, from, to)) return;
   for (int i = 0; i < view.system.count(to); ++i) {
-    const NcclPath& path = view.paths.at(from, to, i);
-    if (path.type != NcclPathType::kDis) row.set(view.system.node(to, i).name(), path_json(path));
+    row.set(view.system.node(to, i).name(),
+            path_json(view.paths.at(from, to, i), view.system.release.path_decimals));
   }
 }
 
@@ -35,7 +38,8 @@ Json paths_json(const NcclNodeView& view) {
   for (const NcclNodeType from : {kGpu, kNet}) {
     for (const int node : view.system.of(from)) {
       Json row = Json::object();
-      for (const NcclNodeType to : {kGpu, kNvs, kCpu, kNet}) add_paths(view, node, to, row);
+      for (const NcclNodeType to : {kGpu, kNvs, kCpu, kNet, kGin, kDev})
+        add_paths(view, node, to, row);
       out.set(view.system.nodes[static_cast<std::size_t>(node)].name(), std::move(row));
     }
   }
@@ -52,7 +56,7 @@ Json other_paths_json(std::span<const NcclNodeView> views) {
 /// Keys as NCCL's lines have them, distances as the numbers they are in this release.
 Json gdr_json(const NcclDecisions& decisions) {
   const auto number = [&](NcclPathType type) {
-    return nccl_path_type_number(type, decisions.version);
+    return decisions.views.front().system.release.number(type);
   };
   Json out = Json::object();
   for (const NcclGdrLine& line : nccl_gdr_lines(decisions)) {
@@ -72,7 +76,7 @@ Json graph_json(const NcclNodeView& view, const NcclGraph& graph) {
     };
     push(kNet, channel.net_in);
     for (const int gpu : channel.gpus) push(kGpu, gpu);
-    push(kNet, channel.net_out);
+    push(kNet, view.system.release.prints_start_twice ? channel.net_in : channel.net_out);
     orders.push(std::move(order));
   }
   return Json::object({{"pattern", static_cast<int>(graph.pattern)},

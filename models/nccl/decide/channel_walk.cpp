@@ -1,6 +1,7 @@
 #include "models/nccl/decide/channel_walk.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "models/nccl/decide/nearest.hpp"
 #include "models/nccl/decide/search.hpp"
@@ -23,17 +24,16 @@ bool holds(const std::vector<int>& list, int value) {
   return std::find(list.begin(), list.end(), value) != list.end();
 }
 
-/// The GPU's own PCIe link in whole GB/s; -1 without one.
-int gpu_pcie_bw(const NcclSystem& system, int gpu) {
-  for (const int l : system.node(kGpu, gpu).links) {
-    const NcclLink& up = system.links[static_cast<std::size_t>(l)];
-    if (up.type != NcclLinkType::kPci) continue;
-    for (const int d : system.nodes[static_cast<std::size_t>(up.to)].links) {
-      const NcclLink& down = system.links[static_cast<std::size_t>(d)];
-      if (down.to == up.from) return static_cast<int>(std::min(up.bw, down.bw));
+/// The GPU's own PCIe link, up and down; -1 without one.
+std::pair<int, int> pcie_links(const NcclSystem& system, int gpu) {
+  for (const int up : system.port(gpu).links) {
+    const NcclLink& link = system.links[static_cast<std::size_t>(up)];
+    if (link.type != NcclLinkType::kPci) continue;
+    for (const int down : system.nodes[static_cast<std::size_t>(link.to)].links) {
+      if (system.links[static_cast<std::size_t>(down)].to == link.from) return {up, down};
     }
   }
-  return -1;
+  return {-1, -1};
 }
 
 /// A GPU's NICs for channels 0, 1, ... until the first comes again.
@@ -53,6 +53,7 @@ std::vector<int> preferred_nets(const NcclSystem& system, const NcclPaths& paths
 NcclChannelWalk::NcclChannelWalk(const NcclSystem& system, const NcclPaths& paths,
                                  const NcclEnv& env, bool inter, bool coll_net)
     : system_{system},
+      release_{system.release},
       paths_{paths},
       inter_{inter},
       coll_net_{coll_net},
@@ -62,7 +63,7 @@ NcclChannelWalk::NcclChannelWalk(const NcclSystem& system, const NcclPaths& path
     net_left_.push_back(system.node(kNet, n).net.bw);
     nearest_gpus_.push_back(nearest_nodes(system, paths, kNet, n, kGpu));
   }
-  for (int g = 0; g < gpus(); ++g) pcie_bw_.push_back(gpu_pcie_bw(system, g));
+  for (int g = 0; g < gpus(); ++g) pcie_links_.push_back(pcie_links(system, g));
   gpus_to_try_.resize(static_cast<std::size_t>(kNcclMaxChannels) * used_.size());
   for (int g = 0; inter && g < system.count(kGpu); ++g) {
     preferred_.push_back(preferred_nets(system, paths, env, g));
@@ -99,9 +100,7 @@ void NcclChannelWalk::from_nets(int& steps) {
     const int net = nets[static_cast<std::size_t>((channel + i) % count)];
     if (coll_net_ && !system_.node(kNet, net).net.coll) continue;
     if (net_left_[static_cast<std::size_t>(net)] < static_cast<float>(bw)) continue;
-    const bool odd_pair =
-        trial_->pattern == NcclPattern::kRing && trial_->cross_nic == 2 && (channel & 1) != 0;
-    if (odd_pair && net != net_out(channel - 1)) continue;
+    if (is_odd_of_pair() && net != net_out(channel - 1)) continue;
 
     net_in(channel) = net;
     trial_->latency_inter = system_.node(kNet, net).net.latency;
@@ -129,15 +128,19 @@ void NcclChannelWalk::charge_net(int net, float bw) {
 /// False if no GPU can be reached from the NIC.
 bool NcclChannelWalk::from_net(int net, int& steps) {
   const From from{kNet, net};
-  if (trial_->channels > 0 && trial_->same_channels) {
+  if (trial_->channels > 0 && (trial_->same_channels || release_.replays_first)) {
     try_gpu(from, replayed_gpu(-1), 0, ends(), Order::kReplay, steps);
-    return true;
+    if (trial_->same_channels) return true;
   }
   if (trial_->channels == 0 && system_.count(kNvs) == 0) {
     // The order of the PCIe tree first, on a short budget of its own.
     int own = 1 << 10;
     try_gpu(from, 0, 0, ends(), Order::kPci, own);
     if (own == -1) steps = -1;
+  }
+  if (release_.nearest_by_hops) {
+    from_nearest_by_hops(net, steps);
+    return true;
   }
   const int own_gpu = paths_.local_gpus[static_cast<std::size_t>(net)];
   if (own_gpu != -1) try_gpu(from, own_gpu, 0, ends(), Order::kSearch, steps);
@@ -147,6 +150,28 @@ bool NcclChannelWalk::from_net(int net, int& steps) {
     if (gpu != own_gpu) try_gpu(from, gpu, 0, ends(), Order::kSearch, steps);
   }
   return true;
+}
+
+/// Of the GPUs with the most bandwidth those with the fewest hops; each channel begins with the
+/// next one.
+void NcclChannelWalk::from_nearest_by_hops(int net, int& steps) {
+  float most_bw = 0;
+  int fewest_hops = 0;
+  for (int gpu = 0; gpu < gpus(); ++gpu) {
+    const NcclPath& way = path(kNet, net, kGpu, gpu);
+    const bool nearer = way.bw == most_bw && way.hops() < fewest_hops;
+    if (way.bw > most_bw || nearer) {
+      most_bw = way.bw;
+      fewest_hops = way.hops();
+    }
+  }
+  if (most_bw < std::trunc(trial_->bw_inter)) return;  // whole GB/s, as NCCL counts NICs
+  for (int i = 0; i < gpus(); ++i) {
+    const int gpu = (trial_->channels + i) % gpus();
+    const NcclPath& way = path(kNet, net, kGpu, gpu);
+    if (way.bw != most_bw || way.hops() != fewest_hops) continue;
+    try_gpu({kNet, net}, gpu, 0, ends(), Order::kSearch, steps);
+  }
 }
 
 /// NVLS and CollNet look for heads only: NICs with a GPU each, no GPU twice.
@@ -231,15 +256,25 @@ bool NcclChannelWalk::may_return_to(int net, int position) const {
   const int channel = trial_->channels;
   const int start = net_in(channel);
   if (trial_->pattern == NcclPattern::kTree && net != start) return false;
-  if (trial_->pattern == NcclPattern::kRing && trial_->cross_nic == 2) {
-    if ((channel & 1) != 0 && net != net_in(channel - 1)) return false;
-  } else if (trial_->cross_nic == 0) {
+  if (is_odd_of_pair() && net != net_in(channel - 1)) return false;
+  if (trial_->cross_nic == 0) {
     const NcclNetInfo& a = system_.node(kNet, net).net;
     const NcclNetInfo& b = system_.node(kNet, start).net;
     if (a.asic != b.asic || a.port != b.port) return false;
   }
   const bool second = trial_->pattern == NcclPattern::kBalancedTree && position != 0;
   return !second || net == net_out(channel);
+}
+
+/// Rings that cross NICs do so in pairs; before that was a mode of its own, trees too.
+bool NcclChannelWalk::crosses_in_pairs() const {
+  if (!release_.crosses_in_pairs) return trial_->cross_nic != 0;
+  return trial_->pattern == NcclPattern::kRing && trial_->cross_nic == 2;
+}
+
+/// The second of two channels that cross: it takes the first one's NICs the other way round.
+bool NcclChannelWalk::is_odd_of_pair() const {
+  return crosses_in_pairs() && (trial_->channels & 1) != 0;
 }
 
 void NcclChannelWalk::to_next_gpu(int gpu, int position, Ends ends, Order order, int& steps) {
@@ -338,11 +373,7 @@ std::vector<int> NcclChannelWalk::list_nets(int gpu) const {
   std::vector<int> nets;
   const int first = gpu == -1 ? 0 : gpu;
   const int end = gpu == -1 ? gpus() : gpu + 1;
-  for (int g = first; g < end; ++g) {
-    for (const int net : preferred_[static_cast<std::size_t>(g)]) {
-      if (!holds(nets, net)) nets.push_back(net);
-    }
-  }
+  add_preferred(first, end, nets);
   const int most = std::min(system_.count(kNet), kNcclMaxChannels);
   for (int type = 0; type <= static_cast<int>(trial_->type_inter); ++type) {
     for (int g = first; g < end; ++g) {
@@ -355,15 +386,35 @@ std::vector<int> NcclChannelWalk::list_nets(int gpu) const {
   return nets;
 }
 
-/// The GPUs not yet in the channel, best first. `sort_by_net`: 0 by the way between GPUs only; 1 by
-/// the way to the channel's NIC first, as the next GPU talks to it; -1 the same, but among equals
-/// the last first. NVSwitch: only the neighbours, as it likes few peers.
-void NcclChannelWalk::list_gpus(int gpu, int sort_by_net, std::vector<int>& next) {
-  next.clear();
-  if (system_.count(kNvs) > 0) {
-    list_neighbours(gpu, next);
+/// GPU by GPU, or where several hosts share NVLink channel by channel, so that channels go over the
+/// hosts.
+void NcclChannelWalk::add_preferred(int first, int end, std::vector<int>& nets) const {
+  const auto add = [&](int g, std::size_t place) {
+    const std::vector<int>& of_gpu = preferred_[static_cast<std::size_t>(g)];
+    if (place < of_gpu.size() && !holds(nets, of_gpu[place])) nets.push_back(of_gpu[place]);
+  };
+  if (system_.hosts > 1 && release_.scatters_nets) {
+    for (std::size_t place = 0; place < kNcclMaxChannels; ++place) {
+      for (int g = first; g < end; ++g) add(g, place);
+    }
     return;
   }
+  for (int g = first; g < end; ++g) {
+    for (std::size_t place = 0; place < kNcclMaxChannels; ++place) add(g, place);
+  }
+}
+
+/// The GPUs not yet in the channel, best first (ncclTopoSearchNextGpuSort). NVSwitch: the
+/// neighbours, as it likes few peers; then the others, or none.
+void NcclChannelWalk::list_gpus(int gpu, int sort_by_net, std::vector<int>& next) {
+  sort_gpus(gpu, sort_by_net, next);
+  if (system_.count(kNvs) > 0) put_neighbours_first(gpu, next);
+}
+
+/// `sort_by_net`: 0 by the way between GPUs only; 1 by the way to the channel's NIC first, as the
+/// next GPU talks to it; -1 the same, but among equals the last first.
+void NcclChannelWalk::sort_gpus(int gpu, int sort_by_net, std::vector<int>& next) {
+  next.clear();
   scores_.clear();
   for (int i = 1; i < gpus(); ++i) {
     const int to = (gpu + i) % gpus();
@@ -373,7 +424,7 @@ void NcclChannelWalk::list_gpus(int gpu, int sort_by_net, std::vector<int>& next
     if (sort_by_net != 0) {
       const NcclPath& from_net = path(kNet, net_in(trial_->channels), kGpu, to);
       score.net_bw = static_cast<int>(from_net.bw);
-      score.net_pcie_bw = pcie_bw_[static_cast<std::size_t>(to)];
+      score.net_pcie_bw = pcie_bw(to);
       score.net_hops = from_net.hops();
     }
     scores_.push_back(score);
@@ -393,12 +444,15 @@ bool NcclChannelWalk::may_follow(int gpu, int next) const {
          (used_[static_cast<std::size_t>(next)] & flag) == 0;
 }
 
-void NcclChannelWalk::list_neighbours(int gpu, std::vector<int>& next) const {
+void NcclChannelWalk::put_neighbours_first(int gpu, std::vector<int>& next) const {
   const int before = (gpu - 1 + gpus()) % gpus();
   const int after = (gpu + 1) % gpus();
+  std::ptrdiff_t found = 0;
   const auto add = [&](int neighbour) {
-    const bool is_new = neighbour != gpu && !holds(next, neighbour);
-    if (is_new && may_follow(gpu, neighbour)) next.push_back(neighbour);
+    const auto at = std::find(next.begin() + found, next.end(), neighbour);
+    if (at == next.end()) return;
+    std::rotate(next.begin() + found, at, at + 1);
+    ++found;
   };
   const bool ring = trial_->pattern == NcclPattern::kRing;
   const bool split =
@@ -406,6 +460,14 @@ void NcclChannelWalk::list_neighbours(int gpu, std::vector<int>& next) const {
   if (ring) add(before);
   add(after);
   if (split) add(before);
+  if (release_.tries_neighbours_only) next.resize(static_cast<std::size_t>(found));
+}
+
+/// What the channels so far have left of a GPU's PCIe link, whole GB/s (gpuPciBw).
+int NcclChannelWalk::pcie_bw(int gpu) const {
+  const auto [up, down] = pcie_links_[static_cast<std::size_t>(gpu)];
+  if (up == -1) return -1;
+  return static_cast<int>(std::min(budget_.left(up), budget_.left(down)));
 }
 
 int NcclChannelWalk::replayed_gpu(int position) const {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "models/nccl/decide/graph.hpp"
@@ -28,7 +29,7 @@ struct NcclTrial {
   std::vector<int> nets;  ///< [2 x channel]: in; [2 x channel + 1]: out
 };
 
-/// Lays out channels depth first, in NCCL's order, within a number of steps (graph/search.cc).
+/// Lays out channels depth first, in NCCL's order, within a number of steps (ncclTopoSearchRec).
 /// What is found depends on the order where the steps run out, or where two solutions tie.
 class NcclChannelWalk {
  public:
@@ -64,8 +65,9 @@ class NcclChannelWalk {
 
   Ends ends() const;
   void next_channel(int& steps);
-  void from_nets(int& steps);
+  void from_nets(int& steps);  ///< ncclTopoSearchRecNet
   bool from_net(int net, int& steps);
+  void from_nearest_by_hops(int net, int& steps);
   bool heads_from_net(int net, int net_count, int& steps);
   void from_gpus(int& steps);
   void try_gpu(From from, int gpu, int position, Ends ends, Order order, int& steps);
@@ -79,12 +81,17 @@ class NcclChannelWalk {
   bool is_better() const;
 
   bool may_return_to(int net, int position) const;
+  bool crosses_in_pairs() const;
+  bool is_odd_of_pair() const;
   const std::vector<int>& nets_to_try(int gpu);
   std::vector<int> list_nets(int gpu) const;
+  void add_preferred(int first, int end, std::vector<int>& nets) const;
   void list_gpus(int gpu, int sort_by_net, std::vector<int>& next);
-  void list_neighbours(int gpu, std::vector<int>& next) const;
+  void sort_gpus(int gpu, int sort_by_net, std::vector<int>& next);
+  void put_neighbours_first(int gpu, std::vector<int>& next) const;
   bool may_follow(int gpu, int next) const;
   int replayed_gpu(int position) const;
+  int pcie_bw(int gpu) const;
   bool follow(From from, NcclNodeType to, int index, float times);
   void charge_net(int net, float bw);
 
@@ -104,16 +111,17 @@ class NcclChannelWalk {
   }
 
   const NcclSystem& system_;
+  const NcclRelease& release_;
   const NcclPaths& paths_;
   bool inter_;
   bool coll_net_;
   NcclLinkBudget budget_;
-  std::vector<float> net_left_;                 ///< GB/s of each NIC
-  std::vector<std::uint64_t> used_;             ///< for each GPU: bit c: it is in channel c
-  std::vector<std::vector<int>> preferred_;     ///< for each GPU its NICs, channel by channel
-  std::vector<std::vector<int>> nets_to_try_;   ///< [worst type x (GPUs + 1) + gpu + 1], once made
-  std::vector<std::vector<int>> nearest_gpus_;  ///< for each NIC
-  std::vector<int> pcie_bw_;                    ///< for each GPU, GB/s of its PCIe link; -1: none
+  std::vector<float> net_left_;                  ///< GB/s of each NIC
+  std::vector<std::uint64_t> used_;              ///< for each GPU: bit c: it is in channel c
+  std::vector<std::vector<int>> preferred_;      ///< for each GPU its NICs, channel by channel
+  std::vector<std::vector<int>> nets_to_try_;    ///< [worst type x (GPUs + 1) + gpu + 1], once made
+  std::vector<std::vector<int>> nearest_gpus_;   ///< for each NIC
+  std::vector<std::pair<int, int>> pcie_links_;  ///< for each GPU, up and down; -1: none
   /// [channel x GPUs + position]: what to_next_gpu() goes through there
   std::vector<std::vector<int>> gpus_to_try_;
   std::vector<Score> scores_;  ///< only within list_gpus()

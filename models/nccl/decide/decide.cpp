@@ -16,7 +16,8 @@ using enum NcclNodeType;
 
 constexpr int kHopper = 90;
 
-/// The system with only these GPUs; places of the others stay, unused and without links.
+/// The system with only these GPUs (ncclTopoTrimSystem); places of the others stay, unused and
+/// without links.
 NcclSystem with_gpus(const NcclSystem& system, const std::vector<int>& gpus) {
   NcclSystem kept = system;
   std::vector<int>& list = kept.by_type[static_cast<std::size_t>(kGpu)];
@@ -48,7 +49,9 @@ class Decider {
   void count_channels();
   int p2p_channels_to_net(const NcclNodeView& view, int gpu, int p2p_channels) const;
   int p2p_channels_per_peer(const NcclNodeView& view) const;
+  void fit_p2p_channels();
   void list_gdr();
+  const NcclRelease& release() const { return result_.views.front().system.release; }
 
   NcclDecisions result_;
   bool inter_{false};
@@ -58,11 +61,11 @@ Decider::Decider(const NcclTree& tree, int hosts, const NcclEnv& env, NcclVersio
   result_.version = version;
   result_.env = env;
   result_.notes = env.notes;
-  const NcclSystem host = build_nccl_system(tree, env, version);
+  const NcclSystem host = build_nccl_system(tree, env, nccl_release(version));
   result_.hosts = hosts;
   result_.gpus_per_host = host.count(kGpu);
   result_.ranks = hosts * result_.gpus_per_host;
-  make_views(host, compute_nccl_paths(host, env, version));
+  make_views(host, compute_nccl_paths(host, env));
   inter_ = hosts > 1 || result_.views.size() > 1;
   if (inter_ && host.count(kNet) == 0) {
     throw InputError(tree.system.place, std::to_string(hosts) +
@@ -91,8 +94,7 @@ void Decider::make_views(const NcclSystem& host, const NcclPaths& paths) {
       if (paths.gpu_groups[static_cast<std::size_t>(g)] == first) view.gpus.push_back(g);
     }
     view.system = firsts.size() == 1 ? host : with_gpus(host, view.gpus);
-    view.paths =
-        firsts.size() == 1 ? paths : compute_nccl_paths(view.system, result_.env, result_.version);
+    view.paths = firsts.size() == 1 ? paths : compute_nccl_paths(view.system, result_.env);
     result_.views.push_back(std::move(view));
   }
 }
@@ -112,9 +114,9 @@ NcclDecisions Decider::decide() {
 void Decider::search(NcclNodeView& view) const {
   const auto found = [&](NcclSearchRequest request) {
     request.inter = inter_;
-    return search_nccl_graph(view.system, view.paths, result_.env, result_.version, request);
+    return search_nccl_graph(view.system, view.paths, result_.env, request);
   };
-  const int most = nccl_max_channels(result_.version);
+  const int most = release().most_channels;
   view.ring = found({.pattern = NcclPattern::kRing, .max_channels = most / 2});
   const int rings = view.ring.channel_count();
   view.tree =
@@ -201,17 +203,15 @@ void Decider::connect() {
       nodes.push_back(std::move(node));
     }
   }
-  // Before 2.26 also where channels may leave by any NIC, though these need not be in pairs.
-  const int least_crossing = result_.version >= NcclVersion{2, 26, 0} ? 2 : 1;
-  const bool swap_rings = result_.ring.cross_nic >= least_crossing;
+  const bool swap_rings = result_.ring.cross_nic >= (release().swaps_any_crossing ? 1 : 2);
   result_.connections =
       connect_nccl(nodes, result_.ranks, result_.ring.channel_count(), swap_rings);
 }
 
-/// graph/connect.cc, ncclTopoPostset.
+/// ncclTopoPostset.
 void Decider::count_channels() {
   const NcclEnv& env = result_.env;
-  const int most = nccl_max_channels(result_.version);
+  const int most = release().most_channels;
   int channels = std::min(most, static_cast<int>(result_.connections.rings.size()));
   const auto grow_to = [&](int wanted) {
     repeat_channels(result_.connections, wanted);
@@ -237,7 +237,7 @@ void Decider::count_channels() {
     const bool blackwell = result_.views.front().system.lowest_capability() >= 100;
     const int usual = blackwell ? (result_.nodes > 1 ? 32 : 24) : 16;
     result_.channels.nvls = std::clamp(env.nvls_nchannels.value_or(usual), 1, most);
-    if (result_.version < NcclVersion{2, 28, 0}) grow_to(result_.channels.nvls);
+    if (release().repeats_for_nvls) grow_to(result_.channels.nvls);
   }
   result_.channels.coll = channels;
   int p2p = std::min(channels, env.max_p2p_nchannels.value_or(most));
@@ -249,28 +249,47 @@ void Decider::count_channels() {
     return static_cast<int>(std::bit_ceil(static_cast<unsigned>(n)));
   };
   result_.channels.p2p = std::min(power_above(p2p), most);
-  result_.channels.p2p_per_peer = std::min(power_above(per_peer), result_.channels.p2p);
+  result_.channels.p2p_per_peer = power_above(per_peer);
+  fit_p2p_channels();
 }
 
-/// To a peer across the network (graph/paths.cc, ncclTopoGetNchannels).
+/// ncclTopoComputeP2pChannels: all peers of a round have channels, as long as there are any.
+void Decider::fit_p2p_channels() {
+  constexpr int kPeersARound = 8;  // NCCL_MAX_DEV_WORK_P2P_PER_BATCH
+  int& per_peer = result_.channels.p2p_per_peer;
+  if (!release().p2p_by_net_bw || result_.nodes == 1 || result_.env.nchannels_per_net_peer >= 0) {
+    per_peer = std::min(per_peer, result_.channels.p2p);
+    return;
+  }
+  const int rounds = (result_.ranks + kPeersARound - 1) / kPeersARound;
+  while (per_peer * rounds > result_.channels.p2p && per_peer > 1) per_peer /= 2;
+}
+
+/// To a peer across the network (ncclTopoGetNchannels).
 int Decider::p2p_channels_to_net(const NcclNodeView& view, int gpu, int p2p_channels) const {
   if (result_.env.nchannels_per_net_peer >= 0) return result_.env.nchannels_per_net_peer;
+  if (release().p2p_by_net_bw) {
+    constexpr int kChannelBw = 14;  // whole GB/s, P2P_PER_CHANNEL_NET_BW
+    int count = 0;
+    const int bw = static_cast<int>(local_net_bw(view.system, view.paths, result_.env, gpu, count));
+    return std::max(count, (bw + kChannelBw - 1) / kChannelBw);
+  }
   const int nets = local_net_count_by_bw(view.system, view.paths, gpu);
   int most = 2;
   while (most * result_.ranks > p2p_channels * 4 && most > 1) most /= 2;
   return std::max(nets, most);
 }
 
-/// The fewest that any pair has; at least one.
+/// The fewest that any pair has; at least one (ncclTopoComputeP2pChannelsPerPeer).
 int Decider::p2p_channels_per_peer(const NcclNodeView& view) const {
   const int gpus = view.system.count(kGpu);
-  int fewest = result_.channels.p2p;
+  int fewest = release().p2p_by_net_bw ? release().most_channels : result_.channels.p2p;
   for (int g = 0; g < gpus; ++g) {
     for (int p = 0; p < gpus; ++p) {
       if (p == g) continue;
       const NcclPath& path =
           view.paths.at(view.system.of(kGpu)[static_cast<std::size_t>(p)], kGpu, g);
-      const float one = nccl_nvlink_bw(view.system.node(kGpu, g).gpu.sm);
+      const float one = nccl_nvlink_bw(view.system.node(kGpu, g).gpu.sm, release());
       const int links = path.type == NcclPathType::kNvl ? static_cast<int>(path.bw / one) : 1;
       fewest = std::min(fewest, 2 * std::max(1, links));
     }
@@ -287,7 +306,7 @@ void Decider::list_gdr() {
       for (int net = 0; net < view.system.count(kNet); ++net) {
         for (const bool read : {false, true}) {
           const NcclGdrCheck check =
-              check_gdr(view.system, view.paths, result_.env, result_.version, gpu, net, read);
+              check_gdr(view.system, view.paths, result_.env, gpu, net, read);
           const bool flush =
               !read && check.enabled && needs_flush(view.system, view.paths, result_.env, gpu, net);
           result_.gdr.push_back({rank, view.system.node(kNet, net).net.dev, read, check, flush});
@@ -340,6 +359,11 @@ class NetsInUse {
   std::vector<std::set<int>> nets_;
 };
 
+/// Of the first host the NIC's number, of others its full id.
+std::string net_key(const NcclNode& net) {
+  return net.host == 0 ? std::to_string(net.net.dev) : fmt::format("{:x}", net.full_id());
+}
+
 }  // namespace
 
 NcclDecisions decide_nccl(const NcclTree& tree, int hosts, const NcclEnv& env,
@@ -364,11 +388,10 @@ std::vector<NcclGdrLine> nccl_gdr_lines(const NcclDecisions& decisions) {
       if (gpu == -1) continue;
       for (int net = 0; net < view.system.count(kNet); ++net) {
         const std::string pair =
-            fmt::format("gpu{}-net{}", rank, view.system.node(kNet, net).net.dev);
+            fmt::format("gpu{}-net{}", rank, net_key(view.system.node(kNet, net)));
         const NcclPathType plain = view.paths.plain_net_type(gpu, net);
         for (const bool read : {false, true}) {
-          NcclGdrCheck check =
-              check_gdr(view.system, view.paths, decisions.env, decisions.version, gpu, net, read);
+          NcclGdrCheck check = check_gdr(view.system, view.paths, decisions.env, gpu, net, read);
           if (!check.measured || (read && !check.enabled)) continue;
           const bool printed_last = local + 1 == decisions.gpus_per_host && in_use.holds(rank, net);
           if (!check.enabled && plain < NcclPathType::kPhb && !printed_last) check.distance = plain;

@@ -52,7 +52,7 @@ std::vector<NcclGdr> declined_gdr(const NcclDecisions& d) {
     gdr.rank = view.system.node(NcclNodeType::kGpu, gpu).gpu.rank;
     gdr.net_dev = view.system.node(NcclNodeType::kNet, net).net.dev;
     gdr.read = read;
-    gdr.check = check_gdr(view.system, view.paths, d.env, d.version, gpu, net, read);
+    gdr.check = check_gdr(view.system, view.paths, d.env, gpu, net, read);
     const auto same = [&](const NcclGdr& g) {
       return g.rank == gdr.rank && g.net_dev == gdr.net_dev && g.read == read;
     };

@@ -63,10 +63,9 @@ void rank_gpus(NcclElement& system) {
   for (const auto& [key, gpu] : in_order) gpu->set("rank", std::to_string(rank++));
 }
 
-/// Marks the NICs in use and numbers them: without `dev` in the whole file by place, and without
-/// gaps after NCCL_IB_HCA. A NIC without `dev` beside others that have one is not in use.
-void number_nets(NcclElement& system, const NcclEnv& env) {
-  const std::vector<NcclElement*> nets = elements(system, "net");
+/// Marks the NICs in use of a host and numbers them: without `dev` in the whole host by place, and
+/// without gaps after NCCL_IB_HCA. A NIC without `dev` beside others that have one is not in use.
+void number_nets(const std::vector<NcclElement*>& nets, const NcclEnv& env) {
   const bool numbered = std::any_of(nets.begin(), nets.end(), [](const NcclElement* net) {
     return net->integer("dev").has_value();
   });
@@ -94,13 +93,14 @@ void number_nets(NcclElement& system, const NcclEnv& env) {
   }
 }
 
-/// The first rank whose view holds an element; nullopt: none, it is cut off.
-std::optional<std::int64_t> first_view(const NcclElement& element) {
-  if (element.tag == "net") return 0;
+/// The first rank whose view holds an element; nullopt: none, it is cut off. `host`: the lowest
+/// rank of the element's host, whose view holds all NICs.
+std::optional<std::int64_t> first_view(const NcclElement& element, std::int64_t host) {
+  if (element.tag == "net") return host;
   if (element.tag == "gpu") return element.integer("rank");
   std::optional<std::int64_t> first;
   for (const NcclElement& child : element.children) {
-    const std::optional<std::int64_t> view = first_view(child);
+    const std::optional<std::int64_t> view = first_view(child, host);
     if (view) first = std::min(view.value_or(0), first.value_or(*view));
   }
   return first;
@@ -111,28 +111,46 @@ bool is_cut_off_when_unused(const NcclElement& element) {
          element.tag == "net" || element.tag == "unused";
 }
 
-void trim_and_order(NcclElement& element) {
+using HostRanks = std::map<std::string, std::int64_t>;  ///< lowest ranks by host_hash
+
+/// `host`: as first_view() has it; of the whole system each CPU's own.
+void trim_and_order(NcclElement& element, const HostRanks& hosts, std::int64_t host, bool order) {
   if (element.tag == "gpu") return;
   std::vector<std::pair<std::int64_t, NcclElement>> kept;
   for (NcclElement& child : element.children) {
-    const std::optional<std::int64_t> view = first_view(child);
+    if (child.tag == "cpu") host = hosts.at(child.text("host_hash"));
+    const std::optional<std::int64_t> view = first_view(child, host);
     if (!view && is_cut_off_when_unused(child)) continue;
-    trim_and_order(child);
-    kept.emplace_back(view.value_or(0), std::move(child));
+    trim_and_order(child, hosts, host, order);
+    kept.emplace_back(view.value_or(host), std::move(child));
   }
-  std::stable_sort(kept.begin(), kept.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  if (order) {
+    std::stable_sort(kept.begin(), kept.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+  }
   element.children.clear();
   for (auto& [view, child] : kept) element.children.push_back(std::move(child));
 }
 
 }  // namespace
 
-NcclElement fuse_nccl_tree(const NcclTree& tree, const NcclEnv& env) {
+NcclElement fuse_nccl_tree(const NcclTree& tree, const NcclEnv& env, const NcclRelease& release) {
   NcclElement system = tree.system;
   rank_gpus(system);
-  number_nets(system, env);
-  trim_and_order(system);
+  // The hosts of one NVLink domain number their NICs each for itself.
+  std::map<std::string, std::vector<NcclElement*>> nets;
+  HostRanks hosts;
+  for (NcclElement& cpu : system.children) {
+    const std::string& host = cpu.text("host_hash");
+    for (NcclElement* const net : elements(cpu, "net")) nets[host].push_back(net);
+    std::int64_t& lowest =
+        hosts.try_emplace(host, std::numeric_limits<std::int64_t>::max()).first->second;
+    for (const NcclElement* const gpu : elements(cpu, "gpu")) {
+      lowest = std::min(lowest, gpu->integer("rank").value_or(lowest));
+    }
+  }
+  for (const auto& [host, of_host] : nets) number_nets(of_host, env);
+  trim_and_order(system, hosts, 0, release.fuses_views);
   return system;
 }
 

@@ -21,12 +21,12 @@ GdrDecision default_gdr_decision(PathClass distance) {
   return {false, "distance " + name + " > PXB" + allowed_by(name)};
 }
 
-NcclGdrRule::NcclGdrRule(const DeviceParams& devices, const NcclEnv& env)
+NcclGdrRule::NcclGdrRule(const DeviceParams& devices, const NcclEnv& env, NcclVersion version)
     : fabric_{&devices.fabric()}, env_{env} {
   try {
     View view;
-    view.system = build_nccl_system(nccl_tree_of(devices).tree, env_, {});
-    view.paths = compute_nccl_paths(view.system, env_, {});
+    view.system = build_nccl_system(nccl_tree_of(devices).tree, env_, nccl_release(version));
+    view.paths = compute_nccl_paths(view.system, env_);
     for (std::size_t g = 0; g < fabric_->count(DeviceKind::kGpu); ++g) {
       const std::string& name = fabric_->device(fabric_->device(0, DeviceKind::kGpu, g)).name;
       view.gpus[name] = view.system.gpu_of_rank(static_cast<int>(g));
@@ -47,7 +47,7 @@ GdrDecision NcclGdrRule::of(DeviceId gpu, DeviceId nic) const {
     if (net != view_->nets.end() && place >= 0) {
       NcclGdrCheck check;
       for (const bool read : {false, true}) {
-        check = check_gdr(view_->system, view_->paths, env_, {}, place, net->second, read);
+        check = check_gdr(view_->system, view_->paths, env_, place, net->second, read);
         if (!check.enabled) break;
       }
       const bool by_distance = !check.enabled && check.measured;

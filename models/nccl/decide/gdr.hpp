@@ -21,7 +21,8 @@ struct GdrDecision {
 /// Where NCCL would not run on the node (AMD's GPUs), its default rule for the path class.
 class NcclGdrRule {
  public:
-  explicit NcclGdrRule(const DeviceParams& devices, const NcclEnv& env = {});
+  explicit NcclGdrRule(const DeviceParams& devices, const NcclEnv& env = {},
+                       NcclVersion version = {});
 
   /// On only where sends and receives both are. Precondition: a GPU and a NIC of node 0.
   GdrDecision of(DeviceId gpu, DeviceId nic) const;

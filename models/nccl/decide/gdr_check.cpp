@@ -35,26 +35,25 @@ std::string ruled_out(const NcclSystem& system, const NcclPaths& paths, const Nc
   return "";
 }
 
-NcclPathType default_limit(const NcclEnv& env, NcclVersion version) {
-  const bool c2c = env.net_gdr_c2c.value_or(version >= NcclVersion{2, 27, 0});
-  return c2c && version >= NcclVersion{2, 29, 0} ? kP2c : kPxb;
+NcclPathType default_limit(const NcclEnv& env, const NcclRelease& release) {
+  const bool c2c = env.net_gdr_c2c.value_or(release.gdr_c2c);
+  return c2c && release.gdr_to_p2c ? kP2c : kPxb;
 }
 
-/// 2.26 to 2.28 count a NIC behind the GPU's own CPU as near as C2C.
+/// Some releases count a NIC behind the GPU's own CPU as near as C2C.
 NcclPathType distance_with_c2c(NcclPathType distance, NcclPathType to_cpu, const NcclEnv& env,
-                               NcclVersion version) {
-  const bool counts = version >= NcclVersion{2, 26, 0} && version < NcclVersion{2, 29, 0} &&
-                      env.net_gdr_c2c.value_or(version >= NcclVersion{2, 27, 0});
-  const NcclPathType behind_cpu = version >= NcclVersion{2, 27, 0} ? kP2c : kPhb;
+                               const NcclRelease& release) {
+  const bool counts = release.gdr_counts_c2c && env.net_gdr_c2c.value_or(release.gdr_c2c);
+  const NcclPathType behind_cpu = release.has_p2c ? kP2c : kPhb;
   return counts && to_cpu == kC2c && distance == behind_cpu ? kC2c : distance;
 }
 
 }  // namespace
 
 NcclGdrCheck check_gdr(const NcclSystem& system, const NcclPaths& paths, const NcclEnv& env,
-                       NcclVersion version, int gpu, int net, bool read) {
+                       int gpu, int net, bool read) {
   NcclGdrCheck check;
-  check.limit = env.net_gdr_level.value_or(default_limit(env, version));
+  check.limit = env.net_gdr_level.value_or(default_limit(env, system.release));
   check.why = ruled_out(system, paths, env, gpu, system.node(kNet, net).net, read);
   if (!check.why.empty()) return check;
 
@@ -64,7 +63,7 @@ NcclGdrCheck check_gdr(const NcclSystem& system, const NcclPaths& paths, const N
   const NcclPathType to_cpu =
       cpu == -1 ? kDis : paths.at(node_of_gpu(system, reader), kCpu, cpu).type;
   const NcclPathType distance = paths.at(node_of_gpu(system, reader), kNet, net).type;
-  check.distance = distance_with_c2c(distance, to_cpu, env, version);
+  check.distance = distance_with_c2c(distance, to_cpu, env, system.release);
   check.enabled = check.distance <= check.limit;
   check.why = "distance " + std::string(nccl_path_type_name(check.distance)) +
               (check.enabled ? " <= " : " > ") + std::string(nccl_path_type_name(check.limit));

@@ -19,7 +19,7 @@ struct NcclGdrCheck {
 
 /// `read`: the NIC reads GPU memory, so the GPU sends.
 NcclGdrCheck check_gdr(const NcclSystem& system, const NcclPaths& paths, const NcclEnv& env,
-                       NcclVersion version, int gpu, int net, bool read);
+                       int gpu, int net, bool read);
 
 /// Whether a receive is followed by a flush of the GPU's PCIe path.
 bool needs_flush(const NcclSystem& system, const NcclPaths& paths, const NcclEnv& env, int gpu,

@@ -19,7 +19,7 @@ NcclLinkBudget::NcclLinkBudget(const NcclSystem& system) : system_{system} {
     }
     reverse_.push_back(reverse);
     const NcclNode& to = system.nodes[static_cast<std::size_t>(link.to)];
-    reads_back_.push_back(to.type == NcclNodeType::kGpu && to.gpu.sm < 80);
+    reads_back_.push_back(to.type == system.port_type() && to.gpu.sm < 80);
     shares_back_.push_back(to.type == NcclNodeType::kCpu && to.cpu.arch == NcclCpuArch::kPower &&
                            link.type == NcclLinkType::kNvl);
   }

@@ -7,7 +7,7 @@
 namespace weft {
 
 /// What is left of every link while channels are laid out, GB/s. In float, rounded to 1/1000 after
-/// each step, as NCCL does: whether the last channel fits hangs on it.
+/// each step, as NCCL does (followPath): whether the last channel fits hangs on it.
 class NcclLinkBudget {
  public:
   explicit NcclLinkBudget(const NcclSystem& system);
@@ -16,6 +16,8 @@ class NcclLinkBudget {
   /// negative `bw` gives back. `from_gpu`: traffic starts at a GPU; across Intel's root complex it
   /// then costs 6/5 on PCIe. Writes into GPUs before Ampere, not from GPUs, cost 1/8 backwards.
   bool take(const NcclPath& path, bool from_gpu, float bw);
+
+  float left(int link) const { return left_[static_cast<std::size_t>(link)]; }
 
  private:
   /// How many steps could be taken, of at most `most`.

@@ -68,6 +68,9 @@ int local_net(const NcclSystem& system, const NcclPaths& paths, const NcclEnv& e
   const std::vector<int> nets = nearest_nodes(system, paths, kGpu, gpu, kNet);
   const int count = static_cast<int>(nets.size());
   int place = system.node(kGpu, gpu).gpu.dev;
+  if (system.release.spreads_local_gpus) {
+    place %= static_cast<int>(nearest_nodes(system, paths, kNet, nets.front(), kGpu).size());
+  }
   if (std::has_single_bit(static_cast<unsigned>(count))) place = mirror_bits(place, count);
   place += channel % nets_per_gpu(system, paths, env, nets);
   return nets[static_cast<std::size_t>(place % count)];
@@ -84,9 +87,8 @@ int local_gpu(const NcclSystem& system, const NcclPaths& paths, const NcclEnv& e
 }
 
 int local_net_count_by_bw(const NcclSystem& system, const NcclPaths& paths, int gpu) {
-  const NcclNode& node = system.node(kGpu, gpu);
   float gpu_bw = 0;
-  for (const int l : node.links) {
+  for (const int l : system.port(gpu).links) {
     const NcclLink& link = system.links[static_cast<std::size_t>(l)];
     if (system.nodes[static_cast<std::size_t>(link.to)].type == kCpu) gpu_bw = link.bw;
   }
@@ -98,6 +100,21 @@ int local_net_count_by_bw(const NcclSystem& system, const NcclPaths& paths, int 
     ++count;
   }
   return count;
+}
+
+float local_net_bw(const NcclSystem& system, const NcclPaths& paths, const NcclEnv& env, int gpu,
+                   int& count) {
+  const int from = node_index(system, kGpu, gpu);
+  const int cpu = nearest_cpu(system, paths, gpu);
+  const float gpu_bw = cpu == -1 ? 0.0F : paths.at(from, kCpu, cpu).bw;
+  float net_bw = 0;
+  const int first = local_net(system, paths, env, gpu, 0);
+  for (count = 0; count < kNcclMaxChannels; ++count) {
+    const int net = local_net(system, paths, env, gpu, count);
+    if (count > 0 && (net == first || net_bw >= gpu_bw)) break;
+    net_bw += paths.at(from, kNet, net).bw;
+  }
+  return net_bw;
 }
 
 }  // namespace weft

@@ -50,19 +50,6 @@ std::string_view nccl_path_type_name(NcclPathType type) {
   return kNames[static_cast<std::size_t>(type)];
 }
 
-int nccl_path_type_number(NcclPathType type, NcclVersion version) {
-  const int number = static_cast<int>(type);
-  if (version >= NcclVersion{2, 28, 0}) return number;
-  if (version >= NcclVersion{2, 27, 0}) {  // P2C stood behind PXN
-    if (type == NcclPathType::kP2c) return 7;
-    if (type == NcclPathType::kPxn) return 6;
-    return number;
-  }
-  const int without_p2c = type > NcclPathType::kP2c ? number - 1 : number;
-  const bool has_c2c = version >= NcclVersion{2, 26, 0};
-  return !has_c2c && type > NcclPathType::kC2c ? without_p2c - 1 : without_p2c;
-}
-
 std::optional<NcclPathType> nccl_path_type(std::string_view word) {
   for (std::size_t i = 0; i <= static_cast<std::size_t>(NcclPathType::kSys); ++i) {
     if (word == kNames[i]) return static_cast<NcclPathType>(i);

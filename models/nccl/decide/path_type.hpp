@@ -17,7 +17,7 @@ struct NcclVersion {
   std::string text() const;
 };
 
-/// The releases whose differences are modelled (physics.md section 6).
+/// The releases whose differences are modelled (release.hpp).
 inline constexpr NcclVersion kOldestNccl{2, 18, 0};
 inline constexpr NcclVersion kNewestNccl{2, 30, 99};
 
@@ -42,8 +42,6 @@ enum class NcclPathType : std::uint8_t {
 
 /// "PIX".
 std::string_view nccl_path_type_name(NcclPathType type);
-/// The number that NCCL prints for it; older releases know fewer types.
-int nccl_path_type_number(NcclPathType type, NcclVersion version);
 /// The type of a word ("PXB", up to "SYS"); nullopt if NCCL knows no such word.
 std::optional<NcclPathType> nccl_path_type(std::string_view word);
 

@@ -12,7 +12,7 @@ namespace {
 using enum NcclNodeType;
 using enum NcclPathType;
 
-constexpr std::array kTargetTypes{kGpu, kNvs, kCpu, kNet};
+constexpr std::array kTargetTypes{kGpu, kNvs, kCpu, kNet, kGin, kDev};
 
 NcclPathType path_type_of(NcclLinkType type) {
   switch (type) {
@@ -32,21 +32,22 @@ NcclPathType path_type_of(NcclLinkType type) {
 }
 
 /// GPU to CPU by C2C and CPU to NIC by PCIe make P2C; else the worse of the two.
-NcclPathType merged_type(NcclPathType a, NcclPathType b, NcclVersion version) {
+NcclPathType merged_type(NcclPathType a, NcclPathType b, const NcclRelease& release) {
   const auto [best, worst] = std::minmax(a, b);
-  const bool is_p2c = worst == kPhb && best == kC2c && version >= NcclVersion{2, 27, 0};
+  const bool is_p2c = worst == kPhb && best == kC2c && release.has_p2c;
   return is_p2c ? kP2c : worst;
 }
 
 class PathFinder {
  public:
-  PathFinder(const NcclSystem& system, const NcclEnv& env, NcclVersion version)
-      : system_{system}, env_{env}, version_{version} {}
+  PathFinder(const NcclSystem& system, const NcclEnv& env)
+      : system_{system}, release_{system.release}, env_{env} {}
   NcclPaths find();
 
  private:
   void make_room();
   void search_from(NcclNodeType type, int index);
+  bool is_better(NcclPathType type, float bw, int hops, const NcclPath& known) const;
   bool may_pass(int base, int at, const NcclLink& link, const NcclPath& path) const;
   NcclPathType step_type(int at, const NcclLink& link, const NcclPath& path) const;
   int reverse_link(int from, int to, NcclLinkType type) const;
@@ -76,14 +77,14 @@ class PathFinder {
   const NcclNode& node(int i) const { return system_.nodes[static_cast<std::size_t>(i)]; }
 
   const NcclSystem& system_;
+  const NcclRelease& release_;
   const NcclEnv& env_;
-  NcclVersion version_;
   NcclPaths paths_;
 };
 
 NcclPaths PathFinder::find() {
   make_room();
-  for (const NcclNodeType type : {kCpu, kGpu, kNet, kNvs}) {
+  for (const NcclNodeType type : {kCpu, kDev, kGpu, kNet, kGin, kNvs}) {
     for (int i = 0; i < system_.count(type); ++i) search_from(type, i);
   }
   divert_gpu_pairs();
@@ -106,8 +107,7 @@ void PathFinder::make_room() {
                           std::vector<NcclPath>(static_cast<std::size_t>(targets)));
 }
 
-/// Sets every node's path to one target, breadth first. A longer way replaces a shorter one only
-/// in the same or a later round and with more bandwidth: NCCL's rule, with its ties.
+/// Sets every node's path to one target, breadth first (ncclTopoSetPaths).
 void PathFinder::search_from(NcclNodeType type, int index) {
   const int base = node_index(type, index);
   paths_.at(base, type, index) = {{}, kNcclLocalBw, kLoc};
@@ -121,10 +121,11 @@ void PathFinder::search_from(NcclNodeType type, int index) {
         NcclPath& remote = paths_.at(link.to, type, index);
         const float bw = std::min(path.bw, link.bw);
         if (!may_pass(base, here, link, path)) continue;
-        if ((remote.bw != 0.0F && remote.hops() <= path.hops()) || remote.bw >= bw) continue;
+        const NcclPathType found_type = std::max(path.type, step_type(here, link, path));
+        if (!is_better(found_type, bw, path.hops() + 1, remote)) continue;
         const int back = reverse_link(link.to, here, link.type);
         if (back == -1) continue;
-        NcclPath found{{back}, bw, std::max(path.type, step_type(here, link, path))};
+        NcclPath found{{back}, bw, found_type};
         found.links.insert(found.links.end(), path.links.begin(), path.links.end());
         remote = std::move(found);
         if (std::find(next.begin(), next.end(), link.to) == next.end()) next.push_back(link.to);
@@ -134,11 +135,27 @@ void PathFinder::search_from(NcclNodeType type, int index) {
   }
 }
 
-/// Through a GPU lead only NVLinks, to another GPU, and only one GPU stands between.
+/// Whether a way found replaces the one known. Without the preference for types a longer way does
+/// so only with more bandwidth and in the same or a later round: NCCL's rule, with its ties.
+bool PathFinder::is_better(NcclPathType type, float bw, int hops, const NcclPath& known) const {
+  if (!release_.prefers_types) {
+    return (known.bw == 0.0F || known.hops() >= hops) && known.bw < bw;
+  }
+  if (type != known.type) return type < known.type;
+  return bw != known.bw ? bw > known.bw : hops < known.hops();
+}
+
+/// Through a GPU's port (the GPU itself, or its DEV node) lead only the way to its own GPU and
+/// NVLinks to another port, and only one port stands between.
 bool PathFinder::may_pass(int base, int here, const NcclLink& link, const NcclPath& path) const {
-  if (here == base || node(here).type != kGpu) return true;
-  return !env_.nvb_disable && link.type == NcclLinkType::kNvl && node(link.to).type == kGpu &&
-         path.hops() <= 1;
+  const NcclNodeType port = system_.port_type();
+  const bool from_gpu = node(base).type == kGpu;
+  if (node(here).type != port || here == (from_gpu ? node(base).gpu.port : base)) return true;
+  const NcclNodeType to = node(link.to).type;
+  if (link.type == NcclLinkType::kLoc && to == kGpu) return true;
+  const int most_hops = from_gpu && port == kDev ? 2 : 1;
+  return !env_.nvb_disable && link.type == NcclLinkType::kNvl && to == port &&
+         path.hops() <= most_hops;
 }
 
 NcclPathType PathFinder::step_type(int here, const NcclLink& link, const NcclPath& path) const {
@@ -147,7 +164,7 @@ NcclPathType PathFinder::step_type(int here, const NcclLink& link, const NcclPat
   NcclPathType type = path_type_of(link.type);
   if (from == kPci && to == kPci) type = kPxb;
   if (link.type == NcclLinkType::kPci && (from == kCpu || to == kCpu)) type = kPhb;
-  return from == kGpu && path.type == kNvl && type == kNvl ? kNvb : type;
+  return from == system_.port_type() && path.type == kNvl && type == kNvl ? kNvb : type;
 }
 
 int PathFinder::reverse_link(int from, int to, NcclLinkType type) const {
@@ -174,12 +191,12 @@ void PathFinder::divert_gpu_pairs() {
   }
 }
 
-/// Up to 2.22 all distances were allowed, but not through the CPU of Intel, Zhaoxin and Arm.
+/// Before that all distances were allowed, but not through the CPU of Intel, Zhaoxin and Arm.
 NcclPathType PathFinder::default_p2p_level() const {
   const NcclCpuInfo& cpu = system_.cpu();
   const bool x86 = cpu.arch == NcclCpuArch::kX86;
   const bool amd = x86 && cpu.vendor == NcclCpuVendor::kAmd;
-  if (version_ >= NcclVersion{2, 23, 0}) return amd && system_.count(kGpu) <= 2 ? kSys : kPxb;
+  if (release_.p2p_to_pxb) return amd && system_.count(kGpu) <= 2 ? kSys : kPxb;
   const bool may_not =
       x86 && (cpu.vendor == NcclCpuVendor::kIntel || cpu.vendor == NcclCpuVendor::kZhaoxin);
   return may_not || cpu.arch == NcclCpuArch::kArm ? kPxb : kSys;
@@ -189,7 +206,8 @@ bool PathFinder::has_p2p(int from, int to) const {
   return at(kGpu, from, kGpu, to).type <= env_.p2p_level.value_or(default_p2p_level());
 }
 
-/// Whether both GPUs reach a NIC within PXB that is faster than the way between them.
+/// Whether both GPUs reach a NIC within PXB that is faster than the way between them
+/// (ncclTopoCheckNet).
 bool PathFinder::network_is_faster(int a, int b) const {
   if (env_.net_disable_intra) return false;
   const float direct = at(kGpu, a, kGpu, b).bw;
@@ -209,9 +227,11 @@ bool PathFinder::network_is_faster(int a, int b) const {
 bool PathFinder::can_connect(int from, int to) const {
   const bool p2p = has_p2p(from, to);
   if (p2p && at(kGpu, from, kGpu, to).type == kNvb) return true;
-  return !network_is_faster(from, to) && (p2p || !env_.shm_disable);
+  const bool one_host = system_.node(kGpu, from).host == system_.node(kGpu, to).host;
+  return !network_is_faster(from, to) && (p2p || (one_host && !env_.shm_disable));
 }
 
+/// The domains of ncclTopoTrimSystem.
 void PathFinder::find_groups() {
   for (int g = 0; g < system_.count(kGpu); ++g) {
     int group = g;
@@ -224,17 +244,17 @@ void PathFinder::find_groups() {
   }
 }
 
-/// Since 2.27; since 2.29 for a GPU's nearest NICs only, as PXN is better for the others.
+/// For a GPU's nearest NICs only where the release says so: PXN is better for the others.
 void PathFinder::mark_c2c_nets() {
-  if (version_ < NcclVersion{2, 27, 0}) return;
+  if (!release_.has_p2c) return;
   for (int g = 0; g < system_.count(kGpu); ++g) {
     const int cpu = nearest_cpu(system_, paths_, g);
     if (cpu == -1) continue;
     const std::vector<int> nearest = nearest_nodes(system_, paths_, kGpu, g, kNet);
     for (int n = 0; n < system_.count(kNet); ++n) {
       const bool is_near = std::find(nearest.begin(), nearest.end(), n) != nearest.end();
-      if (version_ >= NcclVersion{2, 29, 0} && !is_near) continue;
-      if (merged_type(at(kGpu, g, kCpu, cpu).type, at(kNet, n, kCpu, cpu).type, version_) != kP2c) {
+      if (release_.p2c_nearest_only && !is_near) continue;
+      if (merged_type(at(kGpu, g, kCpu, cpu).type, at(kNet, n, kCpu, cpu).type, release_) != kP2c) {
         continue;
       }
       NcclPathType& to_net = at(kGpu, g, kNet, n).type;
@@ -261,8 +281,8 @@ void PathFinder::adapt_net_paths() {
       }
       const NcclPathType type = at(kGpu, g, kNet, n).type;
       paths_.plain_net_types[static_cast<std::size_t>(g)].push_back(at(kGpu, sender, kNet, n).type);
-      if (type >= kPhb) continue;
-      if (check_gdr(system_, paths_, env_, version_, g, n, false).enabled) continue;
+      if (type >= kPhb && !release_.diverts_far_nets) continue;
+      if (check_gdr(system_, paths_, env_, g, n, false).enabled) continue;
       const int cpu = nearest_cpu(system_, paths_, g);
       if (cpu == -1) continue;
       go_through(kCpu, cpu, kNet, n, kGpu, g);
@@ -274,23 +294,24 @@ void PathFinder::adapt_net_paths() {
 /// PXN: the NIC's own GPU is on NVLink with this one, and by it the way to the NIC is faster or
 /// stays clear of the CPU. Only for sends.
 bool PathFinder::proxy_is_better(int proxy, int gpu, int net) const {
-  const bool by_c2c = env_.pxn_c2c.value_or(version_ >= NcclVersion{2, 28, 0});
+  const bool by_c2c = env_.pxn_c2c.value_or(release_.pxn_c2c);
   const NcclPath& proxy_path = at(kGpu, proxy, kNet, net);
   const NcclPath& own_path = at(kGpu, gpu, kNet, net);
-  if (version_ >= NcclVersion{2, 29, 0} &&
-      !check_gdr(system_, paths_, env_, version_, proxy, net, true).enabled) {
+  if (release_.pxn_needs_gdr && !check_gdr(system_, paths_, env_, proxy, net, true).enabled) {
     return false;
   }
+  if (system_.node(kGpu, proxy).host != system_.node(kGpu, gpu).host) return false;
   return proxy_path.type <= (by_c2c ? kP2c : kPxb) && at(kGpu, proxy, kGpu, gpu).type <= kNvl &&
          (proxy_path.bw > own_path.bw || own_path.type > kPxn);
 }
 
+/// addInterStep.
 void PathFinder::go_through(NcclNodeType via, int via_index, NcclNodeType from, int from_index,
                             NcclNodeType to, int to_index) {
   const NcclPath& first = at(from, from_index, via, via_index);
   const NcclPath& second = at(via, via_index, to, to_index);
   NcclPath whole{first.links, std::min(first.bw, second.bw),
-                 via == kGpu ? kPxn : merged_type(first.type, second.type, version_)};
+                 via == kGpu ? kPxn : merged_type(first.type, second.type, release_)};
   whole.links.insert(whole.links.end(), second.links.begin(), second.links.end());
   at(from, from_index, to, to_index) = std::move(whole);
 }
@@ -310,8 +331,8 @@ NcclPathType pick_gpu_path(const NcclSystem& system, const NcclPaths& paths, Ncc
 
 }  // namespace
 
-NcclPaths compute_nccl_paths(const NcclSystem& system, const NcclEnv& env, NcclVersion version) {
-  return PathFinder(system, env, version).find();
+NcclPaths compute_nccl_paths(const NcclSystem& system, const NcclEnv& env) {
+  return PathFinder(system, env).find();
 }
 
 NcclPathType best_gpu_path(const NcclSystem& system, const NcclPaths& paths, NcclNodeType to) {

@@ -46,7 +46,7 @@ struct NcclPaths {
 
 /// Computes paths as NCCL does (graph/paths.cc): breadth first from every target, then GPU pairs
 /// without peer-to-peer and GPU-NIC pairs without GDR through the nearest CPU, then PXN.
-NcclPaths compute_nccl_paths(const NcclSystem& system, const NcclEnv& env, NcclVersion version);
+NcclPaths compute_nccl_paths(const NcclSystem& system, const NcclEnv& env);
 
 /// The best and the worst type of any path between GPUs, or from a GPU to a NIC.
 NcclPathType best_gpu_path(const NcclSystem& system, const NcclPaths& paths, NcclNodeType to);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <span>
 
 #include "models/nccl/decide/channel_walk.hpp"
@@ -22,7 +23,7 @@ constexpr int kMostNvlsHeads = 32;   // NCCL_MAX_NVLS_ARITY, device.h
 constexpr int kMostDirectHeads = 8;  // NCCL_MAX_DIRECT_ARITY + 1
 
 // GB/s a channel may have, inside a node and between nodes, by compute capability
-// (graph/search.cc, 2.28).
+// (graph/search.cc).
 constexpr std::array kIntra{40.0F, 30.0F, 20.0F, 18.0F, 15.0F, 12.0F, 10.0F,
                             9.0F,  7.0F,  6.0F,  5.0F,  4.0F,  3.0F};
 constexpr std::array kInter{48.0F, 30.0F, 28.0F, 24.0F, 20.0F, 18.0F, 15.0F, 12.0F, 10.0F, 9.0F,
@@ -31,33 +32,52 @@ constexpr std::array kHopperIntra{60.0F, 50.0F, 40.0F, 30.0F, 24.0F, 20.0F,
                                   15.0F, 12.0F, 11.0F, 6.0F,  3.0F};
 constexpr std::array kHopperInter{48.0F, 45.0F, 42.0F, 40.0F, 30.0F, 24.0F, 22.0F, 20.0F, 17.5F,
                                   15.0F, 12.0F, 6.0F,  3.0F,  2.4F,  1.2F,  0.24F, 0.12F};
+// Up to 2.20 without 11.
+constexpr std::array kHopperIntra220{60.0F, 50.0F, 40.0F, 30.0F, 24.0F,
+                                     20.0F, 15.0F, 12.0F, 6.0F,  3.0F};
+constexpr std::array kBlackwellIntra225{90.0F, 80.0F, 70.0F, 60.0F, 50.0F,
+                                        40.0F, 30.0F, 24.0F, 20.0F, 19.0F};
 constexpr std::array kBlackwellIntra{90.0F, 80.0F, 70.0F, 60.0F, 50.0F, 40.0F,
                                      30.0F, 24.0F, 20.0F, 19.0F, 18.0F};
 constexpr std::array kBlackwellInter{96.0F, 48.0F, 45.1F, 42.0F, 40.0F, 30.0F, 24.0F, 22.0F, 20.0F,
                                      17.5F, 15.0F, 12.0F, 6.0F,  3.0F,  2.4F,  1.2F,  0.24F, 0.12F};
-// physics.md 6.6, 2.30.7.
-constexpr std::array kBlackwellIntra230{90.0F, 80.0F, 70.0F, 60.0F, 50.0F, 45.0F,
+constexpr std::array kBlackwellIntra229{90.0F, 80.0F, 70.0F, 60.0F, 50.0F, 45.0F,
                                         40.0F, 30.0F, 24.0F, 20.0F, 19.0F, 18.0F};
+constexpr std::array kBlackwellInter229{96.0F, 80.0F, 48.0F, 45.1F, 42.0F, 40.0F, 30.0F,
+                                        24.0F, 22.0F, 20.0F, 17.5F, 15.0F, 12.0F, 6.0F,
+                                        3.0F,  2.4F,  1.2F,  0.24F, 0.12F};
 constexpr std::array kBlackwellInter230{96.0F, 86.0F, 80.0F, 48.0F, 45.1F, 42.0F, 40.0F,
                                         30.0F, 24.0F, 22.0F, 20.0F, 17.5F, 15.0F, 12.0F,
                                         6.0F,  3.0F,  2.4F,  1.2F,  0.24F, 0.12F};
 
-std::span<const float> speeds(int sm, bool inter, NcclVersion version) {
-  if (sm >= 100 && version >= NcclVersion{2, 29, 0}) {
-    if (inter) return kBlackwellInter230;
-    return kBlackwellIntra230;
+std::span<const float> blackwell_speeds(bool inter, int release) {
+  if (release >= 30 && inter) return kBlackwellInter230;
+  if (release >= 29) {
+    if (inter) return kBlackwellInter229;
+    return kBlackwellIntra229;
   }
-  if (inter) {
-    if (sm >= 100) return kBlackwellInter;
-    if (sm >= 90) return kHopperInter;
-    return kInter;
+  if (release >= 27) {
+    if (inter) return kBlackwellInter;
+    return kBlackwellIntra;
   }
-  if (sm >= 100) return kBlackwellIntra;
-  if (sm >= 90) return kHopperIntra;
+  if (inter) return kHopperInter;  // the same list
+  return kBlackwellIntra225;
+}
+
+std::span<const float> speeds(int sm, bool inter, const NcclRelease& release) {
+  if (sm >= 100 && release.blackwell_speeds > 0) {
+    return blackwell_speeds(inter, release.blackwell_speeds);
+  }
+  if (sm >= 90) {
+    if (inter) return kHopperInter;
+    if (!release.hopper_11) return kHopperIntra220;
+    return kHopperIntra;
+  }
+  if (inter) return kInter;
   return kIntra;
 }
 
-/// Two groups of GPUs, each joined by NVLink, with a slower link between.
+/// Two groups of GPUs, each joined by NVLink, with a slower link between (ncclTopoSplitNvLink).
 bool is_split_nvlink(const NcclSystem& system, const NcclPaths& paths) {
   const int gpus = system.count(kGpu);
   std::vector<int> domain(static_cast<std::size_t>(gpus));
@@ -75,14 +95,10 @@ bool is_split_nvlink(const NcclSystem& system, const NcclPaths& paths) {
   return std::count_if(size.begin(), size.end(), [](int n) { return n > 1; }) == 2;
 }
 
-NcclPathType next_worse(NcclPathType type) {
-  return static_cast<NcclPathType>(static_cast<int>(type) + 1);
-}
-
 class GraphSearch {
  public:
   GraphSearch(const NcclSystem& system, const NcclPaths& paths, const NcclEnv& env,
-              NcclVersion version, const NcclSearchRequest& request);
+              const NcclSearchRequest& request);
   NcclGraph search();
 
  private:
@@ -106,7 +122,7 @@ class GraphSearch {
   void set_bw(float bw) { trial_.bw_intra = trial_.bw_inter = bw; }
 
   NcclSearchRequest request_;
-  NcclVersion version_;
+  const NcclRelease& release_;
   int gpus_;
   int lowest_sm_;
   bool has_nvswitch_;
@@ -129,15 +145,15 @@ class GraphSearch {
 };
 
 GraphSearch::GraphSearch(const NcclSystem& system, const NcclPaths& paths, const NcclEnv& env,
-                         NcclVersion version, const NcclSearchRequest& request)
+                         const NcclSearchRequest& request)
     : request_{request},
-      version_{version},
+      release_{system.release},
       gpus_{system.count(kGpu)},
       lowest_sm_{system.lowest_sm()},
       has_nvswitch_{system.count(kNvs) > 0},
       cpu_{system.cpu()},
       bw_{nccl_system_bw(system, paths, request.inter)},
-      speeds_{speeds(lowest_sm_, request.inter, version)},
+      speeds_{speeds(lowest_sm_, request.inter, system.release)},
       walk_{system, paths, env, request.inter, request.coll_net} {
   const bool may_cross = request.pattern == NcclPattern::kRing ||
                          request.pattern == NcclPattern::kBalancedTree ||
@@ -152,6 +168,10 @@ GraphSearch::GraphSearch(const NcclSystem& system, const NcclPaths& paths, const
 }
 
 void GraphSearch::set_limits(const NcclSystem& system, const NcclPaths& paths) {
+  if (!release_.starts_at_best_types) {
+    if (gpus_ > 1) best_intra_ = kNvl;
+    return;
+  }
   if (gpus_ > 1) {
     best_intra_ = best_gpu_path(system, paths, kGpu);
     worst_intra_ = worst_gpu_path(system, paths, kGpu);
@@ -180,8 +200,8 @@ void GraphSearch::set_channels(const NcclSystem& system, const NcclPaths& paths)
     best_.max_channels = std::min(kMostDirectHeads, gpus_);
   }
   // A tree serves split NVLink better, but needs two channels, and as many as the ring has.
-  if (best_.pattern == NcclPattern::kRing && is_split_nvlink(system, paths) &&
-      best_.max_channels >= 2 && best_.min_channels == 1) {
+  if (release_.splits_nvlink && best_.pattern == NcclPattern::kRing &&
+      is_split_nvlink(system, paths) && best_.max_channels >= 2 && best_.min_channels == 1) {
     best_.min_channels = 2;
   }
   const auto room = static_cast<std::size_t>(std::max(1, best_.max_channels));
@@ -210,6 +230,7 @@ void GraphSearch::search_down() {
   if (gpus_ > 1 && best_.pattern != NcclPattern::kRing) {
     total = static_cast<float>(total * (gpus_ * 1.0 / (gpus_ - 1)));
   }
+  if (gpus_ == 1 && release_.boundless_single_gpu) total = std::numeric_limits<float>::infinity();
   const auto is_too_fast = [&](float bw) {
     return bw > bw_.max_bw || bw * static_cast<float>(best_.min_channels) > total;
   };
@@ -246,10 +267,10 @@ bool GraphSearch::relax() {
   trial_.pattern = best_.pattern;
   if (worse_path_types()) return true;
 
-  const bool may_cross =
-      best_.pattern == NcclPattern::kRing || best_.pattern == NcclPattern::kBalancedTree;
+  const bool may_cross = best_.pattern == NcclPattern::kRing ||
+                         best_.pattern == NcclPattern::kBalancedTree || !release_.crosses_in_pairs;
   if (cross_nic_ == 2 && trial_.cross_nic == 0 && may_cross) {
-    trial_.cross_nic = 2;
+    trial_.cross_nic = release_.crosses_in_pairs ? 2 : 1;
     return true;
   }
   trial_.cross_nic = cross_nic_ == 1 ? 1 : 0;
@@ -267,13 +288,13 @@ bool GraphSearch::worse_path_types() {
   const NcclPathType worst_intra = request_.inter ? trial_.type_inter : worst_intra_;
   if (trial_.type_intra < worst_intra &&
       (best_.channels == 0 || trial_.type_intra < best_.type_intra)) {
-    trial_.type_intra = next_worse(trial_.type_intra);
+    trial_.type_intra = release_.next_worse(trial_.type_intra);
     if (trial_.type_intra < kDis) return true;
   }
   trial_.type_intra = best_intra_;
   if (request_.inter && trial_.type_inter < worst_inter_ &&
       (best_.channels == 0 || trial_.type_inter < best_.type_inter || trial_.type_inter < kPxn)) {
-    trial_.type_inter = next_worse(trial_.type_inter);
+    trial_.type_inter = release_.next_worse(trial_.type_inter);
     if (trial_.type_inter < kDis) return true;
   }
   trial_.type_inter = best_inter_;
@@ -369,7 +390,7 @@ float fastest_path(const NcclSystem& system, const NcclPaths& paths, int gpu, Nc
 float gpu_total_bw(const NcclSystem& system, int gpu) {
   float nvlink = 0;
   float pcie = 0;
-  for (const int l : system.node(kGpu, gpu).links) {
+  for (const int l : system.port(gpu).links) {
     const NcclLink& link = system.links[static_cast<std::size_t>(l)];
     if (link.type == NcclLinkType::kNvl) nvlink += link.bw;
     if (link.type == NcclLinkType::kPci) pcie = link.bw;
@@ -390,8 +411,8 @@ NcclSystemBw nccl_system_bw(const NcclSystem& system, const NcclPaths& paths, bo
 }
 
 NcclGraph search_nccl_graph(const NcclSystem& system, const NcclPaths& paths, const NcclEnv& env,
-                            NcclVersion version, const NcclSearchRequest& request) {
-  return GraphSearch(system, paths, env, version, request).search();
+                            const NcclSearchRequest& request) {
+  return GraphSearch(system, paths, env, request).search();
 }
 
 }  // namespace weft

@@ -5,11 +5,7 @@
 
 namespace weft {
 
-inline constexpr int kNcclMaxChannels = 64;  // device.h, MAXCHANNELS, since 2.25
-/// 64 since 2.25, 32 before.
-constexpr int nccl_max_channels(NcclVersion version) {
-  return version >= NcclVersion{2, 25, 0} ? kNcclMaxChannels : kNcclMaxChannels / 2;
-}
+inline constexpr int kNcclMaxChannels = 64;  // of any release: device.h, MAXCHANNELS
 
 /// What a search is asked for.
 struct NcclSearchRequest {
@@ -30,6 +26,6 @@ NcclSystemBw nccl_system_bw(const NcclSystem& system, const NcclPaths& paths, bo
 /// Searches channels as NCCL does: its order of trying, its float arithmetic, its step budgets.
 /// No channel at all is possible for NVLS and CollNet only; others fall back to the simple order.
 NcclGraph search_nccl_graph(const NcclSystem& system, const NcclPaths& paths, const NcclEnv& env,
-                            NcclVersion version, const NcclSearchRequest& request);
+                            const NcclSearchRequest& request);
 
 }  // namespace weft

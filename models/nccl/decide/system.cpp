@@ -17,7 +17,8 @@ using enum NcclNodeType;
 
 constexpr int kMaxNodes = 576;               // NCCL_TOPO_MAX_NODES, graph/topo.h
 constexpr std::int64_t kAmdVendor = 0x1002;  // PCI
-constexpr std::uint64_t kLocalIdMask = 0x00ff'ffff'ffff'ffff;
+constexpr int kHostShift = 56;               // NCCL_TOPO_ID
+constexpr std::uint64_t kLocalIdMask = (std::uint64_t{1} << kHostShift) - 1;
 
 /// A word and what it stands for; NCCL takes the first word that the text begins with.
 template <class Value>
@@ -73,17 +74,16 @@ std::uint64_t bus_number(std::string_view bus_id) {
 }
 
 /// Between sockets, GB/s (graph/topo.h, ncclTopoGetInterCpuBw).
-float socket_bw(const NcclCpuInfo& cpu, NcclVersion version) {
+float socket_bw(const NcclCpuInfo& cpu, const NcclRelease& release) {
   if (cpu.arch == NcclCpuArch::kPower) return 32.0F;
   if (cpu.arch == NcclCpuArch::kArm) return 6.0F;
-  const bool knows_sapphire = version >= NcclVersion{2, 26, 0};
   switch (cpu.vendor) {
     case NcclCpuVendor::kIntel:
-      if (cpu.model == NcclCpuModel::kEmerald && knows_sapphire) return 40.0F;
-      if (cpu.model == NcclCpuModel::kSapphire && knows_sapphire) return 22.0F;
+      if (cpu.model == NcclCpuModel::kEmerald && release.knows_sapphire) return 40.0F;
+      if (cpu.model == NcclCpuModel::kSapphire && release.knows_sapphire) return 22.0F;
       return cpu.model == NcclCpuModel::kBroadwell ? 6.0F : 10.0F;
     case NcclCpuVendor::kAmd:
-      return version >= NcclVersion{2, 19, 0} ? 16.0F : 6.0F;
+      return release.amd_socket_bw;
     case NcclCpuVendor::kZhaoxin:
       return cpu.model == NcclCpuModel::kYongfeng ? 9.0F : 6.0F;
     case NcclCpuVendor::kOther:
@@ -121,7 +121,7 @@ NcclCpuInfo cpu_info(const NcclElement& cpu) {
 
 class SystemBuilder {
  public:
-  explicit SystemBuilder(NcclVersion version) : version_{version} {}
+  explicit SystemBuilder(const NcclRelease& release) { system_.release = release; }
   NcclSystem build(const NcclElement& fused);
 
  private:
@@ -133,7 +133,9 @@ class SystemBuilder {
   void add_nets(const NcclElement& nic, int nic_node);
   void add_net(const NcclElement& net, int nic_node);
 
-  void add_gpu_links(const NcclElement& element, std::uint64_t bus);
+  template <class Visit>
+  void for_each_cpu(const NcclElement& fused, const Visit& visit);
+  void add_gpu_links(const NcclElement& element, std::uint64_t above, std::string_view tag);
   void add_nvlink(const NcclElement& nvlink, int gpu);
   void add_c2c(const NcclElement& c2c, int gpu);
   void add_pci_links(const NcclElement& element, std::uint64_t bus);
@@ -162,29 +164,38 @@ class SystemBuilder {
     return system_.by_type[static_cast<std::size_t>(type)];
   }
 
-  NcclVersion version_;
   NcclSystem system_;
+  int host_{0};  ///< of the CPU that is being read
+  std::vector<std::string> host_hashes_;
 };
 
 NcclSystem SystemBuilder::build(const NcclElement& fused) {
-  const std::string* host = nullptr;
-  for (const NcclElement& cpu : fused.children) {
-    if (cpu.tag != "cpu") continue;
-    if (host != nullptr && *host != cpu.text("host_hash")) {
-      cpu.fail("this file holds several machines (host_hash); give the file of one");
-    }
-    host = &cpu.text("host_hash");
-    add_cpu(cpu);
-  }
+  for_each_cpu(fused, [this](const NcclElement& cpu) { add_cpu(cpu); });
+  system_.hosts = static_cast<int>(host_hashes_.size());
   if (of(kGpu).empty()) {
     fused.fail("no <gpu> in this file stands in a <pci> of a <cpu>, where NCCL looks for it");
   }
-  add_gpu_links(fused, 0);
-  add_pci_links(fused, 0);
+  for (const char* const tag : {"nvlink", "c2c"}) {
+    for_each_cpu(fused, [&](const NcclElement& cpu) { add_gpu_links(cpu, 0, tag); });
+  }
+  for_each_cpu(fused, [this](const NcclElement& cpu) { add_pci_links(cpu, 0); });
   flatten_switches();
   join_cpus();
   for (const int cpu : of(kCpu)) put_uplinks_last(cpu, -1);
   return std::move(system_);
+}
+
+/// Visits the CPUs in the file's order; `host_` is then the host of each.
+template <class Visit>
+void SystemBuilder::for_each_cpu(const NcclElement& fused, const Visit& visit) {
+  for (const NcclElement& cpu : fused.children) {
+    if (cpu.tag != "cpu") continue;
+    const std::string& hash = cpu.text("host_hash");
+    const auto known = std::find(host_hashes_.begin(), host_hashes_.end(), hash);
+    host_ = static_cast<int>(known - host_hashes_.begin());
+    if (known == host_hashes_.end()) host_hashes_.push_back(hash);
+    visit(cpu);
+  }
 }
 
 void SystemBuilder::add_cpu(const NcclElement& element) {
@@ -236,7 +247,9 @@ void SystemBuilder::add_pci(const NcclElement& pci, int parent) {
 }
 
 int SystemBuilder::add_gpu(const NcclElement& pci, const NcclElement& gpu, std::uint64_t bus) {
-  if (gpu.find("mlopart") != nullptr) gpu.fail("ML partitions (mlopart) are not modelled");
+  if (gpu.integer("mlopart").value_or(-1) != -1) {
+    gpu.fail("ML partitions (mlopart) are not modelled; -1 says that the GPU is whole");
+  }
   const std::optional<std::int64_t> sm = gpu.integer("sm");
   const std::optional<std::int64_t> dev = gpu.integer("dev");
   if (!sm || *sm < 30 || *sm > 999) {
@@ -246,11 +259,18 @@ int SystemBuilder::add_gpu(const NcclElement& pci, const NcclElement& gpu, std::
   const int created = create(kGpu, bus, gpu);
   const std::string part =
       gpu_part(pci.integer("vendor").value_or(0), pci.integer("device").value_or(0), 0);
-  node(created).gpu = {static_cast<int>(*dev), static_cast<int>(gpu.integer("rank").value_or(-1)),
+  node(created).gpu = {static_cast<int>(*dev),
+                       static_cast<int>(gpu.integer("rank").value_or(-1)),
                        static_cast<int>(*sm),
                        static_cast<int>(gpu_compute_capability(part).value_or(*sm)),
-                       gpu.integer("gdr").value_or(0) != 0};
-  return created;
+                       gpu.integer("gdr").value_or(0) != 0,
+                       created};
+  if (!system_.release.has_dev_nodes) return created;
+  const int device = create(kDev, bus, gpu);
+  node(created).gpu.port = device;
+  node(device).gpu = node(created).gpu;
+  connect(created, device, NcclLinkType::kLoc, kNcclLocalBw);
+  return device;
 }
 
 int SystemBuilder::add_switch(const NcclElement& pci, std::uint64_t bus) {
@@ -297,29 +317,30 @@ void SystemBuilder::add_net(const NcclElement& net, int nic_node) {
   info.coll = net.integer("coll").value_or(0) != 0;
   const float bw = info.bw;  // `info` moves when nodes are added; links do not add any
   connect(nic_node, created, NcclLinkType::kNet, bw);
+  if (system_.release.has_gin_nodes && net.integer("gin").value_or(0) != 0) {
+    const int gin = create(kGin, static_cast<std::uint64_t>(dev), net);
+    connect(nic_node, gin, NcclLinkType::kNet, bw);
+  }
 }
 
-/// NVLinks of all GPUs, then their C2C links, as NCCL adds them in two walks.
-void SystemBuilder::add_gpu_links(const NcclElement& element, std::uint64_t bus) {
-  const auto walk = [this](const auto& self, const NcclElement& at, std::uint64_t above,
-                           std::string_view tag) -> void {
-    const std::uint64_t here = at.find("busid") != nullptr ? bus_number(at.text("busid")) : above;
-    for (const NcclElement& child : at.children) {
-      if (child.tag != tag) {
-        self(self, child, here, tag);
-        continue;
-      }
-      const int gpu = find(kGpu, here);
-      if (gpu == -1) child.fail("<" + child.tag + "> stands in no GPU");
-      if (tag == "nvlink") {
-        add_nvlink(child, gpu);
-      } else {
-        add_c2c(child, gpu);
-      }
+/// NVLinks or C2C links, by `tag`, of all GPUs below.
+void SystemBuilder::add_gpu_links(const NcclElement& element, std::uint64_t above,
+                                  std::string_view tag) {
+  const std::uint64_t bus =
+      element.find("busid") != nullptr ? bus_number(element.text("busid")) : above;
+  for (const NcclElement& child : element.children) {
+    if (child.tag != tag) {
+      add_gpu_links(child, bus, tag);
+      continue;
     }
-  };
-  walk(walk, element, bus, "nvlink");
-  walk(walk, element, bus, "c2c");
+    const int gpu = find(system_.port_type(), bus);
+    if (gpu == -1) child.fail("<" + child.tag + "> stands in no GPU");
+    if (tag == "nvlink") {
+      add_nvlink(child, gpu);
+    } else {
+      add_c2c(child, gpu);
+    }
+  }
 }
 
 void SystemBuilder::add_nvlink(const NcclElement& nvlink, int gpu) {
@@ -333,14 +354,15 @@ void SystemBuilder::add_nvlink(const NcclElement& nvlink, int gpu) {
   const NcclNodeType target = target_class != nullptr ? class_of(*target_class) : kNvs;
   int remote = -1;
   if (target == kGpu) {
-    remote = find(kGpu, bus_number(nvlink.text("target")));
+    remote = find(system_.port_type(), bus_number(nvlink.text("target")));
   } else if (target == kCpu) {
     remote = cpu_above(gpu, -1);
   } else {
-    remote = of(kNvs).empty() ? create(kNvs, 0, nvlink) : of(kNvs).front();
+    if (of(kNvs).empty()) node(create(kNvs, 0, nvlink)).host = 0;  // one for all hosts
+    remote = of(kNvs).front();
   }
   if (remote == -1) return;
-  const float bw = static_cast<float>(*count) * nccl_nvlink_bw(node(gpu).gpu.sm);
+  const float bw = static_cast<float>(*count) * nccl_nvlink_bw(node(gpu).gpu.sm, system_.release);
   connect_one_way(gpu, remote, NcclLinkType::kNvl, bw);
   if (target != kGpu) connect_one_way(remote, gpu, NcclLinkType::kNvl, bw);
 }
@@ -355,8 +377,7 @@ void SystemBuilder::add_c2c(const NcclElement& c2c, int gpu) {
   const int cpu = cpu_above(gpu, -1);
   if (cpu == -1) return;
   const auto bw = static_cast<float>(static_cast<double>(megabytes * count) / 1000.0);
-  const bool has_type = version_ >= NcclVersion{2, 26, 0};
-  connect(gpu, cpu, has_type ? NcclLinkType::kC2c : NcclLinkType::kNvl, bw);
+  connect(gpu, cpu, system_.release.has_c2c ? NcclLinkType::kC2c : NcclLinkType::kNvl, bw);
 }
 
 /// PCI switches that talk to each other directly (Broadcom).
@@ -378,7 +399,8 @@ void SystemBuilder::add_pci_links(const NcclElement& element, std::uint64_t bus)
 void SystemBuilder::join_cpus() {
   for (const int a : of(kCpu)) {
     for (const int b : of(kCpu)) {
-      if (a != b) connect_one_way(a, b, NcclLinkType::kSys, socket_bw(node(a).cpu, version_));
+      if (a == b || node(a).host != node(b).host) continue;
+      connect_one_way(a, b, NcclLinkType::kSys, socket_bw(node(a).cpu, system_.release));
     }
   }
 }
@@ -394,6 +416,7 @@ int SystemBuilder::create(NcclNodeType type, std::uint64_t id, const NcclElement
   NcclNode fresh;
   fresh.type = type;
   fresh.id = id;
+  fresh.host = host_;
   system_.nodes.push_back(std::move(fresh));
   of(type).push_back(created);
   return created;
@@ -401,7 +424,7 @@ int SystemBuilder::create(NcclNodeType type, std::uint64_t id, const NcclElement
 
 int SystemBuilder::find(NcclNodeType type, std::uint64_t id) const {
   for (const int i : system_.of(type)) {
-    if (node(i).id == id) return i;
+    if (node(i).id == id && node(i).host == host_) return i;
   }
   return -1;
 }
@@ -507,8 +530,12 @@ void SystemBuilder::put_uplinks_last(int at, int up) {
 }  // namespace
 
 std::string NcclNode::name() const {
-  static constexpr std::array kTypes{"GPU", "PCI", "NVS", "CPU", "NIC", "NET"};
-  return fmt::format("{}/0-{:x}", kTypes[static_cast<std::size_t>(type)], id);
+  static constexpr std::array kTypes{"GPU", "PCI", "NVS", "CPU", "NIC", "NET", "GIN", "DEV"};
+  return fmt::format("{}/{:x}-{:x}", kTypes[static_cast<std::size_t>(type)], host, id);
+}
+
+std::uint64_t NcclNode::full_id() const {
+  return (static_cast<std::uint64_t>(host) << kHostShift) | id;
 }
 
 int NcclSystem::lowest_sm() const {
@@ -536,8 +563,8 @@ int NcclSystem::gpu_of_rank(int rank) const {
   return -1;
 }
 
-float nccl_nvlink_bw(int sm) {
-  if (sm >= 100) return 40.1F;
+float nccl_nvlink_bw(int sm, const NcclRelease& release) {
+  if (sm >= 100 && release.knows_blackwell) return 40.1F;
   if (sm >= 90) return 20.6F;
   if (sm == 86) return 12.0F;
   if (sm >= 80) return 20.0F;
@@ -545,8 +572,8 @@ float nccl_nvlink_bw(int sm) {
   return sm >= 60 ? 18.0F : 20.0F;
 }
 
-NcclSystem build_nccl_system(const NcclTree& tree, const NcclEnv& env, NcclVersion version) {
-  return SystemBuilder(version).build(fuse_nccl_tree(tree, env));
+NcclSystem build_nccl_system(const NcclTree& tree, const NcclEnv& env, const NcclRelease& release) {
+  return SystemBuilder(release).build(fuse_nccl_tree(tree, env, release));
 }
 
 }  // namespace weft

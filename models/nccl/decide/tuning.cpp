@@ -63,14 +63,15 @@ int threads_from(int asked, int least, int most, int fallback) {
 
 Tuning::Tuning(TuningInput input)
     : input_{std::move(input)},
-      constants_{&tuning_constants(input_.version)},
+      release_{nccl_release(input_.version)},
+      constants_{release_.tuning},
       permissions_{tuning_permissions(input_.env, *constants_)},
       generation_{generation_of(input_.min_compute_capability)},
       scale_{std::min<std::size_t>(input_.nodes, 3) - 1} {
   if (input_.nodes == 0 || input_.ranks < input_.nodes) {
     throw std::logic_error("Tuning: fewer ranks than nodes, or none");
   }
-  if (input_.version < NcclVersion{2, 25, 0}) generation_ = std::min<std::size_t>(generation_, 2);
+  if (!constants_->knows_blackwell) generation_ = std::min<std::size_t>(generation_, 2);
   set_threads();
   set_thresholds();
   if (input_.ranks == 1) return;
@@ -133,7 +134,7 @@ void Tuning::set_threads() {
     set(algo, NcclProto::kLl128,
         threads_from(asked_ll128, kMaxLl128Threads / 4, kMaxLl128Threads, kMaxLl128Threads));
   }
-  const int rest = input_.version >= NcclVersion{2, 19, 0} ? kMaxThreads : kMaxSimpleThreads;
+  const int rest = constants_->nvls_takes_all_threads ? kMaxThreads : kMaxSimpleThreads;
   for (const NcclAlgo algo :
        {NcclAlgo::kCollNetDirect, NcclAlgo::kCollNetChain, NcclAlgo::kNvls, NcclAlgo::kNvlsTree}) {
     set(algo, NcclProto::kSimple, rest);
@@ -282,8 +283,7 @@ float Tuning::collnet_direct_bandwidth(const NcclGraph& g, NcclOp op, float bus)
   float gpus_per_nic = narrow(local / (1.0 * g.channel_count()));
   gpus_per_nic -= (gpus_per_nic - 1) / 2;
   bus /= gpus_per_nic;
-  const bool derated =
-      input_.min_compute_capability >= 90 && input_.version >= NcclVersion{2, 19, 0};
+  const bool derated = input_.min_compute_capability >= 90 && constants_->collnet_direct_derated;
   return derated ? narrow(bus * 0.85) : bus;
 }
 
@@ -392,8 +392,7 @@ bool Tuning::is_available(NcclOp op, NcclAlgo algo) const {
 bool Tuning::ll128_is_safe(const NcclGraph& g) const {
   const TuningConstants& c = *constants_;
   const auto up_to = [&](NcclPathType type, NcclPathType most) {
-    return nccl_path_type_number(type, input_.version) <=
-           nccl_path_type_number(most, input_.version);
+    return release_.number(type) <= release_.number(most);
   };
   const int least = input_.min_compute_capability;
   const bool pxn = least >= 90 && input_.env.ll128_c2c;
@@ -404,7 +403,7 @@ bool Tuning::ll128_is_safe(const NcclGraph& g) const {
   const bool alike = least == input_.max_compute_capability;
   if (!alike && !(c.ll128_mixed_hopper && least >= 90)) return false;
   if (!c.ll128_known_gpus_only) return least >= 70;
-  const bool blackwell = (least == 100 || least == 120) && input_.version >= NcclVersion{2, 25, 0};
+  const bool blackwell = (least == 100 || least == 120) && c.knows_blackwell;
   return least == 70 || least == 80 || least == 90 || blackwell;
 }
 
@@ -414,9 +413,8 @@ void Tuning::disable() {
   if (!constants_->env_by_op && !input_.collnet_supported) forgive_collnet();
   for (const NcclOp op : kNcclOpList) {
     for (const NcclAlgo algo : kNcclAlgoList) {
-      // Before 2.19 a ring may be forbidden for all-reduce only.
-      const bool always = input_.version < NcclVersion{2, 19, 0} && algo == NcclAlgo::kRing &&
-                          op != NcclOp::kAllReduce;
+      const bool always =
+          constants_->ring_is_free && algo == NcclAlgo::kRing && op != NcclOp::kAllReduce;
       const bool allowed = always || permissions_.algo[index_of(op)][index_of(algo)];
       const NcclGraph* const g = graph(algo);
       for (const NcclProto proto : kNcclProtoList) {

@@ -6,6 +6,7 @@
 
 #include "models/nccl/decide/env.hpp"
 #include "models/nccl/decide/graph.hpp"
+#include "models/nccl/decide/release.hpp"
 #include "models/nccl/decide/tuning_constants.hpp"
 #include "models/nccl/decide/tuning_env.hpp"
 #include "sim/base/units.hpp"
@@ -98,6 +99,7 @@ class Tuning {
   int dealt_channels(const Choice& choice, NcclOp op, std::int64_t bytes, int most) const;
 
   TuningInput input_;
+  NcclRelease release_;
   const TuningConstants* constants_;
   TuningPermissions permissions_;
   std::size_t generation_;  // rows of the constants

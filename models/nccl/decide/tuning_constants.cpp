@@ -55,6 +55,13 @@ TuningConstants nccl_2_28() {
   return c;
 }
 
+/// 2.28.9 decided so on two nodes of B300 (tests/nccl_decisions); one and four nodes as before.
+TuningConstants nccl_2_28_9() {
+  TuningConstants c = nccl_2_28();
+  c.ring_ll128_max[3][1] = 34.6;
+  return c;
+}
+
 TuningConstants nccl_2_29() {
   TuningConstants c = nccl_2_28();
   c.hop_latency[2][index_of(NcclAlgo::kNvlsTree)][2] = 20.9F;
@@ -77,11 +84,17 @@ TuningConstants nccl_2_27() {
   return c;
 }
 
-TuningConstants nccl_2_23() {
+TuningConstants nccl_2_25() {
   TuningConstants c = nccl_2_27();
   c.nvls_gather_by_ranks = false;
   c.collnet_gather_by_ranks = true;
   c.ll128_known_gpus_only = true;
+  return c;
+}
+
+TuningConstants nccl_2_23() {
+  TuningConstants c = nccl_2_25();
+  c.knows_blackwell = false;
   return c;
 }
 
@@ -143,6 +156,9 @@ TuningConstants nccl_2_18() {
   c.collnet_chain_derated = true;
   c.plain_tree_derated = false;
   c.collnet_gather_by_ranks = false;
+  c.nvls_takes_all_threads = false;
+  c.collnet_direct_derated = false;
+  c.ring_is_free = true;
   c.ll_hops_derated = true;
   c.nic_latency_replaces = true;
   c.net_overhead = false;
@@ -168,12 +184,16 @@ const TuningConstants& tuning_constants(NcclVersion version) {
   static const TuningConstants k21 = nccl_2_21();
   static const TuningConstants k22 = nccl_2_22();
   static const TuningConstants k23 = nccl_2_23();
+  static const TuningConstants k25 = nccl_2_25();
   static const TuningConstants k27 = nccl_2_27();
   static const TuningConstants k28 = nccl_2_28();
+  static const TuningConstants k289 = nccl_2_28_9();
   static const TuningConstants k29 = nccl_2_29();
   if (version.minor >= 29) return k29;
+  if (version >= NcclVersion{2, 28, 4}) return k289;
   if (version.minor >= 28) return k28;
   if (version.minor >= 27) return k27;
+  if (version.minor >= 25) return k25;
   if (version.minor >= 23) return k23;
   if (version.minor >= 22) return k22;
   if (version.minor >= 21) return k21;

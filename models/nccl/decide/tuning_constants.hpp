@@ -79,6 +79,11 @@ struct TuningConstants {
   bool nvls_gathers_shared{};   ///< to 2.22: `nvls_share` also for all-gather and reduce-scatter
   bool nvls_gather_by_ranks{};  ///< 2.27: all-gather over NVLS by the share of other ranks
 
+  bool knows_blackwell{true};         ///< 2.25
+  bool nvls_takes_all_threads{true};  ///< 2.19
+  bool collnet_direct_derated{true};  ///< 2.19: x 0.85 from Hopper on
+  bool ring_is_free{false};           ///< 2.18: a ring may be forbidden for all-reduce only
+
   bool caps_bus{false};               ///< 2.18: 235 GB/s on Ampere, 370 GB/s on Hopper
   bool ring_ll_by_steps{false};       ///< to 2.20: LL is 1/4 of a ring, 1/3 for single-node gathers
   bool ring_ll128_few_ranks{false};   ///< to 2.22: x 0.7 below two ranks a node
@@ -110,7 +115,7 @@ struct TuningConstants {
   std::int64_t cell_traffic{16 << 10};  ///< bytes of traffic that a channel is worth
 };
 
-/// The constants of a release.
+/// The constants of a release; NcclRelease::tuning points to them.
 const TuningConstants& tuning_constants(NcclVersion version);
 
 /// Corrects a tree's bandwidth by log2(bytes / 64). Source: src/graph/tuning.cc.

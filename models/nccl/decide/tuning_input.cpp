@@ -41,8 +41,8 @@ TuningInput tuning_input(const NcclDecisions& decisions) {
         std::min(input.min_compute_capability, view.system.lowest_capability());
     input.max_compute_capability =
         std::max(input.max_compute_capability, view.system.highest_capability());
-    input.plain_tree = input.plain_tree || view.tree.pattern == NcclPattern::kTree;
   }
+  input.plain_tree = decisions.views.front().tree.pattern == NcclPattern::kTree;
   const NcclSystem& system = decisions.views.front().system;
   input.cpu = tuning_cpu(system.cpu());
   input.x86 = system.cpu().arch == NcclCpuArch::kX86;
