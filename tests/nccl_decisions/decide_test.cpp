@@ -128,11 +128,11 @@ TEST(NcclVersions, AreParsedAndNumberPathTypes) {
     EXPECT_THROW(parse_nccl_version(wrong), InputError) << wrong;
   }
   // physics.md 6.1
-  EXPECT_EQ(nccl_path_type_number(NcclPathType::kPhb, {2, 28, 9}), 8);
-  EXPECT_EQ(nccl_path_type_number(NcclPathType::kPxn, {2, 27, 0}), 6);
-  EXPECT_EQ(nccl_path_type_number(NcclPathType::kPhb, {2, 26, 0}), 7);
-  EXPECT_EQ(nccl_path_type_number(NcclPathType::kPix, {2, 25, 0}), 3);
-  EXPECT_EQ(nccl_path_type_number(NcclPathType::kSys, {2, 18, 0}), 7);
+  EXPECT_EQ(nccl_release({2, 28, 9}).number(NcclPathType::kPhb), 8);
+  EXPECT_EQ(nccl_release({2, 27, 0}).number(NcclPathType::kPxn), 6);
+  EXPECT_EQ(nccl_release({2, 26, 0}).number(NcclPathType::kPhb), 7);
+  EXPECT_EQ(nccl_release({2, 25, 0}).number(NcclPathType::kPix), 3);
+  EXPECT_EQ(nccl_release({2, 18, 0}).number(NcclPathType::kSys), 7);
 }
 
 TEST(NcclTrees, AreTreesOverAllNodesWithOneRootAndTwoChildrenAtMost) {
