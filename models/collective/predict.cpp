@@ -140,7 +140,7 @@ ResultRow run_task(Worker& worker, const Task& task, const PredictOptions& optio
   row.nccl_choice = schedule.choose(task.op, task.bytes).nccl_choice;
   row.time_us = outcome.time.as_us();
   row.algbw_gb_per_s = task.bytes.as_double() / outcome.time.as_s() / 1e9;
-  row.busbw_gb_per_s = row.algbw_gb_per_s * busbw_factor(plan.op, plan.ranks);
+  row.busbw_gb_per_s = row.algbw_gb_per_s * busbw_factor(task.op, plan.ranks);
   row.limited_by = shares_of(outcome, causes);
   row.trajectory = outcome.trajectory;
   return row;

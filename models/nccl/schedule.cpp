@@ -11,8 +11,13 @@
 namespace weft {
 namespace {
 
-constexpr std::array<std::string_view, 7> kOpNames{
-    "allreduce", "allgather", "reducescatter", "broadcast", "reduce", "alltoall", "sendrecv"};
+// By Op: allreduce, allgather, reducescatter, broadcast, reduce, alltoall, sendrecv. NCCL has a
+// tree for other operations neither (src/device/).
+constexpr std::array<AlgorithmRow, 3> kAlgorithms{{
+    {Algorithm::kRing, "Ring", NcclAlgo::kRing, {true, true, true, true, true, false, false}},
+    {Algorithm::kTree, "Tree", NcclAlgo::kTree, {true, false, false, false, false, false, false}},
+    {Algorithm::kPointToPoint, "P2P", {}, {false, false, false, false, false, true, true}},
+}};
 
 /// Channels of a large collective before the small ones drop some.
 std::uint32_t most_channels(DeviceParams& devices) {
@@ -42,13 +47,12 @@ Choice choose(DeviceParams& devices, MemoryPath path, std::uint32_t channels, st
               Op op, Bytes bytes) {
   Params& params = devices.params();
   if (is_point_to_point(op)) return {Algorithm::kPointToPoint, "Simple", channels};
-  const bool tree = params.choice("nccl.algo") == "Tree";
-  if (tree && op != Op::kAllReduce) {
-    throw InputError("nccl.algo=Tree runs allreduce only; " + std::string(op_name(op)) +
-                     " has Ring");
-  }
   Choice choice;
-  choice.algorithm = tree ? Algorithm::kTree : Algorithm::kRing;
+  if (params.choice("nccl.algo") == "Tree") choice.algorithm = Algorithm::kTree;
+  if (!runs(choice.algorithm, op)) {
+    throw InputError("nccl.algo=" + std::string(algorithm_name(choice.algorithm)) + " runs no " +
+                     std::string(op_name(op)) + "; take Ring");
+  }
   choice.protocol = choose_protocol(params, bytes, path == MemoryPath::kHostStaged);
   const Protocol protocol =
       make_protocol(params, choice.protocol, kernel_shape(op, choice.algorithm), ranks);
@@ -103,29 +107,21 @@ std::vector<std::uint32_t> nearest_nics(const Fabric& fabric, std::size_t gpu) {
 
 }  // namespace
 
-std::string_view op_name(Op op) { return kOpNames.at(static_cast<std::size_t>(op)); }
-
-Op parse_op(std::string_view text) {
-  const auto at = std::find(kOpNames.begin(), kOpNames.end(), text);
-  if (at == kOpNames.end()) {
-    throw InputError("no operation '" + std::string(text) +
-                     "'; known: " + known_names({kOpNames.begin(), kOpNames.end()}));
-  }
-  return static_cast<Op>(at - kOpNames.begin());
-}
-
-bool is_point_to_point(Op op) { return op == Op::kAllToAll || op == Op::kSendRecv; }
+std::span<const AlgorithmRow> algorithms() { return kAlgorithms; }
 
 std::string_view algorithm_name(Algorithm algorithm) {
-  switch (algorithm) {
-    case Algorithm::kRing:
-      return "Ring";
-    case Algorithm::kTree:
-      return "Tree";
-    case Algorithm::kPointToPoint:
-      return "P2P";
+  return kAlgorithms[static_cast<std::size_t>(algorithm)].name;
+}
+
+bool runs(Algorithm algorithm, Op op) {
+  return kAlgorithms[static_cast<std::size_t>(algorithm)].runs[static_cast<std::size_t>(op)];
+}
+
+std::optional<Algorithm> executed_as(NcclAlgo algo) {
+  for (const AlgorithmRow& row : kAlgorithms) {
+    if (row.nccl == algo) return row.algorithm;
   }
-  return "?";
+  return std::nullopt;
 }
 
 KernelShape kernel_shape(Op op, Algorithm algorithm) {

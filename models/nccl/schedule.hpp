@@ -1,38 +1,40 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
+#include "models/nccl/decide/tuning_constants.hpp"
 #include "models/nccl/execute/protocol.hpp"
 #include "models/nccl/memory_path.hpp"
 #include "models/nccl/ring.hpp"
 #include "models/nccl/tree.hpp"
 #include "models/params/device_params.hpp"
+#include "sim/base/operation.hpp"
 
 namespace weft {
 
-/// What an application asks for: the operations of nccl-tests.
-enum class Op : std::uint8_t {
-  kAllReduce,
-  kAllGather,
-  kReduceScatter,
-  kBroadcast,
-  kReduce,
-  kAllToAll,
-  kSendRecv
-};
-/// "allreduce", "allgather", "reducescatter", "broadcast", "reduce", "alltoall", "sendrecv".
-std::string_view op_name(Op op);
-/// Throws InputError with the known names.
-Op parse_op(std::string_view text);
-/// All-to-all and send-recv are made of sends and receives between pairs, without algorithm.
-bool is_point_to_point(Op op);
-
 enum class Algorithm : std::uint8_t { kRing, kTree, kPointToPoint };
+
+/// A row of the one table of algorithms that weft executes.
+struct AlgorithmRow {
+  Algorithm algorithm;
+  std::string_view name;         ///< "Ring", as NCCL_ALGO spells it
+  std::optional<NcclAlgo> nccl;  ///< as which NCCL tunes it; nullopt: NCCL does not choose it
+  std::array<bool, kOperations.size()> runs;  ///< by Op: which operations it can run
+};
+/// In the order of Algorithm.
+std::span<const AlgorithmRow> algorithms();
 /// "Ring", "Tree", "P2P".
 std::string_view algorithm_name(Algorithm algorithm);
+/// Whether an algorithm can run an operation.
+bool runs(Algorithm algorithm, Op op);
+/// Which algorithm executes what NCCL chose; nullopt: weft executes it not.
+std::optional<Algorithm> executed_as(NcclAlgo algo);
 /// Precondition: neither the operation nor the algorithm is point to point.
 KernelShape kernel_shape(Op op, Algorithm algorithm);
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <filesystem>
 
+#include "sim/base/operation.hpp"
 #include "sim/base/random.hpp"
 #include "sim/io/file.hpp"
 #include "sim/io/keys.hpp"
@@ -12,8 +13,6 @@
 namespace weft {
 namespace {
 
-constexpr std::array<std::string_view, 7> kOps{
-    "allreduce", "allgather", "reducescatter", "broadcast", "reduce", "alltoall", "sendrecv"};
 constexpr std::array<std::string_view, 2> kMemoryPaths{"gdr", "host-staged"};
 constexpr std::array<std::string_view, 2> kRunAlgos{"Ring", "Tree"};
 constexpr Bytes kLargestSize{1LL << 42};  // 4 TiB: beyond any GPU's memory
@@ -42,12 +41,11 @@ constexpr std::array kWorkloadKeys{
     KeySpec{"sizes", "list of sizes", "none", "ascending; in place of min, max and factor"}};
 
 std::string read_op(const Yaml& yaml) {
-  const std::string& op = yaml.text();
-  if (std::find(kOps.begin(), kOps.end(), op) == kOps.end()) {
-    yaml.fail("'" + op +
-              "' is not an operation; known: " + known_names({kOps.begin(), kOps.end()}));
+  try {
+    return std::string(op_name(parse_op(yaml.text())));
+  } catch (const InputError& error) {
+    yaml.fail(error.what());
   }
-  return op;
 }
 
 /// What a scenario says of the algorithm is a setting like any other, but easier to find.
@@ -57,7 +55,7 @@ ScenarioSetting read_algo(const Yaml& yaml, const std::string& op) {
     yaml.fail("'" + algo + "' is not an algorithm that weft runs; known: " +
               known_names({kRunAlgos.begin(), kRunAlgos.end()}));
   }
-  if (op == "alltoall" || op == "sendrecv") yaml.fail(op + " has no algorithm");
+  if (is_point_to_point(parse_op(op))) yaml.fail(op + " has no algorithm");
   if (algo == "Tree" && op != "allreduce") yaml.fail("Tree runs allreduce only; write Ring");
   return {"nccl.algo", algo, yaml.place()};
 }

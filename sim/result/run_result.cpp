@@ -240,14 +240,6 @@ Provenance provenance_from_json(const Json& json) {
 
 }  // namespace
 
-double busbw_factor(const std::string& op, std::uint32_t ranks) {
-  const double n = ranks;
-  if (op == "allreduce") return 2.0 * (n - 1.0) / n;
-  if (op == "allgather" || op == "reducescatter" || op == "alltoall") return (n - 1.0) / n;
-  if (op == "broadcast" || op == "reduce" || op == "sendrecv") return 1.0;
-  throw std::logic_error("busbw_factor: unknown operation " + op);
-}
-
 std::vector<ProvenanceParam> provenance_of(const Params& params) {
   std::vector<ProvenanceParam> out;
   for (const UsedParam& used : params.used()) {

@@ -32,16 +32,12 @@ struct ResultRow {
   std::string nccl_choice;  ///< what NCCL would run where weft does not execute it ("NVLS"); or ""
   double time_us{0};
   double algbw_gb_per_s{0};            ///< GB/s = 1e9 bytes/s
-  double busbw_gb_per_s{0};            ///< as nccl-tests defines it
+  double busbw_gb_per_s{0};            ///< algbw x busbw_factor() (sim/base/operation.hpp)
   std::vector<CauseShare> limited_by;  ///< largest first
   std::optional<Probes> probes{};      ///< of packets; not read back from JSON
   /// What happened, and when, as one number (sim/run/trajectory.hpp); not read back from JSON.
   std::uint64_t trajectory{0};
 };
-
-/// busbw / algbw as nccl-tests defines it for `op` on `ranks` ranks: 2(n-1)/n for allreduce,
-/// (n-1)/n for allgather, reducescatter and alltoall, 1 for broadcast, reduce and sendrecv.
-double busbw_factor(const std::string& op, std::uint32_t ranks);
 
 /// One parameter as a run used it.
 struct ProvenanceParam {

@@ -7,14 +7,6 @@
 namespace weft::test::result_run_result {
 namespace {
 
-TEST(BusbwFactor, IsAsNcclTestsDefinesIt) {
-  EXPECT_DOUBLE_EQ(busbw_factor("allreduce", 16), 30.0 / 16);
-  EXPECT_DOUBLE_EQ(busbw_factor("allgather", 16), 15.0 / 16);
-  EXPECT_DOUBLE_EQ(busbw_factor("alltoall", 4), 0.75);
-  EXPECT_DOUBLE_EQ(busbw_factor("broadcast", 16), 1.0);
-  EXPECT_THROW(busbw_factor("gossip", 2), std::logic_error);
-}
-
 TEST(RunResult, JsonHasTheContractsKeys) {
   RunResult result;
   result.rows = {{"allreduce",

@@ -67,11 +67,14 @@ std::vector<NcclGdr> declined_gdr(const NcclDecisions& d) {
 
 std::shared_ptr<const Tuning> executable_tuning(const NcclDecisions& decisions) {
   TuningInput input = tuning_input(decisions);
-  input.env.algo = "Ring,Tree";
+  std::string executed;
+  for (const AlgorithmRow& row : algorithms()) {
+    if (!row.nccl) continue;
+    executed += (executed.empty() ? "" : ",") + std::string(row.name);
+  }
+  input.env.algo = executed;
   return std::make_shared<const Tuning>(std::move(input));
 }
-
-bool is_executed(NcclAlgo algo) { return algo == NcclAlgo::kRing || algo == NcclAlgo::kTree; }
 
 /// `p2p_channels`, `tuning` and `executed`: as in NcclRun.
 Choice choose(int p2p_channels, const Tuning& tuning, const Tuning& executed, Op op, Bytes bytes) {
@@ -80,7 +83,7 @@ Choice choose(int p2p_channels, const Tuning& tuning, const Tuning& executed, Op
   }
   std::optional<Tuning::Choice> picked = tuning.choose(nccl_op(op), bytes);
   Choice out;
-  if (picked && !is_executed(picked->algo)) {
+  if (picked && !executed_as(picked->algo)) {
     out.nccl_choice = nccl_algo_name(picked->algo);
     picked = executed.choose(nccl_op(op), bytes);
   }
@@ -90,7 +93,7 @@ Choice choose(int p2p_channels, const Tuning& tuning, const Tuning& executed, Op
                     "NCCL_PROTO, nccl.algo and nccl.proto exclude all",
                     op_name(op)));
   }
-  out.algorithm = picked->algo == NcclAlgo::kTree ? Algorithm::kTree : Algorithm::kRing;
+  out.algorithm = executed_as(picked->algo).value();
   out.protocol = nccl_proto_name(picked->proto);
   out.channels = static_cast<std::uint32_t>(picked->channels);
   return out;
