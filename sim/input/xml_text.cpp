@@ -102,6 +102,19 @@ class TagWalk {
   std::size_t at_{0};
 };
 
+/// NCCL writes ` =""` where its own input had a blank before "/>": an attribute without a name.
+/// Blanks in its place keep all offsets.
+std::string without_nameless_attributes(std::string text) {
+  constexpr std::string_view kNameless = "=\"\"";
+  for (std::size_t at = text.find(kNameless); at != std::string::npos;
+       at = text.find(kNameless, at + 1)) {
+    const std::size_t before = at == 0 ? at : text.find_last_not_of(kBlanks, at - 1);
+    const bool after_value = before + 1 < at && (text[before] == '"' || text[before] == '\'');
+    if (after_value) text.replace(at, kNameless.size(), kNameless.size(), ' ');
+  }
+  return text;
+}
+
 }  // namespace
 
 XmlText::XmlText(const std::string& text, std::string file, std::int64_t max_bytes)
@@ -115,9 +128,10 @@ XmlText::XmlText(const std::string& text, std::string file, std::int64_t max_byt
     if (text[i] == '\n') line_starts_.push_back(i + 1);
   }
   check_text(text);
+  const std::string readable = without_nameless_attributes(text);
   // The encoding is fixed, so that pugixml does not convert and its offsets are the text's.
   const pugi::xml_parse_result result = document_.load_buffer(
-      text.data(), text.size(), pugi::parse_default | pugi::parse_doctype, pugi::encoding_utf8);
+      readable.data(), readable.size(), pugi::parse_default | pugi::parse_doctype, pugi::encoding_utf8);
   if (result.status == pugi::status_no_document_element) {
     throw InputError({file_}, "is empty: there is no XML element in it");
   }

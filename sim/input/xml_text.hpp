@@ -17,7 +17,8 @@ namespace weft {
 /// elements or a million attributes are refused, the last two before anything is built of them.
 class XmlText {
  public:
-  /// Throws InputError with file, line and column. `max_bytes` bounds the text.
+  /// Throws InputError with file, line and column. `max_bytes` bounds the text. What is no XML but
+  /// NCCL writes it, an attribute ` =""` without a name, is passed over.
   XmlText(const std::string& text, std::string file, std::int64_t max_bytes);
 
   const std::string& file() const { return file_; }

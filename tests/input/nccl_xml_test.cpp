@@ -396,6 +396,18 @@ TEST(NcclXmlBogus, MalformedXmlIsLocated) {
   EXPECT_EQ(refused(""), "f.xml: is empty: there is no XML element in it");
 }
 
+// NCCL itself writes ` =""` into a dump where its input had a blank before "/>".
+TEST(NcclXml, AttributesWithoutANameArePassedOver) {
+  EXPECT_THAT(device_names(parse(in_cpu(R"(<pci busid="0000:01:00.0" class="0x030200" ="">
+    <gpu dev="0" sm="90" =""/></pci>)"))),
+              ::testing::Contains("gpu0"));
+  // Not where a name stands before the blank, and not in other places of a tag.
+  EXPECT_THAT(device_names(parse(in_cpu(R"(<pci busid="0000:01:00.0" class ="0x030200">
+    <gpu dev="0" sm="90" rank =""/></pci>)"))),
+              ::testing::Contains("gpu0"));
+  EXPECT_THAT(refused(in_cpu("<pci =\"\" busid=\"0000:01:00.0\"/>")), HasSubstr("f.xml:3:"));
+}
+
 TEST(NcclXmlBogus, EntityBomb) {
   const std::string bomb =
       "<?xml version=\"1.0\"?>\n<!DOCTYPE s [<!ENTITY a \"aaaaaaaaaa\"><!ENTITY b "

@@ -235,6 +235,29 @@ TEST(NcclDecisionsOf, AThousandNodesTakeLessThanASecond) {
   }
 }
 
+// 2.30's dumps say of each GPU that it is no partition.
+TEST(NcclDecisionsOf, AGpuThatIsNoPartitionIsWhole) {
+  std::string xml = system_of(cpu(0, gpu(0)));
+  xml.replace(xml.find("sm="), 3, "mlopart=\"-1\" sm=");
+  EXPECT_EQ(decide(xml, 1).ranks, 1);
+}
+
+// Hosts of one NVLink domain may number their NICs and CPUs alike.
+TEST(NcclDecisionsOf, HostsOfOneNvlinkDomainAreOneNode) {
+  const auto tray = [](const std::string& hash, const std::string& rank) {
+    std::string xml = cpu(0, bridge(0, gpu(0, kSwitchLinks) + nic(0)));
+    xml.replace(xml.find("numaid"), 0, "host_hash=\"" + hash + "\" ");
+    return xml.replace(xml.find("rank=\"0\""), 8, "rank=\"" + rank + "\"");
+  };
+  const std::string rack = system_of(tray("0xa", "0") + tray("0xb", "1"));
+  const NcclDecisions one = decide(rack, 1);
+  EXPECT_EQ(one.nodes, 1);
+  EXPECT_EQ(one.views.front().system.node(NcclNodeType::kGpu, 1).name(), "GPU/1-60");
+  const NcclDecisions two = decide(rack, 2);
+  EXPECT_EQ(two.ranks, 4);
+  EXPECT_EQ(two.nodes, 2);
+}
+
 TEST(NcclDecisionsOf, WrongFilesAreRefusedWithTheirPlace) {
   EXPECT_THAT(refusal(system_of(cpu(0, nic(0)))), HasSubstr("no <gpu> in this file"));
   EXPECT_THAT(refusal(system_of(cpu(0, gpu(0) + gpu(0)))), HasSubstr("f.xml:4:"));
@@ -243,6 +266,9 @@ TEST(NcclDecisionsOf, WrongFilesAreRefusedWithTheirPlace) {
   EXPECT_THAT(refusal(system_of(cpu(0, gpu(0)) + cpu(0, gpu(1)))), HasSubstr("given twice"));
   EXPECT_THAT(refusal(system_of(cpu(0, gpu(0, "<nvlink target=\"x\" count=\"-1\"/>")))),
               HasSubstr("needs a count"));
+  std::string part = system_of(cpu(0, gpu(0)));
+  part.replace(part.find("sm="), 3, "mlopart=\"1\" sm=");
+  EXPECT_THAT(refusal(part), HasSubstr("ML partitions"));
   std::string amd = system_of(cpu(0, gpu(0)));
   amd.replace(amd.find("sm="), 3, "gcn=\"910\" sm=");
   EXPECT_THAT(refusal(amd), HasSubstr("AMD GPUs"));
