@@ -25,6 +25,7 @@ struct NcclArguments {
   unsigned nodes{0};
   std::vector<std::string> env;
   std::vector<std::string> set;
+  std::string gpu;
   std::string version{NcclVersion{}.text()};
   std::string json;
   std::string write_topo;
@@ -56,12 +57,18 @@ bool is_xml(const std::string& text) {
 
 /// NCCL's own file is taken as it is; anything else, and a file without GPUs, becomes a fabric
 /// first.
-NcclTopology read(const std::string& file, const std::vector<std::string>& set) {
+NcclTopology read(const std::string& file, const std::vector<std::string>& set,
+                  const std::string& gpu) {
   const std::string text = read_text_file(file);
   if (is_xml(text)) {
     NcclTree tree = parse_nccl_tree(text, file);
     if (count_gpus(tree.system) > 0) {
-      if (!set.empty()) throw InputError("--set: " + file + " is NCCL's own and is taken as it is");
+      for (const auto& [option, given] :
+           {std::pair{"--set", !set.empty()}, {"--gpu", !gpu.empty()}}) {
+        if (!given) continue;
+        throw InputError(std::string(option) + ": " + file +
+                         " is NCCL's own and is taken as it is");
+      }
       return {std::move(tree), 1, {}};
     }
   }
@@ -69,8 +76,8 @@ NcclTopology read(const std::string& file, const std::vector<std::string>& set) 
   const PartLibrary parts(catalog);
   Params params(catalog);
   TopologySpec spec = parse_topology(text, file, catalog);
-  apply_settings(parse_settings(set), spec,
-                 params);  // the topology's defaults; a skeleton's NVLinks
+  // The topology's defaults; a skeleton's NVLinks.
+  apply_settings(parse_settings(set, gpu), spec, params);
   const unsigned nodes = spec.nodes;
   const std::vector<std::string> assumed = spec.notes;
   const Fabric fabric(std::move(spec), 1);
@@ -99,7 +106,7 @@ void run(const NcclArguments& arguments) {
   }
   const NcclVersion version = parse_nccl_version(arguments.version);
   const NcclEnv env = parse_nccl_env(variables(arguments.env));
-  const NcclTopology topology = read(arguments.topology, arguments.set);
+  const NcclTopology topology = read(arguments.topology, arguments.set, arguments.gpu);
   const unsigned hosts = arguments.nodes > 0 ? arguments.nodes : topology.nodes;
   const std::size_t ranks = hosts * count_gpus(topology.tree.system);
   if (ranks > kMostRanks) {
@@ -140,7 +147,9 @@ void add_nccl_command(CommandLine& line) {
       .option("--env", arguments->env, "an NCCL variable, NAME=VALUE; repeatable")
       .option("--set", arguments->set,
               "a parameter of a topology that is not NCCL's own, KEY=VALUE; repeatable")
-      .option("--nccl-version", arguments->version, "2.18 to 2.30")
+      .option("--nccl-version", arguments->version, kNcclVersionHelp)
+      .option("--gpu", arguments->gpu,
+              "which GPUs these are, such as h100-sxm, where the file does not say")
       .option("--json", arguments->json, "write it as JSON; '-' is standard output")
       .option("--write-topo", arguments->write_topo,
               "write the topology as a file for NCCL_TOPO_FILE; '-' is standard output")

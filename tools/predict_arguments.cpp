@@ -28,6 +28,7 @@ void add_predict_options(Command& command, PredictArguments& arguments,
       .option("--set", arguments.set, set_help)
       .option("--env", arguments.env, "an NCCL variable, NAME=VALUE; repeatable")
       .option("--gpu", arguments.gpu, "which GPUs these are, such as h100-sxm")
+      .option("--nccl-version", arguments.nccl_version, kNcclVersionHelp)
       .option("--threads", arguments.threads,
               "threads; 0: one a core. The result does not depend on it", 1024)
       .option("--seed", arguments.seed, "random seed");
@@ -37,6 +38,7 @@ PredictOptions predict_options(const PredictArguments& arguments) {
   PredictOptions options;
   options.seed = parse_seed(arguments.seed);
   options.threads = arguments.threads;
+  options.nccl_version = parse_nccl_version(arguments.nccl_version);
   if (!arguments.gpu.empty()) options.set.push_back({"gpu.part", arguments.gpu, {}});
   for (const std::string& text : arguments.env) {
     const std::size_t equals = text.find('=');

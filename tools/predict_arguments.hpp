@@ -14,11 +14,13 @@ struct PredictArguments {
   std::vector<std::string> set;  ///< what a KEY=VALUE may be is the command's own
   std::vector<std::string> env;
   std::string gpu;
+  std::string nccl_version{NcclVersion{}.text()};
   std::string seed{"1"};
   unsigned threads{0};
 };
 
-/// Adds scenario, --set, --env, --gpu, --seed and --threads; `arguments` must outlive the parsing.
+/// Adds scenario, --set, --env, --gpu, --nccl-version, --seed and --threads; `arguments` must
+/// outlive the parsing.
 void add_predict_options(Command& command, PredictArguments& arguments,
                          const std::string& set_help);
 

@@ -8,6 +8,7 @@
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <variant>
 
 #include <fmt/format.h>
 
@@ -200,22 +201,19 @@ void refuse_hours(const Machine& machine, const Decided& decided, const std::vec
   if (options.on_estimate) options.on_estimate("packets: " + estimate);
 }
 
-/// Adds what NCCL decides for a memory path, unless the user wants the simple rules or NCCL's
-/// decisions cannot be had or followed: a note then says why, and no path has any.
-void decide(MemoryPath path, DeviceParams& devices, const NcclEnv& env, Decided& decided,
-            std::vector<std::string>& notes) {
+/// Adds what NCCL decides for a memory path, unless the user wants the simple rules. Throws
+/// InputError if a run cannot follow NCCL: the simple rules are the user's choice, never a
+/// fallback.
+void decide(MemoryPath path, DeviceParams& devices, const NcclEnv& env, NcclVersion version,
+            Decided& decided) {
   if (decided.simple || decided.runs.contains(path)) return;
-  std::string why;
-  try {
-    NcclRun run = decide_run(devices, path, env, {});
-    why = why_not_followed(run);
-    if (why.empty()) decided.runs.emplace(path, std::move(run));
-  } catch (const InputError& e) {
-    why = e.what();
+  std::variant<NcclRun, NcclNotFollowed> made = decide_run(devices, path, env, version);
+  if (const auto* const not_followed = std::get_if<NcclNotFollowed>(&made)) {
+    throw InputError(devices.fabric().spec().file +
+                     ": weft cannot follow NCCL's decisions here: " + not_followed->why +
+                     "; --set nccl.decisions=simple runs weft's simple rules instead");
   }
-  if (why.empty()) return;
-  notes.push_back("rings, channels and protocols by weft's simple rules, not NCCL's: " + why);
-  decided = {.simple = true, .runs = {}};
+  decided.runs.emplace(path, std::get<NcclRun>(std::move(made)));
 }
 
 /// What the simple rules leave unread: lists and exclusions of algorithms and protocols.
@@ -327,6 +325,7 @@ Provenance provenance(const Scenario& scenario, const PredictOptions& options,
   p.topology_digest = fmt::format("{:016x}", spec.digest);
   p.topology_source = spec.source;
   p.seed = options.seed;
+  p.nccl_version = options.nccl_version.text();
   p.fidelity = options.fidelity == Fidelity::kFluid ? "fluid" : "packet";
   for (const ScenarioSetting& s : scenario.set) p.overrides.push_back(s.key + "=" + s.value);
   for (const ScenarioSetting& s : options.set) p.overrides.push_back(s.key + "=" + s.value);
@@ -354,7 +353,7 @@ RunResult predict(const Scenario& scenario, const PredictOptions& options,
   for (const auto& [name, value] : env) result.provenance.env.push_back(name + "=" + value);
   std::map<std::string, Place> env_place = scenario.env_place;
   for (const auto& [name, value] : options.env) env_place.erase(name);
-  const NcclEnv nccl_env = apply_nccl_env(env, params, env_place);
+  const NcclEnv nccl_env = apply_nccl_env(env, params, env_place, options.nccl_version);
   result.notes = nccl_env.notes;
   std::vector<ScenarioSetting> settings = scenario.set;
   settings.insert(settings.end(), options.set.begin(), options.set.end());
@@ -369,13 +368,13 @@ RunResult predict(const Scenario& scenario, const PredictOptions& options,
   const Op op = parse_op(scenario.op);
   const Machine machine(devices);
   Decided decided{.simple = devices.params().choice("nccl.decisions") == "simple", .runs = {}};
-  decide(MemoryPath::kGdr, devices, nccl_env, decided, result.notes);
+  decide(MemoryPath::kGdr, devices, nccl_env, options.nccl_version, decided);
   const std::vector<RingPair> gdr_pairs =
       ring_pairs(machine, Schedules(devices, decided).of(MemoryPath::kGdr).rings);
   std::vector<Task> tasks;
   for (const MemoryPath path :
        paths_to_run(scenario, nodes, gdr_obstacle(gdr_pairs), result.notes)) {
-    decide(path, devices, nccl_env, decided, result.notes);
+    decide(path, devices, nccl_env, options.nccl_version, decided);
     for (const Bytes bytes : scenario.sizes) tasks.push_back({op, bytes, path});
   }
   if (decided.simple) add_unread_notes(nccl_env, params, result.notes);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "models/nccl/decide/path_type.hpp"
 #include "sim/base/params.hpp"
 #include "sim/input/scenario.hpp"
 #include "sim/result/run_result.hpp"
@@ -24,6 +25,7 @@ struct PredictOptions {
   std::uint64_t seed{1};
   unsigned threads{0};  ///< 0: as many as the machine has; the result does not depend on it
   Fidelity fidelity{Fidelity::kFluid};
+  NcclVersion nccl_version{};  ///< whose decisions are followed
   bool force{false};  ///< packets: run what takes long, too
   /// For tests: the events of one instant run in an order drawn with this seed (EventQueue).
   std::optional<std::uint64_t> shuffle_ties{};

@@ -314,7 +314,7 @@ void drop_uncabled_nics(TopologySpec& spec) {
 }
 
 NcclEnv apply_nccl_env(const std::map<std::string, std::string>& env, Params& params,
-                       const std::map<std::string, Place>& places) {
+                       const std::map<std::string, Place>& places, NcclVersion version) {
   NcclEnv out = parse_nccl_env(env);
   // Runs `read` if the variable is set; what it throws then names variable and place.
   const auto with = [&](const std::string& variable, const auto& read) {
@@ -348,13 +348,13 @@ NcclEnv apply_nccl_env(const std::map<std::string, std::string>& env, Params& pa
   NcclEnv one;  // each alone, to name the one that is wrong
   with("NCCL_ALGO", [&](const std::string& value) {
     one.algo = value;
-    tuning_permissions(one, tuning_constants({}));
+    tuning_permissions(one, tuning_constants(version));
     set_word("NCCL_ALGO", "nccl.algo", value);
   });
   one.algo.clear();
   with("NCCL_PROTO", [&](const std::string& value) {
     one.proto = value;
-    tuning_permissions(one, tuning_constants({}));
+    tuning_permissions(one, tuning_constants(version));
     set_word("NCCL_PROTO", "nccl.proto", value);
   });
   with("NCCL_BUFFSIZE",

@@ -53,6 +53,6 @@ void drop_uncabled_nics(TopologySpec& spec);
 /// name those that weft does not model. Throws InputError: a name or value that is not NCCL's, with
 /// the variable's place where `places` has it.
 NcclEnv apply_nccl_env(const std::map<std::string, std::string>& env, Params& params,
-                       const std::map<std::string, Place>& places = {});
+                       const std::map<std::string, Place>& places = {}, NcclVersion version = {});
 
 }  // namespace weft

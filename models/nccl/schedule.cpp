@@ -149,9 +149,8 @@ std::vector<std::vector<std::uint32_t>> local_nics(const Fabric& fabric) {
   return out;
 }
 
-Schedule make_schedule(DeviceParams& devices, MemoryPath path) {
-  const Fabric& fabric = devices.fabric();
-  const auto ranks = static_cast<std::uint32_t>(fabric.count(DeviceKind::kGpu)) * fabric.nodes();
+void require_peers(const Fabric& fabric) {
+  const std::size_t ranks = fabric.count(DeviceKind::kGpu) * fabric.nodes();
   if (ranks < 2) {
     throw InputError(fabric.spec().file + ": a collective needs at least 2 GPUs");
   }
@@ -159,6 +158,12 @@ Schedule make_schedule(DeviceParams& devices, MemoryPath path) {
     throw InputError(fabric.spec().file + ": " + std::to_string(fabric.nodes()) +
                      " nodes but no NIC to join them; use one node or add NICs");
   }
+}
+
+Schedule make_schedule(DeviceParams& devices, MemoryPath path) {
+  const Fabric& fabric = devices.fabric();
+  require_peers(fabric);
+  const auto ranks = static_cast<std::uint32_t>(fabric.count(DeviceKind::kGpu)) * fabric.nodes();
   const std::uint32_t channels = most_channels(devices);
   Schedule schedule;
   schedule.rings = make_rings(fabric, channels);

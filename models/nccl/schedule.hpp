@@ -63,9 +63,13 @@ struct Schedule {
   std::function<Choice(Op, Bytes)> choose;
 };
 
+/// Throws InputError if the fabric's GPUs cannot work together: fewer than two, or several nodes
+/// without NICs.
+void require_peers(const Fabric& fabric);
+
 /// The simple rule: rings and trees of make_rings and make_trees, the algorithm of nccl.algo, the
 /// protocol by size, channels by the NICs. `devices` must outlive the schedule. Throws InputError
-/// if the fabric's GPUs cannot work together: fewer than two, or several nodes without NICs.
+/// as require_peers() does.
 Schedule make_schedule(DeviceParams& devices, MemoryPath path);
 
 /// The NICs that NCCL's sends and receives use, by GPU of a node (src/graph/topo.cc,

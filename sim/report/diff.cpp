@@ -57,6 +57,7 @@ std::vector<InputChange> input_changes(const Provenance& a, const Provenance& b)
   add("scenario", file(a.scenario, a.scenario_digest), file(b.scenario, b.scenario_digest));
   add("topology", file(a.topology, a.topology_digest), file(b.topology, b.topology_digest));
   add("fidelity", a.fidelity, b.fidelity);
+  add("NCCL", a.nccl_version, b.nccl_version);
   add("seed", std::to_string(a.seed), std::to_string(b.seed));
   add("env", joined(a.env), joined(b.env));
   add("set", joined(a.overrides), joined(b.overrides));

@@ -110,6 +110,8 @@ constexpr std::array kProvenanceFields{
                     [](const Provenance& p) -> Json { return static_cast<std::int64_t>(p.seed); }},
     ProvenanceField{{"fidelity", "text", "", "fluid or packet"},
                     [](const Provenance& p) -> Json { return p.fidelity; }},
+    ProvenanceField{{"nccl", "text", "", "the NCCL release whose decisions were followed"},
+                    [](const Provenance& p) -> Json { return p.nccl_version; }},
     ProvenanceField{{"set", "list of text", "", "KEY=VALUE, in the order given"},
                     [](const Provenance& p) { return strings(p.overrides); }},
     ProvenanceField{{"env", "list of text", "", "NCCL's variables, NAME=VALUE"},
@@ -229,6 +231,7 @@ Provenance provenance_from_json(const Json& json) {
   p.topology_source = text_at(json, "topology_source");
   p.seed = static_cast<std::uint64_t>(integer_at(json, "seed"));
   p.fidelity = text_at(json, "fidelity");
+  if (json.find("nccl") != nullptr) p.nccl_version = text_at(json, "nccl");
   p.overrides = texts_at(json, "set");
   p.env = texts_at(json, "env");
   p.params = items_at<ProvenanceParam>(json, "parameters", [](const Json& item) {

@@ -58,6 +58,7 @@ struct Provenance {
   std::string topology_source;
   std::uint64_t seed{0};
   std::string fidelity;
+  std::string nccl_version;            ///< whose decisions were followed; "" in older files
   std::vector<std::string> overrides;  ///< "wire.mtu=1024", in the order given
   std::vector<std::string> env;        ///< "NCCL_NVLS_ENABLE=0"
   std::vector<ProvenanceParam> params;

@@ -178,7 +178,7 @@ TEST(WriteTopoOfSmall, RefusesGpusWhoseComputeCapabilityIsNotKnown) {
     yaml.erase(at, 16);
   EXPECT_EQ(refusal(yaml),
             "t.yaml:9:5: gpu0: NCCL decides by the compute capability, which its part '' does not "
-            "say; known for v100, a100, h100, h200, gh200, b200, gb200");
+            "say; name the GPUs with --gpu PART (such as h100-sxm)");
 }
 
 TEST(NcclTreeText, RefusesWhatNcclsReaderWouldNotTake) {

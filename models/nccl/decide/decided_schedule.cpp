@@ -181,24 +181,13 @@ Tree tree_of(const NcclDecisions& d, const Places& places, std::size_t channel) 
   return tree;
 }
 
-/// NCCL joins the hosts of an NVLink domain (MNNVL) to one system of several hosts; the tree here
-/// would be one host with all their CPUs.
-void refuse_racks(const Fabric& fabric) {
-  const DeviceId first = fabric.device(0, DeviceKind::kGpu, 0);
-  for (std::size_t g = 1; g < fabric.count(DeviceKind::kGpu); ++g) {
-    const DeviceId other = fabric.device(0, DeviceKind::kGpu, g);
-    if (fabric.pcie_route(first, other)) continue;
-    throw InputError("a node of several hosts: no path through CPUs joins " +
-                     fabric.device(first).name + " and " + fabric.device(other).name +
-                     ", and NCCL's view of an NVLink domain (MNNVL) is not modelled");
-  }
-}
-
 }  // namespace
 
-NcclRun decide_run(DeviceParams& devices, MemoryPath path, const NcclEnv& env,
-                   NcclVersion version) {
-  refuse_racks(devices.fabric());
+std::variant<NcclRun, NcclNotFollowed> decide_run(DeviceParams& devices, MemoryPath path,
+                                                  const NcclEnv& env, NcclVersion version) {
+  require_peers(devices.fabric());
+  std::string why = why_not_decided(devices.fabric());
+  if (!why.empty()) return NcclNotFollowed{std::move(why)};
   const NcclTree tree = nccl_tree_of(devices).tree;
   const auto hosts = static_cast<int>(devices.fabric().nodes());
   NcclEnv asked = env;
@@ -212,17 +201,14 @@ NcclRun decide_run(DeviceParams& devices, MemoryPath path, const NcclEnv& env,
     asked.net_gdr_read = 1;
     run.decisions = decide_nccl(tree, hosts, asked, version);
   }
+  if (run.decisions.views.size() > 1) {
+    return NcclNotFollowed{fmt::format(
+        "NCCL takes the {} GPUs of a node for {} nodes of its own that meet over the network only",
+        run.decisions.gpus_per_host, run.decisions.views.size())};
+  }
   run.tuning = std::make_shared<const Tuning>(tuning_input(run.decisions));
   run.executed = executable_tuning(run.decisions);
   return run;
-}
-
-std::string why_not_followed(const NcclRun& run) {
-  const NcclDecisions& d = run.decisions;
-  if (d.views.size() == 1) return "";
-  return fmt::format(
-      "NCCL takes the {} GPUs of a host for {} nodes that meet over the network only",
-      d.gpus_per_host, d.views.size());
 }
 
 Schedule decided_schedule(const DeviceParams& devices, const NcclRun& run) {

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "models/nccl/decide/decide.hpp"
@@ -21,23 +22,25 @@ struct NcclRun {
   std::vector<NcclGdr> declined;
 };
 
+/// Why a run cannot follow NCCL: its decisions are not known for the machine, or weft's plans
+/// cannot do what it decides.
+struct NcclNotFollowed {
+  std::string why;
+};
+
 /// Decides as NCCL would on each node of the fabric, from its tree (write_topo.hpp). What the user
 /// forces by nccl.algo, nccl.proto and nccl.channels counts as NCCL_ALGO, NCCL_PROTO and
 /// NCCL_MIN/MAX_NCHANNELS. A path that NCCL does not take by itself is forced: host-staged by
 /// NCCL_NET_GDR_LEVEL=LOC, GDR by NCCL_NET_GDR_LEVEL=SYS and NCCL_NET_GDR_READ=1.
-/// Throws InputError: what NCCL would refuse, GPUs that NCCL does not know (AMD), and racks that
-/// are one NVLink domain of several hosts.
-NcclRun decide_run(DeviceParams& devices, MemoryPath path, const NcclEnv& env, NcclVersion version);
-
-/// Whether weft's plans can follow these decisions: all GPUs of a host are one NCCL node. "" or why
-/// not.
-std::string why_not_followed(const NcclRun& run);
+/// Not followed: GPUs that why_not_decided() names; a node whose GPUs NCCL takes for several nodes.
+/// Throws InputError: what NCCL would refuse, too few GPUs, nodes that no NIC joins.
+std::variant<NcclRun, NcclNotFollowed> decide_run(DeviceParams& devices, MemoryPath path,
+                                                  const NcclEnv& env, NcclVersion version);
 
 /// The decisions as a schedule. Where NCCL picks an algorithm that weft does not execute (NVLS,
 /// NVLSTree, CollNet, PAT), the choice says so and runs the best that it executes. With
 /// PXN a GPU sends from the memory of another that is near the NIC; sends and receives (all-to-all)
 /// use each GPU's own NICs.
-/// Precondition: why_not_followed() is "".
 Schedule decided_schedule(const DeviceParams& devices, const NcclRun& run);
 
 }  // namespace weft

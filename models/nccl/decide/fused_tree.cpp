@@ -8,8 +8,6 @@
 namespace weft {
 namespace {
 
-constexpr std::int64_t kMaxGpus = 128;  // weft's own bound: the search recurses over them
-
 /// Calls `visit` on every element below, parents first.
 template <class Element, class Visit>
 void for_each_element(Element& element, const Visit& visit) {
@@ -42,8 +40,8 @@ void rank_gpus(NcclElement& system) {
         "no <gpu> in this file: it is a skeleton, NCCL adds what it finds; write the "
         "complete one with NCCL_TOPO_DUMP_FILE");
   }
-  if (std::cmp_greater(gpus.size(), kMaxGpus)) {
-    gpus.back()->fail("more than " + std::to_string(kMaxGpus) + " <gpu>");
+  if (std::cmp_greater(gpus.size(), kMostNcclGpus)) {
+    gpus.back()->fail("more than " + std::to_string(kMostNcclGpus) + " <gpu>");
   }
   bool ranked = true;
   for (const NcclElement* gpu : gpus) {

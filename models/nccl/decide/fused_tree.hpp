@@ -6,6 +6,8 @@
 
 namespace weft {
 
+inline constexpr std::int64_t kMostNcclGpus = 128;  ///< weft's bound: the search recurses over them
+
 /// The topology as the ranks of a host (ncclTopoFuseXml) agree on it before NCCL builds its graph:
 /// every rank cuts off what holds neither its GPU nor a NIC in use, and the views are merged in
 /// rank order. So in each place NICs and rank 0's branch come first. `rank` becomes 0, 1, ... in

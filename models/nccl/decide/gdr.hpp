@@ -18,7 +18,8 @@ struct GdrDecision {
 };
 
 /// NCCL's decision about GPUDirect RDMA for each GPU and NIC of a fabric's node (gdr_check.hpp).
-/// Where NCCL would not run on the node (AMD's GPUs), its default rule for the path class.
+/// Where a GPU reaches a NIC by PXN, the reason says by which GPU. Where NCCL's decisions are not
+/// known (why_not_decided()), its default rule for the path class.
 class NcclGdrRule {
  public:
   explicit NcclGdrRule(const DeviceParams& devices, const NcclEnv& env = {},
@@ -28,6 +29,8 @@ class NcclGdrRule {
   GdrDecision of(DeviceId gpu, DeviceId nic) const;
 
  private:
+  GdrDecision decided(int gpu, int net) const;
+
   /// The node as NCCL sees it.
   struct View {
     NcclSystem system;

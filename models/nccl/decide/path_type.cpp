@@ -28,8 +28,10 @@ std::string NcclVersion::text() const {
 
 NcclVersion parse_nccl_version(const std::string& text) {
   const auto fail = [&]() -> NcclVersion {
-    throw InputError("NCCL version '" + text + "' is not modelled; known: 2.18 to 2.30, e.g. " +
-                     NcclVersion{}.text());
+    throw InputError(
+        "NCCL version '" + text + "' is not modelled; known: 2.18, 2.19, 2.20, 2.21, " +
+        "2.22, 2.23, 2.24, 2.25, 2.26, 2.27, 2.28, 2.29, 2.30 and their patches, e.g. " +
+        NcclVersion{}.text());
   };
   std::string_view rest = text;
   std::array<int, 3> numbers{0, 0, 0};

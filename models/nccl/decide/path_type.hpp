@@ -21,7 +21,12 @@ struct NcclVersion {
 inline constexpr NcclVersion kOldestNccl{2, 18, 0};
 inline constexpr NcclVersion kNewestNccl{2, 30, 99};
 
-/// Parses "2.28.9" or "2.28". Throws InputError outside what is modelled.
+/// What the command line says of them.
+inline constexpr const char* kNcclVersionHelp =
+    "whose decisions: 2.18 to 2.30, such as 2.27.7; checked against captures of 2.20.5, 2.21.5, "
+    "2.23.4, 2.27.7, 2.28.9, 2.29.7 and 2.30.7";
+
+/// Parses "2.28.9" or "2.28". Throws InputError with the known ones outside what is modelled.
 NcclVersion parse_nccl_version(const std::string& text);
 
 /// How far apart two devices are, best first, in the order of NCCL 2.28 to 2.30 (graph/topo.h).

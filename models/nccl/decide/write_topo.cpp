@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "models/nccl/decide/fused_tree.hpp"
 #include "sim/base/error.hpp"
 #include "sim/input/nccl_parts.hpp"
 
@@ -41,6 +42,16 @@ NcclElement element(std::string tag,
   return out;
 }
 
+/// Why NCCL's decisions for a GPU are not known; "" if they are.
+std::string gpu_obstacle(const DeviceSpec& gpu) {
+  if (gpu.part.starts_with("mi")) {
+    return gpu.name + ": AMD GPUs are not modelled: NCCL runs on NVIDIA's";
+  }
+  if (gpu_compute_capability(gpu.part)) return "";
+  return gpu.name + ": NCCL decides by the compute capability, which its part '" + gpu.part +
+         "' does not say; name the GPUs with --gpu PART (such as h100-sxm)";
+}
+
 class FabricReader {
  public:
   explicit FabricReader(const DeviceParams& devices);
@@ -51,6 +62,7 @@ class FabricReader {
   using FirstUsers = std::pair<std::size_t, std::size_t>;
   static constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
 
+  void find_hosts();
   NcclElement cpu_element(DeviceId cpu, std::size_t numa);
   NcclElement pci_element(DeviceId device);
   NcclElement gpu_element(DeviceId gpu) const;
@@ -67,6 +79,9 @@ class FabricReader {
   // By device of the node:
   std::vector<std::vector<DeviceId>> below_;  ///< on the PCIe tree; only what leads to a GPU or NIC
   std::vector<std::size_t> place_;            ///< of GPUs, and of NICs in use, among their kind
+  std::vector<std::size_t> dev_;              ///< the same among those of its host
+  std::vector<std::size_t> host_;             ///< of CPUs and what is below them
+  std::size_t hosts_{0};
   std::vector<std::string> bus_ids_;
   std::set<std::string> taken_;
   std::uint32_t next_bus_{1};
@@ -89,6 +104,35 @@ FabricReader::FabricReader(const DeviceParams& devices)
     if (spec.kind == DeviceKind::kNic && fabric_.wire_link(id)) place_[i] = nics++;
     if (const auto above = fabric_.upstream(id)) below_[above->index()].push_back(id);
     if (!spec.bus_id.empty()) taken_.insert(bus_ids_[i] = spec.bus_id);
+  }
+  find_hosts();
+}
+
+/// CPUs that reach each other are one host, with all that is below them.
+void FabricReader::find_hosts() {
+  const std::size_t count = fabric_.devices_per_node();
+  host_.assign(count, 0);
+  dev_ = place_;
+  const std::size_t cpus = fabric_.count(DeviceKind::kCpu);
+  for (std::size_t i = 0; i < cpus; ++i) {
+    const DeviceId cpu = fabric_.device(0, DeviceKind::kCpu, i);
+    std::size_t host = hosts_;
+    for (std::size_t j = 0; j < i && host == hosts_; ++j) {
+      const DeviceId other = fabric_.device(0, DeviceKind::kCpu, j);
+      if (fabric_.pcie_route(cpu, other)) host = host_[other.index()];
+    }
+    if (host == hosts_) ++hosts_;
+    host_[cpu.index()] = host;
+  }
+  if (hosts_ < 2) return;
+  std::vector<std::size_t> gpus(hosts_, 0);
+  std::vector<std::size_t> nics(hosts_, 0);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (place_[i] == kNone) continue;
+    DeviceId top{i};
+    while (const auto above = fabric_.upstream(top)) top = *above;
+    const bool is_gpu = fabric_.device(DeviceId{i}).kind == DeviceKind::kGpu;
+    dev_[i] = (is_gpu ? gpus : nics)[host_[top.index()]]++;
   }
 }
 
@@ -171,6 +215,7 @@ NcclElement FabricReader::cpu_element(DeviceId cpu, std::size_t numa) {
     out.set("familyid", std::to_string(numbers->family));
     out.set("modelid", std::to_string(numbers->model));
   }
+  if (hosts_ > 1) out.set("host_hash", hex_text(static_cast<std::int64_t>(host_[cpu.index()]) + 1));
   for (const DeviceId device : below(cpu)) out.children.push_back(pci_element(device));
   return out;
 }
@@ -214,22 +259,12 @@ NcclElement FabricReader::pci_element(DeviceId device) {
 
 NcclElement FabricReader::gpu_element(DeviceId gpu) const {
   const DeviceSpec& spec = fabric_.device(gpu);
-  if (spec.part.starts_with("mi")) {
-    throw InputError(spec.place, spec.name + ": AMD GPUs are not modelled: NCCL runs on NVIDIA's");
-  }
-  const std::optional<std::int64_t> sm = gpu_compute_capability(spec.part);
-  if (!sm) {
-    throw InputError(spec.place,
-                     spec.name + ": NCCL decides by the compute capability, which its part '" +
-                         spec.part +
-                         "' does not say; known for v100, a100, h100, h200, gh200, b200, "
-                         "gb200");
-  }
-  const std::string number = std::to_string(place_[gpu.index()]);
+  const std::string obstacle = gpu_obstacle(spec);
+  if (!obstacle.empty()) throw InputError(spec.place, obstacle);
   NcclElement out =
-      element("gpu", {{"dev", number},
-                      {"sm", std::to_string(*sm)},
-                      {"rank", number},
+      element("gpu", {{"dev", std::to_string(dev_[gpu.index()])},
+                      {"sm", std::to_string(gpu_compute_capability(spec.part).value())},
+                      {"rank", std::to_string(place_[gpu.index()])},
                       {"gdr", devices_.choice("gpu.peer_mapping", gpu) == "none" ? "0" : "1"}});
   for (const PeerLinkSpec& link : fabric_.spec().node.links) {
     if (link.a != spec.name && link.b != spec.name) continue;
@@ -271,7 +306,7 @@ std::vector<DeviceId> FabricReader::ports_of(DeviceId nic) const {
 
 NcclElement FabricReader::net_element(DeviceId nic, std::size_t port_number) const {
   const DeviceSpec& spec = fabric_.device(nic);
-  const std::size_t dev = place_[nic.index()];
+  const std::size_t dev = dev_[nic.index()];
   // Ports of one card share its GUID: NCCL tells cards apart by it.
   const DeviceId first = is_port_of_another(nic) ? *fabric_.find(0, spec.port_of) : nic;
   const std::size_t card = place_[first.index()];
@@ -330,6 +365,19 @@ void write(const NcclElement& element, std::size_t depth, std::string& out) {
 }
 
 }  // namespace
+
+std::string why_not_decided(const Fabric& fabric) {
+  const std::size_t gpus = fabric.count(DeviceKind::kGpu);
+  if (gpus == 0) return "no GPU";
+  if (std::cmp_greater(gpus, kMostNcclGpus)) {
+    return fmt::format("{} GPUs in a node, more than {}", gpus, kMostNcclGpus);
+  }
+  for (std::size_t g = 0; g < gpus; ++g) {
+    std::string why = gpu_obstacle(fabric.device(fabric.device(0, DeviceKind::kGpu, g)));
+    if (!why.empty()) return why;
+  }
+  return "";
+}
 
 FabricAsNccl nccl_tree_of(const DeviceParams& devices) { return FabricReader(devices).read(); }
 

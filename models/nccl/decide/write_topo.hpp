@@ -14,12 +14,19 @@ struct FabricAsNccl {
   std::vector<std::string> notes;
 };
 
+/// Why weft cannot say what NCCL decides on a node of this fabric: GPUs that are not NVIDIA's,
+/// whose part does not say its compute capability, or more of them than the search is made for. "":
+/// it can.
+std::string why_not_decided(const Fabric& fabric);
+
 /// The tree that NCCL would find on a node of this fabric: CPUs as NUMA nodes, PCIe switches, GPUs
 /// with their NVLinks and C2C links, NICs with their ports, link rates from the parameters. Below
 /// each device GPUs stand before NICs, as NCCL adds them. Host bridges are not in NCCL's form.
 /// Devices without bus id get one that does not exist in the machine; NUMA affinity is left out,
 /// NCCL then reads the system's. NICs that are cabled to nothing are left out.
-/// Throws InputError: a GPU that is not NVIDIA's or whose part does not say its compute capability.
+/// A node whose CPUs no link joins is several hosts of one NVLink domain: each CPU then says which
+/// (host_hash), and GPUs and NICs are numbered by host.
+/// Throws InputError at a GPU that why_not_decided() names.
 FabricAsNccl nccl_tree_of(const DeviceParams& devices);
 
 /// The file's text in the strict form that NCCL's own reader accepts: no declaration, comment, tab,
