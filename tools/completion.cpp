@@ -10,7 +10,7 @@ using Kind = ArgumentInfo::Kind;
 constexpr const char* kMadeFrom = "made from the command line's own declarations";
 
 /// Inside of single quotes, in either shell.
-std::string quoted(const std::string& text) {
+std::string shell_quoted(const std::string& text) {
   std::string out = "'";
   for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return out + "'";
@@ -35,7 +35,7 @@ std::string key_words(const std::vector<std::string>& keys) {
 
 std::string zsh_argument(const ArgumentInfo& argument) {
   if (argument.kind == Kind::kArgument) {
-    return quoted(":" + zsh_text(argument.name) + ":_files");
+    return shell_quoted(":" + zsh_text(argument.name) + ":_files");
   }
   std::string out = argument.repeatable ? "*" : "";
   out += argument.name + "[" + zsh_text(argument.help) + "]";
@@ -45,7 +45,7 @@ std::string zsh_argument(const ArgumentInfo& argument) {
                         : argument.choices.empty() ? "_files"
                                                    : words);
   }
-  return quoted(out);
+  return shell_quoted(out);
 }
 
 }  // namespace
@@ -99,7 +99,7 @@ std::string zsh_completion(const std::deque<CommandInfo>& commands,
   std::string names;
   std::string cases;
   for (const CommandInfo& command : commands) {
-    names += "    " + quoted(command.name + ":" + zsh_text(command.description)) + "\n";
+    names += "    " + shell_quoted(command.name + ":" + zsh_text(command.description)) + "\n";
     cases += fmt::format("    {})\n      _arguments -S '--help[print this command'\\''s help]'",
                          command.name);
     for (const ArgumentInfo& argument : command.arguments) {

@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-constexpr unsigned kFewestIterations = 5;
+constexpr unsigned kFewestAsked = 5;
 constexpr Bytes kLargestMessage = Bytes::mib(64);
 constexpr Bytes kMostSimulated = Bytes::gib(8);
 
@@ -61,9 +61,9 @@ PerftestOptions perftest_options(const PerftestRequest& request, const std::vect
   at_most("--rx-depth", request.rx_depth, kMostDepth);
   at_most("--post-list", request.post_list, kMostDepth);
   at_most("--iters", request.iterations, kMostIterations);
-  if (request.iterations != 0 && request.iterations < kFewestIterations) {
+  if (request.iterations != 0 && request.iterations < kFewestAsked) {
     throw InputError(
-        fmt::format("--iters {}: at least {}, or 0", request.iterations, kFewestIterations));
+        fmt::format("--iters {}: at least {}, or 0", request.iterations, kFewestAsked));
   }
   PerftestOptions options = request.options;
   options.op = meaning("--op", request.op, kOpWords);

@@ -319,6 +319,7 @@ Provenance provenance(const Scenario& scenario, const PredictOptions& options,
                       const TopologySpec& spec) {
   Provenance p;
   p.weft_version = weft_version();
+  p.weft_commit = weft_commit();
   p.scenario = scenario.file;
   p.scenario_digest = fmt::format("{:016x}", scenario.digest);
   p.topology = spec.file;

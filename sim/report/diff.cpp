@@ -54,6 +54,7 @@ std::vector<InputChange> input_changes(const Provenance& a, const Provenance& b)
     return name + " (" + digest + ")";
   };
   add("weft", a.weft_version, b.weft_version);
+  add("commit", a.weft_commit, b.weft_commit);
   add("scenario", file(a.scenario, a.scenario_digest), file(b.scenario, b.scenario_digest));
   add("topology", file(a.topology, a.topology_digest), file(b.topology, b.topology_digest));
   add("fidelity", a.fidelity, b.fidelity);

@@ -95,6 +95,8 @@ using ProvenanceField = JsonField<Provenance>;
 constexpr std::array kProvenanceFields{
     ProvenanceField{{"weft", "text", "", "the version that ran"},
                     [](const Provenance& p) -> Json { return p.weft_version; }},
+    ProvenanceField{{"commit", "text", "", "what it was built from; `unknown` if not from a clone"},
+                    [](const Provenance& p) -> Json { return p.weft_commit; }},
     ProvenanceField{{"scenario", "text", "", "its file"},
                     [](const Provenance& p) -> Json { return p.scenario; }},
     ProvenanceField{{"scenario_fnv1a", "text", "", "64-bit FNV-1a of its bytes"},
@@ -224,6 +226,7 @@ ResultRow row_from_json(const Json& json) {
 Provenance provenance_from_json(const Json& json) {
   Provenance p;
   p.weft_version = text_at(json, "weft");
+  if (json.find("commit") != nullptr) p.weft_commit = text_at(json, "commit");
   p.scenario = text_at(json, "scenario");
   p.scenario_digest = text_at(json, "scenario_fnv1a");
   p.topology = text_at(json, "topology");

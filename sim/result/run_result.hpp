@@ -51,6 +51,7 @@ struct ProvenanceParam {
 /// What a result was made from: enough to make it again and to judge it.
 struct Provenance {
   std::string weft_version;
+  std::string weft_commit;
   std::string scenario;
   std::string scenario_digest;  ///< FNV-1a of the file's bytes
   std::string topology;

@@ -491,7 +491,7 @@ class Results(CliTest):
                          ("Simple", "NCCL_PROTO"))
         self.assertEqual((provenance["set"], provenance["env"], provenance["seed"]),
                          (["wire.mtu=1024"], ["NCCL_PROTO=Simple"], 7))
-        for key in ("weft", "scenario_fnv1a", "topology_fnv1a", "fidelity"):
+        for key in ("weft", "commit", "scenario_fnv1a", "topology_fnv1a", "fidelity"):
             self.assertTrue(provenance[key], key)
 
     def test_packets_say_how_long_they_take_and_what_ports_did(self):

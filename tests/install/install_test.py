@@ -107,8 +107,10 @@ class Prefix(InFolder):
                       run(self.weft, "check", self.prefix / "share/weft/scenarios/quickstart.yaml"))
 
 
-@unittest.skipUnless(shutil.which("dpkg-deb") and shutil.which("dpkg-shlibdeps") and shutil.which("cpack"),
-                     "no dpkg-deb, dpkg-shlibdeps (dpkg-dev) or cpack here: the package is not built")
+MISSING = [tool for tool in ("cpack", "dpkg-deb", "dpkg-shlibdeps", "file") if not shutil.which(tool)]
+
+
+@unittest.skipIf(MISSING, f"the package is not built: no {', '.join(MISSING)} here (tools/install-deps check)")
 class Package(InFolder):
     def test_the_package_holds_what_is_promised(self):
         run("cpack", "-G", "DEB", "-B", self.here, "--config", BUILD / "CPackConfig.cmake", cwd=self.here)

@@ -53,6 +53,7 @@ TEST(RunResult, IsReadBackAsItWasWritten) {
   result.verdict = {"fine"};
   result.notes = {"a note", ""};
   result.provenance = {"0.1.0",
+                       "2f83ba303abc",
                        "s.yaml",
                        "00ff",
                        "t.yaml",
