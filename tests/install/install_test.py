@@ -39,6 +39,35 @@ class InFolder(unittest.TestCase):
         self.here = pathlib.Path(folder.name)
 
 
+class Commit(InFolder):
+    def written(self, source):
+        run(CMAKE, f"-DOUTPUT={self.here}/commit.cpp", f"-DSOURCE_DIR={source}", "-P",
+            SOURCE / "sim/base/commit.cmake")
+        return re.search(r'return "(.*)";', (self.here / "commit.cpp").read_text()).group(1)
+
+    def test_a_folder_that_is_no_clone_has_no_commit(self):
+        (self.here / "tarball").mkdir()
+        self.assertEqual(self.written(self.here / "tarball"), "unknown")
+
+    @unittest.skipUnless(shutil.which("git"), "no git here")
+    def test_a_clone_has_one_and_the_source_stays_while_it_does(self):
+        clone = self.here / "clone"
+        git = ("git", "-C", clone, "-c", "user.name=t", "-c", "user.email=t@t.invalid")
+        run("git", "init", "-q", clone)
+        (clone / "file").write_text("a")
+        (clone / "tarball").mkdir()
+        run(*git, "add", "file")
+        run(*git, "commit", "-q", "-m", "a")
+        head = run(*git, "rev-parse", "--short=12", "HEAD").strip()
+        self.assertEqual(self.written(clone), head)
+        os.utime(self.here / "commit.cpp", (1, 1))
+        self.assertEqual(self.written(clone), head)
+        self.assertEqual(os.stat(self.here / "commit.cpp").st_mtime, 1, "nothing is compiled again")
+        self.assertEqual(self.written(clone / "tarball"), "unknown", "a tarball in someone's clone")
+        (clone / "file").write_text("b")
+        self.assertEqual(self.written(clone), head + "-dirty")
+
+
 class Prefix(InFolder):
     """One test: building the consumer takes most of the time."""
 
