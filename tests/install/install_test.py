@@ -82,8 +82,13 @@ class Prefix(InFolder):
         moved = self.here / "moved"
         self.prefix.rename(moved)
         self.prefix, self.weft = moved, moved / "bin/weft"
-        build = self.here / "consumer"
-        run(CMAKE, "-S", SOURCE / "tests/install/consumer", "-B", build,
+        project = self.here / "project"
+        shutil.copytree(SOURCE / "tests/install/consumer", project)
+        shown = re.search(r"```cpp\n(.*?)```", (SOURCE / "README.md").read_text(encoding="utf-8"), re.S)
+        (project / "readme.cpp").write_text("#include <iostream>\n#include <weft/weft.hpp>\nint main() {\n"
+                                            + shown.group(1) + "}\n")
+        build = self.here / "build"
+        run(CMAKE, "-S", project, "-B", build,
             f"-DCMAKE_PREFIX_PATH={moved}", f"-DCMAKE_CXX_COMPILER={CXX}")
         run(CMAKE, "--build", build)
         return build
@@ -132,6 +137,7 @@ class Prefix(InFolder):
         self.same_as_weft_run(build / "busbw")
         self.same_as_weft_show_and_perftest(build / "nearest_nic")
         self.errors_are_said(build / "busbw")
+        self.assertRegex(run(build / "readme", cwd=SOURCE), r"(?m)^8589934592 \d+\.\d+ wire, NIC to switch$")
         self.assertIn("2 x hgx-h100-8nic",
                       run(self.weft, "check", self.prefix / "share/weft/scenarios/quickstart.yaml"))
 
