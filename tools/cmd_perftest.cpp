@@ -13,10 +13,9 @@
 #include "sim/base/quantity.hpp"
 #include "sim/input/topology_file.hpp"
 #include "sim/io/file.hpp"
-#include "sim/io/json.hpp"
 #include "tools/command_line.hpp"
 #include "tools/commands.hpp"
-#include "tools/perftest_request.hpp"
+#include "tools/perftest_json.hpp"
 
 namespace weft {
 namespace {
@@ -71,32 +70,6 @@ std::string moderation_text(const PerftestOptions& options, const std::vector<By
                         : fmt::format("{}, above 8 KiB {}", small, large);
 }
 
-Json json_of(const Registration& r) {
-  return Json::object({{"bytes", r.bytes.count()},
-                       {"page", r.page.count()},
-                       {"pages", r.pages},
-                       {"time_us", r.time.as_us()},
-                       {"bar1_used", r.bar1_used.count()}});
-}
-
-Json row_json(const PerftestArguments& arguments, const PerftestRow& row) {
-  return Json::object({{"op", arguments.request.op},
-                       {"mem", arguments.request.memory},
-                       {"post", arguments.request.post},
-                       {"bytes", row.bytes.count()},
-                       {"iterations", static_cast<std::int64_t>(row.iterations)},
-                       {"cq_moderation", static_cast<std::int64_t>(row.cq_moderation)},
-                       {"bw_Gbps", row.average.as_gigabits_per_s()},
-                       {"bw_peak_Gbps", row.peak.as_gigabits_per_s()},
-                       {"msg_rate_Mpps", row.messages_per_s / 1e6},
-                       {"latency_us", row.latency.as_us()},
-                       {"registration", Json::object({{"from", json_of(row.from_registration)},
-                                                      {"to", json_of(row.to_registration)}})},
-                       {"limited_by", row.limited_by},
-                       {"probes", to_json(row.probes)},
-                       {"trajectory", fmt::format("{:016x}", row.trajectory)}});
-}
-
 void run(const PerftestArguments& arguments) {
   const std::vector<Bytes> sizes = sizes_of(arguments);
   const PerftestOptions options = perftest_options(arguments.request, sizes);
@@ -126,30 +99,20 @@ void run(const PerftestArguments& arguments) {
         params.number("wire.mtu"));
     std::cout << kColumns << std::flush;
   }
-  Json results = Json::array();
+  PerftestReport report{
+      arguments.request, options, name(ends.from), name(ends.to), name(ends.from_nic),
+      name(ends.to_nic), {}};
   for (const Bytes size : sizes) {
-    const PerftestRow row = perftest(machine, options, size);
-    if (!quiet) {
-      std::cout << row_text(row) << std::flush;
-      if (size == sizes.back()) {
-        std::cout << fmt::format("# registered for {}: {} ({}), {} ({})\n", format_size(size),
-                                 text_of(row.from_registration), name(ends.from),
-                                 text_of(row.to_registration), name(ends.to));
-      }
+    const PerftestRow& row = report.rows.emplace_back(perftest(machine, options, size));
+    if (quiet) continue;
+    std::cout << row_text(row) << std::flush;
+    if (report.rows.size() == sizes.size()) {
+      std::cout << fmt::format("# registered for {}: {} ({}), {} ({})\n", format_size(size),
+                               text_of(row.from_registration), report.from,
+                               text_of(row.to_registration), report.to);
     }
-    results.push(row_json(arguments, row));
   }
-  if (arguments.json.empty()) return;
-  Json out = Json::object({{"schema", "weft.perftest/1"},
-                           {"from", name(ends.from)},
-                           {"to", name(ends.to)},
-                           {"from_nic", name(ends.from_nic)},
-                           {"to_nic", name(ends.to_nic)},
-                           {"tx_depth", options.tx_depth},
-                           {"qps", options.qps},
-                           {"bidirectional", options.bidirectional}});
-  out.set("results", std::move(results));
-  write_text_file(arguments.json, out.dump());
+  if (!arguments.json.empty()) write_text_file(arguments.json, to_json(report).dump());
 }
 
 }  // namespace

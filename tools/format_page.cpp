@@ -5,6 +5,7 @@
 #include "sim/input/topology_yaml.hpp"
 #include "sim/result/run_result.hpp"
 #include "tools/docs.hpp"
+#include "tools/perftest_json.hpp"
 
 namespace weft {
 namespace {
@@ -94,7 +95,9 @@ std::string scenario_page() {
          "`weft run --json FILE` writes one JSON object. Keys are only ever added within a schema; "
          "times are in microseconds,\nGB/s = 1e9 bytes/s. The same scenario, options and files "
          "give the same bytes with the same build of weft.\n" +
-         sections_text(run_result_format(), "present");
+         sections_text(run_result_format(), "present") +
+         "\n## Keys of a perftest\n\n`weft perftest --json FILE` writes one JSON object.\n" +
+         sections_text(perftest_format(), "present");
 }
 
 }  // namespace weft

@@ -13,7 +13,7 @@
 #include "sim/input/scenario.hpp"
 #include "sim/input/topology_file.hpp"
 #include "sim/io/file.hpp"
-#include "tools/perftest_request.hpp"
+#include "tools/perftest_json.hpp"
 #include "tools/show_text.hpp"
 
 namespace weft::api {
@@ -236,24 +236,27 @@ Topology& Topology::set(const std::string& key, const std::string& value) {
 
 Perftest Topology::perftest(const PerftestOptions& options) const {
   return at_the_border([&] {
+    const PerftestRequest request = request_of(options);
     std::vector<Bytes> sizes;
     for (const std::int64_t bytes : options.bytes) {
       if (bytes < 1) throw InputError("--size: a message has at least 1 B");
       sizes.emplace_back(bytes);
       check_message_size(sizes.back());
     }
-    const weft::PerftestOptions checked = perftest_options(request_of(options), sizes);
+    const weft::PerftestOptions checked = perftest_options(request, sizes);
     const Assembled on(parse_topology(text_, name_, make_catalog()), set_, perftest_nodes(checked));
     const PerftestEnds ends = perftest_ends(on.machine, checked);
-    Perftest out{on.fabric.full_name(ends.from),
-                 on.fabric.full_name(ends.to),
-                 on.fabric.full_name(ends.from_nic),
-                 on.fabric.full_name(ends.to_nic),
-                 {},
-                 on.fabric.spec().notes};
+    const auto name = [&](DeviceId device) { return on.fabric.full_name(device); };
+    PerftestReport report{
+        request,           checked, name(ends.from), name(ends.to), name(ends.from_nic),
+        name(ends.to_nic), {}};
     for (const Bytes size : sizes) {
-      out.rows.push_back(row_of(weft::perftest(on.machine, checked, size)));
+      report.rows.push_back(weft::perftest(on.machine, checked, size));
     }
+    Perftest out{report.from,           report.to, report.from_nic,
+                 report.to_nic,         {},        on.fabric.spec().notes,
+                 to_json(report).dump()};
+    for (weft::PerftestRow& row : report.rows) out.rows.push_back(row_of(std::move(row)));
     return out;
   });
 }

@@ -167,8 +167,10 @@ struct Perftest {
   std::string to;
   std::string from_nic;
   std::string to_nic;
-  std::vector<PerftestRow> rows;  ///< one a size, in the order given
-  std::vector<std::string> notes;
+  std::vector<PerftestRow> rows;   ///< one a size, in the order given
+  std::vector<std::string> notes;  ///< what the reader had to assume
+  std::string
+      json;  ///< all but the notes, and more of each row, as `weft perftest --json` writes it
 };
 
 /// A GPU and a NIC of a node.

@@ -117,18 +117,16 @@ printf '%s\\n' "${{COMPREPLY[@]}}" """
                              timeout=LIMIT_S)
         self.assertEqual((run.returncode, run.stderr), (0, ""))
 
-    def test_results_have_the_keys_of_the_page_and_no_others(self):
+    def sections(self, title):
+        """The keys of a chapter's objects, by path."""
         sections = {}
-        for part in re.split(r"(?m)^##", weft("docs", "scenario").split("## Keys of a result")[1]):
+        for part in re.split(r"(?m)^##", re.split(r"(?m)^## ", weft("docs", "scenario").split(title)[1])[0]):
             path = re.match(r"# `(.*)`", part)
             sections[path.group(1) if path else ""] = set(re.findall(r"(?m)^\| `(\w+)` \|", part))
-        scenario = self.here / "s.yaml"
-        scenario.write_text(f"""scenario: s
-topology: {SOURCE}/topologies/hgx-h100-1nic.yaml
-nodes: 2
-memory_paths: [gdr]
-workload: {{op: allreduce, sizes: [1 KiB]}}
-""")
+        return sections
+
+    def seen(self, *answers):
+        """The same of JSON answers."""
         seen = {}
 
         def walk(value, path):
@@ -139,9 +137,29 @@ workload: {{op: allreduce, sizes: [1 KiB]}}
             elif isinstance(value, list):
                 for item in value:
                     walk(item, path + "[]")
-        for fidelity in ("fluid", "packet"):
-            walk(json.loads(weft("run", str(scenario), "--json", "-", "--fidelity", fidelity)), "")
+        for answer in answers:
+            walk(json.loads(answer), "")
+        return seen
+
+    def test_results_have_the_keys_of_the_page_and_no_others(self):
+        scenario = self.here / "s.yaml"
+        scenario.write_text(f"""scenario: s
+topology: {SOURCE}/topologies/hgx-h100-1nic.yaml
+nodes: 2
+memory_paths: [gdr]
+workload: {{op: allreduce, sizes: [1 KiB]}}
+""")
+        run = ("run", str(scenario), "--json", "-", "--fidelity")
+        sections = self.sections("## Keys of a result")
         sections["results[]"].discard("nccl_choice")  # another algorithm than NCCL's ran: not here
+        self.assertEqual(self.seen(weft(*run, "fluid"), weft(*run, "packet")), sections)
+
+    def test_perftests_have_the_keys_of_the_page_and_no_others(self):
+        seen = self.seen(weft("perftest", str(SOURCE / "topologies/hgx-h100-1nic.yaml"), "--json", "-"))
+        seen = {path: keys for path, keys in seen.items() if ".probes" not in path}
+        sections = self.sections("## Keys of a perftest")
+        buffer = sections.pop("results[].registration.from, .to")
+        sections |= {f"results[].registration.{end}": buffer for end in ("from", "to")}
         self.assertEqual(seen, sections)
 
 
