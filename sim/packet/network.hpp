@@ -1,19 +1,26 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
-#include <random>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "sim/base/units.hpp"
 #include "sim/engine/event_queue.hpp"
 #include "sim/engine/fifo.hpp"
+#include "sim/packet/credits.hpp"
+#include "sim/packet/loss.hpp"
+#include "sim/packet/marking.hpp"
+#include "sim/packet/output_queues.hpp"
 #include "sim/packet/packet.hpp"
 #include "sim/packet/packet_pool.hpp"
 #include "sim/packet/parts.hpp"
+#include "sim/packet/pause.hpp"
 
 namespace weft {
 
@@ -60,6 +67,11 @@ struct PacketStall {
 /// cut-through forwarder decides when the head is there; should its output be the faster, the
 /// packet leaves no sooner than its last byte can follow without a gap.
 ///
+/// This class moves packets: it takes a packet from its queue (arbitration.cpp: whose turn it is,
+/// what may pass, what has room), puts it on the link (network.cpp) and into the receive buffer
+/// (flow_control.cpp). What decides is in parts of their own: OutputQueues, SenderCredits and
+/// OwedCredits, PauseThresholds, EcnMarker, LinkLosses.
+///
 /// Not modelled: what happens inside a forwarder (speedup, matching of inputs to outputs); room is
 /// freed whole as a packet begins to leave; fairness among inputs counts packets, not bytes.
 class PacketNetwork final : private EventTarget {
@@ -99,7 +111,7 @@ class PacketNetwork final : private EventTarget {
 
   /// From now on each packet that arrives by the link is lost with this chance (bit errors). 1: the
   /// link is down. Its room is free at once: credit counts are resynchronised by the hardware.
-  void set_loss(PacketLinkId link, double chance);
+  void set_loss(PacketLinkId link, double chance) { losses_.set(link.index(), chance); }
 
   std::size_t links() const { return links_.size(); }
   const std::string& name(PacketLinkId link) const { return link_names_[link.index()]; }
@@ -107,7 +119,7 @@ class PacketNetwork final : private EventTarget {
   PacketNodeId sender(PacketLinkId link) const { return link_rests_[link.index()].from; }
   PacketNodeId receiver(PacketLinkId link) const { return links_[link.index()].to; }
   Bandwidth rate(PacketLinkId link) const { return links_[link.index()].rate; }
-  std::size_t lanes(PacketLinkId link) const { return links_[link.index()].lanes; }
+  std::size_t lanes(PacketLinkId link) const { return links_[link.index()].vls; }
   Duration serialization(PacketLinkId link, Bytes bytes) const;
   /// What waits for a link, all lanes: for routers that choose.
   Bytes queued(PacketLinkId link) const;
@@ -126,7 +138,6 @@ class PacketNetwork final : private EventTarget {
 
  private:
   static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
-  static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
   struct Node {
     PacketEndpoint* endpoint;
@@ -134,8 +145,7 @@ class PacketNetwork final : private EventTarget {
     std::int64_t latency_ps;
     std::int32_t header_bytes;  ///< cut-through; -1: the whole packet
     std::uint32_t inputs;
-    std::int64_t shared_bytes;  ///< the shared buffer, and what is used of it
-    std::int64_t used_bytes;
+    SharedBuffer shared;
   };
 
   // What follows is laid out by the cache line: an arrival needs a link's first, a departure its
@@ -149,7 +159,7 @@ class PacketNetwork final : private EventTarget {
     PacketNodeId to{};
     std::int32_t header_bytes{-1};  ///< of the receiver
     std::uint32_t input{0};         ///< its number among the receiver's inputs
-    std::uint32_t first_lane{0};
+    std::uint32_t first_vl{0};
     std::uint64_t packets{0};
     std::int64_t bytes{0};
     // The sender.
@@ -162,12 +172,12 @@ class PacketNetwork final : private EventTarget {
     std::uint32_t framing{0};
     std::uint32_t own_input{0};  ///< the sender's, of packets that begin there
     PacketLinkId back{kNoPacketLink};
-    std::uint8_t lanes{1};
-    std::uint8_t waiting{0};    ///< bit l: lane l has a queue
-    std::uint8_t next_lane{0};  ///< whose turn it is
+    std::uint8_t vls{1};
+    std::uint8_t waiting{0};  ///< bit v: virtual lane v has a queue
+    std::uint8_t next_vl{0};  ///< whose turn it is
     bool lowest_first{false};
     bool oldest_first{false};
-    bool is_ordered{false};  ///< some lane may not pass another
+    bool is_ordered{false};  ///< some virtual lane may not pass another
     bool has_ecn{false};
   };
   static_assert(sizeof(Link) == 128);
@@ -178,66 +188,43 @@ class PacketNetwork final : private EventTarget {
     PacketNodeId from{};
   };
 
-  enum class Control : std::uint8_t { kNone, kCredits, kPause };
-
-  struct CreditReturn {
-    std::int64_t at_ps;
-    std::uint32_t packets;
-    std::uint32_t units;
+  /// A sender with flow control by pause.
+  struct PausedBy {
+    bool is_paused{false};
   };
 
-  /// A lane of a link, at its sender.
-  struct alignas(64) SendLane {
-    Control control{Control::kNone};
-    std::uint8_t room_of{0};  ///< the lane with the room that it shares; itself as a rule
-    bool paused{false};
-    std::uint32_t first_active{kNone};  ///< queues with packets, a list in order of turn
-    std::uint32_t last_active{kNone};
-    std::uint32_t packet_credits{0};
-    std::uint32_t unit_credits{0};
-    std::uint32_t unit_bytes{1};
+  /// A virtual lane of a link, at its sender.
+  struct alignas(64) SendVl {
+    std::variant<Unlimited, SenderCredits, PausedBy> control{};
+    OutputQueues::Turns turns{};
+    std::uint8_t room_of{0};  ///< the one with the room that it shares; itself as a rule
     std::int64_t stalled_since_ps{-1};
     std::int64_t stalled_ps{0};
     std::int64_t queued_bytes{0};
     std::int64_t most_queued_bytes{0};
+  };
+  static_assert(sizeof(SendVl) == 64);
+  /// What is seldom wanted of it.
+  struct SendVlRest {
+    Fifo<CreditReturn> returns{};
     std::uint64_t marked{0};
   };
-  static_assert(sizeof(SendLane) == 64);
 
-  /// The same lane's buffer at the receiver.
-  struct alignas(64) ReceiveLane {
-    Control control{Control::kNone};
-    bool pause_sent{false};
-    bool update_pending{false};  ///< an event will send the update if nothing does before
-    std::uint32_t owed_packets{0};
-    std::uint32_t owed_units{0};
-    std::uint32_t unit_bytes{1};
-    std::uint32_t packets_per_update{1};
-    float share{0};  ///< of the forwarder's free shared buffer; 0: xoff holds
+  /// The same virtual lane's buffer at the receiver.
+  struct alignas(64) ReceiveVl {
+    std::variant<Unlimited, OwedCredits, PauseThresholds> control{};
     std::int64_t held_bytes{0};
     std::int64_t most_held_bytes{0};
-    std::int64_t capacity{0};
-    std::int64_t xoff{0};
-    std::int64_t xon{0};
   };
-  static_assert(sizeof(ReceiveLane) == 64);
+  static_assert(sizeof(ReceiveVl) == 64);
   /// What is seldom wanted of it.
-  struct ReceiveLaneRest {
+  struct ReceiveVlRest {
     std::int64_t update_bytes{0};
     std::int64_t update_timeout_ps{0};
     std::int64_t response_ps{0};  ///< of a pause; of credits the delay until they set out
     std::uint64_t pauses{0};
     std::uint64_t dropped{0};
-    std::int64_t shared_bytes{0};  ///< of what it holds, in the shared buffer
-    std::int64_t limit{0};         ///< what it may hold while paused
-  };
-
-  /// Packets of one lane from one input, waiting for one link.
-  struct Queue {
-    Packet* first{nullptr};
-    Packet* last{nullptr};
-    std::uint32_t next_active{kNone};
-    std::uint32_t lane{0};
+    SharedPart shared{};
   };
 
   enum class Event : std::uint8_t { kArrive, kLook, kPause, kResume, kUpdate };
@@ -245,67 +232,107 @@ class PacketNetwork final : private EventTarget {
   void on_event(std::uint64_t what) override;
   void prefetch(std::uint64_t what, unsigned round) override;
   void schedule(std::int64_t at_ps, Phase phase, Event event, std::uint32_t link,
-                std::uint32_t lane = 0);
+                std::uint32_t vl = 0);
   std::int64_t now_ps() const { return events_.now().since_start().count_ps(); }
-
-  std::int64_t serialization_ps(const Link& link, std::int64_t bytes) const;
-  std::uint32_t units_of(const Packet& packet, std::uint32_t unit_bytes) const {
-    return (packet.buffer_bytes + unit_bytes - 1) / unit_bytes;
+  std::int64_t serialization_ps(const Link& link, std::int64_t bytes) const {
+    return serialization_time(Bytes{bytes}, link.rate).count_ps();
   }
-  /// The place of the lane whose room a lane uses.
-  std::size_t room(const Link& link, std::uint32_t lane) const {
-    return link.first_lane + send_lanes_[link.first_lane + lane].room_of;
+  std::size_t place(const Link& link) const {
+    return static_cast<std::size_t>(&link - links_.data());
+  }
+  /// The place of the virtual lane whose room one uses.
+  std::size_t room(const Link& link, std::uint32_t vl) const {
+    return link.first_vl + send_vls_[link.first_vl + vl].room_of;
   }
 
+  // Links: network.cpp.
   void arrive(std::uint32_t link);
-  bool is_lost(std::uint32_t link);
-  bool take_in(std::uint32_t link, const Packet& packet);
-  bool take_in_shared(std::uint32_t link, const Packet& packet);
-  void free_shared(std::uint32_t link, std::uint32_t lane, std::int64_t bytes);
-  std::int64_t threshold(const Node& node, const ReceiveLane& buffer) const;
+  void transmit(std::uint32_t link, Packet& packet);
+
+  // Whose packet leaves next: arbitration.cpp.
   void enqueue(Packet& packet, std::uint32_t link, std::uint32_t input);
   void look(std::uint32_t link);
   void look_at(std::uint32_t link, std::int64_t when_ps);
   Packet* pick(Link& link);
-  Packet* pick_of_lane(Link& link, std::uint32_t lane);
-  bool has_room(Link& link, const Packet& packet);
-  void take_credits(std::size_t lane);
+  Packet* pick_of_vl(Link& link, std::uint32_t vl);
+  Packet& take(Link& link, SendVl& vl, std::uint32_t before, std::uint32_t queue);
+  /// Whether flow control lets it go now.
+  bool has_room(const Link& link, const Packet& packet) {
+    const std::size_t place = room(link, packet.lane);
+    SendVl& vl = send_vls_[place];
+    if (const auto* const pause = std::get_if<PausedBy>(&vl.control)) return !pause->is_paused;
+    auto* const credits = std::get_if<SenderCredits>(&vl.control);
+    if (credits == nullptr) return true;
+    credits->collect(send_vl_rests_[place].returns, now_ps());
+    return credits->cover(packet);
+  }
   bool may_leave(const Link& link, std::uint32_t queue, const Packet& packet) const;
-  Packet& pop(Link& link, SendLane& lane, std::uint32_t before, std::uint32_t queue);
-  void transmit(std::uint32_t link, Packet& packet);
-  void free_room(const Packet& packet, PacketLinkId holds, std::uint32_t lane);
-  void send_update(std::uint32_t link, std::uint32_t lane);
-  void send_pause(std::uint32_t link, std::uint32_t lane, bool pause);
-  void set_paused(std::uint32_t link, std::uint32_t lane, bool paused);
-  void mark(const Link& link, SendLane& lane, Packet& packet);
-  void make_lanes(std::size_t count);
-  void set_up_lane(const LinkSpec& spec, std::size_t lane);
+
+  // Receive buffers: flow_control.cpp.
+  /// Into the receive buffer; false if it is lost, as there is no room.
+  bool take_in(std::uint32_t link, const Packet& packet) {
+    ReceiveVl& buffer = receive_vls_[link * vls_a_link_ + packet.holds_lane_];
+    const std::int64_t held = buffer.held_bytes + packet.buffer_bytes;
+    if (const auto* const pause = std::get_if<PauseThresholds>(&buffer.control)) {
+      const PauseThresholds::Verdict verdict =
+          pause->is_dynamic() ? take_in_shared(link, packet, *pause, held) : pause->take_in(held);
+      if (verdict != PauseThresholds::Verdict::kTaken && !pause_or_drop(link, packet, verdict)) {
+        return false;
+      }
+    }
+    buffer.held_bytes = held;
+    buffer.most_held_bytes = std::max(buffer.most_held_bytes, held);
+    return true;
+  }
+  /// The packet leaves the receive buffer of a link.
+  void free_room(const Packet& packet, PacketLinkId holds, std::uint32_t vl) {
+    ReceiveVl& buffer = receive_vls_[holds.index() * vls_a_link_ + vl];
+    buffer.held_bytes -= packet.buffer_bytes;
+    if (const auto* const pause = std::get_if<PauseThresholds>(&buffer.control)) {
+      const bool resumes = pause->is_dynamic() ? resumes_shared(packet, *pause, holds.value, vl)
+                                               : pause->resumes(buffer.held_bytes);
+      if (resumes) send_pause(holds.value, vl, false);
+    } else if (auto* const owed = std::get_if<OwedCredits>(&buffer.control)) {
+      owe(*owed, packet, holds.value, vl);
+    }
+  }
+  PauseThresholds::Verdict take_in_shared(std::uint32_t link, const Packet& packet,
+                                          const PauseThresholds& pause, std::int64_t held);
+  bool pause_or_drop(std::uint32_t link, const Packet& packet, PauseThresholds::Verdict verdict);
+  bool resumes_shared(const Packet& packet, const PauseThresholds& pause, std::uint32_t link,
+                      std::uint32_t vl);
+  void owe(OwedCredits& owed, const Packet& packet, std::uint32_t link, std::uint32_t vl);
+  void send_update(std::uint32_t link, std::uint32_t vl);
+  void end_update_wait(std::uint32_t link, std::uint32_t vl);
+  void send_pause(std::uint32_t link, std::uint32_t vl, bool pause);
+  void set_paused(std::uint32_t link, std::uint32_t vl, bool paused);
+
+  // Building: build.cpp.
+  void make_vls(std::size_t count);
+  void set_up_vl(const LinkSpec& spec, std::size_t vl);
+  void check_way_back(std::size_t link) const;
+  std::size_t queues_of(const Link& link) const {
+    return (link.oldest_first ? 1 : link.own_input + std::size_t{1}) * link.vls;
+  }
 
   EventQueue& events_;
   PacketPool pool_;
   std::vector<Node> nodes_;
   std::vector<Link> links_;
   std::vector<LinkRest> link_rests_;
-  std::size_t lanes_a_link_{1};  ///< places for a link's lanes, so that none must be looked up
-  std::vector<SendLane> send_lanes_;
-  std::vector<Fifo<CreditReturn>> credit_returns_;  ///< of each of them
-  std::vector<ReceiveLane> receive_lanes_;
-  std::vector<ReceiveLaneRest> receive_lane_rests_;
-  std::vector<Queue> queues_;
-  std::int64_t arrivals_{0};  ///< into queues: a number for each
-  std::mt19937_64 marking_;
-  std::mt19937_64 losing_;
-  struct Loss {
-    double chance{0};
-    std::uint64_t lost{0};
-  };
-  std::vector<Loss> losses_;  ///< of each link; empty if none ever lost
+  std::size_t vls_a_link_{1};  ///< places for a link's virtual lanes, so that none is looked up
+  std::vector<SendVl> send_vls_;
+  std::vector<SendVlRest> send_vl_rests_;
+  std::vector<ReceiveVl> receive_vls_;
+  std::vector<ReceiveVlRest> receive_vl_rests_;
+  OutputQueues queues_;
+  EcnMarker marker_;
+  LinkLosses losses_;
   bool sealed_{false};
 
   // Seldom looked at.
   std::vector<std::string> node_names_;
   std::vector<std::string> link_names_;
-  std::vector<EcnMarking> ecn_;                                ///< of each link
   std::vector<std::array<std::uint8_t, kMaxLanes>> may_pass_;  ///< of each link
 };
 

@@ -30,6 +30,7 @@ class alignas(64) Packet {
   std::uint8_t attributes{0};  ///< the model's
 
  private:
+  friend class OutputQueues;
   friend class PacketNetwork;
   friend class PacketPool;
 

@@ -49,20 +49,20 @@ std::vector<std::uint32_t> loop_from(const Waits& waits, std::uint32_t start,
 
 std::optional<PacketStall> PacketNetwork::find_stall() const {
   Waits waits;
-  std::vector<std::uint32_t> link_of(send_lanes_.size());
+  std::vector<std::uint32_t> link_of(send_vls_.size());
   std::vector<std::uint32_t> waiting;
   for (std::uint32_t i = 0; i < links_.size(); ++i) {
     const Link& link = links_[i];
-    for (std::uint32_t lane = 0; lane < link.lanes; ++lane) link_of[link.first_lane + lane] = i;
-    for (std::uint32_t lane = 0; lane < link.lanes; ++lane) {
-      const SendLane& sender = send_lanes_[link.first_lane + lane];
-      const std::uint32_t here = link.first_lane + sender.room_of;
-      for (std::uint32_t q = sender.first_active; q != kNone; q = queues_[q].next_active) {
+    for (std::uint32_t lane = 0; lane < link.vls; ++lane) link_of[link.first_vl + lane] = i;
+    for (std::uint32_t lane = 0; lane < link.vls; ++lane) {
+      const SendVl& sender = send_vls_[link.first_vl + lane];
+      const std::uint32_t here = link.first_vl + sender.room_of;
+      for (std::uint32_t q = sender.turns.first; q != OutputQueues::kNone; q = queues_.after(q)) {
         waiting.push_back(here);
-        for (const Packet* p = queues_[q].first; p != nullptr; p = p->next_) {
+        for (const Packet* p = queues_.front(q); p != nullptr; p = p->next_) {
           if (p->holds_ == kNoPacketLink) continue;
           const Link& held = links_[p->holds_.index()];
-          waits.emplace_back(held.first_lane + p->holds_lane_, here);
+          waits.emplace_back(held.first_vl + p->holds_lane_, here);
         }
       }
     }
@@ -72,7 +72,7 @@ std::optional<PacketStall> PacketNetwork::find_stall() const {
   waits.erase(std::unique(waits.begin(), waits.end()), waits.end());
 
   PacketStall stall;
-  std::vector<Seen> seen(send_lanes_.size(), Seen::kNo);
+  std::vector<Seen> seen(send_vls_.size(), Seen::kNo);
   for (const std::uint32_t lane : waiting) {
     if (seen[lane] == Seen::kDone) continue;
     const std::vector<std::uint32_t> loop = loop_from(waits, lane, seen);
