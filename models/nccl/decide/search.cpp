@@ -41,6 +41,7 @@ constexpr std::array kBlackwellIntra{90.0F, 80.0F, 70.0F, 60.0F, 50.0F, 40.0F,
                                      30.0F, 24.0F, 20.0F, 19.0F, 18.0F};
 constexpr std::array kBlackwellInter{96.0F, 48.0F, 45.1F, 42.0F, 40.0F, 30.0F, 24.0F, 22.0F, 20.0F,
                                      17.5F, 15.0F, 12.0F, 6.0F,  3.0F,  2.4F,  1.2F,  0.24F, 0.12F};
+// NCCL 2.29.7 and 2.30.7, src/graph/search.cc.
 constexpr std::array kBlackwellIntra229{90.0F, 80.0F, 70.0F, 60.0F, 50.0F, 45.0F,
                                         40.0F, 30.0F, 24.0F, 20.0F, 19.0F, 18.0F};
 constexpr std::array kBlackwellInter229{96.0F, 80.0F, 48.0F, 45.1F, 42.0F, 40.0F, 30.0F,

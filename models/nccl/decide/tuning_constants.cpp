@@ -13,10 +13,9 @@ constexpr std::array<std::string_view, kNcclProtos> kProtoNames{"LL", "LL128", "
 constexpr std::array<std::string_view, kNcclProtos> kUpperProtoNames{"LL", "LL128", "SIMPLE"};
 
 // Releases whose src/graph/tuning.cc was read: 2.18.1, 2.20.3, 2.21.5, 2.22.3, 2.25.1, 2.26.2,
-// 2.27.3, 2.28.3, and one after 2.28 with the constants that physics.md gives for 2.30.7. Those
-// between are taken to be as the next older one that was read, but for what physics.md section 6.9
-// says: Hopper's LL maxima change in 2.21, the Tree's latencies, PAT and the ring's network steps
-// in 2.23.
+// 2.27.3, 2.28.3, and one after 2.28 with the constants of 2.30.7. Those between are taken to be
+// as the next older one that was read, but for what is known of their tags: Hopper's LL maxima
+// change in 2.21, the Tree's latencies, PAT and the ring's network steps in 2.23.
 
 TuningConstants nccl_2_28() {
   TuningConstants c{};

@@ -93,7 +93,7 @@ inline constexpr std::array kNcclParams{
               "chunk of a send inside one node, else"},
     ParamSpec{"nccl.p2p_channels_per_peer", Unit::kCount, 0, 0, 64, Origin::kAssumed,
               "0: 2 between nodes and over PCIe, 2 for each NVLink of a pair inside one node, "
-              "rounded up to a power of two (NCCL 2.28, as physics.md 6.8 has it)",
+              "rounded up to a power of two (NCCL 2.28, src/graph/paths.cc)",
               "most channels that the send to one peer is split over"},
     ParamSpec{"nccl.proxy_poll", Unit::kNanoseconds, 300, 0, 1e6, Origin::kAssumed,
               "half a round of the progress loop over a few connections",
