@@ -48,7 +48,7 @@ TEST(Contraction, NicWritingGpuMemoryThroughAnIntelRootComplexIsCutTo64ByteTlps)
   EXPECT_NEAR(w.at("pcisw1@0 -> cpu0@0"), 280.0 / 256.0, 1e-12);
   EXPECT_NEAR(w.at("cpu0@0 -> pcisw0@0"), 88.0 / 64.0, 1e-12);
   EXPECT_NEAR(w.at("pcisw0@0 -> gpu0@0"), 88.0 / 64.0, 1e-12);
-  // physics.md 9.2 (4): at most 45.8 GB/s.
+  // 63.015 x 64 / 88: at most 45.8 GB/s.
   EXPECT_NEAR(solo_rate(m.machine(), contract(m.machine(), walk)).as_gigabytes_per_s(), 45.83,
               0.01);
 }

@@ -39,7 +39,8 @@ TEST(PcieRate, RefusesLinksThatDoNotExist) {
 }
 
 TEST_F(Models, PcieWritePayloadRateIsTheRateTimesPayloadOverPayloadAndHeaders) {
-  // physics.md 1.2: Gen5 x16, 24 B a TLP, no DLLPs: 45.83, 53.07, 57.61, 60.19 GB/s.
+  // pcie-bench's model (SIGCOMM 2018): Gen5 x16, 24 B a TLP, no DLLPs: 45.83, 53.07, 57.61, 60.19
+  // GB/s.
   const PcieCosts costs(params, 5);
   const double rate = pcie_rate(5, 16).as_gigabytes_per_s();
   EXPECT_NEAR(rate / costs.write_weight(64), 45.83, 0.01);
@@ -51,7 +52,7 @@ TEST_F(Models, PcieWritePayloadRateIsTheRateTimesPayloadOverPayloadAndHeaders) {
 }
 
 TEST_F(Models, PcieCompletionsAndRequestsCostTheirHeaders) {
-  // physics.md 1.2: CplD 20 B: Gen5 x16 58.45 GB/s at 256 B. A read of 512 B asks with 24 B: 4.7 %.
+  // The same: CplD 20 B: Gen5 x16 58.45 GB/s at 256 B. A read of 512 B asks with 24 B: 4.7 %.
   const PcieCosts costs(params, 5);
   EXPECT_NEAR(pcie_rate(5, 16).as_gigabytes_per_s() / costs.completion_weight(256), 58.45, 0.01);
   EXPECT_NEAR(costs.request_weight(512), 24.0 / 512.0, 1e-12);
@@ -71,7 +72,7 @@ TEST_F(Models, DramRateIsChannelsTimesTransfersTimesEightBytesTimesEfficiency) {
 }
 
 TEST_F(Models, InfinibandPayloadIsTheMtuLessTwentySixBytes) {
-  // physics.md 4.5: 400 Gb/s x 4096/4122 = 397.5 Gb/s.
+  // IBTA vol. 1 ch. 9, 26 B of headers: 400 Gb/s x 4096/4122 = 397.5 Gb/s.
   const WireCosts costs(params);
   EXPECT_NEAR(400.0 / costs.data_weight(), 397.48, 0.01);
   // One ACK of 30 B for 256 packets of 4096 B.

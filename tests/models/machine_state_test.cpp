@@ -1,6 +1,5 @@
 // Machine state that decides the path: ACS, IOMMU, address translation, peer mapping, BAR1, relaxed
-// ordering, MPS, trained links. Numbers are derived beside the tests; physics.md 9.2 (4), (5),
-// (11).
+// ordering, MPS, trained links. Numbers are derived beside the tests.
 #include "models/machine/machine_state.hpp"
 
 #include <algorithm>
@@ -89,7 +88,7 @@ TEST(MachineState, AcsRequestRedirectSendsWritesOverTheUplinkTwiceAndOnlyRequest
 }
 
 TEST(MachineState, AcsWithCompletionRedirectHalvesTheUplinkWhereReadsAreStrict) {
-  // physics.md 9.2 (5). A root complex that cuts nothing (AMD). One NIC writes and reads its GPU at
+  // A root complex that cuts nothing (AMD). One NIC writes and reads its GPU at
   // B each: upwards go written data (280/256), read requests (24/512), completions (276/256) and
   // the DLLPs for what comes down (4/256 for writes and completions, 4/512); downwards the same.
   const MachineUnderTest m(
@@ -189,9 +188,9 @@ TEST(MachineState, IommuPageWalksBoundDmaBeyondTheIotlbsReach) {
 }
 
 TEST(MachineState, StrictWritesAreCommittedOneAfterAnother) {
-  // physics.md 9.2 (4), declared from published ends: a check of the mechanism, no evidence.
-  // Emerald Rapids: 64 B / 4 ns = 16 GB/s to a GPU through the root complex; to memory and behind
-  // a switch there is no such limit.
+  // Declared from published ends (openucx/ucx pull request 10955): a check of the mechanism, no
+  // evidence. Emerald Rapids: 64 B / 4 ns = 16 GB/s to a GPU through the root complex; to memory
+  // and behind a switch there is no such limit.
   const Settings emr{"cpu.strict_peer_write_time=4 ns", "nic.relaxed_ordering=off"};
   const MachineUnderTest m(kHgx, emr);
   EXPECT_NEAR(rate(m, nic_writes(m, "nic2", "gpu0")), 16.0, 1e-9);
@@ -270,7 +269,7 @@ TEST(MachineState, PeerMappingsHaveTheirNeeds) {
 }
 
 TEST(MachineState, NcclsFifosOf16ChannelsDoNotFitIntoABar1Of256MiB) {
-  // physics.md 9.2 (11): one GPU and one NIC a node, so each of 16 channels comes in and goes out
+  // One GPU and one NIC a node, so each of 16 channels comes in and goes out
   // at it: 16 x (4 + 4.6875 + 0.5) in + 16 x (4 + 4.6875) out = 286 MiB.
   const ParamCatalog catalog = make_catalog();
   const PartLibrary parts(catalog);

@@ -170,9 +170,9 @@ TEST(Network, LatencyIsSwitchesCablesAndErrorCorrection) {
 
 TEST(Network, EcmpLosesToCollisionsWhatTheClosedFormSays) {
   // F = P flows on P equal ways, each NIC of one leaf to the same NIC of another: a way is idle
-  // with probability (1 - 1/P)^P, and the others are full, so goodput is 1 - (1 - 1/32)^32 = 63.8 %
-  // (physics.md 5.7). The mean of 200 draws has a standard error of 0.4 %: busy ways vary by
-  // P (1/e)(1 - 2/e), 1.76 of 32.
+  // with probability (1 - 1/P)^P, and the others are full, so goodput is 1 - (1 - 1/32)^32 = 63.8
+  // %. The mean of 200 draws has a standard error of 0.4 %: busy ways vary by P (1/e)(1 -
+  // 2/e), 1.76 of 32.
   const Cluster c("leaf-spine", 8, {"network.spines=32", "wire.routing=ecmp"});
   Pairs pairs = shifted(c, 4);
   pairs.resize(32);

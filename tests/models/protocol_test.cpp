@@ -59,7 +59,7 @@ TEST_F(ProtocolTest, IsChosenBySizeAndLl128NeverGoesThroughHostMemory) {
 }
 
 TEST(GdrDecision, NcclTakesGdrUpToPxbByDefault) {
-  // Confirmed on NCCL 2.28.9: PIX and PXB on, PHB and SYS off (physics.md 6.4).
+  // As NCCL 2.28.9 with emulated NICs: PIX and PXB on, PHB and SYS off (models/nccl/README.md).
   EXPECT_TRUE(default_gdr_decision(PathClass::kPix).enabled);
   EXPECT_TRUE(default_gdr_decision(PathClass::kPxb).enabled);
   EXPECT_FALSE(default_gdr_decision(PathClass::kPhb).enabled);

@@ -187,8 +187,8 @@ TEST(Rdma, ACompletionDoesNotPassItsData) {
   }
 }
 
-// physics.md 9.2 (10): a cable that is down for 50 us when a lone message leaves costs the timeout:
-// 4.096 us x 2^14 = 67.1 ms, with NCCL's exponent of 20 4.29 s.
+// A cable that is down for 50 us when a lone message leaves costs the timeout:
+// 4.096 us x 2^14 = 67.1 ms (IBTA vol. 1 ch. 9.7), with NCCL's exponent of 20 4.29 s.
 TEST(Rdma, AFlapCostsTheTimeout) {
   const auto seen_us = [](const std::vector<std::string>& settings, std::uint64_t timeouts) {
     Requests r(settings);

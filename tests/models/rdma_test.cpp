@@ -40,7 +40,7 @@ class Bench {
   MachineUnderTest m_;
 };
 
-// physics.md 9.2 (1) and (3): MTU over MTU and overhead (26 B InfiniBand, 82 B RoCEv2), less the
+// MTU over MTU and overhead (26 B InfiniBand, 82 B RoCEv2), less the
 // RETH's 16 B of each message's first packet.
 TEST(Perftest, LargeWritesReachTheWiresPayload) {
   const auto wire = [](double mtu, double overhead, double size) {

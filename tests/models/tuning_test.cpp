@@ -36,8 +36,8 @@ std::string all_reduce_text(const Tuning& tuning, std::int64_t bytes) {
 
 constexpr NcclVersion kNccl2307{2, 30, 7};
 
-// The golden numbers of physics.md section 6.9: another implementation of the same rules for NCCL
-// 2.30.7. Two nodes of one A100, PCIe Gen4 below an Intel CPU, two channels of 12 GB/s.
+// Golden numbers of another implementation of the same rules, NCCL 2.30.7 (src/graph/tuning.cc).
+// Two nodes of one A100, PCIe Gen4 below an Intel CPU, two channels of 12 GB/s.
 TEST(Tuning, GoldenTimesOfTwoNodesOfOneGpu) {
   TuningInput input;
   input.version = kNccl2307;

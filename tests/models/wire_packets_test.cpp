@@ -33,8 +33,8 @@ double goodput_gbps(const WirePlant& plant, Bytes bytes) {
   return bytes.as_double() * 8 / took.as_ns();
 }
 
-// physics.md 4.5 and 9.2: MTU over MTU and headers of 400 Gb/s. 20 MB are 4883 packets, so that the
-// first and the last weigh less than 0.05 %.
+// MTU over MTU and headers (IBTA vol. 1 ch. 9, annex A17) of 400 Gb/s. 20 MB are 4883 packets, so
+// that the first and the last weigh less than 0.05 %.
 TEST(WirePackets, LargeWritesReachThePayloadRateOfTheLink) {
   const Bytes large{20'000'000};
   const auto plant = [](const char* kind, const char* mtu) {
@@ -272,7 +272,7 @@ TEST(WirePackets, DynamicThresholdsAbsorbAnIncast) {
   }
 }
 
-// physics.md 4.6: nobody tells the sender of a lost last packet; 4.096 us x 2^14 = 67.1 ms.
+// IBTA vol. 1 ch. 9.7: nobody tells the sender of a lost last packet; 4.096 us x 2^14 = 67.1 ms.
 TEST(WirePackets, LostLastPacketCostsTheTimeout) {
   WireCluster cluster({.network = kOneSwitch});
   const QueuePairId pair = cluster.connect(0, 1);
@@ -413,7 +413,7 @@ TEST(WirePackets, AFailedQueuePairIsSilent) {
   EXPECT_EQ(cluster.pairs().counters(pair).packets, sent);
 }
 
-// physics.md 4.6: a loss costs the packets in flight, W = round trip over packet time; so, with p
+// Go-back-N: a loss costs the packets in flight, W = round trip over packet time; so, with p
 // losses a packet, goodput is (1 - p) / (1 - p + p W) of what it is without. Here with the losses
 // that there were: N packets and W for each NAK, and a timeout where a packet sent again was lost
 // again.

@@ -88,8 +88,8 @@ INSTANTIATE_TEST_SUITE_P(Topologies, WriteTopo,
                          testing::Values("h200-vm.yaml", "hgx-h100-4nic.yaml",
                                          "hgx-h100-8nic.yaml"));
 
-// 8 x H100 with 8 x 400 Gb/s: eight channels at 48 GB/s, GPU and NIC below one switch (physics.md
-// 6.6, "typical 8xH100 + 8x400G"), 16 channels after doubling.
+// 8 x H100 with 8 x 400 Gb/s: eight channels at 48 GB/s, GPU and NIC below one switch, 16
+// channels after doubling (NCCL src/graph/search.cc and connect.cc).
 TEST(WriteTopoOfHgx, GivesTheChannelsThatSuchMachinesHave) {
   const NcclDecisions d =
       decide_nccl(written_file("hgx-h100-8nic.yaml").tree, 2, NcclEnv{}, NcclVersion{});

@@ -127,7 +127,7 @@ TEST(NcclVersions, AreParsedAndNumberPathTypes) {
   for (const char* const wrong : {"", "2", "2.17.1", "2.31", "2.28.", "2.28.9.1", "two", "-2.28"}) {
     EXPECT_THROW(parse_nccl_version(wrong), InputError) << wrong;
   }
-  // physics.md 6.1
+  // NCCL src/graph/topo.h of these releases.
   EXPECT_EQ(nccl_release({2, 28, 9}).number(NcclPathType::kPhb), 8);
   EXPECT_EQ(nccl_release({2, 27, 0}).number(NcclPathType::kPxn), 6);
   EXPECT_EQ(nccl_release({2, 26, 0}).number(NcclPathType::kPhb), 7);

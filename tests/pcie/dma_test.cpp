@@ -86,8 +86,9 @@ double writes_both_ways(const std::string& generation) {
   return h.run({out, in}).streams[0].rate.as_gigabytes_per_s();
 }
 
-// physics.md 9.2 (2): Gen4 x16 28.4 GB/s = 227 Gb/s, Gen3 x16 14.2 GB/s = 114 Gb/s: both directions
-// loaded. One alone has the headers only: 256 / 280.
+// Gen4 x16 28.4 GB/s = 227 Gb/s, Gen3 x16 14.2 GB/s = 114 Gb/s (UCX src/ucs/sys/topo/base/topo.c:
+// 16 B of DLLPs for 4 TLPs of 256 B): both directions loaded. One alone has the headers only: 256 /
+// 280.
 TEST(PcieDma, NicsLinkBoundsItsTraffic) {
   EXPECT_NEAR(writes_both_ways("4"), kGen4x16 * kBothWays, 0.01 * 28.4);
   EXPECT_NEAR(writes_both_ways("4"), 28.4, 0.01 * 28.4);
@@ -97,7 +98,7 @@ TEST(PcieDma, NicsLinkBoundsItsTraffic) {
   EXPECT_NEAR(h.gigabytes_per_s(h.nic("nic0", "gpu0", false)), kGen4x16 * 256 / 280, 0.01 * 28.8);
 }
 
-// physics.md 9.2 (3), the PCIe part: what RoCE with an MTU of 1 KiB delivers, 370 Gb/s = 46.25 GB/s
+// What RoCE with an MTU of 1 KiB delivers, 370 Gb/s = 46.25 GB/s
 // in pieces of 1 KiB, goes through Gen5 x16 as it comes (4 TLPs each: up to 57.6), and not through
 // Gen4.
 TEST(PcieDma, SmallPacketsFromTheWireKeepTheirRate) {
@@ -137,8 +138,8 @@ DmaTrafficResult staged(double pace) {
   return h.run(streams);
 }
 
-// physics.md 9.2 (8), the uplink's part: its 14.2 GB/s (114 Gb/s) a NIC have every TLP as 256 B and
-// requests free; with SMs' lines of 128 B it is 63.015 / (2 x 2.5625) = 12.3
+// The uplink's part of host-staged transfers: 14.2 GB/s (114 Gb/s) a NIC if every TLP had 256 B and
+// requests were free; with SMs' lines of 128 B it is 63.015 / (2 x 2.5625) = 12.3
 // (models/transport/README.md has the sum). A pace of 0.98 of that is kept by all eight
 // streams; 1.1 is more than the uplink has.
 TEST(PcieDma, StagingSharesTheUplinkAsTheClosedFormSays) {
@@ -153,7 +154,7 @@ TEST(PcieDma, StagingSharesTheUplinkAsTheClosedFormSays) {
   EXPECT_LT(over.total().as_gigabytes_per_s(), 8 * 1.05 * kForm);
 }
 
-// physics.md 9.2 (4): 64 B TLPs behind an Intel root complex, Gen5: 63.015 x 64 / 88 = 45.83.
+// 64 B TLPs behind an Intel root complex, Gen5: 63.015 x 64 / 88 = 45.83.
 TEST(PcieDma, IntelRootComplexCutsPeerWritesTo64Bytes) {
   HostUnderTest h("hgx-h100-8nic.yaml", {"cpu.p2p_port_writes=0 B"});
   const DmaTrafficResult r = h.run({h.nic("nic0", "gpu2", false)});
@@ -179,7 +180,7 @@ TEST(PcieDma, StrictWritesAreCommittedOneAfterAnother) {
   EXPECT_GT(near.gigabytes_per_s(near.nic("nic0", "gpu0", false)), 57);
 }
 
-// physics.md 9.2 (6): 32 tags x 512 B at a round trip of 1 us: 16.4 GB/s. Through one switch to a
+// 32 tags x 512 B at a round trip of 1 us: 16.4 GB/s. Through one switch to a
 // GPU: 2 x 115 ns, BAR1 as long as is left to 1 us, and what the TLPs take themselves: the request
 // on two links (24 B each, cut-through) and the last of two completions (276 B).
 TEST(PcieDma, ReadsAreBoundByTagsOverTheRoundTrip) {

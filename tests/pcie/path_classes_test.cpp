@@ -126,7 +126,7 @@ struct BothWays {
   std::string limited_by;
 };
 
-// physics.md 9.2 (5). No redirection: each direction has the link to itself but for what the other
+// No redirection: each direction has the link to itself but for what the other
 // leaves on it. RR alone: written data go over the uplink, both ways (280 B up, 280 down); read
 // data do not. RR and CR without relaxed ordering: both go over it, 280 + 276 B each way, the
 // requests (24 for 512 B) and DLLPs besides: B = 63.015 / (280/256 + 276/256 + 28/512 + 8/256)
