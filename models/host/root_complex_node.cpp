@@ -11,18 +11,18 @@ void RootComplexNode::on_packet(Packet& tlp) {
   tlp.attributes = 0;  // its sender's
   if (port_of_.size() <= port.index()) port_of_.resize(port.index() + 1);
   if (port_of_[port.index()] == 0) {
-    pipes_.resize(pipes_.size() + kPcieLanes);
-    port_of_[port.index()] = static_cast<std::uint32_t>(pipes_.size() / kPcieLanes);
+    pipes_.resize(pipes_.size() + kPcieVls);
+    port_of_[port.index()] = static_cast<std::uint32_t>(pipes_.size() / kPcieVls);
   }
-  const std::size_t first = (port_of_[port.index()] - 1) * kPcieLanes;
-  const std::size_t index = first + tlp.lane;
+  const std::size_t first = (port_of_[port.index()] - 1) * kPcieVls;
+  const std::size_t index = first + tlp.vl;
   Pipe& pipe = pipes_[index];
   pipe.last = std::max(pipe.last, ready_at(tlp, port));
   // What it may not pass emerges before it.
   constexpr auto kMayPass = pcie_ordering();
-  for (std::size_t lane = 0; lane < kPcieLanes; ++lane) {
-    if (lane == tlp.lane || (kMayPass[tlp.lane] >> lane & 1) != 0) continue;
-    pipe.last = std::max(pipe.last, pipes_[first + lane].last + Duration::ps(1));
+  for (std::size_t vl = 0; vl < kPcieVls; ++vl) {
+    if (vl == tlp.vl || (kMayPass[tlp.vl] >> vl & 1) != 0) continue;
+    pipe.last = std::max(pipe.last, pipes_[first + vl].last + Duration::ps(1));
   }
   if (pipe.items.empty()) {
     domain_.network().events().schedule_at(pipe.last, Phase::kDeliver, *this, index);
@@ -102,7 +102,7 @@ void RootComplexNode::cut(Packet& tlp, const PciePath& path, PacketLinkId out) {
   std::uint64_t address = tlp.tag;
   const PcieDomain::NewTlp like{.kind = PcieDomain::kind(tlp),
                                 .transaction = tlp.flow,
-                                .way = {.first = out, .route = tlp.route}};
+                                .route = {.first = out, .rest = tlp.route}};
   for (std::int64_t left = tlp.sequence; left > 0;) {
     PcieDomain::NewTlp piece = like;
     piece.address = address;
@@ -134,13 +134,13 @@ void RootComplexNode::join(Packet& tlp, const PciePath& path, PacketLinkId out) 
   read.gathered += tlp.sequence;
   read.at_root -= tlp.sequence;
   const std::uint32_t transaction = tlp.flow;
-  const PcieWay way{.first = out, .route = tlp.route};
+  const PacketRoute route{.first = out, .rest = tlp.route};
   domain_.network().release(tlp);
   while (read.gathered >= path.joined_payload || (read.at_root == 0 && read.gathered > 0)) {
     const std::int64_t bytes = std::min(read.gathered, path.joined_payload);
     read.gathered -= bytes;
     Packet& made = domain_.make(
-        {.kind = TlpKind::kCompletion, .transaction = transaction, .bytes = bytes, .way = way});
+        {.kind = TlpKind::kCompletion, .transaction = transaction, .bytes = bytes, .route = route});
     domain_.network().send(made, out);
   }
 }

@@ -14,9 +14,9 @@ namespace weft {
 ///
 /// Model: a TLP stays in its port's receive buffer while it crosses (`crossing`), and longer where
 /// its address is translated or where a limit of the path (a PcieGate) holds it up; TLPs of one
-/// port and lane stay in order, and pass those of its other lanes as the ordering table lets them,
-/// so what is held up holds up what follows. Then it goes to memory or
-/// out again by the next link. Where the path says so, requests to peers go out in pieces, and the
+/// port and virtual lane stay in order, and pass those of its other virtual lanes as the ordering
+/// table lets them, so what is held up holds up what follows. Then it goes to memory or out again
+/// by the next link. Where the path says so, requests to peers go out in pieces, and the
 /// completions of read pieces are joined again.
 /// Not modelled: arbitration inside, trackers, snoops.
 class RootComplexNode final : public PacketEndpoint, private EventTarget {
@@ -39,7 +39,7 @@ class RootComplexNode final : public PacketEndpoint, private EventTarget {
   void on_departure(const Packet& tlp, PacketLinkId link) override;
 
  private:
-  /// TLPs of one lane that came by one link and cross.
+  /// TLPs of one virtual lane that came by one link and cross.
   struct Pipe {
     struct Item {
       Time at;
@@ -60,7 +60,7 @@ class RootComplexNode final : public PacketEndpoint, private EventTarget {
   Settings settings_;
   PacketNodeId node_{};
   PcieMemory memory_;
-  std::vector<Pipe> pipes_;              ///< kPcieLanes for each port that was used
+  std::vector<Pipe> pipes_;              ///< kPcieVls for each port that was used
   std::vector<std::uint32_t> port_of_;   ///< by link, 1 + the port's number; 0: none yet
   std::map<PacketLinkId, Iotlb> iotlb_;  ///< by root port
   std::vector<Packet*> cut_;             ///< requests whose pieces have not all left

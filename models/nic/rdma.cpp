@@ -35,12 +35,12 @@ void RdmaNics::attach(RdmaNicId nic, Settings settings, const Host& host) {
   attached.icm.attach();
 }
 
-RdmaQpId RdmaNics::connect(RdmaNicId from, RdmaNicId to, const QueuePairs::Ways& ways) {
+RdmaQpId RdmaNics::connect(RdmaNicId from, RdmaNicId to, const PacketRoute& there,
+                           const PacketRoute& back) {
   RdmaNic& poster = nics_[from.index()];
   RdmaNic& target = nics_[to.index()];
-  pairs_.connect(poster.port, target.port, ways);
-  pairs_.connect(target.port, poster.port,
-                 {ways.back, ways.rest_back, ways.there, ways.rest_there});
+  pairs_.connect(poster.port, there, back);
+  pairs_.connect(target.port, back, there);
   const RdmaQpId id{qps_.size()};
   qps_.emplace_back(network_, id, from, poster, to, target);
   return id;

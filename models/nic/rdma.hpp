@@ -46,8 +46,8 @@ class RdmaNics final : private QueuePairSink {
   PacketEndpoint& endpoint(RdmaNicId nic) { return pairs_.endpoint(nics_[nic.index()].port); }
   /// Before its first queue pair is used.
   void attach(RdmaNicId nic, Settings settings, const Host& host);
-  /// A queue pair whose requests `from` posts.
-  RdmaQpId connect(RdmaNicId from, RdmaNicId to, const QueuePairs::Ways& ways);
+  /// A queue pair whose requests `from` posts, by the routes from it and back.
+  RdmaQpId connect(RdmaNicId from, RdmaNicId to, const PacketRoute& there, const PacketRoute& back);
   /// The software has rung the doorbell. Throws InputError later, from the event queue, if the
   /// network loses packets for good or nobody answers a DMA read.
   void post(RdmaQpId qp, const RdmaRequest& request) { post(qp, std::span{&request, 1}); }

@@ -13,7 +13,7 @@ using RdmaQpId = Id<struct RdmaQpTag>;
 
 enum class RdmaOp : std::uint8_t { kWrite, kRead, kSend };
 
-/// Where a NIC reads or writes: the way and the address of a DMA.
+/// Where a NIC reads or writes: the route and the address of a DMA.
 struct RdmaBuffer {
   PciePathId path{};
   std::uint64_t address{0};

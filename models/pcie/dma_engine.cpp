@@ -66,7 +66,7 @@ void DmaEngine::offer_write() {
                               .transaction = job.transaction,
                               .address = job.next,
                               .bytes = bytes,
-                              .way = path.request});
+                              .route = path.request});
   job.next += static_cast<std::uint64_t>(bytes);
   job.unsent -= bytes;
   if (job.unsent == 0) writes_.pop();
@@ -95,7 +95,7 @@ void DmaEngine::offer_read() {
                               .transaction = transaction,
                               .address = job.next,
                               .bytes = bytes,
-                              .way = path.request});
+                              .route = path.request});
   job.next += static_cast<std::uint64_t>(bytes);
   job.unsent -= bytes;
   if (job.unsent == 0) reads_.pop();

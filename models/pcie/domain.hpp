@@ -68,12 +68,6 @@ class PcieGate {
   Bytes used_{0};
 };
 
-/// The first link of a way through the network and where the others stand in the routes.
-struct PcieWay {
-  PacketLinkId first{kNoPacketLink};
-  std::uint32_t route{0};
-};
-
 /// How the TLPs between one initiator and one target travel, for writes or for reads.
 struct PciePath {
   /// A gate that data pass at a device.
@@ -84,13 +78,14 @@ struct PciePath {
     bool of_requests{false};  ///< read requests pass it, for the data that they ask for
   };
 
-  PcieWay request;
-  PcieWay completion;                    ///< of reads
-  std::int64_t write_payload{256};       ///< Max_Payload_Size of the way
+  PacketRoute request;
+  PacketRoute completion;                ///< of reads
+  std::int64_t write_payload{256};       ///< Max_Payload_Size of the route
   std::int64_t completion_payload{256};  ///< as the completer sends them
   std::int64_t completion_boundary{64};  ///< RCB of the completer
   bool relaxed{true};                    ///< the TLPs carry the relaxed ordering attribute
-  /// From a write's arrival until it is visible, if this way's is not that of the target's memory.
+  /// From a write's arrival until it is visible, if this route's is not that of the target's
+  /// memory.
   std::optional<Duration> write_latency{};
   /// A root complex that passes peer traffic on in TLPs of at most `cut` bytes: where it does so.
   /// 0: nowhere.
@@ -186,7 +181,7 @@ class PcieDomain {
     std::uint32_t transaction{0};
     std::uint64_t address{0};
     std::int64_t bytes{0};
-    PcieWay way;
+    PacketRoute route;
   };
   Packet& make(const NewTlp& what) {
     Packet& tlp = network_.make();
@@ -195,9 +190,9 @@ class PcieDomain {
     tlp.tag = what.address;
     tlp.sequence = static_cast<std::uint32_t>(what.bytes);
     tlp.buffer_bytes = what.kind == TlpKind::kRead ? 0 : tlp.sequence;
-    tlp.route = what.way.route;
-    tlp.lane = lane_of(what.kind, path(transactions_[what.transaction].path).relaxed);
-    tlp.link_bytes = link_bytes(tlp, what.way.first);
+    tlp.route = what.route.rest;
+    tlp.vl = vl_of(what.kind, path(transactions_[what.transaction].path).relaxed);
+    tlp.link_bytes = link_bytes(tlp, what.route.first);
     return tlp;
   }
 

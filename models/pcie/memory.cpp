@@ -96,7 +96,7 @@ void PcieMemory::answer(const Answer& answer) {
                                 .transaction = answer.transaction,
                                 .address = address,
                                 .bytes = bytes,
-                                .way = path.completion});
+                                .route = path.completion});
     address += static_cast<std::uint64_t>(bytes);
     left -= bytes;
     domain_.network().send(tlp, path.completion.first);

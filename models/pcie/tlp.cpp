@@ -34,9 +34,9 @@ struct Pools {
         completions{pool(b.completion_headers, b.completion_data, links, in_pipes)} {
     for (CreditPool* p : {&posted, &nonposted, &completions}) p->return_delay = b.credit_latency;
   }
-  std::vector<LaneControl> lanes() const {
-    return {posted, SharesRoomOf{pcie_lane::kPosted}, nonposted, completions,
-            SharesRoomOf{pcie_lane::kCompletion}};
+  std::vector<VlControl> vls() const {
+    return {posted, SharesRoomOf{pcie_vl::kPosted}, nonposted, completions,
+            SharesRoomOf{pcie_vl::kCompletion}};
   }
   CreditPool posted;
   CreditPool nonposted;
@@ -75,7 +75,7 @@ LinkSpec pcie_link_spec(const PcieBuffers& buffers, const PcieCosts& costs,
     p->update_bytes = costs.dllps(p->packets_per_update);
     p->update_timeout = symbol * buffers.update_symbols;
   }
-  spec.lanes = pools.lanes();
+  spec.vls = pools.vls();
   spec.may_pass = pcie_ordering();
   return spec;
 }
@@ -85,7 +85,7 @@ LinkSpec tlp_carrier_spec(const PcieBuffers& buffers, const CarrierParts& parts)
   spec.rate = parts.rate;
   spec.delay = parts.delay;
   const Duration pipes = parts.delay + parts.pipes;
-  spec.lanes = Pools(buffers, parts.links, parts.rate.as_bytes_per_s() * pipes.as_s()).lanes();
+  spec.vls = Pools(buffers, parts.links, parts.rate.as_bytes_per_s() * pipes.as_s()).vls();
   spec.may_pass = pcie_ordering();
   return spec;
 }

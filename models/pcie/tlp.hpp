@@ -47,41 +47,41 @@ static_assert(every_param_is_sourced(kPcieFlowControlParams));
 
 enum class TlpKind : std::uint8_t { kWrite, kRead, kCompletion };
 
-/// The lanes of every PCIe link: PCIe's three kinds, and those that carry the relaxed ordering
-/// attribute apart. They share the credits of their kind.
-namespace pcie_lane {
+/// The virtual lanes of every PCIe link: PCIe's three kinds, and those that carry the relaxed
+/// ordering attribute apart. They share the credits of their kind.
+namespace pcie_vl {
 inline constexpr std::uint8_t kPosted = 0;
 inline constexpr std::uint8_t kPostedRelaxed = 1;
 inline constexpr std::uint8_t kNonPosted = 2;
 inline constexpr std::uint8_t kCompletion = 3;
 inline constexpr std::uint8_t kCompletionRelaxed = 4;
-}  // namespace pcie_lane
-inline constexpr std::size_t kPcieLanes = 5;
+}  // namespace pcie_vl
+inline constexpr std::size_t kPcieVls = 5;
 
-constexpr std::uint8_t lane_of(TlpKind kind, bool relaxed) {
+constexpr std::uint8_t vl_of(TlpKind kind, bool relaxed) {
   switch (kind) {
     case TlpKind::kWrite:
-      return relaxed ? pcie_lane::kPostedRelaxed : pcie_lane::kPosted;
+      return relaxed ? pcie_vl::kPostedRelaxed : pcie_vl::kPosted;
     case TlpKind::kRead:
-      return pcie_lane::kNonPosted;
+      return pcie_vl::kNonPosted;
     case TlpKind::kCompletion:
-      return relaxed ? pcie_lane::kCompletionRelaxed : pcie_lane::kCompletion;
+      return relaxed ? pcie_vl::kCompletionRelaxed : pcie_vl::kCompletion;
   }
-  return pcie_lane::kPosted;
+  return pcie_vl::kPosted;
 }
 
 /// PCIe Base table 2-40, "may the row pass the column": a posted TLP passes reads and, as bridges
 /// must let it, completions; a read passes no posted TLP; a completion passes reads, and posted
 /// TLPs only with relaxed ordering. A posted TLP passes another only with relaxed ordering. Where
 /// the table leaves it open, it may.
-constexpr std::array<std::uint8_t, kMaxLanes> pcie_ordering() {
-  constexpr auto kBit = [](std::uint8_t lane) { return static_cast<std::uint8_t>(1U << lane); };
-  constexpr std::uint8_t kPostedLanes = kBit(pcie_lane::kPosted) | kBit(pcie_lane::kPostedRelaxed);
-  std::array<std::uint8_t, kMaxLanes> may_pass{};
+constexpr std::array<std::uint8_t, kMaxVls> pcie_ordering() {
+  constexpr auto kBit = [](std::uint8_t vl) { return static_cast<std::uint8_t>(1U << vl); };
+  constexpr std::uint8_t kPostedVls = kBit(pcie_vl::kPosted) | kBit(pcie_vl::kPostedRelaxed);
+  std::array<std::uint8_t, kMaxVls> may_pass{};
   may_pass.fill(0xff);
-  may_pass[pcie_lane::kPosted] = static_cast<std::uint8_t>(0xff & ~kPostedLanes);
-  may_pass[pcie_lane::kNonPosted] = static_cast<std::uint8_t>(0xff & ~kPostedLanes);
-  may_pass[pcie_lane::kCompletion] = static_cast<std::uint8_t>(0xff & ~kPostedLanes);
+  may_pass[pcie_vl::kPosted] = static_cast<std::uint8_t>(0xff & ~kPostedVls);
+  may_pass[pcie_vl::kNonPosted] = static_cast<std::uint8_t>(0xff & ~kPostedVls);
+  may_pass[pcie_vl::kCompletion] = static_cast<std::uint8_t>(0xff & ~kPostedVls);
   return may_pass;
 }
 
@@ -119,8 +119,8 @@ struct PcieBuffers {
   Duration credit_latency;
 };
 
-/// One direction of a PCIe link with its receiver's buffers: lanes, credits, DLLPs, ordering. The
-/// caller adds the ends.
+/// One direction of a PCIe link with its receiver's buffers: virtual lanes, credits, DLLPs,
+/// ordering. The caller adds the ends.
 struct PcieLinkParts {
   int generation{5};
   int width{16};

@@ -11,8 +11,8 @@
 namespace weft {
 namespace {
 
-constexpr std::array<const char*, kPcieLanes> kLaneWords{"posted", "relaxed posted", "non-posted",
-                                                         "completion", "relaxed completion"};
+constexpr std::array<const char*, kPcieVls> kVlWords{"posted", "relaxed posted", "non-posted",
+                                                     "completion", "relaxed completion"};
 
 }  // namespace
 
@@ -25,9 +25,9 @@ void UsageMeter::add(Look& out, PacketHost& host, const std::vector<DmaEngine*>&
     const Cause cause = machine.cause(named.server);
     add(UsedShare::What::kWork, cause.kind + ", " + cause.where,
         host.network().counters(named.link).busy);
-    for (std::size_t lane = 0; lane < kPcieLanes; ++lane) {
-      add(UsedShare::What::kWait, fmt::format("{} credits of {}", kLaneWords.at(lane), cause.where),
-          host.network().counters(named.link, lane).stalled);
+    for (std::size_t vl = 0; vl < kPcieVls; ++vl) {
+      add(UsedShare::What::kWait, fmt::format("{} credits of {}", kVlWords.at(vl), cause.where),
+          host.network().counters(named.link, vl).stalled);
     }
   }
   for (const auto& [resource, gate] : host.gates()) {

@@ -64,7 +64,8 @@ struct DmaTrafficResult {
   std::vector<DmaStreamResult> streams;
   Duration elapsed;
   /// Links, gates, memories by the share of time that they worked; engines by that in which a
-  /// request waited for a tag; lanes by that in which a TLP waited for credit. Fullest first.
+  /// request waited for a tag; virtual lanes by that in which a TLP waited for credit. Fullest
+  /// first.
   std::vector<UsedShare> used;
 
   std::string limited_by() const { return weft::limited_by(used); }

@@ -110,9 +110,9 @@ RdmaNicId PacketCluster::nic(DeviceId device) {
 RdmaQpId PacketCluster::connect(DeviceId from, DeviceId to, std::uint32_t i,
                                 std::uint32_t connection) {
   const Routing& routing = machine_.routing();
-  const WireNetwork::Way there = wire_.way(from, to, routing.pick(from, to, connection, i));
-  const WireNetwork::Way back = wire_.way(to, from, routing.pick(to, from, connection, i));
-  return nics_.connect(nic(from), nic(to), {there.first, there.rest, back.first, back.rest});
+  const PacketRoute there = wire_.route(from, to, routing.pick(from, to, connection, i));
+  const PacketRoute back = wire_.route(to, from, routing.pick(to, from, connection, i));
+  return nics_.connect(nic(from), nic(to), there, back);
 }
 
 RdmaBuffer PacketCluster::buffer(DeviceId nic, DeviceId memory, bool is_read,
@@ -176,9 +176,9 @@ UsageMeter::Look PacketCluster::look() {
       const Cause cause = machine_.link_cause(link, forward);
       out.push_back({UsedShare::What::kWork, cause.kind + ", " + cause.where,
                      network_.counters(wire).busy.as_s()});
-      for (std::size_t lane = 0; lane < network_.lanes(wire); ++lane) {
+      for (std::size_t vl = 0; vl < network_.vls(wire); ++vl) {
         out.push_back({UsedShare::What::kWait, "credits or pauses of " + cause.where,
-                       network_.counters(wire, lane).stalled.as_s()});
+                       network_.counters(wire, vl).stalled.as_s()});
       }
     }
   }
@@ -192,8 +192,8 @@ PortProbe PacketCluster::probe(PacketLinkId link, const std::string& kind, Durat
   out.link = network_.name(link);
   out.lost = all.lost;
   out.utilisation = std::min(1.0, all.busy.as_s() / std::max(time, Duration::ps(1)).as_s());
-  for (std::size_t lane = 0; lane < network_.lanes(link); ++lane) {
-    const PacketLaneCounters c = network_.counters(link, lane);
+  for (std::size_t vl = 0; vl < network_.vls(link); ++vl) {
+    const PacketVlCounters c = network_.counters(link, vl);
     out.wait += c.stalled;
     out.most_queued = std::max(out.most_queued, c.most_queued);
     out.most_held = std::max(out.most_held, c.most_held);

@@ -165,7 +165,7 @@ LinkSpec PacketHost::nvlink_spec(LinkId id) const {
   buffers.unit = Bytes{1};
   buffers.units =
       static_cast<std::uint32_t>(std::min<std::int64_t>(nvlink_room(id).count(), kUnlimited));
-  spec.lanes = {buffers, SharesRoomOf{pcie_lane::kPosted}};
+  spec.vls = {buffers, SharesRoomOf{pcie_vl::kPosted}};
   return spec;
 }
 
@@ -194,13 +194,13 @@ void PacketHost::add_link(LinkId link) {
   network_.pair(down, up);
 }
 
-PcieWay PacketHost::way(const Route& route) {
+PacketRoute PacketHost::packet_route(const Route& route) {
   if (route.empty()) throw std::logic_error("PacketHost: a DMA of a device to itself");
   std::vector<PacketLinkId> rest;
   for (const Hop hop : route) rest.push_back(packet_link(hop));
   const PacketLinkId first = rest.front();
   rest.erase(rest.begin());
-  return {.first = first, .route = domain_.routes().add(rest)};
+  return {.first = first, .rest = domain_.routes().add(rest)};
 }
 
 PciePathId PacketHost::path(DeviceId initiator, DeviceId target, bool is_read, bool strict) {
@@ -223,7 +223,7 @@ PciePathId PacketHost::nvlink_path(DeviceId from, DeviceId to) {
                      " to " + fabric_.full_name(to));
   }
   PciePath path;
-  path.request = way(*route);
+  path.request = packet_route(*route);
   path.write_payload = machine_.model(from).blocks->line.count();
   path.write_latency = machine_.model(from).nvlink->latency;
   at->second = domain_.add_path(path);
@@ -238,12 +238,12 @@ PciePath PacketHost::build(DeviceId initiator, DeviceId target, bool is_read) {
                      " to " + fabric_.full_name(target) + (dma ? ": " + dma->blocked : ""));
   }
   PciePath path;
-  path.request = way(dma->request);
+  path.request = packet_route(dma->request);
   const auto& requester = machine_.model(initiator).requester;
   path.relaxed = !requester || requester->relaxed_ordering;
   path.write_payload = std::llround(path_mps(machine_, initiator, dma->request));
   if (is_read) {
-    path.completion = way(dma->completion);
+    path.completion = packet_route(dma->completion);
     path.completion_payload = std::llround(completion_payload(machine_, target, dma->completion));
     path.completion_boundary = machine_.model(target).memory->completion_boundary;
   }

@@ -84,7 +84,7 @@ class PacketHost {
   PacketLinkId add_direction(LinkId link, bool forward);
   LinkSpec spec_of(LinkId link, bool forward) const;
   LinkSpec nvlink_spec(LinkId link) const;
-  PcieWay way(const Route& route);
+  PacketRoute packet_route(const Route& route);
   void add_gate(PciePath& path, const DmaLimit& limit);
   void cut_at_root(PciePath& path, const DmaPath& dma, bool is_read);
   PciePath build(DeviceId initiator, DeviceId target, bool is_read);

@@ -145,7 +145,7 @@ std::int64_t PacketTransport::Lane::read(const Meter& meter) {
       return sum.count_ps() / static_cast<std::int64_t>(meter.links.size());
     case Meter::What::kStalls:
       for (const PacketLinkId link : meter.links) {
-        for (std::size_t lane = 0; lane < network.lanes(link); ++lane) {
+        for (std::size_t lane = 0; lane < network.vls(link); ++lane) {
           sum += network.counters(link, lane).stalled;
         }
       }

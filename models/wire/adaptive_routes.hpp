@@ -10,8 +10,8 @@
 
 namespace weft {
 
-/// Adaptive routing: at each switch a packet takes, of the links on a shortest way, an idle one or
-/// else the one with the least waiting. Which is looked at first changes from packet to packet.
+/// Adaptive routing: at each switch a packet takes, of the links on a shortest route, an idle one
+/// or else the one with the least waiting. Which is looked at first changes from packet to packet.
 ///
 /// Packet::route is the number of the destination. Memory: four bytes for each switch and leaf.
 /// A choice costs O(links to choose from) where none is idle.
@@ -23,7 +23,7 @@ class AdaptiveRoutes final : public PacketRouter {
   std::uint32_t add_destination(PacketLinkId link);
   /// A link between two switches.
   void add_link(PacketLinkId link) { links_.push_back(link); }
-  /// When all are added: finds the shortest ways. O(leaves x links).
+  /// When all are added: finds the shortest routes. O(leaves x links).
   void build();
 
   PacketLinkId next(Packet& packet, PacketLinkId came_by) override;

@@ -45,7 +45,7 @@ WireNetwork::WireNetwork(const Fabric& fabric, const WireNumbers& numbers,
       const bool is_switch = is_forwarder(from);
       if (is_switch) spec.ecn = packets.ecn(spec.rate);
       const Duration crossing = is_switch ? numbers.crossing(from) : Duration{};
-      spec.lanes = packets.lane_controls(spec.rate, spec.delay, crossing, is_forwarder(to));
+      spec.vls = packets.vl_controls(spec.rate, spec.delay, crossing, is_forwarder(to));
       spec.from = node_of(from);
       spec.to = node_of(to);
       spec.name = fabric.full_name(from) + "->" + fabric.full_name(to);
@@ -64,7 +64,7 @@ WireNetwork::WireNetwork(const Fabric& fabric, const WireNumbers& numbers,
   if (spread_) adaptive_.build();
 }
 
-WireNetwork::Way WireNetwork::way(DeviceId from, DeviceId to, std::uint64_t pick) {
+PacketRoute WireNetwork::route(DeviceId from, DeviceId to, std::uint64_t pick) {
   const std::optional<Route> route = fabric_.wire_route(from, to, pick);
   if (!route) {
     throw InputError("no way over the network from " + fabric_.full_name(from) + " to " +

@@ -32,14 +32,9 @@ class WireNetwork {
   WireNetwork(const WireNetwork&) = delete;  // forwarders know its routes' address
   WireNetwork& operator=(const WireNetwork&) = delete;
 
-  /// The first link from a NIC, and where its other links begin in the routes (Packet::route).
-  struct Way {
-    PacketLinkId first;
-    std::uint32_t rest;
-  };
-  /// From NIC to NIC, by the way that `pick` chooses (Fabric::wire_route) or, where the load is
-  /// spread, by whichever each switch finds free. Throws InputError where no way joins them.
-  Way way(DeviceId from, DeviceId to, std::uint64_t pick);
+  /// From NIC to NIC, by the route that `pick` chooses (Fabric::wire_route) or, where the load is
+  /// spread, by whichever each switch finds free. Throws InputError where no route joins them.
+  PacketRoute route(DeviceId from, DeviceId to, std::uint64_t pick);
 
   /// One direction of a link of the fabric's network.
   PacketLinkId direction(LinkId link, bool forward) const;

@@ -39,7 +39,7 @@ WirePackets::WirePackets(Params& params)
       packets_per_ack{whole(params, "wire.packets_per_ack")},
       is_roce{params.choice("wire.kind") == "roce"},
       spread{Routing(params).spread()},
-      lanes{whole(params, "wire.lanes")},
+      vls{whole(params, "wire.lanes")},
       vl_buffer{params.bytes("wire.vl_buffer")},
       credit_packet{params.bytes("wire.credit_packet")},
       pauses{params.choice("wire.flow_control") == "pfc"},
@@ -61,10 +61,10 @@ WirePackets::WirePackets(Params& params)
   if (params.choice("wire.forwarding") == "cut-through") cut_through = Bytes{overhead};
   if (!is_roce || params.choice("wire.congestion_control") == "none") return;
   dcqcn.emplace(params);
-  if (lanes == kMaxLanes) {
-    throw InputError("wire.lanes: " + std::to_string(lanes) +
+  if (vls == kMaxVls) {
+    throw InputError("wire.lanes: " + std::to_string(vls) +
                      " leave no lane for DCQCN's notifications; allowed: at most " +
-                     std::to_string(kMaxLanes - 1));
+                     std::to_string(kMaxVls - 1));
   }
 }
 
@@ -82,15 +82,15 @@ Bytes WirePackets::headroom(Bandwidth rate, Duration delay, Duration crossing) c
   return Bytes{std::llround(std::ceil(on_the_way))} + pfc_response + kPauseFrame + packet * 3;
 }
 
-std::vector<LaneControl> WirePackets::lane_controls(Bandwidth rate, Duration delay,
-                                                    Duration crossing, bool into_switch) const {
+std::vector<VlControl> WirePackets::vl_controls(Bandwidth rate, Duration delay, Duration crossing,
+                                                bool into_switch) const {
   if (!is_roce) {
     const std::int64_t blocks = vl_buffer.count() / kCreditBlock.count();
     const std::int64_t packet_blocks = pieces(Bytes{data_bytes(mtu, true)}, kCreditBlock);
-    return std::vector<LaneControl>(
-        lanes, CreditPool{.units = static_cast<std::uint32_t>(std::max(blocks, packet_blocks)),
-                          .unit = kCreditBlock,
-                          .update_bytes = credit_packet});
+    return std::vector<VlControl>(
+        vls, CreditPool{.units = static_cast<std::uint32_t>(std::max(blocks, packet_blocks)),
+                        .unit = kCreditBlock,
+                        .update_bytes = credit_packet});
   }
   const Bytes extra = pfc_headroom > Bytes{0} ? pfc_headroom : headroom(rate, delay, crossing);
   const PauseBuffer buffer{.capacity = pfc_xoff + extra,
@@ -99,7 +99,7 @@ std::vector<LaneControl> WirePackets::lane_controls(Bandwidth rate, Duration del
                            .frame_bytes = kPauseFrame,
                            .response = serialization_time(pfc_response, rate),
                            .share = into_switch ? pfc_share : 0};
-  return std::vector<LaneControl>(lanes + (dcqcn ? 1 : 0), buffer);
+  return std::vector<VlControl>(vls + (dcqcn ? 1 : 0), buffer);
 }
 
 }  // namespace weft

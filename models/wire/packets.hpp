@@ -89,16 +89,16 @@ struct WirePackets {
     return payload + overhead + (is_first ? first_extra : 0);
   }
 
-  /// CNPs have a lane of their own.
-  std::uint8_t cnp_lane() const { return static_cast<std::uint8_t>(lanes); }
+  /// CNPs have a virtual lane of their own.
+  std::uint8_t cnp_vl() const { return static_cast<std::uint8_t>(vls); }
   /// What switches mark on a link of this rate; none without congestion control.
   std::optional<EcnMarking> ecn(Bandwidth rate) const;
 
-  /// The flow control of every lane of a link.
+  /// The flow control of every virtual lane of a link.
   /// `crossing`: of the switch that sends, if one does. `into_switch`: a switch receives, whose
   /// thresholds may be dynamic.
-  std::vector<LaneControl> lane_controls(Bandwidth rate, Duration delay, Duration crossing,
-                                         bool into_switch) const;
+  std::vector<VlControl> vl_controls(Bandwidth rate, Duration delay, Duration crossing,
+                                     bool into_switch) const;
   /// What a paused port may still get beyond the threshold: the packet that crosses it, what comes
   /// while the pause frame is on the way and obeyed and what is then on the way or inside the
   /// sending switch, and at each end one packet that cannot be broken off.
@@ -112,7 +112,7 @@ struct WirePackets {
   bool is_roce;
   bool spread;  ///< adaptive routing
   std::optional<Bytes> cut_through;
-  std::size_t lanes;
+  std::size_t vls;
   Bytes vl_buffer;
   Bytes credit_packet;
   bool pauses;

@@ -10,10 +10,10 @@ WirePortId QueuePairs::add_port() {
   return WirePortId{ports_.size() - 1};
 }
 
-QueuePairId QueuePairs::connect(WirePortId from, WirePortId /*to*/, const Ways& ways,
-                                std::uint8_t lane) {
-  requesters_.add(from, ways.there, ways.rest_there, lane);
-  responders_.add(ways.back, ways.rest_back, lane);
+QueuePairId QueuePairs::connect(WirePortId from, const PacketRoute& there, const PacketRoute& back,
+                                std::uint8_t vl) {
+  requesters_.add(from, there, vl);
+  responders_.add(back, vl);
   return QueuePairId{pairs_++};
 }
 

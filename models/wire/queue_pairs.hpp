@@ -9,6 +9,7 @@
 #include "models/wire/requesters.hpp"
 #include "models/wire/responders.hpp"
 #include "sim/packet/network.hpp"
+#include "sim/packet/source_routes.hpp"
 
 namespace weft {
 
@@ -46,14 +47,9 @@ class QueuePairs final {
   WirePortId add_port();
   PacketEndpoint& endpoint(WirePortId port) { return ports_[port.index()]; }
 
-  /// What joins two ports: the first link of each way, and its other links in the routes.
-  struct Ways {
-    PacketLinkId there;
-    std::uint32_t rest_there;
-    PacketLinkId back;
-    std::uint32_t rest_back;
-  };
-  QueuePairId connect(WirePortId from, WirePortId to, const Ways& ways, std::uint8_t lane = 0);
+  /// From a port to the other end of `there`, which answers by `back`.
+  QueuePairId connect(WirePortId from, const PacketRoute& there, const PacketRoute& back,
+                      std::uint8_t vl = 0);
 
   /// Sends a message after those posted before. A message of no bytes is one packet.
   void post(QueuePairId pair, Bytes bytes, std::uint64_t tag) {

@@ -14,9 +14,9 @@ namespace packet_of = queue_pair_packet;
 
 }  // namespace
 
-void Requesters::add(WirePortId port, PacketLinkId first, std::uint32_t rest, std::uint8_t lane) {
-  pairs_.push_back({.first = first, .rest = rest, .port = port.value, .lane = lane});
-  if (packets_.dcqcn) pacing_.emplace_back(DcqcnRate(*packets_.dcqcn, network_.rate(first)));
+void Requesters::add(WirePortId port, const PacketRoute& route, std::uint8_t vl) {
+  pairs_.push_back({.route = route, .port = port.value, .vl = vl});
+  if (packets_.dcqcn) pacing_.emplace_back(DcqcnRate(*packets_.dcqcn, network_.rate(route.first)));
 }
 
 const SendWindow::Message& Requesters::append(QueuePairId pair, Bytes bytes, std::uint64_t tag) {
@@ -59,7 +59,7 @@ void Requesters::offer(std::uint32_t port) {
       ports_[port].turns.push(index);
     }
     ports_[port].has_offered = true;
-    network_.send(packet, requester.first);  // may come back here, if it leaves at once
+    network_.send(packet, requester.route.first);  // may come back here, if it leaves at once
   }
 }
 
@@ -88,8 +88,8 @@ Packet& Requesters::next_packet(std::uint32_t index) {
   packet.kind = static_cast<std::uint8_t>(packet_of::Kind::kData);
   packet.flow = index;
   packet.sequence = piece.number;
-  packet.route = requester.rest;
-  packet.lane = requester.lane;
+  packet.route = requester.route.rest;
+  packet.vl = requester.vl;
   packet.tag = piece.tag;
   packet.link_bytes =
       packets_.data_bytes(static_cast<std::uint32_t>(piece.payload), piece.place == 0);

@@ -12,6 +12,7 @@
 #include "sim/engine/event_queue.hpp"
 #include "sim/engine/fifo.hpp"
 #include "sim/packet/network.hpp"
+#include "sim/packet/source_routes.hpp"
 
 namespace weft {
 
@@ -36,8 +37,8 @@ class Requesters final : private EventTarget {
   Requesters& operator=(const Requesters&) = delete;
 
   void add_port() { ports_.emplace_back(); }
-  /// Sends by the link `first`, and by the links in the routes from `rest` on.
-  void add(WirePortId port, PacketLinkId first, std::uint32_t rest, std::uint8_t lane);
+  /// One that sends from a port.
+  void add(WirePortId port, const PacketRoute& route, std::uint8_t vl);
 
   /// One more message, whose payload is still to come.
   const SendWindow::Message& append(QueuePairId pair, Bytes bytes, std::uint64_t tag);
@@ -63,10 +64,9 @@ class Requesters final : private EventTarget {
   enum class Timer : std::uint8_t { kRetry, kPacing, kRnr };
 
   struct Requester {
-    PacketLinkId first;
-    std::uint32_t rest;
+    PacketRoute route;
     std::uint32_t port;
-    std::uint8_t lane;
+    std::uint8_t vl;
     bool in_turn{false};  ///< waits for its port's next turn
     bool has_timer{false};
     QueuePairError error{QueuePairError::kNone};

@@ -10,8 +10,8 @@ using packet_of::Kind;
 
 }  // namespace
 
-void Responders::add(PacketLinkId first, std::uint32_t rest, std::uint8_t lane) {
-  pairs_.push_back({.first = first, .rest = rest, .lane = lane});
+void Responders::add(const PacketRoute& route, std::uint8_t vl) {
+  pairs_.push_back({.route = route, .vl = vl});
   if (packets_.any_order()) any_order_.emplace_back();
 }
 
@@ -161,10 +161,10 @@ void Responders::answer(std::uint32_t index, Kind kind, std::uint32_t number) {
   packet.kind = static_cast<std::uint8_t>(kind);
   packet.flow = index;
   packet.sequence = number;
-  packet.route = responder.rest;
-  packet.lane = is_cnp ? packets_.cnp_lane() : responder.lane;
+  packet.route = responder.route.rest;
+  packet.vl = is_cnp ? packets_.cnp_vl() : responder.vl;
   packet.link_bytes = packet.buffer_bytes = is_cnp ? packets_.cnp_bytes : packets_.ack_bytes;
-  network_.send(packet, responder.first);
+  network_.send(packet, responder.route.first);
 }
 
 }  // namespace weft

@@ -10,6 +10,7 @@
 #include "models/wire/send_window.hpp"
 #include "sim/engine/fifo.hpp"
 #include "sim/packet/network.hpp"
+#include "sim/packet/source_routes.hpp"
 
 namespace weft {
 
@@ -26,8 +27,8 @@ class Responders {
   Responders(PacketNetwork& network, const WirePackets& packets, QueuePairSink& sink)
       : network_{network}, packets_{packets}, sink_{sink} {}
 
-  /// Answers by the link `first`, and by the links in the routes from `rest` on.
-  void add(PacketLinkId first, std::uint32_t rest, std::uint8_t lane);
+  /// One that answers by `route`.
+  void add(const PacketRoute& route, std::uint8_t vl);
   /// A message was posted to the requester: where packets come in any order, this half must know
   /// where each message begins (on a real wire their headers say what a message is).
   void expect(QueuePairId pair, const SendWindow::Message& message);
@@ -43,10 +44,9 @@ class Responders {
   static constexpr std::uint32_t kNoNumber = std::numeric_limits<std::uint32_t>::max();
 
   struct Responder {
-    PacketLinkId first;
-    std::uint32_t rest;
+    PacketRoute route;
     std::uint32_t expected{0};
-    std::uint8_t lane;
+    std::uint8_t vl;
     bool nak_sent{false};  ///< in order: for the packet that it expects
     std::int64_t cnp_ps{std::numeric_limits<std::int64_t>::min() / 2};  ///< the last
     QueuePairCounters counters{};

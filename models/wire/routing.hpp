@@ -7,11 +7,11 @@
 
 namespace weft {
 
-/// How messages are laid over ways of equal length between two NICs.
+/// How messages are laid over routes of equal length between two NICs.
 ///
 /// Spread: over all of them evenly (adaptive routing that never errs). ECMP: each queue pair on one
-/// way, chosen by a hash of its ends as switches do; queue pairs that meet on a link share it while
-/// others idle. Equations and limits: models/wire/README.md.
+/// route, chosen by a hash of its ends as switches do; queue pairs that meet on a link share it
+/// while others idle. Equations and limits: models/wire/README.md.
 class Routing {
  public:
   explicit Routing(Params& params);
@@ -19,7 +19,7 @@ class Routing {
   bool spread() const { return spread_; }
   /// Queue pairs that carry one connection, an equal part each; 1 where the load is spread anyway.
   std::uint32_t queue_pairs() const { return queue_pairs_; }
-  /// Which way the i-th queue pair of a connection takes: a number for Fabric::wire_route.
+  /// Which route the i-th queue pair of a connection takes: a number for Fabric::wire_route.
   std::uint64_t pick(DeviceId from, DeviceId to, std::uint32_t connection, std::uint32_t i) const;
 
  private:

@@ -9,25 +9,25 @@ namespace weft {
 
 void PacketNetwork::enqueue(Packet& packet, std::uint32_t link, std::uint32_t input) {
   Link& l = links_[link];
-  SendVl& vl = send_vls_[link * vls_a_link_ + packet.lane];
+  SendVl& vl = send_vls_[link * vls_a_link_ + packet.vl];
   __builtin_prefetch(&vl);
-  if (packet.lane >= l.vls) {
+  if (packet.vl >= l.vls) {
     throw std::logic_error("PacketNetwork: " + link_names_[link] + " has no virtual lane " +
-                           std::to_string(packet.lane));
+                           std::to_string(packet.vl));
   }
   if (l.has_ecn && !packet.marked && marker_.marks(link, vl.queued_bytes)) {
     packet.marked = true;
-    ++send_vl_rests_[link * vls_a_link_ + packet.lane].marked;
+    ++send_vl_rests_[link * vls_a_link_ + packet.vl].marked;
   }
   if (l.waiting == 0 && l.busy_until_ps <= now_ps() && has_room(l, packet)) {
     transmit(link, packet);
     return;
   }
   const std::uint32_t first = l.first_queue + (l.oldest_first ? 0 : input * l.vls);
-  queues_.push(vl.turns, first + packet.lane, packet);
+  queues_.push(vl.turns, first + packet.vl, packet);
   vl.queued_bytes += packet.link_bytes;
   vl.most_queued_bytes = std::max(vl.most_queued_bytes, vl.queued_bytes);
-  l.waiting = static_cast<std::uint8_t>(l.waiting | 1U << packet.lane);
+  l.waiting = static_cast<std::uint8_t>(l.waiting | 1U << packet.vl);
   if (l.wake_ps != now_ps()) look(link);  // else a look is due when everything has arrived
 }
 
@@ -98,7 +98,7 @@ Packet& PacketNetwork::take(Link& link, SendVl& vl, std::uint32_t before, std::u
   Packet& packet = queues_.pop(vl.turns, before, queue);
   vl.queued_bytes -= packet.link_bytes;
   if (vl.turns.first == OutputQueues::kNone) {
-    link.waiting = static_cast<std::uint8_t>(link.waiting & ~(1U << packet.lane));
+    link.waiting = static_cast<std::uint8_t>(link.waiting & ~(1U << packet.vl));
   }
   return packet;
 }

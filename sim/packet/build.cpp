@@ -45,14 +45,14 @@ PacketLinkId PacketNetwork::add_link(const LinkSpec& spec) {
   if (spec.from.index() >= nodes_.size() || spec.to.index() >= nodes_.size()) {
     refuse_link(spec.name, "joins an unknown node");
   }
-  if (spec.lanes.empty() || spec.lanes.size() > kMaxLanes) {
-    refuse_link(spec.name, "has " + std::to_string(spec.lanes.size()) + " lanes");
+  if (spec.vls.empty() || spec.vls.size() > kMaxVls) {
+    refuse_link(spec.name, "has " + std::to_string(spec.vls.size()) + " virtual lanes");
   }
   Link link;
   link.rate = spec.rate;
   link.latency_ps = spec.delay.count_ps() + nodes_[spec.from.index()].latency_ps;
-  link.vls = static_cast<std::uint8_t>(spec.lanes.size());
-  link.lowest_first = spec.lane_order == LaneOrder::kLowestFirst;
+  link.vls = static_cast<std::uint8_t>(spec.vls.size());
+  link.lowest_first = spec.vl_order == VlOrder::kLowestFirst;
   link.oldest_first = spec.input_order == InputOrder::kOldestFirst;
   link.has_ecn = spec.ecn.has_value();
   link.framing = static_cast<std::uint32_t>(spec.framing.count());
@@ -63,12 +63,12 @@ PacketLinkId PacketNetwork::add_link(const LinkSpec& spec) {
   link.to_router = receiver.router;
   link.header_bytes = receiver.header_bytes;
   link.input = receiver.inputs++;
-  make_vls(spec.lanes.size());
-  const auto all = static_cast<std::uint8_t>((1U << spec.lanes.size()) - 1);
-  for (std::size_t lane = 0; lane < spec.lanes.size(); ++lane) {
-    const auto others = static_cast<std::uint8_t>(all & ~(1U << lane));
-    link.is_ordered = link.is_ordered || (spec.may_pass[lane] & others) != others;
-    set_up_vl(spec, lane);
+  make_vls(spec.vls.size());
+  const auto all = static_cast<std::uint8_t>((1U << spec.vls.size()) - 1);
+  for (std::size_t vl = 0; vl < spec.vls.size(); ++vl) {
+    const auto others = static_cast<std::uint8_t>(all & ~(1U << vl));
+    link.is_ordered = link.is_ordered || (spec.may_pass[vl] & others) != others;
+    set_up_vl(spec, vl);
   }
   links_.push_back(link);
   link_rests_.push_back({.delay_ps = spec.delay.count_ps(), .from = spec.from});
@@ -103,7 +103,7 @@ void PacketNetwork::set_up_vl(const LinkSpec& spec, std::size_t vl) {
   ReceiveVl& receive = receive_vls_[first + vl];
   ReceiveVlRest& rest = receive_vl_rests_[first + vl];
   send.room_of = static_cast<std::uint8_t>(vl);
-  const LaneControl& control = spec.lanes[vl];
+  const VlControl& control = spec.vls[vl];
   if (const auto* credits = std::get_if<CreditPool>(&control)) {
     if (credits->unit <= Bytes{0}) refuse_link(spec.name, "credit units of no bytes");
     if (credits->packets_per_update == 0 ||
@@ -125,9 +125,9 @@ void PacketNetwork::set_up_vl(const LinkSpec& spec, std::size_t vl) {
     rest.update_bytes = pause->frame_bytes.count();
     rest.response_ps = pause->response.count_ps();
   } else if (const auto* shares = std::get_if<SharesRoomOf>(&control)) {
-    if (shares->lane >= vl)
+    if (shares->vl >= vl)
       refuse_link(spec.name, "a virtual lane shares the room of an earlier one only");
-    send.room_of = send_vls_[first + shares->lane].room_of;
+    send.room_of = send_vls_[first + shares->vl].room_of;
   }
 }
 
@@ -135,7 +135,7 @@ void PacketNetwork::pair(PacketLinkId there, PacketLinkId back) {
   Link& a = links_[there.index()];
   Link& b = links_[back.index()];
   if (sender(there) != b.to || a.to != sender(back))
-    refuse_link(name(there), "is not " + name(back) + "'s way back");
+    refuse_link(name(there), "is not " + name(back) + "'s other direction");
   a.back = back;
   b.back = there;
 }

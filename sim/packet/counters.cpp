@@ -29,8 +29,8 @@ PacketLinkCounters PacketNetwork::counters(PacketLinkId link) const {
           .busy = serialization(link, Bytes{l.bytes + control_bytes})};
 }
 
-PacketLaneCounters PacketNetwork::counters(PacketLinkId link, std::size_t lane) const {
-  const std::size_t place = links_[link.index()].first_vl + lane;
+PacketVlCounters PacketNetwork::counters(PacketLinkId link, std::size_t vl) const {
+  const std::size_t place = links_[link.index()].first_vl + vl;
   const SendVl& send = send_vls_[place];
   const ReceiveVl& receive = receive_vls_[place];
   const ReceiveVlRest& rest = receive_vl_rests_[place];

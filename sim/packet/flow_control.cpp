@@ -9,17 +9,17 @@ PauseThresholds::Verdict PacketNetwork::take_in_shared(std::uint32_t link, const
                                                        const PauseThresholds& pause,
                                                        std::int64_t held) {
   return pause.take_in(packet.buffer_bytes, held, nodes_[links_[link].to.index()].shared,
-                       receive_vl_rests_[link * vls_a_link_ + packet.holds_lane_].shared);
+                       receive_vl_rests_[link * vls_a_link_ + packet.holds_vl_].shared);
 }
 
 /// Whether the packet is taken.
 bool PacketNetwork::pause_or_drop(std::uint32_t link, const Packet& packet,
                                   PauseThresholds::Verdict verdict) {
   if (verdict == PauseThresholds::Verdict::kDropped) {
-    ++receive_vl_rests_[link * vls_a_link_ + packet.holds_lane_].dropped;
+    ++receive_vl_rests_[link * vls_a_link_ + packet.holds_vl_].dropped;
     return false;
   }
-  send_pause(link, packet.holds_lane_, true);
+  send_pause(link, packet.holds_vl_, true);
   return true;
 }
 

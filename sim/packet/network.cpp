@@ -93,7 +93,7 @@ void PacketNetwork::forward(Packet& packet, PacketLinkId link) {
 }
 
 void PacketNetwork::release(Packet& packet) {
-  if (packet.holds_ != kNoPacketLink) free_room(packet, packet.holds_, packet.holds_lane_);
+  if (packet.holds_ != kNoPacketLink) free_room(packet, packet.holds_, packet.holds_vl_);
   pool_.give_back(packet);
 }
 
@@ -118,7 +118,7 @@ void PacketNetwork::arrive(std::uint32_t link) {
     schedule(packet.due_ps_, Phase::kDeliver, Event::kArrive, link);
   }
   if (losses_.loses(link)) {
-    receive_vls_[link * vls_a_link_ + packet.holds_lane_].held_bytes += packet.buffer_bytes;
+    receive_vls_[link * vls_a_link_ + packet.holds_vl_].held_bytes += packet.buffer_bytes;
     release(packet);
     return;
   }
@@ -138,12 +138,12 @@ void PacketNetwork::arrive(std::uint32_t link) {
 /// Puts a packet on its link; its room in the buffer where it waited is free.
 void PacketNetwork::transmit(std::uint32_t link, Packet& packet) {
   Link& l = links_[link];
-  SendVl& vl = send_vls_[l.first_vl + packet.lane];
+  SendVl& vl = send_vls_[l.first_vl + packet.vl];
   if (vl.stalled_since_ps >= 0) {
     vl.stalled_ps += now_ps() - vl.stalled_since_ps;
     vl.stalled_since_ps = -1;
   }
-  if (auto* const credits = std::get_if<SenderCredits>(&send_vls_[room(l, packet.lane)].control)) {
+  if (auto* const credits = std::get_if<SenderCredits>(&send_vls_[room(l, packet.vl)].control)) {
     credits->spend(packet);
   }
 
@@ -154,9 +154,9 @@ void PacketNetwork::transmit(std::uint32_t link, Packet& packet) {
   l.bytes += packet.link_bytes + l.framing;
 
   const PacketLinkId held = packet.holds_;
-  const std::uint32_t held_lane = packet.holds_lane_;
+  const std::uint32_t held_lane = packet.holds_vl_;
   packet.holds_ = PacketLinkId{link};
-  packet.holds_lane_ = vl.room_of;
+  packet.holds_vl_ = vl.room_of;
   packet.tail_ps_ = l.busy_until_ps + l.latency_ps;
   std::int64_t due_ps = packet.tail_ps_;
   if (l.header_bytes >= 0) {

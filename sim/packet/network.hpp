@@ -33,8 +33,8 @@ struct PacketLinkCounters {
   Duration busy{};        ///< sending either; without rounding up every packet's time
 };
 
-/// What a lane of a link has done so far.
-struct PacketLaneCounters {
+/// What a virtual lane of a link has done so far.
+struct PacketVlCounters {
   Duration stalled{};  ///< a packet waited for credit or was paused (InfiniBand: port_xmit_wait)
   Bytes queued{};      ///< waiting at the sender now
   Bytes most_queued{};
@@ -84,7 +84,8 @@ class PacketNetwork final : private EventTarget {
   PacketNodeId add_forwarder(const ForwarderSpec& spec);
   /// `endpoint` must outlive the network's run.
   PacketNodeId add_endpoint(std::string name, PacketEndpoint& endpoint);
-  /// Throws std::logic_error: an unknown node, no or too many lanes, a pause that never ends.
+  /// Throws std::logic_error: an unknown node, no or too many virtual lanes, a pause that never
+  /// ends.
   PacketLinkId add_link(const LinkSpec& spec);
   /// They are the two directions of one link: each carries the other's flow control.
   void pair(PacketLinkId there, PacketLinkId back);
@@ -119,15 +120,15 @@ class PacketNetwork final : private EventTarget {
   PacketNodeId sender(PacketLinkId link) const { return link_rests_[link.index()].from; }
   PacketNodeId receiver(PacketLinkId link) const { return links_[link.index()].to; }
   Bandwidth rate(PacketLinkId link) const { return links_[link.index()].rate; }
-  std::size_t lanes(PacketLinkId link) const { return links_[link.index()].vls; }
+  std::size_t vls(PacketLinkId link) const { return links_[link.index()].vls; }
   Duration serialization(PacketLinkId link, Bytes bytes) const;
-  /// What waits for a link, all lanes: for routers that choose.
+  /// What waits for a link, all virtual lanes: for routers that choose.
   Bytes queued(PacketLinkId link) const;
   /// Nothing waits and nothing is being sent.
   bool is_idle(PacketLinkId link) const;
 
   PacketLinkCounters counters(PacketLinkId link) const;
-  PacketLaneCounters counters(PacketLinkId link, std::size_t lane) const;
+  PacketVlCounters counters(PacketLinkId link, std::size_t vl) const;
   /// Packets made and not released, wherever they are.
   std::size_t packets_alive() const { return pool_.alive(); }
   /// One loop of waiting links, or else one chain; none if nothing waits for room. Right when no
@@ -258,7 +259,7 @@ class PacketNetwork final : private EventTarget {
   Packet& take(Link& link, SendVl& vl, std::uint32_t before, std::uint32_t queue);
   /// Whether flow control lets it go now.
   bool has_room(const Link& link, const Packet& packet) {
-    const std::size_t place = room(link, packet.lane);
+    const std::size_t place = room(link, packet.vl);
     SendVl& vl = send_vls_[place];
     if (const auto* const pause = std::get_if<PausedBy>(&vl.control)) return !pause->is_paused;
     auto* const credits = std::get_if<SenderCredits>(&vl.control);
@@ -271,7 +272,7 @@ class PacketNetwork final : private EventTarget {
   // Receive buffers: flow_control.cpp.
   /// Into the receive buffer; false if it is lost, as there is no room.
   bool take_in(std::uint32_t link, const Packet& packet) {
-    ReceiveVl& buffer = receive_vls_[link * vls_a_link_ + packet.holds_lane_];
+    ReceiveVl& buffer = receive_vls_[link * vls_a_link_ + packet.holds_vl_];
     const std::int64_t held = buffer.held_bytes + packet.buffer_bytes;
     if (const auto* const pause = std::get_if<PauseThresholds>(&buffer.control)) {
       const PauseThresholds::Verdict verdict =
@@ -333,7 +334,7 @@ class PacketNetwork final : private EventTarget {
   // Seldom looked at.
   std::vector<std::string> node_names_;
   std::vector<std::string> link_names_;
-  std::vector<std::array<std::uint8_t, kMaxLanes>> may_pass_;  ///< of each link
+  std::vector<std::array<std::uint8_t, kMaxVls>> may_pass_;  ///< of each link
 };
 
 }  // namespace weft

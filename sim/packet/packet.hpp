@@ -24,7 +24,7 @@ class alignas(64) Packet {
   std::uint32_t sequence{0};      ///< the model's: a packet sequence number, a length
   std::uint32_t link_bytes{0};    ///< on a link, headers included, without the link's own framing
   std::uint32_t buffer_bytes{0};  ///< what it fills of a receive buffer: data credits, pause
-  std::uint8_t lane{0};        ///< its queue and flow control on every link; a router may change it
+  std::uint8_t vl{0};          ///< its queue and flow control on every link; a router may change it
   std::uint8_t kind{0};        ///< the model's
   bool marked{false};          ///< congestion experienced (ECN); the engine sets it
   std::uint8_t attributes{0};  ///< the model's
@@ -38,7 +38,7 @@ class alignas(64) Packet {
   std::int64_t due_ps_{0};   ///< in flight: when the one behind it arrives; in a queue: its order
   std::int64_t tail_ps_{0};  ///< when its last byte is there
   PacketLinkId holds_{kNoPacketLink};  ///< the link whose receive buffer it is in
-  std::uint8_t holds_lane_{0};         ///< the lane with the room
+  std::uint8_t holds_vl_{0};           ///< the virtual lane with the room
 };
 static_assert(sizeof(Packet) == 64);
 

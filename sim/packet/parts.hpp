@@ -16,8 +16,8 @@ namespace weft {
 /// The parts of which a PacketNetwork is made, as its builder states them.
 
 inline constexpr std::uint32_t kUnlimited = std::numeric_limits<std::uint32_t>::max();
-/// Lanes (virtual lanes, priorities, PCIe's kinds of TLP) that a link can have.
-inline constexpr std::size_t kMaxLanes = 8;
+/// Virtual lanes (InfiniBand's, priorities, PCIe's kinds of TLP) that a link can have.
+inline constexpr std::size_t kMaxVls = 8;
 
 /// Flow control by credits: the receiver has room for so many packets and so many units of data,
 /// and the sender sends only what fits. PCIe: header and data credits (16 B of payload).
@@ -37,16 +37,16 @@ struct CreditPool {
   Duration update_timeout{};  ///< needed where several packets share an update
 };
 
-/// Flow control by pause (IEEE 802.1Qbb): the receiver sends a pause frame when a lane's buffer
-/// holds `xoff` or more, and a resume frame when it is back at `xon` or less. What comes on top of
-/// `capacity` is lost. Headroom is capacity - xoff. A pause stops decisions: what a sending
+/// Flow control by pause (IEEE 802.1Qbb): the receiver sends a pause frame when a virtual lane's
+/// buffer holds `xoff` or more, and a resume frame when it is back at `xon` or less. What comes on
+/// top of `capacity` is lost. Headroom is capacity - xoff. A pause stops decisions: what a sending
 /// forwarder has decided on, within its latency, still comes. It lasts until the resume frame:
 /// refresh frames are not modelled.
 ///
-/// Dynamic thresholds (`share` > 0, where the receiver is a forwarder with a shared buffer): a lane
-/// is paused when it holds `share` of what is free of the shared buffer, and resumed when it holds
-/// xoff - xon less than that then is, or nothing. What comes while it is paused has room of its
-/// own, the headroom. A lane that never pauses loses what exceeds its share.
+/// Dynamic thresholds (`share` > 0, where the receiver is a forwarder with a shared buffer): a
+/// virtual lane is paused when it holds `share` of what is free of the shared buffer, and resumed
+/// when it holds xoff - xon less than that then is, or nothing. What comes while it is paused has
+/// room of its own, the headroom. A virtual lane that never pauses loses what exceeds its share.
 struct PauseBuffer {
   Bytes capacity{};
   Bytes xoff{};           ///< above the capacity: never pauses
@@ -59,16 +59,17 @@ struct PauseBuffer {
 /// The receiver takes everything.
 struct Unlimited {};
 
-/// A lane with a queue of its own but the room of another: relaxed-ordered beside strict writes.
+/// A virtual lane with a queue of its own but the room of another: relaxed-ordered beside strict
+/// writes.
 struct SharesRoomOf {
-  std::uint8_t lane{0};
+  std::uint8_t vl{0};
 };
 
-using LaneControl = std::variant<Unlimited, CreditPool, PauseBuffer, SharesRoomOf>;
+using VlControl = std::variant<Unlimited, CreditPool, PauseBuffer, SharesRoomOf>;
 
-/// Which lane may send next: each in turn, or the lowest that can.
-enum class LaneOrder : std::uint8_t { kRoundRobin, kLowestFirst };
-/// Of one lane, which packet: from each input in turn, or that which came first.
+/// Which virtual lane may send next: each in turn, or the lowest that can.
+enum class VlOrder : std::uint8_t { kRoundRobin, kLowestFirst };
+/// Of one virtual lane, which packet: from each input in turn, or that which came first.
 enum class InputOrder : std::uint8_t { kRoundRobin, kOldestFirst };
 
 /// Marks packets as they join a queue (RED on the instantaneous length, as DCQCN asks): never up to
@@ -82,7 +83,7 @@ struct EcnMarking {
 /// One direction of a link: a serial server.
 ///
 /// A packet of n bytes takes (n + framing) / rate; its last byte is there `delay` later. Its queue
-/// is at the sender: one for each lane and each of the sender's inputs.
+/// is at the sender: one for each virtual lane and each of the sender's inputs.
 struct LinkSpec {
   std::string name;
   PacketNodeId from{};
@@ -90,17 +91,17 @@ struct LinkSpec {
   Bandwidth rate{Bandwidth::gigabits_per_s(100)};
   Duration delay{};
   Bytes framing{0};  ///< of every packet
-  std::vector<LaneControl> lanes{Unlimited{}};
-  LaneOrder lane_order{LaneOrder::kRoundRobin};
+  std::vector<VlControl> vls{Unlimited{}};
+  VlOrder vl_order{VlOrder::kRoundRobin};
   InputOrder input_order{InputOrder::kRoundRobin};
-  /// Ordering: bit b of may_pass[a] is set where a packet of lane a may leave before one of lane b
-  /// that came earlier from the same input. (Within a lane none passes.)
-  std::array<std::uint8_t, kMaxLanes> may_pass{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+  /// Ordering: bit b of may_pass[a] is set where a packet of virtual lane a may leave before one of
+  /// virtual lane b that came earlier from the same input. (Within a virtual lane none passes.)
+  std::array<std::uint8_t, kMaxVls> may_pass{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
   std::optional<EcnMarking> ecn{};
 };
 
 /// Says where a packet goes next. May look at the network (queues) and change the packet's route
-/// and lane. Must return a link that leaves the forwarder.
+/// and virtual lane. Must return a link that leaves the forwarder.
 class PacketRouter {
  public:
   virtual PacketLinkId next(Packet& packet, PacketLinkId came_by) = 0;
@@ -119,7 +120,7 @@ struct ForwarderSpec {
   /// Cut-through: so many bytes must be there to decide. None: the whole packet.
   std::optional<Bytes> cut_through{};
   PacketRouter* router{nullptr};  ///< not owned
-  Bytes shared_buffer{};          ///< for lanes with dynamic thresholds
+  Bytes shared_buffer{};          ///< for virtual lanes with dynamic thresholds
 };
 
 /// Where packets begin and end, and what does more than forward (splits, delays, answers).

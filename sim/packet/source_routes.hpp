@@ -8,6 +8,13 @@
 
 namespace weft {
 
+/// A route as a packet's sender needs it: its first link, and what a packet carries for the others
+/// (Packet::route).
+struct PacketRoute {
+  PacketLinkId first{kNoPacketLink};
+  std::uint32_t rest{0};
+};
+
 /// Routes that the sender knows: each packet carries the place of its next hop in one table.
 class SourceRoutes final : public PacketRouter {
  public:

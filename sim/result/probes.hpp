@@ -16,8 +16,8 @@ struct PortProbe {
   std::string link;  ///< "pcisw0@0 -> cpu0@0"
   double utilisation{0};
   Duration wait;      ///< packets had no credit or were paused (InfiniBand: port_xmit_wait)
-  Bytes most_queued;  ///< of one lane, at the sender
-  Bytes most_held;    ///< of one lane, in the receive buffer at the other end
+  Bytes most_queued;  ///< of one virtual lane, at the sender
+  Bytes most_held;    ///< of one virtual lane, in the receive buffer at the other end
   std::uint64_t pauses{0};
   std::uint64_t dropped{0};  ///< for want of room
   std::uint64_t lost{0};     ///< on a cable that loses packets or is down

@@ -83,8 +83,8 @@ struct Fabric::Impl {
   bool on_one_node(DeviceId a, DeviceId b) const { return node_of(a) && node_of(a) == node_of(b); }
   Route on_node(Route route, std::uint32_t node) const;
 
-  std::vector<std::size_t> way_up(std::size_t device) const;
-  std::string host_bridge(const std::vector<std::size_t>& way) const;
+  std::vector<std::size_t> ancestors(std::size_t device) const;
+  std::string host_bridge(const std::vector<std::size_t>& chain) const;
   PathClass pcie_class(std::size_t a, std::size_t b) const;
 };
 
@@ -179,36 +179,37 @@ Route Fabric::Impl::on_node(Route route, std::uint32_t node) const {
 }
 
 /// The device, what is above it, and so on; the CPU last.
-std::vector<std::size_t> Fabric::Impl::way_up(std::size_t device) const {
-  std::vector<std::size_t> way{device};
-  while (const std::optional<std::size_t> link = upstream_link[way.back()]) {
-    way.push_back(links[*link].a.index());
+std::vector<std::size_t> Fabric::Impl::ancestors(std::size_t device) const {
+  std::vector<std::size_t> chain{device};
+  while (const std::optional<std::size_t> link = upstream_link[chain.back()]) {
+    chain.push_back(links[*link].a.index());
   }
-  return way;
+  return chain;
 }
 
-/// The host bridge by which a way enters the CPU: named by the file, or else one of its own.
-std::string Fabric::Impl::host_bridge(const std::vector<std::size_t>& way) const {
-  const DeviceSpec& top = spec.node.devices[pcie_end[way[way.size() - 2]]];
+/// The host bridge by which a chain of ancestors enters the CPU: named by the file, or else one of
+/// its own.
+std::string Fabric::Impl::host_bridge(const std::vector<std::size_t>& chain) const {
+  const DeviceSpec& top = spec.node.devices[pcie_end[chain[chain.size() - 2]]];
   return top.host_bridge.empty() ? "below:" + top.name : "named:" + top.host_bridge;
 }
 
 PathClass Fabric::Impl::pcie_class(std::size_t a, std::size_t b) const {
   if (pcie_end[a] == pcie_end[b]) return PathClass::kPix;  // ports of one NIC
-  const std::vector<std::size_t> way_a = way_up(a);
-  const std::vector<std::size_t> way_b = way_up(b);
-  if (way_a.back() != way_b.back()) return PathClass::kSys;
+  const std::vector<std::size_t> above_a = ancestors(a);
+  const std::vector<std::size_t> above_b = ancestors(b);
+  if (above_a.back() != above_b.back()) return PathClass::kSys;
 
-  std::size_t shared = 1;  // devices that both ways end in; the CPU is one
-  while (shared < std::min(way_a.size(), way_b.size()) &&
-         way_a[way_a.size() - 1 - shared] == way_b[way_b.size() - 1 - shared]) {
+  std::size_t shared = 1;  // devices that both end in; the CPU is one
+  while (shared < std::min(above_a.size(), above_b.size()) &&
+         above_a[above_a.size() - 1 - shared] == above_b[above_b.size() - 1 - shared]) {
     ++shared;
   }
   if (shared == 1) {
-    return host_bridge(way_a) == host_bridge(way_b) ? PathClass::kPhb : PathClass::kNode;
+    return host_bridge(above_a) == host_bridge(above_b) ? PathClass::kPhb : PathClass::kNode;
   }
-  // What stands above a and above b up to the switch where the ways meet, that one counted once.
-  const std::size_t switches = (way_a.size() - shared) + (way_b.size() - shared) - 1;
+  // What stands above a and above b up to the switch where they meet, that one counted once.
+  const std::size_t switches = (above_a.size() - shared) + (above_b.size() - shared) - 1;
   return switches == 1 ? PathClass::kPix : PathClass::kPxb;
 }
 
@@ -340,7 +341,7 @@ std::optional<LinkId> Fabric::wire_link(DeviceId nic) const {
 DeviceId Fabric::root_cpu(DeviceId id) const {
   const std::optional<std::uint32_t> node = impl_->node_of(id);
   if (!node) broken(full_name(id) + " is not on a PCIe tree");
-  const std::size_t root = impl_->way_up(impl_->local(id)).back();
+  const std::size_t root = impl_->ancestors(impl_->local(id)).back();
   if (impl_->spec.node.devices[root].kind != DeviceKind::kCpu) {
     broken(full_name(id) + " is not on a PCIe tree");
   }

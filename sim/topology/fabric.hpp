@@ -21,7 +21,7 @@ struct Link {
   std::uint32_t count;
 };
 
-/// One step of a route: a link and the way it is crossed (forward: from a to b).
+/// One step of a route: a link and the direction in which it is crossed (forward: from a to b).
 struct Hop {
   LinkId link;
   bool forward;
@@ -78,8 +78,8 @@ struct PathLabel {
 /// then the wires of its NICs, each in the file's order; the links between switches stand last.
 ///
 /// A route inside a node is searched for when asked, breadth first, in O(devices + links of one
-/// node): keep it if it is used often. Of ways equally short the one found through the earlier link
-/// wins (C2C before PCIe); names play no part. An id that is not of this fabric is a
+/// node): keep it if it is used often. Of routes equally short the one found through the earlier
+/// link wins (C2C before PCIe); names play no part. An id that is not of this fabric is a
 /// std::logic_error.
 class Fabric {
  public:
@@ -132,16 +132,16 @@ class Fabric {
   /// on a PCIe tree.
   DeviceId root_cpu(DeviceId id) const;
 
-  /// The way over PCIe and inter-socket links between devices of one node (CPUs included); nullopt
-  /// if there is none, an empty route to itself. Up the tree, over the sockets, down the tree; only
-  /// CPUs and PCIe switches forward; a C2C link counts as a way between GPU and CPU.
+  /// The route over PCIe and inter-socket links between devices of one node (CPUs included);
+  /// nullopt if there is none, an empty route to itself. Up the tree, over the sockets, down the
+  /// tree; only CPUs and PCIe switches forward; a C2C link counts as a route between GPU and CPU.
   std::optional<Route> pcie_route(DeviceId from, DeviceId to) const;
-  /// The way over NVLink or xGMI between GPUs of one node: direct, or through one NVSwitch; nullopt
-  /// if none. Like the wire's, there is none from a device to itself.
+  /// The route over NVLink or xGMI between GPUs of one node: direct, or through one NVSwitch;
+  /// nullopt if none. Like the wire's, there is none from a device to itself.
   std::optional<Route> nvlink_route(DeviceId from, DeviceId to) const;
-  /// The way over the network between the NICs of two nodes (or two of one), up no further than
-  /// needed; nullopt if none. O(tiers). Where several ways are equal, `pick` chooses: each is taken
-  /// by the same share of all numbers.
+  /// The route over the network between the NICs of two nodes (or two of one), up no further than
+  /// needed; nullopt if none. O(tiers). Where several routes are equal, `pick` chooses: each is
+  /// taken by the same share of all numbers.
   std::optional<Route> wire_route(DeviceId from, DeviceId to, std::uint64_t pick = 0) const;
 
   /// The class that `nvidia-smi topo -m` would print. Precondition: GPUs or NICs of one node.

@@ -57,8 +57,8 @@ class FoldedClos {
   /// how many.
   Trunk trunk(std::size_t link) const;
 
-  /// The links from one leaf to another by a shortest way, O(tiers); none if no way joins them.
-  /// `pick` chooses among the equal ways: each is taken by the same share of all numbers.
+  /// The links from one leaf to another by a shortest route, O(tiers); none if no route joins them.
+  /// `pick` chooses among the equal routes: each is taken by the same share of all numbers.
   std::optional<std::vector<Step>> route(std::size_t from, std::size_t to,
                                          std::uint64_t pick) const;
 

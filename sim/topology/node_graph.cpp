@@ -26,8 +26,8 @@ using EdgeFilter = std::function<bool(const Edge&)>;
 bool joins_gpus(LinkKind kind) { return kind == LinkKind::kNvlink || kind == LinkKind::kXgmi; }
 
 /// Notes for each device the edge by which the search reached it first.
-struct RecordWay : boost::default_bfs_visitor {
-  explicit RecordWay(std::vector<std::optional<Edge>>& reached_by) : reached{&reached_by} {}
+struct RecordEdge : boost::default_bfs_visitor {
+  explicit RecordEdge(std::vector<std::optional<Edge>>& reached_by) : reached{&reached_by} {}
 
   template <class AnyGraph>
   void tree_edge(const Edge& edge, const AnyGraph& graph) {
@@ -52,7 +52,7 @@ NodeGraph::NodeGraph(std::span<const DeviceKind> devices, std::span<const Link> 
   impl_->devices.assign(devices.begin(), devices.end());
   impl_->links.assign(links.begin(), links.end());
   impl_->graph = Graph(devices.size());
-  // C2C first: between a GPU and its CPU it is as short as PCIe, and the way the hardware takes.
+  // C2C first: between a GPU and its CPU it is as short as PCIe, and the route the hardware takes.
   for (const bool c2c : {true, false}) {
     for (std::size_t i = 0; i < links.size(); ++i) {
       if ((links[i].kind == LinkKind::kC2c) != c2c) continue;
@@ -69,7 +69,7 @@ std::optional<Route> NodeGraph::Impl::search(std::size_t from, std::size_t to,
                                              const EdgeFilter& usable) const {
   const boost::filtered_graph<Graph, EdgeFilter> usable_graph(graph, usable);
   std::vector<std::optional<Edge>> reached_by(devices.size());
-  boost::breadth_first_search(usable_graph, from, boost::visitor(RecordWay{reached_by}));
+  boost::breadth_first_search(usable_graph, from, boost::visitor(RecordEdge{reached_by}));
 
   Route route;
   for (std::size_t at = to; at != from;) {

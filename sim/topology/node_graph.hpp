@@ -12,7 +12,7 @@ namespace weft {
 /// The graph of one node and the searches on it. Devices are numbered by their place in the node,
 /// links by their place in `links`; a link's ends are such device numbers.
 ///
-/// Every search is breadth first: fewest links win. Of ways equally short, the one found through
+/// Every search is breadth first: fewest links win. Of routes equally short, the one found through
 /// the earlier link wins, C2C links before all others, then in the order of `links`; names play no
 /// part. A search costs O(devices + links) and keeps nothing.
 class NodeGraph {

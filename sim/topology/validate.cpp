@@ -206,13 +206,13 @@ void Validator::refuse_cycle(std::size_t on_cycle) const {
   for (std::size_t at = above(on_cycle); at != on_cycle; at = above(at))
     first = std::min(first, at);
   const DeviceSpec& start = spec_.node.devices[first];
-  std::string way = start.name;
+  std::string cycle = start.name;
   std::size_t at = above(first);
   for (int shown = 1; at != first && shown < kMostShown; ++shown, at = above(at)) {
-    way += " -> " + spec_.node.devices[at].name;
+    cycle += " -> " + spec_.node.devices[at].name;
   }
-  if (at != first) way += " -> ...";
-  refuse(start.place, "PCIe cycle: " + way + " -> " + start.name);
+  if (at != first) cycle += " -> ...";
+  refuse(start.place, "PCIe cycle: " + cycle + " -> " + start.name);
 }
 
 bool Validator::joins_fitting_kinds(LinkKind link, DeviceKind a, DeviceKind b) {

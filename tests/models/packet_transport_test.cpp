@@ -199,7 +199,7 @@ TEST(PacketTransport, LossesAreProbedAndNamed) {
 }
 
 // CNPs have a lane of their own, which may wait too.
-TEST(PacketTransport, WaitsOfAllLanesAreLookedAt) {
+TEST(PacketTransport, WaitsOfAllVirtualLanesAreLookedAt) {
   const MachineUnderTest m("hgx-h100-8nic.yaml",
                            {"wire.kind=roce", "wire.congestion_control=dcqcn"});
   PacketCluster cluster(m.machine(), {0, 1});

@@ -59,12 +59,11 @@ class WireCluster final : public QueuePairSink {
                    routing_.pick(nic(to), nic(from), 0, 0));
   }
   QueuePairId connect(std::uint32_t from, std::uint32_t to, std::uint64_t pick_there,
-                      std::uint64_t pick_back, std::uint8_t lane = 0) {
-    const WireNetwork::Way there = wire_.way(nic(from), nic(to), pick_there);
-    const WireNetwork::Way back = wire_.way(nic(to), nic(from), pick_back);
+                      std::uint64_t pick_back, std::uint8_t vl = 0) {
+    const PacketRoute there = wire_.route(nic(from), nic(to), pick_there);
+    const PacketRoute back = wire_.route(nic(to), nic(from), pick_back);
     delivered_.emplace_back();
-    return pairs_.connect(ports_[from], ports_[to],
-                          {there.first, there.rest, back.first, back.rest}, lane);
+    return pairs_.connect(ports_[from], there, back, vl);
   }
 
   /// The last delivery on a queue pair; 0 if there was none.
@@ -82,9 +81,9 @@ class WireCluster final : public QueuePairSink {
     Sums sums;
     for (std::size_t l = 0; l < network_.links(); ++l) {
       sums.hops += network_.counters(PacketLinkId{l}).packets;
-      for (std::size_t lane = 0; lane < packets_.lanes; ++lane) {
-        sums.pauses += network_.counters(PacketLinkId{l}, lane).pauses;
-        sums.dropped += network_.counters(PacketLinkId{l}, lane).dropped;
+      for (std::size_t vl = 0; vl < packets_.vls; ++vl) {
+        sums.pauses += network_.counters(PacketLinkId{l}, vl).pauses;
+        sums.dropped += network_.counters(PacketLinkId{l}, vl).dropped;
       }
     }
     return sums;

@@ -62,11 +62,11 @@ TEST(WirePackets, OnePacketTakesCablesSwitchAndItself) {
   }
 }
 
-// A buffer of B bytes a lane lets B bytes go each round trip of a link, updates included: 64 KiB
-// over 2 km of fibre at 400 Gb/s. Packets of 4122 B (65 blocks) go as long as 65 blocks are there:
-// 15 of them. The round trip: the packet on the link (82.4 ns), twice 10 us, the update's 8 B (0.2
-// ns); the switch forwards as soon as it has decided, so room is free at once.
-TEST(WirePackets, LaneBufferLimitsLongLinks) {
+// A buffer of B bytes a virtual lane lets B bytes go each round trip of a link, updates included:
+// 64 KiB over 2 km of fibre at 400 Gb/s. Packets of 4122 B (65 blocks) go as long as 65 blocks are
+// there: 15 of them. The round trip: the packet on the link (82.4 ns), twice 10 us, the update's 8
+// B (0.2 ns); the switch forwards as soon as it has decided, so room is free at once.
+TEST(WirePackets, VirtualLaneBufferLimitsLongLinks) {
   const double gbps = goodput_gbps(
       {.network = kOneSwitch,
        .delay = Duration::us(10),
@@ -183,23 +183,23 @@ TEST(WirePackets, CollidingFlowsSlowEachOtherAndNoOther) {
 // Where they part: the victim. It shares the way over spine 0 with one of four flows that meet at
 // host 4. The fluid model gives that one 100 Gb/s and the victim what it leaves, 300; but its
 // packets fill the buffers of leaf 1 and spine 0, where the victim's wait behind them.
-double victim_gbps(const char* kind, const char* lanes, std::uint8_t lane) {
+double victim_gbps(const char* kind, const char* vls, std::uint8_t vl) {
   WireCluster cluster(
       {.network = WirePlant::shape(Kind::kLeafSpine, 8),
        .hosts = 32,
-       .settings = {{"wire.kind", kind}, {"wire.lanes", lanes}, {"wire.routing", "ecmp"}}});
+       .settings = {{"wire.kind", kind}, {"wire.lanes", vls}, {"wire.routing", "ecmp"}}});
   for (const std::uint32_t spine : {0U, 1U, 2U, 3U}) {
     const std::uint32_t from = spine == 0 ? 0 : 7 + spine;
     cluster.pairs().post(cluster.connect(from, 4, spine, spine), Bytes{3'000'000}, 0);
   }
-  const QueuePairId victim = cluster.connect(1, 5, 0, 0, lane);
+  const QueuePairId victim = cluster.connect(1, 5, 0, 0, vl);
   cluster.pairs().post(victim, Bytes{6'000'000}, 0);
   cluster.events().run();
   EXPECT_EQ(cluster.deliveries(), 5U);
   return 6e6 * 8 / (cluster.delivered(victim) - Time{}).as_ns();
 }
 
-TEST(WirePackets, VictimOfAnIncastWaitsInItsLaneOnly) {
+TEST(WirePackets, VictimOfAnIncastWaitsInItsVirtualLaneOnly) {
   for (const char* kind : {"roce", "infiniband"}) {
     const double alone = victim_gbps(kind, "2", 1);
     EXPECT_GT(alone, 250) << kind;

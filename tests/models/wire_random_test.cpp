@@ -29,8 +29,8 @@ struct RandomWire {
     for (std::int64_t i = 0; i < pairs; ++i) {
       const auto from = static_cast<std::uint32_t>(below(hosts));
       const auto to = static_cast<std::uint32_t>((from + 1 + below(hosts - 1)) % hosts);
-      const auto lane = static_cast<std::uint8_t>(below(cluster.packets().lanes));
-      const QueuePairId pair = cluster.connect(from, to, draw(), draw(), lane);
+      const auto vl = static_cast<std::uint8_t>(below(cluster.packets().vls));
+      const QueuePairId pair = cluster.connect(from, to, draw(), draw(), vl);
       const std::int64_t messages = 1 + below(5);
       posted += static_cast<std::uint64_t>(messages);
       for (std::int64_t m = 0; m < messages; ++m) {
@@ -51,8 +51,8 @@ struct RandomWire {
       EXPECT_EQ(cluster.sums().dropped, 0U);
     }
     for (std::size_t i = 0; i < cluster.network().links(); ++i) {
-      for (std::size_t lane = 0; lane < cluster.packets().lanes; ++lane) {
-        EXPECT_EQ(cluster.network().counters(PacketLinkId{i}, lane).held, Bytes{0});
+      for (std::size_t vl = 0; vl < cluster.packets().vls; ++vl) {
+        EXPECT_EQ(cluster.network().counters(PacketLinkId{i}, vl).held, Bytes{0});
       }
     }
   }

@@ -50,10 +50,10 @@ class End final : public PacketEndpoint {
 };
 
 TEST(PacketAllocation, NoneInSteadyState) {
-  const LaneControl credits = CreditPool{.units = 200, .update_bytes = Bytes{8}};
-  const LaneControl pauses =
+  const VlControl credits = CreditPool{.units = 200, .update_bytes = Bytes{8}};
+  const VlControl pauses =
       PauseBuffer{.capacity = Bytes{200'000}, .xoff = Bytes{20'000}, .xon = Bytes{10'000}};
-  for (const LaneControl& control : {credits, pauses}) {
+  for (const VlControl& control : {credits, pauses}) {
     EventQueue events;
     PacketNetwork network{events};
     SourceRoutes routes;
@@ -66,7 +66,7 @@ TEST(PacketAllocation, NoneInSteadyState) {
       ends.push_back(std::make_unique<End>(network));
       const PacketNodeId node = network.add_endpoint("end", *ends.back());
       LinkSpec spec{.name = "link", .from = node, .to = hub, .delay = Duration::us(1)};
-      spec.lanes = {control};
+      spec.vls = {control};
       up.push_back(network.add_link(spec));
       std::swap(spec.from, spec.to);
       down.push_back(network.add_link(spec));

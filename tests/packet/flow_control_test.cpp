@@ -16,15 +16,15 @@ namespace {
 ///
 ///     h0, h1 -> left -> right -> h2 (slow), h3
 struct TwoSwitches {
-  explicit TwoSwitches(const std::vector<LaneControl>& lanes) {
+  explicit TwoSwitches(const std::vector<VlControl>& vls) {
     left = network.add_forwarder({.name = "left", .router = &routes});
     right = network.add_forwarder({.name = "right", .router = &routes});
     for (std::size_t i = 0; i < 4; ++i) {
       host.push_back(std::make_unique<Host>(network));
       const PacketNodeId node = network.add_endpoint("h" + std::to_string(i), *host[i]);
-      link.push_back(join(network, node, i < 2 ? left : right, link_spec(lanes)));
+      link.push_back(join(network, node, i < 2 ? left : right, link_spec(vls)));
     }
-    trunk = join(network, left, right, link_spec(lanes));
+    trunk = join(network, left, right, link_spec(vls));
     network.seal();
   }
   void start(std::size_t from, std::size_t to, Host::Stream stream) {
@@ -45,11 +45,11 @@ struct TwoSwitches {
 
 /// How long the victim's 1000 packets take where another flow goes to a receiver that takes a
 /// packet every 1 us, a tenth of the rate; in us.
-double victim_us(const std::vector<LaneControl>& lanes, std::uint8_t victim_lane) {
-  TwoSwitches net(lanes);
+double victim_us(const std::vector<VlControl>& vls, std::uint8_t victim_vl) {
+  TwoSwitches net(vls);
   net.host[2]->hold_each(Duration::us(1));
   net.start(0, 2, {.packets = 2000, .flow = 0});
-  net.start(1, 3, {.packets = 1000, .lane = victim_lane, .flow = 1});
+  net.start(1, 3, {.packets = 1000, .vl = victim_vl, .flow = 1});
   net.events.run();
   EXPECT_EQ(net.host[2]->received(0), 2000U);
   EXPECT_EQ(net.host[3]->received(1), 1000U);
@@ -58,14 +58,14 @@ double victim_us(const std::vector<LaneControl>& lanes, std::uint8_t victim_lane
 }
 
 // The trunk's buffer fills with packets for the slow receiver, so the victim gets about their rate,
-// not the 90 % of the link that are left: 1000 packets in about 1000 us instead of 100. With a lane
-// of its own it shares only the wire.
-TEST(FlowControl, SlowReceiverMakesVictimsInItsLaneOnly) {
+// not the 90 % of the link that are left: 1000 packets in about 1000 us instead of 100. With a
+// virtual lane of its own it shares only the wire.
+TEST(FlowControl, SlowReceiverMakesVictimsInItsVirtualLaneOnly) {
   const CreditPool credits{.packets = 30};
   const PauseBuffer pause{.capacity = Bytes{60'000}, .xoff = Bytes{30'000}, .xon = Bytes{28'000}};
-  for (const LaneControl& lane : {LaneControl{credits}, LaneControl{pause}}) {
-    EXPECT_GT(victim_us({lane}, 0), 700);
-    EXPECT_LT(victim_us({lane, lane}, 1), 150);
+  for (const VlControl& vl : {VlControl{credits}, VlControl{pause}}) {
+    EXPECT_GT(victim_us({vl}, 0), 700);
+    EXPECT_LT(victim_us({vl, vl}, 1), 150);
   }
 }
 
@@ -146,12 +146,12 @@ TEST(FlowControl, DynamicThresholdsShareABuffer) {
       const PacketNodeId node = network.add_endpoint("h" + std::to_string(i), *host[i]);
       LinkSpec spec = link_spec({buffer});
       buffer.share = 0.125;
-      spec.lanes = {buffer};
+      spec.vls = {buffer};
       spec.name = "up" + std::to_string(i);
       spec.from = node;
       spec.to = hub;
       const PacketLinkId up = network.add_link(spec);
-      spec.lanes = {Unlimited{}};
+      spec.vls = {Unlimited{}};
       spec.name = "down" + std::to_string(i);
       spec.from = hub;
       spec.to = node;
@@ -170,7 +170,7 @@ TEST(FlowControl, DynamicThresholdsShareABuffer) {
     EXPECT_EQ(host[0]->arrivals().size(), 2000 * senders);
     const double share = 300.0 / static_cast<double>(8 + senders);
     for (std::size_t i = 1; i <= senders; ++i) {
-      const PacketLaneCounters counters = network.counters(link[i].there, 0);
+      const PacketVlCounters counters = network.counters(link[i].there, 0);
       EXPECT_EQ(counters.dropped, 0U);
       EXPECT_GT(counters.pauses, 0U);
       EXPECT_LE(counters.most_held.as_double() / 1000, share + 1 + 22);
@@ -180,8 +180,8 @@ TEST(FlowControl, DynamicThresholdsShareABuffer) {
   }
 }
 
-/// PCIe's kinds as lanes: writes, reads, completions. A write for a full receiver waits at the hub;
-/// what may pass it does.
+/// PCIe's kinds as virtual lanes: writes, reads, completions. A write for a full receiver waits at
+/// the hub; what may pass it does.
 struct Ordering {
   explicit Ordering(std::uint8_t completion_may_pass) {
     hub = network.add_forwarder({.name = "hub", .router = &routes});
@@ -196,15 +196,15 @@ struct Ordering {
     network.seal();
     host[1]->never_release();
   }
-  void start(std::uint64_t packets, std::uint8_t lane) {
+  void start(std::uint64_t packets, std::uint8_t vl) {
     host[0]->start({.link = link[0].there,
                     .route = routes.add(std::vector{link[1].back}),
                     .packets = packets,
-                    .lane = lane});
+                    .vl = vl});
   }
   std::array<int, 3> arrived() const {
     std::array<int, 3> count{};
-    for (const Host::Arrival& a : host[1]->arrivals()) ++count[a.lane];
+    for (const Host::Arrival& a : host[1]->arrivals()) ++count[a.vl];
     return count;
   }
 
@@ -216,7 +216,7 @@ struct Ordering {
   std::vector<Duplex> link;
 };
 
-TEST(FlowControl, OrderingRuleSaysWhoMayPassAStalledLane) {
+TEST(FlowControl, OrderingRuleSaysWhoMayPassAStalledVirtualLane) {
   for (const bool relaxed : {false, true}) {
     Ordering net(relaxed ? 0b111 : 0b110);
     net.start(6, 0);  // four are taken, two wait at the hub
@@ -242,7 +242,7 @@ TEST(FlowControl, WritesPassStalledReads) {
   EXPECT_EQ(net.arrived(), (std::array<int, 3>{3, 4, 0}));
 }
 
-TEST(FlowControl, LanesThatShareRoomShareItsCredits) {
+TEST(FlowControl, VirtualLanesThatShareRoomShareItsCredits) {
   EventQueue events;
   PacketNetwork network(events);
   Host sender(network);
@@ -252,19 +252,19 @@ TEST(FlowControl, LanesThatShareRoomShareItsCredits) {
       join(network, network.add_endpoint("a", sender), network.add_endpoint("b", receiver), spec);
   network.seal();
   receiver.never_release();
-  sender.start({.link = link.there, .packets = 3, .lane = 0});
+  sender.start({.link = link.there, .packets = 3, .vl = 0});
   events.run();
-  sender.start({.link = link.there, .packets = 3, .lane = 1});
+  sender.start({.link = link.there, .packets = 3, .vl = 1});
   events.run();
   EXPECT_EQ(receiver.arrivals().size(), 4U);
 }
 
-/// A ring of switches, one host each, that all send two hops to the right: with one lane, each
-/// trunk's buffer fills with packets that wait for the next trunk.
+/// A ring of switches, one host each, that all send two hops to the right: with one virtual lane,
+/// each trunk's buffer fills with packets that wait for the next trunk.
 struct Ring {
-  explicit Ring(std::size_t lanes, std::size_t size = 4) {
+  explicit Ring(std::size_t vls, std::size_t size = 4) {
     std::vector<PacketNodeId> ring;
-    LinkSpec spec = link_spec(std::vector<LaneControl>(lanes, CreditPool{.packets = 4}));
+    LinkSpec spec = link_spec(std::vector<VlControl>(vls, CreditPool{.packets = 4}));
     for (std::size_t i = 0; i < size; ++i) {
       ring.push_back(network.add_forwarder({.name = "s" + std::to_string(i), .router = &router}));
       host.push_back(std::make_unique<Host>(network));
@@ -275,7 +275,7 @@ struct Ring {
       trunk.push_back(join(network, ring[i], ring[(i + 1) % size], spec));
     }
     network.seal();
-    router.lanes = lanes;
+    router.vls = vls;
     router.last_trunk = trunk.back().there;
     for (std::size_t i = 0; i < size; ++i) {
       const std::vector<PacketLinkId> way{trunk[i].there, trunk[(i + 1) % size].there,
@@ -285,15 +285,16 @@ struct Ring {
     events.run();
   }
 
-  /// Changes to the second lane, if there is one, where the ring closes (Dally and Seitz 1987).
+  /// Changes to the second virtual lane, if there is one, where the ring closes (Dally and Seitz
+  /// 1987).
   struct Dateline final : PacketRouter {
     PacketLinkId next(Packet& packet, PacketLinkId came_by) override {
       const PacketLinkId out = routes.next(packet, came_by);
-      if (out == last_trunk && lanes > 1) packet.lane = 1;
+      if (out == last_trunk && vls > 1) packet.vl = 1;
       return out;
     }
     SourceRoutes routes;
-    std::size_t lanes{1};
+    std::size_t vls{1};
     PacketLinkId last_trunk{};
   };
 
@@ -317,7 +318,7 @@ TEST(FlowControl, CreditLoopIsReportedWithItsLinks) {
                                       "for s.->s. waits for s.->s."));
 }
 
-TEST(FlowControl, ASecondLaneBreaksTheLoop) {
+TEST(FlowControl, ASecondVirtualLaneBreaksTheLoop) {
   const Ring ring(2);
   EXPECT_EQ(ring.network.packets_alive(), 0U);
   EXPECT_FALSE(ring.network.find_stall());

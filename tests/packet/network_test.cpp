@@ -177,14 +177,14 @@ TEST(PacketNetwork, RefusesWhatDoesNotHold) {
   LinkSpec spec = link_spec({CreditPool{.packets = 1, .packets_per_update = 2}});
   spec.from = spec.to = a;
   EXPECT_THROW(network.add_link(spec), std::logic_error);
-  spec.lanes = {PauseBuffer{.capacity = Bytes{10}, .xoff = Bytes{5}, .xon = Bytes{5}}};
+  spec.vls = {PauseBuffer{.capacity = Bytes{10}, .xoff = Bytes{5}, .xon = Bytes{5}}};
   EXPECT_THROW(network.add_link(spec), std::logic_error);
-  spec.lanes = {SharesRoomOf{0}};
+  spec.vls = {SharesRoomOf{0}};
   EXPECT_THROW(network.add_link(spec), std::logic_error);
-  spec.lanes = {};
+  spec.vls = {};
   EXPECT_THROW(network.add_link(spec), std::logic_error);
   EXPECT_THROW(network.add_forwarder({.name = "f"}), std::logic_error);
-  spec.lanes = {CreditPool{.packets = 1, .update_bytes = Bytes{8}}};
+  spec.vls = {CreditPool{.packets = 1, .update_bytes = Bytes{8}}};
   network.add_link(spec);
   EXPECT_THROW(network.seal(), std::logic_error);
 }

@@ -22,14 +22,14 @@ class Host final : public PacketEndpoint, public EventTarget {
     std::uint32_t route{0};
     std::uint64_t packets{0};
     std::uint32_t bytes{1000};
-    std::uint8_t lane{0};
+    std::uint8_t vl{0};
     std::uint32_t flow{0};
   };
   struct Arrival {
     Time at{};
     std::uint32_t flow{0};
     std::uint32_t sequence{0};
-    std::uint8_t lane{0};
+    std::uint8_t vl{0};
   };
 
   explicit Host(PacketNetwork& network) : network_{network} {}
@@ -56,7 +56,7 @@ class Host final : public PacketEndpoint, public EventTarget {
   }
 
   void on_packet(Packet& packet) override {
-    arrivals_.push_back({network_.now(), packet.flow, packet.sequence, packet.lane});
+    arrivals_.push_back({network_.now(), packet.flow, packet.sequence, packet.vl});
     bytes_ += packet.link_bytes;
     if (hold_ == Duration{}) {
       network_.release(packet);
@@ -82,7 +82,7 @@ class Host final : public PacketEndpoint, public EventTarget {
     packet.flow = stream.flow;
     packet.sequence = static_cast<std::uint32_t>(sent++);
     packet.link_bytes = packet.buffer_bytes = stream.bytes;
-    packet.lane = stream.lane;
+    packet.vl = stream.vl;
     network_.send(packet, stream.link);
   }
 
@@ -111,11 +111,11 @@ inline Duplex join(PacketNetwork& network, PacketNodeId a, PacketNodeId b, LinkS
   network.pair(there, back);
   return {there, back};
 }
-inline LinkSpec link_spec(std::vector<LaneControl> lanes = {Unlimited{}}) {
+inline LinkSpec link_spec(std::vector<VlControl> vls = {Unlimited{}}) {
   LinkSpec spec;
   spec.rate = kRate;
   spec.delay = Duration::us(1);
-  spec.lanes = std::move(lanes);
+  spec.vls = std::move(vls);
   return spec;
 }
 

@@ -15,14 +15,15 @@
 namespace weft::test::packet_random {
 namespace {
 
-/// A random tree of switches with hosts at random places, links of random rates, delays, lanes and
-/// flow control, and random streams. A tree has no loop, so nothing may ever be stuck.
+/// A random tree of switches with hosts at random places, links of random rates, delays, virtual
+/// virtual lanes and flow control, and random streams. A tree has no loop, so nothing may ever be
+/// stuck.
 class RandomTree {
  public:
   explicit RandomTree(std::uint64_t seed, bool shuffle = false)
       : draw_{random_stream(seed, "random tree")},
         events_{shuffle ? EventQueue::shuffling_ties(seed) : EventQueue()} {
-    lanes_ = 1 + below(3);
+    vls_ = 1 + below(3);
     const bool pause = below(2) == 0;
     const std::size_t switches = 1 + below(5);
     for (std::size_t i = 0; i < switches; ++i) {
@@ -70,8 +71,8 @@ class RandomTree {
     for (const auto& host : hosts_) received += host->received_bytes();
     EXPECT_EQ(received, sent_bytes_);
     for (std::size_t i = 0; i < network_.links(); ++i) {
-      for (std::size_t lane = 0; lane < lanes_; ++lane) {
-        const PacketLaneCounters counters = network_.counters(PacketLinkId{i}, lane);
+      for (std::size_t vl = 0; vl < vls_; ++vl) {
+        const PacketVlCounters counters = network_.counters(PacketLinkId{i}, vl);
         EXPECT_EQ(counters.held, Bytes{0});
         EXPECT_EQ(counters.queued, Bytes{0});
         EXPECT_EQ(counters.dropped, 0U);
@@ -107,22 +108,22 @@ class RandomTree {
     spec.rate = rate;
     spec.delay = delay;
     spec.framing = Bytes{below(30)};
-    spec.lanes.clear();
-    for (std::size_t lane = 0; lane < lanes_; ++lane) {
+    spec.vls.clear();
+    for (std::size_t vl = 0; vl < vls_; ++vl) {
       if (pause) {
         // Both ways the delay, what may be inside a sending switch, a packet at each end, the one
-        // that crosses, and the frames of all lanes.
+        // that crosses, and the frames of all virtual lanes.
         const Duration round = delay * 2 + Duration::ns(500);
         const auto way = static_cast<std::int64_t>(round.as_s() * rate.as_bytes_per_s());
         const Bytes xoff{2000 + below(20'000)};
-        spec.lanes.push_back(PauseBuffer{.capacity = xoff + Bytes{way + 3 * 2100 + 6 * 84},
-                                         .xoff = xoff,
-                                         .xon = Bytes{below(2000)}});
-      } else if (lane > 0 && below(2) == 0) {
-        spec.lanes.push_back(SharesRoomOf{0});
+        spec.vls.push_back(PauseBuffer{.capacity = xoff + Bytes{way + 3 * 2100 + 6 * 84},
+                                       .xoff = xoff,
+                                       .xon = Bytes{below(2000)}});
+      } else if (vl > 0 && below(2) == 0) {
+        spec.vls.push_back(SharesRoomOf{0});
       } else {
         const bool grouped = below(2) == 0;
-        spec.lanes.push_back(
+        spec.vls.push_back(
             CreditPool{.packets = static_cast<std::uint32_t>(1 + below(20)),
                        .units = static_cast<std::uint32_t>(32 + below(500)),
                        .return_delay = Duration::ns(below(200)),
@@ -131,11 +132,11 @@ class RandomTree {
                        .update_timeout = Duration::ns(500)});
       }
     }
-    spec.lane_order = below(2) == 0 ? LaneOrder::kRoundRobin : LaneOrder::kLowestFirst;
+    spec.vl_order = below(2) == 0 ? VlOrder::kRoundRobin : VlOrder::kLowestFirst;
     spec.input_order = below(2) == 0 ? InputOrder::kRoundRobin : InputOrder::kOldestFirst;
-    // Lower lanes may pass all, others those above them only.
-    for (std::size_t lane = 0; lane < lanes_; ++lane) {
-      if (below(2) == 0) spec.may_pass[lane] = static_cast<std::uint8_t>(0xff << lane);
+    // Lower virtual lanes may pass all, others those above them only.
+    for (std::size_t vl = 0; vl < vls_; ++vl) {
+      if (below(2) == 0) spec.may_pass[vl] = static_cast<std::uint8_t>(0xff << vl);
     }
     return spec;
   }
@@ -163,7 +164,7 @@ class RandomTree {
                               .route = routes_.add(way),
                               .packets = static_cast<std::uint64_t>(1 + below(60)),
                               .bytes = static_cast<std::uint32_t>(64 + below(1985)),
-                              .lane = static_cast<std::uint8_t>(below(lanes_)),
+                              .vl = static_cast<std::uint8_t>(below(vls_)),
                               .flow = flow};
     to_.push_back(to);
     sent_.push_back(stream.packets);
@@ -175,7 +176,7 @@ class RandomTree {
   EventQueue events_;
   PacketNetwork network_{events_};
   SourceRoutes routes_;
-  std::size_t lanes_{1};
+  std::size_t vls_{1};
   std::vector<PacketNodeId> hubs_;
   std::vector<Duplex> up_;
   std::vector<std::size_t> parent_;

@@ -44,9 +44,9 @@ TEST(PacketHost, LargeNvlinkBuffersDoNotWrap) {
   EXPECT_EQ(landed.times, 1);
 }
 
-// PCIe Base table 2-40. Within a lane nothing passes, whatever the bits say.
+// PCIe Base table 2-40. Within a virtual lane nothing passes, whatever the bits say.
 TEST(PcieTlp, MayPassWhatTheOrderingTableLets) {
-  using namespace pcie_lane;
+  using namespace pcie_vl;
   const auto may = pcie_ordering();
   const auto passes = [&](std::uint8_t a, std::uint8_t b) { return (may.at(a) >> b & 1) != 0; };
   // Posted TLPs are never passed, but by what has the relaxed ordering attribute.
@@ -58,8 +58,8 @@ TEST(PcieTlp, MayPassWhatTheOrderingTableLets) {
     EXPECT_TRUE(passes(relaxed, kPosted));
   }
   // Everything passes reads, or peers that read each other would wait for ever.
-  for (const std::uint8_t lane : {kPosted, kPostedRelaxed, kCompletion, kCompletionRelaxed}) {
-    EXPECT_TRUE(passes(lane, kNonPosted));
+  for (const std::uint8_t vl : {kPosted, kPostedRelaxed, kCompletion, kCompletionRelaxed}) {
+    EXPECT_TRUE(passes(vl, kNonPosted));
   }
   EXPECT_TRUE(passes(kPosted, kCompletion));
 }
