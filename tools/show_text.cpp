@@ -183,8 +183,11 @@ std::vector<PairView> pair_views(const Machine& machine) {
   const Fabric& fabric = machine.fabric();
   std::vector<PairView> out;
   const std::vector<DeviceId> gpus = devices_of_kind(fabric, DeviceKind::kGpu);
-  const std::vector<PinnedMemory> pinned =
-      nccl_pinned(machine.devices(), make_schedule(machine.devices(), MemoryPath::kGdr).rings);
+  // One GPU alone, or nodes that no NIC joins, can be shown too.
+  const bool has_rings = fabric.nodes() > 1 && fabric.count(DeviceKind::kNic) > 0;
+  const std::vector<PinnedMemory> pinned = nccl_pinned(
+      machine.devices(),
+      has_rings ? make_schedule(machine.devices(), MemoryPath::kGdr).rings : std::vector<Ring>{});
   const NcclGdrRule rule(machine.devices());
   for (std::size_t g = 0; g < gpus.size(); ++g) {
     const DeviceId gpu = gpus[g];

@@ -14,7 +14,8 @@ namespace weft {
 ///
 /// Every search is breadth first: fewest links win. Of routes equally short, the one found through
 /// the earlier link wins, C2C links before all others, then in the order of `links`; names play no
-/// part. A search costs O(devices + links) and keeps nothing.
+/// part. A search costs O(links of CPUs and switches to each other, and of the two ends), however
+/// many GPUs and NICs there are, and keeps nothing.
 class NodeGraph {
  public:
   NodeGraph(std::span<const DeviceKind> devices, std::span<const Link> links);

@@ -12,6 +12,7 @@ import json
 import os
 import pathlib
 import random
+import resource
 import re
 import shutil
 import subprocess
@@ -494,6 +495,29 @@ class Results(CliTest):
         for key in ("weft", "commit", "scenario_fnv1a", "topology_fnv1a", "fidelity"):
             self.assertTrue(provenance[key], key)
 
+    def test_show_takes_one_gpu_and_nodes_without_nics(self):
+        one = "../../scenarios/regressions/topologies/h100-1gpu.yaml"
+        shown = json.loads(self.ok("show", one, "--set", "nodes=1", "--format", "json"))
+        self.assertEqual([(p["gpu"], p["nic"]) for p in shown["pairs"]], [("gpu0", "nic0")])
+        (self.here / "bare.yaml").write_text(
+            "topology: bare\nsource: made\nnodes: 2\nnode:\n  devices:\n    cpu0: {kind: cpu, part: genoa}\n"
+            "    gpu0: {kind: gpu, part: h100-pcie, upstream: cpu0}\n")
+        self.assertIn("gpu0 X", self.ok("show", "bare.yaml"))
+
+    def test_show_takes_thousands_of_gpus(self):
+        def text(gpus):
+            return ("topology: wide\nsource: made\nnodes: 2\nnetwork:\n  fabric: {kind: one-switch}\nnode:\n"
+                    "  devices:\n    cpu0: {kind: cpu, part: genoa}\n"
+                    "    nic0: {kind: nic, part: connectx-7, upstream: cpu0, network: fabric}\n" +
+                    "".join(f"    gpu{i}: {{kind: gpu, part: h100-pcie, upstream: cpu0}}\n" for i in range(gpus)))
+
+        def seconds(gpus):
+            (self.here / "wide.yaml").write_text(text(gpus))
+            began = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+            self.ok("show", "wide.yaml", "--format", "json")
+            return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - began
+        few = seconds(500)
+        self.assertLess(seconds(4000), 8 * 3 * few + 1)  # 8 times the pairs; the square would be 64
     def test_packets_say_how_long_they_take_and_what_ports_did(self):
         (self.here / "tiny.yaml").write_text(SMALL_TEXT.replace("1 MiB, 256 MiB", "8 KiB"))
         run = weft("run", "tiny.yaml", "--fidelity", "packet", "--json", "-", cwd=self.here)
