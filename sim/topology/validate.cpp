@@ -6,6 +6,7 @@
 #include <set>
 #include <string_view>
 #include <tuple>
+#include <utility>
 
 namespace weft {
 namespace {
@@ -23,6 +24,7 @@ class Validator {
     }
     check_cycles();
     for (const PeerLinkSpec& link : spec_.node.links) check_link(link);
+    check_bus_ids();
   }
 
  private:
@@ -52,6 +54,7 @@ class Validator {
   [[noreturn]] void refuse_cycle(std::size_t on_cycle) const;
   const DeviceSpec& require_end(const PeerLinkSpec& link, const std::string& end) const;
   void check_link(const PeerLinkSpec& link);
+  void check_bus_ids() const;
   static bool joins_fitting_kinds(LinkKind link, DeviceKind a, DeviceKind b);
 
   const TopologySpec& spec_;
@@ -260,6 +263,47 @@ void Validator::check_link(const PeerLinkSpec& link) {
   if (!seen_links_.emplace(link.kind, low, high).second) {
     refuse(link.place, kind + " link: " + link.a + " and " + link.b +
                            " are joined twice; write one link with their 'count'");
+  }
+}
+
+/// "0000:1B:00.0" and "1b:00.0" are one.
+std::string bus_digits(const std::string& bus_id) {
+  std::string digits;
+  for (const char c : bus_id) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (std::isxdigit(byte) != 0) digits += static_cast<char>(std::tolower(byte));
+  }
+  return digits.erase(0, std::min(digits.find_first_not_of('0'), digits.size()));
+}
+
+/// A bus id is one PCI function of a host. A node of several trays has several hosts: CPUs that no
+/// socket link joins. Ports of one NIC may share its function; what a file says of a switch's ids
+/// is often made up.
+void Validator::check_bus_ids() const {
+  std::map<std::string_view, std::string_view> joined_to;  // CPUs, towards their host's first
+  const auto host_of = [&joined_to](std::string_view cpu) {
+    for (auto at = joined_to.find(cpu); at != joined_to.end(); at = joined_to.find(cpu)) {
+      cpu = at->second;
+    }
+    return cpu;
+  };
+  for (const PeerLinkSpec& link : spec_.node.links) {
+    if (link.kind != LinkKind::kSocket) continue;
+    const std::string_view a = host_of(link.a);
+    const std::string_view b = host_of(link.b);
+    if (a != b) joined_to.emplace(a, b);
+  }
+  std::map<std::pair<std::string_view, std::string>, const DeviceSpec*> seen;
+  for (const DeviceSpec& device : spec_.node.devices) {
+    const bool is_end = device.kind == DeviceKind::kGpu || device.kind == DeviceKind::kNic;
+    if (!is_end || device.bus_id.empty() || !device.port_of.empty()) continue;
+    const DeviceSpec* root = &device;
+    while (!root->upstream.empty()) root = find(root->upstream);
+    const auto [at, is_new] =
+        seen.try_emplace({host_of(root->name), bus_digits(device.bus_id)}, &device);
+    if (is_new) continue;
+    refuse(device.place, device.name + ": bus id " + device.bus_id + " is that of " +
+                             at->second->name + " too (" + at->second->place.text() + ")");
   }
 }
 

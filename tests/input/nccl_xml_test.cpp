@@ -104,6 +104,14 @@ TEST(NcclXml, TakesSettingsWithTheirSource) {
   EXPECT_EQ(spec.defaults.at("wire.kind").number, 0.0) << "class 0x020700 is InfiniBand";
 }
 
+TEST(NcclXml, TwoDevicesWithOneBusIdAreRefusedWithBothPlaces) {
+  const TopologySpec spec = parse(in_cpu(gpu("0000:1b:00.0", 0) + gpu("0000:1B:00.0", 1)));
+  const std::string text = refusal([&] { const Fabric fabric(spec, 1); });
+  const std::string first = named(spec, "gpu0").place.text();
+  const std::string second = named(spec, "gpu1").place.text();
+  EXPECT_EQ(text, second + ": gpu1: bus id 0000:1B:00.0 is that of gpu0 too (" + first + ")");
+}
+
 TEST(NcclXml, SetsOnlyWhatTheCatalogKnows) {
   const ParamCatalog empty{{}};
   const TopologySpec spec = read_nccl_xml(kOwnFile, empty);

@@ -40,6 +40,28 @@ TEST(FabricBogus, UpstreamThatDoesNotForward) {
             "sw0, sw1, sw2");
 }
 
+TEST(FabricBogus, TwoDevicesWithOneBusId) {
+  TopologySpec spec = small_machine();
+  named(spec, "gpu0").bus_id = "0000:1b:00.0";
+  named(spec, "gpu1").bus_id = "0000:1B:00.1";
+  EXPECT_EQ(refusal(spec), "accepted");
+  named(spec, "gpu1").bus_id = "1B:00.0";
+  TopologySpec there = placed(spec);
+  const std::string first = named(there, "gpu0").place.text();
+  const std::string second = named(there, "gpu1").place.text();
+  EXPECT_EQ(refusal(spec), second + ": gpu1: bus id 1B:00.0 is that of gpu0 too (" + first + ")");
+}
+
+TEST(FabricBogus, BusIdsAreThoseOfAHost) {
+  // Two trays of one domain have the same ids; sockets of one host do not.
+  TopologySpec spec;
+  spec.node.devices = {cpu("c0"), cpu("c1"), gpu("g0", "c0"), gpu("g1", "c1")};
+  named(spec, "g0").bus_id = named(spec, "g1").bus_id = "0000:1b:00.0";
+  EXPECT_EQ(refusal(spec), "accepted");
+  spec.node.links = {{LinkKind::kSocket, "c0", "c1", 1, {}}};
+  EXPECT_NE(refusal(spec), "accepted");
+}
+
 TEST(FabricBogus, PcieCycle) {
   TopologySpec spec = small_machine();
   named(spec, "sw1").upstream = "sw2";
