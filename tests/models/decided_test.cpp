@@ -118,6 +118,22 @@ TEST(Decided, WithPxnAGpuSendsFromTheMemoryOfTheGpuNearTheNic) {
   EXPECT_LT(row.busbw_gb_per_s / 8, 58.4);
 }
 
+// NCCL reads what a NIC's link can do (max_link_width), not at how many lanes it runs. A NIC made
+// with 8 lanes gets no ring: seven wires are left, of 49.68 GB/s. One that trained at 8 keeps its
+// rings, and all wait for its link: Gen5 x8 as in Quickstart.HalfTheNicsLink..., 27.25 GB/s.
+TEST(Decided, ANicOfEightLanesIsLeftOutAndOneThatTrainedAtEightIsNot) {
+  const auto with = [](const char* setting) {
+    return run({.sizes = {Bytes::gib(8)}, .set = {setting}}).rows.at(0);
+  };
+  const ResultRow narrow = with("nic3.pcie_width=8");
+  EXPECT_NEAR(narrow.busbw_gb_per_s, 7 * 49.68, 0.015 * 7 * 49.68);
+  EXPECT_EQ(narrow.limited_by.at(0).cause, "wire, NIC to switch");
+  const ResultRow trained = with("nic3.trained_width=8");
+  EXPECT_NEAR(trained.busbw_gb_per_s, 8 * 27.25, 0.015 * 8 * 27.25);
+  EXPECT_EQ(trained.limited_by.at(0).cause, "PCIe link, NIC to switch");
+  EXPECT_EQ(trained.limited_by.at(0).where, "nic3@0 -> pcisw1@0");
+}
+
 TEST(Decided, SimpleRulesRunWhereTheUserWantsThem) {
   const RunResult result = run({.sizes = {Bytes{8}}, .set = {"nccl.decisions=simple"}});
   EXPECT_EQ(result.rows.at(0).algo, "Ring");  // NCCL picks Tree here
