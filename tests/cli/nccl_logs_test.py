@@ -1,19 +1,21 @@
 #!/usr/bin/env python3
-"""`weft nccl` against logs of real NCCL on machines that are not ours (../shared/data/logs).
+"""`weft nccl` against logs of real NCCL on machines that are not ours: what they say, nccl_logs.json.
 
     nccl_logs_test.py WEFT SOURCE_DIR [-v] [TEST...]
 
-Each machine is written down from what its log prints; where the log does not say, `assumed` does.
-Log and weft go through one parser, and all that a log says is compared. models/nccl/decide/decisions.md has
+Each machine is written down from what its log prints. nccl_logs.json has what `parse` makes of each log; what weft
+prints goes through it too, and all that a log says is compared. models/nccl/decide/decisions.md has
 the table of what came out.
 """
+import json
+import pathlib
 import re
 import sys
 
 import cli_test
 from cli_test import CliTest
 
-LOGS = "../shared/data/logs"  # from the project's root
+LOGS = json.loads((pathlib.Path(__file__).resolve().parent / "nccl_logs.json").read_text())
 
 # Machines -----------------------------------------------------------------------------------------
 
@@ -137,7 +139,7 @@ def four_on_10g():
 
 
 def small_boxes():
-    """The parts of graph_small_boxes.txt: machine, nodes, release, differences (see Log)."""
+    """By log: machine, nodes, release, differences (see Logs)."""
     sockets = '<nic>' + net(1, 1000, "0x1", 0, 0) + '</nic>'
     old = {f"graph {i}": "2.8 searches split trees, later releases balanced ones" for i in (2, 3)}
     return {
@@ -240,29 +242,24 @@ def parse(text):
 
 
 class Logs(CliTest):
-    def read(self, file):
-        path = cli_test.SOURCE / LOGS / file
-        if not path.exists():
-            self.skipTest(f"{path} is not here")
-        return path.read_text()
-
     def decide(self, machine, release, nodes=1, env=None):
         (self.here / "machine.xml").write_text(f'<system version="1">\n{machine}</system>\n')
         variables = [part for item in (env or {}).items() for part in ("--env", "=".join(item))]
         return self.ok("nccl", "machine.xml", "--nodes", str(nodes), "--nccl-version", release, *variables)
 
-    def compare(self, log, machine, release, nodes=1, env=None, constants=None, differs=None, least=1):
-        """All that `log` says, as weft has it. `constants`: GB/s of ours: what an older release, which
+    def compare(self, said, machine, release, nodes=1, env=None, constants=None, differs=None, least=1):
+        """All that a log has `said`, as weft has it. `constants`: GB/s of ours: what an older release, which
         weft does not model, has in its place. `differs`: what may and must be otherwise: why."""
         constants, differs = constants or {}, differs or {}
-        said, ours = parse(log), parse(self.decide(machine, release, nodes, env))
+        ours = parse(self.decide(machine, release, nodes, env))
         for what, value in ours.items():
             if constants and what.startswith(("path", "graph")):
                 ours[what] = tuple(constants.get(part, part) if isinstance(part, float) else part
                                    for part in value)
             if what.startswith("ring ") and what in said:
                 ours[what] = value[:len(said[what])]
-        other = {what for what, value in said.items() if ours.get(what) != value}
+        as_kept = json.loads(json.dumps(ours))
+        other = {what for what, value in said.items() if as_kept.get(what) != value}
         wrong = {what: (ours.get(what), said[what]) for what in sorted(other - set(differs))}
         self.assertEqual(wrong, {}, "(weft's, NCCL's)")
         self.assertEqual(set(differs) - other, set(), "does not differ any more")
@@ -271,23 +268,18 @@ class Logs(CliTest):
         return ours
 
     def test_h200_vm(self):
-        log = self.read("graph_nccltests256_h200_vm.txt")
-        ours = self.compare(log, h200_vm(), "2.23.4", nodes=2, least=40)
+        ours = self.compare(LOGS["nccl-tests#256"]["said"], h200_vm(), "2.23.4", nodes=2, least=40)
         text = self.decide(h200_vm(), "2.23.4", nodes=2)
-        received = re.findall(r" -> \d+\[(\d)\] \[receive\] via NET/IB/(\d+)/GDRDMA", log)
-        self.assertEqual(len(received), 2)
-        for local, dev in received:
-            # The NIC that this rank receives by, with GDR; it is the only one within PXB.
+        for local, dev in ((7, 11), (2, 14)):
+            # The log: the NIC that this rank receives by, with GDR; it is the only one within PXB.
             self.assertIn(f"GPU Direct RDMA Enabled for GPU {local} / HCA {dev} (distance PIX <= PXB)", text)
         self.assertEqual(ours["path GPU/68000 CPU/0"], (2, 0.2, "PHB"))
 
     def test_h100_vm(self):
-        log = self.read("graph_nccl1519_h100_vm_pathmatrix.txt")
-        ours = self.compare(log, h100_vm(), "2.23.4", nodes=2, least=90)
+        ours = self.compare(LOGS["nccl#1519"]["said"], h100_vm(), "2.23.4", nodes=2, least=90)
         # Which NICs the channels of this log begin at is not in the excerpt. Ours begin at GPU 0 in
         # every fourth channel; in the others rank 0 stands between the ranks that the log says.
-        before, after = re.search(r"Ring 02\.\.15 : (\d+) -> 0 -> (\d+)", log).groups()
-        tree = re.search(r"Trees \[0\.\.15\] (\S+)", log)[1]
+        before, after, tree = "1", "7", "1/-1/-1->0->7"  # "Ring 02..15 : 1 -> 0 -> 7"; the tree of all channels
         self.assertEqual(ours["rings"], 16)  # of rings 8, but NVLS has 16
         for channel in set(range(16)) - {0, 4, 8, 12}:
             self.assertEqual(ours[f"tree {channel}"], tree)
@@ -296,53 +288,48 @@ class Logs(CliTest):
             self.assertEqual((ring[at - 1], ring[at + 1]), (before, after), channel)
 
     def test_four_gpus_on_10g(self):
-        self.compare(self.read("graph_nccl601_4gpu_4x10g.txt"), four_on_10g(), "2.18", nodes=2, differs={
+        self.compare(LOGS["nccl#601"]["said"], four_on_10g(), "2.18", nodes=2, differs={
             "graph 4": "sameChannels", "order 4/3": "2.8 looks for GPUs that no channel uses yet"}, least=25)
 
     def test_hgx_a100(self):
-        self.compare(self.read("graph_nccltests100_hgxa100_paths.txt"), hgx_a100(), "2.18",
+        self.compare(LOGS["nccl-tests#100"]["said"], hgx_a100(), "2.18",
                      constants={240.0: 252.0, 6.0: 24.0}, least=80)
 
     def test_rtx4090(self):
-        self.compare(self.read("graph_nccltests307_8x4090.txt"), eight_rtx4090(), "2.21.5",
+        self.compare(LOGS["nccl-tests#307"]["said"], eight_rtx4090(), "2.21.5",
                      env={"NCCL_P2P_DISABLE": "1"}, least=40)
 
     def test_a100_far_from_its_nic(self):
-        log = self.read("graph_nccltests293_r7525_a100pcie.txt")
         machine = cpu(0, "amd", nic("1000", net(0, 200000, "0x1"), 5)) + cpu(1, "amd", gpu(0, "2000", 80, 5))
-        self.compare(log, machine, "2.21.5", nodes=2, least=5)
+        self.compare(LOGS["nccl-tests#293"]["said"], machine, "2.21.5", nodes=2, least=5)
         for level, said in (({}, "Disabled"), ({"NCCL_NET_GDR_LEVEL": "PXB"}, "Disabled"),
                             ({"NCCL_NET_GDR_LEVEL": "SYS"}, "Enabled")):
             self.assertIn(f"GPU Direct RDMA {said} for GPU 0 / HCA 0 (distance SYS",
                           self.decide(machine, "2.21.5", 2, level))
 
     def test_small_boxes(self):
-        parts = re.split(r"(?m)^## (?:NVIDIA/|huggingface/)?(\S+#\d+).*\n", self.read("graph_small_boxes.txt"))
-        boxes = small_boxes()
-        self.assertEqual(sorted(parts[1::2]), sorted(boxes))
-        for name, log in zip(parts[1::2], parts[2::2]):
+        for name, box in small_boxes().items():
             with self.subTest(name):
-                self.compare(log, **boxes[name])
+                self.compare(LOGS[name]["said"], **box)
 
     def test_h800_threads_and_tree_bandwidth(self):
-        log = self.read("tuning_nccl1154_h800.txt")
+        # NVIDIA/nccl#1154: threads of Tree and Ring by protocol, and what the tuner gives Tree Simple.
         text = self.decide(hgx_h800(), "2.19.3", nodes=2)
         numbers = r"Max NThreads *\| *(\d+)[ /|]+(\d+)[ /|]+(\d+)[ /|]+(\d+)[ /|]+(\d+)[ /|]+(\d+)"
-        self.assertEqual(re.search(numbers, text).groups(), re.search(numbers, log).groups())
-        said = re.search(r"AllReduce Tree Simple ([\d.]+) GB/s", log)[1]
+        self.assertEqual(re.search(numbers, text).groups(), ("512", "640", "512", "512", "640", "512"))
         row = re.search(r"(?m)^ *AllReduce \|(.*)$", text)[1]
-        self.assertEqual(re.findall(r"/ *([\d.]+)", row)[2], said)  # Tree LL, LL128, Simple
+        self.assertEqual(re.findall(r"/ *([\d.]+)", row)[2], "68.8")  # Tree LL, LL128, Simple
 
     def test_two_h20(self):
         # NVIDIA/nccl#1189, read on 2026-11-21: 2 hosts of 2 H20 and 9 NICs, rank 0's lines.
-        ours = self.compare("\n".join([
+        ours = self.compare(json.loads(json.dumps(parse("\n".join([
             "=== System : maxBw 48.0 totalBw 370.8 ===",
             "CPU/0 (1/1/2)", "+ PCI[48.0] - PCI/16000 (1000c0301000100b)",
             "Pattern 4, crossNic 1, nChannels 4, bw 24.0/24.0, type NVL/PIX, sameChannels 0",
             "NET/3 :GPU/18000 (3/48.0/PIX) GPU/38000 (5/48.0/PHB) CPU/0 (3/48.0/PHB) CPU/1 (4/10.0/SYS) "
             "NET/8 (5/25.0/PHB) NET/2 (6/48.0/PHB) NET/1 (6/48.0/PHB) NET/5 (7/10.0/SYS)",
             "Trees [0] 1/2/-1->0->-1 [1] -1/-1/-1->0->1 [2] 1/2/-1->0->-1 [3] -1/-1/-1->0->1 "
-            "[4] 1/-1/-1->0->2 [5] -1/-1/-1->0->1 [6] 1/-1/-1->0->2 [7] -1/-1/-1->0->1"]),
+            "[4] 1/-1/-1->0->2 [5] -1/-1/-1->0->1 [6] 1/-1/-1->0->2 [7] -1/-1/-1->0->1"])))),
             two_h20(), "2.20.3", 2, {"NCCL_PXN_DISABLE": "1", "NCCL_CROSS_NIC": "1"}, least=20)
         for c in range(4):
             order = ["NET/3", "0", "1", "NET/2"]

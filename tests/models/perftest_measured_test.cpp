@@ -1,22 +1,41 @@
 // weft perftest against what others have measured with linux-rdma/perftest and published
-// (../shared/data/measurements.json): rows with a message size whose machine can be described by
+// (tests/data/perftest-published.csv): rows with a message size whose machine can be described by
 // settings. Nothing is fitted to a row, nor to these rows together.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
+#include <sstream>
 
 #include <gtest/gtest.h>
 
 #include "models/perftest/perftest.hpp"
+#include "sim/io/csv.hpp"
 #include "sim/io/file.hpp"
-#include "sim/io/json.hpp"
 #include "tests/models/machine_under_test.hpp"
 
 namespace weft::test::models_perftest_measured {
 namespace {
 
-const std::string kMeasurements = std::string(WEFT_SHARED_DIR) + "/data/measurements.json";
+struct Measured {
+  std::string id;
+  Bytes size;
+  bool is_round_trip;  ///< microseconds, else Gb/s
+  double value;
+};
+
+std::vector<Measured> published() {
+  std::vector<Measured> out;
+  std::istringstream in(
+      read_text_file(std::string(WEFT_SOURCE_DIR) + "/tests/data/perftest-published.csv"));
+  std::string line;
+  std::getline(in, line);
+  while (std::getline(in, line)) {
+    const std::vector<std::string> cells = csv_cells(line);
+    out.push_back(
+        {cells.at(0), Bytes{std::stoll(cells.at(1))}, cells.at(2) == "us", std::stod(cells.at(3))});
+  }
+  return out;
+}
 
 struct Case {
   std::string row;  ///< the id up to '#', all of that series
@@ -74,21 +93,16 @@ struct Errors {
 };
 
 TEST(PerftestMeasured, PublishedRowsWithinTenPercentInTheMedian) {
-  if (!std::filesystem::exists(kMeasurements)) GTEST_SKIP() << "no ../shared/data here";
-  const Json rows = Json::parse(read_text_file(kMeasurements), kMeasurements);
+  const std::vector<Measured> rows = published();
   Errors all;
   Errors of_one_machine;  // nccl#2409
   for (const Case& c : cases()) {
     const MachineUnderTest m("hgx-h100-8nic.yaml", c.settings);
-    for (const Json& row : rows.items()) {
-      const std::string& id = row.at("id").as_string();
+    for (const auto& [id, size, is_round_trip, measured] : rows) {
       if (id.substr(0, id.find('#')) != c.row || is_left_out(id)) continue;
-      const Bytes size{row.at("message_bytes").as_integer()};
       const PerftestRow predicted = perftest(m.machine(), c.options, size);
-      const double value = row.at("metric").as_string() == "us"
-                               ? 2 * predicted.latency.as_us()
-                               : predicted.average.as_gigabits_per_s();
-      const double measured = row.at("value").as_number();
+      const double value =
+          is_round_trip ? 2 * predicted.latency.as_us() : predicted.average.as_gigabits_per_s();
       const double error = value / measured - 1;
       std::printf("%-18s %9lld B  measured %8.2f  predicted %8.2f  %+6.1f %%  %s\n", id.c_str(),
                   static_cast<long long>(size.count()), measured, value, 100 * error,
