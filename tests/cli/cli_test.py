@@ -266,7 +266,10 @@ def main(doc):
         sys.exit(doc)
     WEFT = os.path.abspath(sys.argv[1])
     SOURCE = pathlib.Path(sys.argv[2]).resolve()
-    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
+    result = unittest.main(argv=sys.argv[:1] + sys.argv[3:], exit=False).result
+    for test, why in result.skipped:  # tools/check shows these lines
+        print(f"skipped: {test.id().removeprefix('__main__.')}: {why}", file=sys.stderr)
+    sys.exit(not result.wasSuccessful())
 
 
 class CliTest(unittest.TestCase):
