@@ -30,7 +30,7 @@ void diff(const DiffArguments& arguments) {
   const ResultDiff diff = diff_results(read_result(arguments.a), read_result(arguments.b));
   if (diff.rows.empty()) {
     throw InputError(arguments.a + " and " + arguments.b +
-                     ": no operation of the same size over the same memory path in both");
+                     ": no operation of the same size in both");
   }
   if (arguments.json != "-") std::cout << diff_text(diff) << std::flush;
   if (!arguments.json.empty()) write_text_file(arguments.json, diff_json(diff).dump());

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -127,6 +129,7 @@ Json row_json(const RowDiff& row) {
   return Json::object({{"op", row.a.op},
                        {"bytes", row.a.bytes},
                        {"memory_path", row.a.memory_path},
+                       {"memory_path_b", row.b.memory_path},
                        {"time_us_a", row.a.time_us},
                        {"time_us_b", row.b.time_us},
                        {"time_ratio", row.time_ratio()},
@@ -136,6 +139,19 @@ Json row_json(const RowDiff& row) {
                        {"causes", causes}});
 }
 
+/// The row of B that a row of A is held against: of the same memory path; else one of the same
+/// operation and size that A has nothing for.
+const ResultRow* counterpart(const ResultRow& row, const RunResult& a,
+                             const std::map<RowKey, const ResultRow*>& of_b) {
+  if (const auto at = of_b.find(key_of(row)); at != of_b.end()) return at->second;
+  for (const auto& [key, other] : of_b) {
+    const bool in_a = std::any_of(a.rows.begin(), a.rows.end(),
+                                  [&key](const ResultRow& r) { return key_of(r) == key; });
+    if (other->op == row.op && other->bytes == row.bytes && !in_a) return other;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 ResultDiff diff_results(const RunResult& a, const RunResult& b) {
@@ -143,14 +159,19 @@ ResultDiff diff_results(const RunResult& a, const RunResult& b) {
   diff.inputs = input_changes(a.provenance, b.provenance);
   std::map<RowKey, const ResultRow*> of_b;
   for (const ResultRow& row : b.rows) of_b[key_of(row)] = &row;
+  std::set<std::pair<std::string, std::string>> other_paths;
   for (const ResultRow& row : a.rows) {
-    const auto at = of_b.find(key_of(row));
-    if (at == of_b.end()) {
+    const ResultRow* other = counterpart(row, a, of_b);
+    if (other == nullptr) {
       diff.only_a.push_back(row);
       continue;
     }
-    diff.rows.push_back({row, *at->second, cause_changes(row, *at->second)});
-    of_b.erase(at);
+    diff.rows.push_back({row, *other, cause_changes(row, *other)});
+    if (!diff.rows.back().same_path()) other_paths.emplace(row.memory_path, other->memory_path);
+    of_b.erase(key_of(*other));
+  }
+  for (const auto& [of_a, path_b] : other_paths) {
+    diff.inputs.push_back({"memory path", of_a, path_b});
   }
   for (const ResultRow& row : b.rows) {
     if (of_b.contains(key_of(row))) diff.only_b.push_back(row);
@@ -163,18 +184,25 @@ std::string diff_text(const ResultDiff& diff) {
   for (const InputChange& change : diff.inputs) {
     out += fmt::format("# {}: {} -> {}\n", change.what, shown(change.a), shown(change.b));
   }
-  const auto line = [&](const auto&... cells) {
-    out += fmt::format("{:<14}{:>14} {:<12}{:>11}{:>11}{:>8}{:>10}{:>10}{:>8}  {}\n", cells...);
+  const auto path = [](const RowDiff& row) {
+    return row.same_path() ? row.a.memory_path : row.a.memory_path + "->" + row.b.memory_path;
+  };
+  std::size_t width = 12;
+  for (const RowDiff& row : diff.rows) width = std::max(width, path(row).size() + 1);
+  const auto line = [&](const auto& op, const auto& size, const auto& of_path,
+                        const auto&... cells) {
+    out += fmt::format("{:<14}{:>14} {:<{}}", op, size, of_path, width) +
+           fmt::format("{:>11}{:>11}{:>8}{:>10}{:>10}{:>8}  {}\n", cells...);
   };
   line("# op", "size", "path", "time A", "time B", "B/A", "busbw A", "busbw B", "B/A",
        "changed most");
   line("#", "(B)", "", "(us)", "(us)", "", "(GB/s)", "(GB/s)", "", "");
   while (out.ends_with(" \n")) out.erase(out.size() - 2, 1);
   for (const RowDiff& row : diff.rows) {
-    line(row.a.op, row.a.bytes, row.a.memory_path, short_number(row.a.time_us),
-         short_number(row.b.time_us), fmt::format("{:.3f}", row.time_ratio()),
-         short_number(row.a.busbw_gb_per_s), short_number(row.b.busbw_gb_per_s),
-         fmt::format("{:.3f}", row.busbw_ratio()), change_text(row));
+    line(row.a.op, row.a.bytes, path(row), short_number(row.a.time_us), short_number(row.b.time_us),
+         fmt::format("{:.3f}", row.time_ratio()), short_number(row.a.busbw_gb_per_s),
+         short_number(row.b.busbw_gb_per_s), fmt::format("{:.3f}", row.busbw_ratio()),
+         change_text(row));
   }
   for (const ResultRow& row : diff.only_a) out += "# only in A: " + row_name(row) + '\n';
   for (const ResultRow& row : diff.only_b) out += "# only in B: " + row_name(row) + '\n';

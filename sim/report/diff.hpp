@@ -18,11 +18,12 @@ struct CauseChange {
   double grew_us() const { return us_b - us_a; }
 };
 
-/// The same operation, size and memory path in two results.
+/// The same operation and size in two results, over the same memory path where both have it.
 struct RowDiff {
   ResultRow a;
   ResultRow b;
   std::vector<CauseChange> causes;  ///< what grew most first
+  bool same_path() const { return a.memory_path == b.memory_path; }
   double time_ratio() const { return b.time_us / a.time_us; }
   double busbw_ratio() const { return b.busbw_gb_per_s / a.busbw_gb_per_s; }
 };

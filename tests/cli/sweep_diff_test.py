@@ -362,8 +362,26 @@ class Diff(SweepDiffTest):
         self.assertIn("# only in B: allreduce of 2097152 B over host-staged\n", text)
         run_to("a.json", "2 MiB")
         run_to("b.json", "4 MiB")
-        self.refused(["diff", "a.json", "b.json"], "a.json and b.json: no operation of the same size "
-                     "over the same memory path in both")
+        self.refused(["diff", "a.json", "b.json"], "a.json and b.json: no operation of the same size in both")
+
+    def test_gpudirect_is_held_against_host_staged(self):
+        for name, path in ("a", "gdr"), ("b", "host-staged"):
+            (self.here / SMALL).write_text(simple("8 B, 1 MiB") + f"memory_paths: [{path}]\n")
+            self.run_to(name + ".json")
+        diff = json.loads(self.ok("diff", "a.json", "b.json", "--json", "-"))
+        self.assertEqual([(r["bytes"], r["memory_path"], r["memory_path_b"]) for r in diff["results"]],
+                         [(8, "gdr", "host-staged"), (1 << 20, "gdr", "host-staged")])
+        self.assertEqual((diff["only_in_a"], diff["only_in_b"]), ([], []))
+        self.assertIn({"what": "memory path", "a": "gdr", "b": "host-staged"}, diff["inputs"])
+        text = self.ok("diff", "a.json", "b.json")
+        self.assertIn("# memory path: gdr -> host-staged\n", text)
+        self.assertRegex(text, r"(?m)^allreduce +1048576 gdr->host-staged +\d")
+        # Where B has both, each is held against its own.
+        (self.here / SMALL).write_text(simple("8 B, 1 MiB"))
+        self.run_to("b.json")
+        diff = json.loads(self.ok("diff", "a.json", "b.json", "--json", "-"))
+        self.assertEqual([r["memory_path_b"] for r in diff["results"]], ["gdr"] * 2)
+        self.assertEqual([r["memory_path"] for r in diff["only_in_b"]], ["host-staged"] * 2)
 
     def test_damaged_results_are_refused(self):
         self.ok("run", TINY, "--json", "a.json")
