@@ -14,6 +14,11 @@ namespace weft {
 namespace {
 
 constexpr std::array<std::string_view, 2> kMemoryPaths{"gdr", "host-staged"};
+constexpr std::array kOpNames = [] {
+  std::array<std::string_view, kOperations.size()> names{};
+  for (std::size_t i = 0; i < names.size(); ++i) names[i] = kOperations[i].name;
+  return names;
+}();
 constexpr std::array<std::string_view, 2> kRunAlgos{"Ring", "Tree"};
 constexpr Bytes kLargestSize{1LL << 42};  // 4 TiB: beyond any GPU's memory
 constexpr std::string_view kSizeForm = "size, 1 B to 4 TiB";
@@ -32,7 +37,7 @@ constexpr std::array kScenarioKeys{
     KeySpec{"env", "map", "none", "NCCL's environment variables: NCCL_...: text"},
     KeySpec{"set", "map", "none", "any key of `weft list-params`, value with its unit"}};
 constexpr std::array kWorkloadKeys{
-    KeySpec{"op", "one of", kRequired, "the operation", kOps},
+    KeySpec{"op", "one of", kRequired, "the operation", kOpNames},
     KeySpec{"algo", "one of", "NCCL's choice", "the algorithm of all sizes", kRunAlgos},
     KeySpec{"min", kSizeForm, "none; needed unless `sizes` stands", "the smallest size"},
     KeySpec{"max", kSizeForm, "none; needed unless `sizes` stands", "no size is larger"},
