@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <exception>
 #include <map>
 #include <numeric>
@@ -132,7 +133,7 @@ ResultRow run_task(Worker& worker, const Task& task, const PredictOptions& optio
                : run_packets(worker.machine, plan, causes, options.shuffle_ties, row.probes);
   row.op = plan.op;
   row.bytes = task.bytes.count();
-  row.ranks = plan.ranks;
+  row.ranks = plan.communicators.front().ranks();
   row.nodes = worker.devices.fabric().nodes();
   row.memory_path = memory_path_name(task.path);
   row.algo = plan.algo;
@@ -141,7 +142,8 @@ ResultRow run_task(Worker& worker, const Task& task, const PredictOptions& optio
   row.nccl_choice = schedule.choose(task.op, task.bytes).nccl_choice;
   row.time_us = outcome.time.as_us();
   row.algbw_gb_per_s = task.bytes.as_double() / outcome.time.as_s() / 1e9;
-  row.busbw_gb_per_s = row.algbw_gb_per_s * busbw_factor(task.op, plan.ranks);
+  row.busbw_gb_per_s =
+      row.algbw_gb_per_s * busbw_factor(task.op, plan.communicators.front().ranks());
   row.limited_by = shares_of(outcome, causes);
   row.trajectory = outcome.trajectory;
   return row;
@@ -176,17 +178,19 @@ void refuse_hours(const Machine& machine, const Decided& decided, const std::vec
   constexpr double kHopsPerSecond = 2e6;
   constexpr double kTransfersPerSecond = 8e4;
   constexpr double kMostSeconds = 600;
-  constexpr std::size_t kMostConnections = 50'000;  // half a GB
+  constexpr long long kMostConnections = 50'000;  // half a GB
   Schedules schedules(machine.devices(), decided);
   double hops = 0;
   double transfers = 0;
-  std::size_t connections = 0;
+  long long connections = 0;
   for (const Task& task : tasks) {
     const Plan plan =
         make_plan(machine.devices(), schedules.of(task.path), task.op, task.bytes, task.path);
     hops += packet_hops(machine, plan);
     transfers += static_cast<double>(transfer_count(plan));
-    connections = std::max(connections, plan.connections.size());
+    const PlanSize size =
+        plan_size(machine.devices(), schedules.of(task.path), task.op, task.bytes);
+    connections = std::max(connections, std::llround(size.connections));
   }
   const double seconds = hops / kHopsPerSecond + transfers / kTransfersPerSecond;
   const std::string estimate = fmt::format(

@@ -1,13 +1,15 @@
 #include "models/transport/fluid_transport.hpp"
 
+#include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 namespace weft {
 namespace {
 
-/// Kinds of event, in the low bits of `what`; the rest is the lane.
-enum Kind : std::uint64_t { kHeadDone, kDeliver, kChange, kSolve };
-constexpr std::uint64_t kKindBits = 2;
+/// Kinds of event, in the low bits of `what`; the rest is the lane, or the number among verbs.
+enum Kind : std::uint64_t { kHeadDone, kDeliver, kChange, kSolve, kComplete, kReceive };
+constexpr std::uint64_t kKindBits = 3;
 
 std::uint64_t event_code(Kind kind, std::size_t lane = 0) {
   return (static_cast<std::uint64_t>(lane) << kKindBits) | kind;
@@ -25,6 +27,7 @@ FluidTransport::FluidTransport(const Machine& machine, EventQueue& events, Cause
     : machine_{&machine},
       events_{&events},
       causes_{&causes},
+      not_ready_{causes.intern({"receiver not ready", ""})},
       flow_resource_(machine.server_count()) {}
 
 ResourceIndex FluidTransport::flow_resource(ServerId server) {
@@ -44,7 +47,10 @@ std::vector<Segment> FluidTransport::segments(const std::vector<LatencyPart>& pa
 }
 
 WalkId FluidTransport::prepare(const Walk& walk, std::uint32_t copies) {
-  const Contraction contraction = contract(*machine_, walk);
+  return WalkId{add_lane(contract(*machine_, walk), copies)};
+}
+
+std::size_t FluidTransport::add_lane(const Contraction& contraction, double copies) {
   std::vector<Use> uses;
   for (const ServerUse& u : contraction.uses)
     uses.push_back({flow_resource(u.server), copies * u.weight});
@@ -60,12 +66,98 @@ WalkId FluidTransport::prepare(const Walk& walk, std::uint32_t copies) {
   lane.head_time = total(lane.head);
   lane.tail_time = total(lane.tail);
   lanes_.push_back(std::move(lane));
-  return WalkId{lanes_.size() - 1};
+  return lanes_.size() - 1;
+}
+
+QpHandle FluidTransport::open(const QueuePair& queue_pair) {
+  Qp qp;
+  if (queue_pair.writes || queue_pair.sends) qp.write = add_verbs(queue_pair, false);
+  if (queue_pair.reads) qp.read = add_verbs(queue_pair, true);
+  qp.tells = queue_pair.send_cq != kNoIndex;
+  queue_pairs_.push_back(std::move(qp));
+  return QpHandle{queue_pairs_.size() - 1};
+}
+
+WalkId FluidTransport::add_verbs(const QueuePair& q, bool is_read) {
+  const Contraction data = contract(*machine_, data_walk(q, is_read));
+  const std::size_t lane = add_lane(data, 1);
+  if (!is_read && !q.sends && q.send_cq == kNoIndex) return WalkId{lane};  // nobody is told
+  const Contraction there = contract(*machine_, {message_leg(q, false)});
+  const Contraction back = contract(*machine_, {message_leg(q, true)});
+  if (is_read) set_read_head(lanes_[lane], data, there, back);
+  lanes_[lane].verbs = verbs_.size();
+  verbs_.push_back(
+      {telling(lanes_[lane].tail, is_read ? std::vector<LatencyPart>{} : back.tail, q.nic),
+       telling(lanes_[lane].tail, {}, q.peer_nic)});
+  return WalkId{lane};
+}
+
+/// The request rings its own doorbell and travels; then what the data wait for, but for the
+/// doorbell of the one who answers.
+void FluidTransport::set_read_head(Lane& lane, const Contraction& data, const Contraction& there,
+                                   const Contraction& back) {
+  std::vector<LatencyPart> head = there.head;
+  head.insert(head.end(), there.tail.begin(), there.tail.end());
+  for (const LatencyPart& part : data.head) {
+    const bool is_doorbell = std::ranges::any_of(back.head, [&part](const LatencyPart& other) {
+      return other.cause.kind == part.cause.kind && other.cause.where == part.cause.where;
+    });
+    if (!is_doorbell) head.push_back(part);
+  }
+  lane.head = segments(head);
+  lane.head_time = total(lane.head);
+}
+
+/// Told after a message's tail and `parts`, and the completion's own way into memory.
+FluidTransport::Telling FluidTransport::telling(const std::vector<Segment>& tail,
+                                                std::vector<LatencyPart> parts, DeviceId nic) {
+  parts.push_back({{"completion in memory", machine_->fabric().full_name(nic)},
+                   machine_->devices().duration("nic.completion_latency", nic)});
+  Telling out;
+  const std::vector<Segment> more = segments(parts);
+  out.after_tail = total(more);
+  out.segments = tail;
+  out.segments.insert(out.segments.end(), more.begin(), more.end());
+  return out;
+}
+
+void FluidTransport::post(QpHandle queue_pair, std::span<const VerbRequest> requests) {
+  Qp& qp = queue_pairs_[queue_pair.index()];
+  for (const VerbRequest& request : requests) qp.held.push({request, events_->now()});
+  begin_held(qp);
+}
+
+void FluidTransport::post_receives(QpHandle queue_pair, std::uint32_t count) {
+  Qp& qp = queue_pairs_[queue_pair.index()];
+  qp.receives = qp.receives.value_or(0) + count;
+  begin_held(qp);
+}
+
+void FluidTransport::begin_held(Qp& qp) {
+  while (!qp.held.empty()) {
+    const bool is_send = qp.held.front().request.verb == Verb::kSend;
+    if (is_send && qp.receives) {
+      if (*qp.receives == 0) return;
+      --*qp.receives;
+    }
+    const auto [request, since] = qp.held.pop();
+    const std::optional<WalkId>& walk = request.verb == Verb::kRead ? qp.read : qp.write;
+    if (!walk) throw std::logic_error("FluidTransport: a verb that its queue pair does not have");
+    begin(*walk, {.bytes = request.bytes,
+                  .tag = request.tag,
+                  .completes = request.is_signalled && qp.tells,
+                  .is_send = is_send,
+                  .held = events_->now() - since});
+  }
 }
 
 void FluidTransport::submit(WalkId walk, Bytes bytes, std::uint64_t tag) {
+  begin(walk, {.bytes = bytes, .tag = tag});
+}
+
+void FluidTransport::begin(WalkId walk, Transfer transfer) {
   Lane& lane = lanes_[walk.index()];
-  lane.heading.push({bytes, tag});
+  lane.heading.push(transfer);
   if (lane.head_time == Duration{}) {
     head_done(walk.index());
     return;
@@ -88,6 +180,12 @@ void FluidTransport::on_event(std::uint64_t what) {
       return;
     case kSolve:
       plan_next_change();
+      return;
+    case kComplete:
+      tell_completed(lane);
+      return;
+    case kReceive:
+      tell_received(lane);
       return;
   }
 }
@@ -143,7 +241,10 @@ void FluidTransport::finish(const Finished& flow) {
   const Transfer transfer = *std::exchange(lane.flowing, std::nullopt);
   const bool queued = lane.flowing_was_queued;
   scratch_.clear();
-  if (!queued) scratch_ = lane.head;
+  if (!queued) {
+    scratch_ = lane.head;
+    if (transfer.held > Duration{}) scratch_.push_back({not_ready_, transfer.held});
+  }
   for (const LimitedFor& limit : flow.limits) {
     const CauseId cause =
         limit.limiter.is_own_cap() ? *lane.cap : resource_cause(limit.limiter.resource());
@@ -162,7 +263,32 @@ void FluidTransport::finish(const Finished& flow) {
 
 void FluidTransport::deliver(std::size_t index) {
   const Transfer transfer = lanes_[index].tailing.pop();
+  if (lanes_[index].verbs) tell_later(*lanes_[index].verbs, transfer);
   sink_->on_delivered(transfer.tag, lanes_[index].tail);
+}
+
+void FluidTransport::tell_later(std::size_t index, const Transfer& transfer) {
+  Verbs& verbs = verbs_[index];
+  if (transfer.is_send) {
+    verbs.received.tags.push(transfer.tag);
+    events_->schedule_after(verbs.received.after_tail, Phase::kDeliver, *this,
+                            event_code(kReceive, index));
+  }
+  if (transfer.completes) {
+    verbs.completed.tags.push(transfer.tag);
+    events_->schedule_after(verbs.completed.after_tail, Phase::kDeliver, *this,
+                            event_code(kComplete, index));
+  }
+}
+
+void FluidTransport::tell_completed(std::size_t index) {
+  Telling& completed = verbs_[index].completed;
+  sink_->on_completed(completed.tags.pop(), completed.segments);
+}
+
+void FluidTransport::tell_received(std::size_t index) {
+  Telling& received = verbs_[index].received;
+  sink_->on_received(received.tags.pop(), received.segments);
 }
 
 CauseId FluidTransport::resource_cause(ResourceIndex resource) {

@@ -15,7 +15,14 @@ namespace weft {
 ///
 /// A transfer waits for its walk's head latency, then for the transfer before it on the same walk,
 /// then flows; it is sent when its last byte has left and delivered the walk's tail latency later.
-/// Not modelled: packets, credits, congestion control, unfairness of arbitration.
+///
+/// A verb is the walk that its data take: the NIC reads, a message, the other NIC writes. A read's
+/// is the same from the other side, and its request travels before. A completion is there
+/// `nic.completion_latency` after the data (a read's, a receive's) or after the acknowledgement,
+/// which takes the message's tail latency back. A send, and what was posted behind it, waits until
+/// there is a receive.
+/// Not modelled: packets, credits, congestion control, unfairness of arbitration; of verbs inline
+/// payload, doorbells for several, work queue elements and timers of receivers that are not ready.
 class FluidTransport final : public Transport, private EventTarget {
  public:
   /// All references must outlive the transport. Causes are added to `causes` as they occur.
@@ -23,12 +30,28 @@ class FluidTransport final : public Transport, private EventTarget {
 
   WalkId prepare(const Walk& walk, std::uint32_t copies) override;
   void submit(WalkId walk, Bytes bytes, std::uint64_t tag) override;
+  QpHandle open(const QueuePair& queue_pair) override;
+  void post(QpHandle queue_pair, std::span<const VerbRequest> requests) override;
+  void post_receives(QpHandle queue_pair, std::uint32_t count) override;
   void set_sink(TransportSink& sink) override { sink_ = &sink; }
 
  private:
   struct Transfer {
     Bytes bytes;
     std::uint64_t tag;
+    bool completes{false};  ///< somebody is told
+    bool is_send{false};
+    Duration held{};  ///< until there was a receive
+  };
+  struct Held {
+    VerbRequest request;
+    Time since;
+  };
+  /// A latency behind a message's tail, and the messages of which is told then.
+  struct Telling {
+    std::vector<Segment> segments{};  ///< since it was sent
+    Duration after_tail{};
+    Fifo<std::uint64_t> tags{};
   };
   struct Lane {
     RouteIndex route;
@@ -42,9 +65,30 @@ class FluidTransport final : public Transport, private EventTarget {
     Fifo<Transfer> tailing;  // sent, not delivered
     std::optional<Transfer> flowing;
     bool flowing_was_queued{false};
+    std::optional<std::size_t> verbs{};  // of a queue pair: its number among Verbs
+  };
+  /// What tells the ends of a queue pair's messages, one way.
+  struct Verbs {
+    Telling completed;
+    Telling received;
+  };
+  struct Qp {
+    std::optional<WalkId> write{};
+    std::optional<WalkId> read{};
+    bool tells{false};                        // completions
+    std::optional<std::uint32_t> receives{};  // none: always one at hand
+    Fifo<Held> held{};                        // behind a send that has none
   };
 
   void on_event(std::uint64_t what) override;
+  std::size_t add_lane(const Contraction& contraction, double copies);
+  WalkId add_verbs(const QueuePair& queue_pair, bool is_read);
+  void set_read_head(Lane& lane, const Contraction& data, const Contraction& there,
+                     const Contraction& back);
+  Telling telling(const std::vector<Segment>& tail, std::vector<LatencyPart> parts, DeviceId nic);
+  void begin_held(Qp& qp);
+  void begin(WalkId walk, Transfer transfer);
+  void tell_later(std::size_t verbs, const Transfer& transfer);
   void head_done(std::size_t lane);
   void start(std::size_t lane, Transfer transfer, bool queued);
   void finish(const Finished& flow);
@@ -53,6 +97,8 @@ class FluidTransport final : public Transport, private EventTarget {
   void sync_clock();
   void plan_solve();
   void plan_next_change();
+  void tell_completed(std::size_t verbs);
+  void tell_received(std::size_t verbs);
   CauseId resource_cause(ResourceIndex resource);
   ResourceIndex flow_resource(ServerId server);
   std::vector<Segment> segments(const std::vector<LatencyPart>& parts);
@@ -60,9 +106,12 @@ class FluidTransport final : public Transport, private EventTarget {
   const Machine* machine_;
   EventQueue* events_;
   CauseTable* causes_;
+  CauseId not_ready_;
   TransportSink* sink_{nullptr};
   FluidSystem fluid_;
   std::vector<Lane> lanes_;
+  std::vector<Verbs> verbs_;
+  std::vector<Qp> queue_pairs_;
   std::vector<std::optional<ResourceIndex>> flow_resource_;  // by server
   std::vector<ServerId> server_;                             // by flow resource
   std::vector<std::optional<CauseId>> resource_cause_;       // by flow resource

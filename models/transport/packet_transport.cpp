@@ -17,15 +17,10 @@ namespace {
 /// What a lane's buffers span in every memory that it uses.
 constexpr std::uint64_t kLaneStride = 16 << 20;
 
-/// [NIC reads] [message] [NIC writes]
-bool is_rdma(const Walk& walk) {
-  return walk.size() == 3 && walk[0].kind == Leg::Kind::kRead &&
-         walk[1].kind == Leg::Kind::kMessage && walk[2].kind == Leg::Kind::kWrite;
-}
-
 }  // namespace
 
-/// One walk: what is under way on it, and what may limit it.
+/// One walk, of a block or of the data of a queue pair's verbs: what is under way on it, and what
+/// may limit it.
 class PacketTransport::Lane {
  public:
   /// Something that works or makes wait, as one number that grows.
@@ -39,37 +34,57 @@ class PacketTransport::Lane {
     bool works() const { return what == What::kLinks || what == What::kServer; }
   };
 
-  Lane(PacketTransport& transport, const Walk& walk);
+  Lane(PacketTransport& transport, const Walk& walk, bool is_by_nic);
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
-  virtual ~Lane() = default;
-
-  void submit(Bytes bytes, std::uint64_t tag) {
-    transfers_.push({.tag = tag, .submitted = now(), .at_submit = look()});
-    begin(bytes);
-  }
 
  protected:
-  virtual void begin(Bytes bytes) = 0;
+  ~Lane() = default;
+  /// What will be heard of a transfer: how often each, since one may have several parts.
+  struct Parts {
+    std::uint32_t unsent{1};
+    std::uint32_t invisible{1};
+    std::uint32_t incomplete{0};
+    std::uint32_t unreceived{0};
+    bool is_over() const { return unsent + invisible + incomplete + unreceived == 0; }
+  };
+
   PacketCluster& cluster() { return transport_.cluster_; }
   CauseId cause(const Cause& cause) { return transport_.causes_.intern(cause); }
   void add_meter(Meter meter) { meters_.push_back(std::move(meter)); }
-  /// The oldest that was not sent is; the oldest that is not visible is. Nothing is visible before
-  /// it was sent.
-  void sent();
-  void visible();
+
+  /// A transfer begins; its number.
+  std::uint64_t add(std::uint64_t tag, const Parts& parts);
+  // One part of a transfer. All are sent in order, and visible in order, none before it was sent;
+  // of reads, whose parts are never unsent, nobody is told that they were.
+  void part_sent(std::uint64_t number);
+  void part_visible(std::uint64_t number);
+  void part_completed(std::uint64_t number);
+  void part_received(std::uint64_t number);
+  /// The oldest that was not sent, and that is not visible.
+  std::uint64_t next_sent() const { return next_sent_; }
+  std::uint64_t next_visible() const { return next_visible_; }
 
  private:
   using Look = std::vector<std::int64_t>;
   struct Transfer {
     std::uint64_t tag;
+    Parts parts;
     Time submitted;
     Time sent_at{};
     Duration tail_used{};
     Look at_submit;
     Look at_sent{};
+    bool was_sent{false};
   };
 
+  Transfer& transfer(std::uint64_t number) { return transfers_.at(number - first_); }
+  std::uint64_t end() const { return first_ + transfers_.size(); }
+  void sent(Transfer& transfer);
+  void visible(Transfer& transfer);
+  void tell_visible();
+  void forget();
+  std::span<const Segment> since_sent(const Transfer& transfer);
   Time now() const { return transport_.cluster_.events().now(); }
   void add_server(const ServerUse& use);
   Look look();
@@ -84,15 +99,19 @@ class PacketTransport::Lane {
   std::vector<Segment> tail_;
   Duration head_time_;
   Duration tail_time_;
-  CauseId rest_;  ///< of a flow: what no meter shows
+  CauseId rest_;        ///< of a flow: what no meter shows
+  CauseId completion_;  ///< what comes behind a message
   Fifo<Transfer> transfers_;
-  std::size_t sent_{0};  ///< of these
+  std::uint64_t first_{0};  ///< the number of the first
+  std::uint64_t next_sent_{0};
+  std::uint64_t next_visible_{0};
   Time last_sent_;
   Look at_last_sent_;
   std::vector<Segment> segments_;
 };
 
-PacketTransport::Lane::Lane(PacketTransport& transport, const Walk& walk) : transport_{transport} {
+PacketTransport::Lane::Lane(PacketTransport& transport, const Walk& walk, bool is_by_nic)
+    : transport_{transport} {
   const Contraction contraction = contract(cluster().machine(), walk);
   // Links that carry the data, not those that only carry its requests and acknowledgements.
   const double least = 0.2 / cluster().machine().routing().queue_pairs();
@@ -110,8 +129,9 @@ PacketTransport::Lane::Lane(PacketTransport& transport, const Walk& walk) : tran
   head_ = named(contraction.head, head_time_);
   tail_ = named(contraction.tail, tail_time_);
   // A NIC's tags have a meter; a block waits for its loads whenever it does not store.
-  rest_ = cause(contraction.cap && !is_rdma(walk) ? contraction.cap->cause
-                                                  : Cause{"packets under way", ""});
+  rest_ = cause(contraction.cap && !is_by_nic ? contraction.cap->cause
+                                              : Cause{"packets under way", ""});
+  completion_ = cause({"acknowledgement and completion", ""});
 }
 
 void PacketTransport::Lane::add_server(const ServerUse& use) {
@@ -202,9 +222,53 @@ Duration PacketTransport::Lane::name_flow(const Look& before, Time since, Durati
   return left;
 }
 
+std::uint64_t PacketTransport::Lane::add(std::uint64_t tag, const Parts& parts) {
+  transfers_.push({.tag = tag, .parts = parts, .submitted = now(), .at_submit = look()});
+  return end() - 1;
+}
+
+void PacketTransport::Lane::part_sent(std::uint64_t number) {
+  --transfer(number).parts.unsent;
+  while (next_sent_ < end() && transfer(next_sent_).parts.unsent == 0) {
+    sent(transfer(next_sent_++));
+  }
+}
+
+void PacketTransport::Lane::part_visible(std::uint64_t number) {
+  --transfer(number).parts.invisible;
+  while (next_visible_ < end()) {
+    Transfer& next = transfer(next_visible_);
+    if (next.parts.unsent > 0 || next.parts.invisible > 0) break;
+    ++next_visible_;
+    visible(next);
+  }
+  forget();
+}
+
+void PacketTransport::Lane::part_completed(std::uint64_t number) {
+  Transfer& done = transfer(number);
+  if (--done.parts.incomplete > 0) return;
+  transport_.sink_->on_completed(done.tag, since_sent(done));
+  forget();
+}
+
+void PacketTransport::Lane::part_received(std::uint64_t number) {
+  Transfer& done = transfer(number);
+  if (--done.parts.unreceived > 0) return;
+  transport_.sink_->on_received(done.tag, since_sent(done));
+  forget();
+}
+
+void PacketTransport::Lane::forget() {
+  while (first_ < next_visible_ && transfers_.front().parts.is_over()) {
+    transfers_.pop();
+    ++first_;
+  }
+  next_sent_ = std::max(next_sent_, first_);
+}
+
 /// It was queued if the one before was sent after its own head would have passed.
-void PacketTransport::Lane::sent() {
-  Transfer& transfer = transfers_.at(sent_++);
+void PacketTransport::Lane::sent(Transfer& transfer) {
   const bool queued = last_sent_ > transfer.submitted + head_time_;
   segments_.clear();
   Duration left = now() - (queued ? last_sent_ : transfer.submitted);
@@ -217,122 +281,176 @@ void PacketTransport::Lane::sent() {
     transfer.tail_used = before - left;
   }
   name_part(rest_, left, left);
+  transfer.was_sent = true;
   last_sent_ = transfer.sent_at = now();
   at_last_sent_ = transfer.at_sent = look();
   transport_.sink_->on_sent(transfer.tag, queued, segments_);
 }
 
-void PacketTransport::Lane::visible() {
-  const Transfer transfer = transfers_.pop();
-  --sent_;
+void PacketTransport::Lane::visible(Transfer& transfer) {
   segments_.clear();
-  Duration left = name_parts(tail_, transfer.tail_used, now() - transfer.sent_at);
-  left = name_flow(transfer.at_sent, transfer.sent_at, left);
+  const Time since = transfer.was_sent ? transfer.sent_at : transfer.submitted;
+  Duration left = now() - since;
+  if (!transfer.was_sent) left = name_parts(head_, Duration{}, left);
+  left = name_parts(tail_, transfer.tail_used, left);
+  left = name_flow(transfer.was_sent ? transfer.at_sent : transfer.at_submit, since, left);
   name_part(rest_, left, left);
   transport_.sink_->on_delivered(transfer.tag, segments_);
+}
+
+std::span<const Segment> PacketTransport::Lane::since_sent(const Transfer& transfer) {
+  segments_.clear();
+  const Time since = transfer.was_sent ? transfer.sent_at : transfer.submitted;
+  Duration left = now() - since;
+  left = name_flow(transfer.was_sent ? transfer.at_sent : transfer.at_submit, since, left);
+  name_part(completion_, left, left);
+  return segments_;
 }
 
 /// A GPU's SMs move it.
 class PacketTransport::SmLane final : public Lane, private SmCopier::Client {
  public:
   SmLane(PacketTransport& transport, const Walk& walk, std::uint64_t address)
-      : Lane{transport, walk},
+      : Lane{transport, walk, false},
         copier_{cluster().host_of(walk.front().initiator), walk, address, *this} {}
 
+  void submit(Bytes bytes, std::uint64_t tag) {
+    add(tag, {});
+    copier_.begin(bytes);
+  }
+
  private:
-  void begin(Bytes bytes) override { copier_.begin(bytes); }
-  void on_pass_sent() override { sent(); }
-  void on_pass_visible() override { visible(); }
+  void on_pass_sent() override { part_sent(next_sent()); }
+  void on_pass_visible() override { part_visible(next_visible()); }
 
   SmCopier copier_;
 };
 
-/// NICs move it.
-class PacketTransport::RdmaLane final : public Lane, private RdmaClient {
+/// The writes and sends of a queue pair, or its reads.
+class PacketTransport::VerbLane final : public Lane, private RdmaClient {
  public:
-  RdmaLane(PacketTransport& transport, const Walk& walk, std::uint64_t address)
-      : Lane{transport, walk} {
-    const Leg& read = walk[0];
-    const Leg& message = walk[1];
-    const Leg& write = walk[2];
-    for (std::uint32_t i = 0; i < cluster().machine().routing().queue_pairs(); ++i) {
-      qps_.push_back(cluster().connect(message.source, message.sink, i, message.connection));
+  VerbLane(PacketTransport& transport, const QueuePair& q, bool is_read,
+           const std::vector<RdmaQpId>& qps)
+      : Lane{transport, data_walk(q, is_read), true},
+        tells_{q.send_cq != kNoIndex},
+        is_read_{is_read},
+        span_{q.span},
+        local_{cluster().buffer(q.nic, q.memory, !is_read, q.address)},
+        remote_{cluster().buffer(q.peer_nic, q.peer_memory, is_read, q.address)} {
+    add_waits(is_read ? q.peer_nic : q.nic, qps);
+  }
+
+  /// Equal parts for all queue pairs, the first of all if there is nothing to carry.
+  void add(const VerbRequest& request, std::vector<std::vector<RdmaRequest>>& by_qp) {
+    const std::int64_t part = pieces(request.bytes, Bytes{static_cast<std::int64_t>(by_qp.size())});
+    const auto used =
+        part == 0 ? 1 : static_cast<std::uint32_t>(pieces(request.bytes, Bytes{part}));
+    const std::uint64_t number =
+        Lane::add(request.tag, {.unsent = is_read_ ? 0 : used,
+                                .invisible = used,
+                                .incomplete = request.is_signalled && tells_ ? used : 0,
+                                .unreceived = request.verb == Verb::kSend ? used : 0});
+    for (std::uint32_t i = 0; i < used; ++i) {
+      const std::int64_t offset = part * i;
+      RdmaRequest out{.op = op(request.verb),
+                      .bytes = Bytes{std::min(part, request.bytes.count() - offset)},
+                      .local = local_,
+                      .remote = remote_,
+                      .is_inline = request.is_inline,
+                      .is_signalled = request.is_signalled,
+                      .tag = number,
+                      .client = this};
+      out.local.address += offset_ + static_cast<std::uint64_t>(offset);
+      out.remote.address += offset_ + static_cast<std::uint64_t>(offset);
+      by_qp[i].push_back(out);
     }
-    local_ = cluster().buffer(read.sink, read.source, true, address);
-    remote_ = cluster().buffer(write.source, write.sink, false, address);
-    add_waits(message.source);
+    const auto bytes = static_cast<std::uint64_t>(request.bytes.count());
+    if (span_ > 0) offset_ = next_buffer(offset_ + bytes, span_);
   }
 
  private:
-  struct Parts {
-    std::uint32_t unsent;
-    std::uint32_t invisible;
-  };
+  static RdmaOp op(Verb verb) {
+    return verb == Verb::kWrite  ? RdmaOp::kWrite
+           : verb == Verb::kRead ? RdmaOp::kRead
+                                 : RdmaOp::kSend;
+  }
 
-  void add_waits(DeviceId nic) {
+  /// `nic`: that sends the data.
+  void add_waits(DeviceId nic, const std::vector<RdmaQpId>& qps) {
     const auto add = [&](const char* what, std::function<Duration()> waited) {
       add_meter({.what = Meter::What::kWait,
                  .cause = cause({what, cluster().machine().fabric().full_name(nic)}),
                  .waited = std::move(waited)});
     };
+    const auto waits = [this, &qps](Duration QueuePairs::Waits::*what) {
+      return [this, &qps, what] { return waited(qps, what); };
+    };
     const RdmaNicId id = cluster().nic(nic);
     add("NIC read tags in flight",
         [&engine = cluster().data_engine(nic)] { return engine.tags().stalled(); });
     add("NIC contexts and translations", [this, id] { return cluster().nics().icm_waited(id); });
-    add("retransmission timeouts", [this] { return waited(&QueuePairs::Waits::timeouts); });
-    add("DCQCN's rate", [this] { return waited(&QueuePairs::Waits::pacing); });
+    add("retransmission timeouts", waits(&QueuePairs::Waits::timeouts));
+    add("DCQCN's rate", waits(&QueuePairs::Waits::pacing));
   }
   /// On average over its queue pairs.
-  Duration waited(Duration QueuePairs::Waits::*what) {
+  Duration waited(const std::vector<RdmaQpId>& qps, Duration QueuePairs::Waits::*what) {
     Duration sum;
-    for (const RdmaQpId qp : qps_) sum += cluster().nics().waits(qp).*what;
-    return Duration::ps(sum.count_ps() / static_cast<std::int64_t>(qps_.size()));
+    for (const RdmaQpId qp : qps) sum += cluster().nics().waits(qp).*what;
+    return Duration::ps(sum.count_ps() / static_cast<std::int64_t>(qps.size()));
   }
 
-  /// Equal parts on all queue pairs, the first of all if there is nothing to carry.
-  void begin(Bytes bytes) override {
-    const std::int64_t part = pieces(bytes, Bytes{static_cast<std::int64_t>(qps_.size())});
-    const auto used = part == 0 ? 1 : static_cast<std::uint32_t>(pieces(bytes, Bytes{part}));
-    const std::uint64_t number = first_ + parts_.size();
-    parts_.push({used, used});
-    for (std::uint32_t i = 0; i < used; ++i) {
-      const std::int64_t offset = part * i;
-      RdmaRequest request{.op = RdmaOp::kWrite,
-                          .bytes = Bytes{std::min(part, bytes.count() - offset)},
-                          .local = local_,
-                          .remote = remote_,
-                          .tag = number,
-                          .client = this};
-      request.local.address += offset_ + static_cast<std::uint64_t>(offset);
-      request.remote.address += offset_ + static_cast<std::uint64_t>(offset);
-      cluster().nics().post(qps_[i], request);
-    }
-    offset_ = next_buffer(offset_ + static_cast<std::uint64_t>(bytes.count()));
-  }
-  void on_sent(std::uint64_t number) override {
-    --parts_.at(number - first_).unsent;
-    while (unsent_ < parts_.size() && parts_.at(unsent_).unsent == 0) {
-      ++unsent_;
-      sent();
-    }
-  }
-  void on_visible(std::uint64_t number) override {
-    --parts_.at(number - first_).invisible;
-    while (unsent_ > 0 && parts_.front().invisible == 0) {
-      parts_.pop();
-      ++first_;
-      --unsent_;
-      visible();
-    }
+  void on_sent(std::uint64_t number) override { part_sent(number); }
+  void on_visible(std::uint64_t number) override { part_visible(number); }
+  void on_received(std::uint64_t number) override { part_received(number); }
+  void on_completion(std::uint64_t number) override {
+    if (tells_) part_completed(number);
   }
 
-  std::vector<RdmaQpId> qps_;
+  bool tells_;
+  bool is_read_;
+  std::uint64_t span_;
+  std::uint64_t offset_{0};
   RdmaBuffer local_;
   RdmaBuffer remote_;
-  std::uint64_t offset_{0};
-  Fifo<Parts> parts_;       ///< of transfers that are not visible
-  std::uint64_t first_{0};  ///< the number of the first
-  std::size_t unsent_{0};   ///< the first of them that was not sent
+};
+
+/// An open queue pair: in life one or several.
+class PacketTransport::Verbs {
+ public:
+  Verbs(PacketTransport& transport, const QueuePair& q) : nics_{transport.cluster_.nics()} {
+    PacketCluster& cluster = transport.cluster_;
+    const std::uint32_t parts = q.parts > 0 ? q.parts : cluster.machine().routing().queue_pairs();
+    for (std::uint32_t i = 0; i < parts; ++i) {
+      qps_.push_back(cluster.connect(q.nic, q.peer_nic, q.number + i, q.connection));
+    }
+    by_qp_.resize(parts);
+    if (q.writes || q.sends) writes_ = std::make_unique<VerbLane>(transport, q, false, qps_);
+    if (q.reads) reads_ = std::make_unique<VerbLane>(transport, q, true, qps_);
+  }
+  Verbs(const Verbs&) = delete;
+  Verbs& operator=(const Verbs&) = delete;
+
+  void post(std::span<const VerbRequest> requests) {
+    for (auto& list : by_qp_) list.clear();
+    for (const VerbRequest& request : requests) {
+      const auto& lane = request.verb == Verb::kRead ? reads_ : writes_;
+      if (!lane) throw std::logic_error("PacketTransport: a verb that its queue pair has not");
+      lane->add(request, by_qp_);
+    }
+    for (std::size_t i = 0; i < qps_.size(); ++i) {
+      if (!by_qp_[i].empty()) nics_.post(qps_[i], by_qp_[i]);
+    }
+  }
+  void post_receives(std::uint32_t count) {
+    for (const RdmaQpId qp : qps_) nics_.post_receives(qp, count);
+  }
+
+ private:
+  RdmaNics& nics_;
+  std::vector<RdmaQpId> qps_;
+  std::unique_ptr<VerbLane> writes_;
+  std::unique_ptr<VerbLane> reads_;
+  std::vector<std::vector<RdmaRequest>> by_qp_;  ///< of one post
 };
 
 PacketTransport::PacketTransport(PacketCluster& cluster, CauseTable& causes)
@@ -340,19 +458,29 @@ PacketTransport::PacketTransport(PacketCluster& cluster, CauseTable& causes)
 
 PacketTransport::~PacketTransport() = default;
 
+/// Queue pairs have the addresses that the plan gives them, lanes those behind as many.
 WalkId PacketTransport::prepare(const Walk& walk, std::uint32_t copies) {
   if (copies != 1) throw std::logic_error("PacketTransport: every packet has one lane");
-  const std::uint64_t address = lanes_.size() * kLaneStride;
-  if (is_rdma(walk)) {
-    lanes_.push_back(std::make_unique<RdmaLane>(*this, walk, address));
-  } else {
-    lanes_.push_back(std::make_unique<SmLane>(*this, walk, address));
-  }
+  const std::uint64_t address = (verbs_.size() + lanes_.size()) * kLaneStride;
+  lanes_.push_back(std::make_unique<SmLane>(*this, walk, address));
   return WalkId{lanes_.size() - 1};
 }
 
 void PacketTransport::submit(WalkId walk, Bytes bytes, std::uint64_t tag) {
   lanes_[walk.index()]->submit(bytes, tag);
+}
+
+QpHandle PacketTransport::open(const QueuePair& queue_pair) {
+  verbs_.push_back(std::make_unique<Verbs>(*this, queue_pair));
+  return QpHandle{verbs_.size() - 1};
+}
+
+void PacketTransport::post(QpHandle queue_pair, std::span<const VerbRequest> requests) {
+  verbs_[queue_pair.index()]->post(requests);
+}
+
+void PacketTransport::post_receives(QpHandle queue_pair, std::uint32_t count) {
+  verbs_[queue_pair.index()]->post_receives(count);
 }
 
 namespace {
@@ -433,27 +561,20 @@ class HopCounter {
 double packet_hops(const Machine& machine, const Plan& plan) {
   HopCounter counter(machine);
   double sum = 0;
-  for (const Program& program : plan.programs) {
-    for (const Loop& loop : program.loops) {
-      for (const Step& step : loop.body) {
-        const double times = static_cast<double>(loop.repeat) * step.repeat;
-        const double bytes = times * step.bytes.as_double();
-        const double transfers =
-            times * static_cast<double>(std::max<std::int64_t>(1, pieces(step.bytes, step.slice)));
-        const auto add = [&](WalkIndex walk) {
-          for (const Leg& leg : plan.walks[walk]) {
-            sum += counter.packets(leg).hops(bytes, transfers);
-          }
-        };
-        for (const ConnectionIndex c : step.in) add(plan.connections[c].pull);
-        for (const ConnectionIndex c : step.out) {
-          const Connection& connection = plan.connections[c];
-          add(connection.push);
-          if (connection.carry) add(*connection.carry);
-        }
-      }
+  const auto add = [&](std::span<const Leg> walk, Bytes bytes, std::uint64_t times) {
+    const auto transfers = static_cast<double>(times);
+    for (const Leg& leg : walk) {
+      sum += counter.packets(leg).hops(transfers * bytes.as_double(), transfers);
     }
+  };
+  for (const Program& program : plan.programs) {
+    for_each_instruction(program, [&](const Instruction& i, std::uint64_t times) {
+      if (i.kind == Instruction::Kind::kMove) add(plan.walks[i.index], Bytes{i.amount}, times);
+    });
   }
+  for_each_message(plan, [&](QueuePairIndex q, Bytes bytes, std::uint64_t times) {
+    add(data_walk(plan.queue_pairs[q], plan.queue_pairs[q].reads), bytes, times);
+  });
   return sum;
 }
 

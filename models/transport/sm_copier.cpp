@@ -152,7 +152,7 @@ void SmCopier::check_sent() {
   is_running_ = false;
   idle_since_ = events_.now();
   passes_.at(passes_.size() - 1).is_sent = true;
-  offset_ = next_buffer(offset_);
+  offset_ = next_buffer(offset_, kSmBuffer);
   client_.on_pass_sent();
   tell_visible();
 }

@@ -9,12 +9,13 @@
 
 namespace weft {
 
-/// Where the next slice begins in a buffer: at a page, and at its begin again after as much as
-/// NCCL's buffers hold.
-constexpr std::uint64_t next_buffer(std::uint64_t end) {
-  constexpr std::uint64_t kBuffer = 4 << 20;
+/// As much as NCCL's buffers hold.
+inline constexpr std::uint64_t kSmBuffer = 4 << 20;
+
+/// Where the next slice begins in a buffer of `span` bytes: at a page, and at its begin again.
+constexpr std::uint64_t next_buffer(std::uint64_t end, std::uint64_t span) {
   const std::uint64_t page = (end + kPciePage - 1) / kPciePage * kPciePage;
-  return page >= kBuffer ? 0 : page;
+  return page >= span ? 0 : page;
 }
 
 /// The copy loop of a GPU's thread block (or a group of its warps): pass after pass over slices.

@@ -44,6 +44,12 @@ class Mailbox {
     return Pop{*this};
   }
 
+  /// The oldest item, which is there. Throws std::logic_error if none is, or a process waits.
+  T take() {
+    if (items_.empty() || consumer_.taken()) throw std::logic_error("Mailbox: nothing to take");
+    return items_.pop();
+  }
+
   bool empty() const { return items_.empty(); }
   std::size_t size() const { return items_.size(); }
 

@@ -3,257 +3,487 @@
 #include <algorithm>
 #include <map>
 #include <span>
-#include <vector>
+#include <string>
 
 #include "sim/engine/mailbox.hpp"
 #include "sim/engine/process.hpp"
 #include "sim/run/critical_path.hpp"
+#include "sim/run/cursor.hpp"
 #include "sim/run/trajectory.hpp"
 
 namespace weft {
 namespace {
 
-/// Something a program waited for: when it came, and what led to it.
+using Kind = Instruction::Kind;
+
+/// Something an actor waited for: when it came, and what led to it.
 struct Token {
   PathRef path;
   Time at;
+  std::int64_t amount{0};  ///< bytes, or requests that a completion tells of
+  std::uint32_t tag{0};
+  std::uint32_t program{kNoIndex};  ///< that serves it
 };
 
-class PlanRun final : private TransportSink, private EventTarget {
+struct LagId {
+  CauseId cause;
+  Duration time;
+};
+
+struct FlagState {
+  Mailbox<Token> tokens;
+  std::uint32_t unused{0};  ///< of those that it began with
+  std::uint32_t server{kNoIndex};
+
+  std::uint64_t count() const { return unused + tokens.size(); }
+};
+
+struct ActorState {
+  Mailbox<Token> sent;
+  Mailbox<Token> inbox;  ///< tokens of flags that its programs serve
+  std::vector<std::uint32_t> programs{};
+  bool serves{false};
+  bool is_waiting{false};
+  Time waits_since{};
+  ActorWork work{};
+  // What the last token or move, and the last kWhile, left.
+  std::int64_t amount{0};
+  std::uint32_t tag{0};
+  std::uint32_t count{1};
+
+  void take(const Token& token) {
+    amount = token.amount;
+    tag = token.tag;
+  }
+};
+
+struct QueuePairState {
+  QpHandle id;
+  std::uint64_t posted{0};
+  std::uint64_t told{0};  ///< of these, by requests that are signalled
+  PathRef last_sent{};    ///< what led to the last message's being sent
+};
+
+/// One plan and how far it is.
+struct Job {
+  explicit Job(const Plan& p, RunObserver* o)
+      : plan{&p},
+        observer{o},
+        flags(p.flags.size()),
+        actors(p.actors.size()),
+        walks(p.programs.size()) {}
+
+  const Plan* plan;
+  RunObserver* observer;
+  std::vector<LagId> lags{};
+  std::vector<FlagState> flags;
+  std::vector<ActorState> actors;
+  std::vector<QueuePairState> queue_pairs{};
+  std::vector<std::vector<WalkId>> walks;  ///< by program and place of a move
+  std::size_t unfinished{0};               ///< programs that serve no flag
+  std::uint64_t transfers{0};
+  Trajectory trajectory{};
+  Time last_finish{};
+  PathRef last_path{};
+};
+
+}  // namespace
+
+class Runner::Engine final : private TransportSink, private EventTarget {
  public:
-  PlanRun(const Plan& plan, Transport& transport, EventQueue& events, CauseTable& causes)
-      : plan_{&plan},
-        transport_{&transport},
-        events_{&events},
-        causes_{&causes},
-        lanes_(plan.connections.size()),
-        programs_(plan.programs.size()),
-        host_{events} {
+  Engine(Transport& transport, EventQueue& events, CauseTable& causes)
+      : transport_{transport}, events_{events}, causes_{causes}, host_{events} {
     transport.set_sink(*this);
-    start_ = lag(plan.start);
-    for (const Handover& h : plan.handovers) {
-      lags_.push_back({lag(h.after_push), lag(h.after_carry), lag(h.credit)});
+  }
+
+  std::size_t add(const Plan& plan, RunObserver* observer) {
+    jobs_.push_back(std::make_unique<Job>(plan, observer));
+    Job& job = *jobs_.back();
+    for (const Lag& lag : plan.lags) {
+      job.lags.push_back({causes_.intern({lag.cause, ""}), lag.time});
     }
-    for (std::size_t i = 0; i < lanes_.size(); ++i) add_connection(plan.connections[i], lanes_[i]);
-    for (std::size_t i = 0; i < programs_.size(); ++i) add_program(plan.programs[i], programs_[i]);
+    add_flags(job);
+    for (const QueuePair& q : plan.queue_pairs) job.queue_pairs.push_back({transport_.open(q)});
+    for (std::uint32_t p = 0; p < plan.programs.size(); ++p) add_program(job, p);
+    return jobs_.size() - 1;
   }
 
-  RunOutcome run() {
-    for (std::uint32_t i = 0; i < programs_.size(); ++i) run_program(host_, i);
-    events_->run();
-    if (host_.live() > 0) {
-      throw PlanStuck("plan: " + std::to_string(host_.live()) +
-                      " programs wait for each other for ever");
+  void run() {
+    for (const auto& job : jobs_) {
+      for (ActorIndex a = 0; a < job->actors.size(); ++a) run_actor(host_, *job, a);
     }
-    return {last_finish_.since_start(), paths_.total(last_path_), transfers_, trajectory_.digest()};
+    events_.run();
+    std::size_t unfinished = 0;
+    for (const auto& job : jobs_) unfinished += job->unfinished;
+    if (unfinished == 0) return;
+    throw PlanStuck("plan: " + std::to_string(unfinished) +
+                    " programs wait for each other for ever");
   }
 
- private:
-  /// What happens to a slice after a lag.
-  enum class Stage : std::uint8_t { kPosted, kReady, kFree };
-
-  struct LagId {
-    CauseId cause;
-    Duration time;
-  };
-  struct HandoverLags {
-    LagId after_push;
-    LagId after_carry;
-    LagId credit;
-  };
-  struct Lane {
-    Mailbox<Token> ready;           // slices the receiver may take
-    Mailbox<Token> free;            // slots the sender may fill again
-    std::uint32_t unused_slots{0};  // never filled so far
-    std::uint32_t handover{0};
-    std::optional<WalkId> carry;
-    PathRef last_carried;  // what led to the last message's being sent
-  };
-  struct Worker {
-    Mailbox<Token> sent;
-    std::vector<WalkId> walks;  // by step, in the order of loops and bodies
-  };
-  /// A transfer under way, or a slice in a lag. Pooled; the index is the transport's tag.
-  struct Pending {
-    PathRef path;
-    Bytes bytes;
-    std::uint32_t owner{0};  // program of a kernel's transfer, else connection
-    Stage stage{Stage::kPosted};
-    const Step* step{nullptr};  // of a kernel's transfer
-  };
-
-  LagId lag(const Lag& lag) { return {causes_->intern({lag.cause, ""}), lag.time}; }
-
-  void add_connection(const Connection& c, Lane& lane) {
-    if (c.carry) lane.carry = transport_->prepare(legs_of(*c.carry), 1);
-    lane.unused_slots = plan_->handovers[c.handover].slots;
-    lane.handover = c.handover;
+  RunOutcome outcome(std::size_t plan) const {
+    const Job& job = *jobs_.at(plan);
+    return {job.last_finish.since_start(), paths_.total(job.last_path), job.transfers,
+            job.trajectory.digest()};
   }
 
-  Walk legs_of(WalkIndex index) const {
-    const std::span<const Leg> legs = plan_->walks[index];
-    return {legs.begin(), legs.end()};
-  }
-
-  /// One walk for steps that move the same way, since a program takes one step at a time.
-  void add_program(const Program& program, Worker& worker) {
-    std::map<std::vector<WalkIndex>, WalkId> known;  // by local, pulls, pushes
-    for (const Loop& loop : program.loops) {
-      for (const Step& step : loop.body) {
-        std::vector<WalkIndex> branches{program.local};
-        for (const ConnectionIndex c : step.in) branches.push_back(plan_->connections[c].pull);
-        for (const ConnectionIndex c : step.out) branches.push_back(plan_->connections[c].push);
-        std::erase(branches, WalkTable::kEmpty);
-        const auto [at, is_new] = known.try_emplace(std::move(branches));
-        if (is_new)
-          at->second = transport_->prepare(joined(at->first, program.threads), program.copies);
-        worker.walks.push_back(at->second);
-      }
-    }
-  }
-
-  Walk joined(const std::vector<WalkIndex>& branches, std::uint32_t threads) const {
-    Walk out;
-    for (std::size_t b = 0; b < branches.size(); ++b) {
-      for (Leg leg : plan_->walks[branches[b]]) {
-        leg.branch = static_cast<std::uint8_t>(b);
-        leg.threads = static_cast<std::uint16_t>(threads);
-        out.push_back(leg);
-      }
-    }
+  ActorWork work(std::size_t plan, ActorIndex actor) const {
+    const ActorState& self = jobs_.at(plan)->actors.at(actor);
+    ActorWork out = self.work;
+    if (self.is_waiting) out.waited += events_.now() - self.waits_since;
     return out;
   }
 
-  Process run_program(ProcessHost&, std::uint32_t index) {
-    const Program& program = plan_->programs[index];
-    Worker& worker = programs_[index];
-    co_await delay(*events_, start_.time);
-    PathRef path = paths_.extend({}, start_.cause, start_.time);
-    std::size_t first_walk = 0;  // of the loop
-    for (const Loop& loop : program.loops) {
-      for (std::uint64_t l = 0; l < loop.repeat; ++l) {
-        for (std::size_t i = 0; i < loop.body.size(); ++i) {
-          const Step& step = loop.body[i];
-          const WalkId walk = worker.walks[first_walk + i];
-          for (std::uint32_t s = 0; s < step.repeat; ++s) {
-            Bytes left = step.bytes;
-            do {  // an empty step still hands on an empty slice
-              const Bytes bytes = std::min(left, step.slice);
-              left -= bytes;
-              for (const ConnectionIndex c : step.in) {
-                const Time asked = events_->now();
-                Token token = co_await lanes_[c].ready.pop();
-                if (token.at > asked) path = std::move(token.path);
+ private:
+  /// A transfer or message under way, or a token in a lag. Pooled; the index is the transport's
+  /// tag.
+  struct Pending {
+    PathRef path;
+    Job* job{nullptr};
+    std::int64_t amount{0};
+    const Instruction* move{nullptr};  ///< none: a message or a token
+    std::uint32_t owner{0};   ///< actor of a move, queue pair of a message, flag of a token
+    LagIndex lag{kNoIndex};   ///< of a token
+    std::uint32_t tag{0};     ///< of a token
+    std::uint32_t told{0};    ///< requests that a message's completion tells of
+    std::uint32_t copies{1};  ///< of what moves it
+    Verb verb{Verb::kWrite};
+    std::uint8_t open{1};  ///< of a message: how often it will be heard of, but for on_sent
+  };
+
+  void add_flags(Job& job) {
+    const std::vector<std::uint32_t> servers = servers_of_flags(*job.plan);
+    for (FlagIndex f = 0; f < servers.size(); ++f) {
+      job.flags[f].unused = job.plan->flags[f].tokens;
+      job.flags[f].server = servers[f];
+      if (servers[f] != kNoIndex && job.flags[f].unused > 0) {
+        throw std::logic_error("plan: a flag that is served begins with tokens");
+      }
+    }
+  }
+
+  /// One walk for moves of the same way, since an actor moves one thing at a time.
+  void add_program(Job& job, std::uint32_t index) {
+    const Program& program = job.plan->programs[index];
+    ActorState& actor = job.actors.at(program.actor);
+    if (program.serves == kNoIndex) {
+      actor.programs.push_back(index);
+      ++job.unfinished;
+    } else {
+      actor.serves = true;
+    }
+    check_loops(program);
+    std::map<WalkIndex, WalkId> known;
+    std::vector<WalkId>& walks = job.walks[index];
+    for (std::size_t place = 0; place < program.code.size(); ++place) {
+      const Instruction& i = program.code[place];
+      if (i.kind != Kind::kMove) continue;
+      const auto [at, is_new] = known.try_emplace(i.index);
+      if (is_new) {
+        const std::span<const Leg> legs = job.plan->walks[i.index];
+        at->second = transport_.prepare({legs.begin(), legs.end()}, program.copies);
+      }
+      walks.resize(program.code.size());
+      walks[place] = at->second;
+    }
+  }
+
+  static void check_loops(const Program& program) {
+    std::vector<std::size_t> ends;
+    for (std::size_t place = 0; place < program.code.size(); ++place) {
+      const Instruction& i = program.code[place];
+      while (!ends.empty() && ends.back() == place) ends.pop_back();
+      if (i.kind != Kind::kRepeat && i.kind != Kind::kWhile) continue;
+      ends.push_back(place + 1 + i.length);
+      const bool is_inside = ends.size() < 2 || ends.back() <= ends[ends.size() - 2];
+      if (i.length == 0 || i.amount < 1 || !is_inside || ends.back() > program.code.size() ||
+          ends.size() > Program::kMostLoops) {
+        throw std::logic_error("plan: loops that are empty, overlap or stand too deep");
+      }
+    }
+  }
+
+  /// An actor: its programs that serve no flag, then those that do.
+  Process run_actor(ProcessHost&, Job& job, ActorIndex index) {
+    ActorState& self = job.actors[index];
+    PathRef path;
+    Cursor cursor;
+    for (std::size_t next = 0; next < self.programs.size() || self.serves;) {
+      std::uint32_t number = 0;
+      if (next < self.programs.size()) {
+        number = self.programs[next++];
+      } else {
+        const Time asked = begin_wait(self);
+        Token token = co_await self.inbox.pop();
+        end_wait(self, asked, token, path);
+        number = token.program;
+      }
+      const Program& program = job.plan->programs[number];
+      for (cursor.begin(program); !cursor.is_done();) {
+        const Instruction& i = cursor.instruction();
+        switch (i.kind) {
+          case Kind::kWait:
+            for (std::int64_t tokens = i.amount; tokens > 0; --tokens) {
+              FlagState& flag = job.flags[i.index];
+              if (flag.unused > 0) {
+                --flag.unused;
+                continue;
               }
-              for (const ConnectionIndex c : step.out) {
-                Lane& lane = lanes_[c];
-                if (lane.unused_slots > 0) {
-                  --lane.unused_slots;
-                  continue;
-                }
-                const Time asked = events_->now();
-                Token token = co_await lane.free.pop();
-                if (token.at > asked) path = std::move(token.path);
-              }
-              submit_kernel(walk, index, bytes, step, std::move(path));
-              Token token = co_await worker.sent.pop();
-              path = std::move(token.path);
-              for (const ConnectionIndex c : step.in) hand_on(Stage::kFree, c, bytes, path);
-            } while (left > Bytes{0});
+              const Time asked = begin_wait(self);
+              Token token = co_await flag.tokens.pop();
+              end_wait(self, asked, token, path);
+            }
+            cursor.pass();
+            break;
+          case Kind::kMove: {
+            move(job, index, number, cursor.place(), std::move(path));
+            Token token = co_await self.sent.pop();
+            path = std::move(token.path);
+            self.amount = i.amount;
+            cursor.pass(i.length);
+            break;
           }
+          case Kind::kCompute: {
+            const Duration time = work_of(job, self, i);
+            if (time > Duration{}) co_await delay(events_, time);
+            path = paths_.extend(std::move(path), job.lags[i.index].cause, time);
+            self.work.worked += time;
+            cursor.pass();
+            break;
+          }
+          default:
+            do_at_once(job, self, cursor, path);
         }
       }
-      first_walk += loop.body.size();
+      if (program.serves == kNoIndex) finish(job, program, path);
     }
-    note(Trajectory::What::kFinished, {}, program.copies);
-    finish(std::move(path));
   }
 
-  void finish(PathRef path) {
-    if (events_->now() < last_finish_) return;
-    last_finish_ = events_->now();
-    last_path_ = std::move(path);
+  Time begin_wait(ActorState& self) {
+    self.is_waiting = true;
+    return self.waits_since = events_.now();
+  }
+  /// The path is the actor's own if the token was there before it asked.
+  void end_wait(ActorState& self, Time asked, Token& token, PathRef& path) {
+    self.is_waiting = false;
+    self.work.waited += events_.now() - asked;
+    self.take(token);
+    if (token.at > asked) path = std::move(token.path);
   }
 
-  void submit_kernel(WalkId walk, std::uint32_t program, Bytes bytes, const Step& step,
-                     PathRef path) {
-    ++transfers_;
-    note(Trajectory::What::kSubmitted, bytes, plan_->programs[program].copies);
-    const std::uint64_t tag = put({std::move(path), bytes, program, Stage::kPosted, &step});
-    transport_->submit(walk, bytes, tag);
+  static Duration work_of(const Job& job, const ActorState& self, const Instruction& i) {
+    Duration time = job.lags[i.index].time;
+    if (i.second != kNoIndex) time += job.lags[i.second].time * std::int64_t{self.count};
+    return time;
   }
 
-  void submit_carry(ConnectionIndex connection, Bytes bytes, PathRef path) {
-    ++transfers_;
-    note(Trajectory::What::kSubmitted, bytes, 1);
-    const std::uint64_t tag = put({std::move(path), bytes, connection, Stage::kReady, nullptr});
-    transport_->submit(*lanes_[connection].carry, bytes, tag);
+  /// What takes an actor no time.
+  void do_at_once(Job& job, ActorState& self, Cursor& cursor, const PathRef& path) {
+    const Instruction& i = cursor.instruction();
+    const bool of_token = (i.mode & Instruction::kOfToken) != 0;
+    switch (i.kind) {
+      case Kind::kPost:
+        post(job, self, i, of_token ? self.tag : i.index, path);
+        break;
+      case Kind::kPostReceives:
+        transport_.post_receives(job.queue_pairs[of_token ? self.tag : i.index].id,
+                                 static_cast<std::uint32_t>(i.amount));
+        break;
+      case Kind::kSignal:
+        signal(job, self, i, path);
+        break;
+      case Kind::kRepeat:
+        cursor.enter_repeat();
+        return;
+      case Kind::kWhile:
+        self.count = take_tokens(job, self, i);
+        if (self.count > 0) {
+          cursor.enter_while();
+        } else {
+          self.count = 1;
+          cursor.skip_while();
+        }
+        return;
+      default:
+        throw std::logic_error("plan: a raise without a move");
+    }
+    cursor.pass();
+  }
+
+  /// What a kWhile takes of its flags; 0: it ends.
+  static std::uint32_t take_tokens(Job& job, ActorState& self, const Instruction& i) {
+    auto count = static_cast<std::uint64_t>(i.amount);
+    if (i.second != kNoIndex) count = std::min(count, job.flags[i.second].count());
+    if (job.flags[i.index].count() < count) return 0;
+    for (const FlagIndex f : {i.second, i.index}) {
+      if (f == kNoIndex) continue;
+      FlagState& flag = job.flags[f];
+      const auto unused = static_cast<std::uint32_t>(std::min<std::uint64_t>(flag.unused, count));
+      flag.unused -= unused;
+      for (std::uint64_t t = unused; t < count; ++t) self.take(flag.tokens.take());
+    }
+    return static_cast<std::uint32_t>(count);
+  }
+
+  void move(Job& job, ActorIndex actor, std::uint32_t number, std::uint32_t place, PathRef path) {
+    const Program& program = job.plan->programs[number];
+    const Instruction& i = program.code[place];
+    ++job.transfers;
+    note(job, Trajectory::What::kSubmitted, i.amount, program.copies);
+    const std::uint64_t tag = put({.path = std::move(path),
+                                   .job = &job,
+                                   .amount = i.amount,
+                                   .move = &i,
+                                   .owner = actor,
+                                   .copies = program.copies});
+    transport_.submit(job.walks[number][place], Bytes{i.amount}, tag);
+  }
+
+  void post(Job& job, const ActorState& self, const Instruction& i, QueuePairIndex index,
+            const PathRef& path) {
+    const QueuePair& spec = job.plan->queue_pairs[index];
+    QueuePairState& q = job.queue_pairs[index];
+    const std::int64_t bytes = (i.mode & Instruction::kBytesOfToken) != 0 ? self.amount : i.amount;
+    job.transfers += self.count;
+    requests_.clear();
+    for (std::uint32_t r = 0; r < self.count; ++r) {
+      ++q.posted;
+      note(job, Trajectory::What::kSubmitted, bytes, 1);
+      const bool is_signalled =
+          spec.signal_every > 0 && (q.posted % spec.signal_every == 0 || q.posted == spec.requests);
+      const bool is_told = is_signalled && spec.send_cq != kNoIndex;
+      const std::uint64_t told = is_signalled ? q.posted - std::exchange(q.told, q.posted) : 0;
+      const std::uint64_t tag = put({.path = path,
+                                     .job = &job,
+                                     .amount = bytes,
+                                     .owner = index,
+                                     .told = static_cast<std::uint32_t>(told),
+                                     .verb = i.verb,
+                                     .open = static_cast<std::uint8_t>(
+                                         1 + (is_told ? 1 : 0) + (i.verb == Verb::kSend ? 1 : 0))});
+      requests_.push_back({.verb = i.verb,
+                           .bytes = Bytes{bytes},
+                           .is_inline = (i.mode & Instruction::kInline) != 0,
+                           .is_signalled = is_signalled,
+                           .tag = tag});
+    }
+    transport_.post(q.id, requests_);
+    if (job.observer != nullptr) job.observer->on_posted(index, self.count);
+  }
+
+  void signal(Job& job, const ActorState& self, const Instruction& i, const PathRef& path) {
+    const bool of_token = (i.mode & Instruction::kOfToken) != 0;
+    const FlagIndex flag = i.index + (of_token ? job.plan->queue_pairs[self.tag].context : 0);
+    const std::uint32_t tag = of_token ? self.tag : static_cast<std::uint32_t>(i.amount);
+    const std::int64_t tokens = (i.mode & Instruction::kForEach) != 0 ? self.amount : 1;
+    for (std::int64_t t = 0; t < tokens; ++t) raise(job, flag, i.second, self.amount, tag, path);
+    if (i.second == kNoIndex && job.observer != nullptr) {
+      job.observer->on_signalled(flag, static_cast<std::uint64_t>(tokens));
+    }
+  }
+
+  /// A flag gets a token after a lag.
+  void raise(Job& job, FlagIndex flag, LagIndex lag, std::int64_t amount, std::uint32_t tag,
+             PathRef path) {
+    if (lag == kNoIndex || job.lags[lag].time == Duration{}) {
+      give(job, flag, {std::move(path), events_.now(), amount, tag});
+      return;
+    }
+    const std::uint64_t index = put({.path = std::move(path),
+                                     .job = &job,
+                                     .amount = amount,
+                                     .owner = flag,
+                                     .lag = lag,
+                                     .tag = tag});
+    events_.schedule_after(job.lags[lag].time, Phase::kDeliver, *this, index);
+  }
+
+  void on_event(std::uint64_t index) override {
+    Pending token = take(index);
+    const LagId& lag = token.job->lags[token.lag];
+    give(*token.job, token.owner,
+         {paths_.extend(std::move(token.path), lag.cause, lag.time), events_.now(), token.amount,
+          token.tag});
+  }
+
+  static void give(Job& job, FlagIndex index, Token token) {
+    FlagState& flag = job.flags[index];
+    if (flag.server == kNoIndex) {
+      flag.tokens.push(std::move(token));
+      return;
+    }
+    token.program = flag.server;
+    job.actors[job.plan->programs[flag.server].actor].inbox.push(std::move(token));
   }
 
   void on_sent(std::uint64_t tag, bool queued, std::span<const Segment> segments) override {
     Pending& transfer = pending_[tag];
-    note(Trajectory::What::kSent, transfer.bytes, copies_of(transfer));
-    const bool by_kernel = transfer.step != nullptr;
-    if (queued && !by_kernel) transfer.path = lanes_[transfer.owner].last_carried;
-    extend(transfer.path, segments);
-    if (by_kernel) {
-      programs_[transfer.owner].sent.push(Token{transfer.path, events_->now()});
-    } else {
-      lanes_[transfer.owner].last_carried = transfer.path;
+    Job& job = *transfer.job;
+    note(job, Trajectory::What::kSent, transfer.amount, transfer.copies);
+    if (transfer.move != nullptr) {
+      extend(transfer.path, segments);
+      job.actors[transfer.owner].sent.push({transfer.path, events_.now()});
+      return;
     }
+    QueuePairState& q = job.queue_pairs[transfer.owner];
+    if (queued) transfer.path = q.last_sent;
+    extend(transfer.path, segments);
+    q.last_sent = transfer.path;
   }
 
   void on_delivered(std::uint64_t tag, std::span<const Segment> segments) override {
-    Pending transfer = take(tag);
-    note(Trajectory::What::kDelivered, transfer.bytes, copies_of(transfer));
-    extend(transfer.path, segments);
-    if (transfer.step == nullptr) {
-      hand_on(Stage::kReady, transfer.owner, transfer.bytes, std::move(transfer.path));
+    note(*pending_[tag].job, Trajectory::What::kDelivered, pending_[tag].amount,
+         pending_[tag].copies);
+    if (pending_[tag].move != nullptr) {
+      Pending transfer = take(tag);
+      extend(transfer.path, segments);
+      for (std::uint32_t r = 1; r <= transfer.move->length; ++r) {
+        const Instruction& i = transfer.move[r];
+        raise(*transfer.job, i.index, i.second, transfer.amount,
+              static_cast<std::uint32_t>(i.amount), transfer.path);
+      }
       return;
     }
-    for (const ConnectionIndex c : transfer.step->out) {
-      hand_on(lanes_[c].carry ? Stage::kPosted : Stage::kReady, c, transfer.bytes, transfer.path);
+    const Pending message = hear(tag, segments);
+    Job& job = *message.job;
+    const QueuePair& q = job.plan->queue_pairs[message.owner];
+    if (message.verb == Verb::kWrite && q.receive_cq != kNoIndex) {
+      raise(job, q.receive_cq, q.receive_lag, message.amount, message.owner, message.path);
     }
+    if (job.observer != nullptr) job.observer->on_delivered(message.owner, Bytes{message.amount});
   }
 
-  /// A slice of `connection` reaches `stage` after the lag that leads there.
-  void hand_on(Stage stage, ConnectionIndex connection, Bytes bytes, PathRef path) {
-    const LagId& lag = lag_before(stage, connection);
-    const std::uint64_t index = put({std::move(path), bytes, connection, stage, nullptr});
-    events_->schedule_after(lag.time, Phase::kDeliver, *this, index);
+  void on_completed(std::uint64_t tag, std::span<const Segment> segments) override {
+    const Pending message = hear(tag, segments);
+    const QueuePair& q = message.job->plan->queue_pairs[message.owner];
+    raise(*message.job, q.send_cq, q.send_lag, message.told, message.owner, message.path);
   }
 
-  const LagId& lag_before(Stage stage, ConnectionIndex connection) const {
-    const Lane& lane = lanes_[connection];
-    const HandoverLags& lags = lags_[lane.handover];
-    if (stage == Stage::kFree) return lags.credit;
-    return stage == Stage::kReady && lane.carry ? lags.after_carry : lags.after_push;
-  }
-
-  void on_event(std::uint64_t index) override {
-    Pending slice = take(index);
-    const LagId& lag = lag_before(slice.stage, slice.owner);
-    PathRef path = paths_.extend(std::move(slice.path), lag.cause, lag.time);
-    Lane& lane = lanes_[slice.owner];
-    switch (slice.stage) {
-      case Stage::kPosted:
-        submit_carry(slice.owner, slice.bytes, std::move(path));
-        return;
-      case Stage::kReady:
-        lane.ready.push(Token{std::move(path), events_->now()});
-        return;
-      case Stage::kFree:
-        lane.free.push(Token{std::move(path), events_->now()});
-        return;
+  void on_received(std::uint64_t tag, std::span<const Segment> segments) override {
+    const Pending message = hear(tag, segments);
+    Job& job = *message.job;
+    const QueuePair& q = job.plan->queue_pairs[message.owner];
+    if (q.receive_cq != kNoIndex) {
+      raise(job, q.receive_cq, q.receive_lag, message.amount, message.owner, message.path);
     }
+    if (job.observer != nullptr) job.observer->on_received(message.owner, Bytes{message.amount});
   }
 
-  void note(Trajectory::What what, Bytes bytes, std::uint32_t copies) {
-    trajectory_.add(what, events_->now(), bytes, copies);
+  /// A message of which something is heard, perhaps for the last time, and what led to that.
+  Pending hear(std::uint64_t tag, std::span<const Segment> segments) {
+    Pending message = --pending_[tag].open == 0 ? take(tag) : pending_[tag];
+    extend(message.path, segments);
+    return message;
   }
-  /// Messages are never folded (see fold_channels).
-  std::uint32_t copies_of(const Pending& transfer) const {
-    return transfer.step == nullptr ? 1 : plan_->programs[transfer.owner].copies;
+
+  void finish(Job& job, const Program& program, const PathRef& path) {
+    note(job, Trajectory::What::kFinished, 0, program.copies);
+    --job.unfinished;
+    job.last_finish = events_.now();
+    job.last_path = path;
+  }
+
+  void note(Job& job, Trajectory::What what, std::int64_t bytes, std::uint32_t copies) {
+    job.trajectory.add(what, events_.now(), Bytes{bytes}, copies);
   }
 
   void extend(PathRef& path, std::span<const Segment> segments) {
@@ -276,29 +506,36 @@ class PlanRun final : private TransportSink, private EventTarget {
     return std::move(pending_[index]);
   }
 
-  const Plan* plan_;
-  Transport* transport_;
-  EventQueue* events_;
-  CauseTable* causes_;
+  Transport& transport_;
+  EventQueue& events_;
+  CauseTable& causes_;
   PathStore paths_;  // before everything that holds a PathRef
-  LagId start_{};
-  std::vector<HandoverLags> lags_;  // by handover
-  std::vector<Lane> lanes_;
-  std::vector<Worker> programs_;
+  std::vector<std::unique_ptr<Job>> jobs_;
   std::vector<Pending> pending_;
   std::vector<std::size_t> free_;
-  std::uint64_t transfers_{0};
-  Trajectory trajectory_;
-  Time last_finish_;
-  PathRef last_path_;
+  std::vector<VerbRequest> requests_;  // of one post
   ProcessHost host_;
 };
 
-}  // namespace
+Runner::Runner(Transport& transport, EventQueue& events, CauseTable& causes)
+    : engine_{std::make_unique<Engine>(transport, events, causes)} {}
+Runner::~Runner() = default;
+
+std::size_t Runner::add(const Plan& plan, RunObserver* observer) {
+  return engine_->add(plan, observer);
+}
+void Runner::run() { engine_->run(); }
+RunOutcome Runner::outcome(std::size_t plan) const { return engine_->outcome(plan); }
+ActorWork Runner::work(std::size_t plan, ActorIndex actor) const {
+  return engine_->work(plan, actor);
+}
 
 RunOutcome run_plan(const Plan& plan, Transport& transport, EventQueue& events,
                     CauseTable& causes) {
-  return PlanRun(plan, transport, events, causes).run();
+  Runner runner(transport, events, causes);
+  runner.add(plan);
+  runner.run();
+  return runner.outcome(0);
 }
 
 std::vector<CauseShare> shares_of(const RunOutcome& outcome, const CauseTable& causes) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -15,7 +16,7 @@ namespace weft {
 
 /// What running a plan came to.
 struct RunOutcome {
-  Duration time;  ///< from the common start until the last program has finished
+  Duration time;  ///< from the common start until the last program that serves no flag has finished
   /// Time by cause along the critical path, most first; sums to `time`.
   std::vector<std::pair<CauseId, Duration>> causes;
   std::uint64_t transfers{0};
@@ -28,11 +29,58 @@ class PlanStuck : public std::logic_error {
   using std::logic_error::logic_error;
 };
 
-/// Runs `plan` on `transport` in the simulated time of `events`, which must stand at its start.
+/// Looks on while a plan runs, at the simulated instant at which something happens.
+class RunObserver {
+ public:
+  /// So many requests were posted with one doorbell.
+  virtual void on_posted(QueuePairIndex /*queue_pair*/, std::uint64_t /*requests*/) {}
+  /// A message's data are in memory.
+  virtual void on_delivered(QueuePairIndex /*queue_pair*/, Bytes /*bytes*/) {}
+  /// The completion of a send's receive is in memory.
+  virtual void on_received(QueuePairIndex /*queue_pair*/, Bytes /*bytes*/) {}
+  /// A program has given a flag tokens, without a lag.
+  virtual void on_signalled(FlagIndex /*flag*/, std::uint64_t /*tokens*/) {}
+
+ protected:
+  ~RunObserver() = default;
+};
+
+/// What an actor has done so far.
+struct ActorWork {
+  Duration worked;  ///< on kCompute
+  Duration waited;  ///< for tokens
+};
+
+/// Executes plans on a transport in the simulated time of a queue, which must stand at its start.
 ///
-/// Each program is a process that takes its steps slice by slice: waits for the slice to receive
-/// and for a free slot to send into, moves the bytes, hands on. The critical path follows whichever
-/// of two waits ended last. Throws PlanStuck if the plan's programs wait for each other for ever.
+/// Each actor is a process that interprets its programs: it waits, works, moves and posts, one
+/// thing after another. The critical path follows whichever of two waits ended last: that for a
+/// token, or that for the actor itself. Plans that run at once share the transport and nothing
+/// else.
+class Runner {
+ public:
+  /// The references must outlive the runner.
+  Runner(Transport& transport, EventQueue& events, CauseTable& causes);
+  ~Runner();
+  Runner(const Runner&) = delete;
+  Runner& operator=(const Runner&) = delete;
+
+  /// A plan that begins with the others, and its number. It and the observer must outlive the
+  /// runner. Throws InputError if the fabric has no way for what it moves, std::logic_error if it
+  /// is malformed.
+  std::size_t add(const Plan& plan, RunObserver* observer = nullptr);
+  /// Runs all plans to their ends. Throws PlanStuck if programs wait for each other for ever.
+  void run();
+
+  RunOutcome outcome(std::size_t plan) const;
+  ActorWork work(std::size_t plan, ActorIndex actor) const;
+
+ private:
+  class Engine;
+  std::unique_ptr<Engine> engine_;
+};
+
+/// Runs one plan alone.
 RunOutcome run_plan(const Plan& plan, Transport& transport, EventQueue& events, CauseTable& causes);
 
 /// The causes of an outcome by kind, each with the one of its kind that took most, as shares that

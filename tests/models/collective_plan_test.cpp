@@ -22,38 +22,80 @@ Plan plan_of(MachineUnderTest& m, Op op, Bytes bytes, MemoryPath path = MemoryPa
   return make_plan(m.devices(), make_schedule(m.devices(), path), op, bytes, path);
 }
 
-/// Bytes that go into and come out of each connection, and by which ranks.
+/// Bytes that go into and come out of each connection, known by the flag that tells its receiver of
+/// a slice, and between which ranks.
 struct Traffic {
-  std::map<ConnectionIndex, std::int64_t> sent;
-  std::map<ConnectionIndex, std::int64_t> received;
+  struct Pair {
+    std::uint32_t from;
+    std::uint32_t to;
+    auto operator<=>(const Pair&) const = default;
+  };
+  std::map<FlagIndex, std::int64_t> sent;
+  std::map<FlagIndex, std::int64_t> received;
+  std::map<FlagIndex, std::uint32_t> senders;
+  std::map<FlagIndex, std::uint32_t> receivers;
   std::int64_t copied{0};
 
   explicit Traffic(const Plan& plan) {
+    std::set<FlagIndex> slots;
+    for (FlagIndex f = 0; f < plan.flags.size(); ++f) {
+      if (plan.flags[f].tokens > 0) slots.insert(f);
+    }
+    const std::vector<std::uint32_t> servers = servers_of_flags(plan);
     for (const Program& program : plan.programs) {
-      for (const Loop& loop : program.loops) {
-        for (const Step& step : loop.body) {
-          const std::int64_t bytes =
-              static_cast<std::int64_t>(loop.repeat) * step.repeat * step.bytes.count();
-          for (const ConnectionIndex c : step.out) {
-            EXPECT_EQ(plan.connections.at(c).from, program.rank);
-            sent[c] += bytes;
+      if (program.serves != kNoIndex) continue;
+      const std::uint32_t rank = rank_of(plan, program);
+      std::vector<FlagIndex> taken;
+      std::int64_t moved = 0;
+      for_each_instruction(program, [&](const Instruction& i, std::uint64_t times) {
+        const auto all = static_cast<std::int64_t>(times);
+        switch (i.kind) {
+          case Instruction::Kind::kWait:
+            if (!slots.contains(i.index)) taken.push_back(i.index);
+            break;
+          case Instruction::Kind::kMove:
+            moved = i.amount;
+            for (const FlagIndex f : taken) {
+              received[f] += moved * all;
+              receivers[f] = rank;
+            }
+            if (taken.empty() && i.length == 0) copied += moved * all;
+            taken.clear();
+            break;
+          case Instruction::Kind::kRaise: {
+            const bool by_proxy = servers[i.index] != kNoIndex;
+            const FlagIndex ready =
+                by_proxy ? plan.queue_pairs[static_cast<QueuePairIndex>(i.amount)].context
+                         : i.index;
+            sent[ready] += moved * all;
+            senders[ready] = rank;
+            break;
           }
-          for (const ConnectionIndex c : step.in) {
-            EXPECT_EQ(plan.connections.at(c).to, program.rank);
-            received[c] += bytes;
-          }
-          if (step.in.empty() && step.out.empty()) copied += bytes;
+          default:
+            break;
         }
-      }
+      });
     }
   }
 
+  static std::uint32_t rank_of(const Plan& plan, const Program& program) {
+    return plan.communicators.front().rank_of(plan.actors[program.actor].device).value();
+  }
+  Pair pair(FlagIndex connection) const {
+    return {senders.at(connection), receivers.at(connection)};
+  }
   std::vector<std::int64_t> by_sender(const Plan& plan) const {
-    std::vector<std::int64_t> out(plan.ranks);
-    for (const auto& [c, bytes] : sent) out[plan.connections[c].from] += bytes;
+    std::vector<std::int64_t> out(plan.communicators.front().ranks());
+    for (const auto& [c, bytes] : sent) out[senders.at(c)] += bytes;
     return out;
   }
 };
+
+std::size_t blocks(const Plan& plan) {
+  return static_cast<std::size_t>(
+      std::count_if(plan.programs.begin(), plan.programs.end(),
+                    [](const Program& p) { return p.serves == kNoIndex; }));
+}
 
 TEST(CollectivePlan, WhatIsSentIsReceivedOnEveryConnection) {
   for (const char* algo : {"Ring", "Tree"}) {
@@ -97,9 +139,10 @@ TEST(CollectivePlan, ATreeSendsTheSizeUpEachEdgeAndDownEachEdge) {
   const Plan plan = plan_of(m, Op::kAllReduce, Bytes{size});
   EXPECT_EQ(plan.algo, "Tree");
   // 31 edges a channel, each way; two groups of warps a rank, one at each root.
-  EXPECT_EQ(plan.connections.size(), 16u * 31 * 2);
-  EXPECT_EQ(plan.programs.size(), 16u * (31 * 2 + 1));
-  for (const auto& [c, bytes] : Traffic(plan).sent) EXPECT_EQ(bytes, size / 16);
+  const Traffic traffic(plan);
+  EXPECT_EQ(traffic.sent.size(), 16u * 31 * 2);
+  EXPECT_EQ(blocks(plan), 16u * (31 * 2 + 1));
+  for (const auto& [c, bytes] : traffic.sent) EXPECT_EQ(bytes, size / 16);
 }
 
 TEST(CollectivePlan, AllToAllSendsEachPeerItsPartAndCopiesItsOwn) {
@@ -108,10 +151,8 @@ TEST(CollectivePlan, AllToAllSendsEachPeerItsPartAndCopiesItsOwn) {
   const Plan plan = plan_of(m, Op::kAllToAll, Bytes{size});
   EXPECT_EQ(plan.algo, "P2P");
   const Traffic traffic(plan);
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::int64_t> by_pair;
-  for (const auto& [c, bytes] : traffic.sent) {
-    by_pair[{plan.connections[c].from, plan.connections[c].to}] += bytes;
-  }
+  std::map<Traffic::Pair, std::int64_t> by_pair;
+  for (const auto& [c, bytes] : traffic.sent) by_pair[traffic.pair(c)] += bytes;
   EXPECT_EQ(by_pair.size(), 16u * 15);
   for (const auto& [pair, bytes] : by_pair) EXPECT_EQ(bytes, size / 16);
   EXPECT_EQ(traffic.copied, size);  // 16 ranks, 1/16 each
@@ -120,8 +161,10 @@ TEST(CollectivePlan, AllToAllSendsEachPeerItsPartAndCopiesItsOwn) {
 TEST(CollectivePlan, SendRecvGoesToTheNextRank) {
   MachineUnderTest m("hgx-h100-8nic.yaml");
   const Plan plan = plan_of(m, Op::kSendRecv, Bytes::mib(64));
-  for (const Connection& c : plan.connections) EXPECT_EQ(c.to, (c.from + 1) % 16);
   const Traffic traffic(plan);
+  for (const auto& [c, bytes] : traffic.sent) {
+    EXPECT_EQ(traffic.pair(c).to, (traffic.pair(c).from + 1) % 16);
+  }
   for (const std::int64_t sent : traffic.by_sender(plan)) EXPECT_EQ(sent, Bytes::mib(64).count());
 }
 
@@ -135,7 +178,7 @@ TEST(CollectivePlan, SizeIsKnownBeforehand) {
         const Plan plan = make_plan(m.devices(), schedule, op, bytes, MemoryPath::kGdr);
         const PlanSize size = plan_size(m.devices(), schedule, op, bytes);
         const auto transfers = static_cast<double>(transfer_count(plan));
-        const auto connections = static_cast<double>(plan.connections.size());
+        const auto connections = static_cast<double>(Traffic(plan).sent.size());
         EXPECT_LT(size.transfers / transfers, 2.1) << op_name(op) << " " << bytes.count();
         EXPECT_GT(size.transfers / transfers, 0.48) << op_name(op) << " " << bytes.count();
         EXPECT_NEAR(size.connections / connections, 1.0, 0.05) << op_name(op);
@@ -148,6 +191,60 @@ TEST(CollectivePlan, TreeRunsAllReduceOnly) {
   MachineUnderTest m("hgx-h100-8nic.yaml", {"nccl.algo=Tree"});
   EXPECT_THROW(plan_of(m, Op::kBroadcast, Bytes::mib(1)), InputError);
   EXPECT_NO_THROW(plan_of(m, Op::kAllToAll, Bytes::mib(1)));  // has no algorithm
+}
+
+// A communicator is any GPUs in any order: a ring over one GPU of each of nodes 2 and 0, and the
+// other of node 2.
+TEST(CollectivePlan, RunsOnAnyGpusInAnyOrder) {
+  MachineUnderTest m("hgx-h100-8nic.yaml", {"nccl.proto=Simple", "nccl.channels=1"}, 3);
+  const Communicator some(m.fabric(), {m.id("gpu3", 2), m.id("gpu5", 0), m.id("gpu4", 2)});
+  Schedule schedule = make_schedule(m.devices(), MemoryPath::kGdr);
+  Ring& ring = schedule.rings.at(0);
+  ring.order = {2, 0, 1};
+  ring.entry_nic = {5, 0, 4};
+  ring.exit_nic = {5, 0, 3};
+  schedule.rings.resize(1);
+  const Plan plan =
+      make_plan(m.devices(), some, schedule, Op::kAllReduce, Bytes::mib(48), MemoryPath::kGdr);
+  const Traffic traffic(plan);
+  EXPECT_EQ(traffic.sent, traffic.received);
+  EXPECT_EQ(traffic.sent.size(), 3u);
+  for (const auto& [c, bytes] : traffic.sent) EXPECT_EQ(bytes, Bytes::mib(64).count());
+  ASSERT_EQ(plan.queue_pairs.size(), 2u);  // there and back
+  EXPECT_EQ(plan.queue_pairs[0].nic, m.id("nic3", 2));
+  EXPECT_EQ(plan.queue_pairs[0].peer_memory, m.id("gpu5", 0));
+  EXPECT_EQ(plan.queue_pairs[1].nic, m.id("nic5", 0));
+  EXPECT_EQ(plan.queue_pairs[1].peer_nic, m.id("nic4", 2));
+}
+
+TEST(CollectivePlan, SendsAmongSomeGpusMeetEachPeer) {
+  MachineUnderTest m("hgx-h100-8nic.yaml", {}, 3);
+  const Schedule schedule = make_schedule(m.devices(), MemoryPath::kGdr);
+  const Communicator four(m.fabric(),
+                          {m.id("gpu7", 2), m.id("gpu0", 0), m.id("gpu1", 0), m.id("gpu2", 2)});
+  const Traffic traffic(
+      make_plan(m.devices(), four, schedule, Op::kAllToAll, Bytes::mib(4), MemoryPath::kGdr));
+  EXPECT_EQ(traffic.sent, traffic.received);
+  std::set<Traffic::Pair> pairs;
+  for (const auto& [c, bytes] : traffic.sent) pairs.insert(traffic.pair(c));
+  EXPECT_EQ(pairs.size(), 12u);
+  const Communicator unlike(m.fabric(), {m.id("gpu7", 2), m.id("gpu0", 0), m.id("gpu1", 0)});
+  EXPECT_THROW(
+      make_plan(m.devices(), unlike, schedule, Op::kAllToAll, Bytes::mib(4), MemoryPath::kGdr),
+      InputError);
+}
+
+// One proxy thread a GPU serves all that its GPU sends to and receives from other nodes.
+TEST(CollectivePlan, AGpuHasOneProxyThread) {
+  MachineUnderTest m("hgx-h100-8nic.yaml");
+  const Plan plan = plan_of(m, Op::kAllToAll, Bytes::mib(64));
+  std::map<DeviceId, int> proxies;
+  for (const Actor& actor : plan.actors) {
+    if (actor.kind == Actor::Kind::kProxyThread) ++proxies[actor.device];
+  }
+  EXPECT_EQ(proxies.size(), 16u);
+  for (const auto& [gpu, count] : proxies) EXPECT_EQ(count, 1);
+  EXPECT_EQ(plan.queue_pairs.size(), 16u * 8 * 2);  // peers on the other node, 2 channels each
 }
 
 /// Steps from a node up to the root.

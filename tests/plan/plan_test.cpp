@@ -1,155 +1,98 @@
 #include "sim/plan/plan.hpp"
 
+#include <stdexcept>
+
 #include <gtest/gtest.h>
 
-#include "sim/plan/fold.hpp"
+#include "tests/plan/machine.hpp"
 
 namespace weft::test::plan {
 namespace {
 
-Plan two_steps() {
+/// A thread block that pushes 2 slices of 4 B in each of 3 turns to a proxy, which posts them.
+Plan block_and_proxy(const Fabric& fabric) {
   Plan plan;
   plan.op = "allreduce";
   plan.algo = "Ring";
   plan.proto = "Simple";
-  plan.connections.resize(2);
-  plan.connections[1].carry = WalkTable::kEmpty;
-  plan.handovers.resize(1);
-  Program program;
-  program.loops = {{3, {{{}, {0}, Bytes{10}, Bytes{4}, 2}, {{0}, {1}, Bytes{8}, Bytes{4}, 1}}}};
-  plan.programs = {program};
+  const DeviceId gpu = fabric.device(0, DeviceKind::kGpu, 0);
+  const DeviceId cpu = *fabric.find(0, "cpu0");
+  plan.communicators = {Communicator::of_all(fabric)};
+  plan.lags = {{"launch", Duration::ns(50)}, {"proxy posts the send", Duration::ns(300)}};
+  plan.flags = {{2}, {0}};
+  QueuePair q;
+  q.nic = q.peer_nic = cpu;
+  q.memory = q.peer_memory = gpu;
+  q.writes = true;
+  plan.queue_pairs = {q};
+  plan.actors = {{Actor::Kind::kThreadBlock, gpu, 0}, {Actor::Kind::kProxyThread, gpu, 0}};
+  const WalkIndex push = plan.walks.add({{Leg::Kind::kWrite, Leg::Medium::kPcie, gpu, gpu, cpu}});
+  Program block;
+  block.channel = 0;
+  block.compute(0);
+  block.repeat(3, [&] {
+    block.repeat(2, [&] {
+      block.wait(0);
+      block.move(push, Bytes{4});
+      block.raise(1, kNoIndex, 0);
+    });
+  });
+  Program proxy;
+  proxy.actor = 1;
+  proxy.serves = 1;
+  proxy.compute(1);
+  proxy.post(Verb::kWrite, kNoIndex, Bytes{}, Instruction::kOfToken | Instruction::kBytesOfToken);
+  plan.programs = {block, proxy};
   return plan;
 }
 
 TEST(Plan, CountsTransfersWithoutListingThem) {
-  // A loop: 2 x 3 slices of 10 B by 4 B, then 2 slices that a NIC carries on: 2 x 3 + 2 x 2 = 10.
-  EXPECT_EQ(transfer_count(two_steps()), 30u);
+  // 3 x 2 moves, and each raises a flag for whose tokens the proxy posts a message.
+  const Fabric fabric = gpus_below_a_cpu(1, 1);
+  const Plan plan = block_and_proxy(fabric);
+  EXPECT_EQ(transfer_count(plan), 12u);
+  std::uint64_t messages = 0;
+  for_each_message(plan, [&](QueuePairIndex q, Bytes bytes, std::uint64_t times) {
+    EXPECT_EQ(q, 0u);
+    EXPECT_EQ(bytes, Bytes{4});
+    messages += times;
+  });
+  EXPECT_EQ(messages, 6u);
 }
 
-TEST(Plan, AnEmptyStepStillHandsOnOneSlice) {
-  Plan plan = two_steps();
-  plan.programs[0].loops = {{1, {{{}, {0}, Bytes{0}, Bytes{4}, 1}}}};
-  EXPECT_EQ(transfer_count(plan), 1u);
+TEST(Plan, AFlagHasOneServer) {
+  const Fabric fabric = gpus_below_a_cpu(1, 1);
+  Plan plan = block_and_proxy(fabric);
+  EXPECT_EQ(servers_of_flags(plan), (std::vector<std::uint32_t>{kNoIndex, 1}));
+  plan.programs.push_back(plan.programs[1]);
+  EXPECT_THROW(servers_of_flags(plan), std::logic_error);
 }
 
-TEST(Plan, ATreesStepSendsToSeveral) {
-  Plan plan = two_steps();
-  plan.programs[0].loops = {{1, {{{0}, {0, 1}, Bytes{8}, Bytes{4}, 1}}}};
-  EXPECT_EQ(transfer_count(plan), 4u);  // 2 slices, each one pass and one message of c1
-  ConnectionList children{0, 1, 2};
-  EXPECT_THROW(children.add(3), std::logic_error);
+TEST(Plan, DumpIsALineATablesEntryAndALineAnInstruction) {
+  const Fabric fabric = gpus_below_a_cpu(1, 1);
+  EXPECT_EQ(dump(block_and_proxy(fabric), fabric),
+            "plan allreduce Ring Simple: 0 B, 0 channels\n"
+            "communicator 0: gpu0@0\n"
+            "q0 gpu0@0 of cpu0@0 -> gpu0@0 of cpu0@0, connection 0.0\n"
+            "program of thread block 0 of gpu0@0, channel 0:\n"
+            "  compute 50 ns: launch\n"
+            "  repeat 3\n"
+            "    repeat 2\n"
+            "      wait f0\n"
+            "      move 4 B [write gpu0@0 -> cpu0@0]\n"
+            "        then f1 tag 0\n"
+            "program of proxy thread of gpu0@0, for each token of f1:\n"
+            "  compute 300 ns: proxy posts the send\n"
+            "  post write, the token's bytes, on the token's queue pair\n");
 }
 
-TEST(WalkTable, HoldsEachWalkOnce) {
-  const auto leg = [](std::size_t from, std::size_t to) {
-    return Leg{Leg::Kind::kWrite, Leg::Medium::kPcie, DeviceId{from}, DeviceId{from}, DeviceId{to}};
-  };
-  WalkTable table;
-  EXPECT_EQ(table.add({}), WalkTable::kEmpty);
-  const WalkIndex one = table.add({leg(1, 2)});
-  const WalkIndex two = table.add({leg(1, 2), leg(2, 3)});
-  EXPECT_EQ(table.add({leg(1, 2)}), one);
-  EXPECT_NE(one, two);
-  EXPECT_EQ(table.size(), 3u);
-  ASSERT_EQ(table[two].size(), 2u);
-  EXPECT_EQ(table[two][1], leg(2, 3));
-  EXPECT_TRUE(table[WalkTable::kEmpty].empty());
-}
-
-TEST(Plan, ProgramsAreComparableData) {
-  const Plan a = two_steps();
-  Plan b = two_steps();
-  EXPECT_EQ(a.programs, b.programs);
-  b.programs[0].loops[0].repeat = 4;
-  EXPECT_FALSE(a.programs[0] == b.programs[0]);
-}
-
-TEST(Plan, DumpIsALineAConnectionAndALineAProgram) {
-  TopologySpec spec;
-  spec.file = "t";
-  spec.node.devices.resize(2);
-  spec.node.devices[0].name = "cpu0";
-  spec.node.devices[1].name = "gpu0";
-  spec.node.devices[1].kind = DeviceKind::kGpu;
-  spec.node.devices[1].upstream = "cpu0";
-  const Fabric fabric(spec, 1);
-  Plan plan = two_steps();
-  plan.connections[0].push =
-      plan.walks.add({{Leg::Kind::kWrite, Leg::Medium::kPcie, DeviceId{std::size_t{1}},
-                       DeviceId{std::size_t{1}}, DeviceId{std::size_t{0}}}});
-  EXPECT_EQ(
-      dump(plan, fabric),
-      "plan allreduce Ring Simple: 0 B, 0 ranks, 0 channels\n"
-      "c0 channel 0 rank 0 -> 0 slots 1 push [write gpu0@0 -> cpu0@0]\n"
-      "c1 channel 0 rank 0 -> 0 slots 1 push [] carry []\n"
-      "program rank 0 channel 0: 3 x {send c0 10 B by 4 B x2; recv c0 send c1 8 B by 4 B x1}\n");
-}
-
-/// Two ranks hand a slice to and fro on each channel; `last` more bytes on the last one.
-Plan channels(std::uint32_t count, std::int64_t last = 0) {
-  Plan plan;
-  plan.channels = count;
-  plan.handovers.resize(1);
-  for (std::uint32_t c = 0; c < count; ++c) {
-    for (std::uint32_t r = 0; r < 2; ++r) {
-      Connection connection;
-      connection.from = r;
-      connection.to = 1 - r;
-      connection.channel = c;
-      plan.connections.push_back(connection);
-    }
-  }
-  for (std::uint32_t r = 0; r < 2; ++r) {
-    for (std::uint32_t c = 0; c < count; ++c) {
-      Program program;
-      program.rank = r;
-      program.channel = c;
-      const Bytes bytes{c + 1 == count ? 8 + last : 8};
-      program.loops = {{2, {{{2 * c + 1 - r}, {2 * c + r}, bytes, Bytes{4}, 1}}}};
-      plan.programs.push_back(program);
-    }
-  }
-  return plan;
-}
-
-TEST(FoldChannels, AlikeBecomeOne) {
-  const Plan folded = fold_channels(channels(4));
-  const Plan one = channels(1);
-  EXPECT_EQ(folded.channels, 4u);
-  EXPECT_EQ(folded.connections, one.connections);
-  ASSERT_EQ(folded.programs.size(), 2u);
-  EXPECT_EQ(folded.programs[0].copies, 4u);
-  EXPECT_EQ(folded.programs[0].loops, one.programs[0].loops);
-  EXPECT_EQ(folded.programs[1].loops, one.programs[1].loops);
-}
-
-TEST(FoldChannels, WhatDiffersStays) {
-  const Plan folded = fold_channels(channels(4, 1));
-  ASSERT_EQ(folded.programs.size(), 4u);
-  EXPECT_EQ(folded.programs[0].copies, 3u);
-  EXPECT_EQ(folded.programs[2].copies, 1u);
-  EXPECT_EQ(folded.programs[2].channel, 3u);
-  // The last channel's connections are now the third and fourth.
-  EXPECT_EQ(folded.programs[2].loops[0].body[0].in, ConnectionList{3});
-  EXPECT_EQ(folded.programs[2].loops[0].body[0].out, ConnectionList{2});
-}
-
-// Sends go over more channels than `Plan::channels` says, which is that of one peer's parts.
-TEST(FoldChannels, CountsTheChannelsThatAreUsed) {
-  Plan plan = channels(16);
-  plan.channels = 1;
-  const Plan folded = fold_channels(plan);
-  EXPECT_EQ(folded.connections, channels(1).connections);
-  ASSERT_EQ(folded.programs.size(), 2u);
-  EXPECT_EQ(folded.programs[0].copies, 16u);
-  plan.channels = 2;
-  EXPECT_EQ(fold_channels(plan).programs, folded.programs);
-}
-
-TEST(FoldChannels, MessagesAreNotAlike) {
-  Plan plan = channels(4);
-  for (Connection& c : plan.connections) c.carry = WalkTable::kEmpty;
-  EXPECT_EQ(fold_channels(plan).programs, plan.programs);
+TEST(Plan, ActorsHaveNames) {
+  const Fabric fabric = gpus_below_a_cpu(2, 1);
+  const DeviceId gpu = fabric.device(1, DeviceKind::kGpu, 0);
+  EXPECT_EQ(actor_name({Actor::Kind::kThreadBlock, gpu, 3}, fabric), "thread block 3 of gpu0@1");
+  EXPECT_EQ(actor_name({Actor::Kind::kProxyThread, gpu, 0}, fabric), "proxy thread of gpu0@1");
+  EXPECT_EQ(actor_name({Actor::Kind::kHostThread, gpu, 1}, fabric), "host thread 1 of gpu0@1");
+  EXPECT_EQ(actor_name({Actor::Kind::kCopyEngine, gpu, 0}, fabric), "copy engine 0 of gpu0@1");
 }
 
 }  // namespace

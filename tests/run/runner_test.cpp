@@ -1,113 +1,15 @@
 #include "sim/run/runner.hpp"
 
 #include <algorithm>
-#include <deque>
-#include <map>
+#include <functional>
 
 #include <gtest/gtest.h>
 
+#include "tests/engine/allocation_count.hpp"
+#include "tests/run/plans.hpp"
+
 namespace weft::test::run_runner {
 namespace {
-
-/// A transport without sharing: a walk of k legs moves a byte in k ns and delivers 100 ns later.
-class FixedRates final : public Transport, private EventTarget {
- public:
-  FixedRates(EventQueue& events, CauseTable& causes)
-      : events_{events},
-        moving_{causes.intern({"moving", ""})},
-        flying_{causes.intern({"flying", ""})} {}
-
-  WalkId prepare(const Walk& walk, std::uint32_t /*copies*/) override {
-    lanes_.push_back({Duration::ns(static_cast<std::int64_t>(walk.size())), {}, {}});
-    return WalkId{lanes_.size() - 1};
-  }
-  void submit(WalkId walk, Bytes bytes, std::uint64_t tag) override {
-    Lane& lane = lanes_[walk.index()];
-    const bool queued = lane.free_at > events_.now();
-    const Duration time = lane.per_byte * bytes.count();
-    lane.free_at = (queued ? lane.free_at : events_.now()) + time;
-    lane.sending.push_back({tag, queued, time});
-    events_.schedule_at(lane.free_at, Phase::kDeliver, *this, walk.index() * 2);
-    events_.schedule_at(lane.free_at + kFlight, Phase::kDeliver, *this, walk.index() * 2 + 1);
-  }
-  void set_sink(TransportSink& sink) override { sink_ = &sink; }
-
-  static constexpr Duration kFlight = Duration::ns(100);
-
- private:
-  struct Transfer {
-    std::uint64_t tag;
-    bool queued;
-    Duration time;
-  };
-  struct Lane {
-    Duration per_byte;
-    std::deque<Transfer> sending;
-    std::deque<Transfer> flying;
-    Time free_at{};
-  };
-
-  void on_event(std::uint64_t what) override {
-    Lane& lane = lanes_[what / 2];
-    const bool sent = what % 2 == 0;
-    std::deque<Transfer>& from = sent ? lane.sending : lane.flying;
-    const Transfer transfer = from.front();
-    from.pop_front();
-    const Segment segment{sent ? moving_ : flying_, sent ? transfer.time : kFlight};
-    if (sent) {
-      lane.flying.push_back(transfer);
-      sink_->on_sent(transfer.tag, transfer.queued, {&segment, 1});
-    } else {
-      sink_->on_delivered(transfer.tag, {&segment, 1});
-    }
-  }
-
-  EventQueue& events_;
-  CauseId moving_;
-  CauseId flying_;
-  TransportSink* sink_{nullptr};
-  std::deque<Lane> lanes_;
-};
-
-/// A walk of `legs` legs.
-WalkIndex walk(Plan& plan, std::size_t legs) { return plan.walks.add(Walk(legs)); }
-
-/// Rank 0 sends `slices` slices of 10 B to rank 1 through a FIFO of `slots`.
-Plan pipe(std::uint32_t slots, std::uint32_t slices) {
-  Plan plan;
-  plan.start = {"launch", Duration::ns(50)};
-  plan.handovers = {{slots, {"notify", Duration::ns(7)}, {}, {"credit", Duration::ns(3)}}};
-  Connection c;
-  c.to = 1;
-  c.push = walk(plan, 1);
-  c.pull = walk(plan, 1);
-  plan.connections = {c};
-  const Step send{{}, {0}, Bytes{10}, Bytes{10}, slices};
-  const Step receive{{0}, {}, Bytes{10}, Bytes{10}, slices};
-  plan.programs = {{0, 0, 0, {}, {{1, {send}}}}, {1, 0, 0, {}, {{1, {receive}}}}};
-  return plan;
-}
-
-struct Ran {
-  Duration time;
-  std::map<std::string, Duration> causes;
-  std::uint64_t trajectory;
-};
-
-Ran run(const Plan& plan) {
-  EventQueue events;
-  CauseTable causes;
-  FixedRates transport(events, causes);
-  const RunOutcome outcome = run_plan(plan, transport, events, causes);
-  Ran ran{outcome.time, {}, outcome.trajectory};
-  Duration sum;
-  for (const auto& [id, time] : outcome.causes) {
-    ran.causes[causes[id].kind] += time;
-    sum += time;
-  }
-  EXPECT_EQ(sum, outcome.time);  // every picosecond has a cause
-  return ran;
-}
 
 TEST(Runner, OneSliceTakesLaunchPushFlightNotifyAndPull) {
   const Ran ran = run(pipe(4, 1));
@@ -137,64 +39,50 @@ TEST(Runner, AFifoOfKSlotsRunsKTimesAsFast) {
   EXPECT_NEAR(one / four, 4.0, 0.05);
 }
 
-TEST(Runner, AStepIsCutIntoSlices) {
-  Plan plan = pipe(100, 1);
-  plan.programs[0].loops[0].body[0].bytes = Bytes{35};  // slices of 10, 10, 10 and 5 B
-  plan.programs[1].loops[0].body[0].bytes = Bytes{35};
-  // The third arrives at 50 + 30 + 107 and is pulled for 10; then the last, there since 5 before,
-  // for 5.
-  EXPECT_EQ(run(plan).time, Duration::ns(50 + 30 + 107 + 10 + 5));
+TEST(Runner, APassIsCutIntoSlices) {
+  // Slices of 10, 10, 10 and 5 B. The third arrives at 50 + 30 + 107 and is pulled for 10; then the
+  // last, there since 5 before, for 5.
+  EXPECT_EQ(run(pipe(100, 1, 35)).time, Duration::ns(50 + 30 + 107 + 10 + 5));
 }
 
-TEST(Runner, CarriedSlicesGoByTheProxyAndQueueOnTheirLane) {
-  Plan plan = pipe(100, 3);
-  plan.connections[0].carry = walk(plan, 4);  // 40 ns a slice: slower than the pushes
-  plan.handovers[0].after_carry = {"completion", Duration::ns(9)};
-  // First slice posted at 50 + 10 + 107; three messages of 40; flight, completion, pull.
-  const Ran ran = run(plan);
-  EXPECT_EQ(ran.time, Duration::ns(50 + 10 + 107 + 3 * 40 + 100 + 9 + 10));
-  EXPECT_EQ(ran.causes.at("completion"), Duration::ns(9));
-}
-
-TEST(Runner, AStepTakesFromAllBeforeItSendsToAll) {
-  // Ranks 0 and 1 send to rank 2, which combines the two (pulls of 1 leg each side by side, pushes
-  // of 1 leg: 4 legs, 40 ns) and sends to 3 and 4. Rank 1 is the slower.
-  Plan plan = pipe(4, 1);
-  const Connection like = plan.connections[0];
-  plan.connections = {like, like, like, like};
-  const auto program = [](std::uint32_t rank, std::vector<Step> steps) {
-    return Program{rank, 0, 0, {}, {{1, std::move(steps)}}};
-  };
-  const auto step = [](const ConnectionList& in, const ConnectionList& out) {
-    return Step{in, out, Bytes{10}, Bytes{10}, 1};
-  };
-  plan.programs = {program(0, {step({}, {0})}), program(1, {step({}, {1})}),
-                   program(2, {step({0, 1}, {2, 3})}), program(3, {step({2}, {})}),
-                   program(4, {step({3}, {})})};
-  plan.programs[1].local = walk(plan, 10);  // 110 ns for its slice, 100 more than rank 0
-  const Ran ran = run(plan);
-  EXPECT_EQ(ran.time, Duration::ns(50 + 110 + 107 + 40 + 107 + 10));
-  EXPECT_EQ(ran.causes.at("moving"), Duration::ns(110 + 40 + 10));
+TEST(Runner, TakesFromAllBeforeItSendsToAll) {
+  // Ranks 0 and 1 send to rank 2, which combines the two (a pass of 4 legs, 40 ns) and sends to 3
+  // and 4. Rank 1 is the slower: 110 ns for its slice, 100 more than rank 0.
+  Plan plan;
+  const std::vector<Pipe> c{add_pipe(plan, 4), add_pipe(plan, 4), add_pipe(plan, 4),
+                            add_pipe(plan, 4)};
+  const WalkIndex one = walk(plan, 1);
+  push(add_program(plan), c[0], 1, one);
+  push(add_program(plan), c[1], 1, walk(plan, 11));
+  Program& both = add_program(plan);
+  both.wait(c[0].ready);
+  both.wait(c[1].ready);
+  both.move(walk(plan, 4), Bytes{10});
+  both.raise(c[2].ready, c[2].notify);
+  both.raise(c[3].ready, c[3].notify);
+  pull(add_program(plan), c[2], 1, one);
+  pull(add_program(plan), c[3], 1, one);
+  const Ran got = run(plan);
+  EXPECT_EQ(got.time, Duration::ns(50 + 110 + 107 + 40 + 107 + 10));
+  EXPECT_EQ(got.causes.at("moving"), Duration::ns(110 + 40 + 10));
 }
 
 TEST(Runner, ACopyToItselfNeedsNobody) {
-  Plan plan = pipe(1, 1);
-  plan.programs = {{0, 0, 0, walk(plan, 2), {{1, {{{}, {}, Bytes{10}, Bytes{10}, 3}}}}}};
+  Plan plan;
+  const WalkIndex way = walk(plan, 2);
+  Program& p = add_program(plan);
+  p.repeat(3, [&] { p.move(way, Bytes{10}); });
   EXPECT_EQ(run(plan).time, Duration::ns(50 + 3 * 20));
 }
 
 TEST(Runner, TheTrajectoryDependsNeitherOnNumbersNorOnFolding) {
-  Plan two = pipe(4, 3);  // on two channels
-  two.connections.push_back(two.connections[0]);
-  const auto renumbered = [&two](std::size_t program) {
-    Program out = two.programs[program];
-    for (ConnectionList* list : {&out.loops[0].body[0].in, &out.loops[0].body[0].out}) {
-      if (!list->empty()) *list = {1};
-    }
-    return out;
-  };
-  two.programs.push_back(renumbered(0));
-  two.programs.push_back(renumbered(1));
+  Plan two;  // channels
+  const WalkIndex way = walk(two, 1);
+  for (int channel = 0; channel < 2; ++channel) {
+    const Pipe fifo = add_pipe(two, 4);
+    push(add_program(two), fifo, 3, way);
+    pull(add_program(two), fifo, 3, way);
+  }
   const std::uint64_t trajectory = run(two).trajectory;
 
   Plan turned = two;
@@ -208,25 +96,179 @@ TEST(Runner, TheTrajectoryDependsNeitherOnNumbersNorOnFolding) {
 }
 
 TEST(Runner, TheTrajectoryTellsOneBytePicosecondOrMessageFromAnother) {
-  const Plan plan = pipe(4, 3);
-  const std::uint64_t trajectory = run(plan).trajectory;
-  EXPECT_EQ(run(plan).trajectory, trajectory);
-  Plan other = plan;
-  other.start.time += Duration::ps(1);
+  const std::uint64_t trajectory = run(pipe(4, 3)).trajectory;
+  EXPECT_EQ(run(pipe(4, 3)).trajectory, trajectory);
+  Plan other = pipe(4, 3);
+  other.lags[2].time += Duration::ps(1);  // of a launch
   EXPECT_NE(run(other).trajectory, trajectory);
-  other = plan;
-  other.programs[0].loops[0].body[0].bytes = Bytes{9};
-  EXPECT_NE(run(other).trajectory, trajectory);
-  other = plan;
-  for (Program& program : other.programs) program.loops[0].body[0].repeat = 4;
-  EXPECT_NE(run(other).trajectory, trajectory);
+  EXPECT_NE(run(pipe(4, 3, 9)).trajectory, trajectory);
+  EXPECT_NE(run(pipe(4, 4)).trajectory, trajectory);
 }
 
 TEST(Runner, ProgramsThatWaitForEachOtherForEverAreABug) {
-  Plan plan = pipe(1, 1);
-  plan.programs.pop_back();
-  plan.programs[0].loops[0].body[0].repeat = 2;  // the second push never gets a slot
+  Plan plan;
+  const Pipe fifo = add_pipe(plan, 1);
+  push(add_program(plan), fifo, 2, walk(plan, 1));  // the second never gets a slot
+  EXPECT_THROW(run(plan), PlanStuck);
+}
+
+TEST(Runner, RefusesLoopsThatOverlapOrStandTooDeep) {
+  Plan plan;
+  Program& p = add_program(plan);
+  p.repeat(2, [&] { p.compute(0); });
+  p.code[1].length = 2;
   EXPECT_THROW(run(plan), std::logic_error);
+  Plan deep;
+  Program& q = add_program(deep);
+  const std::function<void(std::size_t)> nest = [&](std::size_t depth) {
+    q.repeat(2, [&] { depth == 1 ? q.compute(0) : nest(depth - 1); });
+  };
+  nest(Program::kMostLoops);
+  EXPECT_EQ(run(deep).time, Duration::ns(50 + 50 * (1 << Program::kMostLoops)));
+  q.code.resize(1);
+  nest(Program::kMostLoops + 1);
+  EXPECT_THROW(run(deep), std::logic_error);
+}
+
+// An actor does one thing after another: what it serves waits for it, and its own path is the
+// critical one then.
+TEST(Runner, ABusyActorMakesWhatItServesWait) {
+  Plan plan;
+  const LagIndex poll = lag(plan, "proxy works", 300);
+  const FlagIndex work = flag(plan);
+  const FlagIndex done = flag(plan);
+  for (int i = 0; i < 3; ++i) {  // all at once
+    Program& p = add_program(plan);
+    p.signal(work);
+  }
+  Program& last = add_program(plan);
+  last.wait(done, 3);
+  Program proxy;
+  proxy.actor = static_cast<ActorIndex>(plan.actors.size());
+  proxy.serves = work;
+  proxy.compute(poll);
+  proxy.signal(done);
+  plan.actors.push_back({Actor::Kind::kProxyThread, {}, 0});
+  plan.programs.push_back(proxy);
+  const Ran got = run(plan);
+  EXPECT_EQ(got.time, Duration::ns(50 + 3 * 300));
+  EXPECT_EQ(got.causes.at("proxy works"), Duration::ns(900));
+}
+
+// A token that finds its proxy idle passes as it would pass a lag of the same time.
+TEST(Runner, AnIdleActorIsALag) {
+  for (const std::int64_t gap : {300, 400}) {
+    Plan plan;
+    const LagIndex poll = lag(plan, "proxy works", 300);
+    const LagIndex pause = lag(plan, "pause", gap);
+    const FlagIndex work = flag(plan);
+    const FlagIndex done = flag(plan);
+    Program& p = add_program(plan);
+    p.signal(work);
+    p.compute(pause);
+    p.signal(work);
+    p.wait(done, 2);
+    Program proxy;
+    proxy.actor = 1;
+    proxy.serves = work;
+    proxy.compute(poll);
+    proxy.signal(done);
+    plan.actors.push_back({Actor::Kind::kProxyThread, {}, 0});
+    plan.programs.push_back(proxy);
+    EXPECT_EQ(run(plan).time, Duration::ns(50 + gap + 300));
+  }
+}
+
+TEST(Runner, AnActorsProgramsRunOneAfterAnotherAndThenItServes) {
+  Plan plan;
+  const LagIndex ten = lag(plan, "ten", 10);
+  const FlagIndex asked = flag(plan);
+  const FlagIndex done = flag(plan);
+  Program& first = add_program(plan);
+  first.compute(ten);
+  Program second;
+  second.compute(ten);
+  Program served;
+  served.serves = asked;
+  served.compute(ten);
+  served.signal(done);
+  plan.programs.push_back(served);
+  plan.programs.push_back(second);
+  Program& other = add_program(plan);  // asks at once, and is served when both have run
+  other.code.clear();
+  other.signal(asked);
+  other.wait(done);
+  EXPECT_EQ(run(plan).time, Duration::ns(50 + 10 + 10 + 10));
+}
+
+// Compute and communication of different actors overlap; of one actor they do not.
+TEST(Runner, ComputeOverlapsWithWhatOthersMove) {
+  const auto time = [](bool overlaps) {
+    Plan plan;
+    const LagIndex work = lag(plan, "backward pass", 400);
+    const FlagIndex part = flag(plan);
+    const FlagIndex reduced = flag(plan);
+    const WalkIndex way = walk(plan, 1);
+    Program& compute = add_program(plan, Actor::Kind::kHostThread);
+    compute.repeat(4, [&] {
+      compute.compute(work);
+      compute.signal(part);
+      if (!overlaps) compute.wait(reduced);
+    });
+    if (overlaps) compute.wait(reduced, 4);
+    Program& network = add_program(plan);
+    network.repeat(4, [&] {
+      network.wait(part);
+      network.move(way, Bytes{200});
+      network.raise(reduced);
+    });
+    return run(plan).time;
+  };
+  EXPECT_EQ(time(true), Duration::ns(50 + 4 * 400 + 200 + 100));
+  EXPECT_EQ(time(false), Duration::ns(50 + 4 * (400 + 200 + 100)));
+}
+
+// Two jobs on one transport: each has its own outcome, and they meet where they share something.
+TEST(Runner, JobsRunAtOnceAndShareTheTransport) {
+  const Plan one = pipe(100, 50);
+  const Plan two = pipe(1, 20);
+  EventQueue events;
+  CauseTable causes;
+  FixedRates transport(events, causes);
+  Runner runner(transport, events, causes);
+  const std::size_t a = runner.add(one);
+  const std::size_t b = runner.add(two);
+  runner.run();
+  EXPECT_EQ(ran(runner.outcome(a), causes).time, run(one).time);
+  EXPECT_EQ(ran(runner.outcome(b), causes).time, run(two).time);
+}
+
+TEST(Runner, KnowsWhatActorsHaveDone) {
+  const Plan plan = pipe(1, 2);
+  EventQueue events;
+  CauseTable causes;
+  FixedRates transport(events, causes);
+  Runner runner(transport, events, causes);
+  runner.add(plan);
+  runner.run();
+  EXPECT_EQ(runner.work(0, 0).worked, Duration::ns(50));
+  EXPECT_EQ(runner.work(0, 0).waited, Duration::ns(120));        // for the slot
+  EXPECT_EQ(runner.work(0, 1).waited, Duration::ns(117 + 120));  // for two slices
+}
+
+// A million steps are counted, not listed: they take no more memory than a few.
+TEST(Runner, ALongProgramTakesNoMoreMemory) {
+  const auto allocations = [](std::uint64_t steps) {
+    Plan plan;
+    const WalkIndex way = walk(plan, 1);
+    Program& p = add_program(plan);
+    p.repeat(steps / 1000, [&] { p.repeat(1000, [&] { p.move(way, Bytes{1}); }); });
+    EXPECT_LE(p.code.size(), 4u);
+    const std::size_t before = allocation_count();
+    EXPECT_EQ(run(plan).transfers, steps);
+    return allocation_count() - before;
+  };
+  EXPECT_LT(allocations(1'000'000), allocations(2'000) + 64);
 }
 
 TEST(Runner, SharesAreByKindWithTheWorstPlaceAndSumToOne) {

@@ -33,14 +33,19 @@ PlanSize p2p_size(DeviceParams& devices, const Schedule& schedule, Op op, Bytes 
 
 Plan make_plan(DeviceParams& devices, const Schedule& schedule, Op op, Bytes bytes,
                MemoryPath path) {
+  return make_plan(devices, Communicator::of_all(devices.fabric()), schedule, op, bytes, path);
+}
+
+Plan make_plan(DeviceParams& devices, const Communicator& communicator, const Schedule& schedule,
+               Op op, Bytes bytes, MemoryPath path) {
   const Choice choice = schedule.choose(op, bytes);
   switch (choice.algorithm) {
     case Algorithm::kRing:
-      return ring_plan(devices, schedule, op, bytes, path, choice);
+      return ring_plan(devices, communicator, schedule, op, bytes, path, choice);
     case Algorithm::kTree:
-      return tree_plan(devices, schedule, op, bytes, path, choice);
+      return tree_plan(devices, communicator, schedule, op, bytes, path, choice);
     case Algorithm::kPointToPoint:
-      return p2p_plan(devices, schedule, op, bytes, path, choice);
+      return p2p_plan(devices, communicator, schedule, op, bytes, path, choice);
   }
   throw std::logic_error("make_plan: unknown algorithm");
 }

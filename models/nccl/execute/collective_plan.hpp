@@ -5,10 +5,14 @@
 
 namespace weft {
 
-/// The plan of `op` on `bytes` (as nccl-tests counts them) over every GPU of the fabric, as NCCL
-/// runs what `schedule` says. Rank 0 is the root of broadcast and reduce, as in nccl-tests; rank r
-/// sends to rank r + 1 in sendrecv. Equations: models/nccl/README.md. Throws InputError if two
-/// ranks that talk cannot reach each other, or if the schedule's choice cannot run the operation.
+/// The plan of `op` on `bytes` (as nccl-tests counts them) over the GPUs of a communicator, as NCCL
+/// runs what `schedule` says of its ranks; its nodes are the fabric's. Rank 0 is the root of
+/// broadcast and reduce, as in nccl-tests; rank r sends to rank r + 1 in sendrecv. Equations:
+/// models/nccl/README.md. Throws InputError if two ranks that talk cannot reach each other, or if
+/// the schedule's choice cannot run the operation.
+Plan make_plan(DeviceParams& devices, const Communicator& communicator, const Schedule& schedule,
+               Op op, Bytes bytes, MemoryPath path);
+/// The same over every GPU of the fabric.
 Plan make_plan(DeviceParams& devices, const Schedule& schedule, Op op, Bytes bytes,
                MemoryPath path);
 

@@ -50,6 +50,35 @@ class Rounds {
   std::vector<std::uint32_t> of_gpus_;
 };
 
+/// A communicator's ranks as nodes of equally many GPUs, as NCCL's rounds have them: place p is GPU
+/// p mod gpus of node p / gpus.
+class Grid {
+ public:
+  explicit Grid(const Communicator& communicator)
+      : by_node_{communicator.ranks_by_node()}, place_(communicator.ranks()) {
+    for (std::uint32_t node = 0; node < nodes(); ++node) {
+      if (by_node_[node].size() != gpus()) {
+        throw InputError(
+            "sends and receives between nodes with unlike numbers of ranks are not "
+            "modelled: node " +
+            std::to_string(communicator.node(by_node_[node].front())) + " has " +
+            std::to_string(by_node_[node].size()) + ", the first has " + std::to_string(gpus()));
+      }
+      for (std::uint32_t gpu = 0; gpu < gpus(); ++gpu) {
+        place_[by_node_[node][gpu]] = node * gpus() + gpu;
+      }
+    }
+  }
+  std::uint32_t nodes() const { return static_cast<std::uint32_t>(by_node_.size()); }
+  std::uint32_t gpus() const { return static_cast<std::uint32_t>(by_node_.front().size()); }
+  std::uint32_t place(std::uint32_t rank) const { return place_[rank]; }
+  std::uint32_t rank(std::uint32_t place) const { return by_node_[place / gpus()][place % gpus()]; }
+
+ private:
+  std::vector<std::vector<std::uint32_t>> by_node_;
+  std::vector<std::uint32_t> place_;  // by rank
+};
+
 /// The channel where a round's first part goes (NCCL src/include/device.h,
 /// ncclP2pChannelBaseForRound).
 std::uint32_t channel_base(std::uint32_t nodes, std::uint32_t gpus, std::uint32_t round) {
@@ -88,13 +117,14 @@ struct Work {
 
 class P2pBuilder {
  public:
-  P2pBuilder(DeviceParams& devices, const Schedule& schedule, MemoryPath path, Op op, Bytes bytes,
-             const Choice& choice)
+  P2pBuilder(DeviceParams& devices, const Communicator& communicator, const Schedule& schedule,
+             MemoryPath path, Op op, Bytes bytes, const Choice& choice)
       : schedule_{&schedule},
-        builder_{devices, path, op, bytes, choice},
-        nodes_{devices.fabric().nodes()},
+        builder_{devices, communicator, path, op, bytes, choice},
+        grid_{communicator},
+        nodes_{grid_.nodes()},
         all_to_all_{op == Op::kAllToAll},
-        rounds_{nodes_, builder_.gpus_per_node()},
+        rounds_{nodes_, grid_.gpus()},
         to_peer_{all_to_all_ ? Bytes{pieces(bytes, Bytes{builder_.ranks()})} : bytes},
         inside_{p2p_split(devices, schedule, to_peer_, false)},
         between_{p2p_split(devices, schedule, to_peer_, true)} {
@@ -107,40 +137,43 @@ class P2pBuilder {
     const std::uint32_t n = builder_.ranks();
     for (std::uint32_t rank = 0; rank < n; ++rank) add_connections(rank);
     for (std::uint32_t rank = 0; rank < n; ++rank) add_programs(rank);
-    const P2pSplit& shown = nodes_ > 1 ? between_ : inside_;
-    Plan plan = std::move(builder_).take(shown.protocol);
-    plan.channels = shown.channels;
+    Plan plan = std::move(builder_).take(shown().protocol);
+    plan.channels = shown().channels;
     return plan;
   }
 
  private:
+  P2pRound round_of(std::uint32_t rank, std::uint32_t round) const {
+    const P2pRound at = rounds_.of(grid_.place(rank), round);
+    return {grid_.rank(at.send_to), grid_.rank(at.receive_from)};
+  }
   bool sends(std::uint32_t from, std::uint32_t to) const {
     return all_to_all_ || to == (from + 1) % builder_.ranks();
   }
-  /// Whether anybody sends in a round; all nodes do alike.
+  /// Whether anybody sends in a round.
   bool is_used(std::uint32_t round) const {
-    for (std::uint32_t rank = 0; rank < builder_.gpus_per_node(); ++rank) {
-      if (sends(rank, rounds_.of(rank, round).send_to)) return true;
+    for (std::uint32_t rank = 0; rank < builder_.ranks(); ++rank) {
+      if (sends(rank, round_of(rank, round).send_to)) return true;
     }
     return false;
   }
   const P2pSplit& split(std::uint32_t from, std::uint32_t to) const {
-    return builder_.same_node(from, to) ? inside_ : between_;
+    return builder_.communicator().same_node(from, to) ? inside_ : between_;
   }
   std::uint32_t channel(std::uint32_t round, std::uint32_t part) const {
-    return channel_of_part(schedule_->p2p_channels,
-                           channel_base(nodes_, builder_.gpus_per_node(), round), part);
+    return channel_of_part(schedule_->p2p_channels, channel_base(nodes_, grid_.gpus(), round),
+                           part);
   }
   std::uint32_t nic(std::uint32_t rank, std::uint32_t channel) const {
     if (schedule_->p2p_nics.empty()) return 0;
-    const auto& nics = schedule_->p2p_nics[rank % builder_.gpus_per_node()];
+    const auto& nics = schedule_->p2p_nics[builder_.communicator().place(rank)];
     return nics[channel % nics.size()];
   }
 
   /// A rank's sends stand together in the plan, in the order of rounds, then parts.
   void add_connections(std::uint32_t rank) {
     for (const std::uint32_t k : used_) {
-      const std::uint32_t to = rounds_.of(rank, k).send_to;
+      const std::uint32_t to = round_of(rank, k).send_to;
       if (to == rank || !sends(rank, to)) continue;
       const P2pSplit& parts = split(rank, to);
       for (std::uint32_t part = 0; part < parts.channels; ++part) {
@@ -155,7 +188,7 @@ class P2pBuilder {
   /// The connection of a part of what `from` sends in a round.
   ConnectionIndex connection(std::uint32_t from, std::uint32_t round, std::uint32_t part) const {
     if (!all_to_all_) return first_[from] + part;
-    const std::uint32_t gpus = builder_.gpus_per_node();
+    const std::uint32_t gpus = grid_.gpus();
     const std::uint32_t near = std::min(round, gpus) - 1;  // rounds before, but for the first
     const std::uint32_t far = round - std::min(round, gpus);
     return first_[from] + near * inside_.channels + far * between_.channels + part;
@@ -164,7 +197,7 @@ class P2pBuilder {
   void add_programs(std::uint32_t rank) {
     std::vector<std::vector<Work>> by_channel(schedule_->p2p_channels);
     for (const std::uint32_t k : used_) {
-      const auto [to, from] = rounds_.of(rank, k);
+      const auto [to, from] = round_of(rank, k);
       if (to == rank) {
         for (std::uint32_t p = 0; all_to_all_ && p < inside_.channels; ++p) {
           by_channel[channel(k, p)].push_back({{}, {}, &inside_, &inside_});
@@ -188,44 +221,51 @@ class P2pBuilder {
   /// The groups of warps of one block; each takes every eighth work.
   void add_block(std::uint32_t rank, std::uint32_t channel, const std::vector<Work>& works) {
     const auto slots = std::min(kAtOnce, static_cast<std::uint32_t>(works.size()));
+    const Protocol& launched = shown().protocol;
     for (std::uint32_t slot = 0; slot < slots; ++slot) {
       const Warps warps = warps_of(slots);
-      std::vector<Step> send;
-      std::vector<Step> receive;
-      for (std::size_t w = slot; w < works.size(); w += kAtOnce) {
-        const Work& work = works[w];
-        const bool copy = !work.send && !work.receive;
-        if (copy) add_steps(send, *work.send_split, {}, {});
-        if (work.send) add_steps(send, *work.send_split, {}, {*work.send});
-        if (work.receive) add_steps(receive, *work.receive_split, {*work.receive}, {});
+      const auto each = [&](auto&& add) {
+        for (std::size_t w = slot; w < works.size(); w += kAtOnce) add(works[w]);
+      };
+      bool is_sending = false;
+      bool is_receiving = false;
+      each([&](const Work& work) {
+        is_sending = is_sending || work.send || !work.receive;
+        is_receiving = is_receiving || work.receive;
+      });
+      if (is_sending) {
+        builder_.add_block(launched, rank, channel, warps.send * kWarp);
+        each([&](const Work& work) {
+          const bool copy = !work.send && !work.receive;
+          if (copy) add_part(*work.send_split, {}, {});
+          if (work.send) add_part(*work.send_split, {}, {*work.send});
+        });
       }
-      if (!send.empty()) {
-        builder_.add_program(rank, channel, warps.send * kWarp).loops = {{1, std::move(send)}};
-      }
-      if (!receive.empty()) {
-        builder_.add_program(rank, channel, warps.receive * kWarp).loops = {
-            {1, std::move(receive)}};
+      if (is_receiving) {
+        builder_.add_block(launched, rank, channel, warps.receive * kWarp);
+        each([&](const Work& work) {
+          if (work.receive) add_part(*work.receive_split, {*work.receive}, {});
+        });
       }
     }
   }
 
   /// One part, chunk by chunk.
-  void add_steps(std::vector<Step>& steps, const P2pSplit& split, const ConnectionList& in,
-                 const ConnectionList& out) const {
+  void add_part(const P2pSplit& split, const ConnectionList& in, const ConnectionList& out) {
     const Bytes part{pieces(to_peer_, Bytes{split.channels})};
     const std::int64_t full = part.count() / split.protocol.chunk.count();
     const Bytes rest = part - split.protocol.chunk * full;
-    if (full > 0) {
-      steps.push_back(PlanBuilder::step(split.protocol, split.protocol.chunk, in, out));
-      steps.back().repeat = static_cast<std::uint32_t>(full);
-    }
-    if (rest > Bytes{0} || full == 0) {
-      steps.push_back(PlanBuilder::step(split.protocol, rest, in, out));
-    }
+    builder_.repeat(static_cast<std::uint64_t>(full),
+                    [&] { builder_.pass(split.protocol, split.protocol.chunk, in, out); });
+    if (rest > Bytes{0} || full == 0) builder_.pass(split.protocol, rest, in, out);
   }
+
+  /// What the plan is named and launched by.
+  const P2pSplit& shown() const { return nodes_ > 1 ? between_ : inside_; }
 
   const Schedule* schedule_;
   PlanBuilder builder_;
+  Grid grid_;
   std::uint32_t nodes_;
   bool all_to_all_;
   Rounds rounds_;
@@ -283,9 +323,9 @@ P2pSplit p2p_split(DeviceParams& devices, const Schedule& schedule, Bytes bytes,
   return out;
 }
 
-Plan p2p_plan(DeviceParams& devices, const Schedule& schedule, Op op, Bytes bytes, MemoryPath path,
-              const Choice& choice) {
-  return P2pBuilder(devices, schedule, path, op, bytes, choice).build();
+Plan p2p_plan(DeviceParams& devices, const Communicator& communicator, const Schedule& schedule,
+              Op op, Bytes bytes, MemoryPath path, const Choice& choice) {
+  return P2pBuilder(devices, communicator, schedule, path, op, bytes, choice).build();
 }
 
 }  // namespace weft

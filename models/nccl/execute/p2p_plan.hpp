@@ -26,7 +26,8 @@ P2pSplit p2p_split(DeviceParams& devices, const Schedule& schedule, Bytes bytes,
 /// All-to-all and send-recv: each pair of ranks has a connection on each channel that its data is
 /// split over. A channel's thread block runs up to 8 sends and 8 receives at once, each by warps of
 /// its own, in the order of the rounds.
-Plan p2p_plan(DeviceParams& devices, const Schedule& schedule, Op op, Bytes bytes, MemoryPath path,
-              const Choice& choice);
+/// Throws InputError if nodes have unlike numbers of ranks.
+Plan p2p_plan(DeviceParams& devices, const Communicator& communicator, const Schedule& schedule,
+              Op op, Bytes bytes, MemoryPath path, const Choice& choice);
 
 }  // namespace weft

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 
 namespace weft {
 namespace {
@@ -14,55 +15,81 @@ Leg write(DeviceId initiator, DeviceId to, Leg::Medium medium = Leg::Medium::kPc
   return {Leg::Kind::kWrite, medium, initiator, initiator, to};
 }
 
-Leg message(DeviceId from, DeviceId to, std::uint32_t connection) {
-  return {Leg::Kind::kMessage, Leg::Medium::kWire, from, from, to, connection};
-}
+// A connection's own flags: the context of its queue pair.
+constexpr FlagIndex kReady = 0;
+constexpr FlagIndex kFree = 1;
+
+/// What a queue pair's FIFO spans in memory, at most.
+constexpr std::uint64_t kFifo = 4 << 20;
+constexpr std::uint64_t kFifoStride = 16 << 20;
 
 }  // namespace
 
-PlanBuilder::PlanBuilder(DeviceParams& devices, MemoryPath path, Op op, Bytes bytes,
-                         const Choice& choice)
-    : devices_{&devices},
-      path_{path},
-      gpus_{static_cast<std::uint32_t>(devices.fabric().count(DeviceKind::kGpu))} {
-  const Fabric& fabric = devices.fabric();
+PlanBuilder::PlanBuilder(DeviceParams& devices, const Communicator& communicator, MemoryPath path,
+                         Op op, Bytes bytes, const Choice& choice)
+    : devices_{&devices}, communicator_{&communicator}, path_{path} {
   plan_.op = op_name(op);
   plan_.algo = algorithm_name(choice.algorithm);
-  plan_.ranks = gpus_ * fabric.nodes();
   plan_.channels = choice.channels;
   plan_.bytes = bytes;
-  for (std::uint32_t r = 0; r < plan_.ranks; ++r) {
-    plan_.gpu_of_rank.push_back(fabric.device(r / gpus_, DeviceKind::kGpu, r % gpus_));
-  }
+  plan_.communicators = {communicator};
 }
 
 Plan PlanBuilder::take(const Protocol& protocol) && {
   plan_.proto = protocol.name;
-  plan_.start = {"launch of the collective", protocol.launch};
   return std::move(plan_);
+}
+
+std::uint32_t PlanBuilder::rank_at(std::uint32_t node, std::uint32_t place) const {
+  const Fabric& fabric = devices_->fabric();
+  const DeviceId gpu = fabric.device(node, DeviceKind::kGpu, place);
+  const std::optional<std::uint32_t> rank = communicator_->rank_of(gpu);
+  if (rank) return *rank;
+  throw InputError(fabric.spec().file + ": " + fabric.full_name(gpu) +
+                   " is to send for another rank, but does not take part");
+}
+
+FlagIndex PlanBuilder::add_flag(std::uint32_t tokens) {
+  plan_.flags.push_back({tokens});
+  return static_cast<FlagIndex>(plan_.flags.size() - 1);
+}
+
+LagIndex PlanBuilder::lag(const char* cause, Duration time) {
+  const auto [at, is_new] =
+      lags_.try_emplace({cause, time}, static_cast<LagIndex>(plan_.lags.size()));
+  if (is_new) plan_.lags.push_back(at->first);
+  return at->second;
 }
 
 ConnectionIndex PlanBuilder::connect(const Protocol& protocol, Endpoint from, Endpoint to,
                                      std::uint32_t channel) {
-  Connection c;
-  c.from = from.rank;
-  c.to = to.rank;
-  c.channel = channel;
-  if (same_node(from.rank, to.rank)) {
-    connect_inside(c, protocol, plan_.gpu_of_rank[from.rank], plan_.gpu_of_rank[to.rank]);
+  Connection c{};
+  c.ready = add_flag(0);
+  c.free = add_flag(protocol.slots);
+  if (communicator_->same_node(from.rank, to.rank)) {
+    connect_inside(c, protocol, communicator_->gpu(from.rank), communicator_->gpu(to.rank));
   } else {
-    connect_nodes(c, protocol, from, to);
+    connect_nodes(c, protocol, from, to, channel);
   }
-  plan_.connections.push_back(c);
-  return static_cast<ConnectionIndex>(plan_.connections.size() - 1);
+  connections_.push_back(c);
+  return static_cast<ConnectionIndex>(connections_.size() - 1);
 }
 
+/// The credit comes back as the data went: a flag that the other side writes.
 void PlanBuilder::connect_inside(Connection& connection, const Protocol& protocol, DeviceId from,
                                  DeviceId to) {
   const Fabric& fabric = devices_->fabric();
-  connection.handover = handover(protocol, std::nullopt, from);
+  const auto [lags, is_new] = inside_.try_emplace({protocol.name, from});
+  if (is_new) {
+    lags->second = {lag("kernel hands slice over", protocol.sync),
+                    lag("FIFO slot freed", devices_->duration("gpu.nvlink_latency", from))};
+  }
+  connection.pushed = connection.ready;
+  connection.after_push = lags->second.after_push;
+  connection.taken = connection.free;
+  connection.after_take = lags->second.after_take;
   if (fabric.nvlink_route(from, to)) {
-    connection.push = plan_.walks.add({write(from, to, Leg::Medium::kNvlink)});
+    connection.push = write(from, to, Leg::Medium::kNvlink);
     return;
   }
   if (!fabric.pcie_route(from, to)) {
@@ -70,21 +97,22 @@ void PlanBuilder::connect_inside(Connection& connection, const Protocol& protoco
                      fabric.full_name(to) + ": neither NVLink nor PCIe joins them");
   }
   if (fabric.path_label(from, to).path_class <= PathClass::kPxb) {
-    connection.push = plan_.walks.add({write(from, to)});
+    connection.push = write(from, to);
     return;
   }
   const DeviceId memory = fabric.root_cpu(from);
-  connection.push = plan_.walks.add({write(from, memory)});
-  connection.pull = plan_.walks.add({read(to, memory)});
+  connection.push = write(from, memory);
+  connection.pull = read(to, memory);
 }
 
 void PlanBuilder::connect_nodes(Connection& connection, const Protocol& protocol, Endpoint from,
-                                Endpoint to) {
+                                Endpoint to, std::uint32_t channel) {
   const Fabric& fabric = devices_->fabric();
-  const DeviceId from_gpu = plan_.gpu_of_rank[from.rank];
-  const DeviceId to_gpu = plan_.gpu_of_rank[to.rank];
-  const DeviceId from_nic = fabric.device(from.rank / gpus_, DeviceKind::kNic, from.nic);
-  const DeviceId to_nic = fabric.device(to.rank / gpus_, DeviceKind::kNic, to.nic);
+  const DeviceId from_gpu = communicator_->gpu(from.rank);
+  const DeviceId to_gpu = communicator_->gpu(to.rank);
+  const DeviceId from_nic =
+      fabric.device(communicator_->node(from.rank), DeviceKind::kNic, from.nic);
+  const DeviceId to_nic = fabric.device(communicator_->node(to.rank), DeviceKind::kNic, to.nic);
   if (!fabric.wire_route(from_nic, to_nic)) {
     throw InputError(fabric.spec().file + ": no network joins " + fabric.full_name(from_nic) +
                      " and " + fabric.full_name(to_nic));
@@ -93,67 +121,145 @@ void PlanBuilder::connect_nodes(Connection& connection, const Protocol& protocol
   // LL sends leave from host memory even with GDR: the proxy polls the flags in the data
   // (NCCL src/transport/net.cc).
   const bool send_from_host = staged || protocol.name == "LL";
-  const DeviceId near_nic = plan_.gpu_of_rank[from.proxy.value_or(from.rank)];
-  const DeviceId from_memory = send_from_host ? fabric.root_cpu(near_nic) : near_nic;
-  const DeviceId to_memory = staged ? fabric.root_cpu(to_gpu) : to_gpu;
-  connection.handover = handover(protocol, to_nic, from_gpu);
-  if (send_from_host) {
-    connection.push = plan_.walks.add({write(from_gpu, from_memory)});
-  } else if (near_nic != from_gpu) {
-    connection.push = plan_.walks.add({write(from_gpu, near_nic, Leg::Medium::kNvlink)});
-  }
+  const DeviceId near_nic = communicator_->gpu(from.proxy.value_or(from.rank));
+  QueuePair q;
+  q.nic = from_nic;
+  q.peer_nic = to_nic;
+  q.memory = send_from_host ? fabric.root_cpu(near_nic) : near_nic;
+  q.peer_memory = staged ? fabric.root_cpu(to_gpu) : to_gpu;
   // Each channel between two GPUs has queue pairs of its own.
-  const std::uint32_t number =
-      (connection.channel * gpus_ + from.rank % gpus_) * gpus_ + to.rank % gpus_;
-  connection.carry = plan_.walks.add(
-      {read(from_nic, from_memory), message(from_nic, to_nic, number), write(to_nic, to_memory)});
-  if (staged) connection.pull = plan_.walks.add({read(to_gpu, to_memory)});
+  const auto gpus = static_cast<std::uint32_t>(fabric.count(DeviceKind::kGpu));
+  q.connection =
+      (channel * gpus + communicator_->place(from.rank)) * gpus + communicator_->place(to.rank);
+  q.parts = 0;
+  q.writes = true;
+  q.address = plan_.queue_pairs.size() * kFifoStride;
+  q.span = kFifo;
+  q.signal_every = 1;
+  const Arrivals arrivals = arrivals_at(to_gpu, protocol, to_nic);
+  q.receive_cq = arrivals.landed;
+  q.receive_lag = arrivals.seen;
+  q.context = connection.ready;
+  connection.tag = static_cast<std::uint32_t>(plan_.queue_pairs.size());
+  plan_.queue_pairs.push_back(q);
+
+  connection.pushed = sends_of(near_nic);
+  connection.after_push = lag("proxy posts the send", protocol.sync);
+  connection.taken = arrivals.taken;
+  connection.after_take = kNoIndex;
+  if (send_from_host) {
+    connection.push = write(from_gpu, q.memory);
+  } else if (near_nic != from_gpu) {
+    connection.push = write(from_gpu, near_nic, Leg::Medium::kNvlink);
+  }
+  if (staged) connection.pull = read(to_gpu, q.peer_memory);
 }
 
-/// Inside a node the credit comes back as the data went, a flag that the other side writes; over
-/// the network a proxy at each end has its part.
-std::uint32_t PlanBuilder::handover(const Protocol& protocol, std::optional<DeviceId> to_nic,
-                                    DeviceId from) {
-  const DeviceId device = to_nic.value_or(from);
-  const auto [at, is_new] = handovers_.try_emplace(
-      {to_nic.has_value(), protocol.name, device.index() % devices_->fabric().devices_per_node()},
-      static_cast<std::uint32_t>(plan_.handovers.size()));
-  if (!is_new) return at->second;
-  Handover h;
-  h.slots = protocol.slots;
-  if (to_nic) {
-    const Duration poll = devices_->params().duration("nccl.proxy_poll");
-    const Duration completion = devices_->duration("nic.completion_latency", *to_nic);
-    h.after_push = {"proxy posts the send", protocol.sync + poll};
-    h.after_carry = {"proxy sees the completion", completion + poll + protocol.net_extra};
-    h.credit = {"FIFO slot freed", completion + poll};
-  } else {
-    h.after_push = {"kernel hands slice over", protocol.sync};
-    h.credit = {"FIFO slot freed", devices_->duration("gpu.nvlink_latency", from)};
-  }
-  plan_.handovers.push_back(std::move(h));
+ActorIndex PlanBuilder::proxy_of(DeviceId gpu) {
+  const auto [at, is_new] = proxies_.try_emplace(gpu, static_cast<ActorIndex>(plan_.actors.size()));
+  if (is_new) plan_.actors.push_back({Actor::Kind::kProxyThread, gpu});
   return at->second;
 }
 
-Program& PlanBuilder::add_program(std::uint32_t rank, std::uint32_t channel,
-                                  std::uint32_t threads) {
-  const DeviceId gpu = plan_.gpu_of_rank[rank];
+/// A flag for each of whose tokens the proxy works for a poll, and then does what `body` adds.
+template <class Body>
+FlagIndex PlanBuilder::serve(ActorIndex proxy, const char* work, Body&& body) {
   Program program;
-  program.rank = rank;
-  program.channel = channel;
-  program.threads = threads;
-  program.local = plan_.walks.add({{Leg::Kind::kCopy, Leg::Medium::kLocal, gpu, gpu, gpu}});
+  program.actor = proxy;
+  program.serves = add_flag(0);
+  program.compute(lag(work, devices_->params().duration("nccl.proxy_poll")));
+  body(program);
   plan_.programs.push_back(std::move(program));
-  return plan_.programs.back();
+  return plan_.programs.back().serves;
 }
 
-Step PlanBuilder::step(const Protocol& protocol, Bytes data, ConnectionList in,
-                       ConnectionList out) {
+/// The flag of slices that a GPU's proxy is to send; its tokens name the queue pair.
+FlagIndex PlanBuilder::sends_of(DeviceId gpu) {
+  const auto at = sends_.find(gpu);
+  if (at != sends_.end()) return at->second;
+  const FlagIndex flag = serve(proxy_of(gpu), "proxy posts the send", [](Program& p) {
+    p.post(Verb::kWrite, kNoIndex, Bytes{}, Instruction::kOfToken | Instruction::kBytesOfToken);
+  });
+  return sends_[gpu] = flag;
+}
+
+/// Over the network a proxy at each end has its part in handing over and in giving back.
+PlanBuilder::Arrivals PlanBuilder::arrivals_at(DeviceId gpu, const Protocol& protocol,
+                                               DeviceId nic) {
+  const std::tuple key{gpu, protocol.name, nic};
+  const auto at = arrivals_.find(key);
+  if (at != arrivals_.end()) return at->second;
+  const ActorIndex proxy = proxy_of(gpu);
+  const LagIndex extra = lag("proxy sees the completion", protocol.net_extra);
+  const Duration completion = devices_->duration("nic.completion_latency", nic);
+  const LagIndex credit = lag("FIFO slot freed", completion);
+  Arrivals out{};
+  out.seen = lag("proxy sees the completion", completion);
+  out.landed = serve(proxy, "proxy sees the completion",
+                     [extra](Program& p) { p.signal(kReady, extra, 0, Instruction::kOfToken); });
+  out.taken = serve(proxy, "FIFO slot freed",
+                    [credit](Program& p) { p.signal(kFree, credit, 0, Instruction::kOfToken); });
+  return arrivals_[key] = out;
+}
+
+void PlanBuilder::add_block(const Protocol& protocol, std::uint32_t rank, std::uint32_t channel,
+                            std::uint32_t threads) {
+  gpu_ = communicator_->gpu(rank);
+  threads_ = threads;
+  Program program;
+  program.actor = static_cast<ActorIndex>(plan_.actors.size());
+  program.channel = channel;
+  program.compute(lag("launch of the collective", protocol.launch));
+  plan_.actors.push_back({Actor::Kind::kThreadBlock, gpu_, blocks_[gpu_]++});
+  block_ = plan_.programs.size();
+  plan_.programs.push_back(std::move(program));
+}
+
+/// Its own buffer, then what it pulls, then what it pushes, each a branch of its own.
+WalkIndex PlanBuilder::walk(const ConnectionList& in, const ConnectionList& out) {
+  Walk walk{{Leg::Kind::kCopy, Leg::Medium::kLocal, gpu_, gpu_, gpu_}};
+  for (const ConnectionIndex c : in) {
+    if (connections_[c].pull) walk.push_back(*connections_[c].pull);
+  }
+  for (const ConnectionIndex c : out) {
+    if (connections_[c].push) walk.push_back(*connections_[c].push);
+  }
+  for (std::size_t branch = 0; branch < walk.size(); ++branch) {
+    walk[branch].branch = static_cast<std::uint8_t>(branch);
+    walk[branch].threads = static_cast<std::uint16_t>(threads_);
+  }
+  return plan_.walks.add(walk);
+}
+
+void PlanBuilder::slice(Bytes bytes, WalkIndex walk, const ConnectionList& in,
+                        const ConnectionList& out) {
+  Program& program = plan_.programs[block_];
+  for (const ConnectionIndex c : in) program.wait(connections_[c].ready);
+  for (const ConnectionIndex c : out) program.wait(connections_[c].free);
+  program.move(walk, bytes);
+  for (const ConnectionIndex c : out) {
+    const Connection& to = connections_[c];
+    program.raise(to.pushed, to.after_push, to.tag);
+  }
+  for (const ConnectionIndex c : in) {
+    const Connection& from = connections_[c];
+    program.signal(from.taken, from.after_take, from.tag);
+  }
+}
+
+void PlanBuilder::pass(const Protocol& protocol, Bytes data, const ConnectionList& in,
+                       const ConnectionList& out) {
   const auto on_wire = [&](Bytes bytes) {
     return Bytes{std::llround(std::ceil(bytes.as_double() / protocol.data_fraction))};
   };
-  const Bytes slice = std::max(Bytes{pieces(data, Bytes{protocol.slices})}, protocol.min_slice);
-  return {in, out, on_wire(data), std::max(on_wire(slice), Bytes{1}), 1};
+  const Bytes most = std::max(
+      on_wire(std::max(Bytes{pieces(data, Bytes{protocol.slices})}, protocol.min_slice)), Bytes{1});
+  const Bytes bytes = on_wire(data);
+  const std::int64_t full = bytes.count() / most.count();
+  const Bytes rest = bytes - most * full;
+  const WalkIndex way = walk(in, out);
+  repeat(static_cast<std::uint64_t>(full), [&] { slice(most, way, in, out); });
+  if (rest > Bytes{0} || full == 0) slice(rest, way, in, out);
 }
 
 }  // namespace weft

@@ -1,8 +1,13 @@
 #pragma once
 
+#include <array>
 #include <map>
 #include <optional>
+#include <stdexcept>
+#include <string_view>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "models/nccl/execute/protocol.hpp"
 #include "models/nccl/schedule.hpp"
@@ -18,61 +23,141 @@ struct Endpoint {
   std::optional<std::uint32_t> proxy{};
 };
 
-/// Puts together a Plan: ranks, connections over the right hops, programs. The references must
-/// outlive it.
+using ConnectionIndex = std::uint32_t;
+
+/// The connections that a step receives from or sends to: none, one, or a tree's children.
+class ConnectionList {
+ public:
+  static constexpr std::size_t kMost = 3;  ///< NCCL_MAX_TREE_ARITY
+
+  ConnectionList() = default;
+  /// Throws std::logic_error if there are more than kMost.
+  ConnectionList(std::initializer_list<ConnectionIndex> connections) {
+    for (const ConnectionIndex c : connections) add(c);
+  }
+  void add(ConnectionIndex connection) {
+    if (size_ == kMost) throw std::logic_error("ConnectionList: more than a tree's children");
+    items_[size_++] = connection;
+  }
+  const ConnectionIndex* begin() const { return items_.data(); }
+  const ConnectionIndex* end() const { return items_.data() + size_; }
+  bool empty() const { return size_ == 0; }
+
+ private:
+  std::array<ConnectionIndex, kMost> items_{};
+  std::uint32_t size_{0};
+};
+
+/// Puts together the Plan of a collective: FIFOs between ranks over the right hops, thread blocks
+/// that move slices through them, proxy threads that carry slices between nodes. The references
+/// must outlive it.
 class PlanBuilder {
  public:
-  PlanBuilder(DeviceParams& devices, MemoryPath path, Op op, Bytes bytes, const Choice& choice);
+  PlanBuilder(DeviceParams& devices, const Communicator& communicator, MemoryPath path, Op op,
+              Bytes bytes, const Choice& choice);
 
-  std::uint32_t ranks() const { return plan_.ranks; }
-  std::uint32_t gpus_per_node() const { return gpus_; }
-  bool same_node(std::uint32_t a, std::uint32_t b) const { return a / gpus_ == b / gpus_; }
+  const Communicator& communicator() const { return *communicator_; }
+  std::uint32_t ranks() const { return communicator_->ranks(); }
+  /// The rank of a node's GPU. Throws InputError if it does not take part.
+  std::uint32_t rank_at(std::uint32_t node, std::uint32_t place) const;
 
-  /// A FIFO between two ranks by the hops of models/nccl/README.md: inside a node NVLink if there
-  /// is, else PCIe peer writes up to PXB, else through host memory; between nodes over the two
-  /// NICs, with PXN from another GPU's memory. Throws InputError if the ranks cannot reach each
-  /// other.
+  /// A FIFO between two ranks, a few slices deep, by the hops of models/nccl/README.md: inside a
+  /// node NVLink if there is, else PCIe peer writes up to PXB, else through host memory; between
+  /// nodes over the two NICs, with PXN from another GPU's memory. Throws InputError if the ranks
+  /// cannot reach each other.
   ConnectionIndex connect(const Protocol& protocol, Endpoint from, Endpoint to,
                           std::uint32_t channel);
 
-  /// A program without loops yet; its kernel reads its own buffer in every step. `threads`: 0 for
-  /// the whole thread block.
-  Program& add_program(std::uint32_t rank, std::uint32_t channel, std::uint32_t threads = 0);
+  /// A thread block of a rank, or a group of its warps (`threads`; 0: a whole block), and its
+  /// program without instructions yet but for the launch. Its kernel reads its own buffer in every
+  /// step.
+  void add_block(const Protocol& protocol, std::uint32_t rank, std::uint32_t channel,
+                 std::uint32_t threads = 0);
 
-  /// The step that moves `data` bytes through `protocol`; no data is a step all the same.
-  static Step step(const Protocol& protocol, Bytes data, ConnectionList in, ConnectionList out);
-
-  /// Loops that take `data` bytes chunk by chunk: full ones, then what is left, aligned to 8 B.
-  /// `per_loop`: chunks that one loop moves. `body(chunk)` makes the steps of one loop.
+  // What the last block does then.
+  /// NCCL's primitives (send, recvReduceCopySend...): moves `data` bytes through `protocol`, slice
+  /// by slice. It takes a slice from each of `in`, combines it with local data and sends it to each
+  /// of `out`, in one pass; with neither it copies inside the GPU's memory. No data is a slice all
+  /// the same.
+  void pass(const Protocol& protocol, Bytes data, const ConnectionList& in,
+            const ConnectionList& out);
+  /// What `body()` adds, so many times.
   template <class Body>
-  static std::vector<Loop> chunked(const Protocol& protocol, Bytes data, std::int64_t per_loop,
-                                   Body&& body) {
+  void repeat(std::uint64_t times, Body&& body) {
+    plan_.programs[block_].repeat(times, std::forward<Body>(body));
+  }
+  /// Takes `data` bytes chunk by chunk: full ones, then what is left, aligned to 8 B. `per_loop`:
+  /// chunks that one loop moves. `body(chunk)` adds one loop.
+  template <class Body>
+  void chunked(const Protocol& protocol, Bytes data, std::int64_t per_loop, Body&& body) {
     const Bytes loop = protocol.chunk * per_loop;
     const std::int64_t full = data.count() / loop.count();
     const Bytes rest = data - loop * full;
-    std::vector<Loop> loops;
-    if (full > 0) loops.push_back({static_cast<std::uint64_t>(full), body(protocol.chunk)});
+    repeat(static_cast<std::uint64_t>(full), [&] { body(protocol.chunk); });
     if (rest > Bytes{0} || full == 0) {
       constexpr std::int64_t kAlign = 8;
       const Bytes part{pieces(rest, Bytes{per_loop})};
-      loops.push_back({1, body(Bytes{pieces(part, Bytes{kAlign}) * kAlign})});
+      body(Bytes{pieces(part, Bytes{kAlign}) * kAlign});
     }
-    return loops;
   }
 
+  /// The plan; `protocol` is the one that it is named by.
   Plan take(const Protocol& protocol) &&;
 
  private:
+  /// A FIFO: the sender's block pushes a slice, which raises `pushed`; the receiver's waits for
+  /// `ready`, takes it (`pull`, where it does not lie in the GPU's memory already) and signals
+  /// `taken`; the sender may use the slot again when `free` says so.
+  struct Connection {
+    std::optional<Leg> push{};
+    std::optional<Leg> pull{};
+    FlagIndex ready;
+    FlagIndex free;
+    FlagIndex pushed;
+    FlagIndex taken;
+    LagIndex after_push;
+    LagIndex after_take;
+    std::uint32_t tag{0};
+  };
+  /// Flags that a GPU's proxy thread serves for connections that arrive alike.
+  struct Arrivals {
+    FlagIndex landed;
+    FlagIndex taken;
+    LagIndex seen;
+  };
+  struct InsideLags {
+    LagIndex after_push;
+    LagIndex after_take;
+  };
+
   void connect_inside(Connection& connection, const Protocol& protocol, DeviceId from, DeviceId to);
-  void connect_nodes(Connection& connection, const Protocol& protocol, Endpoint from, Endpoint to);
-  std::uint32_t handover(const Protocol& protocol, std::optional<DeviceId> to_nic, DeviceId from);
+  void connect_nodes(Connection& connection, const Protocol& protocol, Endpoint from, Endpoint to,
+                     std::uint32_t channel);
+  ActorIndex proxy_of(DeviceId gpu);
+  FlagIndex sends_of(DeviceId gpu);
+  Arrivals arrivals_at(DeviceId gpu, const Protocol& protocol, DeviceId nic);
+  template <class Body>
+  FlagIndex serve(ActorIndex proxy, const char* work, Body&& body);
+  FlagIndex add_flag(std::uint32_t tokens);
+  LagIndex lag(const char* cause, Duration time);
+  void slice(Bytes bytes, WalkIndex walk, const ConnectionList& in, const ConnectionList& out);
+  WalkIndex walk(const ConnectionList& in, const ConnectionList& out);
 
   DeviceParams* devices_;
+  const Communicator* communicator_;
   MemoryPath path_;
-  std::uint32_t gpus_;
   Plan plan_;
-  // By network or not, protocol and device of a node: what a handover depends on.
-  std::map<std::tuple<bool, std::string_view, std::size_t>, std::uint32_t> handovers_;
+  std::vector<Connection> connections_;
+  std::map<Lag, LagIndex> lags_;
+  std::map<DeviceId, ActorIndex> proxies_;    // by GPU
+  std::map<DeviceId, FlagIndex> sends_;       // by GPU
+  std::map<DeviceId, std::uint32_t> blocks_;  // how many a GPU has
+  std::map<std::tuple<DeviceId, std::string_view, DeviceId>, Arrivals> arrivals_;
+  std::map<std::pair<std::string_view, DeviceId>, InsideLags> inside_;  // by protocol and GPU
+  // The last block.
+  std::size_t block_{0};
+  DeviceId gpu_;
+  std::uint32_t threads_{0};
 };
 
 }  // namespace weft

@@ -16,46 +16,41 @@ struct RingRank {
 };
 
 /// Send one chunk, take and send on `between` of them, take a last one.
-std::vector<Step> rounds(const Protocol& protocol, Bytes chunk, const RingRank& rank,
-                         std::uint32_t between) {
-  std::vector<Step> steps{PlanBuilder::step(protocol, chunk, {}, {rank.out})};
-  if (between > 0) {
-    steps.push_back(PlanBuilder::step(protocol, chunk, {rank.in}, {rank.out}));
-    steps.back().repeat = between;
-  }
-  steps.push_back(PlanBuilder::step(protocol, chunk, {rank.in}, {}));
-  return steps;
+void rounds(PlanBuilder& builder, const Protocol& protocol, Bytes chunk, const RingRank& rank,
+            std::uint32_t between) {
+  builder.pass(protocol, chunk, {}, {rank.out});
+  builder.repeat(between, [&] { builder.pass(protocol, chunk, {rank.in}, {rank.out}); });
+  builder.pass(protocol, chunk, {rank.in}, {});
 }
 
 /// One link of a chain whose first rank only sends and whose last only receives.
-std::vector<Step> link(const Protocol& protocol, Bytes chunk, const RingRank& rank,
-                       std::uint32_t place) {
+void link(PlanBuilder& builder, const Protocol& protocol, Bytes chunk, const RingRank& rank,
+          std::uint32_t place) {
   const bool first = place == 0;
   const bool last = place + 1 == rank.ranks;
-  return {PlanBuilder::step(protocol, chunk, first ? ConnectionList{} : ConnectionList{rank.in},
-                            last ? ConnectionList{} : ConnectionList{rank.out})};
+  builder.pass(protocol, chunk, first ? ConnectionList{} : ConnectionList{rank.in},
+               last ? ConnectionList{} : ConnectionList{rank.out});
 }
 
-std::vector<Loop> loops(const Protocol& protocol, Op op, Bytes channel_bytes,
-                        const RingRank& rank) {
+void run(PlanBuilder& builder, const Protocol& protocol, Op op, Bytes channel_bytes,
+         const RingRank& rank) {
   const std::uint32_t n = rank.ranks;
   switch (op) {
     case Op::kAllReduce:
-      return PlanBuilder::chunked(protocol, channel_bytes, n, [&](Bytes chunk) {
-        return rounds(protocol, chunk, rank, 2 * n - 3);
+      return builder.chunked(protocol, channel_bytes, n, [&](Bytes chunk) {
+        rounds(builder, protocol, chunk, rank, 2 * n - 3);
       });
     case Op::kAllGather:
     case Op::kReduceScatter:
-      return PlanBuilder::chunked(protocol, channel_bytes, n, [&](Bytes chunk) {
-        return rounds(protocol, chunk, rank, n - 2);
-      });
+      return builder.chunked(protocol, channel_bytes, n,
+                             [&](Bytes chunk) { rounds(builder, protocol, chunk, rank, n - 2); });
     case Op::kBroadcast:
-      return PlanBuilder::chunked(protocol, channel_bytes, 1, [&](Bytes chunk) {
-        return link(protocol, chunk, rank, rank.place);
+      return builder.chunked(protocol, channel_bytes, 1, [&](Bytes chunk) {
+        link(builder, protocol, chunk, rank, rank.place);
       });
     case Op::kReduce:  // from the rank behind the root all around to the root
-      return PlanBuilder::chunked(protocol, channel_bytes, 1, [&](Bytes chunk) {
-        return link(protocol, chunk, rank, (rank.place + n - 1) % n);
+      return builder.chunked(protocol, channel_bytes, 1, [&](Bytes chunk) {
+        link(builder, protocol, chunk, rank, (rank.place + n - 1) % n);
       });
     case Op::kAllToAll:
     case Op::kSendRecv:
@@ -69,21 +64,22 @@ void add_channel(PlanBuilder& builder, const Protocol& protocol, Op op, const Ri
   const auto n = static_cast<std::uint32_t>(ring.order.size());
   const auto root = static_cast<std::uint32_t>(
       std::find(ring.order.begin(), ring.order.end(), kRoot) - ring.order.begin());
+  const Communicator& communicator = builder.communicator();
   const auto nic = [&](const std::vector<std::size_t>& by_node, std::uint32_t rank) {
-    return static_cast<std::uint32_t>(by_node[rank / builder.gpus_per_node()]);
+    return static_cast<std::uint32_t>(by_node[communicator.node(rank)]);
   };
   const auto exit_of = [&](std::uint32_t rank) {
     Endpoint end{rank, nic(ring.exit_nic, rank)};
     if (!ring.exit_proxy.empty()) {
-      const std::uint32_t node = rank / builder.gpus_per_node();
-      end.proxy = node * builder.gpus_per_node() + ring.exit_proxy[node];
+      const std::uint32_t node = communicator.node(rank);
+      end.proxy = builder.rank_at(node, ring.exit_proxy[node]);
     }
     return end;
   };
   if (n == 1) {  // a copy
-    builder.add_program(ring.order.front(), channel).loops = PlanBuilder::chunked(
-        protocol, channel_bytes, 1,
-        [&](Bytes chunk) { return std::vector<Step>{PlanBuilder::step(protocol, chunk, {}, {})}; });
+    builder.add_block(protocol, ring.order.front(), channel);
+    builder.chunked(protocol, channel_bytes, 1,
+                    [&](Bytes chunk) { builder.pass(protocol, chunk, {}, {}); });
     return;
   }
   std::vector<ConnectionIndex> out(n);  // by position: to the next one
@@ -94,15 +90,16 @@ void add_channel(PlanBuilder& builder, const Protocol& protocol, Op op, const Ri
   }
   for (std::uint32_t i = 0; i < n; ++i) {
     const RingRank rank{n, (i + n - root) % n, out[(i + n - 1) % n], out[i]};
-    builder.add_program(ring.order[i], channel).loops = loops(protocol, op, channel_bytes, rank);
+    builder.add_block(protocol, ring.order[i], channel);
+    run(builder, protocol, op, channel_bytes, rank);
   }
 }
 
 }  // namespace
 
-Plan ring_plan(DeviceParams& devices, const Schedule& schedule, Op op, Bytes bytes, MemoryPath path,
-               const Choice& choice) {
-  PlanBuilder builder(devices, path, op, bytes, choice);
+Plan ring_plan(DeviceParams& devices, const Communicator& communicator, const Schedule& schedule,
+               Op op, Bytes bytes, MemoryPath path, const Choice& choice) {
+  PlanBuilder builder(devices, communicator, path, op, bytes, choice);
   const Protocol protocol = make_protocol(devices.params(), choice.protocol,
                                           kernel_shape(op, choice.algorithm), builder.ranks());
   const Bytes per_channel{pieces(bytes, Bytes{choice.channels})};

@@ -21,9 +21,7 @@ struct Groups {
   std::uint32_t up;
   std::uint32_t down;
 };
-Groups split(const DeviceParams& devices, const Protocol& protocol, std::uint32_t rank) {
-  const Fabric& fabric = devices.fabric();
-  const DeviceId gpu = fabric.device(0, DeviceKind::kGpu, rank % fabric.count(DeviceKind::kGpu));
+Groups split(const DeviceParams& devices, const Protocol& protocol, DeviceId gpu) {
   const auto block =
       static_cast<std::uint32_t>(std::llround(devices.number("gpu.block_threads", gpu)));
   if (protocol.name != "Simple") {
@@ -50,10 +48,11 @@ void add_channel(PlanBuilder& builder, DeviceParams& devices, const Protocol& pr
     to_parent[r] = {builder.connect(protocol, self, above, channel),
                     builder.connect(protocol, above, self, channel)};
   }
-  const auto loops = [&](const ConnectionList& in, const ConnectionList& out) {
-    return PlanBuilder::chunked(protocol, channel_bytes, 1, [&](Bytes chunk) {
-      return std::vector<Step>{PlanBuilder::step(protocol, chunk, in, out)};
-    });
+  const auto add = [&](std::uint32_t rank, std::uint32_t threads, const ConnectionList& in,
+                       const ConnectionList& out) {
+    builder.add_block(protocol, rank, channel, threads);
+    builder.chunked(protocol, channel_bytes, 1,
+                    [&](Bytes chunk) { builder.pass(protocol, chunk, in, out); });
   };
   for (std::uint32_t r = 0; r < tree.size(); ++r) {
     ConnectionList from_children;
@@ -64,12 +63,12 @@ void add_channel(PlanBuilder& builder, DeviceParams& devices, const Protocol& pr
       to_children.add(to_parent[child].down);
     }
     if (tree[r].up == TreeRank::kNone) {
-      builder.add_program(r, channel).loops = loops(from_children, to_children);
+      add(r, 0, from_children, to_children);
       continue;
     }
-    const Groups groups = split(devices, protocol, r);
-    builder.add_program(r, channel, groups.up).loops = loops(from_children, {to_parent[r].up});
-    builder.add_program(r, channel, groups.down).loops = loops({to_parent[r].down}, to_children);
+    const Groups groups = split(devices, protocol, builder.communicator().gpu(r));
+    add(r, groups.up, from_children, {to_parent[r].up});
+    add(r, groups.down, {to_parent[r].down}, to_children);
   }
 }
 
@@ -93,9 +92,9 @@ Protocol make_tree_protocol(DeviceParams& devices, const Choice& choice, Bytes b
   return protocol;
 }
 
-Plan tree_plan(DeviceParams& devices, const Schedule& schedule, Op op, Bytes bytes, MemoryPath path,
-               const Choice& choice) {
-  PlanBuilder builder(devices, path, op, bytes, choice);
+Plan tree_plan(DeviceParams& devices, const Communicator& communicator, const Schedule& schedule,
+               Op op, Bytes bytes, MemoryPath path, const Choice& choice) {
+  PlanBuilder builder(devices, communicator, path, op, bytes, choice);
   const Protocol protocol = make_tree_protocol(devices, choice, bytes);
   const Bytes per_channel{pieces(bytes, Bytes{choice.channels})};
   for (std::uint32_t c = 0; c < choice.channels; ++c) {

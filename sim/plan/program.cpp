@@ -1,0 +1,49 @@
+#include "sim/plan/program.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace weft {
+
+using Kind = Instruction::Kind;
+
+void Program::move(WalkIndex walk, Bytes bytes) {
+  code.push_back({.kind = Kind::kMove, .index = walk, .amount = bytes.count()});
+}
+
+void Program::raise(FlagIndex flag, LagIndex lag, std::uint32_t tag) {
+  const auto move = std::find_if(code.rbegin(), code.rend(),
+                                 [](const Instruction& i) { return i.kind != Kind::kRaise; });
+  if (move == code.rend() || move->kind != Kind::kMove) {
+    throw std::logic_error("Program: a raise without a move before it");
+  }
+  ++move->length;
+  code.push_back({.kind = Kind::kRaise, .index = flag, .second = lag, .amount = tag});
+}
+
+void Program::post(Verb verb, QueuePairIndex queue_pair, Bytes bytes, std::uint8_t mode) {
+  code.push_back({.kind = Kind::kPost,
+                  .mode = mode,
+                  .verb = verb,
+                  .index = queue_pair,
+                  .amount = bytes.count()});
+}
+
+void Program::post_receives(QueuePairIndex queue_pair, std::uint32_t count, std::uint8_t mode) {
+  code.push_back({.kind = Kind::kPostReceives, .mode = mode, .index = queue_pair, .amount = count});
+}
+
+void Program::wait(FlagIndex flag, std::int64_t tokens) {
+  code.push_back({.kind = Kind::kWait, .index = flag, .amount = tokens});
+}
+
+void Program::signal(FlagIndex flag, LagIndex lag, std::uint32_t tag, std::uint8_t mode) {
+  code.push_back(
+      {.kind = Kind::kSignal, .mode = mode, .index = flag, .second = lag, .amount = tag});
+}
+
+void Program::compute(LagIndex lag, LagIndex each) {
+  code.push_back({.kind = Kind::kCompute, .index = lag, .second = each});
+}
+
+}  // namespace weft
