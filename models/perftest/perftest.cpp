@@ -10,11 +10,14 @@
 
 #include "models/machine/gdr_possible.hpp"
 #include "models/perftest/gpu_sender.hpp"
+#include "models/perftest/posting.hpp"
 #include "models/perftest/sender.hpp"
 #include "models/perftest/staged.hpp"
 #include "models/transport/packet_cluster.hpp"
+#include "models/transport/packet_transport.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/quantity.hpp"
+#include "sim/run/runner.hpp"
 
 namespace weft {
 namespace {
@@ -183,6 +186,8 @@ class Run {
       : cluster_{machine,
                  {node(machine, plan.ends.from), node(machine, plan.ends.to)},
                  options.shuffle_ties},
+        transport_{cluster_, causes_},
+        runner_{transport_, cluster_.events(), causes_},
         plan_{plan} {
     add(plan_);
     if (!bidirectional) return;
@@ -204,7 +209,9 @@ class Run {
   void run() {
     for (const auto& sender : senders_) sender->start();
     try {
-      cluster_.events().run();
+      runner_.run();
+    } catch (const PlanStuck& e) {
+      cluster_.throw_stuck(e.what());
     } catch (const InputError& e) {
       cluster_.throw_timed_out(e);
     }
@@ -277,7 +284,7 @@ class Run {
     } else if (plan.post != PerftestPost::kCpu) {
       senders_.push_back(std::make_unique<GpuSender>(cluster_, plan));
     } else {
-      senders_.push_back(std::make_unique<Sender>(cluster_, plan));
+      senders_.push_back(std::make_unique<Posting>(cluster_, runner_, plan));
     }
     senders_.back()->on_step([this] { look(); });
   }
@@ -323,8 +330,11 @@ class Run {
   }
 
   PacketCluster cluster_;
+  CauseTable causes_;
+  PacketTransport transport_;
+  std::vector<std::unique_ptr<PerftestProgram>> senders_;  // before what runs their plans
+  Runner runner_;
   PerftestPlan plan_;
-  std::vector<std::unique_ptr<PerftestProgram>> senders_;
   UsageMeter::Look before_;
   UsageMeter::Look after_;
   Time from_;

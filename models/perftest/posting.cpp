@@ -1,0 +1,186 @@
+#include "models/perftest/posting.hpp"
+
+#include <algorithm>
+
+namespace weft {
+namespace {
+
+Verb verb_of(RdmaOp op) {
+  return op == RdmaOp::kWrite ? Verb::kWrite : op == RdmaOp::kRead ? Verb::kRead : Verb::kSend;
+}
+
+/// Puts the plan together.
+class Builder {
+ public:
+  Builder(const Machine& machine, const PerftestPlan& options)
+      : machine_{machine}, options_{options} {}
+
+  Plan build() && {
+    const Fabric& fabric = machine_.fabric();
+    plan_.op = "perftest";
+    plan_.bytes = options_.size;
+    plan_.actors = {{Actor::Kind::kHostThread, fabric.root_cpu(options_.ends.from_nic)},
+                    {Actor::Kind::kHostThread, fabric.root_cpu(options_.ends.to_nic)}};
+    for (std::uint32_t i = 0; i < options_.qps; ++i) add_flag(options_.tx_depth);
+    for (std::uint32_t i = 0; i < options_.qps; ++i) left_.push_back(add_flag(options_.iterations));
+    cq_ = add_flag(0);
+    receive_cq_ = add_flag(0);
+    const std::uint64_t completions =
+        (options_.iterations + options_.cq_moderation - 1) / options_.cq_moderation * options_.qps;
+    untold_ = add_flag(completions);
+    for (std::uint32_t i = 0; i < options_.qps; ++i) add_queue_pair(i);
+    add_poster();
+    if (options_.op == RdmaOp::kSend) add_receiver();
+    return std::move(plan_);
+  }
+
+ private:
+  FlagIndex add_flag(std::uint64_t tokens) {
+    plan_.flags.push_back({static_cast<std::uint32_t>(tokens)});
+    return static_cast<FlagIndex>(plan_.flags.size() - 1);
+  }
+  LagIndex add_lag(const char* cause, Duration time) {
+    plan_.lags.push_back({cause, time});
+    return static_cast<LagIndex>(plan_.lags.size() - 1);
+  }
+  Duration time(const char* key, DeviceId nic) const {
+    return machine_.devices().duration(key, nic);
+  }
+
+  void add_queue_pair(std::uint32_t i) {
+    const PerftestEnds& ends = options_.ends;
+    const bool is_send = options_.op == RdmaOp::kSend;
+    QueuePair q;
+    q.nic = ends.from_nic;
+    q.peer_nic = ends.to_nic;
+    q.memory = ends.from;
+    q.peer_memory = ends.to;
+    q.number = i;
+    q.writes = options_.op == RdmaOp::kWrite;
+    q.sends = is_send;
+    q.reads = options_.op == RdmaOp::kRead;
+    q.address = options_.offset + i * kBufferStride;
+    q.signal_every = options_.cq_moderation;
+    q.requests = options_.iterations;
+    q.send_cq = cq_;
+    q.send_lag = add_lag("poll", time("nic.poll_time", ends.from_nic));
+    if (is_send) {
+      q.receive_cq = receive_cq_;
+      q.receive_lag = add_lag("poll", time("nic.poll_time", ends.to_nic));
+    }
+    q.context = i;
+    plan_.queue_pairs.push_back(q);
+  }
+
+  void add_poster() {
+    const DeviceId nic = options_.ends.from_nic;
+    const LagIndex request = add_lag("post", time("nic.post_time", nic));
+    const LagIndex doorbell = add_lag("post", time("nic.doorbell_time", nic));
+    const LagIndex completion = add_lag("completion taken", time("nic.cqe_time", nic));
+    Program p;
+    const auto take = [&] {
+      p.compute(completion);
+      p.signal(0, kNoIndex, 0, Instruction::kOfToken | Instruction::kForEach);
+    };
+    p.while_has(untold_, 1, kNoIndex, [&] {
+      for (std::uint32_t i = 0; i < options_.qps; ++i) {
+        p.while_has(i, options_.post_list, left_[i], [&] {
+          p.compute(doorbell, request);
+          p.post(verb_of(options_.op), i, options_.size,
+                 options_.is_inline ? Instruction::kInline : 0);
+        });
+      }
+      p.wait(cq_);
+      take();
+      p.while_has(cq_, 1, kNoIndex, [&] {
+        p.wait(untold_);
+        take();
+      });
+    });
+    plan_.programs.push_back(std::move(p));
+  }
+
+  void add_receiver() {
+    const DeviceId nic = options_.ends.to_nic;
+    Program first;
+    first.actor = Posting::kReceiver;
+    for (std::uint32_t i = 0; i < options_.qps; ++i) first.post_receives(i, options_.rx_depth);
+    plan_.programs.push_back(std::move(first));
+    Program each;
+    each.actor = Posting::kReceiver;
+    each.serves = receive_cq_;
+    each.compute(
+        add_lag("receive posted", time("nic.cqe_time", nic) + time("nic.receive_time", nic)));
+    each.post_receives(kNoIndex, 1, Instruction::kOfToken);
+    plan_.programs.push_back(std::move(each));
+  }
+
+  const Machine& machine_;
+  const PerftestPlan& options_;
+  Plan plan_;
+  std::vector<FlagIndex> left_;  ///< messages that were not posted, by queue pair
+  FlagIndex cq_{};
+  FlagIndex receive_cq_{};
+  FlagIndex untold_{};  ///< completions that were not taken
+};
+
+}  // namespace
+
+Plan posting_plan(const Machine& machine, const PerftestPlan& plan) {
+  return Builder(machine, plan).build();
+}
+
+Posting::Posting(PacketCluster& cluster, Runner& runner, const PerftestPlan& plan)
+    : cluster_{cluster},
+      runner_{runner},
+      options_{plan},
+      plan_{posting_plan(cluster.machine(), plan)},
+      poll_time_{cluster.machine().devices().duration("nic.poll_time", plan.ends.from_nic)},
+      job_{runner.add(plan_, this)},
+      known_of_(plan.qps) {}
+
+bool Posting::has_settled() const {
+  return 4 * known_ >= messages() &&
+         std::all_of(known_of_.begin(), known_of_.end(), [](std::uint64_t k) { return k > 0; });
+}
+
+Time Posting::ended() const {
+  switch (options_.op) {
+    case RdmaOp::kRead:
+      return steps().back().at;
+    case RdmaOp::kSend:
+      return received_ + poll_time_;
+    case RdmaOp::kWrite:
+      return visible_ + poll_time_;
+  }
+  return {};
+}
+
+Bytes Posting::delivered() const {
+  const bool is_read = options_.op == RdmaOp::kRead;
+  return cluster_.nics().landed(
+      cluster_.nic(is_read ? options_.ends.from_nic : options_.ends.to_nic));
+}
+
+void Posting::on_posted(QueuePairIndex /*queue_pair*/, std::uint64_t requests) {
+  posted_ += requests;
+  posted(cluster_.events().now(), requests);
+  if (has_posted_all()) changed();
+}
+
+void Posting::on_delivered(QueuePairIndex /*queue_pair*/, Bytes /*bytes*/) {
+  visible_ = cluster_.events().now();
+}
+
+void Posting::on_received(QueuePairIndex /*queue_pair*/, Bytes /*bytes*/) {
+  received_ = cluster_.events().now();
+}
+
+/// Free places: a completion told of as many messages.
+void Posting::on_signalled(FlagIndex flag, std::uint64_t tokens) {
+  known_ += tokens;
+  known_of_[flag] += tokens;
+  step(cluster_.events().now(), known_);
+}
+
+}  // namespace weft
