@@ -18,7 +18,7 @@ namespace {
 Plan posts(const MachineUnderTest& m, Verb verb, Bytes bytes, std::uint32_t requests,
            const char* nic = "nic0", Duration late = {}) {
   Plan plan;
-  plan.lags = {{"something else", late}};
+  plan.lags = {{"something else", late}, {"set up", Duration::ns(100)}};
   plan.flags = {{0}, {0}};
   QueuePair q;
   q.nic = m.id(nic);
@@ -35,6 +35,7 @@ Plan posts(const MachineUnderTest& m, Verb verb, Bytes bytes, std::uint32_t requ
   plan.actors = {{Actor::Kind::kHostThread, m.id("cpu0")},
                  {Actor::Kind::kHostThread, m.id("cpu0", 1)}};
   Program poster;
+  poster.compute(1);  // the receives come first
   poster.repeat(requests, [&] { poster.post(verb, 0, bytes); });
   poster.wait(0);
   plan.programs = {poster};
@@ -116,8 +117,7 @@ TEST(Verbs, ASendWaitsForItsReceive) {
   const Duration late = Duration::us(100);
   for (const bool packets : {false, true}) {
     const Duration soon = time(m, posts(m, Verb::kSend, Bytes::kib(4), 3), packets);
-    const Duration then =
-        time(m, posts(m, Verb::kSend, Bytes::kib(4), 3, "nic0", late), packets);
+    const Duration then = time(m, posts(m, Verb::kSend, Bytes::kib(4), 3, "nic0", late), packets);
     EXPECT_LT(soon, Duration::us(10)) << packets;
     EXPECT_GT(then, late) << packets;
     EXPECT_LT(then, late + Duration::us(packets ? 400 : 10)) << packets;  // a NAK's timer
@@ -144,7 +144,8 @@ TEST(Verbs, TwoJobsThatShareALinkGetHalfEach) {
   }
 }
 
-// Two communicators of four GPUs each, on the same NICs: each all-reduce takes twice its time alone.
+// Two communicators of four GPUs each, on the same NICs: each all-reduce takes twice its time
+// alone.
 TEST(Verbs, TwoCommunicatorsRunAtOnce) {
   MachineUnderTest m("hgx-h100-8nic.yaml", {"wire.kind=infiniband", "nccl.proto=Simple"});
   const auto plan = [&](std::vector<DeviceId> gpus, std::vector<std::uint32_t> order) {
@@ -156,8 +157,7 @@ TEST(Verbs, TwoCommunicatorsRunAtOnce) {
       ring.entry_nic = ring.exit_nic = {0, 0};
     }
     schedule.choose = [](Op, Bytes) { return Choice{Algorithm::kRing, "Simple", 4}; };
-    return make_plan(m.devices(), some, schedule, Op::kAllReduce, Bytes::mib(64),
-                     MemoryPath::kGdr);
+    return make_plan(m.devices(), some, schedule, Op::kAllReduce, Bytes::mib(64), MemoryPath::kGdr);
   };
   const std::vector<Plan> plans{
       plan({m.id("gpu0"), m.id("gpu1"), m.id("gpu0", 1), m.id("gpu1", 1)}, {0, 1, 2, 3}),

@@ -1,6 +1,8 @@
 #include "models/nccl/execute/collective_plan.hpp"
 
 #include <algorithm>
+#include <array>
+#include <stdexcept>
 
 #include "models/nccl/execute/p2p_plan.hpp"
 #include "models/nccl/execute/ring_plan.hpp"
@@ -9,9 +11,14 @@
 namespace weft {
 namespace {
 
+double all_gpus(const Fabric& fabric) {
+  return static_cast<double>(fabric.count(DeviceKind::kGpu)) * fabric.nodes();
+}
+
 PlanSize p2p_size(DeviceParams& devices, const Schedule& schedule, Op op, Bytes bytes,
-                  double ranks) {
+                  const Choice& /*choice*/) {
   const Fabric& fabric = devices.fabric();
+  const double ranks = all_gpus(fabric);
   const double gpus = static_cast<double>(fabric.count(DeviceKind::kGpu));
   const bool all = op == Op::kAllToAll;
   const Bytes to_peer = all ? Bytes{pieces(bytes, Bytes{static_cast<std::int64_t>(ranks)})} : bytes;
@@ -29,6 +36,56 @@ PlanSize p2p_size(DeviceParams& devices, const Schedule& schedule, Op op, Bytes 
   return size;
 }
 
+/// Blocks that pass `chunks` of a channel's loop each, and what NICs carry of that.
+PlanSize size_of(const Fabric& fabric, const Protocol& protocol, const Choice& choice, Bytes bytes,
+                 double per_loop, double chunks, double connections) {
+  const double ranks = all_gpus(fabric);
+  const double loops = bytes.as_double() / choice.channels / per_loop / protocol.chunk.as_double();
+  const double passes = choice.channels * ranks * chunks * std::max(1.0, loops) *
+                        static_cast<double>(std::max<std::int64_t>(1, protocol.slices));
+  const double carried = static_cast<double>(fabric.nodes() > 1 ? fabric.nodes() : 0) / ranks;
+  return {passes * (1 + carried), choice.channels * ranks * connections};
+}
+
+/// A pass for each rank's chunk of a loop, one for a chain's; twice around for an all-reduce.
+PlanSize ring_size(DeviceParams& devices, const Schedule& /*schedule*/, Op op, Bytes bytes,
+                   const Choice& choice) {
+  const double ranks = all_gpus(devices.fabric());
+  const KernelShape shape = kernel_shape(op, choice.algorithm);
+  const Protocol protocol =
+      make_protocol(devices.params(), choice.protocol, shape, static_cast<std::uint32_t>(ranks));
+  const double per_loop = shape == KernelShape::kRing ? ranks : 1;
+  const double twice = op == Op::kAllReduce ? 2 : 1;
+  return size_of(devices.fabric(), protocol, choice, bytes, per_loop, per_loop * twice, 1);
+}
+
+/// Two groups a rank, up and down.
+PlanSize tree_size(DeviceParams& devices, const Schedule& /*schedule*/, Op /*op*/, Bytes bytes,
+                   const Choice& choice) {
+  return size_of(devices.fabric(), make_tree_protocol(devices, choice, bytes), choice, bytes, 1, 2,
+                 2);
+}
+
+/// How an algorithm is executed: a row here, and its program.
+struct Execution {
+  Algorithm algorithm;
+  Plan (*plan)(DeviceParams&, const Communicator&, const Schedule&, Op, Bytes, MemoryPath,
+               const Choice&);
+  PlanSize (*size)(DeviceParams&, const Schedule&, Op, Bytes, const Choice&);
+};
+constexpr std::array kExecutions{
+    Execution{Algorithm::kRing, ring_plan, ring_size},
+    Execution{Algorithm::kTree, tree_plan, tree_size},
+    Execution{Algorithm::kPointToPoint, p2p_plan, p2p_size},
+};
+
+const Execution& execution_of(Algorithm algorithm) {
+  const auto at = std::find_if(kExecutions.begin(), kExecutions.end(),
+                               [=](const Execution& e) { return e.algorithm == algorithm; });
+  if (at == kExecutions.end()) throw std::logic_error("no program for an algorithm");
+  return *at;
+}
+
 }  // namespace
 
 Plan make_plan(DeviceParams& devices, const Schedule& schedule, Op op, Bytes bytes,
@@ -39,40 +96,13 @@ Plan make_plan(DeviceParams& devices, const Schedule& schedule, Op op, Bytes byt
 Plan make_plan(DeviceParams& devices, const Communicator& communicator, const Schedule& schedule,
                Op op, Bytes bytes, MemoryPath path) {
   const Choice choice = schedule.choose(op, bytes);
-  switch (choice.algorithm) {
-    case Algorithm::kRing:
-      return ring_plan(devices, communicator, schedule, op, bytes, path, choice);
-    case Algorithm::kTree:
-      return tree_plan(devices, communicator, schedule, op, bytes, path, choice);
-    case Algorithm::kPointToPoint:
-      return p2p_plan(devices, communicator, schedule, op, bytes, path, choice);
-  }
-  throw std::logic_error("make_plan: unknown algorithm");
+  return execution_of(choice.algorithm)
+      .plan(devices, communicator, schedule, op, bytes, path, choice);
 }
 
 PlanSize plan_size(DeviceParams& devices, const Schedule& schedule, Op op, Bytes bytes) {
-  const Fabric& fabric = devices.fabric();
-  const double ranks = static_cast<double>(fabric.count(DeviceKind::kGpu)) * fabric.nodes();
   const Choice choice = schedule.choose(op, bytes);
-  if (choice.algorithm == Algorithm::kPointToPoint) {
-    return p2p_size(devices, schedule, op, bytes, ranks);
-  }
-  const bool tree = choice.algorithm == Algorithm::kTree;
-  const KernelShape shape = kernel_shape(op, choice.algorithm);
-  const Protocol protocol = tree ? make_tree_protocol(devices, choice, bytes)
-                                 : make_protocol(devices.params(), choice.protocol, shape,
-                                                 static_cast<std::uint32_t>(ranks));
-  const double channel_bytes = bytes.as_double() / choice.channels;
-  const double per_loop = shape == KernelShape::kRing ? ranks : 1;
-  const double loops = channel_bytes / per_loop / protocol.chunk.as_double();
-  // Two groups a rank in a tree; a step a rank and chunk in a chain; in a ring, so many for each of
-  // its chunks.
-  const double steps = tree ? 2 : shape == KernelShape::kChain ? 1 : ranks;
-  const double twice = op == Op::kAllReduce && !tree ? 2 : 1;
-  const double passes = choice.channels * ranks * steps * twice * std::max(1.0, loops) *
-                        static_cast<double>(std::max<std::int64_t>(1, protocol.slices));
-  const double carried = static_cast<double>(fabric.nodes() > 1 ? fabric.nodes() : 0) / ranks;
-  return {passes * (1 + carried), choice.channels * ranks * (tree ? 2 : 1)};
+  return execution_of(choice.algorithm).size(devices, schedule, op, bytes, choice);
 }
 
 }  // namespace weft
