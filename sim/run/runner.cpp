@@ -16,13 +16,15 @@ namespace {
 
 using Kind = Instruction::Kind;
 
-/// Something an actor waited for: when it came, and what led to it.
+/// Something an actor waited for: when it came, and what led to it, but for the lag just before,
+/// since most tokens are there when they are wanted and nobody asks.
 struct Token {
   PathRef path;
   Time at;
   std::int64_t amount{0};  ///< bytes, or requests that a completion tells of
   std::uint32_t tag{0};
   std::uint32_t program{kNoIndex};  ///< that serves it
+  LagIndex lag{kNoIndex};
 };
 
 struct LagId {
@@ -214,7 +216,7 @@ class Runner::Engine final : private TransportSink, private EventTarget {
       } else {
         const Time asked = begin_wait(self);
         Token token = co_await self.inbox.pop();
-        end_wait(self, asked, token, path);
+        end_wait(job, self, asked, token, path);
         number = token.program;
       }
       const Program& program = job.plan->programs[number];
@@ -230,7 +232,7 @@ class Runner::Engine final : private TransportSink, private EventTarget {
               }
               const Time asked = begin_wait(self);
               Token token = co_await flag.tokens.pop();
-              end_wait(self, asked, token, path);
+              end_wait(job, self, asked, token, path);
             }
             cursor.pass();
             break;
@@ -263,11 +265,15 @@ class Runner::Engine final : private TransportSink, private EventTarget {
     return self.waits_since = events_.now();
   }
   /// The path is the actor's own if the token was there before it asked.
-  void end_wait(ActorState& self, Time asked, Token& token, PathRef& path) {
+  void end_wait(const Job& job, ActorState& self, Time asked, Token& token, PathRef& path) {
     self.is_waiting = false;
     self.work.waited += events_.now() - asked;
     self.take(token);
-    if (token.at > asked) path = std::move(token.path);
+    if (token.at <= asked) return;
+    path = std::move(token.path);
+    if (token.lag == kNoIndex) return;
+    const LagId& lag = job.lags[token.lag];
+    path = paths_.extend(std::move(path), lag.cause, lag.time);
   }
 
   static Duration work_of(const Job& job, const ActorState& self, const Instruction& i) {
@@ -385,7 +391,7 @@ class Runner::Engine final : private TransportSink, private EventTarget {
   void raise(Job& job, FlagIndex flag, LagIndex lag, std::int64_t amount, std::uint32_t tag,
              PathRef path) {
     if (lag == kNoIndex || job.lags[lag].time == Duration{}) {
-      give(job, flag, {std::move(path), events_.now(), amount, tag});
+      give(job, flag, {.path = std::move(path), .at = events_.now(), .amount = amount, .tag = tag});
       return;
     }
     const std::uint64_t index = put({.path = std::move(path),
@@ -399,10 +405,12 @@ class Runner::Engine final : private TransportSink, private EventTarget {
 
   void on_event(std::uint64_t index) override {
     Pending token = take(index);
-    const LagId& lag = token.job->lags[token.lag];
     give(*token.job, token.owner,
-         {paths_.extend(std::move(token.path), lag.cause, lag.time), events_.now(), token.amount,
-          token.tag});
+         {.path = std::move(token.path),
+          .at = events_.now(),
+          .amount = token.amount,
+          .tag = token.tag,
+          .lag = token.lag});
   }
 
   static void give(Job& job, FlagIndex index, Token token) {
@@ -421,7 +429,7 @@ class Runner::Engine final : private TransportSink, private EventTarget {
     note(job, Trajectory::What::kSent, transfer.amount, transfer.copies);
     if (transfer.move != nullptr) {
       extend(transfer.path, segments);
-      job.actors[transfer.owner].sent.push({transfer.path, events_.now()});
+      job.actors[transfer.owner].sent.push({.path = transfer.path, .at = events_.now()});
       return;
     }
     QueuePairState& q = job.queue_pairs[transfer.owner];
