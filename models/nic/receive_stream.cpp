@@ -11,7 +11,7 @@ namespace {
 /// rdma-core providers/mlx5: a receive of one buffer is one data segment.
 constexpr std::int64_t kReceiveElement = 16;
 /// The tag of a DMA that reads such elements; others are landings.
-constexpr std::uint64_t kElements = std::numeric_limits<std::uint64_t>::max();
+constexpr std::uint64_t kReceiveElements = std::numeric_limits<std::uint64_t>::max();
 
 }  // namespace
 
@@ -22,7 +22,7 @@ void ReceiveStream::expect(std::uint32_t slot) {
 
 void ReceiveStream::post_receives(std::uint32_t count) {
   receives_ = receives_.value_or(0) + count;
-  submit(*nic_.host.queues, true, nic_.host.wqes, count * kReceiveElement, kElements);
+  submit(*nic_.host.queues, true, nic_.host.wqes, count * kReceiveElement, kReceiveElements);
 }
 
 bool ReceiveStream::is_ready(std::uint32_t slot) {
@@ -110,7 +110,7 @@ void ReceiveStream::on_dma_sent(std::uint64_t tag) {
 }
 
 void ReceiveStream::on_dma_done(std::uint64_t tag) {
-  if (tag == kElements) return;
+  if (tag == kReceiveElements) return;
   const auto index = static_cast<std::uint32_t>(tag);
   const Landing landing = landings_[index];
   landings_.free(index);

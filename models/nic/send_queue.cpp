@@ -7,18 +7,20 @@
 namespace weft {
 namespace {
 
-constexpr unsigned kEventBits = 2;  // of an event's number; the others are the work request's
+constexpr unsigned kSendQueueEventBits =
+    2;  // of an event's number; the others are the work request's
 
 }  // namespace
 
 void SendQueue::schedule(Time at, Event event, std::uint32_t slot) {
-  network_.events().schedule_at(at, Phase::kDeliver, *this,
-                                std::uint64_t{slot} << kEventBits | static_cast<unsigned>(event));
+  network_.events().schedule_at(
+      at, Phase::kDeliver, *this,
+      std::uint64_t{slot} << kSendQueueEventBits | static_cast<unsigned>(event));
 }
 
 void SendQueue::on_event(std::uint64_t what) {
-  const auto slot = static_cast<std::uint32_t>(what >> kEventBits);
-  switch (static_cast<Event>(what & ((1U << kEventBits) - 1))) {
+  const auto slot = static_cast<std::uint32_t>(what >> kSendQueueEventBits);
+  switch (static_cast<Event>(what & ((1U << kSendQueueEventBits) - 1))) {
     case Event::kDoorbell:
       ring(slot);
       return;

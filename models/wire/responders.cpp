@@ -6,7 +6,6 @@ namespace weft {
 namespace {
 
 namespace packet_of = queue_pair_packet;
-using packet_of::Kind;
 
 }  // namespace
 
@@ -43,16 +42,16 @@ void Responders::take_in_order(Packet& packet) {
   if (number != responder.expected) {
     network_.release(packet);
     if (number < responder.expected) {
-      if (asks) answer(index, Kind::kAck, responder.expected);  // to a repeated one
+      if (asks) answer(index, packet_of::Kind::kAck, responder.expected);  // to a repeated one
     } else if (!std::exchange(responder.nak_sent, true)) {
-      answer(index, Kind::kNak, responder.expected);
+      answer(index, packet_of::Kind::kNak, responder.expected);
     }
     return;
   }
   if (packet_of::has(packet, packet_of::kFirst) && !sink_.is_ready(pair, tag)) {
     network_.release(packet);
     responder.nak_sent = true;
-    answer(index, Kind::kRnrNak, number);
+    answer(index, packet_of::Kind::kRnrNak, number);
     return;
   }
   if (!sink_.keeps({pair, tag, packet_of::payload(packet, packets_), is_last}, packet)) {
@@ -60,7 +59,7 @@ void Responders::take_in_order(Packet& packet) {
   }
   ++responder.expected;
   responder.nak_sent = false;
-  if (asks) answer(index, Kind::kAck, responder.expected);
+  if (asks) answer(index, packet_of::Kind::kAck, responder.expected);
   if (is_last) sink_.on_delivered(pair, tag);
 }
 
@@ -70,13 +69,13 @@ void Responders::take_in_any_order(Packet& packet) {
   if (!is_new(index, number)) {
     const bool asks = packet_of::has(packet, packet_of::kAckRequest);
     network_.release(packet);
-    if (asks) answer(index, Kind::kAck, pairs_[index].expected);  // to a repeated one
+    if (asks) answer(index, packet_of::Kind::kAck, pairs_[index].expected);  // to a repeated one
     return;
   }
   const std::size_t place = message_of(any_order_[index].messages, number);
   if (!admits(index, place, number)) {
     network_.release(packet);
-    if (any_order_[index].refused == number) answer(index, Kind::kRnrNak, number);
+    if (any_order_[index].refused == number) answer(index, packet_of::Kind::kRnrNak, number);
     return;
   }
   note(index, number);
@@ -92,7 +91,7 @@ void Responders::take_in_any_order(Packet& packet) {
   std::uint32_t& said = any_order_[index].said;
   if (!has_delivered && pairs_[index].expected - said < packets_.packets_per_ack) return;
   said = pairs_[index].expected;
-  answer(index, Kind::kAck, said);
+  answer(index, packet_of::Kind::kAck, said);
 }
 
 bool Responders::is_new(std::uint32_t index, std::uint32_t number) const {
@@ -124,7 +123,7 @@ void Responders::note(std::uint32_t index, std::uint32_t number) {
   while (any.come.size() <= place) any.come.push(0);
   any.come.at(place) = 1;
   for (; any.seen <= number; ++any.seen) {
-    if (any.seen < number && !packets_.spread) answer(index, Kind::kNak, any.seen);
+    if (any.seen < number && !packets_.spread) answer(index, packet_of::Kind::kNak, any.seen);
   }
 }
 
@@ -146,17 +145,17 @@ void Responders::notify(std::uint32_t index) {
   std::int64_t& last_ps = pairs_[index].cnp_ps;
   if (now_ps - last_ps < packets_.dcqcn->cnp_interval.count_ps()) return;
   last_ps = now_ps;
-  answer(index, Kind::kCnp, 0);
+  answer(index, packet_of::Kind::kCnp, 0);
 }
 
-void Responders::answer(std::uint32_t index, Kind kind, std::uint32_t number) {
+void Responders::answer(std::uint32_t index, packet_of::Kind kind, std::uint32_t number) {
   Responder& responder = pairs_[index];
-  const bool is_cnp = kind == Kind::kCnp;
+  const bool is_cnp = kind == packet_of::Kind::kCnp;
   QueuePairCounters& counters = responder.counters;
-  ++(is_cnp                  ? counters.cnps
-     : kind == Kind::kAck    ? counters.acks
-     : kind == Kind::kRnrNak ? counters.rnr_naks
-                             : counters.naks);
+  ++(is_cnp                             ? counters.cnps
+     : kind == packet_of::Kind::kAck    ? counters.acks
+     : kind == packet_of::Kind::kRnrNak ? counters.rnr_naks
+                                        : counters.naks);
   Packet& packet = network_.make();
   packet.kind = static_cast<std::uint8_t>(kind);
   packet.flow = index;
