@@ -42,7 +42,8 @@ static_assert(every_param_is_sourced(kIcmParams));
 /// as something was thrown out that is over, however much room a large entry has left.
 class IcmCache {
  public:
-  explicit IcmCache(Bytes capacity = Bytes{0}) : capacity_{capacity.count()} {}
+  explicit IcmCache(Bytes capacity = Bytes{0}, std::uint64_t seed = 0)
+      : capacity_{capacity.count()}, draw_{seed} {}
 
   /// Whether the entry is there; as long as nothing was thrown out, it is if there is room for it.
   bool holds(std::uint64_t key, std::int64_t bytes);
@@ -60,7 +61,7 @@ class IcmCache {
   bool is_full_{false};  ///< something was thrown out
   std::vector<Entry> entries_;
   std::unordered_map<std::uint64_t, std::size_t> place_;
-  std::uint64_t draw_{0};  ///< Knuth's MMIX generator
+  std::uint64_t draw_;  ///< Knuth's MMIX generator
 };
 
 }  // namespace weft

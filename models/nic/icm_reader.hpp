@@ -31,7 +31,7 @@ class IcmReader final : private NicDma {
       : events_{events}, settings_{settings}, host_{host} {}
 
   /// The NIC's settings are known.
-  void attach() { cache_ = IcmCache(settings_.icm_cache); }
+  void attach() { cache_ = IcmCache(settings_.icm_cache, settings_.seed); }
 
   /// Whether the queue pair's context is in the NIC. If not it is read, and the waiter told.
   bool has_context(RdmaQpId qp, IcmWaiter& waiter);

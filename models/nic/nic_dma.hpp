@@ -26,6 +26,7 @@ struct RdmaNicSettings {
   Bytes icm_cache{Bytes::mib(2)};
   Bytes qp_context{375};
   std::uint32_t icm_fetches{16};
+  std::uint64_t seed{0};  ///< of what the context cache throws out
 };
 
 /// A NIC's host: `data` moves payload and writes completions, `queues` reads work queue elements.

@@ -22,10 +22,13 @@ class LinkLosses {
   /// Whether the link loses the packet that it delivers now.
   bool loses(std::size_t link) {
     if (link >= losses_.size() || losses_[link].chance <= 0) return false;
+    has_drawn_ = true;
     if (uniform01(draws_) >= losses_[link].chance) return false;
     ++losses_[link].lost;
     return true;
   }
+  /// Whether chance has decided so far.
+  bool has_drawn() const { return has_drawn_; }
   std::uint64_t lost(std::size_t link) const {
     return link < losses_.size() ? losses_[link].lost : 0;
   }
@@ -38,6 +41,7 @@ class LinkLosses {
 
   std::vector<Loss> losses_;  ///< of links up to the last that ever lost
   std::mt19937_64 draws_;
+  bool has_drawn_{false};
 };
 
 }  // namespace weft

@@ -24,12 +24,16 @@ class EcnMarker {
     const double chance = marking.max_chance *
                           static_cast<double>(queued_bytes - marking.min.count()) /
                           static_cast<double>((marking.max - marking.min).count());
+    has_drawn_ = true;
     return uniform01(draws_) < chance;
   }
+  /// Whether chance has decided so far.
+  bool has_drawn() const { return has_drawn_; }
 
  private:
   std::vector<EcnMarking> markings_;
   std::mt19937_64 draws_;
+  bool has_drawn_{false};
 };
 
 }  // namespace weft

@@ -113,6 +113,8 @@ class PacketNetwork final : private EventTarget {
   /// From now on each packet that arrives by the link is lost with this chance (bit errors). 1: the
   /// link is down. Its room is free at once: credit counts are resynchronised by the hardware.
   void set_loss(PacketLinkId link, double chance) { losses_.set(link.index(), chance); }
+  /// Whether any loss or mark was drawn so far: what the seed decides.
+  bool has_drawn() const { return marker_.has_drawn() || losses_.has_drawn(); }
 
   std::size_t links() const { return links_.size(); }
   const std::string& name(PacketLinkId link) const { return link_names_[link.index()]; }
