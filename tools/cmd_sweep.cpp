@@ -270,11 +270,11 @@ Sweep make_sweep(const PredictArguments& arguments) {
       fmt::format("weft {} {}\nscenario {:016x}\ntopology {:016x}\nseed {}\n", weft_version(),
                   source_digest(), sweep.scenario.digest, topology.digest, sweep.options.seed);
   for (const ScenarioSetting& s : sweep.options.set) base += "set " + s.key + "=" + s.value + '\n';
-  base += "nccl " + sweep.options.nccl_version.text() + '\n';
+  if (sweep.options.nccl_version) base += "nccl " + sweep.options.nccl_version->text() + '\n';
   for (const auto& [name, value] : sweep.options.env) base += "env " + name + "=" + value + '\n';
   sweep.points = grid_points(sweep.axes, base);
   Params params(sweep.catalog);
-  apply_nccl_env(sweep.options.env, params, {}, sweep.options.nccl_version);
+  apply_nccl_env(sweep.options.env, params, {}, sweep.options.nccl_version.value_or(NcclVersion{}));
   check_axes(sweep, topology);
   return sweep;
 }

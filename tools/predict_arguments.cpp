@@ -38,7 +38,9 @@ PredictOptions predict_options(const PredictArguments& arguments) {
   PredictOptions options;
   options.seed = parse_seed(arguments.seed);
   options.threads = arguments.threads;
-  options.nccl_version = parse_nccl_version(arguments.nccl_version);
+  if (!arguments.nccl_version.empty()) {
+    options.nccl_version = parse_nccl_version(arguments.nccl_version);
+  }
   if (!arguments.gpu.empty()) options.set.push_back({"gpu.part", arguments.gpu, {}});
   for (const std::string& text : arguments.env) {
     const std::size_t equals = text.find('=');

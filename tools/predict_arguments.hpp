@@ -14,7 +14,7 @@ struct PredictArguments {
   std::vector<std::string> set;  ///< what a KEY=VALUE may be is the command's own
   std::vector<std::string> env;
   std::string gpu;
-  std::string nccl_version{NcclVersion{}.text()};
+  std::string nccl_version;
   std::string seed{"1"};
   unsigned threads{0};
 };

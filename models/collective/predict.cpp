@@ -319,6 +319,17 @@ std::vector<MemoryPath> paths_to_run(const Scenario& scenario, std::uint32_t nod
   return paths;
 }
 
+/// The release whose decisions a run follows.
+NcclVersion version_of(const Scenario& scenario, const PredictOptions& options) {
+  if (options.nccl_version) return *options.nccl_version;
+  if (scenario.nccl_version.empty()) return {};
+  try {
+    return parse_nccl_version(scenario.nccl_version);
+  } catch (const InputError& e) {
+    throw InputError(scenario.nccl_version_place, e.what());
+  }
+}
+
 Provenance provenance(const Scenario& scenario, const PredictOptions& options,
                       const TopologySpec& spec) {
   Provenance p;
@@ -330,7 +341,7 @@ Provenance provenance(const Scenario& scenario, const PredictOptions& options,
   p.topology_digest = fmt::format("{:016x}", spec.digest);
   p.topology_source = spec.source;
   p.seed = options.seed;
-  p.nccl_version = options.nccl_version.text();
+  p.nccl_version = version_of(scenario, options).text();
   p.fidelity = options.fidelity == Fidelity::kFluid ? "fluid" : "packet";
   for (const ScenarioSetting& s : scenario.set) p.overrides.push_back(s.key + "=" + s.value);
   for (const ScenarioSetting& s : options.set) p.overrides.push_back(s.key + "=" + s.value);
@@ -353,12 +364,13 @@ RunResult predict(const Scenario& scenario, const PredictOptions& options,
   RunResult result;
   result.provenance = provenance(scenario, options, spec);
 
+  const NcclVersion version = version_of(scenario, options);
   std::map<std::string, std::string> env = scenario.env;
   for (const auto& [name, value] : options.env) env[name] = value;
   for (const auto& [name, value] : env) result.provenance.env.push_back(name + "=" + value);
   std::map<std::string, Place> env_place = scenario.env_place;
   for (const auto& [name, value] : options.env) env_place.erase(name);
-  const NcclEnv nccl_env = apply_nccl_env(env, params, env_place, options.nccl_version);
+  const NcclEnv nccl_env = apply_nccl_env(env, params, env_place, version);
   result.notes = nccl_env.notes;
   std::vector<ScenarioSetting> settings = scenario.set;
   settings.insert(settings.end(), options.set.begin(), options.set.end());
@@ -373,13 +385,13 @@ RunResult predict(const Scenario& scenario, const PredictOptions& options,
   const Op op = parse_op(scenario.op);
   const Machine machine(devices);
   Decided decided{.simple = devices.params().choice("nccl.decisions") == "simple", .runs = {}};
-  decide(MemoryPath::kGdr, devices, nccl_env, options.nccl_version, decided);
+  decide(MemoryPath::kGdr, devices, nccl_env, version, decided);
   const std::vector<RingPair> gdr_pairs =
       ring_pairs(machine, Schedules(devices, decided).of(MemoryPath::kGdr).rings);
   std::vector<Task> tasks;
   for (const MemoryPath path :
        paths_to_run(scenario, nodes, gdr_obstacle(gdr_pairs), result.notes)) {
-    decide(path, devices, nccl_env, options.nccl_version, decided);
+    decide(path, devices, nccl_env, version, decided);
     for (const Bytes bytes : scenario.sizes) tasks.push_back({op, bytes, path});
   }
   if (decided.simple) add_unread_notes(nccl_env, params, result.notes);

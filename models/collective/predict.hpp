@@ -25,8 +25,8 @@ struct PredictOptions {
   std::uint64_t seed{1};
   unsigned threads{0};  ///< 0: as many as the machine has; the result does not depend on it
   Fidelity fidelity{Fidelity::kFluid};
-  NcclVersion nccl_version{};  ///< whose decisions are followed
-  bool force{false};  ///< packets: run what takes long, too
+  std::optional<NcclVersion> nccl_version{};  ///< whose decisions; absent: as the scenario says
+  bool force{false};                          ///< packets: run what takes long, too
   /// For tests: the events of one instant run in an order drawn with this seed (EventQueue).
   std::optional<std::uint64_t> shuffle_ties{};
   /// Packets: hears before the run how long it will take.

@@ -43,6 +43,13 @@ inline constexpr std::array<Operation, 7> kOperations{{
     {Op::kSendRecv, "sendrecv", BusFactor::kPlain, true},
 }};
 
+/// Their names, in the same order.
+inline constexpr auto kOpNames = [] {
+  std::array<std::string_view, kOperations.size()> names;
+  for (std::size_t i = 0; i < names.size(); ++i) names[i] = kOperations[i].name;
+  return names;
+}();
+
 constexpr const Operation& operation(Op op) { return kOperations[static_cast<std::size_t>(op)]; }
 constexpr std::string_view op_name(Op op) { return operation(op).name; }
 constexpr bool is_point_to_point(Op op) { return operation(op).point_to_point; }

@@ -35,6 +35,7 @@ constexpr std::array kScenarioKeys{
     KeySpec{"memory_paths", "list of", "[gdr, host-staged]",
             "the way through memory: GPUDirect RDMA, or pinned host buffers", kMemoryPaths},
     KeySpec{"env", "map", "none", "NCCL's environment variables: NCCL_...: text"},
+    KeySpec{"nccl_version", "text", "2.28.9", "the NCCL release whose decisions are followed"},
     KeySpec{"set", "map", "none", "any key of `weft list-params`, value with its unit"}};
 constexpr std::array kWorkloadKeys{
     KeySpec{"op", "one of", kRequired, "the operation", kOpNames},
@@ -179,6 +180,10 @@ Scenario parse_scenario(const std::string& text, const std::string& file) {
                               ? std::vector<std::string>{kMemoryPaths.begin(), kMemoryPaths.end()}
                               : read_memory_paths(*paths);
   if (const Yaml* env = yaml.find("env")) read_env(*env, scenario);
+  if (const Yaml* version = yaml.find("nccl_version")) {
+    scenario.nccl_version = version->text();
+    scenario.nccl_version_place = version->place();
+  }
   if (const Yaml* gpu = yaml.find("gpu")) {
     scenario.set.push_back({"gpu.part", gpu->text(), gpu->place()});
   }

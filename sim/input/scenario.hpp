@@ -32,7 +32,9 @@ struct Scenario {
   std::vector<std::string> memory_paths;   ///< of "gdr" and "host-staged"; at least one, none twice
   std::map<std::string, std::string> env;  ///< NCCL's environment variables
   std::map<std::string, Place> env_place;  ///< where each of them stands
-  std::vector<ScenarioSetting> set;        ///< workload's algo, then `set` in the file's order
+  std::string nccl_version;                ///< whose decisions to follow, as written; "": not said
+  Place nccl_version_place;
+  std::vector<ScenarioSetting> set;  ///< workload's algo, then `set` in the file's order
 };
 
 /// Reads a scenario; `scenarios/*.yaml` are examples. Throws InputError with file, line, column and

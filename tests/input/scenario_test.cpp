@@ -120,8 +120,8 @@ TEST(ScenarioBogus, Words) {
   EXPECT_EQ(refused(with("NCCL_NVLS_ENABLE", "NVLS_ENABLE")),
             "s.yaml:7:7: env.NVLS_ENABLE: allowed are NCCL's variables: NCCL_...");
   EXPECT_EQ(refused(with("nodes: 2", "hosts: 2")),
-            "s.yaml:4:1: hosts: unknown key; allowed here: about, env, gpu, memory_paths, nodes, "
-            "scenario, set, topology, workload");
+            "s.yaml:4:1: hosts: unknown key; allowed here: about, env, gpu, memory_paths, "
+            "nccl_version, nodes, scenario, set, topology, workload");
   EXPECT_THAT(refused(with("../topologies/hgx-h100-8nic.yaml", "\"\"")), HasSubstr("a path"));
   EXPECT_THAT(refused(with("nodes: 2", "nodes: many")), HasSubstr("whole number"));
 }

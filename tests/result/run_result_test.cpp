@@ -52,13 +52,19 @@ TEST(RunResult, IsReadBackAsItWasWritten) {
                   {{"wire", "nic0", 0.75}, {"DRAM", "", 0.25}}}};
   result.verdict = {"fine"};
   result.notes = {"a note", ""};
-  result.provenance = {
-      "0.1.0",           "2f83ba303abc",
-      "s.yaml",          "00ff",
-      "t.yaml",          "ff00",
-      "a source",        7,
-      "fluid",           {"wire.mtu=1024"},
-      {"NCCL_PROTO=LL"}, {{"wire.mtu", "", "1024 B", "assumed", "set by the user"}}};
+  result.provenance = {"0.1.0",
+                       "2f83ba303abc",
+                       "s.yaml",
+                       "00ff",
+                       "t.yaml",
+                       "ff00",
+                       "a source",
+                       7,
+                       "fluid",
+                       "2.28.9",
+                       {"wire.mtu=1024"},
+                       {"NCCL_PROTO=LL"},
+                       {{"wire.mtu", "", "1024 B", "assumed", "set by the user"}}};
   const std::string text = to_json(result).dump();
   EXPECT_EQ(to_json(run_result_from_json(Json::parse(text, "r.json"))).dump(), text);
 }
