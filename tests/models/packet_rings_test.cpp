@@ -14,11 +14,11 @@ struct Case {
   const char* topology;
   std::vector<std::string> settings;
 
+  ResultRow run(Fidelity fidelity) const {
+    return predict_one(memory_path, bytes, settings, topology, nodes, op, fidelity);
+  }
   double packets_over_fluid() const {
-    const auto time = [&](Fidelity fidelity) {
-      return predict_one(memory_path, bytes, settings, topology, nodes, op, fidelity).time_us;
-    };
-    return time(Fidelity::kPacket) / time(Fidelity::kFluid);
+    return run(Fidelity::kPacket).time_us / run(Fidelity::kFluid).time_us;
   }
 };
 
@@ -32,6 +32,35 @@ TEST(PacketRings, FourNodesAgreeWithTheFluidTransport) {
                     .topology = "topologies/genoa-2p-same-switch.yaml",
                     .settings = {"nccl.algo=Ring", "nccl.proto=Simple", "nccl.channels=4"}};
     EXPECT_NEAR(ring.packets_over_fluid(), 1, 0.03) << path;
+  }
+}
+
+// A NIC's read tags are one server for all its channels' walks, and one pool for its engines. With
+// requests of 128 B packets also wait for the link on which requests and written data take turns,
+// so there only the time is held.
+TEST(PacketRings, ChannelsShareTheReadTagsOfANic) {
+  struct Tags {
+    std::vector<std::string> settings;
+    bool same_limiter;
+  };
+  for (const Tags& tags : {Tags{{"nic.read_tags=32", "nccl.channels=1"}, true},
+                           Tags{{"nic.read_tags=32", "nccl.channels=4"}, true},
+                           Tags{{"nic.read_tags=16", "nccl.channels=8"}, true},
+                           Tags{{"nic.mrrs=128 B", "nccl.channels=4"}, false}}) {
+    Case ring{.op = "allreduce",
+              .memory_path = "gdr",
+              .bytes = Bytes::mib(16),
+              .nodes = 2,
+              .topology = "topologies/genoa-2p-same-switch.yaml",
+              .settings = {"nccl.algo=Ring", "nccl.proto=Simple", "nccl.decisions=simple"}};
+    ring.settings.insert(ring.settings.end(), tags.settings.begin(), tags.settings.end());
+    const ResultRow fluid = ring.run(Fidelity::kFluid);
+    const ResultRow packets = ring.run(Fidelity::kPacket);
+    EXPECT_NEAR(packets.time_us / fluid.time_us, 1, 0.03) << tags.settings.at(0);
+    EXPECT_EQ(fluid.limited_by.at(0).cause, "NIC read tags in flight");
+    if (tags.same_limiter) {
+      EXPECT_EQ(packets.limited_by.at(0).cause, fluid.limited_by.at(0).cause);
+    }
   }
 }
 
