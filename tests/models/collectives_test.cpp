@@ -137,12 +137,13 @@ TEST(Collectives, HostStagedIsSlowerAndSharesSumToOne) {
   }
 }
 
+// Not much: channels that share a proxy thread may come in another order (BetterMachine has why).
 TEST(Collectives, FasterPartsNeverHurtMuchAndMoreBytesTakeLonger) {
   for (const std::string& op : kOps) {
     const double base = row(op, Bytes::mib(64)).time_us;
     EXPECT_GT(row(op, Bytes::mib(128)).time_us, base) << op;
     for (const char* better : {"nic.rate=800 Gb/s", "gpu.nvlink_rate=50 GB/s"}) {
-      EXPECT_LE(row(op, Bytes::mib(64), {better}).time_us, base * 1.001) << op << " " << better;
+      EXPECT_LE(row(op, Bytes::mib(64), {better}).time_us, base * 1.015) << op << " " << better;
     }
   }
 }

@@ -20,8 +20,9 @@
 namespace weft::test::models_shuffled_ties {
 namespace {
 
-constexpr double kFluid = 1e-6;
-constexpr double kPackets = 0.01;
+// A proxy thread serves what comes at one instant one after another: somebody is first.
+constexpr double kFluid = 1e-3;
+constexpr double kPackets = 0.02;
 constexpr double kAllToAllOfPackets = 0.1;
 constexpr double kPerftest = 1e-3;
 
