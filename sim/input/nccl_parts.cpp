@@ -41,12 +41,17 @@ struct PciPart {
 
 /// The PCI ID Repository (pci-ids.ucw.cz), devices of 10de, 15b3 and 1d0f.
 constexpr std::array kGpus{
-    PciPart{kNvidia, 0x1db1, "v100-sxm"},  PciPart{kNvidia, 0x1db5, "v100-sxm"},
-    PciPart{kNvidia, 0x20b0, "a100-sxm"},  PciPart{kNvidia, 0x20b2, "a100-sxm"},
-    PciPart{kNvidia, 0x20b5, "a100-pcie"}, PciPart{kNvidia, 0x20f1, "a100-pcie"},
-    PciPart{kNvidia, 0x2330, "h100-sxm"},  PciPart{kNvidia, 0x2331, "h100-pcie"},
-    PciPart{kNvidia, 0x2335, "h200-sxm"},  PciPart{kNvidia, 0x2901, "b200-sxm"},
-    PciPart{kNvidia, 0x2941, "gb200"},
+    PciPart{kNvidia, 0x1db1, "v100-sxm"},     PciPart{kNvidia, 0x1db5, "v100-sxm"},
+    PciPart{kNvidia, 0x20b0, "a100-sxm"},     PciPart{kNvidia, 0x20b2, "a100-sxm"},
+    PciPart{kNvidia, 0x20b5, "a100-pcie"},    PciPart{kNvidia, 0x20f1, "a100-pcie"},
+    PciPart{kNvidia, 0x2330, "h100-sxm"},     PciPart{kNvidia, 0x2331, "h100-pcie"},
+    PciPart{kNvidia, 0x2335, "h200-sxm"},     PciPart{kNvidia, 0x2901, "b200-sxm"},
+    PciPart{kNvidia, 0x2941, "gb200"},        PciPart{kNvidia, 0x3182, "b300-sxm"},
+    PciPart{kNvidia, 0x31c2, "gb300"},        PciPart{kNvidia, 0x2342, "gh200"},
+    PciPart{kNvidia, 0x1eb8, "t4"},           PciPart{kNvidia, 0x2236, "a10"},
+    PciPart{kNvidia, 0x20b7, "a30"},          PciPart{kNvidia, 0x2235, "a40"},
+    PciPart{kNvidia, 0x27b8, "l4"},           PciPart{kNvidia, 0x26b9, "l40s"},
+    PciPart{kNvidia, 0x2bb5, "rtx-pro-6000"},
 };
 constexpr std::array kNics{
     PciPart{kMellanox, 0x1017, "connectx-5"},
@@ -81,11 +86,14 @@ struct GpuGeneration {
   std::int64_t compute_capability;
 };
 
-/// CUDA C++ Programming Guide, compute capabilities: Volta 7.0, Ampere 8.0, Hopper 9.0, B200 10.0.
-constexpr std::array kGenerations{GpuGeneration{"v100", 70},  GpuGeneration{"a100", 80},
-                                  GpuGeneration{"h100", 90},  GpuGeneration{"h200", 90},
-                                  GpuGeneration{"gh200", 90}, GpuGeneration{"b200", 100},
-                                  GpuGeneration{"gb200", 100}};
+/// CUDA C++ Programming Guide, compute capabilities, and developer.nvidia.com/cuda-gpus. The first
+/// prefix that fits counts.
+constexpr std::array kGenerations{
+    GpuGeneration{"v100", 70},  GpuGeneration{"t4", 75},     GpuGeneration{"a100", 80},
+    GpuGeneration{"a30", 80},   GpuGeneration{"a10", 86},    GpuGeneration{"a40", 86},
+    GpuGeneration{"l4", 89},    GpuGeneration{"h100", 90},   GpuGeneration{"h200", 90},
+    GpuGeneration{"gh200", 90}, GpuGeneration{"b200", 100},  GpuGeneration{"gb200", 100},
+    GpuGeneration{"b300", 103}, GpuGeneration{"gb300", 103}, GpuGeneration{"rtx-pro-6000", 120}};
 
 }  // namespace
 
@@ -101,7 +109,8 @@ std::string cpu_part(std::string_view vendor, std::int64_t family, std::int64_t 
 
 std::string gpu_part(std::int64_t pci_vendor, std::int64_t pci_device, std::int64_t sm) {
   const std::string by_id = find_part(kGpus, pci_vendor, pci_device);
-  // Compute capability 8.0 is the A100 in all its forms; the SXM one stands for them.
+  // Compute capability 8.0 is the A100 in all its forms, and the A30, which its id tells; the A100
+  // SXM stands for the others.
   return by_id.empty() && sm == 80 ? "a100-sxm" : by_id;
 }
 

@@ -49,7 +49,7 @@ BOGUS_USAGE = (
     (["nccl", "gcn.xml"], "gcn.xml:3:7: AMD GPUs (gcn) are not modelled: NCCL runs on NVIDIA's"),
     (["nccl", "anonymous.yaml"],
      "anonymous.yaml:5:5: gpu0: NCCL decides by the compute capability, which its part '' does not "
-     "say; known for v100, a100, h100, h200, gh200, b200, gb200"),
+     "say; name the GPUs with --gpu PART (such as h100-sxm)"),
 )
 
 AMD = """<system version="1">
