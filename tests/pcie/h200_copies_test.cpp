@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "models/transport/copier.hpp"
@@ -244,6 +245,18 @@ TEST(H200Copies, AreNearTheMeasuredOnes) {
   EXPECT_LE(std::abs(all.bias()), 0.04);
   EXPECT_LE(all.worst(), 0.20);
   EXPECT_LE(small.median(), 0.08);
+  // What the pages say of them.
+  const std::string row = fmt::format("| 100 | {:+.1f} % | {:.1f} % | {:.1f} % |", 100 * all.bias(),
+                                      100 * all.median(), 100 * all.worst());
+  const std::string short_row =
+      fmt::format("median abs. {:.1f} %, worst {:.1f} %", 100 * all.median(), 100 * all.worst());
+  for (const auto& [page, text] : {std::pair{"README.md", row},
+                                   {"models/pcie/README.md", row},
+                                   {"models/README.md", short_row}}) {
+    std::ostringstream read;
+    read << std::ifstream(std::string(WEFT_SOURCE_DIR) + '/' + page).rdbuf();
+    EXPECT_NE(read.str().find(text), std::string::npos) << page << " lacks " << text;
+  }
 }
 
 // The same kind of machine on another day (one GPU, driver 580.159.04), measured by h200_copies.cu
