@@ -20,8 +20,9 @@ inline constexpr std::array kNvlinkParams{
               "a header flit and one more, 16 B each; with 256 B packets of copy engines 400 of "
               "450 GB/s, 395 measured on H200",
               "header flits of one NVLink packet"},
-    ParamSpec{"gpu.nvlink_latency", Unit::kNanoseconds, 500, 10, 10'000, Origin::kPublished,
-              "NCCL src/graph/tuning.cc: 0.6 us a Ring LL step over NVLink, less the SM's part",
+    ParamSpec{"gpu.nvlink_latency", Unit::kNanoseconds, 500, 10, 10'000, Origin::kAssumed,
+              "from NCCL's planning table, which is no measurement: src/graph/tuning.cc has 0.6 us "
+              "a Ring LL step over NVLink; less the SM's part",
               "a store to a peer's memory until the peer sees it, NVSwitch included"},
     ParamSpec{"gpu.nvlink_buffer", Unit::kBytes, 16384, 128, 1e9, Origin::kAssumed,
               "unpublished; links and NVSwitch never wait for credit unless an output is full",

@@ -12,13 +12,14 @@ namespace weft {
 
 /// Parameters of what a NIC keeps of its contexts, which lie in host memory (ICM).
 inline constexpr std::array kIcmParams{
-    ParamSpec{
-        "nic.icm_cache", Unit::kBytes, 2.0 * 1024 * 1024, 4096, 1e9, Origin::kPublished,
-        "Kalia et al., NSDI 2019 (eRPC): NICs have about 2 MB of SRAM for connections and all "
-        "else; as remembered",
-        "contexts and translations that the NIC keeps itself"},
-    ParamSpec{"nic.qp_context", Unit::kBytes, 375, 64, 4096, Origin::kPublished,
-              "Kalia et al., NSDI 2019 (eRPC): 375 B for each connection; as remembered",
+    ParamSpec{"nic.icm_cache", Unit::kBytes, 2.0 * 1024 * 1024, 4096, 1e9, Origin::kAssumed,
+              "from memory of Kalia et al., NSDI 2019 (eRPC), not checked against it: NICs have "
+              "about 2 MB "
+              "of SRAM for connections and all else",
+              "contexts and translations that the NIC keeps itself"},
+    ParamSpec{"nic.qp_context", Unit::kBytes, 375, 64, 4096, Origin::kAssumed,
+              "from memory of Kalia et al., NSDI 2019 (eRPC), not checked against it: 375 B for "
+              "each connection",
               "context of a queue pair"},
     ParamSpec{"nic.icm_fetches", Unit::kCount, 16, 1, 4096, Origin::kAssumed, "unpublished",
               "reads of missing contexts and translations under way at a time"},

@@ -58,6 +58,36 @@ TEST_F(ProtocolTest, IsChosenBySizeAndLl128NeverGoesThroughHostMemory) {
   EXPECT_EQ(choose_protocol(params, Bytes::mib(17), false), "LL");
 }
 
+// What NCCL plans with is no measurement of what its kernels take, however exact it looks.
+TEST(ParamOrigins, NcclsPlanningTableIsNotCalledPublished) {
+  int derived = 0;
+  const ParamCatalog catalog = make_catalog();
+  for (const ParamSpec& spec : catalog.specs()) {
+    const std::string source(spec.source);
+    const bool is_planned = source.find("tuning.cc") != std::string::npos;
+    if (!is_planned || spec.key.starts_with("cpu.")) continue;
+    EXPECT_EQ(spec.origin, Origin::kAssumed) << spec.key;
+    EXPECT_NE(source.find("no measurement"), std::string::npos) << spec.key;
+    ++derived;
+  }
+  EXPECT_EQ(derived, 11);
+}
+
+// A number that nobody looked up is assumed; so is one whose limit is specified, not its value.
+TEST(ParamOrigins, WhatIsRememberedIsAssumed) {
+  const ParamCatalog catalog = make_catalog();
+  for (const ParamSpec& spec : catalog.specs()) {
+    const std::string source(spec.source);
+    if (source.starts_with("from memory") || source.find("no measurement") != std::string::npos) {
+      EXPECT_EQ(spec.origin, Origin::kAssumed) << spec.key;
+    }
+  }
+  for (const char* key : {"nic.read_tags", "nic.doorbell_latency", "gpu.bar1_read_latency",
+                          "nic.icm_cache", "nic.qp_context"}) {
+    EXPECT_EQ(catalog.require(key).origin, Origin::kAssumed) << key;
+  }
+}
+
 TEST(GdrDecision, NcclTakesGdrUpToPxbByDefault) {
   // As NCCL 2.28.9 with emulated NICs: PIX and PXB on, PHB and SYS off (models/nccl/README.md).
   EXPECT_TRUE(default_gdr_decision(PathClass::kPix).enabled);

@@ -50,33 +50,42 @@ inline constexpr std::array kNcclParams{
     ParamSpec{"nccl.slice_steps", Unit::kCount, 2, 1, 8, Origin::kPublished,
               "NCCL src/include/collectives.h: ALLREDUCE_SLICESTEPS = NCCL_STEPS/4",
               "steps of one slice, Simple ring"},
-    ParamSpec{"nccl.launch_ll", Unit::kNanoseconds, 6600, 0, 1e6, Origin::kPublished,
-              "NCCL src/graph/tuning.cc baseLat, Ring LL: 6.6 us", "launch of a collective, LL"},
-    ParamSpec{"nccl.launch_ll128", Unit::kNanoseconds, 14'000, 0, 1e6, Origin::kPublished,
-              "NCCL src/graph/tuning.cc baseLat, Ring LL128: 14 us",
+    ParamSpec{"nccl.launch_ll", Unit::kNanoseconds, 6600, 0, 1e6, Origin::kAssumed,
+              "from NCCL's planning table, which is no measurement: src/graph/tuning.cc baseLat, "
+              "Ring LL: 6.6 us",
+              "launch of a collective, LL"},
+    ParamSpec{"nccl.launch_ll128", Unit::kNanoseconds, 14'000, 0, 1e6, Origin::kAssumed,
+              "from NCCL's planning table, which is no measurement: src/graph/tuning.cc baseLat, "
+              "Ring LL128: 14 us",
               "launch of a collective, LL128"},
-    ParamSpec{"nccl.launch_simple", Unit::kNanoseconds, 8400, 0, 1e6, Origin::kPublished,
-              "NCCL src/graph/tuning.cc baseLat, Ring Simple: 8.4 us",
+    ParamSpec{"nccl.launch_simple", Unit::kNanoseconds, 8400, 0, 1e6, Origin::kAssumed,
+              "from NCCL's planning table, which is no measurement: src/graph/tuning.cc baseLat, "
+              "Ring Simple: 8.4 us",
               "launch of a collective, Simple"},
-    ParamSpec{"nccl.sync_ll", Unit::kNanoseconds, 100, 0, 1e6, Origin::kPublished,
-              "NCCL src/graph/tuning.cc hwLat, NVLink Ring LL 0.6 us a step, less 0.5 us of NVLink",
+    ParamSpec{"nccl.sync_ll", Unit::kNanoseconds, 100, 0, 1e6, Origin::kAssumed,
+              "from NCCL's planning table, which is no measurement: src/graph/tuning.cc hwLat, "
+              "NVLink Ring LL 0.6 us a step, less 0.5 us of NVLink",
               "the kernels' part of handing a slice over, LL: flags come with the data"},
-    ParamSpec{
-        "nccl.sync_ll128", Unit::kNanoseconds, 1400, 0, 1e6, Origin::kPublished,
-        "NCCL src/graph/tuning.cc hwLat, NVLink Ring LL128 1.9 us a step, less 0.5 us of NVLink",
-        "the kernels' part of handing a slice over, LL128"},
-    ParamSpec{
-        "nccl.sync_simple", Unit::kNanoseconds, 2900, 0, 1e6, Origin::kPublished,
-        "NCCL src/graph/tuning.cc hwLat, NVLink Ring Simple 3.4 us a step, less 0.5 us of NVLink",
-        "the kernels' part of handing a slice over, Simple: barrier, fence, flag, poll"},
-    ParamSpec{"nccl.tree_launch_ll", Unit::kNanoseconds, 6800, 0, 1e6, Origin::kPublished,
-              "NCCL src/graph/tuning.cc baseLat, Tree LL: 6.8 us", "launch of a Tree, LL"},
-    ParamSpec{"nccl.tree_sync_ll128", Unit::kNanoseconds, 750, 0, 1e6, Origin::kPublished,
-              "NCCL src/graph/tuning.cc hwLat, NVLink Tree LL128 1.25 us a step, less 0.5 us of "
+    ParamSpec{"nccl.sync_ll128", Unit::kNanoseconds, 1400, 0, 1e6, Origin::kAssumed,
+              "from NCCL's planning table, which is no measurement: src/graph/tuning.cc hwLat, "
+              "NVLink Ring LL128 1.9 us a step, less 0.5 us of NVLink",
+              "the kernels' part of handing a slice over, LL128"},
+    ParamSpec{"nccl.sync_simple", Unit::kNanoseconds, 2900, 0, 1e6, Origin::kAssumed,
+              "from NCCL's planning table, which is no measurement: src/graph/tuning.cc hwLat, "
+              "NVLink Ring Simple 3.4 us a step, less 0.5 us of NVLink",
+              "the kernels' part of handing a slice over, Simple: barrier, fence, flag, poll"},
+    ParamSpec{"nccl.tree_launch_ll", Unit::kNanoseconds, 6800, 0, 1e6, Origin::kAssumed,
+              "from NCCL's planning table, which is no measurement: src/graph/tuning.cc baseLat, "
+              "Tree LL: 6.8 us",
+              "launch of a Tree, LL"},
+    ParamSpec{"nccl.tree_sync_ll128", Unit::kNanoseconds, 750, 0, 1e6, Origin::kAssumed,
+              "from NCCL's planning table, which is no measurement: src/graph/tuning.cc hwLat, "
+              "NVLink Tree LL128 1.25 us a step, less 0.5 us of "
               "NVLink",
               "the kernels' part of handing a slice over in a Tree, LL128"},
-    ParamSpec{"nccl.tree_sync_simple", Unit::kNanoseconds, 3500, 0, 1e6, Origin::kPublished,
-              "NCCL src/graph/tuning.cc hwLat, NVLink Tree Simple 4.0 us a step, less 0.5 us of "
+    ParamSpec{"nccl.tree_sync_simple", Unit::kNanoseconds, 3500, 0, 1e6, Origin::kAssumed,
+              "from NCCL's planning table, which is no measurement: src/graph/tuning.cc hwLat, "
+              "NVLink Tree Simple 4.0 us a step, less 0.5 us of "
               "NVLink",
               "the kernels' part of handing a slice over in a Tree, Simple"},
     ParamSpec{"nccl.p2p_ll_threshold", Unit::kBytes, 16'384, 0, 1e9, Origin::kPublished,
@@ -99,8 +108,9 @@ inline constexpr std::array kNcclParams{
               "half a round of the progress loop over a few connections",
               "until the proxy thread notices a flag or a completion"},
     ParamSpec{
-        "nccl.net_simple_extra", Unit::kNanoseconds, 7600, 0, 1e6, Origin::kPublished,
-        "NCCL src/graph/tuning.cc hwLat, NET Ring Simple 14 us a step, less what this model "
+        "nccl.net_simple_extra", Unit::kNanoseconds, 7600, 0, 1e6, Origin::kAssumed,
+        "from NCCL's planning table, which is no measurement: src/graph/tuning.cc hwLat, NET Ring "
+        "Simple 14 us a step, less what this model "
         "derives for kernels, proxies, NICs and wire (6.4 us); 10-12 us seen on 2 x 8 H100 "
         "(nccl#2409)",
         "further handshakes of a Simple slice over the network, hidden while slices pipeline"},
