@@ -372,6 +372,10 @@ RunResult predict(const Scenario& scenario, const PredictOptions& options,
   for (const auto& [name, value] : options.env) env_place.erase(name);
   const NcclEnv nccl_env = apply_nccl_env(env, params, env_place, version);
   result.notes = nccl_env.notes;
+  if (options.fidelity == Fidelity::kFluid && (nccl_env.ib_timeout || nccl_env.ib_retry_cnt)) {
+    result.notes.emplace_back(
+        "NCCL_IB_TIMEOUT and NCCL_IB_RETRY_CNT have no effect: losses need --fidelity packet");
+  }
   std::vector<ScenarioSetting> settings = scenario.set;
   settings.insert(settings.end(), options.set.begin(), options.set.end());
   spec.nodes = scenario.nodes.value_or(spec.nodes);

@@ -362,6 +362,14 @@ NcclEnv apply_nccl_env(const std::map<std::string, std::string>& env, Params& pa
   with("NCCL_IB_QPS_PER_CONNECTION", [&](const std::string& value) {
     set("NCCL_IB_QPS_PER_CONNECTION", "wire.qps_per_connection", value);
   });
+  // The declared defaults are perftest's. The topology and --set still have their word.
+  params.set_by_topology("wire.timeout_exponent",
+                         {20, Origin::kPublished,
+                          "NCCL src/transport/net_ib.cc: NCCL_IB_TIMEOUT 20 (18 before 2.23)"});
+  with("NCCL_IB_TIMEOUT",
+       [&](const std::string& value) { set("NCCL_IB_TIMEOUT", "wire.timeout_exponent", value); });
+  with("NCCL_IB_RETRY_CNT",
+       [&](const std::string& value) { set("NCCL_IB_RETRY_CNT", "wire.retry_count", value); });
   return out;
 }
 

@@ -49,7 +49,8 @@ void apply_settings(const std::vector<ScenarioSetting>& settings, TopologySpec& 
 /// them.
 void drop_uncabled_nics(TopologySpec& spec);
 
-/// Reads NCCL's environment variables and sets what they mean for the plans' parameters. Its notes
+/// Reads NCCL's environment variables and sets what they mean for the plans' parameters, and NCCL's
+/// own default for the retransmission timeout: before apply_settings. Its notes
 /// name those that weft does not model. Throws InputError: a name or value that is not NCCL's, with
 /// the variable's place where `places` has it.
 NcclEnv apply_nccl_env(const std::map<std::string, std::string>& env, Params& params,

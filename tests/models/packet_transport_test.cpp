@@ -177,6 +177,12 @@ TEST(PacketTransport, ProbesSayWhatPortsDid) {
   }
 }
 
+// NCCL's timeout of 4.096 us x 2^20 is waited for whole, not perftest's of 2^14.
+TEST(PacketTransport, ALossCostsNcclsTimeout) {
+  const Case ring{.bytes = Bytes::mib(1), .settings = {"nic.cable_loss=0.002"}};
+  EXPECT_GT(ring.run(Fidelity::kPacket).time_us, 4.096 * (1 << 20));
+}
+
 // A cable that loses packets: each loss costs the timeout of 1.05 ms, which is then the limit.
 TEST(PacketTransport, LossesAreProbedAndNamed) {
   const Case ring{.bytes = Bytes::mib(1),

@@ -206,6 +206,15 @@ TEST(NcclEnv, IsTakenOrNamedAsNotModelled) {
   EXPECT_EQ(params.choice("nccl.proto"), "LL");
   apply_nccl_env({{"NCCL_BUFFSIZE", "1048576"}}, params);
   EXPECT_EQ(params.bytes("nccl.buffer_size"), Bytes::mib(1));
+  apply_nccl_env({}, params);
+  EXPECT_EQ(params.number("wire.timeout_exponent"), 20);  // perftest's is 14
+  EXPECT_EQ(params.number("wire.retry_count"), 7);
+  EXPECT_TRUE(apply_nccl_env({{"NCCL_IB_TIMEOUT", "17"}, {"NCCL_IB_RETRY_CNT", "3"}}, params)
+                  .notes.empty());
+  EXPECT_EQ(params.get("wire.timeout_exponent").source, "NCCL_IB_TIMEOUT");
+  EXPECT_EQ(params.number("wire.timeout_exponent"), 17);
+  EXPECT_EQ(params.number("wire.retry_count"), 3);
+  EXPECT_THROW(apply_nccl_env({{"NCCL_IB_TIMEOUT", "32"}}, params), InputError);
   EXPECT_EQ(apply_nccl_env({{"NCCL_IB_TC", "106"}}, params).notes.size(), 1U);
   EXPECT_THROW(apply_nccl_env({{"PATH", "/bin"}}, params), InputError);
   EXPECT_THROW(apply_nccl_env({{"NCCL_PROTO", "Fast"}}, params), InputError);

@@ -25,11 +25,13 @@ struct NcclEnv {
   std::optional<bool> pxn_c2c;                ///< NCCL_PXN_C2C; the default is the release's
   int p2p_pxn_level{2};                       ///< NCCL_P2P_PXN_LEVEL
   // NICs.
-  std::string ib_hca;              ///< NCCL_IB_HCA: "mlx5_0,mlx5_1", "=mlx5_0:1", "^mlx5_2"
-  std::string netdevs_policy;      ///< NCCL_NETDEVS_POLICY: "AUTO", "ALL", "MAX:n"
-  int cross_nic{2};                ///< NCCL_CROSS_NIC
-  int ib_qps_per_connection{1};    ///< NCCL_IB_QPS_PER_CONNECTION
-  int nchannels_per_net_peer{-1};  ///< NCCL_NCHANNELS_PER_NET_PEER; -1: not set
+  std::string ib_hca;                 ///< NCCL_IB_HCA: "mlx5_0,mlx5_1", "=mlx5_0:1", "^mlx5_2"
+  std::string netdevs_policy;         ///< NCCL_NETDEVS_POLICY: "AUTO", "ALL", "MAX:n"
+  int cross_nic{2};                   ///< NCCL_CROSS_NIC
+  int ib_qps_per_connection{1};       ///< NCCL_IB_QPS_PER_CONNECTION
+  std::optional<int> ib_timeout{};    ///< NCCL_IB_TIMEOUT; packets only
+  std::optional<int> ib_retry_cnt{};  ///< NCCL_IB_RETRY_CNT; packets only
+  int nchannels_per_net_peer{-1};     ///< NCCL_NCHANNELS_PER_NET_PEER; -1: not set
   // Channels.
   int min_nchannels{-2};                 ///< NCCL_MIN_NCHANNELS (or NCCL_MIN_NRINGS); -2: not set
   int max_nchannels{-2};                 ///< NCCL_MAX_NCHANNELS (or NCCL_MAX_NRINGS)
