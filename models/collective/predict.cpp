@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "models/collective/nic_load.hpp"
 #include "models/collective/settings.hpp"
 #include "models/collective/verdict.hpp"
 #include "models/nccl/decide/decided_schedule.hpp"
@@ -124,6 +125,7 @@ RunOutcome run_packets(const Machine& machine, const Plan& plan, CauseTable& cau
 ResultRow run_task(Worker& worker, const Task& task, const PredictOptions& options) {
   const Schedule& schedule = worker.schedules.of(task.path);
   Plan plan = make_plan(worker.devices, schedule, task.op, task.bytes, task.path);
+  const Bytes by_a_nic = most_sent_by_a_nic(plan);
   const bool is_fluid = options.fidelity == Fidelity::kFluid;
   if (is_fluid) plan = fold_channels(std::move(plan));
   CauseTable causes;
@@ -144,6 +146,7 @@ ResultRow run_task(Worker& worker, const Task& task, const PredictOptions& optio
   row.algbw_gb_per_s = task.bytes.as_double() / outcome.time.as_s() / 1e9;
   row.busbw_gb_per_s =
       row.algbw_gb_per_s * busbw_factor(task.op, plan.communicators.front().ranks());
+  row.nic_gb_per_s = by_a_nic.as_double() / outcome.time.as_s() / 1e9;
   row.limited_by = shares_of(outcome, causes);
   row.trajectory = outcome.trajectory;
   return row;
@@ -409,7 +412,7 @@ RunResult predict(const Scenario& scenario, const PredictOptions& options,
     refuse_faults(machine);
   }
   result.rows = run_tasks(tasks, options, fabric, parts, decided, params);
-  result.verdict = verdict(result.rows, fabric);
+  result.verdict = verdict(result.rows);
   add_choice_notes(result);
   const std::vector<std::string> gdr =
       gdr_notes(machine, gdr_pairs, decided.of(MemoryPath::kGdr), result.rows);

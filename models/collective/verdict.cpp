@@ -23,12 +23,12 @@ const ResultRow* largest(const std::vector<ResultRow>& rows, std::string_view pa
   return best;
 }
 
-std::string sentence(const ResultRow& row, std::size_t nics) {
+std::string sentence(const ResultRow& row) {
   std::string out = fmt::format("{} over {}: busbw {:.1f} GB/s", format_size(Bytes{row.bytes}),
                                 row.memory_path == "gdr" ? "GPUDirect RDMA" : "host-staged buffers",
                                 row.busbw_gb_per_s);
-  if (nics > 0 && row.nodes > 1) {
-    out += fmt::format(" ({:.1f} GB/s a NIC)", row.busbw_gb_per_s / static_cast<double>(nics));
+  if (row.nic_gb_per_s > 0) {
+    out += fmt::format(" (the busiest NIC sends {:.1f})", row.nic_gb_per_s);
   }
   if (row.limited_by.empty()) return out;
   const CauseShare& top = row.limited_by.front();
@@ -70,13 +70,12 @@ std::string what_allowing_brings(const NcclGdr& declined, const std::vector<Resu
 
 }  // namespace
 
-std::vector<std::string> verdict(const std::vector<ResultRow>& rows, const Fabric& fabric) {
-  const std::size_t nics = fabric.count(DeviceKind::kNic);
+std::vector<std::string> verdict(const std::vector<ResultRow>& rows) {
   const ResultRow* gdr = largest(rows, "gdr");
   const ResultRow* staged = largest(rows, "host-staged");
   std::vector<std::string> out;
-  if (gdr != nullptr) out.push_back(sentence(*gdr, nics));
-  if (staged != nullptr) out.push_back(sentence(*staged, nics));
+  if (gdr != nullptr) out.push_back(sentence(*gdr));
+  if (staged != nullptr) out.push_back(sentence(*staged));
   if (gdr != nullptr && staged != nullptr && gdr->bytes == staged->bytes && gdr->nodes > 1) {
     out.push_back(fmt::format("host-staged reaches {:.2f} of GPUDirect RDMA at {}",
                               staged->busbw_gb_per_s / gdr->busbw_gb_per_s,

@@ -10,9 +10,9 @@
 
 namespace weft {
 
-/// What the rows come to, in sentences: at the largest size, each memory path's busbw, a NIC's part
-/// of it and what limits it; how the paths compare.
-std::vector<std::string> verdict(const std::vector<ResultRow>& rows, const Fabric& fabric);
+/// What the rows come to, in sentences: at the largest size, each memory path's busbw, what the
+/// busiest NIC sends and what limits it; how the paths compare.
+std::vector<std::string> verdict(const std::vector<ResultRow>& rows);
 
 /// A GPU and a NIC at one end of a ring's network hops, on node 0.
 struct RingPair {

@@ -65,6 +65,8 @@ constexpr std::array kRowFields{
               "as nccl-tests defines it: algbw x 2(n-1)/n of allreduce, (n-1)/n of allgather, "
               "reducescatter and alltoall, else 1"},
              [](const ResultRow& r) -> Json { return r.busbw_gb_per_s; }},
+    RowField{{"nic_GBps", "number", "where NICs are used", "payload that the busiest NIC sends"},
+             [](const ResultRow& r) { return r.nic_gb_per_s > 0 ? Json(r.nic_gb_per_s) : Json(); }},
     RowField{{"limited_by", "list", "", "what the time went to, largest first"},
              [](const ResultRow& r) { return objects_of(r.limited_by, kCauseFields); }},
     RowField{
@@ -217,6 +219,7 @@ ResultRow row_from_json(const Json& json) {
   if (json.find("nccl_choice") != nullptr) row.nccl_choice = text_at(json, "nccl_choice");
   row.time_us = positive_at(json, "time_us");
   row.algbw_gb_per_s = positive_at(json, "algbw_GBps");
+  if (json.find("nic_GBps") != nullptr) row.nic_gb_per_s = positive_at(json, "nic_GBps");
   row.busbw_gb_per_s =  // 0 for one rank
       member(json, "busbw_GBps", [](const Json& value) { return value.as_number(); });
   row.limited_by = items_at<CauseShare>(json, "limited_by", cause_from_json);

@@ -35,6 +35,24 @@ TEST(Collectives, GatherAndScatterReachTheRingsBandwidth) {
   EXPECT_NEAR(row("reducescatter", Bytes::gib(8)).busbw_gb_per_s / (8 * kWirePayload), 1.0, 0.015);
 }
 
+// 2 nodes of 8 GPUs and 8 NICs. A ring's NIC sends an eighth of the busbw; of an all-to-all half of
+// what a GPU has, 8 of 16 ranks being on the other node, where busbw counts 15 of 16; LL sends a
+// flag with each 4 B.
+TEST(Collectives, WhatANicSendsIsWhatItsMessagesCarry) {
+  const ResultRow ring = row("allreduce", Bytes::gib(1), {"nccl.algo=Ring"});
+  EXPECT_NEAR(ring.nic_gb_per_s, ring.busbw_gb_per_s / 8, 0.01 * ring.nic_gb_per_s);
+  const ResultRow all = row("alltoall", Bytes::gib(1));
+  EXPECT_NEAR(all.nic_gb_per_s, all.algbw_gb_per_s / 2, 0.01 * all.nic_gb_per_s);
+  const ResultRow ll = row("allreduce", Bytes::mib(16), {"nccl.algo=Ring", "nccl.proto=LL"});
+  EXPECT_NEAR(ll.nic_gb_per_s, 2 * ll.busbw_gb_per_s / 8, 0.01 * ll.nic_gb_per_s);
+  for (const std::string& op : kOps) {
+    const double sent = row(op, Bytes::mib(256)).nic_gb_per_s;
+    EXPECT_GT(sent, 1) << op;
+    EXPECT_LT(sent, 1.001 * kWirePayload) << op;
+    EXPECT_EQ(row(op, Bytes::mib(1), {}, 1).nic_gb_per_s, 0) << op;
+  }
+}
+
 // A ring ends however its FIFO is cut, or is refused: every chunk and slice that the parameters
 // allow.
 TEST(Collectives, ARingNeverWaitsForItself) {
