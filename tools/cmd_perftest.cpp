@@ -16,6 +16,7 @@
 #include "tools/command_line.hpp"
 #include "tools/commands.hpp"
 #include "tools/perftest_json.hpp"
+#include "tools/predict_arguments.hpp"
 
 namespace weft {
 namespace {
@@ -24,6 +25,7 @@ struct PerftestArguments {
   std::string topology;
   std::string size{"65536"};
   std::string gpu;
+  std::string seed;
   std::string json;
   PerftestRequest request;
   std::vector<std::string> set;
@@ -77,7 +79,9 @@ void run(const PerftestArguments& arguments) {
   const PartLibrary parts(catalog);
   Params params(catalog);
   TopologySpec spec = read_topology(arguments.topology, catalog);
-  apply_settings(parse_settings(arguments.set, arguments.gpu), spec, params);
+  std::vector<ScenarioSetting> settings = parse_settings(arguments.set, arguments.gpu);
+  for (const ScenarioSetting& seed : seed_setting(arguments.seed)) settings.push_back(seed);
+  apply_settings(settings, spec, params);
   const std::uint32_t nodes = std::max(spec.nodes, perftest_nodes(options));
   const Fabric fabric(std::move(spec), nodes);
   DeviceParams devices(fabric, params, parts);
@@ -111,6 +115,11 @@ void run(const PerftestArguments& arguments) {
                                text_of(row.from_registration), report.from,
                                text_of(row.to_registration), report.to);
     }
+  }
+  const bool has_drawn = std::any_of(report.rows.begin(), report.rows.end(),
+                                     [](const PerftestRow& row) { return row.has_drawn; });
+  if (!arguments.seed.empty() && !has_drawn) {
+    std::cerr << "note: the seed has no effect: nothing in this run is random\n";
   }
   if (!arguments.json.empty()) write_text_file(arguments.json, to_json(report).dump());
 }
@@ -156,6 +165,7 @@ void add_perftest_command(CommandLine& line) {
             "both ends post; bandwidths are of both together")
       .option("--gpu", arguments->gpu, "which GPUs these are, such as h100-sxm")
       .option("--set", arguments->set, "a parameter, KEY=VALUE with its unit; repeatable")
+      .option("--seed", arguments->seed, "seed of all that is random, as wire.seed; 1 unless given")
       .option("--json", arguments->json, "write results as JSON; '-' is standard output")
       .example("weft perftest topologies/hgx-h100-8nic.yaml --op write --mem gpu --size 64K,1M")
       .action([arguments] { run(*arguments); });

@@ -45,7 +45,7 @@ struct SweepArguments {
 struct Sweep {
   ParamCatalog catalog;
   Scenario scenario;
-  PredictOptions options;  ///< its `set` is what --gpu says
+  PredictOptions options;  ///< its `set` is what --gpu and --seed say
   std::vector<SweepAxis> axes;
   std::vector<SweepPoint> points;
 };
@@ -266,9 +266,8 @@ Sweep make_sweep(const PredictArguments& arguments) {
       make_catalog(), read_scenario(arguments.scenario), predict_options(arguments), {}, {}};
   for (const std::string& text : arguments.set) sweep.axes.push_back(parse_axis(text));
   const TopologySpec topology = read_topology(sweep.scenario.topology, sweep.catalog);
-  std::string base =
-      fmt::format("weft {} {}\nscenario {:016x}\ntopology {:016x}\nseed {}\n", weft_version(),
-                  source_digest(), sweep.scenario.digest, topology.digest, sweep.options.seed);
+  std::string base = fmt::format("weft {} {}\nscenario {:016x}\ntopology {:016x}\n", weft_version(),
+                                 source_digest(), sweep.scenario.digest, topology.digest);
   for (const ScenarioSetting& s : sweep.options.set) base += "set " + s.key + "=" + s.value + '\n';
   if (sweep.options.nccl_version) base += "nccl " + sweep.options.nccl_version->text() + '\n';
   for (const auto& [name, value] : sweep.options.env) base += "env " + name + "=" + value + '\n';

@@ -1,26 +1,24 @@
 #include "tools/predict_arguments.hpp"
 
 #include <charconv>
-#include <limits>
 
 #include "sim/base/error.hpp"
 
 namespace weft {
-namespace {
 
 /// CLI11 would take -1 for the largest number and cut larger ones off in silence.
-std::uint64_t parse_seed(const std::string& text) {
-  std::int64_t seed{};  // JSON's whole numbers are signed here
+std::vector<ScenarioSetting> seed_setting(const std::string& text) {
+  constexpr std::int64_t kMost = (std::int64_t{1} << 53) - 1;  // whole as a double
+  if (text.empty()) return {};
+  std::int64_t seed{};
   const char* const end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, seed);
-  if (error != std::errc{} || rest != end || seed < 0) {
+  if (error != std::errc{} || rest != end || seed < 0 || seed > kMost) {
     throw InputError("--seed '" + text + "': write a whole number from 0 to " +
-                     std::to_string(std::numeric_limits<std::int64_t>::max()));
+                     std::to_string(kMost));
   }
-  return static_cast<std::uint64_t>(seed);
+  return {{"wire.seed", text, {}}};
 }
-
-}  // namespace
 
 void add_predict_options(Command& command, PredictArguments& arguments,
                          const std::string& set_help) {
@@ -31,16 +29,16 @@ void add_predict_options(Command& command, PredictArguments& arguments,
       .option("--nccl-version", arguments.nccl_version, kNcclVersionHelp)
       .option("--threads", arguments.threads,
               "threads; 0: one a core. The result does not depend on it", 1024)
-      .option("--seed", arguments.seed, "random seed");
+      .option("--seed", arguments.seed, "seed of all that is random, as wire.seed; 1 unless given");
 }
 
 PredictOptions predict_options(const PredictArguments& arguments) {
   PredictOptions options;
-  options.seed = parse_seed(arguments.seed);
   options.threads = arguments.threads;
   if (!arguments.nccl_version.empty()) {
     options.nccl_version = parse_nccl_version(arguments.nccl_version);
   }
+  options.set = seed_setting(arguments.seed);
   if (!arguments.gpu.empty()) options.set.push_back({"gpu.part", arguments.gpu, {}});
   for (const std::string& text : arguments.env) {
     const std::size_t equals = text.find('=');

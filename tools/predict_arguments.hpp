@@ -15,7 +15,7 @@ struct PredictArguments {
   std::vector<std::string> env;
   std::string gpu;
   std::string nccl_version;
-  std::string seed{"1"};
+  std::string seed;  ///< "": the default
   unsigned threads{0};
 };
 
@@ -23,6 +23,9 @@ struct PredictArguments {
 /// outlive the parsing.
 void add_predict_options(Command& command, PredictArguments& arguments,
                          const std::string& set_help);
+
+/// What `--seed TEXT` sets; nothing if the text is empty. Throws InputError.
+std::vector<ScenarioSetting> seed_setting(const std::string& text);
 
 /// All that they say but the scenario and --set. Throws InputError.
 PredictOptions predict_options(const PredictArguments& arguments);

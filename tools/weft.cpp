@@ -183,13 +183,14 @@ Scenario& Scenario::env(const std::string& name, const std::string& value) {
 
 Prediction Scenario::predict(const RunOptions& options) const {
   return at_the_border([&] {
-    if (options.seed > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
-      throw InputError("seed: at most 2^63 - 1");
-    }
+    constexpr std::uint64_t kMostSeed = (std::uint64_t{1} << 53) - 1;  // wire.seed
+    if (options.seed > kMostSeed) throw InputError("seed: at most 2^53 - 1");
     PredictOptions how;
     how.set = settings_of(set_);
+    if (options.seed != RunOptions{}.seed) {
+      how.set.push_back({"wire.seed", std::to_string(options.seed), {}});
+    }
     how.env = env_;
-    how.seed = options.seed;
     how.threads = options.threads;
     how.fidelity = parse_fidelity(options.fidelity);
     how.force = options.force;

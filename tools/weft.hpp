@@ -95,7 +95,7 @@ struct Prediction {
 /// How a prediction is made.
 struct RunOptions {
   std::string fidelity{"fluid"};  ///< "fluid": shared rates; "packet": TLP by TLP, some MiB at most
-  std::uint64_t seed{1};          ///< at most 2^63 - 1
+  std::uint64_t seed{1};          ///< of all that is random; at most 2^53 - 1
   unsigned threads{0};            ///< 0: one a core
   bool force{false};              ///< packets: run what takes more than ten minutes, too
 };

@@ -96,6 +96,7 @@ struct Worker {
   DeviceParams devices;
   Machine machine;
   Schedules schedules;
+  bool has_drawn{false};  ///< a run that depended on the seed
 };
 
 RunOutcome run_fluid(const Machine& machine, const Plan& plan, CauseTable& causes,
@@ -105,8 +106,9 @@ RunOutcome run_fluid(const Machine& machine, const Plan& plan, CauseTable& cause
   return run_plan(plan, transport, events, causes);
 }
 
-RunOutcome run_packets(const Machine& machine, const Plan& plan, CauseTable& causes,
+RunOutcome run_packets(Worker& worker, const Plan& plan, CauseTable& causes,
                        std::optional<std::uint64_t> shuffle, std::optional<Probes>& probes) {
+  const Machine& machine = worker.machine;
   std::vector<std::uint32_t> nodes(machine.fabric().nodes());
   std::iota(nodes.begin(), nodes.end(), 0U);
   PacketCluster cluster(machine, nodes, shuffle);
@@ -114,6 +116,7 @@ RunOutcome run_packets(const Machine& machine, const Plan& plan, CauseTable& cau
   try {
     RunOutcome outcome = run_plan(plan, transport, cluster.events(), causes);
     probes = cluster.probes(outcome.time);
+    worker.has_drawn |= cluster.has_drawn();
     return outcome;
   } catch (const PlanStuck& e) {
     cluster.throw_stuck(e.what());
@@ -132,7 +135,7 @@ ResultRow run_task(Worker& worker, const Task& task, const PredictOptions& optio
   ResultRow row;
   const RunOutcome outcome =
       is_fluid ? run_fluid(worker.machine, plan, causes, options.shuffle_ties)
-               : run_packets(worker.machine, plan, causes, options.shuffle_ties, row.probes);
+               : run_packets(worker, plan, causes, options.shuffle_ties, row.probes);
   row.op = plan.op;
   row.bytes = task.bytes.count();
   row.ranks = plan.communicators.front().ranks();
@@ -246,6 +249,16 @@ void add_forced_note(Params& params, std::vector<std::string>& notes) {
   if (!forced.empty()) notes.push_back("set by the user in place of NCCL's own choice: " + forced);
 }
 
+/// A seed that the user gave to a run in which nothing was drawn.
+void add_seed_note(const std::vector<ScenarioSetting>& settings, bool has_drawn,
+                   std::vector<std::string>& notes) {
+  const bool is_given = std::any_of(settings.begin(), settings.end(),
+                                    [](const auto& s) { return s.key == "wire.seed"; });
+  if (is_given && !has_drawn) {
+    notes.emplace_back("the seed has no effect: nothing in this run is random");
+  }
+}
+
 /// Which sizes NCCL would run by an algorithm that weft does not execute.
 void add_choice_notes(RunResult& result) {
   std::map<std::string, std::pair<std::int64_t, std::int64_t>> sizes;
@@ -262,10 +275,12 @@ void add_choice_notes(RunResult& result) {
   }
 }
 
-/// Runs the tasks on threads; rows in the tasks' order. What workers used is added to `params`.
+/// Runs the tasks on threads; rows in the tasks' order. What workers used is added to `params`;
+/// `has_drawn` becomes true if a run depended on the seed.
 std::vector<ResultRow> run_tasks(const std::vector<Task>& tasks, const PredictOptions& options,
                                  const Fabric& fabric, const PartLibrary& parts,
-                                 const Decided& decided, Params& params) {
+                                 const Decided& decided, Params& params,
+                                 std::atomic<bool>& has_drawn) {
   std::vector<ResultRow> rows(tasks.size());
   std::atomic<std::size_t> next{0};
   const unsigned count = std::clamp<unsigned>(
@@ -282,6 +297,7 @@ std::vector<ResultRow> run_tasks(const std::vector<Task>& tasks, const PredictOp
         rows[task] = run_task(worker, tasks[task], options);
       }
       used[index] = worker.params;
+      if (worker.has_drawn) has_drawn = true;
     } catch (...) {
       failures[index] = std::current_exception();
     }
@@ -343,7 +359,6 @@ Provenance provenance(const Scenario& scenario, const PredictOptions& options,
   p.topology = spec.file;
   p.topology_digest = fmt::format("{:016x}", spec.digest);
   p.topology_source = spec.source;
-  p.seed = options.seed;
   p.nccl_version = version_of(scenario, options).text();
   p.fidelity = options.fidelity == Fidelity::kFluid ? "fluid" : "packet";
   for (const ScenarioSetting& s : scenario.set) p.overrides.push_back(s.key + "=" + s.value);
@@ -411,12 +426,16 @@ RunResult predict(const Scenario& scenario, const PredictOptions& options,
   } else {
     refuse_faults(machine);
   }
-  result.rows = run_tasks(tasks, options, fabric, parts, decided, params);
+  std::atomic<bool> has_drawn =
+      options.fidelity == Fidelity::kFluid && machine.routing().decides(fabric);
+  result.rows = run_tasks(tasks, options, fabric, parts, decided, params, has_drawn);
+  add_seed_note(settings, has_drawn, result.notes);
   result.verdict = verdict(result.rows);
   add_choice_notes(result);
   const std::vector<std::string> gdr =
       gdr_notes(machine, gdr_pairs, decided.of(MemoryPath::kGdr), result.rows);
   result.notes.insert(result.notes.end(), gdr.begin(), gdr.end());
+  result.provenance.seed = machine.routing().seed();
   result.provenance.params = provenance_of(params);
   return result;
 }

@@ -22,7 +22,6 @@ Fidelity parse_fidelity(const std::string& name);
 struct PredictOptions {
   std::vector<ScenarioSetting> set;
   std::map<std::string, std::string> env;
-  std::uint64_t seed{1};
   unsigned threads{0};  ///< 0: as many as the machine has; the result does not depend on it
   Fidelity fidelity{Fidelity::kFluid};
   std::optional<NcclVersion> nccl_version{};  ///< whose decisions; absent: as the scenario says

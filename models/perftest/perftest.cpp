@@ -205,6 +205,7 @@ class Run {
     for (const auto& sender : senders_) sender->add_to(out, plan_.size);
     return out.digest();
   }
+  bool has_drawn() const { return cluster_.has_drawn(); }
 
   void run() {
     for (const auto& sender : senders_) sender->start();
@@ -491,6 +492,7 @@ PerftestRow perftest(const Machine& machine, const PerftestOptions& options, Byt
   row.used = steady.used;
   row.probes = run.probes();
   row.trajectory = run.trajectory();
+  row.has_drawn = run.has_drawn();
   row.limited_by = limited_by(steady.used);
   // The machine idled: the thread posted and waited for completions in turn.
   if (row.limited_by == "latency" && steady.waiting + steady.posting >= kNeverIdle) {

@@ -57,6 +57,7 @@ struct PerftestRow {
   /// Of the buffer at either end, before all that.
   Registration from_registration;
   Registration to_registration;
+  bool has_drawn{false};  ///< something depended on the run's seed
   std::string limited_by;
   std::vector<UsedShare> used;  ///< while steady
   Probes probes;                ///< of the whole run

@@ -24,7 +24,8 @@ RdmaNics::Settings nic_settings(const Machine& machine, DeviceId nic) {
           .max_reads = a.max_reads,
           .icm_cache = a.icm_cache,
           .qp_context = a.qp_context,
-          .icm_fetches = a.icm_fetches};
+          .icm_fetches = a.icm_fetches,
+          .seed = machine.routing().seed()};
 }
 
 // Work and completion queues stand above all payload in a socket's memory.
@@ -37,7 +38,7 @@ PacketCluster::PacketCluster(const Machine& machine, const std::vector<std::uint
                              std::optional<std::uint64_t> shuffle_ties)
     : machine_{machine},
       events_{shuffle_ties ? EventQueue::shuffling_ties(*shuffle_ties) : EventQueue{}},
-      network_{events_},
+      network_{events_, machine.routing().seed()},
       nics_{network_, machine.packets()},
       wire_{machine.fabric(), wire_numbers(), machine.packets(), network_,
             [this](DeviceId device) -> PacketEndpoint& { return endpoint(device); }} {
@@ -105,6 +106,12 @@ RdmaNicId PacketCluster::nic(DeviceId device) {
                 .wqes = {host.path(device, cpu, true), memory + kWqesAt},
                 .cqes = {host.path(device, cpu, false, true), memory + kCqesAt}});
   return id;
+}
+
+bool PacketCluster::has_drawn() const {
+  return network_.has_drawn() || machine_.routing().decides(machine_.fabric()) ||
+         std::any_of(nic_of_.begin(), nic_of_.end(),
+                     [this](const auto& nic) { return nics_.icm_misses(nic.second) > 0; });
 }
 
 RdmaQpId PacketCluster::connect(DeviceId from, DeviceId to, std::uint32_t i,

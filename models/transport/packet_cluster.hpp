@@ -69,6 +69,8 @@ class PacketCluster final : private EventTarget {
   UsageMeter::Look look();
   /// What ports and NICs have done so far, as shares of `time`.
   Probes probes(Duration time) const;
+  /// Whether anything so far depended on the run's seed (wire.seed).
+  bool has_drawn() const;
   /// Nothing happens any more although `what`. Throws InputError if links wait for each other in a
   /// loop, as the user's machine lets them; else it is a bug, and std::logic_error.
   [[noreturn]] void throw_stuck(const std::string& what) const;

@@ -44,8 +44,10 @@ inline constexpr std::array kWireParams{
               "how flows are laid over equal ways: ecmp hashes each queue pair to one, spread uses "
               "all evenly, auto is spread on InfiniBand and ecmp on RoCE",
               "auto ecmp spread"},
-    ParamSpec{"wire.ecmp_seed", Unit::kCount, 1, 0, 1e9, Origin::kAssumed,
-              "any: each seed is another draw of the switches' hash", "seed of the ECMP hash"},
+    ParamSpec{"wire.seed", Unit::kCount, 1, 0, 9'007'199'254'740'991, Origin::kAssumed,
+              "any: each seed is another draw; --seed sets it",
+              "seed of all that is random: the hash by which ECMP picks ways, ECN marks, lost "
+              "packets, what a NIC's context cache throws out"},
     ParamSpec{"wire.qps_per_connection", Unit::kCount, 1, 1, 128, Origin::kPublished,
               "NCCL src/transport/net_ib.cc: IB_QPS_PER_CONNECTION, default 1",
               "queue pairs that share a connection's data evenly, each on its own ECMP way"},

@@ -26,7 +26,15 @@ Routing::Routing(Params& params)
       queue_pairs_{spread_ ? 1U
                            : static_cast<std::uint32_t>(
                                  std::lround(params.number("wire.qps_per_connection")))},
-      seed_{static_cast<std::uint64_t>(std::llround(params.number("wire.ecmp_seed")))} {}
+      seed_{static_cast<std::uint64_t>(std::llround(params.number("wire.seed")))} {}
+
+bool Routing::decides(const Fabric& fabric) const {
+  for (std::size_t i = 0; !spread_ && i < fabric.link_count(); ++i) {
+    const LinkId link{i};
+    if (fabric.link(link).kind == LinkKind::kWire && fabric.trunk(link).count > 1) return true;
+  }
+  return false;
+}
 
 std::uint64_t Routing::pick(DeviceId from, DeviceId to, std::uint32_t connection,
                             std::uint32_t i) const {

@@ -4,6 +4,7 @@
 
 #include "sim/base/id.hpp"
 #include "sim/base/params.hpp"
+#include "sim/topology/fabric.hpp"
 
 namespace weft {
 
@@ -19,6 +20,10 @@ class Routing {
   bool spread() const { return spread_; }
   /// Queue pairs that carry one connection, an equal part each; 1 where the load is spread anyway.
   std::uint32_t queue_pairs() const { return queue_pairs_; }
+  /// Whether the picks decide anything: ECMP, and a network in which routes are equal.
+  bool decides(const Fabric& fabric) const;
+  /// Of the run's random streams: wire.seed.
+  std::uint64_t seed() const { return seed_; }
   /// Which route the i-th queue pair of a connection takes: a number for Fabric::wire_route.
   std::uint64_t pick(DeviceId from, DeviceId to, std::uint32_t connection, std::uint32_t i) const;
 

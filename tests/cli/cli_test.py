@@ -44,10 +44,10 @@ workload: {op: allreduce, sizes: [1 MiB, 256 MiB]}
 """
 
 WIRE_NAMES = ("known: wire.ack_extra, wire.cable_delay, wire.cable_length, wire.cnp_extra, "
-              "wire.congestion_control, wire.credit_packet, wire.ecmp_seed, wire.fec_latency, "
+              "wire.congestion_control, wire.credit_packet, wire.fec_latency, "
               "wire.first_extra, wire.flow_control, wire.forwarding, wire.ib_overhead, wire.kind, "
               "wire.lanes, wire.mtu, wire.packets_per_ack, wire.pfc_headroom, wire.pfc_hysteresis, "
-              "wire.pfc_response, wire.pfc_share and 13 more (see weft list-params)")
+              "wire.pfc_response, wire.pfc_share, wire.pfc_xoff and 13 more (see weft list-params)")
 SCOPES = ("known scopes: cpu, dcqcn, gpu, nccl, netswitch, nic, pcie, staging, switch, wire "
           "(see weft list-params)")
 TOPOLOGY_KEYS = "allowed here: defaults, network, node, nodes, source, topology"
@@ -83,7 +83,7 @@ BOGUS_FILES = (
      "FILE:3:3: defaults.wire.rate: wire.rate: 9 TB/s is out of range; "
      "allowed: 0.1 GB/s to 1000 GB/s"),
     ("check bogus_unknown_parameter.yaml",
-     "FILE:3:3: defaults.wire.speed: no parameter 'wire.speed'; " + WIRE_NAMES),
+     "FILE:3:3: defaults.wire.speed: no parameter 'wire.speed' (did you mean 'wire.seed'?); " + WIRE_NAMES),
     ("check bogus_unknown_choice.yaml",
      "FILE:3:3: defaults.wire.kind: wire.kind: 'ethernet' is not a choice; "
      "allowed: infiniband, roce"),
@@ -193,9 +193,9 @@ BOGUS_USAGE = (
     (["run", SMALL, "--json", "out", "--csv", "out"], "--json and --csv cannot both go to out"),
     (["run", SMALL, "--json"], "--json: 1 required TEXT missing (see weft --help)"),
     (["run", SMALL, "--seed", "-1"],
-     "--seed '-1': write a whole number from 0 to 9223372036854775807"),
-    (["run", SMALL, "--seed", "9223372036854775808"],
-     "--seed '9223372036854775808': write a whole number from 0 to 9223372036854775807"),
+     "--seed '-1': write a whole number from 0 to 9007199254740991"),
+    (["run", SMALL, "--seed", "9007199254740992"],
+     "--seed '9007199254740992': write a whole number from 0 to 9007199254740991"),
     # --set
     (["run", SMALL, "--set", "wire.mtu"],
      "--set 'wire.mtu': write KEY=VALUE, such as wire.mtu=\"1024 B\""),
@@ -495,7 +495,7 @@ class Results(CliTest):
         self.assertEqual((by_key["nccl.proto"]["value"], by_key["nccl.proto"]["source"]),
                          ("Simple", "NCCL_PROTO"))
         self.assertEqual((provenance["set"], provenance["env"], provenance["seed"]),
-                         (["wire.mtu=1024"], ["NCCL_PROTO=Simple"], 7))
+                         (["wire.seed=7", "wire.mtu=1024"], ["NCCL_PROTO=Simple"], 7))
         for key in ("weft", "commit", "scenario_fnv1a", "topology_fnv1a", "fidelity"):
             self.assertTrue(provenance[key], key)
 
@@ -522,6 +522,29 @@ class Results(CliTest):
             return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - began
         few = seconds(500)
         self.assertLess(seconds(4000), 8 * 3 * few + 1)  # 8 times the pairs; the square would be 64
+
+    def test_a_seed_draws_losses_ways_and_says_where_it_does_not(self):
+        def run(*arguments):
+            return json.loads(weft("run", *arguments, "--json", "-", cwd=self.here).stdout)
+        no_effect = "the seed has no effect: nothing in this run is random"
+        (self.here / "tiny.yaml").write_text(SMALL_TEXT.replace("1 MiB, 256 MiB", "256 KiB"))
+        cloud = TINY_TEXT.replace("1 KiB, 64 KiB", "8 MiB").replace("nodes: 2", "nodes: 8").replace("1nic", "8nic")
+        (self.here / "cloud.yaml").write_text(cloud)
+        lossy = ("tiny.yaml", "--fidelity", "packet", "--set", "nic.cable_loss=0.02", "--set",
+                 "wire.timeout_exponent=8")
+        ecmp = ("cloud.yaml", "--set", "wire.kind=roce", "--set", "network.kind=leaf-spine", "--set",
+                "network.ports=64")
+        for command in lossy, ecmp:
+            one, again, two = (run(*command, "--seed", seed) for seed in ("1", "1", "2"))
+            self.assertEqual(one["results"], again["results"])
+            self.assertNotEqual(one["results"], two["results"])
+            self.assertEqual(one["results"], run(*command)["results"])
+            self.assertEqual(two["provenance"]["seed"], 2)
+            self.assertNotIn(no_effect, two["notes"])
+        for command in (SMALL,), ("tiny.yaml", "--fidelity", "packet"):
+            self.assertIn(no_effect, run(*command, "--seed", "2")["notes"])
+            self.assertNotIn(no_effect, run(*command)["notes"])
+
     def test_packets_say_how_long_they_take_and_what_ports_did(self):
         (self.here / "tiny.yaml").write_text(SMALL_TEXT.replace("1 MiB, 256 MiB", "8 KiB"))
         run = weft("run", "tiny.yaml", "--fidelity", "packet", "--json", "-", cwd=self.here)

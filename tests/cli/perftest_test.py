@@ -65,6 +65,17 @@ class Perftest(CliTest):
         text = self.ok("perftest", TOPOLOGY, "--size", "64K,4K", "--iters", "20", "--tx-depth", "8")
         self.assertIn(", tx depth 8, CQ moderation 8, above 8 KiB 1, MTU 4096 B", text)
 
+    def test_a_seed_draws_losses_and_says_where_it_does_not(self):
+        def run(*arguments):
+            done = weft("perftest", TOPOLOGY, "--size", "4K", "--iters", "400", "--json", "-", *arguments, cwd=self.here)
+            return json.loads(done.stdout), done.stderr
+        lossy = ("--set", "nic.cable_loss=0.01", "--set", "wire.timeout_exponent=8")
+        one, two = (run(*lossy, "--seed", seed) for seed in "12")
+        self.assertEqual(run(*lossy, "--seed", "1"), one)
+        self.assertNotEqual(two[0]["results"], one[0]["results"])
+        self.assertEqual(two[1], b"")
+        self.assertEqual(run("--seed", "2")[1], b"note: the seed has no effect: nothing in this run is random\n")
+
     def test_json_has_the_contracts_keys_and_the_same_bytes_twice(self):
         command = ("perftest", TOPOLOGY, "--size", "4K", "--iters", "20", "--json", "-")
         text = self.ok(*command)

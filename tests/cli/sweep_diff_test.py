@@ -28,7 +28,7 @@ BOGUS_USAGE = (
     (["sweep", SMALL, "--csv", SMALL],
      "small.yaml:1: is not a table of this sweep (its columns are others); take another file"),
     (["sweep", SMALL, "--seed", "x"],
-     "--seed 'x': write a whole number from 0 to 9223372036854775807"),
+     "--seed 'x': write a whole number from 0 to 9007199254740991"),
     (["sweep", SMALL, "--env", "NCCL_PROTO=Fast"],
      "NCCL_PROTO='Fast': no 'Fast'; known: LL, LL128, Simple, and NCCL does not start"),
     # a key that does not exist, or of which no value can be set: nothing runs

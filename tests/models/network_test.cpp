@@ -192,7 +192,7 @@ TEST(Network, EcmpLosesToCollisionsWhatTheClosedFormSays) {
 
 TEST(Network, AnotherSeedIsAnotherDraw) {
   const auto draw = [](const std::string& seed) {
-    const Cluster c("leaf-spine", 8, {"wire.routing=ecmp", "wire.ecmp_seed=" + seed});
+    const Cluster c("leaf-spine", 8, {"wire.routing=ecmp", "wire.seed=" + seed});
     return c.rates(shifted(c, 4));
   };
   EXPECT_EQ(draw("1"), draw("1"));
