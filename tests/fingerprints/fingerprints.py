@@ -101,7 +101,7 @@ def quick(weft):
     """Some of each, in a few seconds."""
     for scenario in weft.files("scenarios/regressions/*.yaml"):
         yield from weft.run(pathlib.Path(scenario).stem, scenario)
-    for topology in weft.files("topologies/*"):
+    for topology in weft.files("topologies/*.[yx]*ml"):
         text = scenario_text(topology, "allreduce", ["1 MiB"], nodes_of(weft, topology))
         yield from weft.run(f"{pathlib.Path(topology).stem} allreduce", "-", text=text)
     topology = "topologies/genoa-2p-same-switch.yaml"
@@ -120,7 +120,7 @@ def scenarios(weft):
 
 def topologies(weft):
     """Every operation, small, medium and large, on every shipped topology."""
-    for topology, op in itertools.product(weft.files("topologies/*"), OPS):
+    for topology, op in itertools.product(weft.files("topologies/*.[yx]*ml"), OPS):
         text = scenario_text(topology, op, ["1 KiB", "1 MiB", "256 MiB"], nodes_of(weft, topology))
         yield from weft.run(f"{pathlib.Path(topology).stem} {op}", "-", text=text)
 

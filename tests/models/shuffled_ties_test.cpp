@@ -64,6 +64,7 @@ struct Case {
 
 TEST(ShuffledTies, ChangeNothingInTheFluidTransport) {
   for (const auto& entry : std::filesystem::directory_iterator(shipped("topologies"))) {
+    if (entry.path().extension() == ".md") continue;
     Case{.topology = entry.path().filename().string(),
          .op = "allreduce",
          .sizes = {Bytes::kib(16), Bytes::mib(16)}}
