@@ -20,7 +20,7 @@ namespace {
 std::vector<std::string> shipped_topologies() {
   std::vector<std::string> files;
   for (const auto& entry : std::filesystem::directory_iterator(shipped("topologies"))) {
-    files.push_back(entry.path().filename().string());
+    if (entry.path().extension() != ".md") files.push_back(entry.path().filename().string());
   }
   std::sort(files.begin(), files.end());
   return files;
