@@ -5,6 +5,7 @@
 #include <charconv>
 #include <optional>
 
+#include "models/machine/rooms.hpp"
 #include "models/nccl/decide/tuning_env.hpp"
 #include "models/params/parts.hpp"
 #include "sim/input/network_keys.hpp"
@@ -232,11 +233,12 @@ std::vector<std::string> narrower_keys(std::string_view key) {
   const std::string scope(key.substr(0, key.find('.')));
   const std::string name(key.substr(scope.size()));
   std::vector<std::string> out;
-  for (const DeviceKind kind : kNodeDeviceKinds) {
-    if (scope == device_kind_name(kind)) out.push_back("<" + scope + ">" + name);
-  }
   if (scope == device_kind_name(DeviceKind::kNetSwitch)) {
     for (const std::string_view tier : kTierNames) out.push_back(std::string(tier) + name);
+    return out;
+  }
+  for (const DeviceRoom& room : device_rooms()) {
+    if (scope == room.kind) out.push_back("<" + scope + ">" + name);
   }
   return out;
 }

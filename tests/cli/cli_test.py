@@ -48,10 +48,11 @@ WIRE_NAMES = ("known: wire.ack_extra, wire.cable_delay, wire.cable_length, wire.
               "wire.first_extra, wire.flow_control, wire.forwarding, wire.ib_overhead, wire.kind, "
               "wire.lanes, wire.mtu, wire.packets_per_ack, wire.pfc_headroom, wire.pfc_hysteresis, "
               "wire.pfc_response, wire.pfc_share, wire.pfc_xoff and 13 more (see weft list-params)")
-SCOPES = ("known scopes: cpu, dcqcn, gpu, nccl, netswitch, nic, pcie, staging, switch, wire "
+SCOPES = ("known scopes: cpu, dcqcn, gpu, nccl, netswitch, nic, pcie, staging, switch, virtual-root, wire "
           "(see weft list-params)")
 TOPOLOGY_KEYS = "allowed here: defaults, network, node, nodes, source, topology"
-SCENARIO_KEYS = ("allowed here: about, env, gpu, memory_paths, nodes, scenario, set, topology, workload")
+SCENARIO_KEYS = ("allowed here: about, env, gpu, memory_paths, nccl_version, nodes, scenario, set, topology, "
+                 "workload")
 A_RATE = "write a rate with its unit, such as 400 Gb/s or 50 GB/s"
 COMMANDS = "known: check, diff, list-params, nccl, perftest, run, show, sweep (see weft --help)"
 

@@ -141,11 +141,9 @@ std::string allowed_value(const SettingKey& key) {
 
 /// Of the tests' machine, the first device of a kind.
 std::string with_device(const std::string& key) {
-  static const std::map<std::string, std::string> kDevices{{"<cpu>", "cpu0"},
-                                                           {"<switch>", "pcisw0"},
-                                                           {"<gpu>", "gpu0"},
-                                                           {"<nic>", "nic0"},
-                                                           {"<nvswitch>", "nvswitch"}};
+  static const std::map<std::string, std::string> kDevices{
+      {"<cpu>", "cpu0"}, {"<switch>", "pcisw0"},     {"<gpu>", "gpu0"},
+      {"<nic>", "nic0"}, {"<nvswitch>", "nvswitch"}, {"<virtual-root>", "pcisw3"}};
   for (const auto& [kind, device] : kDevices) {
     if (key.starts_with(kind)) return device + key.substr(kind.size());
   }
@@ -158,6 +156,9 @@ std::string setting_refusal(const std::string& key, const std::string& value) {
   Params params(catalog);
   TopologySpec spec =
       read_topology(std::string(WEFT_SOURCE_DIR) + "/topologies/hgx-h100-8nic.yaml", catalog);
+  for (DeviceSpec& device : spec.node.devices) {
+    if (device.name == "pcisw3") device.model = "virtual-root";
+  }
   try {
     apply_settings({{"network.kind", "leaf-spine", {}}, {key, value, {}}}, spec, params);
   } catch (const InputError& e) {
