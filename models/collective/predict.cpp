@@ -3,11 +3,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <exception>
 #include <map>
 #include <numeric>
-#include <system_error>
-#include <thread>
 #include <utility>
 #include <variant>
 
@@ -16,11 +13,13 @@
 #include "models/collective/nic_load.hpp"
 #include "models/collective/settings.hpp"
 #include "models/collective/verdict.hpp"
+#include "models/machine/rooms.hpp"
 #include "models/nccl/decide/decided_schedule.hpp"
 #include "models/nccl/execute/collective_plan.hpp"
 #include "models/params/device_params.hpp"
 #include "models/transport/fluid_transport.hpp"
 #include "models/transport/packet_transport.hpp"
+#include "sim/base/parallel.hpp"
 #include "sim/base/quantity.hpp"
 #include "sim/base/version.hpp"
 #include "sim/input/topology_file.hpp"
@@ -48,55 +47,33 @@ struct Decided {
   }
 };
 
-/// The schedules of a run, made when they are first needed.
-class Schedules {
- public:
-  Schedules(DeviceParams& devices, const Decided& decided)
-      : devices_{&devices}, decided_{&decided} {}
+Schedule schedule_of(const DeviceParams& devices, const Decided& decided, MemoryPath path) {
+  const NcclRun* run = decided.of(path);
+  return run == nullptr ? make_schedule(devices, path) : decided_schedule(devices, *run);
+}
 
-  const Schedule& of(MemoryPath path) {
-    const auto [at, is_new] = schedules_.try_emplace(path);
-    if (is_new) {
-      const NcclRun* run = decided_->of(path);
-      at->second =
-          run == nullptr ? make_schedule(*devices_, path) : decided_schedule(*devices_, *run);
-    }
-    return at->second;
-  }
-
- private:
-  DeviceParams* devices_;
-  const Decided* decided_;
-  std::map<MemoryPath, Schedule> schedules_;
-};
+using Schedules = std::map<MemoryPath, Schedule>;
 
 /// Without packets nothing is lost: a fault that was asked for would go unseen.
 void refuse_faults(const Machine& machine) {
   const Fabric& fabric = machine.fabric();
   for (std::size_t i = 0; i < fabric.count(DeviceKind::kNic); ++i) {
     const DeviceId nic = fabric.device(0, DeviceKind::kNic, i);
-    for (const char* key : {"nic.cable_loss", "nic.flap_time"}) {
-      if (machine.devices().number(key, nic) == 0) continue;
-      throw InputError(std::string(key) + " of " + fabric.device(nic).name +
-                       ": losses need --fidelity packet");
-    }
+    const Adapter& adapter = *machine.model(nic).adapter;
+    const char* const fault = adapter.cable_loss > 0           ? "nic.cable_loss"
+                              : adapter.flap_time > Duration{} ? "nic.flap_time"
+                                                               : nullptr;
+    if (fault == nullptr) continue;
+    throw InputError(std::string(fault) + " of " + fabric.device(nic).name +
+                     ": losses need --fidelity packet");
   }
 }
 
-/// What one thread needs of its own: Params records what is used.
-struct Worker {
-  Worker(const Fabric& fabric, const Params& settings, const PartLibrary& parts,
-         const Decided& decided)
-      : params{settings},
-        devices{fabric, params, parts},
-        machine{devices},
-        schedules{devices, decided} {}
-
-  Params params;
-  DeviceParams devices;
-  Machine machine;
-  Schedules schedules;
-  bool has_drawn{false};  ///< a run that depended on the seed
+/// What all threads share: none changes it.
+struct Ready {
+  const Machine& machine;
+  const Schedules& schedules;
+  const PredictOptions& options;
 };
 
 RunOutcome run_fluid(const Machine& machine, const Plan& plan, CauseTable& causes,
@@ -106,18 +83,23 @@ RunOutcome run_fluid(const Machine& machine, const Plan& plan, CauseTable& cause
   return run_plan(plan, transport, events, causes);
 }
 
-RunOutcome run_packets(Worker& worker, const Plan& plan, CauseTable& causes,
-                       std::optional<std::uint64_t> shuffle, std::optional<Probes>& probes) {
-  const Machine& machine = worker.machine;
+/// A run of packets, what it did, and whether it depended on the seed.
+struct PacketRun {
+  RunOutcome outcome;
+  Probes probes;
+  bool has_drawn;
+};
+
+PacketRun run_packets(const Machine& machine, const Plan& plan, CauseTable& causes,
+                      std::optional<std::uint64_t> shuffle) {
   std::vector<std::uint32_t> nodes(machine.fabric().nodes());
   std::iota(nodes.begin(), nodes.end(), 0U);
   PacketCluster cluster(machine, nodes, shuffle);
   PacketTransport transport(cluster, causes);
   try {
     RunOutcome outcome = run_plan(plan, transport, cluster.events(), causes);
-    probes = cluster.probes(outcome.time);
-    worker.has_drawn |= cluster.has_drawn();
-    return outcome;
+    Probes probes = cluster.probes(outcome.time);
+    return {std::move(outcome), std::move(probes), cluster.has_drawn()};
   } catch (const PlanStuck& e) {
     cluster.throw_stuck(e.what());
   } catch (const InputError& e) {
@@ -125,21 +107,28 @@ RunOutcome run_packets(Worker& worker, const Plan& plan, CauseTable& causes,
   }
 }
 
-ResultRow run_task(Worker& worker, const Task& task, const PredictOptions& options) {
-  const Schedule& schedule = worker.schedules.of(task.path);
-  Plan plan = make_plan(worker.devices, schedule, task.op, task.bytes, task.path);
+/// `has_drawn` becomes true if the run depended on the seed.
+ResultRow run_task(const Ready& ready, const Task& task, std::atomic<bool>& has_drawn) {
+  const Machine& machine = ready.machine;
+  const Schedule& schedule = ready.schedules.at(task.path);
+  Plan plan = make_plan(machine.devices(), schedule, task.op, task.bytes, task.path);
   const Bytes by_a_nic = most_sent_by_a_nic(plan);
-  const bool is_fluid = options.fidelity == Fidelity::kFluid;
-  if (is_fluid) plan = fold_channels(std::move(plan));
   CauseTable causes;
   ResultRow row;
-  const RunOutcome outcome =
-      is_fluid ? run_fluid(worker.machine, plan, causes, options.shuffle_ties)
-               : run_packets(worker, plan, causes, options.shuffle_ties, row.probes);
+  RunOutcome outcome;
+  if (ready.options.fidelity == Fidelity::kFluid) {
+    plan = fold_channels(std::move(plan));
+    outcome = run_fluid(machine, plan, causes, ready.options.shuffle_ties);
+  } else {
+    PacketRun run = run_packets(machine, plan, causes, ready.options.shuffle_ties);
+    outcome = std::move(run.outcome);
+    row.probes = std::move(run.probes);
+    if (run.has_drawn) has_drawn = true;
+  }
   row.op = plan.op;
   row.bytes = task.bytes.count();
   row.ranks = plan.communicators.front().ranks();
-  row.nodes = worker.devices.fabric().nodes();
+  row.nodes = machine.fabric().nodes();
   row.memory_path = memory_path_name(task.path);
   row.algo = plan.algo;
   row.proto = plan.proto;
@@ -157,13 +146,14 @@ ResultRow run_task(Worker& worker, const Task& task, const PredictOptions& optio
 
 /// Refuses what would run for hours or fill the memory: a ring's work and an all-to-all's
 /// connections grow with the square of the ranks. Symmetric clusters are not folded yet.
-void refuse_endless(const Fabric& fabric, DeviceParams& devices, const Decided& decided,
+void refuse_endless(const Machine& machine, const Schedules& schedules,
                     const std::vector<Task>& tasks) {
+  const Fabric& fabric = machine.fabric();
   constexpr double kMostTransfers = 2e8;    // some minutes on one core
   constexpr double kMostConnections = 4e6;  // some GB
-  Schedules schedules(devices, decided);
   for (const Task& task : tasks) {
-    const PlanSize size = plan_size(devices, schedules.of(task.path), task.op, task.bytes);
+    const PlanSize size =
+        plan_size(machine.devices(), schedules.at(task.path), task.op, task.bytes);
     const bool long_run = size.transfers > kMostTransfers;
     if (!long_run && size.connections <= kMostConnections) continue;
     throw InputError(fmt::format(
@@ -177,25 +167,24 @@ void refuse_endless(const Fabric& fabric, DeviceParams& devices, const Decided& 
 }
 
 /// Says how long the packets of a run will take, or refuses what takes too long.
-void refuse_hours(const Machine& machine, const Decided& decided, const std::vector<Task>& tasks,
-                  const PredictOptions& options) {
+void refuse_hours(const Machine& machine, const Schedules& schedules,
+                  const std::vector<Task>& tasks, const PredictOptions& options) {
   // Measured, see models/transport/README.md: a packet over a link, and a transfer beside its
   // packets.
   constexpr double kHopsPerSecond = 2e6;
   constexpr double kTransfersPerSecond = 8e4;
   constexpr double kMostSeconds = 600;
   constexpr long long kMostConnections = 50'000;  // half a GB
-  Schedules schedules(machine.devices(), decided);
   double hops = 0;
   double transfers = 0;
   long long connections = 0;
   for (const Task& task : tasks) {
     const Plan plan =
-        make_plan(machine.devices(), schedules.of(task.path), task.op, task.bytes, task.path);
+        make_plan(machine.devices(), schedules.at(task.path), task.op, task.bytes, task.path);
     hops += packet_hops(machine, plan);
     transfers += static_cast<double>(transfer_count(plan));
     const PlanSize size =
-        plan_size(machine.devices(), schedules.of(task.path), task.op, task.bytes);
+        plan_size(machine.devices(), schedules.at(task.path), task.op, task.bytes);
     connections = std::max(connections, std::llround(size.connections));
   }
   const double seconds = hops / kHopsPerSecond + transfers / kTransfersPerSecond;
@@ -214,7 +203,7 @@ void refuse_hours(const Machine& machine, const Decided& decided, const std::vec
 /// Adds what NCCL decides for a memory path, unless the user wants the simple rules. Throws
 /// InputError if a run cannot follow NCCL: the simple rules are the user's choice, never a
 /// fallback.
-void decide(MemoryPath path, DeviceParams& devices, const NcclEnv& env, NcclVersion version,
+void decide(MemoryPath path, const DeviceParams& devices, const NcclEnv& env, NcclVersion version,
             Decided& decided) {
   if (decided.simple || decided.runs.contains(path)) return;
   std::variant<NcclRun, NcclNotFollowed> made = decide_run(devices, path, env, version);
@@ -227,7 +216,7 @@ void decide(MemoryPath path, DeviceParams& devices, const NcclEnv& env, NcclVers
 }
 
 /// What the simple rules leave unread: lists and exclusions of algorithms and protocols.
-void add_unread_notes(const NcclEnv& env, Params& params, std::vector<std::string>& notes) {
+void add_unread_notes(const NcclEnv& env, const Params& params, std::vector<std::string>& notes) {
   const auto add = [&](const std::string& variable, const std::string& value, const char* key) {
     if (value.empty() || params.choice(key) != "auto") return;
     notes.push_back(variable + "=" + value + " has no effect on weft's simple rules");
@@ -237,7 +226,7 @@ void add_unread_notes(const NcclEnv& env, Params& params, std::vector<std::strin
 }
 
 /// What the user decides in NCCL's place.
-void add_forced_note(Params& params, std::vector<std::string>& notes) {
+void add_forced_note(const Params& params, std::vector<std::string>& notes) {
   std::string forced;
   for (const char* key : {"nccl.algo", "nccl.proto", "nccl.channels"}) {
     const ParamSpec& spec = params.catalog().require(key);
@@ -275,45 +264,16 @@ void add_choice_notes(RunResult& result) {
   }
 }
 
-/// Runs the tasks on threads; rows in the tasks' order. What workers used is added to `params`;
-/// `has_drawn` becomes true if a run depended on the seed.
-std::vector<ResultRow> run_tasks(const std::vector<Task>& tasks, const PredictOptions& options,
-                                 const Fabric& fabric, const PartLibrary& parts,
-                                 const Decided& decided, Params& params,
+/// Runs the tasks on threads; rows in the tasks' order. `has_drawn` becomes true if a run depended
+/// on the seed.
+std::vector<ResultRow> run_tasks(const Ready& ready, const std::vector<Task>& tasks,
                                  std::atomic<bool>& has_drawn) {
   std::vector<ResultRow> rows(tasks.size());
-  std::atomic<std::size_t> next{0};
-  const unsigned count = std::clamp<unsigned>(
-      options.threads == 0 ? std::thread::hardware_concurrency() : options.threads, 1,
-      static_cast<unsigned>(tasks.size()));
-  std::vector<std::exception_ptr> failures(count);
-  std::vector<Params> used(count, params);
-  const auto work = [&](unsigned index) {
-    try {
-      Worker worker(fabric, params, parts, decided);
-      // The largest first: the last task to end is then a small one.
-      for (std::size_t i = next++; i < tasks.size(); i = next++) {
-        const std::size_t task = tasks.size() - 1 - i;
-        rows[task] = run_task(worker, tasks[task], options);
-      }
-      used[index] = worker.params;
-      if (worker.has_drawn) has_drawn = true;
-    } catch (...) {
-      failures[index] = std::current_exception();
-    }
-  };
-  std::vector<std::thread> pool;
-  try {
-    for (unsigned i = 1; i < count; ++i) pool.emplace_back(work, i);
-  } catch (const std::system_error&) {
-    // The system allows no more threads: those that began, and this one, do the work.
-  }
-  work(0);
-  for (std::thread& thread : pool) thread.join();
-  for (const std::exception_ptr& failure : failures) {
-    if (failure) std::rethrow_exception(failure);
-  }
-  for (const Params& p : used) params.add_used(p);
+  parallel_for(tasks.size(), ready.options.threads, [&](std::size_t i) {
+    // The largest first: the last task to end is then a small one.
+    const std::size_t task = tasks.size() - 1 - i;
+    rows[task] = run_task(ready, tasks[task], has_drawn);
+  });
   return rows;
 }
 
@@ -403,32 +363,33 @@ RunResult predict(const Scenario& scenario, const PredictOptions& options,
 
   const std::uint32_t nodes = spec.nodes;
   const Fabric fabric(std::move(spec), nodes);
-  DeviceParams devices(fabric, params, parts);
+  const DeviceParams devices(fabric, params, parts);
   const Op op = parse_op(scenario.op);
   const Machine machine(devices);
   Decided decided{.simple = devices.params().choice("nccl.decisions") == "simple", .runs = {}};
   decide(MemoryPath::kGdr, devices, nccl_env, version, decided);
-  const std::vector<RingPair> gdr_pairs =
-      ring_pairs(machine, Schedules(devices, decided).of(MemoryPath::kGdr).rings);
+  Schedules schedules{{MemoryPath::kGdr, schedule_of(devices, decided, MemoryPath::kGdr)}};
+  const std::vector<RingPair> gdr_pairs = ring_pairs(machine, schedules.at(MemoryPath::kGdr).rings);
   std::vector<Task> tasks;
   for (const MemoryPath path :
        paths_to_run(scenario, nodes, gdr_obstacle(gdr_pairs), result.notes)) {
     decide(path, devices, nccl_env, version, decided);
+    schedules[path] = schedule_of(devices, decided, path);
     for (const Bytes bytes : scenario.sizes) tasks.push_back({op, bytes, path});
   }
   if (decided.simple) add_unread_notes(nccl_env, params, result.notes);
   add_forced_note(params, result.notes);
   std::stable_sort(tasks.begin(), tasks.end(),
                    [](const Task& a, const Task& b) { return a.bytes < b.bytes; });
-  refuse_endless(fabric, devices, decided, tasks);
+  refuse_endless(machine, schedules, tasks);
   if (options.fidelity == Fidelity::kPacket) {
-    refuse_hours(machine, decided, tasks, options);
+    refuse_hours(machine, schedules, tasks, options);
   } else {
     refuse_faults(machine);
   }
   std::atomic<bool> has_drawn =
       options.fidelity == Fidelity::kFluid && machine.routing().decides(fabric);
-  result.rows = run_tasks(tasks, options, fabric, parts, decided, params, has_drawn);
+  result.rows = run_tasks({machine, schedules, options}, tasks, has_drawn);
   add_seed_note(settings, has_drawn, result.notes);
   result.verdict = verdict(result.rows);
   add_choice_notes(result);
@@ -436,7 +397,7 @@ RunResult predict(const Scenario& scenario, const PredictOptions& options,
       gdr_notes(machine, gdr_pairs, decided.of(MemoryPath::kGdr), result.rows);
   result.notes.insert(result.notes.end(), gdr.begin(), gdr.end());
   result.provenance.seed = machine.routing().seed();
-  result.provenance.params = provenance_of(params);
+  result.provenance.params = provenance_of(used_params(devices), catalog);
   return result;
 }
 

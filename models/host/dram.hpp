@@ -31,11 +31,11 @@ inline constexpr std::array kDramParams{
 static_assert(every_param_is_sourced(kDramParams));
 
 /// Sustained rate of one socket's memory: channels x transfers x 8 B x efficiency.
-Bandwidth dram_rate(Params& params, const ParamScope& cpu);
+Bandwidth dram_rate(const Params& params, const ParamScope& cpu);
 
 /// DRAM bytes per byte that a device reads by DMA: 1 - llc_hit.
-double dram_weight(Params& params, const ParamScope& cpu);
+double dram_weight(const Params& params, const ParamScope& cpu);
 /// The same per byte that it writes, in bytes read: times dram_write_cost.
-double dram_write_weight(Params& params, const ParamScope& cpu);
+double dram_write_weight(const Params& params, const ParamScope& cpu);
 
 }  // namespace weft

@@ -30,14 +30,14 @@ std::string_view link_word(LinkKind kind) {
 }
 
 template <std::size_t... Is>
-std::array<PcieCosts, kPcieGenerations> all_costs(Params& params,
+std::array<PcieCosts, kPcieGenerations> all_costs(const Params& params,
                                                   std::index_sequence<Is...> /*generations*/) {
   return {PcieCosts(params, static_cast<int>(Is) + 1)...};
 }
 
 }  // namespace
 
-Machine::Machine(DeviceParams& devices)
+Machine::Machine(const DeviceParams& devices)
     : fabric_{&devices.fabric()},
       devices_{&devices},
       wire_{devices.params()},

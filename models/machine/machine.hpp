@@ -27,16 +27,16 @@ using ServerId = Id<struct ServerTag>;
 /// 1), then those that the devices declare, node by node. Where the network's load is spread, all
 /// links of a trunk (Fabric::trunk) fill alike, and the first stands for them together.
 ///
-/// Resolved when it is made, from then on constant: threads may share it. Every parameter that it
-/// read is recorded in `devices.params()`, for provenance.
+/// Resolved when it is made, from then on constant: threads may share it.
 class Machine {
  public:
   /// Throws InputError: a part, a model or a PCIe link that does not exist; a network whose
   /// switches have not the capacity. `devices` must outlive it.
-  explicit Machine(DeviceParams& devices);
+  explicit Machine(const DeviceParams& devices);
 
   const Fabric& fabric() const { return *fabric_; }
-  DeviceParams& devices() const { return *devices_; }
+  /// For setting up: by name.
+  const DeviceParams& devices() const { return *devices_; }
   const DeviceModel& model(DeviceId device) const;
   const WireCosts& wire() const { return wire_; }
   const WirePackets& packets() const { return packets_; }
@@ -103,7 +103,7 @@ class Machine {
   std::string trunk_place(LinkId link, bool forward) const;
 
   const Fabric* fabric_;
-  DeviceParams* devices_;
+  const DeviceParams* devices_;
   WireCosts wire_;
   WirePackets packets_;
   Routing routing_;

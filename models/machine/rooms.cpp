@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <string>
+#include <vector>
 
 #include "models/gpu/room.hpp"
 #include "models/host/room.hpp"
@@ -34,6 +36,29 @@ const DeviceRoom& room_of(const DeviceSpec& device) {
   throw InputError(device.place, device.name + ": no model '" + std::string(device.scope()) +
                                      "' of a " + std::string(device_kind_name(device.kind)) +
                                      "; known: " + (known.empty() ? "none" : known));
+}
+
+UsedParams used_params(const DeviceParams& params) {
+  const Fabric& fabric = params.fabric();
+  std::map<std::string_view, std::vector<DeviceId>> devices;  // by kind, the first node's
+  for (const DeviceRoom& room : device_rooms()) devices[room.kind];
+  const auto add = [&](DeviceId id) { devices[fabric.device(id).scope()].push_back(id); };
+  for (std::size_t i = 0; i < fabric.devices_per_node(); ++i) add(DeviceId{i});
+  for (std::size_t tier = 0; tier < fabric.network_tiers().size(); ++tier) {
+    add(fabric.network_switch(tier, 0));
+  }
+  UsedParams out;
+  for (const ParamSpec& spec : params.params().catalog().specs()) {
+    const auto kind = devices.find(spec.key.substr(0, spec.key.find('.')));
+    if (kind == devices.end()) {
+      out.add(spec.key, "", params.params().get(spec.key));
+      continue;
+    }
+    for (const DeviceId id : kind->second) {
+      out.add(spec.key, fabric.device(id).name, params.params().get(spec.key, params.scope(id)));
+    }
+  }
+  return out;
 }
 
 }  // namespace weft

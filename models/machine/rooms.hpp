@@ -13,4 +13,8 @@ std::span<const DeviceRoom> device_rooms();
 /// is one of another kind.
 const DeviceRoom& room_of(const DeviceSpec& device);
 
+/// Every value of a machine's devices and of what belongs to none, for a result's provenance. Of
+/// kinds and models that the machine has not, nothing.
+UsedParams used_params(const DeviceParams& params);
+
 }  // namespace weft

@@ -20,9 +20,9 @@ constexpr std::array<AlgorithmRow, 3> kAlgorithms{{
 }};
 
 /// Channels of a large collective before the small ones drop some.
-std::uint32_t most_channels(DeviceParams& devices) {
+std::uint32_t most_channels(const DeviceParams& devices) {
   const Fabric& fabric = devices.fabric();
-  Params& params = devices.params();
+  const Params& params = devices.params();
   double channels = params.number("nccl.channels");
   if (channels == 0) {
     channels = fabric.nodes() > 1 ? params.number("nccl.channels_per_nic") *
@@ -34,8 +34,8 @@ std::uint32_t most_channels(DeviceParams& devices) {
 }
 
 /// Channels go while a thread would have less than its protocol's least (NCCL src/enqueue.cc).
-std::uint32_t channels_for(DeviceParams& devices, const Protocol& protocol, std::uint32_t most,
-                           Bytes bytes) {
+std::uint32_t channels_for(const DeviceParams& devices, const Protocol& protocol,
+                           std::uint32_t most, Bytes bytes) {
   std::int64_t count = most;
   const DeviceId gpu = devices.fabric().device(0, DeviceKind::kGpu, 0);
   const auto threads = std::llround(devices.number("gpu.block_threads", gpu));
@@ -43,9 +43,9 @@ std::uint32_t channels_for(DeviceParams& devices, const Protocol& protocol, std:
   return static_cast<std::uint32_t>(count);
 }
 
-Choice choose(DeviceParams& devices, MemoryPath path, std::uint32_t channels, std::uint32_t ranks,
-              Op op, Bytes bytes) {
-  Params& params = devices.params();
+Choice choose(const DeviceParams& devices, MemoryPath path, std::uint32_t channels,
+              std::uint32_t ranks, Op op, Bytes bytes) {
+  const Params& params = devices.params();
   if (is_point_to_point(op)) return {Algorithm::kPointToPoint, "Simple", channels};
   Choice choice;
   if (params.choice("nccl.algo") == "Tree") choice.algorithm = Algorithm::kTree;
@@ -160,7 +160,7 @@ void require_peers(const Fabric& fabric) {
   }
 }
 
-Schedule make_schedule(DeviceParams& devices, MemoryPath path) {
+Schedule make_schedule(const DeviceParams& devices, MemoryPath path) {
   const Fabric& fabric = devices.fabric();
   require_peers(fabric);
   const auto ranks = static_cast<std::uint32_t>(fabric.count(DeviceKind::kGpu)) * fabric.nodes();

@@ -70,7 +70,7 @@ void require_peers(const Fabric& fabric);
 /// The simple rule: rings and trees of make_rings and make_trees, the algorithm of nccl.algo, the
 /// protocol by size, channels by the NICs. `devices` must outlive the schedule. Throws InputError
 /// as require_peers() does.
-Schedule make_schedule(DeviceParams& devices, MemoryPath path);
+Schedule make_schedule(const DeviceParams& devices, MemoryPath path);
 
 /// The NICs that NCCL's sends and receives use, by GPU of a node (src/graph/topo.cc,
 /// ncclTopoGetLocalNet): of the nearest NICs, shared evenly among the GPUs that have the same.

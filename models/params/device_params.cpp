@@ -2,7 +2,7 @@
 
 namespace weft {
 
-DeviceParams::DeviceParams(const Fabric& fabric, Params& params, const PartLibrary& parts)
+DeviceParams::DeviceParams(const Fabric& fabric, const Params& params, const PartLibrary& parts)
     : fabric_{&fabric}, params_{&params} {
   const TopologySpec& spec = fabric.spec();
   for (const DeviceSpec& device : spec.node.devices) {

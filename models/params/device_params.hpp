@@ -15,11 +15,11 @@ namespace weft {
 class DeviceParams {
  public:
   /// Throws InputError if the topology names a part that does not exist.
-  DeviceParams(const Fabric& fabric, Params& params, const PartLibrary& parts);
+  DeviceParams(const Fabric& fabric, const Params& params, const PartLibrary& parts);
 
   const Fabric& fabric() const { return *fabric_; }
   /// For parameters without a device ("wire.mtu").
-  Params& params() const { return *params_; }
+  const Params& params() const { return *params_; }
   ParamScope scope(DeviceId device) const;
 
   double number(std::string_view key, DeviceId device) const {
@@ -43,7 +43,7 @@ class DeviceParams {
 
  private:
   const Fabric* fabric_;
-  Params* params_;
+  const Params* params_;
   std::vector<const ParamValues*> part_of_;       // by device of one node
   std::vector<const ParamValues*> part_of_tier_;  // of the network's switches
 };

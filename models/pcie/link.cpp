@@ -23,7 +23,7 @@ Bandwidth pcie_rate(int generation, int width) {
   return Bandwidth::gigabits_per_s(gigabits * encoding);
 }
 
-PcieCosts::PcieCosts(Params& params, int generation)
+PcieCosts::PcieCosts(const Params& params, int generation)
     : framing_{params.number("pcie.framing")},
       request_{params.number("pcie.request_header")},
       completion_{params.number("pcie.completion_header")},

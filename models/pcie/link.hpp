@@ -47,7 +47,7 @@ class PcieCosts {
  public:
   /// For links of this generation: flit links (6 and up) have neither framing nor DLLPs of their
   /// own.
-  PcieCosts(Params& params, int generation);
+  PcieCosts(const Params& params, int generation);
 
   /// Posted writes of `payload` bytes each: bytes on the link per payload byte.
   double write_weight(double payload) const { return (payload + framing_ + request_) / payload; }

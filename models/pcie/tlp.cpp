@@ -43,13 +43,13 @@ struct Pools {
   CreditPool completions;
 };
 
-std::uint32_t count(Params& params, std::string_view key) {
+std::uint32_t count(const Params& params, std::string_view key) {
   return static_cast<std::uint32_t>(std::llround(params.number(key)));
 }
 
 }  // namespace
 
-PcieBuffers::PcieBuffers(Params& params)
+PcieBuffers::PcieBuffers(const Params& params)
     : posted_headers{count(params, "pcie.posted_headers")},
       nonposted_headers{count(params, "pcie.nonposted_headers")},
       completion_headers{count(params, "pcie.completion_headers")},

@@ -107,7 +107,7 @@ constexpr std::int64_t next_completion(std::uint64_t address, std::int64_t left,
 
 /// The receive buffers of every PCIe link and how they grant credit, by kPcieFlowControlParams.
 struct PcieBuffers {
-  explicit PcieBuffers(Params& params);
+  explicit PcieBuffers(const Params& params);
 
   std::uint32_t posted_headers;
   std::uint32_t nonposted_headers;

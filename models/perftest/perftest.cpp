@@ -127,7 +127,7 @@ void check_gdr(const Machine& machine, DeviceId gpu, DeviceId nic) {
 /// it; staged, the pinned buffers of the host.
 Registration registered(const Machine& machine, DeviceId memory, DeviceId nic,
                         const PerftestOptions& options, Bytes size) {
-  Params& params = machine.devices().params();
+  const Params& params = machine.devices().params();
   const bool is_staged = options.memory == PerftestMemory::kStaged;
   const Bytes message = Bytes::kib(4) * pieces(size, Bytes::kib(4));
   const Bytes bytes =
@@ -381,7 +381,7 @@ constexpr std::uint64_t kFewestIterations = 8;
 std::uint64_t fewest_iterations(const Machine& machine, const PerftestOptions& options,
                                 Bytes size) {
   if (options.memory != PerftestMemory::kStaged) return kFewestIterations;
-  Params& params = machine.devices().params();
+  const Params& params = machine.devices().params();
   const std::int64_t chunks = pieces(size, params.bytes("staging.chunk"));
   const auto buffers = std::llround(params.number("staging.buffers"));
   return std::max(kFewestIterations, static_cast<std::uint64_t>(2 * buffers / chunks));

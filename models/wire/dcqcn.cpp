@@ -19,7 +19,7 @@ constexpr double mbit_per_s(double n) { return n * 1e6 / 8; }
 
 }  // namespace
 
-DcqcnSettings::DcqcnSettings(Params& params)
+DcqcnSettings::DcqcnSettings(const Params& params)
     : ecn_min{params.duration("dcqcn.ecn_min")},
       ecn_max{params.duration("dcqcn.ecn_max")},
       ecn_chance{params.number("dcqcn.ecn_chance")} {

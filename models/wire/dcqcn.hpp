@@ -57,7 +57,7 @@ inline constexpr std::array kDcqcnParams{
 static_assert(every_param_is_sourced(kDcqcnParams));
 
 struct DcqcnSettings {
-  explicit DcqcnSettings(Params& params);
+  explicit DcqcnSettings(const Params& params);
 
   Duration ecn_min;
   Duration ecn_max;

@@ -67,7 +67,7 @@ static_assert(every_param_is_sourced(kWireParams));
 /// What messages cost on a link of the network, from the parameters of its protocol.
 class WireCosts {
  public:
-  explicit WireCosts(Params& params);
+  explicit WireCosts(const Params& params);
   /// Link bytes per payload byte, for messages of many packets: (MTU + overhead) / MTU.
   double data_weight() const { return (mtu_ + overhead_) / mtu_; }
   /// ACK bytes per payload byte, against the data's direction.
@@ -80,6 +80,6 @@ class WireCosts {
 };
 
 /// One way over one link: cable and FEC.
-Duration wire_link_latency(Params& params, double cable_metres);
+Duration wire_link_latency(const Params& params, double cable_metres);
 
 }  // namespace weft

@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-std::uint32_t whole(Params& params, std::string_view key) {
+std::uint32_t whole(const Params& params, std::string_view key) {
   return static_cast<std::uint32_t>(std::lround(params.number(key)));
 }
 
@@ -30,7 +30,7 @@ Duration rnr_time(std::uint32_t code) {
   return Duration::us(10) * kTimes.at(code);
 }
 
-WirePackets::WirePackets(Params& params)
+WirePackets::WirePackets(const Params& params)
     : mtu{whole(params, "wire.mtu")},
       overhead{whole(params, params.choice("wire.kind") == "roce" ? "wire.roce_overhead"
                                                                   : "wire.ib_overhead")},

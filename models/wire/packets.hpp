@@ -83,7 +83,7 @@ Duration rnr_time(std::uint32_t code);
 
 /// What packets of the network look like and what their links do, from the parameters.
 struct WirePackets {
-  explicit WirePackets(Params& params);
+  explicit WirePackets(const Params& params);
 
   /// Of a message's i-th packet with so much payload.
   std::uint32_t data_bytes(std::uint32_t payload, bool is_first) const {

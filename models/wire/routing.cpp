@@ -13,7 +13,7 @@ std::uint64_t mixed(std::uint64_t value) {
   return value ^ (value >> 31);
 }
 
-bool is_spread(Params& params) {
+bool is_spread(const Params& params) {
   const std::string_view routing = params.choice("wire.routing");
   if (routing == "auto") return params.choice("wire.kind") == "infiniband";
   return routing == "spread";
@@ -21,7 +21,7 @@ bool is_spread(Params& params) {
 
 }  // namespace
 
-Routing::Routing(Params& params)
+Routing::Routing(const Params& params)
     : spread_{is_spread(params)},
       queue_pairs_{spread_ ? 1U
                            : static_cast<std::uint32_t>(

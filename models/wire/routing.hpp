@@ -15,7 +15,7 @@ namespace weft {
 /// while others idle. Equations and limits: models/wire/README.md.
 class Routing {
  public:
-  explicit Routing(Params& params);
+  explicit Routing(const Params& params);
 
   bool spread() const { return spread_; }
   /// Queue pairs that carry one connection, an equal part each; 1 where the load is spread anyway.

@@ -164,7 +164,7 @@ void Params::set_by_topology(std::string_view key, ParamValue value) {
   topology_[std::string(key)] = std::move(value);
 }
 
-ParamValue Params::get(std::string_view key, const ParamScope& scope) {
+ParamValue Params::get(std::string_view key, const ParamScope& scope) const {
   const ParamSpec& declared = spec(key);
   const std::string_view name = name_of(key);
   const auto find = [](const ParamValues* values, std::string_view k) -> const ParamValue* {
@@ -183,12 +183,10 @@ ParamValue Params::get(std::string_view key, const ParamScope& scope) {
   ParamValue value = found != nullptr ? *found
                                       : ParamValue{declared.fallback, declared.origin,
                                                    std::string(declared.source)};
-
-  record(key, scope.device, value);
   return value;
 }
 
-void Params::record(std::string_view key, std::string_view device, const ParamValue& value) {
+void UsedParams::add(std::string_view key, std::string_view device, const ParamValue& value) {
   const auto before = [](const UsedParam& u,
                          const std::pair<std::string_view, const ParamValue*>& v) {
     if (u.key != v.first) return u.key < v.first;
@@ -204,38 +202,34 @@ void Params::record(std::string_view key, std::string_view device, const ParamVa
   }
 }
 
-void Params::add_used(const Params& other) {
-  for (const UsedParam& u : other.used_) record(u.key, u.device, u.value);
-}
-
-double Params::number(std::string_view key, const ParamScope& scope) {
+double Params::number(std::string_view key, const ParamScope& scope) const {
   return get(key, scope).number;
 }
 
-Duration Params::duration(std::string_view key, const ParamScope& scope) {
+Duration Params::duration(std::string_view key, const ParamScope& scope) const {
   if (spec(key).unit != Unit::kNanoseconds)
     throw std::logic_error("not a time: " + std::string(key));
   return Duration::from_ns(get(key, scope).number);
 }
 
-Bandwidth Params::bandwidth(std::string_view key, const ParamScope& scope) {
+Bandwidth Params::bandwidth(std::string_view key, const ParamScope& scope) const {
   if (spec(key).unit != Unit::kGigabytesPerS) {
     throw std::logic_error("not a rate: " + std::string(key));
   }
   return Bandwidth::gigabytes_per_s(get(key, scope).number);
 }
 
-Bytes Params::bytes(std::string_view key, const ParamScope& scope) {
+Bytes Params::bytes(std::string_view key, const ParamScope& scope) const {
   if (spec(key).unit != Unit::kBytes) throw std::logic_error("not a size: " + std::string(key));
   return Bytes{std::llround(get(key, scope).number)};
 }
 
-std::uint32_t Params::flags(std::string_view key, const ParamScope& scope) {
+std::uint32_t Params::flags(std::string_view key, const ParamScope& scope) const {
   if (spec(key).unit != Unit::kFlags) throw std::logic_error("not flags: " + std::string(key));
   return static_cast<std::uint32_t>(get(key, scope).number);
 }
 
-std::string_view Params::choice(std::string_view key, const ParamScope& scope) {
+std::string_view Params::choice(std::string_view key, const ParamScope& scope) const {
   const ParamSpec& declared = spec(key);
   if (declared.unit != Unit::kChoice) throw std::logic_error("not a choice: " + std::string(key));
   const std::size_t want = static_cast<std::size_t>(get(key, scope).number);

@@ -91,12 +91,21 @@ struct ParamScope {
   const ParamValues* part = nullptr;
 };
 
-/// One value that a run used, for its provenance. `device` is empty for values without a device,
-/// and else the first device that used this value.
+/// One value of a run, for its provenance.
 struct UsedParam {
   std::string key;
-  std::string device;
+  std::string device;  ///< the first by name that has this value; "" for values without a device
   ParamValue value;
+};
+
+/// Distinct (key, value, source), by key.
+class UsedParams {
+ public:
+  void add(std::string_view key, std::string_view device, const ParamValue& value);
+  const std::vector<UsedParam>& all() const { return used_; }
+
+ private:
+  std::vector<UsedParam> used_;
 };
 
 /// The parameters of one run. A value is looked for in this order: what the user set for the device
@@ -114,31 +123,25 @@ class Params {
   /// What the topology file says for all: beats defaults only.
   void set_by_topology(std::string_view key, ParamValue value);
 
-  /// The resolved value; records its use. Throws std::logic_error for an undeclared key.
-  ParamValue get(std::string_view key, const ParamScope& scope = {});
+  /// The resolved value. Throws std::logic_error for an undeclared key. By name, so for setting up:
+  /// what runs often has its values from then (DeviceModel).
+  ParamValue get(std::string_view key, const ParamScope& scope = {}) const;
 
-  double number(std::string_view key, const ParamScope& scope = {});
-  Duration duration(std::string_view key, const ParamScope& scope = {});
-  Bandwidth bandwidth(std::string_view key, const ParamScope& scope = {});
-  Bytes bytes(std::string_view key, const ParamScope& scope = {});
+  double number(std::string_view key, const ParamScope& scope = {}) const;
+  Duration duration(std::string_view key, const ParamScope& scope = {}) const;
+  Bandwidth bandwidth(std::string_view key, const ParamScope& scope = {}) const;
+  Bytes bytes(std::string_view key, const ParamScope& scope = {}) const;
   /// The mask of a parameter of flags.
-  std::uint32_t flags(std::string_view key, const ParamScope& scope = {});
+  std::uint32_t flags(std::string_view key, const ParamScope& scope = {}) const;
   /// The chosen word; valid as long as the catalog.
-  std::string_view choice(std::string_view key, const ParamScope& scope = {});
-
-  /// Distinct (key, value, source) used so far, by key.
-  const std::vector<UsedParam>& used() const { return used_; }
-  /// Adds what another set of the same run used, so that work may be split among threads.
-  void add_used(const Params& other);
+  std::string_view choice(std::string_view key, const ParamScope& scope = {}) const;
 
  private:
   const ParamSpec& spec(std::string_view key) const;
-  void record(std::string_view key, std::string_view device, const ParamValue& value);
 
   const ParamCatalog* catalog_;
   ParamValues user_;
   ParamValues topology_;
-  std::vector<UsedParam> used_;
 };
 
 }  // namespace weft

@@ -249,12 +249,12 @@ Provenance provenance_from_json(const Json& json) {
 
 }  // namespace
 
-std::vector<ProvenanceParam> provenance_of(const Params& params) {
+std::vector<ProvenanceParam> provenance_of(const UsedParams& used, const ParamCatalog& catalog) {
   std::vector<ProvenanceParam> out;
-  for (const UsedParam& used : params.used()) {
-    const ParamSpec& spec = *params.catalog().find(used.key);
-    out.push_back({used.key, used.device, ParamCatalog::format(spec, used.value.number),
-                   std::string(origin_name(used.value.origin)), used.value.source});
+  for (const UsedParam& param : used.all()) {
+    const ParamSpec& spec = *catalog.find(param.key);
+    out.push_back({param.key, param.device, ParamCatalog::format(spec, param.value.number),
+                   std::string(origin_name(param.value.origin)), param.value.source});
   }
   return out;
 }

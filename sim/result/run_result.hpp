@@ -66,8 +66,8 @@ struct Provenance {
   std::vector<ProvenanceParam> params;
 };
 
-/// The parameters that `params` recorded as used, for provenance.
-std::vector<ProvenanceParam> provenance_of(const Params& params);
+/// The parameters of a run, for its provenance.
+std::vector<ProvenanceParam> provenance_of(const UsedParams& used, const ParamCatalog& catalog);
 
 /// What `weft run` yields.
 struct RunResult {

@@ -1,5 +1,6 @@
 #include "sim/base/params.hpp"
 
+#include <algorithm>
 #include <array>
 #include <string>
 
@@ -178,42 +179,28 @@ TEST(Params, GiveTypedValuesAndNoOthers) {
   EXPECT_THROW(params.choice("nic.rate"), std::logic_error);
 }
 
-TEST(Params, RecordEachDistinctUseOnce) {
+TEST(UsedParams, HaveEachDistinctValueOnceInAnyOrder) {
   Params params(catalog());
   params.set_by_user("nic3.pcie_width", "nic", value(8, "--set"));
-  EXPECT_TRUE(params.used().empty());
-  for (const char* nic : {"nic1", "nic3", "nic0", "nic3"}) {
-    params.number("nic.pcie_width", {.device = nic});
-  }
-  params.number("nic.doorbell");
-  ASSERT_EQ(params.used().size(), 3U);
-  EXPECT_EQ(params.used()[0].key, "nic.doorbell");
-  EXPECT_EQ(params.used()[0].device, "");
-  EXPECT_EQ(params.used()[0].value.origin, Origin::kAssumed);
-  EXPECT_EQ(params.used()[1].value.number, 8);
-  EXPECT_EQ(params.used()[1].device, "nic3");
-  EXPECT_EQ(params.used()[1].value.source, "--set");
-  EXPECT_EQ(params.used()[2].device, "nic0");  // the first by name that used the common value
-  EXPECT_EQ(params.used()[2].value.source, "PCIe 5.0");
-  EXPECT_THAT(params.used()[2].value.source, Not(HasSubstr("--set")));
-}
-
-TEST(Params, MergeUsesInAnyOrderToTheSameList) {  // runs on threads end in any order
-  const auto used_by = [](const char* device) {
-    Params params(catalog());
-    params.number("nic.pcie_width", {.device = device});
-    return params;
-  };
-  Params one(catalog());
-  one.add_used(used_by("nic1"));
-  one.add_used(used_by("nic0"));
-  Params other(catalog());
-  other.add_used(used_by("nic0"));
-  other.add_used(used_by("nic1"));
-  ASSERT_EQ(one.used().size(), 1U);
-  ASSERT_EQ(other.used().size(), 1U);
-  EXPECT_EQ(one.used()[0].device, "nic0");
-  EXPECT_EQ(other.used()[0].device, "nic0");
+  std::vector<const char*> nics{"nic0", "nic1", "nic3", "nic3"};
+  do {
+    UsedParams used;
+    for (const char* nic : nics) {
+      used.add("nic.pcie_width", nic, params.get("nic.pcie_width", {.device = nic}));
+    }
+    used.add("nic.doorbell", "", params.get("nic.doorbell"));
+    ASSERT_EQ(used.all().size(), 3U);
+    EXPECT_EQ(used.all()[0].key, "nic.doorbell");
+    EXPECT_EQ(used.all()[0].device, "");
+    EXPECT_EQ(used.all()[0].value.origin, Origin::kAssumed);
+    EXPECT_EQ(used.all()[1].value.number, 8);
+    EXPECT_EQ(used.all()[1].device, "nic3");
+    EXPECT_EQ(used.all()[1].value.source, "--set");
+    EXPECT_EQ(used.all()[2].device, "nic0");  // the first by name that has the common value
+    EXPECT_EQ(used.all()[2].value.source, "PCIe 5.0");
+  } while (std::next_permutation(nics.begin(), nics.end(), [](const char* a, const char* b) {
+    return std::string_view(a) < std::string_view(b);
+  }));
 }
 
 }  // namespace

@@ -25,9 +25,9 @@ class MachineUnderTest {
         machine_{devices_} {}
 
   const ParamCatalog& catalog() const { return catalog_; }
-  Params& params() { return params_; }
+  const Params& params() { return params_; }
   const Fabric& fabric() const { return fabric_; }
-  DeviceParams& devices() { return devices_; }
+  const DeviceParams& devices() { return devices_; }
   const Machine& machine() const { return machine_; }
   DeviceId id(const std::string& name, std::uint32_t node = 0) const {
     return fabric_.find(node, name).value();

@@ -6,11 +6,11 @@
 namespace weft::test::models_ring_plan {
 namespace {
 
-Plan plan_of(DeviceParams& devices, Op op, Bytes bytes, MemoryPath path = MemoryPath::kGdr) {
+Plan plan_of(const DeviceParams& devices, Op op, Bytes bytes, MemoryPath path = MemoryPath::kGdr) {
   return make_plan(devices, make_schedule(devices, path), op, bytes, path);
 }
 
-Plan ring_all_reduce(DeviceParams& devices, Bytes bytes, MemoryPath path) {
+Plan ring_all_reduce(const DeviceParams& devices, Bytes bytes, MemoryPath path) {
   return plan_of(devices, Op::kAllReduce, bytes, path);
 }
 

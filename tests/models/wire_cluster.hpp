@@ -51,7 +51,7 @@ class WireCluster final : public QueuePairSink {
   WireNetwork& wire() { return wire_; }
   const Fabric& fabric() const { return fabric_; }
   const WirePackets& packets() const { return packets_; }
-  Params& params() { return params_; }
+  const Params& params() { return params_; }
   DeviceId nic(std::uint32_t host) const { return fabric_.device(host, DeviceKind::kNic, 0); }
 
   QueuePairId connect(std::uint32_t from, std::uint32_t to) {

@@ -74,9 +74,10 @@ TEST(Provenance, ListsUsedParametersWithOriginAndSource) {
                                         Origin::kSpecification, "a standard", "a rate"}};
   const std::array tables{std::span<const ParamSpec>{kTable}};
   const ParamCatalog catalog{tables};
-  Params params(catalog);
-  params.number("a.rate");
-  const std::vector<ProvenanceParam> used = provenance_of(params);
+  const Params params(catalog);
+  UsedParams values;
+  values.add("a.rate", "", params.get("a.rate"));
+  const std::vector<ProvenanceParam> used = provenance_of(values, catalog);
   ASSERT_EQ(used.size(), 1u);
   EXPECT_EQ(used[0].value, "50 GB/s");
   EXPECT_EQ(used[0].origin, "specification");

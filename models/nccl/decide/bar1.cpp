@@ -18,7 +18,7 @@ double mib(Bytes n) { return n.as_double() / (1024.0 * 1024.0); }
 
 }  // namespace
 
-std::vector<PinnedMemory> nccl_pinned(DeviceParams& devices, const std::vector<Ring>& rings) {
+std::vector<PinnedMemory> nccl_pinned(const DeviceParams& devices, const std::vector<Ring>& rings) {
   const Fabric& fabric = devices.fabric();
   const std::size_t gpus = fabric.count(DeviceKind::kGpu);
   std::vector<PinnedMemory> out(gpus);

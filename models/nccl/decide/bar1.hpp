@@ -13,6 +13,6 @@ namespace weft {
 /// for each that leaves it there those of Simple and LL128 (LL leaves from host memory). Even and
 /// odd nodes may differ: the larger. Not counted: trees, the buffers of sends and receives, buffers
 /// that the user registers. Nothing where no network is used.
-std::vector<PinnedMemory> nccl_pinned(DeviceParams& devices, const std::vector<Ring>& rings);
+std::vector<PinnedMemory> nccl_pinned(const DeviceParams& devices, const std::vector<Ring>& rings);
 
 }  // namespace weft

@@ -33,7 +33,7 @@ NcclOp nccl_op(Op op) {
 }
 
 /// What the user forces by parameter, as NCCL's variables would.
-void force(NcclEnv& env, Params& params) {
+void force(NcclEnv& env, const Params& params) {
   const std::string algo(params.choice("nccl.algo"));
   const std::string proto(params.choice("nccl.proto"));
   const auto channels = static_cast<int>(std::lround(params.number("nccl.channels")));
@@ -183,7 +183,7 @@ Tree tree_of(const NcclDecisions& d, const Places& places, std::size_t channel) 
 
 }  // namespace
 
-std::variant<NcclRun, NcclNotFollowed> decide_run(DeviceParams& devices, MemoryPath path,
+std::variant<NcclRun, NcclNotFollowed> decide_run(const DeviceParams& devices, MemoryPath path,
                                                   const NcclEnv& env, NcclVersion version) {
   require_peers(devices.fabric());
   std::string why = why_not_decided(devices.fabric());

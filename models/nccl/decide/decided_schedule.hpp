@@ -34,7 +34,7 @@ struct NcclNotFollowed {
 /// NCCL_NET_GDR_LEVEL=LOC, GDR by NCCL_NET_GDR_LEVEL=SYS and NCCL_NET_GDR_READ=1.
 /// Not followed: GPUs that why_not_decided() names; a node whose GPUs NCCL takes for several nodes.
 /// Throws InputError: what NCCL would refuse, too few GPUs, nodes that no NIC joins.
-std::variant<NcclRun, NcclNotFollowed> decide_run(DeviceParams& devices, MemoryPath path,
+std::variant<NcclRun, NcclNotFollowed> decide_run(const DeviceParams& devices, MemoryPath path,
                                                   const NcclEnv& env, NcclVersion version);
 
 /// The decisions as a schedule. Where NCCL picks an algorithm that weft does not execute (NVLS,

@@ -15,7 +15,7 @@ double all_gpus(const Fabric& fabric) {
   return static_cast<double>(fabric.count(DeviceKind::kGpu)) * fabric.nodes();
 }
 
-PlanSize p2p_size(DeviceParams& devices, const Schedule& schedule, Op op, Bytes bytes,
+PlanSize p2p_size(const DeviceParams& devices, const Schedule& schedule, Op op, Bytes bytes,
                   const Choice& /*choice*/) {
   const Fabric& fabric = devices.fabric();
   const double ranks = all_gpus(fabric);
@@ -48,7 +48,7 @@ PlanSize size_of(const Fabric& fabric, const Protocol& protocol, const Choice& c
 }
 
 /// A pass for each rank's chunk of a loop, one for a chain's; twice around for an all-reduce.
-PlanSize ring_size(DeviceParams& devices, const Schedule& /*schedule*/, Op op, Bytes bytes,
+PlanSize ring_size(const DeviceParams& devices, const Schedule& /*schedule*/, Op op, Bytes bytes,
                    const Choice& choice) {
   const double ranks = all_gpus(devices.fabric());
   const KernelShape shape = kernel_shape(op, choice.algorithm);
@@ -60,8 +60,8 @@ PlanSize ring_size(DeviceParams& devices, const Schedule& /*schedule*/, Op op, B
 }
 
 /// Two groups a rank, up and down.
-PlanSize tree_size(DeviceParams& devices, const Schedule& /*schedule*/, Op /*op*/, Bytes bytes,
-                   const Choice& choice) {
+PlanSize tree_size(const DeviceParams& devices, const Schedule& /*schedule*/, Op /*op*/,
+                   Bytes bytes, const Choice& choice) {
   return size_of(devices.fabric(), make_tree_protocol(devices, choice, bytes), choice, bytes, 1, 2,
                  2);
 }
@@ -69,9 +69,9 @@ PlanSize tree_size(DeviceParams& devices, const Schedule& /*schedule*/, Op /*op*
 /// How an algorithm is executed: a row here, and its program.
 struct Execution {
   Algorithm algorithm;
-  Plan (*plan)(DeviceParams&, const Communicator&, const Schedule&, Op, Bytes, MemoryPath,
+  Plan (*plan)(const DeviceParams&, const Communicator&, const Schedule&, Op, Bytes, MemoryPath,
                const Choice&);
-  PlanSize (*size)(DeviceParams&, const Schedule&, Op, Bytes, const Choice&);
+  PlanSize (*size)(const DeviceParams&, const Schedule&, Op, Bytes, const Choice&);
 };
 constexpr std::array kExecutions{
     Execution{Algorithm::kRing, ring_plan, ring_size},
@@ -88,19 +88,19 @@ const Execution& execution_of(Algorithm algorithm) {
 
 }  // namespace
 
-Plan make_plan(DeviceParams& devices, const Schedule& schedule, Op op, Bytes bytes,
+Plan make_plan(const DeviceParams& devices, const Schedule& schedule, Op op, Bytes bytes,
                MemoryPath path) {
   return make_plan(devices, Communicator::of_all(devices.fabric()), schedule, op, bytes, path);
 }
 
-Plan make_plan(DeviceParams& devices, const Communicator& communicator, const Schedule& schedule,
-               Op op, Bytes bytes, MemoryPath path) {
+Plan make_plan(const DeviceParams& devices, const Communicator& communicator,
+               const Schedule& schedule, Op op, Bytes bytes, MemoryPath path) {
   const Choice choice = schedule.choose(op, bytes);
   return execution_of(choice.algorithm)
       .plan(devices, communicator, schedule, op, bytes, path, choice);
 }
 
-PlanSize plan_size(DeviceParams& devices, const Schedule& schedule, Op op, Bytes bytes) {
+PlanSize plan_size(const DeviceParams& devices, const Schedule& schedule, Op op, Bytes bytes) {
   const Choice choice = schedule.choose(op, bytes);
   return execution_of(choice.algorithm).size(devices, schedule, op, bytes, choice);
 }

@@ -10,10 +10,10 @@ namespace weft {
 /// broadcast and reduce, as in nccl-tests; rank r sends to rank r + 1 in sendrecv. Equations:
 /// models/nccl/README.md. Throws InputError if two ranks that talk cannot reach each other, or if
 /// the schedule's choice cannot run the operation.
-Plan make_plan(DeviceParams& devices, const Communicator& communicator, const Schedule& schedule,
-               Op op, Bytes bytes, MemoryPath path);
+Plan make_plan(const DeviceParams& devices, const Communicator& communicator,
+               const Schedule& schedule, Op op, Bytes bytes, MemoryPath path);
 /// The same over every GPU of the fabric.
-Plan make_plan(DeviceParams& devices, const Schedule& schedule, Op op, Bytes bytes,
+Plan make_plan(const DeviceParams& devices, const Schedule& schedule, Op op, Bytes bytes,
                MemoryPath path);
 
 /// About how many transfers and connections the plan of that would have, without making it.
@@ -21,6 +21,6 @@ struct PlanSize {
   double transfers;
   double connections;
 };
-PlanSize plan_size(DeviceParams& devices, const Schedule& schedule, Op op, Bytes bytes);
+PlanSize plan_size(const DeviceParams& devices, const Schedule& schedule, Op op, Bytes bytes);
 
 }  // namespace weft

@@ -117,8 +117,8 @@ struct Work {
 
 class P2pBuilder {
  public:
-  P2pBuilder(DeviceParams& devices, const Communicator& communicator, const Schedule& schedule,
-             MemoryPath path, Op op, Bytes bytes, const Choice& choice)
+  P2pBuilder(const DeviceParams& devices, const Communicator& communicator,
+             const Schedule& schedule, MemoryPath path, Op op, Bytes bytes, const Choice& choice)
       : schedule_{&schedule},
         builder_{devices, communicator, path, op, bytes, choice},
         grid_{communicator},
@@ -287,9 +287,10 @@ std::vector<P2pRound> p2p_rounds(std::uint32_t nodes, std::uint32_t gpus, std::u
   return out;
 }
 
-P2pSplit p2p_split(DeviceParams& devices, const Schedule& schedule, Bytes bytes, bool network) {
+P2pSplit p2p_split(const DeviceParams& devices, const Schedule& schedule, Bytes bytes,
+                   bool network) {
   const Fabric& fabric = devices.fabric();
-  Params& params = devices.params();
+  const Params& params = devices.params();
   const bool nodes = fabric.nodes() > 1;
   const auto ranks = static_cast<std::int64_t>(fabric.count(DeviceKind::kGpu)) * fabric.nodes();
   const std::int64_t step =
@@ -323,8 +324,8 @@ P2pSplit p2p_split(DeviceParams& devices, const Schedule& schedule, Bytes bytes,
   return out;
 }
 
-Plan p2p_plan(DeviceParams& devices, const Communicator& communicator, const Schedule& schedule,
-              Op op, Bytes bytes, MemoryPath path, const Choice& choice) {
+Plan p2p_plan(const DeviceParams& devices, const Communicator& communicator,
+              const Schedule& schedule, Op op, Bytes bytes, MemoryPath path, const Choice& choice) {
   return P2pBuilder(devices, communicator, schedule, path, op, bytes, choice).build();
 }
 

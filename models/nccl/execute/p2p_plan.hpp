@@ -21,13 +21,14 @@ struct P2pSplit {
   std::uint32_t channels;
   Protocol protocol;
 };
-P2pSplit p2p_split(DeviceParams& devices, const Schedule& schedule, Bytes bytes, bool network);
+P2pSplit p2p_split(const DeviceParams& devices, const Schedule& schedule, Bytes bytes,
+                   bool network);
 
 /// All-to-all and send-recv: each pair of ranks has a connection on each channel that its data is
 /// split over. A channel's thread block runs up to 8 sends and 8 receives at once, each by warps of
 /// its own, in the order of the rounds.
 /// Throws InputError if nodes have unlike numbers of ranks.
-Plan p2p_plan(DeviceParams& devices, const Communicator& communicator, const Schedule& schedule,
-              Op op, Bytes bytes, MemoryPath path, const Choice& choice);
+Plan p2p_plan(const DeviceParams& devices, const Communicator& communicator,
+              const Schedule& schedule, Op op, Bytes bytes, MemoryPath path, const Choice& choice);
 
 }  // namespace weft

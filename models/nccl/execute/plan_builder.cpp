@@ -25,8 +25,8 @@ constexpr std::uint64_t kFifoStride = 16 << 20;
 
 }  // namespace
 
-PlanBuilder::PlanBuilder(DeviceParams& devices, const Communicator& communicator, MemoryPath path,
-                         Op op, Bytes bytes, const Choice& choice)
+PlanBuilder::PlanBuilder(const DeviceParams& devices, const Communicator& communicator,
+                         MemoryPath path, Op op, Bytes bytes, const Choice& choice)
     : devices_{&devices}, communicator_{&communicator}, path_{path} {
   plan_.op = op_name(op);
   plan_.algo = algorithm_name(choice.algorithm);

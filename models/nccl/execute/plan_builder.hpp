@@ -53,7 +53,7 @@ class ConnectionList {
 /// must outlive it.
 class PlanBuilder {
  public:
-  PlanBuilder(DeviceParams& devices, const Communicator& communicator, MemoryPath path, Op op,
+  PlanBuilder(const DeviceParams& devices, const Communicator& communicator, MemoryPath path, Op op,
               Bytes bytes, const Choice& choice);
 
   const Communicator& communicator() const { return *communicator_; }
@@ -143,7 +143,7 @@ class PlanBuilder {
   void slice(Bytes bytes, WalkIndex walk, const ConnectionList& in, const ConnectionList& out);
   WalkIndex walk(const ConnectionList& in, const ConnectionList& out);
 
-  DeviceParams* devices_;
+  const DeviceParams* devices_;
   const Communicator* communicator_;
   MemoryPath path_;
   Plan plan_;

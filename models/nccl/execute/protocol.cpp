@@ -17,7 +17,7 @@ struct RingSteps {
   std::int64_t slice;
 };
 
-RingSteps ring_steps(Params& params, std::int64_t steps) {
+RingSteps ring_steps(const Params& params, std::int64_t steps) {
   const RingSteps out{std::llround(params.number("nccl.chunk_steps")),
                       std::llround(params.number("nccl.slice_steps"))};
   if (out.chunk % out.slice != 0) {
@@ -35,7 +35,7 @@ RingSteps ring_steps(Params& params, std::int64_t steps) {
 
 }  // namespace
 
-Protocol make_protocol(Params& params, std::string_view name, KernelShape shape,
+Protocol make_protocol(const Params& params, std::string_view name, KernelShape shape,
                        std::uint32_t ranks) {
   const bool tree = shape == KernelShape::kTree;
   const auto steps = std::llround(params.number("nccl.steps"));
@@ -83,7 +83,7 @@ Protocol make_protocol(Params& params, std::string_view name, KernelShape shape,
       .bytes_per_thread = 64};
 }
 
-Protocol make_p2p_protocol(Params& params, Bytes bytes, std::uint32_t channels, Bytes chunk) {
+Protocol make_p2p_protocol(const Params& params, Bytes bytes, std::uint32_t channels, Bytes chunk) {
   if (bytes <= params.bytes("nccl.p2p_ll_threshold") * channels) {
     return make_protocol(params, "LL", KernelShape::kChain, 1);
   }
@@ -92,7 +92,7 @@ Protocol make_p2p_protocol(Params& params, Bytes bytes, std::uint32_t channels, 
   return protocol;
 }
 
-std::string_view choose_protocol(Params& params, Bytes bytes, bool through_host_memory) {
+std::string_view choose_protocol(const Params& params, Bytes bytes, bool through_host_memory) {
   const std::string_view asked = params.choice("nccl.proto");
   if (asked != "auto") return asked;
   if (bytes <= params.bytes("nccl.ll_max")) return "LL";

@@ -143,15 +143,15 @@ struct Protocol {
 /// step 576,000 B of data. NCCL src/include/{device,collectives}.h, src/enqueue.cc.
 /// Throws InputError: chunk_steps is no multiple of slice_steps, or leaves no room for a slice.
 /// Precondition: `name` is one of the three.
-Protocol make_protocol(Params& params, std::string_view name, KernelShape shape,
+Protocol make_protocol(const Params& params, std::string_view name, KernelShape shape,
                        std::uint32_t ranks);
 
 /// The protocol of a send of `bytes` over `channels` of its own: LL up to nccl.p2p_ll_threshold a
 /// channel, else Simple, in chunks of `chunk` (NCCL src/enqueue.cc, addP2pToPlan).
-Protocol make_p2p_protocol(Params& params, Bytes bytes, std::uint32_t channels, Bytes chunk);
+Protocol make_p2p_protocol(const Params& params, Bytes bytes, std::uint32_t channels, Bytes chunk);
 
 /// The protocol for a collective of `bytes`: nccl.proto, or by size. LL128 needs stores of 128 B
 /// to stay whole, so never through host memory.
-std::string_view choose_protocol(Params& params, Bytes bytes, bool through_host_memory);
+std::string_view choose_protocol(const Params& params, Bytes bytes, bool through_host_memory);
 
 }  // namespace weft

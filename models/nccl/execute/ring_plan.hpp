@@ -9,7 +9,7 @@ namespace weft {
 ///     all (Patarasuk and Yuan, JPDC 69(2), 2009);
 ///   all-gather, reduce-scatter: n-1 steps each;
 ///   broadcast, reduce: one chunk down the chain that the ring is when cut at the root.
-Plan ring_plan(DeviceParams& devices, const Communicator& communicator, const Schedule& schedule,
-               Op op, Bytes bytes, MemoryPath path, const Choice& choice);
+Plan ring_plan(const DeviceParams& devices, const Communicator& communicator,
+               const Schedule& schedule, Op op, Bytes bytes, MemoryPath path, const Choice& choice);
 
 }  // namespace weft

@@ -33,7 +33,7 @@ Groups split(const DeviceParams& devices, const Protocol& protocol, DeviceId gpu
   return {up - kWarp, all - up - kWarp};
 }
 
-void add_channel(PlanBuilder& builder, DeviceParams& devices, const Protocol& protocol,
+void add_channel(PlanBuilder& builder, const DeviceParams& devices, const Protocol& protocol,
                  const Tree& tree, std::uint32_t channel, Bytes channel_bytes) {
   struct Edge {
     ConnectionIndex up;
@@ -74,7 +74,7 @@ void add_channel(PlanBuilder& builder, DeviceParams& devices, const Protocol& pr
 
 }  // namespace
 
-Protocol make_tree_protocol(DeviceParams& devices, const Choice& choice, Bytes bytes) {
+Protocol make_tree_protocol(const DeviceParams& devices, const Choice& choice, Bytes bytes) {
   const Fabric& fabric = devices.fabric();
   const double gpus = static_cast<double>(fabric.count(DeviceKind::kGpu));
   Protocol protocol = make_protocol(devices.params(), choice.protocol, KernelShape::kTree,
@@ -92,8 +92,9 @@ Protocol make_tree_protocol(DeviceParams& devices, const Choice& choice, Bytes b
   return protocol;
 }
 
-Plan tree_plan(DeviceParams& devices, const Communicator& communicator, const Schedule& schedule,
-               Op op, Bytes bytes, MemoryPath path, const Choice& choice) {
+Plan tree_plan(const DeviceParams& devices, const Communicator& communicator,
+               const Schedule& schedule, Op op, Bytes bytes, MemoryPath path,
+               const Choice& choice) {
   PlanBuilder builder(devices, communicator, path, op, bytes, choice);
   const Protocol protocol = make_tree_protocol(devices, choice, bytes);
   const Bytes per_channel{pieces(bytes, Bytes{choice.channels})};
