@@ -25,7 +25,9 @@ struct Lag {
 struct Actor {
   enum class Kind : std::uint8_t {
     kThreadBlock,  ///< of a kernel, or a group of its warps that works by itself
-    kProxyThread,  ///< NCCL's, which serves all connections of a GPU
+    /// NCCL's, which serves all connections of a GPU, in rounds: it takes all tokens that are
+    /// there, and works for each; then what they lead to happens.
+    kProxyThread,
     kHostThread,
     kCopyEngine
   };

@@ -44,7 +44,9 @@ struct ActorState {
   Mailbox<Token> sent;
   Mailbox<Token> inbox;  ///< tokens of flags that its programs serve
   std::vector<std::uint32_t> programs{};
+  Fifo<Token> round{};  ///< taken from there, to be served now
   bool serves{false};
+  bool works_in_rounds{false};
   bool is_waiting{false};
   Time waits_since{};
   ActorWork work{};
@@ -172,6 +174,7 @@ class Runner::Engine final : private TransportSink, private EventTarget {
       ++job.unfinished;
     } else {
       actor.serves = true;
+      actor.works_in_rounds = job.plan->actors[program.actor].kind == Actor::Kind::kProxyThread;
     }
     check_loops(program);
     std::map<WalkIndex, WalkId> known;
@@ -214,13 +217,26 @@ class Runner::Engine final : private TransportSink, private EventTarget {
       if (next < self.programs.size()) {
         number = self.programs[next++];
       } else {
-        const Time asked = begin_wait(self);
-        Token token = co_await self.inbox.pop();
-        end_wait(job, self, asked, token, path);
+        if (self.round.empty()) {
+          const Time asked = begin_wait(self);
+          Token token = co_await self.inbox.pop();
+          end_wait(job, self, asked, token, path);
+          const CauseId cause = cause_of(job, token);
+          const Duration work = begin_round(job, self, std::move(token));
+          if (work > Duration{}) co_await delay(events_, work);
+          path = paths_.extend(std::move(path), cause, work);
+          self.work.worked += work;
+        }
+        const Token token = self.round.pop();
+        self.take(token);
         number = token.program;
       }
       const Program& program = job.plan->programs[number];
-      for (cursor.begin(program); !cursor.is_done();) {
+      cursor.begin(program);
+      if (self.works_in_rounds && program.serves != kNoIndex && begins_with_work(program)) {
+        cursor.pass();  // done with the round
+      }
+      while (!cursor.is_done()) {
         const Instruction& i = cursor.instruction();
         switch (i.kind) {
           case Kind::kWait:
@@ -258,6 +274,28 @@ class Runner::Engine final : private TransportSink, private EventTarget {
       }
       if (program.serves == kNoIndex) finish(job, program, path);
     }
+  }
+
+  static bool begins_with_work(const Program& program) {
+    return !program.code.empty() && program.code.front().kind == Kind::kCompute;
+  }
+  static CauseId cause_of(const Job& job, const Token& token) {
+    const Program& program = job.plan->programs[token.program];
+    return begins_with_work(program) ? job.lags[program.code.front().index].cause : CauseId{};
+  }
+
+  /// What an actor takes at once: a token; one that works in rounds, all that are there. For how
+  /// long it works on them before any takes effect; 0 of others, whose programs say that.
+  static Duration begin_round(Job& job, ActorState& self, Token first) {
+    self.round.push(std::move(first));
+    if (!self.works_in_rounds) return {};
+    while (!self.inbox.empty()) self.round.push(self.inbox.take());
+    Duration work;
+    for (std::size_t i = 0; i < self.round.size(); ++i) {
+      const Program& program = job.plan->programs[self.round.at(i).program];
+      if (begins_with_work(program)) work += work_of(job, self, program.code.front());
+    }
+    return work;
   }
 
   Time begin_wait(ActorState& self) {

@@ -155,6 +155,28 @@ TEST(Runner, ABusyActorMakesWhatItServesWait) {
   EXPECT_EQ(got.causes.at("proxy works"), Duration::ns(900));
 }
 
+// A proxy thread works in rounds: for all that is there, before any of it happens.
+TEST(Runner, AProxyThreadWorksInRounds) {
+  const auto first_done = [](Actor::Kind kind) {
+    Plan plan;
+    const LagIndex poll = lag(plan, "works", 300);
+    const FlagIndex work = flag(plan);
+    const FlagIndex done = flag(plan);
+    for (int i = 0; i < 3; ++i) add_program(plan).signal(work);
+    add_program(plan).wait(done);
+    Program served;
+    served.actor = static_cast<ActorIndex>(plan.actors.size());
+    served.serves = work;
+    served.compute(poll);
+    served.signal(done);
+    plan.actors.push_back({kind, {}, 0});
+    plan.programs.push_back(served);
+    return run(plan).time;
+  };
+  EXPECT_EQ(first_done(Actor::Kind::kHostThread), Duration::ns(50 + 300));
+  EXPECT_EQ(first_done(Actor::Kind::kProxyThread), Duration::ns(50 + 3 * 300));
+}
+
 // A token that finds its proxy idle passes as it would pass a lag of the same time.
 TEST(Runner, AnIdleActorIsALag) {
   for (const std::int64_t gap : {300, 400}) {
