@@ -20,8 +20,8 @@
 namespace weft::test::models_shuffled_ties {
 namespace {
 
-// A proxy thread serves what comes at one instant one after another: somebody is first.
-constexpr double kFluid = 1e-3;
+// What reaches a proxy thread at one instant may be of one round or of two.
+constexpr double kFluid = 3e-3;
 constexpr double kPackets = 0.02;
 constexpr double kAllToAllOfPackets = 0.1;
 constexpr double kPerftest = 1e-3;
