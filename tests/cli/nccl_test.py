@@ -27,7 +27,8 @@ BOGUS_USAGE = (
     (["nccl"], "topology is required (see weft --help)"),
     (["nccl", "nowhere.yaml"], "nowhere.yaml: no such file"),
     (["nccl", TOPOLOGY, "--nccl-version", "3.1"],
-     "NCCL version '3.1' is not modelled; known: 2.18 to 2.30, e.g. 2.28.9"),
+     "NCCL version '3.1' is not modelled; known: 2.18, 2.19, 2.20, 2.21, 2.22, 2.23, 2.24, "
+     "2.25, 2.26, 2.27, 2.28, 2.29, 2.30 and their patches, e.g. 2.28.9"),
     (["nccl", TOPOLOGY, "--env", "NCCL_ALGO"], "--env 'NCCL_ALGO': write NAME=VALUE"),
     (["nccl", TOPOLOGY, "--env", "PATH=x"],
      "'PATH' is not an NCCL variable; their names begin with NCCL_"),
@@ -69,6 +70,21 @@ node:
   devices:
     cpu0: {kind: cpu}
     gpu0: {kind: gpu, upstream: cpu0}
+"""
+TWO_HOSTS = """scenario: two hosts
+topology: plain.yaml
+nodes: 2
+workload: {op: allreduce, sizes: [1 MiB]}
+memory_paths: [gdr]
+"""
+PLAIN = """topology: plain
+node:
+  devices:
+    cpu0: {kind: cpu}
+    gpu0: {kind: gpu, upstream: cpu0}
+    nic0: {kind: nic, part: connectx-7, upstream: cpu0, network: fabric}
+network:
+  fabric: {kind: one-switch, part: quantum-2}
 """
 
 
@@ -208,6 +224,47 @@ class Nccl(CliTest):
                                timeout=LIMIT_S, env={**os.environ, "WEFT": cli_test.WEFT},
                                capture_output=True)
         self.assertEqual((shell.returncode, shell.stderr), (0, b""), example)
+
+
+class Followed(CliTest):
+    """Which decisions a run follows, and that nothing else runs in their place."""
+
+    def setUp(self):
+        super().setUp()
+        (self.here / "two.yaml").write_text(TWO_HOSTS)
+        (self.here / "plain.yaml").write_text(PLAIN)
+
+    def test_no_run_where_nccl_does_not_decide_unless_asked(self):
+        run = weft("run", "two.yaml", cwd=self.here)
+        self.assertEqual((run.returncode, run.stdout), (2, b""))
+        self.assertRegex(run.stderr.decode(), r"compute capability.*--set nccl\.decisions=simple")
+        simple = self.result("two.yaml", "--set", "nccl.decisions=simple")
+        self.assertGreater(simple["results"][0]["time_us"], 0)
+
+    def test_the_release_is_the_options_then_the_scenarios_then_the_reference(self):
+        (self.here / "plain.yaml").write_text(PLAIN.replace("kind: gpu", "kind: gpu, part: h100-sxm"))
+
+        def release(*arguments):
+            return self.result("two.yaml", *arguments)["provenance"]["nccl"]
+        self.assertEqual(release(), "2.28.9")
+        (self.here / "two.yaml").write_text(TWO_HOSTS + "nccl_version: 2.23.4\n")
+        self.assertEqual(release(), "2.23.4")
+        self.assertEqual(release("--nccl-version", "2.20.5"), "2.20.5")
+
+    def test_unknown_releases_are_refused(self):
+        known = ", ".join(f"2.{minor}" for minor in range(18, 31))
+        expected = f"NCCL version '1.9' is not modelled; known: {known} and their patches, e.g. 2.28.9"
+        self.refused(["run", "two.yaml", "--nccl-version", "1.9"], expected)
+        (self.here / "two.yaml").write_text(TWO_HOSTS + "nccl_version: '1.9'\n")
+        self.refused(["run", "two.yaml"], f"two.yaml:6:1: {expected}")
+
+    def test_a_gpu_may_be_named_for_a_skeleton(self):
+        (self.here / "skeleton.xml").write_text(SKELETON)
+        self.assertRegex(self.ok("nccl", "skeleton.xml", "--gpu", "h100-sxm"), r"NVL\[370\.8\] - NVS/0-0")
+
+    def test_paths_through_another_gpu_are_named(self):
+        topology = str(cli_test.SOURCE / "topologies" / "hgx-h100-4nic.yaml")
+        self.assertRegex(self.ok("show", topology), r"(?m)^gpu0-nic1 .* PXN by gpu2: distance PIX <= PXB$")
 
 
 if __name__ == "__main__":

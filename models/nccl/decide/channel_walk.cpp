@@ -266,10 +266,11 @@ bool NcclChannelWalk::may_return_to(int net, int position) const {
   return !second || net == net_out(channel);
 }
 
-/// Rings that cross NICs do so in pairs; before that was a mode of its own, trees too.
+/// Rings that cross NICs, by a mode of its own: of two channels the second takes the NICs of the
+/// first. Trees go back where they came from, and so need no pair.
 bool NcclChannelWalk::crosses_in_pairs() const {
-  if (!release_.crosses_in_pairs) return trial_->cross_nic != 0;
-  return trial_->pattern == NcclPattern::kRing && trial_->cross_nic == 2;
+  return trial_->pattern == NcclPattern::kRing &&
+         trial_->cross_nic == (release_.crosses_in_pairs ? 2 : 1);
 }
 
 /// The second of two channels that cross: it takes the first one's NICs the other way round.

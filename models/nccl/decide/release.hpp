@@ -45,8 +45,9 @@ struct NcclRelease {
   bool replays_first{false};    ///< the order of the channel before is tried even where they differ
   bool nearest_by_hops{false};  ///< GPUs nearest to a NIC by hops, in turn; else by type, own first
   bool starts_at_best_types{true};  ///< from the best path types there are; else from NVL and PIX
-  bool crosses_in_pairs{true};  ///< crossing NICs in pairs is a mode of its own (2), of rings only
-  bool splits_nvlink{true};     ///< two channels at least where two NVLink islands meet
+  bool crosses_in_pairs{
+      true};  ///< rings cross in pairs in a mode of its own (2); else where they cross (1)
+  bool splits_nvlink{true};          ///< two channels at least where two NVLink islands meet
   bool boundless_single_gpu{false};  ///< one GPU's total bandwidth bounds no tree
   bool hopper_11{true};              ///< 11 GB/s is a speed of a Hopper's channel inside a node
   int blackwell_speeds{30};          ///< which release's list of Blackwell's speeds; 0: Hopper's
