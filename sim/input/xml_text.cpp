@@ -130,8 +130,9 @@ XmlText::XmlText(const std::string& text, std::string file, std::int64_t max_byt
   check_text(text);
   const std::string readable = without_nameless_attributes(text);
   // The encoding is fixed, so that pugixml does not convert and its offsets are the text's.
-  const pugi::xml_parse_result result = document_.load_buffer(
-      readable.data(), readable.size(), pugi::parse_default | pugi::parse_doctype, pugi::encoding_utf8);
+  const pugi::xml_parse_result result =
+      document_.load_buffer(readable.data(), readable.size(),
+                            pugi::parse_default | pugi::parse_doctype, pugi::encoding_utf8);
   if (result.status == pugi::status_no_document_element) {
     throw InputError({file_}, "is empty: there is no XML element in it");
   }
