@@ -23,23 +23,23 @@ GpuSender::GpuSender(PacketCluster& cluster, const PerftestPlan& plan)
     : cluster_{cluster},
       plan_{plan},
       has_proxy_{plan.post == PerftestPost::kProxy},
-      queues_in_gpu_{cluster.machine().devices().choice("gpu.send_queues", plan.ends.from) ==
-                     "gpu"},
+      queues_in_gpu_{cluster.machine().model(plan.ends.from).blocks->send_queues_in_gpu},
       stores_{cluster.host_of(plan.ends.from)
                   .add_engine(cluster.host_of(plan.ends.from).sm_engine(plan.ends.from))} {
-  const DeviceParams& d = cluster.machine().devices();
   const DeviceId gpu = plan.ends.from;
   const DeviceId nic = plan.ends.from_nic;
   const DeviceId cpu = cluster.machine().fabric().root_cpu(gpu);
-  element_time_ = d.duration("gpu.post_time", gpu);
-  fence_time_ = d.duration("gpu.fence_time", gpu);
-  load_time_ = d.duration("gpu.hbm_latency", gpu);
-  target_load_time_ = d.duration("gpu.hbm_latency", plan.ends.to);
-  post_time_ = d.duration("nic.post_time", nic);
-  doorbell_time_ = d.duration("nic.doorbell_time", nic);
-  element_ = d.bytes("nic.wqe_bytes", nic);
-  poll_time_ = d.duration("nic.poll_time", nic);
-  cqe_time_ = d.duration("nic.cqe_time", nic);
+  const ThreadBlocks& blocks = *cluster.machine().model(gpu).blocks;
+  const Adapter& adapter = *cluster.machine().model(nic).adapter;
+  element_time_ = blocks.post_time;
+  fence_time_ = blocks.fence_time;
+  load_time_ = blocks.load_latency;
+  target_load_time_ = cluster.machine().model(plan.ends.to).blocks->load_latency;
+  post_time_ = adapter.post_time;
+  doorbell_time_ = adapter.doorbell_time;
+  element_ = adapter.wqe_bytes;
+  poll_time_ = adapter.poll_time;
+  cqe_time_ = adapter.cqe_time;
   root_time_ = cluster.machine().model(cpu).crossing_time();
 
   PacketHost& host = cluster.host_of(gpu);

@@ -355,7 +355,7 @@ Duration lone_latency(const Machine& machine, const PerftestEnds& ends,
                       const PerftestOptions& options, Bytes size) {
   const bool is_staged = options.memory == PerftestMemory::kStaged;
   const bool is_inline = options.op != RdmaOp::kRead && options.memory == PerftestMemory::kHost &&
-                         size <= machine.devices().bytes("nic.inline_max", ends.from_nic);
+                         size <= machine.model(ends.from_nic).adapter->inline_max;
   Run run(machine,
           {.ends = ends,
            .op = options.op,

@@ -43,9 +43,7 @@ class Builder {
     plan_.lags.push_back({cause, time});
     return static_cast<LagIndex>(plan_.lags.size() - 1);
   }
-  Duration time(const char* key, DeviceId nic) const {
-    return machine_.devices().duration(key, nic);
-  }
+  const Adapter& adapter(DeviceId nic) const { return *machine_.model(nic).adapter; }
 
   void add_queue_pair(std::uint32_t i) {
     const PerftestEnds& ends = options_.ends;
@@ -63,10 +61,10 @@ class Builder {
     q.signal_every = options_.cq_moderation;
     q.requests = options_.iterations;
     q.send_cq = cq_;
-    q.send_lag = add_lag("poll", time("nic.poll_time", ends.from_nic));
+    q.send_lag = add_lag("poll", adapter(ends.from_nic).poll_time);
     if (is_send) {
       q.receive_cq = receive_cq_;
-      q.receive_lag = add_lag("poll", time("nic.poll_time", ends.to_nic));
+      q.receive_lag = add_lag("poll", adapter(ends.to_nic).poll_time);
     }
     q.context = i;
     plan_.queue_pairs.push_back(q);
@@ -74,9 +72,9 @@ class Builder {
 
   void add_poster() {
     const DeviceId nic = options_.ends.from_nic;
-    const LagIndex request = add_lag("post", time("nic.post_time", nic));
-    const LagIndex doorbell = add_lag("post", time("nic.doorbell_time", nic));
-    const LagIndex completion = add_lag("completion taken", time("nic.cqe_time", nic));
+    const LagIndex request = add_lag("post", adapter(nic).post_time);
+    const LagIndex doorbell = add_lag("post", adapter(nic).doorbell_time);
+    const LagIndex completion = add_lag("completion taken", adapter(nic).cqe_time);
     Program p;
     const auto take = [&] {
       p.compute(completion);
@@ -109,8 +107,7 @@ class Builder {
     Program each;
     each.actor = Posting::kReceiver;
     each.serves = receive_cq_;
-    each.compute(
-        add_lag("receive posted", time("nic.cqe_time", nic) + time("nic.receive_time", nic)));
+    each.compute(add_lag("receive posted", adapter(nic).cqe_time + adapter(nic).receive_time));
     each.post_receives(kNoIndex, 1, Instruction::kOfToken);
     plan_.programs.push_back(std::move(each));
   }
@@ -135,7 +132,7 @@ Posting::Posting(PacketCluster& cluster, Runner& runner, const PerftestPlan& pla
       runner_{runner},
       options_{plan},
       plan_{posting_plan(cluster.machine(), plan)},
-      poll_time_{cluster.machine().devices().duration("nic.poll_time", plan.ends.from_nic)},
+      poll_time_{cluster.machine().model(plan.ends.from_nic).adapter->poll_time},
       job_{runner.add(plan_, this)},
       known_of_(plan.qps) {}
 

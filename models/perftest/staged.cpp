@@ -12,9 +12,8 @@ constexpr Bytes kFlag{8};
 }  // namespace
 
 StagedSender::Thread::Thread(const Machine& machine, DeviceId nic)
-    : post{machine.devices().duration("nic.post_time", nic) +
-           machine.devices().duration("nic.doorbell_time", nic)},
-      poll{machine.devices().duration("nic.poll_time", nic)} {}
+    : post{machine.model(nic).adapter->post_time + machine.model(nic).adapter->doorbell_time},
+      poll{machine.model(nic).adapter->poll_time} {}
 
 StagedSender::StagedSender(PacketCluster& cluster, const PerftestPlan& plan)
     : cluster_{cluster},

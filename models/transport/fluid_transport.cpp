@@ -112,7 +112,7 @@ void FluidTransport::set_read_head(Lane& lane, const Contraction& data, const Co
 FluidTransport::Telling FluidTransport::telling(const std::vector<Segment>& tail,
                                                 std::vector<LatencyPart> parts, DeviceId nic) {
   parts.push_back({{"completion in memory", machine_->fabric().full_name(nic)},
-                   machine_->devices().duration("nic.completion_latency", nic)});
+                   machine_->model(nic).adapter->completion_latency});
   Telling out;
   const std::vector<Segment> more = segments(parts);
   out.after_tail = total(more);

@@ -23,11 +23,27 @@ constexpr FlagIndex kFree = 1;
 constexpr std::uint64_t kFifo = 4 << 20;
 constexpr std::uint64_t kFifoStride = 16 << 20;
 
+/// A time of each device of a kind, by its place in the node.
+std::vector<Duration> of_each(const DeviceParams& devices, DeviceKind kind, const char* key) {
+  const Fabric& fabric = devices.fabric();
+  std::vector<Duration> out(fabric.devices_per_node());
+  for (std::size_t i = 0; i < fabric.count(kind); ++i) {
+    const DeviceId device = fabric.device(0, kind, i);
+    out[device.index()] = devices.duration(key, device);
+  }
+  return out;
+}
+
 }  // namespace
 
 PlanBuilder::PlanBuilder(const DeviceParams& devices, const Communicator& communicator,
                          MemoryPath path, Op op, Bytes bytes, const Choice& choice)
-    : devices_{&devices}, communicator_{&communicator}, path_{path} {
+    : devices_{&devices},
+      communicator_{&communicator},
+      path_{path},
+      proxy_poll_{devices.params().duration("nccl.proxy_poll")},
+      nvlink_latency_{of_each(devices, DeviceKind::kGpu, "gpu.nvlink_latency")},
+      completion_latency_{of_each(devices, DeviceKind::kNic, "nic.completion_latency")} {
   plan_.op = op_name(op);
   plan_.algo = algorithm_name(choice.algorithm);
   plan_.channels = choice.channels;
@@ -82,7 +98,7 @@ void PlanBuilder::connect_inside(Connection& connection, const Protocol& protoco
   const auto [lags, is_new] = inside_.try_emplace({protocol.name, from});
   if (is_new) {
     lags->second = {lag("kernel hands slice over", protocol.sync),
-                    lag("FIFO slot freed", devices_->duration("gpu.nvlink_latency", from))};
+                    lag("FIFO slot freed", nvlink_latency_[in_node(from)])};
   }
   connection.pushed = connection.ready;
   connection.after_push = lags->second.after_push;
@@ -167,7 +183,7 @@ FlagIndex PlanBuilder::serve(ActorIndex proxy, const char* work, Body&& body) {
   Program program;
   program.actor = proxy;
   program.serves = add_flag(0);
-  program.compute(lag(work, devices_->params().duration("nccl.proxy_poll")));
+  program.compute(lag(work, proxy_poll_));
   body(program);
   plan_.programs.push_back(std::move(program));
   return plan_.programs.back().serves;
@@ -191,7 +207,7 @@ PlanBuilder::Arrivals PlanBuilder::arrivals_at(DeviceId gpu, const Protocol& pro
   if (at != arrivals_.end()) return at->second;
   const ActorIndex proxy = proxy_of(gpu);
   const LagIndex extra = lag("proxy sees the completion", protocol.net_extra);
-  const Duration completion = devices_->duration("nic.completion_latency", nic);
+  const Duration completion = completion_latency_[in_node(nic)];
   const LagIndex credit = lag("FIFO slot freed", completion);
   Arrivals out{};
   out.seen = lag("proxy sees the completion", completion);

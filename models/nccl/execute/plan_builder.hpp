@@ -143,9 +143,16 @@ class PlanBuilder {
   void slice(Bytes bytes, WalkIndex walk, const ConnectionList& in, const ConnectionList& out);
   WalkIndex walk(const ConnectionList& in, const ConnectionList& out);
 
+  std::size_t in_node(DeviceId device) const {
+    return device.index() % devices_->fabric().devices_per_node();
+  }
+
   const DeviceParams* devices_;
   const Communicator* communicator_;
   MemoryPath path_;
+  Duration proxy_poll_;
+  std::vector<Duration> nvlink_latency_;      // by device of a node
+  std::vector<Duration> completion_latency_;  // likewise
   Plan plan_;
   std::vector<Connection> connections_;
   std::map<Lag, LagIndex> lags_;
