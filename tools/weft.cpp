@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <limits>
 
 #include "models/collective/predict.hpp"
 #include "models/collective/settings.hpp"

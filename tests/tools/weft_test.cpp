@@ -94,7 +94,7 @@ TEST(ApiErrors, AreOneTypeForEveryInput) {
   EXPECT_THAT(input_error([] { api::Topology::parse("<system", "f.xml"); }), HasSubstr("f.xml"));
   EXPECT_THAT(input_error([] { scenario().predict({.fidelity = "exact"}); }), HasSubstr("exact"));
   EXPECT_THAT(input_error([] { scenario().predict({.seed = ~std::uint64_t{0}}); }),
-              HasSubstr("2^63"));
+              HasSubstr("2^53"));
   const auto perftest = [](auto change) {
     return input_error([&] {
       api::PerftestOptions options;
