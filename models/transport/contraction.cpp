@@ -40,18 +40,18 @@ class Builder {
   }
 
   Contraction take() {
-    std::vector<ServerUse>& uses = out_.uses;
-    std::sort(uses.begin(), uses.end(),
-              [](const auto& a, const auto& b) { return a.server < b.server; });
+    // Each server once, where it is met first.
+    std::map<ServerId, std::size_t> place;
     std::size_t kept = 0;
-    for (std::size_t i = 0; i < uses.size(); ++i) {
-      if (kept > 0 && uses[kept - 1].server == uses[i].server) {
-        uses[kept - 1].weight += uses[i].weight;
+    for (const ServerUse use : out_.uses) {
+      const auto [at, is_new] = place.try_emplace(use.server, kept);
+      if (is_new) {
+        out_.uses[kept++] = use;
       } else {
-        uses[kept++] = uses[i];
+        out_.uses[at->second].weight += use.weight;
       }
     }
-    uses.resize(kept);
+    out_.uses.resize(kept);
     out_.head = longest(heads_);
     out_.tail = longest(tails_);
     return std::move(out_);

@@ -32,7 +32,7 @@ struct LatencyPart {
 /// What a walk comes to in the fluid picture: weights on servers, a cap, and the latencies before
 /// the first byte moves (`head`) and after the last byte has left until it is visible (`tail`).
 struct Contraction {
-  std::vector<ServerUse> uses;  ///< each server once, in ascending order
+  std::vector<ServerUse> uses;  ///< each server once, in the order in which the bytes meet them
   std::optional<WalkCap> cap;   ///< the tightest
   std::vector<LatencyPart> head;
   std::vector<LatencyPart> tail;

@@ -149,7 +149,7 @@ TEST(TopologyYamlBogus, Keys) {
             "source, topology");
   EXPECT_EQ(refused(with("part: h100-sxm, up", "prat: h100-sxm, up")),
             "f.yaml:10:23: node.devices.gpu0.prat: unknown key; allowed here: bus_id, host_bridge, "
-            "kind, network, part, port_of, set, upstream");
+            "kind, model, network, part, port_of, set, upstream");
   EXPECT_EQ(refused(with("nvs: {kind", "sw0: {kind")),
             "f.yaml:18:5: node.devices.sw0: key given twice");
   EXPECT_EQ(refused(with("topology: small\n", "")), "f.yaml:1:1: missing key 'topology'");

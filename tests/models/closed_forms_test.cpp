@@ -68,7 +68,8 @@ TEST(Quickstart, HostStagedComesNearTheBoundOf142WhenEveryTlpIs256BytesAndReques
 }
 
 TEST(Quickstart, TheVerdictNamesTheResource) {
-  EXPECT_EQ(predict_one("gdr", Bytes::gib(8)).limited_by.at(0).cause, "wire, NIC to switch");
+  // A ring fills both directions of a wire alike: either may be named.
+  EXPECT_TRUE(predict_one("gdr", Bytes::gib(8)).limited_by.at(0).cause.starts_with("wire, "));
   EXPECT_EQ(predict_one("host-staged", Bytes::gib(8)).limited_by.at(0).cause,
             "PCIe uplink, switch to CPU");
 }

@@ -20,8 +20,11 @@
 namespace weft::test::models_shuffled_ties {
 namespace {
 
-// What reaches a proxy thread at one instant may be of one round or of two.
+// What reaches a proxy thread at one instant may be of one round or of two: host-staged, where it
+// also decides which channel waits for a link, that is more (hgx-h100-4nic, reduce-scatter 4.4 %;
+// all-reduces 0.4 %).
 constexpr double kFluid = 3e-3;
+constexpr double kFluidStaged = 0.05;
 constexpr double kPackets = 0.02;
 constexpr double kAllToAllOfPackets = 0.1;
 constexpr double kPerftest = 1e-3;
@@ -54,7 +57,10 @@ struct Case {
       const std::vector<ResultRow> shuffled = run(seed);
       ASSERT_EQ(shuffled.size(), in_order.size());
       for (std::size_t i = 0; i < shuffled.size(); ++i) {
-        EXPECT_NEAR(shuffled[i].time_us / in_order[i].time_us, 1, tolerance)
+        const bool is_staged =
+            fidelity == Fidelity::kFluid && in_order[i].memory_path == "host-staged";
+        EXPECT_NEAR(shuffled[i].time_us / in_order[i].time_us, 1,
+                    is_staged ? kFluidStaged : tolerance)
             << topology << " " << op << ", " << in_order[i].memory_path << ", " << in_order[i].bytes
             << " B, seed " << seed;
       }
