@@ -154,8 +154,12 @@ void Scenario::check() const {
   const ParamCatalog catalog = make_catalog();
   Params params(catalog);
   std::map<std::string, std::string> env = scenario.env;
-  for (const auto& [name, value] : env_) env[name] = value;
-  apply_nccl_env(env, params, scenario.env_place);
+  std::map<std::string, Place> places = scenario.env_place;
+  for (const auto& [name, value] : env_) {
+    env[name] = value;
+    places.erase(name);
+  }
+  apply_nccl_env(env, params, places, scenario_nccl_version(scenario));
   TopologySpec spec = read_topology(scenario.topology, catalog);
   std::vector<ScenarioSetting> settings = scenario.set;
   for (ScenarioSetting& setting : settings_of(set_)) settings.push_back(std::move(setting));
@@ -183,12 +187,10 @@ Scenario& Scenario::env(const std::string& name, const std::string& value) {
 Prediction Scenario::predict(const RunOptions& options) const {
   return at_the_border([&] {
     constexpr std::uint64_t kMostSeed = (std::uint64_t{1} << 53) - 1;  // wire.seed
-    if (options.seed > kMostSeed) throw InputError("seed: at most 2^53 - 1");
+    if (options.seed.value_or(0) > kMostSeed) throw InputError("seed: at most 2^53 - 1");
     PredictOptions how;
     how.set = settings_of(set_);
-    if (options.seed != RunOptions{}.seed) {
-      how.set.push_back({"wire.seed", std::to_string(options.seed), {}});
-    }
+    if (options.seed) how.set.push_back({"wire.seed", std::to_string(*options.seed), {}});
     how.env = env_;
     how.threads = options.threads;
     how.fidelity = parse_fidelity(options.fidelity);

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -95,9 +96,10 @@ struct Prediction {
 /// How a prediction is made.
 struct RunOptions {
   std::string fidelity{"fluid"};  ///< "fluid": shared rates; "packet": TLP by TLP, some MiB at most
-  std::uint64_t seed{1};          ///< of all that is random; at most 2^53 - 1
-  unsigned threads{0};            ///< 0: one a core
-  bool force{false};              ///< packets: run what takes more than ten minutes, too
+  /// Of all that is random, at most 2^53 - 1; none: what `wire.seed` is.
+  std::optional<std::uint64_t> seed{};
+  unsigned threads{0};  ///< 0: one a core
+  bool force{false};    ///< packets: run what takes more than ten minutes, too
 };
 
 /// What runs on which machine.

@@ -64,8 +64,9 @@ void refuse_faults(const Machine& machine) {
                               : adapter.flap_time > Duration{} ? "nic.flap_time"
                                                                : nullptr;
     if (fault == nullptr) continue;
-    throw InputError(std::string(fault) + " of " + fabric.device(nic).name +
-                     ": losses need --fidelity packet");
+    throw InputError(
+        fabric.device(nic).place,
+        std::string(fault) + " of " + fabric.device(nic).name + ": losses need --fidelity packet");
   }
 }
 
@@ -298,9 +299,9 @@ std::vector<MemoryPath> paths_to_run(const Scenario& scenario, std::uint32_t nod
   return paths;
 }
 
-/// The release whose decisions a run follows.
-NcclVersion version_of(const Scenario& scenario, const PredictOptions& options) {
-  if (options.nccl_version) return *options.nccl_version;
+}  // namespace
+
+NcclVersion scenario_nccl_version(const Scenario& scenario) {
   if (scenario.nccl_version.empty()) return {};
   try {
     return parse_nccl_version(scenario.nccl_version);
@@ -308,6 +309,8 @@ NcclVersion version_of(const Scenario& scenario, const PredictOptions& options) 
     throw InputError(scenario.nccl_version_place, e.what());
   }
 }
+
+namespace {
 
 Provenance provenance(const Scenario& scenario, const PredictOptions& options,
                       const TopologySpec& spec) {
@@ -319,7 +322,7 @@ Provenance provenance(const Scenario& scenario, const PredictOptions& options,
   p.topology = spec.file;
   p.topology_digest = fmt::format("{:016x}", spec.digest);
   p.topology_source = spec.source;
-  p.nccl_version = version_of(scenario, options).text();
+  p.nccl_version = options.nccl_version.value_or(scenario_nccl_version(scenario)).text();
   p.fidelity = options.fidelity == Fidelity::kFluid ? "fluid" : "packet";
   for (const ScenarioSetting& s : scenario.set) p.overrides.push_back(s.key + "=" + s.value);
   for (const ScenarioSetting& s : options.set) p.overrides.push_back(s.key + "=" + s.value);
@@ -342,7 +345,7 @@ RunResult predict(const Scenario& scenario, const PredictOptions& options,
   RunResult result;
   result.provenance = provenance(scenario, options, spec);
 
-  const NcclVersion version = version_of(scenario, options);
+  const NcclVersion version = options.nccl_version.value_or(scenario_nccl_version(scenario));
   std::map<std::string, std::string> env = scenario.env;
   for (const auto& [name, value] : options.env) env[name] = value;
   for (const auto& [name, value] : env) result.provenance.env.push_back(name + "=" + value);

@@ -32,6 +32,10 @@ struct PredictOptions {
   std::function<void(const std::string&)> on_estimate{};
 };
 
+/// The release whose decisions a scenario follows unless the command line names one. Throws
+/// InputError at its place: one that is not modelled.
+NcclVersion scenario_nccl_version(const Scenario& scenario);
+
 /// Predicts every size of a scenario over every memory path it asks for. The same scenario, options
 /// and files give the same result. Throws InputError.
 RunResult predict(const Scenario& scenario, const PredictOptions& options,

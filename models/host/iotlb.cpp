@@ -10,7 +10,6 @@ Time Iotlb::translate(Time now, std::uint64_t address, Bytes page) {
   const std::uint64_t number = address / static_cast<std::uint64_t>(page.count());
   const auto found = by_page_.find(number);
   if (found != by_page_.end()) {
-    ++hits_;
     recent_.splice(recent_.begin(), recent_, found->second);
     return std::max(now, recent_.front().known_at);
   }

@@ -27,7 +27,6 @@ class Iotlb {
   /// is mapped.
   Time translate(Time now, std::uint64_t address, Bytes page);
 
-  std::uint64_t hits() const { return hits_; }
   std::uint64_t walks() const { return walks_; }
 
  private:
@@ -40,7 +39,6 @@ class Iotlb {
   std::list<Entry> recent_;  ///< most recently used first
   std::unordered_map<std::uint64_t, std::list<Entry>::iterator> by_page_;  // never iterated
   std::vector<Time> walker_free_at_;
-  std::uint64_t hits_{0};
   std::uint64_t walks_{0};
 };
 

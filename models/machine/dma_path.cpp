@@ -18,10 +18,10 @@ class PathFinder {
         is_read_{is_read} {}
 
   std::optional<DmaPath> find() {
-    std::optional<Route> way = fabric_.pcie_route(initiator_, target_);
-    if (!way) return std::nullopt;
-    out_.request = *way;
-    if (is_read_) out_.completion = *fabric_.pcie_route(target_, initiator_);
+    std::optional<Route> route = fabric_.pcie_route(initiator_, target_);
+    if (!route) return std::nullopt;
+    out_.request = *route;
+    if (is_read_) out_.completion = back(*route);
     find_meeting(out_.request);
     if (meeting_ && !is_root(*meeting_)) cross_switch();
     note_root_port();
@@ -30,6 +30,12 @@ class PathFinder {
   }
 
  private:
+  /// The same links the other way: of routes over sockets that are equally long, the request's.
+  static Route back(const Route& route) {
+    Route out(route.rbegin(), route.rend());
+    for (Hop& hop : out) hop.forward = !hop.forward;
+    return out;
+  }
   DeviceId end_of(Hop hop) const { return weft::end_of(fabric_, hop); }
   bool is_root(DeviceId device) const { return machine_.model(device).root.has_value(); }
   const RootComplex& root(DeviceId cpu) const { return *machine_.model(cpu).root; }
@@ -46,14 +52,13 @@ class PathFinder {
   }
 
   /// Where the way up ends and the way down begins, and the devices before and after it.
-  void find_meeting(const Route& way) {
-    DeviceId at = initiator_;
-    for (std::size_t i = 0; i < way.size() && is_upward(way[i]); ++i) {
-      before_meeting_ = at;
-      at = end_of(way[i]);
-      if (i + 1 < way.size() && !is_upward(way[i + 1])) {
-        meeting_ = at;
-        after_meeting_ = end_of(way[i + 1]);
+  void find_meeting(const Route& route) {
+    for (std::size_t i = 0; i < route.size() && is_upward(route[i]); ++i) {
+      // The lower end of the link: of a NIC's further port the first one.
+      before_meeting_ = fabric_.link(route[i].link).b;
+      if (i + 1 < route.size() && !is_upward(route[i + 1])) {
+        meeting_ = end_of(route[i]);
+        after_meeting_ = fabric_.link(route[i + 1].link).b;
       }
     }
   }
@@ -102,11 +107,11 @@ class PathFinder {
   }
 
   /// Up to the root complex and down again.
-  void over_root(Route& way, DeviceId from, DeviceId to) {
+  void over_root(Route& route, DeviceId from, DeviceId to) {
     const DeviceId cpu = fabric_.root_cpu(from);
-    way = *fabric_.pcie_route(from, cpu);
+    route = *fabric_.pcie_route(from, cpu);
     const Route down = *fabric_.pcie_route(cpu, to);
-    way.insert(way.end(), down.begin(), down.end());
+    route.insert(route.end(), down.begin(), down.end());
   }
 
   /// What a switch redirects comes back through the ports above that switch: they must forward it,
@@ -133,16 +138,13 @@ class PathFinder {
   }
 
   void note_root_port() {
-    DeviceId below = initiator_;
     for (const Hop hop : out_.request) {
       if (!is_upward(hop)) return;
-      const DeviceId at = end_of(hop);
-      if (is_root(at)) {
-        out_.root_port = below;
-        root_cpu_ = at;
+      if (is_root(end_of(hop))) {
+        out_.root_port = fabric_.link(hop.link).b;
+        root_cpu_ = end_of(hop);
         return;
       }
-      below = at;
     }
   }
 
@@ -175,7 +177,7 @@ class LimitFinder {
   LimitFinder(const Machine& machine, DeviceId initiator, DeviceId target, bool is_read,
               const DmaPath& path)
       : machine_{machine},
-        requester_{*machine.model(initiator).requester},
+        is_strict_{!is_read && writes_strictly(machine.model(initiator))},
         target_{target},
         is_read_{is_read},
         path_{path},
@@ -212,16 +214,20 @@ class LimitFinder {
     if (out.per_byte > 0) out_.push_back(out);
   }
 
+  /// A CPU's own stores are no requester's: no root port orders them.
+  static bool writes_strictly(const DeviceModel& m) {
+    return m.requester && m.requester->may_be_strict && !m.requester->relaxed_ordering;
+  }
+
   bool holds(Traffic traffic) const {
-    const bool is_strict = !is_read_ && requester_.may_be_strict && !requester_.relaxed_ordering;
     const bool is_peer = path_.peer_through_root && through_root(machine_, data_);
     switch (traffic) {
       case Traffic::kTranslated:
         return path_.translator.has_value();
       case Traffic::kStrictWrites:
-        return is_strict && !path_.peer_through_root;
+        return is_strict_ && !path_.peer_through_root;
       case Traffic::kStrictPeerWrites:
-        return is_strict && path_.peer_through_root;
+        return is_strict_ && path_.peer_through_root;
       case Traffic::kPeerWrites:
         return is_peer && !is_read_;
       case Traffic::kPeerReads:
@@ -235,13 +241,13 @@ class LimitFinder {
   Duration held_from(DeviceId at) const {
     std::size_t i = 0;
     while (end_of(machine_.fabric(), path_.request[i]) != at) ++i;
-    Duration way = machine_.model(at).crossing_time() + socket_time(i + 1);
-    if (!is_read_) return way * 2;
+    Duration one_way = machine_.model(at).crossing_time() + socket_time(i + 1);
+    if (!is_read_) return one_way * 2;
     for (++i; i + 1 < path_.request.size(); ++i) {
-      way += machine_.model(end_of(machine_.fabric(), path_.request[i])).crossing_time() +
-             socket_time(i + 1);
+      one_way += machine_.model(end_of(machine_.fabric(), path_.request[i])).crossing_time() +
+                 socket_time(i + 1);
     }
-    return way * 2 + machine_.model(target_).memory->read_latency;
+    return one_way * 2 + machine_.model(target_).memory->read_latency;
   }
   /// Of the i-th link of the request's way, if there is one and it joins sockets.
   Duration socket_time(std::size_t i) const {
@@ -252,7 +258,7 @@ class LimitFinder {
   }
 
   const Machine& machine_;
-  const Requester& requester_;
+  bool is_strict_;
   DeviceId target_;
   bool is_read_;
   const DmaPath& path_;

@@ -76,7 +76,8 @@ void Machine::resolve_node() {
 /// What a root complex says of its ports, for the port above this device.
 void Machine::add_root_port(DeviceId device) {
   const auto above = fabric_->upstream(device);
-  if (!above) return;
+  // A NIC's further port is below the first one's link.
+  if (!above || fabric_->link(*fabric_->upstream_link(device)).b != device) return;
   const DeviceModel& root = node_models_[above->index()];
   if (!root.root) return;
   DeviceModel& m = node_models_[device.index()];

@@ -25,7 +25,6 @@ class PcieTags {
   PcieTags(EventQueue& events, std::uint32_t tags) : events_{events}, tags_{tags} {}
 
   std::uint32_t count() const { return tags_; }
-  std::uint32_t in_use() const { return in_use_; }
   std::uint32_t most_in_use() const { return most_in_use_; }
   /// How long somebody has waited for a tag.
   Duration stalled() const {

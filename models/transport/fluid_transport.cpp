@@ -7,12 +7,12 @@
 namespace weft {
 namespace {
 
-/// Kinds of event, in the low bits of `what`; the rest is the lane, or the number among verbs.
+/// Kinds of event, in the low bits of `what`; the rest is the open walk, or the number among verbs.
 enum Kind : std::uint64_t { kHeadDone, kDeliver, kChange, kSolve, kComplete, kReceive };
 constexpr std::uint64_t kKindBits = 3;
 
-std::uint64_t event_code(Kind kind, std::size_t lane = 0) {
-  return (static_cast<std::uint64_t>(lane) << kKindBits) | kind;
+std::uint64_t event_code(Kind kind, std::size_t opened = 0) {
+  return (static_cast<std::uint64_t>(opened) << kKindBits) | kind;
 }
 
 Duration total(const std::vector<Segment>& segments) {
@@ -47,26 +47,26 @@ std::vector<Segment> FluidTransport::segments(const std::vector<LatencyPart>& pa
 }
 
 WalkId FluidTransport::prepare(const Walk& walk, std::uint32_t copies) {
-  return WalkId{add_lane(contract(*machine_, walk), copies)};
+  return WalkId{open_walk(contract(*machine_, walk), copies)};
 }
 
-std::size_t FluidTransport::add_lane(const Contraction& contraction, double copies) {
+std::size_t FluidTransport::open_walk(const Contraction& contraction, double copies) {
   std::vector<Use> uses;
   for (const ServerUse& u : contraction.uses)
     uses.push_back({flow_resource(u.server), copies * u.weight});
-  Lane lane;
+  OpenWalk opened;
   std::optional<Bandwidth> cap;
   if (contraction.cap) {
     cap = contraction.cap->rate;
-    lane.cap = causes_->intern(contraction.cap->cause);
+    opened.cap = causes_->intern(contraction.cap->cause);
   }
-  lane.route = fluid_.add_route(uses, cap);
-  lane.head = segments(contraction.head);
-  lane.tail = segments(contraction.tail);
-  lane.head_time = total(lane.head);
-  lane.tail_time = total(lane.tail);
-  lanes_.push_back(std::move(lane));
-  return lanes_.size() - 1;
+  opened.route = fluid_.add_route(uses, cap);
+  opened.head = segments(contraction.head);
+  opened.tail = segments(contraction.tail);
+  opened.head_time = total(opened.head);
+  opened.tail_time = total(opened.tail);
+  walks_.push_back(std::move(opened));
+  return walks_.size() - 1;
 }
 
 QpHandle FluidTransport::open(const QueuePair& queue_pair) {
@@ -80,22 +80,22 @@ QpHandle FluidTransport::open(const QueuePair& queue_pair) {
 
 WalkId FluidTransport::add_verbs(const QueuePair& q, bool is_read) {
   const Contraction data = contract(*machine_, data_walk(q, is_read));
-  const std::size_t lane = add_lane(data, 1);
-  if (!is_read && !q.sends && q.send_cq == kNoIndex) return WalkId{lane};  // nobody is told
+  const std::size_t opened = open_walk(data, 1);
+  if (!is_read && !q.sends && q.send_cq == kNoIndex) return WalkId{opened};  // nobody is told
   const Contraction there = contract(*machine_, {message_leg(q, false)});
   const Contraction back = contract(*machine_, {message_leg(q, true)});
-  if (is_read) set_read_head(lanes_[lane], data, there, back);
-  lanes_[lane].verbs = verbs_.size();
+  if (is_read) set_read_head(walks_[opened], data, there, back);
+  walks_[opened].verbs = verbs_.size();
   verbs_.push_back(
-      {telling(lanes_[lane].tail, is_read ? std::vector<LatencyPart>{} : back.tail, q.nic),
-       telling(lanes_[lane].tail, {}, q.peer_nic)});
-  return WalkId{lane};
+      {telling(walks_[opened].tail, is_read ? std::vector<LatencyPart>{} : back.tail, q.nic),
+       telling(walks_[opened].tail, {}, q.peer_nic)});
+  return WalkId{opened};
 }
 
 /// The request rings its own doorbell and travels; then what the data wait for, but for the
 /// doorbell of the one who answers.
-void FluidTransport::set_read_head(Lane& lane, const Contraction& data, const Contraction& there,
-                                   const Contraction& back) {
+void FluidTransport::set_read_head(OpenWalk& opened, const Contraction& data,
+                                   const Contraction& there, const Contraction& back) {
   std::vector<LatencyPart> head = there.head;
   head.insert(head.end(), there.tail.begin(), there.tail.end());
   for (const LatencyPart& part : data.head) {
@@ -104,8 +104,8 @@ void FluidTransport::set_read_head(Lane& lane, const Contraction& data, const Co
     });
     if (!is_doorbell) head.push_back(part);
   }
-  lane.head = segments(head);
-  lane.head_time = total(lane.head);
+  opened.head = segments(head);
+  opened.head_time = total(opened.head);
 }
 
 /// Told after a message's tail and `parts`, and the completion's own way into memory.
@@ -156,24 +156,24 @@ void FluidTransport::submit(WalkId walk, Bytes bytes, std::uint64_t tag) {
 }
 
 void FluidTransport::begin(WalkId walk, Transfer transfer) {
-  Lane& lane = lanes_[walk.index()];
-  lane.heading.push(transfer);
-  if (lane.head_time == Duration{}) {
+  OpenWalk& opened = walks_[walk.index()];
+  opened.heading.push(transfer);
+  if (opened.head_time == Duration{}) {
     head_done(walk.index());
     return;
   }
-  events_->schedule_after(lane.head_time, Phase::kDeliver, *this,
+  events_->schedule_after(opened.head_time, Phase::kDeliver, *this,
                           event_code(kHeadDone, walk.index()));
 }
 
 void FluidTransport::on_event(std::uint64_t what) {
-  const auto lane = static_cast<std::size_t>(what >> kKindBits);
+  const auto opened = static_cast<std::size_t>(what >> kKindBits);
   switch (static_cast<Kind>(what & ((1U << kKindBits) - 1))) {
     case kHeadDone:
-      head_done(lane);
+      head_done(opened);
       return;
     case kDeliver:
-      deliver(lane);
+      deliver(opened);
       return;
     case kChange:
       advance();
@@ -182,30 +182,30 @@ void FluidTransport::on_event(std::uint64_t what) {
       plan_next_change();
       return;
     case kComplete:
-      tell_completed(lane);
+      tell_completed(opened);
       return;
     case kReceive:
-      tell_received(lane);
+      tell_received(opened);
       return;
   }
 }
 
 void FluidTransport::head_done(std::size_t index) {
-  Lane& lane = lanes_[index];
-  const Transfer transfer = lane.heading.pop();
-  if (lane.flowing) {
-    lane.waiting.push(transfer);
+  OpenWalk& opened = walks_[index];
+  const Transfer transfer = opened.heading.pop();
+  if (opened.flowing) {
+    opened.waiting.push(transfer);
   } else {
     start(index, transfer, false);
   }
 }
 
 void FluidTransport::start(std::size_t index, Transfer transfer, bool queued) {
-  Lane& lane = lanes_[index];
-  lane.flowing = transfer;
-  lane.flowing_was_queued = queued;
+  OpenWalk& opened = walks_[index];
+  opened.flowing = transfer;
+  opened.flowing_was_queued = queued;
   if (fluid_.now() < events_->now()) sync_clock();
-  fluid_.start(lane.route, transfer.bytes, index);
+  fluid_.start(opened.route, transfer.bytes, index);
   plan_solve();
 }
 
@@ -237,34 +237,34 @@ void FluidTransport::plan_solve() {
 
 void FluidTransport::finish(const Finished& flow) {
   const auto index = static_cast<std::size_t>(flow.tag);
-  Lane& lane = lanes_[index];
-  const Transfer transfer = *std::exchange(lane.flowing, std::nullopt);
-  const bool queued = lane.flowing_was_queued;
+  OpenWalk& opened = walks_[index];
+  const Transfer transfer = *std::exchange(opened.flowing, std::nullopt);
+  const bool queued = opened.flowing_was_queued;
   scratch_.clear();
   if (!queued) {
-    scratch_ = lane.head;
+    scratch_ = opened.head;
     if (transfer.held > Duration{}) scratch_.push_back({not_ready_, transfer.held});
   }
   for (const LimitedFor& limit : flow.limits) {
     const CauseId cause =
-        limit.limiter.is_own_cap() ? *lane.cap : resource_cause(limit.limiter.resource());
+        limit.limiter.is_own_cap() ? *opened.cap : resource_cause(limit.limiter.resource());
     scratch_.push_back({cause, limit.duration});
   }
-  if (!lane.waiting.empty()) start(index, lane.waiting.pop(), true);
-  lane.tailing.push(transfer);
+  if (!opened.waiting.empty()) start(index, opened.waiting.pop(), true);
+  opened.tailing.push(transfer);
   sink_->on_sent(transfer.tag, queued, scratch_);
-  if (lanes_[index].tail_time == Duration{}) {
+  if (walks_[index].tail_time == Duration{}) {
     deliver(index);
   } else {
-    events_->schedule_after(lanes_[index].tail_time, Phase::kDeliver, *this,
+    events_->schedule_after(walks_[index].tail_time, Phase::kDeliver, *this,
                             event_code(kDeliver, index));
   }
 }
 
 void FluidTransport::deliver(std::size_t index) {
-  const Transfer transfer = lanes_[index].tailing.pop();
-  if (lanes_[index].verbs) tell_later(*lanes_[index].verbs, transfer);
-  sink_->on_delivered(transfer.tag, lanes_[index].tail);
+  const Transfer transfer = walks_[index].tailing.pop();
+  if (walks_[index].verbs) tell_later(*walks_[index].verbs, transfer);
+  sink_->on_delivered(transfer.tag, walks_[index].tail);
 }
 
 void FluidTransport::tell_later(std::size_t index, const Transfer& transfer) {

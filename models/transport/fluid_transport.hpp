@@ -53,7 +53,7 @@ class FluidTransport final : public Transport, private EventTarget {
     Duration after_tail{};
     Fifo<std::uint64_t> tags{};
   };
-  struct Lane {
+  struct OpenWalk {
     RouteIndex route;
     std::vector<Segment> head;
     std::vector<Segment> tail;
@@ -81,18 +81,18 @@ class FluidTransport final : public Transport, private EventTarget {
   };
 
   void on_event(std::uint64_t what) override;
-  std::size_t add_lane(const Contraction& contraction, double copies);
+  std::size_t open_walk(const Contraction& contraction, double copies);
   WalkId add_verbs(const QueuePair& queue_pair, bool is_read);
-  void set_read_head(Lane& lane, const Contraction& data, const Contraction& there,
+  void set_read_head(OpenWalk& opened, const Contraction& data, const Contraction& there,
                      const Contraction& back);
   Telling telling(const std::vector<Segment>& tail, std::vector<LatencyPart> parts, DeviceId nic);
   void begin_held(Qp& qp);
   void begin(WalkId walk, Transfer transfer);
   void tell_later(std::size_t verbs, const Transfer& transfer);
-  void head_done(std::size_t lane);
-  void start(std::size_t lane, Transfer transfer, bool queued);
+  void head_done(std::size_t opened);
+  void start(std::size_t opened, Transfer transfer, bool queued);
   void finish(const Finished& flow);
-  void deliver(std::size_t lane);
+  void deliver(std::size_t opened);
   void advance();
   void sync_clock();
   void plan_solve();
@@ -109,7 +109,7 @@ class FluidTransport final : public Transport, private EventTarget {
   CauseId not_ready_;
   TransportSink* sink_{nullptr};
   FluidSystem fluid_;
-  std::vector<Lane> lanes_;
+  std::vector<OpenWalk> walks_;
   std::vector<Verbs> verbs_;
   std::vector<Qp> queue_pairs_;
   std::vector<std::optional<ResourceIndex>> flow_resource_;  // by server

@@ -152,7 +152,9 @@ std::optional<PacketCluster::Server> PacketCluster::server(ServerId server) {
   }
   const auto device = machine_.memory_behind(server);
   if (!device) return std::nullopt;
-  return Server(host_of(*device).memory(*device));
+  const auto host = hosts_.find(*machine_.fabric().node_of(*device));
+  if (host == hosts_.end()) return std::nullopt;
+  return Server(host->second->memory(*device));
 }
 
 UsageMeter::Look PacketCluster::look() {

@@ -14,14 +14,14 @@
 namespace weft {
 namespace {
 
-/// What a lane's buffers span in every memory that it uses.
-constexpr std::uint64_t kLaneStride = 16 << 20;
+/// What an open walk's buffers span in every memory that it uses.
+constexpr std::uint64_t kBufferStride = 16 << 20;
 
 }  // namespace
 
 /// One walk, of a block or of the data of a queue pair's verbs: what is under way on it, and what
 /// may limit it.
-class PacketTransport::Lane {
+class PacketTransport::OpenWalk {
  public:
   /// Something that works or makes wait, as one number that grows.
   struct Meter {
@@ -29,17 +29,17 @@ class PacketTransport::Lane {
     What what;
     CauseId cause;
     std::vector<PacketLinkId> links{};
-    std::optional<PacketCluster::Server> server{};  ///< kServer
-    std::function<Duration()> waited{};             ///< kWait
+    std::optional<ServerId> server{};    ///< kServer
+    std::function<Duration()> waited{};  ///< kWait
     bool works() const { return what == What::kLinks || what == What::kServer; }
   };
 
-  Lane(PacketTransport& transport, const Walk& walk, bool is_by_nic);
-  Lane(const Lane&) = delete;
-  Lane& operator=(const Lane&) = delete;
+  OpenWalk(PacketTransport& transport, const Walk& walk, bool is_by_nic);
+  OpenWalk(const OpenWalk&) = delete;
+  OpenWalk& operator=(const OpenWalk&) = delete;
 
  protected:
-  ~Lane() = default;
+  ~OpenWalk() = default;
   /// What will be heard of a transfer: how often each, since one may have several parts.
   struct Parts {
     std::uint32_t unsent{1};
@@ -82,7 +82,6 @@ class PacketTransport::Lane {
   std::uint64_t end() const { return first_ + transfers_.size(); }
   void sent(Transfer& transfer);
   void visible(Transfer& transfer);
-  void tell_visible();
   void forget();
   std::span<const Segment> since_sent(const Transfer& transfer);
   Time now() const { return transport_.cluster_.events().now(); }
@@ -110,7 +109,7 @@ class PacketTransport::Lane {
   std::vector<Segment> segments_;
 };
 
-PacketTransport::Lane::Lane(PacketTransport& transport, const Walk& walk, bool is_by_nic)
+PacketTransport::OpenWalk::OpenWalk(PacketTransport& transport, const Walk& walk, bool is_by_nic)
     : transport_{transport} {
   const Contraction contraction = contract(cluster().machine(), walk);
   // Links that carry the data, not those that only carry its requests and acknowledgements.
@@ -134,7 +133,7 @@ PacketTransport::Lane::Lane(PacketTransport& transport, const Walk& walk, bool i
   completion_ = cause({"acknowledgement and completion", ""});
 }
 
-void PacketTransport::Lane::add_server(const ServerUse& use) {
+void PacketTransport::OpenWalk::add_server(const ServerUse& use) {
   const Machine& machine = cluster().machine();
   const Cause name = machine.cause(use.server);
   std::vector<PacketLinkId> links = cluster().links_of(use.server);
@@ -143,12 +142,12 @@ void PacketTransport::Lane::add_server(const ServerUse& use) {
     add_meter({.what = Meter::What::kStalls,
                .cause = cause({"credits or pauses of " + name.kind, name.where}),
                .links = std::move(links)});
-  } else if (const auto server = cluster().server(use.server)) {
-    add_meter({.what = Meter::What::kServer, .cause = cause(name), .server = server});
+  } else {
+    add_meter({.what = Meter::What::kServer, .cause = cause(name), .server = use.server});
   }
 }
 
-PacketTransport::Lane::Look PacketTransport::Lane::look() {
+PacketTransport::OpenWalk::Look PacketTransport::OpenWalk::look() {
   Look out;
   out.reserve(meters_.size());
   for (const Meter& meter : meters_) out.push_back(read(meter));
@@ -156,7 +155,7 @@ PacketTransport::Lane::Look PacketTransport::Lane::look() {
 }
 
 /// Picoseconds; of several links the mean.
-std::int64_t PacketTransport::Lane::read(const Meter& meter) {
+std::int64_t PacketTransport::OpenWalk::read(const Meter& meter) {
   const PacketNetwork& network = cluster().network();
   Duration sum;
   switch (meter.what) {
@@ -165,13 +164,15 @@ std::int64_t PacketTransport::Lane::read(const Meter& meter) {
       return sum.count_ps() / static_cast<std::int64_t>(meter.links.size());
     case Meter::What::kStalls:
       for (const PacketLinkId link : meter.links) {
-        for (std::size_t lane = 0; lane < network.vls(link); ++lane) {
-          sum += network.counters(link, lane).stalled;
+        for (std::size_t vl = 0; vl < network.vls(link); ++vl) {
+          sum += network.counters(link, vl).stalled;
         }
       }
       return sum.count_ps() / static_cast<std::int64_t>(meter.links.size());
-    case Meter::What::kServer:
-      return meter.server->busy().count_ps();
+    case Meter::What::kServer: {  // a gate is there from the first route through it on
+      const auto server = cluster().server(*meter.server);
+      return server ? server->busy().count_ps() : 0;
+    }
     case Meter::What::kWait:
       return meter.waited().count_ps();
   }
@@ -179,15 +180,15 @@ std::int64_t PacketTransport::Lane::read(const Meter& meter) {
 }
 
 /// Of `left` at most `most` went to `cause`; what is left then.
-Duration PacketTransport::Lane::name_part(CauseId cause, Duration most, Duration left) {
+Duration PacketTransport::OpenWalk::name_part(CauseId cause, Duration most, Duration left) {
   const Duration part = std::min(most, left);
   if (part > Duration{}) segments_.push_back({cause, part});
   return left - std::max(part, Duration{});
 }
 
 /// Of `left` as much as the parts behind the first `skip` of their time take.
-Duration PacketTransport::Lane::name_parts(const std::vector<Segment>& parts, Duration skip,
-                                           Duration left) {
+Duration PacketTransport::OpenWalk::name_parts(const std::vector<Segment>& parts, Duration skip,
+                                               Duration left) {
   for (const Segment& part : parts) {
     const Duration skipped = std::min(skip, part.time);
     skip = skip - skipped;
@@ -199,7 +200,7 @@ Duration PacketTransport::Lane::name_parts(const std::vector<Segment>& parts, Du
 /// Of `left`, since `before` was taken: all to a link or memory that was never idle; else to what
 /// the NIC waited for itself (tags, contexts, timeouts), then to what the busiest link or memory
 /// worked, then to credits, which are missing because of something else.
-Duration PacketTransport::Lane::name_flow(const Look& before, Time since, Duration left) {
+Duration PacketTransport::OpenWalk::name_flow(const Look& before, Time since, Duration left) {
   struct Most {
     const Meter* meter{nullptr};
     std::int64_t time{0};
@@ -222,19 +223,19 @@ Duration PacketTransport::Lane::name_flow(const Look& before, Time since, Durati
   return left;
 }
 
-std::uint64_t PacketTransport::Lane::add(std::uint64_t tag, const Parts& parts) {
+std::uint64_t PacketTransport::OpenWalk::add(std::uint64_t tag, const Parts& parts) {
   transfers_.push({.tag = tag, .parts = parts, .submitted = now(), .at_submit = look()});
   return end() - 1;
 }
 
-void PacketTransport::Lane::part_sent(std::uint64_t number) {
+void PacketTransport::OpenWalk::part_sent(std::uint64_t number) {
   --transfer(number).parts.unsent;
   while (next_sent_ < end() && transfer(next_sent_).parts.unsent == 0) {
     sent(transfer(next_sent_++));
   }
 }
 
-void PacketTransport::Lane::part_visible(std::uint64_t number) {
+void PacketTransport::OpenWalk::part_visible(std::uint64_t number) {
   --transfer(number).parts.invisible;
   while (next_visible_ < end()) {
     Transfer& next = transfer(next_visible_);
@@ -245,21 +246,21 @@ void PacketTransport::Lane::part_visible(std::uint64_t number) {
   forget();
 }
 
-void PacketTransport::Lane::part_completed(std::uint64_t number) {
+void PacketTransport::OpenWalk::part_completed(std::uint64_t number) {
   Transfer& done = transfer(number);
   if (--done.parts.incomplete > 0) return;
   transport_.sink_->on_completed(done.tag, since_sent(done));
   forget();
 }
 
-void PacketTransport::Lane::part_received(std::uint64_t number) {
+void PacketTransport::OpenWalk::part_received(std::uint64_t number) {
   Transfer& done = transfer(number);
   if (--done.parts.unreceived > 0) return;
   transport_.sink_->on_received(done.tag, since_sent(done));
   forget();
 }
 
-void PacketTransport::Lane::forget() {
+void PacketTransport::OpenWalk::forget() {
   while (first_ < next_visible_ && transfers_.front().parts.is_over()) {
     transfers_.pop();
     ++first_;
@@ -268,7 +269,7 @@ void PacketTransport::Lane::forget() {
 }
 
 /// It was queued if the one before was sent after its own head would have passed.
-void PacketTransport::Lane::sent(Transfer& transfer) {
+void PacketTransport::OpenWalk::sent(Transfer& transfer) {
   const bool queued = last_sent_ > transfer.submitted + head_time_;
   segments_.clear();
   Duration left = now() - (queued ? last_sent_ : transfer.submitted);
@@ -287,7 +288,7 @@ void PacketTransport::Lane::sent(Transfer& transfer) {
   transport_.sink_->on_sent(transfer.tag, queued, segments_);
 }
 
-void PacketTransport::Lane::visible(Transfer& transfer) {
+void PacketTransport::OpenWalk::visible(Transfer& transfer) {
   segments_.clear();
   const Time since = transfer.was_sent ? transfer.sent_at : transfer.submitted;
   Duration left = now() - since;
@@ -298,7 +299,7 @@ void PacketTransport::Lane::visible(Transfer& transfer) {
   transport_.sink_->on_delivered(transfer.tag, segments_);
 }
 
-std::span<const Segment> PacketTransport::Lane::since_sent(const Transfer& transfer) {
+std::span<const Segment> PacketTransport::OpenWalk::since_sent(const Transfer& transfer) {
   segments_.clear();
   const Time since = transfer.was_sent ? transfer.sent_at : transfer.submitted;
   Duration left = now() - since;
@@ -308,10 +309,10 @@ std::span<const Segment> PacketTransport::Lane::since_sent(const Transfer& trans
 }
 
 /// A GPU's SMs move it.
-class PacketTransport::SmLane final : public Lane, private SmCopier::Client {
+class PacketTransport::SmWalk final : public OpenWalk, private SmCopier::Client {
  public:
-  SmLane(PacketTransport& transport, const Walk& walk, std::uint64_t address)
-      : Lane{transport, walk, false},
+  SmWalk(PacketTransport& transport, const Walk& walk, std::uint64_t address)
+      : OpenWalk{transport, walk, false},
         copier_{cluster().host_of(walk.front().initiator), walk, address, *this} {}
 
   void submit(Bytes bytes, std::uint64_t tag) {
@@ -327,11 +328,11 @@ class PacketTransport::SmLane final : public Lane, private SmCopier::Client {
 };
 
 /// The writes and sends of a queue pair, or its reads.
-class PacketTransport::VerbLane final : public Lane, private RdmaClient {
+class PacketTransport::VerbWalk final : public OpenWalk, private RdmaClient {
  public:
-  VerbLane(PacketTransport& transport, const QueuePair& q, bool is_read,
+  VerbWalk(PacketTransport& transport, const QueuePair& q, bool is_read,
            const std::vector<RdmaQpId>& qps)
-      : Lane{transport, data_walk(q, is_read), true},
+      : OpenWalk{transport, data_walk(q, is_read), true},
         tells_{q.send_cq != kNoIndex},
         is_read_{is_read},
         span_{q.span},
@@ -346,10 +347,10 @@ class PacketTransport::VerbLane final : public Lane, private RdmaClient {
     const auto used =
         part == 0 ? 1 : static_cast<std::uint32_t>(pieces(request.bytes, Bytes{part}));
     const std::uint64_t number =
-        Lane::add(request.tag, {.unsent = is_read_ ? 0 : used,
-                                .invisible = used,
-                                .incomplete = request.is_signalled && tells_ ? used : 0,
-                                .unreceived = request.verb == Verb::kSend ? used : 0});
+        OpenWalk::add(request.tag, {.unsent = is_read_ ? 0 : used,
+                                    .invisible = used,
+                                    .incomplete = request.is_signalled && tells_ ? used : 0,
+                                    .unreceived = request.verb == Verb::kSend ? used : 0});
     for (std::uint32_t i = 0; i < used; ++i) {
       const std::int64_t offset = part * i;
       RdmaRequest out{.op = op(request.verb),
@@ -389,6 +390,7 @@ class PacketTransport::VerbLane final : public Lane, private RdmaClient {
     add("NIC read tags in flight",
         [&engine = cluster().data_engine(nic)] { return engine.tags().stalled(); });
     add("NIC contexts and translations", [this, id] { return cluster().nics().icm_waited(id); });
+    add("receiver not ready", waits(&QueuePairs::Waits::receives));
     add("retransmission timeouts", waits(&QueuePairs::Waits::timeouts));
     add("DCQCN's rate", waits(&QueuePairs::Waits::pacing));
   }
@@ -424,8 +426,8 @@ class PacketTransport::Verbs {
       qps_.push_back(cluster.connect(q.nic, q.peer_nic, q.number + i, q.connection));
     }
     by_qp_.resize(parts);
-    if (q.writes || q.sends) writes_ = std::make_unique<VerbLane>(transport, q, false, qps_);
-    if (q.reads) reads_ = std::make_unique<VerbLane>(transport, q, true, qps_);
+    if (q.writes || q.sends) writes_ = std::make_unique<VerbWalk>(transport, q, false, qps_);
+    if (q.reads) reads_ = std::make_unique<VerbWalk>(transport, q, true, qps_);
   }
   Verbs(const Verbs&) = delete;
   Verbs& operator=(const Verbs&) = delete;
@@ -433,9 +435,9 @@ class PacketTransport::Verbs {
   void post(std::span<const VerbRequest> requests) {
     for (auto& list : by_qp_) list.clear();
     for (const VerbRequest& request : requests) {
-      const auto& lane = request.verb == Verb::kRead ? reads_ : writes_;
-      if (!lane) throw std::logic_error("PacketTransport: a verb that its queue pair has not");
-      lane->add(request, by_qp_);
+      const auto& walk = request.verb == Verb::kRead ? reads_ : writes_;
+      if (!walk) throw std::logic_error("PacketTransport: a verb that its queue pair has not");
+      walk->add(request, by_qp_);
     }
     for (std::size_t i = 0; i < qps_.size(); ++i) {
       if (!by_qp_[i].empty()) nics_.post(qps_[i], by_qp_[i]);
@@ -448,8 +450,8 @@ class PacketTransport::Verbs {
  private:
   RdmaNics& nics_;
   std::vector<RdmaQpId> qps_;
-  std::unique_ptr<VerbLane> writes_;
-  std::unique_ptr<VerbLane> reads_;
+  std::unique_ptr<VerbWalk> writes_;
+  std::unique_ptr<VerbWalk> reads_;
   std::vector<std::vector<RdmaRequest>> by_qp_;  ///< of one post
 };
 
@@ -458,16 +460,16 @@ PacketTransport::PacketTransport(PacketCluster& cluster, CauseTable& causes)
 
 PacketTransport::~PacketTransport() = default;
 
-/// Queue pairs have the addresses that the plan gives them, lanes those behind as many.
+/// Queue pairs have the addresses that the plan gives them, open walks those behind as many.
 WalkId PacketTransport::prepare(const Walk& walk, std::uint32_t copies) {
-  if (copies != 1) throw std::logic_error("PacketTransport: every packet has one lane");
-  const std::uint64_t address = (verbs_.size() + lanes_.size()) * kLaneStride;
-  lanes_.push_back(std::make_unique<SmLane>(*this, walk, address));
-  return WalkId{lanes_.size() - 1};
+  if (copies != 1) throw std::logic_error("PacketTransport: a walk stands for one");
+  const std::uint64_t address = (verbs_.size() + walks_.size()) * kBufferStride;
+  walks_.push_back(std::make_unique<SmWalk>(*this, walk, address));
+  return WalkId{walks_.size() - 1};
 }
 
 void PacketTransport::submit(WalkId walk, Bytes bytes, std::uint64_t tag) {
-  lanes_[walk.index()]->submit(bytes, tag);
+  walks_[walk.index()]->submit(bytes, tag);
 }
 
 QpHandle PacketTransport::open(const QueuePair& queue_pair) {

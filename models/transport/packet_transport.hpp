@@ -39,15 +39,15 @@ class PacketTransport final : public Transport {
   void set_sink(TransportSink& sink) override { sink_ = &sink; }
 
  private:
-  class Lane;
-  class SmLane;
-  class VerbLane;
+  class OpenWalk;
+  class SmWalk;
+  class VerbWalk;
   class Verbs;
 
   PacketCluster& cluster_;
   CauseTable& causes_;
   TransportSink* sink_{nullptr};
-  std::vector<std::unique_ptr<SmLane>> lanes_;
+  std::vector<std::unique_ptr<SmWalk>> walks_;
   std::vector<std::unique_ptr<Verbs>> verbs_;
 };
 

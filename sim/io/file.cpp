@@ -53,13 +53,21 @@ Target target_of(const std::string& path) {
     return {path, true};
   }
   std::filesystem::path target = path;
-  for (int links = 0; std::filesystem::is_symlink(target); ++links) {
+  for (int links = 0;; ++links) {
+    std::error_code error;
+    const auto own = std::filesystem::symlink_status(target, error);
+    if (own.type() == std::filesystem::file_type::none) {
+      throw_cannot(path, "cannot be written", error.value());
+    }
+    if (!std::filesystem::is_symlink(own)) break;
     if (links == kMostLinks) throw_cannot(path, "cannot be written", ELOOP);
     const std::filesystem::path folder = target.parent_path();
     if (std::filesystem::weakly_canonical(folder, ignored).string().starts_with("/proc/")) {
       return {path, true};
     }
-    target = folder / std::filesystem::read_symlink(target);
+    const std::filesystem::path next = std::filesystem::read_symlink(target, error);
+    if (error) throw_cannot(path, "cannot be written", error.value());
+    target = folder / next;
   }
   return {target.string(), false};
 }
@@ -95,6 +103,9 @@ std::string read_text_file(const std::string& path, std::int64_t max_bytes) {
   if (path == "-") return read_all(std::cin, "standard input", max_bytes);
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
+  if (status.type() == std::filesystem::file_type::none) {
+    throw_cannot(path, "cannot be opened", error.value());
+  }
   if (!std::filesystem::exists(status)) throw InputError(path + ": no such file");
   if (std::filesystem::is_directory(status))
     throw InputError(path + ": is a directory, not a file");

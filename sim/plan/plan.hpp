@@ -64,6 +64,7 @@ struct Plan {
   std::vector<QueuePair> queue_pairs;
   std::vector<Actor> actors;
   std::vector<Program> programs;
+  friend bool operator==(const Plan&, const Plan&) = default;
 };
 
 /// Of every flag the program that serves it; kNoIndex: none does. Throws std::logic_error if two

@@ -197,6 +197,12 @@ class Runner::Engine final : private TransportSink, private EventTarget {
     for (std::size_t place = 0; place < program.code.size(); ++place) {
       const Instruction& i = program.code[place];
       while (!ends.empty() && ends.back() == place) ends.pop_back();
+      if (i.kind == Kind::kMove) {
+        const std::size_t end = place + 1 + i.length;
+        if (end > program.code.size() || (!ends.empty() && end > ends.back())) {
+          throw std::logic_error("plan: a raise outside of its move's loop");
+        }
+      }
       if (i.kind != Kind::kRepeat && i.kind != Kind::kWhile) continue;
       ends.push_back(place + 1 + i.length);
       const bool is_inside = ends.size() < 2 || ends.back() <= ends[ends.size() - 2];
@@ -221,10 +227,9 @@ class Runner::Engine final : private TransportSink, private EventTarget {
           const Time asked = begin_wait(self);
           Token token = co_await self.inbox.pop();
           end_wait(job, self, asked, token, path);
-          const CauseId cause = cause_of(job, token);
           const Duration work = begin_round(job, self, std::move(token));
           if (work > Duration{}) co_await delay(events_, work);
-          path = paths_.extend(std::move(path), cause, work);
+          name_round(job, self, path);
           self.work.worked += work;
         }
         const Token token = self.round.pop();
@@ -279,9 +284,15 @@ class Runner::Engine final : private TransportSink, private EventTarget {
   static bool begins_with_work(const Program& program) {
     return !program.code.empty() && program.code.front().kind == Kind::kCompute;
   }
-  static CauseId cause_of(const Job& job, const Token& token) {
-    const Program& program = job.plan->programs[token.program];
-    return begins_with_work(program) ? job.lags[program.code.front().index].cause : CauseId{};
+  /// What each of a round's tokens has taken of it.
+  void name_round(const Job& job, const ActorState& self, PathRef& path) {
+    if (!self.works_in_rounds) return;
+    for (std::size_t i = 0; i < self.round.size(); ++i) {
+      const Program& program = job.plan->programs[self.round.at(i).program];
+      if (!begins_with_work(program)) continue;
+      const Instruction& work = program.code.front();
+      path = paths_.extend(std::move(path), job.lags[work.index].cause, work_of(job, self, work));
+    }
   }
 
   /// What an actor takes at once: a token; one that works in rounds, all that are there. For how
@@ -371,7 +382,7 @@ class Runner::Engine final : private TransportSink, private EventTarget {
   void move(Job& job, ActorIndex actor, std::uint32_t number, std::uint32_t place, PathRef path) {
     const Program& program = job.plan->programs[number];
     const Instruction& i = program.code[place];
-    ++job.transfers;
+    job.transfers += program.copies;
     note(job, Trajectory::What::kSubmitted, i.amount, program.copies);
     const std::uint64_t tag = put({.path = std::move(path),
                                    .job = &job,

@@ -55,12 +55,13 @@ class Transport {
  public:
   virtual ~Transport() = default;
 
-  /// Makes a walk ready for use; each call makes one lane of its own (a thread block), on which
+  /// Makes a walk ready for use; each call opens one of its own (a thread block), on which
   /// transfers go one after the other in the order submitted. Throws InputError if the fabric has
-  /// no way for a leg. `copies`: the lane stands for so many that do the same at the same time; the
+  /// no way for a leg. `copies`: it stands for so many that do the same at the same time; the
   /// bytes of a transfer are those of one.
   virtual WalkId prepare(const Walk& walk, std::uint32_t copies) = 0;
   /// Begins a transfer now. The sink hears on_sent and on_delivered once each, in this order.
+  /// Throws std::logic_error, on packets, if the transfer before it on this walk was not sent.
   virtual void submit(WalkId walk, Bytes bytes, std::uint64_t tag) = 0;
 
   /// Makes a queue pair ready for use. Throws InputError if the NICs cannot reach each other or the

@@ -100,6 +100,12 @@ TEST_F(File, NeverReplacesWhatIsNoFile) {
   ::close(reader);
 }
 
+TEST_F(File, ANameThatIsTooLongIsTheUsersError) {
+  const std::string name = path(std::string(300, 'x'));
+  EXPECT_THROW(write_text_file(name, "text"), InputError);
+  EXPECT_THROW(read_text_file(name), InputError);
+}
+
 TEST_F(File, WritesThroughALink) {
   write_text_file(path("real"), "old");
   std::filesystem::create_symlink("real", path("link"));

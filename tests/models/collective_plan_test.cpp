@@ -367,5 +367,18 @@ TEST(LocalNics, AGpuAloneWithTwoTakesThemInTurn) {
             (std::vector<std::vector<std::uint32_t>>{{0, 1}, {3, 2}, {4, 5}, {7, 6}}));
 }
 
+TEST(CollectivePlan, AChunkIsAByteAtLeast) {
+  for (const char* chunk : {"1 B", "2 B", "3 B"}) {
+    MachineUnderTest m("genoa-2p-same-switch.yaml",
+                       {std::string("nccl.p2p_net_chunk=") + chunk, "nccl.p2p_ll_threshold=0 B"});
+    const Plan plan = plan_of(m, Op::kAllToAll, Bytes{8});
+    EXPECT_GT(transfer_count(plan), 0U);
+    EXPECT_GT(plan_size(m.devices(), make_schedule(m.devices(), MemoryPath::kGdr), Op::kAllToAll,
+                        Bytes{8})
+                  .transfers,
+              0);
+  }
+}
+
 }  // namespace
 }  // namespace weft::test::models_collective_plan

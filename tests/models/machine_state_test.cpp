@@ -238,6 +238,38 @@ TEST(MachineState, ASocketsRootPortsShareWhatItHolds) {
   EXPECT_NEAR(rate(m, nic_writes(m, "nic0", "gpu2")), 16384.0 / 400, 1e-6);
 }
 
+/// The servers of a kind that a walk takes.
+std::vector<ServerId> servers(const MachineUnderTest& m, const Walk& walk, ServerUnit unit) {
+  std::vector<ServerId> out;
+  for (const ServerUse& use : contract(m.machine(), walk).uses) {
+    if (m.machine().unit(use.server) == unit) out.push_back(use.server);
+  }
+  return out;
+}
+
+TEST(MachineState, BothPortsOfANicAreBelowOneRootPort) {
+  const MachineUnderTest m("../tests/models/two_ports_four_sockets.yaml", {}, 1);
+  const auto held = [&m](const char* nic) {
+    return servers(m, nic_writes(m, nic, "gpu0"), ServerUnit::kBytesInFlight);
+  };
+  ASSERT_EQ(held("nic0").size(), 1U);
+  EXPECT_EQ(held("nic0"), held("nic1"));
+}
+
+// From cpu0 to cpu3 there are two ways of two links each. Data come back over the one by which the
+// request went, and what holds them is on it.
+TEST(MachineState, CompletionsComeBackAsTheRequestWent) {
+  const MachineUnderTest m("../tests/models/two_ports_four_sockets.yaml", {"cpu.p2p_reads=11 KiB"},
+                           1);
+  const std::optional<DmaPath> path = dma_path(m.machine(), m.id("nic0"), m.id("gpu0"), true);
+  ASSERT_TRUE(path.has_value());
+  Route back(path->request.rbegin(), path->request.rend());
+  for (Hop& hop : back) hop.forward = !hop.forward;
+  EXPECT_EQ(path->completion, back);
+  // The NIC's root port and three root complexes on the way.
+  EXPECT_EQ(servers(m, nic_reads(m, "nic0", "gpu0"), ServerUnit::kBytesInFlight).size(), 4U);
+}
+
 TEST(MachineState, APathHasTheSmallestMpsOfItsDevices) {
   const MachineUnderTest m(
       kHgx, {"nic.mps=512 B", "switch.mps=512 B", "cpu.mps=512 B", "gpu0.mps=128 B"});

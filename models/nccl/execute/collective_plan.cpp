@@ -96,6 +96,9 @@ Plan make_plan(const DeviceParams& devices, const Schedule& schedule, Op op, Byt
 Plan make_plan(const DeviceParams& devices, const Communicator& communicator,
                const Schedule& schedule, Op op, Bytes bytes, MemoryPath path) {
   const Choice choice = schedule.choose(op, bytes);
+  if (!runs(choice.algorithm, op)) {
+    throw std::logic_error("make_plan: the schedule's algorithm does not run the operation");
+  }
   return execution_of(choice.algorithm)
       .plan(devices, communicator, schedule, op, bytes, path, choice);
 }

@@ -317,9 +317,9 @@ P2pSplit p2p_split(const DeviceParams& devices, const Schedule& schedule, Bytes 
   const bool simple = out.protocol.name == "Simple";
   const Bytes reference = simple ? whole : Bytes::kib(64);  // a step, flags included
   if (simple && bytes < reference) {
-    out.protocol.chunk = Bytes{out.protocol.chunk.count() / 4};
+    out.protocol.chunk = std::max(Bytes{1}, Bytes{out.protocol.chunk.count() / 4});
   } else if (bytes < reference * 8) {
-    out.protocol.chunk = Bytes{out.protocol.chunk.count() / 2};
+    out.protocol.chunk = std::max(Bytes{1}, Bytes{out.protocol.chunk.count() / 2});
   }
   return out;
 }

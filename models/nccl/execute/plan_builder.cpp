@@ -91,7 +91,7 @@ ConnectionIndex PlanBuilder::connect(const Protocol& protocol, Endpoint from, En
   return static_cast<ConnectionIndex>(connections_.size() - 1);
 }
 
-/// The credit comes back as the data went: a flag that the other side writes.
+/// The credit comes back as a flag that the other side writes: NVLink's latency, also over PCIe.
 void PlanBuilder::connect_inside(Connection& connection, const Protocol& protocol, DeviceId from,
                                  DeviceId to) {
   const Fabric& fabric = devices_->fabric();
@@ -160,7 +160,7 @@ void PlanBuilder::connect_nodes(Connection& connection, const Protocol& protocol
   plan_.queue_pairs.push_back(q);
 
   connection.pushed = sends_of(near_nic);
-  connection.after_push = lag("proxy posts the send", protocol.sync);
+  connection.after_push = lag("kernel hands slice over", protocol.sync);
   connection.taken = arrivals.taken;
   connection.after_take = kNoIndex;
   if (send_from_host) {
@@ -206,7 +206,7 @@ PlanBuilder::Arrivals PlanBuilder::arrivals_at(DeviceId gpu, const Protocol& pro
   const auto at = arrivals_.find(key);
   if (at != arrivals_.end()) return at->second;
   const ActorIndex proxy = proxy_of(gpu);
-  const LagIndex extra = lag("proxy sees the completion", protocol.net_extra);
+  const LagIndex extra = lag("handshakes of a slice over the network", protocol.net_extra);
   const Duration completion = completion_latency_[in_node(nic)];
   const LagIndex credit = lag("FIFO slot freed", completion);
   Arrivals out{};

@@ -68,9 +68,9 @@ void add_channel(PlanBuilder& builder, const Protocol& protocol, Op op, const Ri
   const auto nic = [&](const std::vector<std::size_t>& by_node, std::uint32_t rank) {
     return static_cast<std::uint32_t>(by_node[communicator.node(rank)]);
   };
-  const auto exit_of = [&](std::uint32_t rank) {
+  const auto exit_of = [&](std::uint32_t rank, std::uint32_t to) {
     Endpoint end{rank, nic(ring.exit_nic, rank)};
-    if (!ring.exit_proxy.empty()) {
+    if (!ring.exit_proxy.empty() && communicator.node(rank) != communicator.node(to)) {
       const std::uint32_t node = communicator.node(rank);
       end.proxy = builder.rank_at(node, ring.exit_proxy[node]);
     }
@@ -86,7 +86,7 @@ void add_channel(PlanBuilder& builder, const Protocol& protocol, Op op, const Ri
   for (std::uint32_t i = 0; i < n; ++i) {
     const std::uint32_t from = ring.order[i];
     const std::uint32_t to = ring.order[(i + 1) % n];
-    out[i] = builder.connect(protocol, exit_of(from), {to, nic(ring.entry_nic, to)}, channel);
+    out[i] = builder.connect(protocol, exit_of(from, to), {to, nic(ring.entry_nic, to)}, channel);
   }
   for (std::uint32_t i = 0; i < n; ++i) {
     const RingRank rank{n, (i + n - root) % n, out[(i + n - 1) % n], out[i]};
