@@ -16,9 +16,14 @@
 #include "models/machine/rooms.hpp"
 #include "models/nccl/decide/decided_schedule.hpp"
 #include "models/nccl/execute/collective_plan.hpp"
+#include "models/nic/icm.hpp"
+#include "models/nic/rdma_params.hpp"
 #include "models/params/device_params.hpp"
+#include "models/pcie/tlp.hpp"
 #include "models/transport/fluid_transport.hpp"
 #include "models/transport/packet_transport.hpp"
+#include "models/wire/dcqcn.hpp"
+#include "models/wire/packets.hpp"
 #include "sim/base/parallel.hpp"
 #include "sim/base/quantity.hpp"
 #include "sim/base/version.hpp"
@@ -249,6 +254,31 @@ void add_seed_note(const std::vector<ScenarioSetting>& settings, bool has_drawn,
   }
 }
 
+/// Whether only packets see a parameter: `key` is that of a setting, of a kind or of one device.
+bool only_packets_see(std::string_view key) {
+  const std::string_view name = key.substr(std::min(key.find('.'), key.size()));
+  const auto is_of = [&](std::span<const ParamSpec> table) {
+    return std::any_of(table.begin(), table.end(), [&](const ParamSpec& spec) {
+      const bool of_a_nic = spec.key.starts_with("nic.") && spec.key.ends_with(name) &&
+                            spec.key.size() == 3 + name.size();
+      return spec.key == key || (of_a_nic && !name.empty());
+    });
+  };
+  if (name == ".blueflame") return false;  // an element's fetch is in the fluid's head
+  return is_of(kNicPacketParams) || is_of(kIcmParams) || is_of(kWirePacketParams) ||
+         is_of(kDcqcnParams) || is_of(kPcieFlowControlParams);
+}
+
+/// What the user set and the fluid transport does not have.
+void add_packets_note(const std::vector<ScenarioSetting>& settings,
+                      std::vector<std::string>& notes) {
+  std::string keys;
+  for (const ScenarioSetting& s : settings) {
+    if (only_packets_see(s.key)) keys += (keys.empty() ? "" : ", ") + s.key;
+  }
+  if (!keys.empty()) notes.push_back("no effect without --fidelity packet: " + keys);
+}
+
 /// Which sizes NCCL would run by an algorithm that weft does not execute.
 void add_choice_notes(RunResult& result) {
   std::map<std::string, std::pair<std::int64_t, std::int64_t>> sizes;
@@ -389,6 +419,7 @@ RunResult predict(const Scenario& scenario, const PredictOptions& options,
     refuse_hours(machine, schedules, tasks, options);
   } else {
     refuse_faults(machine);
+    add_packets_note(settings, result.notes);
   }
   std::atomic<bool> has_drawn =
       options.fidelity == Fidelity::kFluid && machine.routing().decides(fabric);
