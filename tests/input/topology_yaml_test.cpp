@@ -127,7 +127,8 @@ TEST(TopologyYamlBogus, Networks) {
   EXPECT_EQ(refused_network("ports: 64.5"),
             "f.yaml:22:30: network.fabric.ports: '64.5' is not a whole number");
   EXPECT_THAT(refused_network("ports: -1"), HasSubstr("'-1' is out of range; allowed: 1 to 4096"));
-  EXPECT_THAT(refused_network("ports: 1e99"), HasSubstr("'1e99' is out of range; allowed: 1 to 4096"));
+  EXPECT_THAT(refused_network("ports: 1e99"),
+              HasSubstr("'1e99' is out of range; allowed: 1 to 4096"));
   EXPECT_THAT(refused_network("oversubscription: 0"), HasSubstr("is not a number above 0"));
   EXPECT_THAT(refused_network("oversubscription: nan"), HasSubstr("is not a number above 0"));
   EXPECT_THAT(refused_network("placement: random"),
