@@ -61,7 +61,7 @@ void check(const std::string& file, const std::string& gpu) {
   apply_settings(scenario.set, spec, params);
   const std::uint32_t nodes = scenario.nodes.value_or(spec.nodes);
   const Fabric fabric(std::move(spec), nodes);
-  DeviceParams devices(fabric, params, parts);
+  const DeviceParams devices(fabric, params, parts);
   const Machine machine(devices);
   for (const std::string& note : fabric.spec().notes) std::cerr << "note: " << note << '\n';
   std::cout << file << ": ok, " << fabric.nodes() << " x " << fabric.spec().name << " with "

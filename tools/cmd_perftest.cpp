@@ -84,7 +84,7 @@ void run(const PerftestArguments& arguments) {
   apply_settings(settings, spec, params);
   const std::uint32_t nodes = std::max(spec.nodes, perftest_nodes(options));
   const Fabric fabric(std::move(spec), nodes);
-  DeviceParams devices(fabric, params, parts);
+  const DeviceParams devices(fabric, params, parts);
   const Machine machine(devices);
   for (const std::string& note : fabric.spec().notes) std::cerr << "note: " << note << '\n';
 

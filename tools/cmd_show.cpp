@@ -29,7 +29,7 @@ void show(const ShowArguments& arguments) {
   apply_settings(parse_settings(arguments.set, arguments.gpu), spec, params);
   const std::uint32_t nodes = spec.nodes;
   const Fabric fabric(std::move(spec), nodes);
-  DeviceParams devices(fabric, params, parts);
+  const DeviceParams devices(fabric, params, parts);
   const Machine machine(devices);
   for (const std::string& note : fabric.spec().notes) std::cerr << "note: " << note << '\n';
   if (arguments.format == "json") {

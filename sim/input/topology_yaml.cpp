@@ -136,7 +136,7 @@ ParamValues read_values(const Yaml& yaml, const std::string& scope, const ParamC
 
 /// A model of a kind of device: one whose parameters are declared.
 std::string read_model(const Yaml& yaml, const ParamCatalog& catalog) {
-  const std::string model = yaml.text();
+  std::string model = yaml.text();
   for (const ParamSpec& spec : catalog.specs()) {
     if (spec.key.substr(0, spec.key.find('.')) == model) return model;
   }
@@ -200,12 +200,12 @@ NetworkTierSpec read_network_tier(const Yaml& yaml, const ParamCatalog& catalog)
 
 /// What a network holds: what is said of it as a whole, its part and its tiers.
 std::span<const KeySpec> network_body_keys() {
-  static const std::vector<KeySpec> keys = [] {
+  static const std::vector<KeySpec> kKeys = [] {
     std::vector<KeySpec> all(network_keys().begin(), network_keys().end());
     all.insert(all.end(), kNetworkOwnKeys.begin(), kNetworkOwnKeys.end());
     return all;
   }();
-  return keys;
+  return kKeys;
 }
 
 /// Refuses one of two keys that say the same thing.
