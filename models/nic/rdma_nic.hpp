@@ -31,9 +31,11 @@ struct SerialServer {
   Time free_at{};
   Duration busy{};  ///< over what it has done
 
-  /// When what comes now is done.
+  /// When what comes now begins.
+  Time begin(Time now) const { return free_at > now ? free_at : now; }
+  /// When it is done.
   Time pass(Time now, Duration takes) {
-    free_at = (free_at > now ? free_at : now) + takes;
+    free_at = begin(now) + takes;
     return free_at;
   }
 };

@@ -34,7 +34,7 @@ void SendQueue::on_event(std::uint64_t what) {
 }
 
 void SendQueue::post(std::span<const RdmaRequest> requests) {
-  const Time let_through = std::max(network_.now(), nic_.doorbells.free_at);
+  const Time let_through = nic_.doorbells.begin(network_.now());
   nic_.doorbells.pass(network_.now(), nic_.settings.doorbell_gap);
   schedule(let_through + nic_.settings.doorbell, Event::kDoorbell, enqueue(requests));
 }

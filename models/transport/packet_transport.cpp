@@ -31,6 +31,8 @@ class PacketTransport::OpenWalk {
     std::vector<PacketLinkId> links{};
     std::optional<ServerId> server{};    ///< kServer
     std::function<Duration()> waited{};  ///< kWait
+    /// `server` here; a gate is there from the first route through it on.
+    std::optional<PacketCluster::Server> found{};
     bool works() const { return what == What::kLinks || what == What::kServer; }
   };
 
@@ -87,7 +89,7 @@ class PacketTransport::OpenWalk {
   Time now() const { return transport_.cluster_.events().now(); }
   void add_server(const ServerUse& use);
   Look look();
-  std::int64_t read(const Meter& meter);
+  std::int64_t read(Meter& meter);
   Duration name_parts(const std::vector<Segment>& parts, Duration skip, Duration left);
   Duration name_part(CauseId cause, Duration most, Duration left);
   Duration name_flow(const Look& before, Time since, Duration left);
@@ -150,12 +152,12 @@ void PacketTransport::OpenWalk::add_server(const ServerUse& use) {
 PacketTransport::OpenWalk::Look PacketTransport::OpenWalk::look() {
   Look out;
   out.reserve(meters_.size());
-  for (const Meter& meter : meters_) out.push_back(read(meter));
+  for (Meter& meter : meters_) out.push_back(read(meter));
   return out;
 }
 
 /// Picoseconds; of several links the mean.
-std::int64_t PacketTransport::OpenWalk::read(const Meter& meter) {
+std::int64_t PacketTransport::OpenWalk::read(Meter& meter) {
   const PacketNetwork& network = cluster().network();
   Duration sum;
   switch (meter.what) {
@@ -169,10 +171,9 @@ std::int64_t PacketTransport::OpenWalk::read(const Meter& meter) {
         }
       }
       return sum.count_ps() / static_cast<std::int64_t>(meter.links.size());
-    case Meter::What::kServer: {  // a gate is there from the first route through it on
-      const auto server = cluster().server(*meter.server);
-      return server ? server->busy().count_ps() : 0;
-    }
+    case Meter::What::kServer:
+      if (!meter.found) meter.found = cluster().server(*meter.server);
+      return meter.found ? meter.found->busy().count_ps() : 0;
     case Meter::What::kWait:
       return meter.waited().count_ps();
   }

@@ -14,11 +14,6 @@ namespace weft {
 namespace {
 
 constexpr std::array<std::string_view, 2> kMemoryPaths{"gdr", "host-staged"};
-constexpr std::array kOpNames = [] {
-  std::array<std::string_view, kOperations.size()> names{};
-  for (std::size_t i = 0; i < names.size(); ++i) names[i] = kOperations[i].name;
-  return names;
-}();
 constexpr std::array<std::string_view, 2> kRunAlgos{"Ring", "Tree"};
 constexpr Bytes kLargestSize{1LL << 42};  // 4 TiB: beyond any GPU's memory
 constexpr std::string_view kSizeForm = "size, 1 B to 4 TiB";

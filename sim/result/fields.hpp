@@ -27,6 +27,14 @@ Json object_of(const T& from, const std::array<JsonField<T>, n>& fields) {
   return out;
 }
 
+/// A JSON list of them.
+template <class T, std::size_t n>
+Json objects_of(const std::vector<T>& items, const std::array<JsonField<T>, n>& fields) {
+  Json out = Json::array();
+  for (const T& item : items) out.push(object_of(item, fields));
+  return out;
+}
+
 template <class T, std::size_t n>
 std::vector<KeySpec> keys_of(const std::array<JsonField<T>, n>& fields) {
   std::vector<KeySpec> keys;

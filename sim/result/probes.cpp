@@ -74,22 +74,11 @@ constexpr std::array kNicFields{
 
 constexpr std::array kProbesFields{
     JsonField<Probes>{{"ports", "list", "", "the ports that were used most or waited longest"},
-                      [](const Probes& probes) {
-                        Json ports = Json::array();
-                        for (const PortProbe& port : probes.ports) {
-                          ports.push(object_of(port, kPortFields));
-                        }
-                        return ports;
-                      }},
+                      [](const Probes& probes) { return objects_of(probes.ports, kPortFields); }},
     JsonField<Probes>{probe_count("ports_left_out", "that are not listed"),
                       [](const Probes& probes) { return whole(probes.ports_left_out); }},
-    JsonField<Probes>{{"nics", "list", "", "every NIC"}, [](const Probes& probes) {
-                        Json nics = Json::array();
-                        for (const NicProbe& nic : probes.nics) {
-                          nics.push(object_of(nic, kNicFields));
-                        }
-                        return nics;
-                      }}};
+    JsonField<Probes>{{"nics", "list", "", "every NIC"},
+                      [](const Probes& probes) { return objects_of(probes.nics, kNicFields); }}};
 
 }  // namespace
 

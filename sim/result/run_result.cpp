@@ -23,13 +23,6 @@ Json strings(const std::vector<std::string>& items) {
   return out;
 }
 
-template <class Item, std::size_t n>
-Json objects_of(const std::vector<Item>& items, const std::array<JsonField<Item>, n>& fields) {
-  Json out = Json::array();
-  for (const Item& item : items) out.push(object_of(item, fields));
-  return out;
-}
-
 using CauseField = JsonField<CauseShare>;
 constexpr std::array kCauseFields{
     CauseField{{"cause", "text", "", "the kind of thing: \"PCIe uplink, switch to CPU\""},
@@ -84,8 +77,9 @@ using ParamField = JsonField<ProvenanceParam>;
 constexpr std::array kParamFields{
     ParamField{{"key", "text", "", "as `weft list-params` has it"},
                [](const ProvenanceParam& p) -> Json { return p.key; }},
-    ParamField{{"device", "text", "", "the first device that used this value; empty if none"},
-               [](const ProvenanceParam& p) -> Json { return p.device; }},
+    ParamField{
+        {"device", "text", "", "the first device by name that has this value; empty if none"},
+        [](const ProvenanceParam& p) -> Json { return p.device; }},
     ParamField{{"value", "text", "", "with its unit"},
                [](const ProvenanceParam& p) -> Json { return p.value; }},
     ParamField{{"origin", "text", "", "specification, published, measured, fitted or assumed"},
@@ -120,8 +114,9 @@ constexpr std::array kProvenanceFields{
                     [](const Provenance& p) { return strings(p.overrides); }},
     ProvenanceField{{"env", "list of text", "", "NCCL's variables, NAME=VALUE"},
                     [](const Provenance& p) { return strings(p.env); }},
-    ProvenanceField{{"parameters", "list", "", "every parameter that was used, by key"},
-                    [](const Provenance& p) { return objects_of(p.params, kParamFields); }}};
+    ProvenanceField{
+        {"parameters", "list", "", "every value that the machine was made from, by key"},
+        [](const Provenance& p) { return objects_of(p.params, kParamFields); }}};
 
 using ResultField = JsonField<RunResult>;
 constexpr std::array kResultFields{

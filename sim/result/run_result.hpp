@@ -43,7 +43,7 @@ struct ResultRow {
 /// One parameter as a run used it.
 struct ProvenanceParam {
   std::string key;
-  std::string device;  ///< the first device that used this value; "" for values without device
+  std::string device;  ///< the first by name that has this value; "" for values without device
   std::string value;   ///< with its unit
   std::string origin;
   std::string source;

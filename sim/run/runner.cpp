@@ -227,9 +227,8 @@ class Runner::Engine final : private TransportSink, private EventTarget {
           const Time asked = begin_wait(self);
           Token token = co_await self.inbox.pop();
           end_wait(job, self, asked, token, path);
-          const Duration work = begin_round(job, self, std::move(token));
+          const Duration work = begin_round(job, self, std::move(token), path);
           if (work > Duration{}) co_await delay(events_, work);
-          name_round(job, self, path);
           self.work.worked += work;
         }
         const Token token = self.round.pop();
@@ -284,27 +283,22 @@ class Runner::Engine final : private TransportSink, private EventTarget {
   static bool begins_with_work(const Program& program) {
     return !program.code.empty() && program.code.front().kind == Kind::kCompute;
   }
-  /// What each of a round's tokens has taken of it.
-  void name_round(const Job& job, const ActorState& self, PathRef& path) {
-    if (!self.works_in_rounds) return;
-    for (std::size_t i = 0; i < self.round.size(); ++i) {
-      const Program& program = job.plan->programs[self.round.at(i).program];
-      if (!begins_with_work(program)) continue;
-      const Instruction& work = program.code.front();
-      path = paths_.extend(std::move(path), job.lags[work.index].cause, work_of(job, self, work));
-    }
-  }
 
   /// What an actor takes at once: a token; one that works in rounds, all that are there. For how
-  /// long it works on them before any takes effect; 0 of others, whose programs say that.
-  static Duration begin_round(Job& job, ActorState& self, Token first) {
+  /// long it works on them before any takes effect, each named on its path; 0 of others, whose
+  /// programs say that.
+  Duration begin_round(Job& job, ActorState& self, Token first, PathRef& path) {
     self.round.push(std::move(first));
     if (!self.works_in_rounds) return {};
     while (!self.inbox.empty()) self.round.push(self.inbox.take());
     Duration work;
     for (std::size_t i = 0; i < self.round.size(); ++i) {
       const Program& program = job.plan->programs[self.round.at(i).program];
-      if (begins_with_work(program)) work += work_of(job, self, program.code.front());
+      if (!begins_with_work(program)) continue;
+      const Instruction& begin = program.code.front();
+      const Duration takes = work_of(job, self, begin);
+      path = paths_.extend(std::move(path), job.lags[begin.index].cause, takes);
+      work += takes;
     }
     return work;
   }

@@ -28,46 +28,43 @@ class Weft:
     def files(self, pattern):
         return sorted(path.relative_to(self.root).as_posix() for path in self.root.glob(pattern))
 
-    def results(self, arguments, stdin=""):
-        """The JSON's results, or the message of a refusal."""
+    def rows(self, name, arguments, fields, stdin=""):
+        """Of each of the JSON's results what fields(row) gives: (case, {field: value}). Or one, of a refusal."""
         done = subprocess.run([self.program, *arguments, "--json", "-"], input=stdin, cwd=self.root,
                               capture_output=True, text=True, check=False)
         if done.returncode == 2:
-            return done.stderr.strip().splitlines()[-1]
+            yield name, {"refused": done.stderr.strip().splitlines()[-1]}
+            return
         if done.returncode != 0:
             raise SystemExit(f"weft {' '.join(arguments)}: exit {done.returncode}\n{done.stderr}{stdin}")
-        return json.loads(done.stdout)["results"]
+        for row in json.loads(done.stdout)["results"]:
+            yield fields(row)
 
     def run(self, name, scenario, *arguments, text=""):
-        """Rows of `weft run`, each as (case, {field: value})."""
-        rows = self.results(["run", scenario, *arguments], text)
-        if isinstance(rows, str):
-            yield name, {"refused": rows}
-            return
-        for row in rows:
-            yield f"{name} {row['memory_path']} {row['bytes']}", {
+        """Rows of `weft run`."""
+        def fields(row):
+            return f"{name} {row['memory_path']} {row['bytes']}", {
                 "time_us": f"{row['time_us']:.6f}",
                 "busbw_GBps": f"{row['busbw_GBps']:.9g}",
                 "ran": f"{row['algo']} {row['proto']} x{row['channels']}",
                 "limited_by": causes(row["limited_by"]),
                 "trajectory": row["trajectory"],
             }
+        return self.rows(name, ["run", scenario, *arguments], fields, text)
 
     def perftest(self, topology, *arguments):
-        """Rows of `weft perftest`, likewise."""
+        """Rows of `weft perftest`."""
         name = " ".join([pathlib.Path(topology).stem, *arguments])
-        rows = self.results(["perftest", topology, *arguments])
-        if isinstance(rows, str):
-            yield name, {"refused": rows}
-            return
-        for row in rows:
-            yield f"{name}: {row['bytes']}", {
+
+        def fields(row):
+            return f"{name}: {row['bytes']}", {
                 "bw_Gbps": f"{row['bw_Gbps']:.9g}",
                 "peak_Gbps": f"{row['bw_peak_Gbps']:.9g}",
                 "latency_us": f"{row['latency_us']:.6f}",
                 "limited_by": row["limited_by"],
                 "trajectory": row["trajectory"],
             }
+        return self.rows(name, ["perftest", topology, *arguments], fields)
 
 
 def causes(shares):

@@ -1,9 +1,7 @@
 // A better machine never gives a slower answer, with algorithm, protocol and channels held. Where
 // it does, that is known and listed here.
 #include <algorithm>
-#include <cctype>
 #include <cstdio>
-#include <filesystem>
 
 #include <gtest/gtest.h>
 
@@ -123,23 +121,8 @@ TEST_P(BetterMachine, NeverGivesASlowerAnswer) {
   }
 }
 
-std::vector<std::string> shipped_topologies() {
-  std::vector<std::string> files;
-  for (const auto& entry : std::filesystem::directory_iterator(shipped("topologies"))) {
-    if (entry.path().extension() != ".md") files.push_back(entry.path().filename().string());
-  }
-  std::sort(files.begin(), files.end());
-  return files;
-}
-
 INSTANTIATE_TEST_SUITE_P(All, BetterMachine, ::testing::ValuesIn(shipped_topologies()),
-                         [](const auto& topology) {
-                           std::string name = topology.param;
-                           std::replace_if(
-                               name.begin(), name.end(),
-                               [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
-                           return name;
-                         });
+                         [](const auto& topology) { return test_name(topology.param); });
 
 }  // namespace
 }  // namespace weft::test::models_better_machine

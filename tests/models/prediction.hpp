@@ -1,5 +1,8 @@
 #pragma once
 
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -11,6 +14,23 @@ namespace weft {
 
 inline std::string shipped(const std::string& file) {
   return std::string(WEFT_SOURCE_DIR) + "/" + file;
+}
+
+/// The names of the files in topologies/, sorted.
+inline std::vector<std::string> shipped_topologies() {
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(shipped("topologies"))) {
+    if (entry.path().extension() != ".md") files.push_back(entry.path().filename().string());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+/// "hgx-h100-8nic.yaml" as GoogleTest takes a parameter's name: "hgx_h100_8nic_yaml".
+inline std::string test_name(std::string file) {
+  std::replace_if(
+      file.begin(), file.end(), [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
+  return file;
 }
 
 /// The rows of the quickstart's scenario, for one size and memory path, with settings "key=value".

@@ -1,7 +1,6 @@
 /// What must hold of every topology that comes with weft.
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <regex>
@@ -16,15 +15,6 @@
 
 namespace weft::test::models_shipped {
 namespace {
-
-std::vector<std::string> shipped_topologies() {
-  std::vector<std::string> files;
-  for (const auto& entry : std::filesystem::directory_iterator(shipped("topologies"))) {
-    if (entry.path().extension() != ".md") files.push_back(entry.path().filename().string());
-  }
-  std::sort(files.begin(), files.end());
-  return files;
-}
 
 class ShippedTopology : public ::testing::TestWithParam<std::string> {
  protected:
@@ -129,13 +119,7 @@ TEST_P(ShippedTopology, TwiceAsFastInEverythingTakesHalfAsLong) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ShippedTopology, ::testing::ValuesIn(shipped_topologies()),
-                         [](const auto& topology) {
-                           std::string name = topology.param;
-                           std::replace_if(
-                               name.begin(), name.end(),
-                               [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
-                           return name;
-                         });
+                         [](const auto& topology) { return test_name(topology.param); });
 
 }  // namespace
 }  // namespace weft::test::models_shipped

@@ -273,9 +273,9 @@ void PlanBuilder::pass(const Protocol& protocol, Bytes data, const ConnectionLis
   const Bytes bytes = on_wire(data);
   const std::int64_t full = bytes.count() / most.count();
   const Bytes rest = bytes - most * full;
-  const WalkIndex way = walk(in, out);
-  repeat(static_cast<std::uint64_t>(full), [&] { slice(most, way, in, out); });
-  if (rest > Bytes{0} || full == 0) slice(rest, way, in, out);
+  const WalkIndex through = walk(in, out);
+  repeat(static_cast<std::uint64_t>(full), [&] { slice(most, through, in, out); });
+  if (rest > Bytes{0} || full == 0) slice(rest, through, in, out);
 }
 
 }  // namespace weft
