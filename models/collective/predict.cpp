@@ -264,7 +264,6 @@ bool only_packets_see(std::string_view key) {
       return spec.key == key || (of_a_nic && !name.empty());
     });
   };
-  if (name == ".blueflame") return false;  // an element's fetch is in the fluid's head
   return is_of(kNicPacketParams) || is_of(kIcmParams) || is_of(kWirePacketParams) ||
          is_of(kDcqcnParams) || is_of(kPcieFlowControlParams);
 }

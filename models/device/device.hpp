@@ -15,9 +15,10 @@ namespace weft {
 
 /// What the capacity of a server counts.
 enum class ServerUnit : std::uint8_t {
-  kBytesPerSecond,   ///< it serves bytes, one after the other
-  kBytesInFlight,    ///< each byte is held for a time: buffers
-  kRequestsInFlight  ///< each request is held for a time: tags, page walkers
+  kBytesPerSecond,    ///< it serves bytes, one after the other
+  kBytesInFlight,     ///< each byte is held for a time: buffers
+  kRequestsInFlight,  ///< each request is held for a time: tags, page walkers
+  kPerSecond          ///< it serves things whatever their bytes, one after the other
 };
 
 /// A limit that several transfers share, as its device declares it: once, for both transports.
@@ -71,12 +72,12 @@ struct TargetMemory {
 
 /// A device that passes packets on.
 struct Crossing {
-  Duration latency{};           ///< one way
-  bool cut_through{true};       ///< else it takes each packet whole
-  std::vector<Limit> limits{};  ///< of peer traffic through it
-  std::uint32_t acs{0};         ///< ACS bits of the ports below
-  bool acs_egress_named{true};  ///< their egress control vectors name every peer port
-  Duration doorbell_time{};     ///< between two doorbells that it lets through; 0: no limit
+  Duration latency{};                       ///< one way
+  bool cut_through{true};                   ///< else it takes each packet whole
+  std::vector<Limit> limits{};              ///< of peer traffic through it
+  std::uint32_t acs{0};                     ///< ACS bits of the ports below
+  bool acs_egress_named{true};              ///< their egress control vectors name every peer port
+  std::optional<ServerNumber> doorbells{};  ///< that it lets through; none: all at once
 };
 
 enum class IommuMode : std::uint8_t { kOff, kPassthrough, kTranslate };
@@ -173,8 +174,8 @@ struct Adapter {
   Duration latency{};
   Duration doorbell_latency{};
   Duration completion_latency{};
-  Duration wqe_time{};
-  Duration qp_wqe_time{};
+  ServerNumber elements{0};  ///< work queue elements of all its queue pairs
+  Duration qp_wqe_time{};    ///< between two elements of one queue pair
   Bytes wqe_bytes{64};
   Bytes cqe_bytes{64};
   bool blueflame{true};

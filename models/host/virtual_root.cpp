@@ -12,8 +12,12 @@ DeviceModel resolve_virtual_root(const DeviceParams& d, DeviceId device) {
   m.port = resolve_port(d, device);
   m.crossing = Crossing{.latency = d.duration("virtual-root.latency", device),
                         .cut_through = false,
-                        .acs = d.flags("virtual-root.acs", device),
-                        .doorbell_time = d.duration("virtual-root.doorbell_time", device)};
+                        .acs = d.flags("virtual-root.acs", device)};
+  const Duration doorbell = d.duration("virtual-root.doorbell_time", device);
+  if (doorbell > Duration{}) {
+    m.crossing->doorbells = m.add_server(
+        {"doorbells through a virtual root", ServerUnit::kPerSecond, 1 / doorbell.as_s()});
+  }
   const auto add = [&](Traffic traffic, const char* key, const char* kind) {
     const Bytes room = d.bytes(key, device);
     if (room == Bytes{0}) return;

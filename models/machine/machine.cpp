@@ -154,12 +154,19 @@ bool Machine::egress_names(DeviceId from, DeviceId to) const {
   return port < kEgressPorts && (own >> port & 1) != 0;
 }
 
-Duration Machine::doorbell_gap(DeviceId nic) const {
-  Duration gap;
+std::optional<ServerId> Machine::doorbells_of(DeviceId nic) const {
+  std::optional<ServerId> slowest;
   for (auto above = fabric_->upstream(nic); above; above = fabric_->upstream(*above)) {
-    gap = std::max(gap, model(*above).crossing->doorbell_time);
+    const auto number = model(*above).crossing->doorbells;
+    if (!number) continue;
+    const ServerId server = server_of(*above, *number);
+    if (!slowest || capacity(server) < capacity(*slowest)) slowest = server;
   }
-  return gap;
+  return slowest;
+}
+
+ServerId Machine::elements_of(DeviceId nic) const {
+  return server_of(nic, model(nic).adapter->elements);
 }
 
 DeviceId Machine::nvlink_end(LinkId id) const {
@@ -232,6 +239,10 @@ double Machine::capacity(ServerId server) const {
 
 ServerUnit Machine::unit(ServerId server) const {
   return is_link(server) ? ServerUnit::kBytesPerSecond : declared(server).spec->unit;
+}
+
+Duration Machine::service_time(ServerId server) const {
+  return Duration::from_ns(1e9 / capacity(server));
 }
 
 Cause Machine::cause(ServerId server) const {

@@ -59,8 +59,10 @@ class Machine {
   /// The egress control vector of the port above `from` names the port above `to`. Precondition:
   /// both have the same upstream.
   bool egress_names(DeviceId from, DeviceId to) const;
-  /// Between two doorbells that reach a NIC, at least: what lies above it lets no more through.
-  Duration doorbell_gap(DeviceId nic) const;
+  /// What doorbells of a NIC pass one after another: the slowest above it; none if nothing does so.
+  std::optional<ServerId> doorbells_of(DeviceId nic) const;
+  /// What work queue elements of all its queue pairs pass one after another. Precondition: a NIC.
+  ServerId elements_of(DeviceId nic) const;
   /// A GPU at one end of an NVLink, C2C or xGMI link at least. Precondition: it is one.
   DeviceId nvlink_end(LinkId link) const;
 
@@ -78,6 +80,8 @@ class Machine {
   /// By what its unit counts.
   double capacity(ServerId server) const;
   ServerUnit unit(ServerId server) const;
+  /// What one thing takes. Precondition: a server of so many a second.
+  Duration service_time(ServerId server) const;
   /// How a report names it.
   Cause cause(ServerId server) const;
   Cause link_cause(LinkId link, bool forward) const;

@@ -7,7 +7,7 @@
 
 namespace weft {
 
-/// Parameters of a NIC's PCIe side; the page is models/nic/README.md.
+/// Parameters of a NIC that both transports see; the page is models/nic/README.md.
 inline constexpr std::array kNicParams{
     ParamSpec{"nic.pcie_gen", Unit::kCount, 5, 1, 6, Origin::kSpecification,
               "ConnectX-7: PCIe Gen5 x16", "generation of its PCIe link"},
@@ -46,6 +46,21 @@ inline constexpr std::array kNicParams{
     ParamSpec{"nic.doorbell_latency", Unit::kNanoseconds, 200, 0, 10'000, Origin::kAssumed,
               "no measurement found; a posted write over a root port and a link takes 150-300 ns",
               "from the proxy's doorbell to the NIC"},
+    ParamSpec{
+        "nic.blueflame", Unit::kChoice, 1, 0, 1, Origin::kPublished,
+        "rdma-core providers/mlx5: a post of exactly one element is stored to the BlueFlame "
+        "register",
+        "whether a work queue element comes with its doorbell, or is fetched from host memory",
+        "off on"},
+    ParamSpec{"nic.wqe_time", Unit::kNanoseconds, 3, 0, 1000, Origin::kPublished,
+              "NVIDIA ConnectX-7 product specifications: 330-370 million messages/s",
+              "work for one work queue element, one after another for all queue pairs"},
+    ParamSpec{
+        "nic.qp_wqe_time", Unit::kNanoseconds, 20, 0, 1000, Origin::kPublished,
+        "NVIDIA/daqiri#162, 400 Gb/s: one send queue sends 33.7 Gb/s of 64 B frames (50 M/s), "
+        "two 111.8 Gb/s; a ConnectX-4 has 16 M/s for each queue, 67 M/s in all "
+        "(snabbco/snabb#1007)",
+        "between two work queue elements of one queue pair, at least"},
     ParamSpec{"nic.completion_latency", Unit::kNanoseconds, 300, 0, 10'000, Origin::kAssumed,
               "a posted write to host memory, 200-300 ns, and its polling",
               "from delivered data, or a returned ACK, to the completion that software sees"},

@@ -6,6 +6,7 @@
 #include "models/nic/rdma_request.hpp"
 #include "models/pcie/dma_engine.hpp"
 #include "sim/base/units.hpp"
+#include "sim/engine/serial_server.hpp"
 
 namespace weft {
 
@@ -15,8 +16,8 @@ struct RdmaNicSettings {
   std::string name;
   Duration latency{};  ///< on every pass through it: payload to packet, packet to memory
   Duration doorbell{};
-  Duration doorbell_gap{};  ///< what lies before it lets doorbells through so far apart; 0: any
-  Duration wqe_time{};
+  Duration doorbell_gap{};  ///< of RdmaNicHost::doorbells
+  Duration wqe_time{};      ///< of RdmaNicHost::elements
   Duration qp_wqe_time{};
   Bytes wqe{64};
   Bytes cqe{64};
@@ -33,8 +34,10 @@ struct RdmaNicSettings {
 struct RdmaNicHost {
   DmaEngine* data{nullptr};
   DmaEngine* queues{nullptr};
-  RdmaBuffer wqes;  ///< read; contexts too
-  RdmaBuffer cqes;  ///< written
+  SerialServer* elements{nullptr};   ///< of all queue pairs
+  SerialServer* doorbells{nullptr};  ///< what lets them through to the NIC; none: all at once
+  RdmaBuffer wqes;                   ///< read; contexts too
+  RdmaBuffer cqes;                   ///< written
 };
 
 /// A part of a NIC that reads or writes its host's or a GPU's memory.

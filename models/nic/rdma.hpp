@@ -72,8 +72,6 @@ class RdmaNics final : private QueuePairSink {
   }
 
   const std::string& name(RdmaNicId nic) const { return nics_[nic.index()].settings.name; }
-  /// How long the NIC has worked on work queue elements.
-  Duration wqe_busy(RdmaNicId nic) const { return nics_[nic.index()].wqes.busy; }
   /// Contexts and translations that were not in the NIC's cache.
   std::uint64_t icm_misses(RdmaNicId nic) const { return nics_[nic.index()].icm.misses(); }
   /// How long something has waited for a context or a translation.

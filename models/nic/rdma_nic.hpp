@@ -9,6 +9,7 @@
 #include "models/nic/work_requests.hpp"
 #include "models/wire/queue_pairs.hpp"
 #include "sim/engine/fifo.hpp"
+#include "sim/engine/serial_server.hpp"
 #include "sim/packet/network.hpp"
 
 namespace weft {
@@ -24,20 +25,6 @@ struct RdmaNetwork {
 
   Time now() const { return packets.now(); }
   EventQueue& events() { return packets.events(); }
-};
-
-/// One thing after another: a NIC's work queue elements, of all its queue pairs, or its doorbells.
-struct SerialServer {
-  Time free_at{};
-  Duration busy{};  ///< over what it has done
-
-  /// When what comes now begins.
-  Time begin(Time now) const { return free_at > now ? free_at : now; }
-  /// When it is done.
-  Time pass(Time now, Duration takes) {
-    free_at = begin(now) + takes;
-    return free_at;
-  }
 };
 
 /// A NIC's send buffer: payload that is asked for or here and has not left. The streams that have
@@ -74,8 +61,6 @@ struct RdmaNic {
   WirePortId port;
   RdmaNicSettings settings;
   RdmaNicHost host;
-  SerialServer wqes;
-  SerialServer doorbells;
   IcmReader icm;
   Completions completions;
   SendBuffer buffer;

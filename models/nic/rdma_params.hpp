@@ -8,27 +8,12 @@ namespace weft {
 
 /// Parameters that only the packet transport's NICs need; the page is models/nic/README.md.
 inline constexpr std::array kNicPacketParams{
-    ParamSpec{"nic.wqe_time", Unit::kNanoseconds, 3, 0, 1000, Origin::kPublished,
-              "NVIDIA ConnectX-7 product specifications: 330-370 million messages/s",
-              "work for one work queue element, one after another for all queue pairs"},
-    ParamSpec{
-        "nic.qp_wqe_time", Unit::kNanoseconds, 20, 0, 1000, Origin::kPublished,
-        "NVIDIA/daqiri#162, 400 Gb/s: one send queue sends 33.7 Gb/s of 64 B frames (50 M/s), "
-        "two 111.8 Gb/s; a ConnectX-4 has 16 M/s for each queue, 67 M/s in all "
-        "(snabbco/snabb#1007)",
-        "between two work queue elements of one queue pair, at least"},
     ParamSpec{
         "nic.wqe_bytes", Unit::kBytes, 64, 16, 1024, Origin::kPublished,
         "rdma-core providers/mlx5: basic blocks of 64 B; a write or read of one buffer is one",
         "a work queue element, as fetched"},
     ParamSpec{"nic.cqe_bytes", Unit::kBytes, 64, 8, 128, Origin::kPublished,
               "rdma-core providers/mlx5: 64 B", "a completion queue element, as written"},
-    ParamSpec{
-        "nic.blueflame", Unit::kChoice, 1, 0, 1, Origin::kPublished,
-        "rdma-core providers/mlx5: a post of exactly one element is stored to the BlueFlame "
-        "register",
-        "whether a work queue element comes with its doorbell, or is fetched from host memory",
-        "off on"},
     ParamSpec{"nic.inline_max", Unit::kBytes, 220, 0, 912, Origin::kPublished,
               "linux-rdma/perftest src/perftest_parameters.h: DEF_INLINE_WRITE 220",
               "payload from host memory that comes within the element where a program asks for it"},

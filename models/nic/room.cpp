@@ -29,7 +29,6 @@ Adapter adapter_of(const Reader& r) {
           .latency = r.time("nic.latency"),
           .doorbell_latency = r.time("nic.doorbell_latency"),
           .completion_latency = r.time("nic.completion_latency"),
-          .wqe_time = r.time("nic.wqe_time"),
           .qp_wqe_time = r.time("nic.qp_wqe_time"),
           .wqe_bytes = r.bytes("nic.wqe_bytes"),
           .cqe_bytes = r.bytes("nic.cqe_bytes"),
@@ -75,6 +74,8 @@ DeviceModel resolve_nic(const DeviceParams& d, DeviceId nic) {
                 .may_be_strict = true,
                 .ats = r.on("nic.ats")};
   m.adapter = adapter_of(r);
+  m.adapter->elements = m.add_server(
+      {"work queue elements of a NIC", ServerUnit::kPerSecond, 1 / r.time("nic.wqe_time").as_s()});
   return m;
 }
 

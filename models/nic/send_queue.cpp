@@ -34,8 +34,11 @@ void SendQueue::on_event(std::uint64_t what) {
 }
 
 void SendQueue::post(std::span<const RdmaRequest> requests) {
-  const Time let_through = nic_.doorbells.begin(network_.now());
-  nic_.doorbells.pass(network_.now(), nic_.settings.doorbell_gap);
+  Time let_through = network_.now();
+  if (SerialServer* doorbells = nic_.host.doorbells; doorbells != nullptr) {
+    let_through = doorbells->begin(let_through);
+    doorbells->pass(let_through, nic_.settings.doorbell_gap);
+  }
   schedule(let_through + nic_.settings.doorbell, Event::kDoorbell, enqueue(requests));
 }
 
@@ -84,11 +87,10 @@ void SendQueue::begin(std::uint32_t slot) {
 }
 
 void SendQueue::serve(std::uint32_t slot) {
-  schedule(nic_.wqes.pass(network_.now(), nic_.settings.wqe_time), Event::kServed, slot);
+  schedule(nic_.host.elements->pass(network_.now(), nic_.settings.wqe_time), Event::kServed, slot);
 }
 
 void SendQueue::served(std::uint32_t slot) {
-  nic_.wqes.busy += nic_.settings.wqe_time;
   served_.push(slot);
   if (served_.size() == 1) work();  // else the first one waits
 }

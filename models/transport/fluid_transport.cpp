@@ -7,8 +7,9 @@
 namespace weft {
 namespace {
 
-/// Kinds of event, in the low bits of `what`; the rest is the open walk, or the number among verbs.
-enum Kind : std::uint64_t { kHeadDone, kDeliver, kChange, kSolve, kComplete, kReceive };
+/// Kinds of event, in the low bits of `what`; the rest is the queue pair, the open walk, or the
+/// number among verbs.
+enum Kind : std::uint64_t { kElement, kHeadDone, kDeliver, kChange, kSolve, kComplete, kReceive };
 constexpr std::uint64_t kKindBits = 3;
 
 std::uint64_t event_code(Kind kind, std::size_t opened = 0) {
@@ -74,8 +75,17 @@ QpHandle FluidTransport::open(const QueuePair& queue_pair) {
   if (queue_pair.writes || queue_pair.sends) qp.write = add_verbs(queue_pair, false);
   if (queue_pair.reads) qp.read = add_verbs(queue_pair, true);
   qp.tells = queue_pair.send_cq != kNoIndex;
+  const DeviceId nic = queue_pair.nic;
+  if (const auto doorbells = machine_->doorbells_of(nic)) qp.doorbells = serial(*doorbells);
+  qp.elements = serial(machine_->elements_of(nic));
+  qp.element_gap = machine_->model(nic).adapter->qp_wqe_time;
   queue_pairs_.push_back(std::move(qp));
   return QpHandle{queue_pairs_.size() - 1};
+}
+
+FluidTransport::Serial FluidTransport::serial(ServerId server) {
+  return {&serial_[server], machine_->service_time(server),
+          causes_->intern(machine_->cause(server))};
 }
 
 WalkId FluidTransport::add_verbs(const QueuePair& q, bool is_read) {
@@ -123,52 +133,83 @@ FluidTransport::Telling FluidTransport::telling(const std::vector<Segment>& tail
 
 void FluidTransport::post(QpHandle queue_pair, std::span<const VerbRequest> requests) {
   Qp& qp = queue_pairs_[queue_pair.index()];
-  for (const VerbRequest& request : requests) qp.held.push({request, events_->now()});
-  begin_held(qp);
+  Time rung = events_->now();
+  if (qp.doorbells) {
+    rung = qp.doorbells->server->begin(rung);
+    qp.doorbells->server->pass(rung, qp.doorbells->takes);
+  }
+  for (const VerbRequest& request : requests) qp.held.push({request, events_->now(), rung});
+  begin_held(queue_pair.index());
 }
 
 void FluidTransport::post_receives(QpHandle queue_pair, std::uint32_t count) {
   Qp& qp = queue_pairs_[queue_pair.index()];
   qp.receives = qp.receives.value_or(0) + count;
-  begin_held(qp);
+  begin_held(queue_pair.index());
 }
 
-void FluidTransport::begin_held(Qp& qp) {
+/// Requests go on in order, as far as sends have receives; each when its doorbell has passed and
+/// its queue pair is done with the element before.
+void FluidTransport::begin_held(std::size_t index) {
+  Qp& qp = queue_pairs_[index];
   while (!qp.held.empty()) {
     const bool is_send = qp.held.front().request.verb == Verb::kSend;
     if (is_send && qp.receives) {
       if (*qp.receives == 0) return;
       --*qp.receives;
     }
-    const auto [request, since] = qp.held.pop();
+    const auto [request, posted, rung] = qp.held.pop();
     const std::optional<WalkId>& walk = request.verb == Verb::kRead ? qp.read : qp.write;
     if (!walk) throw std::logic_error("FluidTransport: a verb that its queue pair does not have");
-    begin(*walk, {.bytes = request.bytes,
-                  .tag = request.tag,
-                  .completes = request.is_signalled && qp.tells,
-                  .is_send = is_send,
-                  .held = events_->now() - since});
+    const Time ready = std::max(rung, events_->now());
+    qp.beginning.push(
+        {*walk,
+         {.bytes = request.bytes,
+          .tag = request.tag,
+          .completes = request.is_signalled && qp.tells,
+          .is_send = is_send,
+          .waits = {Segment{qp.doorbell_cause(), rung - posted}, {not_ready_, ready - rung}, {}}},
+         ready});
+    const Time begins = std::max(ready, qp.next_element);
+    qp.next_element = begins + qp.element_gap;
+    if (begins == events_->now() && qp.beginning.size() == 1) {
+      take_element(index);
+    } else {
+      events_->schedule_at(begins, Phase::kDeliver, *this, event_code(kElement, index));
+    }
   }
+}
+
+void FluidTransport::take_element(std::size_t index) {
+  Qp& qp = queue_pairs_[index];
+  Beginning next = qp.beginning.pop();
+  const Time taken = qp.elements.server->pass(events_->now(), qp.elements.takes);
+  next.transfer.waits.back() = {qp.elements.cause, taken - next.ready};
+  begin(next.walk, next.transfer, taken - events_->now());
 }
 
 void FluidTransport::submit(WalkId walk, Bytes bytes, std::uint64_t tag) {
-  begin(walk, {.bytes = bytes, .tag = tag});
+  begin(walk, {.bytes = bytes, .tag = tag}, {});
 }
 
-void FluidTransport::begin(WalkId walk, Transfer transfer) {
+/// `wait`: before its head.
+void FluidTransport::begin(WalkId walk, const Transfer& transfer, Duration wait) {
   OpenWalk& opened = walks_[walk.index()];
   opened.heading.push(transfer);
-  if (opened.head_time == Duration{}) {
+  wait += opened.head_time;
+  if (wait == Duration{}) {
     head_done(walk.index());
     return;
   }
-  events_->schedule_after(opened.head_time, Phase::kDeliver, *this,
-                          event_code(kHeadDone, walk.index()));
+  events_->schedule_after(wait, Phase::kDeliver, *this, event_code(kHeadDone, walk.index()));
 }
 
 void FluidTransport::on_event(std::uint64_t what) {
   const auto opened = static_cast<std::size_t>(what >> kKindBits);
   switch (static_cast<Kind>(what & ((1U << kKindBits) - 1))) {
+    case kElement:
+      take_element(opened);
+      return;
     case kHeadDone:
       head_done(opened);
       return;
@@ -243,7 +284,9 @@ void FluidTransport::finish(const Finished& flow) {
   scratch_.clear();
   if (!queued) {
     scratch_ = opened.head;
-    if (transfer.held > Duration{}) scratch_.push_back({not_ready_, transfer.held});
+    for (const Segment& wait : transfer.waits) {
+      if (wait.time > Duration{}) scratch_.push_back(wait);
+    }
   }
   for (const LimitedFor& limit : flow.limits) {
     const CauseId cause =

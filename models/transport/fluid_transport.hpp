@@ -1,11 +1,14 @@
 #pragma once
 
+#include <array>
+#include <map>
 #include <optional>
 #include <vector>
 
 #include "models/transport/contraction.hpp"
 #include "sim/engine/event_queue.hpp"
 #include "sim/engine/fifo.hpp"
+#include "sim/engine/serial_server.hpp"
 #include "sim/flow/fluid.hpp"
 #include "sim/run/transport.hpp"
 
@@ -17,12 +20,13 @@ namespace weft {
 /// then flows; it is sent when its last byte has left and delivered the walk's tail latency later.
 ///
 /// A verb is the walk that its data take: the NIC reads, a message, the other NIC writes. A read's
-/// is the same from the other side, and its request travels before. A completion is there
-/// `nic.completion_latency` after the data (a read's, a receive's) or after the acknowledgement,
-/// which takes the message's tail latency back. A send, and what was posted behind it, waits until
-/// there is a receive.
-/// Not modelled: packets, credits, congestion control, unfairness of arbitration; of verbs inline
-/// payload, doorbells for several, work queue elements and timers of receivers that are not ready.
+/// is the same from the other side, and its request travels before. What is posted passes the
+/// servers of doorbells and of work queue elements one after another, as on packets. A completion
+/// is there `nic.completion_latency` after the data (a read's, a receive's) or after the
+/// acknowledgement, which takes the message's tail latency back. A send, and what was posted behind
+/// it, waits until there is a receive. Not modelled: packets, credits, congestion control,
+/// unfairness of arbitration; of verbs inline payload, reads of several elements at once and timers
+/// of receivers that are not ready.
 class FluidTransport final : public Transport, private EventTarget {
  public:
   /// All references must outlive the transport. Causes are added to `causes` as they occur.
@@ -41,11 +45,24 @@ class FluidTransport final : public Transport, private EventTarget {
     std::uint64_t tag;
     bool completes{false};  ///< somebody is told
     bool is_send{false};
-    Duration held{};  ///< until there was a receive
+    /// Of a message, before its head: for a receive, for doorbells to pass, for its element.
+    std::array<Segment, 3> waits{};
   };
   struct Held {
     VerbRequest request;
-    Time since;
+    Time posted;
+    Time rung;  ///< its doorbell was let through
+  };
+  struct Beginning {
+    WalkId walk;
+    Transfer transfer;
+    Time ready;  ///< but for the element
+  };
+  /// One of the machine's servers of one thing after another.
+  struct Serial {
+    SerialServer* server{nullptr};
+    Duration takes{};
+    CauseId cause{};
   };
   /// A latency behind a message's tail, and the messages of which is told then.
   struct Telling {
@@ -75,9 +92,16 @@ class FluidTransport final : public Transport, private EventTarget {
   struct Qp {
     std::optional<WalkId> write{};
     std::optional<WalkId> read{};
-    bool tells{false};                        // completions
+    bool tells{false};  // completions
+    std::optional<Serial> doorbells{};
+    Serial elements{};
+    Duration element_gap{};  // between two of its own
+    Time next_element{};
+    Fifo<Beginning> beginning{};              // for their elements
     std::optional<std::uint32_t> receives{};  // none: always one at hand
     Fifo<Held> held{};                        // behind a send that has none
+
+    CauseId doorbell_cause() const { return doorbells ? doorbells->cause : CauseId{}; }
   };
 
   void on_event(std::uint64_t what) override;
@@ -86,8 +110,10 @@ class FluidTransport final : public Transport, private EventTarget {
   void set_read_head(OpenWalk& opened, const Contraction& data, const Contraction& there,
                      const Contraction& back);
   Telling telling(const std::vector<Segment>& tail, std::vector<LatencyPart> parts, DeviceId nic);
-  void begin_held(Qp& qp);
-  void begin(WalkId walk, Transfer transfer);
+  Serial serial(ServerId server);
+  void begin_held(std::size_t queue_pair);
+  void take_element(std::size_t queue_pair);
+  void begin(WalkId walk, const Transfer& transfer, Duration wait);
   void tell_later(std::size_t verbs, const Transfer& transfer);
   void head_done(std::size_t opened);
   void start(std::size_t opened, Transfer transfer, bool queued);
@@ -112,6 +138,7 @@ class FluidTransport final : public Transport, private EventTarget {
   std::vector<OpenWalk> walks_;
   std::vector<Verbs> verbs_;
   std::vector<Qp> queue_pairs_;
+  std::map<ServerId, SerialServer> serial_;
   std::vector<std::optional<ResourceIndex>> flow_resource_;  // by server
   std::vector<ServerId> server_;                             // by flow resource
   std::vector<std::optional<CauseId>> resource_cause_;       // by flow resource

@@ -9,25 +9,6 @@
 namespace weft {
 namespace {
 
-RdmaNics::Settings nic_settings(const Machine& machine, DeviceId nic) {
-  const Adapter& a = *machine.model(nic).adapter;
-  return {.name = machine.fabric().full_name(nic),
-          .latency = a.latency,
-          .doorbell = a.doorbell_latency,
-          .doorbell_gap = machine.doorbell_gap(nic),
-          .wqe_time = a.wqe_time,
-          .qp_wqe_time = a.qp_wqe_time,
-          .wqe = a.wqe_bytes,
-          .cqe = a.cqe_bytes,
-          .blueflame = a.blueflame,
-          .send_buffer = a.send_buffer.count(),
-          .max_reads = a.max_reads,
-          .icm_cache = a.icm_cache,
-          .qp_context = a.qp_context,
-          .icm_fetches = a.icm_fetches,
-          .seed = machine.routing().seed()};
-}
-
 // Work and completion queues stand above all payload in a socket's memory.
 constexpr std::uint64_t kWqesAt = std::uint64_t{1} << 43;
 constexpr std::uint64_t kCqesAt = kWqesAt + kPciePage;
@@ -84,6 +65,26 @@ WireNumbers PacketCluster::wire_numbers() const {
           .crossing = [this](DeviceId device) { return machine_.model(device).crossing_time(); }};
 }
 
+RdmaNics::Settings PacketCluster::nic_settings(DeviceId nic) const {
+  const Adapter& a = *machine_.model(nic).adapter;
+  const std::optional<ServerId> doorbells = machine_.doorbells_of(nic);
+  return {.name = machine_.fabric().full_name(nic),
+          .latency = a.latency,
+          .doorbell = a.doorbell_latency,
+          .doorbell_gap = doorbells ? machine_.service_time(*doorbells) : Duration{},
+          .wqe_time = machine_.service_time(machine_.elements_of(nic)),
+          .qp_wqe_time = a.qp_wqe_time,
+          .wqe = a.wqe_bytes,
+          .cqe = a.cqe_bytes,
+          .blueflame = a.blueflame,
+          .send_buffer = a.send_buffer.count(),
+          .max_reads = a.max_reads,
+          .icm_cache = a.icm_cache,
+          .qp_context = a.qp_context,
+          .icm_fetches = a.icm_fetches,
+          .seed = machine_.routing().seed()};
+}
+
 PacketEndpoint& PacketCluster::endpoint(DeviceId nic) {
   const auto [at, is_new] = nic_of_.try_emplace(nic);
   if (is_new) at->second = nics_.add_nic();
@@ -100,9 +101,12 @@ RdmaNicId PacketCluster::nic(DeviceId device) {
   attached_[device] = engines;
   const DeviceId cpu = machine_.fabric().root_cpu(device);
   const std::uint64_t memory = PacketHost::memory_at(cpu);
-  nics_.attach(id, nic_settings(machine_, device),
+  const std::optional<ServerId> doorbells = machine_.doorbells_of(device);
+  nics_.attach(id, nic_settings(device),
                {.data = engines.data,
                 .queues = engines.queues,
+                .elements = &serial_[machine_.elements_of(device)],
+                .doorbells = doorbells ? &serial_[*doorbells] : nullptr,
                 .wqes = {host.path(device, cpu, true), memory + kWqesAt},
                 .cqes = {host.path(device, cpu, false, true), memory + kCqesAt}});
   return id;
@@ -150,6 +154,8 @@ std::optional<PacketCluster::Server> PacketCluster::server(ServerId server) {
     const auto gate = host->gates().find(server);
     if (gate != host->gates().end()) return Server(host->domain(), gate->second);
   }
+  const auto serial = serial_.find(server);
+  if (serial != serial_.end()) return Server(serial->second, events_);
   const auto device = machine_.memory_behind(server);
   if (!device) return std::nullopt;
   const auto host = hosts_.find(*machine_.fabric().node_of(*device));
@@ -166,11 +172,14 @@ UsageMeter::Look PacketCluster::look() {
     }
     UsageMeter::add(out, *host, engines);
   }
+  for (const auto& [server, serial] : serial_) {
+    const Cause cause = machine_.cause(server);
+    out.push_back({UsedShare::What::kWork, cause.kind + ", " + cause.where,
+                   serial.worked(events_.now()).as_s()});
+  }
   for (const auto& [device, attached] : attached_) {
     const std::string name = machine_.fabric().full_name(device);
     const RdmaNicId nic = nic_of_.at(device);
-    out.push_back(
-        {UsedShare::What::kWork, "work queue elements of " + name, nics_.wqe_busy(nic).as_s()});
     const auto waited = [&out](const std::string& what, Duration time) {
       out.push_back({UsedShare::What::kWait, what, time.as_s()});
     };

@@ -47,13 +47,16 @@ class PacketCluster final : private EventTarget {
   /// The links that a server of the Machine stands for: one direction of a link, of all a trunk's
   /// where the load is spread; none if it is no link.
   std::vector<PacketLinkId> links_of(ServerId server) const;
-  /// A memory or a limit inside a root complex.
+  /// A memory, a limit inside a root complex, or what serves one thing after another.
   class Server {
    public:
     explicit Server(const PcieMemory& memory) : memory_{&memory} {}
     Server(const PcieDomain& domain, std::size_t gate) : domain_{&domain}, gate_{gate} {}
+    Server(const SerialServer& serial, const EventQueue& events)
+        : serial_{&serial}, events_{&events} {}
     /// How long it has worked.
     Duration busy() const {
+      if (serial_ != nullptr) return serial_->worked(events_->now());
       return memory_ != nullptr ? memory_->busy() : domain_->gate(gate_).busy();
     }
 
@@ -61,8 +64,10 @@ class PacketCluster final : private EventTarget {
     const PcieMemory* memory_{nullptr};
     const PcieDomain* domain_{nullptr};
     std::size_t gate_{0};
+    const SerialServer* serial_{nullptr};
+    const EventQueue* events_{nullptr};
   };
-  /// nullopt if the server is neither, or nothing here has used it.
+  /// nullopt if the server is none of these, or nothing here has used it.
   std::optional<Server> server(ServerId server);
 
   /// What everything has worked and waited so far.
@@ -92,6 +97,7 @@ class PacketCluster final : private EventTarget {
   void on_event(std::uint64_t flap) override;
   PortProbe probe(PacketLinkId link, const std::string& kind, Duration time) const;
   PacketEndpoint& endpoint(DeviceId nic);
+  RdmaNics::Settings nic_settings(DeviceId nic) const;
 
   const Machine& machine_;
   EventQueue events_;
@@ -100,6 +106,7 @@ class PacketCluster final : private EventTarget {
   RdmaNics nics_;
   std::map<DeviceId, RdmaNicId> nic_of_;
   std::map<DeviceId, Attached> attached_;
+  std::map<ServerId, SerialServer> serial_;
   WireNetwork wire_;
 };
 

@@ -53,6 +53,7 @@ class PacketTransport::OpenWalk {
 
   PacketCluster& cluster() { return transport_.cluster_; }
   CauseId cause(const Cause& cause) { return transport_.causes_.intern(cause); }
+  void add_server(ServerId server);
   void add_meter(Meter meter) { meters_.push_back(std::move(meter)); }
 
   /// A transfer begins; its number.
@@ -87,7 +88,6 @@ class PacketTransport::OpenWalk {
   void forget();
   std::span<const Segment> since_sent(const Transfer& transfer);
   Time now() const { return transport_.cluster_.events().now(); }
-  void add_server(const ServerUse& use);
   Look look();
   std::int64_t read(Meter& meter);
   Duration name_parts(const std::vector<Segment>& parts, Duration skip, Duration left);
@@ -117,7 +117,7 @@ PacketTransport::OpenWalk::OpenWalk(PacketTransport& transport, const Walk& walk
   // Links that carry the data, not those that only carry its requests and acknowledgements.
   const double least = 0.2 / cluster().machine().routing().queue_pairs();
   for (const ServerUse& use : contraction.uses) {
-    if (use.weight >= least) add_server(use);
+    if (use.weight >= least) add_server(use.server);
   }
   const auto named = [&](const std::vector<LatencyPart>& parts, Duration& sum) {
     std::vector<Segment> out;
@@ -135,17 +135,17 @@ PacketTransport::OpenWalk::OpenWalk(PacketTransport& transport, const Walk& walk
   completion_ = cause({"acknowledgement and completion", ""});
 }
 
-void PacketTransport::OpenWalk::add_server(const ServerUse& use) {
+void PacketTransport::OpenWalk::add_server(ServerId server) {
   const Machine& machine = cluster().machine();
-  const Cause name = machine.cause(use.server);
-  std::vector<PacketLinkId> links = cluster().links_of(use.server);
+  const Cause name = machine.cause(server);
+  std::vector<PacketLinkId> links = cluster().links_of(server);
   if (!links.empty()) {
     add_meter({.what = Meter::What::kLinks, .cause = cause(name), .links = links});
     add_meter({.what = Meter::What::kStalls,
                .cause = cause({"credits or pauses of " + name.kind, name.where}),
                .links = std::move(links)});
   } else {
-    add_meter({.what = Meter::What::kServer, .cause = cause(name), .server = use.server});
+    add_meter({.what = Meter::What::kServer, .cause = cause(name), .server = server});
   }
 }
 
@@ -340,6 +340,9 @@ class PacketTransport::VerbWalk final : public OpenWalk, private RdmaClient {
         local_{cluster().buffer(q.nic, q.memory, !is_read, q.address)},
         remote_{cluster().buffer(q.peer_nic, q.peer_memory, is_read, q.address)} {
     add_waits(is_read ? q.peer_nic : q.nic, qps);
+    const Machine& machine = cluster().machine();
+    add_server(machine.elements_of(q.nic));
+    if (const auto doorbells = machine.doorbells_of(q.nic)) add_server(*doorbells);
   }
 
   /// Equal parts for all queue pairs, the first of all if there is nothing to carry.

@@ -278,7 +278,7 @@ TEST(Perftest, OneThreadsPostsBoundTheMessageRate) {
   nic.options.iterations = 500;
   const PerftestRow fast = nic.run(Bytes{8});
   EXPECT_NEAR(fast.messages_per_s, 1 / 10e-9, 2e6);
-  EXPECT_EQ(fast.limited_by, "work queue elements of nic0@0");
+  EXPECT_EQ(fast.limited_by, "work queue elements of a NIC, nic0@0");
   // One queue pair alone has a limit of its own.
   Bench one(fast_thread);
   one.options.iterations = 2000;

@@ -124,6 +124,26 @@ TEST(Verbs, ASendWaitsForItsReceive) {
   }
 }
 
+// Elements of all queue pairs pass the NIC one after another, 1 us each: 2 jobs of 50 take 100 us,
+// and the last's latency. Alone, a queue pair that takes them 1 us apart is done after 50.
+TEST(Verbs, ElementsPassANicOneAfterAnother) {
+  const MachineUnderTest nic("hgx-h100-8nic.yaml",
+                             {"wire.kind=infiniband", "nic.wqe_time=1 us", "nic.qp_wqe_time=0 ns"});
+  const MachineUnderTest pair("hgx-h100-8nic.yaml",
+                              {"wire.kind=infiniband", "nic.qp_wqe_time=1 us"});
+  for (const bool packets : {false, true}) {
+    const Plan job = posts(nic, Verb::kWrite, Bytes{8}, 50);
+    const std::vector<Ran> ran = run(nic, {job, job}, packets);
+    const Ran& last = ran[0].time > ran[1].time ? ran[0] : ran[1];
+    EXPECT_NEAR(last.time.as_us(), 100 + 3, 3) << packets;
+    EXPECT_EQ(last.shares.front().cause, "work queue elements of a NIC") << packets;
+    EXPECT_GT(last.shares.front().share, 0.9) << packets;
+    for (const Ran& each : run(pair, {job, job}, packets)) {
+      EXPECT_NEAR(each.time.as_us(), 50 + 3, 3) << packets;
+    }
+  }
+}
+
 // Two jobs whose data cross one NIC's wire get half of it each; of two NICs they have one each.
 TEST(Verbs, TwoJobsThatShareALinkGetHalfEach) {
   const MachineUnderTest m("hgx-h100-8nic.yaml", {"wire.kind=infiniband"});

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "models/perftest/perftest.hpp"
+#include "models/transport/fluid_transport.hpp"
 #include "sim/base/error.hpp"
 #include "sim/input/topology_yaml.hpp"
+#include "sim/run/runner.hpp"
 #include "tests/pcie/host_under_test.hpp"
 
 // A GPU and a NIC that a hypervisor passes through, each below a port of its own. Without a limit
@@ -58,6 +60,35 @@ TEST(VirtualRoot, LetsDoorbellsThroughOneAfterAnother) {
   EXPECT_NEAR(perftest(m.machine(), options, Bytes{64}).messages_per_s, 2e6, 0.02 * 2e6);
   options.post_list = 4;
   EXPECT_NEAR(perftest(m.machine(), options, Bytes{64}).messages_per_s, 8e6, 0.03 * 8e6);
+}
+
+// One write of 8 B a microsecond, whichever queue pair it is posted on, in the fluid too.
+TEST(VirtualRoot, LetsDoorbellsOfPlansThroughOneAfterAnother) {
+  const MachineUnderTest m(kTopology, {"virtual-root.doorbell_time=1 us"});
+  Plan plan;
+  plan.flags = {{0}};
+  plan.actors = {{Actor::Kind::kHostThread, m.id("cpu0")}};
+  Program poster;
+  for (std::uint32_t i = 0; i < 2; ++i) {
+    QueuePair q;
+    q.nic = m.id("nic0");
+    q.peer_nic = m.id("nic0", 1);
+    q.memory = m.id("cpu0");
+    q.peer_memory = m.id("cpu0", 1);
+    q.writes = true;
+    q.send_cq = 0;
+    q.signal_every = 1;
+    plan.queue_pairs.push_back(q);
+    poster.repeat(50, [&] { poster.post(Verb::kWrite, i, Bytes{8}); });
+  }
+  poster.wait(0, 100);
+  plan.programs = {poster};
+  CauseTable causes;
+  EventQueue events;
+  FluidTransport transport(m.machine(), events, causes);
+  const RunOutcome ran = run_plan(plan, transport, events, causes);
+  EXPECT_NEAR(ran.time.as_us(), 99 + 3, 2);
+  EXPECT_EQ(shares_of(ran, causes).front().cause, "doorbells through a virtual root");
 }
 
 TEST(VirtualRoot, IsAModelOfASwitchOnly) {
