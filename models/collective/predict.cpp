@@ -21,6 +21,7 @@
 #include "models/params/device_params.hpp"
 #include "models/pcie/tlp.hpp"
 #include "models/transport/fluid_transport.hpp"
+#include "models/transport/packet_hops.hpp"
 #include "models/transport/packet_transport.hpp"
 #include "models/wire/dcqcn.hpp"
 #include "models/wire/packets.hpp"

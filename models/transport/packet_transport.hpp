@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "models/transport/packet_cluster.hpp"
-#include "sim/plan/plan.hpp"
 #include "sim/run/transport.hpp"
 
 namespace weft {
@@ -50,9 +49,5 @@ class PacketTransport final : public Transport {
   std::vector<std::unique_ptr<SmWalk>> walks_;
   std::vector<std::unique_ptr<Verbs>> verbs_;
 };
-
-/// About how many links packets of a plan cross, each counted once a link; acknowledgements are
-/// left out. The time of a run is in proportion.
-double packet_hops(const Machine& machine, const Plan& plan);
 
 }  // namespace weft

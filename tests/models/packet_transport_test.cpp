@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "models/nccl/execute/collective_plan.hpp"
+#include "models/transport/packet_hops.hpp"
 #include "sim/run/runner.hpp"
 #include "tests/models/machine_under_test.hpp"
 #include "tests/models/prediction.hpp"

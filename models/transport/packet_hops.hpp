@@ -1,0 +1,12 @@
+#pragma once
+
+#include "models/machine/machine.hpp"
+#include "sim/plan/plan.hpp"
+
+namespace weft {
+
+/// About how many links packets of a plan cross, each counted once a link; acknowledgements are
+/// left out. The time of a run is in proportion.
+double packet_hops(const Machine& machine, const Plan& plan);
+
+}  // namespace weft
