@@ -6,8 +6,8 @@
 
 namespace weft {
 
-/// Parameters of a GPU's copy engines (cudaMemcpyAsync), one for each direction. Used by the packet
-/// transport only: nothing in NCCL's data path uses them.
+/// Parameters of a GPU's copy engines (cudaMemcpyAsync), one for each direction. Nothing in NCCL's
+/// data path uses them.
 inline constexpr std::array kCopyEngineParams{
     ParamSpec{
         "gpu.copy_rate", Unit::kGigabytesPerS, 0, 0, 100'000, Origin::kAssumed,

@@ -30,6 +30,7 @@ class Builder {
         add_wire(leg);
         return;
       case Leg::Medium::kPcie:
+        if (leg.by_copy_engine) add_copy(leg);
         if (leg.kind == Leg::Kind::kRead) {
           add_pcie_read(leg);
         } else {
@@ -97,9 +98,11 @@ class Builder {
     return out;
   }
 
-  /// What the thread block, or the warps of it that move this leg, keep in flight.
+  /// What the copy engine, the thread block, or the warps of it that move this leg, keep in flight.
   Bytes in_flight(const Leg& leg) const {
-    return model(leg.initiator).blocks->in_flight(leg.threads);
+    const DeviceModel& m = model(leg.initiator);
+    return leg.by_copy_engine ? Bytes{m.copies->request * m.copies->tags}
+                              : m.blocks->in_flight(leg.threads);
   }
 
   template <class Find>
@@ -172,6 +175,21 @@ class Builder {
     return walk;
   }
 
+  /// A copy begins once it is asked for and the one before has ended, one to the host with data out
+  /// of the GPU's memory. It ends with a flush: a read of the memory beyond, behind its data.
+  void add_copy(const Leg& leg) {
+    const DeviceModel& m = model(leg.initiator);
+    const bool to_host = leg.kind == Leg::Kind::kWrite;
+    const DeviceId host = to_host ? leg.sink : leg.source;
+    head("begin of a copy", leg.initiator,
+         m.copies->start + (to_host ? m.blocks->load_latency : Duration{}));
+    head("flush of a copy", leg.initiator,
+         round_trip_of(require_path(leg, host, true), leg.initiator, host) + m.copies->read_extra);
+    if (to_host && m.copies->rate) {
+      cap(*m.copies->rate, {"copy engine's writes in flight", fabric_.full_name(leg.initiator)});
+    }
+  }
+
   /// Data of so much in each TLP over a way, and what its receivers return.
   template <class Weight>
   void use_links(const Route& route, const std::vector<double>& sizes, Weight&& weight) {
@@ -191,20 +209,21 @@ class Builder {
   void add_pcie_write(const Leg& leg) {
     const DmaPath path = require_path(leg, leg.sink, false);
     const Route& route = path.request;
-    const double largest = std::min(path_mps(machine_, leg.source, route),
-                                    model(leg.initiator).requester->write_payload);
+    const double largest =
+        std::min(path_mps(machine_, leg.source, route), requester_of(machine_, leg).write_payload);
     use_carriers(route);
     use_links(route, packet_sizes(route, largest, true),
               [](const PcieCosts& c, double size) { return c.write_weight(size); });
     write_memory(leg.sink);
     const Duration walk = use_limits(leg, path, leg.sink, false);
+    if (leg.by_copy_engine) return;  // its flush has waited for that
     tail("PCIe write latency", leg.source,
          crossing_time(machine_, leg.source, route) + walk + model(leg.sink).memory->write_latency);
   }
 
   void add_pcie_read(const Leg& leg) {
     const DmaPath path = require_path(leg, leg.source, true);
-    const Requester& requester = *model(leg.initiator).requester;
+    const Requester requester = requester_of(machine_, leg);
     const double request = requester.read_request;
     const double largest =
         std::min(request, completion_payload(machine_, leg.source, path.completion));
@@ -229,7 +248,9 @@ class Builder {
       use(machine_.server_of(leg.initiator, *requester.tags), round_trip.as_s() / request);
     } else {
       cap(Bandwidth::bytes_per_s(in_flight(leg).as_double() / round_trip.as_s()),
-          {"SM loads of host memory in flight", fabric_.full_name(leg.initiator)});
+          {leg.by_copy_engine ? "copy engine's reads in flight"
+                              : "SM loads of host memory in flight",
+           fabric_.full_name(leg.initiator)});
     }
     head(requester.read_cause, leg.initiator, round_trip);
   }
@@ -278,6 +299,17 @@ class Builder {
 };
 
 }  // namespace
+
+Requester requester_of(const Machine& machine, const Leg& leg) {
+  Requester out = *machine.model(leg.initiator).requester;
+  if (!leg.by_copy_engine) return out;
+  const CopyEngine& engine = *machine.model(leg.initiator).copies;
+  out.read_request = static_cast<double>(engine.request);
+  out.write_payload = Requester{}.write_payload;
+  out.read_extra = engine.read_extra;
+  out.read_cause = "copy engine reads host memory";
+  return out;
+}
 
 Contraction contract(const Machine& machine, const Walk& walk) {
   Builder builder(machine);

@@ -11,10 +11,9 @@ constexpr Bytes kFlushed{4};
 
 }  // namespace
 
-Copier::Copier(PacketHost& host, DeviceId gpu, Client& client)
+Copier::Copier(PacketHost& host, DeviceId gpu)
     : events_{host.network().events()},
       memory_{PacketHost::memory_at(host.machine().fabric().root_cpu(gpu))},
-      client_{client},
       engines_{{{.dma = &host.add_engine(host.copy_engine(gpu)),
                  .path = host.path(gpu, host.machine().fabric().root_cpu(gpu), false),
                  .start = host.machine().model(gpu).copies->start +
@@ -23,9 +22,9 @@ Copier::Copier(PacketHost& host, DeviceId gpu, Client& client)
                  .path = host.path(gpu, host.machine().fabric().root_cpu(gpu), true),
                  .start = host.machine().model(gpu).copies->start}}} {}
 
-void Copier::copy(bool from_host, std::uint64_t host_offset, Bytes bytes, std::uint64_t tag) {
+void Copier::copy(bool from_host, const Copy& copy) {
   Fifo<Copy>& copies = engines_.at(from_host).copies;
-  copies.push({host_offset, bytes, tag});
+  copies.push(copy);
   if (copies.size() == 1) begin(from_host);
 }
 
@@ -72,7 +71,7 @@ void Copier::on_dma_done(std::uint64_t what) {
   if (!flushes_.empty()) offer_flush();
   const Copy done = engines_.at(from_host).copies.pop();
   if (!engines_.at(from_host).copies.empty()) begin(from_host);
-  client_.on_copied(from_host, done.tag);
+  done.client->on_copied(done.tag);
 }
 
 }  // namespace weft

@@ -8,8 +8,8 @@
 
 namespace weft {
 
-/// A GPU's copy engines, one to its socket's memory and one from it. Each works off a stream of
-/// copies, one after another.
+/// A GPU's copy engines, one to its socket's memory and one from it. Each works off copies, one
+/// after another, whoever asked for them.
 ///
 /// A copy begins `gpu.copy_start` after it was asked for or the one before it ended, to the host
 /// another `gpu.hbm_latency` later. It ends with a flush: once its last data have left the GPU, or
@@ -20,21 +20,22 @@ class Copier final : private DmaClient, private EventTarget {
  public:
   class Client {
    public:
-    virtual void on_copied(bool from_host, std::uint64_t tag) = 0;
+    virtual void on_copied(std::uint64_t tag) = 0;
 
    protected:
     ~Client() = default;
   };
-  Copier(PacketHost& host, DeviceId gpu, Client& client);
-
-  void copy(bool from_host, std::uint64_t host_offset, Bytes bytes, std::uint64_t tag);
-
- private:
   struct Copy {
-    std::uint64_t offset;
+    std::uint64_t offset;  ///< in the socket's memory
     Bytes bytes;
     std::uint64_t tag;
+    Client* client;
   };
+  Copier(PacketHost& host, DeviceId gpu);
+
+  void copy(bool from_host, const Copy& copy);
+
+ private:
   struct Engine {
     DmaEngine* dma;
     PciePathId path;
@@ -50,7 +51,6 @@ class Copier final : private DmaClient, private EventTarget {
 
   EventQueue& events_;
   std::uint64_t memory_;
-  Client& client_;
   std::array<Engine, 2> engines_;  ///< to the host, from it
   Fifo<std::uint64_t> flushes_;    ///< of which engine; the first is in flight
 };

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "models/machine/dma_path.hpp"
+#include "models/transport/contraction.hpp"
 
 namespace weft {
 namespace {
@@ -64,7 +65,7 @@ class HopCounter {
     const DeviceId target = is_read ? leg.source : leg.sink;
     const auto path = dma_path(machine_, leg.initiator, target, is_read);
     if (!path) return {};
-    const Requester& requester = *machine_.model(leg.initiator).requester;
+    const Requester requester = requester_of(machine_, leg);
     const double request = requester.read_request;
     const auto there = static_cast<double>(path->request.size());
     if (!is_read) {

@@ -308,14 +308,22 @@ std::span<const Segment> PacketTransport::OpenWalk::since_sent(const Transfer& t
   return segments_;
 }
 
+/// What an actor moves, one transfer after another.
+class PacketTransport::MoveWalk : public OpenWalk {
+ public:
+  MoveWalk(PacketTransport& transport, const Walk& walk) : OpenWalk{transport, walk, false} {}
+  virtual ~MoveWalk() = default;
+  virtual void submit(Bytes bytes, std::uint64_t tag) = 0;
+};
+
 /// A GPU's SMs move it.
-class PacketTransport::SmWalk final : public OpenWalk, private SmCopier::Client {
+class PacketTransport::SmWalk final : public MoveWalk, private SmCopier::Client {
  public:
   SmWalk(PacketTransport& transport, const Walk& walk, std::uint64_t address)
-      : OpenWalk{transport, walk, false},
+      : MoveWalk{transport, walk},
         copier_{cluster().host_of(walk.front().initiator), walk, address, *this} {}
 
-  void submit(Bytes bytes, std::uint64_t tag) {
+  void submit(Bytes bytes, std::uint64_t tag) override {
     add(tag, {});
     copier_.begin(bytes);
   }
@@ -325,6 +333,42 @@ class PacketTransport::SmWalk final : public OpenWalk, private SmCopier::Client 
   void on_pass_visible() override { part_visible(next_visible()); }
 
   SmCopier copier_;
+};
+
+/// A GPU's copy engine moves it.
+class PacketTransport::CopyWalk final : public MoveWalk, private Copier::Client {
+ public:
+  /// Throws InputError if it is not between the GPU and its socket's memory.
+  CopyWalk(PacketTransport& transport, const Walk& walk, std::uint64_t address)
+      : MoveWalk{transport, walk},
+        copier_{transport.copier(walk.front().initiator)},
+        from_host_{walk.front().kind == Leg::Kind::kRead},
+        address_{address} {
+    const Fabric& fabric = cluster().machine().fabric();
+    const Leg& leg = walk.front();
+    const DeviceId host = from_host_ ? leg.source : leg.sink;
+    if (walk.size() == 1 && host == fabric.root_cpu(leg.initiator)) return;
+    throw InputError("the packet transport's copy engines do not copy from " +
+                     fabric.full_name(leg.source) + " to " + fabric.full_name(walk.back().sink));
+  }
+
+  void submit(Bytes bytes, std::uint64_t tag) override {
+    copier_.copy(
+        from_host_,
+        {.offset = address_ + offset_, .bytes = bytes, .tag = add(tag, {}), .client = this});
+    offset_ = next_buffer(offset_ + static_cast<std::uint64_t>(bytes.count()), kSmBuffer);
+  }
+
+ private:
+  void on_copied(std::uint64_t number) override {
+    part_sent(number);
+    part_visible(number);
+  }
+
+  Copier& copier_;
+  bool from_host_;
+  std::uint64_t address_;
+  std::uint64_t offset_{0};
 };
 
 /// The writes and sends of a queue pair, or its reads.
@@ -467,8 +511,16 @@ PacketTransport::~PacketTransport() = default;
 WalkId PacketTransport::prepare(const Walk& walk, std::uint32_t copies) {
   if (copies != 1) throw std::logic_error("PacketTransport: a walk stands for one");
   const std::uint64_t address = (verbs_.size() + walks_.size()) * kBufferStride;
-  walks_.push_back(std::make_unique<SmWalk>(*this, walk, address));
+  if (walk.front().by_copy_engine) {
+    walks_.push_back(std::make_unique<CopyWalk>(*this, walk, address));
+  } else {
+    walks_.push_back(std::make_unique<SmWalk>(*this, walk, address));
+  }
   return WalkId{walks_.size() - 1};
+}
+
+Copier& PacketTransport::copier(DeviceId gpu) {
+  return copiers_.try_emplace(gpu, cluster_.host_of(gpu), gpu).first->second;
 }
 
 void PacketTransport::submit(WalkId walk, Bytes bytes, std::uint64_t tag) {

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <vector>
 
+#include "models/transport/copier.hpp"
 #include "models/transport/packet_cluster.hpp"
 #include "sim/run/transport.hpp"
 
@@ -11,14 +13,14 @@ namespace weft {
 
 /// The packet transport: transfers are TLPs and packets of a cluster's devices.
 ///
-/// A walk is passes of a thread block (SmCopier), over PCIe or NVLink; NICs move what is posted on
-/// queue pairs. So no leg of a message is stored on the way: reads, packets and writes of it stream
-/// at once.
+/// A walk is passes of a thread block (SmCopier), over PCIe or NVLink, or copies of a copy engine
+/// (Copier), to its socket's memory or from it; NICs move what is posted on queue pairs. So no leg
+/// of a message is stored on the way: reads, packets and writes of it stream at once.
 ///
-/// Sent: the last store has left the GPU, the last packet the NIC. Delivered: the last write is
-/// visible. Segments: heads and tails by the names and lengths of the walk's Contraction; of the
-/// rest what its busiest link or memory worked, then what it waited for credits or tags; what is
-/// left is the loads in flight, or packets under way.
+/// Sent: the last store has left the GPU, the last packet the NIC; a copy has ended. Delivered: the
+/// last write is visible. Segments: heads and tails by the names and lengths of the walk's
+/// Contraction; of the rest what its busiest link or memory worked, then what it waited for credits
+/// or tags; what is left is the loads in flight, or packets under way.
 ///
 /// Completions: of what is between, what the busiest link worked and what was waited for; the rest
 /// is the acknowledgement's and the completion's own way.
@@ -39,14 +41,19 @@ class PacketTransport final : public Transport {
 
  private:
   class OpenWalk;
+  class MoveWalk;
   class SmWalk;
+  class CopyWalk;
   class VerbWalk;
   class Verbs;
+
+  Copier& copier(DeviceId gpu);
 
   PacketCluster& cluster_;
   CauseTable& causes_;
   TransportSink* sink_{nullptr};
-  std::vector<std::unique_ptr<SmWalk>> walks_;
+  std::map<DeviceId, Copier> copiers_;  ///< by GPU
+  std::vector<std::unique_ptr<MoveWalk>> walks_;
   std::vector<std::unique_ptr<Verbs>> verbs_;
 };
 

@@ -63,6 +63,7 @@ class Dump {
       out += fmt::format("{}{} {} -> {}", out.empty() ? "" : ", ", leg_verb(leg.kind),
                          fabric_.full_name(leg.source), fabric_.full_name(leg.sink));
       if (leg.threads != 0) out += fmt::format(" by {} threads", leg.threads);
+      if (leg.by_copy_engine) out += " by a copy engine";
     }
     return "[" + out + "]";
   }

@@ -26,9 +26,8 @@ enum class Verb : std::uint8_t { kWrite, kRead, kSend };
 /// defaults, so that equal instructions are equal data. Made by Program's members.
 struct Instruction {
   enum class Kind : std::uint8_t {
-    /// Move `amount` bytes along walk `index`; the actor is occupied until they were sent.
-    /// `length`:
-    /// how many kRaise follow.
+    /// Move `amount` bytes along walk `index`; the actor is occupied until they were sent, a copy
+    /// engine until its copy has ended. `length`: how many kRaise follow.
     kMove,
     /// Belongs to the move before it: once the data are delivered, after lag `second`, flag `index`
     /// gets a token of their bytes and of tag `amount`.

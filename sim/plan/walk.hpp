@@ -33,6 +33,8 @@ struct Leg {
   std::uint8_t branch{0};
   /// Where a GPU's SMs are the initiator: with how many threads; 0: a whole thread block.
   std::uint16_t threads{0};
+  /// Where a GPU is the initiator: one of its copy engines, not its SMs.
+  bool by_copy_engine{false};
   friend auto operator<=>(const Leg&, const Leg&) = default;
 };
 

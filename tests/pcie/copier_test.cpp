@@ -11,28 +11,35 @@ namespace weft::test::pcie_copier {
 namespace {
 
 /// A GPU under a socket of the measured H200 machine and what its copies took.
-class Copies final : public Copier::Client {
+class Copies {
  public:
   explicit Copies(const std::vector<std::string>& settings = {})
-      : h_{"h200-vm.yaml", settings, "h200-vm-host"}, copier_{h_.host(), h_.id("gpu0"), *this} {}
+      : h_{"h200-vm.yaml", settings, "h200-vm-host"}, copier_{h_.host(), h_.id("gpu0")} {}
 
   void copy(bool from_host, std::int64_t bytes, std::uint64_t tag) {
-    copier_.copy(from_host, from_host ? 1 << 28 : 0, Bytes{bytes}, tag);
+    copier_.copy(from_host, {.offset = std::uint64_t{from_host} << 28,
+                             .bytes = Bytes{bytes},
+                             .tag = tag,
+                             .client = &ended_.at(from_host)});
   }
   void run() { h_.host().network().events().run(); }
   double ended_us(bool from_host, std::uint64_t tag) const {
-    return (ended_.at(from_host).at(tag) - Time{}).as_us();
+    return (ended_.at(from_host).at.at(tag) - Time{}).as_us();
   }
   HostUnderTest& host() { return h_; }
 
  private:
-  void on_copied(bool from_host, std::uint64_t tag) override {
-    ended_.at(from_host)[tag] = h_.host().network().now();
-  }
+  /// When the copies of one direction ended, by tag.
+  struct Ended final : Copier::Client {
+    explicit Ended(PacketHost& h) : host{h} {}
+    void on_copied(std::uint64_t tag) override { at[tag] = host.network().now(); }
+    PacketHost& host;
+    std::map<std::uint64_t, Time> at{};
+  };
 
   HostUnderTest h_;
   Copier copier_;
-  std::array<std::map<std::uint64_t, Time>, 2> ended_;
+  std::array<Ended, 2> ended_{Ended{h_.host()}, Ended{h_.host()}};
 };
 
 // Theory. A round trip to the host, R, is twice the root complex's 200 ns, DRAM's 100 ns, the GPU's

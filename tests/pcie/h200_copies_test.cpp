@@ -99,9 +99,12 @@ class H200 final : public Copier::Client {
   /// Copies that the GPU works off back to back; they begin when something is run.
   void queue(const std::string& gpu, bool from_host, std::int64_t bytes, std::uint64_t copies) {
     auto& copier = copiers_[gpu];
-    if (!copier) copier = std::make_unique<Copier>(h_.host(), h_.id("gpu" + gpu), *this);
+    if (!copier) copier = std::make_unique<Copier>(h_.host(), h_.id("gpu" + gpu));
     for (std::uint64_t i = 0; i < copies; ++i) {
-      copier->copy(from_host, std::uint64_t{from_host} << 28, Bytes{bytes}, i);
+      copier->copy(from_host, {.offset = std::uint64_t{from_host} << 28,
+                               .bytes = Bytes{bytes},
+                               .tag = from_host,
+                               .client = this});
     }
   }
   /// Until all have ended.
@@ -110,7 +113,7 @@ class H200 final : public Copier::Client {
   double ended_us(bool from_host) const { return (ended_.at(from_host) - Time{}).as_us(); }
 
  private:
-  void on_copied(bool from_host, std::uint64_t /*tag*/) override {
+  void on_copied(std::uint64_t from_host) override {
     ended_.at(from_host) = h_.host().network().now();
   }
 

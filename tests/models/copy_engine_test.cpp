@@ -1,0 +1,88 @@
+// Copy engines as actors of plans, on both transports.
+#include <gtest/gtest.h>
+
+#include "models/transport/fluid_transport.hpp"
+#include "models/transport/packet_transport.hpp"
+#include "sim/base/error.hpp"
+#include "sim/run/runner.hpp"
+#include "tests/models/machine_under_test.hpp"
+
+namespace weft::test::models_copy_engine {
+namespace {
+
+constexpr double kGen5x16 = 32 * 16 * 128.0 / 130 / 8;  // GB/s after encoding
+
+/// A copy engine of gpu0 that copies so often between its memory and a socket's.
+Plan copies(const MachineUnderTest& m, bool from_host, Bytes bytes, std::uint32_t times,
+            const char* host = "cpu0") {
+  const DeviceId gpu = m.id("gpu0");
+  const DeviceId cpu = m.id(host);
+  Leg leg{Leg::Kind::kWrite, Leg::Medium::kPcie, gpu, gpu, cpu};
+  if (from_host) leg = {Leg::Kind::kRead, Leg::Medium::kPcie, gpu, cpu, gpu};
+  leg.by_copy_engine = true;
+  Plan plan;
+  plan.actors = {{Actor::Kind::kCopyEngine, gpu, from_host ? 1U : 0U}};
+  Program engine;
+  const WalkIndex walk = plan.walks.add({leg});
+  engine.repeat(times, [&] { engine.move(walk, bytes); });
+  plan.programs = {engine};
+  return plan;
+}
+
+/// Microseconds until all plans have ended.
+double run_us(const MachineUnderTest& m, const std::vector<Plan>& plans, bool packets) {
+  CauseTable causes;
+  PacketCluster cluster(m.machine(), {0});
+  PacketTransport on_packets(cluster, causes);
+  EventQueue events;
+  FluidTransport fluid(m.machine(), events, causes);
+  Runner runner(packets ? static_cast<Transport&>(on_packets) : fluid,
+                packets ? cluster.events() : events, causes);
+  for (const Plan& plan : plans) runner.add(plan);
+  runner.run();
+  double last = 0;
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    const RunOutcome outcome = runner.outcome(i);
+    Duration sum;
+    for (const auto& [cause, time] : outcome.causes) sum += time;
+    EXPECT_EQ(sum, outcome.time);  // every picosecond has a cause
+    last = std::max(last, outcome.time.as_us());
+  }
+  return last;
+}
+
+// Theory. A copy from the host begins 41 ns after the last one, waits a round trip for its first
+// data (835 ns inside the GPU, a switch and the root complex there and back, DRAM) and another one
+// for its flush; a copy to the host waits for HBM and for its flush. TLPs of 256 B.
+TEST(CopyEngine, CopiesOneAfterAnotherOnBothTransports) {
+  const MachineUnderTest m("hgx-h100-8nic.yaml");
+  constexpr std::int64_t kSize = 1 << 20;
+  const double round_us = 0.835 + 2 * (0.115 + 0.200) + 0.100;
+  const double from_us = 0.041 + 2 * round_us + kSize / (kGen5x16 * 256 / 276 * 1e3);
+  const double to_us = 0.041 + 0.700 + round_us + kSize / (kGen5x16 * 256 / 280 * 1e3);
+  for (const bool packets : {false, true}) {
+    const auto each = [&](bool from_host) {
+      return run_us(m, {copies(m, from_host, Bytes{kSize}, 4)}, packets) / 4;
+    };
+    EXPECT_NEAR(each(true), from_us, 0.02 * from_us) << packets;
+    EXPECT_NEAR(each(false), to_us, 0.02 * to_us) << packets;
+  }
+}
+
+// The directions do not share an engine, only the unit for flushes; two plans share one.
+TEST(CopyEngine, HasOneForEachDirection) {
+  const MachineUnderTest m("hgx-h100-8nic.yaml");
+  const Plan from = copies(m, true, Bytes::mib(1), 4);
+  const Plan to = copies(m, false, Bytes::mib(1), 4);
+  const double alone = run_us(m, {from}, true);
+  EXPECT_LT(run_us(m, {from, to}, true), 1.5 * alone);
+  EXPECT_NEAR(run_us(m, {from, from}, true), 2 * alone, 0.02 * alone);
+}
+
+TEST(CopyEngine, IsRefusedOtherMemories) {
+  const MachineUnderTest m("hgx-h100-8nic.yaml");
+  EXPECT_THROW(run_us(m, {copies(m, false, Bytes::mib(1), 1, "cpu1")}, true), InputError);
+}
+
+}  // namespace
+}  // namespace weft::test::models_copy_engine
