@@ -12,7 +12,6 @@
 #include "models/perftest/gpu_sender.hpp"
 #include "models/perftest/posting.hpp"
 #include "models/perftest/sender.hpp"
-#include "models/perftest/staged.hpp"
 #include "models/transport/packet_cluster.hpp"
 #include "models/transport/packet_transport.hpp"
 #include "sim/base/error.hpp"
@@ -280,9 +279,7 @@ class Run {
   std::size_t together() const { return plan_.is_staged ? 1 : plan_.qps; }
 
   void add(const PerftestPlan& plan) {
-    if (plan.is_staged) {
-      senders_.push_back(std::make_unique<StagedSender>(cluster_, plan));
-    } else if (plan.post != PerftestPost::kCpu) {
+    if (plan.post != PerftestPost::kCpu) {
       senders_.push_back(std::make_unique<GpuSender>(cluster_, plan));
     } else {
       senders_.push_back(std::make_unique<Posting>(cluster_, runner_, plan));
@@ -496,9 +493,9 @@ PerftestRow perftest(const Machine& machine, const PerftestOptions& options, Byt
   row.limited_by = limited_by(steady.used);
   // The machine idled: the thread posted and waited for completions in turn.
   if (row.limited_by == "latency" && steady.waiting + steady.posting >= kNeverIdle) {
-    row.limited_by = steady.posting > steady.waiting ? kPostingThread
-                     : options.memory == PerftestMemory::kStaged
-                         ? "copies and their buffers"
+    row.limited_by = options.memory == PerftestMemory::kStaged ? "copies and their buffers"
+                     : steady.posting > steady.waiting
+                         ? kPostingThread
                          : fmt::format("{} requests in flight", options.tx_depth * options.qps);
   }
   return row;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "models/perftest/plan_builder.hpp"
+
 namespace weft {
 namespace {
 
@@ -9,42 +11,29 @@ Verb verb_of(RdmaOp op) {
   return op == RdmaOp::kWrite ? Verb::kWrite : op == RdmaOp::kRead ? Verb::kRead : Verb::kSend;
 }
 
-/// Puts the plan together.
-class Builder {
+class PostingBuilder : private PlanBuilder {
  public:
-  Builder(const Machine& machine, const PerftestPlan& options)
-      : machine_{machine}, options_{options} {}
+  PostingBuilder(const Machine& machine, const PerftestPlan& options)
+      : PlanBuilder{machine, options} {}
 
-  Plan build() && {
+  MeteredPlan build() && {
     const Fabric& fabric = machine_.fabric();
-    plan_.op = "perftest";
-    plan_.bytes = options_.size;
-    plan_.actors = {{Actor::Kind::kHostThread, fabric.root_cpu(options_.ends.from_nic)},
-                    {Actor::Kind::kHostThread, fabric.root_cpu(options_.ends.to_nic)}};
+    add_actor(Actor::Kind::kHostThread, fabric.root_cpu(options_.ends.from_nic));
+    add_actor(Actor::Kind::kHostThread, fabric.root_cpu(options_.ends.to_nic));
     for (std::uint32_t i = 0; i < options_.qps; ++i) add_flag(options_.tx_depth);
     for (std::uint32_t i = 0; i < options_.qps; ++i) left_.push_back(add_flag(options_.iterations));
-    cq_ = add_flag(0);
-    receive_cq_ = add_flag(0);
+    cq_ = add_flag();
+    receive_cq_ = add_flag();
     const std::uint64_t completions =
         (options_.iterations + options_.cq_moderation - 1) / options_.cq_moderation * options_.qps;
     untold_ = add_flag(completions);
     for (std::uint32_t i = 0; i < options_.qps; ++i) add_queue_pair(i);
     add_poster();
     if (options_.op == RdmaOp::kSend) add_receiver();
-    return std::move(plan_);
+    return {.plan = std::move(plan_)};
   }
 
  private:
-  FlagIndex add_flag(std::uint64_t tokens) {
-    plan_.flags.push_back({static_cast<std::uint32_t>(tokens)});
-    return static_cast<FlagIndex>(plan_.flags.size() - 1);
-  }
-  LagIndex add_lag(const char* cause, Duration time) {
-    plan_.lags.push_back({cause, time});
-    return static_cast<LagIndex>(plan_.lags.size() - 1);
-  }
-  const Adapter& adapter(DeviceId nic) const { return *machine_.model(nic).adapter; }
-
   void add_queue_pair(std::uint32_t i) {
     const PerftestEnds& ends = options_.ends;
     const bool is_send = options_.op == RdmaOp::kSend;
@@ -72,8 +61,7 @@ class Builder {
 
   void add_poster() {
     const DeviceId nic = options_.ends.from_nic;
-    const LagIndex request = add_lag("post", adapter(nic).post_time);
-    const LagIndex doorbell = add_lag("post", adapter(nic).doorbell_time);
+    const auto [doorbell, request] = add_post(nic);
     const LagIndex completion = add_lag("completion taken", adapter(nic).cqe_time);
     Program p;
     const auto take = [&] {
@@ -82,7 +70,7 @@ class Builder {
     };
     p.while_has(untold_, 1, kNoIndex, [&] {
       for (std::uint32_t i = 0; i < options_.qps; ++i) {
-        p.while_has(i, options_.post_list, left_[i], [&] {
+        p.while_has(i, options_.post_list, left_[i], [&, doorbell = doorbell, request = request] {
           p.compute(doorbell, request);
           p.post(verb_of(options_.op), i, options_.size,
                  options_.is_inline ? Instruction::kInline : 0);
@@ -112,9 +100,6 @@ class Builder {
     plan_.programs.push_back(std::move(each));
   }
 
-  const Machine& machine_;
-  const PerftestPlan& options_;
-  Plan plan_;
   std::vector<FlagIndex> left_;  ///< messages that were not posted, by queue pair
   FlagIndex cq_{};
   FlagIndex receive_cq_{};
@@ -123,25 +108,27 @@ class Builder {
 
 }  // namespace
 
-Plan posting_plan(const Machine& machine, const PerftestPlan& plan) {
-  return Builder(machine, plan).build();
+MeteredPlan posting_plan(const Machine& machine, const PerftestPlan& plan) {
+  return PostingBuilder(machine, plan).build();
 }
 
 Posting::Posting(PacketCluster& cluster, Runner& runner, const PerftestPlan& plan)
     : cluster_{cluster},
       runner_{runner},
       options_{plan},
-      plan_{posting_plan(cluster.machine(), plan)},
+      plan_{plan.is_staged ? staged_plan(cluster.machine(), plan)
+                           : posting_plan(cluster.machine(), plan)},
       poll_time_{cluster.machine().model(plan.ends.from_nic).adapter->poll_time},
-      job_{runner.add(plan_, this)},
-      known_of_(plan.qps) {}
+      job_{runner.add(plan_.plan, this)},
+      done_of_(plan.qps) {}
 
 bool Posting::has_settled() const {
-  return 4 * known_ >= messages() &&
-         std::all_of(known_of_.begin(), known_of_.end(), [](std::uint64_t k) { return k > 0; });
+  return 4 * known() >= messages() &&
+         std::all_of(done_of_.begin(), done_of_.end(), [](std::uint64_t done) { return done > 0; });
 }
 
 Time Posting::ended() const {
+  if (options_.is_staged) return steps().back().at;
   switch (options_.op) {
     case RdmaOp::kRead:
       return steps().back().at;
@@ -154,15 +141,21 @@ Time Posting::ended() const {
 }
 
 Bytes Posting::delivered() const {
+  if (options_.is_staged) return options_.size * static_cast<std::int64_t>(done_ / plan_.parts);
   const bool is_read = options_.op == RdmaOp::kRead;
   return cluster_.nics().landed(
       cluster_.nic(is_read ? options_.ends.from_nic : options_.ends.to_nic));
 }
 
-void Posting::on_posted(QueuePairIndex /*queue_pair*/, std::uint64_t requests) {
-  posted_ += requests;
-  posted(cluster_.events().now(), requests);
+void Posting::begun(std::uint64_t parts) {
+  const std::uint64_t messages_before = (begun_ + plan_.parts - 1) / plan_.parts;
+  begun_ += parts;
+  posted(cluster_.events().now(), (begun_ + plan_.parts - 1) / plan_.parts - messages_before);
   if (has_posted_all()) changed();
+}
+
+void Posting::on_posted(QueuePairIndex /*queue_pair*/, std::uint64_t requests) {
+  if (plan_.begun == kNoIndex) begun(requests);
 }
 
 void Posting::on_delivered(QueuePairIndex /*queue_pair*/, Bytes /*bytes*/) {
@@ -173,11 +166,11 @@ void Posting::on_received(QueuePairIndex /*queue_pair*/, Bytes /*bytes*/) {
   received_ = cluster_.events().now();
 }
 
-/// Free places: a completion told of as many messages.
 void Posting::on_signalled(FlagIndex flag, std::uint64_t tokens) {
-  known_ += tokens;
-  known_of_[flag] += tokens;
-  step(cluster_.events().now(), known_);
+  if (flag == plan_.begun) return begun(tokens);
+  done_ += tokens;
+  done_of_[flag] += tokens;
+  if (done_ / plan_.parts > known()) step(cluster_.events().now(), done_ / plan_.parts);
 }
 
 }  // namespace weft

@@ -7,6 +7,7 @@
 
 #include "models/perftest/perftest.hpp"
 #include "models/transport/packet_cluster.hpp"
+#include "sim/plan/plan.hpp"
 #include "sim/run/trajectory.hpp"
 
 namespace weft {

@@ -1,138 +1,158 @@
-#include "models/perftest/staged.hpp"
-
+#include <algorithm>
 #include <cmath>
+
+#include "models/perftest/plan_builder.hpp"
+#include "models/perftest/posting.hpp"
 
 namespace weft {
 namespace {
 
-// Tags: chunks, and what frees their buffers.
-constexpr std::uint64_t kIsFreed = std::uint64_t{1} << 63;
-constexpr Bytes kFlag{8};
+constexpr Bytes kFreed{8};
+
+class StagedBuilder : private PlanBuilder {
+ public:
+  StagedBuilder(const Machine& machine, const PerftestPlan& options)
+      : PlanBuilder{machine, options},
+        from_cpu_{machine.fabric().root_cpu(options.ends.from)},
+        to_cpu_{machine.fabric().root_cpu(options.ends.to)},
+        chunk_{std::min(options.size, machine.devices().params().bytes("staging.chunk"))},
+        chunks_{static_cast<std::uint64_t>(pieces(options.size, chunk_))},
+        buffers_{static_cast<std::uint64_t>(
+            std::llround(machine.devices().params().number("staging.buffers")))} {}
+
+  MeteredPlan build() && {
+    for (std::uint32_t i = 0; i < options_.qps; ++i) add_flag();
+    free_ = add_flag(buffers_);
+    begun_ = add_flag();
+    arrived_ = add_flag();
+    for (std::uint32_t i = 0; i < options_.qps; ++i) add_queue_pairs(i);
+    const ActorIndex sender = add_actor(Actor::Kind::kHostThread, from_cpu_);
+    const ActorIndex receiver = add_actor(Actor::Kind::kHostThread, to_cpu_);
+    add_sender(sender, add_copies_out());
+    add_receiver(receiver, add_copies_in());
+    return {.plan = std::move(plan_), .parts = chunks_, .begun = begun_};
+  }
+
+ private:
+  static QueuePairIndex there(std::uint32_t i) { return 2 * i; }
+  static QueuePairIndex back(std::uint32_t i) { return 2 * i + 1; }
+
+  /// One for chunks, each behind the last in its part of the buffers, and one for what frees them.
+  void add_queue_pairs(std::uint32_t i) {
+    const PerftestEnds& ends = options_.ends;
+    QueuePair q;
+    q.nic = ends.from_nic;
+    q.peer_nic = ends.to_nic;
+    q.memory = from_cpu_;
+    q.peer_memory = to_cpu_;
+    q.number = i;
+    q.writes = true;
+    q.span =
+        static_cast<std::uint64_t>(chunk_.count()) * ((buffers_ + options_.qps - 1) / options_.qps);
+    q.address = options_.offset + i * q.span;
+    q.receive_cq = arrived_;
+    q.receive_lag = add_lag("poll", adapter(q.peer_nic).poll_time);
+    plan_.queue_pairs.push_back(q);
+    std::swap(q.nic, q.peer_nic);
+    std::swap(q.memory, q.peer_memory);
+    q.span = 0;
+    q.receive_cq = free_;
+    q.receive_lag = add_lag("poll", adapter(q.peer_nic).poll_time);
+    plan_.queue_pairs.push_back(q);
+  }
+
+  /// `add(bytes)` for each chunk of all messages.
+  template <class Add>
+  void for_each_chunk(Program& program, Add&& add) {
+    program.repeat(options_.iterations * options_.qps, [&] {
+      program.repeat(chunks_ - 1, [&] { add(chunk_); });
+      add(options_.size - chunk_ * static_cast<std::int64_t>(chunks_ - 1));
+    });
+  }
+  /// `add(i)` for each chunk's queue pair: they take turns.
+  template <class Add>
+  void for_each_turn(Program& program, Add&& add) {
+    program.repeat(options_.iterations * chunks_, [&] {
+      for (std::uint32_t i = 0; i < options_.qps; ++i) add(i);
+    });
+  }
+
+  /// The flag of chunks that have come to the host.
+  FlagIndex add_copies_out() {
+    const FlagIndex copied = add_flag();
+    const LagIndex poll = add_lag("poll", adapter(options_.ends.from_nic).poll_time);
+    const DeviceId gpu = options_.ends.from;
+    Leg leg{Leg::Kind::kWrite, Leg::Medium::kPcie, gpu, gpu, from_cpu_};
+    leg.by_copy_engine = true;
+    const WalkIndex walk = plan_.walks.add({leg});
+    Program p;
+    p.actor = add_actor(Actor::Kind::kCopyEngine, gpu, 0);
+    for_each_chunk(p, [&](Bytes bytes) {
+      p.wait(free_);
+      p.signal(begun_);
+      p.move(walk, bytes);
+      p.raise(copied, poll);
+    });
+    plan_.programs.push_back(std::move(p));
+    return copied;
+  }
+  /// The flag of chunks that have come to the other GPU.
+  FlagIndex add_copies_in() {
+    const FlagIndex copied = add_flag();
+    const LagIndex poll = add_lag("poll", adapter(options_.ends.to_nic).poll_time);
+    const DeviceId gpu = options_.ends.to;
+    Leg leg{Leg::Kind::kRead, Leg::Medium::kPcie, gpu, to_cpu_, gpu};
+    leg.by_copy_engine = true;
+    const WalkIndex walk = plan_.walks.add({leg});
+    Program p;
+    p.actor = add_actor(Actor::Kind::kCopyEngine, gpu, 1);
+    for_each_chunk(p, [&](Bytes bytes) {
+      p.wait(arrived_);
+      p.move(walk, bytes);
+      p.raise(copied, poll);
+    });
+    plan_.programs.push_back(std::move(p));
+    return copied;
+  }
+
+  void add_sender(ActorIndex thread, FlagIndex copied) {
+    const auto [doorbell, request] = add_post(options_.ends.from_nic);
+    Program p;
+    p.actor = thread;
+    for_each_turn(p, [&, doorbell = doorbell, request = request](std::uint32_t i) {
+      p.wait(copied);
+      p.compute(doorbell, request);
+      p.post(Verb::kWrite, there(i), {}, Instruction::kBytesOfToken);
+    });
+    plan_.programs.push_back(std::move(p));
+  }
+  void add_receiver(ActorIndex thread, FlagIndex copied) {
+    const auto [doorbell, request] = add_post(options_.ends.to_nic);
+    Program p;
+    p.actor = thread;
+    for_each_turn(p, [&, doorbell = doorbell, request = request](std::uint32_t i) {
+      p.wait(copied);
+      p.signal(i);
+      p.compute(doorbell, request);
+      p.post(Verb::kWrite, back(i), kFreed, Instruction::kInline);
+    });
+    plan_.programs.push_back(std::move(p));
+  }
+
+  DeviceId from_cpu_;
+  DeviceId to_cpu_;
+  Bytes chunk_;
+  std::uint64_t chunks_;  ///< of a message
+  std::uint64_t buffers_;
+  FlagIndex free_{};     ///< buffers
+  FlagIndex begun_{};    ///< chunks that are copied out
+  FlagIndex arrived_{};  ///< at the other host
+};
 
 }  // namespace
 
-StagedSender::Thread::Thread(const Machine& machine, DeviceId nic)
-    : post{machine.model(nic).adapter->post_time + machine.model(nic).adapter->doorbell_time},
-      poll{machine.model(nic).adapter->poll_time} {}
-
-StagedSender::StagedSender(PacketCluster& cluster, const PerftestPlan& plan)
-    : cluster_{cluster},
-      plan_{plan},
-      from_cpu_{cluster.machine().fabric().root_cpu(plan.ends.from)},
-      to_cpu_{cluster.machine().fabric().root_cpu(plan.ends.to)},
-      chunk_{std::min(plan.size, cluster.machine().devices().params().bytes("staging.chunk"))},
-      chunks_{static_cast<std::uint64_t>(pieces(plan.size, chunk_))},
-      buffers_{static_cast<std::uint64_t>(
-          std::llround(cluster.machine().devices().params().number("staging.buffers")))},
-      sender_{cluster.machine(), plan.ends.from_nic},
-      receiver_{cluster.machine(), plan.ends.to_nic},
-      out_{cluster.host_of(plan.ends.from), plan.ends.from, *this},
-      in_{cluster.host_of(plan.ends.to), plan.ends.to, *this} {
-  for (std::uint32_t i = 0; i < plan.qps; ++i) {
-    qps_.push_back({cluster.connect(plan.ends.from_nic, plan.ends.to_nic, i),
-                    cluster.connect(plan.ends.to_nic, plan.ends.from_nic, i)});
-  }
-}
-
-Bytes StagedSender::bytes_of(std::uint64_t chunk) const {
-  const auto place = static_cast<std::int64_t>(chunk % chunks_);
-  return std::min(chunk_, plan_.size - chunk_ * place);
-}
-
-std::uint64_t StagedSender::offset_of(std::uint64_t chunk) const {
-  return plan_.offset + chunk % buffers_ * static_cast<std::uint64_t>(chunk_.count());
-}
-
-/// Copies chunks out as long as there are buffers.
-void StagedSender::pump() {
-  while (next_ - freed_ < buffers_ && !has_posted_all()) {
-    if (waits_) waited_ += cluster_.events().now() - waits_since_;
-    waits_ = false;
-    if (next_ % chunks_ == 0) posted(cluster_.events().now(), 1);
-    out_.copy(false, offset_of(next_), bytes_of(next_), next_);
-    ++next_;
-    if (has_posted_all()) changed();
-  }
-  if (waits_) return;
-  waits_ = true;
-  waits_since_ = cluster_.events().now();
-}
-
-void StagedSender::later(Duration delay, Event event, std::uint64_t chunk) {
-  cluster_.events().schedule_after(delay, Phase::kCompute, *this,
-                                   chunk << 8 | static_cast<std::uint8_t>(event));
-}
-
-void StagedSender::on_event(std::uint64_t what) {
-  const std::uint64_t chunk = what >> 8;
-  switch (static_cast<Event>(what & 0xff)) {
-    case Event::kPost:
-      post(chunk);
-      return;
-    case Event::kArrived:
-      in_.copy(true, offset_of(chunk), bytes_of(chunk), chunk);
-      return;
-    case Event::kCopied:
-      landed(chunk);
-      return;
-    case Event::kGiveBack:
-      give_back(chunk);
-      return;
-    case Event::kFreed:
-      ++freed_;
-      pump();
-      return;
-  }
-}
-
-void StagedSender::on_copied(bool from_host, std::uint64_t chunk) {
-  if (!from_host) {
-    posting_ += sender_.post;
-    later(sender_.poll + sender_.post, Event::kPost, chunk);
-  } else {
-    later(receiver_.poll, Event::kCopied, chunk);
-  }
-}
-
-void StagedSender::post(std::uint64_t chunk) {
-  const PerftestEnds& ends = plan_.ends;
-  cluster_.nics().post(qps_[chunk % plan_.qps].there,
-                       {.op = RdmaOp::kWrite,
-                        .bytes = bytes_of(chunk),
-                        .local = cluster_.buffer(ends.from_nic, from_cpu_, true, offset_of(chunk)),
-                        .remote = cluster_.buffer(ends.to_nic, to_cpu_, false, offset_of(chunk)),
-                        .is_signalled = false,
-                        .tag = chunk,
-                        .client = this});
-}
-
-/// The chunk is in the other GPU.
-void StagedSender::landed(std::uint64_t chunk) {
-  ++landed_;
-  if (landed_ % chunks_ == 0) step(cluster_.events().now(), landed_ / chunks_);
-  receiving_ += receiver_.post;
-  later(receiver_.post, Event::kGiveBack, chunk);
-}
-
-/// Its buffers may be used again.
-void StagedSender::give_back(std::uint64_t chunk) {
-  const PerftestEnds& ends = plan_.ends;
-  cluster_.nics().post(
-      qps_[chunk % plan_.qps].back,
-      {.op = RdmaOp::kWrite,
-       .bytes = kFlag,
-       .local = cluster_.buffer(ends.to_nic, to_cpu_, true, offset_of(chunk)),
-       .remote = cluster_.buffer(ends.from_nic, from_cpu_, false, offset_of(chunk)),
-       .is_inline = true,
-       .is_signalled = false,
-       .tag = chunk | kIsFreed,
-       .client = this});
-}
-
-void StagedSender::on_visible(std::uint64_t tag) {
-  const bool is_freed = (tag & kIsFreed) != 0;
-  later(is_freed ? sender_.poll : receiver_.poll, is_freed ? Event::kFreed : Event::kArrived,
-        tag & ~kIsFreed);
+MeteredPlan staged_plan(const Machine& machine, const PerftestPlan& plan) {
+  return StagedBuilder(machine, plan).build();
 }
 
 }  // namespace weft
