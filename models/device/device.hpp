@@ -107,7 +107,8 @@ struct RootComplex {
   double iotlb_miss_share(Bytes page) const;
 };
 
-/// A device that begins DMAs, as far as plans have it do so: a NIC, the SMs of a GPU.
+/// A device that begins DMAs, as far as plans have it do so: a NIC, the SMs of a GPU; a CPU, whose
+/// threads store to devices.
 struct Requester {
   double read_request{512};  ///< data that one read asks for
   /// Data of a write, if less than Max_Payload_Size.

@@ -73,6 +73,7 @@ DeviceModel resolve_cpu(const DeviceParams& d, DeviceId cpu) {
                    .completion_payload = d.number("cpu.completion_payload", cpu),
                    .completion_boundary = kRootCompletionBoundary,
                    .page = d.bytes("cpu.iommu_page", cpu)};
+  m.requester = Requester{.write_payload = kCacheLine};
   m.root = RootComplex{.peers = static_cast<PeerSupport>(d.number("cpu.p2p", cpu)),
                        .peer_payload = d.number("cpu.p2p_payload", cpu),
                        .socket_rate = d.bandwidth("cpu.socket_rate", cpu),

@@ -56,15 +56,17 @@ inline constexpr std::array kRootComplexParams{
 };
 static_assert(every_param_is_sourced(kRootComplexParams));
 
+/// Data of a CPU's store to a device, or of one commit of a write to memory.
+inline constexpr double kCacheLine = 64;
+
 /// Completions of memory end on its multiples. PCIe Base 2.3.1.1: a root complex may have 64 B.
 inline constexpr std::int64_t kRootCompletionBoundary = 64;
 
 /// What strictly ordered writes reach: a root port commits one 64 B line after another, each `each`
 /// after the one before. nullopt if they overlap (`each` is 0).
 inline std::optional<Bandwidth> strict_write_rate(Duration each) {
-  constexpr double kLine = 64.0;
   if (each == Duration{}) return std::nullopt;
-  return Bandwidth::bytes_per_s(kLine / each.as_s());
+  return Bandwidth::bytes_per_s(kCacheLine / each.as_s());
 }
 
 }  // namespace weft

@@ -217,11 +217,17 @@ class Builder {
     write_memory(leg.sink);
     const Duration walk = use_limits(leg, path, leg.sink, false);
     if (leg.by_copy_engine) return;  // its flush has waited for that
+    const Duration left = model(leg.source).root ? model(leg.source).crossing_time() : Duration{};
     tail("PCIe write latency", leg.source,
-         crossing_time(machine_, leg.source, route) + walk + model(leg.sink).memory->write_latency);
+         crossing_time(machine_, leg.source, route) - left + walk +
+             model(leg.sink).memory->write_latency);
   }
 
   void add_pcie_read(const Leg& leg) {
+    if (model(leg.initiator).root) {
+      throw InputError("loads of " + fabric_.full_name(leg.source) + "'s memory by " +
+                       fabric_.full_name(leg.initiator) + " are not modelled");
+    }
     const DmaPath path = require_path(leg, leg.source, true);
     const Requester requester = requester_of(machine_, leg);
     const double request = requester.read_request;
@@ -301,9 +307,10 @@ class Builder {
 }  // namespace
 
 Requester requester_of(const Machine& machine, const Leg& leg) {
-  Requester out = *machine.model(leg.initiator).requester;
+  const DeviceModel& m = machine.model(leg.initiator);
+  Requester out = *m.requester;
   if (!leg.by_copy_engine) return out;
-  const CopyEngine& engine = *machine.model(leg.initiator).copies;
+  const CopyEngine& engine = *m.copies;
   out.read_request = static_cast<double>(engine.request);
   out.write_payload = Requester{}.write_payload;
   out.read_extra = engine.read_extra;

@@ -42,7 +42,8 @@ struct Contraction {
 /// Throws InputError if the fabric has no way for a leg.
 Contraction contract(const Machine& machine, const Walk& walk);
 
-/// Whoever makes the requests of a leg over PCIe: a NIC, a GPU's SMs, or its copy engines.
+/// Whoever makes the requests of a leg over PCIe: a NIC, a GPU's SMs, its copy engines, or a CPU's
+/// stores, which leave its root complex when its program says so.
 Requester requester_of(const Machine& machine, const Leg& leg);
 
 /// The payload rate of a walk that has the machine to itself: its cap, or the server that fills

@@ -4,6 +4,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "sim/base/error.hpp"
+
 namespace weft {
 namespace {
 
@@ -71,6 +73,10 @@ std::size_t FluidTransport::open_walk(const Contraction& contraction, double cop
 }
 
 QpHandle FluidTransport::open(const QueuePair& queue_pair) {
+  if (queue_pair.posting_gpu) {
+    throw InputError("the fluid transport does not model posting by threads of " +
+                     machine_->fabric().full_name(*queue_pair.posting_gpu) + "; packets do");
+  }
   Qp qp;
   if (queue_pair.writes || queue_pair.sends) qp.write = add_verbs(queue_pair, false);
   if (queue_pair.reads) qp.read = add_verbs(queue_pair, true);

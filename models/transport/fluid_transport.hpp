@@ -26,7 +26,7 @@ namespace weft {
 /// acknowledgement, which takes the message's tail latency back. A send, and what was posted behind
 /// it, waits until there is a receive. Not modelled: packets, credits, congestion control,
 /// unfairness of arbitration; of verbs inline payload, reads of several elements at once and timers
-/// of receivers that are not ready.
+/// of receivers that are not ready. Refused: queue pairs that a GPU's thread posts to.
 class FluidTransport final : public Transport, private EventTarget {
  public:
   /// All references must outlive the transport. Causes are added to `causes` as they occur.

@@ -330,6 +330,11 @@ DmaEngine::Settings PacketHost::sm_engine(DeviceId gpu, std::uint32_t threads) c
           .completion_timeout = machine_.completion_timeout()};
 }
 
+DmaEngine::Settings PacketHost::cpu_engine(DeviceId cpu) const {
+  return {.name = fabric_.full_name(cpu),
+          .write_payload = std::llround(machine_.model(cpu).requester->write_payload)};
+}
+
 DmaEngine::Settings PacketHost::copy_engine(DeviceId gpu) const {
   const CopyEngine& engine = *machine_.model(gpu).copies;
   DmaEngine::Settings out{.name = fabric_.full_name(gpu),

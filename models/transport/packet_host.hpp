@@ -57,6 +57,8 @@ class PacketHost {
   /// flight. 0: one thread block.
   DmaEngine::Settings sm_engine(DeviceId gpu, std::uint32_t threads = 0) const;
 
+  /// A CPU's stores to devices' memory, beyond its root complex.
+  DmaEngine::Settings cpu_engine(DeviceId cpu) const;
   /// One copy engine of a GPU: one direction.
   DmaEngine::Settings copy_engine(DeviceId gpu) const;
 

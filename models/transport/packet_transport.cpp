@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "models/transport/contraction.hpp"
+#include "models/transport/gpu_doorbells.hpp"
 #include "models/transport/sm_copier.hpp"
 #include "sim/base/error.hpp"
 
@@ -371,6 +372,34 @@ class PacketTransport::CopyWalk final : public MoveWalk, private Copier::Client 
   std::uint64_t offset_{0};
 };
 
+/// A CPU thread stores it to a device's memory.
+class PacketTransport::CpuWalk final : public MoveWalk, private DmaClient {
+ public:
+  CpuWalk(PacketTransport& transport, const Walk& walk, std::uint64_t address)
+      : MoveWalk{transport, walk}, address_{PacketHost::memory_at(walk.front().sink) + address} {
+    PacketHost& host = cluster().host_of(walk.front().initiator);
+    engine_ = &host.add_engine(host.cpu_engine(walk.front().initiator));
+    path_ = host.path(walk.front().initiator, walk.front().sink, false);
+  }
+
+  void submit(Bytes bytes, std::uint64_t tag) override {
+    engine_->submit({.path = path_,
+                     .is_read = false,
+                     .address = address_,
+                     .bytes = bytes,
+                     .tag = add(tag, {}),
+                     .client = this});
+  }
+
+ private:
+  void on_dma_sent(std::uint64_t number) override { part_sent(number); }
+  void on_dma_done(std::uint64_t number) override { part_visible(number); }
+
+  DmaEngine* engine_;
+  PciePathId path_;
+  std::uint64_t address_;
+};
+
 /// The writes and sends of a queue pair, or its reads.
 class PacketTransport::VerbWalk final : public OpenWalk, private RdmaClient {
  public:
@@ -473,6 +502,10 @@ class PacketTransport::Verbs {
       qps_.push_back(cluster.connect(q.nic, q.peer_nic, q.number + i, q.connection));
     }
     by_qp_.resize(parts);
+    if (q.posting_gpu) {
+      doorbells_ = std::make_unique<GpuDoorbells>(cluster, *q.posting_gpu, q.nic);
+      for (const RdmaQpId qp : qps_) doorbells_->place(qp);
+    }
     if (q.writes || q.sends) writes_ = std::make_unique<VerbWalk>(transport, q, false, qps_);
     if (q.reads) reads_ = std::make_unique<VerbWalk>(transport, q, true, qps_);
   }
@@ -487,7 +520,12 @@ class PacketTransport::Verbs {
       walk->add(request, by_qp_);
     }
     for (std::size_t i = 0; i < qps_.size(); ++i) {
-      if (!by_qp_[i].empty()) nics_.post(qps_[i], by_qp_[i]);
+      if (by_qp_[i].empty()) continue;
+      if (doorbells_) {
+        doorbells_->ring(qps_[i], by_qp_[i]);
+      } else {
+        nics_.post(qps_[i], by_qp_[i]);
+      }
     }
   }
   void post_receives(std::uint32_t count) {
@@ -497,6 +535,7 @@ class PacketTransport::Verbs {
  private:
   RdmaNics& nics_;
   std::vector<RdmaQpId> qps_;
+  std::unique_ptr<GpuDoorbells> doorbells_;  ///< none: a CPU thread rings them
   std::unique_ptr<VerbWalk> writes_;
   std::unique_ptr<VerbWalk> reads_;
   std::vector<std::vector<RdmaRequest>> by_qp_;  ///< of one post
@@ -513,6 +552,8 @@ WalkId PacketTransport::prepare(const Walk& walk, std::uint32_t copies) {
   const std::uint64_t address = (verbs_.size() + walks_.size()) * kBufferStride;
   if (walk.front().by_copy_engine) {
     walks_.push_back(std::make_unique<CopyWalk>(*this, walk, address));
+  } else if (cluster_.machine().model(walk.front().initiator).root) {
+    walks_.push_back(std::make_unique<CpuWalk>(*this, walk, address));
   } else {
     walks_.push_back(std::make_unique<SmWalk>(*this, walk, address));
   }

@@ -13,8 +13,9 @@ namespace weft {
 
 /// The packet transport: transfers are TLPs and packets of a cluster's devices.
 ///
-/// A walk is passes of a thread block (SmCopier), over PCIe or NVLink, or copies of a copy engine
-/// (Copier), to its socket's memory or from it; NICs move what is posted on queue pairs. So no leg
+/// A walk is passes of a thread block (SmCopier), over PCIe or NVLink, copies of a copy engine
+/// (Copier), to its socket's memory or from it, or stores of a CPU to a device's memory; NICs move
+/// what is posted on queue pairs. So no leg
 /// of a message is stored on the way: reads, packets and writes of it stream at once.
 ///
 /// Sent: the last store has left the GPU, the last packet the NIC; a copy has ended. Delivered: the
@@ -44,6 +45,7 @@ class PacketTransport final : public Transport {
   class MoveWalk;
   class SmWalk;
   class CopyWalk;
+  class CpuWalk;
   class VerbWalk;
   class Verbs;
 

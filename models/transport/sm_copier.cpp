@@ -72,7 +72,6 @@ void SmCopier::next_piece(std::uint32_t index, Time asked) {
   warp.is_loaded = false;
   warp.loads = static_cast<std::uint32_t>(sources_.size()) + (reads_own_ ? 1 : 0);
   ++busy_warps_;
-  if (warp.loads == 0) throw std::logic_error("SmCopier: a pass that loads nothing");
   const std::uint64_t tag = std::uint64_t{index} << kWarpShift;
   if (reads_own_) {
     const Time served = own_memory_.use(Bytes{warp.bytes});
@@ -86,15 +85,18 @@ void SmCopier::next_piece(std::uint32_t index, Time asked) {
                            .tag = tag,
                            .client = this});
   }
+  if (warp.loads == 0) have_piece(index);
 }
 
 void SmCopier::on_event(std::uint64_t warp) { loaded(static_cast<std::uint32_t>(warp)); }
 
 void SmCopier::loaded(std::uint32_t index) {
-  Warp& warp = warps_[index];
-  if (--warp.loads > 0) return;
-  warp.is_loaded = true;
-  if (warp.stores == 0) store(index);
+  if (--warps_[index].loads == 0) have_piece(index);
+}
+
+void SmCopier::have_piece(std::uint32_t index) {
+  warps_[index].is_loaded = true;
+  if (warps_[index].stores == 0) store(index);
 }
 
 /// Its piece is here and the one before has left.

@@ -27,7 +27,7 @@ constexpr std::uint64_t next_buffer(std::uint64_t end, std::uint64_t span) {
 ///
 /// Loads of the GPU's own memory take `gpu.hbm_latency`. A pass's first ones are issued as soon as
 /// the pass before has ended, while the block waits for its neighbours' flags; loads of others'
-/// memory can only follow the flag.
+/// memory can only follow the flag. Without a source the block has the data in its registers.
 /// Not modelled: what SMs share (schedulers, L2), instructions, LL's waiting for each flag.
 class SmCopier final : private DmaClient, private EventTarget {
  public:
@@ -70,6 +70,7 @@ class SmCopier final : private DmaClient, private EventTarget {
 
   void next_piece(std::uint32_t warp, Time asked);
   void loaded(std::uint32_t warp);
+  void have_piece(std::uint32_t warp);
   void store(std::uint32_t warp);
   void check_sent();
   void tell_visible();

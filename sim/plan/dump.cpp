@@ -77,6 +77,7 @@ class Dump {
                         fabric_.full_name(q.memory), fabric_.full_name(q.nic),
                         fabric_.full_name(q.peer_memory), fabric_.full_name(q.peer_nic),
                         q.connection, q.number);
+    if (q.posting_gpu) out_ += ", posted by " + fabric_.full_name(*q.posting_gpu);
     if (q.send_cq != kNoIndex)
       out_ += fmt::format(", completions f{}{}", q.send_cq, after(q.send_lag));
     if (q.receive_cq != kNoIndex) {
@@ -125,7 +126,10 @@ class Dump {
                            has(Instruction::kOfToken)
                                ? fmt::format("flag {} of the token's queue pair", i.index)
                                : fmt::format("f{} tag {}", i.index, i.amount),
-                           has(Instruction::kForEach) ? " for each request" : "", after(i.second));
+                           has(Instruction::kForEach) ? " for each request"
+                           : i.length != 1            ? fmt::format(" x{}", i.length)
+                                                      : "",
+                           after(i.second));
       case Kind::kCompute:
         return "compute " + text(i.index) +
                (i.second == kNoIndex ? "" : ", and for each " + text(i.second));

@@ -38,8 +38,16 @@ void Program::wait(FlagIndex flag, std::int64_t tokens) {
 }
 
 void Program::signal(FlagIndex flag, LagIndex lag, std::uint32_t tag, std::uint8_t mode) {
-  code.push_back(
-      {.kind = Kind::kSignal, .mode = mode, .index = flag, .second = lag, .amount = tag});
+  code.push_back({.kind = Kind::kSignal,
+                  .mode = mode,
+                  .index = flag,
+                  .second = lag,
+                  .length = 1,
+                  .amount = tag});
+}
+
+void Program::signal_times(FlagIndex flag, std::uint32_t tokens) {
+  code.push_back({.kind = Kind::kSignal, .index = flag, .length = tokens});
 }
 
 void Program::compute(LagIndex lag, LagIndex each) {

@@ -39,8 +39,8 @@ struct Instruction {
     /// Take `amount` tokens of flag `index`, one after another. The last one's bytes and tag stay
     /// known until another is taken.
     kWait,
-    /// After lag `second` flag `index` gets a token of tag `amount`, with the bytes of the last
-    /// token or move.
+    /// After lag `second` flag `index` gets `length` tokens of tag `amount`, with the bytes of the
+    /// last token or move.
     kSignal,
     /// The actor works for lag `index`, and, if there is one, lag `second` for each of what a
     /// kWhile took.
@@ -98,6 +98,7 @@ struct Program {
   void wait(FlagIndex flag, std::int64_t tokens = 1);
   void signal(FlagIndex flag, LagIndex lag = kNoIndex, std::uint32_t tag = 0,
               std::uint8_t mode = 0);
+  void signal_times(FlagIndex flag, std::uint32_t tokens);
   void compute(LagIndex lag, LagIndex each = kNoIndex);
 
   /// What `body()` adds, `times` times. Nothing, and one time, are no loop.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "sim/base/id.hpp"
 #include "sim/plan/program.hpp"
@@ -43,7 +44,10 @@ struct QueuePair {
   FlagIndex receive_cq{kNoIndex};
   LagIndex send_lag{kNoIndex};     ///< from the completion in memory to the token
   LagIndex receive_lag{kNoIndex};  ///< likewise; of a write, from its data
-  FlagIndex context{kNoIndex};     ///< the first of its user's own flags (qp_context)
+  /// A GPU whose thread posts by itself: it has written and fenced the elements, rings the doorbell
+  /// by a store over PCIe, and finds completions in the GPU's memory. None: a CPU thread posts.
+  std::optional<DeviceId> posting_gpu{};
+  FlagIndex context{kNoIndex};  ///< the first of its user's own flags (qp_context)
   friend bool operator==(const QueuePair&, const QueuePair&) = default;
 };
 

@@ -423,7 +423,7 @@ class Runner::Engine final : private TransportSink, private EventTarget {
     const bool of_token = (i.mode & Instruction::kOfToken) != 0;
     const FlagIndex flag = i.index + (of_token ? job.plan->queue_pairs[self.tag].context : 0);
     const std::uint32_t tag = of_token ? self.tag : static_cast<std::uint32_t>(i.amount);
-    const std::int64_t tokens = (i.mode & Instruction::kForEach) != 0 ? self.amount : 1;
+    const std::int64_t tokens = (i.mode & Instruction::kForEach) != 0 ? self.amount : i.length;
     for (std::int64_t t = 0; t < tokens; ++t) raise(job, flag, i.second, self.amount, tag, path);
     if (i.second == kNoIndex && job.observer != nullptr) {
       job.observer->on_signalled(flag, static_cast<std::uint64_t>(tokens));

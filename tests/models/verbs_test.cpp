@@ -7,6 +7,7 @@
 #include "models/nccl/execute/collective_plan.hpp"
 #include "models/transport/fluid_transport.hpp"
 #include "models/transport/packet_transport.hpp"
+#include "sim/base/error.hpp"
 #include "sim/run/runner.hpp"
 #include "tests/models/machine_under_test.hpp"
 
@@ -142,6 +143,18 @@ TEST(Verbs, ElementsPassANicOneAfterAnother) {
       EXPECT_NEAR(each.time.as_us(), 50 + 3, 3) << packets;
     }
   }
+}
+
+// A GPU's thread rings the doorbell over PCIe, has the NIC read the element from BAR1 and finds the
+// completion in its own memory: all that later than a CPU thread by the element's read, at least.
+// The fluid transport refuses it.
+TEST(Verbs, AGpusThreadPostsOnPacketsOnly) {
+  const MachineUnderTest m("hgx-h100-8nic.yaml", {"wire.kind=infiniband"});
+  const Plan by_cpu = posts(m, Verb::kWrite, Bytes{64}, 1);
+  Plan by_gpu = by_cpu;
+  by_gpu.queue_pairs[0].posting_gpu = m.id("gpu0");
+  EXPECT_GT(time(m, by_gpu, true), time(m, by_cpu, true) + Duration::ns(700));
+  EXPECT_THROW(time(m, by_gpu, false), InputError);
 }
 
 // Two jobs whose data cross one NIC's wire get half of it each; of two NICs they have one each.

@@ -155,6 +155,18 @@ TEST(Runner, ABusyActorMakesWhatItServesWait) {
   EXPECT_EQ(got.causes.at("proxy works"), Duration::ns(900));
 }
 
+// A proxy that is asked for a list takes all of it at once: it works for each.
+TEST(Runner, SeveralTokensOfOneSignalAreTakenAtOnce) {
+  Plan plan;
+  const LagIndex doorbell = lag(plan, "doorbell", 40);
+  const LagIndex request = lag(plan, "request", 70);
+  const FlagIndex list = flag(plan);
+  Program& p = add_program(plan);
+  p.signal_times(list, 8);
+  p.while_has(list, 4, kNoIndex, [&] { p.compute(doorbell, request); });
+  EXPECT_EQ(run(plan).time, Duration::ns(50 + 2 * (40 + 4 * 70)));
+}
+
 // A proxy thread works in rounds: for all that is there, before any of it happens.
 TEST(Runner, AProxyThreadWorksInRounds) {
   const auto first_done = [](Actor::Kind kind) {

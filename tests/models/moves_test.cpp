@@ -1,4 +1,4 @@
-// Copy engines as actors of plans, on both transports.
+// What copy engines and single threads move, as steps of plans, on both transports.
 #include <gtest/gtest.h>
 
 #include "models/transport/fluid_transport.hpp"
@@ -7,7 +7,7 @@
 #include "sim/run/runner.hpp"
 #include "tests/models/machine_under_test.hpp"
 
-namespace weft::test::models_copy_engine {
+namespace weft::test::models_moves {
 namespace {
 
 constexpr double kGen5x16 = 32 * 16 * 128.0 / 130 / 8;  // GB/s after encoding
@@ -84,5 +84,39 @@ TEST(CopyEngine, IsRefusedOtherMemories) {
   EXPECT_THROW(run_us(m, {copies(m, false, Bytes::mib(1), 1, "cpu1")}, true), InputError);
 }
 
+/// A thread that stores so much, and waits until it is there.
+Plan store(const MachineUnderTest& m, const char* from, const char* to, Bytes bytes) {
+  Leg leg{Leg::Kind::kWrite, Leg::Medium::kPcie, m.id(from), m.id(from), m.id(to)};
+  leg.threads = 1;
+  Plan plan;
+  plan.flags = {{0}};
+  plan.actors = {{Actor::Kind::kHostThread, m.id(from)}};
+  Program thread;
+  thread.move(plan.walks.add({leg}), bytes);
+  thread.raise(0);
+  thread.wait(0);
+  plan.programs = {thread};
+  return plan;
+}
+
+// Theory. A GPU thread has what it stores in its registers: switch and root complex (115 and 200
+// ns). A CPU's store is there a switch's crossing and BAR1's latency (250 ns) after it has left the
+// root complex. And a TLP or two on the links.
+TEST(Store, OfAThreadTakesTheWayToTheMemory) {
+  const MachineUnderTest m("hgx-h100-8nic.yaml");
+  for (const bool packets : {false, true}) {
+    EXPECT_NEAR(run_us(m, {store(m, "gpu0", "cpu0", Bytes{64})}, packets), 0.315, 0.005) << packets;
+    EXPECT_NEAR(run_us(m, {store(m, "cpu0", "gpu0", Bytes{8})}, packets), 0.365, 0.005) << packets;
+  }
+}
+
+TEST(Store, LoadsOfACpuAreRefused) {
+  const MachineUnderTest m("hgx-h100-8nic.yaml");
+  Plan plan = store(m, "cpu0", "gpu0", Bytes{8});
+  const Leg load{Leg::Kind::kRead, Leg::Medium::kPcie, m.id("cpu0"), m.id("gpu0"), m.id("cpu0")};
+  plan.programs[0].code[0].index = plan.walks.add({load});
+  for (const bool packets : {false, true}) EXPECT_THROW(run_us(m, {plan}, packets), InputError);
+}
+
 }  // namespace
-}  // namespace weft::test::models_copy_engine
+}  // namespace weft::test::models_moves
