@@ -9,9 +9,7 @@
 #include <fmt/format.h>
 
 #include "models/machine/gdr_possible.hpp"
-#include "models/perftest/gpu_sender.hpp"
-#include "models/perftest/posting.hpp"
-#include "models/perftest/sender.hpp"
+#include "models/perftest/meter.hpp"
 #include "models/transport/packet_cluster.hpp"
 #include "models/transport/packet_transport.hpp"
 #include "sim/base/error.hpp"
@@ -140,74 +138,39 @@ Registration registered(const Machine& machine, DeviceId memory, DeviceId nic,
                                out.error, out.why));
 }
 
-}  // namespace
-
-/// The largest of (m - i) / (known(m) - posted(i)), m > i. Dinkelbach: with the best ratio so far,
-/// is there a pair above it? O(n) each time, and a few times.
-double PerftestProgram::peak() const {
-  double best = 0;
-  for (bool grows = true; grows;) {
-    grows = false;
-    double ratio = best;
-    double least = 0;  // of number - best x time, over the posts so far
-    std::size_t first = 0;
-    std::size_t seen = 0;
-    double most = 0;
-    for (const Step& step : steps_) {
-      for (; seen < std::min<std::size_t>(step.messages, posted_at_.size()); ++seen) {
-        const double value = static_cast<double>(seen) - best * (posted_at_[seen] - Time{}).as_s();
-        if (seen > 0 && value >= least) continue;
-        least = value;
-        first = seen;
-      }
-      const auto done = static_cast<double>(step.messages);
-      const double above = done - best * (step.at - Time{}).as_s() - least;
-      if (seen == 0 || above <= most * (1 + 1e-9)) continue;
-      most = above;
-      ratio = (done - static_cast<double>(first)) / (step.at - posted_at_[first]).as_s();
-    }
-    grows = ratio > best * (1 + 1e-9);
-    best = std::max(best, ratio);
-  }
-  return best;
-}
-
-namespace {
-
 constexpr const char* kPostingThread = "the thread that posts";
 constexpr const char* kReceivingThread = "the thread that receives";
 
 /// What a run is made of: one sender, or one at each end.
 class Run {
  public:
-  Run(const Machine& machine, const PerftestPlan& plan, const PerftestOptions& options,
+  Run(const Machine& machine, const PerftestTask& task, const PerftestOptions& options,
       bool bidirectional)
       : cluster_{machine,
-                 {node(machine, plan.ends.from), node(machine, plan.ends.to)},
+                 {node(machine, task.ends.from), node(machine, task.ends.to)},
                  options.shuffle_ties},
         transport_{cluster_, causes_},
         runner_{transport_, cluster_.events(), causes_},
-        plan_{plan} {
-    add(plan_);
+        task_{task} {
+    add(task_);
     if (!bidirectional) return;
-    PerftestPlan back = plan_;
+    PerftestTask back = task_;
     std::swap(back.ends.from, back.ends.to);
     std::swap(back.ends.from_nic, back.ends.to_nic);
-    back.offset = plan_.qps * kBufferStride;
+    back.offset = task_.qps * kBufferStride;
     add(back);
   }
 
-  const PerftestProgram& sender() const { return *senders_.front(); }
+  const PerftestMeter& sender() const { return *senders_.front(); }
   const Probes& probes() const { return probes_; }
   std::uint64_t trajectory() const {
     Trajectory out;
-    for (const auto& sender : senders_) sender->add_to(out, plan_.size);
+    for (const auto& sender : senders_) sender->add_to(out);
     return out.digest();
   }
   bool has_drawn() const { return cluster_.has_drawn(); }
 
   void run() {
-    for (const auto& sender : senders_) sender->start();
     try {
       runner_.run();
     } catch (const PlanStuck& e) {
@@ -237,10 +200,10 @@ class Run {
       to = std::min(to, sender->steps()[sender->steps().size() - 1 - together()].at);
     }
     for (const auto& sender : senders_) {
-      out.bytes_per_s += plan_.size.as_double() * (had_posted_all_ || to <= from_
+      out.bytes_per_s += task_.size.as_double() * (had_posted_all_ || to <= from_
                                                        ? burst_rate(*sender, latency)
                                                        : steady_rate(*sender, from_, to));
-      out.peak_bytes_per_s += sender->peak() * plan_.size.as_double();
+      out.peak_bytes_per_s += sender->peak() * task_.size.as_double();
     }
     out.used = UsageMeter::between(before_, after_, used_to_ - from_);
     const double sender_seconds = (used_to_ - from_).as_s() * static_cast<double>(senders_.size());
@@ -255,35 +218,36 @@ class Run {
   }
   /// Messages a second of a program that posts while completions come. What lies in buffers between
   /// the ends may grow or drain meanwhile: the slower end is what goes on.
-  double steady_rate(const PerftestProgram& sender, Time from, Time to) const {
-    const std::vector<PerftestProgram::Step>& steps = sender.steps();
+  double steady_rate(const PerftestMeter& sender, Time from, Time to) const {
+    const std::vector<PerftestMeter::Step>& steps = sender.steps();
     const auto last_by = [&steps](Time at) {
       return *(
           std::upper_bound(steps.begin(), steps.end(), at,
-                           [](Time t, const PerftestProgram::Step& step) { return t < step.at; }) -
+                           [](Time t, const PerftestMeter::Step& step) { return t < step.at; }) -
           1);
     };
-    const PerftestProgram::Step first = last_by(from);
-    const PerftestProgram::Step last = last_by(to);
-    const double landed = (last.delivered - first.delivered).as_double() / plan_.size.as_double();
+    const PerftestMeter::Step first = last_by(from);
+    const PerftestMeter::Step last = last_by(to);
+    const double landed = (last.delivered - first.delivered).as_double() / task_.size.as_double();
     const auto known = static_cast<double>(last.messages - first.messages);
     return std::min(landed, known) / (last.at - first.at).as_s();
   }
   /// The same of one that posts all before it takes a completion: after the first message, which
   /// takes at least the latency, come the others.
-  static double burst_rate(const PerftestProgram& sender, Duration latency) {
+  static double burst_rate(const PerftestMeter& sender, Duration latency) {
     const Duration rest = (sender.ended() - Time{}) - latency;
     return static_cast<double>(sender.messages() - 1) / rest.as_s();
   }
   /// How many completions come together: one of each queue pair.
-  std::size_t together() const { return plan_.is_staged ? 1 : plan_.qps; }
+  std::size_t together() const { return task_.is_staged ? 1 : task_.qps; }
 
-  void add(const PerftestPlan& plan) {
-    if (plan.post != PerftestPost::kCpu) {
-      senders_.push_back(std::make_unique<GpuSender>(cluster_, plan));
-    } else {
-      senders_.push_back(std::make_unique<Posting>(cluster_, runner_, plan));
-    }
+  void add(const PerftestTask& task) {
+    const Machine& machine = cluster_.machine();
+    senders_.push_back(std::make_unique<PerftestMeter>(cluster_, runner_, task,
+                                                       task.is_staged ? staged_plan(machine, task)
+                                                       : task.post == PerftestPost::kCpu
+                                                           ? posting_plan(machine, task)
+                                                           : gpu_plan(machine, task)));
     senders_.back()->on_step([this] { look(); });
   }
   void look() {
@@ -299,14 +263,14 @@ class Run {
       return;
     }
     if (before_.empty()) return;
-    const auto none = [&all](bool (PerftestProgram::*holds)() const) {
+    const auto none = [&all](bool (PerftestMeter::*holds)() const) {
       return all([holds](const auto& s) { return !((*s).*holds)(); });
     };
-    const bool is_done = !none(&PerftestProgram::is_done);
+    const bool is_done = !none(&PerftestMeter::is_done);
     // After the last post everything runs dry, what is nearest to the sender first. But where all
     // is posted at once, only that is left to look at.
     const bool is_over =
-        !none(&PerftestProgram::has_posted_all) && senders_.front()->known() >= 2 * known_before_;
+        !none(&PerftestMeter::has_posted_all) && senders_.front()->known() >= 2 * known_before_;
     if (after_.empty() && (is_done || is_over)) {
       after_ = take(after_waiting_, after_posting_);
       used_to_ = cluster_.events().now();
@@ -330,9 +294,9 @@ class Run {
   PacketCluster cluster_;
   CauseTable causes_;
   PacketTransport transport_;
-  std::vector<std::unique_ptr<PerftestProgram>> senders_;  // before what runs their plans
+  std::vector<std::unique_ptr<PerftestMeter>> senders_;  // before what runs their plans
   Runner runner_;
-  PerftestPlan plan_;
+  PerftestTask task_;
   UsageMeter::Look before_;
   UsageMeter::Look after_;
   Time from_;

@@ -1,18 +1,15 @@
 #pragma once
 
-#include <utility>
-
-#include "models/perftest/sender.hpp"
+#include "models/perftest/plans.hpp"
 
 namespace weft {
 
 /// What builders of perftest's plans share.
 class PlanBuilder {
  protected:
-  PlanBuilder(const Machine& machine, const PerftestPlan& options)
-      : machine_{machine}, options_{options} {
+  PlanBuilder(const Machine& machine, const PerftestTask& task) : machine_{machine}, task_{task} {
     plan_.op = "perftest";
-    plan_.bytes = options.size;
+    plan_.bytes = task.size;
   }
 
   FlagIndex add_flag(std::uint64_t tokens = 0) {
@@ -28,14 +25,46 @@ class PlanBuilder {
     return static_cast<ActorIndex>(plan_.actors.size() - 1);
   }
   const Adapter& adapter(DeviceId nic) const { return *machine_.model(nic).adapter; }
-  /// A CPU thread's work for a doorbell, and for each request that it is for.
-  std::pair<LagIndex, LagIndex> add_post(DeviceId nic) {
-    const LagIndex request = add_lag("post", adapter(nic).post_time);
-    return {add_lag("post", adapter(nic).doorbell_time), request};
+  /// What a thread works for a doorbell, and for each request that it is for.
+  struct Post {
+    LagIndex doorbell;
+    LagIndex request;
+  };
+  Post add_post(DeviceId nic) {
+    return {add_lag("post", adapter(nic).doorbell_time), add_lag("post", adapter(nic).post_time)};
+  }
+
+  /// The i-th of those that carry the messages, between the memories of both ends.
+  QueuePair queue_pair(std::uint32_t i) const {
+    QueuePair q;
+    q.nic = task_.ends.from_nic;
+    q.peer_nic = task_.ends.to_nic;
+    q.memory = task_.ends.from;
+    q.peer_memory = task_.ends.to;
+    q.number = i;
+    q.writes = task_.op == RdmaOp::kWrite;
+    q.sends = task_.op == RdmaOp::kSend;
+    q.reads = task_.op == RdmaOp::kRead;
+    q.address = task_.offset + i * kBufferStride;
+    q.signal_every = task_.cq_moderation;
+    q.requests = task_.iterations;
+    q.context = i;
+    return q;
+  }
+  /// So many does each of them have.
+  std::uint64_t completions() const {
+    return (task_.iterations + task_.cq_moderation - 1) / task_.cq_moderation;
+  }
+  /// A message on the i-th, or as many as a kWhile took.
+  void add_message(Program& program, std::uint32_t i) const {
+    const Verb verb = task_.op == RdmaOp::kWrite  ? Verb::kWrite
+                      : task_.op == RdmaOp::kRead ? Verb::kRead
+                                                  : Verb::kSend;
+    program.post(verb, i, task_.size, task_.is_inline ? Instruction::kInline : 0);
   }
 
   const Machine& machine_;
-  const PerftestPlan& options_;
+  const PerftestTask& task_;
   Plan plan_;
 };
 
