@@ -26,22 +26,7 @@ class GpuBuilder : private PlanBuilder {
     load_ = add_lag("poll", blocks_.load_latency);
     stores_ = store_walk(gpu_, cpu_, 1);
     for (std::uint32_t i = 0; i < task_.qps; ++i) {
-      QueuePair q = queue_pair(i);
-      const FlagIndex told = add_flag();
-      if (has_proxy_) {
-        q.send_cq = add_flag();
-        q.send_lag = poll_;
-        const FlagIndex asked = add_flag();
-        add_thread(i, told, [&](Program& p) { ask(p, asked); });
-        add_proxy(i, asked);
-        add_teller(q.send_cq, told);
-      } else {
-        q.send_cq = told;
-        q.send_lag = load_;
-        q.posting_gpu = gpu_;
-        add_thread(i, told, [&](Program& p) { ring(p, i); });
-      }
-      plan_.queue_pairs.push_back(q);
+      plan_.queue_pairs.push_back(has_proxy_ ? add_by_proxy(i) : add_by_itself(i));
     }
     return {.plan = std::move(plan_),
             .posters = has_proxy_ ? 1 : task_.qps,
@@ -55,7 +40,27 @@ class GpuBuilder : private PlanBuilder {
     return plan_.walks.add({leg});
   }
 
-  /// Posts by `post` as long as there is room, and looks for completions after each post.
+  QueuePair add_by_itself(std::uint32_t i) {
+    QueuePair q = queue_pair(i);
+    q.send_cq = add_flag();
+    q.send_lag = load_;
+    q.posting_gpu = gpu_;
+    add_thread(i, q.send_cq, [&](Program& p) { ring(p, i); });
+    return q;
+  }
+  QueuePair add_by_proxy(std::uint32_t i) {
+    const FlagIndex asked = add_flag();
+    const FlagIndex told = add_flag();
+    QueuePair q = queue_pair(i);
+    q.send_cq = add_flag();
+    q.send_lag = poll_;
+    add_thread(i, told, [&](Program& p) { ask(p, asked); });
+    add_proxy(i, asked);
+    add_teller(q.send_cq, told);
+    return q;
+  }
+
+  /// Thread i posts by `post` as long as there is room, and looks for completions after each post.
   template <class AddPost>
   void add_thread(std::uint32_t i, FlagIndex told, AddPost&& post) {
     const FlagIndex left = add_flag(task_.iterations);

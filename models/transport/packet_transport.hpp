@@ -13,10 +13,10 @@ namespace weft {
 
 /// The packet transport: transfers are TLPs and packets of a cluster's devices.
 ///
-/// A walk is passes of a thread block (SmCopier), over PCIe or NVLink, copies of a copy engine
-/// (Copier), to its socket's memory or from it, or stores of a CPU to a device's memory; NICs move
-/// what is posted on queue pairs. So no leg
-/// of a message is stored on the way: reads, packets and writes of it stream at once.
+/// A walk is passes of a thread block (SmCopier), over PCIe or NVLink; copies of a copy engine
+/// (Copier), to its socket's memory or from it; or stores of a CPU thread to a device's memory.
+/// NICs move what is posted on queue pairs, so no leg of a message is stored on the way: reads,
+/// packets and writes of it stream at once.
 ///
 /// Sent: the last store has left the GPU, the last packet the NIC; a copy has ended. Delivered: the
 /// last write is visible. Segments: heads and tails by the names and lengths of the walk's

@@ -24,12 +24,12 @@ struct Lag {
 /// Who runs programs: one thing after another, so it is occupied while it works or moves data.
 struct Actor {
   enum class Kind : std::uint8_t {
-    kThreadBlock,  ///< of a kernel, or a group of its warps that works by itself
+    kThreadBlock,  ///< of a kernel, or a group of its warps or a thread that works by itself
     /// NCCL's, which serves all connections of a GPU, in rounds: it takes all tokens that are
     /// there, and works for each; then what they lead to happens.
     kProxyThread,
     kHostThread,
-    kCopyEngine
+    kCopyEngine  ///< of a GPU, one direction: moves along walks that say so (Leg::by_copy_engine)
   };
   Kind kind{Kind::kThreadBlock};
   DeviceId device;          ///< that it belongs to
