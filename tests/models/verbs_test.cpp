@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "models/nccl/execute/collective_plan.hpp"
+#include "models/perftest/plans.hpp"
 #include "models/transport/fluid_transport.hpp"
 #include "models/transport/packet_transport.hpp"
 #include "sim/base/error.hpp"
@@ -155,6 +156,24 @@ TEST(Verbs, AGpusThreadPostsOnPacketsOnly) {
   by_gpu.queue_pairs[0].posting_gpu = m.id("gpu0");
   EXPECT_GT(time(m, by_gpu, true), time(m, by_cpu, true) + Duration::ns(700));
   EXPECT_THROW(time(m, by_gpu, false), InputError);
+}
+
+// What perftest does by a CPU's thread, by a proxy and through host memory are plans like any
+// other: the fluid transport takes as long as the packets.
+TEST(Verbs, PlansOfPerftestRunOnBothTransports) {
+  const MachineUnderTest m("hgx-h100-8nic.yaml", {"wire.kind=infiniband"});
+  PerftestTask task{.ends = perftest_ends(m.machine(), {}),
+                    .size = Bytes::mib(1),
+                    .iterations = 32,
+                    .tx_depth = 16,
+                    .post = PerftestPost::kProxy};
+  std::vector<Plan> plans{posting_plan(m.machine(), task).plan, gpu_plan(m.machine(), task).plan};
+  task.is_staged = true;
+  plans.push_back(staged_plan(m.machine(), task).plan);
+  for (const Plan& plan : plans) {
+    const double packets_us = time(m, plan, true).as_us();
+    EXPECT_NEAR(time(m, plan, false).as_us(), packets_us, 0.03 * packets_us);
+  }
 }
 
 // Two jobs whose data cross one NIC's wire get half of it each; of two NICs they have one each.
