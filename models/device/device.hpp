@@ -18,7 +18,8 @@ enum class ServerUnit : std::uint8_t {
   kBytesPerSecond,    ///< it serves bytes, one after the other
   kBytesInFlight,     ///< each byte is held for a time: buffers
   kRequestsInFlight,  ///< each request is held for a time: tags, page walkers
-  kPerSecond          ///< it serves things whatever their bytes, one after the other
+  kPerSecond,         ///< it serves things whatever their bytes, one after the other
+  kWork               ///< each byte is worked on for some nanoseconds, of 1e9 a second: an SM
 };
 
 /// A limit that several transfers share, as its device declares it: once, for both transports.
@@ -122,8 +123,16 @@ struct Requester {
   bool ats{false};
 };
 
-/// A GPU's thread blocks.
+/// A GPU's thread blocks, and the streaming multiprocessors (SMs) that run them, one each.
 struct ThreadBlocks {
+  ServerNumber first_sm{0};
+  std::uint32_t sms{1};
+  Bandwidth sm_load{Bandwidth::gigabytes_per_s(1)};        ///< of one SM, of its GPU's memory
+  Bandwidth sm_store{Bandwidth::gigabytes_per_s(1)};       ///< likewise
+  Bandwidth sm_peer_store{Bandwidth::gigabytes_per_s(1)};  ///< beyond its GPU
+  Bandwidth sm_poll{Bandwidth::gigabytes_per_s(1)};        ///< of words with flags, flags included
+  double sm_line_share{1};     ///< of these rates, where each line has its flag
+  Duration sm_load_latency{};  ///< until a kernel's first load is there
   Bytes line{128};             ///< data of one load or store beyond the GPU
   Bytes bytes_per_thread{64};  ///< that one thread keeps in flight
   std::uint32_t threads{512};  ///< of a block

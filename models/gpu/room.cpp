@@ -27,8 +27,21 @@ TargetMemory memory_of(const DeviceParams& d, DeviceId gpu, DeviceModel& m) {
   return memory;
 }
 
-ThreadBlocks blocks_of(const DeviceParams& d, DeviceId gpu) {
-  return {.line = d.bytes("gpu.sm_line", gpu),
+ThreadBlocks blocks_of(const DeviceParams& d, DeviceId gpu, DeviceModel& m) {
+  const auto sms = static_cast<std::uint32_t>(std::llround(d.number("gpu.sms", gpu)));
+  const auto first = static_cast<ServerNumber>(m.servers.size());
+  for (std::uint32_t i = 0; i < sms; ++i) {
+    m.add_server({"SM of a thread block", ServerUnit::kWork, 1e9});
+  }
+  return {.first_sm = first,
+          .sms = sms,
+          .sm_load = d.bandwidth("gpu.sm_load_rate", gpu),
+          .sm_store = d.bandwidth("gpu.sm_store_rate", gpu),
+          .sm_peer_store = d.bandwidth("gpu.sm_peer_store_rate", gpu),
+          .sm_poll = d.bandwidth("gpu.sm_poll_rate", gpu),
+          .sm_line_share = d.number("gpu.sm_line_share", gpu),
+          .sm_load_latency = d.duration("gpu.sm_load_latency", gpu),
+          .line = d.bytes("gpu.sm_line", gpu),
           .bytes_per_thread = d.bytes("gpu.bytes_per_thread", gpu),
           .threads = static_cast<std::uint32_t>(std::llround(d.number("gpu.block_threads", gpu))),
           .load_latency = d.duration("gpu.hbm_latency", gpu),
@@ -52,7 +65,7 @@ DeviceModel resolve_gpu(const DeviceParams& d, DeviceId gpu) {
   m.mps = d.number("gpu.mps", gpu);
   m.port = resolve_port(d, gpu);
   m.memory = memory_of(d, gpu, m);
-  m.blocks = blocks_of(d, gpu);
+  m.blocks = blocks_of(d, gpu, m);
   m.requester = Requester{.read_request = m.blocks->line.as_double(),
                           .write_payload = m.blocks->line.as_double(),
                           .read_extra = d.duration("gpu.host_load_extra", gpu),

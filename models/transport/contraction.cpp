@@ -12,6 +12,34 @@
 namespace weft {
 namespace {
 
+/// Of a byte of the walk.
+double data_share(const Leg& leg) {
+  if (!leg.data_only) return 1;
+  switch (leg.flags) {
+    case Leg::Flags::kNone:
+      return 1;
+    case Leg::Flags::kEachWord:
+      return 1.0 / 2;
+    case Leg::Flags::kEachLine:
+      return 120.0 / 128;
+  }
+  return 1;
+}
+
+bool polls_words(const Leg& leg) {
+  return leg.flags == Leg::Flags::kEachWord && leg.kind == Leg::Kind::kRead && !leg.data_only;
+}
+
+/// At which an SM moves what a leg does.
+Bandwidth sm_rate(const ThreadBlocks& blocks, const Leg& leg) {
+  if (polls_words(leg)) return blocks.sm_poll;
+  const bool is_local = leg.medium == Leg::Medium::kLocal;
+  const Bandwidth rate = leg.kind == Leg::Kind::kRead ? blocks.sm_load
+                         : is_local                   ? blocks.sm_store
+                                                      : blocks.sm_peer_store;
+  return leg.flags == Leg::Flags::kEachLine ? rate * blocks.sm_line_share : rate;
+}
+
 /// Gathers what the legs of one walk ask for.
 class Builder {
  public:
@@ -40,6 +68,10 @@ class Builder {
     }
   }
 
+  void use(ServerId server, double weight) {
+    if (weight > 0.0) out_.uses.push_back({server, weight});
+  }
+
   Contraction take() {
     // Each server once, where it is met first.
     std::map<ServerId, std::size_t> place;
@@ -61,9 +93,6 @@ class Builder {
  private:
   const DeviceModel& model(DeviceId device) const { return machine_.model(device); }
 
-  void use(ServerId server, double weight) {
-    if (weight > 0.0) out_.uses.push_back({server, weight});
-  }
   void use_memory(DeviceId device) {
     const TargetMemory& memory = *model(device).memory;
     if (memory.server) use(machine_.server_of(device, *memory.server), memory.read_weight);
@@ -115,12 +144,18 @@ class Builder {
 
   static Hop reversed(Hop hop) { return {hop.link, !hop.forward}; }
 
-  /// The GPU's SMs read its own memory: bound by the loads in flight. No latency of its own: the
-  /// loads are issued while the kernel waits for its neighbour's flag.
+  /// The GPU's SMs load from or store to its own memory.
   void add_local(const Leg& leg) {
-    use_memory(leg.source);
-    const Duration latency = model(leg.initiator).blocks->load_latency;
-    cap(Bandwidth::bytes_per_s(in_flight(leg).as_double() / latency.as_s()),
+    const double share = data_share(leg);
+    const TargetMemory& memory = *model(leg.source).memory;
+    const bool is_read = leg.kind == Leg::Kind::kRead;
+    use(machine_.server_of(leg.source, *memory.server),
+        share * (is_read ? memory.read_weight : memory.write_weight));
+    if (!is_read) return;
+    const ThreadBlocks& blocks = *model(leg.initiator).blocks;
+    head("SM load of GPU memory", leg.initiator, blocks.sm_load_latency);
+    if (blocks.sm_load_latency == Duration{}) return;
+    cap(Bandwidth::bytes_per_s(in_flight(leg).as_double() / blocks.sm_load_latency.as_s()),
         {"SM loads of GPU memory in flight", fabric_.full_name(leg.initiator)});
   }
 
@@ -318,10 +353,30 @@ Requester requester_of(const Machine& machine, const Leg& leg) {
   return out;
 }
 
-Contraction contract(const Machine& machine, const Walk& walk) {
+Contraction contract(const Machine& machine, const Walk& walk, std::uint32_t number) {
   Builder builder(machine);
   for (const Leg& leg : walk) builder.add(leg);
+  const double work = sm_ns_per_byte(machine, walk);
+  if (work > 0) builder.use(sm_of(machine, walk.front().initiator, number), work);
   return builder.take();
+}
+
+double sm_ns_per_byte(const Machine& machine, const Walk& walk) {
+  const bool polls = std::any_of(walk.begin(), walk.end(), polls_words);
+  double sum = 0;
+  for (const Leg& leg : walk) {
+    const auto& blocks = machine.model(leg.initiator).blocks;
+    if (!blocks || leg.by_copy_engine) continue;
+    // While it polls, its own data come.
+    if (polls && leg.data_only && leg.kind == Leg::Kind::kRead) continue;
+    sum += 1e9 * data_share(leg) / sm_rate(*blocks, leg).as_bytes_per_s();
+  }
+  return sum;
+}
+
+ServerId sm_of(const Machine& machine, DeviceId gpu, std::uint32_t number) {
+  const ThreadBlocks& blocks = *machine.model(gpu).blocks;
+  return machine.server_of(gpu, blocks.first_sm + number % blocks.sms);
 }
 
 Bandwidth solo_rate(const Machine& machine, const Contraction& contraction) {

@@ -38,9 +38,14 @@ struct Contraction {
   std::vector<LatencyPart> tail;
 };
 
-/// The devices' fluid contraction of a walk. Equations: models/transport/README.md.
-/// Throws InputError if the fabric has no way for a leg.
-Contraction contract(const Machine& machine, const Walk& walk);
+/// The devices' fluid contraction of a walk that an actor of that number moves. Equations:
+/// models/transport/README.md. Throws InputError if the fabric has no way for a leg.
+Contraction contract(const Machine& machine, const Walk& walk, std::uint32_t number = 0);
+
+/// For how many nanoseconds an SM works on each byte of a walk; 0 of walks that no SM moves.
+double sm_ns_per_byte(const Machine& machine, const Walk& walk);
+/// The SM that runs a GPU's thread block of a number.
+ServerId sm_of(const Machine& machine, DeviceId gpu, std::uint32_t number);
 
 /// Whoever makes the requests of a leg over PCIe: a NIC, a GPU's SMs, its copy engines, or a CPU's
 /// stores, which leave its root complex when its program says so.

@@ -49,14 +49,17 @@ std::vector<Segment> FluidTransport::segments(const std::vector<LatencyPart>& pa
   return out;
 }
 
-WalkId FluidTransport::prepare(const Walk& walk, std::uint32_t copies) {
-  return WalkId{open_walk(contract(*machine_, walk), copies)};
+WalkId FluidTransport::prepare(const Walk& walk, const Mover& mover) {
+  return WalkId{open_walk(contract(*machine_, walk, mover.number), mover.copies)};
 }
 
 std::size_t FluidTransport::open_walk(const Contraction& contraction, double copies) {
   std::vector<Use> uses;
-  for (const ServerUse& u : contraction.uses)
-    uses.push_back({flow_resource(u.server), copies * u.weight});
+  for (const ServerUse& u : contraction.uses) {
+    // Each copy works on an SM of its own.
+    const bool is_own = machine_->unit(u.server) == ServerUnit::kWork;
+    uses.push_back({flow_resource(u.server), is_own ? u.weight : copies * u.weight});
+  }
   OpenWalk opened;
   std::optional<Bandwidth> cap;
   if (contraction.cap) {

@@ -32,7 +32,7 @@ class FluidTransport final : public Transport, private EventTarget {
   /// All references must outlive the transport. Causes are added to `causes` as they occur.
   FluidTransport(const Machine& machine, EventQueue& events, CauseTable& causes);
 
-  WalkId prepare(const Walk& walk, std::uint32_t copies) override;
+  WalkId prepare(const Walk& walk, const Mover& mover) override;
   void submit(WalkId walk, Bytes bytes, std::uint64_t tag) override;
   QpHandle open(const QueuePair& queue_pair) override;
   void post(QpHandle queue_pair, std::span<const VerbRequest> requests) override;

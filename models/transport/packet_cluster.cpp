@@ -153,6 +153,8 @@ std::optional<PacketCluster::Server> PacketCluster::server(ServerId server) {
   for (const auto& [node, host] : hosts_) {
     const auto gate = host->gates().find(server);
     if (gate != host->gates().end()) return Server(host->domain(), gate->second);
+    const auto sm = host->sms().find(server);
+    if (sm != host->sms().end()) return Server(sm->second, events_);
   }
   const auto serial = serial_.find(server);
   if (serial != serial_.end()) return Server(serial->second, events_);

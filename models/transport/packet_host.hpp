@@ -14,6 +14,8 @@
 #include "models/pcie/device.hpp"
 #include "models/pcie/dma_engine.hpp"
 #include "models/pcie/domain.hpp"
+#include "models/transport/contraction.hpp"
+#include "sim/engine/serial_server.hpp"
 #include "sim/packet/network.hpp"
 
 namespace weft {
@@ -75,7 +77,14 @@ class PacketHost {
     ServerId server;
   };
   const std::vector<NamedLink>& links() const { return named_; }
+  /// What runs a GPU's thread block of a number.
+  SerialServer& sm(DeviceId gpu, std::uint32_t number) {
+    return sms_[sm_of(machine_, gpu, number)];
+  }
+  /// SMs that exist so far, by server of the Machine.
+  const std::map<ServerId, SerialServer>& sms() const { return sms_; }
   /// Gates that exist so far, by server of the Machine.
+  std::map<ServerId, SerialServer> sms_;
   const std::map<ServerId, std::size_t>& gates() const { return gate_of_; }
   /// Page walks of a CPU's root ports.
   std::uint64_t page_walks(DeviceId cpu) const;

@@ -36,7 +36,7 @@ class PacketTransport::OpenWalk {
     bool works() const { return what == What::kLinks || what == What::kServer; }
   };
 
-  OpenWalk(PacketTransport& transport, const Walk& walk, bool is_by_nic);
+  OpenWalk(PacketTransport& transport, const Walk& walk, bool is_by_nic, std::uint32_t number = 0);
   OpenWalk(const OpenWalk&) = delete;
   OpenWalk& operator=(const OpenWalk&) = delete;
 
@@ -111,13 +111,15 @@ class PacketTransport::OpenWalk {
   std::vector<Segment> segments_;
 };
 
-PacketTransport::OpenWalk::OpenWalk(PacketTransport& transport, const Walk& walk, bool is_by_nic)
+PacketTransport::OpenWalk::OpenWalk(PacketTransport& transport, const Walk& walk, bool is_by_nic,
+                                    std::uint32_t number)
     : transport_{transport} {
-  const Contraction contraction = contract(cluster().machine(), walk);
+  const Contraction contraction = contract(cluster().machine(), walk, number);
   // Links that carry the data, not those that only carry its requests and acknowledgements.
   const double least = 0.2 / cluster().machine().routing().queue_pairs();
   for (const ServerUse& use : contraction.uses) {
-    if (use.weight >= least) add_server(use.server);
+    const bool is_work = cluster().machine().unit(use.server) == ServerUnit::kWork;
+    if (is_work || use.weight >= least) add_server(use.server);
   }
   const auto named = [&](const std::vector<LatencyPart>& parts, Duration& sum) {
     std::vector<Segment> out;
@@ -312,7 +314,8 @@ std::span<const Segment> PacketTransport::OpenWalk::since_sent(const Transfer& t
 /// What an actor moves, one transfer after another.
 class PacketTransport::MoveWalk : public OpenWalk {
  public:
-  MoveWalk(PacketTransport& transport, const Walk& walk) : OpenWalk{transport, walk, false} {}
+  MoveWalk(PacketTransport& transport, const Walk& walk, std::uint32_t number = 0)
+      : OpenWalk{transport, walk, false, number} {}
   virtual ~MoveWalk() = default;
   virtual void submit(Bytes bytes, std::uint64_t tag) = 0;
 };
@@ -320,9 +323,9 @@ class PacketTransport::MoveWalk : public OpenWalk {
 /// A GPU's SMs move it.
 class PacketTransport::SmWalk final : public MoveWalk, private SmCopier::Client {
  public:
-  SmWalk(PacketTransport& transport, const Walk& walk, std::uint64_t address)
-      : MoveWalk{transport, walk},
-        copier_{cluster().host_of(walk.front().initiator), walk, address, *this} {}
+  SmWalk(PacketTransport& transport, const Walk& walk, std::uint32_t number, std::uint64_t address)
+      : MoveWalk{transport, walk, number},
+        copier_{cluster().host_of(walk.front().initiator), walk, number, address, *this} {}
 
   void submit(Bytes bytes, std::uint64_t tag) override {
     add(tag, {});
@@ -547,15 +550,15 @@ PacketTransport::PacketTransport(PacketCluster& cluster, CauseTable& causes)
 PacketTransport::~PacketTransport() = default;
 
 /// Queue pairs have the addresses that the plan gives them, open walks those behind as many.
-WalkId PacketTransport::prepare(const Walk& walk, std::uint32_t copies) {
-  if (copies != 1) throw std::logic_error("PacketTransport: a walk stands for one");
+WalkId PacketTransport::prepare(const Walk& walk, const Mover& mover) {
+  if (mover.copies != 1) throw std::logic_error("PacketTransport: a walk stands for one");
   const std::uint64_t address = (verbs_.size() + walks_.size()) * kBufferStride;
   if (walk.front().by_copy_engine) {
     walks_.push_back(std::make_unique<CopyWalk>(*this, walk, address));
   } else if (cluster_.machine().model(walk.front().initiator).root) {
     walks_.push_back(std::make_unique<CpuWalk>(*this, walk, address));
   } else {
-    walks_.push_back(std::make_unique<SmWalk>(*this, walk, address));
+    walks_.push_back(std::make_unique<SmWalk>(*this, walk, mover.number, address));
   }
   return WalkId{walks_.size() - 1};
 }

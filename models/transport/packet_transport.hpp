@@ -33,7 +33,7 @@ class PacketTransport final : public Transport {
   PacketTransport(PacketCluster& cluster, CauseTable& causes);
   ~PacketTransport() override;
 
-  WalkId prepare(const Walk& walk, std::uint32_t copies) override;
+  WalkId prepare(const Walk& walk, const Mover& mover) override;
   void submit(WalkId walk, Bytes bytes, std::uint64_t tag) override;
   QpHandle open(const QueuePair& queue_pair) override;
   void post(QpHandle queue_pair, std::span<const VerbRequest> requests) override;

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "models/gpu/sm_copy.hpp"
+#include "models/transport/contraction.hpp"
 #include "sim/base/error.hpp"
 
 namespace weft {
@@ -13,6 +14,10 @@ namespace {
 constexpr unsigned kWarpShift = 1;
 constexpr unsigned kPassShift = 32;
 
+// Events of a warp.
+constexpr std::uint64_t kLoaded = 0;
+constexpr std::uint64_t kWorked = 1;
+
 // A step without data is its flag alone.
 constexpr std::int64_t kFlagBytes = 8;
 
@@ -20,10 +25,13 @@ DeviceId initiator(const Walk& legs) { return legs.front().initiator; }
 
 }  // namespace
 
-SmCopier::SmCopier(PacketHost& host, const Walk& legs, std::uint64_t address, Client& client)
+SmCopier::SmCopier(PacketHost& host, const Walk& legs, std::uint32_t number, std::uint64_t address,
+                   Client& client)
     : events_{host.network().events()},
       own_memory_{host.gpu_memory(initiator(legs))},
-      own_latency_{host.machine().model(initiator(legs)).blocks->load_latency},
+      own_latency_{host.machine().model(initiator(legs)).blocks->sm_load_latency},
+      sm_{host.sm(initiator(legs), number)},
+      work_{sm_ns_per_byte(host.machine(), legs)},
       client_{client} {
   const DeviceId gpu = initiator(legs);
   const ThreadBlocks& blocks = *host.machine().model(gpu).blocks;
@@ -38,7 +46,7 @@ SmCopier::SmCopier(PacketHost& host, const Walk& legs, std::uint64_t address, Cl
                     PacketHost::memory_at(memory) + address};
     };
     if (leg.medium == Leg::Medium::kLocal) {
-      reads_own_ = true;
+      (leg.kind == Leg::Kind::kRead ? own_reads_ : own_writes_) += 1;
     } else if (leg.kind == Leg::Kind::kRead && leg.medium == Leg::Medium::kPcie) {
       sources_.push_back(remote(leg.source, host.path(gpu, leg.source, true)));
     } else if (leg.kind == Leg::Kind::kWrite && leg.medium == Leg::Medium::kPcie) {
@@ -59,23 +67,23 @@ void SmCopier::begin(Bytes bytes) {
   is_running_ = true;
   left_ = std::max(bytes.count(), kFlagBytes);
   passes_.push({});
-  // What warps first load of their own memory was asked for since the last pass.
-  for (std::uint32_t w = 0; w < warps_.size() && left_ > 0; ++w) next_piece(w, idle_since_);
+  for (std::uint32_t w = 0; w < warps_.size() && left_ > 0; ++w) next_piece(w);
 }
 
-void SmCopier::next_piece(std::uint32_t index, Time asked) {
+void SmCopier::next_piece(std::uint32_t index) {
   Warp& warp = warps_[index];
   warp.bytes = std::min(left_, piece_);
   warp.offset = offset_;
   left_ -= warp.bytes;
   offset_ += static_cast<std::uint64_t>(warp.bytes);
   warp.is_loaded = false;
-  warp.loads = static_cast<std::uint32_t>(sources_.size()) + (reads_own_ ? 1 : 0);
+  warp.loads = static_cast<std::uint32_t>(sources_.size()) + (own_reads_ > 0 ? 1 : 0);
   ++busy_warps_;
   const std::uint64_t tag = std::uint64_t{index} << kWarpShift;
-  if (reads_own_) {
-    const Time served = own_memory_.use(Bytes{warp.bytes});
-    events_.schedule_at(std::max(served, asked + own_latency_), Phase::kDeliver, *this, index);
+  if (own_reads_ > 0) {
+    const Time served = own_memory_.use(Bytes{warp.bytes} * own_reads_);
+    events_.schedule_at(std::max(served, events_.now() + own_latency_), Phase::kDeliver, *this,
+                        tag | kLoaded);
   }
   for (const Remote& source : sources_) {
     source.engine->submit({.path = source.path,
@@ -88,7 +96,14 @@ void SmCopier::next_piece(std::uint32_t index, Time asked) {
   if (warp.loads == 0) have_piece(index);
 }
 
-void SmCopier::on_event(std::uint64_t warp) { loaded(static_cast<std::uint32_t>(warp)); }
+void SmCopier::on_event(std::uint64_t what) {
+  const auto index = static_cast<std::uint32_t>(what >> kWarpShift);
+  if ((what & 1) == kLoaded) {
+    loaded(index);
+  } else {
+    store(index);
+  }
+}
 
 void SmCopier::loaded(std::uint32_t index) {
   if (--warps_[index].loads == 0) have_piece(index);
@@ -96,13 +111,20 @@ void SmCopier::loaded(std::uint32_t index) {
 
 void SmCopier::have_piece(std::uint32_t index) {
   warps_[index].is_loaded = true;
-  if (warps_[index].stores == 0) store(index);
+  if (warps_[index].stores == 0) work(index);
 }
 
 /// Its piece is here and the one before has left.
+void SmCopier::work(std::uint32_t index) {
+  warps_[index].is_loaded = false;
+  const Duration takes = Duration::from_ns(work_ * static_cast<double>(warps_[index].bytes));
+  if (takes == Duration{}) return store(index);
+  events_.schedule_at(sm_.pass(events_.now(), takes), Phase::kDeliver, *this,
+                      std::uint64_t{index} << kWarpShift | kWorked);
+}
+
 void SmCopier::store(std::uint32_t index) {
   Warp& warp = warps_[index];
-  warp.is_loaded = false;
   --busy_warps_;
   Pass& pass = passes_.at(passes_.size() - 1);
   pass.invisible += sinks_.size();
@@ -112,7 +134,8 @@ void SmCopier::store(std::uint32_t index) {
       (first_pass_ + passes_.size() - 1) << kPassShift | std::uint64_t{index} << kWarpShift | 1;
   const std::uint64_t offset = warp.offset;
   const Bytes bytes{warp.bytes};
-  if (left_ > 0) next_piece(index, events_.now());
+  if (own_writes_ > 0) own_memory_.use(bytes * own_writes_);
+  if (left_ > 0) next_piece(index);
   for (const Remote& sink : sinks_) {
     sink.engine->submit({.path = sink.path,
                          .is_read = false,
@@ -130,7 +153,7 @@ void SmCopier::on_dma_sent(std::uint64_t tag) {
   if (--warp.stores > 0) return;
   --busy_warps_;
   if (warp.is_loaded) {
-    store(index);
+    work(index);
   } else {
     check_sent();
   }
@@ -152,7 +175,6 @@ void SmCopier::on_dma_timeout(std::uint64_t /*tag*/) {
 void SmCopier::check_sent() {
   if (!is_running_ || left_ > 0 || busy_warps_ > 0) return;
   is_running_ = false;
-  idle_since_ = events_.now();
   passes_.at(passes_.size() - 1).is_sent = true;
   offset_ = next_buffer(offset_, kSmBuffer);
   client_.on_pass_sent();

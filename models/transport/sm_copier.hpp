@@ -25,10 +25,10 @@ constexpr std::uint64_t next_buffer(std::uint64_t end, std::uint64_t span) {
 /// turns to its next piece at once, but stores no second one before the first has left the GPU. So
 /// loads in flight are bounded by the threads, stores by the links' back-pressure.
 ///
-/// Loads of the GPU's own memory take `gpu.hbm_latency`. A pass's first ones are issued as soon as
-/// the pass before has ended, while the block waits for its neighbours' flags; loads of others'
-/// memory can only follow the flag. Without a source the block has the data in its registers.
-/// Not modelled: what SMs share (schedulers, L2), instructions, LL's waiting for each flag.
+/// Loads of the GPU's own memory take `gpu.sm_load_latency`. The SM works on each piece for a time
+/// (`sm_ns_per_byte`), one after another, also those of other groups of its block; then it is
+/// stored. Without a source the block has the data in its registers.
+/// Not modelled: what SMs share (L2), LL's waiting for each flag.
 class SmCopier final : private DmaClient, private EventTarget {
  public:
   class Client {
@@ -44,7 +44,8 @@ class SmCopier final : private DmaClient, private EventTarget {
 
   /// `legs`: of one initiator, each from or to its own memory; a range of `address` is where its
   /// buffers lie. Throws InputError if there is no way for a leg.
-  SmCopier(PacketHost& host, const Walk& legs, std::uint64_t address, Client& client);
+  SmCopier(PacketHost& host, const Walk& legs, std::uint32_t number, std::uint64_t address,
+           Client& client);
 
   /// Precondition: the pass before was sent.
   void begin(Bytes bytes);
@@ -68,9 +69,10 @@ class SmCopier final : private DmaClient, private EventTarget {
     bool is_sent{false};
   };
 
-  void next_piece(std::uint32_t warp, Time asked);
+  void next_piece(std::uint32_t warp);
   void loaded(std::uint32_t warp);
   void have_piece(std::uint32_t warp);
+  void work(std::uint32_t warp);
   void store(std::uint32_t warp);
   void check_sent();
   void tell_visible();
@@ -82,13 +84,15 @@ class SmCopier final : private DmaClient, private EventTarget {
   EventQueue& events_;
   PcieMemory& own_memory_;
   Duration own_latency_;
+  SerialServer& sm_;
+  double work_;  ///< ns a byte
   std::int64_t piece_{0};
   Client& client_;
-  bool reads_own_{false};
+  std::int64_t own_reads_{0};  ///< of its own memory, for each byte
+  std::int64_t own_writes_{0};
   std::vector<Remote> sources_;
   std::vector<Remote> sinks_;
   std::vector<Warp> warps_;
-  Time idle_since_;
   std::int64_t left_{0};  ///< of the pass, not taken by a warp
   std::uint64_t offset_{0};
   std::uint32_t busy_warps_{0};  ///< with a piece that is loading, or stores that have not left

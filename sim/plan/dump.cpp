@@ -12,8 +12,6 @@ using Kind = Instruction::Kind;
 
 std::string_view leg_verb(Leg::Kind kind) {
   switch (kind) {
-    case Leg::Kind::kCopy:
-      return "copy";
     case Leg::Kind::kRead:
       return "read";
     case Leg::Kind::kWrite:
@@ -62,6 +60,7 @@ class Dump {
     for (const Leg& leg : walk) {
       out += fmt::format("{}{} {} -> {}", out.empty() ? "" : ", ", leg_verb(leg.kind),
                          fabric_.full_name(leg.source), fabric_.full_name(leg.sink));
+      if (leg.data_only) out += " (data)";
       if (leg.threads != 0) out += fmt::format(" by {} threads", leg.threads);
       if (leg.by_copy_engine) out += " by a copy engine";
     }

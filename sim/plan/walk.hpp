@@ -15,14 +15,19 @@ namespace weft {
 /// GPU, and the read requests run against the data. A CPU stands for its socket's DRAM.
 struct Leg {
   enum class Kind : std::uint8_t {
-    kCopy,     ///< inside one GPU's memory, by its SMs: source = sink = initiator
-    kRead,     ///< the sink asks, the source answers
-    kWrite,    ///< the source pushes
+    kRead,     ///< the sink asks, the source answers; kLocal: an SM of its GPU's memory
+    kWrite,    ///< the source pushes; likewise
     kMessage,  ///< one NIC to another over the network
   };
   enum class Medium : std::uint8_t { kLocal, kPcie, kNvlink, kWire };
+  /// What a GPU's threads find with the data, so that they need not be told that they are there.
+  enum class Flags : std::uint8_t {
+    kNone,
+    kEachWord,  ///< 8 B for each 8 B of data (NCCL's LL)
+    kEachLine,  ///< 8 B for each 120 B of data (NCCL's LL128)
+  };
 
-  Kind kind{Kind::kCopy};
+  Kind kind{Kind::kRead};
   Medium medium{Medium::kLocal};
   DeviceId initiator;
   DeviceId source;
@@ -33,6 +38,9 @@ struct Leg {
   std::uint8_t branch{0};
   /// Where a GPU's SMs are the initiator: with how many threads; 0: a whole thread block.
   std::uint16_t threads{0};
+  Flags flags{Flags::kNone};
+  /// The bytes of the walk without their flags are moved: it is a user's buffer.
+  bool data_only{false};
   /// Where a GPU is the initiator: one of its copy engines, not its SMs.
   bool by_copy_engine{false};
   friend auto operator<=>(const Leg&, const Leg&) = default;

@@ -185,7 +185,9 @@ class Runner::Engine final : private TransportSink, private EventTarget {
       const auto [at, is_new] = known.try_emplace(i.index);
       if (is_new) {
         const std::span<const Leg> legs = job.plan->walks[i.index];
-        at->second = transport_.prepare({legs.begin(), legs.end()}, program.copies);
+        at->second = transport_.prepare(
+            {legs.begin(), legs.end()},
+            {.copies = program.copies, .number = job.plan->actors[program.actor].number});
       }
       walks.resize(program.code.size());
       walks[place] = at->second;

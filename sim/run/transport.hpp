@@ -49,6 +49,12 @@ class TransportSink {
   ~TransportSink() = default;
 };
 
+/// Who moves bytes along a walk.
+struct Mover {
+  std::uint32_t copies{1};  ///< it stands for so many that do the same at the same time
+  std::uint32_t number{0};  ///< Actor::number
+};
+
 /// What carries bytes along walks, and by verbs, in simulated time. Both transports, fluid and
 /// packet, are this.
 class Transport {
@@ -57,9 +63,8 @@ class Transport {
 
   /// Makes a walk ready for use; each call opens one of its own (a thread block), on which
   /// transfers go one after the other in the order submitted. Throws InputError if the fabric has
-  /// no way for a leg. `copies`: it stands for so many that do the same at the same time; the
-  /// bytes of a transfer are those of one.
-  virtual WalkId prepare(const Walk& walk, std::uint32_t copies) = 0;
+  /// no way for a leg. The bytes of a transfer are those of one copy.
+  virtual WalkId prepare(const Walk& walk, const Mover& mover) = 0;
   /// Begins a transfer now. The sink hears on_sent and on_delivered once each, in this order.
   /// Throws std::logic_error, on packets, if the transfer before it on this walk was not sent.
   virtual void submit(WalkId walk, Bytes bytes, std::uint64_t tag) = 0;

@@ -25,7 +25,7 @@ class FixedRates final : public Transport, private EventTarget {
   static constexpr Duration kFlight = Duration::ns(100);
   static constexpr Duration kCompletion = Duration::ns(40);
 
-  WalkId prepare(const Walk& walk, std::uint32_t /*copies*/) override {
+  WalkId prepare(const Walk& walk, const Mover& /*mover*/) override {
     return WalkId{add_lane(static_cast<std::int64_t>(walk.size()))};
   }
   void submit(WalkId walk, Bytes bytes, std::uint64_t tag) override {

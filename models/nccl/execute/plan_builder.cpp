@@ -226,32 +226,37 @@ void PlanBuilder::add_block(const Protocol& protocol, std::uint32_t rank, std::u
   program.actor = static_cast<ActorIndex>(plan_.actors.size());
   program.channel = channel;
   program.compute(lag("launch of the collective", protocol.launch));
-  plan_.actors.push_back({Actor::Kind::kThreadBlock, gpu_, blocks_[gpu_]++});
+  plan_.actors.push_back({Actor::Kind::kThreadBlock, gpu_, channel});
   block_ = plan_.programs.size();
   plan_.programs.push_back(std::move(program));
 }
 
-/// Its own buffer, then what it pulls, then what it pushes, each a branch of its own.
-WalkIndex PlanBuilder::walk(const ConnectionList& in, const ConnectionList& out) {
-  Walk walk{{Leg::Kind::kCopy, Leg::Medium::kLocal, gpu_, gpu_, gpu_}};
-  for (const ConnectionIndex c : in) {
-    if (connections_[c].pull) walk.push_back(*connections_[c].pull);
-  }
-  for (const ConnectionIndex c : out) {
-    if (connections_[c].push) walk.push_back(*connections_[c].push);
-  }
+/// The user's buffers, then FIFOs: what others pushed lies in the GPU's memory, as does what NICs
+/// read there. Each is a branch of its own.
+WalkIndex PlanBuilder::walk(const Protocol& protocol, const ConnectionList& in,
+                            const ConnectionList& out, Primitive primitive) {
+  const Leg load{Leg::Kind::kRead, Leg::Medium::kLocal, gpu_, gpu_, gpu_};
+  const Leg store{Leg::Kind::kWrite, Leg::Medium::kLocal, gpu_, gpu_, gpu_};
+  Walk walk;
+  if (primitive.loads) walk.push_back(load);
+  if (primitive.stores) walk.push_back(store);
+  for (Leg& leg : walk) leg.data_only = true;
+  for (const ConnectionIndex c : in) walk.push_back(connections_[c].pull.value_or(load));
+  for (const ConnectionIndex c : out) walk.push_back(connections_[c].push.value_or(store));
   for (std::size_t branch = 0; branch < walk.size(); ++branch) {
     walk[branch].branch = static_cast<std::uint8_t>(branch);
     walk[branch].threads = static_cast<std::uint16_t>(threads_);
+    walk[branch].flags = protocol.flags;
   }
   return plan_.walks.add(walk);
 }
 
-void PlanBuilder::slice(Bytes bytes, WalkIndex walk, const ConnectionList& in,
+void PlanBuilder::slice(Bytes bytes, WalkIndex walk, LagIndex work, const ConnectionList& in,
                         const ConnectionList& out) {
   Program& program = plan_.programs[block_];
   for (const ConnectionIndex c : in) program.wait(connections_[c].ready);
   for (const ConnectionIndex c : out) program.wait(connections_[c].free);
+  program.compute(work);
   program.move(walk, bytes);
   for (const ConnectionIndex c : out) {
     const Connection& to = connections_[c];
@@ -264,7 +269,7 @@ void PlanBuilder::slice(Bytes bytes, WalkIndex walk, const ConnectionList& in,
 }
 
 void PlanBuilder::pass(const Protocol& protocol, Bytes data, const ConnectionList& in,
-                       const ConnectionList& out) {
+                       const ConnectionList& out, Primitive primitive) {
   const auto on_wire = [&](Bytes bytes) {
     return Bytes{std::llround(std::ceil(bytes.as_double() / protocol.data_fraction))};
   };
@@ -273,9 +278,10 @@ void PlanBuilder::pass(const Protocol& protocol, Bytes data, const ConnectionLis
   const Bytes bytes = on_wire(data);
   const std::int64_t full = bytes.count() / most.count();
   const Bytes rest = bytes - most * full;
-  const WalkIndex through = walk(in, out);
-  repeat(static_cast<std::uint64_t>(full), [&] { slice(most, through, in, out); });
-  if (rest > Bytes{0} || full == 0) slice(rest, through, in, out);
+  const WalkIndex through = walk(protocol, in, out, primitive);
+  const LagIndex work = lag("barriers of a slice", protocol.work);
+  repeat(static_cast<std::uint64_t>(full), [&] { slice(most, through, work, in, out); });
+  if (rest > Bytes{0} || full == 0) slice(rest, through, work, in, out);
 }
 
 }  // namespace weft

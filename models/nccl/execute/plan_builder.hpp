@@ -68,19 +68,50 @@ class PlanBuilder {
   ConnectionIndex connect(const Protocol& protocol, Endpoint from, Endpoint to,
                           std::uint32_t channel);
 
-  /// A thread block of a rank, or a group of its warps (`threads`; 0: a whole block), and its
-  /// program without instructions yet but for the launch. Its kernel reads its own buffer in every
-  /// step.
+  /// The thread block of a rank and channel, or a group of its warps (`threads`; 0: a whole block),
+  /// and its program without instructions yet but for the launch.
   void add_block(const Protocol& protocol, std::uint32_t rank, std::uint32_t channel,
                  std::uint32_t threads = 0);
 
   // What the last block does then.
-  /// NCCL's primitives (send, recvReduceCopySend...): moves `data` bytes through `protocol`, slice
-  /// by slice. It takes a slice from each of `in`, combines it with local data and sends it to each
-  /// of `out`, in one pass; with neither it copies inside the GPU's memory. No data is a slice all
-  /// the same.
+  /// One of NCCL's primitives: moves `data` bytes through `protocol`, slice by slice. It takes a
+  /// slice from each of `in` and from the user's buffer if it `loads`, combines them, and gives the
+  /// result to each of `out` and to the user's buffer if it `stores`, in one pass. No data is a
+  /// slice all the same.
+  struct Primitive {
+    bool loads;
+    bool stores;
+  };
   void pass(const Protocol& protocol, Bytes data, const ConnectionList& in,
-            const ConnectionList& out);
+            const ConnectionList& out, Primitive primitive);
+  // NCCL's names (src/device/prims_simple.h).
+  void send(const Protocol& p, Bytes data, const ConnectionList& out) {
+    pass(p, data, {}, out, {.loads = true, .stores = false});
+  }
+  void copy_send(const Protocol& p, Bytes data, const ConnectionList& out) {
+    pass(p, data, {}, out, {.loads = true, .stores = true});
+  }
+  void recv(const Protocol& p, Bytes data, const ConnectionList& in) {
+    pass(p, data, in, {}, {.loads = false, .stores = true});
+  }
+  void recv_reduce_copy(const Protocol& p, Bytes data, const ConnectionList& in) {
+    pass(p, data, in, {}, {.loads = true, .stores = true});
+  }
+  void recv_reduce_send(const Protocol& p, Bytes data, const ConnectionList& in,
+                        const ConnectionList& out) {
+    pass(p, data, in, out, {.loads = true, .stores = false});
+  }
+  void recv_copy_send(const Protocol& p, Bytes data, const ConnectionList& in,
+                      const ConnectionList& out) {
+    pass(p, data, in, out, {.loads = false, .stores = true});
+  }
+  void recv_reduce_copy_send(const Protocol& p, Bytes data, const ConnectionList& in,
+                             const ConnectionList& out) {
+    pass(p, data, in, out, {.loads = true, .stores = true});
+  }
+  void copy(const Protocol& p, Bytes data) {
+    pass(p, data, {}, {}, {.loads = true, .stores = true});
+  }
   /// What `body()` adds, so many times.
   template <class Body>
   void repeat(std::uint64_t times, Body&& body) {
@@ -140,8 +171,10 @@ class PlanBuilder {
   FlagIndex serve(ActorIndex proxy, const char* work, Body&& body);
   FlagIndex add_flag(std::uint32_t tokens);
   LagIndex lag(const char* cause, Duration time);
-  void slice(Bytes bytes, WalkIndex walk, const ConnectionList& in, const ConnectionList& out);
-  WalkIndex walk(const ConnectionList& in, const ConnectionList& out);
+  void slice(Bytes bytes, WalkIndex walk, LagIndex work, const ConnectionList& in,
+             const ConnectionList& out);
+  WalkIndex walk(const Protocol& protocol, const ConnectionList& in, const ConnectionList& out,
+                 Primitive primitive);
 
   std::size_t in_node(DeviceId device) const {
     return device.index() % devices_->fabric().devices_per_node();
@@ -156,9 +189,8 @@ class PlanBuilder {
   Plan plan_;
   std::vector<Connection> connections_;
   std::map<Lag, LagIndex> lags_;
-  std::map<DeviceId, ActorIndex> proxies_;    // by GPU
-  std::map<DeviceId, FlagIndex> sends_;       // by GPU
-  std::map<DeviceId, std::uint32_t> blocks_;  // how many a GPU has
+  std::map<DeviceId, ActorIndex> proxies_;  // by GPU
+  std::map<DeviceId, FlagIndex> sends_;     // by GPU
   std::map<std::tuple<DeviceId, std::string_view, DeviceId>, Arrivals> arrivals_;
   std::map<std::pair<std::string_view, DeviceId>, InsideLags> inside_;  // by protocol and GPU
   // The last block.

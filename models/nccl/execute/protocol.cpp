@@ -43,12 +43,14 @@ Protocol make_protocol(const Params& params, std::string_view name, KernelShape 
   if (name == "LL") {
     // 512 threads x 8 lines x 16 B a step, half of it flags (device.h: NCCL_LL_LINES_PER_THREAD).
     return {.name = "LL",
+            .flags = Leg::Flags::kEachWord,
             .data_fraction = 0.5,
             .chunk = Bytes::kib(32),
             .slices = 1,
             .min_slice = Bytes{1},
             .slots = slots,
-            .launch = params.duration(tree ? "nccl.tree_launch_ll" : "nccl.launch_ll"),
+            .launch = params.duration("nccl.launch_ll"),
+            .work = params.duration("nccl.work_ll"),
             .sync = params.duration("nccl.sync_ll"),
             .net_extra = Duration{},
             .bytes_per_thread = tree ? 8 : 8LL * ranks};
@@ -56,13 +58,15 @@ Protocol make_protocol(const Params& params, std::string_view name, KernelShape 
   if (name == "LL128") {
     // 640 threads x 120 elements of 8 B a step, 15 of 16 of it data (device.h: NCCL_LL128_*).
     return {.name = "LL128",
+            .flags = Leg::Flags::kEachLine,
             .data_fraction = 120.0 / 128.0,
             .chunk = Bytes{576'000},
             .slices = 1,
             .min_slice = Bytes{1},
             .slots = slots,
             .launch = params.duration("nccl.launch_ll128"),
-            .sync = params.duration(tree ? "nccl.tree_sync_ll128" : "nccl.sync_ll128"),
+            .work = params.duration("nccl.work_ll128"),
+            .sync = params.duration("nccl.sync_ll128"),
             .net_extra = Duration{},
             .bytes_per_thread = 8};
   }
@@ -78,7 +82,8 @@ Protocol make_protocol(const Params& params, std::string_view name, KernelShape 
       .min_slice = Bytes{step * of_shape.slice / 32},  // prims_simple.h: sliceSize is no smaller
       .slots = static_cast<std::uint32_t>(steps / of_shape.slice),
       .launch = params.duration("nccl.launch_simple"),
-      .sync = params.duration(tree ? "nccl.tree_sync_simple" : "nccl.sync_simple"),
+      .work = params.duration("nccl.work_simple"),
+      .sync = params.duration("nccl.sync_simple"),
       .net_extra = params.duration("nccl.net_simple_extra"),
       .bytes_per_thread = 64};
 }

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "sim/base/params.hpp"
+#include "sim/plan/walk.hpp"
 
 namespace weft {
 
@@ -50,44 +51,33 @@ inline constexpr std::array kNcclParams{
     ParamSpec{"nccl.slice_steps", Unit::kCount, 2, 1, 8, Origin::kPublished,
               "NCCL src/include/collectives.h: ALLREDUCE_SLICESTEPS = NCCL_STEPS/4",
               "steps of one slice, Simple ring"},
-    ParamSpec{"nccl.launch_ll", Unit::kNanoseconds, 6600, 0, 1e6, Origin::kAssumed,
-              "from NCCL's planning table, which is no measurement: src/graph/tuning.cc baseLat, "
-              "Ring LL: 6.6 us",
-              "launch of a collective, LL"},
-    ParamSpec{"nccl.launch_ll128", Unit::kNanoseconds, 14'000, 0, 1e6, Origin::kAssumed,
-              "from NCCL's planning table, which is no measurement: src/graph/tuning.cc baseLat, "
-              "Ring LL128: 14 us",
-              "launch of a collective, LL128"},
-    ParamSpec{"nccl.launch_simple", Unit::kNanoseconds, 8400, 0, 1e6, Origin::kAssumed,
-              "from NCCL's planning table, which is no measurement: src/graph/tuning.cc baseLat, "
-              "Ring Simple: 8.4 us",
-              "launch of a collective, Simple"},
-    ParamSpec{"nccl.sync_ll", Unit::kNanoseconds, 100, 0, 1e6, Origin::kAssumed,
-              "from NCCL's planning table, which is no measurement: src/graph/tuning.cc hwLat, "
-              "NVLink Ring LL 0.6 us a step, less 0.5 us of NVLink",
-              "the kernels' part of handing a slice over, LL: flags come with the data"},
-    ParamSpec{"nccl.sync_ll128", Unit::kNanoseconds, 1400, 0, 1e6, Origin::kAssumed,
-              "from NCCL's planning table, which is no measurement: src/graph/tuning.cc hwLat, "
-              "NVLink Ring LL128 1.9 us a step, less 0.5 us of NVLink",
-              "the kernels' part of handing a slice over, LL128"},
-    ParamSpec{"nccl.sync_simple", Unit::kNanoseconds, 2900, 0, 1e6, Origin::kAssumed,
-              "from NCCL's planning table, which is no measurement: src/graph/tuning.cc hwLat, "
-              "NVLink Ring Simple 3.4 us a step, less 0.5 us of NVLink",
-              "the kernels' part of handing a slice over, Simple: barrier, fence, flag, poll"},
-    ParamSpec{"nccl.tree_launch_ll", Unit::kNanoseconds, 6800, 0, 1e6, Origin::kAssumed,
-              "from NCCL's planning table, which is no measurement: src/graph/tuning.cc baseLat, "
-              "Tree LL: 6.8 us",
-              "launch of a Tree, LL"},
-    ParamSpec{"nccl.tree_sync_ll128", Unit::kNanoseconds, 750, 0, 1e6, Origin::kAssumed,
-              "from NCCL's planning table, which is no measurement: src/graph/tuning.cc hwLat, "
-              "NVLink Tree LL128 1.25 us a step, less 0.5 us of "
-              "NVLink",
-              "the kernels' part of handing a slice over in a Tree, LL128"},
-    ParamSpec{"nccl.tree_sync_simple", Unit::kNanoseconds, 3500, 0, 1e6, Origin::kAssumed,
-              "from NCCL's planning table, which is no measurement: src/graph/tuning.cc hwLat, "
-              "NVLink Tree Simple 4.0 us a step, less 0.5 us of "
-              "NVLink",
-              "the kernels' part of handing a slice over in a Tree, Simple"},
+    ParamSpec{"nccl.launch_ll", Unit::kNanoseconds, 4400, 0, 1e6, Origin::kMeasured,
+              "tests/data/h200-blocks.csv: H200, NCCL 2.28.9, CUDA graphs, 2 GPUs",
+              "from one kernel's begin to the next one's, but for what moves data, LL"},
+    ParamSpec{"nccl.launch_ll128", Unit::kNanoseconds, 9000, 0, 1e6, Origin::kMeasured,
+              "tests/data/h200-blocks.csv: H200, NCCL 2.28.9, CUDA graphs, 2 GPUs",
+              "from one kernel's begin to the next one's, but for what moves data, LL128"},
+    ParamSpec{"nccl.launch_simple", Unit::kNanoseconds, 11'500, 0, 1e6, Origin::kMeasured,
+              "tests/data/h200-blocks.csv: H200, NCCL 2.28.9, CUDA graphs, 2 GPUs",
+              "from one kernel's begin to the next one's, but for what moves data, Simple"},
+    ParamSpec{"nccl.work_ll", Unit::kNanoseconds, 100, 0, 1e6, Origin::kMeasured,
+              "tests/data/h200-blocks.csv: H200, NCCL 2.28.9, one channel",
+              "what a block does for each slice before its bytes, LL"},
+    ParamSpec{"nccl.work_ll128", Unit::kNanoseconds, 500, 0, 1e6, Origin::kMeasured,
+              "tests/data/h200-blocks.csv: H200, NCCL 2.28.9, one channel",
+              "what a block does for each slice before its bytes, LL128: barriers"},
+    ParamSpec{"nccl.work_simple", Unit::kNanoseconds, 1100, 0, 1e6, Origin::kMeasured,
+              "tests/data/h200-blocks.csv: H200, NCCL 2.28.9, one channel",
+              "what a block does for each slice before its bytes, Simple: polls, barriers"},
+    ParamSpec{"nccl.sync_ll", Unit::kNanoseconds, 0, 0, 1e6, Origin::kMeasured,
+              "tests/data/h200-blocks.csv: H200, NCCL 2.28.9, 4 GPUs against 2",
+              "from a slice's arrival until the other block sees it, LL: flags come with the data"},
+    ParamSpec{"nccl.sync_ll128", Unit::kNanoseconds, 600, 0, 1e6, Origin::kMeasured,
+              "tests/data/h200-blocks.csv: H200, NCCL 2.28.9, 4 GPUs against 2",
+              "from a slice's arrival until the other block sees it, LL128"},
+    ParamSpec{"nccl.sync_simple", Unit::kNanoseconds, 1500, 0, 1e6, Origin::kMeasured,
+              "tests/data/h200-blocks.csv: H200, NCCL 2.28.9, 4 GPUs against 2",
+              "from a slice's arrival until the other block sees it, Simple: fence, flag, poll"},
     ParamSpec{"nccl.p2p_ll_threshold", Unit::kBytes, 16'384, 0, 1e9, Origin::kPublished,
               "NCCL src/enqueue.cc: NCCL_P2P_LL_THRESHOLD",
               "a send of at most so many bytes on each of its channels goes by LL"},
@@ -127,13 +117,15 @@ enum class KernelShape : std::uint8_t {
 /// How a kernel hands data over: NCCL's three protocols.
 struct Protocol {
   std::string_view name;  ///< "Simple", "LL", "LL128"
-  double data_fraction;   ///< data bytes per byte that crosses a connection
-  Bytes chunk;            ///< data bytes that a rank sends before it turns to the next chunk
-  std::int64_t slices;    ///< a chunk is handed over in so many slices
-  Bytes min_slice;        ///< but none smaller than this
-  std::uint32_t slots;    ///< slices that a connection's FIFO holds
+  Leg::Flags flags{Leg::Flags::kNone};
+  double data_fraction;  ///< data bytes per byte that crosses a connection
+  Bytes chunk;           ///< data bytes that a rank sends before it turns to the next chunk
+  std::int64_t slices;   ///< a chunk is handed over in so many slices
+  Bytes min_slice;       ///< but none smaller than this
+  std::uint32_t slots;   ///< slices that a connection's FIFO holds
   Duration launch;
-  Duration sync;
+  Duration work;  ///< of a block, for each slice
+  Duration sync;  ///< from a slice's arrival until the other side sees it
   Duration net_extra;
   std::int64_t bytes_per_thread;  ///< NCCL drops channels below this much work for a thread
 };

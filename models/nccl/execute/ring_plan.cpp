@@ -15,43 +15,61 @@ struct RingRank {
   ConnectionIndex out;
 };
 
-/// Send one chunk, take and send on `between` of them, take a last one.
-void rounds(PlanBuilder& builder, const Protocol& protocol, Bytes chunk, const RingRank& rank,
-            std::uint32_t between) {
-  builder.pass(protocol, chunk, {}, {rank.out});
-  builder.repeat(between, [&] { builder.pass(protocol, chunk, {rank.in}, {rank.out}); });
-  builder.pass(protocol, chunk, {rank.in}, {});
+// One loop of a rank: NCCL src/device/{all_reduce,all_gather,reduce_scatter,broadcast,reduce}.h.
+
+void all_reduce(PlanBuilder& builder, const Protocol& p, Bytes chunk, const RingRank& rank) {
+  const std::uint32_t between = rank.ranks - 2;
+  builder.send(p, chunk, {rank.out});
+  builder.repeat(between, [&] { builder.recv_reduce_send(p, chunk, {rank.in}, {rank.out}); });
+  builder.recv_reduce_copy_send(p, chunk, {rank.in}, {rank.out});
+  builder.repeat(between, [&] { builder.recv_copy_send(p, chunk, {rank.in}, {rank.out}); });
+  builder.recv(p, chunk, {rank.in});
 }
 
-/// One link of a chain whose first rank only sends and whose last only receives.
-void link(PlanBuilder& builder, const Protocol& protocol, Bytes chunk, const RingRank& rank,
-          std::uint32_t place) {
-  const bool first = place == 0;
-  const bool last = place + 1 == rank.ranks;
-  builder.pass(protocol, chunk, first ? ConnectionList{} : ConnectionList{rank.in},
-               last ? ConnectionList{} : ConnectionList{rank.out});
+void all_gather(PlanBuilder& builder, const Protocol& p, Bytes chunk, const RingRank& rank) {
+  builder.copy_send(p, chunk, {rank.out});
+  builder.repeat(rank.ranks - 2, [&] { builder.recv_copy_send(p, chunk, {rank.in}, {rank.out}); });
+  builder.recv(p, chunk, {rank.in});
+}
+
+void reduce_scatter(PlanBuilder& builder, const Protocol& p, Bytes chunk, const RingRank& rank) {
+  builder.send(p, chunk, {rank.out});
+  builder.repeat(rank.ranks - 2,
+                 [&] { builder.recv_reduce_send(p, chunk, {rank.in}, {rank.out}); });
+  builder.recv_reduce_copy(p, chunk, {rank.in});
+}
+
+/// From the root to the rank before it.
+void broadcast(PlanBuilder& builder, const Protocol& p, Bytes chunk, const RingRank& rank) {
+  if (rank.place == 0) return builder.copy_send(p, chunk, {rank.out});
+  if (rank.place + 1 == rank.ranks) return builder.recv(p, chunk, {rank.in});
+  builder.recv_copy_send(p, chunk, {rank.in}, {rank.out});
+}
+
+/// From the rank behind the root all around to the root.
+void reduce(PlanBuilder& builder, const Protocol& p, Bytes chunk, const RingRank& rank) {
+  if (rank.place == 1) return builder.send(p, chunk, {rank.out});
+  if (rank.place == 0) return builder.recv_reduce_copy(p, chunk, {rank.in});
+  builder.recv_reduce_send(p, chunk, {rank.in}, {rank.out});
 }
 
 void run(PlanBuilder& builder, const Protocol& protocol, Op op, Bytes channel_bytes,
          const RingRank& rank) {
-  const std::uint32_t n = rank.ranks;
+  const auto loops = [&](std::int64_t chunks, auto&& loop) {
+    builder.chunked(protocol, channel_bytes, chunks,
+                    [&](Bytes chunk) { loop(builder, protocol, chunk, rank); });
+  };
   switch (op) {
     case Op::kAllReduce:
-      return builder.chunked(protocol, channel_bytes, n, [&](Bytes chunk) {
-        rounds(builder, protocol, chunk, rank, 2 * n - 3);
-      });
+      return loops(rank.ranks, all_reduce);
     case Op::kAllGather:
+      return loops(rank.ranks, all_gather);
     case Op::kReduceScatter:
-      return builder.chunked(protocol, channel_bytes, n,
-                             [&](Bytes chunk) { rounds(builder, protocol, chunk, rank, n - 2); });
+      return loops(rank.ranks, reduce_scatter);
     case Op::kBroadcast:
-      return builder.chunked(protocol, channel_bytes, 1, [&](Bytes chunk) {
-        link(builder, protocol, chunk, rank, rank.place);
-      });
-    case Op::kReduce:  // from the rank behind the root all around to the root
-      return builder.chunked(protocol, channel_bytes, 1, [&](Bytes chunk) {
-        link(builder, protocol, chunk, rank, (rank.place + n - 1) % n);
-      });
+      return loops(1, broadcast);
+    case Op::kReduce:
+      return loops(1, reduce);
     case Op::kAllToAll:
     case Op::kSendRecv:
       break;
@@ -79,7 +97,7 @@ void add_channel(PlanBuilder& builder, const Protocol& protocol, Op op, const Ri
   if (n == 1) {  // a copy
     builder.add_block(protocol, ring.order.front(), channel);
     builder.chunked(protocol, channel_bytes, 1,
-                    [&](Bytes chunk) { builder.pass(protocol, chunk, {}, {}); });
+                    [&](Bytes chunk) { builder.copy(protocol, chunk); });
     return;
   }
   std::vector<ConnectionIndex> out(n);  // by position: to the next one

@@ -48,11 +48,12 @@ void add_channel(PlanBuilder& builder, const DeviceParams& devices, const Protoc
     to_parent[r] = {builder.connect(protocol, self, above, channel),
                     builder.connect(protocol, above, self, channel)};
   }
+  using Primitive = PlanBuilder::Primitive;
   const auto add = [&](std::uint32_t rank, std::uint32_t threads, const ConnectionList& in,
-                       const ConnectionList& out) {
+                       const ConnectionList& out, Primitive primitive) {
     builder.add_block(protocol, rank, channel, threads);
     builder.chunked(protocol, channel_bytes, 1,
-                    [&](Bytes chunk) { builder.pass(protocol, chunk, in, out); });
+                    [&](Bytes chunk) { builder.pass(protocol, chunk, in, out, primitive); });
   };
   for (std::uint32_t r = 0; r < tree.size(); ++r) {
     ConnectionList from_children;
@@ -63,12 +64,12 @@ void add_channel(PlanBuilder& builder, const DeviceParams& devices, const Protoc
       to_children.add(to_parent[child].down);
     }
     if (tree[r].up == TreeRank::kNone) {
-      add(r, 0, from_children, to_children);
+      add(r, 0, from_children, to_children, {.loads = true, .stores = true});
       continue;
     }
     const Groups groups = split(devices, protocol, builder.communicator().gpu(r));
-    add(r, groups.up, from_children, {to_parent[r].up});
-    add(r, groups.down, {to_parent[r].down}, to_children);
+    add(r, groups.up, from_children, {to_parent[r].up}, {.loads = true, .stores = false});
+    add(r, groups.down, {to_parent[r].down}, to_children, {.loads = false, .stores = true});
   }
 }
 
