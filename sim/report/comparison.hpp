@@ -69,5 +69,11 @@ void mark_stalls(std::vector<ComparedRow>& rows);
 /// For people: a line a class, the total, why rows have no prediction. Lines that are no class
 /// begin with '#'.
 std::string comparison_text(const Comparison& comparison, const ComparisonView& view);
+/// "schema": "weft.compare/1".
+Json comparison_json(const Comparison& comparison, const ComparisonView& view);
+/// Every object of that JSON with its keys.
+std::vector<FormatSection> comparison_format();
+/// The rows, with the measured table's columns first.
+std::string comparison_csv(const Comparison& comparison);
 
 }  // namespace weft
