@@ -85,6 +85,16 @@ TEST(Compare, NicsAreThoseOfTheColumns) {
       << "--set beats a row";
 }
 
+TEST(Compare, NcclDecidesForTheRateThatItIsTold) {
+  const auto channels = [](const std::string& gbps, const std::vector<std::string>& settings) {
+    const std::string row = "net,gdr,2,4,2," + gbps + ",0,Ring,Simple,0,allreduce,268435456,1\n";
+    return compared(row, "h200-vm-pix.2x2.xml", settings).rows[0].predicted->channels;
+  };
+  const std::uint32_t at_400 = channels("400", {});
+  EXPECT_LT(channels("200", {}), at_400);
+  EXPECT_EQ(channels("200", {"nic.reported_rate=400 Gb/s"}), at_400);
+}
+
 TEST(Compare, ALatencyIsThatFromNicToNic) {
   const auto row = [](const std::string& us) {
     return "net,gdr,2,4,2,400," + us + ",Ring,LL,1,allreduce,1024,1\n";
