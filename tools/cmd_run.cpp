@@ -54,6 +54,7 @@ void run(const RunArguments& arguments) {
 void add_run_command(CommandLine& line) {
   const auto arguments = std::make_shared<RunArguments>();
   Command command = line.add("run", "Simulate a scenario: times, bandwidths, what limits");
+  command.argument("scenario", arguments->predict.scenario, "scenario YAML");
   add_predict_options(command, arguments->predict,
                       "a parameter, KEY=VALUE with its unit; repeatable");
   command.option("--json", arguments->json, "write the result as JSON; '-' is standard output")

@@ -7,7 +7,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -224,14 +223,9 @@ void run_missing(const Sweep& sweep, Journal* journal, Blocks& done) {
     if (!done.contains(point.digest)) missing.push_back(&point);
   }
   if (missing.empty()) return;
-  // Few points leave threads idle: each point then gets several.
-  const unsigned threads = sweep.options.threads == 0
-                               ? std::max(1U, std::thread::hardware_concurrency())
-                               : sweep.options.threads;
-  const unsigned threads_a_point =
-      threads / static_cast<unsigned>(std::min<std::size_t>(threads, missing.size()));
+  const unsigned threads_a_point = threads_each(missing.size(), sweep.options.threads);
   std::mutex mutex;
-  parallel_for(missing.size(), threads, [&](std::size_t i) {
+  parallel_for(missing.size(), sweep.options.threads, [&](std::size_t i) {
     Block block = run_point(sweep, *missing[i], threads_a_point);
     const std::lock_guard lock(mutex);
     if (journal != nullptr) journal->append(block.lines);
@@ -314,6 +308,7 @@ void add_sweep_command(CommandLine& line) {
   const auto arguments = std::make_shared<SweepArguments>();
   Command command =
       line.add("sweep", "Simulate a scenario at every point of a grid of parameter values");
+  command.argument("scenario", arguments->predict.scenario, "scenario YAML");
   add_predict_options(command, arguments->predict,
                       "a parameter's values, KEY=VALUE,VALUE,...; repeatable");
   command

@@ -8,6 +8,7 @@ class CommandLine;
 /// ExpectationMissed. One file a subcommand: cmd_<name>.cpp.
 void add_run_command(CommandLine& line);
 void add_sweep_command(CommandLine& line);
+void add_compare_command(CommandLine& line);
 void add_diff_command(CommandLine& line);
 void add_check_command(CommandLine& line);
 void add_show_command(CommandLine& line);

@@ -20,6 +20,7 @@ int run(int argc, char** argv) {
   weft::CommandLine line;
   weft::add_run_command(line);
   weft::add_sweep_command(line);
+  weft::add_compare_command(line);
   weft::add_diff_command(line);
   weft::add_show_command(line);
   weft::add_check_command(line);

@@ -22,8 +22,7 @@ std::vector<ScenarioSetting> seed_setting(const std::string& text) {
 
 void add_predict_options(Command& command, PredictArguments& arguments,
                          const std::string& set_help) {
-  command.argument("scenario", arguments.scenario, "scenario YAML")
-      .option("--set", arguments.set, set_help)
+  command.option("--set", arguments.set, set_help)
       .option("--env", arguments.env, "an NCCL variable, NAME=VALUE; repeatable")
       .option("--gpu", arguments.gpu, "which GPUs these are, such as h100-sxm")
       .option("--nccl-version", arguments.nccl_version, kNcclVersionHelp)

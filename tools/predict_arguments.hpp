@@ -8,9 +8,9 @@
 
 namespace weft {
 
-/// The arguments of every command that predicts a scenario.
+/// The arguments of every command that predicts.
 struct PredictArguments {
-  std::string scenario;
+  std::string scenario;          ///< of those that take one
   std::vector<std::string> set;  ///< what a KEY=VALUE may be is the command's own
   std::vector<std::string> env;
   std::string gpu;
@@ -19,7 +19,7 @@ struct PredictArguments {
   unsigned threads{0};
 };
 
-/// Adds scenario, --set, --env, --gpu, --nccl-version, --seed and --threads; `arguments` must
+/// Adds --set, --env, --gpu, --nccl-version, --seed and --threads; `arguments` must
 /// outlive the parsing.
 void add_predict_options(Command& command, PredictArguments& arguments,
                          const std::string& set_help);

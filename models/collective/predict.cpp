@@ -340,15 +340,13 @@ NcclVersion scenario_nccl_version(const Scenario& scenario) {
   }
 }
 
-namespace {
-
-Provenance provenance(const Scenario& scenario, const PredictOptions& options,
-                      const TopologySpec& spec) {
+Provenance provenance_of(const Scenario& scenario, const PredictOptions& options,
+                         const TopologySpec& spec) {
   Provenance p;
   p.weft_version = weft_version();
   p.weft_commit = weft_commit();
   p.scenario = scenario.file;
-  p.scenario_digest = fmt::format("{:016x}", scenario.digest);
+  if (!scenario.file.empty()) p.scenario_digest = fmt::format("{:016x}", scenario.digest);
   p.topology = spec.file;
   p.topology_digest = fmt::format("{:016x}", spec.digest);
   p.topology_source = spec.source;
@@ -358,8 +356,6 @@ Provenance provenance(const Scenario& scenario, const PredictOptions& options,
   for (const ScenarioSetting& s : options.set) p.overrides.push_back(s.key + "=" + s.value);
   return p;
 }
-
-}  // namespace
 
 Fidelity parse_fidelity(const std::string& name) {
   if (name == "fluid") return Fidelity::kFluid;
@@ -373,7 +369,7 @@ RunResult predict(const Scenario& scenario, const PredictOptions& options,
   const PartLibrary parts(catalog);
   Params params(catalog);
   RunResult result;
-  result.provenance = provenance(scenario, options, spec);
+  result.provenance = provenance_of(scenario, options, spec);
 
   const NcclVersion version = options.nccl_version.value_or(scenario_nccl_version(scenario));
   std::map<std::string, std::string> env = scenario.env;

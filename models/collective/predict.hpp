@@ -10,6 +10,7 @@
 #include "sim/base/params.hpp"
 #include "sim/input/scenario.hpp"
 #include "sim/result/run_result.hpp"
+#include "sim/topology/spec.hpp"
 
 namespace weft {
 
@@ -35,6 +36,11 @@ struct PredictOptions {
 /// The release whose decisions a scenario follows unless the command line names one. Throws
 /// InputError at its place: one that is not modelled.
 NcclVersion scenario_nccl_version(const Scenario& scenario);
+
+/// What a prediction is made from, but for variables, seed and parameters. A scenario without a
+/// file is left out.
+Provenance provenance_of(const Scenario& scenario, const PredictOptions& options,
+                         const TopologySpec& spec);
 
 /// Predicts every size of a scenario over every memory path it asks for. The same scenario, options
 /// and files give the same result. Throws InputError.

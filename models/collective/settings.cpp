@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <optional>
+#include <set>
 
 #include "models/machine/rooms.hpp"
 #include "models/nccl/decide/tuning_env.hpp"
@@ -61,17 +62,63 @@ void take_out_nics(TopologySpec& spec, Goes goes) {
   for (const DeviceSpec& nic : gone) hand_over_link(devices, nic);
 }
 
-/// Keeps some of the node's NICs, spread evenly over the file's order, and takes the others out.
-void keep_nics(TopologySpec& spec, const ScenarioSetting& setting) {
-  const std::vector<DeviceSpec>& devices = spec.node.devices;
-  const auto is_nic = [](const DeviceSpec& d) { return d.kind == DeviceKind::kNic; };
-  const auto have = static_cast<std::size_t>(std::count_if(devices.begin(), devices.end(), is_nic));
-  const std::size_t want = whole_number(setting, have, ", the NICs of a node in " + spec.file);
-  std::size_t index = 0;
-  take_out_nics(spec, [&](const DeviceSpec&) {
-    const std::size_t i = index++;
-    return (i + 1) * want / have == i * want / have;
+/// The device above a NIC; of a further port, above the NIC whose link it shares.
+std::string upstream_of(const TopologySpec& spec, const DeviceSpec& nic) {
+  if (nic.port_of.empty()) return nic.upstream;
+  const auto& devices = spec.node.devices;
+  const auto first = std::find_if(devices.begin(), devices.end(),
+                                  [&](const DeviceSpec& d) { return d.name == nic.port_of; });
+  return first == devices.end() ? std::string() : first->upstream;
+}
+
+/// The devices of a kind, by name, in the file's order.
+std::vector<std::string> names_of(const TopologySpec& spec, DeviceKind kind) {
+  std::vector<std::string> names;
+  for (const DeviceSpec& device : spec.node.devices) {
+    if (device.kind == kind) names.push_back(device.name);
+  }
+  return names;
+}
+
+/// Keeps the node's first GPUs and takes the others out, with their NVLinks.
+void keep_gpus(TopologySpec& spec, const ScenarioSetting& setting) {
+  const std::vector<std::string> gpus = names_of(spec, DeviceKind::kGpu);
+  const std::size_t want =
+      whole_number(setting, gpus.size(), ", the GPUs of a node in " + spec.file);
+  const std::set<std::string> gone(gpus.begin() + static_cast<std::ptrdiff_t>(want), gpus.end());
+  std::erase_if(spec.node.devices, [&](const DeviceSpec& d) { return gone.contains(d.name); });
+  std::erase_if(spec.node.links, [&](const PeerLinkSpec& link) {
+    return gone.contains(link.a) || gone.contains(link.b);
   });
+}
+
+/// Some of the names, spread evenly over their order.
+std::set<std::string> spread_evenly(const std::vector<std::string>& names, std::size_t want) {
+  std::set<std::string> kept;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if ((i + 1) * want / names.size() != i * want / names.size()) kept.insert(names[i]);
+  }
+  return kept;
+}
+
+/// Keeps some of the node's NICs and takes the others out: of those that share a PCIe switch with a
+/// GPU first, in each case spread evenly over the file's order.
+void keep_nics(TopologySpec& spec, const ScenarioSetting& setting) {
+  std::set<std::string> above_gpus;
+  for (const DeviceSpec& device : spec.node.devices) {
+    if (device.kind == DeviceKind::kGpu) above_gpus.insert(device.upstream);
+  }
+  std::vector<std::string> near;
+  std::vector<std::string> far;
+  for (const DeviceSpec& device : spec.node.devices) {
+    if (device.kind != DeviceKind::kNic) continue;
+    (above_gpus.contains(upstream_of(spec, device)) ? near : far).push_back(device.name);
+  }
+  const std::size_t want =
+      whole_number(setting, near.size() + far.size(), ", the NICs of a node in " + spec.file);
+  std::set<std::string> kept = spread_evenly(near, std::min(want, near.size()));
+  kept.merge(spread_evenly(far, want - kept.size()));
+  take_out_nics(spec, [&](const DeviceSpec& nic) { return !kept.contains(nic.name); });
 }
 
 /// The word of a choice "<kind>.part" or "<device>.part": which product stands there.
@@ -177,8 +224,13 @@ struct TopologyKey {
   void (*apply)(TopologySpec&, const ScenarioSetting&);
 };
 constexpr std::array kTopologySettings{
-    TopologyKey{"nic.count", "whole number, 1 to the NICs of a node", "all of them",
-                "NICs of each node that stay, spread evenly over the topology's order", keep_nics},
+    TopologyKey{"gpu.count", "whole number, 1 to the GPUs of a node", "all of them",
+                "GPUs of each node that stay, the first in the topology's order", keep_gpus},
+    TopologyKey{
+        "nic.count", "whole number, 1 to the NICs of a node", "all of them",
+        "NICs of each node that stay, spread evenly over the topology's order; those that share "
+        "a PCIe switch with a GPU before others",
+        keep_nics},
     TopologyKey{"nodes", "whole number, 1 to 1048576", "the scenario's, else the topology's",
                 "how many nodes there are", set_nodes}};
 static_assert(kMostSetNodes == 1048576);

@@ -33,6 +33,10 @@ inline constexpr std::array kNicParams{
               kEgressWords},
     ParamSpec{"nic.rate", Unit::kGigabytesPerS, 50, 0.1, 1000, Origin::kSpecification,
               "ConnectX-7: one port NDR or 400GbE, 400 Gb/s", "signalled data rate of the port"},
+    ParamSpec{"nic.reported_rate", Unit::kGigabytesPerS, 0, 0, 1000, Origin::kAssumed,
+              "drivers report the port's rate",
+              "what NCCL is told of the port's rate, where another sets the pace (an emulation, a "
+              "limiter); 0: its rate"},
     ParamSpec{"nic.mrrs", Unit::kBytes, 512, 128, 4096, Origin::kPublished,
               "ConnectX default; tuning guides set 4096 (mlnx_tune)",
               "Max_Read_Request_Size: data that one read request asks for"},

@@ -8,11 +8,22 @@
 #include <vector>
 
 namespace weft {
+namespace {
+
+unsigned threads_or_all(unsigned threads) {
+  return threads == 0 ? std::max(1U, std::thread::hardware_concurrency()) : threads;
+}
+
+}  // namespace
+
+unsigned threads_each(std::size_t count, unsigned threads) {
+  const unsigned all = threads_or_all(threads);
+  return all / static_cast<unsigned>(std::clamp<std::size_t>(count, 1, all));
+}
 
 void parallel_for(std::size_t count, unsigned threads,
                   const std::function<void(std::size_t)>& work) {
-  if (threads == 0) threads = std::max(1U, std::thread::hardware_concurrency());
-  const std::size_t workers = std::min<std::size_t>(threads, count);
+  const std::size_t workers = std::min<std::size_t>(threads_or_all(threads), count);
   std::atomic<std::size_t> next{0};
   std::vector<std::exception_ptr> failures(std::max<std::size_t>(workers, 1));
   const auto run = [&](std::size_t worker) {

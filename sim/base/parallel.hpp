@@ -11,4 +11,8 @@ namespace weft {
 void parallel_for(std::size_t count, unsigned threads,
                   const std::function<void(std::size_t)>& work);
 
+/// How many threads each of `count` tasks may use on its own where parallel_for runs them on
+/// `threads`: few tasks would leave threads idle.
+unsigned threads_each(std::size_t count, unsigned threads);
+
 }  // namespace weft

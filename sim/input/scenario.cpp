@@ -137,6 +137,12 @@ void read_env(const Yaml& yaml, Scenario& scenario) {
   }
 }
 
+void add_settings(const Yaml& yaml, std::vector<ScenarioSetting>& settings) {
+  for (const auto& [key, value] : yaml.entries()) {
+    settings.push_back({key, value.text(), value.place()});
+  }
+}
+
 std::string resolve(const Yaml& topology, const std::string& scenario_file) {
   if (topology.text().empty()) topology.fail("expected a path to a topology file");
   const std::filesystem::path folder = std::filesystem::path(scenario_file).parent_path();
@@ -182,12 +188,14 @@ Scenario parse_scenario(const std::string& text, const std::string& file) {
   if (const Yaml* gpu = yaml.find("gpu")) {
     scenario.set.push_back({"gpu.part", gpu->text(), gpu->place()});
   }
-  if (const Yaml* set = yaml.find("set")) {
-    for (const auto& [key, value] : set->entries()) {
-      scenario.set.push_back({key, value.text(), value.place()});
-    }
-  }
+  if (const Yaml* set = yaml.find("set")) add_settings(*set, scenario.set);
   return scenario;
+}
+
+std::vector<ScenarioSetting> read_settings(const std::string& file) {
+  std::vector<ScenarioSetting> settings;
+  add_settings(Yaml::load(file), settings);
+  return settings;
 }
 
 }  // namespace weft

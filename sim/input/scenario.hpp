@@ -43,6 +43,10 @@ Scenario read_scenario(const std::string& file);
 /// The same from text; `file` is the name that messages use, and its folder the topology's base.
 Scenario parse_scenario(const std::string& text, const std::string& file);
 
+/// Reads a set of parameters: a YAML map of `key: value`, as a scenario's `set`. Throws InputError
+/// with the place.
+std::vector<ScenarioSetting> read_settings(const std::string& file);
+
 /// Every map of a scenario with its keys, as the reader takes them.
 std::vector<FormatSection> scenario_format();
 

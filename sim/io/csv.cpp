@@ -42,4 +42,14 @@ std::vector<std::string> csv_cells(std::string_view line) {
   return cells;
 }
 
+std::size_t csv_cell_column(std::string_view line, std::size_t cell) {
+  bool quoted = false;
+  for (std::size_t i = 0; i < line.size() && cell > 0; ++i) {
+    if (line[i] == '"') quoted = !quoted;
+    if (line[i] != ',' || quoted) continue;
+    if (--cell == 0) return i + 2;
+  }
+  return cell == 0 ? 1 : 0;
+}
+
 }  // namespace weft

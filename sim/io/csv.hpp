@@ -14,4 +14,7 @@ std::string csv_line(std::span<const std::string> cells);
 /// InputError if its quotes do not pair up.
 std::vector<std::string> csv_cells(std::string_view line);
 
+/// The column of the line, from 1, where a cell begins; 0 if there is no such cell.
+std::size_t csv_cell_column(std::string_view line, std::size_t cell);
+
 }  // namespace weft

@@ -23,6 +23,9 @@ Json strings(const std::vector<std::string>& items) {
   return out;
 }
 
+/// Null, and so left out, where there is no text.
+Json if_any(const std::string& text) { return text.empty() ? Json() : Json(text); }
+
 using CauseField = JsonField<CauseShare>;
 constexpr std::array kCauseFields{
     CauseField{{"cause", "text", "", "the kind of thing: \"PCIe uplink, switch to CPU\""},
@@ -62,10 +65,9 @@ constexpr std::array kRowFields{
              [](const ResultRow& r) { return r.nic_gb_per_s > 0 ? Json(r.nic_gb_per_s) : Json(); }},
     RowField{{"limited_by", "list", "", "what the time went to, largest first"},
              [](const ResultRow& r) { return objects_of(r.limited_by, kCauseFields); }},
-    RowField{
-        {"nccl_choice", "text", "where another ran",
-         "what NCCL would run where weft does not execute it, such as NVLS"},
-        [](const ResultRow& r) { return r.nccl_choice.empty() ? Json() : Json(r.nccl_choice); }},
+    RowField{{"nccl_choice", "text", "where another ran",
+              "what NCCL would run where weft does not execute it, such as NVLS"},
+             [](const ResultRow& r) { return if_any(r.nccl_choice); }},
     RowField{{"probes", "map", "in runs of packets", "what ports and NICs did"},
              [](const ResultRow& r) { return r.probes ? to_json(*r.probes) : Json(); }},
     RowField{{"trajectory", "text", "", "a number of what happened and when, for comparisons"},
@@ -93,10 +95,10 @@ constexpr std::array kProvenanceFields{
                     [](const Provenance& p) -> Json { return p.weft_version; }},
     ProvenanceField{{"commit", "text", "", "what it was built from; `unknown` if not from a clone"},
                     [](const Provenance& p) -> Json { return p.weft_commit; }},
-    ProvenanceField{{"scenario", "text", "", "its file"},
-                    [](const Provenance& p) -> Json { return p.scenario; }},
-    ProvenanceField{{"scenario_fnv1a", "text", "", "64-bit FNV-1a of its bytes"},
-                    [](const Provenance& p) -> Json { return p.scenario_digest; }},
+    ProvenanceField{{"scenario", "text", "if there is one", "its file"},
+                    [](const Provenance& p) { return if_any(p.scenario); }},
+    ProvenanceField{{"scenario_fnv1a", "text", "if there is one", "64-bit FNV-1a of its bytes"},
+                    [](const Provenance& p) { return if_any(p.scenario_digest); }},
     ProvenanceField{{"topology", "text", "", "its file"},
                     [](const Provenance& p) -> Json { return p.topology; }},
     ProvenanceField{{"topology_fnv1a", "text", "", "64-bit FNV-1a of its bytes"},
@@ -225,8 +227,8 @@ Provenance provenance_from_json(const Json& json) {
   Provenance p;
   p.weft_version = text_at(json, "weft");
   if (json.find("commit") != nullptr) p.weft_commit = text_at(json, "commit");
-  p.scenario = text_at(json, "scenario");
-  p.scenario_digest = text_at(json, "scenario_fnv1a");
+  if (json.find("scenario") != nullptr) p.scenario = text_at(json, "scenario");
+  if (json.find("scenario_fnv1a") != nullptr) p.scenario_digest = text_at(json, "scenario_fnv1a");
   p.topology = text_at(json, "topology");
   p.topology_digest = text_at(json, "topology_fnv1a");
   p.topology_source = text_at(json, "topology_source");
@@ -253,6 +255,8 @@ std::vector<ProvenanceParam> provenance_of(const UsedParams& used, const ParamCa
   }
   return out;
 }
+
+Json to_json(const Provenance& provenance) { return object_of(provenance, kProvenanceFields); }
 
 Json to_json(const RunResult& result) { return object_of(result, kResultFields); }
 

@@ -77,6 +77,9 @@ struct RunResult {
   Provenance provenance;
 };
 
+/// As in a result; without the scenario's keys where there was none.
+Json to_json(const Provenance& provenance);
+
 /// Reads what to_json wrote, and so what `weft run --json` writes. Throws InputError: another
 /// schema, missing keys, numbers out of range, a row given twice.
 RunResult run_result_from_json(const Json& json);

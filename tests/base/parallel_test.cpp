@@ -31,5 +31,13 @@ TEST(ParallelFor, StopsAtAnExceptionAndPassesItOn) {
   EXPECT_LT(calls, 1'000'000);
 }
 
+TEST(ThreadsEach, AreWhatTasksLeaveIdle) {
+  EXPECT_EQ(threads_each(1, 8), 8U);
+  EXPECT_EQ(threads_each(3, 8), 2U);
+  EXPECT_EQ(threads_each(100, 8), 1U);
+  EXPECT_EQ(threads_each(0, 8), 8U);
+  EXPECT_GE(threads_each(1, 0), 1U);
+}
+
 }  // namespace
 }  // namespace weft::test::base_parallel

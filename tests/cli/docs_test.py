@@ -162,6 +162,26 @@ workload: {{op: allreduce, sizes: [1 KiB]}}
         sections |= {f"results[].registration.{end}": buffer for end in ("from", "to")}
         self.assertEqual(seen, sections)
 
+    def test_comparisons_have_the_keys_of_the_page_and_no_others(self):
+        table = self.here / "m.csv"
+        table.write_text("transport,ranks,op,bytes,us\nnvlink,2,broadcast,1024,100\nnvlink,2,broadcast,2048,10\n"
+                         "shm,2,broadcast,1024,9\n")
+        seen = self.seen(weft("compare", str(table), "--machine", str(SOURCE / "topologies/h200-vm.yaml"), "--json",
+                              "-", "--drop-stalls", "--by", "op", "--env", "NCCL_NVLS_ENABLE=0"))
+        seen = {path: keys for path, keys in seen.items() if not path.startswith("provenance")}
+        sections = self.sections("## Keys of a comparison")
+        columns = self.sections("## Measured tables")[""]
+        sections["rows[]"] |= columns
+        sections["classes[]"] = sections["summary"] | {"op"}
+        sections["summary_with_stalls"] = sections["summary"]
+        self.assertEqual(seen, sections)
+
+    def test_the_example_of_a_measured_table_is_read(self):
+        table = self.here / "m.csv"
+        table.write_text(re.search(r"```csv\n(.*?)```", weft("docs", "scenario"), re.S).group(1))
+        text = weft("compare", str(table), "--machine", str(SOURCE / "topologies/h200-vm.yaml"))
+        self.assertIn("# total: 2 rows, ", text)
+
 
 if __name__ == "__main__":
     WEFT = os.path.abspath(sys.argv.pop(1))

@@ -36,5 +36,12 @@ TEST(CsvCells, RefusesQuotesThatDoNotPairUp) {
   }
 }
 
+TEST(CsvCellColumn, IsWhereACellBegins) {
+  EXPECT_EQ(csv_cell_column("a,bc,d", 0), 1U);
+  EXPECT_EQ(csv_cell_column("a,bc,d", 2), 6U);
+  EXPECT_EQ(csv_cell_column("\"a,\"\"b\",c", 1), 9U);
+  EXPECT_EQ(csv_cell_column("a,b", 2), 0U);
+}
+
 }  // namespace
 }  // namespace weft::test::io_csv

@@ -29,6 +29,28 @@ TEST(Settings, NicCountKeepsNicsSpreadOverTheSwitches) {
   }
 }
 
+TEST(Settings, GpuCountKeepsTheFirstGpusAndTheirNvlinks) {
+  const MachineUnderTest m("h200-vm.yaml", {"gpu.count=2"}, 1);
+  ASSERT_EQ(m.fabric().count(DeviceKind::kGpu), 2U);
+  EXPECT_EQ(m.fabric().device(m.fabric().device(0, DeviceKind::kGpu, 1)).name, "gpu1");
+  EXPECT_EQ(m.fabric().spec().node.links.size(), 2U);
+  EXPECT_THROW(MachineUnderTest("h200-vm.yaml", {"gpu.count=5"}, 1), InputError);
+}
+
+TEST(Settings, NicCountKeepsNicsBesideGpusFirst) {
+  const auto kept = [](const std::string& nics) {
+    const MachineUnderTest m("hgx-h100-8nic.yaml", {"gpu.count=2", "nic.count=" + nics});
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < m.fabric().count(DeviceKind::kNic); ++i) {
+      names.push_back(m.fabric().device(m.fabric().device(0, DeviceKind::kNic, i)).name);
+    }
+    return names;
+  };
+  EXPECT_THAT(kept("1"), ::testing::ElementsAre("nic1"));
+  EXPECT_THAT(kept("2"), ::testing::ElementsAre("nic0", "nic1"));
+  EXPECT_THAT(kept("3"), ::testing::ElementsAre("nic0", "nic1", "nic7"));
+}
+
 TEST(Settings, ANetworkIsChangedByItsKeys) {
   const std::vector<std::string> leaf_spine{"network.kind=leaf-spine", "network.ports=64"};
   const auto tiers = [&](std::vector<std::string> more) {

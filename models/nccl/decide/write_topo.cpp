@@ -66,6 +66,8 @@ class FabricReader {
   NcclElement cpu_element(DeviceId cpu, std::size_t numa);
   NcclElement pci_element(DeviceId device);
   NcclElement gpu_element(DeviceId gpu) const;
+  /// What NCCL is told of a NIC's rate.
+  Bandwidth reported_rate(DeviceId nic) const;
   NcclElement net_element(DeviceId nic, std::size_t port_number) const;
   bool is_port_of_another(DeviceId nic) const;
   std::vector<DeviceId> ports_of(DeviceId nic) const;
@@ -304,22 +306,29 @@ std::vector<DeviceId> FabricReader::ports_of(DeviceId nic) const {
   return ports;
 }
 
+Bandwidth FabricReader::reported_rate(DeviceId nic) const {
+  if (devices_.number("nic.reported_rate", nic) > 0) {
+    return devices_.bandwidth("nic.reported_rate", nic);
+  }
+  return std::min(devices_.bandwidth("nic.rate", nic), devices_.params().bandwidth("wire.rate"));
+}
+
 NcclElement FabricReader::net_element(DeviceId nic, std::size_t port_number) const {
   const DeviceSpec& spec = fabric_.device(nic);
   const std::size_t dev = dev_[nic.index()];
   // Ports of one card share its GUID: NCCL tells cards apart by it.
   const DeviceId first = is_port_of_another(nic) ? *fabric_.find(0, spec.port_of) : nic;
   const std::size_t card = place_[first.index()];
-  const double port = devices_.bandwidth("nic.rate", nic).as_gigabits_per_s();
-  const double wire = devices_.params().bandwidth("wire.rate").as_gigabits_per_s();
-  return element("net", {{"name", spec.name},
-                         {"dev", std::to_string(dev)},
-                         {"latency", "0.000000"},
-                         {"speed", std::to_string(std::llround(std::min(port, wire) * 1000))},
-                         {"port", std::to_string(port_number)},
-                         {"guid", hex_text(static_cast<std::int64_t>(card) + 1)},
-                         {"maxconn", "131072"},
-                         {"gdr", devices_.choice("nic.gdr", nic) == "on" ? "1" : "0"}});
+  return element(
+      "net",
+      {{"name", spec.name},
+       {"dev", std::to_string(dev)},
+       {"latency", "0.000000"},
+       {"speed", std::to_string(std::llround(reported_rate(nic).as_gigabits_per_s() * 1000))},
+       {"port", std::to_string(port_number)},
+       {"guid", hex_text(static_cast<std::int64_t>(card) + 1)},
+       {"maxconn", "131072"},
+       {"gdr", devices_.choice("nic.gdr", nic) == "on" ? "1" : "0"}});
 }
 
 // Limits of NCCL's reader (graph/xml.h, graph/xml.cc).

@@ -1,0 +1,265 @@
+#include "models/collective/compare.hpp"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "models/collective/settings.hpp"
+#include "models/wire/link.hpp"
+#include "sim/base/operation.hpp"
+#include "sim/base/parallel.hpp"
+#include "sim/base/quantity.hpp"
+#include "sim/input/topology_file.hpp"
+
+namespace weft {
+namespace {
+
+/// What rows are held against: the machine as the options leave it.
+struct MachineFacts {
+  TopologySpec spec;
+  std::int64_t gpus{0};
+  std::int64_t nics{0};
+  bool has_nvlink{false};
+  Duration cables{};  ///< the latency of two NICs' cables to a switch
+  Provenance provenance;
+};
+
+std::int64_t count(const TopologySpec& spec, DeviceKind kind) {
+  const auto& devices = spec.node.devices;
+  return std::count_if(devices.begin(), devices.end(),
+                       [kind](const DeviceSpec& d) { return d.kind == kind; });
+}
+
+bool has_nvlink(const TopologySpec& spec) {
+  return std::any_of(spec.node.links.begin(), spec.node.links.end(), [](const PeerLinkSpec& l) {
+    return l.kind == LinkKind::kNvlink || l.kind == LinkKind::kXgmi;
+  });
+}
+
+MachineFacts facts_of(const std::string& machine, const PredictOptions& options,
+                      const ParamCatalog& catalog) {
+  MachineFacts facts;
+  facts.spec = read_topology(machine, catalog);
+  facts.provenance = provenance_of(Scenario{}, options, facts.spec);
+  for (const auto& [name, value] : options.env) facts.provenance.env.push_back(name + "=" + value);
+  Params params(catalog);
+  apply_nccl_env(options.env, params, {}, options.nccl_version.value_or(NcclVersion{}));
+  apply_settings(options.set, facts.spec, params);
+  drop_uncabled_nics(facts.spec);
+  facts.gpus = count(facts.spec, DeviceKind::kGpu);
+  facts.nics = count(facts.spec, DeviceKind::kNic);
+  facts.has_nvlink = has_nvlink(facts.spec);
+  facts.cables = wire_link_latency(params, params.number("wire.cable_length")) * 2;
+  facts.provenance.seed = static_cast<std::uint64_t>(params.number("wire.seed"));
+  return facts;
+}
+
+/// Why weft would not run a row as it was measured; "" if it would. What the simulation itself
+/// refuses is not here.
+std::string obstacle(const MeasuredRow& row, const MachineFacts& facts) {
+  if (row.transport == "shm") {
+    return "weft does not yet stage data through the shared memory of a host";
+  }
+  if (row.transport == "nvlink") {
+    if (row.hosts > 1) return "NVLink between hosts: write the GPUs that it joins as one host";
+    return facts.has_nvlink || row.ranks == 1 ? "" : "the machine has no NVLink";
+  }
+  if (row.hosts == 1) return "weft uses no NIC inside a host";
+  return facts.nics > 0 ? "" : "the machine has no NIC";
+}
+
+/// The switch's latency with which it takes so long from NIC to NIC.
+ScenarioSetting latency_setting(const MeasuredRow& row, const MachineFacts& facts) {
+  if (facts.spec.network.kind > NetworkSpec::Kind::kOneSwitch) {
+    throw InputError("nic_latency_us: the machine's network has several switches on a way");
+  }
+  const double us = row.nic_latency_us - facts.cables.as_us();
+  if (us < 0) {
+    throw InputError(fmt::format("nic_latency_us: the cables alone take {} us",
+                                 format_number(facts.cables.as_us())));
+  }
+  return {"netswitch.latency", format_number(us) + " us", {}};
+}
+
+std::vector<ScenarioSetting> settings_of(const MeasuredRow& row, const MachineFacts& facts) {
+  std::vector<ScenarioSetting> set;
+  const std::int64_t gpus = row.ranks / row.hosts;
+  if (gpus > facts.gpus) throw InputError(fmt::format("a node has {} GPUs", facts.gpus));
+  if (gpus != facts.gpus) set.push_back({"gpu.count", std::to_string(gpus), {}});
+  if (row.transport != "net") return set;
+  if (row.nics_per_host > facts.nics) {
+    throw InputError(fmt::format("a node has {} NICs", facts.nics));
+  }
+  if (row.nics_per_host != 0 && row.nics_per_host != facts.nics) {
+    set.push_back({"nic.count", std::to_string(row.nics_per_host), {}});
+  }
+  if (row.nic_gbps > 0) {
+    const std::string rate = format_number(row.nic_gbps) + " Gb/s";
+    set.push_back({"nic.rate", rate, {}});
+    set.push_back({"wire.rate", rate, {}});
+  }
+  if (row.nic_latency_us > 0) set.push_back(latency_setting(row, facts));
+  return set;
+}
+
+/// The variables with which it was measured.
+std::map<std::string, std::string> env_of(const MeasuredRow& row) {
+  std::map<std::string, std::string> env;
+  if (row.transport == "shm") env["NCCL_P2P_DISABLE"] = "1";
+  if (row.algo != "auto") env["NCCL_ALGO"] = row.algo;
+  if (row.proto != "auto") env["NCCL_PROTO"] = row.proto;
+  if (row.channels > 0) {
+    env["NCCL_MIN_NCHANNELS"] = std::to_string(row.channels);
+    env["NCCL_MAX_NCHANNELS"] = std::to_string(row.channels);
+  }
+  return env;
+}
+
+/// Rows that differ in size, and in how they were launched: one scenario.
+using Group = std::vector<ComparedRow*>;
+
+std::vector<Group> groups_of(std::vector<ComparedRow>& rows) {
+  std::vector<Group> groups;
+  std::map<std::string, std::size_t> index;
+  for (ComparedRow& row : rows) {
+    std::string configuration;
+    for (const MeasuredColumn& column : measured_columns()) {
+      if (column.is_configuration && column.key.name != "launch") {
+        configuration += column.text(row.measured) + ',';
+      }
+    }
+    const auto [at, is_new] = index.try_emplace(configuration, groups.size());
+    if (is_new) groups.emplace_back();
+    groups[at->second].push_back(&row);
+  }
+  return groups;
+}
+
+/// `file` is the table's.
+Scenario scenario_of(const Group& group, const std::string& file, const MachineFacts& facts) {
+  const MeasuredRow& row = group.front()->measured;
+  std::set<Bytes> sizes;
+  for (const ComparedRow* const r : group) sizes.insert(Bytes{r->measured.bytes});
+  Scenario scenario;
+  scenario.topology = facts.spec.file;
+  scenario.nodes = static_cast<std::uint32_t>(row.hosts);
+  scenario.op = row.op;
+  scenario.sizes.assign(sizes.begin(), sizes.end());
+  scenario.memory_paths = {row.memory_path.empty() ? "gdr" : row.memory_path};
+  scenario.env = env_of(row);
+  scenario.set = settings_of(row, facts);
+  for (ScenarioSetting& setting : scenario.set) setting.place = {file, 0, 0};
+  return scenario;
+}
+
+/// How a prediction differs from what was measured; "" if it does not.
+std::string difference(const MeasuredRow& measured, const ResultRow& predicted) {
+  if (!predicted.nccl_choice.empty()) {
+    return "NCCL runs " + predicted.nccl_choice + ", which weft does not execute";
+  }
+  if (predicted.ranks != measured.ranks || predicted.nodes != measured.hosts) {
+    return fmt::format("with these options it is {} GPUs on {} nodes", predicted.ranks,
+                       predicted.nodes);
+  }
+  if (!measured.memory_path.empty() && predicted.memory_path != measured.memory_path) {
+    return "on this machine it is " + predicted.memory_path;
+  }
+  if (is_point_to_point(parse_op(measured.op))) return "";
+  const bool same_algo = measured.algo == "auto" || measured.algo == predicted.algo;
+  const bool same_proto = measured.proto == "auto" || measured.proto == predicted.proto;
+  if (same_algo && same_proto) return "";
+  return "weft runs " + predicted.algo + " " + predicted.proto + " instead";
+}
+
+void take(const RunResult& result, ComparedRow& row) {
+  const auto at = std::find_if(result.rows.begin(), result.rows.end(),
+                               [&](const ResultRow& r) { return r.bytes == row.measured.bytes; });
+  row.not_predicted = difference(row.measured, *at);
+  if (row.not_predicted.empty()) row.predicted = *at;
+}
+
+/// What the predictions of all groups say beside their rows, gathered as they end.
+class Gathered {
+ public:
+  void add(const RunResult& result) {
+    const std::lock_guard lock(mutex_);
+    ++results_;
+    for (const std::string& note : std::set(result.notes.begin(), result.notes.end())) {
+      ++notes_[note];
+    }
+    for (const ProvenanceParam& p : result.provenance.params) {
+      params_.emplace(p.key, p.device, p.value, p.origin, p.source);
+    }
+  }
+
+  /// Those that all of them have.
+  std::vector<std::string> notes() const {
+    std::vector<std::string> out;
+    for (const auto& [note, times] : notes_) {
+      if (times == results_) out.push_back(note);
+    }
+    return out;
+  }
+
+  /// Every value that any of them was made with, by key.
+  std::vector<ProvenanceParam> params() const {
+    std::vector<ProvenanceParam> out;
+    for (const auto& [key, device, value, origin, source] : params_) {
+      out.push_back({key, device, value, origin, source});
+    }
+    return out;
+  }
+
+ private:
+  using Param = std::tuple<std::string, std::string, std::string, std::string, std::string>;
+  std::mutex mutex_;
+  std::size_t results_{0};
+  std::map<std::string, std::size_t> notes_;  ///< how many have it
+  std::set<Param> params_;
+};
+
+void predict_group(Group& group, const std::string& file, const MachineFacts& facts,
+                   const PredictOptions& options, const ParamCatalog& catalog, Gathered& gathered) {
+  std::string why = obstacle(group.front()->measured, facts);
+  try {
+    if (why.empty()) {
+      const RunResult result = predict(scenario_of(group, file, facts), options, catalog);
+      for (ComparedRow* const row : group) take(result, *row);
+      gathered.add(result);
+      return;
+    }
+  } catch (const InputError& e) {
+    why = e.what();
+  }
+  for (ComparedRow* const row : group) row->not_predicted = why;
+}
+
+}  // namespace
+
+Comparison compare(const MeasuredTable& table, const std::string& machine,
+                   const PredictOptions& options, const ParamCatalog& catalog) {
+  const MachineFacts facts = facts_of(machine, options, catalog);
+  Comparison out;
+  out.measured = table.file;
+  out.measured_digest = fmt::format("{:016x}", table.digest);
+  for (const MeasuredRow& row : table.rows) out.rows.push_back({row});
+  mark_stalls(out.rows);
+  std::vector<Group> groups = groups_of(out.rows);
+  PredictOptions of_group = options;
+  of_group.threads = threads_each(groups.size(), options.threads);
+  Gathered gathered;
+  parallel_for(groups.size(), options.threads, [&](std::size_t i) {
+    predict_group(groups[i], table.file, facts, of_group, catalog, gathered);
+  });
+  out.notes = gathered.notes();
+  out.provenance = facts.provenance;
+  out.provenance.params = gathered.params();
+  return out;
+}
+
+}  // namespace weft

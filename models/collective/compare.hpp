@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+
+#include "models/collective/predict.hpp"
+#include "sim/report/comparison.hpp"
+#include "sim/result/measured.hpp"
+
+namespace weft {
+
+/// Predicts every row of a measured table on the machine of a topology file. A row says how many
+/// nodes, GPUs and NICs there are, the NICs' rate and latency, and NCCL's variables; what `options`
+/// say beats it. A row that weft cannot predict as it was measured has the reason instead. Throws
+/// InputError where no row could be predicted: the machine or the options are wrong.
+Comparison compare(const MeasuredTable& table, const std::string& machine,
+                   const PredictOptions& options, const ParamCatalog& catalog);
+
+}  // namespace weft

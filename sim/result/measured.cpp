@@ -1,0 +1,311 @@
+#include "sim/result/measured.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "sim/base/error.hpp"
+#include "sim/base/operation.hpp"
+#include "sim/base/quantity.hpp"
+#include "sim/base/random.hpp"
+#include "sim/io/csv.hpp"
+#include "sim/io/file.hpp"
+
+namespace weft {
+namespace {
+
+constexpr std::int64_t kMostTableBytes = 16LL << 20;
+constexpr std::size_t kMostRows = 100'000;
+constexpr double kLargestNumber = 1e12;
+
+constexpr std::array<std::string_view, 3> kTransports{"nvlink", "shm", "net"};
+constexpr std::array<std::string_view, 2> kMemoryPaths{"gdr", "host-staged"};
+constexpr std::array<std::string_view, 8> kAlgos{
+    "auto", "Ring", "Tree", "NVLS", "NVLSTree", "CollNetDirect", "CollNetChain", "PAT"};
+constexpr std::array<std::string_view, 4> kProtos{"auto", "Simple", "LL", "LL128"};
+constexpr std::array<std::string_view, 3> kLaunches{"back-to-back", "single", "graph"};
+
+constexpr std::string_view kWord = "one of";
+constexpr std::string_view kWhole = "whole number";
+constexpr std::string_view kNumber = "number, 0 or more";
+
+constexpr std::array kColumns{
+    MeasuredColumn{{"transport", kWord, kRequired,
+                    "what joined the GPUs: NVLink, the host's shared memory (NCCL_P2P_DISABLE=1) "
+                    "or NICs",
+                    kTransports},
+                   &MeasuredRow::transport},
+    MeasuredColumn{
+        {"memory_path", kWord, "empty; needed with `net`",
+         "how a NIC reached GPU memory: GPUDirect RDMA, or pinned host buffers", kMemoryPaths},
+        &MeasuredRow::memory_path},
+    MeasuredColumn{{"hosts", kWhole, "1", "hosts that took part", {}, 1, 1 << 20},
+                   &MeasuredRow::hosts},
+    MeasuredColumn{{"ranks", kWhole, kRequired, "GPUs of all hosts together", {}, 1, 1 << 24},
+                   &MeasuredRow::ranks},
+    MeasuredColumn{
+        {"nics_per_host", kWhole, "0", "NICs of a host that were used; 0: all it has", {}, 0, 1024},
+        &MeasuredRow::nics_per_host},
+    MeasuredColumn{{"nic_gbps", kNumber, "0", "line rate of a NIC, Gb/s; 0: the machine's"},
+                   &MeasuredRow::nic_gbps},
+    MeasuredColumn{{"nic_latency_us", kNumber, "0",
+                    "from NIC to NIC, one way, microseconds; 0: the machine's"},
+                   &MeasuredRow::nic_latency_us},
+    MeasuredColumn{{"algo", kWord, "auto", "NCCL_ALGO; auto: NCCL's choice", kAlgos},
+                   &MeasuredRow::algo},
+    MeasuredColumn{{"proto", kWord, "auto", "NCCL_PROTO; auto: NCCL's choice", kProtos},
+                   &MeasuredRow::proto},
+    MeasuredColumn{{"channels",
+                    kWhole,
+                    "0",
+                    "NCCL_MIN_NCHANNELS and NCCL_MAX_NCHANNELS; 0: NCCL's choice",
+                    {},
+                    0,
+                    64},
+                   &MeasuredRow::channels},
+    MeasuredColumn{{"op", kWord, kRequired, "the operation", kOpNames}, &MeasuredRow::op},
+    MeasuredColumn{{"bytes",
+                    kWhole,
+                    kRequired,
+                    "size as nccl-tests counts it: of all-gather all ranks' parts together, of "
+                    "reduce-scatter a rank's input, of all-to-all a rank's send buffer, of "
+                    "sendrecv what each rank sends",
+                    {},
+                    1,
+                    1LL << 42},
+                   &MeasuredRow::bytes,
+                   false},
+    MeasuredColumn{{"us", "number, above 0", kRequired, "time of one operation, microseconds"},
+                   &MeasuredRow::us,
+                   false},
+    MeasuredColumn{{"algbw_GBps", kNumber, "bytes / time", "GB/s = 1e9 bytes/s"},
+                   &MeasuredRow::algbw_gb_per_s,
+                   false},
+    MeasuredColumn{{"busbw_GBps", kNumber, "algbw x nccl-tests' factor", "GB/s"},
+                   &MeasuredRow::busbw_gb_per_s,
+                   false},
+    MeasuredColumn{{"launch", kWord, "empty",
+                    "many launches and one wait as in nccl-tests, a wait after each, or a CUDA "
+                    "graph",
+                    kLaunches},
+                   &MeasuredRow::launch}};
+
+std::vector<std::string> column_names() {
+  std::vector<std::string> names;
+  for (const MeasuredColumn& column : kColumns) names.emplace_back(column.key.name);
+  return names;
+}
+
+const MeasuredColumn* find_column(std::string_view name) {
+  const auto* const at =
+      std::find_if(kColumns.begin(), kColumns.end(),
+                   [&](const MeasuredColumn& column) { return column.key.name == name; });
+  return at == kColumns.end() ? nullptr : at;
+}
+
+std::string unknown_column(const std::string& name) {
+  const std::vector<std::string> names = column_names();
+  return fmt::format("'{}': unknown column{}; known: {}", name, did_you_mean(name, names),
+                     known_names(names, names.size()));
+}
+
+std::string not_allowed(const MeasuredColumn& column, const std::string& cell) {
+  return fmt::format("'{}' is not allowed; write {}", cell, form_text(column.key));
+}
+
+/// Throws InputError without a place; so do those that follow.
+std::string word_of(const MeasuredColumn& column, const std::string& cell) {
+  const auto& words = column.key.words;
+  if (std::find(words.begin(), words.end(), cell) == words.end()) {
+    throw InputError(not_allowed(column, cell));
+  }
+  return cell;
+}
+
+std::int64_t whole_of(const MeasuredColumn& column, const std::string& cell) {
+  std::int64_t number{};
+  const char* const end = cell.data() + cell.size();
+  const auto [rest, error] = std::from_chars(cell.data(), end, number);
+  if (error != std::errc{} || rest != end || number < column.key.min || number > column.key.max) {
+    throw InputError(not_allowed(column, cell));
+  }
+  return number;
+}
+
+double number_of(const MeasuredColumn& column, const std::string& cell) {
+  const std::optional<double> number = parse_number(cell);
+  const bool may_be_zero = column.key.form == kNumber;
+  if (!number || *number < 0 || *number > kLargestNumber || (*number == 0 && !may_be_zero)) {
+    throw InputError(not_allowed(column, cell));
+  }
+  return *number;
+}
+
+/// An empty cell is a column left out.
+void read_cell(const MeasuredColumn& column, const std::string& cell, MeasuredRow& row) {
+  if (cell.empty()) {
+    if (column.key.fallback == kRequired)
+      throw InputError("is empty; write " + form_text(column.key));
+    return;
+  }
+  if (const auto* const word = std::get_if<std::string MeasuredRow::*>(&column.member)) {
+    row.*(*word) = word_of(column, cell);
+  } else if (const auto* const whole = std::get_if<std::int64_t MeasuredRow::*>(&column.member)) {
+    row.*(*whole) = whole_of(column, cell);
+  } else {
+    row.*std::get<double MeasuredRow::*>(column.member) = number_of(column, cell);
+  }
+}
+
+/// What cells say together; `name` becomes the column to blame.
+void check_row(const MeasuredRow& row, std::string_view& name) {
+  name = "ranks";
+  if (row.ranks % row.hosts != 0) {
+    throw InputError(fmt::format("{} is not a multiple of hosts, {}", row.ranks, row.hosts));
+  }
+  name = "memory_path";
+  if (row.transport == "net" && row.memory_path.empty()) {
+    throw InputError("is empty; with net write gdr or host-staged");
+  }
+  if (row.transport != "net" && !row.memory_path.empty()) {
+    throw InputError("only rows of net have one; leave it empty");
+  }
+}
+
+void complete(MeasuredRow& row) {
+  if (row.algbw_gb_per_s == 0) row.algbw_gb_per_s = static_cast<double>(row.bytes) / row.us / 1e3;
+  if (row.busbw_gb_per_s == 0) {
+    row.busbw_gb_per_s =
+        row.algbw_gb_per_s * busbw_factor(parse_op(row.op), static_cast<std::uint32_t>(row.ranks));
+  }
+}
+
+/// Reads a table line by line.
+class TableReader {
+ public:
+  TableReader(std::string_view text, const std::string& file) : text_{text}, file_{file} {}
+
+  std::vector<MeasuredRow> rows() {
+    if (!next_line()) throw InputError(Place{file_, 0, 0}, "is empty");
+    read_header();
+    std::vector<MeasuredRow> rows;
+    while (next_line()) {
+      if (rows.size() == kMostRows)
+        fail(0, fmt::format("more than {} rows; split the table", kMostRows));
+      rows.push_back(read_row());
+    }
+    if (rows.empty()) throw InputError(Place{file_, 0, 0}, "has no rows");
+    return rows;
+  }
+
+ private:
+  [[noreturn]] void fail(std::size_t cell, const std::string& why) const {
+    throw InputError(Place{file_, number_, static_cast<int>(csv_cell_column(line_, cell))}, why);
+  }
+
+  bool next_line() {
+    if (text_.empty()) return false;
+    const std::size_t end = std::min(text_.find('\n'), text_.size());
+    line_ = text_.substr(0, end);
+    text_.remove_prefix(std::min(end + 1, text_.size()));
+    ++number_;
+    try {
+      cells_ = csv_cells(line_);
+    } catch (const InputError& e) {
+      throw InputError(Place{file_, number_, 0}, e.what());
+    }
+    return true;
+  }
+
+  void read_header() {
+    for (std::size_t i = 0; i < cells_.size(); ++i) {
+      const MeasuredColumn* const column = find_column(cells_[i]);
+      if (column == nullptr) fail(i, unknown_column(cells_[i]));
+      if (std::find(columns_.begin(), columns_.end(), column) != columns_.end()) {
+        fail(i, cells_[i] + ": column given twice");
+      }
+      columns_.push_back(column);
+    }
+    for (const MeasuredColumn& column : kColumns) {
+      if (column.key.fallback != kRequired || cell_of(column.key.name) < columns_.size()) continue;
+      fail(0, fmt::format("column '{}' is missing", column.key.name));
+    }
+  }
+
+  /// Where a column's cells stand; the number of columns if there is none.
+  std::size_t cell_of(std::string_view name) const {
+    const auto at = std::find(columns_.begin(), columns_.end(), find_column(name));
+    return static_cast<std::size_t>(at - columns_.begin());
+  }
+
+  MeasuredRow read_row() const {
+    if (cells_.size() != columns_.size()) {
+      fail(0, fmt::format("{} cells, not {}", cells_.size(), columns_.size()));
+    }
+    MeasuredRow row;
+    row.line = number_;
+    std::string_view name;
+    try {
+      for (std::size_t i = 0; i < cells_.size(); ++i) {
+        name = columns_[i]->key.name;
+        read_cell(*columns_[i], cells_[i], row);
+      }
+      check_row(row, name);
+    } catch (const InputError& e) {
+      const std::size_t cell = cell_of(name);
+      fail(cell < columns_.size() ? cell : 0, std::string(name) + ": " + e.what());
+    }
+    complete(row);
+    return row;
+  }
+
+  std::string_view text_;
+  const std::string& file_;
+  std::string_view line_;
+  int number_{0};
+  std::vector<std::string> cells_;
+  std::vector<const MeasuredColumn*> columns_;  ///< the file's, in its order
+};
+
+}  // namespace
+
+std::string MeasuredColumn::text(const MeasuredRow& row) const {
+  if (const auto* const word = std::get_if<std::string MeasuredRow::*>(&member))
+    return row.*(*word);
+  if (const auto* const whole = std::get_if<std::int64_t MeasuredRow::*>(&member)) {
+    return std::to_string(row.*(*whole));
+  }
+  return format_number(row.*std::get<double MeasuredRow::*>(member));
+}
+
+Json MeasuredColumn::json(const MeasuredRow& row) const {
+  return std::visit([&](const auto at) { return Json(row.*at); }, member);
+}
+
+std::span<const MeasuredColumn> measured_columns() { return kColumns; }
+
+const MeasuredColumn& measured_column(std::string_view name) {
+  const MeasuredColumn* const column = find_column(name);
+  if (column == nullptr) throw InputError(unknown_column(std::string(name)));
+  return *column;
+}
+
+MeasuredTable read_measured(const std::string& file) {
+  return parse_measured(read_text_file(file, kMostTableBytes), file);
+}
+
+MeasuredTable parse_measured(std::string_view text, const std::string& file) {
+  return {file, fnv1a(text), TableReader(text, file).rows()};
+}
+
+FormatSection measured_format() {
+  FormatSection section{"", "A row for each operation and size; the columns in any order.", {}};
+  for (const MeasuredColumn& column : kColumns) section.keys.push_back(column.key);
+  return section;
+}
+
+}  // namespace weft

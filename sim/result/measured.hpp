@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "sim/io/json.hpp"
+#include "sim/io/keys.hpp"
+
+namespace weft {
+
+/// One row of a measured table: an operation of one size, as it was run, and how long it took.
+struct MeasuredRow {
+  int line{0};              ///< in the file
+  std::string transport;    ///< between the GPUs: "nvlink", "shm" or "net"
+  std::string memory_path;  ///< of net: "gdr" or "host-staged"; else ""
+  std::int64_t hosts{1};
+  std::int64_t ranks{0};  ///< GPUs of all hosts together: a multiple of them
+  std::int64_t nics_per_host{0};
+  double nic_gbps{0};  ///< 0: as the machine has it; so is the latency
+  double nic_latency_us{0};
+  std::string algo{"auto"};
+  std::string proto{"auto"};
+  std::int64_t channels{0};  ///< 0: NCCL's choice
+  std::string op;
+  std::int64_t bytes{0};  ///< as nccl-tests counts them
+  double us{0};
+  double algbw_gb_per_s{0};
+  double busbw_gb_per_s{0};
+  std::string launch;  ///< "back-to-back", "single", "graph"; "" if the table does not say
+};
+
+/// A column of the table, declared once: what the reader takes, what it refuses, what is written.
+struct MeasuredColumn {
+  using Member =
+      std::variant<std::string MeasuredRow::*, std::int64_t MeasuredRow::*, double MeasuredRow::*>;
+  KeySpec key;
+  Member member;
+  bool is_configuration{true};  ///< what was run, but for its size: not bytes and what was measured
+
+  std::string text(const MeasuredRow& row) const;
+  Json json(const MeasuredRow& row) const;
+};
+
+/// All of them, in the order in which they are written.
+std::span<const MeasuredColumn> measured_columns();
+/// Throws InputError with the names there are.
+const MeasuredColumn& measured_column(std::string_view name);
+
+/// "weft.measured/1": what was run on a real machine, and how long it took.
+struct MeasuredTable {
+  std::string file;
+  std::uint64_t digest{0};  ///< FNV-1a of the text that was read
+  std::vector<MeasuredRow> rows;
+};
+
+/// Reads a table; the columns may come in any order. Throws InputError with file, line, column and
+/// what is allowed.
+MeasuredTable read_measured(const std::string& file);
+/// The same from text; `file` is the name that messages use.
+MeasuredTable parse_measured(std::string_view text, const std::string& file);
+
+/// The form of the table, for its page.
+FormatSection measured_format();
+
+}  // namespace weft

@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+"""`weft compare` as design.md section 5 promises it.
+
+    compare_test.py WEFT SOURCE_DIR [-v] [TEST...]
+"""
+import csv
+import io
+import json
+import random
+import shutil
+import statistics
+
+import cli_test
+from cli_test import CliTest, weft
+
+MACHINE = ("--machine", "../../topologies/h200-vm.yaml")
+NO_NVLS = ("--env", "NCCL_NVLS_ENABLE=0")
+HEAD = "transport,ranks,op,bytes,us\n"
+MADE = {
+    "mixed.csv": None,  # of tests/data/h200
+    "small.csv": HEAD + "nvlink,2,broadcast,1024,10\nnvlink,2,broadcast,4096,12\n",
+    "column.csv": HEAD.replace("us", "time") + "nvlink,2,broadcast,1024,10\n",
+    "cell.csv": HEAD + "nvlink,2,broadcast,1K,10\n",
+    "none.csv": HEAD + "shm,2,broadcast,1024,10\n",
+    "empty.csv": "",
+    "fast.yaml": "nccl.launch_simple: 1 us\nnccl.launch_ll: 1 us\nnccl.launch_ll128: 1 us\n",
+    "wrong.yaml": "wire.mtu: 4 KiB\nwire.mut: 1 KiB\n",
+    "list.yaml": "[wire.mtu]\n",
+}
+WORDS = "known: algbw_GBps, algo, busbw_GBps, bytes, channels, hosts, launch, memory_path, nic_gbps, " \
+    "nic_latency_us, nics_per_host, op, proto, ranks, transport, us"
+
+BOGUS_USAGE = (
+    (["compare"], "measured is required (see weft --help)"),
+    (["compare", "small.csv"], "--machine FILE is required: a topology"),
+    (["compare", "nowhere.csv", *MACHINE], "nowhere.csv: no such file"),
+    (["compare", "empty.csv", *MACHINE], "empty.csv: is empty"),
+    (["compare", "column.csv", *MACHINE], "column.csv:1:26: 'time': unknown column; " + WORDS),
+    (["compare", "cell.csv", *MACHINE],
+     "cell.csv:2:20: bytes: '1K' is not allowed; write whole number, 1 to 4398046511104"),
+    (["compare", "small.csv", "--machine", "nowhere.yaml"], "nowhere.yaml: no such file"),
+    (["compare", "small.csv", *MACHINE, "--params", "nowhere.yaml"], "nowhere.yaml: no such file"),
+    (["compare", "small.csv", *MACHINE, "--params", "list.yaml"], "list.yaml:1:1: expected a map of keys and values"),
+    (["compare", "small.csv", *MACHINE, "--set", "nic.count=2"],
+     "--set: nic.count: '2' is not a whole number from 1 to 0, the NICs of a node in " + MACHINE[1]),
+    (["compare", "small.csv", *MACHINE, "--env", "NCCL_PROTO=Fast"],
+     "NCCL_PROTO='Fast': no 'Fast'; known: LL, LL128, Simple, and NCCL does not start"),
+    (["compare", "small.csv", *MACHINE, "--by", "size"], "--by: 'size': unknown column; " + WORDS),
+    (["compare", "small.csv", *MACHINE, "--by", "op,op"], "--by: 'op': column given twice"),
+    (["compare", "small.csv", *MACHINE, "--json", "-", "--csv", "-"], "--json and --csv cannot both go to -"),
+    (["compare", "small.csv", *MACHINE, "--expect", "median_abs"],
+     "--expect 'median_abs': write METRIC<=NUMBER, such as median_abs<=0.05"),
+    (["compare", "small.csv", *MACHINE, "--expect", "mean<=1"],
+     "--expect 'mean<=1': no metric 'mean'; known: bias, median_abs, not_predicted, p90_abs"),
+)
+
+
+class Compare(CliTest):
+    def setUp(self):
+        super().setUp()
+        for name, text in MADE.items():
+            if text is None:
+                shutil.copy(cli_test.SOURCE / "tests/data/h200" / name, self.here)
+            else:
+                (self.here / name).write_text(text)
+
+    def comparison(self, *arguments):
+        return json.loads(self.ok("compare", *arguments, "--json", "-"))
+
+    def test_bad_input(self):
+        for arguments, expected in BOGUS_USAGE:
+            with self.subTest(arguments):
+                self.refused(arguments, expected)
+
+    def test_a_wrong_parameter_is_named_with_its_place(self):
+        run = weft("compare", "small.csv", *MACHINE, "--params", "wrong.yaml", cwd=self.here)
+        self.assertEqual(run.returncode, 2)
+        self.assertRegex(run.stderr.decode(), r"\Aerror: wrong.yaml:2:1: set: no parameter 'wire.mut' .*\n\Z")
+
+    def test_damaged_tables_are_refused_with_one_line_or_compared(self):
+        text = (self.here / "mixed.csv").read_bytes()
+        for seed in range(40):
+            dice = random.Random(seed)
+            damaged = bytearray(text)
+            for _ in range(dice.randint(1, 3)):
+                at = dice.randrange(len(damaged))
+                damaged[at:at + dice.randint(0, 20)] = bytes(dice.choice(b",\"\n\r\0\x1b-19e. ") for _ in range(3))
+            with self.subTest(seed=seed):
+                (self.here / "any.csv").write_bytes(damaged)
+                run = weft("compare", "any.csv", *MACHINE, cwd=self.here)
+                if run.returncode != 0:
+                    self.assertEqual((run.returncode, run.stdout), (2, b""))
+                    self.assertRegex(run.stderr, rb"\Aerror: any.csv:[ -~\x80-\xff]+\n\Z")
+
+    def test_the_table_has_a_line_for_each_class_and_every_row_counts(self):
+        text = self.ok("compare", "mixed.csv", *MACHINE, *NO_NVLS)
+        lines = [line.split() for line in text.splitlines() if not line.startswith("#")]
+        self.assertEqual([line[:9] for line in lines if line[0] != "nvlink"],
+                         [["shm", "-", "4", "allreduce", "Ring", "Simple", "back-to-back", "0", "2"],
+                          ["net", "gdr", "4", "allreduce", "Ring", "Simple", "back-to-back", "0", "3"],
+                          ["net", "host-staged", "4", "allreduce", "Ring", "Simple", "back-to-back", "0", "3"]])
+        self.assertEqual(sum(int(line[7]) + int(line[8]) for line in lines), 26)
+        self.assertIn("# total: 18 rows, bias ", text)
+        self.assertIn("; 8 not predicted\n", text)
+        self.assertIn("# not predicted: 6 (lines 22-27): the machine has no NIC\n", text)
+
+    def test_json_has_rows_summary_classes_and_provenance(self):
+        answer = self.comparison("mixed.csv", *MACHINE, *NO_NVLS, "--by", "transport,ranks")
+        self.assertEqual(answer["schema"], "weft.compare/1")
+        rows, summary = answer["rows"], answer["summary"]
+        measured = list(csv.DictReader(io.StringIO((self.here / "mixed.csv").read_text())))
+        self.assertEqual([(row["op"], row["bytes"], row["us"]) for row in rows],
+                         [(row["op"], int(row["bytes"]), float(row["us"])) for row in measured])
+        errors = [row["predicted_us"] / row["us"] - 1 for row in rows if "predicted_us" in row]
+        self.assertEqual([row["error"] for row in rows if "error" in row], errors)
+        self.assertEqual([row.get("reason") is None for row in rows], ["error" in row for row in rows])
+        self.assertEqual((summary["n"], summary["not_predicted"]), (len(errors), 26 - len(errors)))
+        self.assertAlmostEqual(summary["bias"], statistics.fmean(errors))
+        self.assertAlmostEqual(summary["median_abs"], statistics.median(map(abs, errors)))
+        self.assertAlmostEqual(summary["worst_error"], max(errors, key=abs))
+        self.assertEqual([(c["transport"], c["ranks"], c["n"], c["not_predicted"]) for c in answer["classes"]],
+                         [("nvlink", 4, 6, 0), ("nvlink", 2, 12, 0), ("shm", 4, 0, 2), ("net", 4, 0, 6)])
+        provenance = answer["provenance"]
+        self.assertEqual(provenance["env"], ["NCCL_NVLS_ENABLE=0"])
+        self.assertEqual(provenance["topology"], MACHINE[1])
+        self.assertGreater(len(provenance["parameters"]), 50)
+        self.assertNotIn("scenario", provenance)
+
+    def test_csv_has_the_same_rows(self):
+        text = self.ok("compare", "mixed.csv", *MACHINE, *NO_NVLS, "--csv", "-")
+        rows = list(csv.DictReader(io.StringIO(text)))
+        answer = self.comparison("mixed.csv", *MACHINE, *NO_NVLS)
+        self.assertEqual([row["error"] and float(row["error"]) for row in rows],
+                         [row.get("error", "") for row in answer["rows"]])
+        self.assertEqual([row["reason"] for row in rows], [row.get("reason", "") for row in answer["rows"]])
+
+    def test_nics_are_predicted_where_the_machine_has_them_and_stalls_can_be_dropped(self):
+        machine = ("--machine", "../../topologies/h200-vm-pix.2x2.xml", "--gpu", "h200-vm", *NO_NVLS)
+        answer = self.comparison("mixed.csv", *machine, "--drop-stalls")
+        of_nics = [row for row in answer["rows"] if row["transport"] == "net"]
+        self.assertEqual([row["channels"] for row in of_nics], [2, 2, 2, 4, 4, 4])
+        self.assertEqual([of_nics[i]["predicted_channels"] for i in (2, 5)], [2, 4])  # of 64 MiB
+        self.assertEqual([row["bytes"] for row in answer["rows"] if row.get("stall")], [65536])
+        self.assertEqual(answer["summary_with_stalls"]["n"], answer["summary"]["n"] + 1)
+        self.assertNotIn("summary_with_stalls", self.comparison("mixed.csv", *machine))
+        text = self.ok("compare", "mixed.csv", *machine, "--drop-stalls")
+        self.assertIn("# without stalls: ", text)
+        self.assertIn("# with them: ", text)
+        self.assertIn(": a node has 2 GPUs\n", text)
+
+    def test_parameters_come_from_a_file_and_set_beats_it(self):
+        def times(*arguments):
+            rows = self.comparison("small.csv", *MACHINE, *NO_NVLS, *arguments)["rows"]
+            return [row["predicted_us"] for row in rows]
+        fast = times("--params", "fast.yaml")
+        self.assertTrue(all(a < b - 4 for a, b in zip(fast, times())))
+        self.assertEqual(times("--params", "fast.yaml", "--set", "nccl.launch_ll=6600 ns"), times())
+
+    def test_expect(self):
+        table = self.ok("compare", "small.csv", *MACHINE, *NO_NVLS)
+        self.assertEqual(self.ok("compare", "small.csv", *MACHINE, *NO_NVLS, "--expect", "median_abs<=0.9",
+                                 "--expect", "not_predicted<1", "--expect", "bias<=0.9"), table)
+        run = weft("compare", "small.csv", *MACHINE, *NO_NVLS, "--expect", "p90_abs<=0.0001", cwd=self.here)
+        self.assertEqual((run.returncode, run.stdout.decode()), (4, table))
+        self.assertRegex(run.stderr.decode(),
+                         r"\Aexpectation missed: p90_abs<=0.0001: p90_abs is 0\.\d+\n\Z")
+        run = weft("compare", "none.csv", *MACHINE, "--expect", "median_abs<=1", cwd=self.here)
+        self.assertEqual((run.returncode, run.stderr.decode()),
+                         (2, "error: --expect 'median_abs<=1': no row has a prediction\n"))
+
+    def test_a_table_without_predictions_is_shown_all_the_same(self):
+        self.assertIn("# total: none of 1 rows has a prediction\n", self.ok("compare", "none.csv", *MACHINE))
+
+    def test_the_same_bytes_twice(self):
+        command = ("compare", "mixed.csv", *MACHINE, "--json", "-")
+        self.assertEqual(self.ok(*command, "--threads", "1"), self.ok(*command, "--threads", "5"))
+
+
+if __name__ == "__main__":
+    cli_test.main(__doc__)

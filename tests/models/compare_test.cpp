@@ -1,0 +1,164 @@
+#include "models/collective/compare.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/models/prediction.hpp"
+
+namespace weft::test::models_compare {
+namespace {
+
+constexpr const char* kHead =
+    "transport,memory_path,hosts,ranks,nics_per_host,nic_gbps,nic_latency_us,algo,proto,channels,"
+    "op,bytes,us\n";
+
+Comparison compared(const std::string& rows, const std::string& topology,
+                    const std::vector<std::string>& settings = {},
+                    const std::map<std::string, std::string>& env = {}) {
+  PredictOptions options;
+  for (const std::string& text : settings) options.set.push_back(parse_setting(text));
+  options.env = env;
+  return compare(parse_measured(kHead + rows, "m.csv"), shipped("topologies/" + topology), options,
+                 make_catalog());
+}
+
+/// The predicted time of one row, or why there is none.
+std::string outcome(const std::string& row, const std::string& topology,
+                    const std::vector<std::string>& settings = {}) {
+  const Comparison c = compared(row, topology, settings);
+  const ComparedRow& r = c.rows.at(0);
+  return r.predicted ? format_number(r.predicted->time_us) : r.not_predicted;
+}
+
+double time_of(const std::string& row, const std::string& topology,
+               const std::vector<std::string>& settings = {}) {
+  return parse_number(outcome(row, topology, settings)).value();
+}
+
+TEST(Compare, RunsARowAsItWasMeasured) {
+  const Comparison c = compared(
+      "nvlink,,1,2,0,0,0,Tree,LL,3,allreduce,4096,10\n"
+      "nvlink,,1,2,0,0,0,Tree,LL,3,allreduce,65536,20\n",
+      "h200-vm.yaml");
+  Scenario scenario;
+  scenario.topology = shipped("topologies/h200-vm.yaml");
+  scenario.nodes = 1;
+  scenario.op = "allreduce";
+  scenario.sizes = {Bytes{4096}, Bytes{65536}};
+  scenario.memory_paths = {"gdr"};
+  PredictOptions options;
+  options.set = {parse_setting("gpu.count=2")};
+  options.env = {{"NCCL_ALGO", "Tree"},
+                 {"NCCL_PROTO", "LL"},
+                 {"NCCL_MIN_NCHANNELS", "3"},
+                 {"NCCL_MAX_NCHANNELS", "3"}};
+  const RunResult alone = predict(scenario, options, make_catalog());
+  for (std::size_t i = 0; i < 2; ++i) {
+    const ResultRow& row = c.rows[i].predicted.value();
+    EXPECT_EQ(row.time_us, alone.rows[i].time_us);
+    EXPECT_EQ(row.ranks, 2U);
+    EXPECT_EQ(row.algo + row.proto, "TreeLL");
+  }
+  EXPECT_DOUBLE_EQ(c.rows[0].error(), alone.rows[0].time_us / 10 - 1);
+}
+
+TEST(Compare, RowsOfOneSizeShareAPrediction) {
+  const Comparison c = compared(
+      "nvlink,,1,4,0,0,0,auto,auto,0,broadcast,1024,1\n"
+      "nvlink,,1,4,0,0,0,auto,auto,0,broadcast,1024,2\n",
+      "h200-vm.yaml", {}, {{"NCCL_NVLS_ENABLE", "0"}});
+  EXPECT_EQ(c.rows[0].predicted->time_us, c.rows[1].predicted->time_us);
+  EXPECT_DOUBLE_EQ(c.rows[0].error(), 2 * c.rows[1].error() + 1);
+}
+
+TEST(Compare, NicsAreThoseOfTheColumns) {
+  const std::string kMachine = "h200-vm-pix.2x2.xml";
+  const auto row = [](const std::string& nics, const std::string& gbps, const std::string& us) {
+    return "net,gdr,2,4," + nics + "," + gbps + "," + us + ",Ring,Simple,0,allreduce,268435456,1\n";
+  };
+  const double two = time_of(row("2", "400", "0"), kMachine);
+  EXPECT_EQ(time_of(row("0", "0", "0"), kMachine), two) << "0: as the machine has it";
+  EXPECT_NEAR(time_of(row("2", "200", "0"), kMachine) / two, 2, 0.05);
+  EXPECT_NEAR(time_of(row("1", "400", "0"), kMachine) / two, 2, 0.05);
+  EXPECT_EQ(time_of(row("2", "200", "0"), kMachine, {"nic.rate=400 Gb/s", "wire.rate=400 Gb/s"}),
+            two)
+      << "--set beats a row";
+}
+
+TEST(Compare, NcclDecidesForTheRateThatItIsTold) {
+  const auto channels = [](const std::string& gbps, const std::vector<std::string>& settings) {
+    const std::string row = "net,gdr,2,4,2," + gbps + ",0,Ring,Simple,0,allreduce,268435456,1\n";
+    return compared(row, "h200-vm-pix.2x2.xml", settings).rows[0].predicted->channels;
+  };
+  const std::uint32_t at_400 = channels("400", {});
+  EXPECT_LT(channels("200", {}), at_400);
+  EXPECT_EQ(channels("200", {"nic.reported_rate=400 Gb/s"}), at_400);
+}
+
+TEST(Compare, ALatencyIsThatFromNicToNic) {
+  const auto row = [](const std::string& us) {
+    return "net,gdr,2,4,2,400," + us + ",Ring,LL,1,allreduce,1024,1\n";
+  };
+  // Two cables of 5 m and their FEC take 2 x 115 ns; the switch the rest.
+  EXPECT_EQ(time_of(row("2"), "h200-vm-pix.2x2.xml"),
+            time_of(row("0"), "h200-vm-pix.2x2.xml", {"netswitch.latency=1.77 us"}));
+  EXPECT_EQ(outcome(row("0.2"), "h200-vm-pix.2x2.xml"),
+            "nic_latency_us: the cables alone take 0.23 us");
+  EXPECT_EQ(outcome("net,gdr,2,16,8,400,2,Ring,LL,1,allreduce,1024,1\n", "hgx-h100-8nic.yaml",
+                    {"network.kind=leaf-spine", "network.ports=64"}),
+            "nic_latency_us: the machine's network has several switches on a way");
+}
+
+TEST(Compare, AGpuAloneUsesTheNicBesideIt) {
+  const std::string row = "net,gdr,2,2,1,400,0,Ring,Simple,2,allreduce,67108864,1\n";
+  const Comparison c = compared(row, "h200-vm-pix.2x2.xml");
+  EXPECT_EQ(c.rows[0].predicted->limited_by.front().where.substr(0, 4), "emu0");
+}
+
+TEST(Compare, SaysWhyARowHasNoPrediction) {
+  const auto row = [](const std::string& way, const std::string& gpus,
+                      const std::string& algo = "Ring") {
+    return way + "," + gpus + ",0,0,0," + algo + ",auto,0,allreduce,1024,1\n";
+  };
+  EXPECT_EQ(outcome(row("shm,", "1,4"), "h200-vm.yaml"),
+            "weft does not yet stage data through the shared memory of a host");
+  EXPECT_EQ(outcome(row("net,gdr", "2,4"), "h200-vm.yaml"), "the machine has no NIC");
+  EXPECT_EQ(outcome(row("net,gdr", "1,2"), "h200-vm-pix.2x2.xml"),
+            "weft uses no NIC inside a host");
+  EXPECT_EQ(outcome(row("nvlink,", "2,4"), "h200-vm-pix.2x2.xml"),
+            "NVLink between hosts: write the GPUs that it joins as one host");
+  EXPECT_EQ(outcome(row("nvlink,", "1,2"), "genoa-2p.yaml"), "the machine has no NVLink");
+  EXPECT_EQ(outcome(row("nvlink,", "1,8"), "h200-vm.yaml"), "a node has 4 GPUs");
+  EXPECT_EQ(outcome("net,gdr,2,4,3,0,0,Ring,auto,0,allreduce,1024,1\n", "h200-vm-pix.2x2.xml"),
+            "a node has 2 NICs");
+  EXPECT_EQ(outcome(row("nvlink,", "1,4", "NVLS"), "h200-vm.yaml"),
+            "NCCL runs NVLS, which weft does not execute");
+  EXPECT_EQ(outcome(row("net,gdr", "2,16"), "hgx-h100-8nic.yaml", {"gpu.peer_mapping=none"}),
+            "on this machine it is host-staged");
+  EXPECT_EQ(outcome(row("net,gdr", "2,16"), "hgx-h100-8nic.yaml", {"nodes=3"}),
+            "with these options it is 24 GPUs on 3 nodes");
+  EXPECT_EQ(outcome("net,gdr,2,4,2,1e6,0,Ring,auto,0,allreduce,1024,1\n", "h200-vm-pix.2x2.xml"),
+            "m.csv: set: nic.rate: 1e+06 Gb/s is out of range; allowed: 0.1 GB/s to 1000 GB/s");
+}
+
+TEST(Compare, RefusesOptionsThatNoRowCouldTake) {
+  const std::string row = "nvlink,,1,4,0,0,0,auto,auto,0,allreduce,1024,1\n";
+  EXPECT_THROW(compared(row, "nowhere.yaml"), InputError);
+  EXPECT_THROW(compared(row, "h200-vm.yaml", {"wire.mut=1 KiB"}), InputError);
+  EXPECT_THROW(compared(row, "h200-vm.yaml", {}, {{"NCCL_PROTO", "Fast"}}), InputError);
+}
+
+TEST(Compare, IsTheSameOnAnyNumberOfThreads) {
+  const MeasuredTable table = read_measured(shipped("tests/data/h200/mixed.csv"));
+  const auto text = [&](unsigned threads) {
+    PredictOptions options;
+    options.threads = threads;
+    const Comparison c =
+        compare(table, shipped("topologies/h200-vm.yaml"), options, make_catalog());
+    return comparison_json(c, {{"op"}, false}).dump();
+  };
+  EXPECT_EQ(text(1), text(7));
+}
+
+}  // namespace
+}  // namespace weft::test::models_compare

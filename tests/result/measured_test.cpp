@@ -1,0 +1,131 @@
+#include "sim/result/measured.hpp"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "sim/base/error.hpp"
+
+namespace weft::test::result_measured {
+namespace {
+
+constexpr const char* kHead =
+    "transport,memory_path,hosts,ranks,nics_per_host,nic_gbps,nic_latency_us,algo,proto,channels,"
+    "op,bytes,us,algbw_GBps,busbw_GBps\n";
+
+std::string refusal(const std::string& text) {
+  try {
+    parse_measured(text, "m.csv");
+  } catch (const InputError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+std::string row_refusal(const std::string& row) { return refusal(kHead + row + '\n'); }
+
+TEST(Measured, ReadsEveryColumn) {
+  const MeasuredTable table = parse_measured(
+      std::string(kHead) +
+          "net,gdr,4,8,1,200,2.5,Ring,LL128,4,allgather,1024,174.729,0.0059,0.0088\n",
+      "m.csv");
+  EXPECT_EQ(table.file, "m.csv");
+  ASSERT_EQ(table.rows.size(), 1U);
+  const MeasuredRow& row = table.rows.front();
+  EXPECT_EQ(row.line, 2);
+  EXPECT_EQ(row.transport, "net");
+  EXPECT_EQ(row.memory_path, "gdr");
+  EXPECT_EQ(row.hosts, 4);
+  EXPECT_EQ(row.ranks, 8);
+  EXPECT_EQ(row.nics_per_host, 1);
+  EXPECT_EQ(row.nic_gbps, 200);
+  EXPECT_EQ(row.nic_latency_us, 2.5);
+  EXPECT_EQ(row.algo, "Ring");
+  EXPECT_EQ(row.proto, "LL128");
+  EXPECT_EQ(row.channels, 4);
+  EXPECT_EQ(row.op, "allgather");
+  EXPECT_EQ(row.bytes, 1024);
+  EXPECT_EQ(row.us, 174.729);
+  EXPECT_EQ(row.algbw_gb_per_s, 0.0059);
+  EXPECT_EQ(row.busbw_gb_per_s, 0.0088);
+  EXPECT_EQ(row.launch, "");
+}
+
+TEST(Measured, TakesColumnsInAnyOrderAndFillsThoseLeftOut) {
+  const MeasuredTable table = parse_measured(
+      "us,bytes,launch,op,ranks,transport\r\n"
+      "2,4000,graph,allreduce,4,nvlink\r\n"
+      "\"3\",8000,,sendrecv,2,shm",
+      "m.csv");
+  ASSERT_EQ(table.rows.size(), 2U);
+  const MeasuredRow& first = table.rows.front();
+  EXPECT_EQ(first.hosts, 1);
+  EXPECT_EQ(first.algo, "auto");
+  EXPECT_EQ(first.proto, "auto");
+  EXPECT_EQ(first.channels, 0);
+  EXPECT_EQ(first.launch, "graph");
+  EXPECT_DOUBLE_EQ(first.algbw_gb_per_s, 2);  // 4000 B in 2 us
+  EXPECT_DOUBLE_EQ(first.busbw_gb_per_s, 3);  // x 2 (4 - 1) / 4
+  EXPECT_EQ(table.rows.back().us, 3);
+  EXPECT_EQ(table.rows.back().launch, "");
+}
+
+TEST(Measured, AColumnWritesWhatItRead) {
+  const std::string row = "net,gdr,4,8,1,200,2.5,Ring,LL128,4,allgather,1024,174.729,0.0059,0.0088";
+  const MeasuredTable table = parse_measured(kHead + row + '\n', "m.csv");
+  std::string text;
+  for (const MeasuredColumn& column : measured_columns()) {
+    if (column.key.name != "launch") text += (text.empty() ? "" : ",") + column.text(table.rows[0]);
+  }
+  EXPECT_EQ(text, row);
+  EXPECT_EQ(measured_column("bytes").json(table.rows[0]).as_integer(), 1024);
+  EXPECT_THROW(measured_column("size"), InputError);
+}
+
+TEST(Measured, RefusesTablesThatAreNone) {
+  EXPECT_EQ(refusal(""), "m.csv: is empty");
+  EXPECT_EQ(refusal(kHead), "m.csv: has no rows");
+  EXPECT_EQ(refusal("transport,ranks,op,byte,us\n"),
+            "m.csv:1:20: 'byte': unknown column (did you mean 'bytes'?); known: algbw_GBps, algo, "
+            "busbw_GBps, bytes, channels, hosts, launch, memory_path, nic_gbps, nic_latency_us, "
+            "nics_per_host, op, proto, ranks, transport, us");
+  EXPECT_EQ(refusal("transport,ranks,op,bytes\n"), "m.csv:1:1: column 'us' is missing");
+  EXPECT_EQ(refusal("us,ranks,us\n"), "m.csv:1:10: us: column given twice");
+  EXPECT_EQ(refusal("us,\"ranks\n"), "m.csv:1: a quote is not closed");
+  std::string many = "transport,ranks,op,bytes,us\n";
+  for (int i = 0; i <= 100'000; ++i) many += "nvlink,2,reduce,1,1\n";
+  EXPECT_EQ(refusal(many), "m.csv:100002:1: more than 100000 rows; split the table");
+}
+
+TEST(Measured, RefusesEachKindOfBadRowAtItsCell) {
+  EXPECT_EQ(row_refusal("nvlink,1"), "m.csv:2:1: 2 cells, not 15");
+  EXPECT_EQ(row_refusal(""), "m.csv:2:1: 1 cells, not 15");
+  EXPECT_EQ(row_refusal("pcie,,1,4,0,0,0,Ring,LL,0,allreduce,8,1,0,0"),
+            "m.csv:2:1: transport: 'pcie' is not allowed; write one of: nvlink, shm, net");
+  EXPECT_EQ(row_refusal("nvlink,,0,4,0,0,0,Ring,LL,0,allreduce,8,1,0,0"),
+            "m.csv:2:9: hosts: '0' is not allowed; write whole number, 1 to 1048576");
+  EXPECT_EQ(row_refusal("nvlink,,1,4x,0,0,0,Ring,LL,0,allreduce,8,1,0,0"),
+            "m.csv:2:11: ranks: '4x' is not allowed; write whole number, 1 to 16777216");
+  EXPECT_EQ(row_refusal("nvlink,,1,,0,0,0,Ring,LL,0,allreduce,8,1,0,0"),
+            "m.csv:2:11: ranks: is empty; write whole number, 1 to 16777216");
+  EXPECT_EQ(row_refusal("nvlink,,3,4,0,0,0,Ring,LL,0,allreduce,8,1,0,0"),
+            "m.csv:2:11: ranks: 4 is not a multiple of hosts, 3");
+  EXPECT_EQ(row_refusal("nvlink,,1,4,0,-1,0,Ring,LL,0,allreduce,8,1,0,0"),
+            "m.csv:2:15: nic_gbps: '-1' is not allowed; write number, 0 or more");
+  EXPECT_EQ(row_refusal("nvlink,,1,4,0,nan,0,Ring,LL,0,allreduce,8,1,0,0"),
+            "m.csv:2:15: nic_gbps: 'nan' is not allowed; write number, 0 or more");
+  EXPECT_EQ(row_refusal("nvlink,,1,4,0,0,0,Ring,LL,0,allreduce,8,0,0,0"),
+            "m.csv:2:41: us: '0' is not allowed; write number, above 0");
+  EXPECT_EQ(row_refusal("nvlink,,1,4,0,0,0,Ring,LL,0,allreduce,1e3,1,0,0"),
+            "m.csv:2:39: bytes: '1e3' is not allowed; write whole number, 1 to 4398046511104");
+  EXPECT_EQ(row_refusal("net,,2,4,0,0,0,Ring,LL,0,allreduce,8,1,0,0"),
+            "m.csv:2:5: memory_path: is empty; with net write gdr or host-staged");
+  EXPECT_EQ(row_refusal("shm,gdr,1,4,0,0,0,Ring,LL,0,allreduce,8,1,0,0"),
+            "m.csv:2:5: memory_path: only rows of net have one; leave it empty");
+  EXPECT_EQ(row_refusal("shm,,1,4,0,0,0,Star,LL,0,allreduce,8,1,0,0"),
+            "m.csv:2:16: algo: 'Star' is not allowed; write one of: auto, Ring, Tree, NVLS, "
+            "NVLSTree, CollNetDirect, CollNetChain, PAT");
+}
+
+}  // namespace
+}  // namespace weft::test::result_measured

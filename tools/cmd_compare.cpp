@@ -1,0 +1,96 @@
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/collective/compare.hpp"
+#include "models/collective/settings.hpp"
+#include "models/registry/registry.hpp"
+#include "sim/base/error.hpp"
+#include "sim/io/file.hpp"
+#include "sim/report/comparison.hpp"
+#include "tools/command_line.hpp"
+#include "tools/commands.hpp"
+#include "tools/expectation.hpp"
+#include "tools/predict_arguments.hpp"
+
+namespace weft {
+namespace {
+
+struct CompareArguments {
+  std::string measured;
+  std::string machine;
+  std::string params;
+  PredictArguments predict;
+  std::string by;
+  bool drop_stalls{false};
+  std::string json;
+  std::string csv;
+  std::vector<std::string> expect;
+};
+
+PredictOptions options_of(const CompareArguments& arguments) {
+  PredictOptions options = predict_options(arguments.predict);
+  if (!arguments.params.empty()) {
+    for (ScenarioSetting& setting : read_settings(arguments.params)) {
+      options.set.push_back(std::move(setting));
+    }
+  }
+  for (const std::string& text : arguments.predict.set) options.set.push_back(parse_setting(text));
+  return options;
+}
+
+void run(const CompareArguments& arguments) {
+  if (arguments.machine.empty()) throw InputError("--machine FILE is required: a topology");
+  if (!arguments.json.empty() && arguments.json == arguments.csv) {
+    throw InputError("--json and --csv cannot both go to " + arguments.json);
+  }
+  const PredictOptions options = options_of(arguments);
+  std::vector<Threshold> thresholds;
+  for (const std::string& text : arguments.expect) {
+    thresholds.push_back(parse_summary_threshold(text));
+  }
+  const MeasuredTable table = read_measured(arguments.measured);
+  const ComparisonView view{class_columns(arguments.by, table), arguments.drop_stalls};
+  const Comparison comparison = compare(table, arguments.machine, options, make_catalog());
+  if (arguments.json != "-" && arguments.csv != "-") {
+    std::cout << comparison_text(comparison, view) << std::flush;
+  }
+  if (!arguments.json.empty()) {
+    write_text_file(arguments.json, comparison_json(comparison, view).dump());
+  }
+  if (!arguments.csv.empty()) write_text_file(arguments.csv, comparison_csv(comparison));
+  const ErrorSummary summary = summary_of(counted_rows(comparison, view));
+  for (const Threshold& threshold : thresholds) expect(summary, threshold);
+}
+
+}  // namespace
+
+void add_compare_command(CommandLine& line) {
+  const auto arguments = std::make_shared<CompareArguments>();
+  Command command = line.add("compare", "Predict a measured table: bias and spread by class");
+  command.argument("measured", arguments->measured, "measured table, CSV (scenarios/README.md)")
+      .option("--machine", arguments->machine, "the machine: topology YAML or NCCL XML; required")
+      .option("--params", arguments->params,
+              "a set of parameters, YAML of KEY: VALUE; --set beats it");
+  add_predict_options(command, arguments->predict,
+                      "a parameter, KEY=VALUE with its unit; repeatable");
+  command
+      .option("--by", arguments->by,
+              "the columns whose values make a class, separated by commas; unless given "
+              "transport,memory_path,ranks,op,algo,proto and, where the table has it, launch")
+      .flag("--drop-stalls", arguments->drop_stalls,
+            "leave out rows that took over 1.5 times as long as a larger size of the same kind; "
+            "the total stands with and without them")
+      .option("--json", arguments->json, "write rows and classes as JSON; '-' is standard output")
+      .option("--csv", arguments->csv, "write the rows as CSV; '-' is standard output")
+      .option("--expect", arguments->expect,
+              "exit with 4 if this does not hold of the total: bias (its size), median_abs, "
+              "p90_abs or not_predicted, e.g. median_abs<=0.05")
+      .example(
+          "weft compare tests/data/h200/allreduce-nvlink.csv --machine topologies/h200-vm.yaml "
+          "--by algo,proto --expect \"median_abs<=0.2\"")
+      .action([arguments] { run(*arguments); });
+}
+
+}  // namespace weft
