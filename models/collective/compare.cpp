@@ -88,6 +88,7 @@ ScenarioSetting latency_setting(const MeasuredRow& row, const MachineFacts& fact
 
 std::vector<ScenarioSetting> settings_of(const MeasuredRow& row, const MachineFacts& facts) {
   std::vector<ScenarioSetting> set;
+  if (!row.launch.empty()) set.push_back({"nccl.launch", row.launch, {}});
   const std::int64_t gpus = row.ranks / row.hosts;
   if (gpus > facts.gpus) throw InputError(fmt::format("a node has {} GPUs", facts.gpus));
   if (gpus != facts.gpus) set.push_back({"gpu.count", std::to_string(gpus), {}});
@@ -120,7 +121,7 @@ std::map<std::string, std::string> env_of(const MeasuredRow& row) {
   return env;
 }
 
-/// Rows that differ in size, and in how they were launched: one scenario.
+/// Rows that differ in size: one scenario.
 using Group = std::vector<ComparedRow*>;
 
 std::vector<Group> groups_of(std::vector<ComparedRow>& rows) {
@@ -129,7 +130,7 @@ std::vector<Group> groups_of(std::vector<ComparedRow>& rows) {
   for (ComparedRow& row : rows) {
     std::string configuration;
     for (const MeasuredColumn& column : measured_columns()) {
-      if (column.is_configuration && column.key.name != "launch") {
+      if (column.is_configuration) {
         configuration += column.text(row.measured) + ',';
       }
     }

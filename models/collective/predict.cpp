@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "models/collective/nic_load.hpp"
+#include "models/collective/repeated.hpp"
 #include "models/collective/settings.hpp"
 #include "models/collective/verdict.hpp"
 #include "models/machine/rooms.hpp"
@@ -123,14 +124,19 @@ ResultRow run_task(const Ready& ready, const Task& task, std::atomic<bool>& has_
   CauseTable causes;
   ResultRow row;
   RunOutcome outcome;
+  const Params& params = machine.devices().params();
   if (ready.options.fidelity == Fidelity::kFluid) {
     plan = fold_channels(std::move(plan));
-    outcome = run_fluid(machine, plan, causes, ready.options.shuffle_ties);
+    outcome = repeated(params, plan, causes, [&](const Plan& launched) {
+      return run_fluid(machine, launched, causes, ready.options.shuffle_ties);
+    });
   } else {
-    PacketRun run = run_packets(machine, plan, causes, ready.options.shuffle_ties);
-    outcome = std::move(run.outcome);
-    row.probes = std::move(run.probes);
-    if (run.has_drawn) has_drawn = true;
+    outcome = repeated(params, plan, causes, [&](const Plan& launched) {
+      PacketRun run = run_packets(machine, launched, causes, ready.options.shuffle_ties);
+      row.probes = std::move(run.probes);
+      if (run.has_drawn) has_drawn = true;
+      return std::move(run.outcome);
+    });
   }
   row.op = plan.op;
   row.bytes = task.bytes.count();

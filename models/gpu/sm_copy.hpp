@@ -15,28 +15,28 @@ inline constexpr std::array kSmCopyParams{
     ParamSpec{"gpu.sms", Unit::kCount, 132, 1, 1024, Origin::kSpecification,
               "NVIDIA H100 SXM5 data sheet: 132 streaming multiprocessors",
               "SMs; a thread block has one for itself"},
-    ParamSpec{"gpu.sm_load_rate", Unit::kGigabytesPerS, 200, 1, 100'000, Origin::kMeasured,
-              "tests/data/h200-blocks.csv: H200, one channel, passes with one and two sources",
+    ParamSpec{"gpu.sm_load_rate", Unit::kGigabytesPerS, 210, 1, 100'000, Origin::kFitted,
+              "tests/data/h200/blocks.csv: H200, one channel, passes with one and two sources",
               "what one SM loads of its GPU's memory"},
     ParamSpec{
-        "gpu.sm_store_rate", Unit::kGigabytesPerS, 60, 1, 100'000, Origin::kMeasured,
-        "tests/data/h200-blocks.csv: H200, one channel, passes with one and two sinks; 32 B a "
+        "gpu.sm_store_rate", Unit::kGigabytesPerS, 60, 1, 100'000, Origin::kFitted,
+        "tests/data/h200/blocks.csv: H200, one channel, passes with one and two sinks; 32 B a "
         "clock of 1.98 GHz are 63",
         "what one SM stores to its GPU's memory"},
-    ParamSpec{"gpu.sm_peer_store_rate", Unit::kGigabytesPerS, 51, 1, 100'000, Origin::kMeasured,
-              "tests/data/h200-blocks.csv: H200, one channel, passes that store over NVLink",
+    ParamSpec{"gpu.sm_peer_store_rate", Unit::kGigabytesPerS, 51, 1, 100'000, Origin::kFitted,
+              "tests/data/h200/blocks.csv: H200, one channel, passes that store over NVLink",
               "what one SM stores beyond its GPU"},
-    ParamSpec{"gpu.sm_poll_rate", Unit::kGigabytesPerS, 31, 1, 100'000, Origin::kMeasured,
-              "tests/data/h200-blocks.csv: H200, one channel, LL",
+    ParamSpec{"gpu.sm_poll_rate", Unit::kGigabytesPerS, 26, 1, 100'000, Origin::kFitted,
+              "tests/data/h200/blocks.csv: H200, one channel, LL",
               "words of 8 B and their flags that one SM polls and takes, flags included"},
     ParamSpec{
-        "gpu.sm_line_share", Unit::kFraction, 0.75, 0.01, 1, Origin::kMeasured,
-        "tests/data/h200-blocks.csv: H200, one channel, LL128",
+        "gpu.sm_line_share", Unit::kFraction, 0.81, 0.01, 1, Origin::kFitted,
+        "tests/data/h200/blocks.csv: H200, one channel, LL128",
         "of an SM's loads and stores where each line of 128 B has a flag, since its data pass "
         "through shared memory"},
     ParamSpec{
         "gpu.sm_load_latency", Unit::kNanoseconds, 300, 0, 10'000, Origin::kMeasured,
-        "tests/data/h200-blocks.csv: H200, one channel, 64 threads: 0.28 us for each piece of "
+        "tests/data/h200/blocks.csv: H200, one channel, 64 threads: 0.28 us for each piece of "
         "64 B a thread",
         "until the first load of a pass is there, mostly of the L2 cache"},
     ParamSpec{"gpu.bytes_per_thread", Unit::kBytes, 64, 4, 1024, Origin::kAssumed,

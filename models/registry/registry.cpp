@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "models/machine/rooms.hpp"
+#include "models/nccl/execute/launches.hpp"
 #include "models/nccl/execute/protocol.hpp"
 #include "models/pcie/link.hpp"
 #include "models/pcie/tlp.hpp"
@@ -17,7 +18,7 @@ ParamCatalog make_catalog() {
   // What belongs to no device: links, the network's protocol, NCCL, programs.
   std::vector<std::span<const ParamSpec>> tables{
       kPcieParams,  kPcieFlowControlParams, kWireParams, kWirePacketParams,
-      kDcqcnParams, kStagingParams,         kNcclParams};
+      kDcqcnParams, kStagingParams,         kNcclParams, kLaunchParams};
   for (const DeviceRoom& room : device_rooms()) {
     tables.insert(tables.end(), room.params.begin(), room.params.end());
   }

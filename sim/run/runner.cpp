@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -87,6 +88,7 @@ struct Job {
   std::size_t unfinished{0};               ///< programs that serve no flag
   std::uint64_t transfers{0};
   Trajectory trajectory{};
+  std::optional<Time> first_finish{};
   Time last_finish{};
   PathRef last_path{};
 };
@@ -126,8 +128,8 @@ class Runner::Engine final : private TransportSink, private EventTarget {
 
   RunOutcome outcome(std::size_t plan) const {
     const Job& job = *jobs_.at(plan);
-    return {job.last_finish.since_start(), paths_.total(job.last_path), job.transfers,
-            job.trajectory.digest()};
+    return {job.last_finish.since_start(), job.first_finish.value_or(Time{}).since_start(),
+            paths_.total(job.last_path), job.transfers, job.trajectory.digest()};
   }
 
   ActorWork work(std::size_t plan, ActorIndex actor) const {
@@ -531,6 +533,7 @@ class Runner::Engine final : private TransportSink, private EventTarget {
   void finish(Job& job, const Program& program, const PathRef& path) {
     note(job, Trajectory::What::kFinished, 0, program.copies);
     --job.unfinished;
+    if (!job.first_finish) job.first_finish = events_.now();
     job.last_finish = events_.now();
     job.last_path = path;
   }

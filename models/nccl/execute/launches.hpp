@@ -1,0 +1,33 @@
+#pragma once
+
+#include <array>
+
+#include "sim/base/params.hpp"
+#include "sim/plan/plan.hpp"
+
+namespace weft {
+
+/// How a collective is launched again and again; parameters and page as those of NCCL's kernels.
+inline constexpr std::array kLaunchParams{
+    ParamSpec{"nccl.launch", Unit::kChoice, 0, 0, 2, Origin::kAssumed,
+              "nccl-tests launches many times and waits once",
+              "back-to-back: time from one to the next of many; graph: the same of one CUDA graph; "
+              "single: each waited for",
+              "back-to-back graph single"},
+    ParamSpec{"nccl.host_launch", Unit::kNanoseconds, 9000, 0, 1e6, Origin::kMeasured,
+              "tests/data/h200/blocks.csv: H200, NCCL 2.28.9: the shortest collectives take 6.7 to "
+              "12 us back to back, 5 to 6 in a CUDA graph; host and its load differ",
+              "of a host thread, for one collective"},
+    ParamSpec{
+        "nccl.host_wait", Unit::kNanoseconds, 12'500, 0, 1e6, Origin::kMeasured,
+        "tests/data/h200/blocks.csv: H200, NCCL 2.28.9: single launches less those of CUDA "
+        "graphs, 11.6 to 13.8 us",
+        "of a host thread, from a kernel's end until the next one begins, if it waits for each"},
+};
+static_assert(every_param_is_sourced(kLaunchParams));
+
+/// The plan with every thread block's kernel launched a second time: a block begins again when its
+/// groups of warps have ended, whatever others do.
+Plan launched_twice(const Plan& plan);
+
+}  // namespace weft
