@@ -71,6 +71,9 @@ struct Plan {
 /// do.
 std::vector<std::uint32_t> servers_of_flags(const Plan& plan);
 
+/// Whether any program waits for a flag or asks for its tokens. Those that serve it are left out.
+std::vector<bool> taken_flags(const Plan& plan);
+
 /// How many transfers (moves, and messages that those or programs post) running the plan takes. Of
 /// what a flag's tokens lead to, messages alone are counted.
 std::uint64_t transfer_count(const Plan& plan);

@@ -36,6 +36,7 @@ struct FlagState {
   Mailbox<Token> tokens;
   std::uint32_t unused{0};  ///< of those that it began with
   std::uint32_t server{kNoIndex};
+  bool is_taken{true};  ///< else its tokens are dropped
 
   std::uint64_t count() const { return unused + tokens.size(); }
 };
@@ -156,7 +157,9 @@ class Runner::Engine final : private TransportSink, private EventTarget {
 
   void add_flags(Job& job) {
     const std::vector<std::uint32_t> servers = servers_of_flags(*job.plan);
+    const std::vector<bool> taken = taken_flags(*job.plan);
     for (FlagIndex f = 0; f < servers.size(); ++f) {
+      job.flags[f].is_taken = taken[f];
       job.flags[f].unused = job.plan->flags[f].tokens;
       job.flags[f].server = servers[f];
       if (servers[f] != kNoIndex && job.flags[f].unused > 0) {
@@ -459,7 +462,7 @@ class Runner::Engine final : private TransportSink, private EventTarget {
   static void give(Job& job, FlagIndex index, Token token) {
     FlagState& flag = job.flags[index];
     if (flag.server == kNoIndex) {
-      flag.tokens.push(std::move(token));
+      if (flag.is_taken) flag.tokens.push(std::move(token));
       return;
     }
     token.program = flag.server;

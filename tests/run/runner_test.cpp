@@ -305,6 +305,24 @@ TEST(Runner, ALongProgramTakesNoMoreMemory) {
   EXPECT_LT(allocations(1'000'000), allocations(2'000) + 64);
 }
 
+// A flag that only an observer looks at: nobody takes its tokens, so nobody keeps them.
+TEST(Runner, TokensThatNobodyTakesAreNotKept) {
+  const auto allocations = [](std::uint64_t steps, bool signals) {
+    Plan plan;
+    const WalkIndex way = walk(plan, 1);
+    const FlagIndex seen = flag(plan);
+    Program& p = add_program(plan);
+    p.repeat(steps, [&] {
+      p.move(way, Bytes{1});
+      if (signals) p.signal(seen);
+    });
+    const std::size_t before = allocation_count();
+    EXPECT_EQ(run(plan).transfers, steps);
+    return allocation_count() - before;
+  };
+  EXPECT_EQ(allocations(100'000, true), allocations(100'000, false));
+}
+
 TEST(Runner, SharesAreByKindWithTheWorstPlaceAndSumToOne) {
   CauseTable causes;
   RunOutcome outcome;
