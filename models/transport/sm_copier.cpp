@@ -154,7 +154,8 @@ void SmCopier::check_sent() {
   is_running_ = false;
   idle_since_ = events_.now();
   passes_.at(passes_.size() - 1).is_sent = true;
-  offset_ = next_buffer(offset_, kSmBuffer);
+  const bool is_loaded = reads_own_ || !sources_.empty();
+  offset_ = is_loaded ? next_buffer(offset_, kSmBuffer) : 0;
   client_.on_pass_sent();
   tell_visible();
 }

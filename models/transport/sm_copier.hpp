@@ -27,7 +27,8 @@ constexpr std::uint64_t next_buffer(std::uint64_t end, std::uint64_t span) {
 ///
 /// Loads of the GPU's own memory take `gpu.hbm_latency`. A pass's first ones are issued as soon as
 /// the pass before has ended, while the block waits for its neighbours' flags; loads of others'
-/// memory can only follow the flag. Without a source the block has the data in its registers.
+/// memory can only follow the flag. Without a source the block has the data in its registers, and
+/// stores them to one place over and over.
 /// Not modelled: what SMs share (schedulers, L2), instructions, LL's waiting for each flag.
 class SmCopier final : private DmaClient, private EventTarget {
  public:
