@@ -79,7 +79,8 @@ std::vector<bool> taken_flags(const Plan& plan);
 std::uint64_t transfer_count(const Plan& plan);
 
 /// Calls visit(queue pair, bytes, times) for each message that programs post, be it for a token
-/// that another program's move raises. Loops that end by flags count once.
+/// that another program's move raises. Loops that end by flags count once; bytes of tokens that the
+/// program itself waits for are not known here and count as 0.
 template <class Visit>
 void for_each_message(const Plan& plan, Visit&& visit);
 
