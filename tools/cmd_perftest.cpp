@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "models/collective/settings.hpp"
 #include "models/perftest/perftest.hpp"
@@ -63,6 +64,24 @@ std::string text_of(const Registration& r) {
   return fmt::format("{} x {} in {:.1f} us", r.pages, format_size(r.page), r.time.as_us());
 }
 
+/// What was asked for and has no effect where data are staged, or nothing is sent.
+std::vector<std::string> without_effect(const PerftestRequest& asked,
+                                        const PerftestOptions& options) {
+  const PerftestRequest usual;
+  std::vector<std::string> out;
+  const auto add = [&out](const char* option, unsigned value, unsigned fallback) {
+    if (value != fallback) out.emplace_back(option);
+  };
+  const bool is_staged = options.memory == PerftestMemory::kStaged;
+  if (is_staged) {
+    add("--tx-depth", asked.tx_depth, usual.tx_depth);
+    add("--cq-mod", asked.cq_moderation, usual.cq_moderation);
+    add("--post-list", asked.post_list, usual.post_list);
+  }
+  if (is_staged || options.op != RdmaOp::kSend) add("--rx-depth", asked.rx_depth, usual.rx_depth);
+  return out;
+}
+
 /// "100", or "100, above 8 KiB 1" where sizes have different ones.
 std::string moderation_text(const PerftestOptions& options, const std::vector<Bytes>& sizes) {
   const auto [least, most] = std::minmax_element(sizes.begin(), sizes.end());
@@ -89,6 +108,12 @@ void run(const PerftestArguments& arguments) {
   for (const std::string& note : fabric.spec().notes) std::cerr << "note: " << note << '\n';
 
   const PerftestEnds ends = perftest_ends(machine, options);
+  const std::vector<std::string> ignored = without_effect(arguments.request, options);
+  if (!ignored.empty()) {
+    std::cerr << fmt::format("note: no effect on rates and latency with --op {} --mem {}: {}\n",
+                             arguments.request.op, arguments.request.memory,
+                             fmt::join(ignored, ", "));
+  }
   const bool quiet = arguments.json == "-";
   const auto name = [&fabric](DeviceId device) { return fabric.full_name(device); };
   if (!quiet) {

@@ -24,8 +24,6 @@ Duration PerftestMeter::posting() const {
   return Duration::ps(sum.count_ps() / std::int64_t{plan_.posters});
 }
 
-Duration PerftestMeter::waiting() const { return now().since_start() - posting(); }
-
 Duration PerftestMeter::receiving() const {
   return plan_.receiver == kNoIndex ? Duration{} : runner_.work(job_, plan_.receiver).worked;
 }

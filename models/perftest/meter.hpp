@@ -30,9 +30,8 @@ class PerftestMeter final : private RunObserver {
   bool has_settled() const;
   bool has_posted_all() const { return begun_ == messages() * plan_.parts; }
   std::uint64_t messages() const { return task_.messages(); }
-  /// How long those who post have worked, and not worked, on average.
+  /// How long those who post have worked, on average; else they have waited.
   Duration posting() const;
-  Duration waiting() const;
   /// How long the other end's thread has worked.
   Duration receiving() const;
   /// When whoever waits for the last message saw it.

@@ -188,8 +188,7 @@ class Run {
     double bytes_per_s{0};
     double peak_bytes_per_s{0};
     std::vector<UsedShare> used;
-    double waiting{0};  ///< share of the time that senders waited for completions
-    double posting{0};
+    double posting{0};  ///< share of the time that senders worked; else they waited
   };
   /// `latency` is that of one message alone.
   Steady steady(Duration latency) const {
@@ -207,7 +206,6 @@ class Run {
     }
     out.used = UsageMeter::between(before_, after_, used_to_ - from_);
     const double sender_seconds = (used_to_ - from_).as_s() * static_cast<double>(senders_.size());
-    out.waiting = (after_waiting_ - before_waiting_).as_s() / sender_seconds;
     out.posting = (after_posting_ - before_posting_).as_s() / sender_seconds;
     return out;
   }
@@ -256,7 +254,7 @@ class Run {
     };
     if (to_) return;
     if (before_.empty() && all([](const auto& s) { return s->has_settled(); })) {
-      before_ = take(before_waiting_, before_posting_);
+      before_ = take(before_posting_);
       from_ = cluster_.events().now();
       had_posted_all_ = all([](const auto& s) { return s->has_posted_all(); });
       known_before_ = senders_.front()->known();
@@ -272,20 +270,19 @@ class Run {
     const bool is_over =
         !none(&PerftestMeter::has_posted_all) && senders_.front()->known() >= 2 * known_before_;
     if (after_.empty() && (is_done || is_over)) {
-      after_ = take(after_waiting_, after_posting_);
+      after_ = take(after_posting_);
       used_to_ = cluster_.events().now();
     }
     if (!is_done) return;
     to_ = cluster_.events().now();
     probes_ = cluster_.probes(to_->since_start());
   }
-  UsageMeter::Look take(Duration& waiting, Duration& posting) {
+  UsageMeter::Look take(Duration& posting) {
     UsageMeter::Look out = cluster_.look();
-    waiting = posting = Duration{};
+    posting = Duration{};
     for (const auto& sender : senders_) {
       out.push_back({UsedShare::What::kWork, kPostingThread, sender->posting().as_s()});
       out.push_back({UsedShare::What::kWork, kReceivingThread, sender->receiving().as_s()});
-      waiting += sender->waiting();
       posting += sender->posting();
     }
     return out;
@@ -305,9 +302,7 @@ class Run {
   Time used_to_;                ///< when `after_` was taken
   bool had_posted_all_{false};  ///< by `from_`
   std::uint64_t known_before_{0};
-  Duration before_waiting_;
   Duration before_posting_;
-  Duration after_waiting_;
   Duration after_posting_;
 };
 
@@ -456,9 +451,9 @@ PerftestRow perftest(const Machine& machine, const PerftestOptions& options, Byt
   row.has_drawn = run.has_drawn();
   row.limited_by = limited_by(steady.used);
   // The machine idled: the thread posted and waited for completions in turn.
-  if (row.limited_by == "latency" && steady.waiting + steady.posting >= kNeverIdle) {
+  if (row.limited_by == "latency") {
     row.limited_by = options.memory == PerftestMemory::kStaged ? "copies and their buffers"
-                     : steady.posting > steady.waiting
+                     : steady.posting > 0.5
                          ? kPostingThread
                          : fmt::format("{} requests in flight", options.tx_depth * options.qps);
   }

@@ -24,7 +24,7 @@ class PostingBuilder : private PlanBuilder {
     if (task_.op == RdmaOp::kSend) add_receiver();
     return {.plan = std::move(plan_),
             .receiver = receiver_,
-            .target_poll = adapter(task_.ends.from_nic).poll_time};
+            .target_poll = adapter(task_.ends.to_nic).poll_time};
   }
 
  private:

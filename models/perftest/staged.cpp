@@ -80,16 +80,24 @@ class StagedBuilder : private PlanBuilder {
     const FlagIndex copied = add_flag();
     Program p;
     p.actor = add_actor(Actor::Kind::kCopyEngine, end.gpu, to_host ? 0 : 1);
-    const auto copy = [&](Bytes bytes) {
-      p.wait(to_host ? free_ : arrived_);
-      if (to_host) p.signal(begun_);
-      p.move(walk, bytes);
-      p.raise(copied, end.poll);
-    };
-    p.repeat(task_.messages(), [&] {
-      p.repeat(chunks_ - 1, [&] { copy(chunk_); });
-      copy(task_.size - chunk_ * static_cast<std::int64_t>(chunks_ - 1));
-    });
+    if (to_host) {
+      const auto copy = [&](Bytes bytes) {
+        p.wait(free_);
+        p.signal(begun_);
+        p.move(walk, bytes);
+        p.raise(copied, end.poll);
+      };
+      p.repeat(task_.messages(), [&] {
+        p.repeat(chunks_ - 1, [&] { copy(chunk_); });
+        copy(task_.size - chunk_ * static_cast<std::int64_t>(chunks_ - 1));
+      });
+    } else {
+      p.repeat(task_.messages() * chunks_, [&] {
+        p.wait(arrived_);  // a small last chunk may be here before the one before it
+        p.move(walk, {}, Instruction::kBytesOfToken);
+        p.raise(copied, end.poll);
+      });
+    }
     plan_.programs.push_back(std::move(p));
     return copied;
   }

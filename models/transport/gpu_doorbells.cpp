@@ -5,7 +5,6 @@
 namespace weft {
 namespace {
 
-constexpr std::uint64_t kQueuesAt = std::uint64_t{1} << 42;  // in a memory, above all buffers
 constexpr Bytes kDoorbell{8};
 
 }  // namespace

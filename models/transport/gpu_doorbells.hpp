@@ -8,6 +8,9 @@
 
 namespace weft {
 
+/// Where queues are in a memory, and whatever else single threads write: above all buffers.
+inline constexpr std::uint64_t kQueuesAt = std::uint64_t{1} << 42;
+
 /// The doorbells that one thread of a GPU rings by itself (GPUDirect Async, IBGDA): stores to the
 /// NIC over PCIe. Elements are where `gpu.send_queues` says, in the GPU's memory or its socket's,
 /// and there before the doorbell; the NIC reads them, and writes completions to the GPU's memory.

@@ -549,10 +549,14 @@ PacketTransport::PacketTransport(PacketCluster& cluster, CauseTable& causes)
 
 PacketTransport::~PacketTransport() = default;
 
-/// Queue pairs have the addresses that the plan gives them, open walks those behind as many.
+/// Queue pairs have the addresses that the plan gives them, open walks those behind as many; what
+/// is only stored lies with the queues, a page each.
 WalkId PacketTransport::prepare(const Walk& walk, const Mover& mover) {
   if (mover.copies != 1) throw std::logic_error("PacketTransport: a walk stands for one");
-  const std::uint64_t address = (verbs_.size() + walks_.size()) * kBufferStride;
+  const bool is_stored = walk.size() == 1 && walk.front().kind == Leg::Kind::kWrite;
+  const std::uint64_t address = is_stored && !walk.front().by_copy_engine
+                                    ? kQueuesAt + walks_.size() * kPciePage
+                                    : (verbs_.size() + walks_.size()) * kBufferStride;
   if (walk.front().by_copy_engine) {
     walks_.push_back(std::make_unique<CopyWalk>(*this, walk, address));
   } else if (cluster_.machine().model(walk.front().initiator).root) {

@@ -27,7 +27,8 @@ constexpr std::uint64_t next_buffer(std::uint64_t end, std::uint64_t span) {
 ///
 /// Loads of the GPU's own memory take `gpu.sm_load_latency`. The SM works on each piece for a time
 /// (`sm_ns_per_byte`), one after another, also those of other groups of its block; then it is
-/// stored. Without a source the block has the data in its registers.
+/// stored. Without a source the block has the data in its registers, and stores them to one place
+/// over and over.
 /// Not modelled: what SMs share (L2), LL's waiting for each flag.
 class SmCopier final : private DmaClient, private EventTarget {
  public:

@@ -105,16 +105,16 @@ class Dump {
     const auto has = [&i](Instruction::Mode mode) { return (i.mode & mode) != 0; };
     const std::string queue_pair =
         has(Instruction::kOfToken) ? "the token's queue pair" : fmt::format("q{}", i.index);
+    const std::string bytes =
+        has(Instruction::kBytesOfToken) ? "the token's bytes" : fmt::format("{} B", i.amount);
     switch (i.kind) {
       case Kind::kMove:
-        return fmt::format("move {} B {}", i.amount, text(plan_.walks[i.index]));
+        return fmt::format("move {} {}", bytes, text(plan_.walks[i.index]));
       case Kind::kRaise:
         return fmt::format("  then f{} tag {}{}", i.index, i.amount, after(i.second));
       case Kind::kPost:
-        return fmt::format(
-            "post {}, {}, on {}{}", name(i.verb),
-            has(Instruction::kBytesOfToken) ? "the token's bytes" : fmt::format("{} B", i.amount),
-            queue_pair, has(Instruction::kInline) ? " inline" : "");
+        return fmt::format("post {}, {}, on {}{}", name(i.verb), bytes, queue_pair,
+                           has(Instruction::kInline) ? " inline" : "");
       case Kind::kPostReceives:
         return fmt::format("post {} receives on {}", i.amount, queue_pair);
       case Kind::kWait:

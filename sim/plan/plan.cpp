@@ -17,6 +17,18 @@ std::vector<std::uint32_t> servers_of_flags(const Plan& plan) {
   return out;
 }
 
+std::vector<bool> taken_flags(const Plan& plan) {
+  std::vector<bool> out(plan.flags.size());
+  for (const Program& program : plan.programs) {
+    for (const Instruction& i : program.code) {
+      const bool asks = i.kind == Instruction::Kind::kWhile;
+      if (asks || i.kind == Instruction::Kind::kWait) out.at(i.index) = true;
+      if (asks && i.second != kNoIndex) out.at(i.second) = true;
+    }
+  }
+  return out;
+}
+
 std::uint64_t transfer_count(const Plan& plan) {
   std::uint64_t count = 0;
   for (const Program& program : plan.programs) {

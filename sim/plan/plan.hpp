@@ -71,12 +71,16 @@ struct Plan {
 /// do.
 std::vector<std::uint32_t> servers_of_flags(const Plan& plan);
 
+/// Whether any program waits for a flag or asks for its tokens. Those that serve it are left out.
+std::vector<bool> taken_flags(const Plan& plan);
+
 /// How many transfers (moves, and messages that those or programs post) running the plan takes. Of
 /// what a flag's tokens lead to, messages alone are counted.
 std::uint64_t transfer_count(const Plan& plan);
 
 /// Calls visit(queue pair, bytes, times) for each message that programs post, be it for a token
-/// that another program's move raises. Loops that end by flags count once.
+/// that another program's move raises. Loops that end by flags count once; bytes of tokens that the
+/// program itself waits for are not known here and count as 0.
 template <class Visit>
 void for_each_message(const Plan& plan, Visit&& visit);
 

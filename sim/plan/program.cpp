@@ -7,8 +7,8 @@ namespace weft {
 
 using Kind = Instruction::Kind;
 
-void Program::move(WalkIndex walk, Bytes bytes) {
-  code.push_back({.kind = Kind::kMove, .index = walk, .amount = bytes.count()});
+void Program::move(WalkIndex walk, Bytes bytes, std::uint8_t mode) {
+  code.push_back({.kind = Kind::kMove, .mode = mode, .index = walk, .amount = bytes.count()});
 }
 
 void Program::raise(FlagIndex flag, LagIndex lag, std::uint32_t tag) {

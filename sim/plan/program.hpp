@@ -56,7 +56,7 @@ struct Instruction {
     /// kPost, kPostReceives: the queue pair is the token's tag. kSignal: flag `index` of those that
     /// begin at the context of that queue pair; the new token has the same tag.
     kOfToken = 1,
-    /// kPost: as many bytes as the token's.
+    /// kMove, kPost: as many bytes as the token's.
     kBytesOfToken = 2,
     /// kSignal: one token for each request that the last one told of.
     kForEach = 4,
@@ -71,6 +71,10 @@ struct Instruction {
   std::uint32_t second{kNoIndex};
   std::uint32_t length{0};
   std::int64_t amount{0};
+  /// Of a kMove or kPost, when the last token had so many.
+  std::int64_t bytes(std::int64_t of_token) const {
+    return (mode & kBytesOfToken) != 0 ? of_token : amount;
+  }
   friend bool operator==(const Instruction&, const Instruction&) = default;
 };
 static_assert(sizeof(Instruction) == 24);
@@ -91,7 +95,7 @@ struct Program {
   std::vector<Instruction> code;
   friend bool operator==(const Program&, const Program&) = default;
 
-  void move(WalkIndex walk, Bytes bytes);
+  void move(WalkIndex walk, Bytes bytes, std::uint8_t mode = 0);
   void raise(FlagIndex flag, LagIndex lag = kNoIndex, std::uint32_t tag = 0);
   void post(Verb verb, QueuePairIndex queue_pair, Bytes bytes, std::uint8_t mode = 0);
   void post_receives(QueuePairIndex queue_pair, std::uint32_t count, std::uint8_t mode = 0);

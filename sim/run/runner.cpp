@@ -37,6 +37,7 @@ struct FlagState {
   Mailbox<Token> tokens;
   std::uint32_t unused{0};  ///< of those that it began with
   std::uint32_t server{kNoIndex};
+  bool is_taken{true};  ///< else its tokens are dropped
 
   std::uint64_t count() const { return unused + tokens.size(); }
 };
@@ -158,7 +159,9 @@ class Runner::Engine final : private TransportSink, private EventTarget {
 
   void add_flags(Job& job) {
     const std::vector<std::uint32_t> servers = servers_of_flags(*job.plan);
+    const std::vector<bool> taken = taken_flags(*job.plan);
     for (FlagIndex f = 0; f < servers.size(); ++f) {
+      job.flags[f].is_taken = taken[f];
       job.flags[f].unused = job.plan->flags[f].tokens;
       job.flags[f].server = servers[f];
       if (servers[f] != kNoIndex && job.flags[f].unused > 0) {
@@ -264,7 +267,7 @@ class Runner::Engine final : private TransportSink, private EventTarget {
             move(job, index, number, cursor.place(), std::move(path));
             Token token = co_await self.sent.pop();
             path = std::move(token.path);
-            self.amount = i.amount;
+            self.amount = token.amount;
             cursor.pass(i.length);
             break;
           }
@@ -380,22 +383,23 @@ class Runner::Engine final : private TransportSink, private EventTarget {
   void move(Job& job, ActorIndex actor, std::uint32_t number, std::uint32_t place, PathRef path) {
     const Program& program = job.plan->programs[number];
     const Instruction& i = program.code[place];
+    const std::int64_t bytes = i.bytes(job.actors[actor].amount);
     job.transfers += program.copies;
-    note(job, Trajectory::What::kSubmitted, i.amount, program.copies);
+    note(job, Trajectory::What::kSubmitted, bytes, program.copies);
     const std::uint64_t tag = put({.path = std::move(path),
                                    .job = &job,
-                                   .amount = i.amount,
+                                   .amount = bytes,
                                    .move = &i,
                                    .owner = actor,
                                    .copies = program.copies});
-    transport_.submit(job.walks[number][place], Bytes{i.amount}, tag);
+    transport_.submit(job.walks[number][place], Bytes{bytes}, tag);
   }
 
   void post(Job& job, const ActorState& self, const Instruction& i, QueuePairIndex index,
             const PathRef& path) {
     const QueuePair& spec = job.plan->queue_pairs[index];
     QueuePairState& q = job.queue_pairs[index];
-    const std::int64_t bytes = (i.mode & Instruction::kBytesOfToken) != 0 ? self.amount : i.amount;
+    const std::int64_t bytes = i.bytes(self.amount);
     job.transfers += self.count;
     requests_.clear();
     for (std::uint32_t r = 0; r < self.count; ++r) {
@@ -463,7 +467,7 @@ class Runner::Engine final : private TransportSink, private EventTarget {
   static void give(Job& job, FlagIndex index, Token token) {
     FlagState& flag = job.flags[index];
     if (flag.server == kNoIndex) {
-      flag.tokens.push(std::move(token));
+      if (flag.is_taken) flag.tokens.push(std::move(token));
       return;
     }
     token.program = flag.server;
@@ -476,7 +480,8 @@ class Runner::Engine final : private TransportSink, private EventTarget {
     note(job, Trajectory::What::kSent, transfer.amount, transfer.copies);
     if (transfer.move != nullptr) {
       extend(transfer.path, segments);
-      job.actors[transfer.owner].sent.push({.path = transfer.path, .at = events_.now()});
+      job.actors[transfer.owner].sent.push(
+          {.path = transfer.path, .at = events_.now(), .amount = transfer.amount});
       return;
     }
     QueuePairState& q = job.queue_pairs[transfer.owner];

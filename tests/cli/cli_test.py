@@ -525,9 +525,9 @@ class Results(CliTest):
         self.assertLess(seconds(4000), 8 * 3 * few + 1)  # 8 times the pairs; the square would be 64
 
     def test_a_fluid_run_says_what_only_packets_see(self):
-        settings = ("--set", "wire.pfc_xoff=128 KiB", "--set", "nic0.wqe_time=5 ns", "--set", "nic.blueflame=off")
+        settings = ("--set", "wire.pfc_xoff=128 KiB", "--set", "nic0.cqe_bytes=128 B", "--set", "nic.blueflame=off")
         notes = json.loads(self.ok("run", SMALL, *settings, "--json", "-"))["notes"]
-        self.assertIn("no effect without --fidelity packet: wire.pfc_xoff, nic0.wqe_time", notes)
+        self.assertIn("no effect without --fidelity packet: wire.pfc_xoff, nic0.cqe_bytes", notes)
         self.assertFalse([n for n in json.loads(self.ok("run", SMALL, "--json", "-"))["notes"] if "no effect" in n])
 
     def test_a_seed_draws_losses_ways_and_says_where_it_does_not(self):

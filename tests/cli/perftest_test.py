@@ -65,6 +65,14 @@ class Perftest(CliTest):
         text = self.ok("perftest", TOPOLOGY, "--size", "64K,4K", "--iters", "20", "--tx-depth", "8")
         self.assertIn(", tx depth 8, CQ moderation 8, above 8 KiB 1, MTU 4096 B", text)
 
+    def test_what_has_no_effect_is_said(self):
+        def notes(*arguments):
+            return weft("perftest", TOPOLOGY, "--size", "4K", "--iters", "5", *arguments, cwd=self.here).stderr.decode()
+        staged = "note: no effect on rates and latency with --op write --mem staged: --tx-depth, --cq-mod\n"
+        self.assertEqual(notes("--mem", "staged", "--tx-depth", "4", "--cq-mod", "2"), staged)
+        self.assertIn("--op read --mem gpu: --rx-depth\n", notes("--op", "read", "--rx-depth", "4"))
+        self.assertEqual(notes("--op", "send", "--rx-depth", "4", "--tx-depth", "4"), "")
+
     def test_a_seed_draws_losses_and_says_where_it_does_not(self):
         def run(*arguments):
             done = weft("perftest", TOPOLOGY, "--size", "4K", "--iters", "400", "--json", "-", *arguments, cwd=self.here)

@@ -347,6 +347,19 @@ TEST(Perftest, ReadsAndSendsReachTheWiresPayloadToo) {
   EXPECT_GT(read, bench.run(Bytes{64}).latency);
 }
 
+// Whoever waits for the message polls at the target: what the poster's polls take is not in it.
+TEST(Perftest, ThePollOfAMessageIsTheTargets) {
+  const auto latency = [](const char* setting) {
+    Bench bench({setting});
+    bench.options.to_nic = "nic1";
+    bench.options.iterations = 5;
+    return bench.run(Bytes{8}).latency;
+  };
+  const Duration usual = latency("nic1.poll_time=75 ns");
+  EXPECT_EQ(latency("nic1.poll_time=1075 ns"), usual + Duration::us(1));
+  EXPECT_EQ(latency("nic0.poll_time=1075 ns"), usual);
+}
+
 // Staged, 64 KiB: copies from the host to the GPU are the slowest, one after another. Each begins
 // 41 ns after the last ended, waits a round trip for its first data (a load of host memory: 835 ns
 // inside the GPU, switch and root complex there and back, DRAM), gets completions of 256 B and ends

@@ -45,6 +45,31 @@ TEST(Runner, APassIsCutIntoSlices) {
   EXPECT_EQ(run(pipe(100, 1, 35)).time, Duration::ns(50 + 30 + 107 + 10 + 5));
 }
 
+// What comes in another order than it was sent is moved on as it comes: 20 B after a lag of 107 ns,
+// 5 B at once. The 5 B are moved while the 20 B fly, and raise as many bytes.
+TEST(Runner, AMoveMayHaveTheBytesOfAToken) {
+  Plan plan;
+  const FlagIndex here = flag(plan);
+  const FlagIndex there = flag(plan);
+  const LagIndex late = lag(plan, "late", 107);
+  const WalkIndex way = walk(plan, 1);
+  Program& sender = add_program(plan);
+  sender.move(way, Bytes{20});
+  sender.raise(here, late);
+  sender.move(way, Bytes{5});
+  sender.raise(here);
+  for (const auto& [from, to] : {std::pair{here, there}, std::pair{there, flag(plan)}}) {
+    Program& p = add_program(plan);
+    p.repeat(2, [&, from = from, to = to] {
+      p.wait(from);
+      p.move(way, {}, Instruction::kBytesOfToken);
+      p.raise(to);
+    });
+  }
+  // Sent at 50 + 20 and there, as all is in these plans, 100 ns later.
+  EXPECT_EQ(run(plan).time, Duration::ns(50 + 20 + 100 + 107 + 20 + 100 + 20));
+}
+
 TEST(Runner, TakesFromAllBeforeItSendsToAll) {
   // Ranks 0 and 1 send to rank 2, which combines the two (a pass of 4 legs, 40 ns) and sends to 3
   // and 4. Rank 1 is the slower: 110 ns for its slice, 100 more than rank 0.
@@ -303,6 +328,24 @@ TEST(Runner, ALongProgramTakesNoMoreMemory) {
     return allocation_count() - before;
   };
   EXPECT_LT(allocations(1'000'000), allocations(2'000) + 64);
+}
+
+// A flag that only an observer looks at: nobody takes its tokens, so nobody keeps them.
+TEST(Runner, TokensThatNobodyTakesAreNotKept) {
+  const auto allocations = [](std::uint64_t steps, bool signals) {
+    Plan plan;
+    const WalkIndex way = walk(plan, 1);
+    const FlagIndex seen = flag(plan);
+    Program& p = add_program(plan);
+    p.repeat(steps, [&] {
+      p.move(way, Bytes{1});
+      if (signals) p.signal(seen);
+    });
+    const std::size_t before = allocation_count();
+    EXPECT_EQ(run(plan).transfers, steps);
+    return allocation_count() - before;
+  };
+  EXPECT_EQ(allocations(100'000, true), allocations(100'000, false));
 }
 
 TEST(Runner, SharesAreByKindWithTheWorstPlaceAndSumToOne) {
