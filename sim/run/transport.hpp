@@ -60,7 +60,8 @@ class Transport {
   /// no way for a leg. `copies`: it stands for so many that do the same at the same time; the
   /// bytes of a transfer are those of one.
   virtual WalkId prepare(const Walk& walk, std::uint32_t copies) = 0;
-  /// Begins a transfer now. The sink hears on_sent and on_delivered once each, in this order.
+  /// Begins a transfer now. The sink hears on_sent and on_delivered once each, in this order, not
+  /// inside this call.
   /// Throws std::logic_error, on packets, if the transfer before it on this walk was not sent.
   virtual void submit(WalkId walk, Bytes bytes, std::uint64_t tag) = 0;
 
