@@ -118,6 +118,7 @@ class Runner::Engine final : private TransportSink, private EventTarget {
     for (const auto& job : jobs_) {
       for (ActorIndex a = 0; a < job->actors.size(); ++a) run_actor(host_, *job, a);
     }
+    events_.prepare_targets();
     events_.run();
     std::size_t unfinished = 0;
     for (const auto& job : jobs_) unfinished += job->unfinished;
@@ -431,6 +432,13 @@ class Runner::Engine final : private TransportSink, private EventTarget {
                                      .lag = lag,
                                      .tag = token.tag});
     events_.schedule_after(job.lags[lag].time, Phase::kDeliver, *this, index);
+  }
+
+  /// What a token at the end of its lag needs: itself, then its flag.
+  void prefetch(std::uint64_t index, unsigned round) override {
+    const Pending& token = pending_[index];
+    if (round == 0) __builtin_prefetch(&token);
+    if (round == 1) __builtin_prefetch(&token.job->flags[token.owner]);
   }
 
   void on_event(std::uint64_t index) override {
