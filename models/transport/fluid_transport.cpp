@@ -240,6 +240,14 @@ void FluidTransport::on_event(std::uint64_t what) {
   }
 }
 
+/// The list that the next transfer of a walk is in.
+void FluidTransport::prefetch(std::uint64_t what, unsigned round) {
+  const auto kind = static_cast<Kind>(what & ((1U << kKindBits) - 1));
+  if (round > 0 || (kind != kHeadDone && kind != kDeliver)) return;
+  const OpenWalk& opened = walks_[what >> kKindBits];
+  __builtin_prefetch(kind == kHeadDone ? &opened.heading : &opened.tailing);
+}
+
 void FluidTransport::head_done(std::size_t index) {
   OpenWalk& opened = walks_[index];
   const Transfer transfer = opened.heading.pop();

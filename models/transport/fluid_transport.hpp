@@ -105,6 +105,7 @@ class FluidTransport final : public Transport, private EventTarget {
   };
 
   void on_event(std::uint64_t what) override;
+  void prefetch(std::uint64_t what, unsigned round) override;
   std::size_t open_walk(const Contraction& contraction, double copies);
   WalkId add_verbs(const QueuePair& queue_pair, bool is_read);
   void set_read_head(OpenWalk& opened, const Contraction& data, const Contraction& there,

@@ -176,7 +176,7 @@ void SmCopier::check_sent() {
   if (!is_running_ || left_ > 0 || busy_warps_ > 0) return;
   is_running_ = false;
   passes_.at(passes_.size() - 1).is_sent = true;
-  const bool is_loaded = reads_own_ || !sources_.empty();
+  const bool is_loaded = own_reads_ > 0 || !sources_.empty();
   offset_ = is_loaded ? next_buffer(offset_, kSmBuffer) : 0;
   client_.on_pass_sent();
   tell_visible();

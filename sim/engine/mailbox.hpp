@@ -51,6 +51,8 @@ class Mailbox {
   }
 
   bool empty() const { return items_.empty(); }
+  /// A process waits, and what is pushed next is what it gets.
+  bool is_awaited() const { return consumer_.taken() && items_.empty(); }
   std::size_t size() const { return items_.size(); }
 
  private:

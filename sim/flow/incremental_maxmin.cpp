@@ -191,7 +191,10 @@ void IncrementalMaxMin::seed_changes() {
   started_.clear();
   for (const std::uint32_t resource : disturbed_) {
     Resource& r = resources_[resource];
-    if (!r.users.empty()) push(r.seed, Kind::kSeed, resource);
+    if (!r.users.empty()) {
+      push(r.seed, Kind::kSeed, resource);
+      ++unsettled_;
+    }
     r.seed = kInfinity;
   }
   disturbed_.clear();
@@ -248,14 +251,16 @@ void IncrementalMaxMin::solve() {
   level_ = 0;
   open_slots_end_ = 0;
   seed_changes();
-  while (!heap_.empty()) {
+  while (unsettled_ > 0) {
     if (!advance_top()) handle(pop());
   }
+  heap_.clear();  // notes of where flows would have stopped that stopped before
 }
 
 void IncrementalMaxMin::handle(const Event& event) {
   switch (event.kind) {
     case Kind::kSeed:
+      --unsettled_;
       if (is_disturbed(waters_[event.index])) return;
       level_ = std::max(level_, event.level);
       disturb(event.index);
@@ -315,6 +320,7 @@ void IncrementalMaxMin::disturb(std::uint32_t resource) {
   w.left = r.capacity - used;
   w.released_at = held_at;
   if (w.open == 0) return;
+  ++unsettled_;
   const std::uint32_t free_stamp = stamp(State::kFree);
   const std::uint32_t solve = solve_;
   const Water* const waters = waters_.data();
@@ -437,6 +443,7 @@ void IncrementalMaxMin::close(std::uint32_t resource) {
   Water& w = waters_[resource];
   if (w.open == 0) return;
   w.open = 0;
+  --unsettled_;
   const double before = levels_[resource];
   const bool same = w.limits > 0 && std::abs(before - level_) <= kTie * level_;
   const double level = same ? before : level_;
@@ -471,7 +478,7 @@ void IncrementalMaxMin::settle(Flow& flow, std::uint32_t except, bool disturb_li
     if (is_disturbed(w)) {
       rise_to(level_, w.load, w.left, w.level);
       w.load -= link.load;
-      --w.open;
+      if (--w.open == 0) --unsettled_;
     } else if (disturb_limiting && w.limits > 0) {
       disturb(link.resource);
     }

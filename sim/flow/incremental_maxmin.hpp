@@ -231,6 +231,8 @@ class IncrementalMaxMin {
 
   std::uint32_t solve_{0};
   double level_{0};  // of the sweep
+  /// Seeds in the heap and disturbed resources with open flows: the sweep ends when there are none.
+  std::uint32_t unsettled_{0};
   std::vector<Event> heap_;
   std::vector<std::uint32_t> open_slots_;
   std::uint32_t open_slots_end_{0};

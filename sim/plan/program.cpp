@@ -54,4 +54,25 @@ void Program::compute(LagIndex lag, LagIndex each) {
   code.push_back({.kind = Kind::kCompute, .index = lag, .second = each});
 }
 
+void check_loops(const Program& program) {
+  std::vector<std::size_t> ends;
+  for (std::size_t place = 0; place < program.code.size(); ++place) {
+    const Instruction& i = program.code[place];
+    while (!ends.empty() && ends.back() == place) ends.pop_back();
+    if (i.kind == Kind::kMove) {
+      const std::size_t end = place + 1 + i.length;
+      if (end > program.code.size() || (!ends.empty() && end > ends.back())) {
+        throw std::logic_error("plan: a raise outside of its move's loop");
+      }
+    }
+    if (i.kind != Kind::kRepeat && i.kind != Kind::kWhile) continue;
+    ends.push_back(place + 1 + i.length);
+    const bool is_inside = ends.size() < 2 || ends.back() <= ends[ends.size() - 2];
+    if (i.length == 0 || i.amount < 1 || !is_inside || ends.back() > program.code.size() ||
+        ends.size() > Program::kMostLoops) {
+      throw std::logic_error("plan: loops that are empty, overlap or stand too deep");
+    }
+  }
+}
+
 }  // namespace weft

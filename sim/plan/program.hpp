@@ -131,6 +131,9 @@ struct Program {
   }
 };
 
+/// Throws std::logic_error if its loops are empty, overlap or stand too deep.
+void check_loops(const Program& program);
+
 /// Calls visit(instruction, times) for each instruction but loops, with how often it runs; what
 /// stands in a kWhile counts once, as nobody knows. O(instructions).
 template <class Visit>

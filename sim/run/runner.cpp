@@ -17,15 +17,19 @@ namespace {
 
 using Kind = Instruction::Kind;
 
-/// Something an actor waited for: when it came, and what led to it, but for the lag just before,
-/// since most tokens are there when they are wanted and nobody asks.
+/// What a flag gets. What led to it is not kept: most tokens are there when they are wanted.
 struct Token {
-  PathRef path;
-  Time at;
   std::int64_t amount{0};  ///< bytes, or requests that a completion tells of
   std::uint32_t tag{0};
   std::uint32_t program{kNoIndex};  ///< that serves it
-  LagIndex lag{kNoIndex};
+};
+
+/// Suspends an actor until it is woken.
+struct Suspended {
+  WaitPoint& at;
+  bool await_ready() const { return false; }
+  void await_suspend(ProcessHandle process) const { at.wait(process); }
+  void await_resume() const { at.leave(); }
 };
 
 struct LagId {
@@ -37,13 +41,15 @@ struct FlagState {
   Mailbox<Token> tokens;
   std::uint32_t unused{0};  ///< of those that it began with
   std::uint32_t server{kNoIndex};
-  bool is_taken{true};  ///< else its tokens are dropped
+  bool is_taken{true};          ///< else its tokens are dropped
+  ActorIndex waiter{kNoIndex};  ///< who waited last, if no program serves it
 
   std::uint64_t count() const { return unused + tokens.size(); }
 };
 
 struct ActorState {
-  Mailbox<Token> sent;
+  PathRef path;  ///< what led to where it is
+  WaitPoint sent;
   Mailbox<Token> inbox;  ///< tokens of flags that its programs serve
   std::vector<std::uint32_t> programs{};
   Fifo<Token> round{};  ///< taken from there, to be served now
@@ -73,11 +79,7 @@ struct QueuePairState {
 /// One plan and how far it is.
 struct Job {
   explicit Job(const Plan& p, RunObserver* o)
-      : plan{&p},
-        observer{o},
-        flags(p.flags.size()),
-        actors(p.actors.size()),
-        walks(p.programs.size()) {}
+      : plan{&p}, observer{o}, flags(p.flags.size()), actors(p.actors.size()) {}
 
   const Plan* plan;
   RunObserver* observer;
@@ -85,8 +87,8 @@ struct Job {
   std::vector<FlagState> flags;
   std::vector<ActorState> actors;
   std::vector<QueuePairState> queue_pairs{};
-  std::vector<std::vector<WalkId>> walks;  ///< by program and place of a move
-  std::size_t unfinished{0};               ///< programs that serve no flag
+  std::vector<Program> programs{};  ///< the plan's, but each move names the transport's walk
+  std::size_t unfinished{0};        ///< programs that serve no flag
   std::uint64_t transfers{0};
   Trajectory trajectory{};
   std::optional<Time> first_finish{};
@@ -111,7 +113,7 @@ class Runner::Engine final : private TransportSink, private EventTarget {
     }
     add_flags(job);
     for (const QueuePair& q : plan.queue_pairs) job.queue_pairs.push_back({transport_.open(q)});
-    for (std::uint32_t p = 0; p < plan.programs.size(); ++p) add_program(job, p);
+    for (const Program& program : plan.programs) add_program(job, program);
     return jobs_.size() - 1;
   }
 
@@ -119,6 +121,7 @@ class Runner::Engine final : private TransportSink, private EventTarget {
     for (const auto& job : jobs_) {
       for (ActorIndex a = 0; a < job->actors.size(); ++a) run_actor(host_, *job, a);
     }
+    events_.prepare_targets();
     events_.run();
     std::size_t unfinished = 0;
     for (const auto& job : jobs_) unfinished += job->unfinished;
@@ -171,11 +174,10 @@ class Runner::Engine final : private TransportSink, private EventTarget {
   }
 
   /// One walk for moves of the same way, since an actor moves one thing at a time.
-  void add_program(Job& job, std::uint32_t index) {
-    const Program& program = job.plan->programs[index];
+  void add_program(Job& job, Program program) {
     ActorState& actor = job.actors.at(program.actor);
     if (program.serves == kNoIndex) {
-      actor.programs.push_back(index);
+      actor.programs.push_back(static_cast<std::uint32_t>(job.programs.size()));
       ++job.unfinished;
     } else {
       actor.serves = true;
@@ -183,9 +185,7 @@ class Runner::Engine final : private TransportSink, private EventTarget {
     }
     check_loops(program);
     std::map<WalkIndex, WalkId> known;
-    std::vector<WalkId>& walks = job.walks[index];
-    for (std::size_t place = 0; place < program.code.size(); ++place) {
-      const Instruction& i = program.code[place];
+    for (Instruction& i : program.code) {
       if (i.kind != Kind::kMove) continue;
       const auto [at, is_new] = known.try_emplace(i.index);
       if (is_new) {
@@ -194,36 +194,14 @@ class Runner::Engine final : private TransportSink, private EventTarget {
             {legs.begin(), legs.end()},
             {.copies = program.copies, .number = job.plan->actors[program.actor].number});
       }
-      walks.resize(program.code.size());
-      walks[place] = at->second;
+      i.index = at->second.value;
     }
-  }
-
-  static void check_loops(const Program& program) {
-    std::vector<std::size_t> ends;
-    for (std::size_t place = 0; place < program.code.size(); ++place) {
-      const Instruction& i = program.code[place];
-      while (!ends.empty() && ends.back() == place) ends.pop_back();
-      if (i.kind == Kind::kMove) {
-        const std::size_t end = place + 1 + i.length;
-        if (end > program.code.size() || (!ends.empty() && end > ends.back())) {
-          throw std::logic_error("plan: a raise outside of its move's loop");
-        }
-      }
-      if (i.kind != Kind::kRepeat && i.kind != Kind::kWhile) continue;
-      ends.push_back(place + 1 + i.length);
-      const bool is_inside = ends.size() < 2 || ends.back() <= ends[ends.size() - 2];
-      if (i.length == 0 || i.amount < 1 || !is_inside || ends.back() > program.code.size() ||
-          ends.size() > Program::kMostLoops) {
-        throw std::logic_error("plan: loops that are empty, overlap or stand too deep");
-      }
-    }
+    job.programs.push_back(std::move(program));
   }
 
   /// An actor: its programs that serve no flag, then those that do.
   Process run_actor(ProcessHost&, Job& job, ActorIndex index) {
     ActorState& self = job.actors[index];
-    PathRef path;
     Cursor cursor;
     for (std::size_t next = 0; next < self.programs.size() || self.serves;) {
       std::uint32_t number = 0;
@@ -231,10 +209,10 @@ class Runner::Engine final : private TransportSink, private EventTarget {
         number = self.programs[next++];
       } else {
         if (self.round.empty()) {
-          const Time asked = begin_wait(self);
-          Token token = co_await self.inbox.pop();
-          end_wait(job, self, asked, token, path);
-          const Duration work = begin_round(job, self, std::move(token), path);
+          begin_wait(self);
+          self.round.push(co_await self.inbox.pop());
+          end_wait(self);
+          const Duration work = begin_round(job, self);
           if (work > Duration{}) co_await delay(events_, work);
           self.work.worked += work;
         }
@@ -242,7 +220,7 @@ class Runner::Engine final : private TransportSink, private EventTarget {
         self.take(token);
         number = token.program;
       }
-      const Program& program = job.plan->programs[number];
+      const Program& program = job.programs[number];
       cursor.begin(program);
       if (self.works_in_rounds && program.serves != kNoIndex && begins_with_work(program)) {
         cursor.pass();  // done with the round
@@ -257,33 +235,33 @@ class Runner::Engine final : private TransportSink, private EventTarget {
                 --flag.unused;
                 continue;
               }
-              const Time asked = begin_wait(self);
-              Token token = co_await flag.tokens.pop();
-              end_wait(job, self, asked, token, path);
+              flag.waiter = index;
+              begin_wait(self);
+              self.take(co_await flag.tokens.pop());
+              end_wait(self);
             }
             cursor.pass();
             break;
           case Kind::kMove: {
-            move(job, index, number, cursor.place(), std::move(path));
-            Token token = co_await self.sent.pop();
-            path = std::move(token.path);
-            self.amount = token.amount;
+            self.amount = i.bytes(self.amount);
+            move(job, index, program, i);
+            co_await Suspended{self.sent};
             cursor.pass(i.length);
             break;
           }
           case Kind::kCompute: {
             const Duration time = work_of(job, self, i);
             if (time > Duration{}) co_await delay(events_, time);
-            path = paths_.extend(std::move(path), job.lags[i.index].cause, time);
+            self.path = paths_.extend(std::move(self.path), job.lags[i.index].cause, time);
             self.work.worked += time;
             cursor.pass();
             break;
           }
           default:
-            do_at_once(job, self, cursor, path);
+            do_at_once(job, self, cursor);
         }
       }
-      if (program.serves == kNoIndex) finish(job, program, path);
+      if (program.serves == kNoIndex) finish(job, program, self.path);
     }
   }
 
@@ -294,36 +272,28 @@ class Runner::Engine final : private TransportSink, private EventTarget {
   /// What an actor takes at once: a token; one that works in rounds, all that are there. For how
   /// long it works on them before any takes effect, each named on its path; 0 of others, whose
   /// programs say that.
-  Duration begin_round(Job& job, ActorState& self, Token first, PathRef& path) {
-    self.round.push(std::move(first));
+  Duration begin_round(const Job& job, ActorState& self) {
     if (!self.works_in_rounds) return {};
     while (!self.inbox.empty()) self.round.push(self.inbox.take());
     Duration work;
     for (std::size_t i = 0; i < self.round.size(); ++i) {
-      const Program& program = job.plan->programs[self.round.at(i).program];
+      const Program& program = job.programs[self.round.at(i).program];
       if (!begins_with_work(program)) continue;
       const Instruction& begin = program.code.front();
       const Duration takes = work_of(job, self, begin);
-      path = paths_.extend(std::move(path), job.lags[begin.index].cause, takes);
+      self.path = paths_.extend(std::move(self.path), job.lags[begin.index].cause, takes);
       work += takes;
     }
     return work;
   }
 
-  Time begin_wait(ActorState& self) {
+  void begin_wait(ActorState& self) {
     self.is_waiting = true;
-    return self.waits_since = events_.now();
+    self.waits_since = events_.now();
   }
-  /// The path is the actor's own if the token was there before it asked.
-  void end_wait(const Job& job, ActorState& self, Time asked, Token& token, PathRef& path) {
+  void end_wait(ActorState& self) {
     self.is_waiting = false;
-    self.work.waited += events_.now() - asked;
-    self.take(token);
-    if (token.at <= asked) return;
-    path = std::move(token.path);
-    if (token.lag == kNoIndex) return;
-    const LagId& lag = job.lags[token.lag];
-    path = paths_.extend(std::move(path), lag.cause, lag.time);
+    self.work.waited += events_.now() - self.waits_since;
   }
 
   static Duration work_of(const Job& job, const ActorState& self, const Instruction& i) {
@@ -333,19 +303,19 @@ class Runner::Engine final : private TransportSink, private EventTarget {
   }
 
   /// What takes an actor no time.
-  void do_at_once(Job& job, ActorState& self, Cursor& cursor, const PathRef& path) {
+  void do_at_once(Job& job, ActorState& self, Cursor& cursor) {
     const Instruction& i = cursor.instruction();
     const bool of_token = (i.mode & Instruction::kOfToken) != 0;
     switch (i.kind) {
       case Kind::kPost:
-        post(job, self, i, of_token ? self.tag : i.index, path);
+        post(job, self, i, of_token ? self.tag : i.index);
         break;
       case Kind::kPostReceives:
         transport_.post_receives(job.queue_pairs[of_token ? self.tag : i.index].id,
                                  static_cast<std::uint32_t>(i.amount));
         break;
       case Kind::kSignal:
-        signal(job, self, i, path);
+        signal(job, self, i);
         break;
       case Kind::kRepeat:
         cursor.enter_repeat();
@@ -380,23 +350,20 @@ class Runner::Engine final : private TransportSink, private EventTarget {
     return static_cast<std::uint32_t>(count);
   }
 
-  void move(Job& job, ActorIndex actor, std::uint32_t number, std::uint32_t place, PathRef path) {
-    const Program& program = job.plan->programs[number];
-    const Instruction& i = program.code[place];
-    const std::int64_t bytes = i.bytes(job.actors[actor].amount);
+  void move(Job& job, ActorIndex actor, const Program& program, const Instruction& i) {
+    const std::int64_t bytes = job.actors[actor].amount;
     job.transfers += program.copies;
     note(job, Trajectory::What::kSubmitted, bytes, program.copies);
-    const std::uint64_t tag = put({.path = std::move(path),
+    const std::uint64_t tag = put({.path = std::move(job.actors[actor].path),
                                    .job = &job,
                                    .amount = bytes,
                                    .move = &i,
                                    .owner = actor,
                                    .copies = program.copies});
-    transport_.submit(job.walks[number][place], Bytes{bytes}, tag);
+    transport_.submit(WalkId{i.index}, Bytes{bytes}, tag);
   }
 
-  void post(Job& job, const ActorState& self, const Instruction& i, QueuePairIndex index,
-            const PathRef& path) {
+  void post(Job& job, const ActorState& self, const Instruction& i, QueuePairIndex index) {
     const QueuePair& spec = job.plan->queue_pairs[index];
     QueuePairState& q = job.queue_pairs[index];
     const std::int64_t bytes = i.bytes(self.amount);
@@ -409,7 +376,7 @@ class Runner::Engine final : private TransportSink, private EventTarget {
           spec.signal_every > 0 && (q.posted % spec.signal_every == 0 || q.posted == spec.requests);
       const bool is_told = is_signalled && spec.send_cq != kNoIndex;
       const std::uint64_t told = is_signalled ? q.posted - std::exchange(q.told, q.posted) : 0;
-      const std::uint64_t tag = put({.path = path,
+      const std::uint64_t tag = put({.path = self.path,
                                      .job = &job,
                                      .amount = bytes,
                                      .owner = index,
@@ -427,51 +394,64 @@ class Runner::Engine final : private TransportSink, private EventTarget {
     if (job.observer != nullptr) job.observer->on_posted(index, self.count);
   }
 
-  void signal(Job& job, const ActorState& self, const Instruction& i, const PathRef& path) {
+  void signal(Job& job, const ActorState& self, const Instruction& i) {
     const bool of_token = (i.mode & Instruction::kOfToken) != 0;
     const FlagIndex flag = i.index + (of_token ? job.plan->queue_pairs[self.tag].context : 0);
     const std::uint32_t tag = of_token ? self.tag : static_cast<std::uint32_t>(i.amount);
     const std::int64_t tokens = (i.mode & Instruction::kForEach) != 0 ? self.amount : i.length;
-    for (std::int64_t t = 0; t < tokens; ++t) raise(job, flag, i.second, self.amount, tag, path);
+    const Token token{.amount = self.amount, .tag = tag};
+    for (std::int64_t t = 0; t < tokens; ++t) raise(job, flag, i.second, token, self.path);
     if (i.second == kNoIndex && job.observer != nullptr) {
       job.observer->on_signalled(flag, static_cast<std::uint64_t>(tokens));
     }
   }
 
   /// A flag gets a token after a lag.
-  void raise(Job& job, FlagIndex flag, LagIndex lag, std::int64_t amount, std::uint32_t tag,
-             PathRef path) {
+  void raise(Job& job, FlagIndex flag, LagIndex lag, const Token& token, const PathRef& path) {
     if (lag == kNoIndex || job.lags[lag].time == Duration{}) {
-      give(job, flag, {.path = std::move(path), .at = events_.now(), .amount = amount, .tag = tag});
+      give(job, flag, token, path, kNoIndex);
       return;
     }
-    const std::uint64_t index = put({.path = std::move(path),
+    const std::uint64_t index = put({.path = path,
                                      .job = &job,
-                                     .amount = amount,
+                                     .amount = token.amount,
                                      .owner = flag,
                                      .lag = lag,
-                                     .tag = tag});
+                                     .tag = token.tag});
     events_.schedule_after(job.lags[lag].time, Phase::kDeliver, *this, index);
   }
 
-  void on_event(std::uint64_t index) override {
-    Pending token = take(index);
-    give(*token.job, token.owner,
-         {.path = std::move(token.path),
-          .at = events_.now(),
-          .amount = token.amount,
-          .tag = token.tag,
-          .lag = token.lag});
+  /// What a token at the end of its lag needs: itself, then its flag.
+  void prefetch(std::uint64_t index, unsigned round) override {
+    const Pending& token = pending_[index];
+    if (round == 0) __builtin_prefetch(&token);
+    if (round == 1) __builtin_prefetch(&token.job->flags[token.owner]);
   }
 
-  static void give(Job& job, FlagIndex index, Token token) {
+  void on_event(std::uint64_t index) override {
+    const Pending token = take(index);
+    give(*token.job, token.owner, {.amount = token.amount, .tag = token.tag}, token.path,
+         token.lag);
+  }
+
+  /// A flag gets a token. What led to it, the lag just before at last, led to where an actor is
+  /// that has waited for it.
+  void give(Job& job, FlagIndex index, Token token, const PathRef& path, LagIndex lag) {
     FlagState& flag = job.flags[index];
-    if (flag.server == kNoIndex) {
-      if (flag.is_taken) flag.tokens.push(std::move(token));
-      return;
-    }
+    if (flag.server == kNoIndex && !flag.is_taken) return;
     token.program = flag.server;
-    job.actors[job.plan->programs[flag.server].actor].inbox.push(std::move(token));
+    const bool is_served = flag.server != kNoIndex;
+    const ActorIndex actor = is_served ? job.programs[flag.server].actor : flag.waiter;
+    Mailbox<Token>& box = is_served ? job.actors[actor].inbox : flag.tokens;
+    if (box.is_awaited()) follow(job, job.actors[actor], path, lag);
+    box.push(token);
+  }
+
+  void follow(const Job& job, ActorState& actor, const PathRef& path, LagIndex lag) {
+    if (actor.waits_since == events_.now()) return;
+    actor.path = path;
+    if (lag == kNoIndex) return;
+    actor.path = paths_.extend(std::move(actor.path), job.lags[lag].cause, job.lags[lag].time);
   }
 
   void on_sent(std::uint64_t tag, bool queued, std::span<const Segment> segments) override {
@@ -480,8 +460,8 @@ class Runner::Engine final : private TransportSink, private EventTarget {
     note(job, Trajectory::What::kSent, transfer.amount, transfer.copies);
     if (transfer.move != nullptr) {
       extend(transfer.path, segments);
-      job.actors[transfer.owner].sent.push(
-          {.path = transfer.path, .at = events_.now(), .amount = transfer.amount});
+      job.actors[transfer.owner].path = transfer.path;
+      job.actors[transfer.owner].sent.wake();
       return;
     }
     QueuePairState& q = job.queue_pairs[transfer.owner];
@@ -498,8 +478,9 @@ class Runner::Engine final : private TransportSink, private EventTarget {
       extend(transfer.path, segments);
       for (std::uint32_t r = 1; r <= transfer.move->length; ++r) {
         const Instruction& i = transfer.move[r];
-        raise(*transfer.job, i.index, i.second, transfer.amount,
-              static_cast<std::uint32_t>(i.amount), transfer.path);
+        raise(*transfer.job, i.index, i.second,
+              {.amount = transfer.amount, .tag = static_cast<std::uint32_t>(i.amount)},
+              transfer.path);
       }
       return;
     }
@@ -507,7 +488,8 @@ class Runner::Engine final : private TransportSink, private EventTarget {
     Job& job = *message.job;
     const QueuePair& q = job.plan->queue_pairs[message.owner];
     if (message.verb == Verb::kWrite && q.receive_cq != kNoIndex) {
-      raise(job, q.receive_cq, q.receive_lag, message.amount, message.owner, message.path);
+      raise(job, q.receive_cq, q.receive_lag, {.amount = message.amount, .tag = message.owner},
+            message.path);
     }
     if (job.observer != nullptr) job.observer->on_delivered(message.owner, Bytes{message.amount});
   }
@@ -515,7 +497,8 @@ class Runner::Engine final : private TransportSink, private EventTarget {
   void on_completed(std::uint64_t tag, std::span<const Segment> segments) override {
     const Pending message = hear(tag, segments);
     const QueuePair& q = message.job->plan->queue_pairs[message.owner];
-    raise(*message.job, q.send_cq, q.send_lag, message.told, message.owner, message.path);
+    raise(*message.job, q.send_cq, q.send_lag, {.amount = message.told, .tag = message.owner},
+          message.path);
   }
 
   void on_received(std::uint64_t tag, std::span<const Segment> segments) override {
@@ -523,7 +506,8 @@ class Runner::Engine final : private TransportSink, private EventTarget {
     Job& job = *message.job;
     const QueuePair& q = job.plan->queue_pairs[message.owner];
     if (q.receive_cq != kNoIndex) {
-      raise(job, q.receive_cq, q.receive_lag, message.amount, message.owner, message.path);
+      raise(job, q.receive_cq, q.receive_lag, {.amount = message.amount, .tag = message.owner},
+            message.path);
     }
     if (job.observer != nullptr) job.observer->on_received(message.owner, Bytes{message.amount});
   }

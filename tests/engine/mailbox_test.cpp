@@ -64,8 +64,11 @@ TEST(Mailbox, ResumesItsConsumerThroughTheQueueNotInsideThePush) {
   Mailbox<int> box;
   std::vector<std::string> log;
   take(host, box, 2, log);
+  EXPECT_FALSE(box.is_awaited());
   queue.run();  // the consumer waits
+  EXPECT_TRUE(box.is_awaited());
   box.push(1);
+  EXPECT_FALSE(box.is_awaited());  // what is pushed now waits for the consumer
   box.push(2);
   EXPECT_THAT(log, IsEmpty());
   EXPECT_EQ(queue.pending(), 1U);  // two pushes, one wake-up

@@ -421,19 +421,18 @@ void NcclChannelWalk::sort_gpus(int gpu, int sort_by_net, std::vector<int>& next
     const int to = (gpu + i) % gpus();
     if (!may_follow(gpu, to)) continue;
     const NcclPath& way = path(kGpu, gpu, kGpu, to);
-    Score score{to, 0, 0, 0, static_cast<int>(way.bw), way.hops(), i};
+    Score score{.minus_bw = -static_cast<int>(way.bw), .hops = way.hops(), .start = i, .gpu = to};
     if (sort_by_net != 0) {
       const NcclPath& from_net = path(kNet, net_in(trial_->channels), kGpu, to);
-      score.net_bw = static_cast<int>(from_net.bw);
-      score.net_pcie_bw = pcie_bw(to);
+      score.minus_net_bw = -static_cast<int>(from_net.bw);
+      score.minus_net_pcie_bw = -pcie_bw(to);
       score.net_hops = from_net.hops();
     }
     scores_.push_back(score);
   }
-  std::sort(scores_.begin(), scores_.end(),
-            [](const Score& a, const Score& b) { return a.key() < b.key(); });
+  std::sort(scores_.begin(), scores_.end());
   const bool equals = std::all_of(scores_.begin(), scores_.end(), [&](const Score& score) {
-    return score.bw == scores_.front().bw && score.hops == scores_.front().hops;
+    return score.minus_bw == scores_.front().minus_bw && score.hops == scores_.front().hops;
   });
   if (sort_by_net == -1 && equals) std::reverse(scores_.begin(), scores_.end());
   for (const Score& score : scores_) next.push_back(score.gpu);

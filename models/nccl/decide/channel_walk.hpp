@@ -1,7 +1,7 @@
 #pragma once
 
+#include <compare>
 #include <cstdint>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -47,16 +47,16 @@ class NcclChannelWalk {
     int net{-1};
     int first{-1};
   };
-  /// What a GPU is preferred for as the next of a channel, first the least key.
+  /// What a GPU is preferred for as the next of a channel: the least comes first.
   struct Score {
-    int gpu{0};
-    int net_bw{0};  ///< whole GB/s, as below
-    int net_pcie_bw{0};
+    int minus_net_bw{0};  ///< whole GB/s, as below; negative, as the widest comes first
+    int minus_net_pcie_bw{0};
     int net_hops{0};
-    int bw{0};
+    int minus_bw{0};
     int hops{0};
     int start{0};
-    auto key() const { return std::tuple(-net_bw, -net_pcie_bw, net_hops, -bw, hops, start); }
+    int gpu{0};
+    auto operator<=>(const Score&) const = default;
   };
   struct From {
     NcclNodeType type{NcclNodeType::kGpu};
