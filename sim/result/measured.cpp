@@ -306,6 +306,14 @@ const MeasuredColumn& measured_column(std::string_view name) {
   return *column;
 }
 
+std::string configuration_of(const MeasuredRow& row) {
+  std::string out;
+  for (const MeasuredColumn& column : kColumns) {
+    if (column.is_configuration) out += column.text(row) + ',';
+  }
+  return out;
+}
+
 MeasuredTable read_measured(const std::string& file) {
   return parse_measured(read_text_file(file, kMostTableBytes), file);
 }
