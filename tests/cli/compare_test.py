@@ -155,6 +155,9 @@ class Compare(CliTest):
         fast = times("--params", "fast.yaml")
         self.assertTrue(all(a < b - 4 for a, b in zip(fast, times())))
         self.assertEqual(times("--params", "fast.yaml", "--set", "nccl.launch_ll=6600 ns"), times())
+        (self.here / "seed.yaml").write_text("wire.seed: 3\n")
+        answer = self.comparison("small.csv", *MACHINE, *NO_NVLS, "--params", "seed.yaml", "--seed", "5")
+        self.assertEqual(answer["provenance"]["seed"], 5)
 
     def test_expect(self):
         table = self.ok("compare", "small.csv", *MACHINE, *NO_NVLS)
