@@ -22,6 +22,7 @@ namespace {
 
 /// What rows are held against: the machine as the options leave it.
 struct MachineFacts {
+  TopologySpec file;  ///< as it was read
   TopologySpec spec;
   std::int64_t gpus{0};
   std::int64_t nics{0};
@@ -45,7 +46,8 @@ bool has_nvlink(const TopologySpec& spec) {
 MachineFacts facts_of(const std::string& machine, const PredictOptions& options,
                       const ParamCatalog& catalog) {
   MachineFacts facts;
-  facts.spec = read_topology(machine, catalog);
+  facts.file = read_topology(machine, catalog);
+  facts.spec = facts.file;
   facts.provenance = provenance_of(Scenario{}, options, facts.spec);
   for (const auto& [name, value] : options.env) facts.provenance.env.push_back(name + "=" + value);
   Params params(catalog);
@@ -149,7 +151,6 @@ Scenario scenario_of(const Group& group, const Setup& setup) {
   std::set<Bytes> sizes;
   for (const ComparedRow* const r : group) sizes.insert(Bytes{r->measured.bytes});
   Scenario scenario;
-  scenario.topology = setup.facts.spec.file;
   scenario.nodes = static_cast<std::uint32_t>(row.hosts);
   scenario.op = row.op;
   scenario.sizes.assign(sizes.begin(), sizes.end());
@@ -256,7 +257,7 @@ std::string try_to_predict(const Group& group, const Setup& setup, Gathered& gat
   try {
     Scenario scenario = scenario_of(group, setup);
     const std::set<std::string> left = leave_to_options(scenario, setup.options);
-    const RunResult result = predict(scenario, setup.options, setup.catalog);
+    const RunResult result = predict(scenario, setup.facts.file, setup.options, setup.catalog);
     for (ComparedRow* const row : group) take(result, *row);
     gathered.add(result, left);
     return "";

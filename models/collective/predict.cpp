@@ -370,7 +370,11 @@ Fidelity parse_fidelity(const std::string& name) {
 
 RunResult predict(const Scenario& scenario, const PredictOptions& options,
                   const ParamCatalog& catalog) {
-  TopologySpec spec = read_topology(scenario.topology, catalog);
+  return predict(scenario, read_topology(scenario.topology, catalog), options, catalog);
+}
+
+RunResult predict(const Scenario& scenario, TopologySpec spec, const PredictOptions& options,
+                  const ParamCatalog& catalog) {
   const PartLibrary parts(catalog);
   Params params(catalog);
   RunResult result;

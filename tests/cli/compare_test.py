@@ -174,6 +174,11 @@ class Compare(CliTest):
     def test_a_table_without_predictions_is_shown_all_the_same(self):
         self.assertIn("# total: none of 1 rows has a prediction\n", self.ok("compare", "none.csv", *MACHINE))
 
+    def test_a_machine_from_a_pipe_is_read_once(self):
+        machine = (cli_test.SOURCE / "topologies/h200-vm.yaml").read_bytes()
+        run = weft("compare", "small.csv", "--machine", "/dev/stdin", *NO_NVLS, cwd=self.here, stdin=machine)
+        self.assertIn("# total: 2 rows, ", run.stdout.decode())
+
     def test_the_same_bytes_twice(self):
         command = ("compare", "mixed.csv", *MACHINE, "--json", "-")
         self.assertEqual(self.ok(*command, "--threads", "1"), self.ok(*command, "--threads", "5"))
