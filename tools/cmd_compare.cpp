@@ -31,10 +31,9 @@ struct CompareArguments {
 
 PredictOptions options_of(const CompareArguments& arguments) {
   PredictOptions options = predict_options(arguments.predict);
-  if (!arguments.params.empty()) {
-    for (ScenarioSetting& setting : read_settings(arguments.params)) {
-      options.set.push_back(std::move(setting));
-    }
+  if (!arguments.params.empty()) {  // what the command line says comes later, and so beats it
+    const std::vector<ScenarioSetting> params = read_settings(arguments.params);
+    options.set.insert(options.set.begin(), params.begin(), params.end());
   }
   for (const std::string& text : arguments.predict.set) options.set.push_back(parse_setting(text));
   return options;

@@ -166,13 +166,7 @@ Blocks read_blocks(const Sweep& sweep, std::string_view text, const std::string&
     const std::string_view row = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
     const Place place{file, ++number, 0};
-    const std::vector<std::string> cells = [&] {
-      try {
-        return csv_cells(row);
-      } catch (const InputError& e) {
-        throw InputError(place, e.what());
-      }
-    }();
+    const std::vector<std::string> cells = csv_cells(row, place);
     if (cells.size() != columns) {
       throw InputError(place, fmt::format("{} cells, not {}; this is no table that weft sweep "
                                           "wrote; take another file",

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "sim/report/comparison.hpp"
 #include "sim/result/run_result.hpp"

@@ -41,6 +41,36 @@ constexpr const char* kHead =
     "<!-- Written by `weft docs {}` from what the readers and writers declare; change it there. "
     "-->\n";
 
+/// Of the page of scenarios: what `weft compare` reads and writes.
+std::string measured_text() {
+  return "\n## Measured tables\n\n"
+         "`weft compare FILE --machine TOPOLOGY` predicts every row of a measured table and says "
+         "by how much the predictions\nare off. A table (`weft.measured/1`) is CSV with a "
+         "header:\n\n"
+         "```csv\n"
+         "transport,hosts,ranks,algo,proto,op,bytes,us\n"
+         "nvlink,1,4,Ring,Simple,allreduce,1048576,37.232\n"
+         "nvlink,1,4,Ring,Simple,allreduce,67108864,320.505\n"
+         "```\n\n"
+         "A row is run as it was measured: `hosts` nodes of the machine with the first `ranks / "
+         "hosts` GPUs of each\n(`gpu.count`), and NCCL's variables as the columns say them. Of "
+         "`net`, the NICs become those of the columns\n(`nic.count`, `nic.rate` and `wire.rate`, "
+         "`netswitch.latency` less two cables); NCCL decides for that rate unless\n"
+         "`nic.reported_rate` is set. `--params FILE`, a YAML map of `key: value` as a scenario's "
+         "`set`, and `--set` beat what\nrows say; `--env` beats their variables; a note names what "
+         "they beat. A row that cannot be run as it was measured\nhas the reason in place of a "
+         "prediction and is counted, never left out. How a row was launched is not predicted: "
+         "rows\nthat differ only in `launch` share a prediction.\n\n"
+         "The error of a row is predicted / measured time - 1. *Bias* is the mean of a class's "
+         "errors, *p90* what nine tenths of\ntheir sizes do not exceed. `--drop-stalls` leaves out "
+         "rows that took over 1.5 times as long as a larger size of the\nsame configuration, and "
+         "shows the total with and without them.\n" +
+         sections_text({measured_format()}, "if left out") +
+         "\n## Keys of a comparison\n\n`weft compare --json FILE` writes one JSON object "
+         "(`--csv FILE` its rows).\n" +
+         sections_text(comparison_format(), "present");
+}
+
 }  // namespace
 
 std::string topology_page() {
@@ -99,33 +129,7 @@ std::string scenario_page() {
          "give the same bytes with the same build of weft.\n" +
          sections_text(run_result_format(), "present") +
          "\n## Keys of a perftest\n\n`weft perftest --json FILE` writes one JSON object.\n" +
-         sections_text(perftest_format(), "present") +
-         "\n## Measured tables\n\n"
-         "`weft compare FILE --machine TOPOLOGY` predicts every row of a measured table and says "
-         "by "
-         "how much the predictions\nare off. A table (`weft.measured/1`) is CSV with a header:\n\n"
-         "```csv\n"
-         "transport,hosts,ranks,algo,proto,op,bytes,us\n"
-         "nvlink,1,4,Ring,Simple,allreduce,1048576,37.232\n"
-         "nvlink,1,4,Ring,Simple,allreduce,67108864,320.505\n"
-         "```\n\n"
-         "A row is run as it was measured: `hosts` nodes of the machine with the first `ranks / "
-         "hosts` GPUs of each\n(`gpu.count`), and NCCL's variables as the columns say them. Of "
-         "`net`, the NICs become those of the columns\n(`nic.count`, `nic.rate` and `wire.rate`, "
-         "`netswitch.latency` less two cables); NCCL decides for that rate unless\n"
-         "`nic.reported_rate` is set. `--params FILE`, a YAML map of `key: value` as a scenario's "
-         "`set`, and `--set` beat what\nrows say; `--env` beats their variables. A row that cannot "
-         "be run as it was measured has the reason in place of a\nprediction and is counted, never "
-         "left out. How a row was launched is not predicted: rows that differ only in\n`launch` "
-         "share a prediction.\n\n"
-         "The error of a row is predicted / measured time - 1. *Bias* is the mean of a class's "
-         "errors, *p90* what nine tenths of\ntheir sizes do not exceed. `--drop-stalls` leaves out "
-         "rows that took over 1.5 times as long as a larger size of the\nsame configuration, and "
-         "shows the total with and without them.\n" +
-         sections_text({measured_format()}, "if left out") +
-         "\n## Keys of a comparison\n\n`weft compare --json FILE` writes one JSON object "
-         "(`--csv FILE` its rows).\n" +
-         sections_text(comparison_format(), "present");
+         sections_text(perftest_format(), "present") + measured_text();
 }
 
 }  // namespace weft

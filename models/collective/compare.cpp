@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "models/collective/settings.hpp"
 #include "models/wire/link.hpp"
@@ -21,6 +22,7 @@ namespace {
 
 /// What rows are held against: the machine as the options leave it.
 struct MachineFacts {
+  TopologySpec file;  ///< as it was read
   TopologySpec spec;
   std::int64_t gpus{0};
   std::int64_t nics{0};
@@ -44,7 +46,8 @@ bool has_nvlink(const TopologySpec& spec) {
 MachineFacts facts_of(const std::string& machine, const PredictOptions& options,
                       const ParamCatalog& catalog) {
   MachineFacts facts;
-  facts.spec = read_topology(machine, catalog);
+  facts.file = read_topology(machine, catalog);
+  facts.spec = facts.file;
   facts.provenance = provenance_of(Scenario{}, options, facts.spec);
   for (const auto& [name, value] : options.env) facts.provenance.env.push_back(name + "=" + value);
   Params params(catalog);
@@ -76,7 +79,7 @@ std::string obstacle(const MeasuredRow& row, const MachineFacts& facts) {
 /// The switch's latency with which it takes so long from NIC to NIC.
 ScenarioSetting latency_setting(const MeasuredRow& row, const MachineFacts& facts) {
   if (facts.spec.network.kind > NetworkSpec::Kind::kOneSwitch) {
-    throw InputError("nic_latency_us: the machine's network has several switches on a way");
+    throw InputError("nic_latency_us: the machine's network has several switches on a route");
   }
   const double us = row.nic_latency_us - facts.cables.as_us();
   if (us < 0) {
@@ -111,7 +114,6 @@ std::vector<ScenarioSetting> settings_of(const MeasuredRow& row, const MachineFa
 /// The variables with which it was measured.
 std::map<std::string, std::string> env_of(const MeasuredRow& row) {
   std::map<std::string, std::string> env;
-  if (row.transport == "shm") env["NCCL_P2P_DISABLE"] = "1";
   if (row.algo != "auto") env["NCCL_ALGO"] = row.algo;
   if (row.proto != "auto") env["NCCL_PROTO"] = row.proto;
   if (row.channels > 0) {
@@ -128,34 +130,53 @@ std::vector<Group> groups_of(std::vector<ComparedRow>& rows) {
   std::vector<Group> groups;
   std::map<std::string, std::size_t> index;
   for (ComparedRow& row : rows) {
-    std::string configuration;
-    for (const MeasuredColumn& column : measured_columns()) {
-      if (column.is_configuration) {
-        configuration += column.text(row.measured) + ',';
-      }
-    }
-    const auto [at, is_new] = index.try_emplace(configuration, groups.size());
+    const auto [at, is_new] = index.try_emplace(configuration_of(row.measured), groups.size());
     if (is_new) groups.emplace_back();
     groups[at->second].push_back(&row);
   }
   return groups;
 }
 
-/// `file` is the table's.
-Scenario scenario_of(const Group& group, const std::string& file, const MachineFacts& facts) {
+/// What all groups are predicted with.
+struct Setup {
+  const std::string& table;  ///< its file
+  const MachineFacts& facts;
+  const PredictOptions& options;
+  const ParamCatalog& catalog;
+};
+
+Scenario scenario_of(const Group& group, const Setup& setup) {
   const MeasuredRow& row = group.front()->measured;
   std::set<Bytes> sizes;
   for (const ComparedRow* const r : group) sizes.insert(Bytes{r->measured.bytes});
   Scenario scenario;
-  scenario.topology = facts.spec.file;
   scenario.nodes = static_cast<std::uint32_t>(row.hosts);
   scenario.op = row.op;
   scenario.sizes.assign(sizes.begin(), sizes.end());
   scenario.memory_paths = {row.memory_path.empty() ? "gdr" : row.memory_path};
   scenario.env = env_of(row);
-  scenario.set = settings_of(row, facts);
-  for (ScenarioSetting& setting : scenario.set) setting.place = {file, 0, 0};
+  scenario.set = settings_of(row, setup.facts);
+  for (ScenarioSetting& setting : scenario.set) setting.place = {setup.table, 0, 0};
   return scenario;
+}
+
+/// Takes out of a row's scenario what the options say otherwise: what that is.
+std::set<std::string> leave_to_options(Scenario& scenario, const PredictOptions& options) {
+  std::set<std::string> keys;
+  std::erase_if(scenario.set, [&](const ScenarioSetting& of_row) {
+    const auto at = std::find_if(options.set.rbegin(), options.set.rend(),
+                                 [&](const ScenarioSetting& s) { return s.key == of_row.key; });
+    if (at == options.set.rend()) return false;
+    if (at->value != of_row.value) keys.insert(of_row.key);
+    return true;
+  });
+  std::erase_if(scenario.env, [&](const auto& of_row) {
+    const auto at = options.env.find(of_row.first);
+    if (at == options.env.end()) return false;
+    if (at->second != of_row.second) keys.insert(of_row.first);
+    return true;
+  });
+  return keys;
 }
 
 /// How a prediction differs from what was measured; "" if it does not.
@@ -187,8 +208,9 @@ void take(const RunResult& result, ComparedRow& row) {
 /// What the predictions of all groups say beside their rows, gathered as they end.
 class Gathered {
  public:
-  void add(const RunResult& result) {
+  void add(const RunResult& result, const std::set<std::string>& left_to_options) {
     const std::lock_guard lock(mutex_);
+    left_to_options_.insert(left_to_options.begin(), left_to_options.end());
     ++results_;
     for (const std::string& note : std::set(result.notes.begin(), result.notes.end())) {
       ++notes_[note];
@@ -198,11 +220,15 @@ class Gathered {
     }
   }
 
-  /// Those that all of them have.
+  /// Those that all of them have, and what the table does not decide.
   std::vector<std::string> notes() const {
     std::vector<std::string> out;
     for (const auto& [note, times] : notes_) {
       if (times == results_) out.push_back(note);
+    }
+    if (!left_to_options_.empty()) {
+      out.push_back(fmt::format("set by the user in place of what rows say: {}",
+                                fmt::join(left_to_options_, ", ")));
     }
     return out;
   }
@@ -222,22 +248,41 @@ class Gathered {
   std::size_t results_{0};
   std::map<std::string, std::size_t> notes_;  ///< how many have it
   std::set<Param> params_;
+  std::set<std::string> left_to_options_;
 };
 
-void predict_group(Group& group, const std::string& file, const MachineFacts& facts,
-                   const PredictOptions& options, const ParamCatalog& catalog, Gathered& gathered) {
-  std::string why = obstacle(group.front()->measured, facts);
+/// Why there is no prediction; "" if there is one.
+std::string try_to_predict(const Group& group, const Setup& setup, Gathered& gathered) {
   try {
-    if (why.empty()) {
-      const RunResult result = predict(scenario_of(group, file, facts), options, catalog);
-      for (ComparedRow* const row : group) take(result, *row);
-      gathered.add(result);
-      return;
-    }
+    Scenario scenario = scenario_of(group, setup);
+    const std::set<std::string> left = leave_to_options(scenario, setup.options);
+    const RunResult result = predict(scenario, setup.facts.file, setup.options, setup.catalog);
+    for (ComparedRow* const row : group) take(result, *row);
+    gathered.add(result, left);
+    return "";
   } catch (const InputError& e) {
-    why = e.what();
+    return e.what();
   }
-  for (ComparedRow* const row : group) row->not_predicted = why;
+}
+
+void predict_group(const Group& group, const Setup& setup, Gathered& gathered) {
+  const auto refuse = [](const Group& rows, const std::string& why) {
+    for (ComparedRow* const row : rows) row->not_predicted = why;
+  };
+  if (const std::string why = obstacle(group.front()->measured, setup.facts); !why.empty()) {
+    refuse(group, why);
+    return;
+  }
+  const std::string why = try_to_predict(group, setup, gathered);
+  if (why.empty()) return;
+  refuse(group, why);
+  // It may be the largest sizes that are more than a simulation takes.
+  std::map<std::int64_t, Group> sizes;
+  for (ComparedRow* const row : group) sizes[row->measured.bytes].push_back(row);
+  if (sizes.size() == 1) return;
+  for (const auto& [bytes, rows] : sizes) {
+    if (!try_to_predict(rows, setup, gathered).empty()) return;
+  }
 }
 
 }  // namespace
@@ -250,13 +295,13 @@ Comparison compare(const MeasuredTable& table, const std::string& machine,
   out.measured_digest = fmt::format("{:016x}", table.digest);
   for (const MeasuredRow& row : table.rows) out.rows.push_back({row});
   mark_stalls(out.rows);
-  std::vector<Group> groups = groups_of(out.rows);
+  const std::vector<Group> groups = groups_of(out.rows);
   PredictOptions of_group = options;
   of_group.threads = threads_each(groups.size(), options.threads);
+  const Setup setup{table.file, facts, of_group, catalog};
   Gathered gathered;
-  parallel_for(groups.size(), options.threads, [&](std::size_t i) {
-    predict_group(groups[i], table.file, facts, of_group, catalog, gathered);
-  });
+  parallel_for(groups.size(), options.threads,
+               [&](std::size_t i) { predict_group(groups[i], setup, gathered); });
   out.notes = gathered.notes();
   out.provenance = facts.provenance;
   out.provenance.params = gathered.params();

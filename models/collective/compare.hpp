@@ -11,7 +11,7 @@ namespace weft {
 /// Predicts every row of a measured table on the machine of a topology file. A row says how many
 /// nodes, GPUs and NICs there are, the NICs' rate and latency, and NCCL's variables; what `options`
 /// say beats it. A row that weft cannot predict as it was measured has the reason instead. Throws
-/// InputError where no row could be predicted: the machine or the options are wrong.
+/// InputError where machine or options are wrong whatever the row.
 Comparison compare(const MeasuredTable& table, const std::string& machine,
                    const PredictOptions& options, const ParamCatalog& catalog);
 

@@ -228,8 +228,14 @@ void decide(MemoryPath path, const DeviceParams& devices, const NcclEnv& env, Nc
   decided.runs.emplace(path, std::get<NcclRun>(std::move(made)));
 }
 
-/// What the simple rules leave unread: lists and exclusions of algorithms and protocols.
-void add_unread_notes(const NcclEnv& env, const Params& params, std::vector<std::string>& notes) {
+/// What the simple rules leave unread: lists and exclusions of algorithms and protocols, and what
+/// NCCL is told of NICs.
+void add_unread_notes(const NcclEnv& env, const std::vector<ScenarioSetting>& settings,
+                      const Params& params, std::vector<std::string>& notes) {
+  for (const ScenarioSetting& s : settings) {
+    if (!s.key.ends_with(".reported_rate")) continue;
+    notes.push_back(s.key + "=" + s.value + " has no effect on weft's simple rules");
+  }
   const auto add = [&](const std::string& variable, const std::string& value, const char* key) {
     if (value.empty() || params.choice(key) != "auto") return;
     notes.push_back(variable + "=" + value + " has no effect on weft's simple rules");
@@ -371,7 +377,11 @@ Fidelity parse_fidelity(const std::string& name) {
 
 RunResult predict(const Scenario& scenario, const PredictOptions& options,
                   const ParamCatalog& catalog) {
-  TopologySpec spec = read_topology(scenario.topology, catalog);
+  return predict(scenario, read_topology(scenario.topology, catalog), options, catalog);
+}
+
+RunResult predict(const Scenario& scenario, TopologySpec spec, const PredictOptions& options,
+                  const ParamCatalog& catalog) {
   const PartLibrary parts(catalog);
   Params params(catalog);
   RunResult result;
@@ -412,7 +422,7 @@ RunResult predict(const Scenario& scenario, const PredictOptions& options,
     schedules[path] = schedule_of(devices, decided, path);
     for (const Bytes bytes : scenario.sizes) tasks.push_back({op, bytes, path});
   }
-  if (decided.simple) add_unread_notes(nccl_env, params, result.notes);
+  if (decided.simple) add_unread_notes(nccl_env, settings, params, result.notes);
   add_forced_note(params, result.notes);
   std::stable_sort(tasks.begin(), tasks.end(),
                    [](const Task& a, const Task& b) { return a.bytes < b.bytes; });

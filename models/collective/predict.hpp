@@ -46,5 +46,8 @@ Provenance provenance_of(const Scenario& scenario, const PredictOptions& options
 /// and files give the same result. Throws InputError.
 RunResult predict(const Scenario& scenario, const PredictOptions& options,
                   const ParamCatalog& catalog);
+/// The same on a topology that was read before, in place of the scenario's.
+RunResult predict(const Scenario& scenario, TopologySpec spec, const PredictOptions& options,
+                  const ParamCatalog& catalog);
 
 }  // namespace weft

@@ -33,6 +33,8 @@ std::uint32_t whole_number(const ScenarioSetting& setting, std::size_t most,
                    std::to_string(most) + of);
 }
 
+bool is_cabled(const DeviceSpec& nic) { return nic.network != "none"; }
+
 /// Where a NIC is taken out, its first port that stays takes over its PCIe link.
 void hand_over_link(std::vector<DeviceSpec>& devices, const DeviceSpec& gone) {
   std::string heir;
@@ -101,24 +103,35 @@ std::set<std::string> spread_evenly(const std::vector<std::string>& names, std::
   return kept;
 }
 
-/// Keeps some of the node's NICs and takes the others out: of those that share a PCIe switch with a
-/// GPU first, in each case spread evenly over the file's order.
-void keep_nics(TopologySpec& spec, const ScenarioSetting& setting) {
+/// The PCIe switches right above GPUs.
+std::set<std::string> switches_of_gpus(const TopologySpec& spec) {
   std::set<std::string> above_gpus;
   for (const DeviceSpec& device : spec.node.devices) {
     if (device.kind == DeviceKind::kGpu) above_gpus.insert(device.upstream);
   }
+  std::set<std::string> switches;
+  for (const std::string& name : names_of(spec, DeviceKind::kSwitch)) {
+    if (above_gpus.contains(name)) switches.insert(name);
+  }
+  return switches;
+}
+
+/// Keeps some of the node's cabled NICs and takes the others out: of those that share a PCIe switch
+/// with a GPU first, in each case spread evenly over the file's order.
+void keep_nics(TopologySpec& spec, const ScenarioSetting& setting) {
+  const std::set<std::string> switches = switches_of_gpus(spec);
   std::vector<std::string> near;
   std::vector<std::string> far;
   for (const DeviceSpec& device : spec.node.devices) {
-    if (device.kind != DeviceKind::kNic) continue;
-    (above_gpus.contains(upstream_of(spec, device)) ? near : far).push_back(device.name);
+    if (device.kind != DeviceKind::kNic || !is_cabled(device)) continue;
+    (switches.contains(upstream_of(spec, device)) ? near : far).push_back(device.name);
   }
   const std::size_t want =
       whole_number(setting, near.size() + far.size(), ", the NICs of a node in " + spec.file);
   std::set<std::string> kept = spread_evenly(near, std::min(want, near.size()));
   kept.merge(spread_evenly(far, want - kept.size()));
-  take_out_nics(spec, [&](const DeviceSpec& nic) { return !kept.contains(nic.name); });
+  take_out_nics(spec,
+                [&](const DeviceSpec& nic) { return is_cabled(nic) && !kept.contains(nic.name); });
 }
 
 /// The word of a choice "<kind>.part" or "<device>.part": which product stands there.
@@ -228,8 +241,8 @@ constexpr std::array kTopologySettings{
                 "GPUs of each node that stay, the first in the topology's order", keep_gpus},
     TopologyKey{
         "nic.count", "whole number, 1 to the NICs of a node", "all of them",
-        "NICs of each node that stay, spread evenly over the topology's order; those that share "
-        "a PCIe switch with a GPU before others",
+        "NICs of each node that stay of those that are cabled, spread evenly over the topology's "
+        "order; those that share a PCIe switch with a GPU before others",
         keep_nics},
     TopologyKey{"nodes", "whole number, 1 to 1048576", "the scenario's, else the topology's",
                 "how many nodes there are", set_nodes}};
@@ -364,7 +377,7 @@ void apply_settings(const std::vector<ScenarioSetting>& settings, TopologySpec& 
 }
 
 void drop_uncabled_nics(TopologySpec& spec) {
-  take_out_nics(spec, [](const DeviceSpec& nic) { return nic.network == "none"; });
+  take_out_nics(spec, [](const DeviceSpec& nic) { return !is_cabled(nic); });
 }
 
 NcclEnv apply_nccl_env(const std::map<std::string, std::string>& env, Params& params,

@@ -1,8 +1,14 @@
 #include "sim/io/csv.hpp"
 
-#include "sim/base/error.hpp"
-
 namespace weft {
+namespace {
+
+Place at_byte(Place place, std::size_t i) {
+  place.column = static_cast<int>(i) + 1;
+  return place;
+}
+
+}  // namespace
 
 std::string csv_line(std::span<const std::string> cells) {
   std::string line;
@@ -20,10 +26,11 @@ std::string csv_line(std::span<const std::string> cells) {
   return line + '\n';
 }
 
-std::vector<std::string> csv_cells(std::string_view line) {
+std::vector<std::string> csv_cells(std::string_view line, const Place& place) {
   if (line.ends_with('\r')) line.remove_suffix(1);
   std::vector<std::string> cells(1);
   bool quoted = false;
+  std::size_t last_quote = 0;
   for (std::size_t i = 0; i < line.size(); ++i) {
     const char c = line[i];
     if (c != '"' && (quoted || c != ',')) {
@@ -34,11 +41,12 @@ std::vector<std::string> csv_cells(std::string_view line) {
       cells.back() += line[++i];
     } else if (quoted ? i + 1 == line.size() || line[i + 1] == ',' : i == 0 || line[i - 1] == ',') {
       quoted = !quoted;
+      last_quote = i;
     } else {
-      throw InputError("a quote inside a cell");
+      throw InputError(at_byte(place, i), "a quote inside a cell");
     }
   }
-  if (quoted) throw InputError("a quote is not closed");
+  if (quoted) throw InputError(at_byte(place, last_quote), "a quote is not closed");
   return cells;
 }
 

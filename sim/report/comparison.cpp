@@ -28,15 +28,6 @@ double ninth_decile(const std::vector<double>& sorted) {
   return sorted[(sorted.size() * 9 + 9) / 10 - 1];
 }
 
-/// All that a row was measured with, but its size.
-std::string configuration(const MeasuredRow& row) {
-  std::string out;
-  for (const MeasuredColumn& column : measured_columns()) {
-    if (column.is_configuration) out += column.text(row) + ',';
-  }
-  return out;
-}
-
 /// "+1.2 %".
 std::string signed_percent(double fraction) { return fmt::format("{:+.1f} %", fraction * 100); }
 std::string percent(double fraction) { return fmt::format("{:.1f} %", fraction * 100); }
@@ -221,7 +212,7 @@ std::vector<ErrorClass> classes_of(const Comparison& comparison, const Compariso
 
 void mark_stalls(std::vector<ComparedRow>& rows) {
   std::map<std::string, std::vector<ComparedRow*>> configurations;
-  for (ComparedRow& row : rows) configurations[configuration(row.measured)].push_back(&row);
+  for (ComparedRow& row : rows) configurations[configuration_of(row.measured)].push_back(&row);
   for (auto& [name, members] : configurations) {
     std::sort(members.begin(), members.end(), [](const ComparedRow* a, const ComparedRow* b) {
       return a->measured.bytes > b->measured.bytes;

@@ -19,8 +19,11 @@ namespace weft {
 namespace {
 
 constexpr std::int64_t kMostTableBytes = 16LL << 20;
+constexpr std::size_t kMostLineBytes = 4096;
 constexpr std::size_t kMostRows = 100'000;
+constexpr double kShortestTime = 1e-6;  // weft's clock ticks in picoseconds
 constexpr double kLargestNumber = 1e12;
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 constexpr std::array<std::string_view, 3> kTransports{"nvlink", "shm", "net"};
 constexpr std::array<std::string_view, 2> kMemoryPaths{"gdr", "host-staged"};
@@ -31,7 +34,8 @@ constexpr std::array<std::string_view, 3> kLaunches{"back-to-back", "single", "g
 
 constexpr std::string_view kWord = "one of";
 constexpr std::string_view kWhole = "whole number";
-constexpr std::string_view kNumber = "number, 0 or more";
+constexpr std::string_view kNumber = "number, 0 to 1e12";
+constexpr std::string_view kTime = "number, 1e-6 to 1e12";
 
 constexpr std::array kColumns{
     MeasuredColumn{{"transport", kWord, kRequired,
@@ -79,9 +83,8 @@ constexpr std::array kColumns{
                     1LL << 42},
                    &MeasuredRow::bytes,
                    false},
-    MeasuredColumn{{"us", "number, above 0", kRequired, "time of one operation, microseconds"},
-                   &MeasuredRow::us,
-                   false},
+    MeasuredColumn{
+        {"us", kTime, kRequired, "time of one operation, microseconds"}, &MeasuredRow::us, false},
     MeasuredColumn{{"algbw_GBps", kNumber, "bytes / time", "GB/s = 1e9 bytes/s"},
                    &MeasuredRow::algbw_gb_per_s,
                    false},
@@ -138,8 +141,8 @@ std::int64_t whole_of(const MeasuredColumn& column, const std::string& cell) {
 
 double number_of(const MeasuredColumn& column, const std::string& cell) {
   const std::optional<double> number = parse_number(cell);
-  const bool may_be_zero = column.key.form == kNumber;
-  if (!number || *number < 0 || *number > kLargestNumber || (*number == 0 && !may_be_zero)) {
+  const double smallest = column.key.form == kTime ? kShortestTime : 0;
+  if (!number || *number < smallest || *number > kLargestNumber) {
     throw InputError(not_allowed(column, cell));
   }
   return *number;
@@ -187,7 +190,9 @@ void complete(MeasuredRow& row) {
 /// Reads a table line by line.
 class TableReader {
  public:
-  TableReader(std::string_view text, const std::string& file) : text_{text}, file_{file} {}
+  TableReader(std::string_view text, const std::string& file) : text_{text}, file_{file} {
+    if (text_.starts_with(kByteOrderMark)) text_.remove_prefix(kByteOrderMark.size());
+  }
 
   std::vector<MeasuredRow> rows() {
     if (!next_line()) throw InputError(Place{file_, 0, 0}, "is empty");
@@ -203,6 +208,10 @@ class TableReader {
   }
 
  private:
+  [[noreturn]] void fail_at(std::size_t byte, const std::string& why) const {
+    throw InputError(Place{file_, number_, static_cast<int>(byte) + 1}, why);
+  }
+
   [[noreturn]] void fail(std::size_t cell, const std::string& why) const {
     throw InputError(Place{file_, number_, static_cast<int>(csv_cell_column(line_, cell))}, why);
   }
@@ -213,11 +222,14 @@ class TableReader {
     line_ = text_.substr(0, end);
     text_.remove_prefix(std::min(end + 1, text_.size()));
     ++number_;
-    try {
-      cells_ = csv_cells(line_);
-    } catch (const InputError& e) {
-      throw InputError(Place{file_, number_, 0}, e.what());
+    if (line_.size() > kMostLineBytes) {
+      fail_at(kMostLineBytes, fmt::format("more than {} bytes in a line", kMostLineBytes));
     }
+    // It would end the message in which its cell stands.
+    if (const std::size_t nul = line_.find('\0'); nul != std::string_view::npos) {
+      fail_at(nul, "a NUL byte; a table is text");
+    }
+    cells_ = csv_cells(line_, {file_, number_, 0});
     return true;
   }
 
@@ -292,6 +304,14 @@ const MeasuredColumn& measured_column(std::string_view name) {
   const MeasuredColumn* const column = find_column(name);
   if (column == nullptr) throw InputError(unknown_column(std::string(name)));
   return *column;
+}
+
+std::string configuration_of(const MeasuredRow& row) {
+  std::string out;
+  for (const MeasuredColumn& column : kColumns) {
+    if (column.is_configuration) out += column.text(row) + ',';
+  }
+  return out;
 }
 
 MeasuredTable read_measured(const std::string& file) {

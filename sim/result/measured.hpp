@@ -50,6 +50,9 @@ std::span<const MeasuredColumn> measured_columns();
 /// Throws InputError with the names there are.
 const MeasuredColumn& measured_column(std::string_view name);
 
+/// All that a row was measured with but its size: the same text for two rows of one configuration.
+std::string configuration_of(const MeasuredRow& row);
+
 /// "weft.measured/1": what was run on a real machine, and how long it took.
 struct MeasuredTable {
   std::string file;

@@ -155,6 +155,9 @@ class Compare(CliTest):
         fast = times("--params", "fast.yaml")
         self.assertTrue(all(a < b - 2 for a, b in zip(fast, times())))
         self.assertEqual(times("--params", "fast.yaml", "--set", "nccl.launch_ll=3900 ns"), times())
+        (self.here / "seed.yaml").write_text("wire.seed: 3\n")
+        answer = self.comparison("small.csv", *MACHINE, *NO_NVLS, "--params", "seed.yaml", "--seed", "5")
+        self.assertEqual(answer["provenance"]["seed"], 5)
 
     def test_expect(self):
         table = self.ok("compare", "small.csv", *MACHINE, *NO_NVLS)
@@ -170,6 +173,11 @@ class Compare(CliTest):
 
     def test_a_table_without_predictions_is_shown_all_the_same(self):
         self.assertIn("# total: none of 1 rows has a prediction\n", self.ok("compare", "none.csv", *MACHINE))
+
+    def test_a_machine_from_a_pipe_is_read_once(self):
+        machine = (cli_test.SOURCE / "topologies/h200-vm.yaml").read_bytes()
+        run = weft("compare", "small.csv", "--machine", "/dev/stdin", *NO_NVLS, cwd=self.here, stdin=machine)
+        self.assertIn("# total: 2 rows, ", run.stdout.decode())
 
     def test_the_same_bytes_twice(self):
         command = ("compare", "mixed.csv", *MACHINE, "--json", "-")

@@ -252,7 +252,7 @@ class Sweep(SweepDiffTest):
         self.sweep("--set", "nic.count=1", "--csv", "out.csv")
         table = (self.here / "out.csv").read_text()
         for damaged, expected in ((table + "1,2\n", "out.csv:6: 2 cells, not 17" + NOT_A_TABLE),
-                                  (table + '"\n', "out.csv:6: a quote is not closed"),
+                                  (table + '"\n', "out.csv:6:1: a quote is not closed"),
                                   (table + "\0\n", "out.csv:6: 1 cells, not 17" + NOT_A_TABLE)):
             (self.here / "out.csv").write_text(damaged)
             self.refused(["sweep", SMALL, "--set", "nic.count=1", "--csv", "out.csv"], expected)

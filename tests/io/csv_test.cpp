@@ -36,6 +36,19 @@ TEST(CsvCells, RefusesQuotesThatDoNotPairUp) {
   }
 }
 
+TEST(CsvCells, SayWhereAQuoteIsWrong) {
+  const auto refusal = [](const char* line) -> std::string {
+    try {
+      csv_cells(line, {"f.csv", 3, 0});
+    } catch (const InputError& e) {
+      return e.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(refusal("a,b\"c"), "f.csv:3:4: a quote inside a cell");
+  EXPECT_EQ(refusal("\"a\",\"b"), "f.csv:3:5: a quote is not closed");
+}
+
 TEST(CsvCellColumn, IsWhereACellBegins) {
   EXPECT_EQ(csv_cell_column("a,bc,d", 0), 1U);
   EXPECT_EQ(csv_cell_column("a,bc,d", 2), 6U);

@@ -106,7 +106,7 @@ TEST(Compare, ALatencyIsThatFromNicToNic) {
             "nic_latency_us: the cables alone take 0.23 us");
   EXPECT_EQ(outcome("net,gdr,2,16,8,400,2,Ring,LL,1,allreduce,1024,1\n", "hgx-h100-8nic.yaml",
                     {"network.kind=leaf-spine", "network.ports=64"}),
-            "nic_latency_us: the machine's network has several switches on a way");
+            "nic_latency_us: the machine's network has several switches on a route");
 }
 
 TEST(Compare, AGpuAloneUsesTheNicBesideIt) {
@@ -121,9 +121,9 @@ TEST(Compare, AGpuAloneUsesTheNicBesideIt) {
 }
 
 TEST(Compare, SaysWhyARowHasNoPrediction) {
-  const auto row = [](const std::string& way, const std::string& gpus,
+  const auto row = [](const std::string& over, const std::string& gpus,
                       const std::string& algo = "Ring") {
-    return way + "," + gpus + ",0,0,0," + algo + ",auto,0,allreduce,1024,1\n";
+    return over + "," + gpus + ",0,0,0," + algo + ",auto,0,allreduce,1024,1\n";
   };
   EXPECT_EQ(outcome(row("shm,", "1,4"), "h200-vm.yaml"),
             "weft does not yet stage data through the shared memory of a host");
@@ -144,6 +144,32 @@ TEST(Compare, SaysWhyARowHasNoPrediction) {
             "with these options it is 24 GPUs on 3 nodes");
   EXPECT_EQ(outcome("net,gdr,2,4,2,1e6,0,Ring,auto,0,allreduce,1024,1\n", "h200-vm-pix.2x2.xml"),
             "m.csv: set: nic.rate: 1e+06 Gb/s is out of range; allowed: 0.1 GB/s to 1000 GB/s");
+}
+
+TEST(Compare, ASizeThatIsTooMuchTakesNoOtherWithIt) {
+  const std::string row = "net,gdr,16,128,8,400,0,Ring,Simple,0,allreduce,";
+  const Comparison c = compared(row + "1048576,1\n" + row + "4398046511104,1\n" + row + "65536,1\n",
+                                "hgx-h100-8nic.yaml");
+  EXPECT_TRUE(c.rows[0].predicted);
+  EXPECT_EQ(c.rows[0].not_predicted, "");
+  EXPECT_THAT(c.rows[1].not_predicted, ::testing::HasSubstr("transfers for allreduce of 4 TiB"));
+  EXPECT_TRUE(c.rows[2].predicted);
+}
+
+TEST(Compare, SaysWhatTheOptionsDecideInPlaceOfRows) {
+  const std::string kMachine = "h200-vm-pix.2x2.xml";
+  const std::string row = "net,gdr,2,4,1,400,0,Ring,Simple,2,allreduce,1048576,1\n";
+  const auto notes = [&](const std::vector<std::string>& settings,
+                         const std::map<std::string, std::string>& env) {
+    return compared(row, kMachine, settings, env).notes;
+  };
+  const std::string kSays = "set by the user in place of what rows say: ";
+  EXPECT_THAT(notes({"nic.count=2", "nic.rate=100 Gb/s"}, {{"NCCL_MAX_NCHANNELS", "4"}}),
+              ::testing::Contains(kSays + "NCCL_MAX_NCHANNELS, nic.count, nic.rate"));
+  EXPECT_THAT(notes({"nic.count=1", "wire.mtu=1 KiB"}, {{"NCCL_ALGO", "Ring"}}),
+              ::testing::Each(::testing::Not(::testing::HasSubstr(kSays))));
+  EXPECT_EQ(time_of(row, kMachine, {"nic.count=2"}),
+            time_of("net,gdr,2,4,2,400,0,Ring,Simple,2,allreduce,1048576,1\n", kMachine));
 }
 
 TEST(Compare, RefusesOptionsThatNoRowCouldTake) {

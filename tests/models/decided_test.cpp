@@ -138,6 +138,10 @@ TEST(Decided, SimpleRulesRunWhereTheUserWantsThem) {
   const RunResult result = run({.sizes = {Bytes{8}}, .set = {"nccl.decisions=simple"}});
   EXPECT_EQ(result.rows.at(0).algo, "Ring");  // NCCL picks Tree here
   EXPECT_THAT(result.notes, Not(Contains(HasSubstr("simple rules"))));
+  EXPECT_THAT(
+      run({.sizes = {Bytes{8}}, .set = {"nccl.decisions=simple", "nic0.reported_rate=100 Gb/s"}})
+          .notes,
+      Contains("nic0.reported_rate=100 Gb/s has no effect on weft's simple rules"));
 }
 
 }  // namespace

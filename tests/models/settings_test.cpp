@@ -51,6 +51,32 @@ TEST(Settings, NicCountKeepsNicsBesideGpusFirst) {
   EXPECT_THAT(kept("3"), ::testing::ElementsAre("nic0", "nic1", "nic7"));
 }
 
+TEST(Settings, NicCountIsOfCabledNicsAndASharedCpuIsNoSharedSwitch) {
+  const ParamCatalog catalog = make_catalog();
+  const auto kept = [&](const std::string& nics) {
+    TopologySpec spec = parse_topology(
+        "topology: t\nsource: a test\nnode:\n  devices:\n"
+        "    cpu0: {kind: cpu}\n    cpu1: {kind: cpu}\n    gpu0: {kind: gpu, upstream: cpu0}\n"
+        "    nic0: {kind: nic, upstream: cpu0, network: fabric}\n"
+        "    nic1: {kind: nic, upstream: cpu0, network: none}\n"
+        "    nic2: {kind: nic, upstream: cpu1, network: fabric}\n"
+        "  links:\n    - {kind: socket, between: [cpu0, cpu1]}\n"
+        "network:\n  fabric: {kind: one-switch}\n",
+        "t.yaml", catalog);
+    Params params(catalog);
+    apply_settings({parse_setting("nic.count=" + nics)}, spec, params);
+    drop_uncabled_nics(spec);
+    std::string names;
+    for (const DeviceSpec& device : spec.node.devices) {
+      if (device.kind == DeviceKind::kNic) names += device.name + ' ';
+    }
+    return names;
+  };
+  EXPECT_EQ(kept("2"), "nic0 nic2 ");
+  EXPECT_EQ(kept("1"), "nic2 ") << "the last of an even spread, as ever";
+  EXPECT_THROW(kept("3"), InputError);
+}
+
 TEST(Settings, ANetworkIsChangedByItsKeys) {
   const std::vector<std::string> leaf_spine{"network.kind=leaf-spine", "network.ports=64"};
   const auto tiers = [&](std::vector<std::string> more) {

@@ -145,6 +145,18 @@ TEST(WriteTopoOfSmall, SaysWhatTheTopologySays) {
   EXPECT_TRUE(fabric.notes[0].starts_with("3 devices have no bus_id")) << fabric.notes[0];
 }
 
+TEST(WriteTopoOfSmall, ANicsSpeedIsWhatItReports) {
+  const auto speed = [](const std::string& rate) {
+    const std::string text =
+        nccl_tree_text(written(kSmall + ("defaults: {nic.reported_rate: " + rate + "}\n")).tree);
+    const std::size_t at = text.find("speed=\"", text.find("<net ")) + 7;
+    return text.substr(at, text.find('"', at) - at);
+  };
+  EXPECT_EQ(speed("0 Gb/s"), "200000");
+  EXPECT_EQ(speed("400 Gb/s"), "400000");
+  EXPECT_EQ(speed("0.0001 Gb/s"), "1") << "NCCL takes 0 for 10 Gb/s";
+}
+
 TEST(WriteTopoOfSmall, PortsOfOneNicShareItsFunctionAndGuid) {
   std::string yaml = kSmall;
   yaml.insert(yaml.find("    nic1:"),

@@ -70,6 +70,12 @@ TEST(Measured, TakesColumnsInAnyOrderAndFillsThoseLeftOut) {
   EXPECT_EQ(table.rows.back().launch, "");
 }
 
+TEST(Measured, ByteOrderMarksAreNoPartOfTheHeader) {
+  const MeasuredTable table =
+      parse_measured("\xEF\xBB\xBFtransport,ranks,op,bytes,us\nnvlink,2,reduce,8,1\n", "m.csv");
+  EXPECT_EQ(table.rows.front().transport, "nvlink");
+}
+
 TEST(Measured, AColumnWritesWhatItRead) {
   const std::string row = "net,gdr,4,8,1,200,2.5,Ring,LL128,4,allgather,1024,174.729,0.0059,0.0088";
   const MeasuredTable table = parse_measured(kHead + row + '\n', "m.csv");
@@ -91,7 +97,10 @@ TEST(Measured, RefusesTablesThatAreNone) {
             "nics_per_host, op, proto, ranks, transport, us");
   EXPECT_EQ(refusal("transport,ranks,op,bytes\n"), "m.csv:1:1: column 'us' is missing");
   EXPECT_EQ(refusal("us,ranks,us\n"), "m.csv:1:10: us: column given twice");
-  EXPECT_EQ(refusal("us,\"ranks\n"), "m.csv:1: a quote is not closed");
+  EXPECT_EQ(refusal("us,\"ranks\n"), "m.csv:1:4: a quote is not closed");
+  EXPECT_EQ(refusal(std::string("transport,ran\0ks\n", 18)),
+            "m.csv:1:14: a NUL byte; a table is text");
+  EXPECT_EQ(refusal(std::string(5000, ',')), "m.csv:1:4097: more than 4096 bytes in a line");
   std::string many = "transport,ranks,op,bytes,us\n";
   for (int i = 0; i <= 100'000; ++i) many += "nvlink,2,reduce,1,1\n";
   EXPECT_EQ(refusal(many), "m.csv:100002:1: more than 100000 rows; split the table");
@@ -111,11 +120,13 @@ TEST(Measured, RefusesEachKindOfBadRowAtItsCell) {
   EXPECT_EQ(row_refusal("nvlink,,3,4,0,0,0,Ring,LL,0,allreduce,8,1,0,0"),
             "m.csv:2:11: ranks: 4 is not a multiple of hosts, 3");
   EXPECT_EQ(row_refusal("nvlink,,1,4,0,-1,0,Ring,LL,0,allreduce,8,1,0,0"),
-            "m.csv:2:15: nic_gbps: '-1' is not allowed; write number, 0 or more");
+            "m.csv:2:15: nic_gbps: '-1' is not allowed; write number, 0 to 1e12");
   EXPECT_EQ(row_refusal("nvlink,,1,4,0,nan,0,Ring,LL,0,allreduce,8,1,0,0"),
-            "m.csv:2:15: nic_gbps: 'nan' is not allowed; write number, 0 or more");
+            "m.csv:2:15: nic_gbps: 'nan' is not allowed; write number, 0 to 1e12");
   EXPECT_EQ(row_refusal("nvlink,,1,4,0,0,0,Ring,LL,0,allreduce,8,0,0,0"),
-            "m.csv:2:41: us: '0' is not allowed; write number, above 0");
+            "m.csv:2:41: us: '0' is not allowed; write number, 1e-6 to 1e12");
+  EXPECT_EQ(row_refusal("nvlink,,1,4,0,0,0,Ring,LL,0,allreduce,8,1e-320,0,0"),
+            "m.csv:2:41: us: '1e-320' is not allowed; write number, 1e-6 to 1e12");
   EXPECT_EQ(row_refusal("nvlink,,1,4,0,0,0,Ring,LL,0,allreduce,1e3,1,0,0"),
             "m.csv:2:39: bytes: '1e3' is not allowed; write whole number, 1 to 4398046511104");
   EXPECT_EQ(row_refusal("net,,2,4,0,0,0,Ring,LL,0,allreduce,8,1,0,0"),

@@ -319,16 +319,17 @@ NcclElement FabricReader::net_element(DeviceId nic, std::size_t port_number) con
   // Ports of one card share its GUID: NCCL tells cards apart by it.
   const DeviceId first = is_port_of_another(nic) ? *fabric_.find(0, spec.port_of) : nic;
   const std::size_t card = place_[first.index()];
-  return element(
-      "net",
-      {{"name", spec.name},
-       {"dev", std::to_string(dev)},
-       {"latency", "0.000000"},
-       {"speed", std::to_string(std::llround(reported_rate(nic).as_gigabits_per_s() * 1000))},
-       {"port", std::to_string(port_number)},
-       {"guid", hex_text(static_cast<std::int64_t>(card) + 1)},
-       {"maxconn", "131072"},
-       {"gdr", devices_.choice("nic.gdr", nic) == "on" ? "1" : "0"}});
+  // NCCL takes 0 for 10 Gb/s.
+  const long long speed =
+      std::max(1LL, std::llround(reported_rate(nic).as_gigabits_per_s() * 1000));
+  return element("net", {{"name", spec.name},
+                         {"dev", std::to_string(dev)},
+                         {"latency", "0.000000"},
+                         {"speed", std::to_string(speed)},
+                         {"port", std::to_string(port_number)},
+                         {"guid", hex_text(static_cast<std::int64_t>(card) + 1)},
+                         {"maxconn", "131072"},
+                         {"gdr", devices_.choice("nic.gdr", nic) == "on" ? "1" : "0"}});
 }
 
 // Limits of NCCL's reader (graph/xml.h, graph/xml.cc).
