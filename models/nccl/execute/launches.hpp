@@ -14,7 +14,7 @@ inline constexpr std::array kLaunchParams{
               "back-to-back: time from one to the next of many; graph: the same of one CUDA graph; "
               "single: each waited for",
               "back-to-back graph single"},
-    ParamSpec{"nccl.host_launch", Unit::kNanoseconds, 9000, 0, 1e6, Origin::kMeasured,
+    ParamSpec{"nccl.host_launch", Unit::kNanoseconds, 6500, 0, 1e6, Origin::kMeasured,
               "tests/data/h200/blocks.csv: H200, NCCL 2.28.9: the shortest collectives take 6.7 to "
               "12 us back to back, 5 to 6 in a CUDA graph; host and its load differ",
               "of a host thread, for one collective"},

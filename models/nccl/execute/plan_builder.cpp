@@ -81,7 +81,10 @@ ConnectionIndex PlanBuilder::connect(const Protocol& protocol, Endpoint from, En
                                      std::uint32_t channel) {
   Connection c{};
   c.ready = add_flag(0);
-  c.free = add_flag(protocol.slots);
+  c.by_parts = protocol.part > Bytes{0} && communicator_->same_node(from.rank, to.rank);
+  const Bytes slot{std::llround(protocol.chunk.as_double() / protocol.data_fraction)};
+  c.free =
+      add_flag(protocol.slots * static_cast<std::uint32_t>(c.by_parts ? protocol.parts(slot) : 1));
   if (communicator_->same_node(from.rank, to.rank)) {
     connect_inside(c, protocol, communicator_->gpu(from.rank), communicator_->gpu(to.rank));
   } else {
@@ -251,20 +254,24 @@ WalkIndex PlanBuilder::walk(const Protocol& protocol, const ConnectionList& in,
   return plan_.walks.add(walk);
 }
 
-void PlanBuilder::slice(Bytes bytes, WalkIndex walk, LagIndex work, const ConnectionList& in,
-                        const ConnectionList& out) {
+/// `parts`: of a connection that hands over by parts, how many these bytes are.
+void PlanBuilder::slice(Bytes bytes, WalkIndex walk, LagIndex work, std::int64_t parts,
+                        const ConnectionList& in, const ConnectionList& out) {
   Program& program = plan_.programs[block_];
-  for (const ConnectionIndex c : in) program.wait(connections_[c].ready);
-  for (const ConnectionIndex c : out) program.wait(connections_[c].free);
-  program.compute(work);
+  const auto tokens = [&](ConnectionIndex c) { return connections_[c].by_parts ? parts : 1; };
+  for (const ConnectionIndex c : in) program.wait(connections_[c].ready, tokens(c));
+  for (const ConnectionIndex c : out) program.wait(connections_[c].free, tokens(c));
+  if (work != kNoIndex) program.compute(work);
   program.move(walk, bytes);
   for (const ConnectionIndex c : out) {
     const Connection& to = connections_[c];
-    program.raise(to.pushed, to.after_push, to.tag);
+    for (std::int64_t t = tokens(c); t > 0; --t) program.raise(to.pushed, to.after_push, to.tag);
   }
   for (const ConnectionIndex c : in) {
     const Connection& from = connections_[c];
-    program.signal(from.taken, from.after_take, from.tag);
+    for (std::int64_t t = tokens(c); t > 0; --t) {
+      program.signal(from.taken, from.after_take, from.tag);
+    }
   }
 }
 
@@ -280,8 +287,23 @@ void PlanBuilder::pass(const Protocol& protocol, Bytes data, const ConnectionLis
   const Bytes rest = bytes - most * full;
   const WalkIndex through = walk(protocol, in, out, primitive);
   const LagIndex work = lag("barriers of a slice", protocol.work);
-  repeat(static_cast<std::uint64_t>(full), [&] { slice(most, through, work, in, out); });
-  if (rest > Bytes{0} || full == 0) slice(rest, through, work, in, out);
+  const auto is_by_parts = [&](ConnectionIndex c) { return connections_[c].by_parts; };
+  const bool by_parts = std::all_of(in.begin(), in.end(), is_by_parts) &&
+                        std::all_of(out.begin(), out.end(), is_by_parts);
+  const auto whole = [&](Bytes of) {
+    if (protocol.part == Bytes{0} || !by_parts) {
+      slice(of, through, work, protocol.parts(of), in, out);
+      return;
+    }
+    plan_.programs[block_].compute(work);
+    const std::int64_t parts = of.count() / protocol.part.count();
+    const Bytes last = of - protocol.part * parts;
+    const auto part = [&](Bytes bytes) { slice(bytes, through, kNoIndex, 1, in, out); };
+    repeat(static_cast<std::uint64_t>(parts), [&] { part(protocol.part); });
+    if (last > Bytes{0} || parts == 0) part(last);
+  };
+  repeat(static_cast<std::uint64_t>(full), [&] { whole(most); });
+  if (rest > Bytes{0} || full == 0) whole(rest);
 }
 
 }  // namespace weft

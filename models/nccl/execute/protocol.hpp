@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string_view>
@@ -51,31 +52,31 @@ inline constexpr std::array kNcclParams{
     ParamSpec{"nccl.slice_steps", Unit::kCount, 2, 1, 8, Origin::kPublished,
               "NCCL src/include/collectives.h: ALLREDUCE_SLICESTEPS = NCCL_STEPS/4",
               "steps of one slice, Simple ring"},
-    ParamSpec{"nccl.launch_ll", Unit::kNanoseconds, 3900, 0, 1e6, Origin::kFitted,
+    ParamSpec{"nccl.launch_ll", Unit::kNanoseconds, 4400, 0, 1e6, Origin::kFitted,
               "tests/data/h200/blocks.csv: H200, NCCL 2.28.9, CUDA graphs, 2 GPUs",
               "from one kernel's begin to the next one's, but for what moves data, LL"},
-    ParamSpec{"nccl.launch_ll128", Unit::kNanoseconds, 9200, 0, 1e6, Origin::kFitted,
+    ParamSpec{"nccl.launch_ll128", Unit::kNanoseconds, 8600, 0, 1e6, Origin::kFitted,
               "tests/data/h200/blocks.csv: H200, NCCL 2.28.9, CUDA graphs, 2 GPUs",
               "from one kernel's begin to the next one's, but for what moves data, LL128"},
-    ParamSpec{"nccl.launch_simple", Unit::kNanoseconds, 9100, 0, 1e6, Origin::kFitted,
+    ParamSpec{"nccl.launch_simple", Unit::kNanoseconds, 8700, 0, 1e6, Origin::kFitted,
               "tests/data/h200/blocks.csv: H200, NCCL 2.28.9, CUDA graphs, 2 GPUs",
               "from one kernel's begin to the next one's, but for what moves data, Simple"},
-    ParamSpec{"nccl.work_ll", Unit::kNanoseconds, 25, 0, 1e6, Origin::kFitted,
+    ParamSpec{"nccl.work_ll", Unit::kNanoseconds, 0, 0, 1e6, Origin::kFitted,
               "tests/data/h200/blocks.csv: H200, NCCL 2.28.9, one channel",
               "what a block does for each slice before its bytes, LL"},
-    ParamSpec{"nccl.work_ll128", Unit::kNanoseconds, 375, 0, 1e6, Origin::kFitted,
+    ParamSpec{"nccl.work_ll128", Unit::kNanoseconds, 1440, 0, 1e6, Origin::kFitted,
               "tests/data/h200/blocks.csv: H200, NCCL 2.28.9, one channel",
               "what a block does for each slice before its bytes, LL128: barriers"},
-    ParamSpec{"nccl.work_simple", Unit::kNanoseconds, 1530, 0, 1e6, Origin::kFitted,
+    ParamSpec{"nccl.work_simple", Unit::kNanoseconds, 1600, 0, 1e6, Origin::kFitted,
               "tests/data/h200/blocks.csv: H200, NCCL 2.28.9, one channel",
               "what a block does for each slice before its bytes, Simple: polls, barriers"},
     ParamSpec{"nccl.sync_ll", Unit::kNanoseconds, 0, 0, 1e6, Origin::kFitted,
               "tests/data/h200/blocks.csv: H200, NCCL 2.28.9, 4 GPUs against 2",
               "from a slice's arrival until the other block sees it, LL: flags come with the data"},
-    ParamSpec{"nccl.sync_ll128", Unit::kNanoseconds, 600, 0, 1e6, Origin::kFitted,
+    ParamSpec{"nccl.sync_ll128", Unit::kNanoseconds, 170, 0, 1e6, Origin::kFitted,
               "tests/data/h200/blocks.csv: H200, NCCL 2.28.9, 4 GPUs against 2",
               "from a slice's arrival until the other block sees it, LL128"},
-    ParamSpec{"nccl.sync_simple", Unit::kNanoseconds, 1120, 0, 1e6, Origin::kFitted,
+    ParamSpec{"nccl.sync_simple", Unit::kNanoseconds, 1180, 0, 1e6, Origin::kFitted,
               "tests/data/h200/blocks.csv: H200, NCCL 2.28.9, 4 GPUs against 2",
               "from a slice's arrival until the other block sees it, Simple: fence, flag, poll"},
     ParamSpec{"nccl.p2p_ll_threshold", Unit::kBytes, 16'384, 0, 1e9, Origin::kPublished,
@@ -123,11 +124,19 @@ struct Protocol {
   std::int64_t slices;   ///< a chunk is handed over in so many slices
   Bytes min_slice;       ///< but none smaller than this
   std::uint32_t slots;   ///< slices that a connection's FIFO holds
+  /// Bytes that cross a connection and are handed over at once inside a node: what a block's
+  /// threads take in one trip, where flags come with the data. 0: a slice.
+  Bytes part;
   Duration launch;
   Duration work;  ///< of a block, for each slice
   Duration sync;  ///< from a slice's arrival until the other side sees it
   Duration net_extra;
+
   std::int64_t bytes_per_thread;  ///< NCCL drops channels below this much work for a thread
+
+  std::int64_t parts(Bytes on_wire) const {
+    return part == Bytes{0} ? 1 : std::max<std::int64_t>(1, pieces(on_wire, part));
+  }
 };
 
 /// Simple: 1/1; a step is buffer / steps; ring chunks have chunk_steps of them in slices of
