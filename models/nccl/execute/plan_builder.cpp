@@ -298,7 +298,7 @@ void PlanBuilder::pass(const Protocol& protocol, Bytes data, const ConnectionLis
     plan_.programs[block_].compute(work);
     const std::int64_t parts = of.count() / protocol.part.count();
     const Bytes last = of - protocol.part * parts;
-    const auto part = [&](Bytes bytes) { slice(bytes, through, kNoIndex, 1, in, out); };
+    const auto part = [&](Bytes some) { slice(some, through, kNoIndex, 1, in, out); };
     repeat(static_cast<std::uint64_t>(parts), [&] { part(protocol.part); });
     if (last > Bytes{0} || parts == 0) part(last);
   };
