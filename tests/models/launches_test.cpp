@@ -1,0 +1,92 @@
+// Kernels launched again and again, and the SM that the groups of warps of one block share.
+#include <gtest/gtest.h>
+
+#include "models/transport/contraction.hpp"
+#include "tests/models/machine_under_test.hpp"
+#include "tests/models/prediction.hpp"
+
+namespace weft::test::models_launches {
+namespace {
+
+/// On one node of eight GPUs, one channel.
+ResultRow row(const std::string& op, Bytes bytes, std::vector<std::string> settings,
+              Fidelity fidelity = Fidelity::kFluid) {
+  settings.insert(settings.begin(), "nccl.channels=1");
+  return predict_one("gdr", bytes, settings, "topologies/hgx-h100-8nic.yaml", 1, op, fidelity);
+}
+
+// A broadcast's root is done when it has sent; its next kernel overlaps with the tail of this one.
+// So from launch to launch it is launch and one pass of each slice; alone it is the way to the last
+// rank, 7 hops.
+TEST(Launches, ABroadcastsRootGoesOnWhileOthersReceive) {
+  const std::vector<std::string> simple{"nccl.proto=Simple", "nccl.launch=graph"};
+  const double again = row("broadcast", Bytes::kib(64), simple).time_us;
+  const double alone = row("broadcast", Bytes::kib(64),
+                           {"nccl.proto=Simple", "nccl.launch=single", "nccl.host_wait=0 ns"})
+                           .time_us;
+  const double pass = 1.6 + 0.255 + 65'536 * (1 / 220e3 + 1 / 60e3 + 1 / 51e3);  // us
+  EXPECT_NEAR(again, 8.7 + pass, 0.5);
+  EXPECT_GT(alone, again + 6 * pass);
+}
+
+// An all-reduce's ranks end together: once more is as long as once.
+TEST(Launches, ARingsRanksEndTogether) {
+  const double again = row("allreduce", Bytes::mib(64), {"nccl.launch=graph"}).time_us;
+  const double alone =
+      row("allreduce", Bytes::mib(64), {"nccl.launch=single", "nccl.host_wait=0 ns"}).time_us;
+  EXPECT_NEAR(again / alone, 1, 0.005);
+}
+
+TEST(Launches, AHostLaunchesNoFasterThanItCan) {
+  const auto of = [](const std::vector<std::string>& settings) {
+    return row("allreduce", Bytes{8}, settings);
+  };
+  const ResultRow bound = of({"nccl.host_launch=100 us"});
+  EXPECT_DOUBLE_EQ(bound.time_us, 100);
+  EXPECT_EQ(bound.limited_by.front().cause, "host launches");
+  const double graph = of({"nccl.host_launch=100 us", "nccl.launch=graph"}).time_us;
+  EXPECT_LT(graph, 50);
+  EXPECT_NEAR(bound.limited_by.front().share, 1 - graph / 100, 1e-6);
+  const double at_once = of({"nccl.launch=single", "nccl.host_wait=0 ns"}).time_us;
+  EXPECT_NEAR(of({"nccl.launch=single", "nccl.host_wait=30 us"}).time_us, at_once + 30, 1e-6);
+}
+
+// Theory. recvCopySend loads a byte, stores it twice, once beyond the GPU: 1 / (1/220 + 1/60 +
+// 1/51) = 24.5 GB/s. Of a user's buffer LL moves half of what crosses the connection.
+TEST(Sm, WorksOnEachByteForAllItsLoadsAndStores) {
+  const MachineUnderTest m("hgx-h100-8nic.yaml");
+  const DeviceId gpu = m.id("gpu0");
+  const Leg load{Leg::Kind::kRead, Leg::Medium::kLocal, gpu, gpu, gpu};
+  Leg store{Leg::Kind::kWrite, Leg::Medium::kLocal, gpu, gpu, gpu};
+  Leg push{Leg::Kind::kWrite, Leg::Medium::kNvlink, gpu, gpu, m.id("gpu1")};
+  store.data_only = true;
+  EXPECT_NEAR(sm_ns_per_byte(m.machine(), {load, store, push}), 1 / 220. + 1 / 60. + 1 / 51.,
+              1e-12);
+  EXPECT_NEAR(solo_rate(m.machine(), contract(m.machine(), {load, store, push})).as_bytes_per_s(),
+              24.50e9, 0.01e9);
+  Leg poll = load;
+  poll.flags = store.flags = push.flags = Leg::Flags::kEachWord;
+  EXPECT_NEAR(sm_ns_per_byte(m.machine(), {poll, store, push}), 1 / 68. + 0.5 / 60. + 1 / 51.,
+              1e-12);
+}
+
+// Blocks of different numbers have SMs of their own, as many as there are.
+TEST(Sm, IsOfABlock) {
+  const MachineUnderTest m("hgx-h100-8nic.yaml");
+  EXPECT_NE(sm_of(m.machine(), m.id("gpu0"), 0), sm_of(m.machine(), m.id("gpu0"), 1));
+  EXPECT_NE(sm_of(m.machine(), m.id("gpu0"), 0), sm_of(m.machine(), m.id("gpu1"), 0));
+  EXPECT_EQ(sm_of(m.machine(), m.id("gpu0"), 0), sm_of(m.machine(), m.id("gpu0"), 132));
+}
+
+// One block a GPU: a ring's one group, and a tree's two, which share its SM.
+TEST(Sm, IsSharedAlikeInBothTransports) {
+  for (const char* algo : {"nccl.algo=Ring", "nccl.algo=Tree"}) {
+    const std::vector<std::string> settings{algo, "nccl.proto=Simple"};
+    const double fluid = row("allreduce", Bytes::mib(4), settings).time_us;
+    const double packets = row("allreduce", Bytes::mib(4), settings, Fidelity::kPacket).time_us;
+    EXPECT_NEAR(packets / fluid, 1, 0.03) << algo;
+  }
+}
+
+}  // namespace
+}  // namespace weft::test::models_launches
