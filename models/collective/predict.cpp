@@ -157,6 +157,11 @@ ResultRow run_task(const Ready& ready, const Task& task, std::atomic<bool>& has_
   return row;
 }
 
+/// One alone, and two behind each other: see repeated().
+double most_launches(const Params& params) {
+  return params.choice("nccl.launch") == "single" ? 1 : 3;
+}
+
 /// Refuses what would run for hours or fill the memory: a ring's work and an all-to-all's
 /// connections grow with the square of the ranks. Symmetric clusters are not folded yet.
 void refuse_endless(const Machine& machine, const Schedules& schedules,
@@ -167,12 +172,13 @@ void refuse_endless(const Machine& machine, const Schedules& schedules,
   for (const Task& task : tasks) {
     const PlanSize size =
         plan_size(machine.devices(), schedules.at(task.path), task.op, task.bytes);
-    const bool long_run = size.transfers > kMostTransfers;
+    const double transfers = size.transfers * most_launches(machine.devices().params());
+    const bool long_run = transfers > kMostTransfers;
     if (!long_run && size.connections <= kMostConnections) continue;
     throw InputError(fmt::format(
         "{}: about {:.1e} {} for {} of {} on {} GPUs, more than {:.0e}; take fewer nodes or sizes "
         "(symmetric clusters are not folded yet)",
-        fabric.spec().file, long_run ? size.transfers : size.connections,
+        fabric.spec().file, long_run ? transfers : size.connections,
         long_run ? "transfers" : "connections", op_name(task.op), format_size(task.bytes),
         fabric.count(DeviceKind::kGpu) * fabric.nodes(),
         long_run ? kMostTransfers : kMostConnections));
@@ -289,6 +295,18 @@ void add_packets_note(const std::vector<ScenarioSetting>& settings,
     if (only_packets_see(s.key)) keys += (keys.empty() ? "" : ", ") + s.key;
   }
   if (!keys.empty()) notes.push_back("no effect without --fidelity packet: " + keys);
+}
+
+/// Launches that the user set and that are not those of this run.
+void add_launch_notes(const std::vector<ScenarioSetting>& settings, std::string_view launch,
+                      std::vector<std::string>& notes) {
+  for (const ScenarioSetting& s : settings) {
+    const bool has_effect = s.key == "nccl.host_wait"     ? launch == "single"
+                            : s.key == "nccl.host_launch" ? launch == "back-to-back"
+                                                          : true;
+    if (has_effect) continue;
+    notes.push_back(fmt::format("no effect with nccl.launch={}: {}", launch, s.key));
+  }
 }
 
 /// Which sizes NCCL would run by an algorithm that weft does not execute.
@@ -433,6 +451,7 @@ RunResult predict(const Scenario& scenario, TopologySpec spec, const PredictOpti
     refuse_faults(machine);
     add_packets_note(settings, result.notes);
   }
+  add_launch_notes(settings, params.choice("nccl.launch"), result.notes);
   std::atomic<bool> has_drawn =
       options.fidelity == Fidelity::kFluid && machine.routing().decides(fabric);
   result.rows = run_tasks({machine, schedules, options}, tasks, has_drawn);

@@ -1,5 +1,6 @@
 #include "models/collective/repeated.hpp"
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 
@@ -32,7 +33,9 @@ RunOutcome repeated(const Params& params, const Plan& plan, CauseTable& causes,
   const std::string_view launch = params.choice("nccl.launch");
   const auto add = [&](const char* what, Duration time) {
     out.time += time;
-    out.causes.emplace_back(causes.intern({what, ""}), time);
+    const auto less = std::find_if(out.causes.begin(), out.causes.end(),
+                                   [time](const auto& cause) { return cause.second < time; });
+    out.causes.insert(less, {causes.intern({what, ""}), time});
   };
   if (launch == "single") {
     add("host waits and launches again", params.duration("nccl.host_wait"));

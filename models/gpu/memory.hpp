@@ -34,7 +34,9 @@ inline constexpr std::array kGpuMemoryParams{
     ParamSpec{"gpu.hbm_rate", Unit::kGigabytesPerS, 3350, 1, 100'000, Origin::kSpecification,
               "NVIDIA H100 SXM data sheet: 3.35 TB/s", "rate of the GPU's memory"},
     ParamSpec{"gpu.hbm_latency", Unit::kNanoseconds, 700, 50, 10'000, Origin::kAssumed,
-              "about 0.6-0.8 us under load on Hopper", "an SM's load from the GPU's own memory"},
+              "about 0.6-0.8 us under load on Hopper",
+              "until data out of the GPU's own memory are there: copies to the host, polls of "
+              "threads that post"},
     ParamSpec{"gpu.bar1_read_latency", Unit::kNanoseconds, 700, 50, 10'000, Origin::kAssumed,
               "no measurement found; makes a NIC's read behind one switch 0.9-1.3 us, below the "
               "1.7 us of a CPU's 4 B read in gdrcopy's README",

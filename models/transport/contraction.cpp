@@ -12,20 +12,6 @@
 namespace weft {
 namespace {
 
-/// Of a byte of the walk.
-double data_share(const Leg& leg) {
-  if (!leg.data_only) return 1;
-  switch (leg.flags) {
-    case Leg::Flags::kNone:
-      return 1;
-    case Leg::Flags::kEachWord:
-      return 1.0 / 2;
-    case Leg::Flags::kEachLine:
-      return 120.0 / 128;
-  }
-  return 1;
-}
-
 bool polls_words(const Leg& leg) {
   return leg.flags == Leg::Flags::kEachWord && leg.kind == Leg::Kind::kRead && !leg.data_only;
 }
@@ -359,6 +345,19 @@ Contraction contract(const Machine& machine, const Walk& walk, std::uint32_t num
   const double work = sm_ns_per_byte(machine, walk);
   if (work > 0) builder.use(sm_of(machine, walk.front().initiator, number), work);
   return builder.take();
+}
+
+double data_share(const Leg& leg) {
+  if (!leg.data_only) return 1;
+  switch (leg.flags) {
+    case Leg::Flags::kNone:
+      return 1;
+    case Leg::Flags::kEachWord:
+      return 1.0 / 2;
+    case Leg::Flags::kEachLine:
+      return 120.0 / 128;
+  }
+  return 1;
 }
 
 double sm_ns_per_byte(const Machine& machine, const Walk& walk) {

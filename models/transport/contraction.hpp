@@ -42,6 +42,8 @@ struct Contraction {
 /// models/transport/README.md. Throws InputError if the fabric has no way for a leg.
 Contraction contract(const Machine& machine, const Walk& walk, std::uint32_t number = 0);
 
+/// Bytes of a leg for each that crosses the walk's connections: of a user's buffer without flags.
+double data_share(const Leg& leg);
 /// For how many nanoseconds an SM works on each byte of a walk; 0 of walks that no SM moves.
 double sm_ns_per_byte(const Machine& machine, const Walk& walk);
 /// The SM that runs a GPU's thread block of a number.

@@ -33,6 +33,10 @@ void UsageMeter::add(Look& out, PacketHost& host, const std::vector<DmaEngine*>&
   for (const auto& [resource, gate] : host.gates()) {
     add(UsedShare::What::kWork, host.domain().gate(gate).name(), host.domain().gate(gate).busy());
   }
+  for (const auto& [server, sm] : host.sms()) {
+    const Cause cause = machine.cause(server);
+    add(UsedShare::What::kWork, cause.kind + ", " + cause.where, sm.worked(host.network().now()));
+  }
   for (const auto& [device, memory] : host.memories()) {
     const Cause cause =
         machine.cause(machine.server_of(device, *machine.model(device).memory->server));

@@ -84,7 +84,6 @@ class PacketHost {
   /// SMs that exist so far, by server of the Machine.
   const std::map<ServerId, SerialServer>& sms() const { return sms_; }
   /// Gates that exist so far, by server of the Machine.
-  std::map<ServerId, SerialServer> sms_;
   const std::map<ServerId, std::size_t>& gates() const { return gate_of_; }
   /// Page walks of a CPU's root ports.
   std::uint64_t page_walks(DeviceId cpu) const;
@@ -116,6 +115,7 @@ class PacketHost {
   std::map<std::tuple<DeviceId, DeviceId, bool, bool>, PciePathId> paths_;
   std::map<std::pair<DeviceId, DeviceId>, PciePathId> nvlink_paths_;
   std::map<ServerId, std::size_t> gate_of_;
+  std::map<ServerId, SerialServer> sms_;
 };
 
 }  // namespace weft

@@ -1,6 +1,7 @@
 #include "models/transport/sm_copier.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 #include "models/gpu/sm_copy.hpp"
@@ -46,7 +47,7 @@ SmCopier::SmCopier(PacketHost& host, const Walk& legs, std::uint32_t number, std
                     PacketHost::memory_at(memory) + address};
     };
     if (leg.medium == Leg::Medium::kLocal) {
-      (leg.kind == Leg::Kind::kRead ? own_reads_ : own_writes_) += 1;
+      (leg.kind == Leg::Kind::kRead ? own_reads_ : own_writes_) += data_share(leg);
     } else if (leg.kind == Leg::Kind::kRead && leg.medium == Leg::Medium::kPcie) {
       sources_.push_back(remote(leg.source, host.path(gpu, leg.source, true)));
     } else if (leg.kind == Leg::Kind::kWrite && leg.medium == Leg::Medium::kPcie) {
@@ -70,6 +71,10 @@ void SmCopier::begin(Bytes bytes) {
   for (std::uint32_t w = 0; w < warps_.size() && left_ > 0; ++w) next_piece(w);
 }
 
+Time SmCopier::use_own(double share, std::int64_t bytes) {
+  return own_memory_.use(Bytes{std::llround(share * static_cast<double>(bytes))});
+}
+
 void SmCopier::next_piece(std::uint32_t index) {
   Warp& warp = warps_[index];
   warp.bytes = std::min(left_, piece_);
@@ -81,7 +86,7 @@ void SmCopier::next_piece(std::uint32_t index) {
   ++busy_warps_;
   const std::uint64_t tag = std::uint64_t{index} << kWarpShift;
   if (own_reads_ > 0) {
-    const Time served = own_memory_.use(Bytes{warp.bytes} * own_reads_);
+    const Time served = use_own(own_reads_, warp.bytes);
     events_.schedule_at(std::max(served, events_.now() + own_latency_), Phase::kDeliver, *this,
                         tag | kLoaded);
   }
@@ -134,7 +139,7 @@ void SmCopier::store(std::uint32_t index) {
       (first_pass_ + passes_.size() - 1) << kPassShift | std::uint64_t{index} << kWarpShift | 1;
   const std::uint64_t offset = warp.offset;
   const Bytes bytes{warp.bytes};
-  if (own_writes_ > 0) own_memory_.use(bytes * own_writes_);
+  if (own_writes_ > 0) use_own(own_writes_, warp.bytes);
   if (left_ > 0) next_piece(index);
   for (const Remote& sink : sinks_) {
     sink.engine->submit({.path = sink.path,

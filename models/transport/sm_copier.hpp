@@ -70,6 +70,7 @@ class SmCopier final : private DmaClient, private EventTarget {
     bool is_sent{false};
   };
 
+  Time use_own(double share, std::int64_t bytes);
   void next_piece(std::uint32_t warp);
   void loaded(std::uint32_t warp);
   void have_piece(std::uint32_t warp);
@@ -89,8 +90,8 @@ class SmCopier final : private DmaClient, private EventTarget {
   double work_;  ///< ns a byte
   std::int64_t piece_{0};
   Client& client_;
-  std::int64_t own_reads_{0};  ///< of its own memory, for each byte
-  std::int64_t own_writes_{0};
+  double own_reads_{0};  ///< bytes of its own memory for each
+  double own_writes_{0};
   std::vector<Remote> sources_;
   std::vector<Remote> sinks_;
   std::vector<Warp> warps_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 #include "sim/flow/common.hpp"
 
@@ -233,6 +234,7 @@ void IncrementalMaxMin::push(double level, Kind kind, std::uint32_t index) {
 }
 
 IncrementalMaxMin::Event IncrementalMaxMin::pop() {
+  if (heap_.empty()) throw std::logic_error("IncrementalMaxMin: nothing settles what is left");
   std::pop_heap(heap_.begin(), heap_.end(), Later{});
   const Event event = heap_.back();
   heap_.pop_back();

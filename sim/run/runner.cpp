@@ -92,7 +92,7 @@ struct Job {
   std::size_t unfinished{0};        ///< programs that serve no flag
   std::uint64_t transfers{0};
   Trajectory trajectory{};
-  std::optional<Time> first_finish{};
+  std::map<std::pair<DeviceId, std::uint32_t>, Time> ends{};  ///< by device and number of actors
   Time last_finish{};
   PathRef last_path{};
 };
@@ -133,8 +133,10 @@ class Runner::Engine final : private TransportSink, private EventTarget {
 
   RunOutcome outcome(std::size_t plan) const {
     const Job& job = *jobs_.at(plan);
-    return {job.last_finish.since_start(), job.first_finish.value_or(Time{}).since_start(),
-            paths_.total(job.last_path), job.transfers, job.trajectory.digest()};
+    Time first_end = job.last_finish;
+    for (const auto& [block, end] : job.ends) first_end = std::min(first_end, end);
+    return {job.last_finish.since_start(), first_end.since_start(), paths_.total(job.last_path),
+            job.transfers, job.trajectory.digest()};
   }
 
   ActorWork work(std::size_t plan, ActorIndex actor) const {
@@ -526,7 +528,8 @@ class Runner::Engine final : private TransportSink, private EventTarget {
   void finish(Job& job, const Program& program, const PathRef& path) {
     note(job, Trajectory::What::kFinished, 0, program.copies);
     --job.unfinished;
-    if (!job.first_finish) job.first_finish = events_.now();
+    const Actor& actor = job.plan->actors[program.actor];
+    job.ends[{actor.device, actor.number}] = events_.now();
     job.last_finish = events_.now();
     job.last_path = path;
   }

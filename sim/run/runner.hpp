@@ -17,7 +17,8 @@ namespace weft {
 /// What running a plan came to.
 struct RunOutcome {
   Duration time;  ///< from the common start until the last program that serves no flag has finished
-  Duration first_end;  ///< until the first of them has
+  /// Until all of one block have: of actors with one device and number, the first to end.
+  Duration first_end;
   /// Time by cause along the critical path, most first; sums to `time`.
   std::vector<std::pair<CauseId, Duration>> causes;
   std::uint64_t transfers{0};

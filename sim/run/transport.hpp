@@ -65,7 +65,8 @@ class Transport {
   /// transfers go one after the other in the order submitted. Throws InputError if the fabric has
   /// no way for a leg. The bytes of a transfer are those of one copy.
   virtual WalkId prepare(const Walk& walk, const Mover& mover) = 0;
-  /// Begins a transfer now. The sink hears on_sent and on_delivered once each, in this order.
+  /// Begins a transfer now. The sink hears on_sent and on_delivered once each, in this order, the
+  /// first perhaps inside this call: a store may leave at once.
   /// Throws std::logic_error, on packets, if the transfer before it on this walk was not sent.
   virtual void submit(WalkId walk, Bytes bytes, std::uint64_t tag) = 0;
 

@@ -53,7 +53,11 @@ TEST_P(Regressions, GoTheRightWayAndAsFarAsClaimed) {
   }
   std::printf(" (%s -> %s)\n", healthy.limited_by.at(0).cause.c_str(),
               faulty.limited_by.at(0).cause.c_str());
-  EXPECT_LT(ratio, pair.published > 0 ? 0.97 : 1.0);
+  if (std::string_view(pair.name) == "bar1-allreduce-t4") {
+    EXPECT_NEAR(ratio, 1, 0.01);  // its PCIe link is the limit with GDR and without
+  } else {
+    EXPECT_LT(ratio, 0.97);
+  }
   if (pair.within) {
     EXPECT_LT(std::abs(std::log(ratio / pair.published)), std::log(1.3));
   }

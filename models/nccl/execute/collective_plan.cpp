@@ -31,7 +31,9 @@ PlanSize p2p_size(const DeviceParams& devices, const Schedule& schedule, Op op, 
     const Bytes part{pieces(to_peer, Bytes{split.channels})};
     const auto chunks = static_cast<double>(pieces(part, split.protocol.chunk));
     size.connections += parts;
-    size.transfers += parts * chunks * (network ? 3 : 2);
+    const Bytes chunk = std::min(part, split.protocol.chunk);
+    size.transfers += parts * chunks *
+                      (network ? 3.0 : 2.0 * static_cast<double>(split.protocol.trips_of(chunk)));
   }
   return size;
 }
@@ -41,8 +43,9 @@ PlanSize size_of(const Fabric& fabric, const Protocol& protocol, const Choice& c
                  double per_loop, double chunks, double connections) {
   const double ranks = all_gpus(fabric);
   const double loops = bytes.as_double() / choice.channels / per_loop / protocol.chunk.as_double();
+  const Bytes chunk{static_cast<std::int64_t>(std::min(1.0, loops) * protocol.chunk.as_double())};
   const double passes = choice.channels * ranks * chunks * std::max(1.0, loops) *
-                        static_cast<double>(std::max<std::int64_t>(1, protocol.slices));
+                        static_cast<double>(std::max(protocol.slices, protocol.trips_of(chunk)));
   const double carried = static_cast<double>(fabric.nodes() > 1 ? fabric.nodes() : 0) / ranks;
   return {passes * (1 + carried), choice.channels * ranks * connections};
 }

@@ -81,10 +81,9 @@ ConnectionIndex PlanBuilder::connect(const Protocol& protocol, Endpoint from, En
                                      std::uint32_t channel) {
   Connection c{};
   c.ready = add_flag(0);
-  c.by_parts = protocol.part > Bytes{0} && communicator_->same_node(from.rank, to.rank);
-  const Bytes slot{std::llround(protocol.chunk.as_double() / protocol.data_fraction)};
-  c.free =
-      add_flag(protocol.slots * static_cast<std::uint32_t>(c.by_parts ? protocol.parts(slot) : 1));
+  c.by_trips = protocol.trip > Bytes{0} && communicator_->same_node(from.rank, to.rank);
+  c.free = add_flag(protocol.slots *
+                    static_cast<std::uint32_t>(c.by_trips ? protocol.trips_of(protocol.chunk) : 1));
   if (communicator_->same_node(from.rank, to.rank)) {
     connect_inside(c, protocol, communicator_->gpu(from.rank), communicator_->gpu(to.rank));
   } else {
@@ -225,6 +224,9 @@ void PlanBuilder::add_block(const Protocol& protocol, std::uint32_t rank, std::u
                             std::uint32_t threads) {
   gpu_ = communicator_->gpu(rank);
   threads_ = threads;
+  if (channel >= devices_->number("gpu.sms", gpu_)) {
+    throw InputError(devices_->fabric().full_name(gpu_) + ": more channels than SMs (gpu.sms)");
+  }
   Program program;
   program.actor = static_cast<ActorIndex>(plan_.actors.size());
   program.channel = channel;
@@ -254,11 +256,11 @@ WalkIndex PlanBuilder::walk(const Protocol& protocol, const ConnectionList& in,
   return plan_.walks.add(walk);
 }
 
-/// `parts`: of a connection that hands over by parts, how many these bytes are.
-void PlanBuilder::slice(Bytes bytes, WalkIndex walk, LagIndex work, std::int64_t parts,
+/// `trips`: of a connection that hands over by trips, how many these bytes are.
+void PlanBuilder::slice(Bytes bytes, WalkIndex walk, LagIndex work, std::int64_t trips,
                         const ConnectionList& in, const ConnectionList& out) {
   Program& program = plan_.programs[block_];
-  const auto tokens = [&](ConnectionIndex c) { return connections_[c].by_parts ? parts : 1; };
+  const auto tokens = [&](ConnectionIndex c) { return connections_[c].by_trips ? trips : 1; };
   for (const ConnectionIndex c : in) program.wait(connections_[c].ready, tokens(c));
   for (const ConnectionIndex c : out) program.wait(connections_[c].free, tokens(c));
   if (work != kNoIndex) program.compute(work);
@@ -277,30 +279,28 @@ void PlanBuilder::slice(Bytes bytes, WalkIndex walk, LagIndex work, std::int64_t
 
 void PlanBuilder::pass(const Protocol& protocol, Bytes data, const ConnectionList& in,
                        const ConnectionList& out, Primitive primitive) {
-  const auto on_wire = [&](Bytes bytes) {
-    return Bytes{std::llround(std::ceil(bytes.as_double() / protocol.data_fraction))};
-  };
   const Bytes most = std::max(
-      on_wire(std::max(Bytes{pieces(data, Bytes{protocol.slices})}, protocol.min_slice)), Bytes{1});
-  const Bytes bytes = on_wire(data);
+      protocol.on_wire(std::max(Bytes{pieces(data, Bytes{protocol.slices})}, protocol.min_slice)),
+      Bytes{1});
+  const Bytes bytes = protocol.on_wire(data);
   const std::int64_t full = bytes.count() / most.count();
   const Bytes rest = bytes - most * full;
   const WalkIndex through = walk(protocol, in, out, primitive);
   const LagIndex work = lag("barriers of a slice", protocol.work);
-  const auto is_by_parts = [&](ConnectionIndex c) { return connections_[c].by_parts; };
-  const bool by_parts = std::all_of(in.begin(), in.end(), is_by_parts) &&
-                        std::all_of(out.begin(), out.end(), is_by_parts);
+  const auto is_by_trips = [&](ConnectionIndex c) { return connections_[c].by_trips; };
+  const bool by_trips = std::all_of(in.begin(), in.end(), is_by_trips) &&
+                        std::all_of(out.begin(), out.end(), is_by_trips);
   const auto whole = [&](Bytes of) {
-    if (protocol.part == Bytes{0} || !by_parts) {
-      slice(of, through, work, protocol.parts(of), in, out);
+    if (protocol.trip == Bytes{0} || !by_trips) {
+      slice(of, through, work, protocol.trips(of), in, out);
       return;
     }
     plan_.programs[block_].compute(work);
-    const std::int64_t parts = of.count() / protocol.part.count();
-    const Bytes last = of - protocol.part * parts;
-    const auto part = [&](Bytes some) { slice(some, through, kNoIndex, 1, in, out); };
-    repeat(static_cast<std::uint64_t>(parts), [&] { part(protocol.part); });
-    if (last > Bytes{0} || parts == 0) part(last);
+    const std::int64_t trips = of.count() / protocol.trip.count();
+    const Bytes last = of - protocol.trip * trips;
+    const auto one = [&](Bytes some) { slice(some, through, kNoIndex, 1, in, out); };
+    repeat(static_cast<std::uint64_t>(trips), [&] { one(protocol.trip); });
+    if (last > Bytes{0} || trips == 0) one(last);
   };
   repeat(static_cast<std::uint64_t>(full), [&] { whole(most); });
   if (rest > Bytes{0} || full == 0) whole(rest);

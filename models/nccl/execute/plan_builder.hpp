@@ -149,7 +149,7 @@ class PlanBuilder {
     LagIndex after_push;
     LagIndex after_take;
     std::uint32_t tag{0};
-    bool by_parts{false};  ///< what is there is seen part by part, without a wait for the slice
+    bool by_trips{false};  ///< what is there is seen trip by trip, without a wait for the slice
   };
   /// Flags that a GPU's proxy thread serves for connections that arrive alike.
   struct Arrivals {
@@ -172,7 +172,7 @@ class PlanBuilder {
   FlagIndex serve(ActorIndex proxy, const char* work, Body&& body);
   FlagIndex add_flag(std::uint32_t tokens);
   LagIndex lag(const char* cause, Duration time);
-  void slice(Bytes bytes, WalkIndex walk, LagIndex work, std::int64_t parts,
+  void slice(Bytes bytes, WalkIndex walk, LagIndex work, std::int64_t trips,
              const ConnectionList& in, const ConnectionList& out);
   WalkIndex walk(const Protocol& protocol, const ConnectionList& in, const ConnectionList& out,
                  Primitive primitive);

@@ -49,7 +49,7 @@ Protocol make_protocol(const Params& params, std::string_view name, KernelShape 
             .slices = 1,
             .min_slice = Bytes{1},
             .slots = slots,
-            .part = Bytes::kib(8),  // a line of 16 B for each of 512 threads
+            .trip = Bytes::kib(8),  // a line of 16 B for each of 512 threads
             .launch = params.duration("nccl.launch_ll"),
             .work = params.duration("nccl.work_ll"),
             .sync = params.duration("nccl.sync_ll"),
@@ -65,7 +65,7 @@ Protocol make_protocol(const Params& params, std::string_view name, KernelShape 
             .slices = 1,
             .min_slice = Bytes{1},
             .slots = slots,
-            .part = Bytes::kib(40),  // 64 B for each of 640 threads
+            .trip = Bytes::kib(40),  // 64 B for each of 640 threads
             .launch = params.duration("nccl.launch_ll128"),
             .work = params.duration("nccl.work_ll128"),
             .sync = params.duration("nccl.sync_ll128"),
@@ -83,7 +83,7 @@ Protocol make_protocol(const Params& params, std::string_view name, KernelShape 
       .slices = of_shape.chunk / of_shape.slice,
       .min_slice = Bytes{step * of_shape.slice / 32},  // prims_simple.h: sliceSize is no smaller
       .slots = static_cast<std::uint32_t>(steps / of_shape.slice),
-      .part = Bytes{0},
+      .trip = Bytes{0},
       .launch = params.duration("nccl.launch_simple"),
       .work = params.duration("nccl.work_simple"),
       .sync = params.duration("nccl.sync_simple"),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <string_view>
 
@@ -126,7 +127,7 @@ struct Protocol {
   std::uint32_t slots;   ///< slices that a connection's FIFO holds
   /// Bytes that cross a connection and are handed over at once inside a node: what a block's
   /// threads take in one trip, where flags come with the data. 0: a slice.
-  Bytes part;
+  Bytes trip;
   Duration launch;
   Duration work;  ///< of a block, for each slice
   Duration sync;  ///< from a slice's arrival until the other side sees it
@@ -134,8 +135,13 @@ struct Protocol {
 
   std::int64_t bytes_per_thread;  ///< NCCL drops channels below this much work for a thread
 
-  std::int64_t parts(Bytes on_wire) const {
-    return part == Bytes{0} ? 1 : std::max<std::int64_t>(1, pieces(on_wire, part));
+  /// What crosses a connection for so much data.
+  Bytes on_wire(Bytes data) const {
+    return Bytes{std::llround(std::ceil(data.as_double() / data_fraction))};
+  }
+  std::int64_t trips_of(Bytes data) const { return trips(on_wire(data)); }
+  std::int64_t trips(Bytes on_wire) const {
+    return trip == Bytes{0} ? 1 : std::max<std::int64_t>(1, pieces(on_wire, trip));
   }
 };
 
