@@ -7,6 +7,11 @@
 
 namespace weft {
 
+/// Where the times of an SM are from.
+inline constexpr const char* kSmFit =
+    "tests/data/h200/blocks.csv: H200, read off passes of one channel, then fitted together with "
+    "nccl.launch_*, work_* and sync_* on 496 rows";
+
 /// Parameters of a kernel's copy loop. One channel of NCCL is one thread block on one SM.
 inline constexpr std::array kSmCopyParams{
     ParamSpec{"gpu.block_threads", Unit::kCount, 512, 32, 1024, Origin::kPublished,
@@ -15,28 +20,19 @@ inline constexpr std::array kSmCopyParams{
     ParamSpec{"gpu.sms", Unit::kCount, 132, 1, 1024, Origin::kSpecification,
               "NVIDIA H100 SXM5 data sheet: 132 streaming multiprocessors",
               "SMs; a thread block has one for itself"},
-    ParamSpec{"gpu.sm_load_rate", Unit::kGigabytesPerS, 220, 1, 100'000, Origin::kFitted,
-              "tests/data/h200/blocks.csv: H200, one channel, passes with one and two sources",
+    ParamSpec{"gpu.sm_load_rate", Unit::kGigabytesPerS, 220, 1, 100'000, Origin::kFitted, kSmFit,
               "what one SM loads of its GPU's memory"},
-    ParamSpec{
-        "gpu.sm_store_rate", Unit::kGigabytesPerS, 60, 1, 100'000, Origin::kFitted,
-        "tests/data/h200/blocks.csv: H200, one channel, passes with one and two sinks; 32 B a "
-        "clock of 1.98 GHz are 63",
-        "what one SM stores to its GPU's memory"},
+    ParamSpec{"gpu.sm_store_rate", Unit::kGigabytesPerS, 60, 1, 100'000, Origin::kFitted, kSmFit,
+              "what one SM stores to its GPU's memory; 32 B a clock of 1.98 GHz are 63"},
     ParamSpec{"gpu.sm_peer_store_rate", Unit::kGigabytesPerS, 51, 1, 100'000, Origin::kFitted,
-              "tests/data/h200/blocks.csv: H200, one channel, passes that store over NVLink",
-              "what one SM stores beyond its GPU"},
-    ParamSpec{"gpu.sm_poll_rate", Unit::kGigabytesPerS, 68, 1, 100'000, Origin::kFitted,
-              "tests/data/h200/blocks.csv: H200, one channel, LL",
+              kSmFit, "what one SM stores beyond its GPU"},
+    ParamSpec{"gpu.sm_poll_rate", Unit::kGigabytesPerS, 68, 1, 100'000, Origin::kFitted, kSmFit,
               "words of 8 B and their flags that one SM polls and takes, flags included"},
     ParamSpec{
-        "gpu.sm_line_share", Unit::kFraction, 0.94, 0.01, 1, Origin::kFitted,
-        "tests/data/h200/blocks.csv: H200, one channel, LL128",
+        "gpu.sm_line_share", Unit::kFraction, 0.94, 0.01, 1, Origin::kFitted, kSmFit,
         "of an SM's loads and stores where each line of 128 B has a flag, since its data pass "
         "through shared memory"},
-    ParamSpec{"gpu.sm_load_latency", Unit::kNanoseconds, 255, 0, 10'000, Origin::kFitted,
-              "tests/data/h200/blocks.csv: H200, one channel; with 64 threads each piece of "
-              "64 B a thread takes 0.28 us",
+    ParamSpec{"gpu.sm_load_latency", Unit::kNanoseconds, 255, 0, 10'000, Origin::kFitted, kSmFit,
               "until the first load of a pass is there, mostly of the L2 cache"},
     ParamSpec{"gpu.bytes_per_thread", Unit::kBytes, 64, 4, 1024, Origin::kAssumed,
               "16 B loads unrolled 4 times, NCCL below Blackwell as remembered; source not re-read",

@@ -15,8 +15,9 @@ inline constexpr std::array kLaunchParams{
               "single: each waited for",
               "back-to-back graph single"},
     ParamSpec{"nccl.host_launch", Unit::kNanoseconds, 6500, 0, 1e6, Origin::kMeasured,
-              "tests/data/h200/blocks.csv: H200, NCCL 2.28.9: the shortest collectives take 6.7 to "
-              "12 us back to back, 5 to 6 in a CUDA graph; host and its load differ",
+              "between two H200 machines, NCCL 2.28.9, back to back: the shortest collectives of "
+              "tests/data/h200/blocks.csv take 8.8 us, 4.7 in a CUDA graph; another machine's, 2 "
+              "GPUs with LL, 6.7",
               "of a host thread, for one collective"},
     ParamSpec{
         "nccl.host_wait", Unit::kNanoseconds, 12'500, 0, 1e6, Origin::kMeasured,

@@ -11,6 +11,11 @@
 
 namespace weft {
 
+/// Where the times of a kernel are from.
+inline constexpr const char* kKernelFit =
+    "tests/data/h200/blocks.csv: H200, NCCL 2.28.9, fitted together with gpu.sm_* on 496 rows of "
+    "CUDA graphs, 2 and 4 GPUs, 1 to 16 channels";
+
 /// Parameters of NCCL's kernels, buffers and proxy; the page is models/nccl/README.md.
 /// Version: NCCL 2.28.9 unless the source says otherwise.
 inline constexpr std::array kNcclParams{
@@ -53,32 +58,23 @@ inline constexpr std::array kNcclParams{
     ParamSpec{"nccl.slice_steps", Unit::kCount, 2, 1, 8, Origin::kPublished,
               "NCCL src/include/collectives.h: ALLREDUCE_SLICESTEPS = NCCL_STEPS/4",
               "steps of one slice, Simple ring"},
-    ParamSpec{"nccl.launch_ll", Unit::kNanoseconds, 4400, 0, 1e6, Origin::kFitted,
-              "tests/data/h200/blocks.csv: H200, NCCL 2.28.9, CUDA graphs, 2 GPUs",
+    ParamSpec{"nccl.launch_ll", Unit::kNanoseconds, 4400, 0, 1e6, Origin::kFitted, kKernelFit,
               "from one kernel's begin to the next one's, but for what moves data, LL"},
-    ParamSpec{"nccl.launch_ll128", Unit::kNanoseconds, 8600, 0, 1e6, Origin::kFitted,
-              "tests/data/h200/blocks.csv: H200, NCCL 2.28.9, CUDA graphs, 2 GPUs",
+    ParamSpec{"nccl.launch_ll128", Unit::kNanoseconds, 8600, 0, 1e6, Origin::kFitted, kKernelFit,
               "from one kernel's begin to the next one's, but for what moves data, LL128"},
-    ParamSpec{"nccl.launch_simple", Unit::kNanoseconds, 8700, 0, 1e6, Origin::kFitted,
-              "tests/data/h200/blocks.csv: H200, NCCL 2.28.9, CUDA graphs, 2 GPUs",
+    ParamSpec{"nccl.launch_simple", Unit::kNanoseconds, 8700, 0, 1e6, Origin::kFitted, kKernelFit,
               "from one kernel's begin to the next one's, but for what moves data, Simple"},
-    ParamSpec{"nccl.work_ll", Unit::kNanoseconds, 0, 0, 1e6, Origin::kFitted,
-              "tests/data/h200/blocks.csv: H200, NCCL 2.28.9, one channel",
+    ParamSpec{"nccl.work_ll", Unit::kNanoseconds, 0, 0, 1e6, Origin::kFitted, kKernelFit,
               "what a block does for each slice before its bytes, LL"},
-    ParamSpec{"nccl.work_ll128", Unit::kNanoseconds, 1440, 0, 1e6, Origin::kFitted,
-              "tests/data/h200/blocks.csv: H200, NCCL 2.28.9, one channel",
+    ParamSpec{"nccl.work_ll128", Unit::kNanoseconds, 1440, 0, 1e6, Origin::kFitted, kKernelFit,
               "what a block does for each slice before its bytes, LL128: barriers"},
-    ParamSpec{"nccl.work_simple", Unit::kNanoseconds, 1600, 0, 1e6, Origin::kFitted,
-              "tests/data/h200/blocks.csv: H200, NCCL 2.28.9, one channel",
+    ParamSpec{"nccl.work_simple", Unit::kNanoseconds, 1600, 0, 1e6, Origin::kFitted, kKernelFit,
               "what a block does for each slice before its bytes, Simple: polls, barriers"},
-    ParamSpec{"nccl.sync_ll", Unit::kNanoseconds, 0, 0, 1e6, Origin::kFitted,
-              "tests/data/h200/blocks.csv: H200, NCCL 2.28.9, 4 GPUs against 2",
+    ParamSpec{"nccl.sync_ll", Unit::kNanoseconds, 0, 0, 1e6, Origin::kFitted, kKernelFit,
               "from a slice's arrival until the other block sees it, LL: flags come with the data"},
-    ParamSpec{"nccl.sync_ll128", Unit::kNanoseconds, 170, 0, 1e6, Origin::kFitted,
-              "tests/data/h200/blocks.csv: H200, NCCL 2.28.9, 4 GPUs against 2",
+    ParamSpec{"nccl.sync_ll128", Unit::kNanoseconds, 170, 0, 1e6, Origin::kFitted, kKernelFit,
               "from a slice's arrival until the other block sees it, LL128"},
-    ParamSpec{"nccl.sync_simple", Unit::kNanoseconds, 1180, 0, 1e6, Origin::kFitted,
-              "tests/data/h200/blocks.csv: H200, NCCL 2.28.9, 4 GPUs against 2",
+    ParamSpec{"nccl.sync_simple", Unit::kNanoseconds, 1180, 0, 1e6, Origin::kFitted, kKernelFit,
               "from a slice's arrival until the other block sees it, Simple: fence, flag, poll"},
     ParamSpec{"nccl.p2p_ll_threshold", Unit::kBytes, 16'384, 0, 1e9, Origin::kPublished,
               "NCCL src/enqueue.cc: NCCL_P2P_LL_THRESHOLD",
