@@ -1,6 +1,6 @@
 #include <utility>
 
-#include "models/perftest/plan_builder.hpp"
+#include "models/perftest/perftest_builder.hpp"
 
 namespace weft {
 namespace {
@@ -8,10 +8,10 @@ namespace {
 constexpr Bytes kRequest{64};  // to the proxy: a cache line
 constexpr Bytes kTold{8};      // by the proxy
 
-class GpuBuilder : private PlanBuilder {
+class GpuBuilder : private PerftestBuilder {
  public:
   GpuBuilder(const Machine& machine, const PerftestTask& task)
-      : PlanBuilder{machine, task},
+      : PerftestBuilder{machine, task},
         gpu_{task.ends.from},
         cpu_{machine.fabric().root_cpu(task.ends.from)},
         has_proxy_{task.post == PerftestPost::kProxy},

@@ -1,14 +1,15 @@
 #include <utility>
 #include <vector>
 
-#include "models/perftest/plan_builder.hpp"
+#include "models/perftest/perftest_builder.hpp"
 
 namespace weft {
 namespace {
 
-class PostingBuilder : private PlanBuilder {
+class PostingBuilder : private PerftestBuilder {
  public:
-  PostingBuilder(const Machine& machine, const PerftestTask& task) : PlanBuilder{machine, task} {}
+  PostingBuilder(const Machine& machine, const PerftestTask& task)
+      : PerftestBuilder{machine, task} {}
 
   MeteredPlan build() && {
     const Fabric& fabric = machine_.fabric();

@@ -2,17 +2,17 @@
 #include <cmath>
 #include <utility>
 
-#include "models/perftest/plan_builder.hpp"
+#include "models/perftest/perftest_builder.hpp"
 
 namespace weft {
 namespace {
 
 constexpr Bytes kFreed{8};
 
-class StagedBuilder : private PlanBuilder {
+class StagedBuilder : private PerftestBuilder {
  public:
   StagedBuilder(const Machine& machine, const PerftestTask& task)
-      : PlanBuilder{machine, task},
+      : PerftestBuilder{machine, task},
         chunk_{std::min(task.size, machine.devices().params().bytes("staging.chunk"))},
         chunks_{static_cast<std::uint64_t>(pieces(task.size, chunk_))},
         buffers_{static_cast<std::uint64_t>(

@@ -5,9 +5,10 @@
 namespace weft {
 
 /// What builders of perftest's plans share.
-class PlanBuilder {
+class PerftestBuilder {
  protected:
-  PlanBuilder(const Machine& machine, const PerftestTask& task) : machine_{machine}, task_{task} {
+  PerftestBuilder(const Machine& machine, const PerftestTask& task)
+      : machine_{machine}, task_{task} {
     plan_.op = "perftest";
     plan_.bytes = task.size;
   }
