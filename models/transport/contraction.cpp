@@ -347,18 +347,7 @@ Contraction contract(const Machine& machine, const Walk& walk, std::uint32_t num
   return builder.take();
 }
 
-double data_share(const Leg& leg) {
-  if (!leg.data_only) return 1;
-  switch (leg.flags) {
-    case Leg::Flags::kNone:
-      return 1;
-    case Leg::Flags::kEachWord:
-      return 1.0 / 2;
-    case Leg::Flags::kEachLine:
-      return 120.0 / 128;
-  }
-  return 1;
-}
+double data_share(const Leg& leg) { return leg.data_only ? data_fraction(leg.flags) : 1; }
 
 double sm_ns_per_byte(const Machine& machine, const Walk& walk) {
   const bool polls = std::any_of(walk.begin(), walk.end(), polls_words);

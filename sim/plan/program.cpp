@@ -38,16 +38,13 @@ void Program::wait(FlagIndex flag, std::int64_t tokens) {
 }
 
 void Program::signal(FlagIndex flag, LagIndex lag, std::uint32_t tag, std::uint8_t mode) {
-  code.push_back({.kind = Kind::kSignal,
-                  .mode = mode,
-                  .index = flag,
-                  .second = lag,
-                  .length = 1,
-                  .amount = tag});
+  signal_times(flag, 1, lag, tag);
+  code.back().mode = mode;
 }
 
-void Program::signal_times(FlagIndex flag, std::uint32_t tokens) {
-  code.push_back({.kind = Kind::kSignal, .index = flag, .length = tokens});
+void Program::signal_times(FlagIndex flag, std::uint32_t tokens, LagIndex lag, std::uint32_t tag) {
+  code.push_back(
+      {.kind = Kind::kSignal, .index = flag, .second = lag, .length = tokens, .amount = tag});
 }
 
 void Program::compute(LagIndex lag, LagIndex each) {

@@ -102,7 +102,8 @@ struct Program {
   void wait(FlagIndex flag, std::int64_t tokens = 1);
   void signal(FlagIndex flag, LagIndex lag = kNoIndex, std::uint32_t tag = 0,
               std::uint8_t mode = 0);
-  void signal_times(FlagIndex flag, std::uint32_t tokens);
+  void signal_times(FlagIndex flag, std::uint32_t tokens, LagIndex lag = kNoIndex,
+                    std::uint32_t tag = 0);
   void compute(LagIndex lag, LagIndex each = kNoIndex);
 
   /// What `body()` adds, `times` times. Nothing, and one time, are no loop.

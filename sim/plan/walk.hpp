@@ -46,6 +46,19 @@ struct Leg {
   friend auto operator<=>(const Leg&, const Leg&) = default;
 };
 
+/// Data bytes of each byte that is moved with such flags.
+constexpr double data_fraction(Leg::Flags flags) {
+  switch (flags) {
+    case Leg::Flags::kNone:
+      return 1;
+    case Leg::Flags::kEachWord:
+      return 1.0 / 2;
+    case Leg::Flags::kEachLine:
+      return 120.0 / 128;
+  }
+  return 1;
+}
+
 /// Legs that run at once, at one rate: the bytes stream through all of them. Storing the bytes in a
 /// buffer ends a walk; whoever empties the buffer begins another.
 ///   GPUDirect RDMA: [NIC reads GPU memory] [message] [NIC writes GPU memory]

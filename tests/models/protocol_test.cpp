@@ -21,14 +21,14 @@ TEST_F(ProtocolTest, SimpleCutsItsBufferIntoStepsSlicesAndChunks) {
   EXPECT_EQ(p.slices, 2);
   EXPECT_EQ(p.slots, 4u);
   EXPECT_EQ(p.min_slice, Bytes::kib(32));
-  EXPECT_EQ(p.data_fraction, 1.0);
+  EXPECT_EQ(p.data_fraction(), 1.0);
 }
 
 TEST_F(ProtocolTest, LowLatencyProtocolsSpendBytesOnFlags) {
-  EXPECT_EQ(make_protocol(params, "LL", KernelShape::kRing, 16).data_fraction, 0.5);
+  EXPECT_EQ(make_protocol(params, "LL", KernelShape::kRing, 16).data_fraction(), 0.5);
   EXPECT_EQ(make_protocol(params, "LL", KernelShape::kRing, 16).bytes_per_thread,
             128);  // 8 x ranks
-  EXPECT_EQ(make_protocol(params, "LL128", KernelShape::kRing, 16).data_fraction, 0.9375);
+  EXPECT_EQ(make_protocol(params, "LL128", KernelShape::kRing, 16).data_fraction(), 0.9375);
 }
 
 TEST_F(ProtocolTest, ChainsAndTreesTakeOneStepAtATime) {

@@ -237,33 +237,29 @@ class P2pBuilder {
         builder_.add_block(launched, rank, channel, warps.send * kWarp);
         each([&](const Work& work) {
           const bool copy = !work.send && !work.receive;
-          if (copy) add_part(*work.send_split, {}, {}, {.loads = true, .stores = true});
-          if (work.send) {
-            add_part(*work.send_split, {}, {*work.send}, {.loads = true, .stores = false});
-          }
+          each_chunk(*work.send_split, [&](const Protocol& protocol, Bytes chunk) {
+            if (copy) builder_.copy(protocol, chunk);
+            if (work.send) builder_.send(protocol, chunk, {*work.send});
+          });
         });
       }
       if (is_receiving) {
         builder_.add_block(launched, rank, channel, warps.receive * kWarp);
         each([&](const Work& work) {
-          if (work.receive) {
-            add_part(*work.receive_split, {*work.receive}, {}, {.loads = false, .stores = true});
-          }
+          if (!work.receive) return;
+          each_chunk(*work.receive_split, [&](const Protocol& protocol, Bytes chunk) {
+            builder_.recv(protocol, chunk, {*work.receive});
+          });
         });
       }
     }
   }
 
-  /// One part, chunk by chunk.
-  void add_part(const P2pSplit& split, const ConnectionList& in, const ConnectionList& out,
-                PlanBuilder::Primitive primitive) {
-    const Bytes part{pieces(to_peer_, Bytes{split.channels})};
-    const std::int64_t full = part.count() / split.protocol.chunk.count();
-    const Bytes rest = part - split.protocol.chunk * full;
-    builder_.repeat(static_cast<std::uint64_t>(full), [&] {
-      builder_.pass(split.protocol, split.protocol.chunk, in, out, primitive);
-    });
-    if (rest > Bytes{0} || full == 0) builder_.pass(split.protocol, rest, in, out, primitive);
+  /// The chunks of one part. `body(protocol, chunk)` adds one.
+  template <class Body>
+  void each_chunk(const P2pSplit& split, Body&& body) {
+    builder_.in_parts(Bytes{pieces(to_peer_, Bytes{split.channels})}, split.protocol.chunk,
+                      [&](Bytes chunk) { body(split.protocol, chunk); });
   }
 
   /// What the plan is named and launched by.

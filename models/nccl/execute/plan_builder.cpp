@@ -271,9 +271,8 @@ void PlanBuilder::slice(Bytes bytes, WalkIndex walk, LagIndex work, std::int64_t
   }
   for (const ConnectionIndex c : in) {
     const Connection& from = connections_[c];
-    for (std::int64_t t = tokens(c); t > 0; --t) {
-      program.signal(from.taken, from.after_take, from.tag);
-    }
+    program.signal_times(from.taken, static_cast<std::uint32_t>(tokens(c)), from.after_take,
+                         from.tag);
   }
 }
 
@@ -283,27 +282,20 @@ void PlanBuilder::pass(const Protocol& protocol, Bytes data, const ConnectionLis
       protocol.on_wire(std::max(Bytes{pieces(data, Bytes{protocol.slices})}, protocol.min_slice)),
       Bytes{1});
   const Bytes bytes = protocol.on_wire(data);
-  const std::int64_t full = bytes.count() / most.count();
-  const Bytes rest = bytes - most * full;
   const WalkIndex through = walk(protocol, in, out, primitive);
   const LagIndex work = lag("barriers of a slice", protocol.work);
   const auto is_by_trips = [&](ConnectionIndex c) { return connections_[c].by_trips; };
-  const bool by_trips = std::all_of(in.begin(), in.end(), is_by_trips) &&
+  const bool by_trips = protocol.trip > Bytes{0} &&
+                        std::all_of(in.begin(), in.end(), is_by_trips) &&
                         std::all_of(out.begin(), out.end(), is_by_trips);
-  const auto whole = [&](Bytes of) {
-    if (protocol.trip == Bytes{0} || !by_trips) {
+  in_parts(bytes, most, [&](Bytes of) {
+    if (!by_trips) {
       slice(of, through, work, protocol.trips(of), in, out);
       return;
     }
     plan_.programs[block_].compute(work);
-    const std::int64_t trips = of.count() / protocol.trip.count();
-    const Bytes last = of - protocol.trip * trips;
-    const auto one = [&](Bytes some) { slice(some, through, kNoIndex, 1, in, out); };
-    repeat(static_cast<std::uint64_t>(trips), [&] { one(protocol.trip); });
-    if (last > Bytes{0} || trips == 0) one(last);
-  };
-  repeat(static_cast<std::uint64_t>(full), [&] { whole(most); });
-  if (rest > Bytes{0} || full == 0) whole(rest);
+    in_parts(of, protocol.trip, [&](Bytes trip) { slice(trip, through, kNoIndex, 1, in, out); });
+  });
 }
 
 }  // namespace weft

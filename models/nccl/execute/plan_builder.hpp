@@ -73,18 +73,7 @@ class PlanBuilder {
   void add_block(const Protocol& protocol, std::uint32_t rank, std::uint32_t channel,
                  std::uint32_t threads = 0);
 
-  // What the last block does then.
-  /// One of NCCL's primitives: moves `data` bytes through `protocol`, slice by slice. It takes a
-  /// slice from each of `in` and from the user's buffer if it `loads`, combines them, and gives the
-  /// result to each of `out` and to the user's buffer if it `stores`, in one pass. No data is a
-  /// slice all the same.
-  struct Primitive {
-    bool loads;
-    bool stores;
-  };
-  void pass(const Protocol& protocol, Bytes data, const ConnectionList& in,
-            const ConnectionList& out, Primitive primitive);
-  // NCCL's names (src/device/prims_simple.h).
+  // What the last block does then: NCCL's primitives (src/device/prims_simple.h), see pass().
   void send(const Protocol& p, Bytes data, const ConnectionList& out) {
     pass(p, data, {}, out, {.loads = true, .stores = false});
   }
@@ -117,19 +106,26 @@ class PlanBuilder {
   void repeat(std::uint64_t times, Body&& body) {
     plan_.programs[block_].repeat(times, std::forward<Body>(body));
   }
+  /// Takes `all` bytes by as many as `most`: full parts, then what is left. No bytes are a part all
+  /// the same. `body(part)` adds one.
+  template <class Body>
+  void in_parts(Bytes all, Bytes most, Body&& body) {
+    const std::int64_t full = all.count() / most.count();
+    const Bytes rest = all - most * full;
+    repeat(static_cast<std::uint64_t>(full), [&] { body(most); });
+    if (rest > Bytes{0} || full == 0) body(rest);
+  }
   /// Takes `data` bytes chunk by chunk: full ones, then what is left, aligned to 8 B. `per_loop`:
   /// chunks that one loop moves. `body(chunk)` adds one loop.
   template <class Body>
   void chunked(const Protocol& protocol, Bytes data, std::int64_t per_loop, Body&& body) {
     const Bytes loop = protocol.chunk * per_loop;
-    const std::int64_t full = data.count() / loop.count();
-    const Bytes rest = data - loop * full;
-    repeat(static_cast<std::uint64_t>(full), [&] { body(protocol.chunk); });
-    if (rest > Bytes{0} || full == 0) {
+    in_parts(data, loop, [&](Bytes part) {
+      if (part == loop) return body(protocol.chunk);
       constexpr std::int64_t kAlign = 8;
-      const Bytes part{pieces(rest, Bytes{per_loop})};
-      body(Bytes{pieces(part, Bytes{kAlign}) * kAlign});
-    }
+      const Bytes of_chunk{pieces(part, Bytes{per_loop})};
+      body(Bytes{pieces(of_chunk, Bytes{kAlign}) * kAlign});
+    });
   }
 
   /// The plan; `protocol` is the one that it is named by.
@@ -162,6 +158,16 @@ class PlanBuilder {
     LagIndex after_take;
   };
 
+  /// One of NCCL's primitives: moves `data` bytes through `protocol`, slice by slice. It takes a
+  /// slice from each of `in` and from the user's buffer if it `loads`, combines them, and gives the
+  /// result to each of `out` and to the user's buffer if it `stores`, in one pass. No data is a
+  /// slice all the same.
+  struct Primitive {
+    bool loads;
+    bool stores;
+  };
+  void pass(const Protocol& protocol, Bytes data, const ConnectionList& in,
+            const ConnectionList& out, Primitive primitive);
   void connect_inside(Connection& connection, const Protocol& protocol, DeviceId from, DeviceId to);
   void connect_nodes(Connection& connection, const Protocol& protocol, Endpoint from, Endpoint to,
                      std::uint32_t channel);

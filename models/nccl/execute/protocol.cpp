@@ -44,7 +44,6 @@ Protocol make_protocol(const Params& params, std::string_view name, KernelShape 
     // 512 threads x 8 lines x 16 B a step, half of it flags (device.h: NCCL_LL_LINES_PER_THREAD).
     return {.name = "LL",
             .flags = Leg::Flags::kEachWord,
-            .data_fraction = 0.5,
             .chunk = Bytes::kib(32),
             .slices = 1,
             .min_slice = Bytes{1},
@@ -60,7 +59,6 @@ Protocol make_protocol(const Params& params, std::string_view name, KernelShape 
     // 640 threads x 120 elements of 8 B a step, 15 of 16 of it data (device.h: NCCL_LL128_*).
     return {.name = "LL128",
             .flags = Leg::Flags::kEachLine,
-            .data_fraction = 120.0 / 128.0,
             .chunk = Bytes{576'000},
             .slices = 1,
             .min_slice = Bytes{1},
@@ -78,7 +76,6 @@ Protocol make_protocol(const Params& params, std::string_view name, KernelShape 
   const std::int64_t step = params.bytes("nccl.buffer_size").count() / steps;
   return {
       .name = "Simple",
-      .data_fraction = 1.0,
       .chunk = Bytes{step * of_shape.chunk},
       .slices = of_shape.chunk / of_shape.slice,
       .min_slice = Bytes{step * of_shape.slice / 32},  // prims_simple.h: sliceSize is no smaller

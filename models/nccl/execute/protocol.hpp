@@ -116,11 +116,10 @@ enum class KernelShape : std::uint8_t {
 struct Protocol {
   std::string_view name;  ///< "Simple", "LL", "LL128"
   Leg::Flags flags{Leg::Flags::kNone};
-  double data_fraction;  ///< data bytes per byte that crosses a connection
-  Bytes chunk;           ///< data bytes that a rank sends before it turns to the next chunk
-  std::int64_t slices;   ///< a chunk is handed over in so many slices
-  Bytes min_slice;       ///< but none smaller than this
-  std::uint32_t slots;   ///< slices that a connection's FIFO holds
+  Bytes chunk;          ///< data bytes that a rank sends before it turns to the next chunk
+  std::int64_t slices;  ///< a chunk is handed over in so many slices
+  Bytes min_slice;      ///< but none smaller than this
+  std::uint32_t slots;  ///< slices that a connection's FIFO holds
   /// Bytes that cross a connection and are handed over at once inside a node: what a block's
   /// threads take in one trip, where flags come with the data. 0: a slice.
   Bytes trip;
@@ -128,12 +127,13 @@ struct Protocol {
   Duration work;  ///< of a block, for each slice
   Duration sync;  ///< from a slice's arrival until the other side sees it
   Duration net_extra;
-
   std::int64_t bytes_per_thread;  ///< NCCL drops channels below this much work for a thread
 
+  /// Data bytes per byte that crosses a connection.
+  double data_fraction() const { return weft::data_fraction(flags); }
   /// What crosses a connection for so much data.
   Bytes on_wire(Bytes data) const {
-    return Bytes{std::llround(std::ceil(data.as_double() / data_fraction))};
+    return Bytes{std::llround(std::ceil(data.as_double() / data_fraction()))};
   }
   std::int64_t trips_of(Bytes data) const { return trips(on_wire(data)); }
   std::int64_t trips(Bytes on_wire) const {

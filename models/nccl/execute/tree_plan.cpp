@@ -48,12 +48,13 @@ void add_channel(PlanBuilder& builder, const DeviceParams& devices, const Protoc
     to_parent[r] = {builder.connect(protocol, self, above, channel),
                     builder.connect(protocol, above, self, channel)};
   }
-  using Primitive = PlanBuilder::Primitive;
+  using Primitive =
+      void (PlanBuilder::*)(const Protocol&, Bytes, const ConnectionList&, const ConnectionList&);
   const auto add = [&](std::uint32_t rank, std::uint32_t threads, const ConnectionList& in,
                        const ConnectionList& out, Primitive primitive) {
     builder.add_block(protocol, rank, channel, threads);
     builder.chunked(protocol, channel_bytes, 1,
-                    [&](Bytes chunk) { builder.pass(protocol, chunk, in, out, primitive); });
+                    [&](Bytes chunk) { (builder.*primitive)(protocol, chunk, in, out); });
   };
   for (std::uint32_t r = 0; r < tree.size(); ++r) {
     ConnectionList from_children;
@@ -64,12 +65,12 @@ void add_channel(PlanBuilder& builder, const DeviceParams& devices, const Protoc
       to_children.add(to_parent[child].down);
     }
     if (tree[r].up == TreeRank::kNone) {
-      add(r, 0, from_children, to_children, {.loads = true, .stores = true});
+      add(r, 0, from_children, to_children, &PlanBuilder::recv_reduce_copy_send);
       continue;
     }
     const Groups groups = split(devices, protocol, builder.communicator().gpu(r));
-    add(r, groups.up, from_children, {to_parent[r].up}, {.loads = true, .stores = false});
-    add(r, groups.down, {to_parent[r].down}, to_children, {.loads = false, .stores = true});
+    add(r, groups.up, from_children, {to_parent[r].up}, &PlanBuilder::recv_reduce_send);
+    add(r, groups.down, {to_parent[r].down}, to_children, &PlanBuilder::recv_copy_send);
   }
 }
 
