@@ -40,11 +40,9 @@ std::vector<Bytes> sizes_of(const PerftestArguments& arguments) {
     for (Bytes size{2}; size <= kLargestOfAll; size = size * 2) out.push_back(size);
     return out;
   }
-  for (std::size_t begin = 0; begin <= arguments.size.size();) {
-    const std::size_t end = std::min(arguments.size.find(',', begin), arguments.size.size());
-    out.push_back(parse_size(arguments.size.substr(begin, end - begin)));
+  for (const std::string& size : comma_separated(arguments.size)) {
+    out.push_back(parse_size(size));
     check_message_size(out.back());
-    begin = end + 1;
   }
   return out;
 }

@@ -6,6 +6,7 @@
 
 #include "models/collective/settings.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/quantity.hpp"
 #include "sim/base/random.hpp"
 
 namespace weft {
@@ -28,15 +29,13 @@ SweepAxis parse_axis(const std::string& text) {
     throw InputError("--set '" + text + "': " + why + "; write KEY=VALUE,VALUE,...");
   };
   if (one_line(text) != text) fail("control characters are not accepted");
-  for (std::size_t begin = 0; begin <= setting.value.size();) {
-    const std::size_t end = std::min(setting.value.find(',', begin), setting.value.size());
-    const std::string value = trimmed(setting.value.substr(begin, end - begin));
+  for (const std::string& written : comma_separated(setting.value)) {
+    const std::string value = trimmed(written);
     if (value.empty()) fail("an empty value");
     if (std::find(axis.values.begin(), axis.values.end(), value) != axis.values.end()) {
       fail("'" + value + "' is given twice");
     }
     axis.values.push_back(value);
-    begin = end + 1;
   }
   return axis;
 }

@@ -1,5 +1,6 @@
 #include "sim/base/quantity.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -140,6 +141,16 @@ double parse_quantity(std::string_view text, Unit unit) {
   }
   throw InputError(quoted(all) + " has unit " + quoted(unit_text) + ", which does not fit; write " +
                    std::string(unit_help(unit)));
+}
+
+std::vector<std::string> comma_separated(std::string_view list) {
+  std::vector<std::string> out;
+  for (std::size_t begin = 0; begin <= list.size();) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    out.emplace_back(list.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return out;
 }
 
 Bytes parse_size(std::string_view text) {

@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sim/base/units.hpp"
 
@@ -36,6 +37,9 @@ double parse_quantity(std::string_view text, Unit unit);
 /// Reads a message size as nccl-tests does: "8", "64K", "1M", "8G" (K = 1024), also "8 GiB", "8 B".
 /// Throws InputError.
 Bytes parse_size(std::string_view text);
+
+/// What stands between the commas of a list, as it is written: of "a,,b" three, of "" one, empty.
+std::vector<std::string> comma_separated(std::string_view list);
 
 /// A plain decimal number, all of `text`; nullopt if it is not one, is NaN or infinite.
 std::optional<double> parse_number(std::string_view text);

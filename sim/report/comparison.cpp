@@ -166,9 +166,7 @@ std::vector<std::string> class_columns(const std::string& text, const MeasuredTa
     return by;
   }
   std::vector<std::string> by;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    const std::string name = text.substr(begin, end - begin);
+  for (const std::string& name : comma_separated(text)) {
     try {
       measured_column(name);
     } catch (const InputError& e) {
@@ -178,7 +176,6 @@ std::vector<std::string> class_columns(const std::string& text, const MeasuredTa
       throw InputError("--by: '" + name + "': column given twice");
     }
     by.push_back(name);
-    begin = end + 1;
   }
   return by;
 }

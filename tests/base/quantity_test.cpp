@@ -124,6 +124,13 @@ TEST(ParseNumber, TakesAllOfTheTextOrNothing) {
   }
 }
 
+TEST(CommaSeparated, KeepsWhatStandsBetween) {
+  EXPECT_EQ(comma_separated(""), std::vector<std::string>{""});
+  EXPECT_EQ(comma_separated("64K"), std::vector<std::string>{"64K"});
+  EXPECT_EQ(comma_separated(" a,,b "), (std::vector<std::string>{" a", "", "b "}));
+  EXPECT_EQ(comma_separated("a,"), (std::vector<std::string>{"a", ""}));
+}
+
 TEST(ParseSize, ReadsSizesAsNcclTestsDoes) {
   EXPECT_EQ(parse_size("0"), Bytes{0});
   EXPECT_EQ(parse_size("8"), Bytes{8});
