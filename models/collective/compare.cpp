@@ -65,11 +65,12 @@ MachineFacts facts_of(const std::string& machine, const PredictOptions& options,
 /// Why weft would not run a row as it was measured; "" if it would. What the simulation itself
 /// refuses is not here.
 std::string obstacle(const MeasuredRow& row, const MachineFacts& facts) {
-  if (row.transport == "shm") {
-    return "weft does not yet stage data through the shared memory of a host";
+  if (row.transport == "shm" && row.hosts > 1) return "hosts share no memory";
+  if (row.transport == "nvlink" && row.hosts > 1) {
+    return "NVLink between hosts: write the GPUs that it joins as one host";
   }
+  if (row.transport == "shm") return "";
   if (row.transport == "nvlink") {
-    if (row.hosts > 1) return "NVLink between hosts: write the GPUs that it joins as one host";
     return facts.has_nvlink || row.ranks == 1 ? "" : "the machine has no NVLink";
   }
   if (row.hosts == 1) return "weft uses no NIC inside a host";
@@ -116,6 +117,7 @@ std::map<std::string, std::string> env_of(const MeasuredRow& row) {
   std::map<std::string, std::string> env;
   if (row.algo != "auto") env["NCCL_ALGO"] = row.algo;
   if (row.proto != "auto") env["NCCL_PROTO"] = row.proto;
+  if (row.transport == "shm") env["NCCL_P2P_DISABLE"] = "1";
   if (row.channels > 0) {
     env["NCCL_MIN_NCHANNELS"] = std::to_string(row.channels);
     env["NCCL_MAX_NCHANNELS"] = std::to_string(row.channels);

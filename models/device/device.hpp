@@ -117,6 +117,7 @@ struct Requester {
   std::optional<ServerNumber> tags{};  ///< reads in flight of the whole device; none: of a thread
   std::uint32_t tag_count{0};
   Duration read_extra{};          ///< of each read, inside the device
+  Duration write_extra{};         ///< of each write likewise, one way
   std::string_view read_cause{};  ///< a read's round trip, as reports name it
   bool relaxed_ordering{true};
   bool may_be_strict{false};  ///< its writes take part in strict ordering at a root port
@@ -135,6 +136,8 @@ struct ThreadBlocks {
   Duration sm_load_latency{};  ///< until a kernel's first load is there
   Bytes line{128};             ///< data of one load or store beyond the GPU
   Bytes bytes_per_thread{64};  ///< that one thread keeps in flight
+  Bytes far_bytes_per_thread{128};  ///< likewise, of loads beyond the GPU
+  Bytes far_loads{32768};           ///< that one SM keeps in flight of these
   std::uint32_t threads{512};  ///< of a block
   Duration load_latency{};     ///< of the GPU's own memory
   Duration post_time{};        ///< a thread's work for one work queue element

@@ -33,6 +33,9 @@ ThreadBlocks blocks_of(const DeviceParams& d, DeviceId gpu, DeviceModel& m) {
   for (std::uint32_t i = 0; i < sms; ++i) {
     m.add_server({"SM of a thread block", ServerUnit::kWork, 1e9});
   }
+  for (std::uint32_t i = 0; i < sms; ++i) {
+    m.add_server({"an SM's loads beyond the GPU", ServerUnit::kWork, 1e9});
+  }
   return {.first_sm = first,
           .sms = sms,
           .sm_load = d.bandwidth("gpu.sm_load_rate", gpu),
@@ -43,6 +46,8 @@ ThreadBlocks blocks_of(const DeviceParams& d, DeviceId gpu, DeviceModel& m) {
           .sm_load_latency = d.duration("gpu.sm_load_latency", gpu),
           .line = d.bytes("gpu.sm_line", gpu),
           .bytes_per_thread = d.bytes("gpu.bytes_per_thread", gpu),
+          .far_bytes_per_thread = d.bytes("gpu.far_bytes_per_thread", gpu),
+          .far_loads = d.bytes("gpu.sm_far_loads", gpu),
           .threads = static_cast<std::uint32_t>(std::llround(d.number("gpu.block_threads", gpu))),
           .load_latency = d.duration("gpu.hbm_latency", gpu),
           .post_time = d.duration("gpu.post_time", gpu),
@@ -69,6 +74,7 @@ DeviceModel resolve_gpu(const DeviceParams& d, DeviceId gpu) {
   m.requester = Requester{.read_request = m.blocks->line.as_double(),
                           .write_payload = m.blocks->line.as_double(),
                           .read_extra = d.duration("gpu.host_load_extra", gpu),
+                          .write_extra = Duration::from_ns(d.number("gpu.host_load_extra", gpu) / 2),
                           .read_cause = "SM load of host memory"};
   m.copies = copies_of(d, gpu);
   m.nvlink = NvlinkPort{.nvlink_rate = d.bandwidth("gpu.nvlink_rate", gpu),

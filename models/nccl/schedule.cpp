@@ -149,6 +149,17 @@ std::vector<std::vector<std::uint32_t>> local_nics(const Fabric& fabric) {
   return out;
 }
 
+Inside nearest_inside(const Fabric& fabric, std::uint32_t from, std::uint32_t to) {
+  const DeviceId a = fabric.device(0, DeviceKind::kGpu, from);
+  const DeviceId b = fabric.device(0, DeviceKind::kGpu, to);
+  if (fabric.nvlink_route(a, b)) return Inside::kPeer;
+  if (!fabric.pcie_route(a, b)) {
+    throw InputError(fabric.spec().file + ": no path between " + fabric.full_name(a) + " and " +
+                     fabric.full_name(b) + ": neither NVLink nor PCIe joins them");
+  }
+  return fabric.path_label(a, b).path_class <= PathClass::kPxb ? Inside::kPeer : Inside::kShared;
+}
+
 void require_peers(const Fabric& fabric) {
   const std::size_t ranks = fabric.count(DeviceKind::kGpu) * fabric.nodes();
   if (ranks < 2) {
@@ -168,6 +179,9 @@ Schedule make_schedule(const DeviceParams& devices, MemoryPath path) {
   Schedule schedule;
   schedule.rings = make_rings(fabric, channels);
   schedule.trees = make_trees(fabric, channels);
+  schedule.inside = [&fabric](std::uint32_t from, std::uint32_t to) {
+    return nearest_inside(fabric, from, to);
+  };
   schedule.p2p_nics = local_nics(fabric);
   schedule.p2p_channels = std::bit_ceil(channels);
   schedule.p2p_channels_per_peer = std::min(schedule.p2p_channels, channels_per_peer(devices));

@@ -38,6 +38,12 @@ std::optional<Algorithm> executed_as(NcclAlgo algo);
 /// Precondition: neither the operation nor the algorithm is point to point.
 KernelShape kernel_shape(Op op, Algorithm algorithm);
 
+/// What joins two GPUs of one node.
+enum class Inside : std::uint8_t {
+  kPeer,   ///< stores into the other's memory, over NVLink or PCIe
+  kShared  ///< the memory of a CPU (NCCL's SHM)
+};
+
 /// How one operation of one size is run.
 struct Choice {
   Algorithm algorithm{Algorithm::kRing};
@@ -53,6 +59,9 @@ struct Choice {
 struct Schedule {
   std::vector<Ring> rings;  ///< by channel
   std::vector<Tree> trees;  ///< by channel
+  /// What joins a GPU of a node to another, [from][to], by their places among its GPUs. Throws
+  /// InputError if they are to meet over the network.
+  std::function<Inside(std::uint32_t from, std::uint32_t to)> inside;
   /// Point to point: the NICs of each GPU of a node (indices among the node's NICs); channel c
   /// takes entry c mod their number. Empty where nodes have no NIC.
   std::vector<std::vector<std::uint32_t>> p2p_nics;
@@ -71,6 +80,10 @@ void require_peers(const Fabric& fabric);
 /// protocol by size, channels by the NICs. `devices` must outlive the schedule. Throws InputError
 /// as require_peers() does.
 Schedule make_schedule(const DeviceParams& devices, MemoryPath path);
+
+/// NVLink if there is one, else peer writes over PCIe up to PXB, else shared memory. Throws
+/// InputError if neither NVLink nor PCIe joins them.
+Inside nearest_inside(const Fabric& fabric, std::uint32_t from, std::uint32_t to);
 
 /// The NICs that NCCL's sends and receives use, by GPU of a node (src/graph/topo.cc,
 /// ncclTopoGetLocalNet): of the nearest NICs, shared evenly among the GPUs that have the same.

@@ -184,7 +184,7 @@ void DmaEngine::returned(std::uint32_t slot, std::int64_t bytes) {
 }
 
 void DmaEngine::written(std::uint32_t transaction, Duration visible_in) {
-  events_.schedule_after(visible_in, Phase::kDeliver, *this,
+  events_.schedule_after(visible_in + settings_.write_extra, Phase::kDeliver, *this,
                          std::uint64_t{transaction} << 8 | kWritten);
 }
 

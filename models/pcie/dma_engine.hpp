@@ -59,6 +59,7 @@ class DmaEngine final : public EventTarget, private PcieTags::User {
     /// Inside the device: from the data's arrival until the request's tag is free and the data can
     /// be used.
     Duration read_extra{};
+    Duration write_extra{};  ///< likewise of a write, before it leaves: it is visible so much later
     Duration completion_timeout{Duration::ns(10'000'000)};
   };
   DmaEngine(PcieDomain& domain, Settings settings);

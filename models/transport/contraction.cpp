@@ -29,7 +29,8 @@ Bandwidth sm_rate(const ThreadBlocks& blocks, const Leg& leg) {
 /// Gathers what the legs of one walk ask for.
 class Builder {
  public:
-  explicit Builder(const Machine& machine) : machine_{machine}, fabric_{machine.fabric()} {}
+  Builder(const Machine& machine, std::uint32_t number)
+      : machine_{machine}, fabric_{machine.fabric()}, number_{number} {}
 
   void add(const Leg& leg) {
     branch_ = leg.branch;
@@ -117,7 +118,7 @@ class Builder {
   Bytes in_flight(const Leg& leg) const {
     const DeviceModel& m = model(leg.initiator);
     return leg.by_copy_engine ? Bytes{m.copies->request * m.copies->tags}
-                              : m.blocks->in_flight(leg.threads);
+                              : sm_in_flight(*m.blocks, leg);
   }
 
   template <class Find>
@@ -140,6 +141,7 @@ class Builder {
     if (!is_read) return;
     const ThreadBlocks& blocks = *model(leg.initiator).blocks;
     head("SM load of GPU memory", leg.initiator, blocks.sm_load_latency);
+    own_load_ = blocks.sm_load_latency;
     if (blocks.sm_load_latency == Duration{}) return;
     cap(Bandwidth::bytes_per_s(in_flight(leg).as_double() / blocks.sm_load_latency.as_s()),
         {"SM loads of GPU memory in flight", fabric_.full_name(leg.initiator)});
@@ -241,7 +243,7 @@ class Builder {
     const Duration left = model(leg.source).root ? model(leg.source).crossing_time() : Duration{};
     tail("PCIe write latency", leg.source,
          crossing_time(machine_, leg.source, route) - left + walk +
-             model(leg.sink).memory->write_latency);
+             model(leg.sink).memory->write_latency + requester_of(machine_, leg).write_extra);
   }
 
   void add_pcie_read(const Leg& leg) {
@@ -273,13 +275,26 @@ class Builder {
                                 use_limits(leg, path, leg.source, true) + requester.read_extra;
     if (requester.tags) {
       use(machine_.server_of(leg.initiator, *requester.tags), round_trip.as_s() / request);
-    } else {
+    } else if (leg.by_copy_engine) {
       cap(Bandwidth::bytes_per_s(in_flight(leg).as_double() / round_trip.as_s()),
-          {leg.by_copy_engine ? "copy engine's reads in flight"
-                              : "SM loads of host memory in flight",
-           fabric_.full_name(leg.initiator)});
+          {"copy engine's reads in flight", fabric_.full_name(leg.initiator)});
+    } else {
+      use_sm_loads(leg, round_trip + own_load_);
     }
+    if (leg.trip == Leg::Trip::kSteady) return;
     head(requester.read_cause, leg.initiator, round_trip);
+  }
+
+  /// `loads`: for how long one is under way, with those before it that the same threads wait for.
+  void use_sm_loads(const Leg& leg, Duration loads) {
+    const ThreadBlocks& blocks = *model(leg.initiator).blocks;
+    if (leg.trip != Leg::Trip::kOne) {
+      cap(Bandwidth::bytes_per_s(in_flight(leg).as_double() / loads.as_s()),
+          {"SM loads of host memory in flight", fabric_.full_name(leg.initiator)});
+    }
+    if (leg.flags != Leg::Flags::kNone) return;
+    use(sm_loads_of(machine_, leg.initiator, number_),
+        1e9 * loads.as_s() / blocks.far_loads.as_double());
   }
 
   Duration round_trip_of(const DmaPath& path, DeviceId initiator, DeviceId target) const {
@@ -319,8 +334,10 @@ class Builder {
 
   const Machine& machine_;
   const Fabric& fabric_;
+  std::uint32_t number_;
   Contraction out_;
   std::uint8_t branch_{0};  // of the leg being added
+  Duration own_load_{};     // of the GPU's own memory, before those of the host's
   Branches heads_;
   Branches tails_;
 };
@@ -340,11 +357,28 @@ Requester requester_of(const Machine& machine, const Leg& leg) {
 }
 
 Contraction contract(const Machine& machine, const Walk& walk, std::uint32_t number) {
-  Builder builder(machine);
+  Builder builder(machine, number);
   for (const Leg& leg : walk) builder.add(leg);
   const double work = sm_ns_per_byte(machine, walk);
   if (work > 0) builder.use(sm_of(machine, walk.front().initiator, number), work);
   return builder.take();
+}
+
+bool is_far_load(const Leg& leg) {
+  return leg.kind == Leg::Kind::kRead && leg.medium == Leg::Medium::kPcie && !leg.by_copy_engine;
+}
+
+Bytes sm_in_flight(const ThreadBlocks& blocks, const Leg& leg) {
+  if (!is_far_load(leg)) return blocks.in_flight(leg.threads);
+  switch (leg.flags) {
+    case Leg::Flags::kEachWord:
+      return Bytes{16} * (leg.threads != 0 ? leg.threads : 512);
+    case Leg::Flags::kEachLine:
+      return Bytes{64} * (leg.threads != 0 ? leg.threads : 640);
+    case Leg::Flags::kNone:
+      break;
+  }
+  return blocks.far_bytes_per_thread * (leg.threads != 0 ? leg.threads : blocks.threads);
 }
 
 double data_share(const Leg& leg) { return leg.data_only ? data_fraction(leg.flags) : 1; }
@@ -357,6 +391,8 @@ double sm_ns_per_byte(const Machine& machine, const Walk& walk) {
     if (!blocks || leg.by_copy_engine) continue;
     // While it polls, its own data come.
     if (polls && leg.data_only && leg.kind == Leg::Kind::kRead) continue;
+    // The round trip is the poll: what was waited for is there when it comes back.
+    if (is_far_load(leg) && leg.flags != Leg::Flags::kNone) continue;
     sum += 1e9 * data_share(leg) / sm_rate(*blocks, leg).as_bytes_per_s();
   }
   return sum;
@@ -365,6 +401,11 @@ double sm_ns_per_byte(const Machine& machine, const Walk& walk) {
 ServerId sm_of(const Machine& machine, DeviceId gpu, std::uint32_t number) {
   const ThreadBlocks& blocks = *machine.model(gpu).blocks;
   return machine.server_of(gpu, blocks.first_sm + number % blocks.sms);
+}
+
+ServerId sm_loads_of(const Machine& machine, DeviceId gpu, std::uint32_t number) {
+  const ThreadBlocks& blocks = *machine.model(gpu).blocks;
+  return machine.server_of(gpu, blocks.first_sm + blocks.sms + number % blocks.sms);
 }
 
 Bandwidth solo_rate(const Machine& machine, const Contraction& contraction) {

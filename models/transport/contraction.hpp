@@ -42,12 +42,22 @@ struct Contraction {
 /// models/transport/README.md. Throws InputError if the fabric has no way for a leg.
 Contraction contract(const Machine& machine, const Walk& walk, std::uint32_t number = 0);
 
+/// Whether an SM (or a NIC) reads over PCIe.
+bool is_far_load(const Leg& leg);
+/// Bytes that the threads of a leg keep in flight: as many loads as NCCL unrolls, or where flags
+/// come with the data one trip, of a line of 16 B a thread (src/device/prims_ll.h) or of 64 B
+/// (prims_ll128.h, up to 640 threads), as all wait for its flags. Loads of the GPU's own memory
+/// are so quick that what NCCL unrolls stands for them all.
+Bytes sm_in_flight(const ThreadBlocks& blocks, const Leg& leg);
+
 /// Bytes of a leg for each that crosses the walk's connections: of a user's buffer without flags.
 double data_share(const Leg& leg);
 /// For how many nanoseconds an SM works on each byte of a walk; 0 of walks that no SM moves.
 double sm_ns_per_byte(const Machine& machine, const Walk& walk);
 /// The SM that runs a GPU's thread block of a number.
 ServerId sm_of(const Machine& machine, DeviceId gpu, std::uint32_t number);
+/// What holds the loads beyond the GPU of that SM.
+ServerId sm_loads_of(const Machine& machine, DeviceId gpu, std::uint32_t number);
 
 /// Whoever makes the requests of a leg over PCIe: a NIC, a GPU's SMs, its copy engines, or a CPU's
 /// stores, which leave its root complex when its program says so.

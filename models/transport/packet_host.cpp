@@ -320,13 +320,25 @@ DmaEngine::Settings PacketHost::nic_engine(DeviceId nic) {
           .completion_timeout = machine_.completion_timeout()};
 }
 
-DmaEngine::Settings PacketHost::sm_engine(DeviceId gpu, std::uint32_t threads) const {
+PcieTags& PacketHost::sm_loads(DeviceId gpu, std::uint32_t number) {
   const ThreadBlocks& blocks = *machine_.model(gpu).blocks;
+  auto& loads = sm_loads_[sm_loads_of(machine_, gpu, number)];
+  if (!loads) {
+    const auto lines = static_cast<std::uint32_t>(pieces(blocks.far_loads, blocks.line));
+    loads = std::make_unique<PcieTags>(network_.events(), lines);
+  }
+  return *loads;
+}
+
+DmaEngine::Settings PacketHost::sm_engine(DeviceId gpu, bool nvlink) const {
+  const ThreadBlocks& blocks = *machine_.model(gpu).blocks;
+  const Requester& requester = *machine_.model(gpu).requester;
   return {.name = fabric_.full_name(gpu),
           .write_payload = blocks.line.count(),
           .read_request = blocks.line.count(),
-          .tags = static_cast<std::uint32_t>(pieces(blocks.in_flight(threads), blocks.line)),
-          .read_extra = machine_.model(gpu).requester->read_extra,
+          .tags = static_cast<std::uint32_t>(pieces(blocks.far_loads, blocks.line)),
+          .read_extra = requester.read_extra,
+          .write_extra = nvlink ? Duration{} : requester.write_extra,
           .completion_timeout = machine_.completion_timeout()};
 }
 

@@ -55,9 +55,8 @@ class PacketHost {
   DmaEngine& add_engine(const DmaEngine::Settings& settings);
   /// One of a NIC's engines: MRRS, and the tags that all of them share.
   DmaEngine::Settings nic_engine(DeviceId nic);
-  /// Loads and stores of a GPU's SMs by so many threads, each with `gpu.bytes_per_thread` in
-  /// flight. 0: one thread block.
-  DmaEngine::Settings sm_engine(DeviceId gpu, std::uint32_t threads = 0) const;
+  /// Loads and stores of an SM beyond its GPU: over PCIe, or over NVLink.
+  DmaEngine::Settings sm_engine(DeviceId gpu, bool nvlink = false) const;
 
   /// A CPU's stores to devices' memory, beyond its root complex.
   DmaEngine::Settings cpu_engine(DeviceId cpu) const;
@@ -81,6 +80,8 @@ class PacketHost {
   SerialServer& sm(DeviceId gpu, std::uint32_t number) {
     return sms_[sm_of(machine_, gpu, number)];
   }
+  /// An SM's loads beyond the GPU, lines in flight.
+  PcieTags& sm_loads(DeviceId gpu, std::uint32_t number);
   /// SMs that exist so far, by server of the Machine.
   const std::map<ServerId, SerialServer>& sms() const { return sms_; }
   /// Gates that exist so far, by server of the Machine.
@@ -116,6 +117,7 @@ class PacketHost {
   std::map<std::pair<DeviceId, DeviceId>, PciePathId> nvlink_paths_;
   std::map<ServerId, std::size_t> gate_of_;
   std::map<ServerId, SerialServer> sms_;
+  std::map<ServerId, std::unique_ptr<PcieTags>> sm_loads_;
 };
 
 }  // namespace weft

@@ -36,15 +36,22 @@ SmCopier::SmCopier(PacketHost& host, const Walk& legs, std::uint32_t number, std
       client_{client} {
   const DeviceId gpu = initiator(legs);
   const ThreadBlocks& blocks = *host.machine().model(gpu).blocks;
-  const std::int64_t in_flight = blocks.in_flight(legs.front().threads).count();
-  const std::int64_t threads = in_flight / blocks.bytes_per_thread.count();
-  warps_.resize(static_cast<std::size_t>(std::max<std::int64_t>(1, threads / kWarp)));
-  piece_ = in_flight / static_cast<std::int64_t>(warps_.size());
+  const auto far = std::find_if(legs.begin(), legs.end(), is_far_load);
+  const std::int64_t in_flight = sm_in_flight(blocks, far != legs.end() ? *far : legs.front()).count();
+  const std::uint32_t threads = legs.front().threads != 0 ? legs.front().threads : blocks.threads;
+  warps_.resize(std::max(1U, threads / kWarp));
+  piece_ = std::max<std::int64_t>(1, in_flight / static_cast<std::int64_t>(warps_.size()));
   for (const Leg& leg : legs) {
     if (leg.initiator != gpu) throw std::logic_error("SmCopier: legs of several initiators");
     const auto remote = [&](DeviceId memory, PciePathId path) {
-      return Remote{&host.add_engine(host.sm_engine(gpu, leg.threads)), path,
-                    PacketHost::memory_at(memory) + address};
+      DmaEngine::Settings settings =
+          host.sm_engine(gpu, leg.medium == Leg::Medium::kNvlink);
+      if (is_far_load(leg) && leg.flags == Leg::Flags::kNone) {
+        settings.shared_tags = &host.sm_loads(gpu, number);
+      } else if (is_far_load(leg)) {
+        settings.tags = static_cast<std::uint32_t>(pieces(Bytes{in_flight}, blocks.line));
+      }
+      return Remote{&host.add_engine(settings), path, PacketHost::memory_at(memory) + address};
     };
     if (leg.medium == Leg::Medium::kLocal) {
       (leg.kind == Leg::Kind::kRead ? own_reads_ : own_writes_) += data_share(leg);
@@ -85,11 +92,7 @@ void SmCopier::next_piece(std::uint32_t index) {
   warp.loads = static_cast<std::uint32_t>(sources_.size()) + (own_reads_ > 0 ? 1 : 0);
   ++busy_warps_;
   const std::uint64_t tag = std::uint64_t{index} << kWarpShift;
-  if (own_reads_ > 0) {
-    const Time served = use_own(own_reads_, warp.bytes);
-    events_.schedule_at(std::max(served, events_.now() + own_latency_), Phase::kDeliver, *this,
-                        tag | kLoaded);
-  }
+  if (sources_.empty() && own_reads_ > 0) load_own(index);
   for (const Remote& source : sources_) {
     source.engine->submit({.path = source.path,
                            .is_read = true,
@@ -110,8 +113,17 @@ void SmCopier::on_event(std::uint64_t what) {
   }
 }
 
+/// What comes from beyond the GPU is waited for before its own memory is asked.
 void SmCopier::loaded(std::uint32_t index) {
-  if (--warps_[index].loads == 0) have_piece(index);
+  const std::uint32_t left = --warps_[index].loads;
+  if (left == 0) return have_piece(index);
+  if (left == 1 && own_reads_ > 0) load_own(index);
+}
+
+void SmCopier::load_own(std::uint32_t index) {
+  const Time served = use_own(own_reads_, warps_[index].bytes);
+  events_.schedule_at(std::max(served, events_.now() + own_latency_), Phase::kDeliver, *this,
+                      std::uint64_t{index} << kWarpShift | kLoaded);
 }
 
 void SmCopier::have_piece(std::uint32_t index) {

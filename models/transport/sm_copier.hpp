@@ -20,10 +20,11 @@ constexpr std::uint64_t next_buffer(std::uint64_t end, std::uint64_t span) {
 
 /// The copy loop of a GPU's thread block (or a group of its warps): pass after pass over slices.
 ///
-/// Each warp takes the next piece of the slice, `gpu.bytes_per_thread` a thread, loads it from
-/// every source, and when all of it is here stores it to every sink. Stores are posted: the warp
+/// Each warp takes the next piece of the slice, as much as its threads have in flight
+/// (sm_in_flight), loads it from every source, and when all of it is here stores it to every sink. Stores are posted: the warp
 /// turns to its next piece at once, but stores no second one before the first has left the GPU. So
-/// loads in flight are bounded by the threads, stores by the links' back-pressure.
+/// loads in flight are bounded by the threads, those beyond the GPU also by their SM, stores by the
+/// links' back-pressure.
 ///
 /// Loads of the GPU's own memory take `gpu.sm_load_latency`. The SM works on each piece for a time
 /// (`sm_ns_per_byte`), one after another, also those of other groups of its block; then it is
@@ -73,6 +74,7 @@ class SmCopier final : private DmaClient, private EventTarget {
   Time use_own(double share, std::int64_t bytes);
   void next_piece(std::uint32_t warp);
   void loaded(std::uint32_t warp);
+  void load_own(std::uint32_t warp);
   void have_piece(std::uint32_t warp);
   void work(std::uint32_t warp);
   void store(std::uint32_t warp);

@@ -41,6 +41,13 @@ struct Leg {
   Flags flags{Flags::kNone};
   /// The bytes of the walk without their flags are moved: it is a user's buffer.
   bool data_only{false};
+  /// How much is moved at a time of what the threads load at once.
+  enum class Trip : std::uint8_t {
+    kMany,   ///< any number: the first loads are waited for, then as many are always under way
+    kOne,    ///< at most one trip, whose loads are waited for
+    kSteady  ///< a trip of many: its loads are under way while the last one's come
+  };
+  Trip trip{Trip::kMany};
   /// Where a GPU is the initiator: one of its copy engines, not its SMs.
   bool by_copy_engine{false};
   friend auto operator<=>(const Leg&, const Leg&) = default;

@@ -21,7 +21,7 @@ MADE = {
     "small.csv": HEAD + "nvlink,2,broadcast,1024,10\nnvlink,2,broadcast,4096,12\n",
     "column.csv": HEAD.replace("us", "time") + "nvlink,2,broadcast,1024,10\n",
     "cell.csv": HEAD + "nvlink,2,broadcast,1K,10\n",
-    "none.csv": HEAD + "shm,2,broadcast,1024,10\n",
+    "none.csv": HEAD + "nvlink,64,broadcast,1024,10\n",
     "empty.csv": "",
     "fast.yaml": "nccl.launch_simple: 1 us\nnccl.launch_ll: 1 us\nnccl.launch_ll128: 1 us\n",
     "wrong.yaml": "wire.mtu: 4 KiB\nwire.mut: 1 KiB\n",
@@ -96,12 +96,12 @@ class Compare(CliTest):
         text = self.ok("compare", "mixed.csv", *MACHINE, *NO_NVLS)
         lines = [line.split() for line in text.splitlines() if not line.startswith("#")]
         self.assertEqual([line[:9] for line in lines if line[0] != "nvlink"],
-                         [["shm", "-", "4", "allreduce", "Ring", "Simple", "back-to-back", "0", "2"],
+                         [["shm", "-", "4", "allreduce", "Ring", "Simple", "back-to-back", "2", "0"],
                           ["net", "gdr", "4", "allreduce", "Ring", "Simple", "back-to-back", "0", "3"],
                           ["net", "host-staged", "4", "allreduce", "Ring", "Simple", "back-to-back", "0", "3"]])
         self.assertEqual(sum(int(line[7]) + int(line[8]) for line in lines), 26)
-        self.assertIn("# total: 18 rows, bias ", text)
-        self.assertIn("; 8 not predicted\n", text)
+        self.assertIn("# total: 20 rows, bias ", text)
+        self.assertIn("; 6 not predicted\n", text)
         self.assertIn("# not predicted: 6 (lines 22-27): the machine has no NIC\n", text)
 
     def test_json_has_rows_summary_classes_and_provenance(self):
@@ -119,7 +119,7 @@ class Compare(CliTest):
         self.assertAlmostEqual(summary["median_abs"], statistics.median(map(abs, errors)))
         self.assertAlmostEqual(summary["worst_error"], max(errors, key=abs))
         self.assertEqual([(c["transport"], c["ranks"], c["n"], c["not_predicted"]) for c in answer["classes"]],
-                         [("nvlink", 4, 6, 0), ("nvlink", 2, 12, 0), ("shm", 4, 0, 2), ("net", 4, 0, 6)])
+                         [("nvlink", 4, 6, 0), ("nvlink", 2, 12, 0), ("shm", 4, 2, 0), ("net", 4, 0, 6)])
         provenance = answer["provenance"]
         self.assertEqual(provenance["env"], ["NCCL_NVLS_ENABLE=0"])
         self.assertEqual(provenance["topology"], MACHINE[1])

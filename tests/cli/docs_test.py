@@ -165,7 +165,7 @@ workload: {{op: allreduce, sizes: [1 KiB]}}
     def test_comparisons_have_the_keys_of_the_page_and_no_others(self):
         table = self.here / "m.csv"
         table.write_text("transport,ranks,op,bytes,us\nnvlink,2,broadcast,1024,100\nnvlink,2,broadcast,2048,10\n"
-                         "shm,2,broadcast,1024,9\n")
+                         "nvlink,64,broadcast,1024,9\n")
         seen = self.seen(weft("compare", str(table), "--machine", str(SOURCE / "topologies/h200-vm.yaml"), "--json",
                               "-", "--drop-stalls", "--by", "op", "--env", "NCCL_NVLS_ENABLE=0"))
         seen = {path: keys for path, keys in seen.items() if not path.startswith("provenance")}

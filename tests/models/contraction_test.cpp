@@ -77,7 +77,7 @@ TEST(Contraction, HostStagedPushLoadsTheUplinkAndDram) {
 }
 
 TEST(Contraction, GpuReadingHostMemoryIsBoundByLoadsInFlight) {
-  const MachineUnderTest m("h200-vm.yaml", {"gpu.bytes_per_thread=16 B"}, 1);
+  const MachineUnderTest m("h200-vm.yaml", {"gpu.far_bytes_per_thread=16 B"}, 1);
   const Walk walk{{Kind::kRead, Medium::kPcie, m.id("gpu0"), m.id("cpu0"), m.id("gpu0")}};
   const Contraction c = contract(m.machine(), walk);
   // Round trip: 2 x 200 (root complex) + 100 (DRAM) + 835 (inside the GPU) = 1,335 ns.

@@ -93,5 +93,11 @@ TEST(Measured, LaunchesByAHostThread) {
       142, 0.08, 0.06);
 }
 
+// NCCL_P2P_DISABLE=1. gpu.sm_far_loads was read off one of these rows, the rest off none.
+TEST(Measured, SharedMemoryOfAHost) {
+  expect_within(agreement("shared memory", "shm.csv", [](const MeasuredRow&) { return true; }), 271,
+                0.11, 0.1);
+}
+
 }  // namespace
 }  // namespace weft::test::models_measured

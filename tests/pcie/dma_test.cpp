@@ -118,7 +118,7 @@ TEST(PcieDma, SmallPacketsFromTheWireKeepTheirRate) {
 /// Two GPUs and two NICs below one uplink stage both ways at a pace of so many GB/s each: GPUs
 /// store to and load from host memory, NICs write to it and read from it.
 DmaTrafficResult staged(double pace) {
-  HostUnderTest h("hgx-h100-8nic.yaml", {"gpu.bytes_per_thread=1024 B"});
+  HostUnderTest h("hgx-h100-8nic.yaml", {"gpu.sm_far_loads=512 KiB"});
   std::vector<DmaStream> streams;
   for (const char* device : {"gpu0", "gpu1", "nic0", "nic1"}) {
     const DeviceId id = h.id(device);

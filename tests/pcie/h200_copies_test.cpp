@@ -70,7 +70,7 @@ class H200 final : public Copier::Client {
   }
   DmaStream kernel(const std::string& gpu, std::uint32_t blocks, bool reads) {
     const DeviceId id = h_.id("gpu" + gpu);
-    DmaEngine::Settings sm = h_.host().sm_engine(id, 512 * blocks);
+    DmaEngine::Settings sm = h_.host().sm_engine(id);
     // The kernel has one 16 B access a thread in flight, not NCCL's four.
     sm.tags = 512 * blocks * 16 / 128;
     return {.engine = &h_.host().add_engine(sm),

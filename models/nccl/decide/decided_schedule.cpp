@@ -113,6 +113,32 @@ std::vector<std::uint32_t> fabric_nics(const Fabric& fabric, const NcclSystem& s
   return out;
 }
 
+/// What joins the GPUs of a host, by their places.
+std::function<Inside(std::uint32_t, std::uint32_t)> inside_of(const Fabric& fabric,
+                                                              const NcclNodeView& view,
+                                                              int gpus) {
+  std::vector<std::size_t> place;  // in the view's system, by rank of a host
+  for (int r = 0; r < gpus; ++r) {
+    place.push_back(static_cast<std::size_t>(view.system.gpu_of_rank(r)));
+  }
+  return [&fabric, place, transports = view.paths.transports](std::uint32_t from,
+                                                              std::uint32_t to) {
+    switch (transports.at(place.at(from)).at(place.at(to))) {
+      case NcclTransport::kP2p:
+        return Inside::kPeer;
+      case NcclTransport::kShm:
+        return Inside::kShared;
+      case NcclTransport::kNet:
+        break;
+    }
+    const auto name = [&](std::uint32_t gpu) {
+      return fabric.full_name(fabric.device(0, DeviceKind::kGpu, gpu));
+    };
+    throw InputError(fabric.spec().file + ": NCCL joins " + name(from) + " and " + name(to) +
+                     " over the network, though they are in one node: weft does not run that");
+  };
+}
+
 /// The ranks of a host by their GPU's place in NCCL's system.
 class Places {
  public:
@@ -222,6 +248,7 @@ Schedule decided_schedule(const DeviceParams& devices, const NcclRun& run) {
   for (std::size_t c = 0; c < d.connections.trees.size(); ++c) {
     schedule.trees.push_back(tree_of(d, places, c));
   }
+  schedule.inside = inside_of(fabric, d.views.front(), d.gpus_per_host);
   schedule.p2p_nics = local_nics(fabric);
   schedule.p2p_channels = static_cast<std::uint32_t>(d.channels.p2p);
   schedule.p2p_channels_per_peer = static_cast<std::uint32_t>(d.channels.p2p_per_peer);

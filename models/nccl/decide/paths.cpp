@@ -56,7 +56,7 @@ class PathFinder {
   NcclPathType default_p2p_level() const;
   bool has_p2p(int from, int to) const;
   bool network_is_faster(int a, int b) const;
-  bool can_connect(int from, int to) const;
+  NcclTransport transport(int from, int to) const;
   void find_groups();
 
   void mark_c2c_nets();
@@ -178,6 +178,8 @@ int PathFinder::reverse_link(int from, int to, NcclLinkType type) const {
 /// GPU pairs that shall not write to each other meet in the memory of a CPU.
 void PathFinder::divert_gpu_pairs() {
   const int gpus = system_.count(kGpu);
+  const auto count = static_cast<std::size_t>(gpus);
+  paths_.transports.assign(count, std::vector(count, NcclTransport::kP2p));
   for (int to = 0; to < gpus; ++to) {
     for (int from = 0; from < gpus; ++from) {
       if (has_p2p(from, to)) continue;
@@ -185,8 +187,10 @@ void PathFinder::divert_gpu_pairs() {
       if (cpu != -1) go_through(kCpu, cpu, kGpu, from, kGpu, to);
     }
     for (int from = 0; from < gpus; ++from) {
-      if (from == to || can_connect(from, to)) continue;
-      at(kGpu, from, kGpu, to).type = kNetwork;
+      NcclTransport& joined_by = paths_.transports[static_cast<std::size_t>(from)]
+                                                  [static_cast<std::size_t>(to)];
+      if (from != to) joined_by = transport(from, to);
+      if (joined_by == NcclTransport::kNet) at(kGpu, from, kGpu, to).type = kNetwork;
     }
   }
 }
@@ -222,13 +226,15 @@ bool PathFinder::network_is_faster(int a, int b) const {
   return best_a > direct && best_b > direct;
 }
 
-/// By peer-to-peer or through shared memory. Where the way leads through another GPU, NCCL does not
-/// ask whether the network is faster.
-bool PathFinder::can_connect(int from, int to) const {
+/// Where the way of a pair with peer-to-peer leads through another GPU, NCCL does not ask whether
+/// the network is faster.
+NcclTransport PathFinder::transport(int from, int to) const {
   const bool p2p = has_p2p(from, to);
-  if (p2p && at(kGpu, from, kGpu, to).type == kNvb) return true;
+  if (p2p && at(kGpu, from, kGpu, to).type == kNvb) return NcclTransport::kP2p;
+  if (network_is_faster(from, to)) return NcclTransport::kNet;
+  if (p2p) return NcclTransport::kP2p;
   const bool one_host = system_.node(kGpu, from).host == system_.node(kGpu, to).host;
-  return !network_is_faster(from, to) && (p2p || (one_host && !env_.shm_disable));
+  return one_host && !env_.shm_disable ? NcclTransport::kShm : NcclTransport::kNet;
 }
 
 /// The domains of ncclTopoTrimSystem.

@@ -1,12 +1,16 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <vector>
 
 #include "models/nccl/decide/env.hpp"
 #include "models/nccl/decide/system.hpp"
 
 namespace weft {
+
+/// What joins two GPUs of one host, first come first taken (src/transport.cc, selectTransport).
+enum class NcclTransport : std::uint8_t { kP2p, kShm, kNet };
 
 /// The path NCCL takes from one node to another.
 struct NcclPath {
@@ -23,6 +27,8 @@ struct NcclPaths {
   std::vector<std::vector<NcclPath>> from_node;  ///< [node index][target]
   /// For each GPU the lowest-numbered GPU that it reaches without the network.
   std::vector<int> gpu_groups;
+  /// What joins a GPU to another, [from][to]. Between hosts it is the network, whatever this says.
+  std::vector<std::vector<NcclTransport>> transports;
   std::vector<int> local_gpus;  ///< for each NIC the GPU that it serves first; -1 if there is none
   /// For each GPU and NIC what the distance was (with PXN the proxy's) before traffic was diverted
   /// through CPUs for want of GDR.

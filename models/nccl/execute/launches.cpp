@@ -16,7 +16,7 @@ std::vector<Groups> blocks_of(const Plan& plan) {
   std::vector<Groups> out;
   for (std::size_t p = 0; p < plan.programs.size(); ++p) {
     const Actor& actor = plan.actors[plan.programs[p].actor];
-    if (actor.kind != Actor::Kind::kThreadBlock) continue;
+    if (actor.kind != Actor::Kind::kThreadBlock || plan.programs[p].serves != kNoIndex) continue;
     const auto [at, is_new] = place.try_emplace({actor.device, actor.number}, out.size());
     if (is_new) out.emplace_back();
     out[at->second].push_back(p);

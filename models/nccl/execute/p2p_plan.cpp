@@ -120,7 +120,7 @@ class P2pBuilder {
   P2pBuilder(const DeviceParams& devices, const Communicator& communicator,
              const Schedule& schedule, MemoryPath path, Op op, Bytes bytes, const Choice& choice)
       : schedule_{&schedule},
-        builder_{devices, communicator, path, op, bytes, choice},
+        builder_{devices, communicator, schedule, path, op, bytes, choice},
         grid_{communicator},
         nodes_{grid_.nodes()},
         all_to_all_{op == Op::kAllToAll},

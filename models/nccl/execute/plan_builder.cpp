@@ -37,9 +37,11 @@ std::vector<Duration> of_each(const DeviceParams& devices, DeviceKind kind, cons
 }  // namespace
 
 PlanBuilder::PlanBuilder(const DeviceParams& devices, const Communicator& communicator,
-                         MemoryPath path, Op op, Bytes bytes, const Choice& choice)
+                         const Schedule& schedule, MemoryPath path, Op op, Bytes bytes,
+                         const Choice& choice)
     : devices_{&devices},
       communicator_{&communicator},
+      schedule_{&schedule},
       path_{path},
       proxy_poll_{devices.params().duration("nccl.proxy_poll")},
       nvlink_latency_{of_each(devices, DeviceKind::kGpu, "gpu.nvlink_latency")},
@@ -81,11 +83,11 @@ ConnectionIndex PlanBuilder::connect(const Protocol& protocol, Endpoint from, En
                                      std::uint32_t channel) {
   Connection c{};
   c.ready = add_flag(0);
-  c.by_trips = protocol.trip > Bytes{0} && communicator_->same_node(from.rank, to.rank);
-  c.free = add_flag(protocol.slots *
-                    static_cast<std::uint32_t>(c.by_trips ? protocol.trips_of(protocol.chunk) : 1));
+  if (communicator_->same_node(from.rank, to.rank)) c.trip = protocol.trip;
+  c.free = add_flag(protocol.slots * static_cast<std::uint32_t>(
+                                         c.trip > Bytes{0} ? protocol.trips_of(protocol.chunk) : 1));
   if (communicator_->same_node(from.rank, to.rank)) {
-    connect_inside(c, protocol, communicator_->gpu(from.rank), communicator_->gpu(to.rank));
+    connect_inside(c, protocol, from.rank, to.rank, channel);
   } else {
     connect_nodes(c, protocol, from, to, channel);
   }
@@ -94,9 +96,12 @@ ConnectionIndex PlanBuilder::connect(const Protocol& protocol, Endpoint from, En
 }
 
 /// The credit comes back as a flag that the other side writes: NVLink's latency, also over PCIe.
-void PlanBuilder::connect_inside(Connection& connection, const Protocol& protocol, DeviceId from,
-                                 DeviceId to) {
+void PlanBuilder::connect_inside(Connection& connection, const Protocol& protocol,
+                                 std::uint32_t from_rank, std::uint32_t to_rank,
+                                 std::uint32_t channel) {
   const Fabric& fabric = devices_->fabric();
+  const DeviceId from = communicator_->gpu(from_rank);
+  const DeviceId to = communicator_->gpu(to_rank);
   const auto [lags, is_new] = inside_.try_emplace({protocol.name, from});
   if (is_new) {
     lags->second = {lag("kernel hands slice over", protocol.sync),
@@ -106,21 +111,42 @@ void PlanBuilder::connect_inside(Connection& connection, const Protocol& protoco
   connection.after_push = lags->second.after_push;
   connection.taken = connection.free;
   connection.after_take = lags->second.after_take;
-  if (fabric.nvlink_route(from, to)) {
-    connection.push = write(from, to, Leg::Medium::kNvlink);
+  const Inside joined =
+      schedule_->inside(communicator_->place(from_rank), communicator_->place(to_rank));
+  if (joined == Inside::kPeer) {
+    const bool nvlink = fabric.nvlink_route(from, to).has_value();
+    connection.push = write(from, to, nvlink ? Leg::Medium::kNvlink : Leg::Medium::kPcie);
     return;
   }
-  if (!fabric.pcie_route(from, to)) {
-    throw InputError(fabric.spec().file + ": no path between " + fabric.full_name(from) + " and " +
-                     fabric.full_name(to) + ": neither NVLink nor PCIe joins them");
-  }
-  if (fabric.path_label(from, to).path_class <= PathClass::kPxb) {
-    connection.push = write(from, to);
-    return;
-  }
-  const DeviceId memory = fabric.root_cpu(from);
+  // NCCL_SHM_LOCALITY: on the receiver's side.
+  const DeviceId memory = fabric.root_cpu(to);
   connection.push = write(from, memory);
   connection.pull = read(to, memory);
+  if (protocol.flags == Leg::Flags::kNone) {
+    // The receiver looks for the flag in host memory; the sender raises it once its fence has had
+    // an answer from beyond the bytes.
+    const FlagIndex seen = after_load(to, memory, channel, connection.ready, kNoIndex);
+    connection.pushed = after_load(from, memory, channel, seen, connection.after_push);
+    connection.after_push = kNoIndex;
+  }
+}
+
+/// A thread of a GPU's block that loads a word of host memory for each token of the flag which is
+/// returned, and then gives one of `next`.
+FlagIndex PlanBuilder::after_load(DeviceId gpu, DeviceId memory, std::uint32_t channel,
+                                  FlagIndex next, LagIndex lag) {
+  constexpr Bytes kWord{8};
+  Walk load{read(gpu, memory)};
+  load.front().threads = 1;
+  Program program;
+  program.actor = static_cast<ActorIndex>(plan_.actors.size());
+  program.channel = channel;
+  program.serves = add_flag(0);
+  program.move(plan_.walks.add(load), kWord);
+  program.raise(next, lag);
+  plan_.actors.push_back({Actor::Kind::kThreadBlock, gpu, channel});
+  plan_.programs.push_back(std::move(program));
+  return plan_.programs.back().serves;
 }
 
 void PlanBuilder::connect_nodes(Connection& connection, const Protocol& protocol, Endpoint from,
@@ -238,42 +264,69 @@ void PlanBuilder::add_block(const Protocol& protocol, std::uint32_t rank, std::u
 
 /// The user's buffers, then FIFOs: what others pushed lies in the GPU's memory, as does what NICs
 /// read there. Each is a branch of its own.
-WalkIndex PlanBuilder::walk(const Protocol& protocol, const ConnectionList& in,
-                            const ConnectionList& out, Primitive primitive) {
+PlanBuilder::Moves PlanBuilder::moves(const Protocol& protocol, const ConnectionList& in,
+                                      const ConnectionList& out, Primitive primitive,
+                                      Leg::Trip trip) {
   const Leg load{Leg::Kind::kRead, Leg::Medium::kLocal, gpu_, gpu_, gpu_};
   const Leg store{Leg::Kind::kWrite, Leg::Medium::kLocal, gpu_, gpu_, gpu_};
-  Walk walk;
-  if (primitive.loads) walk.push_back(load);
-  if (primitive.stores) walk.push_back(store);
-  for (Leg& leg : walk) leg.data_only = true;
-  for (const ConnectionIndex c : in) walk.push_back(connections_[c].pull.value_or(load));
-  for (const ConnectionIndex c : out) walk.push_back(connections_[c].push.value_or(store));
-  for (std::size_t branch = 0; branch < walk.size(); ++branch) {
-    walk[branch].branch = static_cast<std::uint8_t>(branch);
-    walk[branch].threads = static_cast<std::uint16_t>(threads_);
-    walk[branch].flags = protocol.flags;
+  Walk through;
+  if (primitive.loads) through.push_back(load);
+  if (primitive.stores) through.push_back(store);
+  for (Leg& leg : through) leg.data_only = true;
+  for (const ConnectionIndex c : in) through.push_back(connections_[c].pull.value_or(load));
+  for (const ConnectionIndex c : out) through.push_back(connections_[c].push.value_or(store));
+  Walk checked;
+  for (std::size_t branch = 0; branch < through.size(); ++branch) {
+    Leg& leg = through[branch];
+    const bool from_host = leg.kind == Leg::Kind::kRead && leg.medium == Leg::Medium::kPcie;
+    leg.branch = static_cast<std::uint8_t>(branch);
+    leg.threads = static_cast<std::uint16_t>(threads_);
+    leg.flags = protocol.flags;
+    if (from_host) leg.trip = trip;
+    if (from_host && protocol.flags == Leg::Flags::kEachLine) checked.push_back(leg);
   }
-  return plan_.walks.add(walk);
+  Moves out_moves{{}, plan_.walks.add(through)};
+  if (!checked.empty()) out_moves.checked = plan_.walks.add(checked);
+  return out_moves;
 }
 
-/// `trips`: of a connection that hands over by trips, how many these bytes are.
-void PlanBuilder::slice(Bytes bytes, WalkIndex walk, LagIndex work, std::int64_t trips,
+void PlanBuilder::slice(const Part& part, const Moves& moves, LagIndex work,
                         const ConnectionList& in, const ConnectionList& out) {
   Program& program = plan_.programs[block_];
-  const auto tokens = [&](ConnectionIndex c) { return connections_[c].by_trips ? trips : 1; };
-  for (const ConnectionIndex c : in) program.wait(connections_[c].ready, tokens(c));
-  for (const ConnectionIndex c : out) program.wait(connections_[c].free, tokens(c));
+  const auto begun = [&](ConnectionIndex c) { return part.begun(connections_[c].trip); };
+  const auto ended = [&](ConnectionIndex c) { return part.ended(connections_[c].trip); };
+  const auto wait = [&](FlagIndex flag, std::int64_t tokens) {
+    if (tokens > 0) program.wait(flag, tokens);
+  };
+  for (const ConnectionIndex c : in) wait(connections_[c].ready, begun(c));
+  for (const ConnectionIndex c : out) wait(connections_[c].free, begun(c));
   if (work != kNoIndex) program.compute(work);
-  program.move(walk, bytes);
+  if (moves.checked) program.move(*moves.checked, part.bytes());
+  program.move(moves.through, part.bytes());
   for (const ConnectionIndex c : out) {
     const Connection& to = connections_[c];
-    for (std::int64_t t = tokens(c); t > 0; --t) program.raise(to.pushed, to.after_push, to.tag);
+    for (std::int64_t t = ended(c); t > 0; --t) program.raise(to.pushed, to.after_push, to.tag);
   }
   for (const ConnectionIndex c : in) {
     const Connection& from = connections_[c];
-    program.signal_times(from.taken, static_cast<std::uint32_t>(tokens(c)), from.after_take,
+    if (ended(c) == 0) continue;
+    program.signal_times(from.taken, static_cast<std::uint32_t>(ended(c)), from.after_take,
                          from.tag);
   }
+}
+
+/// By what all of them are handed over: the smallest trip; 0 if one goes slice by slice.
+PlanBuilder::Trips PlanBuilder::trips_of(const ConnectionList& in,
+                                         const ConnectionList& out) const {
+  std::optional<Trips> trips;
+  for (const ConnectionList* const list : {&in, &out}) {
+    for (const ConnectionIndex c : *list) {
+      const Bytes trip = connections_[c].trip;
+      if (!trips) trips = Trips{trip, true};
+      if (trip != trips->least) trips = Trips{std::min(trip, trips->least), false};
+    }
+  }
+  return trips.value_or(Trips{});
 }
 
 void PlanBuilder::pass(const Protocol& protocol, Bytes data, const ConnectionList& in,
@@ -281,20 +334,25 @@ void PlanBuilder::pass(const Protocol& protocol, Bytes data, const ConnectionLis
   const Bytes most = std::max(
       protocol.on_wire(std::max(Bytes{pieces(data, Bytes{protocol.slices})}, protocol.min_slice)),
       Bytes{1});
-  const Bytes bytes = protocol.on_wire(data);
-  const WalkIndex through = walk(protocol, in, out, primitive);
   const LagIndex work = lag("barriers of a slice", protocol.work);
-  const auto is_by_trips = [&](ConnectionIndex c) { return connections_[c].by_trips; };
-  const bool by_trips = protocol.trip > Bytes{0} &&
-                        std::all_of(in.begin(), in.end(), is_by_trips) &&
-                        std::all_of(out.begin(), out.end(), is_by_trips);
-  in_parts(bytes, most, [&](Bytes of) {
-    if (!by_trips) {
-      slice(of, through, work, protocol.trips(of), in, out);
+  const Trips trips = trips_of(in, out);
+  in_parts(protocol.on_wire(data), most, [&](Bytes of) {
+    if (trips.least == Bytes{0}) {
+      slice({Bytes{0}, of, of}, moves(protocol, in, out, primitive, Leg::Trip::kMany), work, in,
+            out);
       return;
     }
+    const Moves how = moves(protocol, in, out, primitive,
+                            of > trips.least ? Leg::Trip::kSteady : Leg::Trip::kOne);
     plan_.programs[block_].compute(work);
-    in_parts(of, protocol.trip, [&](Bytes trip) { slice(trip, through, kNoIndex, 1, in, out); });
+    if (trips.all_alike) {
+      in_parts(of, trips.least,
+               [&](Bytes trip) { slice({Bytes{0}, trip, trip}, how, kNoIndex, in, out); });
+      return;
+    }
+    for (Bytes at{0}; at < of || at == Bytes{0}; at += trips.least) {
+      slice({at, std::min(at + trips.least, of), of}, how, kNoIndex, in, out);
+    }
   });
 }
 

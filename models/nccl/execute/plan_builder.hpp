@@ -53,8 +53,8 @@ class ConnectionList {
 /// must outlive it.
 class PlanBuilder {
  public:
-  PlanBuilder(const DeviceParams& devices, const Communicator& communicator, MemoryPath path, Op op,
-              Bytes bytes, const Choice& choice);
+  PlanBuilder(const DeviceParams& devices, const Communicator& communicator,
+              const Schedule& schedule, MemoryPath path, Op op, Bytes bytes, const Choice& choice);
 
   const Communicator& communicator() const { return *communicator_; }
   std::uint32_t ranks() const { return communicator_->ranks(); }
@@ -62,8 +62,8 @@ class PlanBuilder {
   std::uint32_t rank_at(std::uint32_t node, std::uint32_t place) const;
 
   /// A FIFO between two ranks, a few slices deep, by the hops of models/nccl/README.md: inside a
-  /// node NVLink if there is, else PCIe peer writes up to PXB, else through host memory; between
-  /// nodes over the two NICs, with PXN from another GPU's memory. Throws InputError if the ranks
+  /// node as Schedule::inside says, by NVLink where it is, else by PCIe; between nodes over the two
+  /// NICs, with PXN from another GPU's memory. Throws InputError if the ranks
   /// cannot reach each other.
   ConnectionIndex connect(const Protocol& protocol, Endpoint from, Endpoint to,
                           std::uint32_t channel);
@@ -145,7 +145,8 @@ class PlanBuilder {
     LagIndex after_push;
     LagIndex after_take;
     std::uint32_t tag{0};
-    bool by_trips{false};  ///< what is there is seen trip by trip, without a wait for the slice
+    /// What is there is seen in trips of so much, without a wait for the slice. 0: slice by slice.
+    Bytes trip{0};
   };
   /// Flags that a GPU's proxy thread serves for connections that arrive alike.
   struct Arrivals {
@@ -168,7 +169,8 @@ class PlanBuilder {
   };
   void pass(const Protocol& protocol, Bytes data, const ConnectionList& in,
             const ConnectionList& out, Primitive primitive);
-  void connect_inside(Connection& connection, const Protocol& protocol, DeviceId from, DeviceId to);
+  void connect_inside(Connection& connection, const Protocol& protocol, std::uint32_t from_rank,
+                      std::uint32_t to_rank, std::uint32_t channel);
   void connect_nodes(Connection& connection, const Protocol& protocol, Endpoint from, Endpoint to,
                      std::uint32_t channel);
   ActorIndex proxy_of(DeviceId gpu);
@@ -178,10 +180,45 @@ class PlanBuilder {
   FlagIndex serve(ActorIndex proxy, const char* work, Body&& body);
   FlagIndex add_flag(std::uint32_t tokens);
   LagIndex lag(const char* cause, Duration time);
-  void slice(Bytes bytes, WalkIndex walk, LagIndex work, std::int64_t trips,
-             const ConnectionList& in, const ConnectionList& out);
-  WalkIndex walk(const Protocol& protocol, const ConnectionList& in, const ConnectionList& out,
-                 Primitive primitive);
+  /// How a slice is moved: `checked`, if there is one, is moved before. NCCL's LL128 loads a line
+  /// again once it has seen its flags (src/device/prims_ll128.h, recvReduceSendCopy).
+  struct Moves {
+    std::optional<WalkIndex> checked;
+    WalkIndex through;
+  };
+  /// What a slice is handed over by: trips of the connections, or the slice.
+  struct Trips {
+    Bytes least{0};
+    bool all_alike{true};
+  };
+  Trips trips_of(const ConnectionList& in, const ConnectionList& out) const;
+  /// Of a slice of `of` bytes those that one move moves.
+  struct Part {
+    Bytes begin;
+    Bytes end;
+    Bytes of;
+    Bytes bytes() const { return end - begin; }
+    /// How many trips of so much begin, or end, within it; a slice without bytes is one. 0: the
+    /// part is the slice.
+    std::int64_t begun(Bytes trip) const {
+      if (trip == Bytes{0}) return 1;
+      return std::max<std::int64_t>(pieces(end, trip), 1) - pieces(begin, trip);
+    }
+    std::int64_t ended(Bytes trip) const {
+      if (trip == Bytes{0}) return 1;
+      const auto whole = [&](Bytes upto) {
+        return upto == of ? std::max<std::int64_t>(pieces(of, trip), 1)
+                          : upto.count() / trip.count();
+      };
+      return whole(end) - (begin == Bytes{0} ? 0 : whole(begin));
+    }
+  };
+  void slice(const Part& part, const Moves& moves, LagIndex work, const ConnectionList& in,
+             const ConnectionList& out);
+  Moves moves(const Protocol& protocol, const ConnectionList& in, const ConnectionList& out,
+              Primitive primitive, Leg::Trip trip);
+  FlagIndex after_load(DeviceId gpu, DeviceId memory, std::uint32_t channel, FlagIndex next,
+                       LagIndex lag);
 
   std::size_t in_node(DeviceId device) const {
     return device.index() % devices_->fabric().devices_per_node();
@@ -189,6 +226,7 @@ class PlanBuilder {
 
   const DeviceParams* devices_;
   const Communicator* communicator_;
+  const Schedule* schedule_;
   MemoryPath path_;
   Duration proxy_poll_;
   std::vector<Duration> nvlink_latency_;      // by device of a node

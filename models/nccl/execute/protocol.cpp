@@ -48,7 +48,8 @@ Protocol make_protocol(const Params& params, std::string_view name, KernelShape 
             .slices = 1,
             .min_slice = Bytes{1},
             .slots = slots,
-            .trip = Bytes::kib(8),  // a line of 16 B for each of 512 threads
+            .threads = 512,         // device.h: NCCL_LL_MAX_NTHREADS
+            .trip = Bytes::kib(8),  // a line of 16 B for each
             .launch = params.duration("nccl.launch_ll"),
             .work = params.duration("nccl.work_ll"),
             .sync = params.duration("nccl.sync_ll"),
@@ -63,7 +64,8 @@ Protocol make_protocol(const Params& params, std::string_view name, KernelShape 
             .slices = 1,
             .min_slice = Bytes{1},
             .slots = slots,
-            .trip = Bytes::kib(40),  // 64 B for each of 640 threads
+            .threads = 640,          // device.h: NCCL_LL128_MAX_NTHREADS
+            .trip = Bytes::kib(40),  // 64 B for each
             .launch = params.duration("nccl.launch_ll128"),
             .work = params.duration("nccl.work_ll128"),
             .sync = params.duration("nccl.sync_ll128"),
@@ -80,6 +82,7 @@ Protocol make_protocol(const Params& params, std::string_view name, KernelShape 
       .slices = of_shape.chunk / of_shape.slice,
       .min_slice = Bytes{step * of_shape.slice / 32},  // prims_simple.h: sliceSize is no smaller
       .slots = static_cast<std::uint32_t>(steps / of_shape.slice),
+      .threads = 512,  // device.h: NCCL_SIMPLE_MAX_NTHREADS
       .trip = Bytes{0},
       .launch = params.duration("nccl.launch_simple"),
       .work = params.duration("nccl.work_simple"),

@@ -120,8 +120,9 @@ struct Protocol {
   std::int64_t slices;  ///< a chunk is handed over in so many slices
   Bytes min_slice;      ///< but none smaller than this
   std::uint32_t slots;  ///< slices that a connection's FIFO holds
-  /// Bytes that cross a connection and are handed over at once inside a node: what a block's
-  /// threads take in one trip, where flags come with the data. 0: a slice.
+  std::uint32_t threads;  ///< of a block at most
+  /// Bytes that cross a connection and are handed over at once inside a node: what these threads
+  /// take in one trip, where flags come with the data. 0: a slice.
   Bytes trip;
   Duration launch;
   Duration work;  ///< of a block, for each slice
@@ -129,6 +130,12 @@ struct Protocol {
   Duration net_extra;
   std::int64_t bytes_per_thread;  ///< NCCL drops channels below this much work for a thread
 
+  /// The same for a group of so many of the block's threads.
+  Protocol of(std::uint32_t group) const {
+    Protocol out = *this;
+    out.trip = Bytes{trip.count() * group / threads};
+    return out;
+  }
   /// Data bytes per byte that crosses a connection.
   double data_fraction() const { return weft::data_fraction(flags); }
   /// What crosses a connection for so much data.

@@ -118,7 +118,7 @@ void add_channel(PlanBuilder& builder, const Protocol& protocol, Op op, const Ri
 Plan ring_plan(const DeviceParams& devices, const Communicator& communicator,
                const Schedule& schedule, Op op, Bytes bytes, MemoryPath path,
                const Choice& choice) {
-  PlanBuilder builder(devices, communicator, path, op, bytes, choice);
+  PlanBuilder builder(devices, communicator, schedule, path, op, bytes, choice);
   const Protocol protocol = make_protocol(devices.params(), choice.protocol,
                                           kernel_shape(op, choice.algorithm), builder.ranks());
   const Bytes per_channel{pieces(bytes, Bytes{choice.channels})};

@@ -22,12 +22,12 @@ struct Groups {
   std::uint32_t down;
 };
 Groups split(const DeviceParams& devices, const Protocol& protocol, DeviceId gpu) {
+  if (protocol.name != "Simple") {
+    const std::uint32_t up = std::max(kWarp, protocol.threads * 7 / (10 * kWarp) * kWarp);
+    return {up, std::max(kWarp, protocol.threads - std::min(protocol.threads, up))};
+  }
   const auto block =
       static_cast<std::uint32_t>(std::llround(devices.number("gpu.block_threads", gpu)));
-  if (protocol.name != "Simple") {
-    const std::uint32_t up = std::max(kWarp, block * 7 / (10 * kWarp) * kWarp);
-    return {up, std::max(kWarp, block - std::min(block, up))};
-  }
   const std::uint32_t all = block + 4 * kWarp;
   const std::uint32_t up = all / 2 + (all / 2 >= 256 ? 2 * kWarp : 0);
   return {up - kWarp, all - up - kWarp};
@@ -45,8 +45,9 @@ void add_channel(PlanBuilder& builder, const DeviceParams& devices, const Protoc
     if (parent == TreeRank::kNone) continue;
     const Endpoint self = end_of(tree, r);
     const Endpoint above = end_of(tree, parent);
-    to_parent[r] = {builder.connect(protocol, self, above, channel),
-                    builder.connect(protocol, above, self, channel)};
+    const Groups groups = split(devices, protocol, builder.communicator().gpu(r));
+    to_parent[r] = {builder.connect(protocol.of(groups.up), self, above, channel),
+                    builder.connect(protocol.of(groups.down), above, self, channel)};
   }
   using Primitive =
       void (PlanBuilder::*)(const Protocol&, Bytes, const ConnectionList&, const ConnectionList&);
@@ -97,7 +98,7 @@ Protocol make_tree_protocol(const DeviceParams& devices, const Choice& choice, B
 Plan tree_plan(const DeviceParams& devices, const Communicator& communicator,
                const Schedule& schedule, Op op, Bytes bytes, MemoryPath path,
                const Choice& choice) {
-  PlanBuilder builder(devices, communicator, path, op, bytes, choice);
+  PlanBuilder builder(devices, communicator, schedule, path, op, bytes, choice);
   const Protocol protocol = make_tree_protocol(devices, choice, bytes);
   const Bytes per_channel{pieces(bytes, Bytes{choice.channels})};
   for (std::uint32_t c = 0; c < choice.channels; ++c) {
