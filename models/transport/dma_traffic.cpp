@@ -30,7 +30,7 @@ void UsageMeter::add(Look& out, PacketHost& host, const std::vector<DmaEngine*>&
           host.network().counters(named.link, vl).stalled);
     }
   }
-  for (const auto& [resource, gate] : host.gates()) {
+  for (const auto& [server, gate] : host.gates()) {
     add(UsedShare::What::kWork, host.domain().gate(gate).name(), host.domain().gate(gate).busy());
   }
   for (const auto& [server, sm] : host.sms()) {

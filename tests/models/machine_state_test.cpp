@@ -34,7 +34,7 @@ Walk nic_reads(const MachineUnderTest& m, const char* nic, const char* from) {
 double rate(const MachineUnderTest& m, const Walk& walk) {
   return solo_rate(m.machine(), contract(m.machine(), walk)).as_gigabytes_per_s();
 }
-/// What a byte of the walk takes of a resource by its report name; 0 if nothing.
+/// What a byte of the walk takes of a server by its report name; 0 if nothing.
 double weight(const MachineUnderTest& m, const Walk& walk, const std::string& where) {
   for (const ServerUse& use : contract(m.machine(), walk).uses) {
     if (m.machine().cause(use.server).where == where) return use.weight;
