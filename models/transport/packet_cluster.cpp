@@ -107,8 +107,8 @@ RdmaNicId PacketCluster::nic(DeviceId device) {
                 .queues = engines.queues,
                 .elements = &serial_[machine_.elements_of(device)],
                 .doorbells = doorbells ? &serial_[*doorbells] : nullptr,
-                .wqes = {host.path(device, cpu, true), memory + kWqesAt},
-                .cqes = {host.path(device, cpu, false, true), memory + kCqesAt}});
+                .wqes = {host.routes(device, cpu, true), memory + kWqesAt},
+                .cqes = {host.routes(device, cpu, false, true), memory + kCqesAt}});
   return id;
 }
 
@@ -128,7 +128,7 @@ RdmaQpId PacketCluster::connect(DeviceId from, DeviceId to, std::uint32_t i,
 
 RdmaBuffer PacketCluster::buffer(DeviceId nic, DeviceId memory, bool is_read,
                                  std::uint64_t offset) {
-  return {.path = host_of(nic).path(nic, memory, is_read),
+  return {.routes = host_of(nic).routes(nic, memory, is_read),
           .address = PacketHost::memory_at(memory) + offset,
           .page = registered_page(machine_, memory, nic)};
 }

@@ -382,11 +382,11 @@ class PacketTransport::CpuWalk final : public MoveWalk, private DmaClient {
       : MoveWalk{transport, walk}, address_{PacketHost::memory_at(walk.front().sink) + address} {
     PacketHost& host = cluster().host_of(walk.front().initiator);
     engine_ = &host.add_engine(host.cpu_engine(walk.front().initiator));
-    path_ = host.path(walk.front().initiator, walk.front().sink, false);
+    routes_ = host.routes(walk.front().initiator, walk.front().sink, false);
   }
 
   void submit(Bytes bytes, std::uint64_t tag) override {
-    engine_->submit({.path = path_,
+    engine_->submit({.routes = routes_,
                      .is_read = false,
                      .address = address_,
                      .bytes = bytes,
@@ -399,7 +399,7 @@ class PacketTransport::CpuWalk final : public MoveWalk, private DmaClient {
   void on_dma_done(std::uint64_t number) override { part_visible(number); }
 
   DmaEngine* engine_;
-  PciePathId path_;
+  PcieRoutesId routes_;
   std::uint64_t address_;
 };
 

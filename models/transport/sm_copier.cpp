@@ -42,18 +42,18 @@ SmCopier::SmCopier(PacketHost& host, const Walk& legs, std::uint32_t number, std
   piece_ = in_flight / static_cast<std::int64_t>(warps_.size());
   for (const Leg& leg : legs) {
     if (leg.initiator != gpu) throw std::logic_error("SmCopier: legs of several initiators");
-    const auto remote = [&](DeviceId memory, PciePathId path) {
-      return Remote{&host.add_engine(host.sm_engine(gpu, leg.threads)), path,
+    const auto remote = [&](DeviceId memory, PcieRoutesId routes) {
+      return Remote{&host.add_engine(host.sm_engine(gpu, leg.threads)), routes,
                     PacketHost::memory_at(memory) + address};
     };
     if (leg.medium == Leg::Medium::kLocal) {
       (leg.kind == Leg::Kind::kRead ? own_reads_ : own_writes_) += data_share(leg);
     } else if (leg.kind == Leg::Kind::kRead && leg.medium == Leg::Medium::kPcie) {
-      sources_.push_back(remote(leg.source, host.path(gpu, leg.source, true)));
+      sources_.push_back(remote(leg.source, host.routes(gpu, leg.source, true)));
     } else if (leg.kind == Leg::Kind::kWrite && leg.medium == Leg::Medium::kPcie) {
-      sinks_.push_back(remote(leg.sink, host.path(gpu, leg.sink, false)));
+      sinks_.push_back(remote(leg.sink, host.routes(gpu, leg.sink, false)));
     } else if (leg.kind == Leg::Kind::kWrite && leg.medium == Leg::Medium::kNvlink) {
-      sinks_.push_back(remote(leg.sink, host.nvlink_path(gpu, leg.sink)));
+      sinks_.push_back(remote(leg.sink, host.nvlink_routes(gpu, leg.sink)));
     } else {
       throw InputError("the packet transport does not move data from " +
                        host.machine().fabric().full_name(leg.source) + " to " +
@@ -91,7 +91,7 @@ void SmCopier::next_piece(std::uint32_t index) {
                         tag | kLoaded);
   }
   for (const Remote& source : sources_) {
-    source.engine->submit({.path = source.path,
+    source.engine->submit({.routes = source.routes,
                            .is_read = true,
                            .address = source.address + warp.offset,
                            .bytes = Bytes{warp.bytes},
@@ -142,7 +142,7 @@ void SmCopier::store(std::uint32_t index) {
   if (own_writes_ > 0) use_own(own_writes_, warp.bytes);
   if (left_ > 0) next_piece(index);
   for (const Remote& sink : sinks_) {
-    sink.engine->submit({.path = sink.path,
+    sink.engine->submit({.routes = sink.routes,
                          .is_read = false,
                          .address = sink.address + offset,
                          .bytes = bytes,

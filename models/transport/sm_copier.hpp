@@ -44,7 +44,7 @@ class SmCopier final : private DmaClient, private EventTarget {
   };
 
   /// `legs`: of one initiator, each from or to its own memory; a range of `address` is where its
-  /// buffers lie. Throws InputError if there is no way for a leg.
+  /// buffers lie. Throws InputError if there is no route for a leg.
   SmCopier(PacketHost& host, const Walk& legs, std::uint32_t number, std::uint64_t address,
            Client& client);
 
@@ -55,7 +55,7 @@ class SmCopier final : private DmaClient, private EventTarget {
   /// A memory that is not its own, with an engine for it: no leg waits for another's link.
   struct Remote {
     DmaEngine* engine;
-    PciePathId path;
+    PcieRoutesId routes;
     std::uint64_t address;
   };
   struct Warp {

@@ -257,7 +257,7 @@ TEST(PacketTransport, ALoopOfWaitingLinksIsTheUsersErrorAndNamed) {
     const DeviceId memory = m.id("cpu" + std::to_string((i + 2) % 5));
     cluster.host(0)
         .add_engine(cluster.host(0).copy_engine(gpu))
-        .submit({.path = cluster.host(0).path(gpu, memory, false),
+        .submit({.routes = cluster.host(0).routes(gpu, memory, false),
                  .is_read = false,
                  .address = PacketHost::memory_at(memory),
                  .bytes = Bytes::mib(1),
