@@ -65,9 +65,9 @@ WireNumbers PacketCluster::wire_numbers() const {
           .crossing = [this](DeviceId device) { return machine_.model(device).crossing_time(); }};
 }
 
-RdmaNics::Settings PacketCluster::nic_settings(DeviceId nic) const {
+RdmaNics::Settings PacketCluster::nic_settings(DeviceId nic,
+                                               std::optional<ServerId> doorbells) const {
   const Adapter& a = *machine_.model(nic).adapter;
-  const std::optional<ServerId> doorbells = machine_.doorbells_of(nic);
   return {.name = machine_.fabric().full_name(nic),
           .latency = a.latency,
           .doorbell = a.doorbell_latency,
@@ -102,7 +102,7 @@ RdmaNicId PacketCluster::nic(DeviceId device) {
   const DeviceId cpu = machine_.fabric().root_cpu(device);
   const std::uint64_t memory = PacketHost::memory_at(cpu);
   const std::optional<ServerId> doorbells = machine_.doorbells_of(device);
-  nics_.attach(id, nic_settings(device),
+  nics_.attach(id, nic_settings(device, doorbells),
                {.data = engines.data,
                 .queues = engines.queues,
                 .elements = &serial_[machine_.elements_of(device)],

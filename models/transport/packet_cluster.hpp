@@ -97,7 +97,7 @@ class PacketCluster final : private EventTarget {
   void on_event(std::uint64_t flap) override;
   PortProbe probe(PacketLinkId link, const std::string& kind, Duration time) const;
   PacketEndpoint& endpoint(DeviceId nic);
-  RdmaNics::Settings nic_settings(DeviceId nic) const;
+  RdmaNics::Settings nic_settings(DeviceId nic, std::optional<ServerId> doorbells) const;
 
   const Machine& machine_;
   EventQueue events_;
