@@ -74,6 +74,10 @@ std::vector<std::uint32_t> servers_of_flags(const Plan& plan);
 /// Whether any program waits for a flag or asks for its tokens. Those that serve it are left out.
 std::vector<bool> taken_flags(const Plan& plan);
 
+/// The programs of each thread block, in the order of the blocks' first: actors of one device and
+/// number are groups of warps of one block. Programs of other actors are left out.
+std::vector<std::vector<std::uint32_t>> programs_by_block(const Plan& plan);
+
 /// How many transfers (moves, and messages that those or programs post) running the plan takes. Of
 /// what a flag's tokens lead to, messages alone are counted.
 std::uint64_t transfer_count(const Plan& plan);
