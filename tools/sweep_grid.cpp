@@ -14,12 +14,6 @@ namespace {
 
 constexpr std::size_t kMostPoints = 100'000;
 
-std::string trimmed(const std::string& text) {
-  const std::size_t begin = text.find_first_not_of(' ');
-  if (begin == std::string::npos) return "";
-  return text.substr(begin, text.find_last_not_of(' ') + 1 - begin);
-}
-
 }  // namespace
 
 SweepAxis parse_axis(const std::string& text) {
@@ -30,7 +24,7 @@ SweepAxis parse_axis(const std::string& text) {
   };
   if (one_line(text) != text) fail("control characters are not accepted");
   for (const std::string& written : comma_separated(setting.value)) {
-    const std::string value = trimmed(written);
+    const std::string value(trimmed(written));
     if (value.empty()) fail("an empty value");
     if (std::find(axis.values.begin(), axis.values.end(), value) != axis.values.end()) {
       fail("'" + value + "' is given twice");

@@ -103,6 +103,8 @@ struct RootComplex {
   Bandwidth socket_rate{Bandwidth::gigabytes_per_s(1)};  ///< of one link to another socket
   Duration socket_latency{};
   Bytes memlock_limit{0};  ///< host memory that a process may register; 0: any
+  /// At which one thread copies host memory.
+  Bandwidth memcpy_rate{Bandwidth::gigabytes_per_s(1)};
 
   /// Share of accesses to pages of `page` whose translation is not in the IOTLB.
   double iotlb_miss_share(Bytes page) const;
@@ -132,15 +134,15 @@ struct ThreadBlocks {
   Bandwidth sm_store{Bandwidth::gigabytes_per_s(1)};       ///< likewise
   Bandwidth sm_peer_store{Bandwidth::gigabytes_per_s(1)};  ///< beyond its GPU
   Bandwidth sm_poll{Bandwidth::gigabytes_per_s(1)};        ///< of words with flags, flags included
-  double sm_line_share{1};     ///< of these rates, where each line has its flag
-  Duration sm_load_latency{};  ///< until a kernel's first load is there
-  Bytes line{128};             ///< data of one load or store beyond the GPU
-  Bytes bytes_per_thread{64};  ///< that one thread keeps in flight
+  double sm_line_share{1};          ///< of these rates, where each line has its flag
+  Duration sm_load_latency{};       ///< until a kernel's first load is there
+  Bytes line{128};                  ///< data of one load or store beyond the GPU
+  Bytes bytes_per_thread{64};       ///< that one thread keeps in flight
   Bytes far_bytes_per_thread{128};  ///< likewise, of loads beyond the GPU
   Bytes far_loads{32768};           ///< that one SM keeps in flight of these
-  std::uint32_t threads{512};  ///< of a block
-  Duration load_latency{};     ///< of the GPU's own memory
-  Duration post_time{};        ///< a thread's work for one work queue element
+  std::uint32_t threads{512};       ///< of a block
+  Duration load_latency{};          ///< of the GPU's own memory
+  Duration post_time{};             ///< a thread's work for one work queue element
   Duration fence_time{};
   bool send_queues_in_gpu{true};
 
@@ -203,6 +205,7 @@ struct Adapter {
   Duration cqe_time{};
   Duration receive_time{};
   Duration poll_time{};
+  bool is_emulated{false};
   double cable_loss{0};
   Duration flap_at{};
   Duration flap_time{};

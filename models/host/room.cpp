@@ -78,7 +78,8 @@ DeviceModel resolve_cpu(const DeviceParams& d, DeviceId cpu) {
                        .peer_payload = d.number("cpu.p2p_payload", cpu),
                        .socket_rate = d.bandwidth("cpu.socket_rate", cpu),
                        .socket_latency = d.duration("cpu.socket_latency", cpu),
-                       .memlock_limit = d.bytes("cpu.memlock_limit", cpu)};
+                       .memlock_limit = d.bytes("cpu.memlock_limit", cpu),
+                       .memcpy_rate = d.bandwidth("cpu.memcpy_rate", cpu)};
   add_page_walks(d, cpu, *m.root);
   add_strict_writes(d, cpu, *m.root);
   add_peer_buffers(d, cpu, m);

@@ -33,14 +33,14 @@ void RootComplexNode::on_packet(Packet& tlp) {
 Time RootComplexNode::ready_at(const Packet& tlp, PacketLinkId port) {
   const Time now = domain_.network().now();
   Time at = now + settings_.crossing;
-  const PciePath& path = domain_.path(domain_.transaction(tlp.flow).path);
+  const PcieRoutes& routes = domain_.routes(domain_.transaction(tlp.flow).routes);
   const TlpKind kind = PcieDomain::kind(tlp);
-  if (path.translates && path.translated_at == node_ && path.translated_port == port &&
+  if (routes.translates && routes.translated_at == node_ && routes.translated_port == port &&
       kind != TlpKind::kCompletion) {
     Iotlb& iotlb = iotlb_.try_emplace(port, settings_.iotlb).first->second;
-    at = std::max(at, iotlb.translate(now, tlp.tag, path.page) + settings_.crossing);
+    at = std::max(at, iotlb.translate(now, tlp.tag, routes.page) + settings_.crossing);
   }
-  for (const PciePath::GateUse& use : path.gates) {
+  for (const PcieRoutes::GateUse& use : routes.gates) {
     if (use.at != node_ || use.of_requests != (kind == TlpKind::kRead)) continue;
     PcieGate& gate = domain_.gate(use.gate);
     const Time through = gate.pass(now, Bytes{tlp.sequence}, use.hold);
@@ -59,13 +59,13 @@ void RootComplexNode::on_event(std::uint64_t index) {
 }
 
 void RootComplexNode::emerge(Packet& tlp) {
-  const PciePath& path = domain_.path(domain_.transaction(tlp.flow).path);
+  const PcieRoutes& routes = domain_.routes(domain_.transaction(tlp.flow).routes);
   const TlpKind kind = PcieDomain::kind(tlp);
-  if (kind != TlpKind::kCompletion && drops(path)) {
+  if (kind != TlpKind::kCompletion && drops(routes)) {
     domain_.network().release(tlp);
     return;
   }
-  const PacketLinkId out = domain_.routes().next(tlp, kNoPacketLink);
+  const PacketLinkId out = domain_.source_routes().next(tlp, kNoPacketLink);
   if (out == kNoPacketLink) {
     if (kind == TlpKind::kCompletion) {
       domain_.transaction(tlp.flow).engine->on_completion(tlp);  // the CPU's own
@@ -74,13 +74,13 @@ void RootComplexNode::emerge(Packet& tlp) {
     }
     return;
   }
-  if (path.cut > 0 && path.cut_at == node_) {
+  if (routes.cut > 0 && routes.cut_at == node_) {
     if (kind == TlpKind::kCompletion) {
-      join(tlp, path, out);
+      join(tlp, routes, out);
       return;
     }
-    if (tlp.sequence > path.cut) {
-      cut(tlp, path, out);
+    if (tlp.sequence > routes.cut) {
+      cut(tlp, routes, out);
       return;
     }
   }
@@ -89,7 +89,7 @@ void RootComplexNode::emerge(Packet& tlp) {
 }
 
 /// Sends a request on in pieces; its room is free when the last one leaves.
-void RootComplexNode::cut(Packet& tlp, const PciePath& path, PacketLinkId out) {
+void RootComplexNode::cut(Packet& tlp, const PcieRoutes& routes, PacketLinkId out) {
   std::uint32_t slot = 0;
   if (free_cut_.empty()) {
     slot = static_cast<std::uint32_t>(cut_.size());
@@ -106,7 +106,7 @@ void RootComplexNode::cut(Packet& tlp, const PciePath& path, PacketLinkId out) {
   for (std::int64_t left = tlp.sequence; left > 0;) {
     PcieDomain::NewTlp piece = like;
     piece.address = address;
-    piece.bytes = std::min(left, path.cut);
+    piece.bytes = std::min(left, routes.cut);
     address += static_cast<std::uint64_t>(piece.bytes);
     left -= piece.bytes;
     Packet& made = domain_.make(piece);
@@ -129,15 +129,15 @@ void RootComplexNode::on_departure(const Packet& tlp, PacketLinkId /*link*/) {
 }
 
 /// Collects completions of pieces until they fill one of the requester's, or were the last.
-void RootComplexNode::join(Packet& tlp, const PciePath& path, PacketLinkId out) {
+void RootComplexNode::join(Packet& tlp, const PcieRoutes& routes, PacketLinkId out) {
   PcieDomain::Transaction& read = domain_.transaction(tlp.flow);
   read.gathered += tlp.sequence;
   read.at_root -= tlp.sequence;
   const std::uint32_t transaction = tlp.flow;
   const PacketRoute route{.first = out, .rest = tlp.route};
   domain_.network().release(tlp);
-  while (read.gathered >= path.joined_payload || (read.at_root == 0 && read.gathered > 0)) {
-    const std::int64_t bytes = std::min(read.gathered, path.joined_payload);
+  while (read.gathered >= routes.joined_payload || (read.at_root == 0 && read.gathered > 0)) {
+    const std::int64_t bytes = std::min(read.gathered, routes.joined_payload);
     read.gathered -= bytes;
     Packet& made = domain_.make(
         {.kind = TlpKind::kCompletion, .transaction = transaction, .bytes = bytes, .route = route});

@@ -13,10 +13,10 @@ namespace weft {
 /// A socket's root complex: root ports, the way to memory and to peers, and the socket's memory.
 ///
 /// Model: a TLP stays in its port's receive buffer while it crosses (`crossing`), and longer where
-/// its address is translated or where a limit of the path (a PcieGate) holds it up; TLPs of one
+/// its address is translated or where a limit on the route (a PcieGate) holds it up; TLPs of one
 /// port and virtual lane stay in order, and pass those of its other virtual lanes as the ordering
 /// table lets them, so what is held up holds up what follows. Then it goes to memory or out again
-/// by the next link. Where the path says so, requests to peers go out in pieces, and the
+/// by the next link. Where the routes say so, requests to peers go out in pieces, and the
 /// completions of read pieces are joined again.
 /// Not modelled: arbitration inside, trackers, snoops.
 class RootComplexNode final : public PacketEndpoint, private EventTarget {
@@ -52,9 +52,11 @@ class RootComplexNode final : public PacketEndpoint, private EventTarget {
   void on_event(std::uint64_t pipe) override;
   Time ready_at(const Packet& tlp, PacketLinkId port);
   void emerge(Packet& tlp);
-  void cut(Packet& tlp, const PciePath& path, PacketLinkId out);
-  void join(Packet& tlp, const PciePath& path, PacketLinkId out);
-  bool drops(const PciePath& path) const { return path.dropped && path.dropped_at == node_; }
+  void cut(Packet& tlp, const PcieRoutes& routes, PacketLinkId out);
+  void join(Packet& tlp, const PcieRoutes& routes, PacketLinkId out);
+  bool drops(const PcieRoutes& routes) const {
+    return routes.dropped && routes.dropped_at == node_;
+  }
 
   PcieDomain& domain_;
   Settings settings_;

@@ -1,6 +1,6 @@
 #include "models/machine/gdr_possible.hpp"
 
-#include "models/machine/dma_path.hpp"
+#include "models/machine/dma_routes.hpp"
 #include "models/machine/registration.hpp"
 
 namespace weft {
@@ -16,9 +16,9 @@ GdrPossible gdr_possible(const Machine& machine, DeviceId gpu, DeviceId nic,
     return {false, name(gpu) + ": " + lack};
   }
   for (const bool is_read : {false, true}) {
-    const std::optional<DmaPath> path = dma_path(machine, nic, gpu, is_read);
-    if (!path) return {false, "no PCIe path joins " + name(nic) + " and " + name(gpu)};
-    if (!path->blocked.empty()) return {false, path->blocked};
+    const std::optional<DmaRoutes> routes = dma_routes(machine, nic, gpu, is_read);
+    if (!routes) return {false, "no PCIe route joins " + name(nic) + " and " + name(gpu)};
+    if (!routes->blocked.empty()) return {false, routes->blocked};
   }
   return {true, ""};
 }

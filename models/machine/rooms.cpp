@@ -9,9 +9,9 @@
 #include "models/gpu/room.hpp"
 #include "models/host/room.hpp"
 #include "models/host/virtual_root.hpp"
+#include "models/netswitch/room.hpp"
 #include "models/nic/room.hpp"
 #include "models/pcie/port.hpp"
-#include "models/wire/room.hpp"
 
 namespace weft {
 

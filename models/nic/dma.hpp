@@ -22,7 +22,7 @@ inline constexpr std::array kNicParams{
     ParamSpec{"nic.mps", Unit::kBytes, 256, 128, 4096, Origin::kAssumed,
               "firmware sets 256 B on most servers, what GPUs and root ports have in common; read "
               "it with lspci -vv (DevCtl)",
-              "Max_Payload_Size as set on it; a path has the smallest of its devices"},
+              "Max_Payload_Size as set on it; a route has the smallest of its devices"},
     ParamSpec{"nic.port_acs", Unit::kFlags, 0x80, 0, 0xff, Origin::kAssumed,
               "a switch's ports are usually set alike", "ACS control bits of the port above it",
               kPortAcsWords},

@@ -47,7 +47,7 @@ class NicDma : public DmaClient {
 
   void submit(DmaEngine& engine, bool is_read, const RdmaBuffer& where, std::int64_t bytes,
               std::uint64_t tag) {
-    engine.submit({.path = where.path,
+    engine.submit({.routes = where.routes,
                    .is_read = is_read,
                    .address = where.address,
                    .bytes = Bytes{bytes},

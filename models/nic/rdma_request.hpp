@@ -15,7 +15,7 @@ enum class RdmaOp : std::uint8_t { kWrite, kRead, kSend };
 
 /// Where a NIC reads or writes: the route and the address of a DMA.
 struct RdmaBuffer {
-  PciePathId path{};
+  PcieRoutesId routes{};
   std::uint64_t address{0};
   Bytes page{Bytes::kib(4)};  ///< by which it is registered
 };

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "models/nic/dma.hpp"
+#include "models/nic/emulated.hpp"
 #include "models/nic/icm.hpp"
 #include "models/nic/rdma_params.hpp"
 #include "models/nic/registration.hpp"
@@ -44,6 +45,7 @@ Adapter adapter_of(const Reader& r) {
           .cqe_time = r.time("nic.cqe_time"),
           .receive_time = r.time("nic.receive_time"),
           .poll_time = r.time("nic.poll_time"),
+          .is_emulated = r.d.choice("nic.emulation", r.nic) == "copies",
           .cable_loss = r.d.number("nic.cable_loss", r.nic),
           .flap_at = r.time("nic.flap_at"),
           .flap_time = r.time("nic.flap_time"),
@@ -84,7 +86,7 @@ DeviceModel resolve_nic(const DeviceParams& d, DeviceId nic) {
 DeviceRoom nic_room() {
   return {"nic",
           DeviceKind::kNic,
-          {kNicParams, kNicPacketParams, kIcmParams, kRegistrationParams},
+          {kNicParams, kNicPacketParams, kIcmParams, kRegistrationParams, kEmulatedNicParams},
           resolve_nic};
 }
 

@@ -31,7 +31,7 @@ void DmaEngine::submit(const DmaJob& job) {
     return;
   }
   jobs_[slot].transaction =
-      domain_.begin({.engine = this, .path = job.path, .job = slot, .left = job.bytes.count()});
+      domain_.begin({.engine = this, .routes = job.routes, .job = slot, .left = job.bytes.count()});
   writes_.push(slot);
   offer_writes();
 }
@@ -59,14 +59,14 @@ void DmaEngine::offer_writes() {
 
 void DmaEngine::offer_write() {
   Job& job = jobs_[writes_.front()];
-  const PciePath& path = domain_.path(job.job.path);
+  const PcieRoutes& routes = domain_.routes(job.job.routes);
   const std::int64_t bytes =
-      next_request(job.next, job.unsent, std::min(path.write_payload, settings_.write_payload));
+      next_request(job.next, job.unsent, std::min(routes.write_payload, settings_.write_payload));
   Packet& tlp = domain_.make({.kind = TlpKind::kWrite,
                               .transaction = job.transaction,
                               .address = job.next,
                               .bytes = bytes,
-                              .route = path.request});
+                              .route = routes.request});
   job.next += static_cast<std::uint64_t>(bytes);
   job.unsent -= bytes;
   if (job.unsent == 0) writes_.pop();
@@ -74,7 +74,7 @@ void DmaEngine::offer_write() {
   write_waits_ = !has_window();
   if (has_window()) unacknowledged_ += Bytes{bytes};
   count(write_pace_, bytes);
-  domain_.network().send(tlp, path.request.first);
+  domain_.network().send(tlp, routes.request.first);
 }
 
 void DmaEngine::offer_reads() {
@@ -87,15 +87,15 @@ void DmaEngine::offer_reads() {
 void DmaEngine::offer_read() {
   const std::uint32_t slot = reads_.front();
   Job& job = jobs_[slot];
-  const PciePath& path = domain_.path(job.job.path);
+  const PcieRoutes& routes = domain_.routes(job.job.routes);
   const std::int64_t bytes = next_request(job.next, job.unsent, settings_.read_request);
   const std::uint32_t transaction = domain_.begin(
-      {.engine = this, .path = job.job.path, .job = slot, .left = bytes, .at_root = bytes});
+      {.engine = this, .routes = job.job.routes, .job = slot, .left = bytes, .at_root = bytes});
   Packet& tlp = domain_.make({.kind = TlpKind::kRead,
                               .transaction = transaction,
                               .address = job.next,
                               .bytes = bytes,
-                              .route = path.request});
+                              .route = routes.request});
   job.next += static_cast<std::uint64_t>(bytes);
   job.unsent -= bytes;
   if (job.unsent == 0) reads_.pop();
@@ -108,7 +108,7 @@ void DmaEngine::offer_read() {
   if (!timer_) {
     timer_ = events_.schedule_after(settings_.completion_timeout, Phase::kCompute, *this, kTimeout);
   }
-  domain_.network().send(tlp, path.request.first);
+  domain_.network().send(tlp, routes.request.first);
 }
 
 void DmaEngine::on_departure(const Packet& tlp) {

@@ -27,7 +27,7 @@ class DmaClient {
 
 /// One transfer between a device and a memory.
 struct DmaJob {
-  PciePathId path{};  ///< of this direction
+  PcieRoutesId routes{};  ///< of this direction
   bool is_read{false};
   std::uint64_t address{0};
   Bytes bytes{};  ///< more than none
@@ -47,7 +47,7 @@ class DmaEngine final : public EventTarget, private PcieTags::User {
  public:
   struct Settings {
     std::string name;
-    std::int64_t write_payload{4096};  ///< a path may have less
+    std::int64_t write_payload{4096};  ///< a route may have less
     std::int64_t read_request{512};
     std::uint32_t tags{256};          ///< of its own, unless it shares its device's
     PcieTags* shared_tags{nullptr};   ///< outlive it

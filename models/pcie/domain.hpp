@@ -18,7 +18,7 @@ namespace weft {
 
 class DmaEngine;
 
-using PciePathId = Id<struct PciePathTag>;
+using PcieRoutesId = Id<struct PcieRoutesTag>;
 
 /// A limit that many streams share inside a device which they cross: a serial server of their
 /// payload, or a buffer that holds each byte for a time.
@@ -69,7 +69,7 @@ class PcieGate {
 };
 
 /// How the TLPs between one initiator and one target travel, for writes or for reads.
-struct PciePath {
+struct PcieRoutes {
   /// A gate that data pass at a device.
   struct GateUse {
     PacketNodeId at{};
@@ -122,7 +122,7 @@ class PcieDomain {
   /// A write job, or one read request.
   struct Transaction {
     DmaEngine* engine{nullptr};
-    PciePathId path{};
+    PcieRoutesId routes{};
     std::uint32_t job{0};      ///< the engine's
     std::int64_t left{0};      ///< bytes that have not arrived
     std::int64_t gathered{0};  ///< at a root complex that joins completions
@@ -132,13 +132,13 @@ class PcieDomain {
   PcieDomain(PacketNetwork& network, Headers headers) : network_{network}, headers_{headers} {}
 
   PacketNetwork& network() { return network_; }
-  SourceRoutes& routes() { return routes_; }
+  SourceRoutes& source_routes() { return source_routes_; }
 
-  PciePathId add_path(const PciePath& path) {
-    paths_.push_back(path);
-    return PciePathId{paths_.size() - 1};
+  PcieRoutesId add_routes(const PcieRoutes& routes) {
+    routes_.push_back(routes);
+    return PcieRoutesId{routes_.size() - 1};
   }
-  const PciePath& path(PciePathId id) const { return paths_[id.index()]; }
+  const PcieRoutes& routes(PcieRoutesId id) const { return routes_[id.index()]; }
 
   std::size_t add_gate(PcieGate gate) {
     gates_.push_back(std::move(gate));
@@ -191,7 +191,7 @@ class PcieDomain {
     tlp.sequence = static_cast<std::uint32_t>(what.bytes);
     tlp.buffer_bytes = what.kind == TlpKind::kRead ? 0 : tlp.sequence;
     tlp.route = what.route.rest;
-    tlp.vl = vl_of(what.kind, path(transactions_[what.transaction].path).relaxed);
+    tlp.vl = vl_of(what.kind, routes(transactions_[what.transaction].routes).relaxed);
     tlp.link_bytes = link_bytes(tlp, what.route.first);
     return tlp;
   }
@@ -199,8 +199,8 @@ class PcieDomain {
  private:
   PacketNetwork& network_;
   Headers headers_;
-  SourceRoutes routes_;
-  std::vector<PciePath> paths_;
+  SourceRoutes source_routes_;
+  std::vector<PcieRoutes> routes_;
   std::vector<PcieGate> gates_;
   std::vector<Transaction> transactions_;
   std::vector<std::uint32_t> free_;

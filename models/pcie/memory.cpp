@@ -57,7 +57,7 @@ void PcieMemory::serve(Packet& tlp) {
     const bool all = write.left == 0;
     const std::uint32_t transaction = tlp.flow;
     const Duration latency =
-        domain_.path(write.path).write_latency.value_or(settings_.write_latency);
+        domain_.routes(write.routes).write_latency.value_or(settings_.write_latency);
     domain_.network().release(tlp);
     if (all) write.engine->written(transaction, latency + takes);
     return;
@@ -87,19 +87,19 @@ void PcieMemory::on_event(std::uint64_t what) {
 }
 
 void PcieMemory::answer(const Answer& answer) {
-  const PciePath& path = domain_.path(domain_.transaction(answer.transaction).path);
+  const PcieRoutes& routes = domain_.routes(domain_.transaction(answer.transaction).routes);
   std::uint64_t address = answer.address;
   for (std::int64_t left = answer.bytes; left > 0;) {
     const std::int64_t bytes =
-        next_completion(address, left, path.completion_payload, path.completion_boundary);
+        next_completion(address, left, routes.completion_payload, routes.completion_boundary);
     Packet& tlp = domain_.make({.kind = TlpKind::kCompletion,
                                 .transaction = answer.transaction,
                                 .address = address,
                                 .bytes = bytes,
-                                .route = path.completion});
+                                .route = routes.completion});
     address += static_cast<std::uint64_t>(bytes);
     left -= bytes;
-    domain_.network().send(tlp, path.completion.first);
+    domain_.network().send(tlp, routes.completion.first);
   }
 }
 

@@ -12,7 +12,7 @@ namespace weft {
 ///
 /// Model: a serial server of `rate`. A TLP stays in the port's receive buffer until the server
 /// takes it (so a slow memory holds up the link); a write is visible `write_latency` after, a read
-/// is answered `read_latency` after, in completions of the path's size. Of reads no more than
+/// is answered `read_latency` after, in completions of the routes' size. Of reads no more than
 /// `reads` are inside; others stay in the receive buffer, and writes pass them.
 /// Not modelled: banks, caches.
 class PcieMemory final : public EventTarget {

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "models/gpu/nvlink.hpp"
-#include "models/machine/dma_path.hpp"
+#include "models/machine/dma_routes.hpp"
 
 namespace weft {
 namespace {
@@ -125,14 +125,25 @@ class Builder {
   Route require_route(const Leg& leg, const char* medium, Find&& find) const {
     const std::optional<Route> route = find();
     if (route) return *route;
-    throw InputError(fabric_.spec().file + ": no " + medium + " path from " +
+    throw InputError(fabric_.spec().file + ": no " + medium + " route from " +
                      fabric_.full_name(leg.source) + " to " + fabric_.full_name(leg.sink));
   }
 
   static Hop reversed(Hop hop) { return {hop.link, !hop.forward}; }
 
+  /// A thread of the CPU copies host memory, or reads it, which takes half as long.
+  void add_memcpy(const Leg& leg) {
+    const bool is_copy = leg.kind == Leg::Kind::kWrite;
+    use_memory(leg.source);
+    if (is_copy) write_memory(leg.sink);
+    cap(model(leg.initiator).root->memcpy_rate * (is_copy ? 1 : 2),
+        {is_copy ? "a thread copies host memory" : "a thread reads host memory",
+         fabric_.full_name(leg.initiator)});
+  }
+
   /// The GPU's SMs load from or store to its own memory.
   void add_local(const Leg& leg) {
+    if (model(leg.initiator).root) return add_memcpy(leg);
     const double share = data_share(leg);
     const TargetMemory& memory = *model(leg.source).memory;
     const bool is_read = leg.kind == Leg::Kind::kRead;
@@ -176,24 +187,24 @@ class Builder {
     return sizes;
   }
 
-  DmaPath require_path(const Leg& leg, DeviceId target, bool is_read) const {
-    std::optional<DmaPath> path = dma_path(machine_, leg.initiator, target, is_read);
-    if (path && path->blocked.empty()) return std::move(*path);
-    throw InputError(fabric_.spec().file + ": no PCIe path from " + fabric_.full_name(leg.source) +
+  DmaRoutes require_dma_routes(const Leg& leg, DeviceId target, bool is_read) const {
+    std::optional<DmaRoutes> routes = dma_routes(machine_, leg.initiator, target, is_read);
+    if (routes && routes->blocked.empty()) return std::move(*routes);
+    throw InputError(fabric_.spec().file + ": no PCIe route from " + fabric_.full_name(leg.source) +
                      " to " + fabric_.full_name(leg.sink) +
-                     (path ? ": " + path->blocked : std::string()));
+                     (routes ? ": " + routes->blocked : std::string()));
   }
 
   /// What the DMA takes of the devices that it crosses; returns how long a request waits for its
   /// translation.
-  Duration use_limits(const Leg& leg, const DmaPath& path, DeviceId target, bool is_read) {
+  Duration use_limits(const Leg& leg, const DmaRoutes& routes, DeviceId target, bool is_read) {
     Duration walk;
-    for (const DmaLimit& limit : dma_limits(machine_, leg.initiator, target, is_read, path)) {
+    for (const DmaLimit& limit : dma_limits(machine_, leg.initiator, target, is_read, routes)) {
       const bool in_flight = machine_.unit(limit.server) != ServerUnit::kBytesPerSecond;
       use(limit.server, limit.per_byte * (in_flight ? limit.hold.as_s() : 1.0));
       if (limit.traffic != Traffic::kTranslated) continue;
       const double misses = limit.per_byte * model(target).memory->page.as_double();
-      walk = Duration::from_ns(model(*path.translator).root->page_walk.as_s() * 1e9 * misses);
+      walk = Duration::from_ns(model(*routes.translator).root->page_walk.as_s() * 1e9 * misses);
     }
     return walk;
   }
@@ -207,13 +218,14 @@ class Builder {
     head("begin of a copy", leg.initiator,
          m.copies->start + (to_host ? m.blocks->load_latency : Duration{}));
     head("flush of a copy", leg.initiator,
-         round_trip_of(require_path(leg, host, true), leg.initiator, host) + m.copies->read_extra);
+         round_trip_of(require_dma_routes(leg, host, true), leg.initiator, host) +
+             m.copies->read_extra);
     if (to_host && m.copies->rate) {
       cap(*m.copies->rate, {"copy engine's writes in flight", fabric_.full_name(leg.initiator)});
     }
   }
 
-  /// Data of so much in each TLP over a way, and what its receivers return.
+  /// Data of so much in each TLP over a route, and what its receivers return.
   template <class Weight>
   void use_links(const Route& route, const std::vector<double>& sizes, Weight&& weight) {
     for (std::size_t i = 0; i < route.size(); ++i) {
@@ -230,15 +242,15 @@ class Builder {
   }
 
   void add_pcie_write(const Leg& leg) {
-    const DmaPath path = require_path(leg, leg.sink, false);
-    const Route& route = path.request;
+    const DmaRoutes routes = require_dma_routes(leg, leg.sink, false);
+    const Route& route = routes.request;
     const double largest =
-        std::min(path_mps(machine_, leg.source, route), requester_of(machine_, leg).write_payload);
+        std::min(route_mps(machine_, leg.source, route), requester_of(machine_, leg).write_payload);
     use_carriers(route);
     use_links(route, packet_sizes(route, largest, true),
               [](const PcieCosts& c, double size) { return c.write_weight(size); });
     write_memory(leg.sink);
-    const Duration walk = use_limits(leg, path, leg.sink, false);
+    const Duration walk = use_limits(leg, routes, leg.sink, false);
     if (leg.by_copy_engine) return;  // its flush has waited for that
     const Duration left = model(leg.source).root ? model(leg.source).crossing_time() : Duration{};
     tail("PCIe write latency", leg.source,
@@ -251,19 +263,19 @@ class Builder {
       throw InputError("loads of " + fabric_.full_name(leg.source) + "'s memory by " +
                        fabric_.full_name(leg.initiator) + " are not modelled");
     }
-    const DmaPath path = require_path(leg, leg.source, true);
+    const DmaRoutes routes = require_dma_routes(leg, leg.source, true);
     const Requester requester = requester_of(machine_, leg);
     const double request = requester.read_request;
     const double largest =
-        std::min(request, completion_payload(machine_, leg.source, path.completion));
-    use_carriers(path.completion);
-    use_links(path.completion, packet_sizes(path.completion, largest, false),
+        std::min(request, completion_payload(machine_, leg.source, routes.completion));
+    use_carriers(routes.completion);
+    use_links(routes.completion, packet_sizes(routes.completion, largest, false),
               [](const PcieCosts& c, double size) { return c.completion_weight(size); });
     // A root complex that takes the completions has asked for them itself, in its own sizes.
-    const std::vector<double> asked = through_root(machine_, path.completion)
-                                          ? packet_sizes(path.request, request, true)
-                                          : std::vector<double>(path.request.size(), request);
-    use_links(path.request, asked,
+    const std::vector<double> asked = through_root(machine_, routes.completion)
+                                          ? packet_sizes(routes.request, request, true)
+                                          : std::vector<double>(routes.request.size(), request);
+    use_links(routes.request, asked,
               [](const PcieCosts& c, double size) { return c.request_weight(size); });
     use_memory(leg.source);
     const TargetMemory& memory = *model(leg.source).memory;
@@ -271,8 +283,8 @@ class Builder {
       use(machine_.server_of(leg.source, *memory.answers),
           memory.read_latency.as_s() / asked.back());
     }
-    const Duration round_trip = round_trip_of(path, leg.initiator, leg.source) +
-                                use_limits(leg, path, leg.source, true) + requester.read_extra;
+    const Duration round_trip = round_trip_of(routes, leg.initiator, leg.source) +
+                                use_limits(leg, routes, leg.source, true) + requester.read_extra;
     if (requester.tags) {
       use(machine_.server_of(leg.initiator, *requester.tags), round_trip.as_s() / request);
     } else if (leg.by_copy_engine) {
@@ -297,22 +309,23 @@ class Builder {
         1e9 * loads.as_s() / blocks.far_loads.as_double());
   }
 
-  Duration round_trip_of(const DmaPath& path, DeviceId initiator, DeviceId target) const {
-    return crossing_time(machine_, initiator, path.request) +
-           crossing_time(machine_, target, path.completion) + model(target).memory->read_latency;
+  Duration round_trip_of(const DmaRoutes& routes, DeviceId initiator, DeviceId target) const {
+    return crossing_time(machine_, initiator, routes.request) +
+           crossing_time(machine_, target, routes.completion) + model(target).memory->read_latency;
   }
 
   /// A work queue element that does not come with its doorbell is read from host memory.
   void head_wqe_fetch(DeviceId nic) {
     const DeviceId cpu = fabric_.root_cpu(nic);
-    const std::optional<DmaPath> path = dma_path(machine_, nic, cpu, true);
-    if (path) head("WQE fetch", nic, round_trip_of(*path, nic, cpu));
+    const std::optional<DmaRoutes> routes = dma_routes(machine_, nic, cpu, true);
+    if (routes) head("WQE fetch", nic, round_trip_of(*routes, nic, cpu));
   }
 
-  /// Equal ways are equally long, so they are alike in latency.
+  /// Equal routes are equally long, so they are alike in latency.
   void add_wire(const Leg& leg) {
     const Adapter& adapter = *model(leg.source).adapter;
     const Routing& routing = machine_.routing();
+    const double data = adapter.is_emulated ? 1 : machine_.wire().data_weight();
     const double part = 1.0 / routing.queue_pairs();
     Duration latency;
     for (std::uint32_t i = 0; i < routing.queue_pairs(); ++i) {
@@ -321,10 +334,16 @@ class Builder {
           leg, "network", [&] { return fabric_.wire_route(leg.source, leg.sink, pick); });
       latency = Duration{};
       for (const Hop hop : route) {
-        use(machine_.server_of(hop), part * machine_.wire().data_weight());
-        use(machine_.server_of(reversed(hop)), part * machine_.wire().ack_weight());
+        use(machine_.server_of(hop), part * data);
+        if (!adapter.is_emulated) {
+          use(machine_.server_of(reversed(hop)), part * machine_.wire().ack_weight());
+        }
         latency += machine_.wire_latency(hop.link) + model(end_of(fabric_, hop)).crossing_time();
       }
+    }
+    if (adapter.is_emulated) {  // its pace and latency are the wire's, its data have no headers
+      tail("wire and switch latency", leg.source, latency);
+      return;
     }
     head("doorbell", leg.source, adapter.doorbell_latency);
     if (!adapter.blueflame) head_wqe_fetch(leg.source);

@@ -39,7 +39,7 @@ struct Contraction {
 };
 
 /// The devices' fluid contraction of a walk that an actor of that number moves. Equations:
-/// models/transport/README.md. Throws InputError if the fabric has no way for a leg.
+/// models/transport/README.md. Throws InputError if the fabric has no route for a leg.
 Contraction contract(const Machine& machine, const Walk& walk, std::uint32_t number = 0);
 
 /// Whether an SM (or a NIC) reads over PCIe.

@@ -15,11 +15,11 @@ Copier::Copier(PacketHost& host, DeviceId gpu)
     : events_{host.network().events()},
       memory_{PacketHost::memory_at(host.machine().fabric().root_cpu(gpu))},
       engines_{{{.dma = &host.add_engine(host.copy_engine(gpu)),
-                 .path = host.path(gpu, host.machine().fabric().root_cpu(gpu), false),
+                 .routes = host.routes(gpu, host.machine().fabric().root_cpu(gpu), false),
                  .start = host.machine().model(gpu).copies->start +
                           host.machine().model(gpu).blocks->load_latency},
                 {.dma = &host.add_engine(host.copy_engine(gpu)),
-                 .path = host.path(gpu, host.machine().fabric().root_cpu(gpu), true),
+                 .routes = host.routes(gpu, host.machine().fabric().root_cpu(gpu), true),
                  .start = host.machine().model(gpu).copies->start}}} {}
 
 void Copier::copy(bool from_host, const Copy& copy) {
@@ -36,7 +36,7 @@ void Copier::begin(bool from_host) {
 void Copier::on_event(std::uint64_t what) {
   const bool from_host = what == kFromHost;
   Engine& engine = engines_.at(from_host);
-  engine.dma->submit({.path = engine.path,
+  engine.dma->submit({.routes = engine.routes,
                       .is_read = from_host,
                       .address = memory_ + engine.copies.front().offset,
                       .bytes = engine.copies.front().bytes,
@@ -51,7 +51,7 @@ void Copier::flush(bool from_host) {
 
 void Copier::offer_flush() {
   const Engine& engine = engines_.at(flushes_.front());
-  engine.dma->submit({.path = engines_.at(kFromHost).path,
+  engine.dma->submit({.routes = engines_.at(kFromHost).routes,
                       .is_read = true,
                       .address = memory_ + engine.copies.front().offset,
                       .bytes = kFlushed,

@@ -38,7 +38,7 @@ class Copier final : private DmaClient, private EventTarget {
  private:
   struct Engine {
     DmaEngine* dma;
-    PciePathId path;
+    PcieRoutesId routes;
     Duration start;
     Fifo<Copy> copies{};
   };

@@ -30,7 +30,7 @@ void UsageMeter::add(Look& out, PacketHost& host, const std::vector<DmaEngine*>&
           host.network().counters(named.link, vl).stalled);
     }
   }
-  for (const auto& [resource, gate] : host.gates()) {
+  for (const auto& [server, gate] : host.gates()) {
     add(UsedShare::What::kWork, host.domain().gate(gate).name(), host.domain().gate(gate).busy());
   }
   for (const auto& [server, sm] : host.sms()) {
@@ -72,7 +72,7 @@ class StreamRunner final : public DmaClient, public EventTarget {
       : traffic_{traffic},
         host_{host},
         stream_{stream},
-        path_{host.path(stream.initiator, stream.target, stream.is_read)} {
+        routes_{host.routes(stream.initiator, stream.target, stream.is_read)} {
     if (stream.transfers == 0 || stream.at_a_time == 0) {
       throw std::logic_error("run_streams: a stream of nothing");
     }
@@ -124,7 +124,7 @@ class StreamRunner final : public DmaClient, public EventTarget {
                                  static_cast<std::uint64_t>(stream_.range.count()) +
                              static_cast<std::uint64_t>(stream_.offset.count());
     const std::uint64_t tag = submitted_++;
-    stream_.engine->submit({.path = path_,
+    stream_.engine->submit({.routes = routes_,
                             .is_read = stream_.is_read,
                             .address = PacketHost::memory_at(stream_.target) + at,
                             .bytes = stream_.size,
@@ -136,7 +136,7 @@ class StreamRunner final : public DmaClient, public EventTarget {
   TrafficRun& traffic_;
   PacketHost& host_;
   DmaStream stream_;
-  PciePathId path_;
+  PcieRoutesId routes_;
   Time began_;
   std::uint64_t begun_{0};
   std::uint64_t submitted_{0};

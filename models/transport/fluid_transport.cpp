@@ -31,14 +31,14 @@ FluidTransport::FluidTransport(const Machine& machine, EventQueue& events, Cause
       events_{&events},
       causes_{&causes},
       not_ready_{causes.intern({"receiver not ready", ""})},
-      flow_resource_(machine.server_count()) {}
+      flow_server_(machine.server_count()) {}
 
-ResourceIndex FluidTransport::flow_resource(ServerId server) {
-  std::optional<ResourceIndex>& known = flow_resource_[server.index()];
+FlowServerIndex FluidTransport::flow_server(ServerId server) {
+  std::optional<FlowServerIndex>& known = flow_server_[server.index()];
   if (!known) {
-    known = fluid_.add_resource(Bandwidth::bytes_per_s(machine_->capacity(server)));
+    known = fluid_.add_server(Bandwidth::bytes_per_s(machine_->capacity(server)));
     server_.push_back(server);
-    resource_cause_.emplace_back();
+    server_cause_.emplace_back();
   }
   return *known;
 }
@@ -58,7 +58,7 @@ std::size_t FluidTransport::open_walk(const Contraction& contraction, double cop
   for (const ServerUse& u : contraction.uses) {
     // Each copy works on an SM of its own.
     const bool is_own = machine_->unit(u.server) == ServerUnit::kWork;
-    uses.push_back({flow_resource(u.server), is_own ? u.weight : copies * u.weight});
+    uses.push_back({flow_server(u.server), is_own ? u.weight : copies * u.weight});
   }
   OpenWalk opened;
   std::optional<Bandwidth> cap;
@@ -307,7 +307,7 @@ void FluidTransport::finish(const Finished& flow) {
   }
   for (const LimitedFor& limit : flow.limits) {
     const CauseId cause =
-        limit.limiter.is_own_cap() ? *opened.cap : resource_cause(limit.limiter.resource());
+        limit.limiter.is_own_cap() ? *opened.cap : server_cause(limit.limiter.server());
     scratch_.push_back({cause, limit.duration});
   }
   if (!opened.waiting.empty()) start(index, opened.waiting.pop(), true);
@@ -351,9 +351,9 @@ void FluidTransport::tell_received(std::size_t index) {
   sink_->on_received(received.tags.pop(), received.segments);
 }
 
-CauseId FluidTransport::resource_cause(ResourceIndex resource) {
-  std::optional<CauseId>& known = resource_cause_[resource.index()];
-  if (!known) known = causes_->intern(machine_->cause(server_[resource.index()]));
+CauseId FluidTransport::server_cause(FlowServerIndex server) {
+  std::optional<CauseId>& known = server_cause_[server.index()];
+  if (!known) known = causes_->intern(machine_->cause(server_[server.index()]));
   return *known;
 }
 

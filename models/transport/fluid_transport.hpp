@@ -14,7 +14,7 @@
 
 namespace weft {
 
-/// The fluid transport: transfers are flows that share the machine's resources max-min fairly.
+/// The fluid transport: transfers are flows that share the machine's servers max-min fairly.
 ///
 /// A transfer waits for its walk's head latency, then for the transfer before it on the same walk,
 /// then flows; it is sent when its last byte has left and delivered the walk's tail latency later.
@@ -126,8 +126,8 @@ class FluidTransport final : public Transport, private EventTarget {
   void plan_next_change();
   void tell_completed(std::size_t verbs);
   void tell_received(std::size_t verbs);
-  CauseId resource_cause(ResourceIndex resource);
-  ResourceIndex flow_resource(ServerId server);
+  CauseId server_cause(FlowServerIndex server);
+  FlowServerIndex flow_server(ServerId server);
   std::vector<Segment> segments(const std::vector<LatencyPart>& parts);
 
   const Machine* machine_;
@@ -140,9 +140,9 @@ class FluidTransport final : public Transport, private EventTarget {
   std::vector<Verbs> verbs_;
   std::vector<Qp> queue_pairs_;
   std::map<ServerId, SerialServer> serial_;
-  std::vector<std::optional<ResourceIndex>> flow_resource_;  // by server
-  std::vector<ServerId> server_;                             // by flow resource
-  std::vector<std::optional<CauseId>> resource_cause_;       // by flow resource
+  std::vector<std::optional<FlowServerIndex>> flow_server_;  // by server
+  std::vector<ServerId> server_;                             // by flow server
+  std::vector<std::optional<CauseId>> server_cause_;         // by flow server
   std::optional<EventId> next_change_;
   bool solve_planned_{false};
   std::vector<Finished> finished_;

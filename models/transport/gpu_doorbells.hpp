@@ -33,7 +33,7 @@ class GpuDoorbells final : private DmaClient {
 
   RdmaNics& nics_;
   DmaEngine& stores_;
-  PciePathId path_;
+  PcieRoutesId routes_;
   std::uint64_t address_;
   RdmaBuffer elements_;
   RdmaBuffer completions_;

@@ -65,9 +65,9 @@ WireNumbers PacketCluster::wire_numbers() const {
           .crossing = [this](DeviceId device) { return machine_.model(device).crossing_time(); }};
 }
 
-RdmaNics::Settings PacketCluster::nic_settings(DeviceId nic) const {
+RdmaNics::Settings PacketCluster::nic_settings(DeviceId nic,
+                                               std::optional<ServerId> doorbells) const {
   const Adapter& a = *machine_.model(nic).adapter;
-  const std::optional<ServerId> doorbells = machine_.doorbells_of(nic);
   return {.name = machine_.fabric().full_name(nic),
           .latency = a.latency,
           .doorbell = a.doorbell_latency,
@@ -102,13 +102,13 @@ RdmaNicId PacketCluster::nic(DeviceId device) {
   const DeviceId cpu = machine_.fabric().root_cpu(device);
   const std::uint64_t memory = PacketHost::memory_at(cpu);
   const std::optional<ServerId> doorbells = machine_.doorbells_of(device);
-  nics_.attach(id, nic_settings(device),
+  nics_.attach(id, nic_settings(device, doorbells),
                {.data = engines.data,
                 .queues = engines.queues,
                 .elements = &serial_[machine_.elements_of(device)],
                 .doorbells = doorbells ? &serial_[*doorbells] : nullptr,
-                .wqes = {host.path(device, cpu, true), memory + kWqesAt},
-                .cqes = {host.path(device, cpu, false, true), memory + kCqesAt}});
+                .wqes = {host.routes(device, cpu, true), memory + kWqesAt},
+                .cqes = {host.routes(device, cpu, false, true), memory + kCqesAt}});
   return id;
 }
 
@@ -128,7 +128,7 @@ RdmaQpId PacketCluster::connect(DeviceId from, DeviceId to, std::uint32_t i,
 
 RdmaBuffer PacketCluster::buffer(DeviceId nic, DeviceId memory, bool is_read,
                                  std::uint64_t offset) {
-  return {.path = host_of(nic).path(nic, memory, is_read),
+  return {.routes = host_of(nic).routes(nic, memory, is_read),
           .address = PacketHost::memory_at(memory) + offset,
           .page = registered_page(machine_, memory, nic)};
 }

@@ -35,7 +35,7 @@ class PacketCluster final : private EventTarget {
   /// is cabled, and its node was built.
   RdmaNicId nic(DeviceId device);
   /// The i-th queue pair of a connection between two NICs (which one: Leg::connection). Throws
-  /// InputError where no way joins them.
+  /// InputError where no route joins them.
   RdmaQpId connect(DeviceId from, DeviceId to, std::uint32_t i, std::uint32_t connection = 0);
 
   /// Memory of a device, or of a CPU's socket, as one of its NICs reads or writes it. Throws
@@ -97,7 +97,7 @@ class PacketCluster final : private EventTarget {
   void on_event(std::uint64_t flap) override;
   PortProbe probe(PacketLinkId link, const std::string& kind, Duration time) const;
   PacketEndpoint& endpoint(DeviceId nic);
-  RdmaNics::Settings nic_settings(DeviceId nic) const;
+  RdmaNics::Settings nic_settings(DeviceId nic, std::optional<ServerId> doorbells) const;
 
   const Machine& machine_;
   EventQueue events_;

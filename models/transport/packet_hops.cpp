@@ -5,7 +5,7 @@
 #include <optional>
 #include <span>
 
-#include "models/machine/dma_path.hpp"
+#include "models/machine/dma_routes.hpp"
 #include "models/transport/contraction.hpp"
 
 namespace weft {
@@ -63,17 +63,17 @@ class HopCounter {
   LegPackets count_pcie(const Leg& leg) const {
     const bool is_read = leg.kind == Leg::Kind::kRead;
     const DeviceId target = is_read ? leg.source : leg.sink;
-    const auto path = dma_path(machine_, leg.initiator, target, is_read);
-    if (!path) return {};
+    const auto routes = dma_routes(machine_, leg.initiator, target, is_read);
+    if (!routes) return {};
     const Requester requester = requester_of(machine_, leg);
     const double request = requester.read_request;
-    const auto there = static_cast<double>(path->request.size());
+    const auto there = static_cast<double>(routes->request.size());
     if (!is_read) {
-      const double mps = path_mps(machine_, leg.initiator, path->request);
+      const double mps = route_mps(machine_, leg.initiator, routes->request);
       return {.links = there, .payload = std::min(mps, requester.write_payload)};
     }
-    return {.links = static_cast<double>(path->completion.size()),
-            .payload = std::min(request, completion_payload(machine_, target, path->completion)),
+    return {.links = static_cast<double>(routes->completion.size()),
+            .payload = std::min(request, completion_payload(machine_, target, routes->completion)),
             .request_links = there,
             .request = request};
   }

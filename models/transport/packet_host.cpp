@@ -112,7 +112,7 @@ void PacketHost::add_device(DeviceId device) {
     node_of_[device] = node;
     roots_[device] = std::move(root);
   } else if (m.crossing) {
-    ForwarderSpec forwarder{.name = name, .router = &domain_.routes()};
+    ForwarderSpec forwarder{.name = name, .router = &domain_.source_routes()};
     if (m.port) {
       const PcieCosts& costs = machine_.pcie_costs(m.port->generation);
       forwarder.latency = m.crossing_time();
@@ -157,7 +157,7 @@ LinkSpec PacketHost::spec_of(LinkId id, bool forward) const {
 }
 
 /// All NVLinks between two devices as one: writes only, credits of their own. What is known of its
-/// latency is that of a whole store, which the target's end has (PciePath::write_latency).
+/// latency is that of a whole store, which the target's end has (PcieRoutes::write_latency).
 LinkSpec PacketHost::nvlink_spec(LinkId id) const {
   LinkSpec spec;
   spec.rate = machine_.link_rate(id);
@@ -200,74 +200,75 @@ PacketRoute PacketHost::packet_route(const Route& route) {
   for (const Hop hop : route) rest.push_back(packet_link(hop));
   const PacketLinkId first = rest.front();
   rest.erase(rest.begin());
-  return {.first = first, .rest = domain_.routes().add(rest)};
+  return {.first = first, .rest = domain_.source_routes().add(rest)};
 }
 
-PciePathId PacketHost::path(DeviceId initiator, DeviceId target, bool is_read, bool strict) {
+PcieRoutesId PacketHost::routes(DeviceId initiator, DeviceId target, bool is_read, bool strict) {
   const auto key = std::tuple(initiator, target, is_read, strict);
-  const auto found = paths_.find(key);
-  if (found != paths_.end()) return found->second;
-  PciePath built = build(initiator, target, is_read);
+  const auto found = routes_.find(key);
+  if (found != routes_.end()) return found->second;
+  PcieRoutes built = build(initiator, target, is_read);
   built.relaxed = built.relaxed && !strict;
-  const PciePathId id = domain_.add_path(built);
-  paths_[key] = id;
+  const PcieRoutesId id = domain_.add_routes(built);
+  routes_[key] = id;
   return id;
 }
 
-PciePathId PacketHost::nvlink_path(DeviceId from, DeviceId to) {
-  const auto [at, is_new] = nvlink_paths_.try_emplace({from, to});
+PcieRoutesId PacketHost::nvlink_routes(DeviceId from, DeviceId to) {
+  const auto [at, is_new] = nvlink_routes_.try_emplace({from, to});
   if (!is_new) return at->second;
   const std::optional<Route> route = fabric_.nvlink_route(from, to);
   if (!route) {
-    throw InputError(fabric_.spec().file + ": no NVLink path from " + fabric_.full_name(from) +
+    throw InputError(fabric_.spec().file + ": no NVLink route from " + fabric_.full_name(from) +
                      " to " + fabric_.full_name(to));
   }
-  PciePath path;
-  path.request = packet_route(*route);
-  path.write_payload = machine_.model(from).blocks->line.count();
-  path.write_latency = machine_.model(from).nvlink->latency;
-  at->second = domain_.add_path(path);
+  PcieRoutes routes;
+  routes.request = packet_route(*route);
+  routes.write_payload = machine_.model(from).blocks->line.count();
+  routes.write_latency = machine_.model(from).nvlink->latency;
+  at->second = domain_.add_routes(routes);
   return at->second;
 }
 
-PciePath PacketHost::build(DeviceId initiator, DeviceId target, bool is_read) {
-  const std::optional<DmaPath> dma = dma_path(machine_, initiator, target, is_read);
+PcieRoutes PacketHost::build(DeviceId initiator, DeviceId target, bool is_read) {
+  const std::optional<DmaRoutes> dma = dma_routes(machine_, initiator, target, is_read);
   const bool nobody_answers = dma && is_read && dma->refused_by;
   if (!dma || (!dma->blocked.empty() && !nobody_answers)) {
-    throw InputError(fabric_.spec().file + ": no PCIe path from " + fabric_.full_name(initiator) +
+    throw InputError(fabric_.spec().file + ": no PCIe route from " + fabric_.full_name(initiator) +
                      " to " + fabric_.full_name(target) + (dma ? ": " + dma->blocked : ""));
   }
-  PciePath path;
-  path.request = packet_route(dma->request);
+  PcieRoutes routes;
+  routes.request = packet_route(dma->request);
   const auto& requester = machine_.model(initiator).requester;
-  path.relaxed = !requester || requester->relaxed_ordering;
-  path.write_payload = std::llround(path_mps(machine_, initiator, dma->request));
+  routes.relaxed = !requester || requester->relaxed_ordering;
+  routes.write_payload = std::llround(route_mps(machine_, initiator, dma->request));
   if (is_read) {
-    path.completion = packet_route(dma->completion);
-    path.completion_payload = std::llround(completion_payload(machine_, target, dma->completion));
-    path.completion_boundary = machine_.model(target).memory->completion_boundary;
+    routes.completion = packet_route(dma->completion);
+    routes.completion_payload = std::llround(completion_payload(machine_, target, dma->completion));
+    routes.completion_boundary = machine_.model(target).memory->completion_boundary;
   }
   if (nobody_answers) {
-    path.dropped = true;
-    path.dropped_at = node_of_.at(*dma->refused_by);
-    return path;
+    routes.dropped = true;
+    routes.dropped_at = node_of_.at(*dma->refused_by);
+    return routes;
   }
   if (dma->translator) {
-    path.translates = true;
-    path.translated_at = node_of_.at(*dma->translator);
-    path.translated_port = packet_link({*fabric_.upstream_link(*dma->root_port), false});
-    path.page = machine_.model(target).memory->page;
+    routes.translates = true;
+    routes.translated_at = node_of_.at(*dma->translator);
+    routes.translated_port = packet_link({*fabric_.upstream_link(*dma->root_port), false});
+    routes.page = machine_.model(target).memory->page;
   }
-  if (dma->peer_through_root) cut_at_root(path, *dma, is_read);
+  if (dma->peer_through_root) cut_at_root(routes, *dma, is_read);
   for (const DmaLimit& limit : dma_limits(machine_, initiator, target, is_read, *dma)) {
-    if (limit.traffic != Traffic::kTranslated) add_gate(path, limit);  // its IOTLB has the walkers
+    if (limit.traffic != Traffic::kTranslated)
+      add_gate(routes, limit);  // its IOTLB has the walkers
   }
-  return path;
+  return routes;
 }
 
 /// A root complex that passes requests to peers on cuts them to what its part says; of reads only
 /// where the completions come back through it.
-void PacketHost::cut_at_root(PciePath& path, const DmaPath& dma, bool is_read) {
+void PacketHost::cut_at_root(PcieRoutes& routes, const DmaRoutes& dma, bool is_read) {
   const Route& data = is_read ? dma.completion : dma.request;
   double cut = kPciePage;
   for (std::size_t i = 0; i + 1 < data.size(); ++i) {
@@ -275,15 +276,15 @@ void PacketHost::cut_at_root(PciePath& path, const DmaPath& dma, bool is_read) {
     if (root) cut = std::min(cut, root->peer_payload);
   }
   if (cut >= kPciePage) return;
-  path.cut = std::llround(cut);
-  path.cut_at = node_of_.at(fabric_.root_cpu(*dma.root_port));
-  path.joined_payload = path.completion_payload;
-  path.completion_payload = std::min(path.completion_payload, path.cut);
+  routes.cut = std::llround(cut);
+  routes.cut_at = node_of_.at(fabric_.root_cpu(*dma.root_port));
+  routes.joined_payload = routes.completion_payload;
+  routes.completion_payload = std::min(routes.completion_payload, routes.cut);
 }
 
 /// The same limit as the contraction counts. What is in flight holds up the requests of reads, what
 /// is a rate the data.
-void PacketHost::add_gate(PciePath& path, const DmaLimit& limit) {
+void PacketHost::add_gate(PcieRoutes& routes, const DmaLimit& limit) {
   const auto [at, is_new] = gate_of_.try_emplace(limit.server);
   const bool in_flight = machine_.unit(limit.server) == ServerUnit::kBytesInFlight;
   if (is_new) {
@@ -293,10 +294,10 @@ void PacketHost::add_gate(PciePath& path, const DmaLimit& limit) {
     at->second = in_flight ? domain_.add_gate(PcieGate(name, Bytes{std::llround(capacity)}))
                            : domain_.add_gate(PcieGate(name, Bandwidth::bytes_per_s(capacity)));
   }
-  path.gates.push_back({.at = node_of_.at(limit.at),
-                        .gate = at->second,
-                        .hold = limit.hold,
-                        .of_requests = in_flight && limit.traffic == Traffic::kPeerReads});
+  routes.gates.push_back({.at = node_of_.at(limit.at),
+                          .gate = at->second,
+                          .hold = limit.hold,
+                          .of_requests = in_flight && limit.traffic == Traffic::kPeerReads});
 }
 
 DmaEngine& PacketHost::add_engine(const DmaEngine::Settings& settings) {

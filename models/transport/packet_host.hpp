@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "models/host/root_complex_node.hpp"
-#include "models/machine/dma_path.hpp"
+#include "models/machine/dma_routes.hpp"
 #include "models/machine/machine.hpp"
 #include "models/pcie/device.hpp"
 #include "models/pcie/dma_engine.hpp"
@@ -25,7 +25,7 @@ namespace weft {
 ///
 /// Every link between devices becomes two links of the network; CPUs become root complexes with
 /// their memory, GPUs and NICs devices with theirs, PCIe switches cut-through forwarders,
-/// NVSwitches forwarders. The ways of DMAs are those of `dma_path`: ACS, the IOMMU and ATS have
+/// NVSwitches forwarders. The routes of DMAs are those of `dma_routes`: ACS, the IOMMU and ATS have
 /// decided them.
 class PacketHost {
  public:
@@ -37,13 +37,13 @@ class PacketHost {
   PacketNetwork& network() { return network_; }
   PcieDomain& domain() { return domain_; }
 
-  /// The way of a DMA, for DmaJob::path. Throws InputError with the reason if nothing would arrive;
-  /// but reads that a root complex refuses get a way on which nobody answers. `strict`: without the
-  /// relaxed ordering attribute, whatever the initiator's setting.
-  PciePathId path(DeviceId initiator, DeviceId target, bool is_read, bool strict = false);
-  /// The way of a GPU's stores to another GPU's memory over NVLink or xGMI. Throws InputError if
+  /// The routes of a DMA, for DmaJob::routes. Throws InputError with the reason if nothing would
+  /// arrive; but reads that a root complex refuses get routes on which nobody answers. `strict`:
+  /// without the relaxed ordering attribute, whatever the initiator's setting.
+  PcieRoutesId routes(DeviceId initiator, DeviceId target, bool is_read, bool strict = false);
+  /// The route of a GPU's stores to another GPU's memory over NVLink or xGMI. Throws InputError if
   /// there is none.
-  PciePathId nvlink_path(DeviceId from, DeviceId to);
+  PcieRoutesId nvlink_routes(DeviceId from, DeviceId to);
   /// Where the memory of a device begins in the addresses of jobs: far from all others.
   static std::uint64_t memory_at(DeviceId target) { return std::uint64_t{target.value} << 44; }
 
@@ -96,9 +96,9 @@ class PacketHost {
   LinkSpec spec_of(LinkId link, bool forward) const;
   LinkSpec nvlink_spec(LinkId link) const;
   PacketRoute packet_route(const Route& route);
-  void add_gate(PciePath& path, const DmaLimit& limit);
-  void cut_at_root(PciePath& path, const DmaPath& dma, bool is_read);
-  PciePath build(DeviceId initiator, DeviceId target, bool is_read);
+  void add_gate(PcieRoutes& routes, const DmaLimit& limit);
+  void cut_at_root(PcieRoutes& routes, const DmaRoutes& dma, bool is_read);
+  PcieRoutes build(DeviceId initiator, DeviceId target, bool is_read);
   void check_buffers() const;
   Bytes nvlink_room(LinkId link) const;
 
@@ -113,8 +113,8 @@ class PacketHost {
   std::vector<std::unique_ptr<DmaEngine>> engines_;
   std::map<Hop, PacketLinkId> link_of_;
   std::vector<NamedLink> named_;
-  std::map<std::tuple<DeviceId, DeviceId, bool, bool>, PciePathId> paths_;
-  std::map<std::pair<DeviceId, DeviceId>, PciePathId> nvlink_paths_;
+  std::map<std::tuple<DeviceId, DeviceId, bool, bool>, PcieRoutesId> routes_;
+  std::map<std::pair<DeviceId, DeviceId>, PcieRoutesId> nvlink_routes_;
   std::map<ServerId, std::size_t> gate_of_;
   std::map<ServerId, SerialServer> sms_;
   std::map<ServerId, std::unique_ptr<PcieTags>> sm_loads_;

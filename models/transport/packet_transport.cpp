@@ -382,11 +382,11 @@ class PacketTransport::CpuWalk final : public MoveWalk, private DmaClient {
       : MoveWalk{transport, walk}, address_{PacketHost::memory_at(walk.front().sink) + address} {
     PacketHost& host = cluster().host_of(walk.front().initiator);
     engine_ = &host.add_engine(host.cpu_engine(walk.front().initiator));
-    path_ = host.path(walk.front().initiator, walk.front().sink, false);
+    routes_ = host.routes(walk.front().initiator, walk.front().sink, false);
   }
 
   void submit(Bytes bytes, std::uint64_t tag) override {
-    engine_->submit({.path = path_,
+    engine_->submit({.routes = routes_,
                      .is_read = false,
                      .address = address_,
                      .bytes = bytes,
@@ -399,7 +399,7 @@ class PacketTransport::CpuWalk final : public MoveWalk, private DmaClient {
   void on_dma_done(std::uint64_t number) override { part_visible(number); }
 
   DmaEngine* engine_;
-  PciePathId path_;
+  PcieRoutesId routes_;
   std::uint64_t address_;
 };
 
@@ -553,6 +553,12 @@ PacketTransport::~PacketTransport() = default;
 /// is only stored lies with the queues, a page each.
 WalkId PacketTransport::prepare(const Walk& walk, const Mover& mover) {
   if (mover.copies != 1) throw std::logic_error("PacketTransport: a walk stands for one");
+  const Leg& first = walk.front();
+  const Fabric& fabric = cluster_.machine().fabric();
+  if (first.medium == Leg::Medium::kWire) {
+    throw InputError("the packet transport does not model the emulated NIC " +
+                     fabric.full_name(first.source) + " (nic.emulation); --fidelity fluid does");
+  }
   const bool is_stored = walk.size() == 1 && walk.front().kind == Leg::Kind::kWrite;
   const std::uint64_t address = is_stored && !walk.front().by_copy_engine
                                     ? kQueuesAt + walks_.size() * kPciePage

@@ -37,30 +37,31 @@ SmCopier::SmCopier(PacketHost& host, const Walk& legs, std::uint32_t number, std
   const DeviceId gpu = initiator(legs);
   const ThreadBlocks& blocks = *host.machine().model(gpu).blocks;
   const auto far = std::find_if(legs.begin(), legs.end(), is_far_load);
-  const std::int64_t in_flight = sm_in_flight(blocks, far != legs.end() ? *far : legs.front()).count();
+  const bool polls_far = far != legs.end() && far->flags != Leg::Flags::kNone;
+  const std::int64_t in_flight =
+      (polls_far ? sm_in_flight(blocks, *far) : blocks.in_flight(legs.front().threads)).count();
   const std::uint32_t threads = legs.front().threads != 0 ? legs.front().threads : blocks.threads;
   warps_.resize(std::max(1U, threads / kWarp));
   piece_ = std::max<std::int64_t>(1, in_flight / static_cast<std::int64_t>(warps_.size()));
   for (const Leg& leg : legs) {
     if (leg.initiator != gpu) throw std::logic_error("SmCopier: legs of several initiators");
-    const auto remote = [&](DeviceId memory, PciePathId path) {
-      DmaEngine::Settings settings =
-          host.sm_engine(gpu, leg.medium == Leg::Medium::kNvlink);
+    const auto remote = [&](DeviceId memory, PcieRoutesId routes) {
+      DmaEngine::Settings settings = host.sm_engine(gpu, leg.medium == Leg::Medium::kNvlink);
       if (is_far_load(leg) && leg.flags == Leg::Flags::kNone) {
         settings.shared_tags = &host.sm_loads(gpu, number);
       } else if (is_far_load(leg)) {
         settings.tags = static_cast<std::uint32_t>(pieces(Bytes{in_flight}, blocks.line));
       }
-      return Remote{&host.add_engine(settings), path, PacketHost::memory_at(memory) + address};
+      return Remote{&host.add_engine(settings), routes, PacketHost::memory_at(memory) + address};
     };
     if (leg.medium == Leg::Medium::kLocal) {
       (leg.kind == Leg::Kind::kRead ? own_reads_ : own_writes_) += data_share(leg);
     } else if (leg.kind == Leg::Kind::kRead && leg.medium == Leg::Medium::kPcie) {
-      sources_.push_back(remote(leg.source, host.path(gpu, leg.source, true)));
+      sources_.push_back(remote(leg.source, host.routes(gpu, leg.source, true)));
     } else if (leg.kind == Leg::Kind::kWrite && leg.medium == Leg::Medium::kPcie) {
-      sinks_.push_back(remote(leg.sink, host.path(gpu, leg.sink, false)));
+      sinks_.push_back(remote(leg.sink, host.routes(gpu, leg.sink, false)));
     } else if (leg.kind == Leg::Kind::kWrite && leg.medium == Leg::Medium::kNvlink) {
-      sinks_.push_back(remote(leg.sink, host.nvlink_path(gpu, leg.sink)));
+      sinks_.push_back(remote(leg.sink, host.nvlink_routes(gpu, leg.sink)));
     } else {
       throw InputError("the packet transport does not move data from " +
                        host.machine().fabric().full_name(leg.source) + " to " +
@@ -94,7 +95,7 @@ void SmCopier::next_piece(std::uint32_t index) {
   const std::uint64_t tag = std::uint64_t{index} << kWarpShift;
   if (sources_.empty() && own_reads_ > 0) load_own(index);
   for (const Remote& source : sources_) {
-    source.engine->submit({.path = source.path,
+    source.engine->submit({.routes = source.routes,
                            .is_read = true,
                            .address = source.address + warp.offset,
                            .bytes = Bytes{warp.bytes},
@@ -154,7 +155,7 @@ void SmCopier::store(std::uint32_t index) {
   if (own_writes_ > 0) use_own(own_writes_, warp.bytes);
   if (left_ > 0) next_piece(index);
   for (const Remote& sink : sinks_) {
-    sink.engine->submit({.path = sink.path,
+    sink.engine->submit({.routes = sink.routes,
                          .is_read = false,
                          .address = sink.address + offset,
                          .bytes = bytes,

@@ -20,8 +20,9 @@ constexpr std::uint64_t next_buffer(std::uint64_t end, std::uint64_t span) {
 
 /// The copy loop of a GPU's thread block (or a group of its warps): pass after pass over slices.
 ///
-/// Each warp takes the next piece of the slice, as much as its threads have in flight
-/// (sm_in_flight), loads it from every source, and when all of it is here stores it to every sink. Stores are posted: the warp
+/// Each warp takes the next piece of the slice, `gpu.bytes_per_thread` a thread (of a trip from
+/// beyond the GPU sm_in_flight()), loads it from every source, and when all of it is here stores it
+/// to every sink. Stores are posted: the warp
 /// turns to its next piece at once, but stores no second one before the first has left the GPU. So
 /// loads in flight are bounded by the threads, those beyond the GPU also by their SM, stores by the
 /// links' back-pressure.
@@ -45,7 +46,7 @@ class SmCopier final : private DmaClient, private EventTarget {
   };
 
   /// `legs`: of one initiator, each from or to its own memory; a range of `address` is where its
-  /// buffers lie. Throws InputError if there is no way for a leg.
+  /// buffers lie. Throws InputError if there is no route for a leg.
   SmCopier(PacketHost& host, const Walk& legs, std::uint32_t number, std::uint64_t address,
            Client& client);
 
@@ -56,7 +57,7 @@ class SmCopier final : private DmaClient, private EventTarget {
   /// A memory that is not its own, with an engine for it: no leg waits for another's link.
   struct Remote {
     DmaEngine* engine;
-    PciePathId path;
+    PcieRoutesId routes;
     std::uint64_t address;
   };
   struct Warp {

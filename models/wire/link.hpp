@@ -6,7 +6,8 @@
 
 namespace weft {
 
-/// Parameters of the network's links and switches; the page is models/wire/README.md.
+/// Parameters of the network's links, and of how flows are laid over them; the page is
+/// models/wire/README.md.
 inline constexpr std::array kWireParams{
     ParamSpec{"wire.kind", Unit::kChoice, 0, 0, 1, Origin::kAssumed,
               "the topology says which; InfiniBand where it is silent", "protocol on the wire",
@@ -51,16 +52,6 @@ inline constexpr std::array kWireParams{
     ParamSpec{"wire.qps_per_connection", Unit::kCount, 1, 1, 128, Origin::kPublished,
               "NCCL src/transport/net_ib.cc: IB_QPS_PER_CONNECTION, default 1",
               "queue pairs that share a connection's data evenly, each on its own ECMP way"},
-    ParamSpec{"netswitch.latency", Unit::kNanoseconds, 200, 0, 100'000, Origin::kAssumed,
-              "Quantum-2: 150-250 ns with FEC", "port to port, one way"},
-    ParamSpec{"netswitch.capacity", Unit::kGigabytesPerS, 1e6, 0.1, 1e6, Origin::kAssumed,
-              "so large that nothing is refused: parts say what a switch has",
-              "sum of all ports' rates, one direction; a network that needs more is refused"},
-    ParamSpec{"netswitch.uplink_rate", Unit::kGigabytesPerS, 0, 0, 1000, Origin::kAssumed,
-              "uplinks are usually of the NICs' generation",
-              "rate of each link to the tier above; 0: as the fastest NIC's link"},
-    ParamSpec{"netswitch.uplink_length", Unit::kMetres, 30, 0.1, 100'000, Origin::kAssumed,
-              "between racks of one hall", "length of the cables to the tier above"},
 };
 static_assert(every_param_is_sourced(kWireParams));
 

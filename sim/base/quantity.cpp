@@ -50,13 +50,13 @@ bool takes_unit(Unit unit) {
 
 std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
 
+}  // namespace
+
 std::string_view trimmed(std::string_view s) {
   while (!s.empty() && s.front() == ' ') s.remove_prefix(1);
   while (!s.empty() && s.back() == ' ') s.remove_suffix(1);
   return s;
 }
-
-}  // namespace
 
 std::string_view unit_symbol(Unit unit) {
   switch (unit) {

@@ -38,6 +38,9 @@ double parse_quantity(std::string_view text, Unit unit);
 /// Throws InputError.
 Bytes parse_size(std::string_view text);
 
+/// The text without the spaces before and after it. A view of it.
+std::string_view trimmed(std::string_view s);
+
 /// What stands between the commas of a list, as it is written: of "a,,b" three, of "" one, empty.
 std::vector<std::string> comma_separated(std::string_view list);
 

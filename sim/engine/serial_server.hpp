@@ -5,7 +5,7 @@
 namespace weft {
 
 /// What serves one thing after the other, each for a time: a NIC's work queue elements, doorbells
-/// that a port lets through.
+/// that a port lets through, the pieces that the groups of warps of a block have their SM move.
 class SerialServer {
  public:
   /// When what comes now would begin.

@@ -4,7 +4,7 @@
 
 namespace weft::flow {
 
-/// A resource is full when less than this fraction of its capacity is left, and levels this close
+/// A server is full when less than this fraction of its capacity is left, and levels this close
 /// are one: some thousand times what double arithmetic loses, far below what any user can see.
 inline constexpr double kTie = 1e-13;
 

@@ -17,14 +17,14 @@ std::int64_t to_ps(Time t) { return t.since_start().count_ps(); }
 
 }  // namespace
 
-ResourceIndex FluidSystem::add_resource(Bandwidth capacity) {
+FlowServerIndex FluidSystem::add_server(Bandwidth capacity) {
   finished_bytes_.push_back(0.0);
   clocks_.emplace_back();
-  return ResourceIndex{solver_.add_resource(capacity.as_bytes_per_s())};
+  return FlowServerIndex{solver_.add_server(capacity.as_bytes_per_s())};
 }
 
-void FluidSystem::require_resource(ResourceIndex resource) const {
-  require(resource.index() < solver_.resource_count(), "FluidSystem: unknown resource");
+void FluidSystem::require_server(FlowServerIndex server) const {
+  require(server.index() < solver_.server_count(), "FluidSystem: unknown server");
 }
 
 RouteIndex FluidSystem::add_route(std::span<const Use> uses, std::optional<Bandwidth> cap,
@@ -33,12 +33,12 @@ RouteIndex FluidSystem::add_route(std::span<const Use> uses, std::optional<Bandw
   require(share > 0.0 && std::isfinite(share), "FluidSystem: share must be positive");
   std::vector<IncrementalMaxMin::RouteUse> merged;
   for (const Use& use : uses) {
-    require_resource(use.resource);
+    require_server(use.server);
     require(use.weight > 0.0 && std::isfinite(use.weight), "FluidSystem: weight must be positive");
     const auto same = std::find_if(merged.begin(), merged.end(),
-                                   [&](const auto& m) { return m.resource == use.resource.value; });
+                                   [&](const auto& m) { return m.server == use.server.value; });
     if (same == merged.end()) {
-      merged.push_back({.resource = use.resource.value, .weight = use.weight});
+      merged.push_back({.server = use.server.value, .weight = use.weight});
     } else {
       same->weight += use.weight;
     }
@@ -72,15 +72,15 @@ void FluidSystem::start(RouteIndex route, Bytes bytes, std::uint64_t tag) {
                   .limited_since = now_};
 }
 
-void FluidSystem::set_capacity(ResourceIndex resource, Bandwidth capacity) {
-  require_resource(resource);
-  solver_.set_capacity(resource.value, capacity.as_bytes_per_s());
+void FluidSystem::set_capacity(FlowServerIndex server, Bandwidth capacity) {
+  require_server(server);
+  solver_.set_capacity(server.value, capacity.as_bytes_per_s());
 }
 
 double FluidSystem::remaining_at(std::uint32_t slot, Time t) const {
   const Flow& flow = flows_[slot];
   if (!flow.limiter.is_own_cap()) {
-    const ServiceClock& clock = clocks_[flow.limiter.resource().index()];
+    const ServiceClock& clock = clocks_[flow.limiter.server().index()];
     return clock.remaining(slot, t, places_) * solver_.share(slot);
   }
   const auto elapsed_ps = static_cast<double>((t - flow.updated).count_ps());
@@ -115,15 +115,15 @@ void FluidSystem::give_node(std::uint32_t node) {
   nodes_[node].next = std::exchange(free_node_, node);
 }
 
-void FluidSystem::touch(std::uint32_t resource) { touched_.push_back(resource); }
+void FluidSystem::touch(std::uint32_t server) { touched_.push_back(server); }
 
 // Takes a flow out of the queue it is in; what is left of it is to be known before.
 void FluidSystem::leave(std::uint32_t slot) {
   const Flow& flow = flows_[slot];
   if (!flow.limiter.is_own_cap()) {
-    const std::uint32_t resource = flow.limiter.resource().value;
-    clocks_[resource].leave(slot, places_);
-    touch(resource);
+    const std::uint32_t server = flow.limiter.server().value;
+    clocks_[server].leave(slot, places_);
+    touch(server);
   } else if (flow.rate > 0.0) {
     capped_finishes_.set(slot, MinTree::kNone);
   }
@@ -144,23 +144,23 @@ void FluidSystem::attach(std::uint32_t slot) {
     capped_finishes_.set(slot, finish_ps(flow.remaining, flow.rate, now_));
     return;
   }
-  const std::uint32_t resource = flow.limiter.resource().value;
-  clocks_[resource].join(slot, flow.remaining / solver_.share(slot), now_, places_);
-  touch(resource);
+  const std::uint32_t server = flow.limiter.server().value;
+  clocks_[server].join(slot, flow.remaining / solver_.share(slot), now_, places_);
+  touch(server);
 }
 
 void FluidSystem::resolve() {
   solver_.solve();
   // A flow that moves leaves its old clock at the old level and joins the new one at the new level.
   for (const std::uint32_t slot : solver_.moved()) detach(slot);
-  for (const std::uint32_t resource : solver_.shifted()) {
-    clocks_[resource].set_level(solver_.level(resource), now_);
-    touch(resource);
+  for (const std::uint32_t server : solver_.shifted()) {
+    clocks_[server].set_level(solver_.level(server), now_);
+    touch(server);
   }
   for (const std::uint32_t slot : solver_.moved()) attach(slot);
-  for (const std::uint32_t resource : touched_) {
-    const ServiceClock& clock = clocks_[resource];
-    clock_finishes_.set(resource, clock.is_empty() ? MinTree::kNone : clock.first_finish_ps());
+  for (const std::uint32_t server : touched_) {
+    const ServiceClock& clock = clocks_[server];
+    clock_finishes_.set(server, clock.is_empty() ? MinTree::kNone : clock.first_finish_ps());
   }
   touched_.clear();
 }
@@ -196,7 +196,7 @@ void FluidSystem::finish(std::uint32_t slot) {
                    .limits_begin = begin,
                    .limits_end = static_cast<std::uint32_t>(limits_.size())});
   for (const auto& use : solver_.uses(solver_.route(slot))) {
-    finished_bytes_[use.resource] += flow.bytes * use.weight;
+    finished_bytes_[use.server] += flow.bytes * use.weight;
   }
   solver_.remove_flow(slot);
   flow.sequence = kDone;
@@ -213,8 +213,8 @@ void FluidSystem::advance(Time t, std::vector<Finished>& finished) {
   finished.clear();
   if (!next || t < *next) return;
   clock_finishes_.collect(to_ps(t), due_);
-  for (const std::uint32_t resource : due_) {
-    const ServiceClock& clock = clocks_[resource];
+  for (const std::uint32_t server : due_) {
+    const ServiceClock& clock = clocks_[server];
     do {
       finish(clock.first_slot());
     } while (!clock.is_empty() && clock.first_finish_ps() <= to_ps(t));
@@ -239,20 +239,20 @@ void FluidSystem::advance(Time t, std::vector<Finished>& finished) {
   }
 }
 
-double FluidSystem::utilisation(ResourceIndex resource) {
-  require_resource(resource);
+double FluidSystem::utilisation(FlowServerIndex server) {
+  require_server(server);
   resolve();
   double used = 0;
-  solver_.for_each_user(resource.value, [&](std::uint32_t slot, double weight) {
+  solver_.for_each_user(server.value, [&](std::uint32_t slot, double weight) {
     used += solver_.rate(slot) * weight;
   });
-  return used / solver_.capacity(resource.value);
+  return used / solver_.capacity(server.value);
 }
 
-double FluidSystem::used_bytes(ResourceIndex resource) const {
-  require_resource(resource);
-  double used = finished_bytes_[resource.index()];
-  solver_.for_each_user(resource.value, [&](std::uint32_t slot, double weight) {
+double FluidSystem::used_bytes(FlowServerIndex server) const {
+  require_server(server);
+  double used = finished_bytes_[server.index()];
+  solver_.for_each_user(server.value, [&](std::uint32_t slot, double weight) {
     used += (flows_[slot].bytes - remaining_at(slot, now_)) * weight;
   });
   return used;

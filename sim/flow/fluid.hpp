@@ -13,24 +13,24 @@
 
 namespace weft {
 
-using ResourceIndex = Id<struct FluidResourceTag>;
+using FlowServerIndex = Id<struct FlowServerTag>;
 using RouteIndex = Id<struct FluidRouteTag>;
 
-/// A flow's use of one resource. `weight`: resource bytes a flow byte (framing, two passes, ...).
+/// A flow's use of one server. `weight`: server bytes a flow byte (framing, two passes, ...).
 struct Use {
-  ResourceIndex resource;
+  FlowServerIndex server;
   double weight{1.0};
 };
 
-/// What holds a flow's rate where it is: one of its resources, or its own cap.
+/// What holds a flow's rate where it is: one of its servers, or its own cap.
 class Limiter {
  public:
   static constexpr Limiter own_cap() { return Limiter{kOwnCap}; }
-  explicit constexpr Limiter(ResourceIndex resource) : value_{resource.value} {}
+  explicit constexpr Limiter(FlowServerIndex server) : value_{server.value} {}
 
   constexpr bool is_own_cap() const { return value_ == kOwnCap; }
   /// Precondition: not the own cap.
-  constexpr ResourceIndex resource() const { return ResourceIndex{value_}; }
+  constexpr FlowServerIndex server() const { return FlowServerIndex{value_}; }
   friend constexpr bool operator==(Limiter, Limiter) = default;
 
  private:
@@ -63,24 +63,24 @@ struct FlowInProgress {
   double remaining_bytes;
 };
 
-/// Flows in progress that share resources max-min fairly. Passive: whoever owns the clock asks for
+/// Flows in progress that share servers max-min fairly. Passive: whoever owns the clock asks for
 /// next_change() and calls advance().
 ///
 /// Model: a flow is a fluid; at each instant the rates are those of maxmin_rates. A flow finishes
 /// when its bytes are through, rounded up to a picosecond (what exceeds a whole picosecond by less
 /// than a thousandth counts as rounding). Not modelled: latency, packets, start-up.
 /// All changes of one instant are solved together, when next_change() is called; a change re-solves
-/// only what it can touch (IncrementalMaxMin), and flows that one resource limits share a clock, so
+/// only what it can touch (IncrementalMaxMin), and flows that one server limits share a clock, so
 /// that only those with a new limiter are touched one by one (ServiceClock). Flows with equal
-/// histories finish at the same picosecond. Memory is linear in resources, routes and flows in
+/// histories finish at the same picosecond. Memory is linear in servers, routes and flows in
 /// progress.
 class FluidSystem {
  public:
-  ResourceIndex add_resource(Bandwidth capacity);
+  FlowServerIndex add_server(Bandwidth capacity);
 
-  /// A way through the resources that many flows may take. Uses of one resource add up. Among flows
+  /// Servers that flows cross, and what they take of each. Uses of one server add up. Among flows
   /// that compete, rates are in proportion to `share`. Throws std::logic_error: neither uses nor
-  /// cap, an unknown resource, a weight or share that is not positive and finite.
+  /// cap, an unknown server, a weight or share that is not positive and finite.
   RouteIndex add_route(std::span<const Use> uses, std::optional<Bandwidth> cap = std::nullopt,
                        double share = 1.0);
 
@@ -88,8 +88,8 @@ class FluidSystem {
   /// Throws std::logic_error: unknown route, negative bytes.
   void start(RouteIndex route, Bytes bytes, std::uint64_t tag);
 
-  /// From now() on. Throws std::logic_error for an unknown resource.
-  void set_capacity(ResourceIndex resource, Bandwidth capacity);
+  /// From now() on. Throws std::logic_error for an unknown server.
+  void set_capacity(FlowServerIndex server, Bandwidth capacity);
 
   Time now() const { return now_; }
 
@@ -102,14 +102,14 @@ class FluidSystem {
   /// next_change().
   void advance(Time t, std::vector<Finished>& finished);
 
-  std::size_t resource_count() const { return solver_.resource_count(); }
+  std::size_t server_count() const { return solver_.server_count(); }
   std::size_t in_progress_count() const { return in_progress_; }
 
-  /// Fraction of the capacity in use now (0 to 1). O(flows on the resource). Re-solves what
+  /// Fraction of the capacity in use now (0 to 1). O(flows on the server). Re-solves what
   /// changed.
-  double utilisation(ResourceIndex resource);
-  /// Bytes that crossed the resource up to now(), weights included. O(flows on the resource).
-  double used_bytes(ResourceIndex resource) const;
+  double utilisation(FlowServerIndex server);
+  /// Bytes that crossed the server up to now(), weights included. O(flows on the server).
+  double used_bytes(FlowServerIndex server) const;
   /// All flows in progress in the order they were started, but for those of 0 bytes. Re-solves.
   std::vector<FlowInProgress> in_progress();
 
@@ -121,7 +121,7 @@ class FluidSystem {
     std::uint64_t sequence{kDone};  // of the start
     Time start;
     double bytes;
-    // What is left and how fast that shrinks, unless a resource limits the flow: its clock knows.
+    // What is left and how fast that shrinks, unless a server limits the flow: its clock knows.
     double remaining;  // bytes at `updated`
     double rate;       // bytes/s since `updated`; 0 before the first solve
     Time updated;
@@ -140,13 +140,13 @@ class FluidSystem {
     std::uint64_t sequence;
   };
 
-  void require_resource(ResourceIndex resource) const;
+  void require_server(FlowServerIndex server) const;
   void resolve();
   double remaining_at(std::uint32_t slot, Time t) const;
   void leave(std::uint32_t slot);
   void detach(std::uint32_t slot);
   void attach(std::uint32_t slot);
-  void touch(std::uint32_t resource);
+  void touch(std::uint32_t server);
   void change_limiter(Flow& flow, Limiter limiter);
   std::uint32_t take_node();
   void give_node(std::uint32_t node);
@@ -154,14 +154,14 @@ class FluidSystem {
   void write_limits(const Flow& flow);
 
   IncrementalMaxMin solver_;
-  std::vector<ServiceClock> clocks_;    // by resource: the flows it limits
+  std::vector<ServiceClock> clocks_;    // by server: the flows it limits
   ServiceClock::Places places_;         // by slot
-  std::vector<std::uint32_t> touched_;  // resources whose clock's first finish may have changed
-  MinTree clock_finishes_;              // by resource: of the first flow it limits, ps
+  std::vector<std::uint32_t> touched_;  // servers whose clock's first finish may have changed
+  MinTree clock_finishes_;              // by server: of the first flow it limits, ps
   MinTree capped_finishes_;             // by slot: of flows at their own cap, ps
   std::vector<Flow> flows_;             // by slot
   std::vector<Empty> empty_;            // 0-byte flows started at now_
-  std::vector<double> finished_bytes_;  // a resource, by flows that are done
+  std::vector<double> finished_bytes_;  // a server, by flows that are done
   std::vector<HistoryNode> nodes_;
   std::uint32_t free_node_{kNone};
   Time now_;

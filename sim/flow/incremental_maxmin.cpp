@@ -12,10 +12,10 @@ namespace {
 using flow::kTie;
 // Levels further apart than this are surely different; between the two we look more closely.
 constexpr double kSurelyBelow = 1.0 - 1e-9;
-// Seeds may come early but never late; this covers the rounding in a resource's summed load.
+// Seeds may come early but never late; this covers the rounding in a server's summed load.
 constexpr double kEarly = 1.0 - 1e-6;
 // Sums of what flows could take are whole bytes/s, so that they do not drift. A flow counts at most
-// this much (8.8e12), which leaves room for a million flows on a resource.
+// this much (8.8e12), which leaves room for a million flows on a server.
 constexpr double kMostBytesPerS = 8796093022208.0;
 
 // Of false and true: what to multiply with, or to add, to keep a number if true.
@@ -29,13 +29,13 @@ void rise_to(double level, double load, double& left, double& measured_at) {
 
 }  // namespace
 
-std::uint32_t IncrementalMaxMin::add_resource(double capacity) {
+std::uint32_t IncrementalMaxMin::add_server(double capacity) {
   waters_.emplace_back();
   levels_.push_back(0.0);
-  Resource& r = resources_.emplace_back();
-  r.capacity = capacity;
-  r.fills_above = static_cast<std::int64_t>(std::min(capacity, kMostBytesPerS - 1.0));
-  return static_cast<std::uint32_t>(resources_.size() - 1);
+  Server& s = servers_.emplace_back();
+  s.capacity = capacity;
+  s.fills_above = static_cast<std::int64_t>(std::min(capacity, kMostBytesPerS - 1.0));
+  return static_cast<std::uint32_t>(servers_.size() - 1);
 }
 
 std::uint32_t IncrementalMaxMin::add_route(std::span<const RouteUse> uses, double cap,
@@ -59,16 +59,16 @@ void IncrementalMaxMin::find_bound(Route& route) {
   route.bound_level = route.cap_level;
   route.bound_limiter = kOwnCap;
   for (std::uint32_t i = route.begin; i < route.begin + route.count; ++i) {
-    const std::uint32_t resource = route_uses_[i].resource;
-    const double level = resources_[resource].capacity / route_loads_[i].per_level;
+    const std::uint32_t server = route_uses_[i].server;
+    const double level = servers_[server].capacity / route_loads_[i].per_level;
     if (level < route.bound_level) {
       route.bound_level = level;
-      route.bound_limiter = resource;
+      route.bound_limiter = server;
     }
   }
   for (std::uint32_t i = route.begin; i < route.begin + route.count; ++i) {
     // The factor takes back what multiplying and dividing by a weight may have added, so that a
-    // flow alone never counts as more than its resource.
+    // flow alone never counts as more than its server.
     const double bound = route_loads_[i].per_level * route.bound_level * (1.0 - 1e-13);
     route_loads_[i].at_bound =
         static_cast<std::int64_t>(std::ceil(std::min(bound, kMostBytesPerS)));
@@ -81,10 +81,10 @@ void IncrementalMaxMin::refresh_bounds() {
     bound.level = routes_[bound.route].bound_level;
     bound.limiter = routes_[bound.route].bound_limiter;
   }
-  for (Resource& r : resources_) {
-    r.at_bound = 0;
-    for (const User& u : r.users) {
-      r.at_bound += route_loads_[routes_[bounds_[u.slot].route].begin + u.use].at_bound;
+  for (Server& s : servers_) {
+    s.at_bound = 0;
+    for (const User& u : s.users) {
+      s.at_bound += route_loads_[routes_[bounds_[u.slot].route].begin + u.use].at_bound;
     }
   }
 }
@@ -128,14 +128,14 @@ std::uint32_t IncrementalMaxMin::add_flow(std::uint32_t route_index) {
   std::uint32_t use = 0;
   for (Link& link : links(flow)) {
     const Load& load = route_loads_[route.begin + use];
-    const std::uint32_t resource = route_uses_[route.begin + use].resource;
-    Resource& r = resources_[resource];
+    const std::uint32_t server = route_uses_[route.begin + use].server;
+    Server& s = servers_[server];
     link = {.load = load.per_level,
-            .resource = resource,
-            .position = static_cast<std::uint32_t>(r.users.size())};
-    r.users.push_back({.slot = slot, .use = use, .load = load.per_level});
-    r.load += load.per_level;
-    r.at_bound += load.at_bound;
+            .server = server,
+            .position = static_cast<std::uint32_t>(s.users.size())};
+    s.users.push_back({.slot = slot, .use = use, .load = load.per_level});
+    s.load += load.per_level;
+    s.at_bound += load.at_bound;
     ++use;
   }
   started_.push_back(slot);
@@ -148,55 +148,55 @@ void IncrementalMaxMin::remove_flow(std::uint32_t slot) {
   if (flow.limiter < kNoLimiter) --waters_[flow.limiter].limits;
   if (flow.limiter == kNoLimiter) std::erase(started_, slot);
   for (const Link& link : links(flow)) {
-    Resource& r = resources_[link.resource];
-    const User moved = r.users.back();
-    r.users[link.position] = moved;
+    Server& s = servers_[link.server];
+    const User moved = s.users.back();
+    s.users[link.position] = moved;
     links(flows_[moved.slot])[moved.use].position = link.position;
-    r.users.pop_back();
-    r.load = r.users.empty() ? 0.0 : r.load - link.load;
-    r.at_bound -= route_loads_[use++].at_bound;
+    s.users.pop_back();
+    s.load = s.users.empty() ? 0.0 : s.load - link.load;
+    s.at_bound -= route_loads_[use++].at_bound;
     // Where nobody was limited, nobody can gain.
-    if (waters_[link.resource].limits > 0) seed(link.resource, flow.level);
+    if (waters_[link.server].limits > 0) seed(link.server, flow.level);
   }
   if (flow.link_count > kFewLinks) free_links_[flow.link_count].push_back(flow.more_links);
   free_slots_.push_back(slot);
 }
 
-void IncrementalMaxMin::set_capacity(std::uint32_t resource, double capacity) {
-  Resource& r = resources_[resource];
-  if (r.capacity == capacity) return;
-  r.capacity = capacity;
-  r.fills_above = static_cast<std::int64_t>(std::min(capacity, kMostBytesPerS - 1.0));
-  capacity_changed_.push_back(resource);
+void IncrementalMaxMin::set_capacity(std::uint32_t server, double capacity) {
+  Server& s = servers_[server];
+  if (s.capacity == capacity) return;
+  s.capacity = capacity;
+  s.fills_above = static_cast<std::int64_t>(std::min(capacity, kMostBytesPerS - 1.0));
+  capacity_changed_.push_back(server);
 }
 
-void IncrementalMaxMin::seed(std::uint32_t resource, double level) {
-  Resource& r = resources_[resource];
-  if (r.seed == kInfinity) disturbed_.push_back(resource);
-  r.seed = std::min(r.seed, level * kEarly);
+void IncrementalMaxMin::seed(std::uint32_t server, double level) {
+  Server& s = servers_[server];
+  if (s.seed == kInfinity) disturbed_.push_back(server);
+  s.seed = std::min(s.seed, level * kEarly);
 }
 
 void IncrementalMaxMin::seed_changes() {
   if (!capacity_changed_.empty()) refresh_bounds();
-  for (const std::uint32_t resource : capacity_changed_) {
-    const Resource& r = resources_[resource];
-    if (r.users.empty()) continue;
-    double level = r.capacity / r.load;
-    for (const User& u : r.users) {
-      if (flows_[u.slot].limiter == resource) level = std::min(level, flows_[u.slot].level);
+  for (const std::uint32_t server : capacity_changed_) {
+    const Server& s = servers_[server];
+    if (s.users.empty()) continue;
+    double level = s.capacity / s.load;
+    for (const User& u : s.users) {
+      if (flows_[u.slot].limiter == server) level = std::min(level, flows_[u.slot].level);
     }
-    seed(resource, level);
+    seed(server, level);
   }
   capacity_changed_.clear();
   for (const std::uint32_t slot : started_) begin(slot);
   started_.clear();
-  for (const std::uint32_t resource : disturbed_) {
-    Resource& r = resources_[resource];
-    if (!r.users.empty()) {
-      push(r.seed, Kind::kSeed, resource);
+  for (const std::uint32_t server : disturbed_) {
+    Server& s = servers_[server];
+    if (!s.users.empty()) {
+      push(s.seed, Kind::kSeed, server);
       ++unsettled_;
     }
-    r.seed = kInfinity;
+    s.seed = kInfinity;
   }
   disturbed_.clear();
 }
@@ -205,10 +205,10 @@ void IncrementalMaxMin::begin(std::uint32_t slot) {
   Flow& flow = flows_[slot];
   bool alone = true;
   for (const Link& link : links(flow)) {
-    const Resource& r = resources_[link.resource];
-    if (!could_fill(r)) continue;
+    const Server& s = servers_[link.server];
+    if (!could_fill(s)) continue;
     alone = false;
-    seed(link.resource, r.capacity / r.load);
+    seed(link.server, s.capacity / s.load);
   }
   if (alone) {
     set_state(flow, State::kFixed);
@@ -219,11 +219,11 @@ void IncrementalMaxMin::begin(std::uint32_t slot) {
   push_bound(slot);
 }
 
-// Notes where a free flow stops unless a disturbed resource stops it before: at its own cap, or at
-// the capacity of a resource that it cannot fill together with others.
+// Notes where a free flow stops unless a disturbed server stops it before: at its own cap, or at
+// the capacity of a server that it cannot fill together with others.
 void IncrementalMaxMin::push_bound(std::uint32_t slot) {
   const Bound& bound = bounds_[slot];
-  if (bound.limiter == kOwnCap || !could_fill(resources_[bound.limiter])) {
+  if (bound.limiter == kOwnCap || !could_fill(servers_[bound.limiter])) {
     push(bound.level, Kind::kBound, slot);
   }
 }
@@ -283,17 +283,17 @@ void IncrementalMaxMin::handle(const Event& event) {
   }
 }
 
-// From here on the sweep keeps this resource's water. Every flow on it that is not yet fixed counts
+// From here on the sweep keeps this server's water. Every flow on it that is not yet fixed counts
 // as open, and each has an event ahead that will fix it: its limiter's, its own cap's, or this
 // one's.
-void IncrementalMaxMin::disturb(std::uint32_t resource) {
-  const Resource& r = resources_[resource];
-  Water& w = waters_[resource];
+void IncrementalMaxMin::disturb(std::uint32_t server) {
+  const Server& s = servers_[server];
+  Water& w = waters_[server];
   w.disturbed_in = w.watched_in = solve_;
   w.level = level_;
   w.open_begin = open_slots_end_;
-  if (open_slots_.size() < open_slots_end_ + r.users.size()) {
-    open_slots_.resize(2 * (open_slots_end_ + r.users.size()));
+  if (open_slots_.size() < open_slots_end_ + s.users.size()) {
+    open_slots_.resize(2 * (open_slots_end_ + s.users.size()));
   }
   double used = 0;
   double load = 0;
@@ -307,19 +307,19 @@ void IncrementalMaxMin::disturb(std::uint32_t resource) {
   const double level = level_;
   // The hottest loop of all. Which flows are open is as good as random, so it has no branches. A
   // fixed flow's level is at most level_, an open one's (infinite if free) at least about level_.
-  for (const User& u : r.users) {
+  for (const User& u : s.users) {
     const Flow& flow = flows[u.slot];
     const bool open = (flow.level >= surely_below) & (flow.stamp != fixed_stamp);
     used += u.load * std::min(flow.level, level);
     load += u.load * kFactor[open];
-    held_at = std::min(held_at, flow.level + kGap[open & (flow.limiter == resource)]);
+    held_at = std::min(held_at, flow.level + kGap[open & (flow.limiter == server)]);
     open_slots[end] = u.slot;
     end += open ? 1U : 0U;
   }
   open_slots_end_ = w.open_end = end;
   w.open = w.open_end - w.open_begin;
   w.load = load;
-  w.left = r.capacity - used;
+  w.left = s.capacity - used;
   w.released_at = held_at;
   if (w.open == 0) return;
   ++unsettled_;
@@ -332,10 +332,10 @@ void IncrementalMaxMin::disturb(std::uint32_t resource) {
     if (flow.limiter == kOwnCap || waters[flow.limiter].watched_in != solve) watch(*slot, flow);
   }
   const double fills_at = w.level + std::max(0.0, w.left) / w.load;
-  push(std::min(fills_at, w.released_at), Kind::kDisturbed, resource);
+  push(std::min(fills_at, w.released_at), Kind::kDisturbed, server);
 }
 
-// A flow on a disturbed resource, held elsewhere: note when it stops growing as it did before.
+// A flow on a disturbed server, held elsewhere: note when it stops growing as it did before.
 void IncrementalMaxMin::watch(std::uint32_t slot, const Flow& flow) {
   if (flow.limiter == kOwnCap) {
     push(flow.level, Kind::kBound, slot);
@@ -347,13 +347,13 @@ void IncrementalMaxMin::watch(std::uint32_t slot, const Flow& flow) {
   push(flow.level, Kind::kWatch, flow.limiter);
 }
 
-// The sweep reaches the level of an undisturbed resource: the flows it limits are as before.
-void IncrementalMaxMin::confirm_users(std::uint32_t resource) {
-  for (const User& u : resources_[resource].users) {
+// The sweep reaches the level of an undisturbed server: the flows it limits are as before.
+void IncrementalMaxMin::confirm_users(std::uint32_t server) {
+  for (const User& u : servers_[server].users) {
     Flow& flow = flows_[u.slot];
-    if (flow.limiter != resource || state(flow) != State::kAsBefore) continue;
+    if (flow.limiter != server || state(flow) != State::kAsBefore) continue;
     set_state(flow, State::kFixed);
-    settle(flow, resource, false);
+    settle(flow, server, false);
   }
 }
 
@@ -366,11 +366,11 @@ void IncrementalMaxMin::reach_bound(std::uint32_t slot) {
   change(slot, bounds_[slot].level, bounds_[slot].limiter);
 }
 
-// Where a disturbed resource fills or, if that is lower, lets its flows go.
-double IncrementalMaxMin::next_level(std::uint32_t resource) {
-  Water& w = waters_[resource];
+// Where a disturbed server fills or, if that is lower, lets its flows go.
+double IncrementalMaxMin::next_level(std::uint32_t server) {
+  Water& w = waters_[server];
   rise_to(level_, w.load, w.left, w.level);
-  const double slack = kTie * resources_[resource].capacity;
+  const double slack = kTie * servers_[server].capacity;
   double fills_at = level_ + std::max(0.0, w.left) / w.load;
   if ((fills_at - level_) * w.load <= slack) fills_at = level_;
   if (std::abs(fills_at - w.released_at) * w.load <= slack) fills_at = w.released_at;
@@ -378,9 +378,9 @@ double IncrementalMaxMin::next_level(std::uint32_t resource) {
   return std::min(fills_at, w.released_at);
 }
 
-// Handles the first event if it is a disturbed resource's that stays in the queue, at a later
+// Handles the first event if it is a disturbed server's that stays in the queue, at a later
 // place; cheaper than taking it out and putting it back. The event may come too early, since after
-// it was noted flows stopped elsewhere; or it is the resource letting its flows go. False if there
+// it was noted flows stopped elsewhere; or it is the server letting its flows go. False if there
 // is nothing left but to take the event out.
 bool IncrementalMaxMin::advance_top() {
   const Event event = heap_.front();
@@ -418,13 +418,13 @@ void IncrementalMaxMin::delay_top(double level) {
   heap_[hole] = event;
 }
 
-// The resource is not full at the level at which it was before: its flows may grow on.
-void IncrementalMaxMin::release_users(std::uint32_t resource) {
-  const Water w = waters_[resource];
+// The server is not full at the level at which it was before: its flows may grow on.
+void IncrementalMaxMin::release_users(std::uint32_t server) {
+  const Water w = waters_[server];
   for (std::uint32_t i = w.open_begin; i < w.open_end; ++i) {
     const std::uint32_t slot = open_slots_[i];
     const Flow& flow = flows_[slot];
-    if (flow.limiter == resource && state(flow) == State::kAsBefore) release(slot, resource);
+    if (flow.limiter == server && state(flow) == State::kAsBefore) release(slot, server);
   }
 }
 
@@ -432,57 +432,57 @@ void IncrementalMaxMin::release(std::uint32_t slot, std::uint32_t from) {
   Flow& flow = flows_[slot];
   set_free(flow);
   for (const Link& link : links(flow)) {
-    const std::uint32_t resource = link.resource;
-    if (resource == from || is_disturbed(waters_[resource])) continue;
-    if (could_fill(resources_[resource])) disturb(resource);
+    const std::uint32_t server = link.server;
+    if (server == from || is_disturbed(waters_[server])) continue;
+    if (could_fill(servers_[server])) disturb(server);
   }
   push_bound(slot);
 }
 
-// The resource is full at this level: all its open flows stop here. Those that it limited before
+// The server is full at this level: all its open flows stop here. Those that it limited before
 // keep their level if it is the same but for rounding, and others join them.
-void IncrementalMaxMin::close(std::uint32_t resource) {
-  Water& w = waters_[resource];
+void IncrementalMaxMin::close(std::uint32_t server) {
+  Water& w = waters_[server];
   if (w.open == 0) return;
   w.open = 0;
   --unsettled_;
-  const double before = levels_[resource];
+  const double before = levels_[server];
   const bool same = w.limits > 0 && std::abs(before - level_) <= kTie * level_;
   const double level = same ? before : level_;
   for (std::uint32_t i = w.open_begin; i < w.open_end; ++i) {
     const std::uint32_t slot = open_slots_[i];
-    if (state(flows_[slot]) != State::kFixed) stop_at(slot, resource, level);
+    if (state(flows_[slot]) != State::kFixed) stop_at(slot, server, level);
   }
 }
 
-void IncrementalMaxMin::stop_at(std::uint32_t slot, std::uint32_t resource, double level) {
+void IncrementalMaxMin::stop_at(std::uint32_t slot, std::uint32_t server, double level) {
   Flow& flow = flows_[slot];
   const bool as_before = state(flow) == State::kAsBefore;
   set_state(flow, State::kFixed);
   if (as_before && std::abs(flow.level - level) <= kTie * level) {
     // The same rate; the same limiter too, where that still stands.
     const bool limiter_stands =
-        flow.limiter == resource || flow.limiter == kOwnCap || !is_disturbed(waters_[flow.limiter]);
-    settle(flow, resource, false);
-    if (!limiter_stands) change(slot, level, resource);
+        flow.limiter == server || flow.limiter == kOwnCap || !is_disturbed(waters_[flow.limiter]);
+    settle(flow, server, false);
+    if (!limiter_stands) change(slot, level, server);
     return;
   }
-  change(slot, level, resource);
-  settle(flow, resource, as_before);
+  change(slot, level, server);
+  settle(flow, server, as_before);
 }
 
-// Takes a flow just fixed off the water of its resources. A flow that got less than before leaves
-// something to the flows that its other resources limited.
+// Takes a flow just fixed off the water of its servers. A flow that got less than before leaves
+// something to the flows that its other servers limited.
 void IncrementalMaxMin::settle(Flow& flow, std::uint32_t except, bool disturb_limiting) {
   for (const Link& link : links(flow)) {
-    if (link.resource == except) continue;
-    Water& w = waters_[link.resource];
+    if (link.server == except) continue;
+    Water& w = waters_[link.server];
     if (is_disturbed(w)) {
       rise_to(level_, w.load, w.left, w.level);
       w.load -= link.load;
       if (--w.open == 0) --unsettled_;
     } else if (disturb_limiting && w.limits > 0) {
-      disturb(link.resource);
+      disturb(link.server);
     }
   }
 }

@@ -12,15 +12,15 @@ namespace weft {
 /// Max-min fair rates kept up to date while flows come and go and capacities change.
 ///
 /// A change re-solves only what it can touch. Think of progressive filling as a sweep of the level
-/// (rate per share) from zero: below the level at which a changed flow's resources can first fill,
-/// nothing differs from before. From there on the sweep follows only *disturbed* resources: those
+/// (rate per share) from zero: below the level at which a changed flow's servers can first fill,
+/// nothing differs from before. From there on the sweep follows only *disturbed* servers: those
 /// that a changed flow crosses and that either limited flows before (these may now get more) or
 /// could be filled by what its flows could take at most (`could_fill`). A flow whose limiter is
 /// undisturbed is frozen where it was; a flow whose rate comes out as before disturbs nothing
 /// further. The result is that of maxmin_rates, to a relative 1e-12.
 ///
-/// All flows that one resource limits run at one level, the same to the bit. So what a solve
-/// changed is told by resource, level(), but for the few flows that another limiter holds than
+/// All flows that one server limits run at one level, the same to the bit. So what a solve
+/// changed is told by server, level(), but for the few flows that another limiter holds than
 /// before.
 ///
 /// Indices are dense and count from 0; flow slots are reused after remove_flow. Capacities,
@@ -28,17 +28,17 @@ namespace weft {
 class IncrementalMaxMin {
  public:
   struct RouteUse {
-    std::uint32_t resource;
-    double weight;  ///< resource bytes a flow byte
+    std::uint32_t server;
+    double weight;  ///< server bytes a flow byte
   };
 
-  std::uint32_t add_resource(double capacity);
-  /// What many flows have in common. Resources must be distinct. `cap` may be infinite if `uses` is
+  std::uint32_t add_server(double capacity);
+  /// What many flows have in common. Servers must be distinct. `cap` may be infinite if `uses` is
   /// not empty.
   std::uint32_t add_route(std::span<const RouteUse> uses, double cap, double share);
   std::uint32_t add_flow(std::uint32_t route);
   void remove_flow(std::uint32_t slot);
-  void set_capacity(std::uint32_t resource, double capacity);
+  void set_capacity(std::uint32_t server, double capacity);
 
   bool is_stale() const {
     return !started_.empty() || !disturbed_.empty() || !capacity_changed_.empty();
@@ -48,30 +48,30 @@ class IncrementalMaxMin {
   /// What the last solve() changed: the slots with another limiter, new flows among them, each
   /// once.
   std::span<const std::uint32_t> moved() const { return moved_; }
-  /// And the resources at which the flows that they limit run at another level.
+  /// And the servers at which the flows that they limit run at another level.
   std::span<const std::uint32_t> shifted() const { return shifted_; }
 
   /// As of the last solve(). Bytes/s; 0 for a flow that solve() has not yet seen.
   double rate(std::uint32_t slot) const { return flows_[slot].level * flows_[slot].share; }
   std::uint32_t limiter(std::uint32_t slot) const { return flows_[slot].limiter; }
   double share(std::uint32_t slot) const { return flows_[slot].share; }
-  /// Rate a share of the flows that the resource limits; meaningless if there are none.
-  double level(std::uint32_t resource) const { return levels_[resource]; }
+  /// Rate a share of the flows that the server limits; meaningless if there are none.
+  double level(std::uint32_t server) const { return levels_[server]; }
 
   std::uint32_t route(std::uint32_t slot) const { return bounds_[slot].route; }
   std::span<const RouteUse> uses(std::uint32_t route) const {
     return {route_uses_.data() + routes_[route].begin, routes_[route].count};
   }
-  std::size_t resource_count() const { return resources_.size(); }
+  std::size_t server_count() const { return servers_.size(); }
   std::size_t route_count() const { return routes_.size(); }
   std::size_t slot_count() const { return flows_.size(); }
-  double capacity(std::uint32_t resource) const { return resources_[resource].capacity; }
+  double capacity(std::uint32_t server) const { return servers_[server].capacity; }
 
-  /// Calls visit(slot, weight) for every flow on a resource, in no particular but reproducible
+  /// Calls visit(slot, weight) for every flow on a server, in no particular but reproducible
   /// order.
   template <class Visit>
-  void for_each_user(std::uint32_t resource, Visit visit) const {
-    for (const User& u : resources_[resource].users) {
+  void for_each_user(std::uint32_t server, Visit visit) const {
+    for (const User& u : servers_[server].users) {
       visit(u.slot, route_uses_[routes_[bounds_[u.slot].route].begin + u.use].weight);
     }
   }
@@ -89,7 +89,7 @@ class IncrementalMaxMin {
     double bound_level;
     std::uint32_t bound_limiter;
   };
-  // Beside each RouteUse: resource bytes/s a unit of level, and at the route's bound_level.
+  // Beside each RouteUse: server bytes/s a unit of level, and at the route's bound_level.
   struct Load {
     double per_level;
     std::int64_t at_bound;
@@ -98,10 +98,10 @@ class IncrementalMaxMin {
   // A flow in the sweep: grows as before, grows freely (new, or let go by its old limiter), or has
   // its rate of this solve.
   enum class State : std::uint32_t { kAsBefore, kFree, kFixed };
-  // A flow on a resource: `position` is its place in the resource's users.
+  // A flow on a server: `position` is its place in the server's users.
   struct Link {
     double load;
-    std::uint32_t resource;
+    std::uint32_t server;
     std::uint32_t position;
   };
   // All that a sweep needs of most flows, in one cache line.
@@ -127,7 +127,7 @@ class IncrementalMaxMin {
     std::uint32_t use;
     double load;
   };
-  // What is left of a disturbed resource when its open flows run at `level` (see maxmin.cpp).
+  // What is left of a disturbed server when its open flows run at `level` (see maxmin.cpp).
   struct Water {
     double left{0};
     double load{0};
@@ -139,10 +139,10 @@ class IncrementalMaxMin {
     std::uint32_t open_end{0};
     std::uint32_t disturbed_in{0};  // the solve in which this is valid
     std::uint32_t watched_in{0};
-    std::uint32_t limits{0};  // how many flows the resource limited in the last solve
+    std::uint32_t limits{0};  // how many flows the server limited in the last solve
   };
   static_assert(sizeof(Water) == 64);
-  struct Resource {
+  struct Server {
     double capacity;
     double load{0};            // of all users; only a hint (sums in changing order)
     std::int64_t at_bound{0};  // of all users, if each had its bound_level
@@ -154,7 +154,7 @@ class IncrementalMaxMin {
   enum class Kind : std::uint32_t { kSeed, kWatch, kDisturbed, kBound };
   struct Event {
     double level;
-    std::uint32_t index;  // a resource; a flow for kBound
+    std::uint32_t index;  // a server; a flow for kBound
     Kind kind;
   };
   // Heaps keep the largest on top. Equal events are interchangeable, so the order is total. Without
@@ -184,37 +184,37 @@ class IncrementalMaxMin {
     set_state(flow, State::kFree);
     flow.level = kInfinity;
   }
-  bool could_fill(const Resource& r) const { return r.at_bound > r.fills_above; }
+  bool could_fill(const Server& s) const { return s.at_bound > s.fills_above; }
   bool is_disturbed(const Water& w) const { return w.disturbed_in == solve_; }
 
   void find_bound(Route& route);
   void refresh_bounds();
-  void seed(std::uint32_t resource, double level);
+  void seed(std::uint32_t server, double level);
   void seed_changes();
   void begin(std::uint32_t slot);
   Event pop();
   void push(double level, Kind kind, std::uint32_t index);
   void handle(const Event& event);
-  void disturb(std::uint32_t resource);
+  void disturb(std::uint32_t server);
   void watch(std::uint32_t slot, const Flow& flow);
-  void confirm_users(std::uint32_t resource);
+  void confirm_users(std::uint32_t server);
   void reach_bound(std::uint32_t slot);
-  double next_level(std::uint32_t resource);
+  double next_level(std::uint32_t server);
   bool advance_top();
   void delay_top(double level);
-  void release_users(std::uint32_t resource);
+  void release_users(std::uint32_t server);
   void release(std::uint32_t slot, std::uint32_t from);
   void push_bound(std::uint32_t slot);
-  void close(std::uint32_t resource);
-  void stop_at(std::uint32_t slot, std::uint32_t resource, double level);
+  void close(std::uint32_t server);
+  void stop_at(std::uint32_t slot, std::uint32_t server, double level);
   void settle(Flow& flow, std::uint32_t except, bool disturb_limiting);
   void change(std::uint32_t slot, double level, std::uint32_t limiter);
   std::uint32_t take_slot();
   std::uint32_t take_links(std::uint32_t count);
 
-  std::vector<Resource> resources_;
-  std::vector<Water> waters_;   // by resource
-  std::vector<double> levels_;  // by resource: of the flows it limits
+  std::vector<Server> servers_;
+  std::vector<Water> waters_;   // by server
+  std::vector<double> levels_;  // by server: of the flows it limits
   std::vector<Route> routes_;
   std::vector<RouteUse> route_uses_;
   std::vector<Load> route_loads_;
@@ -226,18 +226,18 @@ class IncrementalMaxMin {
   std::vector<std::vector<std::uint32_t>> free_links_;  // by length
 
   std::vector<std::uint32_t> started_;           // slots new since the last solve
-  std::vector<std::uint32_t> disturbed_;         // resources with a seed
-  std::vector<std::uint32_t> capacity_changed_;  // resources
+  std::vector<std::uint32_t> disturbed_;         // servers with a seed
+  std::vector<std::uint32_t> capacity_changed_;  // servers
 
   std::uint32_t solve_{0};
   double level_{0};  // of the sweep
-  /// Seeds in the heap and disturbed resources with open flows: the sweep ends when there are none.
+  /// Seeds in the heap and disturbed servers with open flows: the sweep ends when there are none.
   std::uint32_t unsettled_{0};
   std::vector<Event> heap_;
   std::vector<std::uint32_t> open_slots_;
   std::uint32_t open_slots_end_{0};
   std::vector<std::uint32_t> moved_;    // slots
-  std::vector<std::uint32_t> shifted_;  // resources
+  std::vector<std::uint32_t> shifted_;  // servers
 };
 
 }  // namespace weft

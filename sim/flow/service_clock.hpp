@@ -7,7 +7,7 @@
 
 namespace weft {
 
-/// The flows that one resource limits. All run at one level (rate a share), so one count serves
+/// The flows that one server limits. All run at one level (rate a share), so one count serves
 /// them all: the bytes a share that each has got since the clock was started. A flow is through
 /// when the count reaches a value that is known when it joins, so that a change of level costs
 /// nothing a flow. (The virtual time of fair queueing: Parekh and Gallager, IEEE/ACM Trans.

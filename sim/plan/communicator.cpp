@@ -27,6 +27,7 @@ Communicator::Communicator(const Fabric& fabric, std::vector<DeviceId> gpus)
     places_.push_back({*node, at->second});
     by_gpu_.push_back({gpu, rank});
   }
+  node_count_ = static_cast<std::uint32_t>(ranks_by_node().size());
   const auto before = [](const Entry& a, const Entry& b) { return a.gpu < b.gpu; };
   std::sort(by_gpu_.begin(), by_gpu_.end(), before);
   const auto twice =

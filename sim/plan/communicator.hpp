@@ -28,6 +28,8 @@ class Communicator {
   std::uint32_t node(std::uint32_t rank) const { return places_[rank].node; }
   /// The number of a rank's GPU among those of its node.
   std::uint32_t place(std::uint32_t rank) const { return places_[rank].gpu; }
+  /// On how many of the fabric's nodes it has ranks.
+  std::uint32_t node_count() const { return node_count_; }
   bool same_node(std::uint32_t a, std::uint32_t b) const { return node(a) == node(b); }
   /// Ranks by node, nodes in the order of their first ranks.
   std::vector<std::vector<std::uint32_t>> ranks_by_node() const;
@@ -49,6 +51,7 @@ class Communicator {
   std::vector<DeviceId> gpus_;
   std::vector<Place> places_;
   std::vector<Entry> by_gpu_;  ///< in ascending order
+  std::uint32_t node_count_{0};
 };
 
 }  // namespace weft

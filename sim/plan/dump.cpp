@@ -160,6 +160,8 @@ std::string actor_name(const Actor& actor, const Fabric& fabric) {
       return fmt::format("host thread {} of {}", actor.number, device);
     case Actor::Kind::kCopyEngine:
       return fmt::format("copy engine {} of {}", actor.number, device);
+    case Actor::Kind::kPort:
+      return "port of " + device;
   }
   return "?";
 }

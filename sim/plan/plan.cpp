@@ -1,6 +1,8 @@
 #include "sim/plan/plan.hpp"
 
+#include <map>
 #include <stdexcept>
+#include <utility>
 
 namespace weft {
 
@@ -25,6 +27,19 @@ std::vector<bool> taken_flags(const Plan& plan) {
       if (asks || i.kind == Instruction::Kind::kWait) out.at(i.index) = true;
       if (asks && i.second != kNoIndex) out.at(i.second) = true;
     }
+  }
+  return out;
+}
+
+std::vector<std::vector<std::uint32_t>> programs_by_block(const Plan& plan) {
+  std::map<std::pair<DeviceId, std::uint32_t>, std::size_t> place;
+  std::vector<std::vector<std::uint32_t>> out;
+  for (std::uint32_t p = 0; p < plan.programs.size(); ++p) {
+    const Actor& actor = plan.actors.at(plan.programs[p].actor);
+    if (actor.kind != Actor::Kind::kThreadBlock || plan.programs[p].serves != kNoIndex) continue;
+    const auto [at, is_new] = place.try_emplace({actor.device, actor.number}, out.size());
+    if (is_new) out.emplace_back();
+    out[at->second].push_back(p);
   }
   return out;
 }

@@ -29,7 +29,8 @@ struct Actor {
     /// there, and works for each; then what they lead to happens.
     kProxyThread,
     kHostThread,
-    kCopyEngine  ///< of a GPU, one direction: moves along walks that say so (Leg::by_copy_engine)
+    kCopyEngine,  ///< of a GPU, one direction: moves along walks that say so (Leg::by_copy_engine)
+    kPort         ///< of an emulated NIC: sends one message after another
   };
   Kind kind{Kind::kThreadBlock};
   DeviceId device;          ///< that it belongs to
@@ -73,6 +74,11 @@ std::vector<std::uint32_t> servers_of_flags(const Plan& plan);
 
 /// Whether any program waits for a flag or asks for its tokens. Those that serve it are left out.
 std::vector<bool> taken_flags(const Plan& plan);
+
+/// The programs of each thread block, in the order of the blocks' first: actors of one device and
+/// number are groups of warps of one block. Programs that serve flags, and those of other actors,
+/// are left out.
+std::vector<std::vector<std::uint32_t>> programs_by_block(const Plan& plan);
 
 /// How many transfers (moves, and messages that those or programs post) running the plan takes. Of
 /// what a flag's tokens lead to, messages alone are counted.

@@ -80,7 +80,11 @@ struct QueuePairState {
 /// One plan and how far it is.
 struct Job {
   explicit Job(const Plan& p, RunObserver* o)
-      : plan{&p}, observer{o}, flags(p.flags.size()), actors(p.actors.size()) {}
+      : plan{&p},
+        observer{o},
+        flags(p.flags.size()),
+        actors(p.actors.size()),
+        ends(p.programs.size()) {}
 
   const Plan* plan;
   RunObserver* observer;
@@ -92,7 +96,7 @@ struct Job {
   std::size_t unfinished{0};        ///< programs that serve no flag
   std::uint64_t transfers{0};
   Trajectory trajectory{};
-  std::map<std::pair<DeviceId, std::uint32_t>, Time> ends{};  ///< by device and number of actors
+  std::vector<std::optional<Time>> ends;  ///< by program
   Time last_finish{};
   PathRef last_path{};
 };
@@ -134,7 +138,11 @@ class Runner::Engine final : private TransportSink, private EventTarget {
   RunOutcome outcome(std::size_t plan) const {
     const Job& job = *jobs_.at(plan);
     Time first_end = job.last_finish;
-    for (const auto& [block, end] : job.ends) first_end = std::min(first_end, end);
+    for (const std::vector<std::uint32_t>& block : programs_by_block(*job.plan)) {
+      std::optional<Time> end;  // the last of its programs'
+      for (const std::uint32_t program : block) end = std::max(end, job.ends[program]);
+      if (end) first_end = std::min(first_end, *end);
+    }
     return {job.last_finish.since_start(), first_end.since_start(), paths_.total(job.last_path),
             job.transfers, job.trajectory.digest()};
   }
@@ -264,7 +272,7 @@ class Runner::Engine final : private TransportSink, private EventTarget {
             do_at_once(job, self, cursor);
         }
       }
-      if (program.serves == kNoIndex) finish(job, program, self.path);
+      if (program.serves == kNoIndex) finish(job, number, self.path);
     }
   }
 
@@ -525,11 +533,10 @@ class Runner::Engine final : private TransportSink, private EventTarget {
     return message;
   }
 
-  void finish(Job& job, const Program& program, const PathRef& path) {
-    note(job, Trajectory::What::kFinished, 0, program.copies);
+  void finish(Job& job, std::uint32_t program, const PathRef& path) {
+    note(job, Trajectory::What::kFinished, 0, job.programs[program].copies);
     --job.unfinished;
-    const Actor& actor = job.plan->actors[program.actor];
-    job.ends[{actor.device, actor.number}] = events_.now();
+    job.ends[program] = events_.now();
     job.last_finish = events_.now();
     job.last_path = path;
   }

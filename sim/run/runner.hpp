@@ -17,7 +17,7 @@ namespace weft {
 /// What running a plan came to.
 struct RunOutcome {
   Duration time;  ///< from the common start until the last program that serves no flag has finished
-  /// Until all of one block have: of actors with one device and number, the first to end.
+  /// Until all of one thread block have, the first to end; `time` if no thread block has.
   Duration first_end;
   /// Time by cause along the critical path, most first; sums to `time`.
   std::vector<std::pair<CauseId, Duration>> causes;

@@ -124,6 +124,13 @@ TEST(ParseNumber, TakesAllOfTheTextOrNothing) {
   }
 }
 
+TEST(Trimmed, LeavesSpacesInside) {
+  EXPECT_EQ(trimmed(""), "");
+  EXPECT_EQ(trimmed("  "), "");
+  EXPECT_EQ(trimmed("64K"), "64K");
+  EXPECT_EQ(trimmed("  400 Gb/s "), "400 Gb/s");
+}
+
 TEST(CommaSeparated, KeepsWhatStandsBetween) {
   EXPECT_EQ(comma_separated(""), std::vector<std::string>{""});
   EXPECT_EQ(comma_separated("64K"), std::vector<std::string>{"64K"});

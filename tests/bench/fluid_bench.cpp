@@ -23,10 +23,10 @@ constexpr Bandwidth kLink = Bandwidth::bytes_per_s(bench::kLinkBytesPerS);
 class Ring : RingShape {
  public:
   Ring() {
-    for (std::uint32_t i = 0; i < kLinks; ++i) fluid_.add_resource(kLink);
+    for (std::uint32_t i = 0; i < kLinks; ++i) fluid_.add_server(kLink);
     for (std::uint32_t r = 0; r < kHosts; ++r) {
       std::vector<Use> uses;
-      for (const std::uint32_t link : route(r)) uses.push_back({ResourceIndex{link}});
+      for (const std::uint32_t link : route(r)) uses.push_back({FlowServerIndex{link}});
       const auto hops = static_cast<std::int64_t>(uses.size());
       ranks_.push_back(
           {.route = fluid_.add_route(uses), .latency = Duration::ns(kLinkLatencyNs) * hops});
@@ -107,11 +107,11 @@ int all_to_all(const char* shape, std::uint32_t hosts, bool equal) {
   const std::vector<std::int64_t> bytes = bench::all_to_all_bytes(hosts, equal);
   const bench::Stopwatch watch;
   FluidSystem fluid;
-  for (std::uint32_t i = 0; i < 2 * hosts; ++i) fluid.add_resource(kLink);
+  for (std::uint32_t i = 0; i < 2 * hosts; ++i) fluid.add_server(kLink);
   for (std::uint32_t pair = 0; pair < bytes.size(); ++pair) {
     if (bytes[pair] == 0) continue;
-    const std::vector<Use> uses{{ResourceIndex{pair / hosts}},
-                                {ResourceIndex{hosts + pair % hosts}}};
+    const std::vector<Use> uses{{FlowServerIndex{pair / hosts}},
+                                {FlowServerIndex{hosts + pair % hosts}}};
     fluid.start(fluid.add_route(uses), Bytes{bytes[pair]}, pair);
   }
   std::vector<Finished> finished;

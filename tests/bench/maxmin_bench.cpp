@@ -19,7 +19,7 @@ int main(int argc, char** argv) {
   }
   const weft::bench::Stopwatch watch;
   const weft::MaxMinSolution solution = weft::maxmin_rates(
-      {.capacity = random.capacity, .use_offset = offset, .use_resource = random.link});
+      {.capacity = random.capacity, .use_offset = offset, .use_server = random.link});
   const double seconds = watch.seconds();
   const double sum = std::accumulate(solution.rate.begin(), solution.rate.end(), 0.0);
   weft::bench::report("maxmin", sum, "B/s in all", seconds);

@@ -171,7 +171,7 @@ BOGUS_FILES = (
     ("run bogus_unknown_env_value.yaml",
      "FILE:4:7: NCCL_PROTO='Fast': no 'Fast'; known: LL, LL128, Simple, and NCCL does not start"),
     ("run bogus_no_nics.yaml",
-     "../../topologies/h200-vm.yaml: 2 nodes but no NIC to join them; use one node or add NICs"),
+     "no_nics.yaml: 2 nodes but no NIC to join them; use one node or add NICs"),
     # one kind of file for the other
     ("run " + TOPOLOGY, None),
     ("show " + SMALL, "FILE:1:1: scenario: unknown key; " + TOPOLOGY_KEYS),
@@ -287,7 +287,7 @@ class CliTest(unittest.TestCase):
         self.here.mkdir(parents=True)
         for name in ("topologies", "scenarios"):
             shutil.copytree(SOURCE / name, self.root / name)
-        for file in (SOURCE / "tests/cli").glob("bogus_*"):
+        for file in [*(SOURCE / "tests/cli").glob("bogus_*"), SOURCE / "tests/cli/no_nics.yaml"]:
             shutil.copy(file, self.here)
         for name, content in MADE_FILES.items():
             (self.here / name).write_bytes(content)

@@ -65,7 +65,7 @@ TEST(FluidRandom, LimitsSumExactlyAndNameWhatTheFlowCrosses) {
         const auto& uses = system.flows[f].uses;
         ASSERT_TRUE(l.limiter.is_own_cap() ||
                     std::any_of(uses.begin(), uses.end(), [&](const auto& u) {
-                      return l.limiter.resource().value == u.resource;
+                      return l.limiter.server().value == u.server;
                     }));
       }
       ASSERT_EQ(sum.count_ps(), run.finish_ps[f] - run.start_ps[f]);
@@ -73,7 +73,7 @@ TEST(FluidRandom, LimitsSumExactlyAndNameWhatTheFlowCrosses) {
   }
 }
 
-TEST(FluidRandom, ResourcesCarryExactlyTheBytesOfTheirFlows) {
+TEST(FluidRandom, ServersCarryExactlyTheBytesOfTheirFlows) {
   std::mt19937_64 stream = random_stream(4, "fluid");
   for (int round = 0; round < 300; ++round) {
     const RandomSystem system{stream, 8, 24};
@@ -83,7 +83,7 @@ TEST(FluidRandom, ResourcesCarryExactlyTheBytesOfTheirFlows) {
     for (const Happening& h : happenings) {
       if (!h.is_start) continue;
       for (const auto& u : system.flows[h.index].uses) {
-        expected[u.resource] += u.weight * static_cast<double>(h.bytes);
+        expected[u.server] += u.weight * static_cast<double>(h.bytes);
       }
     }
     for (std::size_t r = 0; r < expected.size(); ++r) {
@@ -98,11 +98,11 @@ TEST(FluidRandom, TheIntegralOfTheRateIsTheBytes) {
   for (int round = 0; round < 100; ++round) {
     const RandomSystem system{stream, 6, 12};
     FluidSystem fluid;
-    for (const double c : system.capacity) fluid.add_resource(Bandwidth::bytes_per_s(c));
+    for (const double c : system.capacity) fluid.add_server(Bandwidth::bytes_per_s(c));
     std::vector<double> moved(system.flows.size(), 0.0);
     for (std::size_t f = 0; f < system.flows.size(); ++f) {
       std::vector<Use> uses;
-      for (const auto& u : system.flows[f].uses) uses.push_back({ResourceIndex{u.resource}});
+      for (const auto& u : system.flows[f].uses) uses.push_back({FlowServerIndex{u.server}});
       const RouteIndex route = fluid.add_route(uses, Bandwidth::gigabytes_per_s(1.5));
       fluid.start(route, Bytes{static_cast<std::int64_t>(1000 * (f + 1))}, f);
     }
@@ -142,7 +142,7 @@ TEST(FluidRandom, DoublingCapacitiesAndCapsHalvesTimes) {
   }
 }
 
-TEST(FluidRandom, AnIdleResourceChangesNothing) {
+TEST(FluidRandom, AnIdleServerChangesNothing) {
   std::mt19937_64 stream = random_stream(7, "fluid");
   for (int round = 0; round < 200; ++round) {
     RandomSystem system{stream, 8, 24};
@@ -153,7 +153,7 @@ TEST(FluidRandom, AnIdleResourceChangesNothing) {
   }
 }
 
-TEST(FluidRandom, AnUnsaturatedResourceChangesNoFinishTime) {
+TEST(FluidRandom, AnUnsaturatedServerChangesNoFinishTime) {
   std::mt19937_64 stream = random_stream(8, "fluid");
   for (int round = 0; round < 200; ++round) {
     RandomSystem system{stream, 8, 24};
@@ -204,11 +204,11 @@ TEST(FluidRandom, AsManySolvesPerInstantAsOneLikesChangeNothing) {
     std::vector<std::int64_t> finish[2];
     for (int eager = 0; eager < 2; ++eager) {
       FluidSystem fluid;
-      for (const double c : system.capacity) fluid.add_resource(Bandwidth::bytes_per_s(c));
+      for (const double c : system.capacity) fluid.add_server(Bandwidth::bytes_per_s(c));
       for (std::size_t f = 0; f < system.flows.size(); ++f) {
         std::vector<Use> uses;
         for (const auto& u : system.flows[f].uses) {
-          uses.push_back({ResourceIndex{u.resource}, u.weight});
+          uses.push_back({FlowServerIndex{u.server}, u.weight});
         }
         const RouteIndex route = fluid.add_route(uses, Bandwidth::gigabytes_per_s(1.5));
         fluid.start(route, Bytes{static_cast<std::int64_t>(100'000 + 9'999 * f)}, f);

@@ -48,7 +48,7 @@ std::vector<std::uint64_t> tags(const std::vector<Done>& done) {
 
 TEST(FluidSystem, AFlowAloneTakesBytesOverBandwidth) {
   FluidSystem fluid;
-  const ResourceIndex link = fluid.add_resource(kGigabyte);
+  const FlowServerIndex link = fluid.add_server(kGigabyte);
   const RouteIndex route = fluid.add_route(std::vector<Use>{{link}});
   fluid.start(route, Bytes{5000}, 7);
   const auto done = drain(fluid);
@@ -62,7 +62,7 @@ TEST(FluidSystem, AFlowAloneTakesBytesOverBandwidth) {
 
 TEST(FluidSystem, AFinishIsRoundedUpToAPicosecond) {
   FluidSystem fluid;
-  const ResourceIndex link = fluid.add_resource(Bandwidth::gigabytes_per_s(3));
+  const FlowServerIndex link = fluid.add_server(Bandwidth::gigabytes_per_s(3));
   fluid.start(fluid.add_route(std::vector<Use>{{link}}), Bytes{1}, 0);
   EXPECT_EQ(fluid.next_change(), at_ps(334));  // 1 B / 3e9 B/s = 333.3 ps
 }
@@ -71,7 +71,7 @@ TEST(FluidSystem, TwoFlowsShareAndTheSecondSpeedsUp) {
   // 1000 B and 3000 B at 500 B/us each: the first is done at 2 us; the other then has 2000 B left
   // for 1000 B/us: done at 4 us. Both were held by the link all the time.
   FluidSystem fluid;
-  const ResourceIndex link = fluid.add_resource(kGigabyte);
+  const FlowServerIndex link = fluid.add_server(kGigabyte);
   const RouteIndex route = fluid.add_route(std::vector<Use>{{link}});
   fluid.start(route, Bytes{1000}, 1);
   fluid.start(route, Bytes{3000}, 2);
@@ -86,7 +86,7 @@ TEST(FluidSystem, ALateStartSlowsTheFirst) {
   // 1 us alone (1000 B), then 500 B/us each: the first's other 1000 B last until 3 us; then the
   // second has 500 B of its 1500 B left for 0.5 us.
   FluidSystem fluid;
-  const ResourceIndex link = fluid.add_resource(kGigabyte);
+  const FlowServerIndex link = fluid.add_server(kGigabyte);
   const RouteIndex route = fluid.add_route(std::vector<Use>{{link}});
   std::vector<Finished> finished;
   fluid.start(route, Bytes{2000}, 1);
@@ -105,7 +105,7 @@ TEST(FluidSystem, LimitersFollowOneAnotherAndSumToTheWhole) {
   // Flow 1 has a cap of 600 B/us; flow 2 joins from 2 us to 4 us (1000 B at 500 B/us). Flow 1:
   // 1200 B by 2 us at its cap, 1000 B by 4 us held by the link, the last 600 B by 5 us at its cap.
   FluidSystem fluid;
-  const ResourceIndex link = fluid.add_resource(kGigabyte);
+  const FlowServerIndex link = fluid.add_server(kGigabyte);
   const RouteIndex capped = fluid.add_route(std::vector<Use>{{link}}, kGigabyte * 0.6);
   const RouteIndex plain = fluid.add_route(std::vector<Use>{{link}});
   std::vector<Finished> finished;
@@ -127,7 +127,7 @@ TEST(FluidSystem, LimitersFollowOneAnotherAndSumToTheWhole) {
 TEST(FluidSystem, ALinkThatFlapsSlowsItsFlow) {
   // 1000 B in the first us; at 100 B/us another 200 B in 2 us; the last 800 B at full rate.
   FluidSystem fluid;
-  const ResourceIndex link = fluid.add_resource(kGigabyte);
+  const FlowServerIndex link = fluid.add_server(kGigabyte);
   std::vector<Finished> finished;
   fluid.start(fluid.add_route(std::vector<Use>{{link}}), Bytes{2000}, 1);
   fluid.advance(at_us(1), finished);
@@ -138,25 +138,25 @@ TEST(FluidSystem, ALinkThatFlapsSlowsItsFlow) {
   EXPECT_EQ(fluid.next_change(), at_ps(3'800'000));
 }
 
-TEST(FluidSystem, WeightsLoadTheResource) {
+TEST(FluidSystem, WeightsLoadTheServer) {
   // Each flow byte costs 2 on the link: 500 B/us.
   FluidSystem fluid;
-  const ResourceIndex link = fluid.add_resource(kGigabyte);
+  const FlowServerIndex link = fluid.add_server(kGigabyte);
   fluid.start(fluid.add_route(std::vector<Use>{{link, 2.0}}), Bytes{1000}, 1);
   EXPECT_EQ(fluid.next_change(), at_us(2));
   EXPECT_DOUBLE_EQ(fluid.utilisation(link), 1.0);
 }
 
-TEST(FluidSystem, UsesOfOneResourceAddUp) {
+TEST(FluidSystem, UsesOfOneServerAddUp) {
   FluidSystem fluid;
-  const ResourceIndex link = fluid.add_resource(kGigabyte);
+  const FlowServerIndex link = fluid.add_server(kGigabyte);
   fluid.start(fluid.add_route(std::vector<Use>{{link, 1.5}, {link, 0.5}}), Bytes{1000}, 1);
   EXPECT_EQ(fluid.next_change(), at_us(2));
 }
 
 TEST(FluidSystem, SharesSetTheProportion) {
   FluidSystem fluid;
-  const ResourceIndex link = fluid.add_resource(kGigabyte);
+  const FlowServerIndex link = fluid.add_server(kGigabyte);
   fluid.start(fluid.add_route(std::vector<Use>{{link}}, std::nullopt, 3.0), Bytes{750}, 1);
   fluid.start(fluid.add_route(std::vector<Use>{{link}}), Bytes{250}, 2);
   const auto done = drain(fluid);
@@ -166,7 +166,7 @@ TEST(FluidSystem, SharesSetTheProportion) {
 
 TEST(FluidSystem, AZeroByteFlowFinishesAtOnce) {
   FluidSystem fluid;
-  const ResourceIndex link = fluid.add_resource(kGigabyte);
+  const FlowServerIndex link = fluid.add_server(kGigabyte);
   const RouteIndex route = fluid.add_route(std::vector<Use>{{link}});
   std::vector<Finished> finished;
   fluid.start(route, Bytes{1000}, 1);
@@ -191,7 +191,7 @@ TEST(FluidSystem, AFlowWithoutUsesRunsAtItsCap) {
 
 TEST(FluidSystem, FlowsDoneTogetherComeInStartOrder) {
   FluidSystem fluid;
-  const ResourceIndex link = fluid.add_resource(kGigabyte);
+  const FlowServerIndex link = fluid.add_server(kGigabyte);
   const RouteIndex route = fluid.add_route(std::vector<Use>{{link}});
   std::vector<Finished> finished;
   for (std::uint64_t tag = 0; tag < 5; ++tag) fluid.start(route, Bytes{100}, tag);
@@ -204,11 +204,11 @@ TEST(FluidSystem, FlowsDoneTogetherComeInStartOrder) {
 TEST(FluidSystem, SymmetricFlowsFinishAtTheSamePicosecond) {
   // 20 hosts, all to all, odd sizes, shares of 1/19: no number here is a round one.
   FluidSystem fluid;
-  std::vector<ResourceIndex> up;
-  std::vector<ResourceIndex> down;
+  std::vector<FlowServerIndex> up;
+  std::vector<FlowServerIndex> down;
   for (int i = 0; i < 20; ++i) {
-    up.push_back(fluid.add_resource(Bandwidth::bytes_per_s(49.7e9)));
-    down.push_back(fluid.add_resource(Bandwidth::bytes_per_s(49.7e9)));
+    up.push_back(fluid.add_server(Bandwidth::bytes_per_s(49.7e9)));
+    down.push_back(fluid.add_server(Bandwidth::bytes_per_s(49.7e9)));
   }
   for (std::size_t a = 0; a < 20; ++a) {
     for (std::size_t b = 0; b < 20; ++b) {
@@ -232,7 +232,7 @@ TEST(FluidSystem, SymmetricFlowsStayTogetherThroughManyChanges) {
   FluidSystem fluid;
   std::vector<RouteIndex> routes;
   for (int i = 0; i < 2; ++i) {
-    const ResourceIndex link = fluid.add_resource(Bandwidth::bytes_per_s(7.77e9));
+    const FlowServerIndex link = fluid.add_server(Bandwidth::bytes_per_s(7.77e9));
     routes.push_back(fluid.add_route(std::vector<Use>{{link, 1.07}}));
     fluid.start(routes.back(), Bytes{99'999'999}, 0);
   }
@@ -265,11 +265,11 @@ TEST(FluidSystem, SymmetricFlowsStayTogetherThroughManyChanges) {
   }
 }
 
-TEST(FluidSystem, ALongBusyResourceStaysExact) {
+TEST(FluidSystem, ALongBusyServerStaysExact) {
   // Beside a flow that never ends in this test, each of the others has half the link: 40 us. The
   // count of what the link served is started anew every millisecond or so.
   FluidSystem fluid;
-  const ResourceIndex link = fluid.add_resource(Bandwidth::gigabytes_per_s(50));
+  const FlowServerIndex link = fluid.add_server(Bandwidth::gigabytes_per_s(50));
   const RouteIndex route = fluid.add_route(std::vector<Use>{{link}});
   fluid.start(route, Bytes::gib(1024), 0);
   std::vector<Finished> finished;
@@ -286,8 +286,8 @@ TEST(FluidSystem, ALongBusyResourceStaysExact) {
 
 TEST(FluidSystem, ProbesShowUseNowAndInTotal) {
   FluidSystem fluid;
-  const ResourceIndex link = fluid.add_resource(kGigabyte);
-  const ResourceIndex wide = fluid.add_resource(kGigabyte * 4);
+  const FlowServerIndex link = fluid.add_server(kGigabyte);
+  const FlowServerIndex wide = fluid.add_server(kGigabyte * 4);
   const RouteIndex route = fluid.add_route(std::vector<Use>{{link}, {wide, 2.0}});
   std::vector<Finished> finished;
   fluid.start(route, Bytes{1000}, 1);
@@ -312,7 +312,7 @@ TEST(FluidSystem, ProbesShowUseNowAndInTotal) {
 TEST(FluidSystem, AFlowBeyondTheClockHasNoFinishUntilItSpeedsUp) {
   // 1e12 B at 1 B/s would take 31,000 years.
   FluidSystem fluid;
-  const ResourceIndex link = fluid.add_resource(Bandwidth::bytes_per_s(1));
+  const FlowServerIndex link = fluid.add_server(Bandwidth::bytes_per_s(1));
   fluid.start(fluid.add_route(std::vector<Use>{{link}}), Bytes{1'000'000'000'000}, 1);
   EXPECT_EQ(fluid.next_change(), std::nullopt);
   fluid.set_capacity(link, Bandwidth::gigabytes_per_s(1000));
@@ -321,15 +321,15 @@ TEST(FluidSystem, AFlowBeyondTheClockHasNoFinishUntilItSpeedsUp) {
 
 TEST(FluidSystem, RefusesWhatBreaksItsContract) {
   FluidSystem fluid;
-  const ResourceIndex link = fluid.add_resource(kGigabyte);
+  const FlowServerIndex link = fluid.add_server(kGigabyte);
   const RouteIndex route = fluid.add_route(std::vector<Use>{{link}});
   EXPECT_THROW(fluid.add_route({}), std::logic_error);
   EXPECT_THROW(fluid.add_route(std::vector<Use>{{link, 0.0}}), std::logic_error);
-  EXPECT_THROW(fluid.add_route(std::vector<Use>{{ResourceIndex{9}}}), std::logic_error);
+  EXPECT_THROW(fluid.add_route(std::vector<Use>{{FlowServerIndex{9}}}), std::logic_error);
   EXPECT_THROW(fluid.add_route(std::vector<Use>{{link}}, std::nullopt, 0.0), std::logic_error);
   EXPECT_THROW(fluid.start(RouteIndex{9}, Bytes{1}, 0), std::logic_error);
   EXPECT_THROW(fluid.start(route, Bytes{-1}, 0), std::logic_error);
-  EXPECT_THROW(fluid.set_capacity(ResourceIndex{9}, kGigabyte), std::logic_error);
+  EXPECT_THROW(fluid.set_capacity(FlowServerIndex{9}, kGigabyte), std::logic_error);
   std::vector<Finished> finished;
   fluid.start(route, Bytes{1000}, 0);
   EXPECT_THROW(fluid.advance(at_us(2), finished), std::logic_error);  // done at 1 us

@@ -21,10 +21,10 @@ constexpr double kNoCap = std::numeric_limits<double>::infinity();
 // An incremental solver beside the list of what is in it.
 struct Pair {
   explicit Pair(const test::RandomSystem& random) : system{random} {
-    for (const double c : system.capacity) solver.add_resource(c);
+    for (const double c : system.capacity) solver.add_server(c);
     for (const PlainFlow& f : system.flows) {
       std::vector<IncrementalMaxMin::RouteUse> uses;
-      for (const auto& u : f.uses) uses.push_back({u.resource, u.weight});
+      for (const auto& u : f.uses) uses.push_back({u.server, u.weight});
       solver.add_route(uses, f.cap, f.share);
     }
   }
@@ -34,9 +34,9 @@ struct Pair {
     solver.remove_flow(live[i].slot);
     live.erase(live.begin() + static_cast<std::ptrdiff_t>(i));
   }
-  void set_capacity(std::uint32_t resource, double capacity) {
-    system.capacity[resource] = capacity;
-    solver.set_capacity(resource, capacity);
+  void set_capacity(std::uint32_t server, double capacity) {
+    system.capacity[server] = capacity;
+    solver.set_capacity(server, capacity);
   }
   std::vector<PlainFlow> flows() const {
     std::vector<PlainFlow> result;
@@ -76,7 +76,7 @@ void expect_equals_full(Pair& pair) {
     last_limiter.resize(last_rate.size());
     const bool has_moved = std::find(moved.begin(), moved.end(), slot) != moved.end();
     if (limiter[i] != kOwnCap) {
-      // All that one resource limits run at one level.
+      // All that one server limits run at one level.
       ASSERT_EQ(rate[i], pair.solver.level(limiter[i]) * pair.solver.share(slot));
     }
     if (!has_moved && std::find(shifted.begin(), shifted.end(), limiter[i]) == shifted.end()) {
@@ -103,11 +103,11 @@ void random_step(Pair& pair, std::mt19937_64& stream, bool change_capacities) {
   }
 }
 
-void expect_random_histories_equal_full(std::uint64_t seed, std::size_t most_resources,
+void expect_random_histories_equal_full(std::uint64_t seed, std::size_t most_servers,
                                         bool change_capacities, int rounds) {
   std::mt19937_64 stream = random_stream(seed, "incremental maxmin");
   for (int round = 0; round < rounds; ++round) {
-    Pair pair{test::RandomSystem{stream, most_resources, 30}};
+    Pair pair{test::RandomSystem{stream, most_servers, 30}};
     for (int step = 0; step < 40; ++step) {
       const std::uint64_t batch = 1 + uniform_below(stream, 4);
       for (std::uint64_t i = 0; i < batch; ++i) random_step(pair, stream, change_capacities);
@@ -155,12 +155,12 @@ struct Lines {
   }
 };
 
-TEST(IncrementalMaxMin, AFinishOnAnUnsaturatedResourceTouchesNobody) {
+TEST(IncrementalMaxMin, AFinishOnAnUnsaturatedServerTouchesNobody) {
   // Both flows are held by their own links (10 each); the shared link of 100 is never full.
   Lines l;
-  const auto a = l.solver.add_resource(10);
-  const auto b = l.solver.add_resource(10);
-  const auto shared = l.solver.add_resource(100);
+  const auto a = l.solver.add_server(10);
+  const auto b = l.solver.add_server(10);
+  const auto shared = l.solver.add_server(100);
   const auto first = l.solver.add_flow(l.route({{a, 1}, {shared, 1}}));
   const auto second = l.solver.add_flow(l.route({{b, 1}, {shared, 1}}));
   l.solver.solve();
@@ -177,9 +177,9 @@ TEST(IncrementalMaxMin, AFinishReachesOnlyThoseItHeldBack) {
   // Links x (12) and y (100). Flow 0 on x and y, flow 1 on x, flows 2 and 3 on y. x gives 6 and 6,
   // y (100 - 6) / 2 = 47 each. When flow 1 leaves, flow 0 gets 12, flows 2, 3 get 44.
   Lines l;
-  const auto x = l.solver.add_resource(12);
-  const auto y = l.solver.add_resource(100);
-  const auto z = l.solver.add_resource(5);
+  const auto x = l.solver.add_server(12);
+  const auto y = l.solver.add_server(100);
+  const auto z = l.solver.add_server(5);
   const auto f0 = l.solver.add_flow(l.route({{x, 1}, {y, 1}}));
   const auto f1 = l.solver.add_flow(l.route({{x, 1}}));
   const auto on_y = l.route({{y, 1}});
@@ -202,7 +202,7 @@ TEST(IncrementalMaxMin, ASymmetricCrossbarLosesAFlowWithoutTouchingTheRest) {
   // All links hold 3 flows at 1/3. With 0 -> 1 gone, the others of up 0 are still held by the down
   // links of hosts 2, 3, and the others of down 1 by the up links of hosts 2, 3.
   Lines l;
-  for (int i = 0; i < 8; ++i) l.solver.add_resource(1);
+  for (int i = 0; i < 8; ++i) l.solver.add_server(1);
   std::vector<std::uint32_t> slots;
   for (std::uint32_t a = 0; a < 4; ++a) {
     for (std::uint32_t b = 0; b < 4; ++b) {
@@ -219,7 +219,7 @@ TEST(IncrementalMaxMin, ASymmetricCrossbarLosesAFlowWithoutTouchingTheRest) {
 
 TEST(IncrementalMaxMin, NothingToDoYieldsNoChange) {
   Lines l;
-  const auto a = l.solver.add_resource(10);
+  const auto a = l.solver.add_server(10);
   l.solver.solve();
   l.solver.set_capacity(a, 10);
   EXPECT_FALSE(l.solver.is_stale());
@@ -232,7 +232,7 @@ TEST(IncrementalMaxMin, NothingToDoYieldsNoChange) {
 
 TEST(IncrementalMaxMin, AFlowRemovedBeforeItIsSolvedLeavesNoTrace) {
   Lines l;
-  const auto a = l.solver.add_resource(10);
+  const auto a = l.solver.add_server(10);
   const auto route = l.route({{a, 1}});
   const auto stays = l.solver.add_flow(route);
   l.solver.remove_flow(l.solver.add_flow(route));

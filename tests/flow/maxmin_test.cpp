@@ -54,7 +54,7 @@ TEST(MaxMinRates, ParkingLotGivesTheLongFlowTheSmallestShare) {
   EXPECT_THAT(s.limiter, ElementsAre(2, 0, 1, 1, 2, 2, 2));
 }
 
-TEST(MaxMinRates, WeightsCountOnTheResourceNotForTheFlow) {
+TEST(MaxMinRates, WeightsCountOnTheServerNotForTheFlow) {
   // Rates are equal; x + 3 x = 20.
   const auto s = solve({20}, {{{{0, 1}}}, {{{0, 3}}}});
   EXPECT_THAT(s.rate, ElementsAre(5, 5));
@@ -84,7 +84,7 @@ TEST(MaxMinRates, AShareReachesItsCapSoonerAndLeavesTheRest) {
   EXPECT_THAT(s.limiter, ElementsAre(0, kOwnCap));
 }
 
-TEST(MaxMinRates, TwoUsesOfOneResourceAddUp) {
+TEST(MaxMinRates, TwoUsesOfOneServerAddUp) {
   const auto s = solve({12}, {{{{0, 1}, {0, 1}}}, {{{0, 1}}}});
   EXPECT_THAT(s.rate, ElementsAre(4, 4));  // 2 x + x = 12
 }
@@ -92,9 +92,8 @@ TEST(MaxMinRates, TwoUsesOfOneResourceAddUp) {
 TEST(MaxMinRates, EmptyOptionalArraysMeanOnes) {
   const std::vector<double> capacity{10, 20};
   const std::vector<std::uint32_t> offset{0, 2, 3, 4};
-  const std::vector<std::uint32_t> resource{0, 1, 0, 1};
-  const auto s =
-      maxmin_rates({.capacity = capacity, .use_offset = offset, .use_resource = resource});
+  const std::vector<std::uint32_t> server{0, 1, 0, 1};
+  const auto s = maxmin_rates({.capacity = capacity, .use_offset = offset, .use_server = server});
   EXPECT_THAT(s.rate, ElementsAre(5, 5, 15));
 }
 
@@ -104,13 +103,13 @@ TEST(MaxMinRates, RefusesWhatBreaksItsContract) {
   EXPECT_THROW(solve({1}, {{}}), std::logic_error);                 // neither uses nor cap
   EXPECT_THROW(solve({0}, {{{{0, 1}}}}), std::logic_error);         // capacity
   EXPECT_THROW(solve({1}, {{{{0, 0}}}}), std::logic_error);         // weight
-  EXPECT_THROW(solve({1}, {{{{1, 1}}}}), std::logic_error);         // unknown resource
+  EXPECT_THROW(solve({1}, {{{{1, 1}}}}), std::logic_error);         // unknown server
   EXPECT_THROW(solve({1}, {{{{0, 1}}, 0}}), std::logic_error);      // cap
   EXPECT_THROW(solve({1}, {{{{0, 1}}, 1, -1}}), std::logic_error);  // share
   const std::vector<double> one{1};
   const std::vector<std::uint32_t> offset{0, 2};
-  const std::vector<std::uint32_t> resource{0};
-  EXPECT_THROW(maxmin_rates({.capacity = one, .use_offset = offset, .use_resource = resource}),
+  const std::vector<std::uint32_t> server{0};
+  EXPECT_THROW(maxmin_rates({.capacity = one, .use_offset = offset, .use_server = server}),
                std::logic_error);
   EXPECT_THROW(maxmin_rates({}), std::logic_error);
 }
@@ -160,7 +159,7 @@ TEST(MaxMinRates, LargeSparseSystemEqualsNaiveProgressiveFilling) {
     while (f.uses.size() < 4) {
       const auto r = static_cast<std::uint32_t>(uniform_below(stream, capacity.size()));
       bool twice = false;
-      for (const auto& u : f.uses) twice = twice || u.resource == r;
+      for (const auto& u : f.uses) twice = twice || u.server == r;
       if (!twice) f.uses.push_back({r, 1.0});
     }
   }
@@ -197,7 +196,7 @@ TEST(MaxMinRates, RatesScaleWithCapacitiesAndCaps) {
   }
 }
 
-TEST(MaxMinRates, TheOrderOfFlowsAndResourcesDoesNotMatter) {
+TEST(MaxMinRates, TheOrderOfFlowsAndServersDoesNotMatter) {
   std::mt19937_64 stream = random_stream(6, "maxmin");
   const auto random_order = [&](std::size_t n) {
     std::vector<std::uint32_t> order(n);
@@ -209,13 +208,13 @@ TEST(MaxMinRates, TheOrderOfFlowsAndResourcesDoesNotMatter) {
     const test::RandomSystem system{stream, 12, 40};
     const std::vector<double> before = solve(system.capacity, system.flows).rate;
     const auto flow_at = random_order(system.flows.size());
-    const auto resource_at = random_order(system.capacity.size());  // resource r becomes this one
+    const auto server_at = random_order(system.capacity.size());  // server r becomes this one
     std::vector<double> capacity(system.capacity.size());
-    for (std::size_t r = 0; r < capacity.size(); ++r) capacity[resource_at[r]] = system.capacity[r];
+    for (std::size_t r = 0; r < capacity.size(); ++r) capacity[server_at[r]] = system.capacity[r];
     std::vector<PlainFlow> flows;
     for (const std::uint32_t f : flow_at) {
       flows.push_back(system.flows[f]);
-      for (auto& use : flows.back().uses) use.resource = resource_at[use.resource];
+      for (auto& use : flows.back().uses) use.server = server_at[use.server];
     }
     const std::vector<double> after = solve(capacity, flows).rate;
     for (std::size_t i = 0; i < flows.size(); ++i) {
@@ -232,7 +231,7 @@ TEST(MaxMinRates, FlowsThatTakeOnlyWhatIsLeftChangeNothing) {
     const std::vector<double> before = solve(system.capacity, system.flows).rate;
     std::vector<double> left = system.capacity;
     for (std::size_t f = 0; f < before.size(); ++f) {
-      for (const auto& use : system.flows[f].uses) left[use.resource] -= use.weight * before[f];
+      for (const auto& use : system.flows[f].uses) left[use.server] -= use.weight * before[f];
     }
     for (std::uint32_t r = 0; r < left.size(); ++r) {
       if (left[r] < 0.01 * system.capacity[r]) continue;

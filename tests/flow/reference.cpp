@@ -15,11 +15,11 @@ double choose(std::mt19937_64& stream, std::initializer_list<double> values) {
 }
 
 double used_of(const std::vector<PlainFlow>& flows, const std::vector<double>& rate,
-               std::uint32_t resource) {
+               std::uint32_t server) {
   double used = 0;
   for (std::size_t f = 0; f < flows.size(); ++f) {
     for (const auto& u : flows[f].uses) {
-      if (u.resource == resource) used += u.weight * rate[f];
+      if (u.server == server) used += u.weight * rate[f];
     }
   }
   return used;
@@ -40,7 +40,7 @@ std::vector<double> naive_maxmin(const std::vector<double>& capacity,
     double step = kInfinity;
     for (std::size_t f = 0; f < flows.size(); ++f) {
       if (stopped[f]) continue;
-      for (const auto& u : flows[f].uses) load[u.resource] += u.weight * flows[f].share;
+      for (const auto& u : flows[f].uses) load[u.server] += u.weight * flows[f].share;
       step = std::min(step, (flows[f].cap - rate[f]) / flows[f].share);
     }
     for (std::size_t r = 0; r < capacity.size(); ++r) {
@@ -52,7 +52,7 @@ std::vector<double> naive_maxmin(const std::vector<double>& capacity,
       rate[f] += step * flows[f].share;
       bool full = rate[f] >= flows[f].cap * (1.0 - kEps);
       for (const auto& u : flows[f].uses) {
-        full = full || left[u.resource] <= capacity[u.resource] * kEps;
+        full = full || left[u.server] <= capacity[u.server] * kEps;
       }
       if (!full) continue;
       stopped[f] = 1;
@@ -66,10 +66,10 @@ FlatProblem::FlatProblem(const std::vector<double>& capacities, const std::vecto
     : capacity{capacities} {
   for (const PlainFlow& f : flows) {
     for (const auto& u : f.uses) {
-      use_resource.push_back(u.resource);
+      use_server.push_back(u.server);
       use_weight.push_back(u.weight);
     }
-    use_offset.push_back(static_cast<std::uint32_t>(use_resource.size()));
+    use_offset.push_back(static_cast<std::uint32_t>(use_server.size()));
     cap.push_back(f.cap);
     share.push_back(f.share);
   }
@@ -78,7 +78,7 @@ FlatProblem::FlatProblem(const std::vector<double>& capacities, const std::vecto
 MaxMinProblem FlatProblem::view() const {
   return {.capacity = capacity,
           .use_offset = use_offset,
-          .use_resource = use_resource,
+          .use_server = use_server,
           .use_weight = use_weight,
           .cap = cap,
           .share = share};
@@ -90,7 +90,7 @@ std::string maxmin_violation(const std::vector<double>& capacity,
   constexpr double kEps = 1e-10;
   for (std::uint32_t r = 0; r < capacity.size(); ++r) {
     if (used_of(flows, rate, r) > capacity[r] * (1 + kEps)) {
-      return "resource " + std::to_string(r) + " is above its capacity";
+      return "server " + std::to_string(r) + " is above its capacity";
     }
   }
   for (std::size_t f = 0; f < flows.size(); ++f) {
@@ -105,7 +105,7 @@ std::string maxmin_violation(const std::vector<double>& capacity,
     bool crosses = false;
     for (std::size_t g = 0; g < flows.size(); ++g) {
       for (const auto& u : flows[g].uses) {
-        if (u.resource != r) continue;
+        if (u.server != r) continue;
         crosses = crosses || g == f;
         if (rate[g] / flows[g].share > rate[f] / flows[f].share * (1 + kEps)) {
           return name + " gets less than another flow on its limiter";
@@ -117,7 +117,7 @@ std::string maxmin_violation(const std::vector<double>& capacity,
   return "";
 }
 
-RandomSystem::RandomSystem(std::mt19937_64& stream, std::size_t most_resources,
+RandomSystem::RandomSystem(std::mt19937_64& stream, std::size_t most_servers,
                            std::size_t most_flows) {
   const bool few_values = uniform_below(stream, 2) == 0;
   const auto pick = [&](std::initializer_list<double> values) {
@@ -125,7 +125,7 @@ RandomSystem::RandomSystem(std::mt19937_64& stream, std::size_t most_resources,
   };
   const bool weighted = uniform_below(stream, 2) == 0;
   const bool shared = uniform_below(stream, 3) == 0;
-  capacity.resize(1 + uniform_below(stream, most_resources));
+  capacity.resize(1 + uniform_below(stream, most_servers));
   for (double& c : capacity) c = 1e9 * pick({1, 1, 2, 3});
   flows.resize(1 + uniform_below(stream, most_flows));
   for (PlainFlow& f : flows) {
@@ -133,7 +133,7 @@ RandomSystem::RandomSystem(std::mt19937_64& stream, std::size_t most_resources,
     for (std::size_t i = 0; i < uses; ++i) {
       const auto r = static_cast<std::uint32_t>(uniform_below(stream, capacity.size()));
       const bool twice =
-          std::any_of(f.uses.begin(), f.uses.end(), [&](const auto& u) { return u.resource == r; });
+          std::any_of(f.uses.begin(), f.uses.end(), [&](const auto& u) { return u.server == r; });
       if (!twice) f.uses.push_back({r, weighted ? pick({1, 0.5, 2, 1.07}) : 1.0});
     }
     if (f.uses.empty() || uniform_below(stream, 3) == 0) f.cap = 1e9 * pick({0.1, 0.25, 0.5, 1});
@@ -213,11 +213,11 @@ std::vector<std::int64_t> naive_finish_times(const RandomSystem& system,
 
 FluidRun run_fluid(const RandomSystem& system, const std::vector<Happening>& happenings) {
   FluidSystem fluid;
-  for (const double c : system.capacity) fluid.add_resource(Bandwidth::bytes_per_s(c));
+  for (const double c : system.capacity) fluid.add_server(Bandwidth::bytes_per_s(c));
   std::vector<RouteIndex> routes;
   for (const PlainFlow& f : system.flows) {
     std::vector<Use> uses;
-    for (const auto& u : f.uses) uses.push_back({ResourceIndex{u.resource}, u.weight});
+    for (const auto& u : f.uses) uses.push_back({FlowServerIndex{u.server}, u.weight});
     const auto cap =
         f.cap < kInfinity ? std::optional{Bandwidth::bytes_per_s(f.cap)} : std::nullopt;
     routes.push_back(fluid.add_route(uses, cap, f.share));
@@ -244,12 +244,12 @@ FluidRun run_fluid(const RandomSystem& system, const std::vector<Happening>& hap
     if (h.is_start) {
       fluid.start(routes[h.index], Bytes{h.bytes}, h.index);
     } else {
-      fluid.set_capacity(ResourceIndex{h.index}, Bandwidth::bytes_per_s(h.capacity));
+      fluid.set_capacity(FlowServerIndex{h.index}, Bandwidth::bytes_per_s(h.capacity));
     }
   }
   while (const auto t = fluid.next_change()) advance(*t);
   for (std::size_t r = 0; r < system.capacity.size(); ++r) {
-    run.used_bytes.push_back(fluid.used_bytes(ResourceIndex{r}));
+    run.used_bytes.push_back(fluid.used_bytes(FlowServerIndex{r}));
   }
   return run;
 }

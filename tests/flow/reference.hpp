@@ -14,7 +14,7 @@ namespace weft::test {
 /// One flow of a sharing problem, written plainly.
 struct PlainFlow {
   struct PlainUse {
-    std::uint32_t resource;
+    std::uint32_t server;
     double weight;
   };
   std::vector<PlainUse> uses;
@@ -23,7 +23,7 @@ struct PlainFlow {
 };
 
 /// Progressive filling as the textbook has it: raise all open flows by the largest common step,
-/// stop those at a cap or on a full resource, repeat. O(rounds x uses).
+/// stop those at a cap or on a full server, repeat. O(rounds x uses).
 std::vector<double> naive_maxmin(const std::vector<double>& capacity,
                                  const std::vector<PlainFlow>& flows);
 
@@ -34,7 +34,7 @@ struct FlatProblem {
 
   std::vector<double> capacity;
   std::vector<std::uint32_t> use_offset{0};
-  std::vector<std::uint32_t> use_resource;
+  std::vector<std::uint32_t> use_server;
   std::vector<double> use_weight;
   std::vector<double> cap;
   std::vector<double> share;
@@ -48,7 +48,7 @@ std::string maxmin_violation(const std::vector<double>& capacity,
 /// A random sharing problem. Half of them draw capacities and weights from few values, so that many
 /// things happen at one level.
 struct RandomSystem {
-  RandomSystem(std::mt19937_64& stream, std::size_t most_resources, std::size_t most_flows);
+  RandomSystem(std::mt19937_64& stream, std::size_t most_servers, std::size_t most_flows);
   std::vector<double> capacity;
   std::vector<PlainFlow> flows;
 };
@@ -56,7 +56,7 @@ struct RandomSystem {
 /// One thing that happens to a fluid system.
 struct Happening {
   std::int64_t at_ps;
-  bool is_start;  // of flow `index`; else `capacity` for resource `index`
+  bool is_start;  // of flow `index`; else `capacity` for server `index`
   std::uint32_t index;
   std::int64_t bytes{0};
   double capacity{0};
@@ -72,7 +72,7 @@ struct FluidRun {
   std::vector<std::int64_t> start_ps;
   std::vector<std::int64_t> finish_ps;
   std::vector<std::vector<LimitedFor>> limits;
-  std::vector<double> used_bytes;  // by resource, at the end
+  std::vector<double> used_bytes;  // by server, at the end
 };
 FluidRun run_fluid(const RandomSystem& system, const std::vector<Happening>& happenings);
 

@@ -1,4 +1,4 @@
-// The quickstart's answer at 8 GiB against closed forms: which resource fills first, and what a
+// The quickstart's answer at 8 GiB against closed forms: which server fills first, and what a
 // byte costs on it. 0.7 % tolerance: filling and draining the pipeline, launch, loads' round trips.
 #include <algorithm>
 
@@ -67,7 +67,7 @@ TEST(Quickstart, HostStagedComesNearTheBoundOf142WhenEveryTlpIs256BytesAndReques
       0.01);
 }
 
-TEST(Quickstart, TheVerdictNamesTheResource) {
+TEST(Quickstart, TheVerdictNamesTheServer) {
   // A ring fills both directions of a wire alike: either may be named.
   EXPECT_TRUE(predict_carried("gdr", Bytes::gib(8)).limited_by.at(0).cause.starts_with("wire, "));
   EXPECT_EQ(predict_carried("host-staged", Bytes::gib(8)).limited_by.at(0).cause,

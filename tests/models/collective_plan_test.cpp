@@ -341,7 +341,10 @@ TEST(P2pSplit, IsByBytesAndNetwork) {
   const Schedule schedule = make_schedule(m.devices(), MemoryPath::kGdr);
   EXPECT_EQ(schedule.p2p_channels, 16u);
   EXPECT_EQ(schedule.p2p_channels_per_peer, 2u);
-  const auto split = [&](Bytes bytes) { return p2p_split(m.devices(), schedule, bytes, true); };
+  const Communicator all = Communicator::of_all(m.fabric());
+  const auto split = [&](Bytes bytes) {
+    return p2p_split(m.devices(), all, schedule, bytes, true);
+  };
   EXPECT_EQ(split(Bytes::kib(16)).protocol.name, "LL");
   EXPECT_EQ(split(Bytes::kib(17)).protocol.name, "Simple");
   EXPECT_EQ(split(Bytes::kib(17)).protocol.chunk, Bytes::kib(32));
@@ -349,6 +352,42 @@ TEST(P2pSplit, IsByBytesAndNetwork) {
   EXPECT_EQ(split(Bytes::kib(512)).protocol.chunk, Bytes::kib(64));
   EXPECT_EQ(split(Bytes::mib(1)).channels, 2u);
   EXPECT_EQ(split(Bytes::mib(1)).protocol.chunk, Bytes::kib(128));
+}
+
+TEST(P2pSplit, IsByTheCommunicatorNotByTheFabric) {
+  // The GPUs of the first of two nodes do as they do where there is no second.
+  MachineUnderTest one("hgx-h100-8nic.yaml", {}, 1);
+  MachineUnderTest two("hgx-h100-8nic.yaml");
+  std::vector<DeviceId> gpus;
+  for (std::size_t g = 0; g < 8; ++g) gpus.push_back(two.fabric().device(0, DeviceKind::kGpu, g));
+  const Communicator first(two.fabric(), gpus);
+  const Schedule schedule = make_schedule(one.devices(), MemoryPath::kGdr);
+  for (const Op op : {Op::kAllToAll, Op::kSendRecv}) {
+    const Plan plan =
+        make_plan(two.devices(), first, schedule, op, Bytes::mib(8), MemoryPath::kGdr);
+    EXPECT_EQ(plan, make_plan(one.devices(), schedule, op, Bytes::mib(8), MemoryPath::kGdr));
+  }
+}
+
+TEST(P2pSplit, ChunksAreNvlinksWhereItJoinsAllGpusOfTheCommunicator) {
+  // NVLink joins gpu0 and gpu1 alone: 512 KiB between them, 128 KiB as soon as a third takes part.
+  const ParamCatalog catalog = make_catalog();
+  const PartLibrary parts(catalog);
+  const Params params(catalog);
+  TopologySpec spec =
+      read_topology(std::string(WEFT_SOURCE_DIR) + "/topologies/hgx-h100-8nic.yaml", catalog);
+  std::erase_if(spec.node.links, [](const PeerLinkSpec& l) {
+    return l.a.starts_with("gpu") && l.a != "gpu0" && l.a != "gpu1";
+  });
+  const Fabric fabric(std::move(spec), 1);
+  const DeviceParams devices(fabric, params, parts);
+  const auto gpu = [&](std::size_t g) { return fabric.device(0, DeviceKind::kGpu, g); };
+  const auto chunk = [&](std::vector<DeviceId> gpus) {
+    const Communicator communicator(fabric, std::move(gpus));
+    return p2p_split(devices, communicator, {}, Bytes::mib(64), false).protocol.chunk;
+  };
+  EXPECT_EQ(chunk({gpu(0), gpu(1)}), Bytes::kib(512));
+  EXPECT_EQ(chunk({gpu(0), gpu(1), gpu(2)}), Bytes::kib(128));
 }
 
 TEST(LocalNics, AreSharedAmongGpusThatHaveTheSameNearest) {

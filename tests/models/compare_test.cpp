@@ -126,7 +126,7 @@ TEST(Compare, SaysWhyARowHasNoPrediction) {
     return over + "," + gpus + ",0,0,0," + algo + ",auto,0,allreduce,1024,1\n";
   };
   EXPECT_EQ(outcome(row("shm,", "2,4"), "h200-vm.yaml"), "hosts share no memory");
-  EXPECT_EQ(outcome(row("net,gdr", "2,4"), "h200-vm.yaml"), "the machine has no NIC");
+  EXPECT_EQ(outcome(row("net,gdr", "2,4"), "../tests/cli/no_nics.yaml"), "the machine has no NIC");
   EXPECT_EQ(outcome(row("net,gdr", "1,2"), "h200-vm-pix.2x2.xml"),
             "weft uses no NIC inside a host");
   EXPECT_EQ(outcome(row("nvlink,", "2,4"), "h200-vm-pix.2x2.xml"),

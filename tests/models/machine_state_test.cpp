@@ -1,4 +1,4 @@
-// Machine state that decides the path: ACS, IOMMU, address translation, peer mapping, BAR1, relaxed
+// Machine state that decides a route: ACS, IOMMU, address translation, peer mapping, BAR1, relaxed
 // ordering, MPS, trained links. Numbers are derived beside the tests.
 #include "models/machine/machine_state.hpp"
 
@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "models/machine/dma_path.hpp"
+#include "models/machine/dma_routes.hpp"
 #include "models/machine/gdr_possible.hpp"
 #include "models/nccl/decide/bar1.hpp"
 #include "models/nccl/schedule.hpp"
@@ -34,7 +34,7 @@ Walk nic_reads(const MachineUnderTest& m, const char* nic, const char* from) {
 double rate(const MachineUnderTest& m, const Walk& walk) {
   return solo_rate(m.machine(), contract(m.machine(), walk)).as_gigabytes_per_s();
 }
-/// What a byte of the walk takes of a resource by its report name; 0 if nothing.
+/// What a byte of the walk takes of a server by its report name; 0 if nothing.
 double weight(const MachineUnderTest& m, const Walk& walk, const std::string& where) {
   for (const ServerUse& use : contract(m.machine(), walk).uses) {
     if (m.machine().cause(use.server).where == where) return use.weight;
@@ -108,7 +108,7 @@ TEST(MachineState, AcsWithCompletionRedirectHalvesTheUplinkWhereReadsAreStrict) 
   EXPECT_NEAR(weight(relaxed, nic_reads(relaxed, "nic0", "gpu0"), up), 28.0 / 512, 1e-12);
 }
 
-TEST(MachineState, AtsWithDirectTranslatedRestoresTheStraightWay) {
+TEST(MachineState, AtsWithDirectTranslatedRestoresTheStraightRoute) {
   const Settings vm{"switch.acs=SV+RR+CR+UF+DT", "cpu.iommu=translate", "nic.ats=on"};
   const MachineUnderTest m(kHgx, vm);
   EXPECT_EQ(weight(m, nic_writes(m, "nic0", "gpu0"), "pcisw0@0 -> cpu0@0"), 0);
@@ -118,7 +118,7 @@ TEST(MachineState, AtsWithDirectTranslatedRestoresTheStraightWay) {
   EXPECT_GT(weight(no_dt, nic_writes(no_dt, "nic0", "gpu0"), "pcisw0@0 -> cpu0@0"), 1);
 }
 
-TEST(MachineState, OnlyThePortsWhereTheWaysPartMatter) {
+TEST(MachineState, OnlyThePortsWhereTheRoutesPartMatter) {
   // nic0's port redirects what nic0 asks; gpu0's does not, nor does it matter to nic1.
   const MachineUnderTest m(kHgx, {"nic0.port_acs=RR", "gpu1.port_acs=RR"});
   EXPECT_GT(weight(m, nic_writes(m, "nic0", "gpu0"), "pcisw0@0 -> cpu0@0"), 1);
@@ -261,11 +261,11 @@ TEST(MachineState, BothPortsOfANicAreBelowOneRootPort) {
 TEST(MachineState, CompletionsComeBackAsTheRequestWent) {
   const MachineUnderTest m("../tests/models/two_ports_four_sockets.yaml", {"cpu.p2p_reads=11 KiB"},
                            1);
-  const std::optional<DmaPath> path = dma_path(m.machine(), m.id("nic0"), m.id("gpu0"), true);
-  ASSERT_TRUE(path.has_value());
-  Route back(path->request.rbegin(), path->request.rend());
+  const std::optional<DmaRoutes> routes = dma_routes(m.machine(), m.id("nic0"), m.id("gpu0"), true);
+  ASSERT_TRUE(routes.has_value());
+  Route back(routes->request.rbegin(), routes->request.rend());
   for (Hop& hop : back) hop.forward = !hop.forward;
-  EXPECT_EQ(path->completion, back);
+  EXPECT_EQ(routes->completion, back);
   // The NIC's root port and three root complexes on the way.
   EXPECT_EQ(servers(m, nic_reads(m, "nic0", "gpu0"), ServerUnit::kBytesInFlight).size(), 4U);
 }

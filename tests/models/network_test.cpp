@@ -39,18 +39,18 @@ class Cluster {
   std::vector<double> rates(const Pairs& pairs, std::uint32_t draw = 0) const {
     std::vector<double> capacity(machine().server_count(), 1.0);
     std::vector<std::uint32_t> offset{0};
-    std::vector<std::uint32_t> resource;
+    std::vector<std::uint32_t> server;
     std::vector<double> weight;
     for (const auto& [from, to] : pairs) {
       const auto connection = draw * 1000 + static_cast<std::uint32_t>(offset.size());
       for (const ServerUse& use : message(from, to, connection).uses) {
         capacity[use.server.index()] = machine().capacity(use.server);
-        resource.push_back(use.server.value);
+        server.push_back(use.server.value);
         weight.push_back(use.weight);
       }
-      offset.push_back(static_cast<std::uint32_t>(resource.size()));
+      offset.push_back(static_cast<std::uint32_t>(server.size()));
     }
-    std::vector<double> out = maxmin_rates({capacity, offset, resource, weight}).rate;
+    std::vector<double> out = maxmin_rates({capacity, offset, server, weight}).rate;
     const double alone = solo_rate(machine(), message(nic(0, 0), nic(1, 0))).as_bytes_per_s();
     for (double& rate : out) rate /= alone;
     return out;

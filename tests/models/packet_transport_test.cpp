@@ -67,10 +67,13 @@ TEST(PacketTransport, MessagesThatFitIntoTheNicsBufferDoNotEndTogether) {
 // fill they share in that proportion, not max-min fairly, so the block's round trip grows. With as
 // much in flight as the NIC the block gets what max-min gives it.
 TEST(PacketTransport, SharesOfALinkGoByWhatIsInFlight) {
-  const Case ring{.memory_path = "host-staged", .channels = "1", .bytes = Bytes::mib(4)};
+  const Case ring{.memory_path = "host-staged",
+                  .channels = "1",
+                  .bytes = Bytes::mib(4),
+                  .settings = {"gpu.sm_load_latency=0 ns"}};
   EXPECT_GT(ring.packets_over_fluid(), 1.05);
   Case few_tags = ring;  // of the NIC: still more than the wire needs for a round trip of 1 us
-  few_tags.settings = {"nic.read_tags=112"};
+  few_tags.settings.emplace_back("nic.read_tags=112");
   EXPECT_LT(few_tags.packets_over_fluid(), ring.packets_over_fluid() - 0.02);
 }
 
@@ -233,6 +236,10 @@ std::string refused(Call call) {
 // Sockets in a ring, and buffers of one TLP: what crosses two links waits for itself. That is the
 // machine's fault, not weft's (exit 2, not 70), and a timeout does not hide it.
 TEST(PacketTransport, ALoopOfWaitingLinksIsTheUsersErrorAndNamed) {
+  // All-to-all stages in the memory of whoever receives; the writes below go the other way around.
+  const std::string of_loads =
+      "deadlock: cpu0@0 -> cpu4@0 waits for cpu4@0 -> cpu3@0 waits for cpu3@0 -> cpu2@0 waits for "
+      "cpu2@0 -> cpu1@0 waits for cpu1@0 -> cpu0@0 waits for cpu0@0 -> cpu4@0";
   const std::string loop =
       "deadlock: cpu0@0 -> cpu1@0 waits for cpu1@0 -> cpu2@0 waits for cpu2@0 -> cpu3@0 waits for "
       "cpu3@0 -> cpu4@0 waits for cpu4@0 -> cpu0@0 waits for cpu0@0 -> cpu1@0";
@@ -243,7 +250,7 @@ TEST(PacketTransport, ALoopOfWaitingLinksIsTheUsersErrorAndNamed) {
                    .op = "alltoall",
                    .topology = "tests/models/socket_ring.yaml"};
   const std::string why = refused([&] { loads.run(Fidelity::kPacket); });
-  EXPECT_NE(why.find(loop), std::string::npos) << why;
+  EXPECT_NE(why.find(of_loads), std::string::npos) << why;
   EXPECT_NE(why.find("(a GPU's load was never completed"), std::string::npos) << why;
 
   struct Landed final : DmaClient {
@@ -257,7 +264,7 @@ TEST(PacketTransport, ALoopOfWaitingLinksIsTheUsersErrorAndNamed) {
     const DeviceId memory = m.id("cpu" + std::to_string((i + 2) % 5));
     cluster.host(0)
         .add_engine(cluster.host(0).copy_engine(gpu))
-        .submit({.path = cluster.host(0).path(gpu, memory, false),
+        .submit({.routes = cluster.host(0).routes(gpu, memory, false),
                  .is_read = false,
                  .address = PacketHost::memory_at(memory),
                  .bytes = Bytes::mib(1),

@@ -136,7 +136,7 @@ TEST(RingPlan, SamePlansCompareEqualAndDumpAlike) {
 }
 
 TEST(RingPlan, NodesWithoutNicsCannotBeJoined) {
-  MachineUnderTest m("h200-vm.yaml", {}, 2);
+  MachineUnderTest m("../tests/cli/no_nics.yaml", {}, 2);
   EXPECT_THROW(ring_all_reduce(m.devices(), Bytes::mib(1), MemoryPath::kGdr), InputError);
 }
 

@@ -92,24 +92,23 @@ std::vector<double> fluid_gbps(WireCluster& cluster, double link_gbps,
   const WireCosts costs(cluster.params());
   std::vector<double> capacity(2 * cluster.fabric().link_count(), link_gbps * 1e9 / 8);
   std::vector<std::uint32_t> offset{0};
-  std::vector<std::uint32_t> resource;
+  std::vector<std::uint32_t> server;
   std::vector<double> weight;
   const auto add = [&](const Route& route, double each) {
     for (const Hop hop : route) {
-      resource.push_back(static_cast<std::uint32_t>(2 * hop.link.index() + (hop.forward ? 0 : 1)));
+      server.push_back(static_cast<std::uint32_t>(2 * hop.link.index() + (hop.forward ? 0 : 1)));
       weight.push_back(each);
     }
   };
   for (const auto& [there, back] : ways) {
     add(there, costs.data_weight());
     add(back, costs.ack_weight());
-    offset.push_back(static_cast<std::uint32_t>(resource.size()));
+    offset.push_back(static_cast<std::uint32_t>(server.size()));
   }
-  std::vector<double> rates = maxmin_rates({.capacity = capacity,
-                                            .use_offset = offset,
-                                            .use_resource = resource,
-                                            .use_weight = weight})
-                                  .rate;
+  std::vector<double> rates =
+      maxmin_rates(
+          {.capacity = capacity, .use_offset = offset, .use_server = server, .use_weight = weight})
+          .rate;
   for (double& rate : rates) rate *= 8e-9;
   return rates;
 }

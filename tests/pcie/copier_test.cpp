@@ -84,19 +84,19 @@ TEST(Copier, WritesRunAheadAndALoadWaitsForThem) {
     void on_event(std::uint64_t /*what*/) override {
       began = events->now();
       engine->submit(
-          {.path = path, .is_read = true, .address = at, .bytes = Bytes{4}, .client = this});
+          {.routes = routes, .is_read = true, .address = at, .bytes = Bytes{4}, .client = this});
     }
     void on_dma_done(std::uint64_t /*tag*/) override { took = events->now() - began; }
     EventQueue* events{nullptr};
     DmaEngine* engine{nullptr};
-    PciePathId path{};
+    PcieRoutesId routes{};
     std::uint64_t at{0};
     Time began{};
     Duration took{};
   } loader;
   loader.events = &c.host().host().network().events();
   loader.engine = &thread;
-  loader.path = c.host().host().path(c.host().id("gpu0"), c.host().id("cpu0"), true);
+  loader.routes = c.host().host().routes(c.host().id("gpu0"), c.host().id("cpu0"), true);
   loader.at = PacketHost::memory_at(c.host().id("cpu0")) + (1 << 27);
   c.copy(false, 128 << 10, 1);
   // A tenth of a microsecond after the burst.

@@ -34,7 +34,7 @@ TEST(PacketHost, LargeNvlinkBuffersDoNotWrap) {
   Landed landed;
   h.host()
       .add_engine(h.host().sm_engine(h.id("gpu0")))
-      .submit({.path = h.host().nvlink_path(h.id("gpu0"), h.id("gpu1")),
+      .submit({.routes = h.host().nvlink_routes(h.id("gpu0"), h.id("gpu1")),
                .is_read = false,
                .address = PacketHost::memory_at(h.id("gpu1")),
                .bytes = Bytes{4096},

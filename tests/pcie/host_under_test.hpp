@@ -28,7 +28,7 @@ class HostUnderTest {
   PacketHost& host() { return testbed_.host(); }
   DeviceId id(const std::string& name) const { return machine_.id(name); }
 
-  /// A stream of a NIC's engine, deep enough to fill any path.
+  /// A stream of a NIC's engine, deep enough to fill any route.
   DmaStream nic(const std::string& nic, const std::string& target, bool is_read) {
     return {.engine = &host().add_engine(host().nic_engine(id(nic))),
             .initiator = id(nic),

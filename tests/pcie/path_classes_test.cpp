@@ -173,7 +173,7 @@ TEST(PathClasses, BlockedWaysAreRefusedWithTheReason) {
   const auto why = [](const std::vector<std::string>& settings) -> std::string {
     HostUnderTest h("hgx-h100-8nic.yaml", settings);
     try {
-      h.host().path(h.id("nic0"), h.id("gpu0"), false);
+      h.host().routes(h.id("nic0"), h.id("gpu0"), false);
     } catch (const InputError& e) {
       return e.what();
     }
@@ -185,7 +185,7 @@ TEST(PathClasses, BlockedWaysAreRefusedWithTheReason) {
   EXPECT_EQ(why({}), "");
   // No common root complex.
   HostUnderTest graces("gb200-nvl72.yaml");
-  EXPECT_THROW(graces.host().path(graces.id("nic6"), graces.id("gpu0"), false), InputError);
+  EXPECT_THROW(graces.host().routes(graces.id("nic6"), graces.id("gpu0"), false), InputError);
 }
 
 // One page walk of 330 ns for each 4 KiB that are not among 64 translations: 12.4 GB/s; 2 MiB pages

@@ -18,6 +18,7 @@ TEST(Communicator, OfAllGpusIsNodeByNode) {
     EXPECT_EQ(all.place(rank), rank % 3);
     EXPECT_EQ(all.rank_of(all.gpu(rank)), rank);
   }
+  EXPECT_EQ(all.node_count(), 2u);
   EXPECT_EQ(all.ranks_by_node(), (std::vector<std::vector<std::uint32_t>>{{0, 1, 2}, {3, 4, 5}}));
 }
 
@@ -33,6 +34,7 @@ TEST(Communicator, TakesAnyGpusInAnyOrder) {
   EXPECT_FALSE(some.same_node(0, 1));
   EXPECT_EQ(some.rank_of(gpu(2, 0)), 2u);
   EXPECT_EQ(some.rank_of(gpu(1, 0)), std::nullopt);
+  EXPECT_EQ(some.node_count(), 2u);
   EXPECT_EQ(some.ranks_by_node(), (std::vector<std::vector<std::uint32_t>>{{0, 2}, {1}}));
   EXPECT_FALSE(some == Communicator(fabric, {gpu(0, 0), gpu(2, 1), gpu(2, 0)}));
 }

@@ -68,6 +68,20 @@ TEST(Plan, AFlagHasOneServer) {
   EXPECT_THROW(servers_of_flags(plan), std::logic_error);
 }
 
+TEST(Plan, GroupsOfWarpsAreOneBlock) {
+  const Fabric fabric = gpus_below_a_cpu(1, 2);
+  Plan plan = block_and_proxy(fabric);
+  const auto add = [&](std::size_t gpu, std::uint32_t number) {
+    const DeviceId device = fabric.device(0, DeviceKind::kGpu, gpu);
+    plan.actors.push_back({Actor::Kind::kThreadBlock, device, number});
+    plan.programs.emplace_back().actor = static_cast<ActorIndex>(plan.actors.size() - 1);
+  };
+  add(1, 0);  // of another GPU
+  add(0, 1);  // the same GPU's next
+  add(0, 0);  // more warps of the first
+  EXPECT_EQ(programs_by_block(plan), (std::vector<std::vector<std::uint32_t>>{{0, 4}, {2}, {3}}));
+}
+
 TEST(Plan, DumpIsALineATablesEntryAndALineAnInstruction) {
   const Fabric fabric = gpus_below_a_cpu(1, 1);
   EXPECT_EQ(dump(block_and_proxy(fabric), fabric),

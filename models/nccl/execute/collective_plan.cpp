@@ -17,16 +17,16 @@ double all_gpus(const Fabric& fabric) {
 
 PlanSize p2p_size(const DeviceParams& devices, const Schedule& schedule, Op op, Bytes bytes,
                   const Choice& /*choice*/) {
-  const Fabric& fabric = devices.fabric();
-  const double ranks = all_gpus(fabric);
-  const double gpus = static_cast<double>(fabric.count(DeviceKind::kGpu));
+  const Communicator communicator = Communicator::of_all(devices.fabric());
+  const double ranks = communicator.ranks();
+  const double gpus = ranks / communicator.node_count();
   const bool all = op == Op::kAllToAll;
   const Bytes to_peer = all ? Bytes{pieces(bytes, Bytes{static_cast<std::int64_t>(ranks)})} : bytes;
   PlanSize size{};
   for (const bool network : {false, true}) {
     const double near = all ? gpus - 1 : 1 - 1 / gpus;
     const double peers = network ? (all ? ranks : 1) - near - (all ? 1 : 0) : near;
-    const P2pSplit split = p2p_split(devices, schedule, to_peer, network);
+    const P2pSplit split = p2p_split(devices, communicator, schedule, to_peer, network);
     const double parts = peers * ranks * split.channels;
     const Bytes part{pieces(to_peer, Bytes{split.channels})};
     const auto chunks = static_cast<double>(pieces(part, split.protocol.chunk));

@@ -1,28 +1,10 @@
 #include "models/nccl/execute/launches.hpp"
 
-#include <map>
 #include <span>
-#include <utility>
 #include <vector>
 
 namespace weft {
 namespace {
-
-/// Programs of one kernel's block: its groups of warps.
-using Groups = std::vector<std::size_t>;
-
-std::vector<Groups> blocks_of(const Plan& plan) {
-  std::map<std::pair<DeviceId, std::uint32_t>, std::size_t> place;
-  std::vector<Groups> out;
-  for (std::size_t p = 0; p < plan.programs.size(); ++p) {
-    const Actor& actor = plan.actors[plan.programs[p].actor];
-    if (actor.kind != Actor::Kind::kThreadBlock || plan.programs[p].serves != kNoIndex) continue;
-    const auto [at, is_new] = place.try_emplace({actor.device, actor.number}, out.size());
-    if (is_new) out.emplace_back();
-    out[at->second].push_back(p);
-  }
-  return out;
-}
 
 FlagIndex add_flag(Plan& plan) {
   plan.flags.push_back({});
@@ -33,8 +15,9 @@ void append(Program& program, std::span<const Instruction> code) {
   program.code.insert(program.code.end(), code.begin(), code.end());
 }
 
-/// The first group ends the kernel and launches the next one; the others wait for it.
-void launch_again(Plan& plan, const Groups& groups) {
+/// Of a block's programs, its groups of warps, the first ends the kernel and launches the next one;
+/// the others wait for it.
+void launch_again(Plan& plan, const std::vector<std::uint32_t>& groups) {
   Program& first = plan.programs[groups.front()];
   const std::vector<Instruction> code = first.code;
   if (groups.size() > 1) {
@@ -60,7 +43,7 @@ void launch_again(Plan& plan, const Groups& groups) {
 
 Plan launched_twice(const Plan& plan) {
   Plan out = plan;
-  for (const Groups& groups : blocks_of(plan)) launch_again(out, groups);
+  for (const auto& groups : programs_by_block(plan)) launch_again(out, groups);
   return out;
 }
 

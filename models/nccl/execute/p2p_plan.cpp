@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <optional>
+#include <string_view>
 
 #include "models/gpu/sm_copy.hpp"
 
@@ -79,6 +80,26 @@ class Grid {
   std::vector<std::uint32_t> place_;  // by rank
 };
 
+/// Whether NVLink joins each two GPUs of the communicator that are on one node (NCCL
+/// src/graph/paths.cc, ncclTopoPathAllNVLink).
+bool all_joined_by_nvlink(const Fabric& fabric, const Communicator& communicator) {
+  for (const std::vector<std::uint32_t>& node : communicator.ranks_by_node()) {
+    for (auto a = node.begin(); a != node.end(); ++a) {
+      const bool joins_all = std::all_of(a + 1, node.end(), [&](std::uint32_t b) {
+        return fabric.nvlink_route(communicator.gpu(*a), communicator.gpu(b)).has_value();
+      });
+      if (!joins_all) return false;
+    }
+  }
+  return true;
+}
+
+/// The parameter that says a communicator's chunk (NCCL src/init.cc, p2pChunkSize).
+std::string_view chunk_key(const Fabric& fabric, const Communicator& communicator) {
+  if (communicator.node_count() > 1) return "nccl.p2p_net_chunk";
+  return all_joined_by_nvlink(fabric, communicator) ? "nccl.p2p_nvl_chunk" : "nccl.p2p_pci_chunk";
+}
+
 /// The channel where a round's first part goes (NCCL src/include/device.h,
 /// ncclP2pChannelBaseForRound).
 std::uint32_t channel_base(std::uint32_t nodes, std::uint32_t gpus, std::uint32_t round) {
@@ -126,8 +147,8 @@ class P2pBuilder {
         all_to_all_{op == Op::kAllToAll},
         rounds_{nodes_, grid_.gpus()},
         to_peer_{all_to_all_ ? Bytes{pieces(bytes, Bytes{builder_.ranks()})} : bytes},
-        inside_{p2p_split(devices, schedule, to_peer_, false)},
-        between_{p2p_split(devices, schedule, to_peer_, true)} {
+        inside_{p2p_split(devices, communicator, schedule, to_peer_, false)},
+        between_{p2p_split(devices, communicator, schedule, to_peer_, true)} {
     for (std::uint32_t k = 0; k < rounds_.count(); ++k) {
       if (is_used(k)) used_.push_back(k);
     }
@@ -289,12 +310,11 @@ std::vector<P2pRound> p2p_rounds(std::uint32_t nodes, std::uint32_t gpus, std::u
   return out;
 }
 
-P2pSplit p2p_split(const DeviceParams& devices, const Schedule& schedule, Bytes bytes,
-                   bool network) {
-  const Fabric& fabric = devices.fabric();
+P2pSplit p2p_split(const DeviceParams& devices, const Communicator& communicator,
+                   const Schedule& schedule, Bytes bytes, bool network) {
   const Params& params = devices.params();
-  const bool nodes = fabric.nodes() > 1;
-  const auto ranks = static_cast<std::int64_t>(fabric.count(DeviceKind::kGpu)) * fabric.nodes();
+  const bool nodes = communicator.node_count() > 1;
+  const std::int64_t ranks = communicator.ranks();
   const std::int64_t step =
       params.bytes("nccl.buffer_size").count() / std::llround(params.number("nccl.steps"));
   const Bytes least{std::max<std::int64_t>(1, nodes ? step / 2 : step / 8)};
@@ -307,12 +327,8 @@ P2pSplit p2p_split(const DeviceParams& devices, const Schedule& schedule, Bytes 
     channels *= 2;
     part = Bytes{pieces(bytes, Bytes{channels})};
   }
-  const bool nvlink = fabric.count(DeviceKind::kGpu) < 2 ||
-                      fabric.nvlink_route(fabric.device(0, DeviceKind::kGpu, 0),
-                                          fabric.device(0, DeviceKind::kGpu, 1));
-  const Bytes whole = std::min(Bytes{step}, params.bytes(nodes    ? "nccl.p2p_net_chunk"
-                                                         : nvlink ? "nccl.p2p_nvl_chunk"
-                                                                  : "nccl.p2p_pci_chunk"));
+  const Bytes whole =
+      std::min(Bytes{step}, params.bytes(chunk_key(devices.fabric(), communicator)));
   P2pSplit out{static_cast<std::uint32_t>(channels), {}};
   out.protocol = make_p2p_protocol(params, bytes, out.channels, whole);
   if (!network) return out;

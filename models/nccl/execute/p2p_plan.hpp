@@ -16,13 +16,14 @@ struct P2pRound {
 /// the rank itself. Preconditions: ranks = nodes x gpus, rank < ranks.
 std::vector<P2pRound> p2p_rounds(std::uint32_t nodes, std::uint32_t gpus, std::uint32_t rank);
 
-/// How a send of `bytes` to one peer is split (NCCL src/enqueue.cc, addP2pToPlan).
+/// How a send of `bytes` to one peer of the communicator is split (NCCL src/enqueue.cc,
+/// addP2pToPlan). `network`: the peer is on another node.
 struct P2pSplit {
   std::uint32_t channels;
   Protocol protocol;
 };
-P2pSplit p2p_split(const DeviceParams& devices, const Schedule& schedule, Bytes bytes,
-                   bool network);
+P2pSplit p2p_split(const DeviceParams& devices, const Communicator& communicator,
+                   const Schedule& schedule, Bytes bytes, bool network);
 
 /// All-to-all and send-recv: each pair of ranks has a connection on each channel that its data is
 /// split over. A channel's thread block runs up to 8 sends and 8 receives at once, each by warps of

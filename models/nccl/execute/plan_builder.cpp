@@ -84,11 +84,13 @@ ConnectionIndex PlanBuilder::connect(const Protocol& protocol, Endpoint from, En
   Connection c{};
   c.ready = add_flag(0);
   if (communicator_->same_node(from.rank, to.rank)) c.trip = protocol.trip;
-  c.free = add_flag(protocol.slots * static_cast<std::uint32_t>(
-                                         c.trip > Bytes{0} ? protocol.trips_of(protocol.chunk) : 1));
+  c.free =
+      add_flag(protocol.slots * static_cast<std::uint32_t>(
+                                    c.trip > Bytes{0} ? protocol.trips_of(protocol.chunk) : 1));
   if (communicator_->same_node(from.rank, to.rank)) {
     connect_inside(c, protocol, from.rank, to.rank, channel);
   } else {
+    c.between_nodes = true;
     connect_nodes(c, protocol, from, to, channel);
   }
   connections_.push_back(c);
@@ -166,11 +168,24 @@ void PlanBuilder::connect_nodes(Connection& connection, const Protocol& protocol
   // (NCCL src/transport/net.cc).
   const bool send_from_host = staged || protocol.name == "LL";
   const DeviceId near_nic = communicator_->gpu(from.proxy.value_or(from.rank));
+  const DeviceId memory = send_from_host ? fabric.root_cpu(near_nic) : near_nic;
+  const DeviceId peer_memory = staged ? fabric.root_cpu(to_gpu) : to_gpu;
+  if (send_from_host) {
+    connection.push = write(from_gpu, memory);
+  } else if (near_nic != from_gpu) {
+    connection.push = write(from_gpu, near_nic, Leg::Medium::kNvlink);
+  }
+  if (staged) connection.pull = read(to_gpu, peer_memory);
+  connection.after_push = lag("kernel hands slice over", protocol.sync);
+  if (devices_->choice("nic.emulation", from_nic) != "none") {
+    return connect_emulated(connection, protocol,
+                            {from_nic, to_nic, memory, peer_memory, near_nic, to_gpu}, channel);
+  }
   QueuePair q;
   q.nic = from_nic;
   q.peer_nic = to_nic;
-  q.memory = send_from_host ? fabric.root_cpu(near_nic) : near_nic;
-  q.peer_memory = staged ? fabric.root_cpu(to_gpu) : to_gpu;
+  q.memory = memory;
+  q.peer_memory = peer_memory;
   // Each channel between two GPUs has queue pairs of its own.
   const auto gpus = static_cast<std::uint32_t>(fabric.count(DeviceKind::kGpu));
   q.connection =
@@ -188,42 +203,27 @@ void PlanBuilder::connect_nodes(Connection& connection, const Protocol& protocol
   plan_.queue_pairs.push_back(q);
 
   connection.pushed = sends_of(near_nic);
-  connection.after_push = lag("kernel hands slice over", protocol.sync);
   connection.taken = arrivals.taken;
   connection.after_take = kNoIndex;
-  if (send_from_host) {
-    connection.push = write(from_gpu, q.memory);
-  } else if (near_nic != from_gpu) {
-    connection.push = write(from_gpu, near_nic, Leg::Medium::kNvlink);
-  }
-  if (staged) connection.pull = read(to_gpu, q.peer_memory);
 }
 
-ActorIndex PlanBuilder::proxy_of(DeviceId gpu) {
-  const auto [at, is_new] = proxies_.try_emplace(gpu, static_cast<ActorIndex>(plan_.actors.size()));
-  if (is_new) plan_.actors.push_back({Actor::Kind::kProxyThread, gpu});
+ActorIndex PlanBuilder::actor(Actor::Kind kind, DeviceId device, std::uint32_t number) {
+  const auto [at, is_new] =
+      actors_.try_emplace({kind, device, number}, static_cast<ActorIndex>(plan_.actors.size()));
+  if (is_new) plan_.actors.push_back({kind, device, number});
   return at->second;
 }
 
-/// A flag for each of whose tokens the proxy works for a poll, and then does what `body` adds.
-template <class Body>
-FlagIndex PlanBuilder::serve(ActorIndex proxy, const char* work, Body&& body) {
-  Program program;
-  program.actor = proxy;
-  program.serves = add_flag(0);
-  program.compute(lag(work, proxy_poll_));
-  body(program);
-  plan_.programs.push_back(std::move(program));
-  return plan_.programs.back().serves;
-}
+ActorIndex PlanBuilder::proxy_of(DeviceId gpu) { return actor(Actor::Kind::kProxyThread, gpu, 0); }
 
 /// The flag of slices that a GPU's proxy is to send; its tokens name the queue pair.
 FlagIndex PlanBuilder::sends_of(DeviceId gpu) {
   const auto at = sends_.find(gpu);
   if (at != sends_.end()) return at->second;
-  const FlagIndex flag = serve(proxy_of(gpu), "proxy posts the send", [](Program& p) {
-    p.post(Verb::kWrite, kNoIndex, Bytes{}, Instruction::kOfToken | Instruction::kBytesOfToken);
-  });
+  const FlagIndex flag =
+      serve(proxy_of(gpu), lag("proxy posts the send", proxy_poll_), [](Program& p) {
+        p.post(Verb::kWrite, kNoIndex, Bytes{}, Instruction::kOfToken | Instruction::kBytesOfToken);
+      });
   return sends_[gpu] = flag;
 }
 
@@ -239,9 +239,9 @@ PlanBuilder::Arrivals PlanBuilder::arrivals_at(DeviceId gpu, const Protocol& pro
   const LagIndex credit = lag("FIFO slot freed", completion);
   Arrivals out{};
   out.seen = lag("proxy sees the completion", completion);
-  out.landed = serve(proxy, "proxy sees the completion",
+  out.landed = serve(proxy, lag("proxy sees the completion", proxy_poll_),
                      [extra](Program& p) { p.signal(kReady, extra, 0, Instruction::kOfToken); });
-  out.taken = serve(proxy, "FIFO slot freed",
+  out.taken = serve(proxy, lag("FIFO slot freed", proxy_poll_),
                     [credit](Program& p) { p.signal(kFree, credit, 0, Instruction::kOfToken); });
   return arrivals_[key] = out;
 }
@@ -315,6 +315,23 @@ void PlanBuilder::slice(const Part& part, const Moves& moves, LagIndex work,
   }
 }
 
+/// Slices of a chunk that the data do not reach are handed over all the same, which costs a message
+/// where it is between nodes; within one it counts as work of the slices with data.
+void PlanBuilder::empty_slice(const Moves& moves, LagIndex work, const ConnectionList& in,
+                              const ConnectionList& out) {
+  const auto between_nodes = [&](const ConnectionList& all) {
+    ConnectionList some;
+    for (const ConnectionIndex c : all) {
+      if (connections_[c].between_nodes) some.add(c);
+    }
+    return some;
+  };
+  const ConnectionList from = between_nodes(in);
+  const ConnectionList to = between_nodes(out);
+  if (from.empty() && to.empty()) return;
+  slice({Bytes{0}, Bytes{0}, Bytes{0}}, {{}, moves.through}, work, from, to);
+}
+
 /// By what all of them are handed over: the smallest trip; 0 if one goes slice by slice.
 PlanBuilder::Trips PlanBuilder::trips_of(const ConnectionList& in,
                                          const ConnectionList& out) const {
@@ -336,18 +353,23 @@ void PlanBuilder::pass(const Protocol& protocol, Bytes data, const ConnectionLis
       Bytes{1});
   const LagIndex work = lag("barriers of a slice", protocol.work);
   const Trips trips = trips_of(in, out);
-  in_parts(protocol.on_wire(data), most, [&](Bytes of) {
-    if (trips.least == Bytes{0}) {
-      slice({Bytes{0}, of, of}, moves(protocol, in, out, primitive, Leg::Trip::kMany), work, in,
-            out);
-      return;
+  const Bytes all = protocol.on_wire(data);
+  if (trips.least == Bytes{0}) {
+    const Moves how = moves(protocol, in, out, primitive, Leg::Trip::kMany);
+    in_parts(all, most, [&](Bytes of) { slice({Bytes{0}, of, of}, how, work, in, out); });
+    for (auto s = std::max<std::int64_t>(1, pieces(all, most)); s < protocol.slices; ++s) {
+      empty_slice(how, work, in, out);
     }
+    return;
+  }
+  in_parts(all, most, [&](Bytes of) {
     const Moves how = moves(protocol, in, out, primitive,
                             of > trips.least ? Leg::Trip::kSteady : Leg::Trip::kOne);
     plan_.programs[block_].compute(work);
     if (trips.all_alike) {
-      in_parts(of, trips.least,
-               [&](Bytes trip) { slice({Bytes{0}, trip, trip}, how, kNoIndex, in, out); });
+      in_parts(of, trips.least, [&](Bytes trip) {
+        slice({Bytes{0}, trip, trip}, how, kNoIndex, in, out);
+      });
       return;
     }
     for (Bytes at{0}; at < of || at == Bytes{0}; at += trips.least) {

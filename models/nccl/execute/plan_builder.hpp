@@ -145,6 +145,7 @@ class PlanBuilder {
     LagIndex after_push;
     LagIndex after_take;
     std::uint32_t tag{0};
+    bool between_nodes{false};
     /// What is there is seen in trips of so much, without a wait for the slice. 0: slice by slice.
     Bytes trip{0};
   };
@@ -173,11 +174,32 @@ class PlanBuilder {
                       std::uint32_t to_rank, std::uint32_t channel);
   void connect_nodes(Connection& connection, const Protocol& protocol, Endpoint from, Endpoint to,
                      std::uint32_t channel);
+  /// The two NICs of a connection, and the memories between which they move data.
+  struct Between {
+    DeviceId from_nic;
+    DeviceId to_nic;
+    DeviceId memory;
+    DeviceId peer_memory;
+    DeviceId from_gpu;  ///< whose proxy sends
+    DeviceId to_gpu;
+  };
+  void connect_emulated(Connection& connection, const Protocol& protocol, const Between& between,
+                        std::uint32_t channel);
+  ActorIndex actor(Actor::Kind kind, DeviceId device, std::uint32_t number);
   ActorIndex proxy_of(DeviceId gpu);
   FlagIndex sends_of(DeviceId gpu);
   Arrivals arrivals_at(DeviceId gpu, const Protocol& protocol, DeviceId nic);
+  /// A flag for each of whose tokens the actor works, and then does what `body` adds.
   template <class Body>
-  FlagIndex serve(ActorIndex proxy, const char* work, Body&& body);
+  FlagIndex serve(ActorIndex actor, LagIndex work, Body&& body) {
+    Program program;
+    program.actor = actor;
+    program.serves = add_flag(0);
+    if (work != kNoIndex) program.compute(work);
+    body(program);
+    plan_.programs.push_back(std::move(program));
+    return plan_.programs.back().serves;
+  }
   FlagIndex add_flag(std::uint32_t tokens);
   LagIndex lag(const char* cause, Duration time);
   /// How a slice is moved: `checked`, if there is one, is moved before. NCCL's LL128 loads a line
@@ -213,6 +235,8 @@ class PlanBuilder {
       return whole(end) - (begin == Bytes{0} ? 0 : whole(begin));
     }
   };
+  void empty_slice(const Moves& moves, LagIndex work, const ConnectionList& in,
+                   const ConnectionList& out);
   void slice(const Part& part, const Moves& moves, LagIndex work, const ConnectionList& in,
              const ConnectionList& out);
   Moves moves(const Protocol& protocol, const ConnectionList& in, const ConnectionList& out,
@@ -234,8 +258,9 @@ class PlanBuilder {
   Plan plan_;
   std::vector<Connection> connections_;
   std::map<Lag, LagIndex> lags_;
-  std::map<DeviceId, ActorIndex> proxies_;  // by GPU
-  std::map<DeviceId, FlagIndex> sends_;     // by GPU
+  std::map<std::tuple<Actor::Kind, DeviceId, std::uint32_t>, ActorIndex> actors_;  // of hosts
+  std::uint32_t threads_of_hosts_{0};
+  std::map<DeviceId, FlagIndex> sends_;  // by GPU
   std::map<std::tuple<DeviceId, std::string_view, DeviceId>, Arrivals> arrivals_;
   std::map<std::pair<std::string_view, DeviceId>, InsideLags> inside_;  // by protocol and GPU
   // The last block.

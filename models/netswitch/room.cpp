@@ -1,4 +1,4 @@
-#include "models/wire/room.hpp"
+#include "models/netswitch/room.hpp"
 
 #include "models/wire/link.hpp"
 
@@ -20,6 +20,8 @@ DeviceModel resolve_netswitch(const DeviceParams& d, DeviceId device) {
 
 }  // namespace
 
-DeviceRoom netswitch_room() { return {"netswitch", DeviceKind::kNetSwitch, {}, resolve_netswitch}; }
+DeviceRoom netswitch_room() {
+  return {"netswitch", DeviceKind::kNetSwitch, {kNetSwitchParams}, resolve_netswitch};
+}
 
 }  // namespace weft

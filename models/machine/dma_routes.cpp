@@ -1,4 +1,4 @@
-#include "models/machine/dma_path.hpp"
+#include "models/machine/dma_routes.hpp"
 
 #include <algorithm>
 
@@ -7,17 +7,17 @@
 namespace weft {
 namespace {
 
-/// Finds the way of one DMA.
-class PathFinder {
+/// Finds the routes of one DMA.
+class RouteFinder {
  public:
-  PathFinder(const Machine& machine, DeviceId initiator, DeviceId target, bool is_read)
+  RouteFinder(const Machine& machine, DeviceId initiator, DeviceId target, bool is_read)
       : machine_{machine},
         fabric_{machine.fabric()},
         initiator_{initiator},
         target_{target},
         is_read_{is_read} {}
 
-  std::optional<DmaPath> find() {
+  std::optional<DmaRoutes> find() {
     std::optional<Route> route = fabric_.pcie_route(initiator_, target_);
     if (!route) return std::nullopt;
     out_.request = *route;
@@ -51,7 +51,7 @@ class PathFinder {
     if (out_.blocked.empty()) out_.blocked = why;
   }
 
-  /// Where the way up ends and the way down begins, and the devices before and after it.
+  /// Where the route's links up end and those down begin, and the devices before and after it.
   void find_meeting(const Route& route) {
     for (std::size_t i = 0; i < route.size() && is_upward(route[i]); ++i) {
       // The lower end of the link: of a NIC's further port the first one.
@@ -63,7 +63,7 @@ class PathFinder {
     }
   }
 
-  /// ACS decides at the two ports of the switch where the ways part: the request at the
+  /// ACS decides at the two ports of the switch where the routes part: the request at the
   /// initiator's, the completion at the target's.
   void cross_switch() {
     const DeviceId cpu = fabric_.root_cpu(initiator_);
@@ -164,7 +164,7 @@ class PathFinder {
   DeviceId initiator_;
   DeviceId target_;
   bool is_read_;
-  DmaPath out_;
+  DmaRoutes out_;
   std::optional<DeviceId> meeting_;
   DeviceId before_meeting_;
   DeviceId after_meeting_;
@@ -175,19 +175,19 @@ class PathFinder {
 class LimitFinder {
  public:
   LimitFinder(const Machine& machine, DeviceId initiator, DeviceId target, bool is_read,
-              const DmaPath& path)
+              const DmaRoutes& routes)
       : machine_{machine},
         is_strict_{!is_read && writes_strictly(machine.model(initiator))},
         target_{target},
         is_read_{is_read},
-        path_{path},
-        data_{is_read ? path.completion : path.request} {}
+        routes_{routes},
+        data_{is_read ? routes.completion : routes.request} {}
 
   std::vector<DmaLimit> find() {
-    if (path_.root_port) {
-      const DeviceId root = machine_.fabric().root_cpu(*path_.root_port);
-      for (const Limit& limit : machine_.model(*path_.root_port).port->limits) {
-        add(limit, *path_.root_port, root);
+    if (routes_.root_port) {
+      const DeviceId root = machine_.fabric().root_cpu(*routes_.root_port);
+      for (const Limit& limit : machine_.model(*routes_.root_port).port->limits) {
+        add(limit, *routes_.root_port, root);
       }
     }
     for (std::size_t i = 0; i + 1 < data_.size(); ++i) {
@@ -203,7 +203,7 @@ class LimitFinder {
     DmaLimit out{
         .server = machine_.server_of(owner, limit.server), .at = at, .traffic = limit.traffic};
     if (limit.traffic == Traffic::kTranslated) {
-      const RootComplex& root = *machine_.model(*path_.translator).root;
+      const RootComplex& root = *machine_.model(*routes_.translator).root;
       const Bytes page = machine_.model(target_).memory->page;
       out.per_byte = root.iotlb_miss_share(page) / page.as_double();
       // A walk of no time is never a limit; a picosecond stands for it.
@@ -220,14 +220,14 @@ class LimitFinder {
   }
 
   bool holds(Traffic traffic) const {
-    const bool is_peer = path_.peer_through_root && through_root(machine_, data_);
+    const bool is_peer = routes_.peer_through_root && through_root(machine_, data_);
     switch (traffic) {
       case Traffic::kTranslated:
-        return path_.translator.has_value();
+        return routes_.translator.has_value();
       case Traffic::kStrictWrites:
-        return is_strict_ && !path_.peer_through_root;
+        return is_strict_ && !routes_.peer_through_root;
       case Traffic::kStrictPeerWrites:
-        return is_strict_ && path_.peer_through_root;
+        return is_strict_ && routes_.peer_through_root;
       case Traffic::kPeerWrites:
         return is_peer && !is_read_;
       case Traffic::kPeerReads:
@@ -240,19 +240,19 @@ class LimitFinder {
   /// over the socket link that may lie between, and has said so.
   Duration held_from(DeviceId at) const {
     std::size_t i = 0;
-    while (end_of(machine_.fabric(), path_.request[i]) != at) ++i;
+    while (end_of(machine_.fabric(), routes_.request[i]) != at) ++i;
     Duration one_way = machine_.model(at).crossing_time() + socket_time(i + 1);
     if (!is_read_) return one_way * 2;
-    for (++i; i + 1 < path_.request.size(); ++i) {
-      one_way += machine_.model(end_of(machine_.fabric(), path_.request[i])).crossing_time() +
+    for (++i; i + 1 < routes_.request.size(); ++i) {
+      one_way += machine_.model(end_of(machine_.fabric(), routes_.request[i])).crossing_time() +
                  socket_time(i + 1);
     }
     return one_way * 2 + machine_.model(target_).memory->read_latency;
   }
-  /// Of the i-th link of the request's way, if there is one and it joins sockets.
+  /// Of the i-th link of the request's route, if there is one and it joins sockets.
   Duration socket_time(std::size_t i) const {
-    if (i == path_.request.size()) return {};
-    const Link link = machine_.fabric().link(path_.request[i].link);
+    if (i == routes_.request.size()) return {};
+    const Link link = machine_.fabric().link(routes_.request[i].link);
     return link.kind == LinkKind::kSocket ? machine_.model(link.a).root->socket_latency
                                           : Duration{};
   }
@@ -261,7 +261,7 @@ class LimitFinder {
   bool is_strict_;
   DeviceId target_;
   bool is_read_;
-  const DmaPath& path_;
+  const DmaRoutes& routes_;
   const Route& data_;
   std::vector<DmaLimit> out_;
 };
@@ -269,8 +269,8 @@ class LimitFinder {
 }  // namespace
 
 std::vector<DmaLimit> dma_limits(const Machine& machine, DeviceId initiator, DeviceId target,
-                                 bool is_read, const DmaPath& path) {
-  return LimitFinder(machine, initiator, target, is_read, path).find();
+                                 bool is_read, const DmaRoutes& routes) {
+  return LimitFinder(machine, initiator, target, is_read, routes).find();
 }
 
 Duration crossing_time(const Machine& machine, DeviceId from, const Route& route) {
@@ -291,20 +291,20 @@ bool through_root(const Machine& machine, const Route& route) {
   return false;
 }
 
-double path_mps(const Machine& machine, DeviceId from, const Route& route) {
+double route_mps(const Machine& machine, DeviceId from, const Route& route) {
   double mps = machine.model(from).mps;
   for (const Hop hop : route) mps = std::min(mps, machine.model(end_of(machine.fabric(), hop)).mps);
   return mps;
 }
 
 double completion_payload(const Machine& machine, DeviceId source, const Route& completion) {
-  return std::min(path_mps(machine, source, completion),
+  return std::min(route_mps(machine, source, completion),
                   machine.model(source).memory->completion_payload);
 }
 
-std::optional<DmaPath> dma_path(const Machine& machine, DeviceId initiator, DeviceId target,
-                                bool is_read) {
-  return PathFinder(machine, initiator, target, is_read).find();
+std::optional<DmaRoutes> dma_routes(const Machine& machine, DeviceId initiator, DeviceId target,
+                                    bool is_read) {
+  return RouteFinder(machine, initiator, target, is_read).find();
 }
 
 }  // namespace weft

@@ -8,9 +8,9 @@
 
 namespace weft {
 
-/// How the PCIe packets of one DMA travel: the ways that ACS, the IOMMU and address translation
-/// leave open.
-struct DmaPath {
+/// How the PCIe packets of one DMA travel: the routes that ACS, the IOMMU and address translation
+/// leave open, and what the request meets on its way.
+struct DmaRoutes {
   Route request;     ///< from the initiator to the target: written data, or read requests
   Route completion;  ///< of reads: from the target back to the initiator
   /// Set if the request goes through a root complex to another device (not to its memory).
@@ -35,12 +35,12 @@ struct DmaLimit {
 };
 
 /// The limits of root complexes, root ports and other devices that share out what crosses them:
-/// those that hold this DMA. Both transports take them from here. Precondition: `path` is that of
-/// this DMA and not blocked.
+/// those that hold this DMA. Both transports take them from here. Precondition: `routes` are those
+/// of this DMA and not blocked.
 std::vector<DmaLimit> dma_limits(const Machine& machine, DeviceId initiator, DeviceId target,
-                                 bool is_read, const DmaPath& path);
+                                 bool is_read, const DmaRoutes& routes);
 
-/// Latency of everything between the ends of a way, a root complex at its begin and end included.
+/// Latency of everything between the ends of a route, a root complex at its begin and end included.
 Duration crossing_time(const Machine& machine, DeviceId from, const Route& route);
 
 /// The end of a hop.
@@ -49,18 +49,18 @@ inline DeviceId end_of(const Fabric& fabric, Hop hop) {
   return hop.forward ? link.b : link.a;
 }
 
-/// Whether a way crosses a root complex, ends not counted.
+/// Whether a route crosses a root complex, ends not counted.
 bool through_root(const Machine& machine, const Route& route);
 
-/// Max_Payload_Size of a way: the smallest of its devices'.
-double path_mps(const Machine& machine, DeviceId from, const Route& route);
+/// Max_Payload_Size of a route: the smallest of its devices'.
+double route_mps(const Machine& machine, DeviceId from, const Route& route);
 
-/// Data per completion that a read of `source` brings over this way, as the source sends them.
+/// Data per completion that a read of `source` brings over this route, as the source sends them.
 double completion_payload(const Machine& machine, DeviceId source, const Route& completion);
 
 /// A DMA that `initiator` begins with requests to `target`, a device or a CPU's memory; nullopt if
-/// no PCIe way joins them. The rules: models/transport/README.md.
-std::optional<DmaPath> dma_path(const Machine& machine, DeviceId initiator, DeviceId target,
-                                bool is_read);
+/// no PCIe route joins them. The rules: models/transport/README.md.
+std::optional<DmaRoutes> dma_routes(const Machine& machine, DeviceId initiator, DeviceId target,
+                                    bool is_read);
 
 }  // namespace weft

@@ -1,0 +1,110 @@
+// Connections over emulated NICs: models/nic/emulated.md.
+#include "models/nccl/execute/plan_builder.hpp"
+
+namespace weft {
+namespace {
+
+constexpr std::uint32_t kToHost = 0;  // a GPU's copy engines
+constexpr std::uint32_t kFromHost = 1;
+
+Leg engine_leg(Leg::Kind kind, DeviceId gpu, DeviceId source, DeviceId sink) {
+  Leg leg{kind, Leg::Medium::kPcie, gpu, source, sink};
+  leg.by_copy_engine = true;
+  return leg;
+}
+
+/// A thread of the host copies, or only reads, what lies in its memory.
+Leg memcpy_of(DeviceId cpu) { return {Leg::Kind::kWrite, Leg::Medium::kLocal, cpu, cpu, cpu}; }
+Leg look_at(DeviceId cpu) { return {Leg::Kind::kRead, Leg::Medium::kLocal, cpu, cpu, cpu}; }
+
+}  // namespace
+
+/// What happens to each message, once its slice is pushed: the sending proxy begins its copy into
+/// the shared memory between the hosts and gives it to the port, which paces it. When the proxy has
+/// seen that the copy has ended, the receiving side copies it on; that proxy lets the GPU know when
+/// both that copy has ended and the paced message has come.
+void PlanBuilder::connect_emulated(Connection& connection, const Protocol& protocol,
+                                   const Between& between, std::uint32_t channel) {
+  using Kind = Actor::Kind;
+  const Fabric& fabric = devices_->fabric();
+  const auto time = [&](const char* key) { return devices_->duration(key, between.from_nic); };
+  const LagIndex call = lag("proxy begins a copy", time("nic.copy_call"));
+  const LagIndex check = lag("proxy sees that a copy has ended", time("nic.copy_check"));
+  const LagIndex delay = lag("a copy begins and is seen to end", time("nic.copy_delay"));
+  const LagIndex poll = lag("proxy handles a message", time("nic.message_time"));
+  const ActorIndex sender = proxy_of(between.from_gpu);
+  const ActorIndex receiver = proxy_of(between.to_gpu);
+  const DeviceId cpu = fabric.root_cpu(between.from_gpu);
+  const DeviceId peer_cpu = fabric.root_cpu(between.to_gpu);
+  const bool with_flags = protocol.flags != Leg::Flags::kNone;
+  const auto thread = [&](DeviceId of) {
+    return actor(Kind::kHostThread, of, threads_of_hosts_++);
+  };
+  const auto move = [&](Program& p, const Leg& leg) {
+    p.move(plan_.walks.add({leg}), Bytes{}, Instruction::kBytesOfToken);
+  };
+
+  // From the end on. The GPU looks for the proxy's flag in host memory, or for flags with the data.
+  const FlagIndex told =
+      with_flags ? kNoIndex
+                 : after_load(between.to_gpu, peer_cpu, channel, connection.ready, kNoIndex);
+  const FlagIndex done = serve(receiver, poll, [&](Program& p) {
+    if (!with_flags) p.signal(told);
+  });
+  const FlagIndex arrived = add_flag(0);
+  const FlagIndex copied = serve(thread(peer_cpu), kNoIndex, [&](Program& p) {
+    p.wait(arrived);
+    p.signal(done);
+  });
+  const auto copied_on = [&](Program& p, LagIndex seen) {
+    p.raise(copied, seen);
+    if (with_flags) p.raise(connection.ready);
+  };
+  FlagIndex full = kNoIndex;
+  if (between.peer_memory == peer_cpu) {
+    full = serve(thread(peer_cpu), kNoIndex, [&](Program& p) {
+      move(p, memcpy_of(peer_cpu));
+      copied_on(p, kNoIndex);
+    });
+  } else {
+    const ActorIndex engine = actor(Kind::kCopyEngine, between.to_gpu, kFromHost);
+    const FlagIndex copies = serve(engine, kNoIndex, [&](Program& p) {
+      move(p, engine_leg(Leg::Kind::kRead, between.to_gpu, peer_cpu, between.to_gpu));
+      copied_on(p, delay);
+    });
+    full = serve(receiver, call, [&](Program& p) { p.signal(copies); });
+  }
+  const FlagIndex paced = serve(actor(Kind::kPort, between.from_nic, 0), kNoIndex, [&](Program& p) {
+    Leg message{Leg::Kind::kMessage, Leg::Medium::kWire, between.from_nic, between.from_nic,
+                between.to_nic};
+    move(p, message);
+    p.raise(arrived);
+  });
+  if (between.memory == cpu) {
+    const FlagIndex copies = serve(thread(cpu), kNoIndex, [&](Program& p) {
+      move(p, memcpy_of(cpu));
+      p.raise(full);
+    });
+    connection.pushed = serve(sender, poll, [&](Program& p) {
+      // Where flags come with the data, the proxy looks at all of them.
+      if (with_flags) move(p, look_at(cpu));
+      p.signal(copies);
+      p.signal(paced);
+    });
+  } else {
+    const FlagIndex seen = serve(sender, check, [&](Program& p) { p.signal(full); });
+    const ActorIndex engine = actor(Kind::kCopyEngine, between.from_gpu, kToHost);
+    const FlagIndex copies = serve(engine, kNoIndex, [&](Program& p) {
+      move(p, engine_leg(Leg::Kind::kWrite, between.from_gpu, between.from_gpu, cpu));
+      p.raise(seen, delay);
+    });
+    connection.pushed = serve(sender, call, [&](Program& p) {
+      p.signal(copies);
+      p.signal(paced);
+    });
+  }
+  connection.taken = serve(receiver, poll, [&](Program& p) { p.signal(connection.free); });
+  connection.after_take = kNoIndex;
+}
+
+}  // namespace weft

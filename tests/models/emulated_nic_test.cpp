@@ -1,0 +1,89 @@
+// Emulated NICs (models/nic/emulated.md): two hosts of one H200, ring all-reduce of one channel,
+// so two messages behind each other, and LL128, so one slice each; and GPUs that meet in the memory
+// of their host.
+#include <gtest/gtest.h>
+
+#include "tests/models/prediction.hpp"
+
+namespace weft::test::models_emulated_nic {
+namespace {
+
+double time_us(const char* path, std::vector<std::string> settings,
+               Fidelity fidelity = Fidelity::kFluid) {
+  for (const char* held : {"gpu.count=1", "nic.count=1", "nccl.proto=LL128", "nccl.channels=1",
+                           "nccl.launch=single"}) {
+    settings.emplace_back(held);
+  }
+  return predict_one(path, Bytes::kib(64), settings, "topologies/h200-vm.yaml", 2, "allreduce",
+                     fidelity)
+      .time_us;
+}
+
+double later(const char* path, const std::string& key, const char* before, const char* after) {
+  return time_us(path, {key + "=" + after}) - time_us(path, {key + "=" + before});
+}
+
+constexpr double kMessages = 2;
+
+TEST(EmulatedNic, AMessageIsCopiedTwiceByGpusAndSeenToEnd) {
+  EXPECT_NEAR(later("gdr", "nic.copy_call", "3 us", "13 us"), kMessages * 2 * 10, 0.01);
+  EXPECT_NEAR(later("gdr", "nic.copy_check", "1 us", "11 us"), kMessages * 10, 0.01);
+  // The second copy's flags are seen by the GPU itself.
+  EXPECT_NEAR(later("gdr", "nic.copy_delay", "1 us", "11 us"), kMessages * 10, 0.01);
+}
+
+TEST(EmulatedNic, AMessageIsCopiedTwiceByThreadsAndLookedThrough) {
+  const double bytes = 32'768.0 * 16 / 15;  // half of the data, with flags
+  const double nanoseconds_more = bytes * (1 / 5.0 - 1 / 10.0);
+  EXPECT_NEAR(later("host-staged", "cpu.memcpy_rate", "10 GB/s", "5 GB/s"),
+              kMessages * 2.5 * nanoseconds_more / 1e3, 0.01);
+  // The proxy gives slots back as well, which may be in the way.
+  const double handled = later("host-staged", "nic.message_time", "1 us", "11 us");
+  EXPECT_GE(handled, kMessages * 10 - 0.01);
+  EXPECT_LE(handled, kMessages * 2 * 10);
+  EXPECT_NEAR(later("host-staged", "nic.copy_call", "3 us", "13 us"), 0, 0.01);
+}
+
+TEST(EmulatedNic, TheWiresPaceAndLatencyShowOnlyPastTheCopies) {
+  EXPECT_NEAR(later("gdr", "netswitch.latency", "1 us", "2 us"), 0, 0.01);
+}
+
+TEST(EmulatedNic, PacketsRefuseIt) {
+  try {
+    time_us("gdr", {}, Fidelity::kPacket);
+    FAIL();
+  } catch (const InputError& e) {
+    EXPECT_NE(std::string(e.what()).find("does not model the emulated NIC emu0"), std::string::npos)
+        << e.what();
+  }
+}
+
+// LL takes a round trip of PCIe for each trip of 8 KiB, half of it data; 4 MiB of one channel to
+// one other GPU, where only the receiver loads from the host: 1.335 us a trip.
+TEST(SharedMemory, LlTakesARoundTripATrip) {
+  Scenario scenario = read_scenario(shipped("scenarios/quickstart.yaml"));
+  scenario.topology = shipped("topologies/h200-vm.yaml");
+  scenario.nodes = 1;
+  scenario.op = "broadcast";
+  scenario.sizes = {Bytes::mib(4)};
+  scenario.memory_paths = {"gdr"};
+  scenario.env = {{"NCCL_P2P_DISABLE", "1"}, {"NCCL_NVLS_ENABLE", "0"}, {"NCCL_PROTO", "LL"}};
+  PredictOptions options;
+  options.threads = 1;
+  for (const char* text : {"gpu.count=2", "nccl.channels=1", "nccl.launch=graph"}) {
+    options.set.push_back(parse_setting(text));
+  }
+  const auto run = [&] { return predict(scenario, options, make_catalog()).rows.at(0); };
+  const ResultRow ll = run();
+  EXPECT_EQ(ll.limited_by.front().cause, "SM loads of host memory in flight");
+  EXPECT_NEAR(ll.time_us, 1024 * 1.335, 0.03 * 1024 * 1.335);
+  // LL128 loads each line twice: two round trips for 38,400 B of data.
+  scenario.env["NCCL_PROTO"] = "LL128";
+  EXPECT_NEAR(run().time_us, 4'194'304 / 38'400.0 * 2 * 1.335, 0.08 * 291);
+  // Without either way to meet there is only the network, and no NIC within a node.
+  scenario.env["NCCL_SHM_DISABLE"] = "1";
+  EXPECT_THROW(run(), InputError);
+}
+
+}  // namespace
+}  // namespace weft::test::models_emulated_nic
