@@ -224,7 +224,11 @@ PciePathId PacketHost::nvlink_path(DeviceId from, DeviceId to) {
   }
   PciePath path;
   path.request = packet_route(*route);
-  path.write_payload = machine_.model(from).blocks->line.count();
+  path.write_payload = 0;
+  for (const Hop hop : *route) {
+    const std::int64_t room = nvlink_room(hop.link).count();
+    path.write_payload = path.write_payload == 0 ? room : std::min(path.write_payload, room);
+  }
   path.write_latency = machine_.model(from).nvlink->latency;
   at->second = domain_.add_path(path);
   return at->second;
@@ -328,6 +332,10 @@ DmaEngine::Settings PacketHost::sm_engine(DeviceId gpu, std::uint32_t threads) c
           .tags = static_cast<std::uint32_t>(pieces(blocks.in_flight(threads), blocks.line)),
           .read_extra = machine_.model(gpu).requester->read_extra,
           .completion_timeout = machine_.completion_timeout()};
+}
+
+DmaEngine::Settings PacketHost::nvlink_engine(DeviceId gpu) const {
+  return {.name = fabric_.full_name(gpu), .write_payload = machine_.model(gpu).copies->request};
 }
 
 DmaEngine::Settings PacketHost::cpu_engine(DeviceId cpu) const {

@@ -51,11 +51,11 @@ std::vector<Row> rows() {
   return out;
 }
 
-/// The machine that was measured, with what was fitted to it: models/params/h200-vm.yaml and
-/// h200-vm-host.yaml.
+/// The machine that was measured, with what was fitted to it: models/params/h200-vm.yaml, and
+/// emerald-rapids.yaml for large buffers.
 class H200 final : public Copier::Client {
  public:
-  H200() : h_{"h200-vm.yaml", {}, "h200-vm-host"} {}
+  H200() : h_{"h200-vm.yaml", {"cpu.dma_buffers=large"}} {}
 
   /// A copy engine that is always busy.
   DmaStream copy(const std::string& gpu, bool from_host, std::uint64_t transfers) {
@@ -98,13 +98,17 @@ class H200 final : public Copier::Client {
 
   /// Copies that the GPU works off back to back; they begin when something is run.
   void queue(const std::string& gpu, bool from_host, std::int64_t bytes, std::uint64_t copies) {
+    const DeviceId id = h_.id("gpu" + gpu);
+    const DeviceId cpu = h_.id("cpu0");
     auto& copier = copiers_[gpu];
-    if (!copier) copier = std::make_unique<Copier>(h_.host(), h_.id("gpu" + gpu));
+    if (!copier) copier = std::make_unique<Copier>(h_.host(), id);
+    const std::size_t engine =
+        copier->engine(from_host ? copy_leg(id, cpu, id) : copy_leg(id, id, cpu));
     for (std::uint64_t i = 0; i < copies; ++i) {
-      copier->copy(from_host, {.offset = std::uint64_t{from_host} << 28,
-                               .bytes = Bytes{bytes},
-                               .tag = from_host,
-                               .client = this});
+      copier->copy(engine, {.offset = std::uint64_t{from_host} << 28,
+                            .bytes = Bytes{bytes},
+                            .tag = from_host,
+                            .client = this});
     }
   }
   /// Until all have ended.
