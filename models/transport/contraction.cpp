@@ -218,8 +218,11 @@ class Builder {
     const DmaPath flush = require_path(leg, beyond, true);
     head("begin of a copy", leg.initiator,
          m.copies->start + (is_write ? m.blocks->load_latency : Duration{}));
-    head("flush of a copy", leg.initiator,
-         round_trip_of(flush, leg.initiator, beyond) + m.copies->read_extra);
+    out_.flush =
+        CopyFlush{.gpu = leg.initiator,
+                  .alone = {{"flush of a copy", fabric_.full_name(leg.initiator)},
+                            round_trip_of(flush, leg.initiator, beyond) + m.copies->read_extra},
+                  .reads_on_their_way = is_write ? Bytes{0} : in_flight(leg)};
     if (is_write && m.copies->rate) {
       cap(*m.copies->rate, {"copy engine's writes in flight", fabric_.full_name(leg.initiator)});
     }

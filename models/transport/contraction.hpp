@@ -29,6 +29,15 @@ struct LatencyPart {
   Duration time;
 };
 
+/// How a copy over PCIe ends: a small read of the memory beyond, by the GPU's one unit for it,
+/// behind what other copies of that GPU still read.
+struct CopyFlush {
+  DeviceId gpu;
+  LatencyPart alone;
+  /// Of a copy that reads, how much of it is on its way at most.
+  Bytes reads_on_their_way{};
+};
+
 /// What a walk comes to in the fluid picture: weights on servers, a cap, and the latencies before
 /// the first byte moves (`head`) and after the last byte has left until it is visible (`tail`).
 struct Contraction {
@@ -36,6 +45,7 @@ struct Contraction {
   std::optional<WalkCap> cap;   ///< the tightest
   std::vector<LatencyPart> head;
   std::vector<LatencyPart> tail;
+  std::optional<CopyFlush> flush{};  ///< after the last byte has left, before the tail
 };
 
 /// The devices' fluid contraction of a walk that an actor of that number moves. Equations:

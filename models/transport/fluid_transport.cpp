@@ -11,7 +11,16 @@ namespace {
 
 /// Kinds of event, in the low bits of `what`; the rest is the queue pair, the open walk, or the
 /// number among verbs.
-enum Kind : std::uint64_t { kElement, kHeadDone, kDeliver, kChange, kSolve, kComplete, kReceive };
+enum Kind : std::uint64_t {
+  kElement,
+  kHeadDone,
+  kDeliver,
+  kChange,
+  kSolve,
+  kComplete,
+  kReceive,
+  kFlushed
+};
 constexpr std::uint64_t kKindBits = 3;
 
 std::uint64_t event_code(Kind kind, std::size_t opened = 0) {
@@ -71,6 +80,11 @@ std::size_t FluidTransport::open_walk(const Contraction& contraction, double cop
   opened.tail = segments(contraction.tail);
   opened.head_time = total(opened.head);
   opened.tail_time = total(opened.tail);
+  if (const auto& flush = contraction.flush) {
+    opened.flush = Flush{causes_->intern(flush->alone.cause), flush->alone.time, flush->gpu,
+                         flush->reads_on_their_way};
+    if (flush->reads_on_their_way > Bytes{0}) copies_[flush->gpu].reads.push_back(walks_.size());
+  }
   walks_.push_back(std::move(opened));
   return walks_.size() - 1;
 }
@@ -237,6 +251,9 @@ void FluidTransport::on_event(std::uint64_t what) {
     case kReceive:
       tell_received(opened);
       return;
+    case kFlushed:
+      flushed(opened);
+      return;
   }
 }
 
@@ -251,7 +268,7 @@ void FluidTransport::prefetch(std::uint64_t what, unsigned round) {
 void FluidTransport::head_done(std::size_t index) {
   OpenWalk& opened = walks_[index];
   const Transfer transfer = opened.heading.pop();
-  if (opened.flowing) {
+  if (opened.flowing || (opened.flush && opened.flush->running)) {
     opened.waiting.push(transfer);
   } else {
     start(index, transfer, false);
@@ -310,9 +327,56 @@ void FluidTransport::finish(const Finished& flow) {
         limit.limiter.is_own_cap() ? *opened.cap : resource_cause(limit.limiter.resource());
     scratch_.push_back({cause, limit.duration});
   }
+  if (opened.flush) {
+    flush(index, transfer);
+  } else {
+    sent(index, transfer, queued, scratch_);
+  }
+}
+
+/// The segments so far are in `scratch_`.
+void FluidTransport::flush(std::size_t index, const Transfer& transfer) {
+  Flush& flush = *walks_[index].flush;
+  const Duration takes = std::max(flush.alone, behind_reads(index));
+  const Time done = copies_[flush.gpu].flushes.pass(events_->now(), takes);
+  flush.running = transfer;
+  flush.segments = scratch_;
+  flush.segments.push_back({flush.cause, done - events_->now()});
+  events_->schedule_at(done, Phase::kDeliver, *this, event_code(kFlushed, index));
+}
+
+/// How long a read waits that follows what the GPU's other copies have asked for.
+Duration FluidTransport::behind_reads(std::size_t index) {
+  const std::vector<std::size_t>& reads = copies_[walks_[index].flush->gpu].reads;
+  const bool is_alone = std::none_of(reads.begin(), reads.end(), [&](std::size_t other) {
+    return other != index && walks_[other].flowing;
+  });
+  Duration longest;
+  if (is_alone) return longest;
+  for (const FlowInProgress& flow : fluid_.in_progress()) {
+    if (flow.tag == index || std::find(reads.begin(), reads.end(), flow.tag) == reads.end()) {
+      continue;
+    }
+    const double ahead =
+        std::min(flow.remaining_bytes, walks_[flow.tag].flush->reads_on_their_way.as_double());
+    if (flow.rate_bytes_per_s <= 0) continue;
+    longest = std::max(longest, Duration::from_ns(1e9 * ahead / flow.rate_bytes_per_s));
+  }
+  return longest;
+}
+
+void FluidTransport::flushed(std::size_t index) {
+  const Transfer transfer = *std::exchange(walks_[index].flush->running, std::nullopt);
+  const std::vector<Segment> segments = std::move(walks_[index].flush->segments);
+  sent(index, transfer, walks_[index].flowing_was_queued, segments);
+}
+
+void FluidTransport::sent(std::size_t index, const Transfer& transfer, bool queued,
+                          std::span<const Segment> segments) {
+  OpenWalk& opened = walks_[index];
   if (!opened.waiting.empty()) start(index, opened.waiting.pop(), true);
   opened.tailing.push(transfer);
-  sink_->on_sent(transfer.tag, queued, scratch_);
+  sink_->on_sent(transfer.tag, queued, segments);
   if (walks_[index].tail_time == Duration{}) {
     deliver(index);
   } else {

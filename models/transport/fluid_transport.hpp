@@ -3,6 +3,7 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "models/transport/contraction.hpp"
@@ -18,6 +19,8 @@ namespace weft {
 ///
 /// A transfer waits for its walk's head latency, then for the transfer before it on the same walk,
 /// then flows; it is sent when its last byte has left and delivered the walk's tail latency later.
+/// A copy engine's is sent when its flush has come back, which waits for those of the GPU's other
+/// copies and for what these still read.
 ///
 /// A verb is the walk that its data take: the NIC reads, a message, the other NIC writes. A read's
 /// is the same from the other side, and its request travels before. What is posted passes the
@@ -70,6 +73,15 @@ class FluidTransport final : public Transport, private EventTarget {
     Duration after_tail{};
     Fifo<std::uint64_t> tags{};
   };
+  /// How a copy ends.
+  struct Flush {
+    CauseId cause;
+    Duration alone;
+    DeviceId gpu;
+    Bytes reads_on_their_way;
+    std::optional<Transfer> running{};
+    std::vector<Segment> segments{};  // of the running one, from the submission on
+  };
   struct OpenWalk {
     RouteIndex route;
     std::vector<Segment> head;
@@ -83,6 +95,12 @@ class FluidTransport final : public Transport, private EventTarget {
     std::optional<Transfer> flowing;
     bool flowing_was_queued{false};
     std::optional<std::size_t> verbs{};  // of a queue pair: its number among Verbs
+    std::optional<Flush> flush{};        // of a copy
+  };
+  /// The copy engines of a GPU, over PCIe.
+  struct Copies {
+    SerialServer flushes;
+    std::vector<std::size_t> reads;  // open walks
   };
   /// What tells the ends of a queue pair's messages, one way.
   struct Verbs {
@@ -119,6 +137,11 @@ class FluidTransport final : public Transport, private EventTarget {
   void head_done(std::size_t opened);
   void start(std::size_t opened, Transfer transfer, bool queued);
   void finish(const Finished& flow);
+  void flush(std::size_t opened, const Transfer& transfer);
+  Duration behind_reads(std::size_t opened);
+  void flushed(std::size_t opened);
+  void sent(std::size_t opened, const Transfer& transfer, bool queued,
+            std::span<const Segment> segments);
   void deliver(std::size_t opened);
   void advance();
   void sync_clock();
@@ -140,6 +163,7 @@ class FluidTransport final : public Transport, private EventTarget {
   std::vector<Verbs> verbs_;
   std::vector<Qp> queue_pairs_;
   std::map<ServerId, SerialServer> serial_;
+  std::map<DeviceId, Copies> copies_;                        // by GPU
   std::vector<std::optional<ResourceIndex>> flow_resource_;  // by server
   std::vector<ServerId> server_;                             // by flow resource
   std::vector<std::optional<CauseId>> resource_cause_;       // by flow resource

@@ -129,7 +129,9 @@ PacketTransport::OpenWalk::OpenWalk(PacketTransport& transport, const Walk& walk
     }
     return out;
   };
-  head_ = named(contraction.head, head_time_);
+  std::vector<LatencyPart> head = contraction.head;
+  if (contraction.flush) head.push_back(contraction.flush->alone);
+  head_ = named(head, head_time_);
   tail_ = named(contraction.tail, tail_time_);
   // A NIC's tags have a meter; a block waits for its loads whenever it does not store.
   rest_ = cause(contraction.cap && !is_by_nic ? contraction.cap->cause

@@ -1,8 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <cstdio>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <sstream>
@@ -13,43 +10,14 @@
 #include <gtest/gtest.h>
 
 #include "models/transport/copier.hpp"
+#include "tests/pcie/h200_rows.hpp"
 #include "tests/pcie/host_under_test.hpp"
 
 namespace weft::test::pcie_h200_copies {
 namespace {
 
-/// The rows of a table of measurements, without its head, cell by cell.
-std::vector<std::vector<std::string>> cells(const std::string& path) {
-  std::ifstream in(path);
-  std::vector<std::vector<std::string>> out;
-  std::string line;
-  std::getline(in, line);
-  while (std::getline(in, line)) {
-    std::istringstream row(line);
-    out.emplace_back();
-    for (std::string cell; std::getline(row, cell, ',');) out.back().push_back(cell);
-  }
-  return out;
-}
-
-/// One row of tests/data/h200/pcie-copies.csv.
-struct Row {
-  std::string test;
-  std::string gpus;  ///< "0+1"
-  std::string direction;
-  std::int64_t bytes{0};
-  double us{0};
-  double gigabytes_per_s{0};
-};
-
-std::vector<Row> rows() {
-  std::vector<Row> out;
-  for (const auto& row : cells(std::string(WEFT_SOURCE_DIR) + "/tests/data/h200/pcie-copies.csv")) {
-    out.push_back({row.at(0), row.at(1), row.at(2), std::stoll(row.at(3)), std::stod(row.at(4)),
-                   std::stod(row.at(5))});
-  }
-  return out;
-}
+using Row = MeasuredCopy;
+using Errors = MeasuredErrors;
 
 /// The machine that was measured, with what was fitted to it: models/params/h200-vm.yaml, and
 /// emerald-rapids.yaml for large buffers.
@@ -187,30 +155,6 @@ double predicted_kernel(const Row& row) {
       .rate.as_gigabytes_per_s();
 }
 
-/// Relative errors of one kind of row, of times: above 0 is too slow.
-struct Errors {
-  std::string what;
-  std::vector<double> of{};
-
-  double bias() const {
-    double sum = 0;
-    for (const double e : of) sum += e;
-    return sum / static_cast<double>(of.size());
-  }
-  std::vector<double> sorted() const {
-    std::vector<double> out;
-    for (const double e : of) out.push_back(std::abs(e));
-    std::sort(out.begin(), out.end());
-    return out;
-  }
-  double median() const { return sorted()[of.size() / 2]; }
-  double worst() const { return sorted().back(); }
-  void print() const {
-    std::printf("%-34s n %3zu  bias %+5.1f %%  median %4.1f %%  worst %4.1f %%\n", what.c_str(),
-                of.size(), 100 * bias(), 100 * median(), 100 * worst());
-  }
-};
-
 // Fitted: the rate of copies to the host of 256 MiB by one GPU, the time of one of 64 B, and the
 // two sums of four GPUs. All else is predicted; the machine is the same, so it is no independent
 // one.
@@ -223,7 +167,7 @@ TEST(H200Copies, AreNearTheMeasuredOnes) {
   Errors kernels{"kernels on host memory"};
   Errors all{"all of 64 KiB and more, not fitted"};
   Copies copies;
-  for (const Row& row : rows()) {
+  for (const Row& row : measured_copies()) {
     double error = 0;
     Errors* kind = nullptr;
     bool fitted = false;
@@ -260,9 +204,7 @@ TEST(H200Copies, AreNearTheMeasuredOnes) {
   for (const auto& [page, text] : {std::pair{"README.md", row},
                                    {"models/pcie/README.md", row},
                                    {"models/README.md", short_row}}) {
-    std::ostringstream read;
-    read << std::ifstream(std::string(WEFT_SOURCE_DIR) + '/' + page).rdbuf();
-    EXPECT_NE(read.str().find(text), std::string::npos) << page << " lacks " << text;
+    EXPECT_NE(page_text(page).find(text), std::string::npos) << page << " lacks " << text;
   }
 }
 
@@ -276,8 +218,7 @@ TEST(H200Copies, OnAnotherDayAloneBothWaysAndAgainstALongCopyTheOtherWay) {
   Errors loads{"loads while copies run"};
   constexpr std::int64_t kLong = 16 << 20;
   constexpr std::int64_t kLargest = 1 << 20;
-  for (const auto& row :
-       cells(std::string(WEFT_SOURCE_DIR) + "/tests/pcie/h200-copies-2026-11-21.csv")) {
+  for (const auto& row : measured_cells("tests/pcie/h200-copies-2026-11-21.csv")) {
     const std::int64_t to = std::stoll(row.at(1));
     const std::int64_t from = std::stoll(row.at(2));
     const double to_us = std::stod(row.at(3));
