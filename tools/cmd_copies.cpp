@@ -31,12 +31,9 @@ struct CopiesArguments {
 
 std::vector<Bytes> sizes_of(const CopiesArguments& arguments) {
   if (arguments.all) return all_copy_sizes();
-  if (arguments.size.empty()) return default_copy_sizes(arguments.request);
   std::vector<Bytes> out;
-  for (const std::string& size : comma_separated(arguments.size)) {
-    out.push_back(parse_size(size));
-    check_copy_size(out.back());
-  }
+  if (arguments.size.empty()) return out;
+  for (const std::string& size : comma_separated(arguments.size)) out.push_back(parse_size(size));
   return out;
 }
 
@@ -47,11 +44,11 @@ void run(const CopiesArguments& arguments) {
   const Assembled on(read_topology(arguments.topology, make_catalog()),
                      copies_settings(parse_settings(arguments.set, arguments.gpu)), 1);
   for (const std::string& note : on.fabric.spec().notes) std::cerr << "note: " << note << '\n';
-  CopiesRun copies(on, arguments.request);
+  CopiesRun copies(on, arguments.request, sizes);
   if (!copies.note().empty()) std::cerr << "note: " << copies.note() << '\n';
   const bool quiet = arguments.json == "-" || arguments.csv == "-";
   if (!quiet) std::cout << copies.head() << std::flush;
-  for (const Bytes size : sizes) {
+  for (const Bytes size : copies.sizes()) {
     const std::string text = copies.run(size);
     if (!quiet) std::cout << text << std::flush;
   }

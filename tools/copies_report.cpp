@@ -30,6 +30,12 @@ CopyBy copy_by(const std::string& word) {
   throw InputError(fmt::format("--by '{}': unknown; known: engine, kernel", word));
 }
 
+void check_size(Bytes size) {
+  if (size >= Bytes{1} && size <= kLargest) return;
+  throw InputError(
+      fmt::format("--size {}: allowed are 1 B to {}", format_size(size), format_size(kLargest)));
+}
+
 std::string row_text(const CopyRow& row) {
   return fmt::format("  {:<11} {:<8} {:<8} {:<14} {:<14.3f} {:<16.2f} {}\n", row.bytes.count(),
                      row.from, row.to, row.kind, row.time.as_us(), row.rate.as_gigabytes_per_s(),
@@ -70,24 +76,14 @@ std::vector<ScenarioSetting> copies_settings(const std::vector<ScenarioSetting>&
   return out;
 }
 
-std::vector<Bytes> default_copy_sizes(const CopiesRequest& request) {
-  return {parse_fidelity(request.fidelity) == Fidelity::kPacket ? kPacketBuffer
-                                                                : kNvbandwidthBuffer};
-}
-
 std::vector<Bytes> all_copy_sizes() {
   std::vector<Bytes> out;
   for (Bytes size = kSmallestOfAll; size <= kLargestOfAll; size = size * 2) out.push_back(size);
   return out;
 }
 
-void check_copy_size(Bytes size) {
-  if (size >= Bytes{1} && size <= kLargest) return;
-  throw InputError(
-      fmt::format("--size {}: allowed are 1 B to {}", format_size(size), format_size(kLargest)));
-}
-
-CopiesRun::CopiesRun(const Assembled& on, CopiesRequest request) : on_{on} {
+CopiesRun::CopiesRun(const Assembled& on, CopiesRequest request, std::vector<Bytes> sizes)
+    : on_{on}, sizes_{std::move(sizes)} {
   task_.by = copy_by(request.by);
   task_.on_packets = parse_fidelity(request.fidelity) == Fidelity::kPacket;
   task_.bidirectional = request.bidirectional;
@@ -96,6 +92,11 @@ CopiesRun::CopiesRun(const Assembled& on, CopiesRequest request) : on_{on} {
     throw InputError(fmt::format("--blocks {}: at most {}", request.blocks, kMostBlocks));
   }
   if (!request.wants_matrices()) task_.pairs = copy_pairs(on.fabric, request.from, request.to);
+  if (sizes_.empty()) sizes_ = {task_.on_packets ? kPacketBuffer : kNvbandwidthBuffer};
+  for (const Bytes size : sizes_) {
+    check_size(size);
+    check_packets(task_, size);
+  }
   report_.provenance = on.provenance(request.fidelity);
   report_.request = std::move(request);
 }

@@ -28,12 +28,8 @@ inline constexpr unsigned kMostBlocks = 4096;
 /// otherwise behind that.
 std::vector<ScenarioSetting> copies_settings(const std::vector<ScenarioSetting>& of_user);
 
-/// The sizes if the user gives none: nvbandwidth's buffers, and less where packets carry them.
-std::vector<Bytes> default_copy_sizes(const CopiesRequest& request);
 /// Powers of two from 64 B to 1 GiB.
 std::vector<Bytes> all_copy_sizes();
-/// Throws InputError unless a copy may have this size.
-void check_copy_size(Bytes size);
 
 /// What copies of one size at once, or of a matrix one after another, come to together.
 struct CopySum {
@@ -53,8 +49,11 @@ struct CopiesReport {
 /// Runs what a user asks for, size by size.
 class CopiesRun {
  public:
-  /// `on` must outlive the run. Throws InputError naming the option and what is allowed.
-  CopiesRun(const Assembled& on, CopiesRequest request);
+  /// `on` must outlive the run. No sizes: what nvbandwidth has, and less on packets. Throws
+  /// InputError naming the option and what is allowed.
+  CopiesRun(const Assembled& on, CopiesRequest request, std::vector<Bytes> sizes);
+
+  const std::vector<Bytes>& sizes() const { return sizes_; }
 
   /// Text for people, before all sizes.
   std::string head() const;
@@ -70,6 +69,7 @@ class CopiesRun {
 
   const Assembled& on_;
   CopyTask task_;
+  std::vector<Bytes> sizes_;
   CopiesReport report_;
 };
 

@@ -260,14 +260,11 @@ Copies Topology::copies(const CopiesOptions& options) const {
     const Assembled on(parse_topology(text_, name_, make_catalog()),
                        copies_settings(settings_of(set_)), 1);
     std::vector<Bytes> sizes;
-    for (const std::int64_t bytes : options.bytes) {
-      check_copy_size(sizes.emplace_back(bytes));
-    }
-    if (sizes.empty()) sizes = default_copy_sizes(request);
-    CopiesRun run(on, request);
+    for (const std::int64_t bytes : options.bytes) sizes.emplace_back(bytes);
+    CopiesRun run(on, request, sizes);
     Copies out;
     out.text = run.head();
-    for (const Bytes size : sizes) out.text += run.run(size);
+    for (const Bytes size : run.sizes()) out.text += run.run(size);
     for (const weft::CopyRow& row : run.report().rows) out.rows.push_back(row_of(row));
     out.notes = on.fabric.spec().notes;
     if (!run.note().empty()) out.notes.push_back(run.note());

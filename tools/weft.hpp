@@ -178,13 +178,13 @@ struct Perftest {
 /// Copies as nvbandwidth measures them; the members are `weft copies`'s options, and messages name
 /// them so.
 struct CopiesOptions {
-  std::string from;                 ///< --from: "gpu0", "cpu0,cpu1", "all", "cpu"; "" with `to` "":
-  std::string to;                   ///< --to    nvbandwidth's matrices
-  std::string by{"engine"};         ///< --by: "engine" (cudaMemcpyAsync) or "kernel"
-  std::string fidelity{"fluid"};    ///< --fidelity: "fluid" or "packet"
-  bool bidirectional{false};        ///< --bidirectional; rates are then of both ways together
-  std::uint32_t blocks{0};          ///< --blocks of a kernel; 0: one for each SM
-  std::vector<std::int64_t> bytes;  ///< --size, each 1 B to 64 GiB; none: 512 MiB, on packets 4 MiB
+  std::string from{};             ///< --from: "gpu0", "cpu0,cpu1", "all", "cpu"; "" with `to` "":
+  std::string to{};               ///< --to    nvbandwidth's matrices
+  std::string by{"engine"};       ///< --by: "engine" (cudaMemcpyAsync) or "kernel"
+  std::string fidelity{"fluid"};  ///< --fidelity: "fluid" or "packet"
+  bool bidirectional{false};      ///< --bidirectional; rates are then of both ways together
+  std::uint32_t blocks{0};        ///< --blocks of a kernel; 0: one for each SM
+  std::vector<std::int64_t> bytes{};  ///< --size; none: 512 MiB, on packets 4 MiB
 };
 
 /// One pair and size of copies.

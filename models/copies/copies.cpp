@@ -114,20 +114,20 @@ void measure(CopyRow& row, std::span<const RunOutcome> ways, const CauseTable& c
   for (const RunOutcome& way : ways) row.trajectory += way.trajectory;
 }
 
-void check_size(const CopyTask& task, Bytes size) {
+}  // namespace
+
+void check_packets(const CopyTask& task, Bytes size) {
   if (!task.on_packets) return;
-  const double ways = task.bidirectional ? 2 : 1;
-  const double bytes = size.as_double() * ways * static_cast<double>(task.pairs.size()) *
-                       static_cast<double>(copies_of(size));
+  const std::size_t pairs = std::max<std::size_t>(1, task.pairs.size());
+  const double bytes = size.as_double() * static_cast<double>(pairs * copies_of(size)) *
+                       (task.bidirectional ? 2 : 1);
   if (bytes <= kMostOnPackets.as_double()) return;
   throw InputError(fmt::format("--size {}: more than the {} that packets carry in one run",
                                format_size(size), format_size(kMostOnPackets)));
 }
 
-}  // namespace
-
 std::vector<CopyRow> run_copies(const Machine& machine, const CopyTask& task, Bytes size) {
-  check_size(task, size);
+  check_packets(task, size);
   CauseTable causes;
   const std::vector<Plan> plans = plans_of(machine, task, size);
   const std::vector<RunOutcome> outcomes =

@@ -15,7 +15,7 @@ namespace weft {
 
 /// Copies of several pairs at once.
 struct CopyTask {
-  std::vector<CopyPair> pairs;
+  std::vector<CopyPair> pairs{};
   bool bidirectional{false};  ///< each pair also the other way, at the same time
   CopyBy by{CopyBy::kEngine};
   std::uint32_t blocks{0};  ///< thread blocks of a kernel, of 512 threads each; 0: one for each SM
@@ -40,6 +40,9 @@ struct CopyRow {
   std::vector<CauseShare> limited_by;  ///< of the time (of both ways the slower), largest first
   std::uint64_t trajectory{0};         ///< of both ways
 };
+
+/// Throws InputError: more bytes than packets may carry.
+void check_packets(const CopyTask& task, Bytes size);
 
 /// Copies of the same size of all pairs at once, from one start; a row for each pair. Throws
 /// InputError: no way between a pair, more bytes than packets may carry.

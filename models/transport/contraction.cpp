@@ -222,7 +222,8 @@ class Builder {
         CopyFlush{.gpu = leg.initiator,
                   .alone = {{"flush of a copy", fabric_.full_name(leg.initiator)},
                             round_trip_of(flush, leg.initiator, beyond) + m.copies->read_extra},
-                  .reads_on_their_way = is_write ? Bytes{0} : in_flight(leg)};
+                  .is_read = !is_write,
+                  .window = in_flight(leg)};
     if (is_write && m.copies->rate) {
       cap(*m.copies->rate, {"copy engine's writes in flight", fabric_.full_name(leg.initiator)});
     }

@@ -29,13 +29,13 @@ struct LatencyPart {
   Duration time;
 };
 
-/// How a copy over PCIe ends: a small read of the memory beyond, by the GPU's one unit for it,
-/// behind what other copies of that GPU still read.
+/// How a copy over PCIe waits for the other copies of its GPU. It ends with a small read of the
+/// memory beyond, by the GPU's one unit for it.
 struct CopyFlush {
   DeviceId gpu;
   LatencyPart alone;
-  /// Of a copy that reads, how much of it is on its way at most.
-  Bytes reads_on_their_way{};
+  bool is_read{false};  ///< the copy reads
+  Bytes window{};       ///< of the copy, what is on its way at most: asked for, or not acknowledged
 };
 
 /// What a walk comes to in the fluid picture: weights on servers, a cap, and the latencies before

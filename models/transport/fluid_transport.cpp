@@ -81,9 +81,14 @@ std::size_t FluidTransport::open_walk(const Contraction& contraction, double cop
   opened.head_time = total(opened.head);
   opened.tail_time = total(opened.tail);
   if (const auto& flush = contraction.flush) {
-    opened.flush = Flush{causes_->intern(flush->alone.cause), flush->alone.time, flush->gpu,
-                         flush->reads_on_their_way};
-    if (flush->reads_on_their_way > Bytes{0}) copies_[flush->gpu].reads.push_back(walks_.size());
+    opened.flush =
+        Flush{causes_->intern(flush->alone.cause),
+              flush->alone.time,
+              flush->gpu,
+              flush->is_read,
+              flush->window.as_double(),
+              causes_->intern({"writes before a copy's reads", flush->alone.cause.where})};
+    copies_[flush->gpu].walks.push_back(walks_.size());
   }
   walks_.push_back(std::move(opened));
   return walks_.size() - 1;
@@ -212,7 +217,13 @@ void FluidTransport::take_element(std::size_t index) {
 }
 
 void FluidTransport::submit(WalkId walk, Bytes bytes, std::uint64_t tag) {
-  begin(walk, {.bytes = bytes, .tag = tag}, {});
+  Transfer transfer{.bytes = bytes, .tag = tag};
+  Duration wait;
+  if (const auto& flush = walks_[walk.index()].flush; flush && flush->is_read) {
+    wait = ahead_of(walk.index()).writes;
+    transfer.waits.front() = {flush->behind, wait};
+  }
+  begin(walk, transfer, wait);
 }
 
 /// `wait`: before its head.
@@ -337,7 +348,8 @@ void FluidTransport::finish(const Finished& flow) {
 /// The segments so far are in `scratch_`.
 void FluidTransport::flush(std::size_t index, const Transfer& transfer) {
   Flush& flush = *walks_[index].flush;
-  const Duration takes = std::max(flush.alone, behind_reads(index));
+  const Ahead ahead = ahead_of(index);
+  const Duration takes = std::max(flush.alone + ahead.writes, ahead.reads);
   const Time done = copies_[flush.gpu].flushes.pass(events_->now(), takes);
   flush.running = transfer;
   flush.segments = scratch_;
@@ -345,24 +357,25 @@ void FluidTransport::flush(std::size_t index, const Transfer& transfer) {
   events_->schedule_at(done, Phase::kDeliver, *this, event_code(kFlushed, index));
 }
 
-/// How long a read waits that follows what the GPU's other copies have asked for.
-Duration FluidTransport::behind_reads(std::size_t index) {
-  const std::vector<std::size_t>& reads = copies_[walks_[index].flush->gpu].reads;
-  const bool is_alone = std::none_of(reads.begin(), reads.end(), [&](std::size_t other) {
-    return other != index && walks_[other].flowing;
-  });
-  Duration longest;
-  if (is_alone) return longest;
+/// What the GPU's other copies have before a read that is sent now: writes, which begin with a
+/// whole window at once and then come as they are acknowledged, and data that reads have asked for.
+FluidTransport::Ahead FluidTransport::ahead_of(std::size_t index) {
+  const std::vector<std::size_t>& copies = copies_[walks_[index].flush->gpu].walks;
+  const auto is_other = [&](std::size_t other) { return other != index && walks_[other].flowing; };
+  Ahead out;
+  if (std::none_of(copies.begin(), copies.end(), is_other)) return out;
   for (const FlowInProgress& flow : fluid_.in_progress()) {
-    if (flow.tag == index || std::find(reads.begin(), reads.end(), flow.tag) == reads.end()) {
-      continue;
-    }
-    const double ahead =
-        std::min(flow.remaining_bytes, walks_[flow.tag].flush->reads_on_their_way.as_double());
-    if (flow.rate_bytes_per_s <= 0) continue;
-    longest = std::max(longest, Duration::from_ns(1e9 * ahead / flow.rate_bytes_per_s));
+    const bool is_copy = std::find(copies.begin(), copies.end(), flow.tag) != copies.end();
+    if (!is_copy || flow.tag == index || flow.rate_bytes_per_s <= 0) continue;
+    const OpenWalk& other = walks_[flow.tag];
+    const double sent = other.flowing->bytes.as_double() - flow.remaining_bytes;
+    const double window = other.flush->window - (other.flush->is_read ? 0 : sent);
+    const Duration ahead = Duration::from_ns(1e9 * std::clamp(window, 0.0, flow.remaining_bytes) /
+                                             flow.rate_bytes_per_s);
+    Duration& longest = other.flush->is_read ? out.reads : out.writes;
+    longest = std::max(longest, ahead);
   }
-  return longest;
+  return out;
 }
 
 void FluidTransport::flushed(std::size_t index) {

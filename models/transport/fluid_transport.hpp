@@ -78,7 +78,9 @@ class FluidTransport final : public Transport, private EventTarget {
     CauseId cause;
     Duration alone;
     DeviceId gpu;
-    Bytes reads_on_their_way;
+    bool is_read;
+    double window;   // bytes
+    CauseId behind;  // of a read, writes before it
     std::optional<Transfer> running{};
     std::vector<Segment> segments{};  // of the running one, from the submission on
   };
@@ -100,7 +102,7 @@ class FluidTransport final : public Transport, private EventTarget {
   /// The copy engines of a GPU, over PCIe.
   struct Copies {
     SerialServer flushes;
-    std::vector<std::size_t> reads;  // open walks
+    std::vector<std::size_t> walks;
   };
   /// What tells the ends of a queue pair's messages, one way.
   struct Verbs {
@@ -138,7 +140,11 @@ class FluidTransport final : public Transport, private EventTarget {
   void start(std::size_t opened, Transfer transfer, bool queued);
   void finish(const Finished& flow);
   void flush(std::size_t opened, const Transfer& transfer);
-  Duration behind_reads(std::size_t opened);
+  struct Ahead {
+    Duration writes;
+    Duration reads;
+  };
+  Ahead ahead_of(std::size_t opened);
   void flushed(std::size_t opened);
   void sent(std::size_t opened, const Transfer& transfer, bool queued,
             std::span<const Segment> segments);
