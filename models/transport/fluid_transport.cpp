@@ -81,13 +81,11 @@ std::size_t FluidTransport::open_walk(const Contraction& contraction, double cop
   opened.head_time = total(opened.head);
   opened.tail_time = total(opened.tail);
   if (const auto& flush = contraction.flush) {
-    opened.flush =
-        Flush{causes_->intern(flush->alone.cause),
-              flush->alone.time,
-              flush->gpu,
-              flush->is_read,
-              flush->window.as_double(),
-              causes_->intern({"writes before a copy's reads", flush->alone.cause.where})};
+    opened.flush = flushes_.size();
+    flushes_.push_back(
+        {causes_->intern(flush->alone.cause), flush->alone.time, flush->gpu, flush->is_read,
+         flush->window.as_double(),
+         causes_->intern({"writes before a copy's reads", flush->alone.cause.where})});
     copies_[flush->gpu].walks.push_back(walks_.size());
   }
   walks_.push_back(std::move(opened));
@@ -219,9 +217,9 @@ void FluidTransport::take_element(std::size_t index) {
 void FluidTransport::submit(WalkId walk, Bytes bytes, std::uint64_t tag) {
   Transfer transfer{.bytes = bytes, .tag = tag};
   Duration wait;
-  if (const auto& flush = walks_[walk.index()].flush; flush && flush->is_read) {
+  if (walks_[walk.index()].flush && flush_of(walk.index()).is_read) {
     wait = ahead_of(walk.index()).writes;
-    transfer.waits.front() = {flush->behind, wait};
+    transfer.waits.front() = {flush_of(walk.index()).behind, wait};
   }
   begin(walk, transfer, wait);
 }
@@ -279,7 +277,7 @@ void FluidTransport::prefetch(std::uint64_t what, unsigned round) {
 void FluidTransport::head_done(std::size_t index) {
   OpenWalk& opened = walks_[index];
   const Transfer transfer = opened.heading.pop();
-  if (opened.flowing || (opened.flush && opened.flush->running)) {
+  if (opened.flowing || (opened.flush && flush_of(index).running)) {
     opened.waiting.push(transfer);
   } else {
     start(index, transfer, false);
@@ -347,7 +345,7 @@ void FluidTransport::finish(const Finished& flow) {
 
 /// The segments so far are in `scratch_`.
 void FluidTransport::flush(std::size_t index, const Transfer& transfer) {
-  Flush& flush = *walks_[index].flush;
+  Flush& flush = flush_of(index);
   const Ahead ahead = ahead_of(index);
   const Duration takes = std::max(flush.alone + ahead.writes, ahead.reads);
   const Time done = copies_[flush.gpu].flushes.pass(events_->now(), takes);
@@ -360,7 +358,7 @@ void FluidTransport::flush(std::size_t index, const Transfer& transfer) {
 /// What the GPU's other copies have before a read that is sent now: writes, which begin with a
 /// whole window at once and then come as they are acknowledged, and data that reads have asked for.
 FluidTransport::Ahead FluidTransport::ahead_of(std::size_t index) {
-  const std::vector<std::size_t>& copies = copies_[walks_[index].flush->gpu].walks;
+  const std::vector<std::size_t>& copies = copies_[flush_of(index).gpu].walks;
   const auto is_other = [&](std::size_t other) { return other != index && walks_[other].flowing; };
   Ahead out;
   if (std::none_of(copies.begin(), copies.end(), is_other)) return out;
@@ -368,19 +366,20 @@ FluidTransport::Ahead FluidTransport::ahead_of(std::size_t index) {
     const bool is_copy = std::find(copies.begin(), copies.end(), flow.tag) != copies.end();
     if (!is_copy || flow.tag == index || flow.rate_bytes_per_s <= 0) continue;
     const OpenWalk& other = walks_[flow.tag];
+    const Flush& its = flush_of(flow.tag);
     const double sent = other.flowing->bytes.as_double() - flow.remaining_bytes;
-    const double window = other.flush->window - (other.flush->is_read ? 0 : sent);
+    const double window = its.window - (its.is_read ? 0 : sent);
     const Duration ahead = Duration::from_ns(1e9 * std::clamp(window, 0.0, flow.remaining_bytes) /
                                              flow.rate_bytes_per_s);
-    Duration& longest = other.flush->is_read ? out.reads : out.writes;
+    Duration& longest = its.is_read ? out.reads : out.writes;
     longest = std::max(longest, ahead);
   }
   return out;
 }
 
 void FluidTransport::flushed(std::size_t index) {
-  const Transfer transfer = *std::exchange(walks_[index].flush->running, std::nullopt);
-  const std::vector<Segment> segments = std::move(walks_[index].flush->segments);
+  const Transfer transfer = *std::exchange(flush_of(index).running, std::nullopt);
+  const std::vector<Segment> segments = std::move(flush_of(index).segments);
   sent(index, transfer, walks_[index].flowing_was_queued, segments);
 }
 

@@ -97,7 +97,7 @@ class FluidTransport final : public Transport, private EventTarget {
     std::optional<Transfer> flowing;
     bool flowing_was_queued{false};
     std::optional<std::size_t> verbs{};  // of a queue pair: its number among Verbs
-    std::optional<Flush> flush{};        // of a copy
+    std::optional<std::size_t> flush{};  // of a copy: its number among Flushes
   };
   /// The copy engines of a GPU, over PCIe.
   struct Copies {
@@ -145,6 +145,7 @@ class FluidTransport final : public Transport, private EventTarget {
     Duration reads;
   };
   Ahead ahead_of(std::size_t opened);
+  Flush& flush_of(std::size_t opened) { return flushes_[*walks_[opened].flush]; }
   void flushed(std::size_t opened);
   void sent(std::size_t opened, const Transfer& transfer, bool queued,
             std::span<const Segment> segments);
@@ -169,7 +170,8 @@ class FluidTransport final : public Transport, private EventTarget {
   std::vector<Verbs> verbs_;
   std::vector<Qp> queue_pairs_;
   std::map<ServerId, SerialServer> serial_;
-  std::map<DeviceId, Copies> copies_;                        // by GPU
+  std::map<DeviceId, Copies> copies_;  // by GPU
+  std::vector<Flush> flushes_;
   std::vector<std::optional<ResourceIndex>> flow_resource_;  // by server
   std::vector<ServerId> server_;                             // by flow resource
   std::vector<std::optional<CauseId>> resource_cause_;       // by flow resource
