@@ -79,6 +79,9 @@ std::vector<CopyPair> copy_pairs(const Fabric& fabric, const std::string& from,
   std::vector<End> sinks = to == kAll ? std::vector<End>{} : ends_of(fabric, to, "--to");
   if (from == kAll) sources = gpus_but(fabric, sinks);
   if (to == kAll) sinks = gpus_but(fabric, sources);
+  if (sources.empty() || sinks.empty()) {
+    throw InputError(fmt::format("--from {} --to {}: there is no other GPU", from, to));
+  }
   const std::size_t count = std::max(sources.size(), sinks.size());
   for (std::vector<End>* ends : {&sources, &sinks}) {
     if (ends->size() == 1) ends->resize(count, ends->front());

@@ -28,6 +28,8 @@ BOGUS_USAGE = (
      "--from has 2 devices and --to 3: give one, or as many of both"),
     (["copies", H200, "--from", "all", "--to", "all"],
      "--from all --to all: say which GPUs are paired, or leave both out"),
+    (["copies", "../../topologies/genoa-2p.yaml", "--from", "gpu0", "--to", "all"],
+     "--from gpu0 --to all: there is no other GPU"),
     (["copies", H200, "--to", "gpu0,all"], "--to 'gpu0,all': 'all' stands alone"),
     (["copies", H200, "--to", "gpu0", "--size", "0"], "--size 0 B: allowed are 1 B to 64 GiB"),
     (["copies", H200, "--to", "gpu0", "--size", "1M", "--all"], "--all and --size: give one"),

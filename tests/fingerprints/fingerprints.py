@@ -188,15 +188,15 @@ def perftest(weft):
 
 
 def copies(weft):
-    """Every matrix, several at once both ways, kernels, both transports."""
+    """Matrices, all GPUs at once, both ways, kernels, both transports."""
+    yield from weft.copies("topologies/h200-vm.yaml", "--size", "1M")
     for topology in weft.files("topologies/*.yaml"):
-        if "nvl72" not in topology:
-            yield from weft.copies(topology, "--size", "1M")
+        yield from weft.copies(topology, "--from", "cpu", "--to", "gpu0", "--bidirectional", "--size", "256K")
     for arguments in (("--to", "all"), ("--from", "all", "--bidirectional"), ("--from", "gpu0", "--to", "all"),
                       ("--to", "gpu0", "--by", "kernel", "--blocks", "8")):
-        for fidelity in ("fluid", "packet"):
-            for topology in ("topologies/h200-vm.yaml", "topologies/hgx-h100-8nic.yaml"):
-                yield from weft.copies(topology, *arguments, "--size", "64,64K,1M", "--fidelity", fidelity)
+        for topology, fidelity in itertools.product(("h200-vm", "hgx-h100-8nic"), ("fluid", "packet")):
+            yield from weft.copies(f"topologies/{topology}.yaml", *arguments, "--size", "64,1M",
+                                   "--fidelity", fidelity)
 
 
 GROUPS = {f.__name__: f for f in (quick, scenarios, topologies, algorithms, packets, perftest, copies)}

@@ -111,6 +111,14 @@ MeasuredErrors held_against_the_page(bool on_packets) {
 
 TEST(CopiesMeasured, OnFourH200BySharedRates) {
   const MeasuredErrors all = held_against_the_page(false);
+  EXPECT_NE(page_text("README.md")
+                .find(fmt::format("| {} | {:+.1f} % | {:.1f} % | {:.1f} % |", all.of.size(),
+                                  100 * all.bias(), 100 * all.median(), 100 * all.worst())),
+            std::string::npos);
+  EXPECT_NE(page_text("models/README.md")
+                .find(fmt::format("{} rows | median abs. {:.1f} %, worst {:.1f} % |", all.of.size(),
+                                  100 * all.median(), 100 * all.worst())),
+            std::string::npos);
   EXPECT_LE(all.median(), 0.05);
   EXPECT_LE(std::abs(all.bias()), 0.05);
   EXPECT_LE(all.p90(), 0.15);
