@@ -140,14 +140,18 @@ struct Published {
 };
 
 // nvbandwidth with its 512 MiB, one pair at a time. Azure: Azure/AI-benchmarking-guide@8fd0c6e
-// (GB200 @2a370be), its results by machine; README: NVIDIA/nvbandwidth, whose GPUs are not named
-// (Gen4 and NVLink 3: A100). Left out: GH200 (sums over NUMA nodes), sums over GPUs.
+// (GB200 @2a370be, H200 @7f20e5f), its results by machine; README: NVIDIA/nvbandwidth, whose GPUs
+// are not named (Gen4 and NVLink 3: A100). Left out: GH200 (sums over NUMA nodes), sums over GPUs,
+// both ways between GPUs, and A100 to the host (Azure: 6.27, a quarter of the other way).
 constexpr Published kPublished[] = {
     {"A100 from the host (Azure)", "hgx-a100.yaml", "cpu", "gpu0", false, 26.28},
     {"A100 from the host (README)", "hgx-a100.yaml", "cpu", "gpu0", false, 26.0},
     {"A100 from the host while to it (README)", "hgx-a100.yaml", "cpu", "gpu0", true, 18.7},
     {"A100 to A100 (README)", "hgx-a100.yaml", "gpu0", "gpu1", false, 276.3},
+    {"H100 from the host (Azure)", "hgx-h100-8nic.yaml", "cpu", "gpu0", false, 51},
     {"H100 to the host (Azure)", "hgx-h100-8nic.yaml", "gpu0", "cpu", false, 52},
+    {"H200 from the host (Azure)", "hgx-h200-8nic.yaml", "cpu", "gpu0", false, 52},
+    {"H200 to the host (Azure)", "hgx-h200-8nic.yaml", "gpu0", "cpu", false, 52},
     {"GB200 from the host (Azure)", "gb200-nvl72.yaml", "cpu", "gpu0", false, 201},
     {"GB200 to the host (Azure)", "gb200-nvl72.yaml", "gpu0", "cpu", false, 193},
 };
