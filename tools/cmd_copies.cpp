@@ -47,10 +47,11 @@ void run(const CopiesArguments& arguments) {
   CopiesRun copies(on, arguments.request, sizes);
   if (!copies.note().empty()) std::cerr << "note: " << copies.note() << '\n';
   const bool quiet = arguments.json == "-" || arguments.csv == "-";
-  if (!quiet) std::cout << copies.head() << std::flush;
+  std::string text = copies.head();  // with the first size, which may be refused
   for (const Bytes size : copies.sizes()) {
-    const std::string text = copies.run(size);
+    text += copies.run(size);
     if (!quiet) std::cout << text << std::flush;
+    text.clear();
   }
   if (!arguments.json.empty()) write_text_file(arguments.json, to_json(copies.report()).dump());
   if (!arguments.csv.empty()) write_text_file(arguments.csv, copies_csv(copies.report()));

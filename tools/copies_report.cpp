@@ -93,9 +93,11 @@ CopiesRun::CopiesRun(const Assembled& on, CopiesRequest request, std::vector<Byt
   }
   if (!request.wants_matrices()) task_.pairs = copy_pairs(on.fabric, request.from, request.to);
   if (sizes_.empty()) sizes_ = {task_.on_packets ? kPacketBuffer : kNvbandwidthBuffer};
+  CopyTask most = task_;  // of what runs at once
+  if (request.wants_matrices()) most.bidirectional = true;
   for (const Bytes size : sizes_) {
     check_size(size);
-    check_packets(task_, size);
+    check_packets(most, size);
   }
   report_.provenance = on.provenance(request.fidelity);
   report_.request = std::move(request);

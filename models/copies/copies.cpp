@@ -122,8 +122,9 @@ void check_packets(const CopyTask& task, Bytes size) {
   const double bytes = size.as_double() * static_cast<double>(pairs * copies_of(size)) *
                        (task.bidirectional ? 2 : 1);
   if (bytes <= kMostOnPackets.as_double()) return;
-  throw InputError(fmt::format("--size {}: more than the {} that packets carry in one run",
-                               format_size(size), format_size(kMostOnPackets)));
+  throw InputError(
+      fmt::format("--size {}: all copies of one run are more than the {} that packets carry",
+                  format_size(size), format_size(kMostOnPackets)));
 }
 
 std::vector<CopyRow> run_copies(const Machine& machine, const CopyTask& task, Bytes size) {

@@ -7,11 +7,13 @@ import csv
 import io
 import json
 import re
+import shutil
 
 import cli_test
 from cli_test import TOPOLOGY, CliTest, weft
 
 H200 = "../../topologies/h200-vm.yaml"
+NO_PEERS = "no_nvlink.yaml"
 
 BOGUS_USAGE = (
     (["copies"], "topology is required (see weft --help)"),
@@ -34,13 +36,22 @@ BOGUS_USAGE = (
     (["copies", H200, "--to", "gpu0", "--size", "0"], "--size 0 B: allowed are 1 B to 64 GiB"),
     (["copies", H200, "--to", "gpu0", "--size", "1M", "--all"], "--all and --size: give one"),
     (["copies", H200, "--to", "gpu0", "--size", "4G", "--fidelity", "packet"],
-     "--size 4 GiB: more than the 2 GiB that packets carry in one run"),
+     "--size 4 GiB: all copies of one run are more than the 2 GiB that packets carry"),
+    (["copies", H200, "--size", "2G", "--fidelity", "packet"],  # the matrices both ways
+     "--size 2 GiB: all copies of one run are more than the 2 GiB that packets carry"),
+    (["copies", NO_PEERS, "--from", "gpu0", "--to", "gpu2", "--set", "cpu.p2p=none"],
+     f"{NO_PEERS}: no PCIe path from gpu0@0 to gpu2@0: the root complex of cpu0 forwards no peer traffic "
+     "(cpu.p2p=none)"),
     (["copies", H200, "--by", "hand"], "--by: hand not in {engine,kernel} (see weft --help)"),
     (["copies", H200, "--json", "-", "--csv", "-"], "--json and --csv cannot both go to standard output"),
 )
 
 
 class Copies(CliTest):
+    def setUp(self):
+        super().setUp()
+        shutil.copy(cli_test.SOURCE / "tests/models" / NO_PEERS, self.here)
+
     def test_bad_input(self):
         for arguments, expected in BOGUS_USAGE:
             with self.subTest(arguments):
