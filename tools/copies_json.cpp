@@ -67,7 +67,9 @@ constexpr std::array kReportFields{
     ReportField{{"blocks", "whole number", "", "thread blocks of a kernel; 0: one for each SM"},
                 [](const CopiesReport& r) -> Json { return r.request.blocks; }},
     ReportField{{"bidirectional", "true or false", "", "each pair runs both ways at once"},
-                [](const CopiesReport& r) -> Json { return r.request.bidirectional; }},
+                [](const CopiesReport& r) -> Json {
+                  return r.request.bidirectional && !r.request.wants_matrices();
+                }},
     ReportField{{"results", "list", "", "a row for each pair and size"},
                 [](const CopiesReport& r) { return objects_of(r.rows, kRowFields); }},
     ReportField{{"sums", "list", "", "of copies at once, or of a test"},

@@ -17,6 +17,7 @@ class Matrices {
       : machine_{machine}, fabric_{machine.fabric()}, task_{std::move(task)}, size_{size} {}
 
   std::vector<CopyMatrix> all() {
+    task_.bidirectional = false;
     add("host_to_device", "CPU(row) -> GPU(column)", hosts(true));
     add("device_to_host", "CPU(row) <- GPU(column)", hosts(false));
     task_.bidirectional = true;
@@ -84,12 +85,14 @@ class Matrices {
 
   bool are_joined(const CopyPair& pair) const {
     if (copy_medium(fabric_, pair.from, pair.to) == Leg::Medium::kNvlink) return true;
-    const DeviceId beyond = pair.gpu == pair.from ? pair.to : pair.from;
-    for (const bool is_read : {false, true}) {
+    const bool pushes = pair.gpu == pair.from;
+    const DeviceId beyond = pushes ? pair.to : pair.from;
+    const auto reaches = [&](bool is_read) {
       const auto path = dma_path(machine_, pair.gpu, beyond, is_read);
-      if (!path || !path->blocked.empty()) return false;
-    }
-    return true;
+      return path && path->blocked.empty();
+    };
+    if (pushes && !reaches(false)) return false;
+    return task_.by == CopyBy::kKernel || reaches(true);  // an engine's flush is a read
   }
 
   const Machine& machine_;

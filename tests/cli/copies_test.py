@@ -79,6 +79,12 @@ class Copies(CliTest):
         self.assertIn("Running host_to_device_memcpy_sm.\nmemcpy SM CPU(row) -> GPU(column)", text)
         self.assertNotIn("_read_sm", text)
 
+    def test_kernels_push_where_only_writes_pass(self):
+        arguments = ("copies", NO_PEERS, "--size", "1M", "--set", "cpu.p2p=writes-only", "--json", "-")
+        for by, passing in (("kernel", 12), ("engine", 2)):
+            rows = json.loads(self.ok(*arguments, "--by", by))["results"]
+            self.assertEqual(sum(r["test"].startswith("device_to_device_memcpy_write") for r in rows), passing)
+
     def test_pairs_have_a_row_each_and_a_sum(self):
         text = self.ok("copies", H200, "--to", "all", "--size", "256M")
         rows = [line.split() for line in text.splitlines() if re.match(r"  \d", line)]
@@ -145,6 +151,12 @@ class Copies(CliTest):
         self.assertIn("note: no effect with --by engine: --blocks\n", notes("--to", "gpu0", "--blocks", "4"))
         self.assertIn("note: no effect without --from and --to: --bidirectional\n", notes("--bidirectional"))
         self.assertNotIn("no effect", notes("--to", "gpu0"))
+
+    def test_matrices_have_ways_of_their_own(self):
+        def output(*arguments):
+            return weft("copies", H200, "--size", "1M", *arguments, cwd=self.here).stdout
+        self.assertEqual(output("--bidirectional"), output())
+        self.assertEqual(output("--bidirectional", "--json", "-"), output("--json", "-"))
 
 
 if __name__ == "__main__":
