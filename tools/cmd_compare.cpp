@@ -12,6 +12,7 @@
 #include "tools/command_line.hpp"
 #include "tools/commands.hpp"
 #include "tools/expectation.hpp"
+#include "tools/output_files.hpp"
 #include "tools/predict_arguments.hpp"
 
 namespace weft {
@@ -41,9 +42,7 @@ PredictOptions options_of(const CompareArguments& arguments) {
 
 void run(const CompareArguments& arguments) {
   if (arguments.machine.empty()) throw InputError("--machine FILE is required: a topology");
-  if (!arguments.json.empty() && arguments.json == arguments.csv) {
-    throw InputError("--json and --csv cannot both go to " + arguments.json);
-  }
+  check_outputs_differ(arguments.json, "--csv", arguments.csv);
   const PredictOptions options = options_of(arguments);
   std::vector<Threshold> thresholds;
   for (const std::string& text : arguments.expect) {

@@ -16,6 +16,7 @@
 #include "tools/command_line.hpp"
 #include "tools/commands.hpp"
 #include "tools/nccl_view.hpp"
+#include "tools/output_files.hpp"
 
 namespace weft {
 namespace {
@@ -98,12 +99,7 @@ std::map<std::string, std::string> variables(const std::vector<std::string>& set
 }
 
 void run(const NcclArguments& arguments) {
-  if (arguments.json == "-" && arguments.write_topo == "-") {
-    throw InputError("--json and --write-topo cannot both go to standard output");
-  }
-  if (!arguments.json.empty() && arguments.json == arguments.write_topo) {
-    throw InputError("--json and --write-topo cannot both go to " + arguments.json);
-  }
+  check_outputs_differ(arguments.json, "--write-topo", arguments.write_topo);
   const NcclVersion version = parse_nccl_version(arguments.version);
   const NcclEnv env = parse_nccl_env(variables(arguments.env));
   const NcclTopology topology = read(arguments.topology, arguments.set, arguments.gpu);

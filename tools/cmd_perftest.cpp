@@ -14,6 +14,7 @@
 #include "sim/base/quantity.hpp"
 #include "sim/input/topology_file.hpp"
 #include "sim/io/file.hpp"
+#include "tools/assembled.hpp"
 #include "tools/command_line.hpp"
 #include "tools/commands.hpp"
 #include "tools/perftest_json.hpp"
@@ -92,20 +93,13 @@ std::string moderation_text(const PerftestOptions& options, const std::vector<By
 void run(const PerftestArguments& arguments) {
   const std::vector<Bytes> sizes = sizes_of(arguments);
   const PerftestOptions options = perftest_options(arguments.request, sizes);
-  const ParamCatalog catalog = make_catalog();
-  const PartLibrary parts(catalog);
-  Params params(catalog);
-  TopologySpec spec = read_topology(arguments.topology, catalog);
   std::vector<ScenarioSetting> settings = parse_settings(arguments.set, arguments.gpu);
   for (const ScenarioSetting& seed : seed_setting(arguments.seed)) settings.push_back(seed);
-  apply_settings(settings, spec, params);
-  const std::uint32_t nodes = std::max(spec.nodes, perftest_nodes(options));
-  const Fabric fabric(std::move(spec), nodes);
-  const DeviceParams devices(fabric, params, parts);
-  const Machine machine(devices);
-  for (const std::string& note : fabric.spec().notes) std::cerr << "note: " << note << '\n';
+  const Assembled on(read_topology(arguments.topology, make_catalog()), settings,
+                     perftest_nodes(options));
+  for (const std::string& note : on.fabric.spec().notes) std::cerr << "note: " << note << '\n';
 
-  const PerftestEnds ends = perftest_ends(machine, options);
+  const PerftestEnds ends = perftest_ends(on.machine, options);
   const std::vector<std::string> ignored = without_effect(arguments.request, options);
   if (!ignored.empty()) {
     std::cerr << fmt::format("note: no effect on rates and latency with --op {} --mem {}: {}\n",
@@ -113,7 +107,7 @@ void run(const PerftestArguments& arguments) {
                              fmt::join(ignored, ", "));
   }
   const bool quiet = arguments.json == "-";
-  const auto name = [&fabric](DeviceId device) { return fabric.full_name(device); };
+  const auto name = [&on](DeviceId device) { return on.fabric.full_name(device); };
   if (!quiet) {
     std::cout << fmt::format(
         "# weft perftest: RDMA {}, {} ({}) -> {} ({}), {} memory{}\n"
@@ -123,14 +117,14 @@ void run(const PerftestArguments& arguments) {
         arguments.request.op, name(ends.from), name(ends.from_nic), name(ends.to),
         name(ends.to_nic), arguments.request.memory, options.bidirectional ? ", both ways" : "",
         options.qps, options.qps == 1 ? "" : "s", options.tx_depth, moderation_text(options, sizes),
-        params.number("wire.mtu"));
+        on.params.number("wire.mtu"));
     std::cout << kColumns << std::flush;
   }
   PerftestReport report{
       arguments.request, options, name(ends.from), name(ends.to), name(ends.from_nic),
       name(ends.to_nic), {}};
   for (const Bytes size : sizes) {
-    const PerftestRow& row = report.rows.emplace_back(perftest(machine, options, size));
+    const PerftestRow& row = report.rows.emplace_back(perftest(on.machine, options, size));
     if (quiet) continue;
     std::cout << row_text(row) << std::flush;
     if (report.rows.size() == sizes.size()) {

@@ -13,6 +13,7 @@
 #include "tools/command_line.hpp"
 #include "tools/commands.hpp"
 #include "tools/expectation.hpp"
+#include "tools/output_files.hpp"
 #include "tools/predict_arguments.hpp"
 
 namespace weft {
@@ -28,12 +29,7 @@ struct RunArguments {
 };
 
 void run(const RunArguments& arguments) {
-  if (arguments.json == "-" && arguments.csv == "-") {
-    throw InputError("--json and --csv cannot both go to standard output");
-  }
-  if (!arguments.json.empty() && arguments.json == arguments.csv) {
-    throw InputError("--json and --csv cannot both go to " + arguments.json);
-  }
+  check_outputs_differ(arguments.json, "--csv", arguments.csv);
   PredictOptions options = predict_options(arguments.predict);
   options.fidelity = parse_fidelity(arguments.fidelity);
   options.force = arguments.force;

@@ -6,6 +6,7 @@
 #include "sim/report/comparison.hpp"
 #include "sim/result/measured.hpp"
 #include "sim/result/run_result.hpp"
+#include "tools/copies_json.hpp"
 #include "tools/docs.hpp"
 #include "tools/perftest_json.hpp"
 
@@ -128,7 +129,9 @@ std::string scenario_page() {
          "give the same bytes with the same build of weft.\n" +
          sections_text(run_result_format(), "present") +
          "\n## Keys of a perftest\n\n`weft perftest --json FILE` writes one JSON object.\n" +
-         sections_text(perftest_format(), "present") + measured_text();
+         sections_text(perftest_format(), "present") +
+         "\n## Keys of copies\n\n`weft copies --json FILE` writes one JSON object.\n" +
+         sections_text(copies_format(), "present") + measured_text();
 }
 
 }  // namespace weft

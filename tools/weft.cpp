@@ -5,13 +5,14 @@
 
 #include "models/collective/predict.hpp"
 #include "models/collective/settings.hpp"
-#include "models/machine/machine.hpp"
 #include "models/registry/registry.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/version.hpp"
 #include "sim/input/scenario.hpp"
 #include "sim/input/topology_file.hpp"
 #include "sim/io/file.hpp"
+#include "tools/assembled.hpp"
+#include "tools/copies_json.hpp"
 #include "tools/perftest_json.hpp"
 #include "tools/show_text.hpp"
 
@@ -40,32 +41,9 @@ std::vector<ScenarioSetting> settings_of(const Settings& set) {
   return out;
 }
 
-/// A topology with what was set, as the models take it.
-struct Assembled {
-  Assembled(TopologySpec spec, const Settings& set, std::uint32_t fewest_nodes)
-      : catalog{make_catalog()},
-        parts{catalog},
-        params{catalog},
-        fabric{settled(std::move(spec), set, fewest_nodes)},
-        devices{fabric, params, parts},
-        machine{devices} {}
-  Assembled(const Assembled&) = delete;
-  Assembled& operator=(const Assembled&) = delete;
-
-  ParamCatalog catalog;
-  PartLibrary parts;
-  Params params;
-  Fabric fabric;
-  DeviceParams devices;
-  Machine machine;
-
- private:
-  Fabric settled(TopologySpec spec, const Settings& set, std::uint32_t fewest_nodes) {
-    apply_settings(settings_of(set), spec, params);
-    const std::uint32_t nodes = std::max(spec.nodes, fewest_nodes);
-    return {std::move(spec), nodes};
-  }
-};
+Cause cause_of(CauseShare&& cause) {
+  return {std::move(cause.cause), std::move(cause.where), cause.share};
+}
 
 Row row_of(ResultRow&& row) {
   Row out{std::move(row.op),
@@ -81,9 +59,7 @@ Row row_of(ResultRow&& row) {
           row.algbw_gb_per_s,
           row.busbw_gb_per_s,
           {}};
-  for (CauseShare& cause : row.limited_by) {
-    out.limited_by.push_back({std::move(cause.cause), std::move(cause.where), cause.share});
-  }
+  for (CauseShare& cause : row.limited_by) out.limited_by.push_back(cause_of(std::move(cause)));
   return out;
 }
 
@@ -114,6 +90,19 @@ PerftestRow row_of(weft::PerftestRow&& row) {
           row.messages_per_s,
           row.latency.as_us(),
           std::move(row.limited_by)};
+}
+
+CopyRow row_of(weft::CopyRow row) {
+  CopyRow out{std::move(row.test),
+              std::move(row.from),
+              std::move(row.to),
+              std::move(row.kind),
+              row.bytes.count(),
+              row.time.as_us(),
+              row.rate.as_gigabytes_per_s(),
+              {}};
+  for (CauseShare& cause : row.limited_by) out.limited_by.push_back(cause_of(std::move(cause)));
+  return out;
 }
 
 }  // namespace
@@ -246,7 +235,8 @@ Perftest Topology::perftest(const PerftestOptions& options) const {
       check_message_size(sizes.back());
     }
     const weft::PerftestOptions checked = perftest_options(request, sizes);
-    const Assembled on(parse_topology(text_, name_, make_catalog()), set_, perftest_nodes(checked));
+    const Assembled on(parse_topology(text_, name_, make_catalog()), settings_of(set_),
+                       perftest_nodes(checked));
     const PerftestEnds ends = perftest_ends(on.machine, checked);
     const auto name = [&](DeviceId device) { return on.fabric.full_name(device); };
     PerftestReport report{
@@ -263,9 +253,29 @@ Perftest Topology::perftest(const PerftestOptions& options) const {
   });
 }
 
+Copies Topology::copies(const CopiesOptions& options) const {
+  return at_the_border([&] {
+    const CopiesRequest request{options.from,          options.to,    options.by, options.fidelity,
+                                options.bidirectional, options.blocks};
+    const Assembled on(parse_topology(text_, name_, make_catalog()),
+                       copies_settings(settings_of(set_)), 1);
+    std::vector<Bytes> sizes;
+    for (const std::int64_t bytes : options.bytes) sizes.emplace_back(bytes);
+    CopiesRun run(on, request, sizes);
+    Copies out;
+    out.text = run.head();
+    for (const Bytes size : run.sizes()) out.text += run.run(size);
+    for (const weft::CopyRow& row : run.report().rows) out.rows.push_back(row_of(row));
+    out.notes = on.fabric.spec().notes;
+    if (!run.note().empty()) out.notes.push_back(run.note());
+    out.json = to_json(run.report()).dump();
+    return out;
+  });
+}
+
 Shown Topology::show() const {
   return at_the_border([&] {
-    const Assembled on(parse_topology(text_, name_, make_catalog()), set_, 1);
+    const Assembled on(parse_topology(text_, name_, make_catalog()), settings_of(set_), 1);
     Shown out;
     for (const PairView& pair : pair_views(on.machine)) {
       out.pairs.push_back({on.fabric.device(pair.gpu).name, on.fabric.device(pair.nic).name,

@@ -175,6 +175,37 @@ struct Perftest {
       json;  ///< all but the notes, and more of each row, as `weft perftest --json` writes it
 };
 
+/// Copies as nvbandwidth measures them; the members are `weft copies`'s options, and messages name
+/// them so.
+struct CopiesOptions {
+  std::string from{};             ///< --from: "gpu0", "cpu0,cpu1", "all", "cpu"; "" with `to` "":
+  std::string to{};               ///< --to    nvbandwidth's matrices
+  std::string by{"engine"};       ///< --by: "engine" (cudaMemcpyAsync) or "kernel"
+  std::string fidelity{"fluid"};  ///< --fidelity: "fluid" or "packet"
+  bool bidirectional{false};      ///< --bidirectional; rates are then of both ways together
+  std::uint32_t blocks{0};        ///< --blocks of a kernel; 0: one for each SM
+  std::vector<std::int64_t> bytes{};  ///< --size; none: 512 MiB, on packets 4 MiB
+};
+
+/// One pair and size of copies.
+struct CopyRow {
+  std::string test;  ///< nvbandwidth's, of a matrix; "" else
+  std::string from;
+  std::string to;
+  std::string kind;               ///< "h2d", "d2h", "d2d" or "bidirectional"
+  std::int64_t bytes{0};          ///< of a copy, each way
+  double time_us{0};              ///< of a copy
+  double gb_per_s{0};             ///< GB/s of payload
+  std::vector<Cause> limited_by;  ///< largest first
+};
+
+struct Copies {
+  std::vector<CopyRow> rows;       ///< size by size, in the order of the pairs
+  std::vector<std::string> notes;  ///< what the reader had to assume, what had no effect
+  std::string text;                ///< as `weft copies` prints it
+  std::string json;                ///< with its provenance, as `weft copies --json` writes it
+};
+
 /// A GPU and a NIC of a node.
 struct Pair {
   std::string gpu;
@@ -208,6 +239,9 @@ class Topology {
   /// Measures one pair of GPUs or sockets, on packets. Error: no such devices, no way between them,
   /// GPUDirect RDMA that cannot work (with the reason), options out of range.
   Perftest perftest(const PerftestOptions& options = {}) const;
+  /// Copies between host memory and GPUs, or between GPUs, of all pairs at once. Error: no such
+  /// devices, no way between them, options out of range.
+  Copies copies(const CopiesOptions& options = {}) const;
   /// Describes the machine: which NIC can reach which GPU's memory, how fast, and why not.
   Shown show() const;
 

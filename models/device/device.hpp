@@ -152,7 +152,7 @@ struct ThreadBlocks {
   }
 };
 
-/// One copy engine of a GPU; there is one for each direction.
+/// One copy engine of a GPU; there is one for each memory beyond it and direction.
 struct CopyEngine {
   std::optional<Bandwidth> rate{};  ///< of writes; none: its link is the limit
   std::int64_t request{256};

@@ -24,6 +24,17 @@ inline constexpr std::array kDramParams{
               "writes cost no more than reads unless the part has a measured cost",
               "DRAM time of a byte that a device writes, over that of one that it reads: "
               "turn-arounds, directory updates"},
+    ParamSpec{"cpu.dma_buffers", Unit::kChoice, 0, 0, 1, Origin::kAssumed,
+              "NCCL's FIFOs and staging buffers are some MiB; weft copies sets it to large",
+              "whether devices' data lie in small buffers, used again and again, or in large ones, "
+              "far beyond the caches",
+              "small large"},
+    ParamSpec{"cpu.dram_large_share", Unit::kFraction, 1, 0.1, 1, Origin::kAssumed,
+              "no loss unless the part has a measured one",
+              "of dram_efficiency, what is left for devices' large buffers"},
+    ParamSpec{"cpu.dram_large_write_cost", Unit::kCount, 1, 1, 4, Origin::kAssumed,
+              "no more than of small ones unless the part has a measured cost",
+              "dram_write_cost of devices' large buffers, over that of small ones"},
     ParamSpec{"cpu.dram_latency", Unit::kNanoseconds, 100, 1, 10'000, Origin::kAssumed,
               "rule of thumb for DDR5 servers; no measurement read",
               "a read of a cache line, beyond the root complex"},
@@ -33,12 +44,14 @@ inline constexpr std::array kDramParams{
 };
 static_assert(every_param_is_sourced(kDramParams));
 
-/// Sustained rate of one socket's memory: channels x transfers x 8 B x efficiency.
+/// Sustained rate of one socket's memory: channels x transfers x 8 B x efficiency, less what
+/// large buffers cost.
 Bandwidth dram_rate(const Params& params, const ParamScope& cpu);
 
 /// DRAM bytes per byte that a device reads by DMA: 1 - llc_hit.
 double dram_weight(const Params& params, const ParamScope& cpu);
-/// The same per byte that it writes, in bytes read: times dram_write_cost.
+/// The same per byte that it writes, in bytes read: times dram_write_cost and
+/// what large buffers cost.
 double dram_write_weight(const Params& params, const ParamScope& cpu);
 
 }  // namespace weft

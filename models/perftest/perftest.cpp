@@ -1,13 +1,13 @@
 #include "models/perftest/perftest.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <memory>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "models/machine/device_name.hpp"
 #include "models/machine/gdr_possible.hpp"
 #include "models/perftest/meter.hpp"
 #include "models/transport/packet_cluster.hpp"
@@ -18,41 +18,6 @@
 
 namespace weft {
 namespace {
-
-struct Name {
-  std::string device;
-  std::uint32_t node;
-};
-
-constexpr std::uint32_t kMostNodes = 65'536;
-
-/// "gpu0@1".
-Name parse_name(const std::string& text, const char* option, std::uint32_t node) {
-  const std::size_t at = text.find('@');
-  if (at == std::string::npos) return {text, node};
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data() + at + 1, end, node);
-  if (error != std::errc{} || rest != end || node >= kMostNodes) {
-    throw InputError(
-        fmt::format("{} '{}': write a device and its node, such as gpu0@1", option, text));
-  }
-  return {text.substr(0, at), node};
-}
-
-DeviceId find_device(const Fabric& fabric, const Name& name, const char* option) {
-  const auto id = fabric.find(name.node, name.device);
-  if (id) return *id;
-  std::vector<std::string> known;
-  for (std::size_t i = 0; i < fabric.devices_per_node(); ++i) {
-    const DeviceSpec& device = fabric.device(DeviceId{i});
-    if (device.kind == DeviceKind::kGpu || device.kind == DeviceKind::kCpu ||
-        device.kind == DeviceKind::kNic) {
-      known.push_back(device.name);
-    }
-  }
-  throw InputError(
-      fmt::format("{} '{}': no such device; known: {}", option, name.device, known_names(known)));
-}
 
 /// The end of a PCIe way that a route over the tree has: a CPU stands for its socket's memory.
 PathClass distance(const Fabric& fabric, DeviceId nic, DeviceId memory) {
@@ -77,7 +42,7 @@ DeviceId nearest_nic(const Fabric& fabric, DeviceId memory) {
 }
 
 /// Where the memory of one end is, by the option's name and what was asked for.
-DeviceId memory_of(const Machine& machine, const Name& name, const char* option,
+DeviceId memory_of(const Machine& machine, const DeviceName& name, const char* option,
                    PerftestMemory memory) {
   const Fabric& fabric = machine.fabric();
   const DeviceId id = find_device(fabric, name, option);
@@ -99,7 +64,7 @@ DeviceId nic_of(const Machine& machine, const std::string& text, const char* opt
                 DeviceId memory) {
   const Fabric& fabric = machine.fabric();
   if (text.empty()) return nearest_nic(fabric, memory);
-  const Name name = parse_name(text, option, *fabric.node_of(memory));
+  const DeviceName name = parse_device_name(text, option, *fabric.node_of(memory));
   const DeviceId nic = find_device(fabric, name, option);
   if (fabric.device(nic).kind != DeviceKind::kNic || !fabric.wire_link(nic)) {
     throw InputError(fmt::format("{} '{}': not a NIC with a cable", option, text));
@@ -346,15 +311,16 @@ std::uint64_t fewest_iterations(const Machine& machine, const PerftestOptions& o
 }  // namespace
 
 std::uint32_t perftest_nodes(const PerftestOptions& options) {
-  return std::max(parse_name(options.from, "--from", 0).node,
-                  parse_name(options.to, "--to", 1).node) +
+  return std::max(parse_device_name(options.from, "--from", 0).node,
+                  parse_device_name(options.to, "--to", 1).node) +
          1;
 }
 
 PerftestEnds perftest_ends(const Machine& machine, const PerftestOptions& options) {
   PerftestEnds out;
-  out.from = memory_of(machine, parse_name(options.from, "--from", 0), "--from", options.memory);
-  out.to = memory_of(machine, parse_name(options.to, "--to", 1), "--to", options.memory);
+  out.from =
+      memory_of(machine, parse_device_name(options.from, "--from", 0), "--from", options.memory);
+  out.to = memory_of(machine, parse_device_name(options.to, "--to", 1), "--to", options.memory);
   out.from_nic = nic_of(machine, options.from_nic, "--from-nic", out.from);
   out.to_nic = nic_of(machine, options.to_nic, "--to-nic", out.to);
   if (out.from_nic == out.to_nic) {

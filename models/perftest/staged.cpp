@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "models/perftest/perftest_builder.hpp"
+#include "models/transport/copier.hpp"
 
 namespace weft {
 namespace {
@@ -73,10 +74,8 @@ class StagedBuilder : private PerftestBuilder {
   /// An end's copy engine, to the host or from it; the flag of chunks that it has copied, as the
   /// end's thread sees them.
   FlagIndex add_copies(const End& end, bool to_host) {
-    Leg leg{Leg::Kind::kRead, Leg::Medium::kPcie, end.gpu, end.cpu, end.gpu};
-    if (to_host) leg = {Leg::Kind::kWrite, Leg::Medium::kPcie, end.gpu, end.gpu, end.cpu};
-    leg.by_copy_engine = true;
-    const WalkIndex walk = plan_.walks.add({leg});
+    const WalkIndex walk = plan_.walks.add(
+        {to_host ? copy_leg(end.gpu, end.gpu, end.cpu) : copy_leg(end.gpu, end.cpu, end.gpu)});
     const FlagIndex copied = add_flag();
     Program p;
     p.actor = add_actor(Actor::Kind::kCopyEngine, end.gpu, to_host ? 0 : 1);

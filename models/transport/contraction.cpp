@@ -162,10 +162,23 @@ class Builder {
     const Route route =
         require_route(leg, "NVLink", [&] { return fabric_.nvlink_route(leg.source, leg.sink); });
     const NvlinkPort& port = *model(leg.source).nvlink;
-    const double weight = nvlink_weight(model(leg.source).blocks->line, port.overhead);
-    for (const Hop hop : route) use(machine_.server_of(hop), weight);
+    const Bytes packet = leg.by_copy_engine ? Bytes{model(leg.source).copies->request}
+                                            : model(leg.source).blocks->line;
+    for (const Hop hop : route) use(machine_.server_of(hop), nvlink_weight(packet, port.overhead));
     use_memory(leg.sink);
+    if (leg.by_copy_engine) return add_nvlink_copy(leg);
     tail("NVLink latency", leg.source, port.latency);
+  }
+
+  /// As over PCIe; requests and answers take a latency each.
+  void add_nvlink_copy(const Leg& leg) {
+    const DeviceModel& m = model(leg.initiator);
+    const bool is_read = leg.kind == Leg::Kind::kRead;
+    const Duration round_trip = m.nvlink->latency * 2;
+    head("begin of a copy", leg.initiator,
+         m.copies->start + (is_read ? Duration{} : m.blocks->load_latency));
+    head("flush of a copy", leg.initiator, round_trip);
+    if (is_read) head("copy engine reads over NVLink", leg.initiator, round_trip);
   }
 
   bool is_pcie(Hop hop) const { return fabric_.link(hop.link).kind == LinkKind::kPcie; }
@@ -209,18 +222,22 @@ class Builder {
     return walk;
   }
 
-  /// A copy begins once it is asked for and the one before has ended, one to the host with data out
+  /// A copy begins once it is asked for and the one before has ended, one that writes with data out
   /// of the GPU's memory. It ends with a flush: a read of the memory beyond, behind its data.
   void add_copy(const Leg& leg) {
     const DeviceModel& m = model(leg.initiator);
-    const bool to_host = leg.kind == Leg::Kind::kWrite;
-    const DeviceId host = to_host ? leg.sink : leg.source;
+    const bool is_write = leg.kind == Leg::Kind::kWrite;
+    const DeviceId beyond = is_write ? leg.sink : leg.source;
+    const DmaRoutes flush = require_dma_routes(leg, beyond, true);
     head("begin of a copy", leg.initiator,
-         m.copies->start + (to_host ? m.blocks->load_latency : Duration{}));
-    head("flush of a copy", leg.initiator,
-         round_trip_of(require_dma_routes(leg, host, true), leg.initiator, host) +
-             m.copies->read_extra);
-    if (to_host && m.copies->rate) {
+         m.copies->start + (is_write ? m.blocks->load_latency : Duration{}));
+    out_.flush =
+        CopyFlush{.gpu = leg.initiator,
+                  .alone = {{"flush of a copy", fabric_.full_name(leg.initiator)},
+                            round_trip_of(flush, leg.initiator, beyond) + m.copies->read_extra},
+                  .is_read = !is_write,
+                  .window = in_flight(leg)};
+    if (is_write && m.copies->rate) {
       cap(*m.copies->rate, {"copy engine's writes in flight", fabric_.full_name(leg.initiator)});
     }
   }

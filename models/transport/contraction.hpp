@@ -29,6 +29,15 @@ struct LatencyPart {
   Duration time;
 };
 
+/// How a copy over PCIe waits for the other copies of its GPU. It ends with a small read of the
+/// memory beyond, by the GPU's one unit for it.
+struct CopyFlush {
+  DeviceId gpu;
+  LatencyPart alone;
+  bool is_read{false};  ///< the copy reads
+  Bytes window{};       ///< of the copy, what is on its way at most: asked for, or not acknowledged
+};
+
 /// What a walk comes to in the fluid picture: weights on servers, a cap, and the latencies before
 /// the first byte moves (`head`) and after the last byte has left until it is visible (`tail`).
 struct Contraction {
@@ -36,6 +45,7 @@ struct Contraction {
   std::optional<WalkCap> cap;   ///< the tightest
   std::vector<LatencyPart> head;
   std::vector<LatencyPart> tail;
+  std::optional<CopyFlush> flush{};  ///< after the last byte has left, before the tail
 };
 
 /// The devices' fluid contraction of a walk that an actor of that number moves. Equations:

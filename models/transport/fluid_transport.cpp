@@ -11,7 +11,16 @@ namespace {
 
 /// Kinds of event, in the low bits of `what`; the rest is the queue pair, the open walk, or the
 /// number among verbs.
-enum Kind : std::uint64_t { kElement, kHeadDone, kDeliver, kChange, kSolve, kComplete, kReceive };
+enum Kind : std::uint64_t {
+  kElement,
+  kHeadDone,
+  kDeliver,
+  kChange,
+  kSolve,
+  kComplete,
+  kReceive,
+  kFlushed
+};
 constexpr std::uint64_t kKindBits = 3;
 
 std::uint64_t event_code(Kind kind, std::size_t opened = 0) {
@@ -71,6 +80,14 @@ std::size_t FluidTransport::open_walk(const Contraction& contraction, double cop
   opened.tail = segments(contraction.tail);
   opened.head_time = total(opened.head);
   opened.tail_time = total(opened.tail);
+  if (const auto& flush = contraction.flush) {
+    opened.flush = flushes_.size();
+    flushes_.push_back(
+        {causes_->intern(flush->alone.cause), flush->alone.time, flush->gpu, flush->is_read,
+         flush->window.as_double(),
+         causes_->intern({"writes before a copy's reads", flush->alone.cause.where})});
+    copies_[flush->gpu].walks.push_back(walks_.size());
+  }
   walks_.push_back(std::move(opened));
   return walks_.size() - 1;
 }
@@ -198,7 +215,13 @@ void FluidTransport::take_element(std::size_t index) {
 }
 
 void FluidTransport::submit(WalkId walk, Bytes bytes, std::uint64_t tag) {
-  begin(walk, {.bytes = bytes, .tag = tag}, {});
+  Transfer transfer{.bytes = bytes, .tag = tag};
+  Duration wait;
+  if (walks_[walk.index()].flush && flush_of(walk.index()).is_read) {
+    wait = ahead_of(walk.index()).writes;
+    transfer.waits.front() = {flush_of(walk.index()).behind, wait};
+  }
+  begin(walk, transfer, wait);
 }
 
 /// `wait`: before its head.
@@ -237,6 +260,9 @@ void FluidTransport::on_event(std::uint64_t what) {
     case kReceive:
       tell_received(opened);
       return;
+    case kFlushed:
+      flushed(opened);
+      return;
   }
 }
 
@@ -251,7 +277,7 @@ void FluidTransport::prefetch(std::uint64_t what, unsigned round) {
 void FluidTransport::head_done(std::size_t index) {
   OpenWalk& opened = walks_[index];
   const Transfer transfer = opened.heading.pop();
-  if (opened.flowing) {
+  if (opened.flowing || (opened.flush && flush_of(index).running)) {
     opened.waiting.push(transfer);
   } else {
     start(index, transfer, false);
@@ -310,9 +336,59 @@ void FluidTransport::finish(const Finished& flow) {
         limit.limiter.is_own_cap() ? *opened.cap : server_cause(limit.limiter.server());
     scratch_.push_back({cause, limit.duration});
   }
+  if (opened.flush) {
+    flush(index, transfer);
+  } else {
+    sent(index, transfer, queued, scratch_);
+  }
+}
+
+/// The segments so far are in `scratch_`.
+void FluidTransport::flush(std::size_t index, const Transfer& transfer) {
+  Flush& flush = flush_of(index);
+  const Ahead ahead = ahead_of(index);
+  const Duration takes = std::max(flush.alone + ahead.writes, ahead.reads);
+  const Time done = copies_[flush.gpu].flushes.pass(events_->now(), takes);
+  flush.running = transfer;
+  flush.segments = scratch_;
+  flush.segments.push_back({flush.cause, done - events_->now()});
+  events_->schedule_at(done, Phase::kDeliver, *this, event_code(kFlushed, index));
+}
+
+/// What the GPU's other copies have before a read that is sent now: writes, which begin with a
+/// whole window at once and then come as they are acknowledged, and data that reads have asked for.
+FluidTransport::Ahead FluidTransport::ahead_of(std::size_t index) {
+  const std::vector<std::size_t>& copies = copies_[flush_of(index).gpu].walks;
+  const auto is_other = [&](std::size_t other) { return other != index && walks_[other].flowing; };
+  Ahead out;
+  if (std::none_of(copies.begin(), copies.end(), is_other)) return out;
+  for (const FlowInProgress& flow : fluid_.in_progress()) {
+    const bool is_copy = std::find(copies.begin(), copies.end(), flow.tag) != copies.end();
+    if (!is_copy || flow.tag == index || flow.rate_bytes_per_s <= 0) continue;
+    const OpenWalk& other = walks_[flow.tag];
+    const Flush& its = flush_of(flow.tag);
+    const double sent = other.flowing->bytes.as_double() - flow.remaining_bytes;
+    const double window = its.window - (its.is_read ? 0 : sent);
+    const Duration ahead = Duration::from_ns(1e9 * std::clamp(window, 0.0, flow.remaining_bytes) /
+                                             flow.rate_bytes_per_s);
+    Duration& longest = its.is_read ? out.reads : out.writes;
+    longest = std::max(longest, ahead);
+  }
+  return out;
+}
+
+void FluidTransport::flushed(std::size_t index) {
+  const Transfer transfer = *std::exchange(flush_of(index).running, std::nullopt);
+  const std::vector<Segment> segments = std::move(flush_of(index).segments);
+  sent(index, transfer, walks_[index].flowing_was_queued, segments);
+}
+
+void FluidTransport::sent(std::size_t index, const Transfer& transfer, bool queued,
+                          std::span<const Segment> segments) {
+  OpenWalk& opened = walks_[index];
   if (!opened.waiting.empty()) start(index, opened.waiting.pop(), true);
   opened.tailing.push(transfer);
-  sink_->on_sent(transfer.tag, queued, scratch_);
+  sink_->on_sent(transfer.tag, queued, segments);
   if (walks_[index].tail_time == Duration{}) {
     deliver(index);
   } else {

@@ -3,6 +3,7 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "models/transport/contraction.hpp"
@@ -18,6 +19,8 @@ namespace weft {
 ///
 /// A transfer waits for its walk's head latency, then for the transfer before it on the same walk,
 /// then flows; it is sent when its last byte has left and delivered the walk's tail latency later.
+/// A copy engine's is sent when its flush has come back, which waits for those of the GPU's other
+/// copies and for what these still read.
 ///
 /// A verb is the walk that its data take: the NIC reads, a message, the other NIC writes. A read's
 /// is the same from the other side, and its request travels before. What is posted passes the
@@ -70,6 +73,17 @@ class FluidTransport final : public Transport, private EventTarget {
     Duration after_tail{};
     Fifo<std::uint64_t> tags{};
   };
+  /// How a copy ends.
+  struct Flush {
+    CauseId cause;
+    Duration alone;
+    DeviceId gpu;
+    bool is_read;
+    double window;   // bytes
+    CauseId behind;  // of a read, writes before it
+    std::optional<Transfer> running{};
+    std::vector<Segment> segments{};  // of the running one, from the submission on
+  };
   struct OpenWalk {
     RouteIndex route;
     std::vector<Segment> head;
@@ -83,6 +97,12 @@ class FluidTransport final : public Transport, private EventTarget {
     std::optional<Transfer> flowing;
     bool flowing_was_queued{false};
     std::optional<std::size_t> verbs{};  // of a queue pair: its number among Verbs
+    std::optional<std::size_t> flush{};  // of a copy: its number among Flushes
+  };
+  /// The copy engines of a GPU, over PCIe.
+  struct Copies {
+    SerialServer flushes;
+    std::vector<std::size_t> walks;
   };
   /// What tells the ends of a queue pair's messages, one way.
   struct Verbs {
@@ -119,6 +139,16 @@ class FluidTransport final : public Transport, private EventTarget {
   void head_done(std::size_t opened);
   void start(std::size_t opened, Transfer transfer, bool queued);
   void finish(const Finished& flow);
+  void flush(std::size_t opened, const Transfer& transfer);
+  struct Ahead {
+    Duration writes;
+    Duration reads;
+  };
+  Ahead ahead_of(std::size_t opened);
+  Flush& flush_of(std::size_t opened) { return flushes_[*walks_[opened].flush]; }
+  void flushed(std::size_t opened);
+  void sent(std::size_t opened, const Transfer& transfer, bool queued,
+            std::span<const Segment> segments);
   void deliver(std::size_t opened);
   void advance();
   void sync_clock();
@@ -140,9 +170,11 @@ class FluidTransport final : public Transport, private EventTarget {
   std::vector<Verbs> verbs_;
   std::vector<Qp> queue_pairs_;
   std::map<ServerId, SerialServer> serial_;
+  std::map<DeviceId, Copies> copies_;  // by GPU
+  std::vector<Flush> flushes_;
   std::vector<std::optional<FlowServerIndex>> flow_server_;  // by server
   std::vector<ServerId> server_;                             // by flow server
-  std::vector<std::optional<CauseId>> server_cause_;         // by flow server
+  std::vector<std::optional<CauseId>> server_cause_;       // by flow server
   std::optional<EventId> next_change_;
   bool solve_planned_{false};
   std::vector<Finished> finished_;

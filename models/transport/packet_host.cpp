@@ -224,7 +224,11 @@ PcieRoutesId PacketHost::nvlink_routes(DeviceId from, DeviceId to) {
   }
   PcieRoutes routes;
   routes.request = packet_route(*route);
-  routes.write_payload = machine_.model(from).blocks->line.count();
+  routes.write_payload = 0;
+  for (const Hop hop : *route) {
+    const std::int64_t room = nvlink_room(hop.link).count();
+    routes.write_payload = routes.write_payload == 0 ? room : std::min(routes.write_payload, room);
+  }
   routes.write_latency = machine_.model(from).nvlink->latency;
   at->second = domain_.add_routes(routes);
   return at->second;
@@ -341,6 +345,10 @@ DmaEngine::Settings PacketHost::sm_engine(DeviceId gpu, bool nvlink) const {
           .read_extra = requester.read_extra,
           .write_extra = nvlink ? Duration{} : requester.write_extra,
           .completion_timeout = machine_.completion_timeout()};
+}
+
+DmaEngine::Settings PacketHost::nvlink_engine(DeviceId gpu) const {
+  return {.name = fabric_.full_name(gpu), .write_payload = machine_.model(gpu).copies->request};
 }
 
 DmaEngine::Settings PacketHost::cpu_engine(DeviceId cpu) const {

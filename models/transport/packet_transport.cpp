@@ -129,7 +129,9 @@ PacketTransport::OpenWalk::OpenWalk(PacketTransport& transport, const Walk& walk
     }
     return out;
   };
-  head_ = named(contraction.head, head_time_);
+  std::vector<LatencyPart> head = contraction.head;
+  if (contraction.flush) head.push_back(contraction.flush->alone);
+  head_ = named(head, head_time_);
   tail_ = named(contraction.tail, tail_time_);
   // A NIC's tags have a meter; a block waits for its loads whenever it does not store.
   rest_ = cause(contraction.cap && !is_by_nic ? contraction.cap->cause
@@ -342,23 +344,16 @@ class PacketTransport::SmWalk final : public MoveWalk, private SmCopier::Client 
 /// A GPU's copy engine moves it.
 class PacketTransport::CopyWalk final : public MoveWalk, private Copier::Client {
  public:
-  /// Throws InputError if it is not between the GPU and its socket's memory.
+  /// Throws InputError if there is no way for it.
   CopyWalk(PacketTransport& transport, const Walk& walk, std::uint64_t address)
       : MoveWalk{transport, walk},
         copier_{transport.copier(walk.front().initiator)},
-        from_host_{walk.front().kind == Leg::Kind::kRead},
-        address_{address} {
-    const Fabric& fabric = cluster().machine().fabric();
-    const Leg& leg = walk.front();
-    const DeviceId host = from_host_ ? leg.source : leg.sink;
-    if (walk.size() == 1 && host == fabric.root_cpu(leg.initiator)) return;
-    throw InputError("the packet transport's copy engines do not copy from " +
-                     fabric.full_name(leg.source) + " to " + fabric.full_name(walk.back().sink));
-  }
+        engine_{copier_.engine(walk.front())},
+        address_{address} {}
 
   void submit(Bytes bytes, std::uint64_t tag) override {
     copier_.copy(
-        from_host_,
+        engine_,
         {.offset = address_ + offset_, .bytes = bytes, .tag = add(tag, {}), .client = this});
     offset_ = next_buffer(offset_ + static_cast<std::uint64_t>(bytes.count()), kSmBuffer);
   }
@@ -370,7 +365,7 @@ class PacketTransport::CopyWalk final : public MoveWalk, private Copier::Client 
   }
 
   Copier& copier_;
-  bool from_host_;
+  std::size_t engine_;
   std::uint64_t address_;
   std::uint64_t offset_{0};
 };

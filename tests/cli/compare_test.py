@@ -47,7 +47,7 @@ BOGUS_USAGE = (
      "NCCL_PROTO='Fast': no 'Fast'; known: LL, LL128, Simple, and NCCL does not start"),
     (["compare", "small.csv", *MACHINE, "--by", "size"], "--by: 'size': unknown column; " + WORDS),
     (["compare", "small.csv", *MACHINE, "--by", "op,op"], "--by: 'op': column given twice"),
-    (["compare", "small.csv", *MACHINE, "--json", "-", "--csv", "-"], "--json and --csv cannot both go to -"),
+    (["compare", "small.csv", *MACHINE, "--json", "-", "--csv", "-"], "--json and --csv cannot both go to standard output"),
     (["compare", "small.csv", *MACHINE, "--expect", "median_abs"],
      "--expect 'median_abs': write METRIC<=NUMBER, such as median_abs<=0.05"),
     (["compare", "small.csv", *MACHINE, "--expect", "mean<=1"],

@@ -162,6 +162,12 @@ workload: {{op: allreduce, sizes: [1 KiB]}}
         sections |= {f"results[].registration.{end}": buffer for end in ("from", "to")}
         self.assertEqual(seen, sections)
 
+    def test_copies_have_the_keys_of_the_page_and_no_others(self):
+        run = ("copies", str(SOURCE / "topologies/h200-vm.yaml"), "--size", "1M", "--json", "-")
+        seen = self.seen(weft(*run), weft(*run, "--to", "gpu0", "--bidirectional"))
+        seen = {path: keys for path, keys in seen.items() if not path.startswith("provenance")}
+        self.assertEqual(seen, self.sections("## Keys of copies"))
+
     def test_comparisons_have_the_keys_of_the_page_and_no_others(self):
         table = self.here / "m.csv"
         table.write_text("transport,ranks,op,bytes,us\nnvlink,2,broadcast,1024,100\nnvlink,2,broadcast,2048,10\n"

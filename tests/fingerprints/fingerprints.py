@@ -66,6 +66,18 @@ class Weft:
             }
         return self.rows(name, ["perftest", topology, *arguments], fields)
 
+    def copies(self, topology, *arguments):
+        """Rows of `weft copies`."""
+        name = " ".join(["copies", pathlib.Path(topology).stem, *arguments])
+
+        def fields(row):
+            return f"{name}: {row.get('test', '')} {row['from']} {row['to']} {row['bytes']}", {
+                "time_us": f"{row['time_us']:.6f}",
+                "limited_by": causes(row["limited_by"]),
+                "trajectory": row["trajectory"],
+            }
+        return self.rows(name, ["copies", topology, *arguments], fields)
+
 
 def causes(shares):
     """The largest, as people read them."""
@@ -175,7 +187,19 @@ def perftest(weft):
             yield from weft.perftest(near, "--op", op, *options, "--size", "64,65536", "--iters", "200")
 
 
-GROUPS = {f.__name__: f for f in (quick, scenarios, topologies, algorithms, packets, perftest)}
+def copies(weft):
+    """Matrices, all GPUs at once, both ways, kernels, both transports."""
+    yield from weft.copies("topologies/h200-vm.yaml", "--size", "1M")
+    for topology in weft.files("topologies/*.yaml"):
+        yield from weft.copies(topology, "--from", "cpu", "--to", "gpu0", "--bidirectional", "--size", "256K")
+    for arguments in (("--to", "all"), ("--from", "all", "--bidirectional"), ("--from", "gpu0", "--to", "all"),
+                      ("--to", "gpu0", "--by", "kernel", "--blocks", "8")):
+        for topology, fidelity in itertools.product(("h200-vm", "hgx-h100-8nic"), ("fluid", "packet")):
+            yield from weft.copies(f"topologies/{topology}.yaml", *arguments, "--size", "64,1M",
+                                   "--fidelity", fidelity)
+
+
+GROUPS = {f.__name__: f for f in (quick, scenarios, topologies, algorithms, packets, perftest, copies)}
 
 
 def kept(path):

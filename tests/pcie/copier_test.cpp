@@ -10,17 +10,25 @@
 namespace weft::test::pcie_copier {
 namespace {
 
+std::vector<std::string> with_large_buffers(std::vector<std::string> settings) {
+  settings.emplace_back("cpu.dma_buffers=large");
+  return settings;
+}
+
 /// A GPU under a socket of the measured H200 machine and what its copies took.
 class Copies {
  public:
   explicit Copies(const std::vector<std::string>& settings = {})
-      : h_{"h200-vm.yaml", settings, "h200-vm-host"}, copier_{h_.host(), h_.id("gpu0")} {}
+      : h_{"h200-vm.yaml", with_large_buffers(settings)}, copier_{h_.host(), h_.id("gpu0")} {}
 
   void copy(bool from_host, std::int64_t bytes, std::uint64_t tag) {
-    copier_.copy(from_host, {.offset = std::uint64_t{from_host} << 28,
-                             .bytes = Bytes{bytes},
-                             .tag = tag,
-                             .client = &ended_.at(from_host)});
+    const DeviceId gpu = h_.id("gpu0");
+    const DeviceId cpu = h_.id("cpu0");
+    const Leg leg = from_host ? copy_leg(gpu, cpu, gpu) : copy_leg(gpu, gpu, cpu);
+    copier_.copy(copier_.engine(leg), {.offset = std::uint64_t{from_host} << 28,
+                                       .bytes = Bytes{bytes},
+                                       .tag = tag,
+                                       .client = &ended_.at(from_host)});
   }
   void run() { h_.host().network().events().run(); }
   double ended_us(bool from_host, std::uint64_t tag) const {

@@ -1,8 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <cstdio>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <sstream>
@@ -13,49 +10,20 @@
 #include <gtest/gtest.h>
 
 #include "models/transport/copier.hpp"
+#include "tests/pcie/h200_rows.hpp"
 #include "tests/pcie/host_under_test.hpp"
 
 namespace weft::test::pcie_h200_copies {
 namespace {
 
-/// The rows of a table of measurements, without its head, cell by cell.
-std::vector<std::vector<std::string>> cells(const std::string& path) {
-  std::ifstream in(path);
-  std::vector<std::vector<std::string>> out;
-  std::string line;
-  std::getline(in, line);
-  while (std::getline(in, line)) {
-    std::istringstream row(line);
-    out.emplace_back();
-    for (std::string cell; std::getline(row, cell, ',');) out.back().push_back(cell);
-  }
-  return out;
-}
+using Row = MeasuredCopy;
+using Errors = MeasuredErrors;
 
-/// One row of tests/data/h200/pcie-copies.csv.
-struct Row {
-  std::string test;
-  std::string gpus;  ///< "0+1"
-  std::string direction;
-  std::int64_t bytes{0};
-  double us{0};
-  double gigabytes_per_s{0};
-};
-
-std::vector<Row> rows() {
-  std::vector<Row> out;
-  for (const auto& row : cells(std::string(WEFT_SOURCE_DIR) + "/tests/data/h200/pcie-copies.csv")) {
-    out.push_back({row.at(0), row.at(1), row.at(2), std::stoll(row.at(3)), std::stod(row.at(4)),
-                   std::stod(row.at(5))});
-  }
-  return out;
-}
-
-/// The machine that was measured, with what was fitted to it: models/params/h200-vm.yaml and
-/// h200-vm-host.yaml.
+/// The machine that was measured, with what was fitted to it: models/params/h200-vm.yaml, and
+/// emerald-rapids.yaml for large buffers.
 class H200 final : public Copier::Client {
  public:
-  H200() : h_{"h200-vm.yaml", {}, "h200-vm-host"} {}
+  H200() : h_{"h200-vm.yaml", {"cpu.dma_buffers=large"}} {}
 
   /// A copy engine that is always busy.
   DmaStream copy(const std::string& gpu, bool from_host, std::uint64_t transfers) {
@@ -98,13 +66,17 @@ class H200 final : public Copier::Client {
 
   /// Copies that the GPU works off back to back; they begin when something is run.
   void queue(const std::string& gpu, bool from_host, std::int64_t bytes, std::uint64_t copies) {
+    const DeviceId id = h_.id("gpu" + gpu);
+    const DeviceId cpu = h_.id("cpu0");
     auto& copier = copiers_[gpu];
-    if (!copier) copier = std::make_unique<Copier>(h_.host(), h_.id("gpu" + gpu));
+    if (!copier) copier = std::make_unique<Copier>(h_.host(), id);
+    const std::size_t engine =
+        copier->engine(from_host ? copy_leg(id, cpu, id) : copy_leg(id, id, cpu));
     for (std::uint64_t i = 0; i < copies; ++i) {
-      copier->copy(from_host, {.offset = std::uint64_t{from_host} << 28,
-                               .bytes = Bytes{bytes},
-                               .tag = from_host,
-                               .client = this});
+      copier->copy(engine, {.offset = std::uint64_t{from_host} << 28,
+                            .bytes = Bytes{bytes},
+                            .tag = from_host,
+                            .client = this});
     }
   }
   /// Until all have ended.
@@ -183,30 +155,6 @@ double predicted_kernel(const Row& row) {
       .rate.as_gigabytes_per_s();
 }
 
-/// Relative errors of one kind of row, of times: above 0 is too slow.
-struct Errors {
-  std::string what;
-  std::vector<double> of{};
-
-  double bias() const {
-    double sum = 0;
-    for (const double e : of) sum += e;
-    return sum / static_cast<double>(of.size());
-  }
-  std::vector<double> sorted() const {
-    std::vector<double> out;
-    for (const double e : of) out.push_back(std::abs(e));
-    std::sort(out.begin(), out.end());
-    return out;
-  }
-  double median() const { return sorted()[of.size() / 2]; }
-  double worst() const { return sorted().back(); }
-  void print() const {
-    std::printf("%-34s n %3zu  bias %+5.1f %%  median %4.1f %%  worst %4.1f %%\n", what.c_str(),
-                of.size(), 100 * bias(), 100 * median(), 100 * worst());
-  }
-};
-
 // Fitted: the rate of copies to the host of 256 MiB by one GPU, the time of one of 64 B, and the
 // two sums of four GPUs. All else is predicted; the machine is the same, so it is no independent
 // one.
@@ -219,7 +167,7 @@ TEST(H200Copies, AreNearTheMeasuredOnes) {
   Errors kernels{"kernels on host memory"};
   Errors all{"all of 64 KiB and more, not fitted"};
   Copies copies;
-  for (const Row& row : rows()) {
+  for (const Row& row : measured_copies()) {
     double error = 0;
     Errors* kind = nullptr;
     bool fitted = false;
@@ -256,9 +204,7 @@ TEST(H200Copies, AreNearTheMeasuredOnes) {
   for (const auto& [page, text] : {std::pair{"README.md", row},
                                    {"models/pcie/README.md", row},
                                    {"models/README.md", short_row}}) {
-    std::ostringstream read;
-    read << std::ifstream(std::string(WEFT_SOURCE_DIR) + '/' + page).rdbuf();
-    EXPECT_NE(read.str().find(text), std::string::npos) << page << " lacks " << text;
+    EXPECT_NE(page_text(page).find(text), std::string::npos) << page << " lacks " << text;
   }
 }
 
@@ -272,8 +218,7 @@ TEST(H200Copies, OnAnotherDayAloneBothWaysAndAgainstALongCopyTheOtherWay) {
   Errors loads{"loads while copies run"};
   constexpr std::int64_t kLong = 16 << 20;
   constexpr std::int64_t kLargest = 1 << 20;
-  for (const auto& row :
-       cells(std::string(WEFT_SOURCE_DIR) + "/tests/pcie/h200-copies-2026-11-21.csv")) {
+  for (const auto& row : measured_cells("tests/pcie/h200-copies-2026-11-21.csv")) {
     const std::int64_t to = std::stoll(row.at(1));
     const std::int64_t from = std::stoll(row.at(2));
     const double to_us = std::stod(row.at(3));

@@ -86,6 +86,20 @@ TEST(ApiTopology, ShowsPairsAndMeasuresOne) {
   EXPECT_LT(narrow.rows[0].average_gbps, 0.6 * wide.rows[0].average_gbps);
 }
 
+TEST(ApiTopology, Copies) {
+  api::CopiesOptions options;
+  options.to = "gpu0,gpu1";
+  options.bytes = {1 << 20, 1 << 26};
+  const api::Copies pairs = topology().copies(options);
+  ASSERT_EQ(pairs.rows.size(), 4U);
+  EXPECT_EQ(pairs.rows[3].to, "gpu1");
+  EXPECT_EQ(pairs.rows[3].kind, "h2d");
+  EXPECT_GT(pairs.rows[3].gb_per_s, pairs.rows[1].gb_per_s);
+  EXPECT_FALSE(pairs.rows[3].limited_by.empty());
+  EXPECT_THAT(pairs.json, HasSubstr("\"weft.copies/1\""));
+  EXPECT_THAT(topology().copies().text, HasSubstr("Running host_to_device_memcpy_ce."));
+}
+
 TEST(ApiErrors, AreOneTypeForEveryInput) {
   EXPECT_THAT(input_error([] { api::Scenario::load("nowhere.yaml"); }),
               HasSubstr("nowhere.yaml: no such file"));
@@ -107,6 +121,8 @@ TEST(ApiErrors, AreOneTypeForEveryInput) {
   EXPECT_THAT(perftest([](auto& o) { o.bytes = {1LL << 40}; }), HasSubstr("64 MiB"));
   EXPECT_THAT(perftest([](auto& o) { o.tx_depth = 1U << 30; }), HasSubstr("at most 15000"));
   EXPECT_THAT(perftest([](auto& o) { o.from = "gpu99"; }), HasSubstr("no such device"));
+  EXPECT_THAT(input_error([] { topology().copies({.by = "hand"}); }), HasSubstr("known: engine"));
+  EXPECT_THAT(input_error([] { topology().copies({.to = "nic0"}); }), HasSubstr("not a GPU"));
 }
 
 TEST(ApiParameters, AreWhatMayBeSet) {
