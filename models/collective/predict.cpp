@@ -319,8 +319,8 @@ void add_choice_notes(RunResult& result) {
   }
   for (const auto& [name, range] : sizes) {
     result.notes.push_back(fmt::format(
-        "NCCL would run {} between {} and {}; weft does not execute it and runs the best of Ring "
-        "and Tree there",
+        "NCCL would run {} between {} and {}; weft does not execute it and runs the best of what it "
+        "does there",
         name, format_size(Bytes{range.first}), format_size(Bytes{range.second})));
   }
 }

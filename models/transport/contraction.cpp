@@ -145,14 +145,34 @@ class Builder {
         {"SM loads of GPU memory in flight", fabric_.full_name(leg.initiator)});
   }
 
+  /// The whole latency is that of the leg at a memory: an NVSwitch has none of its own.
   void add_nvlink(const Leg& leg) {
     const Route route =
         require_route(leg, "NVLink", [&] { return fabric_.nvlink_route(leg.source, leg.sink); });
-    const NvlinkPort& port = *model(leg.source).nvlink;
-    const double weight = nvlink_weight(model(leg.source).blocks->line, port.overhead);
-    for (const Hop hop : route) use(machine_.server_of(hop), weight);
-    use_memory(leg.sink);
-    tail("NVLink latency", leg.source, port.latency);
+    const DeviceId gpu = nvlink_gpu(machine_, leg);
+    const NvlinkPort& port = *model(gpu).nvlink;
+    const Bytes line = model(gpu).blocks->line;
+    for (const Hop hop : route) {
+      use(machine_.server_of(hop), nvlink_weight(line, port.overhead));
+      if (leg.kind != Leg::Kind::kRead) continue;
+      use(machine_.server_of(reversed(hop)), nvlink_request_weight(line, port.overhead));
+    }
+    if (leg.kind == Leg::Kind::kRead) {
+      if (model(leg.source).memory) use_memory(leg.source);
+      if (model(leg.initiator).blocks) add_nvlink_load(leg, port.latency);
+    } else if (model(leg.sink).memory) {
+      use_memory(leg.sink);
+      tail("NVLink latency", leg.source, port.latency);
+    }
+  }
+
+  /// A load's request and its data cross NVLink; the memory beyond answers as an SM's own does.
+  void add_nvlink_load(const Leg& leg, Duration latency) {
+    const Duration round_trip = latency * 2 + model(leg.initiator).blocks->sm_load_latency;
+    head("SM load over NVLink", leg.initiator, round_trip);
+    if (round_trip == Duration{}) return;
+    cap(Bandwidth::bytes_per_s(in_flight(leg).as_double() / round_trip.as_s()),
+        {"SM loads over NVLink in flight", fabric_.full_name(leg.initiator)});
   }
 
   bool is_pcie(Hop hop) const { return fabric_.link(hop.link).kind == LinkKind::kPcie; }
@@ -326,6 +346,10 @@ class Builder {
 };
 
 }  // namespace
+
+DeviceId nvlink_gpu(const Machine& machine, const Leg& leg) {
+  return machine.model(leg.source).nvlink ? leg.source : leg.sink;
+}
 
 Requester requester_of(const Machine& machine, const Leg& leg) {
   const DeviceModel& m = machine.model(leg.initiator);

@@ -89,7 +89,7 @@ ConnectionIndex PlanBuilder::connect(const Protocol& protocol, Endpoint from, En
   } else {
     connect_nodes(c, protocol, from, to, channel);
   }
-  connections_.push_back(c);
+  connections_.push_back(std::move(c));
   return static_cast<ConnectionIndex>(connections_.size() - 1);
 }
 
@@ -107,7 +107,7 @@ void PlanBuilder::connect_inside(Connection& connection, const Protocol& protoco
   connection.taken = connection.free;
   connection.after_take = lags->second.after_take;
   if (fabric.nvlink_route(from, to)) {
-    connection.push = write(from, to, Leg::Medium::kNvlink);
+    connection.push = Walk{write(from, to, Leg::Medium::kNvlink)};
     return;
   }
   if (!fabric.pcie_route(from, to)) {
@@ -115,12 +115,64 @@ void PlanBuilder::connect_inside(Connection& connection, const Protocol& protoco
                      fabric.full_name(to) + ": neither NVLink nor PCIe joins them");
   }
   if (fabric.path_label(from, to).path_class <= PathClass::kPxb) {
-    connection.push = write(from, to);
+    connection.push = Walk{write(from, to)};
     return;
   }
   const DeviceId memory = fabric.root_cpu(from);
-  connection.push = write(from, memory);
-  connection.pull = read(to, memory);
+  connection.push = Walk{write(from, memory)};
+  connection.pull = Walk{read(to, memory)};
+}
+
+/// The NVSwitch that joins all of these GPUs.
+DeviceId PlanBuilder::switch_of(std::span<const std::uint32_t> ranks) const {
+  const Fabric& fabric = devices_->fabric();
+  const std::uint32_t node = communicator_->node(ranks.front());
+  for (std::size_t i = 0; i < fabric.count(DeviceKind::kNvSwitch); ++i) {
+    const DeviceId nvswitch = fabric.device(node, DeviceKind::kNvSwitch, i);
+    const bool joins_all = std::all_of(ranks.begin(), ranks.end(), [&](std::uint32_t rank) {
+      return fabric.nvlink_route(communicator_->gpu(rank), nvswitch).has_value();
+    });
+    if (joins_all) return nvswitch;
+  }
+  throw InputError(fabric.spec().file + ": no NVSwitch joins all GPUs of a node, as NVLS needs");
+}
+
+/// A flag is polled, and a credit written, through the NVSwitch as data are.
+SwitchFifos PlanBuilder::connect_switch(const Protocol& protocol, std::uint32_t head,
+                                        std::span<const std::uint32_t> ranks, bool first) {
+  const DeviceId nvswitch = switch_of(ranks);
+  const DeviceId gpu = communicator_->gpu(head);
+  // The head's own leg first: its SM works on it.
+  Walk load{{Leg::Kind::kRead, Leg::Medium::kNvlink, gpu, nvswitch, gpu}};
+  Walk store{write(gpu, nvswitch, Leg::Medium::kNvlink)};
+  for (const std::uint32_t rank : ranks) {
+    const DeviceId member = communicator_->gpu(rank);
+    load.push_back({Leg::Kind::kRead, Leg::Medium::kNvlink, nvswitch, member, nvswitch});
+    store.push_back({Leg::Kind::kWrite, Leg::Medium::kNvlink, nvswitch, nvswitch, member});
+  }
+  const Duration latency = nvlink_latency_[in_node(gpu)];
+  const LagIndex freed = lag("FIFO slot freed", latency);
+  const LagIndex stored = lag("kernel hands slice over", protocol.sync);
+  const LagIndex polled = lag("kernel hands slice over to all GPUs", protocol.sync + latency);
+  const auto add = [&](const std::optional<Walk>& push, const std::optional<Walk>& pull,
+                       LagIndex after_push) {
+    Connection c{};
+    c.ready = c.pushed = add_flag(0);
+    c.free = c.taken = add_flag(protocol.slots);
+    c.push = push;
+    c.pull = pull;
+    c.after_push = after_push;
+    c.after_take = freed;
+    connections_.push_back(std::move(c));
+    return static_cast<ConnectionIndex>(connections_.size() - 1);
+  };
+  const std::optional<Walk> own = first ? std::nullopt : std::optional{Walk{}};
+  SwitchFifos out;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    out.reduce.push_back(add(own, i == 0 ? load : Walk{}, polled));
+    out.broadcast.push_back(add(i == 0 ? store : Walk{}, own, stored));
+  }
+  return out;
 }
 
 void PlanBuilder::connect_nodes(Connection& connection, const Protocol& protocol, Endpoint from,
@@ -166,11 +218,11 @@ void PlanBuilder::connect_nodes(Connection& connection, const Protocol& protocol
   connection.taken = arrivals.taken;
   connection.after_take = kNoIndex;
   if (send_from_host) {
-    connection.push = write(from_gpu, q.memory);
+    connection.push = Walk{write(from_gpu, q.memory)};
   } else if (near_nic != from_gpu) {
-    connection.push = write(from_gpu, near_nic, Leg::Medium::kNvlink);
+    connection.push = Walk{write(from_gpu, near_nic, Leg::Medium::kNvlink)};
   }
-  if (staged) connection.pull = read(to_gpu, q.peer_memory);
+  if (staged) connection.pull = Walk{read(to_gpu, q.peer_memory)};
 }
 
 ActorIndex PlanBuilder::proxy_of(DeviceId gpu) {
@@ -246,8 +298,12 @@ WalkIndex PlanBuilder::walk(const Protocol& protocol, const ConnectionList& in,
   if (primitive.loads) walk.push_back(load);
   if (primitive.stores) walk.push_back(store);
   for (Leg& leg : walk) leg.data_only = true;
-  for (const ConnectionIndex c : in) walk.push_back(connections_[c].pull.value_or(load));
-  for (const ConnectionIndex c : out) walk.push_back(connections_[c].push.value_or(store));
+  const auto add = [&walk](const std::optional<Walk>& by, const Leg& own) {
+    const Walk legs = by.value_or(Walk{own});
+    walk.insert(walk.end(), legs.begin(), legs.end());
+  };
+  for (const ConnectionIndex c : in) add(connections_[c].pull, load);
+  for (const ConnectionIndex c : out) add(connections_[c].push, store);
   for (std::size_t branch = 0; branch < walk.size(); ++branch) {
     walk[branch].branch = static_cast<std::uint8_t>(branch);
     walk[branch].threads = static_cast<std::uint16_t>(threads_);
