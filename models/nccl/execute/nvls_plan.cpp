@@ -108,11 +108,11 @@ class NvlsChannel {
     }
     if (groups.scatter > 0) {
       builder_.add_block(protocol_, rank, number_, threads_of(groups.scatter, true));
-      loops([&](Bytes all, Bytes) { builder_.send(protocol_, all, out); });
+      loops([&](Bytes all, Bytes) { builder_.scatter(protocol_, all, out); });
     }
     if (groups.gather > 0) {
       builder_.add_block(protocol_, rank, number_, threads_of(groups.gather, false));
-      loops([&](Bytes all, Bytes) { builder_.recv(protocol_, all, in); });
+      loops([&](Bytes all, Bytes) { builder_.gather(protocol_, all, in); });
     }
   }
 

@@ -43,6 +43,7 @@ PlanBuilder::PlanBuilder(const DeviceParams& devices, const Communicator& commun
       path_{path},
       proxy_poll_{devices.params().duration("nccl.proxy_poll")},
       nvlink_latency_{of_each(devices, DeviceKind::kGpu, "gpu.nvlink_latency")},
+      load_latency_{of_each(devices, DeviceKind::kGpu, "gpu.sm_load_latency")},
       completion_latency_{of_each(devices, DeviceKind::kNic, "nic.completion_latency")} {
   plan_.op = op_name(op);
   plan_.algo = algorithm_name(choice.algorithm);
@@ -137,7 +138,8 @@ DeviceId PlanBuilder::switch_of(std::span<const std::uint32_t> ranks) const {
   throw InputError(fabric.spec().file + ": no NVSwitch joins all GPUs of a node, as NVLS needs");
 }
 
-/// A flag is polled, and a credit written, through the NVSwitch as data are.
+/// The head's flags are written to all GPUs and polled of all by the NVSwitch, as data are: what it
+/// polls it sees a round trip later, on average.
 SwitchFifos PlanBuilder::connect_switch(const Protocol& protocol, std::uint32_t head,
                                         std::span<const std::uint32_t> ranks, bool first) {
   const DeviceId nvswitch = switch_of(ranks);
@@ -151,26 +153,32 @@ SwitchFifos PlanBuilder::connect_switch(const Protocol& protocol, std::uint32_t 
     store.push_back({Leg::Kind::kWrite, Leg::Medium::kNvlink, nvswitch, nvswitch, member});
   }
   const Duration latency = nvlink_latency_[in_node(gpu)];
-  const LagIndex freed = lag("FIFO slot freed", latency);
-  const LagIndex stored = lag("kernel hands slice over", protocol.sync);
-  const LagIndex polled = lag("kernel hands slice over to all GPUs", protocol.sync + latency);
+  const Duration poll = latency * 2 + load_latency_[in_node(gpu)];
+  struct Lags {
+    LagIndex after_push;
+    LagIndex after_take;
+  };
+  const Lags to_head{lag("head sees slices of all GPUs", protocol.sync + poll),
+                     lag("FIFO slot freed", latency)};
+  const Lags from_head{lag("kernel hands slice over", protocol.sync),
+                       lag("head sees FIFO slots of all GPUs", poll)};
   const auto add = [&](const std::optional<Walk>& push, const std::optional<Walk>& pull,
-                       LagIndex after_push) {
+                       const Lags& lags) {
     Connection c{};
     c.ready = c.pushed = add_flag(0);
     c.free = c.taken = add_flag(protocol.slots);
     c.push = push;
     c.pull = pull;
-    c.after_push = after_push;
-    c.after_take = freed;
+    c.after_push = lags.after_push;
+    c.after_take = lags.after_take;
     connections_.push_back(std::move(c));
     return static_cast<ConnectionIndex>(connections_.size() - 1);
   };
   const std::optional<Walk> own = first ? std::nullopt : std::optional{Walk{}};
   SwitchFifos out;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
-    out.reduce.push_back(add(own, i == 0 ? load : Walk{}, polled));
-    out.broadcast.push_back(add(i == 0 ? store : Walk{}, own, stored));
+    out.reduce.push_back(add(own, i == 0 ? load : Walk{}, to_head));
+    out.broadcast.push_back(add(i == 0 ? store : Walk{}, own, from_head));
   }
   return out;
 }
@@ -313,13 +321,13 @@ WalkIndex PlanBuilder::walk(const Protocol& protocol, const ConnectionList& in,
 }
 
 /// `trips`: of a connection that hands over by trips, how many these bytes are.
-void PlanBuilder::slice(Bytes bytes, WalkIndex walk, LagIndex work, std::int64_t trips,
-                        const ConnectionList& in, const ConnectionList& out) {
+void PlanBuilder::slice(Bytes bytes, WalkIndex walk, std::span<const LagIndex> work,
+                        std::int64_t trips, const ConnectionList& in, const ConnectionList& out) {
   Program& program = plan_.programs[block_];
   const auto tokens = [&](ConnectionIndex c) { return connections_[c].by_trips ? trips : 1; };
   for (const ConnectionIndex c : in) program.wait(connections_[c].ready, tokens(c));
   for (const ConnectionIndex c : out) program.wait(connections_[c].free, tokens(c));
-  if (work != kNoIndex) program.compute(work);
+  for (const LagIndex lag : work) program.compute(lag);
   program.move(walk, bytes);
   for (const ConnectionIndex c : out) {
     const Connection& to = connections_[c];
@@ -339,7 +347,12 @@ void PlanBuilder::pass(const Protocol& protocol, Bytes data, const ConnectionLis
       Bytes{1});
   const Bytes bytes = protocol.on_wire(data);
   const WalkIndex through = walk(protocol, in, out, primitive);
-  const LagIndex work = lag("barriers of a slice", protocol.work);
+  std::vector<LagIndex> work{lag("barriers of a slice", protocol.work)};
+  if (primitive.peers > 1) {
+    work.push_back(
+        lag("loads of one head's part after another",
+            load_latency_[in_node(gpu_)] * static_cast<std::int64_t>(primitive.peers - 1)));
+  }
   const auto is_by_trips = [&](ConnectionIndex c) { return connections_[c].by_trips; };
   const bool by_trips = protocol.trip > Bytes{0} &&
                         std::all_of(in.begin(), in.end(), is_by_trips) &&
@@ -349,8 +362,8 @@ void PlanBuilder::pass(const Protocol& protocol, Bytes data, const ConnectionLis
       slice(of, through, work, protocol.trips(of), in, out);
       return;
     }
-    plan_.programs[block_].compute(work);
-    in_parts(of, protocol.trip, [&](Bytes trip) { slice(trip, through, kNoIndex, 1, in, out); });
+    for (const LagIndex lag : work) plan_.programs[block_].compute(lag);
+    in_parts(of, protocol.trip, [&](Bytes trip) { slice(trip, through, {}, 1, in, out); });
   });
 }
 

@@ -98,6 +98,13 @@ class PlanBuilder {
   void copy(const Protocol& p, Bytes data) {
     pass(p, data, {}, {}, {.loads = true, .stores = true});
   }
+  /// To each of `out` a part of the data, and from each of `in`, one after another.
+  void scatter(const Protocol& p, Bytes data, const ConnectionList& out) {
+    pass(p, data, {}, out, {.loads = true, .stores = false, .peers = out.size()});
+  }
+  void gather(const Protocol& p, Bytes data, const ConnectionList& in) {
+    pass(p, data, in, {}, {.loads = false, .stores = true, .peers = in.size()});
+  }
   /// What `body()` adds, so many times.
   template <class Body>
   void repeat(std::uint64_t times, Body&& body) {
@@ -164,6 +171,7 @@ class PlanBuilder {
   struct Primitive {
     bool loads;
     bool stores;
+    std::size_t peers{1};  ///< whose parts follow each other, with a first load each
   };
   void pass(const Protocol& protocol, Bytes data, const ConnectionList& in,
             const ConnectionList& out, Primitive primitive);
@@ -178,7 +186,7 @@ class PlanBuilder {
   FlagIndex serve(ActorIndex proxy, const char* work, Body&& body);
   FlagIndex add_flag(std::uint32_t tokens);
   LagIndex lag(const char* cause, Duration time);
-  void slice(Bytes bytes, WalkIndex walk, LagIndex work, std::int64_t trips,
+  void slice(Bytes bytes, WalkIndex walk, std::span<const LagIndex> work, std::int64_t trips,
              const ConnectionList& in, const ConnectionList& out);
   WalkIndex walk(const Protocol& protocol, const ConnectionList& in, const ConnectionList& out,
                  Primitive primitive);
@@ -192,6 +200,7 @@ class PlanBuilder {
   MemoryPath path_;
   Duration proxy_poll_;
   std::vector<Duration> nvlink_latency_;      // by device of a node
+  std::vector<Duration> load_latency_;        // likewise: of SMs, of the GPU's own memory
   std::vector<Duration> completion_latency_;  // likewise
   Plan plan_;
   std::vector<Connection> connections_;
