@@ -95,7 +95,7 @@ TEST(ScenarioBogus, Operations) {
             "s.yaml:5:26: workload.algo: alltoall has no algorithm");
   EXPECT_THAT(
       refused(with("op: allreduce", "op: allreduce, algo: PAT")),
-      HasSubstr("'PAT' is not an algorithm that weft runs; known: Ring, Tree, NVLS, NVLSTree"));
+      HasSubstr("'PAT' is not an algorithm that weft runs; known: NVLS, NVLSTree, Ring, Tree"));
 }
 
 TEST(ScenarioBogus, Sizes) {
