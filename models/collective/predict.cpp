@@ -318,10 +318,11 @@ void add_choice_notes(RunResult& result) {
     at->second = {std::min(at->second.first, row.bytes), std::max(at->second.second, row.bytes)};
   }
   for (const auto& [name, range] : sizes) {
-    result.notes.push_back(fmt::format(
-        "NCCL would run {} between {} and {}; weft does not execute it and runs the best of Ring "
-        "and Tree there",
-        name, format_size(Bytes{range.first}), format_size(Bytes{range.second})));
+    result.notes.push_back(
+        fmt::format("NCCL would run {} between {} and {}; weft does not execute it and runs the "
+                    "best of what it "
+                    "does there",
+                    name, format_size(Bytes{range.first}), format_size(Bytes{range.second})));
   }
 }
 

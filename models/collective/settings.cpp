@@ -426,6 +426,9 @@ NcclEnv apply_nccl_env(const std::map<std::string, std::string>& env, Params& pa
   });
   with("NCCL_BUFFSIZE",
        [&](const std::string& value) { set("NCCL_BUFFSIZE", "nccl.buffer_size", value + " B"); });
+  with("NCCL_NVLS_CHUNKSIZE", [&](const std::string& value) {
+    set("NCCL_NVLS_CHUNKSIZE", "nccl.nvls_chunk", value + " B");
+  });
   with("NCCL_IB_QPS_PER_CONNECTION", [&](const std::string& value) {
     set("NCCL_IB_QPS_PER_CONNECTION", "wire.qps_per_connection", value);
   });

@@ -40,4 +40,10 @@ inline double nvlink_weight(Bytes line, Bytes overhead) {
   return (line + overhead).as_double() / line.as_double();
 }
 
+/// NVLink bytes per payload byte of the requests for it, which run against it: a packet of header
+/// flits alone for each line.
+inline double nvlink_request_weight(Bytes line, Bytes overhead) {
+  return overhead.as_double() / line.as_double();
+}
+
 }  // namespace weft

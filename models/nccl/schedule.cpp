@@ -13,10 +13,19 @@ namespace {
 
 // By Op: allreduce, allgather, reducescatter, broadcast, reduce, alltoall, sendrecv. NCCL has a
 // tree for other operations neither (src/device/).
-constexpr std::array<AlgorithmRow, 3> kAlgorithms{{
+constexpr std::array<AlgorithmRow, 5> kAlgorithms{{
     {Algorithm::kRing, "Ring", NcclAlgo::kRing, {true, true, true, true, true, false, false}},
     {Algorithm::kTree, "Tree", NcclAlgo::kTree, {true, false, false, false, false, false, false}},
     {Algorithm::kPointToPoint, "P2P", {}, {false, false, false, false, false, true, true}},
+    {Algorithm::kNvls,
+     "NVLS",
+     NcclAlgo::kNvls,
+     {true, true, true, false, false, false, false},
+     /*one_node_only=*/true},
+    {Algorithm::kNvlsTree,
+     "NVLSTree",
+     NcclAlgo::kNvlsTree,
+     {true, false, false, false, false, false, false}},
 }};
 
 /// Channels of a large collective before the small ones drop some.
@@ -48,7 +57,12 @@ Choice choose(const DeviceParams& devices, MemoryPath path, std::uint32_t channe
   const Params& params = devices.params();
   if (is_point_to_point(op)) return {Algorithm::kPointToPoint, "Simple", channels};
   Choice choice;
-  if (params.choice("nccl.algo") == "Tree") choice.algorithm = Algorithm::kTree;
+  const std::string_view algo = params.choice("nccl.algo");
+  if (algo.starts_with("NVLS")) {
+    throw InputError("nccl.algo=" + std::string(algo) +
+                     ": weft's simple rules have no NVLS; take nccl.decisions=nccl");
+  }
+  if (algo == "Tree") choice.algorithm = Algorithm::kTree;
   if (!runs(choice.algorithm, op)) {
     throw InputError("nccl.algo=" + std::string(algorithm_name(choice.algorithm)) + " runs no " +
                      std::string(op_name(op)) + "; take Ring");
@@ -117,15 +131,15 @@ bool runs(Algorithm algorithm, Op op) {
   return kAlgorithms[static_cast<std::size_t>(algorithm)].runs[static_cast<std::size_t>(op)];
 }
 
-std::optional<Algorithm> executed_as(NcclAlgo algo) {
+std::optional<Algorithm> executed_as(NcclAlgo algo, std::uint32_t nodes) {
   for (const AlgorithmRow& row : kAlgorithms) {
-    if (row.nccl == algo) return row.algorithm;
+    if (row.nccl == algo && (nodes == 1 || !row.one_node_only)) return row.algorithm;
   }
   return std::nullopt;
 }
 
 KernelShape kernel_shape(Op op, Algorithm algorithm) {
-  if (algorithm == Algorithm::kTree) return KernelShape::kTree;
+  if (algorithm != Algorithm::kRing) return KernelShape::kTree;
   return op == Op::kBroadcast || op == Op::kReduce ? KernelShape::kChain : KernelShape::kRing;
 }
 

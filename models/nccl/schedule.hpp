@@ -18,7 +18,7 @@
 
 namespace weft {
 
-enum class Algorithm : std::uint8_t { kRing, kTree, kPointToPoint };
+enum class Algorithm : std::uint8_t { kRing, kTree, kPointToPoint, kNvls, kNvlsTree };
 
 /// A row of the one table of algorithms that weft executes.
 struct AlgorithmRow {
@@ -26,15 +26,17 @@ struct AlgorithmRow {
   std::string_view name;         ///< "Ring", as NCCL_ALGO spells it
   std::optional<NcclAlgo> nccl;  ///< as which NCCL tunes it; nullopt: NCCL does not choose it
   std::array<bool, kOperations.size()> runs;  ///< by Op: which operations it can run
+  /// Between nodes it would take what weft does not execute (NVLS: reductions by network switches).
+  bool one_node_only{false};
 };
 /// In the order of Algorithm.
 std::span<const AlgorithmRow> algorithms();
-/// "Ring", "Tree", "P2P".
+/// "Ring", "Tree", "P2P", "NVLS", "NVLSTree".
 std::string_view algorithm_name(Algorithm algorithm);
 /// Whether an algorithm can run an operation.
 bool runs(Algorithm algorithm, Op op);
-/// Which algorithm executes what NCCL chose; nullopt: weft executes it not.
-std::optional<Algorithm> executed_as(NcclAlgo algo);
+/// Which algorithm executes what NCCL chose for so many nodes; nullopt: weft executes it not.
+std::optional<Algorithm> executed_as(NcclAlgo algo, std::uint32_t nodes);
 /// Precondition: neither the operation nor the algorithm is point to point.
 KernelShape kernel_shape(Op op, Algorithm algorithm);
 
@@ -49,8 +51,16 @@ struct Choice {
   Algorithm algorithm{Algorithm::kRing};
   std::string_view protocol;  ///< "Simple", "LL", "LL128"
   std::uint32_t channels{1};
-  /// What NCCL would run where that is something that weft does not execute ("NVLS"); else "".
+  /// What NCCL would run where that is something that weft does not execute ("PAT"); else "".
   std::string_view nccl_choice{};
+};
+
+/// NVLS: head h of a node adds up and hands on part h of each chunk, by the NVSwitch.
+struct NvlsHeads {
+  std::vector<std::uint32_t> places;  ///< by head: which of a node's GPUs
+  /// Between nodes, among the heads of one number: the first for even channels, the second for odd
+  /// ones. A rank that is no head is in none. One node: empty.
+  std::vector<Tree> trees;
 };
 
 /// What has been decided for a machine before anything runs: the one seam between NCCL's decisions
@@ -62,13 +72,15 @@ struct Schedule {
   /// What joins a GPU of a node to another, [from][to], by their places among its GPUs. Throws
   /// InputError if they are to meet over the network.
   std::function<Inside(std::uint32_t from, std::uint32_t to)> inside;
+  NvlsHeads nvls;           ///< no heads: no NVLS
   /// Point to point: the NICs of each GPU of a node (indices among the node's NICs); channel c
   /// takes entry c mod their number. Empty where nodes have no NIC.
   std::vector<std::vector<std::uint32_t>> p2p_nics;
   std::uint32_t p2p_channels{1};           ///< a power of two
   std::uint32_t p2p_channels_per_peer{1};  ///< a power of two, at most p2p_channels
   /// For each operation and size (bytes as nccl-tests counts); the channels are at most `rings` or
-  /// `trees` has. Throws InputError if what the user forces cannot run the operation.
+  /// `trees` has, NVLS's any number. Throws InputError if what the user forces cannot run the
+  /// operation.
   std::function<Choice(Op, Bytes)> choose;
 };
 

@@ -158,16 +158,39 @@ class Builder {
         {"SM loads of GPU memory in flight", fabric_.full_name(leg.initiator)});
   }
 
+  /// The whole latency is that of the leg at a memory: an NVSwitch has none of its own.
   void add_nvlink(const Leg& leg) {
     const Route route =
         require_route(leg, "NVLink", [&] { return fabric_.nvlink_route(leg.source, leg.sink); });
-    const NvlinkPort& port = *model(leg.source).nvlink;
-    const Bytes packet = leg.by_copy_engine ? Bytes{model(leg.source).copies->request}
-                                            : model(leg.source).blocks->line;
-    for (const Hop hop : route) use(machine_.server_of(hop), nvlink_weight(packet, port.overhead));
-    use_memory(leg.sink);
-    if (leg.by_copy_engine) return add_nvlink_copy(leg);
-    tail("NVLink latency", leg.source, port.latency);
+    const DeviceId gpu = nvlink_gpu(machine_, leg);
+    const NvlinkPort& port = *model(gpu).nvlink;
+    const Bytes line =
+        leg.by_copy_engine ? Bytes{model(gpu).copies->request} : model(gpu).blocks->line;
+    for (const Hop hop : route) {
+      use(machine_.server_of(hop), nvlink_weight(line, port.overhead));
+      if (leg.kind != Leg::Kind::kRead || leg.by_copy_engine) continue;
+      use(machine_.server_of(reversed(hop)), nvlink_request_weight(line, port.overhead));
+    }
+    if (leg.by_copy_engine) {
+      use_memory(leg.sink);
+      return add_nvlink_copy(leg);
+    }
+    if (leg.kind == Leg::Kind::kRead) {
+      if (model(leg.source).memory) use_memory(leg.source);
+      if (model(leg.initiator).blocks) add_nvlink_load(leg, port.latency);
+    } else if (model(leg.sink).memory) {
+      use_memory(leg.sink);
+      tail("NVLink latency", leg.source, port.latency);
+    }
+  }
+
+  /// A load's request and its data cross NVLink; the memory beyond answers as an SM's own does.
+  void add_nvlink_load(const Leg& leg, Duration latency) {
+    const Duration round_trip = latency * 2 + model(leg.initiator).blocks->sm_load_latency;
+    head("SM load over NVLink", leg.initiator, round_trip);
+    if (round_trip == Duration{}) return;
+    cap(Bandwidth::bytes_per_s(in_flight(leg).as_double() / round_trip.as_s()),
+        {"SM loads over NVLink in flight", fabric_.full_name(leg.initiator)});
   }
 
   /// As over PCIe; requests and answers take a latency each.
@@ -379,6 +402,10 @@ class Builder {
 };
 
 }  // namespace
+
+DeviceId nvlink_gpu(const Machine& machine, const Leg& leg) {
+  return machine.model(leg.source).nvlink ? leg.source : leg.sink;
+}
 
 Requester requester_of(const Machine& machine, const Leg& leg) {
   const DeviceModel& m = machine.model(leg.initiator);

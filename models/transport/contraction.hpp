@@ -69,6 +69,10 @@ ServerId sm_of(const Machine& machine, DeviceId gpu, std::uint32_t number);
 /// What holds the loads beyond the GPU of that SM.
 ServerId sm_loads_of(const Machine& machine, DeviceId gpu, std::uint32_t number);
 
+/// The GPU of a leg over NVLink whose port and lines its packets have: the source, unless that is
+/// an NVSwitch.
+DeviceId nvlink_gpu(const Machine& machine, const Leg& leg);
+
 /// Whoever makes the requests of a leg over PCIe: a NIC, a GPU's SMs, its copy engines, or a CPU's
 /// stores, which leave its root complex when its program says so.
 Requester requester_of(const Machine& machine, const Leg& leg);

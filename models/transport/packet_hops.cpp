@@ -49,7 +49,7 @@ class HopCounter {
         return {};
       case Leg::Medium::kNvlink:
         return over(fabric.nvlink_route(leg.source, leg.sink),
-                    machine_.model(leg.source).blocks->line.as_double());
+                    machine_.model(nvlink_gpu(machine_, leg)).blocks->line.as_double());
       case Leg::Medium::kWire:
         return over(fabric.wire_route(leg.source, leg.sink),
                     static_cast<double>(machine_.packets().mtu));

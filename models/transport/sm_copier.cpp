@@ -24,6 +24,16 @@ constexpr std::int64_t kFlagBytes = 8;
 
 DeviceId initiator(const Walk& legs) { return legs.front().initiator; }
 
+/// A packet has one target: none is copied or added up on its way.
+void refuse_switched(const Fabric& fabric, const Leg& leg) {
+  for (const DeviceId end : {leg.source, leg.sink}) {
+    if (fabric.device(end).kind != DeviceKind::kNvSwitch) continue;
+    throw InputError("the packet transport has no multicast and no reduction in " +
+                     fabric.full_name(end) +
+                     " (NVLS, NVLSTree): take --fidelity fluid or --env NCCL_NVLS_ENABLE=0");
+  }
+}
+
 }  // namespace
 
 SmCopier::SmCopier(PacketHost& host, const Walk& legs, std::uint32_t number, std::uint64_t address,
@@ -44,6 +54,7 @@ SmCopier::SmCopier(PacketHost& host, const Walk& legs, std::uint32_t number, std
   warps_.resize(std::max(1U, threads / kWarp));
   piece_ = std::max<std::int64_t>(1, in_flight / static_cast<std::int64_t>(warps_.size()));
   for (const Leg& leg : legs) {
+    refuse_switched(host.machine().fabric(), leg);
     if (leg.initiator != gpu) throw std::logic_error("SmCopier: legs of several initiators");
     const auto remote = [&](DeviceId memory, PcieRoutesId routes) {
       DmaEngine::Settings settings = host.sm_engine(gpu, leg.medium == Leg::Medium::kNvlink);

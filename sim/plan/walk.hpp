@@ -13,6 +13,10 @@ namespace weft {
 /// The data flows from `source` to `sink`; `initiator` is the one of the two whose requests make it
 /// flow. So a NIC that sends from GPU memory *reads*: initiator and sink are the NIC, source the
 /// GPU, and the read requests run against the data. A CPU stands for its socket's DRAM.
+///
+/// Over NVLink an NVSwitch may be an end. It adds up what legs of one walk bring to it, and gives a
+/// copy to each leg that leaves it; on those with its GPUs' memories it is the initiator, as a GPU
+/// asks it alone (multimem.ld_reduce, multimem.st).
 struct Leg {
   enum class Kind : std::uint8_t {
     kRead,     ///< the sink asks, the source answers; kLocal: an SM of its GPU's memory

@@ -358,9 +358,13 @@ std::optional<Route> Fabric::pcie_route(DeviceId from, DeviceId to) const {
 
 std::optional<Route> Fabric::nvlink_route(DeviceId from, DeviceId to) const {
   if (from == to || !impl_->on_one_node(from, to)) return std::nullopt;
-  if (device(from).kind != DeviceKind::kGpu || device(to).kind != DeviceKind::kGpu) {
-    return std::nullopt;
-  }
+  const auto is_end = [this](DeviceId id) {
+    const DeviceKind kind = device(id).kind;
+    return kind == DeviceKind::kGpu || kind == DeviceKind::kNvSwitch;
+  };
+  const bool of_a_gpu =
+      device(from).kind == DeviceKind::kGpu || device(to).kind == DeviceKind::kGpu;
+  if (!of_a_gpu || !is_end(from) || !is_end(to)) return std::nullopt;
   auto route = impl_->graph->nvlink_route(impl_->local(from), impl_->local(to));
   if (!route) return std::nullopt;
   return impl_->on_node(std::move(*route), *impl_->node_of(from));

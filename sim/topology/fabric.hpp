@@ -137,7 +137,8 @@ class Fabric {
   /// tree; only CPUs and PCIe switches forward; a C2C link counts as a route between GPU and CPU.
   std::optional<Route> pcie_route(DeviceId from, DeviceId to) const;
   /// The route over NVLink or xGMI between GPUs of one node: direct, or through one NVSwitch;
-  /// nullopt if none. Like the wire's, there is none from a device to itself.
+  /// likewise from a GPU to an NVSwitch that it is joined to, and back. nullopt if none. Like the
+  /// wire's, there is none from a device to itself.
   std::optional<Route> nvlink_route(DeviceId from, DeviceId to) const;
   /// The route over the network between the NICs of two nodes (or two of one), up no further than
   /// needed; nullopt if none. O(tiers). Where several routes are equal, `pick` chooses: each is

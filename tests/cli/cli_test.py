@@ -212,7 +212,7 @@ BOGUS_USAGE = (
      "--set: wire.rate: 'nan Gb/s' is not a number; " + A_RATE),
     (["run", SMALL, "--set", "wire.kind=ethernet"],
      "--set: wire.kind: 'ethernet' is not a choice; allowed: infiniband, roce"),
-    (["run", SMALL, "--set", "nccl.proto=Simple", "--set", "nccl.chunk_steps=8"],
+    (["run", SMALL, "--set", "nccl.algo=Ring", "--set", "nccl.proto=Simple", "--set", "nccl.chunk_steps=8"],
      "nccl.chunk_steps=8 and nccl.slice_steps=2 are together more than nccl.steps=8: the ranks of a ring would "
      "wait for each other for ever"),
     (["run", SMALL, "--set", "nic.count=9"],

@@ -135,12 +135,17 @@ def topologies(weft):
 
 
 def algorithms(weft):
-    """Each algorithm and protocol, on one, two and four nodes, by NCCL's rings and by the simple rules."""
+    """Each algorithm and protocol, on one, two and four nodes, by NCCL's rings and by the simple rules; NVLS."""
     for algo, proto, nodes, decisions in itertools.product(
             ("Ring", "Tree"), ("LL", "LL128", "Simple"), (1, 2, 4), ("nccl", "simple")):
         settings = {"nccl.algo": algo, "nccl.proto": proto, "nccl.decisions": decisions}
         text = scenario_text("topologies/hgx-h100-8nic.yaml", "allreduce", ["32 KiB", "16 MiB"], nodes, settings)
         yield from weft.run(f"{algo} {proto} {nodes} nodes {decisions}", "-", text=text)
+    for op, algo, nodes in (("allreduce", "NVLS", 1), ("allgather", "NVLS", 1), ("reducescatter", "NVLS", 1),
+                            ("allreduce", "NVLSTree", 2), ("allreduce", "NVLSTree", 4)):
+        text = scenario_text("topologies/hgx-h100-8nic.yaml", op, ["1 MiB", "256 MiB" if nodes == 1 else "16 MiB"],
+                             nodes, {"nccl.algo": algo}, {"NCCL_NVLS_ENABLE": "2"})
+        yield from weft.run(f"{algo} {op} {nodes} nodes", "-", text=text)
 
 
 def packets(weft):

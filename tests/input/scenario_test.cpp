@@ -93,8 +93,9 @@ TEST(ScenarioBogus, Operations) {
             "s.yaml:5:27: workload.algo: Tree runs allreduce only; write Ring");
   EXPECT_EQ(refused(with("op: allreduce", "op: alltoall, algo: Ring")),
             "s.yaml:5:26: workload.algo: alltoall has no algorithm");
-  EXPECT_THAT(refused(with("op: allreduce", "op: allreduce, algo: NVLS")),
-              HasSubstr("'NVLS' is not an algorithm that weft runs; known: Ring, Tree"));
+  EXPECT_THAT(
+      refused(with("op: allreduce", "op: allreduce, algo: PAT")),
+      HasSubstr("'PAT' is not an algorithm that weft runs; known: NVLS, NVLSTree, Ring, Tree"));
 }
 
 TEST(ScenarioBogus, Sizes) {

@@ -121,9 +121,8 @@ TEST(Compare, AGpuAloneUsesTheNicBesideIt) {
 }
 
 TEST(Compare, SaysWhyARowHasNoPrediction) {
-  const auto row = [](const std::string& over, const std::string& gpus,
-                      const std::string& algo = "Ring") {
-    return over + "," + gpus + ",0,0,0," + algo + ",auto,0,allreduce,1024,1\n";
+  const auto row = [](const std::string& over, const std::string& gpus) {
+    return over + "," + gpus + ",0,0,0,Ring,auto,0,allreduce,1024,1\n";
   };
   EXPECT_EQ(outcome(row("shm,", "2,4"), "h200-vm.yaml"), "hosts share no memory");
   EXPECT_EQ(outcome(row("net,gdr", "2,4"), "../tests/cli/no_nics.yaml"), "the machine has no NIC");
@@ -135,8 +134,9 @@ TEST(Compare, SaysWhyARowHasNoPrediction) {
   EXPECT_EQ(outcome(row("nvlink,", "1,8"), "h200-vm.yaml"), "a node has 4 GPUs");
   EXPECT_EQ(outcome("net,gdr,2,4,3,0,0,Ring,auto,0,allreduce,1024,1\n", "h200-vm-pix.2x2.xml"),
             "a node has 2 NICs");
-  EXPECT_EQ(outcome(row("nvlink,", "1,4", "NVLS"), "h200-vm.yaml"),
-            "NCCL runs NVLS, which weft does not execute");
+  EXPECT_EQ(
+      outcome("net,gdr,4,4,1,0,0,PAT,auto,0,allgather,524288,1\n", "genoa-2p-same-switch.yaml"),
+      "NCCL runs PAT, which weft does not execute");
   EXPECT_EQ(outcome(row("net,gdr", "2,16"), "hgx-h100-8nic.yaml", {"gpu.peer_mapping=none"}),
             "on this machine it is host-staged");
   EXPECT_EQ(outcome(row("net,gdr", "2,16"), "hgx-h100-8nic.yaml", {"nodes=3"}),

@@ -53,6 +53,26 @@ TEST(Contraction, NicWritingGpuMemoryThroughAnIntelRootComplexIsCutTo64ByteTlps)
               0.01);
 }
 
+// A load of all GPUs by the NVSwitch: each sends a line with its 32 B of header flits and is asked
+// by such flits alone; the one that asks gets one line. The memories beyond are read.
+TEST(Contraction, ALoadOfAllGpusIsAddedUpInTheNvSwitch) {
+  const MachineUnderTest m("hgx-h100-8nic.yaml");
+  const DeviceId gpu = m.id("gpu0");
+  const DeviceId nvswitch = m.id("nvswitch");
+  Walk walk{{Kind::kRead, Medium::kNvlink, gpu, nvswitch, gpu}};
+  for (const char* member : {"gpu0", "gpu1", "gpu2"}) {
+    walk.push_back({Kind::kRead, Medium::kNvlink, nvswitch, m.id(member), nvswitch});
+  }
+  const auto w = weights(m, walk);
+  EXPECT_NEAR(w.at("gpu1@0 -> nvswitch@0"), 1.25, 1e-12);
+  EXPECT_NEAR(w.at("nvswitch@0 -> gpu1@0"), 0.25, 1e-12);
+  EXPECT_NEAR(w.at("gpu0@0 -> nvswitch@0"), 1.25 + 0.25, 1e-12);
+  EXPECT_NEAR(w.at("nvswitch@0 -> gpu0@0"), 1.25 + 0.25, 1e-12);
+  EXPECT_NEAR(w.at("gpu2@0"), 1, 1e-12);  // its memory
+  // 512 threads x 64 B over two crossings of 500 ns and a load of 255 ns.
+  EXPECT_NEAR(contract(m.machine(), walk).cap->rate.as_gigabytes_per_s(), 512 * 64 / 1255.0, 0.01);
+}
+
 // An element that does not come with its doorbell is read from host memory: switch and root complex
 // there and back, DRAM.
 TEST(Contraction, AnElementIsReadUnlessBlueFlameBringsIt) {

@@ -86,11 +86,36 @@ TEST(Decided, WhatTheUserForcesWins) {
   EXPECT_EQ(by_env.proto, "LL");
 }
 
+TEST(Decided, NvlsRunsAsNcclChooses) {
+  for (const std::uint32_t nodes : {1U, 2U}) {
+    Asked asked{.env = {}, .nodes = nodes};
+    for (int i = 10; i <= 28; i += 3) asked.sizes.push_back(Bytes{std::int64_t{1} << i});
+    const Tuning nccl = tuning_of(asked.topology, {}, nodes);
+    std::vector<std::string> seen;
+    for (const ResultRow& row : run(asked).rows) {
+      const auto choice = nccl.choose(NcclOp::kAllReduce, Bytes{row.bytes});
+      ASSERT_TRUE(choice);
+      EXPECT_EQ(row.algo, nccl_algo_name(choice->algo)) << row.bytes;
+      EXPECT_EQ(row.channels, static_cast<std::uint32_t>(choice->channels)) << row.bytes;
+      EXPECT_THAT(row.nccl_choice, IsEmpty());
+      seen.push_back(row.algo);
+    }
+    EXPECT_THAT(seen, Contains(nodes == 1 ? "NVLS" : "NVLSTree"));
+  }
+}
+
 TEST(Decided, WhatIsNotExecutedIsNamed) {
-  const RunResult result = run({.sizes = {Bytes::mib(64)}, .env = {}});
-  EXPECT_EQ(result.rows.at(0).nccl_choice, "NVLSTree");
-  EXPECT_THAT(result.rows.at(0).algo, ::testing::AnyOf("Ring", "Tree"));
-  EXPECT_THAT(result.notes, Contains(HasSubstr("NCCL would run NVLSTree")));
+  // One GPU a node: PAT.
+  Scenario scenario = read_scenario(shipped("scenarios/quickstart.yaml"));
+  scenario.topology = shipped("topologies/genoa-2p-same-switch.yaml");
+  scenario.nodes = 4;
+  scenario.op = "allgather";
+  scenario.sizes = {Bytes::kib(512)};
+  scenario.memory_paths = {"gdr"};
+  const RunResult result = predict(scenario, {}, make_catalog());
+  EXPECT_EQ(result.rows.at(0).nccl_choice, "PAT");
+  EXPECT_EQ(result.rows.at(0).algo, "Ring");
+  EXPECT_THAT(result.notes, Contains(HasSubstr("NCCL would run PAT")));
 }
 
 TEST(Decided, AFarNicIsNamedWithWhatAllowingItWouldBring) {

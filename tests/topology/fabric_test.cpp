@@ -134,7 +134,10 @@ TEST(Fabric, RoutesOverNvlinkDirectlyOrThroughOneSwitch) {
   EXPECT_EQ(nvlink(Fabric(spec, 1), "gpu0", "gpu1"), "gpu0@0 nvs@0 gpu1@0");
   EXPECT_EQ(nvlink(Fabric(spec, 1), "gpu0", "gpu2"), "none");
   EXPECT_EQ(nvlink(Fabric(spec, 1), "gpu0", "gpu0"), "none");
-  EXPECT_EQ(nvlink(Fabric(spec, 1), "gpu0", "nvs"), "none");
+  EXPECT_EQ(nvlink(Fabric(spec, 1), "gpu0", "nvs"), "gpu0@0 nvs@0");
+  EXPECT_EQ(nvlink(Fabric(spec, 1), "nvs", "gpu0"), "nvs@0 gpu0@0");
+  EXPECT_EQ(nvlink(Fabric(spec, 1), "nvs", "gpu2"), "none");
+  EXPECT_EQ(nvlink(Fabric(spec, 1), "nic0", "nvs"), "none");
 }
 
 TEST(Fabric, DoesNotRouteNvlinkThroughAGpu) {

@@ -236,7 +236,8 @@ void Decider::count_channels() {
   if (result_.nvls) {
     const bool blackwell = result_.views.front().system.lowest_capability() >= 100;
     const int usual = blackwell ? (result_.nodes > 1 ? 32 : 24) : 16;
-    result_.channels.nvls = std::clamp(env.nvls_nchannels.value_or(usual), 1, most);
+    const int wanted = std::min(env.max_ctas, env.nvls_nchannels.value_or(usual));
+    result_.channels.nvls = std::clamp(wanted, std::clamp(env.min_ctas, 1, most), most);
     if (release().repeats_for_nvls) grow_to(result_.channels.nvls);
   }
   result_.channels.coll = channels;

@@ -69,7 +69,7 @@ std::shared_ptr<const Tuning> executable_tuning(const NcclDecisions& decisions) 
   TuningInput input = tuning_input(decisions);
   std::string executed;
   for (const AlgorithmRow& row : algorithms()) {
-    if (!row.nccl) continue;
+    if (!row.nccl || !executed_as(*row.nccl, input.nodes)) continue;
     executed += (executed.empty() ? "" : ",") + std::string(row.name);
   }
   input.env.algo = executed;
@@ -83,7 +83,8 @@ Choice choose(int p2p_channels, const Tuning& tuning, const Tuning& executed, Op
   }
   std::optional<Tuning::Choice> picked = tuning.choose(nccl_op(op), bytes);
   Choice out;
-  if (picked && !executed_as(picked->algo)) {
+  const std::uint32_t nodes = tuning.input().nodes;
+  if (picked && !executed_as(picked->algo, nodes)) {
     out.nccl_choice = nccl_algo_name(picked->algo);
     picked = executed.choose(nccl_op(op), bytes);
   }
@@ -93,7 +94,7 @@ Choice choose(int p2p_channels, const Tuning& tuning, const Tuning& executed, Op
                     "NCCL_PROTO, nccl.algo and nccl.proto exclude all",
                     op_name(op)));
   }
-  out.algorithm = executed_as(picked->algo).value();
+  out.algorithm = executed_as(picked->algo, nodes).value();
   out.protocol = nccl_proto_name(picked->proto);
   out.channels = static_cast<std::uint32_t>(picked->channels);
   return out;
@@ -207,6 +208,44 @@ Tree tree_of(const NcclDecisions& d, const Places& places, std::size_t channel) 
   return tree;
 }
 
+/// One of the two trees between the nodes' heads of one number (graph/connect.cc, connectNvls).
+/// `place`: of the head among a node's GPUs.
+void add_heads(const NcclDecisions& d, const Places& places, int head, int place, std::size_t which,
+               Tree& tree) {
+  const auto rank_on = [&](int host) {
+    return static_cast<std::uint32_t>(host * d.gpus_per_host + place);
+  };
+  for (int host = 0; host < d.hosts; ++host) {
+    const NcclNodeTree node = nccl_node_trees(d.hosts, host)[which];
+    TreeRank& rank = tree[rank_on(host)];
+    if (node.up >= 0) rank.up = rank_on(node.up);
+    std::size_t children = 0;
+    for (const int child : {node.down0, node.down1}) {
+      if (child >= 0) rank.down[children++] = rank_on(child);
+    }
+    const auto self = static_cast<int>(rank_on(host));
+    const Places::Exit exit = places.exit(*d.views.front().nvls, self, head);
+    rank.nic = exit.nic;
+    if (exit.proxy != self) rank.proxy = static_cast<std::uint32_t>(exit.proxy);
+  }
+}
+
+NvlsHeads nvls_of(const NcclDecisions& d, const Places& places) {
+  NvlsHeads out;
+  if (!d.nvls) return out;
+  const NcclNodeView& view = d.views.front();
+  if (d.hosts > 1) out.trees.assign(2, Tree(static_cast<std::size_t>(d.ranks)));
+  for (int h = 0; h < d.nvls->channel_count(); ++h) {
+    const int gpu = view.nvls->channels[static_cast<std::size_t>(h)].gpus.front();
+    const int place = view.system.node(NcclNodeType::kGpu, gpu).gpu.rank;
+    out.places.push_back(static_cast<std::uint32_t>(place));
+    for (std::size_t t = 0; t < out.trees.size(); ++t) {
+      add_heads(d, places, h, place, t, out.trees[t]);
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 std::variant<NcclRun, NcclNotFollowed> decide_run(const DeviceParams& devices, MemoryPath path,
@@ -249,6 +288,7 @@ Schedule decided_schedule(const DeviceParams& devices, const NcclRun& run) {
     schedule.trees.push_back(tree_of(d, places, c));
   }
   schedule.inside = inside_of(fabric, d.views.front(), d.gpus_per_host);
+  schedule.nvls = nvls_of(d, places);
   schedule.p2p_nics = local_nics(fabric);
   schedule.p2p_channels = static_cast<std::uint32_t>(d.channels.p2p);
   schedule.p2p_channels_per_peer = static_cast<std::uint32_t>(d.channels.p2p_per_peer);

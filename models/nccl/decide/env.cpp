@@ -152,6 +152,7 @@ void read_algorithms(EnvReader& reader, NcclEnv& env) {
   reader.set(env.ll128_buffsize, "NCCL_LL128_BUFFSIZE");
   reader.set(env.nvls_enable, "NCCL_NVLS_ENABLE");
   reader.set(env.nvls_nchannels, "NCCL_NVLS_NCHANNELS");
+  reader.set(env.nvls_chunksize, "NCCL_NVLS_CHUNKSIZE");
   reader.set(env.collnet_enable, "NCCL_COLLNET_ENABLE");
   reader.set(env.collnet_node_threshold, "NCCL_COLLNET_NODE_THRESHOLD");
   reader.set(env.pat_enable, "NCCL_PAT_ENABLE");

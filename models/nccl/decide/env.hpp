@@ -49,6 +49,7 @@ struct NcclEnv {
   std::optional<std::int64_t> ll128_buffsize;  ///< NCCL_LL128_BUFFSIZE
   int nvls_enable{2};                          ///< NCCL_NVLS_ENABLE; 2: where it is supported
   std::optional<int> nvls_nchannels;           ///< NCCL_NVLS_NCHANNELS
+  std::optional<std::int64_t> nvls_chunksize;  ///< NCCL_NVLS_CHUNKSIZE, bytes
   bool collnet_enable{false};                  ///< NCCL_COLLNET_ENABLE
   int collnet_node_threshold{2};               ///< NCCL_COLLNET_NODE_THRESHOLD
   int pat_enable{2};                           ///< NCCL_PAT_ENABLE

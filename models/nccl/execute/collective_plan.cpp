@@ -4,6 +4,7 @@
 #include <array>
 #include <stdexcept>
 
+#include "models/nccl/execute/nvls_plan.hpp"
 #include "models/nccl/execute/p2p_plan.hpp"
 #include "models/nccl/execute/ring_plan.hpp"
 #include "models/nccl/execute/tree_plan.hpp"
@@ -69,6 +70,20 @@ PlanSize tree_size(const DeviceParams& devices, const Schedule& /*schedule*/, Op
                  2);
 }
 
+/// Scatter, gather and reduce of each GPU (one head each; else fewer); between nodes broadcast, and
+/// a message up and down.
+PlanSize nvls_size(const DeviceParams& devices, const Schedule& schedule, Op op, Bytes bytes,
+                   const Choice& choice) {
+  const Fabric& fabric = devices.fabric();
+  const auto heads = static_cast<double>(schedule.nvls.places.size());
+  const Protocol protocol = make_nvls_protocol(devices, schedule, choice, bytes);
+  const double loops = bytes.as_double() / choice.channels / heads / protocol.chunk.as_double();
+  const double of_gpus = all_gpus(fabric) * (op == Op::kAllReduce ? 2 : 1);
+  const double of_heads = heads * fabric.nodes() * (fabric.nodes() > 1 ? 4 : 1);
+  return {choice.channels * std::max(1.0, loops) * (of_gpus + of_heads),
+          choice.channels * 2 * heads * all_gpus(fabric)};
+}
+
 /// How an algorithm is executed: a row here, and its program.
 struct Execution {
   Algorithm algorithm;
@@ -80,6 +95,8 @@ constexpr std::array kExecutions{
     Execution{Algorithm::kRing, ring_plan, ring_size},
     Execution{Algorithm::kTree, tree_plan, tree_size},
     Execution{Algorithm::kPointToPoint, p2p_plan, p2p_size},
+    Execution{Algorithm::kNvls, nvls_plan, nvls_size},
+    Execution{Algorithm::kNvlsTree, nvls_plan, nvls_size},
 };
 
 const Execution& execution_of(Algorithm algorithm) {

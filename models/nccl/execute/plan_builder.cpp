@@ -45,6 +45,7 @@ PlanBuilder::PlanBuilder(const DeviceParams& devices, const Communicator& commun
       path_{path},
       proxy_poll_{devices.params().duration("nccl.proxy_poll")},
       nvlink_latency_{of_each(devices, DeviceKind::kGpu, "gpu.nvlink_latency")},
+      load_latency_{of_each(devices, DeviceKind::kGpu, "gpu.sm_load_latency")},
       completion_latency_{of_each(devices, DeviceKind::kNic, "nic.completion_latency")} {
   plan_.op = op_name(op);
   plan_.algo = algorithm_name(choice.algorithm);
@@ -93,7 +94,7 @@ ConnectionIndex PlanBuilder::connect(const Protocol& protocol, Endpoint from, En
     c.between_nodes = true;
     connect_nodes(c, protocol, from, to, channel);
   }
-  connections_.push_back(c);
+  connections_.push_back(std::move(c));
   return static_cast<ConnectionIndex>(connections_.size() - 1);
 }
 
@@ -117,13 +118,14 @@ void PlanBuilder::connect_inside(Connection& connection, const Protocol& protoco
       schedule_->inside(communicator_->place(from_rank), communicator_->place(to_rank));
   if (joined == Inside::kPeer) {
     const bool nvlink = fabric.nvlink_route(from, to).has_value();
-    connection.push = write(from, to, nvlink ? Leg::Medium::kNvlink : Leg::Medium::kPcie);
+    connection.push =
+        Walk{write(from, to, nvlink ? Leg::Medium::kNvlink : Leg::Medium::kPcie)};
     return;
   }
   // NCCL_SHM_LOCALITY: on the receiver's side.
   const DeviceId memory = fabric.root_cpu(to);
-  connection.push = write(from, memory);
-  connection.pull = read(to, memory);
+  connection.push = Walk{write(from, memory)};
+  connection.pull = Walk{read(to, memory)};
   if (protocol.flags == Leg::Flags::kNone) {
     // The receiver looks for the flag in host memory; the sender raises it once its fence has had
     // an answer from beyond the bytes.
@@ -151,6 +153,65 @@ FlagIndex PlanBuilder::after_load(DeviceId gpu, DeviceId memory, std::uint32_t c
   return plan_.programs.back().serves;
 }
 
+/// The NVSwitch that joins all of these GPUs.
+DeviceId PlanBuilder::switch_of(std::span<const std::uint32_t> ranks) const {
+  const Fabric& fabric = devices_->fabric();
+  const std::uint32_t node = communicator_->node(ranks.front());
+  for (std::size_t i = 0; i < fabric.count(DeviceKind::kNvSwitch); ++i) {
+    const DeviceId nvswitch = fabric.device(node, DeviceKind::kNvSwitch, i);
+    const bool joins_all = std::all_of(ranks.begin(), ranks.end(), [&](std::uint32_t rank) {
+      return fabric.nvlink_route(communicator_->gpu(rank), nvswitch).has_value();
+    });
+    if (joins_all) return nvswitch;
+  }
+  throw InputError(fabric.spec().file + ": no NVSwitch joins all GPUs of a node, as NVLS needs");
+}
+
+/// The head's flags are written to all GPUs and polled of all by the NVSwitch, as data are: what it
+/// polls it sees a round trip later, on average.
+SwitchFifos PlanBuilder::connect_switch(const Protocol& protocol, std::uint32_t head,
+                                        std::span<const std::uint32_t> ranks, bool first) {
+  const DeviceId nvswitch = switch_of(ranks);
+  const DeviceId gpu = communicator_->gpu(head);
+  // The head's own leg first: its SM works on it.
+  Walk load{{Leg::Kind::kRead, Leg::Medium::kNvlink, gpu, nvswitch, gpu}};
+  Walk store{write(gpu, nvswitch, Leg::Medium::kNvlink)};
+  for (const std::uint32_t rank : ranks) {
+    const DeviceId member = communicator_->gpu(rank);
+    load.push_back({Leg::Kind::kRead, Leg::Medium::kNvlink, nvswitch, member, nvswitch});
+    store.push_back({Leg::Kind::kWrite, Leg::Medium::kNvlink, nvswitch, nvswitch, member});
+  }
+  const Duration latency = nvlink_latency_[in_node(gpu)];
+  const Duration poll = latency * 2 + load_latency_[in_node(gpu)];
+  struct Lags {
+    LagIndex after_push;
+    LagIndex after_take;
+  };
+  const Lags to_head{lag("head sees slices of all GPUs", protocol.sync + poll),
+                     lag("FIFO slot freed", latency)};
+  const Lags from_head{lag("kernel hands slice over", protocol.sync),
+                       lag("head sees FIFO slots of all GPUs", poll)};
+  const auto add = [&](const std::optional<Walk>& push, const std::optional<Walk>& pull,
+                       const Lags& lags) {
+    Connection c{};
+    c.ready = c.pushed = add_flag(0);
+    c.free = c.taken = add_flag(protocol.slots);
+    c.push = push;
+    c.pull = pull;
+    c.after_push = lags.after_push;
+    c.after_take = lags.after_take;
+    connections_.push_back(std::move(c));
+    return static_cast<ConnectionIndex>(connections_.size() - 1);
+  };
+  const std::optional<Walk> own = first ? std::nullopt : std::optional{Walk{}};
+  SwitchFifos out;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    out.reduce.push_back(add(own, i == 0 ? load : Walk{}, to_head));
+    out.broadcast.push_back(add(i == 0 ? store : Walk{}, own, from_head));
+  }
+  return out;
+}
+
 void PlanBuilder::connect_nodes(Connection& connection, const Protocol& protocol, Endpoint from,
                                 Endpoint to, std::uint32_t channel) {
   const Fabric& fabric = devices_->fabric();
@@ -171,11 +232,11 @@ void PlanBuilder::connect_nodes(Connection& connection, const Protocol& protocol
   const DeviceId memory = send_from_host ? fabric.root_cpu(near_nic) : near_nic;
   const DeviceId peer_memory = staged ? fabric.root_cpu(to_gpu) : to_gpu;
   if (send_from_host) {
-    connection.push = write(from_gpu, memory);
+    connection.push = Walk{write(from_gpu, memory)};
   } else if (near_nic != from_gpu) {
-    connection.push = write(from_gpu, near_nic, Leg::Medium::kNvlink);
+    connection.push = Walk{write(from_gpu, near_nic, Leg::Medium::kNvlink)};
   }
-  if (staged) connection.pull = read(to_gpu, peer_memory);
+  if (staged) connection.pull = Walk{read(to_gpu, peer_memory)};
   connection.after_push = lag("kernel hands slice over", protocol.sync);
   if (devices_->choice("nic.emulation", from_nic) != "none") {
     return connect_emulated(connection, protocol,
@@ -273,8 +334,12 @@ PlanBuilder::Moves PlanBuilder::moves(const Protocol& protocol, const Connection
   if (primitive.loads) through.push_back(load);
   if (primitive.stores) through.push_back(store);
   for (Leg& leg : through) leg.data_only = true;
-  for (const ConnectionIndex c : in) through.push_back(connections_[c].pull.value_or(load));
-  for (const ConnectionIndex c : out) through.push_back(connections_[c].push.value_or(store));
+  const auto add = [&through](const std::optional<Walk>& by, const Leg& own) {
+    const Walk legs = by.value_or(Walk{own});
+    through.insert(through.end(), legs.begin(), legs.end());
+  };
+  for (const ConnectionIndex c : in) add(connections_[c].pull, load);
+  for (const ConnectionIndex c : out) add(connections_[c].push, store);
   Walk checked;
   for (std::size_t branch = 0; branch < through.size(); ++branch) {
     Leg& leg = through[branch];
@@ -290,7 +355,7 @@ PlanBuilder::Moves PlanBuilder::moves(const Protocol& protocol, const Connection
   return out_moves;
 }
 
-void PlanBuilder::slice(const Part& part, const Moves& moves, LagIndex work,
+void PlanBuilder::slice(const Part& part, const Moves& moves, std::span<const LagIndex> work,
                         const ConnectionList& in, const ConnectionList& out) {
   Program& program = plan_.programs[block_];
   const auto begun = [&](ConnectionIndex c) { return part.begun(connections_[c].trip); };
@@ -300,7 +365,7 @@ void PlanBuilder::slice(const Part& part, const Moves& moves, LagIndex work,
   };
   for (const ConnectionIndex c : in) wait(connections_[c].ready, begun(c));
   for (const ConnectionIndex c : out) wait(connections_[c].free, begun(c));
-  if (work != kNoIndex) program.compute(work);
+  for (const LagIndex lag : work) program.compute(lag);
   if (moves.checked) program.move(*moves.checked, part.bytes());
   program.move(moves.through, part.bytes());
   for (const ConnectionIndex c : out) {
@@ -317,12 +382,12 @@ void PlanBuilder::slice(const Part& part, const Moves& moves, LagIndex work,
 
 /// Slices of a chunk that the data do not reach are handed over all the same, which costs a message
 /// where it is between nodes; within one it counts as work of the slices with data.
-void PlanBuilder::empty_slice(const Moves& moves, LagIndex work, const ConnectionList& in,
+void PlanBuilder::empty_slice(const Moves& moves, std::span<const LagIndex> work, const ConnectionList& in,
                               const ConnectionList& out) {
   const auto between_nodes = [&](const ConnectionList& all) {
     ConnectionList some;
     for (const ConnectionIndex c : all) {
-      if (connections_[c].between_nodes) some.add(c);
+      if (connections_[c].between_nodes) some.push_back(c);
     }
     return some;
   };
@@ -351,7 +416,12 @@ void PlanBuilder::pass(const Protocol& protocol, Bytes data, const ConnectionLis
   const Bytes most = std::max(
       protocol.on_wire(std::max(Bytes{pieces(data, Bytes{protocol.slices})}, protocol.min_slice)),
       Bytes{1});
-  const LagIndex work = lag("barriers of a slice", protocol.work);
+  std::vector<LagIndex> work{lag("barriers of a slice", protocol.work)};
+  if (primitive.peers > 1) {
+    work.push_back(
+        lag("loads of one head's part after another",
+            load_latency_[in_node(gpu_)] * static_cast<std::int64_t>(primitive.peers - 1)));
+  }
   const Trips trips = trips_of(in, out);
   const Bytes all = protocol.on_wire(data);
   if (trips.least == Bytes{0}) {
@@ -365,15 +435,15 @@ void PlanBuilder::pass(const Protocol& protocol, Bytes data, const ConnectionLis
   in_parts(all, most, [&](Bytes of) {
     const Moves how = moves(protocol, in, out, primitive,
                             of > trips.least ? Leg::Trip::kSteady : Leg::Trip::kOne);
-    plan_.programs[block_].compute(work);
+    for (const LagIndex lag : work) plan_.programs[block_].compute(lag);
     if (trips.all_alike) {
       in_parts(of, trips.least, [&](Bytes trip) {
-        slice({Bytes{0}, trip, trip}, how, kNoIndex, in, out);
+        slice({Bytes{0}, trip, trip}, how, {}, in, out);
       });
       return;
     }
     for (Bytes at{0}; at < of || at == Bytes{0}; at += trips.least) {
-      slice({at, std::min(at + trips.least, of), of}, how, kNoIndex, in, out);
+      slice({at, std::min(at + trips.least, of), of}, how, {}, in, out);
     }
   });
 }

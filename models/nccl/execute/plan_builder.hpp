@@ -1,9 +1,8 @@
 #pragma once
 
-#include <array>
 #include <map>
 #include <optional>
-#include <stdexcept>
+#include <span>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -25,27 +24,14 @@ struct Endpoint {
 
 using ConnectionIndex = std::uint32_t;
 
-/// The connections that a step receives from or sends to: none, one, or a tree's children.
-class ConnectionList {
- public:
-  static constexpr std::size_t kMost = 3;  ///< NCCL_MAX_TREE_ARITY
+/// The connections that a step receives from or sends to: none, one, a tree's children, all ranks
+/// of a node.
+using ConnectionList = std::vector<ConnectionIndex>;
 
-  ConnectionList() = default;
-  /// Throws std::logic_error if there are more than kMost.
-  ConnectionList(std::initializer_list<ConnectionIndex> connections) {
-    for (const ConnectionIndex c : connections) add(c);
-  }
-  void add(ConnectionIndex connection) {
-    if (size_ == kMost) throw std::logic_error("ConnectionList: more than a tree's children");
-    items_[size_++] = connection;
-  }
-  const ConnectionIndex* begin() const { return items_.data(); }
-  const ConnectionIndex* end() const { return items_.data() + size_; }
-  bool empty() const { return size_ == 0; }
-
- private:
-  std::array<ConnectionIndex, kMost> items_{};
-  std::uint32_t size_{0};
+/// The FIFOs between the ranks of a node and one of them, NVLS's head, by the ranks' order.
+struct SwitchFifos {
+  ConnectionList reduce;     ///< from each rank: the head takes what the NVSwitch adds up
+  ConnectionList broadcast;  ///< to each rank: the NVSwitch gives a copy to each
 };
 
 /// Puts together the Plan of a collective: FIFOs between ranks over the right hops, thread blocks
@@ -67,6 +53,13 @@ class PlanBuilder {
   /// cannot reach each other.
   ConnectionIndex connect(const Protocol& protocol, Endpoint from, Endpoint to,
                           std::uint32_t channel);
+
+  /// NVLS's FIFOs between `ranks`, all of one node, and the head among them, `slots` of the
+  /// protocol deep. What a rank puts in or takes out lies in its own memory; the head reads and
+  /// writes all of them at once by the NVSwitch. A rank moves the slices of all heads in one pass,
+  /// which the FIFO of the `first` head stands for. Throws InputError if no NVSwitch joins them.
+  SwitchFifos connect_switch(const Protocol& protocol, std::uint32_t head,
+                             std::span<const std::uint32_t> ranks, bool first);
 
   /// The thread block of a rank and channel, or a group of its warps (`threads`; 0: a whole block),
   /// and its program without instructions yet but for the launch.
@@ -94,12 +87,23 @@ class PlanBuilder {
                       const ConnectionList& out) {
     pass(p, data, in, out, {.loads = false, .stores = true});
   }
+  void recv_send(const Protocol& p, Bytes data, const ConnectionList& in,
+                 const ConnectionList& out) {
+    pass(p, data, in, out, {.loads = false, .stores = false});
+  }
   void recv_reduce_copy_send(const Protocol& p, Bytes data, const ConnectionList& in,
                              const ConnectionList& out) {
     pass(p, data, in, out, {.loads = true, .stores = true});
   }
   void copy(const Protocol& p, Bytes data) {
     pass(p, data, {}, {}, {.loads = true, .stores = true});
+  }
+  /// To each of `out` a part of the data, and from each of `in`, one after another.
+  void scatter(const Protocol& p, Bytes data, const ConnectionList& out) {
+    pass(p, data, {}, out, {.loads = true, .stores = false, .peers = out.size()});
+  }
+  void gather(const Protocol& p, Bytes data, const ConnectionList& in) {
+    pass(p, data, in, {}, {.loads = false, .stores = true, .peers = in.size()});
   }
   /// What `body()` adds, so many times.
   template <class Body>
@@ -136,8 +140,10 @@ class PlanBuilder {
   /// `ready`, takes it (`pull`, where it does not lie in the GPU's memory already) and signals
   /// `taken`; the sender may use the slot again when `free` says so.
   struct Connection {
-    std::optional<Leg> push{};
-    std::optional<Leg> pull{};
+    /// How the sender's block stores a slice and the receiver's loads it; nullopt: in its own
+    /// memory. No legs: with that of another connection.
+    std::optional<Walk> push{};
+    std::optional<Walk> pull{};
     FlagIndex ready;
     FlagIndex free;
     FlagIndex pushed;
@@ -167,9 +173,11 @@ class PlanBuilder {
   struct Primitive {
     bool loads;
     bool stores;
+    std::size_t peers{1};  ///< whose parts follow each other, with a first load each
   };
   void pass(const Protocol& protocol, Bytes data, const ConnectionList& in,
             const ConnectionList& out, Primitive primitive);
+  DeviceId switch_of(std::span<const std::uint32_t> ranks) const;
   void connect_inside(Connection& connection, const Protocol& protocol, std::uint32_t from_rank,
                       std::uint32_t to_rank, std::uint32_t channel);
   void connect_nodes(Connection& connection, const Protocol& protocol, Endpoint from, Endpoint to,
@@ -235,9 +243,9 @@ class PlanBuilder {
       return whole(end) - (begin == Bytes{0} ? 0 : whole(begin));
     }
   };
-  void empty_slice(const Moves& moves, LagIndex work, const ConnectionList& in,
+  void empty_slice(const Moves& moves, std::span<const LagIndex> work, const ConnectionList& in,
                    const ConnectionList& out);
-  void slice(const Part& part, const Moves& moves, LagIndex work, const ConnectionList& in,
+  void slice(const Part& part, const Moves& moves, std::span<const LagIndex> work, const ConnectionList& in,
              const ConnectionList& out);
   Moves moves(const Protocol& protocol, const ConnectionList& in, const ConnectionList& out,
               Primitive primitive, Leg::Trip trip);
@@ -254,6 +262,7 @@ class PlanBuilder {
   MemoryPath path_;
   Duration proxy_poll_;
   std::vector<Duration> nvlink_latency_;      // by device of a node
+  std::vector<Duration> load_latency_;        // likewise: of SMs, of the GPU's own memory
   std::vector<Duration> completion_latency_;  // likewise
   Plan plan_;
   std::vector<Connection> connections_;

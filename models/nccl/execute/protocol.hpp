@@ -24,9 +24,9 @@ inline constexpr std::array kNcclParams{
         "nccl: what NCCL 2.28.9 decides on this machine; simple: first rules for rings, trees "
         "and protocols, for machines that NCCL does not know",
         "who chooses rings, trees, channels, algorithm and protocol", "nccl simple"},
-    ParamSpec{"nccl.algo", Unit::kChoice, 0, 0, 2, Origin::kAssumed,
-              "auto: NCCL's choice by size (simple: Ring); Tree runs allreduce only",
-              "algorithm of a collective", "auto Ring Tree"},
+    ParamSpec{"nccl.algo", Unit::kChoice, 0, 0, 4, Origin::kAssumed,
+              "auto: NCCL's choice by size (simple: Ring); Tree and NVLSTree run allreduce only",
+              "algorithm of a collective", "auto Ring Tree NVLS NVLSTree"},
     ParamSpec{"nccl.proto", Unit::kChoice, 0, 0, 3, Origin::kAssumed,
               "auto: NCCL's choice by size (simple: see nccl.ll_max and nccl.ll128_max)",
               "protocol", "auto Simple LL LL128"},
@@ -92,6 +92,10 @@ inline constexpr std::array kNcclParams{
               "0: 2 between nodes and over PCIe, 2 for each NVLink of a pair inside one node, "
               "rounded up to a power of two (NCCL 2.28, src/graph/paths.cc)",
               "most channels that the send to one peer is split over"},
+    ParamSpec{"nccl.nvls_chunk", Unit::kBytes, 131'072, 16'384, 1e9, Origin::kPublished,
+              "NCCL src/transport/nvls.cc: NCCL_NVLS_CHUNKSIZE 128 KiB",
+              "most that a head of NVLS takes of a channel at once; NVLSTree on 4 nodes or more: "
+              "64 KiB"},
     ParamSpec{"nccl.proxy_poll", Unit::kNanoseconds, 300, 0, 1e6, Origin::kAssumed,
               "half a round of the progress loop over a few connections",
               "until the proxy thread notices a flag or a completion"},
@@ -109,7 +113,7 @@ static_assert(every_param_is_sourced(kNcclParams));
 enum class KernelShape : std::uint8_t {
   kRing,   ///< all-reduce, all-gather, reduce-scatter: a chunk a rank and loop
   kChain,  ///< broadcast and reduce along a ring
-  kTree
+  kTree    ///< a chunk is one slice; NVLS too
 };
 
 /// How a kernel hands data over: NCCL's three protocols.

@@ -62,8 +62,8 @@ void add_channel(PlanBuilder& builder, const DeviceParams& devices, const Protoc
     ConnectionList to_children;
     for (const std::uint32_t child : tree[r].down) {
       if (child == TreeRank::kNone) continue;
-      from_children.add(to_parent[child].up);
-      to_children.add(to_parent[child].down);
+      from_children.push_back(to_parent[child].up);
+      to_children.push_back(to_parent[child].down);
     }
     if (tree[r].up == TreeRank::kNone) {
       add(r, 0, from_children, to_children, &PlanBuilder::recv_reduce_copy_send);
