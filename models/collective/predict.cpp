@@ -320,8 +320,7 @@ void add_choice_notes(RunResult& result) {
   for (const auto& [name, range] : sizes) {
     result.notes.push_back(
         fmt::format("NCCL would run {} between {} and {}; weft does not execute it and runs the "
-                    "best of what it "
-                    "does there",
+                    "best of the others there",
                     name, format_size(Bytes{range.first}), format_size(Bytes{range.second})));
   }
 }

@@ -104,6 +104,17 @@ TEST(Decided, NvlsRunsAsNcclChooses) {
   }
 }
 
+TEST(Decided, CtasBoundNvlsChannelsToo) {
+  const auto channels = [](const char* variable, const char* value) {
+    const RunResult result =
+        run({.sizes = {Bytes::mib(256)}, .env = {{variable, value}}, .nodes = 1});
+    EXPECT_EQ(result.rows.at(0).algo, "NVLS");
+    return result.rows.at(0).channels;
+  };
+  EXPECT_EQ(channels("NCCL_MAX_CTAS", "8"), 8U);
+  EXPECT_EQ(channels("NCCL_MIN_CTAS", "20"), 20U);
+}
+
 TEST(Decided, WhatIsNotExecutedIsNamed) {
   // One GPU a node: PAT.
   Scenario scenario = read_scenario(shipped("scenarios/quickstart.yaml"));

@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "models/nccl/decide/decided_schedule.hpp"
@@ -173,12 +174,18 @@ TEST(NvlsPlan, SizeIsKnownBeforehand) {
 }
 
 TEST(NvlsPlan, WithoutAnNvSwitchThereIsNone) {
-  MachineUnderTest m(kHgx, {"nccl.algo=NVLS"}, 1);
-  const DeviceId gpu = m.id("gpu0");
-  EXPECT_EQ(m.fabric().nvlink_route(gpu, m.id("nvswitch"))->size(), 1U);
-  EXPECT_EQ(m.fabric().nvlink_route(m.id("nvswitch"), gpu)->size(), 1U);
-  EXPECT_FALSE(m.fabric().nvlink_route(m.id("nic0"), m.id("nvswitch")));
-  EXPECT_THROW(MachineUnderTest("hgx-h100-8nic.yaml", {"nccl.algo=Ringo"}), InputError);
+  MachineUnderTest m("genoa-2p-same-switch.yaml", {}, 2);
+  Schedule schedule;
+  schedule.nvls.places = {0};
+  schedule.choose = [](Op, Bytes) {
+    return Choice{.algorithm = Algorithm::kNvls, .protocol = "Simple", .channels = 1};
+  };
+  try {
+    make_plan(m.devices(), schedule, Op::kAllReduce, Bytes::mib(1), MemoryPath::kGdr);
+    ADD_FAILURE() << "made a plan";
+  } catch (const InputError& e) {
+    EXPECT_THAT(e.what(), ::testing::HasSubstr("no NVSwitch joins all GPUs of a node"));
+  }
 }
 
 // Channels of one node do the same: folded, they are one.

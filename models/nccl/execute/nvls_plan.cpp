@@ -183,8 +183,10 @@ class NvlsChannel {
 
 Protocol make_nvls_protocol(const DeviceParams& devices, const Schedule& schedule,
                             const Choice& choice, Bytes bytes) {
-  const std::uint32_t nodes = devices.fabric().nodes();
-  Protocol protocol = make_protocol(devices.params(), "Simple", KernelShape::kTree, nodes);
+  const Fabric& fabric = devices.fabric();
+  const std::uint32_t nodes = fabric.nodes();
+  const auto ranks = static_cast<std::uint32_t>(fabric.count(DeviceKind::kGpu)) * nodes;
+  Protocol protocol = make_protocol(devices.params(), "Simple", KernelShape::kTree, ranks);
   const auto concurrent =
       static_cast<std::int64_t>(choice.channels) * std::ssize(schedule.nvls.places);
   Bytes& chunk = protocol.chunk;
