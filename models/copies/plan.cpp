@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "models/transport/contraction.hpp"
 #include "models/transport/copier.hpp"
 
 namespace weft {
@@ -24,6 +25,10 @@ Walk kernel_walk(const Machine& machine, const CopyOrder& order) {
   Leg& beyond = gpu == from ? store : load;
   beyond.medium = copy_medium(machine.fabric(), from, to);
   load.threads = store.threads = threads_of_loop(*machine.model(gpu).blocks);
+  if (is_far_load(load)) {  // 16 B a thread, as where a word's flag is waited for
+    load.flags = Leg::Flags::kEachWord;
+    load.threads = kBlockThreads;
+  }
   if (!order.uses_own_memory) return {beyond};
   return {load, store};
 }

@@ -19,7 +19,7 @@ BOGUS_USAGE = (
     (["copies"], "topology is required (see weft --help)"),
     (["copies", "nowhere.yaml"], "nowhere.yaml: no such file"),
     (["copies", H200, "--to", "gpu9"],
-     "--to 'gpu9': no such device; known: cpu0, gpu0, gpu1, gpu2, gpu3"),
+     "--to 'gpu9': no such device; known: cpu0, emu0, emu1, emu2, emu3, gpu0, gpu1, gpu2, gpu3"),
     (["copies", TOPOLOGY, "--from", "nic0", "--to", "gpu0"], "--from 'nic0': not a GPU or CPU"),
     (["copies", H200, "--from", "gpu0", "--to", "gpu1@1"], "--to 'gpu1@1': copies stay in node 0"),
     (["copies", H200, "--from", "gpu0", "--to", "gpu0"],
@@ -40,7 +40,7 @@ BOGUS_USAGE = (
     (["copies", H200, "--size", "2G", "--fidelity", "packet"],  # the matrices both ways
      "--size 2 GiB: all copies of one run are more than the 2 GiB that packets carry"),
     (["copies", NO_PEERS, "--from", "gpu0", "--to", "gpu2", "--set", "cpu.p2p=none"],
-     f"{NO_PEERS}: no PCIe path from gpu0@0 to gpu2@0: the root complex of cpu0 forwards no peer traffic "
+     f"{NO_PEERS}: no PCIe route from gpu0@0 to gpu2@0: the root complex of cpu0 forwards no peer traffic "
      "(cpu.p2p=none)"),
     (["copies", H200, "--by", "hand"], "--by: hand not in {engine,kernel} (see weft --help)"),
     (["copies", H200, "--json", "-", "--csv", "-"], "--json and --csv cannot both go to standard output"),

@@ -19,10 +19,11 @@ namespace weft::test::models_shuffled_ties {
 namespace {
 
 // What reaches a proxy thread at one instant may be of one round or of two: host-staged, where it
-// also decides which channel waits for a link, that is more (hgx-h100-4nic, reduce-scatter 4.4 %;
-// all-reduces 0.4 %).
+// also decides which channel waits for a link, that is more (hgx-h100-4nic, reduce-scatter 14 %:
+// four channels of a NIC that wait for each other at other steps; all-reduces 0.4 %).
 constexpr double kFluid = 5e-3;
 constexpr double kFluidStaged = 0.05;
+constexpr double kFluidStagedScatter = 0.15;
 constexpr double kPackets = 0.04;
 constexpr double kAllToAllOfPackets = 0.1;
 constexpr double kPerftest = 1e-3;
@@ -58,7 +59,9 @@ struct Case {
         const bool is_staged =
             fidelity == Fidelity::kFluid && in_order[i].memory_path == "host-staged";
         EXPECT_NEAR(shuffled[i].time_us / in_order[i].time_us, 1,
-                    is_staged ? kFluidStaged : tolerance)
+                    !is_staged              ? tolerance
+                    : op == "reducescatter" ? kFluidStagedScatter
+                                            : kFluidStaged)
             << topology << " " << op << ", " << in_order[i].memory_path << ", " << in_order[i].bytes
             << " B, seed " << seed;
       }
