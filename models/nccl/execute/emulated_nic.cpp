@@ -75,8 +75,8 @@ void PlanBuilder::connect_emulated(Connection& connection, const Protocol& proto
     full = serve(receiver, call, [&](Program& p) { p.signal(copies); });
   }
   const FlagIndex paced = serve(actor(Kind::kPort, between.from_nic, 0), kNoIndex, [&](Program& p) {
-    Leg message{Leg::Kind::kMessage, Leg::Medium::kWire, between.from_nic, between.from_nic,
-                between.to_nic};
+    const Leg message{Leg::Kind::kMessage, Leg::Medium::kWire, between.from_nic, between.from_nic,
+                      between.to_nic};
     move(p, message);
     p.raise(arrived);
   });
