@@ -44,7 +44,7 @@ struct SweepArguments {
 struct Sweep {
   ParamCatalog catalog;
   Scenario scenario;
-  PredictOptions options;  ///< its `set` is what --gpu and --seed say
+  PredictOptions options;  ///< its `set` is what --gpu, --launch and --seed say
   std::vector<SweepAxis> axes;
   std::vector<SweepPoint> points;
 };

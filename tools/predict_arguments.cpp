@@ -26,6 +26,9 @@ void add_predict_options(Command& command, PredictArguments& arguments,
       .option("--env", arguments.env, "an NCCL variable, NAME=VALUE; repeatable")
       .option("--gpu", arguments.gpu, "which GPUs these are, such as h100-sxm")
       .option("--nccl-version", arguments.nccl_version, kNcclVersionHelp)
+      .option("--launch", arguments.launch,
+              "back-to-back (as nccl-tests; unless given), graph or single: how a collective "
+              "follows the one before, as nccl.launch")
       .option("--threads", arguments.threads,
               "threads; 0: one a core. The result does not depend on it", 1024)
       .option("--seed", arguments.seed, "seed of all that is random, as wire.seed; 1 unless given");
@@ -38,6 +41,7 @@ PredictOptions predict_options(const PredictArguments& arguments) {
     options.nccl_version = parse_nccl_version(arguments.nccl_version);
   }
   options.set = seed_setting(arguments.seed);
+  if (!arguments.launch.empty()) options.set.push_back({"nccl.launch", arguments.launch, {}});
   if (!arguments.gpu.empty()) options.set.push_back({"gpu.part", arguments.gpu, {}});
   for (const std::string& text : arguments.env) {
     const std::size_t equals = text.find('=');

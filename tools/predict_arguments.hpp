@@ -15,11 +15,12 @@ struct PredictArguments {
   std::vector<std::string> env;
   std::string gpu;
   std::string nccl_version;
-  std::string seed;  ///< "": the default
+  std::string seed;    ///< "": the default
+  std::string launch;  ///< likewise
   unsigned threads{0};
 };
 
-/// Adds --set, --env, --gpu, --nccl-version, --seed and --threads; `arguments` must
+/// Adds --set, --env, --gpu, --nccl-version, --launch, --seed and --threads; `arguments` must
 /// outlive the parsing.
 void add_predict_options(Command& command, PredictArguments& arguments,
                          const std::string& set_help);

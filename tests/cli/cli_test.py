@@ -480,6 +480,12 @@ class Results(CliTest):
         # weft starts as many threads either way; on one core they take the tasks in another order.
         self.assertEqual(run({min(every)}), first, "pinned to one core")
 
+    def test_launch_is_the_parameter_of_that_name(self):
+        answer = self.result(BOTH, "--launch", "single")
+        self.assertEqual(answer["results"], self.result(BOTH, "--set", "nccl.launch=single")["results"])
+        self.assertNotEqual(answer["results"], self.result(BOTH)["results"])
+        self.assertEqual(answer["provenance"]["set"], ["nccl.launch=single"])
+
     def test_provenance_names_every_parameter(self):
         provenance = self.result(BOTH, "--set", "wire.mtu=1024", "--env", "NCCL_PROTO=Simple",
                                  "--seed", "7")["provenance"]
