@@ -51,6 +51,8 @@ struct Choice {
   Algorithm algorithm{Algorithm::kRing};
   std::string_view protocol;  ///< "Simple", "LL", "LL128"
   std::uint32_t channels{1};
+  /// Of each channel's block, with those that only wait; 0: as many as there may be.
+  std::uint32_t threads{0};
   /// What NCCL would run where that is something that weft does not execute ("PAT"); else "".
   std::string_view nccl_choice{};
 };
@@ -72,7 +74,7 @@ struct Schedule {
   /// What joins a GPU of a node to another, [from][to], by their places among its GPUs. Throws
   /// InputError if they are to meet over the network.
   std::function<Inside(std::uint32_t from, std::uint32_t to)> inside;
-  NvlsHeads nvls;           ///< no heads: no NVLS
+  NvlsHeads nvls;  ///< no heads: no NVLS
   /// Point to point: the NICs of each GPU of a node (indices among the node's NICs); channel c
   /// takes entry c mod their number. Empty where nodes have no NIC.
   std::vector<std::vector<std::uint32_t>> p2p_nics;

@@ -323,6 +323,11 @@ PerftestEnds perftest_ends(const Machine& machine, const PerftestOptions& option
   out.to = memory_of(machine, parse_device_name(options.to, "--to", 1), "--to", options.memory);
   out.from_nic = nic_of(machine, options.from_nic, "--from-nic", out.from);
   out.to_nic = nic_of(machine, options.to_nic, "--to-nic", out.to);
+  for (const DeviceId nic : {out.from_nic, out.to_nic}) {
+    if (!machine.model(nic).adapter->is_emulated) continue;
+    throw InputError(machine.fabric().full_name(nic) +
+                     " is emulated (nic.emulation): a plugin of NCCL has no verbs");
+  }
   if (out.from_nic == out.to_nic) {
     throw InputError("--from and --to use one NIC, " + machine.fabric().full_name(out.from_nic) +
                      ": loopback is not modelled");

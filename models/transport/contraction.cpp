@@ -131,12 +131,14 @@ class Builder {
 
   static Hop reversed(Hop hop) { return {hop.link, !hop.forward}; }
 
-  /// A thread of the CPU copies host memory, or reads it, which takes half as long.
+  /// A thread of the CPU copies host memory, or reads it, which takes half as long; where it looks
+  /// for the flag of each 128 B, it reads every second cache line.
   void add_memcpy(const Leg& leg) {
     const bool is_copy = leg.kind == Leg::Kind::kWrite;
     use_memory(leg.source);
     if (is_copy) write_memory(leg.sink);
-    cap(model(leg.initiator).root->memcpy_rate * (is_copy ? 1 : 2),
+    const double times = is_copy ? 1 : leg.flags == Leg::Flags::kEachLine ? 4 : 2;
+    cap(model(leg.initiator).root->memcpy_rate * times,
         {is_copy ? "a thread copies host memory" : "a thread reads host memory",
          fabric_.full_name(leg.initiator)});
   }

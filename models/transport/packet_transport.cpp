@@ -550,9 +550,11 @@ WalkId PacketTransport::prepare(const Walk& walk, const Mover& mover) {
   if (mover.copies != 1) throw std::logic_error("PacketTransport: a walk stands for one");
   const Leg& first = walk.front();
   const Fabric& fabric = cluster_.machine().fabric();
-  if (first.medium == Leg::Medium::kWire) {
-    throw InputError("the packet transport does not model the emulated NIC " +
-                     fabric.full_name(first.source) + " (nic.emulation); --fidelity fluid does");
+  if (first.medium == Leg::Medium::kWire ||
+      (first.medium == Leg::Medium::kLocal && cluster_.machine().model(first.initiator).root)) {
+    throw InputError(
+        "the packet transport does not model emulated NICs (nic.emulation), whose data " +
+        fabric.full_name(first.initiator) + " moves; --fidelity fluid does");
   }
   const bool is_stored = walk.size() == 1 && walk.front().kind == Leg::Kind::kWrite;
   const std::uint64_t address = is_stored && !walk.front().by_copy_engine

@@ -79,7 +79,9 @@ std::shared_ptr<const Tuning> executable_tuning(const NcclDecisions& decisions) 
 /// `p2p_channels`, `tuning` and `executed`: as in NcclRun.
 Choice choose(int p2p_channels, const Tuning& tuning, const Tuning& executed, Op op, Bytes bytes) {
   if (is_point_to_point(op)) {
-    return {Algorithm::kPointToPoint, "Simple", static_cast<std::uint32_t>(p2p_channels), {}};
+    return {.algorithm = Algorithm::kPointToPoint,
+            .protocol = "Simple",
+            .channels = static_cast<std::uint32_t>(p2p_channels)};
   }
   std::optional<Tuning::Choice> picked = tuning.choose(nccl_op(op), bytes);
   Choice out;
@@ -97,6 +99,7 @@ Choice choose(int p2p_channels, const Tuning& tuning, const Tuning& executed, Op
   out.algorithm = executed_as(picked->algo, nodes).value();
   out.protocol = nccl_proto_name(picked->proto);
   out.channels = static_cast<std::uint32_t>(picked->channels);
+  out.threads = static_cast<std::uint32_t>(picked->threads);
   return out;
 }
 
@@ -116,28 +119,27 @@ std::vector<std::uint32_t> fabric_nics(const Fabric& fabric, const NcclSystem& s
 
 /// What joins the GPUs of a host, by their places.
 std::function<Inside(std::uint32_t, std::uint32_t)> inside_of(const Fabric& fabric,
-                                                              const NcclNodeView& view,
-                                                              int gpus) {
+                                                              const NcclNodeView& view, int gpus) {
   std::vector<std::size_t> place;  // in the view's system, by rank of a host
   for (int r = 0; r < gpus; ++r) {
     place.push_back(static_cast<std::size_t>(view.system.gpu_of_rank(r)));
   }
-  return [&fabric, place, transports = view.paths.transports](std::uint32_t from,
-                                                              std::uint32_t to) {
-    switch (transports.at(place.at(from)).at(place.at(to))) {
-      case NcclTransport::kP2p:
-        return Inside::kPeer;
-      case NcclTransport::kShm:
-        return Inside::kShared;
-      case NcclTransport::kNet:
-        break;
-    }
-    const auto name = [&](std::uint32_t gpu) {
-      return fabric.full_name(fabric.device(0, DeviceKind::kGpu, gpu));
-    };
-    throw InputError(fabric.spec().file + ": NCCL joins " + name(from) + " and " + name(to) +
-                     " over the network, though they are in one node: weft does not run that");
-  };
+  return
+      [&fabric, place, transports = view.paths.transports](std::uint32_t from, std::uint32_t to) {
+        switch (transports.at(place.at(from)).at(place.at(to))) {
+          case NcclTransport::kP2p:
+            return Inside::kPeer;
+          case NcclTransport::kShm:
+            return Inside::kShared;
+          case NcclTransport::kNet:
+            break;
+        }
+        const auto name = [&](std::uint32_t gpu) {
+          return fabric.full_name(fabric.device(0, DeviceKind::kGpu, gpu));
+        };
+        throw InputError(fabric.spec().file + ": NCCL joins " + name(from) + " and " + name(to) +
+                         " over the network, though they are in one node: weft does not run that");
+      };
 }
 
 /// The ranks of a host by their GPU's place in NCCL's system.

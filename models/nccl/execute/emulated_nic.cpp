@@ -15,7 +15,11 @@ Leg engine_leg(Leg::Kind kind, DeviceId gpu, DeviceId source, DeviceId sink) {
 
 /// A thread of the host copies, or only reads, what lies in its memory.
 Leg memcpy_of(DeviceId cpu) { return {Leg::Kind::kWrite, Leg::Medium::kLocal, cpu, cpu, cpu}; }
-Leg look_at(DeviceId cpu) { return {Leg::Kind::kRead, Leg::Medium::kLocal, cpu, cpu, cpu}; }
+Leg look_at(DeviceId cpu, Leg::Flags flags) {
+  Leg leg{Leg::Kind::kRead, Leg::Medium::kLocal, cpu, cpu, cpu};
+  leg.flags = flags;
+  return leg;
+}
 
 }  // namespace
 
@@ -74,20 +78,23 @@ void PlanBuilder::connect_emulated(Connection& connection, const Protocol& proto
     });
     full = serve(receiver, call, [&](Program& p) { p.signal(copies); });
   }
+  const FlagIndex sent = add_flag(0);
   const FlagIndex paced = serve(actor(Kind::kPort, between.from_nic, 0), kNoIndex, [&](Program& p) {
     const Leg message{Leg::Kind::kMessage, Leg::Medium::kWire, between.from_nic, between.from_nic,
                       between.to_nic};
     move(p, message);
     p.raise(arrived);
+    p.raise(sent);
   });
   if (between.memory == cpu) {
+    const FlagIndex seen = serve(sender, poll, [&](Program& p) { p.signal(full); });
     const FlagIndex copies = serve(thread(cpu), kNoIndex, [&](Program& p) {
       move(p, memcpy_of(cpu));
-      p.raise(full);
+      p.raise(seen);
     });
     connection.pushed = serve(sender, poll, [&](Program& p) {
       // Where flags come with the data, the proxy looks at all of them.
-      if (with_flags) move(p, look_at(cpu));
+      if (with_flags) move(p, look_at(cpu, protocol.flags));
       p.signal(copies);
       p.signal(paced);
     });
@@ -103,7 +110,12 @@ void PlanBuilder::connect_emulated(Connection& connection, const Protocol& proto
       p.signal(paced);
     });
   }
-  connection.taken = serve(receiver, poll, [&](Program& p) { p.signal(connection.free); });
+  // A slot is free once the receiver has taken it and the message has left.
+  const FlagIndex given_back = serve(thread(cpu), kNoIndex, [&](Program& p) {
+    p.wait(sent);
+    p.signal(connection.free);
+  });
+  connection.taken = serve(receiver, poll, [&](Program& p) { p.signal(given_back); });
   connection.after_take = kNoIndex;
 }
 

@@ -118,8 +118,7 @@ void PlanBuilder::connect_inside(Connection& connection, const Protocol& protoco
       schedule_->inside(communicator_->place(from_rank), communicator_->place(to_rank));
   if (joined == Inside::kPeer) {
     const bool nvlink = fabric.nvlink_route(from, to).has_value();
-    connection.push =
-        Walk{write(from, to, nvlink ? Leg::Medium::kNvlink : Leg::Medium::kPcie)};
+    connection.push = Walk{write(from, to, nvlink ? Leg::Medium::kNvlink : Leg::Medium::kPcie)};
     return;
   }
   // NCCL_SHM_LOCALITY: on the receiver's side.
@@ -238,7 +237,14 @@ void PlanBuilder::connect_nodes(Connection& connection, const Protocol& protocol
   }
   if (staged) connection.pull = Walk{read(to_gpu, peer_memory)};
   connection.after_push = lag("kernel hands slice over", protocol.sync);
-  if (devices_->choice("nic.emulation", from_nic) != "none") {
+  const auto is_emulated = [&](DeviceId nic) {
+    return devices_->choice("nic.emulation", nic) != "none";
+  };
+  if (is_emulated(from_nic) != is_emulated(to_nic)) {
+    throw InputError(fabric.spec().file + ": one of " + fabric.full_name(from_nic) + " and " +
+                     fabric.full_name(to_nic) + " is emulated (nic.emulation), the other is not");
+  }
+  if (is_emulated(from_nic)) {
     return connect_emulated(connection, protocol,
                             {from_nic, to_nic, memory, peer_memory, near_nic, to_gpu}, channel);
   }
@@ -382,7 +388,7 @@ void PlanBuilder::slice(const Part& part, const Moves& moves, std::span<const La
 
 /// Slices of a chunk that the data do not reach are handed over all the same, which costs a message
 /// where it is between nodes; within one it counts as work of the slices with data.
-void PlanBuilder::empty_slice(const Moves& moves, std::span<const LagIndex> work, const ConnectionList& in,
+void PlanBuilder::empty_slice(std::span<const LagIndex> work, const ConnectionList& in,
                               const ConnectionList& out) {
   const auto between_nodes = [&](const ConnectionList& all) {
     ConnectionList some;
@@ -394,7 +400,9 @@ void PlanBuilder::empty_slice(const Moves& moves, std::span<const LagIndex> work
   const ConnectionList from = between_nodes(in);
   const ConnectionList to = between_nodes(out);
   if (from.empty() && to.empty()) return;
-  slice({Bytes{0}, Bytes{0}, Bytes{0}}, {{}, moves.through}, work, from, to);
+  Leg nothing{Leg::Kind::kWrite, Leg::Medium::kLocal, gpu_, gpu_, gpu_};
+  nothing.threads = static_cast<std::uint16_t>(threads_);
+  slice({Bytes{0}, Bytes{0}, Bytes{0}}, {{}, plan_.walks.add({nothing})}, work, from, to);
 }
 
 /// By what all of them are handed over: the smallest trip; 0 if one goes slice by slice.
@@ -428,22 +436,26 @@ void PlanBuilder::pass(const Protocol& protocol, Bytes data, const ConnectionLis
     const Moves how = moves(protocol, in, out, primitive, Leg::Trip::kMany);
     in_parts(all, most, [&](Bytes of) { slice({Bytes{0}, of, of}, how, work, in, out); });
     for (auto s = std::max<std::int64_t>(1, pieces(all, most)); s < protocol.slices; ++s) {
-      empty_slice(how, work, in, out);
+      empty_slice(work, in, out);
     }
     return;
   }
   in_parts(all, most, [&](Bytes of) {
-    const Moves how = moves(protocol, in, out, primitive,
-                            of > trips.least ? Leg::Trip::kSteady : Leg::Trip::kOne);
+    // A trip of many overlaps with those around it, but for what is left over.
+    const auto how = [&](Bytes trip) {
+      const bool steady = of > trips.least && trip == trips.least;
+      return moves(protocol, in, out, primitive, steady ? Leg::Trip::kSteady : Leg::Trip::kOne);
+    };
     for (const LagIndex lag : work) plan_.programs[block_].compute(lag);
     if (trips.all_alike) {
       in_parts(of, trips.least, [&](Bytes trip) {
-        slice({Bytes{0}, trip, trip}, how, {}, in, out);
+        slice({Bytes{0}, trip, trip}, how(trip), {}, in, out);
       });
       return;
     }
     for (Bytes at{0}; at < of || at == Bytes{0}; at += trips.least) {
-      slice({at, std::min(at + trips.least, of), of}, how, {}, in, out);
+      const Bytes end = std::min(at + trips.least, of);
+      slice({at, end, of}, how(end - at), {}, in, out);
     }
   });
 }

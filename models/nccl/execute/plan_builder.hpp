@@ -243,10 +243,10 @@ class PlanBuilder {
       return whole(end) - (begin == Bytes{0} ? 0 : whole(begin));
     }
   };
-  void empty_slice(const Moves& moves, std::span<const LagIndex> work, const ConnectionList& in,
+  void empty_slice(std::span<const LagIndex> work, const ConnectionList& in,
                    const ConnectionList& out);
-  void slice(const Part& part, const Moves& moves, std::span<const LagIndex> work, const ConnectionList& in,
-             const ConnectionList& out);
+  void slice(const Part& part, const Moves& moves, std::span<const LagIndex> work,
+             const ConnectionList& in, const ConnectionList& out);
   Moves moves(const Protocol& protocol, const ConnectionList& in, const ConnectionList& out,
               Primitive primitive, Leg::Trip trip);
   FlagIndex after_load(DeviceId gpu, DeviceId memory, std::uint32_t channel, FlagIndex next,

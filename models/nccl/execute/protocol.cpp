@@ -1,10 +1,12 @@
 #include "models/nccl/execute/protocol.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 
 #include <fmt/format.h>
 
+#include "models/gpu/sm_copy.hpp"
 #include "sim/base/error.hpp"
 
 namespace weft {
@@ -89,6 +91,21 @@ Protocol make_protocol(const Params& params, std::string_view name, KernelShape 
       .sync = params.duration("nccl.sync_simple"),
       .net_extra = params.duration("nccl.net_simple_extra"),
       .bytes_per_thread = 64};
+}
+
+Protocol Protocol::of_block(const Params& params, std::uint32_t block) const {
+  if (block >= threads) return *this;
+  Protocol out = of(block);
+  out.threads = block;
+  if (flags == Leg::Flags::kNone) {
+    const std::int64_t missing = (threads - block) / kWarp;
+    const auto less = [&](Duration all, const char* of_a_warp) {
+      return std::max(Duration{}, all - params.duration(of_a_warp) * missing);
+    };
+    out.launch = less(launch, "nccl.warp_launch");
+    out.work = less(work, "nccl.warp_work");
+  }
+  return out;
 }
 
 Protocol make_p2p_protocol(const Params& params, Bytes bytes, std::uint32_t channels, Bytes chunk) {

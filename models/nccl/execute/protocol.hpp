@@ -16,6 +16,11 @@ inline constexpr const char* kKernelFit =
     "tests/data/h200/blocks.csv: H200, NCCL 2.28.9, fitted together with gpu.sm_* on 496 rows of "
     "CUDA graphs, 2 and 4 GPUs, 1 to 16 channels";
 
+/// Where the times of a warp are from.
+inline constexpr const char* kWarpSource =
+    "H200, NCCL 2.28.9: ring all-reduce, Simple, 16 KiB on 2 GPUs with NCCL_NTHREADS=64 and 512, "
+    "18.0 and 20.4 us in CUDA graphs; 4 KiB on 4 GPUs, 4 us less than with all threads";
+
 /// Parameters of NCCL's kernels, buffers and proxy; the page is models/nccl/README.md.
 /// Version: NCCL 2.28.9 unless the source says otherwise.
 inline constexpr std::array kNcclParams{
@@ -76,6 +81,10 @@ inline constexpr std::array kNcclParams{
               "from a slice's arrival until the other block sees it, LL128"},
     ParamSpec{"nccl.sync_simple", Unit::kNanoseconds, 1180, 0, 1e6, Origin::kFitted, kKernelFit,
               "from a slice's arrival until the other block sees it, Simple: fence, flag, poll"},
+    ParamSpec{"nccl.warp_launch", Unit::kNanoseconds, 85, 0, 1e6, Origin::kMeasured, kWarpSource,
+              "of nccl.launch_simple, each warp of a ring's block of 17"},
+    ParamSpec{"nccl.warp_work", Unit::kNanoseconds, 28, 0, 1e6, Origin::kMeasured, kWarpSource,
+              "of nccl.work_simple, likewise: barriers"},
     ParamSpec{"nccl.p2p_ll_threshold", Unit::kBytes, 16'384, 0, 1e9, Origin::kPublished,
               "NCCL src/enqueue.cc: NCCL_P2P_LL_THRESHOLD",
               "a send of at most so many bytes on each of its channels goes by LL"},
@@ -120,10 +129,10 @@ enum class KernelShape : std::uint8_t {
 struct Protocol {
   std::string_view name;  ///< "Simple", "LL", "LL128"
   Leg::Flags flags{Leg::Flags::kNone};
-  Bytes chunk;          ///< data bytes that a rank sends before it turns to the next chunk
-  std::int64_t slices;  ///< a chunk is handed over in so many slices
-  Bytes min_slice;      ///< but none smaller than this
-  std::uint32_t slots;  ///< slices that a connection's FIFO holds
+  Bytes chunk;            ///< data bytes that a rank sends before it turns to the next chunk
+  std::int64_t slices;    ///< a chunk is handed over in so many slices
+  Bytes min_slice;        ///< but none smaller than this
+  std::uint32_t slots;    ///< slices that a connection's FIFO holds
   std::uint32_t threads;  ///< of a block at most
   /// Bytes that cross a connection and are handed over at once inside a node: what these threads
   /// take in one trip, where flags come with the data. 0: a slice.
@@ -140,6 +149,10 @@ struct Protocol {
     out.trip = Bytes{trip.count() * group / threads};
     return out;
   }
+  /// The same where the whole block has so many threads, those that only wait left out: Simple's
+  /// barriers and launch take less.
+  Protocol of_block(const Params& params, std::uint32_t block) const;
+
   /// Data bytes per byte that crosses a connection.
   double data_fraction() const { return weft::data_fraction(flags); }
   /// What crosses a connection for so much data.

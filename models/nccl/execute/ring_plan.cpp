@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "models/gpu/sm_copy.hpp"
+
 namespace weft {
 namespace {
 
@@ -77,6 +79,13 @@ void run(PlanBuilder& builder, const Protocol& protocol, Op op, Bytes channel_by
   throw std::logic_error("ring_plan: " + std::string(op_name(op)) + " has no ring");
 }
 
+/// With flags a trip says how many threads there are; without, few threads keep less in flight.
+std::uint32_t threads_of(const Protocol& protocol) {
+  constexpr std::uint32_t kWhole = 512;  // device.h: NCCL_SIMPLE_MAX_NTHREADS
+  const bool few = protocol.flags == Leg::Flags::kNone && protocol.threads < kWhole;
+  return few ? protocol.threads : 0;
+}
+
 void add_channel(PlanBuilder& builder, const Protocol& protocol, Op op, const Ring& ring,
                  std::uint32_t channel, Bytes channel_bytes) {
   const auto n = static_cast<std::uint32_t>(ring.order.size());
@@ -108,9 +117,14 @@ void add_channel(PlanBuilder& builder, const Protocol& protocol, Op op, const Ri
   }
   for (std::uint32_t i = 0; i < n; ++i) {
     const RingRank rank{n, (i + n - root) % n, out[(i + n - 1) % n], out[i]};
-    builder.add_block(protocol, ring.order[i], channel);
+    builder.add_block(protocol, ring.order[i], channel, threads_of(protocol));
     run(builder, protocol, op, channel_bytes, rank);
   }
+}
+
+/// Of a ring's block one warp of Simple only waits (src/enqueue.cc).
+std::uint32_t working_threads(const Choice& choice) {
+  return choice.threads - (choice.protocol == "Simple" ? kWarp : 0);
 }
 
 }  // namespace
@@ -119,8 +133,10 @@ Plan ring_plan(const DeviceParams& devices, const Communicator& communicator,
                const Schedule& schedule, Op op, Bytes bytes, MemoryPath path,
                const Choice& choice) {
   PlanBuilder builder(devices, communicator, schedule, path, op, bytes, choice);
-  const Protocol protocol = make_protocol(devices.params(), choice.protocol,
-                                          kernel_shape(op, choice.algorithm), builder.ranks());
+  const Protocol whole = make_protocol(devices.params(), choice.protocol,
+                                       kernel_shape(op, choice.algorithm), builder.ranks());
+  const Protocol protocol =
+      choice.threads == 0 ? whole : whole.of_block(devices.params(), working_threads(choice));
   const Bytes per_channel{pieces(bytes, Bytes{choice.channels})};
   for (std::uint32_t c = 0; c < choice.channels; ++c) {
     add_channel(builder, protocol, op, schedule.rings.at(c), c, per_channel);
