@@ -36,15 +36,16 @@ TEST(EmulatedNic, AMessageIsCopiedTwiceByThreadsAndLookedThrough) {
   const double bytes = 32'768.0 * 16 / 15;  // half of the data, with flags
   const double nanoseconds_more = bytes * (1 / 5.0 - 1 / 10.0);
   EXPECT_NEAR(later("host-staged", "cpu.memcpy_rate", "10 GB/s", "5 GB/s"),
-              kMessages * 2.5 * nanoseconds_more / 1e3, 0.01);
-  // The proxy gives slots back as well, which may be in the way.
+              kMessages * 2.25 * nanoseconds_more / 1e3, 0.01);
+  // Seen, and slots given back by the same proxies, which may be in the way.
   const double handled = later("host-staged", "nic.message_time", "1 us", "11 us");
   EXPECT_GE(handled, kMessages * 10 - 0.01);
-  EXPECT_LE(handled, kMessages * 2 * 10);
+  EXPECT_LE(handled, kMessages * 3 * 10);
   EXPECT_NEAR(later("host-staged", "nic.copy_call", "3 us", "13 us"), 0, 0.01);
 }
 
-// Past the copies of 64 KiB the wire does not show; at 10 Gb/s 16 MiB take what they take on it.
+// Past the copies of 64 KiB the wire does not show; at 10 Gb/s 16 MiB take what they take on it,
+// but for what LL and LL128 have in their FIFO, whose flags are copied ahead of the pace.
 TEST(EmulatedNic, TheWirePacesLargeMessages) {
   EXPECT_NEAR(later("gdr", "netswitch.latency", "1 us", "2 us"), 0, 0.01);
   for (const char* proto : {"Simple", "LL128", "LL"}) {
@@ -58,8 +59,11 @@ TEST(EmulatedNic, TheWirePacesLargeMessages) {
                                     "nccl.proto=" + std::string(proto)};
       const double us =
           predict_one(path, Bytes::mib(16), slow, "topologies/h200-vm.yaml", 2).time_us;
-      const double with_flags = proto == std::string("LL") ? 2.0 : 1.0;
-      EXPECT_GE(us, with_flags * (16 << 20) / 1250.0) << proto << " " << path;
+      const bool ll = proto == std::string("LL");
+      const bool ll128 = proto == std::string("LL128");
+      const double flags = ll ? 2 : ll128 ? 16.0 / 15 : 1;
+      const double fifo = ll ? 8 * 32'768.0 : ll128 ? 8 * 576'000.0 : 0;
+      EXPECT_GE(us, flags * ((16 << 20) - fifo) / 1250) << proto << " " << path;
     }
   }
 }

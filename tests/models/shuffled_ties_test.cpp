@@ -23,7 +23,7 @@ namespace {
 // four channels of a NIC that wait for each other at other steps; all-reduces 0.4 %).
 constexpr double kFluid = 5e-3;
 constexpr double kFluidStaged = 0.05;
-constexpr double kFluidStagedScatter = 0.15;
+constexpr double kFluidStagedScatter = 0.17;
 constexpr double kPackets = 0.04;
 constexpr double kAllToAllOfPackets = 0.1;
 constexpr double kPerftest = 1e-3;
