@@ -37,10 +37,11 @@ inline constexpr std::array kSmCopyParams{
     ParamSpec{"gpu.bytes_per_thread", Unit::kBytes, 64, 4, 1024, Origin::kAssumed,
               "16 B loads unrolled 4 times, NCCL below Blackwell as remembered; source not re-read",
               "bytes one thread keeps in flight"},
-    ParamSpec{"gpu.far_bytes_per_thread", Unit::kBytes, 128, 4, 1024, Origin::kPublished,
-              "NCCL 2.28.7 src/include/device.h: ncclCollUnroll, 8 loads of 16 B from compute "
-              "capability 8.0 on",
-              "bytes one thread keeps in flight of loads beyond its GPU"},
+    ParamSpec{
+        "gpu.far_bytes_per_thread", Unit::kBytes, 128, 4, 1024, Origin::kPublished,
+        "NCCL 2.28.7 src/include/device.h: ncclCollUnroll, 8 loads of 16 B from compute "
+        "capability 8.0 on",
+        "bytes one thread keeps in flight of loads beyond its GPU (packets: gpu.bytes_per_thread)"},
     ParamSpec{"gpu.sm_far_loads", Unit::kBytes, 32'768, 128, 1e9, Origin::kFitted,
               "tests/data/h200/shm.csv: broadcast of 16 MiB to one other GPU by one channel, 22.2 "
               "GB/s with its barriers; a tree's two groups of warps share as much",
