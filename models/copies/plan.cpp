@@ -36,7 +36,7 @@ Walk kernel_walk(const Machine& machine, const CopyOrder& order) {
 void add_engine(Plan& plan, const Machine& machine, const CopyOrder& order) {
   const auto [from, to, gpu] = order.pair;
   const Leg leg = copy_leg(gpu, from, to, copy_medium(machine.fabric(), from, to));
-  plan.actors.push_back({Actor::Kind::kCopyEngine, gpu, gpu == from ? 0U : 1U});
+  plan.actors.push_back(copy_engine(leg));
   Program p;
   const WalkIndex walk = plan.walks.add({leg});
   p.repeat(order.times, [&] { p.move(walk, order.bytes); });

@@ -19,7 +19,7 @@ class GpuBuilder : private PerftestBuilder {
 
   MeteredPlan build() && {
     for (std::uint32_t i = 0; i < task_.qps; ++i) add_flag(task_.tx_depth);
-    if (has_proxy_) proxy_ = add_actor(Actor::Kind::kHostThread, cpu_);
+    if (has_proxy_) proxy_ = add_actor({Actor::Kind::kHostThread, cpu_});
     element_ = add_lag("element written", blocks_.post_time);
     fences_ = add_lag("fences", blocks_.fence_time * (has_proxy_ ? 1 : 2));
     poll_ = add_lag("poll", adapter(task_.ends.from_nic).poll_time);
@@ -66,7 +66,7 @@ class GpuBuilder : private PerftestBuilder {
     const FlagIndex left = add_flag(task_.iterations);
     const FlagIndex untold = add_flag(completions());
     Program p;
-    p.actor = add_actor(Actor::Kind::kThreadBlock, gpu_, i);
+    p.actor = add_actor({Actor::Kind::kThreadBlock, gpu_, i});
     const auto take_those_there = [&] {
       p.while_has(told, 1, kNoIndex, [&] {
         p.wait(untold);

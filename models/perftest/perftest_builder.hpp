@@ -21,8 +21,8 @@ class PerftestBuilder {
     plan_.lags.push_back({cause, time});
     return static_cast<LagIndex>(plan_.lags.size() - 1);
   }
-  ActorIndex add_actor(Actor::Kind kind, DeviceId device, std::uint32_t number = 0) {
-    plan_.actors.push_back({kind, device, number});
+  ActorIndex add_actor(const Actor& actor) {
+    plan_.actors.push_back(actor);
     return static_cast<ActorIndex>(plan_.actors.size() - 1);
   }
   const Adapter& adapter(DeviceId nic) const { return *machine_.model(nic).adapter; }

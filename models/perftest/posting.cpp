@@ -13,8 +13,8 @@ class PostingBuilder : private PerftestBuilder {
 
   MeteredPlan build() && {
     const Fabric& fabric = machine_.fabric();
-    poster_ = add_actor(Actor::Kind::kHostThread, fabric.root_cpu(task_.ends.from_nic));
-    receiver_ = add_actor(Actor::Kind::kHostThread, fabric.root_cpu(task_.ends.to_nic));
+    poster_ = add_actor({Actor::Kind::kHostThread, fabric.root_cpu(task_.ends.from_nic)});
+    receiver_ = add_actor({Actor::Kind::kHostThread, fabric.root_cpu(task_.ends.to_nic)});
     for (std::uint32_t i = 0; i < task_.qps; ++i) add_flag(task_.tx_depth);
     for (std::uint32_t i = 0; i < task_.qps; ++i) left_.push_back(add_flag(task_.iterations));
     cq_ = add_flag();

@@ -42,7 +42,7 @@ class StagedBuilder : private PerftestBuilder {
   };
   End add_end(DeviceId gpu, DeviceId nic) {
     const DeviceId cpu = machine_.fabric().root_cpu(gpu);
-    return {gpu, nic, cpu, add_actor(Actor::Kind::kHostThread, cpu),
+    return {gpu, nic, cpu, add_actor({Actor::Kind::kHostThread, cpu}),
             add_lag("poll", adapter(nic).poll_time)};
   }
 
@@ -74,11 +74,12 @@ class StagedBuilder : private PerftestBuilder {
   /// An end's copy engine, to the host or from it; the flag of chunks that it has copied, as the
   /// end's thread sees them.
   FlagIndex add_copies(const End& end, bool to_host) {
-    const WalkIndex walk = plan_.walks.add(
-        {to_host ? copy_leg(end.gpu, end.gpu, end.cpu) : copy_leg(end.gpu, end.cpu, end.gpu)});
+    const Leg leg =
+        to_host ? copy_leg(end.gpu, end.gpu, end.cpu) : copy_leg(end.gpu, end.cpu, end.gpu);
+    const WalkIndex walk = plan_.walks.add({leg});
     const FlagIndex copied = add_flag();
     Program p;
-    p.actor = add_actor(Actor::Kind::kCopyEngine, end.gpu, to_host ? 0 : 1);
+    p.actor = add_actor(copy_engine(leg));
     if (to_host) {
       const auto copy = [&](Bytes bytes) {
         p.wait(free_);

@@ -11,14 +11,6 @@
 
 namespace weft {
 
-/// What a copy engine of `gpu`, one of the two ends, moves.
-inline Leg copy_leg(DeviceId gpu, DeviceId source, DeviceId sink,
-                    Leg::Medium medium = Leg::Medium::kPcie) {
-  Leg leg{gpu == sink ? Leg::Kind::kRead : Leg::Kind::kWrite, medium, gpu, source, sink};
-  leg.by_copy_engine = true;
-  return leg;
-}
-
 /// A GPU's copy engines: one for each memory that it copies to, and one for each that it copies
 /// from. Each works off copies, one after another, whoever asked for them.
 ///

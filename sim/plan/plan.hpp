@@ -37,6 +37,10 @@ struct Actor {
   std::uint32_t number{0};  ///< among the device's of this kind
   friend bool operator==(const Actor&, const Actor&) = default;
 };
+/// The copy engine that moves a leg of copy_leg(): of its GPU number 0 writes, number 1 reads.
+inline Actor copy_engine(const Leg& leg) {
+  return {Actor::Kind::kCopyEngine, leg.initiator, leg.kind == Leg::Kind::kRead ? 1U : 0U};
+}
 /// "thread block 3 of gpu0@1", "proxy thread of gpu0@1".
 std::string actor_name(const Actor& actor, const Fabric& fabric);
 

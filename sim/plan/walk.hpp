@@ -57,6 +57,14 @@ struct Leg {
   friend auto operator<=>(const Leg&, const Leg&) = default;
 };
 
+/// What a copy engine of `gpu`, one of the two ends, moves.
+inline Leg copy_leg(DeviceId gpu, DeviceId source, DeviceId sink,
+                    Leg::Medium medium = Leg::Medium::kPcie) {
+  Leg leg{gpu == sink ? Leg::Kind::kRead : Leg::Kind::kWrite, medium, gpu, source, sink};
+  leg.by_copy_engine = true;
+  return leg;
+}
+
 /// Data bytes of each byte that is moved with such flags.
 constexpr double data_fraction(Leg::Flags flags) {
   switch (flags) {

@@ -4,15 +4,6 @@
 namespace weft {
 namespace {
 
-constexpr std::uint32_t kToHost = 0;  // a GPU's copy engines
-constexpr std::uint32_t kFromHost = 1;
-
-Leg engine_leg(Leg::Kind kind, DeviceId gpu, DeviceId source, DeviceId sink) {
-  Leg leg{kind, Leg::Medium::kPcie, gpu, source, sink};
-  leg.by_copy_engine = true;
-  return leg;
-}
-
 /// A thread of the host copies, or only reads, what lies in its memory.
 Leg memcpy_of(DeviceId cpu) { return {Leg::Kind::kWrite, Leg::Medium::kLocal, cpu, cpu, cpu}; }
 Leg look_at(DeviceId cpu, Leg::Flags flags) {
@@ -42,7 +33,7 @@ void PlanBuilder::connect_emulated(Connection& connection, const Protocol& proto
   const DeviceId peer_cpu = fabric.root_cpu(between.to_gpu);
   const bool with_flags = protocol.flags != Leg::Flags::kNone;
   const auto thread = [&](DeviceId of) {
-    return actor(Kind::kHostThread, of, threads_of_hosts_++);
+    return actor({Kind::kHostThread, of, threads_of_hosts_++});
   };
   const auto move = [&](Program& p, const Leg& leg) {
     p.move(plan_.walks.add({leg}), Bytes{}, Instruction::kBytesOfToken);
@@ -71,15 +62,15 @@ void PlanBuilder::connect_emulated(Connection& connection, const Protocol& proto
       copied_on(p, kNoIndex);
     });
   } else {
-    const ActorIndex engine = actor(Kind::kCopyEngine, between.to_gpu, kFromHost);
-    const FlagIndex copies = serve(engine, kNoIndex, [&](Program& p) {
-      move(p, engine_leg(Leg::Kind::kRead, between.to_gpu, peer_cpu, between.to_gpu));
+    const Leg copy = copy_leg(between.to_gpu, peer_cpu, between.to_gpu);
+    const FlagIndex copies = serve(actor(copy_engine(copy)), kNoIndex, [&](Program& p) {
+      move(p, copy);
       copied_on(p, delay);
     });
     full = serve(receiver, call, [&](Program& p) { p.signal(copies); });
   }
   const FlagIndex sent = add_flag(0);
-  const FlagIndex paced = serve(actor(Kind::kPort, between.from_nic, 0), kNoIndex, [&](Program& p) {
+  const FlagIndex paced = serve(actor({Kind::kPort, between.from_nic}), kNoIndex, [&](Program& p) {
     const Leg message{Leg::Kind::kMessage, Leg::Medium::kWire, between.from_nic, between.from_nic,
                       between.to_nic};
     move(p, message);
@@ -100,9 +91,9 @@ void PlanBuilder::connect_emulated(Connection& connection, const Protocol& proto
     });
   } else {
     const FlagIndex seen = serve(sender, check, [&](Program& p) { p.signal(full); });
-    const ActorIndex engine = actor(Kind::kCopyEngine, between.from_gpu, kToHost);
-    const FlagIndex copies = serve(engine, kNoIndex, [&](Program& p) {
-      move(p, engine_leg(Leg::Kind::kWrite, between.from_gpu, between.from_gpu, cpu));
+    const Leg copy = copy_leg(between.from_gpu, between.from_gpu, cpu);
+    const FlagIndex copies = serve(actor(copy_engine(copy)), kNoIndex, [&](Program& p) {
+      move(p, copy);
       p.raise(seen, delay);
     });
     connection.pushed = serve(sender, call, [&](Program& p) {

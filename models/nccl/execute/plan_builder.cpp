@@ -23,15 +23,19 @@ constexpr FlagIndex kFree = 1;
 constexpr std::uint64_t kFifo = 4 << 20;
 constexpr std::uint64_t kFifoStride = 16 << 20;
 
-/// A time of each device of a kind, by its place in the node.
-std::vector<Duration> of_each(const DeviceParams& devices, DeviceKind kind, const char* key) {
+/// What `of(device)` is of each device of a kind, by its place in the node.
+template <class Of>
+auto of_each(const DeviceParams& devices, DeviceKind kind, const Of& of) {
   const Fabric& fabric = devices.fabric();
-  std::vector<Duration> out(fabric.devices_per_node());
+  std::vector<decltype(of(DeviceId{}))> out(fabric.devices_per_node());
   for (std::size_t i = 0; i < fabric.count(kind); ++i) {
     const DeviceId device = fabric.device(0, kind, i);
-    out[device.index()] = devices.duration(key, device);
+    out[device.index()] = of(device);
   }
   return out;
+}
+std::vector<Duration> of_each(const DeviceParams& devices, DeviceKind kind, const char* key) {
+  return of_each(devices, kind, [&](DeviceId d) { return devices.duration(key, d); });
 }
 
 }  // namespace
@@ -46,7 +50,10 @@ PlanBuilder::PlanBuilder(const DeviceParams& devices, const Communicator& commun
       proxy_poll_{devices.params().duration("nccl.proxy_poll")},
       nvlink_latency_{of_each(devices, DeviceKind::kGpu, "gpu.nvlink_latency")},
       load_latency_{of_each(devices, DeviceKind::kGpu, "gpu.sm_load_latency")},
-      completion_latency_{of_each(devices, DeviceKind::kNic, "nic.completion_latency")} {
+      completion_latency_{of_each(devices, DeviceKind::kNic, "nic.completion_latency")},
+      is_emulated_{of_each(devices, DeviceKind::kNic, [&](DeviceId nic) {
+        return devices.choice("nic.emulation", nic) != "none";
+      })} {
   plan_.op = op_name(op);
   plan_.algo = algorithm_name(choice.algorithm);
   plan_.channels = choice.channels;
@@ -141,15 +148,14 @@ FlagIndex PlanBuilder::after_load(DeviceId gpu, DeviceId memory, std::uint32_t c
   constexpr Bytes kWord{8};
   Walk load{read(gpu, memory)};
   load.front().threads = 1;
-  Program program;
-  program.actor = static_cast<ActorIndex>(plan_.actors.size());
-  program.channel = channel;
-  program.serves = add_flag(0);
-  program.move(plan_.walks.add(load), kWord);
-  program.raise(next, lag);
+  const auto thread = static_cast<ActorIndex>(plan_.actors.size());
   plan_.actors.push_back({Actor::Kind::kThreadBlock, gpu, channel});
-  plan_.programs.push_back(std::move(program));
-  return plan_.programs.back().serves;
+  const FlagIndex flag = serve(thread, kNoIndex, [&](Program& p) {
+    p.move(plan_.walks.add(load), kWord);
+    p.raise(next, lag);
+  });
+  plan_.programs.back().channel = channel;
+  return flag;
 }
 
 /// The NVSwitch that joins all of these GPUs.
@@ -182,16 +188,12 @@ SwitchFifos PlanBuilder::connect_switch(const Protocol& protocol, std::uint32_t 
   }
   const Duration latency = nvlink_latency_[in_node(gpu)];
   const Duration poll = latency * 2 + load_latency_[in_node(gpu)];
-  struct Lags {
-    LagIndex after_push;
-    LagIndex after_take;
-  };
-  const Lags to_head{lag("head sees slices of all GPUs", protocol.sync + poll),
-                     lag("FIFO slot freed", latency)};
-  const Lags from_head{lag("kernel hands slice over", protocol.sync),
-                       lag("head sees FIFO slots of all GPUs", poll)};
+  const InsideLags to_head{lag("head sees slices of all GPUs", protocol.sync + poll),
+                           lag("FIFO slot freed", latency)};
+  const InsideLags from_head{lag("kernel hands slice over", protocol.sync),
+                             lag("head sees FIFO slots of all GPUs", poll)};
   const auto add = [&](const std::optional<Walk>& push, const std::optional<Walk>& pull,
-                       const Lags& lags) {
+                       const InsideLags& lags) {
     Connection c{};
     c.ready = c.pushed = add_flag(0);
     c.free = c.taken = add_flag(protocol.slots);
@@ -237,14 +239,12 @@ void PlanBuilder::connect_nodes(Connection& connection, const Protocol& protocol
   }
   if (staged) connection.pull = Walk{read(to_gpu, peer_memory)};
   connection.after_push = lag("kernel hands slice over", protocol.sync);
-  const auto is_emulated = [&](DeviceId nic) {
-    return devices_->choice("nic.emulation", nic) != "none";
-  };
-  if (is_emulated(from_nic) != is_emulated(to_nic)) {
+  const bool is_emulated = is_emulated_[in_node(from_nic)];
+  if (is_emulated != is_emulated_[in_node(to_nic)]) {
     throw InputError(fabric.spec().file + ": one of " + fabric.full_name(from_nic) + " and " +
                      fabric.full_name(to_nic) + " is emulated (nic.emulation), the other is not");
   }
-  if (is_emulated(from_nic)) {
+  if (is_emulated) {
     return connect_emulated(connection, protocol,
                             {from_nic, to_nic, memory, peer_memory, near_nic, to_gpu}, channel);
   }
@@ -274,14 +274,14 @@ void PlanBuilder::connect_nodes(Connection& connection, const Protocol& protocol
   connection.after_take = kNoIndex;
 }
 
-ActorIndex PlanBuilder::actor(Actor::Kind kind, DeviceId device, std::uint32_t number) {
-  const auto [at, is_new] =
-      actors_.try_emplace({kind, device, number}, static_cast<ActorIndex>(plan_.actors.size()));
-  if (is_new) plan_.actors.push_back({kind, device, number});
+ActorIndex PlanBuilder::actor(const Actor& of_host) {
+  const auto [at, is_new] = actors_.try_emplace({of_host.kind, of_host.device, of_host.number},
+                                                static_cast<ActorIndex>(plan_.actors.size()));
+  if (is_new) plan_.actors.push_back(of_host);
   return at->second;
 }
 
-ActorIndex PlanBuilder::proxy_of(DeviceId gpu) { return actor(Actor::Kind::kProxyThread, gpu, 0); }
+ActorIndex PlanBuilder::proxy_of(DeviceId gpu) { return actor({Actor::Kind::kProxyThread, gpu}); }
 
 /// The flag of slices that a GPU's proxy is to send; its tokens name the queue pair.
 FlagIndex PlanBuilder::sends_of(DeviceId gpu) {

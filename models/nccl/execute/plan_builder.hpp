@@ -193,7 +193,7 @@ class PlanBuilder {
   };
   void connect_emulated(Connection& connection, const Protocol& protocol, const Between& between,
                         std::uint32_t channel);
-  ActorIndex actor(Actor::Kind kind, DeviceId device, std::uint32_t number);
+  ActorIndex actor(const Actor& of_host);
   ActorIndex proxy_of(DeviceId gpu);
   FlagIndex sends_of(DeviceId gpu);
   Arrivals arrivals_at(DeviceId gpu, const Protocol& protocol, DeviceId nic);
@@ -264,6 +264,7 @@ class PlanBuilder {
   std::vector<Duration> nvlink_latency_;      // by device of a node
   std::vector<Duration> load_latency_;        // likewise: of SMs, of the GPU's own memory
   std::vector<Duration> completion_latency_;  // likewise
+  std::vector<bool> is_emulated_;             // by NIC, likewise
   Plan plan_;
   std::vector<Connection> connections_;
   std::map<Lag, LagIndex> lags_;

@@ -79,15 +79,8 @@ void run(PlanBuilder& builder, const Protocol& protocol, Op op, Bytes channel_by
   throw std::logic_error("ring_plan: " + std::string(op_name(op)) + " has no ring");
 }
 
-/// With flags a trip says how many threads there are; without, few threads keep less in flight.
-std::uint32_t threads_of(const Protocol& protocol) {
-  constexpr std::uint32_t kWhole = 512;  // device.h: NCCL_SIMPLE_MAX_NTHREADS
-  const bool few = protocol.flags == Leg::Flags::kNone && protocol.threads < kWhole;
-  return few ? protocol.threads : 0;
-}
-
 void add_channel(PlanBuilder& builder, const Protocol& protocol, Op op, const Ring& ring,
-                 std::uint32_t channel, Bytes channel_bytes) {
+                 std::uint32_t channel, std::uint32_t threads, Bytes channel_bytes) {
   const auto n = static_cast<std::uint32_t>(ring.order.size());
   const auto root = static_cast<std::uint32_t>(
       std::find(ring.order.begin(), ring.order.end(), kRoot) - ring.order.begin());
@@ -117,7 +110,7 @@ void add_channel(PlanBuilder& builder, const Protocol& protocol, Op op, const Ri
   }
   for (std::uint32_t i = 0; i < n; ++i) {
     const RingRank rank{n, (i + n - root) % n, out[(i + n - 1) % n], out[i]};
-    builder.add_block(protocol, ring.order[i], channel, threads_of(protocol));
+    builder.add_block(protocol, ring.order[i], channel, threads);
     run(builder, protocol, op, channel_bytes, rank);
   }
 }
@@ -137,9 +130,12 @@ Plan ring_plan(const DeviceParams& devices, const Communicator& communicator,
                                        kernel_shape(op, choice.algorithm), builder.ranks());
   const Protocol protocol =
       choice.threads == 0 ? whole : whole.of_block(devices.params(), working_threads(choice));
+  // With flags a trip says how many threads there are; without, few keep less in flight.
+  const bool few = whole.flags == Leg::Flags::kNone && protocol.threads < whole.threads;
   const Bytes per_channel{pieces(bytes, Bytes{choice.channels})};
   for (std::uint32_t c = 0; c < choice.channels; ++c) {
-    add_channel(builder, protocol, op, schedule.rings.at(c), c, per_channel);
+    add_channel(builder, protocol, op, schedule.rings.at(c), c, few ? protocol.threads : 0,
+                per_channel);
   }
   return std::move(builder).take(protocol);
 }
