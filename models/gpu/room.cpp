@@ -71,11 +71,12 @@ DeviceModel resolve_gpu(const DeviceParams& d, DeviceId gpu) {
   m.port = resolve_port(d, gpu);
   m.memory = memory_of(d, gpu, m);
   m.blocks = blocks_of(d, gpu, m);
-  m.requester = Requester{.read_request = m.blocks->line.as_double(),
-                          .write_payload = m.blocks->line.as_double(),
-                          .read_extra = d.duration("gpu.host_load_extra", gpu),
-                          .write_extra = Duration::from_ns(d.number("gpu.host_load_extra", gpu) / 2),
-                          .read_cause = "SM load of host memory"};
+  m.requester =
+      Requester{.read_request = m.blocks->line.as_double(),
+                .write_payload = m.blocks->line.as_double(),
+                .read_extra = d.duration("gpu.host_load_extra", gpu),
+                .write_extra = Duration::from_ns(d.number("gpu.host_load_extra", gpu) / 2),
+                .read_cause = "SM load of host memory"};
   m.copies = copies_of(d, gpu);
   m.nvlink = NvlinkPort{.nvlink_rate = d.bandwidth("gpu.nvlink_rate", gpu),
                         .c2c_rate = d.bandwidth("gpu.c2c_rate", gpu),

@@ -174,7 +174,7 @@ class FluidTransport final : public Transport, private EventTarget {
   std::vector<Flush> flushes_;
   std::vector<std::optional<FlowServerIndex>> flow_server_;  // by server
   std::vector<ServerId> server_;                             // by flow server
-  std::vector<std::optional<CauseId>> server_cause_;       // by flow server
+  std::vector<std::optional<CauseId>> server_cause_;         // by flow server
   std::optional<EventId> next_change_;
   bool solve_planned_{false};
   std::vector<Finished> finished_;

@@ -41,8 +41,8 @@ class PacketHost {
   /// arrive; but reads that a root complex refuses get routes on which nobody answers. `strict`:
   /// without the relaxed ordering attribute, whatever the initiator's setting.
   PcieRoutesId routes(DeviceId initiator, DeviceId target, bool is_read, bool strict = false);
-  /// The route of a GPU's stores to another GPU's memory over NVLink or xGMI, in packets of any size
-  /// that fits into its buffers. Throws InputError if there is none.
+  /// The route of a GPU's stores to another GPU's memory over NVLink or xGMI, in packets of any
+  /// size that fits into its buffers. Throws InputError if there is none.
   PcieRoutesId nvlink_routes(DeviceId from, DeviceId to);
   /// Where the memory of a device begins in the addresses of jobs: far from all others.
   static std::uint64_t memory_at(DeviceId target) { return std::uint64_t{target.value} << 44; }

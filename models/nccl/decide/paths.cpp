@@ -187,8 +187,8 @@ void PathFinder::divert_gpu_pairs() {
       if (cpu != -1) go_through(kCpu, cpu, kGpu, from, kGpu, to);
     }
     for (int from = 0; from < gpus; ++from) {
-      NcclTransport& joined_by = paths_.transports[static_cast<std::size_t>(from)]
-                                                  [static_cast<std::size_t>(to)];
+      NcclTransport& joined_by =
+          paths_.transports[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
       if (from != to) joined_by = transport(from, to);
       if (joined_by == NcclTransport::kNet) at(kGpu, from, kGpu, to).type = kNetwork;
     }
