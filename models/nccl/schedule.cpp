@@ -7,6 +7,7 @@
 #include <string>
 
 #include "sim/base/error.hpp"
+#include "sim/input/nccl_parts.hpp"
 
 namespace weft {
 namespace {
@@ -185,6 +186,12 @@ void require_peers(const Fabric& fabric) {
   }
 }
 
+bool flushes_by_capability(const Fabric& fabric, std::uint32_t gpu) {
+  constexpr std::int64_t kHopper = 90;
+  const std::string& part = fabric.device(fabric.device(0, DeviceKind::kGpu, gpu)).part;
+  return gpu_compute_capability(part).value_or(0) < kHopper;
+}
+
 Schedule make_schedule(const DeviceParams& devices, MemoryPath path) {
   const Fabric& fabric = devices.fabric();
   require_peers(fabric);
@@ -195,6 +202,9 @@ Schedule make_schedule(const DeviceParams& devices, MemoryPath path) {
   schedule.trees = make_trees(fabric, channels);
   schedule.inside = [&fabric](std::uint32_t from, std::uint32_t to) {
     return nearest_inside(fabric, from, to);
+  };
+  schedule.flushes = [&fabric](std::uint32_t gpu, std::uint32_t) {
+    return flushes_by_capability(fabric, gpu);
   };
   schedule.p2p_nics = local_nics(fabric);
   schedule.p2p_channels = std::bit_ceil(channels);

@@ -74,6 +74,9 @@ struct Schedule {
   /// What joins a GPU of a node to another, [from][to], by their places among its GPUs. Throws
   /// InputError if they are to meet over the network.
   std::function<Inside(std::uint32_t from, std::uint32_t to)> inside;
+  /// Whether what a NIC has written into the memory of a GPU is flushed before its kernel is told;
+  /// by their places among the GPUs and NICs of a node.
+  std::function<bool(std::uint32_t gpu, std::uint32_t nic)> flushes;
   NvlsHeads nvls;  ///< no heads: no NVLS
   /// Point to point: the NICs of each GPU of a node (indices among the node's NICs); channel c
   /// takes entry c mod their number. Empty where nodes have no NIC.
@@ -98,6 +101,10 @@ Schedule make_schedule(const DeviceParams& devices, MemoryPath path);
 /// NVLink if there is one, else peer writes over PCIe up to PXB, else shared memory. Throws
 /// InputError if neither NVLink nor PCIe joins them.
 Inside nearest_inside(const Fabric& fabric, std::uint32_t from, std::uint32_t to);
+
+/// NCCL's rule for a GPU that it reaches by PCIe (src/graph/paths.cc, ncclTopoNeedFlush): those
+/// before Hopper, and those whose compute capability is unknown.
+bool flushes_by_capability(const Fabric& fabric, std::uint32_t gpu);
 
 /// The NICs that NCCL's sends and receives use, by GPU of a node (src/graph/topo.cc,
 /// ncclTopoGetLocalNet): of the nearest NICs, shared evenly among the GPUs that have the same.

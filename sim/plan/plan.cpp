@@ -44,6 +44,21 @@ std::vector<std::vector<std::uint32_t>> programs_by_block(const Plan& plan) {
   return out;
 }
 
+std::vector<HandedOn> handed_on(const Plan& plan) {
+  std::vector<HandedOn> out(plan.flags.size(), {kNoIndex, 0});
+  for (const Program& program : plan.programs) {
+    if (program.serves == kNoIndex) continue;
+    for (std::size_t i = 0; i + 1 < program.code.size(); ++i) {
+      const Instruction& wait = program.code[i];
+      const Instruction& signal = program.code[i + 1];
+      if (wait.kind != Instruction::Kind::kWait || wait.amount != 1) continue;
+      if (signal.kind != Instruction::Kind::kSignal || signal.mode != 0) continue;
+      out[wait.index] = {signal.index, static_cast<std::uint32_t>(signal.amount)};
+    }
+  }
+  return out;
+}
+
 std::uint64_t transfer_count(const Plan& plan) {
   std::uint64_t count = 0;
   for (const Program& program : plan.programs) {

@@ -30,11 +30,14 @@ struct Actor {
     kProxyThread,
     kHostThread,
     kCopyEngine,  ///< of a GPU, one direction: moves along walks that say so (Leg::by_copy_engine)
-    kPort         ///< of an emulated NIC: sends one message after another
+    kPort  ///< of a NIC that does one thing after another: an emulated one's, one that flushes
   };
   Kind kind{Kind::kThreadBlock};
   DeviceId device;          ///< that it belongs to
   std::uint32_t number{0};  ///< among the device's of this kind
+  /// Of a proxy thread: what a round takes beside its work, as it looks at all its operations. What
+  /// comes while it has nothing to do waits for half of that, on average.
+  LagIndex round{kNoIndex};
   friend bool operator==(const Actor&, const Actor&) = default;
 };
 /// The copy engine that moves a leg of copy_leg(): of its GPU number 0 writes, number 1 reads.
@@ -88,9 +91,18 @@ std::vector<std::vector<std::uint32_t>> programs_by_block(const Plan& plan);
 /// what a flag's tokens lead to, messages alone are counted.
 std::uint64_t transfer_count(const Plan& plan);
 
+/// Where a flag's tokens go on to, and with which tag.
+struct HandedOn {
+  FlagIndex flag;
+  std::uint32_t tag;
+};
+/// Of every flag, if a program that serves another one waits for its tokens one by one and hands
+/// each on at once; else its flag is kNoIndex.
+std::vector<HandedOn> handed_on(const Plan& plan);
+
 /// Calls visit(queue pair, bytes, times) for each message that programs post, be it for a token
-/// that another program's move raises. Loops that end by flags count once; bytes of tokens that the
-/// program itself waits for are not known here and count as 0.
+/// that another program's move raises, handed on or not. Loops that end by flags count once; bytes
+/// of tokens that the program itself waits for are not known here and count as 0.
 template <class Visit>
 void for_each_message(const Plan& plan, Visit&& visit);
 
@@ -101,18 +113,22 @@ template <class Visit>
 void for_each_message(const Plan& plan, Visit&& visit) {
   using Kind = Instruction::Kind;
   const std::vector<std::uint32_t> servers = servers_of_flags(plan);
+  const std::vector<HandedOn> goes_on = handed_on(plan);
   for (const Program& program : plan.programs) {
     if (program.serves != kNoIndex) continue;
     std::int64_t moved = 0;
     for_each_instruction(program, [&](const Instruction& i, std::uint64_t times) {
       if (i.kind == Kind::kMove) moved = i.amount;
       if (i.kind == Kind::kPost) visit(i.index, Bytes{i.amount}, times);
-      if (i.kind != Kind::kRaise || servers[i.index] == kNoIndex) return;
-      for (const Instruction& served : plan.programs[servers[i.index]].code) {
+      if (i.kind != Kind::kRaise) return;
+      HandedOn to{i.index, static_cast<std::uint32_t>(i.amount)};
+      if (goes_on[to.flag].flag != kNoIndex) to = goes_on[to.flag];
+      if (servers[to.flag] == kNoIndex) return;
+      for (const Instruction& served : plan.programs[servers[to.flag]].code) {
         if (served.kind != Kind::kPost) continue;
         const bool of_token = (served.mode & Instruction::kOfToken) != 0;
         const bool its_bytes = (served.mode & Instruction::kBytesOfToken) != 0;
-        visit(of_token ? static_cast<QueuePairIndex>(i.amount) : served.index,
+        visit(of_token ? QueuePairIndex{to.tag} : served.index,
               Bytes{its_bytes ? moved : served.amount}, times);
       }
     });

@@ -222,8 +222,9 @@ class Runner::Engine final : private TransportSink, private EventTarget {
         if (self.round.empty()) {
           begin_wait(self);
           self.round.push(co_await self.inbox.pop());
+          const bool was_idle = self.waits_since < events_.now();
           end_wait(self);
-          const Duration work = begin_round(job, self);
+          const Duration work = begin_round(job, self, index, was_idle);
           if (work > Duration{}) co_await delay(events_, work);
           self.work.worked += work;
         }
@@ -283,10 +284,15 @@ class Runner::Engine final : private TransportSink, private EventTarget {
   /// What an actor takes at once: a token; one that works in rounds, all that are there. For how
   /// long it works on them before any takes effect, each named on its path; 0 of others, whose
   /// programs say that.
-  Duration begin_round(const Job& job, ActorState& self) {
+  Duration begin_round(const Job& job, ActorState& self, ActorIndex actor, bool was_idle) {
     if (!self.works_in_rounds) return {};
     while (!self.inbox.empty()) self.round.push(self.inbox.take());
     Duration work;
+    const LagIndex round = job.plan->actors[actor].round;
+    if (round != kNoIndex) {
+      work = was_idle ? job.lags[round].time / 2 : job.lags[round].time;
+      self.path = paths_.extend(std::move(self.path), job.lags[round].cause, work);
+    }
     for (std::size_t i = 0; i < self.round.size(); ++i) {
       const Program& program = job.programs[self.round.at(i).program];
       if (!begins_with_work(program)) continue;

@@ -117,6 +117,25 @@ std::vector<std::uint32_t> fabric_nics(const Fabric& fabric, const NcclSystem& s
   return out;
 }
 
+/// For which GPU and NIC of a host NCCL flushes, by their places.
+std::function<bool(std::uint32_t, std::uint32_t)> flushes_of(const Fabric& fabric,
+                                                             const NcclDecisions& d) {
+  const NcclNodeView& view = d.views.front();
+  std::vector<std::vector<bool>> flushes(static_cast<std::size_t>(d.gpus_per_host),
+                                         std::vector<bool>(fabric.count(DeviceKind::kNic), true));
+  const std::vector<std::uint32_t> nics = fabric_nics(fabric, view.system);
+  for (std::size_t gpu = 0; gpu < flushes.size(); ++gpu) {
+    const int place = view.system.gpu_of_rank(static_cast<int>(gpu));
+    for (std::size_t net = 0; net < nics.size(); ++net) {
+      flushes[gpu][nics[net]] =
+          needs_flush(view.system, view.paths, d.env, place, static_cast<int>(net));
+    }
+  }
+  return [flushes = std::move(flushes)](std::uint32_t gpu, std::uint32_t nic) {
+    return flushes.at(gpu).at(nic);
+  };
+}
+
 /// What joins the GPUs of a host, by their places.
 std::function<Inside(std::uint32_t, std::uint32_t)> inside_of(const Fabric& fabric,
                                                               const NcclNodeView& view, int gpus) {
@@ -290,6 +309,7 @@ Schedule decided_schedule(const DeviceParams& devices, const NcclRun& run) {
     schedule.trees.push_back(tree_of(d, places, c));
   }
   schedule.inside = inside_of(fabric, d.views.front(), d.gpus_per_host);
+  schedule.flushes = flushes_of(fabric, d);
   schedule.nvls = nvls_of(d, places);
   schedule.p2p_nics = local_nics(fabric);
   schedule.p2p_channels = static_cast<std::uint32_t>(d.channels.p2p);

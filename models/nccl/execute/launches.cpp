@@ -15,25 +15,43 @@ void append(Program& program, std::span<const Instruction> code) {
   program.code.insert(program.code.end(), code.begin(), code.end());
 }
 
+/// A block's program: what tells the proxies of the operation, the launch, the kernel.
+struct Parts {
+  explicit Parts(std::span<const Instruction> code) {
+    std::size_t at = 0;
+    while (code[at].kind != Instruction::Kind::kCompute) ++at;
+    operations = code.first(at);
+    launch = code.subspan(at, 1);
+    kernel = code.subspan(at + 1);
+  }
+  std::span<const Instruction> operations;
+  std::span<const Instruction> launch;
+  std::span<const Instruction> kernel;
+};
+
 /// Of a block's programs, its groups of warps, the first ends the kernel and launches the next one;
 /// the others wait for it.
 void launch_again(Plan& plan, const std::vector<std::uint32_t>& groups) {
   Program& first = plan.programs[groups.front()];
   const std::vector<Instruction> code = first.code;
+  const Parts parts(code);
   if (groups.size() > 1) {
     const FlagIndex ended = add_flag(plan);
     first.wait(ended, static_cast<std::int64_t>(groups.size() - 1));
-    append(first, std::span{code}.first(1));
+    append(first, parts.operations);
+    append(first, parts.launch);
     for (std::size_t g = 1; g < groups.size(); ++g) {
       const FlagIndex begun = add_flag(plan);
       Program& other = plan.programs[groups[g]];
       const std::vector<Instruction> its = other.code;
+      const Parts its_parts(its);
       other.signal(ended);
+      append(other, its_parts.operations);
       other.wait(begun);
-      append(other, std::span{its}.subspan(1));
+      append(other, its_parts.kernel);
       first.signal(begun);
     }
-    append(first, std::span{code}.subspan(1));
+    append(first, parts.kernel);
   } else {
     append(first, code);
   }

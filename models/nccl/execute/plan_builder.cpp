@@ -4,6 +4,8 @@
 #include <cmath>
 #include <string>
 
+#include "models/wire/link.hpp"
+
 namespace weft {
 namespace {
 
@@ -14,14 +16,6 @@ Leg read(DeviceId initiator, DeviceId from) {
 Leg write(DeviceId initiator, DeviceId to, Leg::Medium medium = Leg::Medium::kPcie) {
   return {Leg::Kind::kWrite, medium, initiator, initiator, to};
 }
-
-// A connection's own flags: the context of its queue pair.
-constexpr FlagIndex kReady = 0;
-constexpr FlagIndex kFree = 1;
-
-/// What a queue pair's FIFO spans in memory, at most.
-constexpr std::uint64_t kFifo = 4 << 20;
-constexpr std::uint64_t kFifoStride = 16 << 20;
 
 /// What `of(device)` is of each device of a kind, by its place in the node.
 template <class Of>
@@ -48,12 +42,23 @@ PlanBuilder::PlanBuilder(const DeviceParams& devices, const Communicator& commun
       schedule_{&schedule},
       path_{path},
       proxy_poll_{devices.params().duration("nccl.proxy_poll")},
+      proxy_look_{devices.params().duration("nccl.proxy_look")},
       nvlink_latency_{of_each(devices, DeviceKind::kGpu, "gpu.nvlink_latency")},
       load_latency_{of_each(devices, DeviceKind::kGpu, "gpu.sm_load_latency")},
+      nic_latency_{of_each(devices, DeviceKind::kNic, "nic.latency")},
+      doorbell_latency_{of_each(devices, DeviceKind::kNic, "nic.doorbell_latency")},
       completion_latency_{of_each(devices, DeviceKind::kNic, "nic.completion_latency")},
-      is_emulated_{of_each(devices, DeviceKind::kNic, [&](DeviceId nic) {
-        return devices.choice("nic.emulation", nic) != "none";
-      })} {
+      is_emulated_{
+          of_each(devices, DeviceKind::kNic,
+                  [&](DeviceId nic) { return devices.choice("nic.emulation", nic) != "none"; })},
+      cable_{wire_link_latency(devices.params(), devices.params().number("wire.cable_length"))} {
+  const Fabric& fabric = devices.fabric();
+  for (std::size_t tier = 0; tier < fabric.network_tiers().size(); ++tier) {
+    const DeviceId device = fabric.network_switch(tier, 0);
+    tiers_.push_back(
+        {wire_link_latency(devices.params(), devices.number("netswitch.uplink_length", device)),
+         devices.duration("netswitch.latency", device)});
+  }
   plan_.op = op_name(op);
   plan_.algo = algorithm_name(choice.algorithm);
   plan_.channels = choice.channels;
@@ -62,6 +67,7 @@ PlanBuilder::PlanBuilder(const DeviceParams& devices, const Communicator& commun
 }
 
 Plan PlanBuilder::take(const Protocol& protocol) && {
+  add_operations();
   plan_.proto = protocol.name;
   return std::move(plan_);
 }
@@ -91,14 +97,13 @@ ConnectionIndex PlanBuilder::connect(const Protocol& protocol, Endpoint from, En
                                      std::uint32_t channel) {
   Connection c{};
   c.ready = add_flag(0);
-  if (communicator_->same_node(from.rank, to.rank)) c.trip = protocol.trip;
-  c.free =
-      add_flag(protocol.slots * static_cast<std::uint32_t>(
-                                    c.trip > Bytes{0} ? protocol.trips_of(protocol.chunk) : 1));
   if (communicator_->same_node(from.rank, to.rank)) {
+    c.trip = protocol.trip;
+    c.free =
+        add_flag(protocol.slots * static_cast<std::uint32_t>(
+                                      c.trip > Bytes{0} ? protocol.trips_of(protocol.chunk) : 1));
     connect_inside(c, protocol, from.rank, to.rank, channel);
   } else {
-    c.between_nodes = true;
     connect_nodes(c, protocol, from, to, channel);
   }
   connections_.push_back(std::move(c));
@@ -135,27 +140,28 @@ void PlanBuilder::connect_inside(Connection& connection, const Protocol& protoco
   if (protocol.flags == Leg::Flags::kNone) {
     // The receiver looks for the flag in host memory; the sender raises it once its fence has had
     // an answer from beyond the bytes.
-    const FlagIndex seen = after_load(to, memory, channel, connection.ready, kNoIndex);
-    connection.pushed = after_load(from, memory, channel, seen, connection.after_push);
+    const FlagIndex seen = add_flag(0);
+    after_load(seen, to, memory, channel, connection.ready, kNoIndex);
+    connection.pushed = add_flag(0);
+    after_load(connection.pushed, from, memory, channel, seen, connection.after_push);
     connection.after_push = kNoIndex;
   }
 }
 
-/// A thread of a GPU's block that loads a word of host memory for each token of the flag which is
-/// returned, and then gives one of `next`.
-FlagIndex PlanBuilder::after_load(DeviceId gpu, DeviceId memory, std::uint32_t channel,
-                                  FlagIndex next, LagIndex lag) {
+/// A thread of a GPU's block that loads a word of host memory for each token of `flag`, and then
+/// gives one of `next`.
+void PlanBuilder::after_load(FlagIndex flag, DeviceId gpu, DeviceId memory, std::uint32_t channel,
+                             FlagIndex next, LagIndex lag) {
   constexpr Bytes kWord{8};
   Walk load{read(gpu, memory)};
   load.front().threads = 1;
   const auto thread = static_cast<ActorIndex>(plan_.actors.size());
   plan_.actors.push_back({Actor::Kind::kThreadBlock, gpu, channel});
-  const FlagIndex flag = serve(thread, kNoIndex, [&](Program& p) {
+  serve(flag, thread, kNoIndex, [&](Program& p) {
     p.move(plan_.walks.add(load), kWord);
     p.raise(next, lag);
   });
   plan_.programs.back().channel = channel;
-  return flag;
 }
 
 /// The NVSwitch that joins all of these GPUs.
@@ -211,106 +217,6 @@ SwitchFifos PlanBuilder::connect_switch(const Protocol& protocol, std::uint32_t 
     out.broadcast.push_back(add(i == 0 ? store : Walk{}, own, from_head));
   }
   return out;
-}
-
-void PlanBuilder::connect_nodes(Connection& connection, const Protocol& protocol, Endpoint from,
-                                Endpoint to, std::uint32_t channel) {
-  const Fabric& fabric = devices_->fabric();
-  const DeviceId from_gpu = communicator_->gpu(from.rank);
-  const DeviceId to_gpu = communicator_->gpu(to.rank);
-  const DeviceId from_nic =
-      fabric.device(communicator_->node(from.rank), DeviceKind::kNic, from.nic);
-  const DeviceId to_nic = fabric.device(communicator_->node(to.rank), DeviceKind::kNic, to.nic);
-  if (!fabric.wire_route(from_nic, to_nic)) {
-    throw InputError(fabric.spec().file + ": no network joins " + fabric.full_name(from_nic) +
-                     " and " + fabric.full_name(to_nic));
-  }
-  const bool staged = path_ == MemoryPath::kHostStaged;
-  // LL sends leave from host memory even with GDR: the proxy polls the flags in the data
-  // (NCCL src/transport/net.cc).
-  const bool send_from_host = staged || protocol.name == "LL";
-  const DeviceId near_nic = communicator_->gpu(from.proxy.value_or(from.rank));
-  const DeviceId memory = send_from_host ? fabric.root_cpu(near_nic) : near_nic;
-  const DeviceId peer_memory = staged ? fabric.root_cpu(to_gpu) : to_gpu;
-  if (send_from_host) {
-    connection.push = Walk{write(from_gpu, memory)};
-  } else if (near_nic != from_gpu) {
-    connection.push = Walk{write(from_gpu, near_nic, Leg::Medium::kNvlink)};
-  }
-  if (staged) connection.pull = Walk{read(to_gpu, peer_memory)};
-  connection.after_push = lag("kernel hands slice over", protocol.sync);
-  const bool is_emulated = is_emulated_[in_node(from_nic)];
-  if (is_emulated != is_emulated_[in_node(to_nic)]) {
-    throw InputError(fabric.spec().file + ": one of " + fabric.full_name(from_nic) + " and " +
-                     fabric.full_name(to_nic) + " is emulated (nic.emulation), the other is not");
-  }
-  if (is_emulated) {
-    return connect_emulated(connection, protocol,
-                            {from_nic, to_nic, memory, peer_memory, near_nic, to_gpu}, channel);
-  }
-  QueuePair q;
-  q.nic = from_nic;
-  q.peer_nic = to_nic;
-  q.memory = memory;
-  q.peer_memory = peer_memory;
-  // Each channel between two GPUs has queue pairs of its own.
-  const auto gpus = static_cast<std::uint32_t>(fabric.count(DeviceKind::kGpu));
-  q.connection =
-      (channel * gpus + communicator_->place(from.rank)) * gpus + communicator_->place(to.rank);
-  q.parts = 0;
-  q.writes = true;
-  q.address = plan_.queue_pairs.size() * kFifoStride;
-  q.span = kFifo;
-  q.signal_every = 1;
-  const Arrivals arrivals = arrivals_at(to_gpu, protocol, to_nic);
-  q.receive_cq = arrivals.landed;
-  q.receive_lag = arrivals.seen;
-  q.context = connection.ready;
-  connection.tag = static_cast<std::uint32_t>(plan_.queue_pairs.size());
-  plan_.queue_pairs.push_back(q);
-
-  connection.pushed = sends_of(near_nic);
-  connection.taken = arrivals.taken;
-  connection.after_take = kNoIndex;
-}
-
-ActorIndex PlanBuilder::actor(const Actor& of_host) {
-  const auto [at, is_new] = actors_.try_emplace({of_host.kind, of_host.device, of_host.number},
-                                                static_cast<ActorIndex>(plan_.actors.size()));
-  if (is_new) plan_.actors.push_back(of_host);
-  return at->second;
-}
-
-ActorIndex PlanBuilder::proxy_of(DeviceId gpu) { return actor({Actor::Kind::kProxyThread, gpu}); }
-
-/// The flag of slices that a GPU's proxy is to send; its tokens name the queue pair.
-FlagIndex PlanBuilder::sends_of(DeviceId gpu) {
-  const auto at = sends_.find(gpu);
-  if (at != sends_.end()) return at->second;
-  const FlagIndex flag =
-      serve(proxy_of(gpu), lag("proxy posts the send", proxy_poll_), [](Program& p) {
-        p.post(Verb::kWrite, kNoIndex, Bytes{}, Instruction::kOfToken | Instruction::kBytesOfToken);
-      });
-  return sends_[gpu] = flag;
-}
-
-/// Over the network a proxy at each end has its part in handing over and in giving back.
-PlanBuilder::Arrivals PlanBuilder::arrivals_at(DeviceId gpu, const Protocol& protocol,
-                                               DeviceId nic) {
-  const std::tuple key{gpu, protocol.name, nic};
-  const auto at = arrivals_.find(key);
-  if (at != arrivals_.end()) return at->second;
-  const ActorIndex proxy = proxy_of(gpu);
-  const LagIndex extra = lag("handshakes of a slice over the network", protocol.net_extra);
-  const Duration completion = completion_latency_[in_node(nic)];
-  const LagIndex credit = lag("FIFO slot freed", completion);
-  Arrivals out{};
-  out.seen = lag("proxy sees the completion", completion);
-  out.landed = serve(proxy, lag("proxy sees the completion", proxy_poll_),
-                     [extra](Program& p) { p.signal(kReady, extra, 0, Instruction::kOfToken); });
-  out.taken = serve(proxy, lag("FIFO slot freed", proxy_poll_),
-                    [credit](Program& p) { p.signal(kFree, credit, 0, Instruction::kOfToken); });
-  return arrivals_[key] = out;
 }
 
 void PlanBuilder::add_block(const Protocol& protocol, std::uint32_t rank, std::uint32_t channel,

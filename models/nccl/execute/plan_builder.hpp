@@ -155,11 +155,27 @@ class PlanBuilder {
     /// What is there is seen in trips of so much, without a wait for the slice. 0: slice by slice.
     Bytes trip{0};
   };
-  /// Flags that a GPU's proxy thread serves for connections that arrive alike.
-  struct Arrivals {
-    FlagIndex landed;
-    FlagIndex taken;
-    LagIndex seen;
+  /// A connection between nodes as the proxies at its two ends have it, for which one operation
+  /// follows another: what add_operations() makes programs of.
+  struct Operations {
+    FlagIndex pushed;             ///< slices that the sender's block has put into its FIFO
+    FlagIndex cleared;            ///< slices that the receiver's FIFO has room for: clear to send
+    FlagIndex sends;              ///< gets a token of `tag` for each slice that is both
+    FlagIndex sent;               ///< slices that the sender's proxy knows to have been sent
+    FlagIndex taken;              ///< slices that the receiver's proxy knows to have been taken
+    std::uint32_t tag{kNoIndex};  ///< the queue pair, if there is one
+    FlagIndex takes{kNoIndex};    ///< raised by the receiver's block, if no other connection's is
+    std::uint32_t slots;          ///< of each FIFO
+    LagIndex clearing{kNoIndex};  ///< from one proxy to the other
+    DeviceId cpu;                 ///< of the sending proxy
+    DeviceId peer_cpu;            ///< of the receiving one
+  };
+  /// What the programs of blocks do with such a connection.
+  struct Uses {
+    std::uint64_t slices{0};
+    std::uint64_t taken{0};
+    std::uint32_t sender{kNoIndex};  ///< the first program that sends
+    std::uint32_t receiver{kNoIndex};
   };
   struct InsideLags {
     LagIndex after_push;
@@ -190,23 +206,43 @@ class PlanBuilder {
     DeviceId peer_memory;
     DeviceId from_gpu;  ///< whose proxy sends
     DeviceId to_gpu;
+    bool flushes;  ///< before the kernel is told
   };
-  void connect_emulated(Connection& connection, const Protocol& protocol, const Between& between,
-                        std::uint32_t channel);
+  void connect_queue_pair(Connection& connection, Operations& operations, const Protocol& protocol,
+                          const Between& between, std::uint32_t channel, std::uint32_t number);
+  void connect_emulated(Connection& connection, Operations& operations, const Protocol& protocol,
+                        const Between& between, std::uint32_t channel);
+  FlagIndex told_of_arrivals(const Between& between, std::uint32_t channel, FlagIndex told);
+  Duration wire_time(DeviceId from_nic, DeviceId to_nic) const;
+  Duration control_time(DeviceId from_nic, DeviceId to_nic) const;
+  void add_operations();
+  void add_operation(const Operations& o, const Uses& uses);
   ActorIndex actor(const Actor& of_host);
+  /// One that does one thing after another without taking time.
+  ActorIndex order_at(DeviceId cpu) {
+    return actor({Actor::Kind::kHostThread, cpu, threads_of_hosts_++});
+  }
   ActorIndex proxy_of(DeviceId gpu);
   FlagIndex sends_of(DeviceId gpu);
-  Arrivals arrivals_at(DeviceId gpu, const Protocol& protocol, DeviceId nic);
-  /// A flag for each of whose tokens the actor works, and then does what `body` adds.
+  FlagIndex sent_by(DeviceId gpu, DeviceId nic);
+  FlagIndex landed_at(DeviceId gpu);
+  FlagIndex taken_at(DeviceId gpu, bool was_told);
+  /// For each token of the flag the actor works, and then does what `body` adds.
   template <class Body>
-  FlagIndex serve(ActorIndex actor, LagIndex work, Body&& body) {
+  void serve(FlagIndex flag, ActorIndex actor, LagIndex work, Body&& body) {
     Program program;
     program.actor = actor;
-    program.serves = add_flag(0);
+    program.serves = flag;
     if (work != kNoIndex) program.compute(work);
     body(program);
     plan_.programs.push_back(std::move(program));
-    return plan_.programs.back().serves;
+  }
+  /// Likewise, of a new flag.
+  template <class Body>
+  FlagIndex serve(ActorIndex actor, LagIndex work, Body&& body) {
+    const FlagIndex flag = add_flag(0);
+    serve(flag, actor, work, std::forward<Body>(body));
+    return flag;
   }
   FlagIndex add_flag(std::uint32_t tokens);
   LagIndex lag(const char* cause, Duration time);
@@ -249,8 +285,8 @@ class PlanBuilder {
              const ConnectionList& in, const ConnectionList& out);
   Moves moves(const Protocol& protocol, const ConnectionList& in, const ConnectionList& out,
               Primitive primitive, Leg::Trip trip);
-  FlagIndex after_load(DeviceId gpu, DeviceId memory, std::uint32_t channel, FlagIndex next,
-                       LagIndex lag);
+  void after_load(FlagIndex flag, DeviceId gpu, DeviceId memory, std::uint32_t channel,
+                  FlagIndex next, LagIndex lag);
 
   std::size_t in_node(DeviceId device) const {
     return device.index() % devices_->fabric().devices_per_node();
@@ -261,17 +297,32 @@ class PlanBuilder {
   const Schedule* schedule_;
   MemoryPath path_;
   Duration proxy_poll_;
+  Duration proxy_look_;
   std::vector<Duration> nvlink_latency_;      // by device of a node
   std::vector<Duration> load_latency_;        // likewise: of SMs, of the GPU's own memory
+  std::vector<Duration> nic_latency_;         // likewise
+  std::vector<Duration> doorbell_latency_;    // likewise
   std::vector<Duration> completion_latency_;  // likewise
   std::vector<bool> is_emulated_;             // by NIC, likewise
+  /// Of a network switch: over a link up from it, and through it.
+  struct Tier {
+    Duration uplink;
+    Duration crossing;
+  };
+  std::vector<Tier> tiers_;
+  Duration cable_;  // of a NIC
   Plan plan_;
   std::vector<Connection> connections_;
   std::map<Lag, LagIndex> lags_;
   std::map<std::tuple<Actor::Kind, DeviceId, std::uint32_t>, ActorIndex> actors_;  // of hosts
   std::uint32_t threads_of_hosts_{0};
-  std::map<DeviceId, FlagIndex> sends_;  // by GPU
-  std::map<std::tuple<DeviceId, std::string_view, DeviceId>, Arrivals> arrivals_;
+  std::vector<Operations> operations_;
+  // What a GPU's proxy serves for many connections, by GPU.
+  std::map<DeviceId, FlagIndex> sends_;
+  std::map<std::pair<DeviceId, DeviceId>, FlagIndex> sent_;  // and NIC
+  std::map<DeviceId, FlagIndex> landed_;
+  std::map<std::pair<DeviceId, bool>, FlagIndex> taken_;
+  std::vector<bool> is_taken_;                                          // by flag: one of those
   std::map<std::pair<std::string_view, DeviceId>, InsideLags> inside_;  // by protocol and GPU
   // The last block.
   std::size_t block_{0};

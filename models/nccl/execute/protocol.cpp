@@ -55,7 +55,6 @@ Protocol make_protocol(const Params& params, std::string_view name, KernelShape 
             .launch = params.duration("nccl.launch_ll"),
             .work = params.duration("nccl.work_ll"),
             .sync = params.duration("nccl.sync_ll"),
-            .net_extra = Duration{},
             .bytes_per_thread = tree ? 8 : 8LL * ranks};
   }
   if (name == "LL128") {
@@ -71,7 +70,6 @@ Protocol make_protocol(const Params& params, std::string_view name, KernelShape 
             .launch = params.duration("nccl.launch_ll128"),
             .work = params.duration("nccl.work_ll128"),
             .sync = params.duration("nccl.sync_ll128"),
-            .net_extra = Duration{},
             .bytes_per_thread = 8};
   }
   if (name != "Simple") throw std::logic_error("make_protocol: no protocol " + std::string(name));
@@ -89,7 +87,6 @@ Protocol make_protocol(const Params& params, std::string_view name, KernelShape 
       .launch = params.duration("nccl.launch_simple"),
       .work = params.duration("nccl.work_simple"),
       .sync = params.duration("nccl.sync_simple"),
-      .net_extra = params.duration("nccl.net_simple_extra"),
       .bytes_per_thread = 64};
 }
 

@@ -106,15 +106,12 @@ inline constexpr std::array kNcclParams{
               "most that a head of NVLS takes of a channel at once; NVLSTree on 4 nodes or more: "
               "64 KiB"},
     ParamSpec{"nccl.proxy_poll", Unit::kNanoseconds, 300, 0, 1e6, Origin::kAssumed,
-              "half a round of the progress loop over a few connections",
-              "until the proxy thread notices a flag or a completion"},
-    ParamSpec{
-        "nccl.net_simple_extra", Unit::kNanoseconds, 7600, 0, 1e6, Origin::kAssumed,
-        "from NCCL's planning table, which is no measurement: src/graph/tuning.cc hwLat, NET Ring "
-        "Simple 14 us a step, less what this model "
-        "derives for kernels, proxies, NICs and wire (6.4 us); 10-12 us seen on 2 x 8 H100 "
-        "(nccl#2409)",
-        "further handshakes of a Simple slice over the network, hidden while slices pipeline"},
+              "a verbs post takes 75 ns, its doorbell 40 (UCX), and NCCL's own work as much again",
+              "the proxy thread's work for each send, completion, flush or receive"},
+    ParamSpec{"nccl.proxy_look", Unit::kNanoseconds, 50, 0, 1e6, Origin::kAssumed,
+              "no measurement found: some loads, and an ibv_poll_cq that finds nothing",
+              "the proxy thread's look at each of its operations, in every round (src/proxy.cc, "
+              "progressOps)"},
 };
 static_assert(every_param_is_sourced(kNcclParams));
 
@@ -138,9 +135,8 @@ struct Protocol {
   /// take in one trip, where flags come with the data. 0: a slice.
   Bytes trip;
   Duration launch;
-  Duration work;  ///< of a block, for each slice
-  Duration sync;  ///< from a slice's arrival until the other side sees it
-  Duration net_extra;
+  Duration work;                  ///< of a block, for each slice
+  Duration sync;                  ///< from a slice's arrival until the other side sees it
   std::int64_t bytes_per_thread;  ///< NCCL drops channels below this much work for a thread
 
   /// The same for a group of so many of the block's threads.
