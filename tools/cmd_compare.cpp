@@ -41,7 +41,6 @@ PredictOptions options_of(const CompareArguments& arguments) {
 }
 
 void run(const CompareArguments& arguments) {
-  if (arguments.machine.empty()) throw InputError("--machine FILE is required: a topology");
   check_outputs_differ(arguments.json, "--csv", arguments.csv);
   const PredictOptions options = options_of(arguments);
   std::vector<Threshold> thresholds;
@@ -68,14 +67,16 @@ void add_compare_command(CommandLine& line) {
   const auto arguments = std::make_shared<CompareArguments>();
   Command command = line.add("compare", "Predict a measured table: bias and spread by class");
   command.argument("measured", arguments->measured, "measured table, CSV (scenarios/README.md)")
-      .option("--machine", arguments->machine, "the machine: topology YAML or NCCL XML; required")
+      .option("--machine", arguments->machine,
+              "the machine: topology YAML or NCCL XML; unless given each row's own")
       .option("--params", arguments->params,
               "a set of parameters, YAML of KEY: VALUE; --set beats it");
   add_predict_options(command, arguments->predict,
                       "a parameter, KEY=VALUE with its unit; repeatable");
   command
       .option("--by", arguments->by,
-              "the columns whose values make a class, separated by commas; unless given "
+              "the columns whose values make a class, separated by commas, or nodes (1, 2-3, 4+) "
+              "and size (64 MiB and more, less); unless given "
               "transport,memory_path,ranks,op,algo,proto and, where the table has it, launch")
       .flag("--drop-stalls", arguments->drop_stalls,
             "leave out rows that took over 1.5 times as long as a larger size of the same kind; "

@@ -1,6 +1,7 @@
 #include "models/collective/compare.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <mutex>
 #include <set>
@@ -90,8 +91,20 @@ ScenarioSetting latency_setting(const MeasuredRow& row, const MachineFacts& fact
   return {"netswitch.latency", format_number(us) + " us", {}};
 }
 
+/// The entries of "KEY=VALUE; KEY=VALUE".
+std::vector<ScenarioSetting> entries_of(const std::string& text) {
+  std::vector<ScenarioSetting> entries;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find(';', begin), text.size());
+    const std::size_t first = std::min(text.find_first_not_of(' ', begin), end);
+    if (first < end) entries.push_back(parse_setting(text.substr(first, end - first)));
+    begin = end + 1;
+  }
+  return entries;
+}
+
 std::vector<ScenarioSetting> settings_of(const MeasuredRow& row, const MachineFacts& facts) {
-  std::vector<ScenarioSetting> set;
+  std::vector<ScenarioSetting> set = entries_of(row.set);
   if (!row.launch.empty()) set.push_back({"nccl.launch", row.launch, {}});
   const std::int64_t gpus = row.ranks / row.hosts;
   if (gpus > facts.gpus) throw InputError(fmt::format("a node has {} GPUs", facts.gpus));
@@ -115,6 +128,7 @@ std::vector<ScenarioSetting> settings_of(const MeasuredRow& row, const MachineFa
 /// The variables with which it was measured.
 std::map<std::string, std::string> env_of(const MeasuredRow& row) {
   std::map<std::string, std::string> env;
+  for (const ScenarioSetting& entry : entries_of(row.env)) env[entry.key] = entry.value;
   if (row.algo != "auto") env["NCCL_ALGO"] = row.algo;
   if (row.proto != "auto") env["NCCL_PROTO"] = row.proto;
   if (row.transport == "shm") env["NCCL_P2P_DISABLE"] = "1";
@@ -139,7 +153,7 @@ std::vector<Group> groups_of(std::vector<ComparedRow>& rows) {
   return groups;
 }
 
-/// What all groups are predicted with.
+/// What a group is predicted with.
 struct Setup {
   const std::string& table;  ///< its file
   const MachineFacts& facts;
@@ -157,6 +171,8 @@ Scenario scenario_of(const Group& group, const Setup& setup) {
   scenario.sizes.assign(sizes.begin(), sizes.end());
   scenario.memory_paths = {row.memory_path.empty() ? "gdr" : row.memory_path};
   scenario.env = env_of(row);
+  scenario.nccl_version = row.nccl;
+  scenario.nccl_version_place = {setup.table, row.line, 0};
   scenario.set = settings_of(row, setup.facts);
   for (ScenarioSetting& setting : scenario.set) setting.place = {setup.table, 0, 0};
   return scenario;
@@ -178,6 +194,10 @@ std::set<std::string> leave_to_options(Scenario& scenario, const PredictOptions&
     if (at->second != of_row.second) keys.insert(of_row.first);
     return true;
   });
+  const auto& release = options.nccl_version;
+  if (release && !scenario.nccl_version.empty() && scenario_nccl_version(scenario) != *release) {
+    keys.insert("nccl");
+  }
   return keys;
 }
 
@@ -287,11 +307,53 @@ void predict_group(const Group& group, const Setup& setup, Gathered& gathered) {
   }
 }
 
+/// The topology of a row.
+std::string machine_of(const MeasuredRow& row, const MeasuredTable& table,
+                       const std::string& machine) {
+  if (!machine.empty()) return machine;
+  if (row.machine.empty()) {
+    throw InputError(Place{table.file, row.line, 0},
+                     "names no machine; write column 'machine' or --machine FILE");
+  }
+  const std::filesystem::path folder = std::filesystem::path(table.file).parent_path();
+  return (folder / row.machine).lexically_normal().string();
+}
+
+/// Machines by file, each read once, in the order of the rows.
+class Machines {
+ public:
+  Machines(const PredictOptions& options, const ParamCatalog& catalog)
+      : options_{options}, catalog_{catalog} {}
+
+  const MachineFacts& at(const std::string& file) {
+    const auto known = facts_.find(file);
+    if (known != facts_.end()) return known->second;
+    const MachineFacts& facts = facts_.emplace(file, facts_of(file, options_, catalog_)).first->second;
+    if (facts_.size() == 1) {
+      provenance_ = facts.provenance;
+    } else {
+      provenance_.topology += ", " + facts.provenance.topology;
+      provenance_.topology_digest += ", " + facts.provenance.topology_digest;
+      provenance_.topology_source += "; " + facts.provenance.topology_source;
+    }
+    return facts;
+  }
+
+  /// What all of them have in common, their names and digests one after the other.
+  const Provenance& provenance() const { return provenance_; }
+
+ private:
+  const PredictOptions& options_;
+  const ParamCatalog& catalog_;
+  std::map<std::string, MachineFacts> facts_;
+  Provenance provenance_;
+};
+
 }  // namespace
 
 Comparison compare(const MeasuredTable& table, const std::string& machine,
                    const PredictOptions& options, const ParamCatalog& catalog) {
-  const MachineFacts facts = facts_of(machine, options, catalog);
+  Machines machines(options, catalog);
   Comparison out;
   out.measured = table.file;
   out.measured_digest = fmt::format("{:016x}", table.digest);
@@ -300,12 +362,16 @@ Comparison compare(const MeasuredTable& table, const std::string& machine,
   const std::vector<Group> groups = groups_of(out.rows);
   PredictOptions of_group = options;
   of_group.threads = threads_each(groups.size(), options.threads);
-  const Setup setup{table.file, facts, of_group, catalog};
+  std::vector<Setup> setups;
+  for (const Group& group : groups) {
+    const MachineFacts& facts = machines.at(machine_of(group.front()->measured, table, machine));
+    setups.push_back({table.file, facts, of_group, catalog});
+  }
   Gathered gathered;
   parallel_for(groups.size(), options.threads,
-               [&](std::size_t i) { predict_group(groups[i], setup, gathered); });
+               [&](std::size_t i) { predict_group(groups[i], setups[i], gathered); });
   out.notes = gathered.notes();
-  out.provenance = facts.provenance;
+  out.provenance = machines.provenance();
   out.provenance.params = gathered.params();
   return out;
 }

@@ -1,6 +1,7 @@
 #include "models/collective/repeated.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <string_view>
 #include <utility>
 
@@ -45,7 +46,8 @@ RunOutcome repeated(const Params& params, const Plan& plan, CauseTable& causes,
   if (apart.as_s() > kApart * out.time.as_s()) {
     out = second(out, run(launched_twice(plan)));
   }
-  const Duration host = params.duration("nccl.host_launch");
+  const Duration host =
+      params.duration("nccl.host_launch") * std::llround(params.number("nccl.gpus_per_thread"));
   if (launch == "back-to-back" && host > out.time) add("host launches", host - out.time);
   return out;
 }

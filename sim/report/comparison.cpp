@@ -14,6 +14,10 @@ namespace weft {
 namespace {
 
 constexpr double kStallRatio = 1.5;
+// Classes that are no columns.
+constexpr std::string_view kNodes = "nodes";
+constexpr std::string_view kSize = "size";
+constexpr Bytes kLarge = Bytes::mib(64);  // from here on bandwidth decides
 
 double magnitude(const ComparedRow& row) { return std::abs(row.error()); }
 
@@ -37,6 +41,11 @@ std::string worst_text(const ErrorSummary& summary) {
   const ComparedRow& row = *summary.worst;
   return fmt::format("{} at {}, line {}", signed_percent(row.error()),
                      format_size(Bytes{row.measured.bytes}), row.measured.line);
+}
+
+std::string class_text(const std::string& column, const MeasuredRow& row) {
+  const std::string range = class_range(column, row);
+  return range.empty() ? measured_column(column).text(row) : range;
 }
 
 using Cells = std::vector<std::string>;
@@ -80,7 +89,7 @@ std::string table_of_classes(const Comparison& comparison, const ComparisonView&
   for (const ErrorClass& of_class : classes_of(comparison, view)) {
     Cells cells;
     for (const std::string& name : view.by) {
-      const std::string value = measured_column(name).text(*of_class.first);
+      const std::string value = class_text(name, *of_class.first);
       cells.push_back(value.empty() ? "-" : value);
     }
     cells.front().insert(0, "  ");
@@ -168,9 +177,9 @@ std::vector<std::string> class_columns(const std::string& text, const MeasuredTa
   std::vector<std::string> by;
   for (const std::string& name : comma_separated(text)) {
     try {
-      measured_column(name);
+      if (name != kNodes && name != kSize) measured_column(name);
     } catch (const InputError& e) {
-      throw InputError("--by: " + std::string(e.what()));
+      throw InputError(fmt::format("--by: {}; or {}, {}", e.what(), kNodes, kSize));
     }
     if (std::find(by.begin(), by.end(), name) != by.end()) {
       throw InputError("--by: '" + name + "': column given twice");
@@ -178,6 +187,13 @@ std::vector<std::string> class_columns(const std::string& text, const MeasuredTa
     by.push_back(name);
   }
   return by;
+}
+
+std::string class_range(const std::string& column, const MeasuredRow& row) {
+  if (column == kSize) return Bytes{row.bytes} >= kLarge ? ">= 64 MiB" : "< 64 MiB";
+  if (column != kNodes) return "";
+  if (row.hosts == 1) return "1";
+  return row.hosts < 4 ? "2-3" : "4+";
 }
 
 RowPointers counted_rows(const Comparison& comparison, const ComparisonView& view) {
@@ -194,7 +210,7 @@ std::vector<ErrorClass> classes_of(const Comparison& comparison, const Compariso
   for (const ComparedRow* const row : counted_rows(comparison, view)) {
     std::vector<std::string> values;
     for (const std::string& name : view.by) {
-      values.push_back(measured_column(name).text(row->measured));
+      values.push_back(class_text(name, row->measured));
     }
     const auto [at, is_new] = index.try_emplace(std::move(values), members.size());
     if (is_new) members.emplace_back();

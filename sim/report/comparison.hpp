@@ -44,12 +44,15 @@ ErrorSummary summary_of(const RowPointers& rows);
 
 /// How a comparison is shown.
 struct ComparisonView {
-  std::vector<std::string> by;  ///< the columns whose values make a class
+  std::vector<std::string> by;  ///< the columns whose values make a class, or `nodes`, `size`
   bool drop_stalls{false};      ///< leave stalls out of summary and classes
 };
 /// "transport,op" as a view's `by`; "": transport, memory_path, ranks, op, algo and proto, and
 /// launch if the rows say it. Throws InputError: no such column, one given twice.
 std::vector<std::string> class_columns(const std::string& text, const MeasuredTable& table);
+/// A row's value where a view's column is a range: of `nodes` 1, 2-3 or 4+, of `size` whether it is
+/// 64 MiB or more. "" of a measured table's own column.
+std::string class_range(const std::string& column, const MeasuredRow& row);
 
 /// The rows that count under a view.
 RowPointers counted_rows(const Comparison& comparison, const ComparisonView& view);

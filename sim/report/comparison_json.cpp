@@ -90,7 +90,8 @@ Json classes_json(const Viewed& v) {
   for (const ErrorClass& of_class : classes_of(v.comparison, v.view)) {
     Json object = Json::object();
     for (const std::string& name : v.view.by) {
-      object.set(name, measured_column(name).json(*of_class.first));
+      const std::string range = class_range(name, *of_class.first);
+      object.set(name, range.empty() ? measured_column(name).json(*of_class.first) : range);
     }
     add_members(object, object_of(of_class.summary, kSummaryFields));
     out.push(std::move(object));

@@ -31,9 +31,11 @@ constexpr std::array<std::string_view, 8> kAlgos{
     "auto", "Ring", "Tree", "NVLS", "NVLSTree", "CollNetDirect", "CollNetChain", "PAT"};
 constexpr std::array<std::string_view, 4> kProtos{"auto", "Simple", "LL", "LL128"};
 constexpr std::array<std::string_view, 3> kLaunches{"back-to-back", "single", "graph"};
+constexpr std::array<std::string_view, 2> kUses{"yes", "taught"};
 
 constexpr std::string_view kWord = "one of";
 constexpr std::string_view kWhole = "whole number";
+constexpr std::string_view kText = "text";
 constexpr std::string_view kNumber = "number, 0 to 1e12";
 constexpr std::string_view kTime = "number, 1e-6 to 1e12";
 
@@ -84,7 +86,9 @@ constexpr std::array kColumns{
                    &MeasuredRow::bytes,
                    false},
     MeasuredColumn{
-        {"us", kTime, kRequired, "time of one operation, microseconds"}, &MeasuredRow::us, false},
+        {"us", kTime, "from algbw or busbw", "time of one operation, microseconds"},
+        &MeasuredRow::us,
+        false},
     MeasuredColumn{{"algbw_GBps", kNumber, "bytes / time", "GB/s = 1e9 bytes/s"},
                    &MeasuredRow::algbw_gb_per_s,
                    false},
@@ -95,7 +99,23 @@ constexpr std::array kColumns{
                     "many launches and one wait as in nccl-tests, a wait after each, or a CUDA "
                     "graph",
                     kLaunches},
-                   &MeasuredRow::launch}};
+                   &MeasuredRow::launch},
+    MeasuredColumn{{"machine", kText, "that of --machine",
+                    "the row's machine: a topology file, from the table's folder"},
+                   &MeasuredRow::machine},
+    MeasuredColumn{{"set", kText, "empty",
+                    "what the machine has otherwise: KEY=VALUE as for --set, separated by ';'"},
+                   &MeasuredRow::set},
+    MeasuredColumn{{"env", kText, "empty", "NCCL's variables, VARIABLE=VALUE, separated by ';'"},
+                   &MeasuredRow::env},
+    MeasuredColumn{{"nccl", kText, "that of --nccl-version", "the release whose decisions to follow"},
+                   &MeasuredRow::nccl},
+    MeasuredColumn{
+        {"use", kWord, "yes", "taught: a parameter's value was made from this row", kUses},
+        &MeasuredRow::use,
+        false},
+    MeasuredColumn{{"id", kText, "empty", "the row's name"}, &MeasuredRow::id, false},
+    MeasuredColumn{{"source", kText, "empty", "who published it"}, &MeasuredRow::source, false}};
 
 std::vector<std::string> column_names() {
   std::vector<std::string> names;
@@ -123,6 +143,7 @@ std::string not_allowed(const MeasuredColumn& column, const std::string& cell) {
 /// Throws InputError without a place; so do those that follow.
 std::string word_of(const MeasuredColumn& column, const std::string& cell) {
   const auto& words = column.key.words;
+  if (words.empty()) return cell;
   if (std::find(words.begin(), words.end(), cell) == words.end()) {
     throw InputError(not_allowed(column, cell));
   }
@@ -179,12 +200,20 @@ void check_row(const MeasuredRow& row, std::string_view& name) {
   }
 }
 
+/// Of time and bandwidths what the row leaves out.
 void complete(MeasuredRow& row) {
-  if (row.algbw_gb_per_s == 0) row.algbw_gb_per_s = static_cast<double>(row.bytes) / row.us / 1e3;
-  if (row.busbw_gb_per_s == 0) {
-    row.busbw_gb_per_s =
-        row.algbw_gb_per_s * busbw_factor(parse_op(row.op), static_cast<std::uint32_t>(row.ranks));
+  const double factor = busbw_factor(parse_op(row.op), static_cast<std::uint32_t>(row.ranks));
+  const double bytes = static_cast<double>(row.bytes);
+  if (row.us == 0) {
+    const double algbw =
+        row.algbw_gb_per_s > 0 ? row.algbw_gb_per_s : row.busbw_gb_per_s / factor;
+    row.us = bytes / algbw / 1e3;  // without any of them, or busbw of one rank: not a time
+    if (!(row.us >= kShortestTime && row.us <= kLargestNumber)) {
+      throw InputError("no time, and no bandwidth that tells it; write " + std::string(kTime));
+    }
   }
+  if (row.algbw_gb_per_s == 0) row.algbw_gb_per_s = bytes / row.us / 1e3;
+  if (row.busbw_gb_per_s == 0) row.busbw_gb_per_s = row.algbw_gb_per_s * factor;
 }
 
 /// Reads a table line by line.
@@ -267,11 +296,12 @@ class TableReader {
         read_cell(*columns_[i], cells_[i], row);
       }
       check_row(row, name);
+      name = "us";
+      complete(row);
     } catch (const InputError& e) {
       const std::size_t cell = cell_of(name);
       fail(cell < columns_.size() ? cell : 0, std::string(name) + ": " + e.what());
     }
-    complete(row);
     return row;
   }
 

@@ -30,7 +30,14 @@ struct MeasuredRow {
   double us{0};
   double algbw_gb_per_s{0};
   double busbw_gb_per_s{0};
-  std::string launch;  ///< "back-to-back", "single", "graph"; "" if the table does not say
+  std::string launch;   ///< "back-to-back", "single", "graph"; "" if the table does not say
+  std::string machine;  ///< its topology, from the table's folder; "": as the reader says
+  std::string set;      ///< "KEY=VALUE; KEY=VALUE": what of the machine the topology has otherwise
+  std::string env;      ///< the same of NCCL's variables
+  std::string nccl;     ///< the release whose decisions to follow; "": as the reader says
+  std::string use{"yes"};  ///< "yes", or "taught": a parameter was made from it
+  std::string id;          ///< what its source, or who collected it, calls it
+  std::string source;      ///< who published it
 };
 
 /// A column of the table, declared once: what the reader takes, what it refuses, what is written.

@@ -382,7 +382,8 @@ bool Tuning::is_available(NcclOp op, NcclAlgo algo) const {
     return algo != NcclAlgo::kCollNetDirect || input_.nvswitches > 0;
   }
   if (!is_nvls(algo)) return true;
-  if (graph(algo) == nullptr) return false;
+  // Of 2.18 the graph is the ring's, multicast or not.
+  if (graph(algo) == nullptr || input_.nvls_channels == 0) return false;
   if (op != NcclOp::kAllReduce && input_.most_local_ranks > kMostNvlsRanks) return false;
   if (algo == NcclAlgo::kNvlsTree) return many;
   return !many || input_.collnet_supported;

@@ -19,6 +19,9 @@ inline constexpr std::array kLaunchParams{
               "tests/data/h200/blocks.csv take 8.8 us, 4.7 in a CUDA graph; another machine's, 2 "
               "GPUs with LL, 6.7",
               "of a host thread, for one collective"},
+    ParamSpec{"nccl.gpus_per_thread", Unit::kCount, 1, 1, 1024, Origin::kAssumed,
+              "nccl-tests: -g, 1 where mpirun starts a process for each GPU",
+              "GPUs whose kernels a host thread launches, one after the other, for one collective"},
     ParamSpec{
         "nccl.host_wait", Unit::kNanoseconds, 12'500, 0, 1e6, Origin::kMeasured,
         "tests/data/h200/blocks.csv: H200, NCCL 2.28.9: single launches less those of CUDA "
