@@ -290,7 +290,8 @@ class Runner::Engine final : private TransportSink, private EventTarget {
     Duration work;
     const LagIndex round = job.plan->actors[actor].round;
     if (round != kNoIndex) {
-      work = was_idle ? job.lags[round].time / 2 : job.lags[round].time;
+      work = job.lags[round].time;
+      if (was_idle) work = Duration::from_ns(work.as_ns() / 2);
       self.path = paths_.extend(std::move(self.path), job.lags[round].cause, work);
     }
     for (std::size_t i = 0; i < self.round.size(); ++i) {

@@ -10,6 +10,7 @@
 
 #include "models/nccl/decide/connect.hpp"
 #include "models/nccl/execute/p2p_plan.hpp"
+#include "tests/models/handover.hpp"
 #include "tests/models/machine_under_test.hpp"
 
 namespace weft::test::models_collective_plan {
@@ -43,7 +44,7 @@ struct Traffic {
     for (FlagIndex f = 0; f < plan.flags.size(); ++f) {
       if (plan.flags[f].tokens > 0) slots.insert(f);
     }
-    const std::vector<std::uint32_t> servers = servers_of_flags(plan);
+    const Handover handover(plan);
     for (const Program& program : plan.programs) {
       if (program.serves != kNoIndex) continue;
       const std::uint32_t rank = rank_of(plan, program);
@@ -67,10 +68,7 @@ struct Traffic {
             waited.clear();
             break;
           case Instruction::Kind::kRaise: {
-            const bool by_proxy = servers[i.index] != kNoIndex;
-            const FlagIndex ready =
-                by_proxy ? plan.queue_pairs[static_cast<QueuePairIndex>(i.amount)].context
-                         : i.index;
+            const FlagIndex ready = handover.ready(i.index);
             sent[ready] += moved * all;
             given[ready] += all;
             senders[ready] = rank;

@@ -138,8 +138,8 @@ TEST(NvlsPlan, AGroupTakesAsManyWarpsAsInNccl) {
   const auto threads = [](Plan plan) {
     std::map<std::uint32_t, int> out;  // of gpu 0's groups in channel 0, by the walk's threads
     for (const Program& program : plan.programs) {
-      if (program.channel != 0 || plan.actors[program.actor].device != plan.communicators[0].gpu(0))
-        continue;
+      if (program.serves != kNoIndex || program.channel != 0) continue;
+      if (plan.actors[program.actor].device != plan.communicators[0].gpu(0)) continue;
       for (const Instruction& i : program.code) {
         if (i.kind != Instruction::Kind::kMove) continue;
         ++out[plan.walks[i.index].front().threads / 32];

@@ -36,8 +36,14 @@ std::vector<Program> blocks(const Plan& plan) {
 
 /// The legs over PCIe by which blocks write to memory, or read it.
 std::vector<Leg> pcie_legs(const Plan& plan, Leg::Kind kind) {
+  std::set<WalkIndex> walks;
+  for (const Program& program : blocks(plan)) {
+    for (const Instruction& i : program.code) {
+      if (i.kind == Instruction::Kind::kMove) walks.insert(i.index);
+    }
+  }
   std::vector<Leg> out;
-  for (WalkIndex w = 0; w < plan.walks.size(); ++w) {
+  for (const WalkIndex w : walks) {
     for (const Leg& leg : plan.walks[w]) {
       if (leg.kind == kind && leg.medium == Leg::Medium::kPcie) out.push_back(leg);
     }

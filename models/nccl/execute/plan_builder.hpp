@@ -168,7 +168,9 @@ class PlanBuilder {
     std::uint32_t slots;          ///< of each FIFO
     LagIndex clearing{kNoIndex};  ///< from one proxy to the other
     DeviceId cpu;                 ///< of the sending proxy
-    DeviceId peer_cpu;            ///< of the receiving one
+    DeviceId peer_cpu;  ///< of the receiving one
+    ActorIndex sender;  ///< the proxies
+    ActorIndex receiver;
   };
   /// What the programs of blocks do with such a connection.
   struct Uses {
