@@ -84,8 +84,8 @@ TEST(Measured, ABandwidthTellsTheTime) {
   constexpr const char* kNoTime =
       "us: no time, and no bandwidth that tells it; write number, 1e-6 to 1e12";
   const std::string head = "transport,ranks,op,bytes,us,busbw_GBps\n";
-  EXPECT_EQ(refusal(head + "nvlink,4,allreduce,8,,0\n"), std::string("m.csv:2:24: ") + kNoTime);
-  EXPECT_EQ(refusal(head + "nvlink,1,allreduce,8,,5\n"), std::string("m.csv:2:24: ") + kNoTime)
+  EXPECT_EQ(refusal(head + "nvlink,4,allreduce,8,,0\n"), std::string("m.csv:2:22: ") + kNoTime);
+  EXPECT_EQ(refusal(head + "nvlink,1,allreduce,8,,5\n"), std::string("m.csv:2:22: ") + kNoTime)
       << "busbw of one rank is always 0";
 }
 
