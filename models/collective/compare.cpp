@@ -156,6 +156,7 @@ std::vector<Group> groups_of(std::vector<ComparedRow>& rows) {
 /// What a group is predicted with.
 struct Setup {
   const std::string& table;  ///< its file
+  bool machine_given;        ///< by the caller, for all rows
   const MachineFacts& facts;
   const PredictOptions& options;
   const ParamCatalog& catalog;
@@ -277,7 +278,8 @@ class Gathered {
 std::string try_to_predict(const Group& group, const Setup& setup, Gathered& gathered) {
   try {
     Scenario scenario = scenario_of(group, setup);
-    const std::set<std::string> left = leave_to_options(scenario, setup.options);
+    std::set<std::string> left = leave_to_options(scenario, setup.options);
+    if (setup.machine_given && !group.front()->measured.machine.empty()) left.insert("machine");
     const RunResult result = predict(scenario, setup.facts.file, setup.options, setup.catalog);
     for (ComparedRow* const row : group) take(result, *row);
     gathered.add(result, left);
@@ -328,7 +330,8 @@ class Machines {
   const MachineFacts& at(const std::string& file) {
     const auto known = facts_.find(file);
     if (known != facts_.end()) return known->second;
-    const MachineFacts& facts = facts_.emplace(file, facts_of(file, options_, catalog_)).first->second;
+    const MachineFacts& facts =
+        facts_.emplace(file, facts_of(file, options_, catalog_)).first->second;
     if (facts_.size() == 1) {
       provenance_ = facts.provenance;
     } else {
@@ -365,7 +368,7 @@ Comparison compare(const MeasuredTable& table, const std::string& machine,
   std::vector<Setup> setups;
   for (const Group& group : groups) {
     const MachineFacts& facts = machines.at(machine_of(group.front()->measured, table, machine));
-    setups.push_back({table.file, facts, of_group, catalog});
+    setups.push_back({table.file, !machine.empty(), facts, of_group, catalog});
   }
   Gathered gathered;
   parallel_for(groups.size(), options.threads,

@@ -301,10 +301,10 @@ void add_packets_note(const std::vector<ScenarioSetting>& settings,
 void add_launch_notes(const std::vector<ScenarioSetting>& settings, std::string_view launch,
                       std::vector<std::string>& notes) {
   for (const ScenarioSetting& s : settings) {
-    const bool has_effect = s.key == "nccl.host_wait"     ? launch == "single"
+    const bool has_effect = s.key == "nccl.host_wait" ? launch == "single"
                             : s.key == "nccl.host_launch" || s.key == "nccl.gpus_per_thread"
                                 ? launch == "back-to-back"
-                                                          : true;
+                                : true;
     if (has_effect) continue;
     notes.push_back(fmt::format("no effect with nccl.launch={}: {}", launch, s.key));
   }

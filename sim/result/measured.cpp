@@ -85,10 +85,9 @@ constexpr std::array kColumns{
                     1LL << 42},
                    &MeasuredRow::bytes,
                    false},
-    MeasuredColumn{
-        {"us", kTime, "from algbw or busbw", "time of one operation, microseconds"},
-        &MeasuredRow::us,
-        false},
+    MeasuredColumn{{"us", kTime, "from algbw or busbw", "time of one operation, microseconds"},
+                   &MeasuredRow::us,
+                   false},
     MeasuredColumn{{"algbw_GBps", kNumber, "bytes / time", "GB/s = 1e9 bytes/s"},
                    &MeasuredRow::algbw_gb_per_s,
                    false},
@@ -108,8 +107,9 @@ constexpr std::array kColumns{
                    &MeasuredRow::set},
     MeasuredColumn{{"env", kText, "empty", "NCCL's variables, VARIABLE=VALUE, separated by ';'"},
                    &MeasuredRow::env},
-    MeasuredColumn{{"nccl", kText, "that of --nccl-version", "the release whose decisions to follow"},
-                   &MeasuredRow::nccl},
+    MeasuredColumn{
+        {"nccl", kText, "that of --nccl-version", "the release whose decisions to follow"},
+        &MeasuredRow::nccl},
     MeasuredColumn{
         {"use", kWord, "yes", "taught: a parameter's value was made from this row", kUses},
         &MeasuredRow::use,
@@ -205,8 +205,7 @@ void complete(MeasuredRow& row) {
   const double factor = busbw_factor(parse_op(row.op), static_cast<std::uint32_t>(row.ranks));
   const double bytes = static_cast<double>(row.bytes);
   if (row.us == 0) {
-    const double algbw =
-        row.algbw_gb_per_s > 0 ? row.algbw_gb_per_s : row.busbw_gb_per_s / factor;
+    const double algbw = row.algbw_gb_per_s > 0 ? row.algbw_gb_per_s : row.busbw_gb_per_s / factor;
     row.us = bytes / algbw / 1e3;  // without any of them, or busbw of one rank: not a time
     if (!(row.us >= kShortestTime && row.us <= kLargestNumber)) {
       throw InputError("no time, and no bandwidth that tells it; write " + std::string(kTime));

@@ -27,12 +27,12 @@ MADE = {
     "wrong.yaml": "wire.mtu: 4 KiB\nwire.mut: 1 KiB\n",
     "list.yaml": "[wire.mtu]\n",
 }
-WORDS = "known: algbw_GBps, algo, busbw_GBps, bytes, channels, hosts, launch, memory_path, nic_gbps, " \
-    "nic_latency_us, nics_per_host, op, proto, ranks, transport, us"
+WORDS = "known: algbw_GBps, algo, busbw_GBps, bytes, channels, env, hosts, id, launch, machine, memory_path, nccl, " \
+    "nic_gbps, nic_latency_us, nics_per_host, op, proto, ranks, set, source, transport, us, use"
 
 BOGUS_USAGE = (
     (["compare"], "measured is required (see weft --help)"),
-    (["compare", "small.csv"], "--machine FILE is required: a topology"),
+    (["compare", "small.csv"], "small.csv:2: names no machine; write column 'machine' or --machine FILE"),
     (["compare", "nowhere.csv", *MACHINE], "nowhere.csv: no such file"),
     (["compare", "empty.csv", *MACHINE], "empty.csv: is empty"),
     (["compare", "column.csv", *MACHINE], "column.csv:1:26: 'time': unknown column; " + WORDS),
@@ -45,7 +45,7 @@ BOGUS_USAGE = (
      "--set: nic.count: '9' is not a whole number from 1 to 4, the NICs of a node in " + MACHINE[1]),
     (["compare", "small.csv", *MACHINE, "--env", "NCCL_PROTO=Fast"],
      "NCCL_PROTO='Fast': no 'Fast'; known: LL, LL128, Simple, and NCCL does not start"),
-    (["compare", "small.csv", *MACHINE, "--by", "size"], "--by: 'size': unknown column; " + WORDS),
+    (["compare", "small.csv", *MACHINE, "--by", "bits"], "--by: 'bits': unknown column; " + WORDS + "; or nodes, size"),
     (["compare", "small.csv", *MACHINE, "--by", "op,op"], "--by: 'op': column given twice"),
     (["compare", "small.csv", *MACHINE, "--json", "-", "--csv", "-"], "--json and --csv cannot both go to standard output"),
     (["compare", "small.csv", *MACHINE, "--expect", "median_abs"],

@@ -71,6 +71,32 @@ TEST(Compare, RowsOfOneSizeShareAPrediction) {
   EXPECT_DOUBLE_EQ(c.rows[0].error(), 2 * c.rows[1].error() + 1);
 }
 
+TEST(Compare, ARowMayNameItsMachine) {
+  const std::string head = "transport,ranks,op,bytes,us,machine,set,env,nccl\n";
+  const std::string size = "nvlink,2,allreduce,1048576,10,";
+  const std::string file = shipped("tests/data/m.csv");
+  const auto of = [&](const std::string& rows, const std::string& machine = "") {
+    return compare(parse_measured(head + rows, file), machine, {}, make_catalog());
+  };
+  const Comparison c = of(
+      size + "../../topologies/h200-vm.yaml,,,\n" + size + "../../topologies/hgx-a100.yaml,,,\n" +
+      size + "../../topologies/h200-vm.yaml,gpu.nvlink_latency=5 us; wire.mtu=1024 B,,\n" + size +
+      "../../topologies/h200-vm.yaml,,NCCL_ALGO=Tree; NCCL_PROTO=LL,\n" + size +
+      "../../topologies/h200-vm.yaml,,,2.1\n");
+  const double h200 = c.rows[0].predicted.value().time_us;
+  EXPECT_GT(c.rows[1].predicted.value().time_us, h200);
+  EXPECT_GT(c.rows[2].predicted.value().time_us, h200);
+  EXPECT_EQ(c.rows[3].predicted.value().algo + c.rows[3].predicted.value().proto, "TreeLL");
+  EXPECT_THAT(c.rows[4].not_predicted, testing::HasSubstr("m.csv:6: NCCL version '2.1'"));
+  EXPECT_THAT(c.provenance.topology, testing::HasSubstr("hgx-a100.yaml"));
+  // --machine is for all.
+  const Comparison one =
+      of(size + "../../topologies/hgx-a100.yaml,,,\n", shipped("topologies/h200-vm.yaml"));
+  EXPECT_EQ(one.rows[0].predicted.value().time_us, h200);
+  EXPECT_THAT(one.notes, testing::Contains("set by the user in place of what rows say: machine"));
+  EXPECT_THROW(of(size + ",,,\n"), InputError);
+}
+
 TEST(Compare, NicsAreThoseOfTheColumns) {
   const std::string kMachine = "h200-vm-pix.2x2.xml";
   const auto row = [](const std::string& nics, const std::string& gbps, const std::string& us) {

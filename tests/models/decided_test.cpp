@@ -52,6 +52,21 @@ Tuning tuning_of(const std::string& topology, const NcclEnv& env, std::uint32_t 
       tuning_input(decide_nccl(nccl_tree_of(devices).tree, static_cast<int>(nodes), env, {})));
 }
 
+TEST(Decided, Release218RunsNoNvlsWithoutMulticast) {
+  Scenario scenario = read_scenario(shipped("scenarios/quickstart.yaml"));
+  scenario.nodes = 1;
+  scenario.sizes = {Bytes::mib(64)};
+  scenario.memory_paths = {"gdr"};
+  scenario.env = {};
+  scenario.nccl_version = "2.18.5";
+  const auto algo_on = [&](const char* topology) {
+    scenario.topology = shipped(topology);
+    return predict(scenario, {}, make_catalog()).rows.at(0).algo;
+  };
+  EXPECT_EQ(algo_on("topologies/hgx-a100.yaml"), "Ring");
+  EXPECT_EQ(algo_on("topologies/hgx-h100-8nic.yaml"), "NVLS");
+}
+
 TEST(Decided, EverySizeRunsAsNcclChooses) {
   Asked asked;
   for (int i = 10; i <= 28; i += 3) asked.sizes.push_back(Bytes{std::int64_t{1} << i});

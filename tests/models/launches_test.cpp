@@ -44,6 +44,7 @@ TEST(Launches, AHostLaunchesNoFasterThanItCan) {
   const ResultRow bound = of({"nccl.host_launch=100 us"});
   EXPECT_DOUBLE_EQ(bound.time_us, 100);
   EXPECT_EQ(bound.limited_by.front().cause, "host launches");
+  EXPECT_DOUBLE_EQ(of({"nccl.host_launch=100 us", "nccl.gpus_per_thread=4"}).time_us, 400);
   const double graph = of({"nccl.host_launch=100 us", "nccl.launch=graph"}).time_us;
   EXPECT_LT(graph, 50);
   EXPECT_NEAR(bound.limited_by.front().share, 1 - graph / 100, 1e-6);

@@ -110,6 +110,21 @@ TEST(Classes, AreInTheOrderInWhichTheyBegin) {
   EXPECT_EQ(classes[2].summary.n, 0U);
 }
 
+TEST(Classes, NodesAndSizesAreRanges) {
+  MeasuredRow row;
+  std::vector<std::string> values;
+  for (const std::int64_t hosts : {1, 2, 3, 4, 72}) {
+    row.hosts = hosts;
+    values.push_back(class_range("nodes", row));
+  }
+  EXPECT_THAT(values, ElementsAre("1", "2-3", "2-3", "4+", "4+"));
+  row.bytes = 64 << 20;
+  EXPECT_EQ(class_range("size", row), ">= 64 MiB");
+  --row.bytes;
+  EXPECT_EQ(class_range("size", row), "< 64 MiB");
+  EXPECT_EQ(class_range("op", row), "");
+}
+
 TEST(Classes, ByColumnsThatThereAre) {
   MeasuredTable table;
   table.rows.resize(1);
@@ -119,7 +134,8 @@ TEST(Classes, ByColumnsThatThereAre) {
   EXPECT_EQ(class_columns("", table).back(), "launch");
   EXPECT_THAT(class_columns("op,hosts", table), ElementsAre("op", "hosts"));
   EXPECT_THROW(class_columns("op,", table), InputError);
-  EXPECT_THROW(class_columns("size", table), InputError);
+  EXPECT_THAT(class_columns("size,nodes", table), ElementsAre("size", "nodes"));
+  EXPECT_THROW(class_columns("bits", table), InputError);
   EXPECT_THROW(class_columns("op,op", table), InputError);
 }
 
@@ -178,10 +194,14 @@ TEST(ComparisonJson, HasRowsSummaryAndClasses) {
 
 TEST(ComparisonCsv, HasTheTablesColumnsThenThePrediction) {
   const std::string text = comparison_csv(sample());
-  EXPECT_THAT(text, HasSubstr(",busbw_GBps,launch,predicted_us,error,predicted_algo,"
-                              "predicted_proto,predicted_channels,limited_by,reason,stall\n"));
-  EXPECT_THAT(text, HasSubstr("nvlink,,1,4,0,0,0,auto,auto,0,allreduce,1,10,0,0,,11,"));
-  EXPECT_THAT(text, HasSubstr("nvlink,,1,4,0,0,0,auto,auto,0,reduce,5,1,0,0,,,,,,,,no NIC,\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr(
+          ",busbw_GBps,launch,machine,set,env,nccl,use,id,source,predicted_us,error,predicted_algo,"
+          "predicted_proto,predicted_channels,limited_by,reason,stall\n"));
+  EXPECT_THAT(text, HasSubstr("nvlink,,1,4,0,0,0,auto,auto,0,allreduce,1,10,0,0,,,,,,yes,,,11,"));
+  EXPECT_THAT(text,
+              HasSubstr("nvlink,,1,4,0,0,0,auto,auto,0,reduce,5,1,0,0,,,,,,yes,,,,,,,,,no NIC,\n"));
 }
 
 }  // namespace

@@ -70,6 +70,40 @@ TEST(Measured, TakesColumnsInAnyOrderAndFillsThoseLeftOut) {
   EXPECT_EQ(table.rows.back().launch, "");
 }
 
+TEST(Measured, ABandwidthTellsTheTime) {
+  const MeasuredTable table = parse_measured(
+      "transport,ranks,op,bytes,algbw_GBps,busbw_GBps\n"
+      "nvlink,4,allreduce,6000,2,\n"
+      "nvlink,4,allreduce,6000,,3\n",
+      "m.csv");
+  for (const MeasuredRow& row : table.rows) {
+    EXPECT_DOUBLE_EQ(row.us, 3);  // 6000 B at 2 GB/s
+    EXPECT_DOUBLE_EQ(row.algbw_gb_per_s, 2);
+    EXPECT_DOUBLE_EQ(row.busbw_gb_per_s, 3);
+  }
+  constexpr const char* kNoTime =
+      "us: no time, and no bandwidth that tells it; write number, 1e-6 to 1e12";
+  const std::string head = "transport,ranks,op,bytes,us,busbw_GBps\n";
+  EXPECT_EQ(refusal(head + "nvlink,4,allreduce,8,,0\n"), std::string("m.csv:2:22: ") + kNoTime);
+  EXPECT_EQ(refusal(head + "nvlink,1,allreduce,8,,5\n"), std::string("m.csv:2:22: ") + kNoTime)
+      << "busbw of one rank is always 0";
+}
+
+TEST(Measured, ARowMayNameItsMachineAndItsSource) {
+  const MeasuredTable table = parse_measured(
+      "transport,ranks,op,bytes,us,machine,set,env,nccl,use,id,source\n"
+      "nvlink,4,reduce,8,1,a.yaml,gpu.part=h200-sxm,NCCL_ALGO=Ring,2.20.5,taught,a#1,\"x, y\"\n"
+      "nvlink,4,reduce,8,1,,,,,,,\n",
+      "m.csv");
+  const MeasuredRow& row = table.rows.front();
+  EXPECT_EQ(row.machine + row.set + row.env, "a.yamlgpu.part=h200-sxmNCCL_ALGO=Ring");
+  EXPECT_EQ(row.nccl + row.use + row.id + row.source, "2.20.5taughta#1x, y");
+  EXPECT_EQ(table.rows.back().use, "yes");
+  EXPECT_NE(configuration_of(row), configuration_of(table.rows.back()));
+  EXPECT_EQ(refusal("transport,ranks,op,bytes,us,use\nnvlink,4,reduce,8,1,no\n"),
+            "m.csv:2:21: use: 'no' is not allowed; write one of: yes, taught");
+}
+
 TEST(Measured, ByteOrderMarksAreNoPartOfTheHeader) {
   const MeasuredTable table =
       parse_measured("\xEF\xBB\xBFtransport,ranks,op,bytes,us\nnvlink,2,reduce,8,1\n", "m.csv");
@@ -81,7 +115,8 @@ TEST(Measured, AColumnWritesWhatItRead) {
   const MeasuredTable table = parse_measured(kHead + row + '\n', "m.csv");
   std::string text;
   for (const MeasuredColumn& column : measured_columns()) {
-    if (column.key.name != "launch") text += (text.empty() ? "" : ",") + column.text(table.rows[0]);
+    if (column.key.name == "launch") break;  // no column of kHead, nor any after it
+    text += (text.empty() ? "" : ",") + column.text(table.rows[0]);
   }
   EXPECT_EQ(text, row);
   EXPECT_EQ(measured_column("bytes").json(table.rows[0]).as_integer(), 1024);
@@ -93,9 +128,10 @@ TEST(Measured, RefusesTablesThatAreNone) {
   EXPECT_EQ(refusal(kHead), "m.csv: has no rows");
   EXPECT_EQ(refusal("transport,ranks,op,byte,us\n"),
             "m.csv:1:20: 'byte': unknown column (did you mean 'bytes'?); known: algbw_GBps, algo, "
-            "busbw_GBps, bytes, channels, hosts, launch, memory_path, nic_gbps, nic_latency_us, "
-            "nics_per_host, op, proto, ranks, transport, us");
-  EXPECT_EQ(refusal("transport,ranks,op,bytes\n"), "m.csv:1:1: column 'us' is missing");
+            "busbw_GBps, bytes, channels, env, hosts, id, launch, machine, memory_path, nccl, "
+            "nic_gbps, nic_latency_us, nics_per_host, op, proto, ranks, set, source, transport, "
+            "us, use");
+  EXPECT_EQ(refusal("transport,ranks,op\n"), "m.csv:1:1: column 'bytes' is missing");
   EXPECT_EQ(refusal("us,ranks,us\n"), "m.csv:1:10: us: column given twice");
   EXPECT_EQ(refusal("us,\"ranks\n"), "m.csv:1:4: a quote is not closed");
   EXPECT_EQ(refusal(std::string("transport,ran\0ks\n", 18)),
