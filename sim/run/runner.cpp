@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "sim/engine/mailbox.hpp"
 #include "sim/engine/process.hpp"
@@ -53,7 +54,8 @@ struct ActorState {
   bool is_moving{false};
   Mailbox<Token> inbox;  ///< tokens of flags that its programs serve
   std::vector<std::uint32_t> programs{};
-  Fifo<Token> round{};  ///< taken from there, to be served now
+  std::vector<Token> round{};  ///< taken from there, to be served now
+  std::size_t served{0};       ///< of these
   bool serves{false};
   bool works_in_rounds{false};
   bool is_waiting{false};
@@ -219,15 +221,18 @@ class Runner::Engine final : private TransportSink, private EventTarget {
       if (next < self.programs.size()) {
         number = self.programs[next++];
       } else {
-        if (self.round.empty()) {
+        if (self.served == self.round.size()) {
+          self.round.clear();
+          self.served = 0;
           begin_wait(self);
-          self.round.push(co_await self.inbox.pop());
+          self.round.push_back(co_await self.inbox.pop());
           end_wait(self);
+          if (self.works_in_rounds) co_await EndOfInstant{};
           const Duration work = begin_round(job, self);
           if (work > Duration{}) co_await delay(events_, work);
           self.work.worked += work;
         }
-        const Token token = self.round.pop();
+        const Token token = self.round[self.served++];
         self.take(token);
         number = token.program;
       }
@@ -280,15 +285,18 @@ class Runner::Engine final : private TransportSink, private EventTarget {
     return !program.code.empty() && program.code.front().kind == Kind::kCompute;
   }
 
-  /// What an actor takes at once: a token; one that works in rounds, all that are there. For how
-  /// long it works on them before any takes effect, each named on its path; 0 of others, whose
-  /// programs say that.
+  /// What an actor takes at once: a token; one that works in rounds, all that are there, in the
+  /// order of its queue pairs and programs, whichever came first. For how long it works on them
+  /// before any takes effect, each named on its path; 0 of others, whose programs say that.
   Duration begin_round(const Job& job, ActorState& self) {
     if (!self.works_in_rounds) return {};
-    while (!self.inbox.empty()) self.round.push(self.inbox.take());
+    while (!self.inbox.empty()) self.round.push_back(self.inbox.take());
+    std::ranges::stable_sort(self.round, {}, [](const Token& t) {
+      return std::pair{t.tag, t.program};
+    });
     Duration work;
-    for (std::size_t i = 0; i < self.round.size(); ++i) {
-      const Program& program = job.programs[self.round.at(i).program];
+    for (const Token& token : self.round) {
+      const Program& program = job.programs[token.program];
       if (!begins_with_work(program)) continue;
       const Instruction& begin = program.code.front();
       const Duration takes = work_of(job, self, begin);
