@@ -41,8 +41,9 @@ void run(const CopiesArguments& arguments) {
   check_outputs_differ(arguments.json, "--csv", arguments.csv);
   if (arguments.all && !arguments.size.empty()) throw InputError("--all and --size: give one");
   const std::vector<Bytes> sizes = sizes_of(arguments);
-  const Assembled on(read_topology(arguments.topology, make_catalog()),
-                     copies_settings(parse_settings(arguments.set, arguments.gpu)), 1);
+  const ParamCatalog catalog = make_catalog();
+  const Assembled on(with_large_buffers(read_topology(arguments.topology, catalog), catalog),
+                     parse_settings(arguments.set, arguments.gpu), 1);
   for (const std::string& note : on.fabric.spec().notes) std::cerr << "note: " << note << '\n';
   CopiesRun copies(on, arguments.request, sizes);
   if (!copies.note().empty()) std::cerr << "note: " << copies.note() << '\n';

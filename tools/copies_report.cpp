@@ -70,10 +70,11 @@ std::string matrix_text(const CopyMatrix& matrix, double sum) {
 
 }  // namespace
 
-std::vector<ScenarioSetting> copies_settings(const std::vector<ScenarioSetting>& of_user) {
-  std::vector<ScenarioSetting> out{{"cpu.dma_buffers", "large", {}}};
-  out.insert(out.end(), of_user.begin(), of_user.end());
-  return out;
+TopologySpec with_large_buffers(TopologySpec spec, const ParamCatalog& catalog) {
+  constexpr const char* kKey = "cpu.dma_buffers";
+  spec.defaults.try_emplace(kKey, ParamValue{ParamCatalog::parse(catalog.require(kKey), "large"),
+                                             Origin::kAssumed, "weft copies"});
+  return spec;
 }
 
 std::vector<Bytes> all_copy_sizes() {

@@ -257,8 +257,9 @@ Copies Topology::copies(const CopiesOptions& options) const {
   return at_the_border([&] {
     const CopiesRequest request{options.from,          options.to,    options.by, options.fidelity,
                                 options.bidirectional, options.blocks};
-    const Assembled on(parse_topology(text_, name_, make_catalog()),
-                       copies_settings(settings_of(set_)), 1);
+    const ParamCatalog catalog = make_catalog();
+    const Assembled on(with_large_buffers(parse_topology(text_, name_, catalog), catalog),
+                       settings_of(set_), 1);
     std::vector<Bytes> sizes;
     for (const std::int64_t bytes : options.bytes) sizes.emplace_back(bytes);
     CopiesRun run(on, request, sizes);

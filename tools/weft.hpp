@@ -75,7 +75,7 @@ struct Row {
   std::uint32_t ranks{0};   ///< GPUs that take part
   std::uint32_t nodes{0};   ///< nodes that take part
   std::string memory_path;  ///< "gdr" or "host-staged"
-  std::string algo;         ///< that ran: "Ring", "Tree"
+  std::string algo;         ///< that ran: "Ring", "Tree", "NVLS", "NVLSTree", "P2P"
   std::string proto;        ///< that ran: "LL", "LL128", "Simple"
   std::uint32_t channels{0};
   std::string nccl_choice;  ///< what NCCL would run where weft does not execute it ("PAT"); or ""

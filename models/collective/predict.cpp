@@ -1,6 +1,7 @@
 #include "models/collective/predict.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <map>
@@ -17,13 +18,13 @@
 #include "models/machine/rooms.hpp"
 #include "models/nccl/decide/decided_schedule.hpp"
 #include "models/nccl/execute/collective_plan.hpp"
+#include "models/nic/emulated.hpp"
 #include "models/nic/icm.hpp"
 #include "models/nic/rdma_params.hpp"
 #include "models/params/device_params.hpp"
 #include "models/pcie/tlp.hpp"
-#include "models/transport/fluid_transport.hpp"
 #include "models/transport/packet_hops.hpp"
-#include "models/transport/packet_transport.hpp"
+#include "models/transport/run_plans.hpp"
 #include "models/wire/dcqcn.hpp"
 #include "models/wire/packets.hpp"
 #include "sim/base/parallel.hpp"
@@ -31,7 +32,6 @@
 #include "sim/base/version.hpp"
 #include "sim/input/topology_file.hpp"
 #include "sim/plan/fold.hpp"
-#include "sim/run/runner.hpp"
 
 namespace weft {
 namespace {
@@ -45,7 +45,8 @@ struct Task {
 
 /// NCCL's decisions by memory path.
 struct Decided {
-  bool simple{false};  ///< weft's simple rules are used instead
+  bool simple{false};    ///< weft's simple rules are used instead
+  bool multicast{true};  ///< the transport has it
   std::map<MemoryPath, NcclRun> runs;
 
   const NcclRun* of(MemoryPath path) const {
@@ -84,37 +85,6 @@ struct Ready {
   const PredictOptions& options;
 };
 
-RunOutcome run_fluid(const Machine& machine, const Plan& plan, CauseTable& causes,
-                     std::optional<std::uint64_t> shuffle) {
-  EventQueue events = shuffle ? EventQueue::shuffling_ties(*shuffle) : EventQueue{};
-  FluidTransport transport(machine, events, causes);
-  return run_plan(plan, transport, events, causes);
-}
-
-/// A run of packets, what it did, and whether it depended on the seed.
-struct PacketRun {
-  RunOutcome outcome;
-  Probes probes;
-  bool has_drawn;
-};
-
-PacketRun run_packets(const Machine& machine, const Plan& plan, CauseTable& causes,
-                      std::optional<std::uint64_t> shuffle) {
-  std::vector<std::uint32_t> nodes(machine.fabric().nodes());
-  std::iota(nodes.begin(), nodes.end(), 0U);
-  PacketCluster cluster(machine, nodes, shuffle);
-  PacketTransport transport(cluster, causes);
-  try {
-    RunOutcome outcome = run_plan(plan, transport, cluster.events(), causes);
-    Probes probes = cluster.probes(outcome.time);
-    return {std::move(outcome), std::move(probes), cluster.has_drawn()};
-  } catch (const PlanStuck& e) {
-    cluster.throw_stuck(e.what());
-  } catch (const InputError& e) {
-    cluster.throw_timed_out(e);
-  }
-}
-
 /// `has_drawn` becomes true if the run depended on the seed.
 ResultRow run_task(const Ready& ready, const Task& task, std::atomic<bool>& has_drawn) {
   const Machine& machine = ready.machine;
@@ -128,14 +98,17 @@ ResultRow run_task(const Ready& ready, const Task& task, std::atomic<bool>& has_
   if (ready.options.fidelity == Fidelity::kFluid) {
     plan = fold_channels(std::move(plan));
     outcome = repeated(params, plan, causes, [&](const Plan& launched) {
-      return run_fluid(machine, launched, causes, ready.options.shuffle_ties);
+      return run_fluid(machine, {&launched, 1}, causes, ready.options.shuffle_ties).front();
     });
   } else {
+    std::vector<std::uint32_t> nodes(machine.fabric().nodes());
+    std::iota(nodes.begin(), nodes.end(), 0U);
     outcome = repeated(params, plan, causes, [&](const Plan& launched) {
-      PacketRun run = run_packets(machine, launched, causes, ready.options.shuffle_ties);
+      PacketRun run =
+          run_packets(machine, {&launched, 1}, nodes, causes, ready.options.shuffle_ties);
       if (!row.probes) row.probes = std::move(run.probes);  // of one launch
       if (run.has_drawn) has_drawn = true;
-      return std::move(run.outcome);
+      return std::move(run.outcomes.front());
     });
   }
   row.op = plan.op;
@@ -155,6 +128,26 @@ ResultRow run_task(const Ready& ready, const Task& task, std::atomic<bool>& has_
   row.limited_by = shares_of(outcome, causes);
   row.trajectory = outcome.trajectory;
   return row;
+}
+
+/// Throws InputError, with its place, where what the user forces leaves nothing to run.
+void refuse_no_choice(const Schedules& schedules, const std::vector<Task>& tasks,
+                      const std::vector<ScenarioSetting>& settings,
+                      const std::map<std::string, Place>& env_place) {
+  Place forced;
+  for (const auto& [variable, place] : env_place) {
+    if (variable == "NCCL_ALGO" || variable == "NCCL_PROTO") forced = place;
+  }
+  for (const ScenarioSetting& s : settings) {
+    if (s.key == "nccl.algo" || s.key == "nccl.proto") forced = s.place;
+  }
+  for (const Task& task : tasks) {
+    try {
+      (void)schedules.at(task.path).choose(task.op, task.bytes);
+    } catch (const InputError& e) {
+      throw InputError(forced, e.what());
+    }
+  }
 }
 
 /// One alone, and two behind each other: see repeated().
@@ -225,7 +218,8 @@ void refuse_hours(const Machine& machine, const Schedules& schedules,
 void decide(MemoryPath path, const DeviceParams& devices, const NcclEnv& env, NcclVersion version,
             Decided& decided) {
   if (decided.simple || decided.runs.contains(path)) return;
-  std::variant<NcclRun, NcclNotFollowed> made = decide_run(devices, path, env, version);
+  std::variant<NcclRun, NcclNotFollowed> made =
+      decide_run(devices, path, env, version, decided.multicast);
   if (const auto* const not_followed = std::get_if<NcclNotFollowed>(&made)) {
     throw InputError(devices.fabric().spec().file +
                      ": weft cannot follow NCCL's decisions here: " + not_followed->why +
@@ -263,6 +257,21 @@ void add_forced_note(const Params& params, std::vector<std::string>& notes) {
   if (!forced.empty()) notes.push_back("set by the user in place of NCCL's own choice: " + forced);
 }
 
+/// NVLS's channels are what NCCL_NVLS_NCHANNELS says, whatever the number of rings.
+void add_nvls_channels_note(const Params& params, const std::vector<ResultRow>& rows,
+                            std::vector<std::string>& notes) {
+  const double asked = params.number("nccl.channels");
+  if (asked == 0) return;
+  for (const ResultRow& row : rows) {
+    if (!row.algo.starts_with("NVLS") || row.channels == asked) continue;
+    notes.push_back(
+        fmt::format("nccl.channels={} has no effect on {}, which keeps {} channels "
+                    "(NCCL_NVLS_NCHANNELS sets them)",
+                    asked, row.algo, row.channels));
+    return;
+  }
+}
+
 /// A seed that the user gave to a run in which nothing was drawn.
 void add_seed_note(const std::vector<ScenarioSetting>& settings, bool has_drawn,
                    std::vector<std::string>& notes) {
@@ -297,6 +306,40 @@ void add_packets_note(const std::vector<ScenarioSetting>& settings,
   if (!keys.empty()) notes.push_back("no effect without --fidelity packet: " + keys);
 }
 
+/// Whether an emulated NIC has a use for a parameter of NICs: what moves and paces its data, what
+/// NCCL sees of it, and its link.
+bool emulated_nics_have(std::string_view name) {
+  constexpr std::array<std::string_view, 13> kSeen{
+      "rate",          "reported_rate", "pcie_gen",    "pcie_width", "trained_gen",
+      "trained_width", "port_acs",      "port_egress", "gdr",        "peer_memory_api",
+      "dma_buf",       "count",         "part"};
+  if (std::find(kSeen.begin(), kSeen.end(), name) != kSeen.end()) return true;
+  return std::any_of(std::begin(kEmulatedNicParams), std::end(kEmulatedNicParams),
+                     [&](const ParamSpec& spec) { return spec.key.substr(4) == name; });
+}
+
+/// What the user set of NICs that are emulated and move nothing themselves.
+void add_emulated_note(const std::vector<ScenarioSetting>& settings, const Machine& machine,
+                       std::vector<std::string>& notes) {
+  const Fabric& fabric = machine.fabric();
+  std::string keys;
+  for (const ScenarioSetting& s : settings) {
+    const std::size_t dot = std::min(s.key.find('.'), s.key.size() - 1);
+    const std::string scope = s.key.substr(0, dot);
+    bool any = false;
+    bool all_emulated = true;
+    for (std::size_t i = 0; i < fabric.count(DeviceKind::kNic); ++i) {
+      const DeviceId nic = fabric.device(0, DeviceKind::kNic, i);
+      if (scope != "nic" && scope != fabric.device(nic).name) continue;
+      any = true;
+      all_emulated = all_emulated && machine.model(nic).adapter->is_emulated;
+    }
+    if (!any || !all_emulated || emulated_nics_have(s.key.substr(dot + 1))) continue;
+    keys += (keys.empty() ? "" : ", ") + s.key;
+  }
+  if (!keys.empty()) notes.push_back("no effect on emulated NICs (nic.emulation): " + keys);
+}
+
 /// Launches that the user set and that are not those of this run.
 void add_launch_notes(const std::vector<ScenarioSetting>& settings, std::string_view launch,
                       std::vector<std::string>& notes) {
@@ -310,8 +353,8 @@ void add_launch_notes(const std::vector<ScenarioSetting>& settings, std::string_
   }
 }
 
-/// Which sizes NCCL would run by an algorithm that weft does not execute.
-void add_choice_notes(RunResult& result) {
+/// Which sizes NCCL would run by an algorithm that weft does not execute, or packets do not.
+void add_choice_notes(RunResult& result, Fidelity fidelity) {
   std::map<std::string, std::pair<std::int64_t, std::int64_t>> sizes;
   for (const ResultRow& row : result.rows) {
     if (row.nccl_choice.empty()) continue;
@@ -320,9 +363,12 @@ void add_choice_notes(RunResult& result) {
   }
   for (const auto& [name, range] : sizes) {
     result.notes.push_back(
-        fmt::format("NCCL would run {} between {} and {}; weft does not execute it and runs the "
+        fmt::format("NCCL would run {} between {} and {}; weft does not execute it{} and runs the "
                     "best of the others there",
-                    name, format_size(Bytes{range.first}), format_size(Bytes{range.second})));
+                    name, format_size(Bytes{range.first}), format_size(Bytes{range.second}),
+                    fidelity == Fidelity::kPacket && name.starts_with("NVLS")
+                        ? " on packets (--fidelity fluid does)"
+                        : ""));
   }
 }
 
@@ -430,7 +476,9 @@ RunResult predict(const Scenario& scenario, TopologySpec spec, const PredictOpti
   const DeviceParams devices(fabric, params, parts);
   const Op op = parse_op(scenario.op);
   const Machine machine(devices);
-  Decided decided{.simple = devices.params().choice("nccl.decisions") == "simple", .runs = {}};
+  Decided decided{.simple = devices.params().choice("nccl.decisions") == "simple",
+                  .multicast = options.fidelity == Fidelity::kFluid,
+                  .runs = {}};
   decide(MemoryPath::kGdr, devices, nccl_env, version, decided);
   Schedules schedules{{MemoryPath::kGdr, schedule_of(devices, decided, MemoryPath::kGdr)}};
   const std::vector<RingPair> gdr_pairs = ring_pairs(machine, schedules.at(MemoryPath::kGdr).rings);
@@ -445,6 +493,7 @@ RunResult predict(const Scenario& scenario, TopologySpec spec, const PredictOpti
   add_forced_note(params, result.notes);
   std::stable_sort(tasks.begin(), tasks.end(),
                    [](const Task& a, const Task& b) { return a.bytes < b.bytes; });
+  refuse_no_choice(schedules, tasks, settings, env_place);
   refuse_endless(machine, schedules, tasks);
   if (options.fidelity == Fidelity::kPacket) {
     refuse_hours(machine, schedules, tasks, options);
@@ -452,13 +501,15 @@ RunResult predict(const Scenario& scenario, TopologySpec spec, const PredictOpti
     refuse_faults(machine);
     add_packets_note(settings, result.notes);
   }
+  add_emulated_note(settings, machine, result.notes);
   add_launch_notes(settings, params.choice("nccl.launch"), result.notes);
   std::atomic<bool> has_drawn =
       options.fidelity == Fidelity::kFluid && machine.routing().decides(fabric);
   result.rows = run_tasks({machine, schedules, options}, tasks, has_drawn);
   add_seed_note(settings, has_drawn, result.notes);
+  if (!decided.simple) add_nvls_channels_note(params, result.rows, result.notes);
   result.verdict = verdict(result.rows);
-  add_choice_notes(result);
+  add_choice_notes(result, options.fidelity);
   const std::vector<std::string> gdr =
       gdr_notes(machine, gdr_pairs, decided.of(MemoryPath::kGdr), result.rows);
   result.notes.insert(result.notes.end(), gdr.begin(), gdr.end());

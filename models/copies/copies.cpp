@@ -6,11 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "models/transport/fluid_transport.hpp"
-#include "models/transport/packet_transport.hpp"
+#include "models/transport/run_plans.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/quantity.hpp"
-#include "sim/run/runner.hpp"
 
 namespace weft {
 namespace {
@@ -22,35 +20,6 @@ constexpr std::int64_t kMostCopies = 20;
 std::uint64_t copies_of(Bytes size) {
   return static_cast<std::uint64_t>(
       std::clamp<std::int64_t>(kEnough / size.count(), 1, kMostCopies));
-}
-
-/// All plans at once.
-std::vector<RunOutcome> run_plans(const std::vector<Plan>& plans, Transport& transport,
-                                  EventQueue& events, CauseTable& causes) {
-  Runner runner(transport, events, causes);
-  for (const Plan& plan : plans) runner.add(plan);
-  runner.run();
-  std::vector<RunOutcome> out;
-  for (std::size_t i = 0; i < plans.size(); ++i) out.push_back(runner.outcome(i));
-  return out;
-}
-
-std::vector<RunOutcome> run_on_packets(const Machine& machine, const std::vector<Plan>& plans,
-                                       CauseTable& causes) {
-  PacketCluster cluster(machine, {0});
-  PacketTransport transport(cluster, causes);
-  try {
-    return run_plans(plans, transport, cluster.events(), causes);
-  } catch (const PlanStuck& e) {
-    cluster.throw_stuck(e.what());
-  }
-}
-
-std::vector<RunOutcome> run_fluid(const Machine& machine, const std::vector<Plan>& plans,
-                                  CauseTable& causes) {
-  EventQueue events;
-  FluidTransport transport(machine, events, causes);
-  return run_plans(plans, transport, events, causes);
 }
 
 /// The same pair the other way. Who pushed pushes, who pulled pulls.
@@ -131,8 +100,9 @@ std::vector<CopyRow> run_copies(const Machine& machine, const CopyTask& task, By
   check_packets(task, size);
   CauseTable causes;
   const std::vector<Plan> plans = plans_of(machine, task, size);
-  const std::vector<RunOutcome> outcomes =
-      task.on_packets ? run_on_packets(machine, plans, causes) : run_fluid(machine, plans, causes);
+  const std::vector<RunOutcome> outcomes = task.on_packets
+                                               ? run_packets(machine, plans, {0}, causes).outcomes
+                                               : run_fluid(machine, plans, causes);
   const std::size_t ways = task.bidirectional ? 2 : 1;
   std::vector<CopyRow> rows;
   for (std::size_t i = 0; i < task.pairs.size(); ++i) {

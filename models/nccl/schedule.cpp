@@ -132,6 +132,10 @@ bool runs(Algorithm algorithm, Op op) {
   return kAlgorithms[static_cast<std::size_t>(algorithm)].runs[static_cast<std::size_t>(op)];
 }
 
+bool needs_multicast(NcclAlgo algo) {
+  return algo == NcclAlgo::kNvls || algo == NcclAlgo::kNvlsTree;
+}
+
 std::optional<Algorithm> executed_as(NcclAlgo algo, std::uint32_t nodes) {
   for (const AlgorithmRow& row : kAlgorithms) {
     if (row.nccl == algo && (nodes == 1 || !row.one_node_only)) return row.algorithm;

@@ -37,6 +37,8 @@ std::string_view algorithm_name(Algorithm algorithm);
 bool runs(Algorithm algorithm, Op op);
 /// Which algorithm executes what NCCL chose for so many nodes; nullopt: weft executes it not.
 std::optional<Algorithm> executed_as(NcclAlgo algo, std::uint32_t nodes);
+/// Whether NVSwitches copy and add up for it (NVLS, NVLSTree), which packets do not model.
+bool needs_multicast(NcclAlgo algo);
 /// Precondition: neither the operation nor the algorithm is point to point.
 KernelShape kernel_shape(Op op, Algorithm algorithm);
 

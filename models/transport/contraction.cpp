@@ -99,7 +99,7 @@ class Builder {
   }
 
   /// Of branches that run side by side the one that takes longest; the first of equals.
-  using Branches = std::map<std::uint8_t, std::vector<LatencyPart>>;
+  using Branches = std::map<std::uint16_t, std::vector<LatencyPart>>;
   static std::vector<LatencyPart> longest(const Branches& branches) {
     std::vector<LatencyPart> out;
     Duration most;
@@ -397,8 +397,8 @@ class Builder {
   const Fabric& fabric_;
   std::uint32_t number_;
   Contraction out_;
-  std::uint8_t branch_{0};  // of the leg being added
-  Duration own_load_{};     // of the GPU's own memory, before those of the host's
+  std::uint16_t branch_{0};  // of the leg being added
+  Duration own_load_{};      // of the GPU's own memory, before those of the host's
   Branches heads_;
   Branches tails_;
 };
@@ -435,15 +435,9 @@ bool is_far_load(const Leg& leg) {
 
 Bytes sm_in_flight(const ThreadBlocks& blocks, const Leg& leg) {
   if (!is_far_load(leg)) return blocks.in_flight(leg.threads);
-  switch (leg.flags) {
-    case Leg::Flags::kEachWord:
-      return Bytes{16} * (leg.threads != 0 ? leg.threads : 512);
-    case Leg::Flags::kEachLine:
-      return Bytes{64} * (leg.threads != 0 ? leg.threads : 640);
-    case Leg::Flags::kNone:
-      break;
-  }
-  return blocks.far_bytes_per_thread * (leg.threads != 0 ? leg.threads : blocks.threads);
+  const bool with_flags = leg.flags != Leg::Flags::kNone;
+  const Bytes of_thread = with_flags ? trip_of_thread(leg.flags) : blocks.far_bytes_per_thread;
+  return of_thread * (leg.threads != 0 ? leg.threads : blocks.threads);
 }
 
 double data_share(const Leg& leg) { return leg.data_only ? data_fraction(leg.flags) : 1; }

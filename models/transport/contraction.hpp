@@ -55,9 +55,8 @@ Contraction contract(const Machine& machine, const Walk& walk, std::uint32_t num
 /// Whether an SM (or a NIC) reads over PCIe.
 bool is_far_load(const Leg& leg);
 /// Bytes that the threads of a leg keep in flight: as many loads as NCCL unrolls, or where flags
-/// come with the data one trip, of a line of 16 B a thread (src/device/prims_ll.h) or of 64 B
-/// (prims_ll128.h, up to 640 threads), as all wait for its flags. Loads of the GPU's own memory
-/// are so quick that what NCCL unrolls stands for them all.
+/// come with the data one trip (trip_of_thread()), as all wait for its flags. Loads of the GPU's
+/// own memory are so quick that what NCCL unrolls stands for them all.
 Bytes sm_in_flight(const ThreadBlocks& blocks, const Leg& leg);
 
 /// Bytes of a leg for each that crosses the walk's connections: of a user's buffer without flags.

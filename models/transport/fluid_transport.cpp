@@ -218,6 +218,7 @@ void FluidTransport::submit(WalkId walk, Bytes bytes, std::uint64_t tag) {
   Transfer transfer{.bytes = bytes, .tag = tag};
   Duration wait;
   if (walks_[walk.index()].flush && flush_of(walk.index()).is_read) {
+    if (fluid_.now() < events_->now()) sync_clock();
     wait = ahead_of(walk.index()).writes;
     transfer.waits.front() = {flush_of(walk.index()).behind, wait};
   }

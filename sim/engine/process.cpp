@@ -48,8 +48,8 @@ Process::promise_type::~promise_type() {
   --host_.live_;
 }
 
-void Process::promise_type::wake_after(Duration pause) {
-  wake_ = host_.queue_.schedule_after(pause, Phase::kCompute, *this);
+void Process::promise_type::wake_after(Duration pause, Phase phase) {
+  wake_ = host_.queue_.schedule_after(pause, phase, *this);
 }
 
 void Process::promise_type::on_event(std::uint64_t) {
@@ -71,6 +71,10 @@ void Delay::await_suspend(ProcessHandle process) const {
 Delay delay(EventQueue& queue, Duration pause) {
   if (pause < Duration{}) throw std::logic_error("delay: negative");
   return {queue, pause};
+}
+
+void EndOfInstant::await_suspend(ProcessHandle process) const {
+  process.promise().wake_after({}, Phase::kObserve);
 }
 
 WaitPoint::~WaitPoint() {

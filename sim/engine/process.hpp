@@ -131,7 +131,7 @@ class Process::promise_type final : private EventTarget {
 
   EventQueue& queue() { return host_.queue(); }
   /// Resumes this suspended process `pause` from now. Precondition: nothing else will resume it.
-  void wake_after(Duration pause);
+  void wake_after(Duration pause, Phase phase = Phase::kCompute);
 
  private:
   friend class ProcessHost;
@@ -168,6 +168,14 @@ class Delay {
 /// instant. `queue` is its host's. A zero pause lets all run that is scheduled for the current
 /// instant's kDeliver and kCompute by now. Throws std::logic_error if `pause` is negative.
 Delay delay(EventQueue& queue, Duration pause);
+
+/// `co_await EndOfInstant{}` lets a process go on in Phase::kObserve of the current instant: all
+/// that arrives at it and all that others decide then is known.
+struct EndOfInstant {
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(ProcessHandle process) const;
+  void await_resume() const noexcept {}
+};
 
 /// Where at most one process waits to be woken; the one mechanism below every awaitable that waits
 /// for another party. The process or the wait point may end first: then the other forgets it, and a

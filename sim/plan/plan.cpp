@@ -1,10 +1,52 @@
 #include "sim/plan/plan.hpp"
 
 #include <map>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
 namespace weft {
+namespace {
+
+/// Counts what programs transfer, and those who serve the tokens that these give.
+class TransferCounter {
+ public:
+  explicit TransferCounter(const Plan& plan)
+      : plan_{plan}, servers_{servers_of_flags(plan)}, of_token_(plan.flags.size()) {}
+
+  /// Of one run.
+  std::uint64_t of(const Program& program) {
+    std::uint64_t sum = 0;
+    for_each_instruction(program,
+                         [&](const Instruction& i, std::uint64_t times) { sum += times * of(i); });
+    return sum;
+  }
+
+ private:
+  std::uint64_t of(const Instruction& i) {
+    using Kind = Instruction::Kind;
+    if (i.kind == Kind::kMove || i.kind == Kind::kPost) return 1;
+    if (i.kind == Kind::kRaise) return of_token(i.index);
+    const bool to_known = i.kind == Kind::kSignal && (i.mode & Instruction::kOfToken) == 0;
+    return to_known ? i.length * of_token(i.index) : 0;
+  }
+
+  /// What a token of a flag leads to; nothing more where that leads to the flag again.
+  std::uint64_t of_token(FlagIndex flag) {
+    if (servers_.at(flag) == kNoIndex) return 0;
+    if (!of_token_[flag]) {
+      of_token_[flag] = 0;
+      of_token_[flag] = of(plan_.programs[servers_[flag]]);
+    }
+    return *of_token_[flag];
+  }
+
+  const Plan& plan_;
+  std::vector<std::uint32_t> servers_;
+  std::vector<std::optional<std::uint64_t>> of_token_;  // by flag
+};
+
+}  // namespace
 
 std::vector<std::uint32_t> servers_of_flags(const Plan& plan) {
   std::vector<std::uint32_t> out(plan.flags.size(), kNoIndex);
@@ -60,14 +102,11 @@ std::vector<HandedOn> handed_on(const Plan& plan) {
 }
 
 std::uint64_t transfer_count(const Plan& plan) {
+  TransferCounter counter(plan);
   std::uint64_t count = 0;
   for (const Program& program : plan.programs) {
-    if (program.serves != kNoIndex) continue;
-    for_each_instruction(program, [&](const Instruction& i, std::uint64_t times) {
-      if (i.kind == Instruction::Kind::kMove) count += times;
-    });
+    if (program.serves == kNoIndex) count += counter.of(program);
   }
-  for_each_message(plan, [&](QueuePairIndex, Bytes, std::uint64_t times) { count += times; });
   return count;
 }
 

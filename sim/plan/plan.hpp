@@ -26,7 +26,8 @@ struct Actor {
   enum class Kind : std::uint8_t {
     kThreadBlock,  ///< of a kernel, or a group of its warps or a thread that works by itself
     /// NCCL's, which serves all connections of a GPU, in rounds: it takes all tokens that are
-    /// there, and works for each; then what they lead to happens.
+    /// there, by their tags and programs as its list has the connections, and works for each; then
+    /// what they lead to happens.
     kProxyThread,
     kHostThread,
     kCopyEngine,  ///< of a GPU, one direction: moves along walks that say so (Leg::by_copy_engine)
@@ -87,8 +88,9 @@ std::vector<bool> taken_flags(const Plan& plan);
 /// are left out.
 std::vector<std::vector<std::uint32_t>> programs_by_block(const Plan& plan);
 
-/// How many transfers (moves, and messages that those or programs post) running the plan takes. Of
-/// what a flag's tokens lead to, messages alone are counted.
+/// How many transfers (moves, and messages) running the plan takes, with those of programs that
+/// serve flags. Loops that end by flags count once. Not counted: what completions lead to, and
+/// signals to the flag of a token's queue pair.
 std::uint64_t transfer_count(const Plan& plan);
 
 /// Where a flag's tokens go on to, and with which tag.

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/base/id.hpp"
+#include "sim/base/units.hpp"
 
 namespace weft {
 
@@ -39,7 +40,7 @@ struct Leg {
   std::uint32_t connection{0};  ///< messages: tells connections between the same NICs apart
   /// Legs of one branch follow each other; branches part from the kernel that reads several sources
   /// or writes several sinks, and their latencies overlap.
-  std::uint8_t branch{0};
+  std::uint16_t branch{0};
   /// Where a GPU's SMs are the initiator: with how many threads; 0: a whole thread block.
   std::uint16_t threads{0};
   Flags flags{Flags::kNone};
@@ -76,6 +77,20 @@ constexpr double data_fraction(Leg::Flags flags) {
       return 120.0 / 128;
   }
   return 1;
+}
+
+/// What a thread loads at once of data with such flags, flags included, and waits for: a line of
+/// 16 B (NCCL src/device/prims_ll.h), 64 B of its warp's lines (prims_ll128.h); without flags 0.
+constexpr Bytes trip_of_thread(Leg::Flags flags) {
+  switch (flags) {
+    case Leg::Flags::kNone:
+      return Bytes{0};
+    case Leg::Flags::kEachWord:
+      return Bytes{16};
+    case Leg::Flags::kEachLine:
+      return Bytes{64};
+  }
+  return Bytes{0};
 }
 
 /// Legs that run at once, at one rate: the bytes stream through all of them. Storing the bytes in a

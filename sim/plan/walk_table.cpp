@@ -12,9 +12,9 @@ std::uint64_t digest(const Walk& walk) {
     hash ^= hash >> 32;
   };
   for (const Leg& leg : walk) {
-    mix(static_cast<std::uint64_t>(leg.kind) << 40 | static_cast<std::uint64_t>(leg.medium) << 32 |
-        static_cast<std::uint64_t>(leg.flags) << 28 | std::uint64_t{leg.data_only} << 26 |
-        std::uint64_t{leg.by_copy_engine} << 24 | std::uint64_t{leg.branch} << 16 | leg.threads);
+    mix(static_cast<std::uint64_t>(leg.kind) << 48 | static_cast<std::uint64_t>(leg.medium) << 40 |
+        static_cast<std::uint64_t>(leg.flags) << 36 | std::uint64_t{leg.data_only} << 34 |
+        std::uint64_t{leg.by_copy_engine} << 32 | std::uint64_t{leg.branch} << 16 | leg.threads);
     mix(std::uint64_t{leg.initiator.value} << 32 | leg.source.value);
     mix(std::uint64_t{leg.sink.value} << 32 | leg.connection);
   }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "sim/engine/mailbox.hpp"
 #include "sim/engine/process.hpp"
@@ -53,7 +54,8 @@ struct ActorState {
   bool is_moving{false};
   Mailbox<Token> inbox;  ///< tokens of flags that its programs serve
   std::vector<std::uint32_t> programs{};
-  Fifo<Token> round{};  ///< taken from there, to be served now
+  std::vector<Token> round{};  ///< taken from there, to be served now
+  std::size_t served{0};       ///< of these
   bool serves{false};
   bool works_in_rounds{false};
   bool is_waiting{false};
@@ -219,16 +221,19 @@ class Runner::Engine final : private TransportSink, private EventTarget {
       if (next < self.programs.size()) {
         number = self.programs[next++];
       } else {
-        if (self.round.empty()) {
+        if (self.served == self.round.size()) {
+          self.round.clear();
+          self.served = 0;
           begin_wait(self);
-          self.round.push(co_await self.inbox.pop());
+          self.round.push_back(co_await self.inbox.pop());
           const bool was_idle = self.waits_since < events_.now();
           end_wait(self);
+          if (self.works_in_rounds) co_await EndOfInstant{};
           const Duration work = begin_round(job, self, index, was_idle);
           if (work > Duration{}) co_await delay(events_, work);
           self.work.worked += work;
         }
-        const Token token = self.round.pop();
+        const Token token = self.round[self.served++];
         self.take(token);
         number = token.program;
       }
@@ -281,12 +286,15 @@ class Runner::Engine final : private TransportSink, private EventTarget {
     return !program.code.empty() && program.code.front().kind == Kind::kCompute;
   }
 
-  /// What an actor takes at once: a token; one that works in rounds, all that are there. For how
-  /// long it works on them before any takes effect, each named on its path; 0 of others, whose
-  /// programs say that.
+  /// What an actor takes at once: a token; one that works in rounds, all that are there, in the
+  /// order of its queue pairs and programs, whichever came first. For how long it works on them
+  /// before any takes effect, each named on its path; 0 of others, whose programs say that.
   Duration begin_round(const Job& job, ActorState& self, ActorIndex actor, bool was_idle) {
     if (!self.works_in_rounds) return {};
-    while (!self.inbox.empty()) self.round.push(self.inbox.take());
+    while (!self.inbox.empty()) self.round.push_back(self.inbox.take());
+    std::ranges::stable_sort(self.round, {}, [](const Token& t) {
+      return std::pair{t.tag, t.program};
+    });
     Duration work;
     const LagIndex round = job.plan->actors[actor].round;
     if (round != kNoIndex) {
@@ -294,8 +302,8 @@ class Runner::Engine final : private TransportSink, private EventTarget {
       if (was_idle) work = Duration::from_ns(work.as_ns() / 2);
       self.path = paths_.extend(std::move(self.path), job.lags[round].cause, work);
     }
-    for (std::size_t i = 0; i < self.round.size(); ++i) {
-      const Program& program = job.programs[self.round.at(i).program];
+    for (const Token& token : self.round) {
+      const Program& program = job.programs[token.program];
       if (!begins_with_work(program)) continue;
       const Instruction& begin = program.code.front();
       const Duration takes = work_of(job, self, begin);

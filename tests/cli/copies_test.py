@@ -107,7 +107,7 @@ class Copies(CliTest):
         self.assertAlmostEqual(report["sums"][1]["GBps"], rows[2]["GBps"] + rows[3]["GBps"])
         provenance = report["provenance"]
         self.assertEqual(provenance["fidelity"], "fluid")
-        self.assertIn("cpu.dma_buffers=large", provenance["set"])
+        self.assertEqual([p["value"] for p in provenance["parameters"] if p["key"] == "cpu.dma_buffers"], ["large"])
         self.assertIn("gpu.copy_start", {p["key"] for p in provenance["parameters"]})
 
     def test_csv_has_the_same_rows(self):
@@ -144,6 +144,17 @@ class Copies(CliTest):
             return self.rows("--to", "all", "--size", "256M", *settings)[0]["GBps"]
         self.assertLess(rate("--set", "cpu.dram_channels=4"), 0.55 * rate())
         self.assertGreater(rate("--set", "cpu.dma_buffers=small"), 1.1 * rate())
+
+    def test_buffers_are_as_large_as_the_topology_says(self):
+        told = self.here / "told.yaml"
+        told.write_text((self.here / H200).read_text().replace("part: emerald-rapids}",
+                                                               "part: emerald-rapids, dma_buffers: small}"))
+
+        def rate(topology):
+            out = self.ok("copies", topology, "--to", "all", "--size", "256M", "--json", "-")
+            return json.loads(out)["results"][0]["GBps"]
+        self.assertGreater(rate("told.yaml"), 1.1 * rate(H200))
+        told.unlink()
 
     def test_what_has_no_effect_is_said(self):
         def notes(*arguments):

@@ -194,6 +194,31 @@ TEST(CollectivePlan, SizeIsKnownBeforehand) {
   }
 }
 
+// What threads, copy engines and ports move for a slice counts too.
+TEST(CollectivePlan, SizeIsKnownBeforehandOfHostsMemoryAndEmulatedNics) {
+  for (const char* proto : {"Simple", "LL", "LL128"}) {
+    for (const bool shared : {false, true}) {
+      MachineUnderTest m("h200-vm.yaml",
+                         {"nccl.algo=Ring", std::string("nccl.proto=") + proto,
+                          shared ? "gpu.count=4" : "gpu.count=1"},
+                         shared ? 1 : 4);
+      Schedule schedule = make_schedule(m.devices(), MemoryPath::kHostStaged);
+      if (shared) schedule.inside = [](std::uint32_t, std::uint32_t) { return Inside::kShared; };
+      const auto ratio = [&](Op op, Bytes bytes) {
+        const Plan plan = make_plan(m.devices(), schedule, op, bytes, MemoryPath::kHostStaged);
+        return plan_size(m.devices(), schedule, op, bytes).transfers /
+               static_cast<double>(transfer_count(plan));
+      };
+      for (const Op op : {Op::kAllReduce, Op::kSendRecv}) {
+        for (const Bytes bytes : {Bytes::mib(1), Bytes::mib(256)}) {
+          EXPECT_GT(ratio(op, bytes), 0.6) << proto << shared << op_name(op) << bytes.count();
+          EXPECT_LT(ratio(op, bytes), 2.1) << proto << shared << op_name(op) << bytes.count();
+        }
+      }
+    }
+  }
+}
+
 TEST(CollectivePlan, TreeRunsAllReduceOnly) {
   MachineUnderTest m("hgx-h100-8nic.yaml", {"nccl.algo=Tree"});
   EXPECT_THROW(plan_of(m, Op::kBroadcast, Bytes::mib(1)), InputError);

@@ -40,6 +40,21 @@ TEST(Contraction, NicReadingGpuMemoryBehindOneSwitchLoadsTwoLinksBothWays) {
   EXPECT_EQ(w.size(), 6u);  // the uplink carries nothing
 }
 
+// NVLS scatters to as many heads as a node has GPUs; their loads go on side by side.
+TEST(Contraction, BranchesAreAsManyAsThereAreGpus) {
+  const MachineUnderTest m("hgx-h100-8nic.yaml");
+  const auto head = [&](std::uint16_t branch) {
+    Leg first{Kind::kRead, Medium::kLocal, m.id("gpu0"), m.id("gpu0"), m.id("gpu0")};
+    Leg second = first;
+    second.branch = branch;
+    Duration sum;
+    for (const LatencyPart& part : contract(m.machine(), {first, second}).head) sum += part.time;
+    return sum;
+  };
+  EXPECT_EQ(head(256), head(1));
+  EXPECT_EQ(head(0), head(1) * 2);
+}
+
 TEST(Contraction, NicWritingGpuMemoryThroughAnIntelRootComplexIsCutTo64ByteTlps) {
   const MachineUnderTest m("hgx-h100-8nic.yaml");
   const Walk walk{{Kind::kWrite, Medium::kPcie, m.id("nic2"), m.id("nic2"), m.id("gpu0")}};

@@ -101,6 +101,41 @@ TEST(Decided, WhatTheUserForcesWins) {
   EXPECT_EQ(by_env.proto, "LL");
 }
 
+TEST(Decided, ChannelsThatTheUserSetsAreNotNvlss) {
+  const auto notes = [](const std::string& channels) {
+    return run({.sizes = {Bytes::mib(64)},
+                .set = {"nccl.algo=NVLS", "nccl.channels=" + channels},
+                .env = {},
+                .nodes = 1})
+        .notes;
+  };
+  const auto named = HasSubstr("no effect on NVLS, which keeps 16 channels");
+  EXPECT_THAT(notes("4"), Contains(named));
+  EXPECT_THAT(notes("16"), Not(Contains(named)));
+}
+
+TEST(Decided, WhatLeavesNoAlgorithmIsNamedWithItsPlace) {
+  Scenario scenario = read_scenario(shipped("scenarios/quickstart.yaml"));
+  scenario.nodes = 1;
+  scenario.op = "broadcast";
+  scenario.sizes = {Bytes::mib(1)};
+  const auto error = [&] {
+    try {
+      predict(scenario, {}, make_catalog());
+    } catch (const InputError& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  scenario.set.push_back({"nccl.algo", "NVLS", {"s.yaml", 7, 3}});
+  EXPECT_THAT(error(), ::testing::StartsWith("s.yaml:7:3: NCCL has no algorithm"));
+  EXPECT_THAT(error(), HasSubstr("can run it: Ring"));
+  scenario.set.clear();
+  scenario.env["NCCL_ALGO"] = "NVLS";
+  scenario.env_place["NCCL_ALGO"] = {"s.yaml", 9, 1};
+  EXPECT_THAT(error(), ::testing::StartsWith("s.yaml:9:1: "));
+}
+
 TEST(Decided, NvlsRunsAsNcclChooses) {
   for (const std::uint32_t nodes : {1U, 2U}) {
     Asked asked{.env = {}, .nodes = nodes};

@@ -4,6 +4,7 @@
 #include "models/transport/copier.hpp"
 #include "models/transport/fluid_transport.hpp"
 #include "models/transport/packet_transport.hpp"
+#include "models/transport/run_plans.hpp"
 #include "sim/base/error.hpp"
 #include "sim/run/runner.hpp"
 #include "tests/models/machine_under_test.hpp"
@@ -76,6 +77,24 @@ TEST(CopyEngine, HasOneForEachDirection) {
   const double alone = run_us(m, {from}, true);
   EXPECT_LT(run_us(m, {from, to}, true), 1.5 * alone);
   EXPECT_NEAR(run_us(m, {from, from}, true), 2 * alone, 0.02 * alone);
+}
+
+// A read that begins while a long write goes on finds none of its first window left to wait for,
+// though nothing has changed since that began.
+TEST(CopyEngine, ReadsBehindWhatIsLeftOfAWindow) {
+  const MachineUnderTest m("hgx-h100-8nic.yaml");
+  const Plan write = copies(m, false, Bytes::mib(64), 1);
+  Plan read = copies(m, true, Bytes{64}, 1);
+  read.lags = {{"later", Duration::us(500)}};
+  Program later;
+  later.compute(0);
+  later.code.insert(later.code.end(), read.programs[0].code.begin(), read.programs[0].code.end());
+  read.programs = {later};
+  const auto read_us = [&](const std::vector<Plan>& plans) {
+    CauseTable causes;
+    return run_fluid(m.machine(), plans, causes).front().time.as_us();
+  };
+  EXPECT_NEAR(read_us({read, write}), read_us({read}), 0.01);
 }
 
 // A switch, two root complexes and the link between sockets there and back; DRAM.

@@ -102,10 +102,26 @@ TEST(NvlsRun, GathersAndScattersToo) {
   }
 }
 
+// Where NCCL would pick it packets run another algorithm and say so; where the user forces it they
+// refuse it.
+TEST(NvlsRun, PacketsRunAnotherAlgorithmAndSaySo) {
+  for (const std::uint32_t nodes : {1U, 2U}) {
+    const RunResult result =
+        run({"gpu.count=4", "nccl.launch=graph"}, Bytes::mib(4), nodes, Fidelity::kPacket);
+    const std::string name = nodes == 1 ? "NVLS" : "NVLSTree";
+    EXPECT_EQ(result.rows.at(0).nccl_choice, name);
+    EXPECT_THAT(result.rows.at(0).algo, testing::AnyOf("Ring", "Tree"));
+    EXPECT_THAT(result.notes,
+                testing::Contains(HasSubstr("would run " + name + " between 4 MiB and 4 MiB; weft "
+                                            "does not execute it on packets")));
+  }
+}
+
 TEST(NvlsRun, PacketsRefuseItByName) {
   for (const std::uint32_t nodes : {1U, 2U}) {
     try {
-      run({}, Bytes::mib(4), nodes, Fidelity::kPacket);
+      run({nodes == 1 ? "nccl.algo=NVLS" : "nccl.algo=NVLSTree"}, Bytes::mib(4), nodes,
+          Fidelity::kPacket);
       ADD_FAILURE() << "ran";
     } catch (const InputError& e) {
       EXPECT_THAT(e.what(), HasSubstr("no multicast and no reduction in nvswitch@0"));

@@ -46,6 +46,26 @@ Plan block_and_proxy(const Fabric& fabric) {
   return plan;
 }
 
+// A move's token is served by a program that moves twice and gives two tokens to one that moves
+// once and gives its own flag another, which is not followed further.
+TEST(Plan, CountsWhatServedProgramsMove) {
+  const Fabric fabric = gpus_below_a_cpu(1, 1);
+  Plan plan = block_and_proxy(fabric);
+  plan.flags = {{100}, {}, {}};
+  Program thread;
+  thread.actor = 1;
+  thread.serves = 1;
+  thread.repeat(2, [&] { thread.move(0, Bytes{4}); });
+  thread.signal_times(2, 2);
+  Program other;
+  other.actor = 1;
+  other.serves = 2;
+  other.move(0, Bytes{4});
+  other.signal(2);
+  plan.programs = {plan.programs[0], thread, other};
+  EXPECT_EQ(transfer_count(plan), 6 * (1 + 2 + 2 * 1u));
+}
+
 TEST(Plan, CountsTransfersWithoutListingThem) {
   // 3 x 2 moves, and each raises a flag for whose tokens the proxy posts a message.
   const Fabric fabric = gpus_below_a_cpu(1, 1);

@@ -65,36 +65,50 @@ std::vector<NcclGdr> declined_gdr(const NcclDecisions& d) {
   return out;
 }
 
-std::shared_ptr<const Tuning> executable_tuning(const NcclDecisions& decisions) {
+std::shared_ptr<const Tuning> executable_tuning(const NcclDecisions& decisions, bool multicast) {
   TuningInput input = tuning_input(decisions);
   std::string executed;
   for (const AlgorithmRow& row : algorithms()) {
     if (!row.nccl || !executed_as(*row.nccl, input.nodes)) continue;
+    if (needs_multicast(*row.nccl) && !multicast) continue;
     executed += (executed.empty() ? "" : ",") + std::string(row.name);
   }
   input.env.algo = executed;
   return std::make_shared<const Tuning>(std::move(input));
 }
 
-/// `p2p_channels`, `tuning` and `executed`: as in NcclRun.
-Choice choose(int p2p_channels, const Tuning& tuning, const Tuning& executed, Op op, Bytes bytes) {
+/// What a schedule's choice needs of an NcclRun; its connections grow with the ranks, and each
+/// thread has a schedule.
+struct Choosing {
+  int p2p_channels;
+  std::shared_ptr<const Tuning> tuning;
+  std::shared_ptr<const Tuning> executed;
+  bool multicast;
+};
+
+Choice choose(const Choosing& by, Op op, Bytes bytes) {
   if (is_point_to_point(op)) {
     return {.algorithm = Algorithm::kPointToPoint,
             .protocol = "Simple",
-            .channels = static_cast<std::uint32_t>(p2p_channels)};
+            .channels = static_cast<std::uint32_t>(by.p2p_channels)};
   }
-  std::optional<Tuning::Choice> picked = tuning.choose(nccl_op(op), bytes);
+  std::optional<Tuning::Choice> picked = by.tuning->choose(nccl_op(op), bytes);
   Choice out;
-  const std::uint32_t nodes = tuning.input().nodes;
-  if (picked && !executed_as(picked->algo, nodes)) {
+  const std::uint32_t nodes = by.tuning->input().nodes;
+  const bool is_here = picked && (by.multicast || !needs_multicast(picked->algo));
+  if (picked && (!is_here || !executed_as(picked->algo, nodes))) {
     out.nccl_choice = nccl_algo_name(picked->algo);
-    picked = executed.choose(nccl_op(op), bytes);
+    picked = by.executed->choose(nccl_op(op), bytes);
   }
   if (!picked) {
-    throw InputError(
-        fmt::format("NCCL has no algorithm and protocol left for {}: NCCL_ALGO, "
-                    "NCCL_PROTO, nccl.algo and nccl.proto exclude all",
-                    op_name(op)));
+    std::vector<std::string> known;
+    for (const AlgorithmRow& row : algorithms()) {
+      if (row.nccl && runs(row.algorithm, op)) known.emplace_back(row.name);
+    }
+    throw InputError(fmt::format(
+        "NCCL has no algorithm and protocol left for {}: NCCL_ALGO, "
+        "NCCL_PROTO, nccl.algo and nccl.proto exclude all; algorithms that can run it: {}",
+        op_name(op), known_names(known)));
   }
   out.algorithm = executed_as(picked->algo, nodes).value();
   out.protocol = nccl_proto_name(picked->proto);
@@ -270,7 +284,8 @@ NvlsHeads nvls_of(const NcclDecisions& d, const Places& places) {
 }  // namespace
 
 std::variant<NcclRun, NcclNotFollowed> decide_run(const DeviceParams& devices, MemoryPath path,
-                                                  const NcclEnv& env, NcclVersion version) {
+                                                  const NcclEnv& env, NcclVersion version,
+                                                  bool multicast) {
   require_peers(devices.fabric());
   std::string why = why_not_decided(devices.fabric());
   if (!why.empty()) return NcclNotFollowed{std::move(why)};
@@ -293,7 +308,8 @@ std::variant<NcclRun, NcclNotFollowed> decide_run(const DeviceParams& devices, M
         run.decisions.gpus_per_host, run.decisions.views.size())};
   }
   run.tuning = std::make_shared<const Tuning>(tuning_input(run.decisions));
-  run.executed = executable_tuning(run.decisions);
+  run.multicast = multicast || !asked.algo.empty();
+  run.executed = executable_tuning(run.decisions, run.multicast);
   return run;
 }
 
@@ -314,9 +330,8 @@ Schedule decided_schedule(const DeviceParams& devices, const NcclRun& run) {
   schedule.p2p_nics = local_nics(fabric);
   schedule.p2p_channels = static_cast<std::uint32_t>(d.channels.p2p);
   schedule.p2p_channels_per_peer = static_cast<std::uint32_t>(d.channels.p2p_per_peer);
-  // Not the whole of `run`: its connections grow with the ranks, and each thread has a schedule.
-  schedule.choose = [p2p = d.channels.p2p, tuning = run.tuning, executed = run.executed](
-                        Op op, Bytes bytes) { return choose(p2p, *tuning, *executed, op, bytes); };
+  schedule.choose = [by = Choosing{d.channels.p2p, run.tuning, run.executed, run.multicast}](
+                        Op op, Bytes bytes) { return choose(by, op, bytes); };
   return schedule;
 }
 

@@ -16,6 +16,32 @@ double all_gpus(const Fabric& fabric) {
   return static_cast<double>(fabric.count(DeviceKind::kGpu)) * fabric.nodes();
 }
 
+/// What is moved for a slice beside what its blocks move.
+struct Beside {
+  double shared;   ///< handed over in the memory of a host: words by Simple, lines twice by LL128
+  double network;  ///< a message; of an emulated NIC its copies too, at most
+};
+Beside beside(const DeviceParams& devices, const Protocol& protocol) {
+  const Fabric& fabric = devices.fabric();
+  const bool is_emulated =
+      fabric.count(DeviceKind::kNic) > 0 &&
+      devices.choice("nic.emulation", fabric.device(0, DeviceKind::kNic, 0)) != "none";
+  const double shared = protocol.flags == Leg::Flags::kNone       ? 2
+                        : protocol.flags == Leg::Flags::kEachLine ? 1
+                                                                  : 0;
+  return {shared, is_emulated ? 4.0 : 1.0};
+}
+
+/// Of a node's GPUs the share that meet the next one in the memory of a host.
+double shared_hops(const Fabric& fabric, const Schedule& schedule) {
+  const auto gpus = static_cast<std::uint32_t>(fabric.count(DeviceKind::kGpu));
+  double shared = 0;
+  for (std::uint32_t g = 1; g < gpus; ++g) {
+    if (schedule.inside(g - 1, g) == Inside::kShared) ++shared;
+  }
+  return gpus > 1 ? shared / (gpus - 1) : 0;
+}
+
 PlanSize p2p_size(const DeviceParams& devices, const Schedule& schedule, Op op, Bytes bytes,
                   const Choice& /*choice*/) {
   const Communicator communicator = Communicator::of_all(devices.fabric());
@@ -33,26 +59,44 @@ PlanSize p2p_size(const DeviceParams& devices, const Schedule& schedule, Op op, 
     const auto chunks = static_cast<double>(pieces(part, split.protocol.chunk));
     size.connections += parts;
     const Bytes chunk = std::min(part, split.protocol.chunk);
+    const Beside more = beside(devices, split.protocol);
+    const double inside = 2.0 + more.shared * shared_hops(devices.fabric(), schedule);
     size.transfers += parts * chunks *
-                      (network ? 3.0 : 2.0 * static_cast<double>(split.protocol.trips_of(chunk)));
+                      (network ? 2.0 + more.network
+                               : inside * static_cast<double>(split.protocol.trips_of(chunk)));
   }
   return size;
 }
 
-/// Blocks that pass `chunks` of a channel's loop each, and what NICs carry of that.
-PlanSize size_of(const Fabric& fabric, const Protocol& protocol, const Choice& choice, Bytes bytes,
-                 double per_loop, double chunks, double connections) {
+/// Blocks that pass `chunks` of a channel's loop each, and what is moved beside that.
+struct Passed {
+  double per_loop;
+  double chunks;
+  double connections;
+};
+PlanSize size_of(const DeviceParams& devices, const Schedule& schedule, const Protocol& protocol,
+                 const Choice& choice, Bytes bytes, const Passed& passed) {
+  const Fabric& fabric = devices.fabric();
   const double ranks = all_gpus(fabric);
-  const double loops = bytes.as_double() / choice.channels / per_loop / protocol.chunk.as_double();
+  const double loops =
+      bytes.as_double() / choice.channels / passed.per_loop / protocol.chunk.as_double();
   const Bytes chunk{static_cast<std::int64_t>(std::min(1.0, loops) * protocol.chunk.as_double())};
-  const double passes = choice.channels * ranks * chunks * std::max(1.0, loops) *
-                        static_cast<double>(std::max(protocol.slices, protocol.trips_of(chunk)));
-  const double carried = static_cast<double>(fabric.nodes() > 1 ? fabric.nodes() : 0) / ranks;
-  return {passes * (1 + carried), choice.channels * ranks * connections};
+  const auto slices = static_cast<double>(
+      std::clamp<std::int64_t>(pieces(chunk, protocol.min_slice), 1, protocol.slices));
+  const double trips = std::max(slices, static_cast<double>(protocol.trips_of(chunk)));
+  const double chunks = choice.channels * ranks * passed.chunks * std::max(1.0, loops);
+  // Blocks that send to another node or receive from one go slice by slice.
+  const double sends_out = (fabric.nodes() > 1 ? fabric.nodes() : 0) / ranks;
+  const double by_slice = std::min(1.0, 2 * sends_out);
+  const double shared = (1 - sends_out) * shared_hops(fabric, schedule);
+  const Beside more = beside(devices, protocol);
+  return {chunks * (slices * (by_slice + sends_out * more.network) +
+                    trips * (1 - by_slice + shared * more.shared)),
+          choice.channels * ranks * passed.connections};
 }
 
 /// A pass for each rank's chunk of a loop, one for a chain's; twice around for an all-reduce.
-PlanSize ring_size(const DeviceParams& devices, const Schedule& /*schedule*/, Op op, Bytes bytes,
+PlanSize ring_size(const DeviceParams& devices, const Schedule& schedule, Op op, Bytes bytes,
                    const Choice& choice) {
   const double ranks = all_gpus(devices.fabric());
   const KernelShape shape = kernel_shape(op, choice.algorithm);
@@ -60,14 +104,15 @@ PlanSize ring_size(const DeviceParams& devices, const Schedule& /*schedule*/, Op
       make_protocol(devices.params(), choice.protocol, shape, static_cast<std::uint32_t>(ranks));
   const double per_loop = shape == KernelShape::kRing ? ranks : 1;
   const double twice = op == Op::kAllReduce ? 2 : 1;
-  return size_of(devices.fabric(), protocol, choice, bytes, per_loop, per_loop * twice, 1);
+  return size_of(devices, schedule, protocol, choice, bytes,
+                 {.per_loop = per_loop, .chunks = per_loop * twice, .connections = 1});
 }
 
 /// Two groups a rank, up and down.
-PlanSize tree_size(const DeviceParams& devices, const Schedule& /*schedule*/, Op /*op*/,
-                   Bytes bytes, const Choice& choice) {
-  return size_of(devices.fabric(), make_tree_protocol(devices, choice, bytes), choice, bytes, 1, 2,
-                 2);
+PlanSize tree_size(const DeviceParams& devices, const Schedule& schedule, Op /*op*/, Bytes bytes,
+                   const Choice& choice) {
+  return size_of(devices, schedule, make_tree_protocol(devices, choice, bytes), choice, bytes,
+                 {.per_loop = 1, .chunks = 2, .connections = 2});
 }
 
 /// Scatter, gather and reduce of each GPU (one head each; else fewer); between nodes broadcast, and

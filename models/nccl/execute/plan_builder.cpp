@@ -256,10 +256,11 @@ PlanBuilder::Moves PlanBuilder::moves(const Protocol& protocol, const Connection
   for (std::size_t branch = 0; branch < through.size(); ++branch) {
     Leg& leg = through[branch];
     const bool from_host = leg.kind == Leg::Kind::kRead && leg.medium == Leg::Medium::kPcie;
-    leg.branch = static_cast<std::uint8_t>(branch);
+    leg.branch = static_cast<std::uint16_t>(branch);
     leg.threads = static_cast<std::uint16_t>(threads_);
     leg.flags = protocol.flags;
     if (from_host) leg.trip = trip;
+    if (from_host && threads_ == 0) leg.threads = static_cast<std::uint16_t>(protocol.threads);
     if (from_host && protocol.flags == Leg::Flags::kEachLine) checked.push_back(leg);
   }
   Moves out_moves{{}, plan_.walks.add(through)};

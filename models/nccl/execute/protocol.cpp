@@ -50,8 +50,8 @@ Protocol make_protocol(const Params& params, std::string_view name, KernelShape 
             .slices = 1,
             .min_slice = Bytes{1},
             .slots = slots,
-            .threads = 512,         // device.h: NCCL_LL_MAX_NTHREADS
-            .trip = Bytes::kib(8),  // a line of 16 B for each
+            .threads = 512,  // device.h: NCCL_LL_MAX_NTHREADS
+            .trip = trip_of_thread(Leg::Flags::kEachWord) * 512,
             .launch = params.duration("nccl.launch_ll"),
             .work = params.duration("nccl.work_ll"),
             .sync = params.duration("nccl.sync_ll"),
@@ -65,8 +65,8 @@ Protocol make_protocol(const Params& params, std::string_view name, KernelShape 
             .slices = 1,
             .min_slice = Bytes{1},
             .slots = slots,
-            .threads = 640,          // device.h: NCCL_LL128_MAX_NTHREADS
-            .trip = Bytes::kib(40),  // 64 B for each
+            .threads = 640,  // device.h: NCCL_LL128_MAX_NTHREADS
+            .trip = trip_of_thread(Leg::Flags::kEachLine) * 640,
             .launch = params.duration("nccl.launch_ll128"),
             .work = params.duration("nccl.work_ll128"),
             .sync = params.duration("nccl.sync_ll128"),

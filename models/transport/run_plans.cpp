@@ -1,0 +1,48 @@
+#include "models/transport/run_plans.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "models/transport/fluid_transport.hpp"
+#include "models/transport/packet_transport.hpp"
+
+namespace weft {
+namespace {
+
+std::vector<RunOutcome> run_plans(std::span<const Plan> plans, Transport& transport,
+                                  EventQueue& events, CauseTable& causes) {
+  Runner runner(transport, events, causes);
+  for (const Plan& plan : plans) runner.add(plan);
+  runner.run();
+  std::vector<RunOutcome> out;
+  for (std::size_t i = 0; i < plans.size(); ++i) out.push_back(runner.outcome(i));
+  return out;
+}
+
+}  // namespace
+
+std::vector<RunOutcome> run_fluid(const Machine& machine, std::span<const Plan> plans,
+                                  CauseTable& causes, std::optional<std::uint64_t> shuffle_ties) {
+  EventQueue events = shuffle_ties ? EventQueue::shuffling_ties(*shuffle_ties) : EventQueue{};
+  FluidTransport transport(machine, events, causes);
+  return run_plans(plans, transport, events, causes);
+}
+
+PacketRun run_packets(const Machine& machine, std::span<const Plan> plans,
+                      const std::vector<std::uint32_t>& nodes, CauseTable& causes,
+                      std::optional<std::uint64_t> shuffle_ties) {
+  PacketCluster cluster(machine, nodes, shuffle_ties);
+  PacketTransport transport(cluster, causes);
+  try {
+    std::vector<RunOutcome> outcomes = run_plans(plans, transport, cluster.events(), causes);
+    Duration last;
+    for (const RunOutcome& outcome : outcomes) last = std::max(last, outcome.time);
+    return {std::move(outcomes), cluster.probes(last), cluster.has_drawn()};
+  } catch (const PlanStuck& e) {
+    cluster.throw_stuck(e.what());
+  } catch (const InputError& e) {
+    cluster.throw_timed_out(e);
+  }
+}
+
+}  // namespace weft

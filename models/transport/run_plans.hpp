@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "models/machine/machine.hpp"
+#include "sim/result/probes.hpp"
+#include "sim/run/runner.hpp"
+
+namespace weft {
+
+/// Runs plans at once on a fluid transport of their own; outcomes in their order. `shuffle_ties`:
+/// for tests, the seed of an EventQueue that shuffles. Causes are added to `causes`.
+/// Throws InputError as the transport does.
+std::vector<RunOutcome> run_fluid(const Machine& machine, std::span<const Plan> plans,
+                                  CauseTable& causes,
+                                  std::optional<std::uint64_t> shuffle_ties = {});
+
+/// A run of packets, what ports and NICs did until its last plan ended, and whether it depended on
+/// the seed.
+struct PacketRun {
+  std::vector<RunOutcome> outcomes;
+  Probes probes;
+  bool has_drawn;
+};
+
+/// The same on packets of a cluster in which these nodes are built. Throws InputError too where
+/// nothing moves any more, with what waits for what.
+PacketRun run_packets(const Machine& machine, std::span<const Plan> plans,
+                      const std::vector<std::uint32_t>& nodes, CauseTable& causes,
+                      std::optional<std::uint64_t> shuffle_ties = {});
+
+}  // namespace weft
