@@ -69,7 +69,7 @@ std::shared_ptr<const Tuning> executable_tuning(const NcclDecisions& decisions) 
   TuningInput input = tuning_input(decisions);
   std::string executed;
   for (const AlgorithmRow& row : algorithms()) {
-    if (!row.nccl || !executed_as(*row.nccl, input.nodes)) continue;
+    if (!row.nccl || !executed_as(*row.nccl, input.nodes, input.ranks)) continue;
     executed += (executed.empty() ? "" : ",") + std::string(row.name);
   }
   input.env.algo = executed;
@@ -85,8 +85,10 @@ Choice choose(int p2p_channels, const Tuning& tuning, const Tuning& executed, Op
   }
   std::optional<Tuning::Choice> picked = tuning.choose(nccl_op(op), bytes);
   Choice out;
-  const std::uint32_t nodes = tuning.input().nodes;
-  if (picked && !executed_as(picked->algo, nodes)) {
+  const auto executed_by = [&](NcclAlgo algo) {
+    return executed_as(algo, tuning.input().nodes, tuning.input().ranks);
+  };
+  if (picked && !executed_by(picked->algo)) {
     out.nccl_choice = nccl_algo_name(picked->algo);
     picked = executed.choose(nccl_op(op), bytes);
   }
@@ -96,7 +98,7 @@ Choice choose(int p2p_channels, const Tuning& tuning, const Tuning& executed, Op
                     "NCCL_PROTO, nccl.algo and nccl.proto exclude all",
                     op_name(op)));
   }
-  out.algorithm = executed_as(picked->algo, nodes).value();
+  out.algorithm = executed_by(picked->algo).value();
   out.protocol = nccl_proto_name(picked->proto);
   out.channels = static_cast<std::uint32_t>(picked->channels);
   out.threads = static_cast<std::uint32_t>(picked->threads);

@@ -15,7 +15,7 @@ namespace weft {
 struct NcclRun {
   NcclDecisions decisions;
   std::shared_ptr<const Tuning> tuning;
-  /// The same with what weft executes: Ring and Tree only.
+  /// The same with what weft executes.
   std::shared_ptr<const Tuning> executed;
   /// GPUs and NICs at the rings' ends for which NCCL by itself declines GDR; the GDR path is then
   /// forced. Empty for the host-staged path.
@@ -37,8 +37,8 @@ struct NcclNotFollowed {
 std::variant<NcclRun, NcclNotFollowed> decide_run(const DeviceParams& devices, MemoryPath path,
                                                   const NcclEnv& env, NcclVersion version);
 
-/// The decisions as a schedule. Where NCCL picks an algorithm that weft does not execute (NVLS,
-/// NVLSTree, CollNet, PAT), the choice says so and runs the best that it executes. With
+/// The decisions as a schedule. Where NCCL picks an algorithm that weft does not execute (CollNet,
+/// PAT with several GPUs a node), the choice says so and runs the best that it executes. With
 /// PXN a GPU sends from the memory of another that is near the NIC; sends and receives (all-to-all)
 /// use each GPU's own NICs.
 Schedule decided_schedule(const DeviceParams& devices, const NcclRun& run);
