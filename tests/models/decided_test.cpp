@@ -133,7 +133,7 @@ TEST(Decided, PatRunsWithOneGpuANode) {
 TEST(Decided, WhatIsNotExecutedIsNamed) {
   // PAT with several GPUs a node, which NCCL takes where it is told to.
   const RunResult result = run({.sizes = {Bytes::kib(512)},
-                                .env = {{"NCCL_NVLS_ENABLE", "0"}, {"NCCL_PAT_ENABLE", "1"}},
+                                .env = {{"NCCL_PAT_ENABLE", "1"}, {"NCCL_ALGO", "PAT"}},
                                 .op = "allgather"});
   EXPECT_EQ(result.rows.at(0).nccl_choice, "PAT");
   EXPECT_EQ(result.rows.at(0).algo, "Ring");
