@@ -14,7 +14,7 @@ namespace {
 
 // By Op: allreduce, allgather, reducescatter, broadcast, reduce, alltoall, sendrecv. NCCL has a
 // tree for other operations neither (src/device/).
-constexpr std::array<AlgorithmRow, 5> kAlgorithms{{
+constexpr std::array<AlgorithmRow, 6> kAlgorithms{{
     {Algorithm::kRing, "Ring", NcclAlgo::kRing, {true, true, true, true, true, false, false}},
     {Algorithm::kTree, "Tree", NcclAlgo::kTree, {true, false, false, false, false, false, false}},
     {Algorithm::kPointToPoint, "P2P", {}, {false, false, false, false, false, true, true}},
@@ -22,11 +22,16 @@ constexpr std::array<AlgorithmRow, 5> kAlgorithms{{
      "NVLS",
      NcclAlgo::kNvls,
      {true, true, true, false, false, false, false},
-     /*one_node_only=*/true},
+     AlgorithmRow::Where::kOneNode},
     {Algorithm::kNvlsTree,
      "NVLSTree",
      NcclAlgo::kNvlsTree,
      {true, false, false, false, false, false, false}},
+    {Algorithm::kPat,
+     "PAT",
+     NcclAlgo::kPat,
+     {false, true, true, false, false, false, false},
+     AlgorithmRow::Where::kOneGpuANode},
 }};
 
 /// Channels of a large collective before the small ones drop some.
@@ -59,9 +64,9 @@ Choice choose(const DeviceParams& devices, MemoryPath path, std::uint32_t channe
   if (is_point_to_point(op)) return {Algorithm::kPointToPoint, "Simple", channels};
   Choice choice;
   const std::string_view algo = params.choice("nccl.algo");
-  if (algo.starts_with("NVLS")) {
+  if (algo != "auto" && algo != "Ring" && algo != "Tree") {
     throw InputError("nccl.algo=" + std::string(algo) +
-                     ": weft's simple rules have no NVLS; take nccl.decisions=nccl");
+                     ": weft's simple rules have Ring and Tree only; take nccl.decisions=nccl");
   }
   if (algo == "Tree") choice.algorithm = Algorithm::kTree;
   if (!runs(choice.algorithm, op)) {
@@ -136,9 +141,13 @@ bool needs_multicast(NcclAlgo algo) {
   return algo == NcclAlgo::kNvls || algo == NcclAlgo::kNvlsTree;
 }
 
-std::optional<Algorithm> executed_as(NcclAlgo algo, std::uint32_t nodes) {
+std::optional<Algorithm> executed_as(NcclAlgo algo, std::uint32_t nodes, std::uint32_t ranks) {
+  using Where = AlgorithmRow::Where;
   for (const AlgorithmRow& row : kAlgorithms) {
-    if (row.nccl == algo && (nodes == 1 || !row.one_node_only)) return row.algorithm;
+    const bool is_here = row.where == Where::kAnywhere ||
+                         (row.where == Where::kOneNode && nodes == 1) ||
+                         (row.where == Where::kOneGpuANode && nodes == ranks);
+    if (row.nccl == algo && is_here) return row.algorithm;
   }
   return std::nullopt;
 }

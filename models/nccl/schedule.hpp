@@ -18,7 +18,7 @@
 
 namespace weft {
 
-enum class Algorithm : std::uint8_t { kRing, kTree, kPointToPoint, kNvls, kNvlsTree };
+enum class Algorithm : std::uint8_t { kRing, kTree, kPointToPoint, kNvls, kNvlsTree, kPat };
 
 /// A row of the one table of algorithms that weft executes.
 struct AlgorithmRow {
@@ -26,17 +26,20 @@ struct AlgorithmRow {
   std::string_view name;         ///< "Ring", as NCCL_ALGO spells it
   std::optional<NcclAlgo> nccl;  ///< as which NCCL tunes it; nullopt: NCCL does not choose it
   std::array<bool, kOperations.size()> runs;  ///< by Op: which operations it can run
-  /// Between nodes it would take what weft does not execute (NVLS: reductions by network switches).
-  bool one_node_only{false};
+  /// Where weft executes it. NVLS between nodes would take reductions by network switches; PAT is
+  /// executed as NCCL takes it by itself.
+  enum class Where : std::uint8_t { kAnywhere, kOneNode, kOneGpuANode };
+  Where where{Where::kAnywhere};
 };
 /// In the order of Algorithm.
 std::span<const AlgorithmRow> algorithms();
-/// "Ring", "Tree", "P2P", "NVLS", "NVLSTree".
+/// "Ring", "Tree", "P2P", "NVLS", "NVLSTree", "PAT".
 std::string_view algorithm_name(Algorithm algorithm);
 /// Whether an algorithm can run an operation.
 bool runs(Algorithm algorithm, Op op);
-/// Which algorithm executes what NCCL chose for so many nodes; nullopt: weft executes it not.
-std::optional<Algorithm> executed_as(NcclAlgo algo, std::uint32_t nodes);
+/// Which algorithm executes what NCCL chose for so many nodes and ranks; nullopt: weft executes it
+/// not.
+std::optional<Algorithm> executed_as(NcclAlgo algo, std::uint32_t nodes, std::uint32_t ranks);
 /// Whether NVSwitches copy and add up for it (NVLS, NVLSTree), which packets do not model.
 bool needs_multicast(NcclAlgo algo);
 /// Precondition: neither the operation nor the algorithm is point to point.
@@ -55,7 +58,8 @@ struct Choice {
   std::uint32_t channels{1};
   /// Of each channel's block, with those that only wait; 0: as many as there may be.
   std::uint32_t threads{0};
-  /// What NCCL would run where that is something that weft does not execute ("PAT"); else "".
+  /// What NCCL would run where that is something that weft does not execute ("CollNetChain"); else
+  /// "".
   std::string_view nccl_choice{};
 };
 

@@ -14,7 +14,7 @@ namespace weft {
 namespace {
 
 constexpr std::array<std::string_view, 2> kMemoryPaths{"gdr", "host-staged"};
-constexpr std::array<std::string_view, 4> kRunAlgos{"Ring", "Tree", "NVLS", "NVLSTree"};
+constexpr std::array<std::string_view, 5> kRunAlgos{"Ring", "Tree", "NVLS", "NVLSTree", "PAT"};
 constexpr Bytes kLargestSize{1LL << 42};  // 4 TiB: beyond any GPU's memory
 constexpr std::string_view kSizeForm = "size, 1 B to 4 TiB";
 
@@ -59,6 +59,9 @@ ScenarioSetting read_algo(const Yaml& yaml, const std::string& op) {
   if (is_point_to_point(parse_op(op))) yaml.fail(op + " has no algorithm");
   if (algo.ends_with("Tree") && op != "allreduce") {
     yaml.fail(algo + " runs allreduce only; write Ring");
+  }
+  if (algo == "PAT" && op != "allgather" && op != "reducescatter") {
+    yaml.fail(algo + " runs allgather and reducescatter only; write Ring");
   }
   return {"nccl.algo", algo, yaml.place()};
 }

@@ -66,7 +66,7 @@ constexpr std::array kRowFields{
     RowField{{"limited_by", "list", "", "what the time went to, largest first"},
              [](const ResultRow& r) { return objects_of(r.limited_by, kCauseFields); }},
     RowField{{"nccl_choice", "text", "where another ran",
-              "what NCCL would run where weft does not execute it, such as PAT"},
+              "what NCCL would run where weft does not execute it, such as CollNetChain"},
              [](const ResultRow& r) { return if_any(r.nccl_choice); }},
     RowField{{"probes", "map", "in runs of packets", "what ports and NICs did"},
              [](const ResultRow& r) { return r.probes ? to_json(*r.probes) : Json(); }},

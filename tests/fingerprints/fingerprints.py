@@ -135,7 +135,7 @@ def topologies(weft):
 
 
 def algorithms(weft):
-    """Each algorithm and protocol, on one, two and four nodes, by NCCL's rings and by the simple rules; NVLS."""
+    """Each algorithm and protocol, on one, two and four nodes, by NCCL's rings and by the simple rules; NVLS; PAT."""
     for algo, proto, nodes, decisions in itertools.product(
             ("Ring", "Tree"), ("LL", "LL128", "Simple"), (1, 2, 4), ("nccl", "simple")):
         settings = {"nccl.algo": algo, "nccl.proto": proto, "nccl.decisions": decisions}
@@ -146,6 +146,10 @@ def algorithms(weft):
         text = scenario_text("topologies/hgx-h100-8nic.yaml", op, ["1 MiB", "256 MiB" if nodes == 1 else "16 MiB"],
                              nodes, {"nccl.algo": algo}, {"NCCL_NVLS_ENABLE": "2"})
         yield from weft.run(f"{algo} {op} {nodes} nodes", "-", text=text)
+    for op, nodes in itertools.product(("allgather", "reducescatter"), (2, 5, 8)):
+        text = scenario_text("topologies/genoa-2p-same-switch.yaml", op, ["1 KiB", "1 MiB", "64 MiB"], nodes,
+                             {"nccl.algo": "PAT"})
+        yield from weft.run(f"PAT {op} {nodes} nodes", "-", text=text)
 
 
 def packets(weft):

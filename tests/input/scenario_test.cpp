@@ -94,8 +94,11 @@ TEST(ScenarioBogus, Operations) {
   EXPECT_EQ(refused(with("op: allreduce", "op: alltoall, algo: Ring")),
             "s.yaml:5:26: workload.algo: alltoall has no algorithm");
   EXPECT_THAT(
-      refused(with("op: allreduce", "op: allreduce, algo: PAT")),
-      HasSubstr("'PAT' is not an algorithm that weft runs; known: NVLS, NVLSTree, Ring, Tree"));
+      refused(with("op: allreduce", "op: allreduce, algo: CollNet")),
+      HasSubstr(
+          "'CollNet' is not an algorithm that weft runs; known: NVLS, NVLSTree, PAT, Ring, Tree"));
+  EXPECT_THAT(refused(with("op: allreduce", "op: allreduce, algo: PAT")),
+              HasSubstr("PAT runs allgather and reducescatter only; write Ring"));
 }
 
 TEST(ScenarioBogus, Sizes) {

@@ -24,8 +24,9 @@ Comparison compared(const std::string& rows, const std::string& topology,
 
 /// The predicted time of one row, or why there is none.
 std::string outcome(const std::string& row, const std::string& topology,
-                    const std::vector<std::string>& settings = {}) {
-  const Comparison c = compared(row, topology, settings);
+                    const std::vector<std::string>& settings = {},
+                    const std::map<std::string, std::string>& env = {}) {
+  const Comparison c = compared(row, topology, settings, env);
   const ComparedRow& r = c.rows.at(0);
   return r.predicted ? format_number(r.predicted->time_us) : r.not_predicted;
 }
@@ -160,9 +161,9 @@ TEST(Compare, SaysWhyARowHasNoPrediction) {
   EXPECT_EQ(outcome(row("nvlink,", "1,8"), "h200-vm.yaml"), "a node has 4 GPUs");
   EXPECT_EQ(outcome("net,gdr,2,4,3,0,0,Ring,auto,0,allreduce,1024,1\n", "h200-vm-pix.2x2.xml"),
             "a node has 2 NICs");
-  EXPECT_EQ(
-      outcome("net,gdr,4,4,1,0,0,PAT,auto,0,allgather,524288,1\n", "genoa-2p-same-switch.yaml"),
-      "NCCL runs PAT, which weft does not execute");
+  EXPECT_EQ(outcome("net,gdr,2,16,8,0,0,PAT,auto,0,allgather,524288,1\n", "hgx-h100-8nic.yaml", {},
+                    {{"NCCL_PAT_ENABLE", "1"}}),
+            "NCCL runs PAT, which weft does not execute");
   EXPECT_EQ(outcome(row("net,gdr", "2,16"), "hgx-h100-8nic.yaml", {"gpu.peer_mapping=none"}),
             "on this machine it is host-staged");
   EXPECT_EQ(outcome(row("net,gdr", "2,16"), "hgx-h100-8nic.yaml", {"nodes=3"}),

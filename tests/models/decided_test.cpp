@@ -24,12 +24,14 @@ struct Asked {
   std::vector<std::string> set{};
   std::map<std::string, std::string> env{{"NCCL_NVLS_ENABLE", "0"}};
   std::uint32_t nodes{2};
+  std::string op{"allreduce"};
 };
 
 RunResult run(const Asked& asked) {
   Scenario scenario = read_scenario(shipped("scenarios/quickstart.yaml"));
   scenario.topology = shipped(asked.topology);
   scenario.nodes = asked.nodes;
+  scenario.op = asked.op;
   scenario.sizes = asked.sizes;
   scenario.memory_paths = asked.paths;
   scenario.env = asked.env;
@@ -165,15 +167,24 @@ TEST(Decided, CtasBoundNvlsChannelsToo) {
   EXPECT_EQ(channels("NCCL_MIN_CTAS", "20"), 20U);
 }
 
+TEST(Decided, PatRunsWithOneGpuANode) {
+  for (const char* op : {"allgather", "reducescatter"}) {
+    const Asked asked{.topology = "topologies/genoa-2p-same-switch.yaml",
+                      .sizes = {Bytes::kib(512)},
+                      .nodes = 4,
+                      .op = op};
+    const ResultRow row = run(asked).rows.at(0);
+    EXPECT_EQ(row.algo, "PAT");
+    EXPECT_EQ(row.proto, "Simple");
+    EXPECT_THAT(row.nccl_choice, IsEmpty());
+  }
+}
+
 TEST(Decided, WhatIsNotExecutedIsNamed) {
-  // One GPU a node: PAT.
-  Scenario scenario = read_scenario(shipped("scenarios/quickstart.yaml"));
-  scenario.topology = shipped("topologies/genoa-2p-same-switch.yaml");
-  scenario.nodes = 4;
-  scenario.op = "allgather";
-  scenario.sizes = {Bytes::kib(512)};
-  scenario.memory_paths = {"gdr"};
-  const RunResult result = predict(scenario, {}, make_catalog());
+  // PAT with several GPUs a node, which NCCL takes where it is told to.
+  const RunResult result = run({.sizes = {Bytes::kib(512)},
+                                .env = {{"NCCL_PAT_ENABLE", "1"}, {"NCCL_ALGO", "PAT"}},
+                                .op = "allgather"});
   EXPECT_EQ(result.rows.at(0).nccl_choice, "PAT");
   EXPECT_EQ(result.rows.at(0).algo, "Ring");
   EXPECT_THAT(result.notes, Contains(HasSubstr("NCCL would run PAT")));

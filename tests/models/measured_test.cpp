@@ -113,5 +113,42 @@ TEST(Measured, EmulatedNicsWithoutWhatTaughtThem) {
   }
 }
 
+// PAT of four hosts over emulated NICs, as Ring of the same run: on that machine both take longer
+// than the parameters of the NICs say, which are another machine's, so the two are held to each
+// other. None of it was fitted.
+TEST(Measured, PatAgainstRingOverEmulatedNics) {
+  std::map<std::pair<std::string, std::int64_t>, double> rings;  // error + 1, by operation and size
+  const auto each = [&](const char* algo, const auto& body) {
+    for (const ComparedRow& row : compared("pat.csv").rows) {
+      const MeasuredRow& measured = row.measured;
+      if (measured.memory_path != "gdr" || measured.nic_gbps != 200) continue;
+      if (measured.algo != algo) continue;
+      ASSERT_EQ(row.not_predicted, "");
+      body(measured, row.predicted->time_us / measured.us);
+    }
+  };
+  each("Ring", [&](const MeasuredRow& row, double error) { rings[{row.op, row.bytes}] = error; });
+  std::vector<double> errors;
+  double bias = 0;
+  each("PAT", [&](const MeasuredRow& row, double error) {
+    const double against = error / rings.at({row.op, row.bytes}) - 1;
+    bias += against / 16;
+    errors.push_back(std::abs(against));
+  });
+  ASSERT_EQ(errors.size(), 16U);
+  std::sort(errors.begin(), errors.end());
+  std::printf("PAT / Ring: bias %+.1f %%, median |error| %.1f %%\n", bias * 100, errors[8] * 100);
+  EXPECT_LE(errors[8], 0.15);
+  EXPECT_LE(std::abs(bias), 0.15);
+}
+
+TEST(Measured, PatOverEmulatedNics) {
+  expect_within(agreement("PAT, GDR", "pat.csv",
+                          [](const MeasuredRow& row) {
+                            return row.algo == "PAT" && row.memory_path == "gdr";
+                          }),
+                32, 0.42, 0.42);
+}
+
 }  // namespace
 }  // namespace weft::test::models_measured

@@ -69,7 +69,7 @@ std::shared_ptr<const Tuning> executable_tuning(const NcclDecisions& decisions, 
   TuningInput input = tuning_input(decisions);
   std::string executed;
   for (const AlgorithmRow& row : algorithms()) {
-    if (!row.nccl || !executed_as(*row.nccl, input.nodes)) continue;
+    if (!row.nccl || !executed_as(*row.nccl, input.nodes, input.ranks)) continue;
     if (needs_multicast(*row.nccl) && !multicast) continue;
     executed += (executed.empty() ? "" : ",") + std::string(row.name);
   }
@@ -94,9 +94,11 @@ Choice choose(const Choosing& by, Op op, Bytes bytes) {
   }
   std::optional<Tuning::Choice> picked = by.tuning->choose(nccl_op(op), bytes);
   Choice out;
-  const std::uint32_t nodes = by.tuning->input().nodes;
+  const auto executed_by = [&](NcclAlgo algo) {
+    return executed_as(algo, by.tuning->input().nodes, by.tuning->input().ranks);
+  };
   const bool is_here = picked && (by.multicast || !needs_multicast(picked->algo));
-  if (picked && (!is_here || !executed_as(picked->algo, nodes))) {
+  if (picked && (!is_here || !executed_by(picked->algo))) {
     out.nccl_choice = nccl_algo_name(picked->algo);
     picked = by.executed->choose(nccl_op(op), bytes);
   }
@@ -110,7 +112,7 @@ Choice choose(const Choosing& by, Op op, Bytes bytes) {
         "NCCL_PROTO, nccl.algo and nccl.proto exclude all; algorithms that can run it: {}",
         op_name(op), known_names(known)));
   }
-  out.algorithm = executed_as(picked->algo, nodes).value();
+  out.algorithm = executed_by(picked->algo).value();
   out.protocol = nccl_proto_name(picked->proto);
   out.channels = static_cast<std::uint32_t>(picked->channels);
   out.threads = static_cast<std::uint32_t>(picked->threads);

@@ -6,6 +6,7 @@
 
 #include "models/nccl/execute/nvls_plan.hpp"
 #include "models/nccl/execute/p2p_plan.hpp"
+#include "models/nccl/execute/pat_plan.hpp"
 #include "models/nccl/execute/ring_plan.hpp"
 #include "models/nccl/execute/tree_plan.hpp"
 
@@ -129,6 +130,21 @@ PlanSize nvls_size(const DeviceParams& devices, const Schedule& schedule, Op op,
           choice.channels * 2 * heads * all_gpus(fabric)};
 }
 
+/// A pass's copy, and a message of each dimension's that it ends.
+PlanSize pat_size(const DeviceParams& devices, const Schedule& /*schedule*/, Op op, Bytes bytes,
+                  const Choice& choice) {
+  const double gpus = all_gpus(devices.fabric());
+  const auto ranks = static_cast<std::uint32_t>(gpus);
+  const Protocol protocol = make_pat_protocol(devices, op, choice, bytes, ranks);
+  double of_chunk = 0;
+  for (const PatPass& pass : pat_passes(op, ranks, pat_shape(protocol, choice, bytes, ranks))) {
+    of_chunk += 1.0 + static_cast<double>(pass.ended_out.size());
+  }
+  const double blocks = gpus * choice.channels;
+  const double chunks = bytes.as_double() / blocks / protocol.chunk.as_double();
+  return {blocks * std::max(1.0, chunks) * of_chunk, blocks * pat_dimensions(ranks)};
+}
+
 /// How an algorithm is executed: a row here, and its program.
 struct Execution {
   Algorithm algorithm;
@@ -142,6 +158,7 @@ constexpr std::array kExecutions{
     Execution{Algorithm::kPointToPoint, p2p_plan, p2p_size},
     Execution{Algorithm::kNvls, nvls_plan, nvls_size},
     Execution{Algorithm::kNvlsTree, nvls_plan, nvls_size},
+    Execution{Algorithm::kPat, pat_plan, pat_size},
 };
 
 const Execution& execution_of(Algorithm algorithm) {

@@ -235,6 +235,13 @@ void PlanBuilder::add_block(const Protocol& protocol, std::uint32_t rank, std::u
   plan_.programs.push_back(std::move(program));
 }
 
+/// How a sender's block loads what a slot ahead holds; nullopt: of its own memory.
+std::optional<Walk> PlanBuilder::held_by(const Connection& connection) const {
+  if (!connection.push) return std::nullopt;
+  const Leg& to = connection.push->front();
+  return Walk{{Leg::Kind::kRead, to.medium, gpu_, to.sink, gpu_}};
+}
+
 /// The user's buffers, then FIFOs: what others pushed lies in the GPU's memory, as does what NICs
 /// read there. Each is a branch of its own.
 PlanBuilder::Moves PlanBuilder::moves(const Protocol& protocol, const ConnectionList& in,
@@ -243,7 +250,7 @@ PlanBuilder::Moves PlanBuilder::moves(const Protocol& protocol, const Connection
   const Leg load{Leg::Kind::kRead, Leg::Medium::kLocal, gpu_, gpu_, gpu_};
   const Leg store{Leg::Kind::kWrite, Leg::Medium::kLocal, gpu_, gpu_, gpu_};
   Walk through;
-  if (primitive.loads) through.push_back(load);
+  if (primitive.loads || (primitive.adds && out.empty())) through.push_back(load);
   if (primitive.stores) through.push_back(store);
   for (Leg& leg : through) leg.data_only = true;
   const auto add = [&through](const std::optional<Walk>& by, const Leg& own) {
@@ -251,6 +258,7 @@ PlanBuilder::Moves PlanBuilder::moves(const Protocol& protocol, const Connection
     through.insert(through.end(), legs.begin(), legs.end());
   };
   for (const ConnectionIndex c : in) add(connections_[c].pull, load);
+  if (primitive.adds && !out.empty()) add(held_by(connections_[out.front()]), load);
   for (const ConnectionIndex c : out) add(connections_[c].push, store);
   Walk checked;
   for (std::size_t branch = 0; branch < through.size(); ++branch) {
@@ -270,27 +278,40 @@ PlanBuilder::Moves PlanBuilder::moves(const Protocol& protocol, const Connection
 
 void PlanBuilder::slice(const Part& part, const Moves& moves, std::span<const LagIndex> work,
                         const ConnectionList& in, const ConnectionList& out) {
+  slice(part, moves, work, {in, out}, {in, out});
+}
+
+void PlanBuilder::slice(const Part& part, const Moves& moves, std::span<const LagIndex> work,
+                        const Slices& first, const Slices& last) {
   Program& program = plan_.programs[block_];
   const auto begun = [&](ConnectionIndex c) { return part.begun(connections_[c].trip); };
   const auto ended = [&](ConnectionIndex c) { return part.ended(connections_[c].trip); };
   const auto wait = [&](FlagIndex flag, std::int64_t tokens) {
     if (tokens > 0) program.wait(flag, tokens);
   };
-  for (const ConnectionIndex c : in) wait(connections_[c].ready, begun(c));
-  for (const ConnectionIndex c : out) wait(connections_[c].free, begun(c));
+  for (const ConnectionIndex c : first.in) wait(connections_[c].ready, begun(c));
+  for (const ConnectionIndex c : first.out) wait(connections_[c].free, begun(c));
   for (const LagIndex lag : work) program.compute(lag);
   if (moves.checked) program.move(*moves.checked, part.bytes());
   program.move(moves.through, part.bytes());
-  for (const ConnectionIndex c : out) {
+  for (const ConnectionIndex c : last.out) {
     const Connection& to = connections_[c];
     for (std::int64_t t = ended(c); t > 0; --t) program.raise(to.pushed, to.after_push, to.tag);
   }
-  for (const ConnectionIndex c : in) {
+  for (const ConnectionIndex c : last.in) {
     const Connection& from = connections_[c];
     if (ended(c) == 0) continue;
     program.signal_times(from.taken, static_cast<std::uint32_t>(ended(c)), from.after_take,
                          from.tag);
   }
+}
+
+void PlanBuilder::pass_within(const Protocol& protocol, Bytes data, const Slices& first,
+                              const Slices& last, const Slices& moved, Primitive primitive,
+                              std::int64_t rounds) {
+  const Moves how = moves(protocol, moved.in, moved.out, primitive, Leg::Trip::kMany);
+  const std::vector<LagIndex> work{lag("barriers of a slice", protocol.work * rounds)};
+  slice({Bytes{0}, data, data}, how, work, first, last);
 }
 
 /// Slices of a chunk that the data do not reach are handed over all the same, which costs a message

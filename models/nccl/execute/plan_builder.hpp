@@ -105,6 +105,27 @@ class PlanBuilder {
   void gather(const Protocol& p, Bytes data, const ConnectionList& in) {
     pass(p, data, in, {}, {.loads = false, .stores = true, .peers = in.size()});
   }
+  /// Slices of connections at both sides of a pass.
+  struct Slices {
+    ConnectionList in;
+    ConnectionList out;
+  };
+  /// One of NCCL's primitives: takes data from each connection that comes in and from the user's
+  /// buffer if it `loads`, combines them, and gives the result to each that goes out and to the
+  /// user's buffer if it `stores`, in one pass.
+  struct Primitive {
+    bool loads;
+    bool stores;
+    std::size_t peers{1};  ///< whose parts follow each other, with a first load each
+    /// It combines them with what the first that goes out holds already; without one, the user's
+    /// buffer for the result.
+    bool adds{false};
+  };
+  /// A pass in which `data` bytes are moved that are parts of slices. It waits for those that it is
+  /// the `first` to use and hands over or gives back those that it is the `last` to use; `moved`
+  /// are the connections that all of the bytes pass. Its barriers come `rounds` times.
+  void pass_within(const Protocol& p, Bytes data, const Slices& first, const Slices& last,
+                   const Slices& moved, Primitive primitive, std::int64_t rounds);
   /// What `body()` adds, so many times.
   template <class Body>
   void repeat(std::uint64_t times, Body&& body) {
@@ -184,15 +205,7 @@ class PlanBuilder {
     LagIndex after_take;
   };
 
-  /// One of NCCL's primitives: moves `data` bytes through `protocol`, slice by slice. It takes a
-  /// slice from each of `in` and from the user's buffer if it `loads`, combines them, and gives the
-  /// result to each of `out` and to the user's buffer if it `stores`, in one pass. No data is a
-  /// slice all the same.
-  struct Primitive {
-    bool loads;
-    bool stores;
-    std::size_t peers{1};  ///< whose parts follow each other, with a first load each
-  };
+  /// Moves `data` bytes through `protocol`, slice by slice. No data is a slice all the same.
   void pass(const Protocol& protocol, Bytes data, const ConnectionList& in,
             const ConnectionList& out, Primitive primitive);
   DeviceId switch_of(std::span<const std::uint32_t> ranks) const;
@@ -285,6 +298,9 @@ class PlanBuilder {
                    const ConnectionList& out);
   void slice(const Part& part, const Moves& moves, std::span<const LagIndex> work,
              const ConnectionList& in, const ConnectionList& out);
+  void slice(const Part& part, const Moves& moves, std::span<const LagIndex> work,
+             const Slices& first, const Slices& last);
+  std::optional<Walk> held_by(const Connection& connection) const;
   Moves moves(const Protocol& protocol, const ConnectionList& in, const ConnectionList& out,
               Primitive primitive, Leg::Trip trip);
   void after_load(FlagIndex flag, DeviceId gpu, DeviceId memory, std::uint32_t channel,

@@ -29,9 +29,11 @@ inline constexpr std::array kNcclParams{
         "nccl: what NCCL 2.28.9 decides on this machine; simple: first rules for rings, trees "
         "and protocols, for machines that NCCL does not know",
         "who chooses rings, trees, channels, algorithm and protocol", "nccl simple"},
-    ParamSpec{"nccl.algo", Unit::kChoice, 0, 0, 4, Origin::kAssumed,
-              "auto: NCCL's choice by size (simple: Ring); Tree and NVLSTree run allreduce only",
-              "algorithm of a collective", "auto Ring Tree NVLS NVLSTree"},
+    ParamSpec{
+        "nccl.algo", Unit::kChoice, 0, 0, 5, Origin::kAssumed,
+        "auto: NCCL's choice by size (simple: Ring); Tree and NVLSTree run allreduce only, PAT "
+        "allgather and reducescatter with one GPU a node",
+        "algorithm of a collective", "auto Ring Tree NVLS NVLSTree PAT"},
     ParamSpec{"nccl.proto", Unit::kChoice, 0, 0, 3, Origin::kAssumed,
               "auto: NCCL's choice by size (simple: see nccl.ll_max and nccl.ll128_max)",
               "protocol", "auto Simple LL LL128"},
@@ -119,7 +121,7 @@ static_assert(every_param_is_sourced(kNcclParams));
 enum class KernelShape : std::uint8_t {
   kRing,   ///< all-reduce, all-gather, reduce-scatter: a chunk a rank and loop
   kChain,  ///< broadcast and reduce along a ring
-  kTree    ///< a chunk is one slice; NVLS too
+  kTree    ///< a chunk is one slice; NVLS and PAT too
 };
 
 /// How a kernel hands data over: NCCL's three protocols.
