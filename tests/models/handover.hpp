@@ -20,12 +20,15 @@ class Handover {
       const QueuePair& q = plan_.queue_pairs[handed_on_[flag].tag];
       flag = servers_[q.receive_cq] == kNoIndex ? q.receive_cq : q.context;
     }
-    while (servers_[flag] != kNoIndex) flag = told_by(plan_.programs[servers_[flag]]);
+    return told(flag);
+  }
+  /// The flag that gets a token in the end for one of this.
+  FlagIndex told(FlagIndex flag) const {
+    while (servers_[flag] != kNoIndex) flag = plan_.programs[servers_[flag]].code.back().index;
     return flag;
   }
 
  private:
-  static FlagIndex told_by(const Program& program) { return program.code.back().index; }
 
   const Plan& plan_;
   std::vector<std::uint32_t> servers_;

@@ -9,6 +9,7 @@
 
 #include "models/nccl/decide/decided_schedule.hpp"
 #include "models/nccl/execute/collective_plan.hpp"
+#include "tests/models/handover.hpp"
 #include "tests/models/machine_under_test.hpp"
 
 namespace weft::test::models_pat_plan {
@@ -103,18 +104,25 @@ TEST(PatPlan, EveryMessageIsTakenAndItsSlotGivenBack) {
       std::map<FlagIndex, std::int64_t> ready;
       std::map<FlagIndex, std::int64_t> freed;
       std::map<FlagIndex, std::int64_t> begun;
-      const auto first = [&](std::int64_t tag) {
-        return plan.queue_pairs[static_cast<QueuePairIndex>(tag)].context;
+      const Handover handover(plan);
+      const auto ready_of = [&](QueuePairIndex pair) {
+        const QueuePair& q = plan.queue_pairs[pair];
+        return handover.told(q.context);
       };
       for (const Program& program : plan.programs) {
         if (program.serves != kNoIndex) continue;
+        bool launched = false;  // before, proxies are told of the operation
         for_each_instruction(program, [&](const Instruction& i, std::uint64_t times) {
           const auto all = static_cast<std::int64_t>(times);
-          if (i.kind == Instruction::Kind::kRaise) given[first(i.amount)] += all;
-          if (i.kind == Instruction::Kind::kSignal) freed[first(i.amount)] += i.length * all;
+          launched = launched || i.kind == Instruction::Kind::kCompute;
+          if (i.kind == Instruction::Kind::kRaise) given[handover.ready(i.index)] += all;
+          if (i.kind == Instruction::Kind::kSignal && launched) {
+            freed[ready_of(static_cast<QueuePairIndex>(i.amount))] += i.length * all;
+          }
           if (i.kind != Instruction::Kind::kWait) return;
           const bool is_slot = plan.flags[i.index].tokens > 0;
-          (is_slot ? begun[i.index - 1] : ready[i.index]) += i.amount * all;
+          const FlagIndex flag = is_slot ? handover.told(i.index - 1) : i.index;
+          (is_slot ? begun : ready)[flag] += i.amount * all;
         });
       }
       EXPECT_EQ(given.size(), plan.queue_pairs.size());
