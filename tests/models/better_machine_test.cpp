@@ -60,7 +60,7 @@ struct Known {
 
 constexpr Known kKnown[] = {
     {"h200-vm.yaml gdr Ring 1048576 cpu.dram_rate=4800 MT/s", 0.046},
-    {"hgx-a100.yaml host-staged Ring 67108864 switch.pcie_gen=6", 0.024},
+    {"hgx-a100.yaml host-staged Ring 67108864 switch.pcie_gen=6", 0.028},
     {"hgx-h100-1nic.yaml host-staged Ring 1048576 gpu.pcie_gen=4", 0.067},
     {"hgx-h100-1nic.yaml host-staged Ring 1048576 gpu.pcie_width=8", 0.067},
     {"hgx-h100-2nic.yaml gdr Ring 1048576 nic.read_tags=64", 0.051},
