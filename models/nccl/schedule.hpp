@@ -47,8 +47,9 @@ KernelShape kernel_shape(Op op, Algorithm algorithm);
 
 /// What joins two GPUs of one node.
 enum class Inside : std::uint8_t {
-  kPeer,   ///< stores into the other's memory, over NVLink or PCIe
-  kShared  ///< the memory of a CPU (NCCL's SHM)
+  kPeer,      ///< stores into the other's memory, over NVLink or PCIe
+  kPeerRead,  ///< with Simple the receiver loads from the sender's memory instead
+  kShared     ///< the memory of a CPU (NCCL's SHM)
 };
 
 /// How one operation of one size is run.

@@ -186,12 +186,14 @@ class Builder {
     }
   }
 
-  /// A load's request and its data cross NVLink; the memory beyond answers as an SM's own does.
+  /// A load's request and its data cross NVLink; the memory beyond answers as an SM's own does. Of
+  /// another GPU's memory it is waited for before the block's own is asked, as over PCIe.
   void add_nvlink_load(const Leg& leg, Duration latency) {
     const Duration round_trip = latency * 2 + model(leg.initiator).blocks->sm_load_latency;
     head("SM load over NVLink", leg.initiator, round_trip);
-    if (round_trip == Duration{}) return;
-    cap(Bandwidth::bytes_per_s(in_flight(leg).as_double() / round_trip.as_s()),
+    const Duration loads = round_trip + (model(leg.source).memory ? own_load_ : Duration{});
+    if (loads == Duration{}) return;
+    cap(Bandwidth::bytes_per_s(in_flight(leg).as_double() / loads.as_s()),
         {"SM loads over NVLink in flight", fabric_.full_name(leg.initiator)});
   }
 

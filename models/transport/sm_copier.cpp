@@ -54,6 +54,7 @@ SmCopier::SmCopier(PacketHost& host, const Walk& legs, std::uint32_t number, std
       (polls_far ? sm_in_flight(blocks, leading) : blocks.in_flight(threads)).count();
   warps_.resize(std::max(1U, threads / kWarp));
   piece_ = std::max<std::int64_t>(1, in_flight / static_cast<std::int64_t>(warps_.size()));
+  DmaClient& itself = *this;
   for (const Leg& leg : legs) {
     refuse_switched(host.machine().fabric(), leg);
     if (leg.initiator != gpu) throw std::logic_error("SmCopier: legs of several initiators");
@@ -75,10 +76,7 @@ SmCopier::SmCopier(PacketHost& host, const Walk& legs, std::uint32_t number, std
     } else if (leg.kind == Leg::Kind::kWrite && leg.medium == Leg::Medium::kNvlink) {
       sinks_.push_back(remote(leg.sink, host.nvlink_routes(gpu, leg.sink)));
     } else {
-      throw InputError("the packet transport does not move data from " +
-                       host.machine().fabric().full_name(leg.source) + " to " +
-                       host.machine().fabric().full_name(leg.sink) +
-                       " by a GPU's loads over NVLink");
+      peers_.push_back(std::make_unique<NvlinkLoads>(host, gpu, leg.source, warps_.size(), itself));
     }
   }
 }
@@ -102,10 +100,12 @@ void SmCopier::next_piece(std::uint32_t index) {
   left_ -= warp.bytes;
   offset_ += static_cast<std::uint64_t>(warp.bytes);
   warp.is_loaded = false;
-  warp.loads = static_cast<std::uint32_t>(sources_.size()) + (own_reads_ > 0 ? 1 : 0);
+  warp.loads =
+      static_cast<std::uint32_t>(sources_.size() + peers_.size()) + (own_reads_ > 0 ? 1 : 0);
   ++busy_warps_;
   const std::uint64_t tag = std::uint64_t{index} << kWarpShift;
-  if (sources_.empty() && own_reads_ > 0) load_own(index);
+  if (warp.loads == 1 && own_reads_ > 0) load_own(index);
+  for (const auto& peer : peers_) peer->load(index, Bytes{warp.bytes}, tag);
   for (const Remote& source : sources_) {
     source.engine->submit({.routes = source.routes,
                            .is_read = true,
@@ -206,7 +206,7 @@ void SmCopier::check_sent() {
   if (!is_running_ || left_ > 0 || busy_warps_ > 0) return;
   is_running_ = false;
   passes_.at(passes_.size() - 1).is_sent = true;
-  const bool is_loaded = own_reads_ > 0 || !sources_.empty();
+  const bool is_loaded = own_reads_ > 0 || !sources_.empty() || !peers_.empty();
   offset_ = is_loaded ? next_buffer(offset_, kSmBuffer) : 0;
   client_.on_pass_sent();
   tell_visible();

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
+#include "models/transport/nvlink_loads.hpp"
 #include "models/transport/packet_host.hpp"
 #include "sim/plan/walk.hpp"
 
@@ -96,6 +98,7 @@ class SmCopier final : private DmaClient, private EventTarget {
   double own_reads_{0};  ///< bytes of its own memory for each
   double own_writes_{0};
   std::vector<Remote> sources_;
+  std::vector<std::unique_ptr<NvlinkLoads>> peers_;  ///< sources too
   std::vector<Remote> sinks_;
   std::vector<Warp> warps_;
   std::int64_t left_{0};  ///< of the pass, not taken by a warp

@@ -164,6 +164,8 @@ std::function<Inside(std::uint32_t, std::uint32_t)> inside_of(const Fabric& fabr
         switch (transports.at(place.at(from)).at(place.at(to))) {
           case NcclTransport::kP2p:
             return Inside::kPeer;
+          case NcclTransport::kP2pRead:
+            return Inside::kPeerRead;
           case NcclTransport::kShm:
             return Inside::kShared;
           case NcclTransport::kNet:

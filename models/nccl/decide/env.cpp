@@ -109,6 +109,7 @@ void read_paths(EnvReader& reader, NcclEnv& env) {
   env.p2p_level = reader.level("NCCL_P2P_LEVEL");
   reader.set_if_one(p2p_disable, "NCCL_P2P_DISABLE");
   if (p2p_disable) env.p2p_level = NcclPathType::kLoc;
+  reader.set(env.p2p_read_enable, "NCCL_P2P_READ_ENABLE");
   reader.set_if_one(env.shm_disable, "NCCL_SHM_DISABLE");
   reader.set(env.nvb_disable, "NCCL_NVB_DISABLE");
   reader.set_if_one(env.net_disable_intra, "NCCL_NET_DISABLE_INTRA");

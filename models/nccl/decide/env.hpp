@@ -14,6 +14,7 @@ namespace weft {
 struct NcclEnv {
   // Paths and transports.
   std::optional<NcclPathType> p2p_level;      ///< NCCL_P2P_DISABLE=1 is LOC; else NCCL_P2P_LEVEL
+  int p2p_read_enable{-2};                    ///< NCCL_P2P_READ_ENABLE; -2: A100s over NVLink
   bool shm_disable{false};                    ///< NCCL_SHM_DISABLE
   bool nvb_disable{false};                    ///< NCCL_NVB_DISABLE
   bool net_disable_intra{false};              ///< NCCL_NET_DISABLE_INTRA

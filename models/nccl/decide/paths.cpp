@@ -55,6 +55,7 @@ class PathFinder {
   void divert_gpu_pairs();
   NcclPathType default_p2p_level() const;
   bool has_p2p(int from, int to) const;
+  NcclTransport p2p(int from, int to) const;
   bool network_is_faster(int a, int b) const;
   NcclTransport transport(int from, int to) const;
   void find_groups();
@@ -210,6 +211,14 @@ bool PathFinder::has_p2p(int from, int to) const {
   return at(kGpu, from, kGpu, to).type <= env_.p2p_level.value_or(default_p2p_level());
 }
 
+/// A100s that NVLink joins read (ncclTopoCheckP2p; transport/p2p.cc, p2pGetInfo).
+NcclTransport PathFinder::p2p(int from, int to) const {
+  const auto is_ampere = [&](int gpu) { return system_.node(kGpu, gpu).gpu.capability == 80; };
+  bool reads = at(kGpu, from, kGpu, to).type == kNvl && is_ampere(from) && is_ampere(to);
+  if (env_.p2p_read_enable != -2) reads = env_.p2p_read_enable != 0;
+  return reads ? NcclTransport::kP2pRead : NcclTransport::kP2p;
+}
+
 /// Whether both GPUs reach a NIC within PXB that is faster than the way between them
 /// (ncclTopoCheckNet).
 bool PathFinder::network_is_faster(int a, int b) const {
@@ -229,10 +238,10 @@ bool PathFinder::network_is_faster(int a, int b) const {
 /// Where the way of a pair with peer-to-peer leads through another GPU, NCCL does not ask whether
 /// the network is faster.
 NcclTransport PathFinder::transport(int from, int to) const {
-  const bool p2p = has_p2p(from, to);
-  if (p2p && at(kGpu, from, kGpu, to).type == kNvb) return NcclTransport::kP2p;
+  const bool may_p2p = has_p2p(from, to);
+  if (may_p2p && at(kGpu, from, kGpu, to).type == kNvb) return p2p(from, to);
   if (network_is_faster(from, to)) return NcclTransport::kNet;
-  if (p2p) return NcclTransport::kP2p;
+  if (may_p2p) return p2p(from, to);
   const bool one_host = system_.node(kGpu, from).host == system_.node(kGpu, to).host;
   return one_host && !env_.shm_disable ? NcclTransport::kShm : NcclTransport::kNet;
 }

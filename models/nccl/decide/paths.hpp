@@ -10,7 +10,12 @@
 namespace weft {
 
 /// What joins two GPUs of one host, first come first taken (src/transport.cc, selectTransport).
-enum class NcclTransport : std::uint8_t { kP2p, kShm, kNet };
+enum class NcclTransport : std::uint8_t {
+  kP2p,
+  kP2pRead,  ///< what Simple sends stays with the sender, whose memory the receiver loads
+  kShm,
+  kNet
+};
 
 /// The path NCCL takes from one node to another.
 struct NcclPath {

@@ -9,8 +9,8 @@
 namespace weft {
 namespace {
 
-Leg read(DeviceId initiator, DeviceId from) {
-  return {Leg::Kind::kRead, Leg::Medium::kPcie, initiator, from, initiator};
+Leg read(DeviceId initiator, DeviceId from, Leg::Medium medium = Leg::Medium::kPcie) {
+  return {Leg::Kind::kRead, medium, initiator, from, initiator};
 }
 
 Leg write(DeviceId initiator, DeviceId to, Leg::Medium medium = Leg::Medium::kPcie) {
@@ -128,9 +128,14 @@ void PlanBuilder::connect_inside(Connection& connection, const Protocol& protoco
   connection.after_take = lags->second.after_take;
   const Inside joined =
       schedule_->inside(communicator_->place(from_rank), communicator_->place(to_rank));
-  if (joined == Inside::kPeer) {
-    const bool nvlink = fabric.nvlink_route(from, to).has_value();
-    connection.push = Walk{write(from, to, nvlink ? Leg::Medium::kNvlink : Leg::Medium::kPcie)};
+  if (joined != Inside::kShared) {
+    const Leg::Medium medium =
+        fabric.nvlink_route(from, to) ? Leg::Medium::kNvlink : Leg::Medium::kPcie;
+    if (joined == Inside::kPeerRead && protocol.flags == Leg::Flags::kNone) {
+      connection.pull = Walk{read(to, from, medium)};
+    } else {
+      connection.push = Walk{write(from, to, medium)};
+    }
     return;
   }
   // NCCL_SHM_LOCALITY: on the receiver's side.
