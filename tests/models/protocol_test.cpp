@@ -43,8 +43,9 @@ TEST_F(ProtocolTest, ChainsAndTreesTakeOneStepAtATime) {
 }
 
 TEST_F(ProtocolTest, SendsGoByLlUpTo16KibAChannel) {
-  EXPECT_EQ(make_p2p_protocol(params, Bytes::kib(32), 2, Bytes::kib(128)).name, "LL");
-  const Protocol p = make_p2p_protocol(params, Bytes::kib(33), 2, Bytes::kib(128));
+  EXPECT_EQ(make_p2p_protocol(params, Bytes::kib(32), 2, Bytes::kib(128), false).name, "LL");
+  EXPECT_EQ(make_p2p_protocol(params, Bytes{8}, 2, Bytes::kib(128), true).name, "Simple");
+  const Protocol p = make_p2p_protocol(params, Bytes::kib(33), 2, Bytes::kib(128), false);
   EXPECT_EQ(p.name, "Simple");
   EXPECT_EQ(p.chunk, Bytes::kib(128));
 }

@@ -330,13 +330,11 @@ P2pSplit p2p_split(const DeviceParams& devices, const Communicator& communicator
   const Bytes whole =
       std::min(Bytes{step}, params.bytes(chunk_key(devices.fabric(), communicator)));
   P2pSplit out{static_cast<std::uint32_t>(channels), {}};
-  out.protocol = make_p2p_protocol(params, bytes, out.channels, whole);
+  out.protocol = make_p2p_protocol(params, bytes, out.channels, whole, network);
   if (!network) return out;
-  const bool simple = out.protocol.name == "Simple";
-  const Bytes reference = simple ? whole : Bytes::kib(64);  // a step, flags included
-  if (simple && bytes < reference) {
+  if (bytes < whole) {
     out.protocol.chunk = std::max(Bytes{1}, Bytes{out.protocol.chunk.count() / 4});
-  } else if (bytes < reference * 8) {
+  } else if (bytes < whole * 8) {
     out.protocol.chunk = std::max(Bytes{1}, Bytes{out.protocol.chunk.count() / 2});
   }
   return out;

@@ -105,8 +105,9 @@ Protocol Protocol::of_block(const Params& params, std::uint32_t block) const {
   return out;
 }
 
-Protocol make_p2p_protocol(const Params& params, Bytes bytes, std::uint32_t channels, Bytes chunk) {
-  if (bytes <= params.bytes("nccl.p2p_ll_threshold") * channels) {
+Protocol make_p2p_protocol(const Params& params, Bytes bytes, std::uint32_t channels, Bytes chunk,
+                           bool network) {
+  if (!network && bytes <= params.bytes("nccl.p2p_ll_threshold") * channels) {
     return make_protocol(params, "LL", KernelShape::kChain, 1);
   }
   Protocol protocol = make_protocol(params, "Simple", KernelShape::kChain, 1);

@@ -172,8 +172,10 @@ Protocol make_protocol(const Params& params, std::string_view name, KernelShape 
                        std::uint32_t ranks);
 
 /// The protocol of a send of `bytes` over `channels` of its own: LL up to nccl.p2p_ll_threshold a
-/// channel, else Simple, in chunks of `chunk` (NCCL src/enqueue.cc, addP2pToPlan).
-Protocol make_p2p_protocol(const Params& params, Bytes bytes, std::uint32_t channels, Bytes chunk);
+/// channel, else Simple, in chunks of `chunk` (NCCL src/enqueue.cc, addP2pToPlan). Over the network
+/// Simple: sends share buffers there, which LL has none of (src/transport/net.cc).
+Protocol make_p2p_protocol(const Params& params, Bytes bytes, std::uint32_t channels, Bytes chunk,
+                           bool network);
 
 /// The protocol for a collective of `bytes`: nccl.proto, or by size. LL128 needs stores of 128 B
 /// to stay whole, so never through host memory.
