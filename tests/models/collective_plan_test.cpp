@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "models/nccl/decide/connect.hpp"
+#include "models/nccl/decide/decided_schedule.hpp"
 #include "models/nccl/execute/p2p_plan.hpp"
 #include "tests/models/handover.hpp"
 #include "tests/models/machine_under_test.hpp"
@@ -119,6 +120,41 @@ TEST(CollectivePlan, WhatIsSentIsReceivedOnEveryConnection) {
       }
     }
   }
+}
+
+// With Simple the receiver loads where NCCL has it so: between A100s over NVLink, or as the
+// variable says. Flags that come with the data are always written.
+TEST(CollectivePlan, ReceiversLoadWhereNcclReads) {
+  const auto loads = [](const char* topology, const char* protocol, int enabled) {
+    MachineUnderTest m(topology, {"nccl.algo=Ring", std::string("nccl.proto=") + protocol}, 1);
+    NcclEnv env;
+    env.p2p_read_enable = enabled;
+    const auto run = decide_run(m.devices(), MemoryPath::kGdr, env, {});
+    const Plan plan = make_plan(m.devices(), decided_schedule(m.devices(), std::get<NcclRun>(run)),
+                                Op::kAllReduce, Bytes::mib(16), MemoryPath::kGdr);
+    std::int64_t read = 0;
+    std::int64_t written = 0;
+    for (const Program& program : plan.programs) {
+      for_each_instruction(program, [&](const Instruction& i, std::uint64_t times) {
+        if (i.kind != Instruction::Kind::kMove) return;
+        for (const Leg& leg : plan.walks[i.index]) {
+          if (leg.medium != Leg::Medium::kNvlink) continue;
+          const auto bytes = i.amount * static_cast<std::int64_t>(times);
+          (leg.kind == Leg::Kind::kRead ? read : written) += bytes;
+          EXPECT_EQ(leg.initiator, leg.kind == Leg::Kind::kRead ? leg.sink : leg.source);
+        }
+      });
+    }
+    EXPECT_TRUE(read == 0 || written == 0);
+    EXPECT_GT(read + written, 0);
+    return read > 0;
+  };
+  EXPECT_TRUE(loads("hgx-a100.yaml", "Simple", -2));
+  EXPECT_FALSE(loads("hgx-a100.yaml", "Simple", 0));
+  EXPECT_FALSE(loads("hgx-a100.yaml", "LL128", -2));
+  EXPECT_FALSE(loads("hgx-h100-8nic.yaml", "Simple", -2));
+  EXPECT_TRUE(loads("hgx-h100-8nic.yaml", "Simple", 1));
+  EXPECT_FALSE(loads("hgx-h100-8nic.yaml", "LL", 1));
 }
 
 TEST(CollectivePlan, RingsMoveWhatNcclTestsCounts) {

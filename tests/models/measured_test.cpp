@@ -21,6 +21,7 @@ const Comparison& compared(const std::string& table) {
   if (is_new) {
     PredictOptions options;
     options.env = {{"NCCL_NVLS_ENABLE", "0"}, {"NCCL_PXN_DISABLE", "1"}};
+    if (table == "p2p-read.csv") options.env["NCCL_P2P_READ_ENABLE"] = "1";
     at->second = compare(read_measured(shipped("tests/data/h200/" + table)),
                          shipped("topologies/h200-vm.yaml"), options, make_catalog());
   }
@@ -111,6 +112,13 @@ TEST(Measured, EmulatedNicsWithoutWhatTaughtThem) {
     };
     expect_within(agreement(path, "emunic.csv", wanted), 152, 0.185, 0.06);
   }
+}
+
+// None of it was fitted.
+TEST(Measured, ReceiversThatLoadOverNvlink) {
+  expect_within(
+      agreement("loads of a peer", "p2p-read.csv", [](const MeasuredRow&) { return true; }), 16,
+      0.04, 0.03);
 }
 
 // PAT of four hosts over emulated NICs, as Ring of the same run: on that machine both take longer

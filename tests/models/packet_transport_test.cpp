@@ -77,6 +77,32 @@ TEST(PacketTransport, SharesOfALinkGoByWhatIsInFlight) {
   EXPECT_LT(few_tags.packets_over_fluid(), ring.packets_over_fluid() - 0.02);
 }
 
+// A block's loads of another GPU's memory, by NCCL's decisions: requests there, data back. Where
+// both directions are full, what the requests take of the links is the same too.
+TEST(PacketTransport, LoadsOverNvlinkAreTheSameSumOfLatencies) {
+  const auto time = [](const char* channels, Bytes bytes, Fidelity fidelity) {
+    Scenario scenario = read_scenario(shipped("scenarios/quickstart.yaml"));
+    scenario.topology = shipped("topologies/hgx-a100.yaml");
+    scenario.nodes = 1;
+    scenario.sizes = {bytes};
+    scenario.memory_paths = {"gdr"};
+    PredictOptions options;
+    options.threads = 1;
+    options.fidelity = fidelity;
+    for (const char* text : {"nccl.algo=Ring", "nccl.proto=Simple", "gpu.count=2"}) {
+      options.set.push_back(parse_setting(text));
+    }
+    options.set.push_back(parse_setting(std::string("nccl.channels=") + channels));
+    return predict(scenario, options, make_catalog()).rows.at(0).time_us;
+  };
+  for (const auto& [channels, bytes] :
+       {std::pair{"1", Bytes::mib(1)}, std::pair{"1", Bytes::mib(16)},
+        std::pair{"24", Bytes::mib(64)}}) {
+    const double fluid = time(channels, bytes, Fidelity::kFluid);
+    EXPECT_NEAR(time(channels, bytes, Fidelity::kPacket) / fluid, 1, 0.05) << channels;
+  }
+}
+
 TEST(PacketTransport, RunsEveryPlanAndAccountsForAllTime) {
   for (const char* op :
        {"allreduce", "allgather", "reducescatter", "broadcast", "reduce", "alltoall", "sendrecv"}) {
