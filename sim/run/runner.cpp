@@ -5,7 +5,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <utility>
 
 #include "sim/engine/mailbox.hpp"
 #include "sim/engine/process.hpp"
@@ -23,6 +22,7 @@ struct Token {
   std::int64_t amount{0};  ///< bytes, or requests that a completion tells of
   std::uint32_t tag{0};
   std::uint32_t program{kNoIndex};  ///< that serves it
+  std::pair<std::uint32_t, std::uint32_t> place() const { return {tag, program}; }
 };
 
 /// Suspends an actor until it is woken.
@@ -31,11 +31,6 @@ struct Suspended {
   bool await_ready() const { return false; }
   void await_suspend(ProcessHandle process) const { at.wait(process); }
   void await_resume() const { at.leave(); }
-};
-
-struct LagId {
-  CauseId cause;
-  Duration time;
 };
 
 struct FlagState {
@@ -54,8 +49,7 @@ struct ActorState {
   bool is_moving{false};
   Mailbox<Token> inbox;  ///< tokens of flags that its programs serve
   std::vector<std::uint32_t> programs{};
-  std::vector<Token> round{};  ///< taken from there, to be served now
-  std::size_t served{0};       ///< of these
+  std::vector<Token> round{};  ///< taken from there, to be served now, the last one first
   bool serves{false};
   bool works_in_rounds{false};
   bool is_waiting{false};
@@ -90,7 +84,7 @@ struct Job {
 
   const Plan* plan;
   RunObserver* observer;
-  std::vector<LagId> lags{};
+  std::vector<Segment> lags{};
   std::vector<FlagState> flags;
   std::vector<ActorState> actors;
   std::vector<QueuePairState> queue_pairs{};
@@ -221,9 +215,7 @@ class Runner::Engine final : private TransportSink, private EventTarget {
       if (next < self.programs.size()) {
         number = self.programs[next++];
       } else {
-        if (self.served == self.round.size()) {
-          self.round.clear();
-          self.served = 0;
+        if (self.round.empty()) {
           begin_wait(self);
           self.round.push_back(co_await self.inbox.pop());
           const bool was_idle = self.waits_since < events_.now();
@@ -233,7 +225,8 @@ class Runner::Engine final : private TransportSink, private EventTarget {
           if (work > Duration{}) co_await delay(events_, work);
           self.work.worked += work;
         }
-        const Token token = self.round[self.served++];
+        const Token token = self.round.back();
+        self.round.pop_back();
         self.take(token);
         number = token.program;
       }
@@ -259,13 +252,12 @@ class Runner::Engine final : private TransportSink, private EventTarget {
             }
             cursor.pass();
             break;
-          case Kind::kMove: {
+          case Kind::kMove:
             self.amount = i.bytes(self.amount);
             move(job, index, program, i);
             if (self.is_moving) co_await Suspended{self.sent};
             cursor.pass(i.length);
             break;
-          }
           case Kind::kCompute: {
             const Duration time = work_of(job, self, i);
             if (time > Duration{}) co_await delay(events_, time);
@@ -292,9 +284,8 @@ class Runner::Engine final : private TransportSink, private EventTarget {
   Duration begin_round(const Job& job, ActorState& self, ActorIndex actor, bool was_idle) {
     if (!self.works_in_rounds) return {};
     while (!self.inbox.empty()) self.round.push_back(self.inbox.take());
-    std::ranges::stable_sort(self.round, {}, [](const Token& t) {
-      return std::pair{t.tag, t.program};
-    });
+    std::ranges::reverse(self.round);
+    std::ranges::stable_sort(self.round, std::ranges::greater{}, &Token::place);
     Duration work;
     const LagIndex round = job.plan->actors[actor].round;
     if (round != kNoIndex) {

@@ -148,7 +148,7 @@ class Copies(CliTest):
     def test_buffers_are_as_large_as_the_topology_says(self):
         told = self.here / "told.yaml"
         told.write_text((self.here / H200).read_text().replace("part: emerald-rapids}",
-                                                               "part: emerald-rapids, dma_buffers: small}"))
+                                                               "part: emerald-rapids, set: {dma_buffers: small}}"))
 
         def rate(topology):
             out = self.ok("copies", topology, "--to", "all", "--size", "256M", "--json", "-")

@@ -106,14 +106,13 @@ TEST(NvlsRun, GathersAndScattersToo) {
 // refuse it.
 TEST(NvlsRun, PacketsRunAnotherAlgorithmAndSaySo) {
   for (const std::uint32_t nodes : {1U, 2U}) {
-    const RunResult result =
-        run({"gpu.count=4", "nccl.launch=graph"}, Bytes::mib(4), nodes, Fidelity::kPacket);
+    const RunResult result = run({"nccl.launch=graph"}, Bytes::mib(4), nodes, Fidelity::kPacket);
     const std::string name = nodes == 1 ? "NVLS" : "NVLSTree";
     EXPECT_EQ(result.rows.at(0).nccl_choice, name);
     EXPECT_THAT(result.rows.at(0).algo, testing::AnyOf("Ring", "Tree"));
-    EXPECT_THAT(result.notes,
-                testing::Contains(HasSubstr("would run " + name + " between 4 MiB and 4 MiB; weft "
-                                            "does not execute it on packets")));
+    EXPECT_THAT(result.notes, testing::Contains(HasSubstr("would run " + name +
+                                                          " between 4 MiB and 4 MiB; weft "
+                                                          "does not execute it on packets")));
   }
 }
 
