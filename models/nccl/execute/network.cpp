@@ -64,7 +64,7 @@ void PlanBuilder::connect_nodes(Connection& connection, const Protocol& protocol
   }
   if (staged) connection.pull = Walk{read(to_gpu, peer_memory)};
   connection.between_nodes = true;
-  connection.after_push = lag("kernel hands slice over", protocol.sync);
+  connection.after_push = lag("kernel hands slice over", cycles(protocol.sync, from_gpu));
   connection.after_take = kNoIndex;
 
   Operations operations{};

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 
+#include "models/gpu/sm_copy.hpp"
 #include "models/wire/link.hpp"
 
 namespace weft {
@@ -45,6 +46,9 @@ PlanBuilder::PlanBuilder(const DeviceParams& devices, const Communicator& commun
       proxy_look_{devices.params().duration("nccl.proxy_look")},
       nvlink_latency_{of_each(devices, DeviceKind::kGpu, "gpu.nvlink_latency")},
       load_latency_{of_each(devices, DeviceKind::kGpu, "gpu.sm_load_latency")},
+      cycle_{of_each(
+          devices, DeviceKind::kGpu,
+          [&](DeviceId gpu) { return devices.number("gpu.sm_cycle", gpu) / kFittedCycleNs; })},
       nic_latency_{of_each(devices, DeviceKind::kNic, "nic.latency")},
       doorbell_latency_{of_each(devices, DeviceKind::kNic, "nic.doorbell_latency")},
       completion_latency_{of_each(devices, DeviceKind::kNic, "nic.completion_latency")},
@@ -119,7 +123,7 @@ void PlanBuilder::connect_inside(Connection& connection, const Protocol& protoco
   const DeviceId to = communicator_->gpu(to_rank);
   const auto [lags, is_new] = inside_.try_emplace({protocol.name, from});
   if (is_new) {
-    lags->second = {lag("kernel hands slice over", protocol.sync),
+    lags->second = {lag("kernel hands slice over", cycles(protocol.sync, from)),
                     lag("FIFO slot freed", nvlink_latency_[in_node(from)])};
   }
   connection.pushed = connection.ready;
@@ -199,9 +203,9 @@ SwitchFifos PlanBuilder::connect_switch(const Protocol& protocol, std::uint32_t 
   }
   const Duration latency = nvlink_latency_[in_node(gpu)];
   const Duration poll = latency * 2 + load_latency_[in_node(gpu)];
-  const InsideLags to_head{lag("head sees slices of all GPUs", protocol.sync + poll),
+  const InsideLags to_head{lag("head sees slices of all GPUs", cycles(protocol.sync, gpu) + poll),
                            lag("FIFO slot freed", latency)};
-  const InsideLags from_head{lag("kernel hands slice over", protocol.sync),
+  const InsideLags from_head{lag("kernel hands slice over", cycles(protocol.sync, gpu)),
                              lag("head sees FIFO slots of all GPUs", poll)};
   const auto add = [&](const std::optional<Walk>& push, const std::optional<Walk>& pull,
                        const InsideLags& lags) {
@@ -234,7 +238,7 @@ void PlanBuilder::add_block(const Protocol& protocol, std::uint32_t rank, std::u
   Program program;
   program.actor = static_cast<ActorIndex>(plan_.actors.size());
   program.channel = channel;
-  program.compute(lag("launch of the collective", protocol.launch));
+  program.compute(lag("launch of the collective", cycles(protocol.launch, gpu_)));
   plan_.actors.push_back({Actor::Kind::kThreadBlock, gpu_, channel});
   block_ = plan_.programs.size();
   plan_.programs.push_back(std::move(program));
@@ -315,7 +319,8 @@ void PlanBuilder::pass_within(const Protocol& protocol, Bytes data, const Slices
                               const Slices& last, const Slices& moved, Primitive primitive,
                               std::int64_t rounds) {
   const Moves how = moves(protocol, moved.in, moved.out, primitive, Leg::Trip::kMany);
-  const std::vector<LagIndex> work{lag("barriers of a slice", protocol.work * rounds)};
+  const std::vector<LagIndex> work{
+      lag("barriers of a slice", cycles(protocol.work, gpu_) * rounds)};
   slice({Bytes{0}, data, data}, how, work, first, last);
 }
 
@@ -357,7 +362,7 @@ void PlanBuilder::pass(const Protocol& protocol, Bytes data, const ConnectionLis
   const Bytes most = std::max(
       protocol.on_wire(std::max(Bytes{pieces(data, Bytes{protocol.slices})}, protocol.min_slice)),
       Bytes{1});
-  std::vector<LagIndex> work{lag("barriers of a slice", protocol.work)};
+  std::vector<LagIndex> work{lag("barriers of a slice", cycles(protocol.work, gpu_))};
   if (primitive.peers > 1) {
     work.push_back(
         lag("loads of one head's part after another",

@@ -189,8 +189,8 @@ class PlanBuilder {
     std::uint32_t slots;          ///< of each FIFO
     LagIndex clearing{kNoIndex};  ///< from one proxy to the other
     DeviceId cpu;                 ///< of the sending proxy
-    DeviceId peer_cpu;  ///< of the receiving one
-    ActorIndex sender;  ///< the proxies
+    DeviceId peer_cpu;            ///< of the receiving one
+    ActorIndex sender;            ///< the proxies
     ActorIndex receiver;
   };
   /// What the programs of blocks do with such a connection.
@@ -306,6 +306,11 @@ class PlanBuilder {
   void after_load(FlagIndex flag, DeviceId gpu, DeviceId memory, std::uint32_t channel,
                   FlagIndex next, LagIndex lag);
 
+  /// What takes a kernel so long on the GPU of the fit takes as many cycles of this one.
+  Duration cycles(Duration fitted, DeviceId gpu) const {
+    return Duration::from_ns(fitted.as_ns() * cycle_[in_node(gpu)]);
+  }
+
   std::size_t in_node(DeviceId device) const {
     return device.index() % devices_->fabric().devices_per_node();
   }
@@ -318,6 +323,7 @@ class PlanBuilder {
   Duration proxy_look_;
   std::vector<Duration> nvlink_latency_;      // by device of a node
   std::vector<Duration> load_latency_;        // likewise: of SMs, of the GPU's own memory
+  std::vector<double> cycle_;                 // likewise, in cycles of those that were fitted
   std::vector<Duration> nic_latency_;         // likewise
   std::vector<Duration> doorbell_latency_;    // likewise
   std::vector<Duration> completion_latency_;  // likewise
