@@ -78,7 +78,7 @@ struct Row {
   std::string algo;         ///< that ran: "Ring", "Tree", "NVLS", "NVLSTree", "P2P"
   std::string proto;        ///< that ran: "LL", "LL128", "Simple"
   std::uint32_t channels{0};
-  std::string nccl_choice;  ///< what NCCL would run where weft does not execute it ("CollNetChain"); or ""
+  std::string nccl_choice;  ///< what NCCL would run where weft does not execute it ("PAT"); or ""
   double time_us{0};
   double algbw_gb_per_s{0};       ///< GB/s: bytes / time
   double busbw_gb_per_s{0};       ///< GB/s, as nccl-tests defines it

@@ -29,7 +29,7 @@ struct ResultRow {
   std::string algo;
   std::string proto;
   std::uint32_t channels{0};
-  std::string nccl_choice;  ///< what NCCL would run where weft does not execute it ("CollNetChain"); or ""
+  std::string nccl_choice;  ///< what NCCL would run where weft does not execute it ("PAT"); or ""
   double time_us{0};
   double algbw_gb_per_s{0};            ///< GB/s = 1e9 bytes/s
   double busbw_gb_per_s{0};            ///< algbw x busbw_factor() (sim/base/operation.hpp)
