@@ -15,7 +15,6 @@
 #include "sim/base/operation.hpp"
 #include "sim/base/parallel.hpp"
 #include "sim/base/quantity.hpp"
-#include "sim/input/topology_file.hpp"
 
 namespace weft {
 namespace {
@@ -43,11 +42,11 @@ bool has_nvlink(const TopologySpec& spec) {
   });
 }
 
-MachineFacts facts_of(const std::string& machine, const PredictOptions& options,
+MachineFacts facts_of(const TopologySpec& machine, const PredictOptions& options,
                       const ParamCatalog& catalog) {
   MachineFacts facts;
-  facts.file = read_topology(machine, catalog);
-  facts.spec = facts.file;
+  facts.file = machine;
+  facts.spec = machine;
   facts.provenance = provenance_of(Scenario{}, options, facts.spec);
   for (const auto& [name, value] : options.env) facts.provenance.env.push_back(name + "=" + value);
   Params params(catalog);
@@ -289,7 +288,7 @@ void predict_group(const Group& group, const Setup& setup, Gathered& gathered) {
 
 }  // namespace
 
-Comparison compare(const MeasuredTable& table, const std::string& machine,
+Comparison compare(const MeasuredTable& table, const TopologySpec& machine,
                    const PredictOptions& options, const ParamCatalog& catalog) {
   const MachineFacts facts = facts_of(machine, options, catalog);
   Comparison out;

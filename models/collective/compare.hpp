@@ -1,18 +1,17 @@
 #pragma once
 
-#include <string>
-
 #include "models/collective/predict.hpp"
 #include "sim/report/comparison.hpp"
 #include "sim/result/measured.hpp"
+#include "sim/topology/spec.hpp"
 
 namespace weft {
 
-/// Predicts every row of a measured table on the machine of a topology file. A row says how many
-/// nodes, GPUs and NICs there are, the NICs' rate and latency, and NCCL's variables; what `options`
-/// say beats it. A row that weft cannot predict as it was measured has the reason instead. Throws
-/// InputError where machine or options are wrong whatever the row.
-Comparison compare(const MeasuredTable& table, const std::string& machine,
+/// Predicts every row of a measured table on a machine. A row says how many nodes, GPUs and NICs
+/// there are, the NICs' rate and latency, and NCCL's variables; what `options` say beats it. A row
+/// that weft cannot predict as it was measured has the reason instead. Throws InputError where
+/// machine or options are wrong whatever the row.
+Comparison compare(const MeasuredTable& table, const TopologySpec& machine,
                    const PredictOptions& options, const ParamCatalog& catalog);
 
 }  // namespace weft

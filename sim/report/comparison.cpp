@@ -9,6 +9,7 @@
 
 #include "sim/base/error.hpp"
 #include "sim/base/quantity.hpp"
+#include "sim/report/text.hpp"
 
 namespace weft {
 namespace {
@@ -28,10 +29,6 @@ double ninth_decile(const std::vector<double>& sorted) {
   return sorted[(sorted.size() * 9 + 9) / 10 - 1];
 }
 
-/// "+1.2 %".
-std::string signed_percent(double fraction) { return fmt::format("{:+.1f} %", fraction * 100); }
-std::string percent(double fraction) { return fmt::format("{:.1f} %", fraction * 100); }
-
 std::string worst_text(const ErrorSummary& summary) {
   if (summary.worst == nullptr) return "";
   const ComparedRow& row = *summary.worst;
@@ -50,26 +47,6 @@ void add_summary(const ErrorSummary& s, Cells& cells) {
   cells.push_back(any ? percent(s.median_abs) : "-");
   cells.push_back(any ? percent(s.p90_abs) : "-");
   cells.push_back(any ? worst_text(s) : "-");
-}
-
-/// Lines of cells under each other: the first `names` columns to the left, numbers to the right.
-std::string aligned(const std::vector<Cells>& lines, std::size_t names) {
-  std::vector<std::size_t> widths(lines.front().size());
-  for (const Cells& cells : lines) {
-    for (std::size_t i = 0; i < cells.size(); ++i) widths[i] = std::max(widths[i], cells[i].size());
-  }
-  std::string out;
-  for (const Cells& cells : lines) {
-    std::string line;
-    for (std::size_t i = 0; i < cells.size(); ++i) {
-      const bool is_left = i < names || i + 1 == cells.size();
-      line += is_left ? fmt::format("{:<{}}  ", cells[i], widths[i])
-                      : fmt::format("{:>{}}  ", cells[i], widths[i]);
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    out += line + '\n';
-  }
-  return out;
 }
 
 std::string table_of_classes(const Comparison& comparison, const ComparisonView& view) {
@@ -133,6 +110,21 @@ std::string reasons_text(const Comparison& comparison) {
   return out;
 }
 
+/// How many of the counted rows with an interval lie within; "" if none has one.
+std::string intervals_text(const RowPointers& rows) {
+  std::size_t count = 0;
+  std::size_t within = 0;
+  for (const ComparedRow* const row : rows) {
+    if (!row->interval) continue;
+    ++count;
+    within += row->is_within() ? 1U : 0U;
+  }
+  if (count == 0) return "";
+  return fmt::format(
+      "# intervals of --params, for eight rows of ten: {} rows have one, {} of them lie within\n",
+      count, within);
+}
+
 }  // namespace
 
 ErrorSummary summary_of(const RowPointers& rows) {
@@ -192,11 +184,8 @@ std::vector<ErrorClass> classes_of(const Comparison& comparison, const Compariso
   std::vector<RowPointers> members;
   std::map<std::vector<std::string>, std::size_t> index;
   for (const ComparedRow* const row : counted_rows(comparison, view)) {
-    std::vector<std::string> values;
-    for (const std::string& name : view.by) {
-      values.push_back(measured_column(name).text(row->measured));
-    }
-    const auto [at, is_new] = index.try_emplace(std::move(values), members.size());
+    const auto [at, is_new] =
+        index.try_emplace(class_values(row->measured, view.by), members.size());
     if (is_new) members.emplace_back();
     members[at->second].push_back(row);
   }
@@ -205,6 +194,13 @@ std::vector<ErrorClass> classes_of(const Comparison& comparison, const Compariso
     out.push_back({&rows.front()->measured, summary_of(rows)});
   }
   return out;
+}
+
+void add_intervals(Comparison& comparison, const ErrorIntervals& intervals) {
+  for (ComparedRow& row : comparison.rows) {
+    const ErrorInterval* const of_class = row.predicted ? intervals.find(row.measured) : nullptr;
+    if (of_class != nullptr) row.interval = *of_class;
+  }
 }
 
 void mark_stalls(std::vector<ComparedRow>& rows) {
@@ -236,6 +232,7 @@ std::string comparison_text(const Comparison& comparison, const ComparisonView& 
     out += total_text("total", all);
   }
   out += "# error = predicted / measured time - 1: positive where the prediction is too slow\n";
+  out += intervals_text(counted_rows(comparison, view));
   out += reasons_text(comparison);
   for (const std::string& note : comparison.notes) out += "# note: " + note + '\n';
   return out;

@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::string_view kSchema = "weft.compare/1";
 constexpr std::string_view kPredicted = "where there is a prediction";
+constexpr std::string_view kInterval = "where --params has an interval for its class";
 
 /// What a row has beside the measured table's columns; null where there is no prediction.
 using RowField = JsonField<ComparedRow>;
@@ -20,6 +21,15 @@ constexpr std::array kRowFields{
     RowField{{"error", "number", kPredicted,
               "predicted / measured time - 1: positive where the prediction is too slow"},
              [](const ComparedRow& r) { return r.predicted ? Json(r.error()) : Json(); }},
+    RowField{{"low_us", "number", kInterval,
+              "a tenth of the times that were held out lie below, relative to their prediction"},
+             [](const ComparedRow& r) {
+               return r.interval ? Json(r.predicted->time_us * r.interval->low) : Json();
+             }},
+    RowField{{"high_us", "number", kInterval, "likewise nine tenths"},
+             [](const ComparedRow& r) {
+               return r.interval ? Json(r.predicted->time_us * r.interval->high) : Json();
+             }},
     RowField{{"predicted_algo", "text", kPredicted, "the algorithm that was run"},
              [](const ComparedRow& r) { return r.predicted ? Json(r.predicted->algo) : Json(); }},
     RowField{{"predicted_proto", "text", kPredicted, "its protocol"},
@@ -92,14 +102,14 @@ Json classes_json(const Viewed& v) {
     for (const std::string& name : v.view.by) {
       object.set(name, measured_column(name).json(*of_class.first));
     }
-    add_members(object, object_of(of_class.summary, kSummaryFields));
+    add_members(object, to_json(of_class.summary));
     out.push(std::move(object));
   }
   return out;
 }
 
 Json summary_json(const Viewed& v) {
-  return object_of(summary_of(counted_rows(v.comparison, v.view)), kSummaryFields);
+  return to_json(summary_of(counted_rows(v.comparison, v.view)));
 }
 
 Json summary_with_stalls(const Viewed& v) {
@@ -151,6 +161,8 @@ std::string text_of(const Json& value) {
 Json comparison_json(const Comparison& comparison, const ComparisonView& view) {
   return object_of(Viewed{comparison, view}, kComparisonFields);
 }
+
+Json to_json(const ErrorSummary& summary) { return object_of(summary, kSummaryFields); }
 
 std::vector<FormatSection> comparison_format() {
   FormatSection rows{"rows[]", "The table's columns, as it has them or as they are left out, and:",

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "sim/input/topology_file.hpp"
 #include "tests/models/prediction.hpp"
 
 namespace weft::test::models_compare {
@@ -18,8 +19,9 @@ Comparison compared(const std::string& rows, const std::string& topology,
   PredictOptions options;
   for (const std::string& text : settings) options.set.push_back(parse_setting(text));
   options.env = env;
-  return compare(parse_measured(kHead + rows, "m.csv"), shipped("topologies/" + topology), options,
-                 make_catalog());
+  const ParamCatalog catalog = make_catalog();
+  return compare(parse_measured(kHead + rows, "m.csv"),
+                 read_topology(shipped("topologies/" + topology), catalog), options, catalog);
 }
 
 /// The predicted time of one row, or why there is none.
@@ -183,8 +185,9 @@ TEST(Compare, IsTheSameOnAnyNumberOfThreads) {
   const auto text = [&](unsigned threads) {
     PredictOptions options;
     options.threads = threads;
-    const Comparison c =
-        compare(table, shipped("topologies/h200-vm.yaml"), options, make_catalog());
+    const ParamCatalog catalog = make_catalog();
+    const Comparison c = compare(
+        table, read_topology(shipped("topologies/h200-vm.yaml"), catalog), options, catalog);
     return comparison_json(c, {{"op"}, false}).dump();
   };
   EXPECT_EQ(text(1), text(7));

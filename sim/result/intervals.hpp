@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/io/keys.hpp"
+#include "sim/io/yaml.hpp"
+#include "sim/result/measured.hpp"
+
+namespace weft {
+
+/// Between which multiples of its prediction the measured time of a row lies in eight cases of ten.
+struct ErrorInterval {
+  double low{1};
+  double high{1};
+};
+
+/// The interval of the rows that have the same values in some columns.
+struct ClassInterval {
+  std::vector<std::string> values;  ///< of ErrorIntervals::by, as MeasuredColumn::text has them
+  std::int64_t rows{0};             ///< that it was taken from
+  ErrorInterval interval;
+};
+
+/// How far predictions with a set of parameters have been off, class by class, on rows that were
+/// not used to make it.
+struct ErrorIntervals {
+  std::vector<std::string> by;  ///< columns of a measured table
+  std::vector<ClassInterval> classes;
+
+  /// That of a row's class; nullptr if it has none.
+  const ErrorInterval* find(const MeasuredRow& row) const;
+};
+
+/// Fewest rows of which a tenth lies below an interval and a tenth above.
+inline constexpr std::size_t kFewestIntervalRows = 10;
+
+/// From measured / predicted times, one of each row; at least kFewestIntervalRows. The smallest
+/// that a tenth of them does not exceed, and the smallest that nine tenths do not exceed.
+ErrorInterval interval_of(std::vector<double> ratios);
+
+/// A row's values in some columns, as text.
+std::vector<std::string> class_values(const MeasuredRow& row, const std::vector<std::string>& by);
+
+/// Reads the `intervals` of a file of parameters. Throws InputError with the place.
+ErrorIntervals read_intervals(const Yaml& yaml);
+/// Its maps with their keys.
+std::vector<FormatSection> intervals_format();
+
+}  // namespace weft
