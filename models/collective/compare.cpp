@@ -286,6 +286,34 @@ void predict_group(const Group& group, const Setup& setup, Gathered& gathered) {
   }
 }
 
+/// What joins the GPUs of a run, in a measured table's word; "" if it has none.
+std::string transport_of(const ResultRow& row, const Provenance& provenance,
+                         const TopologySpec& machine) {
+  if (row.nodes > 1) return "net";
+  const std::vector<std::string>& env = provenance.env;
+  if (std::find(env.begin(), env.end(), "NCCL_P2P_DISABLE=1") != env.end()) return "shm";
+  return has_nvlink(machine) ? "nvlink" : "";
+}
+
+/// The row of a measured table that would be run as this one was.
+MeasuredRow measured_form(const ResultRow& row, const Provenance& provenance,
+                          const TopologySpec& machine) {
+  MeasuredRow out;
+  out.transport = transport_of(row, provenance, machine);
+  if (out.transport == "net") out.memory_path = row.memory_path;
+  out.hosts = row.nodes;
+  out.ranks = row.ranks;
+  out.algo = row.algo;
+  out.proto = row.proto;
+  out.channels = row.channels;
+  out.op = row.op;
+  out.bytes = row.bytes;
+  for (const ProvenanceParam& p : provenance.params) {
+    if (p.key == "nccl.launch") out.launch = p.value;
+  }
+  return out;
+}
+
 }  // namespace
 
 Comparison compare(const MeasuredTable& table, const TopologySpec& machine,
@@ -307,6 +335,19 @@ Comparison compare(const MeasuredTable& table, const TopologySpec& machine,
   out.provenance = facts.provenance;
   out.provenance.params = gathered.params();
   return out;
+}
+
+void add_intervals(RunResult& result, const TopologySpec& machine,
+                   const ErrorIntervals& intervals) {
+  for (ResultRow& row : result.rows) {
+    MeasuredRow as_measured = measured_form(row, result.provenance, machine);
+    const ErrorInterval* of_class = intervals.find(as_measured);
+    if (of_class == nullptr) {
+      as_measured.algo = as_measured.proto = "auto";
+      of_class = intervals.find(as_measured);
+    }
+    if (of_class != nullptr) row.interval = *of_class;
+  }
 }
 
 }  // namespace weft

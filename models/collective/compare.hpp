@@ -14,4 +14,8 @@ namespace weft {
 Comparison compare(const MeasuredTable& table, const TopologySpec& machine,
                    const PredictOptions& options, const ParamCatalog& catalog);
 
+/// Gives each row of a result the interval of its class: that of rows which were measured with its
+/// algorithm and protocol forced, else with NCCL's choice (auto).
+void add_intervals(RunResult& result, const TopologySpec& machine, const ErrorIntervals& intervals);
+
 }  // namespace weft

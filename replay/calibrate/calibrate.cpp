@@ -158,7 +158,6 @@ class Fit {
   }
 
   std::size_t rows() const { return groups_.size(); }
-  std::size_t configurations() const { return index_.size(); }
   std::size_t predictions() const { return predictions_; }
   const std::vector<std::size_t>& groups() const { return groups_; }
   const SearchSpace& space() const { return space_; }
@@ -411,13 +410,6 @@ std::vector<ScenarioSetting> fitted_settings(const CalibrationRequest& request, 
     out.refusal = fmt::format("no fitted row depends on {}", fmt::join(unused, ", "));
     return {};
   }
-  if (fit.specs().size() >= fit.configurations()) {
-    out.refusal = fmt::format(
-        "{} parameters for {} fitted configurations: at least one more of "
-        "these is needed",
-        fit.specs().size(), fit.configurations());
-    return {};
-  }
   Solution start{fit.start(), fit.residuals_of(out.fitted.before).value(), {}};
   start.slopes = slopes_at(fit.residuals(), start, fit.space());
   if (const std::vector<std::size_t> idle = idle_params(fit, start); !idle.empty()) {
@@ -428,6 +420,14 @@ std::vector<ScenarioSetting> fitted_settings(const CalibrationRequest& request, 
     }
     out.notes.push_back("not fitted: " + why);
     drop(fit, start, idle);
+  }
+  out.configurations = moving_groups(start, fit.groups()).size();
+  if (fit.specs().size() >= out.configurations) {
+    out.refusal = fmt::format(
+        "{} parameters, and {} fitted configurations that depend on them: at "
+        "least one more is needed",
+        fit.specs().size(), out.configurations);
+    return {};
   }
   add_params(fit, solve(fit, std::move(start), out), out);
   std::vector<ScenarioSetting> settings;
@@ -462,7 +462,6 @@ Calibration calibrate(const CalibrationRequest& request, const ParamCatalog& cat
   out.fitted.before = compare_all(tables.fitted, request, catalog);
   Fit fit(request, catalog, tables.fitted, out.fitted.before);
   if (fit.rows() == 0) throw InputError("no row to fit has a prediction (weft compare says why)");
-  out.configurations = fit.configurations();
   const std::vector<std::string> unused = add_keys(request, catalog, out.fitted.before, fit);
   out.held_out.before = compare_all(tables.held_out, request, catalog);
   if (summary(joined(out.held_out.before), out).n == 0) {

@@ -56,7 +56,7 @@ struct Calibration {
   BeforeAfter held_out;                   ///< likewise; none of these was seen by the fit
   std::vector<std::string> by;            ///< the columns that make a class
   bool drop_stalls{false};
-  std::size_t configurations{0};  ///< that were fitted
+  std::size_t configurations{0};  ///< fitted ones that depend on any parameter
   double loss_before{0};          ///< huber_loss of ln(predicted / measured) over the fitted rows
   double loss_after{0};
   int rounds{0};
@@ -73,10 +73,11 @@ inline constexpr double kMostMedian = 0.05;    ///< of the rows held out
 
 /// Fits parameters to measured tables within their declared ranges, and says what that brings on
 /// rows that it has not seen. Refuses (Calibration::refusal) a fit that only memorises: as many
-/// parameters as configurations, a parameter on which no row depends, a median error of the rows
-/// held out that does not fall, or that exceeds both kMostMedianRatio times that of the fitted rows
-/// and kMostMedian. Where the first two hold nothing is fitted. Throws InputError: a key that is
-/// unknown or cannot be fitted, a share that cannot be held out, rows without any prediction.
+/// parameters as configurations that depend on them, a parameter on which no row depends, a median
+/// error of the rows held out that does not fall, or that exceeds both kMostMedianRatio times that
+/// of the fitted rows and kMostMedian. Where the first two hold nothing is fitted. Throws
+/// InputError: a key that is unknown or cannot be fitted, a share that cannot be held out, rows
+/// without any prediction.
 Calibration calibrate(const CalibrationRequest& request, const ParamCatalog& catalog);
 
 /// The rows of all of them in one.

@@ -194,7 +194,7 @@ constexpr std::array kReportFields{
                 [](const Report& r) { return texts(r.facts.set); }},
     ReportField{{"env", "list of text", "", "NCCL's variables, NAME=VALUE"},
                 [](const Report& r) { return texts(r.facts.env); }},
-    ReportField{{"configurations", "whole number", "", "that were fitted"},
+    ReportField{{"configurations", "whole number", "", "fitted ones that depend on any parameter"},
                 [](const Report& r) {
                   return Json(static_cast<std::int64_t>(r.calibration.configurations));
                 }},

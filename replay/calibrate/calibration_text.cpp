@@ -93,7 +93,8 @@ std::string calibration_text(const Calibration& calibration, const CalibrationFa
   std::string out = fmt::format("# held out: {}\n", one_line(facts.holdout));
   if (!calibration.params.empty()) {
     out += fmt::format(
-        "# {} parameters, {} configurations; mean Huber loss of ln(predicted / measured), bend at "
+        "# {} parameters, {} configurations that depend on them; mean Huber loss of ln(predicted / "
+        "measured), bend at "
         "{}: {:.3g} -> {:.3g} in {} rounds, rows predicted {} times\n#\n",
         calibration.params.size(), calibration.configurations, kHuberBend, calibration.loss_before,
         calibration.loss_after, calibration.rounds, calibration.predictions);

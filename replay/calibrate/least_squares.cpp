@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include <Eigen/Dense>
 
@@ -142,6 +143,17 @@ MatrixXd inverse_of(const MatrixXd& curve) {
 
 }  // namespace
 
+std::set<std::size_t> moving_groups(const Solution& solution,
+                                    const std::vector<std::size_t>& groups) {
+  std::set<std::size_t> out;
+  for (const std::vector<double>& slopes : solution.slopes) {
+    for (std::size_t i = 0; i < slopes.size(); ++i) {
+      if (slopes[i] != 0) out.insert(groups[i]);
+    }
+  }
+  return out;
+}
+
 double huber_loss(const std::vector<double>& residuals) {
   double sum = 0;
   for (const double r : residuals) {
@@ -202,7 +214,7 @@ Uncertainty uncertainty_of(const Solution& solution, const std::vector<std::size
   const MatrixXd inverse = inverse_of(squares.curve);
   const MatrixXd pulls = group_pulls(squares, solution, groups);
   // Few groups, whose pulls the fit has evened out, would look surer than they are.
-  const double count = static_cast<double>(pulls.rows());
+  const double count = static_cast<double>(moving_groups(solution, groups).size());
   const double spread = count / std::max(count - static_cast<double>(along.size()), 1.0);
   const MatrixXd covariance = inverse * (pulls.transpose() * pulls) * inverse * spread;
   for (std::size_t i = 0; i < along.size(); ++i) {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,7 @@ using Residuals =
 struct SearchSpace {
   std::vector<double> lower;
   std::vector<double> upper;
-  double step{0.01};  ///< of differences: wide enough to look over kinks
+  double step{0.05};  ///< of differences: wide enough to look over kinks
 };
 
 /// A residual up to here counts by its square, beyond it by its size (Huber).
@@ -50,6 +51,10 @@ Solution damped_least_squares(const Residuals& residuals, Solution start, const 
 /// most `most` points. Comes back with the best point found, without slopes; that may be `from`.
 Solution without_slopes(const Residuals& residuals, const Solution& from, const SearchSpace& space,
                         int most);
+
+/// The groups of residuals that have a slope along any coordinate. `groups` names each residual's.
+std::set<std::size_t> moving_groups(const Solution& solution,
+                                    const std::vector<std::size_t>& groups);
 
 /// How well residuals fix a solution's coordinates.
 struct Uncertainty {

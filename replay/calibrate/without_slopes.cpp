@@ -1,4 +1,5 @@
 #include <cmath>
+
 #include <nlopt.hpp>
 
 #include "replay/calibrate/least_squares.hpp"
@@ -6,7 +7,7 @@
 namespace weft {
 namespace {
 
-constexpr double kFirstStep = 0.03;     // coordinates are of the order of 1
+constexpr double kFirstStep = 0.1;      // coordinates are of the order of 1
 constexpr double kSmallestStep = 1e-3;  // of them: the search ends there
 
 /// What NLopt asks for points, and the best of them.

@@ -6,15 +6,10 @@
 
 #include "sim/io/keys.hpp"
 #include "sim/io/yaml.hpp"
+#include "sim/result/error_interval.hpp"
 #include "sim/result/measured.hpp"
 
 namespace weft {
-
-/// Between which multiples of its prediction the measured time of a row lies in eight cases of ten.
-struct ErrorInterval {
-  double low{1};
-  double high{1};
-};
 
 /// The interval of the rows that have the same values in some columns.
 struct ClassInterval {
