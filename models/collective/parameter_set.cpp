@@ -88,7 +88,8 @@ ParameterSet read_parameter_set(const std::string& file) {
 
 ParameterSet parse_parameter_set(const std::string& text, const std::string& file) {
   ParameterSet out;
-  for (const auto& [key, value] : Yaml::parse(text, file).entries()) {
+  const Yaml yaml = Yaml::parse(text, file);
+  for (const auto& [key, value] : yaml.entries()) {
     if (key == kCalibration) {
       check_calibration(value);
     } else if (key == kIntervals) {
