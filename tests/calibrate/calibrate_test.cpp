@@ -57,7 +57,7 @@ TEST(Calibrate, AnotherTableIsHeldOutWhole) {
   const Calibration got = calibrate(request, catalog());
   EXPECT_EQ(got.refusal, "");
   EXPECT_EQ(got.fitted.after[0].rows.size(), table.rows.size());
-  EXPECT_EQ(got.held_out.after[0].rows.size(), 12U);
+  EXPECT_EQ(got.held_out.after[0].rows.size(), 8U);
   EXPECT_TRUE(got.notes.empty());
   request.holdout = synthetic(kTruth, 0.02, 2);
   request.holdout->digest = 5;
@@ -142,7 +142,7 @@ TEST(Calibrate, RefusesKeysThatCannotBeFitted) {
 
 TEST(ParameterFile, IsReadAsItWasWritten) {
   CalibrationRequest request = request_of({synthetic(kTruth, 0.02)}, kKeys);
-  request.by = "proto";
+  request.by = "transport";
   const Calibration got = calibrate(request, catalog());
   const CalibrationFacts facts{"it's a machine.yaml", "0123", "2026-11-22", "0.3", {}, {"A=b"}};
   const ParameterSet read = parse_parameter_set(parameter_file(got, facts), "p.yaml");
@@ -160,7 +160,7 @@ TEST(ParameterFile, IsReadAsItWasWritten) {
                    [](const ProvenanceParam& p) { return p.key == "nccl.launch_simple"; });
   EXPECT_EQ(used->origin, "measured");
   EXPECT_EQ(used->source, "weft calibrate, 2026-11-22: made.csv");
-  EXPECT_EQ(read.intervals.by, std::vector<std::string>{"proto"});
+  EXPECT_EQ(read.intervals.by, std::vector<std::string>{"transport"});
   ASSERT_FALSE(read.intervals.classes.empty());
   for (const ClassInterval& c : read.intervals.classes) {
     EXPECT_THAT(c.interval.low, AllOf(Ge(0.9), Le(1)));

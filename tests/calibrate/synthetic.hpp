@@ -33,7 +33,7 @@ inline MeasuredTable skeleton(const std::vector<int>& channels = {1, 2, 3, 4}) {
   for (const char* op : {"allreduce", "allgather"}) {
     for (const char* proto : {"Simple", "LL"}) {
       for (const int n : channels) {
-        for (const char* bytes : {"1024", "65536", "262144"}) {
+        for (const char* bytes : {"1024", "131072"}) {
           text += std::string("nvlink,2,Ring,") + proto + ',' + std::to_string(n) + ',' + op + ',' +
                   bytes + ",1,graph\n";
         }
