@@ -28,6 +28,7 @@ namespace {
 
 struct CalibrateArguments {
   std::vector<std::string> measured;
+  std::string as;
   std::string machine;
   std::string params;
   std::string fit;
@@ -94,7 +95,7 @@ void read_holdout(const CalibrateArguments& arguments, CalibrationRequest& reque
   if (const auto share = parse_number(arguments.holdout)) {
     request.holdout_share = *share;
   } else {
-    request.holdout = read_measured(arguments.holdout);
+    request.holdout = read_measured(arguments.holdout, parse_stated(arguments.as));
   }
 }
 
@@ -142,7 +143,7 @@ CalibrationRequest request_of(const CalibrateArguments& arguments, const Paramet
   request.by = arguments.by;
   request.drop_stalls = arguments.drop_stalls;
   for (const std::string& file : arguments.measured) {
-    request.tables.push_back(read_measured(file));
+    request.tables.push_back(read_measured(file, parse_stated(arguments.as)));
     for (std::size_t i = 0; i + 1 < request.tables.size(); ++i) {
       if (request.tables[i].digest != request.tables.back().digest) continue;
       throw InputError(file + ": is the same table as " + request.tables[i].file);
@@ -196,8 +197,13 @@ void add_calibrate_command(CommandLine& line) {
   Command command =
       line.add("calibrate", "Fit parameters to measured tables, and say what that is worth");
   command
-      .argument("measured", arguments->measured,
-                "measured tables, CSV (scenarios/README.md); one or more")
+      .argument(
+          "measured", arguments->measured,
+          "measured tables: CSV (scenarios/README.md), or what nccl-tests prints or writes as "
+          "JSON; one or more")
+      .option("--as", arguments->as,
+              "columns that the tables leave out, such as transport=nvlink,algo=Ring; logs of "
+              "nccl-tests leave out how GPUs are joined")
       .option("--machine", arguments->machine, "the machine: topology YAML or NCCL XML; required")
       .option("--params", arguments->params,
               "a set of parameters to start from, YAML of KEY: VALUE; --set beats it")

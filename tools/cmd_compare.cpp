@@ -21,6 +21,7 @@ namespace {
 
 struct CompareArguments {
   std::string measured;
+  std::string as;
   std::string machine;
   std::string params;
   PredictArguments predict;
@@ -41,7 +42,7 @@ void run(const CompareArguments& arguments) {
   for (const std::string& text : arguments.expect) {
     thresholds.push_back(parse_summary_threshold(text));
   }
-  const MeasuredTable table = read_measured(arguments.measured);
+  const MeasuredTable table = read_measured(arguments.measured, parse_stated(arguments.as));
   const ComparisonView view{class_columns(arguments.by, table), arguments.drop_stalls};
   const ParamCatalog catalog = make_catalog();
   Comparison comparison =
@@ -63,7 +64,13 @@ void run(const CompareArguments& arguments) {
 void add_compare_command(CommandLine& line) {
   const auto arguments = std::make_shared<CompareArguments>();
   Command command = line.add("compare", "Predict a measured table: bias and spread by class");
-  command.argument("measured", arguments->measured, "measured table, CSV (scenarios/README.md)")
+  command
+      .argument(
+          "measured", arguments->measured,
+          "measured table: CSV (scenarios/README.md), or what nccl-tests prints or writes as JSON")
+      .option("--as", arguments->as,
+              "columns that the tables leave out, such as transport=nvlink,algo=Ring; logs of "
+              "nccl-tests leave out how GPUs are joined")
       .option("--machine", arguments->machine, "the machine: topology YAML or NCCL XML; required")
       .option("--params", arguments->params,
               "a set of parameters, YAML of KEY: VALUE; --set beats it");

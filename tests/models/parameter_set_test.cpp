@@ -64,7 +64,7 @@ TEST(ParameterSet, RefusesWhatIsDamaged) {
   EXPECT_THAT(changed("params/1", "params/2"), HasSubstr("'weft.params/2'; known: weft.params/1"));
   EXPECT_THAT(changed("date: 2026-11-22, ", ""), HasSubstr("date"));
   EXPECT_THAT(changed("env: [A=b]", "env: A=b"), HasSubstr("calibration.env"));
-  EXPECT_THAT(changed("fitted: 3", "fitted: -3"), HasSubstr("whole number, 0 to "));
+  EXPECT_THAT(changed("fitted: 3", "fitted: -3"), HasSubstr("is not a whole number from 0 to "));
   EXPECT_THAT(changed("file: t.csv", "name: t.csv"), HasSubstr("name: unknown key"));
 }
 

@@ -53,7 +53,7 @@ TEST(Intervals, RefuseWhatIsDamaged) {
     return refusal(text);
   };
   EXPECT_EQ(refusal(kGood), "");
-  EXPECT_THAT(changed("algo]", "algos]"), HasSubstr("p.yaml:1:17: by: 'algos': unknown column"));
+  EXPECT_THAT(changed("algo]", "algos]"), HasSubstr("p.yaml:1:17: by[1]: 'algos': unknown column"));
   EXPECT_THAT(changed("[transport, algo]", "[]"), HasSubstr("names no column"));
   EXPECT_THAT(changed("[nvlink, Ring]", "[nvlink]"),
               HasSubstr("as many values as `by` has columns: 2"));
@@ -61,7 +61,7 @@ TEST(Intervals, RefuseWhatIsDamaged) {
   EXPECT_THAT(changed("high: 1.2", "high: 0.8"), HasSubstr("is below `low`"));
   EXPECT_THAT(changed("low: 0.9", "low: 0"), HasSubstr("'0': write a number above 0"));
   EXPECT_THAT(changed("low: 0.9", "low: nan"), HasSubstr("'nan': write a number above 0"));
-  EXPECT_THAT(changed("rows: 12", "rows: 3"), HasSubstr("whole number, 10 to "));
+  EXPECT_THAT(changed("rows: 12", "rows: 3"), HasSubstr("'3' is not a whole number from 10 to "));
   EXPECT_THAT(changed("rows: 12, ", ""), HasSubstr("rows"));
   EXPECT_THAT(changed("rows: 12", "row: 12"), HasSubstr("row: unknown key"));
 }
