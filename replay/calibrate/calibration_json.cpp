@@ -157,17 +157,34 @@ Json errors_json(const Report& r, const BeforeAfter& rows) {
   return object_of(Errors{before, after, view}, kErrorsFields);
 }
 
+/// A table with those of its rows that went one way.
+struct TablePart {
+  const Comparison& table;
+  const char* set;
+};
+
+using DataField = JsonField<TablePart>;
+constexpr std::array kDataFields{
+    DataField{{"file", "text", "", "the table"},
+              [](const TablePart& p) -> Json { return p.table.measured; }},
+    DataField{{"fnv1a", "text", "", "64-bit FNV-1a of its bytes"},
+              [](const TablePart& p) -> Json { return p.table.measured_digest; }},
+    DataField{{"set", "text", "", "fitted or held-out"},
+              [](const TablePart& p) -> Json { return p.set; }},
+    DataField{{"rows", "whole number", "", "its rows of that set"}, [](const TablePart& p) {
+                return Json(static_cast<std::int64_t>(p.table.rows.size()));
+              }}};
+
+void add_data(const std::vector<Comparison>& tables, const char* set, Json& to) {
+  for (const Comparison& table : tables) {
+    if (!table.rows.empty()) to.push(object_of(TablePart{table, set}, kDataFields));
+  }
+}
+
 Json data_json(const Report& r) {
   Json out = Json::array();
-  for (const BeforeAfter* const part : {&r.calibration.fitted, &r.calibration.held_out}) {
-    for (const Comparison& table : part->before) {
-      if (table.rows.empty()) continue;
-      out.push(Json::object({{"file", table.measured},
-                             {"fnv1a", table.measured_digest},
-                             {"set", part == &r.calibration.fitted ? "fitted" : "held-out"},
-                             {"rows", static_cast<std::int64_t>(table.rows.size())}}));
-    }
-  }
+  add_data(r.calibration.fitted.before, "fitted", out);
+  add_data(r.calibration.held_out.before, "held-out", out);
   return out;
 }
 
@@ -185,9 +202,7 @@ constexpr std::array kReportFields{
                 [](const Report& r) -> Json { return r.facts.machine; }},
     ReportField{{"machine_fnv1a", "text", "", "64-bit FNV-1a of its bytes"},
                 [](const Report& r) -> Json { return r.facts.machine_digest; }},
-    ReportField{{"data", "list", "",
-                 "the tables: `file`, `fnv1a` of its bytes, `set` (fitted or held-out), `rows`"},
-                data_json},
+    ReportField{{"data", "list", "", "the tables, once for each set"}, data_json},
     ReportField{{"holdout", "text", "", "where the rows held out are from"},
                 [](const Report& r) -> Json { return r.facts.holdout; }},
     ReportField{{"set", "list of text", "", "what the user set beside, KEY=VALUE"},
@@ -243,6 +258,7 @@ Json calibration_json(const Calibration& calibration, const CalibrationFacts& fa
 
 std::vector<FormatSection> calibration_format() {
   return {{"", "The file.", keys_of(kReportFields)},
+          {"data[]", "A table.", keys_of(kDataFields)},
           {"parameters[]", "A parameter.", keys_of(kParamFields)},
           {"correlations[]", "A pair of them.", keys_of(kCorrelationFields)},
           {"fitted, held_out", "Errors by class.", keys_of(kErrorsFields)},
