@@ -21,15 +21,6 @@ constexpr std::array kRowFields{
     RowField{{"error", "number", kPredicted,
               "predicted / measured time - 1: positive where the prediction is too slow"},
              [](const ComparedRow& r) { return r.predicted ? Json(r.error()) : Json(); }},
-    RowField{{"low_us", "number", kInterval,
-              "a tenth of the times that were held out lie below, relative to their prediction"},
-             [](const ComparedRow& r) {
-               return r.interval ? Json(r.predicted->time_us * r.interval->low) : Json();
-             }},
-    RowField{{"high_us", "number", kInterval, "likewise nine tenths"},
-             [](const ComparedRow& r) {
-               return r.interval ? Json(r.predicted->time_us * r.interval->high) : Json();
-             }},
     RowField{{"predicted_algo", "text", kPredicted, "the algorithm that was run"},
              [](const ComparedRow& r) { return r.predicted ? Json(r.predicted->algo) : Json(); }},
     RowField{{"predicted_proto", "text", kPredicted, "its protocol"},
@@ -46,7 +37,15 @@ constexpr std::array kRowFields{
              [](const ComparedRow& r) { return r.predicted ? Json() : Json(r.not_predicted); }},
     RowField{{"stall", "true", "of stalls",
               "it took over 1.5 times as long as a larger size of the same configuration"},
-             [](const ComparedRow& r) { return r.is_stall ? Json(true) : Json(); }}};
+             [](const ComparedRow& r) { return r.is_stall ? Json(true) : Json(); }},
+    RowField{{"low_us", "number", kInterval,
+              "a tenth of the times that were held out lie below, relative to their prediction"},
+             [](const ComparedRow& r) {
+               return r.interval ? Json(r.predicted->time_us * r.interval->low) : Json();
+             }},
+    RowField{{"high_us", "number", kInterval, "likewise nine tenths"}, [](const ComparedRow& r) {
+               return r.interval ? Json(r.predicted->time_us * r.interval->high) : Json();
+             }}};
 
 Json number_if_any(const ErrorSummary& s, double value) { return s.n > 0 ? Json(value) : Json(); }
 

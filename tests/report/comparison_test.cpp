@@ -196,9 +196,10 @@ TEST(ComparisonJson, HasRowsSummaryAndClasses) {
 TEST(ComparisonCsv, HasTheTablesColumnsThenThePrediction) {
   const std::string text = comparison_csv(sample());
   EXPECT_THAT(text, HasSubstr(",busbw_GBps,launch,predicted_us,error,predicted_algo,"
-                              "predicted_proto,predicted_channels,limited_by,reason,stall\n"));
+                              "predicted_proto,predicted_channels,limited_by,reason,stall,low_us,"
+                              "high_us\n"));
   EXPECT_THAT(text, HasSubstr("nvlink,,1,4,0,0,0,auto,auto,0,allreduce,1,10,0,0,,11,"));
-  EXPECT_THAT(text, HasSubstr("nvlink,,1,4,0,0,0,auto,auto,0,reduce,5,1,0,0,,,,,,,,no NIC,\n"));
+  EXPECT_THAT(text, HasSubstr("nvlink,,1,4,0,0,0,auto,auto,0,reduce,5,1,0,0,,,,,,,,no NIC,,,\n"));
 }
 
 }  // namespace
