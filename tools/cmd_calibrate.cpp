@@ -118,9 +118,14 @@ std::vector<std::string> keys_of(const std::string& text) {
   return keys;
 }
 
-/// On a terminal a line that is written over; elsewhere nothing.
+/// On a terminal a line that is written over, and gone at the end; elsewhere nothing.
 class Progress {
  public:
+  Progress() = default;
+  ~Progress() { end(); }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
   void say(const std::string& text) {
     if (isatty(STDERR_FILENO) == 0) return;
     std::cerr << '\r' << text << "\x1b[K" << std::flush;
