@@ -18,8 +18,8 @@
 namespace weft {
 namespace {
 
-constexpr double kWideRange = 10;       // from here on a range is gone through by ratio
-constexpr double kWideStep = 0.7;       // of a coordinate: whether a parameter has any effect
+constexpr double kWideRange = 10;      // from here on a range is gone through by ratio
+constexpr double kWideStep = 0.7;      // of a coordinate: whether a parameter has any effect
 constexpr int kPointsACoordinate = 4;  // of the search without slopes
 
 /// Between a parameter's value and its coordinate in the search: ln(value / start) where its range
