@@ -4,9 +4,10 @@
 #include <vector>
 
 #include "models/collective/compare.hpp"
-#include "models/collective/settings.hpp"
+#include "models/collective/parameter_set.hpp"
 #include "models/registry/registry.hpp"
 #include "sim/base/error.hpp"
+#include "sim/input/topology_file.hpp"
 #include "sim/io/file.hpp"
 #include "sim/report/comparison.hpp"
 #include "tools/command_line.hpp"
@@ -20,6 +21,7 @@ namespace {
 
 struct CompareArguments {
   std::string measured;
+  std::string as;
   std::string machine;
   std::string params;
   PredictArguments predict;
@@ -30,26 +32,23 @@ struct CompareArguments {
   std::vector<std::string> expect;
 };
 
-PredictOptions options_of(const CompareArguments& arguments) {
-  PredictOptions options = predict_options(arguments.predict);
-  if (!arguments.params.empty()) {  // what the command line says comes later, and so beats it
-    const std::vector<ScenarioSetting> params = read_settings(arguments.params);
-    options.set.insert(options.set.begin(), params.begin(), params.end());
-  }
-  for (const std::string& text : arguments.predict.set) options.set.push_back(parse_setting(text));
-  return options;
-}
-
 void run(const CompareArguments& arguments) {
   check_outputs_differ(arguments.json, "--csv", arguments.csv);
-  const PredictOptions options = options_of(arguments);
+  const ParameterSet params =
+      arguments.params.empty() ? ParameterSet{} : read_parameter_set(arguments.params);
+  const PredictOptions options = predict_options(arguments.predict, params);
   std::vector<Threshold> thresholds;
   for (const std::string& text : arguments.expect) {
     thresholds.push_back(parse_summary_threshold(text));
   }
-  const MeasuredTable table = read_measured(arguments.measured);
+  const MeasuredTable table = read_measured(arguments.measured, parse_stated(arguments.as));
   const ComparisonView view{class_columns(arguments.by, table), arguments.drop_stalls};
-  const Comparison comparison = compare(table, arguments.machine, options, make_catalog());
+  const ParamCatalog catalog = make_catalog();
+  Comparison comparison =
+      arguments.machine.empty()
+          ? compare(table, options, catalog)
+          : compare(table, read_topology(arguments.machine, catalog), options, catalog);
+  add_intervals(comparison, params.intervals);
   if (arguments.json != "-" && arguments.csv != "-") {
     std::cout << comparison_text(comparison, view) << std::flush;
   }
@@ -66,7 +65,13 @@ void run(const CompareArguments& arguments) {
 void add_compare_command(CommandLine& line) {
   const auto arguments = std::make_shared<CompareArguments>();
   Command command = line.add("compare", "Predict a measured table: bias and spread by class");
-  command.argument("measured", arguments->measured, "measured table, CSV (scenarios/README.md)")
+  command
+      .argument(
+          "measured", arguments->measured,
+          "measured table: CSV (scenarios/README.md), or what nccl-tests prints or writes as JSON")
+      .option("--as", arguments->as,
+              "columns that the tables leave out, such as transport=nvlink,algo=Ring; logs of "
+              "nccl-tests leave out how GPUs are joined")
       .option("--machine", arguments->machine,
               "the machine: topology YAML or NCCL XML; unless given each row's own")
       .option("--params", arguments->params,

@@ -3,10 +3,12 @@
 #include <string>
 #include <vector>
 
+#include "models/collective/compare.hpp"
+#include "models/collective/parameter_set.hpp"
 #include "models/collective/predict.hpp"
-#include "models/collective/settings.hpp"
 #include "models/registry/registry.hpp"
 #include "sim/base/error.hpp"
+#include "sim/input/topology_file.hpp"
 #include "sim/io/file.hpp"
 #include "sim/report/csv_report.hpp"
 #include "sim/report/table.hpp"
@@ -21,6 +23,7 @@ namespace {
 
 struct RunArguments {
   PredictArguments predict;
+  std::string params;
   std::string json;
   std::string csv;
   std::string fidelity{"fluid"};
@@ -30,15 +33,19 @@ struct RunArguments {
 
 void run(const RunArguments& arguments) {
   check_outputs_differ(arguments.json, "--csv", arguments.csv);
-  PredictOptions options = predict_options(arguments.predict);
+  const ParameterSet params =
+      arguments.params.empty() ? ParameterSet{} : read_parameter_set(arguments.params);
+  PredictOptions options = predict_options(arguments.predict, params);
   options.fidelity = parse_fidelity(arguments.fidelity);
   options.force = arguments.force;
   options.on_estimate = [](const std::string& text) { std::cerr << text << '\n'; };
-  for (const std::string& text : arguments.predict.set) options.set.push_back(parse_setting(text));
   std::vector<Expectation> expectations;
   for (const std::string& text : arguments.expect) expectations.push_back(parse_expectation(text));
   const ParamCatalog catalog = make_catalog();
-  const RunResult result = predict(read_scenario(arguments.predict.scenario), options, catalog);
+  const Scenario scenario = read_scenario(arguments.predict.scenario);
+  const TopologySpec machine = read_topology(scenario.topology, catalog);
+  RunResult result = predict(scenario, machine, options, catalog);
+  add_intervals(result, machine, params.intervals);
   if (arguments.json != "-" && arguments.csv != "-") std::cout << table_text(result) << std::flush;
   if (!arguments.json.empty()) write_text_file(arguments.json, to_json(result).dump());
   if (!arguments.csv.empty()) write_text_file(arguments.csv, csv_text(result));
@@ -53,7 +60,10 @@ void add_run_command(CommandLine& line) {
   command.argument("scenario", arguments->predict.scenario, "scenario YAML");
   add_predict_options(command, arguments->predict,
                       "a parameter, KEY=VALUE with its unit; repeatable");
-  command.option("--json", arguments->json, "write the result as JSON; '-' is standard output")
+  command
+      .option("--params", arguments->params,
+              "a set of parameters, YAML of KEY: VALUE; beats the scenario's, --set beats it")
+      .option("--json", arguments->json, "write the result as JSON; '-' is standard output")
       .option("--csv", arguments->csv, "write the rows as CSV; '-' is standard output")
       .option("--expect", arguments->expect,
               "exit with 4 if this does not hold at the largest size, e.g. busbw>=380")

@@ -41,9 +41,17 @@ Command& Command::argument(const std::string& name, std::string& value, const st
   return *this;
 }
 
+Command& Command::argument(const std::string& name, std::vector<std::string>& values,
+                           const std::string& help) {
+  app_->add_option(name, values, help)->required();
+  info_->arguments.push_back({Kind::kArgument, name, help, "", {}, true});
+  return *this;
+}
+
 Command& Command::option(const std::string& name, std::string& value, const std::string& help) {
   app_->add_option(name, value, help)->capture_default_str();
-  info_->arguments.push_back({Kind::kOption, name, help, value, {}, false});
+  const std::string long_name = name.substr(name.find("--"));
+  info_->arguments.push_back({Kind::kOption, long_name, help, value, {}, false});
   return *this;
 }
 

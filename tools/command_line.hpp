@@ -41,7 +41,10 @@ class Command {
 
   /// A required argument without a name.
   Command& argument(const std::string& name, std::string& value, const std::string& help);
-  /// `--name VALUE`; what `value` holds is the default and is shown.
+  /// At least one, the last of the arguments without a name.
+  Command& argument(const std::string& name, std::vector<std::string>& values,
+                    const std::string& help);
+  /// `--name VALUE`, or "-n,--name" with a letter; what `value` holds is the default and is shown.
   Command& option(const std::string& name, std::string& value, const std::string& help);
   /// The same, one of `choices`.
   Command& option(const std::string& name, std::string& value, const std::string& help,

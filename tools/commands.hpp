@@ -9,6 +9,7 @@ class CommandLine;
 void add_run_command(CommandLine& line);
 void add_sweep_command(CommandLine& line);
 void add_compare_command(CommandLine& line);
+void add_calibrate_command(CommandLine& line);
 void add_diff_command(CommandLine& line);
 void add_check_command(CommandLine& line);
 void add_show_command(CommandLine& line);

@@ -35,7 +35,7 @@ std::string key_words(const std::vector<std::string>& keys) {
 
 std::string zsh_argument(const ArgumentInfo& argument) {
   if (argument.kind == Kind::kArgument) {
-    return shell_quoted(":" + zsh_text(argument.name) + ":_files");
+    return shell_quoted((argument.repeatable ? "*:" : ":") + zsh_text(argument.name) + ":_files");
   }
   std::string out = argument.repeatable ? "*" : "";
   out += argument.name + "[" + zsh_text(argument.help) + "]";

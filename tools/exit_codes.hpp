@@ -7,7 +7,13 @@
 namespace weft {
 
 /// What the program exits with.
-enum class ExitCode : std::uint8_t { kOk = 0, kInput = 2, kExpectation = 4, kBug = 70 };
+enum class ExitCode : std::uint8_t {
+  kOk = 0,
+  kInput = 2,
+  kExpectation = 4,
+  kRefused = 5,
+  kBug = 70
+};
 
 struct ExitMeaning {
   ExitCode code;
@@ -19,6 +25,7 @@ inline constexpr std::array kExitMeanings{
                 "usage or input is wrong; the message says where, what, and what "
                 "is allowed"},
     ExitMeaning{ExitCode::kExpectation, "a stated threshold (--expect) is missed"},
+    ExitMeaning{ExitCode::kRefused, "a calibration is refused; the message says why"},
     ExitMeaning{ExitCode::kBug, "a bug in weft; please report it"}};
 
 }  // namespace weft

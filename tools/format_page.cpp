@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
+#include "models/collective/parameter_set.hpp"
 #include "models/params/parts.hpp"
+#include "replay/calibrate/report.hpp"
 #include "sim/input/scenario.hpp"
 #include "sim/input/topology_yaml.hpp"
 #include "sim/report/comparison.hpp"
@@ -57,14 +59,18 @@ std::string measured_text() {
          "hosts` GPUs of each\n(`gpu.count`), and NCCL's variables as the columns say them. Of "
          "`net`, the NICs become those of the columns\n(`nic.count`, `nic.rate` and `wire.rate`, "
          "`netswitch.latency` less two cables); NCCL decides for that rate unless\n"
-         "`nic.reported_rate` is set. `--params FILE`, a YAML map of `key: value` as a scenario's "
-         "`set`, and `--set` beat what\nrows say; `--env` beats their variables; a note names what "
+         "`nic.reported_rate` is set. `--params FILE` ([below](#files-of-parameters)) and `--set` "
+         "beat what\nrows "
+         "say; `--env` beats their variables; a note names what "
          "they beat. A row that cannot be run as it was measured\nhas the reason in place of a "
          "prediction and is counted, never left out. `launch` is `nccl.launch`.\n\n"
          "A table of several machines names each row's own (`machine`, `set`, `env`, `nccl`) and "
          "needs "
          "no `--machine`;\n`tests/data/public-logs.csv` is one. `--by` also takes `nodes` (1, 2-3, "
          "4+) and `size` (64 MiB and more, less).\n\n"
+         "What nccl-tests prints, or writes as JSON (-J), is read as well: sizes and times out of "
+         "place, the operation, ranks, hosts\nand CUDA graphs. `--as transport=nvlink,algo=Ring` "
+         "says what a file leaves out; `transport` always.\n\n"
          "The error of a row is predicted / measured time - 1. *Bias* is the mean of a class's "
          "errors, *p90* what nine tenths of\ntheir sizes do not exceed. `--drop-stalls` leaves out "
          "rows that took over 1.5 times as long as a larger size of the\nsame configuration, and "
@@ -73,6 +79,19 @@ std::string measured_text() {
          "\n## Keys of a comparison\n\n`weft compare --json FILE` writes one JSON object "
          "(`--csv FILE` its rows).\n" +
          sections_text(comparison_format(), "present");
+}
+
+/// Of the same page: what `weft calibrate` writes.
+std::string calibration_text() {
+  return "\n## Files of parameters\n\n"
+         "What `--params` reads: a YAML map of `key: value` as a scenario's `set`, by hand, or as "
+         "`weft calibrate -o FILE` writes it,\nwith what the values were fitted to and, by class, "
+         "between which multiples of its prediction a measured time lies in\neight cases of ten "
+         "(`weft run` and `weft compare` then show `low` and `high`).\n" +
+         sections_text(parameter_set_format(), "if left out") +
+         "\n## Keys of a calibration\n\n`weft calibrate --json FILE` writes one JSON object "
+         "([method](../replay/calibrate/README.md)).\n" +
+         sections_text(calibration_format(), "present");
 }
 
 }  // namespace
@@ -135,7 +154,7 @@ std::string scenario_page() {
          "\n## Keys of a perftest\n\n`weft perftest --json FILE` writes one JSON object.\n" +
          sections_text(perftest_format(), "present") +
          "\n## Keys of copies\n\n`weft copies --json FILE` writes one JSON object.\n" +
-         sections_text(copies_format(), "present") + measured_text();
+         sections_text(copies_format(), "present") + measured_text() + calibration_text();
 }
 
 }  // namespace weft

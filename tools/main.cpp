@@ -21,6 +21,7 @@ int run(int argc, char** argv) {
   weft::add_run_command(line);
   weft::add_sweep_command(line);
   weft::add_compare_command(line);
+  weft::add_calibrate_command(line);
   weft::add_diff_command(line);
   weft::add_show_command(line);
   weft::add_check_command(line);
@@ -44,6 +45,8 @@ int main(int argc, char** argv) {
     return report("error", e, ExitCode::kInput);
   } catch (const weft::ExpectationMissed& e) {
     return report("expectation missed", e, ExitCode::kExpectation);
+  } catch (const weft::CalibrationRefused& e) {
+    return report("calibration refused", e, ExitCode::kRefused);
   } catch (const std::exception& e) {
     return report("internal error (please report)", e, ExitCode::kBug);
   }

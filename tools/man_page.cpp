@@ -27,7 +27,8 @@ std::string italic(const std::string& text) { return "\\fI" + roff(text) + "\\fR
 std::string synopsis(const CommandInfo& command) {
   std::string out = ".B weft " + roff(command.name) + "\n";
   for (const ArgumentInfo& argument : command.arguments) {
-    if (argument.kind == ArgumentInfo::Kind::kArgument) out += italic(argument.name) + "\n";
+    if (argument.kind != ArgumentInfo::Kind::kArgument) continue;
+    out += italic(argument.name) + (argument.repeatable ? "...\n" : "\n");
   }
   return out + "[" + italic("option") + "]...\n";
 }

@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "models/collective/settings.hpp"
 #include "sim/base/error.hpp"
 
 namespace weft {
@@ -48,6 +49,13 @@ PredictOptions predict_options(const PredictArguments& arguments) {
     if (equals == std::string::npos) throw InputError("--env '" + text + "': write NAME=VALUE");
     options.env[text.substr(0, equals)] = text.substr(equals + 1);
   }
+  return options;
+}
+
+PredictOptions predict_options(const PredictArguments& arguments, const ParameterSet& params) {
+  PredictOptions options = predict_options(arguments);
+  options.set.insert(options.set.begin(), params.set.begin(), params.set.end());
+  for (const std::string& text : arguments.set) options.set.push_back(parse_setting(text));
   return options;
 }
 

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "models/collective/parameter_set.hpp"
 #include "models/collective/predict.hpp"
 #include "tools/command_line.hpp"
 
@@ -30,5 +31,8 @@ std::vector<ScenarioSetting> seed_setting(const std::string& text);
 
 /// All that they say but the scenario and --set. Throws InputError.
 PredictOptions predict_options(const PredictArguments& arguments);
+/// All of it: a file's settings, which everything else beats, and each --set's KEY=VALUE. Throws
+/// InputError.
+PredictOptions predict_options(const PredictArguments& arguments, const ParameterSet& params);
 
 }  // namespace weft

@@ -44,11 +44,11 @@ bool has_nvlink(const TopologySpec& spec) {
   });
 }
 
-MachineFacts facts_of(const std::string& machine, const PredictOptions& options,
+MachineFacts facts_of(const TopologySpec& machine, const PredictOptions& options,
                       const ParamCatalog& catalog) {
   MachineFacts facts;
-  facts.file = read_topology(machine, catalog);
-  facts.spec = facts.file;
+  facts.file = machine;
+  facts.spec = machine;
   facts.provenance = provenance_of(Scenario{}, options, facts.spec);
   for (const auto& [name, value] : options.env) facts.provenance.env.push_back(name + "=" + value);
   Params params(catalog);
@@ -309,29 +309,23 @@ void predict_group(const Group& group, const Setup& setup, Gathered& gathered) {
   }
 }
 
-/// The topology of a row.
-std::string machine_of(const MeasuredRow& row, const MeasuredTable& table,
-                       const std::string& machine) {
-  if (!machine.empty()) return machine;
-  if (row.machine.empty()) {
-    throw InputError(Place{table.file, row.line, 0},
-                     "names no machine; write column 'machine' or --machine FILE");
-  }
-  const std::filesystem::path folder = std::filesystem::path(table.file).parent_path();
-  return (folder / row.machine).lexically_normal().string();
-}
-
-/// Machines by file, each read once, in the order of the rows.
+/// The machines of rows, each read once, in the order of the rows.
 class Machines {
  public:
-  Machines(const PredictOptions& options, const ParamCatalog& catalog)
-      : options_{options}, catalog_{catalog} {}
+  /// `given`: of all rows; null: each row names its own, by a path from the table's folder.
+  Machines(const MeasuredTable& table, const TopologySpec* given, const PredictOptions& options,
+           const ParamCatalog& catalog)
+      : table_{table}, given_{given}, options_{options}, catalog_{catalog} {}
 
-  const MachineFacts& at(const std::string& file) {
+  bool is_given() const { return given_ != nullptr; }
+
+  const MachineFacts& of(const MeasuredRow& row) {
+    const std::string file = given_ != nullptr ? "" : file_of(row);
     const auto known = facts_.find(file);
     if (known != facts_.end()) return known->second;
+    const TopologySpec spec = given_ != nullptr ? *given_ : read_topology(file, catalog_);
     const MachineFacts& facts =
-        facts_.emplace(file, facts_of(file, options_, catalog_)).first->second;
+        facts_.emplace(file, facts_of(spec, options_, catalog_)).first->second;
     if (facts_.size() == 1) {
       provenance_ = facts.provenance;
     } else {
@@ -346,17 +340,53 @@ class Machines {
   const Provenance& provenance() const { return provenance_; }
 
  private:
+  std::string file_of(const MeasuredRow& row) const {
+    if (row.machine.empty()) {
+      throw InputError(Place{table_.file, row.line, 0},
+                       "names no machine; write column 'machine' or --machine FILE");
+    }
+    const std::filesystem::path folder = std::filesystem::path(table_.file).parent_path();
+    return (folder / row.machine).lexically_normal().string();
+  }
+
+  const MeasuredTable& table_;
+  const TopologySpec* given_;
   const PredictOptions& options_;
   const ParamCatalog& catalog_;
   std::map<std::string, MachineFacts> facts_;
   Provenance provenance_;
 };
 
-}  // namespace
+/// What joins the GPUs of a run, in a measured table's word; "" if it has none.
+std::string transport_of(const ResultRow& row, const Provenance& provenance,
+                         const TopologySpec& machine) {
+  if (row.nodes > 1) return "net";
+  const std::vector<std::string>& env = provenance.env;
+  if (std::find(env.begin(), env.end(), "NCCL_P2P_DISABLE=1") != env.end()) return "shm";
+  return has_nvlink(machine) ? "nvlink" : "";
+}
 
-Comparison compare(const MeasuredTable& table, const std::string& machine,
-                   const PredictOptions& options, const ParamCatalog& catalog) {
-  Machines machines(options, catalog);
+/// The row of a measured table that would be run as this one was.
+MeasuredRow measured_form(const ResultRow& row, const Provenance& provenance,
+                          const TopologySpec& machine) {
+  MeasuredRow out;
+  out.transport = transport_of(row, provenance, machine);
+  if (out.transport == "net") out.memory_path = row.memory_path;
+  out.hosts = row.nodes;
+  out.ranks = row.ranks;
+  out.algo = row.algo;
+  out.proto = row.proto;
+  out.channels = row.channels;
+  out.op = row.op;
+  out.bytes = row.bytes;
+  for (const ProvenanceParam& p : provenance.params) {
+    if (p.key == "nccl.launch") out.launch = p.value;
+  }
+  return out;
+}
+
+Comparison compare_on(Machines& machines, const MeasuredTable& table, const PredictOptions& options,
+                      const ParamCatalog& catalog) {
   Comparison out;
   out.measured = table.file;
   out.measured_digest = fmt::format("{:016x}", table.digest);
@@ -367,8 +397,8 @@ Comparison compare(const MeasuredTable& table, const std::string& machine,
   of_group.threads = threads_each(groups.size(), options.threads);
   std::vector<Setup> setups;
   for (const Group& group : groups) {
-    const MachineFacts& facts = machines.at(machine_of(group.front()->measured, table, machine));
-    setups.push_back({table.file, !machine.empty(), facts, of_group, catalog});
+    const MachineFacts& facts = machines.of(group.front()->measured);
+    setups.push_back({table.file, machines.is_given(), facts, of_group, catalog});
   }
   Gathered gathered;
   parallel_for(groups.size(), options.threads,
@@ -377,6 +407,33 @@ Comparison compare(const MeasuredTable& table, const std::string& machine,
   out.provenance = machines.provenance();
   out.provenance.params = gathered.params();
   return out;
+}
+
+}  // namespace
+
+Comparison compare(const MeasuredTable& table, const TopologySpec& machine,
+                   const PredictOptions& options, const ParamCatalog& catalog) {
+  Machines machines(table, &machine, options, catalog);
+  return compare_on(machines, table, options, catalog);
+}
+
+Comparison compare(const MeasuredTable& table, const PredictOptions& options,
+                   const ParamCatalog& catalog) {
+  Machines machines(table, nullptr, options, catalog);
+  return compare_on(machines, table, options, catalog);
+}
+
+void add_intervals(RunResult& result, const TopologySpec& machine,
+                   const ErrorIntervals& intervals) {
+  for (ResultRow& row : result.rows) {
+    MeasuredRow as_measured = measured_form(row, result.provenance, machine);
+    const ErrorInterval* of_class = intervals.find(as_measured);
+    if (of_class == nullptr) {
+      as_measured.algo = as_measured.proto = "auto";
+      of_class = intervals.find(as_measured);
+    }
+    if (of_class != nullptr) row.interval = *of_class;
+  }
 }
 
 }  // namespace weft

@@ -271,9 +271,10 @@ void apply(const ScenarioSetting& setting, TopologySpec& spec, Params& params) {
                           parse_number(setting.value).has_value();
   const std::string value = setting.value + (plain_size ? " B" : "");
   const std::string place = setting.place.text();
+  const std::string user = "set by the user" + (place.empty() ? " (--set)" : " in " + place);
   params.set_by_user(setting.key, kind,
-                     {ParamCatalog::parse(param, value), Origin::kAssumed,
-                      "set by the user" + (place.empty() ? " (--set)" : " in " + place)});
+                     {ParamCatalog::parse(param, value), setting.origin,
+                      setting.source.empty() ? user : setting.source});
 }
 
 SettingKey topology_setting(std::string key, std::string range, std::string_view fallback,

@@ -32,6 +32,12 @@ class ExpectationMissed : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// A fit is not to be used; the program exits with 5.
+class CalibrationRefused : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 /// On one line, whatever a file or an argument holds: line ends and terminal codes are escaped.
 std::string one_line(std::string_view text);
 

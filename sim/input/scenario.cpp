@@ -197,10 +197,4 @@ Scenario parse_scenario(const std::string& text, const std::string& file) {
   return scenario;
 }
 
-std::vector<ScenarioSetting> read_settings(const std::string& file) {
-  std::vector<ScenarioSetting> settings;
-  add_settings(Yaml::load(file), settings);
-  return settings;
-}
-
 }  // namespace weft

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/base/error.hpp"
+#include "sim/base/params.hpp"
 #include "sim/base/units.hpp"
 #include "sim/io/keys.hpp"
 
@@ -18,6 +19,8 @@ struct ScenarioSetting {
   std::string key;
   std::string value;
   Place place;
+  Origin origin{Origin::kAssumed};
+  std::string source{};  ///< "": whoever set it
 };
 
 /// What to run on which topology.
@@ -42,10 +45,6 @@ struct Scenario {
 Scenario read_scenario(const std::string& file);
 /// The same from text; `file` is the name that messages use, and its folder the topology's base.
 Scenario parse_scenario(const std::string& text, const std::string& file);
-
-/// Reads a set of parameters: a YAML map of `key: value`, as a scenario's `set`. Throws InputError
-/// with the place.
-std::vector<ScenarioSetting> read_settings(const std::string& file);
 
 /// Every map of a scenario with its keys, as the reader takes them.
 std::vector<FormatSection> scenario_format();

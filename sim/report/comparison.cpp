@@ -9,15 +9,13 @@
 
 #include "sim/base/error.hpp"
 #include "sim/base/quantity.hpp"
+#include "sim/report/text.hpp"
 
 namespace weft {
 namespace {
 
 constexpr double kStallRatio = 1.5;
 // Classes that are no columns.
-constexpr std::string_view kNodes = "nodes";
-constexpr std::string_view kSize = "size";
-constexpr Bytes kLarge = Bytes::mib(64);  // from here on bandwidth decides
 
 double magnitude(const ComparedRow& row) { return std::abs(row.error()); }
 
@@ -32,20 +30,11 @@ double ninth_decile(const std::vector<double>& sorted) {
   return sorted[(sorted.size() * 9 + 9) / 10 - 1];
 }
 
-/// "+1.2 %".
-std::string signed_percent(double fraction) { return fmt::format("{:+.1f} %", fraction * 100); }
-std::string percent(double fraction) { return fmt::format("{:.1f} %", fraction * 100); }
-
 std::string worst_text(const ErrorSummary& summary) {
   if (summary.worst == nullptr) return "";
   const ComparedRow& row = *summary.worst;
   return fmt::format("{} at {}, line {}", signed_percent(row.error()),
                      format_size(Bytes{row.measured.bytes}), row.measured.line);
-}
-
-std::string class_text(const std::string& column, const MeasuredRow& row) {
-  const std::string range = class_range(column, row);
-  return range.empty() ? measured_column(column).text(row) : range;
 }
 
 using Cells = std::vector<std::string>;
@@ -61,26 +50,6 @@ void add_summary(const ErrorSummary& s, Cells& cells) {
   cells.push_back(any ? worst_text(s) : "-");
 }
 
-/// Lines of cells under each other: the first `names` columns to the left, numbers to the right.
-std::string aligned(const std::vector<Cells>& lines, std::size_t names) {
-  std::vector<std::size_t> widths(lines.front().size());
-  for (const Cells& cells : lines) {
-    for (std::size_t i = 0; i < cells.size(); ++i) widths[i] = std::max(widths[i], cells[i].size());
-  }
-  std::string out;
-  for (const Cells& cells : lines) {
-    std::string line;
-    for (std::size_t i = 0; i < cells.size(); ++i) {
-      const bool is_left = i < names || i + 1 == cells.size();
-      line += is_left ? fmt::format("{:<{}}  ", cells[i], widths[i])
-                      : fmt::format("{:>{}}  ", cells[i], widths[i]);
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    out += line + '\n';
-  }
-  return out;
-}
-
 std::string table_of_classes(const Comparison& comparison, const ComparisonView& view) {
   Cells head = view.by;
   head.front() = "# " + head.front();
@@ -88,8 +57,7 @@ std::string table_of_classes(const Comparison& comparison, const ComparisonView&
   std::vector<Cells> lines{head};
   for (const ErrorClass& of_class : classes_of(comparison, view)) {
     Cells cells;
-    for (const std::string& name : view.by) {
-      const std::string value = class_text(name, *of_class.first);
+    for (const std::string& value : class_values(*of_class.first, view.by)) {
       cells.push_back(value.empty() ? "-" : value);
     }
     cells.front().insert(0, "  ");
@@ -142,6 +110,21 @@ std::string reasons_text(const Comparison& comparison) {
   return out;
 }
 
+/// How many of the counted rows with an interval lie within; "" if none has one.
+std::string intervals_text(const RowPointers& rows) {
+  std::size_t count = 0;
+  std::size_t within = 0;
+  for (const ComparedRow* const row : rows) {
+    if (!row->interval) continue;
+    ++count;
+    within += row->is_within() ? 1U : 0U;
+  }
+  if (count == 0) return "";
+  return fmt::format(
+      "# intervals of --params, for eight rows of ten: {} rows have one, {} of them lie within\n",
+      count, within);
+}
+
 }  // namespace
 
 ErrorSummary summary_of(const RowPointers& rows) {
@@ -177,9 +160,9 @@ std::vector<std::string> class_columns(const std::string& text, const MeasuredTa
   std::vector<std::string> by;
   for (const std::string& name : comma_separated(text)) {
     try {
-      if (name != kNodes && name != kSize) measured_column(name);
+      check_class_column(name);
     } catch (const InputError& e) {
-      throw InputError(fmt::format("--by: {}; or {}, {}", e.what(), kNodes, kSize));
+      throw InputError(std::string("--by: ") + e.what());
     }
     if (std::find(by.begin(), by.end(), name) != by.end()) {
       throw InputError("--by: '" + name + "': column given twice");
@@ -187,13 +170,6 @@ std::vector<std::string> class_columns(const std::string& text, const MeasuredTa
     by.push_back(name);
   }
   return by;
-}
-
-std::string class_range(const std::string& column, const MeasuredRow& row) {
-  if (column == kSize) return Bytes{row.bytes} >= kLarge ? ">= 64 MiB" : "< 64 MiB";
-  if (column != kNodes) return "";
-  if (row.hosts == 1) return "1";
-  return row.hosts < 4 ? "2-3" : "4+";
 }
 
 RowPointers counted_rows(const Comparison& comparison, const ComparisonView& view) {
@@ -208,11 +184,8 @@ std::vector<ErrorClass> classes_of(const Comparison& comparison, const Compariso
   std::vector<RowPointers> members;
   std::map<std::vector<std::string>, std::size_t> index;
   for (const ComparedRow* const row : counted_rows(comparison, view)) {
-    std::vector<std::string> values;
-    for (const std::string& name : view.by) {
-      values.push_back(class_text(name, row->measured));
-    }
-    const auto [at, is_new] = index.try_emplace(std::move(values), members.size());
+    const auto [at, is_new] =
+        index.try_emplace(class_values(row->measured, view.by), members.size());
     if (is_new) members.emplace_back();
     members[at->second].push_back(row);
   }
@@ -221,6 +194,13 @@ std::vector<ErrorClass> classes_of(const Comparison& comparison, const Compariso
     out.push_back({&rows.front()->measured, summary_of(rows)});
   }
   return out;
+}
+
+void add_intervals(Comparison& comparison, const ErrorIntervals& intervals) {
+  for (ComparedRow& row : comparison.rows) {
+    const ErrorInterval* const of_class = row.predicted ? intervals.find(row.measured) : nullptr;
+    if (of_class != nullptr) row.interval = *of_class;
+  }
 }
 
 void mark_stalls(std::vector<ComparedRow>& rows) {
@@ -252,6 +232,7 @@ std::string comparison_text(const Comparison& comparison, const ComparisonView& 
     out += total_text("total", all);
   }
   out += "# error = predicted / measured time - 1: positive where the prediction is too slow\n";
+  out += intervals_text(counted_rows(comparison, view));
   out += reasons_text(comparison);
   for (const std::string& note : comparison.notes) out += "# note: " + note + '\n';
   return out;

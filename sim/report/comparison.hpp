@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/io/json.hpp"
+#include "sim/result/intervals.hpp"
 #include "sim/result/measured.hpp"
 #include "sim/result/run_result.hpp"
 
@@ -16,9 +17,14 @@ struct ComparedRow {
   std::optional<ResultRow> predicted{};
   std::string not_predicted{};  ///< why there is no prediction; "" if there is one
   bool is_stall{false};         ///< took over 1.5 times as long as a larger size of the same kind
+  std::optional<ErrorInterval> interval{};  ///< of its class, if the parameters have one
 
   /// Predicted / measured - 1; positive where the prediction is too slow. There must be one.
   double error() const { return predicted->time_us / measured.us - 1.0; }
+  bool is_within() const {  ///< its interval; it must have one
+    const double ratio = measured.us / predicted->time_us;
+    return interval->low <= ratio && ratio <= interval->high;
+  }
 };
 
 /// A measured table beside its predictions.
@@ -50,9 +56,6 @@ struct ComparisonView {
 /// "transport,op" as a view's `by`; "": transport, memory_path, ranks, op, algo and proto, and
 /// launch if the rows say it. Throws InputError: no such column, one given twice.
 std::vector<std::string> class_columns(const std::string& text, const MeasuredTable& table);
-/// A row's value where a view's column is a range: of `nodes` 1, 2-3 or 4+, of `size` whether it is
-/// 64 MiB or more. "" of a measured table's own column.
-std::string class_range(const std::string& column, const MeasuredRow& row);
 
 /// The rows that count under a view.
 RowPointers counted_rows(const Comparison& comparison, const ComparisonView& view);
@@ -65,6 +68,9 @@ struct ErrorClass {
 /// The classes of the counted rows, in the order in which they begin.
 std::vector<ErrorClass> classes_of(const Comparison& comparison, const ComparisonView& view);
 
+/// Gives each row with a prediction the interval of its class.
+void add_intervals(Comparison& comparison, const ErrorIntervals& intervals);
+
 /// Marks rows that took over 1.5 times as long as a larger size of the same configuration:
 /// something stood still there that does not belong to the collective.
 void mark_stalls(std::vector<ComparedRow>& rows);
@@ -76,6 +82,8 @@ std::string comparison_text(const Comparison& comparison, const ComparisonView& 
 Json comparison_json(const Comparison& comparison, const ComparisonView& view);
 /// Every object of that JSON with its keys.
 std::vector<FormatSection> comparison_format();
+/// A summary as that JSON has it.
+Json to_json(const ErrorSummary& summary);
 /// The rows, with the measured table's columns first.
 std::string comparison_csv(const Comparison& comparison);
 

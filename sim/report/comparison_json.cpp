@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::string_view kSchema = "weft.compare/1";
 constexpr std::string_view kPredicted = "where there is a prediction";
+constexpr std::string_view kInterval = "where --params has an interval for its class";
 
 /// What a row has beside the measured table's columns; null where there is no prediction.
 using RowField = JsonField<ComparedRow>;
@@ -36,7 +37,15 @@ constexpr std::array kRowFields{
              [](const ComparedRow& r) { return r.predicted ? Json() : Json(r.not_predicted); }},
     RowField{{"stall", "true", "of stalls",
               "it took over 1.5 times as long as a larger size of the same configuration"},
-             [](const ComparedRow& r) { return r.is_stall ? Json(true) : Json(); }}};
+             [](const ComparedRow& r) { return r.is_stall ? Json(true) : Json(); }},
+    RowField{{"low_us", "number", kInterval,
+              "a tenth of the times that were held out lie below, relative to their prediction"},
+             [](const ComparedRow& r) {
+               return r.interval ? Json(r.predicted->time_us * r.interval->low) : Json();
+             }},
+    RowField{{"high_us", "number", kInterval, "likewise nine tenths"}, [](const ComparedRow& r) {
+               return r.interval ? Json(r.predicted->time_us * r.interval->high) : Json();
+             }}};
 
 Json number_if_any(const ErrorSummary& s, double value) { return s.n > 0 ? Json(value) : Json(); }
 
@@ -93,14 +102,14 @@ Json classes_json(const Viewed& v) {
       const std::string range = class_range(name, *of_class.first);
       object.set(name, range.empty() ? measured_column(name).json(*of_class.first) : range);
     }
-    add_members(object, object_of(of_class.summary, kSummaryFields));
+    add_members(object, to_json(of_class.summary));
     out.push(std::move(object));
   }
   return out;
 }
 
 Json summary_json(const Viewed& v) {
-  return object_of(summary_of(counted_rows(v.comparison, v.view)), kSummaryFields);
+  return to_json(summary_of(counted_rows(v.comparison, v.view)));
 }
 
 Json summary_with_stalls(const Viewed& v) {
@@ -152,6 +161,8 @@ std::string text_of(const Json& value) {
 Json comparison_json(const Comparison& comparison, const ComparisonView& view) {
   return object_of(Viewed{comparison, view}, kComparisonFields);
 }
+
+Json to_json(const ErrorSummary& summary) { return object_of(summary, kSummaryFields); }
 
 std::vector<FormatSection> comparison_format() {
   FormatSection rows{"rows[]", "The table's columns, as it has them or as they are left out, and:",

@@ -1,6 +1,7 @@
 #include "sim/report/table.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include <fmt/format.h>
@@ -11,6 +12,7 @@ namespace weft {
 namespace {
 
 constexpr int kGroupWidth = 78;
+constexpr int kIntervalWidth = 22;
 
 std::string_view path_title(std::string_view memory_path) {
   if (memory_path == "gdr") return "GPUDirect RDMA";
@@ -24,11 +26,23 @@ std::string limit_text(const ResultRow& row) {
   return fmt::format("{:3.0f} % {}", top.share * 100.0, top.cause);
 }
 
-std::string group_text(const ResultRow* row) {
-  if (row == nullptr) return std::string(kGroupWidth, ' ');
-  return fmt::format("{:>5} {:>6} {:>3} {:>10} {:>8} {:>8}  {:<32.32}", row->algo, row->proto,
-                     row->channels, short_number(row->time_us), short_number(row->algbw_gb_per_s),
-                     short_number(row->busbw_gb_per_s), limit_text(*row));
+/// The columns of one memory path, those of the interval only where any row has one.
+std::string group_text(const std::array<std::string, 8>& cells, const std::string& limit,
+                       bool intervals) {
+  const std::string interval =
+      intervals ? fmt::format(" {:>10} {:>10}", cells[4], cells[5]) : std::string();
+  return fmt::format("{:>5} {:>6} {:>3} {:>10}{} {:>8} {:>8}  {:<32.32}", cells[0], cells[1],
+                     cells[2], cells[3], interval, cells[6], cells[7], limit);
+}
+
+std::string group_text(const ResultRow& row, bool intervals) {
+  const auto end = [&](double ErrorInterval::*which) {
+    return row.interval ? short_number(row.time_us * (*row.interval).*which) : "-";
+  };
+  return group_text({row.algo, row.proto, std::to_string(row.channels), short_number(row.time_us),
+                     end(&ErrorInterval::low), end(&ErrorInterval::high),
+                     short_number(row.algbw_gb_per_s), short_number(row.busbw_gb_per_s)},
+                    limit_text(row), intervals);
 }
 
 }  // namespace
@@ -42,16 +56,19 @@ std::string table_text(const RunResult& result) {
     }
     by_size[row.bytes][row.memory_path] = &row;
   }
+  const bool intervals = std::any_of(result.rows.begin(), result.rows.end(),
+                                     [](const ResultRow& row) { return row.interval.has_value(); });
+  const int width = kGroupWidth + (intervals ? kIntervalWidth : 0);
   std::string out;
   std::string titles = "#             ";
   std::string names = "#        size ";
   std::string units = "#         (B) ";
   for (const std::string& path : paths) {
-    titles += fmt::format(" {:^{}}", path_title(path), kGroupWidth);
-    names += fmt::format(" {:>5} {:>6} {:>3} {:>10} {:>8} {:>8}  {:<32}", "algo", "proto", "nch",
-                         "time", "algbw", "busbw", "limited by");
-    units += fmt::format(" {:>5} {:>6} {:>3} {:>10} {:>8} {:>8}  {:<32}", "", "", "", "(us)",
-                         "(GB/s)", "(GB/s)", "(share of the time)");
+    titles += fmt::format(" {:^{}}", path_title(path), width);
+    names += " " + group_text({"algo", "proto", "nch", "time", "low", "high", "algbw", "busbw"},
+                              "limited by", intervals);
+    units += " " + group_text({"", "", "", "(us)", "(us)", "(us)", "(GB/s)", "(GB/s)"},
+                              "(share of the time)", intervals);
   }
   const auto line = [&](std::string text) {
     text.erase(text.find_last_not_of(' ') + 1);
@@ -64,9 +81,15 @@ std::string table_text(const RunResult& result) {
     std::string text = fmt::format("{:>13} ", bytes);
     for (const std::string& path : paths) {
       const auto at = rows.find(path);
-      text += " " + group_text(at == rows.end() ? nullptr : at->second);
+      text += " " + (at == rows.end() ? std::string(static_cast<std::size_t>(width), ' ')
+                                      : group_text(*at->second, intervals));
     }
     line(text);
+  }
+  if (intervals) {
+    out +=
+        "#\n# low, high: eight of ten measured times lay between, of rows held out of the fit of "
+        "--params\n";
   }
   if (!result.verdict.empty()) out += "#\n";
   for (const std::string& sentence : result.verdict) out += "# " + sentence + '\n';

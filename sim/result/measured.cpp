@@ -14,6 +14,7 @@
 #include "sim/base/random.hpp"
 #include "sim/io/csv.hpp"
 #include "sim/io/file.hpp"
+#include "sim/result/nccl_tests.hpp"
 
 namespace weft {
 namespace {
@@ -218,7 +219,8 @@ void complete(MeasuredRow& row) {
 /// Reads a table line by line.
 class TableReader {
  public:
-  TableReader(std::string_view text, const std::string& file) : text_{text}, file_{file} {
+  TableReader(std::string_view text, const std::string& file, const StatedColumns& stated)
+      : text_{text}, file_{file}, stated_{stated} {
     if (text_.starts_with(kByteOrderMark)) text_.remove_prefix(kByteOrderMark.size());
   }
 
@@ -268,10 +270,13 @@ class TableReader {
       if (std::find(columns_.begin(), columns_.end(), column) != columns_.end()) {
         fail(i, cells_[i] + ": column given twice");
       }
+      if (stated_.contains(cells_[i])) fail(i, "--as: '" + cells_[i] + "' is stated by the file");
       columns_.push_back(column);
     }
     for (const MeasuredColumn& column : kColumns) {
-      if (column.key.fallback != kRequired || cell_of(column.key.name) < columns_.size()) continue;
+      const std::string name(column.key.name);
+      if (column.key.fallback != kRequired || stated_.contains(name)) continue;
+      if (cell_of(name) < columns_.size()) continue;
       fail(0, fmt::format("column '{}' is missing", column.key.name));
     }
   }
@@ -290,6 +295,10 @@ class TableReader {
     row.line = number_;
     std::string_view name;
     try {
+      for (const auto& [column, cell] : stated_) {
+        name = column;
+        read_cell(measured_column(column), cell, row);
+      }
       for (std::size_t i = 0; i < cells_.size(); ++i) {
         name = columns_[i]->key.name;
         read_cell(*columns_[i], cells_[i], row);
@@ -306,6 +315,7 @@ class TableReader {
 
   std::string_view text_;
   const std::string& file_;
+  const StatedColumns& stated_;
   std::string_view line_;
   int number_{0};
   std::vector<std::string> cells_;
@@ -343,12 +353,57 @@ std::string configuration_of(const MeasuredRow& row) {
   return out;
 }
 
-MeasuredTable read_measured(const std::string& file) {
-  return parse_measured(read_text_file(file, kMostTableBytes), file);
+StatedColumns parse_stated(const std::string& text) {
+  StatedColumns out;
+  if (text.empty()) return out;
+  for (const std::string& part : comma_separated(text)) {
+    const std::size_t equals = part.find('=');
+    if (equals == std::string::npos) throw InputError("--as '" + part + "': write COLUMN=VALUE");
+    const std::string name = part.substr(0, equals);
+    MeasuredRow any;
+    try {
+      read_cell(measured_column(name), part.substr(equals + 1), any);
+    } catch (const InputError& e) {
+      throw InputError("--as: " + std::string(e.what()));
+    }
+    if (!out.emplace(name, part.substr(equals + 1)).second) {
+      throw InputError("--as: '" + name + "': column given twice");
+    }
+  }
+  return out;
 }
 
-MeasuredTable parse_measured(std::string_view text, const std::string& file) {
-  return {file, fnv1a(text), TableReader(text, file).rows()};
+MeasuredRow measured_row(const StatedColumns& cells) {
+  MeasuredRow row;
+  std::string_view name;
+  try {
+    for (const auto& [column, cell] : cells) {
+      name = column;
+      read_cell(measured_column(column), cell, row);
+    }
+    for (const MeasuredColumn& column : kColumns) {
+      name = column.key.name;
+      if (column.key.fallback == kRequired && !cells.contains(std::string(name))) {
+        throw InputError("is not stated; --as " + std::string(name) +
+                         "=VALUE says it: " + form_text(column.key));
+      }
+    }
+    check_row(row, name);
+  } catch (const InputError& e) {
+    throw InputError(std::string(name) + ": " + e.what());
+  }
+  complete(row);
+  return row;
+}
+
+MeasuredTable read_measured(const std::string& file, const StatedColumns& stated) {
+  return parse_measured(read_text_file(file, kMostTableBytes), file, stated);
+}
+
+MeasuredTable parse_measured(std::string_view text, const std::string& file,
+                             const StatedColumns& stated) {
+  if (is_nccl_tests(text)) return {file, fnv1a(text), parse_nccl_tests(text, file, stated)};
+  return {file, fnv1a(text), TableReader(text, file, stated).rows()};
 }
 
 FormatSection measured_format() {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -67,11 +68,20 @@ struct MeasuredTable {
   std::vector<MeasuredRow> rows;
 };
 
-/// Reads a table; the columns may come in any order. Throws InputError with file, line, column and
-/// what is allowed.
-MeasuredTable read_measured(const std::string& file);
+/// Cells by column, as a table has them.
+using StatedColumns = std::map<std::string, std::string>;
+/// Reads "transport=nvlink,algo=Ring", as --as has it. Throws InputError.
+StatedColumns parse_stated(const std::string& text);
+/// A row of such cells. Throws InputError, without a place: one that is not allowed or missing.
+MeasuredRow measured_row(const StatedColumns& cells);
+
+/// Reads a table, its columns in any order, or a log of nccl-tests (nccl_tests.hpp), which it knows
+/// by their content. `stated` are columns that the file leaves out, the same for all rows. Throws
+/// InputError with file, line, column and what is allowed.
+MeasuredTable read_measured(const std::string& file, const StatedColumns& stated = {});
 /// The same from text; `file` is the name that messages use.
-MeasuredTable parse_measured(std::string_view text, const std::string& file);
+MeasuredTable parse_measured(std::string_view text, const std::string& file,
+                             const StatedColumns& stated = {});
 
 /// The form of the table, for its page.
 FormatSection measured_format();

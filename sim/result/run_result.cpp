@@ -35,6 +35,8 @@ constexpr std::array kCauseFields{
     CauseField{{"where", "text", "", "the one of that kind that took most: \"pcisw0 -> cpu0 @0\""},
                [](const CauseShare& c) -> Json { return c.where; }}};
 
+constexpr std::string_view kInterval = "where --params has an interval for its class";
+
 using RowField = JsonField<ResultRow>;
 constexpr std::array kRowFields{
     RowField{{"op", "text", "", "the operation, as the scenario names it"},
@@ -55,6 +57,14 @@ constexpr std::array kRowFields{
              [](const ResultRow& r) -> Json { return r.channels; }},
     RowField{{"time_us", "number", "", "from the first rank's start to the last rank's end"},
              [](const ResultRow& r) -> Json { return r.time_us; }},
+    RowField{
+        {"low_us", "number", kInterval,
+         "a tenth of the times that were held out lie below, relative to their prediction"},
+        [](const ResultRow& r) { return r.interval ? Json(r.time_us * r.interval->low) : Json(); }},
+    RowField{{"high_us", "number", kInterval, "likewise nine tenths"},
+             [](const ResultRow& r) {
+               return r.interval ? Json(r.time_us * r.interval->high) : Json();
+             }},
     RowField{{"algbw_GBps", "number", "", "bytes / time; GB/s = 1e9 bytes/s"},
              [](const ResultRow& r) -> Json { return r.algbw_gb_per_s; }},
     RowField{{"busbw_GBps", "number", "",

@@ -8,6 +8,7 @@
 #include "sim/base/params.hpp"
 #include "sim/io/json.hpp"
 #include "sim/io/keys.hpp"
+#include "sim/result/error_interval.hpp"
 #include "sim/result/probes.hpp"
 
 namespace weft {
@@ -34,8 +35,10 @@ struct ResultRow {
   double algbw_gb_per_s{0};            ///< GB/s = 1e9 bytes/s
   double busbw_gb_per_s{0};            ///< algbw x busbw_factor() (sim/base/operation.hpp)
   std::vector<CauseShare> limited_by;  ///< largest first
-  double nic_gb_per_s{0};              ///< payload that the busiest NIC sends; 0: none does
-  std::optional<Probes> probes{};      ///< of packets; not read back from JSON
+  /// Of its class, if the parameters have one; not read back from JSON.
+  std::optional<ErrorInterval> interval{};
+  double nic_gb_per_s{0};          ///< payload that the busiest NIC sends; 0: none does
+  std::optional<Probes> probes{};  ///< of packets; not read back from JSON
   /// What happened, and when, as one number (sim/run/trajectory.hpp); not read back from JSON.
   std::uint64_t trajectory{0};
 };

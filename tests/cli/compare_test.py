@@ -19,6 +19,9 @@ HEAD = "transport,ranks,op,bytes,us\n"
 MADE = {
     "mixed.csv": None,  # of tests/data/h200
     "small.csv": HEAD + "nvlink,2,broadcast,1024,10\nnvlink,2,broadcast,4096,12\n",
+    "log.txt": "# Collective test starting: broadcast_perf\n#  Rank  0 Group  0 Pid 1 on a device  0\n"
+               "#  Rank  1 Group  0 Pid 2 on a device  1\n# size count type redop root time algbw busbw #wrong time\n"
+               "1024 256 float none 0 10 0.1 0.1 0 11\n4096 1024 float none 0 12 0.3 0.3 0 11\n",
     "column.csv": HEAD.replace("us", "time") + "nvlink,2,broadcast,1024,10\n",
     "cell.csv": HEAD + "nvlink,2,broadcast,1K,10\n",
     "none.csv": HEAD + "nvlink,64,broadcast,1024,10\n",
@@ -48,6 +51,11 @@ BOGUS_USAGE = (
     (["compare", "small.csv", *MACHINE, "--by", "bits"], "--by: 'bits': unknown column; " + WORDS + "; or nodes, size"),
     (["compare", "small.csv", *MACHINE, "--by", "op,op"], "--by: 'op': column given twice"),
     (["compare", "small.csv", *MACHINE, "--json", "-", "--csv", "-"], "--json and --csv cannot both go to standard output"),
+    (["compare", "small.csv", *MACHINE, "--as", "ranks=2"], "small.csv:1:11: --as: 'ranks' is stated by the file"),
+    (["compare", "small.csv", *MACHINE, "--as", "ranks"], "--as 'ranks': write COLUMN=VALUE"),
+    (["compare", "small.csv", *MACHINE, "--as", "colour=red"], "--as: 'colour': unknown column; " + WORDS),
+    (["compare", "log.txt", *MACHINE],
+     "log.txt:5: transport: is not stated; --as transport=VALUE says it: one of: nvlink, shm, net"),
     (["compare", "small.csv", *MACHINE, "--expect", "median_abs"],
      "--expect 'median_abs': write METRIC<=NUMBER, such as median_abs<=0.05"),
     (["compare", "small.csv", *MACHINE, "--expect", "mean<=1"],
@@ -124,6 +132,11 @@ class Compare(CliTest):
         self.assertEqual(provenance["topology"], MACHINE[1])
         self.assertGreater(len(provenance["parameters"]), 50)
         self.assertNotIn("scenario", provenance)
+
+    def test_a_log_of_nccl_tests_is_a_table(self):
+        as_table = self.comparison("small.csv", *MACHINE, *NO_NVLS)["rows"]
+        as_log = self.comparison("log.txt", *MACHINE, *NO_NVLS, "--as", "transport=nvlink")["rows"]
+        self.assertEqual(as_log, as_table)
 
     def test_csv_has_the_same_rows(self):
         text = self.ok("compare", "mixed.csv", *MACHINE, *NO_NVLS, "--csv", "-")

@@ -71,7 +71,7 @@ class Docs(unittest.TestCase):
         for command, text in sections.items():
             named = set(re.findall(r"(?m)^\\fB(--[a-z-]+)\\fR", text)) | {"--help"}
             self.assertEqual(named, options_of(command), command)
-        for code in (0, 2, 4, 70):
+        for code in (0, 2, 4, 5, 70):
             self.assertRegex(page, rf"(?m)^\.B {code}$")
 
     @unittest.skipUnless(shutil.which("groff"), "no groff here: the man page's markup is not checked")
@@ -141,6 +141,12 @@ printf '%s\\n' "${{COMPREPLY[@]}}" """
             walk(json.loads(answer), "")
         return seen
 
+    def intervals(self, op):
+        """A file of parameters with an interval for an operation."""
+        file = self.here / "intervals.yaml"
+        file.write_text(f"intervals: {{by: [op], classes: [{{class: [{op}], rows: 10, low: 0.9, high: 1.1}}]}}\n")
+        return str(file)
+
     def test_results_have_the_keys_of_the_page_and_no_others(self):
         scenario = self.here / "s.yaml"
         scenario.write_text(f"""scenario: s
@@ -149,7 +155,7 @@ nodes: 2
 memory_paths: [gdr]
 workload: {{op: allreduce, sizes: [1 KiB]}}
 """)
-        run = ("run", str(scenario), "--json", "-", "--fidelity")
+        run = ("run", str(scenario), "--params", self.intervals("allreduce"), "--json", "-", "--fidelity")
         sections = self.sections("## Keys of a result")
         sections["results[]"].discard("nccl_choice")  # another algorithm than NCCL's ran: not here
         self.assertEqual(self.seen(weft(*run, "fluid"), weft(*run, "packet")), sections)
@@ -173,13 +179,35 @@ workload: {{op: allreduce, sizes: [1 KiB]}}
         table.write_text("transport,ranks,op,bytes,us\nnvlink,2,broadcast,1024,100\nnvlink,2,broadcast,2048,10\n"
                          "nvlink,64,broadcast,1024,9\n")
         seen = self.seen(weft("compare", str(table), "--machine", str(SOURCE / "topologies/h200-vm.yaml"), "--json",
-                              "-", "--drop-stalls", "--by", "op", "--env", "NCCL_NVLS_ENABLE=0"))
+                              "-", "--params", self.intervals("broadcast"), "--drop-stalls", "--by", "op", "--env", "NCCL_NVLS_ENABLE=0"))
         seen = {path: keys for path, keys in seen.items() if not path.startswith("provenance")}
         sections = self.sections("## Keys of a comparison")
         columns = self.sections("## Measured tables")[""]
         sections["rows[]"] |= columns
         sections["classes[]"] = sections["summary"] | {"op"}
         sections["summary_with_stalls"] = sections["summary"]
+        self.assertEqual(seen, sections)
+
+    def test_calibrations_have_the_keys_of_the_page_and_no_others(self):
+        machine = ("--machine", str(SOURCE / "topologies/h200-vm.yaml"))
+        table = self.here / "m.csv"
+        rows = [f"nvlink,2,Ring,LL,{channels},allreduce,{size},graph" for channels in range(1, 9)
+                for size in (1024, 2048, 4096, 8192, 16384)]
+        table.write_text("transport,ranks,algo,proto,channels,op,bytes,launch,us\n" + "".join(f"{r},1\n" for r in rows))
+        times = json.loads(weft("compare", str(table), *machine, "--set", "nccl.launch_ll=6 us", "--json", "-"))["rows"]
+        table.write_text("transport,ranks,algo,proto,channels,op,bytes,launch,us\n" +
+                         "".join(f"{row},{time['predicted_us']}\n" for row, time in zip(rows, times)))
+        seen = self.seen(weft("calibrate", str(table), *machine, "--fit", "nccl.launch_ll", "--by", "op", "--json", "-"))
+        sections = self.sections("## Keys of a calibration")
+        for path, key in (("", "refused"), ("parameters[]", "at_bound"), ("rows[]", "stall")):
+            sections[path].remove(key)  # not here
+        sections.pop("correlations[]")
+        sections["rows[]"] |= self.sections("## Measured tables")[""]
+        of_set = sections.pop("fitted, held_out")
+        summary = self.sections("## Keys of a comparison")["summary"]
+        for name in ("fitted", "held_out"):
+            sections |= {name: of_set, f"{name}.classes[]": {"op", "before", "after"}}
+            sections |= {f"{name}{at}.{when}": summary for at in ("", ".classes[]") for when in ("before", "after")}
         self.assertEqual(seen, sections)
 
     def test_the_example_of_a_measured_table_is_read(self):

@@ -36,7 +36,7 @@ THIRD_PARTY = (
     (r"pugi(xml|config)\.hpp", "sim/input/"),
     (r"boost/", "sim/topology/"),
     (r"CLI/", "tools/"),
-    (r"Eigen/", "replay/calibrate"),
+    (r"(Eigen/|nlopt\.hpp)", "replay/calibrate"),
     (r"(infiniband|rdma)/", "replay/"),
     (r"fmt/", ""),
 )
@@ -183,7 +183,7 @@ class SelfTest(unittest.TestCase):
             "sim/run/a.cpp": '#include "sim/result/a.hpp"\n',
             "models/nccl/a.cpp": '#include "sim/run/a.hpp"\n#include "models/pcie/a.hpp"\n',
             "replay/a.cpp": '#include <infiniband/verbs.h>\n#include "models/nccl/a.hpp"\n',
-            "replay/calibrate/fit.cpp": "#include <Eigen/Dense>\n",
+            "replay/calibrate/fit.cpp": "#include <Eigen/Dense>\n#include <nlopt.hpp>\n",
             "tools/a.cpp": '#include <CLI/CLI.hpp>\n#include "replay/a.hpp"\n',
             "tests/base/a_test.cpp": '#include <gtest/gtest.h>\n#include "tests/helper.hpp"\n',
         }))
@@ -207,7 +207,7 @@ class SelfTest(unittest.TestCase):
 
     def test_third_party_stays_in_its_layer(self):
         for header in ("yaml-cpp/yaml.h", "nlohmann/json.hpp", "pugixml.hpp", "boost/graph/x.hpp",
-                       "CLI/CLI.hpp", "Eigen/Dense", "infiniband/verbs.h"):
+                       "CLI/CLI.hpp", "Eigen/Dense", "nlopt.hpp", "infiniband/verbs.h"):
             self.finds("sim/flow/a.cpp", f"#include <{header}>\n", "is private to")
         self.finds("replay/trace.cpp", "#include <Eigen/Dense>\n", "private to replay/calibrate")
         self.finds("sim/flow/a.cpp", "#include <spdlog/spdlog.h>\n", "without a layer")

@@ -160,7 +160,7 @@ class Package(InFolder):
         for name in (r"libweft\.a", r"cmake/weft/weftConfig\.cmake", r"cmake/weft/weftTargets\.cmake"):
             self.assertTrue(any(re.fullmatch(r"\./usr/lib/(.*/)?" + name, file) for file in held), name)
         fields = dict(re.findall(r"(?m)^(\S+): (.*)$", run("dpkg-deb", "-I", package).replace("\n ", "\n")))
-        for library in ("libc6", "libfmt9", "libpugixml1v5", "libstdc++6", "libyaml-cpp0.7"):
+        for library in ("libc6", "libfmt9", "libnlopt0", "libpugixml1v5", "libstdc++6", "libyaml-cpp0.7"):
             self.assertIn(library, fields["Depends"])
         self.assertIn("libyaml-cpp-dev", fields["Recommends"])
         # As it lies in the package, from anywhere.

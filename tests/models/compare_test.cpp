@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "sim/input/topology_file.hpp"
 #include "tests/models/prediction.hpp"
 
 namespace weft::test::models_compare {
@@ -18,8 +19,9 @@ Comparison compared(const std::string& rows, const std::string& topology,
   PredictOptions options;
   for (const std::string& text : settings) options.set.push_back(parse_setting(text));
   options.env = env;
-  return compare(parse_measured(kHead + rows, "m.csv"), shipped("topologies/" + topology), options,
-                 make_catalog());
+  const ParamCatalog catalog = make_catalog();
+  return compare(parse_measured(kHead + rows, "m.csv"),
+                 read_topology(shipped("topologies/" + topology), catalog), options, catalog);
 }
 
 /// The predicted time of one row, or why there is none.
@@ -77,7 +79,10 @@ TEST(Compare, ARowMayNameItsMachine) {
   const std::string size = "nvlink,2,allreduce,1048576,10,";
   const std::string file = shipped("tests/data/m.csv");
   const auto of = [&](const std::string& rows, const std::string& machine = "") {
-    return compare(parse_measured(head + rows, file), machine, {}, make_catalog());
+    const MeasuredTable table = parse_measured(head + rows, file);
+    const ParamCatalog catalog = make_catalog();
+    return machine.empty() ? compare(table, {}, catalog)
+                           : compare(table, read_topology(machine, catalog), {}, catalog);
   };
   const Comparison c = of(
       size + "../../topologies/h200-vm.yaml,,,\n" + size + "../../topologies/hgx-a100.yaml,,,\n" +
@@ -205,13 +210,40 @@ TEST(Compare, RefusesOptionsThatNoRowCouldTake) {
   EXPECT_THROW(compared(row, "h200-vm.yaml", {}, {{"NCCL_PROTO", "Fast"}}), InputError);
 }
 
+TEST(Intervals, OfARunAreThoseOfRowsThatWereMeasuredAsItRan) {
+  const ParamCatalog catalog = make_catalog();
+  const TopologySpec machine = read_topology(shipped("topologies/h200-vm.yaml"), catalog);
+  const ErrorIntervals intervals{{"transport", "algo", "launch"},
+                                 {{{"nvlink", "Ring", "graph"}, 10, {0.1, 1}},
+                                  {{"shm", "auto", "graph"}, 10, {0.2, 1}},
+                                  {{"shm", "Ring", "single"}, 10, {0.3, 1}}}};
+  const auto low = [&](const std::map<std::string, std::string>& env, const std::string& launch) {
+    Scenario scenario;
+    scenario.nodes = 1;
+    scenario.op = "allreduce";
+    scenario.sizes = {Bytes{65536}};
+    scenario.memory_paths = {"gdr"};
+    scenario.env = env;
+    PredictOptions options;
+    options.set = {parse_setting("nccl.algo=Ring"), parse_setting("nccl.launch=" + launch)};
+    RunResult result = predict(scenario, machine, options, catalog);
+    add_intervals(result, machine, intervals);
+    return result.rows.at(0).interval ? result.rows[0].interval->low : 0;
+  };
+  EXPECT_EQ(low({}, "graph"), 0.1);
+  EXPECT_EQ(low({{"NCCL_P2P_DISABLE", "1"}}, "graph"), 0.2) << "none of rows with Ring forced";
+  EXPECT_EQ(low({{"NCCL_P2P_DISABLE", "1"}}, "single"), 0.3);
+  EXPECT_EQ(low({}, "single"), 0) << "no such class";
+}
+
 TEST(Compare, IsTheSameOnAnyNumberOfThreads) {
   const MeasuredTable table = read_measured(shipped("tests/data/h200/mixed.csv"));
   const auto text = [&](unsigned threads) {
     PredictOptions options;
     options.threads = threads;
-    const Comparison c =
-        compare(table, shipped("topologies/h200-vm.yaml"), options, make_catalog());
+    const ParamCatalog catalog = make_catalog();
+    const Comparison c = compare(table, read_topology(shipped("topologies/h200-vm.yaml"), catalog),
+                                 options, catalog);
     return comparison_json(c, {{"op"}, false}).dump();
   };
   EXPECT_EQ(text(1), text(7));

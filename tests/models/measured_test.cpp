@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "models/collective/compare.hpp"
+#include "sim/input/topology_file.hpp"
 #include "tests/models/prediction.hpp"
 
 namespace weft::test::models_measured {
@@ -22,8 +23,10 @@ const Comparison& compared(const std::string& table) {
     PredictOptions options;
     options.env = {{"NCCL_NVLS_ENABLE", "0"}, {"NCCL_PXN_DISABLE", "1"}};
     if (table == "p2p-read.csv") options.env["NCCL_P2P_READ_ENABLE"] = "1";
-    at->second = compare(read_measured(shipped("tests/data/h200/" + table)),
-                         shipped("topologies/h200-vm.yaml"), options, make_catalog());
+    const ParamCatalog catalog = make_catalog();
+    at->second =
+        compare(read_measured(shipped("tests/data/h200/" + table)),
+                read_topology(shipped("topologies/h200-vm.yaml"), catalog), options, catalog);
   }
   return at->second;
 }

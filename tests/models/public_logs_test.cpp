@@ -28,7 +28,7 @@ const Comparison& compared() {
     std::erase_if(table.rows, [](const MeasuredRow& row) {
       return row.hosts > 1 && Bytes{row.bytes} > kMostBetweenNodes;
     });
-    return compare(table, "", {}, make_catalog());
+    return compare(table, {}, make_catalog());
   }();
   return known;
 }

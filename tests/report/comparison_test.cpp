@@ -47,6 +47,23 @@ RowPointers pointers(const std::vector<ComparedRow>& rows) {
   return out;
 }
 
+TEST(Comparison, RowsHaveTheIntervalOfTheirClass) {
+  Comparison c = sample();
+  add_intervals(c, {{"op"}, {{{"allreduce"}, 10, {0.9, 1.1}}}});
+  ASSERT_TRUE(c.rows[0].interval && c.rows[1].interval);
+  EXPECT_TRUE(c.rows[0].is_within());   // measured / predicted 1 / 1.1
+  EXPECT_FALSE(c.rows[1].is_within());  // 1 / 0.7
+  EXPECT_FALSE(c.rows[2].interval.has_value());
+  EXPECT_FALSE(c.rows[3].interval.has_value());
+  const ComparisonView view{{"op"}, false};
+  EXPECT_THAT(comparison_text(c, view), HasSubstr("2 rows have one, 1 of them lie within\n"));
+  EXPECT_THAT(comparison_text(sample(), view), ::testing::Not(HasSubstr("interval")));
+  const Json rows = comparison_json(c, view).at("rows");
+  EXPECT_DOUBLE_EQ(rows.items()[0].at("low_us").as_number(), 9.9);
+  EXPECT_DOUBLE_EQ(rows.items()[0].at("high_us").as_number(), 12.1);
+  EXPECT_EQ(rows.items()[2].find("low_us"), nullptr);
+}
+
 TEST(ErrorSummary, OfAnEvenNumberOfRows) {
   const std::vector<ComparedRow> rows{row("reduce", 1, 10, 0.5), row("reduce", 2, 20, -0.1),
                                       row("reduce", 3, 40, 0.2), row("reduce", 4, 80, -0.4)};
@@ -198,10 +215,10 @@ TEST(ComparisonCsv, HasTheTablesColumnsThenThePrediction) {
       text,
       HasSubstr(
           ",busbw_GBps,launch,machine,set,env,nccl,use,id,source,predicted_us,error,predicted_algo,"
-          "predicted_proto,predicted_channels,limited_by,reason,stall\n"));
+          "predicted_proto,predicted_channels,limited_by,reason,stall,low_us,high_us\n"));
   EXPECT_THAT(text, HasSubstr("nvlink,,1,4,0,0,0,auto,auto,0,allreduce,1,10,0,0,,,,,,yes,,,11,"));
-  EXPECT_THAT(text,
-              HasSubstr("nvlink,,1,4,0,0,0,auto,auto,0,reduce,5,1,0,0,,,,,,yes,,,,,,,,,no NIC,\n"));
+  EXPECT_THAT(
+      text, HasSubstr("nvlink,,1,4,0,0,0,auto,auto,0,reduce,5,1,0,0,,,,,,yes,,,,,,,,,no NIC,,,\n"));
 }
 
 }  // namespace

@@ -53,6 +53,18 @@ TEST(Table, PutsMemoryPathsSideBySideAndSaysWhatLimits) {
   EXPECT_NE(text.find("# fine\n# note: something was left out\n"), std::string::npos);
 }
 
+TEST(Table, ShowsIntervalsWhereAnyRowHasOne) {
+  RunResult result = sample();
+  result.rows[0].interval = ErrorInterval{0.8, 1.2};
+  const std::string text = table_text(result);
+  EXPECT_NE(text.find("  1      41.25      33.00      49.50    0.000    0.000  100 % launch"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("  1      41.50          -          -    12.35 "), std::string::npos) << text;
+  EXPECT_NE(text.find("# low, high: eight of ten measured times"), std::string::npos);
+  EXPECT_EQ(table_text(sample()).find("low"), std::string::npos);
+}
+
 TEST(Table, LinesThatAreNoRowsBeginWithAHash) {
   std::string text = table_text(sample());
   int rows = 0;

@@ -1,0 +1,480 @@
+#include "replay/calibrate/calibrate.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "models/collective/compare.hpp"
+#include "models/collective/settings.hpp"
+#include "replay/calibrate/holdout.hpp"
+#include "replay/calibrate/least_squares.hpp"
+#include "sim/base/error.hpp"
+
+namespace weft {
+namespace {
+
+constexpr double kWideRange = 10;      // from here on a range is gone through by ratio
+constexpr double kWideStep = 0.7;      // of a coordinate: whether a parameter has any effect
+constexpr int kPointsACoordinate = 4;  // of the search without slopes
+
+/// Between a parameter's value and its coordinate in the search: ln(value / start) where its range
+/// is positive and wide, else value / start (a start of 0: thousandths of the range).
+class Scale {
+ public:
+  Scale(const ParamSpec& spec, double start)
+      : spec_{&spec},
+        start_{start},
+        by_ratio_{spec.min > 0 && spec.max / spec.min >= kWideRange},
+        unit_{start == 0 ? (spec.max - spec.min) / 1000 : std::abs(start)} {}
+
+  double coordinate(double value) const {
+    return by_ratio_ ? std::log(value / start_) : value / unit_;
+  }
+  double value(double coordinate) const {
+    const double exact = by_ratio_ ? start_ * std::exp(coordinate) : coordinate * unit_;
+    const double whole = spec_->unit == Unit::kBytes ? std::round(exact) : exact;
+    return std::clamp(whole, spec_->min, spec_->max);
+  }
+  /// What the value's error is for a coordinate's.
+  double error(double value, double of_coordinate) const {
+    return of_coordinate * (by_ratio_ ? value : unit_);
+  }
+
+ private:
+  const ParamSpec* spec_;
+  double start_;
+  bool by_ratio_;
+  double unit_;
+};
+
+/// What is worth writing down of a fitted value: five digits.
+double shortened(double value) { return std::stod(fmt::format("{:.5g}", value)); }
+
+ScenarioSetting setting_of(const ParamSpec& spec, double value) {
+  return {std::string(spec.key), ParamCatalog::format(spec, value), {}};
+}
+
+bool can_be_fitted(const ParamSpec& spec) {
+  return spec.unit != Unit::kChoice && spec.unit != Unit::kFlags && spec.unit != Unit::kCount;
+}
+
+void check_key(const std::string& key, const ParamCatalog& catalog) {
+  try {
+    if (can_be_fitted(catalog.require(key))) return;
+  } catch (const InputError& e) {
+    throw InputError("--fit: " + std::string(e.what()));
+  }
+  throw InputError("--fit: '" + key + "' is a word or a count; times, rates, sizes, lengths and " +
+                   "fractions can be fitted");
+}
+
+std::vector<Comparison> compare_all(const std::vector<MeasuredTable>& tables,
+                                    const CalibrationRequest& request, const ParamCatalog& catalog,
+                                    const std::vector<ScenarioSetting>& fitted = {}) {
+  PredictOptions options = request.options;
+  options.set.insert(options.set.end(), fitted.begin(), fitted.end());
+  std::vector<Comparison> out;
+  for (const MeasuredTable& table : tables) {
+    out.push_back(compare(table, request.machine, options, catalog));
+  }
+  return out;
+}
+
+/// All values with which any row was predicted, by key.
+std::map<std::string, std::vector<ProvenanceParam>> used_params(
+    const std::vector<Comparison>& comparisons) {
+  std::map<std::string, std::vector<ProvenanceParam>> out;
+  for (const Comparison& comparison : comparisons) {
+    for (const ProvenanceParam& p : comparison.provenance.params) out[p.key].push_back(p);
+  }
+  return out;
+}
+
+/// The value that a parameter has wherever rows are predicted with it.
+double start_of(const ParamSpec& spec, const std::vector<ProvenanceParam>& used) {
+  for (const ProvenanceParam& p : used) {
+    if (p.value == used.front().value) continue;
+    throw InputError(fmt::format(
+        "--fit: '{}' is {} for some and {} for others; --set gives it one value to start from",
+        spec.key, used.front().value, p.value));
+  }
+  return ParamCatalog::parse(spec, used.front().value);
+}
+
+/// What the rows' predictions use and is a fit already.
+std::vector<std::string> fitted_keys(
+    const std::map<std::string, std::vector<ProvenanceParam>>& used, const ParamCatalog& catalog) {
+  std::vector<std::string> keys;
+  for (const auto& [key, values] : used) {
+    const ParamSpec& spec = catalog.require(key);
+    const bool is_fit =
+        spec.origin == Origin::kFitted || values.front().origin == origin_name(Origin::kFitted);
+    if (is_fit && can_be_fitted(spec)) keys.push_back(key);
+  }
+  if (keys.empty()) {
+    throw InputError("--fit KEY,... is needed: the rows use no parameter that is a fit already");
+  }
+  return keys;
+}
+
+/// The fit of some tables: what is fixed while parameters move.
+class Fit {
+ public:
+  Fit(const CalibrationRequest& request, const ParamCatalog& catalog,
+      const std::vector<MeasuredTable>& tables, const std::vector<Comparison>& before)
+      : request_{request}, catalog_{catalog}, tables_{tables} {
+    for (const Comparison& comparison : before) {
+      std::vector<bool> counts;
+      for (const ComparedRow& row : comparison.rows) {
+        counts.push_back(row.predicted && !(request.drop_stalls && row.is_stall));
+        if (!counts.back()) continue;
+        const auto [at, is_new] = index_.try_emplace(configuration_of(row.measured), index_.size());
+        groups_.push_back(at->second);
+      }
+      counts_.push_back(std::move(counts));
+    }
+  }
+
+  void add(const ParamSpec& spec, double start) {
+    specs_.push_back(&spec);
+    starts_.push_back(start);
+    scales_.emplace_back(spec, start);
+    space_.lower.push_back(scales_.back().coordinate(spec.min));
+    space_.upper.push_back(scales_.back().coordinate(spec.max));
+  }
+  /// Keeps only those parameters.
+  void keep(const std::vector<std::size_t>& which) {
+    Fit kept(*this);
+    specs_.clear();
+    starts_.clear();
+    scales_.clear();
+    space_ = {};
+    for (const std::size_t k : which) add(*kept.specs_[k], kept.starts_[k]);
+  }
+
+  std::size_t rows() const { return groups_.size(); }
+  std::size_t predictions() const { return predictions_; }
+  const std::vector<std::size_t>& groups() const { return groups_; }
+  const SearchSpace& space() const { return space_; }
+  const std::vector<const ParamSpec*>& specs() const { return specs_; }
+
+  std::vector<double> start() const {
+    std::vector<double> point;
+    for (std::size_t k = 0; k < scales_.size(); ++k) {
+      point.push_back(scales_[k].coordinate(starts_[k]));
+    }
+    return point;
+  }
+
+  /// ln(predicted / measured) of the rows that count; nullopt if one of them has no prediction.
+  std::optional<std::vector<double>> residuals_of(
+      const std::vector<Comparison>& comparisons) const {
+    std::vector<double> out;
+    for (std::size_t t = 0; t < comparisons.size(); ++t) {
+      for (std::size_t i = 0; i < comparisons[t].rows.size(); ++i) {
+        if (!counts_[t][i]) continue;
+        const ComparedRow& row = comparisons[t].rows[i];
+        if (!row.predicted) return std::nullopt;
+        out.push_back(std::log(row.predicted->time_us / row.measured.us));
+      }
+    }
+    return out;
+  }
+
+  std::vector<ScenarioSetting> settings_at(const std::vector<double>& point) const {
+    std::vector<ScenarioSetting> settings;
+    for (std::size_t k = 0; k < specs_.size(); ++k) {
+      settings.push_back(setting_of(*specs_[k], scales_[k].value(point[k])));
+    }
+    return settings;
+  }
+
+  Residuals residuals() {
+    return [this](const std::vector<double>& point) {
+      auto there = residuals_of(compare_all(tables_, request_, catalog_, settings_at(point)));
+      ++predictions_;
+      if (request_.on_progress) {
+        request_.on_progress(fmt::format("{} parameters, {} rows: predicted {} times",
+                                         specs_.size(), rows(), predictions_));
+      }
+      return there;
+    };
+  }
+
+  FittedParam param(const Solution& solution, std::size_t k,
+                    const std::optional<double>& error_of_coordinate) const {
+    FittedParam out{
+        *specs_[k], starts_[k], shortened(scales_[k].value(solution.point[k])), {}, false};
+    out.value = std::clamp(out.value, out.spec.min, out.spec.max);
+    out.at_bound = out.value <= out.spec.min || out.value >= out.spec.max;
+    if (error_of_coordinate) {
+      out.standard_error = scales_[k].error(out.value, *error_of_coordinate);
+    }
+    return out;
+  }
+
+ private:
+  const CalibrationRequest& request_;
+  const ParamCatalog& catalog_;
+  const std::vector<MeasuredTable>& tables_;
+  std::vector<std::vector<bool>> counts_;     ///< by table and row
+  std::map<std::string, std::size_t> index_;  ///< of configurations
+  std::vector<std::size_t> groups_;           ///< of each row that counts, its configuration's
+  std::vector<const ParamSpec*> specs_;
+  std::vector<double> starts_;
+  std::vector<Scale> scales_;
+  SearchSpace space_;
+  std::size_t predictions_{0};
+};
+
+/// Whether any row's prediction moves with a coordinate, further away than slopes look.
+bool has_effect(Fit& fit, const Solution& at, std::size_t k) {
+  for (const double step : {kWideStep, -kWideStep}) {
+    std::vector<double> point = at.point;
+    point[k] = std::clamp(point[k] + step, fit.space().lower[k], fit.space().upper[k]);
+    const auto there = fit.residuals()(point);
+    if (there && *there != at.residuals) return true;
+  }
+  return false;
+}
+
+/// The parameters on which no row depends, by place.
+std::vector<std::size_t> idle_params(Fit& fit, const Solution& start) {
+  std::vector<std::size_t> out;
+  for (std::size_t k = 0; k < start.point.size(); ++k) {
+    const std::vector<double>& slopes = start.slopes[k];
+    const bool is_flat =
+        std::all_of(slopes.begin(), slopes.end(), [](double slope) { return slope == 0; });
+    if (is_flat && !has_effect(fit, start, k)) out.push_back(k);
+  }
+  return out;
+}
+
+std::string names_of(const Fit& fit, const std::vector<std::size_t>& which) {
+  std::vector<std::string_view> names;
+  for (const std::size_t k : which) names.push_back(fit.specs()[k]->key);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+void drop(Fit& fit, Solution& start, const std::vector<std::size_t>& idle) {
+  std::vector<std::size_t> kept;
+  std::vector<std::vector<double>> slopes;
+  for (std::size_t k = 0; k < start.point.size(); ++k) {
+    if (std::find(idle.begin(), idle.end(), k) != idle.end()) continue;
+    kept.push_back(k);
+    slopes.push_back(start.slopes[k]);
+  }
+  fit.keep(kept);
+  start.point = fit.start();
+  start.slopes = std::move(slopes);
+}
+
+/// Lowers the loss from `start` and writes down what that comes to.
+Solution solve(Fit& fit, Solution start, Calibration& out) {
+  const Residuals residuals = fit.residuals();
+  out.loss_before = huber_loss(start.residuals);
+  Solution best = damped_least_squares(residuals, std::move(start), fit.space(),
+                                       [&](int round, double) { out.rounds = round; });
+  const int most = kPointsACoordinate * static_cast<int>(best.point.size());
+  Solution polished = without_slopes(residuals, best, fit.space(), most);
+  if (polished.point != best.point) {
+    best = std::move(polished);
+    best.slopes = slopes_at(residuals, best, fit.space());
+  }
+  out.loss_after = huber_loss(best.residuals);
+  return best;
+}
+
+void add_params(const Fit& fit, const Solution& solution, Calibration& out) {
+  const Uncertainty uncertainty = uncertainty_of(solution, fit.groups(), fit.space());
+  for (std::size_t k = 0; k < solution.point.size(); ++k) {
+    out.params.push_back(fit.param(solution, k, uncertainty.standard_errors[k]));
+    for (std::size_t j = 0; j < k; ++j) {
+      const double coefficient = uncertainty.correlations[k][j];
+      if (std::abs(coefficient) <= kStrongCorrelation) continue;
+      out.correlations.push_back(
+          {std::string(fit.specs()[j]->key), std::string(fit.specs()[k]->key), coefficient});
+    }
+  }
+}
+
+ErrorSummary summary(const Comparison& comparison, const Calibration& calibration) {
+  return summary_of(counted_rows(comparison, {calibration.by, calibration.drop_stalls}));
+}
+
+ErrorIntervals intervals_from(const Comparison& held_out, const Calibration& calibration) {
+  std::map<std::vector<std::string>, std::vector<double>> ratios;
+  for (const ComparedRow* const row :
+       counted_rows(held_out, {calibration.by, calibration.drop_stalls})) {
+    if (!row->predicted) continue;
+    ratios[class_values(row->measured, calibration.by)].push_back(row->measured.us /
+                                                                  row->predicted->time_us);
+  }
+  ErrorIntervals out{calibration.by, {}};
+  for (const auto& [values, of_class] : ratios) {
+    if (of_class.size() < kFewestIntervalRows) continue;
+    out.classes.push_back(
+        {values, static_cast<std::int64_t>(of_class.size()), interval_of(of_class)});
+  }
+  return out;
+}
+
+/// Why a fit is not to be believed, by the rows that it has not seen; "" if it is.
+std::string memorised(const Calibration& calibration) {
+  const Comparison fitted = joined(calibration.fitted.after);
+  const Comparison before = joined(calibration.held_out.before);
+  const Comparison after = joined(calibration.held_out.after);
+  const double of_fitted = summary(fitted, calibration).median_abs;
+  const double was = summary(before, calibration).median_abs;
+  const double is = summary(after, calibration).median_abs;
+  if (is >= was) {
+    return fmt::format(
+        "the median error of the rows held out does not fall: {:.2f} % with the starting values, "
+        "{:.2f} % with the fitted ones",
+        was * 100, is * 100);
+  }
+  if (is > kMostMedian && is > kMostMedianRatio * of_fitted) {
+    return fmt::format(
+        "the median error of the rows held out, {:.2f} %, is over {} times that of the fitted "
+        "rows, {:.2f} %, and over {} %",
+        is * 100, kMostMedianRatio, of_fitted * 100, kMostMedian * 100);
+  }
+  return "";
+}
+
+SplitTables split(const CalibrationRequest& request, const std::vector<std::string>& by,
+                  std::uint64_t seed) {
+  if (!request.holdout) return hold_out(request.tables, request.holdout_share, by, seed);
+  for (const MeasuredTable& table : request.tables) {
+    if (table.digest != request.holdout->digest) continue;
+    throw InputError(request.holdout->file + ": is a table to fit, and cannot be held out too");
+  }
+  return {request.tables, {*request.holdout}};
+}
+
+/// How many configurations are on both sides, which only another table can bring about.
+std::string shared_note(const SplitTables& tables) {
+  std::set<std::string> fitted;
+  std::set<std::string> both;
+  for (const MeasuredTable& table : tables.fitted) {
+    for (const MeasuredRow& row : table.rows) fitted.insert(configuration_of(row));
+  }
+  for (const MeasuredTable& table : tables.held_out) {
+    for (const MeasuredRow& row : table.rows) {
+      if (fitted.contains(configuration_of(row))) both.insert(configuration_of(row));
+    }
+  }
+  if (both.empty()) return "";
+  return fmt::format(
+      "{} configurations that are held out were fitted too, as another table has "
+      "them: these show how well runs repeat, no more",
+      both.size());
+}
+
+MeasuredTable all_rows(const CalibrationRequest& request) {
+  MeasuredTable out;
+  for (const MeasuredTable& table : request.tables) {
+    out.rows.insert(out.rows.end(), table.rows.begin(), table.rows.end());
+  }
+  return out;
+}
+
+/// Adds the parameters with where they start. Throws InputError: one that rows use with several
+/// values. Those that no row uses come back.
+std::vector<std::string> add_keys(const CalibrationRequest& request, const ParamCatalog& catalog,
+                                  const std::vector<Comparison>& before, Fit& fit) {
+  const auto used = used_params(before);
+  std::vector<std::string> unused;
+  for (const std::string& key : request.keys.empty() ? fitted_keys(used, catalog) : request.keys) {
+    const auto at = used.find(key);
+    if (at == used.end()) {
+      unused.push_back(key);
+    } else {
+      const ParamSpec& spec = catalog.require(key);
+      fit.add(spec, start_of(spec, at->second));
+    }
+  }
+  return unused;
+}
+
+/// Fits what can be; the settings that it ends with. Says why in `out.refusal` if nothing can.
+std::vector<ScenarioSetting> fitted_settings(const CalibrationRequest& request, Fit& fit,
+                                             const std::vector<std::string>& unused,
+                                             Calibration& out) {
+  if (!unused.empty()) {
+    out.refusal = fmt::format("no fitted row depends on {}", fmt::join(unused, ", "));
+    return {};
+  }
+  Solution start{fit.start(), fit.residuals_of(out.fitted.before).value(), {}};
+  start.slopes = slopes_at(fit.residuals(), start, fit.space());
+  if (const std::vector<std::size_t> idle = idle_params(fit, start); !idle.empty()) {
+    const std::string why = "no fitted row depends on " + names_of(fit, idle);
+    if (!request.keys.empty()) {
+      out.refusal = why;
+      return {};
+    }
+    out.notes.push_back("not fitted: " + why);
+    drop(fit, start, idle);
+  }
+  out.configurations = moving_groups(start, fit.groups()).size();
+  if (fit.specs().size() >= out.configurations) {
+    out.refusal = fmt::format(
+        "{} parameters, and {} fitted configurations that depend on them: at "
+        "least one more is needed",
+        fit.specs().size(), out.configurations);
+    return {};
+  }
+  add_params(fit, solve(fit, std::move(start), out), out);
+  std::vector<ScenarioSetting> settings;
+  for (const FittedParam& p : out.params) settings.push_back(setting_of(p.spec, p.value));
+  return settings;
+}
+
+std::uint64_t seed_of(const CalibrationRequest& request, const ParamCatalog& catalog) {
+  Params params(catalog);
+  TopologySpec spec = request.machine;
+  apply_settings(request.options.set, spec, params);
+  return static_cast<std::uint64_t>(params.number("wire.seed"));
+}
+
+}  // namespace
+
+Comparison joined(const std::vector<Comparison>& comparisons) {
+  Comparison out;
+  for (const Comparison& comparison : comparisons) {
+    out.rows.insert(out.rows.end(), comparison.rows.begin(), comparison.rows.end());
+  }
+  return out;
+}
+
+Calibration calibrate(const CalibrationRequest& request, const ParamCatalog& catalog) {
+  for (const std::string& key : request.keys) check_key(key, catalog);
+  Calibration out;
+  out.by = class_columns(request.by, all_rows(request));
+  out.drop_stalls = request.drop_stalls;
+  const SplitTables tables = split(request, out.by, seed_of(request, catalog));
+  if (std::string note = shared_note(tables); !note.empty()) out.notes.push_back(std::move(note));
+  out.fitted.before = compare_all(tables.fitted, request, catalog);
+  Fit fit(request, catalog, tables.fitted, out.fitted.before);
+  if (fit.rows() == 0) throw InputError("no row to fit has a prediction (weft compare says why)");
+  const std::vector<std::string> unused = add_keys(request, catalog, out.fitted.before, fit);
+  out.held_out.before = compare_all(tables.held_out, request, catalog);
+  if (summary(joined(out.held_out.before), out).n == 0) {
+    throw InputError("no row that is held out has a prediction (weft compare says why)");
+  }
+  const std::vector<ScenarioSetting> settings = fitted_settings(request, fit, unused, out);
+  out.predictions = fit.predictions();
+  if (!out.refusal.empty()) return out;
+  out.fitted.after = compare_all(tables.fitted, request, catalog, settings);
+  out.held_out.after = compare_all(tables.held_out, request, catalog, settings);
+  out.intervals = intervals_from(joined(out.held_out.after), out);
+  out.refusal = memorised(out);
+  return out;
+}
+
+}  // namespace weft

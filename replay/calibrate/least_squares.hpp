@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace weft {
+
+/// The residuals at a point; nullopt where there are none, which the search then leaves out. As
+/// many at each point.
+using Residuals =
+    std::function<std::optional<std::vector<double>>(const std::vector<double>& point)>;
+
+/// What the search may do. Coordinates are scaled by whoever calls: of the order of 1.
+struct SearchSpace {
+  std::vector<double> lower;
+  std::vector<double> upper;
+  double step{0.05};  ///< of differences: wide enough to look over kinks
+};
+
+/// A residual up to here counts by its square, beyond it by its size (Huber).
+inline constexpr double kHuberBend = 0.1;
+
+/// Mean over the residuals of r^2 / 2 up to kHuberBend, of kHuberBend (|r| - kHuberBend / 2)
+/// beyond.
+double huber_loss(const std::vector<double>& residuals);
+
+/// A point with what is known of it. The k-th of `slopes` has each residual's slope along the k-th
+/// coordinate.
+struct Solution {
+  std::vector<double> point;
+  std::vector<double> residuals;
+  std::vector<std::vector<double>> slopes;
+};
+
+/// Slopes at a point by differences of one step, upwards where the space allows it. Along a
+/// coordinate without residuals to either side they are zero.
+std::vector<std::vector<double>> slopes_at(const Residuals& residuals, const Solution& at,
+                                           const SearchSpace& space);
+
+/// Lowers the Huber loss from `start`, which has all three: Levenberg and Marquardt's steps on
+/// reweighted squares, kept to the space. `on_round` hears of each round and the loss after it. The
+/// slopes of what comes back are those at its point.
+Solution damped_least_squares(const Residuals& residuals, Solution start, const SearchSpace& space,
+                              const std::function<void(int, double)>& on_round);
+
+/// Looks around a point without slopes, for what kinks hide: NLopt's subplex within the space, at
+/// most `most` points. Comes back with the best point found, without slopes; that may be `from`.
+Solution without_slopes(const Residuals& residuals, const Solution& from, const SearchSpace& space,
+                        int most);
+
+/// The groups of residuals that have a slope along any coordinate. `groups` names each residual's.
+std::set<std::size_t> moving_groups(const Solution& solution,
+                                    const std::vector<std::size_t>& groups);
+
+/// How well residuals fix a solution's coordinates.
+struct Uncertainty {
+  /// Of each coordinate; absent where it is at its bound or no residual has a slope there.
+  std::vector<std::optional<double>> standard_errors;
+  /// Of each pair of coordinates with errors; 0 for others.
+  std::vector<std::vector<double>> correlations;
+};
+
+/// From slopes and weights at the solution. `groups` names each residual's group: residuals of one
+/// group may err together, those of different ones do not (standard errors as of clusters).
+Uncertainty uncertainty_of(const Solution& solution, const std::vector<std::size_t>& groups,
+                           const SearchSpace& space);
+
+}  // namespace weft

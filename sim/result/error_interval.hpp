@@ -1,0 +1,11 @@
+#pragma once
+
+namespace weft {
+
+/// Between which multiples of its prediction the measured time of a row lies in eight cases of ten.
+struct ErrorInterval {
+  double low{1};
+  double high{1};
+};
+
+}  // namespace weft

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/io/keys.hpp"
+#include "sim/io/yaml.hpp"
+#include "sim/result/error_interval.hpp"
+#include "sim/result/measured.hpp"
+
+namespace weft {
+
+/// The interval of the rows that have the same values in some columns.
+struct ClassInterval {
+  std::vector<std::string> values;  ///< of ErrorIntervals::by, as MeasuredColumn::text has them
+  std::int64_t rows{0};             ///< that it was taken from
+  ErrorInterval interval;
+};
+
+/// How far predictions with a set of parameters have been off, class by class, on rows that were
+/// not used to make it.
+struct ErrorIntervals {
+  std::vector<std::string> by;  ///< columns of a measured table
+  std::vector<ClassInterval> classes;
+
+  /// That of a row's class; nullptr if it has none.
+  const ErrorInterval* find(const MeasuredRow& row) const;
+};
+
+/// Fewest rows of which a tenth lies below an interval and a tenth above.
+inline constexpr std::size_t kFewestIntervalRows = 10;
+
+/// From measured / predicted times, one of each row; at least kFewestIntervalRows. The smallest
+/// that a tenth of them does not exceed, and the smallest that nine tenths do not exceed.
+ErrorInterval interval_of(std::vector<double> ratios);
+
+/// A row's value where a view's column is a range: of `nodes` 1, 2-3 or 4+, of `size` whether it is
+/// 64 MiB or more. "" of a measured table's own column.
+std::string class_range(const std::string& column, const MeasuredRow& row);
+/// Throws InputError if neither a column of measured tables has that name nor a range.
+void check_class_column(const std::string& name);
+/// A row's values in some columns or ranges, as text.
+std::vector<std::string> class_values(const MeasuredRow& row, const std::vector<std::string>& by);
+
+/// Reads the `intervals` of a file of parameters. Throws InputError with the place.
+ErrorIntervals read_intervals(const Yaml& yaml);
+/// Its maps with their keys.
+std::vector<FormatSection> intervals_format();
+
+}  // namespace weft

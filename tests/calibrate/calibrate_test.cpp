@@ -1,0 +1,172 @@
+#include "replay/calibrate/calibrate.hpp"
+
+#include <set>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "models/collective/parameter_set.hpp"
+#include "replay/calibrate/report.hpp"
+#include "sim/base/error.hpp"
+#include "tests/calibrate/synthetic.hpp"
+
+namespace weft::test::calibrate_calibrate {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Ge;
+using ::testing::HasSubstr;
+using ::testing::Le;
+
+TEST(Calibrate, FindsWhatATableWasMadeWith) {
+  const Calibration got = calibrate(request_of({synthetic(kTruth, 0)}, kKeys), catalog());
+  EXPECT_EQ(got.refusal, "");
+  EXPECT_NEAR(param(got, "nccl.launch_simple").value, 6500, 5);
+  EXPECT_NEAR(param(got, "nccl.launch_ll").value, 5500, 5);
+  EXPECT_NEAR(param(got, "gpu.sm_peer_store_rate").value, 40, 0.1);
+  EXPECT_EQ(param(got, "nccl.launch_simple").start, 8700);
+  EXPECT_LT(summary_of(counted_rows(joined(got.held_out.after), {got.by, false})).median_abs, 1e-3);
+}
+
+TEST(Calibrate, NeverLooksAtTheRowsHeldOut) {
+  const MeasuredTable good = synthetic(kTruth, 0.03);
+  const Calibration first = calibrate(request_of({good}, kKeys), catalog());
+  MeasuredTable spoilt = good;
+  std::set<std::string> held_out;
+  for (const ComparedRow& row : first.held_out.after[0].rows) {
+    held_out.insert(configuration_of(row.measured));
+  }
+  for (MeasuredRow& row : spoilt.rows) {
+    if (held_out.contains(configuration_of(row))) row.us *= 3;
+  }
+  const Calibration second = calibrate(request_of({spoilt}, kKeys), catalog());
+  for (std::size_t k = 0; k < kKeys.size(); ++k) {
+    EXPECT_EQ(first.params.at(k).value, second.params.at(k).value);
+    EXPECT_EQ(first.params.at(k).standard_error, second.params.at(k).standard_error);
+  }
+  EXPECT_EQ(first.refusal, "");
+  EXPECT_NE(second.refusal, "") << "they are what it is judged by";
+}
+
+TEST(Calibrate, AnotherTableIsHeldOutWhole) {
+  const MeasuredTable table = synthetic(kTruth, 0.02);
+  CalibrationRequest request = request_of({table}, kKeys);
+  request.holdout = synthetic(kTruth, 0.02, 2, skeleton({8}));
+  request.holdout->file = "other.csv";
+  request.holdout->digest = 5;
+  const Calibration got = calibrate(request, catalog());
+  EXPECT_EQ(got.refusal, "");
+  EXPECT_EQ(got.fitted.after[0].rows.size(), table.rows.size());
+  EXPECT_EQ(got.held_out.after[0].rows.size(), 8U);
+  EXPECT_TRUE(got.notes.empty());
+  request.holdout = synthetic(kTruth, 0.02, 2);
+  request.holdout->digest = 5;
+  EXPECT_THAT(calibrate(request, catalog()).notes.at(0), HasSubstr("16 configurations"));
+  request.holdout = table;
+  EXPECT_THROW(calibrate(request, catalog()), InputError);
+}
+
+TEST(Calibrate, RefusesAFitThatOnlyMemorises) {
+  // The parameter makes up for something that the rows held out do not have: a launch of 20 us
+  // where there are one and two channels.
+  MeasuredTable table = synthetic({}, 0);
+  CalibrationRequest request = request_of({}, {"nccl.launch_simple"});
+  request.holdout = MeasuredTable{"other.csv", 5, {}};
+  for (const MeasuredRow& row : table.rows) {
+    if (row.proto != "Simple") continue;
+    if (row.channels <= 2) {
+      request.tables.resize(1);
+      request.tables[0].rows.push_back(row);
+      request.tables[0].rows.back().us += 11;
+    } else {
+      request.holdout->rows.push_back(row);
+      request.holdout->rows.back().us *= 0.9;
+    }
+  }
+  const Calibration got = calibrate(request, catalog());
+  EXPECT_GT(param(got, "nccl.launch_simple").value, 15'000);
+  EXPECT_THAT(got.refusal, HasSubstr("median error of the rows held out does not fall"));
+}
+
+TEST(Calibrate, RefusesWhatIsFarWorseOnRowsThatItHasNotSeen) {
+  // The rows held out gain, but by far less than the fitted ones.
+  CalibrationRequest request =
+      request_of({synthetic({"nccl.launch_simple=6.5 us"}, 0)}, {"nccl.launch_simple"});
+  request.holdout = synthetic({"nccl.launch_simple=4 us"}, 0, 1, skeleton({8}));
+  request.holdout->digest = 5;
+  for (MeasuredTable* table : {&request.tables[0], &*request.holdout}) {
+    std::erase_if(table->rows, [](const MeasuredRow& row) { return row.proto != "Simple"; });
+  }
+  EXPECT_THAT(calibrate(request, catalog()).refusal,
+              HasSubstr("is over 2 times that of the fitted"));
+}
+
+TEST(Calibrate, RefusesAParameterOnWhichNoRowDepends) {
+  const MeasuredTable table = synthetic(kTruth, 0.02);
+  const auto refusal = [&](const std::string& key) {
+    return calibrate(request_of({table}, {"nccl.launch_simple", key}), catalog()).refusal;
+  };
+  EXPECT_EQ(refusal("nccl.proxy_poll"), "no fitted row depends on nccl.proxy_poll");
+  EXPECT_EQ(refusal("nccl.launch_ll128"), "no fitted row depends on nccl.launch_ll128");
+}
+
+TEST(Calibrate, RefusesAsManyParametersAsConfigurations) {
+  MeasuredTable table = synthetic(kTruth, 0.02, 1, skeleton({1, 2}));
+  std::erase_if(table.rows, [](const MeasuredRow& row) { return row.proto != "Simple"; });
+  const Calibration got =
+      calibrate(request_of({table}, {"nccl.launch_simple", "nccl.work_simple", "nccl.sync_simple"}),
+                catalog());
+  EXPECT_EQ(got.refusal,
+            "3 parameters, and 3 fitted configurations that depend on them: at least one more is "
+            "needed");
+  EXPECT_TRUE(got.params.empty());
+}
+
+TEST(Calibrate, StopsAtAParametersRange) {
+  // Rows that are faster than any launch: the time cannot be less than none.
+  MeasuredTable table = synthetic({"nccl.launch_simple=0 us"}, 0);
+  for (MeasuredRow& row : table.rows) row.us *= 0.9;
+  const FittedParam p = param(calibrate(request_of({table}, {"nccl.launch_simple"}), catalog()),
+                              "nccl.launch_simple");
+  EXPECT_EQ(p.value, 0);
+  EXPECT_TRUE(p.at_bound);
+  EXPECT_FALSE(p.standard_error.has_value());
+}
+
+TEST(Calibrate, RefusesKeysThatCannotBeFitted) {
+  const MeasuredTable table = synthetic({}, 0, 1, skeleton({1, 2}));
+  for (const char* key : {"nccl.algo", "nccl.channels", "nccl.lunch", "nic3.pcie_width"}) {
+    EXPECT_THROW(calibrate(request_of({table}, {key}), catalog()), InputError) << key;
+  }
+}
+
+TEST(ParameterFile, IsReadAsItWasWritten) {
+  CalibrationRequest request = request_of({synthetic(kTruth, 0.02)}, kKeys);
+  request.by = "transport";
+  const Calibration got = calibrate(request, catalog());
+  const CalibrationFacts facts{"it's a machine.yaml", "0123", "2026-11-22", "0.3", {}, {"A=b"}};
+  const ParameterSet read = parse_parameter_set(parameter_file(got, facts), "p.yaml");
+  ASSERT_EQ(read.set.size(), 3U);
+  PredictOptions options;
+  options.set = read.set;
+  const Comparison again =
+      compare(got.held_out.after[0].rows.empty()
+                  ? MeasuredTable{}
+                  : MeasuredTable{"h", 1, {got.held_out.after[0].rows[0].measured}},
+              request.machine, options, catalog());
+  EXPECT_EQ(again.rows[0].predicted->time_us, got.held_out.after[0].rows[0].predicted->time_us);
+  const auto used =
+      std::find_if(again.provenance.params.begin(), again.provenance.params.end(),
+                   [](const ProvenanceParam& p) { return p.key == "nccl.launch_simple"; });
+  EXPECT_EQ(used->origin, "measured");
+  EXPECT_EQ(used->source, "weft calibrate, 2026-11-22: made.csv");
+  EXPECT_EQ(read.intervals.by, std::vector<std::string>{"transport"});
+  ASSERT_FALSE(read.intervals.classes.empty());
+  for (const ClassInterval& c : read.intervals.classes) {
+    EXPECT_THAT(c.interval.low, AllOf(Ge(0.9), Le(1)));
+    EXPECT_THAT(c.interval.high, AllOf(Ge(1), Le(1.1)));
+  }
+}
+
+}  // namespace
+}  // namespace weft::test::calibrate_calibrate

@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+"""`weft calibrate` as design.md section 5 promises it.
+
+    calibrate_test.py WEFT SOURCE_DIR [-v] [TEST...]
+"""
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+
+import cli_test
+from cli_test import CliTest, weft
+
+MACHINE = ("--machine", "../../topologies/h200-vm.yaml")
+FIT = ("--fit", "nccl.launch_simple,nccl.launch_ll")
+TRUTH = ("--set", "nccl.launch_simple=6.5 us", "--set", "nccl.launch_ll=5.5 us")
+HEAD = "transport,ranks,algo,proto,channels,op,bytes,us,launch\n"
+KEYS = ("schema weft weft_commit date machine machine_fnv1a data holdout set env configurations loss_before "
+        "loss_after predictions parameters correlations fitted held_out intervals rows notes").split()
+
+BOGUS_USAGE = (
+    (["calibrate"], "measured is required (see weft --help)"),
+    (["calibrate", "made.csv"], "--machine FILE is required: a topology"),
+    (["calibrate", "nowhere.csv", *MACHINE], "nowhere.csv: no such file"),
+    (["calibrate", "made.csv", "--machine", "nowhere.yaml"], "nowhere.yaml: no such file"),
+    (["calibrate", "made.csv", "made.csv", *MACHINE], "made.csv: is the same table as made.csv"),
+    (["calibrate", "made.csv", *MACHINE, "--fit", "nccl.lunch_ll"],
+     "--fit: no parameter 'nccl.lunch_ll' (did you mean 'nccl.launch_ll'?); known: "),
+    (["calibrate", "made.csv", *MACHINE, "--fit", "nccl.algo"],
+     "--fit: 'nccl.algo' is a word or a count; times, rates, sizes, lengths and fractions can be fitted"),
+    (["calibrate", "made.csv", *MACHINE, "--fit", "nccl.launch_ll,nccl.launch_ll"],
+     "--fit: 'nccl.launch_ll' is given twice"),
+    (["calibrate", "made.csv", *MACHINE, "--fit", "nccl.launch_ll,"], "--fit: no parameter ''; known scopes: "),
+    (["calibrate", "made.csv", *MACHINE, *FIT, "--holdout", "0"],
+     "--holdout 0: write a share above 0 and below 1, or a table's file"),
+    (["calibrate", "made.csv", *MACHINE, *FIT, "--holdout", "1.5"],
+     "--holdout 1.5: write a share above 0 and below 1, or a table's file"),
+    (["calibrate", "made.csv", *MACHINE, *FIT, "--holdout", "half"], "half: no such file"),
+    (["calibrate", "made.csv", *MACHINE, *FIT, "--holdout", "made.csv"],
+     "made.csv: is a table to fit, and cannot be held out too"),
+    (["calibrate", "one.csv", *MACHINE, *FIT],
+     "a single configuration leaves nothing to hold out; --holdout FILE names a table for it"),
+    (["calibrate", "none.csv", *MACHINE, *FIT], "no row to fit has a prediction (weft compare says why)"),
+    (["calibrate", "made.csv", *MACHINE, *FIT, "--date", "22.11.2026"],
+     "--date '22.11.2026': write a day as 2026-11-22"),
+    (["calibrate", "made.csv", *MACHINE, *FIT, "--date", "2026-02-30"],
+     "--date '2026-02-30': write a day as 2026-11-22"),
+    (["calibrate", "made.csv", *MACHINE, *FIT, "--json", "-", "-o", "-"],
+     "--json and --output cannot both go to standard output"),
+    (["calibrate", "made.csv", *MACHINE, *FIT, "--by", "size"], "--by: 'size': unknown column; "),
+    (["calibrate", "made.csv", *MACHINE, *FIT, "--set", "nccl.launch_ll=1"], "--set: nccl.launch_ll: '1' has no unit"),
+    (["calibrate", "made.csv", *MACHINE, *FIT, "-o", "nowhere/p.yaml"], "nowhere/p.yaml: "),
+)
+
+
+def rows(channels=(1, 2, 3, 4), us="1"):
+    return "".join(f"nvlink,2,Ring,{proto},{n},{op},{size},{us},graph\n" for op in ("allreduce", "allgather")
+                   for proto in ("Simple", "LL") for n in channels for size in (1024, 65536, 1048576))
+
+
+class Calibrate(CliTest):
+    def setUp(self):
+        super().setUp()
+        (self.here / "skeleton.csv").write_text(HEAD + rows())
+        predicted = json.loads(self.ok("compare", "skeleton.csv", *MACHINE, *TRUTH, "--json", "-"))["rows"]
+        dice = random.Random(1)
+        lines = [line.replace(",1,graph", f",{row['predicted_us'] * dice.uniform(0.97, 1.03):.4f},graph")
+                 for line, row in zip(rows().splitlines(), predicted)]
+        (self.here / "made.csv").write_text(HEAD + "\n".join(lines) + "\n")
+        (self.here / "one.csv").write_text(HEAD + "nvlink,2,Ring,LL,1,allreduce,1024,8,graph\n")
+        (self.here / "none.csv").write_text(HEAD + rows().replace("nvlink,2", "nvlink,64"))
+
+    def calibrated(self, *arguments):
+        return json.loads(self.ok("calibrate", "made.csv", *MACHINE, *FIT, *arguments, "--json", "-"))
+
+    def test_bad_input(self):
+        for arguments, expected in BOGUS_USAGE:
+            with self.subTest(arguments):
+                run = weft(*arguments, cwd=self.here)
+                self.assertEqual((run.returncode, b"" if "-o" in arguments else run.stdout), (2, b""))
+                said = run.stderr.decode()
+                self.assertTrue(said.startswith("error: " + expected), said)
+                self.assertEqual(said.count("\n"), 1)
+
+    def test_the_file_is_what_compare_reads(self):
+        text = self.ok("calibrate", "made.csv", *MACHINE, *FIT, "-o", "p.yaml", "--date", "2026-11-22", "--by", "transport")
+        self.assertIn("nccl.launch_simple  8700 ns", text)
+        written = (self.here / "p.yaml").read_text()
+        value = float(re.search(r"nccl\.launch_simple: \{value: (\S+) ns, uncertainty: \S+ ns, origin: measured, "
+                                r"source: 'weft calibrate, 2026-11-22: made.csv'\}", written)[1])
+        self.assertAlmostEqual(value, 6500, delta=200)
+        answer = json.loads(self.ok("compare", "made.csv", *MACHINE, "--params", "p.yaml", "--json", "-"))
+        self.assertLess(answer["summary"]["median_abs"], 0.03)
+        for row in answer["rows"]:
+            self.assertLess(row["low_us"], row["high_us"])
+        launch = [p for p in answer["provenance"]["parameters"] if p["key"] == "nccl.launch_simple"]
+        self.assertEqual([(p["origin"], p["source"]) for p in launch],
+                         [("measured", "weft calibrate, 2026-11-22: made.csv")])
+        self.assertRegex(self.ok("compare", "made.csv", *MACHINE, "--params", "p.yaml"),
+                         r"# intervals of --params, for eight rows of ten: 48 rows have one, \d+ of them lie within\n")
+
+    def test_the_report_as_json(self):
+        answer = self.calibrated("--by", "proto", "--date", "2026-11-22")
+        self.assertEqual(list(answer), KEYS)
+        self.assertEqual((answer["schema"], answer["date"]), ("weft.calibrate/1", "2026-11-22"))
+        self.assertEqual([p["key"] for p in answer["parameters"]], ["nccl.launch_simple", "nccl.launch_ll"])
+        self.assertEqual([p["start"] for p in answer["parameters"]], ["8700 ns", "4400 ns"])
+        self.assertLess(answer["loss_after"], answer["loss_before"])
+        of_sets = {s: [row for row in answer["rows"] if row["set"] == s] for s in ("fitted", "held-out")}
+        self.assertEqual([len(of_set) for of_set in of_sets.values()], [33, 15])
+        for row in answer["rows"]:
+            self.assertAlmostEqual(row["error"], row["predicted_us"] / row["us"] - 1)
+        self.assertEqual(answer["held_out"]["after"]["n"], 15)
+        self.assertLess(answer["held_out"]["after"]["median_abs"], answer["held_out"]["before"]["median_abs"])
+        self.assertEqual(sum(c["after"]["n"] for c in answer["held_out"]["classes"]), 15)
+
+    def test_the_same_bytes_twice_and_others_with_another_seed(self):
+        first = self.calibrated("--threads", "1", "--date", "2026-11-22")
+        self.assertEqual(first, self.calibrated("--threads", "5", "--date", "2026-11-22"))
+        other = self.calibrated("--seed", "9")
+        self.assertNotEqual([row["line"] for row in first["rows"]], [row["line"] for row in other["rows"]])
+
+    def test_the_date_is_that_of_reproducible_builds(self):
+        run = subprocess.run([cli_test.WEFT, "calibrate", "made.csv", *MACHINE, *FIT, "--json", "-"], cwd=self.here,
+                             env={"SOURCE_DATE_EPOCH": "86400"}, capture_output=True, check=True, timeout=120)
+        self.assertEqual(json.loads(run.stdout)["date"], "1970-01-02")
+        run = subprocess.run([cli_test.WEFT, "calibrate", "made.csv", *MACHINE, *FIT], cwd=self.here,
+                             env={"SOURCE_DATE_EPOCH": "soon"}, capture_output=True, check=False, timeout=120)
+        self.assertEqual((run.returncode, run.stderr), (2, b"error: SOURCE_DATE_EPOCH='soon': a whole number of "
+                                                           b"seconds since 1970\n"))
+
+    def test_a_fit_that_is_refused_writes_nothing(self):
+        (self.here / "p.yaml").write_text("as it was")
+        command = ["calibrate", "made.csv", *MACHINE, "--fit", "nccl.launch_simple,nccl.proxy_poll", "-o", "p.yaml",
+                   "--json", "p.json"]
+        run = weft(*command, cwd=self.here)
+        self.assertEqual((run.returncode, run.stderr.decode()),
+                         (5, "calibration refused: no fitted row depends on nccl.proxy_poll\n"))
+        self.assertIn("# refused: no fitted row depends on nccl.proxy_poll\n", run.stdout.decode())
+        self.assertEqual((self.here / "p.yaml").read_text(), "as it was")
+        self.assertFalse((self.here / "p.json").exists())
+        run = weft(*command[:-1], "-", cwd=self.here)
+        self.assertEqual(run.returncode, 5)
+        self.assertEqual(json.loads(run.stdout)["refused"], "no fitted row depends on nccl.proxy_poll")
+
+    def test_an_interrupted_fit_leaves_the_file_as_it_was(self):
+        (self.here / "p.yaml").write_text("as it was")
+        before = sorted(path.name for path in self.here.iterdir())
+        os.mkfifo(self.here / "m.yaml")
+        table = cli_test.SOURCE / "tests/data/h200/blocks.csv"
+        fit = subprocess.Popen([cli_test.WEFT, "calibrate", table, "--machine", "m.yaml", "-o", "p.yaml"], cwd=self.here,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        (self.here / "m.yaml").write_bytes((self.root / "topologies/h200-vm.yaml").read_bytes())
+        fit.send_signal(signal.SIGINT)  # it has its machine, and needs many seconds more
+        fit.communicate(timeout=60)
+        self.assertEqual(fit.returncode, -signal.SIGINT)
+        self.assertEqual((self.here / "p.yaml").read_text(), "as it was")
+        self.assertEqual(sorted(path.name for path in self.here.iterdir()), sorted([*before, "m.yaml"]))
+
+    def test_damaged_parameter_files_are_refused_with_one_line_or_read(self):
+        self.ok("calibrate", "made.csv", *MACHINE, *FIT, "-o", "p.yaml", "--by", "transport")
+        text = (self.here / "p.yaml").read_bytes()
+        for seed in range(40):
+            dice = random.Random(seed)
+            damaged = bytearray(text)
+            for _ in range(dice.randint(1, 3)):
+                at = dice.randrange(len(damaged))
+                damaged[at:at + dice.randint(0, 20)] = bytes(dice.choice(b",'{}[]\n\r\0\x1b:-19e. ") for _ in range(3))
+            with self.subTest(seed=seed):
+                (self.here / "any.yaml").write_bytes(damaged)
+                run = weft("compare", "one.csv", *MACHINE, "--params", "any.yaml", cwd=self.here)
+                if run.returncode != 0:
+                    self.assertEqual((run.returncode, run.stdout), (2, b""))
+                    self.assertRegex(run.stderr, rb"\Aerror: any.yaml:[ -~\x80-\xff]+\n\Z")
+
+    def test_output_to_standard_output_is_the_file_alone(self):
+        text = self.ok("calibrate", "made.csv", *MACHINE, *FIT, "-o", "-")
+        self.assertTrue(text.startswith("# Written by weft calibrate;"), text)
+        self.assertNotIn("# rows", text)
+
+
+if __name__ == "__main__":
+    cli_test.main(__doc__)

@@ -1,0 +1,72 @@
+#include "models/collective/parameter_set.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sim/base/error.hpp"
+
+namespace weft::test::models_parameter_set {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr const char* kCalibration =
+    "calibration: {schema: weft.params/1, origin: measured, machine: m.yaml, machine_fnv1a: 0a, "
+    "date: 2026-11-22, weft: 0.1.0, set: [], env: [A=b],\n"
+    "  data: [{file: t.csv, fnv1a: 0b, fitted: 3, held_out: 2}]}\n";
+
+std::string refusal(const std::string& text) {
+  try {
+    parse_parameter_set(text, "p.yaml");
+  } catch (const InputError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(ParameterSet, ByHandIsKeysAndValues) {
+  const ParameterSet set = parse_parameter_set("wire.mtu: 1 KiB\nnodes: 3\n", "p.yaml");
+  ASSERT_EQ(set.set.size(), 2U);
+  EXPECT_EQ(set.set[0].key, "wire.mtu");
+  EXPECT_EQ(set.set[0].value, "1 KiB");
+  EXPECT_EQ(set.set[0].origin, Origin::kAssumed);
+  EXPECT_EQ(set.set[1].place.text(), "p.yaml:2:1");
+  EXPECT_TRUE(set.intervals.classes.empty());
+}
+
+TEST(ParameterSet, SaysWhereAValueComesFrom) {
+  const ParameterSet set = parse_parameter_set(
+      std::string(kCalibration) +
+          "nccl.launch_ll: {value: 5 us, uncertainty: 20 ns, origin: measured, source: a run}\n"
+          "intervals: {by: [op], classes: [{class: [reduce], rows: 10, low: 0.9, high: 1}]}\n",
+      "p.yaml");
+  ASSERT_EQ(set.set.size(), 1U);
+  EXPECT_EQ(set.set[0].value, "5 us");
+  EXPECT_EQ(set.set[0].origin, Origin::kMeasured);
+  EXPECT_EQ(set.set[0].source, "a run");
+  EXPECT_EQ(set.intervals.classes.at(0).interval.high, 1);
+}
+
+TEST(ParameterSet, RefusesWhatIsDamaged) {
+  EXPECT_THAT(refusal("[a]"), HasSubstr("p.yaml:1:1: expected a map"));
+  EXPECT_THAT(refusal("nccl.launch_ll: {value: 5 us, origins: measured}\n"),
+              HasSubstr("origins: unknown key (did you mean 'origin'?)"));
+  EXPECT_THAT(refusal("nccl.launch_ll: {origin: measured}\n"), HasSubstr("value"));
+  EXPECT_THAT(refusal("nccl.launch_ll: {value: 5 us, origin: guessed}\n"),
+              HasSubstr("'guessed' is not an origin; known: "));
+  EXPECT_THAT(refusal("nccl.launch_ll: {value: [5 us]}\n"), HasSubstr("p.yaml:1:"));
+  const auto changed = [](const std::string& from, const std::string& to) {
+    std::string text = kCalibration;
+    text.replace(text.find(from), from.size(), to);
+    return refusal(text);
+  };
+  EXPECT_EQ(refusal(kCalibration), "");
+  EXPECT_THAT(changed("params/1", "params/2"), HasSubstr("'weft.params/2'; known: weft.params/1"));
+  EXPECT_THAT(changed("date: 2026-11-22, ", ""), HasSubstr("date"));
+  EXPECT_THAT(changed("env: [A=b]", "env: A=b"), HasSubstr("calibration.env"));
+  EXPECT_THAT(changed("fitted: 3", "fitted: -3"), HasSubstr("is not a whole number from 0 to "));
+  EXPECT_THAT(changed("file: t.csv", "name: t.csv"), HasSubstr("name: unknown key"));
+}
+
+}  // namespace
+}  // namespace weft::test::models_parameter_set

@@ -1,0 +1,164 @@
+#include "sim/result/nccl_tests.hpp"
+
+#include <random>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sim/base/error.hpp"
+#include "sim/base/random.hpp"
+
+namespace weft::test::result_nccl_tests {
+namespace {
+
+using ::testing::HasSubstr;
+
+const StatedColumns kNvlink{{"transport", "nvlink"}};
+
+// Made from the program's own format strings; the values are invented.
+constexpr const char* kText =
+    "# nccl-tests version 2.19.6 nccl-headers=23007 nccl-library=23007\n"
+    "# Collective test starting: all_reduce_perf\n"
+    "# nThread 1 nGpus 1 minBytes 8 maxBytes 16 step: 2(factor) warmup iters: 1 graph: 20 unalign: "
+    "0\n"
+    "#\n"
+    "# Using devices\n"
+    "#  Rank  0 Group  0 Pid 225798 on      node0 device  0 [0000:18:00] NVIDIA H100 80GB HBM3\n"
+    "#  Rank  1 Group  0 Pid 225799 on      node1 device  0 [0000:18:00] NVIDIA H100 80GB HBM3\n"
+    "#\n"
+    "#                                out-of-place                       in-place\n"
+    "#       size         count      type   redop    root     time   algbw   busbw  #wrong     "
+    "time "
+    "  algbw   busbw  #wrong\n"
+    "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)             "
+    "(us) "
+    " (GB/s)  (GB/s)\n"
+    "           0             0     float     sum      -1     3.10    0.00    0.00       0     "
+    "3.10 "
+    "   0.00    0.00       0\n"
+    "node0:225798:225798 [0] NCCL INFO comm 0x55 rank 0 nranks 2\n"
+    "  1073741824     268435456     float     sum      -1  22369.6   48.00   48.00       0  "
+    "22350.1 "
+    "  48.04   48.04       0\n"
+    "  8589934592    2147483648     float     sum      -1   178956   48.00   48.00    N/A   178800 "
+    "  48.04   48.04    N/A\n"
+    "# Out of bounds values : 0 OK\n"
+    "# Avg bus bandwidth    : 48.02\n";
+
+constexpr const char* kJson =
+    R"({"version":3,"env":["SECRET=x"],"config":{"graph":0,"devices":[)"
+    R"({"rank":0,"group":0,"hostname":"node0"},{"rank":1,"group":0,"hostname":"node0"}]},)"
+    R"("results":[{"size":0,"experiment_name":"all_gather_perf","out_of_place":{"time":1.0}},)"
+    R"({"size":4096,"experiment_name":"all_gather_perf","out_of_place":{"time":12.5}}]})";
+
+std::string refusal(const std::string& text, const StatedColumns& stated = kNvlink) {
+  try {
+    parse_measured(text, "log", stated);
+  } catch (const InputError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+std::string changed(std::string text, const std::string& from, const std::string& to) {
+  return text.replace(text.find(from), from.size(), to);
+}
+
+TEST(NcclTests, PrintsRowsThatAreRead) {
+  const MeasuredTable table = parse_measured(
+      kText, "log", {{"transport", "net"}, {"memory_path", "gdr"}, {"algo", "Ring"}});
+  ASSERT_EQ(table.rows.size(), 2U) << "0 bytes is no size";
+  const MeasuredRow& row = table.rows[0];
+  EXPECT_EQ(row.line, 14);
+  EXPECT_EQ(row.op, "allreduce");
+  EXPECT_EQ(row.ranks, 2);
+  EXPECT_EQ(row.hosts, 2);
+  EXPECT_EQ(row.bytes, 1073741824);
+  EXPECT_EQ(row.us, 22369.6);
+  EXPECT_NEAR(row.busbw_gb_per_s, 48, 0.01);
+  EXPECT_EQ(row.launch, "graph");
+  EXPECT_EQ(row.transport + row.memory_path + row.algo + row.proto, "netgdrRingauto");
+  EXPECT_EQ(table.rows[1].us, 178956);
+}
+
+TEST(NcclTests, ColumnsAreFoundByTheirHeader) {
+  std::string text = changed(kText, "root     time", "root  cputime");
+  EXPECT_EQ(parse_measured(text, "log", {{"transport", "shm"}, {"memory_path", ""}}).rows[0].us,
+            22369.6);
+}
+
+TEST(NcclTests, WritesJsonThatIsRead) {
+  const MeasuredTable table = parse_measured(kJson, "log", kNvlink);
+  ASSERT_EQ(table.rows.size(), 1U);
+  EXPECT_EQ(table.rows[0].line, 2);
+  EXPECT_EQ(table.rows[0].op, "allgather");
+  EXPECT_EQ(table.rows[0].ranks, 2);
+  EXPECT_EQ(table.rows[0].hosts, 1);
+  EXPECT_EQ(table.rows[0].us, 12.5);
+  EXPECT_EQ(table.rows[0].launch, "");
+}
+
+TEST(NcclTests, WhatIsMissingIsToBeStatedAndNothingTwice) {
+  EXPECT_EQ(refusal(kText, {}),
+            "log:14: transport: is not stated; --as transport=VALUE says it: one of: nvlink, shm, "
+            "net");
+  EXPECT_EQ(refusal(kText, {{"transport", "nvlink"}, {"ranks", "8"}}),
+            "log:14: --as: 'ranks' is stated by the file");
+  EXPECT_EQ(refusal(changed(kText, "Collective test starting", "Collective"), kNvlink),
+            "log:14: op: is not stated; --as op=VALUE says it: one of: allreduce, allgather, "
+            "reducescatter, broadcast, reduce, alltoall, sendrecv");
+  EXPECT_EQ(parse_stated("transport=nvlink,algo=Ring"),
+            (StatedColumns{{"algo", "Ring"}, {"transport", "nvlink"}}));
+  EXPECT_THROW(parse_stated("transport"), InputError);
+  EXPECT_THROW(parse_stated("transport=wire"), InputError);
+  EXPECT_THROW(parse_stated("colour=red"), InputError);
+  EXPECT_THROW(parse_stated("algo=Ring,algo=Ring"), InputError);
+}
+
+TEST(NcclTests, ACsvTakesStatedColumnsToo) {
+  const MeasuredTable table = parse_measured("ranks,op,bytes,us\n2,reduce,8,5\n", "m.csv", kNvlink);
+  EXPECT_EQ(table.rows.at(0).transport, "nvlink");
+  EXPECT_EQ(refusal("transport,ranks,op,bytes,us\nshm,2,reduce,8,5\n"),
+            "log:1:1: --as: 'transport' is stated by the file");
+}
+
+TEST(NcclTests, RefusesWhatIsDamaged) {
+  EXPECT_EQ(refusal(changed(kText, "all_reduce_perf", "hypercube_perf")),
+            "log:2: 'hypercube_perf' is no test that weft predicts; known: all_gather_perf, "
+            "all_reduce_perf, alltoall_perf, broadcast_perf, reduce_perf, reduce_scatter_perf, "
+            "sendrecv_perf");
+  EXPECT_THAT(refusal(changed(kText, "Rank  1 Group  0", "Rank  1 Group  1")),
+              HasSubstr("log:7: several groups of ranks"));
+  EXPECT_THAT(refusal(changed(kText, "  22369.6", "      N/A")), HasSubstr("log:14: us: 'N/A'"));
+  EXPECT_THAT(refusal(changed(kText, "  48.04   48.04       0\n", "\n")),
+              HasSubstr("log:14: 10 columns, not 13"));
+  EXPECT_THAT(refusal(changed(kJson, "12.5", "\"nan\"")), HasSubstr("log: results, number 2: "));
+  EXPECT_THAT(refusal(changed(kJson, "\"size\":4096", "\"size\":-1")), HasSubstr("bytes: '-1'"));
+  EXPECT_THAT(refusal("{\"nvbandwidth\": {}}"), HasSubstr("log: "));
+  EXPECT_THAT(refusal(std::string(kJson).substr(0, 120)), HasSubstr("log:1:"));
+}
+
+TEST(NcclTests, DamageIsRefusedOrRead) {
+  constexpr std::string_view kBytes = "#\n {}[]\",:0-9e.\tN/A\xff";
+  for (std::uint64_t seed = 1; seed <= 3000; ++seed) {
+    std::mt19937_64 dice = random_stream(seed, "damage");
+    std::string text = seed % 2 == 0 ? kText : kJson;
+    for (std::uint64_t i = 0; i <= uniform_below(dice, 4); ++i) {
+      const std::size_t at = uniform_below(dice, text.size());
+      text.replace(at, uniform_below(dice, 30),
+                   std::string(uniform_below(dice, 4), kBytes[uniform_below(dice, kBytes.size())]));
+    }
+    try {
+      for (const MeasuredRow& row : parse_measured(text, "log", kNvlink).rows) {
+        EXPECT_GT(row.bytes, 0);
+        EXPECT_GT(row.us, 0);
+        EXPECT_EQ(row.ranks % row.hosts, 0);
+      }
+    } catch (const InputError& e) {
+      EXPECT_THAT(e.what(), ::testing::StartsWith("log")) << "seed " << seed;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weft::test::result_nccl_tests

@@ -1,0 +1,243 @@
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "models/registry/registry.hpp"
+#include "replay/calibrate/calibrate.hpp"
+#include "replay/calibrate/report.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/quantity.hpp"
+#include "sim/input/topology_file.hpp"
+#include "sim/io/file.hpp"
+#include "tools/command_line.hpp"
+#include "tools/commands.hpp"
+#include "tools/output_files.hpp"
+#include "tools/predict_arguments.hpp"
+
+namespace weft {
+namespace {
+
+struct CalibrateArguments {
+  std::vector<std::string> measured;
+  std::string as;
+  std::string machine;
+  std::string params;
+  std::string fit;
+  std::string holdout{"0.3"};
+  std::string date;
+  PredictArguments predict;
+  std::string by;
+  bool drop_stalls{false};
+  std::string output;
+  std::string json;
+};
+
+using Days = std::chrono::sys_days;
+
+std::string date_text(Days days) {
+  const std::chrono::year_month_day date(days);
+  return fmt::format("{:04}-{:02}-{:02}", static_cast<int>(date.year()),
+                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()));
+}
+
+/// A whole number, all of `text`.
+std::optional<std::int64_t> whole(std::string_view text) {
+  std::int64_t number{};
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || rest != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+std::string checked_date(const std::string& text) {
+  const auto part = [&](std::size_t at, std::size_t n) {
+    return text.size() == 10 ? whole(std::string_view{text}.substr(at, n)) : std::nullopt;
+  };
+  const auto year = part(0, 4);
+  const auto month = part(5, 2);
+  const auto day = part(8, 2);
+  if (year && month && day && *year > 0 && *month > 0 && *day > 0) {
+    const std::chrono::year_month_day date{std::chrono::year(static_cast<int>(*year)),
+                                           std::chrono::month(static_cast<unsigned>(*month)),
+                                           std::chrono::day(static_cast<unsigned>(*day))};
+    if (date.ok() && date_text(Days(date)) == text) return text;
+  }
+  throw InputError("--date '" + text + "': write a day as 2026-11-22");
+}
+
+/// The day of the fit: as asked for, else as reproducible builds have it, else today (UTC).
+std::string date_of(const std::string& asked) {
+  if (!asked.empty()) return checked_date(asked);
+  using Seconds = std::chrono::sys_seconds;
+  Seconds now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+  if (const char* const epoch = std::getenv("SOURCE_DATE_EPOCH"); epoch != nullptr) {
+    constexpr std::int64_t kMost = 253'402'300'799;  // the end of 9999
+    const auto seconds = whole(epoch);
+    if (!seconds || *seconds < 0 || *seconds > kMost) {
+      throw InputError("SOURCE_DATE_EPOCH='" + std::string(epoch) +
+                       "': a whole number of seconds since 1970");
+    }
+    now = Seconds(std::chrono::seconds(*seconds));
+  }
+  return date_text(std::chrono::floor<std::chrono::days>(now));
+}
+
+/// --holdout: a share if it is a number, else a table's file.
+void read_holdout(const CalibrateArguments& arguments, CalibrationRequest& request) {
+  if (const auto share = parse_number(arguments.holdout)) {
+    request.holdout_share = *share;
+  } else {
+    request.holdout = read_measured(arguments.holdout, parse_stated(arguments.as));
+  }
+}
+
+std::string holdout_text(const CalibrateArguments& arguments, const CalibrationRequest& request) {
+  if (request.holdout) return arguments.holdout;
+  return fmt::format("{} of the configurations, drawn with seed {}",
+                     format_number(request.holdout_share),
+                     arguments.predict.seed.empty() ? "1" : arguments.predict.seed);
+}
+
+std::vector<std::string> keys_of(const std::string& text) {
+  if (text.empty()) return {};
+  std::vector<std::string> keys;
+  for (const std::string& key : comma_separated(text)) {
+    if (std::find(keys.begin(), keys.end(), key) != keys.end()) {
+      throw InputError("--fit: '" + key + "' is given twice");
+    }
+    keys.push_back(key);
+  }
+  return keys;
+}
+
+/// On a terminal a line that is written over, and gone at the end; elsewhere nothing.
+class Progress {
+ public:
+  Progress() = default;
+  ~Progress() { end(); }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void say(const std::string& text) {
+    if (isatty(STDERR_FILENO) == 0) return;
+    std::cerr << '\r' << text << "\x1b[K" << std::flush;
+    has_said_ = true;
+  }
+  void end() {
+    if (has_said_) std::cerr << "\r\x1b[K" << std::flush;
+    has_said_ = false;
+  }
+
+ private:
+  bool has_said_{false};
+};
+
+CalibrationRequest request_of(const CalibrateArguments& arguments, const ParameterSet& params) {
+  if (arguments.machine.empty()) throw InputError("--machine FILE is required: a topology");
+  CalibrationRequest request;
+  request.options = predict_options(arguments.predict, params);
+  request.keys = keys_of(arguments.fit);
+  request.by = arguments.by;
+  request.drop_stalls = arguments.drop_stalls;
+  for (const std::string& file : arguments.measured) {
+    request.tables.push_back(read_measured(file, parse_stated(arguments.as)));
+    for (std::size_t i = 0; i + 1 < request.tables.size(); ++i) {
+      if (request.tables[i].digest != request.tables.back().digest) continue;
+      throw InputError(file + ": is the same table as " + request.tables[i].file);
+    }
+  }
+  read_holdout(arguments, request);
+  return request;
+}
+
+CalibrationFacts facts_of(const CalibrateArguments& arguments, const CalibrationRequest& request) {
+  CalibrationFacts facts;
+  facts.machine = arguments.machine;
+  facts.machine_digest = fmt::format("{:016x}", request.machine.digest);
+  facts.date = date_of(arguments.date);
+  facts.holdout = holdout_text(arguments, request);
+  for (const ScenarioSetting& s : request.options.set) facts.set.push_back(s.key + "=" + s.value);
+  for (const auto& [name, value] : request.options.env) facts.env.push_back(name + "=" + value);
+  return facts;
+}
+
+void run(const CalibrateArguments& arguments) {
+  check_outputs_differ(arguments.json, "--output", arguments.output);
+  const ParameterSet params =
+      arguments.params.empty() ? ParameterSet{} : read_parameter_set(arguments.params);
+  const ParamCatalog catalog = make_catalog();
+  CalibrationRequest request = request_of(arguments, params);
+  request.machine = read_topology(arguments.machine, catalog);
+  const CalibrationFacts facts = facts_of(arguments, request);
+  Progress progress;
+  request.on_progress = [&](const std::string& text) { progress.say(text); };
+  const Calibration calibration = calibrate(request, catalog);
+  progress.end();
+  const bool is_refused = !calibration.refusal.empty();
+  if (arguments.json != "-" && (arguments.output != "-" || is_refused)) {
+    std::cout << calibration_text(calibration, facts) << std::flush;
+  }
+  const bool to_file = !arguments.json.empty() && arguments.json != "-";
+  if (arguments.json == "-" || (to_file && !is_refused)) {
+    write_text_file(arguments.json, calibration_json(calibration, facts).dump());
+  }
+  if (is_refused) throw CalibrationRefused(calibration.refusal);
+  if (!arguments.output.empty()) {
+    write_text_file(arguments.output, parameter_file(calibration, facts));
+  }
+}
+
+}  // namespace
+
+void add_calibrate_command(CommandLine& line) {
+  const auto arguments = std::make_shared<CalibrateArguments>();
+  Command command =
+      line.add("calibrate", "Fit parameters to measured tables, and say what that is worth");
+  command
+      .argument(
+          "measured", arguments->measured,
+          "measured tables: CSV (scenarios/README.md), or what nccl-tests prints or writes as "
+          "JSON; one or more")
+      .option("--as", arguments->as,
+              "columns that the tables leave out, such as transport=nvlink,algo=Ring; logs of "
+              "nccl-tests leave out how GPUs are joined")
+      .option("--machine", arguments->machine, "the machine: topology YAML or NCCL XML; required")
+      .option("--params", arguments->params,
+              "a set of parameters to start from, YAML of KEY: VALUE; --set beats it")
+      .option("--fit", arguments->fit,
+              "the parameters to fit, separated by commas; unless given those of origin fitted "
+              "that the rows use and that any of them depends on")
+      .option("--holdout", arguments->holdout,
+              "what the fit does not see: a share of the configurations, drawn with --seed, or "
+              "another measured table")
+      .option("-o,--output", arguments->output,
+              "write the parameters with their intervals, YAML as --params reads it; '-' is "
+              "standard output")
+      .option("--json", arguments->json, "write the report as JSON; '-' is standard output")
+      .option("--date", arguments->date,
+              "the day that the file states, such as 2026-11-22; unless given that of "
+              "SOURCE_DATE_EPOCH or today");
+  add_predict_options(command, arguments->predict,
+                      "a parameter, KEY=VALUE with its unit; repeatable");
+  command
+      .option("--by", arguments->by,
+              "the columns whose values make a class, separated by commas; as in weft compare")
+      .flag("--drop-stalls", arguments->drop_stalls,
+            "leave out rows that took over 1.5 times as long as a larger size of the same kind")
+      .example(
+          "weft calibrate tests/data/h200/shm.csv --machine topologies/h200-vm.yaml --env "
+          "NCCL_NVLS_ENABLE=0 --by op,proto --fit "
+          "nccl.launch_simple,nccl.work_simple,nccl.sync_simple,gpu.sm_far_loads,"
+          "gpu.host_load_extra -o fitted.yaml")
+      .action([arguments] { run(*arguments); });
+}
+
+}  // namespace weft
