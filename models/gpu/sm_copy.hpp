@@ -12,9 +12,6 @@ inline constexpr const char* kSmFit =
     "tests/data/h200/blocks.csv: H200, read off passes of one channel, then fitted together with "
     "nccl.launch_*, work_* and sync_* on 496 rows";
 
-/// Of the GPU on which NCCL's kernels were measured: 1.98 GHz.
-inline constexpr double kFittedCycleNs = 0.505;
-
 /// Parameters of a kernel's copy loop. One channel of NCCL is one thread block on one SM.
 inline constexpr std::array kSmCopyParams{
     ParamSpec{"gpu.block_threads", Unit::kCount, 512, 32, 1024, Origin::kPublished,
@@ -35,10 +32,12 @@ inline constexpr std::array kSmCopyParams{
         "gpu.sm_line_share", Unit::kFraction, 0.94, 0.01, 1, Origin::kFitted, kSmFit,
         "of an SM's loads and stores where each line of 128 B has a flag, since its data pass "
         "through shared memory"},
-    ParamSpec{"gpu.sm_cycle", Unit::kNanoseconds, kFittedCycleNs, 0.1, 10, Origin::kMeasured,
-              "nvidia-smi of the H200s of tests/data/h200: SM clock 1980 MHz, by whose cycles what "
-              "NCCL's kernels do without data was fitted",
-              "a cycle of the SMs' clock"},
+    ParamSpec{
+        "gpu.sm_cycle", Unit::kCount, 1, 0.1, 10, Origin::kSpecification,
+        "H100 and H200 data sheets: boost clock 1.98 GHz, as nvidia-smi says of those on which "
+        "NCCL's kernels were measured",
+        "a cycle of the SMs' clock, in cycles of 1.98 GHz: what a kernel does without data "
+        "takes as many on any GPU"},
     ParamSpec{"gpu.sm_load_latency", Unit::kNanoseconds, 255, 0, 10'000, Origin::kFitted, kSmFit,
               "until the first load of a pass is there, mostly of the L2 cache"},
     ParamSpec{"gpu.bytes_per_thread", Unit::kBytes, 64, 4, 1024, Origin::kAssumed,

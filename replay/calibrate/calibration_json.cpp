@@ -92,7 +92,7 @@ constexpr std::array kRowFields{
              [](const RowPair& r) -> Json { return r.table.measured; }},
     RowField{{"line", "whole number", "", "where it stands there"},
              [](const RowPair& r) -> Json { return r.after.measured.line; }},
-    RowField{{"set", "text", "", "fitted or held-out"},
+    RowField{{"sample", "text", "", "fitted or held-out"},
              [](const RowPair& r) -> Json { return r.set; }},
     RowField{{"before_us", "number", "where there is a prediction", "with the starting values"},
              [](const RowPair& r) { return time_of(r.before); }},
@@ -169,7 +169,7 @@ constexpr std::array kDataFields{
               [](const TablePart& p) -> Json { return p.table.measured; }},
     DataField{{"fnv1a", "text", "", "64-bit FNV-1a of its bytes"},
               [](const TablePart& p) -> Json { return p.table.measured_digest; }},
-    DataField{{"set", "text", "", "fitted or held-out"},
+    DataField{{"sample", "text", "", "fitted or held-out"},
               [](const TablePart& p) -> Json { return p.set; }},
     DataField{{"rows", "whole number", "", "its rows of that set"}, [](const TablePart& p) {
                 return Json(static_cast<std::int64_t>(p.table.rows.size()));

@@ -595,12 +595,4 @@ ActorWork Runner::work(std::size_t plan, ActorIndex actor) const {
   return engine_->work(plan, actor);
 }
 
-RunOutcome run_plan(const Plan& plan, Transport& transport, EventQueue& events,
-                    CauseTable& causes) {
-  Runner runner(transport, events, causes);
-  runner.add(plan);
-  runner.run();
-  return runner.outcome(0);
-}
-
 }  // namespace weft

@@ -49,7 +49,7 @@ BOGUS_USAGE = (
      "--date '2026-02-30': write a day as 2026-11-22"),
     (["calibrate", "made.csv", *MACHINE, *FIT, "--json", "-", "-o", "-"],
      "--json and --output cannot both go to standard output"),
-    (["calibrate", "made.csv", *MACHINE, *FIT, "--by", "size"], "--by: 'size': unknown column; "),
+    (["calibrate", "made.csv", *MACHINE, *FIT, "--by", "weight"], "--by: 'weight': unknown column; "),
     (["calibrate", "made.csv", *MACHINE, *FIT, "--set", "nccl.launch_ll=1"], "--set: nccl.launch_ll: '1' has no unit"),
     (["calibrate", "made.csv", *MACHINE, *FIT, "-o", "nowhere/p.yaml"], "nowhere/p.yaml: "),
 )
@@ -108,7 +108,7 @@ class Calibrate(CliTest):
         self.assertEqual([p["key"] for p in answer["parameters"]], ["nccl.launch_simple", "nccl.launch_ll"])
         self.assertEqual([p["start"] for p in answer["parameters"]], ["8700 ns", "4400 ns"])
         self.assertLess(answer["loss_after"], answer["loss_before"])
-        of_sets = {s: [row for row in answer["rows"] if row["set"] == s] for s in ("fitted", "held-out")}
+        of_sets = {s: [row for row in answer["rows"] if row["sample"] == s] for s in ("fitted", "held-out")}
         self.assertEqual([len(of_set) for of_set in of_sets.values()], [33, 15])
         for row in answer["rows"]:
             self.assertAlmostEqual(row["error"], row["predicted_us"] / row["us"] - 1)

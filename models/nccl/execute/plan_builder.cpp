@@ -4,7 +4,6 @@
 #include <cmath>
 #include <string>
 
-#include "models/gpu/sm_copy.hpp"
 #include "models/wire/link.hpp"
 
 namespace weft {
@@ -46,9 +45,8 @@ PlanBuilder::PlanBuilder(const DeviceParams& devices, const Communicator& commun
       proxy_look_{devices.params().duration("nccl.proxy_look")},
       nvlink_latency_{of_each(devices, DeviceKind::kGpu, "gpu.nvlink_latency")},
       load_latency_{of_each(devices, DeviceKind::kGpu, "gpu.sm_load_latency")},
-      cycle_{of_each(
-          devices, DeviceKind::kGpu,
-          [&](DeviceId gpu) { return devices.number("gpu.sm_cycle", gpu) / kFittedCycleNs; })},
+      cycle_{of_each(devices, DeviceKind::kGpu,
+                     [&](DeviceId gpu) { return devices.number("gpu.sm_cycle", gpu); })},
       nic_latency_{of_each(devices, DeviceKind::kNic, "nic.latency")},
       doorbell_latency_{of_each(devices, DeviceKind::kNic, "nic.doorbell_latency")},
       completion_latency_{of_each(devices, DeviceKind::kNic, "nic.completion_latency")},
