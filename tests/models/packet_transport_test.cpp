@@ -38,8 +38,9 @@ struct Case {
 TEST(PacketTransport, RingsThatFillALinkAgreeWithTheFluidTransport) {
   EXPECT_NEAR(Case{}.packets_over_fluid(), 1, 0.045);
   EXPECT_NEAR((Case{.nodes = 4, .bytes = Bytes::mib(12)}).packets_over_fluid(), 1, 0.045);
+  // As packets, what GPUs load of the proxies' flags waits behind data on the same links.
   EXPECT_NEAR((Case{.memory_path = "host-staged", .bytes = Bytes::mib(4)}).packets_over_fluid(), 1,
-              0.03);
+              0.04);
 }
 
 // One channel, so nothing is shared: a slice's pass, its message and all latencies one after
