@@ -29,7 +29,6 @@ class Handover {
   }
 
  private:
-
   const Plan& plan_;
   std::vector<std::uint32_t> servers_;
   std::vector<HandedOn> handed_on_;

@@ -42,10 +42,10 @@ std::variant<NcclRun, NcclNotFollowed> decide_run(const DeviceParams& devices, M
                                                   const NcclEnv& env, NcclVersion version,
                                                   bool multicast = true);
 
-/// The decisions as a schedule. Where NCCL picks an algorithm that is not executed (CollNet, PAT with
-/// several GPUs a node; without multicast NVLS and NVLSTree), the choice says so and runs the best
-/// that it executes. With PXN a GPU sends from the memory of another that is near the NIC; sends and
-/// receives (all-to-all) use each GPU's own NICs.
+/// The decisions as a schedule. Where NCCL picks an algorithm that is not executed (CollNet, PAT
+/// with several GPUs a node; without multicast NVLS and NVLSTree), the choice says so and runs the
+/// best that it executes. With PXN a GPU sends from the memory of another that is near the NIC;
+/// sends and receives (all-to-all) use each GPU's own NICs.
 Schedule decided_schedule(const DeviceParams& devices, const NcclRun& run);
 
 }  // namespace weft
