@@ -1,6 +1,7 @@
 // Large blocks of the program's memory lie in large pages: a run of a thousand GPUs looks at 140 MB
 // in no order, and waits for page tables as long as for the memory. The library leaves its user's
-// operator new alone.
+// operator new alone, and so do sanitizers' builds, whose own looks after new and delete.
+#include <cstdint>
 #include <cstdlib>
 #include <new>
 #include <sys/mman.h>
@@ -11,6 +12,7 @@ constexpr std::size_t kLargePage = std::size_t{2} << 20;  // x86-64's; elsewhere
 
 void* allocated(std::size_t bytes) {
   if (bytes < kLargePage) return std::malloc(bytes == 0 ? 1 : bytes);
+  if (bytes > SIZE_MAX - kLargePage) return nullptr;
   const std::size_t whole = (bytes + kLargePage - 1) / kLargePage * kLargePage;
   void* const block = std::aligned_alloc(kLargePage, whole);
 #ifdef MADV_HUGEPAGE

@@ -332,6 +332,10 @@ std::string memorised(const Calibration& calibration) {
   const double of_fitted = summary(fitted, calibration).median_abs;
   const double was = summary(before, calibration).median_abs;
   const double is = summary(after, calibration).median_abs;
+  const std::size_t lost = summary(after, calibration).not_predicted;
+  if (lost > summary(before, calibration).not_predicted) {
+    return fmt::format("{} of the rows held out are not predicted with the fitted values", lost);
+  }
   if (is >= was) {
     return fmt::format(
         "the median error of the rows held out does not fall: {:.2f} % with the starting values, "

@@ -54,7 +54,8 @@ Json of_classes(const Errors& errors) {
   for (std::size_t i = 0; i < after.size(); ++i) {
     Json object = Json::object();
     for (const std::string& name : errors.view.by) {
-      object.set(name, measured_column(name).json(*after[i].first));
+      const std::string range = class_range(name, *after[i].first);
+      object.set(name, range.empty() ? measured_column(name).json(*after[i].first) : range);
     }
     object.set("before", to_json(before[i].summary));
     object.set("after", to_json(after[i].summary));

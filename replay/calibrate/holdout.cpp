@@ -57,7 +57,8 @@ SplitTables hold_out(const std::vector<MeasuredTable>& tables, double share,
   const double begin = uniform01(stream);
   std::set<std::string> held_out;
   for (double i = 0; i < wanted; ++i) {
-    held_out.insert(order[static_cast<std::size_t>((i + begin) * all / wanted)]);
+    const auto at = static_cast<std::size_t>((i + begin) * all / wanted);
+    held_out.insert(order[std::min(at, order.size() - 1)]);  // rounded up, it may be one more
   }
   SplitTables out;
   for (const MeasuredTable& table : tables) {

@@ -101,6 +101,10 @@ class Calibrate(CliTest):
         self.assertRegex(self.ok("compare", "made.csv", *MACHINE, "--params", "p.yaml"),
                          r"# intervals of --params, for eight rows of ten: 48 rows have one, \d+ of them lie within\n")
 
+    def test_ranges_make_classes_in_json_too(self):
+        classes = self.calibrated("--by", "size")["fitted"]["classes"]
+        self.assertEqual([c["size"] for c in classes], ["< 64 MiB"])
+
     def test_the_report_as_json(self):
         answer = self.calibrated("--by", "proto", "--date", "2026-11-22")
         self.assertEqual(list(answer), KEYS)
