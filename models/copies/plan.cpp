@@ -20,8 +20,8 @@ std::uint16_t threads_of_loop(const ThreadBlocks& blocks) {
 
 Walk kernel_walk(const Machine& machine, const CopyOrder& order) {
   const auto [from, to, gpu] = order.pair;
-  Leg load{Leg::Kind::kRead, Leg::Medium::kLocal, gpu, from, gpu};
-  Leg store{Leg::Kind::kWrite, Leg::Medium::kLocal, gpu, gpu, to};
+  Leg load = read_leg(gpu, from, Leg::Medium::kLocal);
+  Leg store = write_leg(gpu, to, Leg::Medium::kLocal);
   Leg& beyond = gpu == from ? store : load;
   beyond.medium = copy_medium(machine.fabric(), from, to);
   load.threads = store.threads = threads_of_loop(*machine.model(gpu).blocks);

@@ -35,7 +35,7 @@ class GpuBuilder : private PerftestBuilder {
 
  private:
   WalkIndex store_walk(DeviceId from, DeviceId to, std::uint16_t threads) {
-    Leg leg{Leg::Kind::kWrite, Leg::Medium::kPcie, from, from, to};
+    Leg leg = write_leg(from, to);
     leg.threads = threads;
     return plan_.walks.add({leg});
   }

@@ -7,19 +7,6 @@
 #include "models/transport/packet_transport.hpp"
 
 namespace weft {
-namespace {
-
-std::vector<RunOutcome> run_plans(std::span<const Plan> plans, Transport& transport,
-                                  EventQueue& events, CauseTable& causes) {
-  Runner runner(transport, events, causes);
-  for (const Plan& plan : plans) runner.add(plan);
-  runner.run();
-  std::vector<RunOutcome> out;
-  for (std::size_t i = 0; i < plans.size(); ++i) out.push_back(runner.outcome(i));
-  return out;
-}
-
-}  // namespace
 
 std::vector<RunOutcome> run_fluid(const Machine& machine, std::span<const Plan> plans,
                                   CauseTable& causes, std::optional<std::uint64_t> shuffle_ties) {

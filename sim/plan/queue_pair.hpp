@@ -63,9 +63,7 @@ inline Walk data_walk(const QueuePair& q, bool is_read) {
   const Leg message = message_leg(q, is_read);
   const DeviceId source = is_read ? q.peer_memory : q.memory;
   const DeviceId sink = is_read ? q.memory : q.peer_memory;
-  return {{Leg::Kind::kRead, Leg::Medium::kPcie, message.source, source, message.source},
-          message,
-          {Leg::Kind::kWrite, Leg::Medium::kPcie, message.sink, message.sink, sink}};
+  return {read_leg(message.source, source), message, write_leg(message.sink, sink)};
 }
 
 }  // namespace weft

@@ -58,6 +58,14 @@ struct Leg {
   friend auto operator<=>(const Leg&, const Leg&) = default;
 };
 
+/// What a device reads from another's memory, or writes into it.
+inline Leg read_leg(DeviceId initiator, DeviceId source, Leg::Medium medium = Leg::Medium::kPcie) {
+  return {Leg::Kind::kRead, medium, initiator, source, initiator};
+}
+inline Leg write_leg(DeviceId initiator, DeviceId sink, Leg::Medium medium = Leg::Medium::kPcie) {
+  return {Leg::Kind::kWrite, medium, initiator, initiator, sink};
+}
+
 /// What a copy engine of `gpu`, one of the two ends, moves.
 inline Leg copy_leg(DeviceId gpu, DeviceId source, DeviceId sink,
                     Leg::Medium medium = Leg::Medium::kPcie) {

@@ -15,7 +15,6 @@ namespace weft {
 namespace {
 
 constexpr double kStallRatio = 1.5;
-// Classes that are no columns.
 
 double magnitude(const ComparedRow& row) { return std::abs(row.error()); }
 

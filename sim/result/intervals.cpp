@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <set>
 
 #include "sim/base/error.hpp"
 #include "sim/base/quantity.hpp"
@@ -109,12 +110,10 @@ ErrorIntervals read_intervals(const Yaml& yaml) {
     out.by.push_back(name.text());
   }
   if (out.by.empty()) yaml.require("by").fail("names no column");
+  std::set<std::vector<std::string>> known;
   for (const Yaml& item : yaml.require("classes").items()) {
     out.classes.push_back(read_class(item, out.by.size()));
-    const auto same = [&](const ClassInterval& c) { return c.values == out.classes.back().values; };
-    if (std::find_if(out.classes.begin(), out.classes.end() - 1, same) != out.classes.end() - 1) {
-      item.fail("this class is given twice");
-    }
+    if (!known.insert(out.classes.back().values).second) item.fail("this class is given twice");
   }
   return out;
 }

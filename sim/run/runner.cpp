@@ -284,8 +284,10 @@ class Runner::Engine final : private TransportSink, private EventTarget {
   Duration begin_round(const Job& job, ActorState& self, ActorIndex actor, bool was_idle) {
     if (!self.works_in_rounds) return {};
     while (!self.inbox.empty()) self.round.push_back(self.inbox.take());
-    std::ranges::reverse(self.round);
-    std::ranges::stable_sort(self.round, std::ranges::greater{}, &Token::place);
+    if (self.round.size() > 1) {  // a sort asks for memory, and most rounds are of one
+      std::ranges::reverse(self.round);
+      std::ranges::stable_sort(self.round, std::ranges::greater{}, &Token::place);
+    }
     Duration work;
     const LagIndex round = job.plan->actors[actor].round;
     if (round != kNoIndex) {

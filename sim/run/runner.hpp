@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -82,6 +83,9 @@ class Runner {
   std::unique_ptr<Engine> engine_;
 };
 
+/// Runs plans at once; their outcomes, in their order. Throws as Runner::run.
+std::vector<RunOutcome> run_plans(std::span<const Plan> plans, Transport& transport,
+                                  EventQueue& events, CauseTable& causes);
 /// Runs one plan alone.
 RunOutcome run_plan(const Plan& plan, Transport& transport, EventQueue& events, CauseTable& causes);
 

@@ -11,7 +11,7 @@ import signal
 import subprocess
 
 import cli_test
-from cli_test import CliTest, weft
+from cli_test import CliTest, damaged, weft
 
 MACHINE = ("--machine", "../../topologies/h200-vm.yaml")
 FIT = ("--fit", "nccl.launch_simple,nccl.launch_ll")
@@ -167,13 +167,8 @@ class Calibrate(CliTest):
         self.ok("calibrate", "made.csv", *MACHINE, *FIT, "-o", "p.yaml", "--by", "transport")
         text = (self.here / "p.yaml").read_bytes()
         for seed in range(40):
-            dice = random.Random(seed)
-            damaged = bytearray(text)
-            for _ in range(dice.randint(1, 3)):
-                at = dice.randrange(len(damaged))
-                damaged[at:at + dice.randint(0, 20)] = bytes(dice.choice(b",'{}[]\n\r\0\x1b:-19e. ") for _ in range(3))
             with self.subTest(seed=seed):
-                (self.here / "any.yaml").write_bytes(damaged)
+                (self.here / "any.yaml").write_bytes(damaged(text, seed, b",'{}[]\n\r\0\x1b:-19e. "))
                 run = weft("compare", "one.csv", *MACHINE, "--params", "any.yaml", cwd=self.here)
                 if run.returncode != 0:
                     self.assertEqual((run.returncode, run.stdout), (2, b""))

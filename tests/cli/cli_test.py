@@ -274,6 +274,16 @@ def main(doc):
     sys.exit(not result.wasSuccessful())
 
 
+def damaged(text, seed, letters):
+    """The bytes with one to three places of them written over, as the seed has it."""
+    dice = random.Random(seed)
+    out = bytearray(text)
+    for _ in range(dice.randint(1, 3)):
+        at = dice.randrange(len(out))
+        out[at:at + dice.randint(0, 20)] = bytes(dice.choice(letters) for _ in range(3))
+    return bytes(out)
+
+
 class CliTest(unittest.TestCase):
     """A tree like the project's, of which self.here is tests/cli."""
 

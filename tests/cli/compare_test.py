@@ -6,12 +6,11 @@
 import csv
 import io
 import json
-import random
 import shutil
 import statistics
 
 import cli_test
-from cli_test import CliTest, weft
+from cli_test import CliTest, damaged, weft
 
 MACHINE = ("--machine", "../../topologies/h200-vm.yaml")
 NO_NVLS = ("--env", "NCCL_NVLS_ENABLE=0")
@@ -88,13 +87,8 @@ class Compare(CliTest):
     def test_damaged_tables_are_refused_with_one_line_or_compared(self):
         text = (self.here / "mixed.csv").read_bytes()
         for seed in range(40):
-            dice = random.Random(seed)
-            damaged = bytearray(text)
-            for _ in range(dice.randint(1, 3)):
-                at = dice.randrange(len(damaged))
-                damaged[at:at + dice.randint(0, 20)] = bytes(dice.choice(b",\"\n\r\0\x1b-19e. ") for _ in range(3))
             with self.subTest(seed=seed):
-                (self.here / "any.csv").write_bytes(damaged)
+                (self.here / "any.csv").write_bytes(damaged(text, seed, b",\"\n\r\0\x1b-19e. "))
                 run = weft("compare", "any.csv", *MACHINE, cwd=self.here)
                 if run.returncode != 0:
                     self.assertEqual((run.returncode, run.stdout), (2, b""))

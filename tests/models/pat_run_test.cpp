@@ -14,18 +14,10 @@ struct Case {
   const char* path{"gdr"};
 
   ResultRow run(const char* algo = "PAT", Fidelity fidelity = Fidelity::kFluid) const {
-    Scenario scenario = read_scenario(shipped("scenarios/quickstart.yaml"));
-    scenario.topology = shipped("topologies/genoa-2p-same-switch.yaml");
-    scenario.nodes = nodes;
-    scenario.op = op;
-    scenario.sizes = {bytes};
-    scenario.memory_paths = {path};
-    PredictOptions options;
-    options.threads = 1;
-    options.fidelity = fidelity;
-    options.set = {parse_setting(std::string("nccl.algo=") + algo)};
-    for (const std::string& text : settings) options.set.push_back(parse_setting(text));
-    return predict(scenario, options, make_catalog()).rows.at(0);
+    std::vector<std::string> all{"nccl.decisions=nccl", std::string("nccl.algo=") + algo};
+    all.insert(all.end(), settings.begin(), settings.end());
+    return predict_one(path, bytes, all, "topologies/genoa-2p-same-switch.yaml", nodes, op,
+                       fidelity);
   }
   double time(const char* algo = "PAT") const { return run(algo).time_us; }
   double packets_over_fluid() const { return run("PAT", Fidelity::kPacket).time_us / time(); }

@@ -5,9 +5,9 @@ namespace weft {
 namespace {
 
 /// A thread of the host copies, or only reads, what lies in its memory.
-Leg memcpy_of(DeviceId cpu) { return {Leg::Kind::kWrite, Leg::Medium::kLocal, cpu, cpu, cpu}; }
+Leg memcpy_of(DeviceId cpu) { return write_leg(cpu, cpu, Leg::Medium::kLocal); }
 Leg look_at(DeviceId cpu, Leg::Flags flags) {
-  Leg leg{Leg::Kind::kRead, Leg::Medium::kLocal, cpu, cpu, cpu};
+  Leg leg = read_leg(cpu, cpu, Leg::Medium::kLocal);
   leg.flags = flags;
   return leg;
 }
@@ -27,7 +27,7 @@ void PlanBuilder::connect_emulated(Connection& connection, Operations& operation
   const LagIndex check = lag("proxy sees that a copy has ended", time("nic.copy_check"));
   const LagIndex delay = lag("a copy begins and is seen to end", time("nic.copy_delay"));
   const LagIndex poll = lag("proxy handles a message", time("nic.message_time"));
-  const LagIndex back = lag("acknowledgement", wire_time(between.to_nic, between.from_nic));
+  const LagIndex back = lag("acknowledgement", between.wire);
   const ActorIndex sender = proxy_of(between.from_gpu);
   const ActorIndex receiver = proxy_of(between.to_gpu);
   const DeviceId cpu = operations.cpu;

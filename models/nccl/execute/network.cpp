@@ -21,17 +21,6 @@ constexpr FlagIndex kTaken = 3;
 constexpr std::uint64_t kFifo = 4 << 20;
 constexpr std::uint64_t kFifoStride = 16 << 20;
 
-/// What a flush reads.
-constexpr Bytes kWord{8};
-
-Leg read(DeviceId initiator, DeviceId from) {
-  return {Leg::Kind::kRead, Leg::Medium::kPcie, initiator, from, initiator};
-}
-
-Leg write(DeviceId initiator, DeviceId to, Leg::Medium medium = Leg::Medium::kPcie) {
-  return {Leg::Kind::kWrite, medium, initiator, initiator, to};
-}
-
 }  // namespace
 
 void PlanBuilder::connect_nodes(Connection& connection, const Protocol& protocol, Endpoint from,
@@ -42,7 +31,8 @@ void PlanBuilder::connect_nodes(Connection& connection, const Protocol& protocol
   const DeviceId from_nic =
       fabric.device(communicator_->node(from.rank), DeviceKind::kNic, from.nic);
   const DeviceId to_nic = fabric.device(communicator_->node(to.rank), DeviceKind::kNic, to.nic);
-  if (!fabric.wire_route(from_nic, to_nic)) {
+  const std::optional<Route> route = fabric.wire_route(from_nic, to_nic);
+  if (!route) {
     throw InputError(fabric.spec().file + ": no network joins " + fabric.full_name(from_nic) +
                      " and " + fabric.full_name(to_nic));
   }
@@ -58,11 +48,11 @@ void PlanBuilder::connect_nodes(Connection& connection, const Protocol& protocol
   const DeviceId memory = send_from_host ? fabric.root_cpu(near_nic) : near_nic;
   const DeviceId peer_memory = staged ? fabric.root_cpu(to_gpu) : to_gpu;
   if (send_from_host) {
-    connection.push = Walk{write(from_gpu, memory)};
+    connection.push = Walk{write_leg(from_gpu, memory)};
   } else if (near_nic != from_gpu) {
-    connection.push = Walk{write(from_gpu, near_nic, Leg::Medium::kNvlink)};
+    connection.push = Walk{write_leg(from_gpu, near_nic, Leg::Medium::kNvlink)};
   }
-  if (staged) connection.pull = Walk{read(to_gpu, peer_memory)};
+  if (staged) connection.pull = Walk{read_leg(to_gpu, peer_memory)};
   connection.between_nodes = true;
   connection.after_push = lag("kernel hands slice over", cycles(protocol.sync, from_gpu));
   connection.after_take = kNoIndex;
@@ -76,7 +66,8 @@ void PlanBuilder::connect_nodes(Connection& connection, const Protocol& protocol
   operations.pushed = connection.pushed = add_flag(0);
   operations.cleared = add_flag(0);
   const bool flushes = !staged && schedule_->flushes(communicator_->place(to.rank), to.nic);
-  const Between between{from_nic, to_nic, memory, peer_memory, near_nic, to_gpu, flushes};
+  const Between between{from_nic,          to_nic, memory, peer_memory, near_nic, to_gpu,
+                        wire_time(*route), flushes};
   if (is_emulated) {
     connect_emulated(connection, operations, protocol, between, channel);
   } else {
@@ -123,7 +114,7 @@ void PlanBuilder::connect_queue_pair(Connection& connection, Operations& operati
   operations.tag = connection.tag = static_cast<std::uint32_t>(plan_.queue_pairs.size());
   plan_.queue_pairs.push_back(q);
   operations.sends = sends_of(between.from_gpu);
-  operations.clearing = lag("clear to send", control_time(between.to_nic, between.from_nic));
+  operations.clearing = lag("clear to send", control_time(between));
   connection.taken = taken_at(between.to_gpu, !with_flags);
 }
 
@@ -142,18 +133,17 @@ FlagIndex PlanBuilder::told_of_arrivals(const Between& between, std::uint32_t ch
   const auto port = static_cast<ActorIndex>(plan_.actors.size());
   plan_.actors.push_back({Actor::Kind::kPort, nic, channel});
   serve(landed, port, kNoIndex, [&](Program& p) {
-    p.move(plan_.walks.add({read(nic, between.to_gpu)}), kWord);
+    p.move(plan_.walks.add({read_leg(nic, between.to_gpu)}), kWord);
     p.raise(flushed, around);
   });
   return told;
 }
 
-/// Of the links and switches between two NICs.
-Duration PlanBuilder::wire_time(DeviceId from_nic, DeviceId to_nic) const {
+/// Of the links and switches of a route; equal both ways.
+Duration PlanBuilder::wire_time(const Route& route) const {
   const Fabric& fabric = devices_->fabric();
   Duration time;
-  const std::optional<Route> route = fabric.wire_route(from_nic, to_nic);
-  for (const Hop hop : *route) {
+  for (const Hop hop : route) {
     const Link& link = fabric.link(hop.link);
     const std::optional<std::size_t> lower = fabric.tier_of(link.a);
     time += lower ? tiers_[*lower].uplink : cable_;
@@ -163,12 +153,13 @@ Duration PlanBuilder::wire_time(DeviceId from_nic, DeviceId to_nic) const {
   return time;
 }
 
-/// How long a message without payload takes from one proxy to another: doorbell, two NICs, the
-/// network between them, a write into the other's memory.
-Duration PlanBuilder::control_time(DeviceId from_nic, DeviceId to_nic) const {
-  const std::size_t place = in_node(from_nic);
-  return doorbell_latency_[place] + nic_latency_[place] + nic_latency_[in_node(to_nic)] +
-         completion_latency_[in_node(to_nic)] + wire_time(from_nic, to_nic);
+/// How long a message without payload takes back from one proxy to the other: doorbell, two NICs,
+/// the network between them, a write into the other's memory.
+Duration PlanBuilder::control_time(const Between& between) const {
+  const std::size_t from = in_node(between.to_nic);
+  const std::size_t to = in_node(between.from_nic);
+  return doorbell_latency_[from] + nic_latency_[from] + nic_latency_[to] + completion_latency_[to] +
+         between.wire;
 }
 
 ActorIndex PlanBuilder::actor(const Actor& of_host) {
@@ -222,8 +213,6 @@ FlagIndex PlanBuilder::taken_at(DeviceId gpu, bool was_told) {
   if (is_new) {
     at->second = serve(proxy_of(gpu), lag("proxy clears to send", proxy_poll_ * (was_told ? 1 : 2)),
                        [](Program& p) { p.signal(kTaken, kNoIndex, 0, Instruction::kOfToken); });
-    is_taken_.resize(plan_.flags.size());
-    is_taken_[at->second] = true;
   }
   return at->second;
 }
@@ -264,6 +253,8 @@ void PlanBuilder::add_operations() {
   if (operations_.empty()) return;
   std::vector<std::uint32_t> of_flag(plan_.flags.size(), kNoIndex);
   std::vector<std::uint32_t> of_queue_pair(plan_.queue_pairs.size(), kNoIndex);
+  std::vector<bool> by_queue_pair(plan_.flags.size());  // tokens name their connection
+  for (const auto& [gpu, flag] : taken_) by_queue_pair[flag] = true;
   for (std::uint32_t o = 0; o < operations_.size(); ++o) {
     const Operations& each = operations_[o];
     of_flag[each.pushed] = o;
@@ -279,9 +270,9 @@ void PlanBuilder::add_operations() {
         of.slices += times;
         of.sender = std::min(of.sender, program);
       } else if (i.kind == Instruction::Kind::kSignal) {
-        const bool is_shared = i.index < is_taken_.size() && is_taken_[i.index];
-        const std::uint32_t o =
-            is_shared ? of_queue_pair[static_cast<std::size_t>(i.amount)] : of_flag[i.index];
+        const std::uint32_t o = by_queue_pair[i.index]
+                                    ? of_queue_pair[static_cast<std::size_t>(i.amount)]
+                                    : of_flag[i.index];
         if (o == kNoIndex) return;
         uses[o].taken += times * i.length;
         uses[o].receiver = std::min(uses[o].receiver, program);

@@ -9,14 +9,6 @@
 namespace weft {
 namespace {
 
-Leg read(DeviceId initiator, DeviceId from, Leg::Medium medium = Leg::Medium::kPcie) {
-  return {Leg::Kind::kRead, medium, initiator, from, initiator};
-}
-
-Leg write(DeviceId initiator, DeviceId to, Leg::Medium medium = Leg::Medium::kPcie) {
-  return {Leg::Kind::kWrite, medium, initiator, initiator, to};
-}
-
 /// What `of(device)` is of each device of a kind, by its place in the node.
 template <class Of>
 auto of_each(const DeviceParams& devices, DeviceKind kind, const Of& of) {
@@ -88,10 +80,10 @@ FlagIndex PlanBuilder::add_flag(std::uint32_t tokens) {
   return static_cast<FlagIndex>(plan_.flags.size() - 1);
 }
 
-LagIndex PlanBuilder::lag(const char* cause, Duration time) {
+LagIndex PlanBuilder::lag(std::string_view cause, Duration time) {
   const auto [at, is_new] =
       lags_.try_emplace({cause, time}, static_cast<LagIndex>(plan_.lags.size()));
-  if (is_new) plan_.lags.push_back(at->first);
+  if (is_new) plan_.lags.push_back({std::string(cause), time});
   return at->second;
 }
 
@@ -134,16 +126,16 @@ void PlanBuilder::connect_inside(Connection& connection, const Protocol& protoco
     const Leg::Medium medium =
         fabric.nvlink_route(from, to) ? Leg::Medium::kNvlink : Leg::Medium::kPcie;
     if (joined == Inside::kPeerRead && protocol.flags == Leg::Flags::kNone) {
-      connection.pull = Walk{read(to, from, medium)};
+      connection.pull = Walk{read_leg(to, from, medium)};
     } else {
-      connection.push = Walk{write(from, to, medium)};
+      connection.push = Walk{write_leg(from, to, medium)};
     }
     return;
   }
   // NCCL_SHM_LOCALITY: on the receiver's side.
   const DeviceId memory = fabric.root_cpu(to);
-  connection.push = Walk{write(from, memory)};
-  connection.pull = Walk{read(to, memory)};
+  connection.push = Walk{write_leg(from, memory)};
+  connection.pull = Walk{read_leg(to, memory)};
   if (protocol.flags == Leg::Flags::kNone) {
     // The receiver looks for the flag in host memory; the sender raises it once its fence has had
     // an answer from beyond the bytes.
@@ -159,8 +151,7 @@ void PlanBuilder::connect_inside(Connection& connection, const Protocol& protoco
 /// gives one of `next`.
 void PlanBuilder::after_load(FlagIndex flag, DeviceId gpu, DeviceId memory, std::uint32_t channel,
                              FlagIndex next, LagIndex lag) {
-  constexpr Bytes kWord{8};
-  Walk load{read(gpu, memory)};
+  Walk load{read_leg(gpu, memory)};
   load.front().threads = 1;
   const auto thread = static_cast<ActorIndex>(plan_.actors.size());
   plan_.actors.push_back({Actor::Kind::kThreadBlock, gpu, channel});
@@ -192,12 +183,12 @@ SwitchFifos PlanBuilder::connect_switch(const Protocol& protocol, std::uint32_t 
   const DeviceId nvswitch = switch_of(ranks);
   const DeviceId gpu = communicator_->gpu(head);
   // The head's own leg first: its SM works on it.
-  Walk load{{Leg::Kind::kRead, Leg::Medium::kNvlink, gpu, nvswitch, gpu}};
-  Walk store{write(gpu, nvswitch, Leg::Medium::kNvlink)};
+  Walk load{read_leg(gpu, nvswitch, Leg::Medium::kNvlink)};
+  Walk store{write_leg(gpu, nvswitch, Leg::Medium::kNvlink)};
   for (const std::uint32_t rank : ranks) {
     const DeviceId member = communicator_->gpu(rank);
-    load.push_back({Leg::Kind::kRead, Leg::Medium::kNvlink, nvswitch, member, nvswitch});
-    store.push_back({Leg::Kind::kWrite, Leg::Medium::kNvlink, nvswitch, nvswitch, member});
+    load.push_back(read_leg(nvswitch, member, Leg::Medium::kNvlink));
+    store.push_back(write_leg(nvswitch, member, Leg::Medium::kNvlink));
   }
   const Duration latency = nvlink_latency_[in_node(gpu)];
   const Duration poll = latency * 2 + load_latency_[in_node(gpu)];
@@ -254,8 +245,8 @@ std::optional<Walk> PlanBuilder::held_by(const Connection& connection) const {
 PlanBuilder::Moves PlanBuilder::moves(const Protocol& protocol, const ConnectionList& in,
                                       const ConnectionList& out, Primitive primitive,
                                       Leg::Trip trip) {
-  const Leg load{Leg::Kind::kRead, Leg::Medium::kLocal, gpu_, gpu_, gpu_};
-  const Leg store{Leg::Kind::kWrite, Leg::Medium::kLocal, gpu_, gpu_, gpu_};
+  const Leg load = read_leg(gpu_, gpu_, Leg::Medium::kLocal);
+  const Leg store = write_leg(gpu_, gpu_, Leg::Medium::kLocal);
   Walk through;
   if (primitive.loads || (primitive.adds && out.empty())) through.push_back(load);
   if (primitive.stores) through.push_back(store);
@@ -336,7 +327,7 @@ void PlanBuilder::empty_slice(std::span<const LagIndex> work, const ConnectionLi
   const ConnectionList from = between_nodes(in);
   const ConnectionList to = between_nodes(out);
   if (from.empty() && to.empty()) return;
-  Leg nothing{Leg::Kind::kWrite, Leg::Medium::kLocal, gpu_, gpu_, gpu_};
+  Leg nothing = write_leg(gpu_, gpu_, Leg::Medium::kLocal);
   nothing.threads = static_cast<std::uint16_t>(threads_);
   slice({Bytes{0}, Bytes{0}, Bytes{0}}, {{}, plan_.walks.add({nothing})}, work, from, to);
 }

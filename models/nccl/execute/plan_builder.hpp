@@ -221,15 +221,18 @@ class PlanBuilder {
     DeviceId peer_memory;
     DeviceId from_gpu;  ///< whose proxy sends
     DeviceId to_gpu;
-    bool flushes;  ///< before the kernel is told
+    Duration wire;  ///< of the network between the NICs, one way
+    bool flushes;   ///< before the kernel is told
   };
   void connect_queue_pair(Connection& connection, Operations& operations, const Protocol& protocol,
                           const Between& between, std::uint32_t channel, std::uint32_t number);
   void connect_emulated(Connection& connection, Operations& operations, const Protocol& protocol,
                         const Between& between, std::uint32_t channel);
   FlagIndex told_of_arrivals(const Between& between, std::uint32_t channel, FlagIndex told);
-  Duration wire_time(DeviceId from_nic, DeviceId to_nic) const;
-  Duration control_time(DeviceId from_nic, DeviceId to_nic) const;
+  Duration wire_time(const Route& route) const;
+  Duration control_time(const Between& between) const;
+  /// What a flag, or a flush, is read by.
+  static constexpr Bytes kWord{8};
   void add_operations();
   void add_operation(const Operations& o, const Uses& uses);
   ActorIndex actor(const Actor& of_host);
@@ -260,7 +263,8 @@ class PlanBuilder {
     return flag;
   }
   FlagIndex add_flag(std::uint32_t tokens);
-  LagIndex lag(const char* cause, Duration time);
+  /// `cause` must outlive the builder.
+  LagIndex lag(std::string_view cause, Duration time);
   /// How a slice is moved: `checked`, if there is one, is moved before. NCCL's LL128 loads a line
   /// again once it has seen its flags (src/device/prims_ll128.h, recvReduceSendCopy).
   struct Moves {
@@ -337,7 +341,7 @@ class PlanBuilder {
   Duration cable_;  // of a NIC
   Plan plan_;
   std::vector<Connection> connections_;
-  std::map<Lag, LagIndex> lags_;
+  std::map<std::pair<std::string_view, Duration>, LagIndex> lags_;
   std::map<std::tuple<Actor::Kind, DeviceId, std::uint32_t>, ActorIndex> actors_;  // of hosts
   std::uint32_t threads_of_hosts_{0};
   std::vector<Operations> operations_;
