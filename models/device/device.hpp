@@ -26,7 +26,8 @@ enum class ServerUnit : std::uint8_t {
 struct ServerSpec {
   std::string kind;  ///< as reports name it: "DRAM of a socket"
   ServerUnit unit{ServerUnit::kBytesPerSecond};
-  double capacity{0};  ///< more than 0
+  double capacity{0};        ///< more than 0
+  bool of_all_hosts{false};  ///< the first host's serves all
 };
 
 /// A server among those of its device.

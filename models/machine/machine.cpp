@@ -66,10 +66,22 @@ void Machine::resolve_node() {
     own_servers_.push_back(node_models_.back().servers.size());
   }
   for (std::size_t i = 0; i < devices; ++i) add_root_port(DeviceId{i});
+  share_memory_of_pretended_hosts();
   for (std::size_t i = 0; i < devices; ++i) {
     first_server_.push_back(servers_per_node_);
     servers_per_node_ += node_models_[i].servers.size();
     server_owner_.resize(servers_per_node_, static_cast<std::uint32_t>(i));
+  }
+}
+
+/// Hosts with emulated NICs are pretended on one machine: its memory serves them all.
+void Machine::share_memory_of_pretended_hosts() {
+  const bool are_pretended =
+      std::any_of(node_models_.begin(), node_models_.end(),
+                  [](const DeviceModel& m) { return m.adapter && m.adapter->is_emulated; });
+  if (!are_pretended) return;
+  for (DeviceModel& m : node_models_) {
+    if (m.root && m.memory) m.servers[*m.memory->server].of_all_hosts = true;
   }
 }
 
@@ -208,8 +220,11 @@ ServerId Machine::server_of(Hop hop) const {
 
 ServerId Machine::server_of(DeviceId device, ServerNumber number) const {
   const std::size_t devices = fabric_->devices_per_node();
-  return ServerId{2 * fabric_->link_count() + device.index() / devices * servers_per_node_ +
-                  first_server_[device.index() % devices] + number};
+  const std::size_t in_node = device.index() % devices;
+  const bool is_first = node_models_[in_node].servers[number].of_all_hosts;
+  const std::size_t node = is_first ? 0 : device.index() / devices;
+  return ServerId{2 * fabric_->link_count() + node * servers_per_node_ + first_server_[in_node] +
+                  number};
 }
 
 Machine::Declared Machine::declared(ServerId server) const {

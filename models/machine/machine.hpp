@@ -103,6 +103,7 @@ class Machine {
   Declared declared(ServerId server) const;
   void resolve_node();
   void add_root_port(DeviceId device);
+  void share_memory_of_pretended_hosts();
   void check_switch_capacity() const;
   std::string trunk_place(LinkId link, bool forward) const;
 

@@ -20,6 +20,9 @@ inline constexpr std::array kEmulatedNicParams{
               "as much as nccl.proxy_poll",
               "emulated: the proxy thread's work each time that it begins, ends or gives back a "
               "message"},
+    ParamSpec{"nic.test_time", Unit::kNanoseconds, 0, 0, 1e6, Origin::kAssumed,
+              "in nccl.proxy_look, unless the part has a fitted one",
+              "emulated: the proxy thread's test of a connection's oldest request, each round"},
     ParamSpec{"nic.copy_call", Unit::kNanoseconds, 3000, 0, 1e6, Origin::kMeasured,
               kEmulatedNicSource,
               "emulated: the proxy thread's calls that begin a copy of GPU memory: "

@@ -365,6 +365,16 @@ class Builder {
     if (routes) head("WQE fetch", nic, round_trip_of(*routes, nic, cpu));
   }
 
+  /// Of an emulated NIC's message, which is two legs: the sender's is paced by all links but the
+  /// last, the receiver's by that one. Its data have no headers; its latency lies between the two.
+  static Route paced_by(const Leg& leg, Route route) {
+    if (leg.initiator == leg.source) {
+      route.pop_back();
+      return route;
+    }
+    return {route.back()};
+  }
+
   /// Equal routes are equally long, so they are alike in latency.
   void add_wire(const Leg& leg) {
     const Adapter& adapter = *model(leg.source).adapter;
@@ -377,18 +387,14 @@ class Builder {
       const Route route = require_route(
           leg, "network", [&] { return fabric_.wire_route(leg.source, leg.sink, pick); });
       latency = Duration{};
-      for (const Hop hop : route) {
+      for (const Hop hop : adapter.is_emulated ? paced_by(leg, route) : route) {
         use(machine_.server_of(hop), part * data);
-        if (!adapter.is_emulated) {
-          use(machine_.server_of(reversed(hop)), part * machine_.wire().ack_weight());
-        }
+        if (adapter.is_emulated) continue;
+        use(machine_.server_of(reversed(hop)), part * machine_.wire().ack_weight());
         latency += machine_.wire_latency(hop.link) + model(end_of(fabric_, hop)).crossing_time();
       }
     }
-    if (adapter.is_emulated) {  // its pace and latency are the wire's, its data have no headers
-      tail("wire and switch latency", leg.source, latency);
-      return;
-    }
+    if (adapter.is_emulated) return;
     head("doorbell", leg.source, adapter.doorbell_latency);
     if (!adapter.blueflame) head_wqe_fetch(leg.source);
     tail("NIC processing", leg.source, adapter.latency + model(leg.sink).adapter->latency);

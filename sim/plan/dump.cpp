@@ -133,7 +133,8 @@ class Dump {
         return "compute " + text(i.index) +
                (i.second == kNoIndex ? "" : ", and for each " + text(i.second));
       case Kind::kRepeat:
-        return fmt::format("repeat {}", i.amount);
+        return has(Instruction::kBytesOfToken) ? "if the token has bytes"
+                                               : fmt::format("repeat {}", i.amount);
       case Kind::kWhile:
         return fmt::format(
             "while f{} has {}{}", i.index, i.amount,

@@ -56,7 +56,7 @@ struct Instruction {
     /// kPost, kPostReceives: the queue pair is the token's tag. kSignal: flag `index` of those that
     /// begin at the context of that queue pair; the new token has the same tag.
     kOfToken = 1,
-    /// kMove, kPost: as many bytes as the token's.
+    /// kMove, kPost: as many bytes as the token's. kRepeat: only if the token has some.
     kBytesOfToken = 2,
     /// kSignal: one token for each request that the last one told of.
     kForEach = 4,
@@ -112,6 +112,12 @@ struct Program {
     if (times == 0) return;
     if (times == 1) return body();
     loop({.kind = Instruction::Kind::kRepeat, .amount = static_cast<std::int64_t>(times)},
+         std::forward<Body>(body));
+  }
+  /// What `body()` adds, if the last token or move had bytes.
+  template <class Body>
+  void if_bytes(Body&& body) {
+    loop({.kind = Instruction::Kind::kRepeat, .mode = Instruction::kBytesOfToken, .amount = 1},
          std::forward<Body>(body));
   }
   /// What `body()` adds, as long as `flag` has `tokens` (see Instruction::Kind::kWhile).

@@ -31,8 +31,8 @@ class Cursor {
   void enter_repeat() { enter(at_ + 1, static_cast<std::uint64_t>(instruction().amount)); }
   /// Into a kWhile, which comes to itself again.
   void enter_while() { enter(at_, kWhile); }
-  /// Behind a kWhile.
-  void skip_while() { pass(instruction().length); }
+  /// Behind a loop.
+  void skip_loop() { pass(instruction().length); }
 
  private:
   static constexpr std::uint64_t kWhile = 0;

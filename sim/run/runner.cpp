@@ -337,7 +337,11 @@ class Runner::Engine final : private TransportSink, private EventTarget {
         signal(job, self, i);
         break;
       case Kind::kRepeat:
-        cursor.enter_repeat();
+        if (i.bytes(self.amount) > 0) {
+          cursor.enter_repeat();
+        } else {
+          cursor.skip_loop();
+        }
         return;
       case Kind::kWhile:
         self.count = take_tokens(job, self, i);
@@ -345,7 +349,7 @@ class Runner::Engine final : private TransportSink, private EventTarget {
           cursor.enter_while();
         } else {
           self.count = 1;
-          cursor.skip_while();
+          cursor.skip_loop();
         }
         return;
       default:

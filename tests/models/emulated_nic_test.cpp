@@ -74,6 +74,38 @@ TEST(EmulatedNic, TheWirePacesLargeMessages) {
   }
 }
 
+// All hosts are pretended on one machine: what its memory takes is of all of them.
+TEST(EmulatedNic, PretendedHostsShareOneMemory) {
+  const auto of = [](const char* dram) {
+    return predict_one("gdr", Bytes::mib(64),
+                       {"gpu.count=1", "nic.count=1", "nccl.proto=Simple", "nccl.algo=Ring",
+                        "nic.rate=8000 Gb/s", "wire.rate=8000 Gb/s", dram},
+                       "topologies/h200-vm.yaml", 4);
+  };
+  const ResultRow slow = of("cpu.dram_channels=1");
+  // Each of four GPUs sends and gets 1.5 times the data; one channel of DDR5-5600 at 0.8 has 35.84
+  // GB/s.
+  EXPECT_GE(slow.time_us, 4 * 2 * 1.5 * (64 << 20) / 35.84e3);
+  EXPECT_EQ(slow.limited_by.front().cause.substr(0, 16), "DRAM of a socket");
+  EXPECT_LT(of("cpu.dram_channels=8").time_us, slow.time_us / 2);
+}
+
+// A proxy tests the oldest request of a connection only: so of two channels each has its own turn,
+// but messages of one go through copies and tests one after another. 8 slots are not the limit.
+TEST(EmulatedNic, MessagesOfAConnectionAreTestedOneAfterAnother) {
+  const auto delayed = [](const char* delay) {
+    return predict_one("gdr", Bytes::mib(4),
+                       {"gpu.count=1", "nic.count=1", "nccl.proto=LL128", "nccl.algo=Ring",
+                        "nccl.channels=1", "nccl.launch=single", "nic.rate=8000 Gb/s",
+                        "wire.rate=8000 Gb/s", std::string("nic.copy_delay=") + delay},
+                       "topologies/h200-vm.yaml", 2)
+        .time_us;
+  };
+  // 2 MiB each way twice, with flags, in slots of 576,000 B: at least so many messages wait for it.
+  const double messages = 2 * (2 << 20) * 16.0 / 15 / 576'000;
+  EXPECT_GE(delayed("101 us") - delayed("1 us"), 100 * messages);
+}
+
 TEST(EmulatedNic, PacketsRefuseIt) {
   for (const char* path : {"gdr", "host-staged"}) {
     try {

@@ -9,20 +9,25 @@ namespace {
 
 using Kind = Instruction::Kind;
 
-/// The flags that a program waits for, one after another; a kWhile goes `turns` times.
-std::string waits(const Program& program, int turns = 0) {
+/// The flags that a program waits for, one after another; a kWhile goes `turns` times, and tokens
+/// have so many bytes.
+std::string waits(const Program& program, int turns = 0, std::int64_t of_token = 1) {
   std::string out;
   Cursor cursor;
   for (cursor.begin(program); !cursor.is_done();) {
     switch (cursor.instruction().kind) {
       case Kind::kRepeat:
-        cursor.enter_repeat();
+        if (cursor.instruction().bytes(of_token) > 0) {
+          cursor.enter_repeat();
+        } else {
+          cursor.skip_loop();
+        }
         break;
       case Kind::kWhile:
         if (turns-- > 0) {
           cursor.enter_while();
         } else {
-          cursor.skip_while();
+          cursor.skip_loop();
         }
         break;
       default:
@@ -57,6 +62,17 @@ TEST(Cursor, LoopsMayEndTogetherAndWithTheProgram) {
   p.repeat(2, [&] { p.repeat(2, [&] { p.repeat(2, [&] { p.wait(7); }); }); });
   EXPECT_EQ(waits(p), "77777777");
   EXPECT_EQ(waits(Program{}), "");
+}
+
+TEST(Cursor, GoesPastWhatIsForTokensWithBytesOnly) {
+  Program p;
+  p.repeat(2, [&] {
+    p.wait(0);
+    p.if_bytes([&] { p.wait(1); });
+  });
+  p.if_bytes([&] { p.wait(2); });
+  EXPECT_EQ(waits(p, 0, 8), "01012");
+  EXPECT_EQ(waits(p, 0, 0), "00");
 }
 
 TEST(Cursor, PassesWhatBelongsToAnInstruction) {

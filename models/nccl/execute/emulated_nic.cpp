@@ -4,6 +4,10 @@
 namespace weft {
 namespace {
 
+/// Ports of an emulated NIC.
+constexpr std::uint32_t kOut = 0;
+constexpr std::uint32_t kIn = 1;
+
 /// A thread of the host copies, or only reads, what lies in its memory.
 Leg memcpy_of(DeviceId cpu) { return write_leg(cpu, cpu, Leg::Medium::kLocal); }
 Leg look_at(DeviceId cpu, Leg::Flags flags) {
@@ -18,16 +22,22 @@ Leg look_at(DeviceId cpu, Leg::Flags flags) {
 /// copy into the shared memory between the hosts and gives it to the port, which paces it. When the
 /// proxy has seen that the copy has ended, the receiving side copies it on; that proxy lets the GPU
 /// know when both that copy has ended and the paced message has come.
+///
+/// Of each connection a proxy tests its oldest request only (sendProxyProgress, recvProxyProgress
+/// in src/transport/net.cc), and the plugin does in a test what is next for that message: so the
+/// other side is told of a copy's end, and begins its own, one message after another.
 void PlanBuilder::connect_emulated(Connection& connection, Operations& operations,
                                    const Protocol& protocol, const Between& between,
                                    std::uint32_t channel) {
   using Kind = Actor::Kind;
   const auto time = [&](const char* key) { return devices_->duration(key, between.from_nic); };
+  operations.look += time("nic.test_time");
   const LagIndex call = lag("proxy begins a copy", time("nic.copy_call"));
   const LagIndex check = lag("proxy sees that a copy has ended", time("nic.copy_check"));
   const LagIndex delay = lag("a copy begins and is seen to end", time("nic.copy_delay"));
   const LagIndex poll = lag("proxy handles a message", time("nic.message_time"));
-  const LagIndex back = lag("acknowledgement", between.wire);
+  const LagIndex out = lag("wire latency", between.wire);
+  const LagIndex back = lag("wire latency and acknowledgement", between.wire * 2);
   const ActorIndex sender = proxy_of(between.from_gpu);
   const ActorIndex receiver = proxy_of(between.to_gpu);
   const DeviceId cpu = operations.cpu;
@@ -36,6 +46,15 @@ void PlanBuilder::connect_emulated(Connection& connection, Operations& operation
   const auto move = [&](Program& p, const Leg& leg) {
     p.move(plan_.walks.add({leg}), Bytes{}, Instruction::kBytesOfToken);
   };
+  /// A thread or copy engine that copies what it is told of; `copied` is raised `seen` later.
+  const auto copier = [&](ActorIndex by, const Leg& leg, LagIndex seen, FlagIndex copied,
+                          FlagIndex ready) {
+    return serve(by, kNoIndex, [&](Program& p) {
+      move(p, leg);
+      p.raise(copied, seen);
+      if (ready != kNoIndex) p.raise(ready);
+    });
+  };
 
   // From the end on. The GPU looks for the proxy's flag in host memory, or for flags with the data.
   FlagIndex told = kNoIndex;
@@ -43,79 +62,84 @@ void PlanBuilder::connect_emulated(Connection& connection, Operations& operation
     told = add_flag(0);
     after_load(told, between.to_gpu, peer_cpu, channel, connection.ready, kNoIndex);
   }
+  const FlagIndex received = add_flag(0);
   const FlagIndex done = serve(receiver, poll, [&](Program& p) {
     if (!with_flags) p.signal(told);
+    p.signal(received);
   });
   const FlagIndex arrived = add_flag(0);
-  const FlagIndex copied = serve(order_at(peer_cpu), kNoIndex, [&](Program& p) {
-    p.wait(arrived);
-    p.signal(done);
-  });
-  const auto copied_on = [&](Program& p, LagIndex seen) {
-    p.raise(copied, seen);
-    if (with_flags) p.raise(connection.ready);
-  };
-  FlagIndex full = kNoIndex;
-  if (between.peer_memory == peer_cpu) {
-    full = serve(order_at(peer_cpu), kNoIndex, [&](Program& p) {
-      move(p, memcpy_of(peer_cpu));
-      copied_on(p, kNoIndex);
-    });
+  const FlagIndex copied = add_flag(0);
+  const FlagIndex ready = with_flags ? connection.ready : kNoIndex;
+  FlagIndex copy_on = kNoIndex;
+  const bool to_host = between.peer_memory == peer_cpu;
+  if (to_host) {
+    copy_on = copier(order_at(peer_cpu), memcpy_of(peer_cpu), kNoIndex, copied, ready);
   } else {
     const Leg copy = copy_leg(between.to_gpu, peer_cpu, between.to_gpu);
-    const FlagIndex copies = serve(actor(copy_engine(copy)), kNoIndex, [&](Program& p) {
-      move(p, copy);
-      copied_on(p, delay);
-    });
-    full = serve(receiver, call, [&](Program& p) { p.signal(copies); });
+    const FlagIndex copies = copier(actor(copy_engine(copy)), copy, delay, copied, ready);
+    copy_on = serve(receiver, call, [&](Program& p) { p.signal(copies); });
   }
+  const FlagIndex receives = serve(order_at(peer_cpu), kNoIndex, [&](Program& p) {
+    p.if_bytes([&] {
+      if (!to_host) p.signal(copy_on);
+      p.wait(copied);
+    });
+    p.wait(arrived);
+    p.signal(done);
+    p.wait(received);
+  });
   // A message has been sent when its first copy has ended and it has left.
   connection.free = add_flag(protocol.slots);
   operations.sent = add_flag(0);
+  const FlagIndex completed = add_flag(0);
   const FlagIndex complete = serve(sender, poll, [&](Program& p) {
     p.signal(connection.free);
     p.signal(operations.sent);
+    p.signal(completed);
   });
+  const FlagIndex left = add_flag(0);
+  // Each end paces messages for itself, one after another; the receiving one from the first byte
+  // on.
+  Leg message{Leg::Kind::kMessage, Leg::Medium::kWire, between.to_nic, between.from_nic,
+              between.to_nic};
+  const FlagIndex comes =
+      serve(actor({Kind::kPort, between.to_nic, kIn}), kNoIndex, [&](Program& p) {
+        move(p, message);
+        p.raise(arrived);
+      });
+  message.initiator = between.from_nic;
+  const FlagIndex paced =
+      serve(actor({Kind::kPort, between.from_nic, kOut}), kNoIndex, [&](Program& p) {
+        p.signal(comes, out);
+        move(p, message);
+        p.raise(left, back);
+      });
+  const bool from_host = between.memory == cpu;
   const FlagIndex first_copied = add_flag(0);
-  const FlagIndex left = serve(order_at(cpu), kNoIndex, [&](Program& p) {
-    p.wait(first_copied);
+  const FlagIndex seen = add_flag(0);
+  const FlagIndex see = serve(sender, from_host ? poll : check, [&](Program& p) {
+    p.signal(receives);
+    if (to_host) p.if_bytes([&] { p.signal(copy_on); });
+    p.signal(seen);
+  });
+  const FlagIndex tests = serve(order_at(cpu), kNoIndex, [&](Program& p) {
+    p.if_bytes([&] { p.wait(first_copied); });
+    p.signal(see);
+    p.wait(seen);
+    p.wait(left);
     p.signal(complete);
+    p.wait(completed);
   });
-  const FlagIndex paced = serve(actor({Kind::kPort, between.from_nic}), kNoIndex, [&](Program& p) {
-    const Leg message{Leg::Kind::kMessage, Leg::Medium::kWire, between.from_nic, between.from_nic,
-                      between.to_nic};
-    move(p, message);
-    p.raise(arrived);
-    p.raise(left, back);
+  const Leg copy = from_host ? memcpy_of(cpu) : copy_leg(between.from_gpu, between.from_gpu, cpu);
+  const FlagIndex copies = copier(from_host ? order_at(cpu) : actor(copy_engine(copy)), copy,
+                                  from_host ? kNoIndex : delay, first_copied, kNoIndex);
+  operations.sends = serve(sender, from_host ? poll : call, [&](Program& p) {
+    // Where flags come with the data, the proxy looks at all of them.
+    if (from_host && with_flags) move(p, look_at(cpu, protocol.flags));
+    p.if_bytes([&] { p.signal(copies); });
+    p.signal(paced);
+    p.signal(tests);
   });
-  const auto seen_by_sender = [&](Program& p) {
-    p.signal(full);
-    p.signal(first_copied);
-  };
-  if (between.memory == cpu) {
-    const FlagIndex seen = serve(sender, poll, seen_by_sender);
-    const FlagIndex copies = serve(order_at(cpu), kNoIndex, [&](Program& p) {
-      move(p, memcpy_of(cpu));
-      p.raise(seen);
-    });
-    operations.sends = serve(sender, poll, [&](Program& p) {
-      // Where flags come with the data, the proxy looks at all of them.
-      if (with_flags) move(p, look_at(cpu, protocol.flags));
-      p.signal(copies);
-      p.signal(paced);
-    });
-  } else {
-    const FlagIndex seen = serve(sender, check, seen_by_sender);
-    const Leg copy = copy_leg(between.from_gpu, between.from_gpu, cpu);
-    const FlagIndex copies = serve(actor(copy_engine(copy)), kNoIndex, [&](Program& p) {
-      move(p, copy);
-      p.raise(seen, delay);
-    });
-    operations.sends = serve(sender, call, [&](Program& p) {
-      p.signal(copies);
-      p.signal(paced);
-    });
-  }
   operations.taken = add_flag(0);
   connection.taken = operations.takes =
       serve(receiver, poll, [&](Program& p) { p.signal(operations.taken); });

@@ -63,6 +63,7 @@ void PlanBuilder::connect_nodes(Connection& connection, const Protocol& protocol
   operations.peer_cpu = fabric.root_cpu(to_gpu);
   operations.sender = proxy_of(near_nic);
   operations.receiver = proxy_of(to_gpu);
+  operations.look = proxy_look_;
   operations.pushed = connection.pushed = add_flag(0);
   operations.cleared = add_flag(0);
   const bool flushes = !staged && schedule_->flushes(communicator_->place(to.rank), to.nic);
@@ -279,18 +280,18 @@ void PlanBuilder::add_operations() {
       }
     });
   }
-  std::map<ActorIndex, std::int64_t> of_proxy;
+  std::map<ActorIndex, Duration> of_proxy;
   for (std::uint32_t o = 0; o < operations_.size(); ++o) {
     if (uses[o].slices != uses[o].taken) {
       throw std::logic_error("plan: what is sent over a connection is not what is taken");
     }
     if (uses[o].slices == 0) continue;
     add_operation(operations_[o], uses[o]);
-    ++of_proxy[operations_[o].sender];
-    ++of_proxy[operations_[o].receiver];
+    of_proxy[operations_[o].sender] += operations_[o].look;
+    of_proxy[operations_[o].receiver] += operations_[o].look;
   }
-  for (const auto& [proxy, operations] : of_proxy) {
-    plan_.actors[proxy].round = lag("proxy looks at its operations", proxy_look_ * operations);
+  for (const auto& [proxy, look] : of_proxy) {
+    plan_.actors[proxy].round = lag("proxy looks at its operations", look);
   }
 }
 

@@ -192,6 +192,7 @@ class PlanBuilder {
     DeviceId peer_cpu;            ///< of the receiving one
     ActorIndex sender;            ///< the proxies
     ActorIndex receiver;
+    Duration look;  ///< of a proxy, each round
   };
   /// What the programs of blocks do with such a connection.
   struct Uses {
