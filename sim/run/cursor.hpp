@@ -27,8 +27,11 @@ class Cursor {
     at_ += 1 + more;
     leave_loops();
   }
-  /// Into a kRepeat.
-  void enter_repeat() { enter(at_ + 1, static_cast<std::uint64_t>(instruction().amount)); }
+  /// Into a kRepeat; behind it, if it is for tokens with bytes and the last one had none.
+  void enter_repeat(std::int64_t of_token) {
+    if (instruction().bytes(of_token) == 0) return skip_loop();
+    enter(at_ + 1, static_cast<std::uint64_t>(instruction().amount));
+  }
   /// Into a kWhile, which comes to itself again.
   void enter_while() { enter(at_, kWhile); }
   /// Behind a loop.

@@ -337,11 +337,7 @@ class Runner::Engine final : private TransportSink, private EventTarget {
         signal(job, self, i);
         break;
       case Kind::kRepeat:
-        if (i.bytes(self.amount) > 0) {
-          cursor.enter_repeat();
-        } else {
-          cursor.skip_loop();
-        }
+        cursor.enter_repeat(self.amount);
         return;
       case Kind::kWhile:
         self.count = take_tokens(job, self, i);

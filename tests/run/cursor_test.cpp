@@ -17,11 +17,7 @@ std::string waits(const Program& program, int turns = 0, std::int64_t of_token =
   for (cursor.begin(program); !cursor.is_done();) {
     switch (cursor.instruction().kind) {
       case Kind::kRepeat:
-        if (cursor.instruction().bytes(of_token) > 0) {
-          cursor.enter_repeat();
-        } else {
-          cursor.skip_loop();
-        }
+        cursor.enter_repeat(of_token);
         break;
       case Kind::kWhile:
         if (turns-- > 0) {

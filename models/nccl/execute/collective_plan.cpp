@@ -30,7 +30,7 @@ Beside beside(const DeviceParams& devices, const Protocol& protocol) {
   const double shared = protocol.flags == Leg::Flags::kNone       ? 2
                         : protocol.flags == Leg::Flags::kEachLine ? 1
                                                                   : 0;
-  return {shared, is_emulated ? 4.0 : 1.0};
+  return {shared, is_emulated ? 5.0 : 1.0};
 }
 
 /// Of a node's GPUs the share that meet the next one in the memory of a host.
