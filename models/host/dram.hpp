@@ -39,7 +39,7 @@ inline constexpr std::array kDramParams{
               "rule of thumb for DDR5 servers; no measurement read",
               "a read of a cache line, beyond the root complex"},
     ParamSpec{
-        "cpu.memcpy_rate", Unit::kGigabytesPerS, 9.6, 0.1, 1000, Origin::kFitted,
+        "cpu.memcpy_rate", Unit::kGigabytesPerS, 9.9, 0.1, 1000, Origin::kFitted,
         "tests/data/h200/emunic.csv, Emerald Rapids: all-reduce, Ring Simple, 4 hosts, 200 Gb/s",
         "at which one thread copies host memory; it reads at twice that rate"},
 };

@@ -50,6 +50,9 @@ class Dump {
       out_ += '\n';
     }
     for (std::size_t i = 0; i < plan_.queue_pairs.size(); ++i) add(i, plan_.queue_pairs[i]);
+    for (const NamedFlag& n : plan_.names) {
+      out_ += fmt::format("f{} {}: {}\n", n.flag, n.of, n.what);
+    }
     for (const Program& program : plan_.programs) add(program);
     return std::move(out_);
   }

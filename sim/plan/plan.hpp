@@ -55,6 +55,15 @@ struct Flag {
   friend bool operator==(const Flag&, const Flag&) = default;
 };
 
+/// A flag that says something to those who look on (RunObserver::on_signalled): of "gpu0@0 ->
+/// gpu0@1, channel 0" what was "sent".
+struct NamedFlag {
+  std::string of;
+  std::string what;
+  FlagIndex flag;
+  friend bool operator==(const NamedFlag&, const NamedFlag&) = default;
+};
+
 /// What happens: actors, what each of them does, and over which paths. Immutable once made;
 /// comparable. Memory: linear in connections and programs, whatever the bytes.
 ///
@@ -70,6 +79,7 @@ struct Plan {
   WalkTable walks;
   std::vector<Lag> lags;
   std::vector<Flag> flags;
+  std::vector<NamedFlag> names;  ///< of some flags
   std::vector<QueuePair> queue_pairs;
   std::vector<Actor> actors;
   std::vector<Program> programs;

@@ -1,4 +1,6 @@
 // Connections over emulated NICs: models/nic/emulated.md.
+#include <fmt/format.h>
+
 #include "models/nccl/execute/plan_builder.hpp"
 
 namespace weft {
@@ -92,12 +94,12 @@ void PlanBuilder::connect_emulated(Connection& connection, Operations& operation
   connection.free = add_flag(protocol.slots);
   operations.sent = add_flag(0);
   const FlagIndex completed = add_flag(0);
-  const FlagIndex complete = serve(sender, poll, [&](Program& p) {
+  const FlagIndex left = add_flag(0);
+  const auto complete = [&](Program& p) {
     p.signal(connection.free);
     p.signal(operations.sent);
     p.signal(completed);
-  });
-  const FlagIndex left = add_flag(0);
+  };
   // Each end paces messages for itself, one after another; the receiving one from the first byte
   // on.
   Leg message{Leg::Kind::kMessage, Leg::Medium::kWire, between.to_nic, between.from_nic,
@@ -117,17 +119,23 @@ void PlanBuilder::connect_emulated(Connection& connection, Operations& operation
   const bool from_host = between.memory == cpu;
   const FlagIndex first_copied = add_flag(0);
   const FlagIndex seen = add_flag(0);
+  const FlagIndex not_sent = add_flag(0);
   const FlagIndex see = serve(sender, from_host ? poll : check, [&](Program& p) {
     p.signal(receives);
     if (to_host) p.if_bytes([&] { p.signal(copy_on); });
+    p.signal(not_sent);
+    p.while_has(left, 1, not_sent, [&] { complete(p); });
     p.signal(seen);
   });
+  const FlagIndex see_sent = serve(sender, poll, complete);
   const FlagIndex tests = serve(order_at(cpu), kNoIndex, [&](Program& p) {
     p.if_bytes([&] { p.wait(first_copied); });
     p.signal(see);
     p.wait(seen);
-    p.wait(left);
-    p.signal(complete);
+    p.while_has(not_sent, 1, kNoIndex, [&] {
+      p.wait(left);
+      p.signal(see_sent);
+    });
     p.wait(completed);
   });
   const Leg copy = from_host ? memcpy_of(cpu) : copy_leg(between.from_gpu, between.from_gpu, cpu);
@@ -140,6 +148,13 @@ void PlanBuilder::connect_emulated(Connection& connection, Operations& operation
     p.signal(paced);
     p.signal(tests);
   });
+  const std::string name =
+      fmt::format("{} -> {}, channel {}", devices_->fabric().full_name(between.from_gpu),
+                  devices_->fabric().full_name(between.to_gpu), channel);
+  plan_.names.push_back({name, "send begun", tests});
+  plan_.names.push_back({name, "sent", completed});
+  plan_.names.push_back({name, "cleared to be sent", operations.cleared});
+  plan_.names.push_back({name, "received", received});
   operations.taken = add_flag(0);
   connection.taken = operations.takes =
       serve(receiver, poll, [&](Program& p) { p.signal(operations.taken); });
