@@ -89,11 +89,12 @@ struct Job {
   std::vector<ActorState> actors;
   std::vector<QueuePairState> queue_pairs{};
   std::vector<Program> programs{};  ///< the plan's, but each move names the transport's walk
-  std::size_t unfinished{0};        ///< programs that serve no flag
+  std::size_t unfinished{0};        ///< programs: those that serve a flag, while they serve a token
   std::uint64_t transfers{0};
   Trajectory trajectory{};
   std::vector<std::optional<Time>> ends;  ///< by program
-  Time last_finish{};
+  Time last_finish{};                     ///< of programs that serve no flag
+  Time last_served{};                     ///< when the last token of a flag had been served
   PathRef last_path{};
 };
 
@@ -139,8 +140,12 @@ class Runner::Engine final : private TransportSink, private EventTarget {
       for (const std::uint32_t program : block) end = std::max(end, job.ends[program]);
       if (end) first_end = std::min(first_end, *end);
     }
-    return {job.last_finish.since_start(), first_end.since_start(), paths_.total(job.last_path),
-            job.transfers, job.trajectory.digest()};
+    return {job.last_finish.since_start(),
+            first_end.since_start(),
+            std::max(job.last_finish, job.last_served).since_start(),
+            paths_.total(job.last_path),
+            job.transfers,
+            job.trajectory.digest()};
   }
 
   ActorWork work(std::size_t plan, ActorIndex actor) const {
@@ -231,6 +236,7 @@ class Runner::Engine final : private TransportSink, private EventTarget {
         number = token.program;
       }
       const Program& program = job.programs[number];
+      if (program.serves != kNoIndex) ++job.unfinished;
       cursor.begin(program);
       if (self.works_in_rounds && program.serves != kNoIndex && begins_with_work(program)) {
         cursor.pass();  // done with the round
@@ -270,7 +276,7 @@ class Runner::Engine final : private TransportSink, private EventTarget {
             do_at_once(job, self, cursor);
         }
       }
-      if (program.serves == kNoIndex) finish(job, number, self.path);
+      finish(job, number, self.path);
     }
   }
 
@@ -542,8 +548,12 @@ class Runner::Engine final : private TransportSink, private EventTarget {
   }
 
   void finish(Job& job, std::uint32_t program, const PathRef& path) {
-    note(job, Trajectory::What::kFinished, 0, job.programs[program].copies);
     --job.unfinished;
+    if (job.programs[program].serves != kNoIndex) {
+      job.last_served = events_.now();
+      return;
+    }
+    note(job, Trajectory::What::kFinished, 0, job.programs[program].copies);
     job.ends[program] = events_.now();
     job.last_finish = events_.now();
     job.last_path = path;
