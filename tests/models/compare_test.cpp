@@ -168,7 +168,8 @@ TEST(Compare, SaysWhyARowHasNoPrediction) {
             "a node has 2 NICs");
   EXPECT_EQ(outcome("net,gdr,2,16,8,0,0,PAT,auto,0,allgather,524288,1\n", "hgx-h100-8nic.yaml", {},
                     {{"NCCL_PAT_ENABLE", "1"}}),
-            "NCCL runs PAT, which weft does not execute");
+            "NCCL_ALGO and nccl.algo leave PAT for allgather, which weft does not execute here; "
+            "algorithms that can run it: Ring");
   EXPECT_EQ(outcome(row("net,gdr", "2,16"), "hgx-h100-8nic.yaml", {"gpu.peer_mapping=none"}),
             "on this machine it is host-staged");
   EXPECT_EQ(outcome(row("net,gdr", "2,16"), "hgx-h100-8nic.yaml", {"nodes=3"}),
