@@ -186,13 +186,13 @@ void run(const CalibrateArguments& arguments) {
     std::cout << calibration_text(calibration, facts) << std::flush;
   }
   const bool to_file = !arguments.json.empty() && arguments.json != "-";
-  if (arguments.json == "-" || (to_file && !is_refused)) {
-    write_text_file(arguments.json, calibration_json(calibration, facts).dump());
-  }
+  const std::string report = calibration_json(calibration, facts).dump();
+  const std::string parameters = is_refused ? "" : parameter_file(calibration, facts);
+  std::vector<TextFile> files;
+  if (arguments.json == "-" || (to_file && !is_refused)) files.push_back({arguments.json, report});
+  if (!is_refused && !arguments.output.empty()) files.push_back({arguments.output, parameters});
+  write_text_files(files);
   if (is_refused) throw CalibrationRefused(calibration.refusal);
-  if (!arguments.output.empty()) {
-    write_text_file(arguments.output, parameter_file(calibration, facts));
-  }
 }
 
 }  // namespace

@@ -21,7 +21,6 @@ namespace {
 
 constexpr std::int64_t kMostTableBytes = 16LL << 20;
 constexpr std::size_t kMostLineBytes = 4096;
-constexpr std::size_t kMostRows = 100'000;
 constexpr double kShortestTime = 1e-6;  // weft's clock ticks in picoseconds
 constexpr double kLargestNumber = 1e12;
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
@@ -229,8 +228,8 @@ class TableReader {
     read_header();
     std::vector<MeasuredRow> rows;
     while (next_line()) {
-      if (rows.size() == kMostRows)
-        fail(0, fmt::format("more than {} rows; split the table", kMostRows));
+      if (rows.size() == kMostMeasuredRows)
+        fail(0, fmt::format("more than {} rows; split the table", kMostMeasuredRows));
       rows.push_back(read_row());
     }
     if (rows.empty()) throw InputError(Place{file_, 0, 0}, "has no rows");

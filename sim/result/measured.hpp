@@ -61,6 +61,9 @@ const MeasuredColumn& measured_column(std::string_view name);
 /// All that a row was measured with but its size: the same text for two rows of one configuration.
 std::string configuration_of(const MeasuredRow& row);
 
+/// The most rows of a table or log.
+inline constexpr std::size_t kMostMeasuredRows = 100'000;
+
 /// "weft.measured/1": what was run on a real machine, and how long it took.
 struct MeasuredTable {
   std::string file;

@@ -107,6 +107,11 @@ MeasuredRow row_of(const Run& run, const std::string& bytes, const std::string& 
   return measured_row(cells);
 }
 
+void check_room(std::size_t rows) {
+  if (rows < kMostMeasuredRows) return;
+  throw InputError(fmt::format("more than {} rows; split the log", kMostMeasuredRows));
+}
+
 /// Reads what nccl-tests prints, line by line; what else is in between (NCCL's own log) is skipped.
 class TextReader {
  public:
@@ -177,6 +182,7 @@ class TextReader {
     if (words.size() < columns_) {
       throw InputError(fmt::format("{} columns, not {}", words.size(), columns_));
     }
+    check_room(rows_.size());
     rows_.push_back(row_of(run_, std::string(words[0]), std::string(words[time_]), stated_));
     rows_.back().line = number;
   }
@@ -210,6 +216,7 @@ std::vector<MeasuredRow> rows_of(const Json& document, const std::string& file,
       ++place;
       const std::int64_t bytes = result.at("size").as_integer();
       if (bytes == 0) continue;
+      check_room(rows.size());
       run.op = op_of(result.at("experiment_name").as_string());
       rows.push_back(row_of(run, std::to_string(bytes),
                             format_number(result.at("out_of_place").at("time").as_number()),

@@ -138,6 +138,15 @@ TEST(NcclTests, RefusesWhatIsDamaged) {
   EXPECT_THAT(refusal(std::string(kJson).substr(0, 120)), HasSubstr("log:1:"));
 }
 
+TEST(NcclTests, HasNoMoreRowsThanATable) {
+  const std::string text = kText;
+  const std::size_t at = text.find("  1073741824");
+  const std::string row = text.substr(at, text.find('\n', text.find("48.04", at)) + 1 - at);
+  std::string many = text.substr(0, at);
+  for (std::size_t i = 0; i <= kMostMeasuredRows; ++i) many += row;
+  EXPECT_THAT(refusal(many), HasSubstr("more than 100000 rows; split the log"));
+}
+
 TEST(NcclTests, DamageIsRefusedOrRead) {
   constexpr std::string_view kBytes = "#\n {}[]\",:0-9e.\tN/A\xff";
   for (std::uint64_t seed = 1; seed <= 3000; ++seed) {
