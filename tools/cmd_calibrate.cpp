@@ -204,8 +204,8 @@ void add_calibrate_command(CommandLine& line) {
   command
       .argument(
           "measured", arguments->measured,
-          "measured tables: CSV (scenarios/README.md), or what nccl-tests prints or writes as "
-          "JSON; one or more")
+          "measured tables: CSV (scenarios/README.md), or what nccl-tests, perftest or nvbandwidth "
+          "print or write as JSON; one or more")
       .option("--as", arguments->as,
               "columns that the tables leave out, such as transport=nvlink,algo=Ring; logs of "
               "nccl-tests leave out how GPUs are joined")
