@@ -25,8 +25,8 @@ constexpr std::array kParamFields{
                [](const FittedParam& p) -> Json { return quantity(p.value, p.spec); }},
     ParamField{{"at_bound", "true", "if so", "the value is at a bound of its declared range"},
                [](const FittedParam& p) { return p.at_bound ? Json(true) : Json(); }},
-    ParamField{{"told_apart", "false", "if not", "the rows do not tell it apart from others"},
-               [](const FittedParam& p) { return p.told_apart ? Json() : Json(false); }}};
+    ParamField{{"told_apart", "true or false", "", "whether the rows tell it apart from others"},
+               [](const FittedParam& p) { return Json(p.told_apart); }}};
 
 constexpr KeySpec kStandardError{
     "standard_error", "quantity or null", "",
