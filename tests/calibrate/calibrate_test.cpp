@@ -140,6 +140,29 @@ TEST(Calibrate, RefusesKeysThatCannotBeFitted) {
   }
 }
 
+// Latencies of perftest with another time between polls: that time again.
+TEST(Calibrate, FitsRowsOfPerftest) {
+  std::string text = "transport,memory_path,hosts,ranks,op,bytes,us\n";
+  for (const char* memory : {"gdr", "host"}) {
+    for (const char* op : {"write_lat", "read_lat", "send_lat"}) {
+      text += std::string("net,") + memory + ",2,2," + op + ",64,1\n";
+    }
+  }
+  MeasuredTable table = parse_measured(text, "made.csv");
+  CalibrationRequest request = request_of({}, {"nic.poll_time"});
+  request.machine = read_topology(shipped("topologies/hgx-h100-8nic.yaml"), catalog());
+  PredictOptions slower;
+  slower.set = {parse_setting("nic.poll_time=200 ns")};
+  const Comparison predicted = compare(table, request.machine, slower, catalog());
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    table.rows[i].us = predicted.rows[i].predicted->time_us;
+  }
+  request.tables = {table};
+  const Calibration got = calibrate(request, catalog());
+  EXPECT_EQ(got.refusal, "");
+  EXPECT_NEAR(param(got, "nic.poll_time").value, 200, 1);
+}
+
 std::string complaint(const CalibrationRequest& request) {
   try {
     calibrate(request, catalog());
