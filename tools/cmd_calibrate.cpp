@@ -186,13 +186,13 @@ void run(const CalibrateArguments& arguments) {
     std::cout << calibration_text(calibration, facts) << std::flush;
   }
   const bool to_file = !arguments.json.empty() && arguments.json != "-";
-  if (arguments.json == "-" || (to_file && !is_refused)) {
-    write_text_file(arguments.json, calibration_json(calibration, facts).dump());
-  }
+  const std::string report = calibration_json(calibration, facts).dump();
+  const std::string parameters = is_refused ? "" : parameter_file(calibration, facts);
+  std::vector<TextFile> files;
+  if (arguments.json == "-" || (to_file && !is_refused)) files.push_back({arguments.json, report});
+  if (!is_refused && !arguments.output.empty()) files.push_back({arguments.output, parameters});
+  write_text_files(files);
   if (is_refused) throw CalibrationRefused(calibration.refusal);
-  if (!arguments.output.empty()) {
-    write_text_file(arguments.output, parameter_file(calibration, facts));
-  }
 }
 
 }  // namespace
@@ -204,8 +204,8 @@ void add_calibrate_command(CommandLine& line) {
   command
       .argument(
           "measured", arguments->measured,
-          "measured tables: CSV (scenarios/README.md), or what nccl-tests prints or writes as "
-          "JSON; one or more")
+          "measured tables: CSV (scenarios/README.md), or what nccl-tests, perftest or nvbandwidth "
+          "print or write as JSON; one or more")
       .option("--as", arguments->as,
               "columns that the tables leave out, such as transport=nvlink,algo=Ring; logs of "
               "nccl-tests leave out how GPUs are joined")

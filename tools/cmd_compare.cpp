@@ -68,7 +68,8 @@ void add_compare_command(CommandLine& line) {
   command
       .argument(
           "measured", arguments->measured,
-          "measured table: CSV (scenarios/README.md), or what nccl-tests prints or writes as JSON")
+          "measured table: CSV (scenarios/README.md), or what nccl-tests, perftest or nvbandwidth "
+          "print or write as JSON")
       .option("--as", arguments->as,
               "columns that the tables leave out, such as transport=nvlink,algo=Ring; logs of "
               "nccl-tests leave out how GPUs are joined")

@@ -4,6 +4,7 @@
 
 #include "sim/base/error.hpp"
 #include "sim/io/file.hpp"
+#include "sim/io/text_kind.hpp"
 #include "sim/report/diff.hpp"
 #include "tools/command_line.hpp"
 #include "tools/commands.hpp"
@@ -18,7 +19,9 @@ struct DiffArguments {
 };
 
 RunResult read_result(const std::string& file) {
-  const Json json = Json::parse(read_text_file(file), file);
+  const std::string text = read_text_file(file);
+  refuse_other_kind(text, file, TextKind::kResult);
+  const Json json = Json::parse(text, file);
   try {
     return run_result_from_json(json);
   } catch (const InputError& e) {

@@ -70,13 +70,6 @@ std::string matrix_text(const CopyMatrix& matrix, double sum) {
 
 }  // namespace
 
-TopologySpec with_large_buffers(TopologySpec spec, const ParamCatalog& catalog) {
-  constexpr const char* kKey = "cpu.dma_buffers";
-  spec.defaults.try_emplace(kKey, ParamValue{ParamCatalog::parse(catalog.require(kKey), "large"),
-                                             Origin::kAssumed, "weft copies"});
-  return spec;
-}
-
 std::vector<Bytes> all_copy_sizes() {
   std::vector<Bytes> out;
   for (Bytes size = kSmallestOfAll; size <= kLargestOfAll; size = size * 2) out.push_back(size);

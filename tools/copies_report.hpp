@@ -24,9 +24,6 @@ struct CopiesRequest {
 
 inline constexpr unsigned kMostBlocks = 4096;
 
-/// The topology for copies: their buffers are large, unless it says otherwise itself.
-TopologySpec with_large_buffers(TopologySpec spec, const ParamCatalog& catalog);
-
 /// Powers of two from 64 B to 1 GiB.
 std::vector<Bytes> all_copy_sizes();
 

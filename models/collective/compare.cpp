@@ -12,6 +12,7 @@
 #include <fmt/ranges.h>
 
 #include "models/collective/settings.hpp"
+#include "models/collective/tool_rows.hpp"
 #include "models/wire/link.hpp"
 #include "sim/base/operation.hpp"
 #include "sim/base/parallel.hpp"
@@ -66,6 +67,8 @@ MachineFacts facts_of(const TopologySpec& machine, const PredictOptions& options
 /// Why weft would not run a row as it was measured; "" if it would. What the simulation itself
 /// refuses is not here.
 std::string obstacle(const MeasuredRow& row, const MachineFacts& facts) {
+  if (row.op == kOtherOp) return "weft has no model of this test: " + row.id;
+  if (is_copy(row)) return "";
   if (row.transport == "shm" && row.hosts > 1) return "hosts share no memory";
   if (row.transport == "nvlink" && row.hosts > 1) {
     return "NVLink between hosts: write the GPUs that it joins as one host";
@@ -103,8 +106,20 @@ std::vector<ScenarioSetting> entries_of(const std::string& text) {
   return entries;
 }
 
+void add_rates(const MeasuredRow& row, std::vector<ScenarioSetting>& set) {
+  if (row.nic_gbps == 0) return;
+  const std::string rate = format_number(row.nic_gbps) + " Gb/s";
+  set.push_back({"nic.rate", rate, {}});
+  set.push_back({"wire.rate", rate, {}});
+}
+
 std::vector<ScenarioSetting> settings_of(const MeasuredRow& row, const MachineFacts& facts) {
   std::vector<ScenarioSetting> set = entries_of(row.set);
+  if (is_copy(row)) return set;
+  if (is_perftest(row)) {
+    add_rates(row, set);
+    return set;
+  }
   if (!row.launch.empty()) set.push_back({"nccl.launch", row.launch, {}});
   const std::int64_t gpus = row.ranks / row.hosts;
   if (gpus > facts.gpus) throw InputError(fmt::format("a node has {} GPUs", facts.gpus));
@@ -116,11 +131,7 @@ std::vector<ScenarioSetting> settings_of(const MeasuredRow& row, const MachineFa
   if (row.nics_per_host != 0 && row.nics_per_host != facts.nics) {
     set.push_back({"nic.count", std::to_string(row.nics_per_host), {}});
   }
-  if (row.nic_gbps > 0) {
-    const std::string rate = format_number(row.nic_gbps) + " Gb/s";
-    set.push_back({"nic.rate", rate, {}});
-    set.push_back({"wire.rate", rate, {}});
-  }
+  add_rates(row, set);
   if (row.nic_latency_us > 0) set.push_back(latency_setting(row, facts));
   return set;
 }
@@ -274,14 +285,28 @@ class Gathered {
   std::set<std::string> left_to_options_;
 };
 
+RunResult predict_tool(const Group& group, const Scenario& scenario, const Setup& setup) {
+  std::vector<const MeasuredRow*> rows;
+  for (const ComparedRow* const row : group) rows.push_back(&row->measured);
+  return predict_tool_rows(rows, setup.facts.file, scenario.set, setup.options, setup.catalog);
+}
+
 /// Why there is no prediction; "" if there is one.
 std::string try_to_predict(const Group& group, const Setup& setup, Gathered& gathered) {
   try {
     Scenario scenario = scenario_of(group, setup);
     std::set<std::string> left = leave_to_options(scenario, setup.options);
     if (setup.machine_given && !group.front()->measured.machine.empty()) left.insert("machine");
-    const RunResult result = predict(scenario, setup.facts.file, setup.options, setup.catalog);
-    for (ComparedRow* const row : group) take(result, *row);
+    const MeasuredRow& first = group.front()->measured;
+    const bool of_tool = is_perftest(first) || is_copy(first);
+    const RunResult result =
+        of_tool ? predict_tool(group, scenario, setup)
+                : predict(scenario, setup.facts.file, setup.options, setup.catalog);
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      if (of_tool) group[i]->predicted = result.rows[i];
+      if (of_tool) group[i]->not_predicted.clear();
+      if (!of_tool) take(result, *group[i]);
+    }
     gathered.add(result, left);
     return "";
   } catch (const InputError& e) {

@@ -4,6 +4,7 @@
 
 #include "sim/base/error.hpp"
 #include "sim/io/file.hpp"
+#include "sim/io/text_kind.hpp"
 #include "sim/io/yaml.hpp"
 
 namespace weft {
@@ -87,6 +88,7 @@ ParameterSet read_parameter_set(const std::string& file) {
 }
 
 ParameterSet parse_parameter_set(const std::string& text, const std::string& file) {
+  refuse_other_kind(text, file, TextKind::kParameters);
   ParameterSet out;
   const Yaml yaml = Yaml::parse(text, file);
   for (const auto& [key, value] : yaml.entries()) {

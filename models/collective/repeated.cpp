@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-/// Ends so far apart that the next launch is looked at.
+/// The first block's end and that of all else, so far apart that the next launch is looked at.
 constexpr double kApart = 0.005;
 
 /// What the second of two launches adds to one alone; its causes are those of both.
@@ -42,7 +42,7 @@ RunOutcome repeated(const Params& params, const Plan& plan, CauseTable& causes,
     add("host waits and launches again", params.duration("nccl.host_wait"));
     return out;
   }
-  const Duration apart = out.time - out.first_end;
+  const Duration apart = out.last_end - out.first_end;
   if (apart.as_s() > kApart * out.time.as_s()) {
     out = second(out, run(launched_twice(plan)));
   }

@@ -85,6 +85,13 @@ void measure(CopyRow& row, std::span<const RunOutcome> ways, const CauseTable& c
 
 }  // namespace
 
+TopologySpec with_large_buffers(TopologySpec spec, const ParamCatalog& catalog) {
+  constexpr const char* kKey = "cpu.dma_buffers";
+  spec.defaults.try_emplace(kKey, ParamValue{ParamCatalog::parse(catalog.require(kKey), "large"),
+                                             Origin::kAssumed, "weft copies"});
+  return spec;
+}
+
 void check_packets(const CopyTask& task, Bytes size) {
   if (!task.on_packets) return;
   const std::size_t pairs = std::max<std::size_t>(1, task.pairs.size());

@@ -7,6 +7,7 @@
 
 #include "models/copies/plan.hpp"
 #include "sim/result/run_result.hpp"
+#include "sim/topology/spec.hpp"
 
 namespace weft {
 
@@ -40,6 +41,9 @@ struct CopyRow {
   std::vector<CauseShare> limited_by;  ///< of the time (of both ways the slower), largest first
   std::uint64_t trajectory{0};         ///< of both ways
 };
+
+/// The topology for copies: their buffers are large, unless it says otherwise itself.
+TopologySpec with_large_buffers(TopologySpec spec, const ParamCatalog& catalog);
 
 /// Throws InputError: more bytes than packets may carry.
 void check_packets(const CopyTask& task, Bytes size);

@@ -93,9 +93,11 @@ double packet_hops(const Machine& machine, const Plan& plan) {
       sum += counter.packets(leg).hops(transfers * bytes.as_double(), transfers);
     }
   };
-  for (const Program& program : plan.programs) {
-    for_each_instruction(program, [&](const Instruction& i, std::uint64_t times) {
-      if (i.kind == Instruction::Kind::kMove) add(plan.walks[i.index], Bytes{i.amount}, times);
+  const std::vector<std::uint64_t> runs = program_runs(plan);
+  for (std::size_t p = 0; p < runs.size(); ++p) {
+    for_each_instruction(plan.programs[p], [&](const Instruction& i, std::uint64_t times) {
+      if (i.kind != Instruction::Kind::kMove) return;
+      add(plan.walks[i.index], Bytes{i.amount}, runs[p] * times);
     });
   }
   for_each_message(plan, [&](QueuePairIndex q, Bytes bytes, std::uint64_t times) {

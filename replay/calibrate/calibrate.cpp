@@ -23,14 +23,14 @@ constexpr double kWideStep = 0.7;      // of a coordinate: whether a parameter h
 constexpr int kPointsACoordinate = 4;  // of the search without slopes
 
 /// Between a parameter's value and its coordinate in the search: ln(value / start) where its range
-/// is positive and wide, else value / start (a start of 0: thousandths of the range).
+/// is positive and wide, else value / start. Precondition: the start is not 0.
 class Scale {
  public:
   Scale(const ParamSpec& spec, double start)
       : spec_{&spec},
         start_{start},
         by_ratio_{spec.min > 0 && spec.max / spec.min >= kWideRange},
-        unit_{start == 0 ? (spec.max - spec.min) / 1000 : std::abs(start)} {}
+        unit_{std::abs(start)} {}
 
   double coordinate(double value) const {
     return by_ratio_ ? std::log(value / start_) : value / unit_;
@@ -95,7 +95,7 @@ std::map<std::string, std::vector<ProvenanceParam>> used_params(
   return out;
 }
 
-/// The value that a parameter has wherever rows are predicted with it.
+/// The value that a parameter has wherever rows are predicted with it, held out or not.
 double start_of(const ParamSpec& spec, const std::vector<ProvenanceParam>& used) {
   for (const ProvenanceParam& p : used) {
     if (p.value == used.front().value) continue;
@@ -103,7 +103,19 @@ double start_of(const ParamSpec& spec, const std::vector<ProvenanceParam>& used)
         "--fit: '{}' is {} for some and {} for others; --set gives it one value to start from",
         spec.key, used.front().value, p.value));
   }
-  return ParamCatalog::parse(spec, used.front().value);
+  const double start = ParamCatalog::parse(spec, used.front().value);
+  const auto fail = [&](const std::string& why) {
+    throw InputError(
+        fmt::format("--fit: '{}' starts at {}, {}; --set gives it another value to "
+                    "start from",
+                    spec.key, used.front().value, why));
+  };
+  if (start == 0) fail("which says nothing of the size of steps from there");
+  if (start < spec.min || start > spec.max) {
+    fail(fmt::format("outside of its range, {} to {}", ParamCatalog::format(spec, spec.min),
+                     ParamCatalog::format(spec, spec.max)));
+  }
+  return start;
 }
 
 /// What the rows' predictions use and is a fit already.
@@ -206,14 +218,15 @@ class Fit {
     };
   }
 
-  FittedParam param(const Solution& solution, std::size_t k,
-                    const std::optional<double>& error_of_coordinate) const {
-    FittedParam out{
-        *specs_[k], starts_[k], shortened(scales_[k].value(solution.point[k])), {}, false};
+  FittedParam param(const Solution& solution, std::size_t k, const Uncertainty& uncertainty) const {
+    FittedParam out{.spec = *specs_[k],
+                    .start = starts_[k],
+                    .value = shortened(scales_[k].value(solution.point[k])),
+                    .told_apart = uncertainty.told_apart[k]};
     out.value = std::clamp(out.value, out.spec.min, out.spec.max);
     out.at_bound = out.value <= out.spec.min || out.value >= out.spec.max;
-    if (error_of_coordinate) {
-      out.standard_error = scales_[k].error(out.value, *error_of_coordinate);
+    if (const auto& error = uncertainty.standard_errors[k]) {
+      out.standard_error = scales_[k].error(out.value, *error);
     }
     return out;
   }
@@ -293,7 +306,7 @@ Solution solve(Fit& fit, Solution start, Calibration& out) {
 void add_params(const Fit& fit, const Solution& solution, Calibration& out) {
   const Uncertainty uncertainty = uncertainty_of(solution, fit.groups(), fit.space());
   for (std::size_t k = 0; k < solution.point.size(); ++k) {
-    out.params.push_back(fit.param(solution, k, uncertainty.standard_errors[k]));
+    out.params.push_back(fit.param(solution, k, uncertainty));
     for (std::size_t j = 0; j < k; ++j) {
       const double coefficient = uncertainty.correlations[k][j];
       if (std::abs(coefficient) <= kStrongCorrelation) continue;
@@ -391,16 +404,19 @@ MeasuredTable all_rows(const CalibrationRequest& request) {
 /// Adds the parameters with where they start. Throws InputError: one that rows use with several
 /// values. Those that no row uses come back.
 std::vector<std::string> add_keys(const CalibrationRequest& request, const ParamCatalog& catalog,
-                                  const std::vector<Comparison>& before, Fit& fit) {
-  const auto used = used_params(before);
+                                  const BeforeAfter& fitted, const BeforeAfter& held_out,
+                                  Fit& fit) {
+  const auto used = used_params(fitted.before);
+  std::vector<Comparison> all = fitted.before;
+  all.insert(all.end(), held_out.before.begin(), held_out.before.end());
+  const auto anywhere = used_params(all);
   std::vector<std::string> unused;
   for (const std::string& key : request.keys.empty() ? fitted_keys(used, catalog) : request.keys) {
-    const auto at = used.find(key);
-    if (at == used.end()) {
+    if (!used.contains(key)) {
       unused.push_back(key);
     } else {
       const ParamSpec& spec = catalog.require(key);
-      fit.add(spec, start_of(spec, at->second));
+      fit.add(spec, start_of(spec, anywhere.at(key)));
     }
   }
   return unused;
@@ -466,11 +482,11 @@ Calibration calibrate(const CalibrationRequest& request, const ParamCatalog& cat
   out.fitted.before = compare_all(tables.fitted, request, catalog);
   Fit fit(request, catalog, tables.fitted, out.fitted.before);
   if (fit.rows() == 0) throw InputError("no row to fit has a prediction (weft compare says why)");
-  const std::vector<std::string> unused = add_keys(request, catalog, out.fitted.before, fit);
   out.held_out.before = compare_all(tables.held_out, request, catalog);
   if (summary(joined(out.held_out.before), out).n == 0) {
     throw InputError("no row that is held out has a prediction (weft compare says why)");
   }
+  const std::vector<std::string> unused = add_keys(request, catalog, out.fitted, out.held_out, fit);
   const std::vector<ScenarioSetting> settings = fitted_settings(request, fit, unused, out);
   out.predictions = fit.predictions();
   if (!out.refusal.empty()) return out;

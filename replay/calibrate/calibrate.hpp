@@ -32,7 +32,9 @@ struct FittedParam {
   ParamSpec spec;
   double start{0};
   double value{0};
-  std::optional<double> standard_error{};  ///< absent at a bound and where no row depends on it
+  /// Absent at a bound, where no row depends on it, and where rows do not tell it apart.
+  std::optional<double> standard_error{};
+  bool told_apart{true};  ///< from the other parameters, by the rows that were fitted
   bool at_bound{false};
 };
 

@@ -23,13 +23,32 @@ constexpr std::array kParamFields{
                [](const FittedParam& p) -> Json { return quantity(p.start, p.spec); }},
     ParamField{{"value", "quantity", "", "fitted"},
                [](const FittedParam& p) -> Json { return quantity(p.value, p.spec); }},
-    ParamField{{"standard_error", "quantity", "unless at a bound or without effect there",
-                "of the fitted value; rows of one configuration may err together"},
-               [](const FittedParam& p) {
-                 return p.standard_error ? Json(quantity(*p.standard_error, p.spec)) : Json();
-               }},
     ParamField{{"at_bound", "true", "if so", "the value is at a bound of its declared range"},
-               [](const FittedParam& p) { return p.at_bound ? Json(true) : Json(); }}};
+               [](const FittedParam& p) { return p.at_bound ? Json(true) : Json(); }},
+    ParamField{{"told_apart", "true or false", "", "whether the rows tell it apart from others"},
+               [](const FittedParam& p) { return Json(p.told_apart); }}};
+
+constexpr KeySpec kStandardError{
+    "standard_error", "quantity or null", "",
+    "of the fitted value; rows of one configuration may err together. null at a bound, without "
+    "effect there, or where rows do not tell the parameter apart from others"};
+
+Json params_json(const Calibration& calibration) {
+  Json out = Json::array();
+  for (const FittedParam& p : calibration.params) {
+    Json object = object_of(p, kParamFields);
+    object.set(std::string(kStandardError.name),
+               p.standard_error ? Json(quantity(*p.standard_error, p.spec)) : Json());
+    out.push(std::move(object));
+  }
+  return out;
+}
+
+std::vector<KeySpec> params_keys() {
+  std::vector<KeySpec> out = keys_of(kParamFields);
+  out.push_back(kStandardError);
+  return out;
+}
 
 using CorrelationField = JsonField<Correlation>;
 constexpr std::array kCorrelationFields{
@@ -225,7 +244,7 @@ constexpr std::array kReportFields{
         {"predictions", "whole number", "", "how often the fitted rows were predicted"},
         [](const Report& r) { return Json(static_cast<std::int64_t>(r.calibration.predictions)); }},
     ReportField{{"parameters", "list", "", "what was fitted"},
-                [](const Report& r) { return objects_of(r.calibration.params, kParamFields); }},
+                [](const Report& r) { return params_json(r.calibration); }},
     ReportField{
         {"correlations", "list", "", "pairs of parameters that rows hardly tell apart"},
         [](const Report& r) { return objects_of(r.calibration.correlations, kCorrelationFields); }},
@@ -260,7 +279,7 @@ Json calibration_json(const Calibration& calibration, const CalibrationFacts& fa
 std::vector<FormatSection> calibration_format() {
   return {{"", "The file.", keys_of(kReportFields)},
           {"data[]", "A table.", keys_of(kDataFields)},
-          {"parameters[]", "A parameter.", keys_of(kParamFields)},
+          {"parameters[]", "A parameter.", params_keys()},
           {"correlations[]", "A pair of them.", keys_of(kCorrelationFields)},
           {"fitted, held_out", "Errors by class.", keys_of(kErrorsFields)},
           {"intervals[]", "How far off a class is.", keys_of(kIntervalFields)},

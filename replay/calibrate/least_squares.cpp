@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include <Eigen/Dense>
@@ -17,7 +18,8 @@ constexpr int kMostRounds = 20;
 constexpr int kMostTries = 8;        // of a round, each damped more than the one before
 constexpr double kSmallGain = 1e-3;  // of the loss: a round that gains less is the last
 constexpr double kLongestStep = 2;   // in a round: slopes say little further away
-constexpr double kFlattest = 1e-10;  // of directions that residuals tell apart
+constexpr double kFlattest = kFlattestSingular * kFlattestSingular;  // of eigenvalues
+constexpr double kShareOfFlat = 0.01;  // of a flat direction, from which on a coordinate lies in it
 
 Index index(std::size_t i) { return static_cast<Index>(i); }
 
@@ -129,16 +131,39 @@ MatrixXd group_pulls(const Squares& squares, const Solution& at,
   return out;
 }
 
-/// The inverse of a symmetric matrix with a diagonal above 0. A direction that is flat in it comes
-/// out very long, so that what lies along it has a large error and is correlated.
-MatrixXd inverse_of(const MatrixXd& curve) {
-  const VectorXd scale = curve.diagonal().cwiseSqrt().cwiseInverse();
+/// The loss's curve at a point: a residual beyond the bend pulls, but as much wherever it is.
+MatrixXd loss_curve(const Squares& squares) {
+  const VectorXd curved = (squares.weights.array() == 1).cast<double>();
+  return squares.slopes.transpose() * curved.asDiagonal() * squares.slopes;
+}
+
+/// The inverse of a symmetric matrix, and which of its coordinates lie in no flat direction.
+struct Inverse {
+  MatrixXd matrix;
+  std::vector<bool> told_apart;
+};
+
+/// A direction that is flat comes out very long, so that what lies along it is correlated.
+Inverse inverse_of(const MatrixXd& curve) {
+  const VectorXd scale =
+      curve.diagonal().unaryExpr([](double each) { return each > 0 ? 1 / std::sqrt(each) : 0.0; });
   const MatrixXd scaled = scale.asDiagonal() * curve * scale.asDiagonal();
   const Eigen::SelfAdjointEigenSolver<MatrixXd> solver(scaled);
-  const VectorXd lengths = solver.eigenvalues().cwiseMax(kFlattest).cwiseInverse();
+  const double least = kFlattest * solver.eigenvalues().maxCoeff();
+  Inverse out{{}, std::vector<bool>(static_cast<std::size_t>(curve.rows()), true)};
+  for (Index i = 0; i < curve.rows(); ++i) {
+    if (solver.eigenvalues()[i] > least) continue;
+    for (Index k = 0; k < curve.rows(); ++k) {
+      if (std::abs(solver.eigenvectors()(k, i)) < kShareOfFlat) continue;
+      out.told_apart[static_cast<std::size_t>(k)] = false;
+    }
+  }
+  const double shortest = std::max(least, std::numeric_limits<double>::min());
+  const VectorXd lengths = solver.eigenvalues().cwiseMax(shortest).cwiseInverse();
   const MatrixXd inverse =
       solver.eigenvectors() * lengths.asDiagonal() * solver.eigenvectors().transpose();
-  return scale.asDiagonal() * inverse * scale.asDiagonal();
+  out.matrix = scale.asDiagonal() * inverse * scale.asDiagonal();
+  return out;
 }
 
 }  // namespace
@@ -202,7 +227,7 @@ Solution damped_least_squares(const Residuals& residuals, Solution start, const 
 Uncertainty uncertainty_of(const Solution& solution, const std::vector<std::size_t>& groups,
                            const SearchSpace& space) {
   const std::size_t n = solution.point.size();
-  Uncertainty out{std::vector<std::optional<double>>(n),
+  Uncertainty out{std::vector<std::optional<double>>(n), std::vector<bool>(n, true),
                   std::vector<std::vector<double>>(n, std::vector<double>(n, 0.0))};
   std::vector<std::size_t> along;
   for (std::size_t k = 0; k < n; ++k) {
@@ -211,18 +236,19 @@ Uncertainty uncertainty_of(const Solution& solution, const std::vector<std::size
   }
   if (along.empty()) return out;
   const Squares squares = squares_at(solution, along);
-  const MatrixXd inverse = inverse_of(squares.curve);
+  const auto [inverse, told_apart] = inverse_of(loss_curve(squares));
   const MatrixXd pulls = group_pulls(squares, solution, groups);
   // Few groups, whose pulls the fit has evened out, would look surer than they are.
   const double count = static_cast<double>(moving_groups(solution, groups).size());
   const double spread = count / std::max(count - static_cast<double>(along.size()), 1.0);
   const MatrixXd covariance = inverse * (pulls.transpose() * pulls) * inverse * spread;
   for (std::size_t i = 0; i < along.size(); ++i) {
-    out.standard_errors[along[i]] = std::sqrt(covariance(index(i), index(i)));
+    out.told_apart[along[i]] = told_apart[i];
+    if (told_apart[i]) out.standard_errors[along[i]] = std::sqrt(covariance(index(i), index(i)));
     for (std::size_t j = 0; j < along.size(); ++j) {
-      out.correlations[along[i]][along[j]] =
-          inverse(index(i), index(j)) /
-          std::sqrt(inverse(index(i), index(i)) * inverse(index(j), index(j)));
+      const double both = inverse(index(i), index(i)) * inverse(index(j), index(j));
+      if (both <= 0) continue;  // all residuals that move one lie beyond the bend
+      out.correlations[along[i]][along[j]] = inverse(index(i), index(j)) / std::sqrt(both);
     }
   }
   return out;

@@ -56,16 +56,25 @@ Solution without_slopes(const Residuals& residuals, const Solution& from, const 
 std::set<std::size_t> moving_groups(const Solution& solution,
                                     const std::vector<std::size_t>& groups);
 
+/// Slopes are differences of predictions in whole picoseconds, some 1e-5 of themselves: what is
+/// flatter than this is rounding.
+inline constexpr double kFlattestSingular = 1e-3;
+
 /// How well residuals fix a solution's coordinates.
 struct Uncertainty {
-  /// Of each coordinate; absent where it is at its bound or no residual has a slope there.
+  /// Of each coordinate; absent where it is at its bound, no residual has a slope there, or
+  /// residuals do not tell it apart from others.
   std::vector<std::optional<double>> standard_errors;
+  std::vector<bool> told_apart;  ///< of each coordinate; true of those at a bound or without slope
   /// Of each pair of coordinates with errors; 0 for others.
   std::vector<std::vector<double>> correlations;
 };
 
-/// From slopes and weights at the solution. `groups` names each residual's group: residuals of one
-/// group may err together, those of different ones do not (standard errors as of clusters).
+/// The sandwich of an M-estimator (Huber, "Robust Statistics", 1981, ch. 6): from the loss's slope
+/// and curve at each residual, and the residuals' slopes. `groups` names each residual's group:
+/// residuals of one group may err together, those of different ones do not (standard errors as of
+/// clusters). Coordinates that only differ in a direction whose singular value is below
+/// kFlattestSingular of the largest are not told apart.
 Uncertainty uncertainty_of(const Solution& solution, const std::vector<std::size_t>& groups,
                            const SearchSpace& space);
 

@@ -8,6 +8,7 @@
 #include "sim/base/random.hpp"
 #include "sim/io/file.hpp"
 #include "sim/io/keys.hpp"
+#include "sim/io/text_kind.hpp"
 #include "sim/io/yaml.hpp"
 
 namespace weft {
@@ -168,6 +169,7 @@ Scenario read_scenario(const std::string& file) {
 }
 
 Scenario parse_scenario(const std::string& text, const std::string& file) {
+  refuse_other_kind(text, file, TextKind::kScenario);
   const Yaml yaml = Yaml::parse(text, file);
   check_keys(yaml, kScenarioKeys);
   Scenario scenario;

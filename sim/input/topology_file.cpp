@@ -4,6 +4,7 @@
 #include "sim/input/nccl_xml.hpp"
 #include "sim/input/topology_yaml.hpp"
 #include "sim/io/file.hpp"
+#include "sim/io/text_kind.hpp"
 
 namespace weft {
 
@@ -13,6 +14,7 @@ TopologySpec read_topology(const std::string& file, const ParamCatalog& catalog)
 
 TopologySpec parse_topology(const std::string& text, const std::string& file,
                             const ParamCatalog& catalog) {
+  refuse_other_kind(text, file, TextKind::kTopology);
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   const std::size_t start = text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
   const std::size_t first = text.find_first_not_of(" \t\r\n", start);

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
+#include <vector>
 
 #include "sim/base/error.hpp"
 #include "sim/io/write_all.hpp"
@@ -97,6 +98,55 @@ Fresh create_beside(const std::string& path, const std::string& target) {
   return fresh;
 }
 
+/// A text under a fresh name, which is taken away again unless it replaces its target.
+class Staged {
+ public:
+  /// Throws InputError if the place cannot be written.
+  Staged(const TextFile& file, std::string target)
+      : file_{&file}, target_{std::move(target)}, fresh_{create_beside(file.path, target_)} {}
+  ~Staged() {
+    if (fresh_.file >= 0) ::close(fresh_.file);
+    if (!fresh_.path.empty()) std::remove(fresh_.path.c_str());
+  }
+  Staged(Staged&& other) noexcept
+      : file_{other.file_},
+        target_{std::move(other.target_)},
+        fresh_{std::exchange(other.fresh_, {"", -1})} {}
+  Staged& operator=(Staged&&) = delete;
+  Staged(const Staged&) = delete;
+  Staged& operator=(const Staged&) = delete;
+
+  void write() {
+    if (!write_all(fresh_.file, file_->text) || ::close(std::exchange(fresh_.file, -1)) != 0) {
+      throw_cannot(file_->path, "cannot be written", errno);
+    }
+  }
+  void replace() {
+    if (std::rename(fresh_.path.c_str(), target_.c_str()) != 0) {
+      throw_cannot(file_->path, "cannot be replaced", errno);
+    }
+    fresh_.path.clear();
+  }
+
+ private:
+  const TextFile* file_;
+  std::string target_;
+  Fresh fresh_;
+};
+
+/// Standard output, a device or a pipe; others are staged.
+void write_as_it_is(const TextFile& file) {
+  if (file.path == "-") {
+    std::cout << file.text << std::flush;
+    if (!std::cout) throw InputError("standard output: cannot be written");
+    return;
+  }
+  if (!target_of(file.path).is_written_to) return;
+  std::ofstream out(file.path, std::ios::binary);
+  out << file.text << std::flush;
+  if (!out) throw InputError(file.path + ": cannot be written: " + std::strerror(errno));
+}
+
 }  // namespace
 
 std::string read_text_file(const std::string& path, std::int64_t max_bytes) {
@@ -114,29 +164,25 @@ std::string read_text_file(const std::string& path, std::int64_t max_bytes) {
   return read_all(in, path, max_bytes);
 }
 
+void write_text_files(std::span<const TextFile> files) {
+  std::vector<Staged> staged;  // what goes to a stream or device first: that may fail, too
+  for (const TextFile& file : files) {
+    if (file.path == "-") continue;
+    Target target = target_of(file.path);
+    if (target.is_written_to) continue;
+    if (std::filesystem::is_directory(target.path)) {
+      throw_cannot(file.path, "cannot be replaced", EISDIR);
+    }
+    staged.emplace_back(file, std::move(target.path));
+    staged.back().write();
+  }
+  for (const TextFile& file : files) write_as_it_is(file);
+  for (Staged& each : staged) each.replace();
+}
+
 void write_text_file(const std::string& path, std::string_view text) {
-  if (path == "-") {
-    std::cout << text << std::flush;
-    if (!std::cout) throw InputError("standard output: cannot be written");
-    return;
-  }
-  const Target target = target_of(path);
-  if (target.is_written_to) {
-    std::ofstream out(path, std::ios::binary);
-    out << text << std::flush;
-    if (!out) throw InputError(path + ": cannot be written: " + std::strerror(errno));
-    return;
-  }
-  Fresh fresh = create_beside(path, target.path);
-  const auto fail = [&](const char* what) {
-    const int reason = errno;
-    if (fresh.file >= 0) ::close(fresh.file);
-    std::remove(fresh.path.c_str());
-    throw_cannot(path, what, reason);
-  };
-  if (!write_all(fresh.file, text)) fail("cannot be written");
-  if (::close(std::exchange(fresh.file, -1)) != 0) fail("cannot be written");
-  if (std::rename(fresh.path.c_str(), target.path.c_str()) != 0) fail("cannot be replaced");
+  const TextFile file{path, text};
+  write_text_files({&file, 1});
 }
 
 }  // namespace weft

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -19,5 +20,12 @@ std::string read_text_file(const std::string& path, std::int64_t max_bytes = kMa
 /// its target. "-" is standard output; a device, a pipe or what a process has open (/dev/stdout) is
 /// written to as it is. Throws InputError if the place cannot be written.
 void write_text_file(const std::string& path, std::string_view text);
+
+struct TextFile {
+  std::string path;
+  std::string_view text;  ///< must outlive it
+};
+/// The same of several: none is replaced before all have been written under their fresh names.
+void write_text_files(std::span<const TextFile> files);
 
 }  // namespace weft

@@ -1,49 +1,67 @@
 #include "sim/plan/plan.hpp"
 
 #include <map>
-#include <optional>
 #include <stdexcept>
 #include <utility>
 
 namespace weft {
 namespace {
 
-/// Counts what programs transfer, and those who serve the tokens that these give.
-class TransferCounter {
+/// Follows tokens from those who give them to those who serve them.
+class RunCounter {
  public:
-  explicit TransferCounter(const Plan& plan)
-      : plan_{plan}, servers_{servers_of_flags(plan)}, of_token_(plan.flags.size()) {}
+  explicit RunCounter(const Plan& plan)
+      : plan_{plan},
+        servers_{servers_of_flags(plan)},
+        is_run_(plan.programs.size()),
+        runs_(plan.programs.size()) {}
 
-  /// Of one run.
-  std::uint64_t of(const Program& program) {
-    std::uint64_t sum = 0;
-    for_each_instruction(program,
-                         [&](const Instruction& i, std::uint64_t times) { sum += times * of(i); });
-    return sum;
+  std::vector<std::uint64_t> runs() {
+    for (std::uint32_t p = 0; p < plan_.programs.size(); ++p) {
+      if (plan_.programs[p].serves == kNoIndex) run(p, kNoIndex, 1);
+    }
+    return std::move(runs_);
   }
 
  private:
-  std::uint64_t of(const Instruction& i) {
-    using Kind = Instruction::Kind;
-    if (i.kind == Kind::kMove || i.kind == Kind::kPost) return 1;
-    if (i.kind == Kind::kRaise) return of_token(i.index);
-    const bool to_known = i.kind == Kind::kSignal && (i.mode & Instruction::kOfToken) == 0;
-    return to_known ? i.length * of_token(i.index) : 0;
+  /// `tag`: of the token that the program serves; kNoIndex: not known.
+  void run(std::uint32_t program, std::uint32_t tag, std::uint64_t times) {
+    if (is_run_[program]) return;  // it leads to itself again
+    is_run_[program] = true;
+    runs_[program] += times;
+    for_each_instruction(plan_.programs[program], [&](const Instruction& i, std::uint64_t each) {
+      if (i.kind == Instruction::Kind::kWait) tag = kNoIndex;
+      follow(i, tag, times * each);
+    });
+    is_run_[program] = false;
   }
 
-  /// What a token of a flag leads to; nothing more where that leads to the flag again.
-  std::uint64_t of_token(FlagIndex flag) {
-    if (servers_.at(flag) == kNoIndex) return 0;
-    if (!of_token_[flag]) {
-      of_token_[flag] = 0;
-      of_token_[flag] = of(plan_.programs[servers_[flag]]);
+  void follow(const Instruction& i, std::uint32_t tag, std::uint64_t times) {
+    using Kind = Instruction::Kind;
+    const bool of_token = (i.mode & Instruction::kOfToken) != 0;
+    const bool gives = i.kind == Kind::kRaise || i.kind == Kind::kSignal;
+    if (of_token && tag == kNoIndex) return;
+    if (gives) {
+      const FlagIndex flag = i.index + (of_token ? plan_.queue_pairs.at(tag).context : 0);
+      const std::uint64_t tokens = i.kind == Kind::kSignal ? i.length : 1;
+      give(flag, of_token ? tag : static_cast<std::uint32_t>(i.amount), times * tokens);
+    } else if (i.kind == Kind::kPost) {
+      const QueuePairIndex index = of_token ? tag : i.index;
+      const QueuePair& q = plan_.queue_pairs.at(index);
+      if (i.verb != Verb::kRead) give(q.receive_cq, index, times);
+      if (q.signal_every > 0) give(q.send_cq, index, times / q.signal_every);
     }
-    return *of_token_[flag];
+  }
+
+  void give(FlagIndex flag, std::uint32_t tag, std::uint64_t tokens) {
+    if (flag == kNoIndex || servers_.at(flag) == kNoIndex || tokens == 0) return;
+    run(servers_[flag], tag, tokens);
   }
 
   const Plan& plan_;
   std::vector<std::uint32_t> servers_;
-  std::vector<std::optional<std::uint64_t>> of_token_;  // by flag
+  std::vector<bool> is_run_;  // by program, and so the next
+  std::vector<std::uint64_t> runs_;
 };
 
 }  // namespace
@@ -101,11 +119,17 @@ std::vector<HandedOn> handed_on(const Plan& plan) {
   return out;
 }
 
+std::vector<std::uint64_t> program_runs(const Plan& plan) { return RunCounter(plan).runs(); }
+
 std::uint64_t transfer_count(const Plan& plan) {
-  TransferCounter counter(plan);
+  const std::vector<std::uint64_t> runs = program_runs(plan);
   std::uint64_t count = 0;
-  for (const Program& program : plan.programs) {
-    if (program.serves == kNoIndex) count += counter.of(program);
+  for (std::size_t p = 0; p < runs.size(); ++p) {
+    for_each_instruction(plan.programs[p], [&](const Instruction& i, std::uint64_t times) {
+      const bool is_transfer =
+          i.kind == Instruction::Kind::kMove || i.kind == Instruction::Kind::kPost;
+      if (is_transfer) count += runs[p] * times;
+    });
   }
   return count;
 }

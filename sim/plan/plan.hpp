@@ -98,9 +98,12 @@ std::vector<bool> taken_flags(const Plan& plan);
 /// are left out.
 std::vector<std::vector<std::uint32_t>> programs_by_block(const Plan& plan);
 
-/// How many transfers (moves, and messages) running the plan takes, with those of programs that
-/// serve flags. Loops that end by flags count once. Not counted: what completions lead to, and
-/// signals to the flag of a token's queue pair.
+/// How often each program runs: once, or, if it serves a flag, for each token that others' moves,
+/// signals and messages give it. Loops that end by flags count once, what leads to itself again no
+/// further; what a token leads to that its server has waited for within is left out.
+std::vector<std::uint64_t> program_runs(const Plan& plan);
+
+/// How many transfers (moves, and messages) running the plan takes, by program_runs().
 std::uint64_t transfer_count(const Plan& plan);
 
 /// Where a flag's tokens go on to, and with which tag.

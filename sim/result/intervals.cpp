@@ -62,9 +62,8 @@ ClassInterval read_class(const Yaml& yaml, std::size_t columns) {
 const ErrorInterval* ErrorIntervals::find(const MeasuredRow& row) const {
   if (classes.empty()) return nullptr;
   const std::vector<std::string> values = class_values(row, by);
-  const auto at = std::find_if(classes.begin(), classes.end(),
-                               [&](const ClassInterval& c) { return c.values == values; });
-  return at == classes.end() ? nullptr : &at->interval;
+  const auto at = std::ranges::lower_bound(classes, values, {}, &ClassInterval::values);
+  return at == classes.end() || at->values != values ? nullptr : &at->interval;
 }
 
 ErrorInterval interval_of(std::vector<double> ratios) {
@@ -115,6 +114,7 @@ ErrorIntervals read_intervals(const Yaml& yaml) {
     out.classes.push_back(read_class(item, out.by.size()));
     if (!known.insert(out.classes.back().values).second) item.fail("this class is given twice");
   }
+  std::ranges::sort(out.classes, {}, &ClassInterval::values);
   return out;
 }
 

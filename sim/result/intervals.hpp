@@ -21,8 +21,8 @@ struct ClassInterval {
 /// How far predictions with a set of parameters have been off, class by class, on rows that were
 /// not used to make it.
 struct ErrorIntervals {
-  std::vector<std::string> by;  ///< columns of a measured table
-  std::vector<ClassInterval> classes;
+  std::vector<std::string> by;         ///< columns of a measured table
+  std::vector<ClassInterval> classes;  ///< in the order of their values
 
   /// That of a row's class; nullptr if it has none.
   const ErrorInterval* find(const MeasuredRow& row) const;

@@ -14,20 +14,30 @@
 #include "sim/base/random.hpp"
 #include "sim/io/csv.hpp"
 #include "sim/io/file.hpp"
+#include "sim/io/text_kind.hpp"
 #include "sim/result/nccl_tests.hpp"
+#include "sim/result/nvbandwidth_log.hpp"
+#include "sim/result/perftest_log.hpp"
 
 namespace weft {
 namespace {
 
 constexpr std::int64_t kMostTableBytes = 16LL << 20;
 constexpr std::size_t kMostLineBytes = 4096;
-constexpr std::size_t kMostRows = 100'000;
 constexpr double kShortestTime = 1e-6;  // weft's clock ticks in picoseconds
 constexpr double kLargestNumber = 1e12;
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
-constexpr std::array<std::string_view, 3> kTransports{"nvlink", "shm", "net"};
-constexpr std::array<std::string_view, 2> kMemoryPaths{"gdr", "host-staged"};
+constexpr std::array<std::string_view, 4> kTransports{"nvlink", "shm", "net", "copy"};
+constexpr std::array<std::string_view, 3> kMemoryPaths{"gdr", "host-staged", "host"};
+constexpr auto kOps = [] {
+  std::array<std::string_view, kOpNames.size() + kPerftestOps.size() + kCopyOps.size() + 1> all;
+  auto to = std::copy(kOpNames.begin(), kOpNames.end(), all.begin());
+  to = std::copy(kPerftestOps.begin(), kPerftestOps.end(), to);
+  to = std::copy(kCopyOps.begin(), kCopyOps.end(), to);
+  *to = kOtherOp;
+  return all;
+}();
 constexpr std::array<std::string_view, 8> kAlgos{
     "auto", "Ring", "Tree", "NVLS", "NVLSTree", "CollNetDirect", "CollNetChain", "PAT"};
 constexpr std::array<std::string_view, 4> kProtos{"auto", "Simple", "LL", "LL128"};
@@ -43,12 +53,14 @@ constexpr std::string_view kTime = "number, 1e-6 to 1e12";
 constexpr std::array kColumns{
     MeasuredColumn{{"transport", kWord, kRequired,
                     "what joined the GPUs: NVLink, the host's shared memory (NCCL_P2P_DISABLE=1) "
-                    "or NICs",
+                    "or NICs; copy: of nvbandwidth",
                     kTransports},
                    &MeasuredRow::transport},
     MeasuredColumn{
         {"memory_path", kWord, "empty; needed with `net`",
-         "how a NIC reached GPU memory: GPUDirect RDMA, or pinned host buffers", kMemoryPaths},
+         "how a NIC reached GPU memory: GPUDirect RDMA, or pinned host buffers; of perftest the "
+         "memory at both ends, gdr: the GPUs', host: the hosts'",
+         kMemoryPaths},
         &MeasuredRow::memory_path},
     MeasuredColumn{{"hosts", kWhole, "1", "hosts that took part", {}, 1, 1 << 20},
                    &MeasuredRow::hosts},
@@ -74,7 +86,11 @@ constexpr std::array kColumns{
                     0,
                     64},
                    &MeasuredRow::channels},
-    MeasuredColumn{{"op", kWord, kRequired, "the operation", kOpNames}, &MeasuredRow::op},
+    MeasuredColumn{{"op", kWord, kRequired,
+                    "the operation; of perftest its program, of nvbandwidth its test, other: one "
+                    "that weft has no model of (`id` says which)",
+                    kOps},
+                   &MeasuredRow::op},
     MeasuredColumn{{"bytes",
                     kWhole,
                     kRequired,
@@ -111,6 +127,22 @@ constexpr std::array kColumns{
     MeasuredColumn{
         {"nccl", kText, "that of --nccl-version", "the release whose decisions to follow"},
         &MeasuredRow::nccl},
+    MeasuredColumn{{"qps", kWhole, "1", "of perftest: queue pairs (-q)", {}, 1, 1 << 14},
+                   &MeasuredRow::qps},
+    MeasuredColumn{
+        {"tx_depth", kWhole, "128", "of perftest: requests under way (-t)", {}, 1, 1 << 16},
+        &MeasuredRow::tx_depth},
+    MeasuredColumn{{"cq_mod",
+                    kWhole,
+                    "0",
+                    "of perftest: requests a completion (-Q); 0: its own choice",
+                    {},
+                    0,
+                    1 << 16},
+                   &MeasuredRow::cq_mod},
+    MeasuredColumn{
+        {"row", kWhole, "0", "of nvbandwidth's matrix", {}, 0, 1023}, &MeasuredRow::row, false},
+    MeasuredColumn{{"column", kWhole, "0", "likewise", {}, 0, 1023}, &MeasuredRow::column, false},
     MeasuredColumn{
         {"use", kWord, "yes", "taught: a parameter's value was made from this row", kUses},
         &MeasuredRow::use,
@@ -199,11 +231,31 @@ void check_row(const MeasuredRow& row, std::string_view& name) {
   if (row.transport != "net" && !row.memory_path.empty()) {
     throw InputError("only rows of net have one; leave it empty");
   }
+  const bool of_tool = is_perftest(row) || row.op == kOtherOp;
+  if (row.memory_path == "host" && !of_tool) {
+    throw InputError("host is that of perftest; write gdr or host-staged");
+  }
+  if (row.memory_path == "host-staged" && is_perftest(row)) {
+    throw InputError("perftest's memory is gdr or host");
+  }
+  name = "transport";
+  if (is_perftest(row) && (row.transport != "net" || row.hosts != 2 || row.ranks != 2)) {
+    throw InputError("perftest's is net, between 2 hosts and 2 ranks");
+  }
+  if (is_copy(row) ? row.transport != "copy" : row.transport == "copy" && row.op != kOtherOp) {
+    throw InputError("copy is that of nvbandwidth's tests, and only theirs");
+  }
+}
+
+/// Of algorithm bandwidth; 1 of what is no collective.
+double factor_of(const MeasuredRow& row) {
+  if (is_perftest(row) || is_copy(row) || row.op == kOtherOp) return 1;
+  return busbw_factor(parse_op(row.op), static_cast<std::uint32_t>(row.ranks));
 }
 
 /// Of time and bandwidths what the row leaves out.
 void complete(MeasuredRow& row) {
-  const double factor = busbw_factor(parse_op(row.op), static_cast<std::uint32_t>(row.ranks));
+  const double factor = factor_of(row);
   const double bytes = static_cast<double>(row.bytes);
   if (row.us == 0) {
     const double algbw = row.algbw_gb_per_s > 0 ? row.algbw_gb_per_s : row.busbw_gb_per_s / factor;
@@ -229,8 +281,8 @@ class TableReader {
     read_header();
     std::vector<MeasuredRow> rows;
     while (next_line()) {
-      if (rows.size() == kMostRows)
-        fail(0, fmt::format("more than {} rows; split the table", kMostRows));
+      if (rows.size() == kMostMeasuredRows)
+        fail(0, fmt::format("more than {} rows; split the table", kMostMeasuredRows));
       rows.push_back(read_row());
     }
     if (rows.empty()) throw InputError(Place{file_, 0, 0}, "has no rows");
@@ -337,6 +389,14 @@ Json MeasuredColumn::json(const MeasuredRow& row) const {
   return std::visit([&](const auto at) { return Json(row.*at); }, member);
 }
 
+bool is_perftest(const MeasuredRow& row) {
+  return std::find(kPerftestOps.begin(), kPerftestOps.end(), row.op) != kPerftestOps.end();
+}
+
+bool is_copy(const MeasuredRow& row) {
+  return std::find(kCopyOps.begin(), kCopyOps.end(), row.op) != kCopyOps.end();
+}
+
 std::span<const MeasuredColumn> measured_columns() { return kColumns; }
 
 const MeasuredColumn& measured_column(std::string_view name) {
@@ -402,6 +462,11 @@ MeasuredTable read_measured(const std::string& file, const StatedColumns& stated
 
 MeasuredTable parse_measured(std::string_view text, const std::string& file,
                              const StatedColumns& stated) {
+  refuse_other_kind(text, file, TextKind::kMeasured);
+  if (is_perftest_log(text)) return {file, fnv1a(text), parse_perftest_log(text, file, stated)};
+  if (is_nvbandwidth_log(text)) {
+    return {file, fnv1a(text), parse_nvbandwidth_log(text, file, stated)};
+  }
   if (is_nccl_tests(text)) return {file, fnv1a(text), parse_nccl_tests(text, file, stated)};
   return {file, fnv1a(text), TableReader(text, file, stated).rows()};
 }

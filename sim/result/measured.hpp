@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <span>
@@ -13,11 +14,37 @@
 
 namespace weft {
 
-/// One row of a measured table: an operation of one size, as it was run, and how long it took.
+/// What rows of perftest call their operation: its program, of both ways with _bidirectional.
+inline constexpr std::array<std::string_view, 9> kPerftestOps{"write_bw",
+                                                              "read_bw",
+                                                              "send_bw",
+                                                              "write_bw_bidirectional",
+                                                              "read_bw_bidirectional",
+                                                              "send_bw_bidirectional",
+                                                              "write_lat",
+                                                              "read_lat",
+                                                              "send_lat"};
+/// The tests of nvbandwidth that have a model.
+inline constexpr std::array<std::string_view, 11> kCopyOps{"host_to_device_memcpy_ce",
+                                                           "device_to_host_memcpy_ce",
+                                                           "host_to_device_bidirectional_memcpy_ce",
+                                                           "device_to_host_bidirectional_memcpy_ce",
+                                                           "device_to_device_memcpy_read_ce",
+                                                           "device_to_device_memcpy_write_ce",
+                                                           "host_to_device_memcpy_sm",
+                                                           "device_to_host_memcpy_sm",
+                                                           "host_to_device_bidirectional_memcpy_sm",
+                                                           "device_to_host_bidirectional_memcpy_sm",
+                                                           "device_to_device_memcpy_write_sm"};
+/// A test of either that has none; the row's id says which.
+inline constexpr std::string_view kOtherOp = "other";
+
+/// One row of a measured table: an operation of one size, as it was run, and how long it took; a
+/// copy or message of perftest and nvbandwidth likewise.
 struct MeasuredRow {
   int line{0};              ///< in the file
-  std::string transport;    ///< between the GPUs: "nvlink", "shm" or "net"
-  std::string memory_path;  ///< of net: "gdr" or "host-staged"; else ""
+  std::string transport;    ///< between the GPUs: "nvlink", "shm" or "net"; "copy" of nvbandwidth
+  std::string memory_path;  ///< of net: "gdr", "host-staged", of perftest "host"; else ""
   std::int64_t hosts{1};
   std::int64_t ranks{0};  ///< GPUs of all hosts together: a multiple of them
   std::int64_t nics_per_host{0};
@@ -36,6 +63,11 @@ struct MeasuredRow {
   std::string set;      ///< "KEY=VALUE; KEY=VALUE": what of the machine the topology has otherwise
   std::string env;      ///< the same of NCCL's variables
   std::string nccl;     ///< the release whose decisions to follow; "": as the reader says
+  std::int64_t qps{1};  ///< of perftest, as the two that follow
+  std::int64_t tx_depth{128};
+  std::int64_t cq_mod{0};  ///< 0: perftest's own
+  std::int64_t row{0};     ///< of nvbandwidth's matrix, and so its column
+  std::int64_t column{0};
   std::string use{"yes"};  ///< "yes", or "taught": a parameter was made from it
   std::string id;          ///< what its source, or who collected it, calls it
   std::string source;      ///< who published it
@@ -53,6 +85,10 @@ struct MeasuredColumn {
   Json json(const MeasuredRow& row) const;
 };
 
+/// Whether a row's operation is one of perftest's, or of nvbandwidth's.
+bool is_perftest(const MeasuredRow& row);
+bool is_copy(const MeasuredRow& row);
+
 /// All of them, in the order in which they are written.
 std::span<const MeasuredColumn> measured_columns();
 /// Throws InputError with the names there are.
@@ -60,6 +96,9 @@ const MeasuredColumn& measured_column(std::string_view name);
 
 /// All that a row was measured with but its size: the same text for two rows of one configuration.
 std::string configuration_of(const MeasuredRow& row);
+
+/// The most rows of a table or log.
+inline constexpr std::size_t kMostMeasuredRows = 100'000;
 
 /// "weft.measured/1": what was run on a real machine, and how long it took.
 struct MeasuredTable {
@@ -75,8 +114,9 @@ StatedColumns parse_stated(const std::string& text);
 /// A row of such cells. Throws InputError, without a place: one that is not allowed or missing.
 MeasuredRow measured_row(const StatedColumns& cells);
 
-/// Reads a table, its columns in any order, or a log of nccl-tests (nccl_tests.hpp), which it knows
-/// by their content. `stated` are columns that the file leaves out, the same for all rows. Throws
+/// Reads a table, its columns in any order, or what nccl-tests, perftest or nvbandwidth print or
+/// write as JSON (nccl_tests.hpp, perftest_log.hpp, nvbandwidth_log.hpp), which it knows by their
+/// content. `stated` are columns that the file leaves out, the same for all rows. Throws
 /// InputError with file, line, column and what is allowed.
 MeasuredTable read_measured(const std::string& file, const StatedColumns& stated = {});
 /// The same from text; `file` is the name that messages use.

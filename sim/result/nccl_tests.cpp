@@ -12,11 +12,10 @@
 #include "sim/base/error.hpp"
 #include "sim/base/quantity.hpp"
 #include "sim/io/json.hpp"
+#include "sim/result/log_text.hpp"
 
 namespace weft {
 namespace {
-
-constexpr std::size_t kMostLineBytes = 65'536;
 
 /// Its programs, and what a measured table calls their operation.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kPrograms{
@@ -28,39 +27,10 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kPrograms
      {"alltoall_perf", "alltoall"},
      {"sendrecv_perf", "sendrecv"}}};
 
-using Words = std::vector<std::string_view>;
-
-Words words_of(std::string_view line) {
-  constexpr std::string_view kSpaces = " \t\r";
-  Words out;
-  while (true) {
-    const std::size_t begin = line.find_first_not_of(kSpaces);
-    if (begin == std::string_view::npos) return out;
-    line.remove_prefix(begin);
-    const std::size_t end = std::min(line.find_first_of(kSpaces), line.size());
-    out.push_back(line.substr(0, end));
-    line.remove_prefix(end);
-  }
-}
-
 /// The line over the rows: "# size count type redop root time ...".
 bool is_header(const Words& words) {
   constexpr std::array<std::string_view, 6> kHead{"#", "size", "count", "type", "redop", "root"};
   return words.size() > kHead.size() && std::equal(kHead.begin(), kHead.end(), words.begin());
-}
-
-template <class Visit>
-void for_each_line(std::string_view text, const Visit& visit) {
-  for (int number = 1; !text.empty(); ++number) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    visit(text.substr(0, end), number);
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-}
-
-bool is_json(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(" \t\r\n");
-  return begin != std::string_view::npos && text[begin] == '{';
 }
 
 /// What is said of all rows that follow.
@@ -99,12 +69,7 @@ MeasuredRow row_of(const Run& run, const std::string& bytes, const std::string& 
     cells["hosts"] = std::to_string(run.hosts.size());
   }
   if (run.graph) cells["launch"] = "graph";
-  for (const auto& [column, cell] : stated) {
-    if (!cells.try_emplace(column, cell).second) {
-      throw InputError("--as: '" + column + "' is stated by the file");
-    }
-  }
-  return measured_row(cells);
+  return row_of_log(std::move(cells), stated);
 }
 
 /// Reads what nccl-tests prints, line by line; what else is in between (NCCL's own log) is skipped.
@@ -115,8 +80,8 @@ class TextReader {
   std::vector<MeasuredRow> rows(std::string_view text) {
     for_each_line(text, [&](std::string_view line, int number) {
       try {
-        if (line.size() > kMostLineBytes) {
-          throw InputError(fmt::format("more than {} bytes in a line", kMostLineBytes));
+        if (line.size() > kMostLogLineBytes) {
+          throw InputError(fmt::format("more than {} bytes in a line", kMostLogLineBytes));
         }
         read(words_of(line), number);
       } catch (const InputError& e) {
@@ -177,6 +142,7 @@ class TextReader {
     if (words.size() < columns_) {
       throw InputError(fmt::format("{} columns, not {}", words.size(), columns_));
     }
+    check_room(rows_.size());
     rows_.push_back(row_of(run_, std::string(words[0]), std::string(words[time_]), stated_));
     rows_.back().line = number;
   }
@@ -210,6 +176,7 @@ std::vector<MeasuredRow> rows_of(const Json& document, const std::string& file,
       ++place;
       const std::int64_t bytes = result.at("size").as_integer();
       if (bytes == 0) continue;
+      check_room(rows.size());
       run.op = op_of(result.at("experiment_name").as_string());
       rows.push_back(row_of(run, std::to_string(bytes),
                             format_number(result.at("out_of_place").at("time").as_number()),
@@ -226,19 +193,20 @@ std::vector<MeasuredRow> rows_of(const Json& document, const std::string& file,
 }  // namespace
 
 bool is_nccl_tests(std::string_view text) {
-  if (is_json(text)) return true;
+  if (is_json_object(text)) return true;
   bool any = false;
   for_each_line(text, [&](std::string_view line, int) {
     any = any ||
-          (line.starts_with('#') && line.size() <= kMostLineBytes && is_header(words_of(line)));
+          (line.starts_with('#') && line.size() <= kMostLogLineBytes && is_header(words_of(line)));
   });
   return any;
 }
 
 std::vector<MeasuredRow> parse_nccl_tests(std::string_view text, const std::string& file,
                                           const StatedColumns& stated) {
-  std::vector<MeasuredRow> rows = is_json(text) ? rows_of(Json::parse(text, file), file, stated)
-                                                : TextReader(file, stated).rows(text);
+  std::vector<MeasuredRow> rows = is_json_object(text)
+                                      ? rows_of(Json::parse(text, file), file, stated)
+                                      : TextReader(file, stated).rows(text);
   if (rows.empty()) throw InputError(Place{file, 0, 0}, "has no rows");
   return rows;
 }

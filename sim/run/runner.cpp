@@ -6,96 +6,22 @@
 #include <span>
 #include <string>
 
-#include "sim/engine/mailbox.hpp"
 #include "sim/engine/process.hpp"
 #include "sim/run/critical_path.hpp"
 #include "sim/run/cursor.hpp"
-#include "sim/run/trajectory.hpp"
+#include "sim/run/run_state.hpp"
 
 namespace weft {
 namespace {
 
 using Kind = Instruction::Kind;
 
-/// What a flag gets. What led to it is not kept: most tokens are there when they are wanted.
-struct Token {
-  std::int64_t amount{0};  ///< bytes, or requests that a completion tells of
-  std::uint32_t tag{0};
-  std::uint32_t program{kNoIndex};  ///< that serves it
-  std::pair<std::uint32_t, std::uint32_t> place() const { return {tag, program}; }
-};
-
-/// Suspends an actor until it is woken.
-struct Suspended {
-  WaitPoint& at;
-  bool await_ready() const { return false; }
-  void await_suspend(ProcessHandle process) const { at.wait(process); }
-  void await_resume() const { at.leave(); }
-};
-
-struct FlagState {
-  Mailbox<Token> tokens;
-  std::uint32_t unused{0};  ///< of those that it began with
-  std::uint32_t server{kNoIndex};
-  bool is_taken{true};          ///< else its tokens are dropped
-  ActorIndex waiter{kNoIndex};  ///< who waited last, if no program serves it
-
-  std::uint64_t count() const { return unused + tokens.size(); }
-};
-
-struct ActorState {
-  PathRef path;  ///< what led to where it is
-  WaitPoint sent;
-  bool is_moving{false};
-  Mailbox<Token> inbox;  ///< tokens of flags that its programs serve
-  std::vector<std::uint32_t> programs{};
-  std::vector<Token> round{};  ///< taken from there, to be served now, the last one first
-  bool serves{false};
-  bool works_in_rounds{false};
-  bool is_waiting{false};
-  Time waits_since{};
-  ActorWork work{};
-  // What the last token or move, and the last kWhile, left.
-  std::int64_t amount{0};
-  std::uint32_t tag{0};
-  std::uint32_t count{1};
-
-  void take(const Token& token) {
-    amount = token.amount;
-    tag = token.tag;
-  }
-};
-
-struct QueuePairState {
-  QpHandle id;
-  std::uint64_t posted{0};
-  std::uint64_t told{0};  ///< of these, by requests that are signalled
-  PathRef last_sent{};    ///< what led to the last message's being sent
-};
-
-/// One plan and how far it is.
-struct Job {
-  explicit Job(const Plan& p, RunObserver* o)
-      : plan{&p},
-        observer{o},
-        flags(p.flags.size()),
-        actors(p.actors.size()),
-        ends(p.programs.size()) {}
-
-  const Plan* plan;
-  RunObserver* observer;
-  std::vector<Segment> lags{};
-  std::vector<FlagState> flags;
-  std::vector<ActorState> actors;
-  std::vector<QueuePairState> queue_pairs{};
-  std::vector<Program> programs{};  ///< the plan's, but each move names the transport's walk
-  std::size_t unfinished{0};        ///< programs that serve no flag
-  std::uint64_t transfers{0};
-  Trajectory trajectory{};
-  std::vector<std::optional<Time>> ends;  ///< by program
-  Time last_finish{};
-  PathRef last_path{};
-};
+using run_state::ActorState;
+using run_state::FlagState;
+using run_state::Job;
+using run_state::QueuePairState;
+using run_state::Suspended;
+using run_state::Token;
 
 }  // namespace
 
@@ -139,8 +65,12 @@ class Runner::Engine final : private TransportSink, private EventTarget {
       for (const std::uint32_t program : block) end = std::max(end, job.ends[program]);
       if (end) first_end = std::min(first_end, *end);
     }
-    return {job.last_finish.since_start(), first_end.since_start(), paths_.total(job.last_path),
-            job.transfers, job.trajectory.digest()};
+    return {job.last_finish.since_start(),
+            first_end.since_start(),
+            std::max(job.last_finish, job.last_served).since_start(),
+            paths_.total(job.last_path),
+            job.transfers,
+            job.trajectory.digest()};
   }
 
   ActorWork work(std::size_t plan, ActorIndex actor) const {
@@ -231,6 +161,7 @@ class Runner::Engine final : private TransportSink, private EventTarget {
         number = token.program;
       }
       const Program& program = job.programs[number];
+      if (program.serves != kNoIndex) ++job.unfinished;
       cursor.begin(program);
       if (self.works_in_rounds && program.serves != kNoIndex && begins_with_work(program)) {
         cursor.pass();  // done with the round
@@ -270,7 +201,7 @@ class Runner::Engine final : private TransportSink, private EventTarget {
             do_at_once(job, self, cursor);
         }
       }
-      if (program.serves == kNoIndex) finish(job, number, self.path);
+      finish(job, number, self.path);
     }
   }
 
@@ -542,8 +473,12 @@ class Runner::Engine final : private TransportSink, private EventTarget {
   }
 
   void finish(Job& job, std::uint32_t program, const PathRef& path) {
-    note(job, Trajectory::What::kFinished, 0, job.programs[program].copies);
     --job.unfinished;
+    if (job.programs[program].serves != kNoIndex) {
+      job.last_served = events_.now();
+      return;
+    }
+    note(job, Trajectory::What::kFinished, 0, job.programs[program].copies);
     job.ends[program] = events_.now();
     job.last_finish = events_.now();
     job.last_path = path;

@@ -140,6 +140,77 @@ TEST(Calibrate, RefusesKeysThatCannotBeFitted) {
   }
 }
 
+// Latencies of perftest with another time between polls: that time again.
+TEST(Calibrate, FitsRowsOfPerftest) {
+  std::string text = "transport,memory_path,hosts,ranks,op,bytes,us\n";
+  for (const char* memory : {"gdr", "host"}) {
+    for (const char* op : {"write_lat", "read_lat", "send_lat"}) {
+      text += std::string("net,") + memory + ",2,2," + op + ",64,1\n";
+    }
+  }
+  MeasuredTable table = parse_measured(text, "made.csv");
+  CalibrationRequest request = request_of({}, {"nic.poll_time"});
+  request.machine = read_topology(shipped("topologies/hgx-h100-8nic.yaml"), catalog());
+  PredictOptions slower;
+  slower.set = {parse_setting("nic.poll_time=200 ns")};
+  const Comparison predicted = compare(table, request.machine, slower, catalog());
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    table.rows[i].us = predicted.rows[i].predicted->time_us;
+  }
+  request.tables = {table};
+  const Calibration got = calibrate(request, catalog());
+  EXPECT_EQ(got.refusal, "");
+  EXPECT_NEAR(param(got, "nic.poll_time").value, 200, 1);
+}
+
+std::string complaint(const CalibrationRequest& request) {
+  try {
+    calibrate(request, catalog());
+  } catch (const InputError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(Calibrate, RefusesAStartThatSaysNothing) {
+  const MeasuredTable table = synthetic({}, 0, 1, skeleton({1, 2}));
+  CalibrationRequest request = request_of({table}, {"nccl.launch_simple"});
+  request.options.set = {parse_setting("nccl.launch_simple=0 ns")};
+  EXPECT_THAT(complaint(request), HasSubstr("--fit: 'nccl.launch_simple' starts at 0"));
+}
+
+// Rows that are held out start elsewhere: they would be judged by other values.
+TEST(Calibrate, RefusesSeveralStartsOfRowsHeldOutToo) {
+  CalibrationRequest request = request_of({synthetic({}, 0)}, {"nccl.launch_simple"});
+  request.holdout = synthetic({}, 0, 2, skeleton({8}));
+  request.holdout->file = "other.csv";
+  request.holdout->digest = 5;
+  for (MeasuredRow& row : request.holdout->rows) row.set = "nccl.launch_simple=7 us";
+  EXPECT_THAT(complaint(request), HasSubstr("'nccl.launch_simple' is "));
+}
+
+// Two rates in series, of which rows only know the sum of the times: neither has an error, and the
+// JSON says null.
+TEST(Calibrate, SaysWhatRowsDoNotTellApart) {
+  const std::vector<std::string> keys{"nccl.launch_simple", "nccl.host_wait"};
+  MeasuredTable table = synthetic({"nccl.launch_simple=8 us"}, 0.01);
+  std::erase_if(table.rows, [](const MeasuredRow& row) { return row.proto != "Simple"; });
+  for (MeasuredRow& row : table.rows) row.launch = "single";
+  table = synthetic({"nccl.launch_simple=8 us"}, 0.01, 1, table);
+  const Calibration got = calibrate(request_of({table}, keys), catalog());
+  for (const FittedParam& p : got.params) {
+    EXPECT_FALSE(p.told_apart) << p.spec.key;
+    EXPECT_FALSE(p.standard_error.has_value()) << p.spec.key;
+  }
+  ASSERT_EQ(got.params.size(), 2U);
+  const Json json = calibration_json(got, {});
+  for (const Json& p : json.at("parameters").items()) {
+    EXPECT_TRUE(p.at("standard_error").is_null());
+    EXPECT_FALSE(p.at("told_apart").as_bool());
+  }
+  EXPECT_THAT(calibration_text(got, {}), HasSubstr("not told apart from others by these rows"));
+}
+
 TEST(ParameterFile, IsReadAsItWasWritten) {
   CalibrationRequest request = request_of({synthetic(kTruth, 0.02)}, kKeys);
   request.by = "transport";

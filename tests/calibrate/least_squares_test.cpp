@@ -148,9 +148,45 @@ TEST(UncertaintyOf, NamesWhatRowsCannotTellApart) {
   };
   const Uncertainty of_sum = uncertainty_of(solved(sum, {1, 1}), {0, 1, 2, 3}, kPlane);
   EXPECT_LT(of_sum.correlations[0][1], -0.99);
+  for (const std::size_t k : {0U, 1U}) {
+    EXPECT_FALSE(of_sum.told_apart[k]);
+    EXPECT_FALSE(of_sum.standard_errors[k].has_value()) << "an error would be rounding";
+  }
   // a and b of a line through x = 0, 1, 2, 3: -mean(x) / sqrt(mean(x^2)).
   const Uncertainty of_line = uncertainty_of(solved(line(y), {1, 1}), {0, 1, 2, 3}, kPlane);
   EXPECT_NEAR(of_line.correlations[0][1], -1.5 / std::sqrt(3.5), 1e-6);
+}
+
+// A third coordinate, told apart, keeps its error: that of a mean.
+TEST(UncertaintyOf, WhatIsToldApartKeepsItsError) {
+  const Point y{0.01, -0.02, 0.03, -0.04, 0.02};
+  const Residuals sum_and_mean = [&](const Point& p) -> std::optional<Point> {
+    Point out{p[0] + p[1] - 0.03, p[0] + p[1] - 0.01, p[0] + p[1] + 0.02};
+    for (const double value : y) out.push_back(p[2] - value);
+    return out;
+  };
+  const SearchSpace space{{-10, -10, -10}, {10, 10, 10}, 0.01};
+  const Uncertainty got =
+      uncertainty_of(solved(sum_and_mean, {1, 1, 1}, space), {0, 1, 2, 3, 4, 5, 6, 7}, space);
+  EXPECT_THAT(got.told_apart, ElementsAre(false, false, true));
+  EXPECT_NEAR(got.standard_errors[2].value(), std::sqrt(0.0034 / 25 * 8 / 5), 1e-5);
+}
+
+// Of ten rows two lie beyond the bend: they pull by 0.1 each, and do not curve the loss. Huber's
+// variance of the location: n / (n - 1) sum psi^2 / (sum psi')^2.
+TEST(UncertaintyOf, RowsBeyondTheBendCurveNothing) {
+  const Point y{0.01, -0.02, 0.03, -0.04, 0.02, 0.0, -0.01, 0.01, 2, -2};
+  const Residuals constant = [&](const Point& p) -> std::optional<Point> {
+    Point out;
+    for (const double value : y) out.push_back(p[0] - value);
+    return out;
+  };
+  const SearchSpace space{{-10}, {10}, 0.01};
+  const Solution at = solved(constant, {0.1}, space);
+  const Uncertainty got = uncertainty_of(at, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, space);
+  double squares = 2 * 0.01;
+  for (std::size_t i = 0; i < 8; ++i) squares += std::pow(at.point[0] - y[i], 2);
+  EXPECT_NEAR(got.standard_errors[0].value(), std::sqrt(10.0 / 9 * squares) / 8, 1e-5);
 }
 
 TEST(UncertaintyOf, HasNoErrorAtABoundOrWithoutSlope) {

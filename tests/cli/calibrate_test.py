@@ -149,6 +149,11 @@ class Calibrate(CliTest):
         self.assertEqual(run.returncode, 5)
         self.assertEqual(json.loads(run.stdout)["refused"], "no fitted row depends on nccl.proxy_poll")
 
+    def test_both_files_are_written_or_neither(self):
+        run = weft("calibrate", "made.csv", *MACHINE, *FIT, "--json", "both.json", "-o", "nowhere/both.yaml", cwd=self.here)
+        self.assertEqual(run.returncode, 2, run.stderr)
+        self.assertFalse((self.here / "both.json").exists())
+
     def test_an_interrupted_fit_leaves_the_file_as_it_was(self):
         (self.here / "p.yaml").write_text("as it was")
         before = sorted(path.name for path in self.here.iterdir())

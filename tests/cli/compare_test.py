@@ -29,8 +29,9 @@ MADE = {
     "wrong.yaml": "wire.mtu: 4 KiB\nwire.mut: 1 KiB\n",
     "list.yaml": "[wire.mtu]\n",
 }
-WORDS = "known: algbw_GBps, algo, busbw_GBps, bytes, channels, env, hosts, id, launch, machine, memory_path, nccl, " \
-    "nic_gbps, nic_latency_us, nics_per_host, op, proto, ranks, set, source, transport, us, use"
+WORDS = "known: algbw_GBps, algo, busbw_GBps, bytes, channels, column, cq_mod, env, hosts, id, launch, machine, " \
+    "memory_path, nccl, nic_gbps, nic_latency_us, nics_per_host, op, proto, qps, ranks, row, set, source, transport, " \
+    "tx_depth, us, use"
 
 BOGUS_USAGE = (
     (["compare"], "measured is required (see weft --help)"),
@@ -54,12 +55,24 @@ BOGUS_USAGE = (
     (["compare", "small.csv", *MACHINE, "--as", "ranks"], "--as 'ranks': write COLUMN=VALUE"),
     (["compare", "small.csv", *MACHINE, "--as", "colour=red"], "--as: 'colour': unknown column; " + WORDS),
     (["compare", "log.txt", *MACHINE],
-     "log.txt:5: transport: is not stated; --as transport=VALUE says it: one of: nvlink, shm, net"),
+     "log.txt:5: transport: is not stated; --as transport=VALUE says it: one of: nvlink, shm, net, copy"),
     (["compare", "small.csv", *MACHINE, "--expect", "median_abs"],
      "--expect 'median_abs': write METRIC<=NUMBER, such as median_abs<=0.05"),
     (["compare", "small.csv", *MACHINE, "--expect", "mean<=1"],
      "--expect 'mean<=1': no metric 'mean'; known: bias, median_abs, not_predicted, p90_abs"),
 )
+
+
+NVBANDWIDTH = """Running host_to_device_memcpy_ce.
+memcpy CE CPU(row) -> GPU(column) bandwidth (GB/s)
+           0         1
+ 0     55.36     55.37
+
+Running device_local_copy.
+memcpy local GPU(column) bandwidth (GB/s)
+           0
+ 0   1200.00
+"""
 
 
 class Compare(CliTest):
@@ -76,6 +89,30 @@ class Compare(CliTest):
 
     def test_bad_input(self):
         for arguments, expected in BOGUS_USAGE:
+            with self.subTest(arguments):
+                self.refused(arguments, expected)
+
+    def test_what_perftest_and_nvbandwidth_print_is_predicted_or_named(self):
+        shutil.copy(cli_test.SOURCE / "tests/data/perftest/ib_write_bw.txt", self.here)
+        (self.here / "nvbandwidth.txt").write_text(NVBANDWIDTH)
+        answer = self.comparison("ib_write_bw.txt", "--machine", "../../topologies/hgx-h100-4nic.yaml")
+        self.assertEqual([(row["op"], row["memory_path"], row["bytes"]) for row in answer["rows"]],
+                         [("write_bw", "host", bytes) for bytes in (2, 4096, 65536, 1048576)])
+        self.assertEqual(answer["summary"]["not_predicted"], 0)
+        answer = self.comparison("nvbandwidth.txt", *MACHINE)
+        self.assertEqual(answer["summary"]["n"], 2)
+        self.assertEqual([row["reason"] for row in answer["rows"] if "reason" in row],
+                         ["weft has no model of this test: device_local_copy"])
+
+    def test_a_file_of_another_kind_names_the_right_command(self):
+        compares = "weft compare and weft calibrate read it"
+        for arguments, expected in (
+                (["run", "log.txt"], "log.txt: is measured rows, not a scenario; " + compares),
+                (["show", "log.txt"], "log.txt: is measured rows, not a topology; " + compares),
+                (["compare", MACHINE[1], *MACHINE], MACHINE[1] + ": is a topology, not measured rows; weft show, check, "
+                                                    "nccl, perftest and copies read it"),
+                (["compare", "small.csv", "--machine", "small.csv"],
+                 "small.csv: is measured rows, not a topology; " + compares)):
             with self.subTest(arguments):
                 self.refused(arguments, expected)
 

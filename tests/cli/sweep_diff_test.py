@@ -56,7 +56,7 @@ BOGUS_USAGE = (
     # diff
     (["diff", "a.json"], "B is required (see weft --help)"),
     (["diff", "nowhere.json", "nowhere.json"], "nowhere.json: no such file"),
-    (["diff", SMALL, SMALL], "small.yaml:1:1: not valid JSON"),
+    (["diff", SMALL, SMALL], "small.yaml: is a scenario, not a result of weft run; weft run, sweep and check read it"),
     (["diff", "list.json", "list.json"],
      "list.json: has no \"schema\": not a result of weft run --json"),
     (["diff", "other.json", "other.json"],

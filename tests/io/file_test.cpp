@@ -1,5 +1,6 @@
 #include "sim/io/file.hpp"
 
+#include <array>
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
@@ -71,6 +72,20 @@ TEST_F(File, ReplacesWholeAndLeavesNoTemporary) {
   write_text_file(path("f"), "short");
   EXPECT_EQ(read_text_file(path("f")), "short");
   EXPECT_THAT(names(), ElementsAre("f"));
+}
+
+TEST_F(File, SeveralAreReplacedOrNone) {
+  write_text_file(path("one"), "old");
+  std::filesystem::create_directory(path("folder"));
+  for (const std::string& bad : {path("folder"), path("missing/two")}) {
+    const std::array files{TextFile{path("one"), "new"}, TextFile{bad, "new"}};
+    EXPECT_THROW(write_text_files(files), InputError);
+    EXPECT_EQ(read_text_file(path("one")), "old");
+  }
+  const std::array files{TextFile{path("one"), "1"}, TextFile{path("two"), "2"}};
+  write_text_files(files);
+  EXPECT_EQ(read_text_file(path("one")) + read_text_file(path("two")), "12");
+  EXPECT_THAT(names(), testing::UnorderedElementsAre("one", "two", "folder"));
 }
 
 TEST_F(File, KeepsTheOldTextWhenItCannotReplace) {

@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "models/copies/matrices.hpp"
+#include "models/perftest/perftest.hpp"
 #include "sim/input/topology_file.hpp"
+#include "tests/models/machine_under_test.hpp"
 #include "tests/models/prediction.hpp"
 
 namespace weft::test::models_compare {
@@ -63,6 +66,59 @@ TEST(Compare, RunsARowAsItWasMeasured) {
     EXPECT_EQ(row.algo + row.proto, "TreeLL");
   }
   EXPECT_DOUBLE_EQ(c.rows[0].error(), alone.rows[0].time_us / 10 - 1);
+}
+
+// As `weft perftest` and `weft copies` say it, of the machine as the row and the options have it.
+TEST(Compare, RowsOfPerftestAndNvbandwidthAreTheirModels) {
+  const ParamCatalog catalog = make_catalog();
+  const auto compared_row = [&](const std::string& cells, const std::string& topology) {
+    const std::string head = "transport,memory_path,hosts,ranks,op,bytes,us,qps,row,column,set\n";
+    return compare(parse_measured(head + cells, "m.csv"),
+                   read_topology(shipped("topologies/" + topology), catalog), {}, catalog)
+        .rows.at(0);
+  };
+  const MachineUnderTest m("hgx-h100-8nic.yaml", {"wire.mtu=1 KiB"}, 2);
+  PerftestOptions two;
+  two.qps = 2;
+  const PerftestRow gpu = perftest(m.machine(), two, Bytes::kib(64));
+  EXPECT_DOUBLE_EQ(
+      compared_row("net,gdr,2,2,write_bw,65536,1,2,,,wire.mtu=1 KiB\n", "hgx-h100-8nic.yaml")
+          .predicted->time_us,
+      65536 / gpu.average.as_bytes_per_s() * 1e6);
+  two.qps = 1;
+  two.op = RdmaOp::kRead;
+  two.memory = PerftestMemory::kHost;
+  EXPECT_DOUBLE_EQ(
+      compared_row("net,host,2,2,read_lat,65536,1,,,,wire.mtu=1 KiB\n", "hgx-h100-8nic.yaml")
+          .predicted->time_us,
+      perftest(m.machine(), two, Bytes::kib(64)).latency.as_us());
+
+  const MachineUnderTest vm("h200-vm.yaml", {"cpu.dma_buffers=large"});
+  const std::vector<CopyMatrix> matrices = copy_matrices(vm.machine(), {}, Bytes::mib(64));
+  for (const CopyMatrix& matrix : matrices) {
+    const bool between = matrix.cells.size() > 1;
+    const CopyRow& cell = matrix.cells.at(between ? 3 : 0).at(1).value();
+    const double rate = (matrix.is_back ? *cell.back : cell.forth).as_bytes_per_s();
+    const ComparedRow row =
+        compared_row("copy,,1,1," + matrix.test + ",67108864,1,," + (between ? "3" : "0") + ",1,\n",
+                     "h200-vm.yaml");
+    EXPECT_DOUBLE_EQ(row.predicted.value().time_us, (64 << 20) / rate * 1e6) << matrix.test;
+  }
+}
+
+TEST(Compare, WhatTheToolsHaveAndWeftHasNotIsNamed) {
+  const auto why = [](const std::string& cells) {
+    const std::string head = "transport,memory_path,hosts,ranks,op,bytes,us,row,column,id\n";
+    const ParamCatalog catalog = make_catalog();
+    return compare(parse_measured(head + cells, "m.csv"),
+                   read_topology(shipped("topologies/h200-vm.yaml"), catalog), {}, catalog)
+        .rows.at(0)
+        .not_predicted;
+  };
+  EXPECT_EQ(why("net,host,2,2,other,8,1,,,Atomic CMP_AND_SWAP BW Test\n"),
+            "weft has no model of this test: Atomic CMP_AND_SWAP BW Test");
+  EXPECT_EQ(why("copy,,1,1,host_to_device_memcpy_ce,64,1,0,7,\n"),
+            "the machine has no cell in row 0, column 7");
 }
 
 TEST(Compare, RowsOfOneSizeShareAPrediction) {
@@ -168,7 +224,8 @@ TEST(Compare, SaysWhyARowHasNoPrediction) {
             "a node has 2 NICs");
   EXPECT_EQ(outcome("net,gdr,2,16,8,0,0,PAT,auto,0,allgather,524288,1\n", "hgx-h100-8nic.yaml", {},
                     {{"NCCL_PAT_ENABLE", "1"}}),
-            "NCCL runs PAT, which weft does not execute");
+            "NCCL_ALGO and nccl.algo leave PAT for allgather, which weft does not execute here; "
+            "algorithms that can run it: Ring");
   EXPECT_EQ(outcome(row("net,gdr", "2,16"), "hgx-h100-8nic.yaml", {"gpu.peer_mapping=none"}),
             "on this machine it is host-staged");
   EXPECT_EQ(outcome(row("net,gdr", "2,16"), "hgx-h100-8nic.yaml", {"nodes=3"}),
@@ -215,8 +272,8 @@ TEST(Intervals, OfARunAreThoseOfRowsThatWereMeasuredAsItRan) {
   const TopologySpec machine = read_topology(shipped("topologies/h200-vm.yaml"), catalog);
   const ErrorIntervals intervals{{"transport", "algo", "launch"},
                                  {{{"nvlink", "Ring", "graph"}, 10, {0.1, 1}},
-                                  {{"shm", "auto", "graph"}, 10, {0.2, 1}},
-                                  {{"shm", "Ring", "single"}, 10, {0.3, 1}}}};
+                                  {{"shm", "Ring", "single"}, 10, {0.3, 1}},
+                                  {{"shm", "auto", "graph"}, 10, {0.2, 1}}}};
   const auto low = [&](const std::map<std::string, std::string>& env, const std::string& launch) {
     Scenario scenario;
     scenario.nodes = 1;

@@ -182,12 +182,21 @@ TEST(Decided, PatRunsWithOneGpuANode) {
 
 TEST(Decided, WhatIsNotExecutedIsNamed) {
   // PAT with several GPUs a node, which NCCL takes where it is told to.
-  const RunResult result = run({.sizes = {Bytes::kib(512)},
-                                .env = {{"NCCL_PAT_ENABLE", "1"}, {"NCCL_ALGO", "PAT"}},
-                                .op = "allgather"});
+  const RunResult result =
+      run({.sizes = {Bytes::kib(512)},
+           .env = {{"NCCL_PAT_ENABLE", "1"}, {"NCCL_PROTO", "Simple"}, {"NCCL_NVLS_ENABLE", "0"}},
+           .op = "allgather"});
   EXPECT_EQ(result.rows.at(0).nccl_choice, "PAT");
   EXPECT_EQ(result.rows.at(0).algo, "Ring");
   EXPECT_THAT(result.notes, Contains(HasSubstr("NCCL would run PAT")));
+  try {
+    run({.sizes = {Bytes::kib(512)},
+         .env = {{"NCCL_PAT_ENABLE", "1"}, {"NCCL_ALGO", "PAT"}},
+         .op = "allgather"});
+    ADD_FAILURE() << "ran what the user excludes";
+  } catch (const InputError& e) {
+    EXPECT_THAT(e.what(), HasSubstr("leave PAT for allgather, which weft does not execute here"));
+  }
 }
 
 TEST(Decided, AFarNicIsNamedWithWhatAllowingItWouldBring) {

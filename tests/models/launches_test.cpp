@@ -37,6 +37,18 @@ TEST(Launches, ARingsRanksEndTogether) {
   EXPECT_NEAR(again / alone, 1, 0.005);
 }
 
+// Two ranks' blocks end together; their proxies then still have to see that the last slices were
+// taken, each of 50 us for two looks, and the connection's next operation waits for that.
+TEST(Launches, TheNextOneWaitsForTheProxiesOfThisOne) {
+  const auto of = [](const char* launch) {
+    const std::vector<std::string> settings{
+        "nccl.channels=1",     "gpu.count=1",           "nccl.proto=LL",
+        "nccl.host_wait=0 ns", "nccl.proxy_poll=50 us", std::string("nccl.launch=") + launch};
+    return predict_one("gdr", Bytes::kib(8), settings).time_us;
+  };
+  EXPECT_GT(of("graph"), of("single") + 2 * 50);
+}
+
 TEST(Launches, AHostLaunchesNoFasterThanItCan) {
   const auto of = [](const std::vector<std::string>& settings) {
     return row("allreduce", Bytes{8}, settings);

@@ -16,13 +16,15 @@ constexpr double kRequest = 32.0 / 128;
 
 /// The row of an all-reduce with NVLS on, as NCCL decides.
 RunResult run(const std::vector<std::string>& settings, Bytes bytes, std::uint32_t nodes = 1,
-              Fidelity fidelity = Fidelity::kFluid, const std::string& op = "allreduce") {
+              Fidelity fidelity = Fidelity::kFluid, const std::string& op = "allreduce",
+              const std::string& nccl_algo = "") {
   Scenario scenario = read_scenario(shipped("scenarios/quickstart.yaml"));
   scenario.nodes = nodes;
   scenario.op = op;
   scenario.sizes = {bytes};
   scenario.memory_paths = {"gdr"};
-  scenario.env = {};
+  if (nccl_algo.empty()) scenario.env = {};
+  if (!nccl_algo.empty()) scenario.env = {{"NCCL_ALGO", nccl_algo}};
   PredictOptions options;
   options.threads = 1;
   options.fidelity = fidelity;
@@ -103,7 +105,7 @@ TEST(NvlsRun, GathersAndScattersToo) {
 }
 
 // Where NCCL would pick it packets run another algorithm and say so; where the user forces it they
-// refuse it.
+// refuse it. Of what the user excludes nothing is run instead.
 TEST(NvlsRun, PacketsRunAnotherAlgorithmAndSaySo) {
   for (const std::uint32_t nodes : {1U, 2U}) {
     const RunResult result = run({"nccl.launch=graph"}, Bytes::mib(4), nodes, Fidelity::kPacket);
@@ -116,6 +118,22 @@ TEST(NvlsRun, PacketsRunAnotherAlgorithmAndSaySo) {
   }
 }
 
+TEST(NvlsRun, PacketsRunInItsPlaceWhatTheUserLeaves) {
+  const auto on_packets = [](std::uint32_t nodes, const char* nccl_algo) {
+    return run({"nccl.launch=graph"}, Bytes::mib(4), nodes, Fidelity::kPacket, "allreduce",
+               nccl_algo)
+        .rows.at(0);
+  };
+  const ResultRow not_nvls = on_packets(2, "^NVLS");  // which leaves NVLSTree to NCCL
+  EXPECT_EQ(not_nvls.nccl_choice, "NVLSTree");
+  EXPECT_THAT(not_nvls.algo, testing::AnyOf("Ring", "Tree"));
+  for (const auto& [excluded, left] : {std::pair{"^Ring", "Tree"}, std::pair{"^Tree", "Ring"}}) {
+    const ResultRow row = on_packets(1, excluded);
+    EXPECT_EQ(row.nccl_choice, "NVLS") << excluded;
+    EXPECT_EQ(row.algo, left);
+  }
+}
+
 TEST(NvlsRun, PacketsRefuseItByName) {
   for (const std::uint32_t nodes : {1U, 2U}) {
     try {
@@ -123,8 +141,10 @@ TEST(NvlsRun, PacketsRefuseItByName) {
           Fidelity::kPacket);
       ADD_FAILURE() << "ran";
     } catch (const InputError& e) {
-      EXPECT_THAT(e.what(), HasSubstr("no multicast and no reduction in nvswitch@0"));
-      EXPECT_THAT(e.what(), HasSubstr("NCCL_NVLS_ENABLE=0"));
+      EXPECT_THAT(e.what(), HasSubstr(nodes == 1 ? "leave NVLS for allreduce, which weft"
+                                                 : "leave NVLSTree for allreduce, which weft"));
+      EXPECT_THAT(e.what(), HasSubstr("does not execute here (--fidelity fluid does"));
+      EXPECT_THAT(e.what(), testing::EndsWith("algorithms that can run it: Ring, Tree"));
     }
   }
 }

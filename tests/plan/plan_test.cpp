@@ -66,6 +66,28 @@ TEST(Plan, CountsWhatServedProgramsMove) {
   EXPECT_EQ(transfer_count(plan), 6 * (1 + 2 + 2 * 1u));
 }
 
+// A message's completion at its target leads to a thread that loads a word, by the queue pair's own
+// flag.
+TEST(Plan, CountsWhatCompletionsLeadTo) {
+  const Fabric fabric = gpus_below_a_cpu(1, 1);
+  Plan plan = block_and_proxy(fabric);
+  plan.flags = {{100}, {}, {}, {}};
+  plan.queue_pairs.at(0).receive_cq = 2;
+  plan.queue_pairs.at(0).context = 3;
+  Program sees;
+  sees.actor = 1;
+  sees.serves = 2;
+  sees.signal(0, kNoIndex, 0, Instruction::kOfToken);
+  Program loads;
+  loads.actor = 0;
+  loads.serves = 3;
+  loads.move(0, Bytes{8});
+  plan.programs.push_back(sees);
+  plan.programs.push_back(loads);
+  EXPECT_EQ(program_runs(plan), (std::vector<std::uint64_t>{1, 6, 6, 6}));
+  EXPECT_EQ(transfer_count(plan), 18u);
+}
+
 TEST(Plan, CountsTransfersWithoutListingThem) {
   // 3 x 2 moves, and each raises a flag for whose tokens the proxy posts a message.
   const Fabric fabric = gpus_below_a_cpu(1, 1);

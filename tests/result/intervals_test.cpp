@@ -1,5 +1,7 @@
 #include "sim/result/intervals.hpp"
 
+#include <algorithm>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -44,6 +46,20 @@ TEST(Intervals, AreThoseOfARowsClass) {
   row.algo = "Tree";
   EXPECT_EQ(intervals.find(row), nullptr);
   EXPECT_EQ(ErrorIntervals{}.find(row), nullptr);
+}
+
+TEST(Intervals, AreFoundWhateverTheOrderTheyStandIn) {
+  std::string text = "by: [id]\nclasses:\n";
+  for (int i = 500; i > 0; --i) {
+    text += "  - {class: [row" + std::to_string(i * 7 % 501) + "], rows: 10, low: 0.5, high: 1}\n";
+  }
+  const ErrorIntervals intervals = read_intervals(Yaml::parse(text, "p.yaml"));
+  EXPECT_TRUE(std::ranges::is_sorted(intervals.classes, {}, &ClassInterval::values));
+  for (int i = 1; i <= 500; ++i) {
+    MeasuredRow row;
+    row.id = "row" + std::to_string(i);
+    EXPECT_NE(intervals.find(row), nullptr) << row.id;
+  }
 }
 
 TEST(Intervals, RefuseWhatIsDamaged) {

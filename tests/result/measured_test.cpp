@@ -128,9 +128,9 @@ TEST(Measured, RefusesTablesThatAreNone) {
   EXPECT_EQ(refusal(kHead), "m.csv: has no rows");
   EXPECT_EQ(refusal("transport,ranks,op,byte,us\n"),
             "m.csv:1:20: 'byte': unknown column (did you mean 'bytes'?); known: algbw_GBps, algo, "
-            "busbw_GBps, bytes, channels, env, hosts, id, launch, machine, memory_path, nccl, "
-            "nic_gbps, nic_latency_us, nics_per_host, op, proto, ranks, set, source, transport, "
-            "us, use");
+            "busbw_GBps, bytes, channels, column, cq_mod, env, hosts, id, launch, machine, "
+            "memory_path, nccl, nic_gbps, nic_latency_us, nics_per_host, op, proto, qps, ranks, "
+            "row, set, source, transport, tx_depth, us, use");
   EXPECT_EQ(refusal("transport,ranks,op\n"), "m.csv:1:1: column 'bytes' is missing");
   EXPECT_EQ(refusal("us,ranks,us\n"), "m.csv:1:10: us: column given twice");
   EXPECT_EQ(refusal("us,\"ranks\n"), "m.csv:1:4: a quote is not closed");
@@ -146,7 +146,7 @@ TEST(Measured, RefusesEachKindOfBadRowAtItsCell) {
   EXPECT_EQ(row_refusal("nvlink,1"), "m.csv:2:1: 2 cells, not 15");
   EXPECT_EQ(row_refusal(""), "m.csv:2:1: 1 cells, not 15");
   EXPECT_EQ(row_refusal("pcie,,1,4,0,0,0,Ring,LL,0,allreduce,8,1,0,0"),
-            "m.csv:2:1: transport: 'pcie' is not allowed; write one of: nvlink, shm, net");
+            "m.csv:2:1: transport: 'pcie' is not allowed; write one of: nvlink, shm, net, copy");
   EXPECT_EQ(row_refusal("nvlink,,0,4,0,0,0,Ring,LL,0,allreduce,8,1,0,0"),
             "m.csv:2:9: hosts: '0' is not allowed; write whole number, 1 to 1048576");
   EXPECT_EQ(row_refusal("nvlink,,1,4x,0,0,0,Ring,LL,0,allreduce,8,1,0,0"),

@@ -155,6 +155,38 @@ TEST(Runner, RefusesLoopsThatOverlapOrStandTooDeep) {
   EXPECT_THROW(run(deep), std::logic_error);
 }
 
+// Nobody waits for what a program does with a token; that it never ends is seen all the same.
+TEST(Runner, AProgramThatServesATokenForEverIsAnError) {
+  Plan plan;
+  const FlagIndex begun = flag(plan);
+  const FlagIndex never = flag(plan);
+  add_program(plan).signal(begun);
+  Program& operation = add_program(plan, Actor::Kind::kHostThread);
+  operation.serves = begun;
+  EXPECT_EQ(run(plan).time, Duration::ns(50));
+  plan.programs.back().wait(never);
+  EXPECT_THROW(run(plan), PlanStuck);
+}
+
+// Blocks end after 50 and 60 ns; a token that the first gives is served until 50 + 50 + 30.
+TEST(Runner, TellsWhenTheFirstBlockAndTheLastServiceEnd) {
+  Plan plan;
+  const FlagIndex begun = flag(plan);
+  const LagIndex work = lag(plan, "works", 30);
+  add_program(plan).signal(begun);
+  add_program(plan).compute(lag(plan, "longer", 10));
+  Program& operation = add_program(plan, Actor::Kind::kHostThread);
+  operation.serves = begun;
+  operation.compute(work);
+  EventQueue events;
+  CauseTable causes;
+  FixedRates transport(events, causes);
+  const RunOutcome outcome = run_plan(plan, transport, events, causes);
+  EXPECT_EQ(outcome.first_end, Duration::ns(50));
+  EXPECT_EQ(outcome.time, Duration::ns(60));
+  EXPECT_EQ(outcome.last_end, Duration::ns(130));
+}
+
 // An actor does one thing after another: what it serves waits for it, and its own path is the
 // critical one then.
 TEST(Runner, ABusyActorMakesWhatItServesWait) {

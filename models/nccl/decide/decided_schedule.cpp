@@ -65,27 +65,41 @@ std::vector<NcclGdr> declined_gdr(const NcclDecisions& d) {
   return out;
 }
 
-std::shared_ptr<const Tuning> executable_tuning(const NcclDecisions& decisions, bool multicast) {
-  TuningInput input = tuning_input(decisions);
-  std::string executed;
-  for (const AlgorithmRow& row : algorithms()) {
-    if (!row.nccl || !executed_as(*row.nccl, input.nodes, input.ranks)) continue;
-    if (needs_multicast(*row.nccl) && !multicast) continue;
-    executed += (executed.empty() ? "" : ",") + std::string(row.name);
-  }
-  input.env.algo = executed;
-  return std::make_shared<const Tuning>(std::move(input));
-}
-
 /// What a schedule's choice needs of an NcclRun; its connections grow with the ranks, and each
 /// thread has a schedule.
 struct Choosing {
   int p2p_channels;
   std::shared_ptr<const Tuning> tuning;
-  std::shared_ptr<const Tuning> executed;
   bool multicast;
+
+  std::optional<Algorithm> executed(NcclAlgo algo) const {
+    if (needs_multicast(algo) && !multicast) return std::nullopt;
+    return executed_as(algo, tuning->input().nodes, tuning->input().ranks);
+  }
 };
 
+[[noreturn]] void refuse_choice(const Choosing& by, Op op, std::string_view nccl_choice) {
+  std::vector<std::string> known;
+  for (const AlgorithmRow& row : algorithms()) {
+    if (row.nccl && runs(row.algorithm, op) && by.executed(*row.nccl)) known.emplace_back(row.name);
+  }
+  const std::string why =
+      nccl_choice.empty()
+          ? fmt::format(
+                "NCCL has no algorithm and protocol left for {}: NCCL_ALGO, NCCL_PROTO, "
+                "nccl.algo and nccl.proto exclude all",
+                op_name(op))
+          : fmt::format(
+                "NCCL_ALGO and nccl.algo leave {} for {}, which weft does not execute "
+                "here{}",
+                nccl_choice, op_name(op),
+                nccl_choice.starts_with("NVLS")
+                    ? " (--fidelity fluid does, where no network switch reduces)"
+                    : "");
+  throw InputError(why + "; algorithms that can run it: " + known_names(known));
+}
+
+/// Where NCCL picks what is not executed, the best of what the user leaves that is.
 Choice choose(const Choosing& by, Op op, Bytes bytes) {
   if (is_point_to_point(op)) {
     return {.algorithm = Algorithm::kPointToPoint,
@@ -94,25 +108,13 @@ Choice choose(const Choosing& by, Op op, Bytes bytes) {
   }
   std::optional<Tuning::Choice> picked = by.tuning->choose(nccl_op(op), bytes);
   Choice out;
-  const auto executed_by = [&](NcclAlgo algo) {
-    return executed_as(algo, by.tuning->input().nodes, by.tuning->input().ranks);
-  };
-  const bool is_here = picked && (by.multicast || !needs_multicast(picked->algo));
-  if (picked && (!is_here || !executed_by(picked->algo))) {
+  if (picked && !by.executed(picked->algo)) {
     out.nccl_choice = nccl_algo_name(picked->algo);
-    picked = by.executed->choose(nccl_op(op), bytes);
+    picked = by.tuning->choose(nccl_op(op), bytes,
+                               [&](NcclAlgo algo) { return by.executed(algo).has_value(); });
   }
-  if (!picked) {
-    std::vector<std::string> known;
-    for (const AlgorithmRow& row : algorithms()) {
-      if (row.nccl && runs(row.algorithm, op)) known.emplace_back(row.name);
-    }
-    throw InputError(fmt::format(
-        "NCCL has no algorithm and protocol left for {}: NCCL_ALGO, "
-        "NCCL_PROTO, nccl.algo and nccl.proto exclude all; algorithms that can run it: {}",
-        op_name(op), known_names(known)));
-  }
-  out.algorithm = executed_by(picked->algo).value();
+  if (!picked) refuse_choice(by, op, out.nccl_choice);
+  out.algorithm = by.executed(picked->algo).value();
   out.protocol = nccl_proto_name(picked->proto);
   out.channels = static_cast<std::uint32_t>(picked->channels);
   out.threads = static_cast<std::uint32_t>(picked->threads);
@@ -312,8 +314,7 @@ std::variant<NcclRun, NcclNotFollowed> decide_run(const DeviceParams& devices, M
         run.decisions.gpus_per_host, run.decisions.views.size())};
   }
   run.tuning = std::make_shared<const Tuning>(tuning_input(run.decisions));
-  run.multicast = multicast || !asked.algo.empty();
-  run.executed = executable_tuning(run.decisions, run.multicast);
+  run.multicast = multicast;
   return run;
 }
 
@@ -334,8 +335,9 @@ Schedule decided_schedule(const DeviceParams& devices, const NcclRun& run) {
   schedule.p2p_nics = local_nics(fabric);
   schedule.p2p_channels = static_cast<std::uint32_t>(d.channels.p2p);
   schedule.p2p_channels_per_peer = static_cast<std::uint32_t>(d.channels.p2p_per_peer);
-  schedule.choose = [by = Choosing{d.channels.p2p, run.tuning, run.executed, run.multicast}](
-                        Op op, Bytes bytes) { return choose(by, op, bytes); };
+  schedule.choose = [by = Choosing{d.channels.p2p, run.tuning, run.multicast}](Op op, Bytes bytes) {
+    return choose(by, op, bytes);
+  };
   return schedule;
 }
 

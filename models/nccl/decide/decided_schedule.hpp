@@ -15,8 +15,6 @@ namespace weft {
 struct NcclRun {
   NcclDecisions decisions;
   std::shared_ptr<const Tuning> tuning;
-  /// The same with what weft executes.
-  std::shared_ptr<const Tuning> executed;
   /// NVSwitches copy and add up: NVLS and NVLSTree are executed.
   bool multicast{true};
   /// GPUs and NICs at the rings' ends for which NCCL by itself declines GDR; the GDR path is then
@@ -34,8 +32,7 @@ struct NcclNotFollowed {
 /// forces by nccl.algo, nccl.proto and nccl.channels counts as NCCL_ALGO, NCCL_PROTO and
 /// NCCL_MIN/MAX_NCHANNELS. A path that NCCL does not take by itself is forced: host-staged by
 /// NCCL_NET_GDR_LEVEL=LOC, GDR by NCCL_NET_GDR_LEVEL=SYS and NCCL_NET_GDR_READ=1.
-/// `multicast`: whether the transport has it; without, NVLS and NVLSTree are not executed, unless
-/// the user forces the algorithm.
+/// `multicast`: whether the transport has it; without, NVLS and NVLSTree are not executed.
 /// Not followed: GPUs that why_not_decided() names; a node whose GPUs NCCL takes for several nodes.
 /// Throws InputError: what NCCL would refuse, too few GPUs, nodes that no NIC joins.
 std::variant<NcclRun, NcclNotFollowed> decide_run(const DeviceParams& devices, MemoryPath path,
@@ -44,8 +41,9 @@ std::variant<NcclRun, NcclNotFollowed> decide_run(const DeviceParams& devices, M
 
 /// The decisions as a schedule. Where NCCL picks an algorithm that is not executed (CollNet, PAT
 /// with several GPUs a node; without multicast NVLS and NVLSTree), the choice says so and runs the
-/// best that it executes. With PXN a GPU sends from the memory of another that is near the NIC;
-/// sends and receives (all-to-all) use each GPU's own NICs.
+/// best that it executes of what NCCL_ALGO leaves; if that is none, it throws InputError. With PXN
+/// a GPU sends from the memory of another that is near the NIC; sends and receives (all-to-all) use
+/// each GPU's own NICs.
 Schedule decided_schedule(const DeviceParams& devices, const NcclRun& run);
 
 }  // namespace weft

@@ -487,12 +487,14 @@ std::optional<float> Tuning::time_us(NcclOp op, NcclAlgo algo, NcclProto proto, 
   return lat + static_cast<float>(size) / (1000 * bw);
 }
 
-std::optional<Tuning::Choice> Tuning::choose(NcclOp op, Bytes bytes) const {
+std::optional<Tuning::Choice> Tuning::choose(NcclOp op, Bytes bytes,
+                                             const std::function<bool(NcclAlgo)>& among) const {
   if (input_.ranks == 1) {
     return with_channels({NcclAlgo::kRing, NcclProto::kSimple, 1, 0, 0.0F}, op, bytes.count());
   }
   std::optional<Choice> best;
   for (const NcclAlgo algo : kNcclAlgoList) {
+    if (among && !among(algo)) continue;
     for (const NcclProto proto : kNcclProtoList) {
       const std::optional<float> time = time_us(op, algo, proto, bytes);
       if (time && (!best || *time < best->time_us)) best = Choice{algo, proto, 1, 0, *time};

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 
 #include "models/nccl/decide/env.hpp"
@@ -70,8 +71,10 @@ class Tuning {
   };
   /// The choice for a collective alone in its group, 4-byte elements, buffers not registered.
   /// `bytes` is what NCCL counts: the gathered total of an all-gather, the whole input of a
-  /// reduce-scatter. nullopt: NCCL finds nothing allowed and fails.
-  std::optional<Choice> choose(NcclOp op, Bytes bytes) const;
+  /// reduce-scatter. nullopt: NCCL finds nothing allowed and fails. `among`: of which algorithms;
+  /// empty: of all.
+  std::optional<Choice> choose(NcclOp op, Bytes bytes,
+                               const std::function<bool(NcclAlgo)>& among = {}) const;
 
  private:
   using Cells = std::array<std::array<std::array<Cell, kNcclProtos>, kNcclAlgos>, kNcclOps>;

@@ -30,7 +30,9 @@ Beside beside(const DeviceParams& devices, const Protocol& protocol) {
   const double shared = protocol.flags == Leg::Flags::kNone       ? 2
                         : protocol.flags == Leg::Flags::kEachLine ? 1
                                                                   : 0;
-  return {shared, is_emulated ? 5.0 : 1.0};
+  // A message, and the load of the proxy's flag unless flags come with the data.
+  const double message = protocol.flags == Leg::Flags::kNone ? 2 : 1;
+  return {shared, is_emulated ? 5 : message};
 }
 
 /// Of a node's GPUs the share that meet the next one in the memory of a host.
@@ -130,15 +132,16 @@ PlanSize nvls_size(const DeviceParams& devices, const Schedule& schedule, Op op,
           choice.channels * 2 * heads * all_gpus(fabric)};
 }
 
-/// A pass's copy, and a message of each dimension's that it ends.
+/// A pass's copy, and what a message takes of each dimension's that it ends.
 PlanSize pat_size(const DeviceParams& devices, const Schedule& /*schedule*/, Op op, Bytes bytes,
                   const Choice& choice) {
   const double gpus = all_gpus(devices.fabric());
   const auto ranks = static_cast<std::uint32_t>(gpus);
   const Protocol protocol = make_pat_protocol(devices, op, choice, bytes, ranks);
+  const double of_message = beside(devices, protocol).network;
   double of_chunk = 0;
   for (const PatPass& pass : pat_passes(op, ranks, pat_shape(protocol, choice, bytes, ranks))) {
-    of_chunk += 1.0 + static_cast<double>(pass.ended_out.size());
+    of_chunk += 1 + of_message * static_cast<double>(pass.ended_out.size());
   }
   const double blocks = gpus * choice.channels;
   const double chunks = bytes.as_double() / blocks / protocol.chunk.as_double();

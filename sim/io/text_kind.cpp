@@ -1,0 +1,83 @@
+#include "sim/io/text_kind.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "sim/base/error.hpp"
+
+namespace weft {
+namespace {
+
+constexpr std::size_t kHead = 16'384;  // bytes that are looked at
+
+struct KindText {
+  TextKind kind;
+  std::string_view what;
+  std::string_view readers;
+};
+constexpr std::array<KindText, 5> kKinds{
+    {{TextKind::kMeasured, "measured rows", "weft compare and weft calibrate read it"},
+     {TextKind::kScenario, "a scenario", "weft run, sweep and check read it"},
+     {TextKind::kTopology, "a topology", "weft show, check, nccl, perftest and copies read it"},
+     {TextKind::kResult, "a result of weft run", "weft diff reads it"},
+     {TextKind::kParameters, "a file of parameters", "--params reads it"}}};
+
+const KindText& text_of(TextKind kind) {
+  return *std::find_if(kKinds.begin(), kKinds.end(),
+                       [kind](const KindText& k) { return k.kind == kind; });
+}
+
+bool has(std::string_view text, std::string_view what) {
+  return text.find(what) != std::string_view::npos;
+}
+
+TextKind kind_of_json(std::string_view head) {
+  if (has(head, "\"weft.run/1\"")) return TextKind::kResult;
+  for (const std::string_view key : {"\"test_info\"", "\"nvbandwidth\"", "\"out_of_place\""}) {
+    if (has(head, key)) return TextKind::kMeasured;
+  }
+  return TextKind::kUnknown;
+}
+
+/// Of other tools' logs a line that only they have.
+bool is_of_log(std::string_view line) {
+  return line.starts_with("# nccl-tests version") ||
+         line.starts_with("# Collective test starting:") ||
+         line.starts_with("nvbandwidth Version:") ||
+         (has(line, "#bytes") && has(line, "#iterations"));
+}
+
+/// A measured table's first line.
+bool is_of_table(std::string_view line) {
+  return line.starts_with("transport,") || (has(line, ",op,") && has(line, ",bytes"));
+}
+
+}  // namespace
+
+TextKind kind_of(std::string_view text) {
+  std::string_view head = text.substr(0, kHead);
+  head.remove_prefix(std::min(head.find_first_not_of(" \t\r\n"), head.size()));
+  if (head.starts_with('{')) return kind_of_json(head);
+  if (is_of_table(head.substr(0, head.find('\n')))) return TextKind::kMeasured;
+  bool has_node = false;
+  bool has_topology = false;
+  while (!head.empty()) {
+    const std::string_view line = head.substr(0, head.find('\n'));
+    head.remove_prefix(std::min(line.size() + 1, head.size()));
+    if (is_of_log(line)) return TextKind::kMeasured;
+    if (line.starts_with("scenario:")) return TextKind::kScenario;
+    if (line.starts_with("calibration:")) return TextKind::kParameters;
+    has_node = has_node || line.starts_with("node:");
+    has_topology = has_topology || line.starts_with("topology:");
+  }
+  return has_node && has_topology ? TextKind::kTopology : TextKind::kUnknown;
+}
+
+void refuse_other_kind(std::string_view text, const std::string& file, TextKind wanted) {
+  const TextKind kind = kind_of(text);
+  if (kind == TextKind::kUnknown || kind == wanted) return;
+  throw InputError(file + ": is " + std::string(text_of(kind).what) + ", not " +
+                   std::string(text_of(wanted).what) + "; " + std::string(text_of(kind).readers));
+}
+
+}  // namespace weft

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace weft {
+
+/// The kinds of files that weft reads, as far as they are known at sight.
+enum class TextKind { kUnknown, kMeasured, kScenario, kTopology, kResult, kParameters };
+
+/// By the first lines; kUnknown where these do not say it for certain. O(1).
+TextKind kind_of(std::string_view text);
+
+/// Throws InputError if `text` is for certain of another kind than `wanted`: it says of which, and
+/// which command reads that.
+void refuse_other_kind(std::string_view text, const std::string& file, TextKind wanted);
+
+}  // namespace weft

@@ -1,0 +1,45 @@
+#include "sim/result/log_text.hpp"
+
+#include <fmt/format.h>
+
+#include "sim/base/error.hpp"
+
+namespace weft {
+
+Words words_of(std::string_view line) {
+  constexpr std::string_view kSpaces = " \t\r";
+  Words out;
+  while (true) {
+    const std::size_t begin = line.find_first_not_of(kSpaces);
+    if (begin == std::string_view::npos) return out;
+    line.remove_prefix(begin);
+    const std::size_t end = std::min(line.find_first_of(kSpaces), line.size());
+    out.push_back(line.substr(0, end));
+    line.remove_prefix(end);
+  }
+}
+
+bool is_json_object(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(" \t\r\n");
+  return begin != std::string_view::npos && text[begin] == '{';
+}
+
+bool is_json_with(std::string_view text, std::string_view key) {
+  return is_json_object(text) && text.find(fmt::format("\"{}\"", key)) != std::string_view::npos;
+}
+
+void check_room(std::size_t rows) {
+  if (rows < kMostMeasuredRows) return;
+  throw InputError(fmt::format("more than {} rows; split the log", kMostMeasuredRows));
+}
+
+MeasuredRow row_of_log(StatedColumns cells, const StatedColumns& stated) {
+  for (const auto& [column, cell] : stated) {
+    if (!cells.try_emplace(column, cell).second) {
+      throw InputError("--as: '" + column + "' is stated by the file");
+    }
+  }
+  return measured_row(cells);
+}
+
+}  // namespace weft

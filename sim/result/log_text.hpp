@@ -1,0 +1,42 @@
+#pragma once
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include "sim/result/measured.hpp"
+
+namespace weft {
+
+/// What the readers of other tools' output share.
+
+inline constexpr std::size_t kMostLogLineBytes = 65'536;
+
+using Words = std::vector<std::string_view>;
+
+/// What stands between blanks; views into the line.
+Words words_of(std::string_view line);
+
+/// Calls visit(line, number) for each line, from 1.
+template <class Visit>
+void for_each_line(std::string_view text, const Visit& visit) {
+  for (int number = 1; !text.empty(); ++number) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    visit(text.substr(0, end), number);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+}
+
+/// Whether it begins as a JSON object does, behind blanks.
+bool is_json_object(std::string_view text);
+/// Whether it does, and such a key stands in it.
+bool is_json_with(std::string_view text, std::string_view key);
+
+/// Throws InputError if there is room for no more rows than `rows`.
+void check_room(std::size_t rows);
+
+/// A row of what a log says and what the user states beside. Throws InputError: a column that both
+/// state, what measured_row() refuses.
+MeasuredRow row_of_log(StatedColumns cells, const StatedColumns& stated);
+
+}  // namespace weft

@@ -1,0 +1,187 @@
+#include "sim/result/nvbandwidth_log.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "sim/base/error.hpp"
+#include "sim/base/quantity.hpp"
+#include "sim/io/json.hpp"
+#include "sim/result/log_text.hpp"
+
+namespace weft {
+namespace {
+
+constexpr const char* kUsualBytes = "536870912";  // nvbandwidth's -b; its first releases': 64 MiB
+constexpr std::string_view kRunning = "Running ";
+
+/// A test and what its cells are in.
+struct Test {
+  std::string name;
+  bool in_ns{false};
+};
+
+bool has(std::string_view text, std::string_view what) {
+  return text.find(what) != std::string_view::npos;
+}
+
+/// The unit that a title ends with.
+bool is_in_ns(std::string_view title) {
+  if (has(title, "(GB/s)")) return false;
+  if (has(title, "(ns)")) return true;
+  throw InputError("'" + std::string(title) + "': no unit; known: (GB/s), (ns)");
+}
+
+/// Where a cell stands.
+struct Cell {
+  std::size_t row;
+  std::size_t column;
+};
+
+void add_cell(const Test& test, Cell at, std::string_view text, int line,
+              const StatedColumns& stated, std::vector<MeasuredRow>& rows) {
+  if (text == "N/A") return;
+  const std::optional<double> number = parse_number(std::string(text));
+  if (!number || !(*number > 0)) {
+    throw InputError("'" + std::string(text) + "': write a number above 0, or N/A");
+  }
+  check_room(rows.size());
+  StatedColumns more = stated;
+  more.try_emplace("bytes", kUsualBytes);
+  const bool is_known =
+      !test.in_ns && std::find(kCopyOps.begin(), kCopyOps.end(), test.name) != kCopyOps.end();
+  StatedColumns cells{{"op", is_known ? test.name : std::string(kOtherOp)},
+                      {"transport", "copy"},
+                      {"hosts", "1"},
+                      {"ranks", "1"},
+                      {"row", std::to_string(at.row)},
+                      {"column", std::to_string(at.column)}};
+  if (!is_known) cells["id"] = test.name;
+  if (test.in_ns) {
+    cells["us"] = format_number(*number / 1e3);
+  } else {
+    cells["algbw_GBps"] = format_number(*number);
+  }
+  rows.push_back(row_of_log(std::move(cells), more));
+  rows.back().line = line;
+}
+
+/// A matrix stands below its test's name and title: a line of columns, then one for each row, up to
+/// one that is blank.
+class TextReader {
+ public:
+  TextReader(const std::string& file, const StatedColumns& stated) : file_{file}, stated_{stated} {}
+
+  std::vector<MeasuredRow> rows(std::string_view text) {
+    for_each_line(text, [&](std::string_view line, int number) {
+      try {
+        if (line.size() > kMostLogLineBytes) {
+          throw InputError(fmt::format("more than {} bytes in a line", kMostLogLineBytes));
+        }
+        read(line, number);
+      } catch (const InputError& e) {
+        throw InputError(Place{file_, number, 0}, e.what());
+      }
+    });
+    return std::move(rows_);
+  }
+
+ private:
+  void read(std::string_view line, int number) {
+    const Words words = words_of(line);
+    if (line.starts_with(kRunning) && words.size() == 2 && words[1].ends_with('.')) {
+      test_ = {.name = std::string(words[1].substr(0, words[1].size() - 1))};
+      state_ = State::kTitle;
+    } else if (words.empty()) {
+      if (state_ == State::kRows) state_ = State::kNone;
+    } else if (state_ == State::kTitle && (has(line, "(row)") || has(line, "(column)"))) {
+      test_.in_ns = is_in_ns(line);
+      state_ = State::kColumns;
+    } else if (state_ == State::kColumns) {
+      columns_ = words.size();
+      state_ = State::kRows;
+    } else if (state_ == State::kRows && words[0] != "SUM" && words[0] != "NOTE:") {
+      read_row(words, number);
+    }
+  }
+
+  void read_row(const Words& words, int number) {
+    if (words.size() != columns_ + 1) {
+      throw InputError(fmt::format("{} cells, not {}", words.size() - 1, columns_));
+    }
+    const std::optional<double> row = parse_number(std::string(words[0]));
+    if (!row || *row < 0 || *row > 1023 || *row != static_cast<double>(static_cast<int>(*row))) {
+      throw InputError("'" + std::string(words[0]) + "': write the row's number");
+    }
+    for (std::size_t c = 0; c < columns_; ++c) {
+      add_cell(test_, {static_cast<std::size_t>(*row), c}, words[c + 1], number, stated_, rows_);
+    }
+  }
+
+  enum class State : std::uint8_t { kNone, kTitle, kColumns, kRows };
+  const std::string& file_;
+  const StatedColumns& stated_;
+  Test test_{};
+  State state_{State::kNone};
+  std::size_t columns_{0};
+  std::vector<MeasuredRow> rows_;
+};
+
+std::string text_of(const Json& cell) {
+  return cell.is_string() ? cell.as_string() : format_number(cell.as_number());
+}
+
+void add_test(const Json& test_case, int number, const StatedColumns& stated,
+              std::vector<MeasuredRow>& rows) {
+  const Json* const matrix = test_case.find("bandwidth_matrix");
+  if (matrix == nullptr) return;
+  Test test{.name = test_case.at("name").as_string()};
+  test.in_ns = is_in_ns(test_case.at("bandwidth_description").as_string());
+  for (std::size_t r = 0; r < matrix->items().size(); ++r) {
+    const Json::Array& cells = matrix->items()[r].items();
+    for (std::size_t c = 0; c < cells.size(); ++c) {
+      add_cell(test, {r, c}, text_of(cells[c]), number, stated, rows);
+    }
+  }
+}
+
+std::vector<MeasuredRow> rows_of(const Json& document, const std::string& file,
+                                 const StatedColumns& stated) {
+  std::vector<MeasuredRow> rows;
+  int number = 0;
+  try {
+    for (const Json& test_case : document.at("nvbandwidth").at("testcases").items()) {
+      add_test(test_case, ++number, stated, rows);
+    }
+  } catch (const InputError& e) {
+    const std::string where = number == 0 ? "" : fmt::format("testcases, number {}: ", number);
+    throw InputError(Place{file, 0, 0}, where + e.what());
+  }
+  return rows;
+}
+
+}  // namespace
+
+bool is_nvbandwidth_log(std::string_view text) {
+  if (is_json_object(text)) return is_json_with(text, "nvbandwidth");
+  bool any = false;
+  for_each_line(text, [&](std::string_view line, int) {
+    any = any || line.starts_with("nvbandwidth Version:") ||
+          (line.starts_with(kRunning) && line.size() <= kMostLogLineBytes &&
+           (has(line, "_memcpy_") || has(line, "_latency_")));
+  });
+  return any;
+}
+
+std::vector<MeasuredRow> parse_nvbandwidth_log(std::string_view text, const std::string& file,
+                                               const StatedColumns& stated) {
+  std::vector<MeasuredRow> rows = is_json_object(text)
+                                      ? rows_of(Json::parse(text, file), file, stated)
+                                      : TextReader(file, stated).rows(text);
+  if (rows.empty()) throw InputError(Place{file, 0, 0}, "has no rows");
+  return rows;
+}
+
+}  // namespace weft

@@ -1,0 +1,331 @@
+#include "sim/result/perftest_log.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "sim/base/error.hpp"
+#include "sim/base/quantity.hpp"
+#include "sim/io/json.hpp"
+#include "sim/result/log_text.hpp"
+
+namespace weft {
+namespace {
+
+/// A unit of rates, as the head of a table has it.
+struct RateUnit {
+  std::string_view name;
+  double bytes_per_s;
+};
+// perftest's MB are 2^20 bytes, whatever it calls them (src/perftest_parameters.h).
+constexpr std::array<RateUnit, 3> kUnits{
+    {{"[Gb/sec]", 1e9 / 8}, {"[MB/sec]", 1 << 20}, {"[MiB/sec]", 1 << 20}}};
+
+/// What is said of all rows that follow.
+struct Head {
+  std::string test;      ///< "RDMA_Write BW Test"
+  std::string unlike{};  ///< what of it weft does not model
+  StatedColumns cells{};
+  std::string set{};
+
+  void add_set(const std::string& entry) { set += (set.empty() ? "" : "; ") + entry; }
+};
+
+bool has_word(std::string_view text, std::string_view word) {
+  return text.find(word) != std::string_view::npos;
+}
+
+/// Our word for a test such as "RDMA_Write Bidirectional BW Test"; "" for one without a model.
+std::string op_of(std::string_view test) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kVerbs{
+      {{"RDMA_Write", "write"}, {"RDMA_Read", "read"}, {"Send", "send"}}};
+  const auto verb = std::find_if(kVerbs.begin(), kVerbs.end(),
+                                 [&](const auto& v) { return test.starts_with(v.first); });
+  if (verb == kVerbs.end() || has_word(test, "Post") || has_word(test, "forwarding")) return "";
+  const std::string op = std::string(verb->second) + (has_word(test, "BW") ? "_bw" : "_lat");
+  return op + (has_word(test, "Bidirectional") ? "_bidirectional" : "");
+}
+
+/// Takes in a line of the head, such as "TX depth : 128".
+void read_fact(const std::string& key, const std::string& value, Head& head) {
+  const auto unless = [&](const char* usual) {
+    if (value != usual) head.unlike = key + " " + value;
+  };
+  if (key == "Number of qps") head.cells["qps"] = value;
+  if (key == "TX depth") head.cells["tx_depth"] = value;
+  if (key == "CQ Moderation") head.cells["cq_mod"] = value;
+  if (key == "Dual-port") unless("OFF");
+  if (key == "Using SRQ") unless("OFF");
+  if (key == "Transport type") unless("IB");
+  if (key == "Connection type") unless("RC");
+  if (key == "Mtu") head.add_set("wire.mtu=" + value.substr(0, value.find('[')) + " B");
+  if (key == "Link type") {
+    head.add_set(std::string("wire.kind=") + (value == "Ethernet" ? "roce" : "infiniband"));
+  }
+}
+
+/// A row's numbers: of bandwidths average and messages, in units; of latencies the typical.
+struct Numbers {
+  std::string bytes;
+  double rate{0};       ///< bytes/s
+  double rate_step{0};  ///< what its last digit is worth
+  double messages{0};   ///< a second
+  double messages_step{0};
+  std::optional<double> us{};  ///< of a latency
+};
+
+/// The time of a message: by whichever of rate and messages is known to more digits.
+double message_us(const Numbers& n, double bytes) {
+  if (n.us) return *n.us;
+  const double by_rate = n.rate > 0 ? n.rate_step / n.rate : 1;
+  const double by_messages = n.messages > 0 ? n.messages_step / n.messages : 1;
+  if (by_rate >= 1 && by_messages >= 1) throw InputError("a rate of 0: too few digits");
+  return by_messages < by_rate ? 1e6 / n.messages : bytes / n.rate * 1e6;
+}
+
+MeasuredRow row_of(const Head& head, const Numbers& numbers, const StatedColumns& stated) {
+  StatedColumns cells = head.cells;
+  StatedColumns more = stated;
+  if (!head.test.empty()) {
+    const std::string op = head.unlike.empty() ? op_of(head.test) : "";
+    cells["op"] = op.empty() ? std::string(kOtherOp) : op;
+    if (op.empty()) cells["id"] = head.test + (head.unlike.empty() ? "" : ", " + head.unlike);
+  } else if (more.contains("op") && more["op"].ends_with("_lat") != numbers.us.has_value()) {
+    throw InputError("--as: op=" + more["op"] + " is not what this table shows");
+  }
+  cells["transport"] = "net";
+  cells["hosts"] = cells["ranks"] = "2";
+  cells["bytes"] = numbers.bytes;
+  const std::optional<double> bytes = parse_number(numbers.bytes);
+  cells["us"] = format_number(message_us(numbers, bytes.value_or(0)));
+  more.try_emplace("memory_path", "host");
+  if (cells.contains("memory_path")) more.erase("memory_path");
+  if (cells.contains("memory_path") && stated.contains("memory_path")) {
+    throw InputError("--as: 'memory_path' is stated by the file");
+  }
+  cells["set"] = head.set;
+  if (const auto own = more.extract("set")) cells["set"] += "; " + own.mapped();
+  return row_of_log(std::move(cells), more);
+}
+
+double number_of(std::string_view word) {
+  const std::optional<double> number = parse_number(std::string(word));
+  if (!number || !(*number >= 0)) throw InputError("'" + std::string(word) + "': not a number");
+  return *number;
+}
+
+/// What the last digit of a printed number is worth.
+double step_of(std::string_view word) {
+  const std::size_t point = word.find('.');
+  if (point == std::string_view::npos) return 1;
+  return std::pow(10.0, -static_cast<double>(word.size() - point - 1));
+}
+
+/// "#bytes" and "#iterations", which only perftest's tables begin with.
+bool is_table(const Words& words) {
+  return words.size() > 3 && words[0] == "#bytes" && words[1] == "#iterations";
+}
+
+class TextReader {
+ public:
+  TextReader(const std::string& file, const StatedColumns& stated) : file_{file}, stated_{stated} {}
+
+  std::vector<MeasuredRow> rows(std::string_view text) {
+    for_each_line(text, [&](std::string_view line, int number) {
+      try {
+        if (line.size() > kMostLogLineBytes) {
+          throw InputError(fmt::format("more than {} bytes in a line", kMostLogLineBytes));
+        }
+        read(line, number);
+      } catch (const InputError& e) {
+        throw InputError(Place{file_, number, 0}, e.what());
+      }
+    });
+    return std::move(rows_);
+  }
+
+ private:
+  void read(std::string_view line, int number) {
+    const Words words = words_of(line);
+    if (words.empty()) return;
+    if (is_table(words)) {
+      read_columns(words);
+    } else if (columns_ > 0 && words[0].find_first_not_of("0123456789") == std::string_view::npos) {
+      read_row(words, number);
+    } else if (words.back() == "Test") {
+      head_ = {.test = joined(words)};
+      columns_ = 0;
+      if (std::exchange(on_gpu_, false)) head_.cells["memory_path"] = "gdr";
+    } else if (has_word(line, "cuMemAlloc() of")) {
+      on_gpu_ = true;  // it says so before the head
+    } else if (!head_.test.empty() && columns_ == 0) {
+      read_facts(line);
+    }
+  }
+
+  static std::string joined(const Words& words) {
+    std::string out;
+    for (const std::string_view word : words) out += (out.empty() ? "" : " ") + std::string(word);
+    return out;
+  }
+
+  /// " Dual-port       : OFF		Device         : mlx5_0": facts between tabs.
+  void read_facts(std::string_view line) {
+    while (!line.empty()) {
+      const std::size_t end = std::min(line.find("\t\t"), line.size());
+      const std::string_view fact = line.substr(0, end);
+      line.remove_prefix(std::min(end + 2, line.size()));
+      const std::size_t colon = fact.find(':');
+      if (colon == std::string_view::npos) continue;
+      read_fact(joined(words_of(fact.substr(0, colon))), joined(words_of(fact.substr(colon + 1))),
+                head_);
+    }
+  }
+
+  /// "BW", "average[Gb/sec]" are two words of one column.
+  void read_columns(const Words& words) {
+    std::size_t column = 0;
+    rate_ = messages_ = typical_ = 0;
+    unit_ = 0;
+    for (const std::string_view word : words) {
+      if (word == "BW" || word == "99%" || word == "99.9%") continue;
+      if (word.starts_with("average[")) {
+        rate_ = column;
+        unit_ = unit_of(word.substr(word.find('[')));
+      }
+      if (word == "MsgRate[Mpps]") messages_ = column;
+      if (word == "t_typical[usec]") typical_ = column;
+      ++column;
+    }
+    if (rate_ == 0 && typical_ == 0) {
+      throw InputError("no column 'BW average' and no 't_typical[usec]'");
+    }
+    columns_ = column;
+  }
+
+  static double unit_of(std::string_view name) {
+    std::vector<std::string> known;
+    for (const RateUnit& unit : kUnits) {
+      if (unit.name == name) return unit.bytes_per_s;
+      known.emplace_back(unit.name);
+    }
+    throw InputError("'" + std::string(name) + "': unknown unit; known: " + known_names(known));
+  }
+
+  void read_row(const Words& words, int number) {
+    if (words.size() < columns_) {
+      throw InputError(fmt::format("{} columns, not {}", words.size(), columns_));
+    }
+    check_room(rows_.size());
+    Numbers numbers{.bytes = std::string(words[0])};
+    if (typical_ > 0) {
+      numbers.us = number_of(words[typical_]);
+    } else {
+      numbers.rate = number_of(words[rate_]) * unit_;
+      numbers.rate_step = step_of(words[rate_]) * unit_;
+      if (messages_ > 0) numbers.messages = number_of(words[messages_]) * 1e6;
+      if (messages_ > 0) numbers.messages_step = step_of(words[messages_]) * 1e6;
+    }
+    rows_.push_back(row_of(head_, numbers, stated_));
+    rows_.back().line = number;
+  }
+
+  const std::string& file_;
+  const StatedColumns& stated_;
+  Head head_{};
+  bool on_gpu_{false};
+  std::size_t columns_{0};  ///< of a row; 0 before the table
+  std::size_t rate_{0};     ///< places of columns; 0: there is none
+  std::size_t messages_{0};
+  std::size_t typical_{0};
+  double unit_{0};
+  std::vector<MeasuredRow> rows_;
+};
+
+std::string text_of(const Json& value) {
+  return value.is_string() ? value.as_string() : format_number(value.as_number());
+}
+
+/// JSON's keys are the table's with '_' for each blank.
+Head head_of(const Json& info) {
+  Head head;
+  head.test = info.at("test").as_string();
+  for (const std::string_view verb : {"RDMA_Write", "RDMA_Read", "Send"}) {
+    if (head.test.starts_with(verb)) {
+      std::replace(head.test.begin() + static_cast<std::ptrdiff_t>(verb.size()), head.test.end(),
+                   '_', ' ');
+    }
+  }
+  for (const auto& [name, value] : info.members()) {
+    std::string key = name;
+    std::replace(key.begin(), key.end(), '_', ' ');
+    if (key == "Dual port") key = "Dual-port";
+    if (key == "cuda device") head.cells["memory_path"] = "gdr";
+    if (value.is_string() || value.is_number()) read_fact(key, text_of(value), head);
+  }
+  return head;
+}
+
+/// JSON states no unit: the rate and the messages a second agree in one.
+void find_unit(double rate, double bytes, Numbers& numbers) {
+  for (const RateUnit& unit : kUnits) {
+    const double by_messages = numbers.messages * bytes / unit.bytes_per_s;
+    const double step = numbers.messages_step * bytes / unit.bytes_per_s + 0.005 + rate * 1e-6;
+    if (std::abs(rate - by_messages) > step) continue;
+    numbers.rate = rate * unit.bytes_per_s;
+    numbers.rate_step = 0.01 * unit.bytes_per_s;
+    return;
+  }
+  throw InputError(fmt::format("BW_average {} is neither Gb/s nor MiB/s by MsgRate {}",
+                               format_number(rate), format_number(numbers.messages / 1e6)));
+}
+
+Numbers numbers_of(const Json& results) {
+  const std::int64_t bytes = results.at("MsgSize").as_integer();
+  Numbers numbers{.bytes = std::to_string(bytes)};
+  if (const Json* const typical = results.find("t_typical")) {
+    numbers.us = typical->as_number();
+    return numbers;
+  }
+  numbers.messages = results.at("MsgRate").as_number() * 1e6;
+  numbers.messages_step = 1;  // it is written with six digits behind the point
+  find_unit(results.at("BW_average").as_number(), static_cast<double>(bytes), numbers);
+  return numbers;
+}
+
+}  // namespace
+
+bool is_perftest_log(std::string_view text) {
+  if (is_json_object(text)) return is_json_with(text, "test_info");
+  bool any = false;
+  for_each_line(text, [&](std::string_view line, int) {
+    any = any || (line.size() <= kMostLogLineBytes && has_word(line, "#bytes") &&
+                  is_table(words_of(line)));
+  });
+  return any;
+}
+
+std::vector<MeasuredRow> parse_perftest_log(std::string_view text, const std::string& file,
+                                            const StatedColumns& stated) {
+  std::vector<MeasuredRow> rows;
+  if (!is_json_object(text)) {
+    rows = TextReader(file, stated).rows(text);
+  } else {
+    const Json document = Json::parse(text, file);
+    try {
+      rows.push_back(
+          row_of(head_of(document.at("test_info")), numbers_of(document.at("results")), stated));
+      rows.back().line = 1;
+    } catch (const InputError& e) {
+      throw InputError(Place{file, 0, 0}, e.what());
+    }
+  }
+  if (rows.empty()) throw InputError(Place{file, 0, 0}, "has no rows");
+  return rows;
+}
+
+}  // namespace weft

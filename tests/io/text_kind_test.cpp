@@ -1,0 +1,47 @@
+#include "sim/io/text_kind.hpp"
+
+#include <gtest/gtest.h>
+
+#include "sim/base/error.hpp"
+#include "sim/io/file.hpp"
+
+namespace weft::test::io_text_kind {
+namespace {
+
+TextKind kind_of_file(const std::string& name) {
+  return kind_of(read_text_file(std::string(WEFT_SOURCE_DIR) + "/" + name));
+}
+
+TEST(TextKind, IsKnownAtSight) {
+  EXPECT_EQ(kind_of_file("scenarios/quickstart.yaml"), TextKind::kScenario);
+  EXPECT_EQ(kind_of_file("topologies/hgx-h100-8nic.yaml"), TextKind::kTopology);
+  EXPECT_EQ(kind_of_file("tests/data/h200/shm.csv"), TextKind::kMeasured);
+  EXPECT_EQ(kind_of_file("tests/data/perftest/ib_read_lat.txt"), TextKind::kMeasured);
+  EXPECT_EQ(kind_of("\n# Collective test starting: all_reduce_perf\n"), TextKind::kMeasured);
+  EXPECT_EQ(kind_of("nvbandwidth Version: v0.8\n"), TextKind::kMeasured);
+  EXPECT_EQ(kind_of(R"({"nvbandwidth": {}})"), TextKind::kMeasured);
+  EXPECT_EQ(kind_of(R"({"schema": "weft.run/1"})"), TextKind::kResult);
+  EXPECT_EQ(kind_of("# by weft\ncalibration:\n"), TextKind::kParameters);
+}
+
+TEST(TextKind, IsLeftOpenWhereItIsNotCertain) {
+  for (const char* text : {"", "{", "wire.mtu: 4 KiB\n", "topology: x\n", "a,b\n1,2\n", "{}"}) {
+    EXPECT_EQ(kind_of(text), TextKind::kUnknown) << text;
+    EXPECT_NO_THROW(refuse_other_kind(text, "f", TextKind::kScenario));
+  }
+  EXPECT_EQ(kind_of_file("LICENSE"), TextKind::kUnknown);
+}
+
+TEST(TextKind, AnotherNamesWhoReadsIt) {
+  EXPECT_NO_THROW(refuse_other_kind("scenario: x\n", "f", TextKind::kScenario));
+  try {
+    refuse_other_kind("scenario: x\n", "f.yaml", TextKind::kTopology);
+    ADD_FAILURE() << "taken";
+  } catch (const InputError& e) {
+    EXPECT_STREQ(e.what(),
+                 "f.yaml: is a scenario, not a topology; weft run, sweep and check read it");
+  }
+}
+
+}  // namespace
+}  // namespace weft::test::io_text_kind

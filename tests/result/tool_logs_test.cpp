@@ -1,0 +1,223 @@
+// What perftest and nvbandwidth print, or write as JSON, as rows of a measured table.
+#include <random>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sim/base/error.hpp"
+#include "sim/base/random.hpp"
+#include "sim/io/file.hpp"
+#include "sim/result/measured.hpp"
+
+namespace weft::test::result_tool_logs {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+// Made from the program's own format strings; the values are invented.
+constexpr const char* kPerftestJson =
+    R"({"test_info":{"test":"RDMA_Write_BW_Test","Dual_port":"OFF","Device":"mlx5_0",)"
+    R"("Number_of_qps":2,"Transport_type":"IB","Connection_type":"RC","Using_SRQ":"OFF",)"
+    R"("TX_depth":64,"CQ_Moderation":100,"Mtu":4096,"Link_type":"IB","cuda_device":0},)"
+    R"("results":{"MsgSize":65536,"n_iterations":5000,"BW_peak":392.10,"BW_average":391.87,)"
+    R"("MsgRate":0.747432}})";
+
+constexpr const char* kNvbandwidthJson =
+    R"j({"nvbandwidth":{"version":"v0.8","testcases":[)j"
+    R"j({"name":"host_to_device_memcpy_ce","status":"Passed","bandwidth_description":)j"
+    R"j("memcpy CE CPU(row) -> GPU(column) bandwidth (GB/s)","bandwidth_matrix":[["55.36","50"]]},)j"
+    R"j({"name":"device_to_device_memcpy_read_sm","status":"Waived"},)j"
+    R"j({"name":"host_device_latency_sm","status":"Passed","bandwidth_description":)j"
+    R"j("memory latency SM CPU(row) <-> GPU(column) (ns)","bandwidth_matrix":[["722.9","N/A"]]}]}})j";
+
+constexpr const char* kNvbandwidthText =
+    "nvbandwidth Version: v0.8\n"
+    "Built from Git version: v0.8\n"
+    "\n"
+    "Device 0: NVIDIA H100 80GB HBM3 (00000000:18:00)\n"
+    "\n"
+    "Running host_to_device_memcpy_ce.\n"
+    "memcpy CE CPU(row) -> GPU(column) bandwidth (GB/s)\n"
+    "           0         1\n"
+    " 0     55.36     55.37\n"
+    "\n"
+    "SUM host_to_device_memcpy_ce 110.73\n"
+    "\n"
+    "Running device_to_device_memcpy_read_ce.\n"
+    "memcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)\n"
+    "           0         1\n"
+    " 0       N/A    390.60\n"
+    " 1    390.40       N/A\n"
+    "\n"
+    "SUM device_to_device_memcpy_read_ce 781.00\n"
+    "\n"
+    "NOTE: The reported results may not reflect the full capabilities of the platform.\n";
+
+std::string perftest_text(const std::string& name) {
+  return read_text_file(std::string(WEFT_SOURCE_DIR) + "/tests/data/perftest/" + name);
+}
+
+std::string refusal(const std::string& text, const StatedColumns& stated = {}) {
+  try {
+    parse_measured(text, "log", stated);
+  } catch (const InputError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+std::string changed(std::string text, const std::string& from, const std::string& to) {
+  return text.replace(text.find(from), from.size(), to);
+}
+
+TEST(PerftestLog, PrintsRatesThatAreRead) {
+  const MeasuredTable table = parse_measured(perftest_text("ib_write_bw.txt"), "log");
+  ASSERT_EQ(table.rows.size(), 4U);
+  const MeasuredRow& small = table.rows[0];
+  EXPECT_EQ(small.op, "write_bw");
+  EXPECT_EQ(small.transport + " " + small.memory_path, "net host");
+  EXPECT_EQ(small.hosts * 10 + small.ranks, 22);
+  EXPECT_EQ(small.bytes, 2);
+  EXPECT_NEAR(small.us, 1 / 0.001357, 1e-2) << "0.00 MB/s say nothing";
+  EXPECT_EQ(small.qps, 1);
+  EXPECT_EQ(small.tx_depth, 20);
+  EXPECT_EQ(small.cq_mod, 20);
+  EXPECT_EQ(small.set, "wire.mtu=4096 B; wire.kind=roce");
+  EXPECT_NEAR(table.rows[3].us, 1048576 / (33.68 * 1048576) * 1e6, 1e-2) << "perftest's MB is MiB";
+}
+
+TEST(PerftestLog, PrintsLatenciesThatAreRead) {
+  const MeasuredTable table = parse_measured(perftest_text("ib_read_lat.txt"), "log");
+  ASSERT_EQ(table.rows.size(), 3U) << "-nan of another column does no harm";
+  EXPECT_EQ(table.rows[0].op, "read_lat");
+  EXPECT_EQ(table.rows[0].us, 93.83) << "the typical one";
+  EXPECT_EQ(table.rows[2].us, 416861.93);
+}
+
+TEST(PerftestLog, WritesJsonWithoutAUnitThatIsFound) {
+  const MeasuredRow row = parse_measured(kPerftestJson, "log").rows.at(0);
+  EXPECT_EQ(row.op + " " + row.memory_path, "write_bw gdr");
+  EXPECT_EQ(row.qps, 2);
+  EXPECT_EQ(row.tx_depth, 64);
+  EXPECT_EQ(row.set, "wire.mtu=4096 B; wire.kind=infiniband");
+  EXPECT_NEAR(row.us, 65536 * 8 / 391.87e3, 1e-4);
+  // 391.87 Gb/s are 46714.5 MiB/s.
+  const std::string in_mib =
+      changed(kPerftestJson, "\"BW_average\":391.87", "\"BW_average\":46714.5");
+  EXPECT_NEAR(parse_measured(in_mib, "log").rows.at(0).us, row.us, 1e-4);
+  EXPECT_THAT(refusal(changed(kPerftestJson, "\"BW_average\":391.87", "\"BW_average\":300")),
+              HasSubstr("log: BW_average 300 is neither Gb/s nor MiB/s by MsgRate 0.747432"));
+}
+
+TEST(PerftestLog, SaysInWhichMemoryWhereItCan) {
+  const std::string text = perftest_text("ib_write_bw.txt");
+  EXPECT_EQ(parse_measured("cuMemAlloc() of a 16777216 bytes GPU buffer\n" + text, "log")
+                .rows.at(0)
+                .memory_path,
+            "gdr");
+  EXPECT_EQ(parse_measured(text, "log", {{"memory_path", "gdr"}}).rows.at(0).memory_path, "gdr");
+  EXPECT_THAT(refusal(kPerftestJson, {{"memory_path", "host"}}),
+              HasSubstr("--as: 'memory_path' is stated by the file"));
+  EXPECT_EQ(parse_measured(text, "log", {{"set", "nic.pcie_gen=4"}}).rows.at(0).set,
+            "wire.mtu=4096 B; wire.kind=roce; nic.pcie_gen=4");
+}
+
+TEST(PerftestLog, NamesWhatHasNoModel) {
+  const std::string text = perftest_text("ib_write_bw.txt");
+  const auto id = [](const std::string& log) {
+    const MeasuredRow row = parse_measured(log, "log").rows.at(0);
+    return row.op + ": " + row.id;
+  };
+  EXPECT_EQ(id(changed(text, "RDMA_Write BW Test", "Atomic FETCH_AND_ADD BW Test")),
+            "other: Atomic FETCH_AND_ADD BW Test");
+  EXPECT_EQ(id(changed(text, "Connection type : RC", "Connection type : UC")),
+            "other: RDMA_Write BW Test, Connection type UC");
+  EXPECT_EQ(id(changed(text, "RDMA_Write BW Test", "RDMA_Write Bidirectional BW Test")),
+            "write_bw_bidirectional: ");
+}
+
+TEST(PerftestLog, RefusesWhatIsDamaged) {
+  const std::string text = perftest_text("ib_write_bw.txt");
+  EXPECT_THAT(refusal(changed(text, "average[MB/sec]", "average[MB/hour]")),
+              HasSubstr("log:22: '[MB/hour]': unknown unit; known: [Gb/sec], [MB/sec], [MiB/sec]"));
+  EXPECT_THAT(refusal(changed(text, "RDMA_Write BW Test", "")), HasSubstr("op: is not stated"));
+  EXPECT_EQ(refusal(changed(text, "RDMA_Write BW Test", ""), {{"op", "write_bw"}}), "");
+  EXPECT_THAT(refusal(changed(text, "RDMA_Write BW Test", ""), {{"op", "write_lat"}}),
+              HasSubstr("op=write_lat is not what this table shows"));
+  EXPECT_THAT(refusal(changed(text, "0.01               0.00   		   0.001357", "0.01")),
+              HasSubstr("log:23: 3 columns, not 5"));
+  EXPECT_THAT(refusal(changed(text, "0.001357", "0.000000")), HasSubstr("a rate of 0"));
+}
+
+TEST(NvbandwidthLog, WritesJsonThatIsRead) {
+  const MeasuredTable table = parse_measured(kNvbandwidthJson, "log");
+  ASSERT_EQ(table.rows.size(), 3U) << "a waived test measured nothing";
+  const MeasuredRow& row = table.rows[1];
+  EXPECT_EQ(row.op + " " + row.transport, "host_to_device_memcpy_ce copy");
+  EXPECT_EQ(row.row * 10 + row.column, 1);
+  EXPECT_EQ(row.bytes, 512 << 20);
+  EXPECT_NEAR(row.us, (512 << 20) / 50e3, 1e-6);
+  EXPECT_EQ(table.rows[2].op + ": " + table.rows[2].id, "other: host_device_latency_sm");
+  EXPECT_NEAR(table.rows[2].us, 0.7229, 1e-9);
+  EXPECT_EQ(parse_measured(kNvbandwidthJson, "log", {{"bytes", "1024"}}).rows[0].bytes, 1024);
+}
+
+TEST(NvbandwidthLog, PrintsMatricesThatAreRead) {
+  const MeasuredTable table = parse_measured(kNvbandwidthText, "log");
+  ASSERT_EQ(table.rows.size(), 4U);
+  EXPECT_EQ(table.rows[2].op, "device_to_device_memcpy_read_ce");
+  EXPECT_EQ(table.rows[3].row * 10 + table.rows[3].column, 10);
+  EXPECT_NEAR(table.rows[3].algbw_gb_per_s, 390.4, 1e-9);
+  EXPECT_EQ(table.rows[3].line, 17);
+}
+
+TEST(NvbandwidthLog, RefusesWhatIsDamaged) {
+  EXPECT_EQ(refusal(changed(kNvbandwidthText, "390.60", "")), "log:16: 1 cells, not 2");
+  EXPECT_THAT(refusal(changed(kNvbandwidthText, "390.60", "fast")), HasSubstr("'fast': write a"));
+  EXPECT_THAT(refusal(changed(kNvbandwidthText, "(GB/s)", "(MB/s)")), HasSubstr("no unit"));
+  EXPECT_THAT(refusal(changed(kNvbandwidthJson, "\"50\"", "\"-1\"")),
+              HasSubstr("log: testcases, number 1: '-1'"));
+  EXPECT_THAT(refusal(changed(kNvbandwidthJson, "[[\"55.36\"", "[\"55.36\"")), StartsWith("log"));
+  EXPECT_EQ(refusal(R"({"nvbandwidth": {"testcases": []}})"), "log: has no rows");
+}
+
+TEST(ToolLogs, DamageIsRefusedOrRead) {
+  constexpr std::string_view kBytes = "#\n {}[]\",:0-9e.\tN/A\xff";
+  const std::vector<std::string> logs{perftest_text("ib_write_bw.txt"),
+                                      perftest_text("ib_read_lat.txt"), kPerftestJson,
+                                      kNvbandwidthJson, kNvbandwidthText};
+  for (std::uint64_t seed = 1; seed <= 5000; ++seed) {
+    std::mt19937_64 dice = random_stream(seed, "damage");
+    std::string text = logs[seed % logs.size()];
+    for (std::uint64_t i = 0; i <= uniform_below(dice, 4); ++i) {
+      const std::size_t at = uniform_below(dice, text.size());
+      text.replace(at, uniform_below(dice, 30),
+                   std::string(uniform_below(dice, 4), kBytes[uniform_below(dice, kBytes.size())]));
+    }
+    try {
+      for (const MeasuredRow& row : parse_measured(text, "log").rows) {
+        EXPECT_GT(row.bytes, 0);
+        EXPECT_GT(row.us, 0);
+      }
+    } catch (const InputError& e) {
+      EXPECT_THAT(e.what(), StartsWith("log")) << "seed " << seed;
+    }
+  }
+}
+
+TEST(ToolLogs, RowsAreThoseOfATableToo) {
+  const std::string head = "transport,memory_path,hosts,ranks,op,bytes,us\n";
+  EXPECT_EQ(refusal(head + "net,host,2,2,write_bw,64,1\n"), "");
+  EXPECT_EQ(refusal(head + "copy,,1,1,host_to_device_memcpy_ce,64,1\n"), "");
+  EXPECT_THAT(refusal(head + "net,host,2,4,allreduce,64,1\n"),
+              HasSubstr("host is that of perftest"));
+  EXPECT_THAT(refusal(head + "net,host,2,4,write_bw,64,1\n"), HasSubstr("between 2 hosts and 2"));
+  EXPECT_THAT(refusal(head + "net,host-staged,2,2,write_bw,64,1\n"), HasSubstr("is gdr or host"));
+  EXPECT_THAT(refusal(head + "copy,,1,1,allreduce,64,1\n"), HasSubstr("only theirs"));
+  EXPECT_THAT(refusal(head + "nvlink,,1,1,host_to_device_memcpy_sm,64,1\n"),
+              HasSubstr("only theirs"));
+}
+
+}  // namespace
+}  // namespace weft::test::result_tool_logs
