@@ -35,6 +35,17 @@ struct SipState {
   }
 };
 
+std::array<std::uint64_t, 2> random_key() {
+  std::array<std::uint64_t, 2> key{};
+  if (getrandom(key.data(), sizeof key, GRND_NONBLOCK) != sizeof key) {
+    // Early in a boot: times nobody outside knows to the nanosecond.
+    key = {now_ns(), now_ns(CLOCK_REALTIME)};
+  }
+  return key;
+}
+
+}  // namespace
+
 std::uint64_t siphash(const std::array<std::uint64_t, 2>& key, std::span<const std::byte> bytes) {
   SipState state{{key[0] ^ 0x736f6d6570736575ULL, key[1] ^ 0x646f72616e646f6dULL,
                   key[0] ^ 0x6c7967656e657261ULL, key[1] ^ 0x7465646279746573ULL}};
@@ -51,17 +62,6 @@ std::uint64_t siphash(const std::array<std::uint64_t, 2>& key, std::span<const s
   for (int i = 0; i < 4; ++i) state.round();
   return state.v[0] ^ state.v[1] ^ state.v[2] ^ state.v[3];
 }
-
-std::array<std::uint64_t, 2> random_key() {
-  std::array<std::uint64_t, 2> key{};
-  if (getrandom(key.data(), sizeof key, GRND_NONBLOCK) != sizeof key) {
-    // Early in a boot: times nobody outside knows to the nanosecond.
-    key = {now_ns(), now_ns(CLOCK_REALTIME)};
-  }
-  return key;
-}
-
-}  // namespace
 
 Salt::Salt(std::string_view text, bool keep_names) : keep_names_{keep_names} {
   if (text.empty()) {

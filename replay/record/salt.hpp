@@ -9,9 +9,11 @@
 
 namespace weft::record {
 
-/// Hides what a trace says of a site: a keyed hash (SipHash-2-4, Aumasson and Bernstein,
-/// INDOCRYPT 2012) of addresses, keys, guids and names. Two recordings with one salt hide the same
-/// thing alike, so that the hosts of one job match.
+/// SipHash-2-4 of `bytes` (Aumasson and Bernstein, INDOCRYPT 2012).
+std::uint64_t siphash(const std::array<std::uint64_t, 2>& key, std::span<const std::byte> bytes);
+
+/// Hides what a trace says of a site: a keyed hash of addresses, keys, guids and names. Two
+/// recordings with one salt hide the same thing alike, so that the hosts of one job match.
 class Salt {
  public:
   /// `text` = "": a random one. With `keep_names` everything passes as it is.
