@@ -41,6 +41,15 @@ Command& Command::argument(const std::string& name, std::string& value, const st
   return *this;
 }
 
+Command& Command::argument(const std::string& name, std::string& value, const std::string& help,
+                           std::initializer_list<std::string> choices) {
+  app_->add_option(name, value, help)
+      ->required()
+      ->check(CLI::IsMember(std::vector<std::string>(choices)));
+  info_->arguments.push_back({Kind::kArgument, name, help, "", choices, false});
+  return *this;
+}
+
 Command& Command::argument(const std::string& name, std::vector<std::string>& values,
                            const std::string& help) {
   app_->add_option(name, values, help)->required();

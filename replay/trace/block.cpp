@@ -118,6 +118,7 @@ bool write_file_head(const FileFacts& facts, std::span<std::byte> out) noexcept 
   head.poll_ns = facts.poll_ns;
   head.clock = facts.clock;
   head.is_salted = facts.is_salted ? 1 : 0;
+  head.is_cut = facts.is_cut ? 1 : 0;
   std::byte* const begin = out.data();
   std::memset(begin, 0, bytes);
   std::copy_n(std::as_bytes(std::span(facts.tool)).data(), facts.tool.size(), begin + sizeof head);
@@ -153,6 +154,7 @@ HeadFault read_file_facts(const FileHead& head, std::span<const std::byte> bytes
            .topology = text.substr(head.tool_bytes, head.topology_bytes),
            .clock = head.clock,
            .is_salted = head.is_salted != 0,
+           .is_cut = head.is_cut != 0,
            .post_ns = head.post_ns,
            .poll_ns = head.poll_ns};
   return HeadFault::kSound;

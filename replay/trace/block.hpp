@@ -48,7 +48,8 @@ struct FileHead {
   std::uint32_t poll_ns;  ///< ... to a poll that returns a completion
   ClockKind clock;
   std::uint8_t is_salted;  ///< addresses, keys, guids and ports are pseudonyms
-  std::array<std::uint8_t, 6> padding;
+  std::uint8_t is_cut;  ///< it begins later than its queue pairs: requests are not counted from 0
+  std::array<std::uint8_t, 5> padding;
   std::uint32_t checksum;  ///< CRC-32 of the whole head, this field taken as 0
 };
 static_assert(FixedRecord<FileHead> && sizeof(FileHead) == 48);
@@ -61,6 +62,7 @@ struct FileFacts {
   std::string_view topology;  ///< YAML of where it was recorded; at most kMaxTopologyBytes
   ClockKind clock{ClockKind::kMonotonicRaw};
   bool is_salted{true};
+  bool is_cut{false};
   std::uint32_t post_ns{0};
   std::uint32_t poll_ns{0};
 };

@@ -114,29 +114,50 @@ std::string read_text_file(const std::string& path, std::int64_t max_bytes) {
   return read_all(in, path, max_bytes);
 }
 
-void write_text_file(const std::string& path, std::string_view text) {
-  if (path == "-") {
-    std::cout << text << std::flush;
-    if (!std::cout) throw InputError("standard output: cannot be written");
-    return;
-  }
-  const Target target = target_of(path);
+OutputFile::OutputFile(std::string path) : path_{std::move(path)} {
+  if (path_ == "-") return;
+  const Target target = target_of(path_);
   if (target.is_written_to) {
-    std::ofstream out(path, std::ios::binary);
-    out << text << std::flush;
-    if (!out) throw InputError(path + ": cannot be written: " + std::strerror(errno));
+    file_ = ::open(path_.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC);
+    if (file_ < 0) fail("cannot be written");
     return;
   }
-  Fresh fresh = create_beside(path, target.path);
-  const auto fail = [&](const char* what) {
-    const int reason = errno;
-    if (fresh.file >= 0) ::close(fresh.file);
-    std::remove(fresh.path.c_str());
-    throw_cannot(path, what, reason);
-  };
-  if (!write_all(fresh.file, text)) fail("cannot be written");
-  if (::close(std::exchange(fresh.file, -1)) != 0) fail("cannot be written");
-  if (std::rename(fresh.path.c_str(), target.path.c_str()) != 0) fail("cannot be replaced");
+  const Fresh fresh = create_beside(path_, target.path);
+  target_ = target.path;
+  fresh_ = fresh.path;
+  file_ = fresh.file;
+}
+
+OutputFile::~OutputFile() {
+  if (file_ >= 0) ::close(file_);
+  if (!fresh_.empty()) std::remove(fresh_.c_str());
+}
+
+void OutputFile::fail(const char* what) { throw_cannot(path_, what, errno); }
+
+void OutputFile::write(std::string_view text) {
+  if (path_ == "-") {
+    if (!(std::cout << text)) throw InputError("standard output: cannot be written");
+  } else if (!write_all(file_, text)) {
+    fail("cannot be written");
+  }
+}
+
+void OutputFile::commit() {
+  if (path_ == "-") {
+    if (!std::cout.flush()) throw InputError("standard output: cannot be written");
+    return;
+  }
+  if (::close(std::exchange(file_, -1)) != 0) fail("cannot be written");
+  if (target_.empty()) return;
+  if (std::rename(fresh_.c_str(), target_.c_str()) != 0) fail("cannot be replaced");
+  fresh_.clear();
+}
+
+void write_text_file(const std::string& path, std::string_view text) {
+  OutputFile out(path);
+  out.write(text);
+  out.commit();
 }
 
 }  // namespace weft

@@ -114,6 +114,7 @@ TEST(FileHead, WhatIsWrittenIsReadBack) {
                         .topology = "node: {}\n",
                         .clock = ClockKind::kMonotonic,
                         .is_salted = false,
+                        .is_cut = true,
                         .post_ns = 61,
                         .poll_ns = 74};
   Bytes file(file_head_bytes(facts));
@@ -127,6 +128,7 @@ TEST(FileHead, WhatIsWrittenIsReadBack) {
   EXPECT_EQ(read.topology, facts.topology);
   EXPECT_EQ(read.clock, facts.clock);
   EXPECT_EQ(read.is_salted, facts.is_salted);
+  EXPECT_EQ(read.is_cut, facts.is_cut);
   EXPECT_EQ(read.post_ns, facts.post_ns);
   EXPECT_EQ(read.poll_ns, facts.poll_ns);
 }

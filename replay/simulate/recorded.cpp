@@ -1,0 +1,260 @@
+#include "replay/simulate/recorded.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "replay/trace/match.hpp"
+#include "sim/base/error.hpp"
+
+namespace weft::replay {
+namespace {
+
+using trace::Opcode;
+using trace::RecordType;
+using trace::RecordView;
+
+constexpr std::uint8_t kReliable = 2;  // IBV_QPT_RC
+
+constexpr const char* kOtherTransport = "operations on queue pairs other than RC";
+constexpr const char* kSharedReceive =
+    "receives of shared queues (a receive is taken to be always at hand)";
+constexpr const char* kFailed = "operations that failed";
+constexpr const char* kNoSender = "receives whose sender is not in the trace";
+constexpr const char* kNoPair = "operations on queue pairs whose making is not in the trace";
+
+// Why an opcode cannot be replayed.
+const char* why_not(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::kSend:
+    case Opcode::kSendWithImmediate:
+    case Opcode::kWrite:
+    case Opcode::kWriteWithImmediate:
+    case Opcode::kRead:
+    case Opcode::kReceive:
+      return nullptr;
+    case Opcode::kCompareAndSwap:
+    case Opcode::kFetchAndAdd:
+      return "atomic operations";
+    case Opcode::kSendWithInvalidate:
+    case Opcode::kBind:
+    case Opcode::kInvalidate:
+      return "operations on memory windows and keys";
+    case Opcode::kOther:
+      break;
+  }
+  return "operations of an unknown kind";
+}
+
+class RecordedReader {
+ public:
+  explicit RecordedReader(Recorded& out) : out_{&out} {}
+
+  void take(RecordView record) {
+    switch (record.type()) {
+      case RecordType::kHost:
+        hosts_.emplace(record.as<trace::Host>().host, hosts_.size());
+        return;
+      case RecordType::kThread:
+        thread(record.as<trace::Thread>().thread).name = record.text<trace::Thread>();
+        return;
+      case RecordType::kDevice: {
+        const auto device = record.as<trace::Device>();
+        devices_.emplace(device.device, out_->devices.size());
+        out_->devices.push_back({std::string(record.text<trace::Device>()), host(device.host)});
+        return;
+      }
+      case RecordType::kProtectionDomain:
+        domains_[record.as<trace::ProtectionDomain>().domain] =
+            record.as<trace::ProtectionDomain>().device;
+        return;
+      case RecordType::kRegion:
+        memories_[record.as<trace::Region>().region] = record.as<trace::Region>().kind;
+        return;
+      case RecordType::kQueuePair:
+        make_pair(record.as<trace::QueuePair>());
+        matcher_.object(record);
+        return;
+      case RecordType::kQueuePairState: {
+        const auto state = record.as<trace::QueuePairState>();
+        if (state.peer_number != 0) {
+          out_->pairs[pair(state.pair)].peer_number = state.peer_number;
+        }
+        return;
+      }
+      case RecordType::kDrop:
+        out_->left_out["records dropped while recording"] += record.as<trace::Drop>().records;
+        return;
+      case RecordType::kPost:
+        post(record);
+        return;
+      case RecordType::kCompletion:
+        completion(record);
+        return;
+      default:
+        return;
+    }
+  }
+
+  void finish() {
+    out_->hosts = static_cast<std::uint32_t>(std::max<std::size_t>(hosts_.size(), 1));
+    join_pairs();
+    for (Operation& operation : out_->operations) leave_out(operation);
+  }
+
+ private:
+  std::uint32_t host(std::uint32_t name) {
+    return static_cast<std::uint32_t>(hosts_.emplace(name, hosts_.size()).first->second);
+  }
+
+  RecordedThread& thread(std::uint32_t name) {
+    const auto [at, is_new] = threads_.emplace(name, out_->threads.size());
+    if (is_new) out_->threads.emplace_back();
+    return out_->threads[at->second];
+  }
+
+  std::uint32_t pair(std::uint32_t name) {
+    const auto [at, is_new] = pairs_.emplace(name, out_->pairs.size());
+    if (is_new) out_->pairs.push_back({.name = name});
+    return static_cast<std::uint32_t>(at->second);
+  }
+
+  void make_pair(const trace::QueuePair& made) {
+    RecordedPair& pair = out_->pairs[this->pair(made.pair)];
+    pair.number = made.number;
+    pair.type = made.type;
+    pair.is_unseen = made.is_unseen != 0;
+    pair.is_shared = made.shared_receives != kNone;
+    const auto domain = domains_.find(made.domain);
+    if (domain == domains_.end()) return;
+    const auto device = devices_.find(domain->second);
+    if (device != devices_.end()) pair.device = static_cast<std::uint32_t>(device->second);
+  }
+
+  // From the first post or completion on.
+  std::uint64_t since_begin(std::uint64_t ns) {
+    if (!begin_ns_) begin_ns_ = ns;
+    const std::uint64_t since = ns - std::min(ns, *begin_ns_);
+    out_->span_ns = std::max(out_->span_ns, since);
+    return since;
+  }
+
+  trace::MemoryKind memory_of(RecordView record, const trace::Post& post) const {
+    if (post.segments == 0) return trace::MemoryKind::kUnknown;
+    const auto found = memories_.find(record.segment(0).region);
+    return found == memories_.end() ? trace::MemoryKind::kUnknown : found->second;
+  }
+
+  void post(RecordView record) {
+    const auto post = record.as<trace::Post>();
+    const auto pending = matcher_.post(record);
+    if (!pending) {
+      ++out_->left_out["posts that were refused"];
+      return;
+    }
+    if (out_->operations.size() == kMostOperations) {
+      throw InputError(fmt::format("{}: more than {} operations; cut it (weft trace cut)",
+                                   out_->file, kMostOperations));
+    }
+    const bool is_shared = (post.flags & trace::kShared) != 0;
+    const auto index = static_cast<std::uint32_t>(out_->operations.size());
+    out_->operations.push_back({.pair = is_shared ? kNone : pair(post.queue),
+                                .opcode = post.opcode,
+                                .bytes = post.bytes,
+                                .posted_ns = since_begin(post.head.time_ns),
+                                .list_index = post.list_index,
+                                .number = pending->number,
+                                .memory = memory_of(record, post),
+                                .is_inline = (post.flags & trace::kInline) != 0,
+                                .left_out = is_shared ? kSharedReceive : why_not(post.opcode)});
+    thread(post.head.thread).events.push_back({out_->operations[index].posted_ns, index, false});
+  }
+
+  void completion(RecordView record) {
+    const auto completion = record.as<trace::Completion>();
+    const std::uint64_t at = since_begin(completion.head.time_ns);
+    const auto match = matcher_.completion(record);
+    if (!match) {
+      ++out_->left_out["completions without their post"];
+      return;
+    }
+    Operation& operation = out_->operations[match->request.index];
+    operation.done_ns = std::max<std::uint64_t>(at, 1);
+    operation.number = match->request.number;
+    if (operation.pair == kNone) operation.pair = pair(match->request.pair);
+    if (completion.status != 0) operation.left_out = kFailed;
+    const auto index = static_cast<std::uint32_t>(match->request.index);
+    thread(completion.head.thread).events.push_back({at, index, true});
+  }
+
+  void join_pairs() {
+    using Ends = std::pair<std::uint32_t, std::uint32_t>;
+    std::map<Ends, std::vector<std::uint32_t>> ends;
+    for (std::uint32_t i = 0; i < out_->pairs.size(); ++i) {
+      ends[{out_->pairs[i].number, out_->pairs[i].peer_number}].push_back(i);
+    }
+    for (RecordedPair& pair : out_->pairs) {
+      const auto found = ends.find({pair.peer_number, pair.number});
+      // Numbers that several devices gave say nothing.
+      if (pair.peer_number != 0 && found != ends.end() && found->second.size() == 1) {
+        pair.peer = found->second.front();
+      }
+    }
+  }
+
+  void leave_out(Operation& operation) const {
+    if (operation.left_out == nullptr) {
+      const bool has_pair = operation.pair != kNone && out_->pairs[operation.pair].device != kNone;
+      if (!has_pair) {
+        operation.left_out = kNoPair;
+      } else if (out_->pairs[operation.pair].type != kReliable) {
+        operation.left_out = kOtherTransport;
+      } else if (is_receive(operation) && out_->pairs[operation.pair].peer == kNone) {
+        operation.left_out = kNoSender;
+      }
+    }
+    if (operation.left_out != nullptr) ++out_->left_out[operation.left_out];
+  }
+
+  Recorded* out_;
+  trace::Matcher matcher_;
+  std::map<std::uint32_t, std::size_t> hosts_;
+  std::map<std::uint32_t, std::size_t> threads_;
+  std::map<std::uint32_t, std::size_t> devices_;
+  std::map<std::uint32_t, std::size_t> pairs_;
+  std::map<std::uint32_t, std::uint32_t> domains_;  // to the trace's name of the device
+  std::map<std::uint32_t, trace::MemoryKind> memories_;
+  std::optional<std::uint64_t> begin_ns_;
+};
+
+}  // namespace
+
+bool takes_receive(const Operation& operation) { return trace::is_received(operation.opcode); }
+bool is_receive(const Operation& operation) { return trace::is_receive(operation.opcode); }
+
+Recorded read_recorded(const std::string& path) {
+  Recorded out;
+  out.file = path;
+  trace::OrderedRecords records(path);
+  RecordedReader reader(out);
+  while (const auto record = records.next()) reader.take(*record);
+  reader.finish();
+  if (const trace::Losses& losses = records.reader().losses(); losses.places > 0) {
+    out.left_out["bytes of the file that cannot be read"] += losses.bytes;
+  }
+  for (const RecordedPair& pair : out.pairs) {
+    if (pair.is_unseen) ++out.left_out["queue pairs whose requests were posted past libibverbs"];
+  }
+  const bool has_any = std::any_of(out.operations.begin(), out.operations.end(), [](const auto& o) {
+    return o.left_out == nullptr && !is_receive(o);
+  });
+  if (has_any) return out;
+  std::vector<std::string> reasons;
+  for (const auto& [what, n] : out.left_out) reasons.push_back(fmt::format("{} {}", n, what));
+  throw InputError(path + ": holds nothing that can be replayed" +
+                   (reasons.empty() ? "" : fmt::format(": {}", fmt::join(reasons, "; "))));
+}
+
+}  // namespace weft::replay
