@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct RecordArguments {
-  std::string out{"weft.trace"};
+  std::string out{"run.weft"};
   std::string buffer{"4MiB"};
   std::string salt;
   std::string topology;
@@ -109,7 +109,7 @@ void add_record_command(CommandLine& line) {
               "and names hides them alike; random if not given")
       .option("--topology", arguments->topology, "a topology file to keep in the trace")
       .flag("--keep-names", arguments->keep_names, "hide no addresses, keys and names")
-      .example("weft record -o client.trace -- ib_write_bw -d mlx5_0 server")
+      .example("weft record -o client.weft -- ib_write_bw -d mlx5_0 server")
       .action([arguments] { run_recorded(*arguments); });
 }
 

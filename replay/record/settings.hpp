@@ -18,7 +18,7 @@ inline constexpr std::size_t kLeastBuffer = 256U << 10;
 inline constexpr std::size_t kMostBuffer = 1U << 30;
 
 struct Settings {
-  std::string file{"weft.trace"};  ///< where that exists, or a second process asks: with its pid
+  std::string file{"run.weft"};  ///< where that exists, or a second process asks: with its pid
   std::size_t buffer_bytes{kDefaultBuffer};  ///< of each thread
   std::string salt;                          ///< "": a random one
   bool keep_names{false};

@@ -45,7 +45,7 @@ class TraceFile {
   trace::BlockEncoder encoder_;
 };
 
-/// "run.trace" and 17: "run.17.trace".
+/// "run.weft" and 17: "run.17.weft".
 std::string with_process(const std::string& name, std::uint64_t process);
 
 }  // namespace weft::record

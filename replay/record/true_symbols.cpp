@@ -94,7 +94,9 @@ const DynamicLinker& dynamic_linker() {
 
 void* true_symbol(const char* library, const char* name) {
   void* const handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
-  return handle != nullptr ? dynamic_linker().dlsym(handle, name) : nullptr;
+  if (handle != nullptr) return dynamic_linker().dlsym(handle, name);
+  dlerror();  // the program must not find an error of ours
+  return nullptr;
 }
 
 }  // namespace weft::record

@@ -176,7 +176,7 @@ BENCHMARK(clock_read);
 int main(int argc, char** argv) {
   std::string folder = (std::filesystem::temp_directory_path() / "record-bench-XXXXXX").string();
   if (mkdtemp(folder.data()) == nullptr) return 1;
-  setenv(kFileVariable, (folder + "/bench.trace").c_str(), 1);
+  setenv(kFileVariable, (folder + "/bench.weft").c_str(), 1);
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();
   Recorder::end_all();

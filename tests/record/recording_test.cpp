@@ -31,7 +31,7 @@ class Recording : public ::testing::Test {
     std::string name = (fs::temp_directory_path() / "weft-recording-XXXXXX").string();
     ASSERT_NE(mkdtemp(name.data()), nullptr);
     folder_ = name;
-    trace_ = (folder_ / "run.trace").string();
+    trace_ = (folder_ / "run.weft").string();
   }
   void TearDown() override { fs::remove_all(folder_); }
 
@@ -39,7 +39,7 @@ class Recording : public ::testing::Test {
   std::vector<fs::path> traces() const {
     std::vector<fs::path> out;
     for (const auto& entry : fs::directory_iterator(folder_)) {
-      if (entry.path().extension() == ".trace") out.push_back(entry.path());
+      if (entry.path().extension() == ".weft") out.push_back(entry.path());
     }
     std::sort(out.begin(), out.end());
     return out;
@@ -308,9 +308,9 @@ TEST_F(Recording, AFullDiskEndsTheRecordingNotTheProgram) {
 }
 
 TEST_F(Recording, NoPlaceForTheFileEndsTheRecordingNotTheProgram) {
-  trace_ = "/proc/run.trace";
+  trace_ = "/proc/run.weft";
   EXPECT_EQ(run({}, "verbs_program", {"classic", "10"}), 0);
-  EXPECT_THAT(said(), ::testing::HasSubstr("/proc/run.trace: recording ends here"));
+  EXPECT_THAT(said(), ::testing::HasSubstr("/proc/run.weft: recording ends here"));
 }
 
 TEST_F(Recording, HidesWhatSaltIsForAndKeepsItWhereAsked) {

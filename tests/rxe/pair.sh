@@ -8,16 +8,16 @@ listening() {
   until grep -q "$hex" /proc/net/tcp /proc/net/tcp6; do sleep 0.05; done
 }
 
-# pair NAME PORT FROM TO PROGRAM [OPTION...]: NAME.client.trace, NAME.server.trace and what both printed; nonzero where
+# pair NAME PORT FROM TO PROGRAM [OPTION...]: NAME.client.weft, NAME.server.weft and what both printed; nonzero where
 # one of them failed.
 pair() {
   local name=$1 port=$2 from=$3 to=$4 program=$5 server status=0
   shift 5
-  timeout 100 "$weft" record -o "$name.server.trace" --salt shaped -- "$program" -p "$port" -d "$to" "$@" \
+  timeout 100 "$weft" record -o "$name.server.weft" --salt shaped -- "$program" -p "$port" -d "$to" "$@" \
     >"$name.server.txt" 2>&1 &
   server=$!
   listening "$port"
-  timeout 100 "$weft" record -o "$name.client.trace" --salt shaped -- "$program" -p "$port" -d "$from" "$@" 127.0.0.1 \
+  timeout 100 "$weft" record -o "$name.client.weft" --salt shaped -- "$program" -p "$port" -d "$from" "$@" 127.0.0.1 \
     >"$name.client.txt" 2>&1 || status=$?
   [ $status = 0 ] || kill $server
   wait $server || status=$?

@@ -7,7 +7,7 @@ set -u
 alone() {
   local name=$1 status=0
   shift
-  timeout 60 "$weft" record -o "$name.client.trace" -- "$@" >"$name.client.txt" 2>&1 || status=$?
+  timeout 60 "$weft" record -o "$name.client.weft" -- "$@" >"$name.client.txt" 2>&1 || status=$?
   echo "$name: exit code $status"
 }
 
@@ -34,7 +34,7 @@ done
 alone own_shared "$programs/verbs_program" shared 10
 alone failing "$programs/verbs_program" failing 1
 
-"$weft" record -o killed.client.trace -- "$programs/verbs_program" endless 1 &
+"$weft" record -o killed.client.weft -- "$programs/verbs_program" endless 1 &
 sleep 2
 kill -9 $!
 wait $! || echo "killed: exit code $?"
@@ -43,7 +43,7 @@ wait $! || echo "killed: exit code $?"
 for round in 1 2 3 4 5; do
   for how in bare recorded; do
     before=
-    [ $how = bare ] || before="$weft record -o rate-$round.client.trace --"
+    [ $how = bare ] || before="$weft record -o rate-$round.client.weft --"
     timeout 60 ib_write_bw -F -d rxe1 -s 64 -n 3000 >/dev/null 2>&1 &
     listening 18515
     # shellcheck disable=SC2086

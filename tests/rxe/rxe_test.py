@@ -58,7 +58,7 @@ class InMachine(unittest.TestCase):
         self.here = pathlib.Path(Runs.folder.name)
 
     def info(self, name):
-        done = subprocess.run([WEFT, "trace", "info", self.here / f"{name}.trace", "--json", "-"],
+        done = subprocess.run([WEFT, "trace", "info", self.here / f"{name}.weft", "--json", "-"],
                               capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, 0, f"{name}: {done.stderr}\n{Runs.log}")
         return json.loads(done.stdout)
