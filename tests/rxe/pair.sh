@@ -13,13 +13,13 @@ listening() {
 pair() {
   local name=$1 port=$2 from=$3 to=$4 program=$5 server status=0
   shift 5
-  timeout 100 "$weft" record -o "$name.server.weft" --salt shaped -- "$program" -p "$port" -d "$to" "$@" \
+  timeout "${limit:-60}" "$weft" record -o "$name.server.weft" --salt shaped -- "$program" -p "$port" -d "$to" "$@" \
     >"$name.server.txt" 2>&1 &
   server=$!
   listening "$port"
-  timeout 100 "$weft" record -o "$name.client.weft" --salt shaped -- "$program" -p "$port" -d "$from" "$@" 127.0.0.1 \
+  timeout "${limit:-60}" "$weft" record -o "$name.client.weft" --salt shaped -- "$program" -p "$port" -d "$from" "$@" 127.0.0.1 \
     >"$name.client.txt" 2>&1 || status=$?
-  [ $status = 0 ] || kill $server
+  [ $status = 0 ] || kill $server 2>/dev/null || true
   wait $server || status=$?
   echo "$name: exit code $status"
   return $status
