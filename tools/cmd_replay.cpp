@@ -7,6 +7,7 @@
 
 #include "models/collective/settings.hpp"
 #include "models/registry/registry.hpp"
+#include "replay/device/rerun.hpp"
 #include "replay/simulate/simulate.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/quantity.hpp"
@@ -34,6 +35,9 @@ struct ReplayArguments {
   std::vector<std::string> set;
   std::string json;
   std::string csv;
+  std::string device;
+  std::string peer;
+  unsigned port{18520};
 };
 
 double factor_of(const std::string& text) {
@@ -42,7 +46,22 @@ double factor_of(const std::string& text) {
   throw InputError("--factor '" + text + "': a number above 1");
 }
 
+void run_on_device(const ReplayArguments& a) {
+  const bool is_mixed = !a.topology.empty() || !a.json.empty() || !a.csv.empty() ||
+                        !a.map.empty() || !a.set.empty() || a.is_open;
+  if (is_mixed) {
+    throw InputError("--device takes --peer and --port; the other options are the simulator's");
+  }
+  const replay::Recorded recorded = replay::read_recorded(a.trace);
+  const replay::RerunSettings settings{
+      .device = a.device, .peer = a.peer, .port = static_cast<std::uint16_t>(a.port)};
+  std::cout << replay::rerun_text(recorded, replay::rerun(recorded, settings), settings)
+            << std::flush;
+}
+
 void run(const ReplayArguments& a) {
+  if (!a.device.empty()) return run_on_device(a);
+  if (!a.peer.empty()) throw InputError("--peer goes with --device");
   check_outputs_differ(a.json, "--csv", a.csv);
   if (a.topology.empty()) throw InputError("--topology FILE is required: where it is replayed");
   if (a.is_open && a.is_closed) throw InputError("--open and --closed: one of them");
@@ -75,10 +94,11 @@ void run(const ReplayArguments& a) {
 
 void add_replay_command(CommandLine& line) {
   const auto arguments = std::make_shared<ReplayArguments>();
-  line.add("replay", "Run a verbs trace on the simulator, and compare with what was recorded")
+  line.add("replay",
+           "Run a verbs trace on the simulator, and compare with what was recorded; or on a device")
       .argument("trace", arguments->trace, "a verbs trace (weft trace)")
       .option("--topology", arguments->topology,
-              "where it is replayed: topology YAML or NCCL XML; required")
+              "where it is replayed: topology YAML or NCCL XML; required unless on a device")
       .option("--fidelity", arguments->fidelity, "shared rates, or every packet",
               {"fluid", "packet"})
       .flag("--open", arguments->is_open, "threads post at the recorded times")
@@ -97,6 +117,13 @@ void add_replay_command(CommandLine& line) {
       .option("--json", arguments->json, "write the comparison as JSON; '-' is standard output")
       .option("--csv", arguments->csv,
               "write each operation's times as CSV; '-' is standard output")
+      .option(
+          "--device", arguments->device,
+          "do the operations again on this device (mlx5_0), each once what was completed before "
+          "it is; a second process does the other ends")
+      .option("--peer", arguments->peer,
+              "with --device: the host where the second process runs, which was started without")
+      .option("--port", arguments->port, "with --device: TCP port of the two processes", 65535)
       .example("weft replay run.weft --topology topologies/hgx-h100-8nic.yaml")
       .action([arguments] { run(*arguments); });
 }

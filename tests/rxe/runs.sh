@@ -41,6 +41,23 @@ done
 kill -9 $!
 wait $! || echo "killed: exit code $?"
 
+# again NAME TRACE: the trace's operations on both devices, recorded.
+again() {
+  local name=$1 trace=$2 server status=0
+  timeout 60 "$weft" record -o "$name.server.weft" -- "$weft" replay "$trace" --device rxe1 >"$name.server.txt" 2>&1 &
+  server=$!
+  timeout 60 "$weft" record -o "$name.client.weft" -- "$weft" replay "$trace" --device rxe0 --peer 127.0.0.1 \
+    >"$name.client.txt" 2>&1 || status=$?
+  [ $status = 0 ] || kill $server 2>/dev/null || true
+  wait $server || status=$?
+  echo "$name: exit code $status"
+}
+
+again write_bw_again write_bw.client.weft
+"$weft" trace merge pingpong.client.weft pingpong.server.weft --output pingpong.weft
+again pingpong_again pingpong.weft
+again own_again verbs_program-builder.client.weft
+
 # What recording costs a program's message rate: each round once without and once with it, in turn.
 for round in 1 2 3 4 5; do
   for how in bare recorded; do

@@ -170,6 +170,43 @@ class OwnPrograms(InMachine):
         self.assertGreater(self.counts("killed.client")["write"][0], 100)
 
 
+class Again(InMachine):
+    """weft replay --device: the operations of a trace on the devices, recorded again."""
+
+    def sends(self, name):
+        """{opcode: (posts, bytes)} of all but receives."""
+        return {opcode: (posts, size) for opcode, (posts, size, _) in self.counts(name).items()
+                if opcode != "receive"}
+
+    def test_a_bandwidth_run(self):
+        self.exits_well("write_bw_again")
+        self.assertEqual(self.sends("write_bw_again.client"), self.sends("write_bw.client"))
+        self.assertEqual(self.sends("write_bw_again.server"), {})
+
+    def test_a_pingpong_of_both_ends(self):
+        self.exits_well("pingpong_again")
+        for end in ("client", "server"):
+            self.assertEqual(self.sends(f"pingpong_again.{end}"), self.sends(f"pingpong.{end}"))
+            self.assertEqual(self.counts(f"pingpong_again.{end}")["receive"][2], 50)
+
+    def test_what_is_not_done_again_is_said(self):
+        self.exits_well("own_again")
+        said = (self.here / "own_again.client.txt").read_text()
+        self.assertRegex(said, r"not replayed: 10 .*atomic")
+        recorded = self.sends("verbs_program-builder.client")
+        del recorded["fetch_and_add"]
+        self.assertEqual(self.sends("own_again.client"), recorded)
+
+    def test_goodput(self):
+        """Printed: how long the operations took again, against what was recorded."""
+        said = (self.here / "write_bw_again.client.txt").read_text()
+        found = re.search(r"(\S+) GB/s; recorded \S+ s, (\S+) GB/s", said)
+        self.assertTrue(found, said)
+        again, recorded = float(found[1]), float(found[2])
+        print(f"goodput: again {again / recorded - 1:+.1%} of recorded", file=sys.stderr)
+        self.assertGreater(again, 0)
+
+
 class Cost(InMachine):
     def test_message_rate(self):
         """Printed; held to a limit that emulation can hold: its spread is larger than the promise of 3 %."""
