@@ -105,7 +105,7 @@ class TraceMaker {
   /// A connected RC queue pair.
   void pair(std::uint32_t name, std::uint32_t number, std::uint32_t peer_number) {
     using namespace trace;
-    QueuePair q{};
+    trace::QueuePair q{};
     q.head = head(RecordType::kQueuePair, 0);
     q.pair = name;
     q.domain = 4;
@@ -142,7 +142,7 @@ class TraceMaker {
     p.segments = 1;
     p.opcode = opcode;
     p.flags = request.flags;
-    const Segment segment{.offset = 64, .length = request.bytes, .region = 6};
+    const trace::Segment segment{.offset = 64, .length = request.bytes, .region = 6};
     writer_.add(record_of(p, std::as_bytes(std::span(&segment, 1))));
   }
   void completion(std::uint32_t pair, trace::Opcode opcode, std::uint64_t ns, Request request,
