@@ -26,8 +26,9 @@ constexpr std::array<std::uint32_t, 256> kCrcTable = [] {
   return table;
 }();
 
-std::uint32_t crc32(std::span<const std::byte> bytes) {
-  std::uint32_t crc = 0xffffffffU;
+// Of what `before` is the CRC of, with these bytes behind it.
+std::uint32_t crc32(std::span<const std::byte> bytes, std::uint32_t before = 0) {
+  std::uint32_t crc = ~before;
   for (const std::byte b : bytes) {
     crc = kCrcTable[(crc ^ static_cast<std::uint32_t>(b)) & 0xffU] ^ (crc >> 8U);
   }
@@ -40,12 +41,11 @@ std::uint32_t checksum_of(T head) {
   return crc32(std::as_bytes(std::span(&head, 1)));
 }
 
-// Of a file's head, whose checksum stands at its fixed part's end and whose texts follow.
+// Of a file's whole head, with its texts.
 std::uint32_t checksum_of_file_head(std::span<const std::byte> bytes) {
   FileHead head{};
   std::memcpy(&head, bytes.data(), sizeof head);
-  const std::uint32_t fixed = checksum_of(head);
-  return fixed ^ crc32(bytes.subspan(sizeof head));
+  return crc32(bytes.subspan(sizeof head), checksum_of(head));
 }
 
 std::size_t padded(std::size_t bytes) { return (bytes + 7) / 8 * 8; }
