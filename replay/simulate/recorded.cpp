@@ -19,8 +19,7 @@ using trace::RecordView;
 constexpr std::uint8_t kReliable = 2;  // IBV_QPT_RC
 
 constexpr const char* kOtherTransport = "operations on queue pairs other than RC";
-constexpr const char* kSharedReceive =
-    "receives of shared queues (a receive is taken to be always at hand)";
+constexpr const char* kUnusedReceive = "receives of shared queues that nothing came for";
 constexpr const char* kFailed = "operations that failed";
 constexpr const char* kNoSender = "receives whose sender is not in the trace";
 constexpr const char* kNoPair = "operations on queue pairs whose making is not in the trace";
@@ -126,7 +125,6 @@ class RecordedReader {
     pair.number = made.number;
     pair.type = made.type;
     pair.is_unseen = made.is_unseen != 0;
-    pair.is_shared = made.shared_receives != kNone;
     const auto domain = domains_.find(made.domain);
     if (domain == domains_.end()) return;
     const auto device = devices_.find(domain->second);
@@ -168,7 +166,8 @@ class RecordedReader {
                                 .number = pending->number,
                                 .memory = memory_of(record, post),
                                 .is_inline = (post.flags & trace::kInline) != 0,
-                                .left_out = is_shared ? kSharedReceive : why_not(post.opcode)});
+                                .is_shared = is_shared,
+                                .left_out = why_not(post.opcode)});
     thread(post.head.thread).events.push_back({out_->operations[index].posted_ns, index, false});
   }
 
@@ -207,7 +206,9 @@ class RecordedReader {
   void leave_out(Operation& operation) const {
     if (operation.left_out == nullptr) {
       const bool has_pair = operation.pair != kNone && out_->pairs[operation.pair].device != kNone;
-      if (!has_pair) {
+      if (operation.is_shared && operation.pair == kNone) {
+        operation.left_out = kUnusedReceive;
+      } else if (!has_pair) {
         operation.left_out = kNoPair;
       } else if (out_->pairs[operation.pair].type != kReliable) {
         operation.left_out = kOtherTransport;

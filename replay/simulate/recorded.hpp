@@ -25,6 +25,7 @@ struct Operation {
   std::uint64_t number{0};  ///< of a receive, and of what takes one: how many were before it
   trace::MemoryKind memory{trace::MemoryKind::kUnknown};
   bool is_inline{false};
+  bool is_shared{false};          ///< a receive of a shared queue; its pair is that of what came
   const char* left_out{nullptr};  ///< why it is not replayed
 };
 

@@ -173,6 +173,37 @@ TEST_F(ReplayTest, HostsWaitForEachOther) {
   }
 }
 
+// A send is received by a request of a shared queue, whose thread goes on 300 ns later.
+TEST_F(ReplayTest, ASharedReceiveIsTakenWhenItsMessageComes) {
+  {
+    TraceMaker one(file("a"), "a");
+    one.pair(7, 100, 200);
+    one.post(7, Opcode::kSend, 1000, {.id = 1, .bytes = 64});
+    one.completion(7, Opcode::kSend, 9000, {.id = 1});
+    one.finish();
+    TraceMaker other(file("b"), "b");
+    other.pair(7, 200, 100, 50);
+    for (std::uint64_t id = 0; id < 2; ++id) {
+      other.post(50, Opcode::kReceive, 10, {.id = id, .bytes = 64, .flags = trace::kShared});
+    }
+    other.completion(7, Opcode::kReceive, 4000, {.id = 1, .bytes = 64});
+    other.post(7, Opcode::kWrite, 4300, {.id = 5, .bytes = 64});
+    other.completion(7, Opcode::kWrite, 8000, {.id = 5});
+    other.finish();
+  }
+  std::vector<trace::Source> sources;
+  trace::merge_traces({file("a"), file("b")}, file("m"), sources);
+  const Replayed got = replay(file("m"), Loop::kClosed, ReplayFidelity::kFluid);
+  std::vector<std::uint32_t> by_kind(2);
+  for (std::uint32_t i = 0; i < got.recorded.operations.size(); ++i) {
+    const Operation& o = got.recorded.operations[i];
+    if (is_receive(o) && o.done_ns != 0) by_kind[0] = i;
+    if (o.opcode == Opcode::kWrite) by_kind[1] = i;
+  }
+  EXPECT_EQ(got.posted(by_kind[1]) - got.done(by_kind[0]), Duration::ns(300));
+  EXPECT_EQ(got.recorded.left_out.at("receives of shared queues that nothing came for"), 1U);
+}
+
 TEST_F(ReplayTest, WhatIsNotModelledIsCounted) {
   TraceMaker maker(file("a"), "h");
   maker.pair(7, 100, 200);

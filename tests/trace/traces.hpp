@@ -102,8 +102,9 @@ class TraceMaker {
     writer_.add(trace::record_of(record, bytes_of(text)));
   }
 
-  /// A connected RC queue pair.
-  void pair(std::uint32_t name, std::uint32_t number, std::uint32_t peer_number) {
+  /// A connected RC queue pair, perhaps with the receives of a shared queue.
+  void pair(std::uint32_t name, std::uint32_t number, std::uint32_t peer_number,
+            std::uint32_t shared = trace::kNone) {
     using namespace trace;
     trace::QueuePair q{};
     q.head = head(RecordType::kQueuePair, 0);
@@ -111,7 +112,7 @@ class TraceMaker {
     q.domain = 4;
     q.number = number;
     q.send_queue = q.receive_queue = 5;
-    q.shared_receives = kNone;
+    q.shared_receives = shared;
     q.type = 2;
     add(q);
     QueuePairState s{};
