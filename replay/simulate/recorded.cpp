@@ -21,6 +21,10 @@ constexpr std::uint8_t kReliable = 2;  // IBV_QPT_RC
 constexpr const char* kOtherTransport = "operations on queue pairs other than RC";
 constexpr const char* kUnusedReceive = "receives of shared queues that nothing came for";
 constexpr const char* kFailed = "operations that failed";
+constexpr const char* kTooLarge = "operations of more than 2 GiB, which no message has";
+constexpr std::uint64_t kLargestMessage = std::uint64_t{1} << 31U;  // IBTA vol. 1, 9.7.6
+constexpr std::size_t kMostHosts = 10'000;
+constexpr std::uint64_t kLongestNs = 100ULL * 24 * 3600 * 1'000'000'000;  // simulated time is less
 constexpr const char* kNoSender = "receives whose sender is not in the trace";
 constexpr const char* kNoPair = "operations on queue pairs whose making is not in the trace";
 
@@ -98,6 +102,9 @@ class RecordedReader {
   }
 
   void finish() {
+    if (hosts_.size() > kMostHosts) {
+      throw InputError(fmt::format("{}: of more than {} hosts", out_->file, kMostHosts));
+    }
     out_->hosts = static_cast<std::uint32_t>(std::max<std::size_t>(hosts_.size(), 1));
     join_pairs();
     for (Operation& operation : out_->operations) leave_out(operation);
@@ -135,6 +142,7 @@ class RecordedReader {
   std::uint64_t since_begin(std::uint64_t ns) {
     if (!begin_ns_) begin_ns_ = ns;
     const std::uint64_t since = ns - std::min(ns, *begin_ns_);
+    if (since > kLongestNs) throw InputError(out_->file + ": is of more than 100 days; cut it");
     out_->span_ns = std::max(out_->span_ns, since);
     return since;
   }
@@ -210,6 +218,8 @@ class RecordedReader {
         operation.left_out = kUnusedReceive;
       } else if (!has_pair) {
         operation.left_out = kNoPair;
+      } else if (operation.bytes > kLargestMessage) {
+        operation.left_out = kTooLarge;
       } else if (out_->pairs[operation.pair].type != kReliable) {
         operation.left_out = kOtherTransport;
       } else if (is_receive(operation) && out_->pairs[operation.pair].peer == kNone) {

@@ -26,9 +26,8 @@ constexpr std::array<std::uint32_t, 256> kCrcTable = [] {
   return table;
 }();
 
-// Of what `before` is the CRC of, with these bytes behind it.
-std::uint32_t crc32(std::span<const std::byte> bytes, std::uint32_t before = 0) {
-  std::uint32_t crc = ~before;
+std::uint32_t crc32(std::span<const std::byte> bytes) {
+  std::uint32_t crc = 0xffffffffU;
   for (const std::byte b : bytes) {
     crc = kCrcTable[(crc ^ static_cast<std::uint32_t>(b)) & 0xffU] ^ (crc >> 8U);
   }
@@ -45,7 +44,7 @@ std::uint32_t checksum_of(T head) {
 std::uint32_t checksum_of_file_head(std::span<const std::byte> bytes) {
   FileHead head{};
   std::memcpy(&head, bytes.data(), sizeof head);
-  return crc32(bytes.subspan(sizeof head), checksum_of(head));
+  return checksum_of(head) ^ crc32(bytes.subspan(sizeof head));
 }
 
 std::size_t padded(std::size_t bytes) { return (bytes + 7) / 8 * 8; }

@@ -144,7 +144,7 @@ class Differences {
 
   /// shift(to) - shift(from) <= most.
   void bound(std::size_t from, std::size_t to, std::int64_t most) {
-    most_[from][to] = std::min(most_[from][to], most);
+    most_[from][to] = std::min(most_[from][to], std::max(most, -kUnbounded));
   }
 
   /// Shortest paths (Floyd and Warshall).
@@ -213,8 +213,11 @@ class Alignment {
     }
   }
 
+  // Of any times that a file may have, without overflow.
   static std::int64_t less(std::uint64_t a, std::uint64_t b) {
-    return static_cast<std::int64_t>(a) - static_cast<std::int64_t>(b);
+    const auto most = static_cast<std::uint64_t>(kUnbounded);
+    return a >= b ? static_cast<std::int64_t>(std::min(a - b, most))
+                  : -static_cast<std::int64_t>(std::min(b - a, most));
   }
 
   static std::uint64_t bound(Differences& differences, const PairEnd& sender,
@@ -290,6 +293,10 @@ class Renumbering {
 
  private:
   std::uint64_t time(std::uint64_t ns) const {
+    if (ns > static_cast<std::uint64_t>(kUnbounded)) {
+      throw InputError(
+          fmt::format("{}: holds a time of {} ns: no clock has run for so long", clock_->file, ns));
+    }
     const auto shifted = static_cast<std::int64_t>(ns) + clock_->shift_ns;
     if (shifted < 0) {
       throw InputError(clock_->file + ": holds times before the first host's clock began");
@@ -310,7 +317,9 @@ class Renumbering {
 
   void note_clock(std::span<std::byte> record) const {
     auto host = RecordView(record).as<Host>();
-    host.clock_shift_ns += clock_->shift_ns;
+    host.clock_shift_ns =
+        static_cast<std::int64_t>(static_cast<std::uint64_t>(host.clock_shift_ns) +
+                                  static_cast<std::uint64_t>(clock_->shift_ns));
     host.clock_error_ns += clock_->error_ns;
     std::memcpy(record.data(), &host, sizeof host);
   }

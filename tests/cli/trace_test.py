@@ -153,7 +153,7 @@ class Format(TraceTest):
         self.assertEqual((major, minor, order, tool, topology, post_ns, poll_ns), (1, 0, 0x01020304, 4, 0, 61, 74))
         self.assertEqual((head, data[48:52]), (56, b"test"))
         checksum, = struct.unpack_from("<I", data, 44)
-        self.assertEqual(checksum, zlib.crc32(data[:44] + bytes(4) + data[48:head]))
+        self.assertEqual(checksum, zlib.crc32(data[:44] + bytes(4)) ^ zlib.crc32(data[48:head]))
         block = struct.unpack_from("<8sIIQQQIIII", data, head)
         self.assertEqual(block[:7], (b"\xb1weftblk", 1, 2, 0, 0, 20000, 11))
         self.assertEqual(block[9], zlib.crc32(data[head:head + 52] + bytes(4)))

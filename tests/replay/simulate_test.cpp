@@ -1,11 +1,15 @@
 #include "replay/simulate/simulate.hpp"
 
+#include <functional>
+#include <random>
+
 #include <gtest/gtest.h>
 
 #include "models/perftest/perftest.hpp"
 #include "replay/trace/transform.hpp"
 #include "sim/base/error.hpp"
 #include "tests/models/machine_under_test.hpp"
+#include "tests/seeds.hpp"
 #include "tests/trace/traces.hpp"
 
 namespace weft::test::replay_simulate {
@@ -246,6 +250,49 @@ TEST_F(ReplayTest, DevicesAreWhereTheMapSays) {
   EXPECT_EQ(run({"mlx5_0=gpu0"}), "mlx5_0: gpu0@0 is no NIC with a cable");
   EXPECT_EQ(run({"mlx5_0=nic0@1"}),
             "queue pair 7: both its ends are nic0@1; loopback is not modelled");
+}
+
+// Whatever stands in a trace, it is replayed or refused: requests and completions in any order, of
+// queue pairs that may not be there, with numbers at random.
+TEST_F(ReplayTest, AnyTraceIsReplayedOrRefused) {
+  std::uint64_t replayed = 0;
+  for (std::uint64_t seed = 0; seed < seeds(60); ++seed) {
+    std::mt19937_64 random(seed);
+    {
+      TraceMaker maker(file("drawn"), "h");
+      for (std::uint32_t pair = 0; pair < 3; ++pair) {
+        maker.pair(10 + pair, 1 + pair, static_cast<std::uint32_t>(random() % 9));
+      }
+      for (std::uint64_t n = 0; n < 60; ++n) {
+        const auto pair = static_cast<std::uint32_t>(10 + random() % 4);
+        const auto opcode = static_cast<Opcode>(1 + random() % 12);
+        const std::uint64_t at = random() % 16 == 0 ? random() >> (random() % 64) : 100 * n;
+        const TraceMaker::Request request{
+            .id = random() % 4,
+            .bytes = static_cast<std::uint32_t>(random() >> (32 + random() % 32)),
+            .flags = static_cast<std::uint8_t>(random() % 8 == 0 ? random() : random() & 3U)};
+        if (random() % 2 == 0) {
+          maker.post(pair, opcode, at, request);
+        } else {
+          maker.completion(pair, opcode, at, request, random() % 9 == 0 ? 12 : 0);
+        }
+      }
+      maker.finish();
+    }
+    for (const Loop loop : {Loop::kOpen, Loop::kClosed}) {
+      try {
+        const Replayed got = replay(file("drawn"), loop, ReplayFidelity::kFluid);
+        const Comparison comparison = compare(got.recorded, got.replay, 2);
+        const ReplayFacts facts{"t", "m", "fluid", "open", 2};
+        EXPECT_FALSE(replay_text(got.recorded, got.replay, comparison, facts).empty());
+        EXPECT_FALSE(replay_json(got.recorded, got.replay, comparison, facts).dump().empty());
+        EXPECT_FALSE(replay_csv(got.recorded, got.replay).empty());
+        ++replayed;
+      } catch (const InputError&) {
+      }
+    }
+  }
+  EXPECT_GT(replayed, 0U);
 }
 
 // Errors of known sizes: predictions of twice and half the recorded time.
