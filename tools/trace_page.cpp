@@ -70,10 +70,12 @@ file  = head: 48 bytes, the recorder's name, a topology's text, zeros up to a mu
 block = head: 56 bytes; then one zstd frame with a content checksum: records, at most {} KiB of them
 ```
 
-A file's head: magic `89 77 65 66 74 0d 0a 1a`, version {}.{} (2 + 2), byte order 0x01020304 (4), length of the head (4), of the
-name (4), of the topology (4), what recording added to a post and to a poll in ns (4 + 4; 0: not measured), clock (1: {}),
-whether addresses are pseudonyms (1), whether it was cut from a longer trace (1), zeros (5), CRC-32 of these 48 bytes XOR that of
-what follows in the head (4; its own bytes are taken as 0). A reader refuses another major version. A new minor version adds types of records, and fields at the end of those without a tail.
+A file's head: magic `89 77 65 66 74 0d 0a 1a`, version {}.{} (2 + 2), byte order 0x01020304 (4), length of the head (4), of
+the name (4), of the topology (4), what recording added to a post and to a poll in ns (4 + 4; 0: not measured), clock
+(1: {}), whether addresses are pseudonyms (1), whether it was cut from a longer
+trace (1), zeros (5), CRC-32 of these 48 bytes XOR that of what follows in the head (4; its own bytes are taken as 0). A
+reader refuses another major version. A new minor version adds types of records, and fields at the end of those without a
+tail.
 
 A block's head: magic `b1 77 65 66 74 62 6c 6b`, kind (4: 1 records, 2 the file's end), thread (4), blocks before it (8), earliest
 and latest time (8 + 8), records (4), their bytes (4), bytes of the frame (4), CRC-32 of this head (4). Blocks stand for
