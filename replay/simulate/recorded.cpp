@@ -58,15 +58,18 @@ class RecordedReader {
   void take(RecordView record) {
     switch (record.type()) {
       case RecordType::kHost:
-        hosts_.emplace(record.as<trace::Host>().host, hosts_.size());
+        make_host(record.as<trace::Host>().host, std::string(record.text<trace::Host>()));
         return;
       case RecordType::kThread:
         thread(record.as<trace::Thread>().thread).name = record.text<trace::Thread>();
         return;
-      case RecordType::kDevice: {
-        const auto device = record.as<trace::Device>();
-        devices_.emplace(device.device, out_->devices.size());
-        out_->devices.push_back({std::string(record.text<trace::Device>()), host(device.host)});
+      case RecordType::kDevice:
+        make_device(record.as<trace::Device>(), std::string(record.text<trace::Device>()));
+        return;
+      case RecordType::kPort: {
+        const auto device = devices_.find(record.as<trace::Port>().device);
+        if (device == devices_.end()) return;
+        out_->devices[device->second].lids.push_back(record.as<trace::Port>().lid);
         return;
       }
       case RecordType::kProtectionDomain:
@@ -82,9 +85,9 @@ class RecordedReader {
         return;
       case RecordType::kQueuePairState: {
         const auto state = record.as<trace::QueuePairState>();
-        if (state.peer_number != 0) {
-          out_->pairs[pair(state.pair)].peer_number = state.peer_number;
-        }
+        if (state.peer_number == 0) return;
+        out_->pairs[pair(state.pair)].end.peer_number = state.peer_number;
+        out_->pairs[pair(state.pair)].end.peer_port = state.peer_port;
         return;
       }
       case RecordType::kDrop:
@@ -102,17 +105,31 @@ class RecordedReader {
   }
 
   void finish() {
-    if (hosts_.size() > kMostHosts) {
+    if (out_->hosts > kMostHosts) {
       throw InputError(fmt::format("{}: of more than {} hosts", out_->file, kMostHosts));
     }
-    out_->hosts = static_cast<std::uint32_t>(std::max<std::size_t>(hosts_.size(), 1));
+    out_->hosts = std::max(out_->hosts, std::uint32_t{1});
     join_pairs();
     for (Operation& operation : out_->operations) leave_out(operation);
   }
 
  private:
-  std::uint32_t host(std::uint32_t name) {
-    return static_cast<std::uint32_t>(hosts_.emplace(name, hosts_.size()).first->second);
+  void make_host(std::uint32_t name, const std::string& text) {
+    if (hosts_.contains(name)) return;
+    const auto known = host_names_.find(text);
+    hosts_[name] = !text.empty() && known != host_names_.end() ? known->second : out_->hosts++;
+    host_names_.emplace(text, hosts_[name]);
+  }
+
+  void make_device(const trace::Device& made, const std::string& text) {
+    make_host(made.host, {});
+    const std::uint32_t host = hosts_[made.host];
+    const auto known = std::find_if(out_->devices.begin(), out_->devices.end(), [&](const auto& d) {
+      return !text.empty() && d.name == text && d.host == host;
+    });
+    const auto place = static_cast<std::size_t>(known - out_->devices.begin());
+    if (known == out_->devices.end()) out_->devices.push_back({text, host});
+    devices_.emplace(made.device, place);
   }
 
   RecordedThread& thread(std::uint32_t name) {
@@ -129,7 +146,7 @@ class RecordedReader {
 
   void make_pair(const trace::QueuePair& made) {
     RecordedPair& pair = out_->pairs[this->pair(made.pair)];
-    pair.number = made.number;
+    pair.end.number = made.number;
     pair.type = made.type;
     pair.is_unseen = made.is_unseen != 0;
     const auto domain = domains_.find(made.domain);
@@ -197,18 +214,13 @@ class RecordedReader {
   }
 
   void join_pairs() {
-    using Ends = std::pair<std::uint32_t, std::uint32_t>;
-    std::map<Ends, std::vector<std::uint32_t>> ends;
-    for (std::uint32_t i = 0; i < out_->pairs.size(); ++i) {
-      ends[{out_->pairs[i].number, out_->pairs[i].peer_number}].push_back(i);
+    std::vector<trace::PairEnd> ends;
+    for (const RecordedPair& pair : out_->pairs) {
+      ends.push_back(pair.end);
+      if (pair.device != kNone) ends.back().lids = out_->devices[pair.device].lids;
     }
-    for (RecordedPair& pair : out_->pairs) {
-      const auto found = ends.find({pair.peer_number, pair.number});
-      // Numbers that several devices gave say nothing.
-      if (pair.peer_number != 0 && found != ends.end() && found->second.size() == 1) {
-        pair.peer = found->second.front();
-      }
-    }
+    const std::vector<std::uint32_t> peers = trace::connect(ends);
+    for (std::size_t i = 0; i < peers.size(); ++i) out_->pairs[i].peer = peers[i];
   }
 
   void leave_out(Operation& operation) const {
@@ -231,7 +243,8 @@ class RecordedReader {
 
   Recorded* out_;
   trace::Matcher matcher_;
-  std::map<std::uint32_t, std::size_t> hosts_;
+  std::map<std::uint32_t, std::uint32_t> hosts_;
+  std::map<std::string, std::uint32_t> host_names_;
   std::map<std::uint32_t, std::size_t> threads_;
   std::map<std::uint32_t, std::size_t> devices_;
   std::map<std::uint32_t, std::size_t> pairs_;
