@@ -40,6 +40,7 @@ struct Connection {
   std::uint64_t expected{0};  ///< messages that take a receive
   std::uint64_t received{0};
   std::uint64_t receives{0};            ///< posted
+  std::uint64_t awaited{0};             ///< of those, how many completions the trace took so far
   std::deque<std::uint32_t> waiting{};  ///< operations in the send queue, as far as known
   std::uint32_t unsignaled{0};          ///< of those, behind the last that is signaled
   std::uint32_t last{kNone};            ///< the last operation that it posts
@@ -172,7 +173,7 @@ class Runner {
   void take(const ibv_wc& completion);
   template <typename Reached>
   void poll_until(Reached reached);
-  bool has_come(std::uint32_t index);
+  void await(std::uint32_t index);
   bool has_all();
 
   const Recorded* recorded_;
@@ -263,10 +264,13 @@ void Runner::poll_until(Reached reached) {
   }
 }
 
-bool Runner::has_come(std::uint32_t index) {
+void Runner::await(std::uint32_t index) {
   const Operation& operation = recorded_->operations[index];
-  return is_receive(operation) ? connection_of(operation).received > operation.number
-                               : is_done_[index];
+  if (!is_receive(operation)) return poll_until([&] { return is_done_[index]; });
+  // Receives are not told apart: the n-th that was taken is the n-th that comes.
+  Connection& connection = connection_of(operation);
+  ++connection.awaited;
+  poll_until([&] { return connection.received >= connection.awaited; });
 }
 
 bool Runner::has_all() {
@@ -279,7 +283,7 @@ Rerun Runner::run() {
   const std::uint64_t begin_ns = now_ns();
   for (const Step& step : side_->steps) {
     if (step.is_completion) {
-      poll_until([&] { return has_come(step.operation); });
+      await(step.operation);
     } else {
       post(step.operation);
     }

@@ -19,9 +19,12 @@ using trace::RecordView;
 constexpr std::uint8_t kReliable = 2;  // IBV_QPT_RC
 
 constexpr const char* kOtherTransport = "operations on queue pairs other than RC";
-constexpr const char* kSharedReceive =
-    "receives of shared queues (a receive is taken to be always at hand)";
+constexpr const char* kUnusedReceive = "receives of shared queues that nothing came for";
 constexpr const char* kFailed = "operations that failed";
+constexpr const char* kTooLarge = "operations of more than 2 GiB, which no message has";
+constexpr std::uint64_t kLargestMessage = std::uint64_t{1} << 31U;  // IBTA vol. 1, 9.7.6
+constexpr std::size_t kMostHosts = 10'000;
+constexpr std::uint64_t kLongestNs = 100ULL * 24 * 3600 * 1'000'000'000;  // simulated time is less
 constexpr const char* kNoSender = "receives whose sender is not in the trace";
 constexpr const char* kNoPair = "operations on queue pairs whose making is not in the trace";
 
@@ -55,15 +58,18 @@ class RecordedReader {
   void take(RecordView record) {
     switch (record.type()) {
       case RecordType::kHost:
-        hosts_.emplace(record.as<trace::Host>().host, hosts_.size());
+        make_host(record.as<trace::Host>().host, std::string(record.text<trace::Host>()));
         return;
       case RecordType::kThread:
         thread(record.as<trace::Thread>().thread).name = record.text<trace::Thread>();
         return;
-      case RecordType::kDevice: {
-        const auto device = record.as<trace::Device>();
-        devices_.emplace(device.device, out_->devices.size());
-        out_->devices.push_back({std::string(record.text<trace::Device>()), host(device.host)});
+      case RecordType::kDevice:
+        make_device(record.as<trace::Device>(), std::string(record.text<trace::Device>()));
+        return;
+      case RecordType::kPort: {
+        const auto device = devices_.find(record.as<trace::Port>().device);
+        if (device == devices_.end()) return;
+        out_->devices[device->second].lids.push_back(record.as<trace::Port>().lid);
         return;
       }
       case RecordType::kProtectionDomain:
@@ -79,9 +85,9 @@ class RecordedReader {
         return;
       case RecordType::kQueuePairState: {
         const auto state = record.as<trace::QueuePairState>();
-        if (state.peer_number != 0) {
-          out_->pairs[pair(state.pair)].peer_number = state.peer_number;
-        }
+        if (state.peer_number == 0) return;
+        out_->pairs[pair(state.pair)].end.peer_number = state.peer_number;
+        out_->pairs[pair(state.pair)].end.peer_port = state.peer_port;
         return;
       }
       case RecordType::kDrop:
@@ -99,14 +105,31 @@ class RecordedReader {
   }
 
   void finish() {
-    out_->hosts = static_cast<std::uint32_t>(std::max<std::size_t>(hosts_.size(), 1));
+    if (out_->hosts > kMostHosts) {
+      throw InputError(fmt::format("{}: of more than {} hosts", out_->file, kMostHosts));
+    }
+    out_->hosts = std::max(out_->hosts, std::uint32_t{1});
     join_pairs();
     for (Operation& operation : out_->operations) leave_out(operation);
   }
 
  private:
-  std::uint32_t host(std::uint32_t name) {
-    return static_cast<std::uint32_t>(hosts_.emplace(name, hosts_.size()).first->second);
+  void make_host(std::uint32_t name, const std::string& text) {
+    if (hosts_.contains(name)) return;
+    const auto known = host_names_.find(text);
+    hosts_[name] = !text.empty() && known != host_names_.end() ? known->second : out_->hosts++;
+    host_names_.emplace(text, hosts_[name]);
+  }
+
+  void make_device(const trace::Device& made, const std::string& text) {
+    make_host(made.host, {});
+    const std::uint32_t host = hosts_[made.host];
+    const auto known = std::find_if(out_->devices.begin(), out_->devices.end(), [&](const auto& d) {
+      return !text.empty() && d.name == text && d.host == host;
+    });
+    const auto place = static_cast<std::size_t>(known - out_->devices.begin());
+    if (known == out_->devices.end()) out_->devices.push_back({text, host});
+    devices_.emplace(made.device, place);
   }
 
   RecordedThread& thread(std::uint32_t name) {
@@ -123,10 +146,9 @@ class RecordedReader {
 
   void make_pair(const trace::QueuePair& made) {
     RecordedPair& pair = out_->pairs[this->pair(made.pair)];
-    pair.number = made.number;
+    pair.end.number = made.number;
     pair.type = made.type;
     pair.is_unseen = made.is_unseen != 0;
-    pair.is_shared = made.shared_receives != kNone;
     const auto domain = domains_.find(made.domain);
     if (domain == domains_.end()) return;
     const auto device = devices_.find(domain->second);
@@ -137,6 +159,7 @@ class RecordedReader {
   std::uint64_t since_begin(std::uint64_t ns) {
     if (!begin_ns_) begin_ns_ = ns;
     const std::uint64_t since = ns - std::min(ns, *begin_ns_);
+    if (since > kLongestNs) throw InputError(out_->file + ": is of more than 100 days; cut it");
     out_->span_ns = std::max(out_->span_ns, since);
     return since;
   }
@@ -168,7 +191,8 @@ class RecordedReader {
                                 .number = pending->number,
                                 .memory = memory_of(record, post),
                                 .is_inline = (post.flags & trace::kInline) != 0,
-                                .left_out = is_shared ? kSharedReceive : why_not(post.opcode)});
+                                .is_shared = is_shared,
+                                .left_out = why_not(post.opcode)});
     thread(post.head.thread).events.push_back({out_->operations[index].posted_ns, index, false});
   }
 
@@ -190,25 +214,24 @@ class RecordedReader {
   }
 
   void join_pairs() {
-    using Ends = std::pair<std::uint32_t, std::uint32_t>;
-    std::map<Ends, std::vector<std::uint32_t>> ends;
-    for (std::uint32_t i = 0; i < out_->pairs.size(); ++i) {
-      ends[{out_->pairs[i].number, out_->pairs[i].peer_number}].push_back(i);
+    std::vector<trace::PairEnd> ends;
+    for (const RecordedPair& pair : out_->pairs) {
+      ends.push_back(pair.end);
+      if (pair.device != kNone) ends.back().lids = out_->devices[pair.device].lids;
     }
-    for (RecordedPair& pair : out_->pairs) {
-      const auto found = ends.find({pair.peer_number, pair.number});
-      // Numbers that several devices gave say nothing.
-      if (pair.peer_number != 0 && found != ends.end() && found->second.size() == 1) {
-        pair.peer = found->second.front();
-      }
-    }
+    const std::vector<std::uint32_t> peers = trace::connect(ends);
+    for (std::size_t i = 0; i < peers.size(); ++i) out_->pairs[i].peer = peers[i];
   }
 
   void leave_out(Operation& operation) const {
     if (operation.left_out == nullptr) {
       const bool has_pair = operation.pair != kNone && out_->pairs[operation.pair].device != kNone;
-      if (!has_pair) {
+      if (operation.is_shared && operation.pair == kNone) {
+        operation.left_out = kUnusedReceive;
+      } else if (!has_pair) {
         operation.left_out = kNoPair;
+      } else if (operation.bytes > kLargestMessage) {
+        operation.left_out = kTooLarge;
       } else if (out_->pairs[operation.pair].type != kReliable) {
         operation.left_out = kOtherTransport;
       } else if (is_receive(operation) && out_->pairs[operation.pair].peer == kNone) {
@@ -220,7 +243,8 @@ class RecordedReader {
 
   Recorded* out_;
   trace::Matcher matcher_;
-  std::map<std::uint32_t, std::size_t> hosts_;
+  std::map<std::uint32_t, std::uint32_t> hosts_;
+  std::map<std::string, std::uint32_t> host_names_;
   std::map<std::uint32_t, std::size_t> threads_;
   std::map<std::uint32_t, std::size_t> devices_;
   std::map<std::uint32_t, std::size_t> pairs_;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "replay/trace/connect.hpp"
 #include "replay/trace/reader.hpp"
 #include "replay/trace/record.hpp"
 
@@ -25,6 +26,7 @@ struct Operation {
   std::uint64_t number{0};  ///< of a receive, and of what takes one: how many were before it
   trace::MemoryKind memory{trace::MemoryKind::kUnknown};
   bool is_inline{false};
+  bool is_shared{false};          ///< a receive of a shared queue; its pair is that of what came
   const char* left_out{nullptr};  ///< why it is not replayed
 };
 
@@ -43,8 +45,7 @@ struct RecordedThread {
 /// One end of a queue pair.
 struct RecordedPair {
   std::uint32_t name{0};  ///< in the trace
-  std::uint32_t number{0};
-  std::uint32_t peer_number{0};
+  trace::PairEnd end{};
   std::uint32_t device{kNone};  ///< of Recorded::devices
   std::uint8_t type{0};
   bool is_unseen{false};
@@ -55,9 +56,11 @@ struct RecordedPair {
 struct RecordedDevice {
   std::string name;       ///< "mlx5_0"
   std::uint32_t host{0};  ///< the trace's hosts, from 0
+  std::vector<std::uint16_t> lids{};
 };
 
-/// A trace's operations, as replaying needs them.
+/// A trace's operations, as replaying needs them. Programs whose hosts have one name ran on one
+/// host, and devices of one name there are one.
 struct Recorded {
   std::string file;
   std::vector<RecordedDevice> devices;

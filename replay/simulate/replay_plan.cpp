@@ -302,6 +302,8 @@ class ReplayBuilder {
       if (is_posted(o)) {
         p.post(verb_of(o), d.index, Bytes{static_cast<std::int64_t>(o.bytes)},
                o.is_inline ? Instruction::kInline : 0);
+      } else if (o.is_shared) {
+        ++out_.notes["receives of shared queues: one is taken to be always at hand"];
       } else if (out_.plan.queue_pairs[d.index].sends) {
         p.post_receives(d.index, 1);
       }

@@ -40,12 +40,11 @@ std::uint32_t checksum_of(T head) {
   return crc32(std::as_bytes(std::span(&head, 1)));
 }
 
-// Of a file's head, whose checksum stands at its fixed part's end and whose texts follow.
+// Of a file's whole head, with its texts.
 std::uint32_t checksum_of_file_head(std::span<const std::byte> bytes) {
   FileHead head{};
   std::memcpy(&head, bytes.data(), sizeof head);
-  const std::uint32_t fixed = checksum_of(head);
-  return fixed ^ crc32(bytes.subspan(sizeof head));
+  return checksum_of(head) ^ crc32(bytes.subspan(sizeof head));
 }
 
 std::size_t padded(std::size_t bytes) { return (bytes + 7) / 8 * 8; }

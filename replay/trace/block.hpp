@@ -50,7 +50,7 @@ struct FileHead {
   std::uint8_t is_salted;  ///< addresses, keys, guids and ports are pseudonyms
   std::uint8_t is_cut;  ///< it begins later than its queue pairs: requests are not counted from 0
   std::array<std::uint8_t, 5> padding;
-  std::uint32_t checksum;  ///< CRC-32 of the whole head, this field taken as 0
+  std::uint32_t checksum;  ///< CRC-32 of this, this field taken as 0, XOR that of what follows
 };
 static_assert(FixedRecord<FileHead> && sizeof(FileHead) == 48);
 

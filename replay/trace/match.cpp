@@ -6,9 +6,9 @@
 namespace weft::trace {
 namespace {
 
-// No queue is longer (max_qp_wr is 32768 at most where it was seen): bounds the search on hostile
-// traces.
-constexpr std::size_t kMostWaiting = 1U << 17;
+// No queue is longer (ConnectX: max_qp_wr and max_srq_wr are 32768 at most): bounds the search on
+// hostile traces.
+constexpr std::size_t kMostWaiting = 1U << 16;
 
 // The place of the first that waits with this id.
 std::optional<std::size_t> find(const std::deque<Pending>& waiting, std::uint64_t id) {

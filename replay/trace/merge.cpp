@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "replay/trace/connect.hpp"
 #include "replay/trace/fields.hpp"
 #include "replay/trace/match.hpp"
 #include "replay/trace/transform.hpp"
@@ -28,20 +29,21 @@ struct Times {
 };
 using Operations = std::vector<Times>;
 
-struct PairEnd {
-  std::size_t file{0};
-  std::uint32_t number{0};
-  std::uint32_t peer_number{0};
+struct RecordedPair {
+  std::uint32_t domain{kNone};
   bool is_reliable{false};
-  Operations sends;
-  Operations receives;
+  PairEnd end{};
+  Operations sends{};
+  Operations receives{};
 };
 
 struct FileFindings {
   std::string host;
   std::uint32_t hosts{0};
   std::uint32_t most_names{0};  // one above the largest name of an object
-  std::map<std::uint32_t, PairEnd> pairs;
+  std::map<std::uint32_t, RecordedPair> pairs;
+  std::map<std::uint32_t, std::uint32_t> device_of_domain;
+  std::map<std::uint32_t, std::vector<std::uint16_t>> lids;           // by device
   std::uint64_t until_ns{std::numeric_limits<std::uint64_t>::max()};  // of the first dropped record
 };
 
@@ -58,16 +60,26 @@ class Survey {
         return;
       case RecordType::kQueuePair: {
         const auto pair = record.as<QueuePair>();
-        out_->pairs[pair.pair].number = pair.number;
+        out_->pairs[pair.pair].domain = pair.domain;
+        out_->pairs[pair.pair].end.number = pair.number;
         out_->pairs[pair.pair].is_reliable = pair.type == kReliable;
         matcher_.object(record);
         return;
       }
       case RecordType::kQueuePairState: {
         const auto state = record.as<QueuePairState>();
-        if (state.peer_number != 0) out_->pairs[state.pair].peer_number = state.peer_number;
+        if (state.peer_number == 0) return;
+        out_->pairs[state.pair].end.peer_number = state.peer_number;
+        out_->pairs[state.pair].end.peer_port = state.peer_port;
         return;
       }
+      case RecordType::kProtectionDomain:
+        out_->device_of_domain[record.as<ProtectionDomain>().domain] =
+            record.as<ProtectionDomain>().device;
+        return;
+      case RecordType::kPort:
+        out_->lids[record.as<Port>().device].push_back(record.as<Port>().lid);
+        return;
       case RecordType::kDrop:
         out_->until_ns = std::min(out_->until_ns, record.as<Drop>().first_ns);
         return;
@@ -110,7 +122,7 @@ class Survey {
     const bool is_receive = trace::is_receive(request.opcode);
     if (!is_receive && !is_received(request.opcode)) return;
     if (request.number >= kMostMatched || done_ns >= out_->until_ns) return;
-    PairEnd& pair = out_->pairs[request.pair];
+    RecordedPair& pair = out_->pairs[request.pair];
     Operations& operations = is_receive ? pair.receives : pair.sends;
     if (operations.size() <= request.number) operations.resize(request.number + 1);
     operations[request.number] = {request.time_ns, done_ns};
@@ -144,7 +156,7 @@ class Differences {
 
   /// shift(to) - shift(from) <= most.
   void bound(std::size_t from, std::size_t to, std::int64_t most) {
-    most_[from][to] = std::min(most_[from][to], most);
+    most_[from][to] = std::min(most_[from][to], std::max(most, -kUnbounded));
   }
 
   /// Shortest paths (Floyd and Warshall).
@@ -193,19 +205,22 @@ class Alignment {
 
  private:
   void match(Differences& differences, std::vector<HostClock>& out) const {
-    using Ends = std::pair<std::uint32_t, std::uint32_t>;
-    std::map<Ends, std::vector<std::pair<std::size_t, const PairEnd*>>> ends;
+    std::vector<PairEnd> ends;
+    std::vector<std::pair<std::size_t, const RecordedPair*>> pairs;  // with their files
     for (std::size_t i = 0; i < files_->size(); ++i) {
-      for (const auto& [name, pair] : (*files_)[i].pairs) {
-        if (pair.is_reliable) ends[{pair.number, pair.peer_number}].push_back({i, &pair});
+      const FileFindings& file = (*files_)[i];
+      for (const auto& [name, pair] : file.pairs) {
+        if (!pair.is_reliable) continue;
+        ends.push_back(pair.end);
+        ends.back().lids = lids_of(file, pair);
+        pairs.emplace_back(i, &pair);
       }
     }
-    for (const auto& [key, here] : ends) {
-      const auto there = ends.find({key.second, key.first});
-      // Numbers that several devices gave say nothing.
-      if (there == ends.end() || here.size() != 1 || there->second.size() != 1) continue;
-      const auto [a, sender] = here.front();
-      const auto [b, receiver] = there->second.front();
+    const std::vector<std::uint32_t> peers = connect(ends);
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+      if (peers[i] == kNone) continue;
+      const auto [a, sender] = pairs[i];
+      const auto [b, receiver] = pairs[peers[i]];
       if (clocks_[a] == clocks_[b]) continue;
       const std::uint64_t n = bound(differences, *sender, *receiver, clocks_[a], clocks_[b]);
       out[a].matched += n;
@@ -213,12 +228,22 @@ class Alignment {
     }
   }
 
-  static std::int64_t less(std::uint64_t a, std::uint64_t b) {
-    return static_cast<std::int64_t>(a) - static_cast<std::int64_t>(b);
+  static std::vector<std::uint16_t> lids_of(const FileFindings& file, const RecordedPair& pair) {
+    const auto device = file.device_of_domain.find(pair.domain);
+    if (device == file.device_of_domain.end()) return {};
+    const auto lids = file.lids.find(device->second);
+    return lids == file.lids.end() ? std::vector<std::uint16_t>{} : lids->second;
   }
 
-  static std::uint64_t bound(Differences& differences, const PairEnd& sender,
-                             const PairEnd& receiver, std::size_t from, std::size_t to) {
+  // Of any times that a file may have, without overflow.
+  static std::int64_t less(std::uint64_t a, std::uint64_t b) {
+    const auto most = static_cast<std::uint64_t>(kUnbounded);
+    return a >= b ? static_cast<std::int64_t>(std::min(a - b, most))
+                  : -static_cast<std::int64_t>(std::min(b - a, most));
+  }
+
+  static std::uint64_t bound(Differences& differences, const RecordedPair& sender,
+                             const RecordedPair& receiver, std::size_t from, std::size_t to) {
     const std::size_t n = std::min(sender.sends.size(), receiver.receives.size());
     std::uint64_t matched = 0;
     for (std::size_t i = 0; i < n; ++i) {
@@ -290,6 +315,10 @@ class Renumbering {
 
  private:
   std::uint64_t time(std::uint64_t ns) const {
+    if (ns > static_cast<std::uint64_t>(kUnbounded)) {
+      throw InputError(
+          fmt::format("{}: holds a time of {} ns: no clock has run for so long", clock_->file, ns));
+    }
     const auto shifted = static_cast<std::int64_t>(ns) + clock_->shift_ns;
     if (shifted < 0) {
       throw InputError(clock_->file + ": holds times before the first host's clock began");
@@ -310,7 +339,9 @@ class Renumbering {
 
   void note_clock(std::span<std::byte> record) const {
     auto host = RecordView(record).as<Host>();
-    host.clock_shift_ns += clock_->shift_ns;
+    host.clock_shift_ns =
+        static_cast<std::int64_t>(static_cast<std::uint64_t>(host.clock_shift_ns) +
+                                  static_cast<std::uint64_t>(clock_->shift_ns));
     host.clock_error_ns += clock_->error_ns;
     std::memcpy(record.data(), &host, sizeof host);
   }

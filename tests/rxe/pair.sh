@@ -4,8 +4,8 @@
 # listening PORT: until a server listens there.
 listening() {
   local hex
-  hex=$(printf ':%04X ' "$1")
-  until grep -q "$hex" /proc/net/tcp /proc/net/tcp6; do sleep 0.05; done
+  hex=$(printf ':%04X' "$1")
+  until grep -qE "$hex 0+:0000 0A" /proc/net/tcp /proc/net/tcp6; do sleep 0.05; done
 }
 
 # pair NAME PORT FROM TO PROGRAM [OPTION...]: NAME.client.weft, NAME.server.weft and what both printed; nonzero where

@@ -102,16 +102,17 @@ class TraceMaker {
     writer_.add(trace::record_of(record, bytes_of(text)));
   }
 
-  /// A connected RC queue pair.
-  void pair(std::uint32_t name, std::uint32_t number, std::uint32_t peer_number) {
+  /// A connected RC queue pair, perhaps with the receives of a shared queue.
+  void pair(std::uint32_t name, std::uint32_t number, std::uint32_t peer_number,
+            std::uint32_t shared = trace::kNone) {
     using namespace trace;
-    QueuePair q{};
+    trace::QueuePair q{};
     q.head = head(RecordType::kQueuePair, 0);
     q.pair = name;
     q.domain = 4;
     q.number = number;
     q.send_queue = q.receive_queue = 5;
-    q.shared_receives = kNone;
+    q.shared_receives = shared;
     q.type = 2;
     add(q);
     QueuePairState s{};
@@ -142,7 +143,7 @@ class TraceMaker {
     p.segments = 1;
     p.opcode = opcode;
     p.flags = request.flags;
-    const Segment segment{.offset = 64, .length = request.bytes, .region = 6};
+    const trace::Segment segment{.offset = 64, .length = request.bytes, .region = 6};
     writer_.add(record_of(p, std::as_bytes(std::span(&segment, 1))));
   }
   void completion(std::uint32_t pair, trace::Opcode opcode, std::uint64_t ns, Request request,
