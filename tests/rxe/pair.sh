@@ -21,6 +21,6 @@ pair() {
     >"$name.client.txt" 2>&1 || status=$?
   [ $status = 0 ] || kill $server 2>/dev/null || true
   wait $server || status=$?
-  echo "$name: exit code $status"
+  echo "$name: exit code $status, up $(cut -d' ' -f1 /proc/uptime) s"
   return $status
 }

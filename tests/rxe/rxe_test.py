@@ -212,15 +212,15 @@ class Cost(InMachine):
         """Printed; held to a limit that emulation can hold: its spread is larger than the promise of 3 %."""
         rates = {"bare": [], "recorded": []}
         for how, found in rates.items():
-            for round_ in range(1, 6):
+            for round_ in range(1, 4):
                 text = (self.here / f"rate-{round_}-{how}.txt").read_text()
-                rate = re.search(r"(?m)^ 64\s+3000\s+\S+\s+\S+\s+(\S+)", text)
+                rate = re.search(r"(?m)^ 64\s+2000\s+\S+\s+\S+\s+(\S+)", text)
                 self.assertTrue(rate, text)
                 found.append(float(rate[1]))
         bare, recorded = (statistics.median(rates[how]) for how in ("bare", "recorded"))
         spread = (max(rates["bare"]) - min(rates["bare"])) / bare
         print(f"message rate: recorded {recorded / bare - 1:+.1%} of bare "
-              f"(medians of 5; bare alone spreads {spread:.1%})", file=sys.stderr)
+              f"(medians of 3; bare alone spreads {spread:.1%})", file=sys.stderr)
         self.assertGreater(recorded, bare * (1 - max(0.03, spread)))
 
 
