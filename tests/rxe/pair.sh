@@ -1,11 +1,15 @@
 # For scripts that run in the machine: perftest between two devices, both ends recorded. Wants $weft, a program with its
 # library beside it.
 
-# listening PORT: until a server listens there.
+# listening PORT: until a server listens there, but at most a minute.
 listening() {
   local hex
   hex=$(printf ':%04X' "$1")
-  until grep -qE "$hex 0+:0000 0A" /proc/net/tcp /proc/net/tcp6; do sleep 0.05; done
+  for _ in $(seq 600); do
+    ! grep -qE "$hex 0+:0000 0A" /proc/net/tcp /proc/net/tcp6 || return 0
+    sleep 0.1
+  done
+  return 1
 }
 
 # pair NAME PORT FROM TO PROGRAM [OPTION...]: NAME.client.weft, NAME.server.weft and what both printed; nonzero where

@@ -2,7 +2,7 @@
 # tests' own; what comes out lies in the working directory.
 set -u
 # Read over the machine's share once, not at every start.
-cp "$weft" "$(dirname "$weft")/libweft-record.so" /tmp
+cp "$weft" "$(dirname "$weft")/libweft-record.so" /tmp || exit 1
 weft=/tmp/weft
 . "$(dirname "${BASH_SOURCE[0]}")/pair.sh"
 
