@@ -76,12 +76,12 @@ class Batch {
         thread_{context.recorder->thread()} {
     if (ring_ == nullptr) return;
     // A signal's handler that posts within a post, or polls: it may not touch the ring.
-    is_nested_ = is_busy_;
-    is_busy_ = true;
+    is_nested_ = is_busy;
+    is_busy = true;
     is_kept_ = !is_nested_ && ring_->is_open(thread_);
   }
   ~Batch() {
-    if (ring_ != nullptr && !is_nested_) is_busy_ = false;
+    if (ring_ != nullptr && !is_nested_) is_busy = false;
   }
   Batch(const Batch&) = delete;
   Batch& operator=(const Batch&) = delete;
@@ -184,7 +184,7 @@ class Batch {
     return add(sizeof post + segment_count * sizeof(trace::Segment));
   }
 
-  inline static constinit thread_local bool is_busy_{false};
+  inline static constinit thread_local bool is_busy{false};
 
   Ring* ring_;
   std::uint32_t thread_;

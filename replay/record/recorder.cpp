@@ -49,8 +49,8 @@ class KeptErrno {
 
 }  // namespace
 
-constinit thread_local ThreadState Recorder::mine_{nullptr, nullptr, trace::kNone};
-constinit std::atomic<Recorder*> Recorder::current_{nullptr};
+constinit thread_local ThreadState Recorder::mine{nullptr, nullptr, trace::kNone};
+constinit std::atomic<Recorder*> Recorder::current{nullptr};
 
 namespace {
 pthread_key_t leaving;  // its destructor runs when a thread ends
@@ -60,17 +60,17 @@ Recorder& Recorder::made() {
   static std::mutex one_at_a_time;
   const KeptErrno kept;
   const std::lock_guard lock(one_at_a_time);
-  if (Recorder* const there = current_.load(std::memory_order_acquire)) return *there;
+  if (Recorder* const there = current.load(std::memory_order_acquire)) return *there;
   pthread_key_create(&leaving, &Recorder::leave_ring);
   pthread_atfork(&Recorder::before_fork, &Recorder::after_fork_in_parent,
                  &Recorder::after_fork_in_child);
   auto* const recorder = new Recorder(settings_of_environment());
-  current_.store(recorder, std::memory_order_release);
+  current.store(recorder, std::memory_order_release);
   return *recorder;
 }
 
 void Recorder::end_all() {
-  if (Recorder* const there = current_.load(std::memory_order_acquire)) there->end();
+  if (Recorder* const there = current.load(std::memory_order_acquire)) there->end();
 }
 
 Recorder::Recorder(Settings settings)
@@ -102,17 +102,17 @@ void Recorder::after_fork_in_child() {
   objects_mutex().unlock();
   auto* const own = new Recorder(parents.settings_);
   own->names_.store(parents.names_.load());  // keys of what is inherited stay its own
-  current_.store(own, std::memory_order_release);
+  current.store(own, std::memory_order_release);
 }
 
 // A thread's name, by its own first record.
 void Recorder::know_thread_locked() {
-  if (mine_.recorder == this) return;
-  mine_ = {this, nullptr, threads_++};
+  if (mine.recorder == this) return;
+  mine = {this, nullptr, threads_++};
   char name[16] = {};
   prctl(PR_GET_NAME, name);
   trace::Thread thread{};
-  thread.thread = mine_.thread;
+  thread.thread = mine.thread;
   thread.tid = static_cast<std::uint64_t>(gettid());
   add_locked(trace::RecordType::kThread, std::as_writable_bytes(std::span(&thread, 1)),
              salt_.name("thread", name));
@@ -135,14 +135,14 @@ Ring* Recorder::given_ring() {
   }
   (*log)->is_free = false;
   (*log)->is_left.store(false, std::memory_order_relaxed);
-  (*log)->thread = mine_.thread;
-  mine_.ring = (*log)->ring.get();
+  (*log)->thread = mine.thread;
+  mine.ring = (*log)->ring.get();
   pthread_setspecific(leaving, log->get());
-  return mine_.ring;
+  return mine.ring;
 }
 
 void Recorder::leave_ring(void* log) {
-  mine_.ring = nullptr;
+  mine.ring = nullptr;
   static_cast<ThreadLog*>(log)->is_left.store(true, std::memory_order_release);
 }
 
@@ -169,7 +169,7 @@ void Recorder::add_locked(trace::RecordType type, std::span<std::byte> record,
   head.type = type;
   head.time_ns = now_ns();  // under the lock, so that the list is in order
   head.bytes = static_cast<std::uint16_t>(bytes);
-  head.thread = mine_.thread;
+  head.thread = mine.thread;
   std::memcpy(record.data(), &head, sizeof head);
   const std::size_t at = objects_.size();
   objects_.resize(at + bytes);

@@ -37,7 +37,7 @@ class Recorder {
   /// The process's; the environment says how it records. Never destroyed: threads may post while
   /// the program ends.
   static Recorder& get() {
-    Recorder* const there = current_.load(std::memory_order_acquire);
+    Recorder* const there = current.load(std::memory_order_acquire);
     return there != nullptr ? *there : made();
   }
   /// Writes what is there and ends the recording; what is posted later is not recorded.
@@ -61,10 +61,10 @@ class Recorder {
   }
   /// This thread's ring; nullptr where it can't have one.
   Ring* ring() {
-    return mine_.recorder == this && mine_.ring != nullptr ? mine_.ring : given_ring();
+    return mine.recorder == this && mine.ring != nullptr ? mine.ring : given_ring();
   }
   /// This thread's name in the trace.
-  std::uint32_t thread() const { return mine_.thread; }
+  std::uint32_t thread() const { return mine.thread; }
 
   /// Ends the recording; waits for the writer, but not for ever.
   void end();
@@ -72,10 +72,10 @@ class Recorder {
   /// While it lives, this thread's records go to `ring` instead. For measuring.
   class Diverted {
    public:
-    Diverted(Recorder& recorder, Ring& ring) : before_{mine_} {
-      mine_ = {&recorder, &ring, trace::kNone};
+    Diverted(Recorder& recorder, Ring& ring) : before_{mine} {
+      mine = {&recorder, &ring, trace::kNone};
     }
-    ~Diverted() { mine_ = before_; }
+    ~Diverted() { mine = before_; }
     Diverted(const Diverted&) = delete;
     Diverted& operator=(const Diverted&) = delete;
 
@@ -112,8 +112,8 @@ class Recorder {
   void write_ring(ThreadLog& log, std::uint64_t head, bool is_last);
   std::vector<ThreadLog*> logs();
 
-  static constinit thread_local ThreadState mine_;
-  static std::atomic<Recorder*> current_;
+  static constinit thread_local ThreadState mine;
+  static std::atomic<Recorder*> current;
 
   Settings settings_;
   Salt salt_;

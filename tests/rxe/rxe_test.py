@@ -209,19 +209,24 @@ class Again(InMachine):
 
 class Cost(InMachine):
     def test_message_rate(self):
-        """Printed; held to a limit that emulation can hold: its spread is larger than the promise of 3 %."""
+        """What recording a post and its poll takes, as the recorder measured it where it ran, is at most 3 % of the
+        time that a message took without it. The rates side by side are only printed: under emulation they spread by
+        more than that from one run to the next."""
         rates = {"bare": [], "recorded": []}
         for how, found in rates.items():
             for round_ in range(1, 4):
                 text = (self.here / f"rate-{round_}-{how}.txt").read_text()
                 rate = re.search(r"(?m)^ 64\s+2000\s+\S+\s+\S+\s+(\S+)", text)
                 self.assertTrue(rate, text)
-                found.append(float(rate[1]))
+                found.append(float(rate[1]) * 1e6)
         bare, recorded = (statistics.median(rates[how]) for how in ("bare", "recorded"))
+        infos = [self.info(f"rate-{round_}.client") for round_ in range(1, 4)]
+        cost_ns = statistics.median(info["post_ns"] + info["poll_ns"] for info in infos)
+        share = cost_ns * 1e-9 * bare
         spread = (max(rates["bare"]) - min(rates["bare"])) / bare
-        print(f"message rate: recorded {recorded / bare - 1:+.1%} of bare "
-              f"(medians of 3; bare alone spreads {spread:.1%})", file=sys.stderr)
-        self.assertGreater(recorded, bare * (1 - max(0.03, spread)))
+        print(f"message rate: {bare:.0f}/s, recorded {recorded / bare - 1:+.1%} (bare alone spreads {spread:.1%}); "
+              f"recording takes {cost_ns:.0f} ns of a message's {1e9 / bare:.0f}: {share:.1%}", file=sys.stderr)
+        self.assertLess(share, 0.03)
 
 
 def main():
