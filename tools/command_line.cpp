@@ -23,7 +23,7 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& e) {
   if (app.get_subcommands().empty()) {
     const std::string what =
         left.empty() ? "no command given" : "no command '" + left.front() + "'";
-    return what + "; known: " + known_names(commands) + " (see weft --help)";
+    return what + "; known: " + known_names(commands, commands.size()) + " (see weft --help)";
   }
   return std::string(e.what()) + " (see weft --help)";
 }

@@ -64,7 +64,7 @@ std::string bash_completion(const std::deque<CommandInfo>& commands,
       if (argument.kind == Kind::kArgument) {
         // Words stand in the first place only, behind the command's name.
         if (!argument.choices.empty()) {
-          values += fmt::format("    '{0} {0}') words=\"{1}\"; takes_value=yes ;;\n", command.name,
+          values += fmt::format("    '{0} {0}') words=\"{1}\" ;;\n", command.name,
                                 fmt::join(argument.choices, " "));
         }
         continue;

@@ -76,7 +76,7 @@ std::string replay_text(const Recorded& recorded, const Replay& replay,
   out += fmt::format("\ngoodput\n  {:>14} {:>16} {:>16}\n", "from [us]", "recorded [GB/s]",
                      "predicted [GB/s]");
   for (const GoodputStep& step : comparison.goodput) {
-    out += fmt::format("  {:>14.3f} {:>16.3f} {:>16.3f}\n", step.from.as_us(),
+    out += fmt::format("  {:>14.3f} {:>16.4g} {:>16.4g}\n", step.from.as_us(),
                        step.recorded_gigabytes_per_s, step.predicted_gigabytes_per_s);
   }
   out += comparison.first

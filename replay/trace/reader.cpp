@@ -124,6 +124,7 @@ std::uint64_t TraceReader::next_block_head(std::uint64_t from) {
   BlockHead head{};
   while (from + sizeof head <= file_bytes_) {
     const auto bytes = bytes_at(from, kWindow);
+    if (bytes.empty()) break;  // the file became shorter
     const auto magic = std::as_bytes(std::span(kBlockMagic));
     const auto found = std::search(bytes.begin(), bytes.end(), magic.begin(), magic.end());
     const auto skipped = static_cast<std::uint64_t>(found - bytes.begin());

@@ -52,42 +52,41 @@ class TraceMaker {
  public:
   TraceMaker(const std::string& path, const std::string& host, trace::FileFacts facts)
       : writer_{path, facts} {
-    using namespace trace;
-    Host h{};
-    h.head = head(RecordType::kHost, 0);
+    trace::Host h{};
+    h.head = head(trace::RecordType::kHost, 0);
     h.host = 1;
     h.process = 4711;
     add(h, host);
-    Thread t{};
-    t.head = head(RecordType::kThread, 0);
+    trace::Thread t{};
+    t.head = head(trace::RecordType::kThread, 0);
     t.thread = 2;
     t.host = 1;
     add(t, "main");
-    Device d{};
-    d.head = head(RecordType::kDevice, 0);
+    trace::Device d{};
+    d.head = head(trace::RecordType::kDevice, 0);
     d.device = 3;
     d.host = 1;
     d.guid = 0x1234567890abcdef;
     d.ports = 1;
     add(d, "mlx5_0");
-    ProtectionDomain pd{};
-    pd.head = head(RecordType::kProtectionDomain, 0);
+    trace::ProtectionDomain pd{};
+    pd.head = head(trace::RecordType::kProtectionDomain, 0);
     pd.domain = 4;
     pd.device = 3;
     add(pd);
-    CompletionQueue cq{};
-    cq.head = head(RecordType::kCompletionQueue, 0);
+    trace::CompletionQueue cq{};
+    cq.head = head(trace::RecordType::kCompletionQueue, 0);
     cq.queue = 5;
     cq.device = 3;
     cq.depth = 128;
     add(cq);
-    Region r{};
-    r.head = head(RecordType::kRegion, 0);
+    trace::Region r{};
+    r.head = head(trace::RecordType::kRegion, 0);
     r.region = 6;
     r.domain = 4;
     r.address = 0x7f0012345678;
     r.length = 1U << 20;
-    r.kind = MemoryKind::kHost;
+    r.kind = trace::MemoryKind::kHost;
     add(r);
   }
   TraceMaker(const std::string& path, const std::string& host)
@@ -105,9 +104,8 @@ class TraceMaker {
   /// A connected RC queue pair, perhaps with the receives of a shared queue.
   void pair(std::uint32_t name, std::uint32_t number, std::uint32_t peer_number,
             std::uint32_t shared = trace::kNone) {
-    using namespace trace;
     trace::QueuePair q{};
-    q.head = head(RecordType::kQueuePair, 0);
+    q.head = head(trace::RecordType::kQueuePair, 0);
     q.pair = name;
     q.domain = 4;
     q.number = number;
@@ -115,8 +113,8 @@ class TraceMaker {
     q.shared_receives = shared;
     q.type = 2;
     add(q);
-    QueuePairState s{};
-    s.head = head(RecordType::kQueuePairState, 0);
+    trace::QueuePairState s{};
+    s.head = head(trace::RecordType::kQueuePairState, 0);
     s.pair = name;
     s.peer_number = peer_number;
     s.peer_port = 7;
@@ -131,26 +129,24 @@ class TraceMaker {
     std::uint32_t by{2};
   };
   void post(std::uint32_t pair, trace::Opcode opcode, std::uint64_t ns, Request request) {
-    using namespace trace;
-    Post p{};
-    p.head = head(RecordType::kPost, ns, request.by);
+    trace::Post p{};
+    p.head = head(trace::RecordType::kPost, ns, request.by);
     p.id = request.id;
     p.bytes = request.bytes;
     p.queue = pair;
-    p.remote_region = kNone;
+    p.remote_region = trace::kNone;
     p.remote_offset = 0x5500deadb123;
     p.remote_key = 99;
     p.segments = 1;
     p.opcode = opcode;
     p.flags = request.flags;
     const trace::Segment segment{.offset = 64, .length = request.bytes, .region = 6};
-    writer_.add(record_of(p, std::as_bytes(std::span(&segment, 1))));
+    writer_.add(trace::record_of(p, std::as_bytes(std::span(&segment, 1))));
   }
   void completion(std::uint32_t pair, trace::Opcode opcode, std::uint64_t ns, Request request,
                   std::uint8_t status = 0) {
-    using namespace trace;
-    Completion c{};
-    c.head = head(RecordType::kCompletion, ns, request.by);
+    trace::Completion c{};
+    c.head = head(trace::RecordType::kCompletion, ns, request.by);
     c.id = request.id;
     c.queue = 5;
     c.pair = pair;
