@@ -60,9 +60,7 @@ class Recorder {
     add_bytes(type, std::as_writable_bytes(std::span(&record, 1)), tail);
   }
   /// This thread's ring; nullptr where it can't have one.
-  Ring* ring() {
-    return mine.recorder == this && mine.ring != nullptr ? mine.ring : given_ring();
-  }
+  Ring* ring() { return mine.recorder == this && mine.ring != nullptr ? mine.ring : given_ring(); }
   /// This thread's name in the trace.
   std::uint32_t thread() const { return mine.thread; }
 

@@ -35,16 +35,25 @@
 
 #undef ibv_reg_mr
 
-#define FUNCTIONS(X)                                                                           \
-  X(ibv_get_device_list, "IBVERBS_1.1")                                                        \
-  X(ibv_open_device, "IBVERBS_1.1")                                                            \
-  X(ibv_close_device, "IBVERBS_1.1")                                                           \
-  X(ibv_alloc_pd, "IBVERBS_1.1") X(ibv_dealloc_pd, "IBVERBS_1.1") X(ibv_reg_mr, "IBVERBS_1.1") \
-      X(ibv_dereg_mr, "IBVERBS_1.1") X(ibv_create_cq, "IBVERBS_1.1")                           \
-          X(ibv_destroy_cq, "IBVERBS_1.1") X(ibv_create_srq, "IBVERBS_1.1")                    \
-              X(ibv_destroy_srq, "IBVERBS_1.1") X(ibv_create_qp, "IBVERBS_1.1")                \
-                  X(ibv_modify_qp, "IBVERBS_1.1") X(ibv_destroy_qp, "IBVERBS_1.1")             \
-                      X(ibv_query_gid, "IBVERBS_1.1") X(ibv_qp_to_qp_ex, "IBVERBS_1.6")
+// clang-format off: it never settles on this list
+#define FUNCTIONS(X)                    \
+  X(ibv_get_device_list, "IBVERBS_1.1") \
+  X(ibv_open_device, "IBVERBS_1.1")     \
+  X(ibv_close_device, "IBVERBS_1.1")    \
+  X(ibv_alloc_pd, "IBVERBS_1.1")        \
+  X(ibv_dealloc_pd, "IBVERBS_1.1")      \
+  X(ibv_reg_mr, "IBVERBS_1.1")          \
+  X(ibv_dereg_mr, "IBVERBS_1.1")        \
+  X(ibv_create_cq, "IBVERBS_1.1")       \
+  X(ibv_destroy_cq, "IBVERBS_1.1")      \
+  X(ibv_create_srq, "IBVERBS_1.1")      \
+  X(ibv_destroy_srq, "IBVERBS_1.1")     \
+  X(ibv_create_qp, "IBVERBS_1.1")       \
+  X(ibv_modify_qp, "IBVERBS_1.1")       \
+  X(ibv_destroy_qp, "IBVERBS_1.1")      \
+  X(ibv_query_gid, "IBVERBS_1.1")       \
+  X(ibv_qp_to_qp_ex, "IBVERBS_1.6")
+// clang-format on
 
 namespace {
 
