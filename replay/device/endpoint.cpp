@@ -72,7 +72,9 @@ void Endpoint::open(const std::string& device) {
 void Endpoint::find_address() {
   const VerbsLibrary& verbs = verbs_library();
   ibv_port_attr port{};
-  check(verbs.query_port(context_, kPort, std::bit_cast<_compat_ibv_port_attr*>(&port)) == 0,
+  // The exported function fills the structure's first edition: all that is read here.
+  void* const first_edition = &port;
+  check(verbs.query_port(context_, kPort, static_cast<_compat_ibv_port_attr*>(first_edition)) == 0,
         "ibv_query_port");
   own_.lid = port.lid;
   own_.mtu = static_cast<std::uint32_t>(port.active_mtu);

@@ -59,8 +59,9 @@ void add_port(const Context& context, std::uint8_t number) {
   auto* const query = true_function<decltype(ibv_query_port)>(kVerbsLibrary, "ibv_query_port");
   ibv_port_attr attributes{};
   // The exported function fills the structure's first edition: all that is read here.
+  void* const first_edition = &attributes;
   if (query == nullptr ||
-      query(context.context, number, std::bit_cast<_compat_ibv_port_attr*>(&attributes)) != 0) {
+      query(context.context, number, static_cast<_compat_ibv_port_attr*>(first_edition)) != 0) {
     return;
   }
   trace::Port port{};
