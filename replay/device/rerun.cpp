@@ -331,7 +331,7 @@ Rerun rerun(const Recorded& recorded, const RerunSettings& settings) {
   Runner runner(recorded, side, endpoint);
   runner.post_receives();
   link.meet();
-  const Rerun out = runner.run();
+  Rerun out = runner.run();
   link.meet();  // neither goes while the other reads its memory
   return out;
 }

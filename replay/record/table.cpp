@@ -52,7 +52,7 @@ void Table::put(std::uint64_t key, Value value) {
 
 void Table::erase(std::uint64_t key) {
   const Change change(*this);
-  Slots& in = *slots_.load(std::memory_order_relaxed);
+  const Slots& in = *slots_.load(std::memory_order_relaxed);
   std::size_t hole = home(key, in);
   for (;; hole = (hole + 1) & in.mask) {
     const std::uint64_t have = in.slot[hole].key.load(std::memory_order_relaxed);

@@ -30,7 +30,9 @@ TEST(RecordTraceFile, NeverWritesOverAFile) {
   const std::string name = folder + "/run.weft";
   for (int i = 0; i < 2; ++i) {
     TraceFile file;
-    file.open(name, {.tool = "test"});
+    trace::FileFacts facts;
+    facts.tool = "test";
+    file.open(name, facts);
     EXPECT_TRUE(file.is_open());
     file.end();
   }
