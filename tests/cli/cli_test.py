@@ -54,7 +54,7 @@ TOPOLOGY_KEYS = "allowed here: defaults, network, node, nodes, source, topology"
 SCENARIO_KEYS = ("allowed here: about, env, gpu, memory_paths, nccl_version, nodes, scenario, set, topology, "
                  "workload")
 A_RATE = "write a rate with its unit, such as 400 Gb/s or 50 GB/s"
-COMMANDS = ("known: calibrate, check, compare, copies, diff, list-params, nccl, perftest, replay, run, show, sweep, trace "
+COMMANDS = ("known: calibrate, check, compare, copies, diff, list-params, nccl, perftest, record, replay, run, show, sweep, trace "
             "(see weft --help)")
 
 # Files that git should not hold, or cannot: name, content.
