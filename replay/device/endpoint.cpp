@@ -93,8 +93,8 @@ void Endpoint::make_pairs(std::size_t count) {
   check(verbs.query_device(context_, &device) == 0, "ibv_query_device");
   depth_ = std::min(kMostDepth, static_cast<std::uint32_t>(device.max_qp_wr));
   reads_ = static_cast<std::uint8_t>(std::clamp(device.max_qp_rd_atom, 1, 16));
-  const auto completions = static_cast<int>(
-      std::min<std::size_t>(std::size_t{2} * depth_ * count, static_cast<std::size_t>(device.max_cqe)));
+  const auto completions = static_cast<int>(std::min<std::size_t>(
+      std::size_t{2} * depth_ * count, static_cast<std::size_t>(device.max_cqe)));
   queue_ = verbs.create_cq(context_, completions, nullptr, nullptr, 0);
   check(queue_ != nullptr, "ibv_create_cq");
   ibv_qp_init_attr wanted{};
