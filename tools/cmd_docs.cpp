@@ -26,7 +26,8 @@ std::string page(const std::string& name, const CommandLine& line) {
   if (name == "zsh") return zsh_completion(line.commands(), all_keys());
   if (name == "topology") return topology_page();
   if (name == "scenario") return scenario_page();
-  throw InputError("no page '" + name + "'; known: bash, man, scenario, topology, zsh");
+  if (name == "trace") return trace_page();
+  throw InputError("no page '" + name + "'; known: bash, man, scenario, topology, trace, zsh");
 }
 
 }  // namespace
@@ -34,7 +35,7 @@ std::string page(const std::string& name, const CommandLine& line) {
 void add_docs_command(CommandLine& line) {
   const auto name = std::make_shared<std::string>();
   line.add_hidden("docs", "What is made from the program's own declarations: pages, completions")
-      .argument("page", *name, "man, bash, zsh, topology or scenario")
+      .argument("page", *name, "man, bash, zsh, topology, scenario or trace")
       .example("weft docs man | man -l -")
       .action([&line, name] { std::cout << page(*name, line); });
 }

@@ -23,7 +23,7 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& e) {
   if (app.get_subcommands().empty()) {
     const std::string what =
         left.empty() ? "no command given" : "no command '" + left.front() + "'";
-    return what + "; known: " + known_names(commands) + " (see weft --help)";
+    return what + "; known: " + known_names(commands, commands.size()) + " (see weft --help)";
   }
   return std::string(e.what()) + " (see weft --help)";
 }
@@ -38,6 +38,15 @@ std::string version_text() {
 Command& Command::argument(const std::string& name, std::string& value, const std::string& help) {
   app_->add_option(name, value, help)->required();
   info_->arguments.push_back({Kind::kArgument, name, help, "", {}, false});
+  return *this;
+}
+
+Command& Command::argument(const std::string& name, std::string& value, const std::string& help,
+                           std::initializer_list<std::string> choices) {
+  app_->add_option(name, value, help)
+      ->required()
+      ->check(CLI::IsMember(std::vector<std::string>(choices)));
+  info_->arguments.push_back({Kind::kArgument, name, help, "", choices, false});
   return *this;
 }
 

@@ -41,6 +41,9 @@ class Command {
 
   /// A required argument without a name.
   Command& argument(const std::string& name, std::string& value, const std::string& help);
+  /// The same, one of `choices`.
+  Command& argument(const std::string& name, std::string& value, const std::string& help,
+                    std::initializer_list<std::string> choices);
   /// At least one, the last of the arguments without a name.
   Command& argument(const std::string& name, std::vector<std::string>& values,
                     const std::string& help);

@@ -16,6 +16,9 @@ void add_show_command(CommandLine& line);
 void add_nccl_command(CommandLine& line);
 void add_perftest_command(CommandLine& line);
 void add_copies_command(CommandLine& line);
+void add_record_command(CommandLine& line);
+void add_replay_command(CommandLine& line);
+void add_trace_command(CommandLine& line);
 void add_list_params_command(CommandLine& line);
 
 /// Hidden: the pages and completions that are made from the program's own declarations. After all

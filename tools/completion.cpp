@@ -35,7 +35,9 @@ std::string key_words(const std::vector<std::string>& keys) {
 
 std::string zsh_argument(const ArgumentInfo& argument) {
   if (argument.kind == Kind::kArgument) {
-    return shell_quoted((argument.repeatable ? "*:" : ":") + zsh_text(argument.name) + ":_files");
+    const std::string words = fmt::format("({})", fmt::join(argument.choices, " "));
+    return shell_quoted((argument.repeatable ? "*:" : ":") + zsh_text(argument.name) + ":" +
+                        (argument.choices.empty() ? "_files" : words));
   }
   std::string out = argument.repeatable ? "*" : "";
   out += argument.name + "[" + zsh_text(argument.help) + "]";
@@ -59,7 +61,14 @@ std::string bash_completion(const std::deque<CommandInfo>& commands,
     names.push_back(command.name);
     std::vector<std::string> of_command{"--help"};
     for (const ArgumentInfo& argument : command.arguments) {
-      if (argument.kind == Kind::kArgument) continue;
+      if (argument.kind == Kind::kArgument) {
+        // Words stand in the first place only, behind the command's name.
+        if (!argument.choices.empty()) {
+          values += fmt::format("    '{0} {0}') words=\"{1}\" ;;\n", command.name,
+                                fmt::join(argument.choices, " "));
+        }
+        continue;
+      }
       of_command.push_back(argument.name);
       if (argument.kind == Kind::kFlag) continue;
       const std::string words =

@@ -25,4 +25,7 @@ std::string zsh_completion(const std::deque<CommandInfo>& commands,
 std::string topology_page();
 std::string scenario_page();
 
+/// replay/trace/README.md: the file of a verbs trace, every field of every record, in Markdown.
+std::string trace_page();
+
 }  // namespace weft

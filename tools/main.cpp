@@ -28,6 +28,9 @@ int run(int argc, char** argv) {
   weft::add_nccl_command(line);
   weft::add_perftest_command(line);
   weft::add_copies_command(line);
+  weft::add_record_command(line);
+  weft::add_replay_command(line);
+  weft::add_trace_command(line);
   weft::add_list_params_command(line);
   weft::add_docs_command(line);
   line.parse(argc, argv);

@@ -40,7 +40,7 @@ std::string entry(const ArgumentInfo& argument) {
   } else {
     out += bold(argument.name);
   }
-  if (argument.kind == ArgumentInfo::Kind::kOption) {
+  if (argument.kind == ArgumentInfo::Kind::kOption || !argument.choices.empty()) {
     out += " ";
     for (std::size_t i = 0; i < argument.choices.size(); ++i) {
       out += (i == 0 ? "" : "|") + bold(argument.choices[i]);

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <deque>
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
@@ -10,7 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
-#include <vector>
 
 #include "sim/base/error.hpp"
 #include "sim/io/write_all.hpp"
@@ -98,55 +98,6 @@ Fresh create_beside(const std::string& path, const std::string& target) {
   return fresh;
 }
 
-/// A text under a fresh name, which is taken away again unless it replaces its target.
-class Staged {
- public:
-  /// Throws InputError if the place cannot be written.
-  Staged(const TextFile& file, std::string target)
-      : file_{&file}, target_{std::move(target)}, fresh_{create_beside(file.path, target_)} {}
-  ~Staged() {
-    if (fresh_.file >= 0) ::close(fresh_.file);
-    if (!fresh_.path.empty()) std::remove(fresh_.path.c_str());
-  }
-  Staged(Staged&& other) noexcept
-      : file_{other.file_},
-        target_{std::move(other.target_)},
-        fresh_{std::exchange(other.fresh_, {"", -1})} {}
-  Staged& operator=(Staged&&) = delete;
-  Staged(const Staged&) = delete;
-  Staged& operator=(const Staged&) = delete;
-
-  void write() {
-    if (!write_all(fresh_.file, file_->text) || ::close(std::exchange(fresh_.file, -1)) != 0) {
-      throw_cannot(file_->path, "cannot be written", errno);
-    }
-  }
-  void replace() {
-    if (std::rename(fresh_.path.c_str(), target_.c_str()) != 0) {
-      throw_cannot(file_->path, "cannot be replaced", errno);
-    }
-    fresh_.path.clear();
-  }
-
- private:
-  const TextFile* file_;
-  std::string target_;
-  Fresh fresh_;
-};
-
-/// Standard output, a device or a pipe; others are staged.
-void write_as_it_is(const TextFile& file) {
-  if (file.path == "-") {
-    std::cout << file.text << std::flush;
-    if (!std::cout) throw InputError("standard output: cannot be written");
-    return;
-  }
-  if (!target_of(file.path).is_written_to) return;
-  std::ofstream out(file.path, std::ios::binary);
-  out << file.text << std::flush;
-  if (!out) throw InputError(file.path + ": cannot be written: " + std::strerror(errno));
-}
-
 }  // namespace
 
 std::string read_text_file(const std::string& path, std::int64_t max_bytes) {
@@ -164,20 +115,60 @@ std::string read_text_file(const std::string& path, std::int64_t max_bytes) {
   return read_all(in, path, max_bytes);
 }
 
-void write_text_files(std::span<const TextFile> files) {
-  std::vector<Staged> staged;  // what goes to a stream or device first: that may fail, too
-  for (const TextFile& file : files) {
-    if (file.path == "-") continue;
-    Target target = target_of(file.path);
-    if (target.is_written_to) continue;
-    if (std::filesystem::is_directory(target.path)) {
-      throw_cannot(file.path, "cannot be replaced", EISDIR);
-    }
-    staged.emplace_back(file, std::move(target.path));
-    staged.back().write();
+OutputFile::OutputFile(std::string path) : path_{std::move(path)} {
+  if (path_ == "-") return;
+  const Target target = target_of(path_);
+  if (target.is_written_to) {
+    file_ = ::open(path_.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC);
+    if (file_ < 0) fail("cannot be written");
+    return;
   }
-  for (const TextFile& file : files) write_as_it_is(file);
-  for (Staged& each : staged) each.replace();
+  if (std::filesystem::is_directory(target.path)) throw_cannot(path_, "cannot be replaced", EISDIR);
+  const Fresh fresh = create_beside(path_, target.path);
+  target_ = target.path;
+  fresh_ = fresh.path;
+  file_ = fresh.file;
+}
+
+OutputFile::~OutputFile() {
+  if (file_ >= 0) ::close(file_);
+  if (!fresh_.empty()) std::remove(fresh_.c_str());
+}
+
+void OutputFile::fail(const char* what) { throw_cannot(path_, what, errno); }
+
+void OutputFile::write(std::string_view text) {
+  if (path_ == "-") {
+    if (!(std::cout << text)) throw InputError("standard output: cannot be written");
+  } else if (!write_all(file_, text)) {
+    fail("cannot be written");
+  }
+}
+
+void OutputFile::commit() {
+  if (path_ == "-") {
+    if (!std::cout.flush()) throw InputError("standard output: cannot be written");
+    return;
+  }
+  if (::close(std::exchange(file_, -1)) != 0) fail("cannot be written");
+  if (target_.empty()) return;
+  if (std::rename(fresh_.c_str(), target_.c_str()) != 0) fail("cannot be replaced");
+  fresh_.clear();
+}
+
+void write_text_files(std::span<const TextFile> files) {
+  std::deque<OutputFile> out;
+  for (const TextFile& file : files) out.emplace_back(file.path);
+  for (const bool is_replaced : {true, false}) {  // to a stream or device when the rest is there
+    for (std::size_t i = 0; i < files.size(); ++i) {
+      if (out[i].replaces() == is_replaced) out[i].write(files[i].text);
+    }
+  }
+  for (const bool is_replaced : {false, true}) {
+    for (OutputFile& each : out) {
+      if (each.replaces() == is_replaced) each.commit();
+    }
+  }
 }
 
 void write_text_file(const std::string& path, std::string_view text) {

@@ -15,10 +15,33 @@ inline constexpr std::int64_t kMaxInputBytes = 64LL << 20;
 /// unreadable, a directory, larger than `max_bytes`.
 std::string read_text_file(const std::string& path, std::int64_t max_bytes = kMaxInputBytes);
 
-/// Writes to a fresh name in the same folder and renames, so a reader never sees half a file, with
-/// the owner and mode of the file that is replaced; behind a link, which may lead to nothing yet,
-/// its target. "-" is standard output; a device, a pipe or what a process has open (/dev/stdout) is
-/// written to as it is. Throws InputError if the place cannot be written.
+/// A file that is written piece by piece. It is written to a fresh name in the same folder and
+/// renamed by commit(), so a reader never sees half a file, with the owner and mode of the file
+/// that is replaced; behind a link, which may lead to nothing yet, its target. Without commit()
+/// nothing is left of it. "-" is standard output; a device, a pipe or what a process has open
+/// (/dev/stdout) is written to as it is. Each throws InputError if the place cannot be written.
+class OutputFile {
+ public:
+  explicit OutputFile(std::string path);
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+  ~OutputFile();
+
+  void write(std::string_view text);
+  void commit();
+  /// Whether commit() replaces a file; else what is written is there at once.
+  bool replaces() const { return !target_.empty(); }
+
+ private:
+  [[noreturn]] void fail(const char* what);
+
+  std::string path_;
+  std::string target_;  ///< what is replaced in the end; empty: nothing is
+  std::string fresh_;
+  int file_{-1};
+};
+
+/// The whole text as an OutputFile.
 void write_text_file(const std::string& path, std::string_view text);
 
 struct TextFile {

@@ -18,7 +18,8 @@ constexpr std::size_t kMaxValues = 1U << 22;  // some hundred megabytes
 /// Takes the library's events and builds our value. (Its own callback parser takes quadratic time.)
 class Builder final : public nlohmann::json_sax<Library> {
  public:
-  Builder(std::string_view text, const std::string& file) : text_{text}, file_{file} {}
+  Builder(std::string_view text, const std::string& file, int line)
+      : text_{text}, file_{file}, line_{line} {}
   Json take() { return std::move(root_); }
 
   bool null() override { return add({}); }
@@ -37,14 +38,16 @@ class Builder final : public nlohmann::json_sax<Library> {
 
   bool key(string_t& v) override {
     Open& object = open_.back();
-    if (!object.keys.insert(v).second) throw InputError(file_ + ": key '" + v + "' given twice");
+    if (!object.keys.insert(v).second)
+      throw InputError((line_ > 1 ? Place{file_, line_}.text() : file_) + ": key '" + v +
+                       "' given twice");
     object.key = std::move(v);
     return true;
   }
 
   bool parse_error(std::size_t position, const std::string& /*last_token*/,
                    const Library::exception& /*e*/) override {
-    Place place{file_, 1, 1};
+    Place place{file_, line_, 1};
     for (std::size_t i = 0; i + 1 < position && i < text_.size(); ++i) {
       place.column = text_[i] == '\n' ? 1 : place.column + 1;
       place.line += text_[i] == '\n' ? 1 : 0;
@@ -86,6 +89,7 @@ class Builder final : public nlohmann::json_sax<Library> {
 
   std::string_view text_;
   const std::string& file_;
+  int line_;
   std::vector<Open> open_;  // outermost first
   std::size_t values_{0};
   Json root_;
@@ -129,8 +133,8 @@ Json Json::object(std::initializer_list<Member> members) {
   return j;
 }
 
-Json Json::parse(std::string_view text, const std::string& file) {
-  Builder builder(text, file);
+Json Json::parse(std::string_view text, const std::string& file, int line) {
+  Builder builder(text, file, line);
   Library::sax_parse(text, &builder);
   return builder.take();
 }

@@ -32,9 +32,9 @@ class Json {
   static Json array(Array items = {});
   static Json object(std::initializer_list<Member> members = {});
 
-  /// Parses text; throws InputError naming `file`, line and column. Keys given twice are refused; a
-  /// whole number beyond int64 becomes a double.
-  static Json parse(std::string_view text, const std::string& file);
+  /// Parses text that begins in that line of `file`; throws InputError naming file, line and
+  /// column. Keys given twice are refused; a whole number beyond int64 becomes a double.
+  static Json parse(std::string_view text, const std::string& file, int line = 1);
   /// Two-space indentation and a final newline. Bytes that are not UTF-8 become U+FFFD.
   std::string dump() const;
 

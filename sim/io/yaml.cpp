@@ -9,34 +9,13 @@
 #include <yaml-cpp/yaml.h>
 
 #include "sim/io/file.hpp"
+#include "sim/io/utf8.hpp"
 
 namespace weft {
 namespace {
 
 /// Any but tab and line ends.
 bool is_control(char c) { return (c >= 0 && c < 0x20 && c != '\t' && c != '\n' && c != '\r'); }
-
-/// Length of the UTF-8 sequence that `s` begins with; 0 if it is none (Unicode 15, table 3-7).
-std::size_t utf8_length(std::string_view s) {
-  const auto byte = [&](std::size_t i) {
-    return i < s.size() ? static_cast<unsigned char>(s[i]) : 0U;
-  };
-  const auto continues = [&](std::size_t i) { return (byte(i) & 0xC0U) == 0x80U; };
-  const unsigned first = byte(0);
-  if (first < 0x80) return 1;
-  if (first >= 0xC2 && first <= 0xDF) return continues(1) ? 2 : 0;
-  if (first >= 0xE0 && first <= 0xEF) {
-    const bool overlong = first == 0xE0 && byte(1) < 0xA0;
-    const bool surrogate = first == 0xED && byte(1) >= 0xA0;
-    return continues(1) && continues(2) && !overlong && !surrogate ? 3 : 0;
-  }
-  if (first >= 0xF0 && first <= 0xF4) {
-    const bool overlong = first == 0xF0 && byte(1) < 0x90;
-    const bool beyond = first == 0xF4 && byte(1) >= 0x90;
-    return continues(1) && continues(2) && continues(3) && !overlong && !beyond ? 4 : 0;
-  }
-  return 0;
-}
 
 /// Throws InputError at the first byte that no text file holds: yaml-cpp takes byte 4 for the end
 /// of the file, and passes on what is not UTF-8. The column counts bytes.

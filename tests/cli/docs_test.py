@@ -50,7 +50,8 @@ class Docs(unittest.TestCase):
         self.assertNotIn("docs", subcommands())
 
     def test_the_committed_pages_are_those_that_are_generated(self):
-        for page, file in (("topology", "topologies/README.md"), ("scenario", "scenarios/README.md")):
+        for page, file in (("topology", "topologies/README.md"), ("scenario", "scenarios/README.md"),
+                           ("trace", "replay/trace/README.md")):
             self.assertEqual((SOURCE / file).read_text(encoding="utf-8"), weft("docs", page),
                              f"write it anew: weft docs {page} > {file}")
 

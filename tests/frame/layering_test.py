@@ -38,6 +38,7 @@ THIRD_PARTY = (
     (r"CLI/", "tools/"),
     (r"(Eigen/|nlopt\.hpp)", "replay/calibrate"),
     (r"(infiniband|rdma)/", "replay/"),
+    (r"(zstd|zlib)\.h", "replay/trace/"),
     (r"fmt/", ""),
 )
 SYSTEM = re.compile(r"[a-z0-9_]+(\.h)?|(sys|linux|net|netinet|arpa)/[a-z0-9_]+\.h")
@@ -210,6 +211,7 @@ class SelfTest(unittest.TestCase):
                        "CLI/CLI.hpp", "Eigen/Dense", "nlopt.hpp", "infiniband/verbs.h"):
             self.finds("sim/flow/a.cpp", f"#include <{header}>\n", "is private to")
         self.finds("replay/trace.cpp", "#include <Eigen/Dense>\n", "private to replay/calibrate")
+        self.finds("sim/io/a.cpp", "#include <zstd.h>\n", "private to replay/trace")
         self.finds("sim/flow/a.cpp", "#include <spdlog/spdlog.h>\n", "without a layer")
 
     def test_paths_start_at_the_root(self):

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace weft {
+
+/// Length of the UTF-8 sequence that `s` begins with; 0 if it is none (Unicode 15, table 3-7).
+std::size_t utf8_length(std::string_view s);
+
+bool is_utf8(std::string_view text);
+
+}  // namespace weft

@@ -1,0 +1,131 @@
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "models/collective/settings.hpp"
+#include "models/registry/registry.hpp"
+#include "replay/device/rerun.hpp"
+#include "replay/simulate/simulate.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/quantity.hpp"
+#include "sim/input/topology_file.hpp"
+#include "sim/io/file.hpp"
+#include "tools/assembled.hpp"
+#include "tools/command_line.hpp"
+#include "tools/commands.hpp"
+#include "tools/output_files.hpp"
+#include "tools/predict_arguments.hpp"
+
+namespace weft {
+namespace {
+
+struct ReplayArguments {
+  std::string trace;
+  std::string topology;
+  std::string fidelity{"fluid"};
+  bool is_open{false};
+  bool is_closed{false};
+  std::vector<std::string> map;
+  std::string factor{"2"};
+  std::string gpu;
+  std::string seed;
+  std::vector<std::string> set;
+  std::string json;
+  std::string csv;
+  std::string device;
+  std::string peer;
+  unsigned port{18520};
+};
+
+double factor_of(const std::string& text) {
+  const auto factor = parse_number(text);
+  if (factor && *factor > 1) return *factor;
+  throw InputError("--factor '" + text + "': a number above 1");
+}
+
+void run_on_device(const ReplayArguments& a) {
+  const bool is_mixed = !a.topology.empty() || !a.json.empty() || !a.csv.empty() ||
+                        !a.map.empty() || !a.set.empty() || a.is_open;
+  if (is_mixed) {
+    throw InputError("--device takes --peer and --port; the other options are the simulator's");
+  }
+  const replay::Recorded recorded = replay::read_recorded(a.trace);
+  const replay::RerunSettings settings{
+      .device = a.device, .peer = a.peer, .port = static_cast<std::uint16_t>(a.port)};
+  std::cout << replay::rerun_text(recorded, replay::rerun(recorded, settings), settings)
+            << std::flush;
+}
+
+void run(const ReplayArguments& a) {
+  if (!a.device.empty()) return run_on_device(a);
+  if (!a.peer.empty()) throw InputError("--peer goes with --device");
+  check_outputs_differ(a.json, "--csv", a.csv);
+  if (a.topology.empty()) throw InputError("--topology FILE is required: where it is replayed");
+  if (a.is_open && a.is_closed) throw InputError("--open and --closed: one of them");
+  const replay::ReplayFacts facts{.trace = a.trace,
+                                  .topology = a.topology,
+                                  .fidelity = a.fidelity,
+                                  .loop = a.is_open ? "open" : "closed",
+                                  .factor = factor_of(a.factor)};
+  const replay::Recorded recorded = replay::read_recorded(a.trace);
+  std::vector<ScenarioSetting> settings = parse_settings(a.set, a.gpu);
+  for (const ScenarioSetting& seed : seed_setting(a.seed)) settings.push_back(seed);
+  const Assembled on(read_topology(a.topology, make_catalog()), settings,
+                     replay::nodes_needed(recorded, a.map));
+  for (const std::string& note : on.fabric.spec().notes) std::cerr << "note: " << note << '\n';
+  const replay::Ends ends(on.machine, recorded, a.map);
+  const replay::Replay replayed = replay::simulate(
+      on.machine, recorded, ends, a.is_open ? replay::Loop::kOpen : replay::Loop::kClosed,
+      a.fidelity == "packet" ? replay::ReplayFidelity::kPackets : replay::ReplayFidelity::kFluid);
+  const replay::Comparison comparison = replay::compare(recorded, replayed, facts.factor);
+  if (a.json != "-" && a.csv != "-") {
+    std::cout << replay::replay_text(recorded, replayed, comparison, facts) << std::flush;
+  }
+  if (!a.json.empty()) {
+    write_text_file(a.json, replay::replay_json(recorded, replayed, comparison, facts).dump());
+  }
+  if (!a.csv.empty()) write_text_file(a.csv, replay::replay_csv(recorded, replayed));
+}
+
+}  // namespace
+
+void add_replay_command(CommandLine& line) {
+  const auto arguments = std::make_shared<ReplayArguments>();
+  line.add("replay",
+           "Run a verbs trace on the simulator, and compare with what was recorded; or on a device")
+      .argument("trace", arguments->trace, "a verbs trace (weft trace)")
+      .option("--topology", arguments->topology,
+              "where it is replayed: topology YAML or NCCL XML; required unless on a device")
+      .option("--fidelity", arguments->fidelity, "shared rates, or every packet",
+              {"fluid", "packet"})
+      .flag("--open", arguments->is_open, "threads post at the recorded times")
+      .flag("--closed", arguments->is_closed,
+            "threads post so long after the completion that they took before, as it was recorded; "
+            "the default")
+      .option("--map", arguments->map,
+              "a device of the trace and its NIC: mlx5_0=nic0@1, or mlx5_0@1=nic0@1 with the "
+              "trace's host, from 0; repeatable. Unless given the i-th device of host h is the "
+              "i-th NIC of node h")
+      .option("--factor", arguments->factor,
+              "an operation diverges whose time is off by more, up or down")
+      .option("--gpu", arguments->gpu, "which GPUs these are, such as h100-sxm")
+      .option("--set", arguments->set, "a parameter, KEY=VALUE with its unit; repeatable")
+      .option("--seed", arguments->seed, "seed of all that is random, as wire.seed; 1 unless given")
+      .option("--json", arguments->json, "write the comparison as JSON; '-' is standard output")
+      .option("--csv", arguments->csv,
+              "write each operation's times as CSV; '-' is standard output")
+      .option(
+          "--device", arguments->device,
+          "do the operations again on this device (mlx5_0), each once what was completed before "
+          "it is; a second process does the other ends")
+      .option("--peer", arguments->peer,
+              "with --device: the host where the second process runs, which was started without")
+      .option("--port", arguments->port, "with --device: TCP port of the two processes", 65535)
+      .example("weft replay run.weft --topology topologies/hgx-h100-8nic.yaml")
+      .action([arguments] { run(*arguments); });
+}
+
+}  // namespace weft
