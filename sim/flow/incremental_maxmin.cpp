@@ -88,29 +88,28 @@ void IncrementalMaxMin::find_bound(Route& route) {
 }
 
 // Of the other servers that a route crosses the one that would be full first; of several the
-// nearest. Of a trunk one of the branches, though a route's answers could be held to less by what
-// they answer: in their branch they share the room of all that goes their way. kNone: there is
-// none.
+// nearest. Of a trunk the nearest branch, though what a route answers might hold it to less: in its
+// branch an answer shares the room of all that goes its way. kNone: there is none.
 std::uint32_t IncrementalMaxMin::neck(const Route& route, std::uint32_t use) const {
   const auto load = [&](std::uint32_t i) { return route_loads_[route.begin + i].per_level; };
   const auto level = [&](std::uint32_t i) {
     return servers_[route_uses_[route.begin + i].server].capacity / load(i);
   };
-  const double capacity = servers_[route_uses_[route.begin + use].server].capacity;
   const auto is_branch = [&](std::uint32_t i) {
     const bool is_like = load(i) < 2 * load(use) && load(use) < 2 * load(i);
-    return is_like && 2 * level(i) < capacity / load(use);
+    return is_like && 2 * level(i) < level(use);
   };
   const auto distance = [use](std::uint32_t i) { return i < use ? use - i : i - use; };
+  const auto is_better = [&](std::uint32_t i, std::uint32_t than) {
+    if (is_branch(i) != is_branch(than)) return is_branch(i);
+    const bool is_nearer = distance(i) < distance(than);
+    if (is_branch(i)) return is_nearer;
+    return level(i) * kMaybeSame < level(than) ||
+           (is_nearer && level(i) < level(than) * kMaybeSame);
+  };
   std::uint32_t best = kNone;
   for (std::uint32_t i = 0; i < route.count; ++i) {
-    if (i == use) continue;
-    if (best == kNone || is_branch(i) != is_branch(best)) {
-      if (best == kNone || is_branch(i)) best = i;
-      continue;
-    }
-    const bool nearer = distance(i) < distance(best) && level(i) < level(best) * kMaybeSame;
-    if (nearer || level(i) * kMaybeSame < level(best)) best = i;
+    if (i != use && (best == kNone || is_better(i, best))) best = i;
   }
   return best;
 }
