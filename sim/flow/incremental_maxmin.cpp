@@ -128,13 +128,11 @@ std::uint32_t IncrementalMaxMin::bundle_of(const Route& route, std::uint32_t use
   std::vector<std::uint32_t>& known = bundles_on_[server];
   const auto same = std::find_if(known.begin(), known.end(),
                                  [&](std::uint32_t b) { return bundles_[b].neck == by; });
-  std::uint32_t index = 0;
-  if (same == known.end()) {
-    index = static_cast<std::uint32_t>(bundles_.size());
+  const bool is_new = same == known.end();
+  const auto index = is_new ? static_cast<std::uint32_t>(bundles_.size()) : *same;
+  if (is_new) {
     bundles_.push_back({.server = server, .neck = by});
     known.push_back(index);
-  } else {
-    index = *same;
   }
   Bundle& bundle = bundles_[index];
   const std::int64_t before = bundle.most();
@@ -163,10 +161,9 @@ void IncrementalMaxMin::add_to_bundle(std::uint32_t index, std::int64_t at_bound
 void IncrementalMaxMin::refresh_bounds() {
   for (Route& route : routes_) find_bound(route);
   for (Bundle& bundle : bundles_) {
-    bundle.at_bound = 0;
+    bundle.at_bound = servers_[bundle.server].at_most = 0;
     find_most(bundle);
   }
-  for (Server& s : servers_) s.at_most = 0;
   for (Bound& bound : bounds_) {
     bound.level = routes_[bound.route].bound_level;
     bound.limiter = routes_[bound.route].bound_limiter;
