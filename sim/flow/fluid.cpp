@@ -18,7 +18,6 @@ std::int64_t to_ps(Time t) { return t.since_start().count_ps(); }
 }  // namespace
 
 FlowServerIndex FluidSystem::add_server(Bandwidth capacity) {
-  finished_bytes_.push_back(0.0);
   clocks_.emplace_back();
   return FlowServerIndex{solver_.add_server(capacity.as_bytes_per_s())};
 }
@@ -45,6 +44,7 @@ RouteIndex FluidSystem::add_route(std::span<const Use> uses, std::optional<Bandw
   }
   const double cap_bytes_per_s =
       cap ? cap->as_bytes_per_s() : std::numeric_limits<double>::infinity();
+  finished_bytes_.push_back(0.0);
   return RouteIndex{solver_.add_route(merged, cap_bytes_per_s, share)};
 }
 
@@ -195,9 +195,7 @@ void FluidSystem::finish(std::uint32_t slot) {
                    .start = flow.start,
                    .limits_begin = begin,
                    .limits_end = static_cast<std::uint32_t>(limits_.size())});
-  for (const auto& use : solver_.uses(solver_.route(slot))) {
-    finished_bytes_[use.server] += flow.bytes * use.weight;
-  }
+  finished_bytes_[solver_.route(slot)] += flow.bytes;
   solver_.remove_flow(slot);
   flow.sequence = kDone;
 }
@@ -251,7 +249,12 @@ double FluidSystem::utilisation(FlowServerIndex server) {
 
 double FluidSystem::used_bytes(FlowServerIndex server) const {
   require_server(server);
-  double used = finished_bytes_[server.index()];
+  double used = 0;
+  for (std::uint32_t route = 0; route < solver_.route_count(); ++route) {
+    for (const auto& use : solver_.uses(route)) {
+      if (use.server == server.value) used += finished_bytes_[route] * use.weight;
+    }
+  }
   solver_.for_each_user(server.value, [&](std::uint32_t slot, double weight) {
     used += (flows_[slot].bytes - remaining_at(slot, now_)) * weight;
   });

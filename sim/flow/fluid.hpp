@@ -108,7 +108,7 @@ class FluidSystem {
   /// Fraction of the capacity in use now (0 to 1). O(flows on the server). Re-solves what
   /// changed.
   double utilisation(FlowServerIndex server);
-  /// Bytes that crossed the server up to now(), weights included. O(flows on the server).
+  /// Bytes that crossed the server up to now(), weights included. O(routes and flows).
   double used_bytes(FlowServerIndex server) const;
   /// All flows in progress in the order they were started, but for those of 0 bytes. Re-solves.
   std::vector<FlowInProgress> in_progress();
@@ -161,7 +161,7 @@ class FluidSystem {
   MinTree capped_finishes_;             // by slot: of flows at their own cap, ps
   std::vector<Flow> flows_;             // by slot
   std::vector<Empty> empty_;            // 0-byte flows started at now_
-  std::vector<double> finished_bytes_;  // a server, by flows that are done
+  std::vector<double> finished_bytes_;  // by route, of flows that are done
   std::vector<HistoryNode> nodes_;
   std::uint32_t free_node_{kNone};
   Time now_;

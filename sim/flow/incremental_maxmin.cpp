@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
+#include <utility>
 
 #include "sim/flow/common.hpp"
 
@@ -14,6 +15,10 @@ using flow::kTie;
 constexpr double kSurelyBelow = 1.0 - 1e-9;
 // Seeds may come early but never late; this covers the rounding in a server's summed load.
 constexpr double kEarly = 1.0 - 1e-6;
+// Levels no further apart than this may be the same.
+constexpr double kMaybeSame = 1.0 + 1e-6;
+// Takes back what multiplying and dividing by a weight may have added.
+constexpr double kRounded = 1.0 - 1e-13;
 // Sums of what flows could take are whole bytes/s, so that they do not drift. A flow counts at most
 // this much (8.8e12), which leaves room for a million flows on a server.
 constexpr double kMostBytesPerS = 8796093022208.0;
@@ -21,6 +26,14 @@ constexpr double kMostBytesPerS = 8796093022208.0;
 // Of false and true: what to multiply with, or to add, to keep a number if true.
 constexpr double kFactor[] = {0.0, 1.0};
 constexpr double kGap[] = {std::numeric_limits<double>::infinity(), 0.0};
+
+std::int64_t whole_bytes_per_s(double rate) {
+  return static_cast<std::int64_t>(std::ceil(std::min(rate * kRounded, kMostBytesPerS)));
+}
+
+std::int64_t fills_above(double capacity) {
+  return static_cast<std::int64_t>(std::min(capacity, kMostBytesPerS - 1.0));
+}
 
 void rise_to(double level, double load, double& left, double& measured_at) {
   left -= (level - measured_at) * load;
@@ -34,7 +47,8 @@ std::uint32_t IncrementalMaxMin::add_server(double capacity) {
   levels_.push_back(0.0);
   Server& s = servers_.emplace_back();
   s.capacity = capacity;
-  s.fills_above = static_cast<std::int64_t>(std::min(capacity, kMostBytesPerS - 1.0));
+  s.fills_above = fills_above(capacity);
+  bundles_on_.emplace_back();
   return static_cast<std::uint32_t>(servers_.size() - 1);
 }
 
@@ -51,6 +65,7 @@ std::uint32_t IncrementalMaxMin::add_route(std::span<const RouteUse> uses, doubl
     route_loads_.push_back({.per_level = use.weight * share, .at_bound = 0});
   }
   find_bound(route);
+  for (std::uint32_t i = 0; i < route.count; ++i) route_bundles_.push_back(bundle_of(route, i));
   routes_.push_back(route);
   return static_cast<std::uint32_t>(routes_.size() - 1);
 }
@@ -67,24 +82,96 @@ void IncrementalMaxMin::find_bound(Route& route) {
     }
   }
   for (std::uint32_t i = route.begin; i < route.begin + route.count; ++i) {
-    // The factor takes back what multiplying and dividing by a weight may have added, so that a
-    // flow alone never counts as more than its server.
-    const double bound = route_loads_[i].per_level * route.bound_level * (1.0 - 1e-13);
-    route_loads_[i].at_bound =
-        static_cast<std::int64_t>(std::ceil(std::min(bound, kMostBytesPerS)));
+    // Rounded so that a flow alone never counts as more than its server.
+    route_loads_[i].at_bound = whole_bytes_per_s(route_loads_[i].per_level * route.bound_level);
   }
+}
+
+// Of the other servers that a route crosses the one that would be full first; of several the
+// nearest. Of a trunk the nearest branch, though what a route answers might hold it to less: in its
+// branch an answer shares the room of all that goes its way. kNone: there is none.
+std::uint32_t IncrementalMaxMin::neck(const Route& route, std::uint32_t use) const {
+  const auto load = [&](std::uint32_t i) { return route_loads_[route.begin + i].per_level; };
+  const auto level = [&](std::uint32_t i) {
+    return servers_[route_uses_[route.begin + i].server].capacity / load(i);
+  };
+  const auto is_branch = [&](std::uint32_t i) {
+    const bool is_like = load(i) < 2 * load(use) && load(use) < 2 * load(i);
+    return is_like && 2 * level(i) < level(use);
+  };
+  const auto distance = [use](std::uint32_t i) { return i < use ? use - i : i - use; };
+  const auto is_better = [&](std::uint32_t i, std::uint32_t than) {
+    if (is_branch(i) != is_branch(than)) return is_branch(i);
+    const bool is_nearer = distance(i) < distance(than);
+    if (is_branch(i)) return is_nearer;
+    return level(i) * kMaybeSame < level(than) ||
+           (is_nearer && level(i) < level(than) * kMaybeSame);
+  };
+  std::uint32_t best = kNone;
+  for (std::uint32_t i = 0; i < route.count; ++i) {
+    if (i != use && (best == kNone || is_better(i, best))) best = i;
+  }
+  return best;
+}
+
+// The bundle to which flows of a route belong on its server number `use`.
+std::uint32_t IncrementalMaxMin::bundle_of(const Route& route, std::uint32_t use) {
+  const std::uint32_t server = route_uses_[route.begin + use].server;
+  const std::uint32_t narrow = neck(route, use);
+  std::uint32_t by = kNone;
+  double ratio = 0;
+  if (narrow != kNone) {
+    by = route_uses_[route.begin + narrow].server;
+    ratio =
+        route_loads_[route.begin + use].per_level / route_loads_[route.begin + narrow].per_level;
+  }
+  std::vector<std::uint32_t>& known = bundles_on_[server];
+  const auto same = std::find_if(known.begin(), known.end(),
+                                 [&](std::uint32_t b) { return bundles_[b].neck == by; });
+  const bool is_new = same == known.end();
+  const auto index = is_new ? static_cast<std::uint32_t>(bundles_.size()) : *same;
+  if (is_new) {
+    bundles_.push_back({.server = server, .neck = by});
+    known.push_back(index);
+  }
+  Bundle& bundle = bundles_[index];
+  const std::int64_t before = bundle.most();
+  bundle.ratio = std::max(bundle.ratio, ratio);
+  find_most(bundle);
+  servers_[server].at_most += bundle.most() - before;
+  return index;
+}
+
+// Servers that keep each other from being full might else none of them be followed. So a neck
+// counts as a bit wider, unless its capacity is smaller: of those there is no circle.
+void IncrementalMaxMin::find_most(Bundle& bundle) const {
+  if (bundle.neck == kNone) return;
+  const double capacity = servers_[bundle.neck].capacity;
+  const double margin = capacity < servers_[bundle.server].capacity ? 1.0 : kMaybeSame;
+  bundle.through_neck = whole_bytes_per_s(bundle.ratio * capacity * margin);
+}
+
+void IncrementalMaxMin::add_to_bundle(std::uint32_t index, std::int64_t at_bound) {
+  Bundle& bundle = bundles_[index];
+  const std::int64_t before = bundle.most();
+  bundle.at_bound += at_bound;
+  servers_[bundle.server].at_most += bundle.most() - before;
 }
 
 void IncrementalMaxMin::refresh_bounds() {
   for (Route& route : routes_) find_bound(route);
+  for (Bundle& bundle : bundles_) {
+    bundle.at_bound = servers_[bundle.server].at_most = 0;
+    find_most(bundle);
+  }
   for (Bound& bound : bounds_) {
     bound.level = routes_[bound.route].bound_level;
     bound.limiter = routes_[bound.route].bound_limiter;
   }
-  for (Server& s : servers_) {
-    s.at_bound = 0;
+  for (const Server& s : servers_) {
     for (const User& u : s.users) {
-      s.at_bound += route_loads_[routes_[bounds_[u.slot].route].begin + u.use].at_bound;
+      const std::uint32_t use = routes_[bounds_[u.slot].route].begin + u.use;
+      add_to_bundle(route_bundles_[use], route_loads_[use].at_bound);
     }
   }
 }
@@ -115,15 +202,17 @@ std::uint32_t IncrementalMaxMin::take_slot() {
 std::uint32_t IncrementalMaxMin::add_flow(std::uint32_t route_index) {
   const Route& route = routes_[route_index];
   const std::uint32_t slot = take_slot();
-  bounds_[slot] = {
-      .level = route.bound_level, .limiter = route.bound_limiter, .route = route_index};
+  bounds_[slot] = {.level = route.bound_level,
+                   .share = route.share,
+                   .limiter = route.bound_limiter,
+                   .route = route_index};
   Flow& flow = flows_[slot];
   flow = {.level = 0,
           .limiter = kNoLimiter,
           .stamp = 0,
           .link_count = route.count,
           .more_links = take_links(route.count),
-          .share = route.share,
+          .open_at = kNone,
           .few_links = {}};
   std::uint32_t use = 0;
   for (Link& link : links(flow)) {
@@ -135,7 +224,7 @@ std::uint32_t IncrementalMaxMin::add_flow(std::uint32_t route_index) {
             .position = static_cast<std::uint32_t>(s.users.size())};
     s.users.push_back({.slot = slot, .use = use, .load = load.per_level});
     s.load += load.per_level;
-    s.at_bound += load.at_bound;
+    add_to_bundle(route_bundles_[route.begin + use], load.at_bound);
     ++use;
   }
   started_.push_back(slot);
@@ -154,7 +243,8 @@ void IncrementalMaxMin::remove_flow(std::uint32_t slot) {
     links(flows_[moved.slot])[moved.use].position = link.position;
     s.users.pop_back();
     s.load = s.users.empty() ? 0.0 : s.load - link.load;
-    s.at_bound -= route_loads_[use++].at_bound;
+    add_to_bundle(route_bundles_[use], -route_loads_[use].at_bound);
+    ++use;
     // Where nobody was limited, nobody can gain.
     if (waters_[link.server].limits > 0) seed(link.server, flow.level);
   }
@@ -166,7 +256,7 @@ void IncrementalMaxMin::set_capacity(std::uint32_t server, double capacity) {
   Server& s = servers_[server];
   if (s.capacity == capacity) return;
   s.capacity = capacity;
-  s.fills_above = static_cast<std::int64_t>(std::min(capacity, kMostBytesPerS - 1.0));
+  s.fills_above = fills_above(capacity);
   capacity_changed_.push_back(server);
 }
 
@@ -251,7 +341,7 @@ void IncrementalMaxMin::solve() {
     for (Water& w : waters_) w.disturbed_in = w.watched_in = 0;
   }
   level_ = 0;
-  open_slots_end_ = 0;
+  opens_end_ = 0;
   seed_changes();
   while (unsettled_ > 0) {
     if (!advance_top()) handle(pop());
@@ -291,19 +381,19 @@ void IncrementalMaxMin::disturb(std::uint32_t server) {
   Water& w = waters_[server];
   w.disturbed_in = w.watched_in = solve_;
   w.level = level_;
-  w.open_begin = open_slots_end_;
-  if (open_slots_.size() < open_slots_end_ + s.users.size()) {
-    open_slots_.resize(2 * (open_slots_end_ + s.users.size()));
+  w.open_begin = opens_end_;
+  if (opens_.size() < opens_end_ + s.users.size()) {
+    opens_.resize(2 * (opens_end_ + s.users.size()));
   }
   double used = 0;
   double load = 0;
   double held_at = kInfinity;
   const double surely_below = level_ * kSurelyBelow;
   const std::uint32_t fixed_stamp = stamp(State::kFixed);
-  std::uint32_t end = open_slots_end_;
-  // Copies of members, which the compiler would else read again after each write to open_slots_.
-  const Flow* const flows = flows_.data();
-  std::uint32_t* const open_slots = open_slots_.data();
+  std::uint32_t end = opens_end_;
+  // Copies of members, which the compiler would else read again after each write to opens_.
+  Flow* const flows = flows_.data();
+  Open* const opens = opens_.data();
   const double level = level_;
   // The hottest loop of all. Which flows are open is as good as random, so it has no branches. A
   // fixed flow's level is at most level_, an open one's (infinite if free) at least about level_.
@@ -313,10 +403,11 @@ void IncrementalMaxMin::disturb(std::uint32_t server) {
     used += u.load * std::min(flow.level, level);
     load += u.load * kFactor[open];
     held_at = std::min(held_at, flow.level + kGap[open & (flow.limiter == server)]);
-    open_slots[end] = u.slot;
+    opens[end].load = u.load;
+    opens[end].slot = u.slot;
     end += open ? 1U : 0U;
   }
-  open_slots_end_ = w.open_end = end;
+  opens_end_ = w.open_end = end;
   w.open = w.open_end - w.open_begin;
   w.load = load;
   w.left = s.capacity - used;
@@ -326,10 +417,13 @@ void IncrementalMaxMin::disturb(std::uint32_t server) {
   const std::uint32_t free_stamp = stamp(State::kFree);
   const std::uint32_t solve = solve_;
   const Water* const waters = waters_.data();
-  for (const std::uint32_t* slot = open_slots + w.open_begin; slot != open_slots + end; ++slot) {
-    const Flow& flow = flows[*slot];
+  for (std::uint32_t i = w.open_begin; i != end; ++i) {
+    Open& open = opens[i];
+    Flow& flow = flows[open.slot];
+    open.server = server;
+    open.next = std::exchange(flow.open_at, i);
     if (flow.stamp == free_stamp) continue;
-    if (flow.limiter == kOwnCap || waters[flow.limiter].watched_in != solve) watch(*slot, flow);
+    if (flow.limiter == kOwnCap || waters[flow.limiter].watched_in != solve) watch(open.slot, flow);
   }
   const double fills_at = w.level + std::max(0.0, w.left) / w.load;
   push(std::min(fills_at, w.released_at), Kind::kDisturbed, server);
@@ -422,7 +516,7 @@ void IncrementalMaxMin::delay_top(double level) {
 void IncrementalMaxMin::release_users(std::uint32_t server) {
   const Water w = waters_[server];
   for (std::uint32_t i = w.open_begin; i < w.open_end; ++i) {
-    const std::uint32_t slot = open_slots_[i];
+    const std::uint32_t slot = opens_[i].slot;
     const Flow& flow = flows_[slot];
     if (flow.limiter == server && state(flow) == State::kAsBefore) release(slot, server);
   }
@@ -450,7 +544,7 @@ void IncrementalMaxMin::close(std::uint32_t server) {
   const bool same = w.limits > 0 && std::abs(before - level_) <= kTie * level_;
   const double level = same ? before : level_;
   for (std::uint32_t i = w.open_begin; i < w.open_end; ++i) {
-    const std::uint32_t slot = open_slots_[i];
+    const std::uint32_t slot = opens_[i].slot;
     if (state(flows_[slot]) != State::kFixed) stop_at(slot, server, level);
   }
 }
@@ -471,19 +565,21 @@ void IncrementalMaxMin::stop_at(std::uint32_t slot, std::uint32_t server, double
   settle(flow, server, as_before);
 }
 
-// Takes a flow just fixed off the water of its servers. A flow that got less than before leaves
-// something to the flows that its other servers limited.
+// Takes a flow just fixed off the water of the servers where it was open. A flow that got less than
+// before leaves something to the flows that its other servers limited.
 void IncrementalMaxMin::settle(Flow& flow, std::uint32_t except, bool disturb_limiting) {
+  for (std::uint32_t i = std::exchange(flow.open_at, kNone); i != kNone; i = opens_[i].next) {
+    const Open& open = opens_[i];
+    if (open.server == except) continue;
+    Water& w = waters_[open.server];
+    rise_to(level_, w.load, w.left, w.level);
+    w.load -= open.load;
+    if (--w.open == 0) --unsettled_;
+  }
+  if (!disturb_limiting) return;
   for (const Link& link : links(flow)) {
-    if (link.server == except) continue;
-    Water& w = waters_[link.server];
-    if (is_disturbed(w)) {
-      rise_to(level_, w.load, w.left, w.level);
-      w.load -= link.load;
-      if (--w.open == 0) --unsettled_;
-    } else if (disturb_limiting && w.limits > 0) {
-      disturb(link.server);
-    }
+    const Water& w = waters_[link.server];
+    if (link.server != except && !is_disturbed(w) && w.limits > 0) disturb(link.server);
   }
 }
 

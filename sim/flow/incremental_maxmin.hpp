@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -15,7 +16,8 @@ namespace weft {
 /// (rate per share) from zero: below the level at which a changed flow's servers can first fill,
 /// nothing differs from before. From there on the sweep follows only *disturbed* servers: those
 /// that a changed flow crosses and that either limited flows before (these may now get more) or
-/// could be filled by what its flows could take at most (`could_fill`). A flow whose limiter is
+/// could be filled by what its flows could take at most (`could_fill`): a trunk is not followed
+/// while what fits through its branches cannot fill it. A flow whose limiter is
 /// undisturbed is frozen where it was; a flow whose rate comes out as before disturbs nothing
 /// further. The result is that of maxmin_rates, to a relative 1e-12.
 ///
@@ -52,9 +54,9 @@ class IncrementalMaxMin {
   std::span<const std::uint32_t> shifted() const { return shifted_; }
 
   /// As of the last solve(). Bytes/s; 0 for a flow that solve() has not yet seen.
-  double rate(std::uint32_t slot) const { return flows_[slot].level * flows_[slot].share; }
+  double rate(std::uint32_t slot) const { return flows_[slot].level * bounds_[slot].share; }
   std::uint32_t limiter(std::uint32_t slot) const { return flows_[slot].limiter; }
-  double share(std::uint32_t slot) const { return flows_[slot].share; }
+  double share(std::uint32_t slot) const { return bounds_[slot].share; }
   /// Rate a share of the flows that the server limits; meaningless if there are none.
   double level(std::uint32_t server) const { return levels_[server]; }
 
@@ -79,6 +81,8 @@ class IncrementalMaxMin {
  private:
   static constexpr double kInfinity = std::numeric_limits<double>::infinity();
   static constexpr std::uint32_t kNoLimiter = kOwnCap - 1;  // not yet solved
+  static constexpr std::uint32_t kNone = 0xFFFFFFFF;
+  static constexpr std::int64_t kAny = std::numeric_limits<std::int64_t>::max();
 
   struct Route {
     std::uint32_t begin;  // into route_uses_, route_loads_
@@ -112,12 +116,13 @@ class IncrementalMaxMin {
     std::uint32_t stamp;  // solve_ * 4 + State; an older solve's stamp means kAsBefore
     std::uint32_t link_count;
     std::uint32_t more_links;  // into links_, if there are more than kFewLinks
-    double share;
+    std::uint32_t open_at;     // the last disturbed server where it is open; into opens_
     Link few_links[kFewLinks];
   };
   static_assert(sizeof(Flow) == 64);
   struct Bound {
     double level;
+    double share;
     std::uint32_t limiter;
     std::uint32_t route;
   };
@@ -127,6 +132,13 @@ class IncrementalMaxMin {
     std::uint32_t use;
     double load;
   };
+  // A flow that is open on a disturbed server.
+  struct Open {
+    double load;
+    std::uint32_t slot;
+    std::uint32_t server;
+    std::uint32_t next;  // where else the flow is open
+  };
   // What is left of a disturbed server when its open flows run at `level` (see maxmin.cpp).
   struct Water {
     double left{0};
@@ -135,7 +147,7 @@ class IncrementalMaxMin {
     double released_at{kInfinity};  // where its flows were held before; infinity once let go
     double fills_at{0};             // as of the last next_level()
     std::uint32_t open{0};
-    std::uint32_t open_begin{0};  // the flows that were open at first; into open_slots_
+    std::uint32_t open_begin{0};  // the flows that were open at first; into opens_
     std::uint32_t open_end{0};
     std::uint32_t disturbed_in{0};  // the solve in which this is valid
     std::uint32_t watched_in{0};
@@ -144,11 +156,22 @@ class IncrementalMaxMin {
   static_assert(sizeof(Water) == 64);
   struct Server {
     double capacity;
-    double load{0};            // of all users; only a hint (sums in changing order)
-    std::int64_t at_bound{0};  // of all users, if each had its bound_level
+    double load{0};           // of all users; only a hint (sums in changing order)
+    std::int64_t at_most{0};  // what its users could take, bundle by bundle
     std::int64_t fills_above{0};
     double seed{kInfinity};  // level from which it is disturbed in the next solve
     std::vector<User> users;
+  };
+
+  // Flows on a server that all cross one other, the neck, as well: together they take what fits
+  // through that at most.
+  struct Bundle {
+    std::uint32_t server;
+    std::uint32_t neck;               // kNone: they cross no other
+    double ratio{0};                  // of a byte on the server to one in the neck, at most
+    std::int64_t through_neck{kAny};  // bytes/s of the server
+    std::int64_t at_bound{0};         // if each flow had its bound_level
+    std::int64_t most() const { return std::min(at_bound, through_neck); }
   };
 
   enum class Kind : std::uint32_t { kSeed, kWatch, kDisturbed, kBound };
@@ -184,10 +207,14 @@ class IncrementalMaxMin {
     set_state(flow, State::kFree);
     flow.level = kInfinity;
   }
-  bool could_fill(const Server& s) const { return s.at_bound > s.fills_above; }
+  bool could_fill(const Server& s) const { return s.at_most > s.fills_above; }
   bool is_disturbed(const Water& w) const { return w.disturbed_in == solve_; }
 
   void find_bound(Route& route);
+  std::uint32_t neck(const Route& route, std::uint32_t use) const;
+  std::uint32_t bundle_of(const Route& route, std::uint32_t use);
+  void find_most(Bundle& bundle) const;
+  void add_to_bundle(std::uint32_t index, std::int64_t at_bound);
   void refresh_bounds();
   void seed(std::uint32_t server, double level);
   void seed_changes();
@@ -218,6 +245,9 @@ class IncrementalMaxMin {
   std::vector<Route> routes_;
   std::vector<RouteUse> route_uses_;
   std::vector<Load> route_loads_;
+  std::vector<std::uint32_t> route_bundles_;
+  std::vector<Bundle> bundles_;
+  std::vector<std::vector<std::uint32_t>> bundles_on_;  // by server
 
   std::vector<Flow> flows_;    // by slot
   std::vector<Bound> bounds_;  // by slot: the route's
@@ -234,8 +264,8 @@ class IncrementalMaxMin {
   /// Seeds in the heap and disturbed servers with open flows: the sweep ends when there are none.
   std::uint32_t unsettled_{0};
   std::vector<Event> heap_;
-  std::vector<std::uint32_t> open_slots_;
-  std::uint32_t open_slots_end_{0};
+  std::vector<Open> opens_;
+  std::uint32_t opens_end_{0};
   std::vector<std::uint32_t> moved_;    // slots
   std::vector<std::uint32_t> shifted_;  // servers
 };

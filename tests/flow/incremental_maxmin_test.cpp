@@ -129,6 +129,57 @@ TEST(IncrementalMaxMin, EqualsTheFullSolutionThroughCapacityChanges) {
   expect_random_histories_equal_full(3, 10, true, 400);
 }
 
+// Hosts on two leaves: a flow crosses PCIe, a port and a wire that are equally wide, both leaves'
+// trunks if need be, and a wire down; its answers go the other way. A trunk has `times` the room of
+// its wires.
+test::RandomSystem two_leaves(std::mt19937_64& stream, double times) {
+  constexpr std::uint32_t kHosts = 8;
+  constexpr std::uint32_t kTrunks = 4 * kHosts;  // up and down of each leaf
+  test::RandomSystem system{stream, 1, 1};
+  system.capacity.assign(kTrunks + 4, times * kHosts / 2 * 50e9);
+  for (std::uint32_t host = 0; host < kHosts; ++host) {
+    system.capacity[4 * host] = 63e9;
+    for (std::uint32_t i = 1; i < 4; ++i) system.capacity[4 * host + i] = 50e9;
+  }
+  system.flows.clear();
+  for (std::uint32_t a = 0; a < kHosts; ++a) {
+    for (std::uint32_t b = 0; b < kHosts; ++b) {
+      if (a == b) continue;
+      PlainFlow flow{{{4 * a, 1.1}, {4 * a + 1, 1.0}, {4 * a + 2, 1.0}}};
+      const std::uint32_t from = a % 2;
+      const std::uint32_t to = b % 2;
+      const auto cross = [&](std::uint32_t leaf, std::uint32_t next, double weight) {
+        flow.uses.push_back({kTrunks + 2 * leaf, weight});
+        flow.uses.push_back({kTrunks + 2 * next + 1, weight});
+      };
+      if (from != to) cross(from, to, 1.0);
+      flow.uses.push_back({4 * b + 3, 1.0});
+      flow.uses.push_back({4 * b + 2, 1e-3});
+      if (from != to) cross(to, from, 1e-3);
+      flow.uses.push_back({4 * a + 3, 1e-3});
+      system.flows.push_back(flow);
+    }
+  }
+  return system;
+}
+
+TEST(IncrementalMaxMin, EqualsTheFullSolutionWhereWiresKeepOthersFromBeingFull) {
+  std::mt19937_64 stream = random_stream(5, "incremental maxmin");
+  for (const double times : {0.4, 1.0, 2.0}) {
+    Pair pair{two_leaves(stream, times)};
+    for (std::uint32_t f = 0; f < pair.system.flows.size(); ++f) pair.add(f);
+    for (int step = 0; !pair.live.empty(); ++step) {
+      ASSERT_NO_FATAL_FAILURE(expect_equals_full(pair)) << times << " step " << step;
+      pair.remove(uniform_below(stream, pair.live.size()));
+      if (step % 8 == 7) {
+        const auto server =
+            static_cast<std::uint32_t>(uniform_below(stream, pair.system.capacity.size()));
+        pair.set_capacity(server, pair.system.capacity[server] * (0.5 + uniform01(stream)));
+      }
+    }
+  }
+}
+
 TEST(IncrementalMaxMin, EqualsTheFullSolutionOnACrossbarThatDrains) {
   // 12 hosts, all to all, flows leave in random order: levels diverge and meet.
   std::mt19937_64 stream = random_stream(4, "incremental maxmin");

@@ -408,14 +408,15 @@ void NcclChannelWalk::add_preferred(int first, int end, std::vector<int>& nets) 
 /// The GPUs not yet in the channel, best first (ncclTopoSearchNextGpuSort). NVSwitch: the
 /// neighbours, as it likes few peers; then the others, or none.
 void NcclChannelWalk::list_gpus(int gpu, int sort_by_net, std::vector<int>& next) {
-  sort_gpus(gpu, sort_by_net, next);
-  if (system_.count(kNvs) > 0) put_neighbours_first(gpu, next);
+  next.clear();
+  const bool has_nvswitch = system_.count(kNvs) > 0;
+  if (!has_nvswitch || !release_.tries_neighbours_only) sort_gpus(gpu, sort_by_net, next);
+  if (has_nvswitch) put_neighbours_first(gpu, next);
 }
 
 /// `sort_by_net`: 0 by the way between GPUs only; 1 by the way to the channel's NIC first, as the
 /// next GPU talks to it; -1 the same, but among equals the last first.
 void NcclChannelWalk::sort_gpus(int gpu, int sort_by_net, std::vector<int>& next) {
-  next.clear();
   scores_.clear();
   for (int i = 1; i < gpus(); ++i) {
     const int to = (gpu + i) % gpus();
@@ -449,9 +450,15 @@ void NcclChannelWalk::put_neighbours_first(int gpu, std::vector<int>& next) cons
   const int after = (gpu + 1) % gpus();
   std::ptrdiff_t found = 0;
   const auto add = [&](int neighbour) {
-    const auto at = std::find(next.begin() + found, next.end(), neighbour);
-    if (at == next.end()) return;
-    std::rotate(next.begin() + found, at, at + 1);
+    const auto begin = next.begin() + found;
+    const bool is_first = std::find(next.begin(), begin, neighbour) != begin;
+    if (is_first || !may_follow(gpu, neighbour)) return;
+    const auto at = std::find(begin, next.end(), neighbour);
+    if (at == next.end()) {
+      next.insert(begin, neighbour);
+    } else {
+      std::rotate(begin, at, at + 1);
+    }
     ++found;
   };
   const bool ring = trial_->pattern == NcclPattern::kRing;
@@ -460,7 +467,6 @@ void NcclChannelWalk::put_neighbours_first(int gpu, std::vector<int>& next) cons
   if (ring) add(before);
   add(after);
   if (split) add(before);
-  if (release_.tries_neighbours_only) next.resize(static_cast<std::size_t>(found));
 }
 
 /// What the channels so far have left of a GPU's PCIe link, whole GB/s (gpuPciBw).
