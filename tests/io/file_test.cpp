@@ -88,6 +88,24 @@ TEST_F(File, SeveralAreReplacedOrNone) {
   EXPECT_THAT(names(), testing::UnorderedElementsAre("one", "two", "folder"));
 }
 
+// Written in pieces it takes its place at the end; if that does not come, nothing has happened.
+TEST_F(File, OfPiecesTakesItsPlaceOnlyWhenItIsWhole) {
+  write_text_file(path("f"), "old");
+  {
+    OutputFile out(path("f"));
+    out.write("half");
+    EXPECT_EQ(read_text_file(path("f")), "old");
+  }
+  EXPECT_EQ(read_text_file(path("f")), "old");
+  EXPECT_THAT(names(), ElementsAre("f"));
+  OutputFile out(path("f"));
+  out.write("new ");
+  out.write("text");
+  out.commit();
+  EXPECT_EQ(read_text_file(path("f")), "new text");
+  EXPECT_THAT(names(), ElementsAre("f"));
+}
+
 TEST_F(File, KeepsTheOldTextWhenItCannotReplace) {
   std::filesystem::create_directory(path("d"));
   EXPECT_THAT(complaint([&] { write_text_file(path("d"), "text"); }),
