@@ -48,7 +48,8 @@ double factor_of(const std::string& text) {
 
 void run_on_device(const ReplayArguments& a) {
   const bool is_mixed = !a.topology.empty() || !a.json.empty() || !a.csv.empty() ||
-                        !a.map.empty() || !a.set.empty() || a.is_open;
+                        !a.map.empty() || !a.set.empty() || a.is_open || !a.gpu.empty() ||
+                        !a.seed.empty() || a.fidelity != "fluid" || a.factor != "2";
   if (is_mixed) {
     throw InputError("--device takes --peer and --port; the other options are the simulator's");
   }

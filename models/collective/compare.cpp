@@ -118,6 +118,7 @@ std::vector<ScenarioSetting> settings_of(const MeasuredRow& row, const MachineFa
   if (is_copy(row)) return set;
   if (is_perftest(row)) {
     add_rates(row, set);
+    if (row.nic_latency_us > 0) set.push_back(latency_setting(row, facts));
     return set;
   }
   if (!row.launch.empty()) set.push_back({"nccl.launch", row.launch, {}});

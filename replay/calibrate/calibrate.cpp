@@ -402,10 +402,11 @@ MeasuredTable all_rows(const CalibrationRequest& request) {
 }
 
 /// Adds the parameters with where they start. Throws InputError: one that rows use with several
-/// values. Those that no row uses come back.
+/// values. Those that no row uses come back; of parameters that nobody named those that start at 0,
+/// which says nothing of the size of steps from there, are left out into `at_zero`.
 std::vector<std::string> add_keys(const CalibrationRequest& request, const ParamCatalog& catalog,
-                                  const BeforeAfter& fitted, const BeforeAfter& held_out,
-                                  Fit& fit) {
+                                  const BeforeAfter& fitted, const BeforeAfter& held_out, Fit& fit,
+                                  std::vector<std::string>& at_zero) {
   const auto used = used_params(fitted.before);
   std::vector<Comparison> all = fitted.before;
   all.insert(all.end(), held_out.before.begin(), held_out.before.end());
@@ -416,6 +417,11 @@ std::vector<std::string> add_keys(const CalibrationRequest& request, const Param
       unused.push_back(key);
     } else {
       const ParamSpec& spec = catalog.require(key);
+      const std::string& value = anywhere.at(key).front().value;
+      if (request.keys.empty() && ParamCatalog::parse(spec, value) == 0) {
+        at_zero.push_back(key);
+        continue;
+      }
       fit.add(spec, start_of(spec, anywhere.at(key)));
     }
   }
@@ -486,8 +492,13 @@ Calibration calibrate(const CalibrationRequest& request, const ParamCatalog& cat
   if (summary(joined(out.held_out.before), out).n == 0) {
     throw InputError("no row that is held out has a prediction (weft compare says why)");
   }
-  const std::vector<std::string> unused = add_keys(request, catalog, out.fitted, out.held_out, fit);
+  std::vector<std::string> at_zero;
+  const std::vector<std::string> unused =
+      add_keys(request, catalog, out.fitted, out.held_out, fit, at_zero);
   const std::vector<ScenarioSetting> settings = fitted_settings(request, fit, unused, out);
+  if (!at_zero.empty()) {
+    out.notes.push_back(fmt::format("not fitted: {} start at 0", fmt::join(at_zero, ", ")));
+  }
   out.predictions = fit.predictions();
   if (!out.refusal.empty()) return out;
   out.fitted.after = compare_all(tables.fitted, request, catalog, settings);

@@ -101,7 +101,7 @@ std::vector<GoodputStep> goodput_of(const Recorded& recorded, const Replay& repl
   for (const Compared& c : all) {
     const Operation& o = recorded.operations[c.operation];
     if (is_receive(o)) continue;  // its bytes are the send's
-    const double rate = static_cast<double>(o.bytes) / step_s / 1e9;
+    const double rate = static_cast<double>(o.bytes + o.before_bytes) / step_s / 1e9;
     step_at(recorded_at(o.done_ns) - was.from).recorded_gigabytes_per_s += rate;
     step_at(*replay.operations[c.operation].done - is.from).predicted_gigabytes_per_s += rate;
   }
@@ -127,7 +127,10 @@ std::optional<Divergence> first_divergence(const Recorded& recorded,
 Comparison compare(const Recorded& recorded, const Replay& replay, double factor) {
   Comparison out;
   const std::vector<Compared> all = compared(recorded, replay);
-  out.compared = all.size();
+  out.compared =
+      static_cast<std::size_t>(std::count_if(all.begin(), all.end(), [&](const Compared& c) {
+        return !is_receive(recorded.operations[c.operation]);
+      }));
   if (all.empty()) return out;
   out.classes = classes_of(recorded, all);
   const auto recorded_post = [&](std::uint32_t i) -> std::optional<Duration> {

@@ -207,6 +207,7 @@ class RecordedReader {
     Operation& operation = out_->operations[match->request.index];
     operation.done_ns = std::max<std::uint64_t>(at, 1);
     operation.number = match->request.number;
+    for (const auto& unsignaled : match->before) operation.before_bytes += unsignaled.bytes;
     if (operation.pair == kNone) operation.pair = pair(match->request.pair);
     if (completion.status != 0) operation.left_out = kFailed;
     const auto index = static_cast<std::uint32_t>(match->request.index);
@@ -265,8 +266,11 @@ Recorded read_recorded(const std::string& path) {
   RecordedReader reader(out);
   while (const auto record = records.next()) reader.take(*record);
   reader.finish();
-  if (const trace::Losses& losses = records.reader().losses(); losses.places > 0) {
-    out.left_out["bytes of the file that cannot be read"] += losses.bytes;
+  const trace::Losses& losses = records.reader().losses();
+  if (losses.blocks > 0) out.left_out["blocks of the file that are lost"] += losses.blocks;
+  if (losses.bytes > 0) out.left_out["bytes of the file that cannot be read"] += losses.bytes;
+  if (!records.reader().is_ended()) {
+    out.left_out["end of the file: its writer was stopped, or it is cut off"] = 1;
   }
   for (const RecordedPair& pair : out.pairs) {
     if (pair.is_unseen) ++out.left_out["queue pairs whose requests were posted past libibverbs"];

@@ -20,8 +20,9 @@ struct Operation {
   std::uint32_t pair{0};  ///< of Recorded::pairs
   trace::Opcode opcode{trace::Opcode::kOther};
   std::uint64_t bytes{0};
-  std::uint64_t posted_ns{0};  ///< from the trace's begin
-  std::uint64_t done_ns{0};    ///< its completion was taken; 0: none was
+  std::uint64_t before_bytes{0};  ///< of unsignaled ones of its queue that its completion tells of
+  std::uint64_t posted_ns{0};     ///< from the trace's begin
+  std::uint64_t done_ns{0};       ///< its completion was taken; 0: none was
   std::uint32_t list_index{0};
   std::uint64_t number{0};  ///< of a receive, and of what takes one: how many were before it
   trace::MemoryKind memory{trace::MemoryKind::kUnknown};

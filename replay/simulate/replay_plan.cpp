@@ -1,6 +1,7 @@
 #include "replay/simulate/replay_plan.hpp"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <utility>
 
@@ -68,6 +69,8 @@ class ReplayBuilder {
 
   void sort_in(std::uint32_t i) {
     const Operation& o = operation(i);
+    const bool is_missing = o.left_out != nullptr && takes_receive(o) && o.pair != kNone;
+    if (is_missing) directions_[o.pair].receive_tokens.push_back(0);
     if (!is_posted(o)) return;
     Direction& d = directions_[o.pair];
     d.operations.push_back(i);
@@ -326,6 +329,11 @@ class ReplayBuilder {
     const QueuePair& q = out_.plan.queue_pairs[d.index];
     const FlagIndex cq = is_receive(o) ? q.receive_cq : q.send_cq;
     if (cq == kNoIndex) return false;
+    if (taker_.emplace(cq, p.actor).first->second != p.actor) {
+      ++out_.notes
+            ["completions that a second thread takes of a queue pair: they come when they came"];
+      return false;
+    }
     std::uint64_t& taken = is_receive(o) ? d.receives_taken : d.sends_taken;
     if (tokens_[i] > taken) p.wait(cq, static_cast<std::int64_t>(tokens_[i] - taken));
     taken = std::max(taken, tokens_[i]);
@@ -367,6 +375,7 @@ class ReplayBuilder {
   Loop loop_;
   ReplayPlan out_;
   std::vector<Direction> directions_;  ///< by recorded pair: what its end posts
+  std::map<FlagIndex, ActorIndex> taker_;
   std::vector<std::uint64_t> tokens_;  ///< by operation
   std::map<std::pair<std::string, Duration>, LagIndex> lags_;
 };

@@ -1,6 +1,7 @@
 #include "replay/simulate/simulate.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 #include "models/transport/fluid_transport.hpp"
@@ -75,8 +76,13 @@ Replay simulate(const Machine& machine, const Recorded& recorded, const Ends& en
   Replay out;
   out.operations.resize(recorded.operations.size());
   out.notes = std::move(plan.notes);
-  fidelity == ReplayFidelity::kFluid ? run_fluid(machine, plan, out)
-                                     : run_packets(machine, plan, out);
+  try {
+    fidelity == ReplayFidelity::kFluid ? run_fluid(machine, plan, out)
+                                       : run_packets(machine, plan, out);
+  } catch (const std::overflow_error&) {
+    throw InputError(recorded.file +
+                     ": replayed, it takes longer than simulated time goes; cut it");
+  }
   return out;
 }
 

@@ -27,6 +27,13 @@ std::vector<std::uint32_t> connect(std::span<const PairEnd> ends) {
     if (ends[i].peer_number == 0 || found == by_numbers.end()) continue;
     std::vector<std::uint32_t> others = found->second;
     std::erase(others, i);
+    std::erase_if(others, [&](std::uint32_t other) {  // a loop through its own port would name it
+      const PairEnd& end = ends[i];
+      const bool has_lid =
+          std::any_of(end.lids.begin(), end.lids.end(), [](auto l) { return l != 0; });
+      return has_lid && end.lids == ends[other].lids && end.peer_port != 0 &&
+             !is_addressed(end, ends[other]);
+    });
     if (others.size() > 1) {
       std::erase_if(others, [&](std::uint32_t other) {
         return !is_addressed(ends[i], ends[other]) || !is_addressed(ends[other], ends[i]);

@@ -45,6 +45,16 @@ struct FileFindings {
   std::map<std::uint32_t, std::uint32_t> device_of_domain;
   std::map<std::uint32_t, std::vector<std::uint16_t>> lids;           // by device
   std::uint64_t until_ns{std::numeric_limits<std::uint64_t>::max()};  // of the first dropped record
+
+  /// A Drop comes with the last record that was dropped: what others did since the first is
+  /// miscounted.
+  void forget_dropped() {
+    for (auto& [name, pair] : pairs) {
+      for (Operations* side : {&pair.sends, &pair.receives}) {
+        for (Times& t : *side) t = t.done >= until_ns ? Times{} : t;
+      }
+    }
+  }
 };
 
 class Survey {
@@ -142,6 +152,13 @@ FileFindings findings_of(const std::string& path, Source& source) {
   }
   Survey survey(findings);
   while (const auto record = records.next()) survey.take(*record);
+  const Losses& lost = records.reader().losses();
+  if (lost.blocks > 0 || lost.records > 0) {
+    throw InputError(path +
+                     ": blocks of it are lost, so its operations cannot be counted and its clock "
+                     "cannot be aligned");
+  }
+  findings.forget_dropped();
   source = {path, records.reader().losses(), records.reader().is_ended()};
   return findings;
 }
@@ -221,7 +238,7 @@ class Alignment {
       if (peers[i] == kNone) continue;
       const auto [a, sender] = pairs[i];
       const auto [b, receiver] = pairs[peers[i]];
-      if (clocks_[a] == clocks_[b]) continue;
+      if (a == b) continue;
       const std::uint64_t n = bound(differences, *sender, *receiver, clocks_[a], clocks_[b]);
       out[a].matched += n;
       out[b].matched += n;
@@ -262,8 +279,11 @@ class Alignment {
   void place(const Differences& differences, std::size_t file, HostClock& out) const {
     const std::size_t clock = clocks_[file];
     const std::size_t first = clocks_[0];
-    if (clock == first) return;
     const std::string& name = (*sources_)[file].file;
+    if (differences.most(clock, clock) < 0) {
+      throw InputError(name + ": no shift of its clock fits: what was matched contradicts itself");
+    }
+    if (clock == first) return;
     const std::int64_t most = differences.most(first, clock);
     const std::int64_t back = differences.most(clock, first);
     if (most == kUnbounded || back == kUnbounded) {

@@ -18,6 +18,7 @@ namespace {
 
 // More than a block of the largest size: most blocks are read with one call.
 constexpr std::size_t kWindow = 2U << 20;
+constexpr std::size_t kMostStreams = 4096;  // each holds a block
 static_assert(kWindow > sizeof(BlockHead) + kMaxCompressedBytes);
 
 int open_for_reading(const std::string& path, std::uint64_t& bytes) {
@@ -114,7 +115,7 @@ void TraceReader::read_head() {
     case HeadFault::kTooShort:
       throw InputError(too_short);
     case HeadFault::kDamaged:
-      facts_ = {.tool = {}, .topology = {}, .clock = ClockKind::kUnknown};
+      facts_ = {.tool = {}, .topology = {}, .clock = ClockKind::kUnknown, .is_salted = false};
       damage_ = Loss{.what = "the file's head is damaged"};
       at_ = next_block_head(kFileMagic.size());
   }
@@ -123,7 +124,9 @@ void TraceReader::read_head() {
 std::uint64_t TraceReader::next_block_head(std::uint64_t from) {
   BlockHead head{};
   while (from + sizeof head <= file_bytes_) {
-    const auto bytes = bytes_at(from, kWindow);
+    // What is at hand first, or each false magic would read a window anew.
+    const bool is_at_hand = from >= window_at_ && from - window_at_ + sizeof head <= window_.size();
+    const auto bytes = bytes_at(from, is_at_hand ? window_.size() - (from - window_at_) : kWindow);
     if (bytes.empty()) break;  // the file became shorter
     const auto magic = std::as_bytes(std::span(kBlockMagic));
     const auto found = std::search(bytes.begin(), bytes.end(), magic.begin(), magic.end());
@@ -245,6 +248,9 @@ OrderedRecords::OrderedRecords(const std::string& path) : reader_{path} {
   while (const std::optional<Block> block = reader_.next()) {
     const std::uint32_t thread = block->head.thread;
     const auto [at, is_new] = stream_of.try_emplace(thread, streams_.size());
+    if (streams_.size() >= kMostStreams) {
+      throw InputError(fmt::format("{}: blocks of more than {} threads", path, kMostStreams));
+    }
     if (is_new || thread == kNone) {  // a mixed block is not in one order with the next one
       at->second = streams_.size();
       streams_.emplace_back();

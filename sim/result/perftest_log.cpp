@@ -39,13 +39,23 @@ bool has_word(std::string_view text, std::string_view word) {
   return text.find(word) != std::string_view::npos;
 }
 
+/// What perftest prints of memory on a GPU, before its head or behind it, by release and vendor.
+bool tells_of_gpu(std::string_view line) {
+  return has_word(line, "cuMemAlloc() of") ||
+         (has_word(line, "allocated") && has_word(line, "GPU buffer") &&
+          !has_word(line, "CUDA_MEM_MALLOC"));
+}
+
 /// Our word for a test such as "RDMA_Write Bidirectional BW Test"; "" for one without a model.
 std::string op_of(std::string_view test) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kVerbs{
       {{"RDMA_Write", "write"}, {"RDMA_Read", "read"}, {"Send", "send"}}};
   const auto verb = std::find_if(kVerbs.begin(), kVerbs.end(),
                                  [&](const auto& v) { return test.starts_with(v.first); });
-  if (verb == kVerbs.end() || has_word(test, "Post") || has_word(test, "forwarding")) return "";
+  if (verb == kVerbs.end() || has_word(test, "Post") || has_word(test, "_imm") ||
+      has_word(test, "forwarding")) {
+    return "";
+  }
   const std::string op = std::string(verb->second) + (has_word(test, "BW") ? "_bw" : "_lat");
   return op + (has_word(test, "Bidirectional") ? "_bidirectional" : "");
 }
@@ -160,9 +170,14 @@ class TextReader {
       head_ = {.test = joined(words)};
       columns_ = 0;
       if (std::exchange(on_gpu_, false)) head_.cells["memory_path"] = "gdr";
-    } else if (has_word(line, "cuMemAlloc() of")) {
-      on_gpu_ = true;  // it says so before the head
-    } else if (!head_.test.empty() && columns_ == 0) {
+    } else if (tells_of_gpu(line)) {
+      if (!head_.test.empty() && columns_ == 0) {
+        head_.cells["memory_path"] = "gdr";
+      } else {
+        on_gpu_ = true;
+      }
+    } else if (columns_ == 0) {
+      if (has_word(line, "Test with events")) head_.unlike = "events";
       read_facts(line);
     }
   }
@@ -173,16 +188,16 @@ class TextReader {
     return out;
   }
 
-  /// " Dual-port       : OFF		Device         : mlx5_0": facts between tabs.
+  /// " Dual-port       : OFF		Device         : mlx5_0": values are a word each.
   void read_facts(std::string_view line) {
-    while (!line.empty()) {
-      const std::size_t end = std::min(line.find("\t\t"), line.size());
-      const std::string_view fact = line.substr(0, end);
-      line.remove_prefix(std::min(end + 2, line.size()));
-      const std::size_t colon = fact.find(':');
-      if (colon == std::string_view::npos) continue;
-      read_fact(joined(words_of(fact.substr(0, colon))), joined(words_of(fact.substr(colon + 1))),
-                head_);
+    for (std::size_t colon = line.find(':'); colon != std::string_view::npos;
+         colon = line.find(':')) {
+      const std::string key = joined(words_of(line.substr(0, colon)));
+      line.remove_prefix(colon + 1);
+      const Words rest = words_of(line);
+      if (rest.empty()) return;
+      read_fact(key, std::string(rest[0]), head_);
+      line.remove_prefix(static_cast<std::size_t>(rest[0].data() - line.data()) + rest[0].size());
     }
   }
 
