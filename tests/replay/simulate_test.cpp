@@ -115,11 +115,29 @@ TEST_F(ReplayTest, UnsignaledRequestsAreDoneWithTheNextSignaledOne) {
     EXPECT_EQ(got.replay.operations[i].done.has_value(), i % 4 == 3) << i;
   }
   EXPECT_EQ(got.posted(4) - got.done(3), Duration::ns(5000));
+  EXPECT_EQ(got.recorded.operations[7].before_bytes, 3 * 4096U);
   EXPECT_TRUE(
       got.replay.notes.contains("operations whose memory at the other end is taken to be "
                                 "of the same kind"));
   EXPECT_FALSE(got.replay.notes.contains(
       "unsignaled requests, signaled here: their queue pair has no pattern"));
+}
+
+// One thread begins to take a queue pair's completions, another goes on: of the second one's
+// nothing is predicted, and that is said.
+TEST_F(ReplayTest, CompletionsOfASecondThreadComeWhenTheyCame) {
+  TraceMaker maker(file("reads"), "h");
+  maker.pair(7, 100, 200);
+  for (std::uint64_t i = 0; i < 4; ++i) {
+    maker.post(7, Opcode::kRead, 1000 + 10'000 * i, {.id = i, .bytes = 4096});
+    maker.completion(7, Opcode::kRead, 9000 + 10'000 * i,
+                     {.id = i, .by = static_cast<std::uint32_t>(i < 2 ? 2 : 3)});
+  }
+  maker.finish();
+  const Replayed got = replay(file("reads"), Loop::kClosed, ReplayFidelity::kFluid);
+  EXPECT_EQ(got.replay.notes.at("completions that a second thread takes of a queue pair: they come "
+                                "when they came"),
+            2U);
 }
 
 /// A ping-pong of sends between two hosts: each answers 500 ns after it has taken what came.
@@ -270,7 +288,8 @@ TEST_F(ReplayTest, AnyTraceIsReplayedOrRefused) {
         const TraceMaker::Request request{
             .id = random() % 4,
             .bytes = static_cast<std::uint32_t>(random() >> (32 + random() % 32)),
-            .flags = static_cast<std::uint8_t>(random() % 8 == 0 ? random() : random() & 3U)};
+            .flags = static_cast<std::uint8_t>(random() % 8 == 0 ? random() : random() & 3U),
+            .by = static_cast<std::uint32_t>(2 + random() % 3)};
         if (random() % 2 == 0) {
           maker.post(pair, opcode, at, request);
         } else {

@@ -1,4 +1,5 @@
 // What perftest and nvbandwidth print, or write as JSON, as rows of a measured table.
+#include <algorithm>
 #include <random>
 
 #include <gmock/gmock.h>
@@ -123,6 +124,32 @@ TEST(PerftestLog, SaysInWhichMemoryWhereItCan) {
             "wire.mtu=4096 B; wire.kind=roce; nic.pcie_gen=4");
 }
 
+// Later releases, and others' GPUs; behind the head, too.
+TEST(PerftestLog, KnowsMemoryOfGpusByEachRelease) {
+  const std::string text = perftest_text("ib_write_bw.txt");
+  const std::string cuda =
+      "allocated GPU buffer of a 131072 address at 0x7f for type CUDA_MEM_DEVICE\n";
+  for (const std::string& log :
+       {cuda + text, "allocated 131072 bytes of GPU buffer at 0x7f\n" + text,
+        changed(text, " Dual-port", cuda + " Dual-port")}) {
+    EXPECT_EQ(parse_measured(log, "log").rows.at(0).memory_path, "gdr") << log;
+  }
+}
+
+TEST(PerftestLog, ReadsFactsOfACopiedTerminal) {
+  std::string text = perftest_text("ib_write_bw.txt");
+  std::replace(text.begin(), text.end(), '\t', ' ');
+  const MeasuredRow tabs = parse_measured(perftest_text("ib_write_bw.txt"), "log").rows.at(0);
+  const MeasuredRow blanks = parse_measured(text, "log").rows.at(0);
+  EXPECT_EQ(blanks.op, tabs.op);
+  EXPECT_EQ(blanks.qps, tabs.qps);
+  EXPECT_EQ(blanks.tx_depth, tabs.tx_depth);
+  EXPECT_EQ(blanks.set, tabs.set);
+  const std::string untitled = changed(text, "RDMA_Write BW Test", "");
+  EXPECT_EQ(parse_measured(untitled, "log", {{"op", "write_bw"}}).rows.at(0).tx_depth,
+            tabs.tx_depth);
+}
+
 TEST(PerftestLog, NamesWhatHasNoModel) {
   const std::string text = perftest_text("ib_write_bw.txt");
   const auto id = [](const std::string& log) {
@@ -131,6 +158,8 @@ TEST(PerftestLog, NamesWhatHasNoModel) {
   };
   EXPECT_EQ(id(changed(text, "RDMA_Write BW Test", "Atomic FETCH_AND_ADD BW Test")),
             "other: Atomic FETCH_AND_ADD BW Test");
+  EXPECT_EQ(id(changed(text, "RDMA_Write BW Test", "RDMA_Write_imm BW Test")),
+            "other: RDMA_Write_imm BW Test");
   EXPECT_EQ(id(changed(text, "Connection type : RC", "Connection type : UC")),
             "other: RDMA_Write BW Test, Connection type UC");
   EXPECT_EQ(id(changed(text, "RDMA_Write BW Test", "RDMA_Write Bidirectional BW Test")),
