@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <fcntl.h>
 #include <new>
 #include <signal.h>
 #include <string>
@@ -46,6 +48,28 @@ class KeptErrno {
  private:
   int kept_{errno};
 };
+
+// The program's threads have all ended, its first one by pthread_exit: the process is to end with
+// the last thread, which would else be the writer for ever.
+bool is_writer_alone() {
+  const int file = ::open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  char text[512];
+  const ssize_t got = ::read(file, text, sizeof text - 1);
+  ::close(file);
+  if (got <= 0) return false;
+  text[got] = '\0';
+  // "pid (name) state ppid ...": the 3rd field is the first thread's state, the 20th how many there
+  // are.
+  const char* at = std::strrchr(text, ')');
+  if (at == nullptr || at[1] != ' ' || at[2] != 'Z') return false;
+  ++at;
+  for (int field = 3; field < 20; ++field) {
+    at = std::strchr(at + 1, ' ');
+    if (at == nullptr) return false;
+  }
+  return std::strtol(at, nullptr, 10) == 1 + 1;
+}
 
 }  // namespace
 
@@ -197,6 +221,8 @@ void Recorder::start_locked() {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  // Whatever priority the program's thread has, the writer's is the usual one.
+  pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
   pthread_t writer{};
   has_writer_ = pthread_create(&writer, &attributes, &Recorder::run_writer, this) == 0;
   pthread_attr_destroy(&attributes);
@@ -204,12 +230,9 @@ void Recorder::start_locked() {
   if (!has_writer_) is_on_.store(false, std::memory_order_relaxed);
 }
 
+// Takes no lock: a signal's handler may end the program while its thread holds one.
 void Recorder::end() {
-  {
-    const std::lock_guard lock(mutex_);
-    if (!has_writer_) return;
-    has_writer_ = false;
-  }
+  if (!has_writer_.exchange(false)) return;
   is_ending_.store(true, std::memory_order_relaxed);
   sem_post(&wake_);
   wait_for(ended_, kLongestEndNs);
@@ -229,8 +252,14 @@ void Recorder::write_all() {
                               .post_ns = overhead.post_ns,
                               .poll_ns = overhead.poll_ns});
   bool is_last = false;
+  std::uint64_t looked_ns = now_ns();
   while (file_.is_open() && !is_last) {
     is_last = is_ending_.load(std::memory_order_relaxed);
+    if (!is_last && now_ns() - looked_ns >= kFlushNs) {
+      looked_ns = now_ns();
+      is_last = is_writer_alone();
+    }
+    if (is_last) has_writer_.store(false);  // the program's end need not wait for it
     if (!is_on()) file_.give_up("objects came faster than the file took their records");
     const bool was_full = write_round(is_last);
     if (!is_last && !was_full) wait_for(wake_, kRoundNs);

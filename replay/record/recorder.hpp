@@ -124,7 +124,7 @@ class Recorder {
   std::vector<std::unique_ptr<ThreadLog>> logs_;
   std::uint32_t threads_{0};
   bool is_started_{false};
-  bool has_writer_{false};
+  std::atomic<bool> has_writer_{false};
 
   sem_t wake_{};
   sem_t ended_{};

@@ -279,6 +279,12 @@ TEST_F(Recording, TheProgramsEndIsItsOwn) {
   EXPECT_EQ(run({}, "verbs_program", {"nothing", "1"}), 1);
 }
 
+// A process ends with its last thread, which the recorder's must not be.
+TEST_F(Recording, AProgramWhoseFirstThreadEndsEndsToo) {
+  EXPECT_EQ(run({}, "verbs_program", {"lists", "1000", "pthread_exit"}), 0);
+  EXPECT_TRUE(read_recorded(trace()).is_ended);
+}
+
 // At any time the file holds whole blocks, up to a flush at most a round and 100 ms ago.
 TEST_F(Recording, KilledAtRandomPoints) {
   for (int i = 0; i < 12; ++i) {

@@ -12,7 +12,7 @@
 //       threads  64 threads, each with queue pairs of its own, COUNT WRITEs each
 //       fork     COUNT WRITEs, then a child opens the device itself and does as many
 //       endless  WRITEs until it is killed
-// END:  return (default), _exit, abort, kill: how it ends
+// END:  return (default), _exit, abort, kill, pthread_exit: how it ends
 //
 // Built linked to libibverbs, or with WEFT_LOADED finding its functions as NCCL does: dlopen, then
 // dlvsym (or dlsym, with WEFT_DLSYM too).
@@ -25,6 +25,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
+#include <pthread.h>
 #include <string>
 #include <sys/wait.h>
 #include <thread>
@@ -436,5 +437,6 @@ int main(int argc, char** argv) {
   if (end == "_exit") _exit(3);
   if (end == "abort") std::abort();
   if (end == "kill") raise(SIGKILL);
+  if (end == "pthread_exit") pthread_exit(nullptr);
   return 0;
 }

@@ -5,7 +5,8 @@ set -u
 
 tc qdisc add dev ra root netem delay 10ms
 tc qdisc add dev rb root netem delay 10ms
-# Waiting for events leaves the processor to the links; now and then rxe loses one under emulation, and both ends wait.
+# Waiting for events leaves the processor to the links. Now and then both ends wait for ever: perftest has one channel for
+# both of its completion queues, of which that of sends has one entry, and may take the one's event for the other's.
 for _ in 1 2 3; do
   rm -f delay-10ms.*.weft
   limit=20 pair delay-10ms 18515 rxe0 rxe1 ib_send_lat -e -F -s 64 -n 50 && break
