@@ -6,6 +6,11 @@
 
 namespace weft {
 
+void check_length(std::string_view line) {
+  if (line.size() <= kMostLogLineBytes) return;
+  throw InputError(fmt::format("more than {} bytes in a line", kMostLogLineBytes));
+}
+
 Words words_of(std::string_view line) {
   constexpr std::string_view kSpaces = " \t\r";
   Words out;

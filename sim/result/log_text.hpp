@@ -1,9 +1,11 @@
 #pragma once
 
 #include <algorithm>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "sim/base/error.hpp"
 #include "sim/result/measured.hpp"
 
 namespace weft {
@@ -17,6 +19,9 @@ using Words = std::vector<std::string_view>;
 /// What stands between blanks; views into the line.
 Words words_of(std::string_view line);
 
+/// Throws InputError if a line has more bytes than kMostLogLineBytes.
+void check_length(std::string_view line);
+
 /// Calls visit(line, number) for each line, from 1.
 template <class Visit>
 void for_each_line(std::string_view text, const Visit& visit) {
@@ -25,6 +30,19 @@ void for_each_line(std::string_view text, const Visit& visit) {
     visit(text.substr(0, end), number);
     text.remove_prefix(std::min(end + 1, text.size()));
   }
+}
+
+/// The same of a log: throws InputError at the line if that is too long or `visit` refuses it.
+template <class Visit>
+void read_lines(std::string_view text, const std::string& file, const Visit& visit) {
+  for_each_line(text, [&](std::string_view line, int number) {
+    try {
+      check_length(line);
+      visit(line, number);
+    } catch (const InputError& e) {
+      throw InputError(Place{file, number, 0}, e.what());
+    }
+  });
 }
 
 /// Whether it begins as a JSON object does, behind blanks.

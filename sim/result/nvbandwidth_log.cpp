@@ -76,16 +76,7 @@ class TextReader {
   TextReader(const std::string& file, const StatedColumns& stated) : file_{file}, stated_{stated} {}
 
   std::vector<MeasuredRow> rows(std::string_view text) {
-    for_each_line(text, [&](std::string_view line, int number) {
-      try {
-        if (line.size() > kMostLogLineBytes) {
-          throw InputError(fmt::format("more than {} bytes in a line", kMostLogLineBytes));
-        }
-        read(line, number);
-      } catch (const InputError& e) {
-        throw InputError(Place{file_, number, 0}, e.what());
-      }
-    });
+    read_lines(text, file_, [&](std::string_view line, int number) { read(line, number); });
     return std::move(rows_);
   }
 
