@@ -57,15 +57,6 @@ class ReplayTest : public testing::Test {
   TraceFolder folder_;
 };
 
-std::string error_of(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const InputError& e) {
-    return e.what();
-  }
-  return "no error";
-}
-
 // A read alone takes what perftest shows: the thread's post, the read, its completion and the poll.
 // perftest's thread works for the completion too (cqe_time) before it counts it.
 TEST_F(ReplayTest, AReadTakesPerftestsLatency) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <span>
 #include <string>
 #include <utility>
@@ -12,6 +13,7 @@
 
 #include "replay/trace/reader.hpp"
 #include "replay/trace/writer.hpp"
+#include "sim/base/error.hpp"
 
 namespace weft::test {
 
@@ -165,5 +167,15 @@ class TraceMaker {
  private:
   trace::TraceWriter writer_;
 };
+
+/// What work() refuses its input with.
+inline std::string error_of(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const InputError& e) {
+    return e.what();
+  }
+  return "no error";
+}
 
 }  // namespace weft::test

@@ -35,15 +35,6 @@ std::vector<T> all_of(const std::string& path, RecordType type) {
   return out;
 }
 
-std::string error_of(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const InputError& e) {
-    return e.what();
-  }
-  return "no error";
-}
-
 // The paper's test vector: key and text are the bytes 00, 01, ... (appendix A of SipHash).
 TEST(Pseudonym, HashIsSipHash) {
   const Salt key{0x0706050403020100U, 0x0f0e0d0c0b0a0908U};
