@@ -77,7 +77,7 @@ TEST(LargeTrace, IsReadAndCutInBoundedMemory) {
   EXPECT_TRUE(sum.is_ended);
   const CutResult cut = cut_trace(folder.file("large"), {.pairs = {100}}, folder.file("cut"));
   EXPECT_EQ(cut.kept, 2 * operations / kThreads);
-  if (!kIsSanitized) EXPECT_LT(peak_kib(), kMostKib);
+  EXPECT_TRUE(kIsSanitized || peak_kib() < kMostKib) << peak_kib();
 }
 
 }  // namespace
