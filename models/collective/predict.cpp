@@ -31,7 +31,6 @@
 #include "sim/base/quantity.hpp"
 #include "sim/base/version.hpp"
 #include "sim/input/topology_file.hpp"
-#include "sim/plan/fold.hpp"
 
 namespace weft {
 namespace {
@@ -96,9 +95,8 @@ ResultRow run_task(const Ready& ready, const Task& task, std::atomic<bool>& has_
   RunOutcome outcome;
   const Params& params = machine.devices().params();
   if (ready.options.fidelity == Fidelity::kFluid) {
-    plan = fold_channels(std::move(plan));
     outcome = repeated(params, plan, causes, [&](const Plan& launched) {
-      return run_fluid(machine, {&launched, 1}, causes, ready.options.shuffle_ties).front();
+      return run_folded(machine, launched, causes, ready.options.shuffle_ties);
     });
   } else {
     std::vector<std::uint32_t> nodes(machine.fabric().nodes());

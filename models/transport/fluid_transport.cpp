@@ -35,10 +35,12 @@ Duration total(const std::vector<Segment>& segments) {
 
 }  // namespace
 
-FluidTransport::FluidTransport(const Machine& machine, EventQueue& events, CauseTable& causes)
+FluidTransport::FluidTransport(const Machine& machine, EventQueue& events, CauseTable& causes,
+                               ServerClasses classes)
     : machine_{&machine},
       events_{&events},
       causes_{&causes},
+      classes_{std::move(classes)},
       not_ready_{causes.intern({"receiver not ready", ""})},
       flow_server_(machine.server_count()) {}
 
@@ -65,9 +67,8 @@ WalkId FluidTransport::prepare(const Walk& walk, const Mover& mover) {
 std::size_t FluidTransport::open_walk(const Contraction& contraction, double copies) {
   std::vector<Use> uses;
   for (const ServerUse& u : contraction.uses) {
-    // Each copy works on an SM of its own.
-    const bool is_own = machine_->unit(u.server) == ServerUnit::kWork;
-    uses.push_back({flow_server(u.server), is_own ? u.weight : copies * u.weight});
+    // So many copies meet on each of the servers that one stands for.
+    uses.push_back({flow_server(first_of(u.server)), copies / alike(u.server) * u.weight});
   }
   OpenWalk opened;
   std::optional<Bandwidth> cap;
@@ -109,14 +110,15 @@ QpHandle FluidTransport::open(const QueuePair& queue_pair) {
   return QpHandle{queue_pairs_.size() - 1};
 }
 
-FluidTransport::Serial FluidTransport::serial(ServerId server) {
+FluidTransport::Serial FluidTransport::serial(ServerId of) {
+  const ServerId server = first_of(of);
   return {&serial_[server], machine_->service_time(server),
           causes_->intern(machine_->cause(server))};
 }
 
 WalkId FluidTransport::add_verbs(const QueuePair& q, bool is_read) {
   const Contraction data = contract(*machine_, data_walk(q, is_read));
-  const std::size_t opened = open_walk(data, 1);
+  const std::size_t opened = open_walk(data, q.copies);
   if (!is_read && !q.sends && q.send_cq == kNoIndex) return WalkId{opened};  // nobody is told
   const Contraction there = contract(*machine_, {message_leg(q, false)});
   const Contraction back = contract(*machine_, {message_leg(q, true)});

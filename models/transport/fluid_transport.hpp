@@ -11,6 +11,7 @@
 #include "sim/engine/fifo.hpp"
 #include "sim/engine/serial_server.hpp"
 #include "sim/flow/fluid.hpp"
+#include "sim/plan/fold.hpp"
 #include "sim/run/transport.hpp"
 
 namespace weft {
@@ -33,7 +34,9 @@ namespace weft {
 class FluidTransport final : public Transport, private EventTarget {
  public:
   /// All references must outlive the transport. Causes are added to `causes` as they occur.
-  FluidTransport(const Machine& machine, EventQueue& events, CauseTable& causes);
+  /// `classes`: of a folded plan, which of the machine's servers stands for which.
+  FluidTransport(const Machine& machine, EventQueue& events, CauseTable& causes,
+                 ServerClasses classes = {});
 
   WalkId prepare(const Walk& walk, const Mover& mover) override;
   void submit(WalkId walk, Bytes bytes, std::uint64_t tag) override;
@@ -132,6 +135,12 @@ class FluidTransport final : public Transport, private EventTarget {
                      const Contraction& back);
   Telling telling(const std::vector<Segment>& tail, std::vector<LatencyPart> parts, DeviceId nic);
   Serial serial(ServerId server);
+  ServerId first_of(ServerId server) const {
+    return classes_.empty() ? server : ServerId{classes_.first[server.index()]};
+  }
+  double alike(ServerId server) const {
+    return classes_.empty() ? 1 : classes_.size[server.index()];
+  }
   void begin_held(std::size_t queue_pair);
   void take_element(std::size_t queue_pair);
   void begin(WalkId walk, const Transfer& transfer, Duration wait);
@@ -163,6 +172,7 @@ class FluidTransport final : public Transport, private EventTarget {
   const Machine* machine_;
   EventQueue* events_;
   CauseTable* causes_;
+  ServerClasses classes_;
   CauseId not_ready_;
   TransportSink* sink_{nullptr};
   FluidSystem fluid_;

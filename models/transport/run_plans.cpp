@@ -4,15 +4,32 @@
 #include <utility>
 
 #include "models/transport/fluid_transport.hpp"
+#include "models/transport/footprints.hpp"
 #include "models/transport/packet_transport.hpp"
 
 namespace weft {
 
+namespace {
+
+EventQueue queue_of(std::optional<std::uint64_t> shuffle_ties) {
+  return shuffle_ties ? EventQueue::shuffling_ties(*shuffle_ties) : EventQueue{};
+}
+
+}  // namespace
+
 std::vector<RunOutcome> run_fluid(const Machine& machine, std::span<const Plan> plans,
                                   CauseTable& causes, std::optional<std::uint64_t> shuffle_ties) {
-  EventQueue events = shuffle_ties ? EventQueue::shuffling_ties(*shuffle_ties) : EventQueue{};
+  EventQueue events = queue_of(shuffle_ties);
   FluidTransport transport(machine, events, causes);
   return run_plans(plans, transport, events, causes);
+}
+
+RunOutcome run_folded(const Machine& machine, const Plan& plan, CauseTable& causes,
+                      std::optional<std::uint64_t> shuffle_ties) {
+  const Folded folded = fold(plan, MachineFootprints(machine));
+  EventQueue events = queue_of(shuffle_ties);
+  FluidTransport transport(machine, events, causes, folded.servers);
+  return run_plan(folded.plan, transport, events, causes);
 }
 
 PacketRun run_packets(const Machine& machine, std::span<const Plan> plans,

@@ -1,8 +1,13 @@
 #include "sim/plan/fold.hpp"
 
 #include <algorithm>
-#include <optional>
+#include <bit>
+#include <map>
+#include <tuple>
 #include <utility>
+
+#include "sim/base/random.hpp"
+#include "sim/plan/equitable.hpp"
 
 namespace weft {
 namespace {
@@ -54,99 +59,482 @@ class Renumbering {
   std::vector<std::uint32_t> met_;
 };
 
-/// What belongs to one channel, everything numbered from 0.
-struct ChannelPart {
-  std::vector<Flag> flags;
-  std::vector<Actor> actors;
-  std::vector<Program> programs;
-  friend bool operator==(const ChannelPart&, const ChannelPart&) = default;
+/// What an edge of the graph stands for; labels begin with it.
+enum class Bond : std::uint8_t {
+  kActor,      ///< a program's, by its number among the actor's
+  kServes,     ///< a program's flag
+  kFlag,       ///< of an instruction
+  kQueuePair,  ///< likewise
+  kUse,        ///< of a server
+  kInTurn,     ///< likewise, of one thing after another
+  kCompletion,
+  kReceived,
+  kContext,  ///< a queue pair's own flag
+  kPlace,    ///< of a queue pair among those that an actor looks after
+  kBlock,    ///< actors that are groups of one block
 };
 
-/// The parts by channel; nullopt if channels share something.
-std::optional<std::vector<ChannelPart>> parts_of(const Plan& plan) {
-  std::vector<std::vector<const Program*>> by_channel;
-  for (const Program& p : plan.programs) {
-    if (p.channel == kNoIndex) return std::nullopt;
-    if (p.channel >= by_channel.size()) by_channel.resize(p.channel + 1);
-    by_channel[p.channel].push_back(&p);
-  }
-  std::vector<ChannelPart> parts(by_channel.size());
-  std::vector<std::uint32_t> channel_of_flag(plan.flags.size(), kNoIndex);
-  std::vector<std::uint32_t> channel_of_actor(plan.actors.size(), kNoIndex);
-  Renumbering flags(plan.flags.size());
-  Renumbering actors(plan.actors.size());
-  bool is_shared = false;
-  const auto own = [&is_shared](std::uint32_t& owner, std::uint32_t channel) {
-    if (owner == kNoIndex) owner = channel;
-    is_shared = is_shared || owner != channel;
-  };
-  for (std::uint32_t channel = 0; channel < parts.size(); ++channel) {
-    ChannelPart& part = parts[channel];
-    for (const Program* program : by_channel[channel]) {
-      Program p = *program;
-      p.channel = 0;
-      own(channel_of_actor[p.actor], channel);
-      p.actor = actors(p.actor);
-      for_each_flag(p, [&](FlagIndex& flag) {
-        own(channel_of_flag[flag], channel);
-        flag = flags(flag);
-      });
-      part.programs.push_back(std::move(p));
-    }
-    if (is_shared) return std::nullopt;
-    for (const FlagIndex flag : flags.begin_anew()) part.flags.push_back(plan.flags[flag]);
-    for (const ActorIndex actor : actors.begin_anew()) {
-      part.actors.push_back(plan.actors[actor]);
-      part.actors.back().number = 0;
-    }
-  }
-  return parts;
+std::uint64_t label(Bond bond, std::uint64_t a = 0, std::uint64_t b = 0) {
+  return combined(combined(static_cast<std::uint64_t>(bond) + 1, a), b);
 }
+
+/// Whether an instruction next to another of its kind may as well come before it.
+bool commutes(Kind kind) {
+  return kind == Kind::kWait || kind == Kind::kRaise || kind == Kind::kSignal;
+}
+
+/// The plan, and what it shares, as a graph; and the plan that one of each class makes.
+class Folder {
+ public:
+  Folder(const Plan& plan, const Footprints& footprints)
+      : plan_{plan},
+        footprints_{footprints},
+        server_nodes_(footprints.server_count(), kNoIndex),
+        servers_of_flags_{servers_of_flags(plan)},
+        by_queue_pair_{flags_with_queue_pairs()},
+        flags_of_context_{count_context()},
+        programs_of_(plan.actors.size()) {
+    add_nodes();
+    for (std::uint32_t p = 0; p < plan_.programs.size(); ++p) add_program(p);
+    for (QueuePairIndex q = 0; q < plan_.queue_pairs.size(); ++q) add_queue_pair(q);
+    add_places();
+    add_blocks();
+  }
+
+  Folded fold() {
+    do partition_ = coarsest_equitable_partition(graph_);
+    while (split_rivals());
+    choose();
+    return {folded_plan(), server_classes()};
+  }
+
+ private:
+  /// How many flags a context has, at most.
+  std::uint32_t count_context() const {
+    std::uint32_t count = 0;
+    for (const Program& program : plan_.programs) {
+      for (const Instruction& i : program.code) {
+        const bool names_one = i.kind == Kind::kSignal && (i.mode & Instruction::kOfToken) != 0;
+        if (names_one) count = std::max(count, i.index + 1);
+      }
+    }
+    return count;
+  }
+
+  /// Nodes of one kind stand together: programs, actors, flags, queue pairs; servers as they are
+  /// met.
+  void add_nodes() {
+    for (const Program& program : plan_.programs) {
+      std::uint64_t digest = program.copies;
+      for (const Instruction& i : program.code) {
+        digest = combined(digest, static_cast<std::uint64_t>(i.kind));
+        digest = combined(digest, (std::uint64_t{i.mode} << 8U) | std::uint64_t(i.verb));
+        digest = combined(digest, gives_tag(i) ? 0 : static_cast<std::uint64_t>(i.amount));
+        digest = combined(digest, i.length);
+        const bool has_second_lag = i.kind != Kind::kWhile;
+        if (has_second_lag) digest = combined(digest, lag_digest(i.second));
+        if (i.kind == Kind::kCompute) digest = combined(digest, lag_digest(i.index));
+        const bool of_context = (i.mode & Instruction::kOfToken) != 0;
+        if (of_context) digest = combined(digest, i.index);
+      }
+      graph_.add_node(combined(1, digest));
+    }
+    for (const Actor& actor : plan_.actors) {
+      graph_.add_node(
+          combined(2, combined(static_cast<std::uint64_t>(actor.kind), lag_digest(actor.round))));
+    }
+    for (const Flag& flag : plan_.flags) graph_.add_node(combined(3, flag.tokens));
+    for (const QueuePair& q : plan_.queue_pairs) {
+      std::uint64_t digest = combined(q.parts, q.signal_every);
+      digest = combined(digest, q.requests);
+      digest = combined(digest, (q.writes ? 1U : 0U) + (q.sends ? 2U : 0U) + (q.reads ? 4U : 0U));
+      digest = combined(digest, combined(lag_digest(q.send_lag), lag_digest(q.receive_lag)));
+      digest = combined(digest, q.copies);
+      graph_.add_node(combined(4, digest));
+    }
+  }
+
+  std::uint32_t program_node(std::uint32_t p) const { return p; }
+  std::uint32_t actor_node(ActorIndex a) const {
+    return static_cast<std::uint32_t>(plan_.programs.size()) + a;
+  }
+  std::uint32_t flag_node(FlagIndex f) const {
+    return actor_node(static_cast<ActorIndex>(plan_.actors.size())) + f;
+  }
+  std::uint32_t queue_pair_node(QueuePairIndex q) const {
+    return flag_node(static_cast<FlagIndex>(plan_.flags.size())) + q;
+  }
+  std::uint32_t server_node(std::uint32_t server) {
+    std::uint32_t& node = server_nodes_[server];
+    if (node == kNoIndex) node = graph_.add_node(combined(5, footprints_.kind(server)));
+    return node;
+  }
+
+  std::uint64_t lag_digest(LagIndex lag) const {
+    if (lag == kNoIndex) return 0;
+    const Lag& what = plan_.lags[lag];
+    return combined(fnv1a(what.cause), static_cast<std::uint64_t>(what.time.count_ps()));
+  }
+
+  /// Whether the tags of a flag's tokens are queue pairs: whoever takes them asks for that, or
+  /// takes them by turns. Other tags mean nothing.
+  std::vector<bool> flags_with_queue_pairs() const {
+    std::vector<bool> out(plan_.flags.size());
+    if (plan_.queue_pairs.empty()) return out;
+    for (const Program& program : plan_.programs) {
+      const bool in_turn = program.serves != kNoIndex &&
+                           plan_.actors[program.actor].kind == Actor::Kind::kProxyThread;
+      const bool asks = std::ranges::any_of(
+          program.code, [](const Instruction& i) { return (i.mode & Instruction::kOfToken) != 0; });
+      if (!asks && !in_turn) continue;
+      if (program.serves != kNoIndex) out[program.serves] = true;
+      for (const Instruction& i : program.code) {
+        if (asks && (i.kind == Kind::kWait || i.kind == Kind::kWhile)) out[i.index] = true;
+      }
+    }
+    return out;
+  }
+  bool names_queue_pair(const Instruction& i) const {
+    return gives_tag(i) && by_queue_pair_[i.index];
+  }
+  static bool gives_tag(const Instruction& i) {
+    return i.kind == Kind::kRaise ||
+           (i.kind == Kind::kSignal && (i.mode & Instruction::kOfToken) == 0);
+  }
+
+  void add_edge(std::uint32_t from, std::uint32_t to, std::uint64_t with) {
+    graph_.add_edge(from, to, with);
+  }
+  /// Of a class one at most may have such an edge to a node: it takes one thing after another.
+  void add_single(std::uint32_t from, std::uint32_t to, std::uint64_t with) {
+    single_.push_back(graph_.edges.size());
+    add_edge(from, to, with);
+  }
+
+  void add_program(std::uint32_t p) {
+    const Program& program = plan_.programs[p];
+    const std::uint32_t node = program_node(p);
+    add_single(node, actor_node(program.actor), label(Bond::kActor, programs_of_[program.actor]++));
+    if (program.serves != kNoIndex) {
+      add_single(node, flag_node(program.serves), label(Bond::kServes));
+    }
+    std::size_t run = 0;  // where what commutes with the instruction begins
+    for (std::size_t at = 0; at < program.code.size(); ++at) {
+      const Instruction& i = program.code[at];
+      if (!commutes(i.kind) || i.kind != program.code[run].kind) run = at;
+      add_instruction(node, program, i, run);
+    }
+  }
+
+  void add_instruction(std::uint32_t node, const Program& program, const Instruction& i,
+                       std::uint64_t place) {
+    const bool of_token = (i.mode & Instruction::kOfToken) != 0;
+    const std::uint64_t what = combined(combined(place, static_cast<std::uint64_t>(i.kind)),
+                                        combined(lag_digest(i.second), i.length));
+    switch (i.kind) {
+      case Kind::kMove:
+        add_uses(node, move_of(i.index, plan_.actors[program.actor].number), place);
+        break;
+      case Kind::kRaise:
+      case Kind::kSignal:
+        if (of_token) break;
+        add_single(node, flag_node(i.index), label(Bond::kFlag, what));
+        if (names_queue_pair(i)) {
+          const auto q = static_cast<QueuePairIndex>(i.amount);
+          add_edge(node, queue_pair_node(q), label(Bond::kQueuePair, what));
+          if (servers_of_flags_[i.index] != kNoIndex) {
+            tags_.emplace_back(servers_of_flags_[i.index], q);
+          }
+        }
+        break;
+      case Kind::kWait:
+        add_single(node, flag_node(i.index),
+                   label(Bond::kFlag, what, static_cast<std::uint64_t>(i.amount)));
+        break;
+      case Kind::kWhile:
+        add_single(node, flag_node(i.index), label(Bond::kFlag, place, 1));
+        if (i.second != kNoIndex) {
+          add_single(node, flag_node(i.second), label(Bond::kFlag, place, 2));
+        }
+        break;
+      case Kind::kPost:
+      case Kind::kPostReceives:
+        if (!of_token) add_single(node, queue_pair_node(i.index), label(Bond::kQueuePair, what));
+        break;
+      case Kind::kCompute:
+      case Kind::kRepeat:
+        break;
+    }
+  }
+
+  const Footprint& move_of(WalkIndex walk, std::uint32_t mover) {
+    const auto [at, is_new] = moves_.try_emplace({walk, mover});
+    if (is_new) at->second = footprints_.of_walk(plan_.walks[walk], mover);
+    return at->second;
+  }
+
+  void add_uses(std::uint32_t node, const Footprint& footprint, std::uint64_t place) {
+    graph_.nodes[node] = combined(graph_.nodes[node], combined(place, footprint.alone));
+    for (const Footprint::Use& use : footprint.uses) {
+      add_edge(node, server_node(use.server),
+               label(Bond::kUse, place, std::bit_cast<std::uint64_t>(use.weight)));
+    }
+    for (std::size_t i = 0; i < footprint.in_turn.size(); ++i) {
+      add_single(node, server_node(footprint.in_turn[i]), label(Bond::kInTurn, i));
+    }
+  }
+
+  void add_queue_pair(QueuePairIndex index) {
+    const QueuePair& q = plan_.queue_pairs[index];
+    const std::uint32_t node = queue_pair_node(index);
+    add_uses(node, footprints_.of_queue_pair(q), 0);
+    const auto tells = [&](FlagIndex flag, Bond bond) {
+      if (flag == kNoIndex) return;
+      add_single(node, flag_node(flag), label(bond));
+      if (servers_of_flags_[flag] != kNoIndex) tags_.emplace_back(servers_of_flags_[flag], index);
+    };
+    tells(q.send_cq, Bond::kCompletion);
+    tells(q.receive_cq, Bond::kReceived);
+    if (q.context == kNoIndex) return;
+    for (std::uint32_t i = 0; i < flags_of_context_; ++i) {
+      add_single(node, flag_node(q.context + i), label(Bond::kContext, i));
+    }
+  }
+
+  /// A thread that takes several tokens of one instant takes them by their queue pairs' turns.
+  void add_places() {
+    std::vector<std::tuple<ActorIndex, std::uint32_t, std::uint32_t, QueuePairIndex>> places;
+    for (const auto& [program, q] : tags_) {
+      places.emplace_back(plan_.programs[program].actor, plan_.queue_pairs[q].turn, program, q);
+    }
+    std::ranges::sort(places);
+    const auto repeated = std::ranges::unique(places);
+    places.erase(repeated.begin(), repeated.end());
+    ActorIndex of = kNoIndex;
+    std::uint64_t place = 0;
+    for (const auto& [actor, turn, program, q] : places) {
+      if (std::exchange(of, actor) != actor) place = 0;
+      add_edge(queue_pair_node(q), actor_node(actor), label(Bond::kPlace, place++));
+    }
+  }
+
+  void add_blocks() {
+    std::map<std::pair<DeviceId, std::uint32_t>, std::uint32_t> blocks;
+    for (ActorIndex a = 0; a < plan_.actors.size(); ++a) {
+      const Actor& actor = plan_.actors[a];
+      if (actor.kind != Actor::Kind::kThreadBlock) continue;
+      const auto [at, is_new] = blocks.try_emplace({actor.device, actor.number});
+      if (is_new) at->second = graph_.add_node(6);
+      add_edge(actor_node(a), at->second, label(Bond::kBlock));
+    }
+  }
+
+  /// Tells apart the members of a class that one node takes one after another; whether there were
+  /// any.
+  bool split_rivals() {
+    std::vector<std::tuple<std::uint32_t, std::uint64_t, std::uint32_t, std::uint32_t>> bonds;
+    bonds.reserve(single_.size());
+    for (const std::size_t e : single_) {
+      const LabelledGraph::Edge& edge = graph_.edges[e];
+      bonds.emplace_back(edge.to, edge.label, partition_.class_of[edge.from], edge.from);
+    }
+    std::ranges::sort(bonds);
+    bool any = false;
+    std::uint64_t place = 0;
+    for (std::size_t b = 1; b < bonds.size(); ++b) {
+      const auto& [to, with, of, from] = bonds[b];
+      const auto& [to_before, with_before, of_before, from_before] = bonds[b - 1];
+      const bool rivals = to == to_before && with == with_before && of == of_before;
+      place = rivals ? place + 1 : 0;
+      if (!rivals || from == from_before) continue;
+      any = true;
+      graph_.nodes[from] = combined(graph_.nodes[from], combined(7, place));
+    }
+    return any;
+  }
+
+  /// One of each class. Whatever belongs to something is that of the one which was chosen.
+  void choose() {
+    first_.assign(partition_.size.size(), kNoIndex);
+    const auto choose_own = [&](std::uint32_t node) {
+      std::uint32_t& first = first_[partition_.class_of[node]];
+      if (first == kNoIndex) first = node;
+      return first == node;
+    };
+    for (ActorIndex a = 0; a < plan_.actors.size(); ++a) choose_own(actor_node(a));
+    for (std::uint32_t p = 0; p < plan_.programs.size(); ++p) {
+      const std::uint32_t actor = actor_node(plan_.programs[p].actor);
+      if (chosen(actor) == actor) choose_own(program_node(p));
+    }
+    for (QueuePairIndex q = 0; q < plan_.queue_pairs.size(); ++q) {
+      const FlagIndex context = plan_.queue_pairs[q].context;
+      if (!choose_own(queue_pair_node(q)) || context == kNoIndex) continue;
+      for (std::uint32_t i = 0; i < flags_of_context_; ++i) choose_own(flag_node(context + i));
+    }
+    for (std::uint32_t n = 0; n < graph_.nodes.size(); ++n) choose_own(n);
+  }
+  std::uint32_t chosen(std::uint32_t node) const { return first_[partition_.class_of[node]]; }
+  bool is_chosen(std::uint32_t node) const { return chosen(node) == node; }
+  std::uint32_t alike(std::uint32_t node) const {
+    return partition_.size[partition_.class_of[node]];
+  }
+
+  /// Of a table whose nodes begin at `first`, the number that each entry, or the one that stands
+  /// for it, has among those that are kept.
+  std::vector<std::uint32_t> numbers(std::uint32_t first, std::size_t count) const {
+    std::vector<std::uint32_t> out(count, kNoIndex);
+    std::uint32_t kept = 0;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      if (is_chosen(first + i)) out[i] = kept++;
+    }
+    for (std::uint32_t i = 0; i < count; ++i) out[i] = out[chosen(first + i) - first];
+    return out;
+  }
+  template <class T>
+  static std::uint32_t renumbered(const T& numbers, std::uint32_t old) {
+    return old == kNoIndex ? kNoIndex : numbers[old];
+  }
+
+  Plan folded_plan() const {
+    const auto actors = numbers(actor_node(0), plan_.actors.size());
+    const auto flags = numbers(flag_node(0), plan_.flags.size());
+    const auto queue_pairs = numbers(queue_pair_node(0), plan_.queue_pairs.size());
+    Plan out;
+    out.op = plan_.op;
+    out.algo = plan_.algo;
+    out.proto = plan_.proto;
+    out.channels = plan_.channels;
+    out.bytes = plan_.bytes;
+    out.communicators = plan_.communicators;
+    out.walks = plan_.walks;
+    out.lags = plan_.lags;
+    for (FlagIndex f = 0; f < plan_.flags.size(); ++f) {
+      if (is_chosen(flag_node(f))) out.flags.push_back(plan_.flags[f]);
+    }
+    for (const NamedFlag& name : plan_.names) {
+      if (!is_chosen(flag_node(name.flag))) continue;
+      out.names.push_back(name);
+      out.names.back().flag = flags[name.flag];
+    }
+    for (QueuePairIndex i = 0; i < plan_.queue_pairs.size(); ++i) {
+      if (!is_chosen(queue_pair_node(i))) continue;
+      QueuePair q = plan_.queue_pairs[i];
+      q.copies *= alike(queue_pair_node(i));
+      for (FlagIndex* flag : {&q.send_cq, &q.receive_cq, &q.context}) {
+        *flag = renumbered(flags, *flag);
+      }
+      out.queue_pairs.push_back(q);
+    }
+    for (ActorIndex a = 0; a < plan_.actors.size(); ++a) {
+      if (is_chosen(actor_node(a))) out.actors.push_back(plan_.actors[a]);
+    }
+    for (std::uint32_t p = 0; p < plan_.programs.size(); ++p) {
+      if (!is_chosen(program_node(p))) continue;
+      Program program = plan_.programs[p];
+      program.actor = actors[program.actor];
+      program.copies *= alike(program_node(p));
+      program.serves = renumbered(flags, program.serves);
+      for (Instruction& i : program.code) renumber(i, flags, queue_pairs);
+      leave_out_repeated(program, plan_.programs[p].code);
+      out.programs.push_back(std::move(program));
+    }
+    return out;
+  }
+
+  void renumber(Instruction& i, const std::vector<std::uint32_t>& flags,
+                const std::vector<std::uint32_t>& queue_pairs) const {
+    const bool of_token = (i.mode & Instruction::kOfToken) != 0;
+    const bool names = names_queue_pair(i);
+    switch (i.kind) {
+      case Kind::kRaise:
+      case Kind::kSignal:
+        if (of_token) return;
+        i.index = flags[i.index];
+        i.amount = names ? queue_pairs[static_cast<std::size_t>(i.amount)] : 0;
+        return;
+      case Kind::kWait:
+        i.index = flags[i.index];
+        return;
+      case Kind::kWhile:
+        i.index = flags[i.index];
+        i.second = renumbered(flags, i.second);
+        return;
+      case Kind::kPost:
+      case Kind::kPostReceives:
+        if (!of_token) i.index = queue_pairs[i.index];
+        return;
+      case Kind::kMove:
+      case Kind::kCompute:
+      case Kind::kRepeat:
+        return;
+    }
+  }
+
+  /// Of what commutes, only that with the first of the flags that are one now. `old`: the code
+  /// before it was renumbered.
+  static void leave_out_repeated(Program& program, const std::vector<Instruction>& old) {
+    const std::vector<Instruction> code = std::exchange(program.code, {});
+    std::vector<std::size_t> ends(code.size() + 1);  // by place in the old code: the one now
+    std::size_t run = 0;
+    std::size_t move = 0;
+    for (std::size_t at = 0; at < code.size(); ++at) {
+      const Instruction& i = code[at];
+      if (!commutes(i.kind) || i.kind != code[run].kind) run = at;
+      const auto first =
+          std::find_if(code.begin() + static_cast<std::ptrdiff_t>(run), code.end(),
+                       [&i](const Instruction& other) { return other.index == i.index; });
+      ends[at] = program.code.size();
+      if (!commutes(i.kind) ||
+          old[static_cast<std::size_t>(first - code.begin())].index == old[at].index) {
+        if (i.kind == Kind::kMove) move = program.code.size();
+        program.code.push_back(i);
+      } else if (i.kind == Kind::kRaise) {
+        --program.code[move].length;
+      }
+    }
+    ends[code.size()] = program.code.size();
+    for (std::size_t at = 0; at < code.size(); ++at) {
+      if (code[at].kind != Kind::kRepeat && code[at].kind != Kind::kWhile) continue;
+      program.code[ends[at]].length =
+          static_cast<std::uint32_t>(ends[at + 1 + code[at].length] - ends[at] - 1);
+    }
+  }
+
+  ServerClasses server_classes() const {
+    ServerClasses out;
+    out.first.resize(server_nodes_.size());
+    out.size.assign(server_nodes_.size(), 1);
+    std::vector<std::uint32_t> server_of(graph_.nodes.size(), kNoIndex);
+    for (std::uint32_t s = 0; s < server_nodes_.size(); ++s) {
+      if (server_nodes_[s] != kNoIndex) server_of[server_nodes_[s]] = s;
+    }
+    for (std::uint32_t s = 0; s < server_nodes_.size(); ++s) {
+      const std::uint32_t node = server_nodes_[s];
+      out.first[s] = node == kNoIndex ? s : server_of[chosen(node)];
+      if (node != kNoIndex) out.size[s] = alike(node);
+    }
+    return out;
+  }
+
+  const Plan& plan_;
+  const Footprints& footprints_;
+  LabelledGraph graph_;
+  std::vector<std::size_t> single_;  // edges
+  std::vector<std::uint32_t> server_nodes_;
+  std::vector<std::uint32_t> servers_of_flags_;  // programs
+  std::vector<bool> by_queue_pair_;              // by flag
+  std::uint32_t flags_of_context_;
+  std::vector<std::uint32_t> programs_of_;  // by actor: how many so far
+  std::map<std::pair<WalkIndex, std::uint32_t>, Footprint> moves_;
+  std::vector<std::pair<std::uint32_t, QueuePairIndex>> tags_;  // that programs serve
+  Partition partition_;
+  std::vector<std::uint32_t> first_;  // by class: the node that stands for it
+};
 
 }  // namespace
 
-Plan fold_channels(Plan plan) {
-  if (!plan.queue_pairs.empty()) return plan;
-  std::optional<std::vector<ChannelPart>> parts = parts_of(plan);
-  if (!parts || parts->size() < 2) return plan;
-  struct Fold {
-    ChannelPart part;
-    std::uint32_t channel;
-    std::uint32_t copies;
-  };
-  std::vector<Fold> folds;
-  std::uint32_t channel = 0;
-  for (ChannelPart& part : *parts) {
-    const auto like = std::find_if(folds.begin(), folds.end(),
-                                   [&part](const Fold& fold) { return fold.part == part; });
-    if (like == folds.end()) {
-      folds.push_back({std::move(part), channel, 1});
-    } else {
-      ++like->copies;
-    }
-    ++channel;
-  }
-  if (folds.size() == parts->size()) return plan;
-  plan.flags.clear();
-  plan.actors.clear();
-  plan.programs.clear();
-  for (Fold& fold : folds) {
-    const auto first_flag = static_cast<FlagIndex>(plan.flags.size());
-    const auto first_actor = static_cast<ActorIndex>(plan.actors.size());
-    plan.flags.insert(plan.flags.end(), fold.part.flags.begin(), fold.part.flags.end());
-    for (Actor& actor : fold.part.actors) {
-      actor.number = fold.channel;
-      plan.actors.push_back(actor);
-    }
-    for (Program& p : fold.part.programs) {
-      p.channel = fold.channel;
-      p.copies = fold.copies;
-      p.actor += first_actor;
-      for_each_flag(p, [first_flag](FlagIndex& flag) { flag += first_flag; });
-      plan.programs.push_back(std::move(p));
-    }
-  }
-  return plan;
+Folded fold(const Plan& plan, const Footprints& footprints) {
+  return Folder(plan, footprints).fold();
 }
 
 bool same_but_flags(const Plan& plan, const Program& a, const Program& b) {

@@ -1,18 +1,63 @@
 #pragma once
 
+#include <cstdint>
+#include <span>
+#include <vector>
+
 #include "sim/plan/plan.hpp"
 
 namespace weft {
 
-/// The plan with each set of channels that do the same as one channel, whose programs
-/// stand for so many `copies`. On a transport that shares out max-min fairly the copies
-/// would do the same things at the same times, so the times are those of the plan as it was; inside
-/// a node, where NCCL's channels are often alike, it is that many times less work.
+/// What moving along a walk, or the messages of a queue pair, take of servers that others take too,
+/// and a digest of all that is theirs alone: latencies, a cap.
+struct Footprint {
+  struct Use {
+    std::uint32_t server;
+    double weight;  ///< of a byte
+  };
+  std::vector<Use> uses;
+  std::vector<std::uint32_t> in_turn;  ///< servers that serve one thing after another
+  std::uint64_t alone{0};
+};
+
+/// How the machine that a plan runs on is shared. Servers are numbered densely.
+class Footprints {
+ public:
+  virtual std::uint32_t server_count() const = 0;
+  /// Equal if two servers serve alike.
+  virtual std::uint64_t kind(std::uint32_t server) const = 0;
+  virtual Footprint of_walk(std::span<const Leg> walk, std::uint32_t mover) const = 0;
+  virtual Footprint of_queue_pair(const QueuePair& queue_pair) const = 0;
+
+ protected:
+  ~Footprints() = default;
+};
+
+/// Which server stands for which, by server. One that nothing uses stands for itself.
+struct ServerClasses {
+  std::vector<std::uint32_t> first;  ///< the one that stands for it
+  std::vector<std::uint32_t> size;   ///< how many that one stands for
+
+  bool empty() const { return first.empty(); }
+};
+
+/// A plan in which one actor, program, flag and queue pair stands for all that do the same.
+struct Folded {
+  Plan plan;
+  ServerClasses servers;
+};
+
+/// Folds a plan and what it shares of a machine by the coarsest equitable partition of actors,
+/// programs, flags, queue pairs and servers (coarsest_equitable_partition). On a transport that
+/// shares out max-min fairly all members of a class do the same at the same times, so the folded
+/// run's times are the plan's own (but for the order in which one thread takes what comes at one
+/// instant from several others, where that order is not the plan's).
 ///
-/// Two channels are alike if their actors and programs are, in order, up to the numbers of flags
-/// and of actors of a device. A plan stays as it is if it has messages (each goes over a connection
-/// of its own), or if channels share flags or actors.
-Plan fold_channels(Plan plan);
+/// A folded program or queue pair stands for `copies`; on a server that stands for `size`, each of
+/// its bytes counts copies / size times. What an actor, a flag or a server takes one after another
+/// comes from one of a class only: where several would come from one class, it is split by their
+/// order. O(instructions) in memory and a round.
+Folded fold(const Plan& plan, const Footprints& footprints);
 
 /// Whether two programs of a plan do the same up to the numbers of their flags: the n-th flag that
 /// one names first is the n-th of the other, and begins with as many tokens.

@@ -89,9 +89,8 @@ struct Program {
 
   ActorIndex actor{0};
   FlagIndex serves{kNoIndex};
-  std::uint32_t channel{kNoIndex};  ///< of a collective, see fold_channels
-  /// It stands for so many programs, on channels that do the same (see fold_channels).
-  std::uint32_t copies{1};
+  std::uint32_t channel{kNoIndex};  ///< of a collective
+  std::uint32_t copies{1};          ///< it stands for so many that do the same, see fold()
   std::vector<Instruction> code;
   friend bool operator==(const Program&, const Program&) = default;
 

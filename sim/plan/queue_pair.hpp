@@ -48,6 +48,9 @@ struct QueuePair {
   /// by a store over PCIe, and finds completions in the GPU's memory. None: a CPU thread posts.
   std::optional<DeviceId> posting_gpu{};
   FlagIndex context{kNoIndex};  ///< the first of its user's own flags (qp_context)
+  /// A proxy thread that finds something to do for several at once begins with the lowest.
+  std::uint32_t turn{0};
+  std::uint32_t copies{1};  ///< it stands for so many, see fold()
   friend bool operator==(const QueuePair&, const QueuePair&) = default;
 };
 

@@ -19,7 +19,6 @@ struct Token {
   std::int64_t amount{0};  ///< bytes, or requests that a completion tells of
   std::uint32_t tag{0};
   std::uint32_t program{kNoIndex};  ///< that serves it
-  std::pair<std::uint32_t, std::uint32_t> place() const { return {tag, program}; }
 };
 
 /// Suspends an actor until it is woken.

@@ -1,6 +1,7 @@
 #include "sim/run/runner.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <span>
@@ -209,6 +210,12 @@ class Runner::Engine final : private TransportSink, private EventTarget {
     return !program.code.empty() && program.code.front().kind == Kind::kCompute;
   }
 
+  /// Of a token in a round: by its queue pair's turn, then by who serves it.
+  static std::array<std::uint32_t, 3> place_of(const Job& job, const Token& token) {
+    const std::vector<QueuePair>& all = job.plan->queue_pairs;
+    return {token.tag < all.size() ? all[token.tag].turn : 0, token.program, token.tag};
+  }
+
   /// What an actor takes at once: a token; one that works in rounds, all that are there, in the
   /// order of its queue pairs and programs, whichever came first. For how long it works on them
   /// before any takes effect, each named on its path; 0 of others, whose programs say that.
@@ -217,7 +224,8 @@ class Runner::Engine final : private TransportSink, private EventTarget {
     while (!self.inbox.empty()) self.round.push_back(self.inbox.take());
     if (self.round.size() > 1) {  // a sort asks for memory, and most rounds are of one
       std::ranges::reverse(self.round);
-      std::ranges::stable_sort(self.round, std::ranges::greater{}, &Token::place);
+      std::ranges::stable_sort(self.round, std::ranges::greater{},
+                               [&job](const Token& token) { return place_of(job, token); });
     }
     Duration work;
     const LagIndex round = job.plan->actors[actor].round;
@@ -318,11 +326,11 @@ class Runner::Engine final : private TransportSink, private EventTarget {
     const QueuePair& spec = job.plan->queue_pairs[index];
     QueuePairState& q = job.queue_pairs[index];
     const std::int64_t bytes = i.bytes(self.amount);
-    job.transfers += self.count;
+    job.transfers += std::uint64_t{self.count} * spec.copies;
     requests_.clear();
     for (std::uint32_t r = 0; r < self.count; ++r) {
       ++q.posted;
-      note(job, Trajectory::What::kSubmitted, bytes, 1);
+      note(job, Trajectory::What::kSubmitted, bytes, spec.copies);
       const bool is_signalled =
           spec.signal_every > 0 && (q.posted % spec.signal_every == 0 || q.posted == spec.requests);
       const bool is_told = is_signalled && spec.send_cq != kNoIndex;
@@ -332,6 +340,7 @@ class Runner::Engine final : private TransportSink, private EventTarget {
                                      .amount = bytes,
                                      .owner = index,
                                      .told = static_cast<std::uint32_t>(told),
+                                     .copies = spec.copies,
                                      .verb = i.verb,
                                      .open = static_cast<std::uint8_t>(
                                          1 + (is_told ? 1 : 0) + (i.verb == Verb::kSend ? 1 : 0))});

@@ -24,7 +24,7 @@ constexpr std::uint64_t kFifoStride = 16 << 20;
 }  // namespace
 
 void PlanBuilder::connect_nodes(Connection& connection, const Protocol& protocol, Endpoint from,
-                                Endpoint to, std::uint32_t channel) {
+                                Endpoint to, std::uint32_t channel, std::uint32_t turn) {
   const Fabric& fabric = devices_->fabric();
   const DeviceId from_gpu = communicator_->gpu(from.rank);
   const DeviceId to_gpu = communicator_->gpu(to.rank);
@@ -77,6 +77,7 @@ void PlanBuilder::connect_nodes(Connection& connection, const Protocol& protocol
     connect_queue_pair(
         connection, operations, protocol, between, channel,
         (channel * gpus + communicator_->place(from.rank)) * gpus + communicator_->place(to.rank));
+    plan_.queue_pairs.back().turn = turn;
   }
   operations_.push_back(operations);
 }
@@ -129,13 +130,14 @@ FlagIndex PlanBuilder::told_of_arrivals(const Between& between, std::uint32_t ch
   const FlagIndex flushed =
       serve(proxy_of(between.to_gpu), lag("proxy sees the flush", proxy_poll_),
             [&](Program& p) { p.signal(told); });
+  const auto tag = static_cast<std::uint32_t>(plan_.queue_pairs.size());  // to be the next one
   const LagIndex around = lag("flush: doorbell and completion",
                               doorbell_latency_[in_node(nic)] + completion_latency_[in_node(nic)]);
   const auto port = static_cast<ActorIndex>(plan_.actors.size());
   plan_.actors.push_back({Actor::Kind::kPort, nic, channel});
   serve(landed, port, kNoIndex, [&](Program& p) {
     p.move(plan_.walks.add({read_leg(nic, between.to_gpu)}), kWord);
-    p.raise(flushed, around);
+    p.raise(flushed, around, tag);
   });
   return told;
 }
@@ -177,9 +179,11 @@ ActorIndex PlanBuilder::proxy_of(DeviceId gpu) { return actor({Actor::Kind::kPro
 FlagIndex PlanBuilder::sends_of(DeviceId gpu) {
   const auto [at, is_new] = sends_.try_emplace(gpu);
   if (is_new) {
-    at->second = serve(proxy_of(gpu), lag("proxy posts the send", proxy_poll_), [](Program& p) {
-      p.post(Verb::kWrite, kNoIndex, Bytes{}, Instruction::kOfToken | Instruction::kBytesOfToken);
-    });
+    at->second =
+        serve_proxy(Errand::kSend, gpu, lag("proxy posts the send", proxy_poll_), [](Program& p) {
+          p.post(Verb::kWrite, kNoIndex, Bytes{},
+                 Instruction::kOfToken | Instruction::kBytesOfToken);
+        });
   }
   return at->second;
 }
@@ -189,10 +193,11 @@ FlagIndex PlanBuilder::sent_by(DeviceId gpu, DeviceId nic) {
   const auto [at, is_new] = sent_.try_emplace({gpu, nic});
   if (is_new) {
     const LagIndex credit = lag("FIFO slot freed", completion_latency_[in_node(nic)]);
-    at->second = serve(proxy_of(gpu), lag("FIFO slot freed", proxy_poll_), [credit](Program& p) {
-      p.signal(kFree, credit, 0, Instruction::kOfToken);
-      p.signal(kSent, kNoIndex, 0, Instruction::kOfToken);
-    });
+    at->second =
+        serve_proxy(Errand::kSent, gpu, lag("FIFO slot freed", proxy_poll_), [credit](Program& p) {
+          p.signal(kFree, credit, 0, Instruction::kOfToken);
+          p.signal(kSent, kNoIndex, 0, Instruction::kOfToken);
+        });
   }
   return at->second;
 }
@@ -201,8 +206,9 @@ FlagIndex PlanBuilder::sent_by(DeviceId gpu, DeviceId nic) {
 FlagIndex PlanBuilder::landed_at(DeviceId gpu) {
   const auto [at, is_new] = landed_.try_emplace(gpu);
   if (is_new) {
-    at->second = serve(proxy_of(gpu), lag("proxy sees the completion", proxy_poll_),
-                       [](Program& p) { p.signal(kLanded, kNoIndex, 0, Instruction::kOfToken); });
+    at->second =
+        serve_proxy(Errand::kLanded, gpu, lag("proxy sees the completion", proxy_poll_),
+                    [](Program& p) { p.signal(kLanded, kNoIndex, 0, Instruction::kOfToken); });
   }
   return at->second;
 }
@@ -212,8 +218,9 @@ FlagIndex PlanBuilder::landed_at(DeviceId gpu) {
 FlagIndex PlanBuilder::taken_at(DeviceId gpu, bool was_told) {
   const auto [at, is_new] = taken_.try_emplace({gpu, was_told});
   if (is_new) {
-    at->second = serve(proxy_of(gpu), lag("proxy clears to send", proxy_poll_ * (was_told ? 1 : 2)),
-                       [](Program& p) { p.signal(kTaken, kNoIndex, 0, Instruction::kOfToken); });
+    at->second = serve_proxy(
+        Errand::kTaken, gpu, lag("proxy clears to send", proxy_poll_ * (was_told ? 1 : 2)),
+        [](Program& p) { p.signal(kTaken, kNoIndex, 0, Instruction::kOfToken); });
   }
   return at->second;
 }

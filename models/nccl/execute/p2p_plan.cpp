@@ -200,7 +200,8 @@ class P2pBuilder {
       for (std::uint32_t part = 0; part < parts.channels; ++part) {
         const std::uint32_t c = channel(k, part);
         const ConnectionIndex index =
-            builder_.connect(parts.protocol, {rank, nic(rank, c)}, {to, nic(to, c)}, c);
+            builder_.connect(parts.protocol, {rank, nic(rank, c)}, {to, nic(to, c)}, c,
+                             k * schedule_->p2p_channels + part);
         if (first_.size() <= rank) first_.push_back(index);
       }
     }

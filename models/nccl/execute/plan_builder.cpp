@@ -62,6 +62,9 @@ PlanBuilder::PlanBuilder(const DeviceParams& devices, const Communicator& commun
 
 Plan PlanBuilder::take(const Protocol& protocol) && {
   add_operations();
+  for (std::vector<Program>& programs : errands_) {
+    std::ranges::move(programs, std::back_inserter(plan_.programs));
+  }
   plan_.proto = protocol.name;
   return std::move(plan_);
 }
@@ -88,7 +91,7 @@ LagIndex PlanBuilder::lag(std::string_view cause, Duration time) {
 }
 
 ConnectionIndex PlanBuilder::connect(const Protocol& protocol, Endpoint from, Endpoint to,
-                                     std::uint32_t channel) {
+                                     std::uint32_t channel, std::optional<std::uint32_t> turn) {
   Connection c{};
   c.ready = add_flag(0);
   if (communicator_->same_node(from.rank, to.rank)) {
@@ -98,7 +101,7 @@ ConnectionIndex PlanBuilder::connect(const Protocol& protocol, Endpoint from, En
                                       c.trip > Bytes{0} ? protocol.trips_of(protocol.chunk) : 1));
     connect_inside(c, protocol, from.rank, to.rank, channel);
   } else {
-    connect_nodes(c, protocol, from, to, channel);
+    connect_nodes(c, protocol, from, to, channel, turn.value_or(channel));
   }
   connections_.push_back(std::move(c));
   return static_cast<ConnectionIndex>(connections_.size() - 1);

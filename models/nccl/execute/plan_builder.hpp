@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <map>
 #include <optional>
 #include <span>
@@ -50,9 +51,10 @@ class PlanBuilder {
   /// A FIFO between two ranks, a few slices deep, by the hops of models/nccl/README.md: inside a
   /// node as Schedule::inside says, by NVLink where it is, else by PCIe; between nodes over the two
   /// NICs, with PXN from another GPU's memory. Throws InputError if the ranks
-  /// cannot reach each other.
+  /// cannot reach each other. Proxies that have several connections to look after at once begin
+  /// with the lowest `turn`; nullopt: its channel.
   ConnectionIndex connect(const Protocol& protocol, Endpoint from, Endpoint to,
-                          std::uint32_t channel);
+                          std::uint32_t channel, std::optional<std::uint32_t> turn = {});
 
   /// NVLS's FIFOs between `ranks`, all of one node, and the head among them, `slots` of the
   /// protocol deep. What a rank puts in or takes out lies in its own memory; the head reads and
@@ -213,7 +215,7 @@ class PlanBuilder {
   void connect_inside(Connection& connection, const Protocol& protocol, std::uint32_t from_rank,
                       std::uint32_t to_rank, std::uint32_t channel);
   void connect_nodes(Connection& connection, const Protocol& protocol, Endpoint from, Endpoint to,
-                     std::uint32_t channel);
+                     std::uint32_t channel, std::uint32_t turn);
   /// The two NICs of a connection, and the memories between which they move data.
   struct Between {
     DeviceId from_nic;
@@ -261,6 +263,17 @@ class PlanBuilder {
   FlagIndex serve(ActorIndex actor, LagIndex work, Body&& body) {
     const FlagIndex flag = add_flag(0);
     serve(flag, actor, work, std::forward<Body>(body));
+    return flag;
+  }
+  /// What a GPU's proxy does for the connections of its queue pairs, in the order in which NCCL's
+  /// has them: what is received stands before what is sent (src/proxy.cc, ncclProxySaveOp).
+  enum class Errand : std::uint8_t { kTaken, kLanded, kSend, kSent };
+  /// serve() for the GPU's proxy, among its programs by its errand.
+  template <class Body>
+  FlagIndex serve_proxy(Errand errand, DeviceId gpu, LagIndex work, Body&& body) {
+    const FlagIndex flag = serve(proxy_of(gpu), work, std::forward<Body>(body));
+    errands_[static_cast<std::size_t>(errand)].push_back(std::move(plan_.programs.back()));
+    plan_.programs.pop_back();
     return flag;
   }
   FlagIndex add_flag(std::uint32_t tokens);
@@ -351,6 +364,7 @@ class PlanBuilder {
   std::map<std::pair<DeviceId, DeviceId>, FlagIndex> sent_;  // and NIC
   std::map<DeviceId, FlagIndex> landed_;
   std::map<std::pair<DeviceId, bool>, FlagIndex> taken_;
+  std::array<std::vector<Program>, 4> errands_;                         // programs of proxies
   std::vector<bool> is_taken_;                                          // by flag: one of those
   std::map<std::pair<std::string_view, DeviceId>, InsideLags> inside_;  // by protocol and GPU
   // The last block.

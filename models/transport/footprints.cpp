@@ -1,0 +1,77 @@
+#include "models/transport/footprints.hpp"
+
+#include <bit>
+#include <optional>
+#include <stdexcept>
+
+#include "models/transport/contraction.hpp"
+#include "sim/base/random.hpp"
+#include "sim/plan/equitable.hpp"
+
+namespace weft {
+namespace {
+
+std::uint64_t digest(const std::vector<LatencyPart>& parts) {
+  std::uint64_t out = parts.size();
+  for (const LatencyPart& part : parts) {
+    out = combined(out, fnv1a(part.cause.kind));
+    out = combined(out, static_cast<std::uint64_t>(part.time.count_ps()));
+  }
+  return out;
+}
+
+std::uint64_t digest(Duration time) { return static_cast<std::uint64_t>(time.count_ps()); }
+
+Footprint footprint(const Contraction& contraction) {
+  if (contraction.flush) throw std::logic_error("fold: copies of a copy engine");
+  Footprint out;
+  for (const ServerUse& use : contraction.uses) {
+    out.uses.push_back({use.server.value, use.weight});
+  }
+  out.alone = combined(digest(contraction.head), digest(contraction.tail));
+  if (contraction.cap) {
+    out.alone = combined(out.alone, fnv1a(contraction.cap->cause.kind));
+    out.alone =
+        combined(out.alone, std::bit_cast<std::uint64_t>(contraction.cap->rate.as_bytes_per_s()));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::uint64_t MachineFootprints::kind(std::uint32_t server) const {
+  const ServerId id{server};
+  return combined(combined(static_cast<std::uint64_t>(machine_->unit(id)),
+                           std::bit_cast<std::uint64_t>(machine_->capacity(id))),
+                  fnv1a(machine_->cause(id).kind));
+}
+
+Footprint MachineFootprints::of_walk(std::span<const Leg> walk, std::uint32_t mover) const {
+  return footprint(contract(*machine_, {walk.begin(), walk.end()}, mover));
+}
+
+Footprint MachineFootprints::of_queue_pair(const QueuePair& q) const {
+  Footprint out;
+  const auto add = [&](bool is_read) {
+    const Footprint data = footprint(contract(*machine_, data_walk(q, is_read)));
+    out.uses.insert(out.uses.end(), data.uses.begin(), data.uses.end());
+    out.alone = combined(out.alone, data.alone);
+  };
+  if (q.writes || q.sends) add(false);
+  if (q.reads) add(true);
+  for (const bool back : {false, true}) {
+    out.alone = combined(out.alone, footprint(contract(*machine_, {message_leg(q, back)})).alone);
+  }
+  for (const DeviceId nic : {q.nic, q.peer_nic}) {
+    const Adapter& adapter = *machine_->model(nic).adapter;
+    out.alone = combined(out.alone, digest(adapter.completion_latency));
+    out.alone = combined(out.alone, digest(adapter.qp_wqe_time));
+  }
+  if (const std::optional<ServerId> doorbells = machine_->doorbells_of(q.nic)) {
+    out.in_turn.push_back(doorbells->value);
+  }
+  out.in_turn.push_back(machine_->elements_of(q.nic).value);
+  return out;
+}
+
+}  // namespace weft

@@ -1,0 +1,28 @@
+#pragma once
+
+#include "models/machine/machine.hpp"
+#include "sim/plan/fold.hpp"
+
+namespace weft {
+
+/// How the fluid transport shares a machine: the contractions of walks (contract()), and what
+/// messages pass one after another.
+class MachineFootprints final : public Footprints {
+ public:
+  /// The machine must outlive it.
+  explicit MachineFootprints(const Machine& machine) : machine_{&machine} {}
+
+  std::uint32_t server_count() const override {
+    return static_cast<std::uint32_t>(machine_->server_count());
+  }
+  std::uint64_t kind(std::uint32_t server) const override;
+  /// Throws InputError if the fabric has no way for it; std::logic_error of copy engines, whose
+  /// copies wait for each other.
+  Footprint of_walk(std::span<const Leg> walk, std::uint32_t mover) const override;
+  Footprint of_queue_pair(const QueuePair& queue_pair) const override;
+
+ private:
+  const Machine* machine_;
+};
+
+}  // namespace weft

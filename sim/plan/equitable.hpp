@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace weft {
+
+/// A directed graph whose nodes and edges bear labels.
+struct LabelledGraph {
+  struct Edge {
+    std::uint32_t from;
+    std::uint32_t to;
+    std::uint64_t label;
+  };
+  std::vector<std::uint64_t> nodes;  ///< their labels
+  std::vector<Edge> edges;
+
+  std::uint32_t add_node(std::uint64_t label) {
+    nodes.push_back(label);
+    return static_cast<std::uint32_t>(nodes.size() - 1);
+  }
+  void add_edge(std::uint32_t from, std::uint32_t to, std::uint64_t label) {
+    edges.push_back({from, to, label});
+  }
+};
+
+/// A partition of a graph's nodes.
+struct Partition {
+  std::vector<std::uint32_t> class_of;  ///< by node; classes in the order of their first members
+  std::vector<std::uint32_t> size;      ///< by class
+};
+
+/// The coarsest equitable partition: nodes of one class have equal labels, and equally many edges
+/// of each label to and from the nodes of each class.
+///
+/// By colour refinement: a node's colour becomes a hash of itself and of the multisets of its
+/// edges' labels and of the colours behind them, until no class splits any more. O(edges) a round;
+/// at most as many rounds as the graph's diameter, one where everything is alike. Colours are of 64
+/// bits, so classes that differ are taken for one with a probability of about nodes^2 / 2^64.
+Partition coarsest_equitable_partition(const LabelledGraph& graph);
+
+/// A hash of two numbers in their order.
+constexpr std::uint64_t combined(std::uint64_t a, std::uint64_t b) {
+  // One step of SplitMix64: Steele, Lea, Flood, "Fast splittable pseudorandom number generators",
+  // OOPSLA 2014.
+  std::uint64_t x = a * 0x2545f4914f6cdd1dU + b + 0x9e3779b97f4a7c15U;
+  x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9U;
+  x = (x ^ (x >> 27U)) * 0x94d049bb133111ebU;
+  return x ^ (x >> 31U);
+}
+
+}  // namespace weft
