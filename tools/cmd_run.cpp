@@ -28,6 +28,7 @@ struct RunArguments {
   std::string csv;
   std::string fidelity{"fluid"};
   bool force{false};
+  bool unfolded{false};
   std::vector<std::string> expect;
 };
 
@@ -38,6 +39,7 @@ void run(const RunArguments& arguments) {
   PredictOptions options = predict_options(arguments.predict, params);
   options.fidelity = parse_fidelity(arguments.fidelity);
   options.force = arguments.force;
+  options.folds = !arguments.unfolded;
   options.on_estimate = [](const std::string& text) { std::cerr << text << '\n'; };
   std::vector<Expectation> expectations;
   for (const std::string& text : arguments.expect) expectations.push_back(parse_expectation(text));
@@ -71,6 +73,8 @@ void add_run_command(CommandLine& line) {
               "fluid: shared rates, any size; packet: TLP by TLP and packet by packet, some MiB on "
               "a few nodes")
       .flag("--force", arguments->force, "run packets even if that takes more than 10 minutes")
+      .flag("--unfolded", arguments->unfolded,
+            "run every rank, not one for all that do the same: slower, and the same times")
       .example("weft run scenarios/quickstart.yaml --set \"wire.rate=200 Gb/s\" --json out.json")
       .action([arguments] { run(*arguments); });
 }

@@ -96,7 +96,7 @@ ResultRow run_task(const Ready& ready, const Task& task, std::atomic<bool>& has_
   const Params& params = machine.devices().params();
   if (ready.options.fidelity == Fidelity::kFluid) {
     outcome = repeated(params, plan, causes, [&](const Plan& launched) {
-      return run_folded(machine, launched, causes, ready.options.shuffle_ties);
+      return run_fluid(machine, launched, causes, ready.options.folds, ready.options.shuffle_ties);
     });
   } else {
     std::vector<std::uint32_t> nodes(machine.fabric().nodes());

@@ -15,6 +15,11 @@ EventQueue queue_of(std::optional<std::uint64_t> shuffle_ties) {
   return shuffle_ties ? EventQueue::shuffling_ties(*shuffle_ties) : EventQueue{};
 }
 
+bool has_copy_engines(const Plan& plan) {
+  return std::ranges::any_of(
+      plan.actors, [](const Actor& actor) { return actor.kind == Actor::Kind::kCopyEngine; });
+}
+
 }  // namespace
 
 std::vector<RunOutcome> run_fluid(const Machine& machine, std::span<const Plan> plans,
@@ -24,8 +29,10 @@ std::vector<RunOutcome> run_fluid(const Machine& machine, std::span<const Plan> 
   return run_plans(plans, transport, events, causes);
 }
 
-RunOutcome run_folded(const Machine& machine, const Plan& plan, CauseTable& causes,
-                      std::optional<std::uint64_t> shuffle_ties) {
+RunOutcome run_fluid(const Machine& machine, const Plan& plan, CauseTable& causes, bool folds,
+                     std::optional<std::uint64_t> shuffle_ties) {
+  if (!folds || has_copy_engines(plan))
+    return run_fluid(machine, {&plan, 1}, causes, shuffle_ties).front();
   const Folded folded = fold(plan, MachineFootprints(machine));
   EventQueue events = queue_of(shuffle_ties);
   FluidTransport transport(machine, events, causes, folded.servers);

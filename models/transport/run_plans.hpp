@@ -18,9 +18,10 @@ std::vector<RunOutcome> run_fluid(const Machine& machine, std::span<const Plan> 
                                   CauseTable& causes,
                                   std::optional<std::uint64_t> shuffle_ties = {});
 
-/// Runs one plan alone on it, folded (see fold()): of what is alike one stands for all.
-RunOutcome run_folded(const Machine& machine, const Plan& plan, CauseTable& causes,
-                      std::optional<std::uint64_t> shuffle_ties = {});
+/// Runs one plan alone on one; if it `folds`, of what is alike one stands for all (see fold()), but
+/// where there are copy engines, as a GPU's wait for each other's copies.
+RunOutcome run_fluid(const Machine& machine, const Plan& plan, CauseTable& causes, bool folds,
+                     std::optional<std::uint64_t> shuffle_ties = {});
 
 /// A run of packets, what ports and NICs did until its last plan ended, and whether it depended on
 /// the seed.

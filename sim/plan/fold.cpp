@@ -131,8 +131,7 @@ class Folder {
         digest = combined(digest, (std::uint64_t{i.mode} << 8U) | std::uint64_t(i.verb));
         digest = combined(digest, gives_tag(i) ? 0 : static_cast<std::uint64_t>(i.amount));
         digest = combined(digest, i.length);
-        const bool has_second_lag = i.kind != Kind::kWhile;
-        if (has_second_lag) digest = combined(digest, lag_digest(i.second));
+        digest = combined(digest, second_lag_digest(i));
         if (i.kind == Kind::kCompute) digest = combined(digest, lag_digest(i.index));
         const bool of_context = (i.mode & Instruction::kOfToken) != 0;
         if (of_context) digest = combined(digest, i.index);
@@ -174,6 +173,10 @@ class Folder {
     if (lag == kNoIndex) return 0;
     const Lag& what = plan_.lags[lag];
     return combined(fnv1a(what.cause), static_cast<std::uint64_t>(what.time.count_ps()));
+  }
+
+  std::uint64_t second_lag_digest(const Instruction& i) const {
+    return i.kind == Kind::kWhile ? 0 : lag_digest(i.second);  // there it is a flag
   }
 
   /// Whether the tags of a flag's tokens are queue pairs: whoever takes them asks for that, or
@@ -230,7 +233,7 @@ class Folder {
                        std::uint64_t place) {
     const bool of_token = (i.mode & Instruction::kOfToken) != 0;
     const std::uint64_t what = combined(combined(place, static_cast<std::uint64_t>(i.kind)),
-                                        combined(lag_digest(i.second), i.length));
+                                        combined(second_lag_digest(i), i.length));
     switch (i.kind) {
       case Kind::kMove:
         add_uses(node, move_of(i.index, plan_.actors[program.actor].number), place);

@@ -9,7 +9,7 @@
 #include "models/nccl/decide/decided_schedule.hpp"
 #include "models/nccl/execute/collective_plan.hpp"
 #include "models/transport/contraction.hpp"
-#include "sim/plan/fold.hpp"
+#include "models/transport/footprints.hpp"
 #include "tests/models/machine_under_test.hpp"
 
 namespace weft::test::models_nvls_plan {
@@ -188,12 +188,12 @@ TEST(NvlsPlan, WithoutAnNvSwitchThereIsNone) {
   }
 }
 
-// Channels of one node do the same: folded, they are one.
-TEST(NvlsPlan, ChannelsInsideANodeFold) {
+// Channels and GPUs of one node do the same: folded, they are one.
+TEST(NvlsPlan, ChannelsAndGpusInsideANodeFold) {
   MachineUnderTest m(kHgx, {"nccl.algo=NVLS"}, 1);
   const Plan plan = plan_of(m, Op::kAllReduce, Bytes::gib(1));
-  const Plan folded = fold_channels(plan);
-  EXPECT_EQ(folded.programs.size(), plan.programs.size() / 16);
+  const Plan folded = fold(plan, MachineFootprints(m.machine())).plan;
+  EXPECT_EQ(folded.programs.size(), plan.programs.size() / (16 * 8));
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "sim/plan/fold.hpp"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 namespace weft::test::plan_fold {
@@ -30,62 +32,229 @@ Plan channels(std::uint32_t count, std::int64_t last = 0) {
   return plan;
 }
 
-TEST(FoldChannels, AlikeBecomeOne) {
-  const Plan folded = fold_channels(channels(4));
+/// Every GPU moves over a link of its own, numbered as it is, and each thread block on an SM of its
+/// own; server 99 is everyone's. Messages take the link of their NIC, which takes them in turn.
+class Links final : public Footprints {
+ public:
+  std::uint32_t server_count() const override { return 1000; }
+  std::uint64_t kind(std::uint32_t server) const override {
+    return server == slow ? 1 : server < 100 ? 2 : 3;
+  }
+  Footprint of_walk(std::span<const Leg> walk, std::uint32_t mover) const override {
+    if (walk.empty()) return {};
+    const auto gpu = static_cast<std::uint32_t>(walk.front().initiator.index());
+    return {.uses = {{gpu, 1}, {99, 1}, {100 + 10 * gpu + mover, 1}}, .in_turn = {}, .alone = 0};
+  }
+  Footprint of_queue_pair(const QueuePair& q) const override {
+    const auto nic = static_cast<std::uint32_t>(q.nic.index());
+    return {.uses = {{nic, 1}}, .in_turn = {nic + 50}, .alone = 0};
+  }
+  std::uint32_t slow{1000};  ///< a link that is not like the others
+};
+
+/// A ring of GPUs: each moves when it is told, and tells the next one.
+Plan ring(std::uint32_t ranks) {
+  Plan plan;
+  plan.flags.resize(ranks, {1});
+  for (std::uint32_t r = 0; r < ranks; ++r) {
+    Program program;
+    program.actor = static_cast<ActorIndex>(plan.actors.size());
+    plan.actors.push_back({Actor::Kind::kThreadBlock, DeviceId{std::size_t{r}}, 0});
+    const WalkIndex walk =
+        plan.walks.add({write_leg(DeviceId{std::size_t{r}}, DeviceId{std::size_t{r}})});
+    program.repeat(5, [&] {
+      program.wait(r);
+      program.move(walk, Bytes{8});
+      program.raise((r + 1) % ranks);
+    });
+    plan.programs.push_back(program);
+  }
+  return plan;
+}
+
+TEST(Fold, ChannelsThatAreAlikeBecomeOne) {
+  const Plan folded = fold(channels(4), Links{}).plan;
   EXPECT_EQ(folded.channels, 4u);
-  EXPECT_EQ(folded.flags, (std::vector<Flag>{{1}, {0}}));  // as they are met
+  EXPECT_EQ(folded.flags, (std::vector<Flag>{{0}, {1}}));
   EXPECT_EQ(folded.actors.size(), 2u);
   ASSERT_EQ(folded.programs.size(), 2u);
   for (std::uint32_t rank = 0; rank < 2; ++rank) {
     const Program& program = folded.programs[rank];
     EXPECT_EQ(program.copies, 4u);
-    EXPECT_EQ(program.code[0], channels(1).programs[rank].code[0]);
-    EXPECT_EQ(program.code[1].index, rank);      // waits for
-    EXPECT_EQ(program.code[3].index, 1 - rank);  // raises
+    EXPECT_EQ(program.code, channels(1).programs[rank].code);
   }
 }
 
-TEST(FoldChannels, WhatDiffersStays) {
-  const Plan folded = fold_channels(channels(4, 1));
+TEST(Fold, WhatDiffersStays) {
+  const Plan folded = fold(channels(4, 1), Links{}).plan;
   ASSERT_EQ(folded.programs.size(), 4u);
   EXPECT_EQ(folded.programs[0].copies, 3u);
-  EXPECT_EQ(folded.programs[2].copies, 1u);
-  EXPECT_EQ(folded.programs[2].channel, 3u);
-  // The last channel's flags are now the third and fourth, in the order in which they are met: the
-  // one that it begins with first.
-  EXPECT_EQ(folded.flags[2].tokens, 1u);
-  EXPECT_EQ(folded.programs[2].code[1].index, 2u);
-  EXPECT_EQ(folded.programs[2].code[3].index, 3u);
-  EXPECT_EQ(folded.programs[3].code[1].index, 3u);
+  EXPECT_EQ(folded.programs[1].copies, 1u);
+  EXPECT_EQ(folded.programs[1].channel, 3u);
 }
 
-// Sends go over more channels than `Plan::channels` says, which is that of one peer's parts.
-TEST(FoldChannels, CountsTheChannelsThatAreUsed) {
-  Plan plan = channels(16);
-  plan.channels = 1;
-  const Plan folded = fold_channels(plan);
-  ASSERT_EQ(folded.programs.size(), 2u);
-  EXPECT_EQ(folded.programs[0].copies, 16u);
-  plan.channels = 2;
-  EXPECT_EQ(fold_channels(plan).programs, folded.programs);
-}
-
-TEST(FoldChannels, MessagesAreNotAlike) {
+TEST(Fold, WhatAnActorDoesOneAfterAnotherStays) {
   Plan plan = channels(4);
-  plan.queue_pairs.resize(1);
-  EXPECT_EQ(fold_channels(plan).programs, plan.programs);
+  plan.programs[1].actor = plan.programs[0].actor;
+  const Plan folded = fold(plan, Links{}).plan;
+  ASSERT_EQ(folded.programs.size(), 6u);  // the first, the second, the others; of two ranks
+  EXPECT_EQ(folded.programs[0].copies, 1u);
+  EXPECT_EQ(folded.programs[1].copies, 1u);
+  EXPECT_EQ(folded.programs[2].copies, 2u);
 }
 
-TEST(FoldChannels, ChannelsThatShareAnActorOrAFlagStay) {
-  Plan actor = channels(4);
-  actor.programs[1].actor = actor.programs[0].actor;
-  EXPECT_EQ(fold_channels(actor).programs, actor.programs);
-  Plan flag = channels(4);
-  flag.programs[1].code[1].index = flag.programs[0].code[1].index;
-  EXPECT_EQ(fold_channels(flag).programs, flag.programs);
-  Plan other = channels(4);
-  other.programs[0].channel = kNoIndex;
-  EXPECT_EQ(fold_channels(other).programs, other.programs);
+TEST(Fold, ARingBecomesOneProgramThatTellsItself) {
+  for (const std::uint32_t ranks : {2U, 3U, 7U}) {
+    const Folded folded = fold(ring(ranks), Links{});
+    ASSERT_EQ(folded.plan.programs.size(), 1u);
+    EXPECT_EQ(folded.plan.programs[0].copies, ranks);
+    EXPECT_EQ(folded.plan.flags.size(), 1u);
+    EXPECT_EQ(folded.plan.programs[0].code[3].index, 0u);
+    EXPECT_EQ(folded.servers.first[ranks - 1], 0u);
+    EXPECT_EQ(folded.servers.size[0], ranks);
+    EXPECT_EQ(folded.servers.size[99], 1u);  // all of them meet there
+    EXPECT_EQ(folded.servers.first[98], 98u);
+  }
+}
+
+// One link that is not like the others: each rank is then so far from it.
+TEST(Fold, SplitsOnlyWhereItMust) {
+  Links links;
+  links.slow = 2;
+  EXPECT_EQ(fold(ring(8), links).plan.programs.size(), 8u);
+  Plan two = ring(4);  // and another ring beside, which stays whole
+  const Plan beside = ring(4);
+  for (Program program : beside.programs) {
+    const DeviceId gpu{std::size_t{program.actor} + 10};
+    program.actor += 4;
+    program.code[1].index += 4;
+    program.code[2].index = two.walks.add({write_leg(gpu, gpu)});
+    program.code[3].index += 4;
+    two.programs.push_back(program);
+    two.actors.push_back({Actor::Kind::kThreadBlock, gpu, 0});
+    two.flags.push_back({1});
+  }
+  const Plan folded = fold(two, links).plan;
+  ASSERT_EQ(folded.programs.size(), 5u);
+  EXPECT_EQ(folded.programs[4].copies, 4u);
+}
+
+// What a program gives to several that are alike, it gives to the one that stands for them; what it
+// gives several times, it still does.
+TEST(Fold, OneOfSeveralThatAreToldAtOnce) {
+  Plan plan;
+  Program teller;
+  for (std::uint32_t r = 0; r < 4; ++r) {
+    plan.flags.push_back({0});
+    plan.actors.push_back({Actor::Kind::kThreadBlock, DeviceId{std::size_t{r}}, 0});
+    Program program;
+    program.actor = r;
+    program.wait(r, 3);
+    if (r == 0) {
+      program.code.clear();
+      program.repeat(2, [&] {
+        for (std::uint32_t other = 1; other < 4; ++other) {
+          program.signal(other);
+          program.signal(other);
+        }
+        program.move(WalkTable::kEmpty, Bytes{8});
+        for (std::uint32_t other = 1; other < 4; ++other) program.raise(other);
+      });
+    }
+    plan.programs.push_back(program);
+  }
+  const Plan folded = fold(plan, Links{}).plan;
+  ASSERT_EQ(folded.programs.size(), 2u);
+  EXPECT_EQ(folded.programs[1].copies, 3u);
+  Program expected;
+  expected.actor = 0;
+  expected.repeat(2, [&] {
+    expected.signal(1);
+    expected.signal(1);
+    expected.move(WalkTable::kEmpty, Bytes{8});
+    expected.raise(1);
+  });
+  EXPECT_EQ(folded.programs[0].code, expected.code);
+}
+
+// Tokens of several that are alike in one flag: whoever waits takes one after another, so they stay
+// as many as they are.
+TEST(Fold, WhoGivesToOneFlagStays) {
+  Plan plan;
+  plan.flags.resize(1);
+  for (std::uint32_t r = 0; r < 4; ++r) {
+    plan.actors.push_back({Actor::Kind::kThreadBlock, DeviceId{std::size_t{r}}, 0});
+    Program program;
+    program.actor = r;
+    if (r == 0) {
+      program.wait(0, 3);
+    } else {
+      program.signal(0);
+    }
+    plan.programs.push_back(program);
+  }
+  EXPECT_EQ(fold(plan, Links{}).plan.programs.size(), 4u);
+}
+
+/// Each of two proxies posts on queue pairs to the other, `each` of them over one NIC, and looks
+/// after the completions.
+Plan messages(std::uint32_t each) {
+  Plan plan;
+  for (std::uint32_t p = 0; p < 2; ++p) {
+    plan.actors.push_back({Actor::Kind::kProxyThread, DeviceId{std::size_t{p}}, 0});
+    plan.flags.resize(plan.flags.size() + 2);  // to post; completions
+    for (std::uint32_t q = 0; q < each; ++q) {
+      plan.queue_pairs.push_back({.nic = DeviceId{std::size_t{p}},
+                                  .peer_nic = DeviceId{std::size_t{1 - p}},
+                                  .memory = DeviceId{std::size_t{p}},
+                                  .peer_memory = DeviceId{std::size_t{1 - p}}});
+      QueuePair& last = plan.queue_pairs.back();
+      last.writes = true;
+      last.signal_every = 1;
+      last.send_cq = (2 + each) * p + 1;
+      last.context = static_cast<FlagIndex>(plan.flags.size());
+      last.turn = q;
+      plan.flags.push_back({0});
+    }
+  }
+  for (std::uint32_t p = 0; p < 2; ++p) {
+    Program post;
+    post.actor = p;
+    post.serves = (2 + each) * p;
+    post.post(Verb::kWrite, kNoIndex, Bytes{8}, Instruction::kOfToken);
+    plan.programs.push_back(post);
+    Program complete;
+    complete.actor = p;
+    complete.serves = (2 + each) * p + 1;
+    complete.signal(0, kNoIndex, 0, Instruction::kOfToken);
+    plan.programs.push_back(complete);
+    for (std::uint32_t q = 0; q < each; ++q) {
+      Program user;
+      user.actor = static_cast<ActorIndex>(plan.actors.size());
+      plan.actors.push_back({Actor::Kind::kHostThread, DeviceId{std::size_t{p}}, q});
+      user.signal(post.serves, kNoIndex, p * each + q);
+      user.wait(plan.queue_pairs[p * each + q].context);
+      plan.programs.push_back(user);
+    }
+  }
+  return plan;
+}
+
+TEST(Fold, QueuePairsKeepTheirFlagsAndTags) {
+  const Plan one = fold(messages(1), Links{}).plan;
+  EXPECT_EQ(one.queue_pairs.size(), 1u);
+  EXPECT_EQ(one.queue_pairs[0].copies, 2u);
+  EXPECT_EQ(one.programs.size(), 3u);
+  const Plan folded = fold(messages(3), Links{}).plan;
+  // The three of a NIC are posted one after another, so they stay three.
+  ASSERT_EQ(folded.queue_pairs.size(), 3u);
+  ASSERT_EQ(folded.programs.size(), 5u);
+  for (std::uint32_t q = 0; q < 3; ++q) {
+    const Program& user = folded.programs[2 + q];
+    EXPECT_EQ(user.code[0].amount, q);
+    EXPECT_EQ(user.code[1].index, folded.queue_pairs[q].context);
+    EXPECT_EQ(folded.queue_pairs[q].send_cq, folded.programs[1].serves);
+  }
 }
 
 TEST(SameButFlags, ComparesTwoRanksPrograms) {
