@@ -68,7 +68,7 @@ TEST(FoldRun, RandomClusters) {
                                      "reduce",    "alltoall",  "sendrecv"};
   const std::vector<std::string> topologies{
       "hgx-h100-8nic.yaml", "hgx-h100-4nic.yaml",        "hgx-h100-2nic.yaml",
-      "dgx-h100.yaml",      "genoa-2p-same-switch.yaml", "merlin-a100.yaml",
+      "dgx-h100.yaml",      "genoa-2p-same-switch.yaml", "hgx-h800-4nic.yaml",
       "hgx-a100.yaml",      "sapphire-rapids-2p.yaml",   "hgx-b200-8nic-cx8.yaml"};
   const std::vector<std::vector<std::string>> networks{
       {},
