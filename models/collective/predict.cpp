@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cmath>
 #include <map>
+#include <memory>
 #include <numeric>
 #include <utility>
 #include <variant>
@@ -13,6 +14,7 @@
 
 #include "models/collective/nic_load.hpp"
 #include "models/collective/repeated.hpp"
+#include "models/collective/sample.hpp"
 #include "models/collective/settings.hpp"
 #include "models/collective/verdict.hpp"
 #include "models/machine/rooms.hpp"
@@ -40,6 +42,7 @@ struct Task {
   Op op;
   Bytes bytes;
   MemoryPath path;
+  const Sample* sample{nullptr};  ///< runs in place of the cluster
 };
 
 /// NCCL's decisions by memory path.
@@ -86,8 +89,9 @@ struct Ready {
 
 /// `has_drawn` becomes true if the run depended on the seed.
 ResultRow run_task(const Ready& ready, const Task& task, std::atomic<bool>& has_drawn) {
-  const Machine& machine = ready.machine;
-  const Schedule& schedule = ready.schedules.at(task.path);
+  const Machine& machine = task.sample != nullptr ? task.sample->machine : ready.machine;
+  const Schedule& schedule =
+      (task.sample != nullptr ? task.sample->schedules : ready.schedules).at(task.path);
   Plan plan = make_plan(machine.devices(), schedule, task.op, task.bytes, task.path);
   const Bytes by_a_nic = most_sent_by_a_nic(plan);
   CauseTable causes;
@@ -111,8 +115,8 @@ ResultRow run_task(const Ready& ready, const Task& task, std::atomic<bool>& has_
   }
   row.op = plan.op;
   row.bytes = task.bytes.count();
-  row.ranks = plan.communicators.front().ranks();
-  row.nodes = machine.fabric().nodes();
+  row.ranks = ranks_of(schedule, machine.fabric());
+  row.nodes = nodes_of(schedule, machine.fabric());
   row.memory_path = memory_path_name(task.path);
   row.algo = plan.algo;
   row.proto = plan.proto;
@@ -120,8 +124,7 @@ ResultRow run_task(const Ready& ready, const Task& task, std::atomic<bool>& has_
   row.nccl_choice = schedule.choose(task.op, task.bytes).nccl_choice;
   row.time_us = outcome.time.as_us();
   row.algbw_gb_per_s = task.bytes.as_double() / outcome.time.as_s() / 1e9;
-  row.busbw_gb_per_s =
-      row.algbw_gb_per_s * busbw_factor(task.op, plan.communicators.front().ranks());
+  row.busbw_gb_per_s = row.algbw_gb_per_s * busbw_factor(task.op, row.ranks);
   row.nic_gb_per_s = by_a_nic.as_double() / outcome.time.as_s() / 1e9;
   row.limited_by = shares_of(outcome, causes);
   row.trajectory = outcome.trajectory;
@@ -154,7 +157,7 @@ double most_launches(const Params& params) {
 }
 
 /// Refuses what would run for hours or fill the memory: a ring's work and an all-to-all's
-/// connections grow with the square of the ranks. Symmetric clusters are not folded yet.
+/// connections grow with the square of the ranks. What folding saves is not counted.
 void refuse_endless(const Machine& machine, const Schedules& schedules,
                     const std::vector<Task>& tasks) {
   const Fabric& fabric = machine.fabric();
@@ -162,13 +165,15 @@ void refuse_endless(const Machine& machine, const Schedules& schedules,
   constexpr double kMostConnections = 4e6;  // some GB
   for (const Task& task : tasks) {
     const PlanSize size =
-        plan_size(machine.devices(), schedules.at(task.path), task.op, task.bytes);
+        task.sample != nullptr
+            ? plan_size(task.sample->devices, task.sample->schedules.at(task.path), task.op,
+                        task.bytes)
+            : plan_size(machine.devices(), schedules.at(task.path), task.op, task.bytes);
     const double transfers = size.transfers * most_launches(machine.devices().params());
     const bool long_run = transfers > kMostTransfers;
     if (!long_run && size.connections <= kMostConnections) continue;
     throw InputError(fmt::format(
-        "{}: about {:.1e} {} for {} of {} on {} GPUs, more than {:.0e}; take fewer nodes or sizes "
-        "(symmetric clusters are not folded yet)",
+        "{}: about {:.1e} {} for {} of {} on {} GPUs, more than {:.0e}; take fewer nodes or sizes",
         fabric.spec().file, long_run ? transfers : size.connections,
         long_run ? "transfers" : "connections", op_name(task.op), format_size(task.bytes),
         fabric.count(DeviceKind::kGpu) * fabric.nodes(),
@@ -224,6 +229,31 @@ void decide(MemoryPath path, const DeviceParams& devices, const NcclEnv& env, Nc
                      "; --set nccl.decisions=simple runs weft's simple rules instead");
   }
   decided.runs.emplace(path, std::get<NcclRun>(std::move(made)));
+}
+
+/// What of the cluster stands for all, for the tasks for which it does; null: nothing does.
+std::unique_ptr<Sample> sample_tasks(const Machine& machine, const PartLibrary& parts,
+                                     const Schedules& schedules, const NcclEnv& env,
+                                     NcclVersion version, const Decided& decided,
+                                     std::vector<Task>& tasks) {
+  if (!may_be_sampled(machine.fabric())) return nullptr;
+  auto sample = std::make_unique<Sample>(machine.fabric(), machine.devices().params(), parts);
+  Decided here{.simple = decided.simple, .multicast = decided.multicast, .runs = {}};
+  bool any = false;
+  for (Task& task : tasks) {
+    const Schedule& cluster = schedules.at(task.path);
+    const auto [at, is_new] = sample->schedules.try_emplace(task.path);
+    if (is_new) {
+      decide(task.path, sample->devices, env, version, here);
+      at->second = schedule_of(sample->devices, here, task.path);
+      at->second.nodes = machine.fabric().nodes();
+      at->second.choose = cluster.choose;
+    }
+    if (!stands_for(at->second, cluster, task.op, cluster.choose(task.op, task.bytes))) continue;
+    task.sample = sample.get();
+    any = true;
+  }
+  return any ? std::move(sample) : nullptr;
 }
 
 /// What the simple rules leave unread: lists and exclusions of algorithms and protocols, and what
@@ -492,6 +522,10 @@ RunResult predict(const Scenario& scenario, TopologySpec spec, const PredictOpti
   std::stable_sort(tasks.begin(), tasks.end(),
                    [](const Task& a, const Task& b) { return a.bytes < b.bytes; });
   refuse_no_choice(schedules, tasks, settings, env_place);
+  std::unique_ptr<Sample> sample;
+  if (options.fidelity == Fidelity::kFluid && options.folds) {
+    sample = sample_tasks(machine, parts, schedules, nccl_env, version, decided, tasks);
+  }
   refuse_endless(machine, schedules, tasks);
   if (options.fidelity == Fidelity::kPacket) {
     refuse_hours(machine, schedules, tasks, options);

@@ -27,8 +27,8 @@ struct PredictOptions {
   Fidelity fidelity{Fidelity::kFluid};
   std::optional<NcclVersion> nccl_version{};  ///< whose decisions; absent: as the scenario says
   bool force{false};                          ///< packets: run what takes long, too
-  /// Fluid: of what does the same one stands for all (see fold()), which changes no time; else every
-  /// rank runs.
+  /// Fluid: of what does the same one stands for all (see fold()), which changes no time; else
+  /// every rank runs.
   bool folds{true};
   /// For tests: the events of one instant run in an order drawn with this seed (EventQueue).
   std::optional<std::uint64_t> shuffle_ties{};

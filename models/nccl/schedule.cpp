@@ -188,6 +188,14 @@ Inside nearest_inside(const Fabric& fabric, std::uint32_t from, std::uint32_t to
   return fabric.path_label(a, b).path_class <= PathClass::kPxb ? Inside::kPeer : Inside::kShared;
 }
 
+std::uint32_t nodes_of(const Schedule& schedule, const Fabric& fabric) {
+  return schedule.nodes > 0 ? schedule.nodes : fabric.nodes();
+}
+
+std::uint32_t ranks_of(const Schedule& schedule, const Fabric& fabric) {
+  return static_cast<std::uint32_t>(fabric.count(DeviceKind::kGpu)) * nodes_of(schedule, fabric);
+}
+
 void require_peers(const Fabric& fabric) {
   const std::size_t ranks = fabric.count(DeviceKind::kGpu) * fabric.nodes();
   if (ranks < 2) {

@@ -76,6 +76,8 @@ struct NvlsHeads {
 /// (rings, trees, NICs, choice by size) and what weft executes. Plain data; whoever decides fills
 /// it.
 struct Schedule {
+  /// Of the cluster, where the fabric's nodes are some that stand for all; 0: the fabric's.
+  std::uint32_t nodes{0};
   std::vector<Ring> rings;  ///< by channel
   std::vector<Tree> trees;  ///< by channel
   /// What joins a GPU of a node to another, [from][to], by their places among its GPUs. Throws
@@ -95,6 +97,10 @@ struct Schedule {
   /// operation.
   std::function<Choice(Op, Bytes)> choose;
 };
+
+/// How many nodes work together, and how many ranks they have with all GPUs.
+std::uint32_t nodes_of(const Schedule& schedule, const Fabric& fabric);
+std::uint32_t ranks_of(const Schedule& schedule, const Fabric& fabric);
 
 /// Throws InputError if the fabric's GPUs cannot work together: fewer than two, or several nodes
 /// without NICs.

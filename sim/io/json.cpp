@@ -98,7 +98,11 @@ class Builder final : public nlohmann::json_sax<Library> {
 Library to_library(const Json& j) {
   if (j.is_object()) {
     Library out = Library::object();
-    for (const auto& [key, value] : j.members()) out.push_back({key, to_library(value)});
+    // Keys are new: the library's own insertion would look for each among all.
+    auto& members = out.get_ref<Library::object_t&>();
+    for (const auto& [key, value] : j.members()) {
+      members.Library::object_t::Container::emplace_back(key, to_library(value));
+    }
     return out;
   }
   if (j.is_array()) {

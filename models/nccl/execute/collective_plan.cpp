@@ -101,10 +101,9 @@ PlanSize size_of(const DeviceParams& devices, const Schedule& schedule, const Pr
 /// A pass for each rank's chunk of a loop, one for a chain's; twice around for an all-reduce.
 PlanSize ring_size(const DeviceParams& devices, const Schedule& schedule, Op op, Bytes bytes,
                    const Choice& choice) {
-  const double ranks = all_gpus(devices.fabric());
+  const std::uint32_t ranks = ranks_of(schedule, devices.fabric());
   const KernelShape shape = kernel_shape(op, choice.algorithm);
-  const Protocol protocol =
-      make_protocol(devices.params(), choice.protocol, shape, static_cast<std::uint32_t>(ranks));
+  const Protocol protocol = make_protocol(devices.params(), choice.protocol, shape, ranks);
   const double per_loop = shape == KernelShape::kRing ? ranks : 1;
   const double twice = op == Op::kAllReduce ? 2 : 1;
   return size_of(devices, schedule, protocol, choice, bytes,
@@ -114,8 +113,8 @@ PlanSize ring_size(const DeviceParams& devices, const Schedule& schedule, Op op,
 /// Two groups a rank, up and down.
 PlanSize tree_size(const DeviceParams& devices, const Schedule& schedule, Op /*op*/, Bytes bytes,
                    const Choice& choice) {
-  return size_of(devices, schedule, make_tree_protocol(devices, choice, bytes), choice, bytes,
-                 {.per_loop = 1, .chunks = 2, .connections = 2});
+  return size_of(devices, schedule, make_tree_protocol(devices, schedule, choice, bytes), choice,
+                 bytes, {.per_loop = 1, .chunks = 2, .connections = 2});
 }
 
 /// Scatter, gather and reduce of each GPU (one head each; else fewer); between nodes broadcast, and

@@ -184,9 +184,9 @@ class NvlsChannel {
 Protocol make_nvls_protocol(const DeviceParams& devices, const Schedule& schedule,
                             const Choice& choice, Bytes bytes) {
   const Fabric& fabric = devices.fabric();
-  const std::uint32_t nodes = fabric.nodes();
-  const auto ranks = static_cast<std::uint32_t>(fabric.count(DeviceKind::kGpu)) * nodes;
-  Protocol protocol = make_protocol(devices.params(), "Simple", KernelShape::kTree, ranks);
+  const std::uint32_t nodes = nodes_of(schedule, fabric);
+  Protocol protocol =
+      make_protocol(devices.params(), "Simple", KernelShape::kTree, ranks_of(schedule, fabric));
   const auto concurrent =
       static_cast<std::int64_t>(choice.channels) * std::ssize(schedule.nvls.places);
   Bytes& chunk = protocol.chunk;

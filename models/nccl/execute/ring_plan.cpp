@@ -11,7 +11,7 @@ constexpr std::uint32_t kRoot = 0;  // nccl-tests' default
 
 /// What a rank's program does, `place` ranks behind the root on the ring.
 struct RingRank {
-  std::uint32_t ranks;
+  std::uint32_t ranks;  ///< of the cluster
   std::uint32_t place;
   ConnectionIndex in;
   ConnectionIndex out;
@@ -79,8 +79,9 @@ void run(PlanBuilder& builder, const Protocol& protocol, Op op, Bytes channel_by
   throw std::logic_error("ring_plan: " + std::string(op_name(op)) + " has no ring");
 }
 
-void add_channel(PlanBuilder& builder, const Protocol& protocol, Op op, const Ring& ring,
-                 std::uint32_t channel, std::uint32_t threads, Bytes channel_bytes) {
+void add_channel(PlanBuilder& builder, const Protocol& protocol, Op op, std::uint32_t ranks,
+                 const Ring& ring, std::uint32_t channel, std::uint32_t threads,
+                 Bytes channel_bytes) {
   const auto n = static_cast<std::uint32_t>(ring.order.size());
   const auto root = static_cast<std::uint32_t>(
       std::find(ring.order.begin(), ring.order.end(), kRoot) - ring.order.begin());
@@ -109,7 +110,7 @@ void add_channel(PlanBuilder& builder, const Protocol& protocol, Op op, const Ri
     out[i] = builder.connect(protocol, exit_of(from, to), {to, nic(ring.entry_nic, to)}, channel);
   }
   for (std::uint32_t i = 0; i < n; ++i) {
-    const RingRank rank{n, (i + n - root) % n, out[(i + n - 1) % n], out[i]};
+    const RingRank rank{ranks, (i + n - root) % n, out[(i + n - 1) % n], out[i]};
     builder.add_block(protocol, ring.order[i], channel, threads);
     run(builder, protocol, op, channel_bytes, rank);
   }
@@ -126,15 +127,17 @@ Plan ring_plan(const DeviceParams& devices, const Communicator& communicator,
                const Schedule& schedule, Op op, Bytes bytes, MemoryPath path,
                const Choice& choice) {
   PlanBuilder builder(devices, communicator, schedule, path, op, bytes, choice);
-  const Protocol whole = make_protocol(devices.params(), choice.protocol,
-                                       kernel_shape(op, choice.algorithm), builder.ranks());
+  const std::uint32_t ranks =
+      schedule.nodes > 0 ? ranks_of(schedule, devices.fabric()) : communicator.ranks();
+  const Protocol whole =
+      make_protocol(devices.params(), choice.protocol, kernel_shape(op, choice.algorithm), ranks);
   const Protocol protocol =
       choice.threads == 0 ? whole : whole.of_block(devices.params(), working_threads(choice));
   // With flags a trip says how many threads there are; without, few keep less in flight.
   const bool few = whole.flags == Leg::Flags::kNone && protocol.threads < whole.threads;
   const Bytes per_channel{pieces(bytes, Bytes{choice.channels})};
   for (std::uint32_t c = 0; c < choice.channels; ++c) {
-    add_channel(builder, protocol, op, schedule.rings.at(c), c, few ? protocol.threads : 0,
+    add_channel(builder, protocol, op, ranks, schedule.rings.at(c), c, few ? protocol.threads : 0,
                 per_channel);
   }
   return std::move(builder).take(protocol);
