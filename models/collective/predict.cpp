@@ -42,7 +42,10 @@ struct Task {
   Op op;
   Bytes bytes;
   MemoryPath path;
-  const Sample* sample{nullptr};  ///< runs in place of the cluster
+  /// In place of the cluster: one that stands for it, or three by which its time is extended.
+  std::vector<const Sample*> samples{};
+
+  bool is_extended() const { return samples.size() > 1; }
 };
 
 /// NCCL's decisions by memory path.
@@ -87,15 +90,9 @@ struct Ready {
   const PredictOptions& options;
 };
 
-/// `has_drawn` becomes true if the run depended on the seed.
-ResultRow run_task(const Ready& ready, const Task& task, std::atomic<bool>& has_drawn) {
-  const Machine& machine = task.sample != nullptr ? task.sample->machine : ready.machine;
-  const Schedule& schedule =
-      (task.sample != nullptr ? task.sample->schedules : ready.schedules).at(task.path);
-  Plan plan = make_plan(machine.devices(), schedule, task.op, task.bytes, task.path);
-  const Bytes by_a_nic = most_sent_by_a_nic(plan);
-  CauseTable causes;
-  ResultRow row;
+/// Runs a plan; `has_drawn` becomes true if that depended on the seed.
+RunOutcome run_plan_on(const Machine& machine, const Plan& plan, const Ready& ready,
+                       CauseTable& causes, ResultRow& row, std::atomic<bool>& has_drawn) {
   RunOutcome outcome;
   const Params& params = machine.devices().params();
   if (ready.options.fidelity == Fidelity::kFluid) {
@@ -113,6 +110,45 @@ ResultRow run_task(const Ready& ready, const Task& task, std::atomic<bool>& has_
       return std::move(run.outcomes.front());
     });
   }
+  return outcome;
+}
+
+/// What the time is with the levels that the sample's trees leave out.
+void extend(RunOutcome& outcome, const Ready& ready, const Task& task, ResultRow& row,
+            std::atomic<bool>& has_drawn) {
+  std::vector<Duration> times{outcome.time};
+  for (const std::size_t smaller : {1, 2}) {
+    const Sample& sample = *task.samples[smaller];
+    const Plan plan =
+        make_plan(sample.devices, sample.schedules.at(task.path), task.op, task.bytes, task.path);
+    CauseTable causes;
+    times.push_back(run_plan_on(sample.machine, plan, ready, causes, row, has_drawn).time);
+  }
+  const std::uint32_t levels = levels_left_out(ready.machine.fabric().nodes());
+  const ByLevel all = by_level(times[0], times[1], times[2], levels);
+  row.extended = {.nodes = task.samples.front()->fabric.nodes(),
+                  .levels = levels,
+                  .level_us = all.a_level.as_us(),
+                  .uncertain_us = all.uncertain.as_us()};
+  // What a level adds goes to what the others' time went to.
+  for (auto& [cause, time] : outcome.causes) {
+    time = Duration::from_ns(time.as_ns() * (all.time.as_s() / outcome.time.as_s()));
+  }
+  outcome.time = all.time;
+}
+
+/// `has_drawn` becomes true if the run depended on the seed.
+ResultRow run_task(const Ready& ready, const Task& task, std::atomic<bool>& has_drawn) {
+  const Sample* const sample = task.samples.empty() ? nullptr : task.samples.front();
+  const Machine& machine = sample != nullptr ? sample->machine : ready.machine;
+  const Schedule& schedule =
+      (sample != nullptr ? sample->schedules : ready.schedules).at(task.path);
+  const Plan plan = make_plan(machine.devices(), schedule, task.op, task.bytes, task.path);
+  const Bytes by_a_nic = most_sent_by_a_nic(plan);
+  CauseTable causes;
+  ResultRow row;
+  RunOutcome outcome = run_plan_on(machine, plan, ready, causes, row, has_drawn);
+  if (task.is_extended()) extend(outcome, ready, task, row, has_drawn);
   row.op = plan.op;
   row.bytes = task.bytes.count();
   row.ranks = ranks_of(schedule, machine.fabric());
@@ -165,9 +201,9 @@ void refuse_endless(const Machine& machine, const Schedules& schedules,
   constexpr double kMostConnections = 4e6;  // some GB
   for (const Task& task : tasks) {
     const PlanSize size =
-        task.sample != nullptr
-            ? plan_size(task.sample->devices, task.sample->schedules.at(task.path), task.op,
-                        task.bytes)
+        !task.samples.empty()
+            ? plan_size(task.samples.front()->devices,
+                        task.samples.front()->schedules.at(task.path), task.op, task.bytes)
             : plan_size(machine.devices(), schedules.at(task.path), task.op, task.bytes);
     const double transfers = size.transfers * most_launches(machine.devices().params());
     const bool long_run = transfers > kMostTransfers;
@@ -231,29 +267,95 @@ void decide(MemoryPath path, const DeviceParams& devices, const NcclEnv& env, Nc
   decided.runs.emplace(path, std::get<NcclRun>(std::move(made)));
 }
 
-/// What of the cluster stands for all, for the tasks for which it does; null: nothing does.
-std::unique_ptr<Sample> sample_tasks(const Machine& machine, const PartLibrary& parts,
-                                     const Schedules& schedules, const NcclEnv& env,
-                                     NcclVersion version, const Decided& decided,
-                                     std::vector<Task>& tasks) {
-  if (!may_be_sampled(machine.fabric())) return nullptr;
-  auto sample = std::make_unique<Sample>(machine.fabric(), machine.devices().params(), parts);
-  Decided here{.simple = decided.simple, .multicast = decided.multicast, .runs = {}};
-  bool any = false;
-  for (Task& task : tasks) {
-    const Schedule& cluster = schedules.at(task.path);
-    const auto [at, is_new] = sample->schedules.try_emplace(task.path);
-    if (is_new) {
-      decide(task.path, sample->devices, env, version, here);
-      at->second = schedule_of(sample->devices, here, task.path);
-      at->second.nodes = machine.fabric().nodes();
-      at->second.choose = cluster.choose;
+/// More moves than a few seconds' worth.
+constexpr double kManyTransfers = 1e7;
+
+/// The samples of a cluster, made as they are asked for.
+class Samples {
+ public:
+  Samples(const Machine& machine, const PartLibrary& parts, const Schedules& schedules,
+          const NcclEnv& env, NcclVersion version, const Decided& decided)
+      : machine_{machine},
+        parts_{parts},
+        schedules_{schedules},
+        env_{env},
+        version_{version},
+        decided_{decided} {}
+
+  /// Gives the task what runs in place of the cluster, if something does.
+  void add_to(Task& task) {
+    if (!may_be_sampled(machine_.fabric())) return;
+    const Schedule& cluster = schedules_.at(task.path);
+    const Choice choice = cluster.choose(task.op, task.bytes);
+    if (choice.algorithm == Algorithm::kRing) {
+      const Sample& sample = of(Sample::kOfRings, task.path);
+      if (stands_for(sample.schedules.at(task.path), cluster, task.op, choice)) {
+        task.samples = {&sample};
+      }
+      return;
     }
-    if (!stands_for(at->second, cluster, task.op, cluster.choose(task.op, task.bytes))) continue;
-    task.sample = sample.get();
-    any = true;
+    const std::uint32_t levels = levels_left_out(machine_.fabric().nodes());
+    const bool is_tree =
+        choice.algorithm == Algorithm::kTree || choice.algorithm == Algorithm::kNvlsTree;
+    if (!is_tree || levels == 0 ||
+        plan_size(machine_.devices(), cluster, task.op, task.bytes).transfers < kManyTransfers) {
+      return;
+    }
+    for (const std::uint32_t more : {0U, 1U, 2U}) {
+      const Sample& sample = of(machine_.fabric().nodes() >> (levels + more), task.path);
+      if (!grows_by_level(sample.schedules.at(task.path), cluster, choice)) {
+        task.samples.clear();
+        return;
+      }
+      task.samples.push_back(&sample);
+    }
   }
-  return any ? std::move(sample) : nullptr;
+
+ private:
+  /// With what is decided for the cluster, for a memory path.
+  const Sample& of(std::uint32_t nodes, MemoryPath path) {
+    std::unique_ptr<Sample>& sample = samples_[nodes];
+    if (!sample) {
+      sample =
+          std::make_unique<Sample>(nodes, machine_.fabric(), machine_.devices().params(), parts_);
+    }
+    const auto [at, is_new] = sample->schedules.try_emplace(path);
+    if (is_new) {
+      Decided here{.simple = decided_.simple, .multicast = decided_.multicast, .runs = {}};
+      decide(path, sample->devices, env_, version_, here);
+      at->second = schedule_of(sample->devices, here, path);
+      at->second.nodes = machine_.fabric().nodes();
+      at->second.choose = schedules_.at(path).choose;
+    }
+    return *sample;
+  }
+
+  const Machine& machine_;
+  const PartLibrary& parts_;
+  const Schedules& schedules_;
+  const NcclEnv& env_;
+  NcclVersion version_;
+  const Decided& decided_;
+  std::map<std::uint32_t, std::unique_ptr<Sample>> samples_;  // by nodes
+};
+
+/// Which rows are extended, and from what.
+void add_extended_notes(RunResult& result) {
+  std::map<std::string, std::pair<ResultRow::Extended, double>> algorithms;  // and the worst share
+  for (const ResultRow& row : result.rows) {
+    if (!row.extended) continue;
+    auto& [extended, worst] = algorithms[row.algo];
+    extended = *row.extended;
+    worst = std::max(worst, row.extended->uncertain_us / row.time_us);
+  }
+  for (const auto& [algo, what] : algorithms) {
+    const auto& [extended, worst] = what;
+    result.notes.push_back(fmt::format(
+        "{} is simulated on {}, {} and {} nodes and extended by {} levels, uncertain by up to "
+        "{:.1f} % (--unfolded runs every rank)",
+        algo, extended.nodes, extended.nodes / 2, extended.nodes / 4, extended.levels,
+        100 * worst));
+  }
 }
 
 /// What the simple rules leave unread: lists and exclusions of algorithms and protocols, and what
@@ -522,9 +624,9 @@ RunResult predict(const Scenario& scenario, TopologySpec spec, const PredictOpti
   std::stable_sort(tasks.begin(), tasks.end(),
                    [](const Task& a, const Task& b) { return a.bytes < b.bytes; });
   refuse_no_choice(schedules, tasks, settings, env_place);
-  std::unique_ptr<Sample> sample;
+  Samples samples(machine, parts, schedules, nccl_env, version, decided);
   if (options.fidelity == Fidelity::kFluid && options.folds) {
-    sample = sample_tasks(machine, parts, schedules, nccl_env, version, decided, tasks);
+    for (Task& task : tasks) samples.add_to(task);
   }
   refuse_endless(machine, schedules, tasks);
   if (options.fidelity == Fidelity::kPacket) {
@@ -542,6 +644,7 @@ RunResult predict(const Scenario& scenario, TopologySpec spec, const PredictOpti
   if (!decided.simple) add_nvls_channels_note(params, result.rows, result.notes);
   result.verdict = verdict(result.rows);
   add_choice_notes(result, options.fidelity);
+  add_extended_notes(result);
   const std::vector<std::string> gdr =
       gdr_notes(machine, gdr_pairs, decided.of(MemoryPath::kGdr), result.rows);
   result.notes.insert(result.notes.end(), gdr.begin(), gdr.end());

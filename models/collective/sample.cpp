@@ -1,6 +1,7 @@
 #include "models/collective/sample.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace weft {
 namespace {
@@ -41,7 +42,7 @@ bool begin_alike(const Ring& a, const Ring& b) {
 }  // namespace
 
 bool may_be_sampled(const Fabric& cluster) {
-  return cluster.nodes() > 2 * Sample::kNodes &&
+  return cluster.nodes() > 2 * Sample::kOfRings &&
          cluster.spec().network.kind == NetworkSpec::Kind::kOneSwitch;
 }
 
@@ -56,6 +57,27 @@ bool stands_for(const Schedule& sample, const Schedule& cluster, Op op, const Ch
     if (!repeats_itself(here) || !repeats_itself(there) || !begin_alike(here, there)) return false;
   }
   return true;
+}
+
+std::uint32_t levels_left_out(std::uint32_t nodes) {
+  std::uint32_t levels = 0;
+  while (nodes >> levels > Sample::kOfTrees) ++levels;
+  return levels;
+}
+
+bool grows_by_level(const Schedule& sample, const Schedule& cluster, const Choice& choice) {
+  if (choice.algorithm == Algorithm::kTree) {
+    return std::min(sample.trees.size(), cluster.trees.size()) >= choice.channels;
+  }
+  return choice.algorithm == Algorithm::kNvlsTree && sample.nvls.places == cluster.nvls.places;
+}
+
+ByLevel by_level(Duration whole, Duration half, Duration quarter, std::uint32_t levels) {
+  const double last = (whole - half).as_ns();
+  const double before = (half - quarter).as_ns();
+  const double mean = (last + before) / 2;
+  return {whole + Duration::from_ns(mean * levels), Duration::from_ns(mean),
+          Duration::from_ns(std::abs(last - before) / 2 * levels)};
 }
 
 }  // namespace weft

@@ -8,19 +8,24 @@
 
 namespace weft {
 
-/// A few nodes of a large cluster that stand for all of it: what each does there is what each does
-/// here, at the same times.
+/// Some nodes of a large cluster in its place, as one switch joins all NICs and nothing tells nodes
+/// apart.
 ///
-/// So it is for a ring's all-reduce, all-gather and reduce-scatter where NCCL joins the nodes by
-/// the same rule again and again, one switch joins all NICs, and so nothing tells the nodes apart:
-/// the cluster covers the sample, as a long cycle covers a short one. A node's programs only take
-/// the steps of as many ranks as the cluster has.
+/// They stand for all of it, exactly, in a ring's all-reduce, all-gather and reduce-scatter where
+/// NCCL joins the nodes by the same rule again and again: what each does there is what each does
+/// here, at the same times, since the cluster covers the sample as a long cycle covers a short one.
+/// A node's programs only take the steps of as many ranks as the cluster has.
+///
+/// A tree's nodes are all unlike (each is a leaf of one of NCCL's two trees and somewhere within
+/// the other), but each level adds its hops to the time, so the time grows by the level: see
+/// extended().
 struct Sample {
-  static constexpr std::uint32_t kNodes = 4;
+  static constexpr std::uint32_t kOfRings = 4;   ///< nodes
+  static constexpr std::uint32_t kOfTrees = 32;  ///< at most
 
   /// All references must outlive it.
-  Sample(const Fabric& cluster, const Params& params, const PartLibrary& parts)
-      : fabric{cluster.spec(), kNodes}, devices{fabric, params, parts}, machine{devices} {}
+  Sample(std::uint32_t nodes, const Fabric& cluster, const Params& params, const PartLibrary& parts)
+      : fabric{cluster.spec(), nodes}, devices{fabric, params, parts}, machine{devices} {}
   Sample(const Sample&) = delete;
   Sample& operator=(const Sample&) = delete;
 
@@ -36,5 +41,20 @@ bool may_be_sampled(const Fabric& cluster);
 /// Whether the sample's first `choice.channels` rings are those of the cluster, which go from node
 /// to node by a rule that repeats itself.
 bool stands_for(const Schedule& sample, const Schedule& cluster, Op op, const Choice& choice);
+
+/// How many levels the trees of a sample have less, which has as many nodes as are left when so
+/// many halves are taken away.
+std::uint32_t levels_left_out(std::uint32_t nodes);
+/// Whether the sample's trees are made as the cluster's: `choice` runs on either.
+bool grows_by_level(const Schedule& sample, const Schedule& cluster, const Choice& choice);
+
+/// The time of a collective along trees, from samples of n, n/2 and n/4 nodes, `levels` below the
+/// cluster: as if each further level added what the last two have added on average.
+struct ByLevel {
+  Duration time;
+  Duration a_level;
+  Duration uncertain;  ///< if each added as much as the last, or as the one before that
+};
+ByLevel by_level(Duration whole, Duration half, Duration quarter, std::uint32_t levels);
 
 }  // namespace weft

@@ -37,6 +37,13 @@ constexpr std::array kCauseFields{
 
 constexpr std::string_view kInterval = "where --params has an interval for its class";
 
+Json extended_json(const ResultRow::Extended& extended) {
+  return Json::object({{"nodes", extended.nodes},
+                       {"levels", extended.levels},
+                       {"level_us", extended.level_us},
+                       {"uncertain_us", extended.uncertain_us}});
+}
+
 using RowField = JsonField<ResultRow>;
 constexpr std::array kRowFields{
     RowField{{"op", "text", "", "the operation, as the scenario names it"},
@@ -78,6 +85,10 @@ constexpr std::array kRowFields{
     RowField{{"nccl_choice", "text", "where another ran",
               "what NCCL would run where weft does not execute it, such as CollNetChain"},
              [](const ResultRow& r) { return if_any(r.nccl_choice); }},
+    RowField{{"extended", "map", "of trees of large clusters",
+              "time_us is extended: nodes that were simulated (and half and a quarter of them), "
+              "levels that the cluster has more, level_us that each adds, uncertain_us"},
+             [](const ResultRow& r) { return r.extended ? extended_json(*r.extended) : Json(); }},
     RowField{{"probes", "map", "in runs of packets", "what ports and NICs did"},
              [](const ResultRow& r) { return r.probes ? to_json(*r.probes) : Json(); }},
     RowField{{"trajectory", "text", "", "a number of what happened and when, for comparisons"},

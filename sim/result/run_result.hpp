@@ -39,6 +39,15 @@ struct ResultRow {
   std::optional<ErrorInterval> interval{};
   double nic_gb_per_s{0};          ///< payload that the busiest NIC sends; 0: none does
   std::optional<Probes> probes{};  ///< of packets; not read back from JSON
+  /// Of trees of a large cluster: not simulated whole, but extended by their levels. Not read back
+  /// from JSON.
+  struct Extended {
+    std::uint32_t nodes;   ///< simulated; so were half and a quarter of them
+    std::uint32_t levels;  ///< that the cluster has more
+    double level_us;       ///< what each adds
+    double uncertain_us;   ///< of time_us: by how unlike the last two levels are
+  };
+  std::optional<Extended> extended{};
   /// What happened, and when, as one number (sim/run/trajectory.hpp); not read back from JSON.
   std::uint64_t trajectory{0};
 };

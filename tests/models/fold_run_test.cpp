@@ -2,6 +2,7 @@
 // counts them.
 #include <gtest/gtest.h>
 
+#include "models/collective/sample.hpp"
 #include "sim/base/random.hpp"
 #include "tests/models/prediction.hpp"
 #include "tests/seeds.hpp"
@@ -88,6 +89,66 @@ TEST(FoldRun, RandomClusters) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     expect_same(scenario_of(topology, nodes, op, bytes), pick(networks));
   }
+}
+
+// Four nodes stand for more, where a ring joins them by turns.
+TEST(FoldRun, ASampleOfARingIsTheCluster) {
+  for (const char* op : {"allreduce", "allgather", "reducescatter"}) {
+    for (const std::uint32_t nodes : {10U, 16U}) {
+      const Scenario scenario = scenario_of("hgx-h100-8nic.yaml", nodes, op, Bytes::kib(256));
+      const std::vector<ResultRow> whole = run(scenario, {"nccl.algo=Ring"}, false);
+      const std::vector<ResultRow> sample = run(scenario, {"nccl.algo=Ring"}, true);
+      ASSERT_EQ(sample.size(), whole.size());
+      for (std::size_t i = 0; i < whole.size(); ++i) {
+        EXPECT_DOUBLE_EQ(sample[i].time_us, whole[i].time_us) << op << " x" << nodes;
+        EXPECT_EQ(sample[i].busbw_gb_per_s, whole[i].busbw_gb_per_s);
+        EXPECT_EQ(sample[i].ranks, 8 * nodes);
+        EXPECT_EQ(sample[i].nodes, nodes);
+        EXPECT_FALSE(sample[i].extended);
+      }
+    }
+  }
+}
+
+// A ring of 2n ranks takes 2(2n - 1) steps, so from n to 2n it takes twice as long as from n/2 to
+// n, as long as chunks are too small to matter.
+TEST(FoldRun, ARingsTimeGrowsByTheStep) {
+  std::vector<double> times;
+  for (const std::uint32_t nodes : {128U, 256U, 512U}) {
+    Scenario scenario = scenario_of("hgx-h100-8nic.yaml", nodes, "allgather", Bytes::kib(64));
+    scenario.memory_paths = {"gdr"};
+    times.push_back(run(scenario, {"nccl.algo=Ring", "nccl.launch=single"}, true).at(0).time_us);
+  }
+  EXPECT_NEAR((times[2] - times[1]) / (times[1] - times[0]), 2, 0.02);
+}
+
+TEST(FoldRun, TreesGrowByTheLevel) {
+  const auto time_of = [](std::uint32_t nodes) {
+    Scenario scenario = scenario_of("hgx-h100-8nic.yaml", nodes, "allreduce", Bytes::kib(64));
+    scenario.memory_paths = {"gdr"};
+    const ResultRow row = run(scenario, {"nccl.algo=Tree"}, true).at(0);
+    EXPECT_FALSE(row.extended);  // small enough to run whole
+    return Duration::from_ns(row.time_us * 1e3);
+  };
+  const ByLevel two_more = by_level(time_of(16), time_of(8), time_of(4), 2);
+  EXPECT_NEAR(two_more.time.as_us() / time_of(64).as_us(), 1, 0.03);
+  EXPECT_LT(two_more.uncertain.as_us(), 0.05 * two_more.time.as_us());
+}
+
+TEST(FoldRun, TreesOfLargeClustersAreExtendedAndSaySo) {
+  Scenario scenario = scenario_of("hgx-h100-8nic.yaml", 512, "allreduce", Bytes::mib(64));
+  scenario.memory_paths = {"gdr"};
+  PredictOptions options;
+  options.threads = 1;
+  options.set.push_back(parse_setting("nccl.algo=Tree"));
+  options.set.push_back(parse_setting("nccl.launch=single"));
+  const RunResult result = predict(scenario, options, make_catalog());
+  const ResultRow& row = result.rows.at(0);
+  ASSERT_TRUE(row.extended);
+  EXPECT_EQ(row.extended->nodes, 32u);
+  EXPECT_EQ(row.extended->levels, 4u);
+  EXPECT_EQ(row.ranks, 4096u);
+  EXPECT_NE(result.notes.back().find("simulated on 32, 16 and 8 nodes"), std::string::npos);
 }
 
 }  // namespace
