@@ -74,7 +74,9 @@ void add_run_command(CommandLine& line) {
               "a few nodes")
       .flag("--force", arguments->force, "run packets even if that takes more than 10 minutes")
       .flag("--unfolded", arguments->unfolded,
-            "run every rank, not one for all that do the same: slower, and the same times")
+            "run every rank, not one for all that do the same: slower, and the same times but for "
+            "rows "
+            "that are extended")
       .example("weft run scenarios/quickstart.yaml --set \"wire.rate=200 Gb/s\" --json out.json")
       .action([arguments] { run(*arguments); });
 }

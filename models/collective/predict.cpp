@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "models/collective/nic_load.hpp"
+#include "models/collective/notes.hpp"
 #include "models/collective/repeated.hpp"
 #include "models/collective/sample.hpp"
 #include "models/collective/settings.hpp"
@@ -20,15 +21,9 @@
 #include "models/machine/rooms.hpp"
 #include "models/nccl/decide/decided_schedule.hpp"
 #include "models/nccl/execute/collective_plan.hpp"
-#include "models/nic/emulated.hpp"
-#include "models/nic/icm.hpp"
-#include "models/nic/rdma_params.hpp"
 #include "models/params/device_params.hpp"
-#include "models/pcie/tlp.hpp"
 #include "models/transport/packet_hops.hpp"
 #include "models/transport/run_plans.hpp"
-#include "models/wire/dcqcn.hpp"
-#include "models/wire/packets.hpp"
 #include "sim/base/parallel.hpp"
 #include "sim/base/quantity.hpp"
 #include "sim/base/version.hpp"
@@ -284,7 +279,7 @@ class Samples {
 
   /// Gives the task what runs in place of the cluster, if something does.
   void add_to(Task& task) {
-    if (!may_be_sampled(machine_.fabric())) return;
+    if (!may_be_sampled(machine_)) return;
     const Schedule& cluster = schedules_.at(task.path);
     const Choice choice = cluster.choose(task.op, task.bytes);
     if (choice.algorithm == Algorithm::kRing) {
@@ -302,7 +297,7 @@ class Samples {
       return;
     }
     for (const std::uint32_t more : {0U, 1U, 2U}) {
-      const Sample& sample = of(machine_.fabric().nodes() >> (levels + more), task.path);
+      const Sample& sample = of(nodes_below(machine_.fabric().nodes(), levels + more), task.path);
       if (!grows_by_level(sample.schedules.at(task.path), cluster, choice)) {
         task.samples.clear();
         return;
@@ -338,169 +333,6 @@ class Samples {
   const Decided& decided_;
   std::map<std::uint32_t, std::unique_ptr<Sample>> samples_;  // by nodes
 };
-
-/// Which rows are extended, and from what.
-void add_extended_notes(RunResult& result) {
-  std::map<std::string, std::pair<ResultRow::Extended, double>> algorithms;  // and the worst share
-  for (const ResultRow& row : result.rows) {
-    if (!row.extended) continue;
-    auto& [extended, worst] = algorithms[row.algo];
-    extended = *row.extended;
-    worst = std::max(worst, row.extended->uncertain_us / row.time_us);
-  }
-  for (const auto& [algo, what] : algorithms) {
-    const auto& [extended, worst] = what;
-    result.notes.push_back(fmt::format(
-        "{} is simulated on {}, {} and {} nodes and extended by {} levels, uncertain by up to "
-        "{:.1f} % (--unfolded runs every rank)",
-        algo, extended.nodes, extended.nodes / 2, extended.nodes / 4, extended.levels,
-        100 * worst));
-  }
-}
-
-/// What the simple rules leave unread: lists and exclusions of algorithms and protocols, and what
-/// NCCL is told of NICs.
-void add_unread_notes(const NcclEnv& env, const std::vector<ScenarioSetting>& settings,
-                      const Params& params, std::vector<std::string>& notes) {
-  for (const ScenarioSetting& s : settings) {
-    if (!s.key.ends_with(".reported_rate")) continue;
-    notes.push_back(s.key + "=" + s.value + " has no effect on weft's simple rules");
-  }
-  const auto add = [&](const std::string& variable, const std::string& value, const char* key) {
-    if (value.empty() || params.choice(key) != "auto") return;
-    notes.push_back(variable + "=" + value + " has no effect on weft's simple rules");
-  };
-  add("NCCL_ALGO", env.algo, "nccl.algo");
-  add("NCCL_PROTO", env.proto, "nccl.proto");
-}
-
-/// What the user decides in NCCL's place.
-void add_forced_note(const Params& params, std::vector<std::string>& notes) {
-  std::string forced;
-  for (const char* key : {"nccl.algo", "nccl.proto", "nccl.channels"}) {
-    const ParamSpec& spec = params.catalog().require(key);
-    const double number = params.get(key).number;
-    if (number == spec.fallback) continue;
-    forced +=
-        (forced.empty() ? "" : ", ") + std::string(key) + "=" + ParamCatalog::format(spec, number);
-  }
-  if (!forced.empty()) notes.push_back("set by the user in place of NCCL's own choice: " + forced);
-}
-
-/// NVLS's channels are what NCCL_NVLS_NCHANNELS says, whatever the number of rings.
-void add_nvls_channels_note(const Params& params, const std::vector<ResultRow>& rows,
-                            std::vector<std::string>& notes) {
-  const double asked = params.number("nccl.channels");
-  if (asked == 0) return;
-  for (const ResultRow& row : rows) {
-    if (!row.algo.starts_with("NVLS") || row.channels == asked) continue;
-    notes.push_back(
-        fmt::format("nccl.channels={} has no effect on {}, which keeps {} channels "
-                    "(NCCL_NVLS_NCHANNELS sets them)",
-                    asked, row.algo, row.channels));
-    return;
-  }
-}
-
-/// A seed that the user gave to a run in which nothing was drawn.
-void add_seed_note(const std::vector<ScenarioSetting>& settings, bool has_drawn,
-                   std::vector<std::string>& notes) {
-  const bool is_given = std::any_of(settings.begin(), settings.end(),
-                                    [](const auto& s) { return s.key == "wire.seed"; });
-  if (is_given && !has_drawn) {
-    notes.emplace_back("the seed has no effect: nothing in this run is random");
-  }
-}
-
-/// Whether only packets see a parameter: `key` is that of a setting, of a kind or of one device.
-bool only_packets_see(std::string_view key) {
-  const std::string_view name = key.substr(std::min(key.find('.'), key.size()));
-  const auto is_of = [&](std::span<const ParamSpec> table) {
-    return std::any_of(table.begin(), table.end(), [&](const ParamSpec& spec) {
-      const bool of_a_nic = spec.key.starts_with("nic.") && spec.key.ends_with(name) &&
-                            spec.key.size() == 3 + name.size();
-      return spec.key == key || (of_a_nic && !name.empty());
-    });
-  };
-  return is_of(kNicPacketParams) || is_of(kIcmParams) || is_of(kWirePacketParams) ||
-         is_of(kDcqcnParams) || is_of(kPcieFlowControlParams);
-}
-
-/// What the user set and the fluid transport does not have.
-void add_packets_note(const std::vector<ScenarioSetting>& settings,
-                      std::vector<std::string>& notes) {
-  std::string keys;
-  for (const ScenarioSetting& s : settings) {
-    if (only_packets_see(s.key)) keys += (keys.empty() ? "" : ", ") + s.key;
-  }
-  if (!keys.empty()) notes.push_back("no effect without --fidelity packet: " + keys);
-}
-
-/// Whether an emulated NIC has a use for a parameter of NICs: what moves and paces its data, what
-/// NCCL sees of it, and its link.
-bool emulated_nics_have(std::string_view name) {
-  constexpr std::array<std::string_view, 13> kSeen{
-      "rate",          "reported_rate", "pcie_gen",    "pcie_width", "trained_gen",
-      "trained_width", "port_acs",      "port_egress", "gdr",        "peer_memory_api",
-      "dma_buf",       "count",         "part"};
-  if (std::find(kSeen.begin(), kSeen.end(), name) != kSeen.end()) return true;
-  return std::any_of(std::begin(kEmulatedNicParams), std::end(kEmulatedNicParams),
-                     [&](const ParamSpec& spec) { return spec.key.substr(4) == name; });
-}
-
-/// What the user set of NICs that are emulated and move nothing themselves.
-void add_emulated_note(const std::vector<ScenarioSetting>& settings, const Machine& machine,
-                       std::vector<std::string>& notes) {
-  const Fabric& fabric = machine.fabric();
-  std::string keys;
-  for (const ScenarioSetting& s : settings) {
-    const std::size_t dot = std::min(s.key.find('.'), s.key.size() - 1);
-    const std::string scope = s.key.substr(0, dot);
-    bool any = false;
-    bool all_emulated = true;
-    for (std::size_t i = 0; i < fabric.count(DeviceKind::kNic); ++i) {
-      const DeviceId nic = fabric.device(0, DeviceKind::kNic, i);
-      if (scope != "nic" && scope != fabric.device(nic).name) continue;
-      any = true;
-      all_emulated = all_emulated && machine.model(nic).adapter->is_emulated;
-    }
-    if (!any || !all_emulated || emulated_nics_have(s.key.substr(dot + 1))) continue;
-    keys += (keys.empty() ? "" : ", ") + s.key;
-  }
-  if (!keys.empty()) notes.push_back("no effect on emulated NICs (nic.emulation): " + keys);
-}
-
-/// Launches that the user set and that are not those of this run.
-void add_launch_notes(const std::vector<ScenarioSetting>& settings, std::string_view launch,
-                      std::vector<std::string>& notes) {
-  for (const ScenarioSetting& s : settings) {
-    const bool has_effect = s.key == "nccl.host_wait" ? launch == "single"
-                            : s.key == "nccl.host_launch" || s.key == "nccl.gpus_per_thread"
-                                ? launch == "back-to-back"
-                                : true;
-    if (has_effect) continue;
-    notes.push_back(fmt::format("no effect with nccl.launch={}: {}", launch, s.key));
-  }
-}
-
-/// Which sizes NCCL would run by an algorithm that weft does not execute, or packets do not.
-void add_choice_notes(RunResult& result, Fidelity fidelity) {
-  std::map<std::string, std::pair<std::int64_t, std::int64_t>> sizes;
-  for (const ResultRow& row : result.rows) {
-    if (row.nccl_choice.empty()) continue;
-    const auto [at, is_new] = sizes.try_emplace(row.nccl_choice, row.bytes, row.bytes);
-    at->second = {std::min(at->second.first, row.bytes), std::max(at->second.second, row.bytes)};
-  }
-  for (const auto& [name, range] : sizes) {
-    result.notes.push_back(
-        fmt::format("NCCL would run {} between {} and {}; weft does not execute it{} and runs the "
-                    "best of the others there",
-                    name, format_size(Bytes{range.first}), format_size(Bytes{range.second}),
-                    fidelity == Fidelity::kPacket && name.starts_with("NVLS")
-                        ? " on packets (--fidelity fluid does)"
-                        : ""));
-  }
-}
 
 /// Runs the tasks on threads; rows in the tasks' order. `has_drawn` becomes true if a run depended
 /// on the seed.

@@ -41,9 +41,16 @@ bool begin_alike(const Ring& a, const Ring& b) {
 
 }  // namespace
 
-bool may_be_sampled(const Fabric& cluster) {
-  return cluster.nodes() > 2 * Sample::kOfRings &&
-         cluster.spec().network.kind == NetworkSpec::Kind::kOneSwitch;
+bool may_be_sampled(const Machine& cluster) {
+  const Fabric& fabric = cluster.fabric();
+  if (fabric.nodes() <= 2 * Sample::kOfRings ||
+      fabric.spec().network.kind != NetworkSpec::Kind::kOneSwitch) {
+    return false;
+  }
+  for (std::size_t i = 0; i < fabric.count(DeviceKind::kNic); ++i) {
+    if (cluster.model(fabric.device(0, DeviceKind::kNic, i)).adapter->is_emulated) return false;
+  }
+  return true;
 }
 
 bool stands_for(const Schedule& sample, const Schedule& cluster, Op op, const Choice& choice) {
@@ -61,7 +68,7 @@ bool stands_for(const Schedule& sample, const Schedule& cluster, Op op, const Ch
 
 std::uint32_t levels_left_out(std::uint32_t nodes) {
   std::uint32_t levels = 0;
-  while (nodes >> levels > Sample::kOfTrees) ++levels;
+  while (nodes_below(nodes, levels) > Sample::kOfTrees) ++levels;
   return levels;
 }
 
@@ -75,7 +82,7 @@ bool grows_by_level(const Schedule& sample, const Schedule& cluster, const Choic
 ByLevel by_level(Duration whole, Duration half, Duration quarter, std::uint32_t levels) {
   const double last = (whole - half).as_ns();
   const double before = (half - quarter).as_ns();
-  const double mean = (last + before) / 2;
+  const double mean = std::max(0.0, (last + before) / 2);
   return {whole + Duration::from_ns(mean * levels), Duration::from_ns(mean),
           Duration::from_ns(std::abs(last - before) / 2 * levels)};
 }

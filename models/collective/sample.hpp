@@ -35,21 +35,26 @@ struct Sample {
   std::map<MemoryPath, Schedule> schedules;
 };
 
-/// Whether a cluster's nodes are so alike, and so many, that a sample is worth looking at.
-bool may_be_sampled(const Fabric& cluster);
+/// Whether a cluster's nodes are so alike, and so many, that a sample is worth looking at: joined
+/// by one switch, and none of their NICs emulated, since then their hosts share one memory.
+bool may_be_sampled(const Machine& cluster);
 
 /// Whether the sample's first `choice.channels` rings are those of the cluster, which go from node
 /// to node by a rule that repeats itself.
 bool stands_for(const Schedule& sample, const Schedule& cluster, Op op, const Choice& choice);
 
-/// How many levels the trees of a sample have less, which has as many nodes as are left when so
-/// many halves are taken away.
+/// The nodes of a cluster whose trees have so many levels less (NCCL's have bit_width(nodes - 1)).
+constexpr std::uint32_t nodes_below(std::uint32_t nodes, std::uint32_t levels) {
+  return ((nodes - 1) >> levels) + 1;
+}
+/// How many levels the trees of a sample leave out.
 std::uint32_t levels_left_out(std::uint32_t nodes);
 /// Whether the sample's trees are made as the cluster's: `choice` runs on either.
 bool grows_by_level(const Schedule& sample, const Schedule& cluster, const Choice& choice);
 
-/// The time of a collective along trees, from samples of n, n/2 and n/4 nodes, `levels` below the
-/// cluster: as if each further level added what the last two have added on average.
+/// The time of a collective along trees, from samples `levels`, and one and two more, below the
+/// cluster: as if each further level added what the last two have added on average, but never less
+/// than nothing.
 struct ByLevel {
   Duration time;
   Duration a_level;

@@ -33,10 +33,11 @@ RunOutcome run_fluid(const Machine& machine, const Plan& plan, CauseTable& cause
                      std::optional<std::uint64_t> shuffle_ties) {
   if (!folds || has_copy_engines(plan))
     return run_fluid(machine, {&plan, 1}, causes, shuffle_ties).front();
-  const Folded folded = fold(plan, MachineFootprints(machine));
+  const std::optional<Folded> folded = fold(plan, MachineFootprints(machine));
+  if (!folded) return run_fluid(machine, {&plan, 1}, causes, shuffle_ties).front();
   EventQueue events = queue_of(shuffle_ties);
-  FluidTransport transport(machine, events, causes, folded.servers);
-  return run_plan(folded.plan, transport, events, causes);
+  FluidTransport transport(machine, events, causes, folded->servers);
+  return run_plan(folded->plan, transport, events, causes);
 }
 
 PacketRun run_packets(const Machine& machine, std::span<const Plan> plans,

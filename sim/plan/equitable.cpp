@@ -22,11 +22,12 @@ Partition classes(const std::vector<std::uint64_t>& colours) {
 
 }  // namespace
 
-Partition coarsest_equitable_partition(const LabelledGraph& graph) {
+std::optional<Partition> coarsest_equitable_partition(const LabelledGraph& graph,
+                                                      const std::function<bool()>& goes_on) {
   std::vector<std::uint64_t> colours = graph.nodes;
   std::vector<std::uint64_t> next;
   Partition partition = classes(colours);
-  for (;;) {
+  while (goes_on()) {
     next = colours;
     for (const LabelledGraph::Edge& edge : graph.edges) {
       // Sums: the order of the edges does not matter.
@@ -39,6 +40,7 @@ Partition coarsest_equitable_partition(const LabelledGraph& graph) {
     if (finer.size.size() == partition.size.size()) return partition;
     partition = std::move(finer);
   }
+  return std::nullopt;
 }
 
 }  // namespace weft

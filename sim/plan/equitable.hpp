@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <vector>
 
 namespace weft {
@@ -35,9 +37,12 @@ struct Partition {
 ///
 /// By colour refinement: a node's colour becomes a hash of itself and of the multisets of its
 /// edges' labels and of the colours behind them, until no class splits any more. O(edges) a round;
-/// at most as many rounds as the graph's diameter, one where everything is alike. Colours are of 64
-/// bits, so classes that differ are taken for one with a probability of about nodes^2 / 2^64.
-Partition coarsest_equitable_partition(const LabelledGraph& graph);
+/// one round where everything is alike, and as many as there are nodes at most (a path's ends split
+/// their neighbours round by round). Colours are of 64 bits, so classes that differ are taken for
+/// one with a probability of about nodes^2 / 2^64. `goes_on` is asked before each round; nullopt if
+/// it says no.
+std::optional<Partition> coarsest_equitable_partition(
+    const LabelledGraph& graph, const std::function<bool()>& goes_on = [] { return true; });
 
 /// A hash of two numbers in their order.
 constexpr std::uint64_t combined(std::uint64_t a, std::uint64_t b) {

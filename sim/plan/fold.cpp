@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -83,6 +84,26 @@ bool commutes(Kind kind) {
   return kind == Kind::kWait || kind == Kind::kRaise || kind == Kind::kSignal;
 }
 
+/// Where the run of instructions begins in which each stands that may as well come before or after
+/// the others: one kind, one after another, within one loop.
+std::vector<std::size_t> run_begins(const std::vector<Instruction>& code) {
+  std::vector<bool> is_end(code.size() + 1);  // of a loop
+  for (std::size_t at = 0; at < code.size(); ++at) {
+    const bool is_loop = code[at].kind == Kind::kRepeat || code[at].kind == Kind::kWhile;
+    if (is_loop) is_end[at + 1 + code[at].length] = true;
+  }
+  std::vector<std::size_t> out;
+  for (std::size_t at = 0; at < code.size(); ++at) {
+    const bool goes_on = at > 0 && !is_end[at] && commutes(code[at].kind) &&
+                         code[at].kind == code[at - 1].kind && code[at].mode == code[at - 1].mode;
+    out.push_back(goes_on ? out.back() : at);
+  }
+  return out;
+}
+
+/// More than some seconds of refinement.
+constexpr std::size_t kMostEdges = 1'000'000'000;
+
 /// The plan, and what it shares, as a graph; and the plan that one of each class makes.
 class Folder {
  public:
@@ -101,11 +122,16 @@ class Folder {
     add_blocks();
   }
 
-  Folded fold() {
-    do partition_ = coarsest_equitable_partition(graph_);
-    while (split_rivals());
+  std::optional<Folded> fold() {
+    std::size_t edges = 0;
+    const auto goes_on = [&] { return (edges += graph_.edges.size()) <= kMostEdges; };
+    do {
+      std::optional<Partition> partition = coarsest_equitable_partition(graph_, goes_on);
+      if (!partition) return std::nullopt;
+      partition_ = *std::move(partition);
+    } while (split_rivals());
     choose();
-    return {folded_plan(), server_classes()};
+    return Folded{folded_plan(), server_classes()};
   }
 
  private:
@@ -198,7 +224,8 @@ class Folder {
     return out;
   }
   bool names_queue_pair(const Instruction& i) const {
-    return gives_tag(i) && by_queue_pair_[i.index];
+    return gives_tag(i) && by_queue_pair_[i.index] &&
+           static_cast<std::uint64_t>(i.amount) < plan_.queue_pairs.size();
   }
   static bool gives_tag(const Instruction& i) {
     return i.kind == Kind::kRaise ||
@@ -221,11 +248,9 @@ class Folder {
     if (program.serves != kNoIndex) {
       add_single(node, flag_node(program.serves), label(Bond::kServes));
     }
-    std::size_t run = 0;  // where what commutes with the instruction begins
+    const std::vector<std::size_t> runs = run_begins(program.code);
     for (std::size_t at = 0; at < program.code.size(); ++at) {
-      const Instruction& i = program.code[at];
-      if (!commutes(i.kind) || i.kind != program.code[run].kind) run = at;
-      add_instruction(node, program, i, run);
+      add_instruction(node, program, program.code[at], runs[at]);
     }
   }
 
@@ -453,7 +478,7 @@ class Folder {
       case Kind::kSignal:
         if (of_token) return;
         i.index = flags[i.index];
-        i.amount = names ? queue_pairs[static_cast<std::size_t>(i.amount)] : 0;
+        if (names) i.amount = queue_pairs[static_cast<std::size_t>(i.amount)];
         return;
       case Kind::kWait:
         i.index = flags[i.index];
@@ -477,14 +502,13 @@ class Folder {
   /// before it was renumbered.
   static void leave_out_repeated(Program& program, const std::vector<Instruction>& old) {
     const std::vector<Instruction> code = std::exchange(program.code, {});
+    const std::vector<std::size_t> runs = run_begins(code);
     std::vector<std::size_t> ends(code.size() + 1);  // by place in the old code: the one now
-    std::size_t run = 0;
     std::size_t move = 0;
     for (std::size_t at = 0; at < code.size(); ++at) {
       const Instruction& i = code[at];
-      if (!commutes(i.kind) || i.kind != code[run].kind) run = at;
       const auto first =
-          std::find_if(code.begin() + static_cast<std::ptrdiff_t>(run), code.end(),
+          std::find_if(code.begin() + static_cast<std::ptrdiff_t>(runs[at]), code.end(),
                        [&i](const Instruction& other) { return other.index == i.index; });
       ends[at] = program.code.size();
       if (!commutes(i.kind) ||
@@ -536,7 +560,7 @@ class Folder {
 
 }  // namespace
 
-Folded fold(const Plan& plan, const Footprints& footprints) {
+std::optional<Folded> fold(const Plan& plan, const Footprints& footprints) {
   return Folder(plan, footprints).fold();
 }
 

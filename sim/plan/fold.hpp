@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -56,8 +57,11 @@ struct Folded {
 /// A folded program or queue pair stands for `copies`; on a server that stands for `size`, each of
 /// its bytes counts copies / size times. What an actor, a flag or a server takes one after another
 /// comes from one of a class only: where several would come from one class, it is split by their
-/// order. O(instructions) in memory and a round.
-Folded fold(const Plan& plan, const Footprints& footprints);
+/// order. O(instructions) in memory, some 100 B each, and a round.
+///
+/// Chains, on which every rank has a place of its own, take as many rounds as they are long and
+/// fold little: nullopt once that has taken as long as some 1e9 edges do (seconds).
+std::optional<Folded> fold(const Plan& plan, const Footprints& footprints);
 
 /// Whether two programs of a plan do the same up to the numbers of their flags: the n-th flag that
 /// one names first is the n-th of the other, and begins with as many tokens.

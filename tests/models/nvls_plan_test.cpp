@@ -192,7 +192,7 @@ TEST(NvlsPlan, WithoutAnNvSwitchThereIsNone) {
 TEST(NvlsPlan, ChannelsAndGpusInsideANodeFold) {
   MachineUnderTest m(kHgx, {"nccl.algo=NVLS"}, 1);
   const Plan plan = plan_of(m, Op::kAllReduce, Bytes::gib(1));
-  const Plan folded = fold(plan, MachineFootprints(m.machine())).plan;
+  const Plan folded = fold(plan, MachineFootprints(m.machine()))->plan;
   EXPECT_EQ(folded.programs.size(), plan.programs.size() / (16 * 8));
 }
 

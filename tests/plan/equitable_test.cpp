@@ -15,17 +15,17 @@ LabelledGraph path(std::uint32_t nodes, bool closed) {
 }
 
 TEST(Equitable, ACycleIsOneClassAndAPathIsAllItsPlaces) {
-  EXPECT_EQ(coarsest_equitable_partition(path(12, true)).size, std::vector<std::uint32_t>{12});
-  EXPECT_EQ(coarsest_equitable_partition(path(5, false)).size.size(), 5u);
+  EXPECT_EQ(coarsest_equitable_partition(path(12, true))->size, std::vector<std::uint32_t>{12});
+  EXPECT_EQ(coarsest_equitable_partition(path(5, false))->size.size(), 5u);
 }
 
 // A node that differs: what is as far from it, forwards, is alike no more.
 TEST(Equitable, OneThatDiffersSplitsTheOthersByTheirDistance) {
   LabelledGraph graph = path(6, true);
   graph.nodes[4] = 2;
-  EXPECT_EQ(coarsest_equitable_partition(graph).size.size(), 6u);
+  EXPECT_EQ(coarsest_equitable_partition(graph)->size.size(), 6u);
   for (std::uint32_t n = 0; n < 6; ++n) graph.add_edge((n + 1) % 6, n, 1);  // both ways
-  const Partition partition = coarsest_equitable_partition(graph);
+  const Partition partition = *coarsest_equitable_partition(graph);
   EXPECT_EQ(partition.size, (std::vector<std::uint32_t>{2, 1, 2, 1}));  // 0 2, 1, 3 5, 4
   EXPECT_EQ(partition.class_of, (std::vector<std::uint32_t>{0, 1, 0, 2, 3, 2}));
 }
@@ -35,9 +35,15 @@ TEST(Equitable, EdgesOfOneLabelAreASet) {
   LabelledGraph graph;
   for (std::uint32_t n = 0; n < 4; ++n) graph.add_node(1);
   for (std::uint32_t n = 1; n < 4; ++n) graph.add_edge(0, n, 7);
-  EXPECT_EQ(coarsest_equitable_partition(graph).size, (std::vector<std::uint32_t>{1, 3}));
+  EXPECT_EQ(coarsest_equitable_partition(graph)->size, (std::vector<std::uint32_t>{1, 3}));
   graph.edges[1].label = 8;
-  EXPECT_EQ(coarsest_equitable_partition(graph).size, (std::vector<std::uint32_t>{1, 2, 1}));
+  EXPECT_EQ(coarsest_equitable_partition(graph)->size, (std::vector<std::uint32_t>{1, 2, 1}));
+}
+
+TEST(Equitable, EndsWhenItIsTold) {
+  int rounds = 0;
+  EXPECT_FALSE(coarsest_equitable_partition(path(50, false), [&rounds] { return ++rounds < 4; }));
+  EXPECT_EQ(rounds, 4);
 }
 
 }  // namespace

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/collective/predict.hpp"
+#include "models/machine/machine.hpp"
+#include "models/nccl/decide/env.hpp"
+
+namespace weft {
+
+// What a result says beside its rows: what was set and has no effect, what was decided by whom.
+
+/// Which rows are extended, and from what.
+void add_extended_notes(RunResult& result);
+/// What the simple rules leave unread: lists and exclusions of algorithms and protocols, and what
+/// NCCL is told of NICs.
+void add_unread_notes(const NcclEnv& env, const std::vector<ScenarioSetting>& settings,
+                      const Params& params, std::vector<std::string>& notes);
+/// What the user decides in NCCL's place.
+void add_forced_note(const Params& params, std::vector<std::string>& notes);
+/// NVLS's channels are what NCCL_NVLS_NCHANNELS says, whatever the number of rings.
+void add_nvls_channels_note(const Params& params, const std::vector<ResultRow>& rows,
+                            std::vector<std::string>& notes);
+/// A seed that the user gave to a run in which nothing was drawn.
+void add_seed_note(const std::vector<ScenarioSetting>& settings, bool has_drawn,
+                   std::vector<std::string>& notes);
+/// What the user set and the fluid transport does not have.
+void add_packets_note(const std::vector<ScenarioSetting>& settings,
+                      std::vector<std::string>& notes);
+/// What the user set of NICs that are emulated and move nothing themselves.
+void add_emulated_note(const std::vector<ScenarioSetting>& settings, const Machine& machine,
+                       std::vector<std::string>& notes);
+/// Launches that the user set and that are not those of this run.
+void add_launch_notes(const std::vector<ScenarioSetting>& settings, std::string_view launch,
+                      std::vector<std::string>& notes);
+/// Which sizes NCCL would run by an algorithm that weft does not execute, or packets do not.
+void add_choice_notes(RunResult& result, Fidelity fidelity);
+
+}  // namespace weft
