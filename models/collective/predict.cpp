@@ -112,7 +112,7 @@ RunOutcome run_plan_on(const Machine& machine, const Plan& plan, const Ready& re
 void extend(RunOutcome& outcome, const Ready& ready, const Task& task, ResultRow& row,
             std::atomic<bool>& has_drawn) {
   std::vector<Duration> times{outcome.time};
-  for (const std::size_t smaller : {1, 2}) {
+  for (const std::size_t smaller : {std::size_t{1}, std::size_t{2}}) {
     const Sample& sample = *task.samples[smaller];
     const Plan plan =
         make_plan(sample.devices, sample.schedules.at(task.path), task.op, task.bytes, task.path);
