@@ -210,10 +210,11 @@ class Runner::Engine final : private TransportSink, private EventTarget {
     return !program.code.empty() && program.code.front().kind == Kind::kCompute;
   }
 
-  /// Of a token in a round: by its queue pair's turn, then by who serves it.
+  /// Of a token in a round: by its queue pair's turn (what is to be sent without one, last), then
+  /// by who serves it.
   static std::array<std::uint32_t, 3> place_of(const Job& job, const Token& token) {
     const std::vector<QueuePair>& all = job.plan->queue_pairs;
-    return {token.tag < all.size() ? all[token.tag].turn : 0, token.program, token.tag};
+    return {token.tag < all.size() ? all[token.tag].turn : token.tag, token.program, token.tag};
   }
 
   /// What an actor takes at once: a token; one that works in rounds, all that are there, in the

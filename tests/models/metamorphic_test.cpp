@@ -62,8 +62,9 @@ TEST(Metamorphic, SharesSumToOne) {
 }
 
 TEST(Predict, RefusesAtOnceWhatWouldRunForHours) {
-  EXPECT_THROW(predict_one("gdr", Bytes::gib(1), {}, "topologies/hgx-h100-8nic.yaml", 4096),
-               InputError);
+  EXPECT_THROW(
+      predict_one("gdr", Bytes::gib(1), {}, "topologies/hgx-h100-8nic.yaml", 4096, "alltoall"),
+      InputError);
 }
 
 }  // namespace
