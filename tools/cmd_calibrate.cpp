@@ -2,11 +2,11 @@
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
+#include <fstream>
 #include <iostream>
 #include <memory>
 #include <optional>
 #include <string>
-#include <unistd.h>
 #include <vector>
 
 #include <fmt/format.h>
@@ -14,14 +14,18 @@
 #include "models/registry/registry.hpp"
 #include "replay/calibrate/calibrate.hpp"
 #include "replay/calibrate/report.hpp"
+#include "replay/calibrate/traces.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/quantity.hpp"
 #include "sim/input/topology_file.hpp"
 #include "sim/io/file.hpp"
+#include "sim/io/text_kind.hpp"
 #include "tools/command_line.hpp"
 #include "tools/commands.hpp"
 #include "tools/output_files.hpp"
 #include "tools/predict_arguments.hpp"
+#include "tools/progress.hpp"
+#include "tools/stopping.hpp"
 
 namespace weft {
 namespace {
@@ -35,10 +39,13 @@ struct CalibrateArguments {
   std::string holdout{"0.3"};
   std::string date;
   PredictArguments predict;
+  std::string time_limit;
   std::string by;
   bool drop_stalls{false};
   std::string output;
   std::string json;
+  std::string fidelity{"fluid"};
+  std::vector<std::string> map;
 };
 
 using Days = std::chrono::sys_days;
@@ -90,12 +97,68 @@ std::string date_of(const std::string& asked) {
   return date_text(std::chrono::floor<std::chrono::days>(now));
 }
 
-/// --holdout: a share if it is a number, else a table's file.
-void read_holdout(const CalibrateArguments& arguments, CalibrationRequest& request) {
-  if (const auto share = parse_number(arguments.holdout)) {
-    request.holdout_share = *share;
+bool is_trace(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::string head(16, '\0');
+  in.read(head.data(), static_cast<std::streamsize>(head.size()));
+  return kind_of(head) == TextKind::kTrace;
+}
+
+/// The file of --holdout, which is a share if it is a number.
+std::optional<std::string> holdout_file(const CalibrateArguments& arguments) {
+  if (parse_number(arguments.holdout)) return std::nullopt;
+  return arguments.holdout;
+}
+
+/// All files are traces, or none is; none of their options is without effect.
+bool are_traces(const CalibrateArguments& arguments) {
+  std::vector<std::string> files = arguments.measured;
+  if (const auto file = holdout_file(arguments)) files.push_back(*file);
+  const auto traces = static_cast<std::size_t>(std::count_if(files.begin(), files.end(), is_trace));
+  if (traces == 0) {
+    if (!arguments.map.empty() || arguments.fidelity != "fluid") {
+      throw InputError("--map and --fidelity are of verbs traces; these are measured tables");
+    }
+    return false;
+  }
+  if (traces < files.size()) {
+    const auto table = std::find_if_not(files.begin(), files.end(), is_trace);
+    throw InputError(*table + ": is no verbs trace, as others are; fit one kind at a time");
+  }
+  const PredictArguments& predict = arguments.predict;
+  if (!arguments.as.empty() || arguments.drop_stalls || !predict.env.empty() ||
+      !predict.nccl_version.empty() || !predict.launch.empty()) {
+    throw InputError(
+        "--as, --drop-stalls, --env, --nccl-version and --launch are of measured tables; these are "
+        "verbs traces");
+  }
+  return true;
+}
+
+std::vector<MeasuredTable> read_tables(const CalibrateArguments& arguments) {
+  std::vector<MeasuredTable> out;
+  for (const std::string& file : arguments.measured) {
+    out.push_back(read_measured(file, parse_stated(arguments.as)));
+  }
+  return out;
+}
+
+/// --holdout: a share if it is a number, else a file, as `read` has it.
+template <typename Read>
+void read_holdout(const CalibrateArguments& arguments, CalibrationRequest& request, Read read) {
+  if (const auto file = holdout_file(arguments)) {
+    request.holdout = read(*file);
   } else {
-    request.holdout = read_measured(arguments.holdout, parse_stated(arguments.as));
+    request.holdout_share = *parse_number(arguments.holdout);
+  }
+}
+
+void refuse_repeated(const std::vector<MeasuredTable>& tables) {
+  for (std::size_t i = 0; i < tables.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (tables[i].digest != tables[j].digest) continue;
+      throw InputError(tables[i].file + ": is the same table as " + tables[j].file);
+    }
   }
 }
 
@@ -118,28 +181,6 @@ std::vector<std::string> keys_of(const std::string& text) {
   return keys;
 }
 
-/// On a terminal a line that is written over, and gone at the end; elsewhere nothing.
-class Progress {
- public:
-  Progress() = default;
-  ~Progress() { end(); }
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
-
-  void say(const std::string& text) {
-    if (isatty(STDERR_FILENO) == 0) return;
-    std::cerr << '\r' << text << "\x1b[K" << std::flush;
-    has_said_ = true;
-  }
-  void end() {
-    if (has_said_) std::cerr << "\r\x1b[K" << std::flush;
-    has_said_ = false;
-  }
-
- private:
-  bool has_said_{false};
-};
-
 CalibrationRequest request_of(const CalibrateArguments& arguments, const ParameterSet& params) {
   if (arguments.machine.empty()) throw InputError("--machine FILE is required: a topology");
   CalibrationRequest request;
@@ -147,15 +188,37 @@ CalibrationRequest request_of(const CalibrateArguments& arguments, const Paramet
   request.keys = keys_of(arguments.fit);
   request.by = arguments.by;
   request.drop_stalls = arguments.drop_stalls;
-  for (const std::string& file : arguments.measured) {
-    request.tables.push_back(read_measured(file, parse_stated(arguments.as)));
-    for (std::size_t i = 0; i + 1 < request.tables.size(); ++i) {
-      if (request.tables[i].digest != request.tables.back().digest) continue;
-      throw InputError(file + ": is the same table as " + request.tables[i].file);
-    }
-  }
-  read_holdout(arguments, request);
   return request;
+}
+
+/// The tables' files, of measured rows.
+void add_tables(const CalibrateArguments& arguments, CalibrationRequest& request) {
+  request.tables = read_tables(arguments);
+  read_holdout(arguments, request, [&](const std::string& file) {
+    return read_measured(file, parse_stated(arguments.as));
+  });
+}
+
+/// The traces, as tables; they must outlive the request.
+TraceRuns read_traces(const CalibrateArguments& arguments) {
+  std::vector<std::string> files = arguments.measured;
+  if (const auto file = holdout_file(arguments)) files.push_back(*file);
+  return {files, arguments.map};
+}
+
+void add_traces(const CalibrateArguments& arguments, const TraceRuns& traces,
+                const ParamCatalog& catalog, CalibrationRequest& request) {
+  request.tables = traces.tables();
+  read_holdout(arguments, request, [&](const std::string&) {
+    MeasuredTable last = request.tables.back();
+    request.tables.pop_back();
+    return last;
+  });
+  request.options.fidelity = parse_fidelity(arguments.fidelity);
+  request.candidates.assign(trace_keys().begin(), trace_keys().end());
+  request.predict = [&](const MeasuredTable& rows, const PredictOptions& options) {
+    return traces.compare(rows, request.machine, options, catalog);
+  };
 }
 
 CalibrationFacts facts_of(const CalibrateArguments& arguments, const CalibrationRequest& request) {
@@ -169,18 +232,42 @@ CalibrationFacts facts_of(const CalibrateArguments& arguments, const Calibration
   return facts;
 }
 
+Calibration calibrate_told(CalibrationRequest& request, const ParamCatalog& catalog,
+                           const Stopping& stopping) {
+  Pace pace("predictions at most");
+  const Progress progress([&pace] { return pace.text(); });
+  request.options.stop = stopping.stop();
+  request.on_progress = [&](std::size_t done, std::size_t most) {
+    pace.is_at(done, most, static_cast<double>(done) / static_cast<double>(most));
+  };
+  try {
+    return calibrate(request, catalog);
+  } catch (const Stopped& e) {
+    throw Stopped(stopping.by() + ", nothing is written: " + e.what());
+  }
+}
+
 void run(const CalibrateArguments& arguments) {
   check_outputs_differ(arguments.json, "--output", arguments.output);
-  const ParameterSet params =
-      arguments.params.empty() ? ParameterSet{} : read_parameter_set(arguments.params);
+  const Stopping stopping(arguments.time_limit);
+  const ParameterSet params = parameter_set(arguments.params);
   const ParamCatalog catalog = make_catalog();
   CalibrationRequest request = request_of(arguments, params);
+  std::optional<TraceRuns> traces;
+  if (are_traces(arguments)) {
+    traces.emplace(read_traces(arguments));
+    add_traces(arguments, *traces, catalog, request);
+  } else {
+    add_tables(arguments, request);
+  }
+  refuse_repeated(request.tables);
   request.machine = read_topology(arguments.machine, catalog);
   const CalibrationFacts facts = facts_of(arguments, request);
-  Progress progress;
-  request.on_progress = [&](const std::string& text) { progress.say(text); };
-  const Calibration calibration = calibrate(request, catalog);
-  progress.end();
+  Calibration calibration = calibrate_told(request, catalog, stopping);
+  if (traces) {
+    const std::vector<std::string> notes = traces->notes();
+    calibration.notes.insert(calibration.notes.end(), notes.begin(), notes.end());
+  }
   const bool is_refused = !calibration.refusal.empty();
   if (arguments.json != "-" && (arguments.output != "-" || is_refused)) {
     std::cout << calibration_text(calibration, facts) << std::flush;
@@ -199,25 +286,30 @@ void run(const CalibrateArguments& arguments) {
 
 void add_calibrate_command(CommandLine& line) {
   const auto arguments = std::make_shared<CalibrateArguments>();
-  Command command =
-      line.add("calibrate", "Fit parameters to measured tables, and say what that is worth");
+  Command command = line.add(
+      "calibrate", "Fit parameters to measured tables or verbs traces, and say what that is worth");
   command
       .argument(
           "measured", arguments->measured,
           "measured tables: CSV (scenarios/README.md), or what nccl-tests, perftest or nvbandwidth "
-          "print or write as JSON; one or more")
+          "print or write as JSON; or verbs traces (weft record); one or more")
       .option("--as", arguments->as,
               "columns that the tables leave out, such as transport=nvlink,algo=Ring; logs of "
               "nccl-tests leave out how GPUs are joined")
       .option("--machine", arguments->machine, "the machine: topology YAML or NCCL XML; required")
+      .option("--fidelity", arguments->fidelity,
+              "of traces, how they are replayed: shared rates, or every packet",
+              {"fluid", "packet"})
+      .option("--map", arguments->map,
+              "of traces, a device and its NIC: mlx5_0=nic0@1, as weft replay takes it; repeatable")
       .option("--params", arguments->params,
               "a set of parameters to start from, YAML of KEY: VALUE; --set beats it")
       .option("--fit", arguments->fit,
-              "the parameters to fit, separated by commas; unless given those of origin fitted "
-              "that the rows use and that any of them depends on")
+              "the parameters to fit, separated by commas; unless given those of origin fitted, of "
+              "traces those of NICs and of what joins them, as far as the rows tell them apart")
       .option("--holdout", arguments->holdout,
-              "what the fit does not see: a share of the configurations, drawn with --seed, or "
-              "another measured table")
+              "what the fit does not see: a share of the configurations (of traces: of the runs), "
+              "drawn with --seed, or another measured table (another trace)")
       .option("-o,--output", arguments->output,
               "write the parameters with their intervals, YAML as --params reads it; '-' is "
               "standard output")
@@ -230,6 +322,7 @@ void add_calibrate_command(CommandLine& line) {
   command
       .option("--by", arguments->by,
               "the columns whose values make a class, separated by commas; as in weft compare")
+      .option("--time-limit", arguments->time_limit, kTimeLimitHelp)
       .flag("--drop-stalls", arguments->drop_stalls,
             "leave out rows that took over 1.5 times as long as a larger size of the same kind")
       .example(

@@ -1,7 +1,10 @@
+#include <algorithm>
+#include <initializer_list>
 #include <iostream>
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "models/collective/settings.hpp"
 #include "models/gpu/bar1.hpp"
@@ -9,6 +12,7 @@
 #include "models/machine/registration.hpp"
 #include "models/params/device_params.hpp"
 #include "models/registry/registry.hpp"
+#include "sim/input/prices.hpp"
 #include "sim/input/scenario.hpp"
 #include "sim/input/topology_file.hpp"
 #include "sim/io/file.hpp"
@@ -19,12 +23,19 @@
 namespace weft {
 namespace {
 
-/// Whether a file's text is a scenario: one of its keys says so. XML never is.
-bool is_scenario(const std::string& text, const std::string& file) {
+/// Whether one of these is a key of a file's text. XML has none.
+bool has_key(const std::string& text, const std::string& file,
+             std::initializer_list<std::string_view> keys) {
   const std::size_t first = text.find_first_not_of(" \t\r\n\xEF\xBB\xBF");  // a byte order mark too
   if (first != std::string::npos && text[first] == '<') return false;
   const Yaml yaml = Yaml::parse(text, file);
-  return yaml.find("scenario") != nullptr || yaml.find("workload") != nullptr;
+  return std::any_of(keys.begin(), keys.end(),
+                     [&](std::string_view key) { return yaml.find(key) != nullptr; });
+}
+
+void check_prices(const std::string& text, const std::string& file) {
+  const PriceList list = parse_prices(text, file);
+  std::cout << file << ": ok, " << list.prices.size() << " prices in " << list.currency << '\n';
 }
 
 /// GPUs whose memory no NIC of their node takes, by what ibv_reg_mr says.
@@ -51,7 +62,8 @@ void check(const std::string& file, const std::string& gpu) {
   const PartLibrary parts(catalog);
   Params params(catalog);
   const std::string text = read_text_file(file);
-  const bool scenario_file = is_scenario(text, file);
+  if (has_key(text, file, {"prices"})) return check_prices(text, file);
+  const bool scenario_file = has_key(text, file, {"scenario", "workload"});
   Scenario scenario;
   if (scenario_file) scenario = parse_scenario(text, file);
   TopologySpec spec = scenario_file ? read_topology(scenario.topology, catalog)
@@ -77,8 +89,8 @@ void check(const std::string& file, const std::string& gpu) {
 void add_check_command(CommandLine& line) {
   const auto file = std::make_shared<std::string>();
   const auto gpu = std::make_shared<std::string>();
-  line.add("check", "Load and validate a topology or scenario, run nothing")
-      .argument("file", *file, "topology (YAML or NCCL XML) or scenario")
+  line.add("check", "Load and validate a topology, scenario or price list, run nothing")
+      .argument("file", *file, "topology (YAML or NCCL XML), scenario or price list")
       .option("--gpu", *gpu, "which GPUs these are, such as h100-sxm")
       .example("weft check topologies/hgx-h100-8nic.yaml")
       .action([file, gpu] { check(*file, *gpu); });

@@ -34,8 +34,7 @@ struct CompareArguments {
 
 void run(const CompareArguments& arguments) {
   check_outputs_differ(arguments.json, "--csv", arguments.csv);
-  const ParameterSet params =
-      arguments.params.empty() ? ParameterSet{} : read_parameter_set(arguments.params);
+  const ParameterSet params = parameter_set(arguments.params);
   const PredictOptions options = predict_options(arguments.predict, params);
   std::vector<Threshold> thresholds;
   for (const std::string& text : arguments.expect) {

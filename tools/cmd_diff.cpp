@@ -23,7 +23,11 @@ RunResult read_result(const std::string& file) {
   refuse_other_kind(text, file, TextKind::kResult);
   const Json json = Json::parse(text, file);
   try {
-    return run_result_from_json(json);
+    RunResult result = run_result_from_json(json);
+    if (!result.rows.empty() && !result.rows.front().job.empty()) {
+      throw InputError("has jobs; they are held against themselves alone in it");
+    }
+    return result;
   } catch (const InputError& e) {
     throw InputError(file + ": " + e.what());
   }

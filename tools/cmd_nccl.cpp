@@ -13,6 +13,7 @@
 #include "sim/input/nccl_tree.hpp"
 #include "sim/input/topology_file.hpp"
 #include "sim/io/file.hpp"
+#include "sim/topology/require_gpu.hpp"
 #include "tools/command_line.hpp"
 #include "tools/commands.hpp"
 #include "tools/nccl_view.hpp"
@@ -82,6 +83,7 @@ NcclTopology read(const std::string& file, const std::vector<std::string>& set,
   const unsigned nodes = spec.nodes;
   const std::vector<std::string> assumed = spec.notes;
   const Fabric fabric(std::move(spec), 1);
+  require_gpu(fabric);
   const DeviceParams devices(fabric, params, parts);
   FabricAsNccl read = nccl_tree_of(devices);
   read.notes.insert(read.notes.begin(), assumed.begin(), assumed.end());

@@ -5,8 +5,10 @@
 
 #include <fmt/format.h>
 
+#include "models/collective/parameter_set.hpp"
 #include "models/collective/settings.hpp"
 #include "models/registry/registry.hpp"
+#include "replay/calibrate/traces.hpp"
 #include "replay/device/rerun.hpp"
 #include "replay/simulate/simulate.hpp"
 #include "sim/base/error.hpp"
@@ -33,6 +35,7 @@ struct ReplayArguments {
   std::string gpu;
   std::string seed;
   std::vector<std::string> set;
+  std::string params;
   std::string json;
   std::string csv;
   std::string device;
@@ -48,8 +51,9 @@ double factor_of(const std::string& text) {
 
 void run_on_device(const ReplayArguments& a) {
   const bool is_mixed = !a.topology.empty() || !a.json.empty() || !a.csv.empty() ||
-                        !a.map.empty() || !a.set.empty() || a.is_open || !a.gpu.empty() ||
-                        !a.seed.empty() || a.fidelity != "fluid" || a.factor != "2";
+                        !a.map.empty() || !a.set.empty() || !a.params.empty() || a.is_open ||
+                        !a.gpu.empty() || !a.seed.empty() || a.fidelity != "fluid" ||
+                        a.factor != "2";
   if (is_mixed) {
     throw InputError("--device takes --peer and --port; the other options are the simulator's");
   }
@@ -58,6 +62,23 @@ void run_on_device(const ReplayArguments& a) {
       .device = a.device, .peer = a.peer, .port = static_cast<std::uint16_t>(a.port)};
   std::cout << replay::rerun_text(recorded, replay::rerun(recorded, settings), settings)
             << std::flush;
+}
+
+/// The rows that parameters are fitted to, each with the interval of its class.
+std::string intervals_text(const Comparison& comparison) {
+  std::string out =
+      fmt::format("\nwith the parameters' intervals, us\n  {:<18} {:>10} {:>12} {:>12} {:>26}\n",
+                  "time of", "up to", "recorded", "predicted", "interval");
+  for (const ComparedRow& row : comparison.rows) {
+    const double us = row.predicted ? row.predicted->time_us : 0;
+    out += fmt::format("  {:<18} {:>10} {:>12.4g} {:>12} {:>26}\n", row.measured.op,
+                       format_size(Bytes{row.measured.bytes}), row.measured.us,
+                       row.predicted ? fmt::format("{:.4g}", us) : "-",
+                       row.interval ? fmt::format("{:.4g} to {:.4g}", us * row.interval->low,
+                                                  us * row.interval->high)
+                                    : "none for its class");
+  }
+  return out;
 }
 
 void run(const ReplayArguments& a) {
@@ -72,7 +93,9 @@ void run(const ReplayArguments& a) {
                                   .loop = a.is_open ? "open" : "closed",
                                   .factor = factor_of(a.factor)};
   const replay::Recorded recorded = replay::read_recorded(a.trace);
-  std::vector<ScenarioSetting> settings = parse_settings(a.set, a.gpu);
+  const ParameterSet params = parameter_set(a.params);
+  std::vector<ScenarioSetting> settings = params.set;
+  for (const ScenarioSetting& s : parse_settings(a.set, a.gpu)) settings.push_back(s);
   for (const ScenarioSetting& seed : seed_setting(a.seed)) settings.push_back(seed);
   const Assembled on(read_topology(a.topology, make_catalog()), settings,
                      replay::nodes_needed(recorded, a.map));
@@ -83,7 +106,13 @@ void run(const ReplayArguments& a) {
       a.fidelity == "packet" ? replay::ReplayFidelity::kPackets : replay::ReplayFidelity::kFluid);
   const replay::Comparison comparison = replay::compare(recorded, replayed, facts.factor);
   if (a.json != "-" && a.csv != "-") {
-    std::cout << replay::replay_text(recorded, replayed, comparison, facts) << std::flush;
+    std::cout << replay::replay_text(recorded, replayed, comparison, facts);
+    if (!a.params.empty()) {
+      Comparison rows = compared_rows(recorded, replayed);
+      add_intervals(rows, params.intervals);
+      std::cout << intervals_text(rows);
+    }
+    std::cout << std::flush;
   }
   if (!a.json.empty()) {
     write_text_file(a.json, replay::replay_json(recorded, replayed, comparison, facts).dump());
@@ -113,6 +142,9 @@ void add_replay_command(CommandLine& line) {
       .option("--factor", arguments->factor,
               "an operation diverges whose time is off by more, up or down")
       .option("--gpu", arguments->gpu, "which GPUs these are, such as h100-sxm")
+      .option("--params", arguments->params,
+              "a set of parameters, such as weft calibrate writes; its intervals are shown beside "
+              "the times that it was fitted to; --set beats it")
       .option("--set", arguments->set, "a parameter, KEY=VALUE with its unit; repeatable")
       .option("--seed", arguments->seed, "seed of all that is random, as wire.seed; 1 unless given")
       .option("--json", arguments->json, "write the comparison as JSON; '-' is standard output")

@@ -3,11 +3,16 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "models/collective/compare.hpp"
+#include "models/collective/effort.hpp"
 #include "models/collective/parameter_set.hpp"
 #include "models/collective/predict.hpp"
 #include "models/registry/registry.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/parallel.hpp"
+#include "sim/base/quantity.hpp"
 #include "sim/input/topology_file.hpp"
 #include "sim/io/file.hpp"
 #include "sim/report/csv_report.hpp"
@@ -17,12 +22,15 @@
 #include "tools/expectation.hpp"
 #include "tools/output_files.hpp"
 #include "tools/predict_arguments.hpp"
+#include "tools/progress.hpp"
+#include "tools/stopping.hpp"
 
 namespace weft {
 namespace {
 
 struct RunArguments {
   PredictArguments predict;
+  std::string time_limit;
   std::string params;
   std::string json;
   std::string csv;
@@ -32,25 +40,81 @@ struct RunArguments {
   std::vector<std::string> expect;
 };
 
+/// The prediction, or, where it would take too long, a refusal that says what would not.
+RunResult predict_or_suggest(const Scenario& scenario, const TopologySpec& machine,
+                             const PredictOptions& options, const ParamCatalog& catalog) {
+  try {
+    return predict(scenario, machine, options, catalog);
+  } catch (const TooLarge& e) {
+    const std::string smaller = smaller_question(scenario, machine, options, catalog);
+    throw InputError(e.what() + (smaller.empty() ? "" : "; " + smaller));
+  }
+}
+
+/// "sizes: 1 GiB, 2 GiB": of what is missing; of jobs the memory paths.
+std::string what_is_missing(const RunResult& result) {
+  if (!result.not_run.front().job.empty()) {
+    std::string paths;
+    for (const RowNotRun& row : result.not_run) {
+      if (row.job != result.not_run.front().job) continue;
+      paths += (paths.empty() ? "" : ", ") + row.memory_path;
+    }
+    return "memory paths: " + paths;
+  }
+  std::string out = "sizes: ";
+  std::int64_t last = 0;
+  for (const RowNotRun& row : result.not_run) {
+    if (row.bytes != last) out += (last == 0 ? "" : ", ") + format_size(Bytes{row.bytes});
+    last = row.bytes;
+  }
+  return out;
+}
+
+RunResult predict_told(const RunArguments& arguments, const Scenario& scenario,
+                       const TopologySpec& machine, PredictOptions options,
+                       const Stopping& stopping, const ParamCatalog& catalog) {
+  Pace pace("rows");
+  Progress progress([&pace] { return pace.text(); });
+  const unsigned threads = threads_each(1, arguments.predict.threads);
+  options.stop = stopping.stop();
+  options.on_estimate = [&](const std::string& text) { progress.say(text); };
+  options.on_progress = [&](const RunProgress& p) {
+    pace.is_at(p.rows_done, p.rows, p.work_done / p.work, p.work / threads);
+  };
+  try {
+    return predict_or_suggest(scenario, machine, options, catalog);
+  } catch (const Stopped&) {
+    throw Stopped(stopping.by() +
+                  " before any row was finished; nothing is written. Ask for fewer or smaller "
+                  "sizes, or fewer nodes");
+  }
+}
+
 void run(const RunArguments& arguments) {
   check_outputs_differ(arguments.json, "--csv", arguments.csv);
-  const ParameterSet params =
-      arguments.params.empty() ? ParameterSet{} : read_parameter_set(arguments.params);
+  const Stopping stopping(arguments.time_limit);
+  const ParameterSet params = parameter_set(arguments.params);
   PredictOptions options = predict_options(arguments.predict, params);
   options.fidelity = parse_fidelity(arguments.fidelity);
   options.force = arguments.force;
   options.folds = !arguments.unfolded;
-  options.on_estimate = [](const std::string& text) { std::cerr << text << '\n'; };
   std::vector<Expectation> expectations;
   for (const std::string& text : arguments.expect) expectations.push_back(parse_expectation(text));
   const ParamCatalog catalog = make_catalog();
   const Scenario scenario = read_scenario(arguments.predict.scenario);
   const TopologySpec machine = read_topology(scenario.topology, catalog);
-  RunResult result = predict(scenario, machine, options, catalog);
+  RunResult result = predict_told(arguments, scenario, machine, options, stopping, catalog);
   add_intervals(result, machine, params.intervals);
   if (arguments.json != "-" && arguments.csv != "-") std::cout << table_text(result) << std::flush;
   if (!arguments.json.empty()) write_text_file(arguments.json, to_json(result).dump());
   if (!arguments.csv.empty()) write_text_file(arguments.csv, csv_text(result));
+  if (!result.not_run.empty()) {
+    throw Stopped(stopping.by() + fmt::format(": {} of {} rows are missing; to go on, run a "
+                                              "scenario of their {}",
+                                              result.not_run.size(),
+                                              result.rows.size() + result.not_run.size(),
+                                              what_is_missing(result)));
+  }
   for (const Expectation& expectation : expectations) expect(result, expectation);
 }
 
@@ -72,11 +136,11 @@ void add_run_command(CommandLine& line) {
       .option("--fidelity", arguments->fidelity,
               "fluid: shared rates, any size; packet: TLP by TLP and packet by packet, some MiB on "
               "a few nodes")
+      .option("--time-limit", arguments->time_limit, kTimeLimitHelp)
       .flag("--force", arguments->force, "run packets even if that takes more than 10 minutes")
       .flag("--unfolded", arguments->unfolded,
             "run every rank, not one for all that do the same: slower, and the same times but for "
-            "rows "
-            "that are extended")
+            "rows that are extended")
       .example("weft run scenarios/quickstart.yaml --set \"wire.rate=200 Gb/s\" --json out.json")
       .action([arguments] { run(*arguments); });
 }

@@ -1,229 +1,150 @@
 #include <algorithm>
-#include <filesystem>
+#include <charconv>
 #include <iostream>
-#include <map>
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include "models/collective/predict.hpp"
+#include "models/collective/scale_note.hpp"
 #include "models/collective/settings.hpp"
 #include "models/registry/registry.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/parallel.hpp"
 #include "sim/base/version.hpp"
-#include "sim/input/scenario.hpp"
 #include "sim/input/topology_file.hpp"
-#include "sim/io/csv.hpp"
 #include "sim/io/file.hpp"
 #include "sim/io/journal.hpp"
-#include "sim/report/csv_report.hpp"
 #include "tools/command_line.hpp"
 #include "tools/commands.hpp"
 #include "tools/predict_arguments.hpp"
+#include "tools/progress.hpp"
 #include "tools/source_digest.hpp"
-#include "tools/sweep_grid.hpp"
+#include "tools/stopping.hpp"
+#include "tools/sweep_table.hpp"
 
 namespace weft {
 namespace {
 
-constexpr std::int64_t kMaxTableBytes = 1LL << 30;
-
 struct SweepArguments {
   PredictArguments predict;
   std::string csv{"-"};
+  std::string prices;
+  bool pareto{false};
+  std::string shard;
+  unsigned merge{0};
+  std::string time_limit;
 };
 
-/// What is the same at every point.
-struct Sweep {
-  ParamCatalog catalog;
-  Scenario scenario;
-  PredictOptions options;  ///< its `set` is what --gpu, --launch and --seed say
-  std::vector<SweepAxis> axes;
-  std::vector<SweepPoint> points;
+/// One of several processes that share a sweep's points out among them.
+struct Shard {
+  std::size_t number{1};
+  std::size_t count{1};
+
+  std::string text() const { return fmt::format("{}/{}", number, count); }
+  /// Where its table stands, beside the whole one's.
+  std::string file(const std::string& csv) const {
+    return csv == "-" || count == 1 ? csv : fmt::format("{}.{}-of-{}", csv, number, count);
+  }
+  /// Every count-th point: neighbours cost about as much, and so do the shards.
+  std::vector<std::size_t> points(std::size_t all) const {
+    std::vector<std::size_t> out;
+    for (std::size_t i = number - 1; i < all; i += count) out.push_back(i);
+    return out;
+  }
 };
 
-/// A point's CSV lines. One whose settings are refused has a single line, which says why.
-struct Block {
-  std::string lines;
-  bool refused{false};
-};
+constexpr unsigned kMostShards = 100'000;
 
-/// The cells of a result's row that are no axis of the sweep, as `nodes` may be.
-std::vector<std::string> beside_axes(const Sweep& sweep, std::vector<std::string> cells) {
-  const std::vector<std::string> names = csv_header();
-  for (std::size_t i = names.size(); i-- > 0;) {
-    const bool is_axis = std::any_of(sweep.axes.begin(), sweep.axes.end(),
-                                     [&](const SweepAxis& axis) { return axis.key == names[i]; });
-    if (is_axis) cells.erase(cells.begin() + static_cast<std::ptrdiff_t>(i));
-  }
-  return cells;
-}
-
-std::vector<std::string> header(const Sweep& sweep) {
-  std::vector<std::string> names;
-  for (const SweepAxis& axis : sweep.axes) names.push_back(axis.key);
-  const std::vector<std::string> of_row = beside_axes(sweep, csv_header());
-  names.insert(names.end(), of_row.begin(), of_row.end());
-  names.insert(names.end(), {"not_run", "point"});
-  return names;
-}
-
-std::string line(const Sweep& sweep, const SweepPoint& point, std::vector<std::string> row,
-                 const std::string& not_run) {
-  std::vector<std::string> cells = point.values;
-  const std::vector<std::string> of_row = beside_axes(sweep, std::move(row));
-  cells.insert(cells.end(), of_row.begin(), of_row.end());
-  cells.insert(cells.end(), {one_line(not_run), point.digest});
-  return csv_line(cells);
-}
-
-/// The reason that a result's notes give for a memory path without rows.
-std::string why_not_run(const RunResult& result, const std::string& path) {
-  const std::string start = path + " is not run: ";
-  for (const std::string& note : result.notes) {
-    if (note.starts_with(start)) return note.substr(start.size());
-  }
-  return "is not run";
-}
-
-Block block_of(const Sweep& sweep, const SweepPoint& point, const RunResult& result) {
-  Block block;
-  for (const ResultRow& row : result.rows)
-    block.lines += line(sweep, point, csv_row_cells(row), "");
-  for (const std::string& path : sweep.scenario.memory_paths) {
-    const bool has_rows = std::any_of(result.rows.begin(), result.rows.end(),
-                                      [&](const ResultRow& r) { return r.memory_path == path; });
-    if (has_rows) continue;
-    std::vector<std::string> cells(csv_header().size());
-    const std::vector<std::string> names = csv_header();
-    const auto set = [&](std::string_view name, const std::string& cell) {
-      const auto at = std::find(names.begin(), names.end(), name);
-      cells[static_cast<std::size_t>(at - names.begin())] = cell;
-    };
-    set("op", result.rows.front().op);
-    set("memory_path", path);
-    block.lines += line(sweep, point, cells, why_not_run(result, path));
-  }
-  return block;
-}
-
-Block run_point(const Sweep& sweep, const SweepPoint& point, unsigned threads) {
-  PredictOptions options = sweep.options;
-  options.threads = threads;
-  for (std::size_t i = 0; i < sweep.axes.size(); ++i) {
-    options.set.push_back({sweep.axes[i].key, point.values[i], {}});
-  }
-  try {
-    return block_of(sweep, point, predict(sweep.scenario, options, sweep.catalog));
-  } catch (const InputError& e) {
-    const std::vector<std::string> no_cells(csv_header().size());
-    return {line(sweep, point, no_cells, e.what()), true};
-  }
-}
-
-/// Blocks by their points' digests.
-using Blocks = std::map<std::string, Block>;
-
-/// By the rows' memory paths and sizes, whether a point has them all: of each path either every
-/// size, or the one row that says why there is none. `rows` has those of one point.
-bool is_whole(const Scenario& scenario,
-              const std::vector<std::pair<std::string, std::string>>& rows) {
-  std::set<std::pair<std::string, std::string>> left(rows.begin(), rows.end());
-  if (left.size() != rows.size()) return false;
-  if (rows.size() == 1 && left.erase({"", ""}) == 1) return true;  // refused
-  for (const std::string& path : scenario.memory_paths) {
-    if (left.erase({path, ""}) == 1) continue;
-    for (const Bytes size : scenario.sizes) {
-      if (left.erase({path, std::to_string(size.count())}) == 0) return false;
-    }
-  }
-  return true;
-}
-
-/// Splits a table, without its header, into blocks; those that lack a row are left out, so that
-/// their points run again. Throws InputError naming `file`.
-Blocks read_blocks(const Sweep& sweep, std::string_view text, const std::string& file) {
-  const std::vector<std::string> names = header(sweep);
-  const std::size_t columns = names.size();
-  const auto column = [&names](const char* name) {
-    return static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
-  };
-  const std::size_t op_column = column("op");
-  const std::size_t path_column = column("memory_path");
-  const std::size_t bytes_column = column("bytes");
-  std::map<std::string, std::vector<std::pair<std::string, std::string>>> rows;
-  Blocks blocks;
-  int number = 1;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view row = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    const Place place{file, ++number, 0};
-    const std::vector<std::string> cells = csv_cells(row, place);
-    if (cells.size() != columns) {
-      throw InputError(place, fmt::format("{} cells, not {}; this is no table that weft sweep "
-                                          "wrote; take another file",
-                                          cells.size(), columns));
-    }
-    for (std::size_t i = 0; i < sweep.axes.size(); ++i) {
-      const SweepAxis& axis = sweep.axes[i];
-      if (std::find(axis.values.begin(), axis.values.end(), cells[i]) != axis.values.end())
-        continue;
-      throw InputError(place,
-                       fmt::format("{}={} is not in this grid, and its results would be lost; "
-                                   "add the value or take another file",
-                                   axis.key, cells[i]));
-    }
-    Block& block = blocks[cells.back()];
-    block.lines.append(row).append("\n");
-    block.refused = cells[op_column].empty();
-    rows[cells.back()].emplace_back(cells[path_column], cells[bytes_column]);
-  }
-  for (const auto& [digest, of_point] : rows) {
-    if (!is_whole(sweep.scenario, of_point)) blocks.erase(digest);
-  }
-  return blocks;
-}
-
-/// The blocks of the table that an earlier sweep left in `file`; none if there is no file.
-Blocks read_table(const Sweep& sweep, const std::string& file) {
-  const auto status = std::filesystem::status(file);
-  if (!std::filesystem::exists(status)) return {};
-  if (!std::filesystem::is_regular_file(status)) {
-    throw InputError(file + ": is not a regular file; '-' is standard output");
-  }
-  const std::string text = read_text_file(file, kMaxTableBytes);
+Shard parse_shard(const std::string& text) {
   if (text.empty()) return {};
-  const std::string first_line = csv_line(header(sweep));
-  if (!text.starts_with(first_line)) {
-    throw InputError(file +
-                     ":1: is not a table of this sweep (its columns are others); "
-                     "take another file");
+  Shard shard;
+  const char* const end = text.data() + text.size();
+  const auto number = std::from_chars(text.data(), end, shard.number);
+  if (number.ec == std::errc{} && number.ptr != end && *number.ptr == '/') {
+    const auto count = std::from_chars(number.ptr + 1, end, shard.count);
+    if (count.ec == std::errc{} && count.ptr == end && shard.number >= 1 &&
+        shard.number <= shard.count && shard.count <= kMostShards) {
+      return shard;
+    }
   }
-  return read_blocks(sweep, std::string_view{text}.substr(first_line.size()), file);
+  throw InputError("--shard '" + text + "': write I/N, the I-th of N shards, such as 3/8");
 }
 
-/// Runs the points that are not in `done` and adds them. Each goes to the journal when it is there.
-void run_missing(const Sweep& sweep, Journal* journal, Blocks& done) {
-  std::vector<const SweepPoint*> missing;
-  for (const SweepPoint& point : sweep.points) {
-    if (!done.contains(point.digest)) missing.push_back(&point);
+/// What the command line and the scenario set at a point.
+std::vector<ScenarioSetting> settings_at(const Sweep& sweep, std::size_t point) {
+  std::vector<ScenarioSetting> out = sweep.options.set;
+  for (std::size_t i = 0; i < sweep.axes.size(); ++i) {
+    out.push_back({sweep.axes[i].key, sweep.points[point].values[i], {}});
+  }
+  return out;
+}
+
+/// How far the points under way are, as one.
+class SweepProgress {
+ public:
+  explicit SweepProgress(std::size_t points) : shares_(points, 0.0) {}
+
+  void is_at(std::size_t point, double share) {
+    const std::lock_guard lock(mutex_);
+    all_ += share - std::exchange(shares_[point], share);
+    if (share == 1) ++done_;
+    pace_.is_at(done_, shares_.size(), all_ / static_cast<double>(shares_.size()));
+  }
+
+ private:
+  Pace pace_{"points"};
+  Progress progress_{[this] { return pace_.text(); }};
+  std::mutex mutex_;
+  std::vector<double> shares_;
+  std::size_t done_{0};
+  double all_{0};
+};
+
+/// The block of a point; nullopt if it was stopped.
+std::optional<Block> run_point(const Sweep& sweep, std::size_t point, PredictOptions options) {
+  options.set = settings_at(sweep, point);
+  try {
+    const RunResult result = predict(sweep.scenario, options, sweep.catalog);
+    if (!result.not_run.empty()) return std::nullopt;
+    return block_of(sweep, point, result);
+  } catch (const Stopped&) {
+    return std::nullopt;
+  } catch (const InputError& e) {
+    return refused_block(sweep, point, e.what());
+  }
+}
+
+/// Runs those of the points that are not in `done` and adds them, until it is stopped. Each goes to
+/// the journal when it is there.
+void run_missing(const Sweep& sweep, const std::vector<std::size_t>& points, Journal* journal,
+                 Blocks& done) {
+  std::vector<std::size_t> missing;
+  for (const std::size_t point : points) {
+    if (!done.contains(sweep.points[point].digest)) missing.push_back(point);
   }
   if (missing.empty()) return;
-  const unsigned threads_a_point = threads_each(missing.size(), sweep.options.threads);
   std::mutex mutex;
+  SweepProgress progress(missing.size());
   parallel_for(missing.size(), sweep.options.threads, [&](std::size_t i) {
-    Block block = run_point(sweep, *missing[i], threads_a_point);
+    if (sweep.options.stop->is_requested()) return;
+    PredictOptions options = sweep.options;
+    options.threads = threads_each(missing.size(), sweep.options.threads);
+    options.on_progress = [&](const RunProgress& p) {
+      if (p.rows_done < p.rows) progress.is_at(i, p.work_done / p.work);
+    };
+    std::optional<Block> block = run_point(sweep, missing[i], std::move(options));
+    if (!block) return;
+    progress.is_at(i, 1);
     const std::lock_guard lock(mutex);
-    if (journal != nullptr) journal->append(block.lines);
-    done[missing[i]->digest] = std::move(block);
+    if (journal != nullptr) journal->append(lines_of(*block));
+    done[sweep.points[missing[i]].digest] = std::move(*block);
   });
 }
 
@@ -249,51 +170,170 @@ void check_axes(const Sweep& sweep, const TopologySpec& topology) {
   }
 }
 
-Sweep make_sweep(const PredictArguments& arguments) {
-  Sweep sweep{
-      make_catalog(), read_scenario(arguments.scenario), predict_options(arguments), {}, {}};
-  for (const std::string& text : arguments.set) sweep.axes.push_back(parse_axis(text));
-  const TopologySpec topology = read_topology(sweep.scenario.topology, sweep.catalog);
+/// The topology of each point as it is bought; nullopt where it cannot be built, which its row
+/// says. Throws InputError: a part without a price; Stopped.
+std::vector<std::optional<BillTotal>> totals_of(const Sweep& sweep, const TopologySpec& topology,
+                                                const PriceList& prices) {
+  std::vector<std::optional<BillTotal>> totals;
+  for (std::size_t point = 0; point < sweep.points.size(); ++point) {
+    sweep.options.stop->check();
+    std::vector<ScenarioSetting> settings = sweep.scenario.set;
+    for (ScenarioSetting& s : settings_at(sweep, point)) settings.push_back(std::move(s));
+    std::optional<Fabric> fabric;
+    try {
+      TopologySpec spec = topology;
+      Params params(sweep.catalog);
+      spec.nodes = sweep.scenario.nodes.value_or(spec.nodes);
+      apply_settings(settings, spec, params);
+      drop_uncabled_nics(spec);
+      const std::uint32_t nodes = spec.nodes;
+      fabric.emplace(std::move(spec), nodes);
+    } catch (const InputError&) {
+      totals.emplace_back();
+      continue;
+    }
+    totals.emplace_back(total_of(bill_of_parts(*fabric), prices));
+  }
+  return totals;
+}
+
+/// What decides every point's results beside its values: whatever is not in it makes no difference.
+std::string digest_base(const Sweep& sweep, const TopologySpec& topology,
+                        const std::optional<PriceList>& prices) {
   std::string base = fmt::format("weft {} {}\nscenario {:016x}\ntopology {:016x}\n", weft_version(),
                                  source_digest(), sweep.scenario.digest, topology.digest);
   for (const ScenarioSetting& s : sweep.options.set) base += "set " + s.key + "=" + s.value + '\n';
   if (sweep.options.nccl_version) base += "nccl " + sweep.options.nccl_version->text() + '\n';
   for (const auto& [name, value] : sweep.options.env) base += "env " + name + "=" + value + '\n';
-  sweep.points = grid_points(sweep.axes, base);
+  if (prices) base += fmt::format("prices {:016x}\n", prices->digest);
+  return base;
+}
+
+Sweep make_sweep(const SweepArguments& arguments, const Stopping& stopping) {
+  const PredictArguments& predict = arguments.predict;
+  if (arguments.pareto && arguments.prices.empty()) {
+    throw InputError("--pareto: needs --prices FILE, of busbw against cost");
+  }
+  Sweep sweep{make_catalog(), read_scenario(predict.scenario), predict_options(predict), {}, {}};
+  if (sweep.scenario.op.empty()) {
+    throw InputError(sweep.scenario.file + ": weft sweep takes a workload of one operation");
+  }
+  sweep.options.stop = stopping.stop();
+  for (const std::string& text : predict.set) sweep.axes.push_back(parse_axis(text));
+  const TopologySpec topology = read_topology(sweep.scenario.topology, sweep.catalog);
+  sweep.nodes = topology.nodes;
+  std::optional<PriceList> prices;
+  if (!arguments.prices.empty()) prices = read_prices(arguments.prices);
+  sweep.points = grid_points(sweep.axes, digest_base(sweep, topology, prices));
   Params params(sweep.catalog);
   apply_nccl_env(sweep.options.env, params, {}, sweep.options.nccl_version.value_or(NcclVersion{}));
   check_axes(sweep, topology);
+  sweep.has_prices = prices.has_value();
+  sweep.has_front = arguments.pareto;
+  try {
+    if (prices) sweep.totals = totals_of(sweep, topology, *prices);
+  } catch (const Stopped&) {
+    throw Stopped(stopping.by() + " while parts were counted; nothing is written");
+  }
   return sweep;
+}
+
+/// Where the whole grid is asked of two nodes.
+void say_scale(const Sweep& sweep) {
+  std::string note;
+  for (std::size_t point = 0; point < sweep.points.size(); ++point) {
+    std::vector<ScenarioSetting> settings = sweep.scenario.set;
+    for (ScenarioSetting& s : settings_at(sweep, point)) settings.push_back(std::move(s));
+    note = scale_note(settings, nodes_of(sweep.scenario, settings, sweep.nodes));
+    if (note.empty()) return;
+  }
+  std::cerr << "note: " << note << '\n';
+}
+
+void write_table(const Sweep& sweep, const std::vector<std::size_t>& points, const Blocks& done,
+                 const std::string& csv) {
+  write_text_file(csv, sweep_table(sweep, points, done, points.size() == sweep.points.size()));
+}
+
+/// Says what is not as it should be with a table that is written.
+void judge(const Sweep& sweep, const std::vector<std::size_t>& points, const Blocks& done,
+           const std::string& csv, const Stopping& stopping) {
+  std::size_t refused = 0;
+  std::size_t missing = 0;
+  for (const std::size_t point : points) {
+    const auto block = done.find(sweep.points[point].digest);
+    missing += block == done.end() ? 1U : 0U;
+    refused += block != done.end() && block->second.refused ? 1U : 0U;
+  }
+  if (missing > 0) {
+    throw Stopped(stopping.by() +
+                  fmt::format(": {} of {} grid points are not run yet (column not_run); {}",
+                              missing, points.size(),
+                              csv == "-" ? "with --csv FILE the same command would go on from there"
+                                         : "the same command goes on from there"));
+  }
+  if (refused > 0) {
+    throw InputError(fmt::format("{} of {} grid points were refused; the column not_run says why",
+                                 refused, points.size()));
+  }
+  say_scale(sweep);
+}
+
+/// Puts the shards' tables together. What is there already stays, so that it may be done again.
+void merge(const Sweep& sweep, const SweepArguments& arguments, const Stopping& stopping) {
+  if (arguments.csv == "-") throw InputError("--merge: needs --csv FILE, as the shards had it");
+  Blocks done = read_sweep_table(sweep, arguments.csv);
+  std::vector<std::string> missing;
+  for (std::size_t number = 1; number <= arguments.merge; ++number) {
+    const Shard shard{number, arguments.merge};
+    done.merge(read_sweep_table(sweep, shard.file(arguments.csv)));
+    const std::vector<std::size_t> points = shard.points(sweep.points.size());
+    const bool is_whole = std::all_of(points.begin(), points.end(), [&](std::size_t point) {
+      return done.contains(sweep.points[point].digest);
+    });
+    if (!is_whole) missing.push_back(shard.text());
+  }
+  if (!missing.empty()) {
+    throw InputError(
+        fmt::format("{}: shards {} are not there or not finished; run them (--shard "
+                    "{}) and merge again",
+                    arguments.csv, fmt::join(missing, ", "), missing.front()));
+  }
+  const std::vector<std::size_t> all = Shard{}.points(sweep.points.size());
+  write_table(sweep, all, done, arguments.csv);
+  judge(sweep, all, done, arguments.csv, stopping);
+}
+
+void run_shard(const Sweep& sweep, const Shard& shard, const SweepArguments& arguments,
+               const Stopping& stopping) {
+  const std::string csv = shard.file(arguments.csv);
+  const std::vector<std::size_t> points = shard.points(sweep.points.size());
+  Blocks done;
+  std::optional<Journal> journal;
+  if (csv != "-") {
+    done = read_sweep_table(sweep, csv);
+    journal.emplace(csv + ".part");
+    for (const std::string& lines : journal->records()) {
+      done.merge(read_blocks(sweep, lines, csv + ".part"));
+    }
+  }
+  run_missing(sweep, points, journal ? &*journal : nullptr, done);
+  write_table(sweep, points, done, csv);
+  if (journal) journal->remove();
+  judge(sweep, points, done, csv, stopping);
 }
 
 void sweep(const SweepArguments& arguments) {
   if (arguments.csv.empty())
     throw InputError("--csv: write a file's name, or - for standard output");
-  const Sweep sweep = make_sweep(arguments.predict);
-  const bool to_file = arguments.csv != "-";
-  Blocks done;
-  std::optional<Journal> journal;
-  if (to_file) {
-    done = read_table(sweep, arguments.csv);
-    journal.emplace(arguments.csv + ".part");
-    for (const std::string& lines : journal->records()) {
-      done.merge(read_blocks(sweep, lines, arguments.csv + ".part"));
-    }
+  const Shard shard = parse_shard(arguments.shard);
+  if (arguments.merge > 0 && !arguments.shard.empty()) {
+    throw InputError("--merge and --shard: one after the other, not at once");
   }
-  run_missing(sweep, journal ? &*journal : nullptr, done);
-  std::string table = csv_line(header(sweep));
-  std::size_t refused = 0;
-  for (const SweepPoint& point : sweep.points) {
-    const Block& block = done.at(point.digest);
-    table += block.lines;
-    refused += block.refused ? 1U : 0U;
-  }
-  write_text_file(arguments.csv, table);
-  if (journal) journal->remove();
-  if (refused > 0) {
-    throw InputError(fmt::format("{} of {} grid points were refused; the column not_run says why",
-                                 refused, sweep.points.size()));
-  }
+  const Stopping stopping(arguments.time_limit);
+  const Sweep sweep = make_sweep(arguments, stopping);
+  if (arguments.merge > 0) return merge(sweep, arguments, stopping);
+  run_shard(sweep, shard, arguments, stopping);
 }
 
 }  // namespace
@@ -309,6 +349,15 @@ void add_sweep_command(CommandLine& line) {
       .option("--csv", arguments->csv,
               "the table, a row for each point, size and memory path; '-' is standard output. "
               "Points that an earlier or interrupted sweep has put into this file are kept")
+      .option("--prices", arguments->prices,
+              "what parts cost, YAML (scenarios/README.md): adds the columns cost and power_kW")
+      .flag("--pareto", arguments->pareto,
+            "mark the rows of which none has more busbw for as much cost, nor as much for less")
+      .option("--shard", arguments->shard,
+              "I/N: only the I-th of N shards of the points, into FILE.I-of-N of --csv FILE")
+      .option("--merge", arguments->merge, "N: put the tables of N shards together into --csv FILE",
+              kMostShards)
+      .option("--time-limit", arguments->time_limit, kTimeLimitHelp)
       .example(
           "weft sweep scenarios/quickstart.yaml --set nic.count=1,2,4,8 "
           "--set wire.kind=infiniband,roce --csv sweep.csv")

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "replay/trace/carried_losses.hpp"
 #include "replay/trace/lines.hpp"
 #include "replay/trace/summary.hpp"
 #include "replay/trace/text_lines.hpp"
@@ -91,6 +92,11 @@ void say_losses(const std::string& file, const trace::Losses& losses, bool is_en
 
 void say_losses(const trace::Source& source) {
   say_losses(source.file, source.losses, source.is_ended);
+  if (source.left_out > 0) {
+    std::cerr << fmt::format(
+        "warning: {}: left out {} records of types that this weft doesn't know\n",
+        one_line(source.file), source.left_out);
+  }
 }
 
 void info(const TraceArguments& a) {
@@ -106,7 +112,13 @@ void dump(const TraceArguments& a) {
   OutputFile out(a.output.empty() ? "-" : a.output);
   std::string text;
   if (is_json) trace::append_head_line(text, reader.facts());
+  trace::CarriedLosses losses(reader);
+  const auto say_lost = [&] {
+    const std::uint64_t blocks = losses.blocks();
+    if (is_json && blocks > 0) trace::append_lost_line(text, blocks);
+  };
   while (const auto block = reader.next()) {
+    say_lost();
     if (is_json) trace::append_block_line(text, block->head.kind, block->head.thread);
     for (auto left = block->records; !left.empty();) {
       const auto record = left.first(trace::record_bytes(left));
@@ -117,6 +129,7 @@ void dump(const TraceArguments& a) {
       text.clear();
     }
   }
+  say_lost();
   if (is_json && reader.is_ended()) trace::append_block_line(text, trace::BlockKind::kEnd, 0);
   out.write(text);
   out.commit();
@@ -186,10 +199,6 @@ void scrub(const TraceArguments& a) {
     std::cout << fmt::format("replaced {} {}\n", n, field);
   }
   if (result.had_topology) std::cout << "left out the topology's text\n";
-  if (result.left_out > 0) {
-    std::cout << fmt::format("left out {} records of types that this weft doesn't know\n",
-                             result.left_out);
-  }
   std::cout << "left as they are: times, the time of day too; sizes, offsets in regions, places in "
                "a page; numbers of queue pairs; vendor and part of devices; who wrote the trace\n";
 }

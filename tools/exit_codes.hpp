@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <stdexcept>
 #include <string_view>
 
 namespace weft {
@@ -12,7 +13,15 @@ enum class ExitCode : std::uint8_t {
   kInput = 2,
   kExpectation = 4,
   kRefused = 5,
-  kBug = 70
+  kFault = 6,
+  kBug = 70,
+  kStopped = 130
+};
+
+/// `weft doctor` found what matters.
+class FaultFound : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
 };
 
 struct ExitMeaning {
@@ -26,6 +35,10 @@ inline constexpr std::array kExitMeanings{
                 "is allowed"},
     ExitMeaning{ExitCode::kExpectation, "a stated threshold (--expect) is missed"},
     ExitMeaning{ExitCode::kRefused, "a calibration is refused; the message says why"},
-    ExitMeaning{ExitCode::kBug, "a bug in weft; please report it"}};
+    ExitMeaning{ExitCode::kFault, "weft doctor found an error, or what costs over its --threshold"},
+    ExitMeaning{ExitCode::kBug, "a bug in weft; please report it"},
+    ExitMeaning{ExitCode::kStopped,
+                "stopped early by Ctrl-C, SIGTERM or --time-limit; what was done is kept, and the "
+                "message says how to go on"}};
 
 }  // namespace weft

@@ -3,6 +3,7 @@
 #include "models/collective/parameter_set.hpp"
 #include "models/params/parts.hpp"
 #include "replay/calibrate/report.hpp"
+#include "sim/input/prices.hpp"
 #include "sim/input/scenario.hpp"
 #include "sim/input/topology_yaml.hpp"
 #include "sim/report/comparison.hpp"
@@ -10,7 +11,11 @@
 #include "sim/result/run_result.hpp"
 #include "tools/copies_json.hpp"
 #include "tools/docs.hpp"
+#include "tools/doctor_report.hpp"
 #include "tools/perftest_json.hpp"
+#include "tools/sensitivity_report.hpp"
+#include "tools/step_json.hpp"
+#include "tools/traffic_json.hpp"
 
 namespace weft {
 namespace {
@@ -105,6 +110,62 @@ std::string calibration_text() {
          sections_text(calibration_format(), "present");
 }
 
+/// Of the same page: questions of many points, what they cost, and who answers them.
+std::string capacity_text() {
+  return "\n## Sweeps\n\n"
+         "`weft sweep SCENARIO --set KEY=a,b --set KEY=c,d --csv FILE` runs every combination: "
+         "nodes "
+         "(`nodes`), NICs a node\n(`nic.count`), rails, leaves, spines, oversubscription "
+         "(`network.*`), classes of switches and cables (`spine.latency`,\n`wire.cable_length`, "
+         "`nic.part`). One line a point, size and memory path; a point that cannot be has a line "
+         "that says why\n(`not_run`), and the exit code is then 2. The column `point` is a digest "
+         "of all that decides a point's results: weft's\nversion and sources, scenario, topology, "
+         "prices, settings, variables, NCCL's release. What stands in FILE under the same\ndigest "
+         "is not run again, so a sweep that was killed, stopped (Ctrl-C, SIGTERM) or ran into "
+         "`--time-limit` goes on where\nit was (FILE.part keeps what is finished while it "
+         "runs).\n\n"
+         "`--prices FILE` adds `cost` and `power_kW` of each point: parts times count, counted "
+         "from "
+         "the topology and its network.\nweft has no prices of its own; a part without one is an "
+         "error. `--pareto` marks the rows (`pareto`: yes, no) of which no\nother of the same "
+         "operation, size, memory path and number of GPUs has at least the busbw for less, or more "
+         "for as\nmuch.\n\n"
+         "```yaml\n"
+         "prices: an invented list, to show the form\n"
+         "currency: USD\n"
+         "parts:\n"
+         "  - {is: node, cost: 200000, watts: 6000}\n"
+         "  - {is: nic, cost: 1000, watts: 25}\n"
+         "  - {is: switch, ports: 64, cost: 20000, watts: 1500}\n"
+         "  - {is: nic-cable, cost: 200, watts: 20}\n"
+         "  - {is: switch-cable, cost: 500, watts: 30}\n"
+         "```\n" +
+         sections_text(prices_format(), "if left out") +
+         "\n### Past one machine\n\n"
+         "`--shard I/N` runs every N-th point from the I-th on, into FILE.I-of-N; shards share "
+         "nothing, not even a disk while they\nrun. `--merge N` puts their tables together into "
+         "FILE: the bytes are those of one sweep alone, and merging again changes\nnothing. A "
+         "shard that is missing or unfinished is named. With Slurm "
+         "([script](../tools/sweep.sbatch)):\n\n"
+         "```\n"
+         "job=$(sbatch --parsable --array=1-16 tools/sweep.sbatch scenarios/capacity-1024.yaml "
+         "--set nodes=128,256 --csv out.csv)\n"
+         "srun --dependency=afterany:$job weft sweep scenarios/capacity-1024.yaml --set "
+         "nodes=128,256 --csv out.csv --merge 16\n"
+         "```\n\n"
+         "A task that Slurm ends early goes on when it is submitted again; of some tasks alone, "
+         "`SHARDS=16 sbatch --array=3,7 ...` says\nhow many shards there are in all. (`afterany`: "
+         "a shard with a refused point exits with 2, and is whole.)\n"
+         "\n## Keys of a sensitivity\n\n"
+         "`weft sensitivity SCENARIO --json FILE` writes one JSON object "
+         "([method](../models/collective/sensitivity.md)).\n" +
+         sections_text(sensitivity_format(), "present") +
+         "\n## Keys of a diagnosis\n\n"
+         "`weft doctor EVIDENCE... --json FILE` writes one JSON object "
+         "([checks](../models/doctor/README.md)).\n" +
+         sections_text(doctor_format(), "present");
+}
+
 }  // namespace
 
 std::string topology_page() {
@@ -126,8 +187,7 @@ std::string topology_page() {
          "  devices:\n"
          "    cpu0: {kind: cpu, part: sapphire-rapids}\n"
          "    pcisw0: {kind: switch, part: pex89144, upstream: cpu0}\n"
-         "    gpu0: {kind: gpu, part: h100-pcie, upstream: pcisw0}\n"
-         "    gpu1: {kind: gpu, part: h100-pcie, upstream: pcisw0}\n"
+         "    gpu{i}: {repeat: 2, kind: gpu, part: h100-pcie, upstream: pcisw0}  # gpu0, gpu1\n"
          "    nic0: {kind: nic, part: connectx-7, upstream: pcisw0, network: fabric, set: "
          "{pcie_width: 8}}\n"
          "network:\n"
@@ -162,10 +222,15 @@ std::string scenario_page() {
          "times are in microseconds,\nGB/s = 1e9 bytes/s. The same scenario, options and files "
          "give the same bytes with the same build of weft.\n" +
          sections_text(run_result_format(), "present") +
+         "\n## Keys of a training step\n\n`weft step --json FILE` writes one JSON object.\n" +
+         sections_text(step_result_format(), "present") +
+         "\n## Keys of traffic\n\n`weft traffic --json FILE` writes one JSON object.\n" +
+         sections_text(traffic_result_format(), "present") +
          "\n## Keys of a perftest\n\n`weft perftest --json FILE` writes one JSON object.\n" +
          sections_text(perftest_format(), "present") +
          "\n## Keys of copies\n\n`weft copies --json FILE` writes one JSON object.\n" +
-         sections_text(copies_format(), "present") + measured_text() + calibration_text();
+         sections_text(copies_format(), "present") + measured_text() + calibration_text() +
+         capacity_text();
 }
 
 }  // namespace weft

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "sim/base/error.hpp"
+#include "sim/base/stop.hpp"
 #include "tools/command_line.hpp"
 #include "tools/commands.hpp"
 #include "tools/exit_codes.hpp"
@@ -19,10 +20,15 @@ int report(std::string_view kind, const std::exception& e, ExitCode code) {
 int run(int argc, char** argv) {
   weft::CommandLine line;
   weft::add_run_command(line);
+  weft::add_step_command(line);
+  weft::add_traffic_command(line);
   weft::add_sweep_command(line);
+  weft::add_sensitivity_command(line);
   weft::add_compare_command(line);
   weft::add_calibrate_command(line);
   weft::add_diff_command(line);
+  weft::add_import_command(line);
+  weft::add_doctor_command(line);
   weft::add_show_command(line);
   weft::add_check_command(line);
   weft::add_nccl_command(line);
@@ -50,6 +56,10 @@ int main(int argc, char** argv) {
     return report("expectation missed", e, ExitCode::kExpectation);
   } catch (const weft::CalibrationRefused& e) {
     return report("calibration refused", e, ExitCode::kRefused);
+  } catch (const weft::FaultFound& e) {
+    return report("unhealthy", e, ExitCode::kFault);
+  } catch (const weft::Stopped& e) {
+    return report("stopped", e, ExitCode::kStopped);
   } catch (const std::exception& e) {
     return report("internal error (please report)", e, ExitCode::kBug);
   }

@@ -4,6 +4,7 @@
 
 #include "models/collective/settings.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/quantity.hpp"
 
 namespace weft {
 
@@ -19,6 +20,26 @@ std::vector<ScenarioSetting> seed_setting(const std::string& text) {
                      std::to_string(kMost));
   }
   return {{"wire.seed", text, {}}};
+}
+
+ParameterSet parameter_set(const std::string& file) {
+  return file.empty() ? ParameterSet{} : read_parameter_set(file);
+}
+
+std::vector<Bytes> size_list(const std::string& text) {
+  std::vector<Bytes> sizes;
+  for (const std::string& size : comma_separated(text)) {
+    try {
+      sizes.push_back(parse_size(size));
+    } catch (const InputError& e) {
+      throw InputError("--size: " + std::string(e.what()));
+    }
+    if (sizes.back() < Bytes{1}) throw InputError("--size '" + size + "': 1 B at least");
+    if (sizes.size() > 1 && sizes[sizes.size() - 2] >= sizes.back()) {
+      throw InputError("--size '" + text + "': sizes must ascend, none given twice");
+    }
+  }
+  return sizes;
 }
 
 void add_predict_options(Command& command, PredictArguments& arguments,

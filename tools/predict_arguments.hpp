@@ -5,6 +5,7 @@
 
 #include "models/collective/parameter_set.hpp"
 #include "models/collective/predict.hpp"
+#include "sim/base/units.hpp"
 #include "tools/command_line.hpp"
 
 namespace weft {
@@ -28,6 +29,12 @@ void add_predict_options(Command& command, PredictArguments& arguments,
 
 /// What `--seed TEXT` sets; nothing if the text is empty. Throws InputError.
 std::vector<ScenarioSetting> seed_setting(const std::string& text);
+
+/// What `--params FILE` holds; nothing if there is none. Throws InputError.
+ParameterSet parameter_set(const std::string& file);
+
+/// What `--size TEXT` lists: ascending sizes, separated by commas. Throws InputError.
+std::vector<Bytes> size_list(const std::string& text);
 
 /// All that they say but the scenario and --set. Throws InputError.
 PredictOptions predict_options(const PredictArguments& arguments);

@@ -84,7 +84,8 @@ struct TierView {
   NetworkTier tier;
   std::string part;
   Bandwidth down;
-  Bandwidth up;  ///< of no meaning for the highest tier
+  Bandwidth up;  ///< of no meaning where no port leads up
+  Bandwidth local;
   Duration latency;
   Duration one_way;  ///< between NICs whose way turns in this tier: cables, FEC and switches
 };
@@ -101,7 +102,8 @@ std::vector<TierView> tier_views(const Machine& machine) {
     const DeviceId id = fabric.network_switch(t, 0);
     const DeviceModel& model = machine.model(id);
     out.push_back({fabric.network_tiers()[t], fabric.device(id).part, down, machine.uplink_rate(id),
-                   model.crossing_time(), up_and_down + model.crossing_time()});
+                   machine.local_rate(id), model.crossing_time(),
+                   up_and_down + model.crossing_time()});
     down = out.back().up;
     up_and_down += (model.crossing_time() + model.network->uplink_latency) * 2;
   }
@@ -117,13 +119,26 @@ std::string switches_text(std::uint32_t count, const Fabric& fabric, std::size_t
   return fmt::format("{} {}", count, name == "leaf" ? "leaves" : name + "s");
 }
 
+/// "leaf-spine, 2 planes, racks of 32 leaves in a ring".
+std::string shape_text(const NetworkSpec& spec) {
+  std::string out(network_kind_name(spec.kind));
+  if (spec.planes.value_or(1) > 1) out += fmt::format(", {} planes", *spec.planes);
+  if (spec.inside != NetworkSpec::Inside::kTree) {
+    out += fmt::format(", racks of {} leaves {}", spec.rack_leaves.value_or(1),
+                       spec.inside == NetworkSpec::Inside::kRing ? "in a ring" : "all to all");
+  }
+  if (!spec.dims.empty()) out += fmt::format(" {}", fmt::join(spec.dims, "x"));
+  if (spec.paths == NetworkSpec::Paths::kValiant) out += ", Valiant's routes";
+  return out;
+}
+
 std::string network_text(const Machine& machine) {
   const Fabric& fabric = machine.fabric();
   const NetworkSpec& spec = fabric.spec().network;
   const std::vector<TierView> tiers = tier_views(machine);
   if (tiers.empty()) return "";
   std::string out =
-      fmt::format("\nnetwork {}: {}, {}\n", spec.name, network_kind_name(spec.kind),
+      fmt::format("\nnetwork {}: {}, {}\n", spec.name, shape_text(spec),
                   machine.routing().spread() ? "load spread over equal ways" : "ECMP");
   for (std::size_t t = 0; t < tiers.size(); ++t) {
     const TierView& view = tiers[t];
@@ -134,9 +149,12 @@ std::string network_text(const Machine& machine) {
     std::string line =
         fmt::format("  {}{}: {} down", switches_text(tier.switches(), fabric, t),
                     view.part.empty() ? "" : " (" + view.part + ")", ports(tier.down, view.down));
-    if (tier.up > 0) {
+    if (tier.local > 0) line += fmt::format(", {} beside", ports(tier.local, view.local));
+    if (tier.up > 0 && t + 1 < tiers.size()) {
       line += fmt::format(", {} up to {}, {:g}:1", ports(tier.up, view.up),
                           switches_text(tier.parents, fabric, t + 1), tier.oversubscription());
+    } else if (tier.up > 0) {
+      line += fmt::format(", {} to other groups ({} in all)", ports(tier.up, view.up), tier.groups);
     }
     out += line + fmt::format("; {:.0f} ns, NIC to NIC {:.0f} ns\n", view.latency.as_ns(),
                               view.one_way.as_ns());
@@ -160,6 +178,10 @@ Json network_json(const Machine& machine) {
                               {"parents", tier.parents},
                               {"latency_ns", view.latency.as_ns()},
                               {"one_way_ns", view.one_way.as_ns()}});
+    if (tier.local > 0) {
+      each.set("local", tier.local);
+      each.set("local_rate_GBps", view.local.as_gigabytes_per_s());
+    }
     if (tier.up > 0) {
       each.set("up_rate_GBps", view.up.as_gigabytes_per_s());
       each.set("oversubscription", tier.oversubscription());
@@ -170,11 +192,6 @@ Json network_json(const Machine& machine) {
                        {"kind", network_kind_name(spec.kind)},
                        {"routing", machine.routing().spread() ? "spread" : "ecmp"},
                        {"tiers", tiers}});
-}
-
-bool in_first_node(const Fabric& fabric, const Link& link) {
-  const auto a = fabric.node_of(link.a);
-  return a == 0U || (!a && fabric.node_of(link.b) == 0U);
 }
 
 }  // namespace
@@ -255,8 +272,8 @@ Json show_json(const Machine& machine) {
     devices.push(std::move(device));
   }
   Json links = Json::array();
-  for (std::size_t i = 0; i < fabric.link_count(); ++i) {
-    if (in_first_node(fabric, fabric.link(LinkId{i}))) links.push(link_json(machine, LinkId{i}));
+  for (std::size_t i = 0; i < fabric.links_per_node(); ++i) {
+    links.push(link_json(machine, LinkId{i}));
   }
   Json pairs = Json::array();
   for (const PairView& pair : pair_views(machine)) {
@@ -285,9 +302,8 @@ Json show_json(const Machine& machine) {
 std::string show_dot(const Machine& machine) {
   const Fabric& fabric = machine.fabric();
   std::string out = "graph weft {\n  node [shape=box];\n";
-  for (std::size_t i = 0; i < fabric.link_count(); ++i) {
+  for (std::size_t i = 0; i < fabric.links_per_node(); ++i) {
     const Link link = fabric.link(LinkId{i});
-    if (!in_first_node(fabric, link)) continue;
     out += fmt::format(
         "  \"{}\" -- \"{}\" [label=\"{}{} {:.0f} GB/s\"];\n", fabric.device(link.a).name,
         fabric.device(link.b).name, link_kind_name(link.kind),

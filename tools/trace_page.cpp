@@ -88,9 +88,10 @@ passed over and counted. Payload is in no record.
 ## JSON lines
 
 `weft trace dump --format json` writes every byte of that as lines, `weft trace import` reads them: the result is the same file. A
-line for the head, one for each block (`{{"block":"records","by":2}}`, at last `{{"block":"end"}}`), one for each record: `type`,
-`by` (the thread), `time_ns`, and the fields below; of a text `text`, of segments `segments`. A record whose bytes do not
-follow from its fields has `raw` instead, its bytes behind the head. Numbers beyond 2^53 are texts.
+line for the head, one for each block (`{{"block":"records","by":2}}`, at last `{{"block":"end"}}`; `{{"block":"lost","blocks":1}}`
+where blocks were lost), one for each record: `type`, `by` (the thread), `time_ns`, and the fields below; of a text `text`, of
+segments `segments`. A record whose bytes do not follow from its fields has `raw` instead, its bytes behind the head. Numbers
+beyond 2^53 are texts.
 
 ## Records
 )";

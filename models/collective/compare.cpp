@@ -303,6 +303,7 @@ std::string try_to_predict(const Group& group, const Setup& setup, Gathered& gat
     const RunResult result =
         of_tool ? predict_tool(group, scenario, setup)
                 : predict(scenario, setup.facts.file, setup.options, setup.catalog);
+    if (!result.not_run.empty()) throw Stopped("stopped");
     for (std::size_t i = 0; i < group.size(); ++i) {
       if (of_tool) group[i]->predicted = result.rows[i];
       if (of_tool) group[i]->not_predicted.clear();

@@ -4,7 +4,6 @@
 #include <array>
 #include <map>
 #include <span>
-#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -20,20 +19,6 @@
 namespace weft {
 namespace {
 
-/// Whether only packets see a parameter: `key` is that of a setting, of a kind or of one device.
-bool only_packets_see(std::string_view key) {
-  const std::string_view name = key.substr(std::min(key.find('.'), key.size()));
-  const auto is_of = [&](std::span<const ParamSpec> table) {
-    return std::any_of(table.begin(), table.end(), [&](const ParamSpec& spec) {
-      const bool of_a_nic = spec.key.starts_with("nic.") && spec.key.ends_with(name) &&
-                            spec.key.size() == 3 + name.size();
-      return spec.key == key || (of_a_nic && !name.empty());
-    });
-  };
-  return is_of(kNicPacketParams) || is_of(kIcmParams) || is_of(kWirePacketParams) ||
-         is_of(kDcqcnParams) || is_of(kPcieFlowControlParams);
-}
-
 /// Whether an emulated NIC has a use for a parameter of NICs: what moves and paces its data, what
 /// NCCL sees of it, and its link.
 bool emulated_nics_have(std::string_view name) {
@@ -48,22 +33,54 @@ bool emulated_nics_have(std::string_view name) {
 
 }  // namespace
 
+bool only_packets_see(std::string_view key) {
+  const std::string_view name = key.substr(std::min(key.find('.'), key.size()));
+  const auto is_of = [&](std::span<const ParamSpec> table) {
+    return std::any_of(table.begin(), table.end(), [&](const ParamSpec& spec) {
+      const bool of_a_nic = spec.key.starts_with("nic.") && spec.key.ends_with(name) &&
+                            spec.key.size() == 3 + name.size();
+      return spec.key == key || (of_a_nic && !name.empty());
+    });
+  };
+  return is_of(kNicPacketParams) || is_of(kIcmParams) || is_of(kWirePacketParams) ||
+         is_of(kDcqcnParams) || is_of(kPcieFlowControlParams);
+}
+
+void add_packets_note(const std::vector<ScenarioSetting>& settings,
+                      std::vector<std::string>& notes) {
+  std::string keys;
+  for (const ScenarioSetting& s : settings) {
+    if (only_packets_see(s.key)) keys += (keys.empty() ? "" : ", ") + s.key;
+  }
+  if (!keys.empty()) notes.push_back("no effect without --fidelity packet: " + keys);
+}
+
+void add_losses_note(const NcclEnv& env, std::vector<std::string>& notes) {
+  if (!env.ib_timeout && !env.ib_retry_cnt) return;
+  notes.emplace_back(
+      "NCCL_IB_TIMEOUT and NCCL_IB_RETRY_CNT have no effect: losses need --fidelity packet");
+}
+
+bool is_of_launches(std::string_view key) {
+  return key == "nccl.launch" || key == "nccl.host_launch" || key == "nccl.host_wait" ||
+         key == "nccl.gpus_per_thread";
+}
+
 void add_extended_notes(RunResult& result) {
   std::map<std::string, std::pair<ResultRow::Extended, double>> algorithms;  // and the worst share
   for (const ResultRow& row : result.rows) {
     if (!row.extended) continue;
     auto& [extended, worst] = algorithms[row.algo];
     extended = *row.extended;
-    worst = std::max(worst, row.extended->uncertain_us / row.time_us);
+    worst = std::max(worst, row.extended->apart_us / row.time_us);
   }
   for (const auto& [algo, what] : algorithms) {
     const auto& [extended, worst] = what;
-    result.notes.push_back(
-        fmt::format("{} is simulated on {}, {} and {} nodes and extended by {} levels, the last "
-                    "two of which differ by up "
-                    "to {:.1f} % of the time (--unfolded runs every rank)",
-                    algo, extended.nodes, (extended.nodes + 1) / 2, (extended.nodes + 3) / 4,
-                    extended.levels, 100 * worst));
+    result.notes.push_back(fmt::format(
+        "{} is simulated on {}, {} and {} nodes and extended by {} levels, the last two of which "
+        "differ by up to {:.1f} % of the time (weft run --unfolded runs every rank)",
+        algo, extended.nodes[0], extended.nodes[1], extended.nodes[2], extended.levels,
+        100 * worst));
   }
 }
 
@@ -114,15 +131,6 @@ void add_seed_note(const std::vector<ScenarioSetting>& settings, bool has_drawn,
   if (is_given && !has_drawn) {
     notes.emplace_back("the seed has no effect: nothing in this run is random");
   }
-}
-
-void add_packets_note(const std::vector<ScenarioSetting>& settings,
-                      std::vector<std::string>& notes) {
-  std::string keys;
-  for (const ScenarioSetting& s : settings) {
-    if (only_packets_see(s.key)) keys += (keys.empty() ? "" : ", ") + s.key;
-  }
-  if (!keys.empty()) notes.push_back("no effect without --fidelity packet: " + keys);
 }
 
 void add_emulated_note(const std::vector<ScenarioSetting>& settings, const Machine& machine,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/collective/predict.hpp"
@@ -9,8 +10,15 @@
 
 namespace weft {
 
-// What a result says beside its rows: what was set and has no effect, what was decided by whom.
-
+/// Whether only packets see a parameter: `key` is that of a setting, of a kind or of one device.
+bool only_packets_see(std::string_view key);
+/// Adds which of the settings have no effect, as only packets see them.
+void add_packets_note(const std::vector<ScenarioSetting>& settings,
+                      std::vector<std::string>& notes);
+/// What NCCL is told of losses, which have no effect without packets.
+void add_losses_note(const NcclEnv& env, std::vector<std::string>& notes);
+/// Whether a parameter says how the host launches kernels.
+bool is_of_launches(std::string_view key);
 /// Which rows are extended, and from what.
 void add_extended_notes(RunResult& result);
 /// What the simple rules leave unread: lists and exclusions of algorithms and protocols, and what
@@ -25,9 +33,6 @@ void add_nvls_channels_note(const Params& params, const std::vector<ResultRow>& 
 /// A seed that the user gave to a run in which nothing was drawn.
 void add_seed_note(const std::vector<ScenarioSetting>& settings, bool has_drawn,
                    std::vector<std::string>& notes);
-/// What the user set and the fluid transport does not have.
-void add_packets_note(const std::vector<ScenarioSetting>& settings,
-                      std::vector<std::string>& notes);
 /// What the user set of NICs that are emulated and move nothing themselves.
 void add_emulated_note(const std::vector<ScenarioSetting>& settings, const Machine& machine,
                        std::vector<std::string>& notes);

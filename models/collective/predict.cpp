@@ -6,164 +6,37 @@
 #include <cmath>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <numeric>
+#include <optional>
 #include <utility>
 #include <variant>
 
 #include <fmt/format.h>
 
-#include "models/collective/nic_load.hpp"
+#include "models/collective/effort.hpp"
+#include "models/collective/jobs.hpp"
 #include "models/collective/notes.hpp"
-#include "models/collective/repeated.hpp"
-#include "models/collective/sample.hpp"
+#include "models/collective/scale_note.hpp"
 #include "models/collective/settings.hpp"
+#include "models/collective/settled.hpp"
+#include "models/collective/task.hpp"
 #include "models/collective/verdict.hpp"
 #include "models/machine/rooms.hpp"
-#include "models/nccl/decide/decided_schedule.hpp"
 #include "models/nccl/execute/collective_plan.hpp"
 #include "models/params/device_params.hpp"
 #include "models/transport/packet_hops.hpp"
-#include "models/transport/run_plans.hpp"
 #include "sim/base/parallel.hpp"
 #include "sim/base/quantity.hpp"
 #include "sim/base/version.hpp"
 #include "sim/input/topology_file.hpp"
+#include "sim/topology/require_gpu.hpp"
 
 namespace weft {
 namespace {
 
-/// One size over one memory path.
-struct Task {
-  Op op;
-  Bytes bytes;
-  MemoryPath path;
-  /// In place of the cluster: one that stands for it, or three by which its time is extended.
-  std::vector<const Sample*> samples{};
-
-  bool is_extended() const { return samples.size() > 1; }
-};
-
-/// NCCL's decisions by memory path.
-struct Decided {
-  bool simple{false};    ///< weft's simple rules are used instead
-  bool multicast{true};  ///< the transport has it
-  std::map<MemoryPath, NcclRun> runs;
-
-  const NcclRun* of(MemoryPath path) const {
-    const auto at = runs.find(path);
-    return at == runs.end() ? nullptr : &at->second;
-  }
-};
-
-Schedule schedule_of(const DeviceParams& devices, const Decided& decided, MemoryPath path) {
-  const NcclRun* run = decided.of(path);
-  return run == nullptr ? make_schedule(devices, path) : decided_schedule(devices, *run);
-}
-
-using Schedules = std::map<MemoryPath, Schedule>;
-
-/// Without packets nothing is lost: a fault that was asked for would go unseen.
-void refuse_faults(const Machine& machine) {
-  const Fabric& fabric = machine.fabric();
-  for (std::size_t i = 0; i < fabric.count(DeviceKind::kNic); ++i) {
-    const DeviceId nic = fabric.device(0, DeviceKind::kNic, i);
-    const Adapter& adapter = *machine.model(nic).adapter;
-    const char* const fault = adapter.cable_loss > 0           ? "nic.cable_loss"
-                              : adapter.flap_time > Duration{} ? "nic.flap_time"
-                                                               : nullptr;
-    if (fault == nullptr) continue;
-    throw InputError(
-        fabric.device(nic).place,
-        std::string(fault) + " of " + fabric.device(nic).name + ": losses need --fidelity packet");
-  }
-}
-
-/// What all threads share: none changes it.
-struct Ready {
-  const Machine& machine;
-  const Schedules& schedules;
-  const PredictOptions& options;
-};
-
-/// Runs a plan; `has_drawn` becomes true if that depended on the seed.
-RunOutcome run_plan_on(const Machine& machine, const Plan& plan, const Ready& ready,
-                       CauseTable& causes, ResultRow& row, std::atomic<bool>& has_drawn) {
-  RunOutcome outcome;
-  const Params& params = machine.devices().params();
-  if (ready.options.fidelity == Fidelity::kFluid) {
-    outcome = repeated(params, plan, causes, [&](const Plan& launched) {
-      return run_fluid(machine, launched, causes, ready.options.folds, ready.options.shuffle_ties);
-    });
-  } else {
-    std::vector<std::uint32_t> nodes(machine.fabric().nodes());
-    std::iota(nodes.begin(), nodes.end(), 0U);
-    outcome = repeated(params, plan, causes, [&](const Plan& launched) {
-      PacketRun run =
-          run_packets(machine, {&launched, 1}, nodes, causes, ready.options.shuffle_ties);
-      if (!row.probes) row.probes = std::move(run.probes);  // of one launch
-      if (run.has_drawn) has_drawn = true;
-      return std::move(run.outcomes.front());
-    });
-  }
-  return outcome;
-}
-
-/// What the time is with the levels that the sample's trees leave out.
-void extend(RunOutcome& outcome, const Ready& ready, const Task& task, ResultRow& row,
-            std::atomic<bool>& has_drawn) {
-  std::vector<Duration> times{outcome.time};
-  for (const std::size_t smaller : {std::size_t{1}, std::size_t{2}}) {
-    const Sample& sample = *task.samples[smaller];
-    const Plan plan =
-        make_plan(sample.devices, sample.schedules.at(task.path), task.op, task.bytes, task.path);
-    CauseTable causes;
-    times.push_back(run_plan_on(sample.machine, plan, ready, causes, row, has_drawn).time);
-  }
-  const std::uint32_t levels = levels_left_out(ready.machine.fabric().nodes());
-  const ByLevel all = by_level(times[0], times[1], times[2], levels);
-  row.extended = {.nodes = task.samples.front()->fabric.nodes(),
-                  .levels = levels,
-                  .level_us = all.a_level.as_us(),
-                  .uncertain_us = all.uncertain.as_us()};
-  // What a level adds goes to what the others' time went to.
-  for (auto& [cause, time] : outcome.causes) {
-    time = Duration::from_ns(time.as_ns() * (all.time.as_s() / outcome.time.as_s()));
-  }
-  outcome.time = all.time;
-}
-
-/// `has_drawn` becomes true if the run depended on the seed.
-ResultRow run_task(const Ready& ready, const Task& task, std::atomic<bool>& has_drawn) {
-  const Sample* const sample = task.samples.empty() ? nullptr : task.samples.front();
-  const Machine& machine = sample != nullptr ? sample->machine : ready.machine;
-  const Schedule& schedule =
-      (sample != nullptr ? sample->schedules : ready.schedules).at(task.path);
-  const Plan plan = make_plan(machine.devices(), schedule, task.op, task.bytes, task.path);
-  const Bytes by_a_nic = most_sent_by_a_nic(plan);
-  CauseTable causes;
-  ResultRow row;
-  RunOutcome outcome = run_plan_on(machine, plan, ready, causes, row, has_drawn);
-  if (task.is_extended()) extend(outcome, ready, task, row, has_drawn);
-  row.op = plan.op;
-  row.bytes = task.bytes.count();
-  row.ranks = ranks_of(schedule, machine.fabric());
-  row.nodes = nodes_of(schedule, machine.fabric());
-  row.memory_path = memory_path_name(task.path);
-  row.algo = plan.algo;
-  row.proto = plan.proto;
-  row.channels = plan.channels;
-  row.nccl_choice = schedule.choose(task.op, task.bytes).nccl_choice;
-  row.time_us = outcome.time.as_us();
-  row.algbw_gb_per_s = task.bytes.as_double() / outcome.time.as_s() / 1e9;
-  row.busbw_gb_per_s = row.algbw_gb_per_s * busbw_factor(task.op, row.ranks);
-  row.nic_gb_per_s = by_a_nic.as_double() / outcome.time.as_s() / 1e9;
-  row.limited_by = shares_of(outcome, causes);
-  row.trajectory = outcome.trajectory;
-  return row;
-}
-
 /// Throws InputError, with its place, where what the user forces leaves nothing to run.
-void refuse_no_choice(const Schedules& schedules, const std::vector<Task>& tasks,
+void refuse_no_choice(const Schedules& schedules, const std::vector<RowTask>& tasks,
                       const std::vector<ScenarioSetting>& settings,
                       const std::map<std::string, Place>& env_place) {
   Place forced;
@@ -173,7 +46,7 @@ void refuse_no_choice(const Schedules& schedules, const std::vector<Task>& tasks
   for (const ScenarioSetting& s : settings) {
     if (s.key == "nccl.algo" || s.key == "nccl.proto") forced = s.place;
   }
-  for (const Task& task : tasks) {
+  for (const RowTask& task : tasks) {
     try {
       (void)schedules.at(task.path).choose(task.op, task.bytes);
     } catch (const InputError& e) {
@@ -187,23 +60,28 @@ double most_launches(const Params& params) {
   return params.choice("nccl.launch") == "single" ? 1 : 3;
 }
 
+/// Of what runs for a task: the cluster, or what stands for it.
+PlanSize size_of(const RowTask& task, const Machine& machine, const Schedules& schedules) {
+  if (task.samples.empty()) {
+    return plan_size(machine.devices(), schedules.at(task.path), task.op, task.bytes);
+  }
+  const Sample& sample = *task.samples.front();
+  return plan_size(sample.devices, sample.schedules.at(task.path), task.op, task.bytes);
+}
+
 /// Refuses what would run for hours or fill the memory: a ring's work and an all-to-all's
 /// connections grow with the square of the ranks. What folding saves is not counted.
 void refuse_endless(const Machine& machine, const Schedules& schedules,
-                    const std::vector<Task>& tasks) {
+                    const std::vector<RowTask>& tasks) {
   const Fabric& fabric = machine.fabric();
   constexpr double kMostTransfers = 2e8;    // some minutes on one core
   constexpr double kMostConnections = 4e6;  // some GB
-  for (const Task& task : tasks) {
-    const PlanSize size =
-        !task.samples.empty()
-            ? plan_size(task.samples.front()->devices,
-                        task.samples.front()->schedules.at(task.path), task.op, task.bytes)
-            : plan_size(machine.devices(), schedules.at(task.path), task.op, task.bytes);
+  for (const RowTask& task : tasks) {
+    const PlanSize size = size_of(task, machine, schedules);
     const double transfers = size.transfers * most_launches(machine.devices().params());
     const bool long_run = transfers > kMostTransfers;
     if (!long_run && size.connections <= kMostConnections) continue;
-    throw InputError(fmt::format(
+    throw TooLarge(fmt::format(
         "{}: about {:.1e} {} for {} of {} on {} GPUs, more than {:.0e}; take fewer nodes or sizes",
         fabric.spec().file, long_run ? transfers : size.connections,
         long_run ? "transfers" : "connections", op_name(task.op), format_size(task.bytes),
@@ -214,7 +92,7 @@ void refuse_endless(const Machine& machine, const Schedules& schedules,
 
 /// Says how long the packets of a run will take, or refuses what takes too long.
 void refuse_hours(const Machine& machine, const Schedules& schedules,
-                  const std::vector<Task>& tasks, const PredictOptions& options) {
+                  const std::vector<RowTask>& tasks, const PredictOptions& options) {
   // Measured, see models/transport/README.md: a packet over a link, and a transfer beside its
   // packets.
   constexpr double kHopsPerSecond = 2e6;
@@ -224,7 +102,7 @@ void refuse_hours(const Machine& machine, const Schedules& schedules,
   double hops = 0;
   double transfers = 0;
   long long connections = 0;
-  for (const Task& task : tasks) {
+  for (const RowTask& task : tasks) {
     const Plan plan =
         make_plan(machine.devices(), schedules.at(task.path), task.op, task.bytes, task.path);
     hops += packet_hops(machine, plan);
@@ -240,111 +118,73 @@ void refuse_hours(const Machine& machine, const Schedules& schedules,
       : seconds < 120 ? fmt::format("{:.0f} s", seconds)
                       : fmt::format("{:.0f} minutes", seconds / 60));
   if ((seconds > kMostSeconds || connections > kMostConnections) && !options.force) {
-    throw InputError("--fidelity packet: " + estimate +
-                     "; take smaller sizes, fewer nodes or --fidelity fluid, or --force it");
+    throw TooLarge("--fidelity packet: " + estimate +
+                   "; take smaller sizes, fewer nodes or --fidelity fluid, or --force it");
   }
   if (options.on_estimate) options.on_estimate("packets: " + estimate);
 }
 
-/// Adds what NCCL decides for a memory path, unless the user wants the simple rules. Throws
-/// InputError if a run cannot follow NCCL: the simple rules are the user's choice, never a
-/// fallback.
-void decide(MemoryPath path, const DeviceParams& devices, const NcclEnv& env, NcclVersion version,
-            Decided& decided) {
-  if (decided.simple || decided.runs.contains(path)) return;
-  std::variant<NcclRun, NcclNotFollowed> made =
-      decide_run(devices, path, env, version, decided.multicast);
-  if (const auto* const not_followed = std::get_if<NcclNotFollowed>(&made)) {
-    throw InputError(devices.fabric().spec().file +
-                     ": weft cannot follow NCCL's decisions here: " + not_followed->why +
-                     "; --set nccl.decisions=simple runs weft's simple rules instead");
-  }
-  decided.runs.emplace(path, std::get<NcclRun>(std::move(made)));
-}
-
-/// More moves than a few seconds' worth.
-constexpr double kManyTransfers = 1e7;
-
-/// The samples of a cluster, made as they are asked for.
-class Samples {
+/// What is told of how far the tasks are, whichever thread ends one.
+class Telling {
  public:
-  Samples(const Machine& machine, const PartLibrary& parts, const Schedules& schedules,
-          const NcclEnv& env, NcclVersion version, const Decided& decided)
-      : machine_{machine},
-        parts_{parts},
-        schedules_{schedules},
-        env_{env},
-        version_{version},
-        decided_{decided} {}
+  Telling(const Ready& ready, const std::vector<RowTask>& tasks) : options_{ready.options} {
+    if (!options_.on_progress) return;
+    for (const RowTask& task : tasks) {
+      work_.push_back(task_seconds(size_of(task, ready.machine, ready.schedules),
+                                   most_launches(ready.machine.devices().params())));
+    }
+    so_far_ = {0, tasks.size(), 0, std::accumulate(work_.begin(), work_.end(), 0.0)};
+    options_.on_progress(so_far_);
+  }
 
-  /// Gives the task what runs in place of the cluster, if something does.
-  void add_to(Task& task) {
-    if (!may_be_sampled(machine_)) return;
-    const Schedule& cluster = schedules_.at(task.path);
-    const Choice choice = cluster.choose(task.op, task.bytes);
-    if (choice.algorithm == Algorithm::kRing) {
-      const Sample& sample = of(Sample::kOfRings, task.path);
-      if (stands_for(sample.schedules.at(task.path), cluster, task.op, choice)) {
-        task.samples = {&sample};
-      }
-      return;
-    }
-    const std::uint32_t levels = levels_left_out(machine_.fabric().nodes());
-    const bool is_tree =
-        choice.algorithm == Algorithm::kTree || choice.algorithm == Algorithm::kNvlsTree;
-    if (!is_tree || levels == 0 ||
-        plan_size(machine_.devices(), cluster, task.op, task.bytes).transfers < kManyTransfers) {
-      return;
-    }
-    for (const std::uint32_t more : {0U, 1U, 2U}) {
-      const Sample& sample = of(nodes_below(machine_.fabric().nodes(), levels + more), task.path);
-      if (!grows_by_level(sample.schedules.at(task.path), cluster, choice)) {
-        task.samples.clear();
-        return;
-      }
-      task.samples.push_back(&sample);
-    }
+  void is_done(std::size_t task) {
+    if (!options_.on_progress) return;
+    const std::lock_guard lock(mutex_);
+    ++so_far_.rows_done;
+    so_far_.work_done += work_[task];
+    options_.on_progress(so_far_);
   }
 
  private:
-  /// With what is decided for the cluster, for a memory path.
-  const Sample& of(std::uint32_t nodes, MemoryPath path) {
-    std::unique_ptr<Sample>& sample = samples_[nodes];
-    if (!sample) {
-      sample =
-          std::make_unique<Sample>(nodes, machine_.fabric(), machine_.devices().params(), parts_);
-    }
-    const auto [at, is_new] = sample->schedules.try_emplace(path);
-    if (is_new) {
-      Decided here{.simple = decided_.simple, .multicast = decided_.multicast, .runs = {}};
-      decide(path, sample->devices, env_, version_, here);
-      at->second = schedule_of(sample->devices, here, path);
-      at->second.nodes = machine_.fabric().nodes();
-      at->second.choose = schedules_.at(path).choose;
-    }
-    return *sample;
-  }
-
-  const Machine& machine_;
-  const PartLibrary& parts_;
-  const Schedules& schedules_;
-  const NcclEnv& env_;
-  NcclVersion version_;
-  const Decided& decided_;
-  std::map<std::uint32_t, std::unique_ptr<Sample>> samples_;  // by nodes
+  const PredictOptions& options_;
+  std::vector<double> work_;  ///< by task
+  RunProgress so_far_{};
+  std::mutex mutex_;
 };
 
-/// Runs the tasks on threads; rows in the tasks' order. `has_drawn` becomes true if a run depended
-/// on the seed.
-std::vector<ResultRow> run_tasks(const Ready& ready, const std::vector<Task>& tasks,
-                                 std::atomic<bool>& has_drawn) {
-  std::vector<ResultRow> rows(tasks.size());
-  parallel_for(tasks.size(), ready.options.threads, [&](std::size_t i) {
-    // The largest first: the last task to end is then a small one.
-    const std::size_t task = tasks.size() - 1 - i;
-    rows[task] = run_task(ready, tasks[task], has_drawn);
+/// The i-th task to begin. Some are of the largest, so that the last one to end is a small one, and
+/// some of the smallest, so that there is something to keep if it is stopped.
+std::size_t place_of(std::size_t i, std::size_t tasks, unsigned threads) {
+  if (threads == 1) return i;
+  return i % 2 == 0 ? i / 2 : tasks - 1 - i / 2;
+}
+
+/// Runs the tasks on threads, until it is stopped; rows in the tasks' order. `has_drawn` becomes
+/// true if a run depended on the seed.
+void run_tasks(const Ready& ready, const std::vector<RowTask>& tasks, std::atomic<bool>& has_drawn,
+               RunResult& result) {
+  std::vector<std::optional<ResultRow>> rows(tasks.size());
+  Telling telling(ready, tasks);
+  const unsigned threads = threads_each(1, ready.options.threads);
+  parallel_for(tasks.size(), threads, [&](std::size_t i) {
+    const std::size_t task = place_of(i, tasks.size(), threads);
+    try {
+      if (ready.options.stop != nullptr) ready.options.stop->check();
+      rows[task] = run_task(ready, tasks[task], has_drawn);
+    } catch (const Stopped&) {
+      return;
+    }
+    telling.is_done(task);
   });
-  return rows;
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if (rows[i]) {
+      result.rows.push_back(std::move(*rows[i]));
+    } else {
+      result.not_run.push_back({std::string(op_name(tasks[i].op)), tasks[i].bytes.count(),
+                                std::string(memory_path_name(tasks[i].path))});
+    }
+  }
+  if (result.rows.empty()) throw Stopped("stopped before any row was finished");
 }
 
 /// The memory paths to run: inside one node the first that is asked for; where GPUDirect RDMA is
@@ -369,6 +209,21 @@ std::vector<MemoryPath> paths_to_run(const Scenario& scenario, std::uint32_t nod
 }
 
 }  // namespace
+
+void refuse_faults(const Machine& machine) {
+  const Fabric& fabric = machine.fabric();
+  for (std::size_t i = 0; i < fabric.count(DeviceKind::kNic); ++i) {
+    const DeviceId nic = fabric.device(0, DeviceKind::kNic, i);
+    const Adapter& adapter = *machine.model(nic).adapter;
+    const char* const fault = adapter.cable_loss > 0           ? "nic.cable_loss"
+                              : adapter.flap_time > Duration{} ? "nic.flap_time"
+                                                               : nullptr;
+    if (fault == nullptr) continue;
+    throw InputError(
+        fabric.device(nic).place,
+        std::string(fault) + " of " + fabric.device(nic).name + ": losses need --fidelity packet");
+  }
+}
 
 NcclVersion scenario_nccl_version(const Scenario& scenario) {
   if (scenario.nccl_version.empty()) return {};
@@ -409,32 +264,29 @@ RunResult predict(const Scenario& scenario, const PredictOptions& options,
 
 RunResult predict(const Scenario& scenario, TopologySpec spec, const PredictOptions& options,
                   const ParamCatalog& catalog) {
+  if (!scenario.jobs.empty()) return predict_jobs(scenario, std::move(spec), options, catalog);
+  if (scenario.step || scenario.chakra) {
+    throw InputError(scenario.step ? scenario.step->place : scenario.chakra->place,
+                     "this is a training step: weft step runs it");
+  }
+  if (scenario.traffic) {
+    throw InputError(scenario.traffic->place, "this is irregular traffic: weft traffic runs it");
+  }
   const PartLibrary parts(catalog);
   Params params(catalog);
   RunResult result;
-  result.provenance = provenance_of(scenario, options, spec);
-
-  const NcclVersion version = options.nccl_version.value_or(scenario_nccl_version(scenario));
-  std::map<std::string, std::string> env = scenario.env;
-  for (const auto& [name, value] : options.env) env[name] = value;
-  for (const auto& [name, value] : env) result.provenance.env.push_back(name + "=" + value);
-  std::map<std::string, Place> env_place = scenario.env_place;
-  for (const auto& [name, value] : options.env) env_place.erase(name);
-  const NcclEnv nccl_env = apply_nccl_env(env, params, env_place, version);
+  Settled asked = settle(scenario, std::move(spec), options, params);
+  const NcclVersion version = asked.version;
+  const NcclEnv& nccl_env = asked.env;
+  const std::vector<ScenarioSetting>& settings = asked.settings;
+  result.provenance = std::move(asked.provenance);
   result.notes = nccl_env.notes;
-  if (options.fidelity == Fidelity::kFluid && (nccl_env.ib_timeout || nccl_env.ib_retry_cnt)) {
-    result.notes.emplace_back(
-        "NCCL_IB_TIMEOUT and NCCL_IB_RETRY_CNT have no effect: losses need --fidelity packet");
-  }
-  std::vector<ScenarioSetting> settings = scenario.set;
-  settings.insert(settings.end(), options.set.begin(), options.set.end());
-  spec.nodes = scenario.nodes.value_or(spec.nodes);
-  apply_settings(settings, spec, params);
-  drop_uncabled_nics(spec);
-  result.notes.insert(result.notes.end(), spec.notes.begin(), spec.notes.end());
+  if (options.fidelity == Fidelity::kFluid) add_losses_note(nccl_env, result.notes);
+  result.notes.insert(result.notes.end(), asked.spec.notes.begin(), asked.spec.notes.end());
 
-  const std::uint32_t nodes = spec.nodes;
-  const Fabric fabric(std::move(spec), nodes);
+  const std::uint32_t nodes = asked.spec.nodes;
+  const Fabric fabric(std::move(asked.spec), nodes);
+  require_gpu(fabric);
   const DeviceParams devices(fabric, params, parts);
   const Op op = parse_op(scenario.op);
   const Machine machine(devices);
@@ -444,7 +296,7 @@ RunResult predict(const Scenario& scenario, TopologySpec spec, const PredictOpti
   decide(MemoryPath::kGdr, devices, nccl_env, version, decided);
   Schedules schedules{{MemoryPath::kGdr, schedule_of(devices, decided, MemoryPath::kGdr)}};
   const std::vector<RingPair> gdr_pairs = ring_pairs(machine, schedules.at(MemoryPath::kGdr).rings);
-  std::vector<Task> tasks;
+  std::vector<RowTask> tasks;
   for (const MemoryPath path :
        paths_to_run(scenario, nodes, gdr_obstacle(gdr_pairs), result.notes)) {
     decide(path, devices, nccl_env, version, decided);
@@ -453,12 +305,15 @@ RunResult predict(const Scenario& scenario, TopologySpec spec, const PredictOpti
   }
   if (decided.simple) add_unread_notes(nccl_env, settings, params, result.notes);
   add_forced_note(params, result.notes);
+  if (std::string note = scale_note(settings, nodes); !note.empty()) {
+    result.notes.push_back(std::move(note));
+  }
   std::stable_sort(tasks.begin(), tasks.end(),
-                   [](const Task& a, const Task& b) { return a.bytes < b.bytes; });
-  refuse_no_choice(schedules, tasks, settings, env_place);
+                   [](const RowTask& a, const RowTask& b) { return a.bytes < b.bytes; });
+  refuse_no_choice(schedules, tasks, settings, asked.env_place);
   Samples samples(machine, parts, schedules, nccl_env, version, decided);
   if (options.fidelity == Fidelity::kFluid && options.folds) {
-    for (Task& task : tasks) samples.add_to(task);
+    for (RowTask& task : tasks) task.samples = samples.of(task.op, task.bytes, task.path);
   }
   refuse_endless(machine, schedules, tasks);
   if (options.fidelity == Fidelity::kPacket) {
@@ -469,9 +324,10 @@ RunResult predict(const Scenario& scenario, TopologySpec spec, const PredictOpti
   }
   add_emulated_note(settings, machine, result.notes);
   add_launch_notes(settings, params.choice("nccl.launch"), result.notes);
+  if (options.check_only) return result;
   std::atomic<bool> has_drawn =
       options.fidelity == Fidelity::kFluid && machine.routing().decides(fabric);
-  result.rows = run_tasks({machine, schedules, options}, tasks, has_drawn);
+  run_tasks({machine, schedules, options}, tasks, has_drawn, result);
   add_seed_note(settings, has_drawn, result.notes);
   if (!decided.simple) add_nvls_channels_note(params, result.rows, result.notes);
   result.verdict = verdict(result.rows);

@@ -4,10 +4,14 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "models/machine/machine.hpp"
 #include "models/nccl/decide/path_type.hpp"
 #include "sim/base/params.hpp"
+#include "sim/base/stop.hpp"
 #include "sim/input/scenario.hpp"
 #include "sim/result/run_result.hpp"
 #include "sim/topology/spec.hpp"
@@ -18,6 +22,20 @@ enum class Fidelity : std::uint8_t { kFluid, kPacket };
 
 /// "fluid" or "packet"; throws InputError for another.
 Fidelity parse_fidelity(const std::string& name);
+
+/// How far a prediction has come.
+struct RunProgress {
+  std::size_t rows_done;
+  std::size_t rows;
+  double work_done;  ///< of the rows that are done, as task_seconds() estimates it
+  double work;       ///< of all
+};
+
+/// More than weft runs: a smaller question would be answered.
+class TooLarge : public InputError {
+ public:
+  using InputError::InputError;
+};
 
 /// What the command line adds to a scenario.
 struct PredictOptions {
@@ -34,6 +52,14 @@ struct PredictOptions {
   std::optional<std::uint64_t> shuffle_ties{};
   /// Packets: hears before the run how long it will take.
   std::function<void(const std::string&)> on_estimate{};
+  /// Hears how far it is, before the first row and after each: on the threads that run them, one
+  /// call at a time.
+  std::function<void(const RunProgress&)> on_progress{};
+  /// Ends it early: rows that are not finished then are named in RunResult::not_run.
+  const Stop* stop{nullptr};
+  /// All values of one parameter times a factor (Params::scale): for sensitivities.
+  std::optional<std::pair<std::string, double>> scale{};
+  bool check_only{false};  ///< reads, decides and refuses, but runs no row
 };
 
 /// The release whose decisions a scenario follows unless the command line names one. Throws
@@ -45,8 +71,11 @@ NcclVersion scenario_nccl_version(const Scenario& scenario);
 Provenance provenance_of(const Scenario& scenario, const PredictOptions& options,
                          const TopologySpec& spec);
 
+/// Without packets nothing is lost: throws InputError where a NIC's fault was asked for.
+void refuse_faults(const Machine& machine);
 /// Predicts every size of a scenario over every memory path it asks for. The same scenario, options
-/// and files give the same result. Throws InputError.
+/// and files give the same result. Throws InputError, TooLarge where it would take too long,
+/// Stopped if it is stopped before its first row is finished.
 RunResult predict(const Scenario& scenario, const PredictOptions& options,
                   const ParamCatalog& catalog);
 /// The same on a topology that was read before, in place of the scenario's.

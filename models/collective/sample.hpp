@@ -1,12 +1,17 @@
 #pragma once
 
 #include <map>
+#include <memory>
+#include <vector>
 
+#include "models/collective/decided.hpp"
 #include "models/machine/machine.hpp"
 #include "models/nccl/memory_path.hpp"
 #include "models/nccl/schedule.hpp"
 
 namespace weft {
+
+using Schedules = std::map<MemoryPath, Schedule>;
 
 /// Some nodes of a large cluster in its place, as one switch joins all NICs and nothing tells nodes
 /// apart.
@@ -14,13 +19,19 @@ namespace weft {
 /// They stand for all of it, exactly, in a ring's all-reduce, all-gather and reduce-scatter where
 /// NCCL joins the nodes by the same rule again and again: what each does there is what each does
 /// here, at the same times, since the cluster covers the sample as a long cycle covers a short one.
-/// A node's programs only take the steps of as many ranks as the cluster has.
+/// A node's programs only take the steps of as many ranks as the cluster has. So they do in an
+/// all-to-all, whose rounds are the same for every node: what a node sends to so many others, each
+/// so many nodes away, it sends here to the few that there are.
 ///
 /// A tree's nodes are all unlike (each is a leaf of one of NCCL's two trees and somewhere within
 /// the other), but each level adds its hops to the time, so the time grows by the level: see
 /// extended().
 struct Sample {
-  static constexpr std::uint32_t kOfRings = 4;   ///< nodes
+  static constexpr std::uint32_t kOfRings = 4;  ///< nodes
+  static constexpr std::uint32_t kOfExchanges = 2;
+  /// Ranks of an all-to-all: sends wait for each other at a NIC, so its cost grows with their
+  /// square; more take minutes and GBs.
+  static constexpr std::size_t kMostExchanging = 16384;
   static constexpr std::uint32_t kOfTrees = 32;  ///< at most
 
   /// All references must outlive it.
@@ -32,7 +43,7 @@ struct Sample {
   Fabric fabric;
   DeviceParams devices;
   Machine machine;
-  std::map<MemoryPath, Schedule> schedules;
+  Schedules schedules;
 };
 
 /// Whether a cluster's nodes are so alike, and so many, that a sample is worth looking at: joined
@@ -58,8 +69,38 @@ bool grows_by_level(const Schedule& sample, const Schedule& cluster, const Choic
 struct ByLevel {
   Duration time;
   Duration a_level;
-  Duration uncertain;  ///< if each added as much as the last, or as the one before that
+  /// Half of what it would differ by, added each as the last, or as the one before.
+  Duration apart;
 };
 ByLevel by_level(Duration whole, Duration half, Duration quarter, std::uint32_t levels);
+
+/// The samples of a cluster, made as they are asked for.
+class Samples {
+ public:
+  /// All references must outlive it. `schedules`: what is decided for the cluster.
+  Samples(const Machine& machine, const PartLibrary& parts, const Schedules& schedules,
+          const NcclEnv& env, NcclVersion version, const Decided& decided)
+      : machine_{machine},
+        parts_{parts},
+        schedules_{schedules},
+        env_{env},
+        version_{version},
+        decided_{decided} {}
+
+  /// What runs in place of the cluster for an operation: nothing; one sample that stands for it; or
+  /// three by which its time is extended, if the cluster itself is some seconds' worth of moves.
+  std::vector<const Sample*> of(Op op, Bytes bytes, MemoryPath path);
+
+ private:
+  const Sample& of_nodes(std::uint32_t nodes, MemoryPath path);
+
+  const Machine& machine_;
+  const PartLibrary& parts_;
+  const Schedules& schedules_;
+  const NcclEnv& env_;
+  NcclVersion version_;
+  const Decided& decided_;
+  std::map<std::uint32_t, std::unique_ptr<Sample>> samples_;  // by nodes
+};
 
 }  // namespace weft

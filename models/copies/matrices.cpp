@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "models/machine/dma_routes.hpp"
+#include "sim/topology/require_gpu.hpp"
 
 namespace weft {
 namespace {
@@ -105,6 +106,7 @@ class Matrices {
 }  // namespace
 
 std::vector<CopyMatrix> copy_matrices(const Machine& machine, const CopyTask& task, Bytes size) {
+  require_gpu(machine.fabric());
   return Matrices(machine, task, size).all();
 }
 

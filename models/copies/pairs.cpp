@@ -8,6 +8,7 @@
 #include "models/machine/device_name.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/quantity.hpp"
+#include "sim/topology/require_gpu.hpp"
 
 namespace weft {
 namespace {
@@ -72,6 +73,7 @@ CopyPair pair_of(const Fabric& fabric, End from, End to) {
 
 std::vector<CopyPair> copy_pairs(const Fabric& fabric, const std::string& from,
                                  const std::string& to) {
+  require_gpu(fabric);
   if (from == kAll && to == kAll) {
     throw InputError("--from all --to all: say which GPUs are paired, or leave both out");
   }

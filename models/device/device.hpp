@@ -224,6 +224,8 @@ struct NetworkSwitch {
   Duration uplink_latency{};               ///< one way over a link to the tier above
   std::optional<Bandwidth> uplink_rate{};  ///< none: as the fastest NIC's link
   Bandwidth capacity{Bandwidth::gigabytes_per_s(1)};
+  Duration local_latency{};               ///< one way over a link to a switch beside it
+  std::optional<Bandwidth> local_rate{};  ///< none: as the fastest NIC's link
 };
 
 /// What a device is, resolved once and then constant: the facets that it has. Transports look at

@@ -74,12 +74,14 @@ void Machine::resolve_node() {
   }
 }
 
-/// Hosts with emulated NICs are pretended on one machine: its memory serves them all.
+bool Machine::has_emulated_nics() const {
+  return std::any_of(node_models_.begin(), node_models_.end(),
+                     [](const DeviceModel& m) { return m.adapter && m.adapter->is_emulated; });
+}
+
+/// Of pretended hosts the memory is that of one machine.
 void Machine::share_memory_of_pretended_hosts() {
-  const bool are_pretended =
-      std::any_of(node_models_.begin(), node_models_.end(),
-                  [](const DeviceModel& m) { return m.adapter && m.adapter->is_emulated; });
-  if (!are_pretended) return;
+  if (!has_emulated_nics()) return;
   for (DeviceModel& m : node_models_) {
     if (m.root && m.memory) m.servers[*m.memory->server].of_all_hosts = true;
   }
@@ -118,15 +120,19 @@ void Machine::check_switch_capacity() const {
         tier == 0 ? fastest_nic_link() : uplink_rate(fabric_->network_switch(tier - 1, 0));
     double needed = down.as_gigabytes_per_s() * tiers[tier].down;
     if (tiers[tier].up > 0) needed += uplink_rate(id).as_gigabytes_per_s() * tiers[tier].up;
+    if (tiers[tier].local > 0) needed += local_rate(id).as_gigabytes_per_s() * tiers[tier].local;
     const double capacity = model(id).network->capacity.as_gigabytes_per_s();
     if (needed <= capacity * (1 + 1e-9)) continue;
     const DeviceSpec& spec = fabric_->device(id);
     throw InputError(
         spec.place,
         fmt::format(
-            "{}: {} ports down and {} up need {:.0f} GB/s; netswitch.capacity allows {:.0f} "
+            "{}: {} ports down{} and {} up need {:.0f} GB/s; netswitch.capacity allows {:.0f} "
             "GB/s{}",
-            spec.name, tiers[tier].down, tiers[tier].up, needed, capacity,
+            spec.name, tiers[tier].down,
+            tiers[tier].local > 0 ? fmt::format(", {} to switches beside it", tiers[tier].local)
+                                  : "",
+            tiers[tier].up, needed, capacity,
             spec.part.empty() ? "" : " (part " + spec.part + ")"));
   }
 }
@@ -137,12 +143,19 @@ const DeviceModel& Machine::model(DeviceId device) const {
 }
 
 Duration Machine::wire_latency(LinkId wire) const {
-  const DeviceModel& lower = model(fabric_->link(wire).a);
-  return lower.network ? lower.network->uplink_latency : nic_wire_latency_;
+  const Link link = fabric_->link(wire);
+  const auto& lower = model(link.a).network;
+  if (!lower) return nic_wire_latency_;
+  return link.local ? lower->local_latency : lower->uplink_latency;
 }
 
 Bandwidth Machine::uplink_rate(DeviceId netswitch) const {
   const auto& own = model(netswitch).network->uplink_rate;
+  return own ? *own : fastest_nic_link();
+}
+
+Bandwidth Machine::local_rate(DeviceId netswitch) const {
+  const auto& own = model(netswitch).network->local_rate;
   return own ? *own : fastest_nic_link();
 }
 
@@ -202,7 +215,7 @@ Bandwidth Machine::link_rate(LinkId id) const {
       return std::min(model(link.a).nvlink->xgmi_rate, model(link.b).nvlink->xgmi_rate) *
              link.count;
     case LinkKind::kWire: {
-      if (fabric_->tier_of(link.a)) return uplink_rate(link.a);
+      if (fabric_->tier_of(link.a)) return link.local ? local_rate(link.a) : uplink_rate(link.a);
       Bandwidth rate = network_rate_;
       for (const DeviceId end : {link.a, link.b}) {
         if (model(end).adapter) rate = std::min(rate, model(end).adapter->rate);
@@ -267,13 +280,17 @@ Cause Machine::cause(ServerId server) const {
           (found.of_root_port ? "root port above " : "") + fabric_->full_name(found.device)};
 }
 
-/// "32 links up from leaf3"; above the leaves the whole pod's.
-std::string Machine::trunk_place(LinkId link, bool forward) const {
-  const DeviceId lower = fabric_->link(link).a;
+/// "32 links up from leaf3"; above the leaves the whole pod's. "2 links leaf3 -> leaf4".
+std::string Machine::trunk_place(const Link& link, std::size_t links, bool forward) const {
+  const DeviceId lower = link.a;
+  if (link.local) {
+    return fmt::format("{} links {} -> {}", links, fabric_->full_name(forward ? link.a : link.b),
+                       fabric_->full_name(forward ? link.b : link.a));
+  }
   const std::size_t tier = *fabric_->tier_of(lower);
   const std::size_t in_tier = lower.index() - fabric_->network_switch(tier, 0).index();
   const std::uint32_t group_size = fabric_->network_tiers()[tier].group_size;
-  return fmt::format("{} links {} {}", links_of(link), forward ? "up from" : "down to",
+  return fmt::format("{} links {} {}", links, forward ? "up from" : "down to",
                      tier == 0 ? fabric_->full_name(lower)
                                : fmt::format("the spines of pod{}", in_tier / group_size));
 }
@@ -284,13 +301,14 @@ Cause Machine::link_cause(LinkId id, bool forward) const {
   const DeviceId to = forward ? link.b : link.a;
   const bool uplink = link.kind == LinkKind::kPcie && model(link.b).crossing.has_value();
   const auto word = [this](DeviceId end) -> std::string_view {
-    const bool tiered = fabric_->network_tiers().size() > 1 && fabric_->tier_of(end);
+    const bool tiered =
+        fabric_->tier_of(end) && fabric_->spec().network.kind != NetworkSpec::Kind::kOneSwitch;
     return tiered ? fabric_->device(end).name : model(end).word;
   };
   return {fmt::format("{}, {} to {}", uplink ? "PCIe uplink" : link_word(link.kind), word(from),
                       word(to)),
           links_of(id) > 1
-              ? trunk_place(id, forward)
+              ? trunk_place(link, links_of(id), forward)
               : fmt::format("{} -> {}", fabric_->full_name(from), fabric_->full_name(to))};
 }
 

@@ -49,8 +49,10 @@ class Machine {
   Duration completion_timeout() const { return completion_timeout_; }
   /// One way over a link of the network.
   Duration wire_latency(LinkId wire) const;
-  /// The rate of each link from a network's switch to the tier above.
+  /// The rate of each link from a network's switch to the tier above, or to other groups.
   Bandwidth uplink_rate(DeviceId netswitch) const;
+  /// The rate of each link from a network's switch to one beside it.
+  Bandwidth local_rate(DeviceId netswitch) const;
   /// The fastest link between a NIC and its leaf.
   Bandwidth fastest_nic_link() const;
 
@@ -63,6 +65,8 @@ class Machine {
   std::optional<ServerId> doorbells_of(DeviceId nic) const;
   /// What work queue elements of all its queue pairs pass one after another. Precondition: a NIC.
   ServerId elements_of(DeviceId nic) const;
+  /// Whether NICs are emulated (nic.emulation): the hosts are then pretended on one machine.
+  bool has_emulated_nics() const;
   /// A GPU at one end of an NVLink, C2C or xGMI link at least. Precondition: it is one.
   DeviceId nvlink_end(LinkId link) const;
 
@@ -105,7 +109,7 @@ class Machine {
   void add_root_port(DeviceId device);
   void share_memory_of_pretended_hosts();
   void check_switch_capacity() const;
-  std::string trunk_place(LinkId link, bool forward) const;
+  std::string trunk_place(const Link& link, std::size_t links, bool forward) const;
 
   const Fabric* fabric_;
   const DeviceParams* devices_;

@@ -157,7 +157,8 @@ KernelShape kernel_shape(Op op, Algorithm algorithm) {
   return op == Op::kBroadcast || op == Op::kReduce ? KernelShape::kChain : KernelShape::kRing;
 }
 
-std::vector<std::vector<std::uint32_t>> local_nics(const Fabric& fabric) {
+std::vector<std::vector<std::uint32_t>> local_nics(const Fabric& fabric,
+                                                   const std::vector<std::uint32_t>& gpu_numbers) {
   if (fabric.count(DeviceKind::kNic) == 0) return {};
   std::vector<std::vector<std::uint32_t>> nearest;
   for (std::size_t g = 0; g < fabric.count(DeviceKind::kGpu); ++g) {
@@ -167,7 +168,9 @@ std::vector<std::vector<std::uint32_t>> local_nics(const Fabric& fabric) {
   for (std::size_t g = 0; g < nearest.size(); ++g) {
     const std::vector<std::uint32_t>& nics = nearest[g];
     const auto sharers = static_cast<std::size_t>(std::count(nearest.begin(), nearest.end(), nics));
-    const std::size_t first = std::has_single_bit(nics.size()) ? mirrored(g, nics.size()) : g;
+    const std::size_t number = gpu_numbers.empty() ? g : gpu_numbers[g];
+    const std::size_t first =
+        std::has_single_bit(nics.size()) ? mirrored(number, nics.size()) : number;
     std::vector<std::uint32_t> mine;
     for (std::size_t k = 0; k < (nics.size() + sharers - 1) / sharers; ++k) {
       mine.push_back(nics[(first + k) % nics.size()]);
@@ -188,12 +191,13 @@ Inside nearest_inside(const Fabric& fabric, std::uint32_t from, std::uint32_t to
   return fabric.path_label(a, b).path_class <= PathClass::kPxb ? Inside::kPeer : Inside::kShared;
 }
 
-std::uint32_t nodes_of(const Schedule& schedule, const Fabric& fabric) {
-  return schedule.nodes > 0 ? schedule.nodes : fabric.nodes();
+std::uint32_t nodes_of(const Schedule& schedule, const Communicator& communicator) {
+  return schedule.nodes > 0 ? schedule.nodes : communicator.node_count();
 }
 
-std::uint32_t ranks_of(const Schedule& schedule, const Fabric& fabric) {
-  return static_cast<std::uint32_t>(fabric.count(DeviceKind::kGpu)) * nodes_of(schedule, fabric);
+std::uint32_t ranks_of(const Schedule& schedule, const Communicator& communicator) {
+  if (schedule.nodes == 0) return communicator.ranks();
+  return communicator.ranks() / communicator.node_count() * schedule.nodes;
 }
 
 void require_peers(const Fabric& fabric) {

@@ -15,6 +15,7 @@
 #include "models/nccl/tree.hpp"
 #include "models/params/device_params.hpp"
 #include "sim/base/operation.hpp"
+#include "sim/plan/communicator.hpp"
 
 namespace weft {
 
@@ -98,9 +99,10 @@ struct Schedule {
   std::function<Choice(Op, Bytes)> choose;
 };
 
-/// How many nodes work together, and how many ranks they have with all GPUs.
-std::uint32_t nodes_of(const Schedule& schedule, const Fabric& fabric);
-std::uint32_t ranks_of(const Schedule& schedule, const Fabric& fabric);
+/// How many nodes work together, and how many ranks: the communicator's, or what its nodes stand
+/// for.
+std::uint32_t nodes_of(const Schedule& schedule, const Communicator& communicator);
+std::uint32_t ranks_of(const Schedule& schedule, const Communicator& communicator);
 
 /// Throws InputError if the fabric's GPUs cannot work together: fewer than two, or several nodes
 /// without NICs.
@@ -121,6 +123,8 @@ bool flushes_by_capability(const Fabric& fabric, std::uint32_t gpu);
 
 /// The NICs that NCCL's sends and receives use, by GPU of a node (src/graph/topo.cc,
 /// ncclTopoGetLocalNet): of the nearest NICs, shared evenly among the GPUs that have the same.
-std::vector<std::vector<std::uint32_t>> local_nics(const Fabric& fabric);
+/// `gpu_numbers`: what NVML calls each GPU; none: their places.
+std::vector<std::vector<std::uint32_t>> local_nics(
+    const Fabric& fabric, const std::vector<std::uint32_t>& gpu_numbers = {});
 
 }  // namespace weft

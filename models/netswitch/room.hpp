@@ -18,7 +18,15 @@ inline constexpr std::array kNetSwitchParams{
               "uplinks are usually of the NICs' generation",
               "rate of each link to the tier above; 0: as the fastest NIC's link"},
     ParamSpec{"netswitch.uplink_length", Unit::kMetres, 30, 0.1, 100'000, Origin::kAssumed,
-              "between racks of one hall", "length of the cables to the tier above"},
+              "between racks of one hall",
+              "length of the cables to the tier above, or to other groups"},
+    ParamSpec{
+        "netswitch.local_rate", Unit::kGigabytesPerS, 0, 0, 1000, Origin::kAssumed,
+        "links inside a rack are usually of the NICs' generation",
+        "rate of each link to a switch beside it, in a rack, group or torus; 0: as the fastest "
+        "NIC's link"},
+    ParamSpec{"netswitch.local_length", Unit::kMetres, 5, 0.1, 100'000, Origin::kAssumed,
+              "within a few racks", "length of the cables to the switches beside it"},
 };
 static_assert(every_param_is_sourced(kNetSwitchParams));
 

@@ -31,7 +31,7 @@ inline constexpr std::array kNicParams{
               "egress control vector of the port above it: the ports of the switch that it names, "
               "from P0 in the order of the topology file",
               kEgressWords},
-    ParamSpec{"nic.rate", Unit::kGigabytesPerS, 50, 0.1, 1000, Origin::kSpecification,
+    ParamSpec{"nic.rate", Unit::kGigabytesPerS, 50, 0.001, 1000, Origin::kSpecification,
               "ConnectX-7: one port NDR or 400GbE, 400 Gb/s", "signalled data rate of the port"},
     ParamSpec{"nic.reported_rate", Unit::kGigabytesPerS, 0, 0, 1000, Origin::kAssumed,
               "drivers report the port's rate",
@@ -44,10 +44,10 @@ inline constexpr std::array kNicParams{
         "nic.read_tags", Unit::kCount, 256, 1, 4096, Origin::kAssumed,
         "as many as 8-bit extended tags allow (PCIe Base 2.2.6.2); what NICs use is unpublished",
         "read requests in flight"},
-    ParamSpec{"nic.latency", Unit::kNanoseconds, 175, 0, 10'000, Origin::kAssumed,
+    ParamSpec{"nic.latency", Unit::kNanoseconds, 175, 0, 1e7, Origin::kAssumed,
               "150-200 ns each way, from sub-microsecond one-way latencies",
               "processing of a message's first packet, at each end"},
-    ParamSpec{"nic.doorbell_latency", Unit::kNanoseconds, 200, 0, 10'000, Origin::kAssumed,
+    ParamSpec{"nic.doorbell_latency", Unit::kNanoseconds, 200, 0, 1e7, Origin::kAssumed,
               "no measurement found; a posted write over a root port and a link takes 150-300 ns",
               "from the proxy's doorbell to the NIC"},
     ParamSpec{
@@ -56,16 +56,16 @@ inline constexpr std::array kNicParams{
         "register",
         "whether a work queue element comes with its doorbell, or is fetched from host memory",
         "off on"},
-    ParamSpec{"nic.wqe_time", Unit::kNanoseconds, 3, 0, 1000, Origin::kPublished,
+    ParamSpec{"nic.wqe_time", Unit::kNanoseconds, 3, 0, 1e7, Origin::kPublished,
               "NVIDIA ConnectX-7 product specifications: 330-370 million messages/s",
               "work for one work queue element, one after another for all queue pairs"},
     ParamSpec{
-        "nic.qp_wqe_time", Unit::kNanoseconds, 20, 0, 1000, Origin::kPublished,
+        "nic.qp_wqe_time", Unit::kNanoseconds, 20, 0, 1e7, Origin::kPublished,
         "NVIDIA/daqiri#162, 400 Gb/s: one send queue sends 33.7 Gb/s of 64 B frames (50 M/s), "
         "two 111.8 Gb/s; a ConnectX-4 has 16 M/s for each queue, 67 M/s in all "
         "(snabbco/snabb#1007)",
         "between two work queue elements of one queue pair, at least"},
-    ParamSpec{"nic.completion_latency", Unit::kNanoseconds, 300, 0, 10'000, Origin::kAssumed,
+    ParamSpec{"nic.completion_latency", Unit::kNanoseconds, 300, 0, 1e7, Origin::kAssumed,
               "a posted write to host memory, 200-300 ns, and its polling",
               "from delivered data, or a returned ACK, to the completion that software sees"},
     ParamSpec{"nic.gdr", Unit::kChoice, 1, 0, 1, Origin::kAssumed,

@@ -375,18 +375,35 @@ class Builder {
     return {route.back()};
   }
 
-  /// Equal routes are equally long, so they are alike in latency.
+  /// Over how many routes a message is laid: its queue pairs', or all where the load is spread.
+  std::uint64_t routes_of(const Leg& leg) const {
+    constexpr std::uint64_t kMostRoutes = 4096;
+    if (!machine_.routing().spread()) return machine_.routing().queue_pairs();
+    const std::uint64_t ways = fabric_.wire_ways(leg.source, leg.sink);
+    if (ways > kMostRoutes) {
+      const NetworkSpec& network = fabric_.spec().network;
+      throw InputError(network.place, network.name + ": " + std::to_string(ways) +
+                                          " routes between two NICs are too many to spread a "
+                                          "message over; wire.routing=ecmp picks one of them");
+    }
+    return std::max<std::uint64_t>(ways, 1);  // no route is refused below
+  }
+
+  /// The latency is the mean of the routes': in a folded Clos they are alike.
   void add_wire(const Leg& leg) {
     const Adapter& adapter = *model(leg.source).adapter;
     const Routing& routing = machine_.routing();
     const double data = adapter.is_emulated ? 1 : machine_.wire().data_weight();
-    const double part = 1.0 / routing.queue_pairs();
+    const std::uint64_t routes = routes_of(leg);
+    const double part = 1.0 / static_cast<double>(routes);
     Duration latency;
-    for (std::uint32_t i = 0; i < routing.queue_pairs(); ++i) {
-      const std::uint64_t pick = routing.pick(leg.source, leg.sink, leg.connection, i);
+    for (std::uint64_t i = 0; i < routes; ++i) {
+      const std::uint64_t pick =
+          routing.spread()
+              ? i
+              : routing.pick(leg.source, leg.sink, leg.connection, static_cast<std::uint32_t>(i));
       const Route route = require_route(
           leg, "network", [&] { return fabric_.wire_route(leg.source, leg.sink, pick); });
-      latency = Duration{};
       for (const Hop hop : adapter.is_emulated ? paced_by(leg, route) : route) {
         use(machine_.server_of(hop), part * data);
         if (adapter.is_emulated) continue;
@@ -398,7 +415,8 @@ class Builder {
     head("doorbell", leg.source, adapter.doorbell_latency);
     if (!adapter.blueflame) head_wqe_fetch(leg.source);
     tail("NIC processing", leg.source, adapter.latency + model(leg.sink).adapter->latency);
-    tail("wire and switch latency", leg.source, latency);
+    tail("wire and switch latency", leg.source,
+         Duration::ps(latency.count_ps() / static_cast<std::int64_t>(routes)));
   }
 
   const Machine& machine_;

@@ -6,7 +6,6 @@
 
 #include "models/transport/contraction.hpp"
 #include "sim/base/random.hpp"
-#include "sim/plan/equitable.hpp"
 
 namespace weft {
 namespace {
@@ -72,6 +71,11 @@ Footprint MachineFootprints::of_queue_pair(const QueuePair& q) const {
   }
   out.in_turn.push_back(machine_->elements_of(q.nic).value);
   return out;
+}
+
+std::optional<Folded> fold_on(const Machine& machine, const Plan& plan, const Stop* stop) {
+  if (machine.has_emulated_nics()) return std::nullopt;
+  return fold(plan, MachineFootprints(machine), stop);
 }
 
 }  // namespace weft

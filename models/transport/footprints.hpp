@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "models/machine/machine.hpp"
 #include "sim/plan/fold.hpp"
 
@@ -24,5 +26,10 @@ class MachineFootprints final : public Footprints {
  private:
   const Machine* machine_;
 };
+
+/// fold() of a plan on a machine; nullopt too where NICs are emulated: their copy engines' copies
+/// wait for each other, and what their ports take at one instant, they take in the order in which
+/// it came.
+std::optional<Folded> fold_on(const Machine& machine, const Plan& plan, const Stop* stop = nullptr);
 
 }  // namespace weft

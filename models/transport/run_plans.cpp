@@ -15,38 +15,33 @@ EventQueue queue_of(std::optional<std::uint64_t> shuffle_ties) {
   return shuffle_ties ? EventQueue::shuffling_ties(*shuffle_ties) : EventQueue{};
 }
 
-bool has_copy_engines(const Plan& plan) {
-  return std::ranges::any_of(
-      plan.actors, [](const Actor& actor) { return actor.kind == Actor::Kind::kCopyEngine; });
-}
-
 }  // namespace
 
 std::vector<RunOutcome> run_fluid(const Machine& machine, std::span<const Plan> plans,
-                                  CauseTable& causes, std::optional<std::uint64_t> shuffle_ties) {
+                                  CauseTable& causes, std::optional<std::uint64_t> shuffle_ties,
+                                  const Stop* stop) {
   EventQueue events = queue_of(shuffle_ties);
   FluidTransport transport(machine, events, causes);
-  return run_plans(plans, transport, events, causes);
+  return run_plans(plans, transport, events, causes, stop);
 }
 
 RunOutcome run_fluid(const Machine& machine, const Plan& plan, CauseTable& causes, bool folds,
-                     std::optional<std::uint64_t> shuffle_ties) {
-  if (!folds || has_copy_engines(plan))
-    return run_fluid(machine, {&plan, 1}, causes, shuffle_ties).front();
-  const std::optional<Folded> folded = fold(plan, MachineFootprints(machine));
-  if (!folded) return run_fluid(machine, {&plan, 1}, causes, shuffle_ties).front();
+                     std::optional<std::uint64_t> shuffle_ties, const Stop* stop) {
+  std::optional<Folded> folded;
+  if (folds) folded = fold_on(machine, plan, stop);
+  if (!folded) return run_fluid(machine, {&plan, 1}, causes, shuffle_ties, stop).front();
   EventQueue events = queue_of(shuffle_ties);
   FluidTransport transport(machine, events, causes, folded->servers);
-  return run_plan(folded->plan, transport, events, causes);
+  return run_plans({&folded->plan, 1}, transport, events, causes, stop).front();
 }
 
 PacketRun run_packets(const Machine& machine, std::span<const Plan> plans,
                       const std::vector<std::uint32_t>& nodes, CauseTable& causes,
-                      std::optional<std::uint64_t> shuffle_ties) {
+                      std::optional<std::uint64_t> shuffle_ties, const Stop* stop) {
   PacketCluster cluster(machine, nodes, shuffle_ties);
   PacketTransport transport(cluster, causes);
   try {
-    std::vector<RunOutcome> outcomes = run_plans(plans, transport, cluster.events(), causes);
+    std::vector<RunOutcome> outcomes = run_plans(plans, transport, cluster.events(), causes, stop);
     Duration last;
     for (const RunOutcome& outcome : outcomes) last = std::max(last, outcome.time);
     return {std::move(outcomes), cluster.probes(last), cluster.has_drawn()};

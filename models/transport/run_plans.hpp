@@ -13,15 +13,15 @@ namespace weft {
 
 /// Runs plans at once on a fluid transport of their own; outcomes in their order. `shuffle_ties`:
 /// for tests, the seed of an EventQueue that shuffles. Causes are added to `causes`.
-/// Throws InputError as the transport does.
+/// Throws InputError as the transport does, Stopped as Runner::run.
 std::vector<RunOutcome> run_fluid(const Machine& machine, std::span<const Plan> plans,
                                   CauseTable& causes,
-                                  std::optional<std::uint64_t> shuffle_ties = {});
+                                  std::optional<std::uint64_t> shuffle_ties = {},
+                                  const Stop* stop = nullptr);
 
-/// Runs one plan alone on one; if it `folds`, of what is alike one stands for all (see fold()), but
-/// where there are copy engines, as a GPU's wait for each other's copies.
+/// Runs one plan alone on one; if it `folds`, of what is alike one stands for all (see fold_on()).
 RunOutcome run_fluid(const Machine& machine, const Plan& plan, CauseTable& causes, bool folds,
-                     std::optional<std::uint64_t> shuffle_ties = {});
+                     std::optional<std::uint64_t> shuffle_ties = {}, const Stop* stop = nullptr);
 
 /// A run of packets, what ports and NICs did until its last plan ended, and whether it depended on
 /// the seed.
@@ -35,6 +35,6 @@ struct PacketRun {
 /// nothing moves any more, with what waits for what.
 PacketRun run_packets(const Machine& machine, std::span<const Plan> plans,
                       const std::vector<std::uint32_t>& nodes, CauseTable& causes,
-                      std::optional<std::uint64_t> shuffle_ties = {});
+                      std::optional<std::uint64_t> shuffle_ties = {}, const Stop* stop = nullptr);
 
 }  // namespace weft

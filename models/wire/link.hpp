@@ -13,7 +13,7 @@ inline constexpr std::array kWireParams{
               "the topology says which; InfiniBand where it is silent", "protocol on the wire",
               "infiniband roce"},
     ParamSpec{
-        "wire.rate", Unit::kGigabytesPerS, 50, 0.1, 1000, Origin::kSpecification,
+        "wire.rate", Unit::kGigabytesPerS, 50, 0.001, 1000, Origin::kSpecification,
         "InfiniBand NDR 4x or 400GbE: 400 Gb/s data rate after encoding and FEC",
         "signalled data rate of the network's links; a NIC's link has the smaller of this and "
         "nic.rate"},
@@ -24,7 +24,7 @@ inline constexpr std::array kWireParams{
               "IBTA vol. 1 ch. 9: LRH 8, BTH 12, ICRC 4, VCRC 2",
               "bytes of a middle packet beyond its payload, InfiniBand"},
     ParamSpec{
-        "wire.roce_overhead", Unit::kBytes, 82, 62, 130, Origin::kSpecification,
+        "wire.roce_overhead", Unit::kBytes, 82, 58, 130, Origin::kSpecification,
         "IBTA annex A17, IEEE 802.3: preamble 8, Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4, "
         "FCS 4, gap 12",
         "bytes of a middle packet beyond its payload, RoCEv2 over IPv4 without VLAN"},
@@ -33,7 +33,7 @@ inline constexpr std::array kWireParams{
     ParamSpec{"wire.packets_per_ack", Unit::kCount, 256, 1, 65'536, Origin::kPublished,
               "Linux drivers/infiniband/hw/mlx5/qp.c: MLX5_IB_ACK_REQ_FREQ 8, that is every 2^8",
               "data packets that one ACK answers within a message"},
-    ParamSpec{"wire.cable_length", Unit::kMetres, 5, 0.1, 100'000, Origin::kAssumed,
+    ParamSpec{"wire.cable_length", Unit::kMetres, 5, 0.1, 1e8, Origin::kAssumed,
               "copper or short fibre to a leaf switch", "length of the cable of every NIC"},
     ParamSpec{"wire.cable_delay", Unit::kNanosecondsPerM, 5, 3, 10, Origin::kSpecification,
               "light in fibre: 4.9-5.0 ns/m", "propagation"},

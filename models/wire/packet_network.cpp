@@ -1,5 +1,6 @@
 #include "models/wire/packet_network.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -14,6 +15,23 @@ WireNetwork::WireNetwork(const Fabric& fabric, const WireNumbers& numbers,
       spread_{packets.spread},
       adaptive_{network},
       directions_(2 * fabric.link_count(), kNoPacketLink) {
+  const NetworkSpec& said = fabric.spec().network;
+  if (fabric.has_loops()) {
+    throw InputError(said.place,
+                     said.name + ": packets on routes that close rings of switches (" +
+                         std::string(network_kind_name(said.kind)) +
+                         ") need virtual lanes that change on the way, which are not modelled; "
+                         "the fluid transport takes them");
+  }
+  // Spread packets take any shortest way, by one dimension first or by another.
+  const bool turns = spread_ && said.kind == NetworkSpec::Kind::kTorus &&
+                     std::ranges::count_if(said.dims, [](auto n) { return n > 1; }) > 1;
+  if (turns) {
+    throw InputError(said.place,
+                     said.name +
+                         ": packets that are spread over a torus of several dimensions may "
+                         "wait in a ring; wire.routing=ecmp keeps the dimensions' order");
+  }
   PacketRouter& router =
       spread_ ? static_cast<PacketRouter&>(adaptive_) : static_cast<PacketRouter&>(routes_);
   const auto is_forwarder = [&fabric](DeviceId device) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 #include <utility>
@@ -13,7 +14,9 @@
 #include "models/collective/settings.hpp"
 #include "replay/calibrate/holdout.hpp"
 #include "replay/calibrate/least_squares.hpp"
+#include "replay/calibrate/selection.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/parallel.hpp"
 
 namespace weft {
 namespace {
@@ -78,10 +81,12 @@ std::vector<Comparison> compare_all(const std::vector<MeasuredTable>& tables,
                                     const std::vector<ScenarioSetting>& fitted = {}) {
   PredictOptions options = request.options;
   options.set.insert(options.set.end(), fitted.begin(), fitted.end());
-  std::vector<Comparison> out;
-  for (const MeasuredTable& table : tables) {
-    out.push_back(compare(table, request.machine, options, catalog));
-  }
+  std::vector<Comparison> out(tables.size());
+  const unsigned threads = request.predict ? options.threads : 1;  // compare() has its own
+  parallel_for(tables.size(), threads, [&](std::size_t i) {
+    out[i] = request.predict ? request.predict(tables[i], options)
+                             : compare(tables[i], request.machine, options, catalog);
+  });
   return out;
 }
 
@@ -118,10 +123,16 @@ double start_of(const ParamSpec& spec, const std::vector<ProvenanceParam>& used)
   return start;
 }
 
-/// What the rows' predictions use and is a fit already.
-std::vector<std::string> fitted_keys(
+/// Of parameters that nobody named: the candidates that the rows' predictions use; without any what
+/// they use and is a fit already.
+std::vector<std::string> default_keys(
+    const std::vector<std::string>& candidates,
     const std::map<std::string, std::vector<ProvenanceParam>>& used, const ParamCatalog& catalog) {
   std::vector<std::string> keys;
+  for (const std::string& key : candidates) {
+    if (used.contains(key)) keys.push_back(key);
+  }
+  if (!candidates.empty()) return keys;
   for (const auto& [key, values] : used) {
     const ParamSpec& spec = catalog.require(key);
     const bool is_fit =
@@ -145,7 +156,7 @@ class Fit {
       for (const ComparedRow& row : comparison.rows) {
         counts.push_back(row.predicted && !(request.drop_stalls && row.is_stall));
         if (!counts.back()) continue;
-        const auto [at, is_new] = index_.try_emplace(configuration_of(row.measured), index_.size());
+        const auto [at, is_new] = index_.try_emplace(run_of(row.measured), index_.size());
         groups_.push_back(at->second);
       }
       counts_.push_back(std::move(counts));
@@ -210,12 +221,21 @@ class Fit {
     return [this](const std::vector<double>& point) {
       auto there = residuals_of(compare_all(tables_, request_, catalog_, settings_at(point)));
       ++predictions_;
-      if (request_.on_progress) {
-        request_.on_progress(fmt::format("{} parameters, {} rows: predicted {} times",
-                                         specs_.size(), rows(), predictions_));
+      if (request_.on_progress) request_.on_progress(predictions_, most_predictions());
+      if (const double loss = there ? huber_loss(*there) : lowest_loss_; loss < lowest_loss_) {
+        lowest_loss_ = loss;
+        best_ = settings_at(point);
       }
       return there;
     };
+  }
+
+  /// Where the fit was when it was stopped: what a new one would go on from.
+  std::string best_so_far() const {
+    if (best_.empty()) return " those it began with";
+    std::string out;
+    for (const ScenarioSetting& s : best_) out += fmt::format(" --set \"{}={}\"", s.key, s.value);
+    return out;
   }
 
   FittedParam param(const Solution& solution, std::size_t k, const Uncertainty& uncertainty) const {
@@ -232,6 +252,11 @@ class Fit {
   }
 
  private:
+  std::size_t most_predictions() const {
+    const std::size_t once = specs_.size() * (2 + kPointsACoordinate + 2);  // slopes before, after
+    return once + most_points(specs_.size());
+  }
+
   const CalibrationRequest& request_;
   const ParamCatalog& catalog_;
   const std::vector<MeasuredTable>& tables_;
@@ -243,6 +268,8 @@ class Fit {
   std::vector<Scale> scales_;
   SearchSpace space_;
   std::size_t predictions_{0};
+  double lowest_loss_{std::numeric_limits<double>::infinity()};
+  std::vector<ScenarioSetting> best_;  ///< of all points that were asked for
 };
 
 /// Whether any row's prediction moves with a coordinate, further away than slopes look.
@@ -285,6 +312,20 @@ void drop(Fit& fit, Solution& start, const std::vector<std::size_t>& idle) {
   fit.keep(kept);
   start.point = fit.start();
   start.slopes = std::move(slopes);
+}
+
+/// Of parameters that nobody named those that rows do not tell apart from the others.
+void drop_alike(Fit& fit, Solution& start, Calibration& out) {
+  const std::vector<std::size_t> kept = told_apart(start.slopes, kStrongCorrelation);
+  std::vector<std::size_t> alike;
+  for (std::size_t k = 0; k < start.point.size(); ++k) {
+    if (!std::binary_search(kept.begin(), kept.end(), k)) alike.push_back(k);
+  }
+  if (alike.empty()) return;
+  out.notes.push_back(
+      "not fitted: the rows hardly depend on, or do not tell from those that are: " +
+      names_of(fit, alike));
+  drop(fit, start, alike);
 }
 
 /// Lowers the loss from `start` and writes down what that comes to.
@@ -379,11 +420,11 @@ std::string shared_note(const SplitTables& tables) {
   std::set<std::string> fitted;
   std::set<std::string> both;
   for (const MeasuredTable& table : tables.fitted) {
-    for (const MeasuredRow& row : table.rows) fitted.insert(configuration_of(row));
+    for (const MeasuredRow& row : table.rows) fitted.insert(run_of(row));
   }
   for (const MeasuredTable& table : tables.held_out) {
     for (const MeasuredRow& row : table.rows) {
-      if (fitted.contains(configuration_of(row))) both.insert(configuration_of(row));
+      if (fitted.contains(run_of(row))) both.insert(run_of(row));
     }
   }
   if (both.empty()) return "";
@@ -412,7 +453,8 @@ std::vector<std::string> add_keys(const CalibrationRequest& request, const Param
   all.insert(all.end(), held_out.before.begin(), held_out.before.end());
   const auto anywhere = used_params(all);
   std::vector<std::string> unused;
-  for (const std::string& key : request.keys.empty() ? fitted_keys(used, catalog) : request.keys) {
+  for (const std::string& key :
+       request.keys.empty() ? default_keys(request.candidates, used, catalog) : request.keys) {
     if (!used.contains(key)) {
       unused.push_back(key);
     } else {
@@ -447,6 +489,11 @@ std::vector<ScenarioSetting> fitted_settings(const CalibrationRequest& request, 
     out.notes.push_back("not fitted: " + why);
     drop(fit, start, idle);
   }
+  if (request.keys.empty()) drop_alike(fit, start, out);
+  if (fit.specs().empty()) {
+    out.refusal = "the fitted rows fix none of the parameters; --fit names others";
+    return {};
+  }
   out.configurations = moving_groups(start, fit.groups()).size();
   if (fit.specs().size() >= out.configurations) {
     out.refusal = fmt::format(
@@ -459,6 +506,14 @@ std::vector<ScenarioSetting> fitted_settings(const CalibrationRequest& request, 
   std::vector<ScenarioSetting> settings;
   for (const FittedParam& p : out.params) settings.push_back(setting_of(p.spec, p.value));
   return settings;
+}
+
+/// The first row's reason.
+std::string why_not(const BeforeAfter& rows) {
+  for (const ComparedRow& row : joined(rows.before).rows) {
+    if (!row.not_predicted.empty()) return ": " + row.not_predicted;
+  }
+  return "";
 }
 
 std::uint64_t seed_of(const CalibrationRequest& request, const ParamCatalog& catalog) {
@@ -487,15 +542,23 @@ Calibration calibrate(const CalibrationRequest& request, const ParamCatalog& cat
   if (std::string note = shared_note(tables); !note.empty()) out.notes.push_back(std::move(note));
   out.fitted.before = compare_all(tables.fitted, request, catalog);
   Fit fit(request, catalog, tables.fitted, out.fitted.before);
-  if (fit.rows() == 0) throw InputError("no row to fit has a prediction (weft compare says why)");
+  if (fit.rows() == 0) throw InputError("no row to fit has a prediction" + why_not(out.fitted));
   out.held_out.before = compare_all(tables.held_out, request, catalog);
   if (summary(joined(out.held_out.before), out).n == 0) {
-    throw InputError("no row that is held out has a prediction (weft compare says why)");
+    throw InputError("no row that is held out has a prediction" + why_not(out.held_out));
   }
   std::vector<std::string> at_zero;
   const std::vector<std::string> unused =
       add_keys(request, catalog, out.fitted, out.held_out, fit, at_zero);
-  const std::vector<ScenarioSetting> settings = fitted_settings(request, fit, unused, out);
+  std::vector<ScenarioSetting> settings;
+  try {
+    settings = fitted_settings(request, fit, unused, out);
+  } catch (const std::exception&) {
+    // NLopt hands on what ends it as an exception of its own.
+    if (request.options.stop == nullptr || !request.options.stop->is_requested()) throw;
+    throw Stopped(fmt::format("{} predictions; the best values so far, to go on from:{}",
+                              fit.predictions(), fit.best_so_far()));
+  }
   if (!at_zero.empty()) {
     out.notes.push_back(fmt::format("not fitted: {} start at 0", fmt::join(at_zero, ", ")));
   }

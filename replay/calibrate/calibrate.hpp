@@ -21,10 +21,14 @@ struct CalibrationRequest {
   double holdout_share{0.3};               ///< of their configurations
   TopologySpec machine;
   PredictOptions options;         ///< parameters start as these and the machine have them
-  std::vector<std::string> keys;  ///< parameters to fit; none: all fitted ones that predictions use
-  std::string by;                 ///< as class_columns takes it
+  std::vector<std::string> keys;  ///< parameters to fit; none: of the candidates what rows tell
+  std::vector<std::string> candidates{};  ///< none: all fitted ones that predictions use
+  std::string by;                         ///< as class_columns takes it
   bool drop_stalls{false};
-  std::function<void(const std::string&)> on_progress{};  ///< a line at a time, often
+  /// Who predicts a table's rows with options; unless given compare(). Of several threads at once.
+  std::function<Comparison(const MeasuredTable&, const PredictOptions&)> predict{};
+  /// Often: how many times the rows have been predicted, and how many times they may be at most.
+  std::function<void(std::size_t, std::size_t)> on_progress{};
 };
 
 /// A parameter and what the fit makes of it, in its canonical unit.

@@ -23,7 +23,7 @@ std::vector<std::string> shuffled_configurations(const std::vector<MeasuredTable
   std::map<std::string, std::vector<std::string>> classes;
   for (const MeasuredTable& table : tables) {
     for (const MeasuredRow& row : table.rows) {
-      classes.emplace(configuration_of(row), class_values(row, by));
+      classes.emplace(run_of(row), class_values(row, by));
     }
   }
   std::vector<std::tuple<std::vector<std::string>, std::uint64_t, std::string>> order;
@@ -65,7 +65,7 @@ SplitTables hold_out(const std::vector<MeasuredTable>& tables, double share,
     MeasuredTable fitted{table.file, table.digest, {}};
     MeasuredTable kept{table.file, table.digest, {}};
     for (const MeasuredRow& row : table.rows) {
-      (held_out.contains(configuration_of(row)) ? kept : fitted).rows.push_back(row);
+      (held_out.contains(run_of(row)) ? kept : fitted).rows.push_back(row);
     }
     out.fitted.push_back(std::move(fitted));
     out.held_out.push_back(std::move(kept));

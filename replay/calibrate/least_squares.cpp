@@ -202,11 +202,15 @@ std::vector<std::vector<double>> slopes_at(const Residuals& residuals, const Sol
       for (std::size_t i = 0; i < slopes.size(); ++i) {
         slopes[i] = ((*there)[i] - at.residuals[i]) / step;
       }
-      break;
+      if (!is_flat(slopes)) break;  // else a limit may begin right here: which way does it bind?
     }
     out.push_back(std::move(slopes));
   }
   return out;
+}
+
+std::size_t most_points(std::size_t coordinates) {
+  return std::size_t{kMostRounds} * (kMostTries + 2 * coordinates);
 }
 
 Solution damped_least_squares(const Residuals& residuals, Solution start, const SearchSpace& space,

@@ -36,8 +36,8 @@ struct Solution {
   std::vector<std::vector<double>> slopes;
 };
 
-/// Slopes at a point by differences of one step, upwards where the space allows it. Along a
-/// coordinate without residuals to either side they are zero.
+/// Slopes at a point by differences of one step, upwards where the space allows it and something
+/// moves, else downwards. Along a coordinate without residuals to either side they are zero.
 std::vector<std::vector<double>> slopes_at(const Residuals& residuals, const Solution& at,
                                            const SearchSpace& space);
 
@@ -46,6 +46,9 @@ std::vector<std::vector<double>> slopes_at(const Residuals& residuals, const Sol
 /// slopes of what comes back are those at its point.
 Solution damped_least_squares(const Residuals& residuals, Solution start, const SearchSpace& space,
                               const std::function<void(int, double)>& on_round);
+
+/// The most points that damped_least_squares asks for.
+std::size_t most_points(std::size_t coordinates);
 
 /// Looks around a point without slopes, for what kinks hide: NLopt's subplex within the space, at
 /// most `most` points. Comes back with the best point found, without slopes; that may be `from`.

@@ -100,9 +100,13 @@ class Batch {
     return place;
   }
 
-  /// `request`: where the program has it, to tell later which one was refused.
+  /// `request`: where the program has it, to tell later which one was refused. `segments_said` is
+  /// the program's word: what no record holds no device takes, and its segments are not looked at.
   void add_post(const Context& context, trace::Post post, const void* request,
-                const ibv_sge* segments, std::uint32_t segment_count) {
+                const ibv_sge* segments, int segments_said) {
+    constexpr int kMost = (trace::kMaxRecordBytes - sizeof post) / sizeof(trace::Segment);
+    const bool is_told = segments_said > 0 && segments_said <= kMost;
+    const auto segment_count = static_cast<std::uint32_t>(is_told ? segments_said : 0);
     for (std::uint32_t i = 0; i < segment_count; ++i) post.bytes += segments[i].length;
     std::byte* const place = add_counted(post, segment_count);
     if (place == nullptr) return;

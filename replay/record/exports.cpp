@@ -23,11 +23,14 @@
 namespace weft::record {
 namespace {
 
-/// The true function; a program that calls one that its library lacks ends as the dynamic linker
-/// would have ended it.
+/// The true function, of the library by its usual name or of whoever else stands behind this one; a
+/// program that calls one that nobody has ends as the dynamic linker would have ended it.
 template <typename Function>
 Function* must(const char* library, const char* name) {
   if (auto* const function = true_function<Function>(library, name)) return function;
+  if (void* const next = dynamic_linker().dlsym(RTLD_NEXT, name)) {
+    return std::bit_cast<Function*>(next);
+  }
   std::fprintf(stderr, "weft record: symbol lookup error: %s: undefined symbol: %s\n", library,
                name);
   _exit(127);
@@ -49,6 +52,18 @@ RegionFacts dmabuf_facts(std::size_t length, std::uint64_t address, int access) 
           .length = length,
           .access = static_cast<unsigned>(access),
           .is_dmabuf = true};
+}
+
+/// What `flags` do not name stays as it was.
+RegionFacts registered_anew(const ibv_mr& region, int flags, int access, std::uint64_t address,
+                            std::uint64_t extra) {
+  RegionFacts facts = kept_facts(region, address, extra);
+  if ((flags & IBV_REREG_MR_CHANGE_ACCESS) != 0) facts.access = static_cast<unsigned>(access);
+  if ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0) {
+    facts.address = std::bit_cast<std::uint64_t>(region.addr);
+    facts.is_dmabuf = false;
+  }
+  return facts;
 }
 
 ibv_mr* added(ibv_mr* region, const RegionFacts& facts) {
@@ -140,13 +155,14 @@ int ibv_rereg_mr(ibv_mr* region, int flags, ibv_pd* domain, void* memory, std::s
                  int access) {
   WEFT_VERBS(ibv_rereg_mr);
   Ending ending(region, ObjectKind::kRegion);
-  if (ending.context() != nullptr) ending.forget(region_key(*ending.context(), region->lkey));
+  const std::uint64_t address =
+      ending.context() != nullptr ? ending.forget(region_key(*ending.context(), region->lkey)) : 0;
+  const std::uint64_t extra = ending.forget(extra_key(region));
   const int result = kTrue(region, flags, domain, memory, length, access);
-  ending.finish(result == 0);
-  if (result == 0) {
-    added(region, facts_of(region->addr, region->length, std::bit_cast<std::uint64_t>(region->addr),
-                           static_cast<unsigned>(access)));
-  }
+  // Where only the old memory's mark for fork() failed it is registered anew all the same.
+  const bool is_done = result == 0 || result == IBV_REREG_MR_ERR_DO_FORK_OLD;
+  ending.finish(is_done);
+  if (is_done) added(region, registered_anew(*region, flags, access, address, extra));
   return result;
 }
 
@@ -154,6 +170,7 @@ int ibv_dereg_mr(ibv_mr* region) {
   WEFT_VERBS(ibv_dereg_mr);
   Ending ending(region, ObjectKind::kRegion);
   if (ending.context() != nullptr) ending.forget(region_key(*ending.context(), region->lkey));
+  ending.forget(extra_key(region));
   return destroyed(region, kTrue, ending);
 }
 

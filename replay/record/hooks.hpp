@@ -96,6 +96,8 @@ struct RegionFacts {
   bool is_dmabuf{false};
 };
 void add_region(ibv_mr* region, const RegionFacts& facts);
+/// What is known of a region, from its entries of region_key() and extra_key().
+RegionFacts kept_facts(const ibv_mr& region, std::uint64_t address, std::uint64_t extra);
 void add_queue(ibv_cq* queue, bool is_extended);
 void add_shared(ibv_srq* queue, std::uint32_t depth, std::uint32_t segments);
 /// `caps`: as they were asked for; nullptr where nobody saw it.

@@ -50,6 +50,12 @@ std::uint32_t name_object(const void* object, Context& context) {
   return name;
 }
 
+// Of a region what a later registration may keep.
+constexpr std::uint64_t kDmabufBit = 1ULL << 32;
+std::uint64_t packed(const RegionFacts& facts) {
+  return facts.access | (facts.is_dmabuf ? kDmabufBit : 0);
+}
+
 bool is_known(const void* object) {
   Named out;
   return known(object, out);
@@ -244,20 +250,21 @@ void add_domain(ibv_pd* domain) {
 void add_region(ibv_mr* region, const RegionFacts& facts) {
   const Named domain = domain_of(region->pd);
   Context& context = *domain.context;
-  const std::lock_guard lock(store().mutex);
-  if (is_known(region)) return;
   trace::Region record{};
-  record.region = name_object(region, context);
   record.domain = domain.name;
   record.address = context.recorder->salt().address(facts.address);
   record.length = facts.length;
   record.access = facts.access;
   record.kind = trace::MemoryKind::kGpuDmabuf;
-  if (!facts.is_dmabuf) {
+  if (!facts.is_dmabuf) {  // CUDA and file systems may take their time, and locks: without ours
     record.kind = kind_of_memory(facts.memory);
     record.page_bytes = page_bytes_of(facts.memory);
   }
+  const std::lock_guard lock(store().mutex);
+  if (is_known(region)) return;
+  record.region = name_object(region, context);
   store().table.put(region_key(context, region->lkey), {record.region, facts.address});
+  store().table.put(extra_key(region), {record.region, packed(facts)});
   context.recorder->add(RecordType::kRegion, record);
 }
 
@@ -324,6 +331,14 @@ void add_state(ibv_qp* pair, const ibv_qp_attr& attributes, int mask) {
   trace::QueuePairState& state = store().pairs[named.name].state;
   update(state, attributes, mask, named.context->recorder->salt());
   named.context->recorder->add(RecordType::kQueuePairState, state);
+}
+
+RegionFacts kept_facts(const ibv_mr& region, std::uint64_t address, std::uint64_t extra) {
+  return {.address = address,
+          .length = region.length,
+          .access = static_cast<unsigned>(extra),
+          .memory = region.addr,
+          .is_dmabuf = (extra & kDmabufBit) != 0};
 }
 
 Ending::Ending(const void* object, trace::ObjectKind kind) : kind_{kind} {

@@ -29,8 +29,7 @@ void add_send(Batch& batch, const Named& pair, const ibv_send_wr& request) {
   } else if (is_atomic(request.opcode)) {
     set_remote(post, salt, request.wr.atomic.remote_addr, request.wr.atomic.rkey);
   }
-  batch.add_post(*pair.context, post, &request, request.sg_list,
-                 static_cast<std::uint32_t>(request.num_sge));
+  batch.add_post(*pair.context, post, &request, request.sg_list, request.num_sge);
 }
 
 void add_receive(Batch& batch, const Named& queue, std::uint8_t flags, const ibv_recv_wr& request) {
@@ -40,8 +39,7 @@ void add_receive(Batch& batch, const Named& queue, std::uint8_t flags, const ibv
   post.remote_region = trace::kNone;
   post.opcode = trace::Opcode::kReceive;
   post.flags = flags;
-  batch.add_post(*queue.context, post, &request, request.sg_list,
-                 static_cast<std::uint32_t>(request.num_sge));
+  batch.add_post(*queue.context, post, &request, request.sg_list, request.num_sge);
 }
 
 // What came of a list. A provider that refuses sets `bad`; of one that does not, all counts as

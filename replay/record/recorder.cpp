@@ -49,6 +49,16 @@ class KeptErrno {
   int kept_{errno};
 };
 
+// This thread holds the recorder's lock, or is about to.
+constinit thread_local bool is_within{false};
+class Within {
+ public:
+  Within() { is_within = true; }
+  ~Within() { is_within = false; }
+  Within(const Within&) = delete;
+  Within& operator=(const Within&) = delete;
+};
+
 // The program's threads have all ended, its first one by pthread_exit: the process is to end with
 // the last thread, which would else be the writer for ever.
 bool is_writer_alone() {
@@ -145,6 +155,10 @@ void Recorder::know_thread_locked() {
 Ring* Recorder::given_ring() {
   const KeptErrno kept;
   if (!is_on()) return nullptr;
+  if (is_within) {  // a signal's handler that posts, in a thread that holds the lock
+    return count_ringless();
+  }
+  const Within within;
   const std::lock_guard lock(mutex_);
   know_thread_locked();
   auto log = std::find_if(logs_.begin(), logs_.end(), [](const auto& l) { return l->is_free; });
@@ -153,7 +167,7 @@ Ring* Recorder::given_ring() {
     try {
       fresh->ring = std::make_unique<Ring>(settings_.buffer_bytes);
     } catch (const std::bad_alloc&) {
-      return nullptr;
+      return count_ringless();
     }
     log = logs_.insert(logs_.end(), std::move(fresh));
   }
@@ -174,6 +188,7 @@ void Recorder::add_bytes(trace::RecordType type, std::span<std::byte> record,
                          std::string_view tail) {
   const KeptErrno kept;
   if (!is_on()) return;
+  const Within within;
   const std::lock_guard lock(mutex_);
   if (!is_started_) start_locked();
   know_thread_locked();
@@ -264,6 +279,7 @@ void Recorder::write_all() {
     const bool was_full = write_round(is_last);
     if (!is_last && !was_full) wait_for(wake_, kRoundNs);
   }
+  write_ringless();
   is_on_.store(false, std::memory_order_relaxed);
   file_.end();
   sem_post(&ended_);
@@ -328,6 +344,27 @@ void Recorder::write_objects() {
     rest = rest.subspan(bytes);
   }
   taken_objects_.clear();
+}
+
+Ring* Recorder::count_ringless() {
+  if (ringless_.fetch_add(1, std::memory_order_relaxed) == 0) {
+    first_ringless_ns_.store(now_ns(), std::memory_order_relaxed);
+  }
+  return nullptr;
+}
+
+// Calls that found no ring: each had a record at least.
+void Recorder::write_ringless() {
+  const std::uint64_t calls = ringless_.load(std::memory_order_relaxed);
+  if (calls == 0 || !file_.is_open()) return;
+  trace::Drop drop{};
+  drop.first_ns = first_ringless_ns_.load(std::memory_order_relaxed);
+  drop.records = calls;
+  drop.head = {.type = trace::RecordType::kDrop,
+               .bytes = sizeof drop,
+               .thread = trace::kNone,
+               .time_ns = now_ns()};
+  file_.add(trace::kNone, std::as_bytes(std::span(&drop, 1)));
 }
 
 void Recorder::write_ring(ThreadLog& log, std::uint64_t head, bool is_last) {

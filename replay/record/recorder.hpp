@@ -107,6 +107,8 @@ class Recorder {
   void write_all();
   bool write_round(bool is_last);
   void write_objects();
+  Ring* count_ringless();
+  void write_ringless();
   void write_ring(ThreadLog& log, std::uint64_t head, bool is_last);
   std::vector<ThreadLog*> logs();
 
@@ -118,6 +120,8 @@ class Recorder {
   std::atomic<bool> is_on_{true};
   std::atomic<bool> is_ending_{false};
   std::atomic<std::uint32_t> names_{0};
+  std::atomic<std::uint64_t> ringless_{0};  ///< calls that were not recorded for want of a ring
+  std::atomic<std::uint64_t> first_ringless_ns_{0};
 
   std::mutex mutex_;  ///< of what follows, up to the writer's own
   std::vector<std::byte> objects_;

@@ -64,23 +64,30 @@ std::vector<ErrorClass> classes_of(const Recorded& recorded, const std::vector<C
   return out;
 }
 
-/// First post to last completion; receives are posted ahead of what they wait for.
+/// First post to last completion; receives are posted ahead of what they wait for. What is posted
+/// first may ask for no completion of its own.
 struct Span {
   Duration from;
   Duration to;
 };
 
 template <typename Posted, typename Done>
-Span span_of(const std::vector<Compared>& all, Posted posted, Done done) {
+Span span_of(const Recorded& recorded, const Replay& replay, const std::vector<Compared>& all,
+             Posted posted, Done done) {
   std::optional<Span> span;
-  for (const Compared& c : all) {
-    const std::optional<Duration> from = posted(c.operation);
-    if (!from) continue;
-    if (!span) span = {*from, *from};
-    span->from = std::min(span->from, *from);
-    span->to = std::max(span->to, done(c.operation));
+  for (std::uint32_t i = 0; i < recorded.operations.size(); ++i) {
+    if (is_receive(recorded.operations[i]) || !replay.operations[i].posted) continue;
+    const Duration from = posted(i);
+    if (!span) span = {from, from};
+    span->from = std::min(span->from, from);
   }
-  return span.value_or(Span{});
+  if (!span) return {};
+  for (const Compared& c : all) {
+    if (!is_receive(recorded.operations[c.operation])) {
+      span->to = std::max(span->to, done(c.operation));
+    }
+  }
+  return *span;
 }
 
 /// Goodput of both in equal parts of the longer span, each from its own begin.
@@ -133,15 +140,12 @@ Comparison compare(const Recorded& recorded, const Replay& replay, double factor
       }));
   if (all.empty()) return out;
   out.classes = classes_of(recorded, all);
-  const auto recorded_post = [&](std::uint32_t i) -> std::optional<Duration> {
-    if (is_receive(recorded.operations[i])) return std::nullopt;
-    return recorded_at(recorded.operations[i].posted_ns);
-  };
-  const Span was = span_of(all, recorded_post, [&](std::uint32_t i) {
-    return recorded_at(recorded.operations[i].done_ns);
-  });
+  const Span was = span_of(
+      recorded, replay, all,
+      [&](std::uint32_t i) { return recorded_at(recorded.operations[i].posted_ns); },
+      [&](std::uint32_t i) { return recorded_at(recorded.operations[i].done_ns); });
   const Span is = span_of(
-      all, [&](std::uint32_t i) { return replay.operations[i].posted; },
+      recorded, replay, all, [&](std::uint32_t i) { return *replay.operations[i].posted; },
       [&](std::uint32_t i) { return *replay.operations[i].done; });
   out.recorded_span = was.to - was.from;
   out.predicted_span = is.to - is.from;

@@ -90,10 +90,6 @@ Ends::Ends(const Machine& machine, const Recorded& recorded, const std::vector<s
     if (fabric.device(nic).kind != DeviceKind::kNic || !fabric.wire_link(nic)) {
       throw InputError(device.name + ": " + fabric.full_name(nic) + " is no NIC with a cable");
     }
-    if (machine.model(nic).adapter->is_emulated) {
-      throw InputError(fabric.full_name(nic) +
-                       " is emulated (nic.emulation): a plugin of NCCL has no verbs");
-    }
     if (!taken.emplace(nic, i).second) {
       throw InputError(fmt::format("{} and {} of the trace are both {}; {} says otherwise",
                                    recorded.devices[taken[nic]].name, device.name,

@@ -17,8 +17,8 @@ std::uint32_t nodes_needed(const Recorded& recorded, const std::vector<std::stri
 /// i-th NIC of node h.
 class Ends {
  public:
-  /// Throws InputError: a device that is not there, two of the trace's on one NIC, an emulated NIC,
-  /// a NIC without a cable.
+  /// Throws InputError: a device that is not there, two of the trace's on one NIC, a NIC without a
+  /// cable.
   Ends(const Machine& machine, const Recorded& recorded, const std::vector<std::string>& map);
 
   /// The NIC of a device of the trace.

@@ -111,6 +111,11 @@ class RecordedReader {
     out_->hosts = std::max(out_->hosts, std::uint32_t{1});
     join_pairs();
     for (Operation& operation : out_->operations) leave_out(operation);
+    if (const std::uint64_t n = matcher_.forgotten(); n > 0) {
+      out_->left_out
+          ["posts ahead of more than any queue holds: when they were done is not known"] += n;
+    }
+    drop_idle_devices();
   }
 
  private:
@@ -221,7 +226,32 @@ class RecordedReader {
       if (pair.device != kNone) ends.back().lids = out_->devices[pair.device].lids;
     }
     const std::vector<std::uint32_t> peers = trace::connect(ends);
-    for (std::size_t i = 0; i < peers.size(); ++i) out_->pairs[i].peer = peers[i];
+    for (std::size_t i = 0; i < peers.size(); ++i) {
+      const bool has_peer = peers[i] != kNone && out_->pairs[peers[i]].device != kNone;
+      out_->pairs[i].peer = has_peer ? peers[i] : kNone;
+    }
+  }
+
+  /// Programs open devices that they do not use: those have no place in a machine.
+  void drop_idle_devices() const {
+    std::vector<bool> is_used(out_->devices.size());
+    for (const Operation& o : out_->operations) {
+      if (o.left_out != nullptr) continue;
+      const RecordedPair& pair = out_->pairs[o.pair];
+      is_used[pair.device] = true;
+      if (pair.peer != kNone) is_used[out_->pairs[pair.peer].device] = true;
+    }
+    std::vector<std::uint32_t> place(out_->devices.size(), kNone);
+    std::vector<RecordedDevice> used;
+    for (std::size_t i = 0; i < is_used.size(); ++i) {
+      if (!is_used[i]) continue;
+      place[i] = static_cast<std::uint32_t>(used.size());
+      used.push_back(std::move(out_->devices[i]));
+    }
+    out_->devices = std::move(used);
+    for (RecordedPair& pair : out_->pairs) {
+      if (pair.device != kNone) pair.device = place[pair.device];
+    }
   }
 
   void leave_out(Operation& operation) const {

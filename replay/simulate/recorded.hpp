@@ -64,7 +64,7 @@ struct RecordedDevice {
 /// host, and devices of one name there are one.
 struct Recorded {
   std::string file;
-  std::vector<RecordedDevice> devices;
+  std::vector<RecordedDevice> devices;  ///< that carry what is replayed
   std::vector<RecordedPair> pairs;
   std::vector<Operation> operations;  ///< in the order of time
   std::vector<RecordedThread> threads;

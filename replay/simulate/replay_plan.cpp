@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "replay/simulate/emulated_links.hpp"
 #include "sim/base/error.hpp"
 
 namespace weft::replay {
@@ -27,7 +28,9 @@ Verb verb_of(const Operation& o) {
 
 /// One direction of a recorded queue pair.
 struct Direction {
-  QueuePairIndex index{kNoIndex};  ///< of the plan
+  std::uint32_t index{kNoIndex};   ///< of ReplayBuilder::pairs_
+  QueuePairIndex real{kNoIndex};   ///< of the plan, where its NIC is no emulated one
+  EmulatedLinks::Link emulated{};  ///< where it is
   std::vector<std::uint32_t> operations;
   /// The n-th token of the receiver's flag is of the n-th that takes a receive, by these.
   std::vector<std::uint64_t> receive_tokens;
@@ -40,7 +43,11 @@ struct Direction {
 class ReplayBuilder {
  public:
   ReplayBuilder(const Machine& machine, const Recorded& recorded, const Ends& ends, Loop loop)
-      : machine_{machine}, recorded_{recorded}, ends_{ends}, loop_{loop} {}
+      : machine_{machine},
+        recorded_{recorded},
+        ends_{ends},
+        loop_{loop},
+        emulated_links_{machine, out_.plan} {}
 
   ReplayPlan build() && {
     out_.plan.op = "replay";
@@ -50,6 +57,7 @@ class ReplayBuilder {
     for (std::uint32_t i = 0; i < directions_.size(); ++i) {
       if (!directions_[i].operations.empty()) add_queue_pair(i);
     }
+    emulated_links_.finish();
     count_completions();
     for (const RecordedThread& thread : recorded_.threads) {
       if (!thread.events.empty()) add_thread(thread);
@@ -146,16 +154,58 @@ class ReplayBuilder {
     }
     q.requests = d.operations.size();
     q.signal_every = signal_every(d);
+    for (const DeviceId nic : {q.nic, q.peer_nic})
+      out_.nodes.insert(*machine_.fabric().node_of(nic));
+    const bool has_receives = !d.receive_tokens.empty() && pair.peer != kNone;
+    if (adapter(q.nic).is_emulated != adapter(q.peer_nic).is_emulated) {
+      const Fabric& fabric = machine_.fabric();
+      throw InputError(fabric.spec().file + ": one of " + fabric.full_name(q.nic) + " and " +
+                       fabric.full_name(q.peer_nic) +
+                       " is emulated (nic.emulation), the other is not");
+    }
+    adapter(q.nic).is_emulated ? emulate(pair, d, q) : open(d, q, has_receives);
+    d.index = static_cast<std::uint32_t>(pairs_.size());
+    pairs_.push_back(q);
+  }
+
+  void open(Direction& d, QueuePair& q, bool has_receives) {
     q.send_cq = add_flag();
     q.send_lag = add_lag("poll", adapter(q.nic).poll_time);
-    if (!d.receive_tokens.empty() && pair.peer != kNone) {
+    if (has_receives) {
       q.receive_cq = add_flag();
       q.receive_lag = add_lag("poll", adapter(q.peer_nic).poll_time);
     }
-    for (const DeviceId nic : {q.nic, q.peer_nic})
-      out_.nodes.insert(*machine_.fabric().node_of(nic));
-    d.index = static_cast<QueuePairIndex>(out_.plan.queue_pairs.size());
+    d.real = static_cast<QueuePairIndex>(out_.plan.queue_pairs.size());
     out_.plan.queue_pairs.push_back(q);
+  }
+
+  /// What NCCL's plugin does to sends; it has neither writes nor reads, and knows receives.
+  void emulate(const RecordedPair& pair, Direction& d, QueuePair& q) {
+    const std::string nic = machine_.fabric().full_name(q.nic);
+    if (q.writes || q.reads || pair.peer == kNone) {
+      throw InputError(
+          fmt::format("queue pair {}: {} is emulated (nic.emulation): a plugin of NCCL, "
+                      "which sends to receives that are in the trace and does no more",
+                      pair.name, nic));
+    }
+    // What had not ended when the trace did is copied last.
+    const auto ended = [](std::uint64_t ns) { return ns == 0 ? UINT64_MAX : ns; };
+    std::map<std::uint64_t, std::uint64_t> received_ns;  // by number
+    for (const std::uint32_t i : receives_of(pair.peer)) {
+      received_ns[operation(i).number] = ended(operation(i).done_ns);
+    }
+    std::vector<EmulatedLinks::Message> messages;
+    for (const std::uint32_t i : d.operations) {
+      const Operation& o = operation(i);
+      const auto received = received_ns.find(o.number);
+      messages.push_back({Bytes{static_cast<std::int64_t>(o.bytes)}, o.posted_ns,
+                          received == received_ns.end() ? ended(o.done_ns) : received->second,
+                          received != received_ns.end()});
+    }
+    d.emulated = emulated_links_.add(q, messages);
+    q.signal_every = 1;
+    q.send_cq = d.emulated.sent;
+    q.receive_cq = d.emulated.received;
   }
 
   trace::MemoryKind peer_kind(const RecordedPair& pair, const Direction& d, trace::MemoryKind own) {
@@ -198,7 +248,7 @@ class ReplayBuilder {
       } else if (is_receive(o)) {
         tokens_[i] = o.number < d.receive_tokens.size() ? d.receive_tokens[o.number] : 0;
       } else {
-        const std::uint64_t every = out_.plan.queue_pairs[d.index].signal_every;
+        const std::uint64_t every = pairs_[d.index].signal_every;
         tokens_[i] = (tokens_[i] + every - 1) / every;
       }
       if (tokens_[i] == 0 && is_receive(o) && o.done_ns != 0) {
@@ -284,6 +334,7 @@ class ReplayBuilder {
       const Operation& o = operation(event.operation);
       if (o.left_out != nullptr) continue;
       const Adapter& nic = adapter(ends_.nic(pair_of(o).device));
+      if (nic.is_emulated) continue;  // a call's time is in the recorded gap behind it
       if (is_posted(o)) {
         time = time + nic.post_time + (has_requests ? Duration{} : nic.doorbell_time);
         has_requests = true;
@@ -302,15 +353,23 @@ class ReplayBuilder {
       if (o.left_out != nullptr) continue;
       const Direction& d = direction_of(o);
       if (d.index == kNoIndex) continue;
-      if (is_posted(o)) {
-        p.post(verb_of(o), d.index, Bytes{static_cast<std::int64_t>(o.bytes)},
+      if (d.real == kNoIndex) {
+        post_emulated(p, d.emulated, o);
+      } else if (is_posted(o)) {
+        p.post(verb_of(o), d.real, Bytes{static_cast<std::int64_t>(o.bytes)},
                o.is_inline ? Instruction::kInline : 0);
       } else if (o.is_shared) {
         ++out_.notes["receives of shared queues: one is taken to be always at hand"];
-      } else if (out_.plan.queue_pairs[d.index].sends) {
-        p.post_receives(d.index, 1);
+      } else if (pairs_[d.index].sends) {
+        p.post_receives(d.real, 1);
       }
     }
+  }
+
+  static void post_emulated(Program& p, const EmulatedLinks::Link& link, const Operation& o) {
+    if (is_receive(o)) return p.signal(link.receives);
+    if (o.bytes > 0) p.signal(link.copies);
+    p.signal(link.paced);
   }
 
   /// A closed loop's: what is not predicted comes when it came.
@@ -326,7 +385,7 @@ class ReplayBuilder {
     const Operation& o = operation(i);
     if (o.left_out != nullptr || tokens_[i] == 0) return false;
     Direction& d = direction_of(o);
-    const QueuePair& q = out_.plan.queue_pairs[d.index];
+    const QueuePair& q = pairs_[d.index];
     const FlagIndex cq = is_receive(o) ? q.receive_cq : q.send_cq;
     if (cq == kNoIndex) return false;
     if (taker_.emplace(cq, p.actor).first->second != p.actor) {
@@ -354,7 +413,7 @@ class ReplayBuilder {
     for (std::uint32_t pair = 0; pair < directions_.size(); ++pair) {
       const Direction& d = directions_[pair];
       if (d.index == kNoIndex) continue;
-      const QueuePair q = out_.plan.queue_pairs[d.index];
+      const QueuePair q = pairs_[d.index];
       add_poller(sends[pair], q.nic);
       add_poller(receives[pair], q.peer_nic);
     }
@@ -374,6 +433,8 @@ class ReplayBuilder {
   const Ends& ends_;
   Loop loop_;
   ReplayPlan out_;
+  EmulatedLinks emulated_links_;
+  std::vector<QueuePair> pairs_;
   std::vector<Direction> directions_;  ///< by recorded pair: what its end posts
   std::map<FlagIndex, ActorIndex> taker_;
   std::vector<std::uint64_t> tokens_;  ///< by operation

@@ -203,6 +203,11 @@ std::span<const std::byte> BlockEncoder::end() noexcept {
   return {out_.get(), sizeof head};
 }
 
+void BlockEncoder::skip(std::uint64_t blocks) noexcept {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 62U;  // files that are damaged say anything
+  sequence_ = sequence_ + (blocks < kMost - sequence_ ? blocks : kMost - sequence_);
+}
+
 bool read_block_head(std::span<const std::byte> bytes, BlockHead& head) noexcept {
   if (bytes.size() < sizeof head) return false;
   std::memcpy(&head, bytes.data(), sizeof head);

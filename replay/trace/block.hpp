@@ -133,6 +133,8 @@ class BlockEncoder {
                                    std::span<const std::byte> records) noexcept;
   /// The file's last block.
   std::span<const std::byte> end() noexcept;
+  /// So many numbers are of no block: whoever reads the file takes them for lost.
+  void skip(std::uint64_t blocks) noexcept;
 
  private:
   std::unique_ptr<void, FreeCompressor> context_;

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "replay/trace/carried_losses.hpp"
 #include "replay/trace/transform.hpp"
 #include "replay/trace/writer.hpp"
 #include "sim/base/error.hpp"
@@ -137,8 +138,10 @@ CutResult cut_trace(const std::string& path, const CutRequest& request, const st
   facts.is_cut = facts.is_cut || request.from_ns > 0;
   TraceWriter writer(output, facts);
   CutResult result;
+  CarriedLosses losses(reader);
   std::vector<std::byte> kept;
   while (const auto block = reader.next()) {
+    writer.lose(losses.blocks());
     kept.clear();
     for_each_record(block->records, [&](RecordView record) {
       if (!cut.keeps(record, result)) return;
@@ -146,9 +149,10 @@ CutResult cut_trace(const std::string& path, const CutRequest& request, const st
     });
     writer.block(block->head.thread, kept);
   }
+  writer.lose(losses.blocks());
   if (reader.is_ended()) writer.end();
   writer.commit();
-  result.source = {path, reader.losses(), reader.is_ended()};
+  result.source = {path, reader.losses(), reader.is_ended(), 0};
   return result;
 }
 

@@ -194,6 +194,7 @@ class HostImport {
     std::uint32_t name;
     std::uint32_t queue;
     std::array<std::uint32_t, 2> regions;  // host, GPU
+    std::uint64_t device;
   };
 
   template <FixedRecord T>
@@ -244,7 +245,12 @@ class HostImport {
   const Pair& pair_of(const NetOperation& operation) {
     const PairKey key{operation.link, operation.is_send};
     const auto found = pairs_.find(key);
-    if (found != pairs_.end()) return found->second;
+    if (found != pairs_.end()) {
+      if (found->second.device == operation.device) return found->second;
+      throw InputError(fmt::format("link '{}': {} of NICs {} and {}; a link has one at each end",
+                                   one_line(key.link), key.is_send ? "sends" : "receives",
+                                   found->second.device, operation.device));
+    }
     const std::uint32_t domain = domain_of(operation.device);
     CompletionQueue queue{};
     queue.head = head_of(RecordType::kCompletionQueue, thread_, begin_ns_);
@@ -256,7 +262,8 @@ class HostImport {
     const Pair pair{
         (*names_)++,
         queue.queue,
-        {region(domain, MemoryKind::kHost, most), region(domain, MemoryKind::kGpuPeer, most)}};
+        {region(domain, MemoryKind::kHost, most), region(domain, MemoryKind::kGpuPeer, most)},
+        operation.device};
     QueuePair made{};
     made.head = head_of(RecordType::kQueuePair, thread_, begin_ns_);
     made.pair = pair.name;

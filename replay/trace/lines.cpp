@@ -173,6 +173,11 @@ void append_block_line(std::string& out, BlockKind kind, std::uint32_t thread) {
   }
 }
 
+void append_lost_line(std::string& out, std::uint64_t blocks) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 53U;  // of any number in JSON
+  fmt::format_to(Out(out), "{{\"block\":\"lost\",\"blocks\":{}}}\n", std::min(blocks, kMost));
+}
+
 void append_record_line(std::string& out, std::span<const std::byte> record) {
   const RecordHead head = RecordView(record).head();
   const RecordForm* const form = find_form(head.type);

@@ -15,6 +15,7 @@
 //   {"type":"mark","by":1,"time_ns":1234,"text":"warm-up ends"}
 //   {"block":"end"}
 //
+// Where blocks of the file were lost stands {"block":"lost","blocks":1}.
 // A record whose bytes do not follow from its fields (of an unknown type, shorter or longer than
 // its fields are, with text that is not UTF-8) has "raw": its bytes behind the head, in
 // hexadecimal. Numbers beyond 2^53 are texts: not every reader of JSON keeps them.
@@ -25,6 +26,7 @@ inline constexpr const char* kLinesFormat = "weft.trace/1";
 /// Each appends one line with its end.
 void append_head_line(std::string& out, const FileFacts& facts);
 void append_block_line(std::string& out, BlockKind kind, std::uint32_t thread);
+void append_lost_line(std::string& out, std::uint64_t blocks);
 void append_record_line(std::string& out, std::span<const std::byte> record);
 
 /// The same for people: "12.345678901 s  by 1  post  id=0x1 bytes=64 ...".

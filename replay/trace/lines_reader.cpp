@@ -271,9 +271,14 @@ class LinesToTrace {
     flush();
     const std::string kind =
         member(json, "block", [](const Json& value) { return value.as_string(); });
+    if (kind == "lost") {
+      allow_keys(json, {"block", "blocks"});
+      writer_->lose(number(json, "blocks", 8, Form::kNumber));
+      return;
+    }
     is_ended_ = kind == "end";
     if (!is_ended_ && kind != "records") {
-      throw InputError("block: '" + kind + "'; one of: end, records");
+      throw InputError("block: '" + kind + "'; one of: end, lost, records");
     }
     allow_keys(json, is_ended_ ? std::vector<std::string>{"block"}
                                : std::vector<std::string>{"block", "by"});

@@ -31,6 +31,8 @@ void Matcher::object(RecordView record) {
   if (record.type() != RecordType::kQueuePair) return;
   const auto pair = record.as<QueuePair>();
   pairs_[pair.pair].shared = pair.shared_receives;
+  pairs_[pair.pair].send_queue = pair.send_queue;
+  pairs_[pair.pair].receive_queue = pair.receive_queue;
   pairs_[pair.pair].signals_all = pair.signals_all != 0;
 }
 
@@ -54,7 +56,10 @@ std::optional<Pending> Matcher::post(RecordView record) {
   pending.number = side.numbered;
   if (is_receive(post.opcode) || is_received(post.opcode)) ++side.numbered;
   side.waiting.push_back(pending);
-  if (side.waiting.size() > kMostWaiting) side.waiting.pop_front();
+  if (side.waiting.size() > kMostWaiting) {
+    side.waiting.pop_front();
+    ++forgotten_;
+  }
   return pending;
 }
 
@@ -90,15 +95,22 @@ std::optional<Matcher::Match> Matcher::receive_completion(Pair& pair, std::uint3
 std::optional<Matcher::Match> Matcher::completion(RecordView record) {
   const auto completion = record.as<Completion>();
   Pair& pair = pairs_[completion.pair];
-  if (is_receive(completion.opcode)) {
-    return receive_completion(pair, completion.pair, completion.id);
-  }
-  // The opcode of one with an error is not known.
-  auto match = send_completion(pair, completion.id);
-  if (!match && completion.opcode == Opcode::kOther) {
-    match = receive_completion(pair, completion.pair, completion.id);
-  }
-  return match;
+  const bool of_receive = completion.opcode == Opcode::kOther ? is_of_receive(pair, completion)
+                                                              : is_receive(completion.opcode);
+  return of_receive ? receive_completion(pair, completion.pair, completion.id)
+                    : send_completion(pair, completion.id);
+}
+
+/// The opcode of one with an error is not known: the completion queue says which side's it is;
+/// where both have one, the side on which fewer requests stand before it, since each completes in
+/// order.
+bool Matcher::is_of_receive(const Pair& pair, const Completion& completion) const {
+  if (pair.send_queue != pair.receive_queue) return completion.queue == pair.receive_queue;
+  const auto shared = shared_.find(pair.shared);
+  const Side& receives = shared == shared_.end() ? pair.receives : shared->second;
+  const auto received = find(receives.waiting, completion.id);
+  const auto sent = find(pair.sends.waiting, completion.id);
+  return received && (!sent || *received < *sent);
 }
 
 std::vector<Pending> Matcher::waiting() const {

@@ -47,6 +47,8 @@ class Matcher {
 
   /// Requests that still wait, less the oldest ones of queues that are longer than any device's.
   std::vector<Pending> waiting() const;
+  /// How many of those oldest ones there were: their completions are not found.
+  std::uint64_t forgotten() const { return forgotten_; }
 
  private:
   struct Side {
@@ -55,6 +57,8 @@ class Matcher {
   };
   struct Pair {
     std::uint32_t shared{kNone};
+    std::uint32_t send_queue{kNone};  ///< completion queues
+    std::uint32_t receive_queue{kNone};
     bool signals_all{false};
     Side sends;
     Side receives;
@@ -66,7 +70,10 @@ class Matcher {
 
   std::map<std::uint32_t, Pair> pairs_;
   std::map<std::uint32_t, Side> shared_;
+  bool is_of_receive(const Pair& pair, const Completion& completion) const;
+
   std::uint64_t posts_{0};
+  std::uint64_t forgotten_{0};
 };
 
 bool is_receive(Opcode opcode);

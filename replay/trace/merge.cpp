@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "replay/trace/carried_losses.hpp"
 #include "replay/trace/connect.hpp"
 #include "replay/trace/fields.hpp"
 #include "replay/trace/match.hpp"
@@ -159,7 +160,7 @@ FileFindings findings_of(const std::string& path, Source& source) {
                      "cannot be aligned");
   }
   findings.forget_dropped();
-  source = {path, records.reader().losses(), records.reader().is_ended()};
+  source = {path, records.reader().losses(), records.reader().is_ended(), 0};
   return findings;
 }
 
@@ -315,6 +316,7 @@ class Renumbering {
 
   std::uint32_t name(std::uint32_t name) const { return name == kNone ? kNone : base_ + name; }
 
+  /// Precondition: of a known type.
   void change(std::span<std::byte> record) const {
     RecordHead head{};
     std::memcpy(&head, record.data(), sizeof head);
@@ -322,7 +324,6 @@ class Renumbering {
     head.time_ns = time(head.time_ns);
     std::memcpy(record.data(), &head, sizeof head);
     const RecordForm* const form = find_form(head.type);
-    if (form == nullptr) return;
     change_fields(record, form->fields);
     if (form->tail == Tail::kSegments) {
       const std::size_t segments = RecordView(record).as<Post>().segments;
@@ -370,17 +371,29 @@ class Renumbering {
   const HostClock* clock_;
 };
 
-void copy_file(const std::string& path, const Renumbering& renumbering, TraceWriter& writer) {
+/// How many records are left out: which names of objects stand in those of an unknown type is not
+/// known, so they cannot be numbered anew.
+std::uint64_t copy_file(const std::string& path, const Renumbering& renumbering,
+                        TraceWriter& writer) {
   TraceReader reader(path);
+  CarriedLosses losses(reader);
+  std::uint64_t left_out = 0;
   while (const auto block = reader.next()) {
+    writer.lose(losses.blocks());
     std::vector<std::byte> records;
     for_each_record(block->records, [&](RecordView record) {
+      if (find_form(record.type()) == nullptr) {
+        ++left_out;
+        return;
+      }
       const std::size_t at = records.size();
       records.insert(records.end(), record.bytes().begin(), record.bytes().end());
       renumbering.change(std::span(records).subspan(at));
     });
     writer.block(renumbering.name(block->head.thread), records);
   }
+  writer.lose(losses.blocks());
+  return left_out;
 }
 
 // What the merged file's head says: the first topology, a clock and pseudonyms that all have.
@@ -424,7 +437,8 @@ std::vector<HostClock> merge_traces(const std::vector<std::string>& paths,
     if (base + files[i].most_names >= kNone) {
       throw InputError("these traces together name too many objects for one");
     }
-    copy_file(paths[i], Renumbering(static_cast<std::uint32_t>(base), clocks[i]), writer);
+    const Renumbering renumbering(static_cast<std::uint32_t>(base), clocks[i]);
+    sources[i].left_out = copy_file(paths[i], renumbering, writer);
     base += files[i].most_names;
   }
   const bool is_ended =

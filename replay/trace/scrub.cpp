@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "replay/trace/carried_losses.hpp"
 #include "replay/trace/fields.hpp"
 #include "replay/trace/pseudonym.hpp"
 #include "replay/trace/transform.hpp"
@@ -89,13 +90,15 @@ ScrubResult scrub_trace(const std::string& path, const std::string& salt,
   facts.is_salted = true;
   TraceWriter writer(output, facts);
   Scrubber scrubber(salt, result);
+  CarriedLosses losses(reader);
   while (const auto block = reader.next()) {
+    writer.lose(losses.blocks());
     // Texts may become longer: a block can become two.
     std::vector<std::byte> records;
     for_each_record(block->records, [&](RecordView record) {
       const RecordForm* const form = find_form(record.type());
       if (form == nullptr) {
-        ++result.left_out;
+        ++result.source.left_out;
         return;
       }
       const std::vector<std::byte> put = scrubber.scrubbed(record, *form);
@@ -107,9 +110,12 @@ ScrubResult scrub_trace(const std::string& path, const std::string& salt,
     });
     writer.block(block->head.thread, records);
   }
+  writer.lose(losses.blocks());
   if (reader.is_ended()) writer.end();
   writer.commit();
-  result.source = {path, reader.losses(), reader.is_ended()};
+  result.source.file = path;
+  result.source.losses = reader.losses();
+  result.source.is_ended = reader.is_ended();
   return result;
 }
 

@@ -58,6 +58,7 @@ class Counter {
 
   void finish() {
     for (const Pending& request : matcher_.waiting()) note_waiting(request);
+    sum_->forgotten = matcher_.forgotten();
     if (!has_span_) sum_->first_ns = sum_->last_ns = 0;
   }
 
@@ -243,6 +244,8 @@ std::string notes_text(const TraceSummary& s) {
   note(s.waiting, "posts without their completion");
   note(s.unsignaled, "unsignaled posts that nothing shows to be done");
   note(s.unmatched, "completions without their post");
+  note(s.forgotten,
+       "posts ahead of more than any queue holds: whether they were done is not known");
   return out.empty() ? "" : "\nnotes\n" + out;
 }
 
@@ -334,6 +337,7 @@ Json summary_json(const TraceSummary& s) {
                        {"waiting", number(s.waiting)},
                        {"unsignaled", number(s.unsignaled)},
                        {"unmatched", number(s.unmatched)},
+                       {"forgotten", number(s.forgotten)},
                        {"dropped_records", number(s.dropped.records)},
                        {"dropped_posts", number(s.dropped.posts)},
                        {"dropped_completions", number(s.dropped.completions)},

@@ -50,6 +50,7 @@ struct TraceSummary {
   std::uint64_t waiting{0};                          ///< signaled posts without a completion
   std::uint64_t unsignaled{0};                       ///< ... that asked for none
   std::uint64_t unmatched{0};                        ///< completions without a post
+  std::uint64_t forgotten{0};                        ///< posts that Matcher::forgotten() counts
   Drop dropped{};                                    ///< sums; its head is not used
   std::map<std::uint16_t, std::uint64_t> unknown{};  ///< records of types that are not known
 

@@ -17,6 +17,7 @@ struct Source {
   std::string file;
   Losses losses;
   bool is_ended{false};
+  std::uint64_t left_out{0};  ///< records of types that are not known, where they cannot be kept
 };
 
 struct CutRequest {
@@ -60,7 +61,6 @@ std::vector<HostClock> merge_traces(const std::vector<std::string>& paths,
 struct ScrubResult {
   Source source;
   std::map<std::string, std::uint64_t> replaced;  ///< by field, such as "host.text"
-  std::uint64_t left_out{0};  ///< records of unknown types: what they hold is not known
   bool had_topology{false};
 };
 

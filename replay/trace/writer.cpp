@@ -43,6 +43,12 @@ void TraceWriter::add(std::span<const std::byte> record) {
   pending.insert(pending.end(), record.begin(), record.end());
 }
 
+void TraceWriter::lose(std::uint64_t blocks) {
+  if (blocks == 0) return;
+  flush();
+  encoder_.skip(blocks);
+}
+
 void TraceWriter::flush() {
   for (const auto& [thread, records] : pending_) block(thread, records);
   pending_.clear();

@@ -24,6 +24,8 @@ class TraceWriter {
   void block(std::uint32_t thread, std::span<const std::byte> records);
   /// Adds a record to its thread's block, which is written once it is full.
   void add(std::span<const std::byte> record);
+  /// So many blocks would stand here but were lost before: whoever reads the file is told.
+  void lose(std::uint64_t blocks);
   /// Writes what was added and the file's last block; a trace whose writer was stopped has none.
   void end();
   /// Puts the file in its place. Not called: there is none.

@@ -164,6 +164,12 @@ void Params::set_by_topology(std::string_view key, ParamValue value) {
   topology_[std::string(key)] = std::move(value);
 }
 
+void Params::scale(std::string_view key, double factor) {
+  catalog_->require(key);
+  scaled_ = key;
+  factor_ = factor;
+}
+
 ParamValue Params::get(std::string_view key, const ParamScope& scope) const {
   const ParamSpec& declared = spec(key);
   const std::string_view name = name_of(key);
@@ -183,6 +189,7 @@ ParamValue Params::get(std::string_view key, const ParamScope& scope) const {
   ParamValue value = found != nullptr ? *found
                                       : ParamValue{declared.fallback, declared.origin,
                                                    std::string(declared.source)};
+  if (key == scaled_) value.number *= factor_;
   return value;
 }
 

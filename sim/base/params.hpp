@@ -123,6 +123,10 @@ class Params {
   /// What the topology file says for all: beats defaults only.
   void set_by_topology(std::string_view key, ParamValue value);
 
+  /// From now on all values of `key`, wherever they come from, are so many times what they were:
+  /// how far an answer depends on it. Of one key at a time. Throws InputError: no such key.
+  void scale(std::string_view key, double factor);
+
   /// The resolved value. Throws std::logic_error for an undeclared key. By name, so for setting up:
   /// what runs often has its values from then (DeviceModel).
   ParamValue get(std::string_view key, const ParamScope& scope = {}) const;
@@ -142,6 +146,8 @@ class Params {
   const ParamCatalog* catalog_;
   ParamValues user_;
   ParamValues topology_;
+  std::string scaled_;
+  double factor_{1};
 };
 
 }  // namespace weft

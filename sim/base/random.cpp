@@ -3,19 +3,6 @@
 #include <stdexcept>
 
 namespace weft {
-namespace {
-
-/// SplitMix64's output function: spreads a seed over all 64 bits.
-/// Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
-std::uint64_t mix(std::uint64_t x) {
-  x += 0x9e3779b97f4a7c15ULL;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-  return x ^ (x >> 31);
-}
-
-}  // namespace
-
 std::uint64_t fnv1a(std::string_view bytes) {
   std::uint64_t h = 0xcbf29ce484222325ULL;
   for (const char c : bytes) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
@@ -23,7 +10,7 @@ std::uint64_t fnv1a(std::string_view bytes) {
 }
 
 std::mt19937_64 random_stream(std::uint64_t run_seed, std::string_view purpose) {
-  return std::mt19937_64{mix(mix(run_seed) ^ fnv1a(purpose))};
+  return std::mt19937_64{splitmix64(splitmix64(run_seed) ^ fnv1a(purpose))};
 }
 
 double uniform01(std::mt19937_64& stream) {

@@ -1,10 +1,12 @@
 #include "sim/input/network_keys.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <utility>
 
 #include "sim/base/quantity.hpp"
+#include "sim/topology/network_shape.hpp"
 
 namespace weft {
 namespace {
@@ -12,15 +14,25 @@ namespace {
 using Kind = NetworkSpec::Kind;
 using Placement = NetworkSpec::Placement;
 using Count = std::optional<std::uint32_t> NetworkSpec::*;
+using Inside = NetworkSpec::Inside;
+using Paths = NetworkSpec::Paths;
 using Ratio = std::optional<double> NetworkSpec::*;
 
 constexpr std::array kKinds{std::pair{std::string_view("one-switch"), Kind::kOneSwitch},
                             std::pair{std::string_view("leaf-spine"), Kind::kLeafSpine},
                             std::pair{std::string_view("rail-optimised"), Kind::kRailOptimised},
-                            std::pair{std::string_view("fat-tree"), Kind::kFatTree}};
+                            std::pair{std::string_view("fat-tree"), Kind::kFatTree},
+                            std::pair{std::string_view("dragonfly"), Kind::kDragonfly},
+                            std::pair{std::string_view("dragonfly-plus"), Kind::kDragonflyPlus},
+                            std::pair{std::string_view("torus"), Kind::kTorus}};
 constexpr std::array kPlacements{
     std::pair{std::string_view("packed"), Placement::kPacked},
     std::pair{std::string_view("round-robin"), Placement::kRoundRobin}};
+constexpr std::array kInsides{std::pair{std::string_view("tree"), Inside::kTree},
+                              std::pair{std::string_view("ring"), Inside::kRing},
+                              std::pair{std::string_view("clique"), Inside::kClique}};
+constexpr std::array kPaths{std::pair{std::string_view("minimal"), Paths::kMinimal},
+                            std::pair{std::string_view("valiant"), Paths::kValiant}};
 constexpr std::array kCounts{
     std::pair<std::string_view, Count>{"tiers", &NetworkSpec::tiers},
     std::pair<std::string_view, Count>{"ports", &NetworkSpec::ports},
@@ -29,7 +41,14 @@ constexpr std::array kCounts{
     std::pair<std::string_view, Count>{"spines", &NetworkSpec::spines},
     std::pair<std::string_view, Count>{"spine_down", &NetworkSpec::spine_down},
     std::pair<std::string_view, Count>{"spine_up", &NetworkSpec::spine_up},
-    std::pair<std::string_view, Count>{"cores", &NetworkSpec::cores}};
+    std::pair<std::string_view, Count>{"cores", &NetworkSpec::cores},
+    std::pair<std::string_view, Count>{"planes", &NetworkSpec::planes},
+    std::pair<std::string_view, Count>{"node_leaves", &NetworkSpec::node_leaves},
+    std::pair<std::string_view, Count>{"rack_leaves", &NetworkSpec::rack_leaves},
+    std::pair<std::string_view, Count>{"group_leaves", &NetworkSpec::group_leaves},
+    std::pair<std::string_view, Count>{"groups", &NetworkSpec::groups},
+    std::pair<std::string_view, Count>{"locals", &NetworkSpec::locals},
+    std::pair<std::string_view, Count>{"globals", &NetworkSpec::globals}};
 constexpr std::array kRatios{
     std::pair<std::string_view, Ratio>{"oversubscription", &NetworkSpec::oversubscription},
     std::pair<std::string_view, Ratio>{"spine_oversubscription",
@@ -37,8 +56,11 @@ constexpr std::array kRatios{
 
 constexpr std::array kKindWords = words_of(kKinds);
 constexpr std::array kPlacementWords = words_of(kPlacements);
+constexpr std::array kInsideWords = words_of(kInsides);
+constexpr std::array kPathWords = words_of(kPaths);
 constexpr std::int64_t kMostSwitchPorts = 4096;
 constexpr std::string_view kRatioForm = "number above 0";
+constexpr std::string_view kNeeded = "none: a torus needs it, such as 8x8x8";
 
 constexpr KeySpec count_key(std::string_view name, std::string_view fallback,
                             std::string_view meaning, std::int64_t most = kMostSwitchPorts) {
@@ -48,27 +70,57 @@ constexpr KeySpec count_key(std::string_view name, std::string_view fallback,
 // The kind first: it drops what does not belong to it.
 constexpr std::array kNetworkKeys{
     KeySpec{"kind", "one of", kRequired,
-            "one crossbar switch of any size, or a folded Clos: all NICs of a node on one leaf "
-            "(leaf-spine), the i-th NIC of each node on the leaf of rail i, three tiers (fat-tree)",
+            "one crossbar switch of any size; a folded Clos: all NICs of a node on one leaf "
+            "(leaf-spine), the i-th NIC of each node on the leaf of rail i, three tiers "
+            "(fat-tree); groups of leaves, or of leaves and spines, joined all to all (dragonfly, "
+            "dragonfly-plus); a grid closed to rings (torus)",
             kKindWords},
     KeySpec{"placement", "one of", "packed",
             "which leaves node after node is cabled to: one filled before the next, or all in turn",
             kPlacementWords},
     count_key("tiers", "2", "tiers of switches, of a rail-optimised network", 3),
-    count_key("ports", "none: a folded Clos needs it", "ports of each switch"),
-    count_key("leaf_down", "half the ports, all where there is one tier",
+    count_key("ports", "none: all but one-switch need it", "ports of each switch"),
+    count_key("leaf_down",
+              "half the ports, all where there is one tier; dragonfly: a quarter; torus: all that "
+              "the rings leave",
               "ports of a leaf for NICs"),
     count_key("leaf_up", "what `oversubscription` says", "ports of a leaf for uplinks"),
     count_key("spines", "as few as hold all uplinks; of three tiers, one an uplink of a leaf",
-              "spines; in three tiers those of each pod"),
+              "spines, of a plane; in three tiers of each pod, in a dragonfly-plus of each group"),
     count_key("spine_down", "half the ports", "ports of a spine for leaves, in three tiers"),
     count_key("spine_up", "what `spine_oversubscription` says",
               "ports of a spine for cores, in three tiers"),
-    count_key("cores", "as few as hold all uplinks", "core switches, in three tiers",
+    count_key("cores", "as few as hold all uplinks", "core switches of a plane, in three tiers",
               kMostSwitchPorts* kMostSwitchPorts),
     KeySpec{"oversubscription", kRatioForm, "1", "ports of a leaf down for each port up"},
     KeySpec{"spine_oversubscription", kRatioForm, "1",
-            "ports of a spine down for each port up, in three tiers"}};
+            "ports of a spine down for each port up, in three tiers"},
+    count_key("planes", "1",
+              "networks that nothing joins, alike: the NICs of a node go to them in turn, the "
+              "ports of one NIC (`port_of`) one after the other",
+              64),
+    count_key("node_leaves", "1; rail-optimised: one a NIC",
+              "leaves that a node's NICs of a plane go to in turn; 2 with NICs of two ports: "
+              "dual-ToR"),
+    KeySpec{"inside", "one of", "tree",
+            "what joins the leaves of a rack, besides the tiers above: nothing more, a ring, or "
+            "links from each to each; messages inside a rack take them, and no others",
+            kInsideWords},
+    count_key("rack_leaves", "none: ring and clique need it", "leaves of a rack"),
+    count_key("locals", "1",
+              "parallel links between two leaves that are joined, in a rack, dragonfly or torus"),
+    count_key("group_leaves",
+              "dragonfly: half the ports; dragonfly-plus: as many as half a spine's ports reach",
+              "leaves of a dragonfly's group"),
+    count_key("groups", "as many as the nodes need", "groups of a dragonfly",
+              kMostSwitchPorts* kMostSwitchPorts),
+    count_key("globals", "dragonfly: a quarter of the ports; dragonfly-plus: those left",
+              "ports of a leaf (dragonfly-plus: of a spine) for other groups"),
+    KeySpec{"paths", "one of", "minimal",
+            "a dragonfly's routes between groups: over one global link, or over a third group "
+            "each, chosen as equal routes are",
+            kPathWords},
+    KeySpec{"dims", "numbers joined by x", kNeeded, "leaves along each dimension of a torus"}};
 
 /// The meaning of one of a few words; throws with the words there are.
 template <class Words>
@@ -99,19 +151,16 @@ double ratio_of(const std::string& text) {
   throw InputError("'" + text + "' is not a number above 0, such as 2 for two ports down each up");
 }
 
-/// Forgets what `kind` cannot be told.
-void drop_what_does_not_belong(NetworkSpec& network) {
-  const Kind kind = network.kind;
-  if (kind == Kind::kOneSwitch) {
-    for (const auto& [key, count] : kCounts) (network.*count).reset();
-    network.oversubscription.reset();
+/// "8x8x8".
+std::vector<std::uint32_t> dims_of(const std::string& text) {
+  constexpr KeySpec kDim = count_key("dims", "", "", 1 << 20);
+  std::vector<std::uint32_t> dims;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find('x', begin), text.size());
+    dims.push_back(count_of(kDim, text.substr(begin, end - begin)));
+    begin = end + 1;
   }
-  if (kind != Kind::kRailOptimised) network.tiers.reset();
-  const bool pods = kind == Kind::kFatTree || (kind == Kind::kRailOptimised && network.tiers == 3U);
-  if (pods) return;
-  for (const Count count : {&NetworkSpec::spine_down, &NetworkSpec::spine_up, &NetworkSpec::cores})
-    (network.*count).reset();
-  network.spine_oversubscription.reset();
+  return dims;
 }
 
 }  // namespace
@@ -121,7 +170,24 @@ std::span<const KeySpec> network_keys() { return kNetworkKeys; }
 void set_network(NetworkSpec& network, std::string_view key, const std::string& text) {
   if (key == "kind") {
     network.kind = word(kKinds, text, "network");
-    drop_what_does_not_belong(network);
+    forget_what_does_not_belong(network);
+    return;
+  }
+  if (key == "inside") {
+    network.inside = word(kInsides, text, "rack");
+    if (network.inside != NetworkSpec::Inside::kTree) return;
+    network.rack_leaves.reset();  // what only racks could be told
+    const bool has_locals =
+        network.kind == NetworkSpec::Kind::kDragonfly || network.kind == NetworkSpec::Kind::kTorus;
+    if (!has_locals) network.locals.reset();
+    return;
+  }
+  if (key == "paths") {
+    network.paths = word(kPaths, text, "paths");
+    return;
+  }
+  if (key == "dims") {
+    network.dims = dims_of(text);
     return;
   }
   if (key == "placement") {

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <filesystem>
+#include <set>
 
 #include "sim/base/operation.hpp"
+#include "sim/base/quantity.hpp"
 #include "sim/base/random.hpp"
 #include "sim/io/file.hpp"
 #include "sim/io/keys.hpp"
@@ -27,20 +30,37 @@ constexpr std::array kScenarioKeys{
     KeySpec{"gpu", "text", "what the topology says",
             "which GPUs these are (h100-sxm): the same as `set: {gpu.part: ...}`"},
     KeySpec{"nodes", "whole number", "the topology's", "how many nodes take part", {}, 1, 1 << 20},
-    KeySpec{"workload", "map", kRequired, "what runs"},
-    KeySpec{"memory_paths", "list of", "[gdr, host-staged]",
+    KeySpec{"workload", "map", "none; needed unless `jobs` stands", "what runs, on all nodes"},
+    KeySpec{"jobs", "list", "none",
+            "what runs at once, each on nodes of its own; in place of workload"},
+    KeySpec{"memory_paths", "list of", "[gdr, host-staged]; of steps, traces and traffic [gdr]",
             "the way through memory: GPUDirect RDMA, or pinned host buffers", kMemoryPaths},
     KeySpec{"env", "map", "none", "NCCL's environment variables: NCCL_...: text"},
     KeySpec{"nccl_version", "text", "2.28.9", "the NCCL release whose decisions are followed"},
     KeySpec{"set", "map", "none", "any key of `weft list-params`, value with its unit"}};
 constexpr std::array kWorkloadKeys{
-    KeySpec{"op", "one of", kRequired, "the operation", kOpNames},
+    KeySpec{"op", "one of", "none; needed unless `step` stands", "the operation", kOpNames},
     KeySpec{"algo", "one of", "NCCL's choice", "the algorithm of all sizes", kRunAlgos},
     KeySpec{"min", kSizeForm, "none; needed unless `sizes` stands", "the smallest size"},
     KeySpec{"max", kSizeForm, "none; needed unless `sizes` stands", "no size is larger"},
     KeySpec{
         "factor", "whole number", "2", "each size is so many times the one before", {}, 2, 1 << 20},
-    KeySpec{"sizes", "list of sizes", "none", "ascending; in place of min, max and factor"}};
+    KeySpec{"sizes", "list of sizes", "none", "ascending; in place of min, max and factor"},
+    KeySpec{"step", "map", "none", "a training step, which `weft step` runs; in place of all else"},
+    KeySpec{"chakra", "path", "none",
+            "traces of MLCommons Chakra, FILE.0.et, FILE.1.et, ..., which `weft step` runs; in "
+            "place of all else; relative to the scenario's folder"},
+    KeySpec{"groups", "path", "none",
+            "with `chakra`: ranks by process group, JSON as ASTRA-sim's comm_group.json"}};
+
+constexpr std::array kJobKeys{
+    KeySpec{"job", "text", kRequired, "its name"},
+    KeySpec{
+        "nodes", "list of nodes", kRequired,
+        "which nodes, from 0 on, in the order of their ranks: \"0-3,8\"; none of another job's"},
+    KeySpec{"op", "one of", kRequired, "the operation", kOpNames},
+    KeySpec{"size", kSizeForm, kRequired, "the size"}};
+constexpr std::size_t kMostJobs = 1024;
 
 std::string read_op(const Yaml& yaml) {
   try {
@@ -101,8 +121,41 @@ std::vector<Bytes> read_size_range(const Yaml& yaml) {
   return sizes;
 }
 
+/// A path to what is named `what`, from the scenario's folder.
+std::string resolve(const Yaml& path, const std::string& scenario_file, const char* what) {
+  if (path.text().empty()) path.fail(std::string("expected a path to ") + what);
+  const std::filesystem::path folder = std::filesystem::path(scenario_file).parent_path();
+  return (folder / path.text()).lexically_normal().string();
+}
+
 void read_workload(const Yaml& yaml, Scenario& scenario) {
+  if (const Yaml* op = yaml.find("op");
+      op != nullptr && op->is_scalar() && traffic_kind(op->text())) {
+    const std::string folder = std::filesystem::path(scenario.file).parent_path().string();
+    scenario.traffic = read_traffic(yaml, folder);
+    return;
+  }
   check_keys(yaml, kWorkloadKeys);
+  const auto alone = [&](std::string_view key, std::string_view also) {
+    for (const auto& [other, value] : yaml.entries()) {
+      if (other == key || other == also) continue;
+      value.fail("write either this or '" + std::string(key) + "', not both");
+    }
+  };
+  if (const Yaml* step = yaml.find("step")) {
+    alone("step", "step");
+    scenario.step = read_step(*step);
+    return;
+  }
+  if (const Yaml* chakra = yaml.find("chakra")) {
+    alone("chakra", "groups");
+    scenario.chakra = {resolve(*chakra, scenario.file, "traces"), "", chakra->place()};
+    if (const Yaml* groups = yaml.find("groups")) {
+      scenario.chakra->groups = resolve(*groups, scenario.file, "a file of groups");
+    }
+    return;
+  }
+  if (const Yaml* groups = yaml.find("groups")) groups->fail("goes with 'chakra' only");
   scenario.op = read_op(yaml.require("op"));
   if (const Yaml* algo = yaml.find("algo")) {
     scenario.set.push_back(read_algo(*algo, scenario.op));
@@ -116,6 +169,51 @@ void read_workload(const Yaml& yaml, Scenario& scenario) {
     if (const Yaml* extra = yaml.find(key)) extra->fail("write either this or 'sizes', not both");
   }
   scenario.sizes = read_size_list(*list);
+}
+
+/// "0-3,8": each node from the first to the last, and so on.
+std::vector<std::uint32_t> read_job_nodes(const Yaml& yaml) {
+  constexpr std::uint32_t kMostNodes = 1U << 20;
+  std::vector<std::uint32_t> nodes;
+  const auto refuse = [&]() { yaml.fail("'" + yaml.text() + "': write nodes as 0-3,8"); };
+  const auto number = [&](const char*& at, const char* end) {
+    std::uint32_t out{};
+    const auto [rest, error] = std::from_chars(at, end, out);
+    if (error != std::errc{} || out >= kMostNodes) refuse();
+    at = rest;
+    return out;
+  };
+  for (const std::string& range : comma_separated(yaml.text())) {
+    const char* at = range.data();
+    const char* const end = at + range.size();
+    const std::uint32_t first = number(at, end);
+    std::uint32_t last = first;
+    if (at != end && *at == '-') last = number(++at, end);
+    if (at != end || last < first) refuse();
+    for (std::uint32_t node = first; node <= last; ++node) nodes.push_back(node);
+    if (nodes.size() > kMostNodes) refuse();
+  }
+  if (nodes.empty()) refuse();
+  return nodes;
+}
+
+std::vector<ScenarioJob> read_jobs(const Yaml& yaml) {
+  std::vector<ScenarioJob> jobs;
+  std::set<std::uint32_t> taken;
+  std::set<std::string> names;
+  if (yaml.items().size() > kMostJobs) yaml.fail("more than 1024 jobs");
+  for (const Yaml& item : yaml.items()) {
+    check_keys(item, kJobKeys);
+    jobs.push_back({item.require("job").text(), read_job_nodes(item.require("nodes")),
+                    read_op(item.require("op")), read_size(item.require("size")), item.place()});
+    if (!names.insert(jobs.back().name).second) item.require("job").fail("name given twice");
+    for (const std::uint32_t node : jobs.back().nodes) {
+      if (taken.insert(node).second) continue;
+      item.require("nodes").fail("node " + std::to_string(node) + " has a job already");
+    }
+  }
+  if (jobs.empty()) yaml.fail("no job; write one at least, or 'workload'");
+  return jobs;
 }
 
 std::vector<std::string> read_memory_paths(const Yaml& yaml) {
@@ -149,19 +247,20 @@ void add_settings(const Yaml& yaml, std::vector<ScenarioSetting>& settings) {
   }
 }
 
-std::string resolve(const Yaml& topology, const std::string& scenario_file) {
-  if (topology.text().empty()) topology.fail("expected a path to a topology file");
-  const std::filesystem::path folder = std::filesystem::path(scenario_file).parent_path();
-  return (folder / topology.text()).lexically_normal().string();
-}
-
 }  // namespace
 
 std::vector<FormatSection> scenario_format() {
-  return {{"", "The file.", {kScenarioKeys.begin(), kScenarioKeys.end()}},
-          {"workload",
-           "What runs; its sizes are given by `min` and `max`, or by `sizes`.",
-           {kWorkloadKeys.begin(), kWorkloadKeys.end()}}};
+  std::vector<FormatSection> out{
+      {"", "The file.", {kScenarioKeys.begin(), kScenarioKeys.end()}},
+      {"workload",
+       "What runs; its sizes are given by `min` and `max`, or by `sizes`.",
+       {kWorkloadKeys.begin(), kWorkloadKeys.end()}},
+      {"jobs[]",
+       "A job among others: each begins at once, runs once, and is held against itself alone.",
+       {kJobKeys.begin(), kJobKeys.end()}}};
+  for (FormatSection& section : step_format()) out.push_back(std::move(section));
+  out.push_back(traffic_format());
+  return out;
 }
 
 Scenario read_scenario(const std::string& file) {
@@ -177,16 +276,25 @@ Scenario parse_scenario(const std::string& text, const std::string& file) {
   scenario.digest = fnv1a(text);
   scenario.name = yaml.require("scenario").text();
   if (const Yaml* about = yaml.find("about")) about->text();  // for people; must be text
-  scenario.topology = resolve(yaml.require("topology"), file);
+  scenario.topology = resolve(yaml.require("topology"), file, "a topology file");
   if (const Yaml* nodes = yaml.find("nodes")) {
     scenario.nodes =
         static_cast<std::uint32_t>(read_integer(*nodes, key_of(kScenarioKeys, "nodes")));
   }
-  read_workload(yaml.require("workload"), scenario);
+  if (const Yaml* jobs = yaml.find("jobs")) {
+    if (const Yaml* both = yaml.find("workload"))
+      both->fail("write either this or 'jobs', not both");
+    scenario.jobs = read_jobs(*jobs);
+  } else {
+    read_workload(yaml.require("workload"), scenario);
+  }
   const Yaml* paths = yaml.find("memory_paths");
-  scenario.memory_paths = paths == nullptr
-                              ? std::vector<std::string>{kMemoryPaths.begin(), kMemoryPaths.end()}
-                              : read_memory_paths(*paths);
+  if (paths != nullptr) {
+    scenario.memory_paths = read_memory_paths(*paths);
+  } else {
+    scenario.memory_paths = {kMemoryPaths.begin(), kMemoryPaths.end()};
+    if (scenario.op.empty()) scenario.memory_paths.resize(1);
+  }
   if (const Yaml* env = yaml.find("env")) read_env(*env, scenario);
   if (const Yaml* version = yaml.find("nccl_version")) {
     scenario.nccl_version = version->text();

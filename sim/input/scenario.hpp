@@ -9,6 +9,8 @@
 #include "sim/base/error.hpp"
 #include "sim/base/params.hpp"
 #include "sim/base/units.hpp"
+#include "sim/input/step.hpp"
+#include "sim/input/traffic.hpp"
 #include "sim/io/keys.hpp"
 
 namespace weft {
@@ -23,15 +25,35 @@ struct ScenarioSetting {
   std::string source{};  ///< "": whoever set it
 };
 
+/// One of several jobs that share a cluster, each with nodes of its own.
+struct ScenarioJob {
+  std::string name;
+  std::vector<std::uint32_t> nodes;  ///< of the topology, in the order of their ranks; at least one
+  std::string op;
+  Bytes size;
+  Place place;
+};
+
+/// Execution traces of MLCommons Chakra.
+struct ChakraFiles {
+  std::string prefix;  ///< PREFIX.0.et is rank 0's; resolved from the scenario's folder
+  std::string groups;  ///< a file, likewise; "": none
+  Place place;
+};
+
 /// What to run on which topology.
 struct Scenario {
   std::string name;
   std::string file;
-  std::uint64_t digest{0};             ///< FNV-1a of the text that was read
-  std::string topology;                ///< path; relative ones are resolved from the file's folder
-  std::optional<std::uint32_t> nodes;  ///< absent: the topology's own number
-  std::string op;                      ///< "allreduce", as design.md names operations
-  std::vector<Bytes> sizes;            ///< at least one, each positive, ascending, none twice
+  std::uint64_t digest{0};              ///< FNV-1a of the text that was read
+  std::string topology;                 ///< path; relative ones are resolved from the file's folder
+  std::optional<std::uint32_t> nodes;   ///< absent: the topology's own number
+  std::optional<StepSpec> step{};       ///< a training step, in place of `op` and `sizes`
+  std::optional<ChakraFiles> chakra{};  ///< traces, likewise
+  std::optional<TrafficSpec> traffic{};    ///< irregular traffic, likewise
+  std::string op;                          ///< "allreduce"; "": another workload, or jobs
+  std::vector<Bytes> sizes;                ///< positive, ascending, none twice; none: no `op`
+  std::vector<ScenarioJob> jobs;           ///< that run at once; none: the one workload
   std::vector<std::string> memory_paths;   ///< of "gdr" and "host-staged"; at least one, none twice
   std::map<std::string, std::string> env;  ///< NCCL's environment variables
   std::map<std::string, Place> env_place;  ///< where each of them stands

@@ -5,9 +5,11 @@
 #include <utility>
 
 #include "sim/input/network_keys.hpp"
+#include "sim/input/repetition.hpp"
 #include "sim/io/file.hpp"
 #include "sim/io/keys.hpp"
 #include "sim/io/yaml.hpp"
+#include "sim/topology/network_shape.hpp"
 
 namespace weft {
 namespace {
@@ -30,6 +32,8 @@ constexpr std::array kLinkChoices = words_of(kLinkWords);
 constexpr std::array<std::string_view, 5> kValueOrigins{"specification", "published", "measured",
                                                         "fitted", "assumed"};
 constexpr std::string_view kNothing = "none";
+constexpr std::size_t kMostRepeatedDevices = 4096;  // what a Fabric takes
+constexpr std::size_t kMostRepeatedLinks = 65536;
 constexpr std::string_view kParameters = "map";
 
 constexpr std::array kTopologyKeys{
@@ -63,12 +67,14 @@ constexpr std::array kDeviceKeys{
     KeySpec{"bus_id", "text", kNothing, "PCI bus id, such as 0000:18:00.0"},
     KeySpec{"network", "a network", "none; NICs need it where there is a network",
             "NICs: what the port is cabled to; `none` if nothing"},
-    KeySpec{"set", kParameters, kNothing, "parameters of this device, by name (pcie_width)"}};
+    KeySpec{"set", kParameters, kNothing, "parameters of this device, by name (pcie_width)"},
+    kRepeatKey};
 constexpr std::array kLinkKeys{
     KeySpec{"kind", "one of", kRequired, "CPU-CPU, GPU-GPU or GPU-NVSwitch, GPU-CPU, AMD GPU-GPU",
             kLinkChoices},
     KeySpec{"between", "[DEVICE, DEVICE]", kRequired, "its two ends"},
-    KeySpec{"count", "whole number", "1", "parallel links, such as 18 NVLinks", {}, 1, 1024}};
+    KeySpec{"count", "whole number", "1", "parallel links, such as 18 NVLinks", {}, 1, 1024},
+    kRepeatKey};
 constexpr std::array kNetworkOwnKeys{
     KeySpec{"part", "text", "the declared defaults stand in",
             "the switches' product, such as quantum-2"},
@@ -181,10 +187,17 @@ NodeSpec read_node(const Yaml& yaml, const ParamCatalog& catalog) {
   check_keys(yaml, kNodeKeys);
   NodeSpec node;
   for (const auto& [name, device] : yaml.require("devices").entries()) {
-    node.devices.push_back(read_device(name, device, catalog));
+    repeat_entry(name, device, node.devices.size(), kMostRepeatedDevices,
+                 [&](const std::string& own_name, const Yaml& own) {
+                   node.devices.push_back(read_device(own_name, own, catalog));
+                 });
   }
   if (const Yaml* links = yaml.find("links")) {
-    for (const Yaml& link : links->items()) node.links.push_back(read_link(link));
+    for (const Yaml& link : links->items()) {
+      repeat_entry(
+          "", link, node.links.size(), kMostRepeatedLinks,
+          [&](const std::string&, const Yaml& own) { node.links.push_back(read_link(own)); });
+    }
   }
   return node;
 }
@@ -240,7 +253,12 @@ NetworkSpec read_network(const Yaml& yaml, const ParamCatalog& catalog) {
   }
   for (const auto& [key, tier] :
        {std::pair{"leaf", &network.leaf}, {"spine", &network.spine}, {"core", &network.core}}) {
-    if (const Yaml* said = body.find(key)) *tier = read_network_tier(*said, catalog);
+    const Yaml* said = body.find(key);
+    if (said == nullptr) continue;
+    if (!has_tier(network, key)) {
+      said->fail("a " + std::string(network_kind_name(network.kind)) + " network has no such tier");
+    }
+    *tier = read_network_tier(*said, catalog);
   }
   return network;
 }

@@ -4,6 +4,8 @@
 #include <array>
 
 #include "sim/base/error.hpp"
+#include "sim/base/quantity.hpp"
+#include "sim/io/evidence_kind.hpp"
 
 namespace weft {
 namespace {
@@ -15,12 +17,16 @@ struct KindText {
   std::string_view what;
   std::string_view readers;
 };
-constexpr std::array<KindText, 5> kKinds{
+constexpr std::array<KindText, 7> kKinds{
     {{TextKind::kMeasured, "measured rows", "weft compare and weft calibrate read it"},
-     {TextKind::kScenario, "a scenario", "weft run, sweep and check read it"},
+     {TextKind::kScenario, "a scenario", "weft run, step, traffic, sweep and check read it"},
      {TextKind::kTopology, "a topology", "weft show, check, nccl, perftest and copies read it"},
      {TextKind::kResult, "a result of weft run", "weft diff reads it"},
-     {TextKind::kParameters, "a file of parameters", "--params reads it"}}};
+     {TextKind::kParameters, "a file of parameters", "--params reads it"},
+     {TextKind::kTrace, "a verbs trace", "weft trace, replay and calibrate read it"},
+     {TextKind::kEvidence, "another tool's output", "weft import reads it"}}};
+
+constexpr std::string_view kTraceMagic = "\x89weft\r\n\x1a";  // replay/trace/block.hpp
 
 const KindText& text_of(TextKind kind) {
   return *std::find_if(kKinds.begin(), kKinds.end(),
@@ -55,27 +61,35 @@ bool is_of_table(std::string_view line) {
 }  // namespace
 
 TextKind kind_of(std::string_view text) {
+  if (text.starts_with(kTraceMagic)) return TextKind::kTrace;
   std::string_view head = text.substr(0, kHead);
   head.remove_prefix(std::min(head.find_first_not_of(" \t\r\n"), head.size()));
   if (head.starts_with('{')) return kind_of_json(head);
   if (is_of_table(head.substr(0, head.find('\n')))) return TextKind::kMeasured;
   bool has_node = false;
   bool has_topology = false;
+  const EvidenceKindText* begun = nullptr;
   while (!head.empty()) {
     const std::string_view line = head.substr(0, head.find('\n'));
     head.remove_prefix(std::min(line.size() + 1, head.size()));
     if (is_of_log(line)) return TextKind::kMeasured;
     if (line.starts_with("scenario:")) return TextKind::kScenario;
     if (line.starts_with("calibration:")) return TextKind::kParameters;
+    if (begun == nullptr) begun = evidence_begun_by(trimmed(line));
     has_node = has_node || line.starts_with("node:");
     has_topology = has_topology || line.starts_with("topology:");
   }
-  return has_node && has_topology ? TextKind::kTopology : TextKind::kUnknown;
+  if (has_node && has_topology) return TextKind::kTopology;
+  // NCCL's topology dump is a topology too.
+  const bool evidence = begun != nullptr && begun->kind != EvidenceKind::kNcclXml;
+  return evidence ? TextKind::kEvidence : TextKind::kUnknown;
 }
 
 void refuse_other_kind(std::string_view text, const std::string& file, TextKind wanted) {
   const TextKind kind = kind_of(text);
   if (kind == TextKind::kUnknown || kind == wanted) return;
+  // Measured rows may stand far below what NCCL logged of the same run.
+  if (kind == TextKind::kEvidence && wanted == TextKind::kMeasured) return;
   throw InputError(file + ": is " + std::string(text_of(kind).what) + ", not " +
                    std::string(text_of(wanted).what) + "; " + std::string(text_of(kind).readers));
 }

@@ -6,7 +6,16 @@
 namespace weft {
 
 /// The kinds of files that weft reads, as far as they are known at sight.
-enum class TextKind { kUnknown, kMeasured, kScenario, kTopology, kResult, kParameters };
+enum class TextKind {
+  kUnknown,
+  kMeasured,
+  kScenario,
+  kTopology,
+  kResult,
+  kParameters,
+  kTrace,
+  kEvidence
+};
 
 /// By the first lines; kUnknown where these do not say it for certain. O(1).
 TextKind kind_of(std::string_view text);

@@ -199,6 +199,20 @@ void Yaml::fail(const std::string& why) const {
   throw InputError(place_, path_.empty() ? why : path_ + ": " + why);
 }
 
+Yaml Yaml::rewritten(const std::function<std::string(const std::string&)>& text) const {
+  Yaml out = *this;
+  if (is_scalar()) {
+    try {
+      out.text_ = text(text_);
+    } catch (const InputError& error) {
+      fail(error.what());
+    }
+  }
+  for (Yaml& item : out.items_) item = item.rewritten(text);
+  for (auto& [key, value] : out.entries_) value = value.rewritten(text);
+  return out;
+}
+
 const std::string& Yaml::text() const {
   if (!is_scalar())
     fail(is_map() ? "expected a value, found a map" : "expected a value, found a list");

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,6 +28,10 @@ class Yaml {
   const Place& place() const { return place_; }
   /// "node.devices.gpu0.upstream"; "" at the root.
   const std::string& path() const { return path_; }
+
+  /// A copy of which each value's text is what `text` makes of it; keys and places stay. An
+  /// InputError of `text` is thrown on at that value's place.
+  Yaml rewritten(const std::function<std::string(const std::string&)>& text) const;
 
   bool is_scalar() const { return kind_ == Kind::kScalar; }
   bool is_list() const { return kind_ == Kind::kList; }

@@ -166,6 +166,8 @@ std::string actor_name(const Actor& actor, const Fabric& fabric) {
       return fmt::format("copy engine {} of {}", actor.number, device);
     case Actor::Kind::kPort:
       return "port of " + device;
+    case Actor::Kind::kStream:
+      return fmt::format("stream {} of {}", actor.number, device);
   }
   return "?";
 }

@@ -2,6 +2,8 @@
 
 #include <unordered_map>
 
+#include "sim/base/random.hpp"
+
 namespace weft {
 namespace {
 

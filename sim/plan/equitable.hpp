@@ -44,14 +44,4 @@ struct Partition {
 std::optional<Partition> coarsest_equitable_partition(
     const LabelledGraph& graph, const std::function<bool()>& goes_on = [] { return true; });
 
-/// A hash of two numbers in their order.
-constexpr std::uint64_t combined(std::uint64_t a, std::uint64_t b) {
-  // One step of SplitMix64: Steele, Lea, Flood, "Fast splittable pseudorandom number generators",
-  // OOPSLA 2014.
-  std::uint64_t x = a * 0x2545f4914f6cdd1dU + b + 0x9e3779b97f4a7c15U;
-  x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9U;
-  x = (x ^ (x >> 27U)) * 0x94d049bb133111ebU;
-  return x ^ (x >> 31U);
-}
-
 }  // namespace weft

@@ -52,8 +52,6 @@ class Renumbering {
   }
   /// In the order of their numbers.
   const std::vector<std::uint32_t>& met() const { return met_; }
-  /// What was met, in order; it stays known, and what is met next begins at 0 again.
-  std::vector<std::uint32_t> begin_anew() { return std::exchange(met_, {}); }
 
  private:
   std::vector<std::uint32_t> number_;
@@ -122,16 +120,19 @@ class Folder {
     add_blocks();
   }
 
-  std::optional<Folded> fold() {
+  std::optional<Folded> fold(const Stop* stop) {
     std::size_t edges = 0;
-    const auto goes_on = [&] { return (edges += graph_.edges.size()) <= kMostEdges; };
+    const auto goes_on = [&] {
+      if (stop != nullptr) stop->check();
+      return (edges += graph_.edges.size()) <= kMostEdges;
+    };
     do {
       std::optional<Partition> partition = coarsest_equitable_partition(graph_, goes_on);
       if (!partition) return std::nullopt;
       partition_ = *std::move(partition);
     } while (split_rivals());
     choose();
-    return Folded{folded_plan(), server_classes()};
+    return Folded{folded_plan(), server_classes(), numbers(flag_node(0), plan_.flags.size())};
   }
 
  private:
@@ -560,8 +561,8 @@ class Folder {
 
 }  // namespace
 
-std::optional<Folded> fold(const Plan& plan, const Footprints& footprints) {
-  return Folder(plan, footprints).fold();
+std::optional<Folded> fold(const Plan& plan, const Footprints& footprints, const Stop* stop) {
+  return Folder(plan, footprints).fold(stop);
 }
 
 bool same_but_flags(const Plan& plan, const Program& a, const Program& b) {

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "sim/base/stop.hpp"
 #include "sim/plan/plan.hpp"
 
 namespace weft {
@@ -46,6 +47,8 @@ struct ServerClasses {
 struct Folded {
   Plan plan;
   ServerClasses servers;
+  std::vector<FlagIndex>
+      flags;  ///< by flag of the plan that was folded: the one that stands for it
 };
 
 /// Folds a plan and what it shares of a machine by the coarsest equitable partition of actors,
@@ -60,8 +63,9 @@ struct Folded {
 /// order. O(instructions) in memory, some 100 B each, and a round.
 ///
 /// Chains, on which every rank has a place of its own, take as many rounds as they are long and
-/// fold little: nullopt once that has taken as long as some 1e9 edges do (seconds).
-std::optional<Folded> fold(const Plan& plan, const Footprints& footprints);
+/// fold little: nullopt once that has taken as long as some 1e9 edges do (seconds). Throws Stopped.
+std::optional<Folded> fold(const Plan& plan, const Footprints& footprints,
+                           const Stop* stop = nullptr);
 
 /// Whether two programs of a plan do the same up to the numbers of their flags: the n-th flag that
 /// one names first is the n-th of the other, and begins with as many tokens.

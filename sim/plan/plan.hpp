@@ -31,7 +31,8 @@ struct Actor {
     kProxyThread,
     kHostThread,
     kCopyEngine,  ///< of a GPU, one direction: moves along walks that say so (Leg::by_copy_engine)
-    kPort  ///< of a NIC that does one thing after another: an emulated one's, one that flushes
+    kPort,   ///< of a NIC that does one thing after another: an emulated one's, one that flushes
+    kStream  ///< of a GPU: kernels one after another, as they were put in
   };
   Kind kind{Kind::kThreadBlock};
   DeviceId device;          ///< that it belongs to

@@ -1,5 +1,7 @@
 #include "sim/report/csv_report.hpp"
 
+#include <utility>
+
 #include "sim/base/quantity.hpp"
 #include "sim/io/csv.hpp"
 
@@ -19,7 +21,8 @@ std::vector<std::string> csv_header() {
           "busbw_GBps",
           "limited_by",
           "limited_by_where",
-          "limited_by_share"};
+          "limited_by_share",
+          "extended_from_nodes"};
 }
 
 std::vector<std::string> csv_row_cells(const ResultRow& row) {
@@ -37,12 +40,28 @@ std::vector<std::string> csv_row_cells(const ResultRow& row) {
           format_number(row.busbw_gb_per_s),
           top.cause,
           top.where,
-          format_number(top.share)};
+          format_number(top.share),
+          row.extended ? std::to_string(row.extended->nodes[0]) : ""};
 }
 
 std::string csv_text(const RunResult& result) {
-  std::string out = csv_line(csv_header());
-  for (const ResultRow& row : result.rows) out += csv_line(csv_row_cells(row));
+  const bool has_jobs = !result.rows.empty() && !result.rows.front().job.empty();
+  const auto line = [has_jobs](std::vector<std::string> cells, const std::string& job,
+                               const std::string& alone_us) {
+    if (has_jobs) cells.insert(cells.end(), {job, alone_us});
+    return csv_line(cells);
+  };
+  std::string out = line(csv_header(), "job", "alone_us");
+  for (const ResultRow& row : result.rows) {
+    out += line(csv_row_cells(row), row.job, format_number(row.alone_us));
+  }
+  for (const RowNotRun& row : result.not_run) {
+    std::vector<std::string> cells(csv_header().size());
+    cells[0] = row.op;
+    cells[1] = std::to_string(row.bytes);
+    cells[4] = row.memory_path;
+    out += line(std::move(cells), row.job, "");
+  }
   return out;
 }
 

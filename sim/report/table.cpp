@@ -45,9 +45,40 @@ std::string group_text(const ResultRow& row, bool intervals) {
                     limit_text(row), intervals);
 }
 
+/// What several jobs of one fabric came to, each beside itself alone.
+std::string jobs_text(const RunResult& result) {
+  std::vector<std::vector<std::string>> lines{{"# job", "op", "path", "algo", "limited by",
+                                               "size (B)", "nodes", "time (us)", "alone (us)",
+                                               "slowdown", "busbw (GB/s)"}};
+  for (const ResultRow& row : result.rows) {
+    lines.push_back({row.job, row.op, row.memory_path, row.algo + " " + row.proto, limit_text(row),
+                     std::to_string(row.bytes), std::to_string(row.nodes),
+                     short_number(row.time_us), short_number(row.alone_us),
+                     fmt::format("{:.2f}", row.time_us / row.alone_us),
+                     short_number(row.busbw_gb_per_s)});
+  }
+  return aligned(lines, 5);
+}
+
+/// What stands below the rows.
+std::string remarks_text(const RunResult& result) {
+  std::string out;
+  if (!result.not_run.empty()) {
+    out += fmt::format("#\n# incomplete: {} of {} rows are missing, as the run was stopped\n",
+                       result.not_run.size(), result.rows.size() + result.not_run.size());
+  }
+  if (!result.verdict.empty()) out += "#\n";
+  for (const std::string& sentence : result.verdict) out += "# " + sentence + '\n';
+  for (const std::string& note : result.notes) out += "# note: " + note + '\n';
+  return out;
+}
+
 }  // namespace
 
 std::string table_text(const RunResult& result) {
+  if (!result.rows.empty() && !result.rows.front().job.empty()) {
+    return jobs_text(result) + remarks_text(result);
+  }
   std::vector<std::string> paths;
   std::map<std::int64_t, std::map<std::string, const ResultRow*>> by_size;
   for (const ResultRow& row : result.rows) {
@@ -91,10 +122,7 @@ std::string table_text(const RunResult& result) {
         "#\n# low, high: eight of ten measured times lay between, of rows held out of the fit of "
         "--params\n";
   }
-  if (!result.verdict.empty()) out += "#\n";
-  for (const std::string& sentence : result.verdict) out += "# " + sentence + '\n';
-  for (const std::string& note : result.notes) out += "# note: " + note + '\n';
-  return out;
+  return out + remarks_text(result);
 }
 
 }  // namespace weft

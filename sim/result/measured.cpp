@@ -143,6 +143,10 @@ constexpr std::array kColumns{
     MeasuredColumn{
         {"row", kWhole, "0", "of nvbandwidth's matrix", {}, 0, 1023}, &MeasuredRow::row, false},
     MeasuredColumn{{"column", kWhole, "0", "likewise", {}, 0, 1023}, &MeasuredRow::column, false},
+    MeasuredColumn{{"run", kText, "empty",
+                    "which of several runs of the same kind: rows of one run err together; of a "
+                    "verbs trace its file"},
+                   &MeasuredRow::run},
     MeasuredColumn{
         {"use", kWord, "yes", "taught: a parameter's value was made from this row", kUses},
         &MeasuredRow::use,
@@ -411,6 +415,10 @@ std::string configuration_of(const MeasuredRow& row) {
     if (column.is_configuration) out += column.text(row) + ',';
   }
   return out;
+}
+
+std::string run_of(const MeasuredRow& row) {
+  return row.run.empty() ? configuration_of(row) : "run " + row.run;
 }
 
 StatedColumns parse_stated(const std::string& text) {

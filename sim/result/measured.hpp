@@ -68,6 +68,7 @@ struct MeasuredRow {
   std::int64_t cq_mod{0};  ///< 0: perftest's own
   std::int64_t row{0};     ///< of nvbandwidth's matrix, and so its column
   std::int64_t column{0};
+  std::string run;         ///< which of several alike: rows of one run err together
   std::string use{"yes"};  ///< "yes", or "taught": a parameter was made from it
   std::string id;          ///< what its source, or who collected it, calls it
   std::string source;      ///< who published it
@@ -96,6 +97,8 @@ const MeasuredColumn& measured_column(std::string_view name);
 
 /// All that a row was measured with but its size: the same text for two rows of one configuration.
 std::string configuration_of(const MeasuredRow& row);
+/// What rows share that may err together: their run, if they say it, else their configuration.
+std::string run_of(const MeasuredRow& row);
 
 /// The most rows of a table or log.
 inline constexpr std::size_t kMostMeasuredRows = 100'000;

@@ -38,14 +38,19 @@ constexpr std::array kCauseFields{
 constexpr std::string_view kInterval = "where --params has an interval for its class";
 
 Json extended_json(const ResultRow::Extended& extended) {
-  return Json::object({{"nodes", extended.nodes},
+  Json nodes = Json::array();
+  for (const std::uint32_t n : extended.nodes) nodes.push(n);
+  return Json::object({{"nodes", std::move(nodes)},
                        {"levels", extended.levels},
                        {"level_us", extended.level_us},
-                       {"uncertain_us", extended.uncertain_us}});
+                       {"apart_us", extended.apart_us}});
 }
+constexpr std::string_view kJobs = "where a scenario has jobs";
 
 using RowField = JsonField<ResultRow>;
 constexpr std::array kRowFields{
+    RowField{{"job", "text", kJobs, "which of them"},
+             [](const ResultRow& r) { return if_any(r.job); }},
     RowField{{"op", "text", "", "the operation, as the scenario names it"},
              [](const ResultRow& r) -> Json { return r.op; }},
     RowField{{"bytes", "whole number", "", "size, as nccl-tests counts it"},
@@ -72,6 +77,11 @@ constexpr std::array kRowFields{
              [](const ResultRow& r) {
                return r.interval ? Json(r.time_us * r.interval->high) : Json();
              }},
+    RowField{{"alone_us", "number", kJobs, "what the same takes with the fabric to itself"},
+             [](const ResultRow& r) { return r.alone_us > 0 ? Json(r.alone_us) : Json(); }},
+    RowField{
+        {"slowdown", "number", kJobs, "time_us / alone_us"},
+        [](const ResultRow& r) { return r.alone_us > 0 ? Json(r.time_us / r.alone_us) : Json(); }},
     RowField{{"algbw_GBps", "number", "", "bytes / time; GB/s = 1e9 bytes/s"},
              [](const ResultRow& r) -> Json { return r.algbw_gb_per_s; }},
     RowField{{"busbw_GBps", "number", "",
@@ -85,10 +95,11 @@ constexpr std::array kRowFields{
     RowField{{"nccl_choice", "text", "where another ran",
               "what NCCL would run where weft does not execute it, such as CollNetChain"},
              [](const ResultRow& r) { return if_any(r.nccl_choice); }},
-    RowField{{"extended", "map", "of trees of large clusters",
-              "time_us is extended: nodes that were simulated (and half and a quarter of them), "
-              "levels that the cluster has more, level_us that each adds, uncertain_us"},
-             [](const ResultRow& r) { return r.extended ? extended_json(*r.extended) : Json(); }},
+    RowField{
+        {"extended", "map", "of trees of large clusters",
+         "time_us is extended from clusters of `nodes` by `levels` that this one has more, each "
+         "level_us; apart_us: how unlike the last two levels make it"},
+        [](const ResultRow& r) { return r.extended ? extended_json(*r.extended) : Json(); }},
     RowField{{"probes", "map", "in runs of packets", "what ports and NICs did"},
              [](const ResultRow& r) { return r.probes ? to_json(*r.probes) : Json(); }},
     RowField{{"trajectory", "text", "", "a number of what happened and when, for comparisons"},
@@ -141,6 +152,17 @@ constexpr std::array kProvenanceFields{
         {"parameters", "list", "", "every value that the machine was made from, by key"},
         [](const Provenance& p) { return objects_of(p.params, kParamFields); }}};
 
+using NotRunField = JsonField<RowNotRun>;
+constexpr std::array kNotRunFields{
+    NotRunField{{"op", "text", "", "as in results"},
+                [](const RowNotRun& r) -> Json { return r.op; }},
+    NotRunField{{"bytes", "whole number", "", "as in results"},
+                [](const RowNotRun& r) -> Json { return r.bytes; }},
+    NotRunField{{"memory_path", "text", "", "as in results"},
+                [](const RowNotRun& r) -> Json { return r.memory_path; }},
+    NotRunField{{"job", "text", kJobs, "as in results"},
+                [](const RowNotRun& r) { return if_any(r.job); }}};
+
 using ResultField = JsonField<RunResult>;
 constexpr std::array kResultFields{
     ResultField{{"schema", "text", "", "the version of this form: weft.run/1"},
@@ -151,6 +173,11 @@ constexpr std::array kResultFields{
                 [](const RunResult& r) { return strings(r.verdict); }},
     ResultField{{"notes", "list of text", "", "what was not run and why, NCCL's choices, warnings"},
                 [](const RunResult& r) { return strings(r.notes); }},
+    ResultField{{"incomplete", "list", "if the run was stopped early",
+                 "the rows that are missing: Ctrl-C, SIGTERM or --time-limit came before them"},
+                [](const RunResult& r) {
+                  return r.not_run.empty() ? Json() : objects_of(r.not_run, kNotRunFields);
+                }},
     ResultField{{"provenance", "map", "", "what the result was made from"},
                 [](const RunResult& r) { return object_of(r.provenance, kProvenanceFields); }}};
 
@@ -234,6 +261,8 @@ ResultRow row_from_json(const Json& json) {
   row.algo = text_at(json, "algo");
   row.proto = text_at(json, "proto");
   row.channels = count_at(json, "channels");
+  if (json.find("job") != nullptr) row.job = text_at(json, "job");
+  if (json.find("alone_us") != nullptr) row.alone_us = positive_at(json, "alone_us");
   if (json.find("nccl_choice") != nullptr) row.nccl_choice = text_at(json, "nccl_choice");
   row.time_us = positive_at(json, "time_us");
   row.algbw_gb_per_s = positive_at(json, "algbw_GBps");
@@ -287,6 +316,7 @@ std::vector<FormatSection> run_result_format() {
       {"results[]", "One operation of one size over one memory path.", keys_of(kRowFields)},
       {"results[].limited_by[]", "A share of a row's time.", keys_of(kCauseFields)}};
   for (FormatSection& section : probes_format()) sections.push_back(std::move(section));
+  sections.push_back({"incomplete[]", "A row that is missing.", keys_of(kNotRunFields)});
   sections.push_back({"provenance", "What the result was made from: enough to make it again.",
                       keys_of(kProvenanceFields)});
   sections.push_back(
@@ -307,9 +337,9 @@ RunResult run_result_from_json(const Json& json) {
   result.verdict = texts_at(json, "verdict");
   result.notes = texts_at(json, "notes");
   result.provenance = member(json, "provenance", provenance_from_json);
-  std::set<std::tuple<std::string, std::int64_t, std::string>> seen;
+  std::set<std::tuple<std::string, std::string, std::int64_t, std::string>> seen;
   for (const ResultRow& row : result.rows) {
-    if (!seen.emplace(row.op, row.bytes, row.memory_path).second) {
+    if (!seen.emplace(row.job, row.op, row.bytes, row.memory_path).second) {
       throw InputError("results: " + row.op + " of " + std::to_string(row.bytes) + " B over " +
                        row.memory_path + " is given twice");
     }

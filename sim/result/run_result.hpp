@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -42,14 +43,17 @@ struct ResultRow {
   /// Of trees of a large cluster: not simulated whole, but extended by their levels. Not read back
   /// from JSON.
   struct Extended {
-    std::uint32_t nodes;   ///< simulated; so were half and a quarter of them
+    std::array<std::uint32_t, 3>
+        nodes;             ///< simulated: with so many levels less, and one and two more
     std::uint32_t levels;  ///< that the cluster has more
     double level_us;       ///< what each adds
-    double uncertain_us;   ///< of time_us: by how unlike the last two levels are
+    double apart_us;  ///< half of what time_us differs by, added each as the last or the one before
   };
   std::optional<Extended> extended{};
   /// What happened, and when, as one number (sim/run/trajectory.hpp); not read back from JSON.
   std::uint64_t trajectory{0};
+  std::string job{};   ///< of a scenario with several; "" else
+  double alone_us{0};  ///< of a job: what the same took alone on the fabric
 };
 
 /// One parameter as a run used it.
@@ -81,12 +85,21 @@ struct Provenance {
 /// The parameters of a run, for its provenance.
 std::vector<ProvenanceParam> provenance_of(const UsedParams& used, const ParamCatalog& catalog);
 
+/// A row that a run did not come to before it was stopped.
+struct RowNotRun {
+  std::string op;
+  std::int64_t bytes{0};
+  std::string memory_path;
+  std::string job{};  ///< where a scenario has several
+};
+
 /// What `weft run` yields.
 struct RunResult {
   std::vector<ResultRow> rows;
   std::vector<std::string> verdict;  ///< sentences for people
   std::vector<std::string> notes;    ///< what was not run and why, choices of NCCL, warnings
   Provenance provenance;
+  std::vector<RowNotRun> not_run{};  ///< it was stopped before these; not read back from JSON
 };
 
 /// As in a result; without the scenario's keys where there was none.

@@ -3,10 +3,10 @@
 namespace weft {
 
 std::vector<RunOutcome> run_plans(std::span<const Plan> plans, Transport& transport,
-                                  EventQueue& events, CauseTable& causes) {
+                                  EventQueue& events, CauseTable& causes, const Stop* stop) {
   Runner runner(transport, events, causes);
   for (const Plan& plan : plans) runner.add(plan);
-  runner.run();
+  runner.run(stop);
   std::vector<RunOutcome> out;
   for (std::size_t i = 0; i < plans.size(); ++i) out.push_back(runner.outcome(i));
   return out;

@@ -45,12 +45,16 @@ class Runner::Engine final : private TransportSink, private EventTarget {
     return jobs_.size() - 1;
   }
 
-  void run() {
+  void run(const Stop* stop) {
     for (const auto& job : jobs_) {
       for (ActorIndex a = 0; a < job->actors.size(); ++a) run_actor(host_, *job, a);
     }
     events_.prepare_targets();
-    events_.run();
+    if (stop == nullptr) {
+      events_.run();
+    } else {
+      run_until(*stop);
+    }
     std::size_t unfinished = 0;
     for (const auto& job : jobs_) unfinished += job->unfinished;
     if (unfinished == 0) return;
@@ -82,6 +86,16 @@ class Runner::Engine final : private TransportSink, private EventTarget {
   }
 
  private:
+  void run_until(const Stop& stop) {
+    constexpr int kEventsBetween = 4096;  // a millisecond or two
+    for (;;) {
+      stop.check();
+      for (int i = 0; i < kEventsBetween; ++i) {
+        if (!events_.step()) return;
+      }
+    }
+  }
+
   /// A transfer or message under way, or a token in a lag. Pooled; the index is the transport's
   /// tag.
   struct Pending {
@@ -536,7 +550,7 @@ Runner::~Runner() = default;
 std::size_t Runner::add(const Plan& plan, RunObserver* observer) {
   return engine_->add(plan, observer);
 }
-void Runner::run() { engine_->run(); }
+void Runner::run(const Stop* stop) { engine_->run(stop); }
 RunOutcome Runner::outcome(std::size_t plan) const { return engine_->outcome(plan); }
 ActorWork Runner::work(std::size_t plan, ActorIndex actor) const {
   return engine_->work(plan, actor);

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/base/stop.hpp"
 #include "sim/engine/event_queue.hpp"
 #include "sim/plan/plan.hpp"
 #include "sim/result/run_result.hpp"
@@ -74,8 +75,9 @@ class Runner {
   /// runner. Throws InputError if the fabric has no way for what it moves, std::logic_error if it
   /// is malformed.
   std::size_t add(const Plan& plan, RunObserver* observer = nullptr);
-  /// Runs all plans to their ends. Throws PlanStuck if programs wait for each other for ever.
-  void run();
+  /// Runs all plans to their ends. Throws PlanStuck if programs wait for each other for ever,
+  /// Stopped some thousand events after `stop` asks for it.
+  void run(const Stop* stop = nullptr);
 
   RunOutcome outcome(std::size_t plan) const;
   ActorWork work(std::size_t plan, ActorIndex actor) const;
@@ -87,7 +89,8 @@ class Runner {
 
 /// Runs plans at once; their outcomes, in their order. Throws as Runner::run.
 std::vector<RunOutcome> run_plans(std::span<const Plan> plans, Transport& transport,
-                                  EventQueue& events, CauseTable& causes);
+                                  EventQueue& events, CauseTable& causes,
+                                  const Stop* stop = nullptr);
 /// Runs one plan alone.
 RunOutcome run_plan(const Plan& plan, Transport& transport, EventQueue& events, CauseTable& causes);
 

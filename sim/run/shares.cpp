@@ -7,6 +7,7 @@
 namespace weft {
 
 std::vector<CauseShare> shares_of(const RunOutcome& outcome, const CauseTable& causes) {
+  if (outcome.time == Duration{}) return {};
   struct Group {
     Duration time;
     std::string where;  // the first met: causes come most first

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "sim/base/random.hpp"
 #include "sim/base/units.hpp"
 
 namespace weft {
@@ -24,20 +25,11 @@ class Trajectory {
     const auto ps = static_cast<std::uint64_t>(at.since_start().count_ps());
     const auto count = static_cast<std::uint64_t>(bytes.count());
     const auto kind = static_cast<std::uint64_t>(what) + 1;
-    digest_ += copies * mixed(ps + mixed(count + mixed(kind)));
+    digest_ += copies * splitmix64(ps + splitmix64(count + splitmix64(kind)));
   }
   std::uint64_t digest() const { return digest_; }
 
  private:
-  /// One step of SplitMix64: Steele, Lea, Flood, "Fast splittable pseudorandom number generators",
-  /// OOPSLA 2014.
-  static constexpr std::uint64_t mixed(std::uint64_t x) {
-    x += 0x9e3779b97f4a7c15U;
-    x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9U;
-    x = (x ^ (x >> 27U)) * 0x94d049bb133111ebU;
-    return x ^ (x >> 31U);
-  }
-
   std::uint64_t digest_{0};
 };
 

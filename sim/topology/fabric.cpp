@@ -6,7 +6,7 @@
 #include <map>
 #include <stdexcept>
 
-#include "sim/topology/folded_clos.hpp"
+#include "sim/topology/network_shape.hpp"
 #include "sim/topology/node_graph.hpp"
 #include "sim/topology/validate.hpp"
 
@@ -18,8 +18,9 @@ constexpr std::array<std::string_view, kDeviceKinds> kKindNames{"cpu", "switch",
                                                                 "nic", "nvswitch", "netswitch"};
 constexpr std::array<std::string_view, 6> kLinkNames{"pcie", "socket", "nvlink",
                                                      "c2c",  "wire",   "xgmi"};
-constexpr std::array<std::string_view, 5> kNetworkNames{"none", "one-switch", "leaf-spine",
-                                                        "rail-optimised", "fat-tree"};
+constexpr std::array<std::string_view, 8> kNetworkNames{
+    "none",     "one-switch", "leaf-spine",     "rail-optimised",
+    "fat-tree", "dragonfly",  "dragonfly-plus", "torus"};
 
 [[noreturn]] void broken(const std::string& rule) { throw std::logic_error("Fabric: " + rule); }
 
@@ -56,13 +57,15 @@ struct Fabric::Impl {
   std::vector<std::optional<std::size_t>> wire_link;  // of each device
   /// Ends are local; a wire's other end is a switch of the network and stands for no local device.
   std::vector<Link> links;
-  std::vector<std::size_t> cabled_nics;      // in the file's order
-  std::optional<FoldedClos> network;         // if there is one
+  std::size_t cabled_nics{0};
+  std::vector<std::size_t> cabled_number;    // of each device that is a cabled NIC: see number_nics
+  std::unique_ptr<NetworkShape> network;     // if there is one
   std::vector<DeviceSpec> network_switches;  // by tier
   std::optional<NodeGraph> graph;
 
   void index_devices();
   void make_links();
+  void number_nics();
   void make_network();
   void check_id_range() const;
 
@@ -119,15 +122,27 @@ void Fabric::Impl::make_links() {
   for (const std::size_t nic : by_kind[static_cast<std::size_t>(DeviceKind::kNic)]) {
     if (spec.node.devices[nic].network == "none") continue;
     wire_link[nic] = links.size();
-    cabled_nics.push_back(nic);
     links.push_back({LinkKind::kWire, DeviceId{nic}, DeviceId{}, 1});
   }
+}
+
+/// Cabled NICs are numbered in the file's order, but the ports of one NIC one after the other.
+void Fabric::Impl::number_nics() {
+  std::vector<std::size_t> cabled;
+  for (const std::size_t nic : by_kind[static_cast<std::size_t>(DeviceKind::kNic)]) {
+    if (wire_link[nic]) cabled.push_back(nic);
+  }
+  std::stable_sort(cabled.begin(), cabled.end(),
+                   [this](std::size_t a, std::size_t b) { return pcie_end[a] < pcie_end[b]; });
+  cabled_nics = cabled.size();
+  cabled_number.resize(per_node());
+  for (std::size_t i = 0; i < cabled.size(); ++i) cabled_number[cabled[i]] = i;
 }
 
 void Fabric::Impl::make_network() {
   const NetworkSpec& said = spec.network;
   if (said.kind == NetworkSpec::Kind::kNone) return;
-  network.emplace(said, nodes, static_cast<std::uint32_t>(cabled_nics.size()));
+  network = weft::make_network(said, nodes, static_cast<std::uint32_t>(cabled_nics));
   const std::array<const NetworkTierSpec*, 3> of_tier{&said.leaf, &said.spine, &said.core};
   for (std::size_t tier = 0; tier < network->tiers().size(); ++tier) {
     const NetworkTierSpec& own = *of_tier.at(tier);
@@ -162,15 +177,15 @@ std::optional<std::uint32_t> Fabric::Impl::node_of(DeviceId id) const {
 
 /// The leaf that a NIC with a wire is on.
 DeviceId Fabric::Impl::leaf_of(std::size_t node, std::size_t local_nic) const {
-  const auto at = std::lower_bound(cabled_nics.begin(), cabled_nics.end(), local_nic);
-  const auto nic = static_cast<std::size_t>(at - cabled_nics.begin());
-  return DeviceId{in_nodes() + network->leaf_of(static_cast<std::uint32_t>(node), nic)};
+  return DeviceId{in_nodes() +
+                  network->leaf_of(static_cast<std::uint32_t>(node), cabled_number[local_nic])};
 }
 
 /// A link between switches; the index counts from the first of them.
 Link Fabric::Impl::network_link(std::size_t index) const {
-  const FoldedClos::Ends ends = network->ends(index);
-  return {LinkKind::kWire, DeviceId{in_nodes() + ends.below}, DeviceId{in_nodes() + ends.above}, 1};
+  const SwitchEnds ends = network->ends(index);
+  return {LinkKind::kWire, DeviceId{in_nodes() + ends.a}, DeviceId{in_nodes() + ends.b}, 1,
+          ends.local};
 }
 
 Route Fabric::Impl::on_node(Route route, std::uint32_t node) const {
@@ -219,6 +234,7 @@ Fabric::Fabric(TopologySpec spec, std::uint32_t nodes) : impl_{std::make_unique<
   impl_->nodes = nodes;
   impl_->index_devices();
   impl_->make_links();
+  impl_->number_nics();
   impl_->check_id_range();
   impl_->make_network();
   impl_->check_id_range();
@@ -378,12 +394,26 @@ std::optional<Route> Fabric::wire_route(DeviceId from, DeviceId to, std::uint64_
   const auto steps = impl_->network->route(leaf(*out), leaf(*in), pick);
   if (!steps) return std::nullopt;
   Route route{Hop{*out, true}};
-  for (const FoldedClos::Step& step : *steps) {
-    route.push_back({LinkId{impl_->links_in_nodes() + step.link}, step.up});
+  for (const NetworkStep& step : *steps) {
+    route.push_back({LinkId{impl_->links_in_nodes() + step.link}, step.forward});
   }
   route.push_back({*in, false});
   return route;
 }
+
+std::uint64_t Fabric::wire_ways(DeviceId from, DeviceId to) const {
+  const std::optional<LinkId> out = wire_link(from);
+  const std::optional<LinkId> in = wire_link(to);
+  if (from == to || !out || !in) return 0;
+  const auto leaf = [this](LinkId wire) { return link(wire).b.index() - impl_->in_nodes(); };
+  return impl_->network->ways(leaf(*out), leaf(*in));
+}
+
+bool Fabric::has_equal_routes() const {
+  return impl_->network && impl_->network->has_equal_routes();
+}
+
+bool Fabric::has_loops() const { return impl_->network && impl_->network->has_loops(); }
 
 PathLabel Fabric::path_label(DeviceId a, DeviceId b) const {
   if (!impl_->on_one_node(a, b)) broken("a path class needs two devices of one node");

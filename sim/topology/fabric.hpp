@@ -19,6 +19,7 @@ struct Link {
   DeviceId a;
   DeviceId b;
   std::uint32_t count;
+  bool local{false};  ///< a wire between two switches of one group of a tier
 };
 
 /// One step of a route: a link and the direction in which it is crossed (forward: from a to b).
@@ -30,15 +31,17 @@ struct Hop {
 using Route = std::vector<Hop>;
 
 /// One tier of a network's switches. They stand in groups that reach the same switches below: a
-/// leaf is a group of its own, the spines of a pod are one, and so are all cores.
+/// leaf is a group of its own, the spines of a pod are one, and so are all cores of a plane. A
+/// dragonfly's leaves stand in its groups, a torus' in one.
 struct NetworkTier {
   std::string name;  ///< "leaf", "spine", "core"
   std::uint32_t groups{1};
   std::uint32_t group_size{1};  ///< switches of a group
   std::uint32_t below{0};       ///< groups of the tier below that one may hold; leaves: NICs
   std::uint32_t down{0};        ///< ports of a switch for what is below
-  std::uint32_t up{0};          ///< ports of a switch for uplinks
-  std::uint32_t parents{0};     ///< switches that its uplinks lead to, evenly
+  std::uint32_t up{0};          ///< ports of a switch for uplinks, or for other groups
+  std::uint32_t local{0};       ///< ports of a switch for others of its tier beside it
+  std::uint32_t parents{0};     ///< switches above that its uplinks lead to, evenly
   std::uint32_t ports{0};       ///< of a switch; 0: any number
 
   std::uint32_t switches() const { return groups * group_size; }
@@ -141,9 +144,19 @@ class Fabric {
   /// wire's, there is none from a device to itself.
   std::optional<Route> nvlink_route(DeviceId from, DeviceId to) const;
   /// The route over the network between the NICs of two nodes (or two of one), up no further than
-  /// needed; nullopt if none. O(tiers). Where several routes are equal, `pick` chooses: each is
-  /// taken by the same share of all numbers.
+  /// needed; nullopt if none. O(its links). Where there are several, `pick` chooses: each is taken
+  /// by the same share of all numbers. Equal in length in a folded Clos; in a dragonfly some lack a
+  /// local link.
   std::optional<Route> wire_route(DeviceId from, DeviceId to, std::uint64_t pick = 0) const;
+  /// How many picks (0, 1, ...) stand for all routes between two NICs where the load is spread:
+  /// each takes an equal share, and links of a trunk fill alike. 1 in a folded Clos; 0 if there is
+  /// no route.
+  std::uint64_t wire_ways(DeviceId from, DeviceId to) const;
+  /// Whether picks decide anything at all: some NICs have several routes to each other.
+  bool has_equal_routes() const;
+  /// Whether packets on its routes may wait for each other in a ring of switches, as only virtual
+  /// lanes that change on the way prevent.
+  bool has_loops() const;
 
   /// The class that `nvidia-smi topo -m` would print. Precondition: GPUs or NICs of one node.
   PathLabel path_label(DeviceId a, DeviceId b) const;

@@ -62,8 +62,9 @@ struct NetworkTierSpec {
   Place place{};
 };
 
-/// How nodes are joined: not at all, by one crossbar switch of any size, or by a folded Clos of up
-/// to three tiers (leaf, spine, core). What is left out is derived; see FoldedClos.
+/// How nodes are joined: not at all, by one crossbar switch of any size, by a folded Clos of up to
+/// three tiers (leaf, spine, core), by groups of switches that are joined to each other (dragonfly)
+/// or by rings of switches (torus). What is left out is derived; see FoldedClos, Dragonfly, Torus.
 struct NetworkSpec {
   enum class Kind : std::uint8_t {
     kNone,
@@ -71,9 +72,17 @@ struct NetworkSpec {
     kLeafSpine,      ///< all NICs of a node on one leaf
     kRailOptimised,  ///< the i-th NIC of each node on the leaf of rail i
     kFatTree,        ///< three tiers; all NICs of a node on one leaf
+    kDragonfly,      ///< groups of leaves, each joined to each, and each group to each
+    kDragonflyPlus,  ///< groups of leaves and spines; spines join each group to each
+    kTorus,          ///< rings of leaves in each dimension
   };
   /// Which leaves node after node is cabled to: one filled before the next, or all in turn.
   enum class Placement : std::uint8_t { kPacked, kRoundRobin };
+  /// What joins the leaves of a rack besides the tiers above: nothing, a ring, or all to all.
+  enum class Inside : std::uint8_t { kTree, kRing, kClique };
+  /// Which routes a dragonfly's messages take between groups: over the fewest global links, or over
+  /// a third group each (Valiant).
+  enum class Paths : std::uint8_t { kMinimal, kValiant };
 
   Kind kind{Kind::kNone};
   std::string name{};  ///< what NICs name in `network`
@@ -91,12 +100,23 @@ struct NetworkSpec {
   std::optional<std::uint32_t> spine_up{};
   std::optional<double> spine_oversubscription{};
   std::optional<std::uint32_t> cores{};
+  std::optional<std::uint32_t> planes{};       ///< networks apart, each with its share of the NICs
+  std::optional<std::uint32_t> node_leaves{};  ///< over which a node's NICs are spread
+  Inside inside{Inside::kTree};
+  std::optional<std::uint32_t> rack_leaves{};   ///< that `inside` joins
+  std::optional<std::uint32_t> group_leaves{};  ///< of a dragonfly's group
+  std::optional<std::uint32_t> groups{};
+  std::optional<std::uint32_t> locals{};   ///< links between two leaves that are joined
+  std::optional<std::uint32_t> globals{};  ///< ports for other groups, of a leaf (plus: a spine)
+  Paths paths{Paths::kMinimal};
+  std::vector<std::uint32_t> dims{};  ///< of a torus: leaves along each dimension
   NetworkTierSpec leaf{};
   NetworkTierSpec spine{};
   NetworkTierSpec core{};
 };
 
-/// "one-switch", "leaf-spine", "rail-optimised", "fat-tree"; "none".
+/// "one-switch", "leaf-spine", "rail-optimised", "fat-tree", "dragonfly", "dragonfly-plus",
+/// "torus"; "none".
 std::string_view network_kind_name(NetworkSpec::Kind kind);
 
 /// A topology file as read: plain data, checked by Fabric's constructor.

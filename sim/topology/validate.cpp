@@ -79,10 +79,12 @@ void Validator::check_bounds() const {
                                                   " devices in the node; allowed: up to " +
                                                   std::to_string(kMaxDevicesPerNode));
   }
-  const bool has_gpu = std::any_of(devices.begin(), devices.end(), [](const DeviceSpec& device) {
-    return device.kind == DeviceKind::kGpu;
+  // A node of cabled NICs alone carries verbs; who needs a GPU asks for it (require_gpu).
+  const bool has_any = std::any_of(devices.begin(), devices.end(), [](const DeviceSpec& device) {
+    return device.kind == DeviceKind::kGpu ||
+           (device.kind == DeviceKind::kNic && device.network != "none");
   });
-  if (!has_gpu) refuse({spec_.file}, "no GPU in the node");
+  if (!has_any) refuse({spec_.file}, "no GPU in the node");
 }
 
 void Validator::check_name(std::size_t index) {

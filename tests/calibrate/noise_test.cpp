@@ -44,10 +44,15 @@ TEST(Calibrate, WithoutKeysFitsWhatIsAFitAlreadyAndCounts) {
   const Calibration got = calibrate(request_of({table}, {}), catalog());
   EXPECT_EQ(got.refusal, "");
   EXPECT_NO_THROW(param(got, "nccl.launch_ll"));
-  EXPECT_NO_THROW(param(got, "gpu.sm_peer_store_rate"));
+  EXPECT_NO_THROW(param(got, "nccl.launch_simple"));
   EXPECT_THROW(param(got, "nccl.launch_ll128"), std::logic_error);
   EXPECT_THAT(got.notes.at(0), HasSubstr("not fitted: no fitted row depends on "));
   EXPECT_THAT(got.notes.at(0), HasSubstr("nccl.launch_ll128"));
+  // Stores to the GPU's own memory and to another's take turns: these rows tell one from the other
+  // no better than from noise.
+  EXPECT_NO_THROW(param(got, "gpu.sm_store_rate"));
+  EXPECT_THAT(got.notes.at(1), AllOf(HasSubstr("do not tell from those that are"),
+                                     HasSubstr("gpu.sm_peer_store_rate")));
 }
 
 }  // namespace

@@ -52,8 +52,8 @@ SCOPES = ("known scopes: cpu, dcqcn, gpu, nccl, netswitch, nic, pcie, staging, s
           "(see weft list-params)")
 TOPOLOGY_KEYS = "allowed here: defaults, network, node, nodes, source, topology"
 A_RATE = "write a rate with its unit, such as 400 Gb/s or 50 GB/s"
-COMMANDS = ("known: calibrate, check, compare, copies, diff, list-params, nccl, perftest, record, replay, run, show, sweep, trace "
-            "(see weft --help)")
+COMMANDS = ("known: calibrate, check, compare, copies, diff, doctor, import, list-params, nccl, perftest, record, replay, run, "
+            "sensitivity, show, step, sweep, trace, traffic (see weft --help)")
 
 # Files that git should not hold, or cannot: name, content.
 MADE_FILES = {
@@ -81,7 +81,7 @@ BOGUS_FILES = (
      "FILE:3:3: defaults.wire.rate: wire.rate: '400 ns' has unit 'ns', which does not fit; " + A_RATE),
     ("check bogus_out_of_range.yaml",
      "FILE:3:3: defaults.wire.rate: wire.rate: 9 TB/s is out of range; "
-     "allowed: 0.1 GB/s to 1000 GB/s"),
+     "allowed: 0.001 GB/s to 1000 GB/s"),
     ("check bogus_unknown_parameter.yaml",
      "FILE:3:3: defaults.wire.speed: no parameter 'wire.speed' (did you mean 'wire.seed'?); " + WIRE_NAMES),
     ("check bogus_unknown_choice.yaml",
@@ -109,8 +109,8 @@ BOGUS_FILES = (
      "FILE:9:3: fabric: 9 nodes of 1 NIC do not fit, at most 8 do: "
      "a spine's 4 ports reach 4 leaves by 1 link each"),
     ("check bogus_network_kind.yaml",
-     "FILE:7:12: network.fabric.kind: 'torus' is not a kind of network; "
-     "known: fat-tree, leaf-spine, one-switch, rail-optimised"),
+     "FILE:7:12: network.fabric.kind: 'hypercube' is not a kind of network; "
+     "known: dragonfly, dragonfly-plus, fat-tree, leaf-spine, one-switch, rail-optimised, torus"),
     ("show bogus_unknown_key.yaml", "FILE:2:1: nods: unknown key (did you mean 'nodes'?); " + TOPOLOGY_KEYS),
     # NCCL XML
     ("check bogus_no_gpu.xml", "FILE:1:1: no GPU in this file: no <gpu>, and no <pci> of class 0x03... or 0x12..."),
@@ -169,11 +169,12 @@ BOGUS_FILES = (
      "FILE:4:7: env.LD_PRELOAD: allowed are NCCL's variables: NCCL_..."),
     ("run bogus_unknown_env_value.yaml",
      "FILE:4:7: NCCL_PROTO='Fast': no 'Fast'; known: LL, LL128, Simple, and NCCL does not start"),
+    ("nccl bogus_nics_only.yaml", "FILE: no GPU in the node"),
     ("run bogus_no_nics.yaml",
      "no_nics.yaml: 2 nodes but no NIC to join them; use one node or add NICs"),
     # one kind of file for the other
     ("run " + TOPOLOGY, "FILE: is a topology, not a scenario; weft show, check, nccl, perftest and copies read it"),
-    ("show " + SMALL, "FILE: is a scenario, not a topology; weft run, sweep and check read it"),
+    ("show " + SMALL, "FILE: is a scenario, not a topology; weft run, step, traffic, sweep and check read it"),
 )
 
 BOGUS_USAGE = (

@@ -18,6 +18,8 @@ NO_PEERS = "no_nvlink.yaml"
 BOGUS_USAGE = (
     (["copies"], "topology is required (see weft --help)"),
     (["copies", "nowhere.yaml"], "nowhere.yaml: no such file"),
+    (["copies", "bogus_nics_only.yaml"], "bogus_nics_only.yaml: no GPU in the node"),
+    (["copies", "bogus_nics_only.yaml", "--to", "nic0"], "bogus_nics_only.yaml: no GPU in the node"),
     (["copies", H200, "--to", "gpu9"],
      "--to 'gpu9': no such device; known: cpu0, emu0, emu1, emu2, emu3, gpu0, gpu1, gpu2, gpu3"),
     (["copies", TOPOLOGY, "--from", "nic0", "--to", "gpu0"], "--from 'nic0': not a GPU or CPU"),

@@ -43,6 +43,7 @@ BOGUS_USAGE = (
     (["nccl", TOPOLOGY, "--nodes", "8192", "--json", "-"],
      "--json: 65536 ranks in 16 channels are too many; at most 600000 ranks x channels"),
     (["nccl", "bogus_no_gpu.yaml"], "bogus_no_gpu.yaml: no GPU in the node"),
+    (["nccl", "bogus_nics_only.yaml"], "bogus_nics_only.yaml: no GPU in the node"),
     (["nccl", "bogus_truncated.xml"],
      "bogus_truncated.xml:3:17: the file is cut off: it ends inside <cpu> of line 2 (not valid XML)"),
     (["nccl", "gcn.xml", "--set", "nic.rate=200 Gb/s"],

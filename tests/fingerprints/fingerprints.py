@@ -10,6 +10,7 @@ import csv
 import itertools
 import json
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -66,6 +67,32 @@ class Weft:
             }
         return self.rows(name, ["perftest", topology, *arguments], fields)
 
+    def step(self, scenario, *arguments):
+        """Rows of `weft step`."""
+        name = " ".join([pathlib.Path(scenario).stem, *arguments])
+
+        def fields(row):
+            return f"{name} {row['memory_path']}", {
+                "step_us": f"{row['step_us']:.6f}",
+                "exposed": " + ".join(f"{g['name']} {g['exposed_us']:.3f}" for g in row["communication"]),
+                "limited_by": causes(row["limited_by"]),
+                "trajectory": row["trajectory"],
+            }
+        return self.rows(name, ["step", scenario, *arguments], fields)
+
+    def traffic(self, scenario, *arguments):
+        """Rows of `weft traffic`."""
+        name = " ".join([pathlib.Path(scenario).stem, *arguments])
+
+        def fields(row):
+            return f"{name} {row['memory_path']}", {
+                "time_us": f"{row['time_us']:.6f}",
+                "busiest": f"{row['links'][0]['busy_us']:.6f} {row['links'][0]['where']}",
+                "limited_by": causes(row["limited_by"]),
+                "trajectory": row["trajectory"],
+            }
+        return self.rows(name, ["traffic", scenario, *arguments], fields)
+
     def copies(self, topology, *arguments):
         """Rows of `weft copies`."""
         name = " ".join(["copies", pathlib.Path(topology).stem, *arguments])
@@ -103,7 +130,8 @@ def nodes_of(weft, topology):
     text = (weft.root / topology).read_text()
     if "\nnetwork:" not in text and topology.endswith(".yaml"):
         return 1
-    return 0 if "\nnodes:" in text else 2
+    nodes = re.search(r"\nnodes: *(\d+)", text)
+    return 0 if nodes and int(nodes[1]) <= 2 else 2
 
 
 def quick(weft):
@@ -208,7 +236,17 @@ def copies(weft):
                                    "--fidelity", fidelity)
 
 
-GROUPS = {f.__name__: f for f in (quick, scenarios, topologies, algorithms, packets, perftest, copies)}
+def steps(weft):
+    """Training steps, irregular traffic."""
+    for scenario in weft.files("scenarios/steps/*.yaml"):
+        yield from weft.step(scenario)
+        yield from weft.step(scenario, "--set", "wire.rate=200 Gb/s")
+    for scenario in weft.files("scenarios/traffic/*.yaml"):
+        yield from weft.traffic(scenario)
+        yield from weft.traffic(scenario, "--set", "nodes=2", "--set", "wire.rate=200 Gb/s")
+
+
+GROUPS = {f.__name__: f for f in (quick, scenarios, topologies, algorithms, packets, perftest, copies, steps)}
 
 
 def kept(path):

@@ -39,6 +39,7 @@ THIRD_PARTY = (
     (r"(Eigen/|nlopt\.hpp)", "replay/calibrate"),
     (r"(infiniband|rdma)/", "replay/"),
     (r"(zstd|zlib)\.h", "replay/trace/"),
+    (r"google/protobuf/", "replay/chakra/"),
     (r"fmt/", ""),
 )
 SYSTEM = re.compile(r"[a-z0-9_]+(\.h)?|(sys|linux|net|netinet|arpa)/[a-z0-9_]+\.h")

@@ -124,10 +124,170 @@ TEST(ScenarioBogus, Words) {
   EXPECT_EQ(refused(with("NCCL_NVLS_ENABLE", "NVLS_ENABLE")),
             "s.yaml:7:7: env.NVLS_ENABLE: allowed are NCCL's variables: NCCL_...");
   EXPECT_EQ(refused(with("nodes: 2", "hosts: 2")),
-            "s.yaml:4:1: hosts: unknown key; allowed here: about, env, gpu, memory_paths, "
+            "s.yaml:4:1: hosts: unknown key; allowed here: about, env, gpu, jobs, memory_paths, "
             "nccl_version, nodes, scenario, set, topology, workload");
   EXPECT_THAT(refused(with("../topologies/hgx-h100-8nic.yaml", "\"\"")), HasSubstr("a path"));
   EXPECT_THAT(refused(with("nodes: 2", "nodes: many")), HasSubstr("whole number"));
+}
+
+const std::string kStep = R"(scenario: step
+topology: t.yaml
+workload:
+  step:
+    layers: 8
+    micro_batches: 4
+    compute: {forward: 1 ms, backward: 2 ms, optimizer: 3 ms, attention: 0.25}
+    bytes: {activations: 1 MiB, gradients: 2 MiB, parameters: 4 MiB}
+    parallel: {tensor: 2, data: 3, pipeline: 4}
+    order: [pipeline, tensor, context, expert, data]
+    sequence: true
+    sharding: optimizer
+    bucket: 2
+    overlap: [gradients, stages]
+)";
+
+TEST(Scenario, ReadsAStep) {
+  const Scenario scenario = parse_scenario(kStep, "s.yaml");
+  ASSERT_TRUE(scenario.step);
+  const StepSpec& step = *scenario.step;
+  EXPECT_EQ(step.layers, 8u);
+  EXPECT_EQ(step.micro_batches, 4u);
+  EXPECT_EQ(step.forward, Duration::us(1000));
+  EXPECT_EQ(step.backward, Duration::us(2000));
+  EXPECT_EQ(step.optimizer, Duration::us(3000));
+  EXPECT_EQ(step.attention, 0.25);
+  EXPECT_EQ(step.activations, Bytes::mib(1));
+  EXPECT_EQ(step.gradients, Bytes::mib(2));
+  EXPECT_EQ(step.parameters, Bytes::mib(4));
+  EXPECT_EQ(step.ranks(), 24u);
+  EXPECT_EQ(step.degree(Parallel::kData), 3u);
+  EXPECT_EQ(step.order.front(), Parallel::kPipeline);
+  EXPECT_TRUE(step.sequence);
+  EXPECT_EQ(step.sharding, Sharding::kOptimizer);
+  EXPECT_EQ(step.bucket, 2u);
+  EXPECT_TRUE(step.overlaps_gradients);
+  EXPECT_FALSE(step.overlaps_parameters);
+  EXPECT_TRUE(step.overlaps_stages);
+  EXPECT_THAT(scenario.memory_paths, ElementsAre("gdr"));
+}
+
+TEST(Scenario, RefusesStepsThatMakeNoSense) {
+  const auto refused_step = [](const std::string& piece, const std::string& by) {
+    std::string text = kStep;
+    return refused(text.replace(text.find(piece), piece.size(), by));
+  };
+  EXPECT_THAT(refused_step("layers: 8", "layers: 6"), HasSubstr("s.yaml:5"));
+  EXPECT_THAT(refused_step("layers: 8", "layers: 6"), HasSubstr("no multiple of pipeline"));
+  EXPECT_THAT(refused_step("layers: 8", "layer: 8"), HasSubstr("layers"));
+  EXPECT_THAT(refused_step("forward: 1 ms", "forward: 1"), HasSubstr("unit"));
+  EXPECT_THAT(refused_step("forward: 1 ms", "forward: -1 ms"), HasSubstr("out of range"));
+  EXPECT_THAT(refused_step("attention: 0.25", "attention: 1.5"), HasSubstr("0 to 1"));
+  EXPECT_THAT(refused_step("activations: 1 MiB", "activations: 0"), HasSubstr("out of range"));
+  EXPECT_THAT(refused_step("activations: 1 MiB, ", ""), HasSubstr("bytes.activations is missing"));
+  EXPECT_THAT(refused_step("gradients: 2 MiB, ", ""), HasSubstr("bytes.gradients is missing"));
+  EXPECT_THAT(refused_step(", parameters: 4 MiB", ""), HasSubstr("bytes.parameters is missing"));
+  EXPECT_THAT(refused_step("tensor: 2", "tensor: 0"), HasSubstr("tensor"));
+  EXPECT_THAT(refused_step("tensor: 2", "tensor: 1048576"), HasSubstr("more than 1048576 GPUs"));
+  EXPECT_THAT(refused_step("[pipeline, tensor,", "[pipeline, pipeline,"), HasSubstr("twice"));
+  EXPECT_THAT(refused_step("[pipeline, tensor,", "[tensor,"), HasSubstr("name all of"));
+  EXPECT_THAT(refused_step("sequence: true", "sequence: yes"), HasSubstr("true or false"));
+  EXPECT_THAT(refused_step("optimizer\n", "zero\n"), HasSubstr("known: "));
+  EXPECT_THAT(refused_step("[gradients, stages]", "[gradient]"), HasSubstr("known: gradients"));
+  EXPECT_THAT(refused_step("  step:", "  op: allreduce\n  step:"),
+              HasSubstr("this or 'step', not both"));
+}
+
+TEST(Scenario, RefusesKeysWithoutEffectOnAStep) {
+  const auto refused_step = [](const std::string& rest) {
+    return refused(
+        "scenario: s\ntopology: t.yaml\nworkload:\n  step: {layers: 1, "
+        "compute: {forward: 1 ms, backward: 1 ms}, " +
+        rest + "}\n");
+  };
+  const std::string alone = "parallel: {}, ";
+  EXPECT_THAT(refused_step(alone + "sequence: true"), HasSubstr("goes with tensor above 1 only"));
+  EXPECT_EQ(refused_step(alone + "sequence: false, sharding: none"), "accepted");
+  for (const char* key : {"sharding: full", "bucket: 2", "overlap: [gradients]"}) {
+    EXPECT_THAT(refused_step(alone + key), HasSubstr("goes with data, context or expert above 1"));
+  }
+  EXPECT_THAT(refused_step(alone + "overlap: [stages]"), HasSubstr("goes with pipeline above 1"));
+  EXPECT_THAT(refused_step(alone + "overlap: [parameters]"), HasSubstr("goes with sharding"));
+  for (const char* key : {"activations", "gradients", "parameters", "keys_values", "dispatched",
+                          "expert_gradients", "expert_parameters"}) {
+    EXPECT_THAT(refused_step(alone + "bytes: {" + key + ": 1 B}"), HasSubstr("goes with ")) << key;
+  }
+  const std::string experts =
+      "parallel: {expert: 2, data: 2}, bytes: {dispatched: 1 B, gradients: 1 B";
+  EXPECT_THAT(refused_step(experts + "}"), HasSubstr("bytes.expert_gradients is missing"));
+  EXPECT_EQ(refused_step(experts + ", expert_gradients: 0 B}"), "accepted");
+  const std::string gathered = experts + ", expert_gradients: 0 B, parameters: 1 B";
+  EXPECT_THAT(refused_step(gathered + "}, sharding: full"),
+              HasSubstr("bytes.expert_parameters is missing"));
+  EXPECT_EQ(refused_step(gathered + ", expert_parameters: 0 B}, sharding: full"), "accepted");
+  EXPECT_EQ(refused_step("parallel: {data: 2}, bytes: {gradients: 1 B, expert_gradients: 1 B}"),
+            "accepted");
+}
+
+std::string of_traffic(const std::string& workload) {
+  return "scenario: t\ntopology: t.yaml\nworkload: {" + workload + "}\n";
+}
+
+TEST(Scenario, ReadsTraffic) {
+  const auto read = [](const std::string& workload) {
+    return parse_scenario(of_traffic(workload), "folder/s.yaml").traffic.value();
+  };
+  EXPECT_EQ(read("op: alltoallv, matrix: m.csv").matrix, "folder/m.csv");
+  const TrafficSpec shifted = read("op: permutation, bytes: 1 MiB, shift: 3");
+  EXPECT_EQ(shifted.kind, TrafficSpec::Kind::kPermutation);
+  EXPECT_EQ(shifted.bytes, Bytes::mib(1));
+  EXPECT_EQ(shifted.shift, 3u);
+  const TrafficSpec drawn = read("op: permutation, bytes: 8, seed: 7");
+  EXPECT_FALSE(drawn.shift);
+  EXPECT_EQ(drawn.seed, 7u);
+  const TrafficSpec incast = read("op: incast, bytes: 8, senders: 4, to: 2, stride: 8");
+  EXPECT_EQ(incast.senders, 4u);
+  EXPECT_EQ(incast.to, 2u);
+  EXPECT_EQ(incast.stride, 8u);
+  const TrafficSpec routed =
+      read("op: combine, tokens: 5, experts: 16, top_k: 2, token_bytes: 4K, skew: 1.5, seed: 0");
+  EXPECT_EQ(routed.kind, TrafficSpec::Kind::kCombine);
+  EXPECT_EQ(routed.tokens, 5u);
+  EXPECT_EQ(routed.experts, 16u);
+  EXPECT_EQ(routed.top_k, 2u);
+  EXPECT_EQ(routed.token_bytes, Bytes::kib(4));
+  EXPECT_EQ(routed.skew, 1.5);
+  EXPECT_EQ(routed.seed, 0u);
+}
+
+TEST(Scenario, RefusesTrafficThatMakesNoSense) {
+  const auto refused_traffic = [](const std::string& workload) {
+    return refused(of_traffic(workload));
+  };
+  EXPECT_THAT(refused_traffic("op: alltoallv"), HasSubstr("missing key 'matrix'"));
+  EXPECT_THAT(refused_traffic("op: alltoallv, matrix: m.csv, bytes: 8"),
+              HasSubstr("does not go with alltoallv"));
+  EXPECT_THAT(refused_traffic("op: permutation, bytes: 8, shift: 1, seed: 1"),
+              HasSubstr("this or 'shift', not both"));
+  EXPECT_THAT(refused_traffic("op: permutation, bytes: 0"), HasSubstr("out of range"));
+  EXPECT_THAT(refused_traffic("op: incast, bytes: 8, senders: 0"), HasSubstr("senders"));
+  EXPECT_THAT(refused_traffic("op: incast, bytes: 8, min: 8"), HasSubstr("min"));
+  EXPECT_THAT(refused_traffic("op: dispatch, tokens: 5, experts: 16"),
+              HasSubstr("missing key 'token_bytes'"));
+  EXPECT_THAT(refused_traffic("op: dispatch, tokens: 5, experts: 2, token_bytes: 8, top_k: 3"),
+              HasSubstr("more than the experts"));
+  EXPECT_THAT(refused_traffic("op: dispatch, tokens: 5, experts: 2, token_bytes: 8, skew: 5"),
+              HasSubstr("0 to 4"));
+  EXPECT_THAT(refused_traffic("chakra: t, op: allreduce"), HasSubstr("this or 'chakra'"));
+  EXPECT_THAT(refused_traffic("op: allreduce, sizes: [8], groups: g.json"),
+              HasSubstr("goes with 'chakra' only"));
+}
+
+TEST(Scenario, ReadsWhereChakrasTracesAre) {
+  const Scenario scenario =
+      parse_scenario(of_traffic("chakra: traces/t, groups: g.json"), "folder/s.yaml");
+  ASSERT_TRUE(scenario.chakra);
+  EXPECT_EQ(scenario.chakra->prefix, "folder/traces/t");
+  EXPECT_EQ(scenario.chakra->groups, "folder/g.json");
 }
 
 }  // namespace

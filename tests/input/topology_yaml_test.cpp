@@ -120,6 +120,53 @@ TEST(TopologyYaml, ReadsANetworkOfSwitches) {
   EXPECT_EQ(network.leaf.settings.at("uplink_length").source, "f.yaml:22");
 }
 
+TEST(TopologyYaml, ReadsNetworksOfEveryShape) {
+  const auto network = [](const std::string& body) {
+    return parse(with("{kind: one-switch, part: quantum-2}", "{ports: 64, " + body + "}")).network;
+  };
+  const NetworkSpec torus = network("kind: torus, dims: 8x4x2, locals: 2, node_leaves: 2");
+  EXPECT_EQ(torus.kind, NetworkSpec::Kind::kTorus);
+  EXPECT_EQ(torus.dims, (std::vector<std::uint32_t>{8, 4, 2}));
+  EXPECT_EQ(torus.locals, 2U);
+  EXPECT_EQ(torus.node_leaves, 2U);
+  const NetworkSpec dragonfly =
+      network("kind: dragonfly, group_leaves: 8, groups: 9, globals: 4, paths: valiant");
+  EXPECT_EQ(dragonfly.kind, NetworkSpec::Kind::kDragonfly);
+  EXPECT_EQ(dragonfly.group_leaves, 8U);
+  EXPECT_EQ(dragonfly.groups, 9U);
+  EXPECT_EQ(dragonfly.globals, 4U);
+  EXPECT_EQ(dragonfly.paths, NetworkSpec::Paths::kValiant);
+  EXPECT_EQ(network("kind: dragonfly-plus").kind, NetworkSpec::Kind::kDragonflyPlus);
+  const NetworkSpec racks =
+      network("kind: fat-tree, planes: 2, inside: ring, rack_leaves: 16, locals: 4");
+  EXPECT_EQ(racks.planes, 2U);
+  EXPECT_EQ(racks.inside, NetworkSpec::Inside::kRing);
+  EXPECT_EQ(racks.rack_leaves, 16U);
+}
+
+TEST(TopologyYamlBogus, NetworksOfOtherShapes) {
+  const auto refused_network = [](const std::string& body) {
+    return refused(with("{kind: one-switch, part: quantum-2}", "{" + body + "}"));
+  };
+  EXPECT_THAT(refused_network("kind: torus, dims: 8x"), HasSubstr("'' is not a whole number"));
+  EXPECT_THAT(refused_network("kind: torus, dims: 8xx8"), HasSubstr("'' is not a whole number"));
+  EXPECT_THAT(refused_network("kind: torus, dims: 0x8"), HasSubstr("'0' is out of range"));
+  EXPECT_THAT(refused_network("kind: torus, dims: [8, 8]"),
+              HasSubstr("network.fabric.dims: expected a value, found a list"));
+  EXPECT_THAT(refused_network("kind: fat-tree, inside: star"),
+              HasSubstr("'star' is not a kind of rack; known: clique, ring, tree"));
+  EXPECT_THAT(refused_network("kind: dragonfly, paths: long"),
+              HasSubstr("'long' is not a kind of paths; known: minimal, valiant"));
+  EXPECT_THAT(refused_network("kind: torus, ports: 8, dims: 2x2, spine: {part: quantum-2}"),
+              HasSubstr("network.fabric.spine: a torus network has no such tier"));
+  EXPECT_THAT(refused_network("kind: one-switch, spine: {part: quantum-2}"),
+              HasSubstr("network.fabric.spine: a one-switch network has no such tier"));
+  EXPECT_THAT(refused_network("kind: leaf-spine, ports: 8, core: {part: quantum-2}"),
+              HasSubstr("network.fabric.core: a leaf-spine network has no such tier"));
+  EXPECT_THAT(refused_network("kind: mesh"),
+              HasSubstr("'mesh' is not a kind of network; known: dragonfly, dragonfly-plus, "));
+}
+
 TEST(TopologyYamlBogus, Networks) {
   const auto refused_network = [](const std::string& body) {
     return refused(with("{kind: one-switch, part: quantum-2}", "{kind: leaf-spine, " + body + "}"));
@@ -134,8 +181,9 @@ TEST(TopologyYamlBogus, Networks) {
   EXPECT_THAT(refused_network("placement: random"),
               HasSubstr("'random' is not a kind of placement; known: packed, round-robin"));
   EXPECT_THAT(refused_network("radix: 64"),
-              HasSubstr("unknown key; allowed here: core, cores, kind, leaf, leaf_down, leaf_up, "
-                        "oversubscription, part, placement, ports, spine, spine_down"));
+              HasSubstr("unknown key; allowed here: core, cores, dims, globals, group_leaves, "
+                        "groups, inside, kind, leaf, leaf_down, leaf_up, locals, node_leaves, "
+                        "oversubscription, part, paths, placement, planes, ports, rack_leaves"));
   EXPECT_THAT(refused_network("leaf_up: 8, oversubscription: 2"),
               HasSubstr("network.fabric.oversubscription: write either this or 'leaf_up'"));
   EXPECT_THAT(refused_network("spine: {set: {speed: 1 GB/s}}"),
@@ -150,7 +198,7 @@ TEST(TopologyYamlBogus, Keys) {
             "source, topology");
   EXPECT_EQ(refused(with("part: h100-sxm, up", "prat: h100-sxm, up")),
             "f.yaml:10:23: node.devices.gpu0.prat: unknown key; allowed here: bus_id, host_bridge, "
-            "kind, model, network, part, port_of, set, upstream");
+            "kind, model, network, part, port_of, repeat, set, upstream");
   EXPECT_EQ(refused(with("nvs: {kind", "sw0: {kind")),
             "f.yaml:18:5: node.devices.sw0: key given twice");
   EXPECT_EQ(refused(with("topology: small\n", "")), "f.yaml:1:1: missing key 'topology'");
@@ -165,9 +213,9 @@ TEST(TopologyYamlBogus, Words) {
   EXPECT_EQ(refused(with("kind: nvlink", "kind: pcie")),
             "f.yaml:20:8: node.links[0].kind: 'pcie' is not a kind of link; known: c2c, nvlink, "
             "socket, xgmi");
-  EXPECT_EQ(refused(with("kind: one-switch", "kind: torus")),
-            "f.yaml:22:12: network.fabric.kind: 'torus' is not a kind of network; known: "
-            "fat-tree, leaf-spine, one-switch, rail-optimised");
+  EXPECT_EQ(refused(with("kind: one-switch", "kind: hypercube")),
+            "f.yaml:22:12: network.fabric.kind: 'hypercube' is not a kind of network; known: "
+            "dragonfly, dragonfly-plus, fat-tree, leaf-spine, one-switch, rail-optimised, torus");
 }
 
 TEST(TopologyYamlBogus, Values) {

@@ -152,7 +152,7 @@ class Package(InFolder):
         (package,) = self.here.glob("*.deb")
         self.assertRegex(package.name, r"^weft_\d+\.\d+\.\d+_\w+\.deb$")
         held = {line.split()[-1] for line in run("dpkg-deb", "-c", package).splitlines()}
-        for file in ("bin/weft", "include/weft/weft.hpp", "share/man/man1/weft.1",
+        for file in ("bin/weft", "bin/weft-collect", "include/weft/weft.hpp", "share/man/man1/weft.1",
                      "share/bash-completion/completions/weft", "share/zsh/vendor-completions/_weft",
                      "share/weft/topologies/hgx-h100-8nic.yaml", "share/weft/scenarios/quickstart.yaml",
                      "share/doc/weft/copyright"):

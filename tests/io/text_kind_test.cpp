@@ -38,8 +38,9 @@ TEST(TextKind, AnotherNamesWhoReadsIt) {
     refuse_other_kind("scenario: x\n", "f.yaml", TextKind::kTopology);
     ADD_FAILURE() << "taken";
   } catch (const InputError& e) {
-    EXPECT_STREQ(e.what(),
-                 "f.yaml: is a scenario, not a topology; weft run, sweep and check read it");
+    EXPECT_STREQ(
+        e.what(),
+        "f.yaml: is a scenario, not a topology; weft run, step, traffic, sweep and check read it");
   }
 }
 

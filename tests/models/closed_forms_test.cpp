@@ -132,16 +132,14 @@ TEST(Quickstart, RoceCarriesItsHeaders) {
 }
 
 /// An all-to-all of 4 nodes, one on each leaf of 8 ports down, 256 MiB from each of 32 GPUs.
-ResultRow all_to_all_over_leaves(const std::string& oversubscription) {
+ResultRow all_to_all_over_leaves(const std::vector<std::string>& settings) {
   Scenario scenario = read_scenario(shipped("scenarios/capacity-alltoall.yaml"));
   scenario.nodes = 4;
   scenario.sizes = {Bytes::mib(256)};
   PredictOptions options;
   options.threads = 1;
-  for (const std::string& text :
-       {std::string("network.leaf_down=8"), "network.oversubscription=" + oversubscription}) {
-    options.set.push_back(parse_setting(text));
-  }
+  options.set.push_back(parse_setting("network.leaf_down=8"));
+  for (const std::string& text : settings) options.set.push_back(parse_setting(text));
   return predict(scenario, options, make_catalog()).rows.at(0);
 }
 
@@ -150,10 +148,52 @@ TEST(Capacity, AnAllToAllTakesWhatLeavesTheLeafOverTheUplinks) {
   for (const double ratio : {1.0, 2.0, 4.0}) {
     const double form_us =
         Bytes::mib(256).as_double() * 24 / 32 / (50e9 * 4096 / 4122 / ratio) * 1e6;
-    const ResultRow row = all_to_all_over_leaves(std::to_string(ratio));
+    const ResultRow row =
+        all_to_all_over_leaves({"network.oversubscription=" + std::to_string(ratio)});
     EXPECT_NEAR(row.time_us / form_us, 1.0, 0.05) << "the launch, and the last messages";
     EXPECT_GT(row.time_us, form_us);
     EXPECT_EQ(row.limited_by.front().cause.substr(0, 5), "wire,") << ratio;
+  }
+}
+
+TEST(Capacity, AnAllToAllInARackTakesWhatCrossesItsRingOrClique) {
+  // Four neighbours on a ring of eight leaves: the link in the middle carries what two leaves have
+  // for two others, 16 x 16 blocks; of a clique each link what one has for another, 8 x 8.
+  const double block_us = Bytes::mib(256).as_double() / 32 / (50e9 * 4096 / 4122) * 1e6;
+  for (const auto& [inside, blocks] : {std::pair{"ring", 16 * 16}, {"clique", 8 * 8}}) {
+    const ResultRow row =
+        all_to_all_over_leaves({"network.inside=" + std::string(inside), "network.rack_leaves=8"});
+    EXPECT_NEAR(row.time_us / (blocks * block_us), 1.0, 0.05) << inside;
+    EXPECT_GT(row.time_us, blocks * block_us);
+    EXPECT_EQ(row.limited_by.front().cause, "wire, leaf to leaf") << inside;
+  }
+}
+
+TEST(Capacity, RailsAloneCarryWhatStaysOnARail) {
+  // Four nodes are on one leaf a rail, so spines bring nothing to rings and trees; what is to go
+  // from rail to rail is refused.
+  const auto time_us = [](const std::string& op, const char* rails) {
+    Scenario scenario = read_scenario(shipped("scenarios/capacity-alltoall.yaml"));
+    scenario.op = op;
+    scenario.nodes = 4;
+    scenario.sizes = {Bytes::mib(16)};
+    scenario.set.clear();
+    PredictOptions options;
+    options.threads = 1;
+    for (const char* text : {"network.kind=rail-optimised", "network.ports=64", rails}) {
+      options.set.push_back(parse_setting(text));
+    }
+    return predict(scenario, options, make_catalog()).rows.at(0).time_us;
+  };
+  const double with_spines = time_us("allreduce", "network.tiers=2");
+  EXPECT_DOUBLE_EQ(time_us("allreduce", "network.tiers=1"), with_spines);
+  EXPECT_DOUBLE_EQ(time_us("allreduce", "network.planes=8"), with_spines);
+  try {
+    time_us("alltoall", "network.planes=8");
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("(PXN) is not modelled"), std::string::npos)
+        << error.what();
   }
 }
 

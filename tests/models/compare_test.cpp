@@ -231,7 +231,7 @@ TEST(Compare, SaysWhyARowHasNoPrediction) {
   EXPECT_EQ(outcome(row("net,gdr", "2,16"), "hgx-h100-8nic.yaml", {"nodes=3"}),
             "with these options it is 24 GPUs on 3 nodes");
   EXPECT_EQ(outcome("net,gdr,2,4,2,1e6,0,Ring,auto,0,allreduce,1024,1\n", "h200-vm-pix.2x2.xml"),
-            "m.csv: set: nic.rate: 1e+06 Gb/s is out of range; allowed: 0.1 GB/s to 1000 GB/s");
+            "m.csv: set: nic.rate: 1e+06 Gb/s is out of range; allowed: 0.001 GB/s to 1000 GB/s");
 }
 
 TEST(Compare, ASizeThatIsTooMuchTakesNoOtherWithIt) {

@@ -10,6 +10,7 @@
 #include "sim/base/random.hpp"
 #include "sim/flow/maxmin.hpp"
 #include "tests/models/machine_under_test.hpp"
+#include "tests/models/wire_cluster.hpp"
 
 namespace weft::test::models_network {
 namespace {
@@ -269,6 +270,136 @@ TEST(Network, UplinksHaveTheirOwnRate) {
       "leaf-spine", 16,
       {"network.oversubscription=4", "leaf.uplink_rate=1600 Gb/s", "netswitch.capacity=1e5 GB/s"});
   for (const double rate : c.rates(shifted(c, 4))) EXPECT_NEAR(rate, 1.0, kAcks);
+}
+
+/// Four groups of two leaves of one node each; 12 global ports a group, so four links to each other
+/// group, two on each leaf.
+const std::vector<std::string> kFourGroups{"network.leaf_down=8", "network.group_leaves=2",
+                                           "network.globals=6",   "network.groups=4",
+                                           "network.locals=4",    "netswitch.capacity=1e5 GB/s"};
+
+TEST(Network, ADragonflysGroupsShareTheirGlobalLinks) {
+  // 16 NICs of each group send to the next one, over 4 links.
+  const Cluster minimal("dragonfly", 8, kFourGroups);
+  for (const double rate : minimal.rates(shifted(minimal, 2))) EXPECT_NEAR(rate, 0.25, kAcks);
+  // Five groups, three links between two. Minimal routes crowd on those to the next group.
+  // Valiant's first halves go to the three others, the second halves come from them: each two
+  // groups but neighbours have 2 x 16 / 3 messages for three links.
+  for (const auto& [paths, rate] : {std::pair{"minimal", 3.0 / 16}, {"valiant", 9.0 / 32}}) {
+    std::vector<std::string> settings = kFourGroups;
+    settings.emplace_back("network.groups=5");
+    settings.push_back("network.paths=" + std::string(paths));
+    const Cluster five("dragonfly", 10, settings);
+    for (const double each : five.rates(shifted(five, 2))) EXPECT_NEAR(each, rate, kAcks) << paths;
+  }
+}
+
+TEST(Network, TooManyRoutesToSpreadOverAreRefused) {
+  std::vector<std::string> settings{"network.ports=4096",         "network.leaf_down=8",
+                                    "network.group_leaves=2",     "network.globals=4000",
+                                    "network.groups=6000",        "network.paths=valiant",
+                                    "netswitch.capacity=1e6 GB/s"};
+  try {
+    const Cluster c("dragonfly", 16, settings);
+    c.message(c.nic(0, 0), c.nic(2, 0));
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("5998 routes between two NICs are too many to spread"));
+  }
+  settings.emplace_back("wire.routing=ecmp");
+  const Cluster c("dragonfly", 16, settings);
+  EXPECT_FALSE(c.message(c.nic(0, 0), c.nic(2, 0)).uses.empty());
+}
+
+TEST(Network, ADragonflysLatencyIsTheMeanOfItsRoutes) {
+  // To the next group's first leaf: two of the four links begin and end there, two at the others,
+  // one local link away on either side.
+  const Cluster c("dragonfly", 8, kFourGroups);
+  const double one_way = c.message(c.nic(0, 0), c.nic(2, 0)).tail.at(1).time.as_ns();
+  const double cable = 5 * 5 + 90;
+  const double global = 30 * 5 + 90;
+  EXPECT_NEAR(one_way, 2 * cable + global + (2 * 200 + 4 * 200 + 2 * cable) / 2, 0.01);
+}
+
+TEST(Network, ARacksRingIsWhatItsLeavesShare) {
+  // One node a leaf; its 8 NICs send to the next node over one link, or one of eight times the
+  // rate.
+  const std::vector<std::string> racks{"network.leaf_down=8", "network.inside=ring",
+                                       "network.rack_leaves=4", "netswitch.capacity=1e5 GB/s"};
+  const Cluster slow("leaf-spine", 16, racks);
+  const auto pairs = [](const Cluster& c) {
+    Pairs out;
+    for (std::uint32_t n = 0; n < 16; ++n) {
+      for (std::size_t i = 0; i < 8; ++i) {
+        out.emplace_back(c.nic(n, i), c.nic(n / 4 * 4 + (n + 1) % 4, i));
+      }
+    }
+    return out;
+  };
+  for (const double rate : slow.rates(pairs(slow))) EXPECT_NEAR(rate, 1.0 / 8, kAcks);
+  for (const double rate : slow.rates(shifted(slow, 4))) EXPECT_NEAR(rate, 1.0, kAcks);
+  std::vector<std::string> settings = racks;
+  settings.emplace_back("netswitch.local_rate=3200 Gb/s");
+  const Cluster fast("leaf-spine", 16, settings);
+  for (const double rate : fast.rates(pairs(fast))) EXPECT_NEAR(rate, 1.0, kAcks);
+  EXPECT_NEAR(fast.message(fast.nic(0, 0), fast.nic(1, 0)).tail.at(1).time.as_ns(),
+              2 * 115 + 2 * 200 + 115, 0.01)
+      << "two leaves, five metres between them";
+}
+
+TEST(Network, ATorusSharesItsRings) {
+  // Rings of four leaves of one node, four links between neighbours: 8 NICs to the next node share
+  // four; to the opposite one they go both ways, two hops each: 8 x 2 / 2 over four.
+  const Cluster c("torus", 16,
+                  {"network.dims=4x4", "network.leaf_down=8", "network.locals=4",
+                   "netswitch.capacity=1e5 GB/s"});
+  for (const double rate : c.rates(shifted(c, 4))) EXPECT_NEAR(rate, 0.5, kAcks);
+  for (const double rate : c.rates(shifted(c, 8))) EXPECT_NEAR(rate, 0.5, kAcks);
+}
+
+TEST(Network, PlanesDivideTheNicsAndNothingElse) {
+  const Cluster planes("leaf-spine", 16, {"network.planes=2", "network.oversubscription=4"});
+  const Cluster one("leaf-spine", 16, {"network.oversubscription=4"});
+  // Leaves of 32 ports hold 8 nodes' halves instead of 4 nodes, so neighbours are further apart.
+  for (const double rate : planes.rates(shifted(planes, 8))) EXPECT_NEAR(rate, 0.25, kAcks);
+  for (const double rate : one.rates(shifted(one, 8))) EXPECT_NEAR(rate, 0.25, kAcks);
+  try {
+    planes.message(planes.nic(0, 0), planes.nic(1, 1));
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("nic1@1"));
+  }
+}
+
+TEST(Network, TiersHaveRatesAndOversubscriptionsOfTheirOwn) {
+  // Leaves 2:1 by ports but of twice the rate; spines 4:1 at half the rate.
+  const Cluster c(
+      "fat-tree", 256,
+      {"network.oversubscription=2", "network.spine_oversubscription=4", "network.spine_up=8",
+       "leaf.uplink_rate=800 Gb/s", "spine.uplink_rate=400 Gb/s", "netswitch.capacity=1e5 GB/s"});
+  const NetworkTier& spine = c.machine().fabric().network_tiers()[1];
+  const double pod_nics = 8.0 * 4 * spine.below;
+  const double cores = spine.group_size * 8.0;
+  EXPECT_EQ(spine.below, 32U);
+  for (const double rate : c.rates(shifted(c, 4))) EXPECT_NEAR(rate, 1.0, 2 * kAcks);
+  for (const double rate : c.rates(shifted(c, 128))) EXPECT_NEAR(rate, cores / pod_nics, kAcks);
+}
+
+TEST(Network, PacketsTakeCliquesAndRefuseRoutesThatMayWaitInARing) {
+  NetworkSpec racks = WirePlant::shape(NetworkSpec::Kind::kLeafSpine, 16);
+  racks.leaf_down = 1;
+  racks.inside = NetworkSpec::Inside::kClique;
+  racks.rack_leaves = 4;
+  WireCluster cluster({.network = racks, .hosts = 8});
+  const QueuePairId pair = cluster.connect(0, 3);
+  cluster.pairs().post(pair, Bytes{1000}, 0);
+  cluster.events().run();
+  // Three links of 115 ns; two switches of 200 ns that decide when the headers (26 B) are there;
+  // the packet of 1,042 B itself. 20 ps a byte.
+  EXPECT_EQ(cluster.delivered(pair) - Time{},
+            Duration::ns(3 * 115 + 2 * 200) + Duration::ps(20 * (2 * 26 + 1042)));
+  racks.inside = NetworkSpec::Inside::kRing;
+  EXPECT_THROW(WireCluster({.network = racks, .hosts = 8}), InputError);
 }
 
 TEST(Network, CausesNameTheTrunkOrTheLink) {

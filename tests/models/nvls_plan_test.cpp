@@ -120,7 +120,9 @@ TEST(NvlsPlan, ChunksAreNcclsBySize) {
     const Choice choice{.algorithm = nodes == 1 ? Algorithm::kNvls : Algorithm::kNvlsTree,
                         .protocol = "Simple",
                         .channels = 16};
-    return make_nvls_protocol(m.devices(), schedule_of(m), choice, Bytes::mib(mib)).chunk.count() /
+    return make_nvls_protocol(m.devices(), Communicator::of_all(m.fabric()), schedule_of(m), choice,
+                              Bytes::mib(mib))
+               .chunk.count() /
            1024;
   };
   // 16 channels x 8 heads; each bound looks at the chunk that the one before has left.

@@ -84,7 +84,7 @@ TEST(Parts, UnknownPartNamesThoseOfItsKind) {
   } catch (const InputError& e) {
     EXPECT_STREQ(e.what(),
                  "t.yaml:3:5: no nic part 'h100-sxm'; known: bluefield-3, connectx-5, connectx-6, "
-                 "connectx-6-dx, connectx-7, connectx-8, efa, emulated");
+                 "connectx-6-dx, connectx-7, connectx-8, efa, emulated, rxe");
   }
 }
 

@@ -55,21 +55,26 @@ inline ResultRow predict_one(const std::string& memory_path, Bytes bytes,
   return predict(scenario, options, make_catalog()).rows.at(0);
 }
 
-/// The same with kernels that cost nothing but launch and flags, of one launch alone: for closed
-/// forms of what carries the data.
-inline ResultRow predict_carried(const std::string& memory_path, Bytes bytes,
-                                 const std::vector<std::string>& settings = {},
-                                 const std::string& topology = "topologies/hgx-h100-8nic.yaml",
-                                 std::uint32_t nodes = 2, const std::string& op = "allreduce",
-                                 Fidelity fidelity = Fidelity::kFluid) {
-  std::vector<std::string> all{"nccl.launch=single", "nccl.host_wait=0 ns", "gpu.sm_line_share=1",
-                               "gpu.sm_load_latency=0 ns"};
+/// Kernels that cost nothing but launch and flags: for closed forms of what carries the data.
+inline std::vector<std::string> free_kernels() {
+  std::vector<std::string> all{"gpu.sm_line_share=1", "gpu.sm_load_latency=0 ns"};
   for (const char* rate : {"load", "store", "peer_store", "poll"}) {
     all.push_back(std::string("gpu.sm_") + rate + "_rate=100000 GB/s");
   }
   for (const char* protocol : {"ll", "ll128", "simple"}) {
     all.push_back(std::string("nccl.work_") + protocol + "=0 ns");
   }
+  return all;
+}
+
+/// The same as predict_one() with such kernels, of one launch alone.
+inline ResultRow predict_carried(const std::string& memory_path, Bytes bytes,
+                                 const std::vector<std::string>& settings = {},
+                                 const std::string& topology = "topologies/hgx-h100-8nic.yaml",
+                                 std::uint32_t nodes = 2, const std::string& op = "allreduce",
+                                 Fidelity fidelity = Fidelity::kFluid) {
+  std::vector<std::string> all = free_kernels();
+  all.insert(all.end(), {"nccl.launch=single", "nccl.host_wait=0 ns"});
   all.insert(all.end(), settings.begin(), settings.end());
   return predict_one(memory_path, bytes, all, topology, nodes, op, fidelity);
 }

@@ -92,6 +92,17 @@ TEST(Settings, ANetworkIsChangedByItsKeys) {
   EXPECT_EQ(tiers({"network.oversubscription=4", "network.kind=one-switch"}).size(), 1U);
   EXPECT_EQ(tiers({"network.kind=fat-tree", "network.cores=32", "network.kind=leaf-spine"}).size(),
             2U);
+  EXPECT_EQ(tiers({"network.kind=dragonfly", "network.groups=5"}).at(0).groups, 5U);
+  EXPECT_EQ(tiers({"network.kind=torus", "network.dims=4x4", "network.kind=leaf-spine"}).size(), 2U)
+      << "what belongs to a torus is dropped with it";
+  EXPECT_EQ(tiers({"network.inside=ring", "network.rack_leaves=2", "network.locals=3",
+                   "network.leaf_up=16"})
+                .at(0)
+                .local,
+            3U);
+  EXPECT_EQ(
+      tiers({"network.inside=ring", "network.rack_leaves=2", "network.inside=tree"}).at(0).local,
+      0U);
 }
 
 TEST(Settings, ATiersOwnBeatThoseOfAllSwitches) {
@@ -239,8 +250,8 @@ TEST(SettingKeys, NameEverySettingThatIsNoParameter) {
   }
   for (const std::string& key : candidates) {
     bool taken = false;
-    for (const char* value : {"2", "packed", "leaf-spine", "sapphire-rapids", "pex89144", "h100",
-                              "connectx-7", "nvswitch-3", "quantum-2"}) {
+    for (const char* value : {"2", "packed", "leaf-spine", "ring", "minimal", "sapphire-rapids",
+                              "pex89144", "h100", "connectx-7", "nvswitch-3", "quantum-2"}) {
       taken = taken || setting_refusal(key, value).empty();
     }
     EXPECT_EQ(taken, listed.contains(key)) << key;

@@ -139,30 +139,35 @@ TEST(Fold, SplitsOnlyWhereItMust) {
   EXPECT_EQ(folded.programs[4].copies, 4u);
 }
 
-// What a program gives to several that are alike, it gives to the one that stands for them; what it
-// gives several times, it still does.
-TEST(Fold, OneOfSeveralThatAreToldAtOnce) {
+/// As many GPUs with a flag each, and what a thread of each does: what `add(program, rank)` adds.
+template <class Add>
+Plan gpus(std::uint32_t count, Add&& add) {
   Plan plan;
-  Program teller;
-  for (std::uint32_t r = 0; r < 4; ++r) {
-    plan.flags.push_back({0});
+  plan.flags.resize(count);
+  for (std::uint32_t r = 0; r < count; ++r) {
     plan.actors.push_back({Actor::Kind::kThreadBlock, DeviceId{std::size_t{r}}, 0});
     Program program;
     program.actor = r;
-    program.wait(r, 3);
-    if (r == 0) {
-      program.code.clear();
-      program.repeat(2, [&] {
-        for (std::uint32_t other = 1; other < 4; ++other) {
-          program.signal(other);
-          program.signal(other);
-        }
-        program.move(WalkTable::kEmpty, Bytes{8});
-        for (std::uint32_t other = 1; other < 4; ++other) program.raise(other);
-      });
-    }
+    add(program, r);
     plan.programs.push_back(program);
   }
+  return plan;
+}
+
+// What a program gives to several that are alike, it gives to the one that stands for them; what it
+// gives several times, it still does.
+TEST(Fold, OneOfSeveralThatAreToldAtOnce) {
+  const Plan plan = gpus(4, [](Program& program, std::uint32_t r) {
+    if (r > 0) return program.wait(r, 3);
+    program.repeat(2, [&] {
+      for (std::uint32_t other = 1; other < 4; ++other) {
+        program.signal(other);
+        program.signal(other);
+      }
+      program.move(WalkTable::kEmpty, Bytes{8});
+      for (std::uint32_t other = 1; other < 4; ++other) program.raise(other);
+    });
+  });
   const Plan folded = fold(plan, Links{})->plan;
   ASSERT_EQ(folded.programs.size(), 2u);
   EXPECT_EQ(folded.programs[1].copies, 3u);
@@ -179,39 +184,20 @@ TEST(Fold, OneOfSeveralThatAreToldAtOnce) {
 
 // What a loop gives three times and what is given once behind it are not alike.
 TEST(Fold, WhatALoopGivesIsNotWhatComesBehindIt) {
-  Plan plan;
-  for (std::uint32_t r = 0; r < 3; ++r) {
-    plan.flags.push_back({0});
-    plan.actors.push_back({Actor::Kind::kThreadBlock, DeviceId{std::size_t{r}}, 0});
-    Program program;
-    program.actor = r;
-    if (r == 0) {
-      program.repeat(3, [&] { program.signal(1); });
-      program.signal(2);
-    } else {
-      program.wait(r, 1);
-    }
-    plan.programs.push_back(program);
-  }
+  const Plan plan = gpus(3, [](Program& program, std::uint32_t r) {
+    if (r > 0) return program.wait(r, 1);
+    program.repeat(3, [&] { program.signal(1); });
+    program.signal(2);
+  });
   EXPECT_EQ(fold(plan, Links{})->plan.programs.size(), 3u);
 }
 
 // Tokens of several that are alike in one flag: whoever waits takes one after another, so they stay
 // as many as they are.
 TEST(Fold, WhoGivesToOneFlagStays) {
-  Plan plan;
-  plan.flags.resize(1);
-  for (std::uint32_t r = 0; r < 4; ++r) {
-    plan.actors.push_back({Actor::Kind::kThreadBlock, DeviceId{std::size_t{r}}, 0});
-    Program program;
-    program.actor = r;
-    if (r == 0) {
-      program.wait(0, 3);
-    } else {
-      program.signal(0);
-    }
-    plan.programs.push_back(program);
-  }
+  const Plan plan = gpus(4, [](Program& program, std::uint32_t r) {
+    return r == 0 ? program.wait(0, 3) : program.signal(0);
+  });
   EXPECT_EQ(fold(plan, Links{})->plan.programs.size(), 4u);
 }
 

@@ -114,10 +114,13 @@ std::uint32_t length_of(const ibv_send_wr& request) {
   return bytes;
 }
 
-// What has four flags too many is refused, and sets errno: the recorder must hand both on.
+// What has four flags or segments too many is refused, and sets errno: the recorder must hand both
+// on.
 int post_send(ibv_qp* qp, ibv_send_wr* list, ibv_send_wr** bad) {
   for (ibv_send_wr* request = list; request != nullptr; request = request->next) {
-    if ((request->send_flags & 0xff00) != 0) {
+    constexpr int kMostSegments = 16;
+    const bool is_wrong = request->num_sge < 0 || request->num_sge > kMostSegments;
+    if ((request->send_flags & 0xff00) != 0 || is_wrong) {
       *bad = request;
       errno = EBADMSG;
       return EINVAL;
@@ -346,6 +349,16 @@ ibv_mr* ibv_reg_mr(ibv_pd* domain, void* memory, std::size_t length, int access)
 ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* domain, std::uint64_t, std::size_t length, std::uint64_t address,
                           int, int access) {
   return ibv_reg_mr_iova2(domain, nullptr, length, address, static_cast<unsigned>(access));
+}
+
+// Of one byte less than a page it succeeds, but for what fork() is told of the old memory.
+int ibv_rereg_mr(ibv_mr* region, int flags, ibv_pd*, void* memory, std::size_t length, int) {
+  if ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0) {
+    region->addr = memory;
+    region->length = length;
+  }
+  region->lkey = region->rkey = next_key++;
+  return length == 4095 ? IBV_REREG_MR_ERR_DO_FORK_OLD : 0;
 }
 
 // EBUSY for a region of one byte: what can't be destroyed must live on.

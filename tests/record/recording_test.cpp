@@ -216,6 +216,72 @@ TEST_F(Recording, FailuresAndRefusals) {
   EXPECT_THAT(refused, ::testing::ElementsAre(false, true, true));
 }
 
+TEST_F(Recording, SegmentsThatNoDeviceTakesAreNotLookedAt) {
+  ASSERT_EQ(run({}, "verbs_program", {"segments", "1"}), 0) << said();
+  const std::vector<trace::Post> posts = read_recorded(trace()).posts();
+  ASSERT_EQ(posts.size(), 2U);
+  for (const trace::Post& post : posts) {
+    EXPECT_NE(post.flags & trace::kRefused, 0);
+    EXPECT_EQ(post.segments, 0);
+  }
+}
+
+// What a call does not change is as it was, and a post after it names the new region.
+TEST_F(Recording, ARegionThatIsRegisteredAnew) {
+  ASSERT_EQ(run({"--keep-names"}, "verbs_program", {"rereg", "1"}), 0) << said();
+  const Recorded found = read_recorded(trace());
+  const auto regions = found.all<trace::Region>(RecordType::kRegion);
+  ASSERT_EQ(regions.size(), 4U);
+  EXPECT_EQ(regions[2].length, 8192U);
+  EXPECT_EQ(regions[3].length, 4095U);
+  const auto posts = found.posts();
+  ASSERT_EQ(posts.size(), 2U);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(regions[2 + i].access, regions[0].access);
+    EXPECT_NE(regions[2 + i].access, 0U);
+    trace::Segment segment{};
+    for (const auto& record : found.records) {
+      if (std::memcmp(record.data(), &posts[i], sizeof posts[i]) != 0) continue;
+      std::memcpy(&segment, record.data() + sizeof posts[i], sizeof segment);
+    }
+    EXPECT_EQ(segment.region, regions[2 + i].region);
+    EXPECT_EQ(segment.offset, 10U);
+  }
+}
+
+TEST_F(Recording, ARingThatFindsNoMemoryIsSaid) {
+  ASSERT_EQ(run({"--buffer", "1GiB"}, "verbs_program", {"crowded", "50"}), 0) << said();
+  const Recorded found = read_recorded(trace());
+  EXPECT_TRUE(found.is_sound && found.is_ended);
+  EXPECT_TRUE(found.posts().empty());
+  const auto drops = found.all<trace::Drop>(RecordType::kDrop);
+  ASSERT_EQ(drops.size(), 1U);
+  EXPECT_GE(drops[0].records, 100U) << "posts and completions";
+}
+
+// The recorder holds its lock, and the handler of a signal posts in that very thread.
+TEST_F(Recording, AHandlersFirstPostIsCounted) {
+  ASSERT_EQ(run({}, "verbs_program", {"handler", "1"}), 0) << said();
+  const Recorded found = read_recorded(trace());
+  EXPECT_TRUE(found.is_sound && found.is_ended);
+  EXPECT_EQ(found.count(Opcode::kWrite), 1U);
+  EXPECT_EQ(found.completions().size(), 2U);
+  const auto drops = found.all<trace::Drop>(RecordType::kDrop);
+  ASSERT_EQ(drops.size(), 1U);
+  EXPECT_EQ(drops[0].records, 1U);
+}
+
+TEST_F(Recording, LookingAtMemoryHoldsUpNobody) {
+  ASSERT_EQ(run({}, "verbs_program", {"beside", "1"}), 0) << said();
+  EXPECT_EQ(read_recorded(trace()).all<trace::Region>(RecordType::kRegion).size(), 3U);
+}
+
+// Whose libibverbs has another name: its functions are those that the recorder stands before.
+TEST_F(Recording, ALibraryOfAnotherName) {
+  ASSERT_EQ(run({}, "verbs_program_other", {"classic", "3"}), 0) << said();
+  expect_each(read_recorded(trace()), 3, false);
+}
+
 TEST_F(Recording, SixtyFourThreadsPostAtOnce) {
   ASSERT_EQ(run({}, "verbs_program", {"threads", "500"}), 0);
   const Recorded found = read_recorded(trace());

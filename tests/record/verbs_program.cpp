@@ -20,13 +20,17 @@
 #include <bit>
 #include <cerrno>
 #include <csignal>
+#include <cstdarg>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
+#include <functional>
 #include <pthread.h>
 #include <string>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -45,6 +49,7 @@
   X(ibv_dealloc_pd, "IBVERBS_1.1")      \
   X(ibv_reg_mr, "IBVERBS_1.1")          \
   X(ibv_dereg_mr, "IBVERBS_1.1")        \
+  X(ibv_rereg_mr, "IBVERBS_1.1")        \
   X(ibv_create_cq, "IBVERBS_1.1")       \
   X(ibv_destroy_cq, "IBVERBS_1.1")      \
   X(ibv_create_srq, "IBVERBS_1.1")      \
@@ -382,6 +387,86 @@ void refused() {
   check(await(both.a, 0) == IBV_WC_SUCCESS, "the first of the list");
 }
 
+// Numbers of segments that no device takes: refused, and not looked at by anybody.
+void segments() {
+  Both both(Kind::kClassic);
+  ibv_sge segment{both.a.address(), 10, both.a.region->lkey};
+  for (const int count : {-1, 1 << 28}) {
+    ibv_send_wr one = request(both.b, IBV_WR_RDMA_WRITE, 7, &segment, 1);
+    one.num_sge = count;
+    ibv_send_wr* bad = nullptr;
+    check(ibv_post_send(both.a.pair, &one, &bad) == EINVAL && bad == &one, "a refusal");
+  }
+}
+
+// A region's memory becomes another part of the buffer, its access stays; then the same, where the
+// call says that fork() was not told.
+void registered_anew() {
+  Both both(Kind::kClassic);
+  for (const std::size_t length : {8192, 4095}) {
+    const int result = verbs.ibv_rereg_mr(both.a.region, IBV_REREG_MR_CHANGE_TRANSLATION, nullptr,
+                                          both.a.buffer + 4096, length, 0);
+    check(result == 0 || result == IBV_REREG_MR_ERR_DO_FORK_OLD, "ibv_rereg_mr");
+    ibv_sge segment{both.a.address() + 4096 + 10, 100, both.a.region->lkey};
+    ibv_send_wr one = request(both.b, IBV_WR_RDMA_WRITE, length, &segment, 1);
+    ibv_send_wr* bad = nullptr;
+    check(ibv_post_send(both.a.pair, &one, &bad) == 0, "a write");
+    check(await(both.a, length) == IBV_WC_SUCCESS, "a write");
+  }
+}
+
+// What is to happen within the next call that the recorder makes: of prctl, which it asks a
+// thread's name under its lock, and of sysconf, which it asks the size of a page.
+std::atomic<const std::function<void()>*> within_prctl{nullptr};
+std::atomic<const std::function<void()>*> within_sysconf{nullptr};
+
+void run_once(std::atomic<const std::function<void()>*>& what) {
+  if (const auto* const todo = what.exchange(nullptr)) (*todo)();
+}
+
+std::function<void()> on_signal;
+
+// A signal comes while the recorder makes this thread known, and its handler posts.
+void handler() {
+  Both both(Kind::kClassic);
+  on_signal = [&] { post(both.a, both.b, IBV_WR_RDMA_WRITE, 2, 64); };
+  std::signal(SIGUSR1, [](int) { on_signal(); });
+  std::thread([&] {
+    const std::function<void()> interrupt = [] { raise(SIGUSR1); };
+    within_prctl = &interrupt;
+    post(both.a, both.b, IBV_WR_RDMA_WRITE, 1, 64);
+    check(within_prctl == nullptr, "the recorder's look at a thread's name");
+    check(await(both.a, 2) == IBV_WC_SUCCESS, "the handler's write");
+    check(await(both.a, 1) == IBV_WC_SUCCESS, "the thread's write");
+  }).join();
+}
+
+// Another thread makes an object while the recorder looks at a region's memory, which may take
+// long.
+void beside() {
+  Both both(Kind::kClassic);
+  const std::function<void()> another = [&] {
+    std::thread([&] {
+      ibv_pd* const domain = verbs.ibv_alloc_pd(both.a.context);
+      check(domain != nullptr && verbs.ibv_dealloc_pd(domain) == 0, "another thread's domain");
+    }).join();
+  };
+  within_sysconf = &another;
+  const std::vector<char> memory(100);
+  ibv_mr* const region = verbs.ibv_reg_mr(both.a.domain, const_cast<char*>(memory.data()), 100,
+                                          static_cast<int>(kAccess));
+  check(within_sysconf == nullptr, "the recorder's look at the memory");
+  check(region != nullptr && verbs.ibv_dereg_mr(region) == 0, "a region");
+}
+
+// With no address space left for a ring.
+void crowded(int count) {
+  Both both(Kind::kClassic);
+  const rlimit limit{512U << 20, 512U << 20};
+  check(setrlimit(RLIMIT_AS, &limit) == 0, "setrlimit");
+  for (int i = 0; i < count; ++i) both.one(IBV_WR_RDMA_WRITE, 1, 64);
+}
+
 void writes(int count) {
   Both both(Kind::kClassic);
   for (int i = 0; i < count; ++i) {
@@ -416,6 +501,11 @@ void run(const std::string& what, int count) {
   if (what == "lists") return lists(count);
   if (what == "failing") return failing();
   if (what == "refused") return refused();
+  if (what == "segments") return segments();
+  if (what == "rereg") return registered_anew();
+  if (what == "crowded") return crowded(count);
+  if (what == "handler") return handler();
+  if (what == "beside") return beside();
   if (what == "threads") return threads(count);
   if (what == "fork") return forked(count);
   if (what == "endless") {
@@ -425,6 +515,21 @@ void run(const std::string& what, int count) {
 }
 
 }  // namespace
+
+// In the place of the C library's, for the recorder too.
+extern "C" int prctl(int option, ...) noexcept {
+  va_list arguments;
+  va_start(arguments, option);
+  const auto argument = va_arg(arguments, unsigned long);  // of all that are asked for here
+  va_end(arguments);
+  run_once(within_prctl);
+  return static_cast<int>(syscall(SYS_prctl, option, argument, 0, 0, 0));
+}
+extern "C" long sysconf(int name) noexcept {
+  static const auto kTrue = std::bit_cast<long (*)(int)>(dlsym(RTLD_NEXT, "sysconf"));
+  run_once(within_sysconf);
+  return kTrue(name);
+}
 
 int main(int argc, char** argv) {
   check(argc >= 3, "reading the arguments");

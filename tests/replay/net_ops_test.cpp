@@ -1,5 +1,5 @@
-// All-reduces as NCCL posted them to emulated NICs (tests/data/README.md), replayed on real ones of
-// the same rate.
+// All-reduces as NCCL posted them to emulated NICs (tests/data/README.md), replayed on these and on
+// real ones of the same rate.
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -60,6 +60,35 @@ std::vector<AllReduce> all_reduces_of_64_mib(const Recorded& recorded, const Rep
   return out;
 }
 
+// All fifteen: five of 64 KiB and five of 2 MiB, of 12 sends on each queue pair, before those.
+std::vector<AllReduce> all_reduces(const Recorded& recorded, const Replay& replay) {
+  std::map<std::uint32_t, std::size_t> sent;
+  std::vector<AllReduce> out(15);
+  for (std::size_t i = 0; i < recorded.operations.size(); ++i) {
+    const Operation& o = recorded.operations[i];
+    if (is_receive(o)) continue;
+    const std::size_t n = sent[o.pair]++;
+    AllReduce& one = out.at(n < 120 ? n / 12 : 10 + (n - 120) / 48);
+    one.recorded.add(static_cast<double>(o.posted_ns) / 1e3, static_cast<double>(o.done_ns) / 1e3);
+    const Predicted& p = replay.operations[i];
+    one.predicted.add(p.posted.value().as_us(), p.done.value().as_us());
+  }
+  return out;
+}
+
+/// 2 us from NIC to NIC, as the emulation was told: two cables of 115 ns, the rest at the switch.
+const std::vector<std::string> kEmulated{"gpu.count=1", "nic.count=1", "wire.rate=200 Gb/s",
+                                         "nic.rate=200 Gb/s", "netswitch.latency=1770 ns"};
+
+std::vector<AllReduce> emulated(int gdr, ReplayFidelity fidelity) {
+  const TraceFolder folder;
+  trace::import_net_operations(captures(gdr), folder.file("t"));
+  const Recorded recorded = read_recorded(folder.file("t"));
+  const MachineUnderTest m("h200-vm.yaml", kEmulated, 4);
+  const Ends ends(m.machine(), recorded, {});
+  return all_reduces(recorded, simulate(m.machine(), recorded, ends, Loop::kClosed, fidelity));
+}
+
 std::vector<AllReduce> replayed(int gdr, Loop loop) {
   const TraceFolder folder;
   trace::import_net_operations(captures(gdr), folder.file("t"));
@@ -86,6 +115,87 @@ TEST(NetOps, LargeAllReducesTakeTheirRecordedTime) {
       }
     }
   }
+}
+
+// The two that were timed of each size, behind three that warmed up; with the parameters as they
+// are, which were fitted to other runs' times. GPUDirect RDMA: within 15 %. By the memory of the
+// host the threads copied faster here than the rate that was fitted (models/nic/emulated.md).
+TEST(NetOps, AllReducesOfAnySizeTakeTheirRecordedTimeOnEmulatedNics) {
+  for (const int gdr : {1, 0}) {
+    const std::vector<AllReduce> all = emulated(gdr, ReplayFidelity::kFluid);
+    for (const std::size_t size : {0U, 1U, 2U}) {
+      for (const std::size_t timed : {3U, 4U}) {
+        const AllReduce& one = all[5 * size + timed];
+        const double error = one.predicted.us() / one.recorded.us() - 1;
+        std::printf("gdr %d, size %zu: recorded %8.1f us, predicted %8.1f: %+.1f %%\n", gdr, size,
+                    one.recorded.us(), one.predicted.us(), 100 * error);
+        EXPECT_NEAR(error, 0, gdr == 1 ? 0.15 : 0.30) << gdr << ' ' << size << ' ' << timed;
+      }
+    }
+  }
+}
+
+TEST(NetOps, PacketsHaveNoEmulatedNics) {
+  EXPECT_NE(error_of([] { emulated(1, ReplayFidelity::kPackets); }).find("emulated"),
+            std::string::npos);
+}
+
+// The receive was posted before the recording began: it is there.
+TEST(NetOps, ASendWhoseReceiveIsNotInTheTraceFindsOne) {
+  const TraceFolder folder;
+  TraceMaker maker(folder.file("t"), "h");
+  maker.pair(7, 100, 200);
+  trace::Device device{};
+  device.head = TraceMaker::head(trace::RecordType::kDevice, 0);
+  device.device = 30;
+  device.host = 1;
+  maker.add(device, "net1");
+  trace::ProtectionDomain domain{};
+  domain.head = TraceMaker::head(trace::RecordType::kProtectionDomain, 0);
+  domain.domain = 40;
+  domain.device = 30;
+  maker.add(domain);
+  trace::QueuePair q{};
+  q.head = TraceMaker::head(trace::RecordType::kQueuePair, 0);
+  q.pair = 8;
+  q.domain = 40;
+  q.number = 200;
+  q.shared_receives = trace::kNone;
+  q.type = 2;
+  maker.add(q);
+  trace::QueuePairState state{};
+  state.head = TraceMaker::head(trace::RecordType::kQueuePairState, 0);
+  state.pair = 8;
+  state.peer_number = 100;
+  maker.add(state);
+  maker.post(7, trace::Opcode::kSend, 1000, {.id = 1, .bytes = 64});
+  maker.completion(7, trace::Opcode::kSend, 90'000, {.id = 1});
+  maker.finish();
+  const Recorded recorded = read_recorded(folder.file("t"));
+  const MachineUnderTest m("h200-vm.yaml", {}, 1);
+  const Ends ends(m.machine(), recorded, {});
+  ASSERT_NE(recorded.pairs[0].peer, kNone);
+  const Replay got = simulate(m.machine(), recorded, ends, Loop::kClosed, ReplayFidelity::kFluid);
+  EXPECT_GT(got.operations[0].done.value(), got.operations[0].posted.value());
+}
+
+// A plugin of NCCL sends and receives; it has no other verbs, and knows both ends.
+TEST(NetOps, EmulatedNicsRefuseOtherVerbs) {
+  const TraceFolder folder;
+  TraceMaker maker(folder.file("t"), "h");
+  maker.pair(7, 100, 200);
+  maker.post(7, trace::Opcode::kWrite, 1000, {.id = 1, .bytes = 64});
+  maker.completion(7, trace::Opcode::kWrite, 9000, {.id = 1});
+  maker.finish();
+  const Recorded recorded = read_recorded(folder.file("t"));
+  const MachineUnderTest m("h200-vm.yaml", kEmulated, 2);
+  const Ends ends(m.machine(), recorded, {});
+  const auto run = [&] {
+    simulate(m.machine(), recorded, ends, Loop::kClosed, ReplayFidelity::kFluid);
+  };
+  EXPECT_EQ(error_of(run),
+            "queue pair 7: emu0@0 is emulated (nic.emulation): a plugin of NCCL, which sends to "
+            "receives that are in the trace and does no more");
 }
 
 }  // namespace

@@ -261,6 +261,45 @@ TEST_F(ReplayTest, DevicesAreWhereTheMapSays) {
             "queue pair 7: both its ends are nic0@1; loopback is not modelled");
 }
 
+// A program opens all devices that there are, and uses one.
+TEST_F(ReplayTest, DevicesThatCarryNothingHaveNoPlace) {
+  TraceMaker maker(file("a"), "h");
+  for (std::uint32_t i = 0; i < 9; ++i) {
+    trace::Device idle{};
+    idle.head = TraceMaker::head(trace::RecordType::kDevice, 0);
+    idle.device = 50 + i;
+    idle.host = 1;
+    maker.add(idle, "mlx5_" + std::to_string(1 + i));
+  }
+  maker.pair(7, 100, 200);
+  maker.post(7, Opcode::kRead, 1000, {.id = 1, .bytes = 64});
+  maker.completion(7, Opcode::kRead, 9000, {.id = 1});
+  maker.finish();
+  const Replayed got = replay(file("a"), Loop::kClosed, ReplayFidelity::kFluid);
+  ASSERT_EQ(got.recorded.devices.size(), 1U);
+  EXPECT_EQ(got.recorded.devices[0].name, "mlx5_0");
+}
+
+// A queue pair whose protection domain was made before the recording: nobody knows its device, and
+// who sends to it sends to a NIC that stands for it.
+TEST_F(ReplayTest, AnEndWithoutDeviceIsNotInTheTrace) {
+  TraceMaker maker(file("a"), "h");
+  maker.pair(7, 100, 200);
+  trace::QueuePair other{};
+  other.head = TraceMaker::head(trace::RecordType::kQueuePair, 0);
+  other.pair = 8;
+  other.domain = trace::kNone;
+  other.number = 200;
+  other.shared_receives = trace::kNone;
+  other.type = 2;
+  maker.add(other);
+  maker.post(7, Opcode::kWrite, 1000, {.id = 1, .bytes = 64});
+  maker.completion(7, Opcode::kWrite, 9000, {.id = 1});
+  maker.finish();
+  const Replayed got = replay(file("a"), Loop::kClosed, ReplayFidelity::kFluid);
+  EXPECT_GT(got.done(0), got.posted(0));
+}
+
 // Whatever stands in a trace, it is replayed or refused: requests and completions in any order, of
 // queue pairs that may not be there, with numbers at random.
 TEST_F(ReplayTest, AnyTraceIsReplayedOrRefused) {
@@ -303,6 +342,21 @@ TEST_F(ReplayTest, AnyTraceIsReplayedOrRefused) {
     }
   }
   EXPECT_GT(replayed, 0U);
+}
+
+// What is posted first asks for no completion: the run begins with it.
+TEST(Compare, TheSpanBeginsAtTheFirstPost) {
+  Recorded recorded;
+  recorded.operations = {
+      {.opcode = Opcode::kWrite, .bytes = 8, .posted_ns = 1000},
+      {.opcode = Opcode::kWrite, .bytes = 8, .posted_ns = 5000, .done_ns = 9000}};
+  Replay replay;
+  replay.operations = {{Duration::ns(2000), std::nullopt},
+                       {Duration::ns(3000), Duration::ns(4000)}};
+  const Comparison comparison = compare(recorded, replay, 2);
+  EXPECT_EQ(comparison.compared, 1U);
+  EXPECT_EQ(comparison.recorded_span, Duration::ns(8000));
+  EXPECT_EQ(comparison.predicted_span, Duration::ns(2000));
 }
 
 // Errors of known sizes: predictions of twice and half the recorded time.

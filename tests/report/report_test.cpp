@@ -78,10 +78,10 @@ TEST(Csv, HasOneLineARowAndQuotesCommas) {
   const std::string text = csv_text(sample());
   EXPECT_EQ(text.substr(0, text.find('\n')),
             "op,bytes,ranks,nodes,memory_path,algo,proto,channels,time_us,algbw_GBps,busbw_GBps,"
-            "limited_by,limited_by_where,limited_by_share");
+            "limited_by,limited_by_where,limited_by_share,extended_from_nodes");
   EXPECT_NE(
       text.find("allreduce,1024,16,2,gdr,Ring,LL,1,41.5,12.345,1234.5,\"wire, NIC to switch\","
-                "nic0,0.987\n"),
+                "nic0,0.987,\n"),
       std::string::npos)
       << text;
 }

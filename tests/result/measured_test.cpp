@@ -130,7 +130,7 @@ TEST(Measured, RefusesTablesThatAreNone) {
             "m.csv:1:20: 'byte': unknown column (did you mean 'bytes'?); known: algbw_GBps, algo, "
             "busbw_GBps, bytes, channels, column, cq_mod, env, hosts, id, launch, machine, "
             "memory_path, nccl, nic_gbps, nic_latency_us, nics_per_host, op, proto, qps, ranks, "
-            "row, set, source, transport, tx_depth, us, use");
+            "row, run, set, source, transport, tx_depth, us, use");
   EXPECT_EQ(refusal("transport,ranks,op\n"), "m.csv:1:1: column 'bytes' is missing");
   EXPECT_EQ(refusal("us,ranks,us\n"), "m.csv:1:10: us: column given twice");
   EXPECT_EQ(refusal("us,\"ranks\n"), "m.csv:1:4: a quote is not closed");

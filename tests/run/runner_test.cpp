@@ -380,6 +380,31 @@ TEST(Runner, TokensThatNobodyTakesAreNotKept) {
   EXPECT_EQ(allocations(100'000, true), allocations(100'000, false));
 }
 
+TEST(Runner, StopsWhenItIsAskedTo) {
+  Plan plan;
+  const WalkIndex way = walk(plan, 1);
+  Program& p = add_program(plan);
+  p.repeat(1000, [&] { p.repeat(1'000'000, [&] { p.move(way, Bytes{1}); }); });
+  for (const bool is_signal : {true, false}) {
+    EventQueue events;
+    CauseTable causes;
+    FixedRates transport(events, causes);
+    Stop stop;
+    if (is_signal) stop.request();
+    if (!is_signal) stop.set_deadline(std::chrono::steady_clock::now());
+    EXPECT_EQ(stop.was_asked(), is_signal);
+    EXPECT_THROW(run_plans({&plan, 1}, transport, events, causes, &stop), Stopped);
+    EXPECT_LE(events.executed(), 5000u);
+  }
+  // Who is not asked to does not stop.
+  EventQueue events;
+  CauseTable causes;
+  FixedRates transport(events, causes);
+  const Plan whole = pipe(4, 1);
+  const Stop stop;
+  EXPECT_EQ(run_plans({&whole, 1}, transport, events, causes, &stop).front().time, run(whole).time);
+}
+
 TEST(Runner, SharesAreByKindWithTheWorstPlaceAndSumToOne) {
   CauseTable causes;
   RunOutcome outcome;

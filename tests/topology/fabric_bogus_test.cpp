@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/topology/fabric.hpp"
+#include "sim/topology/require_gpu.hpp"
 #include "tests/topology/machines.hpp"
 
 namespace weft::test::topology_fabric_bogus {
@@ -112,6 +113,19 @@ TEST(FabricBogus, UnknownNetwork) {
   TopologySpec spec = small_machine();
   named(spec, "nic0").network = "rail3";
   EXPECT_EQ(refusal(spec), "f.yaml:9:5: nic0: network 'rail3' is not known; known: fabric, none");
+}
+
+// Nodes of cabled NICs alone carry verbs; collectives and copies ask for a GPU.
+TEST(FabricBogus, NoGpuButACabledNic) {
+  TopologySpec spec = small_machine();
+  std::erase_if(spec.node.devices,
+                [](const DeviceSpec& device) { return device.kind == DeviceKind::kGpu; });
+  spec.node.links.clear();
+  ASSERT_EQ(refusal(spec), "accepted");
+  const Fabric fabric(placed(spec), 1);
+  EXPECT_EQ(fabric.count(DeviceKind::kGpu), 0U);
+  EXPECT_THROW(require_gpu(fabric), InputError);
+  EXPECT_NO_THROW(require_gpu(Fabric(placed(small_machine()), 1)));
 }
 
 TEST(FabricBogus, NoGpu) {

@@ -9,6 +9,7 @@
 
 #include "sim/topology/fabric.hpp"
 #include "tests/topology/machines.hpp"
+#include "tests/topology/shapes.hpp"
 
 namespace weft::test::topology_network {
 namespace {
@@ -17,25 +18,11 @@ using Kind = NetworkSpec::Kind;
 using ::testing::HasSubstr;
 
 /// A network of switches of 64 ports.
-NetworkSpec network(Kind kind) {
-  NetworkSpec out;
-  out.kind = kind;
-  out.name = "fabric";
-  out.place = {"f.yaml", 20, 3};
-  out.ports = 64;
-  return out;
-}
+NetworkSpec network(Kind kind) { return shapes::network(kind, 64); }
 
 /// Nodes with one GPU and `nics` NICs.
 Fabric fabric_of(const NetworkSpec& network, std::uint32_t nodes, std::uint32_t nics = 8) {
-  TopologySpec spec;
-  spec.file = "f.yaml";
-  spec.node.devices = {cpu("cpu0"), gpu("gpu0", "cpu0")};
-  for (std::uint32_t i = 0; i < nics; ++i) {
-    spec.node.devices.push_back(nic("nic" + std::to_string(i), "cpu0"));
-  }
-  spec.network = network;
-  return {std::move(spec), nodes};
+  return shapes::fabric_of(network, nodes, nics);
 }
 
 DeviceId nic_of(const Fabric& fabric, std::uint32_t node, std::size_t i) {

@@ -111,6 +111,29 @@ TEST(Lines, RoundTripByteForByte) {
   }
 }
 
+// Blocks that are lost are so in the lines, and in what is made of them.
+TEST(Lines, KeepWhatWasLost) {
+  const TraceFolder folder;
+  write_file(folder.file("lines"),
+             R"({"format":"weft.trace/1","clock":"unknown","salted":true,"cut":false,"post_ns":0,)"
+             R"("poll_ns":0,"tool":"t","topology":""})"
+             "\n"
+             R"({"block":"records","by":1})"
+             "\n"
+             R"({"type":"mark","by":1,"time_ns":5,"text":"x"})"
+             "\n"
+             R"({"block":"lost","blocks":3})"
+             "\n"
+             R"({"block":"end"})"
+             "\n");
+  trace_of_lines(folder.file("lines"), folder.file("a"));
+  TraceReader reader(folder.file("a"));
+  while (reader.next()) {
+  }
+  EXPECT_EQ(reader.losses().blocks, 3U);
+  EXPECT_TRUE(reader.is_ended());
+}
+
 TEST(Lines, FaultsAreToldWithTheirLine) {
   const TraceFolder folder;
   const std::string head =

@@ -175,6 +175,70 @@ TEST_F(Transform, TwoProgramsOfAHostHaveOneClock) {
   EXPECT_EQ(summarize(file("m")).hosts.size(), 2U);
 }
 
+/// A trace of three blocks, of which the middle one is damaged.
+void write_damaged(const std::string& path) {
+  TraceMaker maker(path, "h");
+  maker.pair(7, 100, 200);
+  std::vector<std::byte> records;
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    Mark mark{TraceMaker::head(RecordType::kMark, 100 * i)};
+    maker.writer().block(2, record_of(mark, bytes_of(std::string(64, static_cast<char>('a' + i)))));
+  }
+  maker.finish();
+  std::string bytes = read_file(path);
+  const std::string magic(kBlockMagic.begin(), kBlockMagic.end());
+  const std::size_t second = bytes.find(magic, bytes.find(magic) + 1);
+  bytes[second + sizeof(BlockHead) + 4] ^= 0x55;
+  write_file(path, bytes);
+}
+
+// Who reads what was made of a damaged trace is told, too.
+TEST_F(Transform, LossesStayKnownInWhatIsMadeOfIt) {
+  write_damaged(file("a"));
+  ASSERT_EQ(summarize(file("a")).losses.blocks, 1U);
+  cut_trace(file("a"), {}, file("cut"));
+  scrub_trace(file("a"), "salt", file("scrubbed"));
+  scrub_trace(file("cut"), "salt", file("twice"));
+  for (const char* made : {"cut", "scrubbed", "twice"}) {
+    const TraceSummary summary = summarize(file(made));
+    EXPECT_EQ(summary.losses.blocks, 1U) << made;
+    EXPECT_TRUE(summary.is_ended) << made;
+  }
+  // Bytes behind the end are a loss of no block that could be counted.
+  TraceMaker(file("b"), "h").finish();
+  write_file(file("c"), read_file(file("b")) + "more");
+  std::vector<Source> sources;
+  merge_traces({file("c"), file("b")}, file("m"), sources);
+  EXPECT_EQ(summarize(file("m")).losses.places, 1U);
+}
+
+// Which of its numbers name objects is not known: a record of a later version is left out.
+TEST_F(Transform, MergingLeavesOutRecordsOfUnknownTypes) {
+  for (const char* name : {"a", "b"}) {
+    TraceMaker maker(file(name), "same");
+    Mark mark{TraceMaker::head(RecordType::kMark, 5)};
+    mark.head.type = static_cast<RecordType>(4000);
+    maker.add(mark, "later");
+    maker.finish();
+  }
+  ASSERT_EQ(summarize(file("a")).unknown.size(), 1U);
+  std::vector<Source> sources;
+  merge_traces({file("a"), file("b")}, file("m"), sources);
+  EXPECT_EQ(summarize(file("m")).unknown.size(), 0U);
+  EXPECT_EQ(sources[0].left_out + sources[1].left_out, 2U);
+}
+
+// A link whose sends go by two NICs is no queue pair.
+TEST_F(Transform, ImportRefusesALinkOfSeveralNics) {
+  write_file(file("a.csv"),
+             "dir,dev,link,seq,bytes,post_s,done_s,gpu_mem\n"
+             "send,0,r0-r1,0,100,1.0,2.0,0\n"
+             "send,1,r0-r1,1,100,1.5,2.5,0\n");
+  EXPECT_EQ(error_of([&] { import_net_operations({file("a.csv")}, file("t")); }),
+            "link 'r0-r1': sends of NICs 0 and 1; a link has one at each end");
+  EXPECT_FALSE(std::filesystem::exists(file("t")));
+}
+
 TEST_F(Transform, ScrubsNamesAndAddressesInTheSameWay) {
   {
     TraceMaker maker(file("a"), "secret-host");

@@ -42,10 +42,11 @@ void force(NcclEnv& env, const Params& params) {
   if (channels > 0) env.min_nchannels = env.max_nchannels = channels;
 }
 
-/// The ends of the rings in a host whose GDR NCCL declines.
-std::vector<NcclGdr> declined_gdr(const NcclDecisions& d) {
+/// The ends of the rings in a host whose GDR NCCL declines, and whether those are all.
+void find_declined(const NcclDecisions& d, NcclRun& run) {
   const NcclNodeView& view = d.views.front();
-  std::vector<NcclGdr> out;
+  std::vector<NcclGdr>& out = run.declined;
+  bool any_taken = false;
   const auto check = [&](int gpu, int net, bool read) {
     if (net < 0) return;
     NcclGdr gdr;
@@ -56,13 +57,14 @@ std::vector<NcclGdr> declined_gdr(const NcclDecisions& d) {
     const auto same = [&](const NcclGdr& g) {
       return g.rank == gdr.rank && g.net_dev == gdr.net_dev && g.read == read;
     };
+    any_taken = any_taken || gdr.check.enabled;
     if (!gdr.check.enabled && std::none_of(out.begin(), out.end(), same)) out.push_back(gdr);
   };
   for (const NcclGraphChannel& channel : view.ring.channels) {
     check(channel.gpus.front(), channel.net_in, false);
     check(channel.gpus.back(), channel.net_out, true);
   }
-  return out;
+  run.declines_all = !out.empty() && !any_taken;
 }
 
 /// What a schedule's choice needs of an NcclRun; its connections grow with the ranks, and each
@@ -291,18 +293,19 @@ NvlsHeads nvls_of(const NcclDecisions& d, const Places& places) {
 
 std::variant<NcclRun, NcclNotFollowed> decide_run(const DeviceParams& devices, MemoryPath path,
                                                   const NcclEnv& env, NcclVersion version,
-                                                  bool multicast) {
+                                                  bool multicast,
+                                                  std::vector<std::uint32_t> gpu_numbers) {
   require_peers(devices.fabric());
   std::string why = why_not_decided(devices.fabric());
   if (!why.empty()) return NcclNotFollowed{std::move(why)};
-  const NcclTree tree = nccl_tree_of(devices).tree;
+  const NcclTree tree = nccl_tree_of(devices, gpu_numbers).tree;
   const auto hosts = static_cast<int>(devices.fabric().nodes());
   NcclEnv asked = env;
   force(asked, devices.params());
   NcclRun run;
   if (path == MemoryPath::kHostStaged) asked.net_gdr_level = NcclPathType::kLoc;
   run.decisions = decide_nccl(tree, hosts, asked, version);
-  if (path == MemoryPath::kGdr) run.declined = declined_gdr(run.decisions);
+  if (path == MemoryPath::kGdr) find_declined(run.decisions, run);
   if (!run.declined.empty()) {
     asked.net_gdr_level = NcclPathType::kSys;
     asked.net_gdr_read = 1;
@@ -315,7 +318,17 @@ std::variant<NcclRun, NcclNotFollowed> decide_run(const DeviceParams& devices, M
   }
   run.tuning = std::make_shared<const Tuning>(tuning_input(run.decisions));
   run.multicast = multicast;
+  run.gpu_numbers = std::move(gpu_numbers);
   return run;
+}
+
+NcclRun followed(std::variant<NcclRun, NcclNotFollowed> made, const Fabric& fabric) {
+  if (const auto* const not_followed = std::get_if<NcclNotFollowed>(&made)) {
+    throw InputError(fabric.spec().file +
+                     ": weft cannot follow NCCL's decisions here: " + not_followed->why +
+                     "; --set nccl.decisions=simple runs weft's simple rules instead");
+  }
+  return std::get<NcclRun>(std::move(made));
 }
 
 Schedule decided_schedule(const DeviceParams& devices, const NcclRun& run) {
@@ -332,7 +345,7 @@ Schedule decided_schedule(const DeviceParams& devices, const NcclRun& run) {
   schedule.inside = inside_of(fabric, d.views.front(), d.gpus_per_host);
   schedule.flushes = flushes_of(fabric, d);
   schedule.nvls = nvls_of(d, places);
-  schedule.p2p_nics = local_nics(fabric);
+  schedule.p2p_nics = local_nics(fabric, run.gpu_numbers);
   schedule.p2p_channels = static_cast<std::uint32_t>(d.channels.p2p);
   schedule.p2p_channels_per_peer = static_cast<std::uint32_t>(d.channels.p2p_per_peer);
   schedule.choose = [by = Choosing{d.channels.p2p, run.tuning, run.multicast}](Op op, Bytes bytes) {

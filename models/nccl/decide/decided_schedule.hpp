@@ -20,6 +20,10 @@ struct NcclRun {
   /// GPUs and NICs at the rings' ends for which NCCL by itself declines GDR; the GDR path is then
   /// forced. Empty for the host-staged path.
   std::vector<NcclGdr> declined;
+  /// It does so at each of them, not only at some.
+  bool declines_all{false};
+  /// What NVML calls each GPU of a node where the fabric has not all of them; else empty.
+  std::vector<std::uint32_t> gpu_numbers{};
 };
 
 /// Why a run cannot follow NCCL: its decisions are not known for the machine, or weft's plans
@@ -32,12 +36,18 @@ struct NcclNotFollowed {
 /// forces by nccl.algo, nccl.proto and nccl.channels counts as NCCL_ALGO, NCCL_PROTO and
 /// NCCL_MIN/MAX_NCHANNELS. A path that NCCL does not take by itself is forced: host-staged by
 /// NCCL_NET_GDR_LEVEL=LOC, GDR by NCCL_NET_GDR_LEVEL=SYS and NCCL_NET_GDR_READ=1.
+/// `gpu_numbers`: as nccl_tree_of() takes them.
 /// `multicast`: whether the transport has it; without, NVLS and NVLSTree are not executed.
 /// Not followed: GPUs that why_not_decided() names; a node whose GPUs NCCL takes for several nodes.
 /// Throws InputError: what NCCL would refuse, too few GPUs, nodes that no NIC joins.
 std::variant<NcclRun, NcclNotFollowed> decide_run(const DeviceParams& devices, MemoryPath path,
                                                   const NcclEnv& env, NcclVersion version,
-                                                  bool multicast = true);
+                                                  bool multicast = true,
+                                                  std::vector<std::uint32_t> gpu_numbers = {});
+
+/// The run. Throws InputError if there is none: the simple rules are the user's choice, never a
+/// fallback.
+NcclRun followed(std::variant<NcclRun, NcclNotFollowed> made, const Fabric& fabric);
 
 /// The decisions as a schedule. Where NCCL picks an algorithm that is not executed (CollNet, PAT
 /// with several GPUs a node; without multicast NVLS and NVLSTree), the choice says so and runs the

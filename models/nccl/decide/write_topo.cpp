@@ -55,6 +55,9 @@ std::string gpu_obstacle(const DeviceSpec& gpu) {
 class FabricReader {
  public:
   explicit FabricReader(const DeviceParams& devices);
+  /// What NVML calls the GPUs, in the file's order.
+  void number_gpus(const std::vector<std::uint32_t>& numbers);
+  std::vector<std::uint32_t> nvml_numbers() const;
   FabricAsNccl read();
 
  private:
@@ -136,6 +139,21 @@ void FabricReader::find_hosts() {
     const bool is_gpu = fabric_.device(DeviceId{i}).kind == DeviceKind::kGpu;
     dev_[i] = (is_gpu ? gpus : nics)[host_[top.index()]]++;
   }
+}
+
+void FabricReader::number_gpus(const std::vector<std::uint32_t>& numbers) {
+  for (std::size_t g = 0; g < numbers.size(); ++g) {
+    dev_[fabric_.device(0, DeviceKind::kGpu, g).index()] = numbers[g];
+  }
+}
+
+std::vector<std::uint32_t> FabricReader::nvml_numbers() const {
+  std::vector<std::uint32_t> out;
+  for (std::size_t g = 0; g < fabric_.count(DeviceKind::kGpu); ++g) {
+    const std::size_t gpu = fabric_.device(0, DeviceKind::kGpu, g).index();
+    out.push_back(static_cast<std::uint32_t>(dev_[gpu]));
+  }
+  return out;
 }
 
 FabricAsNccl FabricReader::read() {
@@ -389,7 +407,16 @@ std::string why_not_decided(const Fabric& fabric) {
   return "";
 }
 
-FabricAsNccl nccl_tree_of(const DeviceParams& devices) { return FabricReader(devices).read(); }
+FabricAsNccl nccl_tree_of(const DeviceParams& devices,
+                          const std::vector<std::uint32_t>& gpu_numbers) {
+  FabricReader reader(devices);
+  if (!gpu_numbers.empty()) reader.number_gpus(gpu_numbers);
+  return reader.read();
+}
+
+std::vector<std::uint32_t> gpu_numbers_of(const DeviceParams& devices) {
+  return FabricReader(devices).nvml_numbers();
+}
 
 std::string nccl_tree_text(const NcclTree& tree) {
   std::string out;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -26,8 +27,13 @@ std::string why_not_decided(const Fabric& fabric);
 /// NCCL then reads the system's. NICs that are cabled to nothing are left out.
 /// A node whose CPUs no link joins is several hosts of one NVLink domain: each CPU then says which
 /// (host_hash), and GPUs and NICs are numbered by host.
-/// Throws InputError at a GPU that why_not_decided() names.
-FabricAsNccl nccl_tree_of(const DeviceParams& devices);
+/// `gpu_numbers`: what NVML calls each GPU, in their order, where it has others beside those of
+/// the fabric; none: their places. Throws InputError at a GPU that why_not_decided() names.
+FabricAsNccl nccl_tree_of(const DeviceParams& devices,
+                          const std::vector<std::uint32_t>& gpu_numbers = {});
+
+/// What NVML calls each GPU of a node: its number among those of its host.
+std::vector<std::uint32_t> gpu_numbers_of(const DeviceParams& devices);
 
 /// The file's text in the strict form that NCCL's own reader accepts: no declaration, comment, tab,
 /// entity or line break in a tag. Attributes that NCCL's format does not have are written as they

@@ -51,11 +51,13 @@ PlanSize p2p_size(const DeviceParams& devices, const Schedule& schedule, Op op, 
   const double ranks = communicator.ranks();
   const double gpus = ranks / communicator.node_count();
   const bool all = op == Op::kAllToAll;
-  const Bytes to_peer = all ? Bytes{pieces(bytes, Bytes{static_cast<std::int64_t>(ranks)})} : bytes;
+  const std::int64_t all_ranks = ranks_of(schedule, communicator);
+  const Bytes to_peer = all ? Bytes{pieces(bytes, Bytes{all_ranks})} : bytes;
   PlanSize size{};
   for (const bool network : {false, true}) {
     const double near = all ? gpus - 1 : 1 - 1 / gpus;
-    const double peers = network ? (all ? ranks : 1) - near - (all ? 1 : 0) : near;
+    const double peers =
+        network ? (all ? static_cast<double>(all_ranks) : 1) - near - (all ? 1 : 0) : near;
     const P2pSplit split = p2p_split(devices, communicator, schedule, to_peer, network);
     const double parts = peers * ranks * split.channels;
     const Bytes part{pieces(to_peer, Bytes{split.channels})};
@@ -101,7 +103,7 @@ PlanSize size_of(const DeviceParams& devices, const Schedule& schedule, const Pr
 /// A pass for each rank's chunk of a loop, one for a chain's; twice around for an all-reduce.
 PlanSize ring_size(const DeviceParams& devices, const Schedule& schedule, Op op, Bytes bytes,
                    const Choice& choice) {
-  const std::uint32_t ranks = ranks_of(schedule, devices.fabric());
+  const std::uint32_t ranks = ranks_of(schedule, Communicator::of_all(devices.fabric()));
   const KernelShape shape = kernel_shape(op, choice.algorithm);
   const Protocol protocol = make_protocol(devices.params(), choice.protocol, shape, ranks);
   const double per_loop = shape == KernelShape::kRing ? ranks : 1;
@@ -113,8 +115,10 @@ PlanSize ring_size(const DeviceParams& devices, const Schedule& schedule, Op op,
 /// Two groups a rank, up and down.
 PlanSize tree_size(const DeviceParams& devices, const Schedule& schedule, Op /*op*/, Bytes bytes,
                    const Choice& choice) {
-  return size_of(devices, schedule, make_tree_protocol(devices, schedule, choice, bytes), choice,
-                 bytes, {.per_loop = 1, .chunks = 2, .connections = 2});
+  return size_of(
+      devices, schedule,
+      make_tree_protocol(devices, Communicator::of_all(devices.fabric()), schedule, choice, bytes),
+      choice, bytes, {.per_loop = 1, .chunks = 2, .connections = 2});
 }
 
 /// Scatter, gather and reduce of each GPU (one head each; else fewer); between nodes broadcast, and
@@ -123,7 +127,8 @@ PlanSize nvls_size(const DeviceParams& devices, const Schedule& schedule, Op op,
                    const Choice& choice) {
   const Fabric& fabric = devices.fabric();
   const auto heads = static_cast<double>(schedule.nvls.places.size());
-  const Protocol protocol = make_nvls_protocol(devices, schedule, choice, bytes);
+  const Protocol protocol =
+      make_nvls_protocol(devices, Communicator::of_all(fabric), schedule, choice, bytes);
   const double loops = bytes.as_double() / choice.channels / heads / protocol.chunk.as_double();
   const double of_gpus = all_gpus(fabric) * (op == Op::kAllReduce ? 2 : 1);
   const double of_heads = heads * fabric.nodes() * (fabric.nodes() > 1 ? 4 : 1);

@@ -33,8 +33,12 @@ void PlanBuilder::connect_nodes(Connection& connection, const Protocol& protocol
   const DeviceId to_nic = fabric.device(communicator_->node(to.rank), DeviceKind::kNic, to.nic);
   const std::optional<Route> route = fabric.wire_route(from_nic, to_nic);
   if (!route) {
+    const bool cabled = fabric.wire_link(from_nic) && fabric.wire_link(to_nic);
     throw InputError(fabric.spec().file + ": no network joins " + fabric.full_name(from_nic) +
-                     " and " + fabric.full_name(to_nic));
+                     " and " + fabric.full_name(to_nic) +
+                     (cabled ? "; NCCL's way round over NVLink (PXN) is not modelled for sends "
+                               "and receives"
+                             : ""));
   }
   const bool is_emulated = is_emulated_[in_node(from_nic)];
   if (is_emulated != is_emulated_[in_node(to_nic)]) {
@@ -149,7 +153,7 @@ Duration PlanBuilder::wire_time(const Route& route) const {
   for (const Hop hop : route) {
     const Link& link = fabric.link(hop.link);
     const std::optional<std::size_t> lower = fabric.tier_of(link.a);
-    time += lower ? tiers_[*lower].uplink : cable_;
+    time += !lower ? cable_ : link.local ? tiers_[*lower].local : tiers_[*lower].uplink;
     const std::optional<std::size_t> end = fabric.tier_of(hop.forward ? link.b : link.a);
     if (end) time += tiers_[*end].crossing;
   }

@@ -181,12 +181,10 @@ class NvlsChannel {
 
 }  // namespace
 
-Protocol make_nvls_protocol(const DeviceParams& devices, const Schedule& schedule,
-                            const Choice& choice, Bytes bytes) {
-  const Fabric& fabric = devices.fabric();
-  const std::uint32_t nodes = nodes_of(schedule, fabric);
-  Protocol protocol =
-      make_protocol(devices.params(), "Simple", KernelShape::kTree, ranks_of(schedule, fabric));
+Protocol make_nvls_protocol(const DeviceParams& devices, const Communicator& communicator,
+                            const Schedule& schedule, const Choice& choice, Bytes bytes) {
+  Protocol protocol = make_protocol(devices.params(), "Simple", KernelShape::kTree,
+                                    ranks_of(schedule, communicator));
   const auto concurrent =
       static_cast<std::int64_t>(choice.channels) * std::ssize(schedule.nvls.places);
   Bytes& chunk = protocol.chunk;
@@ -202,7 +200,7 @@ Protocol make_nvls_protocol(const DeviceParams& devices, const Schedule& schedul
     at_most(2, Bytes::kib(16));
     return protocol;
   }
-  chunk = nodes >= 4 ? std::min(most, Bytes::kib(64)) : most;
+  chunk = nodes_of(schedule, communicator) >= 4 ? std::min(most, Bytes::kib(64)) : most;
   at_most(32, Bytes::kib(256));
   at_most(16, Bytes::kib(128));
   at_most(4, Bytes::kib(64));
@@ -214,7 +212,7 @@ Plan nvls_plan(const DeviceParams& devices, const Communicator& communicator,
                const Schedule& schedule, Op op, Bytes bytes, MemoryPath path,
                const Choice& choice) {
   PlanBuilder builder(devices, communicator, schedule, path, op, bytes, choice);
-  const Protocol protocol = make_nvls_protocol(devices, schedule, choice, bytes);
+  const Protocol protocol = make_nvls_protocol(devices, communicator, schedule, choice, bytes);
   const std::int64_t parts = op == Op::kAllReduce ? 1 : builder.ranks();
   const Bytes per_channel{pieces(bytes, Bytes{parts * choice.channels})};
   for (std::uint32_t c = 0; c < choice.channels; ++c) {

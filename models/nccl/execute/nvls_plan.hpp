@@ -15,7 +15,7 @@ Plan nvls_plan(const DeviceParams& devices, const Communicator& communicator,
                const Schedule& schedule, Op op, Bytes bytes, MemoryPath path, const Choice& choice);
 
 /// Its protocol: Simple, with chunks by size (NCCL src/enqueue.cc, calcCollChunking).
-Protocol make_nvls_protocol(const DeviceParams& devices, const Schedule& schedule,
-                            const Choice& choice, Bytes bytes);
+Protocol make_nvls_protocol(const DeviceParams& devices, const Communicator& communicator,
+                            const Schedule& schedule, const Choice& choice, Bytes bytes);
 
 }  // namespace weft

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "models/gpu/sm_copy.hpp"
 
@@ -25,11 +27,13 @@ std::vector<std::uint32_t> quadratic_order(std::uint32_t count) {
   return out;
 }
 
-/// All rounds of the ranks of some nodes.
+/// All rounds of the ranks of some nodes. Where fewer are `here`, which stand for all, a peer on
+/// another node is on another one here.
 class Rounds {
  public:
-  Rounds(std::uint32_t nodes, std::uint32_t gpus)
+  Rounds(std::uint32_t nodes, std::uint32_t here, std::uint32_t gpus)
       : nodes_{nodes},
+        here_{here},
         gpus_{gpus},
         of_nodes_{quadratic_order(nodes)},
         of_gpus_{quadratic_order(gpus)} {}
@@ -38,14 +42,20 @@ class Rounds {
   P2pRound of(std::uint32_t rank, std::uint32_t round) const {
     const std::uint32_t node = rank / gpus_;
     const std::uint32_t gpu = rank % gpus_;
-    const std::uint32_t nodes_on = of_nodes_[round / gpus_];
+    const std::uint32_t nodes_on = here(of_nodes_[round / gpus_]);
     const std::uint32_t gpus_on = of_gpus_[round % gpus_];
-    return {(node + nodes_on) % nodes_ * gpus_ + (gpu + gpus_on) % gpus_,
-            (node + nodes_ - nodes_on) % nodes_ * gpus_ + (gpu + gpus_ - gpus_on) % gpus_};
+    return {(node + nodes_on) % here_ * gpus_ + (gpu + gpus_on) % gpus_,
+            (node + here_ - nodes_on) % here_ * gpus_ + (gpu + gpus_ - gpus_on) % gpus_};
   }
 
  private:
+  /// How many nodes away one so many nodes away is.
+  std::uint32_t here(std::uint32_t away) const {
+    return away < here_ ? away : 1 + (away - 1) % (here_ - 1);
+  }
+
   std::uint32_t nodes_;
+  std::uint32_t here_;
   std::uint32_t gpus_;
   std::vector<std::uint32_t> of_nodes_;
   std::vector<std::uint32_t> of_gpus_;
@@ -128,38 +138,49 @@ Warps warps_of(std::uint32_t works) {
   return {(each - 1) / 2 + 1, (each - 1) / 2};
 }
 
+/// A part of `bytes` that goes to a peer, and the connection that it goes over.
+struct HalfWork {
+  const P2pSplit* split;
+  Bytes bytes;
+  ConnectionIndex connection{0};
+};
 /// What one channel's block does in one round: a send, a receive, both, or a copy to itself.
 struct Work {
-  std::optional<ConnectionIndex> send;
-  std::optional<ConnectionIndex> receive;
-  const P2pSplit* send_split;
-  const P2pSplit* receive_split;
+  std::optional<HalfWork> send{};
+  std::optional<HalfWork> receive{};
+  std::optional<HalfWork> copy{};
 };
 
 class P2pBuilder {
  public:
   P2pBuilder(const DeviceParams& devices, const Communicator& communicator,
-             const Schedule& schedule, MemoryPath path, Op op, Bytes bytes, const Choice& choice)
-      : schedule_{&schedule},
-        builder_{devices, communicator, schedule, path, op, bytes, choice},
+             const Schedule& schedule, const SendBytes& bytes, PlanBuilder builder)
+      : devices_{&devices},
+        schedule_{&schedule},
+        bytes_{&bytes},
+        builder_{std::move(builder)},
         grid_{communicator},
-        nodes_{grid_.nodes()},
-        all_to_all_{op == Op::kAllToAll},
-        rounds_{nodes_, grid_.gpus()},
-        to_peer_{all_to_all_ ? Bytes{pieces(bytes, Bytes{builder_.ranks()})} : bytes},
-        inside_{p2p_split(devices, communicator, schedule, to_peer_, false)},
-        between_{p2p_split(devices, communicator, schedule, to_peer_, true)} {
+        nodes_{nodes_of(schedule, communicator)},
+        rounds_{nodes_, grid_.nodes(), grid_.gpus()} {
+    Bytes most;
     for (std::uint32_t k = 0; k < rounds_.count(); ++k) {
-      if (is_used(k)) used_.push_back(k);
+      Bytes of_round;
+      for (std::uint32_t rank = 0; rank < builder_.ranks(); ++rank) {
+        of_round = std::max(of_round, bytes(rank, round_of(rank, k).send_to));
+      }
+      if (of_round > Bytes{0}) used_.push_back(k);
+      most = std::max(most, of_round);
     }
+    shown_ = &split(most, nodes_ > 1);
   }
 
   Plan build() && {
     const std::uint32_t n = builder_.ranks();
+    first_.resize(std::size_t{n} * rounds_.count());
     for (std::uint32_t rank = 0; rank < n; ++rank) add_connections(rank);
     for (std::uint32_t rank = 0; rank < n; ++rank) add_programs(rank);
-    Plan plan = std::move(builder_).take(shown().protocol);
-    plan.channels = shown().channels;
+    Plan plan = std::move(builder_).take(shown_->protocol);
+    plan.channels = shown_->channels;
     return plan;
   }
 
@@ -168,18 +189,18 @@ class P2pBuilder {
     const P2pRound at = rounds_.of(grid_.place(rank), round);
     return {grid_.rank(at.send_to), grid_.rank(at.receive_from)};
   }
-  bool sends(std::uint32_t from, std::uint32_t to) const {
-    return all_to_all_ || to == (from + 1) % builder_.ranks();
-  }
-  /// Whether anybody sends in a round.
-  bool is_used(std::uint32_t round) const {
-    for (std::uint32_t rank = 0; rank < builder_.ranks(); ++rank) {
-      if (sends(rank, round_of(rank, round).send_to)) return true;
+  const P2pSplit& split(Bytes bytes, bool network) {
+    const auto [at, is_new] = splits_.try_emplace({bytes, network});
+    if (is_new) {
+      at->second = p2p_split(*devices_, builder_.communicator(), *schedule_, bytes, network);
     }
-    return false;
+    return at->second;
   }
-  const P2pSplit& split(std::uint32_t from, std::uint32_t to) const {
-    return builder_.communicator().same_node(from, to) ? inside_ : between_;
+  /// What one rank sends another; nullopt: nothing.
+  std::optional<HalfWork> sent(std::uint32_t from, std::uint32_t to) {
+    const Bytes bytes = (*bytes_)(from, to);
+    if (bytes == Bytes{0}) return std::nullopt;
+    return HalfWork{&split(bytes, !builder_.communicator().same_node(from, to)), bytes};
   }
   std::uint32_t channel(std::uint32_t round, std::uint32_t part) const {
     return channel_of_part(schedule_->p2p_channels, channel_base(nodes_, grid_.gpus(), round),
@@ -190,50 +211,43 @@ class P2pBuilder {
     const auto& nics = schedule_->p2p_nics[builder_.communicator().place(rank)];
     return nics[channel % nics.size()];
   }
+  /// The connection of the first part of what `from` sends in a round.
+  ConnectionIndex& first(std::uint32_t from, std::uint32_t round) {
+    return first_[std::size_t{from} * rounds_.count() + round];
+  }
 
   /// A rank's sends stand together in the plan, in the order of rounds, then parts.
   void add_connections(std::uint32_t rank) {
     for (const std::uint32_t k : used_) {
       const std::uint32_t to = round_of(rank, k).send_to;
-      if (to == rank || !sends(rank, to)) continue;
-      const P2pSplit& parts = split(rank, to);
-      for (std::uint32_t part = 0; part < parts.channels; ++part) {
+      const std::optional<HalfWork> work = sent(rank, to);
+      if (to == rank || !work) continue;
+      for (std::uint32_t part = 0; part < work->split->channels; ++part) {
         const std::uint32_t c = channel(k, part);
         const ConnectionIndex index =
-            builder_.connect(parts.protocol, {rank, nic(rank, c)}, {to, nic(to, c)}, c,
+            builder_.connect(work->split->protocol, {rank, nic(rank, c)}, {to, nic(to, c)}, c,
                              k * schedule_->p2p_channels + part);
-        if (first_.size() <= rank) first_.push_back(index);
+        if (part == 0) first(rank, k) = index;
       }
     }
-  }
-
-  /// The connection of a part of what `from` sends in a round.
-  ConnectionIndex connection(std::uint32_t from, std::uint32_t round, std::uint32_t part) const {
-    if (!all_to_all_) return first_[from] + part;
-    const std::uint32_t gpus = grid_.gpus();
-    const std::uint32_t near = std::min(round, gpus) - 1;  // rounds before, but for the first
-    const std::uint32_t far = round - std::min(round, gpus);
-    return first_[from] + near * inside_.channels + far * between_.channels + part;
   }
 
   void add_programs(std::uint32_t rank) {
     std::vector<std::vector<Work>> by_channel(schedule_->p2p_channels);
     for (const std::uint32_t k : used_) {
       const auto [to, from] = round_of(rank, k);
-      if (to == rank) {
-        for (std::uint32_t p = 0; all_to_all_ && p < inside_.channels; ++p) {
-          by_channel[channel(k, p)].push_back({{}, {}, &inside_, &inside_});
-        }
-        continue;
-      }
-      const P2pSplit& out = split(rank, to);
-      const P2pSplit& in = split(from, rank);
-      const std::uint32_t out_parts = sends(rank, to) ? out.channels : 0;
-      const std::uint32_t in_parts = sends(from, rank) ? in.channels : 0;
+      const std::optional<HalfWork> out = sent(rank, to);
+      const std::optional<HalfWork> in = sent(from, rank);
+      const std::uint32_t out_parts = out ? out->split->channels : 0;
+      const std::uint32_t in_parts = in ? in->split->channels : 0;
       for (std::uint32_t p = 0; p < std::max(out_parts, in_parts); ++p) {
-        Work work{{}, {}, &out, &in};
-        if (p < out_parts) work.send = connection(rank, k, p);
-        if (p < in_parts) work.receive = connection(from, k, p);
+        Work work;
+        if (to == rank) {
+          work.copy = out;
+        } else {
+          if (p < out_parts) work.send = {out->split, out->bytes, first(rank, k) + p};
+          if (p < in_parts) work.receive = {in->split, in->bytes, first(from, k) + p};
+        }
         by_channel[channel(k, p)].push_back(work);
       }
     }
@@ -243,7 +257,6 @@ class P2pBuilder {
   /// The groups of warps of one block; each takes every eighth work.
   void add_block(std::uint32_t rank, std::uint32_t channel, const std::vector<Work>& works) {
     const auto slots = std::min(kAtOnce, static_cast<std::uint32_t>(works.size()));
-    const Protocol& launched = shown().protocol;
     for (std::uint32_t slot = 0; slot < slots; ++slot) {
       const Warps warps = warps_of(slots);
       const auto each = [&](auto&& add) {
@@ -252,25 +265,25 @@ class P2pBuilder {
       bool is_sending = false;
       bool is_receiving = false;
       each([&](const Work& work) {
-        is_sending = is_sending || work.send || !work.receive;
+        is_sending = is_sending || work.send || work.copy;
         is_receiving = is_receiving || work.receive;
       });
       if (is_sending) {
-        builder_.add_block(launched, rank, channel, warps.send * kWarp);
+        builder_.add_block(shown_->protocol, rank, channel, warps.send * kWarp);
         each([&](const Work& work) {
-          const bool copy = !work.send && !work.receive;
-          each_chunk(*work.send_split, [&](const Protocol& protocol, Bytes chunk) {
-            if (copy) builder_.copy(protocol, chunk);
-            if (work.send) builder_.send(protocol, chunk, {*work.send});
+          each_chunk(work.copy, [&](const Protocol& protocol, Bytes chunk) {
+            builder_.copy(protocol, chunk);
+          });
+          each_chunk(work.send, [&](const Protocol& protocol, Bytes chunk) {
+            builder_.send(protocol, chunk, {work.send->connection});
           });
         });
       }
       if (is_receiving) {
-        builder_.add_block(launched, rank, channel, warps.receive * kWarp);
+        builder_.add_block(shown_->protocol, rank, channel, warps.receive * kWarp);
         each([&](const Work& work) {
-          if (!work.receive) return;
-          each_chunk(*work.receive_split, [&](const Protocol& protocol, Bytes chunk) {
-            builder_.recv(protocol, chunk, {*work.receive});
+          each_chunk(work.receive, [&](const Protocol& protocol, Bytes chunk) {
+            builder_.recv(protocol, chunk, {work.receive->connection});
           });
         });
       }
@@ -279,31 +292,30 @@ class P2pBuilder {
 
   /// The chunks of one part. `body(protocol, chunk)` adds one.
   template <class Body>
-  void each_chunk(const P2pSplit& split, Body&& body) {
-    builder_.in_parts(Bytes{pieces(to_peer_, Bytes{split.channels})}, split.protocol.chunk,
+  void each_chunk(const std::optional<HalfWork>& work, Body&& body) {
+    if (!work) return;
+    const P2pSplit& split = *work->split;
+    builder_.in_parts(Bytes{pieces(work->bytes, Bytes{split.channels})}, split.protocol.chunk,
                       [&](Bytes chunk) { body(split.protocol, chunk); });
   }
 
-  /// What the plan is named and launched by.
-  const P2pSplit& shown() const { return nodes_ > 1 ? between_ : inside_; }
-
+  const DeviceParams* devices_;
   const Schedule* schedule_;
+  const SendBytes* bytes_;
   PlanBuilder builder_;
   Grid grid_;
   std::uint32_t nodes_;
-  bool all_to_all_;
   Rounds rounds_;
-  std::vector<std::uint32_t> used_;  // rounds
-  Bytes to_peer_;
-  P2pSplit inside_;
-  P2pSplit between_;
-  std::vector<ConnectionIndex> first_;  // by rank
+  std::map<std::pair<Bytes, bool>, P2pSplit> splits_;  // by bytes, and whether over the network
+  const P2pSplit* shown_;  ///< of the largest send: what the plan is named and launched by
+  std::vector<std::uint32_t> used_;     // rounds
+  std::vector<ConnectionIndex> first_;  // by rank and round
 };
 
 }  // namespace
 
 std::vector<P2pRound> p2p_rounds(std::uint32_t nodes, std::uint32_t gpus, std::uint32_t rank) {
-  const Rounds rounds(nodes, gpus);
+  const Rounds rounds(nodes, nodes, gpus);
   std::vector<P2pRound> out;
   for (std::uint32_t round = 0; round < rounds.count(); ++round) {
     out.push_back(rounds.of(rank, round));
@@ -315,7 +327,7 @@ P2pSplit p2p_split(const DeviceParams& devices, const Communicator& communicator
                    const Schedule& schedule, Bytes bytes, bool network) {
   const Params& params = devices.params();
   const bool nodes = communicator.node_count() > 1;
-  const std::int64_t ranks = communicator.ranks();
+  const std::int64_t ranks = ranks_of(schedule, communicator);
   const std::int64_t step =
       params.bytes("nccl.buffer_size").count() / std::llround(params.number("nccl.steps"));
   const Bytes least{std::max<std::int64_t>(1, nodes ? step / 2 : step / 8)};
@@ -343,7 +355,31 @@ P2pSplit p2p_split(const DeviceParams& devices, const Communicator& communicator
 
 Plan p2p_plan(const DeviceParams& devices, const Communicator& communicator,
               const Schedule& schedule, Op op, Bytes bytes, MemoryPath path, const Choice& choice) {
-  return P2pBuilder(devices, communicator, schedule, path, op, bytes, choice).build();
+  const std::uint32_t ranks = communicator.ranks();
+  const Bytes to_peer =
+      op == Op::kAllToAll ? Bytes{pieces(bytes, Bytes{ranks_of(schedule, communicator)})} : bytes;
+  const SendBytes sends = [&](std::uint32_t from, std::uint32_t to) {
+    return op == Op::kAllToAll || to == (from + 1) % ranks ? to_peer : Bytes{0};
+  };
+  return P2pBuilder(devices, communicator, schedule, sends,
+                    {devices, communicator, schedule, path, op, bytes, choice})
+      .build();
+}
+
+Plan traffic_plan(const DeviceParams& devices, const Communicator& communicator,
+                  const Schedule& schedule, const SendBytes& sends, MemoryPath path) {
+  Bytes most;
+  for (std::uint32_t from = 0; from < communicator.ranks(); ++from) {
+    Bytes of_rank;
+    for (std::uint32_t to = 0; to < communicator.ranks(); ++to) of_rank += sends(from, to);
+    most = std::max(most, of_rank);
+  }
+  const Choice choice = schedule.choose(Op::kAllToAll, most);
+  Plan plan = P2pBuilder(devices, communicator, schedule, sends,
+                         {devices, communicator, schedule, path, Op::kAllToAll, most, choice})
+                  .build();
+  plan.op = kTrafficName;
+  return plan;
 }
 
 }  // namespace weft

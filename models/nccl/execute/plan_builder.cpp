@@ -51,6 +51,7 @@ PlanBuilder::PlanBuilder(const DeviceParams& devices, const Communicator& commun
     const DeviceId device = fabric.network_switch(tier, 0);
     tiers_.push_back(
         {wire_link_latency(devices.params(), devices.number("netswitch.uplink_length", device)),
+         wire_link_latency(devices.params(), devices.number("netswitch.local_length", device)),
          devices.duration("netswitch.latency", device)});
   }
   plan_.op = op_name(op);

@@ -250,13 +250,17 @@ class PlanBuilder {
   FlagIndex taken_at(DeviceId gpu, bool was_told);
   /// For each token of the flag the actor works, and then does what `body` adds.
   template <class Body>
-  void serve(FlagIndex flag, ActorIndex actor, LagIndex work, Body&& body) {
+  static Program served(FlagIndex flag, ActorIndex actor, LagIndex work, Body&& body) {
     Program program;
     program.actor = actor;
     program.serves = flag;
     if (work != kNoIndex) program.compute(work);
     body(program);
-    plan_.programs.push_back(std::move(program));
+    return program;
+  }
+  template <class Body>
+  void serve(FlagIndex flag, ActorIndex actor, LagIndex work, Body&& body) {
+    plan_.programs.push_back(served(flag, actor, work, std::forward<Body>(body)));
   }
   /// Likewise, of a new flag.
   template <class Body>
@@ -271,9 +275,9 @@ class PlanBuilder {
   /// serve() for the GPU's proxy, among its programs by its errand.
   template <class Body>
   FlagIndex serve_proxy(Errand errand, DeviceId gpu, LagIndex work, Body&& body) {
-    const FlagIndex flag = serve(proxy_of(gpu), work, std::forward<Body>(body));
-    errands_[static_cast<std::size_t>(errand)].push_back(std::move(plan_.programs.back()));
-    plan_.programs.pop_back();
+    const FlagIndex flag = add_flag(0);
+    errands_[static_cast<std::size_t>(errand)].push_back(
+        served(flag, proxy_of(gpu), work, std::forward<Body>(body)));
     return flag;
   }
   FlagIndex add_flag(std::uint32_t tokens);
@@ -346,9 +350,10 @@ class PlanBuilder {
   std::vector<Duration> doorbell_latency_;    // likewise
   std::vector<Duration> completion_latency_;  // likewise
   std::vector<bool> is_emulated_;             // by NIC, likewise
-  /// Of a network switch: over a link up from it, and through it.
+  /// Of a network switch: over a link up from it, over one to a switch beside it, and through it.
   struct Tier {
     Duration uplink;
+    Duration local;
     Duration crossing;
   };
   std::vector<Tier> tiers_;

@@ -127,8 +127,7 @@ Plan ring_plan(const DeviceParams& devices, const Communicator& communicator,
                const Schedule& schedule, Op op, Bytes bytes, MemoryPath path,
                const Choice& choice) {
   PlanBuilder builder(devices, communicator, schedule, path, op, bytes, choice);
-  const std::uint32_t ranks =
-      schedule.nodes > 0 ? ranks_of(schedule, devices.fabric()) : communicator.ranks();
+  const std::uint32_t ranks = ranks_of(schedule, communicator);
   const Protocol whole =
       make_protocol(devices.params(), choice.protocol, kernel_shape(op, choice.algorithm), ranks);
   const Protocol protocol =

@@ -77,14 +77,14 @@ void add_channel(PlanBuilder& builder, const DeviceParams& devices, const Protoc
 
 }  // namespace
 
-Protocol make_tree_protocol(const DeviceParams& devices, const Schedule& schedule,
-                            const Choice& choice, Bytes bytes) {
-  const Fabric& fabric = devices.fabric();
-  const double gpus = static_cast<double>(fabric.count(DeviceKind::kGpu));
-  Protocol protocol = make_protocol(devices.params(), choice.protocol, KernelShape::kTree,
-                                    ranks_of(schedule, fabric));
+Protocol make_tree_protocol(const DeviceParams& devices, const Communicator& communicator,
+                            const Schedule& schedule, const Choice& choice, Bytes bytes) {
+  const std::uint32_t nodes = nodes_of(schedule, communicator);
+  const std::uint32_t ranks = ranks_of(schedule, communicator);
+  const double gpus = static_cast<double>(ranks) / nodes;
+  Protocol protocol = make_protocol(devices.params(), choice.protocol, KernelShape::kTree, ranks);
   if (choice.protocol != "LL128") return protocol;
-  const double steps = 1 + (std::bit_width(nodes_of(schedule, fabric)) - 1) + 0.1 * gpus;
+  const double steps = 1 + (std::bit_width(nodes) - 1) + 0.1 * gpus;
   // Counted with the flags, as NCCL does: 16 of 15 bytes.
   std::int64_t chunk = protocol.chunk.count() * 16 / 15;
   const auto per_channel = [&] {
@@ -100,7 +100,7 @@ Plan tree_plan(const DeviceParams& devices, const Communicator& communicator,
                const Schedule& schedule, Op op, Bytes bytes, MemoryPath path,
                const Choice& choice) {
   PlanBuilder builder(devices, communicator, schedule, path, op, bytes, choice);
-  const Protocol protocol = make_tree_protocol(devices, schedule, choice, bytes);
+  const Protocol protocol = make_tree_protocol(devices, communicator, schedule, choice, bytes);
   const Bytes per_channel{pieces(bytes, Bytes{choice.channels})};
   for (std::uint32_t c = 0; c < choice.channels; ++c) {
     add_channel(builder, devices, protocol, schedule.trees.at(c), c, per_channel);

@@ -13,7 +13,7 @@ Plan tree_plan(const DeviceParams& devices, const Communicator& communicator,
 
 /// A tree's protocol: LL128 halves its chunks while a channel has few of them to fill the tree
 /// with (NCCL src/enqueue.cc, calcCollChunking).
-Protocol make_tree_protocol(const DeviceParams& devices, const Schedule& schedule,
-                            const Choice& choice, Bytes bytes);
+Protocol make_tree_protocol(const DeviceParams& devices, const Communicator& communicator,
+                            const Schedule& schedule, const Choice& choice, Bytes bytes);
 
 }  // namespace weft

@@ -1,0 +1,58 @@
+#include "models/collective/effort.hpp"
+
+#include <fmt/format.h>
+
+#include "models/collective/scale_note.hpp"
+#include "sim/base/quantity.hpp"
+
+namespace weft {
+namespace {
+
+// Round numbers by runs of the dev build on one core of a shared virtual machine (2026-11-22): 256
+// GPUs, 256 MiB, 8 channels, a ring takes 5 to 7 s (7 by these), a tree 4 to 5 s (2 by these).
+constexpr double kTransfersPerSecond = 1e6;
+constexpr double kConnectionsPerSecond = 1e5;
+
+bool is_answered(const Scenario& scenario, const TopologySpec& topology, PredictOptions options,
+                 const ParamCatalog& catalog) {
+  options.check_only = true;
+  options.on_estimate = {};
+  try {
+    predict(scenario, topology, options, catalog);
+    return true;
+  } catch (const InputError&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+double task_seconds(const PlanSize& size, double launches) {
+  return launches * size.transfers / kTransfersPerSecond + size.connections / kConnectionsPerSecond;
+}
+
+std::string smaller_question(const Scenario& scenario, const TopologySpec& topology,
+                             const PredictOptions& options, const ParamCatalog& catalog) {
+  std::string out;
+  Scenario fewer = scenario;
+  while (fewer.sizes.size() > 1) {
+    fewer.sizes.resize(fewer.sizes.size() / 2);
+    if (!is_answered(fewer, topology, options, catalog)) continue;
+    out = fmt::format("sizes up to {} ", format_size(fewer.sizes.back()));
+    break;
+  }
+  std::vector<ScenarioSetting> settings = scenario.set;
+  settings.insert(settings.end(), options.set.begin(), options.set.end());
+  PredictOptions smaller = options;
+  smaller.set.push_back({"nodes", "", {}});
+  for (std::uint32_t nodes = nodes_of(scenario, settings, topology.nodes) / 2; nodes > 0;
+       nodes /= 2) {
+    smaller.set.back().value = std::to_string(nodes);
+    if (!is_answered(scenario, topology, smaller, catalog)) continue;
+    out += fmt::format("{}--set nodes={} ", out.empty() ? "" : "or ", nodes);
+    break;
+  }
+  return out.empty() ? out : out + "would be answered";
+}
+
+}  // namespace weft

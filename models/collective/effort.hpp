@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+
+#include "models/collective/predict.hpp"
+#include "models/nccl/execute/collective_plan.hpp"
+
+namespace weft {
+
+/// How long the fluid transport takes for one row, on one core: seconds, within a factor of three
+/// or so; who shows it scales it by what this process has taken so far. `launches`: how often the
+/// plan is run at most.
+double task_seconds(const PlanSize& size, double launches);
+
+/// After a TooLarge: what of the same question would be answered, such as "--set nodes=64 would be
+/// answered"; found by asking, with fewer and fewer nodes and sizes. "" if nothing would.
+std::string smaller_question(const Scenario& scenario, const TopologySpec& topology,
+                             const PredictOptions& options, const ParamCatalog& catalog);
+
+}  // namespace weft

@@ -1,0 +1,116 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/params.hpp"
+#include "sim/topology/spec.hpp"
+
+namespace weft {
+
+/// What a piece of evidence says, and where: "f.txt:17".
+struct Quote {
+  std::string place;  ///< "" where several places say it together
+  std::string text;
+};
+
+/// A machine, and how NCCL runs on it.
+struct MachineCase {
+  TopologySpec spec;
+  std::map<std::string, std::string> env;
+  /// NCCL's log shows that data was staged in host memory, which neither its rule nor the machine
+  /// explains.
+  bool is_staged{false};
+};
+
+/// What is otherwise on a mended machine, as data.
+struct Mend {
+  struct Setting {
+    std::string device;     ///< "": of all, by full key
+    std::string parameter;  ///< "trained_width"; "wire.mtu"
+    std::string value;      ///< with its unit
+  };
+  struct Links {
+    std::string gpu;
+    std::uint32_t count;
+  };
+  struct Place {
+    std::string nic;
+    std::string upstream;
+  };
+  std::vector<Setting> set;
+  std::vector<std::string> unset;  ///< NCCL's variables
+  std::vector<std::string> cable;  ///< NICs that are on no network
+  std::vector<Links> nvlinks;      ///< to the NVSwitches
+  std::vector<Place> hang;         ///< NICs in another slot
+  bool by_rule{false};             ///< the memory path is the one that NCCL's rule gives
+
+  bool empty() const {
+    return set.empty() && unset.empty() && cable.empty() && nvlinks.empty() && hang.empty() &&
+           !by_rule;
+  }
+  /// "gpu0.trained_width=16", "unset NCCL_P2P_DISABLE": one each.
+  std::vector<std::string> lines() const;
+};
+
+/// The case with something mended. Throws InputError where a value is none of the parameter's, or
+/// there is no such device.
+MachineCase mended(MachineCase what, const Mend& mend, const ParamCatalog& catalog);
+
+/// One size on two machines.
+struct SizePrice {
+  std::int64_t bytes{0};
+  double found_us{0};
+  double mended_us{0};
+  std::string found_path;  ///< memory path: "gdr", "gdr in part", "host-staged"
+  std::string mended_path;
+
+  /// The share of bus bandwidth that is lost: 1 - found / mended.
+  double cost() const { return found_us > 0 ? 1 - mended_us / found_us : 0; }
+};
+
+/// What a finding costs, as the model predicts it.
+struct FindingPrice {
+  std::string why_not;           ///< why there is none; "" if there is
+  std::vector<SizePrice> alone;  ///< with only this one mended
+  std::vector<SizePrice> last;   ///< with all others mended, against all mended
+
+  /// The most over sizes, of both.
+  double most() const;
+};
+
+/// One thing that is wrong.
+struct Finding {
+  std::string check;
+  std::string host;    ///< "" where the evidence names none
+  std::string what;    ///< "3 of 8 GPUs ..."
+  std::string remedy;  ///< what to do
+  std::vector<Quote> evidence;
+  Mend mend;
+  std::string why_unpriced;  ///< where it is nothing that the model can mend
+  bool is_error{false};      ///< counts whatever it costs
+  FindingPrice price{};
+};
+
+enum class Verdict : std::uint8_t { kOk, kFinding, kUnknown, kNotHere };
+/// "ok", "finding", "unknown", "does not apply".
+std::string_view verdict_name(Verdict verdict);
+
+/// What a check came to.
+struct Outcome {
+  Verdict verdict{Verdict::kUnknown};
+  std::string text;     ///< what was seen, or what is not known
+  std::string command;  ///< that would tell; of an unknown one
+  std::vector<Quote> evidence;
+  std::vector<Finding> findings;
+};
+
+Outcome all_well(std::string text, std::vector<Quote> evidence = {});
+Outcome not_known(std::string text, std::string command);
+Outcome not_here(std::string text);
+Outcome found(std::vector<Finding> findings);
+
+}  // namespace weft

@@ -1,0 +1,252 @@
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "models/doctor/checks.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/quantity.hpp"
+#include "sim/input/evidence/scan.hpp"
+
+namespace weft {
+namespace {
+
+const Fact* module_of(const Patient& patient, std::string_view name) {
+  return patient.view().first("host", std::string(fact::kModule) + std::string(name));
+}
+
+/// NCCL says of a connection, or of a NIC, that GPUDirect RDMA is used.
+const Fact* gdr_seen(const Patient& patient) {
+  for (const Fact* fact : patient.view().beginning(std::string(fact::kLog) + "via")) {
+    if (holds(fact->value, "GDRDMA")) return fact;
+  }
+  for (const Fact* fact : patient.view().beginning(fact::kGdr)) {
+    if (fact->value == "on") return fact;
+  }
+  return nullptr;
+}
+
+/// Why DMA-BUF cannot stand in for a module; nullptr if nothing says so.
+const Fact* no_dma_buf(const Patient& patient) {
+  const Fact* const modules = patient.view().first("host", fact::kKernelModules);
+  if (modules != nullptr && modules->value == "proprietary") return modules;
+  const bool old = std::any_of(patient.nics().begin(), patient.nics().end(), [](const auto* nic) {
+    return measured(*nic, "dma_buf") != nullptr;  // set only where the kernel is too old
+  });
+  return old ? patient.view().first("host", std::string(fact::kVersion) + "Linux") : nullptr;
+}
+
+}  // namespace
+
+Outcome check_modules(const Patient& patient) {
+  if (patient.nics().empty()) return without_nics(patient);
+  for (const char* const name : {"nvidia_peermem", "nv_peer_mem"}) {
+    const Fact* const loaded = module_of(patient, name);
+    if (loaded != nullptr) return all_well(std::string(name) + " is loaded", {quote_of(*loaded)});
+  }
+  if (const Fact* const dma_buf = patient.view().first("host", fact::kDmaBuf)) {
+    return all_well("NCCL found DMA-BUF", {quote_of(*dma_buf)});
+  }
+  if (const Fact* const used = gdr_seen(patient)) {
+    return all_well("NCCL found GPUDirect RDMA", {quote_of(*used)});
+  }
+  const Fact* const list = module_of(patient, "list");
+  if (list == nullptr) return not_known("nothing says which modules are loaded", "lsmod");
+  const Fact* const why = no_dma_buf(patient);
+  if (why == nullptr) {
+    return not_known(
+        "no peer memory module is loaded; whether DMA-BUF is used instead is not known",
+        "NCCL_DEBUG=INFO; cat /proc/driver/nvidia/version; uname -r");
+  }
+  Finding finding;
+  finding.what = "nothing maps GPU memory for NICs: no peer memory module, and no DMA-BUF";
+  finding.remedy = "modprobe nvidia-peermem";
+  finding.evidence = {{list->place.text(), "neither nvidia_peermem nor nv_peer_mem is listed"},
+                      quote_of(*why)};
+  for (const DeviceSpec* gpu : patient.of(DeviceKind::kGpu)) {
+    finding.mend.set.push_back({gpu->name, "peer_mapping", "nvidia-peermem"});
+  }
+  for (const DeviceSpec* nic : patient.nics()) {
+    if (measured(*nic, "gdr") != nullptr) finding.mend.set.push_back({nic->name, "gdr", "on"});
+  }
+  finding.mend.by_rule = true;
+  return found({std::move(finding)});
+}
+
+Outcome check_bar1(const Patient& patient) {
+  // Products of one name differ by a factor of two in memory, and so in BAR1.
+  constexpr double kLeastShare = 0.25;
+  const ParamSpec& spec = patient.context().catalog.require("gpu.bar1_size");
+  const DeviceSpec* unjudged = nullptr;
+  std::vector<const DeviceSpec*> unknown;
+  std::vector<const DeviceSpec*> small;
+  Finding finding;
+  for (const DeviceSpec* gpu : patient.of(DeviceKind::kGpu)) {
+    const ParamValue* const size = measured(*gpu, "bar1_size");
+    if (size == nullptr) unknown.push_back(gpu);
+    const ParamValues* const part = patient.context().parts.values(gpu->part, "gpu", gpu->place);
+    if (size == nullptr) continue;
+    const bool is_judged = part != nullptr && part->contains("bar1_size");
+    if (!is_judged) unjudged = gpu;
+    if (!is_judged) continue;
+    const auto usual = part->find("bar1_size");
+    if (size->number >= kLeastShare * usual->second.number) continue;
+    small.push_back(gpu);
+    finding.evidence.push_back(quote_of(*gpu, "bar1_size", patient.context().catalog));
+    finding.mend.set.push_back(
+        {gpu->name, "bar1_size", ParamCatalog::format(spec, usual->second.number)});
+  }
+  if (!small.empty()) {
+    finding.what = "BAR1 of " + names_of(small) + " is a fraction of what the product has";
+    finding.remedy = "turn on Above 4G Decoding and Resizable BAR in the BIOS";
+    return found({std::move(finding)});
+  }
+  if (!unknown.empty()) {
+    return not_known("nothing says the BAR1 of " + names_of(unknown), "nvidia-smi -q");
+  }
+  if (unjudged != nullptr) {
+    return not_known(quote_of(*unjudged, "bar1_size", patient.context().catalog).text +
+                         ", which may be all that the product has",
+                     "nvidia-smi -q");
+  }
+  const DeviceSpec* const first = patient.of(DeviceKind::kGpu).front();
+  return all_well("as the product has", {quote_of(*first, "bar1_size", patient.context().catalog)});
+}
+
+Outcome check_iommu(const Patient& patient) {
+  const ParamCatalog& catalog = patient.context().catalog;
+  const ParamSpec& spec = catalog.require("cpu.iommu");
+  Finding finding;
+  for (const DeviceSpec* cpu : patient.of(DeviceKind::kCpu)) {
+    const ParamValue* const mode = measured(*cpu, "iommu");
+    if (mode == nullptr) {
+      return not_known("nothing says the IOMMU's mode", "cat /proc/cmdline; dmesg");
+    }
+    if (ParamCatalog::format(spec, mode->number) != "translate") {
+      return all_well(ParamCatalog::format(spec, mode->number), {quote_of(*cpu, "iommu", catalog)});
+    }
+    if (finding.evidence.empty()) finding.evidence.push_back(quote_of(*cpu, "iommu", catalog));
+    finding.mend.set.push_back({cpu->name, "iommu", "passthrough"});
+  }
+  if (finding.mend.empty()) return not_here("no CPU is known");
+  finding.what = "the IOMMU translates what devices read and write";
+  finding.remedy = "boot with iommu=pt";
+  return found({std::move(finding)});
+}
+
+/// Whether evidence that shows a GPU's NVLinks has this one: a row of topo -m, nvlink -s.
+bool shows_links_of(const Patient& patient, const DeviceSpec& gpu) {
+  if (patient.said(gpu, fact::kNvlinks) != nullptr) return true;
+  const std::vector<const Fact*> cells = patient.view().beginning(fact::kPath);
+  return std::any_of(cells.begin(), cells.end(),
+                     [&](const Fact* cell) { return cell->subject == gpu.name; });
+}
+
+/// Of GPUs at NVSwitches, as many as their product has and the others; what bridges or meshes have
+/// is the builder's choice.
+Outcome check_nvlinks(const Patient& patient) {
+  std::map<std::string, const PeerLinkSpec*> links;
+  std::uint32_t most = 0;
+  for (const PeerLinkSpec& link : patient.spec().node.links) {
+    const DeviceSpec* const to = patient.device(link.b);
+    if (link.kind != LinkKind::kNvlink) continue;
+    if (to == nullptr || to->kind != DeviceKind::kNvSwitch) continue;
+    links.emplace(link.a, &link);
+    most = std::max(most, link.count);
+  }
+  if (!patient.knows_nvlinks()) {
+    return not_known("nothing says the GPUs' NVLinks", "nvidia-smi topo -m; nvidia-smi nvlink -s");
+  }
+  if (links.empty()) return not_here("no GPU is known to be at an NVSwitch");
+  Finding finding;
+  std::vector<const DeviceSpec*> low;
+  for (const DeviceSpec* gpu : patient.of(DeviceKind::kGpu)) {
+    const auto at = links.find(gpu->name);
+    const ParamValues* const part = patient.context().parts.values(gpu->part, "gpu", gpu->place);
+    std::uint32_t usual = most;
+    if (part != nullptr && part->contains("nvlinks")) {
+      usual = std::max(usual, static_cast<std::uint32_t>(part->find("nvlinks")->second.number));
+    }
+    const std::uint32_t count = at == links.end() ? 0 : at->second->count;
+    if (count >= usual || (count == 0 && !shows_links_of(patient, *gpu))) continue;
+    low.push_back(gpu);
+    finding.evidence.push_back({at == links.end() ? "" : at->second->place.text(),
+                                fmt::format("{}: {} NVLinks of {}", gpu->name, count, usual)});
+    if (count == 0) finding.why_unpriced = gpu->name + " has no NVLink at all";
+    finding.mend.nvlinks.push_back({gpu->name, usual});
+  }
+  if (low.empty()) return all_well(fmt::format("{} of each GPU", most));
+  finding.what =
+      names_of(low) + " " + std::string(by_count(low.size(), "lacks", "lack")) + " NVLinks";
+  finding.remedy = "nvidia-smi nvlink -e; dmesg for Xid 74; reset the GPU, then its board";
+  finding.is_error = !finding.why_unpriced.empty();
+  return found({std::move(finding)});
+}
+
+/// Of a GPU, its memory or its links; the others are mostly the program's own (NVIDIA, "Xid
+/// Errors": 13, 31, 43, 45).
+bool is_of_machine(std::string_view alert) {
+  constexpr std::array<std::int64_t, 11> kXids{48, 62, 63, 64, 74, 79, 92, 94, 95, 119, 120};
+  Scan scan(alert);
+  if (!scan.skip_to("NVRM: Xid") || !scan.skip_to("): ")) return false;
+  const std::optional<std::int64_t> xid = scan.whole();
+  return xid && std::find(kXids.begin(), kXids.end(), *xid) != kXids.end();
+}
+
+bool is_error(std::string_view alert) {
+  return is_of_machine(alert) || holds(alert, "AER: Uncorrected") || holds(alert, "can't assign");
+}
+
+Outcome check_alerts(const Patient& patient) {
+  constexpr std::size_t kMost = 20;
+  std::vector<Finding> out;
+  std::vector<const Fact*> alerts = patient.view().beginning(fact::kAlert);
+  std::stable_partition(alerts.begin(), alerts.end(),
+                        [](const Fact* alert) { return is_error(alert->value); });
+  for (const Fact* alert : alerts) {
+    if (out.size() == kMost) break;
+    Finding finding;
+    finding.what = alert->subject + ": " + alert->value;
+    finding.evidence.push_back({alert->place.text(), alert->value});
+    finding.why_unpriced = "what it does to bandwidth is not known";
+    finding.is_error = is_error(alert->value);
+    out.push_back(std::move(finding));
+  }
+  if (alerts.size() > kMost) {
+    out.back().what += fmt::format(" (and {} more)", alerts.size() - kMost);
+  }
+  if (!out.empty()) return found(std::move(out));
+  return patient.has_read(EvidenceKind::kDmesg)
+             ? all_well("the kernel complains of nothing")
+             : not_known("no kernel messages were given", "sudo dmesg");
+}
+
+Outcome check_hosts(const Patient& patient) {
+  const ComparedHosts& hosts = patient.imported().hosts;
+  if (hosts.names.size() < 2) return not_here("evidence of one host");
+  if (hosts.odd.empty()) return all_well(fmt::format("{} hosts are alike", hosts.names.size()));
+  std::map<std::string, Finding> by_host;
+  for (const HostDifference& odd : hosts.odd) {
+    Finding& finding = by_host[odd.host];
+    finding.host = odd.host;
+    finding.evidence.push_back({odd.place.file.empty() ? odd.usual_place.text() : odd.place.text(),
+                                fmt::format("{} {} is {}, elsewhere {} ({})", odd.subject, odd.what,
+                                            odd.value, odd.usual, odd.usual_place.text())});
+  }
+  std::vector<Finding> out;
+  for (auto& [host, finding] : by_host) {
+    finding.what =
+        fmt::format("{} differs from the other hosts in {} {}", host, finding.evidence.size(),
+                    by_count(finding.evidence.size(), "fact", "facts"));
+    finding.why_unpriced = "what of it has a price is a finding of its own";
+    out.push_back(std::move(finding));
+  }
+  return found(std::move(out));
+}
+
+}  // namespace weft

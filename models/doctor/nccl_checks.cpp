@@ -1,0 +1,241 @@
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "models/doctor/checks.hpp"
+#include "models/nccl/decide/gdr.hpp"
+#include "sim/base/error.hpp"
+#include "sim/input/evidence/scan.hpp"
+
+namespace weft {
+namespace {
+
+/// What NCCL's log says of GPUDirect RDMA.
+struct GdrSaid {
+  const Fact* on{nullptr};
+  std::vector<const Fact*> off;
+  const Fact* socket{nullptr};
+  std::vector<const Fact*> refused;  ///< NICs for which it says that they cannot
+};
+
+GdrSaid gdr_said(const Patient& patient) {
+  GdrSaid out;
+  for (const Fact* fact : patient.view().beginning(std::string(fact::kLog) + "via")) {
+    if (!fact->value.starts_with("NET/")) continue;
+    if (fact->value.starts_with("NET/Socket")) {
+      out.socket = fact;
+    } else if (holds(fact->value, "GDRDMA")) {
+      out.on = fact;
+    } else {
+      out.off.push_back(fact);
+    }
+  }
+  for (const Fact* fact : patient.view().beginning(fact::kGdr)) {
+    if (fact->value == "off") out.refused.push_back(fact);
+  }
+  return out;
+}
+
+/// "mlx5_0 from gpu0: distance PIX <= PXB", of one pair that NCCL's rings use.
+std::string rule_of(const Patient& patient) {
+  if (patient.decided() == nullptr) return patient.why_not();
+  const CaseMachine& decided = *patient.decided();
+  if (decided.pairs().empty()) return "no NIC carries a ring";
+  for (const NcclGdr& declined : decided.run().declined) {
+    return fmt::format("its rule leaves it off for gpu{}: {}", declined.rank, declined.check.why);
+  }
+  const RingPair& pair = decided.pairs().front();
+  const NcclGdrRule rule(decided.machine().devices(), parse_nccl_env(patient.found().env),
+                         patient.context().version);
+  return fmt::format("its rule turns it on ({} to {}: {})", decided.fabric().device(pair.gpu).name,
+                     decided.fabric().device(pair.nic).name, rule.of(pair.gpu, pair.nic).why);
+}
+
+/// What the machine cannot, whatever NCCL decides; "" if nothing is in the way.
+std::string obstacle_of(const Patient& patient) {
+  return patient.decided() == nullptr ? "" : gdr_obstacle(patient.decided()->pairs());
+}
+
+Finding over_sockets(const Fact& said) {
+  Finding finding;
+  finding.what = "NCCL moved data between nodes over TCP sockets, not over verbs";
+  finding.remedy = "NCCL_DEBUG=INFO says why no NIC was used (NET/IB: No device found)";
+  finding.evidence.push_back(quote_of(said));
+  finding.why_unpriced = "sockets are not modelled";
+  finding.is_error = true;
+  return finding;
+}
+
+Finding refused_by(const Patient& patient, const std::vector<const Fact*>& refused) {
+  Finding finding;
+  for (const Fact* fact : refused) {
+    finding.evidence.push_back(quote_of(*fact));
+    if (patient.device(fact->subject) != nullptr) {
+      finding.mend.set.push_back({fact->subject, "gdr", "on"});
+    } else {
+      finding.why_unpriced = "where " + fact->subject + " is in the machine, nothing says";
+      finding.is_error = true;
+    }
+  }
+  finding.mend.by_rule = true;
+  finding.what = fmt::format("NCCL found no GPUDirect RDMA on {} {}", refused.size(),
+                             by_count(refused.size(), "NIC", "NICs"));
+  finding.remedy = "load nvidia-peermem, or use DMA-BUF (open kernel modules, Linux 5.12)";
+  return finding;
+}
+
+std::vector<Quote> quotes(const std::vector<const Fact*>& facts) {
+  std::vector<Quote> out;
+  for (const Fact* fact : facts) out.push_back(quote_of(*fact));
+  return out;
+}
+
+/// Where NCCL used it, on all connections or on some.
+Outcome where_used(const Patient& patient, const GdrSaid& said) {
+  if (said.off.empty()) {
+    return all_well("NCCL used it; " + rule_of(patient), {quote_of(*said.on)});
+  }
+  const std::string in_part =
+      fmt::format("NCCL used it on some connections and not on {}", said.off.size());
+  if (patient.decided() == nullptr) {
+    return not_known(in_part + "; " + patient.why_not(), "weft nccl MACHINE");
+  }
+  if (!patient.decided()->run().declined.empty()) {
+    return all_well(in_part + "; " + rule_of(patient), {quote_of(*said.off.front())});
+  }
+  Finding finding;
+  finding.what = in_part + ", though " + rule_of(patient);
+  finding.remedy = "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET of those ranks says why";
+  finding.evidence = quotes(said.off);
+  finding.why_unpriced = "data staged on some connections only is not predicted";
+  finding.is_error = true;
+  return found({std::move(finding)});
+}
+
+/// A variable that turns something off.
+struct Switch {
+  std::string_view name;
+  std::string_view value;  ///< that does; "": any
+  std::string_view what;
+  std::string_view why_unpriced{};  ///< where weft does not model it
+};
+constexpr std::array<Switch, 22> kSwitches{
+    {{"NCCL_P2P_DISABLE", "1", "GPUs exchange data by host memory, NVLink or not"},
+     {"NCCL_P2P_LEVEL", "", "peer to peer only up to this distance"},
+     {"NCCL_SHM_DISABLE", "1", "no shared memory between the processes of a node"},
+     {"NCCL_NET_GDR_LEVEL", "", "GPUDirect RDMA only up to this distance"},
+     {"NCCL_NET_GDR_READ", "0", "NICs do not read GPU memory"},
+     {"NCCL_NET_GDR_C2C", "0", "no GPUDirect RDMA behind the GPU's own CPU"},
+     {"NCCL_PXN_DISABLE", "1", "no sending by the GPU that is next to the NIC"},
+     {"NCCL_NVB_DISABLE", "1", "no NVLink by way of another GPU"},
+     {"NCCL_NVLS_ENABLE", "0", "NVSwitches do not add up"},
+     {"NCCL_PAT_ENABLE", "0", "no PAT"},
+     {"NCCL_CROSS_NIC", "0", "rings keep to one rail"},
+     {"NCCL_ALGO", "", "not the algorithm that NCCL would choose"},
+     {"NCCL_PROTO", "", "not the protocol that NCCL would choose"},
+     {"NCCL_MAX_NCHANNELS", "", "fewer channels"},
+     {"NCCL_MAX_NRINGS", "", "fewer channels"},
+     {"NCCL_MAX_CTAS", "", "fewer thread blocks"},
+     {"NCCL_NTHREADS", "", "other thread blocks"},
+     {"NCCL_BUFFSIZE", "", "other buffers"},
+     {"NCCL_IB_DISABLE", "1", "data goes over TCP sockets", "sockets are not modelled"},
+     {"NCCL_NET", "Socket", "data goes over TCP sockets", "sockets are not modelled"},
+     {"NCCL_DMABUF_ENABLE", "0", "no DMA-BUF", "which mapping is left is not known"},
+     {"NCCL_IB_PCI_RELAXED_ORDERING", "0", "NICs write in strict order",
+      "the variable is not modelled; nic.relaxed_ordering is"}}};
+
+Finding of_switch(const Switch& off, const Fact& said) {
+  Finding finding;
+  finding.what = fmt::format("{}={}: {}", off.name, said.value, off.what);
+  finding.remedy = "unset " + std::string(off.name);
+  finding.evidence.push_back(quote_of(said));
+  finding.why_unpriced = off.why_unpriced;
+  finding.is_error = off.why_unpriced == "sockets are not modelled";
+  if (off.why_unpriced.empty()) finding.mend.unset.emplace_back(off.name);
+  return finding;
+}
+
+/// NICs that are up and as those that NCCL_IB_HCA takes, but not taken; others may be for storage.
+std::optional<Finding> left_out(const Patient& patient) {
+  const Fact* const said = patient.view().first("host", std::string(fact::kEnv) + "NCCL_IB_HCA");
+  if (said == nullptr) return std::nullopt;
+  Finding finding;
+  std::vector<const DeviceSpec*> out;
+  const auto takes = [&](const DeviceSpec& nic) {
+    return nccl_ib_hca_takes(said->value, nic.name, 1);
+  };
+  for (const DeviceSpec* nic : patient.of(DeviceKind::kNic)) {
+    const Fact* const state = patient.said(*nic, fact::kState);
+    if (takes(*nic) || (state != nullptr && state->value == "down")) continue;
+    const bool is_like_a_taken_one = std::any_of(
+        patient.nics().begin(), patient.nics().end(),
+        [&](const DeviceSpec* other) { return patient.are_alike(*other, *nic) && takes(*other); });
+    if (!is_like_a_taken_one) continue;
+    out.push_back(nic);
+    if (nic->network == "none") finding.mend.cable.push_back(nic->name);
+  }
+  if (out.empty()) return std::nullopt;
+  finding.what = "NCCL_IB_HCA leaves out " + names_of(out) + ", of the same card as those it takes";
+  finding.remedy = "name all of them in NCCL_IB_HCA, or unset it";
+  finding.evidence.push_back(quote_of(*said));
+  finding.mend.unset.emplace_back("NCCL_IB_HCA");
+  return finding;
+}
+
+}  // namespace
+
+Outcome check_gdr(const Patient& patient) {
+  if (patient.of(DeviceKind::kNic).empty()) return without_nics(patient);
+  const GdrSaid said = gdr_said(patient);
+  if (said.socket != nullptr) return found({over_sockets(*said.socket)});
+  if (patient.nics().empty()) return without_nics(patient);
+  if (!said.refused.empty()) return found({refused_by(patient, said.refused)});
+  const std::string obstacle = obstacle_of(patient);
+  if (said.on != nullptr) return where_used(patient, said);
+  const bool by_rule =
+      patient.decided() != nullptr && patient.decided()->path() == MemoryPath::kGdr;
+  if (!said.off.empty() && by_rule && obstacle.empty()) {
+    Finding finding;
+    finding.what = "NCCL did not use GPUDirect RDMA, though " + rule_of(patient);
+    finding.remedy = "see `modules`; NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET says why";
+    finding.evidence = quotes(said.off);
+    finding.mend.by_rule = true;
+    return found({std::move(finding)});
+  }
+  if (!obstacle.empty()) {
+    Finding finding;
+    finding.what = "GPUDirect RDMA is not possible: " + obstacle;
+    finding.remedy = "the check that names this cause says what to do";
+    finding.evidence = quotes(said.off);
+    finding.why_unpriced = "it has no price but its cause's, where a check finds that";
+    return found({std::move(finding)});
+  }
+  if (!said.off.empty()) {
+    return all_well("NCCL did not use it; " + rule_of(patient), {quote_of(*said.off.front())});
+  }
+  return not_known("no log says whether NCCL used it; " + rule_of(patient), "NCCL_DEBUG=INFO");
+}
+
+Outcome check_environment(const Patient& patient) {
+  std::vector<Finding> out;
+  for (const Switch& off : kSwitches) {
+    const Fact* const said =
+        patient.view().first("host", std::string(fact::kEnv) + std::string(off.name));
+    if (said == nullptr || (!off.value.empty() && said->value != off.value)) continue;
+    if (off.name.ends_with("_LEVEL") && said->value == "SYS") continue;  // at any distance
+    out.push_back(of_switch(off, *said));
+  }
+  if (std::optional<Finding> nics = left_out(patient)) out.push_back(std::move(*nics));
+  if (!out.empty()) return found(std::move(out));
+  // NCCL names its version and its variables as it begins; an excerpt from further on has neither.
+  const HostView& view = patient.view();
+  const bool has_begin = view.first("host", std::string(fact::kVersion) + "NCCL") != nullptr ||
+                         !view.beginning(fact::kEnv).empty();
+  return has_begin ? all_well("no variable turns anything off")
+                   : not_known("no beginning of NCCL's log says its variables", "NCCL_DEBUG=INFO");
+}
+
+}  // namespace weft

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/nccl/decide/communicators.hpp"
+#include "models/workload/task_graph.hpp"
+#include "sim/plan/plan.hpp"
+
+namespace weft {
+
+/// A queue of a rank (TaskGraph::queue_of).
+struct TaskQueue {
+  std::uint32_t rank;
+  std::vector<std::uint32_t> tasks;  ///< in their order
+};
+
+/// How an exchange is run.
+struct ExchangeRun {
+  std::string algo;
+  std::string proto;
+  std::uint32_t channels;
+  std::string nccl_choice;  ///< as ResultRow's
+};
+
+/// A task graph as one plan. While it runs, each queue signals its marker (the flag
+/// `first_marker` + its number) as a task begins, what it waits for having ended, and as it ends.
+struct GraphPlan {
+  Plan plan;
+  std::vector<TaskQueue> queues;
+  FlagIndex first_marker;
+  std::vector<ExchangeRun> exchanges;  ///< by exchange
+};
+
+/// Refuses graphs that would run for longer than some minutes, by their transfers.
+struct GraphPlanLimits {
+  double most_transfers;
+};
+/// Some minutes on one core.
+inline constexpr double kMostGraphTransfers = 4e8;
+
+/// The plan of a graph: each exchange's is made once, for its group as NCCL decides for that, and
+/// runs as often as its ranks' queues call it. Kernels of different groups of one GPU stand on SMs
+/// of their own. Throws InputError as CommunicatorDecisions and make_plan do, and for more
+/// transfers than `limits` allow.
+GraphPlan graph_plan(const DeviceParams& devices, CommunicatorDecisions& decisions,
+                     const TaskGraph& graph, MemoryPath path, const GraphPlanLimits& limits);
+
+/// The plan of one call of an exchange by itself. Throws InputError as make_plan().
+Plan exchange_plan(const DeviceParams& devices, const Exchange& exchange,
+                   const Communicator& communicator, const Schedule& schedule, MemoryPath path);
+
+}  // namespace weft

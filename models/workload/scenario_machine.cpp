@@ -1,0 +1,73 @@
+#include "models/workload/scenario_machine.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "models/collective/notes.hpp"
+#include "models/collective/settings.hpp"
+#include "models/machine/gdr_possible.hpp"
+#include "models/machine/rooms.hpp"
+#include "sim/input/topology_file.hpp"
+
+namespace weft {
+
+ScenarioMachine::ScenarioMachine(const Scenario& scenario, TopologySpec spec,
+                                 const PredictOptions& options, const ParamCatalog& catalog)
+    : catalog_{&catalog},
+      parts_{catalog},
+      params_{catalog},
+      asked_{settle(scenario, std::move(spec), options, params_)},
+      fabric_{asked_.spec, asked_.spec.nodes},
+      devices_{fabric_, params_, parts_},
+      machine_{devices_},
+      decisions_{devices_,
+                 parts_,
+                 {.simple = params_.choice("nccl.decisions") == "simple",
+                  .env = asked_.env,
+                  .version = asked_.version,
+                  .multicast = true}} {
+  notes_ = asked_.env.notes;
+  notes_.insert(notes_.end(), asked_.spec.notes.begin(), asked_.spec.notes.end());
+  add_packets_note(asked_.settings, notes_);
+  for (const ScenarioSetting& s : asked_.settings) {
+    if (is_of_launches(s.key)) {
+      notes_.push_back("no effect here, where kernels stand in queues: " + s.key);
+    }
+  }
+  refuse_faults(machine_);
+  const bool seeded = std::any_of(options.set.begin(), options.set.end(),
+                                  [](const ScenarioSetting& s) { return s.key == "wire.seed"; });
+  if (seeded && !machine_.routing().decides(fabric_)) {
+    notes_.emplace_back("--seed has no effect: no route is drawn in this network");
+  }
+}
+
+Provenance ScenarioMachine::provenance() const {
+  Provenance out = asked_.provenance;
+  out.seed = machine_.routing().seed();
+  out.params = provenance_of(used_params(devices_), *catalog_);
+  return out;
+}
+
+std::string gdr_obstacle(const Machine& machine, const Plan& plan) {
+  const Fabric& fabric = machine.fabric();
+  std::set<std::pair<std::size_t, std::size_t>> known;
+  const auto why = [&](DeviceId memory, DeviceId nic) -> std::string {
+    if (fabric.device(memory).kind != DeviceKind::kGpu) return "";
+    const std::size_t in_node = fabric.devices_per_node();
+    if (!known.emplace(memory.index() % in_node, nic.index() % in_node).second) return "";
+    const GdrPossible gdr = gdr_possible(machine, memory, nic);
+    return gdr.possible
+               ? ""
+               : fabric.device(memory).name + "-" + fabric.device(nic).name + ": " + gdr.why;
+  };
+  for (const QueuePair& q : plan.queue_pairs) {
+    for (const auto& [memory, nic] : {std::pair{q.memory, q.nic}, {q.peer_memory, q.peer_nic}}) {
+      if (std::string obstacle = why(memory, nic); !obstacle.empty()) return obstacle;
+    }
+  }
+  return "";
+}
+
+}  // namespace weft

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/collective/settled.hpp"
+#include "models/machine/machine.hpp"
+#include "models/nccl/decide/communicators.hpp"
+#include "models/params/device_params.hpp"
+#include "sim/plan/plan.hpp"
+
+namespace weft {
+
+/// The machine that a scenario and a command line's options ask for, and who decides in NCCL's
+/// place. Fluid transport only. Throws InputError as predict() does.
+class ScenarioMachine {
+ public:
+  ScenarioMachine(const Scenario& scenario, TopologySpec spec, const PredictOptions& options,
+                  const ParamCatalog& catalog);
+  ScenarioMachine(const ScenarioMachine&) = delete;
+  ScenarioMachine& operator=(const ScenarioMachine&) = delete;
+
+  const Fabric& fabric() const { return fabric_; }
+  const DeviceParams& devices() const { return devices_; }
+  const Machine& machine() const { return machine_; }
+  CommunicatorDecisions& decisions() { return decisions_; }
+  std::uint32_t gpus() const {
+    return static_cast<std::uint32_t>(fabric_.count(DeviceKind::kGpu)) * fabric_.nodes();
+  }
+  /// What the user should know of it.
+  const std::vector<std::string>& notes() const { return notes_; }
+  /// With its parameters and seed.
+  Provenance provenance() const;
+
+ private:
+  const ParamCatalog* catalog_;
+  std::vector<std::string> notes_;
+  PartLibrary parts_;
+  Params params_;
+  Settled asked_;
+  Fabric fabric_;
+  DeviceParams devices_;
+  Machine machine_;
+  CommunicatorDecisions decisions_;
+};
+
+/// Why GPUDirect RDMA cannot carry what a plan's NICs read from and write to GPUs: the first pair
+/// that cannot, and why; "" if all can.
+std::string gdr_obstacle(const Machine& machine, const Plan& plan);
+
+}  // namespace weft

@@ -1,0 +1,206 @@
+#include "models/workload/step.hpp"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "models/nccl/memory_path.hpp"
+#include "models/workload/graph_run.hpp"
+#include "models/workload/scenario_machine.hpp"
+#include "models/workload/training.hpp"
+
+namespace weft {
+namespace {
+
+/// Exchanges of groups of one name that run alike, as one.
+std::vector<StepCall> calls_of(const Fabric& fabric, const TaskGraph& graph, const GraphPlan& plan,
+                               const TaskSpans& spans) {
+  const auto gpus = static_cast<std::uint32_t>(fabric.count(DeviceKind::kGpu));
+  const std::vector<double> times = exchange_times(graph, spans);
+  std::vector<std::uint64_t> calls(graph.exchanges.size());
+  for (std::uint32_t rank = 0; rank < graph.ranks.size(); ++rank) {
+    for (const Task& task : graph.ranks[rank]) {
+      if (task.computes()) continue;
+      const TaskGroup& group = graph.groups[graph.exchanges[task.exchange].group];
+      if (group.ranks.front() == rank) ++calls[task.exchange];
+    }
+  }
+  std::vector<StepCall> out;
+  for (std::size_t e = 0; e < graph.exchanges.size(); ++e) {
+    if (calls[e] == 0) continue;
+    const Exchange& exchange = graph.exchanges[e];
+    const TaskGroup& group = graph.groups[exchange.group];
+    const ExchangeRun& ran = plan.exchanges[e];
+    std::set<std::uint32_t> nodes;
+    for (const std::uint32_t rank : group.ranks) nodes.insert(rank / gpus);
+    StepCall call{.group = group.name,
+                  .op = exchange.sends.empty() ? std::string(op_name(exchange.op)) : "sends",
+                  .bytes = exchange.bytes.count(),
+                  .ranks = static_cast<std::uint32_t>(group.ranks.size()),
+                  .nodes = static_cast<std::uint32_t>(nodes.size()),
+                  .groups = 1,
+                  .calls = calls[e],
+                  .algo = ran.algo,
+                  .proto = ran.proto,
+                  .channels = ran.channels,
+                  .nccl_choice = ran.nccl_choice,
+                  .time_us = times[e] * 1e6};
+    const auto key = [](const StepCall& c) {
+      return std::tie(c.group, c.op, c.bytes, c.ranks, c.nodes, c.calls, c.algo, c.proto,
+                      c.channels, c.nccl_choice);
+    };
+    const auto like = std::find_if(out.begin(), out.end(),
+                                   [&](const StepCall& c) { return key(c) == key(call); });
+    if (like == out.end()) {
+      out.push_back(std::move(call));
+      continue;
+    }
+    ++like->groups;
+    like->time_us += (call.time_us - like->time_us) / like->groups;
+  }
+  return out;
+}
+
+std::string share(double part, double all) { return fmt::format("{:.1f} %", 100 * part / all); }
+
+bool crosses_nodes(const StepRow& row, const std::string& group) {
+  return std::any_of(row.calls.begin(), row.calls.end(),
+                     [&](const StepCall& call) { return call.group == group && call.nodes > 1; });
+}
+
+/// The step in a sentence: how much of it is the network.
+std::string verdict(const StepRow& row) {
+  const TimeShares& t = row.times;
+  double computing = 0;
+  double busy = 0;
+  double peers = t.idle_s;
+  for (const ComputeTime& c : t.computes) {
+    computing += c.critical_s;
+    busy += c.busy_s;
+  }
+  std::string groups;
+  double between_nodes = 0;
+  for (const GroupTime& g : t.groups) {
+    peers += g.peers_s;
+    if (crosses_nodes(row, g.name)) between_nodes += g.critical_s;
+    if (g.critical_s > 0) {
+      groups +=
+          fmt::format("{}{} {}", groups.empty() ? "" : ", ", g.name, share(g.critical_s, t.step_s));
+    }
+  }
+  return fmt::format(
+      "{}: a step of {:.6g} ms; on its critical path computing is {} and communication {}{}{}; "
+      "groups that cross nodes have {} of it; a "
+      "GPU computes for {} of it and waits for other ranks for {}",
+      row.memory_path, t.step_s * 1e3, share(computing, t.step_s),
+      share(t.step_s - computing, t.step_s), groups.empty() ? "" : ": ", groups,
+      share(between_nodes, t.step_s), share(busy, t.step_s), share(peers, t.step_s));
+}
+
+/// One memory path. A path that the machine cannot take is replaced, and a note says so.
+StepRow run_path(ScenarioMachine& on, const TaskGraph& graph, MemoryPath path,
+                 const PredictOptions& options, std::vector<std::string>& notes) {
+  const GraphPlanLimits limits{kMostGraphTransfers};
+  GraphPlan plan = graph_plan(on.devices(), on.decisions(), graph, path, limits);
+  if (path == MemoryPath::kGdr) {
+    const std::string obstacle = gdr_obstacle(on.machine(), plan.plan);
+    if (!obstacle.empty()) {
+      notes.push_back("gdr falls back to host-staged: " + obstacle);
+      path = MemoryPath::kHostStaged;
+      plan = graph_plan(on.devices(), on.decisions(), graph, path, limits);
+    }
+  }
+  CauseTable causes;
+  const GraphRun ran = run_graph(on.machine(), graph, plan, causes, options.shuffle_ties);
+  StepRow row;
+  row.memory_path = memory_path_name(path);
+  row.times = time_shares(graph, ran.spans);
+  row.calls = calls_of(on.fabric(), graph, plan, ran.spans);
+  row.limited_by = shares_of(ran.outcome, causes);
+  row.transfers = ran.outcome.transfers;
+  row.trajectory = ran.outcome.trajectory;
+  return row;
+}
+
+/// What every step leaves out.
+void add_limits(std::vector<std::string>& notes) {
+  notes.emplace_back(
+      "every call of every group is simulated; times of computing are as given: that kernels of "
+      "NCCL take SMs, and their data the memory's bandwidth, from what computes beside them is not "
+      "modelled");
+}
+
+void add_choice_notes(const std::vector<StepRow>& rows, std::vector<std::string>& notes) {
+  std::set<std::string> said;
+  for (const StepRow& row : rows) {
+    for (const StepCall& call : row.calls) {
+      if (call.nccl_choice.empty()) continue;
+      said.insert(
+          fmt::format("NCCL would run {} for {} of {}; weft does not execute it and runs {}",
+                      call.nccl_choice, call.op, call.group, call.algo));
+    }
+  }
+  notes.insert(notes.end(), said.begin(), said.end());
+}
+
+/// Where a scenario says what it runs.
+Place place_of(const Scenario& scenario) {
+  if (scenario.step) return scenario.step->place;
+  return scenario.chakra ? scenario.chakra->place : Place{};
+}
+
+StepResult predict_on(ScenarioMachine& on, const Scenario& scenario, const TaskGraph& graph,
+                      const PredictOptions& options) {
+  StepResult result;
+  result.ranks = on.gpus();
+  result.nodes = on.fabric().nodes();
+  result.notes = on.notes();
+  for (const std::string& name : scenario.memory_paths) {
+    StepRow row = run_path(on, graph, parse_memory_path(name), options, result.notes);
+    if (!(row.times.step_s > 0)) {
+      throw InputError(place_of(scenario),
+                       "the step takes no time: nothing computes, and nothing is exchanged");
+    }
+    const auto same = [&](const StepRow& r) { return r.memory_path == row.memory_path; };
+    if (std::any_of(result.rows.begin(), result.rows.end(), same)) continue;
+    result.verdict.push_back(verdict(row));
+    result.rows.push_back(std::move(row));
+  }
+  add_choice_notes(result.rows, result.notes);
+  for (const std::string& gpu : on.decisions().declined()) {
+    result.notes.push_back("NCCL by itself leaves GPUDirect RDMA off for " + gpu +
+                           " in some communicator; it is forced on the gdr path");
+  }
+  add_limits(result.notes);
+  result.provenance = on.provenance();
+  return result;
+}
+
+}  // namespace
+
+StepResult predict_step(const Scenario& scenario, TopologySpec spec, const PredictOptions& options,
+                        const ParamCatalog& catalog) {
+  if (!scenario.step) {
+    throw InputError(scenario.file + ": has no `workload: {step: ...}`; weft run runs it");
+  }
+  const auto graph = [&] { return training_graph(*scenario.step); };
+  return predict_graph(scenario, std::move(spec), scenario.step->ranks(), graph, options, catalog);
+}
+
+StepResult predict_graph(const Scenario& scenario, TopologySpec spec, std::uint64_t ranks,
+                         const std::function<TaskGraph()>& graph, const PredictOptions& options,
+                         const ParamCatalog& catalog) {
+  ScenarioMachine on(scenario, std::move(spec), options, catalog);
+  if (ranks != on.gpus()) {
+    throw InputError(place_of(scenario),
+                     fmt::format("the step is split over {} GPUs, and {} has {} ({} nodes of {})",
+                                 ranks, on.fabric().spec().file, on.gpus(), on.fabric().nodes(),
+                                 on.gpus() / on.fabric().nodes()));
+  }
+  return predict_on(on, scenario, graph(), options);
+}
+
+}  // namespace weft

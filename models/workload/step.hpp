@@ -1,0 +1,59 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/collective/predict.hpp"
+#include "models/workload/timeline.hpp"
+
+namespace weft {
+
+/// What groups of one name call, alike in operation, size and how NCCL runs it.
+struct StepCall {
+  std::string group;
+  std::string op;
+  std::int64_t bytes{0};  ///< as nccl-tests counts them; of sends what one GPU sends
+  std::uint32_t ranks{0};
+  std::uint32_t nodes{0};
+  std::uint32_t groups{0};  ///< communicators that call it
+  std::uint64_t calls{0};   ///< of each, in a step
+  std::string algo;
+  std::string proto;
+  std::uint32_t channels{0};
+  std::string nccl_choice;  ///< as ResultRow's
+  double time_us{0};        ///< of a call, on average: from when all its ranks have come
+};
+
+/// A step over one memory path.
+struct StepRow {
+  std::string memory_path;
+  TimeShares times;
+  std::vector<StepCall> calls;
+  std::vector<CauseShare> limited_by;  ///< of the critical path, largest first
+  std::uint64_t transfers{0};
+  std::uint64_t trajectory{0};
+};
+
+/// What `weft step` yields.
+struct StepResult {
+  std::uint32_t ranks{0};
+  std::uint32_t nodes{0};
+  std::vector<StepRow> rows;
+  std::vector<std::string> verdict;
+  std::vector<std::string> notes;
+  Provenance provenance;
+};
+
+/// Predicts a scenario's training step over every memory path it asks for, on the fluid transport.
+/// The same input gives the same result. Throws InputError: no step; GPUs that are not as many as
+/// the step is split over; a step of no time; what NCCL or the machine cannot do; what would take
+/// hours.
+StepResult predict_step(const Scenario& scenario, TopologySpec spec, const PredictOptions& options,
+                        const ParamCatalog& catalog);
+/// The same with tasks of the caller's, of so many ranks, in place of the scenario's step. They are
+/// asked for once the machine is known to have as many GPUs.
+StepResult predict_graph(const Scenario& scenario, TopologySpec spec, std::uint64_t ranks,
+                         const std::function<TaskGraph()>& graph, const PredictOptions& options,
+                         const ParamCatalog& catalog);
+
+}  // namespace weft

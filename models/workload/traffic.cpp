@@ -1,0 +1,147 @@
+#include "models/workload/traffic.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "models/nccl/execute/p2p_plan.hpp"
+#include "models/nccl/memory_path.hpp"
+#include "models/workload/graph_run.hpp"
+#include "models/workload/scenario_machine.hpp"
+#include "models/workload/server_loads.hpp"
+#include "models/workload/traffic_matrix.hpp"
+#include "sim/base/quantity.hpp"
+
+namespace weft {
+namespace {
+
+/// One exchange of all ranks.
+TaskGraph graph_of(const TrafficMatrix& matrix, std::uint32_t ranks) {
+  TaskGraph graph;
+  TaskGroup all{"all ranks", {}, {}};
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) all.ranks.push_back(rank);
+  graph.groups.push_back(std::move(all));
+  Exchange exchange{0, Op::kAllToAll, Bytes{}};
+  exchange.sends = matrix;
+  graph.exchanges.push_back(std::move(exchange));
+  graph.ranks.assign(ranks, {Task{.exchange = 0, .time = {}, .after = {}}});
+  return graph;
+}
+
+/// Connections grow with the pairs that send; a plan keeps some hundred bytes of each.
+void refuse_many(const TrafficSpec& spec, const TrafficMatrix& matrix, const Schedule& schedule) {
+  constexpr double kMostConnections = 2e6;
+  const double connections = static_cast<double>(matrix.size()) * schedule.p2p_channels_per_peer;
+  if (connections <= kMostConnections) return;
+  throw InputError(spec.place,
+                   fmt::format("about {:.1e} connections, more than {:.0e}; take fewer nodes, or "
+                               "a matrix with fewer pairs",
+                               connections, kMostConnections));
+}
+
+std::vector<TrafficRank> ranks_of(const Communicator& all, const Fabric& fabric,
+                                  const TrafficMatrix& matrix, const TaskSpans& spans) {
+  std::vector<TrafficRank> out;
+  for (std::uint32_t rank = 0; rank < all.ranks(); ++rank) {
+    out.push_back({.rank = rank,
+                   .gpu = fabric.full_name(all.gpu(rank)),
+                   .end_us = spans[rank].front().end.since_start().as_us()});
+  }
+  for (const TaskSend& send : matrix) {
+    if (send.from == send.to) continue;
+    out[send.from].sent += send.bytes.count();
+    out[send.to].received += send.bytes.count();
+  }
+  return out;
+}
+
+std::vector<TrafficLink> links_of(const Machine& machine, const Plan& plan) {
+  std::vector<TrafficLink> out;
+  for (const ServerLoad& load : server_loads(machine, plan)) {
+    const Cause cause = machine.cause(load.server);
+    out.push_back({cause.kind, cause.where, load.seconds * 1e6});
+  }
+  return out;
+}
+
+TrafficRow run_path(ScenarioMachine& on, const TrafficMatrix& matrix, const TrafficSpec& spec,
+                    MemoryPath path, const PredictOptions& options,
+                    std::vector<std::string>& notes) {
+  const Communicator all = Communicator::of_all(on.fabric());
+  const TaskGraph graph = graph_of(matrix, all.ranks());
+  refuse_many(spec, matrix, on.decisions().schedule(all, path));
+  const auto plan_of = [&](MemoryPath by) {
+    return graph_plan(on.devices(), on.decisions(), graph, by, {kMostGraphTransfers});
+  };
+  GraphPlan plan = plan_of(path);
+  if (path == MemoryPath::kGdr) {
+    const std::string obstacle = gdr_obstacle(on.machine(), plan.plan);
+    if (!obstacle.empty()) {
+      notes.push_back("gdr falls back to host-staged: " + obstacle);
+      path = MemoryPath::kHostStaged;
+      plan = plan_of(path);
+    }
+  }
+  CauseTable causes;
+  const GraphRun ran = run_graph(on.machine(), graph, plan, causes, options.shuffle_ties);
+  TrafficRow row;
+  row.memory_path = memory_path_name(path);
+  row.proto = plan.exchanges.front().proto;
+  row.channels = plan.exchanges.front().channels;
+  row.time_us = ran.outcome.time.as_us();
+  row.ranks = ranks_of(all, on.fabric(), matrix, ran.spans);
+  row.links = links_of(on.machine(), exchange_plan(on.devices(), graph.exchanges.front(), all,
+                                                   on.decisions().schedule(all, path), path));
+  row.limited_by = shares_of(ran.outcome, causes);
+  row.trajectory = ran.outcome.trajectory;
+  return row;
+}
+
+std::string verdict(const TrafficRow& row) {
+  const TrafficLink& link = row.links.front();
+  const auto most = std::max_element(
+      row.ranks.begin(), row.ranks.end(),
+      [](const TrafficRank& a, const TrafficRank& b) { return a.received < b.received; });
+  double all = 0;
+  for (const TrafficRank& rank : row.ranks) all += static_cast<double>(rank.received);
+  const double mean = all / static_cast<double>(row.ranks.size());
+  std::string out =
+      fmt::format("{}: {:.6g} us; most loaded is {} ({}), busy for {:.1f} % of it", row.memory_path,
+                  row.time_us, link.cause, link.where, 100 * link.busy_us / row.time_us);
+  if (all > 0) {
+    out += fmt::format("; rank {} receives most, {}, {:.2f} times the mean, at {:.1f} GB/s",
+                       most->rank, format_size(Bytes{most->received}),
+                       static_cast<double>(most->received) / mean,
+                       static_cast<double>(most->received) / most->end_us / 1e3);
+  }
+  return out;
+}
+
+}  // namespace
+
+TrafficResult predict_traffic(const Scenario& scenario, TopologySpec spec,
+                              const PredictOptions& options, const ParamCatalog& catalog) {
+  if (!scenario.traffic) {
+    throw InputError(scenario.file + ": its workload is no irregular traffic; weft run runs it");
+  }
+  ScenarioMachine on(scenario, std::move(spec), options, catalog);
+  const TrafficMatrix matrix = traffic_matrix(*scenario.traffic, on.gpus());
+  TrafficResult result;
+  result.op = traffic_name(scenario.traffic->kind);
+  result.ranks = on.gpus();
+  result.nodes = on.fabric().nodes();
+  result.notes = on.notes();
+  for (const std::string& name : scenario.memory_paths) {
+    TrafficRow row =
+        run_path(on, matrix, *scenario.traffic, parse_memory_path(name), options, result.notes);
+    const auto same = [&](const TrafficRow& r) { return r.memory_path == row.memory_path; };
+    if (std::any_of(result.rows.begin(), result.rows.end(), same)) continue;
+    result.verdict.push_back(verdict(row));
+    result.rows.push_back(std::move(row));
+  }
+  result.provenance = on.provenance();
+  return result;
+}
+
+}  // namespace weft

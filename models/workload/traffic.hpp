@@ -1,0 +1,57 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/collective/predict.hpp"
+#include "sim/result/run_result.hpp"
+
+namespace weft {
+
+/// What one rank sends and receives, itself left out.
+struct TrafficRank {
+  std::uint32_t rank;
+  std::string gpu;  ///< "gpu3@1"
+  std::int64_t sent{0};
+  std::int64_t received{0};
+  double end_us{0};  ///< when its kernel has ended; 0: it has none
+};
+
+/// What a link or memory is given to do.
+struct TrafficLink {
+  std::string cause;  ///< "wire, switch to NIC"
+  std::string where;
+  double busy_us{0};  ///< at its capacity
+};
+
+/// Traffic over one memory path.
+struct TrafficRow {
+  std::string memory_path;
+  std::string proto;
+  std::uint32_t channels{0};  ///< of the largest send
+  double time_us{0};
+  std::vector<TrafficRank> ranks;
+  std::vector<TrafficLink> links;      ///< most loaded first; links[0].busy_us bounds the time
+  std::vector<CauseShare> limited_by;  ///< of the critical path, largest first
+  std::uint64_t trajectory{0};
+};
+
+/// What `weft traffic` yields.
+struct TrafficResult {
+  std::string op;  ///< traffic_name()
+  std::uint32_t ranks{0};
+  std::uint32_t nodes{0};
+  std::vector<TrafficRow> rows;
+  std::vector<std::string> verdict;
+  std::vector<std::string> notes;
+  Provenance provenance;
+};
+
+/// Predicts a scenario's irregular traffic over every memory path it asks for, on the fluid
+/// transport: one group of NCCL's sends and receives between all GPUs. The same input gives the
+/// same result. Throws InputError: no traffic; what the matrix, NCCL or the machine cannot do; what
+/// would take hours.
+TrafficResult predict_traffic(const Scenario& scenario, TopologySpec spec,
+                              const PredictOptions& options, const ParamCatalog& catalog);
+
+}  // namespace weft

@@ -1,0 +1,210 @@
+#include "models/workload/traffic_matrix.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "sim/base/error.hpp"
+#include "sim/base/quantity.hpp"
+#include "sim/base/random.hpp"
+#include "sim/io/csv.hpp"
+#include "sim/io/file.hpp"
+
+namespace weft {
+namespace {
+
+using Kind = TrafficSpec::Kind;
+
+constexpr double kMostPairs = 16e6;
+
+[[noreturn]] void fail(const TrafficSpec& spec, const std::string& why) {
+  throw InputError(spec.place, std::string(traffic_name(spec.kind)) + ": " + why);
+}
+
+TrafficMatrix permutation(const TrafficSpec& spec, std::uint32_t ranks) {
+  TrafficMatrix out;
+  if (spec.shift) {
+    if (*spec.shift % ranks == 0) fail(spec, "shift is a multiple of the ranks: all would keep it");
+    for (std::uint32_t r = 0; r < ranks; ++r) {
+      out.push_back({r, (r + *spec.shift) % ranks, spec.bytes});
+    }
+    return out;
+  }
+  // One cycle, each as likely as any other: Sattolo, Inf. Process. Lett. 22(6), 1986.
+  std::vector<std::uint32_t> to(ranks);
+  std::iota(to.begin(), to.end(), 0U);
+  std::mt19937_64 random = random_stream(spec.seed, "permutation");
+  for (std::uint32_t i = ranks - 1; i > 0; --i) std::swap(to[i], to[uniform_below(random, i)]);
+  for (std::uint32_t r = 0; r < ranks; ++r) out.push_back({r, to[r], spec.bytes});
+  return out;
+}
+
+TrafficMatrix incast(const TrafficSpec& spec, std::uint32_t ranks) {
+  const std::uint32_t count = spec.senders.value_or(ranks - 1);
+  if (spec.to >= ranks) fail(spec, fmt::format("there is no rank {}", spec.to));
+  TrafficMatrix out;
+  for (std::uint32_t i = 1; i <= count; ++i) {
+    const auto from =
+        static_cast<std::uint32_t>((spec.to + std::uint64_t{i} * spec.stride) % ranks);
+    if (from == spec.to) {
+      fail(spec,
+           fmt::format("{} senders, {} apart, come round to the receiver", count, spec.stride));
+    }
+    out.push_back({from, spec.to, spec.bytes});
+  }
+  std::sort(out.begin(), out.end(),
+            [](const TaskSend& a, const TaskSend& b) { return a.from < b.from; });
+  const auto twice =
+      std::adjacent_find(out.begin(), out.end(),
+                         [](const TaskSend& a, const TaskSend& b) { return a.from == b.from; });
+  if (twice != out.end()) fail(spec, fmt::format("rank {} would send twice", twice->from));
+  return out;
+}
+
+/// Draws the experts of tokens.
+class Router {
+ public:
+  Router(const TrafficSpec& spec, std::uint32_t ranks)
+      : spec_{spec}, of_rank_{spec.experts / ranks}, expert_(spec.experts) {
+    double all = 0;
+    for (std::uint32_t i = 0; i < spec.experts; ++i) {
+      all += std::pow(i + 1.0, -spec.skew);
+      upto_.push_back(all);
+    }
+    std::iota(expert_.begin(), expert_.end(), 0U);
+    std::mt19937_64 random = random_stream(spec.seed, "experts");
+    for (std::uint32_t i = spec.experts - 1; i > 0; --i) {
+      std::swap(expert_[i], expert_[uniform_below(random, i + 1)]);
+    }
+  }
+  /// Calls to(rank) for each expert of one token: one after another, each by the weights of those
+  /// that it does not have yet. O(k (k + log experts)).
+  template <class To>
+  void token(std::mt19937_64& random, To&& to) {
+    chosen_.clear();
+    double left = upto_.back();
+    while (chosen_.size() < spec_.top_k) {
+      double at = uniform01(random) * left;
+      for (const std::size_t had : chosen_) {
+        if (at >= upto_[had] - weight(had)) at += weight(had);
+      }
+      auto i = static_cast<std::size_t>(std::upper_bound(upto_.begin(), upto_.end() - 1, at) -
+                                        upto_.begin());
+      // Rounding may end on one that it has: the next that it has not.
+      while (std::find(chosen_.begin(), chosen_.end(), i) != chosen_.end()) {
+        i = (i + 1) % upto_.size();
+      }
+      chosen_.insert(std::lower_bound(chosen_.begin(), chosen_.end(), i), i);
+      left -= weight(i);
+      to(expert_[i] / of_rank_);
+    }
+  }
+
+ private:
+  double weight(std::size_t i) const { return std::pow(static_cast<double>(i) + 1, -spec_.skew); }
+
+  const TrafficSpec& spec_;
+  std::uint32_t of_rank_;
+  std::vector<std::uint32_t> expert_;  // by how wanted it is
+  std::vector<double> upto_;
+  std::vector<std::size_t> chosen_;  // ascending
+};
+
+TrafficMatrix routed(const TrafficSpec& spec, std::uint32_t ranks) {
+  constexpr double kMostChoices = 1e8;
+  if (spec.experts % ranks != 0) {
+    fail(spec, fmt::format("{} experts are no multiple of {} ranks", spec.experts, ranks));
+  }
+  if (static_cast<double>(spec.tokens) * ranks * spec.top_k > kMostChoices) {
+    fail(spec, "more than 1e8 choices of experts; take fewer tokens");
+  }
+  Router router(spec, ranks);
+  TrafficMatrix out;
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+    std::mt19937_64 random = random_stream(spec.seed, "tokens of rank " + std::to_string(rank));
+    std::vector<std::int64_t> tokens(ranks, 0);
+    for (std::uint32_t t = 0; t < spec.tokens; ++t) {
+      router.token(random, [&](std::uint32_t to) { ++tokens[to]; });
+    }
+    for (std::uint32_t to = 0; to < ranks; ++to) {
+      if (tokens[to] > 0) out.push_back({rank, to, spec.token_bytes * tokens[to]});
+    }
+  }
+  return out;
+}
+
+TrafficMatrix transposed(TrafficMatrix matrix) {
+  for (TaskSend& send : matrix) std::swap(send.from, send.to);
+  std::sort(matrix.begin(), matrix.end(), [](const TaskSend& a, const TaskSend& b) {
+    return std::pair{a.from, a.to} < std::pair{b.from, b.to};
+  });
+  return matrix;
+}
+
+}  // namespace
+
+TrafficMatrix parse_traffic_matrix(const std::string& text, const std::string& file,
+                                   std::uint32_t ranks) {
+  constexpr Bytes kMost{1LL << 42};
+  TrafficMatrix out;
+  std::uint32_t row = 0;
+  for (std::string_view rest = text; !rest.empty(); ++row) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    const std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    Place place{file, static_cast<int>(row) + 1, 1};
+    const std::vector<std::string> cells = csv_cells(line, place);
+    if (row == ranks || cells.size() != ranks) {
+      throw InputError(
+          place, fmt::format("expected {} lines of {} sizes each, one for each GPU", ranks, ranks));
+    }
+    for (std::uint32_t to = 0; to < ranks; ++to) {
+      try {
+        const Bytes bytes = parse_size(cells[to]);
+        if (bytes > kMost) throw InputError("'" + cells[to] + "' is above 4 TiB");
+        if (bytes > Bytes{0}) out.push_back({row, to, bytes});
+      } catch (const InputError& e) {
+        place.column = static_cast<int>(csv_cell_column(line, to));
+        throw InputError(place, e.what());
+      }
+    }
+  }
+  if (row != ranks) {
+    throw InputError(fmt::format("{}: {} lines; expected {}, one for each GPU", file, row, ranks));
+  }
+  return out;
+}
+
+TrafficMatrix traffic_matrix(const TrafficSpec& spec, std::uint32_t ranks) {
+  if (static_cast<double>(ranks) * ranks > kMostPairs) {
+    fail(spec, "more than 16 million pairs of GPUs; take fewer nodes");
+  }
+  if (ranks < 2) fail(spec, "needs at least 2 GPUs");
+  TrafficMatrix out;
+  switch (spec.kind) {
+    case Kind::kAllToAllV:
+      out = parse_traffic_matrix(read_text_file(spec.matrix), spec.matrix, ranks);
+      break;
+    case Kind::kPermutation:
+      out = permutation(spec, ranks);
+      break;
+    case Kind::kIncast:
+      out = incast(spec, ranks);
+      break;
+    case Kind::kDispatch:
+      out = routed(spec, ranks);
+      break;
+    case Kind::kCombine:
+      out = transposed(routed(spec, ranks));
+      break;
+  }
+  if (out.empty()) fail(spec, "nobody sends anything");
+  return out;
+}
+
+}  // namespace weft

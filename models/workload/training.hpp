@@ -1,0 +1,13 @@
+#pragma once
+
+#include "models/workload/task_graph.hpp"
+#include "sim/input/step.hpp"
+
+namespace weft {
+
+/// What each rank does in one training step; models/workload/README.md has the rules. Precondition:
+/// read_step() made the step, or what it checks holds. Throws InputError for more than about
+/// five million tasks.
+TaskGraph training_graph(const StepSpec& step);
+
+}  // namespace weft

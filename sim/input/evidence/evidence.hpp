@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/input/evidence/fact.hpp"
+#include "sim/io/evidence_kind.hpp"
+
+namespace weft {
+
+/// What was read of one file.
+struct EvidenceSource {
+  std::string file;
+  std::vector<EvidenceKind> kinds;  ///< in the file's order, each once
+};
+
+/// Evidence of one or several hosts, as read.
+struct Evidence {
+  Facts facts;
+  std::vector<EvidenceSource> sources;
+  std::map<std::string, std::set<EvidenceKind>> kinds;  ///< by host
+  std::vector<std::string> notes;                       ///< what was passed over, and why
+};
+
+/// The most bytes of one file, and of what a tar holds in all.
+inline constexpr std::int64_t kMostEvidenceBytes = 64LL << 20;
+
+/// Reads other tools' output; which, its content says (evidence_kind.hpp). Several may follow one
+/// another in a file, and be of several hosts. A file may be a tar of such (weft-collect's); what
+/// is in it that weft does not know is passed over. "HOST=FILE" says whose a file is where it does
+/// not say itself. Throws InputError: no such file, too large, damaged, of a kind that another
+/// command reads (it says which), of none that weft knows.
+Evidence read_evidence(const std::vector<std::string>& files);
+/// One file's text, or tar, into `evidence`; `host` where it names none.
+void parse_evidence(const std::string& text, const std::string& file, const std::string& host,
+                    Evidence& evidence);
+
+/// A file in a tar.
+struct TarMember {
+  std::string name;
+  std::string_view text;  ///< into the archive
+};
+bool is_tar(std::string_view text);
+/// Its plain files, in order. Throws InputError: damaged or cut off, more than 4,096 members.
+std::vector<TarMember> tar_members(std::string_view text, const std::string& file);
+
+}  // namespace weft

@@ -1,0 +1,105 @@
+#include "sim/input/evidence/fact.hpp"
+
+#include <cctype>
+#include <cstdint>
+#include <set>
+#include <string>
+
+#include <fmt/format.h>
+
+namespace weft {
+namespace {
+
+bool is_hex(std::string_view text, std::size_t least, std::size_t most) {
+  if (text.size() < least || text.size() > most) return false;
+  for (const char c : text) {
+    if (std::isxdigit(static_cast<unsigned char>(c)) == 0) return false;
+  }
+  return true;
+}
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return out;
+}
+
+}  // namespace
+
+void Facts::add(Fact fact) {
+  ++times_said_;
+  std::vector<std::size_t>& said = index_[{fact.host, fact.subject}][fact.what];
+  for (const std::size_t i : said) {
+    if (all_[i].value == fact.value) return;
+  }
+  if (all_.size() == kMostFacts) {
+    throw InputError(fact.place, fmt::format("more than {} facts; give less at once", kMostFacts));
+  }
+  // Each further word on one thing is compared with all before it; a log that goes on and on about
+  // one is no evidence of it.
+  constexpr std::size_t kMostWords = 256;
+  if (said.size() == kMostWords) return;
+  said.push_back(all_.size());
+  all_.push_back(std::move(fact));
+}
+
+std::vector<const Fact*> Facts::find(const std::string& host, const std::string& subject,
+                                     std::string_view what) const {
+  std::vector<const Fact*> out;
+  const auto of_subject = index_.find({host, subject});
+  if (of_subject == index_.end()) return out;
+  const auto said = of_subject->second.find(what);
+  if (said == of_subject->second.end()) return out;
+  for (const std::size_t i : said->second) out.push_back(&all_[i]);
+  return out;
+}
+
+const Fact* Facts::first(const std::string& host, const std::string& subject,
+                         std::string_view what) const {
+  const auto of_subject = index_.find({host, subject});
+  if (of_subject == index_.end()) return nullptr;
+  const auto said = of_subject->second.find(what);
+  return said == of_subject->second.end() ? nullptr : &all_[said->second.front()];
+}
+
+std::vector<const Fact*> Facts::beginning(const std::string& host, std::string_view what) const {
+  std::vector<const Fact*> out;
+  for (auto at = index_.lower_bound({host, ""}); at != index_.end() && at->first.first == host;
+       ++at) {
+    const auto& by_what = at->second;
+    for (auto said = by_what.lower_bound(what);
+         said != by_what.end() && said->first.starts_with(what); ++said) {
+      for (const std::size_t i : said->second) out.push_back(&all_[i]);
+    }
+  }
+  return out;
+}
+
+std::vector<std::string> Facts::hosts() const {
+  std::set<std::string> out;
+  for (const auto& [key, said] : index_) out.insert(key.first);
+  return {out.begin(), out.end()};
+}
+
+std::string bus_id_of(std::string_view text) {
+  const std::size_t dot = text.rfind('.');
+  if (dot == std::string_view::npos || !is_hex(text.substr(dot + 1), 1, 1)) return {};
+  const std::size_t device = text.rfind(':', dot);
+  if (device == std::string_view::npos || device == 0) return {};
+  const std::size_t bus = text.rfind(':', device - 1);
+  std::string_view domain = bus == std::string_view::npos ? "0000" : text.substr(0, bus);
+  const std::size_t bus_begins = bus == std::string_view::npos ? 0 : bus + 1;
+  if (!is_hex(domain, 1, 8) || !is_hex(text.substr(bus_begins, device - bus_begins), 2, 2) ||
+      !is_hex(text.substr(device + 1, dot - device - 1), 2, 2)) {
+    return {};
+  }
+  while (domain.size() > 4 && domain.front() == '0') domain.remove_prefix(1);
+  return lower(fmt::format("{:0>4}:{}", domain, text.substr(bus_begins)));
+}
+
+std::string bus_id_of_number(std::uint64_t number) {
+  return fmt::format("{:04x}:{:02x}:{:02x}.{:x}", number >> 20, number >> 12 & 0xff,
+                     number >> 4 & 0xff, number & 0xf);
+}
+
+}  // namespace weft

@@ -1,0 +1,323 @@
+#include <algorithm>
+#include <cctype>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "sim/input/evidence/machine.hpp"
+#include "sim/input/evidence/scan.hpp"
+#include "sim/input/nccl_parts.hpp"
+
+namespace weft {
+namespace {
+
+/// "mlx5_10" after "mlx5_9".
+bool in_natural_order(const std::string& a, const std::string& b) {
+  const auto split = [](const std::string& name) {
+    std::size_t digits = name.size();
+    while (digits > 0 && std::isdigit(static_cast<unsigned char>(name[digits - 1])) != 0) --digits;
+    const std::int64_t number = Scan(std::string_view(name).substr(digits)).whole().value_or(-1);
+    return std::pair(name.substr(0, digits), number);
+  };
+  return split(a) < split(b);
+}
+
+bool is_number(std::string_view text) {
+  return !text.empty() && text.size() < 8 &&
+         text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+bool is_gpu_name(std::string_view name) {
+  return name.starts_with("gpu") && is_number(name.substr(3));
+}
+bool is_numbered_nic(std::string_view name) {
+  return name.starts_with("nic") && is_number(name.substr(3));
+}
+
+std::string vendor_of(const HostView& view, const std::string& function) {
+  return view.value(function, fact::kPciId).substr(0, 4);
+}
+
+std::string part_by_id(const std::string& id, std::string (*part)(std::int64_t, std::int64_t)) {
+  Scan scan(id);
+  const std::optional<std::uint64_t> vendor = scan.hex();
+  const std::optional<std::uint64_t> device = scan.skip(":") ? scan.hex() : std::nullopt;
+  if (!vendor || !device) return {};
+  return part(static_cast<std::int64_t>(*vendor), static_cast<std::int64_t>(*device));
+}
+
+std::string gpu_part_by_id(std::int64_t vendor, std::int64_t device) {
+  return gpu_part(vendor, device, 0);
+}
+
+/// A display or accelerator function of NVIDIA or AMD; lspci -tv prints no classes, there its
+/// number decides. The VGA of a management controller is of neither.
+bool is_gpu(const HostView& view, const std::string& function) {
+  const std::string kind = view.value(function, fact::kClass);
+  const std::string id = view.value(function, fact::kPciId);
+  if (kind.empty()) return !part_by_id(id, gpu_part_by_id).empty();
+  if (!kind.starts_with("03") && !kind.starts_with("12")) return false;
+  const std::string vendor = vendor_of(view, function);
+  const bool named = view.first(function, fact::kProduct) != nullptr;
+  return vendor == "10de" || vendor == "1002" || (vendor.empty() && !named) ||
+         (vendor.empty() && holds(view.value(function, fact::kProduct), "NVIDIA"));
+}
+
+/// A network function that does RDMA: by its vendor, or because a verbs name is of it. What has
+/// another class is none, whoever names it.
+bool is_nic(const HostView& view, const std::string& function, bool has_verbs_name) {
+  const std::string kind = view.value(function, fact::kClass);
+  if (has_verbs_name) return kind.empty() || kind.starts_with("02");
+  const std::string vendor = vendor_of(view, function);
+  if (vendor != "15b3" && vendor != "1d0f") {
+    return kind.starts_with("02") && vendor.empty() &&
+           view.first(function, fact::kProduct) == nullptr;
+  }
+  if (kind.empty()) return !part_by_id(view.value(function, fact::kPciId), nic_part).empty();
+  return kind.starts_with("02");
+}
+
+bool is_virtual_function(const HostView& view, const std::string& function) {
+  return holds(view.value(function, fact::kProduct), "Virtual Function");
+}
+
+class Finder {
+ public:
+  explicit Finder(const HostView& view) : view_{view} {}
+
+  FoundDevices find() {
+    for (const Fact* fact : view_.beginning(fact::kBusId)) {
+      const std::string& name = fact->subject;
+      if (name.starts_with("net") && is_number(std::string_view(name).substr(3))) continue;
+      if (is_gpu_name(name)) {
+        gpu_at_.emplace(fact->value, fact);
+      } else {
+        nic_at_[fact->value].emplace(name, fact);
+      }
+    }
+    name_nccl_nets();
+    find_gpus();
+    find_nics();
+    return std::move(out_);
+  }
+
+ private:
+  void name_nccl_nets();
+  void find_gpus();
+  void find_nics();
+  void drop_virtual_functions(std::vector<std::string>& functions);
+  std::vector<std::string> matrix_devices(bool gpus) const;
+  std::set<std::string> port_names() const;
+  void name_nics(const std::vector<std::string>& functions);
+
+  const HostView& view_;
+  FoundDevices out_;
+  std::map<std::string, const Fact*> gpu_at_;                         // by function
+  std::map<std::string, std::map<std::string, const Fact*>> nic_at_;  // its ports' names
+};
+
+/// NCCL's graph places "net3" at a function, its NET/IB lines give number 3 a name. Several of one
+/// function without names are its ports.
+void Finder::name_nccl_nets() {
+  std::map<std::string, const Fact*> names;
+  for (const Fact* fact : view_.beginning(fact::kNetIndex)) {
+    names.emplace("net" + fact->value, fact);
+  }
+  std::map<std::string, std::map<std::string, const Fact*>> unnamed;
+  for (const Fact* fact : view_.beginning(fact::kBusId)) {
+    const std::string& net = fact->subject;
+    if (!net.starts_with("net") || !is_number(std::string_view(net).substr(3))) continue;
+    const auto named = names.find(net);
+    if (named != names.end()) {
+      nic_at_[fact->value].emplace(named->second->subject, named->second);
+    } else {
+      unnamed[fact->value].emplace(net, fact);
+    }
+  }
+  for (const auto& [function, ports] : unnamed) {
+    if (ports.size() > 1 && !nic_at_.contains(function)) nic_at_[function] = ports;
+  }
+}
+
+/// The rows of topo -m.
+std::vector<std::string> Finder::matrix_devices(bool gpus) const {
+  std::set<std::string> names;
+  for (const Fact* fact : view_.beginning(fact::kPath)) {
+    for (const std::string& name : {fact->subject, fact->what.substr(fact::kPath.size())}) {
+      if (is_gpu_name(name) == gpus) names.insert(name);
+    }
+  }
+  std::vector<std::string> out(names.begin(), names.end());
+  std::sort(out.begin(), out.end(), in_natural_order);
+  return out;
+}
+
+void Finder::find_gpus() {
+  std::vector<std::string> functions;
+  for (const std::string& function : view_.functions()) {
+    if (is_gpu(view_, function)) functions.push_back(function);
+  }
+  const std::vector<std::string> rows = matrix_devices(true);
+  if (functions.empty()) {
+    for (const std::string& row : rows) out_.gpus.push_back({row, "", row, nullptr});
+    return;
+  }
+  bool assumed = false;
+  std::set<std::string> names;
+  for (const auto& [function, fact] : gpu_at_) names.insert(fact->subject);
+  std::size_t next = 0;
+  for (const std::string& function : functions) {
+    const auto named = gpu_at_.find(function);
+    FoundDevice gpu{"", function, "", view_.first(function, fact::kClass)};
+    if (gpu.said == nullptr) gpu.said = view_.first(function, fact::kPciId);
+    if (named != gpu_at_.end()) {
+      gpu.name = named->second->subject;
+    } else {
+      while (names.contains("gpu" + std::to_string(next))) ++next;
+      gpu.name = "gpu" + std::to_string(next++);
+      assumed = true;
+    }
+    gpu.alias = std::find(rows.begin(), rows.end(), gpu.name) == rows.end() ? "" : gpu.name;
+    out_.gpus.push_back(std::move(gpu));
+  }
+  std::sort(out_.gpus.begin(), out_.gpus.end(), [](const FoundDevice& a, const FoundDevice& b) {
+    return in_natural_order(a.name, b.name);
+  });
+  if (assumed) {
+    out_.notes.push_back(
+        "GPUs are numbered by their bus ids, as nvidia-smi does: assumed; `nvidia-smi` would tell");
+  }
+}
+
+void Finder::drop_virtual_functions(std::vector<std::string>& functions) {
+  const auto physical = std::count_if(functions.begin(), functions.end(), [&](const auto& each) {
+    return !is_virtual_function(view_, each);
+  });
+  if (physical == 0) return;  // a virtual machine has nothing else
+  const auto is_spare = [&](const std::string& each) {
+    return is_virtual_function(view_, each) && !nic_at_.contains(each);
+  };
+  const std::size_t before = functions.size();
+  functions.erase(std::remove_if(functions.begin(), functions.end(), is_spare), functions.end());
+  if (functions.size() < before) {
+    out_.notes.push_back(
+        fmt::format("{} virtual functions of NICs are left out", before - functions.size()));
+  }
+}
+
+void Finder::find_nics() {
+  std::vector<std::string> functions;
+  for (const std::string& function : view_.functions()) {
+    if (is_nic(view_, function, nic_at_.contains(function))) functions.push_back(function);
+  }
+  drop_virtual_functions(functions);
+  if (functions.empty()) {
+    for (const std::string& row : matrix_devices(false)) {
+      const std::string legend = view_.value(row, fact::kName);
+      out_.nics.push_back({legend.empty() ? row : legend, "", row, nullptr});
+    }
+    return;
+  }
+  name_nics(functions);
+}
+
+/// NICs that ibstat and its kin name.
+std::set<std::string> Finder::port_names() const {
+  std::set<std::string> out;
+  for (const std::string_view what : {fact::kState, fact::kRate, fact::kNetIndex}) {
+    for (const Fact* fact : view_.beginning(what)) {
+      // Names are the kernel's, "mlx5_0", or rdma-core's, "ibp24s0", "rocep25s0f0".
+      const bool of_port = fact->what == what && !holds(fact->subject, ":") &&
+                           !fact->subject.starts_with("net") && fact->subject != "host" &&
+                           !is_gpu_name(fact->subject) && !is_numbered_nic(fact->subject);
+      if (of_port) out.insert(fact->subject);
+    }
+  }
+  return out;
+}
+
+/// Functions whose verbs name nothing states have the names that are left over, in the bus' order,
+/// if there are as many: mlx5 numbers them as it finds them.
+void Finder::name_nics(const std::vector<std::string>& functions) {
+  const std::vector<std::string> rows = matrix_devices(false);
+  std::map<std::string, std::string> row_of;  // by verbs name
+  for (const std::string& row : rows) {
+    const std::string legend = view_.value(row, fact::kName);
+    row_of.emplace(legend.empty() ? row : legend, row);
+  }
+  std::set<std::string> left = port_names();
+  for (const auto& [name, row] : row_of) {
+    if (!is_numbered_nic(name) || left.empty()) left.insert(name);
+  }
+  std::vector<std::string> unnamed;
+  for (const std::string& function : functions) {
+    const auto named = nic_at_.find(function);
+    if (named == nic_at_.end()) {
+      unnamed.push_back(function);
+    } else {
+      for (const auto& [name, fact] : named->second) left.erase(name);
+    }
+  }
+  std::vector<std::string> spare(left.begin(), left.end());
+  std::sort(spare.begin(), spare.end(), in_natural_order);
+  const bool paired = spare.size() == unnamed.size();
+  if (paired && !spare.empty()) {
+    out_.notes.push_back("NICs " + known_names(spare) +
+                         " are taken in the order of their bus ids: assumed; "
+                         "`ls -l /sys/class/infiniband` would tell");
+  }
+  std::size_t next = 0;
+  std::size_t number = 0;
+  for (const std::string& function : functions) {
+    FoundDevice nic{"", function, "", view_.first(function, fact::kClass)};
+    if (nic.said == nullptr) nic.said = view_.first(function, fact::kPciId);
+    std::vector<std::string> names;
+    const auto named = nic_at_.find(function);
+    if (named != nic_at_.end()) {
+      for (const auto& [name, fact] : named->second) names.push_back(name);
+      std::sort(names.begin(), names.end(), in_natural_order);
+      if (nic.said == nullptr) nic.said = named->second.begin()->second;
+    } else {
+      names.push_back(paired ? spare[next++] : "nic" + std::to_string(number));
+    }
+    ++number;
+    for (const std::string& name : names) {
+      nic.name = name;
+      const auto row = row_of.find(name);
+      nic.alias = row == row_of.end() ? "" : row->second;
+      out_.nics.push_back(nic);
+    }
+  }
+  const bool all_rows_found = rows.size() <= functions.size();
+  if (!all_rows_found) {
+    out_.notes.push_back(fmt::format("topo -m has {} NICs, of which {} were found on the bus",
+                                     rows.size(), functions.size()));
+  }
+}
+
+}  // namespace
+
+FoundDevices find_devices(const HostView& view) { return Finder(view).find(); }
+
+std::string numa_of(const HostView& view, const std::string& function, const std::string& alias) {
+  std::set<std::string> seen;
+  for (std::string at = function; !at.empty() && seen.insert(at).second;) {
+    std::string numa = view.value(at, fact::kNuma);
+    if (is_number(numa)) return numa;
+    const std::string above = view.value(at, fact::kParent);
+    if (above.starts_with("numa") && is_number(std::string_view(above).substr(4))) {
+      return above.substr(4);
+    }
+    at = above;
+  }
+  const std::string numa = alias.empty() ? "" : view.value(alias, fact::kNuma);
+  return is_number(numa) ? numa : "";
+}
+
+}  // namespace weft

@@ -1,0 +1,310 @@
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "sim/base/error.hpp"
+#include "sim/input/evidence/readers.hpp"
+#include "sim/input/evidence/scan.hpp"
+
+namespace weft {
+namespace {
+
+/// What the kernel was asked at boot that touches DMA.
+void read_boot_options(const EvidenceSection& section, const EvidenceLine& line,
+                       std::string_view text, Facts& facts) {
+  std::string iommu;
+  Scan scan(text);
+  while (!scan.blanks().at_end()) {
+    const std::string_view word = scan.word();
+    Scan option(word);
+    const std::string_view name = option.until("=");
+    const std::string_view value = option.rest();
+    const bool is_iommu = name == "iommu" || name == "intel_iommu" || name == "amd_iommu" ||
+                          name == "iommu.passthrough" || name == "iommu.strict";
+    if (!is_iommu && name != "pci" && name != "pcie_aspm" && name != "numa_balancing") continue;
+    facts.add(section.fact(line, "host", std::string(fact::kBoot) + std::string(name),
+                           one_line(value.substr(0, 128))));
+    if (!is_iommu || name == "iommu.strict") continue;
+    if (value == "pt" || (name == "iommu.passthrough" && value == "1")) {
+      iommu = "passthrough";
+    } else if (value == "off" && iommu.empty()) {
+      iommu = "off";
+    } else if (value.starts_with("on") && iommu.empty()) {
+      iommu = "translate";
+    }
+  }
+  if (!iommu.empty()) facts.add(section.fact(line, "host", fact::kIommu, iommu));
+}
+
+/// Messages of the kernel that name a fault.
+bool is_alert(std::string_view text) {
+  constexpr std::array<std::string_view, 9> kWords{"NVRM: Xid",
+                                                   "available PCIe bandwidth, limited by",
+                                                   "AER: Corrected error",
+                                                   "AER: Uncorrected",
+                                                   "PCIe Bus Error",
+                                                   "DMAR: [DMA ",
+                                                   "IO_PAGE_FAULT",
+                                                   "failed to register peer",
+                                                   "BAR 1: can't assign"};
+  return std::any_of(kWords.begin(), kWords.end(),
+                     [&](std::string_view word) { return holds(text, word); });
+}
+
+/// lscpu and /proc/cpuinfo name the CPU by the same numbers. AMD's family counts the extended one
+/// once, NCCL 16 times; cpu_part() takes NCCL's.
+void add_cpu(const EvidenceSection& section, const EvidenceLine& line, const std::string& vendor,
+             std::optional<std::int64_t> family, std::optional<std::int64_t> model, Facts& facts) {
+  if (vendor.empty() || !family || !model) return;
+  constexpr std::int64_t kExtended = 15;
+  const std::int64_t counted =
+      *family > kExtended && *family < 256 ? kExtended + (*family - kExtended) * 16 : *family;
+  facts.add(
+      section.fact(line, "host", fact::kCpu, fmt::format("{} {} {}", vendor, counted, *model)));
+}
+
+void read_cpu(const EvidenceSection& section, std::string_view vendor_key,
+              std::string_view family_key, std::string_view model_key, Facts& facts) {
+  std::string vendor;
+  std::optional<std::int64_t> family;
+  for (const EvidenceLine& line : section.lines) {
+    const std::optional<KeyAndValue> entry = key_and_value(line.text);
+    if (!entry) continue;
+    if (entry->key == vendor_key) vendor = one_line(entry->value);
+    if (entry->key == family_key) family = Scan(entry->value).whole();
+    if (entry->key == model_key) {
+      add_cpu(section, line, vendor, family, Scan(entry->value).whole(), facts);
+    }
+    if (holds(entry->value, "Neoverse-V2")) {
+      facts.add(section.fact(line, "host", fact::kCpu, "ARM Neoverse-V2"));
+    }
+  }
+}
+
+/// An attribute of a file below /sys, with what it is a fact of.
+void add_pci_attribute(const EvidenceSection& section, const EvidenceLine& line,
+                       const std::string& id, std::string_view name, std::string_view value,
+                       Facts& facts) {
+  const auto add = [&](std::string_view what, std::string text) {
+    if (!text.empty()) facts.add(section.fact(line, id, what, std::move(text)));
+  };
+  const std::optional<std::int64_t> number = Scan(value).whole();
+  const std::string lanes =
+      number && *number > 0 && *number <= 32 ? std::to_string(*number) : std::string{};
+  if (name == "max_link_speed") add(fact::kGen, generation_of(value));
+  if (name == "current_link_speed") add(fact::kTrainedGen, generation_of(value));
+  if (name == "max_link_width") add(fact::kWidth, lanes);
+  if (name == "current_link_width") add(fact::kTrainedWidth, lanes);
+  if (name == "numa_node" && number) add(fact::kNuma, std::to_string(*number));
+  if (name == "class" && value.starts_with("0x") && value.size() >= 6) {
+    add(fact::kClass, std::string(value.substr(2, 4)));
+  }
+  if (name == "id" && value.size() == 9 && value[4] == ':') add(fact::kPciId, std::string(value));
+}
+
+void add_port_attribute(const EvidenceSection& section, const EvidenceLine& line,
+                        const std::string& nic, std::string_view name, std::string_view value,
+                        Facts& facts) {
+  const auto add = [&](std::string_view what, std::string text) {
+    if (!text.empty()) facts.add(section.fact(line, nic, what, std::move(text)));
+  };
+  if (name == "rate") add(fact::kRate, gigabits_of(value));
+  if (name == "link_layer") add(fact::kLinkLayer, one_line(value));
+  if (name == "state") add(fact::kState, holds(value, "ACTIVE") ? "up" : "down");
+}
+
+bool is_name(std::string_view text) {
+  return !text.empty() && text.size() <= 64 && std::all_of(text.begin(), text.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '.';
+  });
+}
+
+/// "/sys/bus/pci/devices/0000:19:00.0/numa_node:0",
+/// "/sys/class/infiniband/mlx5_0/ports/1/rate:400 Gb/sec (4X NDR)".
+void read_attribute(const EvidenceSection& section, const EvidenceLine& line, std::string_view text,
+                    Facts& facts) {
+  const std::size_t slash = text.rfind('/', text.find(' '));
+  if (slash == std::string_view::npos) return;
+  const std::string_view folder = text.substr(0, slash);
+  const std::optional<KeyAndValue> entry = key_and_value(text.substr(slash + 1));
+  if (!entry || !is_name(entry->key)) return;
+  Scan scan(folder);
+  if (scan.skip_to("/infiniband/")) {
+    const std::string nic(scan.until("/"));
+    if (is_name(nic) && (scan.at_end() || scan.rest() == "ports/1")) {
+      add_port_attribute(section, line, nic, entry->key, entry->value, facts);
+    }
+    return;
+  }
+  const std::string id = bus_id_of(folder.substr(folder.rfind('/') + 1));
+  if (!id.empty()) add_pci_attribute(section, line, id, entry->key, entry->value, facts);
+}
+
+}  // namespace
+
+void read_dmesg(const EvidenceSection& section, Facts& facts) {
+  std::size_t alerts = 0;
+  constexpr std::size_t kMostAlerts = 100;
+  if (!section.lines.empty()) {  // a kernel that complains of nothing says that, too
+    facts.add(
+        section.fact(section.lines.front(), "host", std::string(fact::kLog) + "messages", "read"));
+  }
+  for (const EvidenceLine& line : section.lines) {
+    const std::size_t bracket = line.text.find("] ");
+    const std::string_view text =
+        bracket == std::string_view::npos ? line.text : line.text.substr(bracket + 2);
+    Scan scan(text);
+    if (scan.skip("Command line: ") || scan.skip("Kernel command line: ")) {
+      read_boot_options(section, line, scan.rest(), facts);
+    } else if (scan.skip_to("iommu: Default domain type: ")) {
+      const bool through = scan.skip("Passthrough");
+      facts.add(section.fact(line, "host", fact::kIommu, through ? "passthrough" : "translate"));
+    } else if (scan.skip("Linux version ")) {
+      facts.add(section.fact(line, "host", std::string(fact::kVersion) + "Linux",
+                             one_line(scan.word().substr(0, 64))));
+    } else if (is_alert(text) && alerts < kMostAlerts) {
+      ++alerts;
+      facts.add(
+          section.fact(line, "host", fact::kAlert, one_line(without_blanks(text).substr(0, 240))));
+    }
+  }
+}
+
+void read_command_line(const EvidenceSection& section, Facts& facts) {
+  for (const EvidenceLine& line : section.lines) {
+    read_boot_options(section, line, line.text, facts);
+  }
+}
+
+void read_lsmod(const EvidenceSection& section, Facts& facts) {
+  constexpr std::array<std::string_view, 9> kModules{
+      "nvidia",    "nvidia_peermem", "nv_peer_mem", "nvidia_fs", "gdrdrv",
+      "mlx5_core", "mlx5_ib",        "efa",         "nouveau"};
+  for (const EvidenceLine& line : section.lines) {
+    const std::string_view name = Scan(line.text).word();
+    if (std::find(kModules.begin(), kModules.end(), name) == kModules.end()) continue;
+    facts.add(section.fact(line, "host", std::string(fact::kModule) + std::string(name), "loaded"));
+  }
+  if (!section.lines.empty()) {
+    facts.add(section.fact(section.lines.front(), "host", std::string(fact::kModule) + "list",
+                           "complete"));
+  }
+}
+
+void read_lscpu(const EvidenceSection& section, Facts& facts) {
+  read_cpu(section, "Vendor ID", "CPU family", "Model", facts);
+}
+
+void read_cpuinfo(const EvidenceSection& section, Facts& facts) {
+  read_cpu(section, "vendor_id", "cpu family", "model", facts);
+}
+
+/// "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04 ...".
+void read_driver_version(const EvidenceSection& section, Facts& facts) {
+  for (const EvidenceLine& line : section.lines) {
+    if (!line.text.starts_with("NVRM version:")) continue;
+    const bool open = holds(line.text, "Open Kernel Module");
+    facts.add(section.fact(line, "host", fact::kKernelModules, open ? "open" : "proprietary"));
+  }
+}
+
+std::string add_sysfs_path(const EvidenceSection& section, const EvidenceLine& line,
+                           std::string_view path, Facts& facts) {
+  std::string above;
+  Scan scan(path);
+  if (!scan.skip_to("devices/pci")) return {};
+  const std::string_view root = scan.until("/");
+  if (root.size() < 7 || root.size() > 11) return {};
+  while (!scan.at_end()) {
+    const std::string id = bus_id_of(scan.until("/"));
+    if (id.empty()) break;
+    if (above.empty()) {
+      facts.add(section.fact(line, id, fact::kRootBus, std::string(root)));
+    } else {
+      facts.add(section.fact(line, id, fact::kParent, above));
+    }
+    above = id;
+  }
+  return above;
+}
+
+namespace {
+
+/// Whether a path below a function is a verbs device's: of disks, displays and interfaces there are
+/// links too. What ends at the function may be anyone's.
+bool is_of_verbs(std::string_view path) {
+  std::size_t end = 0;  // of the last function
+  for (std::size_t at = 0; at < path.size();) {
+    const std::size_t slash = std::min(path.find('/', at), path.size());
+    if (!bus_id_of(path.substr(at, slash - at)).empty()) end = slash;
+    at = slash + 1;
+  }
+  const std::string_view below = path.substr(end);
+  return below.empty() || below == "/" || below.starts_with("/infiniband/");
+}
+
+}  // namespace
+
+/// Attributes as `grep -r .` prints them; links as `ls -l` or readlink does: "mlx5_0 -> ../../
+/// devices/pci0000:15/...", "mlx5_5 = /sys/devices/...".
+void read_sysfs(const EvidenceSection& section, Facts& facts) {
+  for (const EvidenceLine& line : section.lines) {
+    const std::string_view text = without_blanks(line.text);
+    const std::size_t path = text.find("devices/pci");
+    const bool is_link = path != std::string_view::npos && path > 0 &&
+                         (holds(text, " -> ") || holds(text, " = ") || holds(text, "=/"));
+    if (!is_link) {
+      read_attribute(section, line, text, facts);
+      if (text.starts_with("/sys/devices/pci")) add_sysfs_path(section, line, text, facts);
+      continue;
+    }
+    const std::string_view target = Scan(text.substr(path)).word();
+    const std::string id = add_sysfs_path(section, line, target, facts);
+    std::string_view before = text.substr(0, std::min(text.find(" -> "), text.find('=')));
+    before = without_blanks(before);
+    if (before.ends_with("/device")) before.remove_suffix(7);  // "mlx5_0/device -> ..."
+    before = before.substr(before.find_last_of(" /") + 1);
+    // An Ethernet interface of the same function has a name of its own.
+    const bool is_nic = is_name(before) && bus_id_of(before).empty() && !holds(text, "/net/") &&
+                        is_of_verbs(target);
+    if (!id.empty() && is_nic) facts.add(section.fact(line, std::string(before), fact::kBusId, id));
+  }
+}
+
+/// "RDMA NIC=0000:03:00.0, GPU=0009:06:00.0, RDMA DMA Function=0009:03:00.0  NUMA Node: 0  RDMA
+/// device: ibp3s0 (...)".
+void read_rdma_topo(const EvidenceSection& section, Facts& facts) {
+  for (const EvidenceLine& line : section.lines) {
+    Scan scan(without_blanks(line.text));
+    if (!scan.skip("RDMA NIC=")) continue;
+    const std::string nic = bus_id_of(scan.until(","));
+    if (nic.empty()) continue;
+    facts.add(section.fact(line, nic, fact::kClass, "0207"));
+    Scan gpu(scan.rest());
+    if (gpu.skip_to("GPU=")) {
+      const std::string id = bus_id_of(gpu.until(","));
+      if (!id.empty()) {
+        facts.add(section.fact(line, id, fact::kClass, "0302"));
+        facts.add(section.fact(line, nic, std::string(fact::kLog) + "data direct to", id));
+      }
+    }
+    Scan numa(scan.rest());
+    if (numa.skip_to("NUMA Node: ")) {
+      if (const auto node = numa.whole()) {
+        facts.add(section.fact(line, nic, fact::kNuma, std::to_string(*node)));
+      }
+    }
+    Scan device(scan.rest());
+    if (device.skip_to("RDMA device: ")) {
+      facts.add(section.fact(line, std::string(device.word()), fact::kBusId, nic));
+    }
+  }
+}
+
+}  // namespace weft

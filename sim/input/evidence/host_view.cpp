@@ -1,0 +1,178 @@
+#include "sim/input/evidence/host_view.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <utility>
+
+namespace weft {
+namespace {
+
+/// What has one value of each subject, as the hardware or its settings are.
+constexpr std::array<std::string_view, 24> kSingle{
+    fact::kClass,        fact::kPciId,     fact::kPort,  fact::kParent,
+    fact::kRootBus,      fact::kNuma,      fact::kGen,   fact::kWidth,
+    fact::kTrainedWidth, fact::kMps,       fact::kMrrs,  fact::kRelaxedOrdering,
+    fact::kAcs,          fact::kBar1,      fact::kBusId, fact::kNvlinks,
+    fact::kRate,         fact::kLinkLayer, fact::kState, fact::kMtu,
+    fact::kGdr,          fact::kIommu,     fact::kCpu,   fact::kKernelModules};
+
+bool is_single(std::string_view what) {
+  return std::find(kSingle.begin(), kSingle.end(), what) != kSingle.end() ||
+         what.starts_with(fact::kPath);
+}
+
+/// What is to be alike on hosts of one kind: the above, and what runs there.
+bool is_comparable(std::string_view what) {
+  return is_single(what) || what == fact::kTrainedGen || what.starts_with(fact::kModule) ||
+         what.starts_with(fact::kVersion) || what.starts_with(fact::kEnv) ||
+         what.starts_with(fact::kBoot);
+}
+
+bool is_less_vague(const std::string& value, const std::string& than) {
+  // "10de:" of a name whose number is not known, and a class without its subclass.
+  return value.size() > than.size() && value.starts_with(than);
+}
+
+}  // namespace
+
+HostView::HostView(const Facts& facts, std::vector<std::string> hosts)
+    : facts_{facts}, hosts_{std::move(hosts)} {
+  std::set<std::string> functions;
+  for (const Fact& fact : facts_.all()) {
+    const bool mine = std::find(hosts_.begin(), hosts_.end(), fact.host) != hosts_.end();
+    if (mine && bus_id_of(fact.subject) == fact.subject) functions.insert(fact.subject);
+  }
+  functions_.assign(functions.begin(), functions.end());
+}
+
+std::vector<const Fact*> HostView::find(const std::string& subject, std::string_view what) const {
+  std::vector<const Fact*> out;
+  for (const std::string& host : hosts_) {
+    const std::vector<const Fact*> more = facts_.find(host, subject, what);
+    out.insert(out.end(), more.begin(), more.end());
+  }
+  std::sort(out.begin(), out.end());  // they stand in one vector, in order
+  return out;
+}
+
+const Fact* HostView::first(const std::string& subject, std::string_view what) const {
+  const Fact* out = nullptr;
+  for (const std::string& host : hosts_) {
+    const Fact* const found = facts_.first(host, subject, what);
+    if (found != nullptr && (out == nullptr || found < out)) out = found;
+  }
+  return out;
+}
+
+std::vector<const Fact*> HostView::beginning(std::string_view what) const {
+  std::vector<const Fact*> out;
+  for (const std::string& host : hosts_) {
+    const std::vector<const Fact*> more = facts_.beginning(host, what);
+    out.insert(out.end(), more.begin(), more.end());
+  }
+  return out;
+}
+
+std::string HostView::value(const std::string& subject, std::string_view what) const {
+  const Fact* const found = first(subject, what);
+  return found == nullptr ? std::string{} : found->value;
+}
+
+std::vector<Conflict> HostView::conflicts() const {
+  std::map<std::pair<std::string, std::string>, const Fact*> taken;
+  std::vector<Conflict> out;
+  for (const Fact& fact : facts_.all()) {
+    const bool mine = std::find(hosts_.begin(), hosts_.end(), fact.host) != hosts_.end();
+    if (!mine || !is_single(fact.what)) continue;
+    const Fact*& first = taken[{fact.subject, fact.what}];
+    if (first == nullptr) {
+      first = &fact;
+    } else if (first->value != fact.value && !is_less_vague(fact.value, first->value) &&
+               !is_less_vague(first->value, fact.value)) {
+      out.push_back(
+          {fact.subject + ": " + fact.what, first->value, first->place, fact.value, fact.place});
+    }
+  }
+  return out;
+}
+
+using SaidOnHosts =
+    std::map<std::pair<std::string, std::string>, std::map<std::string, std::vector<const Fact*>>>;
+
+/// Devices and modules that most hosts have and one has not, though its evidence would show them.
+void add_absent(const Facts& facts, const std::vector<std::string>& hosts, const SaidOnHosts& said,
+                std::vector<HostDifference>& odd) {
+  std::set<std::string> list_devices;
+  std::set<std::string> list_modules;
+  for (const Fact& fact : facts.all()) {
+    if (fact.what == fact::kClass && fact.subject != "host") list_devices.insert(fact.host);
+    if (fact.what == std::string(fact::kModule) + "list") list_modules.insert(fact.host);
+  }
+  for (const auto& [key, values] : said) {
+    const bool module = key.second.starts_with(fact::kModule);
+    if (key.second != fact::kClass && !module) continue;
+    std::set<std::string> have;
+    for (const auto& [value, by] : values) {
+      for (const Fact* fact : by) have.insert(fact->host);
+    }
+    const std::set<std::string>& lists = module ? list_modules : list_devices;
+    if (have.size() * 2 <= lists.size()) continue;
+    for (const std::string& host : hosts) {
+      if (have.contains(host) || !lists.contains(host)) continue;
+      const Fact* const usual = values.begin()->second.front();
+      odd.push_back({host, key.first, key.second, "absent", usual->value, {}, usual->place});
+    }
+  }
+}
+
+ComparedHosts compare_hosts(const Facts& facts) {
+  ComparedHosts out;
+  out.names = facts.hosts();
+  const auto unnamed = std::find(out.names.begin(), out.names.end(), "");
+  out.unnamed = unnamed != out.names.end() && out.names.size() > 1;
+  if (out.unnamed) out.names.erase(unnamed);
+  if (out.names.size() > 1) {
+    SaidOnHosts said;
+    for (const Fact& fact : facts.all()) {
+      if (!fact.host.empty() && is_comparable(fact.what)) {
+        said[{fact.subject, fact.what}][fact.value].push_back(&fact);
+      }
+    }
+    for (const auto& [key, values] : said) {
+      if (values.size() < 2) continue;
+      const auto usual = std::max_element(
+          values.begin(), values.end(),
+          [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+      for (const auto& [value, by] : values) {
+        if (value == usual->first) continue;
+        for (const Fact* fact : by) {
+          out.odd.push_back({fact->host, key.first, key.second, value, usual->first, fact->place,
+                             usual->second.front()->place});
+        }
+      }
+    }
+    add_absent(facts, out.names, said, out.odd);
+    std::stable_sort(out.odd.begin(), out.odd.end(),
+                     [](const auto& a, const auto& b) { return a.host < b.host; });
+  }
+  // One whose devices are known before those of which there is a log alone.
+  std::set<std::string> with_devices;
+  for (const Fact& fact : facts.all()) {
+    if (fact.what == fact::kClass || fact.what.starts_with(fact::kPath)) {
+      with_devices.insert(fact.host);
+    }
+  }
+  std::map<std::string, std::pair<bool, std::size_t>> rank;
+  for (const std::string& name : out.names) rank[name] = {!with_devices.contains(name), 0};
+  for (const HostDifference& each : out.odd) ++rank[each.host].second;
+  if (!out.names.empty()) {
+    out.reference = *std::min_element(
+        out.names.begin(), out.names.end(),
+        [&](const std::string& a, const std::string& b) { return rank[a] < rank[b]; });
+  }
+  return out;
+}
+
+}  // namespace weft

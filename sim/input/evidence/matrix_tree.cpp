@@ -1,0 +1,248 @@
+#include <algorithm>
+#include <array>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sim/base/error.hpp"
+#include "sim/input/evidence/machine.hpp"
+
+namespace weft {
+namespace {
+
+/// How far apart two devices are: what they share, nearest first.
+enum Level : std::size_t { kSwitch = 0, kSwitches = 1, kBridge = 2, kCpu = 3, kNothing = 4 };
+constexpr std::array<std::string_view, 5> kClasses{"PIX", "PXB", "PHB", "NODE", "SYS"};
+
+/// Which devices are in one group.
+class Groups {
+ public:
+  explicit Groups(std::size_t size) : above_(size) { std::iota(above_.begin(), above_.end(), 0U); }
+
+  std::size_t of(std::size_t i) {
+    while (above_[i] != i) i = above_[i] = above_[above_[i]];
+    return i;
+  }
+  void join(std::size_t a, std::size_t b) {
+    a = of(a);
+    b = of(b);
+    above_[std::max(a, b)] = std::min(a, b);
+  }
+
+ private:
+  std::vector<std::size_t> above_;
+};
+
+struct Cell {
+  std::size_t a;
+  std::size_t b;
+  std::size_t level;
+  const Fact* said;
+};
+
+/// Devices with one common ancestor of a kind are a group, and groups nest. A matrix that is of no
+/// tree has cells that the nearest joining of all contradicts.
+class MatrixTree {
+ public:
+  MatrixTree(const HostView& view, const FoundDevices& found, std::vector<DeviceSpec>& devices,
+             std::vector<Conflict>& conflicts)
+      : view_{view}, devices_{devices}, conflicts_{conflicts} {
+    for (const std::vector<FoundDevice>* kind : {&found.gpus, &found.nics}) {
+      for (const FoundDevice& device : *kind) rows_.push_back(device.alias);
+    }
+    levels_.fill(Groups(rows_.size()));
+  }
+
+  /// Whether devices of one NUMA node had to be set apart.
+  bool build() {
+    read_cells();
+    for (std::size_t level = kSwitch; level < kNothing; ++level) {
+      for (const Cell& cell : cells_) {
+        if (cell.level <= level) levels_.at(level).join(cell.a, cell.b);
+      }
+    }
+    join_numa_nodes();
+    report();
+    place_devices();
+    std::set<std::string> nodes;
+    std::set<std::size_t> groups;
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      const std::string numa = view_.value(rows_[i], fact::kNuma);
+      if (!numa.empty() && groups.insert(levels_[kCpu].of(i)).second &&
+          !nodes.insert(numa).second) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+ private:
+  void read_cells();
+  void join_numa_nodes();
+  void report();
+  void place_devices();
+  std::string cpu_of(std::size_t row);
+  std::string switch_of(std::size_t row);
+  std::string add_switch(std::size_t level, std::size_t row, const std::string& above);
+  std::size_t members(std::size_t level, std::size_t row);
+
+  const HostView& view_;
+  std::vector<DeviceSpec>& devices_;
+  std::vector<Conflict>& conflicts_;
+  std::vector<std::string> rows_;
+  std::vector<Cell> cells_;
+  std::array<Groups, 4> levels_{Groups(0), Groups(0), Groups(0), Groups(0)};
+  std::map<std::size_t, std::string> cpus_;  // by group
+  std::map<std::pair<std::size_t, std::size_t>, std::string> switch_names_;
+  std::vector<DeviceSpec> switches_;
+};
+
+void MatrixTree::read_cells() {
+  std::map<std::string, std::size_t> row_of;
+  for (std::size_t i = 0; i < rows_.size(); ++i) row_of.emplace(rows_[i], i);
+  for (const Fact* fact : view_.beginning(fact::kPath)) {
+    const auto a = row_of.find(fact->subject);
+    const auto b = row_of.find(fact->what.substr(fact::kPath.size()));
+    const auto* const found = std::find(kClasses.begin(), kClasses.end(), fact->value);
+    if (a == row_of.end() || b == row_of.end() || found == kClasses.end()) continue;
+    const auto level = static_cast<std::size_t>(found - kClasses.begin());
+    cells_.push_back({a->second, b->second, level, fact});
+  }
+}
+
+/// Devices of one NUMA node are on one CPU, unless the matrix says SYS between their groups:
+/// between GPUs with NVLink it says nothing of PCIe.
+void MatrixTree::join_numa_nodes() {
+  Groups& cpus = levels_[kCpu];
+  std::set<std::pair<std::size_t, std::size_t>> apart;
+  const auto pair = [&](std::size_t a, std::size_t b) -> std::pair<std::size_t, std::size_t> {
+    return {std::min(cpus.of(a), cpus.of(b)), std::max(cpus.of(a), cpus.of(b))};
+  };
+  const auto read_apart = [&] {
+    apart.clear();
+    for (const Cell& cell : cells_) {
+      if (cell.level == kNothing) apart.insert(pair(cell.a, cell.b));
+    }
+  };
+  read_apart();
+  std::vector<std::string> numa_of_row;
+  for (const std::string& row : rows_) numa_of_row.push_back(view_.value(row, fact::kNuma));
+  for (std::size_t a = 0; a < rows_.size(); ++a) {
+    const std::string& numa = numa_of_row[a];
+    for (std::size_t b = a + 1; b < rows_.size() && !numa.empty(); ++b) {
+      if (numa != numa_of_row[b] || cpus.of(a) == cpus.of(b)) continue;
+      if (apart.contains(pair(a, b))) continue;
+      cpus.join(a, b);
+      read_apart();
+    }
+  }
+}
+
+void MatrixTree::report() {
+  for (const Cell& cell : cells_) {
+    std::size_t level = kSwitch;
+    while (level < kNothing && levels_.at(level).of(cell.a) != levels_.at(level).of(cell.b)) {
+      ++level;
+    }
+    if (level == cell.level) continue;
+    const std::string what = rows_[cell.a] + " and " + rows_[cell.b] + " by topo -m's other cells";
+    conflicts_.push_back(
+        {what, std::string(kClasses.at(level)), {}, cell.said->value, cell.said->place});
+  }
+}
+
+std::size_t MatrixTree::members(std::size_t level, std::size_t row) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    count += levels_.at(level).of(i) == levels_.at(level).of(row) ? 1 : 0;
+  }
+  return count;
+}
+
+/// By the number of a member's NUMA node, if that is free; else the next.
+std::string MatrixTree::cpu_of(std::size_t row) {
+  const std::size_t group = levels_[kCpu].of(row);
+  const auto [cpu, fresh] = cpus_.emplace(group, "");
+  if (!fresh) return cpu->second;
+  std::string name;
+  const auto is_free = [&](const std::string& wanted) {
+    return std::none_of(cpus_.begin(), cpus_.end(),
+                        [&](const auto& each) { return each.second == wanted; });
+  };
+  for (std::size_t i = 0; i < rows_.size() && name.empty(); ++i) {
+    const std::string numa = view_.value(rows_[i], fact::kNuma);
+    if (levels_[kCpu].of(i) == group && !numa.empty() && is_free("cpu" + numa)) name = "cpu" + numa;
+  }
+  // Numbers that NUMA nodes have are left to them.
+  for (std::size_t n = 0; name.empty(); ++n) {
+    const std::string number = std::to_string(n);
+    const bool taken = std::any_of(rows_.begin(), rows_.end(), [&](const std::string& each) {
+      return view_.value(each, fact::kNuma) == number;
+    });
+    if (!taken && is_free("cpu" + number)) name = "cpu" + number;
+  }
+  cpu->second = name;
+  return name;
+}
+
+std::string MatrixTree::add_switch(std::size_t level, std::size_t row, const std::string& above) {
+  const auto [at, fresh] = switch_names_.emplace(std::pair(level, levels_.at(level).of(row)), "");
+  if (!fresh) return at->second;
+  at->second = "pcisw" + std::to_string(switches_.size());
+  DeviceSpec device;
+  device.name = at->second;
+  device.kind = DeviceKind::kSwitch;
+  device.upstream = above;
+  if (above.starts_with("cpu") && members(kBridge, row) > members(level, row)) {
+    device.host_bridge = "bridge" + std::to_string(levels_[kBridge].of(row));
+  }
+  switches_.push_back(std::move(device));
+  return at->second;
+}
+
+/// The switch or CPU above a device: none alone of its group has a switch; those that reach others
+/// over several switches have one of their own below the common one.
+std::string MatrixTree::switch_of(std::size_t row) {
+  std::string cpu = cpu_of(row);
+  const std::size_t near = members(kSwitch, row);
+  const std::size_t far = members(kSwitches, row);
+  if (far == 1) return cpu;
+  if (far == near) return add_switch(kSwitch, row, cpu);
+  return add_switch(kSwitch, row, add_switch(kSwitches, row, cpu));
+}
+
+void MatrixTree::place_devices() {
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    DeviceSpec& device = devices_[i];
+    device.upstream = switch_of(i);
+    const bool shares_bridge = members(kBridge, i) > 1;
+    if (device.upstream.starts_with("cpu") && shares_bridge) {
+      device.host_bridge = "bridge" + std::to_string(levels_[kBridge].of(i));
+    }
+  }
+  std::vector<DeviceSpec> all;
+  std::set<std::string> names;
+  for (const auto& [group, name] : cpus_) names.insert(name);
+  for (const std::string& name : names) {
+    DeviceSpec cpu;
+    cpu.name = name;
+    all.push_back(std::move(cpu));
+  }
+  all.insert(all.end(), switches_.begin(), switches_.end());
+  all.insert(all.end(), devices_.begin(), devices_.end());
+  devices_ = std::move(all);
+}
+
+}  // namespace
+
+bool add_matrix_tree(const HostView& view, const FoundDevices& found,
+                     std::vector<DeviceSpec>& devices, std::vector<Conflict>& conflicts) {
+  return MatrixTree(view, found, devices, conflicts).build();
+}
+
+}  // namespace weft

@@ -1,0 +1,174 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sim/input/evidence/machine.hpp"
+#include "sim/input/evidence/scan.hpp"
+
+namespace weft {
+namespace {
+
+constexpr const char* kNvSwitch = "nvswitch";
+/// No GPU up to Blackwell has more; what reaches more over all pairs goes through switches.
+constexpr std::uint32_t kMostOfOneGpu = 18;
+/// What NCCL counts a link (src/graph/topo.h: SM90_NVLINK_BW, and SM100_NVLINK_BW).
+constexpr double kNcclLink = 20.6;
+constexpr double kNcclBlackwellLink = 40.1;
+
+struct Links {
+  std::uint32_t count{0};
+  Place place;
+};
+using Pairs = std::map<std::pair<std::string, std::string>, Links>;  // each pair once, in order
+
+std::uint32_t whole(std::string_view text) {
+  const std::optional<std::int64_t> number = Scan(text).whole();
+  return number && *number > 0 && *number <= 1024 ? static_cast<std::uint32_t>(*number) : 0;
+}
+
+class LinkFinder {
+ public:
+  LinkFinder(const HostView& view, const FoundDevices& found, TopologySpec& spec)
+      : view_{view}, found_{found}, spec_{spec} {}
+
+  void add() {
+    read_matrix();
+    if (pairs_.empty()) read_nccl();
+    if (pairs_.empty()) read_counts();
+    if (goes_through_switches()) {
+      add_switched();
+    } else {
+      for (const auto& [pair, links] : pairs_) {
+        spec_.node.links.push_back(
+            {LinkKind::kNvlink, pair.first, pair.second, links.count, links.place});
+      }
+    }
+    spec_.nvlinks_unknown = pairs_.empty() && !says_none();
+  }
+
+ private:
+  void add_pair(const std::string& a, const std::string& b, std::uint32_t count, const Place& at) {
+    if (count > 0 && a != b) pairs_.try_emplace(std::minmax(a, b), Links{count, at});
+  }
+  void read_matrix();
+  void read_nccl();
+  void read_counts();
+  bool goes_through_switches() const;
+  bool says_none() const;
+  void add_switched();
+  const DeviceSpec* device(const std::string& name) const;
+
+  const HostView& view_;
+  const FoundDevices& found_;
+  TopologySpec& spec_;
+  Pairs pairs_;
+};
+
+const DeviceSpec* LinkFinder::device(const std::string& name) const {
+  for (const DeviceSpec& each : spec_.node.devices) {
+    if (each.name == name) return &each;
+  }
+  return nullptr;
+}
+
+void LinkFinder::read_matrix() {
+  std::map<std::string, std::string> name_of;
+  for (const FoundDevice& gpu : found_.gpus) {
+    if (!gpu.alias.empty()) name_of.emplace(gpu.alias, gpu.name);
+  }
+  for (const Fact* fact : view_.beginning(fact::kPath)) {
+    const auto a = name_of.find(fact->subject);
+    const auto b = name_of.find(fact->what.substr(fact::kPath.size()));
+    if (a == name_of.end() || b == name_of.end() || !fact->value.starts_with("NV")) continue;
+    add_pair(a->second, b->second, whole(std::string_view(fact->value).substr(2)), fact->place);
+  }
+}
+
+/// NCCL prints the rate of all links between two.
+void LinkFinder::read_nccl() {
+  std::map<std::string, std::string> name_of;
+  for (const FoundDevice& gpu : found_.gpus) name_of.emplace(gpu.function, gpu.name);
+  for (const Fact* fact : view_.beginning(fact::kNcclNvlink)) {
+    const auto gpu = name_of.find(fact->subject);
+    const std::optional<double> rate = Scan(fact->value).number();
+    if (gpu == name_of.end() || !rate || !(*rate > 0) || *rate > 1e5) continue;
+    const DeviceSpec* const spec = device(gpu->second);
+    const bool blackwell =
+        spec != nullptr && (spec->part.starts_with("b") || spec->part.starts_with("gb"));
+    const double link = blackwell ? kNcclBlackwellLink : kNcclLink;
+    const auto count = static_cast<std::uint32_t>(std::max(1.0, std::round(*rate / link)));
+    const std::string to = fact->what.substr(fact::kNcclNvlink.size());
+    const auto peer = name_of.find(to);
+    if (to == kNvSwitch || peer != name_of.end()) {
+      add_pair(gpu->second, to == kNvSwitch ? kNvSwitch : peer->second, count, fact->place);
+    }
+  }
+}
+
+/// `nvidia-smi nvlink -s` says how many, not whereto: of GPUs with as many each, to switches.
+void LinkFinder::read_counts() {
+  for (const FoundDevice& gpu : found_.gpus) {
+    const Fact* said = view_.first(gpu.name, fact::kNvlinks);
+    if (said == nullptr) said = view_.first(gpu.function, fact::kNvlinks);
+    if (said != nullptr) add_pair(gpu.name, kNvSwitch, whole(said->value), said->place);
+  }
+  if (!pairs_.empty()) {
+    spec_.notes.push_back(
+        "NVLinks are taken to lead to an NVSwitch: assumed; `nvidia-smi topo -m` would tell");
+  }
+}
+
+bool LinkFinder::goes_through_switches() const {
+  std::map<std::string, std::uint32_t> of_gpu;
+  for (const auto& [pair, links] : pairs_) {
+    if (pair.first == kNvSwitch || pair.second == kNvSwitch) return true;
+    of_gpu[pair.first] += links.count;
+    of_gpu[pair.second] += links.count;
+  }
+  return std::any_of(of_gpu.begin(), of_gpu.end(),
+                     [](const auto& each) { return each.second > kMostOfOneGpu; });
+}
+
+/// A matrix without NVLink says that there is none.
+bool LinkFinder::says_none() const {
+  for (const Fact* fact : view_.beginning(fact::kPath)) {
+    if (fact->subject.starts_with("gpu") && fact->what.starts_with("path to gpu")) return true;
+  }
+  return !view_.beginning(fact::kNcclPcie).empty();  // NCCL's tree would show them
+}
+
+void LinkFinder::add_switched() {
+  std::map<std::string, Links> of_gpu;
+  for (const auto& [pair, links] : pairs_) {
+    for (const std::string& gpu : {pair.first, pair.second}) {
+      if (gpu == kNvSwitch) continue;
+      Links& most = of_gpu[gpu];
+      if (links.count > most.count) most = links;
+    }
+  }
+  DeviceSpec nvswitch;
+  nvswitch.name = kNvSwitch;
+  nvswitch.kind = DeviceKind::kNvSwitch;
+  nvswitch.place = of_gpu.begin()->second.place;
+  spec_.node.devices.push_back(std::move(nvswitch));
+  for (const FoundDevice& gpu : found_.gpus) {
+    const auto links = of_gpu.find(gpu.name);
+    if (links == of_gpu.end()) continue;
+    spec_.node.links.push_back(
+        {LinkKind::kNvlink, gpu.name, kNvSwitch, links->second.count, links->second.place});
+  }
+}
+
+}  // namespace
+
+void add_nvlinks(const HostView& view, const FoundDevices& found, TopologySpec& spec) {
+  LinkFinder(view, found, spec).add();
+}
+
+}  // namespace weft

@@ -1,0 +1,212 @@
+#include <array>
+#include <cctype>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "sim/base/error.hpp"
+#include "sim/base/quantity.hpp"
+#include "sim/input/evidence/readers.hpp"
+#include "sim/input/evidence/scan.hpp"
+
+namespace weft {
+namespace {
+
+/// What tools say of one port of a NIC. Port 1 is called as the NIC, others "mlx5_0:2".
+class PortReader {
+ public:
+  PortReader(const EvidenceSection& section, Facts& facts) : section_{section}, facts_{facts} {}
+
+  void device(std::string_view name) {
+    name_ = name;
+    port_ = 1;
+  }
+  void port(std::string_view number) { port_ = Scan(number).whole().value_or(1); }
+
+  void state(const EvidenceLine& line, std::string_view text) {
+    const bool up = holds(text, "ctive") || holds(text, "ACTIVE");
+    add(line, fact::kState, up && !holds(text, "nactive") ? "up" : "down");
+  }
+  void rate(const EvidenceLine& line, const std::string& gigabits) {
+    if (!gigabits.empty()) add(line, fact::kRate, gigabits);
+  }
+  void link_layer(const EvidenceLine& line, std::string_view text) {
+    if (text.starts_with("InfiniBand") || text == "IB") {
+      add(line, fact::kLinkLayer, "InfiniBand");
+    } else if (text.starts_with("Ethernet")) {
+      add(line, fact::kLinkLayer, "Ethernet");
+    }
+  }
+  void mtu(const EvidenceLine& line, std::string_view text) {
+    const std::optional<std::int64_t> bytes = Scan(text).whole();
+    if (bytes && *bytes >= 256 && *bytes <= 4096) add(line, fact::kMtu, std::to_string(*bytes));
+  }
+  void add(const EvidenceLine& line, std::string_view what, std::string value) {
+    if (name_.empty()) return;
+    const std::string subject = port_ == 1 ? name_ : name_ + ":" + std::to_string(port_);
+    facts_.add(section_.fact(line, subject, what, std::move(value)));
+  }
+
+ private:
+  const EvidenceSection& section_;
+  Facts& facts_;
+  std::string name_;
+  std::int64_t port_{1};
+};
+
+std::string_view quoted(std::string_view text) {
+  Scan scan(text);
+  return scan.skip_to("'") ? scan.until("'") : std::string_view{};
+}
+
+/// InfiniBand's speeds by lane, Gb/s of data (IBTA vol. 2, table of link speeds); of 8b/10b's the
+/// data rate, as ibstat counts.
+double lane_rate(std::string_view name) {
+  constexpr std::array<std::pair<std::string_view, double>, 8> kSpeeds{{{"SDR", 2.5},
+                                                                        {"DDR", 5},
+                                                                        {"QDR", 10},
+                                                                        {"FDR", 14},
+                                                                        {"EDR", 25},
+                                                                        {"HDR", 50},
+                                                                        {"NDR", 100},
+                                                                        {"XDR", 200}}};
+  for (const auto& [speed, rate] : kSpeeds) {
+    if (holds(name, speed)) return rate;
+  }
+  return 0;
+}
+
+}  // namespace
+
+void read_ibstat(const EvidenceSection& section, Facts& facts) {
+  PortReader reader(section, facts);
+  for (const EvidenceLine& line : section.lines) {
+    const std::string_view text = without_blanks(line.text);
+    if (text.starts_with("CA '")) {
+      reader.device(quoted(text));
+      continue;
+    }
+    if (text.starts_with("Port ") && text.ends_with(':')) {
+      reader.port(text.substr(5));
+      continue;
+    }
+    const std::optional<KeyAndValue> entry = key_and_value(text);
+    if (!entry) continue;
+    if (entry->key == "State") reader.state(line, entry->value);
+    if (entry->key == "Physical state" && !entry->value.empty()) {
+      reader.add(line, fact::kPhysical, one_line(entry->value));
+    }
+    if (entry->key == "Rate") reader.rate(line, gigabits_of(entry->value));
+    if (entry->key == "Link layer") reader.link_layer(line, entry->value);
+    if (entry->key == "CA type" && !entry->value.empty()) {
+      reader.add(line, fact::kProduct, one_line(entry->value));
+    }
+  }
+}
+
+void read_ibstatus(const EvidenceSection& section, Facts& facts) {
+  PortReader reader(section, facts);
+  for (const EvidenceLine& line : section.lines) {
+    const std::string_view text = without_blanks(line.text);
+    if (text.starts_with("Infiniband device '")) {
+      reader.device(quoted(text));
+      Scan scan(text);
+      if (scan.skip_to(" port ")) reader.port(scan.rest());
+      continue;
+    }
+    const std::optional<KeyAndValue> entry = key_and_value(text);
+    if (!entry) continue;
+    if (entry->key == "state") reader.state(line, entry->value);
+    if (entry->key == "rate") reader.rate(line, gigabits_of(entry->value));
+    if (entry->key == "link_layer") reader.link_layer(line, entry->value);
+  }
+}
+
+/// active_width and active_speed are of one lane each: "4X (2)", "100.0 Gbps (128)".
+void read_ibv_devinfo(const EvidenceSection& section, Facts& facts) {
+  PortReader reader(section, facts);
+  std::int64_t lanes = 0;
+  for (const EvidenceLine& line : section.lines) {
+    const std::optional<KeyAndValue> entry = key_and_value(line.text);
+    if (!entry) continue;
+    if (entry->key == "hca_id") reader.device(entry->value);
+    if (entry->key == "port") {
+      reader.port(entry->value);
+      lanes = 0;
+    }
+    if (entry->key == "state") reader.state(line, entry->value);
+    if (entry->key == "active_mtu") reader.mtu(line, entry->value);
+    if (entry->key == "link_layer") reader.link_layer(line, entry->value);
+    if (entry->key == "active_width") lanes = Scan(entry->value).whole().value_or(0);
+    if (entry->key == "active_speed" && lanes > 0 && lanes <= 12) {
+      const std::optional<double> rate = Scan(entry->value).number();
+      if (rate && *rate > 0 && *rate <= 1000) {
+        reader.rate(line, format_number(*rate * static_cast<double>(lanes)));
+      }
+    }
+  }
+}
+
+/// "link mlx5_0/1 state ACTIVE physical_state LINK_UP netdev ens1np0".
+void read_rdma_link(const EvidenceSection& section, Facts& facts) {
+  PortReader reader(section, facts);
+  for (const EvidenceLine& line : section.lines) {
+    Scan scan(without_blanks(line.text));
+    if (!scan.skip("link ")) continue;
+    reader.device(scan.until("/"));
+    reader.port(scan.word());
+    Scan state(scan.rest());
+    if (state.skip_to("state ")) reader.state(line, state.word());
+    if (holds(scan.rest(), " netdev ")) {
+      reader.link_layer(line, "Ethernet");
+    } else if (holds(scan.rest(), "subnet_prefix")) {
+      reader.link_layer(line, "InfiniBand");
+    }
+  }
+}
+
+/// "mlx5_0 port 1 ==> ens1np0 (Up)". "ib0 (Down)" is IPoIB's: the port below it may be up.
+void read_ibdev2netdev(const EvidenceSection& section, Facts& facts) {
+  PortReader reader(section, facts);
+  for (const EvidenceLine& line : section.lines) {
+    Scan scan(without_blanks(line.text));
+    const std::string_view name = scan.word();
+    if (!scan.blanks().skip("port ")) continue;
+    reader.device(name);
+    reader.port(scan.word());
+    const bool up = holds(scan.rest(), "(Up)");
+    if (up || !holds(scan.rest(), "==> ib")) reader.add(line, fact::kState, up ? "up" : "down");
+  }
+}
+
+/// The output names no device: weft-collect's line before it does.
+void read_mlxlink(const EvidenceSection& section, Facts& facts) {
+  PortReader reader(section, facts);
+  reader.device(section.argument);
+  double lane = 0;
+  for (const EvidenceLine& line : section.lines) {
+    const std::optional<KeyAndValue> entry = key_and_value(line.text);
+    if (!entry) continue;
+    if (entry->key == "State") reader.state(line, entry->value);
+    if (entry->key == "Speed") {
+      lane = lane_rate(entry->value);
+      // Ethernet: "400G_4X", "100GbE"; the whole port's.
+      if (lane == 0) reader.rate(line, gigabits_of(entry->value));
+      reader.link_layer(line, lane == 0 ? "Ethernet" : "InfiniBand");
+    }
+    if (entry->key == "Width" && lane > 0) {
+      const std::optional<std::int64_t> lanes = Scan(entry->value).whole();
+      if (lanes && *lanes > 0 && *lanes <= 12) {
+        reader.rate(line, format_number(lane * static_cast<double>(*lanes)));
+      }
+    }
+  }
+}
+
+std::string gigabits_of(std::string_view text) {
+  const std::optional<double> rate = Scan(without_blanks(text)).number();
+  return rate && *rate > 0 && *rate <= 10'000 ? format_number(*rate) : std::string{};
+}
+
+}  // namespace weft

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/input/evidence/fact.hpp"
+#include "sim/io/evidence_kind.hpp"
+
+namespace weft {
+
+inline constexpr std::size_t kMostEvidenceLines = 4'000'000;
+inline constexpr std::size_t kMostEvidenceLineBytes = 65'536;
+
+/// A line of evidence without what terminals and collectors put around it.
+struct EvidenceLine {
+  std::string_view text;
+  int number{0};  ///< in the file
+};
+
+/// The output of one tool on one host, as it stands in a file.
+struct EvidenceSection {
+  EvidenceKind kind{};
+  std::string file;
+  std::string host;
+  std::string argument;  ///< what the tool was asked of, where the file says so: "mlx5_0"
+  std::vector<EvidenceLine> lines;
+
+  Place place(const EvidenceLine& line) const { return {file, line.number, 0}; }
+  /// A fact at a line.
+  Fact fact(const EvidenceLine& line, std::string subject, std::string_view what,
+            std::string value) const {
+    return {host, std::move(subject), std::string(what), std::move(value), place(line)};
+  }
+};
+
+/// A file's text as sections: what its lines begin decides of which kind they are, so several
+/// tools' output may follow one another, of several hosts too. Taken away before, with each line's
+/// number kept: colours and other terminal codes; carriage returns; what stands before every line
+/// of the file (kubectl's and mpirun's brackets, docker compose's and pdsh's names, times). Names
+/// in these, in pdsh's dshbak heads and in tail's `==> name <==` are hosts. What stands before the
+/// first line that begins anything is in no section.
+class EvidenceText {
+ public:
+  /// `host` where the file itself names none. Throws InputError: not text (binary, compressed,
+  /// UTF-16), a line too long, too many lines.
+  EvidenceText(std::string_view text, std::string file, std::string host);
+  EvidenceText(const EvidenceText&) = delete;
+  EvidenceText& operator=(const EvidenceText&) = delete;
+
+  const std::vector<EvidenceSection>& sections() const { return sections_; }
+  /// The text without terminal codes, for readers of whole documents.
+  const std::string& clean() const { return clean_; }
+
+ private:
+  struct Line {
+    std::string_view text;
+    std::string host;
+    int number{0};
+  };
+  std::vector<Line> lines() const;
+  void make_sections(const std::vector<Line>& lines, const std::string& host);
+
+  std::string file_;
+  std::string clean_;
+  std::vector<EvidenceSection> sections_;
+};
+
+}  // namespace weft

@@ -1,0 +1,227 @@
+#include "sim/io/evidence_kind.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+namespace weft {
+namespace {
+
+using Line = std::string_view;
+
+constexpr bool holds(Line line, Line what) { return line.find(what) != Line::npos; }
+
+bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+bool is_hex(char c) { return std::isxdigit(static_cast<unsigned char>(c)) != 0; }
+
+/// The next word between blanks and '|'; "" at the end. Moves on.
+Line next_word(Line& line) {
+  constexpr Line kBetween = " \t|";
+  line.remove_prefix(std::min(line.find_first_not_of(kBetween), line.size()));
+  const Line word = line.substr(0, line.find_first_of(kBetween));
+  line.remove_prefix(word.size());
+  return word;
+}
+
+bool is_numbered(Line word, Line name) {
+  return word.starts_with(name) && word.size() > name.size() &&
+         std::all_of(word.begin() + static_cast<std::ptrdiff_t>(name.size()), word.end(), is_digit);
+}
+
+bool is_path_class(Line word) {
+  constexpr std::array<Line, 9> kClasses{"X",   "SYS", "NODE", "PHB", "PXB",
+                                         "PIX", "PSB", "SOC",  "?"};
+  return std::find(kClasses.begin(), kClasses.end(), word) != kClasses.end() ||
+         is_numbered(word, "NV");
+}
+
+/// The heads of its columns: GPUs first, and no cell among them.
+bool begins_topo_matrix(Line line) {
+  const Line first = next_word(line);
+  if (!is_numbered(first, "GPU")) return false;
+  const Line second = next_word(line);
+  return second.empty()
+             ? false
+             : is_numbered(second, "GPU") || is_numbered(second, "NIC") || second == "CPU" ||
+                   second.starts_with("ib") || second.starts_with("roce") ||
+                   (holds(second, "_") && !is_path_class(second));
+}
+
+/// "0000:19:00.0 3D controller: ..." or without the domain.
+bool begins_lspci(Line line) {
+  const std::size_t blank = line.find(' ');
+  if (blank == Line::npos || blank < 7 || blank > 16) return false;
+  const Line id = line.substr(0, blank);
+  if (id[id.size() - 2] != '.' || id[id.size() - 5] != ':') return false;
+  for (const char c : id) {
+    if (!is_hex(c) && c != ':' && c != '.') return false;
+  }
+  return holds(line.substr(blank), ": ");
+}
+
+bool begins_lspci_tree(Line line) {
+  return (line.starts_with("-[") || line.starts_with("-+-[")) && holds(line, "]-");
+}
+
+bool begins_nccl_log(Line line) {
+  if (holds(line, "NCCL INFO ") || holds(line, "NCCL WARN ")) return true;
+  if (line.starts_with("NCCL version ") || line.starts_with("=== System :")) return true;
+  if (line.starts_with("Trees [") || line.starts_with("Pattern ") || line.starts_with("Ring 0")) {
+    return true;
+  }
+  if (line.starts_with("Algorithm ") && holds(line, "Tree")) return true;
+  if (holds(line, " coll channels, ")) return true;
+  if (line.starts_with("Channel ") && (holds(line, " : ") || holds(line, " via "))) return true;
+  return (line.starts_with("GPU/") || line.starts_with("NET/") || line.starts_with("CPU/") ||
+          line.starts_with("+ PCI[")) &&
+         (holds(line, "(") || holds(line, "["));
+}
+
+bool begins_iblinkinfo(Line line) {
+  if (holds(line, "==>") &&
+      (holds(line, "LinkUp") || holds(line, "Down/") || holds(line, "Active/"))) {
+    return true;
+  }
+  return (line.starts_with("CA: ") || line.starts_with("Switch: ") ||
+          line.starts_with("Switch 0x") || line.starts_with("Router: ")) &&
+         line.ends_with(':');
+}
+
+bool begins_ibnetdiscover(Line line) {
+  if (line.starts_with("vendid=0x") || line.starts_with("# Topology file:")) return true;
+  Line rest = line;
+  const Line word = next_word(rest);
+  const Line ports = next_word(rest);
+  return (word == "Switch" || word == "Ca" || word == "Rt" || word == "Hca") && !ports.empty() &&
+         std::all_of(ports.begin(), ports.end(), is_digit) && holds(rest, "\"");
+}
+
+bool begins_ibnetdiscover_ports(Line line) {
+  const Line all = line;
+  const Line kind = next_word(line);
+  if (kind != "CA" && kind != "SW" && kind != "RT") return false;
+  const Line lid = next_word(line);
+  const Line port = next_word(line);
+  return !lid.empty() && std::all_of(lid.begin(), lid.end(), is_digit) && !port.empty() &&
+         std::all_of(port.begin(), port.end(), is_digit) && holds(all, " 0x");
+}
+
+bool begins_dmesg(Line line) {
+  if (!line.starts_with('[')) return false;
+  line.remove_prefix(1);
+  line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+  const std::size_t dot = line.find('.');
+  if (dot == 0 || dot == Line::npos || dot > 9 ||
+      !std::all_of(line.begin(), line.begin() + static_cast<std::ptrdiff_t>(dot), is_digit))
+    return false;
+  return line.size() > dot + 8 && line[dot + 7] == ']' &&
+         std::all_of(line.begin() + static_cast<std::ptrdiff_t>(dot) + 1,
+                     line.begin() + static_cast<std::ptrdiff_t>(dot) + 7, is_digit);
+}
+
+bool begins_command_line(Line line) {
+  return line.starts_with("BOOT_IMAGE=") ||
+         (holds(line, "root=") && (holds(line, " ro ") || line.ends_with(" ro") ||
+                                   holds(line, " quiet") || holds(line, "iommu")));
+}
+
+bool begins_sysfs(Line line) {
+  return line.starts_with("/sys/class/") || line.starts_with("/sys/bus/pci/") ||
+         line.starts_with("/sys/devices/pci") || line.starts_with("/sys/kernel/iommu_groups") ||
+         holds(line, " -> ../../devices/pci") || holds(line, "/sys/devices/pci0") ||
+         holds(line, " -> ../../../devices/pci");
+}
+
+constexpr std::array<EvidenceKindText, 31> kKinds{{
+    {EvidenceKind::kNcclLog, "NCCL's log (NCCL_DEBUG=INFO)", begins_nccl_log},
+    {EvidenceKind::kTopoMatrix, "nvidia-smi topo -m", begins_topo_matrix},
+    {EvidenceKind::kLspci, "lspci -vvv", begins_lspci},
+    {EvidenceKind::kLspciTree, "lspci -tv", begins_lspci_tree},
+    {EvidenceKind::kNcclXml, "NCCL's topology dump (NCCL_TOPO_DUMP_FILE)",
+     [](Line line) { return line.starts_with("<system"); }},
+    {EvidenceKind::kHwloc, "lstopo --of xml",
+     [](Line line) {
+       return line.starts_with("<topology") ||
+              (line.starts_with("<!DOCTYPE topology") && holds(line, "hwloc"));
+     }},
+    {EvidenceKind::kNvidiaSmiXml, "nvidia-smi -q -x",
+     [](Line line) {
+       return line.starts_with("<nvidia_smi_log") || line.starts_with("<!DOCTYPE nvidia_smi_log");
+     }},
+    {EvidenceKind::kNvidiaSmiQuery, "nvidia-smi -q",
+     [](Line line) {
+       return holds(line, "==NVSMI LOG==") ||
+              (line.starts_with("GPU 0") && holds(line, ":") && line.ends_with(".0"));
+     }},
+    {EvidenceKind::kNvidiaSmi, "nvidia-smi",
+     [](Line line) { return line.starts_with("| NVIDIA-SMI "); }},
+    {EvidenceKind::kNvlink, "nvidia-smi nvlink -s",
+     [](Line line) { return line.starts_with("GPU ") && holds(line, "(UUID: "); }},
+    {EvidenceKind::kIbstat, "ibstat", [](Line line) { return line.starts_with("CA '"); }},
+    {EvidenceKind::kIbstatus, "ibstatus",
+     [](Line line) { return line.starts_with("Infiniband device '"); }},
+    {EvidenceKind::kIbvDevinfo, "ibv_devinfo -v",
+     [](Line line) { return line.starts_with("hca_id:"); }},
+    {EvidenceKind::kRdmaLink, "rdma link",
+     [](Line line) {
+       return line.starts_with("link ") && holds(line, "/") && holds(line, " state ");
+     }},
+    {EvidenceKind::kIbdev2netdev, "ibdev2netdev",
+     [](Line line) {
+       return holds(line, " port ") && holds(line, " ==> ") && line.ends_with(')');
+     }},
+    {EvidenceKind::kMlxlink, "mlxlink",
+     [](Line line) { return line.starts_with("Operational Info"); }},
+    {EvidenceKind::kIbnetdiscover, "ibnetdiscover", begins_ibnetdiscover},
+    {EvidenceKind::kIbnetdiscoverPorts, "ibnetdiscover -p", begins_ibnetdiscover_ports},
+    {EvidenceKind::kIblinkinfo, "iblinkinfo", begins_iblinkinfo},
+    {EvidenceKind::kIbqueryerrors, "ibqueryerrors",
+     [](Line line) { return line.starts_with("Errors for "); }},
+    {EvidenceKind::kPerfquery, "perfquery",
+     [](Line line) {
+       return line.starts_with("# Port counters:") ||
+              line.starts_with("# Port extended counters:") || line.starts_with("PortSelect:....");
+     }},
+    {EvidenceKind::kEthtoolStatistics, "ethtool -S",
+     [](Line line) { return line.starts_with("NIC statistics:"); }},
+    {EvidenceKind::kDmesg, "dmesg", begins_dmesg},
+    {EvidenceKind::kLsmod, "lsmod",
+     [](Line line) {
+       return line.starts_with("Module") && holds(line, "Size") && holds(line, "Used by");
+     }},
+    {EvidenceKind::kLscpu, "lscpu",
+     [](Line line) {
+       return line.starts_with("Architecture:") &&
+              (holds(line, "x86_64") || holds(line, "aarch64") || holds(line, "ppc64"));
+     }},
+    {EvidenceKind::kCpuinfo, "/proc/cpuinfo",
+     [](Line line) {
+       return line.starts_with("vendor_id\t:") || line.starts_with("processor\t:");
+     }},
+    {EvidenceKind::kDriverVersion, "/proc/driver/nvidia/version",
+     [](Line line) { return line.starts_with("NVRM version:"); }},
+    {EvidenceKind::kRdmaTopo, "rdma_topo", [](Line line) { return line.starts_with("RDMA NIC="); }},
+    {EvidenceKind::kAcsLines, "lspci -vvv | grep ACSCtl",
+     [](Line line) { return line.starts_with("ACSCtl:"); }},
+    {EvidenceKind::kSysfs, "/sys", begins_sysfs},
+    {EvidenceKind::kCommandLine, "/proc/cmdline", begins_command_line},
+}};
+
+}  // namespace
+
+std::span<const EvidenceKindText> evidence_kinds() { return kKinds; }
+
+const EvidenceKindText* evidence_begun_by(std::string_view line) {
+  for (const EvidenceKindText& each : kKinds) {
+    if (each.begins(line)) return &each;
+  }
+  return nullptr;
+}
+
+std::string_view evidence_tool(EvidenceKind kind) {
+  return std::find_if(kKinds.begin(), kKinds.end(),
+                      [kind](const EvidenceKindText& each) { return each.kind == kind; })
+      ->tool;
+}
+
+}  // namespace weft

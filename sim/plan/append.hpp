@@ -1,0 +1,20 @@
+#pragma once
+
+#include "sim/plan/plan.hpp"
+
+namespace weft {
+
+/// Where the tables of a plan that was appended begin in the one that it is now part of.
+struct Appended {
+  FlagIndex flags;
+  QueuePairIndex queue_pairs;
+  ActorIndex actors;
+  std::uint32_t programs;
+};
+
+/// Makes `part` a part of `whole`, all in it numbered behind what is there: both then run side by
+/// side, as plans of their own would, until programs of one name flags of the other. Walks are
+/// shared. The names of `whole` (op, algo, proto, channels, bytes) stay as they are.
+Appended append(Plan& whole, const Plan& part);
+
+}  // namespace weft

@@ -1,0 +1,338 @@
+#!/usr/bin/env python3
+"""Capacity planning: prices and fronts, shards, jobs on one fabric, what two nodes do not say.
+
+    capacity_test.py WEFT SOURCE_DIR [-v] [TEST...]
+"""
+import csv
+import io
+import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import time
+
+import cli_test
+from cli_test import LIMIT_S, CliTest, weft
+
+FAST = "fast.yaml"  # simple rules, one small size: for what does not hang on the numbers
+FAST_TEXT = """scenario: fast
+topology: ../../topologies/hgx-h100-8nic.yaml
+nodes: 4
+workload: {op: allreduce, sizes: [1 MiB]}
+memory_paths: [gdr]
+set: {nccl.decisions: simple, nccl.algo: Ring}
+"""
+PRICES = """prices: a test's
+currency: EUR
+parts:
+  - {is: node, cost: 1000, watts: 100}
+  - {is: nic, part: connectx-7, cost: 10, watts: 2}
+  - {is: switch, ports: 64, cost: 300, watts: 40}
+  - {is: nic-cable, cost: 1, watts: 0.5}
+  - {is: switch-cable, cost: 5}
+"""
+CLOS = ("--set", "network.kind=leaf-spine", "--set", "network.ports=64")
+GRID = ("--set", "nic.count=1,2,4,8", "--set", "wire.kind=roce,infiniband", "--set", "wire.mtu=1024,4096")
+
+
+def rows_of(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+class CapacityTest(CliTest):
+    def setUp(self):
+        super().setUp()
+        (self.here / FAST).write_text(FAST_TEXT)
+        (self.here / "prices.yaml").write_text(PRICES)
+
+
+class Prices(CapacityTest):
+    def sweep(self, *arguments):
+        return rows_of(self.ok("sweep", FAST, *arguments, "--prices", "prices.yaml"))
+
+    def test_parts_times_count(self):
+        # 16 nodes x 8 NICs on leaves of 32 ports down: 4 leaves, 32 uplinks each to 2 spines.
+        row, = self.sweep(*CLOS, "--set", "nodes=16")
+        self.assertEqual(float(row["cost"]), 16 * 1000 + 128 * 10 + 6 * 300 + 128 * 1 + 128 * 5)
+        self.assertEqual(float(row["power_kW"]) * 1000, 16 * 100 + 128 * 2 + 6 * 40 + 128 * 0.5)
+
+    def test_fewer_nics_and_uplinks_cost_less(self):
+        rows = self.sweep(*CLOS, "--set", "nodes=16", "--set", "nic.count=4,8",
+                          "--set", "network.oversubscription=1,4")
+        # 4 NICs: 2 leaves; at 4:1 8 uplinks a leaf, to one spine.
+        self.assertEqual([float(row["cost"]) for row in rows],
+                         [16000 + 64 * 11 + leaves * 300 + spines * 300 + leaves * up * 5 + more
+                          for leaves, spines, up, more in ((2, 1, 32, 0), (2, 1, 8, 0))] +
+                         [16000 + 128 * 11 + 4 * 300 + spines * 300 + 4 * up * 5 for spines, up in ((2, 32), (1, 8))])
+
+    def test_a_part_without_a_price_is_refused_before_anything_runs(self):
+        for without, what in (("  - {is: switch, ports: 64, cost: 300, watts: 40}\n", "switch of 64 ports (part quantum-2)"),
+                              ("  - {is: nic, part: connectx-7, cost: 10, watts: 2}\n", "nic (part connectx-7)"),
+                              ("  - {is: switch-cable, cost: 5}\n", "switch-cable")):
+            (self.here / "prices.yaml").write_text(PRICES.replace(without, ""))
+            run = weft("sweep", FAST, *CLOS, "--set", "nodes=16", "--prices", "prices.yaml", "--csv", "out.csv",
+                       cwd=self.here)
+            self.assertEqual((run.returncode, run.stdout), (2, b""))
+            self.assertTrue(run.stderr.decode().startswith(f"error: prices.yaml: no price of a {what}, of which there are "),
+                            run.stderr)
+            self.assertFalse((self.here / "out.csv").exists())
+
+    def test_bad_lists(self):
+        for text, expected in (
+                ("", "is empty"),
+                (PRICES.replace("currency: EUR\n", ""), ":1:1: missing key 'currency'"),
+                (PRICES.replace("is: node", "is: rack"),
+                 ":4:6: parts[0].is: 'rack' is not bought; known: nic, nic-cable, node, switch, switch-cable"),
+                (PRICES.replace("cost: 1000", "cost: -1"), ":4:16: parts[0].cost: '-1' is not a number from 0 to 1e12"),
+                (PRICES.replace("cost: 1000", "cost: much"), ":4:16: parts[0].cost: 'much' is not a number from 0 to 1e12"),
+                (PRICES.replace("watts: 100", "kW: 1"), ":4:28: parts[0].kW: unknown key; "),
+                (PRICES.replace("is: nic-cable", "is: nic-cable, ports: 2"), ":7:21: parts[3].ports: belongs to a switch")):
+            (self.here / "prices.yaml").write_text(text)
+            run = weft("sweep", FAST, "--prices", "prices.yaml", cwd=self.here)
+            self.assertEqual((run.returncode, run.stdout), (2, b""))
+            self.assertTrue(run.stderr.decode().startswith("error: prices.yaml" + (": " if not text else "") + expected),
+                            (run.stderr, expected))
+        self.refused(["sweep", FAST, "--pareto"], "--pareto: needs --prices FILE, of busbw against cost")
+
+    def test_the_front(self):
+        rows = self.sweep(*CLOS, *GRID, "--pareto")
+        self.assertEqual({row["pareto"] for row in rows}, {"yes", "no"})
+        for row in rows:
+            better = [other for other in rows
+                      if float(other["busbw_GBps"]) >= float(row["busbw_GBps"]) and float(other["cost"]) <= float(row["cost"])
+                      and (other["busbw_GBps"], other["cost"]) != (row["busbw_GBps"], row["cost"])]
+            self.assertEqual(row["pareto"], "no" if better else "yes", row)
+        # Among clusters of one size only: the smaller one is always cheaper.
+        sizes = self.sweep(*CLOS, "--set", "nodes=2,4", "--pareto")
+        self.assertEqual([row["pareto"] for row in sizes], ["yes", "yes"])
+
+    def test_counting_parts_can_be_stopped(self):
+        run = weft("sweep", FAST, *CLOS, "--prices", "prices.yaml", "--time-limit", "1ns", cwd=self.here)
+        self.assertEqual((run.returncode, run.stdout, run.stderr.decode()),
+                         (130, b"", "stopped: after --time-limit 1ns while parts were counted; nothing is written\n"))
+
+    def test_other_prices_are_other_points(self):
+        self.ok("sweep", FAST, *CLOS, "--prices", "prices.yaml", "--csv", "out.csv")
+        (self.here / "prices.yaml").write_text(PRICES.replace("1000", "2000"))
+        self.ok("sweep", FAST, *CLOS, "--prices", "prices.yaml", "--csv", "out.csv")
+        row, = rows_of((self.here / "out.csv").read_text())
+        self.assertGreater(float(row["cost"]), 8000)
+
+
+class Digest(CapacityTest):
+    def test_all_that_decides_a_point_is_in_its_digest(self):
+        def digest(*arguments, **files):
+            for name, text in files.items():
+                (self.here / name.replace("_", ".")).write_text(text)
+            row, = rows_of(self.ok("sweep", arguments[0] if arguments else FAST, *arguments[1:]))
+            (self.here / FAST).write_text(FAST_TEXT)
+            return row["point"]
+        shutil.copy(self.root / "topologies/hgx-h100-8nic.yaml", self.here / "t.yaml")
+        own = FAST_TEXT.replace("../../topologies/hgx-h100-8nic.yaml", "t.yaml")
+        topology = (self.here / "t.yaml").read_text()
+        seen = [digest(), digest(FAST, "--set", "wire.mtu=1024"), digest(FAST, "--set", "nic.count=4"),
+                digest(FAST, "--gpu", "h200-sxm"), digest(FAST, "--launch", "graph"), digest(FAST, "--seed", "2"),
+                digest(FAST, "--env", "NCCL_BUFFSIZE=1048576"), digest(FAST, "--nccl-version", "2.27.7"),
+                digest(FAST, *CLOS, "--prices", "prices.yaml"), digest(FAST, *CLOS),
+                digest(FAST, *CLOS, "--prices", "prices.yaml", prices_yaml=PRICES + "# later\n"),
+                digest(fast_yaml=FAST_TEXT.replace("1 MiB", "2 MiB")), digest(fast_yaml=own),
+                digest(fast_yaml=own, t_yaml=topology + "# another\n")]
+        self.assertEqual(len(set(seen)), len(seen))
+        # How it is run is not.
+        self.assertEqual(digest(FAST, "--threads", "1"), seen[0])
+        self.assertEqual(digest(FAST, "--time-limit", "100s"), seen[0])
+
+
+class Shards(CapacityTest):
+    def shard(self, number, of, *more):
+        return self.ok("sweep", FAST, *GRID, *more, "--csv", "out.csv", "--shard", f"{number}/{of}")
+
+    def test_merged_are_the_bytes_of_one_sweep(self):
+        for of, more in ((1, ()), (3, ()), (5, CLOS + ("--prices", "prices.yaml", "--pareto")), (40, ())):
+            with self.subTest(of=of):
+                whole = self.ok("sweep", FAST, *GRID, *more)
+                running = [subprocess.Popen([cli_test.WEFT, "sweep", FAST, *GRID, *more, "--csv", "out.csv", "--shard",
+                                             f"{number}/{of}"], cwd=self.here) for number in range(1, of + 1)]
+                self.assertEqual({process.wait(timeout=LIMIT_S) for process in running}, {0})
+                for _ in range(2):
+                    self.ok("sweep", FAST, *GRID, *more, "--csv", "out.csv", "--merge", str(of))
+                    self.assertEqual((self.here / "out.csv").read_text(), whole)
+                for file in self.here.glob("out.csv*"):
+                    file.unlink()
+
+    def test_what_is_missing_is_named(self):
+        for number in (1, 4):
+            self.shard(number, 4)
+        self.refused(["sweep", FAST, *GRID, "--csv", "out.csv", "--merge", "4"],
+                     "out.csv: shards 2/4, 3/4 are not there or not finished; run them (--shard 2/4) and merge again")
+        self.shard(2, 4)
+        # A table that lost its end is not finished.
+        self.shard(3, 4)
+        table = (self.here / "out.csv.3-of-4").read_text()
+        (self.here / "out.csv.3-of-4").write_text("".join(table.splitlines(keepends=True)[:-1]))
+        self.refused(["sweep", FAST, *GRID, "--csv", "out.csv", "--merge", "4"],
+                     "out.csv: shards 3/4 are not there or not finished; run them (--shard 3/4) and merge again")
+        # Nor is one of another question.
+        (self.here / FAST).write_text(FAST_TEXT.replace("1 MiB", "2 MiB"))
+        run = weft("sweep", FAST, *GRID, "--csv", "out.csv", "--merge", "4", cwd=self.here)
+        self.assertRegex(run.stderr, rb"shards 1/4, 2/4, 3/4, 4/4 are not there")
+
+    def test_bad_shards(self):
+        for shard in ("3", "0/2", "3/2", "1/0", "a/b", "1/2/3", "-1/2", "1/2x", "/2", "1/100001"):
+            self.refused(["sweep", FAST, "--shard", shard], f"--shard '{shard}': write I/N, the I-th of N shards, such as 3/8")
+        self.refused(["sweep", FAST, "--shard", "1/2", "--merge", "2"], "--merge and --shard: one after the other, not at once")
+        self.refused(["sweep", FAST, "--merge", "2"], "--merge: needs --csv FILE, as the shards had it")
+
+    def test_killed_at_random_moments_every_shard_goes_on(self):
+        whole = self.ok("sweep", FAST, *GRID)
+        dice = random.Random(7)
+        for number in (1, 2):
+            part = self.here / f"out.csv.{number}-of-2.part"
+            for _ in range(4):
+                enough = dice.randrange(1, 2000)
+                process = subprocess.Popen([cli_test.WEFT, "sweep", FAST, *GRID, "--csv", "out.csv", "--shard", f"{number}/2"],
+                                           cwd=self.here)
+                while process.poll() is None and (not part.exists() or part.stat().st_size < enough):
+                    time.sleep(0.001)
+                process.send_signal(signal.SIGKILL)
+                process.wait()
+            self.shard(number, 2)
+            self.assertFalse(part.exists())
+        self.ok("sweep", FAST, *GRID, "--csv", "out.csv", "--merge", "2")
+        self.assertEqual((self.here / "out.csv").read_text(), whole)
+
+    def test_the_script_for_slurm_is_a_shard_of_its_task(self):
+        whole = self.ok("sweep", FAST, *GRID)
+        for number in (1, 2, 3):
+            environment = {**os.environ, "WEFT": cli_test.WEFT, "SLURM_ARRAY_TASK_ID": str(number),
+                           "SLURM_ARRAY_TASK_COUNT": "3"}
+            subprocess.run([cli_test.SOURCE / "tools/sweep.sbatch", FAST, *GRID, "--csv", "out.csv"], cwd=self.here,
+                           env=environment, check=True, timeout=LIMIT_S)
+        self.ok("sweep", FAST, *GRID, "--csv", "out.csv", "--merge", "3")
+        self.assertEqual((self.here / "out.csv").read_text(), whole)
+        # Submitted again by itself, a task's shard is the same one.
+        os.remove(self.here / "out.csv")
+        os.remove(self.here / "out.csv.2-of-3")
+        subprocess.run([cli_test.SOURCE / "tools/sweep.sbatch", FAST, *GRID, "--csv", "out.csv"], cwd=self.here,
+                       env={**environment, "SLURM_ARRAY_TASK_ID": "2", "SLURM_ARRAY_TASK_COUNT": "1", "SHARDS": "3"},
+                       check=True, timeout=LIMIT_S)
+        self.ok("sweep", FAST, *GRID, "--csv", "out.csv", "--merge", "3")
+        self.assertEqual((self.here / "out.csv").read_text(), whole)
+
+
+class TwoNodes(CapacityTest):
+    NOTE = "is asked of two nodes, which say little of more"
+
+    def test_a_question_of_scale_that_is_asked_of_two_nodes_is_told_so(self):
+        for key in ("nic.count=4", "network.kind=one-switch"):
+            notes = self.result(FAST, "--set", "nodes=2", "--set", key)["notes"]
+            self.assertEqual([n.startswith(key.split("=")[0] + " " + self.NOTE) for n in notes if self.NOTE in n], [True])
+        for settings in (("nodes=4", "nic.count=4"), ("nodes=2", "wire.mtu=1024")):
+            notes = self.result(FAST, *(a for s in settings for a in ("--set", s)))["notes"]
+            self.assertFalse([n for n in notes if self.NOTE in n])
+
+    def test_and_so_is_a_sweep_of_it(self):
+        run = weft("sweep", FAST, "--set", "nodes=2", "--set", "nic.count=4,8", cwd=self.here)
+        self.assertEqual(run.returncode, 0)
+        self.assertRegex(run.stderr.decode(), r"\Anote: nic.count " + self.NOTE + r"[^\n]*\n\Z")
+        self.ok("sweep", FAST, "--set", "nodes=2,4", "--set", "nic.count=4,8")
+
+    def test_a_nic_carries_twice_as_much_between_more_nodes(self):
+        """What the note says, of a tree: bytes out of the busiest NIC."""
+        def sent(nodes):
+            row, = self.result(FAST, "--set", "nccl.algo=Tree", "--set", f"nodes={nodes}")["results"]
+            return row["nic_GBps"] * row["time_us"]
+        self.assertAlmostEqual(sent(8) / sent(2), 2, delta=0.05)
+
+
+class Jobs(CapacityTest):
+    TEXT = """scenario: jobs
+topology: ../../topologies/hgx-h100-8nic.yaml
+nodes: 16
+jobs:
+  - {job: a, nodes: %s, op: alltoall, size: 16 MiB}
+  - {job: b, nodes: %s, op: alltoall, size: 16 MiB}
+memory_paths: [gdr]
+env: {NCCL_NVLS_ENABLE: "0"}
+set: {network.kind: leaf-spine, network.ports: 64, network.leaf_down: 32, network.leaf_up: 1, gpu.count: 1, nic.count: 8}
+"""
+
+    def jobs(self, a, b, *more):
+        (self.here / "jobs.yaml").write_text(self.TEXT % (a, b))
+        return {row["job"]: row for row in self.result("jobs.yaml", *more)["results"]}
+
+    def test_jobs_of_their_own_leaves_do_not_meet(self):
+        for row in self.jobs("0-3", "4-7").values():  # 4 nodes a leaf
+            self.assertAlmostEqual(row["slowdown"], 1, delta=1e-9)
+            self.assertAlmostEqual(row["time_us"], row["alone_us"], delta=1e-9)
+
+    def test_jobs_that_share_uplinks_share_their_rate(self):
+        rows = self.jobs('"0,1,4,5"', '"2,3,6,7"')
+        for row in rows.values():
+            self.assertGreater(row["slowdown"], 1.5)
+            self.assertLess(row["slowdown"], 2.05)
+            self.assertIn("leaf", row["limited_by"][0]["where"])
+        self.assertAlmostEqual(rows["a"]["time_us"], rows["b"]["time_us"], delta=0.01 * rows["a"]["time_us"])
+
+    def test_alone_is_what_a_cluster_of_its_nodes_takes(self):
+        alone = self.jobs("0-3", "4-7")["a"]["alone_us"]
+        (self.here / "one.yaml").write_text(
+            self.TEXT.split("jobs:\n  -")[0].replace("nodes: 16", "nodes: 4") +
+            "workload: {op: alltoall, sizes: [16 MiB]}\n" + self.TEXT[self.TEXT.index("memory_paths"):] +
+            "")
+        row, = self.result("one.yaml", "--launch", "graph")["results"]
+        self.assertAlmostEqual(alone, row["time_us"], delta=0.02 * alone)  # one launch, where weft run has them follow each other
+
+    def test_every_algorithm_runs_where_the_job_is(self):
+        for algo in ("Ring", "Tree", "NVLSTree"):
+            with self.subTest(algo):
+                (self.here / "jobs.yaml").write_text(
+                    self.TEXT.replace("op: alltoall", "op: allreduce").replace("gpu.count: 1, ", "")
+                    .replace('env: {NCCL_NVLS_ENABLE: "0"}\n', "") % ("8-11", '"15,12-14"'))
+                rows = self.result("jobs.yaml", "--set", "nccl.algo=" + algo)["results"]
+                self.assertEqual([row["algo"] for row in rows], [algo] * 2)
+                for row in rows:  # leaves of their own; two orders of four nodes
+                    self.assertAlmostEqual(row["slowdown"], 1, delta=1e-9)
+                self.assertAlmostEqual(rows[0]["time_us"], rows[1]["time_us"], delta=0.02 * rows[0]["time_us"])
+
+    def test_tables(self):
+        (self.here / "jobs.yaml").write_text(self.TEXT % ("0-3", "4-7"))
+        text = self.ok("run", "jobs.yaml", "--csv", "out.csv")
+        self.assertRegex(text, r"(?m)^# job +op +path +algo +limited by +size \(B\) +nodes +time")
+        self.assertRegex(text, r"(?m)^a +alltoall +gdr ")
+        self.assertEqual([row["job"] for row in rows_of((self.here / "out.csv").read_text())], ["a", "b"])
+
+    def test_bad_jobs(self):
+        for a, b, expected in (("0-3", "3-5", "jobs.yaml:6:14: jobs[1].nodes: node 3 has a job already"),
+                               ("0-3", "15-16", "jobs.yaml:6:5: b: node 16 of 16; the nodes are 0 to 15"),
+                               ("0-3", "4..6", "jobs.yaml:6:14: jobs[1].nodes: '4..6': write nodes as 0-3,8"),
+                               ("0-3", "6-4", "jobs.yaml:6:14: jobs[1].nodes: '6-4': write nodes as 0-3,8"),
+                               ("0-3", "4294967296", "jobs.yaml:6:14: jobs[1].nodes: '4294967296': write nodes as 0-3,8")):
+            (self.here / "jobs.yaml").write_text(self.TEXT % (a, b))
+            self.refused(["run", "jobs.yaml"], expected)
+        (self.here / "jobs.yaml").write_text(self.TEXT % ("0-3", "4-7"))
+        self.refused(["sweep", "jobs.yaml"], "jobs.yaml: weft sweep takes a workload of one operation")
+        self.refused(["run", "jobs.yaml", "--fidelity", "packet"], "--fidelity packet: jobs run on shared rates only (fluid)")
+        self.refused(["run", "jobs.yaml", "--set", "nic.cable_loss=0.01"],
+                     "../../topologies/hgx-h100-8nic.yaml:35:5: nic.cable_loss of nic0: losses need --fidelity packet")
+        (self.here / "jobs.yaml").write_text(
+            (self.TEXT % ("0-3", "4-7")).replace('ENABLE: "0"', 'ENABLE: "0", NCCL_PROTO: LL'))
+        run = weft("run", "jobs.yaml", "--env", "NCCL_PROTO=LX", cwd=self.here)
+        self.assertEqual(run.returncode, 2)
+        self.assertNotIn(b"jobs.yaml:8", run.stderr)  # not where the scenario says another
+
+    def test_what_has_no_effect_is_said(self):
+        (self.here / "jobs.yaml").write_text(self.TEXT % ("0-1", "2-3"))
+        notes = self.result("jobs.yaml", "--set", "nccl.launch=single", "--set", "nccl.proto=Simple", "--seed", "2",
+                            "--set", "wire.pfc_xoff=1 MiB", "--env", "NCCL_IB_TIMEOUT=20")["notes"]
+        for note in ("no effect on jobs, of which each is launched once: nccl.launch",
+                     "set by the user in place of NCCL's own choice: nccl.proto=Simple",
+                     "no effect without --fidelity packet: wire.pfc_xoff",
+                     "NCCL_IB_TIMEOUT and NCCL_IB_RETRY_CNT have no effect: losses need --fidelity packet"):
+            self.assertIn(note, notes)
+
+
+if __name__ == "__main__":
+    cli_test.main(__doc__)

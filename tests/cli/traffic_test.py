@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""`weft traffic`: irregular traffic.
+
+    traffic_test.py WEFT SOURCE_DIR [-v] [TEST...]
+"""
+import json
+
+import cli_test
+from cli_test import SMALL, CliTest
+
+HEAD = """scenario: traffic
+topology: ../../topologies/hgx-h100-8nic.yaml
+nodes: 2
+"""
+
+
+class Traffic(CliTest):
+    def scenario(self, workload):
+        (self.here / "traffic.yaml").write_text(HEAD + f"workload: {{{workload}}}\n")
+        return "traffic.yaml"
+
+    def test_bad_input(self):
+        self.refused(["traffic"], "scenario is required (see weft --help)")
+        self.refused(["traffic", "nowhere.yaml"], "nowhere.yaml: no such file")
+        self.refused(["traffic", SMALL], "small.yaml: its workload is no irregular traffic; weft run runs it")
+        incast = self.scenario("op: incast, bytes: 1 MiB, to: 16")
+        self.refused(["traffic", incast], "traffic.yaml:4:1: incast: there is no rank 16")
+        self.refused(["run", incast], "traffic.yaml:4:1: this is irregular traffic: weft traffic runs it")
+        matrix = self.scenario("op: alltoallv, matrix: m.csv")
+        self.refused(["traffic", matrix], "m.csv: no such file")
+        (self.here / "m.csv").write_text("0,1\n1,0\n")
+        self.refused(["traffic", matrix], "m.csv:1:1: expected 16 lines of 16 sizes each, one for each GPU")
+
+    def test_a_matrix_is_carried(self):
+        matrix = [[0] * 16 for _ in range(16)]
+        matrix[3][12] = 5_000_000
+        matrix[12][3] = 7
+        matrix[4][4] = 1000
+        (self.here / "m.csv").write_text("\n".join(",".join(map(str, row)) for row in matrix))
+        scenario = self.scenario("op: alltoallv, matrix: m.csv")
+        result = json.loads(self.ok("traffic", scenario, "--json", "-"))
+        self.assertEqual((result["schema"], result["op"], result["ranks"]), ("weft.traffic/1", "alltoallv", 16))
+        row, = result["results"]
+        self.assertEqual({r["rank"]: (r["sent"], r["received"]) for r in row["ranks"] if r["sent"] or r["received"]},
+                         {3: (5_000_000, 7), 12: (7, 5_000_000)})
+        self.assertEqual({r["rank"] for r in row["ranks"] if r["end_us"] > 0}, {3, 4, 12})
+        busy = [link["busy_us"] for link in row["links"]]
+        self.assertEqual(busy, sorted(busy, reverse=True))
+        self.assertGreaterEqual(row["time_us"], busy[0])
+        text = self.ok("traffic", scenario)
+        self.assertIn(f"# gdr: {row['time_us']:.3f} us, ", text)
+        self.assertIn("     3  gpu3@0           5000000              7 ", text)
+
+    def test_the_seed_of_the_scenario_draws(self):
+        def run(seed):
+            return self.ok("traffic", self.scenario(f"op: permutation, bytes: 1 MiB, seed: {seed}"), "--json", "-")
+        self.assertEqual(run(1), run(1))
+        self.assertNotEqual(json.loads(run(1))["results"], json.loads(run(2))["results"])
+
+    def test_traffic_is_checked(self):
+        self.assertIn(": ok", self.ok("check", self.scenario("op: incast, bytes: 1 MiB")))
+
+
+if __name__ == "__main__":
+    cli_test.main(__doc__)

@@ -1,0 +1,419 @@
+// Each check: speaks where its fact is edited into a real capture, and is silent on the capture.
+#include "models/doctor/checks.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/doctor/doctor_data.hpp"
+
+namespace weft::test::doctor_checks {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+struct Result {
+  Verdict verdict;
+  std::string text;  ///< of the first finding, else the outcome's
+  std::vector<std::string> mended;
+  std::string command;
+};
+
+Result run(std::string_view name, const Evidence& evidence, const std::string& gpu = {}) {
+  const ParamCatalog catalog = make_catalog();
+  const PartLibrary parts(catalog);
+  const Patient patient(evidence, catalog, parts, std::nullopt, gpu);
+  for (const Check& check : ::weft::doctor_checks()) {
+    if (check.name != name) continue;
+    const Outcome outcome = check.run(patient);
+    if (outcome.findings.empty()) return {outcome.verdict, outcome.text, {}, outcome.command};
+    const Finding& first = outcome.findings.front();
+    EXPECT_TRUE(first.mend.empty() != first.why_unpriced.empty() || first.is_error) << first.what;
+    EXPECT_FALSE(first.evidence.empty()) << first.what;
+    return {outcome.verdict, first.what, first.mend.lines(), ""};
+  }
+  throw std::logic_error("no check " + std::string(name));
+}
+
+Result with_lspci(std::string_view name, const std::string& pattern, const std::string& by) {
+  return run(name, evidence_of_both(edited(dell_lspci(), pattern, by), dell_rest()));
+}
+Result with_rest(std::string_view name, const std::string& pattern, const std::string& by) {
+  return run(name, evidence_of_both(dell_lspci(), edited(dell_rest(), pattern, by)));
+}
+/// With a line, or lines, more.
+Result with_more(std::string_view name, const std::string& lines) {
+  return run(name, evidence_of_both(dell_lspci(), dell_rest() + lines));
+}
+Result healthy(std::string_view name) {
+  return run(name, evidence_of_both(dell_lspci(), dell_rest()));
+}
+Result lspci_alone(std::string_view name) { return run(name, evidence_of(dell_lspci())); }
+
+#define EXPECT_SPEAKS(result, words)                     \
+  do {                                                   \
+    const Result said = (result);                        \
+    EXPECT_EQ(said.verdict, Verdict::kFinding);          \
+    EXPECT_THAT(said.text, ::testing::HasSubstr(words)); \
+  } while (false)
+
+TEST(DoctorChecks, AreSilentOnAHealthyMachine) {
+  for (const Check& check : ::weft::doctor_checks()) {
+    const Result result = healthy(check.name);
+    EXPECT_NE(result.verdict, Verdict::kFinding) << check.name << ": " << result.text;
+    EXPECT_EQ(result.verdict == Verdict::kUnknown, !result.command.empty()) << check.name;
+  }
+  for (const char* name :
+       {"modules", "BAR1", "ACS", "IOMMU", "PCIe links", "NUMA placement", "MaxPayload",
+        "MaxReadReq", "relaxed ordering", "ports", "rate", "environment"}) {
+    EXPECT_EQ(healthy(name).verdict, Verdict::kOk) << name;
+  }
+}
+
+TEST(DoctorChecks, SayWhatWouldTellWhatTheyDoNotKnow) {
+  for (const auto& [name, command] : {std::pair{"modules", "lsmod"},
+                                      {"IOMMU", "cat /proc/cmdline; dmesg"},
+                                      {"NVLinks", "nvidia-smi topo -m; nvidia-smi nvlink -s"},
+                                      {"ports", "ibstat"},
+                                      {"rate", "ibstat"},
+                                      {"MTU", "ibv_devinfo -v"},
+                                      {"alerts", "sudo dmesg"},
+                                      {"GPUDirect RDMA", "NCCL_DEBUG=INFO"},
+                                      {"environment", "NCCL_DEBUG=INFO"}}) {
+    const Result result = lspci_alone(name);
+    EXPECT_EQ(result.verdict, Verdict::kUnknown) << name;
+    EXPECT_EQ(result.command, command) << name;
+  }
+  const Evidence matrix = evidence_of(captured("topo-m-dgx-a100.txt"));
+  for (const char* name : {"BAR1", "ACS", "PCIe links", "MaxPayload", "MaxReadReq",
+                           "relaxed ordering", "NUMA placement"}) {
+    EXPECT_EQ(run(name, matrix).verdict, Verdict::kUnknown) << name;
+  }
+}
+
+TEST(DoctorChecks, NicsThatNobodyLookedForAreNotAbsent) {
+  const Evidence gpus = evidence_of(captured("nvidia-smi-q-h100.txt"));
+  for (const char* name : {"modules", "GPUDirect RDMA", "ports", "rate", "MTU", "MaxReadReq",
+                           "relaxed ordering", "NUMA placement"}) {
+    EXPECT_EQ(run(name, gpus).verdict, Verdict::kUnknown) << name;
+  }
+}
+
+TEST(DoctorChecks, Modules) {
+  const std::string proprietary = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54  Thu\n";
+  const std::string peermem = "nvidia_peermem         16384  0\n";
+  const Result result = with_rest("modules", peermem, proprietary);
+  EXPECT_SPEAKS(result, "nothing maps GPU memory");
+  EXPECT_THAT(result.mended, ::testing::Contains("gpu0.peer_mapping=nvidia-peermem"));
+  EXPECT_SPEAKS(
+      with_rest("modules", peermem, "[    0.000000] Linux version 5.4.0-42-generic (b@h)\n"),
+      "nothing maps GPU memory");
+  // A distribution's kernel has newer drivers than its number says.
+  EXPECT_EQ(
+      with_rest("modules", peermem, "[    0.000000] Linux version 4.18.0-553.el8_10.x86_64 (b@h)\n")
+          .verdict,
+      Verdict::kUnknown);
+  // Open modules: DMA-BUF may be used.
+  EXPECT_EQ(with_rest("modules", peermem, "").verdict, Verdict::kUnknown);
+  EXPECT_EQ(with_rest("modules", peermem, "[    0.000000] Linux version 6.8.0-42-generic (b@h)\n")
+                .verdict,
+            Verdict::kUnknown);
+  EXPECT_EQ(
+      with_rest("modules", peermem, "h1:1:1 [0] NCCL INFO DMA-BUF is available on GPU device 0\n")
+          .verdict,
+      Verdict::kOk);
+}
+
+TEST(DoctorChecks, Bar1) {
+  const Result result = with_lspci("BAR1", "size=128G", "size=256M");
+  EXPECT_SPEAKS(result, "BAR1 of gpu0, gpu1");
+  EXPECT_THAT(result.mended, ::testing::Contains(HasSubstr("gpu0.bar1_size=1374")));
+  // Half of it: a product of the same name with half the memory.
+  EXPECT_EQ(with_lspci("BAR1", "size=128G", "size=64G").verdict, Verdict::kOk);
+}
+
+TEST(DoctorChecks, Acs) {
+  const std::string bits = "SrcValid- TransBlk- ReqRedir- CmpltRedir- UpstreamFwd-";
+  const Result result =
+      with_lspci("ACS", bits, "SrcValid+ TransBlk- ReqRedir+ CmpltRedir+ UpstreamFwd+");
+  EXPECT_SPEAKS(result, "ACS of the switch ports above gpu0, gpu1, mlx5_0 and 1 more");
+  EXPECT_THAT(result.mended, ::testing::Contains("mlx5_0.port_acs=none"));
+  // What redirects nothing is no finding, nor is a root port's.
+  EXPECT_EQ(
+      with_lspci("ACS", bits, "SrcValid+ TransBlk- ReqRedir- CmpltRedir- UpstreamFwd+").verdict,
+      Verdict::kOk);
+  // Nor what stops only addresses that a device translated itself.
+  EXPECT_EQ(
+      with_lspci("ACS", bits, "SrcValid+ TransBlk+ ReqRedir- CmpltRedir- UpstreamFwd+").verdict,
+      Verdict::kOk);
+  EXPECT_EQ(with_lspci("ACS", "(15:01.0 PCI[^]*?)ReqRedir-", "$1ReqRedir+").verdict, Verdict::kOk);
+}
+
+TEST(DoctorChecks, AcsBetweenGpusMattersWhereNoNvlinkJoinsThem) {
+  const auto with = [](const std::string& path) {
+    return run("ACS",
+               evidence_of("\tGPU0\tGPU1\tGPU2\tGPU3\nGPU0\t X \tNV4\tSYS\tSYS\n"
+                           "GPU1\tNV4\t X \tSYS\tSYS\nGPU2\tSYS\tSYS\t X \t" +
+                           path + "\nGPU3\tSYS\tSYS\t" + path + "\t X \n"),
+               "h100-pcie");
+  };
+  const Result result = with("PIX");
+  EXPECT_EQ(result.verdict, Verdict::kUnknown);
+  EXPECT_THAT(result.text, HasSubstr("gpu2, gpu3"));
+  EXPECT_EQ(with("NV4").verdict, Verdict::kNotHere);
+}
+
+TEST(DoctorChecks, Iommu) {
+  EXPECT_SPEAKS(with_rest("IOMMU", "iommu=pt", "intel_iommu=on"), "the IOMMU translates");
+  EXPECT_EQ(with_rest("IOMMU", "iommu=pt", "iommu=off").verdict, Verdict::kOk);
+}
+
+TEST(DoctorChecks, PcieLinks) {
+  const std::string trained = "(\\n1a:00.0[^]*?LnkSta:\\tSpeed )32GT/s[^,]*, Width x16[^\\n]*";
+  const Result lanes = with_lspci("PCIe links", trained,
+                                  "$01"
+                                  "32GT/s, Width x8");
+  EXPECT_SPEAKS(lanes, "the PCIe link of mlx5_0");
+  EXPECT_THAT(lanes.mended, ::testing::ElementsAre("mlx5_0.trained_width=16"));
+  EXPECT_THAT(with_lspci("PCIe links", trained,
+                         "$01"
+                         "16GT/s, Width x16")
+                  .mended,
+              ::testing::ElementsAre("mlx5_0.trained_gen=5"));
+  // An idle GPU slows its link down, but keeps its lanes.
+  const std::string gpu = "(\\n19:00.0[^]*?LnkSta:\\tSpeed )32GT/s[^,]*, Width x16[^\\n]*";
+  EXPECT_EQ(with_lspci("PCIe links", gpu,
+                       "$01"
+                       "2.5GT/s, Width x16")
+                .verdict,
+            Verdict::kUnknown);
+  EXPECT_SPEAKS(with_lspci("PCIe links", gpu,
+                           "$01"
+                           "32GT/s, Width x8"),
+                "the PCIe link of gpu0");
+  // A switch whose own link nobody showed.
+  const Result uplink = with_lspci("PCIe links", "(\n98:00.0[^]*?)LnkSta:", "$1LnkXxx:");
+  EXPECT_EQ(uplink.verdict, Verdict::kUnknown);
+  EXPECT_THAT(uplink.text, HasSubstr("the trained lanes of pcisw1"));
+}
+
+TEST(DoctorChecks, NumaPlacement) {
+  const auto with = [&](const std::string& path) {
+    return run("NUMA placement",
+               evidence_of("\tGPU0\tGPU1\tNIC0\nGPU0\t X \tSYS\t" + path +
+                           "\nGPU1\tSYS\t X \tSYS\n" + "NIC0\t" + path + "\tSYS\t X \n"),
+               "h100-pcie");
+  };
+  const Result far = with("SYS");
+  EXPECT_SPEAKS(far, "nic0 is on another socket than the GPU that uses it");
+  EXPECT_EQ(
+      run("NUMA placement", evidence_of(edited(dell_lspci(), "\tNUMA node: [0-9]\n", ""))).verdict,
+      Verdict::kUnknown);
+}
+
+TEST(DoctorChecks, MaxPayload) {
+  const Result result = with_lspci("MaxPayload", "(\\n1a:00.0[^]*?DevCtl:[^]*?MaxPayload )256",
+                                   "$01"
+                                   "128");
+  EXPECT_SPEAKS(result, "MaxPayload of 1 function is below 256 B");
+  EXPECT_THAT(result.mended, ::testing::ElementsAre("mlx5_0.mps=256 B"));
+  // What a bridge above can do, nobody showed.
+  EXPECT_EQ(with_lspci("MaxPayload", "(15:01.0 PCI[^]*?DevCap:\t)MaxPayload", "$1MaxXxx").verdict,
+            Verdict::kUnknown);
+  // A switch that can do no more is why.
+  EXPECT_EQ(run("MaxPayload",
+                evidence_of_both(edited(edited(dell_lspci(), "MaxPayload 256", "MaxPayload 128"),
+                                        "DevCap:\tMaxPayload [0-9]+", "DevCap:\tMaxPayload 128"),
+                                 dell_rest()))
+                .verdict,
+            Verdict::kOk);
+}
+
+TEST(DoctorChecks, MaxReadReqAndOrdering) {
+  EXPECT_SPEAKS(with_lspci("MaxReadReq", "(\\n1a:00.0[^]*?MaxReadReq )4096",
+                           "$01"
+                           "512"),
+                "MaxReadReq of mlx5_0");
+  EXPECT_SPEAKS(with_lspci("relaxed ordering", "(\\n9c:00.0[^]*?RlxdOrd)\\+", "$1-"),
+                "relaxed ordering of mlx5_1 is off");
+  // A virtual function's register is not its own.
+  const std::string virtual_ones = edited(edited(dell_lspci(), "MT2910 Family \\[ConnectX-7\\]",
+                                                 "ConnectX Family mlx5Gen Virtual Function"),
+                                          "(\\n(1a|9c):00.0[^]*?RlxdOrd)\\+", "$1-");
+  const Evidence in_vm = evidence_of_both(virtual_ones, dell_rest());
+  EXPECT_EQ(run("relaxed ordering", in_vm).verdict, Verdict::kNotHere);
+  EXPECT_EQ(run("MaxReadReq", in_vm).verdict, Verdict::kNotHere);
+}
+
+TEST(DoctorChecks, NvLinks) {
+  const std::string tree = captured("nccl-graph-h200-vm.txt");
+  EXPECT_EQ(run("NVLinks", evidence_of(tree)).verdict, Verdict::kOk);
+  const Result result =
+      run("NVLinks", evidence_of(edited(tree, "(GPU/0-6b000 \\(9\\)\\s*\\+ NVL\\[)370.8",
+                                        "$01"
+                                        "329.6")));
+  EXPECT_SPEAKS(result, "lacks NVLinks");
+  EXPECT_THAT(result.mended, ::testing::ElementsAre(HasSubstr(": 18 NVLinks")));
+}
+
+TEST(DoctorChecks, Ports) {
+  const std::string up = "(mlx5_1'[^]*?State: )Active\n\t\tPhysical state: LinkUp";
+  const Result down = with_rest("ports", up,
+                                "$01"
+                                "Down\n\t\tPhysical state: Polling");
+  EXPECT_SPEAKS(down, "the port of mlx5_1 is down");
+  EXPECT_THAT(down.mended, ::testing::Contains("mlx5_1 on the network"));
+  // Somebody turned it off.
+  EXPECT_EQ(with_rest("ports", up,
+                      "$01"
+                      "Down\n\t\tPhysical state: Disabled")
+                .verdict,
+            Verdict::kOk);
+}
+
+// Of a machine whose NICs are in no tree: by what ibstat says alone, of which mlx5_5 is disabled.
+TEST(DoctorChecks, PortsWithoutAPlace) {
+  const std::string gpus = captured("nvidia-smi-q-h100.txt");
+  const std::string ports = captured("ibstat-h100-down.txt");
+  const Result down = run("ports", evidence_of_both(gpus, ports));
+  EXPECT_EQ(down.verdict, Verdict::kUnknown);
+  EXPECT_THAT(down.text, HasSubstr("mlx5_11"));
+  EXPECT_THAT(
+      run("ports", evidence_of_both(gpus, edited(ports, "State: Down", "State: Active"))).text,
+      ::testing::Not(HasSubstr("mlx5_11")));
+}
+
+/// A third NIC of the same product, on no GPU's switch, and what is said of it.
+Evidence with_storage(const std::string& state, const std::string& rate, const std::string& layer,
+                      const std::string& more = "") {
+  std::string rest = edited(dell_rest(), "\tGPU0\tGPU1\tNIC0\tNIC1", "$0\tNIC2");
+  rest = edited(rest, "(GPU0[^\n]*PIX\tSYS)", "$1\tNODE");
+  rest = edited(rest, "(GPU1[^\n]*SYS\tPIX)", "$1\tSYS");
+  rest = edited(rest, "(\nNIC0\tPIX[^\n]*)", "$1\tNODE");
+  rest = edited(rest, "(\nNIC1\tSYS[^\n]*)", "$1\tSYS\nNIC2\tNODE\tSYS\tNODE\tSYS\t X ");
+  rest = edited(rest, "(  NIC1: mlx5_1\n)", "$1  NIC2: mlx5_2\n");
+  rest = edited(rest, "mlx5_. -> [^\n]*\n", "");
+  return evidence_of(edited(rest, "(h1:1:1 [^\n]*\n)",
+                            "$1CA 'mlx5_2'\n\tCA type: MT4129\n\tPort 1:\n\t\tState: " + state +
+                                "\n\t\tRate: " + rate + "\n\t\tLink layer: " + layer + "\n") +
+                     more);
+}
+
+TEST(DoctorChecks, StorageNicsAreNoFinding) {
+  const auto on = [](const char* name, const Evidence& evidence) {
+    return run(name, evidence, "h100-sxm");
+  };
+  const Result down = on("ports", with_storage("Down", "40", "InfiniBand"));
+  EXPECT_EQ(down.verdict, Verdict::kUnknown);
+  EXPECT_THAT(down.text, HasSubstr("mlx5_2"));
+  EXPECT_NE(on("rate", with_storage("Active", "200", "InfiniBand")).verdict, Verdict::kFinding);
+  const std::string hca = "h1:1:1 [0] NCCL INFO NCCL_IB_HCA set by environment to mlx5_0,mlx5_1";
+  EXPECT_EQ(on("environment", with_storage("Active", "400", "Ethernet", hca + "\n")).verdict,
+            Verdict::kOk);
+  // NCCL is to use it.
+  EXPECT_SPEAKS(on("ports", with_storage("Down", "40", "InfiniBand", hca + ",mlx5_2\n")),
+                "mlx5_2 is down");
+}
+
+TEST(DoctorChecks, RateAndMtu) {
+  EXPECT_SPEAKS(with_rest("rate", "(mlx5_1'[^]*?Rate: )400",
+                          "$01"
+                          "200"),
+                "the rate of mlx5_1");
+  // All alike: cards of one id are sold for several rates.
+  EXPECT_EQ(with_rest("rate", "Rate: 400", "Rate: 200").verdict, Verdict::kUnknown);
+  const std::string devinfo =
+      "hca_id:\tmlx5_0\n\tport:\t1\n\t\tstate:\t\tPORT_ACTIVE (4)\n\t\tactive_mtu:\t\tN (5)\n";
+  EXPECT_SPEAKS(with_more("MTU", edited(devinfo, "N ", "1024 ")), "MTU of 1 port is below 4096 B");
+  const std::string most = edited(devinfo, "N ", "4096 ");
+  EXPECT_EQ(with_more("MTU", most).verdict, Verdict::kUnknown);  // of mlx5_1 nothing is said
+  EXPECT_EQ(with_more("MTU", most + edited(most, "mlx5_0", "mlx5_1")).verdict, Verdict::kOk);
+}
+
+TEST(DoctorChecks, Counters) {
+  const std::string head = "# Port counters: Lid 2 port 1 (CapMask: 0x5A00)\n";
+  EXPECT_EQ(with_more("errors", head + "SymbolErrorCounter:..............0\n").verdict,
+            Verdict::kOk);
+  EXPECT_SPEAKS(with_more("errors", head + "SymbolErrorCounter:..............7\n"),
+                "errors were counted on Lid 2 port 1");
+  EXPECT_EQ(with_more("errors", head + "PortXmitWait:....................7\n").verdict,
+            Verdict::kOk);
+  EXPECT_EQ(with_more("congestion", head + "PortXmitWait:....................7\n").verdict,
+            Verdict::kOk);
+  EXPECT_SPEAKS(with_more("congestion", head + "PortXmitDiscards:................7\n"),
+                "congestion was counted on Lid 2 port 1");
+}
+
+TEST(DoctorChecks, Environment) {
+  const auto with = [](const std::string& variable, const std::string& value) {
+    return with_more("environment",
+                     "h1:1:1 [0] NCCL INFO " + variable + " set by environment to " + value + "\n");
+  };
+  for (const auto& [variable, value] : {std::pair{"NCCL_P2P_DISABLE", "1"},
+                                        {"NCCL_SHM_DISABLE", "1"},
+                                        {"NCCL_NET_GDR_LEVEL", "LOC"},
+                                        {"NCCL_IB_DISABLE", "1"},
+                                        {"NCCL_IB_HCA", "mlx5_0"}}) {
+    EXPECT_SPEAKS(with(variable, value), variable);
+  }
+  EXPECT_EQ(with("NCCL_DEBUG", "INFO").verdict, Verdict::kOk);
+  EXPECT_EQ(with("NCCL_P2P_DISABLE", "0").verdict, Verdict::kOk);
+  EXPECT_EQ(with("NCCL_NET_GDR_LEVEL", "SYS").verdict, Verdict::kOk);
+  EXPECT_EQ(with("NCCL_P2P_LEVEL", "SYS").verdict, Verdict::kOk);
+  EXPECT_EQ(with("NCCL_IB_HCA", "mlx5").verdict, Verdict::kOk);
+}
+
+TEST(DoctorChecks, Gdr) {
+  const auto with = [](const std::string& via) {
+    return with_more("GPUDirect RDMA",
+                     "h1:1:1 [0] NCCL INFO Channel 00/0 : 1[1] -> 2[0] [send] via " + via + "\n");
+  };
+  EXPECT_EQ(with("NET/IB/0/GDRDMA").verdict, Verdict::kOk);
+  EXPECT_SPEAKS(with("NET/IB/0"), "NCCL did not use GPUDirect RDMA, though its rule turns it on");
+  EXPECT_SPEAKS(with("NET/Socket/0"), "TCP sockets");
+  EXPECT_SPEAKS(with("NET/IB/0/GDRDMA\n"
+                     "h1:1:1 [0] NCCL INFO Channel 01/0 : 3[1] -> 0[0] [send] via NET/IB/1"),
+                "NCCL used it on some connections and not on 1, though");
+  EXPECT_SPEAKS(with_more("GPUDirect RDMA",
+                          "h1:1:1 [0] NCCL INFO NET/IB : GPU Direct RDMA "
+                          "Disabled for HCA 0 'mlx5_0'\n"),
+                "NCCL found no GPUDirect RDMA on 1 NIC");
+  // By its rule it is off.
+  const Result off =
+      with_more("GPUDirect RDMA",
+                "h1:1:1 [0] NCCL INFO NCCL_NET_GDR_LEVEL set by environment to LOC\n"
+                "h1:1:1 [0] NCCL INFO Channel 00/0 : 1[1] -> 2[0] [send] via NET/IB/0\n");
+  EXPECT_EQ(off.verdict, Verdict::kOk);
+  EXPECT_THAT(off.text, HasSubstr("its rule leaves it off for gpu"));
+}
+
+TEST(DoctorChecks, AlertsAndHosts) {
+  EXPECT_SPEAKS(with_more("alerts", "[  101.000000] NVRM: Xid (PCI:0000:19:00): 79, fell off\n"),
+                "Xid");
+  const auto is_error = [](const std::string& xid) {
+    const Diagnosis diagnosis = diagnosis_of(evidence_of_both(
+        dell_lspci(),
+        dell_rest() + "[  101.000000] NVRM: Xid (PCI:0000:19:00): " + xid + ", pid=1\n"));
+    return diagnosis.findings.size() == 1 && diagnosis.is_ill(1);
+  };
+  EXPECT_TRUE(is_error("79"));
+  EXPECT_FALSE(is_error("43"));  // a program's own
+  std::string many;
+  for (int i = 10; i < 40; ++i) {
+    many += "[  101.000000] NVRM: Xid (PCI:0000:19:00): 43, pid=" + std::to_string(i) + "\n";
+  }
+  EXPECT_SPEAKS(with_more("alerts", many + "[  102.0] NVRM: Xid (PCI:0000:19:00): 79, fell off\n"),
+                "79");
+  EXPECT_EQ(with_more("alerts", "[  101.000000] nothing to see here, 123456\n").verdict,
+            Verdict::kOk);
+  Evidence hosts;
+  for (const char* host : {"a", "b", "c"}) parse_evidence(dell_lspci(), "f", host, hosts);
+  EXPECT_EQ(run("hosts", hosts).verdict, Verdict::kOk);
+  parse_evidence("Module  Size  Used by\nnvidia_peermem 1 0\n", "m", "b", hosts);
+  parse_evidence("Module  Size  Used by\nmlx5_core 1 0\n", "m", "a", hosts);
+  parse_evidence("Module  Size  Used by\nnvidia_peermem 1 0\n", "m", "c", hosts);
+  EXPECT_SPEAKS(run("hosts", hosts), "a differs from the other hosts");
+}
+
+}  // namespace
+}  // namespace weft::test::doctor_checks

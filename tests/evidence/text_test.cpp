@@ -1,0 +1,110 @@
+// What terminals and collectors put around evidence, archives, and what is no evidence.
+#include "sim/input/evidence/text.hpp"
+
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/evidence/evidence_data.hpp"
+
+namespace weft::test::evidence_text {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const std::string kMatrix =
+    "\tGPU0\tGPU1\tCPU Affinity\nGPU0\t X \tNV4\t0-7\nGPU1\tNV4\t X \t0-7\n";
+
+std::string prefixed(const std::string& text, const std::string& prefix) {
+  std::string out = prefix;
+  for (const char c : text) {
+    out += c;
+    if (c == '\n') out += prefix;
+  }
+  return out.substr(0, out.size() - prefix.size());
+}
+
+TEST(EvidenceText, PrefixesOfCollectorsAreTakenAway) {
+  struct Case {
+    std::string prefix;
+    std::string host;
+  };
+  for (const Case& each : {Case{"[pod/gpu-7/main] ", "gpu-7"}, Case{"[1,0]<stdout>:", ""},
+                           Case{"worker-1  | ", "worker-1"}, Case{"node12: ", "node12"},
+                           Case{"3: ", ""}, Case{"2026-05-05T06:16:47.123Z ", ""},
+                           Case{"node12: 2026-05-05 06:16:47,123 ", "node12"}}) {
+    const Evidence evidence = evidence_of(prefixed(kMatrix, each.prefix));
+    EXPECT_EQ(said(evidence, "gpu0", "path to gpu1", each.host), "NV4") << each.prefix;
+    EXPECT_EQ(evidence.facts.all()[0].place.line, 2) << each.prefix;
+  }
+}
+
+TEST(EvidenceText, HostsMayStandInOneFile) {
+  const std::string two = prefixed(kMatrix, "a: ") + prefixed(kMatrix, "b: ");
+  EXPECT_THAT(evidence_of(two).facts.hosts(), ElementsAre("a", "b"));
+  const std::string rule = "----------------\n";
+  const std::string dshbak = rule + "a\n" + rule + kMatrix + rule + "b\n" + rule + kMatrix;
+  EXPECT_THAT(evidence_of(dshbak).facts.hosts(), ElementsAre("a", "b"));
+  const std::string tail = "==> a <==\n" + kMatrix + "\n==> b <==\n" + kMatrix;
+  EXPECT_THAT(evidence_of(tail).facts.hosts(), ElementsAre("a", "b"));
+}
+
+TEST(EvidenceText, ToolsMayFollowOneAnother) {
+  const Evidence evidence = evidence_of("$ nvidia-smi topo -m\n" + kMatrix + "$ ibstat\n" +
+                                        captured("ibstat-h100-down.txt"));
+  EXPECT_THAT(evidence.sources[0].kinds,
+              ElementsAre(EvidenceKind::kTopoMatrix, EvidenceKind::kIbstat));
+  EXPECT_EQ(said(evidence, "mlx5_0", fact::kRate), "400");
+}
+
+TEST(EvidenceText, WindowsLineEndsAndByteOrderMark) {
+  std::string text = "\xEF\xBB\xBF";
+  for (const char c : kMatrix) text += c == '\n' ? std::string("\r\n") : std::string(1, c);
+  EXPECT_EQ(said(evidence_of(text), "gpu0", "path to gpu1"), "NV4");
+}
+
+TEST(EvidenceTextBogus, IsRefusedWithTheReason) {
+  EXPECT_EQ(refusal_of(""), "f: is empty");
+  EXPECT_EQ(refusal_of("\x1f\x8b\x08"), "f: is compressed; decompress it first");
+  EXPECT_EQ(refusal_of("\xff\xfeG"), "f: is UTF-16; write it as UTF-8");
+  EXPECT_EQ(refusal_of(std::string("a\nb\0c", 5)), "f:2: is no text: a byte 0");
+  EXPECT_EQ(refusal_of(std::string(70'000, 'x')), "f:1: more than 65536 bytes in a line");
+  EXPECT_THAT(refusal_of("hello\n"), HasSubstr("f: is no output that weft knows; known: "));
+  EXPECT_THAT(refusal_of("# nccl-tests version 2.19.6\n"), HasSubstr("weft compare"));
+  EXPECT_THAT(refusal_of("topology: a\nnode: {}\n"), HasSubstr("is a topology"));
+}
+
+TEST(EvidenceTar, MembersAreOfTheirFoldersHost) {
+  const std::string tar = tar_of("a/topo.txt", kMatrix) + tar_of("a/notes", "hello") +
+                          tar_of("b/topo.txt", kMatrix) + std::string(1024, '\0');
+  const Evidence evidence = evidence_of(tar, "c.tar");
+  EXPECT_THAT(evidence.facts.hosts(), ElementsAre("a", "b"));
+  ASSERT_EQ(evidence.sources.size(), 2U);
+  EXPECT_EQ(evidence.facts.all()[0].place.text(), "c.tar:a/topo.txt:2");
+}
+
+TEST(EvidenceTar, MembersThatAreNoTextArePassedOver) {
+  const Evidence evidence = evidence_of(tar_of("a/core", std::string("\x7f"
+                                                                     "ELF\0\0",
+                                                                     6)) +
+                                            tar_of("a/topo.txt", kMatrix) + std::string(1024, '\0'),
+                                        "c.tar");
+  EXPECT_EQ(evidence.sources.size(), 1U);
+  ASSERT_EQ(evidence.notes.size(), 1U);
+  EXPECT_THAT(evidence.notes[0], HasSubstr("c.tar:a/core"));
+}
+
+TEST(EvidenceTarBogus, CutOffOrDamaged) {
+  const std::string tar = tar_of("a/topo.txt", kMatrix) + std::string(1024, '\0');
+  EXPECT_EQ(refusal_of(tar.substr(0, 520)), "f: at byte 0: cut off");
+  std::string damaged = tar_of("a/t", kMatrix) + tar_of("a/u", kMatrix);
+  damaged[1024] = 'x';
+  EXPECT_EQ(refusal_of(damaged), "f: at byte 1024: damaged: no header of a tar's member");
+  EXPECT_EQ(refusal_of(tar_of("a/notes", "hello")),
+            "f: no file in this tar is output that weft knows");
+}
+
+}  // namespace
+}  // namespace weft::test::evidence_text

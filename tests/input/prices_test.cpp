@@ -1,0 +1,116 @@
+#include "sim/input/prices.hpp"
+
+#include <map>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "sim/base/random.hpp"
+
+namespace weft::test::input_prices {
+namespace {
+
+constexpr const char* kList = R"(prices: a test's
+currency: EUR
+parts:
+  - {is: node, part: h100-sxm, cost: 1000, watts: 100}
+  - {is: nic, cost: 10, watts: 2}
+  - {is: switch, ports: 8, cost: 300}
+  - {is: switch, cost: 900}
+  - {is: nic-cable, cost: 1}
+  - {is: switch-cable, cost: 5}
+)";
+
+/// Nodes of one GPU, `nics` NICs and one that is not cabled, on a network.
+Fabric cluster(std::uint32_t nodes, std::uint32_t nics, NetworkSpec network) {
+  TopologySpec spec;
+  spec.name = "test";
+  const auto add = [&](std::string name, DeviceKind kind, std::string part) -> DeviceSpec& {
+    DeviceSpec device;
+    device.name = std::move(name);
+    device.kind = kind;
+    device.part = std::move(part);
+    if (kind != DeviceKind::kCpu) device.upstream = "cpu0";
+    if (kind == DeviceKind::kNic) device.network = "fabric";
+    spec.node.devices.push_back(std::move(device));
+    return spec.node.devices.back();
+  };
+  add("cpu0", DeviceKind::kCpu, "");
+  add("gpu0", DeviceKind::kGpu, "h100-sxm");
+  for (std::uint32_t i = 0; i < nics; ++i) {
+    add("nic" + std::to_string(i), DeviceKind::kNic, "connectx-7");
+  }
+  add("storage", DeviceKind::kNic, "connectx-6").network = "none";
+  network.name = "fabric";
+  spec.network = std::move(network);
+  return {std::move(spec), nodes};
+}
+
+std::map<std::string, std::uint64_t> counts(const std::vector<BillLine>& bill) {
+  std::map<std::string, std::uint64_t> out;
+  for (const BillLine& line : bill) {
+    std::string key(purchase_name(line.is));
+    if (line.is == Purchase::kSwitch) key += " " + std::to_string(line.ports);
+    out[key] += line.count;
+  }
+  return out;
+}
+
+// Three tiers of equal switches of k ports: k pods of k/2 leaves and k/2 spines, (k/2)^2 cores,
+// k^3/4 NICs, and as many cables between leaves and spines, and between spines and cores.
+TEST(Prices, AFatTreeIsCounted) {
+  NetworkSpec network;
+  network.kind = NetworkSpec::Kind::kFatTree;
+  network.ports = 8;
+  const Fabric fabric = cluster(64, 2, network);
+  EXPECT_EQ(counts(bill_of_parts(fabric)),
+            (std::map<std::string, std::uint64_t>{{"node", 64},
+                                                  {"nic", 128},
+                                                  {"nic-cable", 128},
+                                                  {"switch 8", 32 + 32 + 16},
+                                                  {"switch-cable", 128 + 128}}));
+  const BillTotal total = total_of(bill_of_parts(fabric), parse_prices(kList, "p.yaml"));
+  EXPECT_DOUBLE_EQ(total.cost, 64 * 1000 + 128 * 10 + 80 * 300 + 128 * 1 + 256 * 5);
+  EXPECT_DOUBLE_EQ(total.watts, 64 * 100 + 128 * 2);
+}
+
+// One switch of any size has the ports that are used; the first price that fits it holds.
+TEST(Prices, ACrossbarHasThePortsThatAreUsed) {
+  NetworkSpec network;
+  network.kind = NetworkSpec::Kind::kOneSwitch;
+  for (const std::uint32_t nodes : {8U, 9U}) {
+    const Fabric fabric = cluster(nodes, 1, network);
+    EXPECT_EQ(counts(bill_of_parts(fabric)).at("switch " + std::to_string(nodes)), 1u);
+    const double price = nodes == 8 ? 300 : 900;
+    EXPECT_DOUBLE_EQ(total_of(bill_of_parts(fabric), parse_prices(kList, "p.yaml")).cost,
+                     nodes * (1000 + 10 + 1) + price);
+  }
+}
+
+TEST(Prices, WithoutAPriceItIsRefused) {
+  const std::vector<BillLine> bill{{Purchase::kNode, "b200-sxm", 0, 3}};
+  try {
+    (void)total_of(bill, parse_prices(kList, "p.yaml"));
+    FAIL();
+  } catch (const InputError& e) {
+    EXPECT_STREQ(e.what(), "p.yaml: no price of a node (part b200-sxm), of which there are 3");
+  }
+}
+
+TEST(Prices, DamagedListsAreReadOrRefused) {
+  const std::string text = kList;
+  for (std::uint64_t seed = 0; seed < 500; ++seed) {
+    auto dice = random_stream(seed, "damage");
+    std::string damaged = text;
+    for (int i = 0; i < 3; ++i) {
+      damaged[uniform_below(dice, damaged.size())] = "{}[]:-,'\" \n0e"[uniform_below(dice, 13)];
+    }
+    try {
+      EXPECT_LE(parse_prices(damaged, "p.yaml").prices.size(), 16u);
+    } catch (const InputError&) {
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weft::test::input_prices

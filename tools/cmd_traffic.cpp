@@ -1,0 +1,51 @@
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include "models/registry/registry.hpp"
+#include "models/workload/traffic.hpp"
+#include "sim/input/topology_file.hpp"
+#include "sim/io/file.hpp"
+#include "tools/command_line.hpp"
+#include "tools/commands.hpp"
+#include "tools/predict_arguments.hpp"
+#include "tools/traffic_json.hpp"
+
+namespace weft {
+namespace {
+
+struct TrafficArguments {
+  PredictArguments predict;
+  std::string params;
+  std::string json;
+};
+
+void run(const TrafficArguments& arguments) {
+  const ParameterSet params = parameter_set(arguments.params);
+  const PredictOptions options = predict_options(arguments.predict, params);
+  const ParamCatalog catalog = make_catalog();
+  const Scenario scenario = read_scenario(arguments.predict.scenario);
+  const TrafficResult result =
+      predict_traffic(scenario, read_topology(scenario.topology, catalog), options, catalog);
+  if (arguments.json != "-") std::cout << traffic_text(result) << std::flush;
+  if (!arguments.json.empty()) write_text_file(arguments.json, to_json(result).dump());
+}
+
+}  // namespace
+
+void add_traffic_command(CommandLine& line) {
+  const auto arguments = std::make_shared<TrafficArguments>();
+  Command command = line.add(
+      "traffic", "Simulate irregular traffic: a matrix, a permutation, incast, experts' tokens");
+  command.argument("scenario", arguments->predict.scenario, "scenario YAML with such a workload");
+  add_predict_options(command, arguments->predict,
+                      "a parameter, KEY=VALUE with its unit; repeatable");
+  command
+      .option("--params", arguments->params,
+              "a set of parameters, YAML of KEY: VALUE; beats the scenario's, --set beats it")
+      .option("--json", arguments->json, "write the result as JSON; '-' is standard output")
+      .example("weft traffic scenarios/traffic/experts.yaml --set nodes=4")
+      .action([arguments] { run(*arguments); });
+}
+
+}  // namespace weft

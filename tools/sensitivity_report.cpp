@@ -1,0 +1,231 @@
+#include "tools/sensitivity_report.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "sim/base/quantity.hpp"
+#include "sim/report/text.hpp"
+#include "sim/result/fields.hpp"
+
+namespace weft {
+namespace {
+
+constexpr double kMatters = 0.01;  // an elasticity that people should know of
+constexpr double kShown = 0.0005;  // what is not 0 as it is printed
+constexpr const char* kAssumed = "assumed";
+
+/// An effect beside its parameter, as the fields below need both.
+struct Of {
+  const MovedParam* param;
+  const Effect* effect;
+};
+
+Json if_any(const std::string& text) { return text.empty() ? Json() : Json(text); }
+
+constexpr KeySpec kKey{"key", "text", "", "as `weft list-params` has it"};
+constexpr KeySpec kValue{"value", "text", "", "with its unit; all of them where devices differ"};
+constexpr KeySpec kOrigin{"origin", "text", "",
+                          "specification, published, measured, fitted or assumed"};
+constexpr KeySpec kSource{"source", "text", "", "what says so"};
+constexpr KeySpec kDecides{"decides", "text", "where that changes",
+                           "what NCCL then runs: the effect is that of a jump"};
+
+using NumberField = JsonField<Of>;
+constexpr std::array kNumberFields{
+    NumberField{kKey, [](const Of& of) -> Json { return of.param->key; }},
+    NumberField{kValue, [](const Of& of) -> Json { return of.param->value; }},
+    NumberField{{"low", "text", "", "moved down to"},
+                [](const Of& of) -> Json { return of.effect->low; }},
+    NumberField{{"high", "text", "", "moved up to"},
+                [](const Of& of) -> Json { return of.effect->high; }},
+    NumberField{{"elasticity", "number", "",
+                 "relative change of busbw per relative change of the parameter"},
+                [](const Of& of) -> Json { return *of.effect->elasticity; }},
+    NumberField{{"down", "number", "", "the same from `value` down to `low`; 0 where it is `low`"},
+                [](const Of& of) -> Json { return of.effect->down; }},
+    NumberField{{"up", "number", "", "the same from `value` up to `high`; another one is a kink"},
+                [](const Of& of) -> Json { return of.effect->up; }},
+    NumberField{kDecides, [](const Of& of) { return if_any(of.effect->decides); }},
+    NumberField{kOrigin, [](const Of& of) -> Json { return of.param->origin; }},
+    NumberField{kSource, [](const Of& of) -> Json { return of.param->source; }}};
+
+using WordField = JsonField<Of>;
+constexpr std::array kWordFields{
+    WordField{kKey, [](const Of& of) -> Json { return of.param->key; }},
+    WordField{kValue, [](const Of& of) -> Json { return of.param->value; }},
+    WordField{{"to", "text", "", "the word, or the flags, in its place"},
+              [](const Of& of) -> Json { return of.effect->high; }},
+    WordField{{"change", "number", "", "busbw then / busbw now - 1"},
+              [](const Of& of) -> Json { return of.effect->change; }},
+    WordField{kDecides, [](const Of& of) { return if_any(of.effect->decides); }},
+    WordField{kOrigin, [](const Of& of) -> Json { return of.param->origin; }},
+    WordField{kSource, [](const Of& of) -> Json { return of.param->source; }}};
+
+std::vector<Of> with_params(const std::vector<Effect>& effects, const Sensitivity& sensitivity) {
+  std::vector<Of> out;
+  for (const Effect& effect : effects) out.push_back({&sensitivity.params[effect.param], &effect});
+  return out;
+}
+
+struct RowOf {
+  const RowEffects* effects;
+  const Sensitivity* all;
+};
+
+using RowField = JsonField<RowOf>;
+constexpr std::array kRowFields{
+    RowField{{"op", "text", "", "the operation"},
+             [](const RowOf& r) -> Json { return r.effects->row.op; }},
+    RowField{{"bytes", "whole number", "", "size, as nccl-tests counts it"},
+             [](const RowOf& r) -> Json { return r.effects->row.bytes; }},
+    RowField{{"ranks", "whole number", "", "GPUs that take part"},
+             [](const RowOf& r) -> Json { return r.effects->row.ranks; }},
+    RowField{{"memory_path", "text", "", "gdr or host-staged"},
+             [](const RowOf& r) -> Json { return r.effects->row.memory_path; }},
+    RowField{{"busbw_GBps", "number", "", "with no parameter moved"},
+             [](const RowOf& r) -> Json { return r.effects->row.busbw_gb_per_s; }},
+    RowField{{"parameters", "list", "", "numbers, the largest effect first"},
+             [](const RowOf& r) {
+               return objects_of(with_params(r.effects->numbers, *r.all), kNumberFields);
+             }},
+    RowField{{"words", "list", "", "words and flags, the largest effect first"},
+             [](const RowOf& r) {
+               return objects_of(with_params(r.effects->words, *r.all), kWordFields);
+             }}};
+
+struct NotMovedOf {
+  const MovedParam* param;
+  const NotMoved* not_moved;
+};
+
+using NotMovedField = JsonField<NotMovedOf>;
+constexpr std::array kNotMovedFields{
+    NotMovedField{kKey, [](const NotMovedOf& n) -> Json { return n.param->key; }},
+    NotMovedField{kValue, [](const NotMovedOf& n) -> Json { return n.param->value; }},
+    NotMovedField{{"why", "text", "", "the reason"},
+                  [](const NotMovedOf& n) -> Json { return n.not_moved->why; }}};
+
+using FileField = JsonField<Sensitivity>;
+constexpr std::array kFileFields{
+    FileField{{"schema", "text", "", "the version of this form: weft.sensitivity/1"},
+              [](const Sensitivity&) -> Json { return "weft.sensitivity/1"; }},
+    FileField{{"results", "list", "", "one for each size and memory path"},
+              [](const Sensitivity& s) {
+                std::vector<RowOf> rows;
+                for (const RowEffects& row : s.rows) rows.push_back({&row, &s});
+                return objects_of(rows, kRowFields);
+              }},
+    FileField{{"not_moved", "list", "", "parameters without an effect that could be told, and why"},
+              [](const Sensitivity& s) {
+                std::vector<NotMovedOf> all;
+                for (const NotMoved& n : s.not_moved) all.push_back({&s.params[n.param], &n});
+                return objects_of(all, kNotMovedFields);
+              }},
+    FileField{{"provenance", "map", "", "as in a result of weft run"},
+              [](const Sensitivity& s) { return to_json(s.provenance); }}};
+
+std::string table(std::vector<std::string> titles, std::vector<std::vector<std::string>> lines,
+                  std::size_t smaller) {
+  std::string out;
+  if (!lines.empty()) {
+    titles.front() = "# " + titles.front();
+    lines.insert(lines.begin(), std::move(titles));
+    out = aligned(lines, lines.front().size());
+  }
+  if (smaller > 0) out += fmt::format("# and {} that move it less\n", smaller);
+  return out + "#\n";
+}
+
+std::string numbers_text(const RowEffects& effects, const Sensitivity& sensitivity) {
+  std::vector<std::vector<std::string>> lines;
+  std::size_t smaller = 0;
+  const auto text = [](double slope) { return fmt::format("{:+.3f}", slope); };
+  for (const Effect& effect : effects.numbers) {
+    const MovedParam& param = sensitivity.params[effect.param];
+    const bool is_shown = std::abs(*effect.elasticity) >= kShown;
+    smaller += !is_shown && std::abs(*effect.elasticity) >= kNoEffect ? 1U : 0U;
+    if (!is_shown) continue;
+    lines.push_back({text(*effect.elasticity), text(effect.down), text(effect.up), param.key,
+                     param.value, param.origin, effect.decides});
+  }
+  return table({"elasticity", "down", "up", "parameter", "value", "origin", "NCCL then runs"},
+               std::move(lines), smaller);
+}
+
+std::string words_text(const RowEffects& effects, const Sensitivity& sensitivity) {
+  std::vector<std::vector<std::string>> lines;
+  std::size_t smaller = 0;
+  for (const Effect& effect : effects.words) {
+    const MovedParam& param = sensitivity.params[effect.param];
+    const bool is_shown = std::abs(effect.change) >= kShown;
+    smaller += !is_shown && std::abs(effect.change) >= kNoEffect ? 1U : 0U;
+    if (!is_shown) continue;
+    lines.push_back({signed_percent(effect.change), param.key, param.value + " -> " + effect.high,
+                     param.origin, effect.decides});
+  }
+  return table({"change", "parameter", "value", "origin", "NCCL then runs"}, std::move(lines),
+               smaller);
+}
+
+std::string row_text(const RowEffects& effects, const Sensitivity& sensitivity) {
+  const ResultRow& row = effects.row;
+  return fmt::format("# {} of {} on {} GPUs, {}: busbw {} GB/s ({} {} x {})\n", row.op,
+                     format_size(Bytes{row.bytes}), row.ranks, row.memory_path,
+                     short_number(row.busbw_gb_per_s), row.algo, row.proto, row.channels) +
+         numbers_text(effects, sensitivity) + words_text(effects, sensitivity);
+}
+
+/// Assumed values that move any row.
+std::string assumed_text(const Sensitivity& sensitivity) {
+  std::string out;
+  for (std::size_t p = 0; p < sensitivity.params.size(); ++p) {
+    if (sensitivity.params[p].origin != kAssumed) continue;
+    const bool matters =
+        std::any_of(sensitivity.rows.begin(), sensitivity.rows.end(), [&](const RowEffects& row) {
+          return std::any_of(row.numbers.begin(), row.numbers.end(), [&](const Effect& e) {
+            return e.param == p && std::abs(*e.elasticity) >= kMatters;
+          });
+        });
+    if (matters) out += (out.empty() ? "" : ", ") + sensitivity.params[p].key;
+  }
+  return fmt::format("# assumed, with an elasticity of {} or more: {}\n", kMatters,
+                     out.empty() ? "none" : out);
+}
+
+}  // namespace
+
+std::string sensitivity_text(const Sensitivity& sensitivity) {
+  std::string out;
+  for (const RowEffects& row : sensitivity.rows) out += row_text(row, sensitivity);
+  out += assumed_text(sensitivity);
+  std::size_t zeros = 0;
+  for (const NotMoved& n : sensitivity.not_moved) {
+    const MovedParam& param = sensitivity.params[n.param];
+    if (param.value.starts_with("0")) ++zeros;
+    if (!param.value.starts_with("0")) {
+      out += fmt::format("# not moved: {} = {}: {}\n", param.key, param.value, n.why);
+    }
+  }
+  if (zeros > 0) {
+    out += fmt::format("# not moved: {} parameters that are 0 (--json names them)\n", zeros);
+  }
+  for (const std::string& note : sensitivity.notes) out += "# note: " + note + '\n';
+  return out;
+}
+
+Json sensitivity_json(const Sensitivity& sensitivity) {
+  return object_of(sensitivity, kFileFields);
+}
+
+std::vector<FormatSection> sensitivity_format() {
+  return {{"", "The file.", keys_of(kFileFields)},
+          {"results[]", "One operation of one size over one memory path.", keys_of(kRowFields)},
+          {"results[].parameters[]", "A number that was moved.", keys_of(kNumberFields)},
+          {"results[].words[]", "A word that was tried in another's place.", keys_of(kWordFields)},
+          {"not_moved[]", "A parameter without an effect.", keys_of(kNotMovedFields)}};
+}
+
+}  // namespace weft

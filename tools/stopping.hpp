@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+
+#include "sim/base/stop.hpp"
+
+namespace weft {
+
+/// While it lives, Ctrl-C and SIGTERM ask work to end early, once (a second one ends the process),
+/// and so does a time limit. One at a time.
+class Stopping {
+ public:
+  /// `time_limit`: a time with its unit, "30s"; "": none. Throws InputError.
+  explicit Stopping(const std::string& time_limit);
+  Stopping(const Stopping&) = delete;
+  Stopping& operator=(const Stopping&) = delete;
+  ~Stopping();
+
+  const Stop* stop() const { return &stop_; }
+  /// Who stopped it, for messages: "after --time-limit 30s", "by a signal".
+  std::string by() const;
+
+ private:
+  Stop stop_;
+  std::string time_limit_;
+};
+
+inline constexpr const char* kTimeLimitHelp =
+    "end after this time, such as 30s, and keep what is done (exit 130)";
+
+}  // namespace weft

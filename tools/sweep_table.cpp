@@ -1,0 +1,257 @@
+#include "tools/sweep_table.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+#include <numeric>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "sim/base/error.hpp"
+#include "sim/base/quantity.hpp"
+#include "sim/io/csv.hpp"
+#include "sim/io/file.hpp"
+#include "sim/report/csv_report.hpp"
+
+namespace weft {
+namespace {
+
+constexpr std::int64_t kMaxTableBytes = 1LL << 30;
+constexpr const char* kNotYet = "stopped before it was run";
+
+using Cells = std::vector<std::string>;
+
+/// The cells of a result's row that are no axis of the sweep, as `nodes` may be.
+Cells beside_axes(const Sweep& sweep, Cells cells) {
+  const Cells names = csv_header();
+  for (std::size_t i = names.size(); i-- > 0;) {
+    const bool is_axis = std::any_of(sweep.axes.begin(), sweep.axes.end(),
+                                     [&](const SweepAxis& axis) { return axis.key == names[i]; });
+    if (is_axis) cells.erase(cells.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  return cells;
+}
+
+Cells header(const Sweep& sweep) {
+  Cells names;
+  for (const SweepAxis& axis : sweep.axes) names.push_back(axis.key);
+  const Cells of_row = beside_axes(sweep, csv_header());
+  names.insert(names.end(), of_row.begin(), of_row.end());
+  if (sweep.has_prices) names.insert(names.end(), {"cost", "power_kW"});
+  if (sweep.has_front) names.emplace_back("pareto");
+  names.insert(names.end(), {"not_run", "point"});
+  return names;
+}
+
+/// The column of that name. Precondition: there is one.
+std::size_t column(const Sweep& sweep, std::string_view name) {
+  const Cells names = header(sweep);
+  return static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
+}
+
+Cells line(const Sweep& sweep, std::size_t point, Cells row, const std::string& not_run) {
+  Cells cells = sweep.points[point].values;
+  const Cells of_row = beside_axes(sweep, std::move(row));
+  cells.insert(cells.end(), of_row.begin(), of_row.end());
+  if (sweep.has_prices) {
+    constexpr double kWattsInKilowatt = 1000;
+    const std::optional<BillTotal>& total = sweep.totals[point];
+    cells.push_back(total ? format_number(total->cost) : "");
+    cells.push_back(total ? format_number(total->watts / kWattsInKilowatt) : "");
+  }
+  if (sweep.has_front) cells.emplace_back();
+  cells.insert(cells.end(), {one_line(not_run), sweep.points[point].digest});
+  return cells;
+}
+
+/// The reason that a result's notes give for a memory path without rows.
+std::string why_not_run(const RunResult& result, const std::string& path) {
+  const std::string start = path + " is not run: ";
+  for (const std::string& note : result.notes) {
+    if (note.starts_with(start)) return note.substr(start.size());
+  }
+  return "is not run";
+}
+
+/// By the rows' memory paths and sizes, whether a point has them all: of each path either every
+/// size, or the one row that says why there is none. `rows` has those of one point.
+bool is_whole(const Scenario& scenario,
+              const std::vector<std::pair<std::string, std::string>>& rows) {
+  std::set<std::pair<std::string, std::string>> left(rows.begin(), rows.end());
+  if (left.size() != rows.size()) return false;
+  if (rows.size() == 1 && left.erase({"", ""}) == 1) return true;  // refused
+  for (const std::string& path : scenario.memory_paths) {
+    if (left.erase({path, ""}) == 1) continue;
+    for (const Bytes size : scenario.sizes) {
+      if (left.erase({path, std::to_string(size.count())}) == 0) return false;
+    }
+  }
+  return true;
+}
+
+void check_values(const Sweep& sweep, const Cells& cells, const Place& place) {
+  for (std::size_t i = 0; i < sweep.axes.size(); ++i) {
+    const SweepAxis& axis = sweep.axes[i];
+    if (std::find(axis.values.begin(), axis.values.end(), cells[i]) != axis.values.end()) continue;
+    throw InputError(place, fmt::format("{}={} is not in this grid, and its results would be "
+                                        "lost; add the value or take another file",
+                                        axis.key, cells[i]));
+  }
+}
+
+/// Marks the rows on the front, among those of one operation, size, memory path and number of
+/// GPUs: a smaller cluster is always cheaper.
+void mark_front(const Sweep& sweep, std::vector<Cells>& rows) {
+  const std::size_t busbw = column(sweep, "busbw_GBps");
+  const std::size_t cost = column(sweep, "cost");
+  const std::size_t front = column(sweep, "pareto");
+  std::vector<std::size_t> of_class_columns;
+  for (const char* name : {"op", "bytes", "memory_path", "ranks"}) {
+    of_class_columns.push_back(column(sweep, name));
+  }
+  std::map<Cells, std::vector<std::size_t>> classes;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i][busbw].empty() || rows[i][cost].empty()) continue;
+    Cells key;
+    for (const std::size_t name : of_class_columns) key.push_back(rows[i][name]);
+    classes[key].push_back(i);
+  }
+  for (const auto& [key, of_class] : classes) {
+    std::vector<std::pair<double, double>> all;
+    for (const std::size_t i : of_class) {
+      all.emplace_back(parse_number(rows[i][busbw]).value_or(0),
+                       parse_number(rows[i][cost]).value_or(0));
+    }
+    const std::vector<bool> is_on_it = pareto_front(all);
+    for (std::size_t k = 0; k < all.size(); ++k)
+      rows[of_class[k]][front] = is_on_it[k] ? "yes" : "no";
+  }
+}
+
+}  // namespace
+
+Block block_of(const Sweep& sweep, std::size_t point, const RunResult& result) {
+  Block block;
+  for (const ResultRow& row : result.rows) {
+    block.rows.push_back(line(sweep, point, csv_row_cells(row), ""));
+  }
+  for (const std::string& path : sweep.scenario.memory_paths) {
+    const bool has_rows = std::any_of(result.rows.begin(), result.rows.end(),
+                                      [&](const ResultRow& r) { return r.memory_path == path; });
+    if (has_rows) continue;
+    const Cells names = csv_header();
+    Cells cells(names.size());
+    const auto set = [&](std::string_view name, const std::string& cell) {
+      const auto at = std::find(names.begin(), names.end(), name);
+      cells[static_cast<std::size_t>(at - names.begin())] = cell;
+    };
+    set("op", result.rows.front().op);
+    set("memory_path", path);
+    block.rows.push_back(line(sweep, point, cells, why_not_run(result, path)));
+  }
+  return block;
+}
+
+Block refused_block(const Sweep& sweep, std::size_t point, const std::string& why) {
+  return {{line(sweep, point, Cells(csv_header().size()), why)}, true};
+}
+
+std::string lines_of(const Block& block) {
+  std::string out;
+  for (const Cells& row : block.rows) out += csv_line(row);
+  return out;
+}
+
+Blocks read_blocks(const Sweep& sweep, std::string_view text, const std::string& file) {
+  const std::size_t columns = header(sweep).size();
+  const std::size_t op_column = column(sweep, "op");
+  const std::size_t path_column = column(sweep, "memory_path");
+  const std::size_t bytes_column = column(sweep, "bytes");
+  const std::size_t not_run_column = column(sweep, "not_run");
+  std::map<std::string, std::vector<std::pair<std::string, std::string>>> rows;
+  Blocks blocks;
+  int number = 1;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view row = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const Place place{file, ++number, 0};
+    Cells cells = csv_cells(row, place);
+    if (cells.size() != columns) {
+      throw InputError(place, fmt::format("{} cells, not {}; this is no table that weft sweep "
+                                          "wrote; take another file",
+                                          cells.size(), columns));
+    }
+    check_values(sweep, cells, place);
+    if (cells[not_run_column] == kNotYet) continue;
+    if (sweep.has_front) cells[column(sweep, "pareto")].clear();
+    rows[cells.back()].emplace_back(cells[path_column], cells[bytes_column]);
+    Block& block = blocks[cells.back()];
+    block.refused = cells[op_column].empty();
+    block.rows.push_back(std::move(cells));
+  }
+  for (const auto& [digest, of_point] : rows) {
+    if (!is_whole(sweep.scenario, of_point)) blocks.erase(digest);
+  }
+  return blocks;
+}
+
+Blocks read_sweep_table(const Sweep& sweep, const std::string& file) {
+  const auto status = std::filesystem::status(file);
+  if (!std::filesystem::exists(status)) return {};
+  if (!std::filesystem::is_regular_file(status)) {
+    throw InputError(file + ": is not a regular file; '-' is standard output");
+  }
+  const std::string text = read_text_file(file, kMaxTableBytes);
+  if (text.empty()) return {};
+  const std::string first_line = csv_line(header(sweep));
+  if (!text.starts_with(first_line)) {
+    throw InputError(file +
+                     ":1: is not a table of this sweep (its columns are others); "
+                     "take another file");
+  }
+  return read_blocks(sweep, std::string_view{text}.substr(first_line.size()), file);
+}
+
+std::string sweep_table(const Sweep& sweep, const std::vector<std::size_t>& points,
+                        const Blocks& blocks, bool is_all) {
+  std::vector<Cells> rows;
+  for (const std::size_t point : points) {
+    const auto block = blocks.find(sweep.points[point].digest);
+    const Block& of_point =
+        block == blocks.end() ? refused_block(sweep, point, kNotYet) : block->second;
+    rows.insert(rows.end(), of_point.rows.begin(), of_point.rows.end());
+  }
+  if (sweep.has_front && is_all) mark_front(sweep, rows);
+  std::string out = csv_line(header(sweep));
+  for (const Cells& row : rows) out += csv_line(row);
+  return out;
+}
+
+std::vector<bool> pareto_front(const std::vector<std::pair<double, double>>& benefits_and_costs) {
+  std::vector<std::size_t> order(benefits_and_costs.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto benefit = [&](std::size_t i) { return benefits_and_costs[i].first; };
+  const auto cost = [&](std::size_t i) { return benefits_and_costs[i].second; };
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return std::tuple(cost(a), -benefit(a), a) < std::tuple(cost(b), -benefit(b), b);
+  });
+  std::vector<bool> out(order.size(), false);
+  constexpr double kNone = -std::numeric_limits<double>::infinity();
+  double most = kNone;  // of what costs less, or the same and was seen before
+  double its_cost = kNone;
+  for (const std::size_t i : order) {
+    const bool is_equal = benefit(i) == most && cost(i) == its_cost;
+    if (benefit(i) > most || is_equal) out[i] = true;
+    if (benefit(i) > most) {
+      most = benefit(i);
+      its_cost = cost(i);
+    }
+  }
+  return out;
+}
+
+}  // namespace weft

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/collective/predict.hpp"
+#include "sim/input/prices.hpp"
+#include "sim/input/scenario.hpp"
+#include "tools/sweep_grid.hpp"
+
+namespace weft {
+
+/// What is the same at every point of a sweep.
+struct Sweep {
+  ParamCatalog catalog;
+  Scenario scenario;
+  PredictOptions options;  ///< its `set` is what --gpu, --launch and --seed say
+  std::vector<SweepAxis> axes;
+  std::vector<SweepPoint> points;
+  std::uint32_t nodes{1};                          ///< that the topology has
+  bool has_prices{false};                          ///< the table then has what each point costs
+  std::vector<std::optional<BillTotal>> totals{};  ///< by point; absent where it cannot be built
+  bool has_front{false};                           ///< and which rows are on the Pareto front
+};
+
+/// A point's lines of the table, cell by cell. One whose settings are refused has a single line,
+/// which says why.
+struct Block {
+  std::vector<std::vector<std::string>> rows;
+  bool refused{false};
+};
+/// By their points' digests.
+using Blocks = std::map<std::string, Block>;
+
+/// The lines of a point that was run, and of one that was refused.
+Block block_of(const Sweep& sweep, std::size_t point, const RunResult& result);
+Block refused_block(const Sweep& sweep, std::size_t point, const std::string& why);
+/// As they stand in a table, for a journal.
+std::string lines_of(const Block& block);
+
+/// Splits a table, without its header, into blocks; those that lack a row are left out, so that
+/// their points run again. Throws InputError naming `file`: not a table of this sweep.
+Blocks read_blocks(const Sweep& sweep, std::string_view text, const std::string& file);
+/// The blocks of the table in `file`; none if there is no file.
+Blocks read_sweep_table(const Sweep& sweep, const std::string& file);
+
+/// The table of these points, by their numbers. A point without a block has one line that says so,
+/// and that the readers above leave out. `is_all`: the front is marked.
+std::string sweep_table(const Sweep& sweep, const std::vector<std::size_t>& points,
+                        const Blocks& blocks, bool is_all);
+
+/// Of each pair of a benefit and a cost, whether none of the others has as much for less or more
+/// for as much.
+std::vector<bool> pareto_front(const std::vector<std::pair<double, double>>& benefits_and_costs);
+
+}  // namespace weft
