@@ -4,10 +4,11 @@
 
 #include "sim/base/error.hpp"
 #include "sim/io/file.hpp"
-#include "sim/io/text_kind.hpp"
+#include "sim/report/decisions.hpp"
 #include "sim/report/diff.hpp"
 #include "tools/command_line.hpp"
 #include "tools/commands.hpp"
+#include "tools/diff_input.hpp"
 
 namespace weft {
 namespace {
@@ -18,38 +19,35 @@ struct DiffArguments {
   std::string json;
 };
 
-RunResult read_result(const std::string& file) {
-  const std::string text = read_text_file(file);
-  refuse_other_kind(text, file, TextKind::kResult);
-  const Json json = Json::parse(text, file);
-  try {
-    RunResult result = run_result_from_json(json);
-    if (!result.rows.empty() && !result.rows.front().job.empty()) {
-      throw InputError("has jobs; they are held against themselves alone in it");
-    }
-    return result;
-  } catch (const InputError& e) {
-    throw InputError(file + ": " + e.what());
-  }
-}
-
 void diff(const DiffArguments& arguments) {
-  const ResultDiff diff = diff_results(read_result(arguments.a), read_result(arguments.b));
-  if (diff.rows.empty()) {
+  const DiffInput a = read_diff_input(arguments.a);
+  const DiffInput b = read_diff_input(arguments.b);
+  const ResultDiff diff = diff_results(a.result, b.result);
+  const DecisionsDiff decisions = diff_decisions(a.decisions, b.decisions);
+  if (diff.rows.empty() && decisions.pairs.empty()) {
+    const bool times = !a.result.rows.empty() && !b.result.rows.empty();
     throw InputError(arguments.a + " and " + arguments.b +
-                     ": no operation of the same size in both");
+                     (times ? ": no operation of the same size in both"
+                            : ": no times in both, and no decisions of NCCL"));
   }
-  if (arguments.json != "-") std::cout << diff_text(diff) << std::flush;
-  if (!arguments.json.empty()) write_text_file(arguments.json, diff_json(diff).dump());
+  if (arguments.json != "-") std::cout << diff_text(diff, decisions) << std::flush;
+  if (!arguments.json.empty()) {
+    write_text_file(arguments.json, diff_json(diff, decisions).dump());
+  }
 }
 
 }  // namespace
 
 void add_diff_command(CommandLine& line) {
   const auto arguments = std::make_shared<DiffArguments>();
-  line.add("diff", "Two results side by side: how much time and bandwidth changed, and which cause")
-      .argument("A", arguments->a, "result of weft run --json; '-' is standard input")
-      .argument("B", arguments->b, "the result to hold against it")
+  line.add("diff",
+           "Two runs side by side: how much time and bandwidth changed, which cause, and what NCCL "
+           "decides otherwise")
+      .argument(
+          "A", arguments->a,
+          "what weft run or weft nccl wrote with --json, nccl-tests printed or NCCL logged; '-' is "
+          "standard input")
+      .argument("B", arguments->b, "what to hold against it")
       .option("--json", arguments->json, "write the comparison as JSON; '-' is standard output")
       .example("weft diff healthy.json faulty.json")
       .action([arguments] { diff(*arguments); });

@@ -21,7 +21,7 @@ constexpr std::array<KindText, 7> kKinds{
     {{TextKind::kMeasured, "measured rows", "weft compare and weft calibrate read it"},
      {TextKind::kScenario, "a scenario", "weft run, step, traffic, sweep and check read it"},
      {TextKind::kTopology, "a topology", "weft show, check, nccl, perftest and copies read it"},
-     {TextKind::kResult, "a result of weft run", "weft diff reads it"},
+     {TextKind::kResult, "a result of weft run or weft nccl", "weft diff reads it"},
      {TextKind::kParameters, "a file of parameters", "--params reads it"},
      {TextKind::kTrace, "a verbs trace", "weft trace, replay and calibrate read it"},
      {TextKind::kEvidence, "another tool's output", "weft import reads it"}}};
@@ -38,7 +38,9 @@ bool has(std::string_view text, std::string_view what) {
 }
 
 TextKind kind_of_json(std::string_view head) {
-  if (has(head, "\"weft.run/1\"")) return TextKind::kResult;
+  for (const std::string_view schema : {"\"weft.run/1\"", "\"weft.nccl/1\""}) {
+    if (has(head, schema)) return TextKind::kResult;
+  }
   for (const std::string_view key : {"\"test_info\"", "\"nvbandwidth\"", "\"out_of_place\""}) {
     if (has(head, key)) return TextKind::kMeasured;
   }

@@ -49,6 +49,8 @@ std::string joined(const std::vector<std::string>& items) {
 
 std::vector<InputChange> input_changes(const Provenance& a, const Provenance& b) {
   std::vector<InputChange> out;
+  // What a machine was given its log does not say.
+  if (a.weft_version.empty() || b.weft_version.empty()) return out;
   const auto add = [&](const std::string& what, const std::string& of_a, const std::string& of_b) {
     if (of_a != of_b) out.push_back({what, of_a, of_b});
   };
@@ -102,7 +104,8 @@ std::string change_text(const RowDiff& row) {
 }
 
 std::string row_name(const ResultRow& row) {
-  return fmt::format("{} of {} B over {}", row.op, row.bytes, row.memory_path);
+  const std::string path = row.memory_path.empty() ? "" : " over " + row.memory_path;
+  return fmt::format("{} of {} B{}", row.op, row.bytes, path);
 }
 
 std::string shown(const std::string& value) { return value.empty() ? "(none)" : value; }
@@ -179,11 +182,15 @@ ResultDiff diff_results(const RunResult& a, const RunResult& b) {
   return diff;
 }
 
-std::string diff_text(const ResultDiff& diff) {
+std::string diff_text(const ResultDiff& diff, const DecisionsDiff& decisions) {
+  if (diff.rows.empty() && diff.only_a.empty() && diff.only_b.empty()) {
+    return decisions_text(decisions, "");
+  }
   std::string out;
   for (const InputChange& change : diff.inputs) {
     out += fmt::format("# {}: {} -> {}\n", change.what, shown(change.a), shown(change.b));
   }
+  out += decisions_text(decisions, "# ");
   const auto path = [](const RowDiff& row) {
     return row.same_path() ? row.a.memory_path : row.a.memory_path + "->" + row.b.memory_path;
   };
@@ -209,7 +216,7 @@ std::string diff_text(const ResultDiff& diff) {
   return out;
 }
 
-Json diff_json(const ResultDiff& diff) {
+Json diff_json(const ResultDiff& diff, const DecisionsDiff& decisions) {
   Json inputs = Json::array();
   for (const InputChange& change : diff.inputs) {
     inputs.push(Json::object({{"what", change.what}, {"a", change.a}, {"b", change.b}}));
@@ -218,6 +225,7 @@ Json diff_json(const ResultDiff& diff) {
   for (const RowDiff& row : diff.rows) rows.push(row_json(row));
   return Json::object({{"schema", "weft.diff/1"},
                        {"inputs", inputs},
+                       {"decisions", decisions_json(decisions)},
                        {"results", rows},
                        {"only_in_a", names_json(diff.only_a)},
                        {"only_in_b", names_json(diff.only_b)}});

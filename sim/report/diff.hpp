@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "sim/io/json.hpp"
+#include "sim/report/decisions.hpp"
 #include "sim/result/run_result.hpp"
 
 namespace weft {
@@ -45,10 +46,10 @@ struct ResultDiff {
 
 ResultDiff diff_results(const RunResult& a, const RunResult& b);
 
-/// For people: what differs between the runs, then a line a row. Lines that are not rows begin with
-/// '#'.
-std::string diff_text(const ResultDiff& diff);
+/// For people: what differs between the runs and in NCCL's decisions, then a line a row. Lines that
+/// are not rows begin with '#'; without rows decisions stand alone, without it.
+std::string diff_text(const ResultDiff& diff, const DecisionsDiff& decisions = {});
 /// "schema": "weft.diff/1".
-Json diff_json(const ResultDiff& diff);
+Json diff_json(const ResultDiff& diff, const DecisionsDiff& decisions = {});
 
 }  // namespace weft

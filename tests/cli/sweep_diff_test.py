@@ -56,7 +56,7 @@ BOGUS_USAGE = (
     # diff
     (["diff", "a.json"], "B is required (see weft --help)"),
     (["diff", "nowhere.json", "nowhere.json"], "nowhere.json: no such file"),
-    (["diff", SMALL, SMALL], "small.yaml: is a scenario, not a result of weft run; weft run, step, traffic, sweep and check read it"),
+    (["diff", SMALL, SMALL], "small.yaml: is a scenario, not a result of weft run or weft nccl; weft run, step, traffic, sweep and check read it"),
     (["diff", "list.json", "list.json"],
      "list.json: has no \"schema\": not a result of weft run --json"),
     (["diff", "other.json", "other.json"],
@@ -389,6 +389,82 @@ class Diff(SweepDiffTest):
         diff = json.loads(self.ok("diff", "a.json", "b.json", "--json", "-"))
         self.assertEqual([r["memory_path_b"] for r in diff["results"]], ["gdr"] * 2)
         self.assertEqual([r["memory_path"] for r in diff["only_in_b"]], ["host-staged"] * 2)
+
+    def test_decisions_of_two_releases(self):
+        for name, version in ("a", "2.27.7"), ("b", "2.28.9"):
+            log = self.ok("nccl", TOPOLOGY, "--nodes", "2", "--nccl-version", version, "--json", name + ".json")
+            (self.here / f"{name}.log").write_text(log)
+        a, b = (json.loads((self.here / name).read_text()) for name in ("a.json", "b.json"))
+        diff = json.loads(self.ok("diff", "a.json", "b.json", "--json", "-"))
+        self.assertEqual(diff["results"], [])
+        self.assertIn({"kind": "NCCL", "of": "", "a": "2.27.7", "b": "2.28.9"}, diff["decisions"])
+
+        def choices(of):
+            return {(c["op"].lower(), c["bytes"]): (c["algo"].lower(), c["proto"].lower(), c["channels"])
+                    for c in of["choice"]}
+        told = {(d["of"], d["bytes"]) for d in diff["decisions"] if d["kind"] == "choice"}
+        before, after = choices(a), choices(b)
+        self.assertEqual(told, {k for k in before.keys() | after.keys() if before.get(k) != after.get(k)})
+        text = self.ok("diff", "a.json", "b.json")
+        self.assertIn("NCCL: 2.27.7 -> 2.28.9\n", text)
+        # What weft prints in NCCL's words tells the same of choices.
+        logs = json.loads(self.ok("diff", "a.log", "b.log", "--json", "-"))
+        self.assertEqual([d for d in logs["decisions"] if d["kind"] == "choice"],
+                         [d for d in diff["decisions"] if d["kind"] == "choice"])
+        both = self.ok("diff", "a.json", "a.log")
+        self.assertIn("decided alike: channels (1), choice (", both)
+        self.assertNotIn("->", "".join(line for line in both.splitlines() if not line.startswith("tree")))
+
+    def test_a_forced_algorithm_is_told_by_ranges_of_sizes(self):
+        self.run_to("a.json", "--env", "NCCL_ALGO=Ring", "--env", "NCCL_PROTO=Simple")
+        self.run_to("b.json", "--env", "NCCL_ALGO=Tree", "--env", "NCCL_PROTO=Simple")
+        text = self.ok("diff", "a.json", "b.json")
+        self.assertRegex(text, r"(?m)^# choice allreduce, 1 MiB to 256 MiB: Ring Simple, \d+ channels -> "
+                         r"Tree Simple, \d+ channels$")
+
+    def log(self, name, times, lines):
+        head = "".join(f"#  Rank  {i} Group  0 Pid {i} on  {'ab'[i]} device  0 [0000:18:00] NVIDIA H100\n"
+                       for i in range(2))
+        rows = "".join(f"  {size}  {size // 4}  float  sum  -1  {us}  1.0  1.0  0  {us}  1.0  1.0  0\n"
+                       for size, us in times)
+        (self.here / name).write_text(
+            "# nccl-tests version 2.19.6 nccl-headers=23007 nccl-library=23007\n"
+            "# Collective test starting: all_reduce_perf\n# Using devices\n" + head +
+            "".join(f"a:10:10 [0] NCCL INFO {line}\n" for line in lines) +
+            "#  size  count  type  redop  root  time  algbw  busbw  #wrong  time  algbw  busbw  #wrong\n" + rows)
+
+    def test_two_logs_of_a_machine(self):
+        tree = "Trees [0] 1/-1/-1->0->-1 [1] -1/-1/-1->0->1"
+        self.log("a.log", ((1024, 20.0), (1 << 20, 100.0)), (
+            "NCCL version 2.27.7+cuda12.4", "Channel 00/02 : 0 1", tree,
+            "Channel 00/0 : 0[0] -> 1[0] [send] via NET/IB/0/GDRDMA",
+            "GPU Direct RDMA Enabled for GPU/0-18000 / HCA 0 (distance 4 <= 5), read 1 mode Default",
+            "AllReduce: 1024 Bytes -> Algo TREE proto LL channel{Lo..Hi}={0..1}",
+            "AllReduce: 1048576 Bytes -> Algo TREE proto LL128 channel{Lo..Hi}={0..1}"))
+        self.log("b.log", ((1024, 21.0), (1 << 20, 250.0)), (
+            "NCCL version 2.28.9+cuda12.4", "NCCL_NET_GDR_LEVEL set by environment to LOC", "Channel 00/02 : 1 0", tree,
+            "Channel 00/0 : 0[0] -> 1[0] [send] via NET/IB/0",
+            "GPU Direct RDMA Disabled for GPU/0-18000 / HCA 0 (distance 4 > 0)",
+            "AllReduce: 1024 Bytes -> Algo TREE proto LL channel{Lo..Hi}={0..1}",
+            "AllReduce: 1048576 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..0}"))
+        text = self.ok("diff", "a.log", "b.log")
+        for line in ("# NCCL: 2.27.7+cuda12.4 -> 2.28.9+cuda12.4",
+                     "# choice allreduce, 1 MiB: Tree LL128, 2 channels -> Ring Simple, 1 channel",
+                     "# connection 0[0] -> 1[0] [send]: NET/IB/0/GDRDMA -> NET/IB/0",
+                     "# ring 00: 0 1 -> 1 0",
+                     "# decided alike: tree (2)",
+                     "# not told by both, or by other names: environment"):
+            self.assertIn(line + "\n", text)
+        self.assertRegex(text, r"(?m)^allreduce +1048576 +100\.00 +250\.00 +2\.500 ")
+        # A log against what weft predicts of such a machine: times and choices, not parameters.
+        self.run_to("run.json")
+        text = self.ok("diff", "run.json", "b.log")
+        self.assertNotIn("wire.rate", text)
+        self.assertRegex(text, r"(?m)^# choice allreduce, 1 MiB: .* -> Ring Simple, 1 channel$")
+        self.log("b.log", ((1024, 21.0), (1024, 22.0)), ())
+        self.refused(["diff", "a.log", "b.log"], "b.log:8: allreduce of 1024 B is given twice; a side is one run")
+        (self.here / "b.log").write_text("a:1:1 [0] NCCL INFO Bootstrap: using eth0\na:1:1 [0] NCCL WARN no route\n")
+        self.refused(["diff", "a.log", "b.log"], "b.log: says nothing of what NCCL decided")
 
     def test_damaged_results_are_refused(self):
         self.ok("run", TINY, "--json", "a.json")

@@ -38,6 +38,7 @@ RunResult sample() {
        1234.5,
        {{"wire, NIC to switch", "nic0", 0.987}}}};
   result.verdict = {"fine"};
+  result.provenance.weft_version = "1";
   result.notes = {"something was left out"};
   return result;
 }
@@ -109,7 +110,6 @@ TEST(Diff, TellsHowMuchEachCauseGrew) {
 
 TEST(Diff, NamesInputsThatDiffer) {
   RunResult a = sample();
-  a.provenance.weft_version = "1";
   a.provenance.params = {{"wire.rate", "", "50 GB/s", "", ""},
                          {"nic.pcie_gen", "nic0", "5", "", ""}};
   RunResult b = a;

@@ -75,6 +75,7 @@ class NcclLogReader {
   bool read_gdr(std::string_view text);
   bool read_connection(std::string_view text);
   bool read_choice(std::string_view text);
+  bool read_trees(std::string_view text);
   bool read_other(std::string_view text);
 
   void add(std::string subject, std::string_view what, std::string value) {
@@ -82,9 +83,10 @@ class NcclLogReader {
     fact.host = host_;
     facts_.add(std::move(fact));
   }
-  void log(std::string subject, std::string_view what, std::string_view value) {
+  void log(std::string subject, std::string_view what, std::string_view value,
+           std::size_t most = 512) {
     add(std::move(subject), std::string(fact::kLog) + std::string(what),
-        one_line(without_blanks(value).substr(0, 512)));
+        one_line(without_blanks(value).substr(0, most)));
   }
 
   const EvidenceSection& section_;
@@ -100,7 +102,7 @@ void NcclLogReader::read(const Message& message) {
   const std::string_view text = without_blanks(message.text);
   [[maybe_unused]] const bool known = read_environment(text) || read_nics(text) || read_nic(text) ||
                                       read_rank(text) || read_gdr(text) || read_connection(text) ||
-                                      read_choice(text) || read_other(text);
+                                      read_choice(text) || read_trees(text) || read_other(text);
 }
 
 bool NcclLogReader::read_environment(std::string_view text) {
@@ -238,7 +240,9 @@ bool NcclLogReader::read_connection(std::string_view text) {
     const std::string_view pair = without_blanks(scan.until(" via "));
     log("connection " + std::string(pair.substr(0, 64)), "via", via.rest());
   } else {
-    log("channel " + std::string(channel.substr(0, 16)), "ring", scan.rest());
+    // "00/16": of how many.
+    log("ring " + std::string(Scan(channel).until("/").substr(0, 16)), "ring", scan.rest(),
+        kMostLogLineBytes);
   }
   return true;
 }
@@ -253,11 +257,28 @@ bool NcclLogReader::read_choice(std::string_view text) {
   return true;
 }
 
+/// "Trees [0] 1/8/-1->0->-1 [1] 1/-1/-1->0->8": a rank's children and parent in each channel.
+bool NcclLogReader::read_trees(std::string_view text) {
+  Scan scan(text);
+  if (!scan.skip("Trees [")) return false;
+  do {
+    const std::optional<std::int64_t> channel = scan.whole();
+    if (!channel || !scan.skip("]")) return true;
+    Scan tree(scan.blanks().word());
+    const std::string_view down = tree.until("->");
+    if (!tree.skip("->")) return true;
+    const std::string_view rank = tree.until("->");
+    if (!tree.skip("->")) return true;
+    log(fmt::format("tree {:02} of rank {}", *channel, rank.substr(0, 16)), "tree",
+        fmt::format("down {}, up {}", down.substr(0, 64), tree.rest().substr(0, 16)));
+  } while (scan.skip_to("["));
+  return true;
+}
+
 bool NcclLogReader::read_other(std::string_view text) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kLines{
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kLines{
       {{"Pattern ", "graph"},
        {"Ring ", "ring"},
-       {"Trees [", "trees"},
        {"P2P Chunksize set to ", "chunk"},
        {"Check P2P Type ", "P2P"},
        {"NVLS ", "NVLS"},
