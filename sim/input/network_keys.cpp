@@ -5,6 +5,8 @@
 #include <cmath>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "sim/base/quantity.hpp"
 #include "sim/topology/network_shape.hpp"
 
@@ -122,6 +124,15 @@ constexpr std::array kNetworkKeys{
             kPathWords},
     KeySpec{"dims", "numbers joined by x", kNeeded, "leaves along each dimension of a torus"}};
 
+/// The word of a meaning, of the first one "": it is the fallback.
+template <class Words, class Meaning>
+std::string text_of(const Words& words, Meaning meaning) {
+  for (const auto& [name, known] : words) {
+    if (known == meaning && known != words.front().second) return std::string(name);
+  }
+  return "";
+}
+
 /// The meaning of one of a few words; throws with the words there are.
 template <class Words>
 auto word(const Words& words, const std::string& text, const std::string& what) {
@@ -161,6 +172,13 @@ std::vector<std::uint32_t> dims_of(const std::string& text) {
     begin = end + 1;
   }
   return dims;
+}
+
+[[noreturn]] void refuse_key(std::string_view key) {
+  std::vector<std::string> names;
+  for (const KeySpec& known : kNetworkKeys) names.emplace_back(known.name);
+  throw InputError("no setting '" + std::string(key) +
+                   "' of a network; known: " + known_names(names));
 }
 
 }  // namespace
@@ -209,10 +227,22 @@ void set_network(NetworkSpec& network, std::string_view key, const std::string& 
       return;
     }
   }
-  std::vector<std::string> names;
-  for (const KeySpec& known : kNetworkKeys) names.emplace_back(known.name);
-  throw InputError("no setting '" + std::string(key) +
-                   "' of a network; known: " + known_names(names));
+  refuse_key(key);
+}
+
+std::string network_text(const NetworkSpec& network, std::string_view key) {
+  if (key == "kind") return std::string(network_kind_name(network.kind));
+  if (key == "inside") return text_of(kInsides, network.inside);
+  if (key == "paths") return text_of(kPaths, network.paths);
+  if (key == "placement") return text_of(kPlacements, network.placement);
+  if (key == "dims") return fmt::format("{}", fmt::join(network.dims, "x"));
+  for (const auto& [name, count] : kCounts) {
+    if (name == key) return network.*count ? std::to_string(*(network.*count)) : "";
+  }
+  for (const auto& [name, ratio] : kRatios) {
+    if (name == key) return network.*ratio ? format_number(*(network.*ratio)) : "";
+  }
+  refuse_key(key);
 }
 
 }  // namespace weft

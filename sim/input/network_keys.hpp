@@ -19,5 +19,7 @@ std::span<const KeySpec> network_keys();
 /// without a place: no such key, not a kind, not a number. How the values go together is checked by
 /// Fabric's constructor.
 void set_network(NetworkSpec& network, std::string_view key, const std::string& text);
+/// What set_network reads back; "" where nobody set it. Throws InputError: no such key.
+std::string network_text(const NetworkSpec& network, std::string_view key);
 
 }  // namespace weft

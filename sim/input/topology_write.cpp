@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <cctype>
-#include <optional>
 #include <string_view>
+#include <utility>
 
 #include "sim/base/error.hpp"
 #include "sim/base/quantity.hpp"
+#include "sim/input/network_keys.hpp"
 
 namespace weft {
 namespace {
@@ -100,28 +101,25 @@ class Writer {
   void write_network() {
     if (spec_.network.kind == NetworkSpec::Kind::kNone) return;
     const NetworkSpec& network = spec_.network;
-    out_ +=
-        "network:\n  " + network.name + ": {kind: " + std::string(network_kind_name(network.kind));
-    if (!network.part.empty()) out_ += ", part: " + scalar(network.part);
-    const auto count = [&](std::string_view key, const std::optional<std::uint32_t>& value) {
-      if (value) out_ += ", " + std::string(key) + ": " + std::to_string(*value);
-    };
-    count("tiers", network.tiers);
-    count("ports", network.ports);
-    count("leaf_down", network.leaf_down);
-    count("leaf_up", network.leaf_up);
-    count("spines", network.spines);
-    count("spine_down", network.spine_down);
-    count("spine_up", network.spine_up);
-    count("cores", network.cores);
-    const auto ratio = [&](std::string_view key, const std::optional<double>& value) {
-      if (value) out_ += ", " + std::string(key) + ": " + format_number(*value);
-    };
-    ratio("oversubscription", network.oversubscription);
-    ratio("spine_oversubscription", network.spine_oversubscription);
-    if (network.placement == NetworkSpec::Placement::kRoundRobin)
-      out_ += ", placement: round-robin";
-    out_ += "}" + comment(network.place) + "\n";
+    out_ += "network:\n  " + network.name + ":" + comment(network.place) + "\n";
+    for (const KeySpec& key : network_keys()) {
+      const std::string text = network_text(network, key.name);
+      if (!text.empty()) out_ += "    " + std::string(key.name) + ": " + text + "\n";
+    }
+    if (!network.part.empty()) out_ += "    part: " + scalar(network.part) + "\n";
+    for (const auto& [name, tier] :
+         {std::pair{"leaf", &network.leaf}, {"spine", &network.spine}, {"core", &network.core}}) {
+      write_tier(name, *tier);
+    }
+  }
+
+  void write_tier(std::string_view name, const NetworkTierSpec& tier) {
+    if (tier.part.empty() && tier.settings.empty()) return;
+    out_ += "    " + std::string(name) + ":\n";
+    if (!tier.part.empty()) out_ += "      part: " + scalar(tier.part) + "\n";
+    if (tier.settings.empty()) return;
+    out_ += "      set:\n";
+    write_values(tier.settings, "netswitch.", "        ");
   }
 
   const TopologySpec& spec_;

@@ -57,6 +57,12 @@ class Traffic(CliTest):
         self.assertEqual(run(1), run(1))
         self.assertNotEqual(json.loads(run(1))["results"], json.loads(run(2))["results"])
 
+    def test_what_has_no_effect_is_said(self):
+        result = json.loads(self.ok("traffic", self.scenario("op: incast, bytes: 1 MiB"), "--seed", "2",
+                                    "--env", "NCCL_IB_TIMEOUT=17", "--json", "-"))
+        self.assertIn("NCCL_IB_TIMEOUT and NCCL_IB_RETRY_CNT have no effect: losses need --fidelity packet", result["notes"])
+        self.assertIn("--seed has no effect: no route is drawn in this network", result["notes"])
+
     def test_traffic_is_checked(self):
         self.assertIn(": ok", self.ok("check", self.scenario("op: incast, bytes: 1 MiB")))
 

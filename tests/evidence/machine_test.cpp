@@ -1,6 +1,7 @@
 // From facts to a topology: the tree, its path classes, settings with their places, what disagrees.
 #include "sim/input/evidence/machine.hpp"
 
+#include <filesystem>
 #include <regex>
 #include <string>
 
@@ -8,6 +9,8 @@
 #include <gtest/gtest.h>
 
 #include "models/registry/registry.hpp"
+#include "sim/input/network_keys.hpp"
+#include "sim/input/topology_file.hpp"
 #include "sim/input/topology_write.hpp"
 #include "sim/input/topology_yaml.hpp"
 #include "sim/topology/fabric.hpp"
@@ -474,6 +477,50 @@ TEST(TopologyWrite, ReadsBackAsItWas) {
     EXPECT_EQ(std::regex_replace(topology_yaml(back, catalog, "head\nof two lines"), places, ""),
               std::regex_replace(text, places, ""))
         << name;
+  }
+}
+
+TEST(TopologyWrite, ReadsShippedTopologiesBackAsTheyWere) {
+  const ParamCatalog catalog = make_catalog();
+  const std::regex places("  # .*");
+  int networks = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(std::string(WEFT_SOURCE_DIR) + "/topologies")) {
+    if (entry.path().extension() != ".yaml") continue;
+    const TopologySpec spec = read_topology(entry.path().string(), catalog);
+    const std::string text = topology_yaml(spec, catalog, "");
+    const TopologySpec back = parse_topology_yaml(text, "back", catalog);
+    EXPECT_EQ(back.nodes, spec.nodes);
+    EXPECT_EQ(back.node.devices.size(), spec.node.devices.size());
+    EXPECT_EQ(back.node.links.size(), spec.node.links.size());
+    EXPECT_EQ(back.defaults.size(), spec.defaults.size());
+    EXPECT_EQ(back.network.leaf.settings.size(), spec.network.leaf.settings.size());
+    for (const KeySpec& key : network_keys()) {
+      EXPECT_EQ(network_text(back.network, key.name), network_text(spec.network, key.name))
+          << entry.path() << " " << key.name;
+    }
+    EXPECT_EQ(std::regex_replace(topology_yaml(back, catalog, ""), places, ""),
+              std::regex_replace(text, places, ""))
+        << entry.path();
+    networks += spec.network.kind == NetworkSpec::Kind::kNone ? 0 : 1;
+  }
+  EXPECT_GT(networks, 20);
+}
+
+TEST(TopologyWrite, SaysEveryKeyOfANetworkThatIsSet) {
+  for (const KeySpec& key : network_keys()) {
+    NetworkSpec network;
+    bool said = false;
+    for (const char* value : {"3", "round-robin", "torus", "ring", "valiant", "2x3"}) {
+      try {
+        set_network(network, key.name, value);
+        said = true;
+        EXPECT_EQ(network_text(network, key.name), value);
+      } catch (const InputError&) {
+        continue;  // a value of another key's kind
+      }
+    }
+    EXPECT_TRUE(said) << key.name;
+    EXPECT_TRUE(key.name == "kind" || network_text({}, key.name).empty()) << key.name;
   }
 }
 
