@@ -97,8 +97,11 @@ Decisions decisions_of_log(const Facts& facts) {
     } else if (what == fact::kGdr) {
       say("GPUDirect RDMA", fact.subject);
     } else if (what == std::string(fact::kLog) + "GDR") {
-      say("GPUDirect RDMA", std::string(Scan(behind(fact.subject, "GDR for")).until(" (distance")) +
-                                (holds(fact.subject, "read 1") ? ", read 1" : ""));
+      // "GPU/0-18000 / HCA 0 (distance 4 <= 4), read 1": of what the NIC reads, else writes.
+      const std::string pair = behind(fact.subject, "GDR for");
+      const bool reads = holds(pair, "read 1");
+      said[{"GPUDirect RDMA", std::string(Scan(pair).until(" (distance")), 0}].insert(
+          fact.value != "on" ? fact.value : (reads ? "on for reads" : "on for writes"));
     } else if (what == std::string(fact::kLog) + "channels") {
       say("channels", "");
     } else if (what == std::string(fact::kLog) + "ring") {

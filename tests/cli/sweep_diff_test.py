@@ -419,7 +419,7 @@ class Diff(SweepDiffTest):
         self.run_to("a.json", "--env", "NCCL_ALGO=Ring", "--env", "NCCL_PROTO=Simple")
         self.run_to("b.json", "--env", "NCCL_ALGO=Tree", "--env", "NCCL_PROTO=Simple")
         text = self.ok("diff", "a.json", "b.json")
-        self.assertRegex(text, r"(?m)^# choice allreduce, 1 MiB to 256 MiB: Ring Simple, \d+ channels -> "
+        self.assertRegex(text, r"(?m)^# choice allreduce over gdr, 1 MiB to 256 MiB: Ring Simple, \d+ channels -> "
                          r"Tree Simple, \d+ channels$")
 
     def log(self, name, times, lines):
@@ -452,6 +452,7 @@ class Diff(SweepDiffTest):
                      "# choice allreduce, 1 MiB: Tree LL128, 2 channels -> Ring Simple, 1 channel",
                      "# connection 0[0] -> 1[0] [send]: NET/IB/0/GDRDMA -> NET/IB/0",
                      "# ring 00: 0 1 -> 1 0",
+                     "# GPUDirect RDMA GPU/0-18000 / HCA 0: on for reads -> off",
                      "# decided alike: tree (2)",
                      "# not told by both, or by other names: environment"):
             self.assertIn(line + "\n", text)

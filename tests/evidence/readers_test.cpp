@@ -180,6 +180,8 @@ TEST(NcclLog, ReadsHostsNicsRanksAndChoices) {
       "8b000 commId 0x1 - Init START\n"
       "a1:10:11 [3] NCCL INFO comm 0x5 rank 3 nRanks 16 nNodes 2 localRanks 8 localRank 3 MNNVL 0\n"
       "b2:10:11 [3] NCCL INFO Channel 00/0 : 0[0] -> 8[0] [send] via NET/IB/0/GDRDMA\n"
+      "b2:10:11 [3] NCCL INFO Trees [0] 1/8/-1->3->-1 [1] -1/-1/-1->3->8 [2] 1/2\n"
+      "b2:10:11 [3] NCCL INFO Channel 01/02 : 0 1 2 3\n"
       "b2:10:11 [3] NCCL INFO AllReduce: 1024 Bytes -> Algo RING proto LL channel{Lo..Hi}={0..1}\n"
       "[2026-05-05 06:16:47] b2:10:11 [3] net.cc:9 NCCL WARN no route\n"
       "b2:1:1 [0] NCCL INFO NCCL b2:1:2 [1] NCCL INFO NCCL version 9\n");
@@ -196,6 +198,10 @@ TEST(NcclLog, ReadsHostsNicsRanksAndChoices) {
   EXPECT_EQ(said(evidence, "gpu5", fact::kBusId, "a1"), "0000:8b:00.0");
   EXPECT_EQ(said(evidence, "host", fact::kNodes, "a1"), "2");
   EXPECT_EQ(said(evidence, "connection 0[0] -> 8[0] [send]", "log via", "b2"), "NET/IB/0/GDRDMA");
+  EXPECT_EQ(said(evidence, "ring 01", "log ring", "b2"), "0 1 2 3");
+  EXPECT_EQ(said(evidence, "tree 00 of rank 3", "log tree", "b2"), "down 1/8/-1, up -1");
+  EXPECT_EQ(said(evidence, "tree 01 of rank 3", "log tree", "b2"), "down -1/-1/-1, up 8");
+  EXPECT_EQ(said(evidence, "tree 02 of rank ", "log tree", "b2"), "none");  // cut off
   EXPECT_EQ(said(evidence, "choice AllReduce: 1024", "log choice", "b2"),
             "Algo RING proto LL channel{Lo..Hi}={0..1}");
   EXPECT_EQ(said(evidence, "host", fact::kAlert, "b2"), "NCCL: no route");

@@ -242,7 +242,7 @@ bool NcclLogReader::read_connection(std::string_view text) {
   } else {
     // "00/16": of how many.
     log("ring " + std::string(Scan(channel).until("/").substr(0, 16)), "ring", scan.rest(),
-        kMostLogLineBytes);
+        kMostEvidenceLineBytes);
   }
   return true;
 }
@@ -266,9 +266,8 @@ bool NcclLogReader::read_trees(std::string_view text) {
     if (!channel || !scan.skip("]")) return true;
     Scan tree(scan.blanks().word());
     const std::string_view down = tree.until("->");
-    if (!tree.skip("->")) return true;
     const std::string_view rank = tree.until("->");
-    if (!tree.skip("->")) return true;
+    if (tree.at_end()) return true;  // cut off
     log(fmt::format("tree {:02} of rank {}", *channel, rank.substr(0, 16)), "tree",
         fmt::format("down {}, up {}", down.substr(0, 64), tree.rest().substr(0, 16)));
   } while (scan.skip_to("["));
