@@ -29,12 +29,18 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-/// "Tree" of "TREE", "tree" and, as logs before 2.24 have it, "0".
+bool is_alike(std::string_view name, std::string_view word) {
+  std::string letters = lower(word);
+  std::erase(letters, '_');
+  return lower(name) == letters;
+}
+
+/// "NVLSTree" of "NVLS_TREE", "nvlstree" and, as logs before 2.24 have it, its number.
 template <class List, class Name>
 std::string name_in(const List& list, const Name& name_of, std::string_view word) {
   for (std::size_t i = 0; i < list.size(); ++i) {
     const std::string_view name = name_of(list[i]);
-    if (lower(name) == lower(word) || std::to_string(i) == word) return std::string(name);
+    if (is_alike(name, word) || std::to_string(i) == word) return std::string(name);
   }
   return std::string(word);
 }
@@ -79,46 +85,128 @@ std::string behind(std::string_view subject, std::string_view kind) {
   return std::string(scan.blanks().rest());
 }
 
-/// NCCL's log, of one job: what several hosts say of one thing counts once, in their words' order.
-Decisions decisions_of_log(const Facts& facts) {
-  std::map<DecisionKey, std::set<std::string>> said;
-  Decisions out;
-  for (const Fact& fact : facts.all()) {
-    const std::string_view what = fact.what;
-    const auto say = [&](std::string_view kind, std::string of) {
-      said[{std::string(kind), std::move(of), 0}].insert(fact.value);
-    };
-    if (what == std::string(fact::kVersion) + "NCCL") {
-      say("NCCL", "");
-    } else if (what.starts_with(fact::kEnv)) {
-      say("environment", std::string(what.substr(fact::kEnv.size())));
-    } else if (what == fact::kNodes) {
-      say("nodes", "");
-    } else if (what == fact::kGdr) {
-      say("GPUDirect RDMA", fact.subject);
-    } else if (what == std::string(fact::kLog) + "GDR") {
-      // "GPU/0-18000 / HCA 0 (distance 4 <= 4), read 1": of what the NIC reads, else writes.
-      const std::string pair = behind(fact.subject, "GDR for");
-      const bool reads = holds(pair, "read 1");
-      said[{"GPUDirect RDMA", std::string(Scan(pair).until(" (distance")), 0}].insert(
-          fact.value != "on" ? fact.value : (reads ? "on for reads" : "on for writes"));
-    } else if (what == std::string(fact::kLog) + "channels") {
-      say("channels", "");
-    } else if (what == std::string(fact::kLog) + "ring") {
-      say("ring", behind(fact.subject, "ring"));
-    } else if (what == std::string(fact::kLog) + "tree") {
-      say("tree", behind(fact.subject, "tree"));
-    } else if (what == std::string(fact::kLog) + "via") {
-      say("connection", behind(fact.subject, "connection"));
-    } else if (what == std::string(fact::kLog) + "choice") {
-      const std::optional<DecisionKey> key = choice_key(behind(fact.subject, "choice"));
-      const std::optional<Decision> choice = choice_in(fact.value);
-      if (key && choice) out.emplace(*key, *choice);
-    }
+/// "0  7  6" is "0 7 6"; of "0 1 2 ..." only the first are told.
+Decision ring_of(std::string_view text) {
+  Decision out;
+  for (const std::string_view word : words_of(text)) {
+    out.is_cut = word.ends_with("...");
+    if (out.is_cut) break;
+    out.text += (out.text.empty() ? "" : " ") + std::string(word);
   }
-  for (const auto& [key, values] : said) out[key] = {fmt::format("{}", fmt::join(values, ", ")), 0};
   return out;
 }
+
+/// "16 coll channels, 0 nvls channels, 4 p2p channels per peer": each number by what it counts.
+void add_channels(std::string_view text, Decisions& out) {
+  for (Scan scan(text); !scan.at_end();) {
+    Scan one(scan.blanks().until(","));
+    const std::optional<std::int64_t> count = one.whole();
+    if (!count) return;
+    out.all[{"channels", std::string(one.blanks().rest()), 0}] = {std::to_string(*count)};
+  }
+}
+
+/// "[0] 1/8/-1->0->-1 [1] 1/-1/-1->0->8" by channel; what is cut off is left out.
+void add_trees(std::string_view text, Decisions& out) {
+  Scan scan(text);
+  while (scan.skip_to("[")) {
+    const std::optional<std::int64_t> channel = scan.whole();
+    if (!channel || !scan.skip("]")) return;
+    Scan tree(scan.blanks().word());
+    const std::string_view down = tree.until("->");
+    const std::string_view rank = tree.until("->");
+    if (tree.at_end()) return;
+    out.all[{"tree", fmt::format("{:02} of rank {}", *channel, rank), 0}] = {
+        fmt::format("down {}, up {}", down, tree.rest())};
+  }
+}
+
+/// What was said of one thing, and by which hosts.
+using Said = std::map<std::string, std::set<std::string>>;
+
+/// "on", or where hosts differ "off (b), on (a and 6 more)".
+std::string text_of(const Said& said) {
+  std::string out;
+  for (const auto& [value, hosts] : said) {
+    if (!out.empty()) out += ", ";
+    out += value;
+    const bool is_of_some =
+        std::any_of(said.begin(), said.end(),
+                    [&hosts = hosts](const auto& other) { return other.second != hosts; });
+    if (!is_of_some) continue;
+    out += " (" + *hosts.begin();
+    if (hosts.size() > 1) out += fmt::format(" and {} more", hosts.size() - 1);
+    out += ')';
+  }
+  return out;
+}
+
+/// NCCL's log, of one job.
+class LogDecisions {
+ public:
+  explicit LogDecisions(const Facts& facts) {
+    for (const Fact& fact : facts.all()) read(fact);
+    for (const auto& [key, said] : said_) out_.all[key] = {text_of(said)};
+    for (const auto& [key, choices] : choices_) out_.all[key] = one_of(choices);
+    // A log names each variable that is set, and each ring.
+    out_.whole = {"environment", "ring"};
+  }
+  Decisions take() { return std::move(out_); }
+
+ private:
+  using Choices = std::map<std::string, unsigned>;
+
+  void say(std::string_view kind, std::string of, const Fact& fact, const std::string& value) {
+    said_[{std::string(kind), std::move(of), 0}][value].insert(fact.host);
+  }
+
+  void read(const Fact& fact) {
+    const std::string_view what = fact.what;
+    if (what.starts_with(fact::kEnv)) {
+      say("environment", std::string(what.substr(fact::kEnv.size())), fact, fact.value);
+    } else if (what == fact::kNodes) {
+      say("nodes", "", fact, fact.value);
+    } else if (what == fact::kGdr) {
+      say("GPUDirect RDMA", fact.subject, fact, fact.value);
+    } else if (what.starts_with(fact::kLog)) {
+      read_log(what.substr(fact::kLog.size()), fact);
+    }
+  }
+
+  void read_log(std::string_view what, const Fact& fact) {
+    if (what == "GDR") {
+      // "GPU/0-18000 / HCA 0 (distance 4 <= 4), read 1": of what the NIC reads, else writes.
+      const std::string pair = behind(fact.subject, "GDR for");
+      const std::string on = holds(pair, "read 1") ? "on for reads" : "on for writes";
+      say("GPUDirect RDMA", std::string(Scan(pair).until(" (distance")), fact,
+          fact.value == "on" ? on : fact.value);
+    } else if (what == "channels") {
+      add_channels(fact.value, out_);
+    } else if (what == "ring") {
+      out_.all[{"ring", behind(fact.subject, "ring"), 0}] = ring_of(fact.value);
+    } else if (what == "trees") {
+      add_trees(fact.value, out_);
+    } else if (what == "via") {
+      say("connection", behind(fact.subject, "connection"), fact, fact.value);
+    } else if (what == "choice") {
+      const std::optional<DecisionKey> key = choice_key(behind(fact.subject, "choice"));
+      const std::optional<Decision> choice = choice_in(fact.value);
+      if (key && choice) choices_[*key][choice->text] = choice->channels;
+    }
+  }
+
+  /// Of several communicators, or operations that the log does not tell apart, all.
+  static Decision one_of(const Choices& choices) {
+    if (choices.size() == 1) return {choices.begin()->first, choices.begin()->second};
+    std::string text;
+    for (const auto& [choice, channels] : choices) text += (text.empty() ? "" : " or ") + choice;
+    return {text};
+  }
+
+  Decisions out_;
+  std::map<DecisionKey, Said> said_;
+  std::map<DecisionKey, Choices> choices_;
+};
 
 std::string numbers(const Json& list, std::string_view between) {
   std::string out;
@@ -135,22 +223,34 @@ std::string children(const Json& down) {
   return out;
 }
 
-/// What `weft nccl --json` writes, or what was captured in its form.
+/// "gpu0-net0-read1" is of the pair gpu0-net0.
+void add_gdr(const Json& gdr, Decisions& out) {
+  std::map<std::string, std::set<std::string>> pairs;
+  for (const auto& [name, said] : gdr.members()) {
+    const std::size_t mode = name.find("-read");
+    const std::string on = name.ends_with("-read1") ? "on for reads" : "on for writes";
+    pairs[name.substr(0, mode)].insert(said.at("enabled").as_bool() ? on : "off");
+  }
+  for (const auto& [pair, values] : pairs) {
+    out.all[{"GPUDirect RDMA", pair, 0}] = {fmt::format("{}", fmt::join(values, ", "))};
+  }
+}
+
+/// What `weft nccl --json` writes.
 Decisions decisions_of_json(const Json& json) {
   Decisions out;
   const auto add = [&out](std::string_view kind, std::string of, std::string text) {
-    out[{std::string(kind), std::move(of), 0}] = {std::move(text), 0};
+    out.all[{std::string(kind), std::move(of), 0}] = {std::move(text)};
   };
-  add("NCCL", "", json.at("nccl").as_string());
   add("nodes", "", std::to_string(json.at("nodes").as_integer()));
   const Json& channels = json.at("channels");
-  add("channels", "",
-      fmt::format("{} coll channels, {} nvls channels, {} p2p channels, {} p2p channels per peer",
-                  channels.at("coll").as_integer(), channels.at("nvls").as_integer(),
-                  channels.at("p2p").as_integer(), channels.at("p2p_per_peer").as_integer()));
-  for (const auto& [name, gdr] : json.at("gdr").members()) {
-    add("GPUDirect RDMA", name, gdr.at("enabled").as_bool() ? "on" : "off");
+  for (const auto& [key, name] : {std::pair{"coll", "coll channels"},
+                                  {"nvls", "nvls channels"},
+                                  {"p2p", "p2p channels"},
+                                  {"p2p_per_peer", "p2p channels per peer"}}) {
+    add("channels", name, std::to_string(channels.at(key).as_integer()));
   }
+  add_gdr(json.at("gdr"), out);
   for (const auto& [name, ring] : json.at("rings").members()) add("ring", name, numbers(ring, " "));
   for (const auto& [channel, tree] : json.at("trees").members()) {
     for (const auto& [rank, node] : tree.members()) {
@@ -159,13 +259,19 @@ Decisions decisions_of_json(const Json& json) {
     }
   }
   for (const Json& choice : json.at("choice").items()) {
-    out[{std::string(kChoice), lower(choice.at("op").as_string()),
-         choice.at("bytes").as_integer()}] =
+    out.all[{std::string(kChoice), lower(choice.at("op").as_string()),
+             choice.at("bytes").as_integer()}] =
         choice_of(choice.at("algo").as_string(), choice.at("proto").as_string(),
                   static_cast<unsigned>(
                       std::clamp<std::int64_t>(choice.at("channels").as_integer(), 0, 1024)));
   }
+  out.whole = {"ring"};
   return out;
+}
+
+/// "2.27.7" of "2.27.7+cuda12.4".
+std::string release_of(std::string_view version) {
+  return std::string(version.substr(0, version.find('+')));
 }
 
 /// nccl-tests' rows. What joins the GPUs is not asked: both sides are held against each other only.
@@ -202,6 +308,7 @@ DiffInput of_json(const std::string& text, const std::string& file) {
     const Json* schema = json.find("schema");
     if (schema != nullptr && schema->is_string() && schema->as_string() == "weft.nccl/1") {
       out.decisions = decisions_of_json(json);
+      out.result.provenance.nccl_version = release_of(json.at("nccl").as_string());
       return out;
     }
     out.result = run_result_from_json(json);
@@ -215,20 +322,35 @@ DiffInput of_json(const std::string& text, const std::string& file) {
   return out;
 }
 
+/// Whether nccl-tests printed a row: a run that hung has none.
+bool has_rows(std::string_view text) {
+  if (!is_nccl_tests(text)) return false;
+  bool out = false;
+  for_each_line(text, [&out](std::string_view line, int) {
+    Scan scan(line);
+    out = out || (scan.blanks().whole() && scan.blanks().whole());
+  });
+  return out;
+}
+
 /// What NCCL logged; nothing in nccl-tests' output without it.
-Decisions logged(const std::string& text, const std::string& file, bool has_rows) {
+void add_logged(const std::string& text, const std::string& file, DiffInput& out) {
+  const bool has_times = !out.result.rows.empty();
+  if (has_times && !holds(text, "NCCL INFO ")) return;
   Evidence evidence;
   try {
     parse_evidence(text, file, "", evidence);
   } catch (const InputError&) {
-    if (!has_rows) throw;
-    return {};
+    if (!has_times || !evidence.facts.all().empty()) throw;  // else what is logged says nothing
   }
-  Decisions out = decisions_of_log(evidence.facts);
-  if (out.empty() && !has_rows) {
+  for (const Fact& fact : evidence.facts.all()) {
+    if (fact.what != std::string(fact::kVersion) + "NCCL") continue;
+    out.result.provenance.nccl_version = release_of(fact.value);
+  }
+  out.decisions = LogDecisions(evidence.facts).take();
+  if (out.decisions.all.empty() && !has_times) {
     throw InputError(Place{file, 0, 0}, "says nothing of what NCCL decided");
   }
-  return out;
 }
 
 }  // namespace
@@ -237,12 +359,12 @@ DiffInput read_diff_input(const std::string& file) {
   const std::string text = read_text_file(file);
   if (is_json_object(text)) return of_json(text, file);
   DiffInput out;
-  const bool has_rows = is_nccl_tests(text);
-  if (!has_rows && kind_of(text) != TextKind::kEvidence) {
+  const bool has_times = has_rows(text);
+  if (!has_times && !holds(text, "NCCL INFO ") && kind_of(text) != TextKind::kEvidence) {
     refuse_other_kind(text, file, TextKind::kResult);
   }
-  if (has_rows) out.result.rows = measured_rows(text, file);
-  out.decisions = logged(text, file, has_rows);
+  if (has_times) out.result.rows = measured_rows(text, file);
+  add_logged(text, file, out);
   return out;
 }
 

@@ -101,7 +101,7 @@ class Writer {
   void write_network() {
     if (spec_.network.kind == NetworkSpec::Kind::kNone) return;
     const NetworkSpec& network = spec_.network;
-    out_ += "network:\n  " + network.name + ":" + comment(network.place) + "\n";
+    out_ += "network:\n  " + scalar(network.name) + ":" + comment(network.place) + "\n";
     for (const KeySpec& key : network_keys()) {
       const std::string text = network_text(network, key.name);
       if (!text.empty()) out_ += "    " + std::string(key.name) + ": " + text + "\n";

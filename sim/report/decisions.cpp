@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
-#include <set>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -15,17 +15,43 @@ namespace {
 /// Of one kind no more lines than these are shown; JSON has all.
 constexpr std::size_t kMostLines = 6;
 
-std::string text_of(const Decision* decision, bool with_channels) {
-  if (decision == nullptr) return "";
-  if (!with_channels || decision->channels == 0) return decision->text;
-  return fmt::format("{}, {} channel{}", decision->text, decision->channels,
-                     decision->channels == 1 ? "" : "s");
+std::string text_of(const Decision& decision, bool with_channels) {
+  if (!with_channels || decision.channels == 0) return decision.text;
+  return fmt::format("{}, {} channel{}", decision.text, decision.channels,
+                     decision.channels == 1 ? "" : "s");
 }
 
-/// Channels count where both sides say them.
-DecisionPair pair_of(const DecisionKey& key, const Decision* a, const Decision* b) {
-  const bool with_channels = a == nullptr || b == nullptr || (a->channels != 0 && b->channels != 0);
+/// The first words of a text.
+std::string first_words(std::string_view text, std::size_t words) {
+  std::size_t end = 0;
+  for (; words > 0 && end < text.size(); --words) {
+    end = std::min(text.find(' ', end + 1), text.size());
+  }
+  return std::string(text.substr(0, end));
+}
+
+std::size_t words_in(std::string_view text) {
+  return static_cast<std::size_t>(std::count(text.begin(), text.end(), ' ')) + 1;
+}
+
+/// Channels count where both sides say them; of rings that are cut what both tell.
+DecisionPair pair_of(const DecisionKey& key, const Decision& a, const Decision& b) {
+  if (a.is_cut || b.is_cut) {
+    const std::size_t words = std::min(words_in(a.text), words_in(b.text));
+    return {key, first_words(a.text, words) + " ...", first_words(b.text, words) + " ..."};
+  }
+  const bool with_channels = a.channels != 0 && b.channels != 0;
   return {key, text_of(a, with_channels), text_of(b, with_channels)};
+}
+
+/// What a side has for a key: of a choice over one path also what holds for several.
+const Decision* find(const Decisions& side, const DecisionKey& key) {
+  if (const auto at = side.all.find(key); at != side.all.end()) return &at->second;
+  if (key.path.empty()) return nullptr;
+  const auto at = side.all.find({key.kind, key.of, key.bytes, ""});
+  if (at == side.all.end()) return nullptr;
+  const std::set<std::string>& paths = at->second.paths;
+  return paths.empty() || paths.contains(key.path) ? &at->second : nullptr;
 }
 
 /// Pairs of one kind that differ alike: of a choice, sizes that follow one another.
@@ -37,24 +63,26 @@ struct Group {
 
 /// Of pairs of one kind.
 std::vector<Group> groups_of(const std::vector<const DecisionPair*>& pairs) {
+  using Alike = std::tuple<std::string_view, std::string_view, std::string_view, std::string_view>;
   std::vector<Group> out;
+  std::map<Alike, std::size_t> groups;
   const bool choices = pairs.front()->key.kind == kChoice;
-  const DecisionPair* before = nullptr;
+  std::map<std::pair<std::string_view, std::string_view>, const DecisionPair*> before;
   for (const DecisionPair* pair : pairs) {
-    const auto alike = [&](const Group& group) {
-      return group.first->a == pair->a && group.first->b == pair->b &&
-             (!choices || (group.last == before && group.first->key.of == pair->key.of));
-    };
+    const std::string_view of = choices ? std::string_view(pair->key.of) : "";
+    const std::string_view path = pair->key.path;
+    const DecisionPair*& last = before[{of, path}];
     if (pair->differs()) {
-      const auto at = std::find_if(out.begin(), out.end(), alike);
-      if (at == out.end()) {
-        out.push_back({pair, pair});
+      const auto [at, is_new] = groups.try_emplace({of, path, pair->a, pair->b}, out.size());
+      if (!is_new && (!choices || out[at->second].last == last)) {
+        out[at->second].last = pair;
+        ++out[at->second].count;
       } else {
-        at->last = pair;
-        ++at->count;
+        at->second = out.size();
+        out.push_back({pair, pair});
       }
     }
-    before = pair;
+    last = pair;
   }
   return out;
 }
@@ -65,6 +93,7 @@ std::string line_of(const Group& group, std::size_t of_kind) {
   const auto& [key, a, b] = *group.first;
   std::string out = key.kind;
   if (!key.of.empty()) out += ' ' + key.of;
+  if (!key.path.empty()) out += " over " + key.path;
   if (key.kind == kChoice) {
     out += ", " + format_size(Bytes{key.bytes});
     if (group.count > 1) out += " to " + format_size(Bytes{group.last->key.bytes});
@@ -78,24 +107,24 @@ std::string line_of(const Group& group, std::size_t of_kind) {
 
 Decisions decisions_of(const RunResult& result) {
   // By operation and size, then by path.
-  std::map<DecisionKey, std::map<std::string, Decision>> paths;
+  std::map<DecisionKey, std::map<std::string, Decision>> choices;
   for (const ResultRow& row : result.rows) {
     if (row.algo.empty()) continue;
-    paths[{std::string(kChoice), row.op, row.bytes}][row.memory_path] = {row.algo + ' ' + row.proto,
-                                                                         row.channels};
+    choices[{std::string(kChoice), row.op, row.bytes}][row.memory_path] = {
+        row.algo + ' ' + row.proto, row.channels};
   }
   Decisions out;
-  for (const auto& [key, by_path] : paths) {
-    const auto is_first = [&first = by_path.begin()->second](const auto& path) {
+  for (auto& [key, by_path] : choices) {
+    Decision first = by_path.begin()->second;
+    const auto is_first = [&first](const auto& path) {
       return path.second.text == first.text && path.second.channels == first.channels;
     };
-    if (std::all_of(by_path.begin(), by_path.end(), is_first)) {
-      out[key] = by_path.begin()->second;
-      continue;
-    }
+    const bool are_alike = std::all_of(by_path.begin(), by_path.end(), is_first);
     for (const auto& [path, decision] : by_path) {
-      out[{key.kind, key.of + " over " + path, key.bytes}] = decision;
+      if (!path.empty()) first.paths.insert(path);
+      if (!are_alike) out.all[{key.kind, key.of, key.bytes, path}] = decision;
     }
+    if (are_alike) out.all[key] = first;
   }
   return out;
 }
@@ -103,25 +132,31 @@ Decisions decisions_of(const RunResult& result) {
 DecisionsDiff diff_decisions(const Decisions& a, const Decisions& b) {
   std::set<DecisionKey> keys;
   for (const Decisions* side : {&a, &b}) {
-    for (const auto& [key, decision] : *side) keys.insert(key);
-  }
-  std::set<std::string> kinds;
-  std::set<std::string> compared;
-  for (const DecisionKey& key : keys) {
-    kinds.insert(key.kind);
-    if (a.contains(key) && b.contains(key)) compared.insert(key.kind);
+    for (const auto& [key, decision] : side->all) keys.insert(key);
   }
   DecisionsDiff out;
+  std::set<DecisionKey> used;  // by a pair, under this name or with its path
   for (const DecisionKey& key : keys) {
-    if (!compared.contains(key.kind)) continue;
-    const auto in = [&key](const Decisions& side) {
-      const auto at = side.find(key);
-      return at == side.end() ? nullptr : &at->second;
-    };
-    out.pairs.push_back(pair_of(key, in(a), in(b)));
+    const Decision* const of_a = find(a, key);
+    const Decision* const of_b = find(b, key);
+    if (of_a == nullptr || of_b == nullptr) continue;
+    out.pairs.push_back(pair_of(key, *of_a, *of_b));
+    used.insert(key);
+    used.insert({key.kind, key.of, key.bytes, ""});
   }
-  std::set_difference(kinds.begin(), kinds.end(), compared.begin(), compared.end(),
-                      std::back_inserter(out.not_compared));
+  for (const DecisionKey& key : keys) {
+    if (used.contains(key)) continue;
+    if (!a.whole.contains(key.kind) || !b.whole.contains(key.kind)) {
+      ++out.not_compared[key.kind];
+      continue;
+    }
+    const Decision* const of_a = find(a, key);
+    const Decision* const of_b = find(b, key);
+    out.pairs.push_back(
+        {key, of_a == nullptr ? "" : of_a->text, of_b == nullptr ? "" : of_b->text});
+  }
+  std::sort(out.pairs.begin(), out.pairs.end(),
+            [](const DecisionPair& x, const DecisionPair& y) { return x.key < y.key; });
   return out;
 }
 
@@ -131,6 +166,9 @@ std::string decisions_text(const DecisionsDiff& diff, std::string_view begin) {
   std::string out;
   std::string same;
   const auto line = [&](const std::string& text) { out += fmt::format("{}{}\n", begin, text); };
+  const auto listed = [](std::string& list, const std::string& kind, std::size_t count) {
+    list += fmt::format("{}{} ({})", list.empty() ? "" : ", ", kind, count);
+  };
   for (const auto& [kind, pairs] : kinds) {
     const std::vector<Group> groups = groups_of(pairs);
     for (std::size_t i = 0; i < std::min(groups.size(), kMostLines); ++i) {
@@ -139,29 +177,39 @@ std::string decisions_text(const DecisionsDiff& diff, std::string_view begin) {
     if (groups.size() > kMostLines) {
       line(fmt::format("{}: {} more changes, in --json", kind, groups.size() - kMostLines));
     }
-    if (groups.empty()) {
-      same += fmt::format("{}{} ({})", same.empty() ? "" : ", ", kind, pairs.size());
-    }
+    if (groups.empty()) listed(same, kind, pairs.size());
   }
   if (!same.empty()) line("decided alike: " + same);
-  if (!diff.not_compared.empty()) {
-    line(
-        fmt::format("not told by both, or by other names: {}", fmt::join(diff.not_compared, ", ")));
-  }
+  std::string apart;
+  for (const auto& [kind, count] : diff.not_compared) listed(apart, kind, count);
+  if (!apart.empty()) line("told by one side only, or by other names: " + apart);
   return out;
 }
 
 Json decisions_json(const DecisionsDiff& diff) {
-  Json out = Json::array();
+  Json changes = Json::array();
+  std::map<std::string, std::int64_t> compared;
   for (const DecisionPair& pair : diff.pairs) {
+    ++compared[pair.key.kind];
     if (!pair.differs()) continue;
     Json change = Json::object({{"kind", pair.key.kind}, {"of", pair.key.of}});
-    if (pair.key.kind == kChoice) change.set("bytes", pair.key.bytes);
+    if (pair.key.kind == kChoice) {
+      change.set("bytes", pair.key.bytes);
+      change.set("memory_path", pair.key.path);
+    }
     change.set("a", pair.a);
     change.set("b", pair.b);
-    out.push(std::move(change));
+    changes.push(std::move(change));
   }
-  return out;
+  Json of_both = Json::object();
+  for (const auto& [kind, count] : compared) of_both.set(kind, count);
+  Json of_one = Json::object();
+  for (const auto& [kind, count] : diff.not_compared) {
+    of_one.set(kind, static_cast<std::int64_t>(count));
+  }
+  return Json::object({{"changes", std::move(changes)},
+                       {"compared", std::move(of_both)},
+                       {"not_compared", std::move(of_one)}});
 }
 
 }  // namespace weft

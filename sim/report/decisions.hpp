@@ -3,6 +3,7 @@
 #include <compare>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,18 +21,27 @@ struct DecisionKey {
   std::string kind;
   std::string of;
   std::int64_t bytes{0};  ///< of a choice; else 0
+  std::string path{};     ///< of a choice that is another over another memory path
   auto operator<=>(const DecisionKey&) const = default;
 };
 
 struct Decision {
   std::string text;
   unsigned channels{0};  ///< that a choice takes; 0: not said, as older logs do not
+  bool is_cut{false};    ///< a ring's ranks, of which the log tells the first only
+  /// The memory paths that a choice holds for; none: whatever the run took.
+  std::set<std::string> paths{};
 };
 
 /// What NCCL decided in a run, or would, as far as somebody tells.
-using Decisions = std::map<DecisionKey, Decision>;
+struct Decisions {
+  std::map<DecisionKey, Decision> all;
+  /// Kinds that are told whole, so that what is not there is not: of others only what both sides
+  /// tell is compared.
+  std::set<std::string> whole;
+};
 
-/// A decision on both sides; "" where one does not have it, but has others of its kind.
+/// A decision on both sides; "" where one does not have it.
 struct DecisionPair {
   DecisionKey key;
   std::string a;
@@ -40,8 +50,9 @@ struct DecisionPair {
 };
 
 struct DecisionsDiff {
-  std::vector<DecisionPair> pairs;        ///< all that were compared, by kind, name and size
-  std::vector<std::string> not_compared;  ///< kinds of which no name is on both sides
+  std::vector<DecisionPair> pairs;  ///< all that were compared, by kind, name and size
+  /// By kind how many one side alone tells.
+  std::map<std::string, std::size_t> not_compared;
 };
 
 /// The choices of a result's rows: of "allreduce", of "allreduce over gdr" where NCCL chooses
@@ -53,7 +64,7 @@ DecisionsDiff diff_decisions(const Decisions& a, const Decisions& b);
 /// For people: a choice by ranges of sizes, of other kinds what changed alike together. Each line
 /// begins with `begin`; nothing if there was nothing to compare.
 std::string decisions_text(const DecisionsDiff& diff, std::string_view begin);
-/// A list of those that differ.
+/// "changes": those that differ; "compared", "not_compared": how many, by kind.
 Json decisions_json(const DecisionsDiff& diff);
 
 }  // namespace weft

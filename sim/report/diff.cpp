@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <map>
 #include <set>
 #include <tuple>
@@ -49,11 +50,16 @@ std::string joined(const std::vector<std::string>& items) {
 
 std::vector<InputChange> input_changes(const Provenance& a, const Provenance& b) {
   std::vector<InputChange> out;
-  // What a machine was given its log does not say.
-  if (a.weft_version.empty() || b.weft_version.empty()) return out;
   const auto add = [&](const std::string& what, const std::string& of_a, const std::string& of_b) {
     if (of_a != of_b) out.push_back({what, of_a, of_b});
   };
+  // What a machine was given its log does not say, but for the release.
+  if (a.weft_version.empty() || b.weft_version.empty()) {
+    if (!a.nccl_version.empty() && !b.nccl_version.empty()) {
+      add("NCCL", a.nccl_version, b.nccl_version);
+    }
+    return out;
+  }
   const auto file = [](const std::string& name, const std::string& digest) {
     return name + " (" + digest + ")";
   };
@@ -142,17 +148,48 @@ Json row_json(const RowDiff& row) {
                        {"causes", causes}});
 }
 
-/// The row of B that a row of A is held against: of the same memory path; else one of the same
-/// operation and size that A has nothing for.
-const ResultRow* counterpart(const ResultRow& row, const RunResult& a,
-                             const std::map<RowKey, const ResultRow*>& of_b) {
-  if (const auto at = of_b.find(key_of(row)); at != of_b.end()) return at->second;
-  for (const auto& [key, other] : of_b) {
-    const bool in_a = std::any_of(a.rows.begin(), a.rows.end(),
-                                  [&key](const ResultRow& r) { return key_of(r) == key; });
-    if (other->op == row.op && other->bytes == row.bytes && !in_a) return other;
+/// The rows of B that rows of A are held against.
+class Counterparts {
+ public:
+  Counterparts(const RunResult& a, const RunResult& b) {
+    for (const ResultRow& row : a.rows) of_a_.insert(key_of(row));
+    for (const ResultRow& row : b.rows) of_b_[key_of(row)] = &row;
   }
-  return nullptr;
+
+  /// The row of the same memory path; else one of the same operation and size that A has nothing
+  /// for. Each is taken once.
+  const ResultRow* take(const ResultRow& row) {
+    auto at = of_b_.find(key_of(row));
+    if (at == of_b_.end()) {
+      at = of_b_.lower_bound({row.op, row.bytes, ""});
+      const auto is_like = [&] {
+        return at != of_b_.end() && at->second->op == row.op && at->second->bytes == row.bytes;
+      };
+      while (is_like() && of_a_.contains(at->first)) ++at;
+      if (!is_like()) return nullptr;
+    }
+    const ResultRow* const out = at->second;
+    of_b_.erase(at);
+    return out;
+  }
+  bool is_left(const ResultRow& row) const { return of_b_.contains(key_of(row)); }
+
+ private:
+  std::set<RowKey> of_a_;
+  std::map<RowKey, const ResultRow*> of_b_;
+};
+
+/// Numbers of ranks and nodes of rows that are held against each other.
+void add_sizes_of_jobs(ResultDiff& diff) {
+  std::set<std::tuple<std::string, std::uint32_t, std::uint32_t>> seen;
+  const auto add = [&](const std::string& what, std::uint32_t a, std::uint32_t b) {
+    if (a == b || !seen.emplace(what, a, b).second) return;
+    diff.inputs.push_back({what, std::to_string(a), std::to_string(b)});
+  };
+  for (const RowDiff& row : diff.rows) {
+    add("ranks", row.a.ranks, row.b.ranks);
+    add("nodes", row.a.nodes, row.b.nodes);
+  }
 }
 
 }  // namespace
@@ -160,37 +197,36 @@ const ResultRow* counterpart(const ResultRow& row, const RunResult& a,
 ResultDiff diff_results(const RunResult& a, const RunResult& b) {
   ResultDiff diff;
   diff.inputs = input_changes(a.provenance, b.provenance);
-  std::map<RowKey, const ResultRow*> of_b;
-  for (const ResultRow& row : b.rows) of_b[key_of(row)] = &row;
+  Counterparts counterparts(a, b);
   std::set<std::pair<std::string, std::string>> other_paths;
   for (const ResultRow& row : a.rows) {
-    const ResultRow* other = counterpart(row, a, of_b);
+    const ResultRow* const other = counterparts.take(row);
     if (other == nullptr) {
       diff.only_a.push_back(row);
       continue;
     }
     diff.rows.push_back({row, *other, cause_changes(row, *other)});
     if (!diff.rows.back().same_path()) other_paths.emplace(row.memory_path, other->memory_path);
-    of_b.erase(key_of(*other));
   }
   for (const auto& [of_a, path_b] : other_paths) {
     diff.inputs.push_back({"memory path", of_a, path_b});
   }
+  add_sizes_of_jobs(diff);
   for (const ResultRow& row : b.rows) {
-    if (of_b.contains(key_of(row))) diff.only_b.push_back(row);
+    if (counterparts.is_left(row)) diff.only_b.push_back(row);
   }
   return diff;
 }
 
 std::string diff_text(const ResultDiff& diff, const DecisionsDiff& decisions) {
-  if (diff.rows.empty() && diff.only_a.empty() && diff.only_b.empty()) {
-    return decisions_text(decisions, "");
-  }
+  const bool has_rows = !diff.rows.empty() || !diff.only_a.empty() || !diff.only_b.empty();
+  const std::string begin = has_rows ? "# " : "";
   std::string out;
   for (const InputChange& change : diff.inputs) {
-    out += fmt::format("# {}: {} -> {}\n", change.what, shown(change.a), shown(change.b));
+    out += fmt::format("{}{}: {} -> {}\n", begin, change.what, shown(change.a), shown(change.b));
   }
-  out += decisions_text(decisions, "# ");
+  out += decisions_text(decisions, begin);
+  if (!has_rows) return out;
   const auto path = [](const RowDiff& row) {
     return row.same_path() ? row.a.memory_path : row.a.memory_path + "->" + row.b.memory_path;
   };

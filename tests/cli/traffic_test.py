@@ -60,7 +60,7 @@ class Traffic(CliTest):
     def test_what_has_no_effect_is_said(self):
         result = json.loads(self.ok("traffic", self.scenario("op: incast, bytes: 1 MiB"), "--seed", "2",
                                     "--env", "NCCL_IB_TIMEOUT=17", "--json", "-"))
-        self.assertIn("NCCL_IB_TIMEOUT and NCCL_IB_RETRY_CNT have no effect: losses need --fidelity packet", result["notes"])
+        self.assertIn("NCCL_IB_TIMEOUT and NCCL_IB_RETRY_CNT have no effect here, where nothing is lost", result["notes"])
         self.assertIn("--seed has no effect: no route is drawn in this network", result["notes"])
 
     def test_traffic_is_checked(self):

@@ -484,7 +484,8 @@ TEST(TopologyWrite, ReadsShippedTopologiesBackAsTheyWere) {
   const ParamCatalog catalog = make_catalog();
   const std::regex places("  # .*");
   int networks = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(std::string(WEFT_SOURCE_DIR) + "/topologies")) {
+  const std::string folder = std::string(WEFT_SOURCE_DIR) + "/topologies";
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (entry.path().extension() != ".yaml") continue;
     const TopologySpec spec = read_topology(entry.path().string(), catalog);
     const std::string text = topology_yaml(spec, catalog, "");

@@ -199,9 +199,8 @@ TEST(NcclLog, ReadsHostsNicsRanksAndChoices) {
   EXPECT_EQ(said(evidence, "host", fact::kNodes, "a1"), "2");
   EXPECT_EQ(said(evidence, "connection 0[0] -> 8[0] [send]", "log via", "b2"), "NET/IB/0/GDRDMA");
   EXPECT_EQ(said(evidence, "ring 01", "log ring", "b2"), "0 1 2 3");
-  EXPECT_EQ(said(evidence, "tree 00 of rank 3", "log tree", "b2"), "down 1/8/-1, up -1");
-  EXPECT_EQ(said(evidence, "tree 01 of rank 3", "log tree", "b2"), "down -1/-1/-1, up 8");
-  EXPECT_EQ(said(evidence, "tree 02 of rank ", "log tree", "b2"), "none");  // cut off
+  EXPECT_EQ(said(evidence, "trees of rank 3", "log trees", "b2"),
+            "[0] 1/8/-1->3->-1 [1] -1/-1/-1->3->8 [2] 1/2");
   EXPECT_EQ(said(evidence, "choice AllReduce: 1024", "log choice", "b2"),
             "Algo RING proto LL channel{Lo..Hi}={0..1}");
   EXPECT_EQ(said(evidence, "host", fact::kAlert, "b2"), "NCCL: no route");

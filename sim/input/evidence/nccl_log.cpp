@@ -260,17 +260,11 @@ bool NcclLogReader::read_choice(std::string_view text) {
 /// "Trees [0] 1/8/-1->0->-1 [1] 1/-1/-1->0->8": a rank's children and parent in each channel.
 bool NcclLogReader::read_trees(std::string_view text) {
   Scan scan(text);
-  if (!scan.skip("Trees [")) return false;
-  do {
-    const std::optional<std::int64_t> channel = scan.whole();
-    if (!channel || !scan.skip("]")) return true;
-    Scan tree(scan.blanks().word());
-    const std::string_view down = tree.until("->");
-    const std::string_view rank = tree.until("->");
-    if (tree.at_end()) return true;  // cut off
-    log(fmt::format("tree {:02} of rank {}", *channel, rank.substr(0, 16)), "tree",
-        fmt::format("down {}, up {}", down.substr(0, 64), tree.rest().substr(0, 16)));
-  } while (scan.skip_to("["));
+  if (!scan.skip("Trees ")) return false;
+  Scan rank(scan.rest());
+  if (!rank.skip_to("->")) return true;
+  log("trees of rank " + std::string(rank.until("->").substr(0, 16)), "trees", scan.rest(),
+      kMostEvidenceLineBytes);
   return true;
 }
 
