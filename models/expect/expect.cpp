@@ -1,0 +1,211 @@
+#include "models/expect/expect.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+#include <variant>
+
+#include "models/collective/settled.hpp"
+#include "models/collective/tool_rows.hpp"
+#include "models/nccl/decide/decided_schedule.hpp"
+#include "models/params/device_params.hpp"
+#include "sim/base/error.hpp"
+
+namespace weft {
+namespace {
+
+/// A case with what the user says beside.
+struct Asked {
+  const MachineCase& machine;
+  const std::vector<ScenarioSetting>& set;
+  const ExpectRequest& request;
+  const ParamCatalog& catalog;
+};
+
+Scenario scenario_of(const MachineCase& machine, std::uint32_t nodes) {
+  Scenario out;
+  out.nodes = nodes;
+  out.env = machine.env;
+  return out;
+}
+
+PredictOptions options_of(const PredictOptions& options, const std::vector<ScenarioSetting>& set) {
+  PredictOptions out = options;
+  out.set = set;
+  return out;
+}
+
+ExpectedRow expected(ResultRow row, const std::string& transport, const ExpectRequest& request,
+                     const std::vector<KnownError>& known) {
+  const ErrorQuery query{.transport = transport,
+                         .memory_path = transport == "net" ? row.memory_path : "",
+                         .nodes = row.nodes,
+                         .ranks = row.ranks,
+                         .op = row.op,
+                         .bytes = row.bytes,
+                         .qps = request.qps,
+                         .tx_depth = request.tx_depth};
+  return {std::move(row), error_band(query, known), request.qps, request.tx_depth};
+}
+
+RunResult predicted(const Asked& asked, const std::string& op, std::uint32_t nodes,
+                    const std::string& memory_path) {
+  Scenario scenario = scenario_of(asked.machine, nodes);
+  scenario.name = "expect";
+  scenario.op = op;
+  scenario.sizes = asked.request.sizes;
+  scenario.memory_paths = {memory_path};
+  RunResult out = predict(scenario, asked.machine.spec,
+                          options_of(asked.request.options, asked.set), asked.catalog);
+  if (!out.not_run.empty()) throw Stopped("stopped");
+  return out;
+}
+
+/// GPUDirect RDMA unless NCCL, or a log of it, declines it.
+std::string path_of(const Asked& asked, std::uint32_t nodes) {
+  if (!asked.request.memory_path.empty()) return asked.request.memory_path;
+  if (asked.machine.is_staged) return "host-staged";
+  return memory_path_of(asked.machine, asked.set, nodes, asked.request.options, asked.catalog);
+}
+
+ExpectedState of_collectives(const Asked& asked, const std::string& state, Provenance& provenance) {
+  const std::vector<KnownError> known = known_errors();
+  const std::uint32_t nodes = asked.request.nodes.value_or(asked.machine.spec.nodes);
+  const std::string path = path_of(asked, nodes);
+  const std::string transport =
+      nodes > 1 ? "net"
+                : transport_inside(asked.machine, asked.set, asked.request.options, asked.catalog);
+  ExpectedState out{state, {}, {}};
+  for (const std::string& op : asked.request.ops) {
+    RunResult run = predicted(asked, op, nodes, path);
+    for (ResultRow& row : run.rows) {
+      out.rows.push_back(expected(std::move(row), transport, asked.request, known));
+    }
+    for (std::string& note : run.notes) {
+      if (std::find(out.notes.begin(), out.notes.end(), note) == out.notes.end()) {
+        out.notes.push_back(std::move(note));
+      }
+    }
+    provenance = std::move(run.provenance);
+  }
+  return out;
+}
+
+ExpectedState of_perftest(const Asked& asked, const std::string& state, Provenance& provenance) {
+  const std::vector<KnownError> known = known_errors();
+  ExpectedState out{state, {}, {}};
+  for (const std::string& op : asked.request.ops) {
+    std::vector<MeasuredRow> rows;
+    for (const Bytes size : asked.request.sizes) {
+      MeasuredRow row;
+      row.transport = "net";
+      row.memory_path = asked.request.memory_path.empty() ? "gdr" : asked.request.memory_path;
+      row.hosts = row.ranks = 2;
+      row.op = op;
+      row.bytes = size.count();
+      row.qps = asked.request.qps;
+      row.tx_depth = asked.request.tx_depth;
+      rows.push_back(std::move(row));
+    }
+    std::vector<const MeasuredRow*> pointers;
+    for (const MeasuredRow& row : rows) pointers.push_back(&row);
+    const PredictOptions options = options_of(asked.request.options, asked.set);
+    RunResult run = predict_tool_rows(pointers, asked.machine.spec, {}, options, asked.catalog);
+    for (ResultRow& row : run.rows) {
+      out.rows.push_back(expected(std::move(row), "net", asked.request, known));
+    }
+    provenance = provenance_of(Scenario{}, options, asked.machine.spec);
+    provenance.params = std::move(run.provenance.params);
+  }
+  return out;
+}
+
+bool differ(const ExpectedState& a, const ExpectedState& b) {
+  const auto same = [](const ExpectedRow& x, const ExpectedRow& y) {
+    return x.row.time_us == y.row.time_us && x.row.memory_path == y.row.memory_path &&
+           x.band.basis == y.band.basis;
+  };
+  return !std::equal(a.rows.begin(), a.rows.end(), b.rows.begin(), b.rows.end(), same);
+}
+
+}  // namespace
+
+double rounded_down(double value) {
+  constexpr int kDigits = 3;
+  if (!(value > 0)) return 0;
+  const double digit = std::pow(10.0, std::floor(std::log10(value)) - (kDigits - 1));
+  double out = std::floor(value / digit) * digit;
+  // What the digits cannot hold exactly must not lie above either.
+  while (out > value) out -= digit;
+  return out;
+}
+
+std::optional<double> ExpectedRow::floor() const {
+  if (!band.is_covered) return std::nullopt;
+  return rounded_down(low());
+}
+
+std::string memory_path_of(const MachineCase& machine, const std::vector<ScenarioSetting>& set,
+                           std::uint32_t nodes, const PredictOptions& options,
+                           const ParamCatalog& catalog) {
+  if (nodes == 1) return "gdr";
+  const PartLibrary parts(catalog);
+  Params params(catalog);
+  Settled asked =
+      settle(scenario_of(machine, nodes), machine.spec, options_of(options, set), params);
+  const std::uint32_t count = asked.spec.nodes;
+  const Fabric fabric(std::move(asked.spec), count);
+  const DeviceParams devices(fabric, params, parts);
+  if (params.choice("nccl.decisions") == "simple") return "gdr";
+  const auto made = decide_run(devices, MemoryPath::kGdr, asked.env, asked.version);
+  const auto* const run = std::get_if<NcclRun>(&made);
+  return run != nullptr && run->declines_all ? "host-staged" : "gdr";
+}
+
+std::string transport_inside(const MachineCase& machine, const std::vector<ScenarioSetting>& set,
+                             const PredictOptions& options, const ParamCatalog& catalog) {
+  Params params(catalog);
+  const Settled asked =
+      settle(scenario_of(machine, 1), machine.spec, options_of(options, set), params);
+  std::map<std::string, std::string> env = machine.env;
+  for (const auto& [name, value] : options.env) env[name] = value;
+  const auto p2p = env.find("NCCL_P2P_DISABLE");
+  if (p2p != env.end() && p2p->second != "0") return "shm";
+  const auto& links = asked.spec.node.links;
+  const bool any = std::any_of(links.begin(), links.end(), [](const PeerLinkSpec& link) {
+    return link.kind == LinkKind::kNvlink;
+  });
+  return any ? "nvlink" : "pcie";
+}
+
+Expected expect(const Subject& subject, const ExpectRequest& request, const ParamCatalog& catalog) {
+  const auto of = [&](const MachineCase& machine, const std::vector<ScenarioSetting>& set,
+                      const std::string& state, Provenance& provenance) {
+    const Asked asked{machine, set, request, catalog};
+    return are_perftest(request.ops) ? of_perftest(asked, state, provenance)
+                                     : of_collectives(asked, state, provenance);
+  };
+  Expected out;
+  out.healthy = of(subject.healthy, subject.healthy_set, "healthy", out.provenance);
+  out.mended = subject.mended;
+  out.notes = subject.notes;
+  if (subject.mended.empty()) return out;
+  Provenance of_found;
+  ExpectedState found = of(subject.found, subject.found_set, "found", of_found);
+  if (differ(out.healthy, found)) out.found = std::move(found);
+  return out;
+}
+
+bool are_perftest(const std::vector<std::string>& ops) {
+  const auto is_one = [](const std::string& op) {
+    return std::find(kPerftestOps.begin(), kPerftestOps.end(), op) != kPerftestOps.end();
+  };
+  const auto count = static_cast<std::size_t>(std::count_if(ops.begin(), ops.end(), is_one));
+  if (count > 0 && count < ops.size()) {
+    throw InputError("--op: operations of nccl-tests and of perftest: ask for one at a time");
+  }
+  return count > 0;
+}
+
+}  // namespace weft

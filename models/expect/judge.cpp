@@ -1,0 +1,143 @@
+#include "models/expect/judge.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "models/collective/compare.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/quantity.hpp"
+#include "sim/io/file.hpp"
+#include "sim/result/nccl_tests.hpp"
+
+namespace weft {
+namespace {
+
+constexpr std::int64_t kMostBytes = 16LL << 20;
+
+ErrorQuery query_of(const MeasuredRow& row) {
+  return {row.transport, row.memory_path, row.hosts, row.ranks,
+          row.op,        row.bytes,       row.qps,   row.tx_depth};
+}
+
+Judged judged_of(const JudgedRow& row) {
+  const double busbw = row.measured.busbw_gb_per_s;
+  if (row.floor == 0) return Judged::kNoFloor;
+  if (busbw < row.floor) return Judged::kBelow;
+  return busbw > row.high ? Judged::kAbove : Judged::kOk;
+}
+
+/// nothing where there is no prediction.
+std::optional<ExpectedRow> expected_of(const ComparedRow& row,
+                                       const std::vector<KnownError>& known) {
+  if (!row.predicted) return std::nullopt;
+  return ExpectedRow{*row.predicted, error_band(query_of(row.measured), known), row.measured.qps,
+                     row.measured.tx_depth};
+}
+
+JudgedRow judged_row(const ComparedRow& row, const std::vector<KnownError>& known) {
+  JudgedRow out;
+  out.measured = row.measured;
+  const std::optional<ExpectedRow> expected = expected_of(row, known);
+  if (!expected) {
+    out.basis = row.not_predicted;
+    return out;
+  }
+  out.floor = expected->floor().value_or(0);
+  out.expected = expected->row.busbw_gb_per_s;
+  out.low = expected->low();
+  out.high = expected->high();
+  out.basis = expected->band.basis;
+  out.judged = judged_of(out);
+  return out;
+}
+
+Comparison compared(const MeasuredTable& table, const MachineCase& machine,
+                    const std::vector<ScenarioSetting>& set, const PredictOptions& options,
+                    const ParamCatalog& catalog) {
+  PredictOptions all = options;
+  all.set = set;
+  for (const auto& [name, value] : machine.env) all.env.emplace(name, value);
+  return compare(table, machine.spec, all, catalog);
+}
+
+}  // namespace
+
+std::string_view judged_name(Judged judged) {
+  constexpr std::array<std::string_view, 5> kNames{"ok", "below the floor", "above the interval",
+                                                   "no floor", "not predicted"};
+  return kNames.at(static_cast<std::size_t>(judged));
+}
+
+std::size_t Judgement::count(Judged judged) const {
+  return static_cast<std::size_t>(std::count_if(
+      rows.begin(), rows.end(), [=](const JudgedRow& row) { return row.judged == judged; }));
+}
+
+MeasuredTable read_measured_on(const std::string& file, const StatedColumns& stated,
+                               const std::string& inside, const std::string& memory_path) {
+  const std::string text = read_text_file(file, kMostBytes);
+  if (!is_nccl_tests(text) || stated.contains("transport")) {
+    return parse_measured(text, file, stated);
+  }
+  StatedColumns all = stated;
+  all["transport"] = "net";
+  all.emplace("memory_path", memory_path);
+  MeasuredTable out = parse_measured(text, file, all);
+  for (MeasuredRow& row : out.rows) {
+    if (row.hosts > 1) continue;
+    row.transport = inside;
+    row.memory_path.clear();
+  }
+  return out;
+}
+
+Judgement judge(const MeasuredTable& table, const Subject& subject, const PredictOptions& options,
+                const ParamCatalog& catalog) {
+  const std::vector<KnownError> known = known_errors();
+  const Comparison healthy =
+      compared(table, subject.healthy, subject.healthy_set, options, catalog);
+  Judgement out;
+  out.mended = subject.mended;
+  out.notes = subject.notes;
+  for (const ComparedRow& row : healthy.rows) out.rows.push_back(judged_row(row, known));
+  if (subject.mended.empty()) return out;
+  const Comparison found = compared(table, subject.found, subject.found_set, options, catalog);
+  for (std::size_t i = 0; i < out.rows.size(); ++i) {
+    out.rows[i].found = expected_of(found.rows[i], known);
+  }
+  return out;
+}
+
+Judgement judge(const MeasuredTable& table, const Gate& gate) {
+  Judgement out;
+  bool any = false;
+  for (const MeasuredRow& row : table.rows) {
+    JudgedRow judged;
+    judged.measured = row;
+    judged.judged = Judged::kNoFloor;
+    judged.basis = "the gate has no floor for it";
+    if (const GateFloor* const floor = gate.find(row)) {
+      any = true;
+      judged.floor = floor->floor;
+      judged.expected = floor->expected;
+      judged.low = floor->low;
+      judged.high = floor->high;
+      judged.basis = floor->basis;
+      judged.judged = judged_of(judged);
+    }
+    out.rows.push_back(std::move(judged));
+  }
+  if (any) return out;
+  const MeasuredRow& row = table.rows.front();
+  const GateFloor& floor = gate.floors.front();
+  throw InputError(fmt::format(
+      "{}: no row has a floor in {}: it has {} of {} on {} GPUs of {} nodes and others, the "
+      "gate's first is {} of {} on {} of {}",
+      table.file, gate.file, row.op, format_size(Bytes{row.bytes}), row.ranks, row.hosts, floor.op,
+      format_size(Bytes{floor.bytes}), floor.ranks, floor.nodes));
+}
+
+}  // namespace weft
