@@ -197,18 +197,23 @@ std::string limit_text(const ResultRow& row) {
   return fmt::format("{:.0f} % {}", 100 * top.share, top.cause);
 }
 
+/// Three digits at least, however small.
+std::string number_text(double value) {
+  return value < 1 ? fmt::format("{:.3g}", value) : short_number(value);
+}
+
 /// The columns to the right of the names, of one row: of bus bandwidth in GB/s, of perftest in
 /// Gb/s.
 std::vector<std::string> numbers_of(const ExpectedRow& row, const ExpectedRow* found) {
   const double unit = are_perftest({row.row.op}) ? kGigabits : 1;
   const std::optional<double> floor = row.floor();
-  std::vector<std::string> out{short_number(unit * row.row.busbw_gb_per_s),
-                               short_number(unit * row.low()), short_number(unit * row.high()),
+  std::vector<std::string> out{number_text(unit * row.row.busbw_gb_per_s),
+                               number_text(unit * row.low()), number_text(unit * row.high()),
                                floor ? format_number(rounded_down(unit * *floor)) : "-"};
   if (found != nullptr) {
-    out.push_back(short_number(unit * found->row.busbw_gb_per_s));
-    out.push_back(short_number(unit * found->low()));
-    out.push_back(short_number(unit * found->high()));
+    out.push_back(number_text(unit * found->row.busbw_gb_per_s));
+    out.push_back(number_text(unit * found->low()));
+    out.push_back(number_text(unit * found->high()));
   }
   return out;
 }
@@ -281,7 +286,7 @@ std::string judgement_text(const Judgement& judgement) {
   std::vector<std::vector<std::string>> lines{std::move(head)};
   Bases bases;
   const auto number = [](double value) {
-    return value > 0 ? short_number(value) : std::string("-");
+    return value > 0 ? number_text(value) : std::string("-");
   };
   for (const JudgedRow& row : judgement.rows) {
     const MeasuredRow& m = row.measured;
@@ -291,14 +296,14 @@ std::string judgement_text(const Judgement& judgement) {
                                    std::to_string(m.bytes),
                                    std::to_string(m.hosts),
                                    std::to_string(m.ranks),
-                                   short_number(m.busbw_gb_per_s),
+                                   number_text(m.busbw_gb_per_s),
                                    row.floor > 0 ? format_number(row.floor) : "-",
                                    number(row.expected),
                                    number(row.low),
                                    number(row.high)};
     if (has_found) {
-      cells.push_back(row.found ? short_number(row.found->low()) : "-");
-      cells.push_back(row.found ? short_number(row.found->high()) : "-");
+      cells.push_back(row.found ? number_text(row.found->low()) : "-");
+      cells.push_back(row.found ? number_text(row.found->high()) : "-");
     }
     lines.push_back(std::move(cells));
   }

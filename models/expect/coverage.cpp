@@ -1,19 +1,56 @@
 #include "models/expect/coverage.hpp"
 
 #include <map>
-#include <set>
 
 #include "models/expect/error_band.hpp"
 
 namespace weft {
 
 void Coverage::add(const Coverage& other) {
+  sites += other.sites;
   points += other.points;
   covered += other.covered;
   inside += other.inside;
   slower += other.slower;
   faster += other.faster;
+  inside_by_site += other.inside_by_site;
+  slower_by_site += other.slower_by_site;
+  covered_sites += other.covered_sites;
 }
+
+namespace {
+
+/// Of the points of one site, by class.
+std::map<std::string, Coverage> of_site(const std::vector<const KnownError*>& points,
+                                        const std::vector<KnownError>& others) {
+  std::map<std::string, Coverage> out;
+  for (const KnownError* const point : points) {
+    const ErrorBand band = error_band(query_of(*point), others);
+    const double ratio = point->measured_us / point->predicted_us;
+    Coverage& of_class = out[class_name(*point)];
+    ++of_class.points;
+    if (!band.is_covered) continue;
+    ++of_class.covered;
+    if (ratio > band.time.high) {
+      ++of_class.slower;
+    } else if (ratio < band.time.low) {
+      ++of_class.faster;
+    } else {
+      ++of_class.inside;
+    }
+  }
+  for (auto& [name, of_class] : out) {
+    of_class.sites = 1;
+    if (of_class.covered == 0) continue;
+    of_class.covered_sites = 1;
+    const auto all = static_cast<double>(of_class.covered);
+    of_class.inside_by_site = static_cast<double>(of_class.inside) / all;
+    of_class.slower_by_site = static_cast<double>(of_class.slower) / all;
+  }
+  return out;
+}
+
+}  // namespace
 
 std::vector<Coverage> leave_one_site_out(std::span<const KnownError> known) {
   std::map<std::string, std::vector<const KnownError*>> by_site;
@@ -25,20 +62,7 @@ std::vector<Coverage> leave_one_site_out(std::span<const KnownError> known) {
       if (e.site != site) others.push_back(e);
     }
     if (others.empty()) continue;
-    std::set<std::string> seen;
-    for (const KnownError* const point : points) {
-      const ErrorBand band = error_band(query_of(*point), others);
-      const double ratio = point->measured_us / point->predicted_us;
-      Coverage& of_class = classes[class_name(*point)];
-      if (seen.insert(class_name(*point)).second) ++of_class.sites;
-      Coverage one;
-      one.points = 1;
-      one.covered = band.is_covered ? 1 : 0;
-      one.slower = band.is_covered && ratio > band.time.high ? 1 : 0;
-      one.faster = band.is_covered && ratio < band.time.low ? 1 : 0;
-      one.inside = one.covered - one.slower - one.faster;
-      of_class.add(one);
-    }
+    for (const auto& [name, coverage] : of_site(points, others)) classes[name].add(coverage);
   }
   std::vector<Coverage> out;
   for (auto& [name, coverage] : classes) {

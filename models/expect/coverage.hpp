@@ -17,6 +17,9 @@ struct Coverage {
   std::size_t inside{0};   ///< of these, as the next two
   std::size_t slower{0};   ///< than the interval: below the floor
   std::size_t faster{0};
+  double inside_by_site{0};  ///< the sums of the sites' shares of covered points, as the next
+  double slower_by_site{0};
+  std::size_t covered_sites{0};
 
   void add(const Coverage& other);
 };

@@ -193,16 +193,22 @@ ErrorBand error_band(const ErrorQuery& query, std::span<const KnownError> known)
   std::string why = obstacle(query, known);
   if (!why.empty()) return uncovered(std::move(why), known);
   std::string few;
+  double least = 0;  // of the classes that have too few sites
+  double most = 0;
   for (const ErrorClass& of_class : classes_of(query)) {
     const std::vector<const KnownError*> rows = members(of_class, known);
     const std::size_t sites = count_sites(rows);
     const std::string size = of_class.name + ": " + counted(sites, rows.size());
     if (sites < kFewestSites) {
       if (few.empty()) few = size;
+      for (const KnownError* const row : rows) {
+        least = std::min(least, row->log_ratio());
+        most = std::max(most, row->log_ratio());
+      }
       continue;
     }
     const auto [low, high] = log_interval(rows);
-    return {multiples(low, high), true,
+    return {multiples(std::min(low, least), std::max(high, most)), true,
             few.empty() ? "validated: " + size : "wider: " + size + " (" + few + ")", sites,
             rows.size()};
   }

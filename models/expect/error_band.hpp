@@ -45,8 +45,9 @@ double weighted_quantile(std::vector<std::pair<double, double>> values, double p
 /// log_ratio(), each site weighing alike, away from their median by widening(). At least 2 sites.
 std::pair<double, double> log_interval(std::span<const KnownError* const> rows);
 
-/// The interval of the first class, from the narrowest on, that has enough sites; of what no class
-/// covers the range of all that is known. `known` has a row at least.
+/// The interval of the first class, from the narrowest on, that has enough sites, and never less
+/// than the range of the narrower ones; of what no class covers the range of all that is known.
+/// `known` has a row at least.
 ErrorBand error_band(const ErrorQuery& query, std::span<const KnownError> known);
 
 /// The class that a point itself is in: "allreduce, 1 node, 64 MiB and more".

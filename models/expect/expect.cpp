@@ -6,11 +6,14 @@
 #include <utility>
 #include <variant>
 
+#include <fmt/format.h>
+
 #include "models/collective/settled.hpp"
 #include "models/collective/tool_rows.hpp"
 #include "models/nccl/decide/decided_schedule.hpp"
 #include "models/params/device_params.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/quantity.hpp"
 
 namespace weft {
 namespace {
@@ -134,11 +137,12 @@ bool differ(const ExpectedState& a, const ExpectedState& b) {
 double rounded_down(double value) {
   constexpr int kDigits = 3;
   if (!(value > 0)) return 0;
-  const double digit = std::pow(10.0, std::floor(std::log10(value)) - (kDigits - 1));
-  double out = std::floor(value / digit) * digit;
-  // What the digits cannot hold exactly must not lie above either.
-  while (out > value) out -= digit;
-  return out;
+  const int exponent = static_cast<int>(std::floor(std::log10(value))) - (kDigits - 1);
+  auto digits = static_cast<std::int64_t>(std::floor(value * std::pow(10.0, -exponent)));
+  // By text, so that it is the number that people read; by one less where that lies above.
+  const auto number = [&] { return *parse_number(fmt::format("{}e{}", digits, exponent)); };
+  while (number() > value) --digits;
+  return number();
 }
 
 std::optional<double> ExpectedRow::floor() const {

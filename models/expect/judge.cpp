@@ -88,6 +88,11 @@ MeasuredTable read_measured_on(const std::string& file, const StatedColumns& sta
   MeasuredTable out = parse_measured(text, file, all);
   for (MeasuredRow& row : out.rows) {
     if (row.hosts > 1) continue;
+    if (inside == "pcie") {
+      throw InputError(Place{file, row.line, 0},
+                       "no NVLink joins the machine's GPUs: say how they were joined, --as "
+                       "transport=shm");
+    }
     row.transport = inside;
     row.memory_path.clear();
   }

@@ -77,7 +77,20 @@ TEST(ErrorBand, FallsBackToAWiderClassAndSaysSo) {
   EXPECT_EQ(band.basis,
             "wider: allreduce, several nodes, 64 MiB and more: 5 sites, 5 points (allreduce, 2 and "
             "3 nodes, 64 MiB and more: 2 sites, 2 points)");
-  EXPECT_GT(band.time.high, std::exp(0.3));
+  EXPECT_NEAR(band.time.high, std::exp(0.3), 1e-9);
+}
+
+TEST(ErrorBand, AWiderClassIsNeverLessThanWhatTheNarrowerHasShown) {
+  std::vector<KnownError> known{known_error("a", -0.6), known_error("b", 0.7)};
+  for (const char* const site : {"c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n"}) {
+    for (int i = 0; i < 9; ++i) {
+      known.push_back(known_error(site, 0.01, "allreduce", std::int64_t{1} << 30, 4));
+    }
+  }
+  const ErrorBand band = error_band(query(), known);
+  EXPECT_THAT(band.basis, StartsWith("wider: allreduce, several nodes"));
+  EXPECT_LE(band.time.low, std::exp(-0.6) + 1e-9);
+  EXPECT_GE(band.time.high, std::exp(0.7) - 1e-9);
 }
 
 TEST(ErrorBand, SizesAndOneNodeAreClassesOfTheirOwn) {

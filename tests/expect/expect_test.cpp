@@ -19,6 +19,8 @@ TEST(RoundedDown, HasThreeDigitsAndNeverMore) {
   EXPECT_EQ(rounded_down(99.99), 99.9);
   EXPECT_EQ(rounded_down(1234), 1230);
   EXPECT_EQ(rounded_down(0), 0);
+  EXPECT_EQ(rounded_down(1.9029), 1.9);
+  EXPECT_EQ(rounded_down(0.000293), 0.000293);
   for (double value = 1e-4; value < 1e4; value *= 1.0137) {
     const double down = rounded_down(value);
     EXPECT_LE(down, value);

@@ -85,7 +85,8 @@ TEST(Gate, RefusesWhatIsDamaged) {
   EXPECT_THAT(refusal(with("\"floors\"", "\"others\"")), HasSubstr("floors"));
   EXPECT_THAT(refusal(with("\"bytes\": 1048576", "\"bytes\": 0")),
               HasSubstr("floors, entry 1: bytes: 0: write a number from 1 on"));
-  EXPECT_THAT(refusal(with("\"ranks\": 16", "\"ranks\": \"x\"")), HasSubstr("expected a number"));
+  EXPECT_THAT(refusal(with("\"ranks\": 16", "\"ranks\": \"x\"")),
+              HasSubstr("floors, entry 1: expected a whole number"));
   EXPECT_THAT(refusal(with("\"floor_GBps\": ", "\"floor_GBps\": -")),
               HasSubstr("floor_GBps: write a bandwidth in GB/s"));
   EXPECT_THAT(refusal(with("\"floor_GBps\": ", "\"floor_GBps\": 1e6, \"x\": ")),

@@ -77,10 +77,10 @@ TEST(Healthy, OfEvidenceAllIsMendedThatTheDoctorFinds) {
              "$1x4 (downgraded)"),
       edited(dell_rest(), "(mlx5_1'[^]*?Rate: )400", "$01100"));
   const Subject subject = subject_of(ill, 2, "", {}, catalog);
-  EXPECT_THAT(subject.mended, Contains("nic0.trained_width=16"));
-  EXPECT_THAT(subject.mended, Contains(StartsWith("nic1.rate=")));
-  EXPECT_EQ(value(subject.found.spec, "nic0", "trained_width")->number, 4);
-  EXPECT_EQ(value(subject.healthy.spec, "nic0", "trained_width")->number, 16);
+  EXPECT_THAT(subject.mended, Contains("mlx5_0.trained_width=16"));
+  EXPECT_THAT(subject.mended, Contains(StartsWith("mlx5_1.rate=")));
+  EXPECT_EQ(value(subject.found.spec, "mlx5_0", "trained_width")->number, 4);
+  EXPECT_EQ(value(subject.healthy.spec, "mlx5_0", "trained_width")->number, 16);
   EXPECT_EQ(subject.nccl_version, "2.28.9");
 }
 
