@@ -140,6 +140,17 @@ std::size_t count_sites(std::span<const KnownError* const> rows) {
   return sites.size();
 }
 
+/// log_ratio() of each, and its weight: each site's sum is 1.
+std::vector<std::pair<double, double>> weighted(std::span<const KnownError* const> rows) {
+  std::map<std::string_view, double> points;
+  for (const KnownError* const row : rows) ++points[row->site];
+  std::vector<std::pair<double, double>> out;
+  for (const KnownError* const row : rows) {
+    out.emplace_back(row->log_ratio(), 1 / points[row->site]);
+  }
+  return out;
+}
+
 /// With the prediction itself in it, and as multiples.
 ErrorInterval multiples(double low, double high) {
   return {std::exp(std::min(low, 0.0)), std::exp(std::max(high, 0.0))};
@@ -177,14 +188,9 @@ double weighted_quantile(std::vector<std::pair<double, double>> values, double p
 }
 
 std::pair<double, double> log_interval(std::span<const KnownError* const> rows) {
-  std::map<std::string_view, double> points;
-  for (const KnownError* const row : rows) ++points[row->site];
-  std::vector<std::pair<double, double>> values;
-  for (const KnownError* const row : rows) {
-    values.emplace_back(row->log_ratio(), 1 / points[row->site]);
-  }
+  const std::vector<std::pair<double, double>> values = weighted(rows);
   const double median = weighted_quantile(values, 0.5);
-  const double wider = widening(1 - kTail, static_cast<double>(points.size()));
+  const double wider = widening(1 - kTail, static_cast<double>(count_sites(rows)));
   return {median + wider * (weighted_quantile(values, kTail) - median),
           median + wider * (weighted_quantile(values, 1 - kTail) - median)};
 }
@@ -193,7 +199,7 @@ ErrorBand error_band(const ErrorQuery& query, std::span<const KnownError> known)
   std::string why = obstacle(query, known);
   if (!why.empty()) return uncovered(std::move(why), known);
   std::string few;
-  double least = 0;  // of the classes that have too few sites
+  double least = 0;  // what the classes that have too few sites show
   double most = 0;
   for (const ErrorClass& of_class : classes_of(query)) {
     const std::vector<const KnownError*> rows = members(of_class, known);
@@ -201,10 +207,10 @@ ErrorBand error_band(const ErrorQuery& query, std::span<const KnownError> known)
     const std::string size = of_class.name + ": " + counted(sites, rows.size());
     if (sites < kFewestSites) {
       if (few.empty()) few = size;
-      for (const KnownError* const row : rows) {
-        least = std::min(least, row->log_ratio());
-        most = std::max(most, row->log_ratio());
-      }
+      if (rows.empty()) continue;
+      const std::vector<std::pair<double, double>> values = weighted(rows);
+      least = std::min(least, weighted_quantile(values, kTail));
+      most = std::max(most, weighted_quantile(values, 1 - kTail));
       continue;
     }
     const auto [low, high] = log_interval(rows);

@@ -46,7 +46,7 @@ double weighted_quantile(std::vector<std::pair<double, double>> values, double p
 std::pair<double, double> log_interval(std::span<const KnownError* const> rows);
 
 /// The interval of the first class, from the narrowest on, that has enough sites, and never less
-/// than the range of the narrower ones; of what no class covers the range of all that is known.
+/// than the quantiles of the narrower ones; of what no class covers the range of all that is known.
 /// `known` has a row at least.
 ErrorBand error_band(const ErrorQuery& query, std::span<const KnownError> known);
 

@@ -19,7 +19,7 @@ BOGUS_USAGE = (
      "--tool nvbandwidth: no interval can be given: the copies that weft was held against are of one machine, and its "
      "parameters were made from them; weft copies predicts without one"),
     (["expect", H100, "--op", "write_bw"],
-     "no operation 'write_bw'; known: allgather, allreduce, alltoall, broadcast, reduce, reducescatter, sendrecv"),
+     "'write_bw' is not an operation; known: allgather, allreduce, alltoall, broadcast, reduce, reducescatter, sendrecv"),
     (["expect", H100, "--tool", "perftest", "--op", "allreduce"],
      "--op 'allreduce': perftest's are read_bw, read_bw_bidirectional, read_lat, send_bw, send_bw_bidirectional, "
      "send_lat, write_bw, write_bw_bidirectional, write_lat"),

@@ -4,11 +4,12 @@
     baselines.py WEFT SOURCE            prints the table
     baselines.py WEFT SOURCE --check    exit 1 where the page has another
 
-Floors: tests/data/baselines.csv. Of several sizes it is their mean, as in nccl-tests' average. A floor is
+Floors: tests/data/baselines.csv. Of several sizes it is their mean, as in nccl-tests' average. By weft a floor is
 
-    too high    above weft's floor: more than one healthy site of ten fails
-    sound       at most a tenth below it
-    too low     lower: a machine passes that is a tenth below what nine healthy sites of ten give
+    too high          above the interval
+    in the interval   and so not to be told from weft's own error
+    sound             at most a tenth below the interval
+    too low           lower: a machine passes that is a tenth below what nine healthy sites of ten give
 """
 import argparse
 import csv
@@ -42,11 +43,13 @@ def expected(weft, source, row):
     return (*mean, all("floor_GBps" in result for result in results))
 
 
-def verdict(floor, low, has_floor):
+def verdict(floor, value, low, high, has_floor):
     if not has_floor:
         return "none: not validated"
-    if floor > low:
+    if floor > high:
         return "**too high**"
+    if floor > low:
+        return f"in the interval, {'above' if floor > value else 'below'} the value"
     return "sound" if floor >= SLACK * low else "**too low**"
 
 
@@ -56,7 +59,7 @@ def line(weft, source, row):
     if row["why_not"]:
         return head + f"- | - | none: {row['why_not']} |"
     value, low, high, has_floor = expected(weft, source, row)
-    return head + f"{value:.0f} | {low:.0f} to {high:.0f} | {verdict(float(row['floor']), low, has_floor)} |"
+    return head + f"{value:.0f} | {low:.0f} to {high:.0f} | {verdict(float(row['floor']), value, low, high, has_floor)} |"
 
 
 def main():
