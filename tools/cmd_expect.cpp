@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -111,8 +112,14 @@ ExpectRequest request_of(const ExpectArguments& arguments, const PredictOptions&
   return out;
 }
 
+/// HOST=FILE, and no file's own name.
+bool names_host(const std::string& file) {
+  return file.find('=') != std::string::npos && !std::filesystem::exists(file);
+}
+
 bool is_evidence(const std::vector<std::string>& files, const std::string& text) {
-  return files.size() > 1 || is_tar(text) || kind_of(text) == TextKind::kEvidence;
+  return files.size() > 1 || names_host(files.front()) || is_tar(text) ||
+         kind_of(text) == TextKind::kEvidence;
 }
 
 /// Rows of the operations and sizes that were asked for.
@@ -208,8 +215,8 @@ void expect_of(const ExpectArguments& arguments) {
   check_outputs_differ(arguments.json, "--gate", arguments.gate);
   const Stopping stopping(arguments.time_limit);
   const std::string& first = arguments.machine.front();
-  const bool one = arguments.machine.size() == 1;
-  const std::string text = one && first.find('=') == std::string::npos ? read_text_file(first) : "";
+  const bool one = arguments.machine.size() == 1 && !names_host(first);
+  const std::string text = one ? read_text_file(first) : "";
   if (is_gate(text)) {
     refuse_with_gate(arguments);
     check(parse_gate(text, first), arguments);

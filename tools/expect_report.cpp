@@ -237,7 +237,7 @@ std::string notes_text(const std::vector<std::string>& notes) {
 
 std::string mended_text(const std::vector<std::string>& mended, bool differs) {
   if (mended.empty()) return "";
-  std::string out = differs ? "# healthy is with:" : "# mended, and of no effect here:";
+  std::string out = differs ? "# as healthy:" : "# mended, and of no effect here:";
   constexpr std::size_t kMost = 12;
   for (std::size_t i = 0; i < mended.size() && i < kMost; ++i) {
     out += (i == 0 ? " " : "; ") + one_line(mended[i]);
@@ -247,8 +247,8 @@ std::string mended_text(const std::vector<std::string>& mended, bool differs) {
 }
 
 constexpr const char* kMeaning =
-    "# low, high: eight of ten sites lie between by the basis; floor: low, rounded down; -: "
-    "nothing validates it\n";
+    "# low, high: eight healthy sites of ten lie between, by the basis; floor: low, rounded down\n"
+    "# not validated: all errors known lie between, and there is no floor\n";
 
 }  // namespace
 

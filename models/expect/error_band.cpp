@@ -161,17 +161,6 @@ std::string counted(std::size_t sites, std::size_t points) {
                      points == 1 ? "point" : "points");
 }
 
-/// All that is known, whatever it is of.
-ErrorBand uncovered(std::string why, std::span<const KnownError> known) {
-  double low = 0;
-  double high = 0;
-  for (const KnownError& e : known) {
-    low = std::min(low, e.log_ratio());
-    high = std::max(high, e.log_ratio());
-  }
-  return {multiples(low, high), false, "not validated: " + std::move(why), 0, 0};
-}
-
 }  // namespace
 
 double weighted_quantile(std::vector<std::pair<double, double>> values, double p) {
@@ -195,9 +184,19 @@ std::pair<double, double> log_interval(std::span<const KnownError* const> rows) 
           median + wider * (weighted_quantile(values, 1 - kTail) - median)};
 }
 
+ErrorBand uncovered_band(std::string why, std::span<const KnownError> known) {
+  double low = 0;
+  double high = 0;
+  for (const KnownError& e : known) {
+    low = std::min(low, e.log_ratio());
+    high = std::max(high, e.log_ratio());
+  }
+  return {multiples(low, high), false, "not validated: " + std::move(why), 0, 0};
+}
+
 ErrorBand error_band(const ErrorQuery& query, std::span<const KnownError> known) {
   std::string why = obstacle(query, known);
-  if (!why.empty()) return uncovered(std::move(why), known);
+  if (!why.empty()) return uncovered_band(std::move(why), known);
   std::string few;
   double least = 0;  // what the classes that have too few sites show
   double most = 0;
@@ -218,7 +217,7 @@ ErrorBand error_band(const ErrorQuery& query, std::span<const KnownError> known)
             few.empty() ? "validated: " + size : "wider: " + size + " (" + few + ")", sites,
             rows.size()};
   }
-  return uncovered(few, known);
+  return uncovered_band(few, known);
 }
 
 std::string class_name(const KnownError& point) {

@@ -50,6 +50,9 @@ std::pair<double, double> log_interval(std::span<const KnownError* const> rows);
 /// `known` has a row at least.
 ErrorBand error_band(const ErrorQuery& query, std::span<const KnownError> known);
 
+/// Of what weft cannot be held against anything for, and why: the range of all that is known.
+ErrorBand uncovered_band(std::string why, std::span<const KnownError> known);
+
 /// The class that a point itself is in: "allreduce, 1 node, 64 MiB and more".
 std::string class_name(const KnownError& point);
 /// What would be asked to predict it.

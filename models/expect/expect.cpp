@@ -49,7 +49,11 @@ ExpectedRow expected(ResultRow row, const std::string& transport, const ExpectRe
                          .bytes = row.bytes,
                          .qps = request.qps,
                          .tx_depth = request.tx_depth};
-  return {std::move(row), error_band(query, known), request.qps, request.tx_depth};
+  ErrorBand band =
+      row.nccl_choice.empty()
+          ? error_band(query, known)
+          : uncovered_band("NCCL runs " + row.nccl_choice + ", which weft does not execute", known);
+  return {std::move(row), std::move(band), request.qps, request.tx_depth};
 }
 
 RunResult predicted(const Asked& asked, const std::string& op, std::uint32_t nodes,

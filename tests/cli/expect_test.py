@@ -98,7 +98,7 @@ class Expect(CliTest):
     def test_as_found_stands_beside_healthy(self):
         said = self.ok("expect", H100, "--nodes", "2", "--size", "64M", "--set", "nic.trained_width=4")
         self.assertIn("as found", said)
-        self.assertIn("# healthy is with: without nic.trained_width=4\n", said)
+        self.assertIn("# as healthy: without nic.trained_width=4\n", said)
         healthy, found = self.results(H100, "--nodes", "2", "--size", "64M", "--set", "nic.trained_width=4")
         self.assertEqual((healthy["state"], found["state"]), ("healthy", "found"))
         self.assertLess(found["busbw_GBps"], 0.7 * healthy["busbw_GBps"])
@@ -110,8 +110,8 @@ class Expect(CliTest):
         (self.here / "lspci.txt").write_text(text[:begin] + text[begin:].replace(good, bad, 1))
         healthy, found = self.results("lspci.txt", "--size", "64M")
         self.assertLess(found["busbw_GBps"], healthy["busbw_GBps"])
-        said = self.ok("expect", "lspci.txt", "--size", "64M")
-        self.assertIn("# healthy is with: nic0.trained_width=16\n", said)
+        said = self.ok("expect", "host7=lspci.txt", "--size", "64M")
+        self.assertIn("# as healthy: nic0.trained_width=16\n", said)
 
     def test_measured_on_a_machine_and_by_its_gate(self):
         gate = self.gate("--size", "1M,64M")
@@ -150,6 +150,14 @@ class Expect(CliTest):
         (self.here / "log.txt").write_text(log({64 << 20: 0.01}, op="alltoall_perf", factor=0.9375))
         said = self.ok("expect", H100, "--measured", "log.txt")
         self.assertIn("no floor", said)
+
+    def test_a_perftest_log_is_measured(self):
+        text = (cli_test.SOURCE / "tests/data/perftest/ib_write_bw.txt").read_text()
+        (self.here / "ib.txt").write_text(text)
+        judged = json.loads(self.expect(H100, "--measured", "ib.txt", "--json", "-").stdout)["judged"]
+        self.assertTrue(judged)
+        self.assertEqual({row["op"] for row in judged}, {"write_bw"})
+        self.assertTrue(all(row["low"] < row["high"] for row in judged), judged)
 
     def test_perftest(self):
         write, = self.results(H100, "--tool", "perftest", "--size", "64K")
