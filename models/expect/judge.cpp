@@ -109,7 +109,11 @@ Judgement judge(const MeasuredTable& table, const Subject& subject, const Predic
   out.notes = subject.notes;
   for (const ComparedRow& row : healthy.rows) out.rows.push_back(judged_row(row, known));
   if (subject.mended.empty()) return out;
-  const Comparison found = compared(table, subject.found, subject.found_set, options, catalog);
+  MeasuredTable as_found = table;
+  for (MeasuredRow& row : as_found.rows) {
+    if (subject.found.is_staged && row.memory_path == "gdr") row.memory_path = "host-staged";
+  }
+  const Comparison found = compared(as_found, subject.found, subject.found_set, options, catalog);
   for (std::size_t i = 0; i < out.rows.size(); ++i) {
     out.rows[i].found = expected_of(found.rows[i], known);
   }

@@ -83,6 +83,21 @@ TEST(Expect, WhereNothingValidatesThereIsAnIntervalAndNoFloor) {
   EXPECT_GT(row.high(), 1.3 * row.row.busbw_gb_per_s);
 }
 
+TEST(Expect, WhatNcclRunsAndWeftDoesNotHasNoFloor) {
+  const ParamCatalog catalog = make_catalog();
+  ExpectRequest request = request_for(1, {Bytes::mib(64)}, {"allgather"});
+  const Subject subject = subject_with("hgx-h100-8nic.yaml", catalog);
+  EXPECT_TRUE(expect(subject, request, catalog).healthy.rows[0].floor());
+  request.nodes = 2;
+  request.options.env = {
+      {"NCCL_PAT_ENABLE", "1"}, {"NCCL_PROTO", "Simple"}, {"NCCL_NVLS_ENABLE", "0"}};
+  request.sizes = {Bytes::kib(512)};
+  const Expected expected = expect(subject, request, catalog);
+  EXPECT_FALSE(expected.healthy.rows[0].floor());
+  EXPECT_EQ(expected.healthy.rows[0].band.basis,
+            "not validated: NCCL runs PAT, which weft does not execute");
+}
+
 TEST(Expect, TheMemoryPathIsNcclsUnlessItIsSaid) {
   const ParamCatalog catalog = make_catalog();
   const Subject subject = subject_with("hgx-h100-8nic.yaml", catalog);
