@@ -16,13 +16,13 @@ namespace {
 using ::testing::HasSubstr;
 
 const Expected& expected() {
-  static const Expected known = [] {
+  static const Expected kKnown = [] {
     const ParamCatalog catalog = make_catalog();
     return expect(subject_with("hgx-h100-8nic.yaml", catalog),
                   request_for(2, {Bytes::mib(1), Bytes::gib(1)}, {"allreduce", "alltoall"}),
                   catalog);
   }();
-  return known;
+  return kKnown;
 }
 
 std::string text() { return gate_json(expected()).dump(); }

@@ -13,18 +13,18 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 const ParamCatalog& catalog() {
-  static const ParamCatalog known = make_catalog();
-  return known;
+  static const ParamCatalog kKnown = make_catalog();
+  return kKnown;
 }
 
 const Subject& machine() {
-  static const Subject known = subject_with("hgx-h100-8nic.yaml", catalog());
-  return known;
+  static const Subject kKnown = subject_with("hgx-h100-8nic.yaml", catalog());
+  return kKnown;
 }
 
 const ExpectedRow& row_of_64_mib() {
-  static const Expected known = expect(machine(), request_for(2, {Bytes::mib(64)}), catalog());
-  return known.healthy.rows.front();
+  static const Expected kKnown = expect(machine(), request_for(2, {Bytes::mib(64)}), catalog());
+  return kKnown.healthy.rows.front();
 }
 
 /// Rows of 64 MiB on 2 nodes, of these bus bandwidths.
