@@ -56,7 +56,7 @@ bool is_deep(const Point& p) {
 
 template <class Point>
 std::string rdma_name(const Point& p) {
-  return fmt::format("perftest, {}, {}", size_name(p),
+  return fmt::format("perftest of host and GPU memory together, {}, {}", size_name(p),
                      p.op.ends_with("_lat") ? "one message alone"
                      : is_deep(p)           ? "more than 8 requests in flight"
                                             : "up to 8 requests in flight");
@@ -73,6 +73,10 @@ bool is_alike(const ErrorQuery& query, const KnownError& e) {
 std::string obstacle(const ErrorQuery& query, std::span<const KnownError> known) {
   if (query.transport != "nvlink" && query.transport != "net") {
     return "no published run of GPUs that no NVLink joins";
+  }
+  if (!query.unlike.empty()) return query.unlike;
+  if (!is_rdma(query) && query.nodes > 1 && query.ranks <= query.nodes) {
+    return "no published run of one GPU a node";
   }
   const auto any = [&](const auto& has) {
     return std::any_of(known.begin(), known.end(),
@@ -213,9 +217,11 @@ ErrorBand error_band(const ErrorQuery& query, std::span<const KnownError> known)
       continue;
     }
     const auto [low, high] = log_interval(rows);
+    const std::string untried =
+        sites == kFewestSites ? "; without one of them too few to be tried" : "";
     return {multiples(std::min(low, least), std::max(high, most)), true,
-            few.empty() ? "validated: " + size : "wider: " + size + " (" + few + ")", sites,
-            rows.size()};
+            (few.empty() ? "validated: " + size : "wider: " + size + " (" + few + ")") + untried,
+            sites, rows.size()};
   }
   return uncovered_band(few, known);
 }
@@ -226,8 +232,8 @@ std::string class_name(const KnownError& point) {
 }
 
 ErrorQuery query_of(const KnownError& point) {
-  return {point.transport, point.memory_path, point.nodes, point.ranks,
-          point.op,        point.bytes,       point.qps,   point.tx_depth};
+  return {point.transport, point.memory_path, point.nodes,    point.ranks, point.op,
+          point.bytes,     point.qps,         point.tx_depth, {}};
 }
 
 }  // namespace weft

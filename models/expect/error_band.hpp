@@ -26,6 +26,7 @@ struct ErrorQuery {
   std::int64_t bytes{0};
   std::int64_t qps{1};
   std::int64_t tx_depth{128};
+  std::string unlike{};  ///< as unlike_measured() has it
 };
 
 /// How far off a prediction may be, and how that is known.

@@ -1,8 +1,11 @@
 #include "models/expect/expect.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
+#include <set>
+#include <string_view>
 #include <utility>
 #include <variant>
 
@@ -39,16 +42,23 @@ PredictOptions options_of(const PredictOptions& options, const std::vector<Scena
   return out;
 }
 
-ExpectedRow expected(ResultRow row, const std::string& transport, const ExpectRequest& request,
+/// What of a machine decides which errors speak of it.
+struct Kind {
+  std::string transport;
+  std::string unlike;
+};
+
+ExpectedRow expected(ResultRow row, const Kind& kind, const ExpectRequest& request,
                      const std::vector<KnownError>& known) {
-  const ErrorQuery query{.transport = transport,
-                         .memory_path = transport == "net" ? row.memory_path : "",
+  const ErrorQuery query{.transport = kind.transport,
+                         .memory_path = kind.transport == "net" ? row.memory_path : "",
                          .nodes = row.nodes,
                          .ranks = row.ranks,
                          .op = row.op,
                          .bytes = row.bytes,
                          .qps = request.qps,
-                         .tx_depth = request.tx_depth};
+                         .tx_depth = request.tx_depth,
+                         .unlike = kind.unlike};
   ErrorBand band =
       row.nccl_choice.empty()
           ? error_band(query, known)
@@ -80,14 +90,16 @@ ExpectedState of_collectives(const Asked& asked, const std::string& state, Prove
   const std::vector<KnownError> known = known_errors();
   const std::uint32_t nodes = asked.request.nodes.value_or(asked.machine.spec.nodes);
   const std::string path = path_of(asked, nodes);
-  const std::string transport =
+  const Kind kind{
       nodes > 1 ? "net"
-                : transport_inside(asked.machine, asked.set, asked.request.options, asked.catalog);
+                : transport_inside(asked.machine, asked.set, asked.request.options, asked.catalog),
+      unlike_measured(asked.machine, asked.set, nodes > 1 ? Where::kBetweenNodes : Where::kInNode,
+                      asked.request.options, asked.catalog)};
   ExpectedState out{state, {}, {}};
   for (const std::string& op : asked.request.ops) {
     RunResult run = predicted(asked, op, nodes, path);
     for (ResultRow& row : run.rows) {
-      out.rows.push_back(expected(std::move(row), transport, asked.request, known));
+      out.rows.push_back(expected(std::move(row), kind, asked.request, known));
     }
     for (std::string& note : run.notes) {
       if (std::find(out.notes.begin(), out.notes.end(), note) == out.notes.end()) {
@@ -101,6 +113,8 @@ ExpectedState of_collectives(const Asked& asked, const std::string& state, Prove
 
 ExpectedState of_perftest(const Asked& asked, const std::string& state, Provenance& provenance) {
   const std::vector<KnownError> known = known_errors();
+  const Kind kind{"net", unlike_measured(asked.machine, asked.set, Where::kPerftest,
+                                         asked.request.options, asked.catalog)};
   ExpectedState out{state, {}, {}};
   for (const std::string& op : asked.request.ops) {
     std::vector<MeasuredRow> rows;
@@ -120,7 +134,7 @@ ExpectedState of_perftest(const Asked& asked, const std::string& state, Provenan
     const PredictOptions options = options_of(asked.request.options, asked.set);
     RunResult run = predict_tool_rows(pointers, asked.machine.spec, {}, options, asked.catalog);
     for (ResultRow& row : run.rows) {
-      out.rows.push_back(expected(std::move(row), "net", asked.request, known));
+      out.rows.push_back(expected(std::move(row), kind, asked.request, known));
     }
     provenance = provenance_of(Scenario{}, options, asked.machine.spec);
     provenance.params = std::move(run.provenance.params);
@@ -136,7 +150,100 @@ bool differ(const ExpectedState& a, const ExpectedState& b) {
   return !std::equal(a.rows.begin(), a.rows.end(), b.rows.begin(), b.rows.end(), same);
 }
 
+/// Products that were measured; a B300's NVLinks are a B200's.
+constexpr std::array<std::string_view, 8> kGpus{"a100-sxm", "h100-sxm", "h200-sxm", "h200-vm",
+                                                "b200-sxm", "b300-sxm", "gh200",    "gb200"};
+
+/// Whether one NVLink, or two by an NVSwitch, join each GPU with each other.
+bool joins_each_with_each(const NodeSpec& node) {
+  std::map<std::string_view, std::set<std::string_view>> beside;
+  for (const PeerLinkSpec& link : node.links) {
+    if (link.kind != LinkKind::kNvlink) continue;
+    beside[link.a].insert(link.b);
+    beside[link.b].insert(link.a);
+  }
+  std::vector<std::string_view> gpus;
+  std::set<std::string_view> switches;
+  for (const DeviceSpec& device : node.devices) {
+    if (device.kind == DeviceKind::kGpu) gpus.push_back(device.name);
+    if (device.kind == DeviceKind::kNvSwitch) switches.insert(device.name);
+  }
+  const auto joined = [&](std::string_view a, std::string_view b) {
+    const std::set<std::string_view>& next = beside[a];
+    return next.contains(b) || std::any_of(next.begin(), next.end(), [&](std::string_view at) {
+             return switches.contains(at) && beside[at].contains(b);
+           });
+  };
+  for (const std::string_view a : gpus) {
+    for (const std::string_view b : gpus) {
+      if (a != b && !joined(a, b)) return false;
+    }
+  }
+  return true;
+}
+
+std::string unlike_gpus(const NodeSpec& node, Where where) {
+  std::size_t count = 0;
+  for (const DeviceSpec& device : node.devices) {
+    if (device.kind != DeviceKind::kGpu) continue;
+    ++count;
+    if (std::find(kGpus.begin(), kGpus.end(), device.part) == kGpus.end()) {
+      return "no published run of GPUs like " +
+             (device.part.empty() ? device.name + ", of no named part" : device.part);
+    }
+  }
+  if (where == Where::kBetweenNodes && count < 2) return "no published run of one GPU a node";
+  if (!joins_each_with_each(node)) {
+    return "no published run of GPUs that NVLink does not join each with each";
+  }
+  return "";
+}
+
+std::string unlike_nics(const NodeSpec& node) {
+  for (const DeviceSpec& device : node.devices) {
+    if (device.kind != DeviceKind::kNic || device.part.empty() ||
+        device.part.starts_with("connectx-") || device.part.starts_with("bluefield-")) {
+      continue;
+    }
+    return "no published run over NICs like " + device.part;
+  }
+  return "";
+}
+
+/// What the user forces, in small letters; "" where NCCL chooses.
+std::string forced(const std::string& variable, std::string_view choice) {
+  std::string out = !variable.empty() ? variable : choice == "auto" ? "" : std::string(choice);
+  std::transform(out.begin(), out.end(), out.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  return out;
+}
+
+std::string unlike_choice(const Settled& asked, const Params& params, Where where) {
+  const std::string algo = forced(asked.env.algo, params.choice("nccl.algo"));
+  const std::string proto = forced(asked.env.proto, params.choice("nccl.proto"));
+  if (!proto.empty() && proto != "simple") {
+    return "no published run that NCCL_PROTO=" + proto + " forces";
+  }
+  const bool is_measured =
+      algo.empty() || algo == "ring" ||
+      (where == Where::kInNode ? algo == "nvls" : algo == "tree" || algo == "nvlstree");
+  return is_measured ? "" : "no published run that NCCL_ALGO=" + algo + " forces";
+}
+
 }  // namespace
+
+std::string unlike_measured(const MachineCase& machine, const std::vector<ScenarioSetting>& set,
+                            Where where, const PredictOptions& options,
+                            const ParamCatalog& catalog) {
+  Params params(catalog);
+  const Settled asked =
+      settle(scenario_of(machine, 1), machine.spec, options_of(options, set), params);
+  if (where == Where::kPerftest) return unlike_nics(asked.spec.node);
+  std::string out = unlike_gpus(asked.spec.node, where);
+  if (out.empty() && where == Where::kBetweenNodes) out = unlike_nics(asked.spec.node);
+  return out.empty() ? unlike_choice(asked, params, where) : out;
+}
 
 double rounded_down(double value) {
   constexpr int kDigits = 3;
@@ -200,8 +307,13 @@ Expected expect(const Subject& subject, const ExpectRequest& request, const Para
   out.notes = subject.notes;
   if (subject.mended.empty()) return out;
   Provenance of_found;
-  ExpectedState found = of(subject.found, subject.found_set, "found", of_found);
-  if (differ(out.healthy, found)) out.found = std::move(found);
+  try {
+    ExpectedState found = of(subject.found, subject.found_set, "found", of_found);
+    if (differ(out.healthy, found)) out.found = std::move(found);
+  } catch (const InputError& e) {
+    out.why_not_found = e.what();
+    out.notes.push_back("as found it cannot be predicted: " + out.why_not_found);
+  }
   return out;
 }
 

@@ -52,6 +52,7 @@ struct ExpectedState {
 struct Expected {
   ExpectedState healthy;
   std::optional<ExpectedState> found;  ///< where any row differs
+  std::string why_not_found;           ///< why the machine as found cannot be predicted
   std::vector<std::string> mended;     ///< as Subject has them
   std::vector<std::string> notes;
   Provenance provenance;  ///< of the healthy one
@@ -62,6 +63,15 @@ struct Expected {
 std::string memory_path_of(const MachineCase& machine, const std::vector<ScenarioSetting>& set,
                            std::uint32_t nodes, const PredictOptions& options,
                            const ParamCatalog& catalog);
+/// Where data goes that a prediction is asked for.
+enum class Where : std::uint8_t { kInNode, kBetweenNodes, kPerftest };
+/// Why no published run is of a machine like this one, or was run like this; "" if one is. Each
+/// GPU must be joined with each by NVLink, of a product that was measured or one beside, NICs be
+/// ConnectX or BlueField, and NCCL's algorithm and protocol its own choice or one that was
+/// measured. Throws InputError as predict() does.
+std::string unlike_measured(const MachineCase& machine, const std::vector<ScenarioSetting>& set,
+                            Where where, const PredictOptions& options,
+                            const ParamCatalog& catalog);
 /// What joins the GPUs of a node: "nvlink", "shm" where NCCL_P2P_DISABLE is set, else "pcie".
 std::string transport_inside(const MachineCase& machine, const std::vector<ScenarioSetting>& set,
                              const PredictOptions& options, const ParamCatalog& catalog);

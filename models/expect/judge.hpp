@@ -44,7 +44,7 @@ MeasuredTable read_measured_on(const std::string& file, const StatedColumns& sta
 Judgement judge(const MeasuredTable& table, const Subject& subject, const PredictOptions& options,
                 const ParamCatalog& catalog);
 /// Holds each row against a gate's floor for its operation, size, ranks and nodes. Throws
-/// InputError where it has one for none.
-Judgement judge(const MeasuredTable& table, const Gate& gate);
+/// InputError where it has one for none, and Stopped.
+Judgement judge(const MeasuredTable& table, const Gate& gate, const Stop* stop = nullptr);
 
 }  // namespace weft

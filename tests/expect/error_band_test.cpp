@@ -65,7 +65,10 @@ TEST(ErrorBand, HasTheWholeMeaningOfMultiplesOfTime) {
   EXPECT_TRUE(band.is_covered);
   EXPECT_EQ(band.time.low, 1);
   EXPECT_NEAR(band.time.high, 1.2, 1e-12);
-  EXPECT_EQ(band.basis, "validated: allreduce, 2 and 3 nodes, 64 MiB and more: 3 sites, 3 points");
+  EXPECT_EQ(
+      band.basis,
+      "validated: allreduce, 2 and 3 nodes, 64 MiB and more: 3 sites, 3 points; without one of "
+      "them too few to be tried");
 }
 
 TEST(ErrorBand, FallsBackToAWiderClassAndSaysSo) {
@@ -141,6 +144,12 @@ TEST(ErrorBand, CoversNothingThatNobodyMeasured) {
   ErrorQuery pcie = query(1);
   pcie.transport = "pcie";
   expect_uncovered(pcie, known, "no published run of GPUs that no NVLink joins");
+  ErrorQuery one = query(2);
+  one.ranks = 2;
+  expect_uncovered(one, known, "no published run of one GPU a node");
+  ErrorQuery unlike = query(2);
+  unlike.unlike = "no published run over NICs like efa";
+  expect_uncovered(unlike, known, "no published run over NICs like efa");
 }
 
 TEST(ErrorBand, CoversWhatWasMeasured) {
@@ -156,9 +165,10 @@ TEST(ErrorBand, PerftestHasClassesOfItsOwn) {
   const std::vector<KnownError> known = known_errors();
   ErrorQuery asked = query(2, "write_bw", 65536);
   asked.ranks = 2;
-  EXPECT_EQ(error_band(asked, known).basis,
-            "validated: perftest, 8 KiB and more, more than 8 requests in flight: 3 sites, 28 "
-            "points");
+  EXPECT_EQ(
+      error_band(asked, known).basis,
+      "validated: perftest of host and GPU memory together, 8 KiB and more, more than 8 requests "
+      "in flight: 3 sites, 28 points; without one of them too few to be tried");
   asked.tx_depth = 1;
   expect_uncovered(asked, known, "up to 8 requests in flight");
   asked.tx_depth = 128;

@@ -1,6 +1,7 @@
 #include "models/expect/expect.hpp"
 
 #include <cmath>
+#include <map>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -120,6 +121,76 @@ TEST(Expect, WhatJoinsGpusInANodeFollowsFromTheMachine) {
   EXPECT_EQ(transport_inside(subject.healthy, {}, options, catalog), "shm");
   const Subject plain = subject_with("genoa-2p.yaml", catalog);
   EXPECT_EQ(transport_inside(plain.healthy, {}, {}, catalog), "pcie");
+}
+
+/// Why a machine like this has no floor; "" if it has one.
+std::string why_no_floor(const Subject& subject, std::uint32_t nodes, const std::string& op,
+                         const std::map<std::string, std::string>& env = {}) {
+  ExpectRequest request = request_for(nodes, {Bytes::gib(1)}, {op});
+  request.options.env = env;
+  const ExpectedRow row = expect(subject, request, make_catalog()).healthy.rows.at(0);
+  return row.floor() ? "" : row.band.basis;
+}
+
+TEST(Expect, MachinesThatNobodyMeasuredHaveNoFloor) {
+  const ParamCatalog catalog = make_catalog();
+  const auto with = [&](const std::string& topology,
+                        const std::vector<std::pair<std::string, std::string>>& set) {
+    return subject_with(topology, catalog, set);
+  };
+  const std::string plain = "hgx-h100-8nic.yaml";
+  EXPECT_EQ(why_no_floor(with(plain, {}), 1, "allreduce"), "");
+  EXPECT_EQ(why_no_floor(with(plain, {}), 2, "allreduce"), "");
+  EXPECT_EQ(why_no_floor(with("genoa-2p.yaml", {}), 2, "allreduce"),
+            "not validated: no published run of GPUs like h100-pcie");
+  EXPECT_EQ(why_no_floor(with(plain, {{"gpu.count", "1"}, {"nic.count", "1"}}), 2, "allreduce"),
+            "not validated: no published run of one GPU a node");
+  EXPECT_EQ(why_no_floor(with(plain, {{"nic.part", "efa"}}), 2, "allreduce"),
+            "not validated: no published run over NICs like efa");
+  EXPECT_EQ(why_no_floor(with(plain, {{"nic.part", "efa"}}), 2, "write_bw"),
+            "not validated: no published run over NICs like efa");
+  EXPECT_EQ(why_no_floor(with(plain, {{"nic.part", "efa"}}), 1, "allreduce"), "");
+  EXPECT_EQ(why_no_floor(with(plain, {{"gpu.part", "v100-sxm"}}), 1, "allreduce"),
+            "not validated: no published run of GPUs like v100-sxm");
+}
+
+TEST(Expect, GpusMustBeJoinedEachWithEach) {
+  const ParamCatalog catalog = make_catalog();
+  TopologySpec spec = read_topology(shipped_topology("merlin-a100.yaml"), catalog);
+  EXPECT_EQ(unlike_measured(subject_of(spec, {}, catalog).healthy, {}, Where::kInNode, {}, catalog),
+            "");
+  std::erase_if(spec.node.links, [](const PeerLinkSpec& link) {
+    return link.a == "gpu0" && link.b == "gpu3" && link.kind == LinkKind::kNvlink;
+  });
+  const MachineCase mesh = subject_of(spec, {}, catalog).healthy;
+  for (const Where where : {Where::kInNode, Where::kBetweenNodes}) {
+    EXPECT_EQ(unlike_measured(mesh, {}, where, {}, catalog),
+              "no published run of GPUs that NVLink does not join each with each");
+  }
+}
+
+TEST(Expect, AForcedProtocolOrAlgorithmThatNobodyMeasuredHasNoFloor) {
+  const ParamCatalog catalog = make_catalog();
+  const std::string plain = "hgx-h100-8nic.yaml";
+  EXPECT_EQ(why_no_floor(subject_with(plain, catalog, {{"nccl.proto", "LL"}}), 2, "allreduce"),
+            "not validated: no published run that NCCL_PROTO=ll forces");
+  const Subject subject = subject_with(plain, catalog);
+  EXPECT_EQ(why_no_floor(subject, 2, "allreduce", {{"NCCL_PROTO", "LL128"}}),
+            "not validated: no published run that NCCL_PROTO=ll128 forces");
+  EXPECT_EQ(why_no_floor(subject, 1, "allreduce", {{"NCCL_ALGO", "Tree"}}),
+            "not validated: no published run that NCCL_ALGO=tree forces");
+  EXPECT_EQ(why_no_floor(subject, 2, "allreduce", {{"NCCL_ALGO", "Ring"}}), "");
+}
+
+TEST(Expect, AMachineThatCannotRunAsFoundIsExpectedAsHealthy) {
+  const ParamCatalog catalog = make_catalog();
+  const Expected expected =
+      expect(subject_with("hgx-h100-8nic.yaml", catalog, {{"nic.gdr", "off"}}),
+             request_for(2, {Bytes::kib(64)}, {"write_bw"}), catalog);
+  EXPECT_EQ(expected.healthy.rows.size(), 1U);
+  EXPECT_FALSE(expected.found);
+  EXPECT_THAT(expected.why_not_found, HasSubstr("nic.gdr=off"));
+  EXPECT_THAT(expected.notes.back(), StartsWith("as found it cannot be predicted: "));
 }
 
 TEST(Expect, Perftest) {

@@ -76,6 +76,44 @@ TEST(Judge, WhatTheMachineGivesAsFoundStandsBeside) {
   EXPECT_EQ(judgement.rows[0].judged, Judged::kBelow);
 }
 
+TEST(Judge, WhatIsMendedAndOfNoEffectStandsNotBeside) {
+  const Subject ill = subject_with("hgx-h100-8nic.yaml", catalog(), {{"nic.trained_width", "4"}});
+  const MeasuredTable table = parse_measured(
+      "transport,hosts,ranks,op,bytes,busbw_GBps\nnvlink,1,8,allreduce,67108864,300\n", "m.csv");
+  EXPECT_FALSE(judge(table, ill, {}, catalog()).rows[0].found);
+}
+
+TEST(Judge, WhatNobodyMeasuredHasNoFloor) {
+  const auto basis = [](const std::string& columns, const std::string& cells,
+                        const Subject& subject) {
+    const MeasuredTable table = parse_measured(
+        "transport,memory_path,hosts,ranks,op,bytes,busbw_GBps" + columns + "\n" + cells + "\n",
+        "m.csv");
+    const JudgedRow row = judge(table, subject, {}, catalog()).rows.at(0);
+    EXPECT_EQ(row.judged, Judged::kNoFloor) << row.basis;
+    return row.basis;
+  };
+  EXPECT_THAT(basis("", "net,gdr,2,16,allreduce,1073741824,1",
+                    subject_with("hgx-h100-8nic.yaml", catalog(), {{"nic.part", "efa"}})),
+              HasSubstr("NICs like efa"));
+  EXPECT_THAT(basis(",set", "net,gdr,2,16,allreduce,1073741824,1,nic.part=efa", machine()),
+              HasSubstr("NICs like efa"));
+  EXPECT_THAT(basis(",algo,proto", "net,gdr,2,16,allreduce,1073741824,1,Tree,LL", machine()),
+              HasSubstr("NCCL_PROTO=ll forces"));
+  EXPECT_THAT(basis(",env", "net,gdr,2,16,allreduce,1073741824,1,NCCL_PROTO=LL", machine()),
+              HasSubstr("NCCL_PROTO=ll forces"));
+  EXPECT_THAT(basis("", "net,gdr,2,2,allreduce,1073741824,1", machine()),
+              HasSubstr("one GPU a node"));
+}
+
+TEST(Judge, AGateIsHeldAgainstUntilItIsStopped) {
+  const Expected expected = expect(machine(), request_for(2, {Bytes::mib(64)}), catalog());
+  const Gate gate = parse_gate(gate_json(expected).dump(), "g.json");
+  Stop stop;
+  stop.request();
+  EXPECT_THROW(judge(measured({100}), gate, &stop), Stopped);
+}
+
 TEST(Judge, AGateJudgesAsItsMachineDoes) {
   const Expected expected = expect(machine(), request_for(2, {Bytes::mib(64)}), catalog());
   const Gate gate = parse_gate(gate_json(expected).dump(), "g.json");
