@@ -63,14 +63,17 @@ std::vector<std::string> ops_of(const ExpectArguments& arguments) {
   if (arguments.tool == "nvbandwidth") refuse_copies();
   const bool of_perftest = arguments.tool == "perftest";
   std::vector<std::string> out;
+  const bool of_either = !arguments.measured.empty();  // the file says what it is of
   for (const std::string& op : comma_separated(
            arguments.op.empty() ? (of_perftest ? "write_bw" : "allreduce") : arguments.op)) {
-    if (of_perftest &&
-        std::find(kPerftestOps.begin(), kPerftestOps.end(), op) == kPerftestOps.end()) {
+    const bool is_rdma =
+        std::find(kPerftestOps.begin(), kPerftestOps.end(), op) != kPerftestOps.end();
+    if (of_perftest && !of_either && !is_rdma) {
       throw InputError("--op '" + op + "': perftest's are " +
                        known_names({kPerftestOps.begin(), kPerftestOps.end()}));
     }
-    out.push_back(of_perftest ? op : std::string(op_name(parse_op(op))));
+    const bool as_it_is = is_rdma && (of_perftest || of_either);
+    out.push_back(as_it_is ? op : std::string(op_name(parse_op(op))));
     if (std::count(out.begin(), out.end(), out.back()) > 1) {
       throw InputError("--op '" + op + "': given twice");
     }
@@ -171,11 +174,11 @@ void refuse_with_gate(const ExpectArguments& arguments) {
   }
 }
 
-void check(const Gate& gate, const ExpectArguments& arguments) {
+void check(const Gate& gate, const ExpectArguments& arguments, const Stop* stop) {
   tell(judge(
            chosen(read_measured_on(arguments.measured, parse_stated(arguments.as), "nvlink", "gdr"),
                   arguments),
-           gate),
+           gate, stop),
        arguments);
 }
 
@@ -199,6 +202,22 @@ void judge_measured(const Subject& subject, const ExpectRequest& request,
   tell(judge(table, subject, request.options, catalog), arguments);
 }
 
+/// Refuses a gate without a floor, and tells how many rows have none.
+void check_floors(const Expected& expected) {
+  const std::vector<ExpectedRow>& rows = expected.healthy.rows;
+  const auto has_none = [](const ExpectedRow& row) { return !row.floor(); };
+  const auto without = std::count_if(rows.begin(), rows.end(), has_none);
+  if (without == 0) return;
+  const ExpectedRow& first = *std::find_if(rows.begin(), rows.end(), has_none);
+  const std::string why = fmt::format("{} of {}, {}", first.row.op,
+                                      format_size(Bytes{first.row.bytes}), first.band.basis);
+  if (static_cast<std::size_t>(without) == rows.size()) {
+    throw InputError("--gate: no row has a floor; the first: " + why);
+  }
+  std::cerr << fmt::format("note: {} of {} rows have no floor in the gate; the first: {}\n",
+                           without, rows.size(), why);
+}
+
 Subject subject_of(const ExpectArguments& arguments, const std::string& text,
                    const PredictOptions& options, const ParamCatalog& catalog) {
   if (!is_evidence(arguments.machine, text)) {
@@ -219,7 +238,7 @@ void expect_of(const ExpectArguments& arguments) {
   const std::string text = one ? read_text_file(first) : "";
   if (is_gate(text)) {
     refuse_with_gate(arguments);
-    check(parse_gate(text, first), arguments);
+    check(parse_gate(text, first), arguments, stopping.stop());
     return;
   }
   PredictOptions options = predict_options(arguments.predict, {});
@@ -237,6 +256,7 @@ void expect_of(const ExpectArguments& arguments) {
   }
   if (!arguments.as.empty()) throw InputError("--as goes with --measured");
   const Expected expected = expect(subject, request, catalog);
+  if (!arguments.gate.empty()) check_floors(expected);
   if (arguments.json != "-" && arguments.gate != "-") {
     std::cout << expect_text(expected) << std::flush;
   }

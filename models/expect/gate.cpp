@@ -1,10 +1,7 @@
 #include "models/expect/gate.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cmath>
-#include <set>
-#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -18,6 +15,7 @@ namespace weft {
 namespace {
 
 constexpr const char* kSchema = "weft.gate/1";
+constexpr std::size_t kMostBytes = std::size_t{16} << 20;
 
 using RowField = JsonField<ExpectedRow>;
 constexpr std::array kFloorFields{
@@ -31,17 +29,17 @@ constexpr std::array kFloorFields{
              [](const ExpectedRow& e) -> Json { return e.row.nodes; }},
     RowField{{"memory_path", "text", "", "gdr, host-staged; host"},
              [](const ExpectedRow& e) -> Json { return e.row.memory_path; }},
-    RowField{{"qps", "whole number", "unless of perftest", "queue pairs (-q)"},
+    RowField{{"qps", "whole number", "of perftest", "queue pairs (-q)"},
              [](const ExpectedRow& e) -> Json {
                return are_perftest({e.row.op}) ? Json(e.qps) : Json();
              }},
-    RowField{{"tx_depth", "whole number", "unless of perftest", "requests under way (-t)"},
+    RowField{{"tx_depth", "whole number", "of perftest", "requests under way (-t)"},
              [](const ExpectedRow& e) -> Json {
                return are_perftest({e.row.op}) ? Json(e.tx_depth) : Json();
              }},
-    RowField{{"floor_GBps", "number", "where nothing validates the prediction",
-              "bus bandwidth that a healthy machine does not fall below in nine cases of ten, "
-              "rounded down"},
+    RowField{{"floor_GBps", "number", "in `floors`",
+              "bus bandwidth that nine healthy sites of ten reach at this one size; of a run over "
+              "several sizes more have one below; rounded down"},
              [](const ExpectedRow& e) -> Json {
                const std::optional<double> floor = e.floor();
                return floor ? Json(*floor) : Json();
@@ -115,11 +113,9 @@ GateFloor floor_of(const Json& row) {
   return out;
 }
 
-using Key =
-    std::tuple<std::string, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t>;
-Key key_of(const GateFloor& f) { return {f.op, f.bytes, f.ranks, f.nodes, f.qps, f.tx_depth}; }
+GateKey key_of(const GateFloor& f) { return {f.op, f.bytes, f.ranks, f.nodes, f.qps, f.tx_depth}; }
 
-Key key_of(const MeasuredRow& row) {
+GateKey key_of(const MeasuredRow& row) {
   const bool of_perftest = is_perftest(row);
   return {row.op,
           row.bytes,
@@ -132,10 +128,8 @@ Key key_of(const MeasuredRow& row) {
 }  // namespace
 
 const GateFloor* Gate::find(const MeasuredRow& row) const {
-  const Key key = key_of(row);
-  const auto at = std::find_if(floors.begin(), floors.end(),
-                               [&](const GateFloor& floor) { return key_of(floor) == key; });
-  return at == floors.end() ? nullptr : &*at;
+  const auto at = index.find(key_of(row));
+  return at == index.end() ? nullptr : &floors[at->second];
 }
 
 Json gate_json(const Expected& expected) { return object_of(expected, kFileFields); }
@@ -149,6 +143,9 @@ bool is_gate(std::string_view text) { return kind_of(text) == TextKind::kGate; }
 
 Gate parse_gate(std::string_view text, const std::string& file) {
   refuse_other_kind(text, file, TextKind::kGate);
+  if (text.size() > kMostBytes) {
+    throw InputError(Place{file, 0, 0}, "a gate has 16 MiB at most");
+  }
   const Json json = Json::parse(text, file);
   Gate out;
   out.file = file;
@@ -158,11 +155,10 @@ Gate parse_gate(std::string_view text, const std::string& file) {
       throw InputError("schema: '" + json.at("schema").as_string() + "', not " + kSchema);
     }
     out.machine = json.at("machine").as_string();
-    std::set<Key> known;
     for (const Json& row : json.at("floors").items()) {
       ++number;
       out.floors.push_back(floor_of(row));
-      if (!known.insert(key_of(out.floors.back())).second) {
+      if (!out.index.emplace(key_of(out.floors.back()), out.floors.size() - 1).second) {
         throw InputError("a floor for the same operation, size and nodes stands before it");
       }
     }

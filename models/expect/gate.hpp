@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "models/expect/expect.hpp"
@@ -26,11 +28,16 @@ struct GateFloor {
   std::string basis;
 };
 
+/// Operation, bytes, ranks, nodes, queue pairs and depth: what a floor is for.
+using GateKey =
+    std::tuple<std::string, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t>;
+
 /// Floors as a file has them.
 struct Gate {
   std::string file;
   std::string machine;
   std::vector<GateFloor> floors;
+  std::map<GateKey, std::size_t> index;  ///< of `floors`
 
   /// That of a measured row; nullptr if it has none.
   const GateFloor* find(const MeasuredRow& row) const;
@@ -43,8 +50,8 @@ std::vector<FormatSection> gate_format();
 
 /// Whether a text is a gate, at sight.
 bool is_gate(std::string_view text);
-/// Reads what gate_json() wrote. Throws InputError with the file: damaged, of another schema, a
-/// number that is none of its key, no floor, two floors for the same thing.
+/// Reads what gate_json() wrote. Throws InputError with the file: over 16 MiB, damaged, of another
+/// schema, a number that is none of its key, no floor, two floors for the same thing.
 Gate parse_gate(std::string_view text, const std::string& file);
 
 }  // namespace weft

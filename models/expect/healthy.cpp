@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "models/doctor/check_table.hpp"
 #include "models/doctor/patient.hpp"
 #include "models/params/parts.hpp"
@@ -139,6 +141,13 @@ Subject subject_of(const Evidence& evidence, std::optional<std::uint32_t> nodes,
                    const ParamCatalog& catalog) {
   const PartLibrary parts(catalog);
   const Patient patient(evidence, catalog, parts, nodes, gpu);
+  const std::vector<std::string>& hosts = patient.imported().hosts.names;
+  if (hosts.size() > 1) {
+    throw InputError(
+        fmt::format("the evidence is of {} hosts ({}, {}{}): what one of them gives is asked for "
+                    "one at a time; weft doctor goes through all",
+                    hosts.size(), hosts[0], hosts[1], hosts.size() > 2 ? ", ..." : ""));
+  }
   Subject out;
   out.found = patient.found();
   out.found.spec.nodes = patient.context().nodes;

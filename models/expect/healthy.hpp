@@ -29,7 +29,8 @@ Subject subject_of(TopologySpec spec, std::vector<ScenarioSetting> set,
                    const ParamCatalog& catalog);
 
 /// The machine that evidence shows, and the same with all mended that the doctor's checks find and
-/// can mend. `nodes`, `gpu`: as Patient has them. Throws InputError where no evidence names a GPU.
+/// can mend. `nodes`, `gpu`: as Patient has them. Throws InputError where no evidence names a GPU,
+/// or it is of several hosts.
 Subject subject_of(const Evidence& evidence, std::optional<std::uint32_t> nodes,
                    const std::string& gpu, std::vector<ScenarioSetting> set,
                    const ParamCatalog& catalog);

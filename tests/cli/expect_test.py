@@ -91,7 +91,7 @@ class Expect(CliTest):
 
     def test_the_table_names_its_basis(self):
         said = self.ok("expect", H100, "--nodes", "2", "--op", "allreduce,alltoall", "--size", "64M")
-        self.assertRegex(said, r"(?m)^# \[1\] validated: allreduce, 2 and 3 nodes, 64 MiB and more: \d sites, \d+ points$")
+        self.assertRegex(said, r"(?m)^# \[1\] validated: allreduce, 2 and 3 nodes, 64 MiB and more: \d sites, \d+ points(;.*)?$")
         self.assertRegex(said, r"(?m)^# \[2\] not validated: no published alltoall of several nodes$")
         self.assertRegex(said, r"(?m)^  alltoall .* -$")
 
@@ -167,6 +167,47 @@ class Expect(CliTest):
         self.assertRegex(said, r"(?m)^# test +path +basis +limited by +#bytes  BW average \(Gb/s\) +low +high +floor$")
         self.assertRegex(said, r"(?m)^# \[2\] not validated: no published read_bw of several nodes$")
         self.assertNotIn("floor_GBps", self.results(H100, "--tool", "perftest", "--size", "64K", "--tx-depth", "1")[0])
+
+    def test_a_gate_without_floors_is_not_written(self):
+        self.refused(["expect", H100, "--nodes", "2", "--op", "alltoall", "--size", "64M", "--gate", "none.json"],
+                     "--gate: no row has a floor; the first: alltoall of 64 MiB, not validated: no published alltoall of "
+                     "several nodes")
+        self.assertFalse((self.here / "none.json").exists())
+        run = self.expect(H100, "--nodes", "2", "--op", "allreduce,alltoall", "--size", "64M", "--gate", "some.json")
+        self.assertEqual(run.returncode, 0)
+        self.assertEqual(run.stderr.decode(), "note: 1 of 2 rows have no floor in the gate; the first: alltoall of 64 MiB, "
+                                              "not validated: no published alltoall of several nodes\n")
+
+    def test_a_gate_ends_in_time(self):
+        self.gate("--size", "64M")
+        (self.here / "log.txt").write_text(log({64 << 20: 1e4}))
+        run = self.expect("g.json", "--measured", "log.txt", "--time-limit", "1us")
+        self.assertEqual((run.returncode, run.stdout), (130, b""), run.stderr)
+
+    def test_evidence_of_several_hosts_is_refused(self):
+        text = (cli_test.SOURCE / "tests/data/evidence/lspci-vvv-dell-h100.txt").read_text()
+        (self.here / "lspci.txt").write_text(text)
+        self.refused(["expect", "h1=lspci.txt", "h2=lspci.txt", "--size", "64M"],
+                     "the evidence is of 2 hosts (h1, h2): what one of them gives is asked for one at a time; weft doctor "
+                     "goes through all")
+
+    def test_notes_stand_once(self):
+        text = (cli_test.SOURCE / "tests/data/evidence/lspci-vvv-dell-h100.txt").read_text()
+        (self.here / "lspci.txt").write_text(text)
+        notes = [line for line in self.ok("expect", "lspci.txt", "--size", "64M").splitlines() if line.startswith("# note: ")]
+        self.assertTrue(notes)
+        self.assertEqual(len(notes), len(set(notes)))
+
+    def test_operations_of_perftest_choose_rows(self):
+        text = (cli_test.SOURCE / "tests/data/perftest/ib_write_bw.txt").read_text()
+        (self.here / "ib.txt").write_text(text)
+        run = self.expect(H100, "--measured", "ib.txt", "--op", "write_bw", "--json", "-")
+        self.assertTrue(json.loads(run.stdout)["judged"])
+
+    def test_a_floor_of_perftest_is_one_number(self):
+        row, = self.results(H100, "--tool", "perftest", "--size", "64K")
+        said = self.ok("expect", H100, "--tool", "perftest", "--size", "64K")
+        self.assertAlmostEqual(float(re.search(r"(?m)^  write_bw .* ([\d.]+)$", said)[1]), 8 * row["floor_GBps"], places=6)
 
     def test_a_gate_and_nothing_else(self):
         self.gate("--size", "64M")

@@ -98,6 +98,11 @@ TEST(Gate, RefusesWhatIsDamaged) {
   EXPECT_THAT(refusal("topology: t\nnode: {}\n"), HasSubstr("g.json"));
 }
 
+TEST(Gate, RefusesWhatIsTooLarge) {
+  EXPECT_THAT(refusal(text() + std::string(std::size_t{17} << 20, ' ')),
+              HasSubstr("g.json: a gate has 16 MiB at most"));
+}
+
 TEST(Gate, DamagedBytesAreRefusedOrRead) {
   const std::string whole = text();
   for (std::uint64_t seed = 0; seed < seeds(300); ++seed) {

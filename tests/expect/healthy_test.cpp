@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "models/doctor/doctor.hpp"
+#include "sim/base/error.hpp"
 #include "tests/doctor/doctor_data.hpp"
 #include "tests/expect/subjects.hpp"
 
@@ -12,6 +13,7 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
@@ -66,6 +68,27 @@ TEST(Healthy, WhatATopologySaysOfADeviceIsMended) {
   EXPECT_THAT(subject.mended, ElementsAre("nic3.trained_width=0"));
   EXPECT_EQ(value(subject.found.spec, "nic3", "trained_width")->number, 8);
   EXPECT_EQ(value(subject.healthy.spec, "nic3", "trained_width")->number, 0);
+}
+
+TEST(Healthy, WhatATopologySaysOfAllDevicesIsMended) {
+  const ParamCatalog catalog = make_catalog();
+  TopologySpec spec = read_topology(shipped_topology("hgx-h100-8nic.yaml"), catalog);
+  spec.defaults["nic.trained_width"] = {8, Origin::kMeasured, "f:1"};
+  const Subject subject = subject_of(spec, {}, catalog);
+  EXPECT_THAT(subject.mended, ElementsAre("nic.trained_width=0"));
+  EXPECT_EQ(subject.healthy.spec.defaults.at("nic.trained_width").number, 0);
+}
+
+TEST(Healthy, EvidenceOfSeveralHostsIsRefused) {
+  const ParamCatalog catalog = make_catalog();
+  Evidence hosts;
+  for (const char* const host : {"a", "b"}) parse_evidence(dell_lspci(), "f", host, hosts);
+  try {
+    subject_of(hosts, 2, "", {}, catalog);
+    FAIL();
+  } catch (const InputError& e) {
+    EXPECT_THAT(e.what(), HasSubstr("the evidence is of 2 hosts (a, b): "));
+  }
 }
 
 TEST(Healthy, OfEvidenceAllIsMendedThatTheDoctorFinds) {
