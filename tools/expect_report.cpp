@@ -59,13 +59,13 @@ constexpr std::array kRowFields{
              [](const StateRow& s) -> Json { return s.row->row.nodes; }},
     RowField{{"memory_path", "text", "", "gdr, host-staged; host"},
              [](const StateRow& s) -> Json { return s.row->row.memory_path; }},
-    RowField{{"algo", "text", "of perftest", "that weft runs"},
+    RowField{{"algo", "text", "of nccl-tests", "that weft runs"},
              [](const StateRow& s) { return if_any(s.row->row.algo); }},
-    RowField{{"proto", "text", "of perftest", "likewise"},
+    RowField{{"proto", "text", "of nccl-tests", "likewise"},
              [](const StateRow& s) { return if_any(s.row->row.proto); }},
-    RowField{{"qps", "whole number", "unless of perftest", "queue pairs"},
+    RowField{{"qps", "whole number", "of perftest", "queue pairs"},
              [](const StateRow& s) { return if_perftest(*s.row, s.row->qps); }},
-    RowField{{"tx_depth", "whole number", "unless of perftest", "requests under way"},
+    RowField{{"tx_depth", "whole number", "of perftest", "requests under way"},
              [](const StateRow& s) { return if_perftest(*s.row, s.row->tx_depth); }},
     RowField{{"time_us", "number", "", "predicted"},
              [](const StateRow& s) -> Json { return s.row->row.time_us; }},
@@ -75,7 +75,8 @@ constexpr std::array kRowFields{
              [](const StateRow& s) -> Json { return s.row->low(); }},
     RowField{{"high", "number", "", "its upper end, GB/s"},
              [](const StateRow& s) -> Json { return s.row->high(); }},
-    RowField{{"floor_GBps", "number", "where nothing validates it", "`low`, rounded down"},
+    RowField{{"floor_GBps", "number", "where a class of measured points covers it",
+              "`low`, rounded down"},
              [](const StateRow& s) { return floor_json(*s.row); }},
     RowField{{"basis", "text", "",
               "what the interval comes from: validated: a class of measured points; wider: a wider "
@@ -111,18 +112,18 @@ constexpr std::array kJudgedFields{
     JudgedField{
         {"verdict", "text", "", "ok, below the floor, above the interval, no floor, not predicted"},
         [](const JudgedRow& j) -> Json { return judged_name(j.judged); }},
-    JudgedField{{"floor_GBps", "number", "where there is none", "GB/s"},
+    JudgedField{{"floor_GBps", "number", "where there is one", "GB/s"},
                 [](const JudgedRow& j) { return if_positive(j.floor); }},
-    JudgedField{{"busbw_GBps", "number", "where it is not predicted", "expected, GB/s"},
+    JudgedField{{"busbw_GBps", "number", "where it is known", "expected, GB/s"},
                 [](const JudgedRow& j) { return if_positive(j.expected); }},
-    JudgedField{{"low", "number", "where it is not predicted", "GB/s"},
+    JudgedField{{"low", "number", "where it is known", "GB/s"},
                 [](const JudgedRow& j) { return if_positive(j.low); }},
-    JudgedField{{"high", "number", "where it is not predicted", "GB/s"},
+    JudgedField{{"high", "number", "where it is known", "GB/s"},
                 [](const JudgedRow& j) { return if_positive(j.high); }},
-    JudgedField{{"found_low", "number", "where the machine as found gives the same",
+    JudgedField{{"found_low", "number", "where it is another than the healthy one's",
                  "of the machine as found, GB/s"},
                 [](const JudgedRow& j) { return j.found ? Json(j.found->low()) : Json(); }},
-    JudgedField{{"found_high", "number", "where the machine as found gives the same",
+    JudgedField{{"found_high", "number", "where it is another than the healthy one's",
                  "of the machine as found, GB/s"},
                 [](const JudgedRow& j) { return j.found ? Json(j.found->high()) : Json(); }},
     JudgedField{{"basis", "text", "", "as in `results`, or why it is not predicted"},
@@ -145,12 +146,12 @@ constexpr std::array kFileFields{
               [](const File&) -> Json { return "weft.expect/1"; }},
     FileField{{"weft", "text", "", "version"},
               [](const File&) -> Json { return std::string(weft_version()); }},
-    FileField{{"results", "list", "with --measured", "what is expected, a row a size"},
+    FileField{{"results", "list", "without --measured", "what is expected, a row a size"},
               [](const File& f) {
                 return f.expected == nullptr ? Json()
                                              : objects_of(rows_of(*f.expected), kRowFields);
               }},
-    FileField{{"judged", "list", "without --measured", "each measured row"},
+    FileField{{"judged", "list", "with --measured", "each measured row"},
               [](const File& f) {
                 return f.judgement == nullptr ? Json()
                                               : objects_of(f.judgement->rows, kJudgedFields);
@@ -163,10 +164,11 @@ constexpr std::array kFileFields{
               [](const File& f) {
                 return lines_json(f.expected != nullptr ? f.expected->notes : f.judgement->notes);
               }},
-    FileField{{"provenance", "object", "with --measured", "of the healthy machine, as in a result"},
-              [](const File& f) {
-                return f.expected == nullptr ? Json() : to_json(f.expected->provenance);
-              }}};
+    FileField{
+        {"provenance", "object", "without --measured", "of the healthy machine, as in a result"},
+        [](const File& f) {
+          return f.expected == nullptr ? Json() : to_json(f.expected->provenance);
+        }}};
 
 // Text.
 
@@ -209,7 +211,7 @@ std::vector<std::string> numbers_of(const ExpectedRow& row, const ExpectedRow* f
   const std::optional<double> floor = row.floor();
   std::vector<std::string> out{number_text(unit * row.row.busbw_gb_per_s),
                                number_text(unit * row.low()), number_text(unit * row.high()),
-                               floor ? format_number(rounded_down(unit * *floor)) : "-"};
+                               floor ? format_number(unit * *floor) : "-"};
   if (found != nullptr) {
     out.push_back(number_text(unit * found->row.busbw_gb_per_s));
     out.push_back(number_text(unit * found->low()));
@@ -235,6 +237,24 @@ std::string notes_text(const std::vector<std::string>& notes) {
   return out;
 }
 
+/// Each once; what only the machine as found gives says so.
+std::vector<std::string> all_notes(const Expected& expected) {
+  std::vector<std::string> out;
+  const auto has = [&](const std::string& note) {
+    return std::find(out.begin(), out.end(), note) != out.end();
+  };
+  for (const auto* const notes : {&expected.notes, &expected.healthy.notes}) {
+    for (const std::string& note : *notes) {
+      if (!has(note)) out.push_back(note);
+    }
+  }
+  if (!expected.found) return out;
+  for (const std::string& note : expected.found->notes) {
+    if (!has(note)) out.push_back("as found: " + note);
+  }
+  return out;
+}
+
 std::string mended_text(const std::vector<std::string>& mended, bool differs) {
   if (mended.empty()) return "";
   std::string out = differs ? "# as healthy:" : "# mended, and of no effect here:";
@@ -247,7 +267,9 @@ std::string mended_text(const std::vector<std::string>& mended, bool differs) {
 }
 
 constexpr const char* kMeaning =
-    "# low, high: eight healthy sites of ten lie between, by the basis; floor: low, rounded down\n"
+    "# low, high: each size by itself, eight healthy sites of ten lie between, by the basis;\n"
+    "# a run over several sizes has one outside more often\n"
+    "# floor: low, rounded down\n"
     "# not validated: all errors known lie between, and there is no floor\n";
 
 }  // namespace
@@ -273,8 +295,9 @@ std::string expect_text(const Expected& expected) {
                                 first.nodes, first.nodes == 1 ? "node" : "nodes", first.ranks,
                                 of_perftest ? "" : ", NCCL " + expected.provenance.nccl_version);
   out += aligned(lines, of_perftest ? 4 : 6) + "#\n" + bases.text() + kMeaning;
-  out += mended_text(expected.mended, expected.found.has_value());
-  return out + notes_text(expected.notes) + notes_text(expected.healthy.notes);
+  out +=
+      mended_text(expected.mended, expected.found.has_value() || !expected.why_not_found.empty());
+  return out + notes_text(all_notes(expected));
 }
 
 std::string judgement_text(const Judgement& judgement) {
@@ -319,7 +342,7 @@ std::string judgement_text(const Judgement& judgement) {
 
 Json expect_json(const Expected& expected) {
   Expected all = expected;
-  all.notes.insert(all.notes.end(), all.healthy.notes.begin(), all.healthy.notes.end());
+  all.notes = all_notes(expected);
   return object_of(File{&all, nullptr}, kFileFields);
 }
 
