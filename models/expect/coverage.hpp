@@ -24,6 +24,17 @@ struct Coverage {
   void add(const Coverage& other);
 };
 
+/// How many runs would miss a floor at any point, each held against intervals without its site.
+struct RunCoverage {
+  std::size_t runs{0};  ///< of any covered point
+  std::size_t below{0};
+  std::size_t long_runs{0};  ///< of three covered points and more
+  std::size_t long_below{0};
+  std::size_t sites{0};
+  std::size_t sites_below{0};
+};
+RunCoverage runs_below(std::span<const KnownError> known);
+
 /// Takes out each site in turn and asks for the interval of each of its points: by class, in the
 /// order of their names.
 std::vector<Coverage> leave_one_site_out(std::span<const KnownError> known);
