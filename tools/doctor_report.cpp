@@ -34,7 +34,7 @@ Json if_any(const std::string& text) { return text.empty() ? Json() : Json(text)
 
 using QuoteField = JsonField<Quote>;
 constexpr std::array kQuoteFields{
-    QuoteField{{"place", "text", "where several places say it together", "file and line"},
+    QuoteField{{"place", "text", "where one place says it", "file and line"},
                [](const Quote& q) { return if_any(q.place); }},
     QuoteField{{"text", "text", "", "what it says"},
                [](const Quote& q) -> Json { return q.text; }}};
@@ -44,13 +44,13 @@ constexpr std::array kCheckFields{
     CheckField{{"name", "text", "", "the check"}, [](const Checked& c) -> Json { return c.name; }},
     CheckField{{"looks_at", "text", "", "what it looks at"},
                [](const Checked& c) -> Json { return c.looks_at; }},
-    CheckField{{"host", "text", "where the evidence names none", "whose evidence"},
+    CheckField{{"host", "text", "where the evidence names one", "whose evidence"},
                [](const Checked& c) { return if_any(c.host); }},
     CheckField{{"verdict", "text", "", "ok, finding, unknown, does not apply"},
                [](const Checked& c) -> Json { return verdict_name(c.outcome.verdict); }},
-    CheckField{{"text", "text", "of findings", "what was seen, or what is not known"},
+    CheckField{{"text", "text", "unless it is a finding", "what was seen, or what is not known"},
                [](const Checked& c) { return if_any(c.outcome.text); }},
-    CheckField{{"command", "text", "unless it is unknown", "what would tell"},
+    CheckField{{"command", "text", "where it is unknown", "what would tell"},
                [](const Checked& c) { return if_any(c.outcome.command); }},
     CheckField{{"evidence", "list", "", "what says so"},
                [](const Checked& c) { return objects_of(c.outcome.evidence, kQuoteFields); }}};
@@ -82,11 +82,11 @@ using FindingField = JsonField<Finding>;
 constexpr std::array kFindingFields{
     FindingField{{"check", "text", "", "whose finding it is"},
                  [](const Finding& f) -> Json { return f.check; }},
-    FindingField{{"host", "text", "where the evidence names none", "of which host"},
+    FindingField{{"host", "text", "where the evidence names one", "of which host"},
                  [](const Finding& f) { return if_any(f.host); }},
     FindingField{{"what", "text", "", "what is wrong"},
                  [](const Finding& f) -> Json { return f.what; }},
-    FindingField{{"remedy", "text", "where there is none", "what to do"},
+    FindingField{{"remedy", "text", "where there is one", "what to do"},
                  [](const Finding& f) { return if_any(f.remedy); }},
     FindingField{{"evidence", "list", "", "what says so"},
                  [](const Finding& f) { return objects_of(f.evidence, kQuoteFields); }},
@@ -96,18 +96,18 @@ constexpr std::array kFindingFields{
                  [](const Finding& f) { return objects_of(f.price.alone, kSizeFields); }},
     FindingField{{"last", "list", "", "all others mended, against all mended"},
                  [](const Finding& f) { return objects_of(f.price.last, kSizeFields); }},
-    FindingField{{"unpriced", "text", "where it has a price", "why it has none"},
+    FindingField{{"unpriced", "text", "where it has no price", "why it has none"},
                  [](const Finding& f) { return if_any(f.why_unpriced + f.price.why_not); }},
     FindingField{{"error", "true or false", "", "whether it counts whatever it costs"},
                  [](const Finding& f) -> Json { return f.is_error; }}};
 
 using HostField = JsonField<HostPrice>;
 constexpr std::array kHostFields{
-    HostField{{"host", "text", "where the evidence names none", "of which host"},
+    HostField{{"host", "text", "where the evidence names one", "of which host"},
               [](const HostPrice& h) { return if_any(h.host); }},
     HostField{{"sizes", "list", "", "as found, against all mended"},
               [](const HostPrice& h) { return objects_of(h.priced.together, kSizeFields); }},
-    HostField{{"unpriced", "text", "where it has a price", "why it has none"},
+    HostField{{"unpriced", "text", "where it has no price", "why it has none"},
               [](const HostPrice& h) { return if_any(h.priced.why_not); }}};
 
 struct Of {

@@ -33,7 +33,8 @@ inline constexpr std::array kExitMeanings{
     ExitMeaning{ExitCode::kInput,
                 "usage or input is wrong; the message says where, what, and what "
                 "is allowed"},
-    ExitMeaning{ExitCode::kExpectation, "a stated threshold (--expect) is missed"},
+    ExitMeaning{ExitCode::kExpectation,
+                "a stated threshold (--expect), or a floor (weft expect --measured), is missed"},
     ExitMeaning{ExitCode::kRefused, "a calibration is refused; the message says why"},
     ExitMeaning{ExitCode::kFault, "weft doctor found an error, or what costs over its --threshold"},
     ExitMeaning{ExitCode::kBug, "a bug in weft; please report it"},

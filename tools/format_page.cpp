@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "models/collective/parameter_set.hpp"
+#include "models/expect/gate.hpp"
 #include "models/params/parts.hpp"
 #include "replay/calibrate/report.hpp"
 #include "sim/input/prices.hpp"
@@ -12,6 +13,7 @@
 #include "tools/copies_json.hpp"
 #include "tools/docs.hpp"
 #include "tools/doctor_report.hpp"
+#include "tools/expect_report.hpp"
 #include "tools/perftest_json.hpp"
 #include "tools/sensitivity_report.hpp"
 #include "tools/step_json.hpp"
@@ -163,7 +165,15 @@ std::string capacity_text() {
          "\n## Keys of a diagnosis\n\n"
          "`weft doctor EVIDENCE... --json FILE` writes one JSON object "
          "([checks](../models/doctor/README.md)).\n" +
-         sections_text(doctor_format(), "present");
+         sections_text(doctor_format(), "present") +
+         "\n## Keys of expectations\n\n"
+         "`weft expect MACHINE --json FILE` writes one JSON object "
+         "([method](../models/expect/README.md)).\n" +
+         sections_text(expect_format(), "present") +
+         "\n## Keys of a gate\n\n"
+         "`weft expect MACHINE --gate FILE` writes one JSON object; `weft expect FILE --measured "
+         "LOG` holds a log against it.\n" +
+         sections_text(gate_format(), "present");
 }
 
 }  // namespace

@@ -94,18 +94,6 @@ ScenarioSetting latency_setting(const MeasuredRow& row, const MachineFacts& fact
   return {"netswitch.latency", format_number(us) + " us", {}};
 }
 
-/// The entries of "KEY=VALUE; KEY=VALUE".
-std::vector<ScenarioSetting> entries_of(const std::string& text) {
-  std::vector<ScenarioSetting> entries;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find(';', begin), text.size());
-    const std::size_t first = std::min(text.find_first_not_of(' ', begin), end);
-    if (first < end) entries.push_back(parse_setting(text.substr(first, end - first)));
-    begin = end + 1;
-  }
-  return entries;
-}
-
 void add_rates(const MeasuredRow& row, std::vector<ScenarioSetting>& set) {
   if (row.nic_gbps == 0) return;
   const std::string rate = format_number(row.nic_gbps) + " Gb/s";
@@ -114,7 +102,7 @@ void add_rates(const MeasuredRow& row, std::vector<ScenarioSetting>& set) {
 }
 
 std::vector<ScenarioSetting> settings_of(const MeasuredRow& row, const MachineFacts& facts) {
-  std::vector<ScenarioSetting> set = entries_of(row.set);
+  std::vector<ScenarioSetting> set = settings_of_cell(row.set);
   if (is_copy(row)) return set;
   if (is_perftest(row)) {
     add_rates(row, set);
@@ -140,7 +128,7 @@ std::vector<ScenarioSetting> settings_of(const MeasuredRow& row, const MachineFa
 /// The variables with which it was measured.
 std::map<std::string, std::string> env_of(const MeasuredRow& row) {
   std::map<std::string, std::string> env;
-  for (const ScenarioSetting& entry : entries_of(row.env)) env[entry.key] = entry.value;
+  for (const ScenarioSetting& entry : settings_of_cell(row.env)) env[entry.key] = entry.value;
   if (row.algo != "auto") env["NCCL_ALGO"] = row.algo;
   if (row.proto != "auto") env["NCCL_PROTO"] = row.proto;
   if (row.transport == "shm") env["NCCL_P2P_DISABLE"] = "1";
@@ -437,6 +425,17 @@ Comparison compare_on(Machines& machines, const MeasuredTable& table, const Pred
 }
 
 }  // namespace
+
+std::vector<ScenarioSetting> settings_of_cell(const std::string& text) {
+  std::vector<ScenarioSetting> entries;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find(';', begin), text.size());
+    const std::size_t first = std::min(text.find_first_not_of(' ', begin), end);
+    if (first < end) entries.push_back(parse_setting(text.substr(first, end - first)));
+    begin = end + 1;
+  }
+  return entries;
+}
 
 Comparison compare(const MeasuredTable& table, const TopologySpec& machine,
                    const PredictOptions& options, const ParamCatalog& catalog) {

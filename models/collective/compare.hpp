@@ -7,6 +7,9 @@
 
 namespace weft {
 
+/// The entries of a cell "KEY=VALUE; KEY=VALUE". Throws InputError: one without a value.
+std::vector<ScenarioSetting> settings_of_cell(const std::string& text);
+
 /// Predicts every row of a measured table on a machine. A row says how many nodes, GPUs and NICs
 /// there are, the NICs' rate and latency, what else of the machine, NCCL's variables and release;
 /// what `options` say beats it. A row that weft cannot predict as it was measured has the reason

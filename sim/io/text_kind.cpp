@@ -17,14 +17,15 @@ struct KindText {
   std::string_view what;
   std::string_view readers;
 };
-constexpr std::array<KindText, 7> kKinds{
+constexpr std::array<KindText, 8> kKinds{
     {{TextKind::kMeasured, "measured rows", "weft compare and weft calibrate read it"},
      {TextKind::kScenario, "a scenario", "weft run, step, traffic, sweep and check read it"},
      {TextKind::kTopology, "a topology", "weft show, check, nccl, perftest and copies read it"},
      {TextKind::kResult, "a result of weft run or weft nccl", "weft diff reads it"},
      {TextKind::kParameters, "a file of parameters", "--params reads it"},
      {TextKind::kTrace, "a verbs trace", "weft trace, replay and calibrate read it"},
-     {TextKind::kEvidence, "another tool's output", "weft import reads it"}}};
+     {TextKind::kEvidence, "another tool's output", "weft import reads it"},
+     {TextKind::kGate, "a gate's floors", "weft expect reads it"}}};
 
 constexpr std::string_view kTraceMagic = "\x89weft\r\n\x1a";  // replay/trace/block.hpp
 
@@ -41,6 +42,7 @@ TextKind kind_of_json(std::string_view head) {
   for (const std::string_view schema : {"\"weft.run/1\"", "\"weft.nccl/1\""}) {
     if (has(head, schema)) return TextKind::kResult;
   }
+  if (has(head, "\"weft.gate/1\"")) return TextKind::kGate;
   for (const std::string_view key : {"\"test_info\"", "\"nvbandwidth\"", "\"out_of_place\""}) {
     if (has(head, key)) return TextKind::kMeasured;
   }

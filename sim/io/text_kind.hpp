@@ -14,7 +14,8 @@ enum class TextKind {
   kResult,
   kParameters,
   kTrace,
-  kEvidence
+  kEvidence,
+  kGate
 };
 
 /// By the first lines; kUnknown where these do not say it for certain. O(1).

@@ -1,0 +1,331 @@
+#include "models/expect/expect.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include <fmt/format.h>
+
+#include "models/collective/settled.hpp"
+#include "models/collective/tool_rows.hpp"
+#include "models/nccl/decide/decided_schedule.hpp"
+#include "models/params/device_params.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/quantity.hpp"
+
+namespace weft {
+namespace {
+
+/// A case with what the user says beside.
+struct Asked {
+  const MachineCase& machine;
+  const std::vector<ScenarioSetting>& set;
+  const ExpectRequest& request;
+  const ParamCatalog& catalog;
+};
+
+Scenario scenario_of(const MachineCase& machine, std::uint32_t nodes) {
+  Scenario out;
+  out.nodes = nodes;
+  out.env = machine.env;
+  return out;
+}
+
+PredictOptions options_of(const PredictOptions& options, const std::vector<ScenarioSetting>& set) {
+  PredictOptions out = options;
+  out.set = set;
+  return out;
+}
+
+/// What of a machine decides which errors speak of it.
+struct Kind {
+  std::string transport;
+  std::string unlike;
+};
+
+ExpectedRow expected(ResultRow row, const Kind& kind, const ExpectRequest& request,
+                     const std::vector<KnownError>& known) {
+  const ErrorQuery query{.transport = kind.transport,
+                         .memory_path = kind.transport == "net" ? row.memory_path : "",
+                         .nodes = row.nodes,
+                         .ranks = row.ranks,
+                         .op = row.op,
+                         .bytes = row.bytes,
+                         .qps = request.qps,
+                         .tx_depth = request.tx_depth,
+                         .unlike = kind.unlike};
+  ErrorBand band =
+      row.nccl_choice.empty()
+          ? error_band(query, known)
+          : uncovered_band("NCCL runs " + row.nccl_choice + ", which weft does not execute", known);
+  return {std::move(row), std::move(band), request.qps, request.tx_depth};
+}
+
+RunResult predicted(const Asked& asked, const std::string& op, std::uint32_t nodes,
+                    const std::string& memory_path) {
+  Scenario scenario = scenario_of(asked.machine, nodes);
+  scenario.name = "expect";
+  scenario.op = op;
+  scenario.sizes = asked.request.sizes;
+  scenario.memory_paths = {memory_path};
+  RunResult out = predict(scenario, asked.machine.spec,
+                          options_of(asked.request.options, asked.set), asked.catalog);
+  if (!out.not_run.empty()) throw Stopped("stopped");
+  return out;
+}
+
+/// GPUDirect RDMA unless NCCL, or a log of it, declines it.
+std::string path_of(const Asked& asked, std::uint32_t nodes) {
+  if (!asked.request.memory_path.empty()) return asked.request.memory_path;
+  if (asked.machine.is_staged) return "host-staged";
+  return memory_path_of(asked.machine, asked.set, nodes, asked.request.options, asked.catalog);
+}
+
+ExpectedState of_collectives(const Asked& asked, const std::string& state, Provenance& provenance) {
+  const std::vector<KnownError> known = known_errors();
+  const std::uint32_t nodes = asked.request.nodes.value_or(asked.machine.spec.nodes);
+  const std::string path = path_of(asked, nodes);
+  const Kind kind{
+      nodes > 1 ? "net"
+                : transport_inside(asked.machine, asked.set, asked.request.options, asked.catalog),
+      unlike_measured(asked.machine, asked.set, nodes > 1 ? Where::kBetweenNodes : Where::kInNode,
+                      asked.request.options, asked.catalog)};
+  ExpectedState out{state, {}, {}};
+  for (const std::string& op : asked.request.ops) {
+    RunResult run = predicted(asked, op, nodes, path);
+    for (ResultRow& row : run.rows) {
+      out.rows.push_back(expected(std::move(row), kind, asked.request, known));
+    }
+    for (std::string& note : run.notes) {
+      if (std::find(out.notes.begin(), out.notes.end(), note) == out.notes.end()) {
+        out.notes.push_back(std::move(note));
+      }
+    }
+    provenance = std::move(run.provenance);
+  }
+  return out;
+}
+
+ExpectedState of_perftest(const Asked& asked, const std::string& state, Provenance& provenance) {
+  const std::vector<KnownError> known = known_errors();
+  const Kind kind{"net", unlike_measured(asked.machine, asked.set, Where::kPerftest,
+                                         asked.request.options, asked.catalog)};
+  ExpectedState out{state, {}, {}};
+  for (const std::string& op : asked.request.ops) {
+    std::vector<MeasuredRow> rows;
+    for (const Bytes size : asked.request.sizes) {
+      MeasuredRow row;
+      row.transport = "net";
+      row.memory_path = asked.request.memory_path.empty() ? "gdr" : asked.request.memory_path;
+      row.hosts = row.ranks = 2;
+      row.op = op;
+      row.bytes = size.count();
+      row.qps = asked.request.qps;
+      row.tx_depth = asked.request.tx_depth;
+      rows.push_back(std::move(row));
+    }
+    std::vector<const MeasuredRow*> pointers;
+    for (const MeasuredRow& row : rows) pointers.push_back(&row);
+    const PredictOptions options = options_of(asked.request.options, asked.set);
+    RunResult run = predict_tool_rows(pointers, asked.machine.spec, {}, options, asked.catalog);
+    for (ResultRow& row : run.rows) {
+      out.rows.push_back(expected(std::move(row), kind, asked.request, known));
+    }
+    provenance = provenance_of(Scenario{}, options, asked.machine.spec);
+    provenance.params = std::move(run.provenance.params);
+  }
+  return out;
+}
+
+bool differ(const ExpectedState& a, const ExpectedState& b) {
+  const auto same = [](const ExpectedRow& x, const ExpectedRow& y) {
+    return x.row.time_us == y.row.time_us && x.row.memory_path == y.row.memory_path &&
+           x.band.basis == y.band.basis;
+  };
+  return !std::equal(a.rows.begin(), a.rows.end(), b.rows.begin(), b.rows.end(), same);
+}
+
+/// Products that were measured; a B300's NVLinks are a B200's.
+constexpr std::array<std::string_view, 8> kGpus{"a100-sxm", "h100-sxm", "h200-sxm", "h200-vm",
+                                                "b200-sxm", "b300-sxm", "gh200",    "gb200"};
+
+/// Whether one NVLink, or two by an NVSwitch, join each GPU with each other.
+bool joins_each_with_each(const NodeSpec& node) {
+  std::map<std::string_view, std::set<std::string_view>> beside;
+  for (const PeerLinkSpec& link : node.links) {
+    if (link.kind != LinkKind::kNvlink) continue;
+    beside[link.a].insert(link.b);
+    beside[link.b].insert(link.a);
+  }
+  std::vector<std::string_view> gpus;
+  std::set<std::string_view> switches;
+  for (const DeviceSpec& device : node.devices) {
+    if (device.kind == DeviceKind::kGpu) gpus.push_back(device.name);
+    if (device.kind == DeviceKind::kNvSwitch) switches.insert(device.name);
+  }
+  const auto joined = [&](std::string_view a, std::string_view b) {
+    const std::set<std::string_view>& next = beside[a];
+    return next.contains(b) || std::any_of(next.begin(), next.end(), [&](std::string_view at) {
+             return switches.contains(at) && beside[at].contains(b);
+           });
+  };
+  for (const std::string_view a : gpus) {
+    for (const std::string_view b : gpus) {
+      if (a != b && !joined(a, b)) return false;
+    }
+  }
+  return true;
+}
+
+std::string unlike_gpus(const NodeSpec& node, Where where) {
+  std::size_t count = 0;
+  for (const DeviceSpec& device : node.devices) {
+    if (device.kind != DeviceKind::kGpu) continue;
+    ++count;
+    if (std::find(kGpus.begin(), kGpus.end(), device.part) == kGpus.end()) {
+      return "no published run of GPUs like " +
+             (device.part.empty() ? device.name + ", of no named part" : device.part);
+    }
+  }
+  if (where == Where::kBetweenNodes && count < 2) return "no published run of one GPU a node";
+  if (!joins_each_with_each(node)) {
+    return "no published run of GPUs that NVLink does not join each with each";
+  }
+  return "";
+}
+
+std::string unlike_nics(const NodeSpec& node) {
+  for (const DeviceSpec& device : node.devices) {
+    if (device.kind != DeviceKind::kNic || device.part.empty() ||
+        device.part.starts_with("connectx-") || device.part.starts_with("bluefield-")) {
+      continue;
+    }
+    return "no published run over NICs like " + device.part;
+  }
+  return "";
+}
+
+/// What the user forces, in small letters; "" where NCCL chooses.
+std::string forced(const std::string& variable, std::string_view choice) {
+  std::string out = !variable.empty() ? variable : choice == "auto" ? "" : std::string(choice);
+  std::transform(out.begin(), out.end(), out.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  return out;
+}
+
+std::string unlike_choice(const Settled& asked, const Params& params, Where where) {
+  const std::string algo = forced(asked.env.algo, params.choice("nccl.algo"));
+  const std::string proto = forced(asked.env.proto, params.choice("nccl.proto"));
+  if (!proto.empty() && proto != "simple") {
+    return "no published run that NCCL_PROTO=" + proto + " forces";
+  }
+  const bool is_measured =
+      algo.empty() || algo == "ring" ||
+      (where == Where::kInNode ? algo == "nvls" : algo == "tree" || algo == "nvlstree");
+  return is_measured ? "" : "no published run that NCCL_ALGO=" + algo + " forces";
+}
+
+}  // namespace
+
+std::string unlike_measured(const MachineCase& machine, const std::vector<ScenarioSetting>& set,
+                            Where where, const PredictOptions& options,
+                            const ParamCatalog& catalog) {
+  Params params(catalog);
+  const Settled asked =
+      settle(scenario_of(machine, 1), machine.spec, options_of(options, set), params);
+  if (where == Where::kPerftest) return unlike_nics(asked.spec.node);
+  std::string out = unlike_gpus(asked.spec.node, where);
+  if (out.empty() && where == Where::kBetweenNodes) out = unlike_nics(asked.spec.node);
+  return out.empty() ? unlike_choice(asked, params, where) : out;
+}
+
+double rounded_down(double value) {
+  constexpr int kDigits = 3;
+  if (!(value > 0)) return 0;
+  const int exponent = static_cast<int>(std::floor(std::log10(value))) - (kDigits - 1);
+  auto digits = static_cast<std::int64_t>(std::floor(value * std::pow(10.0, -exponent)));
+  // By text, so that it is the number that people read; by one less where that lies above.
+  const auto number = [&] { return *parse_number(fmt::format("{}e{}", digits, exponent)); };
+  while (number() > value) --digits;
+  return number();
+}
+
+std::optional<double> ExpectedRow::floor() const {
+  if (!band.is_covered) return std::nullopt;
+  return rounded_down(low());
+}
+
+std::string memory_path_of(const MachineCase& machine, const std::vector<ScenarioSetting>& set,
+                           std::uint32_t nodes, const PredictOptions& options,
+                           const ParamCatalog& catalog) {
+  if (nodes == 1) return "gdr";
+  const PartLibrary parts(catalog);
+  Params params(catalog);
+  Settled asked =
+      settle(scenario_of(machine, nodes), machine.spec, options_of(options, set), params);
+  const std::uint32_t count = asked.spec.nodes;
+  const Fabric fabric(std::move(asked.spec), count);
+  const DeviceParams devices(fabric, params, parts);
+  if (params.choice("nccl.decisions") == "simple") return "gdr";
+  const auto made = decide_run(devices, MemoryPath::kGdr, asked.env, asked.version);
+  const auto* const run = std::get_if<NcclRun>(&made);
+  return run != nullptr && run->declines_all ? "host-staged" : "gdr";
+}
+
+std::string transport_inside(const MachineCase& machine, const std::vector<ScenarioSetting>& set,
+                             const PredictOptions& options, const ParamCatalog& catalog) {
+  Params params(catalog);
+  const Settled asked =
+      settle(scenario_of(machine, 1), machine.spec, options_of(options, set), params);
+  std::map<std::string, std::string> env = machine.env;
+  for (const auto& [name, value] : options.env) env[name] = value;
+  const auto p2p = env.find("NCCL_P2P_DISABLE");
+  if (p2p != env.end() && p2p->second != "0") return "shm";
+  const auto& links = asked.spec.node.links;
+  const bool any = std::any_of(links.begin(), links.end(), [](const PeerLinkSpec& link) {
+    return link.kind == LinkKind::kNvlink;
+  });
+  return any ? "nvlink" : "pcie";
+}
+
+Expected expect(const Subject& subject, const ExpectRequest& request, const ParamCatalog& catalog) {
+  const auto of = [&](const MachineCase& machine, const std::vector<ScenarioSetting>& set,
+                      const std::string& state, Provenance& provenance) {
+    const Asked asked{machine, set, request, catalog};
+    return are_perftest(request.ops) ? of_perftest(asked, state, provenance)
+                                     : of_collectives(asked, state, provenance);
+  };
+  Expected out;
+  out.healthy = of(subject.healthy, subject.healthy_set, "healthy", out.provenance);
+  out.mended = subject.mended;
+  out.notes = subject.notes;
+  if (subject.mended.empty()) return out;
+  Provenance of_found;
+  try {
+    ExpectedState found = of(subject.found, subject.found_set, "found", of_found);
+    if (differ(out.healthy, found)) out.found = std::move(found);
+  } catch (const InputError& e) {
+    out.why_not_found = e.what();
+    out.notes.push_back("as found it cannot be predicted: " + out.why_not_found);
+  }
+  return out;
+}
+
+bool are_perftest(const std::vector<std::string>& ops) {
+  const auto is_one = [](const std::string& op) {
+    return std::find(kPerftestOps.begin(), kPerftestOps.end(), op) != kPerftestOps.end();
+  };
+  const auto count = static_cast<std::size_t>(std::count_if(ops.begin(), ops.end(), is_one));
+  if (count > 0 && count < ops.size()) {
+    throw InputError("--op: operations of nccl-tests and of perftest: ask for one at a time");
+  }
+  return count > 0;
+}
+
+}  // namespace weft

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/expect/expect.hpp"
+#include "models/expect/gate.hpp"
+#include "sim/result/measured.hpp"
+
+namespace weft {
+
+enum class Judged : std::uint8_t { kOk, kBelow, kAbove, kNoFloor, kNotPredicted };
+/// "ok", "below the floor", "above the interval", "no floor", "not predicted".
+std::string_view judged_name(Judged judged);
+
+/// A measured row beside what was expected of it.
+struct JudgedRow {
+  MeasuredRow measured;
+  Judged judged{Judged::kNotPredicted};
+  double floor{0};  ///< GB/s, as the next three; 0: none
+  double expected{0};
+  double low{0};
+  double high{0};
+  std::string basis;                 ///< or why there is no expectation
+  std::optional<ExpectedRow> found;  ///< of the machine as found, where that differs
+};
+
+struct Judgement {
+  std::vector<JudgedRow> rows;
+  std::vector<std::string> mended;  ///< as Subject has them
+  std::vector<std::string> notes;
+
+  std::size_t count(Judged judged) const;
+};
+
+/// Reads what was measured: a table, or a tool's log. How GPUs are joined, which logs of nccl-tests
+/// do not say, follows from the machine: `inside` one node, and `memory_path` between nodes.
+/// Throws InputError as read_measured() does.
+MeasuredTable read_measured_on(const std::string& file, const StatedColumns& stated,
+                               const std::string& inside, const std::string& memory_path);
+
+/// Holds each row against what the healthy machine gives, predicted as the row was measured.
+Judgement judge(const MeasuredTable& table, const Subject& subject, const PredictOptions& options,
+                const ParamCatalog& catalog);
+/// Holds each row against a gate's floor for its operation, size, ranks and nodes. Throws
+/// InputError where it has one for none, and Stopped.
+Judgement judge(const MeasuredTable& table, const Gate& gate, const Stop* stop = nullptr);
+
+}  // namespace weft

@@ -1,0 +1,216 @@
+#include "models/expect/expect.hpp"
+
+#include <cmath>
+#include <map>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sim/base/error.hpp"
+#include "tests/expect/subjects.hpp"
+
+namespace weft::test::expect_expect {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+TEST(RoundedDown, HasThreeDigitsAndNeverMore) {
+  EXPECT_EQ(rounded_down(123.456), 123);
+  EXPECT_EQ(rounded_down(99.99), 99.9);
+  EXPECT_EQ(rounded_down(1234), 1230);
+  EXPECT_EQ(rounded_down(0), 0);
+  EXPECT_EQ(rounded_down(1.9029), 1.9);
+  EXPECT_EQ(rounded_down(0.000293), 0.000293);
+  for (double value = 1e-4; value < 1e4; value *= 1.0137) {
+    const double down = rounded_down(value);
+    EXPECT_LE(down, value);
+    EXPECT_GT(down, 0.99 * value);
+  }
+}
+
+TEST(Expect, TheValueIsThatOfAPredictionAndTheIntervalHoldsIt) {
+  const ParamCatalog catalog = make_catalog();
+  const Subject subject = subject_with("hgx-h100-8nic.yaml", catalog);
+  const Expected expected =
+      expect(subject, request_for(2, {Bytes::mib(1), Bytes::gib(1)}), catalog);
+  Scenario scenario;
+  scenario.op = "allreduce";
+  scenario.sizes = {Bytes::mib(1), Bytes::gib(1)};
+  scenario.nodes = 2;
+  scenario.memory_paths = {"gdr"};
+  const RunResult run = predict(scenario, subject.found.spec, {}, catalog);
+  ASSERT_EQ(expected.healthy.rows.size(), 2U);
+  EXPECT_FALSE(expected.found);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const ExpectedRow& row = expected.healthy.rows[i];
+    EXPECT_EQ(row.row.time_us, run.rows[i].time_us);
+    EXPECT_LE(row.low(), row.row.busbw_gb_per_s);
+    EXPECT_GE(row.high(), row.row.busbw_gb_per_s);
+    ASSERT_TRUE(row.floor());
+    EXPECT_LE(*row.floor(), row.low());
+    EXPECT_FALSE(row.row.limited_by.empty());
+  }
+}
+
+TEST(Expect, WhatIsWrongMovesTheMachineAsFoundAndNotTheHealthyOne) {
+  const ParamCatalog catalog = make_catalog();
+  const ExpectRequest request = request_for(2, {Bytes::gib(1)});
+  const Subject ill = subject_with("hgx-h100-8nic.yaml", catalog, {{"nic.trained_width", "4"}});
+  const Expected expected = expect(ill, request, catalog);
+  const Expected well = expect(subject_with("hgx-h100-8nic.yaml", catalog), request, catalog);
+  ASSERT_TRUE(expected.found);
+  EXPECT_EQ(expected.healthy.rows[0].row.time_us, well.healthy.rows[0].row.time_us);
+  EXPECT_GT(expected.found->rows[0].row.time_us, 1.5 * well.healthy.rows[0].row.time_us);
+}
+
+TEST(Expect, WhatIsWrongAndOfNoEffectMakesNoSecondColumn) {
+  const ParamCatalog catalog = make_catalog();
+  const Expected expected =
+      expect(subject_with("hgx-h100-8nic.yaml", catalog, {{"nic.trained_width", "4"}}),
+             request_for(1, {Bytes::mib(64)}), catalog);
+  EXPECT_FALSE(expected.found);
+  EXPECT_FALSE(expected.mended.empty());
+}
+
+TEST(Expect, WhereNothingValidatesThereIsAnIntervalAndNoFloor) {
+  const ParamCatalog catalog = make_catalog();
+  const Expected expected = expect(subject_with("hgx-h100-8nic.yaml", catalog),
+                                   request_for(2, {Bytes::mib(64)}, {"alltoall"}), catalog);
+  const ExpectedRow& row = expected.healthy.rows[0];
+  EXPECT_FALSE(row.floor());
+  EXPECT_THAT(row.band.basis, StartsWith("not validated: "));
+  EXPECT_LT(row.low(), 0.7 * row.row.busbw_gb_per_s);
+  EXPECT_GT(row.high(), 1.3 * row.row.busbw_gb_per_s);
+}
+
+TEST(Expect, WhatNcclRunsAndWeftDoesNotHasNoFloor) {
+  const ParamCatalog catalog = make_catalog();
+  ExpectRequest request = request_for(1, {Bytes::mib(64)}, {"allgather"});
+  const Subject subject = subject_with("hgx-h100-8nic.yaml", catalog);
+  EXPECT_TRUE(expect(subject, request, catalog).healthy.rows[0].floor());
+  request.nodes = 2;
+  request.options.env = {
+      {"NCCL_PAT_ENABLE", "1"}, {"NCCL_PROTO", "Simple"}, {"NCCL_NVLS_ENABLE", "0"}};
+  request.sizes = {Bytes::kib(512)};
+  const Expected expected = expect(subject, request, catalog);
+  EXPECT_FALSE(expected.healthy.rows[0].floor());
+  EXPECT_EQ(expected.healthy.rows[0].band.basis,
+            "not validated: NCCL runs PAT, which weft does not execute");
+}
+
+TEST(Expect, TheMemoryPathIsNcclsUnlessItIsSaid) {
+  const ParamCatalog catalog = make_catalog();
+  const Subject subject = subject_with("hgx-h100-8nic.yaml", catalog);
+  ExpectRequest request = request_for(2, {Bytes::mib(64)});
+  EXPECT_EQ(expect(subject, request, catalog).healthy.rows[0].row.memory_path, "gdr");
+  request.options.env["NCCL_NET_GDR_LEVEL"] = "LOC";
+  const Expected declined = expect(subject, request, catalog);
+  EXPECT_EQ(declined.healthy.rows[0].row.memory_path, "host-staged");
+  EXPECT_THAT(declined.healthy.rows[0].band.basis, HasSubstr("staged in host memory"));
+  request.memory_path = "gdr";
+  EXPECT_EQ(expect(subject, request, catalog).healthy.rows[0].row.memory_path, "gdr");
+}
+
+TEST(Expect, WhatJoinsGpusInANodeFollowsFromTheMachine) {
+  const ParamCatalog catalog = make_catalog();
+  const Subject subject = subject_with("hgx-h100-8nic.yaml", catalog);
+  PredictOptions options;
+  EXPECT_EQ(transport_inside(subject.healthy, {}, options, catalog), "nvlink");
+  options.env["NCCL_P2P_DISABLE"] = "1";
+  EXPECT_EQ(transport_inside(subject.healthy, {}, options, catalog), "shm");
+  const Subject plain = subject_with("genoa-2p.yaml", catalog);
+  EXPECT_EQ(transport_inside(plain.healthy, {}, {}, catalog), "pcie");
+}
+
+/// Why a machine like this has no floor; "" if it has one.
+std::string why_no_floor(const Subject& subject, std::uint32_t nodes, const std::string& op,
+                         const std::map<std::string, std::string>& env = {}) {
+  ExpectRequest request = request_for(nodes, {Bytes::gib(1)}, {op});
+  request.options.env = env;
+  const ExpectedRow row = expect(subject, request, make_catalog()).healthy.rows.at(0);
+  return row.floor() ? "" : row.band.basis;
+}
+
+TEST(Expect, MachinesThatNobodyMeasuredHaveNoFloor) {
+  const ParamCatalog catalog = make_catalog();
+  const auto with = [&](const std::string& topology,
+                        const std::vector<std::pair<std::string, std::string>>& set) {
+    return subject_with(topology, catalog, set);
+  };
+  const std::string plain = "hgx-h100-8nic.yaml";
+  EXPECT_EQ(why_no_floor(with(plain, {}), 1, "allreduce"), "");
+  EXPECT_EQ(why_no_floor(with(plain, {}), 2, "allreduce"), "");
+  EXPECT_EQ(why_no_floor(with("genoa-2p.yaml", {}), 2, "allreduce"),
+            "not validated: no published run of GPUs like h100-pcie");
+  EXPECT_EQ(why_no_floor(with(plain, {{"gpu.count", "1"}, {"nic.count", "1"}}), 2, "allreduce"),
+            "not validated: no published run of one GPU a node");
+  EXPECT_EQ(why_no_floor(with(plain, {{"nic.part", "efa"}}), 2, "allreduce"),
+            "not validated: no published run over NICs like efa");
+  EXPECT_EQ(why_no_floor(with(plain, {{"nic.part", "efa"}}), 2, "write_bw"),
+            "not validated: no published run over NICs like efa");
+  EXPECT_EQ(why_no_floor(with(plain, {{"nic.part", "efa"}}), 1, "allreduce"), "");
+  EXPECT_EQ(why_no_floor(with(plain, {{"gpu.part", "v100-sxm"}}), 1, "allreduce"),
+            "not validated: no published run of GPUs like v100-sxm");
+}
+
+TEST(Expect, GpusMustBeJoinedEachWithEach) {
+  const ParamCatalog catalog = make_catalog();
+  TopologySpec spec = read_topology(shipped_topology("merlin-a100.yaml"), catalog);
+  EXPECT_EQ(unlike_measured(subject_of(spec, {}, catalog).healthy, {}, Where::kInNode, {}, catalog),
+            "");
+  std::erase_if(spec.node.links, [](const PeerLinkSpec& link) {
+    return link.a == "gpu0" && link.b == "gpu3" && link.kind == LinkKind::kNvlink;
+  });
+  const MachineCase mesh = subject_of(spec, {}, catalog).healthy;
+  for (const Where where : {Where::kInNode, Where::kBetweenNodes}) {
+    EXPECT_EQ(unlike_measured(mesh, {}, where, {}, catalog),
+              "no published run of GPUs that NVLink does not join each with each");
+  }
+}
+
+TEST(Expect, AForcedProtocolOrAlgorithmThatNobodyMeasuredHasNoFloor) {
+  const ParamCatalog catalog = make_catalog();
+  const std::string plain = "hgx-h100-8nic.yaml";
+  EXPECT_EQ(why_no_floor(subject_with(plain, catalog, {{"nccl.proto", "LL"}}), 2, "allreduce"),
+            "not validated: no published run that NCCL_PROTO=ll forces");
+  const Subject subject = subject_with(plain, catalog);
+  EXPECT_EQ(why_no_floor(subject, 2, "allreduce", {{"NCCL_PROTO", "LL128"}}),
+            "not validated: no published run that NCCL_PROTO=ll128 forces");
+  EXPECT_EQ(why_no_floor(subject, 1, "allreduce", {{"NCCL_ALGO", "Tree"}}),
+            "not validated: no published run that NCCL_ALGO=tree forces");
+  EXPECT_EQ(why_no_floor(subject, 2, "allreduce", {{"NCCL_ALGO", "Ring"}}), "");
+}
+
+TEST(Expect, AMachineThatCannotRunAsFoundIsExpectedAsHealthy) {
+  const ParamCatalog catalog = make_catalog();
+  const Expected expected =
+      expect(subject_with("hgx-h100-8nic.yaml", catalog, {{"nic.gdr", "off"}}),
+             request_for(2, {Bytes::kib(64)}, {"write_bw"}), catalog);
+  EXPECT_EQ(expected.healthy.rows.size(), 1U);
+  EXPECT_FALSE(expected.found);
+  EXPECT_THAT(expected.why_not_found, HasSubstr("nic.gdr=off"));
+  EXPECT_THAT(expected.notes.back(), StartsWith("as found it cannot be predicted: "));
+}
+
+TEST(Expect, Perftest) {
+  const ParamCatalog catalog = make_catalog();
+  const Subject subject = subject_with("hgx-h100-8nic.yaml", catalog);
+  const Expected expected =
+      expect(subject, request_for(2, {Bytes::kib(64)}, {"write_bw", "read_bw"}), catalog);
+  ASSERT_EQ(expected.healthy.rows.size(), 2U);
+  const ExpectedRow& write = expected.healthy.rows[0];
+  EXPECT_NEAR(write.row.busbw_gb_per_s, 49, 1);  // 400 Gb/s InfiniBand less headers
+  ASSERT_TRUE(write.floor());
+  EXPECT_GT(*write.floor(), 40);
+  EXPECT_FALSE(expected.healthy.rows[1].floor());
+}
+
+TEST(Expect, OneToolAtATime) {
+  EXPECT_TRUE(are_perftest({"write_bw"}));
+  EXPECT_FALSE(are_perftest({"allreduce", "allgather"}));
+  EXPECT_THROW(are_perftest({"allreduce", "write_bw"}), InputError);
+}
+
+}  // namespace
+}  // namespace weft::test::expect_expect

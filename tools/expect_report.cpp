@@ -1,0 +1,359 @@
+#include "tools/expect_report.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "sim/base/error.hpp"
+#include "sim/base/quantity.hpp"
+#include "sim/base/version.hpp"
+#include "sim/report/text.hpp"
+#include "sim/result/fields.hpp"
+
+namespace weft {
+namespace {
+
+constexpr double kGigabits = 8;  // in a byte
+
+// JSON.
+
+/// A row and whose it is.
+struct StateRow {
+  const ExpectedRow* row;
+  const std::string* state;
+};
+
+Json limits_json(const ResultRow& row) {
+  Json out = Json::array();
+  for (const CauseShare& share : row.limited_by) {
+    out.push(Json::object({{"cause", share.cause}, {"share", share.share}}));
+  }
+  return out;
+}
+
+Json floor_json(const ExpectedRow& row) {
+  const std::optional<double> floor = row.floor();
+  return floor ? Json(*floor) : Json();
+}
+
+Json if_perftest(const ExpectedRow& row, std::int64_t value) {
+  return are_perftest({row.row.op}) ? Json(value) : Json();
+}
+
+Json if_any(const std::string& text) { return text.empty() ? Json() : Json(text); }
+Json if_positive(double value) { return value > 0 ? Json(value) : Json(); }
+
+using RowField = JsonField<StateRow>;
+constexpr std::array kRowFields{
+    RowField{{"state", "text", "", "healthy, or found: the machine as it is"},
+             [](const StateRow& s) -> Json { return *s.state; }},
+    RowField{{"op", "text", "", "the operation; of perftest its program"},
+             [](const StateRow& s) -> Json { return s.row->row.op; }},
+    RowField{{"bytes", "whole number", "", "size, as the tool counts it"},
+             [](const StateRow& s) -> Json { return s.row->row.bytes; }},
+    RowField{{"ranks", "whole number", "", "GPUs of all nodes together"},
+             [](const StateRow& s) -> Json { return s.row->row.ranks; }},
+    RowField{{"nodes", "whole number", "", "nodes that take part"},
+             [](const StateRow& s) -> Json { return s.row->row.nodes; }},
+    RowField{{"memory_path", "text", "", "gdr, host-staged; host"},
+             [](const StateRow& s) -> Json { return s.row->row.memory_path; }},
+    RowField{{"algo", "text", "of nccl-tests", "that weft runs"},
+             [](const StateRow& s) { return if_any(s.row->row.algo); }},
+    RowField{{"proto", "text", "of nccl-tests", "likewise"},
+             [](const StateRow& s) { return if_any(s.row->row.proto); }},
+    RowField{{"qps", "whole number", "of perftest", "queue pairs"},
+             [](const StateRow& s) { return if_perftest(*s.row, s.row->qps); }},
+    RowField{{"tx_depth", "whole number", "of perftest", "requests under way"},
+             [](const StateRow& s) { return if_perftest(*s.row, s.row->tx_depth); }},
+    RowField{{"time_us", "number", "", "predicted"},
+             [](const StateRow& s) -> Json { return s.row->row.time_us; }},
+    RowField{{"busbw_GBps", "number", "", "predicted, GB/s = 1e9 bytes/s"},
+             [](const StateRow& s) -> Json { return s.row->row.busbw_gb_per_s; }},
+    RowField{{"low", "number", "", "the interval of busbw, its lower end, GB/s"},
+             [](const StateRow& s) -> Json { return s.row->low(); }},
+    RowField{{"high", "number", "", "its upper end, GB/s"},
+             [](const StateRow& s) -> Json { return s.row->high(); }},
+    RowField{{"floor_GBps", "number", "where a class of measured points covers it",
+              "`low`, rounded down"},
+             [](const StateRow& s) { return floor_json(*s.row); }},
+    RowField{{"basis", "text", "",
+              "what the interval comes from: validated: a class of measured points; wider: a wider "
+              "class, as that one has too few sites; not validated: why"},
+             [](const StateRow& s) -> Json { return s.row->band.basis; }},
+    RowField{{"limited_by", "list", "", "causes with their shares of the time"},
+             [](const StateRow& s) { return limits_json(s.row->row); }}};
+
+std::vector<StateRow> rows_of(const Expected& expected) {
+  std::vector<StateRow> out;
+  const auto add = [&](const ExpectedState& state) {
+    for (const ExpectedRow& row : state.rows) out.push_back({&row, &state.state});
+  };
+  add(expected.healthy);
+  if (expected.found) add(*expected.found);
+  return out;
+}
+
+using JudgedField = JsonField<JudgedRow>;
+constexpr std::array kJudgedFields{
+    JudgedField{{"op", "text", "", "the operation; of perftest its program"},
+                [](const JudgedRow& j) -> Json { return j.measured.op; }},
+    JudgedField{{"bytes", "whole number", "", "size, as the tool counts it"},
+                [](const JudgedRow& j) -> Json { return j.measured.bytes; }},
+    JudgedField{{"ranks", "whole number", "", "GPUs of all nodes together"},
+                [](const JudgedRow& j) -> Json { return j.measured.ranks; }},
+    JudgedField{{"nodes", "whole number", "", "nodes that took part"},
+                [](const JudgedRow& j) -> Json { return j.measured.hosts; }},
+    JudgedField{{"line", "whole number", "", "in the measured file"},
+                [](const JudgedRow& j) -> Json { return j.measured.line; }},
+    JudgedField{{"measured_GBps", "number", "", "bus bandwidth, GB/s"},
+                [](const JudgedRow& j) -> Json { return j.measured.busbw_gb_per_s; }},
+    JudgedField{
+        {"verdict", "text", "", "ok, below the floor, above the interval, no floor, not predicted"},
+        [](const JudgedRow& j) -> Json { return judged_name(j.judged); }},
+    JudgedField{{"floor_GBps", "number", "where there is one", "GB/s"},
+                [](const JudgedRow& j) { return if_positive(j.floor); }},
+    JudgedField{{"busbw_GBps", "number", "where it is known", "expected, GB/s"},
+                [](const JudgedRow& j) { return if_positive(j.expected); }},
+    JudgedField{{"low", "number", "where it is known", "GB/s"},
+                [](const JudgedRow& j) { return if_positive(j.low); }},
+    JudgedField{{"high", "number", "where it is known", "GB/s"},
+                [](const JudgedRow& j) { return if_positive(j.high); }},
+    JudgedField{{"found_low", "number", "where it is another than the healthy one's",
+                 "of the machine as found, GB/s"},
+                [](const JudgedRow& j) { return j.found ? Json(j.found->low()) : Json(); }},
+    JudgedField{{"found_high", "number", "where it is another than the healthy one's",
+                 "of the machine as found, GB/s"},
+                [](const JudgedRow& j) { return j.found ? Json(j.found->high()) : Json(); }},
+    JudgedField{{"basis", "text", "", "as in `results`, or why it is not predicted"},
+                [](const JudgedRow& j) -> Json { return j.basis; }}};
+
+Json lines_json(const std::vector<std::string>& lines) {
+  Json out = Json::array();
+  for (const std::string& line : lines) out.push(line);
+  return out;
+}
+
+struct File {
+  const Expected* expected;
+  const Judgement* judgement;
+};
+
+using FileField = JsonField<File>;
+constexpr std::array kFileFields{
+    FileField{{"schema", "text", "", "the version of this form: weft.expect/1"},
+              [](const File&) -> Json { return "weft.expect/1"; }},
+    FileField{{"weft", "text", "", "version"},
+              [](const File&) -> Json { return std::string(weft_version()); }},
+    FileField{{"results", "list", "without --measured", "what is expected, a row a size"},
+              [](const File& f) {
+                return f.expected == nullptr ? Json()
+                                             : objects_of(rows_of(*f.expected), kRowFields);
+              }},
+    FileField{{"judged", "list", "with --measured", "each measured row"},
+              [](const File& f) {
+                return f.judgement == nullptr ? Json()
+                                              : objects_of(f.judgement->rows, kJudgedFields);
+              }},
+    FileField{{"mended", "list", "", "what the healthy machine has otherwise"},
+              [](const File& f) {
+                return lines_json(f.expected != nullptr ? f.expected->mended : f.judgement->mended);
+              }},
+    FileField{{"notes", "list", "", "what had to be assumed, choices of NCCL, warnings"},
+              [](const File& f) {
+                return lines_json(f.expected != nullptr ? f.expected->notes : f.judgement->notes);
+              }},
+    FileField{
+        {"provenance", "object", "without --measured", "of the healthy machine, as in a result"},
+        [](const File& f) {
+          return f.expected == nullptr ? Json() : to_json(f.expected->provenance);
+        }}};
+
+// Text.
+
+/// Bases by letter, in the order in which they come up.
+class Bases {
+ public:
+  std::string letter(const std::string& basis) {
+    const auto [at, is_new] = numbers_.try_emplace(basis, bases_.size());
+    if (is_new) bases_.push_back(basis);
+    return fmt::format("[{}]", at->second + 1);
+  }
+  std::string text() const {
+    std::string out;
+    for (std::size_t i = 0; i < bases_.size(); ++i) {
+      out += fmt::format("# [{}] {}\n", i + 1, one_line(bases_[i]));
+    }
+    return out;
+  }
+
+ private:
+  std::map<std::string, std::size_t> numbers_;
+  std::vector<std::string> bases_;
+};
+
+std::string limit_text(const ResultRow& row) {
+  if (row.limited_by.empty()) return "-";
+  const CauseShare& top = row.limited_by.front();
+  return fmt::format("{:.0f} % {}", 100 * top.share, top.cause);
+}
+
+/// Three digits at least, however small.
+std::string number_text(double value) {
+  return value < 1 ? fmt::format("{:.3g}", value) : short_number(value);
+}
+
+/// The columns to the right of the names, of one row: of bus bandwidth in GB/s, of perftest in
+/// Gb/s.
+std::vector<std::string> numbers_of(const ExpectedRow& row, const ExpectedRow* found) {
+  const double unit = are_perftest({row.row.op}) ? kGigabits : 1;
+  const std::optional<double> floor = row.floor();
+  std::vector<std::string> out{number_text(unit * row.row.busbw_gb_per_s),
+                               number_text(unit * row.low()), number_text(unit * row.high()),
+                               floor ? format_number(unit * *floor) : "-"};
+  if (found != nullptr) {
+    out.push_back(number_text(unit * found->row.busbw_gb_per_s));
+    out.push_back(number_text(unit * found->low()));
+    out.push_back(number_text(unit * found->high()));
+  }
+  return out;
+}
+
+std::vector<std::string> head_of(const Expected& expected, bool of_perftest) {
+  const std::string unit = of_perftest ? " (Gb/s)" : " (GB/s)";
+  std::vector<std::string> out{of_perftest ? "# test" : "# op", "path"};
+  if (!of_perftest) out.insert(out.end(), {"algo", "proto"});
+  out.insert(out.end(), {"basis", "limited by", of_perftest ? "#bytes" : "size (B)"});
+  if (!of_perftest) out.emplace_back("time (us)");
+  out.insert(out.end(), {(of_perftest ? "BW average" : "busbw") + unit, "low", "high", "floor"});
+  if (expected.found) out.insert(out.end(), {"as found", "low", "high"});
+  return out;
+}
+
+std::string notes_text(const std::vector<std::string>& notes) {
+  std::string out;
+  for (const std::string& note : notes) out += "# note: " + one_line(note) + "\n";
+  return out;
+}
+
+/// Each once; what only the machine as found gives says so.
+std::vector<std::string> all_notes(const Expected& expected) {
+  std::vector<std::string> out;
+  const auto has = [&](const std::string& note) {
+    return std::find(out.begin(), out.end(), note) != out.end();
+  };
+  for (const auto* const notes : {&expected.notes, &expected.healthy.notes}) {
+    for (const std::string& note : *notes) {
+      if (!has(note)) out.push_back(note);
+    }
+  }
+  if (!expected.found) return out;
+  for (const std::string& note : expected.found->notes) {
+    if (!has(note)) out.push_back("as found: " + note);
+  }
+  return out;
+}
+
+std::string mended_text(const std::vector<std::string>& mended, bool differs) {
+  if (mended.empty()) return "";
+  std::string out = differs ? "# as healthy:" : "# mended, and of no effect here:";
+  constexpr std::size_t kMost = 12;
+  for (std::size_t i = 0; i < mended.size() && i < kMost; ++i) {
+    out += (i == 0 ? " " : "; ") + one_line(mended[i]);
+  }
+  if (mended.size() > kMost) out += fmt::format("; and {} more", mended.size() - kMost);
+  return out + "\n";
+}
+
+constexpr const char* kMeaning =
+    "# low, high: each size by itself, eight healthy sites of ten lie between, by the basis;\n"
+    "# a run over several sizes has one outside more often\n"
+    "# floor: low, rounded down\n"
+    "# not validated: all errors known lie between, and there is no floor\n";
+
+}  // namespace
+
+std::string expect_text(const Expected& expected) {
+  const bool of_perftest = are_perftest({expected.healthy.rows.front().row.op});
+  std::vector<std::vector<std::string>> lines{head_of(expected, of_perftest)};
+  Bases bases;
+  for (std::size_t i = 0; i < expected.healthy.rows.size(); ++i) {
+    const ExpectedRow& row = expected.healthy.rows[i];
+    const ExpectedRow* const found = expected.found ? &expected.found->rows[i] : nullptr;
+    std::vector<std::string> cells{"  " + row.row.op, row.row.memory_path};
+    if (!of_perftest) cells.insert(cells.end(), {row.row.algo, row.row.proto});
+    cells.push_back(bases.letter(row.band.basis));
+    cells.push_back(limit_text(row.row));
+    cells.push_back(std::to_string(row.row.bytes));
+    if (!of_perftest) cells.push_back(short_number(row.row.time_us));
+    for (std::string& cell : numbers_of(row, found)) cells.push_back(std::move(cell));
+    lines.push_back(std::move(cells));
+  }
+  const ResultRow& first = expected.healthy.rows.front().row;
+  std::string out = fmt::format("# {}: {} {}, {} GPUs{}\n", one_line(expected.provenance.topology),
+                                first.nodes, first.nodes == 1 ? "node" : "nodes", first.ranks,
+                                of_perftest ? "" : ", NCCL " + expected.provenance.nccl_version);
+  out += aligned(lines, of_perftest ? 4 : 6) + "#\n" + bases.text() + kMeaning;
+  out +=
+      mended_text(expected.mended, expected.found.has_value() || !expected.why_not_found.empty());
+  return out + notes_text(all_notes(expected));
+}
+
+std::string judgement_text(const Judgement& judgement) {
+  const bool has_found = std::any_of(judgement.rows.begin(), judgement.rows.end(),
+                                     [](const JudgedRow& row) { return row.found.has_value(); });
+  std::vector<std::string> head{"# op",         "basis", "verdict",  "size (B)", "nodes", "GPUs",
+                                "busbw (GB/s)", "floor", "expected", "low",      "high"};
+  if (has_found) head.insert(head.end(), {"as found: low", "high"});
+  std::vector<std::vector<std::string>> lines{std::move(head)};
+  Bases bases;
+  const auto number = [](double value) {
+    return value > 0 ? number_text(value) : std::string("-");
+  };
+  for (const JudgedRow& row : judgement.rows) {
+    const MeasuredRow& m = row.measured;
+    std::vector<std::string> cells{"  " + m.op,
+                                   bases.letter(row.basis),
+                                   std::string(judged_name(row.judged)),
+                                   std::to_string(m.bytes),
+                                   std::to_string(m.hosts),
+                                   std::to_string(m.ranks),
+                                   number_text(m.busbw_gb_per_s),
+                                   row.floor > 0 ? format_number(row.floor) : "-",
+                                   number(row.expected),
+                                   number(row.low),
+                                   number(row.high)};
+    if (has_found) {
+      cells.push_back(row.found ? number_text(row.found->low()) : "-");
+      cells.push_back(row.found ? number_text(row.found->high()) : "-");
+    }
+    lines.push_back(std::move(cells));
+  }
+  std::string out = aligned(lines, 3) + "#\n" + bases.text() + kMeaning;
+  out += mended_text(judgement.mended, has_found) + notes_text(judgement.notes);
+  return out + fmt::format(
+                   "# {} rows: {} ok, {} below the floor, {} above the interval, {} without a "
+                   "floor, {} not predicted\n",
+                   judgement.rows.size(), judgement.count(Judged::kOk),
+                   judgement.count(Judged::kBelow), judgement.count(Judged::kAbove),
+                   judgement.count(Judged::kNoFloor), judgement.count(Judged::kNotPredicted));
+}
+
+Json expect_json(const Expected& expected) {
+  Expected all = expected;
+  all.notes = all_notes(expected);
+  return object_of(File{&all, nullptr}, kFileFields);
+}
+
+Json judgement_json(const Judgement& judgement) {
+  return object_of(File{nullptr, &judgement}, kFileFields);
+}
+
+std::vector<FormatSection> expect_format() {
+  return {{"", "The file.", keys_of(kFileFields)},
+          {"results[]", "One operation of one size.", keys_of(kRowFields)},
+          {"judged[]", "One measured row.", keys_of(kJudgedFields)}};
+}
+
+}  // namespace weft
