@@ -1,11 +1,14 @@
 /// The Python module weft._weft: Scenario as tools/weft.hpp has it, its answers as keyword
 /// arguments of the package's classes. What users see, and its documentation, is in weft/*.py.
 
+#include <cstdint>
 #include <exception>
 #include <optional>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tools/weft.hpp"
 
@@ -83,8 +86,8 @@ py::object predict(const api::Scenario& scenario, const std::string& fidelity,
     }
   };
   const api::RunOptions options{fidelity, seed, threads, force, asked};
-  // Of its own: another thread may set something meanwhile.
-  const api::Scenario own = scenario;
+  // Of its own, since without the lock another thread may set something meanwhile.
+  const api::Scenario own = scenario;  // NOLINT(performance-unnecessary-copy-initialization)
   std::optional<api::Prediction> prediction;
   try {
     const py::gil_scoped_release unlocked;
