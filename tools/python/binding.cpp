@@ -4,11 +4,12 @@
 #include <cstdint>
 #include <exception>
 #include <optional>
-#include <pybind11/pybind11.h>
-#include <pybind11/stl.h>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
 
 #include "tools/weft.hpp"
 
