@@ -1,6 +1,7 @@
 #include "tools/weft.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <chrono>
 #include <exception>
 #include <future>
@@ -38,18 +39,27 @@ auto at_the_border(Work work) -> decltype(work()) {
     throw Error(Error::Kind::kStopped, e.what());
   } catch (const std::exception& e) {
     throw Error(Error::Kind::kInternal, e.what());
+  } catch (...) {  // of RunOptions::stop
+    throw Error(Error::Kind::kInternal, "an exception that is no std::exception");
   }
 }
 
-/// What `work` returns, on a thread of its own; this one asks meanwhile whether to end it.
+/// What `work` returns, on a thread of its own; this one asks meanwhile whether to end it. What
+/// `asked` throws ends it, too.
 template <class Work>
 auto run_asking(const std::function<bool()>& asked, Work work) {
   constexpr std::chrono::milliseconds kBetween{50};
   Stop stop;
   if (asked()) stop.request();
   auto running = std::async(std::launch::async, [&] { return work(&stop); });
-  while (running.wait_for(kBetween) != std::future_status::ready) {
-    if (!stop.was_asked() && asked()) stop.request();
+  try {
+    while (running.wait_for(kBetween) != std::future_status::ready) {
+      if (!stop.was_asked() && asked()) stop.request();
+    }
+  } catch (...) {
+    stop.request();
+    running.wait();
+    throw;
   }
   return running.get();
 }
@@ -85,8 +95,8 @@ Row row_of(ResultRow&& row) {
   return out;
 }
 
-/// Precondition: there is a row.
 std::vector<NotRun> not_run_of(const weft::Scenario& scenario, const RunResult& result) {
+  assert(!result.rows.empty() && "else predict() throws");
   std::vector<NotRun> out;
   for (const PathNotRun& path : paths_not_run(scenario, result)) {
     out.push_back({result.rows.front().op, 0, path.memory_path, "", path.why});

@@ -93,10 +93,10 @@ struct Row {
 
 /// What a scenario asks for and a prediction has no row of.
 struct NotRun {
-  std::string op;
-  std::int64_t bytes{0};  ///< 0: no size of this memory path is run
+  std::string op;         ///< the first row's, if bytes is 0
+  std::int64_t bytes{0};  ///< 0: no size of this memory path is run, of any job
   std::string memory_path;
-  std::string job;  ///< of a scenario with several; "" else
+  std::string job;  ///< of a scenario with several; "" else, and if bytes is 0
   std::string why;
 };
 
@@ -117,8 +117,8 @@ struct RunOptions {
   unsigned threads{0};  ///< 0: one a core
   bool force{false};    ///< packets: run what takes more than ten minutes, too
   /// Asked on the calling thread, at the beginning and some 20 times a second, whether to end
-  /// early: the prediction then has the rows that are finished, and `not_run` the others. Must not
-  /// throw.
+  /// early: the prediction then has the rows that are finished, and `not_run` the others. What
+  /// it throws ends the run and comes out as Error, kInternal.
   std::function<bool()> stop{};
 };
 

@@ -98,6 +98,33 @@ TEST(ApiScenario, AsksTheCallersThreadWhetherToStop) {
   for (const std::thread::id& thread : asked) EXPECT_EQ(thread, std::this_thread::get_id());
 }
 
+/// What a prediction that takes minutes ends with, if `stop` throws when asked the second time.
+template <class Thrown>
+std::string ended_by(const Thrown& thrown) {
+  const std::string text = "scenario: s\ntopology: " + kTopologies +
+                           "hgx-h100-8nic.yaml\nnodes: 31\nmemory_paths: [gdr]\n"
+                           "workload: {op: allreduce, algo: Ring, sizes: [16 GiB]}\n"
+                           "set: {nccl.decisions: simple, nccl.proto: Simple}\n";
+  int asked = 0;
+  const auto stop = [&] {
+    if (++asked == 2) throw thrown;
+    return false;
+  };
+  try {
+    api::Scenario::parse(text, "s.yaml").predict({.stop = stop});
+  } catch (const api::Error& e) {
+    EXPECT_EQ(e.kind(), api::Error::Kind::kInternal) << e.what();
+    return e.what();
+  }
+  ADD_FAILURE() << "runs on";
+  return "";
+}
+
+TEST(ApiScenario, WhatStopThrowsEndsTheRunAndIsAnError) {
+  EXPECT_EQ(ended_by(std::runtime_error("of stop")), "of stop");
+  EXPECT_THAT(ended_by(7), HasSubstr("no std::exception"));
+}
+
 TEST(ApiScenario, StoppedBeforeTheFirstRowThrows) {
   try {
     scenario().predict({.stop = [] { return true; }});
