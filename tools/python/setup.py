@@ -21,7 +21,7 @@ class CMakeModule(build_ext):
         build = pathlib.Path(os.environ.get("WEFT_BUILD_DIR") or pathlib.Path(self.build_temp).resolve())
         if "WEFT_BUILD_DIR" not in os.environ:
             subprocess.run(["cmake", "-S", ROOT, "-B", build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
-                            "-DWEFT_BUILD_TESTS=OFF", f"-DPython3_EXECUTABLE={sys.executable}"], check=True)
+                            "-DWEFT_BUILD_TESTS=OFF", "-DWEFT_BUILD_PYTHON=REQUIRED", f"-DPython3_EXECUTABLE={sys.executable}"], check=True)
         subprocess.run(["cmake", "--build", build, "--target", "weft_python"], check=True)
         made = pathlib.Path(self.get_ext_fullpath(ext.name))
         made.parent.mkdir(parents=True, exist_ok=True)
