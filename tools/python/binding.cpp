@@ -34,39 +34,49 @@ py::tuple tuple_of(const std::vector<Value>& values, py::object (*convert)(const
   return out;
 }
 
-py::object text_of(const std::string& text) { return py::str(text); }
+/// Texts and messages may quote any bytes of a file, and its name.
+py::object text_of(const std::string& text) {
+  PyObject* made =
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace");
+  if (made == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(made);
+}
 
 py::object cause_of(const api::Cause& cause) {
-  return make("Cause", "cause"_a = cause.cause, "where"_a = cause.where, "share"_a = cause.share);
+  return make("Cause", "cause"_a = text_of(cause.cause), "where"_a = text_of(cause.where),
+              "share"_a = cause.share);
 }
 
 py::object row_of(const api::Row& row) {
-  return make("Row", "op"_a = row.op, "bytes"_a = row.bytes, "ranks"_a = row.ranks,
-              "nodes"_a = row.nodes, "memory_path"_a = row.memory_path, "algo"_a = row.algo,
-              "proto"_a = row.proto, "channels"_a = row.channels, "nccl_choice"_a = row.nccl_choice,
+  return make("Row", "op"_a = text_of(row.op), "bytes"_a = row.bytes, "ranks"_a = row.ranks,
+              "nodes"_a = row.nodes, "memory_path"_a = text_of(row.memory_path),
+              "algo"_a = text_of(row.algo), "proto"_a = text_of(row.proto),
+              "channels"_a = row.channels, "nccl_choice"_a = text_of(row.nccl_choice),
               "time_us"_a = row.time_us, "algbw_GBps"_a = row.algbw_gb_per_s,
               "busbw_GBps"_a = row.busbw_gb_per_s,
               "limited_by"_a = tuple_of(row.limited_by, cause_of),
-              "extended_from_nodes"_a = row.extended_from_nodes, "job"_a = row.job,
+              "extended_from_nodes"_a = row.extended_from_nodes, "job"_a = text_of(row.job),
               "alone_us"_a = row.alone_us);
 }
 
 py::object not_run_of(const api::NotRun& row) {
-  return make("NotRun", "op"_a = row.op, "bytes"_a = row.bytes, "memory_path"_a = row.memory_path,
-              "job"_a = row.job, "why"_a = row.why);
+  return make("NotRun", "op"_a = text_of(row.op), "bytes"_a = row.bytes,
+              "memory_path"_a = text_of(row.memory_path), "job"_a = text_of(row.job),
+              "why"_a = text_of(row.why));
 }
 
 py::object parameter_of(const api::Parameter& p) {
-  return make("Parameter", "key"_a = p.key, "unit"_a = p.unit, "range"_a = p.range,
-              "fallback"_a = p.fallback, "origin"_a = p.origin, "source"_a = p.source,
-              "meaning"_a = p.meaning, "also"_a = tuple_of(p.also, text_of));
+  return make("Parameter", "key"_a = text_of(p.key), "unit"_a = text_of(p.unit),
+              "range"_a = text_of(p.range), "fallback"_a = text_of(p.fallback),
+              "origin"_a = text_of(p.origin), "source"_a = text_of(p.source),
+              "meaning"_a = text_of(p.meaning), "also"_a = tuple_of(p.also, text_of));
 }
 
 py::object prediction_of(const api::Prediction& prediction) {
   return make("Prediction", "rows"_a = tuple_of(prediction.rows, row_of),
               "not_run"_a = tuple_of(prediction.not_run, not_run_of),
               "verdict"_a = tuple_of(prediction.verdict, text_of),
-              "notes"_a = tuple_of(prediction.notes, text_of), "json"_a = prediction.json);
+              "notes"_a = tuple_of(prediction.notes, text_of), "json"_a = text_of(prediction.json));
 }
 
 /// Runs without the interpreter's lock, and takes it now and then for Python's signal handlers, of
@@ -117,11 +127,7 @@ void translate(std::exception_ptr thrown) {
     std::rethrow_exception(thrown);
   } catch (const api::Error& e) {
     const py::object type = py::module_::import("weft._types").attr(name_of(e.kind()));
-    // A message may quote any bytes of a file.
-    const std::string what = e.what();
-    const auto text = py::reinterpret_steal<py::object>(
-        PyUnicode_DecodeUTF8(what.data(), static_cast<Py_ssize_t>(what.size()), "replace"));
-    PyErr_SetObject(type.ptr(), text.ptr());
+    PyErr_SetObject(type.ptr(), text_of(e.what()).ptr());
   }
 }
 
@@ -135,8 +141,8 @@ PYBIND11_MODULE(_weft, module) {
   module.def("commit", api::commit);
   module.def("parameters", [] { return tuple_of(api::parameters(), parameter_of); });
   py::class_<api::Scenario>(module, "Scenario")
-      .def_static("load", api::Scenario::load)
-      .def_static("parse", api::Scenario::parse)
+      .def_static("load", api::Scenario::load, py::call_guard<py::gil_scoped_release>())
+      .def_static("parse", api::Scenario::parse, py::call_guard<py::gil_scoped_release>())
       .def("copy", [](const api::Scenario& self) { return self; })
       .def("set", [](api::Scenario& self, const std::string& key,
                      const std::string& value) { self.set(key, value); })

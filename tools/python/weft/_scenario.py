@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 import os
-from typing import Callable
+from typing import Callable, SupportsIndex
 
 from weft import _weft
 from weft._types import InputError, Parameter, Prediction, Value
@@ -24,18 +25,18 @@ class Scenario:
         self._scenario = scenario
 
     @classmethod
-    def load(cls, file: str | os.PathLike[str]) -> Scenario:
+    def load(cls, file: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> Scenario:
         """Reads a scenario file, and its topology when that is needed; a relative path to it starts at the file's
         folder.
 
         Raises InputError: no such file, or what is wrong in it, with file, line and column.
         """
-        return cls(_weft.Scenario.load(os.fspath(file)))
+        return cls(_weft.Scenario.load(os.fsencode(file)))
 
     @classmethod
     def parse(cls, text: str, name: str) -> Scenario:
         """The same from text; `name` stands for the file in messages, and its folder for the file's."""
-        return cls(_weft.Scenario.parse(text, name))
+        return cls(_weft.Scenario.parse(text, os.fsencode(name)))
 
     def copy(self) -> Scenario:
         """Another one, which changes alone."""
@@ -71,15 +72,20 @@ class Scenario:
         Raises InputError: what was read and set does not go together, or would take too long; Stopped: `stop` came
         before the first row; KeyboardInterrupt: Ctrl-C, or a notebook's stop button, in the main thread.
         """
-        check_whole("seed", seed or 0, MOST_SEED)
-        check_whole("threads", threads, MOST_THREADS)
+        seed = None if seed is None else check_whole("seed", seed, MOST_SEED)
+        threads = check_whole("threads", threads, MOST_THREADS)
         return self._scenario.predict(fidelity, seed, threads, force, stop)
 
 
-def check_whole(name: str, number: int, most: int) -> None:
-    """Raises InputError unless 0 <= number <= most."""
-    if not 0 <= number <= most:
+def check_whole(name: str, number: SupportsIndex, most: int) -> int:
+    """The number. Raises InputError unless it is whole and 0 <= number <= most."""
+    try:
+        whole = operator.index(number)
+    except TypeError:
+        whole = -1
+    if not 0 <= whole <= most:
         raise InputError(f"{name} {number}: write a whole number from 0 to {most}")
+    return whole
 
 
 def parameters() -> tuple[Parameter, ...]:

@@ -7,7 +7,7 @@ import math
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Callable, Mapping, Sequence
 
 from weft._scenario import MOST_SEED, MOST_THREADS, Scenario, check_whole
@@ -26,7 +26,7 @@ class Point:
     """One combination of values.
 
     settings    key to value
-    prediction  None where there is none
+    prediction  None where there is none; its `json` is "", or a large grid would fill the memory
     not_run     why there is none; "" else
     """
 
@@ -47,7 +47,7 @@ class Sweep:
         return keys + [name for name in columns_of(rows) if name not in keys] + ["not_run"]
 
     def to_dicts(self) -> list[dict[str, Cell]]:
-        """A dict a row, with the columns of `weft sweep --csv` but `point`.
+        """A dict a row, with the columns of `weft sweep --csv` but `point`; `job` and `alone_us` too, if there are jobs.
 
         The settings, the cells of each row, and not_run: why a point, or a memory path of it, has no rows.
         """
@@ -74,14 +74,14 @@ def sweep(scenario: Scenario, grid: Mapping[str, Sequence[Value]], *, seed: int 
     """Simulates a scenario at every point of a grid: sweep(scenario, {"nic.rate": ["200 Gb/s", "400 Gb/s"]}).
 
     The points run in parallel. A point that is refused says why in `not_run`, as does one that `stop` came before;
-    the others are as `weft sweep` has them. The rest is as in Scenario.predict, but that `stop` is asked on several
+    the others are as `weft sweep` has them, which does not take scenarios with several jobs. The rest is as in Scenario.predict, but that `stop` is asked on several
     threads.
 
     Raises InputError: no point, a value given twice, a key of which no value can be set; KeyboardInterrupt: Ctrl-C.
     """
-    check_whole("seed", seed or 0, MOST_SEED)
-    check_whole("threads", threads, MOST_THREADS)
-    axes = {key: list(values) for key, values in grid.items()}
+    seed = None if seed is None else check_whole("seed", seed, MOST_SEED)
+    threads = check_whole("threads", threads, MOST_THREADS)
+    axes = {key: _values_of(key, values) for key, values in grid.items()}
     _check_axes(scenario, axes, seed)
     settings = [dict(zip(axes, values)) for values in itertools.product(*axes.values())]
     cores = threads or len(os.sched_getaffinity(0))
@@ -92,9 +92,9 @@ def sweep(scenario: Scenario, grid: Mapping[str, Sequence[Value]], *, seed: int 
         return is_over.is_set() or (stop is not None and stop())
 
     def run(point: dict[str, Value]) -> Point:
-        if asked():
-            return Point(point, None, STOPPED_BEFORE)
         try:
+            if asked():
+                return Point(point, None, STOPPED_BEFORE)
             changed = scenario.copy()
             for key, value in point.items():
                 changed.set(key, value)
@@ -103,9 +103,12 @@ def sweep(scenario: Scenario, grid: Mapping[str, Sequence[Value]], *, seed: int 
             return Point(point, None, STOPPED_BEFORE)
         except InputError as error:
             return Point(point, None, str(error))
+        except BaseException:  # the points before it, which are waited for, end too
+            is_over.set()
+            raise
         if any(row.bytes != 0 for row in prediction.not_run):  # stopped in the midst of it
             return Point(point, None, STOPPED_BEFORE)
-        return Point(point, prediction, "")
+        return Point(point, replace(prediction, json=""), "")
 
     with ThreadPoolExecutor(min(cores, len(settings))) as pool:
         try:
@@ -117,8 +120,15 @@ def sweep(scenario: Scenario, grid: Mapping[str, Sequence[Value]], *, seed: int 
             raise
 
 
+def _values_of(key: str, values: Sequence[Value]) -> list[Value]:
+    """A list of them, no longer than it takes to see that they are too many."""
+    if isinstance(values, (str, bytes)):
+        raise InputError(f"{key}: write a list of values, [{values!r}]")
+    return list(itertools.islice(values, MOST_POINTS + 1))
+
+
 def _check_axes(scenario: Scenario, axes: Mapping[str, Sequence[Value]], seed: int | None) -> None:
-    """Refuses what `weft sweep` refuses, so that nothing runs in vain."""
+    """Refuses what `weft sweep` refuses of a grid, so that nothing runs in vain."""
     if not axes:
         raise InputError("the grid is empty; write {key: [value, ...], ...}")
     if seed is not None and "wire.seed" in axes:
