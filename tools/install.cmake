@@ -1,5 +1,5 @@
 # cmake --install: the program, the library with its header and CMake package, man page, completions, and the
-# topologies and scenarios that come with weft. cpack -G DEB: the same as a Debian package.
+# topologies and scenarios that come with weft (tools/python adds the Python package). cpack -G DEB: the same as a Debian package.
 include(CMakePackageConfigHelpers)
 
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/weft)
@@ -46,6 +46,22 @@ set(CPACK_DEBIAN_PACKAGE_DESCRIPTION "${PROJECT_DESCRIPTION}
 # What the program is linked with, by dpkg-shlibdeps; and what programs that use the library are built with.
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "libfmt-dev, libpugixml-dev, libyaml-cpp-dev")
+# The Python module is of one version of Python; in Debian `python3` says which it is. The program does without.
+set(WEFT_PYTHON_OF_DEBIAN OFF)
+if(WEFT_BUILD_PYTHON)
+  file(REAL_PATH ${Python3_EXECUTABLE} python)
+  if(python MATCHES "^/usr/bin/")
+    set(WEFT_PYTHON_OF_DEBIAN ON)
+  endif()
+endif()
+if(WEFT_PYTHON_OF_DEBIAN)
+  math(EXPR next "${Python3_VERSION_MINOR} + 1")
+  set(python ${Python3_VERSION_MAJOR}.${Python3_VERSION_MINOR})
+  string(APPEND CPACK_DEBIAN_PACKAGE_RECOMMENDS
+    ", python3 (>= ${python}~), python3 (<< ${Python3_VERSION_MAJOR}.${next})")
+  set(CPACK_DEBIAN_PACKAGE_SUGGESTS python3-pandas)
+  string(APPEND CPACK_DEBIAN_PACKAGE_DESCRIPTION "\n The Python package weft, for Python ${python}.")
+endif()
 if(PROJECT_IS_TOP_LEVEL)
   include(CPack)
 endif()

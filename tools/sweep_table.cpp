@@ -15,12 +15,12 @@
 #include "sim/io/csv.hpp"
 #include "sim/io/file.hpp"
 #include "sim/report/csv_report.hpp"
+#include "tools/not_run.hpp"
 
 namespace weft {
 namespace {
 
 constexpr std::int64_t kMaxTableBytes = 1LL << 30;
-constexpr const char* kNotYet = "stopped before it was run";
 
 using Cells = std::vector<std::string>;
 
@@ -65,15 +65,6 @@ Cells line(const Sweep& sweep, std::size_t point, Cells row, const std::string& 
   if (sweep.has_front) cells.emplace_back();
   cells.insert(cells.end(), {one_line(not_run), sweep.points[point].digest});
   return cells;
-}
-
-/// The reason that a result's notes give for a memory path without rows.
-std::string why_not_run(const RunResult& result, const std::string& path) {
-  const std::string start = path + " is not run: ";
-  for (const std::string& note : result.notes) {
-    if (note.starts_with(start)) return note.substr(start.size());
-  }
-  return "is not run";
 }
 
 /// By the rows' memory paths and sizes, whether a point has them all: of each path either every
@@ -138,10 +129,7 @@ Block block_of(const Sweep& sweep, std::size_t point, const RunResult& result) {
   for (const ResultRow& row : result.rows) {
     block.rows.push_back(line(sweep, point, csv_row_cells(row), ""));
   }
-  for (const std::string& path : sweep.scenario.memory_paths) {
-    const bool has_rows = std::any_of(result.rows.begin(), result.rows.end(),
-                                      [&](const ResultRow& r) { return r.memory_path == path; });
-    if (has_rows) continue;
+  for (const PathNotRun& path : paths_not_run(sweep.scenario, result)) {
     const Cells names = csv_header();
     Cells cells(names.size());
     const auto set = [&](std::string_view name, const std::string& cell) {
@@ -149,8 +137,8 @@ Block block_of(const Sweep& sweep, std::size_t point, const RunResult& result) {
       cells[static_cast<std::size_t>(at - names.begin())] = cell;
     };
     set("op", result.rows.front().op);
-    set("memory_path", path);
-    block.rows.push_back(line(sweep, point, cells, why_not_run(result, path)));
+    set("memory_path", path.memory_path);
+    block.rows.push_back(line(sweep, point, cells, path.why));
   }
   return block;
 }
@@ -186,7 +174,7 @@ Blocks read_blocks(const Sweep& sweep, std::string_view text, const std::string&
                                           cells.size(), columns));
     }
     check_values(sweep, cells, place);
-    if (cells[not_run_column] == kNotYet) continue;
+    if (cells[not_run_column] == kStoppedBefore) continue;
     if (sweep.has_front) cells[column(sweep, "pareto")].clear();
     rows[cells.back()].emplace_back(cells[path_column], cells[bytes_column]);
     Block& block = blocks[cells.back()];
@@ -222,7 +210,7 @@ std::string sweep_table(const Sweep& sweep, const std::vector<std::size_t>& poin
   for (const std::size_t point : points) {
     const auto block = blocks.find(sweep.points[point].digest);
     const Block& of_point =
-        block == blocks.end() ? refused_block(sweep, point, kNotYet) : block->second;
+        block == blocks.end() ? refused_block(sweep, point, kStoppedBefore) : block->second;
     rows.insert(rows.end(), of_point.rows.begin(), of_point.rows.end());
   }
   if (sweep.has_front && is_all) mark_front(sweep, rows);

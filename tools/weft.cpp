@@ -1,18 +1,23 @@
 #include "tools/weft.hpp"
 
 #include <algorithm>
+#include <cassert>
+#include <chrono>
 #include <exception>
+#include <future>
 
 #include "models/collective/predict.hpp"
 #include "models/collective/settings.hpp"
 #include "models/registry/registry.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/stop.hpp"
 #include "sim/base/version.hpp"
 #include "sim/input/scenario.hpp"
 #include "sim/input/topology_file.hpp"
 #include "sim/io/file.hpp"
 #include "tools/assembled.hpp"
 #include "tools/copies_json.hpp"
+#include "tools/not_run.hpp"
 #include "tools/perftest_json.hpp"
 #include "tools/show_text.hpp"
 
@@ -30,9 +35,33 @@ auto at_the_border(Work work) -> decltype(work()) {
     throw;
   } catch (const InputError& e) {
     throw Error(Error::Kind::kInput, e.what());
+  } catch (const Stopped& e) {
+    throw Error(Error::Kind::kStopped, e.what());
   } catch (const std::exception& e) {
     throw Error(Error::Kind::kInternal, e.what());
+  } catch (...) {  // of RunOptions::stop
+    throw Error(Error::Kind::kInternal, "an exception that is no std::exception");
   }
+}
+
+/// What `work` returns, on a thread of its own; this one asks meanwhile whether to end it. What
+/// `asked` throws ends it, too.
+template <class Work>
+auto run_asking(const std::function<bool()>& asked, Work work) {
+  constexpr std::chrono::milliseconds kBetween{50};
+  Stop stop;
+  if (asked()) stop.request();
+  auto running = std::async(std::launch::async, [&] { return work(&stop); });
+  try {
+    while (running.wait_for(kBetween) != std::future_status::ready) {
+      if (!stop.was_asked() && asked()) stop.request();
+    }
+  } catch (...) {
+    stop.request();
+    running.wait();
+    throw;
+  }
+  return running.get();
 }
 
 std::vector<ScenarioSetting> settings_of(const Settings& set) {
@@ -58,8 +87,23 @@ Row row_of(ResultRow&& row) {
           row.time_us,
           row.algbw_gb_per_s,
           row.busbw_gb_per_s,
-          {}};
+          {},
+          row.extended ? row.extended->nodes[0] : 0,
+          std::move(row.job),
+          row.alone_us};
   for (CauseShare& cause : row.limited_by) out.limited_by.push_back(cause_of(std::move(cause)));
+  return out;
+}
+
+std::vector<NotRun> not_run_of(const weft::Scenario& scenario, const RunResult& result) {
+  assert(!result.rows.empty() && "else predict() throws");
+  std::vector<NotRun> out;
+  for (const PathNotRun& path : paths_not_run(scenario, result)) {
+    out.push_back({result.rows.front().op, 0, path.memory_path, "", path.why});
+  }
+  for (const RowNotRun& row : result.not_run) {
+    out.push_back({row.op, row.bytes, row.memory_path, row.job, kStoppedBefore});
+  }
   return out;
 }
 
@@ -184,9 +228,15 @@ Prediction Scenario::predict(const RunOptions& options) const {
     how.threads = options.threads;
     how.fidelity = parse_fidelity(options.fidelity);
     how.force = options.force;
-    RunResult result = weft::predict(parse_scenario(text_, name_), how, make_catalog());
+    const weft::Scenario scenario = parse_scenario(text_, name_);
+    const auto run = [&](const Stop* stop) {
+      how.stop = stop;
+      return weft::predict(scenario, how, make_catalog());
+    };
+    RunResult result = options.stop ? run_asking(options.stop, run) : run(nullptr);
     Prediction out;
     out.json = to_json(result).dump();
+    out.not_run = not_run_of(scenario, result);
     for (ResultRow& row : result.rows) out.rows.push_back(row_of(std::move(row)));
     out.verdict = std::move(result.verdict);
     out.notes = std::move(result.notes);

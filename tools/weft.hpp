@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <stdexcept>
@@ -32,6 +33,7 @@ class Error : public std::runtime_error {
   enum class Kind : std::uint8_t {
     kInput,     ///< files, keys or values are wrong: says where, what, and what is allowed
     kInternal,  ///< weft's own fault, or the machine is out of memory; please report the former
+    kStopped,   ///< RunOptions::stop ended it before any row was finished
   };
   Error(Kind kind, const std::string& what) : std::runtime_error{what}, kind_{kind} {}
   Kind kind() const noexcept { return kind_; }
@@ -83,11 +85,25 @@ struct Row {
   double algbw_gb_per_s{0};       ///< GB/s: bytes / time
   double busbw_gb_per_s{0};       ///< GB/s, as nccl-tests defines it
   std::vector<Cause> limited_by;  ///< largest first
+  /// Nodes of the smallest cluster that a row of a large one was extended from; 0: simulated whole.
+  std::uint32_t extended_from_nodes{0};
+  std::string job;     ///< of a scenario with several; "" else
+  double alone_us{0};  ///< of a job: what the same takes alone on the fabric
+};
+
+/// What a scenario asks for and a prediction has no row of.
+struct NotRun {
+  std::string op;         ///< the first row's, if bytes is 0
+  std::int64_t bytes{0};  ///< 0: no size of this memory path is run, of any job
+  std::string memory_path;
+  std::string job;  ///< of a scenario with several; "" else, and if bytes is 0
+  std::string why;
 };
 
 /// What `weft run` says of a scenario.
 struct Prediction {
-  std::vector<Row> rows;             ///< by size, then in the order of the scenario's memory paths
+  std::vector<Row> rows;        ///< by size, then in the order of the scenario's memory paths
+  std::vector<NotRun> not_run;  ///< memory paths that cannot be run, rows that a stop came before
   std::vector<std::string> verdict;  ///< sentences for people
   std::vector<std::string> notes;    ///< what was not run and why, choices of NCCL, warnings
   std::string json;                  ///< all of it with its provenance, as `weft run --json` writes
@@ -100,6 +116,10 @@ struct RunOptions {
   std::optional<std::uint64_t> seed{};
   unsigned threads{0};  ///< 0: one a core
   bool force{false};    ///< packets: run what takes more than ten minutes, too
+  /// Asked on the calling thread, at the beginning and some 20 times a second, whether to end
+  /// early: the prediction then has the rows that are finished, and `not_run` the others. What
+  /// it throws ends the run and comes out as Error, kInternal.
+  std::function<bool()> stop{};
 };
 
 /// What runs on which machine.

@@ -40,6 +40,7 @@ THIRD_PARTY = (
     (r"(infiniband|rdma)/", "replay/"),
     (r"(zstd|zlib)\.h", "replay/trace/"),
     (r"google/protobuf/", "replay/chakra/"),
+    (r"pybind11/", "tools/python/"),
     (r"fmt/", ""),
 )
 SYSTEM = re.compile(r"[a-z0-9_]+(\.h)?|(sys|linux|net|netinet|arpa)/[a-z0-9_]+\.h")
@@ -72,6 +73,8 @@ def why_forbidden(path, target):
         return "include paths start at the project's root"
     if there[0] == "tests":
         return "only tests include tests/"
+    if path.startswith("tools/python/") and target != "tools/weft.hpp":
+        return "tools/python/ knows tools/weft.hpp alone"
     if TOP.index(there[0]) > TOP.index(here[0]):
         return f"{here[0]}/ is below {there[0]}/ ({' <- '.join(ALL)})"
     if here[0] == "sim":
@@ -195,6 +198,11 @@ class SelfTest(unittest.TestCase):
         self.finds("models/a/a.cpp", '#include "replay/b.hpp"\n', "models/ is below replay/")
         self.finds("replay/a.cpp", '#include "tools/b.hpp"\n', "replay/ is below tools/")
         self.finds("tools/a.cpp", '#include "tests/b.hpp"\n', "only tests include tests/")
+
+    def test_the_python_module_knows_the_public_header_alone(self):
+        self.assertEqual([], self.faults({"tools/python/a.cpp": '#include <pybind11/stl.h>\n#include "tools/weft.hpp"\n'}))
+        self.finds("tools/python/a.cpp", '#include "sim/base/error.hpp"\n', "knows tools/weft.hpp alone")
+        self.finds("tools/a.cpp", "#include <pybind11/stl.h>\n", "private to tools/python/")
 
     def test_a_sim_layer_knows_only_its_own(self):
         for layer, allowed in SIM.items():

@@ -163,6 +163,12 @@ class Package(InFolder):
         for library in ("libc6", "libfmt9", "libnlopt0", "libpugixml1v5", "libstdc++6", "libyaml-cpp0.7"):
             self.assertIn(library, fields["Depends"])
         self.assertIn("libyaml-cpp-dev", fields["Recommends"])
+        if "python3-pandas" in (BUILD / "CPackConfig.cmake").read_text():  # else it is left out
+            python = "./usr/lib/python3/dist-packages/weft/"
+            self.assertLessEqual({python + name for name in ("__init__.py", "py.typed", "_weft.pyi")}, held)
+            self.assertTrue(any(file.startswith(python + "_weft.cpython-3") for file in held))
+            self.assertRegex(fields["Recommends"], r"python3 \(<< 3\.\d+\)")
+            self.assertNotIn("python3", fields["Depends"], "the program does without")
         # As it lies in the package, from anywhere.
         run("dpkg-deb", "-x", package, self.here / "root")
         self.assertIn("commit", run(self.here / "root/usr/bin/weft", "--version", cwd="/"))

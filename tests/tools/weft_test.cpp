@@ -74,6 +74,78 @@ TEST(ApiScenario, IsOneValueForManyThreads) {
   for (const std::string& json : together) EXPECT_EQ(json, alone);
 }
 
+TEST(ApiScenario, SaysWhichMemoryPathsAreNotRun) {
+  const std::string both =
+      std::string(kScenario).replace(kScenario.find("[gdr]"), 5, "[gdr, host-staged]");
+  EXPECT_TRUE(api::Scenario::parse(both, "s.yaml").predict().not_run.empty());
+  const api::Prediction prediction =
+      api::Scenario::parse(both, "s.yaml").set("nodes", "1").predict();
+  ASSERT_EQ(prediction.not_run.size(), 1U);
+  EXPECT_EQ(prediction.not_run[0].op, "allreduce");
+  EXPECT_EQ(prediction.not_run[0].memory_path, "host-staged");
+  EXPECT_EQ(prediction.not_run[0].why, "inside one node no NIC is used");
+  EXPECT_EQ(prediction.not_run[0].bytes, 0);
+}
+
+TEST(ApiScenario, AsksTheCallersThreadWhetherToStop) {
+  std::vector<std::thread::id> asked;
+  const auto never = [&asked] {
+    asked.push_back(std::this_thread::get_id());
+    return false;
+  };
+  EXPECT_EQ(scenario().predict({.stop = never}).json, scenario().predict().json);
+  ASSERT_FALSE(asked.empty());
+  for (const std::thread::id& thread : asked) EXPECT_EQ(thread, std::this_thread::get_id());
+}
+
+/// What a prediction that takes minutes ends with, if `stop` throws when asked the second time.
+template <class Thrown>
+std::string ended_by(const Thrown& thrown) {
+  const std::string text = "scenario: s\ntopology: " + kTopologies +
+                           "hgx-h100-8nic.yaml\nnodes: 31\nmemory_paths: [gdr]\n"
+                           "workload: {op: allreduce, algo: Ring, sizes: [16 GiB]}\n"
+                           "set: {nccl.decisions: simple, nccl.proto: Simple}\n";
+  int asked = 0;
+  const auto stop = [&] {
+    if (++asked == 2) throw thrown;
+    return false;
+  };
+  try {
+    api::Scenario::parse(text, "s.yaml").predict({.stop = stop});
+  } catch (const api::Error& e) {
+    EXPECT_EQ(e.kind(), api::Error::Kind::kInternal) << e.what();
+    return e.what();
+  }
+  ADD_FAILURE() << "runs on";
+  return "";
+}
+
+TEST(ApiScenario, WhatStopThrowsEndsTheRunAndIsAnError) {
+  EXPECT_EQ(ended_by(std::runtime_error("of stop")), "of stop");
+  EXPECT_THAT(ended_by(7), HasSubstr("no std::exception"));
+}
+
+TEST(ApiScenario, StoppedBeforeTheFirstRowThrows) {
+  try {
+    scenario().predict({.stop = [] { return true; }});
+    ADD_FAILURE() << "went on";
+  } catch (const api::Error& e) {
+    EXPECT_EQ(e.kind(), api::Error::Kind::kStopped) << e.what();
+  }
+}
+
+TEST(ApiScenario, RowsOfJobsNameThem) {
+  const api::Prediction prediction =
+      api::Scenario::load(std::string(WEFT_SOURCE_DIR) + "/scenarios/planning/two-jobs.yaml")
+          .predict();
+  ASSERT_FALSE(prediction.rows.empty());
+  for (const api::Row& row : prediction.rows) {
+    EXPECT_FALSE(row.job.empty());
+    EXPECT_GT(row.alone_us, 0);
+    EXPECT_LE(row.alone_us, row.time_us * (1 + 1e-9));
+  }
+}
+
 TEST(ApiTopology, ShowsPairsAndMeasuresOne) {
   const api::Shown shown = topology().show();
   ASSERT_EQ(shown.pairs.size(), 8U);

@@ -1,0 +1,30 @@
+#include "tools/not_run.hpp"
+
+#include <algorithm>
+
+namespace weft {
+namespace {
+
+/// The reason that a result's notes give for a memory path without rows.
+std::string why_not_run(const RunResult& result, const std::string& path) {
+  const std::string start = path + " is not run: ";
+  for (const std::string& note : result.notes) {
+    if (note.starts_with(start)) return note.substr(start.size());
+  }
+  return "is not run";
+}
+
+}  // namespace
+
+std::vector<PathNotRun> paths_not_run(const Scenario& scenario, const RunResult& result) {
+  std::vector<PathNotRun> out;
+  for (const std::string& path : scenario.memory_paths) {
+    const auto is_of_path = [&](const auto& row) { return row.memory_path == path; };
+    if (std::any_of(result.rows.begin(), result.rows.end(), is_of_path)) continue;
+    if (std::any_of(result.not_run.begin(), result.not_run.end(), is_of_path)) continue;
+    out.push_back({path, why_not_run(result, path)});
+  }
+  return out;
+}
+
+}  // namespace weft

@@ -1,0 +1,20 @@
+"""weft: how fast data moves between GPUs on different machines, and why.
+
+    import weft
+
+    scenario = weft.Scenario.load("scenarios/quickstart.yaml")
+    for row in scenario.set("wire.rate", "200 Gb/s").predict().rows:
+        print(row.bytes, row.busbw_GBps, row.limited_by[0].cause)
+
+Units are in the names: GB/s = 1e9 bytes/s, Gb/s = 1e9 bit/s, KiB = 1024 bytes. The same build gives the same bits for
+the same input, and the same as the program `weft`. Several threads may call anything at once.
+"""
+
+from weft._scenario import Scenario, commit, parameters, version
+from weft._sweep import Point, Sweep, sweep
+from weft._types import (Cause, Cell, InputError, InternalError, NotRun, Parameter, Prediction, Row, Stopped, Value)
+
+__version__ = version()
+
+__all__ = ["Cause", "Cell", "InputError", "InternalError", "NotRun", "Parameter", "Point", "Prediction", "Row",
+           "Scenario", "Stopped", "Sweep", "Value", "commit", "parameters", "sweep", "version"]
