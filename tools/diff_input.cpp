@@ -305,7 +305,7 @@ DiffInput of_json(const std::string& text, const std::string& file) {
   }
   const Json json = Json::parse(text, file);
   try {
-    const Json* schema = json.find("schema");
+    const Json* const schema = json.is_object() ? json.find("schema") : nullptr;
     if (schema != nullptr && schema->is_string() && schema->as_string() == "weft.nccl/1") {
       out.decisions = decisions_of_json(json);
       out.result.provenance.nccl_version = release_of(json.at("nccl").as_string());
@@ -357,11 +357,14 @@ void add_logged(const std::string& text, const std::string& file, DiffInput& out
 
 DiffInput read_diff_input(const std::string& file) {
   const std::string text = read_text_file(file);
-  if (is_json_object(text)) return of_json(text, file);
+  if (is_json_object(text) || without_blanks(text).starts_with('[')) return of_json(text, file);
   DiffInput out;
   const bool has_times = has_rows(text);
   if (!has_times && !holds(text, "NCCL INFO ") && kind_of(text) != TextKind::kEvidence) {
     refuse_other_kind(text, file, TextKind::kResult);
+    throw InputError(Place{file, 0, 0},
+                     "is no result of weft run or weft nccl, no output of nccl-tests and no log of "
+                     "NCCL");
   }
   if (has_times) out.result.rows = measured_rows(text, file);
   add_logged(text, file, out);

@@ -493,6 +493,9 @@ class Diff(SweepDiffTest):
         self.refused(["diff", "a.log", "b.log"], "b.log:6: more than 65536 bytes in a line")
         (self.here / "b.log").write_text("a:1:1 [0] NCCL INFO Bootstrap: using eth0\na:1:1 [0] NCCL WARN no route\n")
         self.refused(["diff", "a.log", "b.log"], "b.log: says nothing of what NCCL decided")
+        (self.here / "b.log").write_text("nothing\n")
+        self.refused(["diff", "a.log", "b.log"], "b.log: is no result of weft run or weft nccl, no output of nccl-tests "
+                     "and no log of NCCL")
         (self.here / "b.log").write_text("transport,op,bytes,us,ranks\nnvlink,allreduce,8,1,2\n")
         self.refused(["diff", "a.log", "b.log"], "b.log: is measured rows, not a result of weft run or weft nccl; "
                      "weft compare and weft calibrate read it")
