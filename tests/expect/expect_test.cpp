@@ -126,7 +126,7 @@ TEST(Expect, WhatJoinsGpusInANodeFollowsFromTheMachine) {
 /// Why a machine like this has no floor; "" if it has one.
 std::string why_no_floor(const Subject& subject, std::uint32_t nodes, const std::string& op,
                          const std::map<std::string, std::string>& env = {}) {
-  ExpectRequest request = request_for(nodes, {Bytes::gib(1)}, {op});
+  ExpectRequest request = request_for(nodes, {Bytes::mib(64)}, {op});
   request.options.env = env;
   const ExpectedRow row = expect(subject, request, make_catalog()).healthy.rows.at(0);
   return row.floor() ? "" : row.band.basis;

@@ -93,16 +93,16 @@ TEST(Judge, WhatNobodyMeasuredHasNoFloor) {
     EXPECT_EQ(row.judged, Judged::kNoFloor) << row.basis;
     return row.basis;
   };
-  EXPECT_THAT(basis("", "net,gdr,2,16,allreduce,1073741824,1",
+  EXPECT_THAT(basis("", "net,gdr,2,16,allreduce,67108864,1",
                     subject_with("hgx-h100-8nic.yaml", catalog(), {{"nic.part", "efa"}})),
               HasSubstr("NICs like efa"));
-  EXPECT_THAT(basis(",set", "net,gdr,2,16,allreduce,1073741824,1,nic.part=efa", machine()),
+  EXPECT_THAT(basis(",set", "net,gdr,2,16,allreduce,67108864,1,nic.part=efa", machine()),
               HasSubstr("NICs like efa"));
-  EXPECT_THAT(basis(",algo,proto", "net,gdr,2,16,allreduce,1073741824,1,Tree,LL", machine()),
+  EXPECT_THAT(basis(",algo,proto", "net,gdr,2,16,allreduce,67108864,1,Tree,LL", machine()),
               HasSubstr("NCCL_PROTO=ll forces"));
-  EXPECT_THAT(basis(",env", "net,gdr,2,16,allreduce,1073741824,1,NCCL_PROTO=LL", machine()),
+  EXPECT_THAT(basis(",env", "net,gdr,2,16,allreduce,67108864,1,NCCL_PROTO=LL", machine()),
               HasSubstr("NCCL_PROTO=ll forces"));
-  EXPECT_THAT(basis("", "net,gdr,2,2,allreduce,1073741824,1", machine()),
+  EXPECT_THAT(basis("", "net,gdr,2,2,allreduce,67108864,1", machine()),
               HasSubstr("one GPU a node"));
 }
 
