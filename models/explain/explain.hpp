@@ -1,0 +1,109 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "models/explain/evidence.hpp"
+#include "models/explain/match.hpp"
+#include "models/explain/noise.hpp"
+#include "models/explain/points.hpp"
+
+namespace weft {
+
+/// What causes do to a machine, as predict() has it: each suspect's times by point, made once.
+class Effects {
+ public:
+  /// Predicts the healthy machine and every suspect that is not ruled out, on `threads` (0: all).
+  /// All must outlive it. Throws InputError where the healthy machine cannot be predicted; Stopped.
+  Effects(const MachineCase& healthy, const CaseContext& context, const std::vector<Point>& points,
+          std::vector<Suspect> suspects, unsigned threads, const Stop* stop);
+
+  const std::vector<Point>& points() const { return *points_; }
+  const std::vector<Suspect>& suspects() const { return suspects_; }
+  /// Microseconds by point, where nothing is wrong.
+  const std::vector<double>& healthy_us() const { return healthy_us_; }
+  /// ln(with it / healthy) by point; empty: why_not() says why.
+  const std::vector<double>& of(std::size_t suspect) const { return effects_[suspect]; }
+  const std::string& why_not(std::size_t suspect) const { return why_not_[suspect]; }
+  /// Of two at once; empty where the model refuses them.
+  std::vector<double> of_pair(std::size_t a, std::size_t b) const;
+  /// Predicts several pairs on threads, for of_pair() to have them.
+  void prepare(const std::vector<std::pair<std::size_t, std::size_t>>& pairs) const;
+  /// Notes of the prediction where nothing is wrong.
+  const std::vector<std::string>& notes() const { return notes_; }
+
+ private:
+  std::vector<double> times(const std::vector<const Change*>& changes, unsigned threads,
+                            std::string& why_not) const;
+  std::vector<double> effect(const std::vector<const Change*>& changes, std::string& why_not) const;
+
+  const MachineCase* healthy_;
+  const CaseContext* context_;
+  const std::vector<Point>* points_;
+  std::vector<Suspect> suspects_;
+  unsigned threads_;
+  const Stop* stop_;
+  std::vector<double> healthy_us_;
+  std::vector<std::vector<double>> effects_;
+  std::vector<std::string> why_not_;
+  std::vector<std::string> notes_;
+  mutable std::mutex mutex_;
+  mutable std::map<std::pair<std::size_t, std::size_t>, std::vector<double>> pairs_;
+};
+
+/// One suspect or two at once.
+struct Combination {
+  std::vector<std::size_t> suspects;  ///< one or two, ascending
+  std::vector<double> effect;
+  Match match;
+  double log_weight{0};  ///< prior and evidence
+
+  double log_posterior() const { return match.log_likelihood + log_weight; }
+};
+
+/// Combinations that predict nearly the same: the likeliest first.
+struct Answer {
+  std::vector<Combination> same;
+  double times_less{1};  ///< likely than the first answer
+  const Combination& best() const { return same.front(); }
+};
+
+enum class Explained : std::uint8_t {
+  kNotSlower,  ///< than it should be, as far as the errors tell
+  kExplained,
+  kNone  ///< slower, and no cause of the catalogue or two of them explain it
+};
+
+struct Explanation {
+  Explained verdict{Explained::kNone};
+  Match healthy;                ///< that nothing is wrong
+  std::vector<double> gaps;     ///< ln(slow / reference) by point
+  std::vector<double> sd;       ///< of a gap where nothing is wrong
+  std::vector<Answer> answers;  ///< the likeliest first; of kNone the nearest, which do not suffice
+  std::size_t alike{0};         ///< so many of the first cannot be told apart by these numbers
+  bool two_at_once{false};      ///< no single cause suffices
+  std::vector<std::size_t> no_effect;  ///< suspects that change no time by 1 %
+};
+
+/// How gaps are judged.
+struct Judgement {
+  double slower{0.05};    ///< a healthy machine is called slow so often
+  double suffices{0.01};  ///< a cause is dropped whose numbers would be worse so rarely
+  double alike{20};       ///< causes within this factor of the likeliest are not told apart
+  double same{0.5};       ///< standard deviations within which predictions are one answer
+  std::size_t pairs{12};  ///< that are predicted where no single cause suffices
+};
+
+/// Matches gaps with every suspect, and pairs of them where no single one suffices. The same gaps
+/// give the same explanation.
+Explanation explain(const std::vector<double>& gaps, const Effects& effects,
+                    const ErrorModel& errors, const Judgement& judgement = {});
+
+/// ln(slow / healthy), of what was measured or, without a healthy run, predicted.
+std::vector<double> gaps_of(const Effects& effects);
+
+}  // namespace weft
