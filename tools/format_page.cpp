@@ -12,6 +12,7 @@
 #include "tools/copies_json.hpp"
 #include "tools/docs.hpp"
 #include "tools/doctor_report.hpp"
+#include "tools/explain_report.hpp"
 #include "tools/perftest_json.hpp"
 #include "tools/sensitivity_report.hpp"
 #include "tools/step_json.hpp"
@@ -163,7 +164,11 @@ std::string capacity_text() {
          "\n## Keys of a diagnosis\n\n"
          "`weft doctor EVIDENCE... --json FILE` writes one JSON object "
          "([checks](../models/doctor/README.md)).\n" +
-         sections_text(doctor_format(), "present");
+         sections_text(doctor_format(), "present") +
+         "\n## Keys of an explanation\n\n"
+         "`weft explain SLOW [HEALTHY] --json FILE` writes one JSON object "
+         "([method](../models/explain/README.md)).\n" +
+         sections_text(explain_format(), "present");
 }
 
 }  // namespace
