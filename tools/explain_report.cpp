@@ -34,10 +34,6 @@ const Suspect& suspect_of(const ExplainView& view, std::size_t i) {
   return view.effects.suspects()[i];
 }
 
-std::string path_of(const Point& point) {
-  return point.path.empty() ? "as NCCL takes" : point.path;
-}
-
 double reference_us(const ExplainView& view, std::size_t i) {
   const Point& point = view.effects.points()[i];
   return point.healthy_us > 0 ? point.healthy_us : view.effects.healthy_us()[i];

@@ -91,18 +91,17 @@ Variants algo(const Site& site) { return variable(site, "NCCL_ALGO", {"Ring", "T
 Variants proto(const Site& site) { return variable(site, "NCCL_PROTO", {"Simple", "LL128", "LL"}); }
 
 Variants channels(const Site& site) {
-  return variable(site, "NCCL_MAX_NCHANNELS", {"8", "4", "2", "1"});
+  return variable(site, "NCCL_MAX_NCHANNELS", {"8", "2", "1"});
 }
 
-Variants threads(const Site& site) { return variable(site, "NCCL_NTHREADS", {"128", "64"}); }
+Variants threads(const Site& site) { return variable(site, "NCCL_NTHREADS", {"128"}); }
 
 Variants buffers(const Site& site) {
-  return variable(site, "NCCL_BUFFSIZE", {"1048576", "262144", "65536"});
+  return variable(site, "NCCL_BUFFSIZE", {"1048576", "262144"});
 }
 
 Variants release(const Site& site) {
-  constexpr std::array<NcclVersion, 7> kReleases{
-      {{2, 18, 5}, {2, 20, 5}, {2, 21, 5}, {2, 23, 4}, {2, 27, 7}, {2, 28, 9}, {2, 30, 7}}};
+  constexpr std::array<NcclVersion, 4> kReleases{{{2, 18, 5}, {2, 21, 5}, {2, 27, 7}, {2, 30, 7}}};
   Variants out;
   for (const NcclVersion& other : kReleases) {
     const NcclVersion now = site.version();

@@ -58,17 +58,6 @@ void add_settings(const Site& site, const Devices& devices, const std::string& p
   }
 }
 
-/// A count that is halved again and again, down to `least`; only where every device has that much.
-void add_halves(const Site& site, const Devices& devices, const std::string& parameter,
-                double whole, double least, const std::string& form, Variants& out,
-                bool one_too = true) {
-  for (double value = whole / 2; value >= least; value /= 2) {
-    const std::string text = fmt::format("{:.0f}", value);
-    add_settings(site, devices, parameter, text, fmt::format(fmt::runtime(form), value), out,
-                 one_too);
-  }
-}
-
 /// Behind its own link: a second port is behind the first one's.
 Devices own_links(const Devices& devices) {
   Devices out;
@@ -78,14 +67,18 @@ Devices own_links(const Devices& devices) {
   return out;
 }
 
+/// Half of the lanes are as fast as one generation less, so each width stands for that, too.
 void add_links(const Site& site, const Devices& all, Variants& out) {
   const Devices devices = own_links(all);
   if (devices.empty()) return;
-  const DeviceSpec& first = *devices.front();
-  add_halves(site, devices, "trained_width", site.number(first, "pcie_width"), 1, "x{:.0f}", out);
-  for (double gen = site.number(first, "pcie_gen") - 1; gen >= 1; --gen) {
-    add_settings(site, devices, "trained_gen", fmt::format("{:.0f}", gen),
-                 fmt::format("Gen{:.0f}", gen), out);
+  const double lanes = site.number(*devices.front(), "pcie_width");
+  const double gen = site.number(*devices.front(), "pcie_gen");
+  for (const int halvings : {1, 2, 4}) {
+    const double width = lanes / std::exp2(halvings);
+    if (width < 1) continue;
+    std::string how = fmt::format("x{:.0f}", width);
+    if (gen > halvings) how += fmt::format(" or Gen{:.0f}", gen - halvings);
+    add_settings(site, devices, "trained_width", fmt::format("{:.0f}", width), how, out);
   }
 }
 
@@ -177,13 +170,13 @@ Variants payload(const Site& site) {
 
 Variants read_requests(const Site& site) {
   Variants out;
-  add_lower(site, own_links(site.nics()), "mrrs", {128, 256, 512, 1024}, out);
+  add_lower(site, own_links(site.nics()), "mrrs", {128, 512}, out);
   return out;
 }
 
 Variants outstanding_reads(const Site& site) {
   Variants out;
-  add_lower(site, own_links(site.nics()), "read_tags", {8, 16, 32, 64}, out);
+  add_lower(site, own_links(site.nics()), "read_tags", {8, 16, 32}, out);
   return out;
 }
 
@@ -243,7 +236,7 @@ Variants bar1(const Site& site) {
   Variants out;
   if (site.nics().empty()) return out;
   constexpr double kMiB = 1024.0 * 1024;
-  add_lower(site, site.gpus(), "bar1_size", {16 * kMiB, 256 * kMiB}, out);
+  add_lower(site, site.gpus(), "bar1_size", {64 * kMiB}, out);
   return out;
 }
 
@@ -257,8 +250,12 @@ Variants staged(const Site& site) {
 Variants dram(const Site& site) {
   Variants out;
   if (site.cpus().empty()) return out;
-  add_halves(site, site.cpus(), "dram_channels", site.number(*site.cpus().front(), "dram_channels"),
-             1, "{:.0f} channels", out, false);
+  const double all = site.number(*site.cpus().front(), "dram_channels");
+  for (const double channels : {std::floor(all / 2), 1.0}) {
+    if (channels < 1 || channels >= all) continue;
+    add_settings(site, site.cpus(), "dram_channels", fmt::format("{:.0f}", channels),
+                 fmt::format("{:.0f} channels of {:.0f}", channels, all), out, false);
+  }
   return out;
 }
 
@@ -266,7 +263,7 @@ Variants socket_link(const Site& site) {
   Variants out;
   if (site.cpus().size() < 2) return out;
   const double rate = site.number(*site.cpus().front(), "socket_rate");
-  for (const double share : {0.5, 0.25}) {
+  for (const double share : {0.5}) {
     add_settings(site, site.cpus(), "socket_rate", site.text("cpu.socket_rate", share * rate),
                  fmt::format("{:.0f} % of its rate", 100 * share), out, false);
   }
@@ -304,7 +301,7 @@ Variants nvlinks_of_one(const Site& site) {
   const GpuLinks links = nvlinks_of(site);
   Variants out;
   if (links.all.size() < 2) return out;
-  for (const double share : {0.95, 0.75, 0.5}) {
+  for (const double share : {0.95, 0.5}) {
     Change change = fewer({links.all.front()}, share);
     const std::uint32_t left = change.nvlinks.front().count;
     if (left == links.all.front().count) continue;
@@ -331,7 +328,7 @@ Variants nvswitches(const Site& site) {
 Variants clocks(const Site& site) {
   Variants out;
   if (site.gpus().empty()) return out;
-  for (const double factor : {1.5, 3.0}) {
+  for (const double factor : {1.5}) {
     const double cycle = factor * site.number(*site.gpus().front(), "sm_cycle");
     add_settings(site, site.gpus(), "sm_cycle", site.text("gpu.sm_cycle", cycle),
                  fmt::format("{:.0f} % of the clock", 100 / factor), out);
@@ -379,7 +376,7 @@ Variants rates(const Site& site) {
 Variants mtu(const Site& site) {
   Variants out;
   if (site.nics().empty()) return out;
-  for (const double bytes : {2048.0, 1024.0, 512.0, 256.0}) {
+  for (const double bytes : {1024.0, 256.0}) {
     if (bytes >= site.number("wire.mtu")) continue;
     Change change;
     change.set.push_back({"", "wire.mtu", site.text("wire.mtu", bytes)});

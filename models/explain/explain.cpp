@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -13,14 +14,18 @@ namespace weft {
 namespace {
 
 constexpr double kNoEffect = 0.01;  // of time
+// From here on rates do not change with size, and so no effect does: it is predicted here.
+constexpr std::int64_t kLeastPlateau = 256LL << 20;
+constexpr std::int64_t kPlateauOfRank = 16LL << 20;
 
-/// Points of one operation and path, with the sizes that predict() takes.
+/// Points of one operation and path, with the sizes that are predicted for them.
 struct Series {
-  std::vector<std::size_t> points;
+  std::vector<std::pair<std::size_t, std::size_t>> points;  ///< and each one's place among sizes
   CaseRequest request;
 };
 
-std::vector<Series> series_of(const std::vector<Point>& points) {
+/// `most`: what larger sizes are predicted at.
+std::vector<Series> series_of(const std::vector<Point>& points, std::int64_t most) {
   std::vector<Series> out;
   for (std::size_t i = 0; i < points.size(); ++i) {
     if (i == 0 || !points[i].is_of(points[i - 1])) {
@@ -29,8 +34,10 @@ std::vector<Series> series_of(const std::vector<Point>& points) {
       out.back().request.op = points[i].op;
       out.back().request.path = points[i].path;
     }
-    out.back().points.push_back(i);
-    out.back().request.sizes.emplace_back(points[i].bytes);
+    std::vector<Bytes>& sizes = out.back().request.sizes;
+    const Bytes size{std::min(points[i].bytes, most)};
+    if (sizes.empty() || sizes.back() != size) sizes.push_back(size);
+    out.back().points.push_back({i, sizes.size() - 1});
   }
   return out;
 }
@@ -42,10 +49,10 @@ bool is_effect(const std::vector<double>& effect) {
 
 }  // namespace
 
-std::vector<double> Effects::times(const std::vector<const Change*>& changes, unsigned threads,
-                                   std::string& why_not) const {
+std::vector<double> Effects::times(const std::vector<const Change*>& changes, std::int64_t most,
+                                   unsigned threads, std::string& why_not) const {
   std::vector<double> out(points_->size());
-  for (Series& series : series_of(*points_)) {
+  for (Series& series : series_of(*points_, most)) {
     series.request.threads = threads;
     series.request.stop = stop_;
     const CasePrediction made = predicted(*healthy_, changes, *context_, series.request);
@@ -53,17 +60,15 @@ std::vector<double> Effects::times(const std::vector<const Change*>& changes, un
       why_not = made.why_not;
       return {};
     }
-    for (std::size_t i = 0; i < series.points.size(); ++i) {
-      out[series.points[i]] = made.rows[i].time_us;
-    }
+    for (const auto& [point, row] : series.points) out[point] = made.rows[row].time_us;
   }
   return out;
 }
 
 std::vector<double> Effects::effect(const std::vector<const Change*>& changes,
                                     std::string& why_not) const {
-  std::vector<double> out = times(changes, 1, why_not);
-  for (std::size_t i = 0; i < out.size(); ++i) out[i] = std::log(out[i] / healthy_us_[i]);
+  std::vector<double> out = times(changes, plateau_, 1, why_not);
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = std::log(out[i] / reference_us_[i]);
   return out;
 }
 
@@ -78,9 +83,15 @@ Effects::Effects(const MachineCase& healthy, const CaseContext& context,
       stop_{stop},
       effects_(suspects_.size()),
       why_not_(suspects_.size()) {
+  std::size_t gpus = 0;
+  for (const DeviceSpec& device : healthy.spec.node.devices) {
+    gpus += device.kind == DeviceKind::kGpu ? context.nodes : 0U;
+  }
+  plateau_ = std::max(kLeastPlateau, kPlateauOfRank * static_cast<std::int64_t>(gpus));
   std::string refused;
-  healthy_us_ = times({}, threads, refused);
+  healthy_us_ = times({}, std::numeric_limits<std::int64_t>::max(), threads, refused);
   if (!refused.empty()) throw InputError(refused);
+  reference_us_ = times({}, plateau_, threads, refused);
   parallel_for(suspects_.size(), threads, [&](std::size_t i) {
     if (suspects_[i].weight > 0) {
       effects_[i] = effect({&suspects_[i].variant.change}, why_not_[i]);

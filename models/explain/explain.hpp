@@ -14,7 +14,8 @@
 
 namespace weft {
 
-/// What causes do to a machine, as predict() has it: each suspect's times by point, made once.
+/// What causes do to a machine, as predict() has it: each suspect's times by point, made once. Of
+/// sizes beyond 256 MiB, and 16 MiB a GPU, the effect is that at this size.
 class Effects {
  public:
   /// Predicts the healthy machine and every suspect that is not ruled out, on `threads` (0: all).
@@ -37,8 +38,8 @@ class Effects {
   const std::vector<std::string>& notes() const { return notes_; }
 
  private:
-  std::vector<double> times(const std::vector<const Change*>& changes, unsigned threads,
-                            std::string& why_not) const;
+  std::vector<double> times(const std::vector<const Change*>& changes, std::int64_t most,
+                            unsigned threads, std::string& why_not) const;
   std::vector<double> effect(const std::vector<const Change*>& changes, std::string& why_not) const;
 
   const MachineCase* healthy_;
@@ -47,7 +48,9 @@ class Effects {
   std::vector<Suspect> suspects_;
   unsigned threads_;
   const Stop* stop_;
+  std::int64_t plateau_{0};
   std::vector<double> healthy_us_;
+  std::vector<double> reference_us_;  ///< the same, larger sizes at plateau_
   std::vector<std::vector<double>> effects_;
   std::vector<std::string> why_not_;
   std::vector<std::string> notes_;
