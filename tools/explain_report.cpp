@@ -192,6 +192,7 @@ struct Refused {
 
 std::vector<Refused> refused(const ExplainView& view) {
   std::vector<Refused> out;
+  if (view.explanation.verdict == Explained::kNotSlower) return out;  // nothing was predicted
   for (std::size_t i = 0; i < view.effects.suspects().size(); ++i) {
     if (!view.effects.why_not(i).empty()) {
       out.push_back({&suspect_of(view, i), view.effects.why_not(i)});

@@ -42,6 +42,20 @@ std::vector<Series> series_of(const std::vector<Point>& points, std::int64_t mos
   return out;
 }
 
+/// Of each operation and path the first, the middle and the last size.
+std::vector<std::size_t> few_of(const std::vector<Point>& points) {
+  std::vector<std::size_t> out;
+  for (std::size_t begin = 0; begin < points.size();) {
+    std::size_t end = begin;
+    while (end < points.size() && points[end].is_of(points[begin])) ++end;
+    for (const std::size_t i : {begin, begin + (end - begin) / 2, end - 1}) {
+      if (out.empty() || out.back() < i) out.push_back(i);
+    }
+    begin = end;
+  }
+  return out;
+}
+
 bool is_effect(const std::vector<double>& effect) {
   return std::any_of(effect.begin(), effect.end(),
                      [](double each) { return std::abs(each) >= kNoEffect; });
@@ -49,10 +63,11 @@ bool is_effect(const std::vector<double>& effect) {
 
 }  // namespace
 
-std::vector<double> Effects::times(const std::vector<const Change*>& changes, std::int64_t most,
+std::vector<double> Effects::times(const std::vector<const Change*>& changes,
+                                   const std::vector<Point>& points, std::int64_t most,
                                    unsigned threads, std::string& why_not) const {
-  std::vector<double> out(points_->size());
-  for (Series& series : series_of(*points_, most)) {
+  std::vector<double> out(points.size());
+  for (Series& series : series_of(points, most)) {
     series.request.threads = threads;
     series.request.stop = stop_;
     const CasePrediction made = predicted(*healthy_, changes, *context_, series.request);
@@ -65,57 +80,78 @@ std::vector<double> Effects::times(const std::vector<const Change*>& changes, st
   return out;
 }
 
-std::vector<double> Effects::effect(const std::vector<const Change*>& changes,
-                                    std::string& why_not) const {
-  std::vector<double> out = times(changes, plateau_, 1, why_not);
-  for (std::size_t i = 0; i < out.size(); ++i) out[i] = std::log(out[i] / reference_us_[i]);
-  return out;
-}
-
 Effects::Effects(const MachineCase& healthy, const CaseContext& context,
                  const std::vector<Point>& points, std::vector<Suspect> suspects, unsigned threads,
                  const Stop* stop)
     : healthy_{&healthy},
       context_{&context},
-      points_{&points},
+      points_{points},
+      few_{few_of(points)},
       suspects_{std::move(suspects)},
       threads_{threads},
-      stop_{stop},
-      effects_(suspects_.size()),
-      why_not_(suspects_.size()) {
+      stop_{stop} {
+  for (const std::size_t i : few_) few_points_.push_back(points_[i]);
   std::size_t gpus = 0;
   for (const DeviceSpec& device : healthy.spec.node.devices) {
     gpus += device.kind == DeviceKind::kGpu ? context.nodes : 0U;
   }
   plateau_ = std::max(kLeastPlateau, kPlateauOfRank * static_cast<std::int64_t>(gpus));
   std::string refused;
-  healthy_us_ = times({}, std::numeric_limits<std::int64_t>::max(), threads, refused);
+  healthy_us_ = times({}, points_, std::numeric_limits<std::int64_t>::max(), threads, refused);
   if (!refused.empty()) throw InputError(refused);
-  reference_us_ = times({}, plateau_, threads, refused);
-  parallel_for(suspects_.size(), threads, [&](std::size_t i) {
-    if (suspects_[i].weight > 0) {
-      effects_[i] = effect({&suspects_[i].variant.change}, why_not_[i]);
-    }
-  });
+  reference_us_ = times({}, points_, plateau_, threads, refused);
 }
 
-std::vector<double> Effects::of_pair(std::size_t a, std::size_t b) const {
-  const std::pair key{std::min(a, b), std::max(a, b)};
+const Effects::Made& Effects::made(Cache& cache, const std::vector<std::size_t>& suspects,
+                                   bool is_few) const {
   {
     const std::lock_guard lock(mutex_);
-    const auto at = pairs_.find(key);
-    if (at != pairs_.end()) return at->second;
+    const auto at = cache.find(suspects);
+    if (at != cache.end()) return at->second;
   }
-  std::string why_not;
-  std::vector<double> made = effect(
-      {&suspects_[key.first].variant.change, &suspects_[key.second].variant.change}, why_not);
+  Made out;
+  std::vector<const Change*> changes;
+  bool is_ruled_out = false;
+  for (const std::size_t i : suspects) {
+    changes.push_back(&suspects_[i].variant.change);
+    is_ruled_out = is_ruled_out || suspects_[i].weight == 0;
+  }
+  if (!is_ruled_out) {
+    out.effect = times(changes, is_few ? few_points_ : points_, plateau_, 1, out.why_not);
+  }
+  for (std::size_t i = 0; i < out.effect.size(); ++i) {
+    out.effect[i] = std::log(out.effect[i] / reference_us_[is_few ? few_[i] : i]);
+  }
   const std::lock_guard lock(mutex_);
-  return pairs_.emplace(key, std::move(made)).first->second;
+  return cache.emplace(suspects, std::move(out)).first->second;
 }
 
-void Effects::prepare(const std::vector<std::pair<std::size_t, std::size_t>>& pairs) const {
-  parallel_for(pairs.size(), threads_,
-               [&](std::size_t i) { of_pair(pairs[i].first, pairs[i].second); });
+void Effects::prepare(Cache& cache, const std::vector<std::vector<std::size_t>>& combinations,
+                      bool is_few) const {
+  parallel_for(combinations.size(), threads_,
+               [&](std::size_t i) { made(cache, combinations[i], is_few); });
+}
+
+const std::vector<double>& Effects::of(const std::vector<std::size_t>& suspects) const {
+  return made(all_, suspects, false).effect;
+}
+
+const std::vector<double>& Effects::at_few(std::size_t suspect) const {
+  return made(at_few_, {suspect}, true).effect;
+}
+
+const std::string& Effects::why_not(std::size_t suspect) const {
+  return made(at_few_, {suspect}, true).why_not;
+}
+
+void Effects::prepare(const std::vector<std::vector<std::size_t>>& combinations) const {
+  prepare(all_, combinations, false);
+}
+
+void Effects::prepare_few() const {
+  std::vector<std::vector<std::size_t>> each;
+  for (std::size_t i = 0; i < suspects_.size(); ++i) each.push_back({i});
+  prepare(at_few_, each, true);
 }
 
 std::vector<double> gaps_of(const Effects& effects) {
@@ -171,11 +207,11 @@ bool can_be_both(const Suspect& a, const Suspect& b) {
   return true;
 }
 
-using Pair = std::pair<std::size_t, std::size_t>;
+using Pair = std::vector<std::size_t>;
 
-/// Those that are likeliest by what their causes do alone.
+/// Those that are likeliest by what their causes do alone, at few sizes.
 std::vector<Pair> likely_pairs(const Effects& effects, const std::vector<std::size_t>& causes,
-                               const std::vector<double>& weights, const Matcher& matcher,
+                               const std::vector<double>& weights, const Matcher& at_few,
                                std::size_t most) {
   std::vector<std::pair<double, Pair>> out;
   for (std::size_t i = 0; i < causes.size(); ++i) {
@@ -183,7 +219,7 @@ std::vector<Pair> likely_pairs(const Effects& effects, const std::vector<std::si
       const std::size_t a = causes[i];
       const std::size_t b = causes[j];
       if (!can_be_both(effects.suspects()[a], effects.suspects()[b])) continue;
-      const double guess = guessed(matcher, effects.of(a), effects.of(b));
+      const double guess = guessed(at_few, effects.at_few(a), effects.at_few(b));
       out.push_back({guess + weights[a] + weights[b], {a, b}});
     }
   }
@@ -243,16 +279,34 @@ bool any_suffices(const std::vector<Combination>& all, double chance) {
                      [&](const Combination& each) { return each.match.tail >= chance; });
 }
 
-void add_pairs(const Effects& effects, const std::vector<std::size_t>& causes,
-               const std::vector<double>& weights, const Matcher& matcher, std::size_t most,
-               std::vector<Combination>& all) {
-  const std::vector<Pair> pairs = likely_pairs(effects, causes, weights, matcher, most);
-  effects.prepare(pairs);
-  for (const auto& [a, b] : pairs) {
-    std::vector<double> effect = effects.of_pair(a, b);
+/// What is left of causes that few sizes have not shown to be hopeless.
+std::vector<std::vector<std::size_t>> hopeful(const Effects& effects,
+                                              const std::vector<std::size_t>& causes,
+                                              const std::vector<double>& weights,
+                                              const Matcher& at_few, double hopeless) {
+  std::vector<double> scores;
+  for (const std::size_t i : causes) {
+    scores.push_back(at_few.match(effects.at_few(i)).log_likelihood + weights[i]);
+  }
+  std::vector<std::vector<std::size_t>> out;
+  if (scores.empty()) return out;
+  const double best = *std::max_element(scores.begin(), scores.end());
+  for (std::size_t k = 0; k < causes.size(); ++k) {
+    if (scores[k] >= best - hopeless) out.push_back({causes[k]});
+  }
+  return out;
+}
+
+void add_matches(const Effects& effects, const std::vector<std::vector<std::size_t>>& combinations,
+                 const std::vector<double>& weights, const Matcher& matcher,
+                 std::vector<Combination>& all) {
+  effects.prepare(combinations);
+  for (const std::vector<std::size_t>& suspects : combinations) {
+    const std::vector<double>& effect = effects.of(suspects);
     if (effect.empty()) continue;
-    const Match match = matcher.match(effect);
-    all.push_back({{a, b}, std::move(effect), match, weights[a] + weights[b]});
+    double weight = 0;
+    for (const std::size_t i : suspects) weight += weights[i];
+    all.push_back({suspects, effect, matcher.match(effect), weight});
   }
 }
 
@@ -266,25 +320,32 @@ Explanation explain(const std::vector<double>& gaps, const Effects& effects,
   out.gaps = gaps;
   out.healthy = matcher.healthy();
   for (std::size_t i = 0; i < gaps.size(); ++i) out.sd.push_back(noise.sd(i));
-  const std::vector<double> weights = log_weights(effects);
-  std::vector<std::size_t> causes;
-  std::vector<Combination> all;
-  for (std::size_t i = 0; i < effects.suspects().size(); ++i) {
-    const std::vector<double>& effect = effects.of(i);
-    if (effect.empty()) continue;
-    if (!is_effect(effect)) {
-      out.no_effect.push_back(i);
-      continue;
-    }
-    causes.push_back(i);
-    all.push_back({{i}, effect, matcher.match(effect), weights[i]});
-  }
   if (!is_slower(gaps, out.sd, out.healthy, judgement.slower)) {
     out.verdict = Explained::kNotSlower;
     return out;
   }
+  std::vector<Point> few_points;
+  std::vector<double> few_gaps;
+  for (const std::size_t i : effects.few()) {
+    few_points.push_back(effects.points()[i]);
+    few_gaps.push_back(gaps[i]);
+  }
+  const Gaussian few_noise = noise_of(few_points, errors);
+  const Matcher at_few(few_gaps, few_noise, errors.effect);
+  const std::vector<double> weights = log_weights(effects);
+  effects.prepare_few();
+  std::vector<std::size_t> causes;
+  for (std::size_t i = 0; i < effects.suspects().size(); ++i) {
+    const std::vector<double>& effect = effects.at_few(i);
+    if (effect.empty()) continue;
+    (is_effect(effect) ? causes : out.no_effect).push_back(i);
+  }
+  std::vector<Combination> all;
+  add_matches(effects, hopeful(effects, causes, weights, at_few, judgement.hopeless), weights,
+              matcher, all);
   if (!any_suffices(all, judgement.suffices)) {
-    add_pairs(effects, causes, weights, matcher, judgement.pairs, all);
+    add_matches(effects, likely_pairs(effects, causes, weights, at_few, judgement.pairs), weights,
+                matcher, all);
     out.two_at_once = any_suffices(all, judgement.suffices);
   }
   out.verdict = any_suffices(all, judgement.suffices) ? Explained::kExplained : Explained::kNone;

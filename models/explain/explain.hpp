@@ -14,48 +14,59 @@
 
 namespace weft {
 
-/// What causes do to a machine, as predict() has it: each suspect's times by point, made once. Of
-/// sizes beyond 256 MiB, and 16 MiB a GPU, the effect is that at this size.
+/// What causes do to a machine, as predict() has it: times by point, each made once, when it is
+/// asked for. Of sizes beyond 256 MiB, and 16 MiB a GPU, the effect is that at this size.
 class Effects {
  public:
-  /// Predicts the healthy machine and every suspect that is not ruled out, on `threads` (0: all).
-  /// All must outlive it. Throws InputError where the healthy machine cannot be predicted; Stopped.
+  /// Predicts the healthy machine. All must outlive it but the suspects. `threads`: 0, all. Throws
+  /// InputError where the healthy machine cannot be predicted; Stopped, as those that follow.
   Effects(const MachineCase& healthy, const CaseContext& context, const std::vector<Point>& points,
           std::vector<Suspect> suspects, unsigned threads, const Stop* stop);
 
-  const std::vector<Point>& points() const { return *points_; }
+  const std::vector<Point>& points() const { return points_; }
   const std::vector<Suspect>& suspects() const { return suspects_; }
   /// Microseconds by point, where nothing is wrong.
   const std::vector<double>& healthy_us() const { return healthy_us_; }
-  /// ln(with it / healthy) by point; empty: why_not() says why.
-  const std::vector<double>& of(std::size_t suspect) const { return effects_[suspect]; }
-  const std::string& why_not(std::size_t suspect) const { return why_not_[suspect]; }
-  /// Of two at once; empty where the model refuses them.
-  std::vector<double> of_pair(std::size_t a, std::size_t b) const;
-  /// Predicts several pairs on threads, for of_pair() to have them.
-  void prepare(const std::vector<std::pair<std::size_t, std::size_t>>& pairs) const;
-  /// Notes of the prediction where nothing is wrong.
-  const std::vector<std::string>& notes() const { return notes_; }
+  /// Some of the points, by which causes are looked through first.
+  const std::vector<std::size_t>& few() const { return few_; }
+
+  /// ln(with them / healthy): one suspect or two at once, at all points or the few. Empty where the
+  /// model refuses them, or evidence rules one out.
+  const std::vector<double>& of(const std::vector<std::size_t>& suspects) const;
+  const std::vector<double>& at_few(std::size_t suspect) const;
+  const std::string& why_not(std::size_t suspect) const;
+  /// Makes several on threads, for of() and at_few() to have them.
+  void prepare(const std::vector<std::vector<std::size_t>>& combinations) const;
+  void prepare_few() const;
 
  private:
-  std::vector<double> times(const std::vector<const Change*>& changes, std::int64_t most,
-                            unsigned threads, std::string& why_not) const;
-  std::vector<double> effect(const std::vector<const Change*>& changes, std::string& why_not) const;
+  struct Made {
+    std::vector<double> effect;
+    std::string why_not;
+  };
+  using Cache = std::map<std::vector<std::size_t>, Made>;
+
+  std::vector<double> times(const std::vector<const Change*>& changes,
+                            const std::vector<Point>& points, std::int64_t most, unsigned threads,
+                            std::string& why_not) const;
+  const Made& made(Cache& cache, const std::vector<std::size_t>& suspects, bool is_few) const;
+  void prepare(Cache& cache, const std::vector<std::vector<std::size_t>>& combinations,
+               bool is_few) const;
 
   const MachineCase* healthy_;
   const CaseContext* context_;
-  const std::vector<Point>* points_;
+  std::vector<Point> points_;
+  std::vector<std::size_t> few_;
+  std::vector<Point> few_points_;
   std::vector<Suspect> suspects_;
   unsigned threads_;
   const Stop* stop_;
   std::int64_t plateau_{0};
   std::vector<double> healthy_us_;
   std::vector<double> reference_us_;  ///< the same, larger sizes at plateau_
-  std::vector<std::vector<double>> effects_;
-  std::vector<std::string> why_not_;
-  std::vector<std::string> notes_;
   mutable std::mutex mutex_;
-  mutable std::map<std::pair<std::size_t, std::size_t>, std::vector<double>> pairs_;
+  mutable Cache all_;
+  mutable Cache at_few_;
 };
 
 /// One suspect or two at once.
@@ -98,6 +109,7 @@ struct Judgement {
   double suffices{0.01};  ///< a cause is dropped whose numbers would be worse so rarely
   double alike{20};       ///< causes within this factor of the likeliest are not told apart
   double same{0.5};       ///< standard deviations within which predictions are one answer
+  double hopeless{12};    ///< ln of how much less likely a cause is at few sizes to be dropped
   std::size_t pairs{12};  ///< that are predicted where no single cause suffices
 };
 

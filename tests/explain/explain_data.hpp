@@ -34,6 +34,14 @@ class Case {
   }
 
   const Effects& effects() const { return *effects_; }
+  /// Of one suspect, at all points.
+  const std::vector<double>& effect(std::size_t suspect) const { return effects_->of({suspect}); }
+  /// Makes those of all suspects, on threads.
+  void prepare_all() const {
+    std::vector<std::vector<std::size_t>> all;
+    for (std::size_t i = 0; i < effects_->suspects().size(); ++i) all.push_back({i});
+    effects_->prepare(all);
+  }
   const std::vector<Point>& points() const { return points_; }
   const MachineCase& healthy() const { return healthy_; }
   const CaseContext& context() const { return context_; }

@@ -38,9 +38,10 @@ TEST(Explain, CallsAFasterRunNotSlower) {
 }
 
 TEST(Explain, NamesEachFaultThatMattersInItsFirstAnswers) {
+  small().prepare_all();
   const Effects& effects = small().effects();
   for (std::size_t i = 0; i < effects.suspects().size(); ++i) {
-    const std::vector<double>& gaps = effects.of(i);
+    const std::vector<double>& gaps = small().effect(i);
     if (gaps.empty()) continue;  // it is refused here
     const std::string_view id = effects.suspects()[i].entry->id;
     SCOPED_TRACE(std::string(id) + " " + effects.suspects()[i].variant.how);
@@ -60,7 +61,7 @@ TEST(Explain, NamesEachFaultThatMattersInItsFirstAnswers) {
 TEST(Explain, AnswersOfOneEffectAreOne) {
   // GPUDirect RDMA that is off is the same whoever turned it off.
   const Effects& effects = small().effects();
-  const Explanation made = small().of(effects.of(small().suspect("gdr-missing")));
+  const Explanation made = small().of(small().effect(small().suspect("gdr-missing")));
   ASSERT_EQ(made.verdict, Explained::kExplained);
   for (const char* id : {"gdr-missing", "staged", "gdr-level"}) {
     EXPECT_TRUE(has_cause(made.answers.front(), effects, id)) << id;
@@ -82,9 +83,9 @@ TEST(Explain, SaysWhereNothingExplainsIt) {
 
 TEST(Explain, FindsTwoFaultsAtOnce) {
   const Effects& effects = small().effects();
-  const std::size_t a = small().suspect("channels", "NCCL_MAX_NCHANNELS=2");
-  const std::size_t b = small().suspect("host-launch");
-  std::vector<double> gaps = effects.of_pair(a, b);
+  const std::size_t a = small().suspect("nic-rate", "25 %");
+  const std::size_t b = small().suspect("host-launch", "a launch takes 10");
+  std::vector<double> gaps = effects.of({a, b});
   ASSERT_FALSE(gaps.empty());
   Explanation made = small().of(gaps);
   ASSERT_EQ(made.verdict, Explained::kExplained);
@@ -98,7 +99,7 @@ TEST(Explain, FindsTwoFaultsAtOnce) {
   made = explain(gaps, effects, sharp);
   ASSERT_EQ(made.verdict, Explained::kExplained);
   EXPECT_TRUE(made.two_at_once);
-  EXPECT_TRUE(has_cause(made.answers.front(), effects, "channels"));
+  EXPECT_TRUE(has_cause(made.answers.front(), effects, "nic-rate"));
   EXPECT_TRUE(has_cause(made.answers.front(), effects, "host-launch"));
 }
 
@@ -107,7 +108,7 @@ TEST(Explain, EvidenceDecidesBetweenWhatIsAlike) {
             points_at("allreduce", {1 << 20, 256 << 20}), {}, {},
             {"gdr-missing", "staged", "gdr-level"});
   std::vector<Suspect> suspects = with.effects().suspects();
-  const std::vector<double> gaps = with.effects().of(with.suspect("staged"));
+  const std::vector<double> gaps = with.effect(with.suspect("staged"));
   for (Suspect& suspect : suspects) {
     if (suspect.entry->id == "gdr-missing") suspect.weight = 0;  // ruled out
     if (suspect.entry->id == "staged") suspect.weight = 20;
@@ -121,10 +122,10 @@ TEST(Explain, EvidenceDecidesBetweenWhatIsAlike) {
 }
 
 TEST(Explain, IsTheSameOnAnyNumberOfThreads) {
-  const Explanation a = small().of(sum(small().effects().of(small().suspect("mtu", "256")),
-                                       std::vector<double>(kSizes.size(), 0.1)));
-  const Explanation b = small().of(sum(small().effects().of(small().suspect("mtu", "256")),
-                                       std::vector<double>(kSizes.size(), 0.1)));
+  const Explanation a = small().of(
+      sum(small().effect(small().suspect("mtu", "256")), std::vector<double>(kSizes.size(), 0.1)));
+  const Explanation b = small().of(
+      sum(small().effect(small().suspect("mtu", "256")), std::vector<double>(kSizes.size(), 0.1)));
   ASSERT_EQ(a.answers.size(), b.answers.size());
   for (std::size_t i = 0; i < a.answers.size(); ++i) {
     EXPECT_EQ(a.answers[i].best().suspects, b.answers[i].best().suspects);

@@ -113,7 +113,7 @@ bool is_told(const std::vector<double>& effect, const Effects& effects, const Ma
              const std::vector<std::size_t>& truth) {
   constexpr double kSame = 0.5;  // one answer, as Judgement has it
   for (std::size_t i = 0; i < effects.suspects().size(); ++i) {
-    const std::vector<double>& other = effects.of(i);
+    const std::vector<double>& other = effects.of({i});
     if (other.empty()) continue;
     if (truth.size() == 1 &&
         effects.suspects()[truth[0]].entry->id == effects.suspects()[i].entry->id)
@@ -137,6 +137,7 @@ class Injected : public testing::Test {
         out.push_back(std::make_unique<Case>(
             read_topology(file, make_catalog()), machine.nodes,
             points_at("allreduce", {64 << 10, 1 << 20, 8 << 20, 64 << 20, 256 << 20, 1 << 30})));
+        out.back()->prepare_all();
       }
       return out;
     }();
@@ -149,7 +150,7 @@ class Injected : public testing::Test {
     std::vector<std::size_t> out;
     const std::vector<double> none(on.points().size(), 0.0);
     for (std::size_t i = 0; i < on.effects().suspects().size(); ++i) {
-      const std::vector<double>& effect = on.effects().of(i);
+      const std::vector<double>& effect = on.effect(i);
       double sum = 0;
       for (const double each : effect) sum += each;
       if (!effect.empty() && sum > 0 && matcher.distance(effect, none) > kTold) out.push_back(i);
@@ -201,7 +202,7 @@ TEST_F(Injected, SingleFaults) {
       const Matcher matcher(std::vector<double>(on.points().size(), 0.0), noise, errors.effect);
       std::mt19937_64 stream = random_stream(seed, "single");
       const std::size_t fault = drawn(on, visible(on, matcher), stream);
-      const std::vector<double>& effect = on.effects().of(fault);
+      const std::vector<double>& effect = on.effect(fault);
       const Explanation made =
           explain(measured(effect, noise, errors, stream), on.effects(), errors);
       count(made, on.effects(), {fault}, is_told(effect, on.effects(), matcher, {fault}), counts);
@@ -224,7 +225,7 @@ TEST_F(Injected, DoubleFaults) {
     const std::size_t a = drawn(on, from, stream);
     const std::size_t b = drawn(on, from, stream);
     if (on.effects().suspects()[a].entry->id == on.effects().suspects()[b].entry->id) continue;
-    const std::vector<double> effect = on.effects().of_pair(a, b);
+    const std::vector<double> effect = on.effects().of({a, b});
     if (effect.empty()) continue;
     const Explanation made = explain(measured(effect, noise, errors, stream), on.effects(), errors);
     count(made, on.effects(), {a, b}, is_told(effect, on.effects(), matcher, {a, b}), counts);

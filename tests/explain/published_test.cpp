@@ -92,8 +92,8 @@ TEST(Published, CausesAndSizes) {
     double largest = 0;
     for (std::size_t i = 0; i < effects.suspects().size(); ++i) {
       for (const std::string& cause : causes) {
-        if (effects.suspects()[i].entry->id == cause && !effects.of(i).empty()) {
-          largest = std::max(largest, effects.of(i)[0]);
+        if (effects.suspects()[i].entry->id == cause && !on.effect(i).empty()) {
+          largest = std::max(largest, on.effect(i)[0]);
         }
       }
     }
