@@ -114,7 +114,7 @@ Explanation explained(const ExplainArguments& arguments, const ParamCatalog& cat
   try {
     const Effects effects(known.healthy, context, measured.points, std::move(suspects),
                           arguments.predict.threads, stopping.stop());
-    const Explanation explanation =
+    Explanation explanation =
         explain(gaps_of(effects), effects, errors_of(known.healthy, has_healthy, catalog));
     const ExplainView view{explanation, effects,
                            measured,    entries,

@@ -288,9 +288,9 @@ GpuLinks nvlinks_of(const Site& site) {
   return out;
 }
 
-Change fewer(std::vector<Change::Links> links, double share) {
+Change fewer(const std::vector<Change::Links>& links, double share) {
   Change out;
-  for (Change::Links& each : links) {
+  for (const Change::Links& each : links) {
     const auto left = static_cast<std::uint32_t>(std::floor(each.count * share));
     out.nvlinks.push_back({each.gpu, std::max(1U, left)});
   }

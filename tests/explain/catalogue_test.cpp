@@ -52,11 +52,15 @@ const Case& far_nics() {
   return known;
 }
 
-/// GPUs that exchange data by host memory already.
-const Case& by_shm() {
-  static const Case known(small(), 1, points_at("allreduce", {4 << 20}), {},
-                          {{"NCCL_P2P_DISABLE", "1"}}, {"shm-off", "dram"});
-  return known;
+/// Four GPUs of one socket, which may exchange data by host memory, and some that do already.
+const Case& by_shm(bool already) {
+  const auto make = [](const std::map<std::string, std::string>& env) {
+    return Case(read_topology(in_project("topologies/h200-vm.yaml"), make_catalog()), 1,
+                points_at("allreduce", {4 << 20}), {}, env, {"p2p-off", "shm-off", "dram"});
+  };
+  static const Case peers(make({}));
+  static const Case shared(make({{"NCCL_P2P_DISABLE", "1"}}));
+  return already ? shared : peers;
 }
 
 const Case& one_node() {
@@ -85,7 +89,8 @@ TEST(Catalogue, EachEntryMovesAPredictionOrCannotBeHere) {
   add_effects(two_nodes(), by_id);
   add_effects(one_node(), by_id);
   add_effects(far_nics(), by_id);
-  add_effects(by_shm(), by_id);
+  add_effects(by_shm(false), by_id);
+  add_effects(by_shm(true), by_id);
   for (const auto& [id, effect] : by_id) {
     std::printf("%-20s %.3f\n", std::string(id).c_str(), effect);
     EXPECT_EQ(effect > 0.01, !kNothingHere.contains(id)) << id;
