@@ -34,6 +34,12 @@ std::string path_of(const MachineCase& what, const CaseContext& context, const C
                     bool& is_mixed) {
   if (!request.path.empty()) return request.path;
   if (what.is_staged) return std::string(memory_path_name(MemoryPath::kHostStaged));
+  Params params(context.catalog);
+  TopologySpec spec = what.spec;
+  apply_settings(what.set, spec, params);
+  if (params.choice("nccl.decisions") == "simple") {
+    return std::string(memory_path_name(MemoryPath::kGdr));  // host-staged where it is not possible
+  }
   const CaseMachine machine(what, context);
   is_mixed = machine.is_mixed();
   return std::string(memory_path_name(machine.path()));
