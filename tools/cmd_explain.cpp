@@ -94,7 +94,7 @@ Explanation explained(const ExplainArguments& arguments, const ParamCatalog& cat
   }
   const bool has_healthy = arguments.runs.size() == 2;
   const StatedColumns stated = parse_stated(arguments.as);
-  const PredictOptions options = predict_options(arguments.predict);
+  const PredictOptions options = predict_options(arguments.predict, ParameterSet{});
   const MeasuredTable slow = read_run(arguments.runs[0], stated);
   std::optional<MeasuredTable> healthy;
   if (has_healthy) healthy = read_run(arguments.runs[1], stated);

@@ -38,7 +38,7 @@ BOGUS_USAGE = (
      "which machine is it? write --machine FILE (a topology), or --evidence FILE (what its tools print)"),
     (["explain", "healthy.txt", "healthy.txt", "healthy.txt", "--as", "op=allreduce", "--machine", "m.yaml"],
      "explain takes a slow run and a healthy one, not more: 'healthy.txt'"),
-    (["explain", "eight.csv", "--machine", "m.yaml"], "--set: gpu.count: "),
+    (["explain", "eight.csv", "--machine", "m.yaml"], "a node has 1 GPUs"),
     (["explain", "perftest.csv", "--machine", "m.yaml"],
      "perftest.csv:2: 'write_bw' is no collective: explain takes nccl-tests' runs"),
 )
