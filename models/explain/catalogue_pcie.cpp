@@ -263,7 +263,7 @@ Variants socket_link(const Site& site) {
   Variants out;
   if (site.cpus().size() < 2) return out;
   const double rate = site.number(*site.cpus().front(), "socket_rate");
-  for (const double share : {0.5}) {
+  for (const double share : {0.5, 0.25}) {
     add_settings(site, site.cpus(), "socket_rate", site.text("cpu.socket_rate", share * rate),
                  fmt::format("{:.0f} % of its rate", 100 * share), out, false);
   }

@@ -37,14 +37,16 @@ TEST(Catalogue, NamesChecksOfTheDoctor) {
   }
 }
 
-/// A machine on which something that moves nothing elsewhere does.
+/// A machine on which something that moves nothing elsewhere does, over GPUDirect RDMA.
 Case shown(const std::string& topology, std::uint32_t nodes, const std::string& op,
            std::vector<ScenarioSetting> set, const std::vector<std::string>& only) {
+  const std::map<std::string, std::string> env{{"NCCL_NET_GDR_LEVEL", "SYS"},
+                                               {"NCCL_NET_GDR_READ", "1"}};
   return {read_topology(in_project(topology), make_catalog()),
           nodes,
           points_at(op, {256 << 20}),
           std::move(set),
-          {},
+          env,
           only};
 }
 
