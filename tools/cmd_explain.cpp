@@ -5,11 +5,14 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "models/collective/compare.hpp"
 #include "models/collective/settings.hpp"
 #include "models/explain/explain.hpp"
 #include "models/registry/registry.hpp"
 #include "sim/base/error.hpp"
+#include "sim/input/evidence/host_view.hpp"
 #include "sim/input/topology_file.hpp"
 #include "sim/io/file.hpp"
 #include "tools/command_line.hpp"
@@ -44,10 +47,21 @@ struct Known {
   std::vector<std::string> notes;
 };
 
+/// A check that is ok on one host rules out nothing on another.
+void refuse_several_hosts(const Evidence& evidence) {
+  const std::vector<std::string> hosts = compare_hosts(evidence.facts).names;
+  if (hosts.size() < 2) return;
+  throw InputError(fmt::format(
+      "the evidence is of {} hosts ({}): explain weighs causes by that of one host; give the "
+      "slow one's alone (weft doctor examines and compares several)",
+      hosts.size(), known_names(hosts, 3)));
+}
+
 void read_known(const ExplainArguments& arguments, const Measurement& measured,
                 const ParamCatalog& catalog, const PartLibrary& parts, Known& known) {
   if (!arguments.evidence.empty()) {
     known.evidence = read_evidence(arguments.evidence);
+    refuse_several_hosts(*known.evidence);
     known.patient.emplace(*known.evidence, catalog, parts,
                           static_cast<std::uint32_t>(measured.hosts), arguments.predict.gpu);
   }
@@ -109,13 +123,14 @@ Explanation explained(const ExplainArguments& arguments, const ParamCatalog& cat
   const Site site(known.healthy, context);
   std::vector<Suspect> suspects = suspects_of(entries, site);
   if (known.patient) {
-    weigh_by(*known.patient, arguments.machine.empty(), entries, suspects);
+    weigh_by(*known.patient, site, arguments.machine.empty(), entries, suspects);
   }
   try {
     const Effects effects(known.healthy, context, measured.points, std::move(suspects),
                           arguments.predict.threads, stopping.stop());
     Explanation explanation =
         explain(gaps_of(effects), effects, errors_of(known.healthy, has_healthy, catalog));
+    known.notes.insert(known.notes.end(), effects.notes().begin(), effects.notes().end());
     const ExplainView view{explanation, effects,
                            measured,    entries,
                            slow.file,   has_healthy ? healthy->file : "",
@@ -150,7 +165,8 @@ void add_explain_command(CommandLine& line) {
               "the machine as it should be: topology YAML or NCCL XML; unless given the "
               "evidence's, with all mended that weft doctor finds")
       .option("--evidence", arguments->evidence,
-              "what the slow machine's tools print, or a tar of it (weft doctor); repeatable")
+              "what tools print on one host of the slow machine, or a tar of it (weft doctor); "
+              "repeatable")
       .option("--as", arguments->as,
               "columns that the runs leave out, such as ranks=16,hosts=2,op=allreduce");
   add_predict_options(command, arguments->predict,

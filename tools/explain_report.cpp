@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -37,6 +38,12 @@ const Suspect& suspect_of(const ExplainView& view, std::size_t i) {
 double reference_us(const ExplainView& view, std::size_t i) {
   const Point& point = view.effects.points()[i];
   return point.healthy_us > 0 ? point.healthy_us : view.effects.healthy_us()[i];
+}
+
+/// Whether there is a gap over all sizes of which a share can be explained.
+bool has_share(const ExplainView& view) {
+  const std::vector<double>& gaps = view.explanation.gaps;
+  return std::accumulate(gaps.begin(), gaps.end(), 0.0) > 0;
 }
 
 std::string_view verdict_of(const Explanation& explanation) {
@@ -136,14 +143,21 @@ constexpr std::array kAnswerFields{
                 }},
     AnswerField{{"alike", "true or false", "", "cannot be told from the first answer"},
                 [](const AnswerOf& of) -> Json { return of.at < of.view->explanation.alike; }},
-    AnswerField{{"times_less", "number", "", "likely than the first answer"},
+    AnswerField{{"times_less", "number", "", "likely than the first answer; 1e12: or more"},
                 [](const AnswerOf& of) -> Json { return answer_of(of).times_less; }},
-    AnswerField{{"explains", "number", "", "share of the gap, over all sizes"},
-                [](const AnswerOf& of) -> Json { return answer_of(of).best().match.share; }},
-    AnswerField{{"low", "number", "", "of 80 % of its likely values"},
-                [](const AnswerOf& of) -> Json { return answer_of(of).best().match.low; }},
-    AnswerField{{"high", "number", "", "likewise"},
-                [](const AnswerOf& of) -> Json { return answer_of(of).best().match.high; }},
+    AnswerField{{"explains", "number", "where gaps add up to 0 or less",
+                 "share of the gap, over all sizes"},
+                [](const AnswerOf& of) {
+                  return has_share(*of.view) ? Json(answer_of(of).best().match.share) : Json();
+                }},
+    AnswerField{{"low", "number", "likewise", "of 80 % of its likely values"},
+                [](const AnswerOf& of) {
+                  return has_share(*of.view) ? Json(answer_of(of).best().match.low) : Json();
+                }},
+    AnswerField{{"high", "number", "likewise", "likewise"},
+                [](const AnswerOf& of) {
+                  return has_share(*of.view) ? Json(answer_of(of).best().match.high) : Json();
+                }},
     AnswerField{{"chance", "number", "", "of numbers that fit worse if it is the cause"},
                 [](const AnswerOf& of) -> Json { return answer_of(of).best().match.tail; }},
     AnswerField{{"effects", "list", "", "ln(with it / healthy) by point, predicted"},
@@ -342,9 +356,13 @@ std::string answer_text(const ExplainView& view, std::size_t at) {
   const Combination& best = answer.best();
   std::string out = fmt::format("{}. {}\n", at + 1, name_of(view, best));
   out += same_text(view, answer);
-  out +=
-      fmt::format("   explains {} of the gap ({} to {}): {}", percent(best.match.share),
-                  percent(best.match.low), percent(best.match.high), at_worst(view, best.effect));
+  if (has_share(view)) {
+    out += fmt::format("   explains {} of the gap ({} to {}): ", percent(best.match.share),
+                       percent(best.match.low), percent(best.match.high));
+  } else {
+    out += "   no share of the gap, as other sizes are faster: ";
+  }
+  out += at_worst(view, best.effect);
   if (at >= view.explanation.alike) {
     out += fmt::format("; {:.2g} times less likely", answer.times_less);
   }
@@ -409,6 +427,9 @@ std::string ruled_out_text(const ExplainView& view) {
   for (const Suspect* suspect : suspects_where(view, is_ruled_out)) {
     by_entry.emplace(suspect->entry->id, suspect);
   }
+  for (const Suspect& suspect : view.effects.suspects()) {  // one that is out in part is not
+    if (suspect.weight > 0) by_entry.erase(suspect.entry->id);
+  }
   std::string out;
   for (const auto& [id, suspect] : by_entry) {
     out += fmt::format("  {}: {}", suspect->entry->title, one_line(suspect->said));
@@ -441,8 +462,10 @@ std::string rest_text(const ExplainView& view) {
 std::string last_line(const ExplainView& view) {
   const Explanation& explanation = view.explanation;
   const auto& suspects = view.effects.suspects();
+  const std::size_t out_of_it = suspects_where(view, is_ruled_out).size() + refused(view).size();
   const std::string of =
-      fmt::format("{} causes in {} variants", view.entries.size(), suspects.size());
+      fmt::format("{} causes in {} variants", view.entries.size() - not_here(view).size(),
+                  suspects.size() - out_of_it);
   switch (explanation.verdict) {
     case Explained::kNotSlower:
       return fmt::format(
@@ -450,7 +473,8 @@ std::string last_line(const ExplainView& view) {
           "off ({} known)\n",
           std::lround(100 * explanation.healthy.tail), of);
     case Explained::kNone:
-      return fmt::format("none of these explains it: {}, nor two of them at once\n", of);
+      return fmt::format("none of these explains it: {}, nor the {} likeliest pairs of them\n", of,
+                         explanation.pairs);
     case Explained::kExplained:
       return fmt::format("explained by {}: {} of {} answers are alike ({})\n",
                          explanation.two_at_once ? "two causes at once" : "one cause",

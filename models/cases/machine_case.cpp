@@ -78,6 +78,7 @@ CasePrediction predicted(MachineCase what, const std::vector<const Change*>& cha
     RunResult run = predict(scenario, what.spec, options, context.catalog);
     if (!run.not_run.empty()) throw Stopped("stopped");
     out.rows = std::move(run.rows);
+    out.notes = std::move(run.notes);
   } catch (const InputError& error) {
     out.why_not = error.what();
   }

@@ -63,6 +63,7 @@ struct CaseRequest {
 /// What one case came to: rows by size, or why there are none.
 struct CasePrediction {
   std::vector<ResultRow> rows;
+  std::vector<std::string> notes;  ///< predict()'s
   std::string why_not;
   /// NCCL takes GPUDirect RDMA at some of the rings' ends; the prediction has it at all.
   bool is_mixed{false};

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
 #include <utility>
 
 #include "models/doctor/check_table.hpp"
@@ -19,26 +18,47 @@ constexpr double kUnlikely = 1.0 / 20;
 constexpr CauseEntry kAsFound{
     "found", "as the evidence shows it", "", "weft doctor EVIDENCE...", "", false, nullptr};
 
-/// Parameters and variables, whatever their values.
-std::set<std::string> subjects(const Change& change) {
-  std::set<std::string> out;
+/// What is otherwise, whatever its value, and of which device.
+struct Subject {
+  std::string what;    ///< "nic.trained_width", "NCCL_ALGO"
+  std::string device;  ///< "": of all, or of none
+};
+
+/// A change of a finding names the evidence's devices, one of a suspect the healthy machine's.
+template <class Machine>
+std::vector<Subject> subjects(const Change& change, const Machine& machine) {
+  std::vector<Subject> out;
   for (const Change::Setting& s : change.set) {
-    out.insert(s.parameter.substr(s.parameter.find('.') + 1));
+    const DeviceSpec* const device = machine.device(s.device);
+    const std::string scope = device == nullptr ? "" : std::string(device->scope()) + ".";
+    out.push_back({scope + s.parameter, s.device});
   }
-  for (const std::string& name : change.unset) out.insert(name);
-  for (const auto& [name, value] : change.env) out.insert(name);
-  if (!change.cable.empty() || !change.uncable.empty()) out.insert("network");
-  if (!change.nvlinks.empty()) out.insert("nvlinks");
-  if (!change.hang.empty()) out.insert("upstream");
-  if (change.by_rule || change.staged) out.insert("path");
+  for (const std::string& name : change.unset) out.push_back({name, ""});
+  for (const auto& [name, value] : change.env) out.push_back({name, ""});
+  for (const std::string& nic : change.cable) out.push_back({"network", nic});
+  for (const std::string& nic : change.uncable) out.push_back({"network", nic});
+  for (const Change::Links& links : change.nvlinks) out.push_back({"nvlinks", links.gpu});
+  for (const Change::Place& place : change.hang) out.push_back({"upstream", place.nic});
+  if (change.by_rule || change.staged) out.push_back({"path", ""});
   return out;
 }
 
-bool share_a_subject(const Change& a, const Change& b) {
-  const std::set<std::string> of_b = subjects(b);
-  const std::set<std::string> of_a = subjects(a);
-  return std::any_of(of_a.begin(), of_a.end(),
-                     [&](const std::string& each) { return of_b.contains(each); });
+/// Whether one can stand for the other; of devices that the healthy machine calls otherwise than
+/// the evidence nothing more is known.
+bool can_be_one(const std::string& of_suspect, const std::string& of_finding, const Site& site) {
+  if (of_suspect.empty() || of_finding.empty() || of_suspect == of_finding) return true;
+  const DeviceSpec* const a = site.device(of_suspect);
+  const DeviceSpec* const b = site.device(of_finding);
+  return a == nullptr || b == nullptr || site.alike({a, b}).size() == 1;
+}
+
+bool share_a_subject(const std::vector<Subject>& suspect, const std::vector<Subject>& finding,
+                     const Site& site) {
+  return std::any_of(suspect.begin(), suspect.end(), [&](const Subject& a) {
+    return std::any_of(finding.begin(), finding.end(), [&](const Subject& b) {
+      return a.what == b.what && can_be_one(a.device, b.device, site);
+    });
+  });
 }
 
 /// The log's line that shows GPUDirect RDMA, if none shows a connection without.
@@ -62,11 +82,12 @@ void quote(const std::vector<Quote>& quotes, const std::string& said, Suspect& s
   suspect.said = said;
 }
 
-void weigh_finding(const std::string_view check, const Finding& finding,
-                   std::vector<Suspect>& suspects) {
+void weigh_finding(const std::string_view check, const Finding& finding, const Patient& patient,
+                   const Site& site, std::vector<Suspect>& suspects) {
+  const std::vector<Subject> found = subjects(finding.mend, patient);
   for (Suspect& suspect : suspects) {
     if (suspect.entry->check != check) continue;
-    if (!share_a_subject(suspect.variant.change, finding.mend)) continue;
+    if (!share_a_subject(subjects(suspect.variant.change, site), found, site)) continue;
     suspect.weight *= kFound;
     quote(finding.evidence, finding.what, suspect);
   }
@@ -81,11 +102,13 @@ void weigh_ok(const std::string_view check, const Outcome& outcome,
   }
 }
 
-const CauseEntry& entry_of(std::string_view check, const Change& change,
+const CauseEntry& entry_of(std::string_view check, const Change& change, const Site& site,
                            const std::vector<CauseEntry>& entries,
                            const std::vector<Suspect>& suspects) {
+  const std::vector<Subject> found = subjects(change, site);
   for (const Suspect& suspect : suspects) {
-    if (suspect.entry->check == check && share_a_subject(suspect.variant.change, change)) {
+    if (suspect.entry->check == check &&
+        share_a_subject(subjects(suspect.variant.change, site), found, site)) {
       return *suspect.entry;
     }
   }
@@ -108,17 +131,17 @@ std::vector<Suspect> suspects_of(const std::vector<CauseEntry>& entries, const S
   return out;
 }
 
-void weigh_by(const Patient& patient, bool as_found, const std::vector<CauseEntry>& entries,
-              std::vector<Suspect>& suspects) {
+void weigh_by(const Patient& patient, const Site& site, bool as_found,
+              const std::vector<CauseEntry>& entries, std::vector<Suspect>& suspects) {
   std::vector<Suspect> found;
   for (const Check& check : doctor_checks()) {
     const Outcome outcome = check.run(patient);
     if (outcome.verdict == Verdict::kOk) weigh_ok(check.name, outcome, suspects);
     for (const Finding& finding : outcome.findings) {
-      weigh_finding(check.name, finding, suspects);
+      weigh_finding(check.name, finding, patient, site, suspects);
       if (!as_found || !can_be_mended(finding)) continue;
       Change fault = undone(patient.found(), finding.mend, patient.context().catalog);
-      const CauseEntry& entry = entry_of(check.name, fault, entries, suspects);
+      const CauseEntry& entry = entry_of(check.name, fault, site, entries, suspects);
       found.push_back({&entry,
                        {finding.what, "as found", std::move(fault)},
                        kFound * kFound,

@@ -56,6 +56,10 @@ std::vector<std::size_t> few_of(const std::vector<Point>& points) {
   return out;
 }
 
+void add_once(const std::string& note, std::vector<std::string>& notes) {
+  if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
+}
+
 bool is_effect(const std::vector<double>& effect) {
   return std::any_of(effect.begin(), effect.end(),
                      [](double each) { return std::abs(each) >= kNoEffect; });
@@ -63,19 +67,24 @@ bool is_effect(const std::vector<double>& effect) {
 
 }  // namespace
 
-std::vector<double> Effects::times(const std::vector<const Change*>& changes,
-                                   const std::vector<Point>& points, std::int64_t most,
-                                   unsigned threads, std::string& why_not) const {
-  std::vector<double> out(points.size());
+Effects::Times Effects::times(const std::vector<const Change*>& changes,
+                              const std::vector<Point>& points, std::int64_t most,
+                              unsigned threads) const {
+  Times out;
+  out.us.resize(points.size());
   for (Series& series : series_of(points, most)) {
     series.request.threads = threads;
     series.request.stop = stop_;
     const CasePrediction made = predicted(*healthy_, changes, *context_, series.request);
-    if (!made.why_not.empty()) {
-      why_not = made.why_not;
-      return {};
+    if (!made.why_not.empty()) return {{}, {}, made.why_not};
+    for (const auto& [point, row] : series.points) out.us[point] = made.rows[row].time_us;
+    for (const std::string& note : made.notes) add_once(note, out.notes);
+    if (made.is_mixed) {
+      add_once(
+          "NCCL would use GPUDirect RDMA at some ends of its rings only; predicted as at all of "
+          "them",
+          out.notes);
     }
-    for (const auto& [point, row] : series.points) out[point] = made.rows[row].time_us;
   }
   return out;
 }
@@ -96,10 +105,11 @@ Effects::Effects(const MachineCase& healthy, const CaseContext& context,
     gpus += device.kind == DeviceKind::kGpu ? context.nodes : 0U;
   }
   plateau_ = std::max(kLeastPlateau, kPlateauOfRank * static_cast<std::int64_t>(gpus));
-  std::string refused;
-  healthy_us_ = times({}, points_, std::numeric_limits<std::int64_t>::max(), threads, refused);
-  if (!refused.empty()) throw InputError(refused);
-  reference_us_ = times({}, points_, plateau_, threads, refused);
+  Times whole = times({}, points_, std::numeric_limits<std::int64_t>::max(), threads);
+  if (!whole.why_not.empty()) throw InputError(whole.why_not);
+  healthy_us_ = std::move(whole.us);
+  notes_ = std::move(whole.notes);
+  reference_us_ = times({}, points_, plateau_, threads).us;
 }
 
 const Effects::Made& Effects::made(Cache& cache, const std::vector<std::size_t>& suspects,
@@ -117,7 +127,9 @@ const Effects::Made& Effects::made(Cache& cache, const std::vector<std::size_t>&
     is_ruled_out = is_ruled_out || suspects_[i].weight == 0;
   }
   if (!is_ruled_out) {
-    out.effect = times(changes, is_few ? few_points_ : points_, plateau_, 1, out.why_not);
+    Times made = times(changes, is_few ? few_points_ : points_, plateau_, 1);
+    out.effect = std::move(made.us);
+    out.why_not = std::move(made.why_not);
   }
   for (std::size_t i = 0; i < out.effect.size(); ++i) {
     out.effect[i] = std::log(out.effect[i] / reference_us_[is_few ? few_[i] : i]);
@@ -256,8 +268,9 @@ std::vector<Answer> answers_of(std::vector<Combination> all, const Matcher& matc
     }
   }
   for (Answer& answer : out) {
-    answer.times_less =
-        std::exp(out.front().best().log_posterior() - answer.best().log_posterior());
+    constexpr double kMost = 1e12;
+    answer.times_less = std::min(
+        kMost, std::exp(out.front().best().log_posterior() - answer.best().log_posterior()));
   }
   return out;
 }
@@ -344,8 +357,9 @@ Explanation explain(const std::vector<double>& gaps, const Effects& effects,
   add_matches(effects, hopeful(effects, causes, weights, at_few, judgement.hopeless), weights,
               matcher, all);
   if (!any_suffices(all, judgement.suffices)) {
-    add_matches(effects, likely_pairs(effects, causes, weights, at_few, judgement.pairs), weights,
-                matcher, all);
+    const std::vector<Pair> pairs = likely_pairs(effects, causes, weights, at_few, judgement.pairs);
+    out.pairs = pairs.size();
+    add_matches(effects, pairs, weights, matcher, all);
     out.two_at_once = any_suffices(all, judgement.suffices);
   }
   out.verdict = any_suffices(all, judgement.suffices) ? Explained::kExplained : Explained::kNone;

@@ -27,6 +27,8 @@ class Effects {
   const std::vector<Suspect>& suspects() const { return suspects_; }
   /// Microseconds by point, where nothing is wrong.
   const std::vector<double>& healthy_us() const { return healthy_us_; }
+  /// What its prediction had to assume, leaves out or does otherwise than asked.
+  const std::vector<std::string>& notes() const { return notes_; }
   /// Some of the points, by which causes are looked through first.
   const std::vector<std::size_t>& few() const { return few_; }
 
@@ -44,11 +46,15 @@ class Effects {
     std::vector<double> effect;
     std::string why_not;
   };
+  struct Times {
+    std::vector<double> us;  ///< by point
+    std::vector<std::string> notes{};
+    std::string why_not{};  ///< there are none
+  };
   using Cache = std::map<std::vector<std::size_t>, Made>;
 
-  std::vector<double> times(const std::vector<const Change*>& changes,
-                            const std::vector<Point>& points, std::int64_t most, unsigned threads,
-                            std::string& why_not) const;
+  Times times(const std::vector<const Change*>& changes, const std::vector<Point>& points,
+              std::int64_t most, unsigned threads) const;
   const Made& made(Cache& cache, const std::vector<std::size_t>& suspects, bool is_few) const;
   void prepare(Cache& cache, const std::vector<std::vector<std::size_t>>& combinations,
                bool is_few) const;
@@ -63,6 +69,7 @@ class Effects {
   const Stop* stop_;
   std::int64_t plateau_{0};
   std::vector<double> healthy_us_;
+  std::vector<std::string> notes_;
   std::vector<double> reference_us_;  ///< the same, larger sizes at plateau_
   mutable std::mutex mutex_;
   mutable Cache all_;
@@ -82,7 +89,7 @@ struct Combination {
 /// Combinations that predict nearly the same: the likeliest first.
 struct Answer {
   std::vector<Combination> same;
-  double times_less{1};  ///< likely than the first answer
+  double times_less{1};  ///< likely than the first answer; at most 1e12
   const Combination& best() const { return same.front(); }
 };
 
@@ -100,6 +107,7 @@ struct Explanation {
   std::vector<Answer> answers;  ///< the likeliest first; of kNone the nearest, which do not suffice
   std::size_t alike{0};         ///< so many of the first cannot be told apart by these numbers
   bool two_at_once{false};      ///< no single cause suffices
+  std::size_t pairs{0};         ///< that were predicted, where no single cause suffices
   std::vector<std::size_t> no_effect;  ///< suspects that change no time by 1 %
 };
 

@@ -16,15 +16,13 @@ inline constexpr std::array kExplainParams{
               "standard deviation of ln(measured / predicted) below 64 MiB"},
     ParamSpec{
         "explain.pair_large", Unit::kFraction, 0.03, 0.001, 1, Origin::kAssumed,
-        "between two H200 machines of one kind 0.015 (tests/data/h200, 24 pairs), between "
-        "published sites "
-        "0.02 from 64 MiB on and 0.28 below (different launchers); tests/explain/errors_test.cpp",
+        "published runs of one machine and setting by different sites differ by 0.020 from 64 MiB "
+        "on and 0.28 below, where launchers differ (tests/explain/errors_test.cpp)",
         "the same of the ratio of two runs of one machine, 64 MiB and more"},
     ParamSpec{
         "explain.pair_small", Unit::kFraction, 0.08, 0.001, 1, Origin::kAssumed,
-        "between two H200 machines of one kind 0.015 (tests/data/h200, 24 pairs), between "
-        "published sites "
-        "0.02 from 64 MiB on and 0.28 below (different launchers); tests/explain/errors_test.cpp",
+        "published runs of one machine and setting by different sites differ by 0.020 from 64 MiB "
+        "on and 0.28 below, where launchers differ (tests/explain/errors_test.cpp)",
         "the same of the ratio of two runs of one machine below 64 MiB"},
     ParamSpec{"explain.common", Unit::kFraction, 0.1, 0, 0.95, Origin::kMeasured,
               "tests/data/public-logs.csv, by tests/explain/errors_test.cpp",
@@ -36,7 +34,7 @@ inline constexpr std::array kExplainParams{
               "tests/data/public-logs.csv, by tests/explain/errors_test.cpp",
               "doublings of size over which that part is no longer alike (1/e)"},
     ParamSpec{"explain.effect", Unit::kFraction, 0.27, 0, 1, Origin::kMeasured,
-              "tests/data/h200, by tests/explain/errors_test.cpp",
+              "tests/data/h200, in part fitted to, by tests/explain/errors_test.cpp",
               "error of a predicted change's logarithm, as a share of it"},
 };
 static_assert(every_param_is_sourced(kExplainParams));

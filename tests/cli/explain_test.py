@@ -104,7 +104,8 @@ class Explain(CliTest):
         run = self.explain("odd.txt", "healthy.txt")
         self.assertEqual(run.returncode, 6)
         self.assertIn("The nearest, which do not suffice:\n", run.stdout.decode())
-        self.assertTrue(run.stdout.decode().splitlines()[-1].startswith("none of these explains it: "))
+        self.assertRegex(run.stdout.decode().splitlines()[-1],
+                         r"^none of these explains it: \d+ causes in \d+ variants, nor the \d+ likeliest pairs of them$")
 
     def test_json_is_the_same_on_any_number_of_threads(self):
         self.log("slow.txt", "--set", "gpu.peer_mapping=none")
@@ -128,6 +129,32 @@ class Explain(CliTest):
         run = self.explain("slow.txt", "healthy.txt", "--evidence", "lspci.txt")
         said = run.stdout.decode()
         self.assertRegex(said, r"ruled out by evidence:\n(  .*\n)*  ACS sends peer traffic by the root complex: .*\(lspci.txt:\d+\)\n")
+
+    def test_evidence_of_several_hosts_is_refused(self):
+        text = (cli_test.SOURCE / "tests/data/evidence/lspci-vvv-dell-h100.txt").read_text()
+        (self.here / "lspci.txt").write_text(text)
+        (self.here / "slow-lspci.txt").write_text(text.replace("Width x16", "Width x4"))
+        for hosts in (("a=lspci.txt", "b=slow-lspci.txt"), ("a=lspci.txt", "b=slow-lspci.txt", "c=lspci.txt")):
+            with self.subTest(hosts):
+                evidence = [word for host in hosts for word in ("--evidence", host)]
+                run = self.explain("healthy.txt", *evidence)
+                self.assertEqual((run.returncode, run.stdout), (2, b""))
+                said = run.stderr.decode()
+                self.assertIn(f"error: the evidence is of {len(hosts)} hosts (a, b", said)
+                self.assertIn("weft doctor", said)
+        self.assertEqual(self.explain("healthy.txt", "--evidence", "a=lspci.txt").returncode, 0)
+
+    def test_notes_of_the_prediction_are_shown(self):
+        arguments = ("--set", "nccl.decisions=simple", "--env", "NCCL_NET_GDR_LEVEL=SYS")
+        note = "NCCL_NET_GDR_LEVEL=SYS has no effect on weft's simple rules"
+        self.assertIn(f"note: {note}\n", self.explain("healthy.txt", *arguments).stdout.decode())
+        result = json.loads(self.explain("healthy.txt", *arguments, "--json", "-").stdout)
+        self.assertIn(note, result["notes"])
+
+    def test_a_parameter_that_is_none_is_refused(self):
+        self.assertEqual(self.explain("healthy.txt", "--set", "bogus.x=1").returncode, 2)
+        wide = self.explain("healthy.txt", "--set", "explain.error_large=0.5").stdout.decode()
+        self.assertIn("+-50 %", wide)
 
     def test_the_healthy_machine_can_be_set(self):
         self.log("slow.txt", "--set", "nic.trained_width=4")

@@ -18,8 +18,9 @@ struct Weighed {
   explicit Weighed(Evidence given, bool as_found = true) : evidence{std::move(given)} {
     const Patient patient(evidence, catalog, parts, 2);
     const MachineCase healthy = mended_machine(patient);
-    suspects = suspects_of(entries, Site(healthy, patient.context()));
-    weigh_by(patient, as_found, entries, suspects);
+    const Site site(healthy, patient.context());
+    suspects = suspects_of(entries, site);
+    weigh_by(patient, site, as_found, entries, suspects);
   }
 
   std::vector<const Suspect*> of(std::string_view id) const {
@@ -62,6 +63,30 @@ TEST(WeighBy, RaisesWhatAFindingSaysAndAddsItAsItWasFound) {
   EXPECT_EQ(found->variant.change.lines(), std::vector<std::string>{"mlx5_0.trained_width=4"});
   EXPECT_EQ(found->quotes.front().place.rfind("lspci:", 0), 0U);
   for (const Suspect* suspect : made.of("acs")) EXPECT_EQ(suspect->weight, 0);
+}
+
+TEST(WeighBy, AFindingIsOfItsDeviceAlone) {
+  const std::string slow =
+      edited(dell_lspci(), "(\\n1a:00.0[^]*?LnkSta:\\tSpeed 32GT/s[^,]*, Width )x16[^\\n]*",
+             "$1x4 (downgraded)");
+  const Weighed made(evidence_of_both(slow, dell_rest()));
+  for (const char* id : {"gpu-link", "switch-link"}) {
+    ASSERT_FALSE(made.of(id).empty()) << id;
+    for (const Suspect* suspect : made.of(id)) {
+      EXPECT_EQ(suspect->weight, 1) << id << " " << suspect->variant.where;
+      EXPECT_TRUE(suspect->quotes.empty()) << id;
+    }
+  }
+  // A link as found is no other NIC's, and of the others those that are as mlx5_0 is.
+  std::size_t raised = 0;
+  for (const Suspect* suspect : made.of("nic-link")) {
+    if (suspect->weight <= 1 || suspect->variant.how == "as found") continue;
+    ++raised;
+    EXPECT_TRUE(suspect->variant.where.starts_with("all ") ||
+                suspect->variant.where.starts_with("mlx5_0"))
+        << suspect->variant.where;
+  }
+  EXPECT_GE(raised, 1U);
 }
 
 TEST(WeighBy, KeepsToTheGivenMachineWhereThatIsAnother) {

@@ -122,14 +122,34 @@ TEST(Explain, EvidenceDecidesBetweenWhatIsAlike) {
 }
 
 TEST(Explain, IsTheSameOnAnyNumberOfThreads) {
-  const Explanation a = small().of(
-      sum(small().effect(small().suspect("mtu", "256")), std::vector<double>(kSizes.size(), 0.1)));
-  const Explanation b = small().of(
-      sum(small().effect(small().suspect("mtu", "256")), std::vector<double>(kSizes.size(), 0.1)));
+  const Case on(parse_topology(kSmallMachine, "small.yaml", make_catalog()), 2,
+                points_at("allreduce", kSizes), {}, {}, {"mtu", "nic-rate", "nic-link", "staged"});
+  const std::vector<double> gaps =
+      sum(on.effect(on.suspect("mtu", "256")), std::vector<double>(kSizes.size(), 0.1));
+  const auto of = [&](unsigned threads) {  // each predicts for itself
+    const Effects effects(on.healthy(), on.context(), on.points(), on.effects().suspects(), threads,
+                          nullptr);
+    return explain(gaps, effects, on.errors(true));
+  };
+  const Explanation a = of(1);
+  const Explanation b = of(4);
+  ASSERT_FALSE(a.answers.empty());
   ASSERT_EQ(a.answers.size(), b.answers.size());
   for (std::size_t i = 0; i < a.answers.size(); ++i) {
     EXPECT_EQ(a.answers[i].best().suspects, b.answers[i].best().suspects);
+    EXPECT_EQ(a.answers[i].best().effect, b.answers[i].best().effect);
+    EXPECT_EQ(a.answers[i].times_less, b.answers[i].times_less);
   }
+}
+
+TEST(Effects, NoteWhatThePredictionDoesOtherwiseThanAsked) {
+  const Case on(parse_topology(kSmallMachine, "small.yaml", make_catalog()), 2,
+                points_at("allreduce", {1 << 20}), {{"nccl.decisions", "simple", {}}},
+                {{"NCCL_NET_GDR_LEVEL", "SYS"}}, {"mtu"});
+  const std::vector<std::string>& notes = on.effects().notes();
+  EXPECT_TRUE(std::any_of(notes.begin(), notes.end(), [](const std::string& note) {
+    return note.find("NCCL_NET_GDR_LEVEL=SYS has no effect") != std::string::npos;
+  }));
 }
 
 TEST(Effects, OfAMachineThatCannotBePredictedAreRefused) {

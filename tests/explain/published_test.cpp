@@ -1,9 +1,14 @@
 // Published regressions (tests/data/regressions.csv): explain gets the numbers before and after and
-// the healthy machine. Which cause it names, and how large, is on models/explain/README.md; the
-// bounds here are guards.
+// the healthy machine. Which cause it names, and how large, is on models/explain/README.md, of the
+// entries that were run. Those of two GPUs by themselves; WEFT_EXPLAIN_ENTRIES=R04,R16 those, "all"
+// all (about an hour).
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
+#include <map>
+#include <set>
 #include <sstream>
 
 #include <gtest/gtest.h>
@@ -67,14 +72,48 @@ Case case_of(const Row& row) {
   return {std::move(spec), hosts, points, settings(row.at("set")), env};
 }
 
+bool is_asked(const Row& row) {
+  const char* const asked = std::getenv("WEFT_EXPLAIN_ENTRIES");
+  if (asked == nullptr) return row.at("ranks") == "2";
+  const std::vector<std::string> ids = words(asked, ',');
+  return std::string(asked) == "all" ||
+         std::find(ids.begin(), ids.end(), row.at("id")) != ids.end();
+}
+
+/// Entries of the catalogue in the first so many answers.
+std::set<std::string_view> entries_in(const Explanation& made, const Effects& effects,
+                                      std::size_t answers) {
+  std::set<std::string_view> out;
+  for (std::size_t k = 0; k < std::min(answers, made.answers.size()); ++k) {
+    for (const Combination& same : made.answers[k].same) {
+      for (const std::size_t i : same.suspects) out.insert(effects.suspects()[i].entry->id);
+    }
+  }
+  return out;
+}
+
+/// Those that change the time here by 1 % or more.
+std::set<std::string_view> entries_with_effect(const Effects& effects) {
+  std::set<std::string_view> out;
+  for (std::size_t i = 0; i < effects.suspects().size(); ++i) {
+    const std::vector<double>& effect = effects.at_few(i);
+    if (!effect.empty() && std::abs(effect[0]) >= 0.01) out.insert(effects.suspects()[i].entry->id);
+  }
+  return out;
+}
+
 TEST(Published, CausesAndSizes) {
+  constexpr double kWithin = 1.3;
+  std::map<std::string, std::size_t> places;
+  double by_chance = 0;
+  double by_chance_of_three = 0;
   std::size_t counted = 0;
   std::size_t first = 0;
   std::size_t first_group = 0;
   std::size_t among_three = 0;
   std::vector<double> factors;
   for (const Row& row : rows()) {
-    if (row.at("use") == "no") continue;
+    if (row.at("use") == "no" || !is_asked(row)) continue;
     const Case on(case_of(row));
     const Effects& effects = on.effects();
     const std::vector<double> gaps = gaps_of(effects);
@@ -92,8 +131,8 @@ TEST(Published, CausesAndSizes) {
     double largest = 0;
     for (std::size_t i = 0; i < effects.suspects().size(); ++i) {
       for (const std::string& cause : causes) {
-        if (effects.suspects()[i].entry->id == cause && !on.effect(i).empty()) {
-          largest = std::max(largest, on.effect(i)[0]);
+        if (effects.suspects()[i].entry->id == cause && !effects.at_few(i).empty()) {
+          largest = std::max(largest, effects.at_few(i)[0]);
         }
       }
     }
@@ -111,31 +150,48 @@ TEST(Published, CausesAndSizes) {
         row.at("id").c_str(), row.at("use").c_str(), gaps[0], row.at("cause").c_str(), place,
         made.alike, made.answers.size(), share, largest, leader.c_str(), members,
         static_cast<int>(made.verdict));
+    std::fflush(stdout);
+    places[row.at("id")] = place;
+    EXPECT_EQ(made.verdict, Explained::kExplained) << row.at("id");
     if (row.at("use") != "yes") continue;
     ++counted;
+    const auto all = static_cast<double>(entries_with_effect(effects).size());
+    const auto share_of = [&](std::size_t answers) {
+      return static_cast<double>(entries_in(made, effects, answers).size()) / all;
+    };
+    by_chance += share_of(1);
+    by_chance_of_three += share_of(3);
     first += place == 1 ? 1U : 0U;
     first_group += place >= 1 && place <= made.alike ? 1U : 0U;
     among_three += place >= 1 && place <= 3 ? 1U : 0U;
     if (place > 0) factors.push_back(std::abs(std::log(share)));
   }
-  std::sort(factors.begin(), factors.end());
-  const double median = factors.empty() ? 0 : std::exp(factors[factors.size() / 2]);
+  const auto within = static_cast<std::size_t>(std::count_if(
+      factors.begin(), factors.end(), [](double each) { return each <= std::log(kWithin); }));
   std::printf(
-      "%zu entries: first answer %zu, first group %zu, among three answers %zu, factor "
-      "%.2f in the median\n",
-      counted, first, first_group, among_three, median);
-  EXPECT_EQ(counted, 10U);
+      "%zu entries: first answer %zu (a cause drawn at random: %.1f), alike answers %zu, among "
+      "three answers %zu (at random: %.1f); within a factor %.1f, of an amount that was chosen to "
+      "fit: %zu\n",
+      counted, first, by_chance, first_group, among_three, by_chance_of_three, kWithin, within);
+  ASSERT_FALSE(places.empty());
+  // As the page has them; R07's cause is not among its answers, at its amount it does half of that.
+  for (const char* id : {"R09", "R32"}) {
+    if (places.contains(id)) EXPECT_EQ(places.at(id), 1U) << id;
+  }
 }
 
 TEST(Published, TheListHasAReasonForEachThatIsLeftOut) {
   std::size_t all = 0;
+  std::size_t counted = 0;
   for (const Row& row : rows()) {
     ++all;
+    counted += row.at("use") == "yes" ? 1U : 0U;
     if (row.at("use") == "no") {
       EXPECT_FALSE(row.at("note").empty()) << row.at("id");
     }
   }
   EXPECT_EQ(all, 76U);
+  EXPECT_EQ(counted, 9U);
 }
 
 }  // namespace
