@@ -25,7 +25,7 @@
 namespace weft {
 namespace {
 
-constexpr std::size_t kMostSizes = 8;  // of one operation: what ten seconds allow
+constexpr std::size_t kMostSizes = 8;  // of one operation
 
 struct ExplainArguments {
   std::vector<std::string> runs;

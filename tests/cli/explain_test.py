@@ -145,8 +145,8 @@ class Explain(CliTest):
         self.assertEqual(self.explain("healthy.txt", "--evidence", "a=lspci.txt").returncode, 0)
 
     def test_notes_of_the_prediction_are_shown(self):
-        arguments = ("--set", "nccl.decisions=simple", "--env", "NCCL_NET_GDR_LEVEL=SYS")
-        note = "NCCL_NET_GDR_LEVEL=SYS has no effect on weft's simple rules"
+        arguments = ("--set", "nccl.channels=2")
+        note = "set by the user in place of NCCL's own choice: nccl.channels=2"
         self.assertIn(f"note: {note}\n", self.explain("healthy.txt", *arguments).stdout.decode())
         result = json.loads(self.explain("healthy.txt", *arguments, "--json", "-").stdout)
         self.assertIn(note, result["notes"])

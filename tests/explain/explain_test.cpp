@@ -144,11 +144,10 @@ TEST(Explain, IsTheSameOnAnyNumberOfThreads) {
 
 TEST(Effects, NoteWhatThePredictionDoesOtherwiseThanAsked) {
   const Case on(parse_topology(kSmallMachine, "small.yaml", make_catalog()), 2,
-                points_at("allreduce", {1 << 20}), {{"nccl.decisions", "simple", {}}},
-                {{"NCCL_NET_GDR_LEVEL", "SYS"}}, {"mtu"});
+                points_at("allreduce", {1 << 20}), {{"nccl.channels", "2", {}}}, {}, {"mtu"});
   const std::vector<std::string>& notes = on.effects().notes();
   EXPECT_TRUE(std::any_of(notes.begin(), notes.end(), [](const std::string& note) {
-    return note.find("NCCL_NET_GDR_LEVEL=SYS has no effect") != std::string::npos;
+    return note.find("in place of NCCL's own choice: nccl.channels=2") != std::string::npos;
   }));
 }
 
