@@ -1,6 +1,6 @@
 // Faults of the catalogue put into machines, with noise at the model's own validated error: is the
 // cause named? WEFT_EXPLAIN_SEEDS says how often, WEFT_EXPLAIN_PAIRS how many pairs,
-// WEFT_EXPLAIN_MACHINES how many shipped machines (0: a small one, two GPUs a node, instead).
+// WEFT_EXPLAIN_MACHINES how many shipped machines (0: a small one, one GPU a node, instead).
 // Numbers stand on models/explain/README.md.
 #include <cmath>
 #include <cstdio>
@@ -36,6 +36,18 @@ constexpr Machine kMachines[] = {{"hgx-h100-8nic", 2},
                                  {"hgx-h100-4nic", 2},
                                  {"hgx-h100-8nic", 1},
                                  {"hgx-h200-8nic", 2}};
+
+constexpr const char* kPair = R"(topology: pair
+nodes: 2
+node:
+  devices:
+    cpu0: {kind: cpu, part: sapphire-rapids}
+    sw0: {kind: switch, part: pex89144, upstream: cpu0}
+    gpu0: {kind: gpu, part: h100-sxm, upstream: sw0}
+    nic0: {kind: nic, part: connectx-7, upstream: sw0, network: fabric}
+network:
+  fabric: {kind: one-switch, part: quantum-2}
+)";
 
 /// An effect as it would be measured.
 std::vector<double> measured(const std::vector<double>& effect, const Gaussian& noise,
@@ -134,8 +146,8 @@ class Injected : public testing::Test {
       const std::vector<Point> points =
           points_at("allreduce", {64 << 10, 1 << 20, 8 << 20, 64 << 20, 256 << 20, 1 << 30});
       if (most == 0) {
-        out.push_back(std::make_unique<Case>(
-            parse_topology(kSmallMachine, "small.yaml", make_catalog()), 2U, points));
+        out.push_back(
+            std::make_unique<Case>(parse_topology(kPair, "pair.yaml", make_catalog()), 2U, points));
         out.back()->prepare_all();
         return out;
       }
@@ -217,6 +229,11 @@ TEST_F(Injected, SingleFaults) {
     }
     counts.print(has_healthy ? "single, with a healthy run" : "single, without");
     EXPECT_GE(static_cast<double>(counts.alike), 0.85 * static_cast<double>(counts.all));
+    EXPECT_GE(static_cast<double>(counts.first), 0.55 * static_cast<double>(counts.all));
+    EXPECT_GE(static_cast<double>(counts.leads), 0.3 * static_cast<double>(counts.all));
+    EXPECT_GE(static_cast<double>(counts.told_first), 0.85 * static_cast<double>(counts.told));
+    EXPECT_GE(counts.told, 1U);
+    EXPECT_LE(counts.group, 5 * static_cast<double>(counts.all));
   }
 }
 
@@ -239,6 +256,8 @@ TEST_F(Injected, DoubleFaults) {
     count(made, on.effects(), {a, b}, is_told(effect, on.effects(), matcher, {a, b}), counts);
   }
   counts.print("double, with a healthy run");
+  EXPECT_GE(2 * counts.all, pairs);  // others are one cause, or are refused
+  EXPECT_GE(static_cast<double>(counts.alike), 0.1 * static_cast<double>(counts.all));
 }
 
 }  // namespace

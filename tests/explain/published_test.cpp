@@ -176,7 +176,9 @@ TEST(Published, CausesAndSizes) {
   ASSERT_FALSE(places.empty());
   // As the page has them; R07's cause is not among its answers, at its amount it does half of that.
   for (const char* id : {"R09", "R32"}) {
-    if (places.contains(id)) EXPECT_EQ(places.at(id), 1U) << id;
+    if (places.contains(id)) {
+      EXPECT_EQ(places.at(id), 1U) << id;
+    }
   }
 }
 
