@@ -1,7 +1,7 @@
 // Published regressions (tests/data/regressions.csv): explain gets the numbers before and after and
 // the healthy machine. Which cause it names, and how large, is on models/explain/README.md, of the
 // entries that were run. Those of two GPUs by themselves; WEFT_EXPLAIN_ENTRIES=R04,R16 those, "all"
-// all (about an hour).
+// all.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
