@@ -11,6 +11,7 @@
 
 #include "models/nccl/decide/tuning_constants.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/lower_case.hpp"
 #include "sim/input/evidence/evidence.hpp"
 #include "sim/input/evidence/scan.hpp"
 #include "sim/io/file.hpp"
@@ -21,18 +22,10 @@
 namespace weft {
 namespace {
 
-/// As operations of results are called: "AllReduce" is "allreduce".
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return out;
-}
-
 bool is_alike(std::string_view name, std::string_view word) {
-  std::string letters = lower(word);
+  std::string letters = lower_case(word);
   std::erase(letters, '_');
-  return lower(name) == letters;
+  return lower_case(name) == letters;
 }
 
 /// "NVLSTree" of "NVLS_TREE", "nvlstree" and, as logs before 2.24 have it, its number.
@@ -75,7 +68,7 @@ std::optional<DecisionKey> choice_key(std::string_view subject) {
   const std::string_view op = holds(subject, ":") ? scan.until(":") : "";
   const std::optional<std::int64_t> bytes = scan.blanks().whole();
   if (!bytes) return std::nullopt;
-  return DecisionKey{std::string(kChoice), op.empty() ? "any operation" : lower(op), *bytes};
+  return DecisionKey{std::string(kChoice), op.empty() ? "any operation" : lower_case(op), *bytes};
 }
 
 /// The name behind what facts call a kind: "00" of "ring 00".
@@ -259,7 +252,7 @@ Decisions decisions_of_json(const Json& json) {
     }
   }
   for (const Json& choice : json.at("choice").items()) {
-    out.all[{std::string(kChoice), lower(choice.at("op").as_string()),
+    out.all[{std::string(kChoice), lower_case(choice.at("op").as_string()),
              choice.at("bytes").as_integer()}] =
         choice_of(choice.at("algo").as_string(), choice.at("proto").as_string(),
                   static_cast<unsigned>(

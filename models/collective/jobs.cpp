@@ -219,7 +219,7 @@ void run_paths(const Cluster& cluster, const Scenario& scenario, const PartLibra
 /// What the user said that has no effect on jobs.
 void add_job_notes(const NcclEnv& env, const std::vector<ScenarioSetting>& settings,
                    const Cluster& cluster, std::vector<std::string>& notes) {
-  add_losses_note(env, notes);
+  add_losses_note(env, kLossesNeedPackets, notes);
   const Params& params = cluster.params;
   if (params.choice("nccl.decisions") == "simple") add_unread_notes(env, settings, params, notes);
   add_forced_note(params, notes);

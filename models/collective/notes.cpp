@@ -55,10 +55,9 @@ void add_packets_note(const std::vector<ScenarioSetting>& settings,
   if (!keys.empty()) notes.push_back("no effect without --fidelity packet: " + keys);
 }
 
-void add_losses_note(const NcclEnv& env, std::vector<std::string>& notes) {
+void add_losses_note(const NcclEnv& env, std::string_view why, std::vector<std::string>& notes) {
   if (!env.ib_timeout && !env.ib_retry_cnt) return;
-  notes.emplace_back(
-      "NCCL_IB_TIMEOUT and NCCL_IB_RETRY_CNT have no effect: losses need --fidelity packet");
+  notes.push_back("NCCL_IB_TIMEOUT and NCCL_IB_RETRY_CNT have no effect" + std::string(why));
 }
 
 bool is_of_launches(std::string_view key) {

@@ -15,8 +15,10 @@ bool only_packets_see(std::string_view key);
 /// Adds which of the settings have no effect, as only packets see them.
 void add_packets_note(const std::vector<ScenarioSetting>& settings,
                       std::vector<std::string>& notes);
-/// What NCCL is told of losses, which have no effect without packets.
-void add_losses_note(const NcclEnv& env, std::vector<std::string>& notes);
+/// What NCCL is told of losses, where nothing is lost; `why` ends the sentence.
+void add_losses_note(const NcclEnv& env, std::string_view why, std::vector<std::string>& notes);
+/// Why, in commands that have packets as well.
+inline constexpr std::string_view kLossesNeedPackets = ": losses need --fidelity packet";
 /// Whether a parameter says how the host launches kernels.
 bool is_of_launches(std::string_view key);
 /// Which rows are extended, and from what.

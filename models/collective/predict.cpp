@@ -281,7 +281,8 @@ RunResult predict(const Scenario& scenario, TopologySpec spec, const PredictOpti
   const std::vector<ScenarioSetting>& settings = asked.settings;
   result.provenance = std::move(asked.provenance);
   result.notes = nccl_env.notes;
-  if (options.fidelity == Fidelity::kFluid) add_losses_note(nccl_env, result.notes);
+  if (options.fidelity == Fidelity::kFluid)
+    add_losses_note(nccl_env, kLossesNeedPackets, result.notes);
   result.notes.insert(result.notes.end(), asked.spec.notes.begin(), asked.spec.notes.end());
 
   const std::uint32_t nodes = asked.spec.nodes;

@@ -4,6 +4,9 @@
 
 namespace weft {
 
+/// MaxReadReq of a NIC, bytes: NVIDIA's advice for ConnectX.
+inline constexpr double kAdvisedReadRequest = 4096;
+
 // One function a check; the table in check_table.cpp says what each looks at.
 
 // pcie_checks.cpp

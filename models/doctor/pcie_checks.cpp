@@ -74,13 +74,8 @@ std::vector<const DeviceSpec*> peer_ports(const Patient& patient) {
   return out;
 }
 
-/// Bits that send peer traffic another way, or stop it. Source validation drops only what is
-/// spoofed, translation blocking only what a device translated itself (ATS), upstream forwarding
-/// and direct translated say what is allowed.
 bool hinders(const ParamValue& bits) {
-  constexpr std::uint32_t kHinder =
-      acs::kRequestRedirect | acs::kCompletionRedirect | acs::kEgressControl;
-  return (static_cast<std::uint32_t>(bits.number) & kHinder) != 0;
+  return (static_cast<std::uint32_t>(bits.number) & acs::kHinderPeers) != 0;
 }
 
 /// NICs whose own control register rules: not virtual functions.
@@ -288,7 +283,6 @@ Outcome check_payload(const Patient& patient) {
 }
 
 Outcome check_read_requests(const Patient& patient) {
-  constexpr double kAdvised = 4096;
   const std::vector<const DeviceSpec*> nics = physical_nics(patient);
   if (patient.nics().empty()) return without_nics(patient);
   if (nics.empty()) return not_here("no NIC on the network with a control register of its own");
@@ -298,7 +292,7 @@ Outcome check_read_requests(const Patient& patient) {
   for (const DeviceSpec* nic : nics) {
     const ParamValue* const mrrs = measured(*nic, "mrrs");
     if (mrrs == nullptr) unknown.push_back(nic);
-    if (mrrs == nullptr || mrrs->number >= kAdvised) continue;
+    if (mrrs == nullptr || mrrs->number >= kAdvisedReadRequest) continue;
     low.push_back(nic);
     finding.mend.set.push_back({nic->name, "mrrs", "4096 B"});
   }

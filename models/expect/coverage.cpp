@@ -6,18 +6,6 @@
 
 namespace weft {
 
-void Coverage::add(const Coverage& other) {
-  sites += other.sites;
-  points += other.points;
-  covered += other.covered;
-  inside += other.inside;
-  slower += other.slower;
-  faster += other.faster;
-  inside_by_site += other.inside_by_site;
-  slower_by_site += other.slower_by_site;
-  covered_sites += other.covered_sites;
-}
-
 namespace {
 
 /// Of the points of one site, by class.
@@ -50,10 +38,6 @@ std::map<std::string, Coverage> of_site(const std::vector<const KnownError*>& po
   return out;
 }
 
-}  // namespace
-
-namespace {
-
 using BySite = std::map<std::string, std::vector<const KnownError*>>;
 
 /// `take` gets the points of each site and those of all others.
@@ -71,6 +55,18 @@ void each_site(std::span<const KnownError> known, const Take& take) {
 }
 
 }  // namespace
+
+void Coverage::add(const Coverage& other) {
+  sites += other.sites;
+  points += other.points;
+  covered += other.covered;
+  inside += other.inside;
+  slower += other.slower;
+  faster += other.faster;
+  inside_by_site += other.inside_by_site;
+  slower_by_site += other.slower_by_site;
+  covered_sites += other.covered_sites;
+}
 
 RunCoverage runs_below(std::span<const KnownError> known) {
   constexpr std::size_t kLong = 3;

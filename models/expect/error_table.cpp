@@ -113,7 +113,8 @@ std::vector<KnownError> parse_errors(std::string_view text, const std::string& f
 }
 
 std::vector<KnownError> known_errors() {
-  return parse_errors(embedded_errors(), "models/expect/errors.csv");
+  const EmbeddedFile table = embedded_errors().front();
+  return parse_errors(table.text, table.file);
 }
 
 }  // namespace weft

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/io/embedded_file.hpp"
+
 namespace weft {
 
 /// A measured point that no parameter was made from, beside what weft predicts of it.
@@ -31,8 +33,8 @@ struct KnownError {
 /// that is none of its column, no row.
 std::vector<KnownError> parse_errors(std::string_view text, const std::string& file);
 
-/// The text of errors.csv, which is built into the program.
-std::string_view embedded_errors();
+/// errors.csv, as built into the program.
+std::vector<EmbeddedFile> embedded_errors();
 /// Its rows.
 std::vector<KnownError> known_errors();
 

@@ -16,6 +16,7 @@
 #include "models/nccl/decide/decided_schedule.hpp"
 #include "models/params/device_params.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/lower_case.hpp"
 #include "sim/base/quantity.hpp"
 
 namespace weft {
@@ -212,11 +213,9 @@ std::string unlike_nics(const NodeSpec& node) {
 
 /// What the user forces, in small letters; "" where NCCL chooses.
 std::string forced(const std::string& variable, std::string_view choice) {
-  std::string out = !variable.empty() ? variable : choice == "auto" ? "" : std::string(choice);
-  std::transform(out.begin(), out.end(), out.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  return out;
+  return lower_case(!variable.empty()  ? std::string_view(variable)
+                    : choice == "auto" ? ""
+                                       : choice);
 }
 
 std::string unlike_choice(const Settled& asked, const Params& params, Where where) {

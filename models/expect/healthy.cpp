@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "models/doctor/check_table.hpp"
+#include "models/doctor/checks.hpp"
 #include "models/doctor/patient.hpp"
 #include "models/params/parts.hpp"
 #include "models/pcie/acs.hpp"
@@ -18,20 +19,15 @@ namespace {
 bool is_positive(const ParamSpec& /*spec*/, double value) { return value > 0; }
 
 bool redirects(const ParamSpec& /*spec*/, double value) {
-  constexpr std::uint32_t kHinder =
-      acs::kRequestRedirect | acs::kCompletionRedirect | acs::kEgressControl;
   const auto bits = static_cast<std::uint32_t>(value);
-  return (bits & acs::kAsSwitch) == 0 && (bits & kHinder) != 0;
+  return (bits & acs::kAsSwitch) == 0 && (bits & acs::kHinderPeers) != 0;
 }
 
 bool translates(const ParamSpec& spec, double value) {
   return ParamCatalog::format(spec, value) == "translate";
 }
 
-bool is_short(const ParamSpec& /*spec*/, double value) {
-  constexpr double kAdvised = 4096;  // as check_read_requests() has it
-  return value < kAdvised;
-}
+bool is_short(const ParamSpec& /*spec*/, double value) { return value < kAdvisedReadRequest; }
 
 bool is_off(const ParamSpec& spec, double value) {
   return ParamCatalog::format(spec, value) == "off";

@@ -42,7 +42,7 @@ Part read_part(const Yaml& yaml, const ParamCatalog& catalog) {
 }
 
 PartLibrary::PartLibrary(const ParamCatalog& catalog) {
-  for (const EmbeddedPart& file : embedded_parts()) {
+  for (const EmbeddedFile& file : embedded_parts()) {
     Part part = read_part(Yaml::parse(file.text, file.file), catalog);
     parts_.emplace(part.name, std::move(part));
   }

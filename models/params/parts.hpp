@@ -6,17 +6,14 @@
 #include <vector>
 
 #include "sim/base/params.hpp"
+#include "sim/io/embedded_file.hpp"
 #include "sim/io/keys.hpp"
 #include "sim/io/yaml.hpp"
 
 namespace weft {
 
-/// A part file as built into the program.
-struct EmbeddedPart {
-  std::string file;  ///< "models/params/h100-sxm.yaml"
-  std::string text;
-};
-std::vector<EmbeddedPart> embedded_parts();
+/// The part files, as built into the program.
+std::vector<EmbeddedFile> embedded_parts();
 
 /// A product: values for the parameters of one kind of device, each with origin and source.
 struct Part {

@@ -15,6 +15,11 @@ inline constexpr std::uint32_t kCompletionRedirect = 0x08;
 inline constexpr std::uint32_t kUpstreamForwarding = 0x10;
 inline constexpr std::uint32_t kEgressControl = 0x20;
 inline constexpr std::uint32_t kDirectTranslated = 0x40;
+/// Bits that send peer traffic another way, or stop it. Source validation drops only what is
+/// spoofed, translation blocking only what a device translated itself (ATS), upstream forwarding
+/// and direct translated say what is allowed.
+inline constexpr std::uint32_t kHinderPeers =
+    kRequestRedirect | kCompletionRedirect | kEgressControl;
 /// No bit of the register: a port's own setting says "as my switch has it".
 inline constexpr std::uint32_t kAsSwitch = 0x80;
 }  // namespace acs

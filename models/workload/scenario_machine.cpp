@@ -30,10 +30,7 @@ ScenarioMachine::ScenarioMachine(const Scenario& scenario, TopologySpec spec,
   notes_ = asked_.env.notes;
   notes_.insert(notes_.end(), asked_.spec.notes.begin(), asked_.spec.notes.end());
   add_packets_note(asked_.settings, notes_);
-  if (asked_.env.ib_timeout || asked_.env.ib_retry_cnt) {
-    notes_.emplace_back(
-        "NCCL_IB_TIMEOUT and NCCL_IB_RETRY_CNT have no effect here, where nothing is lost");
-  }
+  add_losses_note(asked_.env, " here, where nothing is lost", notes_);
   for (const ScenarioSetting& s : asked_.settings) {
     if (is_of_launches(s.key)) {
       notes_.push_back("no effect here, where kernels stand in queues: " + s.key);

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "sim/base/quantity.hpp"
+#include "sim/report/text.hpp"
 
 namespace weft {
 namespace {
@@ -87,8 +88,6 @@ std::vector<Group> groups_of(const std::vector<const DecisionPair*>& pairs) {
   return out;
 }
 
-std::string shown(const std::string& text) { return text.empty() ? "(none)" : text; }
-
 std::string line_of(const Group& group, std::size_t of_kind) {
   const auto& [key, a, b] = *group.first;
   std::string out = key.kind;
@@ -100,7 +99,7 @@ std::string line_of(const Group& group, std::size_t of_kind) {
   } else if (group.count > 1) {
     out += fmt::format(" and {} more of {}", group.count - 1, of_kind);
   }
-  return out + ": " + shown(a) + " -> " + shown(b);
+  return out + ": " + or_none(a) + " -> " + or_none(b);
 }
 
 }  // namespace

@@ -114,8 +114,6 @@ std::string row_name(const ResultRow& row) {
   return fmt::format("{} of {} B{}", row.op, row.bytes, path);
 }
 
-std::string shown(const std::string& value) { return value.empty() ? "(none)" : value; }
-
 Json names_json(const std::vector<ResultRow>& rows) {
   Json out = Json::array();
   for (const ResultRow& row : rows) {
@@ -223,7 +221,8 @@ std::string diff_text(const ResultDiff& diff, const DecisionsDiff& decisions) {
   const std::string begin = has_rows ? "# " : "";
   std::string out;
   for (const InputChange& change : diff.inputs) {
-    out += fmt::format("{}{}: {} -> {}\n", begin, change.what, shown(change.a), shown(change.b));
+    out +=
+        fmt::format("{}{}: {} -> {}\n", begin, change.what, or_none(change.a), or_none(change.b));
   }
   out += decisions_text(decisions, begin);
   if (!has_rows) return out;

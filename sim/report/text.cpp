@@ -12,6 +12,8 @@ std::string short_number(double value) {
   return fmt::format("{:.1f}", value);
 }
 
+std::string or_none(const std::string& text) { return text.empty() ? "(none)" : text; }
+
 std::string signed_percent(double fraction) { return fmt::format("{:+.1f} %", fraction * 100); }
 std::string percent(double fraction) { return fmt::format("{:.1f} %", fraction * 100); }
 

@@ -9,6 +9,9 @@ namespace weft {
 /// Three decimals below 10, two below 1000, one above: never wider than 9 up to 9,999,999.
 std::string short_number(double value);
 
+/// A text, "(none)" of none.
+std::string or_none(const std::string& text);
+
 /// "+1.2 %", "1.2 %" of a fraction.
 std::string signed_percent(double fraction);
 std::string percent(double fraction);

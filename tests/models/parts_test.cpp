@@ -22,7 +22,7 @@ TEST(Parts, EveryEmbeddedPartLoadsAndIsNamedAsItsFile) {
   const ParamCatalog catalog = make_catalog();
   const PartLibrary library(catalog);
   EXPECT_GE(library.parts().size(), 10u);
-  for (const EmbeddedPart& file : embedded_parts()) {
+  for (const EmbeddedFile& file : embedded_parts()) {
     const Part part = read_part(Yaml::parse(file.text, file.file), catalog);
     EXPECT_EQ(file.file, "models/params/" + part.name + ".yaml");
     for (const auto& [name, value] : part.values) EXPECT_FALSE(value.source.empty()) << name;

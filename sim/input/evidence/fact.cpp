@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/base/lower_case.hpp"
+
 namespace weft {
 namespace {
 
@@ -16,12 +18,6 @@ bool is_hex(std::string_view text, std::size_t least, std::size_t most) {
     if (std::isxdigit(static_cast<unsigned char>(c)) == 0) return false;
   }
   return true;
-}
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return out;
 }
 
 }  // namespace
@@ -94,7 +90,7 @@ std::string bus_id_of(std::string_view text) {
     return {};
   }
   while (domain.size() > 4 && domain.front() == '0') domain.remove_prefix(1);
-  return lower(fmt::format("{:0>4}:{}", domain, text.substr(bus_begins)));
+  return lower_case(fmt::format("{:0>4}:{}", domain, text.substr(bus_begins)));
 }
 
 std::string bus_id_of_number(std::uint64_t number) {

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "sim/base/error.hpp"
+#include "sim/base/lower_case.hpp"
 #include "sim/input/evidence/readers.hpp"
 #include "sim/input/evidence/scan.hpp"
 
@@ -72,11 +73,7 @@ std::optional<std::string> device_of(std::string_view head) {
     return head.starts_with(word) && head.size() > word.size() &&
            head.find_first_not_of("0123456789", word.size()) == std::string_view::npos;
   };
-  if (numbered("GPU") || numbered("NIC")) {
-    std::string name(head);
-    for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    return name;
-  }
+  if (numbered("GPU") || numbered("NIC")) return lower_case(head);
   const bool plain =
       head.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-.P") == std::string_view::npos;
   const bool by_place = head.starts_with("ib") || head.starts_with("roce");

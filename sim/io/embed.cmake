@@ -1,0 +1,10 @@
+# Writes OUTPUT: a C++ source whose FUNCTION(), declared in HEADER, returns each of FILES, of FOLDER, by name and text.
+set(code "// Generated from files of ${FOLDER} by sim/io/embed.cmake.\n#include \"${HEADER}\"\n\n")
+string(APPEND code "namespace weft {\n\nstd::vector<EmbeddedFile> ${FUNCTION}() {\n  return {\n")
+foreach(file IN LISTS FILES)
+  file(READ ${file} text)
+  get_filename_component(name ${file} NAME)
+  string(APPEND code "      {\"${FOLDER}/${name}\", R\"~~weft~~(${text})~~weft~~\"},\n")
+endforeach()
+string(APPEND code "  };\n}\n\n}  // namespace weft\n")
+file(WRITE ${OUTPUT} "${code}")
