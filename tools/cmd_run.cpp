@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +18,7 @@
 #include "sim/input/topology_file.hpp"
 #include "sim/io/file.hpp"
 #include "sim/report/csv_report.hpp"
+#include "sim/report/perfetto.hpp"
 #include "sim/report/table.hpp"
 #include "tools/command_line.hpp"
 #include "tools/commands.hpp"
@@ -34,6 +37,8 @@ struct RunArguments {
   std::string params;
   std::string json;
   std::string csv;
+  std::string trace;
+  std::string trace_size;
   std::string fidelity{"fluid"};
   bool force{false};
   bool unfolded{false};
@@ -90,8 +95,36 @@ RunResult predict_told(const RunArguments& arguments, const Scenario& scenario,
   }
 }
 
+/// Whose timeline is written: --trace-size, or the largest; none without --trace.
+std::optional<Bytes> timeline_of(const RunArguments& arguments, const Scenario& scenario) {
+  if (arguments.trace.empty()) {
+    if (!arguments.trace_size.empty()) throw InputError("--trace-size: without --trace");
+    return std::nullopt;
+  }
+  if (scenario.sizes.empty()) return Bytes{0};  // jobs, which refuse it
+  if (arguments.trace_size.empty()) return std::ranges::max(scenario.sizes);
+  const Bytes size = parse_size(arguments.trace_size);
+  if (std::ranges::find(scenario.sizes, size) == scenario.sizes.end()) {
+    throw InputError("--trace-size " + arguments.trace_size + ": no size of " + scenario.file);
+  }
+  return size;
+}
+
+void write_trace(const std::string& file, const RunResult& result) {
+  for (const ResultRow& row : result.rows) {
+    if (!row.timeline || row.timeline->left_out == 0) continue;
+    std::cerr << fmt::format("--trace: {} has its first {} slices; {} are left out\n",
+                             row.memory_path, row.timeline->slices.size(), row.timeline->left_out);
+  }
+  write_text_file(file, perfetto_trace(result));
+}
+
 void run(const RunArguments& arguments) {
   check_outputs_differ(arguments.json, "--csv", arguments.csv);
+  check_outputs_differ(arguments.json, "--trace", arguments.trace);
+  if (!arguments.csv.empty() && arguments.csv == arguments.trace) {
+    throw InputError("--csv and --trace cannot both go to " + arguments.csv);
+  }
   const Stopping stopping(arguments.time_limit);
   const ParameterSet params = parameter_set(arguments.params);
   PredictOptions options = predict_options(arguments.predict, params);
@@ -102,12 +135,16 @@ void run(const RunArguments& arguments) {
   for (const std::string& text : arguments.expect) expectations.push_back(parse_expectation(text));
   const ParamCatalog catalog = make_catalog();
   const Scenario scenario = read_scenario(arguments.predict.scenario);
+  options.timeline_of = timeline_of(arguments, scenario);
   const TopologySpec machine = read_topology(scenario.topology, catalog);
   RunResult result = predict_told(arguments, scenario, machine, options, stopping, catalog);
   add_intervals(result, machine, params.intervals);
-  if (arguments.json != "-" && arguments.csv != "-") std::cout << table_text(result) << std::flush;
+  const bool data_on_stdout =
+      arguments.json == "-" || arguments.csv == "-" || arguments.trace == "-";
+  if (!data_on_stdout) std::cout << table_text(result) << std::flush;
   if (!arguments.json.empty()) write_text_file(arguments.json, to_json(result).dump());
   if (!arguments.csv.empty()) write_text_file(arguments.csv, csv_text(result));
+  if (!arguments.trace.empty()) write_trace(arguments.trace, result);
   if (!result.not_run.empty()) {
     throw Stopped(stopping.by() + fmt::format(": {} of {} rows are missing; to go on, run a "
                                               "scenario of their {}",
@@ -137,6 +174,10 @@ void add_run_command(CommandLine& line) {
               "fluid: shared rates, any size; packet: TLP by TLP and packet by packet, some MiB on "
               "a few nodes")
       .option("--time-limit", arguments->time_limit, kTimeLimitHelp)
+      .option("--trace", arguments->trace,
+              "write what every thread block, proxy thread and NIC did in one launch, for "
+              "ui.perfetto.dev")
+      .option("--trace-size", arguments->trace_size, "of which size; the largest by default")
       .flag("--force", arguments->force, "run packets even if that takes more than 10 minutes")
       .flag("--unfolded", arguments->unfolded,
             "run every rank, not one for all that do the same: slower, and the same times but for "

@@ -264,7 +264,10 @@ RunResult predict(const Scenario& scenario, const PredictOptions& options,
 
 RunResult predict(const Scenario& scenario, TopologySpec spec, const PredictOptions& options,
                   const ParamCatalog& catalog) {
-  if (!scenario.jobs.empty()) return predict_jobs(scenario, std::move(spec), options, catalog);
+  if (!scenario.jobs.empty()) {
+    if (options.timeline_of) throw InputError(scenario.file + ": of jobs no timeline is kept");
+    return predict_jobs(scenario, std::move(spec), options, catalog);
+  }
   if (scenario.step || scenario.chakra) {
     throw InputError(scenario.step ? scenario.step->place : scenario.chakra->place,
                      "this is a training step: weft step runs it");
@@ -314,7 +317,10 @@ RunResult predict(const Scenario& scenario, TopologySpec spec, const PredictOpti
   refuse_no_choice(schedules, tasks, settings, asked.env_place);
   Samples samples(machine, parts, schedules, nccl_env, version, decided);
   if (options.fidelity == Fidelity::kFluid && options.folds) {
-    for (RowTask& task : tasks) task.samples = samples.of(task.op, task.bytes, task.path);
+    for (RowTask& task : tasks) {
+      if (task.bytes == options.timeline_of) continue;
+      task.samples = samples.of(task.op, task.bytes, task.path);
+    }
   }
   refuse_endless(machine, schedules, tasks);
   if (options.fidelity == Fidelity::kPacket) {

@@ -59,6 +59,8 @@ struct PredictOptions {
   const Stop* stop{nullptr};
   /// All values of one parameter times a factor (Params::scale): for sensitivities.
   std::optional<std::pair<std::string, double>> scale{};
+  /// Rows of this size keep what happened in them (ResultRow::timeline); every rank of them runs.
+  std::optional<Bytes> timeline_of{};
   bool check_only{false};  ///< reads, decides and refuses, but runs no row
 };
 

@@ -1,5 +1,6 @@
 #include "models/collective/task.hpp"
 
+#include <memory>
 #include <numeric>
 
 #include "models/collective/nic_load.hpp"
@@ -10,6 +11,14 @@
 namespace weft {
 namespace {
 
+/// Of a row that keeps one, while its first launch runs; else none.
+Timeline* timeline_of(const Plan& plan, const Ready& ready, ResultRow& row) {
+  if (ready.options.timeline_of != plan.bytes || row.timeline) return nullptr;
+  const auto out = std::make_shared<Timeline>();
+  row.timeline = out;
+  return out.get();
+}
+
 /// Runs a plan; `has_drawn` becomes true if that depended on the seed.
 RunOutcome run_plan_on(const Machine& machine, const Plan& plan, const Ready& ready,
                        CauseTable& causes, ResultRow& row, std::atomic<bool>& has_drawn) {
@@ -18,14 +27,15 @@ RunOutcome run_plan_on(const Machine& machine, const Plan& plan, const Ready& re
   if (ready.options.fidelity == Fidelity::kFluid) {
     outcome = repeated(params, plan, causes, [&](const Plan& launched) {
       return run_fluid(machine, launched, causes, ready.options.folds, ready.options.shuffle_ties,
-                       ready.options.stop);
+                       ready.options.stop, timeline_of(launched, ready, row));
     });
   } else {
     std::vector<std::uint32_t> nodes(machine.fabric().nodes());
     std::iota(nodes.begin(), nodes.end(), 0U);
     outcome = repeated(params, plan, causes, [&](const Plan& launched) {
-      PacketRun run = run_packets(machine, {&launched, 1}, nodes, causes,
-                                  ready.options.shuffle_ties, ready.options.stop);
+      PacketRun run =
+          run_packets(machine, {&launched, 1}, nodes, causes, ready.options.shuffle_ties,
+                      ready.options.stop, timeline_of(launched, ready, row));
       if (!row.probes) row.probes = std::move(run.probes);  // of one launch
       if (run.has_drawn) has_drawn = true;
       return std::move(run.outcomes.front());

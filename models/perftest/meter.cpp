@@ -99,7 +99,7 @@ void PerftestMeter::on_posted(QueuePairIndex /*queue_pair*/, std::uint64_t reque
   if (plan_.begun == kNoIndex) begun(requests);
 }
 
-void PerftestMeter::on_delivered(QueuePairIndex /*queue_pair*/, Bytes /*bytes*/) {
+void PerftestMeter::on_delivered(QueuePairIndex /*queue_pair*/, Bytes /*bytes*/, Time /*posted*/) {
   if (task_.op != RdmaOp::kSend) arrived_ = now();
 }
 

@@ -54,7 +54,7 @@ class PerftestMeter final : private RunObserver {
 
  private:
   void on_posted(QueuePairIndex queue_pair, std::uint64_t requests) override;
-  void on_delivered(QueuePairIndex queue_pair, Bytes bytes) override;
+  void on_delivered(QueuePairIndex queue_pair, Bytes bytes, Time posted) override;
   void on_received(QueuePairIndex queue_pair, Bytes bytes) override;
   void on_signalled(FlagIndex flag, std::uint64_t tokens) override;
   void begun(std::uint64_t parts);

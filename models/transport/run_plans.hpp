@@ -7,6 +7,7 @@
 
 #include "models/machine/machine.hpp"
 #include "sim/result/probes.hpp"
+#include "sim/result/timeline.hpp"
 #include "sim/run/runner.hpp"
 
 namespace weft {
@@ -20,8 +21,13 @@ std::vector<RunOutcome> run_fluid(const Machine& machine, std::span<const Plan> 
                                   const Stop* stop = nullptr);
 
 /// Runs one plan alone on one; if it `folds`, of what is alike one stands for all (see fold_on()).
+/// With a timeline it does not fold, and says there what happened (see kMostSlices).
 RunOutcome run_fluid(const Machine& machine, const Plan& plan, CauseTable& causes, bool folds,
-                     std::optional<std::uint64_t> shuffle_ties = {}, const Stop* stop = nullptr);
+                     std::optional<std::uint64_t> shuffle_ties = {}, const Stop* stop = nullptr,
+                     Timeline* timeline = nullptr);
+
+/// Of a timeline, 150 MB as a file; later ones are left out, and counted.
+inline constexpr std::size_t kMostSlices = 2'000'000;
 
 /// A run of packets, what ports and NICs did until its last plan ended, and whether it depended on
 /// the seed.
@@ -32,9 +38,10 @@ struct PacketRun {
 };
 
 /// The same on packets of a cluster in which these nodes are built. Throws InputError too where
-/// nothing moves any more, with what waits for what.
+/// nothing moves any more, with what waits for what. The timeline is the first plan's.
 PacketRun run_packets(const Machine& machine, std::span<const Plan> plans,
                       const std::vector<std::uint32_t>& nodes, CauseTable& causes,
-                      std::optional<std::uint64_t> shuffle_ties = {}, const Stop* stop = nullptr);
+                      std::optional<std::uint64_t> shuffle_ties = {}, const Stop* stop = nullptr,
+                      Timeline* timeline = nullptr);
 
 }  // namespace weft

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "sim/io/keys.hpp"
 #include "sim/result/error_interval.hpp"
 #include "sim/result/probes.hpp"
+#include "sim/result/timeline.hpp"
 
 namespace weft {
 
@@ -54,6 +56,8 @@ struct ResultRow {
   std::uint64_t trajectory{0};
   std::string job{};   ///< of a scenario with several; "" else
   double alone_us{0};  ///< of a job: what the same took alone on the fabric
+  /// Of one launch, where it was asked for; not read back from JSON.
+  std::shared_ptr<const Timeline> timeline{};
 };
 
 /// One parameter as a run used it.

@@ -1,11 +1,14 @@
+#include <utility>
+
 #include "sim/run/runner.hpp"
 
 namespace weft {
 
 std::vector<RunOutcome> run_plans(std::span<const Plan> plans, Transport& transport,
-                                  EventQueue& events, CauseTable& causes, const Stop* stop) {
+                                  EventQueue& events, CauseTable& causes, const Stop* stop,
+                                  RunObserver* observer) {
   Runner runner(transport, events, causes);
-  for (const Plan& plan : plans) runner.add(plan);
+  for (const Plan& plan : plans) runner.add(plan, std::exchange(observer, nullptr));
   runner.run(stop);
   std::vector<RunOutcome> out;
   for (std::size_t i = 0; i < plans.size(); ++i) out.push_back(runner.outcome(i));

@@ -50,6 +50,7 @@ struct ActorState {
   bool works_in_rounds{false};
   bool is_waiting{false};
   Time waits_since{};
+  Time begun{};  ///< what it does
   ActorWork work{};
   // What the last token or move, and the last kWhile, left.
   std::int64_t amount{0};

@@ -103,6 +103,7 @@ class Runner::Engine final : private TransportSink, private EventTarget {
     Job* job{nullptr};
     std::int64_t amount{0};
     const Instruction* move{nullptr};  ///< none: a message or a token
+    Time posted{};                     ///< of a message
     std::uint32_t owner{0};   ///< actor of a move, queue pair of a message, flag of a token
     LagIndex lag{kNoIndex};   ///< of a token
     std::uint32_t tag{0};     ///< of a token
@@ -164,10 +165,14 @@ class Runner::Engine final : private TransportSink, private EventTarget {
           begin_wait(self);
           self.round.push_back(co_await self.inbox.pop());
           const bool was_idle = self.waits_since < events_.now();
-          end_wait(self);
+          end_wait(job, index, kNoIndex);
           if (self.works_in_rounds) co_await EndOfInstant{};
           const Duration work = begin_round(job, self, index, was_idle);
+          self.begun = events_.now();
           if (work > Duration{}) co_await delay(events_, work);
+          if (job.observer != nullptr) {
+            job.observer->on_worked(index, job.plan->actors[index].round, self.begun);
+          }
           self.work.worked += work;
         }
         const Token token = self.round.back();
@@ -194,19 +199,28 @@ class Runner::Engine final : private TransportSink, private EventTarget {
               flag.waiter = index;
               begin_wait(self);
               self.take(co_await flag.tokens.pop());
-              end_wait(self);
+              end_wait(job, index, i.index);
             }
             cursor.pass();
             break;
           case Kind::kMove:
             self.amount = i.bytes(self.amount);
+            self.begun = events_.now();
             move(job, index, program, i);
             if (self.is_moving) co_await Suspended{self.sent};
+            if (job.observer != nullptr) {
+              const std::ptrdiff_t at = &i - program.code.data();
+              const auto& code = job.plan->programs[number].code;
+              job.observer->on_moved(index, code[static_cast<std::size_t>(at)].index,
+                                     Bytes{self.amount}, self.begun);
+            }
             cursor.pass(i.length);
             break;
           case Kind::kCompute: {
             const Duration time = work_of(job, self, i);
+            self.begun = events_.now();
             if (time > Duration{}) co_await delay(events_, time);
+            if (job.observer != nullptr) job.observer->on_worked(index, i.index, self.begun);
             self.path = paths_.extend(std::move(self.path), job.lags[i.index].cause, time);
             self.work.worked += time;
             cursor.pass();
@@ -264,9 +278,11 @@ class Runner::Engine final : private TransportSink, private EventTarget {
     self.is_waiting = true;
     self.waits_since = events_.now();
   }
-  void end_wait(ActorState& self) {
+  void end_wait(Job& job, ActorIndex actor, FlagIndex flag) {
+    ActorState& self = job.actors[actor];
     self.is_waiting = false;
     self.work.waited += events_.now() - self.waits_since;
+    if (job.observer != nullptr) job.observer->on_waited(actor, flag, self.waits_since);
   }
 
   static Duration work_of(const Job& job, const ActorState& self, const Instruction& i) {
@@ -353,6 +369,7 @@ class Runner::Engine final : private TransportSink, private EventTarget {
       const std::uint64_t tag = put({.path = self.path,
                                      .job = &job,
                                      .amount = bytes,
+                                     .posted = events_.now(),
                                      .owner = index,
                                      .told = static_cast<std::uint32_t>(told),
                                      .copies = spec.copies,
@@ -468,7 +485,9 @@ class Runner::Engine final : private TransportSink, private EventTarget {
       raise(job, q.receive_cq, q.receive_lag, {.amount = message.amount, .tag = message.owner},
             message.path);
     }
-    if (job.observer != nullptr) job.observer->on_delivered(message.owner, Bytes{message.amount});
+    if (job.observer != nullptr) {
+      job.observer->on_delivered(message.owner, Bytes{message.amount}, message.posted);
+    }
   }
 
   void on_completed(std::uint64_t tag, std::span<const Segment> segments) override {

@@ -41,11 +41,18 @@ class RunObserver {
   /// So many requests were posted with one doorbell.
   virtual void on_posted(QueuePairIndex /*queue_pair*/, std::uint64_t /*requests*/) {}
   /// A message's data are in memory.
-  virtual void on_delivered(QueuePairIndex /*queue_pair*/, Bytes /*bytes*/) {}
+  virtual void on_delivered(QueuePairIndex /*queue_pair*/, Bytes /*bytes*/, Time /*posted*/) {}
   /// The completion of a send's receive is in memory.
   virtual void on_received(QueuePairIndex /*queue_pair*/, Bytes /*bytes*/) {}
   /// A program has given a flag tokens, without a lag.
   virtual void on_signalled(FlagIndex /*flag*/, std::uint64_t /*tokens*/) {}
+  /// An actor has worked on one thing since then, and nothing else.
+  virtual void on_worked(ActorIndex /*actor*/, LagIndex /*lag*/, Time /*since*/) {}
+  /// It has waited since then: for a token of a flag, or, kNoIndex, of any that it serves.
+  virtual void on_waited(ActorIndex /*actor*/, FlagIndex /*flag*/, Time /*since*/) {}
+  /// It was occupied with moving bytes since then.
+  virtual void on_moved(ActorIndex /*actor*/, WalkIndex /*walk*/, Bytes /*bytes*/, Time /*since*/) {
+  }
 
  protected:
   ~RunObserver() = default;
@@ -88,9 +95,10 @@ class Runner {
 };
 
 /// Runs plans at once; their outcomes, in their order. Throws as Runner::run.
+/// `observer` looks on while the first one runs.
 std::vector<RunOutcome> run_plans(std::span<const Plan> plans, Transport& transport,
                                   EventQueue& events, CauseTable& causes,
-                                  const Stop* stop = nullptr);
+                                  const Stop* stop = nullptr, RunObserver* observer = nullptr);
 /// Runs one plan alone.
 RunOutcome run_plan(const Plan& plan, Transport& transport, EventQueue& events, CauseTable& causes);
 

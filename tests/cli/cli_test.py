@@ -417,6 +417,91 @@ class Once(CliTest):
         self.assertIn("-: ok", self.ok("check", "-", stdin=(self.here / TOPOLOGY).read_bytes()))
 
 
+def protobuf(data):
+    """A message's fields in protobuf's wire format: (number, value) of those that weft writes, numbers and bytes."""
+    def varint(at):
+        value = shift = 0
+        while True:
+            value |= (data[at] & 0x7f) << shift
+            at, shift = at + 1, shift + 7
+            if data[at - 1] < 0x80:
+                return value, at
+    at = 0
+    while at < len(data):
+        key, at = varint(at)
+        value, at = varint(at)
+        if key & 7 == 2:
+            value, at = data[at:at + value], at + value
+        yield key >> 3, value
+
+
+class Trace(CliTest):
+    def events(self, name):
+        """Of each track the (begin, end) in ns and bytes of its slices; tracks' names by number, parents by number."""
+        slices, names, parents, open_at = {}, {}, {}, {}
+        for field, packet in protobuf((self.here / name).read_bytes()):
+            self.assertEqual(field, 1)
+            packet = dict(protobuf(packet))
+            if 60 in packet:
+                track = dict(protobuf(packet[60]))
+                names[track[1]], parents[track[1]] = track[2].decode(), track.get(5)
+            if 11 in packet:
+                event = list(protobuf(packet[11]))
+                track = dict(event)[11]
+                if dict(event)[9] == 1:
+                    self.assertNotIn(track, open_at)  # slices of a row do not overlap
+                    notes = [dict(protobuf(value)) for number, value in event if number == 4]
+                    open_at[track] = packet[8], sum(n[3] for n in notes if n[10] == b"bytes")
+                else:
+                    begin, size = open_at.pop(track)
+                    slices.setdefault(track, []).append((begin, packet[8], size))
+        self.assertEqual(open_at, {})
+        return slices, names, parents
+
+    def test_a_timeline_ends_when_the_run_does_and_moves_its_bytes(self):
+        (self.here / "single.yaml").write_text(
+            BOTH_TEXT + "set: {nccl.launch: single, nccl.host_wait: 0 ns, nccl.algo: Ring, nccl.proto: Simple}\n")
+        for fidelity in "fluid", "packet":
+            with self.subTest(fidelity):
+                run = weft("run", "single.yaml", "--fidelity", fidelity, "--json", "-", "--trace", "t.pftrace",
+                           cwd=self.here)
+                self.assertEqual(run.returncode, 0, run.stderr)
+                rows = json.loads(run.stdout)["results"]
+                slices, names, parents = self.events("t.pftrace")
+                roots = {track: name for track, name in names.items() if parents[track] is None}
+                self.assertEqual(sorted(roots.values()), [f"allreduce, 64 KiB, {path}, Ring Simple"
+                                                          for path in ("gdr", "host-staged")])
+                for root, name in roots.items():
+                    row = next(r for r in rows if r["bytes"] == 65536 and r["memory_path"] in name)
+                    devices = {t for t, parent in parents.items() if parent == root}
+                    self.assertLessEqual({"gpu0@0", "gpu0@1"}, {names[d] for d in devices})
+                    below = [t for t in slices if parents[t] in devices]
+                    blocks = [t for t in below if names[t].startswith("thread block")]
+                    self.assertAlmostEqual(max(end for t in blocks for _, end, _ in slices[t]), row["time_us"] * 1000, delta=1)
+                    # Each of the ring's two edges between nodes carries 2 (n - 1) parts of n.
+                    sent = sum(size for t in below if names[t].startswith("to ") for _, _, size in slices[t])
+                    self.assertEqual(sent, 2 * 2 * (row["ranks"] - 1) * row["bytes"] // row["ranks"])
+
+    def test_a_timeline_changes_no_number(self):
+        self.assertEqual(self.result(BOTH)["results"],
+                         json.loads(self.ok("run", BOTH, "--json", "-", "--trace", "t.pftrace"))["results"])
+
+    def test_the_same_input_gives_the_same_timeline(self):
+        texts = []
+        for _ in range(2):
+            self.ok("run", TINY, "--trace", "t.pftrace", "--trace-size", "1K")
+            texts.append((self.here / "t.pftrace").read_bytes())
+        self.assertEqual(*texts)
+
+    def test_what_cannot_be_traced_is_refused(self):
+        self.refused(["run", TINY, "--trace-size", "1K"], "--trace-size: without --trace")
+        self.refused(["run", TINY, "--trace", "t", "--trace-size", "2K"], "--trace-size 2K: no size of tiny.yaml")
+        self.refused(["run", TINY, "--trace", "t", "--csv", "t"], "--csv and --trace cannot both go to t")
+        self.refused(["run", TINY, "--trace", "-", "--json", "-"], "--json and --trace cannot both go to standard output")
+        shutil.copy(SOURCE / "scenarios/planning/two-jobs.yaml", self.here / "jobs.yaml")
+        self.refused(["run", "jobs.yaml", "--trace", "t"], "jobs.yaml: of jobs no timeline is kept")
+
+
 class Results(CliTest):
     def test_json_on_standard_output(self):
         result = self.result(SMALL)
@@ -544,8 +629,9 @@ class Results(CliTest):
         def run(*arguments):
             return json.loads(weft("run", *arguments, "--json", "-", cwd=self.here).stdout)
         no_effect = "the seed has no effect: nothing in this run is random"
-        (self.here / "tiny.yaml").write_text(SMALL_TEXT.replace("1 MiB, 256 MiB", "256 KiB"))
-        cloud = TINY_TEXT.replace("1 KiB, 64 KiB", "8 MiB").replace("nodes: 2", "nodes: 8").replace("1nic", "8nic")
+        (self.here / "tiny.yaml").write_text(SMALL_TEXT.replace("1 MiB, 256 MiB", "32 KiB") +
+                                             "memory_paths: [gdr]\n")
+        cloud = TINY_TEXT.replace("1 KiB, 64 KiB", "64 KiB").replace("nodes: 2", "nodes: 8").replace("1nic", "8nic")
         (self.here / "cloud.yaml").write_text(cloud)
         lossy = ("tiny.yaml", "--fidelity", "packet", "--set", "nic.cable_loss=0.02", "--set",
                  "wire.timeout_exponent=8")
@@ -558,7 +644,7 @@ class Results(CliTest):
             self.assertEqual(one["results"], run(*command)["results"])
             self.assertEqual(two["provenance"]["seed"], 2)
             self.assertNotIn(no_effect, two["notes"])
-        for command in (SMALL,), ("tiny.yaml", "--fidelity", "packet"):
+        for command in ("tiny.yaml",), ("tiny.yaml", "--fidelity", "packet"):
             self.assertIn(no_effect, run(*command, "--seed", "2")["notes"])
             self.assertNotIn(no_effect, run(*command)["notes"])
 

@@ -123,13 +123,12 @@ TEST(Expect, WhatJoinsGpusInANodeFollowsFromTheMachine) {
   EXPECT_EQ(transport_inside(plain.healthy, {}, {}, catalog), "pcie");
 }
 
-/// Why a machine like this has no floor; "" if it has one.
-std::string why_no_floor(const Subject& subject, std::uint32_t nodes, const std::string& op,
+/// Why weft has no floor for a machine like this; "" if it has one. Nothing is predicted for it.
+std::string why_no_floor(const Subject& subject, Where where,
                          const std::map<std::string, std::string>& env = {}) {
-  ExpectRequest request = request_for(nodes, {Bytes::mib(64)}, {op});
-  request.options.env = env;
-  const ExpectedRow row = expect(subject, request, make_catalog()).healthy.rows.at(0);
-  return row.floor() ? "" : row.band.basis;
+  PredictOptions options;
+  options.env = env;
+  return unlike_measured(subject.healthy, {}, where, options, make_catalog());
 }
 
 TEST(Expect, MachinesThatNobodyMeasuredHaveNoFloor) {
@@ -139,19 +138,20 @@ TEST(Expect, MachinesThatNobodyMeasuredHaveNoFloor) {
     return subject_with(topology, catalog, set);
   };
   const std::string plain = "hgx-h100-8nic.yaml";
-  EXPECT_EQ(why_no_floor(with(plain, {}), 1, "allreduce"), "");
-  EXPECT_EQ(why_no_floor(with(plain, {}), 2, "allreduce"), "");
-  EXPECT_EQ(why_no_floor(with("genoa-2p.yaml", {}), 2, "allreduce"),
-            "not validated: no published run of GPUs like h100-pcie");
-  EXPECT_EQ(why_no_floor(with(plain, {{"gpu.count", "1"}, {"nic.count", "1"}}), 2, "allreduce"),
-            "not validated: no published run of one GPU a node");
-  EXPECT_EQ(why_no_floor(with(plain, {{"nic.part", "efa"}}), 2, "allreduce"),
-            "not validated: no published run over NICs like efa");
-  EXPECT_EQ(why_no_floor(with(plain, {{"nic.part", "efa"}}), 2, "write_bw"),
-            "not validated: no published run over NICs like efa");
-  EXPECT_EQ(why_no_floor(with(plain, {{"nic.part", "efa"}}), 1, "allreduce"), "");
-  EXPECT_EQ(why_no_floor(with(plain, {{"gpu.part", "v100-sxm"}}), 1, "allreduce"),
-            "not validated: no published run of GPUs like v100-sxm");
+  EXPECT_EQ(why_no_floor(with(plain, {}), Where::kInNode), "");
+  EXPECT_EQ(why_no_floor(with(plain, {}), Where::kBetweenNodes), "");
+  EXPECT_EQ(why_no_floor(with("genoa-2p.yaml", {}), Where::kBetweenNodes),
+            "no published run of GPUs like h100-pcie");
+  EXPECT_EQ(
+      why_no_floor(with(plain, {{"gpu.count", "1"}, {"nic.count", "1"}}), Where::kBetweenNodes),
+      "no published run of one GPU a node");
+  EXPECT_EQ(why_no_floor(with(plain, {{"nic.part", "efa"}}), Where::kBetweenNodes),
+            "no published run over NICs like efa");
+  EXPECT_EQ(why_no_floor(with(plain, {{"nic.part", "efa"}}), Where::kPerftest),
+            "no published run over NICs like efa");
+  EXPECT_EQ(why_no_floor(with(plain, {{"nic.part", "efa"}}), Where::kInNode), "");
+  EXPECT_EQ(why_no_floor(with(plain, {{"gpu.part", "v100-sxm"}}), Where::kInNode),
+            "no published run of GPUs like v100-sxm");
 }
 
 TEST(Expect, GpusMustBeJoinedEachWithEach) {
@@ -172,14 +172,15 @@ TEST(Expect, GpusMustBeJoinedEachWithEach) {
 TEST(Expect, AForcedProtocolOrAlgorithmThatNobodyMeasuredHasNoFloor) {
   const ParamCatalog catalog = make_catalog();
   const std::string plain = "hgx-h100-8nic.yaml";
-  EXPECT_EQ(why_no_floor(subject_with(plain, catalog, {{"nccl.proto", "LL"}}), 2, "allreduce"),
-            "not validated: no published run that NCCL_PROTO=ll forces");
+  EXPECT_EQ(
+      why_no_floor(subject_with(plain, catalog, {{"nccl.proto", "LL"}}), Where::kBetweenNodes),
+      "no published run that NCCL_PROTO=ll forces");
   const Subject subject = subject_with(plain, catalog);
-  EXPECT_EQ(why_no_floor(subject, 2, "allreduce", {{"NCCL_PROTO", "LL128"}}),
-            "not validated: no published run that NCCL_PROTO=ll128 forces");
-  EXPECT_EQ(why_no_floor(subject, 1, "allreduce", {{"NCCL_ALGO", "Tree"}}),
-            "not validated: no published run that NCCL_ALGO=tree forces");
-  EXPECT_EQ(why_no_floor(subject, 2, "allreduce", {{"NCCL_ALGO", "Ring"}}), "");
+  EXPECT_EQ(why_no_floor(subject, Where::kBetweenNodes, {{"NCCL_PROTO", "LL128"}}),
+            "no published run that NCCL_PROTO=ll128 forces");
+  EXPECT_EQ(why_no_floor(subject, Where::kInNode, {{"NCCL_ALGO", "Tree"}}),
+            "no published run that NCCL_ALGO=tree forces");
+  EXPECT_EQ(why_no_floor(subject, Where::kBetweenNodes, {{"NCCL_ALGO", "Ring"}}), "");
 }
 
 TEST(Expect, AMachineThatCannotRunAsFoundIsExpectedAsHealthy) {
