@@ -430,6 +430,12 @@ void FluidTransport::tell_received(std::size_t index) {
   sink_->on_received(received.tags.pop(), received.segments);
 }
 
+std::vector<std::string> FluidTransport::servers() const {
+  std::vector<std::string> out;
+  for (const ServerId server : server_) out.push_back(cause_text(machine_->cause(server)));
+  return out;
+}
+
 CauseId FluidTransport::server_cause(FlowServerIndex server) {
   std::optional<CauseId>& known = server_cause_[server.index()];
   if (!known) known = causes_->intern(machine_->cause(server_[server.index()]));

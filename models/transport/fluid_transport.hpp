@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "models/transport/contraction.hpp"
@@ -12,6 +13,7 @@
 #include "sim/engine/serial_server.hpp"
 #include "sim/flow/fluid.hpp"
 #include "sim/plan/fold.hpp"
+#include "sim/run/load_sampler.hpp"
 #include "sim/run/transport.hpp"
 
 namespace weft {
@@ -31,7 +33,7 @@ namespace weft {
 /// it, waits until there is a receive. Not modelled: packets, credits, congestion control,
 /// unfairness of arbitration; of verbs inline payload, reads of several elements at once and timers
 /// of receivers that are not ready. Refused: queue pairs that a GPU's thread posts to.
-class FluidTransport final : public Transport, private EventTarget {
+class FluidTransport final : public Transport, public ServerLoads, private EventTarget {
  public:
   /// All references must outlive the transport. Causes are added to `causes` as they occur.
   /// `classes`: of a folded plan, which of the machine's servers stands for which.
@@ -44,6 +46,9 @@ class FluidTransport final : public Transport, private EventTarget {
   void post(QpHandle queue_pair, std::span<const VerbRequest> requests) override;
   void post_receives(QpHandle queue_pair, std::uint32_t count) override;
   void set_sink(TransportSink& sink) override { sink_ = &sink; }
+
+  std::vector<std::string> servers() const override;
+  std::vector<double> busy_s() const override { return fluid_.seconds_used(events_->now()); }
 
  private:
   struct Transfer {

@@ -224,22 +224,44 @@ PortProbe PacketCluster::probe(PacketLinkId link, const std::string& kind, Durat
   return out;
 }
 
-Probes PacketCluster::probes(Duration time) const {
-  constexpr std::size_t kMostPorts = 64;
-  Probes out;
-  const Fabric& fabric = machine_.fabric();
+std::vector<PacketHost::NamedLink> PacketCluster::named_links() const {
+  std::vector<PacketHost::NamedLink> out;
   for (const auto& [node, host] : hosts_) {
-    for (const PacketHost::NamedLink& named : host->links()) {
-      out.ports.push_back(probe(named.link, machine_.cause(named.server).kind, time));
-    }
+    out.insert(out.end(), host->links().begin(), host->links().end());
   }
+  const Fabric& fabric = machine_.fabric();
   for (std::size_t i = 0; i < fabric.link_count(); ++i) {
     if (fabric.link(LinkId{i}).kind != LinkKind::kWire) continue;
     for (const bool forward : {true, false}) {
       const Hop hop{LinkId{i}, forward};
-      out.ports.push_back(probe(wire_.direction(hop.link, forward),
-                                machine_.cause(machine_.server_of(hop)).kind, time));
+      out.push_back({wire_.direction(hop.link, forward), machine_.server_of(hop)});
     }
+  }
+  return out;
+}
+
+std::vector<std::string> PacketCluster::servers() const {
+  std::vector<std::string> out;
+  for (const PacketHost::NamedLink& named : named_links()) {
+    out.push_back(cause_text({machine_.cause(named.server).kind, network_.name(named.link)}));
+  }
+  return out;
+}
+
+std::vector<double> PacketCluster::busy_s() const {
+  std::vector<double> out;
+  for (const PacketHost::NamedLink& named : named_links()) {
+    out.push_back(network_.counters(named.link).busy.as_s());
+  }
+  return out;
+}
+
+Probes PacketCluster::probes(Duration time) const {
+  constexpr std::size_t kMostPorts = 64;
+  Probes out;
+  const Fabric& fabric = machine_.fabric();
+  for (const PacketHost::NamedLink& named : named_links()) {
+    out.ports.push_back(probe(named.link, machine_.cause(named.server).kind, time));
   }
   std::erase_if(out.ports, [](const PortProbe& port) { return port.utilisation == 0; });
   const auto counts = [&](const PortProbe& port) {

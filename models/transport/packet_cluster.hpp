@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "models/nic/rdma.hpp"
@@ -12,12 +13,13 @@
 #include "models/wire/packet_network.hpp"
 #include "sim/base/error.hpp"
 #include "sim/result/probes.hpp"
+#include "sim/run/load_sampler.hpp"
 
 namespace weft {
 
 /// Nodes of a Machine and the network between all of them as one packet network: PCIe trees,
 /// sockets, memories, NICs, cables and switches.
-class PacketCluster final : private EventTarget {
+class PacketCluster final : public ServerLoads, private EventTarget {
  public:
   /// `nodes`: those whose insides are built; of the others only the NICs' ends of the network are.
   /// `shuffle_ties`: for tests, the seed of an EventQueue that shuffles.
@@ -74,6 +76,9 @@ class PacketCluster final : private EventTarget {
   UsageMeter::Look look();
   /// What ports and NICs have done so far, as shares of `time`.
   Probes probes(Duration time) const;
+  /// The links: each port, one direction.
+  std::vector<std::string> servers() const override;
+  std::vector<double> busy_s() const override;
   /// Whether anything so far depended on the run's seed (wire.seed).
   bool has_drawn() const;
   /// Nothing happens any more although `what`. Throws InputError if links wait for each other in a
@@ -96,6 +101,7 @@ class PacketCluster final : private EventTarget {
   void set_loss(DeviceId nic, double chance);
   void on_event(std::uint64_t flap) override;
   PortProbe probe(PacketLinkId link, const std::string& kind, Duration time) const;
+  std::vector<PacketHost::NamedLink> named_links() const;
   PacketEndpoint& endpoint(DeviceId nic);
   RdmaNics::Settings nic_settings(DeviceId nic, std::optional<ServerId> doorbells) const;
 

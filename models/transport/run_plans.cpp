@@ -6,6 +6,7 @@
 #include "models/transport/fluid_transport.hpp"
 #include "models/transport/footprints.hpp"
 #include "models/transport/packet_transport.hpp"
+#include "sim/run/load_sampler.hpp"
 #include "sim/run/timeline_recorder.hpp"
 
 namespace weft {
@@ -16,14 +17,16 @@ EventQueue queue_of(std::optional<std::uint64_t> shuffle_ties) {
   return shuffle_ties ? EventQueue::shuffling_ties(*shuffle_ties) : EventQueue{};
 }
 
-/// As weft::run_plans; `timeline`, if any, is the first one's.
+/// Runs plans with their timeline, the first one's, where `until` says when all will have ended.
 std::vector<RunOutcome> run_told(std::span<const Plan> plans, const Machine& machine,
-                                 Transport& transport, EventQueue& events, CauseTable& causes,
-                                 const Stop* stop, Timeline* timeline) {
-  if (timeline == nullptr) return run_plans(plans, transport, events, causes, stop);
+                                 Transport& transport, const ServerLoads& loads, EventQueue& events,
+                                 CauseTable& causes, const Stop* stop, Duration until,
+                                 Timeline& timeline) {
   TimelineRecorder recorder(plans.front(), machine.fabric(), events, kMostSlices);
+  const LoadSampler sampler(events, loads, until);
   std::vector<RunOutcome> out = run_plans(plans, transport, events, causes, stop, &recorder);
-  *timeline = std::move(recorder).timeline();
+  timeline = std::move(recorder).timeline();
+  sampler.add_to(timeline);
   return out;
 }
 
@@ -43,9 +46,13 @@ RunOutcome run_fluid(const Machine& machine, const Plan& plan, CauseTable& cause
   std::optional<Folded> folded;
   if (folds && timeline == nullptr) folded = fold_on(machine, plan, stop);
   if (!folded) {
+    const RunOutcome out = run_fluid(machine, {&plan, 1}, causes, shuffle_ties, stop).front();
+    if (timeline == nullptr) return out;
     EventQueue events = queue_of(shuffle_ties);
     FluidTransport transport(machine, events, causes);
-    return run_told({&plan, 1}, machine, transport, events, causes, stop, timeline).front();
+    return run_told({&plan, 1}, machine, transport, transport, events, causes, stop, out.last_end,
+                    *timeline)
+        .front();
   }
   EventQueue events = queue_of(shuffle_ties);
   FluidTransport transport(machine, events, causes, folded->servers);
@@ -56,11 +63,21 @@ PacketRun run_packets(const Machine& machine, std::span<const Plan> plans,
                       const std::vector<std::uint32_t>& nodes, CauseTable& causes,
                       std::optional<std::uint64_t> shuffle_ties, const Stop* stop,
                       Timeline* timeline) {
+  Duration until;
+  if (timeline != nullptr) {
+    for (const RunOutcome& outcome :
+         run_packets(machine, plans, nodes, causes, shuffle_ties, stop).outcomes) {
+      until = std::max(until, outcome.last_end);
+    }
+  }
   PacketCluster cluster(machine, nodes, shuffle_ties);
   PacketTransport transport(cluster, causes);
   try {
+    EventQueue& events = cluster.events();
     std::vector<RunOutcome> outcomes =
-        run_told(plans, machine, transport, cluster.events(), causes, stop, timeline);
+        timeline == nullptr
+            ? run_plans(plans, transport, events, causes, stop)
+            : run_told(plans, machine, transport, cluster, events, causes, stop, until, *timeline);
     Duration last;
     for (const RunOutcome& outcome : outcomes) last = std::max(last, outcome.time);
     return {std::move(outcomes), cluster.probes(last), cluster.has_drawn()};

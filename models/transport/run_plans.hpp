@@ -21,7 +21,8 @@ std::vector<RunOutcome> run_fluid(const Machine& machine, std::span<const Plan> 
                                   const Stop* stop = nullptr);
 
 /// Runs one plan alone on one; if it `folds`, of what is alike one stands for all (see fold_on()).
-/// With a timeline it does not fold, and says there what happened (see kMostSlices).
+/// With a timeline it does not fold, says there what happened (see kMostSlices) and how much of the
+/// servers was in use, and runs twice, as it must know for how long.
 RunOutcome run_fluid(const Machine& machine, const Plan& plan, CauseTable& causes, bool folds,
                      std::optional<std::uint64_t> shuffle_ties = {}, const Stop* stop = nullptr,
                      Timeline* timeline = nullptr);

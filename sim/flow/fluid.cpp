@@ -261,6 +261,22 @@ double FluidSystem::used_bytes(FlowServerIndex server) const {
   return used;
 }
 
+std::vector<double> FluidSystem::seconds_used(Time t) const {
+  std::vector<double> used(server_count());
+  for (std::uint32_t route = 0; route < solver_.route_count(); ++route) {
+    for (const auto& use : solver_.uses(route)) {
+      used[use.server] += finished_bytes_[route] * use.weight;
+    }
+  }
+  for (std::uint32_t server = 0; server < used.size(); ++server) {
+    solver_.for_each_user(server, [&](std::uint32_t slot, double weight) {
+      used[server] += (flows_[slot].bytes - remaining_at(slot, t)) * weight;
+    });
+    used[server] /= solver_.capacity(server);
+  }
+  return used;
+}
+
 std::vector<FlowInProgress> FluidSystem::in_progress() {
   resolve();
   std::vector<std::uint32_t> slots;

@@ -1,6 +1,7 @@
 #include "sim/report/perfetto.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <string_view>
 #include <tuple>
@@ -57,8 +58,10 @@ constexpr std::uint32_t kAnnotation = 4;
 constexpr std::uint32_t kType = 9;
 constexpr std::uint32_t kNameIid = 10;
 constexpr std::uint32_t kTrack = 11;
+constexpr std::uint32_t kCounterValue = 30;
 constexpr std::uint64_t kBegin = 1;
 constexpr std::uint64_t kEnd = 2;
+constexpr std::uint64_t kCounter = 4;
 }  // namespace event
 namespace annotation {
 constexpr std::uint32_t kUint = 3;
@@ -68,7 +71,11 @@ namespace descriptor {
 constexpr std::uint32_t kUuid = 1;
 constexpr std::uint32_t kName = 2;
 constexpr std::uint32_t kParent = 5;
+constexpr std::uint32_t kCounter = 8;
 }  // namespace descriptor
+namespace counter {
+constexpr std::uint32_t kUnitName = 6;
+}
 namespace interned {
 constexpr std::uint32_t kEventName = 2;
 constexpr std::uint32_t kIid = 1;
@@ -111,12 +118,41 @@ class Writer {
     }
     add_names(timeline.names);
     add_slices(timeline.slices);
+    if (!timeline.series.empty()) add_series(root, timeline);
   }
   const std::string& text() const { return out_.bytes(); }
 
  private:
-  void add_track(std::uint64_t uuid, std::uint64_t parent, const std::string& name) {
+  /// Each server's use, in percent, below a group of them all.
+  void add_series(std::uint64_t root, const Timeline& timeline) {
+    const std::uint64_t group = uuids_++;
+    std::string name = fmt::format("in use, means over {:.6g} ns", timeline.step.as_ns());
+    if (timeline.series_left_out > 0) {
+      name += fmt::format(" (the {} used most; {} are left out)", timeline.series.size(),
+                          timeline.series_left_out);
+    }
+    add_track(group, root, name);
+    Message unit;
+    unit.text(counter::kUnitName, "%");
+    for (const Timeline::Series& series : timeline.series) {
+      const std::uint64_t track = uuids_++;
+      add_track(track, group, series.server, &unit);
+      Time at{};
+      for (const double use : series.use) {
+        Message e;
+        e.number(event::kType, event::kCounter);
+        e.number(event::kTrack, track);
+        e.number(event::kCounterValue, static_cast<std::uint64_t>(std::lround(100 * use)));
+        add_packet(at, e);
+        at = at + timeline.step;
+      }
+    }
+  }
+
+  void add_track(std::uint64_t uuid, std::uint64_t parent, const std::string& name,
+                 const Message* of_counter = nullptr) {
     Message d;
+    if (of_counter != nullptr) d.message(descriptor::kCounter, *of_counter);
     d.number(descriptor::kUuid, uuid);
     if (parent != 0) d.number(descriptor::kParent, parent);
     d.text(descriptor::kName, name);
@@ -142,22 +178,21 @@ class Writer {
   /// Begins and ends in the order of time; of one instant ends first, as slices do not overlap.
   void add_slices(const std::vector<Timeline::Slice>& slices) {
     struct End {
-      std::int64_t at;
+      Time at;
       bool begins;
       std::size_t slice;
     };
     std::vector<End> ends;
     ends.reserve(2 * slices.size());
     for (std::size_t i = 0; i < slices.size(); ++i) {
-      ends.push_back({ps(slices[i].begin), true, i});
-      ends.push_back({ps(slices[i].end), false, i});
+      ends.push_back({slices[i].begin, true, i});
+      ends.push_back({slices[i].end, false, i});
     }
     std::ranges::stable_sort(ends, {}, [](const End& e) { return std::tuple{e.at, e.begins}; });
     for (const End& e : ends) add_event(slices[e.slice], e.at, e.begins);
   }
 
-  void add_event(const Timeline::Slice& slice, std::int64_t at, bool begins) {
-    constexpr std::int64_t kPsPerNs = 1000;
+  void add_event(const Timeline::Slice& slice, Time at, bool begins) {
     Message e;
     e.number(event::kType, begins ? event::kBegin : event::kEnd);
     e.number(event::kTrack, first_track_ + slice.track);
@@ -166,9 +201,14 @@ class Writer {
       e.message(event::kAnnotation, annotated("picoseconds", ps(slice.end) - ps(slice.begin)));
       if (slice.bytes > 0) e.message(event::kAnnotation, annotated("bytes", slice.bytes));
     }
+    add_packet(at, e);
+  }
+
+  void add_packet(Time at, const Message& an_event) {
+    constexpr std::int64_t kPsPerNs = 1000;
     Message p = a_packet(packet::kNeedsState);
-    p.number(packet::kTimestamp, static_cast<std::uint64_t>(at / kPsPerNs));
-    p.message(packet::kTrackEvent, e);
+    p.number(packet::kTimestamp, static_cast<std::uint64_t>(ps(at) / kPsPerNs));
+    p.message(packet::kTrackEvent, an_event);
     out_.message(trace::kPacket, p);
   }
 

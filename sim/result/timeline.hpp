@@ -28,10 +28,20 @@ struct Timeline {
     friend bool operator==(const Slice&, const Slice&) = default;
   };
 
+  /// How much of a server is in use.
+  struct Series {
+    std::string server;       ///< "wire, NIC to switch, nic0@0 -> leaf0"
+    std::vector<double> use;  ///< 0 to 1, by step from the start on
+    friend bool operator==(const Series&, const Series&) = default;
+  };
+
   std::vector<Track> tracks;
   std::vector<std::string> names;  ///< of slices: "moves, NVLink write gpu0@0 -> gpu1@0"
   std::vector<Slice> slices;
   std::uint64_t left_out{0};  ///< slices that came when there were too many
+  Duration step{};
+  std::vector<Series> series;  ///< of the servers that were used most, most first
+  std::size_t series_left_out{0};
 };
 
 }  // namespace weft

@@ -17,6 +17,9 @@ struct Cause {
   std::string where;  ///< "pcisw0 -> cpu0 @0"; "" where there is only one
 };
 
+/// "PCIe uplink, switch to CPU: pcisw0 -> cpu0 @0", or the kind alone.
+std::string cause_text(const Cause& cause);
+
 /// The causes of one run, by dense id. Every wait names one.
 class CauseTable {
  public:

@@ -437,8 +437,8 @@ def protobuf(data):
 
 class Trace(CliTest):
     def events(self, name):
-        """Of each track the (begin, end) in ns and bytes of its slices; tracks' names by number, parents by number."""
-        slices, names, parents, open_at = {}, {}, {}, {}
+        """Of each track the (begin, end) in ns and bytes of its slices; names and parents; values of counters."""
+        slices, names, parents, open_at, counters = {}, {}, {}, {}, {}
         for field, packet in protobuf((self.here / name).read_bytes()):
             self.assertEqual(field, 1)
             packet = dict(protobuf(packet))
@@ -448,7 +448,9 @@ class Trace(CliTest):
             if 11 in packet:
                 event = list(protobuf(packet[11]))
                 track = dict(event)[11]
-                if dict(event)[9] == 1:
+                if dict(event)[9] == 4:
+                    counters.setdefault(track, []).append((packet[8], dict(event)[30]))
+                elif dict(event)[9] == 1:
                     self.assertNotIn(track, open_at)  # slices of a row do not overlap
                     notes = [dict(protobuf(value)) for number, value in event if number == 4]
                     open_at[track] = packet[8], sum(n[3] for n in notes if n[10] == b"bytes")
@@ -456,7 +458,7 @@ class Trace(CliTest):
                     begin, size = open_at.pop(track)
                     slices.setdefault(track, []).append((begin, packet[8], size))
         self.assertEqual(open_at, {})
-        return slices, names, parents
+        return slices, names, parents, counters
 
     def test_a_timeline_ends_when_the_run_does_and_moves_its_bytes(self):
         (self.here / "single.yaml").write_text(
@@ -467,7 +469,7 @@ class Trace(CliTest):
                            cwd=self.here)
                 self.assertEqual(run.returncode, 0, run.stderr)
                 rows = json.loads(run.stdout)["results"]
-                slices, names, parents = self.events("t.pftrace")
+                slices, names, parents, counters = self.events("t.pftrace")
                 roots = {track: name for track, name in names.items() if parents[track] is None}
                 self.assertEqual(sorted(roots.values()), [f"allreduce, 64 KiB, {path}, Ring Simple"
                                                           for path in ("gdr", "host-staged")])
@@ -481,6 +483,15 @@ class Trace(CliTest):
                     # Each of the ring's two edges between nodes carries 2 (n - 1) parts of n.
                     sent = sum(size for t in below if names[t].startswith("to ") for _, _, size in slices[t])
                     self.assertEqual(sent, 2 * 2 * (row["ranks"] - 1) * row["bytes"] // row["ranks"])
+                    # They cross two wires to the switch, of 50 B/ns, headers and whole percents aside.
+                    group = next(t for t in names if names[t].startswith("in use") and parents[t] == root)
+                    wires = [t for t in counters if parents[t] == group and names[t].startswith("wire, NIC to switch")]
+                    self.assertEqual(len(wires), 2)
+                    busy = 0
+                    for values in (counters[t] for t in wires):
+                        self.assertLessEqual({value for _, value in values}, set(range(101)))
+                        busy += sum(value for _, value in values) * values[1][0] / 100
+                    self.assertAlmostEqual(busy * 50 / sent, 1.05, delta=0.15)
 
     def test_a_timeline_changes_no_number(self):
         self.assertEqual(self.result(BOTH)["results"],

@@ -13,6 +13,7 @@
 namespace weft::test::flow_fluid {
 namespace {
 
+using testing::DoubleEq;
 using testing::ElementsAre;
 
 constexpr Bandwidth kGigabyte = Bandwidth::gigabytes_per_s(1);  // 1000 bytes a microsecond
@@ -297,6 +298,8 @@ TEST(FluidSystem, ProbesShowUseNowAndInTotal) {
   fluid.advance(at_us(1), finished);
   EXPECT_DOUBLE_EQ(fluid.used_bytes(link), 1000);
   EXPECT_DOUBLE_EQ(fluid.used_bytes(wide), 2000);
+  EXPECT_THAT(fluid.seconds_used(at_us(1)), ElementsAre(DoubleEq(1e-6), DoubleEq(0.5e-6)));
+  EXPECT_THAT(fluid.seconds_used(at_us(2)), ElementsAre(DoubleEq(2e-6), DoubleEq(1e-6)));
   const auto flows = fluid.in_progress();
   ASSERT_EQ(flows.size(), 2U);
   EXPECT_EQ(flows[1].tag, 2U);

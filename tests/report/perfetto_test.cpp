@@ -62,12 +62,13 @@ ResultRow row_of(Timeline timeline) {
 }
 
 RunResult sample() {
+  Timeline timeline;
+  timeline.tracks = {{"gpu0@0", Timeline::kNone}, {"thread block 0", 0}};
+  timeline.names = {"launch", "moves"};
+  timeline.slices = {{1, 0, at_ps(0), at_ps(1500), 0},
+                     {1, 1, at_ps(1500), at_ps(4'000'000'999), 300}};
   RunResult out;
-  out.rows = {row_of(
-      {.tracks = {{"gpu0@0", Timeline::kNone}, {"thread block 0", 0}},
-       .names = {"launch", "moves"},
-       .slices = {{1, 0, at_ps(0), at_ps(1500), 0}, {1, 1, at_ps(1500), at_ps(4'000'000'999), 300}},
-       .left_out = 0})};
+  out.rows = {row_of(std::move(timeline))};
   return out;
 }
 
@@ -117,6 +118,28 @@ TEST(Perfetto, RowsStandBesideEachOtherAndSayWhatTheyLeaveOut) {
   }
   EXPECT_EQ(tracks.size(), 6U);
   EXPECT_EQ(tracks["4"], "allreduce, 1 KiB, gdr, Ring LL (its first 2 slices; 5 are left out)");
+}
+
+TEST(Perfetto, WhatIsInUseIsCountedInPercent) {
+  RunResult result = sample();
+  Timeline timeline = *result.rows[0].timeline;
+  timeline.step = Duration::us(2);
+  timeline.series = {{"wire: nic0", {0.25, 1}}};
+  timeline.series_left_out = 3;
+  result.rows = {row_of(std::move(timeline))};
+  std::vector<std::string> got;
+  for (const auto& [number, packet] : fields(perfetto_trace(result))) {
+    const std::string d = field(packet, 60);
+    const std::string e = field(packet, 11);
+    if (field(d, 1) == "4" || field(d, 1) == "5") {
+      got.push_back(field(d, 5) + ": " + field(d, 2) + field(field(d, 8), 6));
+    }
+    if (field(e, 9) == "4") {
+      got.push_back(field(packet, 8) + " ns, track " + field(e, 11) + ": " + field(e, 30));
+    }
+  }
+  EXPECT_THAT(got, ElementsAre("1: in use, means over 2000 ns (the 1 used most; 3 are left out)",
+                               "4: wire: nic0%", "0 ns, track 5: 25", "2000 ns, track 5: 100"));
 }
 
 TEST(Perfetto, NothingKeptIsAnEmptyTrace) { EXPECT_EQ(perfetto_trace({}), ""); }
