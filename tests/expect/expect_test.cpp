@@ -128,7 +128,7 @@ std::string why_no_floor(const Subject& subject, Where where,
                          const std::map<std::string, std::string>& env = {}) {
   PredictOptions options;
   options.env = env;
-  return unlike_measured(subject.healthy, {}, where, options, make_catalog());
+  return unlike_measured(subject.healthy, subject.healthy_set, where, options, make_catalog());
 }
 
 TEST(Expect, MachinesThatNobodyMeasuredHaveNoFloor) {
