@@ -158,10 +158,10 @@ def check_keyboard(browser):
     browser.evaluate("document.querySelector('.chart').focus()")
     browser.press("ArrowRight")
     browser.press("ArrowRight")
-    caption = browser.evaluate("document.querySelector('.legend caption').textContent")
-    assert caption.strip().startswith("Values at "), caption
+    said = browser.evaluate("document.querySelector('.read').textContent")
+    assert said.strip().startswith("Values at 16 B;"), said
     assert browser.evaluate("document.querySelector('.legend td.number').textContent") != ""
-    sizes = "[...document.querySelectorAll('#rows table')[0].querySelectorAll('tbody td:nth-child(2)')].map(c => c.title)"
+    sizes = "[...document.querySelectorAll('#rows table')[0].querySelectorAll('tbody td:nth-child(1)')].map(c => c.title)"
     browser.evaluate("[...document.querySelectorAll('#rows th button')].find(b => b.textContent.startsWith('bytes')).focus()")
     for order, factor in (("ascending", 1), ("descending", -1)):
         browser.press("Enter")
@@ -232,6 +232,7 @@ def check(browser, folder, shots):
     check_drawn(browser)
     if shots:
         browser.open(folder / "runs.html", "dark")
+        browser.call("Emulation.setEmulatedMedia", media="")
         (shots / "runs.pdf").write_bytes(base64.b64decode(browser.call("Page.printToPDF")["data"]))
     check_hostile(browser, folder)
 

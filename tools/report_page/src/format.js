@@ -39,8 +39,11 @@ export const colour = (name) =>
 export const COLOURS = 8;
 const DASHES = [[], [8, 4], [2, 3], [10, 3, 2, 3]];
 
-/** How curve number `index` is drawn: its colour's name and its dashes. */
-export const pen = (index) => ({
+/**
+ * How curve number `index` is drawn, of file number `file`: its colour's name and its dashes. A file
+ * has dashes of its own, so that curves of two files that coincide are both seen.
+ */
+export const pen = (index, file) => ({
   ink: `curve${index % COLOURS}`,
-  dash: DASHES[Math.floor(index / COLOURS) % DASHES.length],
+  dash: DASHES[(file + Math.floor(index / COLOURS)) % DASHES.length],
 });
