@@ -129,7 +129,7 @@ class Report(CliTest):
     def test_the_same_input_gives_the_same_bytes(self):
         first = self.ok("report", "run.json", "-o", "-")
         self.assertEqual(first, self.ok("report", "run.json", "-o", "-"))
-        self.assertEqual(first, self.ok("report", "-", "-o", "-", input=(self.here / "run.json").read_bytes())
+        self.assertEqual(first, self.ok("report", "-", "-o", "-", stdin=(self.here / "run.json").read_bytes())
                          .replace("weft report: -", "weft report: run.json")
                          .replace('"name":"-"', '"name":"run.json"', 1))
 
@@ -175,4 +175,4 @@ class Report(CliTest):
 
 
 if __name__ == "__main__":
-    cli_test.main()
+    cli_test.main(__doc__)
