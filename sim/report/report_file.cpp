@@ -74,7 +74,7 @@ struct Schema {
 };
 
 const std::vector<Schema>& schemas() {
-  static const std::vector<Schema> all{
+  static const std::vector<Schema> kAll{
       {"weft.run/1", "results", of_run, "memory_path", {"job", "ranks", "nodes"}},
       {"weft.expect/1",
        "results",
@@ -92,7 +92,7 @@ const std::vector<Schema>& schemas() {
         "tx_depth",       "cq_mod", "row",   "column",        "run"}},
       {"weft.perftest/1", "results", of_perftest, "mem", {"post"}},
   };
-  return all;
+  return kAll;
 }
 
 const Schema& schema_of(const Json& result) {

@@ -147,7 +147,7 @@ def check_drawn(browser):
     assert curves >= 3, curves
     for index in range(curves):
         pixels = browser.evaluate(f"{PIXELS}('curve{index}')")
-        assert pixels > 100, (index, pixels)
+        assert pixels > 30, (index, pixels)  # two coincide: what one leaves of the other
     assert browser.evaluate("document.querySelectorAll('svg.causes').length") == curves
     assert browser.evaluate("document.querySelectorAll('svg.causes rect').length") > 10 * curves
     assert browser.evaluate("document.querySelectorAll('#parameters tbody tr').length") > 100
