@@ -80,8 +80,8 @@ void add_report_command(CommandLine& line) {
   const auto arguments = std::make_shared<ReportArguments>();
   line.add("report", "Results as one HTML file that needs no network: curves, causes, parameters")
       .argument("result", arguments->results,
-                "what weft run, expect, compare or perftest wrote with --json; several are shown "
-                "side by side; '-' is standard input")
+                "what weft run, expect, compare, perftest, copies or replay wrote with --json; "
+                "several are shown side by side; '-' is standard input")
       .option("-o,--output", arguments->output, "the report's file; '-' is standard output")
       .option("--machine", arguments->machine,
               "a topology, YAML or NCCL XML: its tree is drawn as well")

@@ -12,6 +12,7 @@
 
 #include "sim/base/error.hpp"
 #include "sim/base/quantity.hpp"
+#include "sim/base/units.hpp"
 
 namespace weft {
 namespace {
@@ -64,33 +65,42 @@ Bandwidths of_perftest(const Json& row) {
           std::nullopt};
 }
 
+Bandwidths of_copies(const Json& row) {
+  return {positive_at(row, "GBps"), std::nullopt, std::nullopt, std::nullopt};
+}
+
 /// How a schema's rows are read.
 struct Schema {
   std::string_view name;
   std::string_view rows;  ///< the key of its rows
+  std::string_view op;    ///< the key of a row's operation; empty: its rows have no size
   Bandwidths (*bandwidths)(const Json& row);
-  std::string_view named_by;              ///< a curve's label begins with it
-  std::vector<std::string_view> told_by;  ///< and names these where they differ between rows
+  std::vector<std::string_view> named_by;  ///< a curve's label begins with these
+  std::vector<std::string_view> told_by;   ///< and names these where they differ between rows
 };
 
 const std::vector<Schema>& schemas() {
   static const std::vector<Schema> kAll{
-      {"weft.run/1", "results", of_run, "memory_path", {"job", "ranks", "nodes"}},
+      {"weft.run/1", "results", "op", of_run, {"memory_path"}, {"job", "ranks", "nodes"}},
       {"weft.expect/1",
        "results",
+       "op",
        of_expectation,
-       "memory_path",
+       {"memory_path"},
        {"state", "ranks", "nodes", "qps", "tx_depth"}},
-      {"weft.expect/1", "judged", of_expectation, "", {"ranks", "nodes"}},
+      {"weft.expect/1", "judged", "op", of_expectation, {}, {"ranks", "nodes"}},
       {"weft.compare/1",
        "rows",
+       "op",
        of_comparison,
-       "memory_path",
+       {"memory_path"},
        {"transport",      "hosts",  "ranks", "nics_per_host", "nic_gbps",
         "nic_latency_us", "algo",   "proto", "channels",      "launch",
         "machine",        "set",    "env",   "nccl",          "qps",
         "tx_depth",       "cq_mod", "row",   "column",        "run"}},
-      {"weft.perftest/1", "results", of_perftest, "mem", {"post"}},
+      {"weft.perftest/1", "results", "op", of_perftest, {"mem"}, {"post"}},
+      {"weft.copies/1", "results", "kind", of_copies, {"from", "to"}, {"test"}},
+      {"weft.replay/1", "goodput", "", nullptr, {}, {}},
   };
   return kAll;
 }
@@ -126,17 +136,24 @@ std::string text_of(const Json& value) {
 
 /// "time_us" is "time" in us; what has no unit in its name is as it is.
 Json column_json(const std::string& key) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kUnits{
+  using Text = std::string_view;
+  constexpr std::array<std::array<Text, 3>, 7> kNames{{{"us", "time", "us"},
+                                                       {"bytes", "bytes", "B"},
+                                                       {"GBps", "bandwidth", "GB/s"},
+                                                       {"low", "low", "GB/s"},
+                                                       {"high", "high", "GB/s"},
+                                                       {"found_low", "found_low", "GB/s"},
+                                                       {"found_high", "found_high", "GB/s"}}};
+  for (const auto& [known, name, unit] : kNames) {
+    if (key == known) return Json::object({{"name", name}, {"unit", unit}});
+  }
+  constexpr std::array<std::pair<Text, Text>, 5> kSuffixes{
       {{"_us", "us"}, {"_GBps", "GB/s"}, {"_Gbps", "Gb/s"}, {"_Mpps", "Mpps"}, {"_gbps", "Gb/s"}}};
-  for (const auto& [suffix, unit] : kUnits) {
+  for (const auto& [suffix, unit] : kSuffixes) {
     if (!key.ends_with(suffix)) continue;
     return Json::object({{"name", key.substr(0, key.size() - suffix.size())}, {"unit", unit}});
   }
-  std::string_view unit;
-  if (key == "us") unit = "us";
-  if (key == "bytes") unit = "B";
-  if (key == "low" || key == "high" || key == "found_low" || key == "found_high") unit = "GB/s";
-  return Json::object({{"name", key == "us" ? "time" : key}, {"unit", unit}});
+  return Json::object({{"name", key}, {"unit", ""}});
 }
 
 /// Keys of scalars, in the order in which rows bring them.
@@ -184,7 +201,7 @@ std::set<std::string_view> telling_keys(const Json::Array& rows, const Schema& s
     for (const Json& row : rows) {
       const Json* const value = row.find(key);
       const std::string text = value != nullptr ? text_of(*value) : "";
-      if (first.emplace(row.at("op").as_string(), text).first->second != text) out.insert(key);
+      if (first.emplace(row.at(schema.op).as_string(), text).first->second != text) out.insert(key);
     }
   }
   return out;
@@ -200,7 +217,7 @@ std::string label_of(const Json& row, const Schema& schema,
     out += out.empty() ? "" : ", ";
     out += value->is_string() ? text : fmt::format("{} {}", key, text);
   };
-  if (!schema.named_by.empty()) add(schema.named_by);
+  for (const std::string_view key : schema.named_by) add(key);
   for (const std::string_view key : schema.told_by) {
     if (telling.contains(key)) add(key);
   }
@@ -253,11 +270,21 @@ Json curves_json(const Json::Array& rows, const Schema& schema) {
     const Bandwidths b = schema.bandwidths(row);
     if (bytes <= 0 || (!b.predicted && !b.measured)) continue;  // nothing to draw
     curves.add(
-        row.at("op").as_string(), label_of(row, schema, telling), bytes,
+        row.at(schema.op).as_string(), label_of(row, schema, telling), bytes,
         Json::array({static_cast<std::int64_t>(i), bytes, number_if_any(b.predicted),
                      number_if_any(b.low), number_if_any(b.high), number_if_any(b.measured)}));
   }
   return curves.take_json();
+}
+
+/// Goodput over the time of a replay.
+Json timeline_json(const Json::Array& rows) {
+  Json out = Json::array();
+  for (const Json& row : rows) {
+    out.push(Json::array({row.at("from_us").as_number(), row.at("recorded_GBps").as_number(),
+                          row.at("predicted_GBps").as_number()}));
+  }
+  return out;
 }
 
 Json texts_json(const Json& result, std::string_view key) {
@@ -277,7 +304,31 @@ Json notes_json(const Json& result) {
     out.push(
         fmt::format("the run was stopped early: {} rows are missing", missing->items().size()));
   }
+  for (const auto& [key, what] : {std::pair{"not_replayed", "not replayed"},
+                                  {"replayed_otherwise", "replayed otherwise than recorded"}}) {
+    const Json* const counts = result.find(key);
+    if (counts == nullptr) continue;
+    for (const Json& count : counts->items()) {
+      out.push(
+          fmt::format("{}: {} {}", what, count.at("n").as_integer(), count.at("what").as_string()));
+    }
+  }
   return out;
+}
+
+/// How far a replay's operations are off, a sentence for each kind and size of them.
+void add_errors(const Json& result, Json& verdict) {
+  const Json* const errors = result.find("errors");
+  if (errors == nullptr) return;
+  for (const Json& of_class : errors->items()) {
+    verdict.push(fmt::format(
+        "{} up to {}: {} operations; predicted / recorded time from post to completion - 1: median "
+        "{:+.1f} %, a tenth below {:+.1f} %, a tenth above {:+.1f} %",
+        of_class.at("opcode").as_string(),
+        format_size(Bytes{of_class.at("up_to_bytes").as_integer()}), of_class.at("n").as_integer(),
+        100 * of_class.at("median").as_number(), 100 * of_class.at("p10").as_number(),
+        100 * of_class.at("p90").as_number()));
+  }
 }
 
 /// What a comparison's errors come to, in one sentence.
@@ -356,12 +407,15 @@ Json checked_file(const Json& result, const std::string& name) {
   }
   Json verdict = texts_json(result, "verdict");
   add_summary(result, verdict);
+  add_errors(result, verdict);
+  const bool has_sizes = !schema.op.empty();
   return Json::object({{"name", name},
                        {"schema", schema.name},
                        {"columns", std::move(columns)},
                        {"rows", std::move(cells)},
                        {"causes", std::move(causes)},
-                       {"curves", curves_json(rows, schema)},
+                       {"curves", has_sizes ? curves_json(rows, schema) : Json::array()},
+                       {"timeline", has_sizes ? Json::array() : timeline_json(rows)},
                        {"verdict", std::move(verdict)},
                        {"notes", notes_json(result)},
                        {"provenance", provenance_json(result)},

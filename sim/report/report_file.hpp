@@ -16,7 +16,9 @@ std::vector<std::string> report_schemas();
 ///   rows        [[value or null, by column]]
 ///   causes      of each row [[cause, share, where]]
 ///   curves      [{op, label, points: [[row, bytes, predicted, low, high, measured]]}]: ascending
-///               sizes; bandwidths in GB/s = 1e9 bytes/s, null where there is none
+///               sizes; bandwidths in GB/s = 1e9 bytes/s, null where there is none; the label may
+///               be empty
+///   timeline    of a replay [[from, recorded, predicted]], in us and GB/s; else empty
 ///   verdict, notes   sentences
 ///   provenance  [[key, text]]
 ///   parameters  [[key, device, value with its unit, origin, source]]

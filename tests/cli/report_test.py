@@ -17,7 +17,8 @@ from cli_test import BOTH, CliTest, damaged, weft
 
 H100 = "../../topologies/hgx-h100-8nic.yaml"
 HOSTILE = "</script><script>alert(1)</script>"
-SHOWN = "weft report shows weft.compare/1, weft.expect/1, weft.perftest/1, weft.run/1"
+SHOWN = ("weft report shows weft.compare/1, weft.copies/1, weft.expect/1, weft.perftest/1, weft.replay/1, "
+         "weft.run/1")
 TABLE = """transport,op,bytes,ranks,hosts,algo,proto,us
 nvlink,allreduce,1048576,8,1,Ring,Simple,60
 nvlink,allreduce,4194304,8,1,Ring,Simple,90
@@ -119,6 +120,24 @@ class Report(CliTest):
             self.assertAlmostEqual(measured / predicted - 1, row["error"])
         row = json.loads((self.here / "perftest.json").read_text())["results"][0]
         self.assertEqual(tested[0][1:3], [row["bytes"], row["bw_Gbps"] / 8])
+
+    def test_copies_replays_and_judged_logs_are_shown_too(self):
+        self.ok("copies", "../../topologies/h200-vm.yaml", "--from", "cpu0", "--to", "gpu0", "--size", "1M",
+                "--json", "copies.json")
+        rxe = cli_test.SOURCE / "tests/data/rxe"
+        self.ok("replay", str(rxe / "plain-write.client.weft"), "--topology", str(rxe / "rxe-vm.yaml"),
+                "--json", "replay.json")
+        (self.here / "table.csv").write_text(TABLE)
+        weft("expect", H100, "--nodes", "1", "--measured", "table.csv", "--json", "judged.json", cwd=self.here)
+        copied, replayed, judged = self.page("copies.json", "replay.json", "judged.json").data()["files"]
+        row = json.loads((self.here / "copies.json").read_text())["results"][0]
+        self.assertEqual([(c["op"], c["label"], c["points"][0][1:3]) for c in copied["curves"]],
+                         [("h2d", "cpu0, gpu0", [1 << 20, row["GBps"]])])
+        steps = json.loads((self.here / "replay.json").read_text())["goodput"]
+        self.assertEqual(replayed["timeline"], [list(step.values()) for step in steps])
+        rows = json.loads((self.here / "judged.json").read_text())["judged"]
+        self.assertEqual([point[2:] for point in judged["curves"][0]["points"]],
+                         [[r["busbw_GBps"], r["low"], r["high"], r["measured_GBps"]] for r in rows])
 
     def test_the_machine_is_that_of_show(self):
         machine = self.page("run.json", "--machine", H100).data()["machine"]

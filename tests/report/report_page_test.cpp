@@ -27,7 +27,8 @@ std::string refusal(const std::string& text) {
   return "";
 }
 
-constexpr const char* kKnown = "weft.compare/1, weft.expect/1, weft.perftest/1, weft.run/1";
+constexpr const char* kKnown =
+    "weft.compare/1, weft.copies/1, weft.expect/1, weft.perftest/1, weft.replay/1, weft.run/1";
 
 TEST(ReportPage, NoTextOfTheDataEndsTheScriptOrBeginsMarkup) {
   const std::string hostile = "</script><script>alert(1)</script><!--&\u2028\u2029";
@@ -125,6 +126,21 @@ TEST(ReportFile, MeasuredRowsAreToldApartByWhatDiffers) {
   EXPECT_EQ(script_json(file.at("verdict")),
             R"(["1 rows with a prediction, 2 without; predicted / measured time - 1: bias )"
             R"(+100.0 %, median of the sizes 100.0 %, nine tenths of them within 100.0 %"])");
+}
+
+TEST(ReportFile, AReplayHasGoodputOverTime) {
+  const Json file = file_of(R"({"schema": "weft.replay/1", "trace": "t.weft", "compared": 7,
+    "goodput": [{"from_us": 0, "recorded_GBps": 1, "predicted_GBps": 2.5}],
+    "errors": [{"opcode": "write", "up_to_bytes": 65536, "n": 7, "p10": -0.1, "median": 0.02,
+                "p90": 0.3}],
+    "not_replayed": [{"what": "atomics", "n": 2}], "replayed_otherwise": []})");
+  EXPECT_EQ(script_json(file.at("timeline")), "[[0.0,1.0,2.5]]");
+  EXPECT_EQ(script_json(file.at("curves")), "[]");
+  EXPECT_EQ(script_json(file.at("notes")), R"(["not replayed: 2 atomics"])");
+  EXPECT_EQ(script_json(file.at("verdict")),
+            R"(["write up to 64 KiB: 7 operations; predicted / recorded time from post to )"
+            R"(completion - 1: median +2.0 %, a tenth below -10.0 %, a tenth above +30.0 %"])");
+  EXPECT_EQ(script_json(file.at("provenance")), R"([["trace","t.weft"],["compared","7"]])");
 }
 
 }  // namespace

@@ -118,8 +118,8 @@ class Browser:
 
 
 # How many pixels of the chart have the colour of a curve, as page.css names it.
-PIXELS = """(name => {
-  const canvas = document.querySelector(".chart canvas");
+PIXELS = """((name, where = ".chart canvas") => {
+  const canvas = document.querySelector(where);
   const hex = getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim().slice(1);
   const [r, g, b] = [0, 2, 4].map(i => parseInt(hex.slice(i, i + 2), 16));
   const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
@@ -172,6 +172,19 @@ def check_keyboard(browser):
         assert shown == sorted(shown) and len(set(shown)) > 1, shown
 
 
+def check_operations(browser):
+    """A replay's goodput, and curves of the operation that is chosen."""
+    for ink in ("curve0", "curve1"):
+        assert browser.evaluate(f"{PIXELS}('{ink}', '#goodput .chart canvas')") > 30, ink
+    for op in ("d2d", "h2d"):
+        browser.evaluate(f"[...document.querySelectorAll('.choices button')].find(b => b.textContent === '{op}').focus()")
+        browser.press("Enter")
+        assert browser.evaluate("document.querySelectorAll('.choices button[aria-pressed=true]').length") == 1
+        assert browser.evaluate("document.activeElement.ariaPressed") == "true", op
+        # Pairs that are alike coincide.
+        assert sum(browser.evaluate(f"{PIXELS}('curve{i}')") for i in range(8)) > 100, op
+
+
 def check_filter(browser):
     browser.evaluate("""(() => { const box = document.querySelector('input[type=search]');
       box.value = 'wire.rate'; box.dispatchEvent(new Event('input')); })()""")
@@ -212,11 +225,15 @@ def make_reports(source, folder):
     weft("report", *[folder / name for name, _ in RUNS], "--machine", topology, "--title", "GDR on and off",
          "-o", folder / "runs.html")
     weft("report", folder / "expect.json", "-o", folder / "expect.html")
+    rxe = source / "tests/data/rxe"
+    weft("replay", rxe / "plain-write.client.weft", "--topology", rxe / "rxe-vm.yaml", "--json", folder / "replay.json")
+    weft("copies", source / "topologies/h200-vm.yaml", "--size", "1M,16M", "--json", folder / "copies.json")
+    weft("report", folder / "replay.json", folder / "copies.json", "-o", folder / "replay.html")
 
 
 def check(browser, folder, shots):
     for scheme in ("light", "dark"):
-        for name in ("runs", "expect"):
+        for name in ("runs", "expect", "replay"):
             page = folder / f"{name}.html"
             browser.open(page, scheme)
             if shots:
@@ -225,6 +242,8 @@ def check(browser, folder, shots):
                 check_drawn(browser)
                 check_keyboard(browser)
                 check_filter(browser)
+            if name == "replay":
+                check_operations(browser)
             check_quiet(browser, page)
         assert browser.evaluate("getComputedStyle(document.body).backgroundColor") == {
             "light": "rgb(255, 255, 255)", "dark": "rgb(20, 24, 29)"}[scheme]

@@ -12,6 +12,7 @@ import sys
 import tempfile
 
 LIMIT_S = 300
+NODE = (20, 19)  # the oldest that Vite runs on
 
 
 def skip(why):
@@ -24,8 +25,11 @@ def npm(folder, *arguments):
 
 
 def main():
-    if not shutil.which("npm"):
-        skip("no npm here")
+    if not shutil.which("npm") or not shutil.which("node"):
+        skip("no node and npm here")
+    version = subprocess.run(["node", "--version"], capture_output=True, text=True, timeout=LIMIT_S).stdout.strip()
+    if tuple(map(int, version.lstrip("v").split(".")[:2])) < NODE:
+        skip(f"node is {version}, Vite needs {NODE[0]}.{NODE[1]}")
     source = pathlib.Path(sys.argv[1]) / "tools/report_page"
     with tempfile.TemporaryDirectory() as folder:
         copy = pathlib.Path(folder) / "report_page"
