@@ -14,6 +14,7 @@ void add_sensitivity_command(CommandLine& line);
 void add_compare_command(CommandLine& line);
 void add_calibrate_command(CommandLine& line);
 void add_diff_command(CommandLine& line);
+void add_report_command(CommandLine& line);
 void add_check_command(CommandLine& line);
 void add_show_command(CommandLine& line);
 void add_import_command(CommandLine& line);

@@ -27,6 +27,7 @@ int run(int argc, char** argv) {
   weft::add_compare_command(line);
   weft::add_calibrate_command(line);
   weft::add_diff_command(line);
+  weft::add_report_command(line);
   weft::add_import_command(line);
   weft::add_doctor_command(line);
   weft::add_expect_command(line);

@@ -188,4 +188,8 @@ std::string Json::dump() const {
   return to_library(*this).dump(2, ' ', false, Library::error_handler_t::replace) + "\n";
 }
 
+std::string Json::dump_line() const {
+  return to_library(*this).dump(-1, ' ', false, Library::error_handler_t::replace);
+}
+
 }  // namespace weft

@@ -37,6 +37,8 @@ class Json {
   static Json parse(std::string_view text, const std::string& file, int line = 1);
   /// Two-space indentation and a final newline. Bytes that are not UTF-8 become U+FFFD.
   std::string dump() const;
+  /// The same without blanks and line ends.
+  std::string dump_line() const;
 
   bool is_null() const { return std::holds_alternative<std::monostate>(value_); }
   bool is_integer() const { return std::holds_alternative<std::int64_t>(value_); }

@@ -53,7 +53,7 @@ SCOPES = ("known scopes: cpu, dcqcn, gpu, nccl, netswitch, nic, pcie, staging, s
 TOPOLOGY_KEYS = "allowed here: defaults, network, node, nodes, source, topology"
 A_RATE = "write a rate with its unit, such as 400 Gb/s or 50 GB/s"
 COMMANDS = ("known: calibrate, check, compare, copies, diff, doctor, expect, import, list-params, nccl, perftest, record, "
-            "replay, run, sensitivity, show, step, sweep, trace, traffic (see weft --help)")
+            "replay, report, run, sensitivity, show, step, sweep, trace, traffic (see weft --help)")
 
 # Files that git should not hold, or cannot: name, content.
 MADE_FILES = {
