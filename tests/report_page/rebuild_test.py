@@ -34,7 +34,10 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         copy = pathlib.Path(folder) / "report_page"
         shutil.copytree(source, copy, ignore=shutil.ignore_patterns("node_modules", "dist", "page.html"))
-        installed = npm(copy, "ci", "--no-audit", "--no-fund")
+        try:
+            installed = npm(copy, "ci", "--no-audit", "--no-fund")
+        except subprocess.TimeoutExpired:
+            skip(f"npm ci: no answer of the registry within {LIMIT_S} s")
         if installed.returncode != 0:
             skip("npm ci: " + (installed.stderr.strip().splitlines() or ["failed"])[-1])
         built = npm(copy, "run", "build")
