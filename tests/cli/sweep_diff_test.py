@@ -284,11 +284,11 @@ class Sweep(SweepDiffTest):
         self.assertFalse((self.here / "out.csv.part").exists())
 
     def test_killed_at_any_moment(self):
-        arguments = ("--set", "nic.count=1,2,3,4,5,6,7,8", "--set", "wire.mtu=256,512,1024,2048,4096")
+        arguments = ("--set", "nic.count=1,2,4,8", "--set", "wire.mtu=1024,2048,4096")
         whole = self.sweep(*arguments)
         part = self.here / "out.csv.part"
         kept = 0
-        for wait_for in (1, 3000, 9000, 15000):  # bytes in the journal
+        for wait_for in (1, 1000, 2500, 4000):  # bytes in the journal
             process = subprocess.Popen([cli_test.WEFT, "sweep", SMALL, *arguments, "--csv", "out.csv"],
                                        cwd=self.here)
             while process.poll() is None and (not part.exists() or part.stat().st_size < wait_for):
