@@ -297,7 +297,8 @@ Json texts_json(const Json& result, std::string_view key) {
 
 Json notes_json(const Json& result) {
   Json out = texts_json(result, "notes");
-  for (const Json& line : texts_json(result, "mended").items()) {
+  const Json mended = texts_json(result, "mended");
+  for (const Json& line : mended.items()) {
     out.push("the healthy machine has otherwise: " + line.as_string());
   }
   if (const Json* const missing = result.find("incomplete")) {

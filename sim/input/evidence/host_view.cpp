@@ -122,7 +122,13 @@ void add_absent(const Facts& facts, const std::vector<std::string>& hosts, const
     for (const std::string& host : hosts) {
       if (have.contains(host) || !lists.contains(host)) continue;
       const Fact* const usual = values.begin()->second.front();
-      odd.push_back({host, key.first, key.second, "absent", usual->value, {}, usual->place});
+      HostDifference& absent = odd.emplace_back();
+      absent.host = host;
+      absent.subject = key.first;
+      absent.what = key.second;
+      absent.value = "absent";
+      absent.usual = usual->value;
+      absent.usual_place = usual->place;
     }
   }
 }

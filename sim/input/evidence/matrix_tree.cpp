@@ -151,8 +151,11 @@ void MatrixTree::report() {
     }
     if (level == cell.level) continue;
     const std::string what = rows_[cell.a] + " and " + rows_[cell.b] + " by topo -m's other cells";
-    conflicts_.push_back(
-        {what, std::string(kClasses.at(level)), {}, cell.said->value, cell.said->place});
+    Conflict& conflict = conflicts_.emplace_back();
+    conflict.what = what;
+    conflict.taken = kClasses.at(level);
+    conflict.other = cell.said->value;
+    conflict.other_place = cell.said->place;
   }
 }
 
