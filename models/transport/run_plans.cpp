@@ -46,7 +46,7 @@ RunOutcome run_fluid(const Machine& machine, const Plan& plan, CauseTable& cause
   std::optional<Folded> folded;
   if (folds && timeline == nullptr) folded = fold_on(machine, plan, stop);
   if (!folded) {
-    const RunOutcome out = run_fluid(machine, {&plan, 1}, causes, shuffle_ties, stop).front();
+    RunOutcome out = run_fluid(machine, {&plan, 1}, causes, shuffle_ties, stop).front();
     if (timeline == nullptr) return out;
     EventQueue events = queue_of(shuffle_ties);
     FluidTransport transport(machine, events, causes);
