@@ -1,7 +1,6 @@
 #include "tools/diff_input.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <optional>
 #include <set>
 #include <string_view>

@@ -10,18 +10,6 @@ namespace {
 
 using Kind = Instruction::Kind;
 
-std::string_view leg_verb(Leg::Kind kind) {
-  switch (kind) {
-    case Leg::Kind::kRead:
-      return "read";
-    case Leg::Kind::kWrite:
-      return "write";
-    case Leg::Kind::kMessage:
-      return "message";
-  }
-  return "?";
-}
-
 std::string_view name(Verb verb) {
   switch (verb) {
     case Verb::kWrite:
@@ -153,23 +141,26 @@ class Dump {
 
 }  // namespace
 
-std::string actor_name(const Actor& actor, const Fabric& fabric) {
-  const std::string device = fabric.full_name(actor.device);
+std::string actor_name(const Actor& actor) {
   switch (actor.kind) {
     case Actor::Kind::kThreadBlock:
-      return fmt::format("thread block {} of {}", actor.number, device);
+      return fmt::format("thread block {}", actor.number);
     case Actor::Kind::kProxyThread:
-      return "proxy thread of " + device;
+      return "proxy thread";
     case Actor::Kind::kHostThread:
-      return fmt::format("host thread {} of {}", actor.number, device);
+      return fmt::format("host thread {}", actor.number);
     case Actor::Kind::kCopyEngine:
-      return fmt::format("copy engine {} of {}", actor.number, device);
+      return fmt::format("copy engine {}", actor.number);
     case Actor::Kind::kPort:
-      return "port of " + device;
+      return "port";
     case Actor::Kind::kStream:
-      return fmt::format("stream {} of {}", actor.number, device);
+      return fmt::format("stream {}", actor.number);
   }
   return "?";
+}
+
+std::string actor_name(const Actor& actor, const Fabric& fabric) {
+  return actor_name(actor) + " of " + fabric.full_name(actor.device);
 }
 
 std::string dump(const Plan& plan, const Fabric& fabric) { return Dump(plan, fabric).text(); }

@@ -46,6 +46,8 @@ struct Actor {
 inline Actor copy_engine(const Leg& leg) {
   return {Actor::Kind::kCopyEngine, leg.initiator, leg.kind == Leg::Kind::kRead ? 1U : 0U};
 }
+/// "thread block 3", "proxy thread".
+std::string actor_name(const Actor& actor);
 /// "thread block 3 of gpu0@1", "proxy thread of gpu0@1".
 std::string actor_name(const Actor& actor, const Fabric& fabric);
 

@@ -2,6 +2,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "sim/base/id.hpp"
@@ -57,6 +58,19 @@ struct Leg {
   bool by_copy_engine{false};
   friend auto operator<=>(const Leg&, const Leg&) = default;
 };
+
+/// "read", "write" or "message".
+constexpr std::string_view leg_verb(Leg::Kind kind) {
+  switch (kind) {
+    case Leg::Kind::kRead:
+      return "read";
+    case Leg::Kind::kWrite:
+      return "write";
+    case Leg::Kind::kMessage:
+      return "message";
+  }
+  return "?";
+}
 
 /// What a device reads from another's memory, or writes into it.
 inline Leg read_leg(DeviceId initiator, DeviceId source, Leg::Medium medium = Leg::Medium::kPcie) {

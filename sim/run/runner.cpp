@@ -209,10 +209,8 @@ class Runner::Engine final : private TransportSink, private EventTarget {
             move(job, index, program, i);
             if (self.is_moving) co_await Suspended{self.sent};
             if (job.observer != nullptr) {
-              const std::ptrdiff_t at = &i - program.code.data();
-              const auto& code = job.plan->programs[number].code;
-              job.observer->on_moved(index, code[static_cast<std::size_t>(at)].index,
-                                     Bytes{self.amount}, self.begun);
+              const Instruction& planned = job.plan->programs[number].code[cursor.place()];
+              job.observer->on_moved(index, planned.index, Bytes{self.amount}, self.begun);
             }
             cursor.pass(i.length);
             break;

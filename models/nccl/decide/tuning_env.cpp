@@ -1,11 +1,11 @@
 #include "models/nccl/decide/tuning_env.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <span>
 #include <vector>
 
 #include "sim/base/error.hpp"
+#include "sim/base/lower_case.hpp"
 
 namespace weft {
 namespace {
@@ -21,12 +21,7 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   return out;
 }
 
-bool same_word(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) {
-    return std::tolower(static_cast<unsigned char>(x)) ==
-           std::tolower(static_cast<unsigned char>(y));
-  });
-}
+bool same_word(std::string_view a, std::string_view b) { return lower_case(a) == lower_case(b); }
 
 template <class Enum, std::size_t N>
 std::vector<std::string> words(const std::array<Enum, N>& list, std::string_view (*name)(Enum)) {
