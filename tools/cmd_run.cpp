@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -110,21 +111,26 @@ std::optional<Bytes> timeline_of(const RunArguments& arguments, const Scenario& 
   return size;
 }
 
+/// Nothing of a run that was stopped before any row of that size was finished.
 void write_trace(const std::string& file, const RunResult& result) {
+  bool any = false;
   for (const ResultRow& row : result.rows) {
-    if (!row.timeline || row.timeline->left_out == 0) continue;
+    if (!row.timeline) continue;
+    any = true;
+    if (row.timeline->left_out == 0) continue;
     std::cerr << fmt::format("--trace: {} has its first {} slices; {} are left out\n",
                              row.memory_path, row.timeline->slices.size(), row.timeline->left_out);
   }
-  write_text_file(file, perfetto_trace(result));
+  if (any) {
+    write_text_file(file, perfetto_trace(result));
+  } else {
+    std::cerr << "--trace: no row of its size was finished; " << file << " is not written\n";
+  }
 }
 
 void run(const RunArguments& arguments) {
-  check_outputs_differ(arguments.json, "--csv", arguments.csv);
-  check_outputs_differ(arguments.json, "--trace", arguments.trace);
-  if (!arguments.csv.empty() && arguments.csv == arguments.trace) {
-    throw InputError("--csv and --trace cannot both go to " + arguments.csv);
-  }
+  check_outputs_differ(std::array<OutputOption, 3>{
+      {{"--json", arguments.json}, {"--csv", arguments.csv}, {"--trace", arguments.trace}}});
   const Stopping stopping(arguments.time_limit);
   const ParameterSet params = parameter_set(arguments.params);
   PredictOptions options = predict_options(arguments.predict, params);
@@ -176,7 +182,7 @@ void add_run_command(CommandLine& line) {
       .option("--time-limit", arguments->time_limit, kTimeLimitHelp)
       .option("--trace", arguments->trace,
               "write what every thread block, proxy thread and NIC did in one launch, for "
-              "ui.perfetto.dev")
+              "ui.perfetto.dev; that size runs as with --unfolded")
       .option("--trace-size", arguments->trace_size, "of which size; the largest by default")
       .flag("--force", arguments->force, "run packets even if that takes more than 10 minutes")
       .flag("--unfolded", arguments->unfolded,

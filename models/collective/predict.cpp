@@ -55,9 +55,10 @@ void refuse_no_choice(const Schedules& schedules, const std::vector<RowTask>& ta
   }
 }
 
-/// One alone, and two behind each other: see repeated().
-double most_launches(const Params& params) {
-  return params.choice("nccl.launch") == "single" ? 1 : 3;
+/// One alone, and two behind each other: see repeated(). For a timeline once more.
+double most_launches(const RowTask& task, const Params& params, const PredictOptions& options) {
+  const double launches = params.choice("nccl.launch") == "single" ? 1 : 3;
+  return task.bytes == options.timeline_of ? launches + 1 : launches;
 }
 
 /// Of what runs for a task: the cluster, or what stands for it.
@@ -72,21 +73,24 @@ PlanSize size_of(const RowTask& task, const Machine& machine, const Schedules& s
 /// Refuses what would run for hours or fill the memory: a ring's work and an all-to-all's
 /// connections grow with the square of the ranks. What folding saves is not counted.
 void refuse_endless(const Machine& machine, const Schedules& schedules,
-                    const std::vector<RowTask>& tasks) {
+                    const std::vector<RowTask>& tasks, const PredictOptions& options) {
   const Fabric& fabric = machine.fabric();
   constexpr double kMostTransfers = 2e8;    // some minutes on one core
   constexpr double kMostConnections = 4e6;  // some GB
   for (const RowTask& task : tasks) {
     const PlanSize size = size_of(task, machine, schedules);
-    const double transfers = size.transfers * most_launches(machine.devices().params());
+    const double transfers =
+        size.transfers * most_launches(task, machine.devices().params(), options);
     const bool long_run = transfers > kMostTransfers;
     if (!long_run && size.connections <= kMostConnections) continue;
     throw TooLarge(fmt::format(
-        "{}: about {:.1e} {} for {} of {} on {} GPUs, more than {:.0e}; take fewer nodes or sizes",
+        "{}: about {:.1e} {} for {} of {} on {} GPUs, more than {:.0e}; take fewer nodes or "
+        "sizes{}",
         fabric.spec().file, long_run ? transfers : size.connections,
         long_run ? "transfers" : "connections", op_name(task.op), format_size(task.bytes),
         fabric.count(DeviceKind::kGpu) * fabric.nodes(),
-        long_run ? kMostTransfers : kMostConnections));
+        long_run ? kMostTransfers : kMostConnections,
+        task.bytes == options.timeline_of ? ", or a smaller one for the timeline" : ""));
   }
 }
 
@@ -105,8 +109,9 @@ void refuse_hours(const Machine& machine, const Schedules& schedules,
   for (const RowTask& task : tasks) {
     const Plan plan =
         make_plan(machine.devices(), schedules.at(task.path), task.op, task.bytes, task.path);
-    hops += packet_hops(machine, plan);
-    transfers += static_cast<double>(transfer_count(plan));
+    const double runs = task.bytes == options.timeline_of ? 2 : 1;
+    hops += runs * packet_hops(machine, plan);
+    transfers += runs * static_cast<double>(transfer_count(plan));
     const PlanSize size =
         plan_size(machine.devices(), schedules.at(task.path), task.op, task.bytes);
     connections = std::max(connections, std::llround(size.connections));
@@ -130,8 +135,9 @@ class Telling {
   Telling(const Ready& ready, const std::vector<RowTask>& tasks) : options_{ready.options} {
     if (!options_.on_progress) return;
     for (const RowTask& task : tasks) {
-      work_.push_back(task_seconds(size_of(task, ready.machine, ready.schedules),
-                                   most_launches(ready.machine.devices().params())));
+      work_.push_back(
+          task_seconds(size_of(task, ready.machine, ready.schedules),
+                       most_launches(task, ready.machine.devices().params(), options_)));
     }
     so_far_ = {0, tasks.size(), 0, std::accumulate(work_.begin(), work_.end(), 0.0)};
     options_.on_progress(so_far_);
@@ -284,8 +290,9 @@ RunResult predict(const Scenario& scenario, TopologySpec spec, const PredictOpti
   const std::vector<ScenarioSetting>& settings = asked.settings;
   result.provenance = std::move(asked.provenance);
   result.notes = nccl_env.notes;
-  if (options.fidelity == Fidelity::kFluid)
+  if (options.fidelity == Fidelity::kFluid) {
     add_losses_note(nccl_env, kLossesNeedPackets, result.notes);
+  }
   result.notes.insert(result.notes.end(), asked.spec.notes.begin(), asked.spec.notes.end());
 
   const std::uint32_t nodes = asked.spec.nodes;
@@ -322,7 +329,7 @@ RunResult predict(const Scenario& scenario, TopologySpec spec, const PredictOpti
       task.samples = samples.of(task.op, task.bytes, task.path);
     }
   }
-  refuse_endless(machine, schedules, tasks);
+  refuse_endless(machine, schedules, tasks, options);
   if (options.fidelity == Fidelity::kPacket) {
     refuse_hours(machine, schedules, tasks, options);
   } else {

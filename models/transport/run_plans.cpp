@@ -43,17 +43,17 @@ std::vector<RunOutcome> run_fluid(const Machine& machine, std::span<const Plan> 
 RunOutcome run_fluid(const Machine& machine, const Plan& plan, CauseTable& causes, bool folds,
                      std::optional<std::uint64_t> shuffle_ties, const Stop* stop,
                      Timeline* timeline) {
-  std::optional<Folded> folded;
-  if (folds && timeline == nullptr) folded = fold_on(machine, plan, stop);
-  if (!folded) {
-    RunOutcome out = run_fluid(machine, {&plan, 1}, causes, shuffle_ties, stop).front();
-    if (timeline == nullptr) return out;
+  if (timeline != nullptr) {
+    const Duration until = run_fluid(machine, plan, causes, folds, shuffle_ties, stop).last_end;
     EventQueue events = queue_of(shuffle_ties);
     FluidTransport transport(machine, events, causes);
-    return run_told({&plan, 1}, machine, transport, transport, events, causes, stop, out.last_end,
+    return run_told({&plan, 1}, machine, transport, transport, events, causes, stop, until,
                     *timeline)
         .front();
   }
+  std::optional<Folded> folded;
+  if (folds) folded = fold_on(machine, plan, stop);
+  if (!folded) return run_fluid(machine, {&plan, 1}, causes, shuffle_ties, stop).front();
   EventQueue events = queue_of(shuffle_ties);
   FluidTransport transport(machine, events, causes, folded->servers);
   return run_plans({&folded->plan, 1}, transport, events, causes, stop).front();

@@ -27,7 +27,7 @@ RunOutcome run_fluid(const Machine& machine, const Plan& plan, CauseTable& cause
                      std::optional<std::uint64_t> shuffle_ties = {}, const Stop* stop = nullptr,
                      Timeline* timeline = nullptr);
 
-/// Of a timeline, 150 MB as a file; later ones are left out, and counted.
+/// Of a timeline, some 120 MB of a file; later ones are left out, and counted.
 inline constexpr std::size_t kMostSlices = 2'000'000;
 
 /// A run of packets, what ports and NICs did until its last plan ended, and whether it depended on

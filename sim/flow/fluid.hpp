@@ -110,8 +110,8 @@ class FluidSystem {
   double utilisation(FlowServerIndex server);
   /// Bytes that crossed the server up to now(), weights included. O(routes and flows).
   double used_bytes(FlowServerIndex server) const;
-  /// The same of every server up to `t`, as a share of its capacity: seconds at full use.
-  /// Precondition: t is not before now(), and nothing changes before it. O(routes and flows).
+  /// The same of every server up to `t`, over its capacity: seconds at full use. Precondition: t is
+  /// not before now(), nothing changes before it, and no capacity was set. O(routes and flows).
   std::vector<double> seconds_used(Time t) const;
   /// All flows in progress in the order they were started, but for those of 0 bytes. Re-solves.
   std::vector<FlowInProgress> in_progress();

@@ -1,10 +1,12 @@
 #include "sim/report/perfetto.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <bit>
 #include <cstdint>
+#include <map>
 #include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -21,6 +23,13 @@ class Message {
   void number(std::uint32_t field, std::uint64_t value) {
     varint(std::uint64_t{field} << 3U);
     varint(value);
+  }
+  void real(std::uint32_t field, double value) {
+    varint(std::uint64_t{field} << 3U | 1U);
+    const auto bits = std::bit_cast<std::uint64_t>(value);
+    for (unsigned byte = 0; byte < sizeof bits; ++byte) {
+      bytes_ += static_cast<char>(bits >> (8 * byte) & 0xffU);
+    }
   }
   void text(std::uint32_t field, std::string_view value) {
     varint(std::uint64_t{field} << 3U | 2U);
@@ -58,7 +67,7 @@ constexpr std::uint32_t kAnnotation = 4;
 constexpr std::uint32_t kType = 9;
 constexpr std::uint32_t kNameIid = 10;
 constexpr std::uint32_t kTrack = 11;
-constexpr std::uint32_t kCounterValue = 30;
+constexpr std::uint32_t kCounterValue = 44;  // a double
 constexpr std::uint64_t kBegin = 1;
 constexpr std::uint64_t kEnd = 2;
 constexpr std::uint64_t kCounter = 4;
@@ -142,21 +151,24 @@ class Writer {
         Message e;
         e.number(event::kType, event::kCounter);
         e.number(event::kTrack, track);
-        e.number(event::kCounterValue, static_cast<std::uint64_t>(std::lround(100 * use)));
+        e.real(event::kCounterValue, 100 * use);
         add_packet(at, e);
         at = at + timeline.step;
       }
     }
   }
 
+  /// Of tracks of one name below one the second and all others are numbered: viewers would take
+  /// them for one.
   void add_track(std::uint64_t uuid, std::uint64_t parent, const std::string& name,
                  const Message* of_counter = nullptr) {
     Message d;
     if (of_counter != nullptr) d.message(descriptor::kCounter, *of_counter);
     d.number(descriptor::kUuid, uuid);
     if (parent != 0) d.number(descriptor::kParent, parent);
-    d.text(descriptor::kName, name);
-    Message p = a_packet(packet::kNeedsState);
+    const unsigned alike = ++alike_[{parent, name}];
+    d.text(descriptor::kName, alike == 1 ? name : fmt::format("{} ({})", name, alike));
+    Message p = a_packet(0);
     p.message(packet::kTrackDescriptor, d);
     out_.message(trace::kPacket, p);
   }
@@ -170,7 +182,7 @@ class Writer {
       name.text(interned::kName, all[i]);
       names.message(interned::kEventName, name);
     }
-    Message p = a_packet(packet::kStateCleared | packet::kNeedsState);
+    Message p = a_packet(packet::kStateCleared);
     p.message(packet::kInternedData, names);
     out_.message(trace::kPacket, p);
   }
@@ -212,14 +224,16 @@ class Writer {
     out_.message(trace::kPacket, p);
   }
 
+  /// Readers pass over a packet that needs state before one that clears it.
   static Message a_packet(std::uint64_t flags) {
     Message p;
     p.number(packet::kSequence, 1);
-    p.number(packet::kSequenceFlags, flags);
+    if (flags != 0) p.number(packet::kSequenceFlags, flags);
     return p;
   }
 
   Message out_;
+  std::map<std::pair<std::uint64_t, std::string>, unsigned> alike_;  // tracks, by parent and name
   std::uint64_t uuids_{1};  // the next; 0 is Perfetto's own
   std::uint64_t first_track_{0};
 };

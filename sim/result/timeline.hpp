@@ -17,7 +17,6 @@ struct Timeline {
   struct Track {
     std::string name;             ///< "thread block 3"
     std::uint32_t parent{kNone};  ///< an earlier one
-    friend bool operator==(const Track&, const Track&) = default;
   };
   struct Slice {
     std::uint32_t track;
@@ -25,18 +24,16 @@ struct Timeline {
     Time begin;
     Time end;            ///< after the begin
     std::int64_t bytes;  ///< moved; 0: none
-    friend bool operator==(const Slice&, const Slice&) = default;
   };
 
   /// How much of a server is in use.
   struct Series {
-    std::string server;       ///< "wire, NIC to switch, nic0@0 -> leaf0"
+    std::string server;       ///< "wire, NIC to switch: nic0@0 -> leaf0"
     std::vector<double> use;  ///< 0 to 1, by step from the start on
-    friend bool operator==(const Series&, const Series&) = default;
   };
 
   std::vector<Track> tracks;
-  std::vector<std::string> names;  ///< of slices: "moves, NVLink write gpu0@0 -> gpu1@0"
+  std::vector<std::string> names;  ///< of slices: "moves: NVLink write gpu0@0 -> gpu1@0"
   std::vector<Slice> slices;
   std::uint64_t left_out{0};  ///< slices that came when there were too many
   Duration step{};

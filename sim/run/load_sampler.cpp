@@ -1,7 +1,6 @@
 #include "sim/run/load_sampler.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 namespace weft {
 
@@ -30,10 +29,11 @@ void LoadSampler::add_to(Timeline& timeline) const {
   }
   for (const std::size_t i : used) {
     Timeline::Series series{names[i], {}};
-    double before = 0;
+    double shown = 0;
     for (const std::vector<double>& look : busy_s_) {
-      series.use.push_back(std::min(1.0, (look[i] - before) / step_.as_s()));
-      before = look[i];
+      const double busy = std::min(step_.as_s(), look[i] - shown);
+      series.use.push_back(busy / step_.as_s());
+      shown += busy;
     }
     timeline.series.push_back(std::move(series));
   }

@@ -15,7 +15,7 @@ class ServerLoads {
   /// Their full names; the same from the first event on.
   virtual std::vector<std::string> servers() const = 0;
   /// How long each would have worked until now at its capacity, in seconds: in use for half of its
-  /// rate counts half.
+  /// rate counts half. What it has begun may count whole.
   virtual std::vector<double> busy_s() const = 0;
 
  protected:
@@ -31,7 +31,8 @@ class LoadSampler final : private EventTarget {
   /// From the start to `until`. The references must outlive it, and the queue run until then.
   LoadSampler(EventQueue& events, const ServerLoads& loads, Duration until);
 
-  /// Gives a timeline the series of those that were used most, each server's mean use by step.
+  /// Gives a timeline the series of those that were used most, each server's mean use by step. What
+  /// was begun and takes longer than its step is spread over the next ones.
   void add_to(Timeline& timeline) const;
 
  private:

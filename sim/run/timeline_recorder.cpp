@@ -1,24 +1,15 @@
 #include "sim/run/timeline_recorder.hpp"
 
 #include <algorithm>
+#include <string_view>
 #include <tuple>
+
+#include <fmt/format.h>
 
 namespace weft {
 namespace {
 
-std::string verb(Leg::Kind kind) {
-  switch (kind) {
-    case Leg::Kind::kRead:
-      return "read";
-    case Leg::Kind::kWrite:
-      return "write";
-    case Leg::Kind::kMessage:
-      return "message";
-  }
-  return "?";
-}
-
-std::string over(Leg::Medium medium) {
+std::string_view over(Leg::Medium medium) {
   switch (medium) {
     case Leg::Medium::kLocal:
       return "";
@@ -36,18 +27,11 @@ std::string over(Leg::Medium medium) {
 std::string moves(std::span<const Leg> walk, const Fabric& fabric) {
   std::string out = "moves:";
   for (const Leg& leg : walk) {
-    out += (&leg == walk.data() ? " " : ", ") + over(leg.medium) + verb(leg.kind) + " " +
-           fabric.full_name(leg.source) + " -> " + fabric.full_name(leg.sink);
+    out +=
+        fmt::format("{} {}{} {} -> {}", &leg == walk.data() ? "" : ",", over(leg.medium),
+                    leg_verb(leg.kind), fabric.full_name(leg.source), fabric.full_name(leg.sink));
   }
   return out;
-}
-
-/// "thread block 3" of "thread block 3 of gpu0@0", as it stands below gpu0@0.
-std::string name_below_device(const Actor& actor, const Fabric& fabric) {
-  std::string name = actor_name(actor, fabric);
-  const std::string device = " of " + fabric.full_name(actor.device);
-  if (name.ends_with(device)) name.resize(name.size() - device.size());
-  return name;
 }
 
 }  // namespace
@@ -58,43 +42,45 @@ TimelineRecorder::TimelineRecorder(const Plan& plan, const Fabric& fabric, const
       fabric_{&fabric},
       events_{&events},
       most_slices_{most_slices},
-      actor_tracks_(plan.actors.size(), Timeline::kNone),
       flag_names_(plan.flags.size()),
       walk_names_(plan.walks.size(), Timeline::kNone) {
   for (const NamedFlag& flag : plan.names) flag_names_[flag.flag] = flag.of + ": " + flag.what;
-  // In the plan's order, whoever acts first.
-  for (ActorIndex a = 0; a < plan.actors.size(); ++a) actor_track(a);
+  for (const Actor& actor : plan.actors) {
+    actor_tracks_.push_back(new_track(actor_name(actor), device_track(actor.device)));
+  }
 }
 
 void TimelineRecorder::on_worked(ActorIndex actor, LagIndex lag, Time since) {
-  add(actor_track(actor), lag == kNoIndex ? "works" : plan_->lags[lag].cause, Bytes{0}, since);
+  if (!is_kept(since)) return;
+  add(actor, name_index(lag == kNoIndex ? "works" : plan_->lags[lag].cause), since);
 }
 
 void TimelineRecorder::on_waited(ActorIndex actor, FlagIndex flag, Time since) {
+  if (!is_kept(since)) return;
   const bool is_named = flag != kNoIndex && !flag_names_[flag].empty();
-  add(actor_track(actor), is_named ? "waits for " + flag_names_[flag] : "waits", Bytes{0}, since);
+  add(actor, name_index(is_named ? "waits for " + flag_names_[flag] : "waits"), since);
 }
 
 void TimelineRecorder::on_moved(ActorIndex actor, WalkIndex walk, Bytes bytes, Time since) {
-  if (since == events_->now() || !has_room()) return;
+  if (!is_kept(since)) return;
   std::uint32_t& name = walk_names_[walk];
   if (name == Timeline::kNone) name = name_index(moves(plan_->walks[walk], *fabric_));
-  timeline_.slices.push_back({actor_track(actor), name, since, events_->now(), bytes.count()});
+  add(actor, name, since, bytes);
 }
 
 void TimelineRecorder::on_delivered(QueuePairIndex queue_pair, Bytes bytes, Time posted) {
-  if (posted == events_->now() || !has_room()) return;
+  if (!is_kept(posted)) return;
   messages_.push_back(
       {queue_pair,
        {Timeline::kNone, name_index("message"), posted, events_->now(), bytes.count()}});
 }
 
-void TimelineRecorder::add(std::uint32_t track, const std::string& name, Bytes bytes, Time since) {
-  if (since == events_->now() || !has_room()) return;
-  timeline_.slices.push_back({track, name_index(name), since, events_->now(), bytes.count()});
+void TimelineRecorder::add(ActorIndex actor, std::uint32_t name, Time since, Bytes bytes) {
+  timeline_.slices.push_back({actor_tracks_[actor], name, since, events_->now(), bytes.count()});
 }
 
-bool TimelineRecorder::has_room() {
+bool TimelineRecorder::is_kept(Time since) {
+  if (since == events_->now()) return false;
   if (timeline_.slices.size() + messages_.size() < most_slices_) return true;
   ++timeline_.left_out;
   return false;
@@ -111,15 +97,6 @@ std::uint32_t TimelineRecorder::device_track(DeviceId device) {
   const auto at = device_tracks_.find(device);
   if (at != device_tracks_.end()) return at->second;
   return device_tracks_[device] = new_track(fabric_->full_name(device), Timeline::kNone);
-}
-
-std::uint32_t TimelineRecorder::actor_track(ActorIndex actor) {
-  std::uint32_t& track = actor_tracks_[actor];
-  if (track == Timeline::kNone) {
-    const Actor& who = plan_->actors[actor];
-    track = new_track(name_below_device(who, *fabric_), device_track(who.device));
-  }
-  return track;
 }
 
 std::uint32_t TimelineRecorder::new_track(std::string name, std::uint32_t parent) {
@@ -140,10 +117,11 @@ void TimelineRecorder::place_messages() {
         rows, [&message](const auto& r) { return r.second <= message.slice.begin; });
     if (row == rows.end()) {
       const QueuePair& q = plan_->queue_pairs[message.queue_pair];
-      const std::uint32_t track = new_track(
-          "to " + fabric_->full_name(q.peer_nic) + ", connection " + std::to_string(q.connection) +
-              ", " + fabric_->full_name(q.memory) + " -> " + fabric_->full_name(q.peer_memory),
-          device_track(q.nic));
+      const std::uint32_t track =
+          new_track(fmt::format("to {}, connection {}, {} -> {}", fabric_->full_name(q.peer_nic),
+                                q.connection, fabric_->full_name(q.memory),
+                                fabric_->full_name(q.peer_memory)),
+                    device_track(q.nic));
       row = rows.insert(rows.end(), {track, Time{}});
     }
     row->second = message.slice.end;

@@ -22,7 +22,7 @@ namespace weft {
 /// left out, and so is what a plan's transfers do after their actor has turned to the next one.
 class TimelineRecorder final : public RunObserver {
  public:
-  /// Keeps at most so many slices, the first ones. The references must outlive it.
+  /// Keeps at most so many slices, those that end first. The references must outlive it.
   TimelineRecorder(const Plan& plan, const Fabric& fabric, const EventQueue& events,
                    std::size_t most_slices);
 
@@ -35,17 +35,17 @@ class TimelineRecorder final : public RunObserver {
   Timeline timeline() &&;
 
  private:
-  /// A message and when its queue pair's row for it is free again.
+  /// A message, whose row is found when all are known.
   struct Message {
     QueuePairIndex queue_pair;
     Timeline::Slice slice;
   };
 
-  void add(std::uint32_t track, const std::string& name, Bytes bytes, Time since);
-  bool has_room();
+  /// Whether what began then and ends now is a slice, for which there is room.
+  bool is_kept(Time since);
+  void add(ActorIndex actor, std::uint32_t name, Time since, Bytes bytes = {});
   std::uint32_t name_index(const std::string& name);
   std::uint32_t device_track(DeviceId device);
-  std::uint32_t actor_track(ActorIndex actor);
   std::uint32_t new_track(std::string name, std::uint32_t parent);
   void place_messages();
 
@@ -57,7 +57,7 @@ class TimelineRecorder final : public RunObserver {
   std::vector<Message> messages_;
   std::map<std::string, std::uint32_t> names_;
   std::map<DeviceId, std::uint32_t> device_tracks_;
-  std::vector<std::uint32_t> actor_tracks_;  // by actor; kNone: not yet
+  std::vector<std::uint32_t> actor_tracks_;  // by actor
   std::vector<std::string> flag_names_;      // by flag; "" of most
   std::vector<std::uint32_t> walk_names_;    // by walk; kNone: not yet
 };

@@ -1,12 +1,14 @@
 #include "sim/report/perfetto.hpp"
 
 #include <cstdint>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,6 +32,13 @@ std::multimap<std::uint64_t, std::string> fields(std::string_view bytes) {
   std::multimap<std::uint64_t, std::string> out;
   while (!bytes.empty()) {
     const std::uint64_t key = varint(bytes);
+    if ((key & 7U) == 1) {
+      double value = 0;
+      std::memcpy(&value, bytes.data(), sizeof value);
+      out.emplace(key >> 3U, fmt::format("{}", value));
+      bytes.remove_prefix(sizeof value);
+      continue;
+    }
     const std::uint64_t value = varint(bytes);
     if ((key & 7U) == 0) {
       out.emplace(key >> 3U, std::to_string(value));
@@ -105,6 +114,18 @@ TEST(Perfetto, IsWhatItsMessagesAsk) {
                   "4000000 ns, track 3, type 2"));
 }
 
+// A reader passes over what needs state (flag 2 of field 13) before that was cleared (flag 1).
+TEST(Perfetto, WhatNeedsStateComesBehindIt) {
+  bool is_cleared = false;
+  for (const auto& [number, packet] : fields(perfetto_trace(sample()))) {
+    if (field(packet, 13) == "1") is_cleared = true;
+    const bool needs_state = field(packet, 13) == "2";
+    EXPECT_TRUE(is_cleared || !needs_state);
+    EXPECT_EQ(needs_state, !field(packet, 11).empty());
+  }
+  EXPECT_TRUE(is_cleared);
+}
+
 TEST(Perfetto, RowsStandBesideEachOtherAndSayWhatTheyLeaveOut) {
   RunResult two = sample();
   Timeline cut = *two.rows[0].timeline;
@@ -118,6 +139,20 @@ TEST(Perfetto, RowsStandBesideEachOtherAndSayWhatTheyLeaveOut) {
   }
   EXPECT_EQ(tracks.size(), 6U);
   EXPECT_EQ(tracks["4"], "allreduce, 1 KiB, gdr, Ring LL (its first 2 slices; 5 are left out)");
+}
+
+TEST(Perfetto, TracksOfOneNameBelowOneAreNumbered) {
+  Timeline alike;
+  alike.tracks = {{"gpu0@0", Timeline::kNone}, {"thread block 0", 0}, {"thread block 0", 0}};
+  RunResult result;
+  result.rows = {row_of(std::move(alike))};
+  std::vector<std::string> names;
+  for (const auto& [number, packet] : fields(perfetto_trace(result))) {
+    const std::string d = field(packet, 60);
+    if (!d.empty()) names.push_back(field(d, 2));
+  }
+  EXPECT_THAT(names, ElementsAre("allreduce, 1 KiB, gdr, Ring LL", "gpu0@0", "thread block 0",
+                                 "thread block 0 (2)"));
 }
 
 TEST(Perfetto, WhatIsInUseIsCountedInPercent) {
@@ -135,7 +170,7 @@ TEST(Perfetto, WhatIsInUseIsCountedInPercent) {
       got.push_back(field(d, 5) + ": " + field(d, 2) + field(field(d, 8), 6));
     }
     if (field(e, 9) == "4") {
-      got.push_back(field(packet, 8) + " ns, track " + field(e, 11) + ": " + field(e, 30));
+      got.push_back(field(packet, 8) + " ns, track " + field(e, 11) + ": " + field(e, 44));
     }
   }
   EXPECT_THAT(got, ElementsAre("1: in use, means over 2000 ns (the 1 used most; 3 are left out)",

@@ -55,6 +55,30 @@ TEST(LoadSampler, GivesTheMeanUseOfEachStepMostUsedFirst) {
   EXPECT_EQ(timeline.series_left_out, 0U);
 }
 
+TEST(LoadSampler, WhatIsBegunWholeIsSpreadOverItsTime) {
+  // A link that sends packets of 4 steps, and counts them when they begin.
+  class Link final : public ServerLoads {
+   public:
+    explicit Link(const EventQueue& events) : events_{&events} {}
+    std::vector<std::string> servers() const override { return {"link"}; }
+    std::vector<double> busy_s() const override {
+      const auto begun = (events_->now().since_start().count_ps() - 1) / 8'000'000 + 1;
+      return {static_cast<double>(begun) * 4e-6};
+    }
+
+   private:
+    const EventQueue* events_;
+  };
+  EventQueue events;
+  const Link link(events);
+  const LoadSampler sampler(events, link, Duration::us(256));
+  events.run();
+  Timeline timeline;
+  sampler.add_to(timeline);
+  const std::vector<double>& use = timeline.series.at(0).use;
+  for (std::size_t k = 0; k < use.size(); ++k) EXPECT_NEAR(use[k], k % 8 < 4 ? 1 : 0, 1e-6) << k;
+}
+
 TEST(LoadSampler, LeavesOutWhatIsUsedLeast) {
   EventQueue events;
   std::vector<double> shares;
