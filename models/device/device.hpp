@@ -135,8 +135,13 @@ struct ThreadBlocks {
   Bandwidth sm_store{Bandwidth::gigabytes_per_s(1)};       ///< likewise
   Bandwidth sm_peer_store{Bandwidth::gigabytes_per_s(1)};  ///< beyond its GPU
   Bandwidth sm_poll{Bandwidth::gigabytes_per_s(1)};        ///< of words with flags, flags included
+  /// Of a user's buffer word by word, as its flags come with them; elements of 4 B or more, of 1 B.
+  Bandwidth sm_word_load{Bandwidth::gigabytes_per_s(1)};
+  Bandwidth sm_word_store{Bandwidth::gigabytes_per_s(1)};
+  Bandwidth sm_byte_store{Bandwidth::gigabytes_per_s(1)};
   double sm_line_share{1};          ///< of these rates, where each line has its flag
   Duration sm_load_latency{};       ///< until a kernel's first load is there
+  Duration sm_miss_time{};          ///< more of one that the L2 cache does not have
   Bytes line{128};                  ///< data of one load or store beyond the GPU
   Bytes bytes_per_thread{64};       ///< that one thread keeps in flight
   Bytes far_bytes_per_thread{128};  ///< likewise, of loads beyond the GPU

@@ -16,10 +16,11 @@ inline constexpr std::array kNvlinkParams{
     ParamSpec{"gpu.xgmi_rate", Unit::kGigabytesPerS, 50, 1, 1000, Origin::kPublished,
               "ROCm documentation, MI250 microarchitecture: 25 GT/s x 16 lanes, 50 GB/s a link",
               "raw rate of one xGMI link between AMD GPUs, one way"},
-    ParamSpec{"gpu.nvlink_overhead", Unit::kBytes, 32, 0, 128, Origin::kAssumed,
-              "a header flit and one more, 16 B each; with 256 B packets of copy engines 400 of "
-              "450 GB/s, 395 measured on H200",
-              "header flits of one NVLink packet"},
+    ParamSpec{
+        "gpu.nvlink_overhead", Unit::kBytes, 27, 0, 128, Origin::kAssumed,
+        "at most 29: H200, broadcast to one other GPU, 366 of 450 GB/s from 128 to 256 MiB "
+        "(data/h200/launches-nvlink.csv); NCCL plans with 20.6 of 25 GB/s a link, which is 27",
+        "of one NVLink packet: its header flits and what credits, checks and answers take"},
     ParamSpec{"gpu.nvlink_latency", Unit::kNanoseconds, 500, 10, 10'000, Origin::kAssumed,
               "from NCCL's planning table, which is no measurement: src/graph/tuning.cc has 0.6 us "
               "a Ring LL step over NVLink; less the SM's part",
@@ -34,8 +35,8 @@ inline constexpr std::array kNvlinkParams{
 static_assert(every_param_is_sourced(kNvlinkParams));
 
 /// NVLink bytes per payload byte when SMs copy: one packet carries one line and its overhead.
-/// Check: 18 links x 25 GB/s x 128/160 = 360 GB/s; NCCL's ring all-reduce of 1 GiB on four H200 has
-/// a busbw of 354 (data/h200).
+/// Check: 18 links x 25 GB/s x 128/155 = 372 GB/s; NCCL's ring all-reduce of 1 GiB on four H200
+/// has a busbw of 354 (data/h200), of 16 GiB on eight H100 369 (tests/data/public-logs.csv).
 inline double nvlink_weight(Bytes line, Bytes overhead) {
   return (line + overhead).as_double() / line.as_double();
 }

@@ -12,6 +12,13 @@ inline constexpr const char* kSmFit =
     "tests/data/h200/blocks.csv: H200, read off passes of one channel, then fitted together with "
     "nccl.launch_*, work_* and sync_* on 496 rows";
 
+/// Where those of words are from: the time of a trip by primitive, of which six kinds were read
+/// off.
+inline constexpr const char* kWordFit =
+    "tests/data/h200/blocks.csv: H200, LL by one channel, 1 and 4 MiB on 2 and 4 GPUs: ns a trip "
+    "of 4 "
+    "KiB in reduce-scatter, reduce, all-gather and broadcast";
+
 /// Parameters of a kernel's copy loop. One channel of NCCL is one thread block on one SM.
 inline constexpr std::array kSmCopyParams{
     ParamSpec{"gpu.block_threads", Unit::kCount, 512, 32, 1024, Origin::kPublished,
@@ -26,8 +33,23 @@ inline constexpr std::array kSmCopyParams{
               "what one SM stores to its GPU's memory; 32 B a clock of 1.98 GHz are 63"},
     ParamSpec{"gpu.sm_peer_store_rate", Unit::kGigabytesPerS, 51, 1, 100'000, Origin::kFitted,
               kSmFit, "what one SM stores beyond its GPU"},
-    ParamSpec{"gpu.sm_poll_rate", Unit::kGigabytesPerS, 68, 1, 100'000, Origin::kFitted, kSmFit,
+    ParamSpec{"gpu.sm_poll_rate", Unit::kGigabytesPerS, 50.9, 1, 100'000, Origin::kFitted, kWordFit,
               "words of 8 B and their flags that one SM polls and takes, flags included"},
+    ParamSpec{"gpu.sm_word_load_rate", Unit::kGigabytesPerS, 50.6, 1, 100'000, Origin::kFitted,
+              kWordFit, "what one SM loads of a user's buffer word by word (LL)"},
+    ParamSpec{"gpu.sm_word_store_rate", Unit::kGigabytesPerS, 29.7, 1, 100'000, Origin::kFitted,
+              kWordFit, "what one SM stores to a user's buffer word by word: elements of 4 B"},
+    ParamSpec{
+        "gpu.sm_byte_store_rate", Unit::kGigabytesPerS, 14.6, 1, 100'000, Origin::kFitted, kWordFit,
+        "likewise of operations that add nothing up, whose elements are bytes to NCCL: a store "
+        "for each"},
+    ParamSpec{"gpu.sm_miss_time", Unit::kNanoseconds, 248, 0, 10'000, Origin::kFitted,
+              "tests/data/h200/blocks.csv: reduce by LL on 4 GPUs, one channel, 64 MiB: 528 ns a "
+              "trip of 4 KiB, 408 at 4 MiB",
+              "a load that the L2 cache cannot answer, more than one that it can"},
+    ParamSpec{"gpu.l2_size", Unit::kBytes, 50.0 * 1024 * 1024, 0, 1e12, Origin::kSpecification,
+              "NVIDIA H100 and H200 data sheets: 50 MB, which are MiB; A100 40",
+              "L2 cache; each half keeps what its own SMs load, so half of it counts"},
     ParamSpec{
         "gpu.sm_line_share", Unit::kFraction, 0.94, 0.01, 1, Origin::kFitted, kSmFit,
         "of an SM's loads and stores where each line of 128 B has a flag, since its data pass "
@@ -64,6 +86,11 @@ inline constexpr std::array kSmCopyParams{
         "what an SM's load of host memory costs inside the GPU, both ways"},
 };
 static_assert(every_param_is_sourced(kSmCopyParams));
+
+/// Share of a kernel's loads that a cache answers, if launch after launch goes through the same
+/// `used` bytes from begin to end and the cache of `cache` bytes drops lines at random: a line is
+/// still there with exp(-lines that came in since / lines of the cache), h = exp(-(1 - h) u / c).
+double cached_share(Bytes used, Bytes cache);
 
 /// Threads of a warp.
 inline constexpr std::uint32_t kWarp = 32;

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "models/gpu/nvlink.hpp"
+#include "models/gpu/sm_copy.hpp"
 #include "models/machine/dma_routes.hpp"
 
 namespace weft {
@@ -20,6 +21,10 @@ bool polls_words(const Leg& leg) {
 Bandwidth sm_rate(const ThreadBlocks& blocks, const Leg& leg) {
   if (polls_words(leg)) return blocks.sm_poll;
   const bool is_local = leg.medium == Leg::Medium::kLocal;
+  if (leg.flags == Leg::Flags::kEachWord && leg.data_only && is_local) {
+    if (leg.kind == Leg::Kind::kRead) return blocks.sm_word_load;
+    return leg.by_bytes ? blocks.sm_byte_store : blocks.sm_word_store;
+  }
   const Bandwidth rate = leg.kind == Leg::Kind::kRead ? blocks.sm_load
                          : is_local                   ? blocks.sm_store
                                                       : blocks.sm_peer_store;
@@ -57,6 +62,25 @@ class Builder {
 
   void use(ServerId server, double weight) {
     if (weight > 0.0) out_.uses.push_back({server, weight});
+  }
+
+  /// The SM works so many nanoseconds on each byte. Where each word has its flag the warps wait for
+  /// each other nowhere: while one waits for its load the others work, so that a trip takes the
+  /// longer of the two, and bytes leave evenly.
+  void work(DeviceId gpu, double ns_per_byte) {
+    if (ns_per_byte <= 0) return;
+    use(sm_of(machine_, gpu, number_), ns_per_byte);
+    if (!steady_ || steady_->flags != Leg::Flags::kEachWord) return;
+    const ThreadBlocks& blocks = *model(gpu).blocks;
+    const double trip = trip_of(blocks, *steady_).as_double();
+    const double works = trip * ns_per_byte * 1e-9;
+    const double warp_works = works * kWarp / threads_of(blocks, *steady_);
+    const auto takes = [&](Duration load) { return std::max(load.as_s() + warp_works, works); };
+    const double misses = steady_->misses / 100.0;
+    const double mean = (1 - misses) * takes(blocks.sm_load_latency) +
+                        misses * takes(blocks.sm_load_latency + blocks.sm_miss_time);
+    cap(Bandwidth::bytes_per_s(trip / mean),
+        {"SM loads of GPU memory in flight", fabric_.full_name(gpu)});
   }
 
   Contraction take() {
@@ -153,10 +177,17 @@ class Builder {
         share * (is_read ? memory.read_weight : memory.write_weight));
     if (!is_read) return;
     const ThreadBlocks& blocks = *model(leg.initiator).blocks;
-    head("SM load of GPU memory", leg.initiator, blocks.sm_load_latency);
     own_load_ = blocks.sm_load_latency;
-    if (blocks.sm_load_latency == Duration{}) return;
-    cap(Bandwidth::bytes_per_s(in_flight(leg).as_double() / blocks.sm_load_latency.as_s()),
+    if (leg.trip == Leg::Trip::kSteady) {
+      if (!steady_ || steady_->misses < leg.misses) steady_ = leg;
+      return;
+    }
+    const Duration latency = sm_load_latency(blocks, leg);
+    // Where not each word has its flag, the first are loaded while others' data are waited for.
+    head("SM load of GPU memory", leg.initiator,
+         leg.flags == Leg::Flags::kEachWord ? latency : blocks.sm_load_latency);
+    if (latency == Duration{}) return;
+    cap(Bandwidth::bytes_per_s(in_flight(leg).as_double() / latency.as_s()),
         {"SM loads of GPU memory in flight", fabric_.full_name(leg.initiator)});
   }
 
@@ -183,6 +214,10 @@ class Builder {
     } else if (model(leg.sink).memory) {
       use_memory(leg.sink);
       tail("NVLink latency", leg.source, port.latency);
+      // A word's load is done before it leaves, but the block goes on meanwhile.
+      if (steady_ && steady_->flags == Leg::Flags::kEachWord) {
+        tail("SM load of GPU memory", leg.initiator, sm_load_latency(*model(gpu).blocks, *steady_));
+      }
     }
   }
 
@@ -423,8 +458,9 @@ class Builder {
   const Fabric& fabric_;
   std::uint32_t number_;
   Contraction out_;
-  std::uint16_t branch_{0};  // of the leg being added
-  Duration own_load_{};      // of the GPU's own memory, before those of the host's
+  std::uint16_t branch_{0};      // of the leg being added
+  Duration own_load_{};          // of the GPU's own memory, before those of the host's
+  std::optional<Leg> steady_{};  // the loads of the GPU's own memory go trip by trip
   Branches heads_;
   Branches tails_;
 };
@@ -451,7 +487,7 @@ Contraction contract(const Machine& machine, const Walk& walk, std::uint32_t num
   Builder builder(machine, number);
   for (const Leg& leg : walk) builder.add(leg);
   const double work = sm_ns_per_byte(machine, walk);
-  if (work > 0) builder.use(sm_of(machine, walk.front().initiator, number), work);
+  builder.work(walk.front().initiator, work);
   return builder.take();
 }
 
@@ -459,28 +495,41 @@ bool is_far_load(const Leg& leg) {
   return leg.kind == Leg::Kind::kRead && leg.medium == Leg::Medium::kPcie && !leg.by_copy_engine;
 }
 
+std::uint32_t threads_of(const ThreadBlocks& blocks, const Leg& leg) {
+  return leg.threads != 0 ? leg.threads : blocks.threads;
+}
+
+Bytes trip_of(const ThreadBlocks& blocks, const Leg& leg) {
+  return trip_of_thread(leg.flags) * threads_of(blocks, leg);
+}
+
+Duration sm_load_latency(const ThreadBlocks& blocks, const Leg& leg) {
+  return blocks.sm_load_latency + Duration::ps(blocks.sm_miss_time.count_ps() * leg.misses / 100);
+}
+
 Bytes sm_in_flight(const ThreadBlocks& blocks, const Leg& leg) {
   if (!is_far_load(leg)) return blocks.in_flight(leg.threads);
-  const bool with_flags = leg.flags != Leg::Flags::kNone;
-  const Bytes of_thread = with_flags ? trip_of_thread(leg.flags) : blocks.far_bytes_per_thread;
-  return of_thread * (leg.threads != 0 ? leg.threads : blocks.threads);
+  if (leg.flags != Leg::Flags::kNone) return trip_of(blocks, leg);
+  return blocks.far_bytes_per_thread * threads_of(blocks, leg);
 }
 
 double data_share(const Leg& leg) { return leg.data_only ? data_fraction(leg.flags) : 1; }
 
 double sm_ns_per_byte(const Machine& machine, const Walk& walk) {
-  const bool polls = std::any_of(walk.begin(), walk.end(), polls_words);
   double sum = 0;
+  double waits = 0;
   for (const Leg& leg : walk) {
     const auto& blocks = machine.model(leg.initiator).blocks;
     if (!blocks || leg.by_copy_engine) continue;
-    // While it polls, its own data come.
-    if (polls && leg.data_only && leg.kind == Leg::Kind::kRead) continue;
     // The round trip is the poll: what was waited for is there when it comes back.
     if (is_far_load(leg) && leg.flags != Leg::Flags::kNone) continue;
     sum += 1e9 * data_share(leg) / sm_rate(*blocks, leg).as_bytes_per_s();
+    if (leg.trip == Leg::Trip::kSteady && leg.flags == Leg::Flags::kEachLine &&
+        leg.medium == Leg::Medium::kLocal) {
+      waits = 1e9 * blocks->sm_load_latency.as_s() / trip_of(*blocks, leg).as_double();
+    }
   }
-  return sum;
+  return sum + waits;
 }
 
 ServerId sm_of(const Machine& machine, DeviceId gpu, std::uint32_t number) {

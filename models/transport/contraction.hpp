@@ -52,6 +52,12 @@ struct Contraction {
 /// models/transport/README.md. Throws InputError if the fabric has no route for a leg.
 Contraction contract(const Machine& machine, const Walk& walk, std::uint32_t number = 0);
 
+/// The threads that move a leg.
+std::uint32_t threads_of(const ThreadBlocks& blocks, const Leg& leg);
+/// Until a leg's loads of the GPU's own memory are there.
+Duration sm_load_latency(const ThreadBlocks& blocks, const Leg& leg);
+/// Bytes that the threads of a leg move in one trip, where flags come with the data.
+Bytes trip_of(const ThreadBlocks& blocks, const Leg& leg);
 /// Whether an SM (or a NIC) reads over PCIe.
 bool is_far_load(const Leg& leg);
 /// Bytes that the threads of a leg keep in flight: as many loads as NCCL unrolls, or where flags
@@ -61,7 +67,9 @@ Bytes sm_in_flight(const ThreadBlocks& blocks, const Leg& leg);
 
 /// Bytes of a leg for each that crosses the walk's connections: of a user's buffer without flags.
 double data_share(const Leg& leg);
-/// For how many nanoseconds an SM works on each byte of a walk; 0 of walks that no SM moves.
+/// For how many nanoseconds an SM works on each byte of a walk; 0 of walks that no SM moves. Where
+/// each line has its flag, a trip of many keeps it while its loads come, too: the groups of a block
+/// take turns.
 double sm_ns_per_byte(const Machine& machine, const Walk& walk);
 /// The SM that runs a GPU's thread block of a number.
 ServerId sm_of(const Machine& machine, DeviceId gpu, std::uint32_t number);

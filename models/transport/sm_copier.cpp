@@ -40,7 +40,6 @@ SmCopier::SmCopier(PacketHost& host, const Walk& legs, std::uint32_t number, std
                    Client& client)
     : events_{host.network().events()},
       own_memory_{host.gpu_memory(initiator(legs))},
-      own_latency_{host.machine().model(initiator(legs)).blocks->sm_load_latency},
       sm_{host.sm(initiator(legs), number)},
       work_{sm_ns_per_byte(host.machine(), legs)},
       client_{client} {
@@ -68,6 +67,7 @@ SmCopier::SmCopier(PacketHost& host, const Walk& legs, std::uint32_t number, std
       return Remote{&host.add_engine(settings), routes, PacketHost::memory_at(memory) + address};
     };
     if (leg.medium == Leg::Medium::kLocal) {
+      own_latency_ = std::max(own_latency_, sm_load_latency(blocks, leg));
       (leg.kind == Leg::Kind::kRead ? own_reads_ : own_writes_) += data_share(leg);
     } else if (leg.kind == Leg::Kind::kRead && leg.medium == Leg::Medium::kPcie) {
       sources_.push_back(remote(leg.source, host.routes(gpu, leg.source, true)));

@@ -90,7 +90,7 @@ class SmCopier final : private DmaClient, private EventTarget {
 
   EventQueue& events_;
   PcieMemory& own_memory_;
-  Duration own_latency_;
+  Duration own_latency_{};
   SerialServer& sm_;
   double work_;  ///< ns a byte
   std::int64_t piece_{0};

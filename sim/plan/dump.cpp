@@ -52,6 +52,8 @@ class Dump {
       out += fmt::format("{}{} {} -> {}", out.empty() ? "" : ", ", leg_verb(leg.kind),
                          fabric_.full_name(leg.source), fabric_.full_name(leg.sink));
       if (leg.data_only) out += " (data)";
+      if (leg.by_bytes) out += " by bytes";
+      if (leg.misses != 0) out += fmt::format(" beyond L2 by {} %", leg.misses);
       if (leg.threads != 0) out += fmt::format(" by {} threads", leg.threads);
       if (leg.by_copy_engine) out += " by a copy engine";
     }

@@ -47,6 +47,10 @@ struct Leg {
   Flags flags{Flags::kNone};
   /// The bytes of the walk without their flags are moved: it is a user's buffer.
   bool data_only{false};
+  /// Of a user's buffer: its elements are bytes, which a thread stores one by one with kEachWord.
+  bool by_bytes{false};
+  /// Of a user's buffer: per cent of its loads for which the GPU's L2 cache does not have the data.
+  std::uint8_t misses{0};
   /// How much is moved at a time of what the threads load at once.
   enum class Trip : std::uint8_t {
     kMany,   ///< any number: the first loads are waited for, then as many are always under way

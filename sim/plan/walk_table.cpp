@@ -13,8 +13,9 @@ std::uint64_t digest(const Walk& walk) {
   };
   for (const Leg& leg : walk) {
     mix(static_cast<std::uint64_t>(leg.kind) << 48 | static_cast<std::uint64_t>(leg.medium) << 40 |
-        static_cast<std::uint64_t>(leg.flags) << 36 | std::uint64_t{leg.data_only} << 34 |
-        std::uint64_t{leg.by_copy_engine} << 32 | std::uint64_t{leg.branch} << 16 | leg.threads);
+        std::uint64_t{leg.misses} << 52 | static_cast<std::uint64_t>(leg.flags) << 36 |
+        std::uint64_t{leg.data_only} << 34 | std::uint64_t{leg.by_copy_engine} << 32 |
+        std::uint64_t{leg.branch} << 16 | leg.threads);
     mix(std::uint64_t{leg.initiator.value} << 32 | leg.source.value);
     mix(std::uint64_t{leg.sink.value} << 32 | leg.connection);
   }

@@ -74,7 +74,7 @@ class Copies(CliTest):
                       "           0         1         2         3\n"
                       " 0     55.39     55.39     55.39     55.39\n"
                       "\nSUM device_to_host_memcpy_ce 221.55\n", text)
-        self.assertRegex(text, r"(?m)^ 1    399\.39       N/A    399\.39    399\.39$")
+        self.assertRegex(text, r"(?m)^ 1    406\.44       N/A    406\.44    406\.44$")
 
     def test_matrices_of_kernels_have_other_names(self):
         text = self.ok("copies", H200, "--by", "kernel", "--size", "16M")

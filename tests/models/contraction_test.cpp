@@ -1,9 +1,11 @@
 #include "models/transport/contraction.hpp"
 
+#include <cmath>
 #include <map>
 
 #include <gtest/gtest.h>
 
+#include "models/gpu/sm_copy.hpp"
 #include "models/machine/gdr_possible.hpp"
 #include "tests/models/machine_under_test.hpp"
 
@@ -68,8 +70,8 @@ TEST(Contraction, NicWritingGpuMemoryThroughAnIntelRootComplexIsCutTo64ByteTlps)
               0.01);
 }
 
-// A load of all GPUs by the NVSwitch: each sends a line with its 32 B of header flits and is asked
-// by such flits alone; the one that asks gets one line. The memories beyond are read.
+// A load of all GPUs by the NVSwitch: each sends a line with its 27 B of overhead and is asked
+// by such overhead alone; the one that asks gets one line. The memories beyond are read.
 TEST(Contraction, ALoadOfAllGpusIsAddedUpInTheNvSwitch) {
   const MachineUnderTest m("hgx-h100-8nic.yaml");
   const DeviceId gpu = m.id("gpu0");
@@ -79,10 +81,10 @@ TEST(Contraction, ALoadOfAllGpusIsAddedUpInTheNvSwitch) {
     walk.push_back({Kind::kRead, Medium::kNvlink, nvswitch, m.id(member), nvswitch});
   }
   const auto w = weights(m, walk);
-  EXPECT_NEAR(w.at("gpu1@0 -> nvswitch@0"), 1.25, 1e-12);
-  EXPECT_NEAR(w.at("nvswitch@0 -> gpu1@0"), 0.25, 1e-12);
-  EXPECT_NEAR(w.at("gpu0@0 -> nvswitch@0"), 1.25 + 0.25, 1e-12);
-  EXPECT_NEAR(w.at("nvswitch@0 -> gpu0@0"), 1.25 + 0.25, 1e-12);
+  EXPECT_NEAR(w.at("gpu1@0 -> nvswitch@0"), 155.0 / 128, 1e-12);
+  EXPECT_NEAR(w.at("nvswitch@0 -> gpu1@0"), 27.0 / 128, 1e-12);
+  EXPECT_NEAR(w.at("gpu0@0 -> nvswitch@0"), 182.0 / 128, 1e-12);
+  EXPECT_NEAR(w.at("nvswitch@0 -> gpu0@0"), 182.0 / 128, 1e-12);
   EXPECT_NEAR(w.at("gpu2@0"), 1, 1e-12);  // its memory
   // 512 threads x 64 B over two crossings of 500 ns and a load of 255 ns.
   EXPECT_NEAR(contract(m.machine(), walk).cap->rate.as_gigabytes_per_s(), 512 * 64 / 1255.0, 0.01);
@@ -122,6 +124,101 @@ TEST(Contraction, GpuReadingHostMemoryIsBoundByLoadsInFlight) {
   EXPECT_NEAR(c.cap->rate.as_gigabytes_per_s(), 6.29, 0.03 * 6.29);
   ASSERT_EQ(c.head.size(), 1u);
   EXPECT_EQ(c.head[0].time, Duration::ns(1335));
+}
+
+/// What a block of the GPU does that adds its own data to what has come and sends the sum on.
+Walk reduce_and_send(const MachineUnderTest& m, Leg::Flags flags) {
+  const DeviceId gpu = m.id("gpu0");
+  Leg own{Kind::kRead, Medium::kLocal, gpu, gpu, gpu};
+  own.flags = flags;
+  Leg fifo = own;
+  own.data_only = true;
+  fifo.branch = 1;
+  Leg send{Kind::kWrite, Medium::kNvlink, gpu, gpu, m.id("gpu1")};
+  send.flags = flags;
+  send.branch = 2;
+  return {own, fifo, send};
+}
+Walk trip_by_trip(Walk walk) {
+  for (Leg& leg : walk) {
+    if (leg.kind == Kind::kRead) leg.trip = Leg::Trip::kSteady;
+  }
+  return walk;
+}
+Duration sum_of(const std::vector<LatencyPart>& parts) {
+  Duration sum;
+  for (const LatencyPart& part : parts) sum += part.time;
+  return sum;
+}
+
+// LL, 512 threads, so 8 KiB a trip, half of it data: polls at 50.9, own words at 50.6, stores at 51
+// GB/s. Warps work while others load, so a trip takes the longer of both: of the L2 cache the work,
+// 403 ns; beyond it a load of 503 ns and one warp's part of the work. It has no begin of its own.
+TEST(Contraction, WarpsOfLlLoadAndWorkSideBySide) {
+  const MachineUnderTest m("hgx-h100-8nic.yaml");
+  const auto of = [&](std::uint8_t misses) {
+    Walk walk = trip_by_trip(reduce_and_send(m, Leg::Flags::kEachWord));
+    walk.front().misses = misses;
+    return contract(m.machine(), walk);
+  };
+  const double work = 8192 * (1 / 50.9 + 0.5 / 50.6 + 1 / 51.0);
+  EXPECT_NEAR(8192 / of(0).cap->rate.as_gigabytes_per_s(), work, 0.1);
+  const double miss = 255 + 248 + work / 16;
+  EXPECT_NEAR(8192 / of(100).cap->rate.as_gigabytes_per_s(), miss, 0.1);
+  EXPECT_NEAR(8192 / of(50).cap->rate.as_gigabytes_per_s(), (work + miss) / 2, 0.1);
+  EXPECT_EQ(sum_of(of(0).head), Duration{});
+  // What it has loaded leaves later, NVLink's 500 ns as well, while the block goes on.
+  EXPECT_EQ(sum_of(of(0).tail), Duration::ns(255 + 500));
+  EXPECT_EQ(sum_of(of(100).tail), Duration::ns(255 + 248 + 500));
+  // One trip alone waits for its load.
+  EXPECT_EQ(sum_of(contract(m.machine(), reduce_and_send(m, Leg::Flags::kEachWord)).head),
+            Duration::ns(255));
+}
+
+// LL128, 32 KiB a trip: while its loads come it has the SM, so that two groups of a block add up.
+TEST(Contraction, ATripOfLl128KeepsItsSmWhileItLoads) {
+  const MachineUnderTest m("hgx-h100-8nic.yaml");
+  const Walk walk = reduce_and_send(m, Leg::Flags::kEachLine);
+  const double trip = 512 * 64;
+  EXPECT_NEAR(sm_ns_per_byte(m.machine(), trip_by_trip(walk)) - sm_ns_per_byte(m.machine(), walk),
+              255 / trip, 1e-12);
+  EXPECT_EQ(sum_of(contract(m.machine(), trip_by_trip(walk)).head), Duration{});
+}
+
+// NCCL tells kernels that add nothing up of bytes, which LL stores one by one.
+TEST(Contraction, LlStoresBytesMoreSlowlyThanWords) {
+  const MachineUnderTest m("hgx-h100-8nic.yaml");
+  const DeviceId gpu = m.id("gpu0");
+  Leg store{Kind::kWrite, Medium::kLocal, gpu, gpu, gpu};
+  store.flags = Leg::Flags::kEachWord;
+  store.data_only = true;
+  EXPECT_NEAR(sm_ns_per_byte(m.machine(), {store}), 0.5 / 29.7, 1e-12);
+  store.by_bytes = true;
+  EXPECT_NEAR(sm_ns_per_byte(m.machine(), {store}), 0.5 / 14.6, 1e-12);
+}
+
+// Few warps keep less in flight of a buffer that the L2 cache does not hold: 160 threads, 64 B
+// each.
+TEST(Contraction, FewWarpsAreBoundByLoadsBeyondTheCache) {
+  const MachineUnderTest m("hgx-h100-8nic.yaml");
+  const DeviceId gpu = m.id("gpu0");
+  Leg load{Kind::kRead, Medium::kLocal, gpu, gpu, gpu};
+  load.data_only = true;
+  load.threads = 160;
+  load.misses = 100;
+  const Contraction c = contract(m.machine(), {load});
+  EXPECT_NEAR(c.cap->rate.as_gigabytes_per_s(), 160 * 64 / 503.0, 0.01);
+  EXPECT_EQ(sum_of(c.head), Duration::ns(255));
+}
+
+// h = exp(-(1 - h) u / c): all of what fits, next to nothing of five times as much.
+TEST(CachedShare, IsThatOfRandomReplacement) {
+  EXPECT_EQ(cached_share(Bytes::mib(25), Bytes::mib(25)), 1);
+  const double twice = cached_share(Bytes::mib(50), Bytes::mib(25));
+  EXPECT_NEAR(twice, std::exp(-2 * (1 - twice)), 1e-12);
+  EXPECT_NEAR(twice, 0.2032, 1e-4);
+  EXPECT_NEAR(cached_share(Bytes::mib(125), Bytes::mib(25)), 0.00698, 1e-5);
+  EXPECT_EQ(cached_share(Bytes::mib(1), Bytes{0}), 0);
 }
 
 TEST(Contraction, MessagesCrossTheSwitchWithHeadersAndReturnAcks) {

@@ -16,9 +16,9 @@ namespace weft::test::models_nvls_plan {
 namespace {
 
 constexpr const char* kHgx = "hgx-h100-8nic.yaml";
-// Packets of 128 B with 32 B of header flits; a request is such flits alone.
-constexpr double kData = 160.0 / 128;
-constexpr double kRequest = 32.0 / 128;
+// Packets of 128 B with 27 B of overhead; a request is such overhead alone.
+constexpr double kData = 155.0 / 128;
+constexpr double kRequest = 27.0 / 128;
 
 Schedule schedule_of(MachineUnderTest& m) {
   const auto run = decide_run(m.devices(), MemoryPath::kGdr, {}, {});

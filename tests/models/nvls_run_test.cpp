@@ -10,9 +10,9 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// Packets of 128 B with 32 B of header flits; a request is such flits alone.
-constexpr double kData = 160.0 / 128;
-constexpr double kRequest = 32.0 / 128;
+// Packets of 128 B with 27 B of overhead; a request is such overhead alone.
+constexpr double kData = 155.0 / 128;
+constexpr double kRequest = 27.0 / 128;
 
 /// The row of an all-reduce with NVLS on, as NCCL decides.
 RunResult run(const std::vector<std::string>& settings, Bytes bytes, std::uint32_t nodes = 1,
@@ -42,8 +42,8 @@ std::vector<std::string> with(std::vector<std::string> settings, const std::stri
 }
 
 // Without latencies and barriers the busier direction of a GPU's NVLinks is the limit, into the
-// GPU: 450 GB/s / (requests 1/4 + reduced 1.25 / n + copies 1.25) of the size a second; of 8 GPUs
-// 271.7 GB/s, a bus bandwidth of 475.5.
+// GPU: 450 GB/s / (requests 27/128 + reduced 155/128 / n + copies 155/128) of the size a second; of 8
+// GPUs 286.2 GB/s, a bus bandwidth of 500.9.
 TEST(NvlsRun, ComesToWhatTheLinksIntoAGpuTake) {
   for (const double n : {4.0, 6.0, 8.0}) {
     std::vector<std::string> settings = with(kFree, "nccl.algo=NVLS");  // of 4 GPUs NCCL takes Ring

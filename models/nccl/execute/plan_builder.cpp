@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 
+#include "models/gpu/sm_copy.hpp"
 #include "models/wire/link.hpp"
 
 namespace weft {
@@ -20,6 +21,28 @@ auto of_each(const DeviceParams& devices, DeviceKind kind, const Of& of) {
   }
   return out;
 }
+/// What a rank's kernel reads and writes, launch after launch: its user's buffers, out of place.
+Bytes buffers(Op op, Bytes bytes, std::uint32_t ranks) {
+  switch (op) {
+    case Op::kAllReduce:
+    case Op::kAllToAll:
+    case Op::kSendRecv:
+      return bytes * 2;
+    case Op::kAllGather:
+    case Op::kReduceScatter:
+      return bytes + Bytes{bytes.count() / ranks};
+    case Op::kBroadcast:
+    case Op::kReduce:
+      return bytes;
+  }
+  return bytes;
+}
+
+/// NCCL tells kernels that add nothing up of bytes (src/enqueue.cc: ncclInt8).
+bool is_by_bytes(Op op) {
+  return op != Op::kAllReduce && op != Op::kReduceScatter && op != Op::kReduce;
+}
+
 std::vector<Duration> of_each(const DeviceParams& devices, DeviceKind kind, const char* key) {
   return of_each(devices, kind, [&](DeviceId d) { return devices.duration(key, d); });
 }
@@ -33,10 +56,18 @@ PlanBuilder::PlanBuilder(const DeviceParams& devices, const Communicator& commun
       communicator_{&communicator},
       schedule_{&schedule},
       path_{path},
+      is_by_bytes_{is_by_bytes(op)},
       proxy_poll_{devices.params().duration("nccl.proxy_poll")},
       proxy_look_{devices.params().duration("nccl.proxy_look")},
       nvlink_latency_{of_each(devices, DeviceKind::kGpu, "gpu.nvlink_latency")},
       load_latency_{of_each(devices, DeviceKind::kGpu, "gpu.sm_load_latency")},
+      misses_{of_each(devices, DeviceKind::kGpu,
+                      [&](DeviceId gpu) {
+                        const Bytes cache = devices.bytes("gpu.l2_size", gpu);
+                        const double share = cached_share(buffers(op, bytes, communicator.ranks()),
+                                                          Bytes{cache.count() / 2});
+                        return static_cast<std::uint8_t>(std::lround(100 * (1 - share)));
+                      })},
       cycle_{of_each(devices, DeviceKind::kGpu,
                      [&](DeviceId gpu) { return devices.number("gpu.sm_cycle", gpu); })},
       nic_latency_{of_each(devices, DeviceKind::kNic, "nic.latency")},
@@ -254,7 +285,11 @@ PlanBuilder::Moves PlanBuilder::moves(const Protocol& protocol, const Connection
   Walk through;
   if (primitive.loads || (primitive.adds && out.empty())) through.push_back(load);
   if (primitive.stores) through.push_back(store);
-  for (Leg& leg : through) leg.data_only = true;
+  for (Leg& leg : through) {
+    leg.data_only = true;
+    leg.by_bytes = is_by_bytes_;
+    leg.misses = misses_[in_node(gpu_)];
+  }
   const auto add = [&through](const std::optional<Walk>& by, const Leg& own) {
     const Walk legs = by.value_or(Walk{own});
     through.insert(through.end(), legs.begin(), legs.end());
@@ -269,8 +304,11 @@ PlanBuilder::Moves PlanBuilder::moves(const Protocol& protocol, const Connection
     leg.branch = static_cast<std::uint16_t>(branch);
     leg.threads = static_cast<std::uint16_t>(threads_);
     leg.flags = protocol.flags;
-    if (from_host) leg.trip = trip;
-    if (from_host && threads_ == 0) leg.threads = static_cast<std::uint16_t>(protocol.threads);
+    const bool is_trip =
+        from_host || (leg.kind == Leg::Kind::kRead && protocol.flags != Leg::Flags::kNone &&
+                      leg.medium == Leg::Medium::kLocal && trip == Leg::Trip::kSteady);
+    if (is_trip) leg.trip = trip;
+    if (is_trip && threads_ == 0) leg.threads = static_cast<std::uint16_t>(protocol.threads);
     if (from_host && protocol.flags == Leg::Flags::kEachLine) checked.push_back(leg);
   }
   Moves out_moves{{}, plan_.walks.add(through)};

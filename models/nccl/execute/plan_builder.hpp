@@ -341,10 +341,12 @@ class PlanBuilder {
   const Communicator* communicator_;
   const Schedule* schedule_;
   MemoryPath path_;
+  bool is_by_bytes_;
   Duration proxy_poll_;
   Duration proxy_look_;
   std::vector<Duration> nvlink_latency_;      // by device of a node
   std::vector<Duration> load_latency_;        // likewise: of SMs, of the GPU's own memory
+  std::vector<std::uint8_t> misses_;          // likewise, per cent of loads of the user's buffers
   std::vector<double> cycle_;                 // likewise, in cycles of those that were fitted
   std::vector<Duration> nic_latency_;         // likewise
   std::vector<Duration> doorbell_latency_;    // likewise
