@@ -18,6 +18,7 @@ namespace {
 
 constexpr double kNoEffect = 0.01;  // of time
 constexpr std::size_t kLeaders = 4;  // predicted at all points first: others are held against them
+constexpr std::size_t kOfOnePair = 2;  // variants of two causes
 constexpr std::size_t kNearest = 5;  // shown where nothing suffices
 
 using Points = std::vector<std::size_t>;
@@ -163,11 +164,15 @@ class Search {
         order.push_back({-guessed(part, pair) - weight(pair), pair});
       }
     }
-    const std::size_t kept = std::min(thresholds_.pairs, order.size());
-    std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(kept),
-                      order.end());
+    std::sort(order.begin(), order.end());
     std::vector<Together> out;
-    for (std::size_t i = 0; i < kept; ++i) out.push_back(order[i].second);
+    std::map<std::pair<std::string_view, std::string_view>, std::size_t> by_entry;
+    for (const auto& [guess, pair] : order) {
+      const std::vector<Suspect>& suspects = effects_.suspects();
+      std::size_t& same = by_entry[{suspects[pair[0]].entry->id, suspects[pair[1]].entry->id}];
+      if (same++ < kOfOnePair) out.push_back(pair);
+      if (out.size() == thresholds_.pairs) break;
+    }
     return out;
   }
 
@@ -205,7 +210,7 @@ class Search {
   double weight(const Together& which) const {
     double out = 0;
     for (const std::size_t i : which) out += weights_[i];
-    return out;
+    return which.size() > 1 ? out + std::log(thresholds_.two) : out;
   }
 
   bool suffices(const Combination& each) const { return each.match.tail >= thresholds_.suffices; }
@@ -350,11 +355,13 @@ Explanation explain(const std::vector<double>& gaps, const Effects& effects,
   }
   const Search search(gaps, out.sd, effects, errors, noise, matcher, thresholds);
   std::vector<Combination> all = search.sufficient(singles);
-  if (all.empty()) {
+  const bool is_doubted = std::none_of(all.begin(), all.end(), [&](const Combination& each) {
+    return each.match.tail >= thresholds.doubted;
+  });
+  if (is_doubted) {
     const std::vector<Together> pairs = search.likely_pairs(singles);
     out.pairs = pairs.size();
-    all = search.sufficient(pairs);
-    out.two_at_once = !all.empty();
+    for (Combination& each : search.sufficient(pairs)) all.push_back(std::move(each));
   }
   out.verdict = all.empty() ? Explained::kNone : Explained::kExplained;
   if (all.empty()) all = search.nearest(singles);
@@ -365,6 +372,8 @@ Explanation explain(const std::vector<double>& gaps, const Effects& effects,
     if (is_known && !search.is_effect(effect)) out.no_effect.push_back(each.front());
   }
   out.answers = answers_of(std::move(all), effects, matcher, thresholds.same);
+  out.two_at_once = out.verdict == Explained::kExplained &&
+                    out.answers.front().best().suspects.size() > 1;
   for (const Answer& answer : out.answers) {
     if (answer.times_less <= thresholds.alike) ++out.alike;
   }

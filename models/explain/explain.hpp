@@ -40,8 +40,8 @@ struct Explanation {
   std::vector<double> sd;       ///< of a gap where nothing is wrong
   std::vector<Answer> answers;  ///< the likeliest first; of kNone the nearest, which do not suffice
   std::size_t alike{0};         ///< so many of the first cannot be told apart by these numbers
-  bool two_at_once{false};      ///< no single cause suffices
-  std::size_t pairs{0};         ///< that were predicted, where no single cause suffices
+  bool two_at_once{false};      ///< the first answer is two causes
+  std::size_t pairs{0};         ///< that were predicted, where no single cause fits well
   std::vector<std::size_t> no_effect;  ///< suspects that change no time by 1 %, where predicted
 };
 
@@ -52,10 +52,12 @@ struct Thresholds {
   double alike{20};       ///< causes within this factor of the likeliest are not told apart
   double same{0.5};       ///< standard deviations within which predictions are one answer
   double shown{1000};     ///< causes that are less likely by more are no answers
-  std::size_t pairs{24};  ///< that are predicted where no single cause suffices
+  double doubted{0.1};    ///< two causes are looked for where no single one's numbers are so common
+  double two{0.05};       ///< two causes at once are so likely beside one
+  std::size_t pairs{40};  ///< that are predicted then
 };
 
-/// Matches gaps with every suspect, and pairs of them where no single one suffices. A suspect is
+/// Matches gaps with every suspect, and pairs of them where no single one fits well. A suspect is
 /// predicted point by point, and dropped as soon as it cannot be an answer whatever it does at the
 /// others: answers are those of predicting each at all points. The same gaps give the same
 /// explanation.

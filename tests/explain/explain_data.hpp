@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,13 +36,23 @@ class Case {
   }
 
   const Effects& effects() const { return *effects_; }
-  /// Of one suspect, at all points.
-  const std::vector<double>& effect(std::size_t suspect) const { return effects_->of({suspect}); }
+  /// Of some suspects, at all points; empty where the model refuses them.
+  std::vector<double> effect(const Together& which) const {
+    effects_->predict({which}, all());
+    const CauseEffect& made = effects_->of(which);
+    return made.why_not.empty() ? made.log_ratio : std::vector<double>{};
+  }
+  std::vector<double> effect(std::size_t suspect) const { return effect(Together{suspect}); }
   /// Makes those of all suspects, on threads.
   void prepare_all() const {
-    std::vector<std::vector<std::size_t>> all;
-    for (std::size_t i = 0; i < effects_->suspects().size(); ++i) all.push_back({i});
-    effects_->prepare(all);
+    std::vector<Together> each;
+    for (std::size_t i = 0; i < effects_->suspects().size(); ++i) each.push_back({i});
+    effects_->predict(each, all());
+  }
+  std::vector<std::size_t> all() const {
+    std::vector<std::size_t> out(points_.size());
+    std::iota(out.begin(), out.end(), std::size_t{0});
+    return out;
   }
   const std::vector<Point>& points() const { return points_; }
   const MachineCase& healthy() const { return healthy_; }

@@ -37,27 +37,6 @@ TEST(Explain, CallsAFasterRunNotSlower) {
   EXPECT_EQ(made.verdict, Explained::kNotSlower);
 }
 
-TEST(Explain, NamesEachFaultThatMattersInItsFirstAnswers) {
-  small().prepare_all();
-  const Effects& effects = small().effects();
-  for (std::size_t i = 0; i < effects.suspects().size(); ++i) {
-    const std::vector<double>& gaps = small().effect(i);
-    if (gaps.empty()) continue;  // it is refused here
-    const std::string_view id = effects.suspects()[i].entry->id;
-    SCOPED_TRACE(std::string(id) + " " + effects.suspects()[i].variant.how);
-    const Explanation made = small().of(gaps);
-    if (made.verdict == Explained::kNotSlower) continue;
-    ASSERT_EQ(made.verdict, Explained::kExplained);
-    EXPECT_FALSE(made.two_at_once);
-    bool in_group = false;
-    for (std::size_t k = 0; k < made.alike; ++k) {
-      in_group = in_group || has_cause(made.answers[k], effects, id);
-    }
-    EXPECT_TRUE(in_group);
-    ASSERT_GE(made.alike, 1U);
-  }
-}
-
 TEST(Explain, AnswersOfOneEffectAreOne) {
   // GPUDirect RDMA that is off is the same whoever turned it off.
   const Effects& effects = small().effects();
@@ -85,7 +64,7 @@ TEST(Explain, FindsTwoFaultsAtOnce) {
   const Effects& effects = small().effects();
   const std::size_t a = small().suspect("nic-rate", "25 %");
   const std::size_t b = small().suspect("host-launch", "a launch takes 10");
-  std::vector<double> gaps = effects.of({a, b});
+  const std::vector<double> gaps = small().effect({a, b});
   ASSERT_FALSE(gaps.empty());
   Explanation made = small().of(gaps);
   ASSERT_EQ(made.verdict, Explained::kExplained);

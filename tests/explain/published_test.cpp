@@ -93,10 +93,11 @@ std::set<std::string_view> entries_in(const Explanation& made, const Effects& ef
 }
 
 /// Those that change the time here by 1 % or more.
-std::set<std::string_view> entries_with_effect(const Effects& effects) {
+std::set<std::string_view> entries_with_effect(const Case& on) {
+  const Effects& effects = on.effects();
   std::set<std::string_view> out;
   for (std::size_t i = 0; i < effects.suspects().size(); ++i) {
-    const std::vector<double>& effect = effects.at_few(i);
+    const std::vector<double> effect = on.effect(i);
     if (!effect.empty() && std::abs(effect[0]) >= 0.01) out.insert(effects.suspects()[i].entry->id);
   }
   return out;
@@ -131,9 +132,9 @@ TEST(Published, CausesAndSizes) {
     double largest = 0;
     for (std::size_t i = 0; i < effects.suspects().size(); ++i) {
       for (const std::string& cause : causes) {
-        if (effects.suspects()[i].entry->id == cause && !effects.at_few(i).empty()) {
-          largest = std::max(largest, effects.at_few(i)[0]);
-        }
+        if (effects.suspects()[i].entry->id != cause) continue;
+        const std::vector<double> effect = on.effect(i);
+        if (!effect.empty()) largest = std::max(largest, effect[0]);
       }
     }
     std::string leader = "-";
@@ -155,7 +156,7 @@ TEST(Published, CausesAndSizes) {
     EXPECT_EQ(made.verdict, Explained::kExplained) << row.at("id");
     if (row.at("use") != "yes") continue;
     ++counted;
-    const auto all = static_cast<double>(entries_with_effect(effects).size());
+    const auto all = static_cast<double>(entries_with_effect(on).size());
     const auto share_of = [&](std::size_t answers) {
       return static_cast<double>(entries_in(made, effects, answers).size()) / all;
     };
