@@ -55,7 +55,7 @@ std::string_view verdict_of(const Explanation& explanation) {
 
 using QuoteField = JsonField<Quote>;
 constexpr std::array kQuoteFields{
-    QuoteField{{"place", "text", "where several places say it together", "file and line"},
+    QuoteField{{"place", "text", "where one place says it", "file and line"},
                [](const Quote& q) { return if_any(q.place); }},
     QuoteField{{"text", "text", "", "what it says"},
                [](const Quote& q) -> Json { return q.text; }}};
@@ -70,13 +70,13 @@ constexpr std::array kPointFields{
     PointField{{"op", "text", "", "operation"},
                [](const PointOf& of) -> Json { return point_of(of).op; }},
     PointField{
-        {"memory_path", "text", "where it is the one that NCCL takes", "host-staged: forced"},
+        {"memory_path", "text", "where it was forced", "host-staged"},
         [](const PointOf& of) { return if_any(point_of(of).path); }},
     PointField{{"bytes", "whole number", "", "size, as nccl-tests counts it"},
                [](const PointOf& of) -> Json { return point_of(of).bytes; }},
     PointField{{"slow_us", "number", "us", "measured"},
                [](const PointOf& of) -> Json { return point_of(of).slow_us; }},
-    PointField{{"healthy_us", "number", "without a healthy run", "measured, us"},
+    PointField{{"healthy_us", "number", "with a healthy run", "measured, us"},
                [](const PointOf& of) -> Json {
                  return point_of(of).healthy_us > 0 ? Json(point_of(of).healthy_us) : Json();
                }},
@@ -104,7 +104,7 @@ constexpr std::array kCauseFields{
                  [](const SuspectPointer& s) -> Json { return s->entry->verify; }},
     SuspectField{{"weight", "number", "", "by which evidence makes it more likely, or less"},
                  [](const SuspectPointer& s) -> Json { return s->weight; }},
-    SuspectField{{"said", "text", "where evidence says nothing of it", "what its check came to"},
+    SuspectField{{"said", "text", "where evidence says something of it", "what its check came to"},
                  [](const SuspectPointer& s) { return if_any(s->said); }},
     SuspectField{{"evidence", "list", "", "what says so"},
                  [](const SuspectPointer& s) { return objects_of(s->quotes, kQuoteFields); }}};
@@ -145,7 +145,7 @@ constexpr std::array kAnswerFields{
                 [](const AnswerOf& of) -> Json { return of.at < of.view->explanation.alike; }},
     AnswerField{{"times_less", "number", "", "likely than the first answer; 1e12: or more"},
                 [](const AnswerOf& of) -> Json { return answer_of(of).times_less; }},
-    AnswerField{{"explains", "number", "where gaps add up to 0 or less",
+    AnswerField{{"explains", "number", "where gaps add up to more than 0",
                  "share of the gap, over all sizes"},
                 [](const AnswerOf& of) {
                   return has_share(*of.view) ? Json(answer_of(of).best().match.share) : Json();
@@ -255,7 +255,7 @@ constexpr std::array kFileFields{
     FileField{{"chance_if_healthy", "number", "",
                "of numbers that are off as far where nothing is wrong"},
               [](const ExplainView& v) -> Json { return v.explanation.healthy.tail; }},
-    FileField{{"two_at_once", "true or false", "", "no single cause suffices"},
+    FileField{{"two_at_once", "true or false", "", "the first answer is two causes"},
               [](const ExplainView& v) -> Json { return v.explanation.two_at_once; }},
     FileField{{"points", "list", "", "the sizes that were looked at"},
               [](const ExplainView& v) {

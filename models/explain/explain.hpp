@@ -54,7 +54,7 @@ struct Thresholds {
   double shown{1000};     ///< causes that are less likely by more are no answers
   double doubted{0.1};    ///< two causes are looked for where no single one's numbers are so common
   double two{0.05};       ///< two causes at once are so likely beside one
-  std::size_t pairs{40};  ///< that are predicted then
+  std::size_t pairs{24};  ///< that are predicted then
 };
 
 /// Matches gaps with every suspect, and pairs of them where no single one fits well. A suspect is
