@@ -69,9 +69,8 @@ const Point& point_of(const PointOf& of) { return of.view->effects.points()[of.a
 constexpr std::array kPointFields{
     PointField{{"op", "text", "", "operation"},
                [](const PointOf& of) -> Json { return point_of(of).op; }},
-    PointField{
-        {"memory_path", "text", "where it was forced", "host-staged"},
-        [](const PointOf& of) { return if_any(point_of(of).path); }},
+    PointField{{"memory_path", "text", "where it was forced", "host-staged"},
+               [](const PointOf& of) { return if_any(point_of(of).path); }},
     PointField{{"bytes", "whole number", "", "size, as nccl-tests counts it"},
                [](const PointOf& of) -> Json { return point_of(of).bytes; }},
     PointField{{"slow_us", "number", "us", "measured"},
@@ -277,7 +276,8 @@ constexpr std::array kFileFields{
               [](const ExplainView& v) {
                 return objects_of(suspects_where(v, is_ruled_out), kCauseFields);
               }},
-    FileField{{"no_effect", "list", "", "causes that change no time by 1 % at the sizes where they were predicted"},
+    FileField{{"no_effect", "list", "",
+               "causes that change no time by 1 % at the sizes where they were predicted"},
               [](const ExplainView& v) {
                 return objects_of(suspects_where(v, has_no_effect), kCauseFields);
               }},

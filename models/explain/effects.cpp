@@ -116,8 +116,8 @@ void Effects::add(const Together& which, const std::vector<std::size_t>& points,
   }
   for (std::size_t i = 0; i < points_.size(); ++i) {  // what was predicted at the same size
     for (const std::size_t j : missing) {
-      const bool is_same = points_[i].is_of(points_[j]) &&
-                           std::min(points_[i].bytes, points_[j].bytes) >= plateau_;
+      const bool is_same =
+          points_[i].is_of(points_[j]) && std::min(points_[i].bytes, points_[j].bytes) >= plateau_;
       if (is_same) log_ratio[i] = log_ratio[j];
     }
   }
@@ -135,8 +135,7 @@ void Effects::predict(const std::vector<Together>& which,
   std::sort(ascending.begin(), ascending.end());
   std::vector<Known*> asked;
   for (const Together& each : which) asked.push_back(&known(each));
-  parallel_for(which.size(), threads_,
-               [&](std::size_t i) { add(which[i], ascending, *asked[i]); });
+  parallel_for(which.size(), threads_, [&](std::size_t i) { add(which[i], ascending, *asked[i]); });
 }
 
 }  // namespace weft

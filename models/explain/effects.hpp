@@ -21,9 +21,9 @@ struct CauseEffect {
   std::string why_not;            ///< the model refuses them
 };
 
-/// What causes do to a machine, as predict() has it: by point, each predicted once, when it is asked
-/// for. Of sizes beyond 256 MiB, and 16 MiB a GPU, the effect is that at this size. One thread at a
-/// time uses it.
+/// What causes do to a machine, as predict() has it: by point, each predicted once, when it is
+/// asked for. Of sizes beyond 256 MiB, and 16 MiB a GPU, the effect is that at this size. One
+/// thread at a time uses it.
 class Effects {
  public:
   /// Predicts the healthy machine. All must outlive it but the suspects. `threads`: 0, all. Throws

@@ -16,10 +16,10 @@
 namespace weft {
 namespace {
 
-constexpr double kNoEffect = 0.01;  // of time
+constexpr double kNoEffect = 0.01;   // of time
 constexpr std::size_t kLeaders = 4;  // predicted at all points first: others are held against them
 constexpr std::size_t kOfOnePair = 2;  // variants of two causes
-constexpr std::size_t kNearest = 5;  // shown where nothing suffices
+constexpr std::size_t kNearest = 5;    // shown where nothing suffices
 
 using Points = std::vector<std::size_t>;
 
@@ -44,8 +44,8 @@ std::size_t far_end(const std::vector<Point>& points, std::size_t from) {
   double most = 0;
   for (std::size_t i = 0; i < points.size(); ++i) {
     if (!points[i].is_of(points[from])) continue;
-    const double octaves = std::abs(std::log2(static_cast<double>(points[i].bytes) /
-                                              static_cast<double>(points[from].bytes)));
+    const double octaves = std::abs(
+        std::log2(static_cast<double>(points[i].bytes) / static_cast<double>(points[from].bytes)));
     if (octaves > most) {
       most = octaves;
       out = i;
@@ -106,17 +106,15 @@ class Search {
       effects_.predict(which, known);
       const PartMatcher part = at(known);
       std::erase_if(which, [&](const Together& each) {
-        return !is_known(each, known) ||
-               part.bound(effect(each)).tail < thresholds_.suffices;
+        return !is_known(each, known) || part.bound(effect(each)).tail < thresholds_.suffices;
       });
     }
     const PartMatcher part = at(ends_);
     const auto most = [&](const Together& each) {
       return part.bound(effect(each)).likelihood + weight(each);
     };
-    std::stable_sort(which.begin(), which.end(), [&](const Together& a, const Together& b) {
-      return most(a) > most(b);
-    });
+    std::stable_sort(which.begin(), which.end(),
+                     [&](const Together& a, const Together& b) { return most(a) > most(b); });
     const auto leaders = static_cast<std::ptrdiff_t>(std::min(kLeaders, which.size()));
     std::vector<Combination> out = matched({which.begin(), which.begin() + leaders});
     which.erase(which.begin(), which.begin() + leaders);
@@ -287,11 +285,10 @@ void rank(Answer& answer, const Effects& effects) {
     answer.log_posterior = is_first ? mine : log_sum(answer.log_posterior, mine);
     is_first = false;
   }
-  std::stable_sort(answer.same.begin(), answer.same.end(),
-                   [&](const Combination& a, const Combination& b) {
-                     return by_entry.at(entries_of(a, effects)) >
-                            by_entry.at(entries_of(b, effects));
-                   });
+  std::stable_sort(
+      answer.same.begin(), answer.same.end(), [&](const Combination& a, const Combination& b) {
+        return by_entry.at(entries_of(a, effects)) > by_entry.at(entries_of(b, effects));
+      });
 }
 
 /// The likeliest first, each with those that predict the same.
@@ -317,8 +314,7 @@ std::vector<Answer> answers_of(std::vector<Combination> all, const Effects& effe
   });
   for (Answer& answer : out) {
     constexpr double kMost = 1e12;
-    answer.times_less =
-        std::min(kMost, std::exp(out.front().log_posterior - answer.log_posterior));
+    answer.times_less = std::min(kMost, std::exp(out.front().log_posterior - answer.log_posterior));
   }
   return out;
 }
@@ -367,13 +363,13 @@ Explanation explain(const std::vector<double>& gaps, const Effects& effects,
   if (all.empty()) all = search.nearest(singles);
   for (const Together& each : singles) {
     const std::vector<double>& effect = search.effect(each);
-    const bool is_known = !std::all_of(effect.begin(), effect.end(),
-                                       [](double value) { return std::isnan(value); });
+    const bool is_known =
+        !std::all_of(effect.begin(), effect.end(), [](double value) { return std::isnan(value); });
     if (is_known && !search.is_effect(effect)) out.no_effect.push_back(each.front());
   }
   out.answers = answers_of(std::move(all), effects, matcher, thresholds.same);
-  out.two_at_once = out.verdict == Explained::kExplained &&
-                    out.answers.front().best().suspects.size() > 1;
+  out.two_at_once =
+      out.verdict == Explained::kExplained && out.answers.front().best().suspects.size() > 1;
   for (const Answer& answer : out.answers) {
     if (answer.times_less <= thresholds.alike) ++out.alike;
   }

@@ -114,8 +114,9 @@ TEST(Catalogue, EachEntryMovesAPredictionOrCannotBeHere) {
 }
 
 TEST(Explain, NamesEachFaultThatMattersInItsFirstAnswers) {
-  const Case on(small(), 2,
-                points_at("allreduce", {64 << 10, 1 << 20, 16 << 20, 64 << 20, 256 << 20, 1 << 30}));
+  const Case on(
+      small(), 2,
+      points_at("allreduce", {64 << 10, 1 << 20, 16 << 20, 64 << 20, 256 << 20, 1 << 30}));
   on.prepare_all();
   const Effects& effects = on.effects();
   for (std::size_t i = 0; i < effects.suspects().size(); ++i) {

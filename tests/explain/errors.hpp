@@ -9,7 +9,8 @@
 
 namespace weft::test {
 
-inline constexpr double kNormal = 1.4826;  // a normal value's standard deviation over its median size
+inline constexpr double kNormal =
+    1.4826;  // a normal value's standard deviation over its median size
 
 /// The median, each value with a weight.
 inline double weighted_median(std::vector<std::pair<double, double>> values) {

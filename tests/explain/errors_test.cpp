@@ -1,5 +1,7 @@
 // Where the parameters of explain's errors come from: weft's errors on published runs, as
 // models/expect has them.
+#include "tests/explain/errors.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -9,7 +11,6 @@
 
 #include "models/expect/error_table.hpp"
 #include "sim/result/measured.hpp"
-#include "tests/explain/errors.hpp"
 
 namespace weft::test::explain_errors {
 namespace {
@@ -102,8 +103,7 @@ TEST(Errors, OfThePublishedLogs) {
 
 /// Two sites' runs of one machine, operation and setting, at one size.
 TEST(Errors, OfTwoRunsOfOneMachine) {
-  MeasuredTable table =
-      read_measured(std::string(WEFT_SOURCE_DIR) + "/tests/data/public-logs.csv");
+  MeasuredTable table = read_measured(std::string(WEFT_SOURCE_DIR) + "/tests/data/public-logs.csv");
   std::erase_if(table.rows, [](const MeasuredRow& row) { return row.use != "yes"; });
   const auto run_of = [](const MeasuredRow& row) { return row.id.substr(0, row.id.find('#')); };
   std::vector<std::pair<double, double>> pairs[2];

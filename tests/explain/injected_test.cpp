@@ -217,7 +217,7 @@ class Injected : public testing::Test {
     }();
     return known;
   }
-  static std::uint64_t seeds() { return setting("WEFT_EXPLAIN_SEEDS", 1000); }
+  static std::uint64_t seeds() { return setting("WEFT_EXPLAIN_SEEDS", 400); }
 
   /// Those that are clearly not nothing.
   static std::vector<std::size_t> visible(const Case& on, const Gaussian& noise, double error) {

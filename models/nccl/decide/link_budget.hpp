@@ -27,7 +27,7 @@ class NcclLinkBudget {
   std::vector<float> left_;
   /// What of a link the search asks for again and again, side by side.
   struct Kind {
-    int reverse{-1};           ///< -1 if there is none
+    int reverse{-1};  ///< -1 if there is none
     bool is_pci{false};
     bool enters_intel{false};  ///< a CPU of Intel's
     bool reads_back{false};    ///< it enters a GPU before Ampere
