@@ -88,7 +88,9 @@ Effects::Effects(const MachineCase& healthy, const CaseContext& context,
   if (!whole.why_not.empty()) throw InputError(whole.why_not);
   healthy_us_ = std::move(whole.us);
   notes_ = std::move(whole.notes);
-  reference_us_ = times(predictor, all, plateau_).us;
+  Times shared = times(predictor, all, plateau_);
+  if (!shared.why_not.empty()) throw InputError(shared.why_not);
+  reference_us_ = std::move(shared.us);
 }
 
 void Effects::add(const Together& which, const std::vector<std::size_t>& points,
@@ -110,7 +112,10 @@ void Effects::add(const Together& which, const std::vector<std::size_t>& points,
   }
   Times made = times(*known.predictor, missing, plateau_);
   known.effect.why_not = std::move(made.why_not);
-  if (!known.effect.why_not.empty()) return;
+  if (!known.effect.why_not.empty()) {
+    known.predictor.reset();
+    return;
+  }
   for (std::size_t k = 0; k < missing.size(); ++k) {
     log_ratio[missing[k]] = std::log(made.us[k] / reference_us_[missing[k]]);
   }
@@ -121,6 +126,9 @@ void Effects::add(const Together& which, const std::vector<std::size_t>& points,
       if (is_same) log_ratio[i] = log_ratio[j];
     }
   }
+  const bool is_whole = std::none_of(log_ratio.begin(), log_ratio.end(),
+                                     [](double each) { return std::isnan(each); });
+  if (is_whole) known.predictor.reset();
 }
 
 Effects::Known& Effects::known(const Together& which) const {

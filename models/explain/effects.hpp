@@ -40,6 +40,9 @@ class Effects {
 
   /// Predicts what is not known yet of each of these at each of these points, on threads.
   void predict(const std::vector<Together>& which, const std::vector<std::size_t>& points) const;
+  /// Lets go of what predicts more of these, not of what is known: it is made again where asked
+  /// for.
+  void forget(const Together& which) const { known(which).predictor.reset(); }
   /// What is known so far; nothing of what was never asked for.
   const CauseEffect& of(const Together& which) const { return known(which).effect; }
   const std::string& why_not(std::size_t suspect) const { return of({suspect}).why_not; }

@@ -54,15 +54,22 @@ std::size_t far_end(const std::vector<Point>& points, std::size_t from) {
   return out;
 }
 
-/// Each cause is as likely as each other, its variants share that; evidence multiplies.
+/// Each cause is as likely as each other, its variants share that; evidence multiplies. What it
+/// rules out has no share.
 std::vector<double> log_weights(const Effects& effects) {
   const std::vector<Suspect>& suspects = effects.suspects();
   std::map<std::string_view, double> variants;
-  for (const Suspect& suspect : suspects) ++variants[suspect.entry->id];
+  for (const Suspect& suspect : suspects) {
+    if (suspect.weight > 0) ++variants[suspect.entry->id];
+  }
   std::vector<double> out;
   for (const Suspect& suspect : suspects) {
+    if (suspect.weight == 0) {
+      out.push_back(0);
+      continue;
+    }
     const double share = 1 / (variants[suspect.entry->id] * static_cast<double>(variants.size()));
-    out.push_back(suspect.weight > 0 ? std::log(suspect.weight * share) : 0);
+    out.push_back(std::log(suspect.weight * share));
   }
   return out;
 }
@@ -83,6 +90,7 @@ class Search {
          const ErrorModel& errors, const Gaussian& noise, const GapMatcher& matcher,
          const Thresholds& thresholds)
       : gaps_{gaps},
+        sd_{sd},
         effects_{effects},
         errors_{errors},
         noise_{noise},
@@ -105,7 +113,7 @@ class Search {
     for (const Points& known : {first_, ends_}) {
       effects_.predict(which, known);
       const PartMatcher part = at(known);
-      std::erase_if(which, [&](const Together& each) {
+      drop(which, [&](const Together& each) {
         return !is_known(each, known) || part.bound(effect(each)).tail < thresholds_.suffices;
       });
     }
@@ -120,22 +128,21 @@ class Search {
     which.erase(which.begin(), which.begin() + leaders);
     double best = -std::numeric_limits<double>::infinity();
     for (const Combination& each : out) {
-      if (suffices(each)) best = std::max(best, each.log_posterior());
+      if (can_be_answer(each)) best = std::max(best, each.log_posterior());
     }
-    std::erase_if(which, [&](const Together& each) {
-      return most(each) < best - std::log(thresholds_.shown);
-    });
+    drop(which,
+         [&](const Together& each) { return most(each) < best - std::log(thresholds_.shown); });
     for (Combination& each : matched(which)) out.push_back(std::move(each));
-    std::erase_if(out, [&](const Combination& each) { return !suffices(each); });
+    std::erase_if(out, [&](const Combination& each) { return !can_be_answer(each); });
     return out;
   }
 
-  /// The likeliest at few points, at all.
+  /// The likeliest at few points of those that do something towards the gaps, at all.
   std::vector<Combination> nearest(const std::vector<Together>& which) const {
     std::vector<std::pair<double, Together>> order;
     const PartMatcher part = at(guessed_at());
     for (const Together& each : which) {
-      if (!is_known(each, guessed_at())) continue;
+      if (!is_known(each, guessed_at()) || !is_towards(effect(each))) continue;
       order.push_back({-part.match(effect(each)).log_likelihood - weight(each), each});
     }
     std::sort(order.begin(), order.end());
@@ -143,12 +150,15 @@ class Search {
     for (std::size_t i = 0; i < std::min(kNearest, order.size()); ++i) {
       out.push_back(order[i].second);
     }
-    return matched(out);
+    std::vector<Combination> near = matched(out);
+    std::erase_if(near, [&](const Combination& each) { return !is_towards(each.effect); });
+    return near;
   }
 
   /// Pairs that are the likeliest by what their causes do alone, at few points.
   std::vector<Together> likely_pairs(const std::vector<Together>& singles) const {
     effects_.predict(singles, guessed_at());
+    for (const Together& each : singles) effects_.forget(each);
     const PartMatcher part = at(guessed_at());
     std::vector<std::size_t> causes;
     for (const Together& each : singles) {
@@ -183,6 +193,25 @@ class Search {
   }
 
  private:
+  /// Pairs are not asked for again. Causes are: of what they do alone pairs are guessed.
+  template <class Is>
+  void drop(std::vector<Together>& which, Is is) const {
+    std::erase_if(which, [&](const Together& each) {
+      const bool goes = is(each);
+      if (goes && each.size() > 1) effects_.forget(each);
+      return goes;
+    });
+  }
+
+  /// Whether an effect, as far as it is known, is one in the direction of the gaps.
+  bool is_towards(const std::vector<double>& effect) const {
+    double along = 0;
+    for (std::size_t i = 0; i < effect.size(); ++i) {
+      if (!std::isnan(effect[i])) along += effect[i] * gaps_[i] / (sd_[i] * sd_[i]);
+    }
+    return is_effect(effect) && along > 0;
+  }
+
   PartMatcher at(const Points& points) const {
     return {gaps_, effects_.points(), errors_, noise_, points};
   }
@@ -211,7 +240,9 @@ class Search {
     return which.size() > 1 ? out + std::log(thresholds_.two) : out;
   }
 
-  bool suffices(const Combination& each) const { return each.match.tail >= thresholds_.suffices; }
+  bool can_be_answer(const Combination& each) const {
+    return each.match.tail >= thresholds_.suffices && is_towards(each.effect);
+  }
 
   std::vector<Combination> matched(const std::vector<Together>& which) const {
     effects_.predict(which, all_);
@@ -256,6 +287,7 @@ class Search {
   }
 
   const std::vector<double>& gaps_;
+  const std::vector<double>& sd_;
   const Effects& effects_;
   const ErrorModel& errors_;
   const Gaussian& noise_;
@@ -319,6 +351,13 @@ std::vector<Answer> answers_of(std::vector<Combination> all, const Effects& effe
   return out;
 }
 
+void drop_unlikely(double shown, std::vector<Combination>& all) {
+  if (all.empty()) return;
+  const double best = std::min_element(all.begin(), all.end(), is_likelier)->log_posterior();
+  std::erase_if(
+      all, [&](const Combination& each) { return each.log_posterior() < best - std::log(shown); });
+}
+
 /// Whether gaps are no accident, and any of them one of slowness.
 bool is_slower(const std::vector<double>& gaps, const std::vector<double>& sd, const Match& healthy,
                double chance) {
@@ -359,6 +398,7 @@ Explanation explain(const std::vector<double>& gaps, const Effects& effects,
     out.pairs = pairs.size();
     for (Combination& each : search.sufficient(pairs)) all.push_back(std::move(each));
   }
+  drop_unlikely(thresholds.shown, all);
   out.verdict = all.empty() ? Explained::kNone : Explained::kExplained;
   if (all.empty()) all = search.nearest(singles);
   for (const Together& each : singles) {

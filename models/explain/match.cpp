@@ -42,7 +42,8 @@ Match GapMatcher::match(std::span<const double> effect) const {
   out.tail = chi_square_tail(chi2, gaps_.size());
   const double of_effect = sum_of(effect);
   const double sd = std::hypot(noise_->sd_of_sum(), effect_error_ * of_effect);
-  if (sum_ > 0) {
+  out.has_share = sum_ > noise_->sd_of_sum();
+  if (out.has_share) {
     out.share = of_effect / sum_;
     out.low = (of_effect - kTenth * sd) / sum_;
     out.high = (of_effect + kTenth * sd) / sum_;

@@ -11,9 +11,10 @@ namespace weft {
 struct Match {
   double chi_square{0};  ///< squared distance in standard deviations
   double log_likelihood{0};
-  double tail{1};   ///< the chance of a worse match where the effect is the cause
-  double share{0};  ///< of the gaps' sum that the effect has
-  double low{0};    ///< and 80 % of the likely values of that
+  double tail{1};         ///< the chance of a worse match where the effect is the cause
+  bool has_share{false};  ///< the gaps' sum is more than its error
+  double share{0};        ///< of it that the effect has
+  double low{0};          ///< and 80 % of the likely values of that
   double high{0};
 };
 

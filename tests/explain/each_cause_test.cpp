@@ -119,6 +119,7 @@ TEST(Explain, NamesEachFaultThatMattersInItsFirstAnswers) {
       points_at("allreduce", {64 << 10, 1 << 20, 16 << 20, 64 << 20, 256 << 20, 1 << 30}));
   on.prepare_all();
   const Effects& effects = on.effects();
+  std::set<std::string_view> named;
   for (std::size_t i = 0; i < effects.suspects().size(); ++i) {
     const std::vector<double> gaps = on.effect(i);
     if (gaps.empty()) continue;  // it is refused here
@@ -126,6 +127,7 @@ TEST(Explain, NamesEachFaultThatMattersInItsFirstAnswers) {
     SCOPED_TRACE(std::string(id) + " " + effects.suspects()[i].variant.how);
     const Explanation made = on.of(gaps);
     if (made.verdict == Explained::kNotSlower) continue;
+    named.insert(id);
     ASSERT_EQ(made.verdict, Explained::kExplained);
     EXPECT_FALSE(made.two_at_once);
     bool in_group = false;
@@ -133,8 +135,8 @@ TEST(Explain, NamesEachFaultThatMattersInItsFirstAnswers) {
       in_group = in_group || has_cause(made.answers[k], effects, id);
     }
     EXPECT_TRUE(in_group);
-    ASSERT_GE(made.alike, 1U);
   }
+  EXPECT_GE(named.size(), 15U);
 }
 
 }  // namespace

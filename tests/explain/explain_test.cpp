@@ -2,6 +2,7 @@
 // said so; what cannot be told apart is said so.
 #include "models/explain/explain.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include <gtest/gtest.h>
@@ -60,24 +61,66 @@ TEST(Explain, SaysWhereNothingExplainsIt) {
   EXPECT_LT(made.answers.front().best().match.tail, 0.01);
 }
 
+TEST(Explain, WhatDoesNothingIsNoAnswer) {
+  // So small a gap that what changes nothing suffices.
+  constexpr double kTail = 0.03;
+  const ErrorModel errors = small().errors(true);
+  const Gaussian noise = noise_of(small().points(), errors);
+  std::vector<double> gaps(kSizes.size());
+  const auto tail = [&] { return GapMatcher(gaps, noise, errors.effect).healthy().tail; };
+  for (double gap = 0; tail() > kTail; gap += 0.0001) std::fill(gaps.begin(), gaps.end(), gap);
+  const Explanation made = small().of(gaps);
+  EXPECT_NEAR(made.healthy.tail, kTail, 0.001);
+  ASSERT_NE(made.verdict, Explained::kNotSlower);
+  ASSERT_FALSE(made.no_effect.empty());
+  for (const Answer& answer : made.answers) {
+    for (const Combination& each : answer.same) {
+      EXPECT_GT(*std::max_element(each.effect.begin(), each.effect.end()), 0);
+      for (const std::size_t i : each.suspects) {
+        EXPECT_EQ(std::count(made.no_effect.begin(), made.no_effect.end(), i), 0)
+            << small().effects().suspects()[i].entry->id;
+      }
+    }
+  }
+}
+
+TEST(Explain, WithoutSuspectsNothingExplainsIt) {
+  const Effects none(small().healthy(), small().context(), small().points(), {}, 0, nullptr);
+  const Explanation made =
+      explain(std::vector<double>(kSizes.size(), 1.0), none, small().errors(true));
+  EXPECT_EQ(made.verdict, Explained::kNone);
+  EXPECT_TRUE(made.answers.empty());
+  EXPECT_EQ(made.pairs, 0U);
+}
+
+TEST(Explain, AnswersAreAsLikelyAsTheThresholdSays) {
+  const Explanation made = small().of(small().effect(small().suspect("nic-rate", "50 %")));
+  ASSERT_EQ(made.verdict, Explained::kExplained);
+  double best = made.answers.front().best().log_posterior();
+  for (const Answer& answer : made.answers) {
+    for (const Combination& each : answer.same) best = std::max(best, each.log_posterior());
+  }
+  for (const Answer& answer : made.answers) {
+    for (const Combination& each : answer.same) {
+      EXPECT_GE(each.log_posterior(), best - std::log(1000));
+    }
+  }
+}
+
 TEST(Explain, FindsTwoFaultsAtOnce) {
   const Effects& effects = small().effects();
   const std::size_t a = small().suspect("nic-rate", "25 %");
   const std::size_t b = small().suspect("host-launch", "a launch takes 10");
   const std::vector<double> gaps = small().effect({a, b});
   ASSERT_FALSE(gaps.empty());
-  Explanation made = small().of(gaps);
-  ASSERT_EQ(made.verdict, Explained::kExplained);
-  if (made.two_at_once) {
-    EXPECT_EQ(made.answers.front().best().suspects.size(), 2U);
-  }
-  // Without a single one of them left, two have to be named.
+  // Of errors so small no single cause is left.
   ErrorModel sharp = small().errors(true);
   sharp.large = sharp.small = 0.01;
   sharp.effect = 0.01;
-  made = explain(gaps, effects, sharp);
+  const Explanation made = explain(gaps, effects, sharp);
   ASSERT_EQ(made.verdict, Explained::kExplained);
   EXPECT_TRUE(made.two_at_once);
+  EXPECT_EQ(made.answers.front().best().suspects.size(), 2U);
   EXPECT_TRUE(has_cause(made.answers.front(), effects, "nic-rate"));
   EXPECT_TRUE(has_cause(made.answers.front(), effects, "host-launch"));
 }
