@@ -123,7 +123,7 @@ Explanation explained(const ExplainArguments& arguments, const ParamCatalog& cat
   const Site site(known.healthy, context);
   std::vector<Suspect> suspects = suspects_of(entries, site);
   if (known.patient) {
-    weigh_by(*known.patient, site, arguments.machine.empty(), entries, suspects);
+    weigh_by(*known.patient, site, arguments.machine.empty(), suspects);
   }
   try {
     const Effects effects(known.healthy, context, measured.points, std::move(suspects),
@@ -172,7 +172,8 @@ void add_explain_command(CommandLine& line) {
   add_predict_options(command, arguments->predict,
                       "a parameter of the healthy machine, KEY=VALUE with its unit; repeatable");
   command.option("--json", arguments->json, "write the result as JSON; '-' is standard output")
-      .option("--time-limit", arguments->time_limit, kTimeLimitHelp)
+      .option("--time-limit", arguments->time_limit,
+              "end after this time, such as 30s; nothing is written then (exit 130)")
       .example("weft explain slow.txt healthy.txt --machine topologies/hgx-h100-8nic.yaml")
       .action([arguments] { run(*arguments); });
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <utility>
 
 #include "models/doctor/check_table.hpp"
@@ -13,6 +14,9 @@ namespace {
 /// What a finding, or a check that is ok, is worth: judgement, not measured.
 constexpr double kFound = 20;
 constexpr double kUnlikely = 1.0 / 20;
+
+/// It is ok, too, where NCCL's rule explains why it was not used.
+constexpr std::string_view kGdrCheck = "GPUDirect RDMA";
 
 /// What evidence shows that the catalogue does not have.
 constexpr CauseEntry kAsFound{
@@ -93,17 +97,25 @@ void weigh_finding(const std::string_view check, const Finding& finding, const P
   }
 }
 
-void weigh_ok(const std::string_view check, const Outcome& outcome,
+/// Whether a change sets a variable to what the evidence has.
+bool is_set(const Change& change, const Patient& patient) {
+  const std::map<std::string, std::string>& found = patient.found().env;
+  return std::any_of(change.env.begin(), change.env.end(), [&](const auto& variable) {
+    const auto at = found.find(variable.first);
+    return at != found.end() && at->second == variable.second;
+  });
+}
+
+void weigh_ok(const std::string_view check, const Outcome& outcome, const Patient& patient,
               std::vector<Suspect>& suspects) {
   for (Suspect& suspect : suspects) {
-    if (suspect.entry->check != check) continue;
+    if (suspect.entry->check != check || is_set(suspect.variant.change, patient)) continue;
     suspect.weight *= suspect.entry->has_other_reasons ? kUnlikely : 0;
     quote(outcome.evidence, outcome.text, suspect);
   }
 }
 
 const CauseEntry& entry_of(std::string_view check, const Change& change, const Site& site,
-                           const std::vector<CauseEntry>& entries,
                            const std::vector<Suspect>& suspects) {
   const std::vector<Subject> found = subjects(change, site);
   for (const Suspect& suspect : suspects) {
@@ -112,9 +124,7 @@ const CauseEntry& entry_of(std::string_view check, const Change& change, const S
       return *suspect.entry;
     }
   }
-  const auto at = std::find_if(entries.begin(), entries.end(),
-                               [&](const CauseEntry& entry) { return entry.check == check; });
-  return at == entries.end() ? kAsFound : *at;
+  return kAsFound;
 }
 
 bool can_be_mended(const Finding& finding) {
@@ -132,16 +142,20 @@ std::vector<Suspect> suspects_of(const std::vector<CauseEntry>& entries, const S
 }
 
 void weigh_by(const Patient& patient, const Site& site, bool as_found,
-              const std::vector<CauseEntry>& entries, std::vector<Suspect>& suspects) {
+              std::vector<Suspect>& suspects) {
   std::vector<Suspect> found;
+  const Fact* const gdr = gdr_in_use(patient);
   for (const Check& check : doctor_checks()) {
     const Outcome outcome = check.run(patient);
-    if (outcome.verdict == Verdict::kOk) weigh_ok(check.name, outcome, suspects);
+    const bool decides = check.name != kGdrCheck || gdr != nullptr;
+    if (outcome.verdict == Verdict::kOk && decides) {
+      weigh_ok(check.name, outcome, patient, suspects);
+    }
     for (const Finding& finding : outcome.findings) {
       weigh_finding(check.name, finding, patient, site, suspects);
       if (!as_found || !can_be_mended(finding)) continue;
       Change fault = undone(patient.found(), finding.mend, patient.context().catalog);
-      const CauseEntry& entry = entry_of(check.name, fault, site, entries, suspects);
+      const CauseEntry& entry = entry_of(check.name, fault, site, suspects);
       found.push_back({&entry,
                        {finding.what, "as found", std::move(fault)},
                        kFound * kFound,
@@ -149,7 +163,7 @@ void weigh_by(const Patient& patient, const Site& site, bool as_found,
                        finding.what});
     }
   }
-  if (const Fact* const gdr = gdr_in_use(patient)) {
+  if (gdr != nullptr) {
     for (Suspect& suspect : suspects) {
       if (!turns_gdr_off(*suspect.entry)) continue;
       suspect.weight = 0;

@@ -22,12 +22,12 @@ std::vector<Suspect> suspects_of(const std::vector<CauseEntry>& entries, const S
 
 /// Goes through the doctor's checklist. A finding of an entry's check about the same parameter of
 /// the same device, or of one alike at `site`, or the same variable, makes a suspect more likely; a
-/// check that is ok rules out those it decides, and makes
-/// others that it looks at less likely; GPUDirect RDMA that NCCL's log shows in use rules out what
-/// would turn it off. `as_found`: the machine is the evidence's, so that each finding that has a
-/// mend is a suspect of its own, with the values that were found. `healthy`: with all mended.
+/// check that is ok rules out those it decides, and makes others that it looks at less likely, but
+/// for variables at the values that the evidence sets; GPUDirect RDMA that NCCL's log shows in use
+/// rules out what would turn it off. `as_found`: the machine is the evidence's, so that each
+/// finding that has a mend is a suspect of its own, with the values that were found.
 void weigh_by(const Patient& patient, const Site& site, bool as_found,
-              const std::vector<CauseEntry>& entries, std::vector<Suspect>& suspects);
+              std::vector<Suspect>& suspects);
 
 /// The evidence's machine with all that is found there mended.
 MachineCase mended_machine(const Patient& patient);

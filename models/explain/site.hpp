@@ -13,6 +13,8 @@ class Site {
  public:
   /// Both must outlive it. Throws InputError: a setting or a part that is none.
   Site(const MachineCase& healthy, const CaseContext& context);
+  Site(const Site&) = delete;
+  Site& operator=(const Site&) = delete;
 
   using Devices = std::vector<const DeviceSpec*>;
   const MachineCase& healthy() const { return *healthy_; }

@@ -22,7 +22,7 @@ struct Weighed {
     const MachineCase healthy = mended_machine(patient);
     const Site site(healthy, patient.context());
     suspects = suspects_of(entries, site);
-    weigh_by(patient, site, as_found, entries, suspects);
+    weigh_by(patient, site, as_found, suspects);
   }
 
   std::vector<const Suspect*> of(std::string_view id) const {
@@ -120,6 +120,50 @@ TEST(WeighBy, GdrThatNcclUsedRulesOutWhatWouldTurnItOff) {
   for (const char* id : {"staged", "gdr-missing", "gdr-level", "bar1"}) {
     for (const Suspect* suspect : made.of(id)) EXPECT_EQ(suspect->weight, 0) << id;
   }
+}
+
+TEST(WeighBy, AFindingOfNoEntryIsShownAsItWasFound) {
+  for (const char* variable : {"NCCL_MAX_CTAS", "NCCL_P2P_LEVEL"}) {
+    const std::string value = std::string(variable) == "NCCL_MAX_CTAS" ? "2" : "LOC";
+    const Weighed made(evidence_of_both(dell_lspci(), dell_rest() + "h1:1:1 [0] NCCL INFO " +
+                                                          variable + " set by environment to " +
+                                                          value + "\n"));
+    const std::vector<const Suspect*> found = made.of("found");
+    ASSERT_EQ(found.size(), 1U) << variable;
+    EXPECT_EQ(found.front()->variant.change.env.count(variable), 1U);
+    for (const Suspect* suspect : made.of("gdr-level")) {
+      EXPECT_NE(suspect->variant.how, "as found") << variable;
+    }
+  }
+}
+
+TEST(WeighBy, GdrThatTheRuleLeavesOffRulesNothingOut) {
+  const std::string rest = dell_rest() +
+                           "h1:1:1 [0] NCCL INFO Channel 00/0 : 1[1] -> 2[0] [send] via NET/IB/0\n"
+                           "h1:1:1 [0] NCCL INFO NCCL_NET_GDR_LEVEL set by environment to LOC\n";
+  const Weighed made(evidence_of_both(dell_lspci(), rest));
+  for (const Suspect* suspect : made.of("staged")) {
+    EXPECT_GE(suspect->weight, 1) << suspect->said;
+  }
+}
+
+TEST(WeighBy, AVariableThatIsSetIsNotRuledOutByItsCheck) {
+  const std::string rest =
+      dell_rest() + "h1:1:1 [0] NCCL INFO NCCL_CROSS_NIC set by environment to 1\n";
+  Weighed made(evidence_of_both(dell_lspci(), rest));
+  const Patient patient(made.evidence, made.catalog, made.parts, 2);
+  MachineCase plain = mended_machine(patient);
+  plain.env.clear();  // as --machine has it
+  const Site site(plain, patient.context());
+  std::vector<Suspect> suspects = suspects_of(made.entries, site);
+  weigh_by(patient, site, false, suspects);
+  std::size_t seen = 0;
+  for (const Suspect& suspect : suspects) {
+    if (suspect.entry->id != "cross-nic") continue;
+    ++seen;
+    EXPECT_EQ(suspect.weight > 0, suspect.variant.how == "NCCL_CROSS_NIC=1");
+  }
+  EXPECT_EQ(seen, 2U);
 }
 
 }  // namespace
