@@ -37,6 +37,11 @@ void set(MachineCase& what, const Change::Setting& setting, const ParamCatalog& 
     throw InputError("there is no " + setting.device + " to mend");
   }
   const std::string key = key_of(device, setting);
+  if (setting.value.empty()) {
+    (device == nullptr ? what.spec.defaults : device->settings)
+        .erase(device == nullptr ? key : setting.parameter);
+    return;
+  }
   const ParamValue value{ParamCatalog::parse(catalog.require(key), setting.value), Origin::kAssumed,
                          "mended"};
   if (device == nullptr) {
@@ -47,10 +52,9 @@ void set(MachineCase& what, const Change::Setting& setting, const ParamCatalog& 
   beat_user(what, setting, key);
 }
 
-void set_links(TopologySpec& spec, const Change::Links& links) {
-  for (PeerLinkSpec& link : spec.node.links) {
-    if (link.kind == LinkKind::kNvlink && link.a == links.gpu) link.count = links.count;
-  }
+bool are_of(const Change::Links& links, const PeerLinkSpec& link) {
+  return link.kind == LinkKind::kNvlink && link.a == links.gpu &&
+         (links.peer.empty() || link.b == links.peer);
 }
 
 }  // namespace
@@ -58,13 +62,17 @@ void set_links(TopologySpec& spec, const Change::Links& links) {
 std::vector<std::string> Change::lines() const {
   std::vector<std::string> out;
   for (const Setting& s : set) {
-    out.push_back((s.device.empty() ? "" : s.device + ".") + s.parameter + "=" + s.value);
+    const std::string name = (s.device.empty() ? "" : s.device + ".") + s.parameter;
+    out.push_back(s.value.empty() ? "unset " + name : name + "=" + s.value);
   }
   for (const std::string& name : unset) out.push_back("unset " + name);
   for (const auto& [name, value] : env) out.push_back(name + "=" + value);
   for (const std::string& nic : cable) out.push_back(nic + " on the network");
   for (const std::string& nic : uncable) out.push_back(nic + " on no network");
-  for (const Links& l : nvlinks) out.push_back(l.gpu + ": " + std::to_string(l.count) + " NVLinks");
+  for (const Links& l : nvlinks) {
+    const std::string peer = l.peer.empty() ? "" : " to " + l.peer;
+    out.push_back(l.gpu + peer + ": " + std::to_string(l.count) + " NVLinks");
+  }
   for (const Place& p : hang) out.push_back(p.nic + " below " + p.upstream);
   if (by_rule) out.emplace_back("GPUDirect RDMA by NCCL's rule");
   if (staged) out.emplace_back("data staged in host memory");
@@ -84,7 +92,11 @@ MachineCase changed(MachineCase what, const Change& change, const ParamCatalog& 
   for (const std::string& nic : change.uncable) {
     if (DeviceSpec* const device = device_of(what.spec, nic)) device->network = "none";
   }
-  for (const Change::Links& links : change.nvlinks) set_links(what.spec, links);
+  for (const Change::Links& links : change.nvlinks) {
+    for (PeerLinkSpec& link : what.spec.node.links) {
+      if (are_of(links, link)) link.count = links.count;
+    }
+  }
   for (const Change::Place& place : change.hang) {
     DeviceSpec* const device = device_of(what.spec, place.nic);
     if (device == nullptr) continue;
@@ -104,8 +116,8 @@ Change undone(const MachineCase& what, const Change& change, const ParamCatalog&
     const ParamSpec& spec = catalog.require(key_of(device, setting));
     const ParamValues& values = device == nullptr ? what.spec.defaults : device->settings;
     const auto at = values.find(device == nullptr ? std::string(spec.key) : setting.parameter);
-    const double number = at == values.end() ? spec.fallback : at->second.number;
-    out.set.push_back({setting.device, setting.parameter, ParamCatalog::format(spec, number)});
+    out.set.push_back({setting.device, setting.parameter,
+                       at == values.end() ? "" : ParamCatalog::format(spec, at->second.number)});
   }
   for (const std::string& name : change.unset) {
     const auto at = what.env.find(name);
@@ -123,9 +135,7 @@ Change undone(const MachineCase& what, const Change& change, const ParamCatalog&
   out.cable = change.uncable;
   for (const Change::Links& links : change.nvlinks) {
     for (const PeerLinkSpec& link : what.spec.node.links) {
-      if (link.kind == LinkKind::kNvlink && link.a == links.gpu) {
-        out.nvlinks.push_back({links.gpu, link.count});
-      }
+      if (are_of(links, link)) out.nvlinks.push_back({link.a, link.count, link.b});
     }
   }
   for (const Change::Place& place : change.hang) {

@@ -29,11 +29,12 @@ struct Change {
   struct Setting {
     std::string device;     ///< "": of all, by full key
     std::string parameter;  ///< "trained_width"; "wire.mtu"
-    std::string value;      ///< with its unit
+    std::string value;      ///< with its unit; "": as if it were not set
   };
   struct Links {
     std::string gpu;
     std::uint32_t count;
+    std::string peer{};  ///< at their other end; "": to all
   };
   struct Place {
     std::string nic;
@@ -44,7 +45,7 @@ struct Change {
   std::map<std::string, std::string> env{};  ///< that are set
   std::vector<std::string> cable;            ///< NICs that are on no network
   std::vector<std::string> uncable{};        ///< NICs that are taken off it
-  std::vector<Links> nvlinks;                ///< to the NVSwitches
+  std::vector<Links> nvlinks;                ///< of GPUs, to NVSwitches or each other
   std::vector<Place> hang;                   ///< NICs in another slot
   bool by_rule{false};                       ///< the memory path is the one that NCCL's rule gives
   bool staged{false};                        ///< it is by host memory whatever the rule gives

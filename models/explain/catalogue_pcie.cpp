@@ -3,9 +3,11 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <optional>
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "models/explain/catalogue.hpp"
 #include "models/nccl/memory_path.hpp"
@@ -40,22 +42,64 @@ std::string all_of(const Devices& devices) {
                              : fmt::format("all {} {}", devices.size(), plural(*devices.front()));
 }
 
+/// A device's parameter with a fault, and how that is called.
+struct Amount {
+  std::string value;  ///< with its unit
+  std::string how;
+};
+/// None: the device cannot have the fault.
+using AmountOf = std::function<std::optional<Amount>(const DeviceSpec&)>;
+
 Change set_on(const Devices& devices, const std::string& parameter, const std::string& value) {
   Change out;
   for (const DeviceSpec* each : devices) out.set.push_back({each->name, parameter, value});
   return out;
 }
 
+/// Each device's own amount, on all of them that have one and on one of each kind of place.
+void add_amounts(const Site& site, const Devices& all, const std::string& parameter,
+                 const AmountOf& amount_of, Variants& out, bool one_too = true) {
+  Devices devices;
+  Change change;
+  std::vector<std::string> hows;
+  for (const DeviceSpec* each : all) {
+    const std::optional<Amount> amount = amount_of(*each);
+    if (!amount) continue;
+    devices.push_back(each);
+    change.set.push_back({each->name, parameter, amount->value});
+    if (std::find(hows.begin(), hows.end(), amount->how) == hows.end()) hows.push_back(amount->how);
+  }
+  if (devices.empty()) return;
+  const std::string where =
+      devices.size() == all.size()
+          ? all_of(all)
+          : fmt::format("{} of {} {}", devices.size(), all.size(), plural(*all.front()));
+  out.push_back({where, fmt::format("{}", fmt::join(hows, ", ")), std::move(change)});
+  if (!one_too || devices.size() == 1) return;
+  for (const Site::Alike& alike : site.alike(devices)) {
+    const Amount amount = amount_of(*alike.first).value();
+    out.push_back({one_of(alike), amount.how, set_on({alike.first}, parameter, amount.value)});
+  }
+}
+
 /// The same setting on all of them and on one of each kind of place.
 void add_settings(const Site& site, const Devices& devices, const std::string& parameter,
                   const std::string& value, const std::string& how, Variants& out,
                   bool one_too = true) {
-  if (devices.empty()) return;
-  out.push_back({all_of(devices), how, set_on(devices, parameter, value)});
-  if (!one_too || devices.size() == 1) return;
-  for (const Site::Alike& alike : site.alike(devices)) {
-    out.push_back({one_of(alike), how, set_on({alike.first}, parameter, value)});
-  }
+  const auto amount = [&](const DeviceSpec&) -> std::optional<Amount> {
+    return Amount{value, how};
+  };
+  add_amounts(site, devices, parameter, amount, out, one_too);
+}
+
+/// Of a number so many times as much, called by `how`.
+void add_factor(const Site& site, const Devices& devices, const std::string& parameter,
+                double factor, const std::string& how, Variants& out, bool one_too = true) {
+  const auto amount = [&](const DeviceSpec& device) -> std::optional<Amount> {
+    const std::string key = std::string(device.scope()) + "." + parameter;
+    return Amount{site.text(key, factor * site.number(device, parameter)), how};
+  };
+  add_amounts(site, devices, parameter, amount, out, one_too);
 }
 
 /// Behind its own link: a second port is behind the first one's.
@@ -69,16 +113,16 @@ Devices own_links(const Devices& devices) {
 
 /// Half of the lanes are as fast as one generation less, so each width stands for that, too.
 void add_links(const Site& site, const Devices& all, Variants& out) {
-  const Devices devices = own_links(all);
-  if (devices.empty()) return;
-  const double lanes = site.number(*devices.front(), "pcie_width");
-  const double gen = site.number(*devices.front(), "pcie_gen");
   for (const int halvings : {1, 2, 4}) {
-    const double width = lanes / std::exp2(halvings);
-    if (width < 1) continue;
-    std::string how = fmt::format("x{:.0f}", width);
-    if (gen > halvings) how += fmt::format(" or Gen{:.0f}", gen - halvings);
-    add_settings(site, devices, "trained_width", fmt::format("{:.0f}", width), how, out);
+    const auto amount = [&](const DeviceSpec& device) -> std::optional<Amount> {
+      const double width = site.number(device, "pcie_width") / std::exp2(halvings);
+      const double gen = site.number(device, "pcie_gen");
+      if (width < 1) return std::nullopt;
+      std::string how = fmt::format("x{:.0f}", width);
+      if (gen > halvings) how += fmt::format(" or Gen{:.0f}", gen - halvings);
+      return Amount{fmt::format("{:.0f}", width), how};
+    };
+    add_amounts(site, own_links(all), "trained_width", amount, out);
   }
 }
 
@@ -147,13 +191,13 @@ Variants iommu(const Site& site) {
 
 void add_lower(const Site& site, const Devices& devices, const std::string& parameter,
                std::initializer_list<double> values, Variants& out, bool one_too = false) {
-  if (devices.empty()) return;
-  const double now = site.number(*devices.front(), parameter);
-  const std::string key = std::string(devices.front()->scope()) + "." + parameter;
   for (const double value : values) {
-    if (value >= now) continue;
-    const std::string text = site.text(key, value);
-    add_settings(site, devices, parameter, text, text, out, one_too);
+    const auto amount = [&](const DeviceSpec& device) -> std::optional<Amount> {
+      if (value >= site.number(device, parameter)) return std::nullopt;
+      const std::string text = site.text(std::string(device.scope()) + "." + parameter, value);
+      return Amount{text, text};
+    };
+    add_amounts(site, devices, parameter, amount, out, one_too);
   }
 }
 
@@ -163,7 +207,12 @@ Variants payload(const Site& site) {
   Devices devices = site.gpus();
   devices.insert(devices.end(), site.nics().begin(), site.nics().end());
   devices.insert(devices.end(), site.cpus().begin(), site.cpus().end());
-  if (site.gpus().empty() || site.number(*site.gpus().front(), "mps") <= kLeast) return out;
+  std::erase_if(devices,
+                [&](const DeviceSpec* each) { return site.number(*each, "mps") <= kLeast; });
+  const bool has_gpu = std::any_of(devices.begin(), devices.end(), [](const DeviceSpec* each) {
+    return each->kind == DeviceKind::kGpu;
+  });
+  if (!has_gpu) return out;
   out.push_back({"GPUs, NICs and CPUs", "128 B", set_on(devices, "mps", "128 B")});
   return out;
 }
@@ -249,12 +298,15 @@ Variants staged(const Site& site) {
 
 Variants dram(const Site& site) {
   Variants out;
-  if (site.cpus().empty()) return out;
-  const double all = site.number(*site.cpus().front(), "dram_channels");
-  for (const double channels : {std::floor(all / 2), 1.0}) {
-    if (channels < 1 || channels >= all) continue;
-    add_settings(site, site.cpus(), "dram_channels", fmt::format("{:.0f}", channels),
-                 fmt::format("{:.0f} channels of {:.0f}", channels, all), out, false);
+  for (const bool is_half : {true, false}) {
+    const auto amount = [&](const DeviceSpec& cpu) -> std::optional<Amount> {
+      const double all = site.number(cpu, "dram_channels");
+      const double channels = is_half ? std::floor(all / 2) : 1;
+      if (channels < 1 || channels >= all) return std::nullopt;
+      return Amount{fmt::format("{:.0f}", channels),
+                    fmt::format("{:.0f} channels of {:.0f}", channels, all)};
+    };
+    add_amounts(site, site.cpus(), "dram_channels", amount, out, false);
   }
   return out;
 }
@@ -262,77 +314,72 @@ Variants dram(const Site& site) {
 Variants socket_link(const Site& site) {
   Variants out;
   if (site.cpus().size() < 2) return out;
-  const double rate = site.number(*site.cpus().front(), "socket_rate");
   for (const double share : {0.5, 0.25}) {
-    add_settings(site, site.cpus(), "socket_rate", site.text("cpu.socket_rate", share * rate),
-                 fmt::format("{:.0f} % of its rate", 100 * share), out, false);
+    add_factor(site, site.cpus(), "socket_rate", share,
+               fmt::format("{:.0f} % of its rate", 100 * share), out, false);
   }
   return out;
 }
 
-struct GpuLinks {
-  std::vector<Change::Links> all;
-  bool at_switch{false};
-};
+using PeerLinks = std::vector<const PeerLinkSpec*>;
 
-GpuLinks nvlinks_of(const Site& site) {
-  GpuLinks out;
+PeerLinks nvlinks_of(const Site& site, const std::function<bool(const PeerLinkSpec&)>& is_one) {
+  PeerLinks out;
   for (const PeerLinkSpec& link : site.spec().node.links) {
-    if (link.kind != LinkKind::kNvlink) continue;
-    const DeviceSpec* const to = site.device(link.b);
-    out.at_switch = out.at_switch || (to != nullptr && to->kind == DeviceKind::kNvSwitch);
-    const bool is_new = std::none_of(out.all.begin(), out.all.end(),
-                                     [&](const auto& known) { return known.gpu == link.a; });
-    if (is_new) out.all.push_back({link.a, link.count});
+    if (link.kind == LinkKind::kNvlink && is_one(link)) out.push_back(&link);
   }
   return out;
 }
 
-Change fewer(const std::vector<Change::Links>& links, double share) {
-  Change out;
-  for (const Change::Links& each : links) {
-    const auto left = static_cast<std::uint32_t>(std::floor(each.count * share));
-    out.nvlinks.push_back({each.gpu, std::max(1U, left)});
+/// So many of each of these links are left; none where that is all of them.
+void add_fewer(const std::string& where, const PeerLinks& links, double share, Variants& out) {
+  Change change;
+  std::uint32_t all = 0;
+  std::uint32_t left = 0;
+  for (const PeerLinkSpec* link : links) {
+    const auto few = static_cast<std::uint32_t>(std::floor(link->count * share));
+    change.nvlinks.push_back({link->a, std::max(1U, few), link->b});
+    all += link->count;
+    left += change.nvlinks.back().count;
   }
-  return out;
+  if (left == all) return;
+  const bool is_same = std::all_of(links.begin(), links.end(), [&](const PeerLinkSpec* link) {
+    return link->count == links.front()->count;
+  });
+  std::string how = fmt::format("{} of {} links", left, all);
+  if (is_same) {
+    how = fmt::format("{} of {} links{}", change.nvlinks.front().count, links.front()->count,
+                      links.size() > 1 ? " each" : "");
+  }
+  out.push_back({where, std::move(how), std::move(change)});
 }
 
 Variants nvlinks_of_one(const Site& site) {
-  const GpuLinks links = nvlinks_of(site);
   Variants out;
-  if (links.all.size() < 2) return out;
-  for (const double share : {0.95, 0.5}) {
-    Change change = fewer({links.all.front()}, share);
-    const std::uint32_t left = change.nvlinks.front().count;
-    if (left == links.all.front().count) continue;
-    out.push_back({links.all.front().gpu + ", or another GPU",
-                   fmt::format("{} of {} links", left, links.all.front().count), change});
-  }
+  if (site.gpus().size() < 2) return out;
+  const std::string& gpu = site.gpus().front()->name;
+  const PeerLinks links =
+      nvlinks_of(site, [&](const PeerLinkSpec& link) { return link.a == gpu || link.b == gpu; });
+  for (const double share : {0.95, 0.5}) add_fewer(gpu + ", or another GPU", links, share, out);
   return out;
 }
 
 Variants nvswitches(const Site& site) {
-  const GpuLinks links = nvlinks_of(site);
   Variants out;
-  if (links.all.size() < 2) return out;
-  for (const double share : {0.75, 0.5}) {
-    Change change = fewer(links.all, share);
-    const std::uint32_t left = change.nvlinks.front().count;
-    if (left == links.all.front().count) continue;
-    out.push_back(
-        {"all GPUs", fmt::format("{} of {} links", left, links.all.front().count), change});
-  }
+  const PeerLinks links = nvlinks_of(site, [&](const PeerLinkSpec& link) {
+    const DeviceSpec* const to = site.device(link.b);
+    return to != nullptr && to->kind == DeviceKind::kNvSwitch;
+  });
+  if (links.size() < 2) return out;
+  for (const double share : {0.75, 0.5}) add_fewer("all GPUs", links, share, out);
   return out;
 }
 
 Variants clocks(const Site& site) {
   Variants out;
-  if (site.gpus().empty()) return out;
-  for (const double factor : {1.5}) {
-    const double cycle = factor * site.number(*site.gpus().front(), "sm_cycle");
-    add_settings(site, site.gpus(), "sm_cycle", site.text("gpu.sm_cycle", cycle),
-                 fmt::format("{:.0f} % of the clock", 100 / factor), out);
-  }
+  constexpr double kLonger = 1.5;
+  add_factor(site, site.gpus(), "sm_cycle", kLonger,
+             fmt::format("{:.0f} % of the clock", 100 / kLonger), out);
   return out;
 }
 
@@ -364,11 +411,9 @@ Variants ports_down(const Site& site) {
 
 Variants rates(const Site& site) {
   Variants out;
-  if (site.nics().empty()) return out;
-  const double rate = site.number(*site.nics().front(), "rate");
   for (const double share : {0.5, 0.25}) {
-    add_settings(site, site.nics(), "rate", site.text("nic.rate", share * rate),
-                 fmt::format("{:.0f} % of its rate", 100 * share), out);
+    add_factor(site, site.nics(), "rate", share, fmt::format("{:.0f} % of its rate", 100 * share),
+               out);
   }
   return out;
 }
@@ -391,8 +436,13 @@ bool has_tiers(const Site& site) {
 
 Variants uplinks_of_leaves(const Site& site) {
   Variants out;
-  if (!has_tiers(site)) return out;
-  const double rate = site.number("wire.rate");
+  // Leaves with a rate of their own keep it: what all switches have does not beat that.
+  if (!has_tiers(site) || site.spec().network.leaf.settings.contains("uplink_rate")) return out;
+  double rate = site.number("netswitch.uplink_rate");
+  if (rate == 0) {  // as the fastest NIC's link
+    for (const DeviceSpec* nic : site.nics()) rate = std::max(rate, site.number(*nic, "rate"));
+    rate = std::min(rate, site.number("wire.rate"));
+  }
   for (const double share : {0.5, 0.25}) {
     Change change;
     change.set.push_back(
@@ -468,7 +518,7 @@ constexpr std::array kCauses{
     CauseEntry{"nvlink", "a GPU has lost NVLinks", "two GPUs that NVLink joins",
                "nvidia-smi nvlink -s; dmesg (Xid 74)", "NVLinks", false, nvlinks_of_one},
     CauseEntry{"nvswitch", "an NVSwitch or a part of all NVLinks is lost",
-               "two GPUs that NVLink joins", "nvidia-smi nvlink -s; Fabric Manager's log",
+               "two GPUs behind an NVSwitch", "nvidia-smi nvlink -s; Fabric Manager's log",
                "NVLinks", false, nvswitches},
     CauseEntry{"gpu-clock", "GPUs run below their clock", "a GPU",
                "nvidia-smi -q -d CLOCK,PERFORMANCE under load (throttling, power cap)", "alerts",
