@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 #include <map>
-#include <numeric>
+#include <set>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -41,10 +41,7 @@ double reference_us(const ExplainView& view, std::size_t i) {
 }
 
 /// Whether there is a gap over all sizes of which a share can be explained.
-bool has_share(const ExplainView& view) {
-  const std::vector<double>& gaps = view.explanation.gaps;
-  return std::accumulate(gaps.begin(), gaps.end(), 0.0) > 0;
-}
+bool has_share(const ExplainView& view) { return view.explanation.healthy.has_share; }
 
 std::string_view verdict_of(const Explanation& explanation) {
   constexpr std::array<std::string_view, 3> kWords{"not slower", "explained", "none"};
@@ -73,13 +70,13 @@ constexpr std::array kPointFields{
                [](const PointOf& of) { return if_any(point_of(of).path); }},
     PointField{{"bytes", "whole number", "", "size, as nccl-tests counts it"},
                [](const PointOf& of) -> Json { return point_of(of).bytes; }},
-    PointField{{"slow_us", "number", "us", "measured"},
+    PointField{{"slow_us", "number", "", "measured, us"},
                [](const PointOf& of) -> Json { return point_of(of).slow_us; }},
     PointField{{"healthy_us", "number", "with a healthy run", "measured, us"},
                [](const PointOf& of) -> Json {
                  return point_of(of).healthy_us > 0 ? Json(point_of(of).healthy_us) : Json();
                }},
-    PointField{{"predicted_us", "number", "us", "predicted where nothing is wrong"},
+    PointField{{"predicted_us", "number", "", "predicted where nothing is wrong, us"},
                [](const PointOf& of) -> Json { return of.view->effects.healthy_us()[of.at]; }},
     PointField{{"gap", "number", "", "ln(slow / healthy, or predicted where there is none)"},
                [](const PointOf& of) -> Json { return of.view->explanation.gaps[of.at]; }},
@@ -144,7 +141,7 @@ constexpr std::array kAnswerFields{
                 [](const AnswerOf& of) -> Json { return of.at < of.view->explanation.alike; }},
     AnswerField{{"times_less", "number", "", "likely than the first answer; 1e12: or more"},
                 [](const AnswerOf& of) -> Json { return answer_of(of).times_less; }},
-    AnswerField{{"explains", "number", "where gaps add up to more than 0",
+    AnswerField{{"explains", "number", "where gaps add up to more than their error",
                  "share of the gap, over all sizes"},
                 [](const AnswerOf& of) {
                   return has_share(*of.view) ? Json(answer_of(of).best().match.share) : Json();
@@ -313,13 +310,13 @@ std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share);
 /// The share of bandwidth that a factor of time costs.
 double lost(double log_ratio) { return 1 - std::exp(-log_ratio); }
 
-/// "measured 53 % of bandwidth lost at 1 GiB"
+/// "at 1 GiB 51 % of bandwidth lost, measured 53 %"
 std::string at_worst(const ExplainView& view, const std::vector<double>& effect) {
   const std::vector<double>& gaps = view.explanation.gaps;
   const auto worst =
       static_cast<std::size_t>(std::max_element(gaps.begin(), gaps.end()) - gaps.begin());
   const Point& point = view.effects.points()[worst];
-  return fmt::format("at {} {} of bandwidth, measured {}", format_size(Bytes{point.bytes}),
+  return fmt::format("at {} {} of bandwidth lost, measured {}", format_size(Bytes{point.bytes}),
                      percent(lost(effect[worst])), percent(lost(gaps[worst])));
 }
 
@@ -360,7 +357,7 @@ std::string answer_text(const ExplainView& view, std::size_t at) {
     out += fmt::format("   explains {} of the gap ({} to {}): ", percent(best.match.share),
                        percent(best.match.low), percent(best.match.high));
   } else {
-    out += "   no share of the gap, as other sizes are faster: ";
+    out += "   no share of the gap, which over all sizes is within its error: ";
   }
   out += at_worst(view, best.effect);
   if (at >= view.explanation.alike) {
@@ -375,14 +372,23 @@ std::string answer_text(const ExplainView& view, std::size_t at) {
   return out;
 }
 
+/// Operation and path.
+std::string series_of(const Point& point) {
+  return point.op + (point.path.empty() ? "" : " " + point.path);
+}
+
+/// Each once.
+std::vector<std::string> all_series(const std::vector<Point>& points) {
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    if (i == 0 || !points[i].is_of(points[i - 1])) out.push_back(series_of(points[i]));
+  }
+  return out;
+}
+
 std::string head_text(const ExplainView& view) {
   const Measurement& measured = view.measurement;
-  std::string ops;
-  for (std::size_t i = 0; i < measured.points.size(); ++i) {
-    if (i > 0 && measured.points[i].is_of(measured.points[i - 1])) continue;
-    ops += (ops.empty() ? "" : ", ") + measured.points[i].op;
-    if (!measured.points[i].path.empty()) ops += " " + measured.points[i].path;
-  }
+  const std::string ops = fmt::format("{}", fmt::join(all_series(measured.points), ", "));
   return fmt::format("{}: {} of {} GPUs on {} {}, against {}; {} of {} sizes\n",
                      one_line(view.slow), ops, measured.ranks, measured.hosts,
                      measured.hosts == 1 ? "host" : "hosts",
@@ -393,11 +399,13 @@ std::string head_text(const ExplainView& view) {
 
 std::string points_text(const ExplainView& view) {
   std::string out = "#     size  measured us  reference us   slower  expected error\n";
+  const bool is_one = all_series(view.effects.points()).size() == 1;
   for (std::size_t i = 0; i < view.effects.points().size(); ++i) {
     const Point& point = view.effects.points()[i];
-    out += fmt::format("{:>10} {:>12.1f} {:>13.1f} {:>7.2f}x  +-{}\n",
+    out += fmt::format("{:>10} {:>12.1f} {:>13.1f} {:>7.2f}x  +-{}{}\n",
                        format_size(Bytes{point.bytes}), point.slow_us, reference_us(view, i),
-                       std::exp(view.explanation.gaps[i]), percent(view.explanation.sd[i]));
+                       std::exp(view.explanation.gaps[i]), percent(view.explanation.sd[i]),
+                       is_one ? "" : "  " + series_of(point));
   }
   return out;
 }
@@ -405,7 +413,9 @@ std::string points_text(const ExplainView& view) {
 std::string answers_text(const ExplainView& view) {
   const Explanation& explanation = view.explanation;
   std::string out;
-  if (explanation.verdict == Explained::kNone) out += "The nearest, which do not suffice:\n";
+  if (explanation.verdict == Explained::kNone && !explanation.answers.empty()) {
+    out += "The nearest, which do not suffice:\n";
+  }
   const std::size_t shown = std::min(explanation.answers.size(), kMostAnswers);
   for (std::size_t i = 0; i < shown; ++i) out += answer_text(view, i);
   if (explanation.answers.size() > shown) {
@@ -461,11 +471,16 @@ std::string rest_text(const ExplainView& view) {
 
 std::string last_line(const ExplainView& view) {
   const Explanation& explanation = view.explanation;
-  const auto& suspects = view.effects.suspects();
-  const std::size_t out_of_it = suspects_where(view, is_ruled_out).size() + refused(view).size();
-  const std::string of =
-      fmt::format("{} causes in {} variants", view.entries.size() - not_here(view).size(),
-                  suspects.size() - out_of_it);
+  std::set<std::string_view> causes;
+  std::size_t variants = 0;
+  for (std::size_t i = 0; i < view.effects.suspects().size(); ++i) {
+    const bool is_refused = explanation.verdict != Explained::kNotSlower &&  // else not predicted
+                            !view.effects.why_not(i).empty();
+    if (is_ruled_out(view, i) || is_refused) continue;
+    causes.insert(suspect_of(view, i).entry->id);
+    ++variants;
+  }
+  const std::string of = fmt::format("{} causes in {} variants", causes.size(), variants);
   switch (explanation.verdict) {
     case Explained::kNotSlower:
       return fmt::format(
@@ -473,8 +488,11 @@ std::string last_line(const ExplainView& view) {
           "off ({} known)\n",
           std::lround(100 * explanation.healthy.tail), of);
     case Explained::kNone:
-      return fmt::format("none of these explains it: {}, nor the {} likeliest pairs of them\n", of,
-                         explanation.pairs);
+      return fmt::format(
+          "none of these explains it: {}{}\n", of,
+          explanation.pairs == 0
+              ? ""
+              : fmt::format(", nor the {} likeliest pairs of them", explanation.pairs));
     case Explained::kExplained:
       return fmt::format("explained by {}: {} of {} answers are alike ({})\n",
                          explanation.two_at_once ? "two causes at once" : "one cause",
