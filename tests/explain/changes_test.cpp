@@ -16,14 +16,14 @@ namespace weft::test::explain_changes {
 namespace {
 
 /// ln of what one thing changed, measured and predicted, at one size.
-struct Change2 {
+struct MeasuredChange {
   std::string what;
   double measured;
   double predicted;
 };
 
 /// Rows of one table that differ in one column only, against the rows with its first value.
-std::vector<Change2> changes_in(const std::string& file, const std::string& column) {
+std::vector<MeasuredChange> changes_in(const std::string& file, const std::string& column) {
   MeasuredTable table = read_measured(in_project("tests/data/h200/" + file));
   std::erase_if(table.rows, [](const MeasuredRow& row) {  // every fourth size: they take long
     return std::countr_zero(static_cast<std::uint64_t>(row.bytes)) % 4 != 0;
@@ -46,7 +46,7 @@ std::vector<Change2> changes_in(const std::string& file, const std::string& colu
     }
     like[key].push_back(&row);
   }
-  std::vector<Change2> out;
+  std::vector<MeasuredChange> out;
   for (const auto& [key, rows] : like) {
     for (std::size_t i = 1; i < rows.size(); ++i) {
       out.push_back({column, std::log(rows[i]->measured.us / rows[0]->measured.us),
@@ -68,7 +68,7 @@ TEST(Changes, OfOneMachine) {
                                                           {"allreduce-nvlink.csv", "algo"}};
   for (const auto& [file, column] : kChanges) {
     std::vector<std::pair<double, double>> own;
-    for (const Change2& change : changes_in(file, column)) {
+    for (const MeasuredChange& change : changes_in(file, column)) {
       if (std::abs(change.predicted) < 0.2) continue;
       own.push_back({std::abs((change.measured - change.predicted) / change.predicted), 1});
     }
