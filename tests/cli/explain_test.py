@@ -92,6 +92,13 @@ class Explain(CliTest):
         self.assertIn("not looked at:\n", said)
         self.assertTrue(said.splitlines()[-1].startswith("explained by one cause: "), said)
 
+    def test_each_size_is_of_its_series_where_there_are_several(self):
+        rows = "".join(f"net,{path},2,2,allreduce,1048576,{us}\n" for path, us in (("gdr", 50), ("host-staged", 90)))
+        (self.here / "two.csv").write_text("transport,memory_path,hosts,ranks,op,bytes,us\n" + rows)
+        said = weft("explain", "two.csv", "two.csv", "--machine", "m.yaml", cwd=self.here).stdout.decode()
+        for series in ("allreduce", "allreduce host-staged"):
+            self.assertRegex(said, rf"x  \+-\d+ %  {series}\n")
+
     def test_what_no_cause_does_is_said_so(self):
         healthy = (self.here / "healthy.txt").read_text()
         rows = healthy[len(HEAD):].splitlines()

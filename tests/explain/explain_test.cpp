@@ -93,17 +93,20 @@ TEST(Explain, WithoutSuspectsNothingExplainsIt) {
   EXPECT_EQ(made.pairs, 0U);
 }
 
-TEST(Explain, AnswersAreAsLikelyAsTheThresholdSays) {
-  const Explanation made = small().of(small().effect(small().suspect("nic-rate", "50 %")));
-  ASSERT_EQ(made.verdict, Explained::kExplained);
-  double best = made.answers.front().best().log_posterior();
-  for (const Answer& answer : made.answers) {
-    for (const Combination& each : answer.same) best = std::max(best, each.log_posterior());
-  }
-  for (const Answer& answer : made.answers) {
-    for (const Combination& each : answer.same) {
-      EXPECT_GE(each.log_posterior(), best - std::log(1000));
+TEST(Explain, WhatIsFarLessLikelyIsNoAnswer) {
+  const Case on(parse_topology(kSmallMachine, "small.yaml", make_catalog()), 2,
+                points_at("allreduce", {1 << 20, 256 << 20}), {}, {}, {"gdr-missing", "staged"});
+  const std::vector<double> gaps = on.effect(on.suspect("staged"));
+  for (const double weight : {100.0, 1e4}) {
+    std::vector<Suspect> suspects = on.effects().suspects();
+    for (Suspect& suspect : suspects) {
+      if (suspect.entry->id == "staged") suspect.weight = weight;
     }
+    const Effects weighed(on.healthy(), on.context(), on.points(), suspects, 0, nullptr);
+    const Explanation made = explain(gaps, weighed, on.errors(true));
+    ASSERT_EQ(made.verdict, Explained::kExplained);
+    EXPECT_TRUE(has_cause(made.answers.front(), weighed, "staged"));
+    EXPECT_EQ(has_cause(made.answers.front(), weighed, "gdr-missing"), weight < 1000);
   }
 }
 
