@@ -20,6 +20,7 @@ void add_show_command(CommandLine& line);
 void add_import_command(CommandLine& line);
 void add_doctor_command(CommandLine& line);
 void add_expect_command(CommandLine& line);
+void add_explain_command(CommandLine& line);
 void add_nccl_command(CommandLine& line);
 void add_perftest_command(CommandLine& line);
 void add_copies_command(CommandLine& line);

@@ -18,7 +18,7 @@ enum class ExitCode : std::uint8_t {
   kStopped = 130
 };
 
-/// `weft doctor` found what matters.
+/// `weft doctor` found what matters, or a run that `weft explain` looked at is too slow.
 class FaultFound : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -36,7 +36,9 @@ inline constexpr std::array kExitMeanings{
     ExitMeaning{ExitCode::kExpectation,
                 "a stated threshold (--expect), or a floor (weft expect --measured), is missed"},
     ExitMeaning{ExitCode::kRefused, "a calibration is refused; the message says why"},
-    ExitMeaning{ExitCode::kFault, "weft doctor found an error, or what costs over its --threshold"},
+    ExitMeaning{ExitCode::kFault,
+                "weft doctor found an error, or what costs over its --threshold; what weft explain "
+                "looked at is slower than it should be"},
     ExitMeaning{ExitCode::kBug, "a bug in weft; please report it"},
     ExitMeaning{ExitCode::kStopped,
                 "stopped early by Ctrl-C, SIGTERM or --time-limit; what was done is kept, and the "

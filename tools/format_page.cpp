@@ -14,6 +14,7 @@
 #include "tools/docs.hpp"
 #include "tools/doctor_report.hpp"
 #include "tools/expect_report.hpp"
+#include "tools/explain_report.hpp"
 #include "tools/perftest_json.hpp"
 #include "tools/sensitivity_report.hpp"
 #include "tools/step_json.hpp"
@@ -173,7 +174,11 @@ std::string capacity_text() {
          "\n## Keys of a gate\n\n"
          "`weft expect MACHINE --gate FILE` writes one JSON object; `weft expect FILE --measured "
          "LOG` holds a log against it.\n" +
-         sections_text(gate_format(), "present");
+         sections_text(gate_format(), "present") +
+         "\n## Keys of an explanation\n\n"
+         "`weft explain SLOW [HEALTHY] --json FILE` writes one JSON object "
+         "([method](../models/explain/README.md)).\n" +
+         sections_text(explain_format(), "present");
 }
 
 }  // namespace

@@ -31,6 +31,7 @@ int run(int argc, char** argv) {
   weft::add_import_command(line);
   weft::add_doctor_command(line);
   weft::add_expect_command(line);
+  weft::add_explain_command(line);
   weft::add_show_command(line);
   weft::add_check_command(line);
   weft::add_nccl_command(line);

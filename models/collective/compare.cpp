@@ -449,6 +449,15 @@ Comparison compare(const MeasuredTable& table, const PredictOptions& options,
   return compare_on(machines, table, options, catalog);
 }
 
+Scenario scenario_of(const MeasuredRow& row, const std::string& table, const TopologySpec& machine,
+                     const PredictOptions& options, const ParamCatalog& catalog) {
+  const MachineFacts facts = facts_of(machine, options, catalog);
+  ComparedRow compared{row};
+  Scenario scenario = scenario_of(Group{&compared}, {table, true, facts, options, catalog});
+  leave_to_options(scenario, options);
+  return scenario;
+}
+
 void add_intervals(RunResult& result, const TopologySpec& machine,
                    const ErrorIntervals& intervals) {
   for (ResultRow& row : result.rows) {

@@ -20,6 +20,12 @@ Comparison compare(const MeasuredTable& table, const TopologySpec& machine,
 Comparison compare(const MeasuredTable& table, const PredictOptions& options,
                    const ParamCatalog& catalog);
 
+/// What a row states beside size and time, as a scenario on a machine: nodes, operation, settings,
+/// NCCL's variables and release, less what `options` say otherwise. `table`: its file, for
+/// messages. Throws InputError: more GPUs or NICs than the machine has, what is no setting.
+Scenario scenario_of(const MeasuredRow& row, const std::string& table, const TopologySpec& machine,
+                     const PredictOptions& options, const ParamCatalog& catalog);
+
 /// Gives each row of a result the interval of its class: that of rows which were measured with its
 /// algorithm and protocol forced, else with NCCL's choice (auto).
 void add_intervals(RunResult& result, const TopologySpec& machine, const ErrorIntervals& intervals);

@@ -17,6 +17,7 @@
 #include "models/collective/effort.hpp"
 #include "models/collective/jobs.hpp"
 #include "models/collective/notes.hpp"
+#include "models/collective/prepared.hpp"
 #include "models/collective/scale_note.hpp"
 #include "models/collective/settings.hpp"
 #include "models/collective/settled.hpp"
@@ -195,11 +196,11 @@ void run_tasks(const Ready& ready, const std::vector<RowTask>& tasks, std::atomi
 
 /// The memory paths to run: inside one node the first that is asked for; where GPUDirect RDMA is
 /// not possible, host-staged instead. Notes say so.
-std::vector<MemoryPath> paths_to_run(const Scenario& scenario, std::uint32_t nodes,
-                                     const std::string& gdr_obstacle,
+std::vector<MemoryPath> paths_to_run(const std::vector<std::string>& memory_paths,
+                                     std::uint32_t nodes, const std::string& gdr_obstacle,
                                      std::vector<std::string>& notes) {
   std::vector<MemoryPath> paths;
-  for (const std::string& name : scenario.memory_paths) {
+  for (const std::string& name : memory_paths) {
     MemoryPath path = parse_memory_path(name);
     if (nodes == 1 && !paths.empty()) {
       notes.push_back(name + " is not run: inside one node no NIC is used");
@@ -268,6 +269,109 @@ RunResult predict(const Scenario& scenario, const PredictOptions& options,
   return predict(scenario, read_topology(scenario.topology, catalog), options, catalog);
 }
 
+namespace {
+
+std::vector<std::string> notes_of(const Settled& asked, const PredictOptions& options) {
+  std::vector<std::string> out = asked.env.notes;
+  if (options.fidelity == Fidelity::kFluid) add_losses_note(asked.env, kLossesNeedPackets, out);
+  out.insert(out.end(), asked.spec.notes.begin(), asked.spec.notes.end());
+  return out;
+}
+
+Fabric fabric_of(Settled& asked) {
+  const std::uint32_t nodes = asked.spec.nodes;
+  Fabric out(std::move(asked.spec), nodes);
+  require_gpu(out);
+  return out;
+}
+
+}  // namespace
+
+Prepared::Prepared(const Scenario& scenario, TopologySpec spec, const PredictOptions& options,
+                   const ParamCatalog& catalog, const PartLibrary& parts)
+    : options_{options},
+      catalog_{catalog},
+      parts_{parts},
+      params_{catalog},
+      asked_{settle(scenario, std::move(spec), options, params_)},
+      notes_{notes_of(asked_, options)},
+      fabric_{fabric_of(asked_)},
+      devices_{fabric_, params_, parts},
+      machine_{devices_},
+      decided_{.simple = devices_.params().choice("nccl.decisions") == "simple",
+               .multicast = options.fidelity == Fidelity::kFluid,
+               .runs = {}} {
+  decide(MemoryPath::kGdr, devices_, asked_.env, asked_.version, decided_);
+  schedules_[MemoryPath::kGdr] = schedule_of(devices_, decided_, MemoryPath::kGdr);
+  gdr_pairs_ = ring_pairs(machine_, schedules_.at(MemoryPath::kGdr).rings);
+}
+
+std::vector<RowTask> Prepared::tasks_of(Op op, const std::vector<Bytes>& sizes,
+                                        const std::vector<std::string>& memory_paths,
+                                        std::vector<std::string>& notes) {
+  std::vector<RowTask> tasks;
+  for (const MemoryPath path :
+       paths_to_run(memory_paths, fabric_.nodes(), gdr_obstacle(gdr_pairs_), notes)) {
+    if (!schedules_.contains(path)) {
+      decide(path, devices_, asked_.env, asked_.version, decided_);
+      schedules_[path] = schedule_of(devices_, decided_, path);
+    }
+    for (const Bytes bytes : sizes) tasks.push_back({op, bytes, path});
+  }
+  std::stable_sort(tasks.begin(), tasks.end(),
+                   [](const RowTask& a, const RowTask& b) { return a.bytes < b.bytes; });
+  return tasks;
+}
+
+void Prepared::refuse(const std::vector<RowTask>& tasks, std::vector<std::string>& notes) const {
+  refuse_endless(machine_, schedules_, tasks, options_);
+  if (options_.fidelity == Fidelity::kPacket) {
+    refuse_hours(machine_, schedules_, tasks, options_);
+  } else {
+    refuse_faults(machine_);
+    add_packets_note(asked_.settings, notes);
+  }
+}
+
+RunResult Prepared::run(Op op, const std::vector<Bytes>& sizes,
+                        const std::vector<std::string>& memory_paths) {
+  RunResult result;
+  result.provenance = asked_.provenance;
+  result.notes = notes_;
+  std::vector<RowTask> tasks = tasks_of(op, sizes, memory_paths, result.notes);
+  if (decided_.simple) add_unread_notes(asked_.env, asked_.settings, params_, result.notes);
+  add_forced_note(params_, result.notes);
+  if (std::string note = scale_note(asked_.settings, fabric_.nodes()); !note.empty()) {
+    result.notes.push_back(std::move(note));
+  }
+  refuse_no_choice(schedules_, tasks, asked_.settings, asked_.env_place);
+  Samples samples(machine_, parts_, schedules_, asked_.env, asked_.version, decided_);
+  if (options_.fidelity == Fidelity::kFluid && options_.folds) {
+    for (RowTask& task : tasks) {
+      if (task.bytes == options_.timeline_of) continue;
+      task.samples = samples.of(task.op, task.bytes, task.path);
+    }
+  }
+  refuse(tasks, result.notes);
+  add_emulated_note(asked_.settings, machine_, result.notes);
+  add_launch_notes(asked_.settings, params_.choice("nccl.launch"), result.notes);
+  if (options_.check_only) return result;
+  std::atomic<bool> has_drawn =
+      options_.fidelity == Fidelity::kFluid && machine_.routing().decides(fabric_);
+  run_tasks({machine_, schedules_, options_}, tasks, has_drawn, result);
+  add_seed_note(asked_.settings, has_drawn, result.notes);
+  if (!decided_.simple) add_nvls_channels_note(params_, result.rows, result.notes);
+  result.verdict = verdict(result.rows);
+  add_choice_notes(result, options_.fidelity);
+  add_extended_notes(result);
+  const std::vector<std::string> gdr =
+      gdr_notes(machine_, gdr_pairs_, decided_.of(MemoryPath::kGdr), result.rows);
+  result.notes.insert(result.notes.end(), gdr.begin(), gdr.end());
+  result.provenance.seed = machine_.routing().seed();
+  result.provenance.params = provenance_of(used_params(devices_), catalog_);
+  return result;
+}
+
 RunResult predict(const Scenario& scenario, TopologySpec spec, const PredictOptions& options,
                   const ParamCatalog& catalog) {
   if (!scenario.jobs.empty()) {
@@ -282,77 +386,8 @@ RunResult predict(const Scenario& scenario, TopologySpec spec, const PredictOpti
     throw InputError(scenario.traffic->place, "this is irregular traffic: weft traffic runs it");
   }
   const PartLibrary parts(catalog);
-  Params params(catalog);
-  RunResult result;
-  Settled asked = settle(scenario, std::move(spec), options, params);
-  const NcclVersion version = asked.version;
-  const NcclEnv& nccl_env = asked.env;
-  const std::vector<ScenarioSetting>& settings = asked.settings;
-  result.provenance = std::move(asked.provenance);
-  result.notes = nccl_env.notes;
-  if (options.fidelity == Fidelity::kFluid) {
-    add_losses_note(nccl_env, kLossesNeedPackets, result.notes);
-  }
-  result.notes.insert(result.notes.end(), asked.spec.notes.begin(), asked.spec.notes.end());
-
-  const std::uint32_t nodes = asked.spec.nodes;
-  const Fabric fabric(std::move(asked.spec), nodes);
-  require_gpu(fabric);
-  const DeviceParams devices(fabric, params, parts);
-  const Op op = parse_op(scenario.op);
-  const Machine machine(devices);
-  Decided decided{.simple = devices.params().choice("nccl.decisions") == "simple",
-                  .multicast = options.fidelity == Fidelity::kFluid,
-                  .runs = {}};
-  decide(MemoryPath::kGdr, devices, nccl_env, version, decided);
-  Schedules schedules{{MemoryPath::kGdr, schedule_of(devices, decided, MemoryPath::kGdr)}};
-  const std::vector<RingPair> gdr_pairs = ring_pairs(machine, schedules.at(MemoryPath::kGdr).rings);
-  std::vector<RowTask> tasks;
-  for (const MemoryPath path :
-       paths_to_run(scenario, nodes, gdr_obstacle(gdr_pairs), result.notes)) {
-    decide(path, devices, nccl_env, version, decided);
-    schedules[path] = schedule_of(devices, decided, path);
-    for (const Bytes bytes : scenario.sizes) tasks.push_back({op, bytes, path});
-  }
-  if (decided.simple) add_unread_notes(nccl_env, settings, params, result.notes);
-  add_forced_note(params, result.notes);
-  if (std::string note = scale_note(settings, nodes); !note.empty()) {
-    result.notes.push_back(std::move(note));
-  }
-  std::stable_sort(tasks.begin(), tasks.end(),
-                   [](const RowTask& a, const RowTask& b) { return a.bytes < b.bytes; });
-  refuse_no_choice(schedules, tasks, settings, asked.env_place);
-  Samples samples(machine, parts, schedules, nccl_env, version, decided);
-  if (options.fidelity == Fidelity::kFluid && options.folds) {
-    for (RowTask& task : tasks) {
-      if (task.bytes == options.timeline_of) continue;
-      task.samples = samples.of(task.op, task.bytes, task.path);
-    }
-  }
-  refuse_endless(machine, schedules, tasks, options);
-  if (options.fidelity == Fidelity::kPacket) {
-    refuse_hours(machine, schedules, tasks, options);
-  } else {
-    refuse_faults(machine);
-    add_packets_note(settings, result.notes);
-  }
-  add_emulated_note(settings, machine, result.notes);
-  add_launch_notes(settings, params.choice("nccl.launch"), result.notes);
-  if (options.check_only) return result;
-  std::atomic<bool> has_drawn =
-      options.fidelity == Fidelity::kFluid && machine.routing().decides(fabric);
-  run_tasks({machine, schedules, options}, tasks, has_drawn, result);
-  add_seed_note(settings, has_drawn, result.notes);
-  if (!decided.simple) add_nvls_channels_note(params, result.rows, result.notes);
-  result.verdict = verdict(result.rows);
-  add_choice_notes(result, options.fidelity);
-  add_extended_notes(result);
-  const std::vector<std::string> gdr =
-      gdr_notes(machine, gdr_pairs, decided.of(MemoryPath::kGdr), result.rows);
-  result.notes.insert(result.notes.end(), gdr.begin(), gdr.end());
-  result.provenance.seed = machine.routing().seed();
-  result.provenance.params = provenance_of(used_params(devices), catalog);
-  return result;
+  return Prepared(scenario, std::move(spec), options, catalog, parts)
+      .run(parse_op(scenario.op), scenario.sizes, scenario.memory_paths);
 }
 
 }  // namespace weft

@@ -1,13 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "sim/base/params.hpp"
-#include "sim/topology/spec.hpp"
+#include "models/cases/change.hpp"
 
 namespace weft {
 
@@ -16,49 +14,6 @@ struct Quote {
   std::string place;  ///< "" where several places say it together
   std::string text;
 };
-
-/// A machine, and how NCCL runs on it.
-struct MachineCase {
-  TopologySpec spec;
-  std::map<std::string, std::string> env;
-  /// NCCL's log shows that data was staged in host memory, which neither its rule nor the machine
-  /// explains.
-  bool is_staged{false};
-};
-
-/// What is otherwise on a mended machine, as data.
-struct Mend {
-  struct Setting {
-    std::string device;     ///< "": of all, by full key
-    std::string parameter;  ///< "trained_width"; "wire.mtu"
-    std::string value;      ///< with its unit
-  };
-  struct Links {
-    std::string gpu;
-    std::uint32_t count;
-  };
-  struct Place {
-    std::string nic;
-    std::string upstream;
-  };
-  std::vector<Setting> set;
-  std::vector<std::string> unset;  ///< NCCL's variables
-  std::vector<std::string> cable;  ///< NICs that are on no network
-  std::vector<Links> nvlinks;      ///< to the NVSwitches
-  std::vector<Place> hang;         ///< NICs in another slot
-  bool by_rule{false};             ///< the memory path is the one that NCCL's rule gives
-
-  bool empty() const {
-    return set.empty() && unset.empty() && cable.empty() && nvlinks.empty() && hang.empty() &&
-           !by_rule;
-  }
-  /// "gpu0.trained_width=16", "unset NCCL_P2P_DISABLE": one each.
-  std::vector<std::string> lines() const;
-};
-
-/// The case with something mended. Throws InputError where a value is none of the parameter's, or
-/// there is no such device.
-MachineCase mended(MachineCase what, const Mend& mend, const ParamCatalog& catalog);
 
 /// One size on two machines.
 struct SizePrice {
@@ -89,7 +44,7 @@ struct Finding {
   std::string what;    ///< "3 of 8 GPUs ..."
   std::string remedy;  ///< what to do
   std::vector<Quote> evidence;
-  Mend mend;
+  Change mend;
   std::string why_unpriced;  ///< where it is nothing that the model can mend
   bool is_error{false};      ///< counts whatever it costs
   FindingPrice price{};

@@ -4,7 +4,6 @@
 #include <array>
 #include <set>
 #include <utility>
-#include <variant>
 
 #include "models/collective/settings.hpp"
 #include "sim/base/error.hpp"
@@ -12,21 +11,6 @@
 
 namespace weft {
 namespace {
-
-Fabric fabric_of(TopologySpec spec, const CaseContext& context, Params& params) {
-  spec.nodes = context.nodes;
-  apply_settings({}, spec, params);
-  drop_uncabled_nics(spec);
-  return {std::move(spec), context.nodes};
-}
-
-NcclRun decided_run(const DeviceParams& devices, const NcclEnv& env, NcclVersion version) {
-  std::variant<NcclRun, NcclNotFollowed> made = decide_run(devices, MemoryPath::kGdr, env, version);
-  if (const auto* const not_followed = std::get_if<NcclNotFollowed>(&made)) {
-    throw InputError("weft cannot follow NCCL's decisions here: " + not_followed->why);
-  }
-  return std::get<NcclRun>(std::move(made));
-}
 
 HostView view_of(const Evidence& evidence, const ComparedHosts& hosts) {
   std::vector<std::string> of{hosts.reference};
@@ -74,15 +58,6 @@ bool shows_staging(const HostView& view) {
 
 }  // namespace
 
-CaseMachine::CaseMachine(const MachineCase& what, const CaseContext& context)
-    : params_{context.catalog},
-      env_{apply_nccl_env(what.env, params_, {}, context.version)},
-      fabric_{fabric_of(what.spec, context, params_)},
-      devices_{fabric_, params_, context.parts},
-      machine_{devices_},
-      run_{decided_run(devices_, env_, context.version)},
-      pairs_{ring_pairs(machine_, decided_schedule(devices_, run_).rings)} {}
-
 Patient::Patient(const Evidence& evidence, const ParamCatalog& catalog, const PartLibrary& parts,
                  std::optional<std::uint32_t> nodes, const std::string& gpu, const Facts* all)
     : evidence_{&evidence},
@@ -99,7 +74,8 @@ Patient::Patient(const Evidence& evidence, const ParamCatalog& catalog, const Pa
   }
   const std::uint32_t fewest = nics_.empty() ? 1 : 2;
   context_.nodes = nodes.value_or(std::max(spec().nodes, fewest));
-  found_ = {spec(), variables_of(view_)};
+  found_.spec = spec();
+  found_.env = variables_of(view_);
   try {
     decided_ = std::make_unique<CaseMachine>(found_, context_);
     // What NCCL's rule or the machine explains is mended where its cause is.

@@ -6,50 +6,11 @@
 #include <string_view>
 #include <vector>
 
-#include "models/collective/verdict.hpp"
+#include "models/cases/machine_case.hpp"
 #include "models/doctor/finding.hpp"
-#include "models/nccl/decide/decided_schedule.hpp"
-#include "models/params/device_params.hpp"
-#include "models/params/parts.hpp"
 #include "sim/input/evidence/machine.hpp"
 
 namespace weft {
-
-/// What all cases share.
-struct CaseContext {
-  const ParamCatalog& catalog;
-  const PartLibrary& parts;
-  NcclVersion version;
-  std::uint32_t nodes;
-};
-
-/// A case as the models take it, without NICs that are on no network, and what NCCL decides there.
-class CaseMachine {
- public:
-  /// Throws InputError as predict() does.
-  CaseMachine(const MachineCase& what, const CaseContext& context);
-  CaseMachine(const CaseMachine&) = delete;
-  CaseMachine& operator=(const CaseMachine&) = delete;
-
-  const Machine& machine() const { return machine_; }
-  const Fabric& fabric() const { return fabric_; }
-  const NcclRun& run() const { return run_; }
-  /// GPUs and NICs at the ends of its rings; none on one node.
-  const std::vector<RingPair>& pairs() const { return pairs_; }
-  /// What NCCL does by itself: GPUDirect RDMA unless it declines it at all ends of its rings.
-  MemoryPath path() const { return run_.declines_all ? MemoryPath::kHostStaged : MemoryPath::kGdr; }
-  /// Whether it declines it at some ends and not at others, which no prediction has.
-  bool is_mixed() const { return !run_.declined.empty() && !run_.declines_all; }
-
- private:
-  Params params_;
-  NcclEnv env_;
-  Fabric fabric_;
-  DeviceParams devices_;
-  Machine machine_;
-  NcclRun run_;
-  std::vector<RingPair> pairs_;
-};
 
 /// One host, as its evidence shows it.
 class Patient {

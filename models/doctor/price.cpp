@@ -4,54 +4,12 @@
 #include <optional>
 #include <utility>
 
-#include "models/collective/predict.hpp"
-#include "sim/base/error.hpp"
 #include "sim/base/parallel.hpp"
 
 namespace weft {
 namespace {
 
-/// What one case came to: rows by size, or why there are none.
-struct Predicted {
-  std::vector<ResultRow> rows;
-  std::string why_not;
-  bool is_mixed{false};
-
-  /// The memory path of a row, as far as NCCL takes it.
-  std::string path(const ResultRow& row) const {
-    return row.memory_path + (is_mixed && row.memory_path == "gdr" ? " in part" : "");
-  }
-};
-
-Predicted predicted(MachineCase what, const std::vector<const Mend*>& mends,
-                    const CaseContext& context, const PriceRequest& request, unsigned threads) {
-  Scenario scenario;
-  scenario.name = "doctor";
-  scenario.op = request.op;
-  scenario.sizes = request.sizes;
-  scenario.nodes = context.nodes;
-  scenario.nccl_version = context.version.text();
-  PredictOptions options;
-  options.threads = threads;
-  options.stop = request.stop;
-  Predicted out;
-  try {
-    for (const Mend* mend : mends) what = mended(std::move(what), *mend, context.catalog);
-    scenario.env = what.env;
-    const CaseMachine machine(what, context);
-    const MemoryPath path = what.is_staged ? MemoryPath::kHostStaged : machine.path();
-    out.is_mixed = !what.is_staged && machine.is_mixed();
-    scenario.memory_paths = {std::string(memory_path_name(path))};
-    RunResult run = predict(scenario, what.spec, options, context.catalog);
-    if (!run.not_run.empty()) throw Stopped("stopped");
-    out.rows = std::move(run.rows);
-  } catch (const InputError& error) {
-    out.why_not = error.what();
-  }
-  return out;
-}
-
-std::vector<SizePrice> compared(const Predicted& found, const Predicted& mended) {
+std::vector<SizePrice> compared(const CasePrediction& found, const CasePrediction& mended) {
   std::vector<SizePrice> out;
   for (std::size_t i = 0; i < found.rows.size() && i < mended.rows.size(); ++i) {
     const ResultRow& before = found.rows[i];
@@ -77,30 +35,31 @@ Priced set_prices(const MachineCase& found, const CaseContext& context, const Pr
   Priced out;
   if (mendable.empty()) return out;
   const auto all_but = [&](std::optional<std::size_t> left) {
-    std::vector<const Mend*> mends;
+    std::vector<const Change*> mends;
     for (const std::size_t i : mendable) {
       if (i != left) mends.push_back(&findings[i].mend);
     }
     return mends;
   };
   // As found, all mended, then of each finding: it alone mended, and all others.
-  std::vector<std::vector<const Mend*>> cases{{}, all_but(std::nullopt)};
+  std::vector<std::vector<const Change*>> cases{{}, all_but(std::nullopt)};
   if (mendable.size() > 1) {
     for (const std::size_t i : mendable) {
       cases.push_back({&findings[i].mend});
       cases.push_back(all_but(i));
     }
   }
-  std::vector<Predicted> results(cases.size());
+  std::vector<CasePrediction> results(cases.size());
   parallel_for(cases.size(), request.threads, [&](std::size_t i) {
-    results[i] =
-        predicted(found, cases[i], context, request, threads_each(cases.size(), request.threads));
+    CasePredictor predictor(found, cases[i], context, "doctor",
+                            threads_each(cases.size(), request.threads), request.stop);
+    results[i] = predictor.predict({request.op, request.sizes});
   });
   out.why_not = results[0].why_not.empty() ? results[1].why_not : results[0].why_not;
   out.together = compared(results[0], results[1]);
   for (std::size_t k = 0; k < mendable.size(); ++k) {
-    const Predicted& alone = mendable.size() > 1 ? results[2 + 2 * k] : results[1];
-    const Predicted& others = mendable.size() > 1 ? results[3 + 2 * k] : results[0];
+    const CasePrediction& alone = mendable.size() > 1 ? results[2 + 2 * k] : results[1];
+    const CasePrediction& others = mendable.size() > 1 ? results[3 + 2 * k] : results[0];
     FindingPrice& price = findings[mendable[k]].price;
     price.alone = compared(results[0], alone);
     price.last = compared(others, results[1]);

@@ -59,8 +59,8 @@ const Fault* fault_of(const std::string& key, double value, const ParamCatalog& 
   return at;
 }
 
-Mend mend_of(const TopologySpec& spec, const ParamCatalog& catalog) {
-  Mend out;
+Change mend_of(const TopologySpec& spec, const ParamCatalog& catalog) {
+  Change out;
   for (const auto& [key, value] : spec.defaults) {
     if (const Fault* const fault = fault_of(key, value.number, catalog)) {
       out.set.push_back({"", key, fault->healthy});
@@ -115,8 +115,8 @@ void take_settings(std::vector<ScenarioSetting> set, const ParamCatalog& catalog
   }
 }
 
-void mend(const Mend& all, const ParamCatalog& catalog, Subject& out) {
-  out.healthy = mended(out.healthy, all, catalog);
+void mend(const Change& all, const ParamCatalog& catalog, Subject& out) {
+  out.healthy = changed(out.healthy, all, catalog);
   for (std::string& line : all.lines()) out.mended.push_back(std::move(line));
 }
 

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "models/explain/params.hpp"
 #include "models/machine/rooms.hpp"
 #include "models/nccl/execute/launches.hpp"
 #include "models/nccl/execute/protocol.hpp"
@@ -17,8 +18,9 @@ namespace weft {
 ParamCatalog make_catalog() {
   // What belongs to no device: links, the network's protocol, NCCL, programs.
   std::vector<std::span<const ParamSpec>> tables{
-      kPcieParams,  kPcieFlowControlParams, kWireParams, kWirePacketParams,
-      kDcqcnParams, kStagingParams,         kNcclParams, kLaunchParams};
+      kPcieParams,       kPcieFlowControlParams, kWireParams,
+      kWirePacketParams, kDcqcnParams,           kStagingParams,
+      kNcclParams,       kLaunchParams,          kExplainParams};
   for (const DeviceRoom& room : device_rooms()) {
     tables.insert(tables.end(), room.params.begin(), room.params.end());
   }

@@ -49,11 +49,11 @@ WIRE_NAMES = ("known: wire.ack_extra, wire.cable_delay, wire.cable_length, wire.
               "wire.first_extra, wire.flow_control, wire.forwarding, wire.ib_overhead, wire.kind, "
               "wire.lanes, wire.mtu, wire.packets_per_ack, wire.pfc_headroom, wire.pfc_hysteresis, "
               "wire.pfc_response, wire.pfc_share, wire.pfc_xoff and 13 more (see weft list-params)")
-SCOPES = ("known scopes: cpu, dcqcn, gpu, nccl, netswitch, nic, pcie, staging, switch, virtual-root, wire "
+SCOPES = ("known scopes: cpu, dcqcn, explain, gpu, nccl, netswitch, nic, pcie, staging, switch, virtual-root, wire "
           "(see weft list-params)")
 TOPOLOGY_KEYS = "allowed here: defaults, network, node, nodes, source, topology"
 A_RATE = "write a rate with its unit, such as 400 Gb/s or 50 GB/s"
-COMMANDS = ("known: calibrate, check, compare, copies, diff, doctor, expect, import, list-params, nccl, perftest, record, "
+COMMANDS = ("known: calibrate, check, compare, copies, diff, doctor, expect, explain, import, list-params, nccl, perftest, record, "
             "replay, report, run, sensitivity, show, step, sweep, trace, traffic (see weft --help)")
 
 # Files that git should not hold, or cannot: name, content.

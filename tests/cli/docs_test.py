@@ -202,6 +202,29 @@ workload: {{op: allreduce, sizes: [1 KiB]}}
         sections |= {f"findings[].{which}[]": sizes for which in ("alone", "last")}
         self.assertEqual(self.seen(*answers), sections)
 
+    def test_explanations_have_the_keys_of_the_page_and_no_others(self):
+        slow, healthy = self.here / "slow.csv", self.here / "healthy.csv"
+        head = "transport,memory_path,hosts,ranks,op,bytes,us\n"
+        slow.write_text(head + "net,gdr,2,4,allreduce,1048576,900\nnet,host-staged,2,4,allreduce,1048576,900\n")
+        healthy.write_text(head + "net,gdr,2,4,allreduce,1048576,70\nnet,host-staged,2,4,allreduce,1048576,300\n")
+        lspci = SOURCE / "tests/data/evidence/lspci-vvv-dell-h100.txt"
+        answers = [subprocess.run([WEFT, "explain", *files, "--evidence", lspci, "--json", "-"], capture_output=True,
+                                  timeout=LIMIT_S).stdout for files in ((slow, healthy), (slow,))]
+        sections = self.sections("## Keys of an explanation")
+        causes = sections.pop("answers[].causes[], .or[].causes[]")
+        sections.pop("ruled_out[], no_effect[]")
+        quotes = sections.pop("*[].evidence[]")
+        for path in ("answers[].causes[]", "answers[].or[].causes[]", "ruled_out[]", "no_effect[]"):
+            sections[path] = causes
+        seen = self.seen(*answers)
+        for path in [path for path in seen if path.endswith(".evidence[]")]:
+            self.assertEqual(seen.pop(path), quotes)
+        self.assertEqual(seen.pop("answers[].or[]", {"causes"}), {"causes"})
+        optional = {"said", "evidence"}
+        for path, keys in seen.items():
+            self.assertLessEqual(keys, sections[path], path)
+            self.assertLessEqual(sections[path] - keys, optional, path)
+
     def test_perftests_have_the_keys_of_the_page_and_no_others(self):
         seen = self.seen(weft("perftest", str(SOURCE / "topologies/hgx-h100-1nic.yaml"), "--json", "-"))
         seen = {path: keys for path, keys in seen.items() if ".probes" not in path}

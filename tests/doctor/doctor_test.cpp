@@ -93,16 +93,16 @@ TEST(Doctor, AMendSetsWhatItNamesAndNothingThatIsNotThere) {
   const PartLibrary parts(catalog);
   const Evidence evidence = evidence_of_both(dell_lspci(), dell_rest());
   const Patient patient(evidence, catalog, parts, std::nullopt);
-  Mend mend;
+  Change mend;
   mend.set.push_back({"mlx5_0", "relaxed_ordering", "off"});
-  const MachineCase what = mended(patient.found(), mend, catalog);
+  const MachineCase what = changed(patient.found(), mend, catalog);
   for (const DeviceSpec& device : what.spec.node.devices) {
     const ParamValue* const value = measured(device, "relaxed_ordering");
     if (value == nullptr) continue;
     EXPECT_EQ(value->number == 0, device.name == "mlx5_0") << device.name;
   }
   mend.set.push_back({"mlx5_9", "relaxed_ordering", "off"});
-  EXPECT_THROW(mended(patient.found(), mend, catalog), InputError);
+  EXPECT_THROW(changed(patient.found(), mend, catalog), InputError);
 }
 
 TEST(Doctor, OfTwoLimitsInARowTheHiddenOneHasAPriceToo) {

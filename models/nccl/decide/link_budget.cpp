@@ -1,27 +1,37 @@
 #include "models/nccl/decide/link_budget.hpp"
 
-#include <cmath>
+#include <cstdint>
 
 namespace weft {
 namespace {
 
-void subtract(float& left, float bw) { left = std::round((left - bw) * 1000.0F) / 1000.0F; }
+/// roundf() of what an int64 holds: halves go away from zero, and a double holds either sum.
+float rounded(float value) {
+  const double half = value < 0 ? -0.5 : 0.5;
+  return static_cast<float>(static_cast<std::int64_t>(static_cast<double>(value) + half));
+}
+
+void subtract(float& left, float bw) { left = rounded((left - bw) * 1000.0F) / 1000.0F; }
 
 }  // namespace
 
-NcclLinkBudget::NcclLinkBudget(const NcclSystem& system) : system_{system} {
+NcclLinkBudget::NcclLinkBudget(const NcclSystem& system) {
   for (const NcclLink& link : system.links) {
     left_.push_back(link.bw);
-    int reverse = -1;
+    Kind kind;
     for (const int l : system.nodes[static_cast<std::size_t>(link.to)].links) {
       const NcclLink& other = system.links[static_cast<std::size_t>(l)];
-      if (reverse == -1 && other.to == link.from && other.type == link.type) reverse = l;
+      if (kind.reverse == -1 && other.to == link.from && other.type == link.type) kind.reverse = l;
     }
-    reverse_.push_back(reverse);
     const NcclNode& to = system.nodes[static_cast<std::size_t>(link.to)];
-    reads_back_.push_back(to.type == system.port_type() && to.gpu.sm < 80);
-    shares_back_.push_back(to.type == NcclNodeType::kCpu && to.cpu.arch == NcclCpuArch::kPower &&
-                           link.type == NcclLinkType::kNvl);
+    const bool is_cpu = to.type == NcclNodeType::kCpu;
+    kind.is_pci = link.type == NcclLinkType::kPci;
+    kind.enters_intel =
+        is_cpu && to.cpu.arch == NcclCpuArch::kX86 && to.cpu.vendor == NcclCpuVendor::kIntel;
+    kind.reads_back = to.type == system.port_type() && to.gpu.sm < 80;
+    kind.shares_back =
+        is_cpu && to.cpu.arch == NcclCpuArch::kPower && link.type == NcclLinkType::kNvl;
+    kinds_.push_back(kind);
   }
 }
 
@@ -36,10 +46,14 @@ int NcclLinkBudget::follow(const NcclPath& path, bool from_gpu, float bw, int mo
   const float pcie = pcie_bw(path, from_gpu, bw);
   for (int step = 0; step < most; ++step) {
     const auto l = static_cast<std::size_t>(path.links[static_cast<std::size_t>(step)]);
-    const NcclLink& link = system_.links[l];
-    const float forward = link.type == NcclLinkType::kPci ? pcie : bw;
-    const float backward = reverse_[l] == -1 ? 0.0F : backward_bw(l, from_gpu, forward);
-    const auto back = static_cast<std::size_t>(reverse_[l]);
+    const Kind& kind = kinds_[l];
+    const float forward = kind.is_pci ? pcie : bw;
+    float backward = 0;
+    if (kind.reverse != -1) {
+      if (kind.reads_back && !from_gpu) backward += forward / 8.0F;
+      if (kind.shares_back) backward += forward;
+    }
+    const auto back = static_cast<std::size_t>(kind.reverse);
     if (left_[l] < forward || (backward != 0.0F && left_[back] < backward)) return step;
     subtract(left_[l], forward);
     if (backward != 0.0F) subtract(left_[back], backward);
@@ -50,21 +64,11 @@ int NcclLinkBudget::follow(const NcclPath& path, bool from_gpu, float bw, int mo
 float NcclLinkBudget::pcie_bw(const NcclPath& path, bool from_gpu, float bw) const {
   if (path.type != NcclPathType::kPhb || !from_gpu) return bw;
   for (const int l : path.links) {
-    const int to = system_.links[static_cast<std::size_t>(l)].to;
-    const NcclNode& node = system_.nodes[static_cast<std::size_t>(to)];
-    if (node.type == NcclNodeType::kCpu && node.cpu.arch == NcclCpuArch::kX86 &&
-        node.cpu.vendor == NcclCpuVendor::kIntel) {
+    if (kinds_[static_cast<std::size_t>(l)].enters_intel) {
       return bw * 6.0F / 5.0F;  // Intel cuts peer-to-peer writes into 64-byte packets
     }
   }
   return bw;
-}
-
-float NcclLinkBudget::backward_bw(std::size_t link, bool from_gpu, float bw) const {
-  float backward = 0;
-  if (reads_back_[link] && !from_gpu) backward += bw / 8.0F;
-  if (shares_back_[link]) backward += bw;
-  return backward;
 }
 
 }  // namespace weft

@@ -23,14 +23,17 @@ class NcclLinkBudget {
   /// How many steps could be taken, of at most `most`.
   int follow(const NcclPath& path, bool from_gpu, float bw, int most);
   float pcie_bw(const NcclPath& path, bool from_gpu, float bw) const;
-  float backward_bw(std::size_t link, bool from_gpu, float bw) const;
 
-  const NcclSystem& system_;
   std::vector<float> left_;
-  std::vector<int> reverse_;      ///< of each link; -1 if there is none
-  std::vector<char> reads_back_;  ///< of each link: it enters a GPU before Ampere
-  std::vector<char>
-      shares_back_;  ///< of each link: NVLink into a POWER CPU, one rate for both ways
+  /// What of a link the search asks for again and again, side by side.
+  struct Kind {
+    int reverse{-1};  ///< -1 if there is none
+    bool is_pci{false};
+    bool enters_intel{false};  ///< a CPU of Intel's
+    bool reads_back{false};    ///< it enters a GPU before Ampere
+    bool shares_back{false};   ///< NVLink into a POWER CPU, one rate for both ways
+  };
+  std::vector<Kind> kinds_;  ///< of each link
 };
 
 }  // namespace weft

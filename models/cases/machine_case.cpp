@@ -1,0 +1,93 @@
+#include "models/cases/machine_case.hpp"
+
+#include <utility>
+#include <variant>
+
+#include "models/collective/settings.hpp"
+#include "sim/base/error.hpp"
+
+namespace weft {
+namespace {
+
+Fabric fabric_of(const MachineCase& what, const CaseContext& context, Params& params) {
+  TopologySpec spec = what.spec;
+  spec.nodes = context.nodes;
+  apply_settings(what.set, spec, params);
+  drop_uncabled_nics(spec);
+  return {std::move(spec), context.nodes};
+}
+
+NcclVersion version_of(const MachineCase& what, const CaseContext& context) {
+  return what.version.value_or(context.version);
+}
+
+NcclRun decided_run(const DeviceParams& devices, const NcclEnv& env, NcclVersion version) {
+  std::variant<NcclRun, NcclNotFollowed> made = decide_run(devices, MemoryPath::kGdr, env, version);
+  if (const auto* const not_followed = std::get_if<NcclNotFollowed>(&made)) {
+    throw InputError("weft cannot follow NCCL's decisions here: " + not_followed->why);
+  }
+  return std::get<NcclRun>(std::move(made));
+}
+
+}  // namespace
+
+CaseMachine::CaseMachine(const MachineCase& what, const CaseContext& context)
+    : params_{context.catalog},
+      env_{apply_nccl_env(what.env, params_, {}, version_of(what, context))},
+      fabric_{fabric_of(what, context, params_)},
+      devices_{fabric_, params_, context.parts},
+      machine_{devices_},
+      run_{decided_run(devices_, env_, version_of(what, context))},
+      pairs_{ring_pairs(machine_, decided_schedule(devices_, run_).rings)} {}
+
+CasePredictor::CasePredictor(MachineCase what, const std::vector<const Change*>& changes,
+                             const CaseContext& context, const std::string& name, unsigned threads,
+                             const Stop* stop)
+    : is_staged_{what.is_staged} {
+  options_.threads = threads;
+  options_.stop = stop;
+  try {
+    for (const Change* change : changes) {
+      what = changed(std::move(what), *change, context.catalog);
+    }
+    is_staged_ = what.is_staged;
+    scenario_.name = name;
+    scenario_.nodes = context.nodes;
+    scenario_.nccl_version = version_of(what, context).text();
+    scenario_.env = what.env;
+    scenario_.set = what.set;
+    prepared_ = std::make_unique<Prepared>(scenario_, std::move(what.spec), options_,
+                                           context.catalog, context.parts);
+  } catch (const InputError& error) {
+    why_not_ = error.what();
+  }
+}
+
+std::string CasePredictor::path_taken() const {
+  const NcclRun* const decided = prepared_->decided();
+  const bool declines = decided != nullptr && decided->declines_all;
+  return std::string(
+      memory_path_name(is_staged_ || declines ? MemoryPath::kHostStaged : MemoryPath::kGdr));
+}
+
+CasePrediction CasePredictor::predict(const CaseRequest& request) {
+  CasePrediction out;
+  out.why_not = why_not_;
+  if (prepared_ == nullptr) return out;
+  const NcclRun* const decided = prepared_->decided();
+  try {
+    if (request.path.empty() && !is_staged_ && decided != nullptr) {
+      out.is_mixed = !decided->declined.empty() && !decided->declines_all;
+    }
+    RunResult run = prepared_->run(parse_op(request.op), request.sizes,
+                                   {request.path.empty() ? path_taken() : request.path});
+    if (!run.not_run.empty()) throw Stopped("stopped");
+    out.rows = std::move(run.rows);
+    out.notes = std::move(run.notes);
+  } catch (const InputError& error) {
+    out.why_not = error.what();
+  }
+  return out;
+}
+
+}  // namespace weft

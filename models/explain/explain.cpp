@@ -1,0 +1,429 @@
+#include "models/explain/explain.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "models/explain/part_matcher.hpp"
+
+namespace weft {
+namespace {
+
+constexpr double kNoEffect = 0.01;   // of time
+constexpr std::size_t kLeaders = 4;  // predicted at all points first: others are held against them
+constexpr std::size_t kOfOnePair = 2;  // variants of two causes
+constexpr std::size_t kNearest = 5;    // shown where nothing suffices
+
+using Points = std::vector<std::size_t>;
+
+/// The clearest point, or a smaller one that is half as clear, as it is predicted sooner.
+std::size_t clearest(const std::vector<Point>& points, const std::vector<double>& gaps,
+                     const std::vector<double>& sd) {
+  const auto clarity = [&](std::size_t i) { return std::abs(gaps[i]) / sd[i]; };
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < points.size(); ++i) {
+    if (clarity(i) > clarity(best)) best = i;
+  }
+  std::size_t out = best;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    if (clarity(i) >= 0.5 * clarity(best) && points[i].bytes < points[out].bytes) out = i;
+  }
+  return out;
+}
+
+/// The end of a point's curve that is further away from it.
+std::size_t far_end(const std::vector<Point>& points, std::size_t from) {
+  std::size_t out = from;
+  double most = 0;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    if (!points[i].is_of(points[from])) continue;
+    const double octaves = std::abs(
+        std::log2(static_cast<double>(points[i].bytes) / static_cast<double>(points[from].bytes)));
+    if (octaves > most) {
+      most = octaves;
+      out = i;
+    }
+  }
+  return out;
+}
+
+/// Each cause is as likely as each other, its variants share that; evidence multiplies. What it
+/// rules out has no share.
+std::vector<double> log_weights(const Effects& effects) {
+  const std::vector<Suspect>& suspects = effects.suspects();
+  std::map<std::string_view, double> variants;
+  for (const Suspect& suspect : suspects) {
+    if (suspect.weight > 0) ++variants[suspect.entry->id];
+  }
+  std::vector<double> out;
+  for (const Suspect& suspect : suspects) {
+    if (suspect.weight == 0) {
+      out.push_back(0);
+      continue;
+    }
+    const double share = 1 / (variants[suspect.entry->id] * static_cast<double>(variants.size()));
+    out.push_back(std::log(suspect.weight * share));
+  }
+  return out;
+}
+
+bool is_likelier(const Combination& a, const Combination& b) {
+  if (a.log_posterior() != b.log_posterior()) return a.log_posterior() > b.log_posterior();
+  return a.suspects < b.suspects;
+}
+
+double log_sum(double a, double b) {
+  return std::max(a, b) + std::log1p(std::exp(-std::abs(a - b)));
+}
+
+/// Finds causes, and pairs of them, without predicting each at all points.
+class Search {
+ public:
+  Search(const std::vector<double>& gaps, const std::vector<double>& sd, const Effects& effects,
+         const ErrorModel& errors, const Gaussian& noise, const GapMatcher& matcher,
+         const Thresholds& thresholds)
+      : gaps_{gaps},
+        sd_{sd},
+        effects_{effects},
+        errors_{errors},
+        noise_{noise},
+        matcher_{matcher},
+        thresholds_{thresholds},
+        weights_{log_weights(effects)} {
+    all_.resize(gaps.size());
+    std::iota(all_.begin(), all_.end(), std::size_t{0});
+    const std::size_t first = clearest(effects.points(), gaps, sd);
+    first_ = {first};
+    ends_ = first_;
+    const std::size_t far = far_end(effects.points(), first);
+    if (far != first) ends_.push_back(far);
+    std::sort(ends_.begin(), ends_.end());
+  }
+
+  /// Those that can be answers, at all points. Of each that suffices no other is left out that is
+  /// not less likely by Thresholds::shown.
+  std::vector<Combination> sufficient(std::vector<Together> which) const {
+    for (const Points& known : {first_, ends_}) {
+      effects_.predict(which, known);
+      const PartMatcher part = at(known);
+      drop(which, [&](const Together& each) {
+        return !is_known(each, known) || part.bound(effect(each)).tail < thresholds_.suffices;
+      });
+    }
+    const PartMatcher part = at(ends_);
+    const auto most = [&](const Together& each) {
+      return part.bound(effect(each)).likelihood + weight(each);
+    };
+    std::stable_sort(which.begin(), which.end(),
+                     [&](const Together& a, const Together& b) { return most(a) > most(b); });
+    const auto leaders = static_cast<std::ptrdiff_t>(std::min(kLeaders, which.size()));
+    std::vector<Combination> out = matched({which.begin(), which.begin() + leaders});
+    which.erase(which.begin(), which.begin() + leaders);
+    double best = -std::numeric_limits<double>::infinity();
+    for (const Combination& each : out) {
+      if (can_be_answer(each)) best = std::max(best, each.log_posterior());
+    }
+    drop(which,
+         [&](const Together& each) { return most(each) < best - std::log(thresholds_.shown); });
+    for (Combination& each : matched(which)) out.push_back(std::move(each));
+    std::erase_if(out, [&](const Combination& each) { return !can_be_answer(each); });
+    return out;
+  }
+
+  /// The likeliest at few points of those that do something towards the gaps, at all.
+  std::vector<Combination> nearest(const std::vector<Together>& which) const {
+    std::vector<std::pair<double, Together>> order;
+    const PartMatcher part = at(guessed_at());
+    for (const Together& each : which) {
+      if (!is_known(each, guessed_at()) || !is_towards(effect(each))) continue;
+      order.push_back({-part.match(effect(each)).log_likelihood - weight(each), each});
+    }
+    std::sort(order.begin(), order.end());
+    std::vector<Together> out;
+    for (std::size_t i = 0; i < std::min(kNearest, order.size()); ++i) {
+      out.push_back(order[i].second);
+    }
+    std::vector<Combination> near = matched(out);
+    std::erase_if(near, [&](const Combination& each) { return !is_towards(each.effect); });
+    return near;
+  }
+
+  /// Pairs that are the likeliest by what their causes do alone, at few points.
+  std::vector<Together> likely_pairs(const std::vector<Together>& singles) const {
+    effects_.predict(singles, guessed_at());
+    for (const Together& each : singles) effects_.forget(each);
+    const PartMatcher part = at(guessed_at());
+    std::vector<std::size_t> causes;
+    for (const Together& each : singles) {
+      if (is_known(each, guessed_at()) && is_effect(effect(each))) causes.push_back(each.front());
+    }
+    std::vector<std::pair<double, Together>> order;
+    for (std::size_t i = 0; i < causes.size(); ++i) {
+      for (std::size_t j = i + 1; j < causes.size(); ++j) {
+        const Together pair{causes[i], causes[j]};
+        if (!can_be_both(pair)) continue;
+        order.push_back({-guessed(part, pair) - weight(pair), pair});
+      }
+    }
+    std::sort(order.begin(), order.end());
+    std::vector<Together> out;
+    std::map<std::pair<std::string_view, std::string_view>, std::size_t> by_entry;
+    for (const auto& [guess, pair] : order) {
+      const std::vector<Suspect>& suspects = effects_.suspects();
+      std::size_t& same = by_entry[{suspects[pair[0]].entry->id, suspects[pair[1]].entry->id}];
+      if (same++ < kOfOnePair) out.push_back(pair);
+      if (out.size() == thresholds_.pairs) break;
+    }
+    return out;
+  }
+
+  bool is_effect(const std::vector<double>& effect) const {
+    return std::any_of(effect.begin(), effect.end(),
+                       [](double each) { return std::abs(each) >= kNoEffect; });
+  }
+  const std::vector<double>& effect(const Together& which) const {
+    return effects_.of(which).log_ratio;
+  }
+
+ private:
+  /// Pairs are not asked for again. Causes are: of what they do alone pairs are guessed.
+  template <class Is>
+  void drop(std::vector<Together>& which, Is is) const {
+    std::erase_if(which, [&](const Together& each) {
+      const bool goes = is(each);
+      if (goes && each.size() > 1) effects_.forget(each);
+      return goes;
+    });
+  }
+
+  /// Whether an effect, as far as it is known, is one in the direction of the gaps.
+  bool is_towards(const std::vector<double>& effect) const {
+    double along = 0;
+    for (std::size_t i = 0; i < effect.size(); ++i) {
+      if (!std::isnan(effect[i])) along += effect[i] * gaps_[i] / (sd_[i] * sd_[i]);
+    }
+    return is_effect(effect) && along > 0;
+  }
+
+  PartMatcher at(const Points& points) const {
+    return {gaps_, effects_.points(), errors_, noise_, points};
+  }
+
+  /// The ends, and the middle of the first point's curve.
+  Points guessed_at() const {
+    Points curve;
+    for (std::size_t i = 0; i < effects_.points().size(); ++i) {
+      if (effects_.points()[i].is_of(effects_.points()[first_.front()])) curve.push_back(i);
+    }
+    Points out{curve.front(), curve[curve.size() / 2], curve.back()};
+    out.insert(out.end(), ends_.begin(), ends_.end());
+    std::sort(out.begin(), out.end());
+    out.erase(std::unique(out.begin(), out.end()), out.end());
+    return out;
+  }
+
+  bool is_known(const Together& which, const Points& points) const {
+    return std::none_of(points.begin(), points.end(),
+                        [&](std::size_t i) { return std::isnan(effect(which)[i]); });
+  }
+
+  double weight(const Together& which) const {
+    double out = 0;
+    for (const std::size_t i : which) out += weights_[i];
+    return which.size() > 1 ? out + std::log(thresholds_.two) : out;
+  }
+
+  bool can_be_answer(const Combination& each) const {
+    return each.match.tail >= thresholds_.suffices && is_towards(each.effect);
+  }
+
+  std::vector<Combination> matched(const std::vector<Together>& which) const {
+    effects_.predict(which, all_);
+    std::vector<Combination> out;
+    for (const Together& each : which) {
+      if (!is_known(each, all_)) continue;
+      out.push_back({each, effect(each), matcher_.match(effect(each)), weight(each)});
+    }
+    return out;
+  }
+
+  /// Two causes that change the same thing are not two.
+  bool can_be_both(const Together& pair) const {
+    const Suspect& a = effects_.suspects()[pair[0]];
+    const Suspect& b = effects_.suspects()[pair[1]];
+    if (a.entry->id == b.entry->id) return false;
+    std::set<std::string> lines;
+    for (const Suspect* each : {&a, &b}) {
+      std::set<std::string> own;
+      for (const std::string& line : each->variant.change.lines()) {
+        own.insert(line.substr(0, line.find('=')));
+      }
+      for (const std::string& line : own) {
+        if (!lines.insert(line).second) return false;
+      }
+    }
+    return true;
+  }
+
+  /// Of two causes in a row the slower one decides, or both add their time: as the better one fits.
+  double guessed(const PartMatcher& part, const Together& pair) const {
+    const std::vector<double>& a = effect({pair[0]});
+    const std::vector<double>& b = effect({pair[1]});
+    std::vector<double> most(a.size());
+    std::vector<double> sum(a.size());
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      most[i] = std::max(a[i], b[i]);
+      const double both = std::exp(a[i]) + std::exp(b[i]) - 1;
+      sum[i] = both > 0 ? std::log(both) : most[i];
+    }
+    return std::max(part.match(most).log_likelihood, part.match(sum).log_likelihood);
+  }
+
+  const std::vector<double>& gaps_;
+  const std::vector<double>& sd_;
+  const Effects& effects_;
+  const ErrorModel& errors_;
+  const Gaussian& noise_;
+  const GapMatcher& matcher_;
+  const Thresholds& thresholds_;
+  std::vector<double> weights_;
+  Points all_;
+  Points first_;
+  Points ends_;
+};
+
+/// The causes of a combination, variants apart.
+std::vector<std::string_view> entries_of(const Combination& which, const Effects& effects) {
+  std::vector<std::string_view> out;
+  for (const std::size_t i : which.suspects) out.push_back(effects.suspects()[i].entry->id);
+  return out;
+}
+
+/// Sums up an answer, and puts the likeliest cause's variants first.
+void rank(Answer& answer, const Effects& effects) {
+  std::map<std::vector<std::string_view>, double> by_entry;
+  bool is_first = true;
+  for (const Combination& each : answer.same) {
+    const double mine = each.log_posterior();
+    const auto [at, is_new] = by_entry.emplace(entries_of(each, effects), mine);
+    if (!is_new) at->second = log_sum(at->second, mine);
+    answer.log_posterior = is_first ? mine : log_sum(answer.log_posterior, mine);
+    is_first = false;
+  }
+  std::stable_sort(
+      answer.same.begin(), answer.same.end(), [&](const Combination& a, const Combination& b) {
+        return by_entry.at(entries_of(a, effects)) > by_entry.at(entries_of(b, effects));
+      });
+}
+
+/// The likeliest first, each with those that predict the same.
+std::vector<Answer> answers_of(std::vector<Combination> all, const Effects& effects,
+                               const GapMatcher& matcher, double same) {
+  std::stable_sort(all.begin(), all.end(), is_likelier);
+  std::vector<Answer> out;
+  for (Combination& each : all) {
+    const auto is_same = [&](const Answer& answer) {
+      return answer.best().suspects.size() == each.suspects.size() &&
+             matcher.distance(answer.best().effect, each.effect) < same;
+    };
+    const auto at = std::find_if(out.begin(), out.end(), is_same);
+    if (at != out.end()) {
+      at->same.push_back(std::move(each));
+    } else {
+      out.push_back({{std::move(each)}});
+    }
+  }
+  for (Answer& answer : out) rank(answer, effects);
+  std::stable_sort(out.begin(), out.end(), [](const Answer& a, const Answer& b) {
+    return a.log_posterior > b.log_posterior;
+  });
+  for (Answer& answer : out) {
+    constexpr double kMost = 1e12;
+    answer.times_less = std::min(kMost, std::exp(out.front().log_posterior - answer.log_posterior));
+  }
+  return out;
+}
+
+void drop_unlikely(double shown, std::vector<Combination>& all) {
+  if (all.empty()) return;
+  const double best = std::min_element(all.begin(), all.end(), is_likelier)->log_posterior();
+  std::erase_if(
+      all, [&](const Combination& each) { return each.log_posterior() < best - std::log(shown); });
+}
+
+/// Whether gaps are no accident, and any of them one of slowness.
+bool is_slower(const std::vector<double>& gaps, const std::vector<double>& sd, const Match& healthy,
+               double chance) {
+  constexpr double kClear = 2;  // standard deviations
+  if (healthy.tail >= chance) return false;
+  if (std::accumulate(gaps.begin(), gaps.end(), 0.0) > 0) return true;
+  for (std::size_t i = 0; i < gaps.size(); ++i) {
+    if (gaps[i] > kClear * sd[i]) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Explanation explain(const std::vector<double>& gaps, const Effects& effects,
+                    const ErrorModel& errors, const Thresholds& thresholds) {
+  const Gaussian noise = noise_of(effects.points(), errors);
+  const GapMatcher matcher(gaps, noise, errors.effect);
+  Explanation out;
+  out.gaps = gaps;
+  out.healthy = matcher.healthy();
+  for (std::size_t i = 0; i < gaps.size(); ++i) out.sd.push_back(noise.sd(i));
+  if (!is_slower(gaps, out.sd, out.healthy, thresholds.slower)) {
+    out.verdict = Explained::kNotSlower;
+    return out;
+  }
+  std::vector<Together> singles;
+  for (std::size_t i = 0; i < effects.suspects().size(); ++i) {
+    if (effects.suspects()[i].weight > 0) singles.push_back({i});
+  }
+  const Search search(gaps, out.sd, effects, errors, noise, matcher, thresholds);
+  std::vector<Combination> all = search.sufficient(singles);
+  const bool is_doubted = std::none_of(all.begin(), all.end(), [&](const Combination& each) {
+    return each.match.tail >= thresholds.doubted;
+  });
+  if (is_doubted) {
+    const std::vector<Together> pairs = search.likely_pairs(singles);
+    out.pairs = pairs.size();
+    for (Combination& each : search.sufficient(pairs)) all.push_back(std::move(each));
+  }
+  drop_unlikely(thresholds.shown, all);
+  out.verdict = all.empty() ? Explained::kNone : Explained::kExplained;
+  if (all.empty()) all = search.nearest(singles);
+  for (const Together& each : singles) {
+    const std::vector<double>& effect = search.effect(each);
+    const bool is_known =
+        !std::all_of(effect.begin(), effect.end(), [](double value) { return std::isnan(value); });
+    if (is_known && !search.is_effect(effect)) out.no_effect.push_back(each.front());
+  }
+  out.answers = answers_of(std::move(all), effects, matcher, thresholds.same);
+  out.two_at_once =
+      out.verdict == Explained::kExplained && out.answers.front().best().suspects.size() > 1;
+  for (const Answer& answer : out.answers) {
+    if (answer.times_less <= thresholds.alike) ++out.alike;
+  }
+  return out;
+}
+
+std::vector<double> gaps_of(const Effects& effects) {
+  std::vector<double> out;
+  for (std::size_t i = 0; i < effects.points().size(); ++i) {
+    const Point& point = effects.points()[i];
+    const double reference = point.healthy_us > 0 ? point.healthy_us : effects.healthy_us()[i];
+    out.push_back(std::log(point.slow_us / reference));
+  }
+  return out;
+}
+
+}  // namespace weft

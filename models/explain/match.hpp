@@ -1,0 +1,41 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "models/explain/gaussian.hpp"
+
+namespace weft {
+
+/// How well an effect, ln(with a cause / healthy) by point, explains gaps ln(slow / healthy).
+struct Match {
+  double chi_square{0};  ///< squared distance in standard deviations
+  double log_likelihood{0};
+  double tail{1};         ///< the chance of a worse match where the effect is the cause
+  bool has_share{false};  ///< the gaps' sum is more than its error
+  double share{0};        ///< of it that the effect has
+  double low{0};          ///< and 80 % of the likely values of that
+  double high{0};
+};
+
+/// Gaps under a Gaussian error, beside which an effect is off by a share of itself:
+/// covariance + effect_error^2 e e^T.
+class GapMatcher {
+ public:
+  /// `noise` must outlive it.
+  GapMatcher(std::span<const double> gaps, const Gaussian& noise, double effect_error);
+
+  Match match(std::span<const double> effect) const;
+  /// Where nothing is wrong.
+  Match healthy() const;
+  /// How often, in standard deviations, measured numbers would tell two effects apart.
+  double distance(std::span<const double> a, std::span<const double> b) const;
+
+ private:
+  std::vector<double> gaps_;
+  const Gaussian* noise_;
+  double effect_error_;
+  double sum_{0};
+};
+
+}  // namespace weft

@@ -1,0 +1,316 @@
+// Faults of the catalogue put into machines, with noise at the model's own validated error: is the
+// cause named? WEFT_EXPLAIN_SEEDS says how often, WEFT_EXPLAIN_PAIRS how many pairs,
+// WEFT_EXPLAIN_MACHINES how many shipped machines (0: a small one, one GPU a node, instead).
+// Numbers stand on models/explain/README.md.
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <numbers>
+
+#include <gtest/gtest.h>
+
+#include "sim/base/random.hpp"
+#include "tests/explain/explain_data.hpp"
+
+namespace weft::test::explain_injected {
+namespace {
+
+// Standard deviations apart of two Gaussians of one covariance: the wrong one once in twenty.
+constexpr double kTold = 3.29;
+
+std::uint64_t setting(const char* name, std::uint64_t fallback) {
+  const char* const text = std::getenv(name);
+  return text == nullptr ? fallback : std::strtoull(text, nullptr, 10);
+}
+
+double normal(std::mt19937_64& stream) {
+  const double u = 1 - uniform01(stream);
+  return std::sqrt(-2 * std::log(u)) * std::cos(2 * std::numbers::pi * uniform01(stream));
+}
+
+struct Machine {
+  const char* topology;
+  std::uint32_t nodes;
+};
+constexpr Machine kMachines[] = {{"hgx-h100-8nic", 2},
+                                 {"hgx-a100", 2},
+                                 {"hgx-h100-4nic", 2},
+                                 {"hgx-h100-8nic", 1},
+                                 {"hgx-h200-8nic", 2}};
+
+constexpr const char* kPair = R"(topology: pair
+nodes: 2
+node:
+  devices:
+    cpu0: {kind: cpu, part: sapphire-rapids}
+    sw0: {kind: switch, part: pex89144, upstream: cpu0}
+    gpu0: {kind: gpu, part: h100-sxm, upstream: sw0}
+    nic0: {kind: nic, part: connectx-7, upstream: sw0, network: fabric}
+network:
+  fabric: {kind: one-switch, part: quantum-2}
+)";
+
+/// An effect as it would be measured.
+std::vector<double> measured(const std::vector<double>& effect, const Gaussian& noise,
+                             const ErrorModel& errors, std::mt19937_64& stream) {
+  std::vector<double> own;
+  for (std::size_t i = 0; i < effect.size(); ++i) own.push_back(normal(stream));
+  std::vector<double> out = noise.coloured(own);
+  const double scale = 1 + errors.effect * normal(stream);
+  for (std::size_t i = 0; i < effect.size(); ++i) out[i] += scale * effect[i];
+  return out;
+}
+
+struct Counts {
+  std::size_t all{0};
+  std::size_t healthy{0};  ///< called not slower
+  std::size_t first{0};    ///< in the first answer
+  std::size_t leads{0};    ///< the first cause of the first answer
+  std::size_t alike{0};    ///< in one of the answers that are said to be alike
+  std::size_t told{0};     ///< distinguishable from every other cause
+  std::size_t told_leads{0};
+  double group{0};  ///< answers that are said to be alike, summed
+
+  void print(const char* what) const {
+    const auto share = [&](std::size_t n, std::size_t of) {
+      return of == 0 ? 0 : 100.0 * static_cast<double>(n) / static_cast<double>(of);
+    };
+    std::printf(
+        "%s: %zu; not slower %.1f %%; first cause %.1f %%, in the first answer %.1f %%, "
+        "in the alike answers %.1f %% (%.1f of them); distinguishable %zu, of these the first "
+        "cause %.1f %%\n",
+        what, all, share(healthy, all), share(leads, all), share(first, all), share(alike, all),
+        all == 0 ? 0 : group / static_cast<double>(all), told, share(told_leads, told));
+    std::fflush(stdout);
+  }
+};
+
+bool has_all(const Answer& answer, const Effects& effects, const std::vector<std::size_t>& truth) {
+  for (const Combination& same : answer.same) {
+    std::size_t found = 0;
+    for (const std::size_t i : truth) {
+      for (const std::size_t j : same.suspects) {
+        found += effects.suspects()[i].entry->id == effects.suspects()[j].entry->id ? 1U : 0U;
+      }
+    }
+    if (found == truth.size()) return true;
+  }
+  return false;
+}
+
+bool leads(const Answer& answer, const Effects& effects, const std::vector<std::size_t>& truth) {
+  Answer first;
+  first.same.push_back(answer.best());
+  return has_all(first, effects, truth);
+}
+
+void count(const Explanation& made, const Effects& effects, const std::vector<std::size_t>& truth,
+           bool is_told, Counts& counts) {
+  ++counts.all;
+  counts.told += is_told ? 1U : 0U;
+  counts.healthy += made.verdict == Explained::kNotSlower ? 1U : 0U;
+  counts.group += static_cast<double>(made.alike);
+  if (made.answers.empty()) return;
+  const bool does_lead = leads(made.answers.front(), effects, truth);
+  counts.leads += does_lead ? 1U : 0U;
+  counts.told_leads += does_lead && is_told ? 1U : 0U;
+  counts.first += has_all(made.answers.front(), effects, truth) ? 1U : 0U;
+  for (std::size_t k = 0; k < made.alike; ++k) {
+    if (!has_all(made.answers[k], effects, truth)) continue;
+    ++counts.alike;
+    break;
+  }
+}
+
+/// How far apart two effects are as they would be measured, each with noise and its own error:
+/// Bhattacharyya's distance of two Gaussians, in what it would be of one covariance.
+double apart(const std::vector<double>& a, const std::vector<double>& b, const Gaussian& noise,
+             double effect_error) {
+  const std::size_t n = a.size();
+  const std::vector<double> u = noise.whitened(a);
+  const std::vector<double> v = noise.whitened(b);
+  const double k2 = effect_error * effect_error;
+  std::vector<double> mean(n * n);
+  std::vector<double> difference(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    difference[i] = u[i] - v[i];
+    for (std::size_t j = 0; j < n; ++j) {
+      mean[i * n + j] = (i == j ? 1 : 0) + k2 * (u[i] * u[j] + v[i] * v[j]) / 2;
+    }
+  }
+  const Gaussian both(std::move(mean), n);
+  const std::vector<double> white = both.whitened(difference);
+  const double distance =
+      dot(white, white) / 8 +
+      (both.log_determinant() - (std::log1p(k2 * dot(u, u)) + std::log1p(k2 * dot(v, v))) / 2) / 2;
+  return std::sqrt(std::max(0.0, 8 * distance));  // rounding
+}
+
+/// Of one fault: whether every other cause, and none, is so far away that noise takes the one for
+/// the other less than once in twenty. A cause's variants need not be told apart.
+bool is_told(const std::vector<double>& effect, const Case& on, const Gaussian& noise, double error,
+             std::size_t truth) {
+  const Effects& effects = on.effects();
+  for (std::size_t i = 0; i < effects.suspects().size(); ++i) {
+    if (effects.suspects()[i].entry->id == effects.suspects()[truth].entry->id) continue;
+    const std::vector<double> other = on.effect(i);
+    if (!other.empty() && apart(effect, other, noise, error) < kTold) return false;
+  }
+  return apart(effect, std::vector<double>(effect.size(), 0.0), noise, error) >= kTold;
+}
+
+/// Of two: likewise every single cause, and other pairs as their causes alone would have it: the
+/// slower one decides, or both add their time.
+bool is_told(const std::vector<double>& effect, const Case& on, const Gaussian& noise, double error,
+             std::size_t a, std::size_t b, const std::vector<std::size_t>& causes) {
+  const std::vector<Suspect>& suspects = on.effects().suspects();
+  for (std::size_t i = 0; i < suspects.size(); ++i) {
+    const std::vector<double> other = on.effect(i);
+    if (!other.empty() && apart(effect, other, noise, error) < kTold) return false;
+  }
+  const auto ids = [&](std::size_t i, std::size_t j) {
+    return std::minmax(suspects[i].entry->id, suspects[j].entry->id);
+  };
+  for (const std::size_t i : causes) {
+    for (const std::size_t j : causes) {
+      if (j <= i || ids(i, j) == ids(a, b) || suspects[i].entry->id == suspects[j].entry->id) {
+        continue;
+      }
+      std::vector<double> most = on.effect(i);
+      std::vector<double> sum = on.effect(j);
+      for (std::size_t k = 0; k < most.size(); ++k) {
+        const double added = std::exp(most[k]) + std::exp(sum[k]) - 1;
+        most[k] = std::max(most[k], sum[k]);
+        sum[k] = added > 0 ? std::log(added) : most[k];
+      }
+      if (apart(effect, most, noise, error) < kTold || apart(effect, sum, noise, error) < kTold) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+class Injected : public testing::Test {
+ protected:
+  static const std::vector<std::unique_ptr<Case>>& cases() {
+    static const std::vector<std::unique_ptr<Case>> known = [] {
+      std::vector<std::unique_ptr<Case>> out;
+      const std::uint64_t most = setting("WEFT_EXPLAIN_MACHINES", 0);
+      const std::vector<Point> points =
+          points_at("allreduce", {64 << 10, 1 << 20, 8 << 20, 64 << 20, 256 << 20, 1 << 30});
+      if (most == 0) {
+        out.push_back(
+            std::make_unique<Case>(parse_topology(kPair, "pair.yaml", make_catalog()), 2U, points));
+        out.back()->prepare_all();
+        return out;
+      }
+      for (const Machine& machine : kMachines) {
+        if (out.size() == most) break;
+        const std::string file =
+            in_project("topologies/" + std::string(machine.topology) + ".yaml");
+        out.push_back(
+            std::make_unique<Case>(read_topology(file, make_catalog()), machine.nodes, points));
+        out.back()->prepare_all();
+      }
+      return out;
+    }();
+    return known;
+  }
+  static std::uint64_t seeds() { return setting("WEFT_EXPLAIN_SEEDS", 400); }
+
+  /// Those that are clearly not nothing.
+  static std::vector<std::size_t> visible(const Case& on, const Gaussian& noise, double error) {
+    std::vector<std::size_t> out;
+    const std::vector<double> none(on.points().size(), 0.0);
+    for (std::size_t i = 0; i < on.effects().suspects().size(); ++i) {
+      const std::vector<double> effect = on.effect(i);
+      double sum = 0;
+      for (const double each : effect) sum += each;
+      if (sum > 0 && apart(effect, none, noise, error) > kTold) out.push_back(i);
+    }
+    return out;
+  }
+
+  static std::size_t drawn(const Case& on, const std::vector<std::size_t>& from,
+                           std::mt19937_64& stream) {
+    std::vector<std::string_view> ids;
+    for (const std::size_t i : from) {
+      const std::string_view id = on.effects().suspects()[i].entry->id;
+      if (std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
+    }
+    const std::string_view id = ids[uniform_below(stream, ids.size())];
+    std::vector<std::size_t> variants;
+    for (const std::size_t i : from) {
+      if (on.effects().suspects()[i].entry->id == id) variants.push_back(i);
+    }
+    return variants[uniform_below(stream, variants.size())];
+  }
+};
+
+TEST_F(Injected, HealthyMachines) {
+  for (const bool has_healthy : {true, false}) {
+    Counts counts;
+    for (std::uint64_t seed = 0; seed < seeds(); ++seed) {
+      const Case& on = *cases()[seed % cases().size()];
+      const ErrorModel errors = on.errors(has_healthy);
+      const Gaussian noise = noise_of(on.points(), errors);
+      std::mt19937_64 stream = random_stream(seed, "healthy");
+      const std::vector<double> none(on.points().size(), 0.0);
+      const Explanation made = explain(measured(none, noise, errors, stream), on.effects(), errors);
+      ++counts.all;
+      counts.healthy += made.verdict == Explained::kNotSlower ? 1U : 0U;
+    }
+    counts.print(has_healthy ? "healthy, with a healthy run" : "healthy, without");
+    EXPECT_GE(static_cast<double>(counts.healthy), 0.95 * static_cast<double>(counts.all));
+  }
+}
+
+TEST_F(Injected, SingleFaults) {
+  for (const bool has_healthy : {true, false}) {
+    Counts counts;
+    for (std::uint64_t seed = 0; seed < seeds(); ++seed) {
+      const Case& on = *cases()[seed % cases().size()];
+      const ErrorModel errors = on.errors(has_healthy);
+      const Gaussian noise = noise_of(on.points(), errors);
+      std::mt19937_64 stream = random_stream(seed, "single");
+      const std::size_t fault = drawn(on, visible(on, noise, errors.effect), stream);
+      const std::vector<double> effect = on.effect(fault);
+      const Explanation made =
+          explain(measured(effect, noise, errors, stream), on.effects(), errors);
+      count(made, on.effects(), {fault}, is_told(effect, on, noise, errors.effect, fault), counts);
+    }
+    counts.print(has_healthy ? "single, with a healthy run" : "single, without");
+    const auto all = static_cast<double>(counts.all);
+    EXPECT_GE(static_cast<double>(counts.alike), 0.9 * all);
+    EXPECT_GE(static_cast<double>(counts.told_leads), 0.95 * static_cast<double>(counts.told));
+    EXPECT_GE(counts.told, 1U);
+    EXPECT_LE(counts.group, 5 * all);
+  }
+}
+
+TEST_F(Injected, DoubleFaults) {
+  const std::uint64_t pairs = setting("WEFT_EXPLAIN_PAIRS", 40);
+  Counts counts;
+  for (std::uint64_t seed = 0; seed < pairs; ++seed) {
+    const Case& on = *cases()[seed % cases().size()];
+    const ErrorModel errors = on.errors(true);
+    const Gaussian noise = noise_of(on.points(), errors);
+    std::mt19937_64 stream = random_stream(seed, "double");
+    const std::vector<std::size_t> from = visible(on, noise, errors.effect);
+    const std::size_t a = drawn(on, from, stream);
+    const std::size_t b = drawn(on, from, stream);
+    if (on.effects().suspects()[a].entry->id == on.effects().suspects()[b].entry->id) continue;
+    const std::vector<double> effect = on.effect(Together{std::min(a, b), std::max(a, b)});
+    if (effect.empty()) continue;
+    const Explanation made = explain(measured(effect, noise, errors, stream), on.effects(), errors);
+    count(made, on.effects(), {a, b}, is_told(effect, on, noise, errors.effect, a, b, from),
+          counts);
+  }
+  counts.print("double, with a healthy run");
+  EXPECT_GE(2 * counts.all, pairs);  // others are one cause, or are refused
+  EXPECT_GE(static_cast<double>(counts.alike), 0.15 * static_cast<double>(counts.all));
+}
+
+}  // namespace
+}  // namespace weft::test::explain_injected
