@@ -42,8 +42,8 @@ std::vector<std::string> with(std::vector<std::string> settings, const std::stri
 }
 
 // Without latencies and barriers the busier direction of a GPU's NVLinks is the limit, into the
-// GPU: 450 GB/s / (requests 27/128 + reduced 155/128 / n + copies 155/128) of the size a second; of 8
-// GPUs 286.2 GB/s, a bus bandwidth of 500.9.
+// GPU: 450 GB/s / (requests 27/128 + reduced 155/128 / n + copies 155/128) of the size a second; of
+// 8 GPUs 286.2 GB/s, a bus bandwidth of 500.9.
 TEST(NvlsRun, ComesToWhatTheLinksIntoAGpuTake) {
   for (const double n : {4.0, 6.0, 8.0}) {
     std::vector<std::string> settings = with(kFree, "nccl.algo=NVLS");  // of 4 GPUs NCCL takes Ring
