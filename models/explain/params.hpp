@@ -8,7 +8,7 @@ namespace weft {
 
 /// Parameters of the error with which causes are matched; page: README.md.
 inline constexpr std::array kExplainParams{
-    ParamSpec{"explain.error_large", Unit::kFraction, 0.082, 0.001, 1, Origin::kMeasured,
+    ParamSpec{"explain.error_large", Unit::kFraction, 0.059, 0.001, 1, Origin::kMeasured,
               "models/expect/errors.csv, by tests/explain/errors_test.cpp",
               "standard deviation of ln(measured / predicted), 64 MiB and more"},
     ParamSpec{"explain.error_small", Unit::kFraction, 0.225, 0.001, 1, Origin::kMeasured,
