@@ -119,7 +119,7 @@ Explanation explained(const ExplainArguments& arguments, const ParamCatalog& cat
   apply_run(measured, slow.file, options, catalog, known);
   const CaseContext context{catalog, parts, known.version,
                             static_cast<std::uint32_t>(measured.hosts)};
-  const std::vector<CauseEntry> entries = catalogue();
+  const std::vector<CauseEntry>& entries = catalogue();
   const Site site(known.healthy, context);
   std::vector<Suspect> suspects = suspects_of(entries, site);
   if (known.patient) {

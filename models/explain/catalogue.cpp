@@ -23,12 +23,15 @@ constexpr std::array kNotLookedAt{
 
 }  // namespace
 
-std::vector<CauseEntry> catalogue() {
-  std::vector<CauseEntry> out;
-  for (const auto entries : {pcie_causes(), nccl_causes()}) {
-    out.insert(out.end(), entries.begin(), entries.end());
-  }
-  return out;
+const std::vector<CauseEntry>& catalogue() {
+  static const std::vector<CauseEntry> kAll = [] {
+    std::vector<CauseEntry> out;
+    for (const auto entries : {pcie_causes(), nccl_causes()}) {
+      out.insert(out.end(), entries.begin(), entries.end());
+    }
+    return out;
+  }();
+  return kAll;
 }
 
 std::span<const NotLookedAt> not_looked_at() { return kNotLookedAt; }

@@ -30,7 +30,7 @@ struct CauseEntry {
 };
 
 /// All of them; of causes that predict the same, those that more machines have come first.
-std::vector<CauseEntry> catalogue();
+const std::vector<CauseEntry>& catalogue();
 /// Its parts, by what they change.
 std::span<const CauseEntry> pcie_causes();
 std::span<const CauseEntry> nccl_causes();
