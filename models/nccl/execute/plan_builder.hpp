@@ -342,6 +342,7 @@ class PlanBuilder {
   const Schedule* schedule_;
   MemoryPath path_;
   bool is_by_bytes_;
+  bool is_nvls_;
   Duration proxy_poll_;
   Duration proxy_look_;
   std::vector<Duration> nvlink_latency_;      // by device of a node
