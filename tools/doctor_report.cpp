@@ -13,6 +13,7 @@
 #include "sim/base/units.hpp"
 #include "sim/base/version.hpp"
 #include "sim/result/fields.hpp"
+#include "tools/quote_fields.hpp"
 
 namespace weft {
 namespace {
@@ -28,16 +29,7 @@ bool costs_nothing(const Finding& finding) {
   return !finding.is_error && has_price(finding) && finding.price.most() < kMatters;
 }
 
-Json if_any(const std::string& text) { return text.empty() ? Json() : Json(text); }
-
 // JSON.
-
-using QuoteField = JsonField<Quote>;
-constexpr std::array kQuoteFields{
-    QuoteField{{"place", "text", "where one place says it", "file and line"},
-               [](const Quote& q) { return if_any(q.place); }},
-    QuoteField{{"text", "text", "", "what it says"},
-               [](const Quote& q) -> Json { return q.text; }}};
 
 using CheckField = JsonField<Checked>;
 constexpr std::array kCheckFields{

@@ -42,7 +42,6 @@ Json if_perftest(const ExpectedRow& row, std::int64_t value) {
   return are_perftest({row.row.op}) ? Json(value) : Json();
 }
 
-Json if_any(const std::string& text) { return text.empty() ? Json() : Json(text); }
 Json if_positive(double value) { return value > 0 ? Json(value) : Json(); }
 
 using RowField = JsonField<StateRow>;

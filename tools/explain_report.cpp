@@ -15,6 +15,7 @@
 #include "sim/base/units.hpp"
 #include "sim/base/version.hpp"
 #include "sim/result/fields.hpp"
+#include "tools/quote_fields.hpp"
 
 namespace weft {
 namespace {
@@ -22,8 +23,6 @@ namespace {
 constexpr std::size_t kMostAnswers = 5;
 constexpr std::size_t kMostSame = 4;
 constexpr std::size_t kMostQuotes = 3;
-
-Json if_any(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
 Json lines_json(const std::vector<std::string>& lines) {
   Json out = Json::array();
@@ -49,13 +48,6 @@ std::string_view verdict_of(const Explanation& explanation) {
 }
 
 // JSON.
-
-using QuoteField = JsonField<Quote>;
-constexpr std::array kQuoteFields{
-    QuoteField{{"place", "text", "where one place says it", "file and line"},
-               [](const Quote& q) { return if_any(q.place); }},
-    QuoteField{{"text", "text", "", "what it says"},
-               [](const Quote& q) -> Json { return q.text; }}};
 
 struct PointOf {
   const ExplainView* view;

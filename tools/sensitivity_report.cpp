@@ -23,8 +23,6 @@ struct Of {
   const Effect* effect;
 };
 
-Json if_any(const std::string& text) { return text.empty() ? Json() : Json(text); }
-
 constexpr KeySpec kKey{"key", "text", "", "as `weft list-params` has it"};
 constexpr KeySpec kValue{"value", "text", "", "with its unit; all of them where devices differ"};
 constexpr KeySpec kOrigin{"origin", "text", "",

@@ -64,10 +64,9 @@ CasePredictor::CasePredictor(MachineCase what, const std::vector<const Change*>&
 }
 
 std::string CasePredictor::path_taken() const {
+  if (is_staged_) return std::string(memory_path_name(MemoryPath::kHostStaged));
   const NcclRun* const decided = prepared_->decided();
-  const bool declines = decided != nullptr && decided->declines_all;
-  return std::string(
-      memory_path_name(is_staged_ || declines ? MemoryPath::kHostStaged : MemoryPath::kGdr));
+  return std::string(memory_path_name(decided == nullptr ? MemoryPath::kGdr : decided->path()));
 }
 
 CasePrediction CasePredictor::predict(const CaseRequest& request) {
@@ -77,7 +76,7 @@ CasePrediction CasePredictor::predict(const CaseRequest& request) {
   const NcclRun* const decided = prepared_->decided();
   try {
     if (request.path.empty() && !is_staged_ && decided != nullptr) {
-      out.is_mixed = !decided->declined.empty() && !decided->declines_all;
+      out.is_mixed = decided->is_mixed();
     }
     RunResult run = prepared_->run(parse_op(request.op), request.sizes,
                                    {request.path.empty() ? path_taken() : request.path});

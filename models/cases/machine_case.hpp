@@ -38,10 +38,6 @@ class CaseMachine {
   const NcclRun& run() const { return run_; }
   /// GPUs and NICs at the ends of its rings; none on one node.
   const std::vector<RingPair>& pairs() const { return pairs_; }
-  /// What NCCL does by itself: GPUDirect RDMA unless it declines it at all ends of its rings.
-  MemoryPath path() const { return run_.declines_all ? MemoryPath::kHostStaged : MemoryPath::kGdr; }
-  /// Whether it declines it at some ends and not at others, which no prediction has.
-  bool is_mixed() const { return !run_.declined.empty() && !run_.declines_all; }
 
  private:
   Params params_;

@@ -48,6 +48,8 @@ struct Finding {
   std::string why_unpriced;  ///< where it is nothing that the model can mend
   bool is_error{false};      ///< counts whatever it costs
   FindingPrice price{};
+
+  bool can_be_mended() const { return why_unpriced.empty() && !mend.empty(); }
 };
 
 enum class Verdict : std::uint8_t { kOk, kFinding, kUnknown, kNotHere };

@@ -196,7 +196,7 @@ Outcome check_gdr(const Patient& patient) {
   const std::string obstacle = obstacle_of(patient);
   if (said.on != nullptr) return where_used(patient, said);
   const bool by_rule =
-      patient.decided() != nullptr && patient.decided()->path() == MemoryPath::kGdr;
+      patient.decided() != nullptr && patient.decided()->run().path() == MemoryPath::kGdr;
   if (!said.off.empty() && by_rule && obstacle.empty()) {
     Finding finding;
     finding.what = "NCCL did not use GPUDirect RDMA, though " + rule_of(patient);

@@ -20,17 +20,13 @@ std::vector<SizePrice> compared(const CasePrediction& found, const CasePredictio
   return out;
 }
 
-bool can_be_mended(const Finding& finding) {
-  return finding.why_unpriced.empty() && !finding.mend.empty();
-}
-
 }  // namespace
 
 Priced set_prices(const MachineCase& found, const CaseContext& context, const PriceRequest& request,
                   std::vector<Finding>& findings) {
   std::vector<std::size_t> mendable;
   for (std::size_t i = 0; i < findings.size(); ++i) {
-    if (can_be_mended(findings[i])) mendable.push_back(i);
+    if (findings[i].can_be_mended()) mendable.push_back(i);
   }
   Priced out;
   if (mendable.empty()) return out;

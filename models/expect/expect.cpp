@@ -274,7 +274,7 @@ std::string memory_path_of(const MachineCase& machine, const std::vector<Scenari
   if (params.choice("nccl.decisions") == "simple") return "gdr";
   const auto made = decide_run(devices, MemoryPath::kGdr, asked.env, asked.version);
   const auto* const run = std::get_if<NcclRun>(&made);
-  return run != nullptr && run->declines_all ? "host-staged" : "gdr";
+  return std::string(memory_path_name(run == nullptr ? MemoryPath::kGdr : run->path()));
 }
 
 std::string transport_inside(const MachineCase& machine, const std::vector<ScenarioSetting>& set,

@@ -88,9 +88,14 @@ Effects::Effects(const MachineCase& healthy, const CaseContext& context,
   if (!whole.why_not.empty()) throw InputError(whole.why_not);
   healthy_us_ = std::move(whole.us);
   notes_ = std::move(whole.notes);
-  Times shared = times(predictor, all, plateau_);
+  reference_us_ = healthy_us_;
+  std::vector<std::size_t> larger;
+  for (const std::size_t i : all) {
+    if (points_[i].bytes > plateau_) larger.push_back(i);
+  }
+  const Times shared = times(predictor, larger, plateau_);
   if (!shared.why_not.empty()) throw InputError(shared.why_not);
-  reference_us_ = std::move(shared.us);
+  for (std::size_t k = 0; k < larger.size(); ++k) reference_us_[larger[k]] = shared.us[k];
 }
 
 void Effects::add(const Together& which, const std::vector<std::size_t>& points,

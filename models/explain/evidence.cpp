@@ -127,10 +127,6 @@ const CauseEntry& entry_of(std::string_view check, const Change& change, const S
   return kAsFound;
 }
 
-bool can_be_mended(const Finding& finding) {
-  return finding.why_unpriced.empty() && !finding.mend.empty();
-}
-
 }  // namespace
 
 std::vector<Suspect> suspects_of(const std::vector<CauseEntry>& entries, const Site& site) {
@@ -153,7 +149,7 @@ void weigh_by(const Patient& patient, const Site& site, bool as_found,
     }
     for (const Finding& finding : outcome.findings) {
       weigh_finding(check.name, finding, patient, site, suspects);
-      if (!as_found || !can_be_mended(finding)) continue;
+      if (!as_found || !finding.can_be_mended()) continue;
       Change fault = undone(patient.found(), finding.mend, patient.context().catalog);
       const CauseEntry& entry = entry_of(check.name, fault, site, suspects);
       found.push_back({&entry,
@@ -177,7 +173,7 @@ MachineCase mended_machine(const Patient& patient) {
   MachineCase out = patient.found();
   for (const Check& check : doctor_checks()) {
     for (const Finding& finding : check.run(patient).findings) {
-      if (can_be_mended(finding)) {
+      if (finding.can_be_mended()) {
         out = changed(std::move(out), finding.mend, patient.context().catalog);
       }
     }

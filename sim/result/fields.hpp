@@ -17,6 +17,9 @@ struct JsonField {
   Json (*value)(const T&);
 };
 
+/// A text where there is one; else the member is left out.
+inline Json if_any(const std::string& text) { return text.empty() ? Json() : Json(text); }
+
 template <class T, std::size_t n>
 Json object_of(const T& from, const std::array<JsonField<T>, n>& fields) {
   Json out = Json::object();

@@ -24,8 +24,6 @@ Json strings(const std::vector<std::string>& items) {
 }
 
 /// Null, and so left out, where there is no text.
-Json if_any(const std::string& text) { return text.empty() ? Json() : Json(text); }
-
 using CauseField = JsonField<CauseShare>;
 constexpr std::array kCauseFields{
     CauseField{{"cause", "text", "", "the kind of thing: \"PCIe uplink, switch to CPU\""},

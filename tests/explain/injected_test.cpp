@@ -248,16 +248,30 @@ class Injected : public testing::Test {
   }
 };
 
+/// One draw: a case, the error that a run of it has, and what chance is drawn from.
+struct Trial {
+  Trial(const Case& drawn, bool has_healthy, std::uint64_t seed, const char* name)
+      : on{drawn},
+        errors{drawn.errors(has_healthy)},
+        noise{noise_of(drawn.points(), errors)},
+        stream{random_stream(seed, name)} {}
+
+  Explanation explained(const std::vector<double>& effect) {
+    return explain(measured(effect, noise, errors, stream), on.effects(), errors);
+  }
+
+  const Case& on;
+  ErrorModel errors;
+  Gaussian noise;
+  std::mt19937_64 stream;
+};
+
 TEST_F(Injected, HealthyMachines) {
   for (const bool has_healthy : {true, false}) {
     Counts counts;
     for (std::uint64_t seed = 0; seed < seeds(); ++seed) {
-      const Case& on = *cases()[seed % cases().size()];
-      const ErrorModel errors = on.errors(has_healthy);
-      const Gaussian noise = noise_of(on.points(), errors);
-      std::mt19937_64 stream = random_stream(seed, "healthy");
-      const std::vector<double> none(on.points().size(), 0.0);
-      const Explanation made = explain(measured(none, noise, errors, stream), on.effects(), errors);
+      Trial trial(*cases()[seed % cases().size()], has_healthy, seed, "healthy");
+      const Explanation made = trial.explained(std::vector<double>(trial.on.points().size(), 0.0));
       ++counts.all;
       counts.healthy += made.verdict == Explained::kNotSlower ? 1U : 0U;
     }
@@ -270,15 +284,14 @@ TEST_F(Injected, SingleFaults) {
   for (const bool has_healthy : {true, false}) {
     Counts counts;
     for (std::uint64_t seed = 0; seed < seeds(); ++seed) {
-      const Case& on = *cases()[seed % cases().size()];
-      const ErrorModel errors = on.errors(has_healthy);
-      const Gaussian noise = noise_of(on.points(), errors);
-      std::mt19937_64 stream = random_stream(seed, "single");
-      const std::size_t fault = drawn(on, visible(on, noise, errors.effect), stream);
+      Trial trial(*cases()[seed % cases().size()], has_healthy, seed, "single");
+      const Case& on = trial.on;
+      const std::size_t fault =
+          drawn(on, visible(on, trial.noise, trial.errors.effect), trial.stream);
       const std::vector<double> effect = on.effect(fault);
-      const Explanation made =
-          explain(measured(effect, noise, errors, stream), on.effects(), errors);
-      count(made, on.effects(), {fault}, is_told(effect, on, noise, errors.effect, fault), counts);
+      const Explanation made = trial.explained(effect);
+      count(made, on.effects(), {fault},
+            is_told(effect, on, trial.noise, trial.errors.effect, fault), counts);
     }
     counts.print(has_healthy ? "single, with a healthy run" : "single, without");
     const auto all = static_cast<double>(counts.all);
@@ -293,19 +306,17 @@ TEST_F(Injected, DoubleFaults) {
   const std::uint64_t pairs = setting("WEFT_EXPLAIN_PAIRS", 40);
   Counts counts;
   for (std::uint64_t seed = 0; seed < pairs; ++seed) {
-    const Case& on = *cases()[seed % cases().size()];
-    const ErrorModel errors = on.errors(true);
-    const Gaussian noise = noise_of(on.points(), errors);
-    std::mt19937_64 stream = random_stream(seed, "double");
-    const std::vector<std::size_t> from = visible(on, noise, errors.effect);
-    const std::size_t a = drawn(on, from, stream);
-    const std::size_t b = drawn(on, from, stream);
+    Trial trial(*cases()[seed % cases().size()], true, seed, "double");
+    const Case& on = trial.on;
+    const std::vector<std::size_t> from = visible(on, trial.noise, trial.errors.effect);
+    const std::size_t a = drawn(on, from, trial.stream);
+    const std::size_t b = drawn(on, from, trial.stream);
     if (on.effects().suspects()[a].entry->id == on.effects().suspects()[b].entry->id) continue;
     const std::vector<double> effect = on.effect(Together{std::min(a, b), std::max(a, b)});
     if (effect.empty()) continue;
-    const Explanation made = explain(measured(effect, noise, errors, stream), on.effects(), errors);
-    count(made, on.effects(), {a, b}, is_told(effect, on, noise, errors.effect, a, b, from),
-          counts);
+    const Explanation made = trial.explained(effect);
+    count(made, on.effects(), {a, b},
+          is_told(effect, on, trial.noise, trial.errors.effect, a, b, from), counts);
   }
   counts.print("double, with a healthy run");
   EXPECT_GE(2 * counts.all, pairs);  // others are one cause, or are refused

@@ -24,6 +24,11 @@ struct NcclRun {
   bool declines_all{false};
   /// What NVML calls each GPU of a node where the fabric has not all of them; else empty.
   std::vector<std::uint32_t> gpu_numbers{};
+
+  /// What NCCL does by itself: GPUDirect RDMA unless it declines it at all ends of its rings.
+  MemoryPath path() const { return declines_all ? MemoryPath::kHostStaged : MemoryPath::kGdr; }
+  /// Whether it declines it at some ends and not at others, which no prediction has.
+  bool is_mixed() const { return !declined.empty() && !declines_all; }
 };
 
 /// Why a run cannot follow NCCL: its decisions are not known for the machine, or weft's plans

@@ -291,7 +291,7 @@ PlanBuilder::Moves PlanBuilder::moves(const Protocol& protocol, const Connection
   for (Leg& leg : through) {
     leg.data_only = true;
     leg.by_bytes = is_by_bytes_;
-    if (waits_for_memory) leg.misses = misses_[in_node(gpu_)];
+    if (waits_for_memory && leg.kind == Leg::Kind::kRead) leg.misses = misses_[in_node(gpu_)];
   }
   const auto add = [&through](const std::optional<Walk>& by, const Leg& own) {
     const Walk legs = by.value_or(Walk{own});
