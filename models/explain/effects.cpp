@@ -13,8 +13,8 @@ namespace weft {
 namespace {
 
 // From here on rates do not change with size, and so no effect does: it is predicted here.
-constexpr std::int64_t kLeastPlateau = 256LL << 20;
-constexpr std::int64_t kPlateauOfRank = 16LL << 20;
+constexpr std::int64_t kLeastPlateau = 1LL << 30;
+constexpr std::int64_t kPlateauOfRank = 64LL << 20;
 constexpr const char* kWho = "explain";
 
 /// Points of one operation and path, with the sizes that are predicted for them.

@@ -22,7 +22,7 @@ struct CauseEffect {
 };
 
 /// What causes do to a machine, as predict() has it: by point, each predicted once, when it is
-/// asked for. Of sizes beyond 256 MiB, and 16 MiB a GPU, the effect is that at this size. One
+/// asked for. Of sizes beyond 1 GiB, and 64 MiB a GPU, the effect is that at this size. One
 /// thread at a time uses it.
 class Effects {
  public:

@@ -16,8 +16,10 @@
 namespace weft {
 namespace {
 
-constexpr double kNoEffect = 0.01;   // of time
-constexpr std::size_t kLeaders = 4;  // predicted at all points first: others are held against them
+constexpr double kNoEffect = 0.01;     // of time
+constexpr std::size_t kEnds = 2;       // points after which leaders are chosen
+constexpr std::size_t kLeaders = 4;    // predicted at all points then: others are held against them
+constexpr std::size_t kGuessed = 4;    // points at which pairs and the nearest are guessed
 constexpr std::size_t kOfOnePair = 2;  // variants of two causes
 constexpr std::size_t kNearest = 5;    // shown where nothing suffices
 
@@ -38,17 +40,30 @@ std::size_t clearest(const std::vector<Point>& points, const std::vector<double>
   return out;
 }
 
-/// The end of a point's curve that is further away from it.
-std::size_t far_end(const std::vector<Point>& points, std::size_t from) {
-  std::size_t out = from;
-  double most = 0;
+/// Points in the order in which causes are held against them: the clearest, the far end of its
+/// curve, then always the one that is furthest from those before. Curves are far from each other.
+std::vector<std::size_t> in_order(const std::vector<Point>& points, std::size_t first) {
+  constexpr double kOtherCurve = 1000;  // octaves
+  const auto octaves = [&](std::size_t i, std::size_t j) {
+    const auto bytes = [&](std::size_t k) { return static_cast<double>(points[k].bytes); };
+    return points[i].is_of(points[j]) ? std::abs(std::log2(bytes(i) / bytes(j))) : kOtherCurve;
+  };
+  std::vector<double> away(points.size());
   for (std::size_t i = 0; i < points.size(); ++i) {
-    if (!points[i].is_of(points[from])) continue;
-    const double octaves = std::abs(
-        std::log2(static_cast<double>(points[i].bytes) / static_cast<double>(points[from].bytes)));
-    if (octaves > most) {
-      most = octaves;
-      out = i;
+    const double from_first = octaves(i, first);
+    away[i] = from_first == kOtherCurve ? 0 : from_first;
+  }
+  std::vector<std::size_t> out{first};
+  while (out.size() < points.size()) {
+    std::size_t next = first;
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      const bool is_taken = std::find(out.begin(), out.end(), i) != out.end();
+      if (!is_taken && (next == first || away[i] > away[next])) next = i;
+    }
+    out.push_back(next);
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      away[i] = std::numeric_limits<double>::infinity();
+      for (const std::size_t taken : out) away[i] = std::min(away[i], octaves(i, taken));
     }
   }
   return out;
@@ -99,41 +114,42 @@ class Search {
         weights_{log_weights(effects)} {
     all_.resize(gaps.size());
     std::iota(all_.begin(), all_.end(), std::size_t{0});
-    const std::size_t first = clearest(effects.points(), gaps, sd);
-    first_ = {first};
-    ends_ = first_;
-    const std::size_t far = far_end(effects.points(), first);
-    if (far != first) ends_.push_back(far);
-    std::sort(ends_.begin(), ends_.end());
+    order_ = in_order(effects.points(), clearest(effects.points(), gaps, sd));
   }
 
   /// Those that can be answers, at all points. Of each that suffices no other is left out that is
   /// not less likely by Thresholds::shown.
   std::vector<Combination> sufficient(std::vector<Together> which) const {
-    for (const Points& known : {first_, ends_}) {
+    std::vector<Combination> out;
+    double best = -std::numeric_limits<double>::infinity();
+    const auto take = [&](const std::vector<Together>& whole) {
+      for (Combination& each : matched(whole)) {
+        if (!can_be_answer(each)) continue;
+        best = std::max(best, each.log_posterior());
+        out.push_back(std::move(each));
+      }
+    };
+    for (std::size_t n = 1; n < order_.size(); ++n) {
+      const Points known = first(n);
       effects_.predict(which, known);
       const PartMatcher part = at(known);
       drop(which, [&](const Together& each) {
         return !is_known(each, known) || part.bound(effect(each)).tail < thresholds_.suffices;
       });
+      const auto most = [&](const Together& each) {
+        return part.bound(effect(each)).likelihood + weight(each);
+      };
+      if (n == kEnds) {
+        std::stable_sort(which.begin(), which.end(),
+                         [&](const Together& a, const Together& b) { return most(a) > most(b); });
+        const auto leaders = static_cast<std::ptrdiff_t>(std::min(kLeaders, which.size()));
+        take({which.begin(), which.begin() + leaders});
+        which.erase(which.begin(), which.begin() + leaders);
+      }
+      drop(which,
+           [&](const Together& each) { return most(each) < best - std::log(thresholds_.shown); });
     }
-    const PartMatcher part = at(ends_);
-    const auto most = [&](const Together& each) {
-      return part.bound(effect(each)).likelihood + weight(each);
-    };
-    std::stable_sort(which.begin(), which.end(),
-                     [&](const Together& a, const Together& b) { return most(a) > most(b); });
-    const auto leaders = static_cast<std::ptrdiff_t>(std::min(kLeaders, which.size()));
-    std::vector<Combination> out = matched({which.begin(), which.begin() + leaders});
-    which.erase(which.begin(), which.begin() + leaders);
-    double best = -std::numeric_limits<double>::infinity();
-    for (const Combination& each : out) {
-      if (can_be_answer(each)) best = std::max(best, each.log_posterior());
-    }
-    drop(which,
-         [&](const Together& each) { return most(each) < best - std::log(thresholds_.shown); });
-    for (Combination& each : matched(which)) out.push_back(std::move(each));
-    std::erase_if(out, [&](const Combination& each) { return !can_be_answer(each); });
+    take(which);
     return out;
   }
 
@@ -216,18 +232,14 @@ class Search {
     return {gaps_, effects_.points(), errors_, noise_, points};
   }
 
-  /// The ends, and the middle of the first point's curve.
-  Points guessed_at() const {
-    Points curve;
-    for (std::size_t i = 0; i < effects_.points().size(); ++i) {
-      if (effects_.points()[i].is_of(effects_.points()[first_.front()])) curve.push_back(i);
-    }
-    Points out{curve.front(), curve[curve.size() / 2], curve.back()};
-    out.insert(out.end(), ends_.begin(), ends_.end());
+  /// The first `count` of the order, ascending.
+  Points first(std::size_t count) const {
+    Points out{order_.begin(),
+               order_.begin() + static_cast<std::ptrdiff_t>(std::min(count, order_.size()))};
     std::sort(out.begin(), out.end());
-    out.erase(std::unique(out.begin(), out.end()), out.end());
     return out;
   }
+  Points guessed_at() const { return first(kGuessed); }
 
   bool is_known(const Together& which, const Points& points) const {
     return std::none_of(points.begin(), points.end(),
@@ -295,8 +307,7 @@ class Search {
   const Thresholds& thresholds_;
   std::vector<double> weights_;
   Points all_;
-  Points first_;
-  Points ends_;
+  Points order_;
 };
 
 /// The causes of a combination, variants apart.

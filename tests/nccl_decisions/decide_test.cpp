@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "models/nccl/decide/search.hpp"
 #include "sim/io/file.hpp"
 #include "sim/io/json.hpp"
 
@@ -313,6 +314,53 @@ TEST(NcclLogs, RingsOfTwoMachinesInNccl2223) {
   ASSERT_EQ(ours.connections.rings.size(), 16u);
   for (std::size_t c = 0; c < logged.size(); ++c) {
     EXPECT_EQ(ours.connections.rings[c + 1], logged[c]) << "channel " << c + 1;
+  }
+}
+
+bool are_equal(const NcclGraph& a, const NcclGraph& b) {
+  const auto is_same = [](const NcclGraphChannel& x, const NcclGraphChannel& y) {
+    return x.gpus == y.gpus && x.net_in == y.net_in && x.net_out == y.net_out;
+  };
+  return a.pattern == b.pattern && a.bw_intra == b.bw_intra && a.bw_inter == b.bw_inter &&
+         a.latency_inter == b.latency_inter && a.type_intra == b.type_intra &&
+         a.type_inter == b.type_inter && a.cross_nic == b.cross_nic &&
+         a.same_channels == b.same_channels &&
+         std::equal(a.channels.begin(), a.channels.end(), b.channels.begin(), b.channels.end(),
+                    is_same);
+}
+
+// One after another in one process, each a little different: none is taken for another.
+TEST(NcclSearch, IsRememberedByAllThatItLooksAt) {
+  const auto replaced = [](std::string text, const std::string& what, const std::string& by) {
+    text.replace(text.find(what), what.size(), by);
+    return text;
+  };
+  const std::vector<std::string> systems = {
+      hgx(),
+      replaced(hgx(), "speed=\"400000\"", "speed=\"100000\""),
+      replaced(hgx(), "guid=\"0x2\"", "guid=\"0x1\""),
+      replaced(hgx(), "link_width=\"16\"", "link_width=\"4\""),
+      replaced(hgx(), "gdr=\"1\"/></nic>", "gdr=\"0\"/></nic>"),
+      replaced(hgx(), "count=\"18\"", "count=\"6\"")};
+  const std::vector<Env> envs = {{},
+                                 {{"NCCL_CROSS_NIC", "1"}},
+                                 {{"NCCL_CROSS_NIC", "0"}},
+                                 {{"NCCL_NETDEVS_POLICY", "ALL"}},
+                                 {{"NCCL_NET_GDR_LEVEL", "LOC"}}};
+  for (const NcclVersion version : {NcclVersion{}, NcclVersion{2, 20, 5}, NcclVersion{2, 23, 4}}) {
+    for (const Env& env : envs) {
+      for (const std::string& system : systems) {
+        for (const int hosts : {1, 2}) {
+          const NcclDecisions d = decide(system, hosts, env, version);
+          const NcclNodeView& view = d.views.front();
+          const NcclSearchRequest request{.pattern = NcclPattern::kRing,
+                                          .max_channels = view.system.release.most_channels / 2,
+                                          .inter = hosts > 1};
+          const NcclGraph searched = search_nccl_graph(view.system, view.paths, d.env, request);
+          EXPECT_TRUE(are_equal(view.ring, searched));
+        }
+      }
+    }
   }
 }
 

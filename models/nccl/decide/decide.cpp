@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "models/nccl/decide/nearest.hpp"
+#include "models/nccl/decide/search_memo.hpp"
 
 namespace weft {
 namespace {
@@ -114,7 +115,7 @@ NcclDecisions Decider::decide() {
 void Decider::search(NcclNodeView& view) const {
   const auto found = [&](NcclSearchRequest request) {
     request.inter = inter_;
-    return search_nccl_graph(view.system, view.paths, result_.env, request);
+    return remembered_nccl_graph(view.system, view.paths, result_.env, request);
   };
   const int most = release().most_channels;
   view.ring = found({.pattern = NcclPattern::kRing, .max_channels = most / 2});
