@@ -6,6 +6,7 @@
 #include "models/collective/nic_load.hpp"
 #include "models/collective/repeated.hpp"
 #include "models/nccl/execute/collective_plan.hpp"
+#include "models/transport/footprints.hpp"
 #include "models/transport/run_plans.hpp"
 
 namespace weft {
@@ -19,16 +20,34 @@ Timeline* timeline_of(const Plan& plan, const Ready& ready, ResultRow& row) {
   return out.get();
 }
 
+/// Once folded, however often it is launched: what is alike in one launch is so in two.
+RunOutcome run_fluid_on(const Machine& machine, const Plan& plan, const Ready& ready,
+                        CauseTable& causes, ResultRow& row) {
+  const PredictOptions& options = ready.options;
+  const Params& params = machine.devices().params();
+  const bool is_told = options.timeline_of == plan.bytes;
+  std::optional<Folded> folded;
+  if (options.folds && !is_told) folded = fold_on(machine, plan, options.stop);
+  if (folded) {
+    return repeated(params, folded->plan, causes, [&](const Plan& launched) {
+      return run_folded(machine, launched, folded->servers, causes, options.shuffle_ties,
+                        options.stop);
+    });
+  }
+  return repeated(params, plan, causes, [&](const Plan& launched) {
+    Timeline* const timeline = timeline_of(launched, ready, row);
+    return run_fluid(machine, launched, causes, options.folds && is_told, options.shuffle_ties,
+                     options.stop, timeline);
+  });
+}
+
 /// Runs a plan; `has_drawn` becomes true if that depended on the seed.
 RunOutcome run_plan_on(const Machine& machine, const Plan& plan, const Ready& ready,
                        CauseTable& causes, ResultRow& row, std::atomic<bool>& has_drawn) {
   RunOutcome outcome;
   const Params& params = machine.devices().params();
   if (ready.options.fidelity == Fidelity::kFluid) {
-    outcome = repeated(params, plan, causes, [&](const Plan& launched) {
-      return run_fluid(machine, launched, causes, ready.options.folds, ready.options.shuffle_ties,
-                       ready.options.stop, timeline_of(launched, ready, row));
-    });
+    outcome = run_fluid_on(machine, plan, ready, causes, row);
   } else {
     std::vector<std::uint32_t> nodes(machine.fabric().nodes());
     std::iota(nodes.begin(), nodes.end(), 0U);

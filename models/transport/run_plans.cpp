@@ -54,9 +54,15 @@ RunOutcome run_fluid(const Machine& machine, const Plan& plan, CauseTable& cause
   std::optional<Folded> folded;
   if (folds) folded = fold_on(machine, plan, stop);
   if (!folded) return run_fluid(machine, {&plan, 1}, causes, shuffle_ties, stop).front();
+  return run_folded(machine, folded->plan, folded->servers, causes, shuffle_ties, stop);
+}
+
+RunOutcome run_folded(const Machine& machine, const Plan& plan, const ServerClasses& servers,
+                      CauseTable& causes, std::optional<std::uint64_t> shuffle_ties,
+                      const Stop* stop) {
   EventQueue events = queue_of(shuffle_ties);
-  FluidTransport transport(machine, events, causes, folded->servers);
-  return run_plans({&folded->plan, 1}, transport, events, causes, stop).front();
+  FluidTransport transport(machine, events, causes, servers);
+  return run_plans({&plan, 1}, transport, events, causes, stop).front();
 }
 
 PacketRun run_packets(const Machine& machine, std::span<const Plan> plans,

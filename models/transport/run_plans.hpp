@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "models/machine/machine.hpp"
+#include "sim/plan/fold.hpp"
 #include "sim/result/probes.hpp"
 #include "sim/result/timeline.hpp"
 #include "sim/run/runner.hpp"
@@ -26,6 +27,11 @@ std::vector<RunOutcome> run_fluid(const Machine& machine, std::span<const Plan> 
 RunOutcome run_fluid(const Machine& machine, const Plan& plan, CauseTable& causes, bool folds,
                      std::optional<std::uint64_t> shuffle_ties = {}, const Stop* stop = nullptr,
                      Timeline* timeline = nullptr);
+
+/// Runs a plan in which one of each class stands for all, on servers that do (Folded).
+RunOutcome run_folded(const Machine& machine, const Plan& plan, const ServerClasses& servers,
+                      CauseTable& causes, std::optional<std::uint64_t> shuffle_ties = {},
+                      const Stop* stop = nullptr);
 
 /// Of a timeline, some 120 MB of a file; later ones are left out, and counted.
 inline constexpr std::size_t kMostSlices = 2'000'000;
