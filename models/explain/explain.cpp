@@ -25,7 +25,7 @@ constexpr std::size_t kNearest = 5;    // shown where nothing suffices
 
 using Points = std::vector<std::size_t>;
 
-/// The clearest point, or a smaller one that is half as clear, as it is predicted sooner.
+/// The clearest point, or a smaller one a third as clear, as it is predicted sooner.
 std::size_t clearest(const std::vector<Point>& points, const std::vector<double>& gaps,
                      const std::vector<double>& sd) {
   const auto clarity = [&](std::size_t i) { return std::abs(gaps[i]) / sd[i]; };
@@ -35,7 +35,7 @@ std::size_t clearest(const std::vector<Point>& points, const std::vector<double>
   }
   std::size_t out = best;
   for (std::size_t i = 0; i < points.size(); ++i) {
-    if (clarity(i) >= 0.5 * clarity(best) && points[i].bytes < points[out].bytes) out = i;
+    if (clarity(i) >= clarity(best) / 3 && points[i].bytes < points[out].bytes) out = i;
   }
   return out;
 }
