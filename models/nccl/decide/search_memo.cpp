@@ -1,5 +1,7 @@
 #include "models/nccl/decide/search_memo.hpp"
 
+#include <array>
+#include <bit>
 #include <map>
 #include <memory>
 #include <mutex>
