@@ -11,8 +11,8 @@ namespace {
 /// Rings go through nodes by turns at most, one way on even ones and another on odd ones.
 constexpr std::size_t kPeriod = 2;
 
-/// More moves than a few seconds' worth.
-constexpr double kManyTransfers = 1e7;
+/// More moves than a few seconds' worth: trees' nodes are all unlike and fold little.
+constexpr double kManyTransfers = 1e6;
 
 /// Whether what a ring does in one node it does so many nodes further on.
 bool repeats_itself(const Ring& ring) {
@@ -79,9 +79,9 @@ bool stands_for(const Schedule& sample, const Schedule& cluster, Op op, const Ch
   return true;
 }
 
-std::uint32_t levels_left_out(std::uint32_t nodes) {
+std::uint32_t levels_between(std::uint32_t nodes, std::uint32_t sample) {
   std::uint32_t levels = 0;
-  while (nodes_below(nodes, levels) > Sample::kOfTrees) ++levels;
+  while (nodes_below(nodes, levels) > sample) ++levels;
   return levels;
 }
 
@@ -121,14 +121,17 @@ std::vector<const Sample*> Samples::of(Op op, Bytes bytes, MemoryPath path) {
   }
   const bool is_tree =
       choice.algorithm == Algorithm::kTree || choice.algorithm == Algorithm::kNvlsTree;
-  const std::uint32_t levels = levels_left_out(machine_.fabric().nodes());
-  if (!is_tree || levels == 0 ||
-      plan_size(machine_.devices(), cluster, op, bytes).transfers < kManyTransfers) {
-    return {};
-  }
+  const std::uint32_t nodes = machine_.fabric().nodes();
+  const double transfers = plan_size(machine_.devices(), cluster, op, bytes).transfers;
+  if (!is_tree || transfers < kManyTransfers) return {};
+  std::uint32_t levels = levels_between(nodes, Sample::kOfTrees);
+  const bool is_long = transfers * nodes_below(nodes, levels) / nodes > kManyTransfers;
+  const bool is_large = nodes_below(nodes, levels + 3) >= Sample::kLeastOfTrees;
+  if (levels > 0 && is_long && is_large) ++levels;
+  if (levels == 0) return {};
   std::vector<const Sample*> out;
   for (const std::uint32_t more : {0U, 1U, 2U}) {
-    out.push_back(&of_nodes(nodes_below(machine_.fabric().nodes(), levels + more), path));
+    out.push_back(&of_nodes(nodes_below(nodes, levels + more), path));
     if (!grows_by_level(out.back()->schedules.at(path), cluster, choice)) return {};
   }
   return out;

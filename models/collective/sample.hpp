@@ -32,7 +32,9 @@ struct Sample {
   /// Ranks of an all-to-all: sends wait for each other at a NIC, so its cost grows with their
   /// square; more take minutes and GBs.
   static constexpr std::size_t kMostExchanging = 16384;
-  static constexpr std::uint32_t kOfTrees = 32;  ///< at most
+  static constexpr std::uint32_t kOfTrees = 32;  ///< at most; half as many where steps are many
+  /// At least, of the smallest of three: NCCL has larger chunks for fewer (NVLSTree).
+  static constexpr std::uint32_t kLeastOfTrees = 4;
 
   /// All references must outlive it.
   Sample(std::uint32_t nodes, const Fabric& cluster, const Params& params, const PartLibrary& parts)
@@ -58,8 +60,8 @@ bool stands_for(const Schedule& sample, const Schedule& cluster, Op op, const Ch
 constexpr std::uint32_t nodes_below(std::uint32_t nodes, std::uint32_t levels) {
   return ((nodes - 1) >> levels) + 1;
 }
-/// How many levels the trees of a sample leave out.
-std::uint32_t levels_left_out(std::uint32_t nodes);
+/// How many levels less the trees of so many nodes have, which nodes_below() gave.
+std::uint32_t levels_between(std::uint32_t nodes, std::uint32_t sample);
 /// Whether the sample's trees are made as the cluster's: `choice` runs on either.
 bool grows_by_level(const Schedule& sample, const Schedule& cluster, const Choice& choice);
 
@@ -88,7 +90,8 @@ class Samples {
         decided_{decided} {}
 
   /// What runs in place of the cluster for an operation: nothing; one sample that stands for it; or
-  /// three by which its time is extended, if the cluster itself is some seconds' worth of moves.
+  /// three by which its time is extended, if the cluster itself is more than seconds' worth of
+  /// moves.
   std::vector<const Sample*> of(Op op, Bytes bytes, MemoryPath path);
 
  private:

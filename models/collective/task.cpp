@@ -74,7 +74,8 @@ void extend(RunOutcome& outcome, const Ready& ready, const RowTask& task, Result
     CauseTable causes;
     times.push_back(run_plan_on(sample.machine, plan, ready, causes, row, has_drawn).time);
   }
-  const std::uint32_t levels = levels_left_out(ready.machine.fabric().nodes());
+  const std::uint32_t levels =
+      levels_between(ready.machine.fabric().nodes(), task.samples[0]->fabric.nodes());
   const ByLevel all = by_level(times[0], times[1], times[2], levels);
   row.extended = {.nodes = {task.samples[0]->fabric.nodes(), task.samples[1]->fabric.nodes(),
                             task.samples[2]->fabric.nodes()},

@@ -45,12 +45,13 @@ inline constexpr std::array kSmCopyParams{
         "for each"},
     ParamSpec{"gpu.sm_miss_time", Unit::kNanoseconds, 262, 0, 10'000, Origin::kMeasured,
               "H200, 2026-11: a warp that copies 4 KiB a trip takes 606 ns where the L2 cache "
-              "answers no load, 344 where it answers all (16 blocks; H100 616 and 344)",
+              "answers no load, 344 where it answers all (16 blocks; H100: 272 ns)",
               "a load that the L2 cache cannot answer, more than one that it can"},
     ParamSpec{
         "gpu.l2_size", Unit::kBytes, 50.0 * 1024 * 1024, 0, 1e12, Origin::kSpecification,
         "NVIDIA H100 data sheet: 50 MB, which are MiB (H100, 2026-11: cudaDeviceProp 51,200 KiB)",
-        "L2 cache; each half keeps what its own SMs load, so half of it counts"},
+        "L2 cache; each half keeps what its own SMs load, so half of it counts (assumed of all "
+        "GPUs)"},
     ParamSpec{
         "gpu.sm_line_share", Unit::kFraction, 0.94, 0.01, 1, Origin::kFitted, kSmFit,
         "of an SM's loads and stores where each line of 128 B has a flag, since its data pass "
@@ -63,7 +64,7 @@ inline constexpr std::array kSmCopyParams{
         "takes as many on any GPU"},
     ParamSpec{"gpu.sm_load_latency", Unit::kNanoseconds, 255, 0, 10'000, Origin::kFitted, kSmFit,
               "until the first load of a pass is there, mostly of the L2 cache"},
-    ParamSpec{"gpu.bytes_per_thread", Unit::kBytes, 64, 4, 1024, Origin::kMeasured,
+    ParamSpec{"gpu.bytes_per_thread", Unit::kBytes, 64, 4, 1024, Origin::kFitted,
               "2026-11: of two groups of 5 warps of a block that load beyond the L2 cache, HBM a "
               "third to a half busy, each moves 19.1 to 20.0 GB/s on an H100, 20.2 to 21.4 on an "
               "H200: 64 B / 517 ns a thread. NCCL asks for 128 (ncclCollUnroll), then stores them",

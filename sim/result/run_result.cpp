@@ -23,7 +23,6 @@ Json strings(const std::vector<std::string>& items) {
   return out;
 }
 
-/// Null, and so left out, where there is no text.
 using CauseField = JsonField<CauseShare>;
 constexpr std::array kCauseFields{
     CauseField{{"cause", "text", "", "the kind of thing: \"PCIe uplink, switch to CPU\""},
