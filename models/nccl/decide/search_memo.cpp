@@ -49,7 +49,10 @@ class Question {
  private:
   template <class T>
   requires std::is_arithmetic_v<T> || std::is_enum_v<T>
-  void add(T value) { text_.append(reinterpret_cast<const char*>(&value), sizeof value); }
+  void add(T value) {
+    const auto bytes = std::bit_cast<std::array<char, sizeof(T)>>(value);
+    text_.append(bytes.data(), bytes.size());
+  }
   void add(const std::vector<int>& values) {
     add(values.size());
     for (const int value : values) add(value);
