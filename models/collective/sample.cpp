@@ -122,13 +122,12 @@ std::vector<const Sample*> Samples::of(Op op, Bytes bytes, MemoryPath path) {
   const bool is_tree =
       choice.algorithm == Algorithm::kTree || choice.algorithm == Algorithm::kNvlsTree;
   const std::uint32_t nodes = machine_.fabric().nodes();
-  const double transfers = plan_size(machine_.devices(), cluster, op, bytes).transfers;
-  if (!is_tree || transfers < kManyTransfers) return {};
   std::uint32_t levels = levels_between(nodes, Sample::kOfTrees);
+  if (!is_tree || levels == 0) return {};
+  const double transfers = plan_size(machine_.devices(), cluster, op, bytes).transfers;
+  if (transfers < kManyTransfers) return {};
   const bool is_long = transfers * nodes_below(nodes, levels) / nodes > kManyTransfers;
-  const bool is_large = nodes_below(nodes, levels + 3) >= Sample::kLeastOfTrees;
-  if (levels > 0 && is_long && is_large) ++levels;
-  if (levels == 0) return {};
+  if (is_long && nodes_below(nodes, levels + 3) >= Sample::kLeastOfTrees) ++levels;
   std::vector<const Sample*> out;
   for (const std::uint32_t more : {0U, 1U, 2U}) {
     out.push_back(&of_nodes(nodes_below(nodes, levels + more), path));

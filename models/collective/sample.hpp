@@ -60,7 +60,7 @@ bool stands_for(const Schedule& sample, const Schedule& cluster, Op op, const Ch
 constexpr std::uint32_t nodes_below(std::uint32_t nodes, std::uint32_t levels) {
   return ((nodes - 1) >> levels) + 1;
 }
-/// How many levels less the trees of so many nodes have, which nodes_below() gave.
+/// How many levels the trees of a sample of at most so many nodes leave out.
 std::uint32_t levels_between(std::uint32_t nodes, std::uint32_t sample);
 /// Whether the sample's trees are made as the cluster's: `choice` runs on either.
 bool grows_by_level(const Schedule& sample, const Schedule& cluster, const Choice& choice);
@@ -90,8 +90,7 @@ class Samples {
         decided_{decided} {}
 
   /// What runs in place of the cluster for an operation: nothing; one sample that stands for it; or
-  /// three by which its time is extended, if the cluster itself is more than seconds' worth of
-  /// moves.
+  /// three by which its time is extended, if the cluster itself is some seconds' worth of moves.
   std::vector<const Sample*> of(Op op, Bytes bytes, MemoryPath path);
 
  private:

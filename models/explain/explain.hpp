@@ -59,8 +59,8 @@ struct Thresholds {
 
 /// Matches gaps with every suspect, and pairs of them where no single one fits well. A suspect is
 /// predicted point by point, and dropped as soon as it cannot be an answer whatever it does at the
-/// others: answers are those of predicting each at all points. The same gaps give the same
-/// explanation.
+/// others: single causes that are answers are those of predicting each at all points. Whether pairs
+/// are tried is asked of those that are left. The same gaps give the same explanation.
 Explanation explain(const std::vector<double>& gaps, const Effects& effects,
                     const ErrorModel& errors, const Thresholds& thresholds = {});
 

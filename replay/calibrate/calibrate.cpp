@@ -540,19 +540,29 @@ Calibration calibrate(const CalibrationRequest& request, const ParamCatalog& cat
   out.drop_stalls = request.drop_stalls;
   const SplitTables tables = split(request, out.by, seed_of(request, catalog));
   if (std::string note = shared_note(tables); !note.empty()) out.notes.push_back(std::move(note));
-  out.fitted.before = compare_all(tables.fitted, request, catalog);
+  const auto first_comparison = [&](const std::vector<MeasuredTable>& of) {
+    try {
+      return compare_all(of, request, catalog);
+    } catch (const Stopped&) {
+      throw Stopped("stopped before any row was finished");
+    }
+  };
+  out.fitted.before = first_comparison(tables.fitted);
   Fit fit(request, catalog, tables.fitted, out.fitted.before);
   if (fit.rows() == 0) throw InputError("no row to fit has a prediction" + why_not(out.fitted));
-  out.held_out.before = compare_all(tables.held_out, request, catalog);
+  out.held_out.before = first_comparison(tables.held_out);
   if (summary(joined(out.held_out.before), out).n == 0) {
     throw InputError("no row that is held out has a prediction" + why_not(out.held_out));
   }
   std::vector<std::string> at_zero;
   const std::vector<std::string> unused =
       add_keys(request, catalog, out.fitted, out.held_out, fit, at_zero);
-  std::vector<ScenarioSetting> settings;
   try {
-    settings = fitted_settings(request, fit, unused, out);
+    const std::vector<ScenarioSetting> settings = fitted_settings(request, fit, unused, out);
+    if (out.refusal.empty()) {
+      out.fitted.after = compare_all(tables.fitted, request, catalog, settings);
+      out.held_out.after = compare_all(tables.held_out, request, catalog, settings);
+    }
   } catch (const std::exception&) {
     // NLopt hands on what ends it as an exception of its own.
     if (request.options.stop == nullptr || !request.options.stop->is_requested()) throw;
@@ -564,8 +574,6 @@ Calibration calibrate(const CalibrationRequest& request, const ParamCatalog& cat
   }
   out.predictions = fit.predictions();
   if (!out.refusal.empty()) return out;
-  out.fitted.after = compare_all(tables.fitted, request, catalog, settings);
-  out.held_out.after = compare_all(tables.held_out, request, catalog, settings);
   out.intervals = intervals_from(joined(out.held_out.after), out);
   out.refusal = memorised(out);
   return out;

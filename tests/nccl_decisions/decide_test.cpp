@@ -317,18 +317,6 @@ TEST(NcclLogs, RingsOfTwoMachinesInNccl2223) {
   }
 }
 
-bool are_equal(const NcclGraph& a, const NcclGraph& b) {
-  const auto is_same = [](const NcclGraphChannel& x, const NcclGraphChannel& y) {
-    return x.gpus == y.gpus && x.net_in == y.net_in && x.net_out == y.net_out;
-  };
-  return a.pattern == b.pattern && a.bw_intra == b.bw_intra && a.bw_inter == b.bw_inter &&
-         a.latency_inter == b.latency_inter && a.type_intra == b.type_intra &&
-         a.type_inter == b.type_inter && a.cross_nic == b.cross_nic &&
-         a.same_channels == b.same_channels &&
-         std::equal(a.channels.begin(), a.channels.end(), b.channels.begin(), b.channels.end(),
-                    is_same);
-}
-
 // One after another in one process, each a little different: none is taken for another.
 TEST(NcclSearch, IsRememberedByAllThatItLooksAt) {
   const auto replaced = [](std::string text, const std::string& what, const std::string& by) {
@@ -357,7 +345,7 @@ TEST(NcclSearch, IsRememberedByAllThatItLooksAt) {
                                           .max_channels = view.system.release.most_channels / 2,
                                           .inter = hosts > 1};
           const NcclGraph searched = search_nccl_graph(view.system, view.paths, d.env, request);
-          EXPECT_TRUE(are_equal(view.ring, searched));
+          EXPECT_TRUE(view.ring == searched);
         }
       }
     }

@@ -22,6 +22,8 @@ struct NcclGraphChannel {
   std::vector<int> gpus;  ///< places among the system's GPUs, in order (NVLS: the head only counts)
   int net_in{-1};         ///< places among its NICs; -1 without network
   int net_out{-1};
+
+  bool operator==(const NcclGraphChannel&) const = default;
 };
 
 /// What the channel search found for a pattern (graph/search.cc). Bandwidths in GB/s a channel.
@@ -37,6 +39,7 @@ struct NcclGraph {
   bool same_channels{true};
 
   int channel_count() const { return static_cast<int>(channels.size()); }
+  bool operator==(const NcclGraph&) const = default;
 };
 
 }  // namespace weft
