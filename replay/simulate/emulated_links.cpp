@@ -83,10 +83,8 @@ void EmulatedLinks::finish() {
     }
   }
   engines_.clear();
-  const DeviceParams& devices = machine_->devices();
+  const Duration look = machine_->devices().params().duration("nccl.proxy_look");
   for (const auto& [nic, proxy] : proxies_) {
-    const Duration look =
-        devices.params().duration("nccl.proxy_look") + devices.duration("nic.test_time", nic);
     plan_->actors[proxy.actor].round =
         add_lag("proxy looks at its operations", look * std::int64_t{proxy.ends});
   }
@@ -123,7 +121,7 @@ EmulatedLinks::Link EmulatedLinks::add(const QueuePair& pair, std::span<const Me
   const DeviceId cpu = fabric.root_cpu(pair.nic);
   const DeviceId peer_cpu = fabric.root_cpu(pair.peer_nic);
   const LagIndex delay = add_lag("a copy begins and is seen to end", time("nic.copy_delay"));
-  const LagIndex check = add_lag("proxy sees that a copy has ended", time("nic.copy_check"));
+  const LagIndex check = add_lag("proxy finds a copy's event", time("nic.copy_check"));
   const LagIndex call = add_lag("proxy begins a copy", time("nic.copy_call"));
   const LagIndex handled = add_lag("proxy handles a message", time("nic.message_time"));
   const LagIndex out = add_lag("wire latency", wire_time(pair));
@@ -168,13 +166,15 @@ EmulatedLinks::Link EmulatedLinks::add(const QueuePair& pair, std::span<const Me
   const FlagIndex see_sent = tested(pair.nic, handled, link.sent);
   // A thread that copies finds the message by itself; a copy engine's work its proxy begins.
   const FlagIndex begin = to_gpu ? tested(pair.peer_nic, call, second) : second;
+  const FlagIndex seen_copied = add_flag();
+  const FlagIndex see_copied = to_gpu ? tested(pair.peer_nic, check, seen_copied) : kNoIndex;
   const FlagIndex see_received = tested(pair.peer_nic, handled, link.received);
   ++proxies_[pair.nic].ends;
   ++proxies_[pair.peer_nic].ends;
   Program& sender = add_program(Actor::Kind::kHostThread, cpu);
   for (const Message& m : messages) {
-    if (m.bytes > Bytes{}) {
-      sender.wait(copied);
+    if (m.bytes > Bytes{}) sender.wait(copied);
+    if (m.bytes > Bytes{} || from_gpu) {  // a GPU's message has an event, with data or without
       sender.signal(see);
       sender.wait(seen);
     }
@@ -190,6 +190,10 @@ EmulatedLinks::Link EmulatedLinks::add(const QueuePair& pair, std::span<const Me
     if (m.bytes > Bytes{}) {
       if (to_gpu) receiver.signal(begin);
       receiver.wait(second_copied);
+    }
+    if (to_gpu) {
+      receiver.signal(see_copied);
+      receiver.wait(seen_copied);
     }
     receiver.wait(arrived);
     receiver.signal(see_received);

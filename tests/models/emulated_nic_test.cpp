@@ -33,9 +33,13 @@ TEST(EmulatedNic, AMessageIsCopiedTwiceByGpusAndSeenToEnd) {
   const double called = later("gdr", "nic.copy_call", "3 us", "13 us");
   EXPECT_GE(called, kMessages * 2 * 10 - 0.01);
   EXPECT_LE(called, (kMessages * 2 + 1) * 10 + 0.01);
-  EXPECT_NEAR(later("gdr", "nic.copy_check", "1 us", "11 us"), kMessages * 10, 3);
+  // Both ends look for a copy's event; the GPU sees the flags of the second copy itself, but that
+  // look is in the way of the next message.
+  const double looked = later("gdr", "nic.copy_check", "1 us", "11 us");
+  EXPECT_GE(looked, kMessages * 10 - 0.01);
+  EXPECT_LE(looked, kMessages * 2 * 10 + 0.01);
   // The second copy's flags are seen by the GPU itself.
-  EXPECT_NEAR(later("gdr", "nic.copy_delay", "1 us", "11 us"), kMessages * 10, 0.01);
+  EXPECT_NEAR(later("gdr", "nic.copy_delay", "1 us", "11 us"), kMessages * 10, 1);
 }
 
 TEST(EmulatedNic, AMessageIsCopiedTwiceByThreadsAndLookedThrough) {

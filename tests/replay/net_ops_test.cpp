@@ -118,8 +118,7 @@ TEST(NetOps, LargeAllReducesTakeTheirRecordedTime) {
 }
 
 // The two that were timed of each size, behind three that warmed up; with the parameters as they
-// are, which were fitted to other runs' times. GPUDirect RDMA: within 15 %. By the memory of the
-// host the threads copied faster here than the rate that was fitted (models/nic/emulated.md).
+// are: of calls and copies measured by themselves, of one (nic.message_time) fitted to other runs.
 TEST(NetOps, AllReducesOfAnySizeTakeTheirRecordedTimeOnEmulatedNics) {
   for (const int gdr : {1, 0}) {
     const std::vector<AllReduce> all = emulated(gdr, ReplayFidelity::kFluid);
@@ -129,7 +128,7 @@ TEST(NetOps, AllReducesOfAnySizeTakeTheirRecordedTimeOnEmulatedNics) {
         const double error = one.predicted.us() / one.recorded.us() - 1;
         std::printf("gdr %d, size %zu: recorded %8.1f us, predicted %8.1f: %+.1f %%\n", gdr, size,
                     one.recorded.us(), one.predicted.us(), 100 * error);
-        EXPECT_NEAR(error, 0, gdr == 1 ? 0.15 : 0.30) << gdr << ' ' << size << ' ' << timed;
+        EXPECT_NEAR(error, 0, 0.15) << gdr << ' ' << size << ' ' << timed;
       }
     }
   }

@@ -27,15 +27,15 @@ Leg look_at(DeviceId cpu, Leg::Flags flags) {
 ///
 /// Of each connection a proxy tests its oldest request only (sendProxyProgress, recvProxyProgress
 /// in src/transport/net.cc), and the plugin does in a test what is next for that message: so the
-/// other side is told of a copy's end, and begins its own, one message after another.
+/// other side is told of a copy's end, and begins its own, one message after another. In a GPU's
+/// memory a message without data has no copy, but an event all the same, which is looked for.
 void PlanBuilder::connect_emulated(Connection& connection, Operations& operations,
                                    const Protocol& protocol, const Between& between,
                                    std::uint32_t channel) {
   using Kind = Actor::Kind;
   const auto time = [&](const char* key) { return devices_->duration(key, between.from_nic); };
-  operations.look += time("nic.test_time");
   const LagIndex call = lag("proxy begins a copy", time("nic.copy_call"));
-  const LagIndex check = lag("proxy sees that a copy has ended", time("nic.copy_check"));
+  const LagIndex check = lag("proxy finds a copy's event", time("nic.copy_check"));
   const LagIndex delay = lag("a copy begins and is seen to end", time("nic.copy_delay"));
   const LagIndex poll = lag("proxy handles a message", time("nic.message_time"));
   const LagIndex out = lag("wire latency", between.wire);
@@ -73,6 +73,8 @@ void PlanBuilder::connect_emulated(Connection& connection, Operations& operation
   const FlagIndex copied = add_flag(0);
   const FlagIndex ready = with_flags ? connection.ready : kNoIndex;
   FlagIndex copy_on = kNoIndex;
+  FlagIndex see_copied = kNoIndex;
+  const FlagIndex seen_copied = add_flag(0);
   const bool to_host = between.peer_memory == peer_cpu;
   if (to_host) {
     copy_on = copier(order_at(peer_cpu), memcpy_of(peer_cpu), kNoIndex, copied, ready);
@@ -80,12 +82,17 @@ void PlanBuilder::connect_emulated(Connection& connection, Operations& operation
     const Leg copy = copy_leg(between.to_gpu, peer_cpu, between.to_gpu);
     const FlagIndex copies = copier(actor(copy_engine(copy)), copy, delay, copied, ready);
     copy_on = serve(receiver, call, [&](Program& p) { p.signal(copies); });
+    see_copied = serve(receiver, check, [&](Program& p) { p.signal(seen_copied); });
   }
   const FlagIndex receives = serve(order_at(peer_cpu), kNoIndex, [&](Program& p) {
     p.if_bytes([&] {
       if (!to_host) p.signal(copy_on);
       p.wait(copied);
     });
+    if (!to_host) {
+      p.signal(see_copied);
+      p.wait(seen_copied);
+    }
     p.wait(arrived);
     p.signal(done);
     p.wait(received);
@@ -141,10 +148,13 @@ void PlanBuilder::connect_emulated(Connection& connection, Operations& operation
   const Leg copy = from_host ? memcpy_of(cpu) : copy_leg(between.from_gpu, between.from_gpu, cpu);
   const FlagIndex copies = copier(from_host ? order_at(cpu) : actor(copy_engine(copy)), copy,
                                   from_host ? kNoIndex : delay, first_copied, kNoIndex);
-  operations.sends = serve(sender, from_host ? poll : call, [&](Program& p) {
+  operations.sends = serve(sender, poll, [&](Program& p) {
     // Where flags come with the data, the proxy looks at all of them.
     if (from_host && with_flags) move(p, look_at(cpu, protocol.flags));
-    p.if_bytes([&] { p.signal(copies); });
+    p.if_bytes([&] {
+      if (!from_host) p.compute(call);
+      p.signal(copies);
+    });
     p.signal(paced);
     p.signal(tests);
   });
