@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <map>
+#include <set>
 #include <span>
+#include <string>
 #include <utility>
 
 #include <fmt/format.h>
@@ -30,6 +33,14 @@ bool emulated_nics_have(std::string_view name) {
   return std::any_of(std::begin(kEmulatedNicParams), std::end(kEmulatedNicParams),
                      [&](const ParamSpec& spec) { return spec.key.substr(4) == name; });
 }
+
+/// The rows of one memory path and algorithm whose times were extended.
+struct ExtendedRows {
+  std::int64_t least;
+  std::int64_t most;
+  std::set<std::string> by;
+  std::set<std::int64_t, std::greater<>> nodes;
+};
 
 }  // namespace
 
@@ -66,20 +77,26 @@ bool is_of_launches(std::string_view key) {
 }
 
 void add_extended_notes(RunResult& result) {
-  std::map<std::string, std::pair<ResultRow::Extended, double>> algorithms;  // and the worst share
+  std::map<std::string, ExtendedRows> all;
   for (const ResultRow& row : result.rows) {
-    if (!row.extended) continue;
-    auto& [extended, worst] = algorithms[row.algo];
-    extended = *row.extended;
-    worst = std::max(worst, row.extended->apart_us / row.time_us);
+    for (const ResultRow::Extended& extended : row.extended) {
+      ExtendedRows& rows = all.try_emplace(row.memory_path + ", " + row.algo,
+                                           ExtendedRows{row.bytes, row.bytes, {}, {}})
+                               .first->second;
+      rows.least = std::min(rows.least, row.bytes);
+      rows.most = std::max(rows.most, row.bytes);
+      rows.by.insert(extended.by);
+      if (extended.by != "byte") rows.nodes.insert(extended.from.begin(), extended.from.end());
+    }
   }
-  for (const auto& [algo, what] : algorithms) {
-    const auto& [extended, worst] = what;
+  for (const auto& [what, rows] : all) {
+    const std::string least = format_size(Bytes{rows.least});
     result.notes.push_back(fmt::format(
-        "{} is simulated on {}, {} and {} nodes and extended by {} levels, the last two of which "
-        "differ by up to {:.1f} % of the time (weft run --unfolded runs every rank)",
-        algo, extended.nodes[0], extended.nodes[1], extended.nodes[2], extended.levels,
-        100 * worst));
+        "{}, {}: extended from runs of {} nodes by the {}, not simulated whole; how far off that "
+        "is: models/transport/README.md, Samples (--unfolded runs every rank, where that is not "
+        "refused)",
+        what, rows.least == rows.most ? least : least + " to " + format_size(Bytes{rows.most}),
+        fmt::join(rows.nodes, ", "), fmt::join(rows.by, " and the ")));
   }
 }
 

@@ -62,13 +62,21 @@ double most_launches(const RowTask& task, const Params& params, const PredictOpt
   return task.bytes == options.timeline_of ? launches + 1 : launches;
 }
 
-/// Of what runs for a task: the cluster, or what stands for it.
+/// Of what runs for a task: the cluster, or all that stands for it, the connections of the largest.
 PlanSize size_of(const RowTask& task, const Machine& machine, const Schedules& schedules) {
-  if (task.samples.empty()) {
+  if (!task.stand_in.first) {
     return plan_size(machine.devices(), schedules.at(task.path), task.op, task.bytes);
   }
-  const Sample& sample = *task.samples.front();
-  return plan_size(sample.devices, sample.schedules.at(task.path), task.op, task.bytes);
+  const Choice choice = schedules.at(task.path).choose(task.op, task.bytes);
+  PlanSize out{};
+  task.stand_in.for_each_run([&](const SampleRun& run) {
+    const PlanSize one =
+        plan_size(run.sample->devices, always(choice, run.sample->schedules.at(task.path)), task.op,
+                  run.bytes);
+    out.transfers += one.transfers;
+    out.connections = std::max(out.connections, one.connections);
+  });
+  return out;
 }
 
 /// Refuses what would run for hours or fill the memory: a ring's work and an all-to-all's
@@ -349,7 +357,7 @@ RunResult Prepared::run(Op op, const std::vector<Bytes>& sizes,
   if (options_.fidelity == Fidelity::kFluid && options_.folds) {
     for (RowTask& task : tasks) {
       if (task.bytes == options_.timeline_of) continue;
-      task.samples = samples.of(task.op, task.bytes, task.path);
+      task.stand_in = samples.of(task.op, task.bytes, task.path);
     }
   }
   refuse(tasks, result.notes);
@@ -358,7 +366,8 @@ RunResult Prepared::run(Op op, const std::vector<Bytes>& sizes,
   if (options_.check_only) return result;
   std::atomic<bool> has_drawn =
       options_.fidelity == Fidelity::kFluid && machine_.routing().decides(fabric_);
-  run_tasks({machine_, schedules_, options_}, tasks, has_drawn, result);
+  SampleRuns runs;
+  run_tasks({machine_, schedules_, options_, runs}, tasks, has_drawn, result);
   add_seed_note(asked_.settings, has_drawn, result.notes);
   if (!decided_.simple) add_nvls_channels_note(params_, result.rows, result.notes);
   result.verdict = verdict(result.rows);

@@ -61,6 +61,7 @@ struct PredictOptions {
   std::optional<std::pair<std::string, double>> scale{};
   /// Rows of this size keep what happened in them (ResultRow::timeline); every rank of them runs.
   std::optional<Bytes> timeline_of{};
+  bool link_use{false};    ///< rows say how much of links was in use (ResultRow::link_use)
   bool check_only{false};  ///< reads, decides and refuses, but runs no row
 };
 

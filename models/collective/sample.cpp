@@ -11,8 +11,15 @@ namespace {
 /// Rings go through nodes by turns at most, one way on even ones and another on odd ones.
 constexpr std::size_t kPeriod = 2;
 
-/// More moves than a few seconds' worth: trees' nodes are all unlike and fold little.
-constexpr double kManyTransfers = 1e6;
+/// More moves than a second's worth: trees' nodes are all unlike and fold little.
+constexpr double kManyTransfers = 2e5;
+
+/// Of a rank and channel: beyond so many all trees go on alike, whatever their depth.
+constexpr double kFilling = 150;
+/// And their time grows by the byte, to a per cent.
+constexpr double kSteady = 600;
+/// A part's share of the transfers, at most, over its share of the bytes: chunks are as large.
+constexpr double kAsLarge = 1.05;
 
 /// Whether what a ring does in one node it does so many nodes further on.
 bool repeats_itself(const Ring& ring) {
@@ -58,6 +65,24 @@ bool begin_alike(const Tree& a, const Tree& b, std::size_t gpus) {
   return true;
 }
 
+/// Into how many parts the bytes are cut, so that one of them has `least` transfers a rank and
+/// channel.
+std::int64_t parts_of(const Sample& sample, Op op, Bytes bytes, MemoryPath path,
+                      const Choice& choice, double least) {
+  const Schedule schedule = always(choice, sample.schedules.at(path));
+  const std::size_t ranks = sample.fabric.count(DeviceKind::kGpu) * sample.fabric.nodes();
+  const double all = plan_size(sample.devices, schedule, op, bytes).transfers;
+  const auto is_enough = [&](std::int64_t parts) {
+    const Bytes part{bytes.count() / parts};
+    const double transfers = plan_size(sample.devices, schedule, op, part).transfers;
+    return transfers >= least * static_cast<double>(ranks * choice.channels) &&
+           transfers * static_cast<double>(parts) < kAsLarge * all;
+  };
+  std::int64_t parts = 1;
+  while (is_enough(2 * parts)) parts *= 2;
+  return parts;
+}
+
 }  // namespace
 
 bool may_be_sampled(const Machine& cluster) {
@@ -85,63 +110,113 @@ std::uint32_t levels_between(std::uint32_t nodes, std::uint32_t sample) {
   return levels;
 }
 
-bool grows_by_level(const Schedule& sample, const Schedule& cluster, const Choice& choice) {
-  if (choice.algorithm == Algorithm::kTree) {
-    if (std::min(sample.trees.size(), cluster.trees.size()) < choice.channels) return false;
-    const std::size_t gpus = cluster.trees.front().size() / sample.nodes;
-    for (std::size_t c = 0; c < choice.channels; ++c) {
-      if (!begin_alike(sample.trees[c], cluster.trees[c], gpus)) return false;
-    }
-    return true;
-  }
-  return choice.algorithm == Algorithm::kNvlsTree && sample.nvls.places == cluster.nvls.places;
+bool grows_by_level(const Sample& sample, const Fabric& fabric, const Schedule& cluster,
+                    MemoryPath path, const Choice& choice) {
+  const Schedule& here = sample.schedules.at(path);
+  const std::size_t gpus = fabric.count(DeviceKind::kGpu);
+  const auto alike = [gpus](const std::vector<Tree>& a, const std::vector<Tree>& b,
+                            std::size_t count) {
+    return std::min(a.size(), b.size()) >= count &&
+           std::equal(a.begin(), a.begin() + static_cast<long>(count), b.begin(),
+                      [gpus](const Tree& x, const Tree& y) { return begin_alike(x, y, gpus); });
+  };
+  if (choice.algorithm == Algorithm::kTree)
+    return alike(here.trees, cluster.trees, choice.channels);
+  return choice.algorithm == Algorithm::kNvlsTree && here.nvls.places == cluster.nvls.places &&
+         here.nvls.trees.size() == cluster.nvls.trees.size() &&
+         alike(here.nvls.trees, cluster.nvls.trees, cluster.nvls.trees.size());
 }
 
-ByLevel by_level(Duration whole, Duration half, Duration quarter, std::uint32_t levels) {
-  const double last = (whole - half).as_ns();
-  const double before = (half - quarter).as_ns();
-  const double mean = std::max(0.0, (last + before) / 2);
-  return {whole + Duration::from_ns(mean * levels), Duration::from_ns(mean),
-          Duration::from_ns(std::abs(last - before) / 2 * levels)};
+Schedule always(const Choice& choice, const Schedule& schedule) {
+  Schedule out = schedule;
+  out.choose = [choice](Op, Bytes) { return choice; };
+  return out;
 }
 
-std::vector<const Sample*> Samples::of(Op op, Bytes bytes, MemoryPath path) {
+StandIn Samples::of(Op op, Bytes bytes, MemoryPath path) {
   if (!may_be_sampled(machine_)) return {};
-  if (op == Op::kAllToAll) {
-    const Fabric& fabric = machine_.fabric();
-    if (fabric.count(DeviceKind::kGpu) * fabric.nodes() > Sample::kMostExchanging) return {};
-    return {&of_nodes(Sample::kOfExchanges, path)};
-  }
+  if (op == Op::kAllToAll) return of_exchange(bytes, path);
   const Schedule& cluster = schedules_.at(path);
   const Choice choice = cluster.choose(op, bytes);
+  const std::uint32_t nodes = machine_.fabric().nodes();
   if (choice.algorithm == Algorithm::kRing) {
-    const Sample& sample = of_nodes(Sample::kOfRings, path);
+    const Sample& sample = of_nodes(Sample::kOfRings, nodes, path);
     if (!stands_for(sample.schedules.at(path), cluster, op, choice)) return {};
-    return {&sample};
+    return {.first = SampleRun{&sample, bytes}};
   }
   const bool is_tree =
       choice.algorithm == Algorithm::kTree || choice.algorithm == Algorithm::kNvlsTree;
+  return is_tree ? of_trees(op, bytes, path, choice) : StandIn{};
+}
+
+/// Of many nodes by fewer, that send each other as much.
+StandIn Samples::of_exchange(Bytes bytes, MemoryPath path) {
   const std::uint32_t nodes = machine_.fabric().nodes();
-  std::uint32_t levels = levels_between(nodes, Sample::kOfTrees);
-  if (!is_tree || levels == 0) return {};
-  const double transfers = plan_size(machine_.devices(), cluster, op, bytes).transfers;
-  if (transfers < kManyTransfers) return {};
-  const bool is_long = transfers * nodes_below(nodes, levels) / nodes > kManyTransfers;
-  if (is_long && nodes_below(nodes, levels + 3) >= Sample::kLeastOfTrees) ++levels;
-  std::vector<const Sample*> out;
-  for (const std::uint32_t more : {0U, 1U, 2U}) {
-    out.push_back(&of_nodes(nodes_below(nodes, levels + more), path));
-    if (!grows_by_level(out.back()->schedules.at(path), cluster, choice)) return {};
+  const std::size_t gpus = machine_.fabric().count(DeviceKind::kGpu);
+  const std::size_t nics = std::max(machine_.fabric().count(DeviceKind::kNic), std::size_t{1});
+  const std::size_t sharing = (gpus + nics - 1) / nics;
+  const std::uint32_t most =
+      std::max(static_cast<std::uint32_t>(Sample::kMostExchanging / gpus / sharing),
+               8 * Sample::kOfExchanges);
+  const auto run_of = [&](std::uint32_t others, Bytes sent) {
+    return SampleRun{&of_nodes(Sample::kOfExchanges, others, path), sent};
+  };
+  if (nodes <= most) return {.first = run_of(nodes, bytes)};
+  const auto part_of = [&](std::uint32_t others) {
+    return run_of(others, Bytes{pieces(bytes, Bytes{nodes}) * others});
+  };
+  const std::uint32_t more = most / 2;
+  const std::uint32_t less = most / 8;
+  return {.first = part_of(more),
+          .further = {{.by = "node",
+                       .more = part_of(more),
+                       .less = part_of(less),
+                       .between = static_cast<double>(more - less),
+                       .steps = static_cast<double>(nodes - more)}},
+          .sent = (nodes - 1.0) / (more - 1.0)};
+}
+
+StandIn Samples::of_trees(Op op, Bytes bytes, MemoryPath path, const Choice& choice) {
+  const std::uint32_t nodes = machine_.fabric().nodes();
+  if (nodes <= Sample::kMostWholeTrees) return {};
+  const Schedule& cluster = schedules_.at(path);
+  if (plan_size(machine_.devices(), cluster, op, bytes).transfers < kManyTransfers) return {};
+  const std::uint32_t levels = levels_between(nodes, Sample::kOfTrees);
+  const Sample& first = of_nodes(nodes_below(nodes, levels), nodes, path);
+  const Sample& more = of_nodes(Sample::kOfTrees, nodes, path);
+  const Sample& less = of_nodes(Sample::kLeastOfTrees, nodes, path);
+  for (const Sample* sample : {&first, &more, &less}) {
+    if (!grows_by_level(*sample, machine_.fabric(), cluster, path, choice)) return {};
+  }
+  const std::int64_t parts = parts_of(more, op, bytes, path, choice, kFilling);
+  const Bytes part{bytes.count() / parts};
+  StandIn out{.first = SampleRun{&first, part},
+              .further = {{.by = "level",
+                           .more = {&more, part},
+                           .less = {&less, part},
+                           .between = static_cast<double>(
+                               levels_between(Sample::kOfTrees, Sample::kLeastOfTrees)),
+                           .steps = static_cast<double>(levels)}},
+              .sent = static_cast<double>(parts)};
+  if (parts > 1) {
+    const std::int64_t of_these = parts_of(less, op, bytes, path, choice, kSteady);
+    const Bytes enough{bytes.count() /
+                       std::clamp(of_these, std::int64_t{1}, std::max(parts / 4, std::int64_t{1}))};
+    out.further.push_back({.by = "byte",
+                           .more = {&less, enough},
+                           .less = {&less, part},
+                           .between = enough.as_double() - part.as_double(),
+                           .steps = bytes.as_double() - part.as_double()});
   }
   return out;
 }
 
 /// With what is decided for the cluster, for a memory path.
-const Sample& Samples::of_nodes(std::uint32_t nodes, MemoryPath path) {
-  std::unique_ptr<Sample>& sample = samples_[nodes];
+const Sample& Samples::of_nodes(std::uint32_t nodes, std::uint32_t stands_for, MemoryPath path) {
+  std::unique_ptr<Sample>& sample = samples_[{nodes, stands_for}];
   if (!sample) {
-    sample =
-        std::make_unique<Sample>(nodes, machine_.fabric(), machine_.devices().params(), parts_);
+    sample = std::make_unique<Sample>(nodes, stands_for, machine_.fabric(),
+                                      machine_.devices().params(), parts_);
   }
   const auto [at, is_new] = sample->schedules.try_emplace(path);
   if (is_new) {
@@ -149,7 +224,7 @@ const Sample& Samples::of_nodes(std::uint32_t nodes, MemoryPath path) {
     decide(path, sample->devices, env_, version_, here);
     at->second = schedule_of(sample->devices, here, path);
     const Schedule& cluster = schedules_.at(path);
-    at->second.nodes = machine_.fabric().nodes();
+    at->second.nodes = stands_for;
     at->second.choose = cluster.choose;
     at->second.p2p_nics = cluster.p2p_nics;
     at->second.p2p_channels = cluster.p2p_channels;

@@ -2,6 +2,9 @@
 
 #include <map>
 #include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "models/collective/decided.hpp"
@@ -16,32 +19,40 @@ using Schedules = std::map<MemoryPath, Schedule>;
 /// Some nodes of a large cluster in its place, as one switch joins all NICs and nothing tells nodes
 /// apart.
 ///
-/// They stand for all of it, exactly, in a ring's all-reduce, all-gather and reduce-scatter where
+/// They stand for all of it in a ring's all-reduce, all-gather and reduce-scatter where
 /// NCCL joins the nodes by the same rule again and again: what each does there is what each does
 /// here, at the same times, since the cluster covers the sample as a long cycle covers a short one.
 /// A node's programs only take the steps of as many ranks as the cluster has. So they do in an
 /// all-to-all, whose rounds are the same for every node: what a node sends to so many others, each
-/// so many nodes away, it sends here to the few that there are.
+/// so many nodes away, it sends here to the few that there are. Both are exact but for the order of
+/// what happens at one instant. Beyond kMostExchanging an all-to-all is run with fewer others, and
+/// the time extended: each further one adds a round.
 ///
 /// A tree's nodes are all unlike (each is a leaf of one of NCCL's two trees and somewhere within
-/// the other), but each level adds its hops to the time, so the time grows by the level: see
-/// extended().
+/// the other), but each level adds its hops to the time, so the time grows by the level: by what it
+/// grows between trees of 4 and of 16 nodes, which are full. Once the trees are filled what limits
+/// them does not depend on their depth: there each further byte adds what it adds on 4 nodes.
 struct Sample {
   static constexpr std::uint32_t kOfRings = 4;  ///< nodes
   static constexpr std::uint32_t kOfExchanges = 2;
-  /// Ranks of an all-to-all: sends wait for each other at a NIC, so its cost grows with their
-  /// square; more take minutes and GBs.
-  static constexpr std::size_t kMostExchanging = 16384;
-  static constexpr std::uint32_t kOfTrees = 32;  ///< at most; half as many where steps are many
-  /// At least, of the smallest of three: NCCL has larger chunks for fewer (NVLSTree).
-  static constexpr std::uint32_t kLeastOfTrees = 4;
+  /// Ranks, for each GPU of a NIC, whose all-to-all two nodes stand for: sends wait for each other
+  /// at a NIC, so the cost grows with the square.
+  static constexpr std::size_t kMostExchanging = 4096;
+  static constexpr std::uint32_t kOfTrees = 16;         ///< at most
+  static constexpr std::uint32_t kLeastOfTrees = 4;     ///< NCCL has larger chunks for fewer
+  static constexpr std::uint32_t kMostWholeTrees = 32;  ///< nodes whose trees always run whole
 
-  /// All references must outlive it.
-  Sample(std::uint32_t nodes, const Fabric& cluster, const Params& params, const PartLibrary& parts)
-      : fabric{cluster.spec(), nodes}, devices{fabric, params, parts}, machine{devices} {}
+  /// `in_place_of`: nodes, of the cluster or of one like it. All references must outlive it.
+  Sample(std::uint32_t nodes, std::uint32_t in_place_of, const Fabric& cluster,
+         const Params& params, const PartLibrary& parts)
+      : stands_for{in_place_of},
+        fabric{cluster.spec(), nodes},
+        devices{fabric, params, parts},
+        machine{devices} {}
   Sample(const Sample&) = delete;
   Sample& operator=(const Sample&) = delete;
 
+  std::uint32_t stands_for;
   Fabric fabric;
   DeviceParams devices;
   Machine machine;
@@ -62,19 +73,47 @@ constexpr std::uint32_t nodes_below(std::uint32_t nodes, std::uint32_t levels) {
 }
 /// How many levels the trees of a sample of at most so many nodes leave out.
 std::uint32_t levels_between(std::uint32_t nodes, std::uint32_t sample);
-/// Whether the sample's trees are made as the cluster's: `choice` runs on either.
-bool grows_by_level(const Schedule& sample, const Schedule& cluster, const Choice& choice);
+/// Whether the sample's trees are made as those of the `cluster` over `fabric`, within their first
+/// node: `choice` runs on either.
+bool grows_by_level(const Sample& sample, const Fabric& fabric, const Schedule& cluster,
+                    MemoryPath path, const Choice& choice);
 
-/// The time of a collective along trees, from samples `levels`, and one and two more, below the
-/// cluster: as if each further level added what the last two have added on average, but never less
-/// than nothing.
-struct ByLevel {
-  Duration time;
-  Duration a_level;
-  /// Half of what it would differ by, added each as the last, or as the one before.
-  Duration apart;
+/// One run of a sample.
+struct SampleRun {
+  const Sample* sample;
+  Bytes bytes;  ///< as the operation counts them
 };
-ByLevel by_level(Duration whole, Duration half, Duration quarter, std::uint32_t levels);
+
+/// What a cluster has more of than what was simulated: each further one takes what it takes from
+/// `less` to `more`.
+struct Further {
+  std::string_view by;  ///< "level" of its trees, "node", "byte"
+  SampleRun more;
+  SampleRun less;
+  double between;  ///< how many levels, nodes or bytes `more` has more than `less`
+  double steps;    ///< and how many the cluster has more
+};
+
+/// What runs in place of a cluster for an operation.
+struct StandIn {
+  /// What it takes, the cluster takes, and what `further` adds. None: the cluster runs itself.
+  std::optional<SampleRun> first{};
+  std::vector<Further> further{};
+  double sent{1};  ///< by a NIC of the cluster, for each byte by one of `first`
+
+  /// Calls visit(SampleRun) for each that is run.
+  template <class Visit>
+  void for_each_run(Visit&& visit) const {
+    if (first) visit(*first);
+    for (const Further& f : further) {
+      visit(f.more);
+      visit(f.less);
+    }
+  }
+};
+
+/// The schedule that chooses that for every size: part of the bytes runs as all of them would.
+Schedule always(const Choice& choice, const Schedule& schedule);
 
 /// The samples of a cluster, made as they are asked for.
 class Samples {
@@ -89,12 +128,13 @@ class Samples {
         version_{version},
         decided_{decided} {}
 
-  /// What runs in place of the cluster for an operation: nothing; one sample that stands for it; or
-  /// three by which its time is extended, if the cluster itself is some seconds' worth of moves.
-  std::vector<const Sample*> of(Op op, Bytes bytes, MemoryPath path);
+  /// What runs in place of the cluster: see Sample.
+  StandIn of(Op op, Bytes bytes, MemoryPath path);
 
  private:
-  const Sample& of_nodes(std::uint32_t nodes, MemoryPath path);
+  StandIn of_exchange(Bytes bytes, MemoryPath path);
+  StandIn of_trees(Op op, Bytes bytes, MemoryPath path, const Choice& choice);
+  const Sample& of_nodes(std::uint32_t nodes, std::uint32_t stands_for, MemoryPath path);
 
   const Machine& machine_;
   const PartLibrary& parts_;
@@ -102,7 +142,8 @@ class Samples {
   const NcclEnv& env_;
   NcclVersion version_;
   const Decided& decided_;
-  std::map<std::uint32_t, std::unique_ptr<Sample>> samples_;  // by nodes
+  /// By their nodes, and those that they stand for.
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::unique_ptr<Sample>> samples_;
 };
 
 }  // namespace weft

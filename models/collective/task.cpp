@@ -1,7 +1,14 @@
 #include "models/collective/task.hpp"
 
-#include <memory>
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
 #include <numeric>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include "models/collective/nic_load.hpp"
 #include "models/collective/repeated.hpp"
@@ -12,111 +19,210 @@
 namespace weft {
 namespace {
 
-/// Of a row that keeps one, while its first launch runs; else none.
-Timeline* timeline_of(const Plan& plan, const Ready& ready, ResultRow& row) {
-  if (ready.options.timeline_of != plan.bytes || row.timeline) return nullptr;
-  const auto out = std::make_shared<Timeline>();
-  row.timeline = out;
-  return out.get();
-}
+/// Runs plans for a row.
+class RowRunner {
+ public:
+  /// All references must outlive it; `has_drawn` becomes true if a run depended on the seed.
+  RowRunner(const Ready& ready, const RowTask& task, std::atomic<bool>& has_drawn)
+      : ready_{ready}, task_{task}, has_drawn_{has_drawn} {}
 
-/// Once folded, however often it is launched: what is alike in one launch is so in two.
-RunOutcome run_fluid_on(const Machine& machine, const Plan& plan, const Ready& ready,
-                        CauseTable& causes, ResultRow& row) {
-  const PredictOptions& options = ready.options;
-  const Params& params = machine.devices().params();
-  const bool is_told = options.timeline_of == plan.bytes;
-  std::optional<Folded> folded;
-  if (options.folds && !is_told) folded = fold_on(machine, plan, options.stop);
-  if (folded) {
-    return repeated(params, folded->plan, causes, [&](const Plan& launched) {
-      return run_folded(machine, launched, folded->servers, causes, options.shuffle_ties,
-                        options.stop);
+  PlanRun run(const Machine& machine, const Schedule& schedule, Bytes bytes) const {
+    const Plan plan = make_plan(machine.devices(), schedule, task_.op, bytes, task_.path);
+    PlanRun out{.op = plan.op,
+                .algo = plan.algo,
+                .proto = plan.proto,
+                .channels = plan.channels,
+                .by_a_nic = most_sent_by_a_nic(plan)};
+    if (ready_.options.fidelity == Fidelity::kFluid) {
+      out.outcome = run_fluid_on(machine, plan, out);
+    } else {
+      out.outcome = run_packets_on(machine, plan, out);
+    }
+    return out;
+  }
+
+  /// In place of the cluster, by what is chosen for the row, however few the bytes are.
+  const PlanRun& run(const Sample& sample, Bytes bytes) const {
+    const Choice choice = ready_.schedules.at(task_.path).choose(task_.op, task_.bytes);
+    return ready_.runs.of({&sample, task_.path, task_.op, bytes, choice.algorithm, choice.protocol,
+                           choice.channels, choice.threads},
+                          [&] {
+                            return run(sample.machine,
+                                       always(choice, sample.schedules.at(task_.path)), bytes);
+                          });
+  }
+
+ private:
+  bool is_told() const { return ready_.options.timeline_of == task_.bytes; }
+  /// Of a row that keeps one, while its first launch runs; else none.
+  Timeline* timeline_of(PlanRun& run) const {
+    if (!is_told() || run.timeline) return nullptr;
+    run.timeline = std::make_shared<Timeline>();
+    return run.timeline.get();
+  }
+
+  /// Once folded, however often it is launched: what is alike in one launch is so in two.
+  RunOutcome run_fluid_on(const Machine& machine, const Plan& plan, PlanRun& run) const {
+    // Of the first launch, and so of each.
+    const auto links_of = [&] {
+      return ready_.options.link_use && run.link_times.empty() ? &run.link_times : nullptr;
+    };
+    const PredictOptions& options = ready_.options;
+    const Params& params = machine.devices().params();
+    std::optional<Folded> folded;
+    if (options.folds && !is_told()) folded = fold_on(machine, plan, options.stop);
+    if (folded) {
+      return repeated(params, folded->plan, run.causes, [&](const Plan& launched) {
+        return run_folded(machine, launched, folded->servers, run.causes, options.shuffle_ties,
+                          options.stop, links_of());
+      });
+    }
+    return repeated(params, plan, run.causes, [&](const Plan& launched) {
+      Timeline* const timeline = timeline_of(run);
+      return run_fluid(machine, launched, run.causes, options.folds && is_told(),
+                       options.shuffle_ties, options.stop, timeline, links_of());
     });
   }
-  return repeated(params, plan, causes, [&](const Plan& launched) {
-    Timeline* const timeline = timeline_of(launched, ready, row);
-    return run_fluid(machine, launched, causes, options.folds && is_told, options.shuffle_ties,
-                     options.stop, timeline);
-  });
-}
 
-/// Runs a plan; `has_drawn` becomes true if that depended on the seed.
-RunOutcome run_plan_on(const Machine& machine, const Plan& plan, const Ready& ready,
-                       CauseTable& causes, ResultRow& row, std::atomic<bool>& has_drawn) {
-  RunOutcome outcome;
-  const Params& params = machine.devices().params();
-  if (ready.options.fidelity == Fidelity::kFluid) {
-    outcome = run_fluid_on(machine, plan, ready, causes, row);
-  } else {
+  RunOutcome run_packets_on(const Machine& machine, const Plan& plan, PlanRun& run) const {
     std::vector<std::uint32_t> nodes(machine.fabric().nodes());
     std::iota(nodes.begin(), nodes.end(), 0U);
-    outcome = repeated(params, plan, causes, [&](const Plan& launched) {
-      PacketRun run =
-          run_packets(machine, {&launched, 1}, nodes, causes, ready.options.shuffle_ties,
-                      ready.options.stop, timeline_of(launched, ready, row));
-      if (!row.probes) row.probes = std::move(run.probes);  // of one launch
-      if (run.has_drawn) has_drawn = true;
-      return std::move(run.outcomes.front());
+    return repeated(machine.devices().params(), plan, run.causes, [&](const Plan& launched) {
+      PacketRun packets =
+          run_packets(machine, {&launched, 1}, nodes, run.causes, ready_.options.shuffle_ties,
+                      ready_.options.stop, timeline_of(run));
+      if (!run.probes) run.probes = std::move(packets.probes);  // of one launch
+      if (packets.has_drawn) has_drawn_ = true;
+      return std::move(packets.outcomes.front());
     });
   }
-  return outcome;
+
+  const Ready& ready_;
+  const RowTask& task_;
+  std::atomic<bool>& has_drawn_;
+};
+
+/// "nic0@4 -> fabric" without its node: those of the cluster are others.
+std::string without_node(std::string_view where) {
+  std::string out;
+  for (std::size_t i = 0; i < where.size(); ++i) {
+    if (where[i] != '@') {
+      out += where[i];
+      continue;
+    }
+    while (out.ends_with(' ')) out.pop_back();
+    while (i + 1 < where.size() && where[i + 1] >= '0' && where[i + 1] <= '9') ++i;
+  }
+  return out;
 }
 
-/// What the time is with the levels that the sample's trees leave out.
-void extend(RunOutcome& outcome, const Ready& ready, const RowTask& task, ResultRow& row,
-            std::atomic<bool>& has_drawn) {
-  std::vector<Duration> times{outcome.time};
-  for (const std::size_t smaller : {std::size_t{1}, std::size_t{2}}) {
-    const Sample& sample = *task.samples[smaller];
-    const Plan plan =
-        make_plan(sample.devices, sample.schedules.at(task.path), task.op, task.bytes, task.path);
-    CauseTable causes;
-    times.push_back(run_plan_on(sample.machine, plan, ready, causes, row, has_drawn).time);
+/// What a time went to, by cause, as runs add it up and take it off again.
+class Spent {
+ public:
+  void add(const PlanRun& run, double times) {
+    for (const auto& [id, share] : run.outcome.causes) {
+      const Cause& cause = run.causes[id];
+      const auto [at, is_new] = by_kind_.try_emplace(cause.kind, 0.0, without_node(cause.where));
+      at->second.first += times * share.as_ns();
+    }
   }
-  const std::uint32_t levels =
-      levels_between(ready.machine.fabric().nodes(), task.samples[0]->fabric.nodes());
-  const ByLevel all = by_level(times[0], times[1], times[2], levels);
-  row.extended = {.nodes = {task.samples[0]->fabric.nodes(), task.samples[1]->fabric.nodes(),
-                            task.samples[2]->fabric.nodes()},
-                  .levels = levels,
-                  .level_us = all.a_level.as_us(),
-                  .apart_us = all.apart.as_us()};
-  // What a level adds goes to what the others' time went to.
-  for (auto& [cause, time] : outcome.causes) {
-    time = Duration::from_ns(time.as_ns() * (all.time.as_s() / outcome.time.as_s()));
+  /// As those of a run that took `time`, each with the place that was met first. What comes to less
+  /// than nothing is left out.
+  void put_into(PlanRun& run, Duration time) const {
+    double all = 0;
+    for (const auto& [kind, spent] : by_kind_) all += std::max(0.0, spent.first);
+    run.causes = {};
+    run.outcome.causes.clear();
+    for (const auto& [kind, spent] : by_kind_) {
+      if (spent.first <= 0) continue;
+      run.outcome.causes.emplace_back(run.causes.intern({kind, spent.second}),
+                                      Duration::from_ns(spent.first / all * time.as_ns()));
+    }
+    std::ranges::stable_sort(run.outcome.causes, std::ranges::greater{},
+                             &std::pair<CauseId, Duration>::second);
+    run.outcome.time = time;
   }
-  outcome.time = all.time;
+
+ private:
+  std::map<std::string, std::pair<double, std::string>> by_kind_;
+};
+
+/// What the cluster takes, by what runs in its place.
+PlanRun run_in_place(const StandIn& in, const RowRunner& runner, ResultRow& row) {
+  const auto run_of = [&](const SampleRun& of) -> const PlanRun& {
+    return runner.run(*of.sample, of.bytes);
+  };
+  PlanRun out = run_of(*in.first);
+  out.by_a_nic = Bytes{std::llround(out.by_a_nic.as_double() * in.sent)};
+  if (in.further.empty()) return out;
+  Spent spent;
+  spent.add(out, 1);
+  Duration time = out.outcome.time;
+  for (const Further& f : in.further) {
+    const PlanRun& more = run_of(f.more);
+    const PlanRun& less = run_of(f.less);
+    const double each_ns =
+        std::max(0.0, (more.outcome.time - less.outcome.time).as_ns() / f.between);
+    time += Duration::from_ns(each_ns * f.steps);
+    spent.add(more, f.steps / f.between);
+    spent.add(less, -f.steps / f.between);
+    out.outcome.trajectory += 31 * more.outcome.trajectory + less.outcome.trajectory;
+    const auto amount = [&](const SampleRun& of) -> std::int64_t {
+      if (f.by == "byte") return of.bytes.count();
+      return f.by == "node" ? of.sample->stands_for : of.sample->fabric.nodes();
+    };
+    std::set<std::int64_t, std::greater<>> from{amount(f.more), amount(f.less)};
+    if (f.by != "byte") from.insert(amount(*in.first));
+    row.extended.push_back({.by = std::string(f.by),
+                            .from = {from.begin(), from.end()},
+                            .steps = std::llround(f.steps),
+                            .each_us = each_ns / 1e3});
+  }
+  spent.put_into(out, time);
+  out.link_times.clear();  // of fewer levels or sends
+  return out;
 }
 
 }  // namespace
 
+const PlanRun& SampleRuns::of(const Key& key, const std::function<PlanRun()>& run) {
+  Entry* entry = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    entry = &entries_[key];
+  }
+  std::call_once(entry->once, [&] { entry->run = run(); });
+  return *entry->run;
+}
+
 ResultRow run_task(const Ready& ready, const RowTask& task, std::atomic<bool>& has_drawn) {
-  const Sample* const sample = task.samples.empty() ? nullptr : task.samples.front();
-  const Machine& machine = sample != nullptr ? sample->machine : ready.machine;
-  const Schedule& schedule =
-      (sample != nullptr ? sample->schedules : ready.schedules).at(task.path);
-  const Plan plan = make_plan(machine.devices(), schedule, task.op, task.bytes, task.path);
-  const Bytes by_a_nic = most_sent_by_a_nic(plan);
-  CauseTable causes;
+  const RowRunner runner(ready, task, has_drawn);
+  const Schedule& schedule = ready.schedules.at(task.path);
   ResultRow row;
-  RunOutcome outcome = run_plan_on(machine, plan, ready, causes, row, has_drawn);
-  if (task.is_extended()) extend(outcome, ready, task, row, has_drawn);
-  row.op = plan.op;
+  PlanRun run = task.stand_in.first ? run_in_place(task.stand_in, runner, row)
+                                    : runner.run(ready.machine, schedule, task.bytes);
+  const Fabric& fabric = ready.machine.fabric();
+  const double seconds = run.outcome.time.as_s();
+  row.op = run.op;
   row.bytes = task.bytes.count();
-  row.ranks = ranks_of(schedule, plan.communicators.front());
-  row.nodes = nodes_of(schedule, plan.communicators.front());
+  row.nodes = fabric.nodes();
+  row.ranks = static_cast<std::uint32_t>(fabric.count(DeviceKind::kGpu)) * row.nodes;
   row.memory_path = memory_path_name(task.path);
-  row.algo = plan.algo;
-  row.proto = plan.proto;
-  row.channels = plan.channels;
+  row.algo = run.algo;
+  row.proto = run.proto;
+  row.channels = run.channels;
   row.nccl_choice = schedule.choose(task.op, task.bytes).nccl_choice;
-  row.time_us = outcome.time.as_us();
-  row.algbw_gb_per_s = task.bytes.as_double() / outcome.time.as_s() / 1e9;
+  row.time_us = run.outcome.time.as_us();
+  row.algbw_gb_per_s = task.bytes.as_double() / seconds / 1e9;
   row.busbw_gb_per_s = row.algbw_gb_per_s * busbw_factor(task.op, row.ranks);
-  row.nic_gb_per_s = by_a_nic.as_double() / outcome.time.as_s() / 1e9;
-  row.limited_by = shares_of(outcome, causes);
-  if (sample == nullptr) row.trajectory = outcome.trajectory;  // else of a few nodes
+  row.nic_gb_per_s = run.by_a_nic.as_double() / seconds / 1e9;
+  row.limited_by = shares_of(run.outcome, run.causes);
+  row.trajectory = run.outcome.trajectory;
+  row.probes = std::move(run.probes);
+  row.timeline = std::move(run.timeline);
+  for (auto& [link, busy_s] : run.link_times) {
+    row.link_use.emplace_back(std::move(link), busy_s / seconds);
+  }
   return row;
 }
 

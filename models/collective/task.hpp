@@ -1,10 +1,22 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "models/collective/predict.hpp"
 #include "models/collective/sample.hpp"
+#include "models/transport/link_times.hpp"
+#include "sim/run/cause.hpp"
+#include "sim/run/runner.hpp"
 
 namespace weft {
 
@@ -13,17 +25,46 @@ struct RowTask {
   Op op;
   Bytes bytes;
   MemoryPath path;
-  /// In place of the cluster: one that stands for it, or three by which its time is extended.
-  std::vector<const Sample*> samples{};
-
-  bool is_extended() const { return samples.size() > 1; }
+  StandIn stand_in{};
 };
 
-/// What all threads share: none changes it.
+/// What running one plan came to.
+struct PlanRun {
+  std::string op;
+  std::string algo;
+  std::string proto;
+  std::uint32_t channels{0};
+  Bytes by_a_nic;  ///< most_sent_by_a_nic()
+  RunOutcome outcome{};
+  CauseTable causes{};
+  LinkTimes link_times{};  ///< of one launch, in seconds; none unless PredictOptions::link_use
+  std::optional<Probes> probes{};
+  std::shared_ptr<Timeline> timeline{};
+};
+
+/// What samples have run so far: several rows may be extended from the same.
+class SampleRuns {
+ public:
+  using Key = std::tuple<const Sample*, MemoryPath, Op, Bytes, Algorithm, std::string_view,
+                         std::uint32_t, std::uint32_t>;
+  /// Runs it unless that was done; any number of threads may ask. Throws what `run` throws.
+  const PlanRun& of(const Key& key, const std::function<PlanRun()>& run);
+
+ private:
+  struct Entry {
+    std::once_flag once;
+    std::optional<PlanRun> run;
+  };
+  std::mutex mutex_;
+  std::map<Key, Entry> entries_;
+};
+
+/// What all threads share.
 struct Ready {
   const Machine& machine;
   const Schedules& schedules;
   const PredictOptions& options;
+  SampleRuns& runs;
 };
 
 /// Runs a task; `has_drawn` becomes true if that depended on the seed. Throws Stopped.

@@ -40,8 +40,10 @@ PerftestOptions perftest_options(const MeasuredRow& row) {
   return out;
 }
 
-ResultRow perftest_row(const Machine& machine, const MeasuredRow& row) {
-  const PerftestRow got = perftest(machine, perftest_options(row), Bytes{row.bytes});
+ResultRow perftest_row(const Machine& machine, const MeasuredRow& row, const Stop* stop) {
+  PerftestOptions asked = perftest_options(row);
+  asked.stop = stop;
+  const PerftestRow got = perftest(machine, asked, Bytes{row.bytes});
   const bool is_latency = row.op.ends_with("_lat");
   ResultRow out = result_of(
       row, is_latency ? got.latency.as_us()
@@ -53,8 +55,8 @@ ResultRow perftest_row(const Machine& machine, const MeasuredRow& row) {
 /// The matrices of a size, each run once.
 class Copies {
  public:
-  explicit Copies(const Machine& machine, bool on_packets)
-      : machine_{machine}, on_packets_{on_packets} {}
+  Copies(const Machine& machine, bool on_packets, const Stop* stop)
+      : machine_{machine}, on_packets_{on_packets}, stop_{stop} {}
 
   ResultRow row(const MeasuredRow& row) {
     const std::vector<CopyMatrix>& matrices = of(row);
@@ -81,12 +83,14 @@ class Copies {
     CopyTask task;
     task.by = row.op.ends_with("_sm") ? CopyBy::kKernel : CopyBy::kEngine;
     task.on_packets = on_packets_;
+    task.stop = stop_;
     at->second = copy_matrices(machine_, task, Bytes{row.bytes});
     return at->second;
   }
 
   const Machine& machine_;
   bool on_packets_;
+  const Stop* stop_;
   std::map<std::int64_t, std::vector<CopyMatrix>> known_;
 };
 
@@ -107,10 +111,12 @@ RunResult predict_tool_rows(const std::vector<const MeasuredRow*>& rows, Topolog
   const Fabric fabric(std::move(machine), nodes);
   const DeviceParams devices(fabric, params, parts);
   const Machine assembled(devices);
-  Copies copies(assembled, options.fidelity == Fidelity::kPacket);
+  Copies copies(assembled, options.fidelity == Fidelity::kPacket, options.stop);
   RunResult result;
   for (const MeasuredRow* const row : rows) {
-    result.rows.push_back(is_copy(*row) ? copies.row(*row) : perftest_row(assembled, *row));
+    if (options.stop != nullptr) options.stop->check();
+    result.rows.push_back(is_copy(*row) ? copies.row(*row)
+                                        : perftest_row(assembled, *row, options.stop));
   }
   result.provenance.params = provenance_of(used_params(devices), catalog);
   return result;

@@ -107,9 +107,9 @@ std::vector<CopyRow> run_copies(const Machine& machine, const CopyTask& task, By
   check_packets(task, size);
   CauseTable causes;
   const std::vector<Plan> plans = plans_of(machine, task, size);
-  const std::vector<RunOutcome> outcomes = task.on_packets
-                                               ? run_packets(machine, plans, {0}, causes).outcomes
-                                               : run_fluid(machine, plans, causes);
+  const std::vector<RunOutcome> outcomes =
+      task.on_packets ? run_packets(machine, plans, {0}, causes, {}, task.stop).outcomes
+                      : run_fluid(machine, plans, causes, {}, task.stop);
   const std::size_t ways = task.bidirectional ? 2 : 1;
   std::vector<CopyRow> rows;
   for (std::size_t i = 0; i < task.pairs.size(); ++i) {

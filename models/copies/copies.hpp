@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "models/copies/plan.hpp"
+#include "sim/base/stop.hpp"
 #include "sim/result/run_result.hpp"
 #include "sim/topology/spec.hpp"
 
@@ -22,6 +23,7 @@ struct CopyTask {
   std::uint32_t blocks{0};  ///< thread blocks of a kernel, of 512 threads each; 0: one for each SM
   bool uses_own_memory{true};  ///< see CopyOrder
   bool on_packets{false};      ///< TLP by TLP; else shared rates
+  const Stop* stop{nullptr};   ///< asks it to end early
 };
 
 /// One pair of a task, with copies of one size.
@@ -49,7 +51,8 @@ TopologySpec with_large_buffers(TopologySpec spec, const ParamCatalog& catalog);
 void check_packets(const CopyTask& task, Bytes size);
 
 /// Copies of the same size of all pairs at once, from one start; a row for each pair. Throws
-/// InputError: no way between a pair, more bytes than packets may carry.
+/// InputError: no way between a pair, more bytes than packets may carry; Stopped some thousand
+/// events after `task.stop` asks for it.
 std::vector<CopyRow> run_copies(const Machine& machine, const CopyTask& task, Bytes size);
 
 /// What packets may carry in one run of copies.

@@ -116,7 +116,8 @@ class Run {
                  options.shuffle_ties},
         transport_{cluster_, causes_},
         runner_{transport_, cluster_.events(), causes_},
-        task_{task} {
+        task_{task},
+        stop_{options.stop} {
     add(task_);
     if (!bidirectional) return;
     PerftestTask back = task_;
@@ -137,7 +138,7 @@ class Run {
 
   void run() {
     try {
-      runner_.run();
+      runner_.run(stop_);
     } catch (const PlanStuck& e) {
       cluster_.throw_stuck(e.what());
     } catch (const InputError& e) {
@@ -259,6 +260,7 @@ class Run {
   std::vector<std::unique_ptr<PerftestMeter>> senders_;  // before what runs their plans
   Runner runner_;
   PerftestTask task_;
+  const Stop* stop_;
   UsageMeter::Look before_;
   UsageMeter::Look after_;
   Time from_;

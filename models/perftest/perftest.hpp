@@ -9,6 +9,7 @@
 #include "models/machine/registration.hpp"
 #include "models/nic/rdma.hpp"
 #include "models/transport/dma_traffic.hpp"
+#include "sim/base/stop.hpp"
 #include "sim/result/probes.hpp"
 
 namespace weft {
@@ -42,6 +43,7 @@ struct PerftestOptions {
   bool bidirectional{false};
   /// For tests: the events of one instant run in an order drawn with this seed (EventQueue).
   std::optional<std::uint64_t> shuffle_ties{};
+  const Stop* stop{nullptr};  ///< asks it to end early
 };
 
 /// One message size.
@@ -83,7 +85,8 @@ PerftestEnds perftest_ends(const Machine& machine, const PerftestOptions& option
 /// of more than 8 KiB, unless it runs over all sizes; no more than may be in flight.
 std::uint32_t cq_moderation(const PerftestOptions& options, Bytes size);
 
-/// Runs one size. Each run has a cluster of its own, so the same call gives the same row.
+/// Runs one size. Each run has a cluster of its own, so the same call gives the same row. Throws
+/// Stopped some thousand events after `options.stop` asks for it.
 PerftestRow perftest(const Machine& machine, const PerftestOptions& options, Bytes size);
 
 }  // namespace weft

@@ -49,6 +49,12 @@ class FluidTransport final : public Transport, public ServerLoads, private Event
 
   std::vector<std::string> servers() const override;
   std::vector<double> busy_s() const override { return fluid_.seconds_used(events_->now()); }
+  /// One of the machine's servers among what busy_s() gives: of a folded plan the one that stands
+  /// for it; 0 if nothing uses it.
+  double busy_s_of(ServerId server, std::span<const double> all) const {
+    const std::optional<FlowServerIndex>& known = flow_server_[first_of(server).index()];
+    return known ? all[known->index()] : 0;
+  }
 
  private:
   struct Transfer {

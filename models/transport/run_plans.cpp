@@ -30,6 +30,14 @@ std::vector<RunOutcome> run_told(std::span<const Plan> plans, const Machine& mac
   return out;
 }
 
+/// Runs a plan and says how much of the links it used, if that is asked.
+RunOutcome run_alone(const Machine& machine, const Plan& plan, FluidTransport& transport,
+                     EventQueue& events, CauseTable& causes, const Stop* stop, LinkTimes* links) {
+  std::vector<RunOutcome> out = run_plans({&plan, 1}, transport, events, causes, stop);
+  if (links != nullptr) *links = link_times(machine, transport);
+  return std::move(out.front());
+}
+
 }  // namespace
 
 std::vector<RunOutcome> run_fluid(const Machine& machine, std::span<const Plan> plans,
@@ -42,9 +50,10 @@ std::vector<RunOutcome> run_fluid(const Machine& machine, std::span<const Plan> 
 
 RunOutcome run_fluid(const Machine& machine, const Plan& plan, CauseTable& causes, bool folds,
                      std::optional<std::uint64_t> shuffle_ties, const Stop* stop,
-                     Timeline* timeline) {
+                     Timeline* timeline, LinkTimes* links) {
   if (timeline != nullptr) {
-    const Duration until = run_fluid(machine, plan, causes, folds, shuffle_ties, stop).last_end;
+    const Duration until =
+        run_fluid(machine, plan, causes, folds, shuffle_ties, stop, nullptr, links).last_end;
     EventQueue events = queue_of(shuffle_ties);
     FluidTransport transport(machine, events, causes);
     return run_told({&plan, 1}, machine, transport, transport, events, causes, stop, until,
@@ -53,16 +62,20 @@ RunOutcome run_fluid(const Machine& machine, const Plan& plan, CauseTable& cause
   }
   std::optional<Folded> folded;
   if (folds) folded = fold_on(machine, plan, stop);
-  if (!folded) return run_fluid(machine, {&plan, 1}, causes, shuffle_ties, stop).front();
-  return run_folded(machine, folded->plan, folded->servers, causes, shuffle_ties, stop);
+  if (folded) {
+    return run_folded(machine, folded->plan, folded->servers, causes, shuffle_ties, stop, links);
+  }
+  EventQueue events = queue_of(shuffle_ties);
+  FluidTransport transport(machine, events, causes);
+  return run_alone(machine, plan, transport, events, causes, stop, links);
 }
 
 RunOutcome run_folded(const Machine& machine, const Plan& plan, const ServerClasses& servers,
                       CauseTable& causes, std::optional<std::uint64_t> shuffle_ties,
-                      const Stop* stop) {
+                      const Stop* stop, LinkTimes* links) {
   EventQueue events = queue_of(shuffle_ties);
   FluidTransport transport(machine, events, causes, servers);
-  return run_plans({&plan, 1}, transport, events, causes, stop).front();
+  return run_alone(machine, plan, transport, events, causes, stop, links);
 }
 
 PacketRun run_packets(const Machine& machine, std::span<const Plan> plans,

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "models/machine/machine.hpp"
+#include "models/transport/link_times.hpp"
 #include "sim/plan/fold.hpp"
 #include "sim/result/probes.hpp"
 #include "sim/result/timeline.hpp"
@@ -23,15 +24,15 @@ std::vector<RunOutcome> run_fluid(const Machine& machine, std::span<const Plan> 
 
 /// Runs one plan alone on one; if it `folds`, of what is alike one stands for all (see fold_on()).
 /// With a timeline it does not fold, says there what happened (see kMostSlices) and how much of the
-/// servers was in use, and runs twice, as it must know for how long.
+/// servers was in use, and runs twice, as it must know for how long. `links`: of the whole run.
 RunOutcome run_fluid(const Machine& machine, const Plan& plan, CauseTable& causes, bool folds,
                      std::optional<std::uint64_t> shuffle_ties = {}, const Stop* stop = nullptr,
-                     Timeline* timeline = nullptr);
+                     Timeline* timeline = nullptr, LinkTimes* links = nullptr);
 
 /// Runs a plan in which one of each class stands for all, on servers that do (Folded).
 RunOutcome run_folded(const Machine& machine, const Plan& plan, const ServerClasses& servers,
                       CauseTable& causes, std::optional<std::uint64_t> shuffle_ties = {},
-                      const Stop* stop = nullptr);
+                      const Stop* stop = nullptr, LinkTimes* links = nullptr);
 
 /// Of a timeline, some 120 MB of a file; later ones are left out, and counted.
 inline constexpr std::size_t kMostSlices = 2'000'000;

@@ -1,5 +1,6 @@
 #include "sim/result/run_result.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -34,15 +35,51 @@ constexpr std::array kCauseFields{
 
 constexpr std::string_view kInterval = "where --params has an interval for its class";
 
-Json extended_json(const ResultRow::Extended& extended) {
-  Json nodes = Json::array();
-  for (const std::uint32_t n : extended.nodes) nodes.push(n);
-  return Json::object({{"nodes", std::move(nodes)},
-                       {"levels", extended.levels},
-                       {"level_us", extended.level_us},
-                       {"apart_us", extended.apart_us}});
-}
+using Extended = ResultRow::Extended;
+constexpr std::array kExtendedFields{
+    JsonField<Extended>{{"by", "text", "", "what this one has more of: level of trees, node, byte"},
+                        [](const Extended& e) -> Json { return e.by; }},
+    JsonField<Extended>{{"from", "list", "",
+                         "nodes that were simulated, the most first; by byte two sizes on the "
+                         "fewest of these, which "
+                         "say what each further byte adds"},
+                        [](const Extended& e) {
+                          Json out = Json::array();
+                          for (const std::int64_t from : e.from) out.push(from);
+                          return out;
+                        }},
+    JsonField<Extended>{
+        {"steps", "whole number", "", "how many it has more than what was simulated"},
+        [](const Extended& e) -> Json { return e.steps; }},
+    JsonField<Extended>{{"each_us", "number", "us", "what each adds"},
+                        [](const Extended& e) -> Json { return e.each_us; }}};
+
 constexpr std::string_view kJobs = "where a scenario has jobs";
+
+using LinkField = JsonField<std::pair<std::string, double>>;
+constexpr std::array kLinkFields{
+    LinkField{{"link", "text", "",
+               "its ends, as `weft show` names them: `pcisw0 -> cpu0`; of links between switches "
+               "their tiers: `leaf -> spine`"},
+              [](const std::pair<std::string, double>& l) -> Json { return l.first; }},
+    LinkField{
+        {"use", "number", "",
+         "share of its capacity, on average over time_us; 1 is all, and launches that overlap may "
+         "come to a little more"},
+        [](const std::pair<std::string, double>& l) -> Json {
+          constexpr double kDigits = 1e4;
+          return std::round(l.second * kDigits) / kDigits;
+        }}};
+
+/// Those that are worth a line.
+Json link_use_json(const ResultRow& row) {
+  constexpr double kLeast = 0.01;
+  std::vector<std::pair<std::string, double>> used;
+  for (const auto& link : row.link_use) {
+    if (link.second >= kLeast) used.push_back(link);
+  }
+  return used.empty() ? Json() : objects_of(used, kLinkFields);
+}
 
 using RowField = JsonField<ResultRow>;
 constexpr std::array kRowFields{
@@ -92,14 +129,19 @@ constexpr std::array kRowFields{
     RowField{{"nccl_choice", "text", "where another ran",
               "what NCCL would run where weft does not execute it, such as CollNetChain"},
              [](const ResultRow& r) { return if_any(r.nccl_choice); }},
-    RowField{
-        {"extended", "map", "of trees of large clusters",
-         "time_us is extended from clusters of `nodes` by `levels` that this one has more, each "
-         "level_us; apart_us: how unlike the last two levels make it"},
-        [](const ResultRow& r) { return r.extended ? extended_json(*r.extended) : Json(); }},
+    RowField{{"extended", "list", "of large clusters",
+              "time_us is extended from smaller ones: one entry for each of level, node and byte"},
+             [](const ResultRow& r) {
+               return r.extended.empty() ? Json() : objects_of(r.extended, kExtendedFields);
+             }},
+    RowField{{"link_use", "list", "in fluid runs without jobs, unless extended or idle",
+              "each direction of a node's links, and of links between switches, that is in use by "
+              "0.01 or more; of the same link in all nodes the busiest"},
+             [](const ResultRow& r) { return link_use_json(r); }},
     RowField{{"probes", "map", "in runs of packets", "what ports and NICs did"},
              [](const ResultRow& r) { return r.probes ? to_json(*r.probes) : Json(); }},
-    RowField{{"trajectory", "text", "", "a number of what happened and when, for comparisons"},
+    RowField{{"trajectory", "text", "",
+              "a number of what happened and when in what was simulated, for comparisons"},
              [](const ResultRow& r) {
                return r.trajectory == 0 ? Json() : Json(fmt::format("{:016x}", r.trajectory));
              }}};
@@ -293,6 +335,11 @@ Provenance provenance_from_json(const Json& json) {
 
 }  // namespace
 
+std::uint32_t ResultRow::extended_from_nodes() const {
+  const auto fewer = std::ranges::find_if(extended, [](const auto& e) { return e.by != "byte"; });
+  return fewer == extended.end() ? 0 : static_cast<std::uint32_t>(fewer->from.front());
+}
+
 std::vector<ProvenanceParam> provenance_of(const UsedParams& used, const ParamCatalog& catalog) {
   std::vector<ProvenanceParam> out;
   for (const UsedParam& param : used.all()) {
@@ -311,7 +358,9 @@ std::vector<FormatSection> run_result_format() {
   std::vector<FormatSection> sections{
       {"", "The file.", keys_of(kResultFields)},
       {"results[]", "One operation of one size over one memory path.", keys_of(kRowFields)},
-      {"results[].limited_by[]", "A share of a row's time.", keys_of(kCauseFields)}};
+      {"results[].limited_by[]", "A share of a row's time.", keys_of(kCauseFields)},
+      {"results[].extended[]", "How a row's time is extended.", keys_of(kExtendedFields)},
+      {"results[].link_use[]", "One direction of a link.", keys_of(kLinkFields)}};
   for (FormatSection& section : probes_format()) sections.push_back(std::move(section));
   sections.push_back({"incomplete[]", "A row that is missing.", keys_of(kNotRunFields)});
   sections.push_back({"provenance", "What the result was made from: enough to make it again.",

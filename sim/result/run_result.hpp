@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/base/params.hpp"
@@ -42,22 +43,28 @@ struct ResultRow {
   std::optional<ErrorInterval> interval{};
   double nic_gb_per_s{0};          ///< payload that the busiest NIC sends; 0: none does
   std::optional<Probes> probes{};  ///< of packets; not read back from JSON
-  /// Of trees of a large cluster: not simulated whole, but extended by their levels. Not read back
-  /// from JSON.
+  /// Of fluid runs, where it was asked for: the share of its capacity that each direction of a link
+  /// ("pcisw0 -> cpu0") uses, on average over time_us: a launch's over the time from one to
+  /// the next, which may come to a little over 1 where launches overlap. Not read back from JSON.
+  std::vector<std::pair<std::string, double>> link_use{};
+  /// Of a large cluster that is not simulated whole: its time is extended from smaller ones. Not
+  /// read back from JSON.
   struct Extended {
-    std::array<std::uint32_t, 3>
-        nodes;             ///< simulated: with so many levels less, and one and two more
-    std::uint32_t levels;  ///< that the cluster has more
-    double level_us;       ///< what each adds
-    double apart_us;  ///< half of what time_us differs by, added each as the last or the one before
+    std::string by;                  ///< what it has more of: "level" of its trees, "node", "byte"
+    std::vector<std::int64_t> from;  ///< simulated: nodes, or bytes, descending
+    std::int64_t steps;              ///< how many of these it has more
+    double each_us;                  ///< what each adds
   };
-  std::optional<Extended> extended{};
+  std::vector<Extended> extended{};
   /// What happened, and when, as one number (sim/run/trajectory.hpp); not read back from JSON.
   std::uint64_t trajectory{0};
   std::string job{};   ///< of a scenario with several; "" else
   double alone_us{0};  ///< of a job: what the same took alone on the fabric
   /// Of one launch, where it was asked for; not read back from JSON.
   std::shared_ptr<const Timeline> timeline{};
+
+  /// Nodes of the largest cluster that the time was extended from; 0: not extended.
+  std::uint32_t extended_from_nodes() const;
 };
 
 /// One parameter as a run used it.

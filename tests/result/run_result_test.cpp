@@ -34,6 +34,23 @@ TEST(RunResult, JsonHasTheContractsKeys) {
   EXPECT_NE(json.find("provenance"), nullptr);
 }
 
+TEST(RunResult, SaysFromWhatARowIsExtended) {
+  RunResult result;
+  ResultRow row;
+  EXPECT_EQ(row.extended_from_nodes(), 0u);
+  row.extended = {{"level", {16, 9, 4}, 3, 2.5}, {"byte", {1 << 30, 1 << 28}, 3 << 28, 1}};
+  EXPECT_EQ(row.extended_from_nodes(), 16u);
+  result.rows = {row};
+  const Json json = to_json(result);
+  const Json& extended = json.at("results").items().at(0).at("extended");
+  ASSERT_EQ(extended.items().size(), 2u);
+  EXPECT_EQ(extended.items()[0].at("by").as_string(), "level");
+  EXPECT_EQ(extended.items()[0].at("from").items().at(2).as_number(), 4);
+  EXPECT_EQ(extended.items()[0].at("steps").as_number(), 3);
+  EXPECT_EQ(extended.items()[0].at("each_us").as_number(), 2.5);
+  EXPECT_EQ(extended.items()[1].at("from").items().at(0).as_number(), 1 << 30);
+}
+
 TEST(RunResult, IsReadBackAsItWasWritten) {
   RunResult result;
   result.rows = {{"allgather", 1 << 20, 8, 1, "gdr", "Ring", "LL", 2, "", 3.25, 0.5, 0.4375, {}},
