@@ -13,6 +13,7 @@
 #include "sim/io/file.hpp"
 #include "sim/report/report_file.hpp"
 #include "sim/report/report_page.hpp"
+#include "sim/report/report_sweep.hpp"
 #include "tools/command_line.hpp"
 #include "tools/commands.hpp"
 #include "tools/report_template.hpp"
@@ -47,7 +48,8 @@ Json machine_json(const ReportArguments& arguments) {
   return Json::object({{"name", arguments.machine},
                        {"nodes", nodes},
                        {"devices", shown.at("devices")},
-                       {"links", shown.at("links")}});
+                       {"links", shown.at("links")},
+                       {"network", shown.at("network")}});
 }
 
 std::string title_of(const ReportArguments& arguments) {
@@ -65,7 +67,9 @@ void write_report(const ReportArguments& arguments) {
   std::set<std::string> seen;
   for (const std::string& file : arguments.results) {
     if (!seen.insert(file).second) throw InputError(file + ": given twice");
-    files.push(report_file(Json::parse(read_text_file(file), file), file));
+    const std::string text = read_text_file(file);
+    files.push(is_sweep_table(text) ? sweep_report_file(text, file)
+                                    : report_file(Json::parse(text, file), file));
   }
   const Json data = Json::object({{"title", title_of(arguments)},
                                   {"weft", weft_version()},
@@ -80,11 +84,13 @@ void add_report_command(CommandLine& line) {
   const auto arguments = std::make_shared<ReportArguments>();
   line.add("report", "Results as one HTML file that needs no network: curves, causes, parameters")
       .argument("result", arguments->results,
-                "what weft run, expect, compare, perftest, copies or replay wrote with --json; "
-                "several are shown side by side; '-' is standard input")
+                "what weft run, expect, explain, compare, perftest, copies or replay wrote with "
+                "--json, or weft sweep with --csv; several are shown side by side; '-' is standard "
+                "input")
       .option("-o,--output", arguments->output, "the report's file; '-' is standard output")
       .option("--machine", arguments->machine,
-              "a topology, YAML or NCCL XML: its tree is drawn as well")
+              "a topology, YAML or NCCL XML: its tree and network are drawn as well, with the load "
+              "on each link that a result of weft run has")
       .option("--gpu", arguments->gpu, "of --machine: which GPUs these are, such as h100-sxm")
       .option("--title", arguments->title, "the report's title; unless given the files' names")
       .example("weft report healthy.json faulty.json -o report.html")

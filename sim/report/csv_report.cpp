@@ -26,6 +26,7 @@ std::vector<std::string> csv_header() {
 }
 
 std::vector<std::string> csv_row_cells(const ResultRow& row) {
+  const std::uint32_t extended_from = row.extended_from_nodes();
   const CauseShare top = row.limited_by.empty() ? CauseShare{} : row.limited_by.front();
   return {row.op,
           std::to_string(row.bytes),
@@ -41,7 +42,7 @@ std::vector<std::string> csv_row_cells(const ResultRow& row) {
           top.cause,
           top.where,
           format_number(top.share),
-          row.extended ? std::to_string(row.extended->nodes[0]) : ""};
+          extended_from > 0 ? std::to_string(extended_from) : ""};
 }
 
 std::string csv_text(const RunResult& result) {

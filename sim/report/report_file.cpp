@@ -13,6 +13,8 @@
 #include "sim/base/error.hpp"
 #include "sim/base/quantity.hpp"
 #include "sim/base/units.hpp"
+#include "sim/report/report_explain.hpp"
+#include "sim/report/report_parts.hpp"
 
 namespace weft {
 namespace {
@@ -24,20 +26,6 @@ struct Bandwidths {
   std::optional<double> high;
   std::optional<double> measured;
 };
-
-std::optional<double> positive_at(const Json& row, std::string_view key) {
-  const Json* const value = row.find(key);
-  if (value == nullptr || value->is_null()) return std::nullopt;
-  const double number = value->as_number();
-  return number > 0 ? std::optional(number) : std::nullopt;
-}
-
-/// What `at_time` gives in another time; none if either is unknown.
-std::optional<double> rescaled(std::optional<double> bandwidth, std::optional<double> at_time,
-                               std::optional<double> time) {
-  if (!bandwidth || !at_time || !time) return std::nullopt;
-  return *bandwidth * *at_time / *time;
-}
 
 Bandwidths of_run(const Json& row) {
   const std::optional<double> busbw = positive_at(row, "busbw_GBps");
@@ -98,6 +86,7 @@ const std::vector<Schema>& schemas() {
         "nic_latency_us", "algo",   "proto", "channels",      "launch",
         "machine",        "set",    "env",   "nccl",          "qps",
         "tx_depth",       "cq_mod", "row",   "column",        "run"}},
+      {kExplainSchema, "points", "op", nullptr, {}, {}},
       {"weft.perftest/1", "results", "op", of_perftest, {"mem"}, {"post"}},
       {"weft.copies/1", "results", "kind", of_copies, {"from", "to"}, {"test"}},
       {"weft.replay/1", "goodput", "", nullptr, {}, {}},
@@ -121,63 +110,6 @@ const Schema& schema_of(const Json& result) {
   }
   throw InputError("is " + one_line(schema->as_string()) + "; weft report shows " +
                    known_names(names));
-}
-
-bool is_scalar(const Json& value) { return !value.is_array() && !value.is_object(); }
-
-/// A scalar for people.
-std::string text_of(const Json& value) {
-  if (value.is_null()) return "";
-  if (value.is_string()) return value.as_string();
-  if (value.is_integer()) return std::to_string(value.as_integer());
-  if (value.is_number()) return format_number(value.as_number());
-  return value.as_bool() ? "yes" : "no";
-}
-
-/// "time_us" is "time" in us; what has no unit in its name is as it is.
-Json column_json(const std::string& key) {
-  using Text = std::string_view;
-  constexpr std::array<std::array<Text, 3>, 7> kNames{{{"us", "time", "us"},
-                                                       {"bytes", "bytes", "B"},
-                                                       {"GBps", "bandwidth", "GB/s"},
-                                                       {"low", "low", "GB/s"},
-                                                       {"high", "high", "GB/s"},
-                                                       {"found_low", "found_low", "GB/s"},
-                                                       {"found_high", "found_high", "GB/s"}}};
-  for (const auto& [known, name, unit] : kNames) {
-    if (key == known) return Json::object({{"name", name}, {"unit", unit}});
-  }
-  constexpr std::array<std::pair<Text, Text>, 5> kSuffixes{
-      {{"_us", "us"}, {"_GBps", "GB/s"}, {"_Gbps", "Gb/s"}, {"_Mpps", "Mpps"}, {"_gbps", "Gb/s"}}};
-  for (const auto& [suffix, unit] : kSuffixes) {
-    if (!key.ends_with(suffix)) continue;
-    return Json::object({{"name", key.substr(0, key.size() - suffix.size())}, {"unit", unit}});
-  }
-  return Json::object({{"name", key}, {"unit", ""}});
-}
-
-/// Keys of scalars, in the order in which rows bring them.
-std::vector<std::string> scalar_keys(const Json::Array& rows) {
-  std::vector<std::string> out;
-  std::set<std::string_view> seen;
-  for (const Json& row : rows) {
-    for (const auto& [key, value] : row.members()) {
-      if (is_scalar(value) && seen.insert(key).second) out.push_back(key);
-    }
-  }
-  return out;
-}
-
-Json cells_json(const Json& row, const std::vector<std::string>& keys) {
-  std::map<std::string_view, const Json*> by_key;
-  for (const auto& [key, value] : row.members()) by_key.emplace(key, &value);
-  Json out = Json::array();
-  for (const std::string& key : keys) {
-    const auto found = by_key.find(key);
-    const bool has = found != by_key.end() && is_scalar(*found->second);
-    out.push(has ? *found->second : Json());
-  }
-  return out;
 }
 
 /// The shares of a row; none where its limit is one text.
@@ -224,43 +156,6 @@ std::string label_of(const Json& row, const Schema& schema,
   return out;
 }
 
-/// Rows of one operation and label, by size.
-struct Curve {
-  std::string op;
-  std::string label;
-  std::map<std::int64_t, Json> points;
-};
-
-class Curves {
- public:
-  void add(const std::string& op, const std::string& label, std::int64_t bytes, Json point) {
-    // A size that comes again is of another measurement.
-    for (unsigned times = 1;; ++times) {
-      const std::string name = times == 1 ? label : fmt::format("{} ({})", label, times);
-      const auto [found, is_new] = index_.emplace(std::pair(op, name), curves_.size());
-      if (is_new) curves_.push_back({op, name, {}});
-      if (curves_[found->second].points.try_emplace(bytes, std::move(point)).second) return;
-    }
-  }
-
-  Json take_json() {
-    Json out = Json::array();
-    for (Curve& curve : curves_) {
-      Json points = Json::array();
-      for (auto& [bytes, point] : curve.points) points.push(std::move(point));
-      out.push(
-          Json::object({{"op", curve.op}, {"label", curve.label}, {"points", std::move(points)}}));
-    }
-    return out;
-  }
-
- private:
-  std::vector<Curve> curves_;
-  std::map<std::pair<std::string, std::string>, std::size_t> index_;
-};
-
-Json number_if_any(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
-
 Json curves_json(const Json::Array& rows, const Schema& schema) {
   const std::set<std::string_view> telling = telling_keys(rows, schema);
   Curves curves;
@@ -277,6 +172,64 @@ Json curves_json(const Json::Array& rows, const Schema& schema) {
   return curves.take_json();
 }
 
+/// Without the node, "nic0@1", or the number within its tier, "leaf3"; a network of one switch has
+/// its own name (Fabric::full_name()).
+std::string_view name_in_node(std::string_view end) {
+  while (end.starts_with(' ')) end.remove_prefix(1);
+  while (end.ends_with(' ')) end.remove_suffix(1);
+  const std::size_t at = end.rfind('@');
+  if (at != std::string_view::npos) return end.substr(0, at);
+  const std::string_view tier = end.substr(0, end.find_last_not_of("0123456789") + 1);
+  return tier == "leaf" || tier == "spine" || tier == "core" ? tier : end;
+}
+
+/// What share of its capacity each link used: as a row has it, or of packets its busiest ports.
+std::vector<std::pair<std::string, double>> link_use_of(const Json& row) {
+  std::vector<std::pair<std::string, double>> out;
+  if (const Json* const use = row.find("link_use")) {
+    for (const Json& link : use->items()) {
+      out.emplace_back(link.at("link").as_string(), link.at("use").as_number());
+    }
+  }
+  const Json* const probes = row.find("probes");
+  if (probes == nullptr) return out;
+  constexpr std::string_view kTo = "->";  // of PCIe between blanks
+  for (const Json& port : probes->at("ports").items()) {
+    const std::string_view link = port.at("link").as_string();
+    const std::size_t to = link.find(kTo);
+    const double share = port.at("utilisation").as_number();
+    if (to == std::string_view::npos) continue;
+    out.emplace_back(fmt::format("{} -> {}", name_in_node(link.substr(0, to)),
+                                 name_in_node(link.substr(to + kTo.size()))),
+                     share);
+  }
+  return out;
+}
+
+/// By row, as few links are in use in each; of links of one name the busiest.
+Json links_json(const Json::Array& rows) {
+  std::map<std::string, std::int64_t> places;
+  Json names = Json::array();
+  Json lines = Json::array();
+  for (const Json& row : rows) {
+    std::map<std::int64_t, double> uses;
+    for (const auto& [link, share] : link_use_of(row)) {
+      const auto [place, is_new] = places.emplace(link, places.size());
+      if (is_new) names.push(link);
+      double& use = uses.emplace(place->second, share).first->second;
+      use = std::max(use, share);
+    }
+    Json line = Json::array();
+    for (const auto& [place, share] : uses) line.push(Json::array({place, share}));
+    lines.push(std::move(line));
+  }
+  if (places.empty()) return {};
+  const bool of_ports =
+      std::any_of(rows.begin(), rows.end(), [](const Json& row) { return row.find("probes"); });
+  return Json::object(
+      {{"names", std::move(names)}, {"rows", std::move(lines)}, {"ports", of_ports}});
+}
+
 /// Goodput over the time of a replay.
 Json timeline_json(const Json::Array& rows) {
   Json out = Json::array();
@@ -284,14 +237,6 @@ Json timeline_json(const Json::Array& rows) {
     out.push(Json::array({row.at("from_us").as_number(), row.at("recorded_GBps").as_number(),
                           row.at("predicted_GBps").as_number()}));
   }
-  return out;
-}
-
-Json texts_json(const Json& result, std::string_view key) {
-  Json out = Json::array();
-  const Json* const lines = result.find(key);
-  if (lines == nullptr) return out;
-  for (const Json& line : lines->items()) out.push(line.as_string());
   return out;
 }
 
@@ -349,78 +294,28 @@ void add_summary(const Json& result, Json& verdict) {
   verdict.push(std::move(text));
 }
 
-/// A scalar, or a list of scalars, beside its key; others say nothing in one line.
-void add_fact(const std::string& key, const Json& value, Json& out) {
-  std::string text;
-  if (value.is_object()) return;
-  if (value.is_array()) {
-    for (const Json& item : value.items()) {
-      if (!is_scalar(item)) return;
-      text += (text.empty() ? "" : ", ") + text_of(item);
-    }
-  } else {
-    text = text_of(value);
-  }
-  out.push(Json::array({key, std::move(text)}));
-}
-
-Json provenance_json(const Json& result) {
-  Json out = Json::array();
-  std::set<std::string_view> seen{"schema"};
-  for (const auto& [key, value] : result.members()) {
-    if (!is_scalar(value)) continue;
-    if (seen.insert(key).second) add_fact(key, value, out);
-  }
-  const Json* const provenance = result.find("provenance");
-  if (provenance == nullptr) return out;
-  for (const auto& [key, value] : provenance->members()) {
-    if (seen.insert(key).second) add_fact(key, value, out);
-  }
-  return out;
-}
-
-Json parameters_json(const Json& result) {
-  Json out = Json::array();
-  const Json* const provenance = result.find("provenance");
-  const Json* const list = provenance != nullptr ? provenance->find("parameters") : nullptr;
-  if (list == nullptr) return out;
-  for (const Json& param : list->items()) {
-    Json line = Json::array();
-    for (const char* key : {"key", "device", "value", "origin", "source"}) {
-      line.push(param.at(key).as_string());
-    }
-    out.push(std::move(line));
-  }
-  return out;
-}
-
 Json checked_file(const Json& result, const std::string& name) {
   const Schema& schema = schema_of(result);
+  if (schema.name == kExplainSchema) return explain_report_file(result, name);
   const Json::Array& rows = result.at(schema.rows).items();
   const std::vector<std::string> keys = scalar_keys(rows);
-  Json columns = Json::array();
-  for (const std::string& key : keys) columns.push(column_json(key));
-  Json cells = Json::array();
-  Json causes = Json::array();
+  ReportForm form;
+  for (const std::string& key : keys) form.columns.push(column_json(key));
   for (const Json& row : rows) {
-    cells.push(cells_json(row, keys));
-    causes.push(causes_json(row));
+    form.rows.push(cells_json(row, keys));
+    form.causes.push(causes_json(row));
   }
-  Json verdict = texts_json(result, "verdict");
-  add_summary(result, verdict);
-  add_errors(result, verdict);
+  form.links = links_json(rows);
   const bool has_sizes = !schema.op.empty();
-  return Json::object({{"name", name},
-                       {"schema", schema.name},
-                       {"columns", std::move(columns)},
-                       {"rows", std::move(cells)},
-                       {"causes", std::move(causes)},
-                       {"curves", has_sizes ? curves_json(rows, schema) : Json::array()},
-                       {"timeline", has_sizes ? Json::array() : timeline_json(rows)},
-                       {"verdict", std::move(verdict)},
-                       {"notes", notes_json(result)},
-                       {"provenance", provenance_json(result)},
-                       {"parameters", parameters_json(result)}});
+  if (has_sizes) form.curves = curves_json(rows, schema);
+  if (!has_sizes) form.timeline = timeline_json(rows);
+  form.verdict = texts_json(result, "verdict");
+  add_summary(result, form.verdict);
+  add_errors(result, form.verdict);
+  form.notes = notes_json(result);
+  form.provenance = provenance_json(result);
+  form.parameters = parameters_json(result);
+  return file_json(name, schema.name, std::move(form));
 }
 
 }  // namespace

@@ -19,6 +19,11 @@ std::vector<std::string> report_schemas();
 ///               sizes; bandwidths in GB/s = 1e9 bytes/s, null where there is none; the label may
 ///               be empty
 ///   timeline    of a replay [[from, recorded, predicted]], in us and GB/s; else empty
+///   links       of runs that say how much of links was in use {names: ["pcisw0 -> cpu0"], rows: of
+///               each row [[place in names, share]], ports: whether they are ports of packets
+///               while one launch runs, not links over a row's time}, else null
+///   explained   of an explanation {answers, set_aside}, else null (report_explain.hpp)
+///   sweep       of a sweep its axes (report_sweep.hpp), else null
 ///   verdict, notes   sentences
 ///   provenance  [[key, text]]
 ///   parameters  [[key, device, value with its unit, origin, source]]

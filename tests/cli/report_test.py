@@ -6,22 +6,39 @@
 What a browser makes of it: tests/report_page.
 """
 import base64
+import csv
 import hashlib
 import html.parser
 import json
+import math
 import re
 import unittest
 
 import cli_test
 from cli_test import BOTH, CliTest, damaged, weft
+from explain_test import MACHINE
 
 H100 = "../../topologies/hgx-h100-8nic.yaml"
 HOSTILE = "</script><script>alert(1)</script>"
-SHOWN = ("weft report shows weft.compare/1, weft.copies/1, weft.expect/1, weft.perftest/1, weft.replay/1, "
-         "weft.run/1")
+SHOWN = ("weft report shows weft.compare/1, weft.copies/1, weft.expect/1, weft.explain/1, weft.perftest/1, "
+         "weft.replay/1, weft.run/1")
 TABLE = """transport,op,bytes,ranks,hosts,algo,proto,us
 nvlink,allreduce,1048576,8,1,Ring,Simple,60
 nvlink,allreduce,4194304,8,1,Ring,Simple,90
+"""
+
+PRICES = """prices: an invented list
+currency: USD
+parts:
+  - {is: node, cost: 200000}
+  - {is: nic, cost: 1000}
+  - {is: switch, cost: 20000}
+  - {is: nic-cable, cost: 200}
+  - {is: switch-cable, cost: 500}
+"""
+SLOW = """transport,memory_path,hosts,ranks,op,bytes,us
+net,gdr,2,2,allreduce,1048576,110
+net,gdr,2,2,allreduce,268435456,19700
 """
 
 
@@ -79,6 +96,7 @@ class Report(CliTest):
     def test_what_is_no_result_is_refused(self):
         for content, expected in (
                 ("", "bad.json:1:1: not valid JSON"),
+                ("op,not_run,point\n", "bad.json:1: no column 'bytes': not a table that weft sweep wrote"),
                 ("{", "bad.json:1:2: not valid JSON"),
                 ("[]", 'bad.json: has no "schema": not what weft writes with --json; ' + SHOWN),
                 ('{"schema": "weft.gate/1"}', "bad.json: is weft.gate/1; " + SHOWN),
@@ -139,10 +157,123 @@ class Report(CliTest):
         self.assertEqual([point[2:] for point in judged["curves"][0]["points"]],
                          [[r["busbw_GBps"], r["low"], r["high"], r["measured_GBps"]] for r in rows])
 
+    def explain(self, name="explain.json"):
+        (self.here / "m.yaml").write_text(MACHINE)
+        (self.here / "slow.csv").write_text(SLOW)
+        run = weft("explain", "slow.csv", "--machine", "m.yaml", "--json", name, cwd=self.here)
+        self.assertEqual(run.returncode, 6, run.stderr)
+        return json.loads((self.here / name).read_text())
+
+    def test_explanations_are_shown_too(self):
+        result = self.explain()
+        file, = self.page("explain.json").data()["files"]
+        self.assertEqual([answer["causes"][0]["where"] for answer in file["explained"]["answers"]],
+                         [answer["causes"][0]["where"] for answer in result["answers"]])
+        self.assertEqual([answer["explains"] for answer in file["explained"]["answers"]],
+                         [answer["explains"] for answer in result["answers"]])
+        count = sum(len(result[key]) for key in ("ruled_out", "no_effect", "refused", "not_here", "not_looked_at"))
+        self.assertEqual(len(file["explained"]["set_aside"]), count)
+        slow, healthy, first = file["curves"][:3]
+        self.assertEqual([point[5] for point in slow["points"]], [point["busbw_GBps"] for point in result["points"]])
+        # busbw of all-reduce on two ranks is algbw: MB/ms = GB/s.
+        self.assertAlmostEqual(slow["points"][0][5], 1048576 / 110 / 1e3)
+        for (_, _, predicted, low, high, _), point in zip(healthy["points"], result["points"], strict=True):
+            self.assertTrue(low < predicted < high)
+            self.assertAlmostEqual(predicted, point["busbw_GBps"] * point["slow_us"] / point["predicted_us"])
+        for bound, explained, effect in zip(healthy["points"], first["points"], result["answers"][0]["effects"], strict=True):
+            self.assertAlmostEqual(explained[2], bound[2] * math.exp(-effect))
+
+    def test_explained_bandwidth_is_of_the_bus(self):
+        # Of all-reduce on four ranks 2 x 3/4 of the bytes by time; MB/ms = GB/s.
+        (self.here / "m.yaml").write_text(MACHINE.replace("nodes: 2", "nodes: 4"))
+        (self.here / "slow.csv").write_text(SLOW.replace("gdr,2,2,", "gdr,4,4,"))
+        run = weft("explain", "slow.csv", "--machine", "m.yaml", "--json", "four.json", cwd=self.here)
+        self.assertIn(run.returncode, (0, 6), run.stderr)
+        points = json.loads((self.here / "four.json").read_text())["points"]
+        for point, size, us in zip(points, (1 << 20, 256 << 20), (110, 19700), strict=True):
+            self.assertAlmostEqual(point["busbw_GBps"], 1.5 * size / us / 1e3)
+
+    def test_sweeps_are_shown_too(self):
+        (self.here / "m.yaml").write_text(MACHINE)
+        (self.here / "s.yaml").write_text("scenario: s\ntopology: m.yaml\nmemory_paths: [gdr]\n"
+                                          "workload: {op: allreduce, sizes: [1 MiB, 16 MiB]}\n")
+        (self.here / "prices.yaml").write_text(PRICES)
+        sweep = ("sweep", "s.yaml", "--set", "nodes=2,4", "--set", "nic.pcie_gen=4,5,9", "--prices", "prices.yaml")
+        for name, options in (("marked.csv", ("--pareto",)), ("plain.csv", ())):
+            run = weft(*sweep, *options, "--csv", name, cwd=self.here)
+            self.assertEqual(run.returncode, 2, run.stderr)  # there is no Gen9
+        marked, plain = self.page("marked.csv", "plain.csv").data()["files"]
+        self.assertEqual(marked["schema"], "weft sweep")
+        self.assertEqual(marked["curves"], plain["curves"])
+        self.assertIsNone(plain["sweep"]["front"])
+        self.assertEqual(plain["notes"][:-1], marked["notes"])
+        self.assertRegex(plain["notes"][-1], "^no row is marked as on the Pareto front: ")
+        with open(self.here / "marked.csv", newline="", encoding="utf-8") as table:
+            rows = list(csv.DictReader(table))
+        at = marked["sweep"]
+        self.assertEqual([marked["columns"][axis]["name"] for axis in at["axes"]], ["nodes", "nic.pcie_gen"])
+        self.assertEqual([(row[at["front"]] or "", row[at["cost"]], row[at["busbw"]]) for row in marked["rows"]],
+                         [(row["pareto"], float(row["cost"]) if row["cost"] else None,
+                           float(row["busbw_GBps"]) if row["busbw_GBps"] else None) for row in rows])
+        self.assertIn("yes", {row["pareto"] for row in rows})
+        self.assertEqual(len(marked["curves"]), 4)
+        self.assertRegex(marked["notes"][0], r"^not run: 2 rows: .*nic.pcie_gen")
+        text = (self.here / "marked.csv").read_bytes()
+        self.assertEqual(marked["rows"], Page(self.ok("report", "-", "-o", "-", stdin=text)).data()["files"][0]["rows"])
+
+    def run_small(self, *options):
+        """Rows of a run of the small machine, link_use as a dictionary."""
+        (self.here / "m.yaml").write_text(MACHINE)
+        (self.here / "s.yaml").write_text("scenario: s\ntopology: m.yaml\nmemory_paths: [gdr, host-staged]\n"
+                                          "workload: {op: allreduce, sizes: [1 MiB, 256 MiB]}\n")
+        self.ok("run", "s.yaml", *options, "--json", "small.json")
+        rows = json.loads((self.here / "small.json").read_text())["results"]
+        return [{**row, "link_use": {link["link"]: link["use"] for link in row["link_use"]}} for row in rows]
+
+    def test_links_carry_what_crosses_them(self):
+        rows = self.run_small()
+        gdr, staged = rows[2:]
+        for row in rows:
+            wire = row["link_use"]["nic0 -> fabric"]
+            # 50 GB/s, of which headers take 1 %; the same both ways.
+            self.assertTrue(1 <= wire / (row["nic_GBps"] / 50) < 1.02, (row["nic_GBps"], wire))
+            self.assertEqual(wire, row["link_use"]["fabric -> nic0"])
+            self.assertGreaterEqual(min(row["link_use"].values()), 0.01)
+        self.assertGreater(gdr["link_use"]["nic0 -> fabric"], 0.9)  # what limits it
+        # Over the switch alone, or through the CPU's memory: both NIC and GPU cross the uplink.
+        self.assertLess(gdr["link_use"].get("sw0 -> cpu0", 0), 0.05)
+        self.assertGreater(staged["link_use"]["sw0 -> cpu0"], 1.5 * staged["link_use"]["sw0 -> nic0"])
+        self.assertEqual([row["link_use"] for row in self.run_small("--unfolded")], [row["link_use"] for row in rows])
+
+    def test_a_links_use_times_its_capacity_and_time_is_what_crosses_it(self):
+        # All-reduce by a ring of two sends each NIC 2 x 1/2 of the bytes. Of 4 KiB on the wire headers, checks and
+        # acknowledgements add some 26 bytes, 0.6 %; 50 GB/s = 50e3 B/us.
+        for launch in ("single", "graph", "back-to-back"):
+            for proto, bytes_of in (("Simple", 1), ("LL", 2)):  # LL: a flag for each data
+                settings = ("--set", f"nccl.launch={launch}", "--set", f"nccl.proto={proto}")
+                row = self.run_small(*settings)[2]
+                for link in ("nic0 -> fabric", "fabric -> nic0"):
+                    carried = row["link_use"][link] * 50e3 * row["time_us"]
+                    with self.subTest(launch=launch, proto=proto, link=link):
+                        self.assertAlmostEqual(carried / (bytes_of * row["bytes"]), 1.0063, delta=0.0008)
+
+    def test_the_load_on_links_is_shown(self):
+        rows = self.run_small()
+        links = self.page("small.json", "--machine", "m.yaml").data()["files"][0]["links"]
+        for row, uses in zip(rows, links["rows"], strict=True):
+            self.assertEqual({links["names"][place]: use for place, use in uses}, row["link_use"])
+        (self.here / "p.yaml").write_text((self.here / "s.yaml").read_text().replace(", 256 MiB", ""))
+        run = weft("run", "p.yaml", "--fidelity", "packet", "--json", "packets.json", cwd=self.here)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        links = self.page("packets.json").data()["files"][0]["links"]
+        uses = {links["names"][place]: use for place, use in links["rows"][0]}
+        self.assertAlmostEqual(uses["nic0 -> fabric"], rows[0]["link_use"]["nic0 -> fabric"], delta=0.1)
+
     def test_the_machine_is_that_of_show(self):
         machine = self.page("run.json", "--machine", H100).data()["machine"]
         shown = json.loads(self.ok("show", H100, "--format", "json"))
-        self.assertEqual((machine["devices"], machine["links"]), (shown["devices"], shown["links"]))
+        for key in ("devices", "links", "network"):
+            self.assertEqual(machine[key], shown[key])
         self.assertIsNone(self.page("run.json").data()["machine"])
 
     def test_the_same_input_gives_the_same_bytes(self):
@@ -183,8 +314,11 @@ class Report(CliTest):
                      "the report would have 2.2 MB, at most 2 are written: give fewer results")
 
     def test_damaged_results_are_refused_with_one_line_or_shown(self):
-        text = (self.here / "run.json").read_bytes()
-        for seed in range(60):
+        self.explain()
+        self.ok("sweep", BOTH, "--set", "nic.pcie_gen=4,5", "--csv", "sweep.csv")
+        whole = [(self.here / name).read_bytes() for name in ("run.json", "explain.json", "sweep.csv")]
+        for seed in range(120):
+            text = whole[seed % len(whole)]
             with self.subTest(seed=seed):
                 (self.here / "any.json").write_bytes(damaged(text, seed, b",:\"'{}[]\n\0\x1b<>-19e. "))
                 run = weft("report", "any.json", "-o", "r.html", cwd=self.here)

@@ -6,6 +6,7 @@
 
 #include "sim/base/error.hpp"
 #include "sim/report/report_file.hpp"
+#include "sim/report/report_sweep.hpp"
 
 namespace weft::test::report_report_page {
 namespace {
@@ -28,7 +29,8 @@ std::string refusal(const std::string& text) {
 }
 
 constexpr const char* kKnown =
-    "weft.compare/1, weft.copies/1, weft.expect/1, weft.perftest/1, weft.replay/1, weft.run/1";
+    "weft.compare/1, weft.copies/1, weft.expect/1, weft.explain/1, weft.perftest/1, weft.replay/1, "
+    "weft.run/1";
 
 TEST(ReportPage, NoTextOfTheDataEndsTheScriptOrBeginsMarkup) {
   const std::string hostile = "</script><script>alert(1)</script><!--&\u2028\u2029";
@@ -126,6 +128,234 @@ TEST(ReportFile, MeasuredRowsAreToldApartByWhatDiffers) {
   EXPECT_EQ(script_json(file.at("verdict")),
             R"(["1 rows with a prediction, 2 without; predicted / measured time - 1: bias )"
             R"(+100.0 %, median of the sizes 100.0 %, nine tenths of them within 100.0 %"])");
+}
+
+/// An explanation of two sizes with one answer of these effects.
+std::string explanation(const std::string& effects) {
+  const std::string cause =
+      R"({"id": "few-reads", "what": "few reads", "where": "nic0", "how": "32", "verify": "mlxconfig",
+          "said": "as shipped", "evidence": [{"place": "a.txt:3", "text": "LnkSta"}, {"text": "t"}]})";
+  return R"({"schema": "weft.explain/1", "verdict": "explained", "machine": "m.yaml",
+    "two_at_once": false, "chance_if_healthy": 0.001, "points": [
+    {"op": "allreduce", "bytes": 1024, "slow_us": 20, "busbw_GBps": 1, "healthy_us": 10,
+     "predicted_us": 5, "gap": 0.7, "sd": 0},
+    {"op": "allreduce", "bytes": 2048, "slow_us": 20, "busbw_GBps": 2, "predicted_us": 10,
+     "gap": 0.7, "sd": 0}],
+    "answers": [{"causes": [)" +
+         cause + R"(], "or": [{"causes": [)" + cause +
+         R"(]}], "alike": true, "times_less": 1, "explains": 0.9, "low": 0.8, "high": 1.1,
+     "chance": 0.4, "effects": )" +
+         effects + R"(}], "ruled_out": [)" + cause + R"(], "no_effect": [)" + cause +
+         R"(], "refused": [{"id": "acs", "where": "sw0", "how": "on", "why": "no switch"}],
+    "not_here": [{"id": "nvls-off", "needs": "NVLS"}],
+    "not_looked_at": [{"what": "sockets", "why": "not modelled"}], "notes": ["n"]})";
+}
+
+TEST(ReportFile, AnExplanationHasItsAnswersAndCurvesOfSlowHealthyAndExplained) {
+  const Json file = file_of(explanation("[0.0, null]"));
+  // busbw x slow_us / healthy_us and / predicted_us; the reference is healthy where it is there.
+  EXPECT_EQ(script_json(file.at("curves")),
+            R"([{"op":"allreduce","label":"slow","points":[[0,1024,null,null,null,1.0],)"
+            R"([1,2048,null,null,null,2.0]]},)"
+            R"({"op":"allreduce","label":"nothing wrong","points":[[0,1024,4.0,2.0,2.0,2.0],)"
+            R"([1,2048,4.0,4.0,4.0,null]]},)"
+            R"json({"op":"allreduce","label":"answer 1: few reads: nic0 (32)",)json"
+            R"("points":[[0,1024,2.0,null,null,null]]}])");
+  const Json& answer = file.at("explained").at("answers").items().front();
+  const std::string cause =
+      R"([{"what":"few reads","where":"nic0","how":"32","verify":"mlxconfig",)"
+      R"("evidence":["as shipped","a.txt:3: LnkSta","t"]}])";
+  EXPECT_EQ(script_json(answer), R"({"causes":)" + cause + R"(,"or":[)" + cause +
+                                     R"(],"alike":true,"times_less":1.0,"chance":0.4,)"
+                                     R"("explains":0.9,"low":0.8,"high":1.1})");
+  EXPECT_EQ(script_json(file.at("explained").at("set_aside")),
+            R"json([["ruled out by evidence","few reads",)json"
+            R"json("nic0 (32); as shipped; a.txt:3: LnkSta; t"],)json"
+            R"json(["changes no time by 1 %","few reads","nic0 (32)"],)json"
+            R"json(["cannot be predicted here","acs","sw0 (on): no switch"],)json"
+            R"(["cannot be on this machine","nvls-off","needs NVLS"],)"
+            R"(["not looked at","sockets","not modelled"]])");
+  EXPECT_EQ(script_json(file.at("verdict")),
+            R"(["slower than it should be, explained by one cause: 1 of 1 answers are alike",)"
+            R"("0.1 of 100 runs where nothing is wrong would be further off"])");
+  EXPECT_EQ(script_json(file.at("provenance")),
+            R"([["machine","m.yaml"],["two_at_once","no"],["chance_if_healthy","0.001"]])");
+}
+
+TEST(ReportFile, AnExplanationOfAnEndlessErrorHasNoInterval) {
+  std::string text = explanation("[0.0, null]");
+  text.replace(text.find(R"("sd": 0)"), 7, R"("sd": 1e6)");
+  EXPECT_EQ(script_json(file_of(text).at("curves").items()[1]),
+            R"({"op":"allreduce","label":"nothing wrong","points":[[0,1024,4.0,null,null,2.0],)"
+            R"([1,2048,4.0,4.0,4.0,null]]})");
+}
+
+TEST(ReportFile, ARunThatIsNotSlowHasNoAnswers) {
+  const Json file = file_of(R"({"schema": "weft.explain/1", "verdict": "not slower",
+    "two_at_once": false, "chance_if_healthy": 1, "points": [], "answers": [], "ruled_out": [],
+    "no_effect": [], "refused": [], "not_here": [], "not_looked_at": [], "notes": []})");
+  EXPECT_EQ(script_json(file.at("verdict")),
+            R"(["not slower than it should be, as far as the errors tell",)"
+            R"("100 of 100 runs where nothing is wrong would be further off"])");
+  EXPECT_EQ(script_json(file.at("explained")), R"({"answers":[],"set_aside":[]})");
+}
+
+TEST(ReportFile, AnExplanationThatIsDamagedIsRefusedWithThePlace) {
+  EXPECT_EQ(refusal(explanation("[1]")), "a.json: answers[0]: 1 effects of 2 points");
+  EXPECT_EQ(refusal(explanation("[1, \"2\"]")), "a.json: answers[0]: expected a number");
+  const auto changed = [](std::string_view from, std::string_view to) {
+    std::string text = explanation("[0, 0]");
+    return refusal(text.replace(text.find(from), from.size(), to));
+  };
+  EXPECT_EQ(changed(R"("sd": 0})", R"("sd": true})"), "a.json: points[0]: expected a number");
+  EXPECT_EQ(changed(R"("sd": 0})", R"("sd": -1})"), "a.json: points[0]: sd: expected 0 or more");
+  EXPECT_EQ(changed(R"("what": "few reads")", R"("what": 3)"),
+            "a.json: answers[0]: causes[0]: expected a text");
+  EXPECT_EQ(changed(R"("needs": "NVLS")", R"("need": "NVLS")"),
+            "a.json: not_here[0]: missing key 'needs'");
+  EXPECT_EQ(changed(R"("verdict": "explained")", R"("verdict": [])"), "a.json: expected a text");
+  EXPECT_EQ(changed(R"("points")", R"("point")"), "a.json: has no rows");
+}
+
+const std::string kSweepNames =
+    "op,bytes,ranks,nodes,memory_path,algo,proto,channels,time_us,algbw_GBps,busbw_GBps,limited_by,"
+    "limited_by_where,limited_by_share,extended_from_nodes";
+
+/// A row of a sweep behind its axes.
+std::string sweep_row(const std::string& bytes, const std::string& busbw) {
+  return "allreduce," + bytes + ",16,2,gdr,Ring,Simple,4,10,1," + busbw + ",wire,nic0,0.5,";
+}
+
+TEST(SweepReport, TellsATableFromResults) {
+  EXPECT_TRUE(is_sweep_table("op,not_run,point\n"));
+  EXPECT_TRUE(is_sweep_table("op,not_run,point\r\nx"));
+  EXPECT_FALSE(is_sweep_table(R"({"schema": ",not_run,point"})"));
+  EXPECT_FALSE(is_sweep_table("op,bytes\nop,not_run,point\n"));
+  EXPECT_FALSE(is_sweep_table(""));
+}
+
+TEST(SweepReport, HasAxesThatDifferAndTheTablesFront) {
+  const std::string text =
+      "nic.count,wire.mtu,seed," + kSweepNames + ",cost,power_kW,pareto,not_run,point\n" +
+      "1,1 KiB,7," + sweep_row("1024", "2") + ",10,1,yes,,a\n" + "2,4 KiB,7," +
+      sweep_row("1024", "4") + ",20,1,yes,,b\n" + "4,4 KiB,7," + sweep_row("1024", "4") +
+      ",30,1,no,,c\n" + "9,4 KiB,7,,,,,,,,,,,,,,,,,,,\"only 8, not 9\",d\n";
+  const Json file = sweep_report_file(text, "s.csv");
+  EXPECT_EQ(script_json(file.at("sweep")),
+            R"({"axes":[0,1],"op":3,"bytes":4,"path":7,"ranks":5,"busbw":13,"cost":15,"power":16,)"
+            R"("front":17,"not_run":18})");
+  const Json::Array& rows = file.at("rows").items();
+  EXPECT_EQ(
+      script_json(rows[0]),
+      R"([1,"1 KiB",7,"allreduce",1024,16,2,"gdr","Ring","Simple",4,10,1,2,null,10,1,"yes",null])");
+  EXPECT_EQ(rows[1].items()[17].as_string(), "yes");
+  EXPECT_EQ(rows[2].items()[17].as_string(), "no");
+  EXPECT_TRUE(rows[3].items()[17].is_null());
+  EXPECT_EQ(script_json(file.at("causes")), R"([[["wire",0.5,"nic0"]],[["wire",0.5,"nic0"]],)"
+                                            R"([["wire",0.5,"nic0"]],[]])");
+  EXPECT_EQ(script_json(file.at("notes")), R"(["not run: 1 row: only 8, not 9"])");
+  EXPECT_EQ(script_json(file.at("curves")), "[]");  // of one size
+}
+
+// Which points a table lacks, as that of `--shard 1/2` does, it does not say.
+TEST(SweepReport, HasNoFrontWhereNoRowIsMarked) {
+  const std::string names = "n," + kSweepNames + ",cost,power_kW";
+  const std::string row = "1," + sweep_row("8", "1");
+  const std::string no_front =
+      R"(["no row is marked as on the Pareto front: weft sweep --pareto marks them in the table of )"
+      R"(all points, which --merge makes of shards"])";
+  const Json marked =
+      sweep_report_file(names + ",pareto,not_run,point\n" + row + ",1,1,no,,a\n", "s.csv");
+  EXPECT_EQ(marked.at("sweep").at("front").as_integer(), 15);
+  EXPECT_EQ(script_json(marked.at("notes")), "[]");
+  for (const char* file : {",not_run,point\n|,1,1,,a\n", ",pareto,not_run,point\n|,1,1,,,a\n"}) {
+    const std::string_view text = file;
+    const std::size_t at = text.find('|');
+    const Json unmarked = sweep_report_file(
+        names + std::string(text.substr(0, at)) + row + std::string(text.substr(at + 1)), "s.csv");
+    EXPECT_TRUE(unmarked.at("sweep").at("front").is_null()) << file;
+    EXPECT_EQ(script_json(unmarked.at("notes")), no_front) << file;
+  }
+  const Json unpriced =
+      sweep_report_file("n," + kSweepNames + ",not_run,point\n" + row + ",,a\n", "s.csv");
+  EXPECT_EQ(script_json(unpriced.at("notes")), "[]");
+}
+
+TEST(SweepReport, HasACurveAPointOfTheGridWhereThereAreSizes) {
+  std::string text = "n," + kSweepNames + ",not_run,point\n";
+  for (int i = 0; i < 70; ++i) {
+    for (const char* bytes : {"2048", "1024"}) {
+      text += std::to_string(i) + "," + sweep_row(bytes, "1.5") + ",,p\n";
+    }
+  }
+  const Json file = sweep_report_file(text, "s.csv");
+  const Json::Array& curves = file.at("curves").items();
+  ASSERT_EQ(curves.size(), 64u);
+  EXPECT_EQ(script_json(curves[1]),
+            R"({"op":"allreduce","label":"gdr, n=1","points":)"
+            R"([[3,1024,1.5,null,null,null],[2,2048,1.5,null,null,null]]})");
+  EXPECT_EQ(script_json(file.at("notes")),
+            R"(["of 70 curves by size the first 64 are drawn; the rows have all"])");
+}
+
+// Repeated rows, as a table put together by hand has them, are curves of their own.
+TEST(SweepReport, DrawsNoMoreCurvesWhereRowsAreRepeated) {
+  std::string text = kSweepNames + ",not_run,point\n";
+  for (int i = 0; i < 70; ++i) {
+    for (const char* bytes : {"2048", "1024"}) text += sweep_row(bytes, "1.5") + ",,p\n";
+  }
+  const Json file = sweep_report_file(text, "s.csv");
+  const Json::Array& curves = file.at("curves").items();
+  ASSERT_EQ(curves.size(), 64u);
+  EXPECT_EQ(script_json(curves[63]),
+            R"json({"op":"allreduce","label":"gdr (64)","points":)json"
+            R"json([[127,1024,1.5,null,null,null],[126,2048,1.5,null,null,null]]})json");
+  EXPECT_EQ(script_json(file.at("notes")),
+            R"(["of 70 curves by size the first 64 are drawn; the rows have all"])");
+}
+
+TEST(SweepReport, ThatIsDamagedIsRefusedWithThePlace) {
+  const auto refused = [](const std::string& text) -> std::string {
+    try {
+      sweep_report_file(text, "s.csv");
+    } catch (const InputError& e) {
+      return e.what();
+    }
+    return "";
+  };
+  const std::string names = kSweepNames + ",not_run,point\n";
+  EXPECT_EQ(refused("op,not_run,point\n"),
+            "s.csv:1: no column 'bytes': not a table that weft sweep wrote");
+  EXPECT_EQ(refused(names + "a,b\n"), "s.csv:2: 2 cells, not 17 as the first line has");
+  EXPECT_EQ(refused(names + sweep_row("8", "fast") + ",,a\n"),
+            "s.csv:2:41: 'fast' is not a number");
+  EXPECT_EQ(refused(names + "\"" + sweep_row("8", "1") + ",,a\n"),
+            "s.csv:2:1: a quote is not closed");
+  EXPECT_EQ(refused(names), "");
+  std::string many;
+  for (int i = 0; i < 1000; ++i) many += "a" + std::to_string(i) + ",";
+  EXPECT_EQ(refused(many + names), "s.csv:1: 1017 columns; a report shows at most 1000");
+}
+
+TEST(ReportFile, ARunHasTheLoadOnItsLinks) {
+  const std::string rows =
+      R"({"schema": "weft.run/1", "results": [{"op": "x", "bytes": 1, "link_use":
+         [{"link": "sw0 -> cpu0", "use": 0.5}, {"link": "nic0 -> fabric", "use": 0.25}]}, {"op": "x", "bytes": 2}, {"op": "x",
+         "bytes": 3, "probes": {"ports": [
+           {"link": "sw0@3 -> cpu0@3", "utilisation": 0.125},
+           {"link": "sw0@1 -> cpu0@1", "utilisation": 0.75},
+           {"link": "nic12@0->leaf17", "utilisation": 1},
+           {"link": "nic12@0->ib0", "utilisation": 0.5},
+           {"link": "a bundle", "utilisation": 1}]}}]})";
+  EXPECT_EQ(file_of(rows).at("links").dump_line(),
+            R"({"names":["sw0 -> cpu0","nic0 -> fabric","nic12 -> leaf","nic12 -> ib0"],)"
+            R"("rows":[[[0,0.5],[1,0.25]],[],[[0,0.75],[2,1.0],[3,0.5]]],"ports":true})");
+  EXPECT_TRUE(file_of(R"({"schema": "weft.run/1", "results": []})").at("links").is_null());
+  const std::string row = R"({"schema": "weft.run/1", "results": [{"op": "x", "bytes": 1, )";
+  EXPECT_EQ(refusal(row + R"("link_use": [1]}]})"), "a.json: expected an object");
+  EXPECT_EQ(refusal(row + R"("link_use": [{"link": "a", "use": "1"}]}]})"),
+            "a.json: expected a number");
+  EXPECT_EQ(refusal(row + R"("probes": {"ports": 1}}]})"), "a.json: expected a list");
 }
 
 TEST(ReportFile, AReplayHasGoodputOverTime) {

@@ -18,6 +18,32 @@ import time
 
 LIMIT_S = 60  # until the browser answers
 HOSTILE = "</script><script>document.title = 'run'</script><img src=x onerror=\"document.title = 'run'\">"
+# A GPU and a NIC a node: `weft explain` predicts all of its causes in a second.
+MACHINE = """topology: small
+nodes: 2
+node:
+  devices:
+    cpu0: {kind: cpu, part: sapphire-rapids}
+    sw0: {kind: switch, part: pex89144, upstream: cpu0}
+    gpu0: {kind: gpu, part: h100-sxm, upstream: sw0}
+    nic0: {kind: nic, part: connectx-7, upstream: sw0, network: fabric}
+network:
+  fabric: {kind: one-switch, part: quantum-2}
+"""
+PRICES = """prices: an invented list
+currency: USD
+parts:
+  - {is: node, cost: 200000, watts: 6000}
+  - {is: nic, cost: 1000, watts: 25}
+  - {is: switch, cost: 20000, watts: 1500}
+  - {is: nic-cable, cost: 200, watts: 20}
+  - {is: switch-cable, cost: 500, watts: 30}
+"""
+SCENARIO = """scenario: small
+topology: small.yaml
+memory_paths: [gdr]
+workload: {op: allreduce, sizes: [64 KiB, 256 KiB, 1 MiB, 4 MiB, 16 MiB, 64 MiB, 256 MiB]}
+"""
 RUNS = (("healthy.json", []), ("no-gdr.json", ["--set", "nic.gdr=off"]))
 
 
@@ -152,6 +178,20 @@ def check_drawn(browser):
     assert browser.evaluate("document.querySelectorAll('svg.causes rect').length") > 10 * curves
     assert browser.evaluate("document.querySelectorAll('#parameters tbody tr').length") > 100
     assert browser.evaluate("document.querySelectorAll('svg.machine rect').length") > 10
+    # The load on links: of the largest size at first; of another row when that is chosen.
+    wide = "document.querySelectorAll('svg.machine.tree path.load3').length"
+    assert browser.evaluate(wide) > 4
+    assert browser.evaluate("document.querySelectorAll('table.links tbody tr').length") > 30
+    loads = "document.querySelector('svg.machine.fabric').textContent"
+    before = browser.evaluate(loads)
+    assert "out " in before, before
+    last = """(n => { const box = document.querySelector('#machine select');
+      box.selectedIndex = n < 0 ? box.options.length - 1 : 0; box.dispatchEvent(new Event('change', {bubbles: true})); })"""
+    browser.evaluate(last + "(-1)")
+    browser.settle()
+    assert browser.evaluate(wide) == 0 and browser.evaluate(loads) != before
+    browser.evaluate(last + "(0)")
+    browser.settle()
     # Nothing is wider than the page.
     assert browser.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
@@ -185,6 +225,96 @@ def check_operations(browser):
         assert sum(browser.evaluate(f"{PIXELS}('curve{i}')") for i in range(8)) > 100, op
 
 
+def check_answers(browser):
+    """Ranked answers with their shares, curves of slow, healthy and explained; the rest is folded up."""
+    answers = browser.evaluate("document.querySelectorAll('#answers table.answers tbody tr').length")
+    assert answers >= 1, answers
+    assert browser.evaluate("document.querySelectorAll('#answers svg.share').length") == answers
+    first = browser.evaluate("document.querySelector('#answers table.answers tbody tr').innerText")
+    assert "PCIe links of NICs trained low" in first and "lspci" in first and " % to " in first, first
+    for index in range(3):
+        assert browser.evaluate(f"{PIXELS}('curve{index}')") > 30, index
+    aside = "document.querySelector('#answers > details')"
+    assert browser.evaluate(f"{aside}.open") is False
+    browser.evaluate(f"{aside}.querySelector('summary').focus()")
+    browser.press("Enter")
+    assert browser.evaluate(f"{aside}.open && {aside}.querySelectorAll('tbody tr').length > 10")
+    assert browser.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def check_sweep(browser):
+    """Each point of the grid; the front filled and joined; against an axis, at another size."""
+    count = "document.querySelectorAll('#sweep svg.sweep path.point').length"
+    assert browser.evaluate(count) == 16
+    front = browser.evaluate("document.querySelectorAll('#sweep table.best tbody tr').length")
+    assert 1 < front < 16, front
+    assert browser.evaluate("[...document.querySelectorAll('#sweep svg.sweep path.front')].every(p => p.getAttribute('d'))")
+    browser.evaluate("document.querySelector('#sweep [role=figure]').focus()")
+    browser.press("ArrowRight")
+    said = browser.evaluate("document.querySelector('#sweep .read').textContent")
+    assert "nic.count 1" in said and "GB/s; cost " in said, said
+    browser.evaluate("document.querySelector('#sweep input[type=checkbox]').click()")
+    browser.settle()
+    assert browser.evaluate(count) == front
+    for index, chosen in ((1, 2), (0, 1)):  # against nic.count; of the smaller size
+        browser.evaluate(f"""(() => {{ const box = document.querySelectorAll('#sweep select')[{index}];
+          box.selectedIndex = {chosen}; box.dispatchEvent(new Event('change', {{bubbles: true}})); }})()""")
+        browser.settle()
+    labels = browser.evaluate("[...document.querySelectorAll('#sweep svg.sweep > text')].map(t => t.textContent.trim())")
+    assert "nic.count" in labels and "cost" not in labels, labels
+    assert browser.evaluate("document.querySelectorAll('#sweep svg.sweep path.front').length") == 0
+    assert browser.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def check_odd_sweeps(browser, folder):
+    """A table of one row, which nothing can be drawn against; costs that differ by one double."""
+    names = ("op,bytes,ranks,nodes,memory_path,algo,proto,channels,time_us,algbw_GBps,busbw_GBps,limited_by,"
+             "limited_by_where,limited_by_share,extended_from_nodes")
+    row = "allreduce,8,2,2,gdr,Ring,LL,1,1,1,1,wire,nic0,1,"
+    (folder / "one.csv").write_text(f"n,{names},not_run,point\n1,{row},,a\n")
+    (folder / "close.csv").write_text(f"n,{names},cost,power_kW,not_run,point\n1,{row},20000000000000000,1,,a\n"
+                                      f"2,{row},20000000000000004,1,,b\n")
+    for name, points in (("one", 0), ("close", 2)):
+        page = folder / f"{name}.html"
+        weft("report", folder / f"{name}.csv", "-o", page)
+        browser.open(page, "light")
+        assert browser.evaluate("document.querySelectorAll('#sweep svg.sweep path.point').length") == points, name
+        assert browser.evaluate("document.querySelectorAll('#rows tbody tr').length") == max(points, 1), name
+        check_quiet(browser, page)
+
+
+def check_another_machine(browser, folder):
+    """A run's links that the drawn machine has not are said, and its own are not shown as idle."""
+    page = folder / "another.html"
+    weft("report", folder / "healthy.json", "--machine", folder / "small.yaml", "-o", page)
+    browser.open(page, "light")
+    said = browser.evaluate("document.querySelector('#machine .said').textContent")
+    assert "are not links of" in said, said
+    result = json.loads((folder / "healthy.json").read_text())
+    for row in result["results"]:
+        row["link_use"] = [{"link": "nic9 -> x -> y", "use": 0.5}]
+    (folder / "strange.json").write_text(json.dumps(result))
+    weft("report", folder / "strange.json", "--machine", folder / "small.yaml", "-o", page)
+    browser.open(page, "light")
+    said = browser.evaluate("document.querySelector('#machine .said').textContent")
+    assert "nothing is known" in said, said
+    assert browser.evaluate("document.querySelectorAll('svg.machine.tree path[class*=load]').length") == 0
+    rows = browser.evaluate("[...document.querySelectorAll('table.links tbody tr')].map(r => r.innerText)")
+    assert rows[0].startswith("nic9 – x -> y") and "50 %" in rows[0] and rows[1].count("–") == 3, rows
+    check_quiet(browser, page)
+
+
+def check_print(browser, folder):
+    """On paper choices are told by a sentence, and what the colours say stays."""
+    for name, section in (("runs", "#machine"), ("sweep", "#sweep")):
+        browser.open(folder / f"{name}.html", "light")
+        browser.call("Emulation.setEmulatedMedia", media="print")
+        shown = "getComputedStyle(document.querySelector('{} {}')).display"
+        assert browser.evaluate(shown.format(section, ".choices")) == "none"
+        assert browser.evaluate(shown.format(section, "p.paper")) == "block"
+        assert browser.evaluate(f"document.querySelector('{section} .key').offsetHeight") > 0
+
+
 def check_filter(browser):
     browser.evaluate("""(() => { const box = document.querySelector('input[type=search]');
       box.value = 'wire.rate'; box.dispatchEvent(new Event('input')); })()""")
@@ -198,23 +328,68 @@ def check_hostile(browser, folder):
     text = json.dumps(HOSTILE)
     (folder / "hostile.json").write_text(f"""{{"schema": "weft.run/1", "results": [{{"op": {text}, "bytes": 8,
       "memory_path": {text}, "algo": {text}, "time_us": 1, "busbw_GBps": 1, {text}: 3,
+      "link_use": [{{"link": {json.dumps(HOSTILE + " -> " + HOSTILE)}, "use": 0.5}}],
       "limited_by": [{{"cause": {text}, "share": 1, "where": {text}}}]}}],
       "verdict": [{text}], "notes": [{text}], "provenance": {{{text}: {text}, "parameters": [{{"key": {text},
       "device": {text}, "value": {text}, "origin": {text}, "source": {text}}}]}}}}""")
-    page = folder / "hostile.html"
-    weft("report", folder / "hostile.json", "--title", HOSTILE, "-o", page)
-    browser.open(page, "light")
-    check_quiet(browser, page)
-    assert browser.evaluate("document.title") == HOSTILE
-    assert browser.evaluate("document.querySelector('h1').textContent") == HOSTILE
-    assert browser.evaluate("document.scripts.length") == 2
-    assert browser.evaluate("document.images.length") == 0
-    shown = browser.evaluate("document.body.innerText")
-    assert shown.count(HOSTILE) > 10, shown
+    cause = f"""{{"id": {text}, "what": {text}, "where": {text}, "how": {text}, "verify": {text}, "said": {text},
+      "why": {text}, "needs": {text}, "evidence": [{{"place": {text}, "text": {text}}}]}}"""
+    (folder / "hostile-explain.json").write_text(f"""{{"schema": "weft.explain/1", "verdict": {text}, {text}: {text},
+      "two_at_once": false, "chance_if_healthy": 0, "points": [{{"op": {text}, "memory_path": {text}, "bytes": 8,
+      "slow_us": 2, "busbw_GBps": 1, "predicted_us": 1, "sd": 0.1}}], "answers": [{{"causes": [{cause}],
+      "or": [{{"causes": [{cause}]}}], "alike": true, "times_less": 1, "explains": 1, "low": 0.9, "high": 1.1,
+      "chance": 0.5, "effects": [0.5]}}], "ruled_out": [{cause}], "no_effect": [{cause}], "refused": [{cause}],
+      "not_here": [{cause}], "not_looked_at": [{cause}], "notes": [{text}]}}""")
+    quoted = '"' + HOSTILE.replace('"', '""') + '"'
+    row = f"{{}},{quoted},{{}},2,2,{quoted},{quoted},{quoted},1,1,1,{{}},{quoted},{quoted},1,,1,1,yes,{quoted},{quoted}\n"
+    (folder / "hostile-sweep.csv").write_text(
+        f"{quoted},op,bytes,ranks,nodes,memory_path,algo,proto,channels,time_us,algbw_GBps,busbw_GBps,limited_by,"
+        "limited_by_where,limited_by_share,extended_from_nodes,cost,power_kW,pareto,not_run,point\n" +
+        "".join(row.format(quoted if i else "b", 8 << i, i + 1) for i in range(2)))
+    for name in ("hostile.json", "hostile-explain.json", "hostile-sweep.csv"):
+        page = folder / f"{name}.html"
+        weft("report", folder / name, "--machine", folder / "small.yaml", "--title", HOSTILE, "-o", page)
+        browser.open(page, "light")
+        browser.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+        browser.settle()
+        check_quiet(browser, page)
+        assert browser.evaluate("document.title") == HOSTILE
+        assert browser.evaluate("document.querySelector('h1').textContent") == HOSTILE
+        assert browser.evaluate("document.scripts.length") == 2
+        assert browser.evaluate("document.images.length") == 0
+        shown = browser.evaluate("document.body.innerText")
+        assert shown.count(HOSTILE) > 10, shown
 
 
 def weft(*arguments):
-    subprocess.run([sys.argv[1], *map(str, arguments)], check=True, stdout=subprocess.DEVNULL, timeout=LIMIT_S)
+    subprocess.run([sys.argv[1], *map(str, arguments)], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                   timeout=LIMIT_S)
+
+
+def explain(folder):
+    """A run of few PCIe reads in flight, as it would be measured, and a healthy one."""
+    (folder / "small.yaml").write_text(MACHINE)
+    (folder / "small-run.yaml").write_text(SCENARIO)
+    for name, options in (("slow", ["--set", "nic.trained_width=4"]), ("healthy", [])):
+        weft("run", folder / "small-run.yaml", *options, "--json", folder / "small-run.json")
+        rows = json.loads((folder / "small-run.json").read_text())["results"]
+        (folder / f"{name}.csv").write_text("transport,memory_path,hosts,ranks,op,bytes,us\n" + "".join(
+            f"net,gdr,2,2,{row['op']},{row['bytes']},{row['time_us']}\n" for row in rows))
+    subprocess.run([sys.argv[1], "explain", folder / "slow.csv", folder / "healthy.csv", "--machine",
+                    folder / "small.yaml", "--json", folder / "explain.json"],
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=LIMIT_S)  # 6: it is slower
+    weft("report", folder / "explain.json", "-o", folder / "explain.html")
+
+
+def sweep(source, folder):
+    """Four numbers of NICs of two generations, with what they cost."""
+    (folder / "prices.yaml").write_text(PRICES)
+    (folder / "grid.yaml").write_text(f"scenario: grid\ntopology: {source}/topologies/hgx-h100-8nic.yaml\nnodes: 2\n"
+                                      "memory_paths: [gdr, host-staged]\n"
+                                      "workload: {op: allreduce, sizes: [1 MiB, 64 MiB]}\n")
+    weft("sweep", folder / "grid.yaml", "--set", "nic.count=1,2,4,8", "--set", "nic.pcie_gen=4,5",
+         "--prices", folder / "prices.yaml", "--pareto", "--csv", folder / "sweep.csv")
+    weft("report", folder / "sweep.csv", "-o", folder / "sweep.html")
 
 
 def make_reports(source, folder):
@@ -225,6 +400,8 @@ def make_reports(source, folder):
     weft("report", *[folder / name for name, _ in RUNS], "--machine", topology, "--title", "GDR on and off",
          "-o", folder / "runs.html")
     weft("report", folder / "expect.json", "-o", folder / "expect.html")
+    explain(folder)
+    sweep(source, folder)
     rxe = source / "tests/data/rxe"
     weft("replay", rxe / "plain-write.client.weft", "--topology", rxe / "rxe-vm.yaml", "--json", folder / "replay.json")
     weft("copies", source / "topologies/h200-vm.yaml", "--size", "1M,16M", "--json", folder / "copies.json")
@@ -233,7 +410,7 @@ def make_reports(source, folder):
 
 def check(browser, folder, shots):
     for scheme in ("light", "dark"):
-        for name in ("runs", "expect", "replay"):
+        for name in ("runs", "expect", "replay", "explain", "sweep"):
             page = folder / f"{name}.html"
             browser.open(page, scheme)
             if shots:
@@ -244,6 +421,10 @@ def check(browser, folder, shots):
                 check_filter(browser)
             if name == "replay":
                 check_operations(browser)
+            if name == "explain":
+                check_answers(browser)
+            if name == "sweep":
+                check_sweep(browser)
             check_quiet(browser, page)
         assert browser.evaluate("getComputedStyle(document.body).backgroundColor") == {
             "light": "rgb(255, 255, 255)", "dark": "rgb(20, 24, 29)"}[scheme]
@@ -255,6 +436,9 @@ def check(browser, folder, shots):
         browser.open(folder / "runs.html", "dark")
         browser.call("Emulation.setEmulatedMedia", media="")
         (shots / "runs.pdf").write_bytes(base64.b64decode(browser.call("Page.printToPDF")["data"]))
+    check_odd_sweeps(browser, folder)
+    check_another_machine(browser, folder)
+    check_print(browser, folder)
     check_hostile(browser, folder)
 
 
