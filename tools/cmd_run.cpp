@@ -137,6 +137,7 @@ void run(const RunArguments& arguments) {
   options.fidelity = parse_fidelity(arguments.fidelity);
   options.force = arguments.force;
   options.folds = !arguments.unfolded;
+  options.link_use = !arguments.json.empty();
   std::vector<Expectation> expectations;
   for (const std::string& text : arguments.expect) expectations.push_back(parse_expectation(text));
   const ParamCatalog catalog = make_catalog();

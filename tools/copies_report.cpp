@@ -82,6 +82,7 @@ CopiesRun::CopiesRun(const Assembled& on, CopiesRequest request, std::vector<Byt
   task_.on_packets = parse_fidelity(request.fidelity) == Fidelity::kPacket;
   task_.bidirectional = request.bidirectional;
   task_.blocks = request.blocks;
+  task_.stop = request.stop;
   if (request.blocks > kMostBlocks) {
     throw InputError(fmt::format("--blocks {}: at most {}", request.blocks, kMostBlocks));
   }

@@ -18,6 +18,7 @@ struct CopiesRequest {
   std::string fidelity{"fluid"};
   bool bidirectional{false};
   unsigned blocks{0};
+  const Stop* stop{nullptr};  ///< asks it to end early
 
   bool wants_matrices() const { return from.empty() && to.empty(); }
 };

@@ -236,24 +236,6 @@ std::string notes_text(const std::vector<std::string>& notes) {
   return out;
 }
 
-/// Each once; what only the machine as found gives says so.
-std::vector<std::string> all_notes(const Expected& expected) {
-  std::vector<std::string> out;
-  const auto has = [&](const std::string& note) {
-    return std::find(out.begin(), out.end(), note) != out.end();
-  };
-  for (const auto* const notes : {&expected.notes, &expected.healthy.notes}) {
-    for (const std::string& note : *notes) {
-      if (!has(note)) out.push_back(note);
-    }
-  }
-  if (!expected.found) return out;
-  for (const std::string& note : expected.found->notes) {
-    if (!has(note)) out.push_back("as found: " + note);
-  }
-  return out;
-}
-
 std::string mended_text(const std::vector<std::string>& mended, bool differs) {
   if (mended.empty()) return "";
   std::string out = differs ? "# as healthy:" : "# mended, and of no effect here:";
@@ -272,6 +254,23 @@ constexpr const char* kMeaning =
     "# not validated: all errors known lie between, and there is no floor\n";
 
 }  // namespace
+
+std::vector<std::string> all_notes(const Expected& expected) {
+  std::vector<std::string> out;
+  const auto has = [&](const std::string& note) {
+    return std::find(out.begin(), out.end(), note) != out.end();
+  };
+  for (const auto* const notes : {&expected.notes, &expected.healthy.notes}) {
+    for (const std::string& note : *notes) {
+      if (!has(note)) out.push_back(note);
+    }
+  }
+  if (!expected.found) return out;
+  for (const std::string& note : expected.found->notes) {
+    if (!has(note)) out.push_back("as found: " + note);
+  }
+  return out;
+}
 
 std::string expect_text(const Expected& expected) {
   const bool of_perftest = are_perftest({expected.healthy.rows.front().row.op});

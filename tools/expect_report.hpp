@@ -10,6 +10,9 @@
 
 namespace weft {
 
+/// Notes of both machines, each once; what only the one as found gives says so.
+std::vector<std::string> all_notes(const Expected& expected);
+
 /// For people, in the shape of nccl-tests, or of perftest for its operations: a line a size with
 /// prediction, interval, floor and limit, beside it what the machine gives as found where that
 /// differs; below what the intervals are based on.

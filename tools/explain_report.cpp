@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 
 #include "sim/base/error.hpp"
+#include "sim/base/operation.hpp"
 #include "sim/base/quantity.hpp"
 #include "sim/base/units.hpp"
 #include "sim/base/version.hpp"
@@ -42,11 +43,6 @@ double reference_us(const ExplainView& view, std::size_t i) {
 /// Whether there is a gap over all sizes of which a share can be explained.
 bool has_share(const ExplainView& view) { return view.explanation.healthy.has_share; }
 
-std::string_view verdict_of(const Explanation& explanation) {
-  constexpr std::array<std::string_view, 3> kWords{"not slower", "explained", "none"};
-  return kWords.at(static_cast<std::size_t>(explanation.verdict));
-}
-
 // JSON.
 
 struct PointOf {
@@ -55,6 +51,15 @@ struct PointOf {
 };
 using PointField = JsonField<PointOf>;
 const Point& point_of(const PointOf& of) { return of.view->effects.points()[of.at]; }
+
+double busbw_of(const PointOf& of) {
+  const Point& point = point_of(of);
+  const auto ranks = static_cast<std::uint32_t>(of.view->measurement.ranks);
+  constexpr double kBytesPerUsInGigabytes = 1e3;
+  return static_cast<double>(point.bytes) / point.slow_us / kBytesPerUsInGigabytes *
+         busbw_factor(parse_op(point.op), ranks);
+}
+
 constexpr std::array kPointFields{
     PointField{{"op", "text", "", "operation"},
                [](const PointOf& of) -> Json { return point_of(of).op; }},
@@ -64,6 +69,8 @@ constexpr std::array kPointFields{
                [](const PointOf& of) -> Json { return point_of(of).bytes; }},
     PointField{{"slow_us", "number", "", "measured, us"},
                [](const PointOf& of) -> Json { return point_of(of).slow_us; }},
+    PointField{{"busbw_GBps", "number", "", "of the slow run, as nccl-tests defines it"},
+               [](const PointOf& of) -> Json { return busbw_of(of); }},
     PointField{{"healthy_us", "number", "with a healthy run", "measured, us"},
                [](const PointOf& of) -> Json {
                  return point_of(of).healthy_us > 0 ? Json(point_of(of).healthy_us) : Json();
@@ -158,51 +165,6 @@ constexpr std::array kLookedFields{
     LookedField{{"why", "text", "", "why it was not looked at"},
                 [](const NotLookedAt& n) -> Json { return n.why; }}};
 
-std::vector<SuspectPointer> suspects_where(const ExplainView& view,
-                                           bool (*is)(const ExplainView&, std::size_t)) {
-  std::vector<SuspectPointer> out;
-  for (std::size_t i = 0; i < view.effects.suspects().size(); ++i) {
-    if (is(view, i)) out.push_back(&suspect_of(view, i));
-  }
-  return out;
-}
-
-bool is_ruled_out(const ExplainView& view, std::size_t i) {
-  return suspect_of(view, i).weight == 0;
-}
-
-bool has_no_effect(const ExplainView& view, std::size_t i) {
-  const auto& all = view.explanation.no_effect;
-  return std::find(all.begin(), all.end(), i) != all.end();
-}
-
-std::vector<const CauseEntry*> not_here(const ExplainView& view) {
-  std::vector<const CauseEntry*> out;
-  for (const CauseEntry& entry : view.entries) {
-    const auto& suspects = view.effects.suspects();
-    const bool is_here = std::any_of(suspects.begin(), suspects.end(),
-                                     [&](const Suspect& s) { return s.entry->id == entry.id; });
-    if (!is_here) out.push_back(&entry);
-  }
-  return out;
-}
-
-struct Refused {
-  const Suspect* suspect;
-  std::string why;
-};
-
-std::vector<Refused> refused(const ExplainView& view) {
-  std::vector<Refused> out;
-  if (view.explanation.verdict == Explained::kNotSlower) return out;  // nothing was predicted
-  for (std::size_t i = 0; i < view.effects.suspects().size(); ++i) {
-    if (!view.effects.why_not(i).empty()) {
-      out.push_back({&suspect_of(view, i), view.effects.why_not(i)});
-    }
-  }
-  return out;
-}
-
 using EntryPointer = const CauseEntry*;
 using EntryField = JsonField<EntryPointer>;
 constexpr std::array kEntryFields{
@@ -211,16 +173,16 @@ constexpr std::array kEntryFields{
     EntryField{{"needs", "text", "", "what a machine must have for it"},
                [](const EntryPointer& e) -> Json { return e->needs; }}};
 
-using RefusedField = JsonField<Refused>;
+using RefusedField = JsonField<RefusedSuspect>;
 constexpr std::array kRefusedFields{
     RefusedField{{"id", "text", "", "entry of the catalogue"},
-                 [](const Refused& r) -> Json { return r.suspect->entry->id; }},
+                 [](const RefusedSuspect& r) -> Json { return r.suspect->entry->id; }},
     RefusedField{{"where", "text", "", "of the machine"},
-                 [](const Refused& r) -> Json { return r.suspect->variant.where; }},
+                 [](const RefusedSuspect& r) -> Json { return r.suspect->variant.where; }},
     RefusedField{{"how", "text", "", "how much, or to which value"},
-                 [](const Refused& r) -> Json { return r.suspect->variant.how; }},
+                 [](const RefusedSuspect& r) -> Json { return r.suspect->variant.how; }},
     RefusedField{{"why", "text", "", "why weft cannot predict it"},
-                 [](const Refused& r) -> Json { return r.why; }}};
+                 [](const RefusedSuspect& r) -> Json { return r.why; }}};
 
 using FileField = JsonField<ExplainView>;
 constexpr std::array kFileFields{
@@ -231,7 +193,11 @@ constexpr std::array kFileFields{
     FileField{{"verdict", "text", "",
                "not slower (than it should be, as far as the errors tell), explained, none (of the "
                "catalogue's causes)"},
-              [](const ExplainView& v) -> Json { return verdict_of(v.explanation); }},
+              [](const ExplainView& v) -> Json { return explained_name(v.explanation.verdict); }},
+    FileField{{"slow", "text", "", "its file"},
+              [](const ExplainView& v) -> Json { return v.slow; }},
+    FileField{{"healthy", "text", "with a healthy run", "its file"},
+              [](const ExplainView& v) { return if_any(v.healthy); }},
     FileField{{"machine", "text", "", "its file"},
               [](const ExplainView& v) -> Json { return v.machine; }},
     FileField{{"nodes", "whole number", "", "hosts of the run"},
@@ -262,14 +228,10 @@ constexpr std::array kFileFields{
                 return objects_of(answers, kAnswerFields);
               }},
     FileField{{"ruled_out", "list", "", "causes that evidence rules out"},
-              [](const ExplainView& v) {
-                return objects_of(suspects_where(v, is_ruled_out), kCauseFields);
-              }},
+              [](const ExplainView& v) { return objects_of(ruled_out(v), kCauseFields); }},
     FileField{{"no_effect", "list", "",
                "causes that change no time by 1 % at the sizes where they were predicted"},
-              [](const ExplainView& v) {
-                return objects_of(suspects_where(v, has_no_effect), kCauseFields);
-              }},
+              [](const ExplainView& v) { return objects_of(without_effect(v), kCauseFields); }},
     FileField{{"refused", "list", "", "causes that weft cannot predict here"},
               [](const ExplainView& v) { return objects_of(refused(v), kRefusedFields); }},
     FileField{{"not_here", "list", "", "entries that cannot be on this machine"},
@@ -426,7 +388,7 @@ std::string answers_text(const ExplainView& view) {
 
 std::string ruled_out_text(const ExplainView& view) {
   std::map<std::string_view, const Suspect*> by_entry;
-  for (const Suspect* suspect : suspects_where(view, is_ruled_out)) {
+  for (const Suspect* suspect : ruled_out(view)) {
     by_entry.emplace(suspect->entry->id, suspect);
   }
   for (const Suspect& suspect : view.effects.suspects()) {  // one that is out in part is not
@@ -448,7 +410,7 @@ std::string rest_text(const ExplainView& view) {
   std::vector<std::string> here;
   for (const CauseEntry* entry : not_here(view)) here.emplace_back(entry->id);
   if (!here.empty()) out += fmt::format("cannot be here: {}\n", fmt::join(here, ", "));
-  const std::vector<Refused> cannot = refused(view);
+  const std::vector<RefusedSuspect> cannot = refused(view);
   if (!cannot.empty()) {
     out += fmt::format("not predicted: {} variants, of the first: {}\n", cannot.size(),
                        one_line(cannot.front().why));
@@ -468,7 +430,7 @@ std::string last_line(const ExplainView& view) {
   for (std::size_t i = 0; i < view.effects.suspects().size(); ++i) {
     const bool is_refused = explanation.verdict != Explained::kNotSlower &&  // else not predicted
                             !view.effects.why_not(i).empty();
-    if (is_ruled_out(view, i) || is_refused) continue;
+    if (suspect_of(view, i).weight == 0 || is_refused) continue;
     causes.insert(suspect_of(view, i).entry->id);
     ++variants;
   }

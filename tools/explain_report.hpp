@@ -3,24 +3,11 @@
 #include <string>
 #include <vector>
 
-#include "models/explain/explain.hpp"
 #include "sim/io/json.hpp"
 #include "sim/io/keys.hpp"
+#include "tools/explain_view.hpp"
 
 namespace weft {
-
-/// What an explanation is shown with.
-struct ExplainView {
-  const Explanation& explanation;
-  const Effects& effects;
-  const Measurement& measurement;
-  const std::vector<CauseEntry>& entries;
-  std::string slow;     ///< its file
-  std::string healthy;  ///< likewise; "" if there was none
-  std::string machine;
-  std::string nccl_version;
-  std::vector<std::string> notes;
-};
 
 /// For people: the answers, what they explain and how to verify them; what is ruled out and what
 /// was not looked at.

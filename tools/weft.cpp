@@ -1,21 +1,17 @@
 #include "tools/weft.hpp"
 
-#include <algorithm>
 #include <cassert>
-#include <chrono>
-#include <exception>
-#include <future>
 
 #include "models/collective/predict.hpp"
 #include "models/collective/settings.hpp"
 #include "models/registry/registry.hpp"
 #include "sim/base/error.hpp"
-#include "sim/base/stop.hpp"
 #include "sim/base/version.hpp"
 #include "sim/input/scenario.hpp"
 #include "sim/input/topology_file.hpp"
 #include "sim/io/file.hpp"
 #include "tools/assembled.hpp"
+#include "tools/border.hpp"
 #include "tools/copies_json.hpp"
 #include "tools/not_run.hpp"
 #include "tools/perftest_json.hpp"
@@ -24,54 +20,14 @@
 namespace weft::api {
 namespace {
 
-using Settings = std::vector<std::pair<std::string, std::string>>;
-
-/// What `work` returns; whatever it throws leaves as Error.
+/// As run_asking(), of what is given whole or not at all.
 template <class Work>
-auto at_the_border(Work work) -> decltype(work()) {
+auto run_whole(const std::function<bool()>& asked, Work work) {
   try {
-    return work();
-  } catch (const Error&) {
-    throw;
-  } catch (const InputError& e) {
-    throw Error(Error::Kind::kInput, e.what());
-  } catch (const Stopped& e) {
-    throw Error(Error::Kind::kStopped, e.what());
-  } catch (const std::exception& e) {
-    throw Error(Error::Kind::kInternal, e.what());
-  } catch (...) {  // of RunOptions::stop
-    throw Error(Error::Kind::kInternal, "an exception that is no std::exception");
+    return run_asking(asked, work);
+  } catch (const Stopped&) {
+    throw Stopped("stopped before all sizes were run");
   }
-}
-
-/// What `work` returns, on a thread of its own; this one asks meanwhile whether to end it. What
-/// `asked` throws ends it, too.
-template <class Work>
-auto run_asking(const std::function<bool()>& asked, Work work) {
-  constexpr std::chrono::milliseconds kBetween{50};
-  Stop stop;
-  if (asked()) stop.request();
-  auto running = std::async(std::launch::async, [&] { return work(&stop); });
-  try {
-    while (running.wait_for(kBetween) != std::future_status::ready) {
-      if (!stop.was_asked() && asked()) stop.request();
-    }
-  } catch (...) {
-    stop.request();
-    running.wait();
-    throw;
-  }
-  return running.get();
-}
-
-std::vector<ScenarioSetting> settings_of(const Settings& set) {
-  std::vector<ScenarioSetting> out;
-  for (const auto& [key, value] : set) out.push_back({key, value, {}});
-  return out;
-}
-
-Cause cause_of(CauseShare&& cause) {
-  return {std::move(cause.cause), std::move(cause.where), cause.share};
 }
 
 Row row_of(ResultRow&& row) {
@@ -88,7 +44,7 @@ Row row_of(ResultRow&& row) {
           row.algbw_gb_per_s,
           row.busbw_gb_per_s,
           {},
-          row.extended ? row.extended->nodes[0] : 0,
+          row.extended_from_nodes(),
           std::move(row.job),
           row.alone_us};
   for (CauseShare& cause : row.limited_by) out.limited_by.push_back(cause_of(std::move(cause)));
@@ -136,12 +92,14 @@ PerftestRow row_of(weft::PerftestRow&& row) {
           std::move(row.limited_by)};
 }
 
-CopyRow row_of(weft::CopyRow row) {
+CopyRow row_of(weft::CopyRow row, const std::string& by) {
   CopyRow out{std::move(row.test),
               std::move(row.from),
               std::move(row.to),
               std::move(row.kind),
+              by,
               row.bytes.count(),
+              row.copies,
               row.time.as_us(),
               row.rate.as_gigabytes_per_s(),
               {}};
@@ -219,21 +177,20 @@ Scenario& Scenario::env(const std::string& name, const std::string& value) {
 
 Prediction Scenario::predict(const RunOptions& options) const {
   return at_the_border([&] {
-    constexpr std::uint64_t kMostSeed = (std::uint64_t{1} << 53) - 1;  // wire.seed
-    if (options.seed.value_or(0) > kMostSeed) throw InputError("seed: at most 2^53 - 1");
     PredictOptions how;
     how.set = settings_of(set_);
-    if (options.seed) how.set.push_back({"wire.seed", std::to_string(*options.seed), {}});
+    for (ScenarioSetting& seed : seed_setting(options.seed)) how.set.push_back(std::move(seed));
     how.env = env_;
     how.threads = options.threads;
     how.fidelity = parse_fidelity(options.fidelity);
     how.force = options.force;
+    how.link_use = true;
     const weft::Scenario scenario = parse_scenario(text_, name_);
     const auto run = [&](const Stop* stop) {
       how.stop = stop;
       return weft::predict(scenario, how, make_catalog());
     };
-    RunResult result = options.stop ? run_asking(options.stop, run) : run(nullptr);
+    RunResult result = run_asking(options.stop, run);
     Prediction out;
     out.json = to_json(result).dump();
     out.not_run = not_run_of(scenario, result);
@@ -284,7 +241,7 @@ Perftest Topology::perftest(const PerftestOptions& options) const {
       sizes.emplace_back(bytes);
       check_message_size(sizes.back());
     }
-    const weft::PerftestOptions checked = perftest_options(request, sizes);
+    weft::PerftestOptions checked = perftest_options(request, sizes);
     const Assembled on(parse_topology(text_, name_, make_catalog()), settings_of(set_),
                        perftest_nodes(checked));
     const PerftestEnds ends = perftest_ends(on.machine, checked);
@@ -292,9 +249,15 @@ Perftest Topology::perftest(const PerftestOptions& options) const {
     PerftestReport report{
         request,           checked, name(ends.from), name(ends.to), name(ends.from_nic),
         name(ends.to_nic), {}};
-    for (const Bytes size : sizes) {
-      report.rows.push_back(weft::perftest(on.machine, checked, size));
-    }
+    report.rows = run_whole(options.stop, [&](const Stop* stop) {
+      checked.stop = stop;
+      std::vector<weft::PerftestRow> rows;
+      for (const Bytes size : sizes) {
+        if (stop != nullptr) stop->check();
+        rows.push_back(weft::perftest(on.machine, checked, size));
+      }
+      return rows;
+    });
     Perftest out{report.from,           report.to, report.from_nic,
                  report.to_nic,         {},        on.fabric.spec().notes,
                  to_json(report).dump()};
@@ -305,22 +268,30 @@ Perftest Topology::perftest(const PerftestOptions& options) const {
 
 Copies Topology::copies(const CopiesOptions& options) const {
   return at_the_border([&] {
-    const CopiesRequest request{options.from,          options.to,    options.by, options.fidelity,
-                                options.bidirectional, options.blocks};
+    CopiesRequest request{options.from,          options.to,    options.by, options.fidelity,
+                          options.bidirectional, options.blocks};
     const ParamCatalog catalog = make_catalog();
     const Assembled on(with_large_buffers(parse_topology(text_, name_, catalog), catalog),
                        settings_of(set_), 1);
     std::vector<Bytes> sizes;
     for (const std::int64_t bytes : options.bytes) sizes.emplace_back(bytes);
-    CopiesRun run(on, request, sizes);
-    Copies out;
-    out.text = run.head();
-    for (const Bytes size : run.sizes()) out.text += run.run(size);
-    for (const weft::CopyRow& row : run.report().rows) out.rows.push_back(row_of(row));
-    out.notes = on.fabric.spec().notes;
-    if (!run.note().empty()) out.notes.push_back(run.note());
-    out.json = to_json(run.report()).dump();
-    return out;
+    return run_whole(options.stop, [&](const Stop* stop) {
+      request.stop = stop;
+      CopiesRun run(on, request, sizes);
+      Copies out;
+      out.text = run.head();
+      for (const Bytes size : run.sizes()) {
+        if (stop != nullptr) stop->check();
+        out.text += run.run(size);
+      }
+      for (const weft::CopyRow& row : run.report().rows) {
+        out.rows.push_back(row_of(row, options.by));
+      }
+      out.notes = on.fabric.spec().notes;
+      if (!run.note().empty()) out.notes.push_back(run.note());
+      out.json = to_json(run.report()).dump();
+      return out;
+    });
   });
 }
 

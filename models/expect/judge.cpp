@@ -11,13 +11,10 @@
 #include "models/collective/compare.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/quantity.hpp"
-#include "sim/io/file.hpp"
 #include "sim/result/nccl_tests.hpp"
 
 namespace weft {
 namespace {
-
-constexpr std::int64_t kMostBytes = 16LL << 20;
 
 /// A machine in one state, with what the user says beside.
 class State {
@@ -126,9 +123,9 @@ std::size_t Judgement::count(Judged judged) const {
       rows.begin(), rows.end(), [=](const JudgedRow& row) { return row.judged == judged; }));
 }
 
-MeasuredTable read_measured_on(const std::string& file, const StatedColumns& stated,
-                               const std::string& inside, const std::string& memory_path) {
-  const std::string text = read_text_file(file, kMostBytes);
+MeasuredTable parse_measured_on(std::string_view text, const std::string& file,
+                                const StatedColumns& stated, const std::string& inside,
+                                const std::string& memory_path) {
   if (!is_nccl_tests(text) || stated.contains("transport")) {
     return parse_measured(text, file, stated);
   }

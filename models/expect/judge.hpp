@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/expect/expect.hpp"
@@ -34,11 +35,12 @@ struct Judgement {
   std::size_t count(Judged judged) const;
 };
 
-/// Reads what was measured: a table, or a tool's log. How GPUs are joined, which logs of nccl-tests
-/// do not say, follows from the machine: `inside` one node, and `memory_path` between nodes.
-/// Throws InputError as read_measured() does.
-MeasuredTable read_measured_on(const std::string& file, const StatedColumns& stated,
-                               const std::string& inside, const std::string& memory_path);
+/// Reads what was measured: a table, or a tool's log; `file` is the name that messages use. How
+/// GPUs are joined, which logs of nccl-tests do not say, follows from the machine: `inside` one
+/// node, and `memory_path` between nodes. Throws InputError as parse_measured() does.
+MeasuredTable parse_measured_on(std::string_view text, const std::string& file,
+                                const StatedColumns& stated, const std::string& inside,
+                                const std::string& memory_path);
 
 /// Holds each row against what the healthy machine gives, predicted as the row was measured.
 Judgement judge(const MeasuredTable& table, const Subject& subject, const PredictOptions& options,

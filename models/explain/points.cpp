@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 
 #include "sim/base/error.hpp"
-#include "sim/io/file.hpp"
 #include "sim/result/nccl_tests.hpp"
 
 namespace weft {
@@ -84,8 +83,8 @@ std::vector<Point> spread(const std::vector<Point>& points, std::size_t most) {
 
 }  // namespace
 
-MeasuredTable read_run(const std::string& file, const StatedColumns& stated) {
-  const std::string text = read_text_file(file);
+MeasuredTable parse_run(std::string_view text, const std::string& file,
+                        const StatedColumns& stated) {
   if (!is_nccl_tests(text) || stated.contains("transport")) {
     return parse_measured(text, file, stated);
   }

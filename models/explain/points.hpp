@@ -29,9 +29,11 @@ struct Measurement {
   std::size_t sizes{0};  ///< that were given, of which the points are some
 };
 
-/// Reads what nccl-tests prints or writes, or a measured table. How GPUs are joined need not be
-/// stated: by the network where there are several hosts. Throws InputError.
-MeasuredTable read_run(const std::string& file, const StatedColumns& stated);
+/// Reads what nccl-tests prints or writes, or a measured table; `file` is the name that messages
+/// use. How GPUs are joined need not be stated: by the network where there are several hosts.
+/// Throws InputError.
+MeasuredTable parse_run(std::string_view text, const std::string& file,
+                        const StatedColumns& stated);
 
 /// The sizes that both runs have, at most `most` of each operation and path, evenly spread over
 /// their logarithms; of what was measured several times the mean. `healthy`: nullptr if there is

@@ -766,6 +766,7 @@ class Results(CliTest):
         def without_places(rows):
             for row in rows:
                 row["limited_by"] = [(c["cause"], c["share"]) for c in row["limited_by"]]
+                row["link_use"] = [link["use"] for link in row["link_use"]]
             return rows
         self.assertEqual(without_places(self.result("renamed.yaml")["results"]),
                          without_places(self.result("few.yaml")["results"]))

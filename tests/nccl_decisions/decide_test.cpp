@@ -323,31 +323,34 @@ TEST(NcclSearch, IsRememberedByAllThatItLooksAt) {
     text.replace(text.find(what), what.size(), by);
     return text;
   };
-  const std::vector<std::string> systems = {
-      hgx(),
-      replaced(hgx(), "speed=\"400000\"", "speed=\"100000\""),
-      replaced(hgx(), "guid=\"0x2\"", "guid=\"0x1\""),
-      replaced(hgx(), "link_width=\"16\"", "link_width=\"4\""),
-      replaced(hgx(), "gdr=\"1\"/></nic>", "gdr=\"0\"/></nic>"),
-      replaced(hgx(), "count=\"18\"", "count=\"6\"")};
-  const std::vector<Env> envs = {{},
-                                 {{"NCCL_CROSS_NIC", "1"}},
-                                 {{"NCCL_CROSS_NIC", "0"}},
-                                 {{"NCCL_NETDEVS_POLICY", "ALL"}},
-                                 {{"NCCL_NET_GDR_LEVEL", "LOC"}}};
-  for (const NcclVersion version : {NcclVersion{}, NcclVersion{2, 20, 5}, NcclVersion{2, 23, 4}}) {
-    for (const Env& env : envs) {
-      for (const std::string& system : systems) {
-        for (const int hosts : {1, 2}) {
-          const NcclDecisions d = decide(system, hosts, env, version);
-          const NcclNodeView& view = d.views.front();
-          const NcclSearchRequest request{.pattern = NcclPattern::kRing,
-                                          .max_channels = view.system.release.most_channels / 2,
-                                          .inter = hosts > 1};
-          const NcclGraph searched = search_nccl_graph(view.system, view.paths, d.env, request);
-          EXPECT_TRUE(view.ring == searched);
-        }
-      }
+  struct Variant {
+    std::string system{hgx()};
+    Env env{};
+    NcclVersion version{};
+  };
+  const std::vector<Variant> variants = {
+      {},
+      {.system = replaced(hgx(), "speed=\"400000\"", "speed=\"100000\"")},
+      {.system = replaced(hgx(), "guid=\"0x2\"", "guid=\"0x1\"")},
+      {.system = replaced(hgx(), "link_width=\"16\"", "link_width=\"4\"")},
+      {.system = replaced(hgx(), "gdr=\"1\"/></nic>", "gdr=\"0\"/></nic>")},
+      {.system = replaced(hgx(), "count=\"18\"", "count=\"6\"")},
+      {.env = {{"NCCL_CROSS_NIC", "1"}}},
+      {.env = {{"NCCL_CROSS_NIC", "0"}}},
+      {.env = {{"NCCL_NETDEVS_POLICY", "ALL"}}},
+      {.env = {{"NCCL_NET_GDR_LEVEL", "LOC"}}},
+      {.version = {2, 20, 5}},
+      {.version = {2, 23, 4}},
+      {}};
+  for (const Variant& variant : variants) {
+    for (const int hosts : {1, 2}) {
+      const NcclDecisions d = decide(variant.system, hosts, variant.env, variant.version);
+      const NcclNodeView& view = d.views.front();
+      const NcclSearchRequest request{.pattern = NcclPattern::kRing,
+                                      .max_channels = view.system.release.most_channels / 2,
+                                      .inter = hosts > 1};
+      const NcclGraph searched = search_nccl_graph(view.system, view.paths, d.env, request);
+      EXPECT_TRUE(view.ring == searched);
     }
   }
 }

@@ -68,6 +68,24 @@ class Notebooks(unittest.TestCase):
         self.assertIn("16 curves\n", said)
         self.assertRegex(said, "not run: --set: nic.count: '9' is not")
 
+    def test_slow_run(self):
+        if PACKAGE == "-":
+            self.skipTest("no Python package in this build")
+        machine = SOURCE / "topologies/hgx-h100-8nic.yaml"
+        with tempfile.TemporaryDirectory() as folder:
+            here = pathlib.Path(folder)
+            log = here / "log.csv"
+            log.write_text("transport,memory_path,hosts,ranks,op,bytes,us\n"
+                           "net,gdr,2,16,allreduce,1048576,80\nnet,gdr,2,16,allreduce,268435456,2600\n")
+            for variables in ({}, {"WEFT_LOG": str(log)}):
+                images, said = self.executed(SOURCE / "notebooks/slow-run.ipynb", here, WEFT_TOPOLOGY=str(machine),
+                                             **variables)
+                self.assertEqual(len(images), 1)
+                self.assertRegex(said, r"(?m)^[1-9] of [62] rows are below the floor\nexplained\n.*; to verify: ")
+            run = subprocess.run([WEFT, "explain", log, "--machine", machine, "--json", "-"], check=False,
+                                 capture_output=True)
+        self.assertIn(json.loads(run.stdout)["answers"][0]["causes"][0]["what"], said)
+
     def test_calibration(self):
         with tempfile.TemporaryDirectory() as folder:
             here = pathlib.Path(folder)
@@ -85,7 +103,8 @@ class Notebooks(unittest.TestCase):
 
     def test_hold_no_outputs_in_git(self):
         notebooks = sorted((SOURCE / "notebooks").glob("*.ipynb"))
-        self.assertEqual([notebook.name for notebook in notebooks], ["calibration.ipynb", "curves.ipynb"])
+        self.assertEqual([notebook.name for notebook in notebooks], ["calibration.ipynb", "curves.ipynb",
+                                                                      "slow-run.ipynb"])
         for notebook in notebooks:
             content = json.loads(notebook.read_text(encoding="utf-8"))
             self.assertEqual(outputs(content), [])

@@ -3,6 +3,7 @@
 
     python_test.py WEFT SOURCE_DIR BUILD_DIR [-v] [TEST...]
 """
+import ast
 import csv
 import importlib.util
 import inspect
@@ -39,6 +40,18 @@ nodes: 31
 workload: {{op: allreduce, algo: Ring, sizes: [8 B, 16 B, 8 GiB, 16 GiB]}}
 memory_paths: [gdr]
 set: {{nccl.decisions: simple, nccl.proto: Simple}}
+"""
+# Two nodes of one GPU and NIC each.
+MACHINE = """topology: small
+nodes: 2
+node:
+  devices:
+    cpu0: {{kind: cpu, part: sapphire-rapids}}
+    sw0: {{kind: switch, part: pex89144, upstream: cpu0}}
+    gpu0: {{kind: gpu, part: h100-sxm, upstream: sw0}}
+    nic0: {{kind: nic, part: connectx-7, upstream: sw0, network: fabric}}
+network:
+  fabric: {{kind: one-switch, part: quantum-2}}
 """
 
 
@@ -232,13 +245,226 @@ class Sweeps(PythonTest):
         self.assertEqual(point.prediction.json, "", "is not kept")
 
 
+class Machines(PythonTest):
+    H100 = "topologies/hgx-h100-8nic.yaml"
+    LSPCI = "tests/data/evidence/lspci-vvv-dell-h100.txt"
+    SIZES = (1 << 20, 16 << 20, 256 << 20)
+
+    def same_json(self, ours, *arguments, code=0):
+        self.assertEqual(ours.json, program(*arguments, "--json", "-", code=code))
+        self.assertEqual(pickle.loads(pickle.dumps(ours)), ours)
+        self.assertIn("<table>", ours._repr_html_())
+        return json.loads(ours.json)
+
+    def same_columns(self, cells, of_json):
+        """The dicts hold what the program's JSON does of each row."""
+        self.assertEqual(len(cells), len(of_json))
+        for ours, theirs in zip(cells, of_json):
+            for name, cell in ours.items():
+                if not name.startswith("limited_by"):
+                    self.assertEqual(theirs.get(name), cell, name)
+
+    def logs(self, **settings):
+        """Measured tables of the small machine, healthy and with these settings, as weft predicts them."""
+        machine = weft.Topology.parse(MACHINE.format(), "m.yaml")
+        healthy = weft.expect(machine, bytes=self.SIZES)
+        for key, value in settings.items():
+            machine.set(key.replace("__", "."), value)
+        slow = weft.expect(machine, bytes=self.SIZES)
+        for name, rows in (("healthy.csv", healthy.rows), ("slow.csv", slow.rows[-len(self.SIZES):])):
+            table = "".join(f"net,gdr,2,2,{row.op},{row.bytes},{row.time_us:.3f}\n" for row in rows)
+            (self.here / name).write_text("transport,memory_path,hosts,ranks,op,bytes,us\n" + table)
+        return self.here / "slow.csv", self.here / "healthy.csv"
+
+    def test_are_shown_as_by_the_program(self):
+        file = SOURCE / self.H100
+        machine = weft.Topology.load(file)
+        self.assertEqual(machine.show().json, program("show", file, "--format", "json"))
+        self.assertEqual(machine.show().text, program("show", file))
+        self.assertIs(machine.set("nic.gdr", "off").set("nodes", 2), machine)
+        shown = machine.show()
+        self.assertEqual(shown.json, program("show", file, "--format", "json", "--set", "nic.gdr=off", "--set", "nodes=2"))
+        pairs = json.loads(shown.json)["pairs"]
+        self.assertEqual(shown.to_dicts(), pairs)
+        self.assertEqual([(pair.gpu, pair.nic, pair.path_class) for pair in shown.pairs],
+                         [(pair["gpu"], pair["nic"], pair["class"]) for pair in pairs])
+        self.assertEqual(pickle.loads(pickle.dumps(shown)), shown)
+
+    def test_perftest_is_the_programs_byte_for_byte(self):
+        file = SOURCE / self.H100
+        machine = weft.Topology.load(file)
+        self.same_json(machine.perftest(), "perftest", file)
+        tested = machine.perftest(op="send", memory="host", from_="cpu0", to="cpu1@1", bytes=[4096, 1 << 20], qps=2,
+                                  tx_depth=64, iterations=100, cq_moderation=2, rx_depth=256, post_list=4,
+                                  bidirectional=True)
+        of_json = self.same_json(tested, "perftest", file, "--op", "send", "--mem", "host", "--from", "cpu0", "--to",
+                                 "cpu1@1", "--size", "4096,1M", "--qp", 2, "--tx-depth", 64, "--iters", 100, "--cq-mod",
+                                 2, "--rx-depth", 256, "--post-list", 4, "--bidirectional")
+        self.assertEqual((tested.from_, tested.to, tested.from_nic, tested.to_nic),
+                         tuple(of_json[key] for key in ("from", "to", "from_nic", "to_nic")))
+        self.same_columns(tested.to_dicts(), of_json["results"])
+        self.same_json(machine.perftest(post="gpu", from_nic="nic1", to_nic="nic1"), "perftest", file, "--post", "gpu",
+                       "--from-nic", "nic1", "--to-nic", "nic1")
+
+    def test_copies_are_the_programs_byte_for_byte(self):
+        file = SOURCE / self.H100
+        machine = weft.Topology.load(file)
+        copied = machine.copies()
+        self.same_json(copied, "copies", file)
+        self.assertEqual(copied.text, program("copies", file))
+        Predictions.same_table(self, copied.to_dicts(), program("copies", file, "--csv", "-"))
+        copied = machine.copies(from_="gpu0", to="gpu1,gpu2", by="kernel", blocks=8, bytes=[1 << 20, 1 << 24],
+                                bidirectional=True)
+        options = ("--from", "gpu0", "--to", "gpu1,gpu2", "--by", "kernel", "--blocks", 8, "--size", "1M,16M",
+                   "--bidirectional")
+        self.same_json(copied, "copies", file, *options)
+        Predictions.same_table(self, copied.to_dicts(), program("copies", file, *options, "--csv", "-"))
+        self.same_json(machine.copies(to="gpu0", fidelity="packet", bytes=1 << 20), "copies", file, "--to", "gpu0",
+                       "--fidelity", "packet", "--size", "1M")
+
+    def test_what_is_expected_is_the_programs_byte_for_byte(self):
+        file = SOURCE / self.H100
+        machine = weft.Topology.load(file).set("nic.trained_width", 4)
+        expected = weft.expect(machine, op="allreduce,alltoall", bytes=[1 << 20, 64 << 20], nodes=2, seed=3,
+                               env={"NCCL_ALGO": "Ring"}, nccl_version="2.27.3", launch="graph", threads=1)
+        arguments = ("expect", file, "--op", "allreduce,alltoall", "--size", "1M,64M", "--nodes", 2, "--seed", 3,
+                     "--env", "NCCL_ALGO=Ring", "--nccl-version", "2.27.3", "--launch", "graph", "--set",
+                     "nic.trained_width=4")
+        of_json = self.same_json(expected, *arguments)
+        self.assertEqual(expected.text, program(*arguments))
+        self.same_columns(expected.to_dicts(), of_json["results"])
+        self.assertEqual([row.limited_by[0].cause for row in expected.rows],
+                         [row["limited_by"][0]["cause"] for row in of_json["results"]])
+        self.assertEqual(list(expected.mended), of_json["mended"])
+        self.assertEqual({row.state for row in expected.rows}, {"healthy", "found"})
+        self.assertEqual(weft.expect(file, op=["allreduce", "alltoall"], bytes=[1 << 20, 64 << 20], nodes=2, seed=3,
+                                     env={"NCCL_ALGO": "Ring"}, nccl_version="2.27.3", launch="graph",
+                                     set={"nic.trained_width": 4}), expected)
+        tested = weft.expect(weft.Topology.load(file), tool="perftest", op="read_bw", qps=2, tx_depth=64, memory="host")
+        of_json = self.same_json(tested, "expect", file, "--tool", "perftest", "--op", "read_bw", "--qps", 2,
+                                 "--tx-depth", 64, "--memory", "host")
+        self.same_columns(tested.to_dicts(), of_json["results"])
+
+    def test_evidence_is_a_machine(self):
+        lspci = SOURCE / self.LSPCI
+        expected = weft.expect([f"host7={lspci}"], bytes=64 << 20, nodes=2, gpu="h100-sxm")
+        self.same_json(expected, "expect", f"host7={lspci}", "--size", "64M", "--nodes", 2, "--gpu", "h100-sxm")
+
+    def test_what_was_measured_is_held_against_floors(self):
+        file = SOURCE / self.H100
+        machine = weft.Topology.load(file).set("nodes", 2)
+        expected = weft.expect(machine, bytes=[1 << 20, 64 << 20])
+        gate = self.here / "gate.json"
+        gate.write_text(expected.gate)
+        self.assertEqual(expected.gate, program("expect", file, "--set", "nodes=2", "--size", "1M,64M", "--gate", "-"))
+        log = self.here / "log.csv"
+        log.write_text("hosts,ranks,op,bytes,us\n" + "".join(
+            f"2,16,allreduce,{row.bytes},{times * row.time_us:.3f}\n" for row, times in zip(expected.rows, (1, 9))))
+        as_ = {"transport": "net", "memory_path": "gdr"}
+        stated = ("--measured", log, "--as", "transport=net,memory_path=gdr")
+        for ours, theirs in ((machine, (file, "--set", "nodes=2")), (gate, (gate,))):
+            held = weft.expect(ours, measured=log, as_=as_)
+            of_json = self.same_json(held, "expect", *theirs, *stated, code=4)
+            self.same_columns(held.to_dicts(), of_json["judged"])
+            self.assertEqual([row.verdict for row in held.judged], ["ok", "below the floor"])
+            self.assertEqual((held.rows, held.below_floor, held.gate), ((), 1, ""))
+        text = weft.Log.parse(log.read_text(), str(log))
+        self.assertEqual(weft.expect(gate, measured=text, as_=as_), held)
+        self.assertEqual(weft.expect(gate, measured=text, as_=as_, bytes=1 << 20).below_floor, 0)
+
+    def test_a_slow_run_is_explained_as_by_the_program(self):
+        slow, healthy = self.logs(nic__trained_width=2)
+        machine = self.file(MACHINE, "m.yaml")
+        explained = weft.explain(slow, healthy, machine=machine)
+        of_json = self.same_json(explained, "explain", slow, healthy, "--machine", machine, code=6)
+        self.assertEqual(explained.text, program("explain", slow, healthy, "--machine", machine, code=6))
+        self.assertEqual(explained.verdict, "explained")
+        first, of_first = explained.answers[0], of_json["answers"][0]
+        suspect, of_suspect = first.causes[0], of_first["causes"][0]
+        for key in ("id", "what", "where", "how", "verify", "weight"):
+            self.assertEqual(getattr(suspect, key), of_suspect[key])
+        self.assertEqual(list(suspect.changes), of_suspect["changes"])
+        self.assertEqual([[cause.id for cause in causes] for causes in first.alternatives],
+                         [[cause["id"] for cause in either["causes"]] for either in of_first["or"]])
+        for key in ("alike", "times_less", "explains", "low", "high", "chance"):
+            self.assertEqual(getattr(first, key), of_first[key])
+        for key in ("bytes", "slow_us", "healthy_us", "predicted_us", "gap", "sd"):
+            self.assertEqual([getattr(point, key) for point in explained.points],
+                             [point[key] for point in of_json["points"]])
+        for key in ("ruled_out", "no_effect", "refused", "not_here"):
+            self.assertEqual([each.id for each in getattr(explained, key)], [each["id"] for each in of_json[key]])
+        self.assertEqual([vars(each) for each in explained.not_looked_at], of_json["not_looked_at"])
+        table = explained.to_dicts()
+        self.assertEqual([row["id"] for row in table if row["answer"] == 1], [cause.id for cause in first.causes])
+
+    def test_explain_takes_evidence_settings_and_texts(self):
+        slow, _ = self.logs(nic__trained_width=2)
+        machine, lspci = self.file(MACHINE, "m.yaml"), SOURCE / self.LSPCI
+        text = weft.Log.parse(slow.read_text(), str(slow))
+        topology = weft.Topology.load(machine).set("nic.mps", "256 B")
+        explained = weft.explain(text, machine=topology, evidence=lspci, set={"nic.mrrs": "4096 B"}, threads=1,
+                                 env={"NCCL_PROTO": "Simple"})
+        of_json = self.same_json(explained, "explain", slow, "--machine", machine, "--evidence", lspci, "--set",
+                                 "nic.mps=256 B", "--set", "nic.mrrs=4096 B", "--env", "NCCL_PROTO=Simple", code=6)
+        self.assertEqual([[vars(quote) for quote in suspect.evidence] for suspect in explained.ruled_out],
+                         [[{"place": "", **quote} for quote in suspect["evidence"]] for suspect in of_json["ruled_out"]])
+        self.assertTrue(any(suspect.evidence for suspect in explained.ruled_out))
+        self.assertIsNone(explained.points[0].healthy_us)
+
+    def test_input_errors_are_those_of_the_program(self):
+        machine = weft.Topology.load(SOURCE / self.H100)
+        before = machine.show().json
+        slow, healthy = self.logs()
+        for why, call in (
+                ("nowhere.yaml: no such file", lambda: weft.Topology.load("nowhere.yaml")),
+                ("t.xml", lambda: weft.Topology.parse("<system", "t.xml")),
+                ("did you mean 'nic.rate'", lambda: machine.set("nic.rte", "1 Gb/s")),
+                ("known: read, send, write", lambda: machine.perftest(op="atomic")),
+                ("gpu99", lambda: machine.perftest(from_="gpu99")),
+                ("--size 64 GiB", lambda: machine.perftest(bytes=64 << 30)),
+                ("bytes 0.5: write a whole number", lambda: machine.perftest(bytes=[0.5])),
+                ("bytes '4K': write whole numbers", lambda: machine.perftest(bytes="4K")),
+                ("qps -1: write a whole number", lambda: machine.perftest(qps=-1)),
+                ("--tx-depth 20000: at most 15000", lambda: machine.perftest(tx_depth=20000)),
+                ("known: engine, kernel", lambda: machine.copies(by="hand")),
+                ("not a GPU", lambda: machine.copies(to="nic0")),
+                ("known: nccl-tests, nvbandwidth, perftest", lambda: weft.expect(machine, tool="iperf")),
+                ("sizes must ascend", lambda: weft.expect(machine, bytes=[2, 1])),
+                ("seed -1: write a whole number", lambda: weft.expect(machine, seed=-1)),
+                ("machine is required", lambda: weft.expect([])),
+                ("nowhere: no such file", lambda: weft.expect("nowhere")),
+                ("--as goes with --measured", lambda: weft.expect(machine, as_={"ranks": 16})),
+                ("which machine is it", lambda: weft.explain(slow, healthy)),
+                ("nowhere.txt: no such file", lambda: weft.explain("nowhere.txt", machine=machine)),
+                ("odd.txt", lambda: weft.explain(weft.Log.parse("?", "odd.txt"), machine=machine)),
+                ("threads 4096: write a whole number", lambda: weft.explain(slow, machine=machine, threads=4096))):
+            with self.subTest(why):
+                self.refused(why, call)
+        self.assertEqual(machine.show().json, before, "as it was")
+        machine.copy().set("nodes", 3)
+        self.assertEqual(machine.show().json, before, "a copy changes alone")
+        self.refused("incompatible function arguments", lambda: machine.perftest(op=1), TypeError)
+
+    @unittest.skipIf(reason_without("pandas"), reason_without("pandas"))
+    def test_to_pandas_is_a_frame_of_the_same(self):
+        machine = weft.Topology.load(SOURCE / self.H100)
+        for answer in (machine.show(), machine.perftest(), machine.copies(to="gpu0"), weft.expect(machine, bytes=1 << 20)):
+            self.assertEqual(list(answer.to_pandas().columns), list(answer.to_dicts()[0]))
+            self.assertEqual(len(answer.to_pandas()), len(answer.to_dicts()))
+
+
 class Ends(PythonTest):
     """Ctrl-C, `stop`, and other threads."""
 
     def interrupted(self, work):
         """How long after Ctrl-C a script that does `work` ended, s."""
+        machine = str(SOURCE / Machines.H100)
+        table = "transport,memory_path,hosts,ranks,op,bytes,us\\nnet,gdr,31,248,allreduce,8589934592,1e7\\n"
         script = ("import sys, weft\n"
                   f"scenario = weft.Scenario.load({self.file(LONG)!r})\n"
+                  f"machine = weft.Topology.load({machine!r})\n"
+                  f"machine.set('nodes', 31).set('nccl.decisions', 'simple').set('nccl.proto', 'Simple')\n"
+                  f"log = weft.Log.parse('{table}', 'log.csv')\n"
                   "asked = []\n"
                   "def stop():  # some 20 times a second, from when a prediction begins\n"
                   "    asked.append(1)\n"
@@ -255,8 +481,12 @@ class Ends(PythonTest):
         self.assertEqual(process.wait(timeout=LIMIT_S), 0)
         return took
 
-    def test_ctrl_c_ends_a_prediction_and_a_sweep(self):
-        for work in ("scenario.predict(stop=stop)", "weft.sweep(scenario, {'wire.mtu': [1024, 4096]}, stop=stop)"):
+    def test_ctrl_c_ends_all_that_takes_long(self):
+        ring = "env={'NCCL_ALGO': 'Ring'}, stop=stop"
+        for work in ("scenario.predict(stop=stop)", "weft.sweep(scenario, {'wire.mtu': [1024, 4096]}, stop=stop)",
+                     "machine.perftest(iterations=10**5, stop=stop)",
+                     "machine.copies(to='gpu0', fidelity='packet', bytes=1 << 30, stop=stop)",
+                     f"weft.expect(machine, bytes=8 << 30, {ring})", f"weft.explain(log, machine=machine, {ring})"):
             took = self.interrupted(work)
             print(f"{work}: ended {took:.2f} s after Ctrl-C")
             self.assertLess(took, 10)  # 1 s on a machine with nothing else to do
@@ -280,6 +510,13 @@ class Ends(PythonTest):
         self.refused("stopped before any row", lambda: scenario.predict(stop=lambda: True), weft.Stopped)
         swept = weft.sweep(scenario, {"nodes": [1, 2]}, stop=lambda: True)
         self.assertEqual([point.not_run for point in swept.points], ["stopped before it was run"] * 2)
+        machine = weft.Topology.load(SOURCE / Machines.H100)
+        self.refused("stopped before all sizes", lambda: machine.perftest(stop=lambda: True), weft.Stopped)
+        self.refused("stopped before all sizes", lambda: machine.copies(stop=lambda: True), weft.Stopped)
+        self.refused("stopped before all sizes", lambda: weft.expect(machine, stop=lambda: True), weft.Stopped)
+        log = weft.Log.parse("transport,hosts,ranks,op,bytes,us\nnvlink,1,8,allreduce,1048576,50\n", "log.csv")
+        self.refused("stopped before all causes", lambda: weft.explain(log, machine=machine, stop=lambda: True),
+                     weft.Stopped)
         asked = []
         self.assertEqual(scenario.predict(stop=lambda: asked.append(threading.get_ident())).json,
                          scenario.predict().json)
@@ -292,6 +529,8 @@ class Ends(PythonTest):
             raise KeyError("of stop")
         self.refused("of stop", lambda: scenario.predict(stop=stop), KeyError)
         self.refused("of stop", lambda: weft.sweep(scenario, {"nodes": [1, 2]}, stop=stop), KeyError)
+        machine = weft.Topology.load(SOURCE / Machines.H100)
+        self.refused("of stop", lambda: weft.expect(machine, stop=stop), KeyError)
 
     def test_what_stop_raises_at_a_later_point_ends_the_earlier(self):
         scenario = weft.Scenario.load(self.file(LONG))
@@ -326,6 +565,20 @@ class Ends(PythonTest):
         thread.join()
         self.assertEqual(ended, ["stopped"])
 
+    def test_other_threads_run_while_a_machine_is_measured(self):
+        machine = weft.Topology.load(SOURCE / Machines.H100)
+        self.addCleanup(sys.setswitchinterval, sys.getswitchinterval())
+        sys.setswitchinterval(1000)
+        for work in (lambda: machine.perftest(iterations=2000), lambda: machine.copies(to="gpu0", fidelity="packet"),
+                     lambda: weft.expect(machine, nodes=4, bytes=1 << 30, env={"NCCL_ALGO": "Ring"})):
+            thread = threading.Thread(target=work)
+            turns = 0
+            thread.start()
+            while thread.is_alive():
+                time.sleep(0.001)
+                turns += 1
+            self.assertGreater(turns, 10)
+
     def test_threads_that_predict_and_set_meet_no_half_of_it(self):
         scenario = weft.Scenario.load(self.file(SMALL))
         rates = ("100 Gb/s", "200 Gb/s", "400 Gb/s")
@@ -359,6 +612,12 @@ row: weft.Row = scenario.predict(seed=1).rows[0]
 time_us: float = row.time_us
 swept: weft.Sweep = weft.sweep(scenario, {"nic.count": [1, 2], "wire.rate": ["200 Gb/s"]})
 keys: list[str] = [parameter.key for parameter in weft.parameters()]
+machine: weft.Topology = weft.Topology.load(b"t.yaml").set("nodes", 2)
+rates: list[float] = [row.bw_Gbps for row in machine.perftest(bytes=[4096], qps=2).rows]
+copied: weft.Copies = machine.copies(from_="cpu", to="gpu0", bytes=1 << 20)
+floor: float | None = weft.expect(machine, op="allreduce", set={"nic.rate": "200 Gb/s"}).rows[0].floor_GBps
+held: weft.Expected = weft.expect(["a.txt", "b=c.txt"], measured=weft.Log.load("log.txt"), as_={"ranks": 16})
+causes: list[str] = [cause.what for cause in weft.explain("slow.txt", machine=machine).answers[0].causes]
 """
 
     def mypy(self, *arguments):
@@ -373,22 +632,26 @@ keys: list[str] = [parameter.key for parameter in weft.parameters()]
         (self.here / "user.py").write_text(self.USER)
         run = self.mypy("user.py")
         self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
-        (self.here / "user.py").write_text(self.USER + 'row.time = 1\nscenario.set("nodes", None)\n')
+        (self.here / "user.py").write_text(self.USER + 'row.time = 1\nscenario.set("nodes", None)\nweft.expect(machine, nods=1)\n')
         run = self.mypy("user.py")
-        self.assertEqual(len(re.findall(r"(?m)^user.py:\d+: error: ", run.stdout)), 2, run.stdout)
+        self.assertEqual(len(re.findall(r"(?m)^user.py:\d+: error: ", run.stdout)), 3, run.stdout)
 
     def test_the_stub_is_of_the_module(self):
-        stub = (SOURCE / "tools/python/weft/_weft.pyi").read_text(encoding="utf-8")
-        public = [name for name in dir(weft._weft) if not name.startswith("_")]
-        self.assertEqual(set(re.findall(r"(?m)^(?:def|class) (\w+)", stub)), set(public))
-        methods = [name for name in dir(weft._weft.Scenario) if not name.startswith("_")]
-        self.assertEqual(set(re.findall(r"(?m)^    def (\w+)", stub)), set(methods))
+        def public(item):
+            return {name for name in dir(item) if not name.startswith("_")}
+        stub = ast.parse((SOURCE / "tools/python/weft/_weft.pyi").read_text(encoding="utf-8")).body
+        named = {item.name: item for item in stub if isinstance(item, (ast.FunctionDef, ast.ClassDef))}
+        self.assertEqual(set(named), public(weft._weft))
+        for name, item in named.items():
+            if isinstance(item, ast.ClassDef):
+                members = {of.target.id if isinstance(of, ast.AnnAssign) else of.name for of in item.body}
+                self.assertEqual(members, public(getattr(weft._weft, name)), name)
 
     def test_everything_public_is_documented(self):
         self.assertTrue((pathlib.Path(weft.__file__).parent / "py.typed").exists())
         for name in weft.__all__:
             item = getattr(weft, name)
-            if name in ("Cell", "Value"):
+            if name in ("Cell", "File", "Value"):
                 continue
             self.assertTrue(item.__doc__, name)
             for key, method in vars(item).items() if inspect.isclass(item) else ():

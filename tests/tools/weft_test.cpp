@@ -1,7 +1,10 @@
 #include "tools/weft.hpp"
 
 #include <algorithm>
+#include <cstdio>
+#include <fstream>
 #include <thread>
+#include <unistd.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -166,10 +169,228 @@ TEST(ApiTopology, Copies) {
   ASSERT_EQ(pairs.rows.size(), 4U);
   EXPECT_EQ(pairs.rows[3].to, "gpu1");
   EXPECT_EQ(pairs.rows[3].kind, "h2d");
+  EXPECT_EQ(pairs.rows[3].by, "engine");
+  EXPECT_GE(pairs.rows[3].copies, 1U);
   EXPECT_GT(pairs.rows[3].gb_per_s, pairs.rows[1].gb_per_s);
   EXPECT_FALSE(pairs.rows[3].limited_by.empty());
   EXPECT_THAT(pairs.json, HasSubstr("\"weft.copies/1\""));
   EXPECT_THAT(topology().copies().text, HasSubstr("Running host_to_device_memcpy_ce."));
+}
+
+/// Two nodes of one GPU and NIC each, and what an all-reduce takes on them as a measured table.
+const std::string kSmall =
+    "topology: small\nnodes: 2\nnode:\n  devices:\n    cpu0: {kind: cpu, part: sapphire-rapids}\n"
+    "    sw0: {kind: switch, part: pex89144, upstream: cpu0}\n"
+    "    gpu0: {kind: gpu, part: h100-sxm, upstream: sw0}\n"
+    "    nic0: {kind: nic, part: connectx-7, upstream: sw0, network: fabric}\n"
+    "network:\n  fabric: {kind: one-switch, part: quantum-2}\n";
+
+api::Topology small() { return api::Topology::parse(kSmall, "small.yaml"); }
+
+api::ExpectOptions two_sizes() {
+  api::ExpectOptions out;
+  out.bytes = {1 << 20, 64 << 20};
+  return out;
+}
+
+/// What would be measured where an all-reduce takes so many times longer.
+api::Log measured(const std::vector<api::ExpectedRow>& rows, double times) {
+  std::string text = "transport,memory_path,hosts,ranks,op,bytes,us\n";
+  for (const api::ExpectedRow& row : rows) {
+    text += "net,gdr,2,2,allreduce," + std::to_string(row.bytes) + "," +
+            std::to_string(times * row.time_us) + "\n";
+  }
+  return api::Log::parse(text, "log.csv");
+}
+
+TEST(ApiExpect, GivesEachSizeAnInterval) {
+  const api::Expected expected = small().expect(two_sizes());
+  ASSERT_EQ(expected.rows.size(), 2U);
+  for (const api::ExpectedRow& row : expected.rows) {
+    EXPECT_EQ(row.state, "healthy");
+    EXPECT_EQ(row.nodes, 2U);
+    EXPECT_LE(row.floor_gb_per_s, row.low_gb_per_s);
+    EXPECT_LE(row.low_gb_per_s, row.busbw_gb_per_s);
+    EXPECT_GE(row.high_gb_per_s, row.busbw_gb_per_s);
+    EXPECT_FALSE(row.limited_by.empty());
+    EXPECT_EQ(row.qps, 0);
+  }
+  EXPECT_THAT(expected.json, HasSubstr("\"weft.expect/1\""));
+  EXPECT_THAT(expected.text, HasSubstr("small.yaml"));
+}
+
+TEST(ApiExpect, ShowsTheMachineAsItWasSet) {
+  const api::Expected expected = small().set("nic.trained_width", "2").expect(two_sizes());
+  ASSERT_EQ(expected.rows.size(), 4U);
+  EXPECT_EQ(expected.rows[3].state, "found");
+  EXPECT_LT(expected.rows[3].busbw_gb_per_s, 0.7 * expected.rows[1].busbw_gb_per_s);
+  EXPECT_THAT(expected.mended, ::testing::ElementsAre("without nic.trained_width=2"));
+  api::ExpectOptions set = two_sizes();
+  set.set = {{"nic.trained_width", "2"}};
+  EXPECT_EQ(small().expect(set).json, expected.json);
+}
+
+TEST(ApiExpect, OfPerftestHasItsColumns) {
+  api::ExpectOptions options;
+  options.tool = "perftest";
+  options.bytes = {65536};
+  options.qps = 2;
+  const api::Expected expected = small().expect(options);
+  ASSERT_EQ(expected.rows.size(), 1U);
+  EXPECT_EQ(expected.rows[0].op, "write_bw");
+  EXPECT_EQ(expected.rows[0].qps, 2);
+  EXPECT_EQ(expected.rows[0].tx_depth, 128);
+}
+
+TEST(ApiExpect, HoldsWhatWasMeasuredAgainstFloors) {
+  const api::Topology machine = topology().set("nodes", "2");
+  const api::Expected expected = machine.expect(two_sizes());
+  ASSERT_FALSE(expected.gate.empty());
+  std::string log = "transport,memory_path,hosts,ranks,op,bytes,us\n";
+  for (const api::ExpectedRow& row : expected.rows) {
+    log += "net,gdr,2,16,allreduce," + std::to_string(row.bytes) + "," +
+           std::to_string(row.bytes == 1 << 20 ? row.time_us : 9 * row.time_us) + "\n";
+  }
+  const std::string gate =
+      ::testing::TempDir() + "/weft_gate_" + std::to_string(::getpid()) + ".json";
+  std::ofstream(gate) << expected.gate;
+  api::ExpectOptions options;
+  options.measured = api::Log::parse(log, "log.csv");
+  for (const api::Expected& held : {machine.expect(options), api::expect({gate}, options)}) {
+    EXPECT_TRUE(held.rows.empty());
+    ASSERT_EQ(held.judged.size(), 2U);
+    EXPECT_EQ(held.judged[0].verdict, "ok");
+    EXPECT_EQ(held.judged[0].line, 2);
+    EXPECT_EQ(held.judged[1].verdict, "below the floor");
+    EXPECT_LT(held.judged[1].measured_gb_per_s, held.judged[1].floor_gb_per_s);
+    EXPECT_EQ(held.below_floor, 1U);
+    EXPECT_EQ(held.gate, "");
+  }
+  std::remove(gate.c_str());
+}
+
+TEST(ApiExpect, RefusesWhatTheCommandRefuses) {
+  const auto refused = [](auto change) {
+    return input_error([&] {
+      api::ExpectOptions options;
+      change(options);
+      small().expect(options);
+    });
+  };
+  EXPECT_THAT(refused([](auto& o) { o.tool = "iperf"; }), HasSubstr("known: nccl-tests"));
+  EXPECT_THAT(refused([](auto& o) { o.op = {"write_bw"}; }), HasSubstr("not an operation"));
+  EXPECT_THAT(refused([](auto& o) { o.bytes = {0}; }), HasSubstr("1 B at least"));
+  EXPECT_THAT(refused([](auto& o) { o.bytes = {2, 1}; }), HasSubstr("must ascend"));
+  EXPECT_THAT(refused([](auto& o) { o.qps = 2; }), HasSubstr("go with --tool perftest"));
+  EXPECT_THAT(refused([](auto& o) { o.nodes = 1U << 20; }), HasSubstr("--nodes 1048576: at most"));
+  EXPECT_THAT(refused([](auto& o) { o.as = "ranks=2"; }), HasSubstr("--as goes with --measured"));
+  EXPECT_THAT(refused([](auto& o) { o.seed = ~std::uint64_t{0}; }), HasSubstr("2^53"));
+  EXPECT_THAT(input_error([] { api::expect({}); }), HasSubstr("machine is required"));
+  EXPECT_THAT(input_error([] { api::expect({"nowhere.yaml"}); }), HasSubstr("no such file"));
+}
+
+TEST(ApiExplain, NamesTheCauseThatTheRunHas) {
+  const std::vector<api::ExpectedRow> healthy = small().expect(two_sizes()).rows;
+  std::vector<api::ExpectedRow> slow;
+  for (const api::ExpectedRow& row :
+       small().set("nic.trained_width", "4").expect(two_sizes()).rows) {
+    if (row.state == "found") slow.push_back(row);
+  }
+  api::ExplainOptions options;
+  options.machine = small();
+  options.healthy = measured(healthy, 1);
+  const api::Explanation explanation = api::explain(measured(slow, 1), options);
+  EXPECT_EQ(explanation.verdict, "explained");
+  EXPECT_EQ(explanation.machine, "small.yaml");
+  ASSERT_EQ(explanation.points.size(), 2U);
+  EXPECT_GT(explanation.points[1].slow_us, explanation.points[1].healthy_us);
+  ASSERT_FALSE(explanation.answers.empty());
+  const api::Answer& first = explanation.answers.front();
+  EXPECT_TRUE(first.alike);
+  EXPECT_EQ(first.effects.size(), 2U);
+  ASSERT_TRUE(first.explains);
+  EXPECT_NEAR(*first.explains, 1, 0.1);
+  std::vector<std::string> ids;
+  for (const api::Suspect& suspect : first.causes) ids.push_back(suspect.id);
+  for (const auto& causes : first.alternatives) ids.push_back(causes.front().id);
+  EXPECT_THAT(ids, ::testing::Contains("nic-link"));
+  EXPECT_FALSE(first.causes.front().verify.empty());
+  EXPECT_FALSE(explanation.not_looked_at.empty());
+  EXPECT_THAT(explanation.json, HasSubstr("\"weft.explain/1\""));
+  EXPECT_EQ(api::explain(measured(healthy, 1), options).verdict, "not slower");
+}
+
+TEST(ApiExplain, TakesTheMachineThatEvidenceShows) {
+  const std::string lspci =
+      std::string(WEFT_SOURCE_DIR) + "/tests/data/evidence/lspci-vvv-dell-h100.txt";
+  api::ExplainOptions options;
+  options.machine = small();
+  options.evidence = {lspci};
+  const std::vector<api::ExpectedRow> healthy = small().expect(two_sizes()).rows;
+  const api::Explanation explanation = api::explain(measured(healthy, 3), options);
+  EXPECT_NE(explanation.verdict, "not slower");
+  ASSERT_FALSE(explanation.ruled_out.empty());
+  EXPECT_FALSE(explanation.ruled_out.front().said.empty());
+}
+
+TEST(ApiExplain, RefusesWhatTheCommandRefuses) {
+  const api::Log log = measured(small().expect(two_sizes()).rows, 1);
+  EXPECT_THAT(input_error([&] { api::explain(log); }), HasSubstr("which machine is it?"));
+  EXPECT_THAT(input_error([] { api::Log::load("nowhere.txt"); }), HasSubstr("no such file"));
+  api::ExplainOptions options;
+  options.machine = small();
+  EXPECT_THAT(input_error([&] { api::explain(api::Log::parse("?", "odd.txt"), options); }),
+              HasSubstr("odd.txt"));
+  options.set = {{"nic.trained_wdth", "2"}};
+  EXPECT_THAT(input_error([&] { api::explain(log, options); }), HasSubstr("nic.trained_width"));
+}
+
+TEST(ApiExpect, OptionsBeatWhatTheMachineWasSetTo) {
+  api::ExpectOptions options = two_sizes();
+  const auto first_of = [&](api::Topology machine) {
+    return machine.expect(options).rows.front().time_us;
+  };
+  const double graph = first_of(small().set("nccl.launch", "graph"));
+  const double single = first_of(small().set("nccl.launch", "single"));
+  EXPECT_NE(graph, single);
+  options.launch = "single";
+  EXPECT_EQ(first_of(small().set("nccl.launch", "graph")), single);
+}
+
+TEST(ApiStop, ComesBeforeAllIsPredicted) {
+  const auto kind = [](auto call) {
+    try {
+      call([] { return true; });
+    } catch (const api::Error& e) {
+      EXPECT_THAT(e.what(), HasSubstr("stopped before all"));
+      return e.kind();
+    }
+    ADD_FAILURE() << "went on";
+    return api::Error::Kind::kInput;
+  };
+  EXPECT_EQ(kind([](auto stop) {
+              api::ExpectOptions options = two_sizes();
+              options.stop = stop;
+              small().expect(options);
+            }),
+            api::Error::Kind::kStopped);
+  EXPECT_EQ(kind([](auto stop) {
+              api::ExpectOptions options;
+              options.tool = "perftest";
+              options.stop = stop;
+              small().expect(options);
+            }),
+            api::Error::Kind::kStopped);
+  EXPECT_EQ(kind([](auto stop) { small().perftest({.stop = stop}); }), api::Error::Kind::kStopped);
+  EXPECT_EQ(kind([](auto stop) { small().copies({.stop = stop}); }), api::Error::Kind::kStopped);
+  const api::Log log = measured(small().expect(two_sizes()).rows, 1);
+  EXPECT_EQ(kind([&](auto stop) {
+              api::ExplainOptions options;
+              options.machine = small();
+              options.stop = stop;
+              api::explain(log, options);
+            }),
+            api::Error::Kind::kStopped);
 }
 
 TEST(ApiErrors, AreOneTypeForEveryInput) {

@@ -7,7 +7,7 @@ import os
 from typing import Callable, SupportsIndex
 
 from weft import _weft
-from weft._types import InputError, Parameter, Prediction, Value
+from weft._types import File, InputError, Parameter, Prediction, Value
 
 MOST_SEED = 2**53 - 1
 MOST_THREADS = 1024
@@ -25,7 +25,7 @@ class Scenario:
         self._scenario = scenario
 
     @classmethod
-    def load(cls, file: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> Scenario:
+    def load(cls, file: File) -> Scenario:
         """Reads a scenario file, and its topology when that is needed; a relative path to it starts at the file's
         folder.
 

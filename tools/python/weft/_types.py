@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Iterable, Sequence
 
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
 
 Value = str | int | float
 """Of a parameter, as it is written: "200 Gb/s", 4, 0.5."""
+File = str | bytes | os.PathLike[str] | os.PathLike[bytes]
+"""A file's name."""
 Cell = str | int | float | None
 """Of a table; None is an empty one."""
 
@@ -24,7 +27,7 @@ class InternalError(RuntimeError):
 
 
 class Stopped(RuntimeError):
-    """`stop` ended a prediction before any of its rows was finished."""
+    """`stop` ended work before anything of it that can be given was finished."""
 
 
 for _error in (InputError, InternalError, Stopped):
@@ -60,7 +63,7 @@ class Row:
     algbw_GBps           1e9 bytes/s: bytes / time
     busbw_GBps           1e9 bytes/s, as nccl-tests defines it
     limited_by           causes, largest first
-    extended_from_nodes  nodes of the smallest cluster that a row of a large one was extended from; 0: simulated whole
+    extended_from_nodes  nodes of the largest cluster that the time was extended from; 0: not extended
     job                  of a scenario with several; "" else
     alone_us             microseconds, of a job: what the same takes alone on the fabric
     """

@@ -1,0 +1,54 @@
+#include "tools/explain_view.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace weft {
+
+std::string_view explained_name(Explained verdict) {
+  constexpr std::array<std::string_view, 3> kWords{"not slower", "explained", "none"};
+  return kWords.at(static_cast<std::size_t>(verdict));
+}
+
+std::vector<const Suspect*> ruled_out(const ExplainView& view) {
+  std::vector<const Suspect*> out;
+  for (const Suspect& suspect : view.effects.suspects()) {
+    if (suspect.weight == 0) out.push_back(&suspect);
+  }
+  return out;
+}
+
+std::vector<const Suspect*> without_effect(const ExplainView& view) {
+  const std::vector<std::size_t>& all = view.explanation.no_effect;
+  std::vector<const Suspect*> out;
+  for (std::size_t i = 0; i < view.effects.suspects().size(); ++i) {
+    if (std::find(all.begin(), all.end(), i) != all.end()) {
+      out.push_back(&view.effects.suspects()[i]);
+    }
+  }
+  return out;
+}
+
+std::vector<const CauseEntry*> not_here(const ExplainView& view) {
+  std::vector<const CauseEntry*> out;
+  for (const CauseEntry& entry : view.entries) {
+    const auto& suspects = view.effects.suspects();
+    const bool is_here = std::any_of(suspects.begin(), suspects.end(),
+                                     [&](const Suspect& s) { return s.entry->id == entry.id; });
+    if (!is_here) out.push_back(&entry);
+  }
+  return out;
+}
+
+std::vector<RefusedSuspect> refused(const ExplainView& view) {
+  std::vector<RefusedSuspect> out;
+  if (view.explanation.verdict == Explained::kNotSlower) return out;  // nothing was predicted
+  for (std::size_t i = 0; i < view.effects.suspects().size(); ++i) {
+    if (!view.effects.why_not(i).empty()) {
+      out.push_back({&view.effects.suspects()[i], view.effects.why_not(i)});
+    }
+  }
+  return out;
+}
+
+}  // namespace weft

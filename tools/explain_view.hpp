@@ -1,0 +1,41 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/explain/explain.hpp"
+
+namespace weft {
+
+/// What an explanation is shown with.
+struct ExplainView {
+  const Explanation& explanation;
+  const Effects& effects;
+  const Measurement& measurement;
+  const std::vector<CauseEntry>& entries;
+  std::string slow;     ///< its file
+  std::string healthy;  ///< likewise; "" if there was none
+  std::string machine;
+  std::string nccl_version;
+  std::vector<std::string> notes;
+};
+
+/// "not slower", "explained", "none".
+std::string_view explained_name(Explained verdict);
+
+/// Causes that evidence rules out.
+std::vector<const Suspect*> ruled_out(const ExplainView& view);
+/// Those that change no time by 1 % at the sizes where they were predicted.
+std::vector<const Suspect*> without_effect(const ExplainView& view);
+/// Entries that cannot be on this machine.
+std::vector<const CauseEntry*> not_here(const ExplainView& view);
+
+struct RefusedSuspect {
+  const Suspect* suspect;
+  std::string why;
+};
+/// Causes that weft cannot predict here.
+std::vector<RefusedSuspect> refused(const ExplainView& view);
+
+}  // namespace weft

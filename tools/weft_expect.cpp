@@ -1,0 +1,148 @@
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "models/expect/gate.hpp"
+#include "sim/io/file.hpp"
+#include "tools/border.hpp"
+#include "tools/expect_report.hpp"
+#include "tools/expect_request.hpp"
+#include "tools/weft.hpp"
+
+namespace weft::api {
+namespace {
+
+std::vector<Bytes> sizes_of(const std::vector<std::int64_t>& bytes) {
+  std::vector<Bytes> out;
+  for (const std::int64_t size : bytes) {
+    if (size < 1) throw InputError("--size " + std::to_string(size) + ": 1 B at least");
+    if (!out.empty() && out.back() >= Bytes{size}) {
+      throw InputError("--size: sizes must ascend, none given twice");
+    }
+    out.emplace_back(size);
+  }
+  return out;
+}
+
+ExpectAsked asked_of(const ExpectOptions& options, const Settings& machine) {
+  ExpectAsked out;
+  out.tool = options.tool;
+  out.ops = options.op;
+  out.sizes = sizes_of(options.bytes);
+  out.nodes = options.nodes;
+  out.memory = options.memory;
+  out.qps = options.qps;
+  out.tx_depth = options.tx_depth;
+  if (options.measured) out.measured = {options.measured->name(), options.measured->text()};
+  out.as = options.as;
+  out.gpu = options.gpu;
+  out.predict = predict_options(options, machine);
+  return out;
+}
+
+ExpectedRow row_of(const weft::ExpectedRow& row, const std::string& state) {
+  const bool of_perftest = are_perftest({row.row.op});
+  ExpectedRow out{state,
+                  row.row.op,
+                  row.row.bytes,
+                  row.row.ranks,
+                  row.row.nodes,
+                  row.row.memory_path,
+                  row.row.algo,
+                  row.row.proto,
+                  of_perftest ? row.qps : 0,
+                  of_perftest ? row.tx_depth : 0,
+                  row.row.time_us,
+                  row.row.busbw_gb_per_s,
+                  row.low(),
+                  row.high(),
+                  row.floor().value_or(0),
+                  row.band.basis,
+                  {}};
+  for (const CauseShare& cause : row.row.limited_by) out.limited_by.push_back(cause_of(cause));
+  return out;
+}
+
+JudgedRow row_of(const weft::JudgedRow& row) {
+  return {row.measured.op,
+          row.measured.bytes,
+          row.measured.ranks,
+          row.measured.hosts,
+          row.measured.line,
+          row.measured.busbw_gb_per_s,
+          std::string(judged_name(row.judged)),
+          row.floor,
+          row.expected,
+          row.low,
+          row.high,
+          row.found ? row.found->low() : 0,
+          row.found ? row.found->high() : 0,
+          row.basis};
+}
+
+Expected answer_with(const weft::Expected& expected) {
+  Expected out;
+  const auto add = [&](const ExpectedState& state) {
+    for (const weft::ExpectedRow& row : state.rows) out.rows.push_back(row_of(row, state.state));
+  };
+  add(expected.healthy);
+  if (expected.found) add(*expected.found);
+  out.mended = expected.mended;
+  out.notes = all_notes(expected);
+  out.text = expect_text(expected);
+  out.json = expect_json(expected).dump();
+  const std::vector<weft::ExpectedRow>& rows = expected.healthy.rows;
+  if (std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.floor(); })) {
+    out.gate = gate_json(expected).dump();
+  }
+  return out;
+}
+
+Expected answer_with(const Judgement& judgement) {
+  Expected out;
+  for (const weft::JudgedRow& row : judgement.rows) out.judged.push_back(row_of(row));
+  out.below_floor = judgement.count(Judged::kBelow);
+  out.mended = judgement.mended;
+  out.notes = judgement.notes;
+  out.text = judgement_text(judgement);
+  out.json = judgement_json(judgement).dump();
+  return out;
+}
+
+Expected expected_of(ExpectAsked asked, const std::function<bool()>& stop) {
+  const ExpectAnswer answer = run_asking(stop, [&](const Stop* asked_to) {
+    asked.predict.stop = asked_to;
+    return answer_of(asked);
+  });
+  return std::visit([](const auto& is) { return answer_with(is); }, answer);
+}
+
+}  // namespace
+
+Log::Log(std::string text, std::string name) : text_{std::move(text)}, name_{std::move(name)} {}
+
+Log Log::load(const std::string& file) {
+  return at_the_border([&] { return Log(read_text_file(file), file); });
+}
+
+Log Log::parse(const std::string& text, const std::string& name) {
+  return at_the_border([&] { return Log(text, name); });
+}
+
+Expected Topology::expect(const ExpectOptions& options) const {
+  return at_the_border([&] {
+    ExpectAsked asked = asked_of(options, set_);
+    asked.topology = InputText{name_, text_};
+    return expected_of(std::move(asked), options.stop);
+  });
+}
+
+Expected expect(const std::vector<std::string>& machine, const ExpectOptions& options) {
+  return at_the_border([&] {
+    ExpectAsked asked = asked_of(options, {});
+    asked.machine = machine;
+    return expected_of(std::move(asked), options.stop);
+  });
+}
+
+}  // namespace weft::api
