@@ -34,11 +34,10 @@ bool emulated_nics_have(std::string_view name) {
                      [&](const ParamSpec& spec) { return spec.key.substr(4) == name; });
 }
 
-/// The rows of one memory path and algorithm whose times were extended.
+/// The rows of one memory path and algorithm whose times were extended alike.
 struct ExtendedRows {
   std::int64_t least;
   std::int64_t most;
-  std::set<std::string> by;
   std::set<std::int64_t, std::greater<>> nodes;
 };
 
@@ -77,26 +76,29 @@ bool is_of_launches(std::string_view key) {
 }
 
 void add_extended_notes(RunResult& result) {
-  std::map<std::string, ExtendedRows> all;
+  std::map<std::pair<std::string, std::string>, ExtendedRows> all;  // by what, and what of
   for (const ResultRow& row : result.rows) {
-    for (const ResultRow::Extended& extended : row.extended) {
-      ExtendedRows& rows = all.try_emplace(row.memory_path + ", " + row.algo,
-                                           ExtendedRows{row.bytes, row.bytes, {}, {}})
-                               .first->second;
-      rows.least = std::min(rows.least, row.bytes);
-      rows.most = std::max(rows.most, row.bytes);
-      rows.by.insert(extended.by);
-      if (extended.by != "byte") rows.nodes.insert(extended.from.begin(), extended.from.end());
+    if (row.extended.empty()) continue;
+    std::string by;
+    for (const ResultRow::Extended& e : row.extended) by += (by.empty() ? "" : " and the ") + e.by;
+    ExtendedRows& rows = all.try_emplace({row.memory_path + ", " + row.algo, by},
+                                         ExtendedRows{row.bytes, row.bytes, {}})
+                             .first->second;
+    rows.least = std::min(rows.least, row.bytes);
+    rows.most = std::max(rows.most, row.bytes);
+    for (const ResultRow::Extended& e : row.extended) {
+      if (e.by != "byte") rows.nodes.insert(e.from.begin(), e.from.end());
     }
   }
   for (const auto& [what, rows] : all) {
     const std::string least = format_size(Bytes{rows.least});
     result.notes.push_back(fmt::format(
-        "{}, {}: extended from runs of {} nodes by the {}, not simulated whole; how far off that "
-        "is: models/transport/README.md, Samples (--unfolded runs every rank, where that is not "
+        "{}, {}: extended from {} nodes by the {}, not simulated whole; how far off that is: "
+        "models/transport/README.md, Samples (--unfolded runs every rank, where that is not "
         "refused)",
-        what, rows.least == rows.most ? least : least + " to " + format_size(Bytes{rows.most}),
-        fmt::join(rows.nodes, ", "), fmt::join(rows.by, " and the ")));
+        what.first,
+        rows.least == rows.most ? least : least + " to " + format_size(Bytes{rows.most}),
+        fmt::join(rows.nodes, ", "), what.second));
   }
 }
 

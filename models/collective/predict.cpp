@@ -69,13 +69,13 @@ PlanSize size_of(const RowTask& task, const Machine& machine, const Schedules& s
   }
   const Choice choice = schedules.at(task.path).choose(task.op, task.bytes);
   PlanSize out{};
-  task.stand_in.for_each_run([&](const SampleRun& run) {
+  for (const SampleRun& run : task.stand_in.runs()) {
     const PlanSize one =
         plan_size(run.sample->devices, always(choice, run.sample->schedules.at(task.path)), task.op,
                   run.bytes);
     out.transfers += one.transfers;
     out.connections = std::max(out.connections, one.connections);
-  });
+  }
   return out;
 }
 

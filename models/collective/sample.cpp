@@ -1,7 +1,7 @@
 #include "models/collective/sample.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <set>
 
 #include "models/nccl/execute/collective_plan.hpp"
 
@@ -11,15 +11,20 @@ namespace {
 /// Rings go through nodes by turns at most, one way on even ones and another on odd ones.
 constexpr std::size_t kPeriod = 2;
 
-/// More moves than a second's worth: trees' nodes are all unlike and fold little.
+/// Simple's trees of no more transfers, a second's worth, run whole: below, a level may add less
+/// the more there are.
 constexpr double kManyTransfers = 2e5;
 
-/// Of a rank and channel: beyond so many all trees go on alike, whatever their depth.
+/// Transfers of a rank and channel that fill a tree: beyond, its time does not depend on its depth.
 constexpr double kFilling = 150;
-/// And their time grows by the byte, to a per cent.
+/// Likewise, from which on its time grows by the byte, to a per cent.
 constexpr double kSteady = 600;
-/// A part's share of the transfers, at most, over its share of the bytes: chunks are as large.
-constexpr double kAsLarge = 1.05;
+/// Of a part of the bytes: its transfers, at most, over as large a share of all transfers. With
+/// more its chunks would be smaller than those of all bytes.
+constexpr double kSameChunks = 1.05;
+
+/// Nodes beyond which a time may be extended by the node, however many GPUs each has.
+constexpr std::uint32_t kLeastExtended = 32;
 
 /// Whether what a ring does in one node it does so many nodes further on.
 bool repeats_itself(const Ring& ring) {
@@ -76,7 +81,7 @@ std::int64_t parts_of(const Sample& sample, Op op, Bytes bytes, MemoryPath path,
     const Bytes part{bytes.count() / parts};
     const double transfers = plan_size(sample.devices, schedule, op, part).transfers;
     return transfers >= least * static_cast<double>(ranks * choice.channels) &&
-           transfers * static_cast<double>(parts) < kAsLarge * all;
+           transfers * static_cast<double>(parts) < kSameChunks * all;
   };
   std::int64_t parts = 1;
   while (is_enough(2 * parts)) parts *= 2;
@@ -110,21 +115,35 @@ std::uint32_t levels_between(std::uint32_t nodes, std::uint32_t sample) {
   return levels;
 }
 
-bool grows_by_level(const Sample& sample, const Fabric& fabric, const Schedule& cluster,
-                    MemoryPath path, const Choice& choice) {
+bool grows_by_level(const Sample& sample, const Schedule& cluster, MemoryPath path,
+                    const Choice& choice) {
   const Schedule& here = sample.schedules.at(path);
-  const std::size_t gpus = fabric.count(DeviceKind::kGpu);
+  const std::size_t gpus = sample.fabric.count(DeviceKind::kGpu);
   const auto alike = [gpus](const std::vector<Tree>& a, const std::vector<Tree>& b,
                             std::size_t count) {
     return std::min(a.size(), b.size()) >= count &&
            std::equal(a.begin(), a.begin() + static_cast<long>(count), b.begin(),
                       [gpus](const Tree& x, const Tree& y) { return begin_alike(x, y, gpus); });
   };
-  if (choice.algorithm == Algorithm::kTree)
+  if (choice.algorithm == Algorithm::kTree) {
     return alike(here.trees, cluster.trees, choice.channels);
+  }
   return choice.algorithm == Algorithm::kNvlsTree && here.nvls.places == cluster.nvls.places &&
          here.nvls.trees.size() == cluster.nvls.trees.size() &&
          alike(here.nvls.trees, cluster.nvls.trees, cluster.nvls.trees.size());
+}
+
+std::vector<SampleRun> StandIn::runs() const {
+  std::vector<SampleRun> out;
+  const auto add = [&](const SampleRun& run) {
+    if (std::ranges::find(out, run) == out.end()) out.push_back(run);
+  };
+  if (first) add(*first);
+  for (const Further& f : further) {
+    add(f.more);
+    add(f.less);
+  }
+  return out;
 }
 
 Schedule always(const Choice& choice, const Schedule& schedule) {
@@ -135,35 +154,47 @@ Schedule always(const Choice& choice, const Schedule& schedule) {
 
 StandIn Samples::of(Op op, Bytes bytes, MemoryPath path) {
   if (!may_be_sampled(machine_)) return {};
-  if (op == Op::kAllToAll) return of_exchange(bytes, path);
+  const std::uint32_t nodes = machine_.fabric().nodes();
+  const std::size_t gpus = machine_.fabric().count(DeviceKind::kGpu);
+  if (op == Op::kAllToAll) {
+    return of_nodes_alike(bytes, path, Sample::kOfAllToAlls, most_nodes_of_all_to_all(path),
+                          [](std::uint32_t n) { return n - 1.0; });
+  }
   const Schedule& cluster = schedules_.at(path);
   const Choice choice = cluster.choose(op, bytes);
-  const std::uint32_t nodes = machine_.fabric().nodes();
   if (choice.algorithm == Algorithm::kRing) {
-    const Sample& sample = of_nodes(Sample::kOfRings, nodes, path);
+    const Sample& sample = sample_of(Sample::kOfRings, nodes, path);
     if (!stands_for(sample.schedules.at(path), cluster, op, choice)) return {};
-    return {.first = SampleRun{&sample, bytes}};
+    const auto most = static_cast<std::uint32_t>(Sample::kMostRingRanks / gpus);
+    return of_nodes_alike(bytes, path, Sample::kOfRings, std::max(most, kLeastExtended),
+                          [gpus](std::uint32_t n) { return static_cast<double>(n * gpus) - 1; });
   }
   const bool is_tree =
       choice.algorithm == Algorithm::kTree || choice.algorithm == Algorithm::kNvlsTree;
   return is_tree ? of_trees(op, bytes, path, choice) : StandIn{};
 }
 
-/// Of many nodes by fewer, that send each other as much.
-StandIn Samples::of_exchange(Bytes bytes, MemoryPath path) {
-  const std::uint32_t nodes = machine_.fabric().nodes();
+/// Nodes whose all-to-all is run round by round: fewer, the more GPUs share a NIC.
+std::uint32_t Samples::most_nodes_of_all_to_all(MemoryPath path) const {
   const std::size_t gpus = machine_.fabric().count(DeviceKind::kGpu);
-  const std::size_t nics = std::max(machine_.fabric().count(DeviceKind::kNic), std::size_t{1});
-  const std::size_t sharing = (gpus + nics - 1) / nics;
-  const std::uint32_t most =
-      std::max(static_cast<std::uint32_t>(Sample::kMostExchanging / gpus / sharing),
-               8 * Sample::kOfExchanges);
-  const auto run_of = [&](std::uint32_t others, Bytes sent) {
-    return SampleRun{&of_nodes(Sample::kOfExchanges, others, path), sent};
-  };
-  if (nodes <= most) return {.first = run_of(nodes, bytes)};
-  const auto part_of = [&](std::uint32_t others) {
-    return run_of(others, Bytes{pieces(bytes, Bytes{nodes}) * others});
+  std::set<std::uint32_t> nics;
+  for (const auto& of_gpu : schedules_.at(path).p2p_nics) nics.insert(of_gpu.begin(), of_gpu.end());
+  const std::size_t in_use = std::max(nics.size(), std::size_t{1});
+  const std::size_t gpus_per_nic = (gpus + in_use - 1) / in_use;
+  const auto most = static_cast<std::uint32_t>(Sample::kMostAllToAll / gpus / gpus_per_nic);
+  return std::max(most, kLeastExtended);
+}
+
+/// Where all nodes do alike: `sampled` of them in the place of all; beyond `most` in the place of
+/// half and an eighth of `most`, with as many bytes for each node. `sent`(nodes): what a NIC sends
+/// there, in any unit.
+StandIn Samples::of_nodes_alike(Bytes bytes, MemoryPath path, std::uint32_t sampled,
+                                std::uint32_t most,
+                                const std::function<double(std::uint32_t)>& sent) {
+  const std::uint32_t nodes = machine_.fabric().nodes();
+  if (nodes <= most) return {.first = SampleRun{&sample_of(sampled, nodes, path), bytes}};
+  const auto part_of = [&](std::uint32_t part) {
+    return SampleRun{&sample_of(sampled, part, path), Bytes{pieces(bytes, Bytes{nodes}) * part}};
   };
   const std::uint32_t more = most / 2;
   const std::uint32_t less = most / 8;
@@ -173,20 +204,22 @@ StandIn Samples::of_exchange(Bytes bytes, MemoryPath path) {
                        .less = part_of(less),
                        .between = static_cast<double>(more - less),
                        .steps = static_cast<double>(nodes - more)}},
-          .sent = (nodes - 1.0) / (more - 1.0)};
+          .sent = sent(nodes) / sent(more)};
 }
 
 StandIn Samples::of_trees(Op op, Bytes bytes, MemoryPath path, const Choice& choice) {
   const std::uint32_t nodes = machine_.fabric().nodes();
   if (nodes <= Sample::kMostWholeTrees) return {};
   const Schedule& cluster = schedules_.at(path);
-  if (plan_size(machine_.devices(), cluster, op, bytes).transfers < kManyTransfers) return {};
+  const bool is_short =
+      plan_size(machine_.devices(), cluster, op, bytes).transfers < kManyTransfers;
+  if (is_short && choice.protocol == "Simple") return {};
   const std::uint32_t levels = levels_between(nodes, Sample::kOfTrees);
-  const Sample& first = of_nodes(nodes_below(nodes, levels), nodes, path);
-  const Sample& more = of_nodes(Sample::kOfTrees, nodes, path);
-  const Sample& less = of_nodes(Sample::kLeastOfTrees, nodes, path);
+  const Sample& first = sample_of(nodes_below(nodes, levels), nodes, path);
+  const Sample& more = sample_of(Sample::kOfTrees, nodes, path);
+  const Sample& less = sample_of(Sample::kLeastOfTrees, nodes, path);
   for (const Sample* sample : {&first, &more, &less}) {
-    if (!grows_by_level(*sample, machine_.fabric(), cluster, path, choice)) return {};
+    if (!grows_by_level(*sample, cluster, path, choice)) return {};
   }
   const std::int64_t parts = parts_of(more, op, bytes, path, choice, kFilling);
   const Bytes part{bytes.count() / parts};
@@ -197,11 +230,12 @@ StandIn Samples::of_trees(Op op, Bytes bytes, MemoryPath path, const Choice& cho
                            .between = static_cast<double>(
                                levels_between(Sample::kOfTrees, Sample::kLeastOfTrees)),
                            .steps = static_cast<double>(levels)}},
-              .sent = static_cast<double>(parts)};
+              .sent = bytes.as_double() / part.as_double()};
   if (parts > 1) {
-    const std::int64_t of_these = parts_of(less, op, bytes, path, choice, kSteady);
-    const Bytes enough{bytes.count() /
-                       std::clamp(of_these, std::int64_t{1}, std::max(parts / 4, std::int64_t{1}))};
+    // From a part that fills the trees to one of four times as many bytes, or more.
+    const std::int64_t steady_parts = std::min(parts_of(less, op, bytes, path, choice, kSteady),
+                                               std::max(parts / 4, std::int64_t{1}));
+    const Bytes enough{bytes.count() / steady_parts};
     out.further.push_back({.by = "byte",
                            .more = {&less, enough},
                            .less = {&less, part},
@@ -212,7 +246,7 @@ StandIn Samples::of_trees(Op op, Bytes bytes, MemoryPath path, const Choice& cho
 }
 
 /// With what is decided for the cluster, for a memory path.
-const Sample& Samples::of_nodes(std::uint32_t nodes, std::uint32_t stands_for, MemoryPath path) {
+const Sample& Samples::sample_of(std::uint32_t nodes, std::uint32_t stands_for, MemoryPath path) {
   std::unique_ptr<Sample>& sample = samples_[{nodes, stands_for}];
   if (!sample) {
     sample = std::make_unique<Sample>(nodes, stands_for, machine_.fabric(),
@@ -225,7 +259,6 @@ const Sample& Samples::of_nodes(std::uint32_t nodes, std::uint32_t stands_for, M
     at->second = schedule_of(sample->devices, here, path);
     const Schedule& cluster = schedules_.at(path);
     at->second.nodes = stands_for;
-    at->second.choose = cluster.choose;
     at->second.p2p_nics = cluster.p2p_nics;
     at->second.p2p_channels = cluster.p2p_channels;
     at->second.p2p_channels_per_peer = cluster.p2p_channels_per_peer;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -25,19 +26,22 @@ using Schedules = std::map<MemoryPath, Schedule>;
 /// A node's programs only take the steps of as many ranks as the cluster has. So they do in an
 /// all-to-all, whose rounds are the same for every node: what a node sends to so many others, each
 /// so many nodes away, it sends here to the few that there are. Both are exact but for the order of
-/// what happens at one instant. Beyond kMostExchanging an all-to-all is run with fewer others, and
-/// the time extended: each further one adds a round.
+/// what happens at one instant. Beyond kMostRingRanks and kMostAllToAll they stand for fewer nodes,
+/// which move as much for each, and the time is extended: each further node adds its steps or its
+/// round.
 ///
 /// A tree's nodes are all unlike (each is a leaf of one of NCCL's two trees and somewhere within
 /// the other), but each level adds its hops to the time, so the time grows by the level: by what it
 /// grows between trees of 4 and of 16 nodes, which are full. Once the trees are filled what limits
 /// them does not depend on their depth: there each further byte adds what it adds on 4 nodes.
 struct Sample {
-  static constexpr std::uint32_t kOfRings = 4;  ///< nodes
-  static constexpr std::uint32_t kOfExchanges = 2;
-  /// Ranks, for each GPU of a NIC, whose all-to-all two nodes stand for: sends wait for each other
-  /// at a NIC, so the cost grows with the square.
-  static constexpr std::size_t kMostExchanging = 4096;
+  static constexpr std::uint32_t kOfRings = 4;      ///< nodes
+  static constexpr std::uint32_t kOfAllToAlls = 2;  ///< nodes
+  /// Ranks whose ring the sample runs step by step; its cost grows with the steps.
+  static constexpr std::size_t kMostRingRanks = 4096;
+  /// Ranks x GPUs that share a NIC whose all-to-all the sample runs round by round: sends wait for
+  /// each other at a NIC, so the cost grows with the square.
+  static constexpr std::size_t kMostAllToAll = 4096;
   static constexpr std::uint32_t kOfTrees = 16;         ///< at most
   static constexpr std::uint32_t kLeastOfTrees = 4;     ///< NCCL has larger chunks for fewer
   static constexpr std::uint32_t kMostWholeTrees = 32;  ///< nodes whose trees always run whole
@@ -73,15 +77,17 @@ constexpr std::uint32_t nodes_below(std::uint32_t nodes, std::uint32_t levels) {
 }
 /// How many levels the trees of a sample of at most so many nodes leave out.
 std::uint32_t levels_between(std::uint32_t nodes, std::uint32_t sample);
-/// Whether the sample's trees are made as those of the `cluster` over `fabric`, within their first
-/// node: `choice` runs on either.
-bool grows_by_level(const Sample& sample, const Fabric& fabric, const Schedule& cluster,
-                    MemoryPath path, const Choice& choice);
+/// Whether the sample's trees are made as those of the cluster, within their first node: `choice`
+/// runs on either.
+bool grows_by_level(const Sample& sample, const Schedule& cluster, MemoryPath path,
+                    const Choice& choice);
 
 /// One run of a sample.
 struct SampleRun {
   const Sample* sample;
   Bytes bytes;  ///< as the operation counts them
+
+  friend bool operator==(const SampleRun&, const SampleRun&) = default;
 };
 
 /// What a cluster has more of than what was simulated: each further one takes what it takes from
@@ -99,17 +105,10 @@ struct StandIn {
   /// What it takes, the cluster takes, and what `further` adds. None: the cluster runs itself.
   std::optional<SampleRun> first{};
   std::vector<Further> further{};
-  double sent{1};  ///< by a NIC of the cluster, for each byte by one of `first`
+  double sent{1};  ///< what a NIC of the cluster sends, as a multiple of what one of `first` does
 
-  /// Calls visit(SampleRun) for each that is run.
-  template <class Visit>
-  void for_each_run(Visit&& visit) const {
-    if (first) visit(*first);
-    for (const Further& f : further) {
-      visit(f.more);
-      visit(f.less);
-    }
-  }
+  /// All that are run, each once.
+  std::vector<SampleRun> runs() const;
 };
 
 /// The schedule that chooses that for every size: part of the bytes runs as all of them would.
@@ -132,9 +131,11 @@ class Samples {
   StandIn of(Op op, Bytes bytes, MemoryPath path);
 
  private:
-  StandIn of_exchange(Bytes bytes, MemoryPath path);
+  StandIn of_nodes_alike(Bytes bytes, MemoryPath path, std::uint32_t sampled, std::uint32_t most,
+                         const std::function<double(std::uint32_t)>& sent);
+  std::uint32_t most_nodes_of_all_to_all(MemoryPath path) const;
   StandIn of_trees(Op op, Bytes bytes, MemoryPath path, const Choice& choice);
-  const Sample& of_nodes(std::uint32_t nodes, std::uint32_t stands_for, MemoryPath path);
+  const Sample& sample_of(std::uint32_t nodes, std::uint32_t stands_for, MemoryPath path);
 
   const Machine& machine_;
   const PartLibrary& parts_;

@@ -41,12 +41,13 @@ class RowRunner {
     return out;
   }
 
-  /// In place of the cluster, by what is chosen for the row, however few the bytes are.
-  const PlanRun& run(const Sample& sample, Bytes bytes) const {
+  /// A sample's, run by the first row that asks: with what is chosen for the row's own bytes.
+  const PlanRun& run_once(const Sample& sample, Bytes bytes) const {
     const Choice choice = ready_.schedules.at(task_.path).choose(task_.op, task_.bytes);
     return ready_.runs.of({&sample, task_.path, task_.op, bytes, choice.algorithm, choice.protocol,
                            choice.channels, choice.threads},
                           [&] {
+                            if (ready_.options.stop != nullptr) ready_.options.stop->check();
                             return run(sample.machine,
                                        always(choice, sample.schedules.at(task_.path)), bytes);
                           });
@@ -116,7 +117,8 @@ std::string without_node(std::string_view where) {
   return out;
 }
 
-/// What a time went to, by cause, as runs add it up and take it off again.
+/// What a time went to, by kind of cause: runs are added, and what is in two is taken off again, as
+/// their times are. So a kind's sum may come to less than nothing.
 class Spent {
  public:
   void add(const PlanRun& run, double times) {
@@ -150,7 +152,7 @@ class Spent {
 /// What the cluster takes, by what runs in its place.
 PlanRun run_in_place(const StandIn& in, const RowRunner& runner, ResultRow& row) {
   const auto run_of = [&](const SampleRun& of) -> const PlanRun& {
-    return runner.run(*of.sample, of.bytes);
+    return runner.run_once(*of.sample, of.bytes);
   };
   PlanRun out = run_of(*in.first);
   out.by_a_nic = Bytes{std::llround(out.by_a_nic.as_double() * in.sent)};
@@ -163,9 +165,11 @@ PlanRun run_in_place(const StandIn& in, const RowRunner& runner, ResultRow& row)
     const PlanRun& less = run_of(f.less);
     const double each_ns =
         std::max(0.0, (more.outcome.time - less.outcome.time).as_ns() / f.between);
-    time += Duration::from_ns(each_ns * f.steps);
-    spent.add(more, f.steps / f.between);
-    spent.add(less, -f.steps / f.between);
+    if (each_ns > 0) {  // else what it adds does not show in the time
+      time += Duration::from_ns(each_ns * f.steps);
+      spent.add(more, f.steps / f.between);
+      spent.add(less, -f.steps / f.between);
+    }
     out.outcome.trajectory += 31 * more.outcome.trajectory + less.outcome.trajectory;
     const auto amount = [&](const SampleRun& of) -> std::int64_t {
       if (f.by == "byte") return of.bytes.count();

@@ -40,9 +40,8 @@ constexpr std::array kExtendedFields{
     JsonField<Extended>{{"by", "text", "", "what this one has more of: level of trees, node, byte"},
                         [](const Extended& e) -> Json { return e.by; }},
     JsonField<Extended>{{"from", "list", "",
-                         "nodes that were simulated, the most first; by byte two sizes on the "
-                         "fewest of these, which "
-                         "say what each further byte adds"},
+                         "by level: nodes that were simulated, the most first; by node: nodes of "
+                         "the clusters that a few simulated ones stand for; by byte: two sizes"},
                         [](const Extended& e) {
                           Json out = Json::array();
                           for (const std::int64_t from : e.from) out.push(from);
@@ -51,7 +50,7 @@ constexpr std::array kExtendedFields{
     JsonField<Extended>{
         {"steps", "whole number", "", "how many it has more than what was simulated"},
         [](const Extended& e) -> Json { return e.steps; }},
-    JsonField<Extended>{{"each_us", "number", "us", "what each adds"},
+    JsonField<Extended>{{"each_us", "number", "", "what each adds, us"},
                         [](const Extended& e) -> Json { return e.each_us; }}};
 
 constexpr std::string_view kJobs = "where a scenario has jobs";

@@ -33,12 +33,13 @@ TEST(EmulatedNic, AMessageIsCopiedTwiceByGpusAndSeenToEnd) {
   const double called = later("gdr", "nic.copy_call", "3 us", "13 us");
   EXPECT_GE(called, kMessages * 2 * 10 - 0.01);
   EXPECT_LE(called, (kMessages * 2 + 1) * 10 + 0.01);
-  // Both ends look for a copy's event; the GPU sees the flags of the second copy itself, but that
-  // look is in the way of the next message.
+  // Both ends look for a copy's event; the GPU sees the flags of the second copy itself, but the
+  // receiver's look for the first message is in the way of the second.
   const double looked = later("gdr", "nic.copy_check", "1 us", "11 us");
-  EXPECT_GE(looked, kMessages * 10 - 0.01);
+  EXPECT_GE(looked, (kMessages + 0.5) * 10);
   EXPECT_LE(looked, kMessages * 2 * 10 + 0.01);
-  // The second copy's flags are seen by the GPU itself.
+  // The second copy's flags are seen by the GPU itself. Less than a microsecond of it hides behind
+  // a proxy that is busy when the first copy ends.
   EXPECT_NEAR(later("gdr", "nic.copy_delay", "1 us", "11 us"), kMessages * 10, 1);
 }
 
