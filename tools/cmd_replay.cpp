@@ -1,3 +1,4 @@
+#include <charconv>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -41,7 +42,15 @@ struct ReplayArguments {
   std::string device;
   std::string peer;
   unsigned port{18520};
+  std::string gpu_memory;
 };
+
+unsigned gpu_number(const std::string& text) {
+  unsigned out = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+  if (error == std::errc{} && end == text.data() + text.size()) return out;
+  throw InputError("--gpu-memory '" + text + "': a GPU's number, from 0 on");
+}
 
 double factor_of(const std::string& text) {
   const auto factor = parse_number(text);
@@ -55,11 +64,13 @@ void run_on_device(const ReplayArguments& a) {
                         !a.gpu.empty() || !a.seed.empty() || a.fidelity != "fluid" ||
                         a.factor != "2";
   if (is_mixed) {
-    throw InputError("--device takes --peer and --port; the other options are the simulator's");
+    throw InputError(
+        "--device takes --peer, --port and --gpu-memory; the other options are the simulator's");
   }
   const replay::Recorded recorded = replay::read_recorded(a.trace);
-  const replay::RerunSettings settings{
+  replay::RerunSettings settings{
       .device = a.device, .peer = a.peer, .port = static_cast<std::uint16_t>(a.port)};
+  if (!a.gpu_memory.empty()) settings.gpu_memory = gpu_number(a.gpu_memory);
   std::cout << replay::rerun_text(recorded, replay::rerun(recorded, settings), settings)
             << std::flush;
 }
@@ -84,6 +95,7 @@ std::string intervals_text(const Comparison& comparison) {
 void run(const ReplayArguments& a) {
   if (!a.device.empty()) return run_on_device(a);
   if (!a.peer.empty()) throw InputError("--peer goes with --device");
+  if (!a.gpu_memory.empty()) throw InputError("--gpu-memory goes with --device");
   check_outputs_differ(a.json, "--csv", a.csv);
   if (a.topology.empty()) throw InputError("--topology FILE is required: where it is replayed");
   if (a.is_open && a.is_closed) throw InputError("--open and --closed: one of them");
@@ -157,6 +169,9 @@ void add_replay_command(CommandLine& line) {
       .option("--peer", arguments->peer,
               "with --device: the host where the second process runs, which was started without")
       .option("--port", arguments->port, "with --device: TCP port of the two processes", 65535)
+      .option("--gpu-memory", arguments->gpu_memory,
+              "with --device: messages lie in the memory of this GPU (0, as CUDA counts), exported "
+              "by DMA-BUF; else in the host's")
       .example("weft replay run.weft --topology topologies/hgx-h100-8nic.yaml")
       .action([arguments] { run(*arguments); });
 }

@@ -31,16 +31,39 @@ bool is_ipv4(const ibv_gid& gid) {
 
 }  // namespace
 
-Endpoint::Endpoint(const std::string& device, std::size_t bytes, std::size_t pairs)
-    : memory_(std::max<std::size_t>(bytes, 1)) {
+Endpoint::Endpoint(const std::string& device, std::size_t bytes, std::size_t pairs,
+                   std::optional<unsigned> gpu) {
   open(device);
   find_address();
-  const VerbsLibrary& verbs = verbs_library();
-  domain_ = verbs.alloc_pd(context_);
+  const std::size_t at_least_one = std::max<std::size_t>(bytes, 1);
+  if (gpu) {
+    gpu_memory_.emplace(*gpu, at_least_one);
+  } else {
+    host_memory_.resize(at_least_one);
+  }
+  domain_ = verbs_library().alloc_pd(context_);
   check(domain_ != nullptr, "ibv_alloc_pd");
-  region_ = verbs.reg_mr(domain_, memory_.data(), memory_.size(), static_cast<int>(kAccess));
-  check(region_ != nullptr, "ibv_reg_mr");
+  register_memory();
   make_pairs(pairs);
+}
+
+void Endpoint::register_memory() {
+  const VerbsLibrary& verbs = verbs_library();
+  const int access = static_cast<int>(kAccess);
+  if (!gpu_memory_) {
+    region_ = verbs.reg_mr(domain_, host_memory_.data(), host_memory_.size(), access);
+    return check(region_ != nullptr, "ibv_reg_mr");
+  }
+  if (verbs.reg_dmabuf_mr == nullptr) {
+    throw InputError("--gpu-memory: this libibverbs has no ibv_reg_dmabuf_mr (rdma-core 34)");
+  }
+  region_ = verbs.reg_dmabuf_mr(domain_, 0, gpu_memory_->bytes(), gpu_memory_->address(),
+                                gpu_memory_->file(), access);
+  check(region_ != nullptr, "--gpu-memory: ibv_reg_dmabuf_mr");
+}
+
+std::uint64_t Endpoint::memory() const {
+  return gpu_memory_ ? gpu_memory_->address() : std::bit_cast<std::uint64_t>(host_memory_.data());
 }
 
 Endpoint::~Endpoint() {
@@ -114,7 +137,7 @@ void Endpoint::make_pairs(std::size_t count) {
 
 Address Endpoint::address(std::size_t pair) const {
   Address out = own_;
-  out.memory = std::bit_cast<std::uint64_t>(memory_.data());
+  out.memory = memory();
   out.key = region_->rkey;
   out.number = pairs_[pair]->qp_num;
   return out;
@@ -165,9 +188,7 @@ void Endpoint::connect(std::size_t index, const Address& peer) {
 }
 
 ibv_sge Endpoint::segment(std::uint64_t bytes) const {
-  return {.addr = std::bit_cast<std::uint64_t>(memory_.data()),
-          .length = static_cast<std::uint32_t>(bytes),
-          .lkey = region_->lkey};
+  return {.addr = memory(), .length = static_cast<std::uint32_t>(bytes), .lkey = region_->lkey};
 }
 
 }  // namespace weft::replay

@@ -2,10 +2,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <infiniband/verbs.h>
+
+#include "replay/device/gpu_memory.hpp"
 
 namespace weft::replay {
 
@@ -23,7 +26,9 @@ struct Address {
 /// A device with memory, one completion queue and reliable queue pairs. Throws InputError.
 class Endpoint {
  public:
-  Endpoint(const std::string& device, std::size_t bytes, std::size_t pairs);
+  /// `gpu`: the memory is that GPU's, by DMA-BUF; none: the host's.
+  Endpoint(const std::string& device, std::size_t bytes, std::size_t pairs,
+           std::optional<unsigned> gpu = {});
   ~Endpoint();
   Endpoint(const Endpoint&) = delete;
   Endpoint& operator=(const Endpoint&) = delete;
@@ -38,6 +43,8 @@ class Endpoint {
 
  private:
   void open(const std::string& device);
+  void register_memory();
+  std::uint64_t memory() const;
   void find_address();
   void make_pairs(std::size_t count);
   void change(ibv_qp* pair, ibv_qp_attr& to, int mask, const char* state);
@@ -47,7 +54,8 @@ class Endpoint {
   ibv_mr* region_{nullptr};
   ibv_cq* queue_{nullptr};
   std::vector<ibv_qp*> pairs_;
-  std::vector<std::byte> memory_;
+  std::vector<std::byte> host_memory_;
+  std::optional<GpuMemory> gpu_memory_;
   std::uint32_t depth_{0};
   std::uint8_t reads_{0};
   Address own_{};

@@ -323,7 +323,7 @@ double gigabytes_per_s(std::uint64_t bytes, std::uint64_t ns) {
 
 Rerun rerun(const Recorded& recorded, const RerunSettings& settings) {
   Side side(recorded, !settings.peer.empty());
-  Endpoint endpoint(settings.device, side.longest(), side.connections.size());
+  Endpoint endpoint(settings.device, side.longest(), side.connections.size(), settings.gpu_memory);
   PeerLink link = settings.peer.empty() ? PeerLink::accepted(settings.port)
                                         : PeerLink::connected(settings.peer, settings.port);
   check_same(link, recorded, side);
@@ -339,8 +339,9 @@ Rerun rerun(const Recorded& recorded, const RerunSettings& settings) {
 std::string rerun_text(const Recorded& recorded, const Rerun& result,
                        const RerunSettings& settings) {
   std::string out =
-      fmt::format("# weft replay: {} on device {}, {}\n", one_line(recorded.file), settings.device,
-                  settings.peer.empty() ? "second ends" : "first ends");
+      fmt::format("# weft replay: {} on device {}, {}, memory of {}\n", one_line(recorded.file),
+                  settings.device, settings.peer.empty() ? "second ends" : "first ends",
+                  settings.gpu_memory ? fmt::format("GPU {}", *settings.gpu_memory) : "the host");
   std::uint64_t bytes = 0;
   for (const auto& [opcode, count] : result.operations) {
     out += fmt::format("{:<22} posts {:>9}  bytes {:>14}  completions {:>9}\n",

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "replay/simulate/recorded.hpp"
@@ -13,6 +14,9 @@ struct RerunSettings {
   std::string device;  ///< "mlx5_0"
   std::string peer;    ///< where the other ends run; "": here they do, and wait for one that comes
   std::uint16_t port{18520};
+  /// The GPU whose memory the messages lie in, as CUDA counts; none: host memory. The peer has its
+  /// own.
+  std::optional<unsigned> gpu_memory{};
 };
 
 /// What one process did again.
@@ -31,10 +35,10 @@ struct Rerun {
 /// the one with a `peer` runs the first end of each connection, the other the second, which where
 /// the trace lacks it only receives. Each queue pair posts in the recorded order, each request once
 /// the completions have come that were taken before it was posted (closed loop, no think time);
-/// receives are posted ahead. Reliable connections, host memory.
+/// receives are posted ahead. Reliable connections.
 ///
-/// Throws InputError: no libibverbs, no such device, no peer, another trace there, an operation
-/// that ends with an error.
+/// Throws InputError: no libibverbs, no such device, no such GPU or none of its memory exported, no
+/// peer, another trace there, an operation that ends with an error.
 Rerun rerun(const Recorded& recorded, const RerunSettings& settings);
 
 std::string rerun_text(const Recorded& recorded, const Rerun& result,

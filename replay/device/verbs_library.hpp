@@ -24,6 +24,7 @@ struct VerbsLibrary {
   decltype(&::ibv_create_qp) create_qp;
   decltype(&::ibv_modify_qp) modify_qp;
   decltype(&::ibv_destroy_qp) destroy_qp;
+  decltype(&::ibv_reg_dmabuf_mr) reg_dmabuf_mr{nullptr};  ///< since rdma-core 34; else null
 };
 
 /// Throws InputError where libibverbs or one of them is missing.
