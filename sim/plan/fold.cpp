@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <numeric>
 #include <optional>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -99,7 +101,7 @@ std::vector<std::size_t> run_begins(const std::vector<Instruction>& code) {
   return out;
 }
 
-/// More than some seconds of refinement.
+/// More than some seconds of refinement; edges are counted in 32 bits.
 constexpr std::size_t kMostEdges = 1'000'000'000;
 
 /// The plan, and what it shares, as a graph; and the plan that one of each class makes.
@@ -113,11 +115,13 @@ class Folder {
         by_queue_pair_{flags_with_queue_pairs()},
         flags_of_context_{count_context()},
         programs_of_(plan.actors.size()) {
+    reserve();
     add_nodes();
     for (std::uint32_t p = 0; p < plan_.programs.size(); ++p) add_program(p);
     for (QueuePairIndex q = 0; q < plan_.queue_pairs.size(); ++q) add_queue_pair(q);
     add_places();
     add_blocks();
+    moves_.clear();
   }
 
   std::optional<Folded> fold(const Stop* stop) {
@@ -136,6 +140,16 @@ class Folder {
   }
 
  private:
+  /// About what plans come to: an edge for most instructions, and of a flag mostly.
+  void reserve() {
+    std::size_t instructions = 0;
+    for (const Program& program : plan_.programs) instructions += program.code.size();
+    graph_.nodes.reserve(queue_pair_node(static_cast<QueuePairIndex>(plan_.queue_pairs.size())) +
+                         server_nodes_.size());
+    graph_.edges.reserve(2 * instructions);
+    single_.reserve(instructions + 2 * plan_.programs.size());
+  }
+
   /// How many flags a context has, at most.
   std::uint32_t count_context() const {
     std::uint32_t count = 0;
@@ -238,7 +252,7 @@ class Folder {
   }
   /// Of a class one at most may have such an edge to a node: it takes one thing after another.
   void add_single(std::uint32_t from, std::uint32_t to, std::uint64_t with) {
-    single_.push_back(graph_.edges.size());
+    single_.push_back(static_cast<std::uint32_t>(graph_.edges.size()));
     add_edge(from, to, with);
   }
 
@@ -361,23 +375,32 @@ class Folder {
   /// Tells apart the members of a class that one node takes one after another; whether there were
   /// any.
   bool split_rivals() {
-    std::vector<std::tuple<std::uint32_t, std::uint64_t, std::uint32_t, std::uint32_t>> bonds;
-    bonds.reserve(single_.size());
-    for (const std::size_t e : single_) {
+    // Those to one node side by side: few, so that each lot is sorted in no time.
+    std::vector<std::uint32_t> begins(graph_.nodes.size() + 1);
+    for (const std::uint32_t e : single_) ++begins[graph_.edges[e].to + 1];
+    std::partial_sum(begins.begin(), begins.end(), begins.begin());
+    std::vector<std::uint32_t> bonds(single_.size());
+    std::vector<std::uint32_t> next(begins.begin(), begins.end() - 1);
+    for (const std::uint32_t e : single_) bonds[next[graph_.edges[e].to]++] = e;
+    const auto key = [&](std::uint32_t e) {
       const LabelledGraph::Edge& edge = graph_.edges[e];
-      bonds.emplace_back(edge.to, edge.label, partition_.class_of[edge.from], edge.from);
-    }
-    std::ranges::sort(bonds);
+      return std::tuple(edge.label, partition_.class_of[edge.from], edge.from);
+    };
     bool any = false;
-    std::uint64_t place = 0;
-    for (std::size_t b = 1; b < bonds.size(); ++b) {
-      const auto& [to, with, of, from] = bonds[b];
-      const auto& [to_before, with_before, of_before, from_before] = bonds[b - 1];
-      const bool rivals = to == to_before && with == with_before && of == of_before;
-      place = rivals ? place + 1 : 0;
-      if (!rivals || from == from_before) continue;
-      any = true;
-      graph_.nodes[from] = combined(graph_.nodes[from], combined(7, place));
+    for (std::size_t node = 0; node + 1 < begins.size(); ++node) {
+      const std::span lot(bonds.begin() + begins[node], bonds.begin() + begins[node + 1]);
+      if (lot.size() < 2) continue;
+      std::ranges::sort(lot, {}, key);
+      std::uint64_t place = 0;
+      for (std::size_t b = 1; b < lot.size(); ++b) {
+        const auto [with, of, from] = key(lot[b]);
+        const auto [with_before, of_before, from_before] = key(lot[b - 1]);
+        const bool rivals = with == with_before && of == of_before;
+        place = rivals ? place + 1 : 0;
+        if (!rivals || from == from_before) continue;
+        any = true;
+        graph_.nodes[from] = combined(graph_.nodes[from], combined(7, place));
+      }
     }
     return any;
   }
@@ -547,7 +570,7 @@ class Folder {
   const Plan& plan_;
   const Footprints& footprints_;
   LabelledGraph graph_;
-  std::vector<std::size_t> single_;  // edges
+  std::vector<std::uint32_t> single_;  // edges
   std::vector<std::uint32_t> server_nodes_;
   std::vector<std::uint32_t> servers_of_flags_;  // programs
   std::vector<bool> by_queue_pair_;              // by flag
