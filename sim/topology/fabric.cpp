@@ -290,7 +290,8 @@ std::string Fabric::kind_beside(LinkId id) const {
   const Link& of_node = impl_->links[id.index() % impl_->links.size()];
   const auto is_beside = [&of_node](const Link& other) {
     if (other.kind == of_node.kind || other.kind == LinkKind::kWire) return false;
-    return std::minmax(other.a, other.b) == std::minmax(of_node.a, of_node.b);
+    return (other.a == of_node.a && other.b == of_node.b) ||
+           (other.a == of_node.b && other.b == of_node.a);
   };
   if (std::none_of(impl_->links.begin(), impl_->links.end(), is_beside)) return "";
   return " (" + std::string(link_kind_name(ends.kind)) + ")";
