@@ -75,6 +75,8 @@ Json link_json(const Machine& machine, LinkId id) {
   return Json::object({{"kind", link_kind_name(link.kind)},
                        {"a", fabric.device(link.a).name},
                        {"b", fabric.device(link.b).name},
+                       {"forward", fabric.direction_name({id, true})},
+                       {"back", fabric.direction_name({id, false})},
                        {"count", link.count},
                        {"rate_GBps", trunk_gigabytes(machine, id)}});
 }

@@ -2,9 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <ranges>
-
-#include <fmt/format.h>
 
 #include "models/machine/machine.hpp"
 #include "models/transport/fluid_transport.hpp"
@@ -20,18 +17,7 @@ LinkTimes link_times(const Machine& machine, const FluidTransport& transport) {
   LinkTimes out;
   const auto add = [&](std::size_t link, bool forward, double busy_s) {
     if (busy_s <= 0) return;
-    const Link ends = fabric.link(LinkId{link});
-    std::string name = fabric.device(forward ? ends.a : ends.b).name + " -> " +
-                       fabric.device(forward ? ends.b : ends.a).name;
-    // Two may have the same ends, a GPU's PCIe link and its NVLink-C2C: the latter says what it is.
-    const auto of_another_kind = [&](std::size_t i) {
-      const Link other = fabric.link(LinkId{i});
-      return other.kind != ends.kind && other.a == ends.a && other.b == ends.b;
-    };
-    const auto nodes_links = std::views::iota(std::size_t{0}, fabric.links_per_node());
-    if (ends.kind != LinkKind::kPcie && std::ranges::any_of(nodes_links, of_another_kind)) {
-      name += fmt::format(" ({})", link_kind_name(ends.kind));
-    }
+    const std::string name = fabric.direction_name({LinkId{link}, forward});
     const auto [place, is_new] = places.emplace(name, out.size());
     if (is_new) out.emplace_back(name, 0);
     double& most = out[place->second].second;

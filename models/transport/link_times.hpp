@@ -13,8 +13,8 @@ class Machine;
 using LinkTimes = std::vector<std::pair<std::string, double>>;
 
 /// For how long links would have worked until now at their rate, packets' overhead included: each
-/// direction of a node's links, by the names of its ends as `weft show` has them, and of the links
-/// between switches by their tiers; of those of one name the busiest of all. Idle ones are left
+/// direction of a node's links, by its name (Fabric::direction_name()), and of the links between
+/// switches by their tiers; of those of one name the busiest of all. Idle ones are left
 /// out. O(links of all nodes).
 LinkTimes link_times(const Machine& machine, const FluidTransport& transport);
 

@@ -234,7 +234,7 @@ std::vector<PacketHost::NamedLink> PacketCluster::named_links() const {
     if (fabric.link(LinkId{i}).kind != LinkKind::kWire) continue;
     for (const bool forward : {true, false}) {
       const Hop hop{LinkId{i}, forward};
-      out.push_back({wire_.direction(hop.link, forward), machine_.server_of(hop)});
+      out.push_back({wire_.direction(hop.link, forward), machine_.server_of(hop), hop.link});
     }
   }
   return out;
@@ -262,6 +262,7 @@ Probes PacketCluster::probes(Duration time) const {
   const Fabric& fabric = machine_.fabric();
   for (const PacketHost::NamedLink& named : named_links()) {
     out.ports.push_back(probe(named.link, machine_.cause(named.server).kind, time));
+    out.ports.back().link += fabric.kind_beside(named.of);
   }
   std::erase_if(out.ports, [](const PortProbe& port) { return port.utilisation == 0; });
   const auto counts = [&](const PortProbe& port) {

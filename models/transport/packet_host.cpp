@@ -184,7 +184,7 @@ PacketLinkId PacketHost::add_direction(LinkId id, bool forward) {
     domain_.has_header(out, Bytes{0});
   }
   link_of_[{id, forward}] = out;
-  named_.push_back({out, machine_.server_of({id, forward})});
+  named_.push_back({out, machine_.server_of({id, forward}), id});
   return out;
 }
 

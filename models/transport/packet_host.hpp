@@ -76,6 +76,7 @@ class PacketHost {
   struct NamedLink {
     PacketLinkId link;
     ServerId server;
+    LinkId of;  ///< the fabric's
   };
   const std::vector<NamedLink>& links() const { return named_; }
   /// What runs a GPU's thread block of a number.

@@ -87,10 +87,10 @@ class ExplainCurves {
   Curves curves_;
 };
 
-/// "PCIe links of NICs trained low: nic0 (x4 or Gen3)", of two at once both.
-std::string name_of(const Json& answer) {
+/// "PCIe links of NICs trained low: nic0 (x4 or Gen3)", of two at once both. `from` has `causes`.
+std::string name_of(const Json& from) {
   std::string out;
-  for_each_of(answer, "causes", [&](const Json& cause, std::size_t) {
+  for_each_of(from, "causes", [&](const Json& cause, std::size_t) {
     out += fmt::format("{}{}: {} ({})", out.empty() ? "" : "; and ", cause.at("what").as_string(),
                        cause.at("where").as_string(), cause.at("how").as_string());
   });
@@ -109,24 +109,39 @@ std::vector<std::optional<double>> effects_of(const Json& answer, std::size_t po
   return out;
 }
 
+/// Else answers are the nearest alone.
+bool suffices(const Json& result) { return result.at("verdict").as_string() == "explained"; }
+
 Json curves_json(const Json& result, const std::vector<PointBandwidths>& points) {
   using Values = std::array<std::optional<double>, 4>;
   ExplainCurves curves(points);
   curves.add("slow", [](const PointBandwidths& p, std::size_t) -> Values {
     return {std::nullopt, std::nullopt, std::nullopt, p.slow};
   });
-  curves.add("nothing wrong", [](const PointBandwidths& p, std::size_t) -> Values {
+  /// Where eight of ten runs would be in which nothing is wrong, around what the gap is to.
+  const auto band_of = [](const PointBandwidths& p) -> std::array<std::optional<double>, 2> {
     const double error = std::exp(kEightOfTen * p.sd);
     const double low = *p.reference / error;
     const double high = *p.reference * error;
     // Of an error beyond all numbers nothing can be drawn.
-    if (!(low > 0) || !std::isfinite(high)) return {p.predicted, {}, {}, p.healthy};
-    return {p.predicted, low, high, p.healthy};
+    if (!(low > 0) || !std::isfinite(high)) return {};
+    return {low, high};
+  };
+  curves.add("healthy", [&](const PointBandwidths& p, std::size_t) -> Values {
+    if (!p.healthy) return {};
+    const auto [low, high] = band_of(p);
+    return {std::nullopt, low, high, p.healthy};
   });
+  curves.add("nothing wrong", [&](const PointBandwidths& p, std::size_t) -> Values {
+    if (p.healthy) return {p.predicted, {}, {}, {}};
+    const auto [low, high] = band_of(p);
+    return {p.predicted, low, high, std::nullopt};
+  });
+  const char* const what = suffices(result) ? "answer" : "nearest";
   for_each_of(result, "answers", [&](const Json& answer, std::size_t at) {
     const std::vector<std::optional<double>> effects = effects_of(answer, points.size());
     if (at >= kMostCurves) return;
-    const std::string label = fmt::format("answer {}: {}", at + 1, name_of(answer));
+    const std::string label = fmt::format("{} {}: {}", what, at + 1, name_of(answer));
     curves.add(label, [&](const PointBandwidths& p, std::size_t i) -> Values {
       if (!effects[i]) return {};
       return {*p.reference * std::exp(-*effects[i]), std::nullopt, std::nullopt, std::nullopt};
@@ -162,8 +177,7 @@ Json answers_json(const Json& result) {
   Json out = Json::array();
   for_each_of(result, "answers", [&](const Json& answer, std::size_t) {
     Json others = Json::array();
-    for_each_of(answer, "or",
-                [&](const Json& other, std::size_t) { others.push(causes_json(other)); });
+    for_each_of(answer, "or", [&](const Json& other, std::size_t) { others.push(name_of(other)); });
     Json line = Json::object({{"causes", causes_json(answer)},
                               {"or", std::move(others)},
                               {"alike", answer.at("alike").as_bool()},
@@ -210,6 +224,23 @@ Json set_aside_json(const Json& result) {
   return out;
 }
 
+/// A point's key with its unit.
+Json heading_json(const std::string& key) {
+  if (key != "gap" && key != "sd") return column_json(key);
+  return Json::object({{"name", key}, {"unit", "natural logarithm"}});
+}
+
+Json notes_json(const Json& result, const std::vector<PointBandwidths>& points) {
+  Json out = texts_json(result, "notes");
+  const auto is_known = [](const PointBandwidths& point) { return point.slow.has_value(); };
+  if (!points.empty() && std::none_of(points.begin(), points.end(), is_known)) {
+    out.push(
+        "no point has busbw_GBps, as an older weft wrote it: no curve is drawn until the run is "
+        "explained again");
+  }
+  return out;
+}
+
 Json verdict_json(const Json& result) {
   const std::string& verdict = result.at("verdict").as_string();
   const Json::Array& answers = result.at("answers").items();
@@ -217,9 +248,13 @@ Json verdict_json(const Json& result) {
   if (verdict == "explained") {
     const auto alike = std::count_if(answers.begin(), answers.end(),
                                      [](const Json& a) { return a.at("alike").as_bool(); });
-    out.push(fmt::format("slower than it should be, explained by {}: {} of {} answers are alike",
-                         result.at("two_at_once").as_bool() ? "two causes at once" : "one cause",
-                         alike, answers.size()));
+    std::string text =
+        fmt::format("slower than it should be, explained by {}",
+                    result.at("two_at_once").as_bool() ? "two causes at once" : "one cause");
+    if (alike > 1) {
+      text += fmt::format(": the first {} of {} cannot be told apart", alike, answers.size());
+    }
+    out.push(std::move(text));
   } else if (verdict == "none") {
     out.push("slower than it should be, and no cause of the catalogue explains it");
   } else {
@@ -238,17 +273,18 @@ Json explain_report_file(const Json& result, const std::string& name) {
   const std::vector<std::string> keys = scalar_keys(rows);
   ReportForm form;
   std::vector<PointBandwidths> points;
-  for (const std::string& key : keys) form.columns.push(column_json(key));
+  for (const std::string& key : keys) form.columns.push(heading_json(key));
   for_each_of(result, "points", [&](const Json& row, std::size_t) {
     points.push_back(bandwidths_of(row));
     form.rows.push(cells_json(row, keys));
     form.causes.push(Json::array());
   });
   form.curves = curves_json(result, points);
-  form.explained =
-      Json::object({{"answers", answers_json(result)}, {"set_aside", set_aside_json(result)}});
+  form.explained = Json::object({{"suffices", suffices(result)},
+                                 {"answers", answers_json(result)},
+                                 {"set_aside", set_aside_json(result)}});
   form.verdict = verdict_json(result);
-  form.notes = texts_json(result, "notes");
+  form.notes = notes_json(result, points);
   form.provenance = provenance_json(result, "verdict");
   form.parameters = parameters_json(result);
   return file_json(name, kExplainSchema, std::move(form));

@@ -19,6 +19,8 @@
 namespace weft {
 namespace {
 
+constexpr std::string_view kRunSchema = "weft.run/1";
+
 /// Bandwidths of a row, GB/s.
 struct Bandwidths {
   std::optional<double> predicted;
@@ -69,7 +71,7 @@ struct Schema {
 
 const std::vector<Schema>& schemas() {
   static const std::vector<Schema> kAll{
-      {"weft.run/1", "results", "op", of_run, {"memory_path"}, {"job", "ranks", "nodes"}},
+      {kRunSchema, "results", "op", of_run, {"memory_path"}, {"job", "ranks", "nodes"}},
       {"weft.expect/1",
        "results",
        "op",
@@ -174,13 +176,16 @@ Json curves_json(const Json::Array& rows, const Schema& schema) {
 
 /// Without the node, "nic0@1", or the number within its tier, "leaf3"; a network of one switch has
 /// its own name (Fabric::full_name()).
-std::string_view name_in_node(std::string_view end) {
+std::string name_in_node(std::string_view end) {
+  constexpr std::string_view kDigits = "0123456789";
   while (end.starts_with(' ')) end.remove_prefix(1);
   while (end.ends_with(' ')) end.remove_suffix(1);
-  const std::size_t at = end.rfind('@');
-  if (at != std::string_view::npos) return end.substr(0, at);
-  const std::string_view tier = end.substr(0, end.find_last_not_of("0123456789") + 1);
-  return tier == "leaf" || tier == "spine" || tier == "core" ? tier : end;
+  if (const std::size_t at = end.rfind('@'); at != std::string_view::npos) {
+    const std::size_t kind = std::min(end.find_first_not_of(kDigits, at + 1), end.size());
+    return fmt::format("{}{}", end.substr(0, at), end.substr(kind));  // "cpu0@1 (c2c)"
+  }
+  const std::string_view tier = end.substr(0, end.find_last_not_of(kDigits) + 1);
+  return std::string(tier == "leaf" || tier == "spine" || tier == "core" ? tier : end);
 }
 
 /// What share of its capacity each link used: as a row has it, or of packets its busiest ports.
@@ -206,11 +211,19 @@ std::vector<std::pair<std::string, double>> link_use_of(const Json& row) {
   return out;
 }
 
+/// How many ports of a row are not listed, though they were in use.
+std::int64_t ports_left_out(const Json& row) {
+  const Json* const probes = row.find("probes");
+  const Json* const count = probes != nullptr ? probes->find("ports_left_out") : nullptr;
+  return count != nullptr ? count->as_integer() : 0;
+}
+
 /// By row, as few links are in use in each; of links of one name the busiest.
 Json links_json(const Json::Array& rows) {
   std::map<std::string, std::int64_t> places;
   Json names = Json::array();
   Json lines = Json::array();
+  Json left_out = Json::array();
   for (const Json& row : rows) {
     std::map<std::int64_t, double> uses;
     for (const auto& [link, share] : link_use_of(row)) {
@@ -222,12 +235,15 @@ Json links_json(const Json::Array& rows) {
     Json line = Json::array();
     for (const auto& [place, share] : uses) line.push(Json::array({place, share}));
     lines.push(std::move(line));
+    left_out.push(ports_left_out(row));
   }
   if (places.empty()) return {};
   const bool of_ports =
       std::any_of(rows.begin(), rows.end(), [](const Json& row) { return row.find("probes"); });
-  return Json::object(
-      {{"names", std::move(names)}, {"rows", std::move(lines)}, {"ports", of_ports}});
+  return Json::object({{"names", std::move(names)},
+                       {"rows", std::move(lines)},
+                       {"left_out", std::move(left_out)},
+                       {"ports", of_ports}});
 }
 
 /// Goodput over the time of a replay.
@@ -305,7 +321,7 @@ Json checked_file(const Json& result, const std::string& name) {
     form.rows.push(cells_json(row, keys));
     form.causes.push(causes_json(row));
   }
-  form.links = links_json(rows);
+  if (schema.name == kRunSchema) form.links = links_json(rows);
   const bool has_sizes = !schema.op.empty();
   if (has_sizes) form.curves = curves_json(rows, schema);
   if (!has_sizes) form.timeline = timeline_json(rows);

@@ -21,8 +21,9 @@ std::vector<std::string> report_schemas();
 ///   timeline    of a replay [[from, recorded, predicted]], in us and GB/s; else empty
 ///   links       of runs that say how much of links was in use {names: ["pcisw0 -> cpu0"], rows: of
 ///               each row [[place in names, share]], ports: whether they are ports of packets
-///               while one launch runs, not links over a row's time}, else null
-///   explained   of an explanation {answers, set_aside}, else null (report_explain.hpp)
+///               while one launch runs, not links over a row's time, left_out: of each row how many
+///               ports were in use and are not listed}, else null
+///   explained   of an explanation its answers, else null (report_explain.hpp)
 ///   sweep       of a sweep its axes (report_sweep.hpp), else null
 ///   verdict, notes   sentences
 ///   provenance  [[key, text]]

@@ -71,7 +71,9 @@ std::string report_html(std::string page, const Json& data) {
        R"(<script id="data" type="application/json">)" + script_json(data) + "</script>");
   if (page.size() > kMaxReportBytes) {
     throw InputError(
-        fmt::format("the report would have {:.1f} MB, at most {} are written: give fewer results",
+        fmt::format("the report would have {:.1f} MB, at most {} are written: give fewer results, "
+                    "or of a table "
+                    "fewer rows",
                     static_cast<double>(page.size()) / 1e6, kMaxReportBytes / 1'000'000));
   }
   return page;

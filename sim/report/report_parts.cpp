@@ -5,7 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "sim/base/error.hpp"
 #include "sim/base/quantity.hpp"
+#include "sim/report/report_page.hpp"
 
 namespace weft {
 namespace {
@@ -64,13 +66,29 @@ Json column_json(const std::string& key) {
   for (const auto& [known, name, unit] : kNames) {
     if (key == known) return Json::object({{"name", name}, {"unit", unit}});
   }
-  constexpr std::array<std::pair<Text, Text>, 5> kSuffixes{
-      {{"_us", "us"}, {"_GBps", "GB/s"}, {"_Gbps", "Gb/s"}, {"_Mpps", "Mpps"}, {"_gbps", "Gb/s"}}};
+  constexpr std::array<std::pair<Text, Text>, 6> kSuffixes{{{"_us", "us"},
+                                                            {"_GBps", "GB/s"},
+                                                            {"_Gbps", "Gb/s"},
+                                                            {"_Mpps", "Mpps"},
+                                                            {"_gbps", "Gb/s"},
+                                                            {"_kW", "kW"}}};
   for (const auto& [suffix, unit] : kSuffixes) {
     if (!key.ends_with(suffix)) continue;
     return Json::object({{"name", key.substr(0, key.size() - suffix.size())}, {"unit", unit}});
   }
   return Json::object({{"name", key}, {"unit", ""}});
+}
+
+void check_cells(std::size_t rows, std::size_t columns) {
+  constexpr std::size_t kLeast = 2;  // bytes of a cell, with its comma
+  if (columns > kMostColumns) {
+    throw InputError(fmt::format("{} columns; a report shows at most {}", columns, kMostColumns));
+  }
+  if (rows * columns <= kMaxReportBytes / kLeast) return;
+  throw InputError(fmt::format(
+      "{} rows of {} columns do not go into a report, which has at most {} MB: keep fewer rows, "
+      "such as those of one size",
+      rows, columns, kMaxReportBytes / 1'000'000));
 }
 
 std::vector<std::string> scalar_keys(const Json::Array& rows) {
@@ -81,6 +99,7 @@ std::vector<std::string> scalar_keys(const Json::Array& rows) {
       if (is_scalar(value) && seen.insert(key).second) out.push_back(key);
     }
   }
+  check_cells(rows.size(), out.size());
   return out;
 }
 

@@ -28,7 +28,12 @@ std::string text_of(const Json& value);
 
 /// "time_us" is "time" in us; what has no unit in its name is as it is.
 Json column_json(const std::string& key);
-/// Keys of scalars, in the order in which rows bring them.
+/// A table of more columns is refused.
+inline constexpr std::size_t kMostColumns = 1000;
+/// Throws InputError where a report could not hold so many cells, whatever they are.
+void check_cells(std::size_t rows, std::size_t columns);
+
+/// Keys of scalars, in the order in which rows bring them. Throws InputError if they are too many.
 std::vector<std::string> scalar_keys(const Json::Array& rows);
 /// A row's values of these keys, null where it has none.
 Json cells_json(const Json& row, const std::vector<std::string>& keys);

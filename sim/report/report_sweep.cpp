@@ -19,7 +19,6 @@ namespace weft {
 namespace {
 
 constexpr std::size_t kMostCurves = 64;
-constexpr std::size_t kMostColumns = 1000;
 constexpr double kMostExact = 9007199254740992.0;  // whole numbers up to it are doubles
 
 using Cells = std::vector<std::string>;
@@ -59,10 +58,6 @@ Columns columns_of(const Cells& names, const std::string& file) {
     throw InputError(Place{file, 1, 0},
                      "no column '" + std::string(name) + "': not a table that weft sweep wrote");
   };
-  if (names.size() > kMostColumns) {
-    throw InputError(Place{file, 1, 0}, fmt::format("{} columns; a report shows at most {}",
-                                                    names.size(), kMostColumns));
-  }
   return {.op = at("op"),
           .bytes = at("bytes"),
           .ranks = at("ranks"),
@@ -95,6 +90,13 @@ void check_number(std::string_view line, const Cells& cells, std::size_t column,
 
 Table parse_table(std::string_view text, const std::string& file) {
   Cells names = csv_cells(take_line(text), {file, 1, 0});
+  const bool is_ended = text.empty() || text.back() == '\n';
+  const auto lines = std::count(text.begin(), text.end(), '\n') + (is_ended ? 0 : 1);
+  try {
+    check_cells(static_cast<std::size_t>(lines), names.size());
+  } catch (const InputError& e) {
+    throw InputError(Place{file, 1, 0}, e.what());
+  }
   const Columns at = columns_of(names, file);
   Table table{std::move(names), at, {}};
   std::vector<std::size_t> numbers{at.bytes, at.ranks, at.busbw, at.limited_by_share};
@@ -138,29 +140,60 @@ std::vector<std::size_t> shown_columns(const Table& table) {
   return out;
 }
 
+bool is_whole(double value) { return std::floor(value) == value && std::abs(value) < kMostExact; }
+
 /// A number where the column has nothing else.
 Json value_json(const std::string& cell, bool is_number) {
   if (cell.empty()) return {};
   if (!is_number) return cell;
   const double value = parse_number(cell).value_or(0);
-  const bool is_whole = std::floor(value) == value && std::abs(value) < kMostExact;
-  return is_whole ? Json(static_cast<std::int64_t>(value)) : Json(value);
+  return is_whole(value) ? Json(static_cast<std::int64_t>(value)) : Json(value);
 }
 
+/// Whether the page, which shows four digits, writes a number as the cell does: "4", not "4.0".
+bool prints_back(const std::string& cell) {
+  const std::optional<double> value = parse_number(cell);
+  if (!value) return false;
+  if (is_whole(*value)) return std::to_string(static_cast<std::int64_t>(*value)) == cell;
+  return std::abs(*value) >= 0.001 && fmt::format("{:.4g}", *value) == cell;
+}
+
+/// What is no number, and settings that would read otherwise, stay texts.
 bool has_only_numbers(const Table& table, std::size_t column) {
+  const bool is_axis = column < table.at.op;
   return std::all_of(table.rows.begin(), table.rows.end(), [&](const Cells& row) {
-    return row[column].empty() || parse_number(row[column]).has_value();
+    const std::string& cell = row[column];
+    return cell.empty() || (is_axis ? prints_back(cell) : parse_number(cell).has_value());
   });
+}
+
+/// A column with its unit. An axis is a key, whatever its name ends with.
+Json heading_json(const Table& table, std::size_t column) {
+  const std::string& name = table.names[column];
+  if (column < table.at.op) return Json::object({{"name", name}, {"unit", ""}});
+  if (table.at.cost == column) {
+    return Json::object({{"name", name}, {"unit", "in the price list's currency"}});
+  }
+  return column_json(name);
+}
+
+/// What limits a row the most, and all else together.
+Json causes_json(const Table& table, const Cells& row) {
+  Json out = Json::array();
+  const std::string& cause = row[table.at.limited_by];
+  if (cause.empty()) return out;
+  const double share =
+      std::clamp(parse_number(row[table.at.limited_by_share]).value_or(0), 0.0, 1.0);
+  out.push(Json::array({cause, share, row[table.at.limited_by_where]}));
+  if (share < 1) out.push(Json::array({"others", 1 - share, ""}));
+  return out;
 }
 
 void add_rows(const Table& table, const std::vector<std::size_t>& shown, ReportForm& form) {
   std::vector<bool> are_numbers;
   for (const std::size_t column : shown) {
     are_numbers.push_back(has_only_numbers(table, column));
-    // An axis is a key, whatever its name ends with.
-    const std::string& name = table.names[column];
-    form.columns.push(column < table.at.op ? Json::object({{"name", name}, {"unit", ""}})
-                                           : column_json(name));
+    form.columns.push(heading_json(table, column));
   }
   for (const Cells& row : table.rows) {
     Json cells = Json::array();
@@ -168,12 +201,7 @@ void add_rows(const Table& table, const std::vector<std::size_t>& shown, ReportF
       cells.push(value_json(row[shown[i]], are_numbers[i]));
     }
     form.rows.push(std::move(cells));
-    Json causes = Json::array();
-    if (const std::string& cause = row[table.at.limited_by]; !cause.empty()) {
-      causes.push(Json::array({cause, parse_number(row[table.at.limited_by_share]).value_or(0),
-                               row[table.at.limited_by_where]}));
-    }
-    form.causes.push(std::move(causes));
+    form.causes.push(causes_json(table, row));
   }
 }
 
@@ -203,7 +231,7 @@ void add_curves(const Table& table, const std::vector<std::size_t>& axes, Report
   if (sizes.size() < 2) return;
   form.curves = curves.take_json();
   if (curves.left_out() == 0) return;
-  form.notes.push(fmt::format("of {} curves by size the first {} are drawn; the rows have all",
+  form.notes.push(fmt::format("of {} curves by size the first {} are listed; the rows have all",
                               kMostCurves + curves.left_out(), kMostCurves));
 }
 
@@ -252,8 +280,7 @@ Json sweep_json(const Table& table, const std::vector<std::size_t>& axes,
                                     {"busbw", at.busbw},
                                     {"cost", at.cost},
                                     {"power", at.power},
-                                    {"front", if_filled(at.pareto)},
-                                    {"not_run", at.not_run}}) {
+                                    {"front", if_filled(at.pareto)}}) {
     out.set(key, place_of(column));
   }
   return out;

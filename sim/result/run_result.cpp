@@ -59,7 +59,8 @@ using LinkField = JsonField<std::pair<std::string, double>>;
 constexpr std::array kLinkFields{
     LinkField{{"link", "text", "",
                "its ends, as `weft show` names them: `pcisw0 -> cpu0`; of links between switches "
-               "their tiers: `leaf -> spine`"},
+               "their tiers: `leaf -> spine`; beside a PCIe link of the same ends with its kind: "
+               "`gpu0 -> cpu0 (c2c)`"},
               [](const std::pair<std::string, double>& l) -> Json { return l.first; }},
     LinkField{
         {"use", "number", "",

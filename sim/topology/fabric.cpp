@@ -284,6 +284,25 @@ Link Fabric::link(LinkId id) const {
   return link;
 }
 
+std::string Fabric::kind_beside(LinkId id) const {
+  const Link ends = link(id);
+  if (ends.kind == LinkKind::kPcie || ends.kind == LinkKind::kWire) return "";
+  const Link& of_node = impl_->links[id.index() % impl_->links.size()];
+  const auto is_beside = [&of_node](const Link& other) {
+    if (other.kind == of_node.kind || other.kind == LinkKind::kWire) return false;
+    return (other.a == of_node.a && other.b == of_node.b) ||
+           (other.a == of_node.b && other.b == of_node.a);
+  };
+  if (std::none_of(impl_->links.begin(), impl_->links.end(), is_beside)) return "";
+  return " (" + std::string(link_kind_name(ends.kind)) + ")";
+}
+
+std::string Fabric::direction_name(Hop hop) const {
+  const Link ends = link(hop.link);
+  return device(hop.forward ? ends.a : ends.b).name + " -> " +
+         device(hop.forward ? ends.b : ends.a).name + kind_beside(hop.link);
+}
+
 DeviceId Fabric::device(std::uint32_t node, DeviceKind kind, std::size_t i) const {
   const std::vector<std::size_t>& devices = impl_->by_kind.at(static_cast<std::size_t>(kind));
   if (node >= impl_->nodes || i >= devices.size()) {

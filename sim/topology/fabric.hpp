@@ -106,6 +106,11 @@ class Fabric {
   /// "gpu0@1": device and node; the plain name for the network's switches.
   std::string full_name(DeviceId id) const;
   Link link(LinkId id) const;
+  /// " (c2c)" of a link that joins the same two devices as one of another kind does, such as a
+  /// GPU's PCIe link; empty of all others and of PCIe links. O(links of one node).
+  std::string kind_beside(LinkId id) const;
+  /// "cpu0 -> gpu0", on whichever node, with the kind as above: "cpu0 -> gpu0 (c2c)".
+  std::string direction_name(Hop hop) const;
 
   /// The i-th device of a kind on a node, in the file's order. Throws std::logic_error if there is
   /// none.

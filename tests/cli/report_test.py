@@ -157,12 +157,12 @@ class Report(CliTest):
         self.assertEqual([point[2:] for point in judged["curves"][0]["points"]],
                          [[r["busbw_GBps"], r["low"], r["high"], r["measured_GBps"]] for r in rows])
 
-    def explain(self, name="explain.json"):
+    def explain(self, *healthy):
         (self.here / "m.yaml").write_text(MACHINE)
         (self.here / "slow.csv").write_text(SLOW)
-        run = weft("explain", "slow.csv", "--machine", "m.yaml", "--json", name, cwd=self.here)
+        run = weft("explain", "slow.csv", *healthy, "--machine", "m.yaml", "--json", "explain.json", cwd=self.here)
         self.assertEqual(run.returncode, 6, run.stderr)
-        return json.loads((self.here / name).read_text())
+        return json.loads((self.here / "explain.json").read_text())
 
     def test_explanations_are_shown_too(self):
         result = self.explain()
@@ -182,6 +182,24 @@ class Report(CliTest):
             self.assertAlmostEqual(predicted, point["busbw_GBps"] * point["slow_us"] / point["predicted_us"])
         for bound, explained, effect in zip(healthy["points"], first["points"], result["answers"][0]["effects"], strict=True):
             self.assertAlmostEqual(explained[2], bound[2] * math.exp(-effect))
+
+    def test_a_healthy_run_has_a_curve_of_its_own_with_the_interval(self):
+        (self.here / "healthy.csv").write_text(SLOW.replace(",110", ",90").replace(",19700", ",6000"))
+        result = self.explain("healthy.csv")
+        slow, healthy, predicted, first = self.page("explain.json").data()["files"][0]["curves"][:4]
+        self.assertEqual([curve["label"] for curve in (slow, healthy, predicted)],
+                         ["slow", "healthy", "nothing wrong"])
+        effects = result["answers"][0]["effects"]
+        for i, (size, us) in enumerate(((1 << 20, 90), (256 << 20, 6000))):
+            _, _, nothing, low, high, measured = healthy["points"][i]
+            self.assertIsNone(nothing)
+            self.assertAlmostEqual(measured, size / us / 1e3)
+            self.assertAlmostEqual(low * high, measured * measured)  # as far up as down, of logarithms
+            self.assertLess(low, measured)
+            point = result["points"][i]
+            self.assertEqual(predicted["points"][i][3:], [None] * 3)
+            self.assertAlmostEqual(predicted["points"][i][2], point["busbw_GBps"] * point["slow_us"] / point["predicted_us"])
+            self.assertAlmostEqual(first["points"][i][2], measured * math.exp(-effects[i]))
 
     def test_explained_bandwidth_is_of_the_bus(self):
         # Of all-reduce on four ranks 2 x 3/4 of the bytes by time; MB/ms = GB/s.
@@ -268,6 +286,38 @@ class Report(CliTest):
         links = self.page("packets.json").data()["files"][0]["links"]
         uses = {links["names"][place]: use for place, use in links["rows"][0]}
         self.assertAlmostEqual(uses["nic0 -> fabric"], rows[0]["link_use"]["nic0 -> fabric"], delta=0.1)
+        self.assertEqual(links["left_out"], [0, 0])
+
+    def test_ports_that_are_left_out_are_counted(self):
+        # More than 64 of them are in use on these two nodes.
+        (self.here / "p.yaml").write_text(f"scenario: p\ntopology: {H100}\nnodes: 2\nmemory_paths: [gdr]\n"
+                                          "workload: {op: allreduce, sizes: [64 KiB]}\n")
+        run = weft("run", "p.yaml", "--fidelity", "packet", "--json", "packets.json", cwd=self.here)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        probes = json.loads((self.here / "packets.json").read_text())["results"][0]["probes"]
+        links = self.page("packets.json", "--machine", H100).data()["files"][0]["links"]
+        self.assertGreater(probes["ports_left_out"], 0)
+        self.assertEqual(links["left_out"], [probes["ports_left_out"]])
+        self.assertTrue(links["ports"])
+
+    def test_perftest_has_no_load_on_links(self):
+        (self.here / "m.yaml").write_text(MACHINE)
+        self.ok("perftest", "m.yaml", "--size", "64K", "--json", "perftest.json")
+        self.assertIn("probes", json.loads((self.here / "perftest.json").read_text())["results"][0])
+        self.assertIsNone(self.page("perftest.json").data()["files"][0]["links"])
+
+    def test_links_of_the_machine_have_the_names_of_the_runs(self):
+        gh200 = "../../topologies/merlin-gh200.yaml"
+        (self.here / "s.yaml").write_text(f"scenario: s\ntopology: {gh200}\nnodes: 1\nmemory_paths: [host-staged]\n"
+                                          "workload: {op: allreduce, sizes: [1 MiB]}\n")
+        for fidelity in ("fluid", "packet"):
+            run = weft("run", "s.yaml", "--env", "NCCL_P2P_DISABLE=1", "--fidelity", fidelity, "--json", "g.json", cwd=self.here)
+            self.assertEqual(run.returncode, 0, run.stderr)
+            data = self.page("g.json", "--machine", gh200).data()
+            names = {name for link in data["machine"]["links"] for name in (link["forward"], link["back"])}
+            self.assertIn("gpu0 -> cpu0 (c2c)", names)
+            self.assertLess(set(data["files"][0]["links"]["names"]), names)
+            self.assertIn("gpu0 -> cpu0 (c2c)", data["files"][0]["links"]["names"])
 
     def test_the_machine_is_that_of_show(self):
         machine = self.page("run.json", "--machine", H100).data()["machine"]
@@ -311,7 +361,7 @@ class Report(CliTest):
         result["notes"] = ["a" * 1000] * 2000
         self.write("large.json", result)
         self.refused(["report", "large.json", "-o", "r.html"],
-                     "the report would have 2.2 MB, at most 2 are written: give fewer results")
+                     "the report would have 2.2 MB, at most 2 are written: give fewer results, or of a table fewer rows")
 
     def test_damaged_results_are_refused_with_one_line_or_shown(self):
         self.explain()

@@ -10,6 +10,7 @@ import base64
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -44,6 +45,8 @@ topology: small.yaml
 memory_paths: [gdr]
 workload: {op: allreduce, sizes: [64 KiB, 256 KiB, 1 MiB, 4 MiB, 16 MiB, 64 MiB, 256 MiB]}
 """
+SWEEP_NAMES = ("op,bytes,ranks,nodes,memory_path,algo,proto,channels,time_us,algbw_GBps,busbw_GBps,limited_by,"
+               "limited_by_where,limited_by_share,extended_from_nodes")
 RUNS = (("healthy.json", []), ("no-gdr.json", ["--set", "nic.gdr=off"]))
 
 
@@ -167,6 +170,16 @@ def check_quiet(browser, file):
             assert params["request"]["url"] == file.as_uri(), params["request"]["url"]
 
 
+def contrast(browser, colours):
+    """Of two colours, each "rgb(0, 0, 0)" as an expression gives it (WCAG 2.2, relative luminance)."""
+    lights = []
+    for colour in colours:
+        parts = [int(part) / 255 for part in re.findall(r"\d+", browser.evaluate(colour))[:3]]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        lights.append(0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2])
+    return (max(lights) + 0.05) / (min(lights) + 0.05)
+
+
 def check_drawn(browser):
     """Two runs over two memory paths: four curves (GDR that is off leaves three), bars, tables."""
     curves = browser.evaluate("document.querySelectorAll('.legend tbody tr').length")
@@ -192,6 +205,10 @@ def check_drawn(browser):
     assert browser.evaluate(wide) == 0 and browser.evaluate(loads) != before
     browser.evaluate(last + "(0)")
     browser.settle()
+    for load in range(4):
+        ratio = contrast(browser, [f"getComputedStyle(document.querySelector('#machine .key .load{load}')).stroke",
+                                   "getComputedStyle(document.body).backgroundColor"])
+        assert ratio >= 3, (load, ratio)
     # Nothing is wider than the page.
     assert browser.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
@@ -232,14 +249,35 @@ def check_answers(browser):
     assert browser.evaluate("document.querySelectorAll('#answers svg.share').length") == answers
     first = browser.evaluate("document.querySelector('#answers table.answers tbody tr').innerText")
     assert "PCIe links of NICs trained low" in first and "lspci" in first and " % to " in first, first
-    for index in range(3):
+    for index in range(4):  # slow, healthy, nothing wrong, the first answer
         assert browser.evaluate(f"{PIXELS}('curve{index}')") > 30, index
+    heads = browser.evaluate("[...document.querySelectorAll('#rows th button')].map(b => b.textContent.trim())")
+    assert {"gap, natural logarithm", "sd, natural logarithm"} <= set(heads), heads
     aside = "document.querySelector('#answers > details')"
     assert browser.evaluate(f"{aside}.open") is False
     browser.evaluate(f"{aside}.querySelector('summary').focus()")
     browser.press("Enter")
     assert browser.evaluate(f"{aside}.open && {aside}.querySelectorAll('tbody tr').length > 10")
     assert browser.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def check_none(browser, folder):
+    """Answers that do not suffice are called the nearest; a likelihood that was cut off says so."""
+    result = json.loads((folder / "explain.json").read_text())
+    first = result["answers"][0]
+    result.update(verdict="none", answers=[first, {**first, "alike": False, "times_less": 1e12}])
+    (folder / "none.json").write_text(json.dumps(result))
+    page = folder / "none.html"
+    weft("report", folder / "none.json", "-o", page)
+    browser.open(page, "light")
+    shown = browser.evaluate("document.querySelector('#answers').innerText")
+    assert "The nearest, which do not suffice:" in shown and "likeliest" not in shown, shown
+    assert "less likely, 1e12 times or more" in shown, shown
+    curves = browser.evaluate("document.querySelector('.legend').innerText")
+    assert "nearest 1: " in curves and "answer 1" not in curves, curves
+    browser.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    assert browser.evaluate("[...document.querySelectorAll('details')].every(d => d.open)")
+    check_quiet(browser, page)
 
 
 def check_sweep(browser):
@@ -252,7 +290,10 @@ def check_sweep(browser):
     browser.evaluate("document.querySelector('#sweep [role=figure]').focus()")
     browser.press("ArrowRight")
     said = browser.evaluate("document.querySelector('#sweep .read').textContent")
-    assert "nic.count 1" in said and "GB/s; cost " in said, said
+    assert "nic.count 1" in said and "GB/s; cost " in said and "in the price list's currency" in said, said
+    heads = browser.evaluate("[...document.querySelectorAll('#sweep table.best th')].map(h => h.textContent)")
+    assert heads[-3:] == ["cost, in the price list's currency", "power, kW", "busbw, GB/s"], heads
+    assert "of its memory path and number of GPUs" in browser.evaluate("document.querySelector('#sweep .key').innerText")
     browser.evaluate("document.querySelector('#sweep input[type=checkbox]').click()")
     browser.settle()
     assert browser.evaluate(count) == front
@@ -261,15 +302,16 @@ def check_sweep(browser):
           box.selectedIndex = {chosen}; box.dispatchEvent(new Event('change', {{bubbles: true}})); }})()""")
         browser.settle()
     labels = browser.evaluate("[...document.querySelectorAll('#sweep svg.sweep > text')].map(t => t.textContent.trim())")
-    assert "nic.count" in labels and "cost" not in labels, labels
+    assert "nic.count" in labels and not any(label.startswith("cost") for label in labels), labels
+    bars = browser.evaluate("[...document.querySelectorAll('svg.causes')].map(s => s.querySelectorAll('rect').length)")
+    assert min(bars) == 4, bars  # of two sizes what limits it, and all else
     assert browser.evaluate("document.querySelectorAll('#sweep svg.sweep path.front').length") == 0
     assert browser.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 def check_odd_sweeps(browser, folder):
     """A table of one row, which nothing can be drawn against; costs that differ by one double."""
-    names = ("op,bytes,ranks,nodes,memory_path,algo,proto,channels,time_us,algbw_GBps,busbw_GBps,limited_by,"
-             "limited_by_where,limited_by_share,extended_from_nodes")
+    names = SWEEP_NAMES
     row = "allreduce,8,2,2,gdr,Ring,LL,1,1,1,1,wire,nic0,1,"
     (folder / "one.csv").write_text(f"n,{names},not_run,point\n1,{row},,a\n")
     (folder / "close.csv").write_text(f"n,{names},cost,power_kW,not_run,point\n1,{row},20000000000000000,1,,a\n"
@@ -280,7 +322,23 @@ def check_odd_sweeps(browser, folder):
         browser.open(page, "light")
         assert browser.evaluate("document.querySelectorAll('#sweep svg.sweep path.point').length") == points, name
         assert browser.evaluate("document.querySelectorAll('#rows tbody tr').length") == max(points, 1), name
+        # Of one size there is no curve, and a table has no provenance.
+        sections = browser.evaluate("[...document.querySelectorAll('section')].map(s => s.id)")
+        assert sections == ["sweep", "rows", "notes"], sections
+        assert browser.evaluate("[...document.querySelectorAll('nav a')].map(a => a.hash.slice(1))") == sections
         check_quiet(browser, page)
+
+
+def check_many_series(browser, folder):
+    """Twenty numbers of GPUs: each a colour and a shape that no other has."""
+    row = "allreduce,8,{0},2,gdr,Ring,LL,1,1,1,{0},wire,nic0,1,"
+    (folder / "many.csv").write_text(f"n,{SWEEP_NAMES},not_run,point\n" + "".join(
+        f"{i},{row.format(i)},,a\n" for i in range(1, 21)))
+    page = folder / "many.html"
+    weft("report", folder / "many.csv", "-o", page)
+    browser.open(page, "light")
+    looks = browser.evaluate("[...document.querySelectorAll('#sweep .key path')].map(p => p.getAttribute('stroke') + p.getAttribute('d'))")
+    assert len(looks) == 20 == len(set(looks)), looks
 
 
 def check_another_machine(browser, folder):
@@ -302,6 +360,81 @@ def check_another_machine(browser, folder):
     rows = browser.evaluate("[...document.querySelectorAll('table.links tbody tr')].map(r => r.innerText)")
     assert rows[0].startswith("nic9 – x -> y") and "50 %" in rows[0] and rows[1].count("–") == 3, rows
     check_quiet(browser, page)
+
+
+def table_of(browser):
+    """Of the table of links kind and both directions, by ends and kind."""
+    rows = browser.evaluate("[...document.querySelectorAll('table.links tbody tr')].map(r => [...r.cells].map(c => c.innerText))")
+    return {(row[0], row[1]): tuple(row[3:]) for row in rows}
+
+
+def check_packets(browser, source, folder):
+    """Of ports that are not listed nothing is known, of links that a fluid run leaves out that they carry little."""
+    topology = source / "topologies/hgx-h100-8nic.yaml"
+    (folder / "packets.yaml").write_text(f"scenario: p\ntopology: {topology}\nnodes: 2\nmemory_paths: [gdr]\n"
+                                         "workload: {op: allreduce, sizes: [64 KiB]}\n")
+    weft("run", folder / "packets.yaml", "--fidelity", "packet", "--json", folder / "packets.json")
+    left_out = json.loads((folder / "packets.json").read_text())["results"][0]["probes"]["ports_left_out"]
+    page = folder / "packets.html"
+    weft("report", folder / "packets.json", "--machine", topology, "-o", page)
+    browser.open(page, "light")
+    said = browser.evaluate("document.querySelector('#machine').innerText")
+    assert left_out > 0 and f"{left_out} ports that were in use less" in " ".join(said.split()), (left_out, said)
+    links = table_of(browser)
+    assert ("–", "–") in links.values(), links
+    assert browser.evaluate("document.querySelectorAll('svg.machine.tree path.unknown').length") > 0
+    check_quiet(browser, page)
+    # With none left out the others were idle.
+    result = json.loads((folder / "packets.json").read_text())
+    result["results"][0]["probes"]["ports_left_out"] = 0
+    (folder / "packets.json").write_text(json.dumps(result))
+    weft("report", folder / "packets.json", "--machine", topology, "-o", page)
+    browser.open(page, "light")
+    links = table_of(browser)
+    assert ("0.0 %", "0.0 %") in links.values() and ("–", "–") not in links.values(), links
+    assert browser.evaluate("document.querySelectorAll('svg.machine.tree path.unknown').length") == 0
+    browser.open(folder / "runs.html", "light")
+    assert ("< 1 %", "< 1 %") in table_of(browser).values(), table_of(browser)
+
+
+def check_two_kinds(browser, source, folder):
+    """A GPU's PCIe link and its NVLink-C2C to the same CPU each have their own load."""
+    topology = source / "topologies/merlin-gh200.yaml"
+    (folder / "gh200.yaml").write_text(f"scenario: g\ntopology: {topology}\nnodes: 1\nmemory_paths: [host-staged]\n"
+                                       "workload: {op: allreduce, sizes: [1 MiB]}\n")
+    page = folder / "gh200.html"
+    for fidelity, idle in (("fluid", "< 1 %"), ("packet", "0.0 %")):
+        weft("run", folder / "gh200.yaml", "--env", "NCCL_P2P_DISABLE=1", "--fidelity", fidelity,
+             "--json", folder / "gh200.json")
+        weft("report", folder / "gh200.json", "--machine", topology, "-o", page)
+        browser.open(page, "light")
+        links = table_of(browser)
+        assert links[("cpu0 – gpu0", "pcie")] == (idle, idle), links
+        assert all(float(share[:-1]) > 5 for share in links[("gpu0 – cpu0", "c2c")]), links
+        assert browser.evaluate("document.querySelector('#machine .said')") is None
+        check_quiet(browser, page)
+
+
+def check_groups(browser, folder):
+    """The load between a dragonfly's groups; a row of more nodes than are drawn says so, and no switch is counted."""
+    network = ("{kind: dragonfly-plus, part: quantum-2, ports: 4, leaf_down: 1, leaf_up: 1, spines: 1, "
+               "group_leaves: 2, globals: 1}")
+    groups = MACHINE.replace("{kind: one-switch, part: quantum-2}", network)
+    (folder / "groups.yaml").write_text(groups)
+    (folder / "groups-run.yaml").write_text(SCENARIO.replace("small.yaml", "groups.yaml").replace(
+        "memory_paths", "nodes: 4\nmemory_paths"))
+    weft("run", folder / "groups-run.yaml", "--json", folder / "groups.json")
+    page = folder / "groups.html"
+    for nodes, leaves in ((4, "leaf x 4"), (2, "leaf")):
+        (folder / "groups.yaml").write_text(groups.replace("nodes: 2", f"nodes: {nodes}"))
+        weft("report", folder / "groups.json", "--machine", folder / "groups.yaml", "-o", page)
+        browser.open(page, "light")
+        texts = browser.evaluate("[...document.querySelectorAll('svg.machine.fabric text')].map(t => t.textContent)")
+        assert leaves in texts and "4 nodes" in texts, texts
+        assert [text for text in texts if text.startswith("to each other ") and text != "to each other <1 %"], texts
+        said = browser.evaluate("document.querySelector('#machine .said')?.textContent ?? ''")
+        assert ("The row is of 4 nodes" in said) == (nodes == 2), said
+        check_quiet(browser, page)
 
 
 def check_print(browser, folder):
@@ -361,9 +494,10 @@ def check_hostile(browser, folder):
         assert shown.count(HOSTILE) > 10, shown
 
 
-def weft(*arguments):
-    subprocess.run([sys.argv[1], *map(str, arguments)], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                   timeout=LIMIT_S)
+def weft(*arguments, exits=0):
+    run = subprocess.run([sys.argv[1], *map(str, arguments)], check=False, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                         timeout=LIMIT_S)
+    assert run.returncode == exits, (arguments, run.returncode, run.stderr.decode())
 
 
 def explain(folder):
@@ -375,9 +509,8 @@ def explain(folder):
         rows = json.loads((folder / "small-run.json").read_text())["results"]
         (folder / f"{name}.csv").write_text("transport,memory_path,hosts,ranks,op,bytes,us\n" + "".join(
             f"net,gdr,2,2,{row['op']},{row['bytes']},{row['time_us']}\n" for row in rows))
-    subprocess.run([sys.argv[1], "explain", folder / "slow.csv", folder / "healthy.csv", "--machine",
-                    folder / "small.yaml", "--json", folder / "explain.json"],
-                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=LIMIT_S)  # 6: it is slower
+    weft("explain", folder / "slow.csv", folder / "healthy.csv", "--machine", folder / "small.yaml",
+         "--json", folder / "explain.json", exits=6)  # it is slower
     weft("report", folder / "explain.json", "-o", folder / "explain.html")
 
 
@@ -408,7 +541,7 @@ def make_reports(source, folder):
     weft("report", folder / "replay.json", folder / "copies.json", "-o", folder / "replay.html")
 
 
-def check(browser, folder, shots):
+def check(browser, source, folder, shots):
     for scheme in ("light", "dark"):
         for name in ("runs", "expect", "replay", "explain", "sweep"):
             page = folder / f"{name}.html"
@@ -438,6 +571,11 @@ def check(browser, folder, shots):
         (shots / "runs.pdf").write_bytes(base64.b64decode(browser.call("Page.printToPDF")["data"]))
     check_odd_sweeps(browser, folder)
     check_another_machine(browser, folder)
+    check_none(browser, folder)
+    check_many_series(browser, folder)
+    check_packets(browser, source, folder)
+    check_two_kinds(browser, source, folder)
+    check_groups(browser, folder)
     check_print(browser, folder)
     check_hostile(browser, folder)
 
@@ -456,7 +594,7 @@ def main():
         except (EOFError, OSError) as error:
             skip(f"chromium does not run here: {error}")
         try:
-            check(browser, here, shots)
+            check(browser, source, here, shots)
         finally:
             browser.close()
 

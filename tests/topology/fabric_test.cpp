@@ -4,6 +4,7 @@
 #include <map>
 #include <stdexcept>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/topology/machines.hpp"
@@ -155,6 +156,25 @@ TEST(Fabric, TakesTheEarlierLinkOfWaysEquallyShort) {
   EXPECT_EQ(pcie(Fabric(spec, 1), "g", "h"), "g@0 c0@0 c2@0 c3@0 h@0");
   std::swap(spec.node.links[0], spec.node.links[1]);
   EXPECT_EQ(pcie(Fabric(spec, 1), "g", "h"), "g@0 c0@0 c1@0 c3@0 h@0");
+}
+
+TEST(Fabric, NamesTheKindOfALinkBesidePcieWhicheverEndComesFirst) {
+  for (const bool gpu_first : {true, false}) {
+    TopologySpec spec;
+    spec.node.devices = {cpu("c0"), cpu("c1"), gpu("g", "c0"), gpu("h", "c1")};
+    spec.node.links = {peer(LinkKind::kC2c, gpu_first ? "g" : "c0", gpu_first ? "c0" : "g"),
+                       peer(LinkKind::kSocket, "c0", "c1"), peer(LinkKind::kC2c, "h", "c0")};
+    const Fabric fabric(spec, 2);
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < fabric.links_per_node(); ++i) {
+      names.push_back(fabric.direction_name({LinkId{fabric.links_per_node() + i}, true}));
+      names.push_back(fabric.direction_name({LinkId{i}, false}));
+    }
+    const char* const there = gpu_first ? "g -> c0 (c2c)" : "c0 -> g (c2c)";
+    const char* const back = gpu_first ? "c0 -> g (c2c)" : "g -> c0 (c2c)";
+    EXPECT_THAT(names, testing::ElementsAre("c0 -> g", "g -> c0", "c1 -> h", "h -> c1", there, back,
+                                            "c0 -> c1", "c1 -> c0", "h -> c0", "c0 -> h"));
+  }
 }
 
 TEST(Fabric, PrefersC2cToPcieBetweenGpuAndCpu) {

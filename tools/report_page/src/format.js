@@ -24,6 +24,9 @@ export function number(value) {
 
 export const percent = (share) => `${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %`;
 
+/** A column's name with its unit; sizes have theirs in each cell. */
+export const heading = ({ name, unit }) => (unit && unit !== "B" ? `${name}, ${unit}` : name);
+
 /** A table's cell as text. */
 export function cell(value, column) {
   if (value === null || value === "") return "";
