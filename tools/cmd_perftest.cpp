@@ -94,7 +94,8 @@ void run(const PerftestArguments& arguments) {
   const std::vector<Bytes> sizes = sizes_of(arguments);
   const PerftestOptions options = perftest_options(arguments.request, sizes);
   std::vector<ScenarioSetting> settings = parse_settings(arguments.set, arguments.gpu);
-  for (const ScenarioSetting& seed : seed_setting(arguments.seed)) settings.push_back(seed);
+  for (const ScenarioSetting& seed : seed_setting(parse_seed(arguments.seed)))
+    settings.push_back(seed);
   const Assembled on(read_topology(arguments.topology, make_catalog()), settings,
                      perftest_nodes(options));
   for (const std::string& note : on.fabric.spec().notes) std::cerr << "note: " << note << '\n';

@@ -11,6 +11,7 @@
 #include "sim/base/quantity.hpp"
 #include "sim/io/csv.hpp"
 #include "tools/copies_json.hpp"
+#include "tools/predict_asked.hpp"
 
 namespace weft {
 namespace {
@@ -83,9 +84,7 @@ CopiesRun::CopiesRun(const Assembled& on, CopiesRequest request, std::vector<Byt
   task_.bidirectional = request.bidirectional;
   task_.blocks = request.blocks;
   task_.stop = request.stop;
-  if (request.blocks > kMostBlocks) {
-    throw InputError(fmt::format("--blocks {}: at most {}", request.blocks, kMostBlocks));
-  }
+  check_at_most("--blocks", request.blocks, kMostBlocks);
   if (!request.wants_matrices()) task_.pairs = copy_pairs(on.fabric, request.from, request.to);
   if (sizes_.empty()) sizes_ = {task_.on_packets ? kPacketBuffer : kNvbandwidthBuffer};
   CopyTask most = task_;  // of what runs at once

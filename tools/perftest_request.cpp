@@ -8,6 +8,7 @@
 
 #include "sim/base/error.hpp"
 #include "sim/base/quantity.hpp"
+#include "tools/predict_asked.hpp"
 
 namespace weft {
 namespace {
@@ -48,19 +49,16 @@ PerftestOptions perftest_options(const PerftestRequest& request, const std::vect
   const auto at_least_one = [](const char* option, unsigned value) {
     if (value == 0) throw InputError(std::string(option) + " must be at least 1");
   };
-  const auto at_most = [](const char* option, unsigned value, unsigned most) {
-    if (value > most) throw InputError(fmt::format("{} {}: at most {}", option, value, most));
-  };
   at_least_one("--tx-depth", request.tx_depth);
   at_least_one("--qp", request.qps);
   at_least_one("--rx-depth", request.rx_depth);
   at_least_one("--post-list", request.post_list);
-  at_most("--tx-depth", request.tx_depth, kMostDepth);
-  at_most("--qp", request.qps, kMostQps);
-  at_most("--cq-mod", request.cq_moderation, kMostModeration);
-  at_most("--rx-depth", request.rx_depth, kMostDepth);
-  at_most("--post-list", request.post_list, kMostDepth);
-  at_most("--iters", request.iterations, kMostIterations);
+  check_at_most("--tx-depth", request.tx_depth, kMostDepth);
+  check_at_most("--qp", request.qps, kMostQps);
+  check_at_most("--cq-mod", request.cq_moderation, kMostModeration);
+  check_at_most("--rx-depth", request.rx_depth, kMostDepth);
+  check_at_most("--post-list", request.post_list, kMostDepth);
+  check_at_most("--iters", request.iterations, kMostIterations);
   if (request.iterations != 0 && request.iterations < kFewestAsked) {
     throw InputError(
         fmt::format("--iters {}: at least {}, or 0", request.iterations, kFewestAsked));

@@ -177,11 +177,8 @@ Scenario& Scenario::env(const std::string& name, const std::string& value) {
 
 Prediction Scenario::predict(const RunOptions& options) const {
   return at_the_border([&] {
-    PredictOptions how;
-    how.set = settings_of(set_);
-    for (ScenarioSetting& seed : seed_setting(options.seed)) how.set.push_back(std::move(seed));
-    how.env = env_;
-    how.threads = options.threads;
+    PredictOptions how = predict_options(
+        {.env = env_, .seed = options.seed, .threads = options.threads}, settings_of(set_));
     how.fidelity = parse_fidelity(options.fidelity);
     how.force = options.force;
     how.link_use = true;
@@ -237,7 +234,6 @@ Perftest Topology::perftest(const PerftestOptions& options) const {
     const PerftestRequest request = request_of(options);
     std::vector<Bytes> sizes;
     for (const std::int64_t bytes : options.bytes) {
-      if (bytes < 1) throw InputError("--size: a message has at least 1 B");
       sizes.emplace_back(bytes);
       check_message_size(sizes.back());
     }

@@ -15,12 +15,9 @@ namespace {
 std::vector<Bytes> sizes_of(const std::vector<std::int64_t>& bytes) {
   std::vector<Bytes> out;
   for (const std::int64_t size : bytes) {
-    if (size < 1) throw InputError("--size " + std::to_string(size) + ": 1 B at least");
-    if (!out.empty() && out.back() >= Bytes{size}) {
-      throw InputError("--size: sizes must ascend, none given twice");
-    }
     out.emplace_back(size);
   }
+  check_ascending(out);
   return out;
 }
 
@@ -36,7 +33,7 @@ ExpectAsked asked_of(const ExpectOptions& options, const Settings& machine) {
   if (options.measured) out.measured = {options.measured->name(), options.measured->text()};
   out.as = options.as;
   out.gpu = options.gpu;
-  out.predict = predict_options(options, machine);
+  out.predict = predict_options(predict_asked(options), settings_of(machine));
   return out;
 }
 

@@ -117,7 +117,7 @@ Explanation explain(const Log& slow, const ExplainOptions& options) {
       set = options.machine->set_;
       asked.machine = InputText{options.machine->name_, options.machine->text_};
     }
-    asked.predict = predict_options(options, set);
+    asked.predict = predict_options(predict_asked(options), settings_of(set));
     return run_asking(options.stop, [&](const Stop* stop) {
       asked.predict.stop = stop;
       Explanation out;
