@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <future>
@@ -10,6 +11,7 @@
 
 #include "sim/base/error.hpp"
 #include "sim/base/stop.hpp"
+#include "sim/base/units.hpp"
 #include "sim/result/run_result.hpp"
 #include "tools/predict_asked.hpp"
 #include "tools/weft.hpp"
@@ -58,6 +60,7 @@ auto run_asking(const std::function<bool()>& asked, Work work) {
   return running.get();
 }
 
+std::vector<Bytes> sizes_of(const std::vector<std::int64_t>& bytes);
 Cause cause_of(CauseShare cause);
 
 /// What options say that every command has which predicts.
