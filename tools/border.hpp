@@ -5,16 +5,15 @@
 #include <exception>
 #include <functional>
 #include <future>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "models/collective/predict.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/stop.hpp"
-#include "sim/input/scenario.hpp"
+#include "sim/base/units.hpp"
 #include "sim/result/run_result.hpp"
+#include "tools/predict_asked.hpp"
 #include "tools/weft.hpp"
 
 /// What the files of the library's face share.
@@ -61,27 +60,14 @@ auto run_asking(const std::function<bool()>& asked, Work work) {
   return running.get();
 }
 
-std::vector<ScenarioSetting> settings_of(const Settings& set);
-/// What a seed sets. Throws InputError.
-std::vector<ScenarioSetting> seed_setting(std::optional<std::uint64_t> seed);
+std::vector<Bytes> sizes_of(const std::vector<std::int64_t>& bytes);
 Cause cause_of(CauseShare cause);
 
-/// All that options say which every command has that predicts, `machine` set before them.
+/// What options say that every command has which predicts.
 template <class Options>
-PredictOptions predict_options(const Options& options, const Settings& machine) {
-  PredictOptions out;
-  out.threads = options.threads;
-  if (!options.nccl_version.empty()) out.nccl_version = parse_nccl_version(options.nccl_version);
-  const auto add = [&out](std::vector<ScenarioSetting> settings) {
-    for (ScenarioSetting& setting : settings) out.set.push_back(std::move(setting));
-  };
-  add(settings_of(machine));
-  add(seed_setting(options.seed));
-  if (!options.launch.empty()) out.set.push_back({"nccl.launch", options.launch, {}});
-  if (!options.gpu.empty()) out.set.push_back({"gpu.part", options.gpu, {}});
-  add(settings_of(options.set));
-  out.env = options.env;
-  return out;
+PredictAsked predict_asked(const Options& options) {
+  return {options.set,    options.env,  options.gpu,    options.nccl_version,
+          options.launch, options.seed, options.threads};
 }
 
 }  // namespace weft::api

@@ -22,7 +22,6 @@ struct CopiesArguments {
   std::string topology;
   CopiesRequest request;
   std::string size;
-  bool all{false};
   std::string gpu;
   std::vector<std::string> set;
   std::string json;
@@ -30,7 +29,6 @@ struct CopiesArguments {
 };
 
 std::vector<Bytes> sizes_of(const CopiesArguments& arguments) {
-  if (arguments.all) return all_copy_sizes();
   std::vector<Bytes> out;
   if (arguments.size.empty()) return out;
   for (const std::string& size : comma_separated(arguments.size)) out.push_back(parse_size(size));
@@ -39,7 +37,6 @@ std::vector<Bytes> sizes_of(const CopiesArguments& arguments) {
 
 void run(const CopiesArguments& arguments) {
   check_outputs_differ(arguments.json, "--csv", arguments.csv);
-  if (arguments.all && !arguments.size.empty()) throw InputError("--all and --size: give one");
   const std::vector<Bytes> sizes = sizes_of(arguments);
   const ParamCatalog catalog = make_catalog();
   const Assembled on(with_large_buffers(read_topology(arguments.topology, catalog), catalog),
@@ -79,7 +76,7 @@ void add_copies_command(CommandLine& line) {
               "thread blocks of a kernel, of 512 threads each; 0: one for each SM", kMostBlocks)
       .option("--size", arguments->size,
               "bytes of a copy, several separated by commas; 512M unless given, on packets 4M")
-      .flag("--all", arguments->all, "all powers of two from 64 B to 1 GiB")
+      .flag("--all", arguments->request.all, "all powers of two from 64 B to 1 GiB")
       .option("--fidelity", arguments->request.fidelity,
               "fluid: shared rates, any size; packet: TLP by TLP, 2 GiB at most",
               {"fluid", "packet"})

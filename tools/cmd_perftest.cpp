@@ -5,7 +5,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "models/collective/settings.hpp"
 #include "models/perftest/perftest.hpp"
@@ -26,25 +25,16 @@ namespace {
 struct PerftestArguments {
   std::string topology;
   std::string size{"65536"};
-  std::string gpu;
   std::string seed;
   std::string json;
   PerftestRequest request;
   std::vector<std::string> set;
 };
 
-constexpr Bytes kLargestOfAll = Bytes::mib(8);
-
 std::vector<Bytes> sizes_of(const PerftestArguments& arguments) {
+  if (arguments.request.all) return all_perftest_sizes();
   std::vector<Bytes> out;
-  if (arguments.request.all) {
-    for (Bytes size{2}; size <= kLargestOfAll; size = size * 2) out.push_back(size);
-    return out;
-  }
-  for (const std::string& size : comma_separated(arguments.size)) {
-    out.push_back(parse_size(size));
-    check_message_size(out.back());
-  }
+  for (const std::string& size : comma_separated(arguments.size)) out.push_back(parse_size(size));
   return out;
 }
 
@@ -63,24 +53,6 @@ std::string text_of(const Registration& r) {
   return fmt::format("{} x {} in {:.1f} us", r.pages, format_size(r.page), r.time.as_us());
 }
 
-/// What was asked for and has no effect where data are staged, or nothing is sent.
-std::vector<std::string> without_effect(const PerftestRequest& asked,
-                                        const PerftestOptions& options) {
-  const PerftestRequest usual;
-  std::vector<std::string> out;
-  const auto add = [&out](const char* option, unsigned value, unsigned fallback) {
-    if (value != fallback) out.emplace_back(option);
-  };
-  const bool is_staged = options.memory == PerftestMemory::kStaged;
-  if (is_staged) {
-    add("--tx-depth", asked.tx_depth, usual.tx_depth);
-    add("--cq-mod", asked.cq_moderation, usual.cq_moderation);
-    add("--post-list", asked.post_list, usual.post_list);
-  }
-  if (is_staged || options.op != RdmaOp::kSend) add("--rx-depth", asked.rx_depth, usual.rx_depth);
-  return out;
-}
-
 /// "100", or "100, above 8 KiB 1" where sizes have different ones.
 std::string moderation_text(const PerftestOptions& options, const std::vector<Bytes>& sizes) {
   const auto [least, most] = std::minmax_element(sizes.begin(), sizes.end());
@@ -90,22 +62,23 @@ std::string moderation_text(const PerftestOptions& options, const std::vector<By
                         : fmt::format("{}, above 8 KiB {}", small, large);
 }
 
+void tell(const std::string& note) {
+  if (!note.empty()) std::cerr << "note: " << note << '\n';
+}
+
 void run(const PerftestArguments& arguments) {
   const std::vector<Bytes> sizes = sizes_of(arguments);
-  const PerftestOptions options = perftest_options(arguments.request, sizes);
-  std::vector<ScenarioSetting> settings = parse_settings(arguments.set, arguments.gpu);
-  for (const ScenarioSetting& seed : seed_setting(arguments.seed)) settings.push_back(seed);
+  PerftestRequest request = arguments.request;
+  request.seed = parse_seed(arguments.seed);
+  const PerftestOptions options = perftest_options(request, sizes);
+  const std::vector<ScenarioSetting> settings =
+      perftest_settings(request, parse_settings(arguments.set));
   const Assembled on(read_topology(arguments.topology, make_catalog()), settings,
                      perftest_nodes(options));
-  for (const std::string& note : on.fabric.spec().notes) std::cerr << "note: " << note << '\n';
+  for (const std::string& note : on.fabric.spec().notes) tell(note);
 
   const PerftestEnds ends = perftest_ends(on.machine, options);
-  const std::vector<std::string> ignored = without_effect(arguments.request, options);
-  if (!ignored.empty()) {
-    std::cerr << fmt::format("note: no effect on rates and latency with --op {} --mem {}: {}\n",
-                             arguments.request.op, arguments.request.memory,
-                             fmt::join(ignored, ", "));
-  }
+  tell(without_effect(request, options));
   const bool quiet = arguments.json == "-";
   const auto name = [&on](DeviceId device) { return on.fabric.full_name(device); };
   if (!quiet) {
@@ -114,15 +87,14 @@ void run(const PerftestArguments& arguments) {
         "# {} queue pair{}, tx depth {}, CQ moderation {}, MTU {} B; rates while steady, latency "
         "of "
         "one message alone\n",
-        arguments.request.op, name(ends.from), name(ends.from_nic), name(ends.to),
-        name(ends.to_nic), arguments.request.memory, options.bidirectional ? ", both ways" : "",
-        options.qps, options.qps == 1 ? "" : "s", options.tx_depth, moderation_text(options, sizes),
+        request.op, name(ends.from), name(ends.from_nic), name(ends.to), name(ends.to_nic),
+        request.memory, options.bidirectional ? ", both ways" : "", options.qps,
+        options.qps == 1 ? "" : "s", options.tx_depth, moderation_text(options, sizes),
         on.params.number("wire.mtu"));
     std::cout << kColumns << std::flush;
   }
   PerftestReport report{
-      arguments.request, options, name(ends.from), name(ends.to), name(ends.from_nic),
-      name(ends.to_nic), {}};
+      request, options, name(ends.from), name(ends.to), name(ends.from_nic), name(ends.to_nic), {}};
   for (const Bytes size : sizes) {
     const PerftestRow& row = report.rows.emplace_back(perftest(on.machine, options, size));
     if (quiet) continue;
@@ -133,11 +105,7 @@ void run(const PerftestArguments& arguments) {
                                text_of(row.to_registration), report.to);
     }
   }
-  const bool has_drawn = std::any_of(report.rows.begin(), report.rows.end(),
-                                     [](const PerftestRow& row) { return row.has_drawn; });
-  if (!arguments.seed.empty() && !has_drawn) {
-    std::cerr << "note: the seed has no effect: nothing in this run is random\n";
-  }
+  tell(seed_note(request, report.rows));
   if (!arguments.json.empty()) write_text_file(arguments.json, to_json(report).dump());
 }
 
@@ -180,7 +148,7 @@ void add_perftest_command(CommandLine& line) {
               "requests that are posted with one doorbell", kMostDepth)
       .flag("--bidirectional", arguments->request.options.bidirectional,
             "both ends post; bandwidths are of both together")
-      .option("--gpu", arguments->gpu, "which GPUs these are, such as h100-sxm")
+      .option("--gpu", arguments->request.gpu, "which GPUs these are, such as h100-sxm")
       .option("--set", arguments->set, "a parameter, KEY=VALUE with its unit; repeatable")
       .option("--seed", arguments->seed, "seed of all that is random, as wire.seed; 1 unless given")
       .option("--json", arguments->json, "write results as JSON; '-' is standard output")

@@ -108,7 +108,7 @@ void run(const ReplayArguments& a) {
   const ParameterSet params = parameter_set(a.params);
   std::vector<ScenarioSetting> settings = params.set;
   for (const ScenarioSetting& s : parse_settings(a.set, a.gpu)) settings.push_back(s);
-  for (const ScenarioSetting& seed : seed_setting(a.seed)) settings.push_back(seed);
+  for (const ScenarioSetting& seed : seed_setting(parse_seed(a.seed))) settings.push_back(seed);
   const Assembled on(read_topology(a.topology, make_catalog()), settings,
                      replay::nodes_needed(recorded, a.map));
   for (const std::string& note : on.fabric.spec().notes) std::cerr << "note: " << note << '\n';

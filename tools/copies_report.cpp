@@ -11,6 +11,7 @@
 #include "sim/base/quantity.hpp"
 #include "sim/io/csv.hpp"
 #include "tools/copies_json.hpp"
+#include "tools/predict_asked.hpp"
 
 namespace weft {
 namespace {
@@ -68,13 +69,13 @@ std::string matrix_text(const CopyMatrix& matrix, double sum) {
   return out + fmt::format("\n\nSUM {} {:.2f}\n\n", matrix.test, sum);
 }
 
-}  // namespace
-
 std::vector<Bytes> all_copy_sizes() {
   std::vector<Bytes> out;
   for (Bytes size = kSmallestOfAll; size <= kLargestOfAll; size = size * 2) out.push_back(size);
   return out;
 }
+
+}  // namespace
 
 CopiesRun::CopiesRun(const Assembled& on, CopiesRequest request, std::vector<Bytes> sizes)
     : on_{on}, sizes_{std::move(sizes)} {
@@ -83,10 +84,10 @@ CopiesRun::CopiesRun(const Assembled& on, CopiesRequest request, std::vector<Byt
   task_.bidirectional = request.bidirectional;
   task_.blocks = request.blocks;
   task_.stop = request.stop;
-  if (request.blocks > kMostBlocks) {
-    throw InputError(fmt::format("--blocks {}: at most {}", request.blocks, kMostBlocks));
-  }
+  check_at_most("--blocks", request.blocks, kMostBlocks);
   if (!request.wants_matrices()) task_.pairs = copy_pairs(on.fabric, request.from, request.to);
+  if (request.all && !sizes_.empty()) throw InputError("--all and --size: give one");
+  if (request.all) sizes_ = all_copy_sizes();
   if (sizes_.empty()) sizes_ = {task_.on_packets ? kPacketBuffer : kNvbandwidthBuffer};
   CopyTask most = task_;  // of what runs at once
   if (request.wants_matrices()) most.bidirectional = true;

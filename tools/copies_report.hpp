@@ -18,15 +18,13 @@ struct CopiesRequest {
   std::string fidelity{"fluid"};
   bool bidirectional{false};
   unsigned blocks{0};
+  bool all{false};            ///< powers of two from 64 B to 1 GiB
   const Stop* stop{nullptr};  ///< asks it to end early
 
   bool wants_matrices() const { return from.empty() && to.empty(); }
 };
 
 inline constexpr unsigned kMostBlocks = 4096;
-
-/// Powers of two from 64 B to 1 GiB.
-std::vector<Bytes> all_copy_sizes();
 
 /// What copies of one size at once, or of a matrix one after another, come to together.
 struct CopySum {

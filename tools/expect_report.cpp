@@ -257,18 +257,9 @@ constexpr const char* kMeaning =
 
 std::vector<std::string> all_notes(const Expected& expected) {
   std::vector<std::string> out;
-  const auto has = [&](const std::string& note) {
-    return std::find(out.begin(), out.end(), note) != out.end();
-  };
-  for (const auto* const notes : {&expected.notes, &expected.healthy.notes}) {
-    for (const std::string& note : *notes) {
-      if (!has(note)) out.push_back(note);
-    }
-  }
-  if (!expected.found) return out;
-  for (const std::string& note : expected.found->notes) {
-    if (!has(note)) out.push_back("as found: " + note);
-  }
+  add_notes(expected.notes, "", out);
+  add_notes(expected.healthy.notes, "", out);
+  if (expected.found) add_notes(expected.found->notes, "as found: ", out);
   return out;
 }
 

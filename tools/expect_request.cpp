@@ -15,6 +15,7 @@
 #include "sim/input/topology_file.hpp"
 #include "sim/io/text_kind.hpp"
 #include "tools/perftest_request.hpp"
+#include "tools/predict_asked.hpp"
 
 namespace weft {
 namespace {
@@ -77,10 +78,6 @@ std::vector<Bytes> usual_sizes(bool of_perftest) {
   return out;
 }
 
-void at_most(const char* option, unsigned value, unsigned most) {
-  if (value > most) throw InputError(fmt::format("{} {}: at most {}", option, value, most));
-}
-
 ExpectRequest request_of(const ExpectAsked& asked) {
   ExpectRequest out;
   const bool of_perftest = is_of_perftest(asked);
@@ -98,9 +95,9 @@ ExpectRequest request_of(const ExpectAsked& asked) {
     throw InputError("--qps and --tx-depth go with --tool perftest");
   }
   if (out.qps < 1 || out.tx_depth < 1) throw InputError("--qps, --tx-depth: 1 at least");
-  at_most("--qps", asked.qps, kMostQps);
-  at_most("--tx-depth", asked.tx_depth, kMostDepth);
-  at_most("--nodes", asked.nodes, kMostExpectNodes);
+  check_at_most("--qps", asked.qps, kMostQps);
+  check_at_most("--tx-depth", asked.tx_depth, kMostDepth);
+  check_at_most("--nodes", asked.nodes, kMostExpectNodes);
   if (asked.nodes > 0) out.nodes = asked.nodes;
   out.options = asked.predict;
   out.options.set.clear();

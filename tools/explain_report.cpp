@@ -11,7 +11,6 @@
 #include <fmt/ranges.h>
 
 #include "sim/base/error.hpp"
-#include "sim/base/operation.hpp"
 #include "sim/base/quantity.hpp"
 #include "sim/base/units.hpp"
 #include "sim/base/version.hpp"
@@ -52,14 +51,6 @@ struct PointOf {
 using PointField = JsonField<PointOf>;
 const Point& point_of(const PointOf& of) { return of.view->effects.points()[of.at]; }
 
-double busbw_of(const PointOf& of) {
-  const Point& point = point_of(of);
-  const auto ranks = static_cast<std::uint32_t>(of.view->measurement.ranks);
-  constexpr double kBytesPerUsInGigabytes = 1e3;
-  return static_cast<double>(point.bytes) / point.slow_us / kBytesPerUsInGigabytes *
-         busbw_factor(parse_op(point.op), ranks);
-}
-
 constexpr std::array kPointFields{
     PointField{{"op", "text", "", "operation"},
                [](const PointOf& of) -> Json { return point_of(of).op; }},
@@ -69,8 +60,9 @@ constexpr std::array kPointFields{
                [](const PointOf& of) -> Json { return point_of(of).bytes; }},
     PointField{{"slow_us", "number", "", "measured, us"},
                [](const PointOf& of) -> Json { return point_of(of).slow_us; }},
-    PointField{{"busbw_GBps", "number", "", "of the slow run, as nccl-tests defines it"},
-               [](const PointOf& of) -> Json { return busbw_of(of); }},
+    PointField{
+        {"busbw_GBps", "number", "", "of the slow run, as nccl-tests defines it"},
+        [](const PointOf& of) -> Json { return slow_busbw_gb_per_s(*of.view, point_of(of)); }},
     PointField{{"healthy_us", "number", "with a healthy run", "measured, us"},
                [](const PointOf& of) -> Json {
                  return point_of(of).healthy_us > 0 ? Json(point_of(of).healthy_us) : Json();
@@ -198,7 +190,7 @@ constexpr std::array kFileFields{
               [](const ExplainView& v) -> Json { return v.slow; }},
     FileField{{"healthy", "text", "with a healthy run", "its file"},
               [](const ExplainView& v) { return if_any(v.healthy); }},
-    FileField{{"machine", "text", "", "its file"},
+    FileField{{"machine", "text", "", "its file, or: the evidence's machine, mended"},
               [](const ExplainView& v) -> Json { return v.machine; }},
     FileField{{"nodes", "whole number", "", "hosts of the run"},
               [](const ExplainView& v) -> Json { return v.measurement.hosts; }},

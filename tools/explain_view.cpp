@@ -2,8 +2,18 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+
+#include "sim/base/operation.hpp"
 
 namespace weft {
+
+double slow_busbw_gb_per_s(const ExplainView& view, const Point& point) {
+  const auto ranks = static_cast<std::uint32_t>(view.measurement.ranks);
+  constexpr double kBytesPerUsInGigabytes = 1e3;
+  return static_cast<double>(point.bytes) / point.slow_us / kBytesPerUsInGigabytes *
+         busbw_factor(parse_op(point.op), ranks);
+}
 
 std::string_view explained_name(Explained verdict) {
   constexpr std::array<std::string_view, 3> kWords{"not slower", "explained", "none"};

@@ -21,6 +21,9 @@ struct ExplainView {
   std::vector<std::string> notes;
 };
 
+/// GB/s of the slow run at one of its points, as nccl-tests defines it.
+double slow_busbw_gb_per_s(const ExplainView& view, const Point& point);
+
 /// "not slower", "explained", "none".
 std::string_view explained_name(Explained verdict);
 

@@ -1,9 +1,12 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "models/perftest/perftest.hpp"
+#include "sim/input/scenario.hpp"
 
 namespace weft {
 
@@ -21,6 +24,8 @@ struct PerftestRequest {
   unsigned cq_moderation{0};
   unsigned rx_depth{512};
   unsigned post_list{1};
+  std::string gpu;
+  std::optional<std::uint64_t> seed{};
 };
 
 // perftest's own bounds; sizes above its 8 MiB were seen in the wild.
@@ -32,7 +37,20 @@ inline constexpr unsigned kMostIterations = 100'000'000;
 /// Throws InputError unless a message may have this size.
 void check_message_size(Bytes size);
 
+/// Of --all: powers of two from 2 B to 8 MiB.
+std::vector<Bytes> all_perftest_sizes();
+
 /// Checked. Throws InputError naming the option of `weft perftest` and what is allowed.
 PerftestOptions perftest_options(const PerftestRequest& request, const std::vector<Bytes>& sizes);
+
+/// `set` and what else a perftest sets. Throws InputError.
+std::vector<ScenarioSetting> perftest_settings(const PerftestRequest& request,
+                                               std::vector<ScenarioSetting> set);
+
+/// What was asked for and has no effect where data are staged, or nothing is sent; "" if nothing
+/// was.
+std::string without_effect(const PerftestRequest& asked, const PerftestOptions& options);
+/// That the seed has none on what was run; "" if it has, or was not asked for.
+std::string seed_note(const PerftestRequest& asked, const std::vector<PerftestRow>& rows);
 
 }  // namespace weft

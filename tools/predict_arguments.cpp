@@ -1,6 +1,6 @@
 #include "tools/predict_arguments.hpp"
 
-#include <charconv>
+#include <utility>
 
 #include "models/collective/settings.hpp"
 #include "sim/base/error.hpp"
@@ -8,19 +8,25 @@
 
 namespace weft {
 
-/// CLI11 would take -1 for the largest number and cut larger ones off in silence.
-std::vector<ScenarioSetting> seed_setting(const std::string& text) {
-  constexpr std::int64_t kMost = (std::int64_t{1} << 53) - 1;  // whole as a double
-  if (text.empty()) return {};
-  std::int64_t seed{};
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, seed);
-  if (error != std::errc{} || rest != end || seed < 0 || seed > kMost) {
-    throw InputError("--seed '" + text + "': write a whole number from 0 to " +
-                     std::to_string(kMost));
+namespace {
+
+/// All but --set.
+PredictAsked asked_of(const PredictArguments& arguments) {
+  PredictAsked out;
+  for (const std::string& text : arguments.env) {
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos) throw InputError("--env '" + text + "': write NAME=VALUE");
+    out.env[text.substr(0, equals)] = text.substr(equals + 1);
   }
-  return {{"wire.seed", text, {}}};
+  out.gpu = arguments.gpu;
+  out.nccl_version = arguments.nccl_version;
+  out.launch = arguments.launch;
+  out.seed = parse_seed(arguments.seed);
+  out.threads = arguments.threads;
+  return out;
 }
+
+}  // namespace
 
 ParameterSet parameter_set(const std::string& file) {
   return file.empty() ? ParameterSet{} : read_parameter_set(file);
@@ -34,11 +40,8 @@ std::vector<Bytes> size_list(const std::string& text) {
     } catch (const InputError& e) {
       throw InputError("--size: " + std::string(e.what()));
     }
-    if (sizes.back() < Bytes{1}) throw InputError("--size '" + size + "': 1 B at least");
-    if (sizes.size() > 1 && sizes[sizes.size() - 2] >= sizes.back()) {
-      throw InputError("--size '" + text + "': sizes must ascend, none given twice");
-    }
   }
+  check_ascending(sizes);
   return sizes;
 }
 
@@ -57,27 +60,16 @@ void add_predict_options(Command& command, PredictArguments& arguments,
 }
 
 PredictOptions predict_options(const PredictArguments& arguments) {
-  PredictOptions options;
-  options.threads = arguments.threads;
-  if (!arguments.nccl_version.empty()) {
-    options.nccl_version = parse_nccl_version(arguments.nccl_version);
-  }
-  options.set = seed_setting(arguments.seed);
-  if (!arguments.launch.empty()) options.set.push_back({"nccl.launch", arguments.launch, {}});
-  if (!arguments.gpu.empty()) options.set.push_back({"gpu.part", arguments.gpu, {}});
-  for (const std::string& text : arguments.env) {
-    const std::size_t equals = text.find('=');
-    if (equals == std::string::npos) throw InputError("--env '" + text + "': write NAME=VALUE");
-    options.env[text.substr(0, equals)] = text.substr(equals + 1);
-  }
-  return options;
+  return predict_options(asked_of(arguments));
 }
 
 PredictOptions predict_options(const PredictArguments& arguments, const ParameterSet& params) {
-  PredictOptions options = predict_options(arguments);
-  options.set.insert(options.set.begin(), params.set.begin(), params.set.end());
-  for (const std::string& text : arguments.set) options.set.push_back(parse_setting(text));
-  return options;
+  PredictAsked asked = asked_of(arguments);
+  for (const std::string& text : arguments.set) {
+    ScenarioSetting setting = parse_setting(text);
+    asked.set.emplace_back(std::move(setting.key), std::move(setting.value));
+  }
+  return predict_options(asked, params.set);
 }
 
 }  // namespace weft

@@ -7,6 +7,7 @@
 #include "models/collective/predict.hpp"
 #include "sim/base/units.hpp"
 #include "tools/command_line.hpp"
+#include "tools/predict_asked.hpp"
 
 namespace weft {
 
@@ -26,9 +27,6 @@ struct PredictArguments {
 /// outlive the parsing.
 void add_predict_options(Command& command, PredictArguments& arguments,
                          const std::string& set_help);
-
-/// What `--seed TEXT` sets; nothing if the text is empty. Throws InputError.
-std::vector<ScenarioSetting> seed_setting(const std::string& text);
 
 /// What `--params FILE` holds; nothing if there is none. Throws InputError.
 ParameterSet parameter_set(const std::string& file);

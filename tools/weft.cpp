@@ -79,6 +79,9 @@ PerftestRequest request_of(const PerftestOptions& options) {
   request.cq_moderation = options.cq_moderation;
   request.rx_depth = options.rx_depth;
   request.post_list = options.post_list;
+  request.all = options.all;
+  request.gpu = options.gpu;
+  request.seed = options.seed;
   return request;
 }
 
@@ -177,11 +180,8 @@ Scenario& Scenario::env(const std::string& name, const std::string& value) {
 
 Prediction Scenario::predict(const RunOptions& options) const {
   return at_the_border([&] {
-    PredictOptions how;
-    how.set = settings_of(set_);
-    for (ScenarioSetting& seed : seed_setting(options.seed)) how.set.push_back(std::move(seed));
-    how.env = env_;
-    how.threads = options.threads;
+    PredictOptions how = predict_options(
+        {.env = env_, .seed = options.seed, .threads = options.threads}, settings_of(set_));
     how.fidelity = parse_fidelity(options.fidelity);
     how.force = options.force;
     how.link_use = true;
@@ -235,15 +235,10 @@ Topology& Topology::set(const std::string& key, const std::string& value) {
 Perftest Topology::perftest(const PerftestOptions& options) const {
   return at_the_border([&] {
     const PerftestRequest request = request_of(options);
-    std::vector<Bytes> sizes;
-    for (const std::int64_t bytes : options.bytes) {
-      if (bytes < 1) throw InputError("--size: a message has at least 1 B");
-      sizes.emplace_back(bytes);
-      check_message_size(sizes.back());
-    }
+    const std::vector<Bytes> sizes = options.all ? all_perftest_sizes() : sizes_of(options.bytes);
     weft::PerftestOptions checked = perftest_options(request, sizes);
-    const Assembled on(parse_topology(text_, name_, make_catalog()), settings_of(set_),
-                       perftest_nodes(checked));
+    const Assembled on(parse_topology(text_, name_, make_catalog()),
+                       perftest_settings(request, settings_of(set_)), perftest_nodes(checked));
     const PerftestEnds ends = perftest_ends(on.machine, checked);
     const auto name = [&](DeviceId device) { return on.fabric.full_name(device); };
     PerftestReport report{
@@ -261,6 +256,10 @@ Perftest Topology::perftest(const PerftestOptions& options) const {
     Perftest out{report.from,           report.to, report.from_nic,
                  report.to_nic,         {},        on.fabric.spec().notes,
                  to_json(report).dump()};
+    for (const std::string& note :
+         {without_effect(request, checked), seed_note(request, report.rows)}) {
+      if (!note.empty()) out.notes.push_back(note);
+    }
     for (weft::PerftestRow& row : report.rows) out.rows.push_back(row_of(std::move(row)));
     return out;
   });
@@ -268,13 +267,14 @@ Perftest Topology::perftest(const PerftestOptions& options) const {
 
 Copies Topology::copies(const CopiesOptions& options) const {
   return at_the_border([&] {
-    CopiesRequest request{options.from,          options.to,    options.by, options.fidelity,
-                          options.bidirectional, options.blocks};
+    CopiesRequest request{options.from,          options.to,     options.by, options.fidelity,
+                          options.bidirectional, options.blocks, options.all};
+    std::vector<ScenarioSetting> settings = settings_of(set_);
+    if (!options.gpu.empty()) settings.push_back({"gpu.part", options.gpu, {}});
     const ParamCatalog catalog = make_catalog();
-    const Assembled on(with_large_buffers(parse_topology(text_, name_, catalog), catalog),
-                       settings_of(set_), 1);
-    std::vector<Bytes> sizes;
-    for (const std::int64_t bytes : options.bytes) sizes.emplace_back(bytes);
+    const Assembled on(with_large_buffers(parse_topology(text_, name_, catalog), catalog), settings,
+                       1);
+    const std::vector<Bytes> sizes = sizes_of(options.bytes);
     return run_whole(options.stop, [&](const Stop* stop) {
       request.stop = stop;
       CopiesRun run(on, request, sizes);

@@ -118,7 +118,7 @@ struct RunOptions {
   bool force{false};    ///< packets: run what takes more than ten minutes, too
   /// Asked on the calling thread, at the beginning and some 20 times a second, whether to end
   /// early: the prediction then has the rows that are finished, and `not_run` the others. What
-  /// it throws ends the run and comes out as Error, kInternal.
+  /// it throws ends the run: an Error comes out as it is, anything else as Error, kInternal.
   std::function<bool()> stop{};
 };
 
@@ -171,15 +171,20 @@ struct PerftestOptions {
   std::uint32_t rx_depth{512};     ///< --rx-depth
   std::uint32_t post_list{1};      ///< --post-list
   bool bidirectional{false};       ///< --bidirectional; rates are then of both ends together
-  std::function<bool()> stop{};    ///< as RunOptions has it; then nothing is given (kStopped)
+  /// --all: the powers of two from 2 B to 8 MiB in place of `bytes`; completions are then moderated
+  /// alike at all sizes, as perftest has it.
+  bool all{false};
+  std::string gpu{};                    ///< --gpu, which GPUs these are: "h100-sxm"
+  std::optional<std::uint64_t> seed{};  ///< --seed, as RunOptions has it
+  std::function<bool()> stop{};         ///< as RunOptions has it; then nothing is given (kStopped)
 };
 
 /// One message size of a perftest.
 struct PerftestRow {
   std::int64_t bytes{0};
-  std::uint64_t iterations{0};  ///< messages that were simulated, of all queue pairs
-  double average_gbps{0};       ///< Gb/s of payload, while steady
-  double peak_gbps{0};          ///< Gb/s of payload
+  std::uint64_t iterations{0};   ///< messages that were simulated, of all queue pairs
+  double average_gbit_per_s{0};  ///< Gb/s of payload, while steady
+  double peak_gbit_per_s{0};     ///< Gb/s of payload
   double messages_per_s{0};
   double latency_us{0};  ///< of one message alone
   std::string limited_by;
@@ -191,7 +196,7 @@ struct Perftest {
   std::string from_nic;
   std::string to_nic;
   std::vector<PerftestRow> rows;   ///< one a size, in the order given
-  std::vector<std::string> notes;  ///< what the reader had to assume
+  std::vector<std::string> notes;  ///< what the reader had to assume, what had no effect
   std::string
       json;  ///< all but the notes, and more of each row, as `weft perftest --json` writes it
 };
@@ -206,7 +211,9 @@ struct CopiesOptions {
   bool bidirectional{false};      ///< --bidirectional; rates are then of both ways together
   std::uint32_t blocks{0};        ///< --blocks of a kernel; 0: one for each SM
   std::vector<std::int64_t> bytes{};  ///< --size; none: 512 MiB, on packets 4 MiB
-  std::function<bool()> stop{};       ///< as RunOptions has it; then nothing is given (kStopped)
+  bool all{false};               ///< --all: the powers of two from 64 B to 1 GiB; without `bytes`
+  std::string gpu{};             ///< --gpu, which GPUs these are: "h100-sxm"
+  std::function<bool()> stop{};  ///< as RunOptions has it; then nothing is given (kStopped)
 };
 
 /// One pair and size of copies.
@@ -250,7 +257,8 @@ struct Shown {
 };
 
 /// What a tool printed, or a measured table (scenarios/README.md): nccl-tests or perftest, its text
-/// or its JSON. Read where it is used, which says what is wrong in it.
+/// or its JSON. Read where it is used, which says what is wrong in it; as ExpectOptions::measured
+/// it has 16 MiB at most.
 class Log {
  public:
   /// Error: no such file, or over 64 MiB.
@@ -300,21 +308,22 @@ struct ExpectedRow {
   std::int64_t bytes{0};
   std::uint32_t ranks{0};  ///< GPUs of all nodes together
   std::uint32_t nodes{0};
-  std::string memory_path;        ///< "gdr", "host-staged"; "host"
-  std::string algo;               ///< of nccl-tests; "" else
-  std::string proto;              ///< likewise
-  std::int64_t qps{0};            ///< of perftest; 0 else
-  std::int64_t tx_depth{0};       ///< likewise
-  double time_us{0};              ///< predicted
-  double busbw_gb_per_s{0};       ///< GB/s, predicted
-  double low_gb_per_s{0};         ///< the interval of busbw; eight healthy sites of ten lie in it
-  double high_gb_per_s{0};        ///< where `basis` is "validated" or "wider"
-  double floor_gb_per_s{0};       ///< its lower end, rounded down; 0: nothing validates one
+  std::string memory_path;   ///< "gdr", "host-staged"; "host"
+  std::string algo;          ///< of nccl-tests; "" else
+  std::string proto;         ///< likewise
+  std::int64_t qps{0};       ///< of perftest; 0 else
+  std::int64_t tx_depth{0};  ///< likewise
+  double time_us{0};         ///< predicted
+  double busbw_gb_per_s{0};  ///< GB/s, predicted
+  double low_gb_per_s{0};    ///< the interval of busbw; eight healthy sites of ten lie in it
+  double high_gb_per_s{0};   ///< where `basis` is "validated" or "wider"
+  /// Its lower end, rounded down; none: nothing validates one.
+  std::optional<double> floor_gb_per_s{};
   std::string basis;              ///< "validated: ...", "wider: ...", "not validated: ..."
   std::vector<Cause> limited_by;  ///< largest first
 };
 
-/// A measured row beside what was expected of it. Of what is not known numbers are 0.
+/// A measured row beside what was expected of it.
 struct JudgedRow {
   std::string op;
   std::int64_t bytes{0};
@@ -324,12 +333,12 @@ struct JudgedRow {
   double measured_gb_per_s{0};  ///< GB/s of bus bandwidth, as all that follow
   /// "ok", "below the floor", "above the interval", "no floor" or "not predicted".
   std::string verdict;
-  double floor_gb_per_s{0};
-  double busbw_gb_per_s{0};  ///< expected
-  double low_gb_per_s{0};
-  double high_gb_per_s{0};
-  double found_low_gb_per_s{0};  ///< of the machine as found, where that is another
-  double found_high_gb_per_s{0};
+  std::optional<double> floor_gb_per_s{};
+  std::optional<double> busbw_gb_per_s{};  ///< expected, where it is known, with its interval
+  std::optional<double> low_gb_per_s{};
+  std::optional<double> high_gb_per_s{};
+  std::optional<double> found_low_gb_per_s{};  ///< of the machine as found, where that is another
+  std::optional<double> found_high_gb_per_s{};
   std::string basis;  ///< as of ExpectedRow, or why it is not predicted
 };
 
@@ -384,7 +393,8 @@ class Topology {
 
 /// The same of the machine that evidence shows: files with what its tools print, or tars of it, as
 /// `weft import` takes them, "FILE" or "HOST=FILE"; of a topology's file; or, with `measured`, of a
-/// gate's.
+/// gate's. Error: as Topology::expect; no such file, what is wrong in one, evidence that no machine
+/// can be made of.
 Expected expect(const std::vector<std::string>& machine, const ExpectOptions& options = {});
 
 /// What a slow run is held against; the members are `weft explain`'s second argument and its
@@ -409,11 +419,12 @@ struct ExplainedPoint {
   std::string op;
   std::string memory_path;  ///< "host-staged" where it was forced; "" else
   std::int64_t bytes{0};
-  double slow_us{0};       ///< measured
-  double healthy_us{0};    ///< measured; 0 without a healthy run
-  double predicted_us{0};  ///< where nothing is wrong
-  double gap{0};           ///< ln(slow / healthy, or predicted where there is none)
-  double sd{0};            ///< standard deviation of a gap where nothing is wrong
+  double slow_us{0};                   ///< measured
+  double busbw_gb_per_s{0};            ///< GB/s, of the slow run
+  std::optional<double> healthy_us{};  ///< measured; none without a healthy run
+  double predicted_us{0};              ///< where nothing is wrong
+  double gap{0};                       ///< ln(slow / healthy, or predicted where there is none)
+  double sd{0};                        ///< standard deviation of a gap where nothing is wrong
 };
 
 /// What evidence says.
@@ -472,7 +483,7 @@ struct NotLookedAt {
 /// What `weft explain` says of a run.
 struct Explanation {
   std::string verdict;  ///< "not slower" (than it should be), "explained", "none" (of the causes)
-  std::string machine;  ///< its name
+  std::string machine;  ///< its file, or "the evidence's machine, mended"
   std::int64_t nodes{0};
   std::int64_t ranks{0};        ///< GPUs of all nodes together
   std::string nccl_version;     ///< whose decisions were followed

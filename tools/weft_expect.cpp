@@ -12,23 +12,12 @@
 namespace weft::api {
 namespace {
 
-std::vector<Bytes> sizes_of(const std::vector<std::int64_t>& bytes) {
-  std::vector<Bytes> out;
-  for (const std::int64_t size : bytes) {
-    if (size < 1) throw InputError("--size " + std::to_string(size) + ": 1 B at least");
-    if (!out.empty() && out.back() >= Bytes{size}) {
-      throw InputError("--size: sizes must ascend, none given twice");
-    }
-    out.emplace_back(size);
-  }
-  return out;
-}
-
 ExpectAsked asked_of(const ExpectOptions& options, const Settings& machine) {
   ExpectAsked out;
   out.tool = options.tool;
   out.ops = options.op;
   out.sizes = sizes_of(options.bytes);
+  check_ascending(out.sizes);
   out.nodes = options.nodes;
   out.memory = options.memory;
   out.qps = options.qps;
@@ -36,7 +25,7 @@ ExpectAsked asked_of(const ExpectOptions& options, const Settings& machine) {
   if (options.measured) out.measured = {options.measured->name(), options.measured->text()};
   out.as = options.as;
   out.gpu = options.gpu;
-  out.predict = predict_options(options, machine);
+  out.predict = predict_options(predict_asked(options), settings_of(machine));
   return out;
 }
 
@@ -56,14 +45,20 @@ ExpectedRow row_of(const weft::ExpectedRow& row, const std::string& state) {
                   row.row.busbw_gb_per_s,
                   row.low(),
                   row.high(),
-                  row.floor().value_or(0),
+                  row.floor(),
                   row.band.basis,
                   {}};
   for (const CauseShare& cause : row.row.limited_by) out.limited_by.push_back(cause_of(cause));
   return out;
 }
 
+/// None where there is none.
+std::optional<double> if_positive(double value) {
+  return value > 0 ? std::optional(value) : std::nullopt;
+}
+
 JudgedRow row_of(const weft::JudgedRow& row) {
+  using Rate = std::optional<double>;
   return {row.measured.op,
           row.measured.bytes,
           row.measured.ranks,
@@ -71,12 +66,12 @@ JudgedRow row_of(const weft::JudgedRow& row) {
           row.measured.line,
           row.measured.busbw_gb_per_s,
           std::string(judged_name(row.judged)),
-          row.floor,
-          row.expected,
-          row.low,
-          row.high,
-          row.found ? row.found->low() : 0,
-          row.found ? row.found->high() : 0,
+          if_positive(row.floor),
+          if_positive(row.expected),
+          if_positive(row.low),
+          if_positive(row.high),
+          row.found ? Rate(row.found->low()) : std::nullopt,
+          row.found ? Rate(row.found->high()) : std::nullopt,
           row.basis};
 }
 

@@ -15,7 +15,9 @@ std::vector<ExplainedPoint> points_of(const ExplainView& view) {
   std::vector<ExplainedPoint> out;
   for (const Point& point : view.effects.points()) {
     const std::size_t i = out.size();
-    out.push_back({point.op, point.path, point.bytes, point.slow_us, point.healthy_us,
+    out.push_back({point.op, point.path, point.bytes, point.slow_us,
+                   slow_busbw_gb_per_s(view, point),
+                   point.healthy_us > 0 ? std::optional(point.healthy_us) : std::nullopt,
                    view.effects.healthy_us()[i], view.explanation.gaps[i], view.explanation.sd[i]});
   }
   return out;
@@ -117,7 +119,7 @@ Explanation explain(const Log& slow, const ExplainOptions& options) {
       set = options.machine->set_;
       asked.machine = InputText{options.machine->name_, options.machine->text_};
     }
-    asked.predict = predict_options(options, set);
+    asked.predict = predict_options(predict_asked(options), settings_of(set));
     return run_asking(options.stop, [&](const Stop* stop) {
       asked.predict.stop = stop;
       Explanation out;

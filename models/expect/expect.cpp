@@ -102,11 +102,7 @@ ExpectedState of_collectives(const Asked& asked, const std::string& state, Prove
     for (ResultRow& row : run.rows) {
       out.rows.push_back(expected(std::move(row), kind, asked.request, known));
     }
-    for (std::string& note : run.notes) {
-      if (std::find(out.notes.begin(), out.notes.end(), note) == out.notes.end()) {
-        out.notes.push_back(std::move(note));
-      }
-    }
+    add_notes(run.notes, "", out.notes);
     provenance = std::move(run.provenance);
   }
   return out;
@@ -258,6 +254,16 @@ double rounded_down(double value) {
 std::optional<double> ExpectedRow::floor() const {
   if (!band.is_covered) return std::nullopt;
   return rounded_down(low());
+}
+
+void add_notes(const std::vector<std::string>& notes, const std::string& prefix,
+               std::vector<std::string>& out) {
+  const auto has = [&](const std::string& note) {
+    return std::find(out.begin(), out.end(), note) != out.end();
+  };
+  for (const std::string& note : notes) {
+    if (!has(note) && !has(prefix + note)) out.push_back(prefix + note);
+  }
 }
 
 std::string memory_path_of(const MachineCase& machine, const std::vector<ScenarioSetting>& set,

@@ -58,6 +58,10 @@ struct Expected {
   Provenance provenance;  ///< of the healthy one
 };
 
+/// Adds those that are not there yet, each after `prefix`.
+void add_notes(const std::vector<std::string>& notes, const std::string& prefix,
+               std::vector<std::string>& out);
+
 /// The memory path that NCCL takes by itself on this machine: "gdr" unless its rule declines
 /// GPUDirect RDMA at all ends of the rings. Throws InputError as predict() does.
 std::string memory_path_of(const MachineCase& machine, const std::vector<ScenarioSetting>& set,

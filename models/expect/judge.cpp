@@ -154,7 +154,8 @@ Judgement judge(const MeasuredTable& table, const Subject& subject, const Predic
   State as_healthy(subject.healthy, subject.healthy_set, options, catalog);
   Judgement out;
   out.mended = subject.mended;
-  out.notes = subject.notes;
+  add_notes(subject.notes, "", out.notes);
+  add_notes(healthy.notes, "", out.notes);
   for (const ComparedRow& row : healthy.rows) {
     out.rows.push_back(judged_row(row, as_healthy, known));
   }
@@ -164,6 +165,7 @@ Judgement judge(const MeasuredTable& table, const Subject& subject, const Predic
     if (subject.found.is_staged && row.memory_path == "gdr") row.memory_path = "host-staged";
   }
   const Comparison found = compared(as_found, subject.found, subject.found_set, options, catalog);
+  add_notes(found.notes, "as found: ", out.notes);
   State ill(subject.found, subject.found_set, options, catalog);
   for (std::size_t i = 0; i < out.rows.size(); ++i) {
     std::optional<ExpectedRow> row = expected_of(found.rows[i], ill, known);

@@ -75,6 +75,16 @@ class Docs(unittest.TestCase):
         for code in (0, 2, 4, 5, 6, 70):
             self.assertRegex(page, rf"(?m)^\.B {code}$")
 
+    def test_the_librarys_options_are_those_of_the_commands(self):
+        header = (SOURCE / "tools/weft.hpp").read_text(encoding="utf-8")
+        elsewhere = {  # Topology::set, RunOptions::stop and what answers hold
+            "expect": {"--gate", "--json", "--time-limit"}, "explain": {"--json", "--time-limit"},
+            "perftest": {"--set", "--json"}, "copies": {"--set", "--json", "--csv"}}
+        for command, options in elsewhere.items():
+            body = re.search(rf"(?ms)^struct {command.title()}Options \{{\n(.*?)^\}};", header).group(1)
+            named = set(re.findall(r"--[a-z-]+", body))
+            self.assertEqual(named, options_of(command) - options - {"--help"}, command)
+
     @unittest.skipUnless(shutil.which("groff"), "no groff here: the man page's markup is not checked")
     def test_the_man_page_is_good_roff(self):
         run = subprocess.run(["groff", "-man", "-ww", "-Tutf8", "-z", self.written("man")],

@@ -17,8 +17,8 @@ BOGUS_USAGE = (
     (["doctor", "lspci.txt", "--threshold", "x"], "--threshold 'x': write a percentage of bandwidth, from 0 to 100"),
     (["doctor", "lspci.txt", "--threshold", "101"],
      "--threshold '101': write a percentage of bandwidth, from 0 to 100"),
-    (["doctor", "lspci.txt", "--size", "2M,1M"], "--size '2M,1M': sizes must ascend, none given twice"),
-    (["doctor", "lspci.txt", "--size", "0"], "--size '0': 1 B at least"),
+    (["doctor", "lspci.txt", "--size", "2M,1M"], "--size 1 MiB: sizes must ascend, none given twice"),
+    (["doctor", "lspci.txt", "--size", "0"], "--size 0 B: 1 B at least"),
 )
 
 

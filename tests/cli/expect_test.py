@@ -24,7 +24,7 @@ BOGUS_USAGE = (
      "--op 'allreduce': perftest's are read_bw, read_bw_bidirectional, read_lat, send_bw, send_bw_bidirectional, "
      "send_lat, write_bw, write_bw_bidirectional, write_lat"),
     (["expect", H100, "--op", "allreduce,allreduce"], "--op 'allreduce': given twice"),
-    (["expect", H100, "--size", "2M,1M"], "--size '2M,1M': sizes must ascend, none given twice"),
+    (["expect", H100, "--size", "2M,1M"], "--size 1 MiB: sizes must ascend, none given twice"),
     (["expect", H100, "--memory", "host"], "--memory host: of nccl-tests it is gdr or host-staged"),
     (["expect", H100, "--tool", "perftest", "--memory", "host-staged"],
      "--memory host-staged: of perftest it is gdr or host"),

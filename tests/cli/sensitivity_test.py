@@ -28,8 +28,8 @@ BOGUS_USAGE = (
     (["sensitivity", "nowhere.yaml"], "nowhere.yaml: no such file"),
     (["sensitivity", WIRE, "--step", "0"], "--step '0': write a share of each value, from 0.0001 to 0.5"),
     (["sensitivity", WIRE, "--step", "x"], "--step 'x': write a share of each value, from 0.0001 to 0.5"),
-    (["sensitivity", WIRE, "--size", "2M,1M"], "--size '2M,1M': sizes must ascend, none given twice"),
-    (["sensitivity", WIRE, "--size", "0"], "--size '0': 1 B at least"),
+    (["sensitivity", WIRE, "--size", "2M,1M"], "--size 1 MiB: sizes must ascend, none given twice"),
+    (["sensitivity", WIRE, "--size", "0"], "--size 0 B: 1 B at least"),
     (["sensitivity", WIRE, "--params", "wire.rate,wire.seat"], None),
     (["sensitivity", WIRE, "--params", "virtual-root.latency"], None),
 )

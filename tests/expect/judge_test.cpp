@@ -1,5 +1,7 @@
 #include "models/expect/judge.hpp"
 
+#include <algorithm>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -52,6 +54,22 @@ TEST(Judge, HoldsRowsAgainstFloorAndInterval) {
   EXPECT_EQ(judgement.count(Judged::kOk), 2U);
   EXPECT_EQ(judgement.rows[0].floor, floor);
   EXPECT_EQ(judgement.rows[0].expected, row_of_64_mib().row.busbw_gb_per_s);
+}
+
+TEST(Judge, KeepsTheNotesOfItsPredictions) {
+  PredictOptions options;
+  options.env["NCCL_NET_PLUGIN"] = "none";  // which weft does not model
+  const auto notes = [&](const Subject& subject) {
+    return judge(measured({100}), subject, options, catalog()).notes;
+  };
+  const auto of_variable = HasSubstr("NCCL_NET_PLUGIN");
+  EXPECT_THAT(notes(machine()), ElementsAre(of_variable));
+  const Subject ill = subject_with("hgx-h100-8nic.yaml", catalog(), {{"nic.gdr", "off"}});
+  ASSERT_FALSE(ill.mended.empty());
+  std::vector<std::string> each = notes(ill);
+  EXPECT_THAT(each, ::testing::Contains(of_variable).Times(1));
+  std::sort(each.begin(), each.end());
+  EXPECT_EQ(std::adjacent_find(each.begin(), each.end()), each.end());
 }
 
 TEST(Judge, WithoutAFloorNothingFails) {

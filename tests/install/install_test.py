@@ -120,6 +120,21 @@ class Prefix(InFolder):
         self.assertEqual([[int(size), float(rate), float(latency)] for size, rate, latency in lines[8:]],
                          [[row["bytes"], row["bw_Gbps"], row["latency_us"]] for row in rows["results"]])
 
+    def same_as_weft_expect_and_explain(self, slow_run):
+        topology = self.prefix / "share/weft/topologies/hgx-h100-4nic.yaml"
+        log = self.here / "log.csv"
+        log.write_text("transport,memory_path,hosts,ranks,op,bytes,us\n"
+                       "net,gdr,2,16,allreduce,1048576,80\nnet,gdr,2,16,allreduce,268435456,9000\n")
+        rows = json.loads(run(self.weft, "expect", topology, "--nodes", "2", "--size", "1M,64M", "--json", "-"))
+        explained = subprocess.run([self.weft, "explain", log, "--machine", topology, "--json", "-"],
+                                   capture_output=True, timeout=LIMIT_S, check=False)
+        answer = json.loads(explained.stdout)
+        self.assertEqual(answer["verdict"], "explained")
+        lines = run(slow_run, topology, log).splitlines()
+        self.assertEqual([[float(number) for number in line.split("\t")] for line in lines[:2]],
+                         [[row["bytes"], row["busbw_GBps"], row["floor_GBps"]] for row in rows["results"]])
+        self.assertEqual(lines[2:], [answer["verdict"], *(each["causes"][0]["id"] for each in answer["answers"])])
+
     def errors_are_said(self, busbw):
         done = subprocess.run([busbw, self.here / "s.yaml", "wire.rte=200 Gb/s"], capture_output=True,
                               text=True, timeout=LIMIT_S)
@@ -136,6 +151,7 @@ class Prefix(InFolder):
         build = self.build_consumer()
         self.same_as_weft_run(build / "busbw")
         self.same_as_weft_show_and_perftest(build / "nearest_nic")
+        self.same_as_weft_expect_and_explain(build / "slow_run")
         self.errors_are_said(build / "busbw")
         self.assertRegex(run(build / "readme", cwd=SOURCE), r"(?m)^8589934592 \d+\.\d+ wire, NIC to switch$")
         self.assertIn("2 x hgx-h100-8nic",

@@ -8,6 +8,7 @@ Needs jupyter-nbconvert, python3-ipykernel, python3-matplotlib.
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -76,12 +77,14 @@ class Notebooks(unittest.TestCase):
             here = pathlib.Path(folder)
             log = here / "log.csv"
             log.write_text("transport,memory_path,hosts,ranks,op,bytes,us\n"
-                           "net,gdr,2,16,allreduce,1048576,80\nnet,gdr,2,16,allreduce,268435456,2600\n")
+                           "net,gdr,2,16,allreduce,1048576,80\nnet,gdr,2,16,allreduce,268435456,2600\n"
+                           "net,gdr,2,16,alltoall,268435456,9000\n")
             for variables in ({}, {"WEFT_LOG": str(log)}):
                 images, said = self.executed(SOURCE / "notebooks/slow-run.ipynb", here, WEFT_TOPOLOGY=str(machine),
                                              **variables)
                 self.assertEqual(len(images), 1)
-                self.assertRegex(said, r"(?m)^[1-9] of [62] rows are below the floor\nexplained\n.*; to verify: ")
+                self.assertRegex(said, r"(?m)^[1-9] of [63] rows are below the floor\nexplained\n.*; to verify: ")
+            self.assertIn("allreduce on 2 nodes: 2 of 2 rows have a floor\nalltoall on 2 nodes: 0 of 1 rows", said)
             run = subprocess.run([WEFT, "explain", log, "--machine", machine, "--json", "-"], check=False,
                                  capture_output=True)
         self.assertIn(json.loads(run.stdout)["answers"][0]["causes"][0]["what"], said)
@@ -100,6 +103,13 @@ class Notebooks(unittest.TestCase):
             self.assertIn(f"{parameter['key']}: {parameter['start']} -> {parameter['value']} (", said)
         after = report["held_out"]["after"]
         self.assertRegex(said, rf"held_out: {after['n']} rows, .* median .* -> {after['median_abs']:.1%}, ")
+
+    def test_the_page_names_files_from_the_root_on(self):
+        page = (SOURCE / "notebooks/README.md").read_text(encoding="utf-8")
+        files = re.findall(r"\b(?:WEFT_\w+|PYTHONPATH)=(\S+)", page)
+        self.assertGreater(len(files), 3)
+        for file in files:  # nbconvert runs in the notebook's folder
+            self.assertTrue(file.startswith("$PWD/"), file)
 
     def test_hold_no_outputs_in_git(self):
         notebooks = sorted((SOURCE / "notebooks").glob("*.ipynb"))

@@ -5,6 +5,7 @@
 """
 import ast
 import csv
+import dataclasses
 import importlib.util
 import inspect
 import io
@@ -256,8 +257,12 @@ class Machines(PythonTest):
         self.assertIn("<table>", ours._repr_html_())
         return json.loads(ours.json)
 
-    def same_columns(self, cells, of_json):
-        """The dicts hold what the program's JSON does of each row."""
+    def same_columns(self, cells, of_json, chapter, path="results[]"):
+        """The dicts hold what the program's JSON does of each row, under keys of its format."""
+        page = (SOURCE / "scenarios/README.md").read_text(encoding="utf-8")
+        section = page.split(f"\n## {chapter}\n")[1].split(f"\n### `{path}`\n")[1].split("\n#")[0]
+        keys = {*re.findall(r"(?m)^\| `(\w+)` \|", section), "limited_by_share"}
+        self.assertLessEqual(set(cells[0]), keys)
         self.assertEqual(len(cells), len(of_json))
         for ours, theirs in zip(cells, of_json):
             for name, cell in ours.items():
@@ -302,7 +307,13 @@ class Machines(PythonTest):
                                  2, "--rx-depth", 256, "--post-list", 4, "--bidirectional")
         self.assertEqual((tested.from_, tested.to, tested.from_nic, tested.to_nic),
                          tuple(of_json[key] for key in ("from", "to", "from_nic", "to_nic")))
-        self.same_columns(tested.to_dicts(), of_json["results"])
+        self.same_columns(tested.to_dicts(), of_json["results"], "Keys of a perftest")
+        tested = machine.perftest(iterations=24, tx_depth=8, rx_depth=8, all=True, gpu="a100-sxm", seed=3)
+        self.same_json(tested, "perftest", file, "--iters", 24, "--tx-depth", 8, "--all", "--gpu", "a100-sxm", "--seed",
+                       3)
+        self.assertEqual([note.split(":")[0] for note in tested.notes],
+                         ["no effect on rates and latency with --op write --mem gpu", "the seed has no effect"])
+        self.assertIn(tested.notes[0], tested._repr_html_())
         self.same_json(machine.perftest(post="gpu", from_nic="nic1", to_nic="nic1"), "perftest", file, "--post", "gpu",
                        "--from-nic", "nic1", "--to-nic", "nic1")
 
@@ -319,6 +330,9 @@ class Machines(PythonTest):
                    "--bidirectional")
         self.same_json(copied, "copies", file, *options)
         Predictions.same_table(self, copied.to_dicts(), program("copies", file, *options, "--csv", "-"))
+        copied = machine.copies(to="gpu0", blocks=4, all=True, gpu="a100-sxm")
+        self.same_json(copied, "copies", file, "--to", "gpu0", "--blocks", 4, "--all", "--gpu", "a100-sxm")
+        self.assertIn("<p>no effect with --by engine: --blocks</p>", copied._repr_html_())
         self.same_json(machine.copies(to="gpu0", fidelity="packet", bytes=1 << 20), "copies", file, "--to", "gpu0",
                        "--fidelity", "packet", "--size", "1M")
 
@@ -332,7 +346,7 @@ class Machines(PythonTest):
                      "nic.trained_width=4")
         of_json = self.same_json(expected, *arguments)
         self.assertEqual(expected.text, program(*arguments))
-        self.same_columns(expected.to_dicts(), of_json["results"])
+        self.same_columns(expected.to_dicts(), of_json["results"], "Keys of expectations")
         self.assertEqual([row.limited_by[0].cause for row in expected.rows],
                          [row["limited_by"][0]["cause"] for row in of_json["results"]])
         self.assertEqual(list(expected.mended), of_json["mended"])
@@ -343,7 +357,27 @@ class Machines(PythonTest):
         tested = weft.expect(weft.Topology.load(file), tool="perftest", op="read_bw", qps=2, tx_depth=64, memory="host")
         of_json = self.same_json(tested, "expect", file, "--tool", "perftest", "--op", "read_bw", "--qps", 2,
                                  "--tx-depth", 64, "--memory", "host")
-        self.same_columns(tested.to_dicts(), of_json["results"])
+        self.same_columns(tested.to_dicts(), of_json["results"], "Keys of expectations")
+
+    def test_arguments_are_what_python_has_for_them(self):
+        class Array:  # as numpy's are
+            def __iter__(self):
+                return iter((4096, 65536))
+
+            def __index__(self):
+                raise TypeError("only integer scalar arrays can be converted to a scalar index")
+        machine = weft.Topology.parse(MACHINE.format(), "m.yaml")
+        sizes = [4096, 65536]
+        expected = weft.expect(machine, bytes=sizes, env={"NCCL_NVLS_ENABLE": "0"})
+        for of_sizes in (Array(), set(sizes), frozenset(sizes), tuple(sizes), iter(sizes), (size for size in sizes)):
+            self.assertEqual(weft.expect(machine, bytes=of_sizes, env={"NCCL_NVLS_ENABLE": 0}), expected)
+        slow, _ = self.logs()
+        table = weft.Log.parse(slow.read_text().replace("transport,", "").replace("net,gdr", "gdr"), "l.csv")
+        self.assertEqual(weft.expect(machine, measured=table, as_="transport=net"),
+                         weft.expect(machine, measured=table, as_={"transport": "net"}))
+        scenario = weft.Scenario.load(self.file(SMALL))
+        self.assertEqual(scenario.copy().env("NCCL_NVLS_ENABLE", 0).predict(),
+                         scenario.env("NCCL_NVLS_ENABLE", "0").predict())
 
     def test_evidence_is_a_machine(self):
         lspci = SOURCE / self.LSPCI
@@ -365,7 +399,7 @@ class Machines(PythonTest):
         for ours, theirs in ((machine, (file, "--set", "nodes=2")), (gate, (gate,))):
             held = weft.expect(ours, measured=log, as_=as_)
             of_json = self.same_json(held, "expect", *theirs, *stated, code=4)
-            self.same_columns(held.to_dicts(), of_json["judged"])
+            self.same_columns(held.to_dicts(), of_json["judged"], "Keys of expectations", "judged[]")
             self.assertEqual([row.verdict for row in held.judged], ["ok", "below the floor"])
             self.assertEqual((held.rows, held.below_floor, held.gate), ((), 1, ""))
         text = weft.Log.parse(log.read_text(), str(log))
@@ -388,7 +422,7 @@ class Machines(PythonTest):
                          [[cause["id"] for cause in either["causes"]] for either in of_first["or"]])
         for key in ("alike", "times_less", "explains", "low", "high", "chance"):
             self.assertEqual(getattr(first, key), of_first[key])
-        for key in ("bytes", "slow_us", "healthy_us", "predicted_us", "gap", "sd"):
+        for key in ("bytes", "slow_us", "busbw_GBps", "healthy_us", "predicted_us", "gap", "sd"):
             self.assertEqual([getattr(point, key) for point in explained.points],
                              [point[key] for point in of_json["points"]])
         for key in ("ruled_out", "no_effect", "refused", "not_here"):
@@ -423,6 +457,9 @@ class Machines(PythonTest):
                 ("gpu99", lambda: machine.perftest(from_="gpu99")),
                 ("--size 64 GiB", lambda: machine.perftest(bytes=64 << 30)),
                 ("bytes 0.5: write a whole number", lambda: machine.perftest(bytes=[0.5])),
+                ("bytes 0.5: write a whole number", lambda: machine.perftest(bytes=0.5)),
+                ("--size: name a message size", lambda: machine.perftest(bytes=[])),
+                ("--all and --size: give one", lambda: machine.copies(bytes=1, all=True)),
                 ("bytes '4K': write whole numbers", lambda: machine.perftest(bytes="4K")),
                 ("qps -1: write a whole number", lambda: machine.perftest(qps=-1)),
                 ("--tx-depth 20000: at most 15000", lambda: machine.perftest(tx_depth=20000)),
@@ -616,6 +653,7 @@ machine: weft.Topology = weft.Topology.load(b"t.yaml").set("nodes", 2)
 rates: list[float] = [row.bw_Gbps for row in machine.perftest(bytes=[4096], qps=2).rows]
 copied: weft.Copies = machine.copies(from_="cpu", to="gpu0", bytes=1 << 20)
 floor: float | None = weft.expect(machine, op="allreduce", set={"nic.rate": "200 Gb/s"}).rows[0].floor_GBps
+swept_env: weft.Expected = weft.expect(machine, env={"NCCL_NVLS_ENABLE": 0}, bytes={8, 16}, as_="ranks=16")
 held: weft.Expected = weft.expect(["a.txt", "b=c.txt"], measured=weft.Log.load("log.txt"), as_={"ranks": 16})
 causes: list[str] = [cause.what for cause in weft.explain("slow.txt", machine=machine).answers[0].causes]
 """
@@ -647,6 +685,18 @@ causes: list[str] = [cause.what for cause in weft.explain("slow.txt", machine=ma
                 members = {of.target.id if isinstance(of, ast.AnnAssign) else of.name for of in item.body}
                 self.assertEqual(members, public(getattr(weft._weft, name)), name)
 
+    def test_options_are_those_of_the_header(self):
+        header = (SOURCE / "tools/weft.hpp").read_text(encoding="utf-8")
+        for name, function, apart in (
+                ("PerftestOptions", weft.Topology.perftest, {"self"}), ("CopiesOptions", weft.Topology.copies, {"self"}),
+                ("ExpectOptions", weft.expect, {"machine"}), ("ExplainOptions", weft.explain, {"slow"})):
+            body = re.search(rf"(?ms)^struct {name} \{{\n(.*?)^\}};", header).group(1)
+            named = re.findall(r"(?m)^  [\w:]\S.* (\w+)\{.*\};", body)
+            members = {{"from": "from_", "as": "as_"}.get(member, member) for member in named}
+            self.assertEqual(set(inspect.signature(function).parameters) - apart, members, name)
+            bound = {member for member in dir(getattr(weft._weft, name)) if not member.startswith("_")}
+            self.assertEqual(bound, members - {"stop"}, name)
+
     def test_everything_public_is_documented(self):
         self.assertTrue((pathlib.Path(weft.__file__).parent / "py.typed").exists())
         for name in weft.__all__:
@@ -654,6 +704,9 @@ causes: list[str] = [cause.what for cause in weft.explain("slow.txt", machine=ma
             if name in ("Cell", "File", "Value"):
                 continue
             self.assertTrue(item.__doc__, name)
+            for field in dataclasses.fields(item) if dataclasses.is_dataclass(item) else ():
+                named = rf"(?m)^ *(?:\w+, )*{field.name}(?:, \w+)*  +\S"
+                self.assertRegex(item.__doc__, named, name)
             for key, method in vars(item).items() if inspect.isclass(item) else ():
                 if not key.startswith("_") and callable(method):
                     self.assertTrue(method.__doc__, f"{name}.{key}")

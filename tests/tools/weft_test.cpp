@@ -158,7 +158,41 @@ TEST(ApiTopology, ShowsPairsAndMeasuresOne) {
   ASSERT_EQ(wide.rows.size(), 1U);
   EXPECT_EQ(wide.from, "gpu0@0");
   const api::Perftest narrow = topology().set("nic.pcie_width", "4").perftest();
-  EXPECT_LT(narrow.rows[0].average_gbps, 0.6 * wide.rows[0].average_gbps);
+  EXPECT_LT(narrow.rows[0].average_gbit_per_s, 0.6 * wide.rows[0].average_gbit_per_s);
+}
+
+TEST(ApiTopology, PerftestSaysWhatHasNoEffect) {
+  api::PerftestOptions options;
+  options.iterations = 5;
+  options.rx_depth = 4;
+  options.seed = 2;
+  const api::Perftest asked = topology().perftest(options);
+  EXPECT_THAT(asked.notes,
+              ::testing::ElementsAre("no effect on rates and latency with --op write --mem gpu: "
+                                     "--rx-depth",
+                                     "the seed has no effect: nothing in this run is random"));
+  EXPECT_THAT(topology().perftest({.bytes = {4096}}).notes, ::testing::IsEmpty());
+}
+
+TEST(ApiTopology, PerftestOfAllSizes) {
+  const api::PerftestOptions options{.iterations = 24, .tx_depth = 8, .all = true};
+  const api::Perftest all = topology().perftest(options);
+  ASSERT_EQ(all.rows.size(), 23U);
+  EXPECT_EQ(all.rows.front().bytes, 2);
+  EXPECT_EQ(all.rows.back().bytes, 8 << 20);
+  const auto one_by_one = HasSubstr("\"cq_moderation\": 1,");
+  EXPECT_FALSE(::testing::Value(all.json, one_by_one));
+  api::PerftestOptions large = options;
+  large.all = false;
+  EXPECT_TRUE(::testing::Value(topology().perftest(large).json, one_by_one));
+}
+
+TEST(ApiTopology, OptionsSayWhichGpusTheseAre) {
+  EXPECT_EQ(topology().perftest({.gpu = "a100-sxm"}).json,
+            topology().set("gpu.part", "a100-sxm").perftest().json);
+  EXPECT_EQ(topology().copies({.to = "gpu0", .gpu = "a100-sxm"}).json,
+            topology().set("gpu.part", "a100-sxm").copies({.to = "gpu0"}).json);
+  EXPECT_EQ(topology().copies({.to = "gpu0", .all = true}).rows.size(), 25U);
 }
 
 TEST(ApiTopology, Copies) {
@@ -209,7 +243,7 @@ TEST(ApiExpect, GivesEachSizeAnInterval) {
   for (const api::ExpectedRow& row : expected.rows) {
     EXPECT_EQ(row.state, "healthy");
     EXPECT_EQ(row.nodes, 2U);
-    EXPECT_LE(row.floor_gb_per_s, row.low_gb_per_s);
+    EXPECT_LE(row.floor_gb_per_s.value_or(0), row.low_gb_per_s);
     EXPECT_LE(row.low_gb_per_s, row.busbw_gb_per_s);
     EXPECT_GE(row.high_gb_per_s, row.busbw_gb_per_s);
     EXPECT_FALSE(row.limited_by.empty());
@@ -262,7 +296,9 @@ TEST(ApiExpect, HoldsWhatWasMeasuredAgainstFloors) {
     EXPECT_EQ(held.judged[0].verdict, "ok");
     EXPECT_EQ(held.judged[0].line, 2);
     EXPECT_EQ(held.judged[1].verdict, "below the floor");
-    EXPECT_LT(held.judged[1].measured_gb_per_s, held.judged[1].floor_gb_per_s);
+    ASSERT_TRUE(held.judged[1].floor_gb_per_s);
+    EXPECT_LT(held.judged[1].measured_gb_per_s, *held.judged[1].floor_gb_per_s);
+    EXPECT_FALSE(held.judged[1].found_low_gb_per_s);
     EXPECT_EQ(held.below_floor, 1U);
     EXPECT_EQ(held.gate, "");
   }
@@ -284,7 +320,8 @@ TEST(ApiExpect, RefusesWhatTheCommandRefuses) {
   EXPECT_THAT(refused([](auto& o) { o.qps = 2; }), HasSubstr("go with --tool perftest"));
   EXPECT_THAT(refused([](auto& o) { o.nodes = 1U << 20; }), HasSubstr("--nodes 1048576: at most"));
   EXPECT_THAT(refused([](auto& o) { o.as = "ranks=2"; }), HasSubstr("--as goes with --measured"));
-  EXPECT_THAT(refused([](auto& o) { o.seed = ~std::uint64_t{0}; }), HasSubstr("2^53"));
+  EXPECT_THAT(refused([](auto& o) { o.seed = ~std::uint64_t{0}; }),
+              HasSubstr("from 0 to 9007199254740991"));
   EXPECT_THAT(input_error([] { api::expect({}); }), HasSubstr("machine is required"));
   EXPECT_THAT(input_error([] { api::expect({"nowhere.yaml"}); }), HasSubstr("no such file"));
 }
@@ -331,6 +368,23 @@ TEST(ApiExplain, TakesTheMachineThatEvidenceShows) {
   EXPECT_NE(explanation.verdict, "not slower");
   ASSERT_FALSE(explanation.ruled_out.empty());
   EXPECT_FALSE(explanation.ruled_out.front().said.empty());
+}
+
+TEST(ApiExplain, MendsTheMachineThatEvidenceShowsWhereNoneIsGiven) {
+  api::ExplainOptions options;
+  options.evidence = {std::string(WEFT_SOURCE_DIR) +
+                      "/tests/data/evidence/lspci-vvv-dell-h100.txt"};
+  options.gpu = "h100-sxm";
+  const api::Log log = api::Log::parse(
+      "transport,hosts,ranks,op,bytes,us\nnvlink,1,2,allreduce,1048576,500\n"
+      "nvlink,1,2,allreduce,67108864,5000\n",
+      "log.csv");
+  const api::Explanation explanation = api::explain(log, options);
+  EXPECT_EQ(explanation.machine, "the evidence's machine, mended");
+  EXPECT_EQ(explanation.nodes, 1);
+  ASSERT_EQ(explanation.points.size(), 2U);
+  EXPECT_FALSE(explanation.points[0].healthy_us);
+  EXPECT_DOUBLE_EQ(explanation.points[1].busbw_gb_per_s, 67108864 / 5000e3);
 }
 
 TEST(ApiExplain, RefusesWhatTheCommandRefuses) {
@@ -393,6 +447,36 @@ TEST(ApiStop, ComesBeforeAllIsPredicted) {
             api::Error::Kind::kStopped);
 }
 
+TEST(ApiStop, ComesInTheMiddleOfASize) {
+  const auto is_stopped = [](auto call) {
+    int asked = 0;
+    try {
+      call([&] { return ++asked > 1; });
+    } catch (const api::Error& e) {
+      EXPECT_EQ(e.kind(), api::Error::Kind::kStopped) << e.what();
+      EXPECT_GT(asked, 1);
+      return true;
+    }
+    return false;
+  };
+  EXPECT_TRUE(
+      is_stopped([](auto stop) { small().perftest({.iterations = 100'000, .stop = stop}); }));
+  EXPECT_TRUE(is_stopped([](auto stop) {
+    small().copies({.to = "gpu0", .fidelity = "packet", .bytes = {1 << 30}, .stop = stop});
+  }));
+}
+
+TEST(ApiStop, WhatItThrowsComesOutAsItIsIfItIsAnError) {
+  try {
+    small().perftest(
+        {.stop = []() -> bool { throw api::Error(api::Error::Kind::kInput, "of stop"); }});
+    ADD_FAILURE() << "went on";
+  } catch (const api::Error& e) {
+    EXPECT_EQ(e.kind(), api::Error::Kind::kInput);
+    EXPECT_STREQ(e.what(), "of stop");
+  }
+}
+
 TEST(ApiErrors, AreOneTypeForEveryInput) {
   EXPECT_THAT(input_error([] { api::Scenario::load("nowhere.yaml"); }),
               HasSubstr("nowhere.yaml: no such file"));
@@ -401,7 +485,7 @@ TEST(ApiErrors, AreOneTypeForEveryInput) {
   EXPECT_THAT(input_error([] { api::Topology::parse("<system", "f.xml"); }), HasSubstr("f.xml"));
   EXPECT_THAT(input_error([] { scenario().predict({.fidelity = "exact"}); }), HasSubstr("exact"));
   EXPECT_THAT(input_error([] { scenario().predict({.seed = ~std::uint64_t{0}}); }),
-              HasSubstr("2^53"));
+              HasSubstr("from 0 to 9007199254740991"));
   const auto perftest = [](auto change) {
     return input_error([&] {
       api::PerftestOptions options;
@@ -410,11 +494,15 @@ TEST(ApiErrors, AreOneTypeForEveryInput) {
     });
   };
   EXPECT_THAT(perftest([](auto& o) { o.op = "atomic"; }), HasSubstr("known: read, send, write"));
-  EXPECT_THAT(perftest([](auto& o) { o.bytes = {0}; }), HasSubstr("at least 1 B"));
+  EXPECT_THAT(perftest([](auto& o) { o.bytes = {0}; }), HasSubstr("allowed are 1 B"));
   EXPECT_THAT(perftest([](auto& o) { o.bytes = {1LL << 40}; }), HasSubstr("64 MiB"));
+  EXPECT_THAT(perftest([](auto& o) { o.bytes = {}; }), HasSubstr("--size: name a message size"));
+  EXPECT_THAT(perftest([](auto& o) { o.seed = ~std::uint64_t{0}; }), HasSubstr("--seed '1844"));
   EXPECT_THAT(perftest([](auto& o) { o.tx_depth = 1U << 30; }), HasSubstr("at most 15000"));
   EXPECT_THAT(perftest([](auto& o) { o.from = "gpu99"; }), HasSubstr("no such device"));
   EXPECT_THAT(input_error([] { topology().copies({.by = "hand"}); }), HasSubstr("known: engine"));
+  EXPECT_THAT(input_error([] { topology().copies({.bytes = {64}, .all = true}); }),
+              HasSubstr("--all and --size: give one"));
   EXPECT_THAT(input_error([] { topology().copies({.to = "nic0"}); }), HasSubstr("not a GPU"));
 }
 

@@ -97,7 +97,7 @@ py::object shown_of(const api::Shown& shown) {
 
 py::object perftest_row_of(const api::PerftestRow& row) {
   return make("PerftestRow", "bytes"_a = row.bytes, "iterations"_a = row.iterations,
-              "bw_Gbps"_a = row.average_gbps, "bw_peak_Gbps"_a = row.peak_gbps,
+              "bw_Gbps"_a = row.average_gbit_per_s, "bw_peak_Gbps"_a = row.peak_gbit_per_s,
               "msg_rate_Mpps"_a = row.messages_per_s / 1e6, "latency_us"_a = row.latency_us,
               "limited_by"_a = text_of(row.limited_by));
 }
@@ -122,9 +122,6 @@ py::object copies_of(const api::Copies& copies) {
               "json"_a = text_of(copies.json));
 }
 
-/// None where there is none.
-py::object if_positive(double value) { return value > 0 ? py::cast(value) : py::none(); }
-
 py::object expected_row_of(const api::ExpectedRow& row) {
   return make("ExpectedRow", "state"_a = text_of(row.state), "op"_a = text_of(row.op),
               "bytes"_a = row.bytes, "ranks"_a = row.ranks, "nodes"_a = row.nodes,
@@ -132,19 +129,17 @@ py::object expected_row_of(const api::ExpectedRow& row) {
               "proto"_a = text_of(row.proto), "qps"_a = row.qps, "tx_depth"_a = row.tx_depth,
               "time_us"_a = row.time_us, "busbw_GBps"_a = row.busbw_gb_per_s,
               "low_GBps"_a = row.low_gb_per_s, "high_GBps"_a = row.high_gb_per_s,
-              "floor_GBps"_a = if_positive(row.floor_gb_per_s), "basis"_a = text_of(row.basis),
+              "floor_GBps"_a = row.floor_gb_per_s, "basis"_a = text_of(row.basis),
               "limited_by"_a = tuple_of(row.limited_by, cause_of));
 }
 
 py::object judged_row_of(const api::JudgedRow& row) {
-  return make(
-      "JudgedRow", "op"_a = text_of(row.op), "bytes"_a = row.bytes, "ranks"_a = row.ranks,
-      "nodes"_a = row.nodes, "line"_a = row.line, "measured_GBps"_a = row.measured_gb_per_s,
-      "verdict"_a = text_of(row.verdict), "floor_GBps"_a = if_positive(row.floor_gb_per_s),
-      "busbw_GBps"_a = if_positive(row.busbw_gb_per_s),
-      "low_GBps"_a = if_positive(row.low_gb_per_s), "high_GBps"_a = if_positive(row.high_gb_per_s),
-      "found_low_GBps"_a = if_positive(row.found_low_gb_per_s),
-      "found_high_GBps"_a = if_positive(row.found_high_gb_per_s), "basis"_a = text_of(row.basis));
+  return make("JudgedRow", "op"_a = text_of(row.op), "bytes"_a = row.bytes, "ranks"_a = row.ranks,
+              "nodes"_a = row.nodes, "line"_a = row.line, "measured_GBps"_a = row.measured_gb_per_s,
+              "verdict"_a = text_of(row.verdict), "floor_GBps"_a = row.floor_gb_per_s,
+              "busbw_GBps"_a = row.busbw_gb_per_s, "low_GBps"_a = row.low_gb_per_s,
+              "high_GBps"_a = row.high_gb_per_s, "found_low_GBps"_a = row.found_low_gb_per_s,
+              "found_high_GBps"_a = row.found_high_gb_per_s, "basis"_a = text_of(row.basis));
 }
 
 py::object expected_of(const api::Expected& expected) {
@@ -159,8 +154,9 @@ py::object expected_of(const api::Expected& expected) {
 py::object point_of(const api::ExplainedPoint& point) {
   return make("ExplainedPoint", "op"_a = text_of(point.op),
               "memory_path"_a = text_of(point.memory_path), "bytes"_a = point.bytes,
-              "slow_us"_a = point.slow_us, "healthy_us"_a = if_positive(point.healthy_us),
-              "predicted_us"_a = point.predicted_us, "gap"_a = point.gap, "sd"_a = point.sd);
+              "slow_us"_a = point.slow_us, "busbw_GBps"_a = point.busbw_gb_per_s,
+              "healthy_us"_a = point.healthy_us, "predicted_us"_a = point.predicted_us,
+              "gap"_a = point.gap, "sd"_a = point.sd);
 }
 
 py::object quote_of(const api::Quote& quote) {
@@ -355,7 +351,10 @@ void add_options(py::module_& module) {
       .def_readwrite("cq_moderation", &Perftest::cq_moderation)
       .def_readwrite("rx_depth", &Perftest::rx_depth)
       .def_readwrite("post_list", &Perftest::post_list)
-      .def_readwrite("bidirectional", &Perftest::bidirectional);
+      .def_readwrite("bidirectional", &Perftest::bidirectional)
+      .def_readwrite("all", &Perftest::all)
+      .def_readwrite("gpu", &Perftest::gpu)
+      .def_readwrite("seed", &Perftest::seed);
   using Copies = api::CopiesOptions;
   py::class_<Copies>(module, "CopiesOptions")
       .def(py::init<>())
@@ -365,7 +364,9 @@ void add_options(py::module_& module) {
       .def_readwrite("fidelity", &Copies::fidelity)
       .def_readwrite("bidirectional", &Copies::bidirectional)
       .def_readwrite("blocks", &Copies::blocks)
-      .def_readwrite("bytes", &Copies::bytes);
+      .def_readwrite("bytes", &Copies::bytes)
+      .def_readwrite("all", &Copies::all)
+      .def_readwrite("gpu", &Copies::gpu);
   using Expect = api::ExpectOptions;
   py::class_<Expect> expect_options(module, "ExpectOptions");
   expect_options.def(py::init<>())

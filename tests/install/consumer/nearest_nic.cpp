@@ -25,7 +25,7 @@ int main(int argc, char** argv) {
     weft::api::PerftestOptions options;
     options.bytes = {4096, 65536};
     for (const weft::api::PerftestRow& row : topology.perftest(options).rows) {
-      std::printf("%lld\t%.17g\t%.17g\n", static_cast<long long>(row.bytes), row.average_gbps,
+      std::printf("%lld\t%.17g\t%.17g\n", static_cast<long long>(row.bytes), row.average_gbit_per_s,
                   row.latency_us);
     }
     return 0;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from typing import Callable, Mapping, Sequence
 
 from weft import _weft
@@ -13,9 +14,9 @@ from weft._types import File, Value
 
 
 def expect(machine: Topology | File | Sequence[File], *, tool: str = "nccl-tests", op: str | Sequence[str] = (),
-           bytes: int | Sequence[int] = (), nodes: int = 0, memory: str = "", qps: int = 1, tx_depth: int = 128,
-           measured: Log | File | None = None, as_: Mapping[str, Value] | None = None,
-           set: Mapping[str, Value] | None = None, env: Mapping[str, str] | None = None, gpu: str = "",
+           bytes: int | Iterable[int] = (), nodes: int = 0, memory: str = "", qps: int = 1, tx_depth: int = 128,
+           measured: Log | File | None = None, as_: Mapping[str, Value] | str | None = None,
+           set: Mapping[str, Value] | None = None, env: Mapping[str, Value] | None = None, gpu: str = "",
            nccl_version: str = "", launch: str = "", seed: int | None = None, threads: int = 0,
            stop: Callable[[], bool] | None = None) -> Expected:
     """What a healthy machine should give, with intervals and floors in GB/s of bus bandwidth: `weft expect`. Seconds
@@ -26,9 +27,10 @@ def expect(machine: Topology | File | Sequence[File], *, tool: str = "nccl-tests
     "write_bw"; bytes: sizes, ascending, unless given the powers of two from 8 B to 8 GiB, of perftest from 8 KiB to
     8 MiB; nodes: 0 is the machine's number; memory: "gdr" or "host-staged", of perftest "gdr" or "host", "" is NCCL's
     choice; qps, tx_depth: of perftest; measured: held against the floors, its rows of `op`, `bytes` and `nodes` where
-    these are given; as_: columns that it leaves out, {"ranks": 16, "hosts": 2}; set, env: parameters and NCCL's
-    variables; gpu: which GPUs these are, "h100-sxm"; nccl_version: "2.27.3"; launch: "back-to-back", "graph" or
-    "single"; seed, threads: as in Scenario.predict; stop: asked some 20 times a second whether to end early.
+    these are given; as_: columns that it leaves out, {"ranks": 16, "hosts": 2} or "ranks=16,hosts=2"; set, env:
+    parameters and NCCL's variables; gpu: which GPUs these are, "h100-sxm"; nccl_version: "2.27.3"; launch:
+    "back-to-back", "graph" or "single"; seed, threads: as in Scenario.predict; stop: asked some 20 times a second
+    whether to end early.
 
     Raises InputError: files, words or numbers are wrong, or no row is of what was asked for; Stopped: `stop` came before
     all was predicted; KeyboardInterrupt: Ctrl-C, or a notebook's stop button, in the main thread.
@@ -49,8 +51,8 @@ def expect(machine: Topology | File | Sequence[File], *, tool: str = "nccl-tests
 
 
 def explain(slow: Log | File, healthy: Log | File | None = None, *, machine: Topology | File | None = None,
-            evidence: File | Sequence[File] = (), as_: Mapping[str, Value] | None = None,
-            set: Mapping[str, Value] | None = None, env: Mapping[str, str] | None = None, gpu: str = "",
+            evidence: File | Sequence[File] = (), as_: Mapping[str, Value] | str | None = None,
+            set: Mapping[str, Value] | None = None, env: Mapping[str, Value] | None = None, gpu: str = "",
             nccl_version: str = "", launch: str = "", seed: int | None = None, threads: int = 0,
             stop: Callable[[], bool] | None = None) -> Explanation:
     """Why a run is slow: ranked causes, what share of the lost time each explains, how to verify it: `weft explain`.
@@ -87,13 +89,13 @@ def _files_of(files: File | Sequence[File]) -> list[bytes]:
     return [os.fsencode(file) for file in files]
 
 
-def _take_rest(options: _weft.ExpectOptions | _weft.ExplainOptions, as_: Mapping[str, Value] | None,
-               settings: Mapping[str, Value] | None, env: Mapping[str, str] | None, gpu: str, nccl_version: str,
+def _take_rest(options: _weft.ExpectOptions | _weft.ExplainOptions, as_: Mapping[str, Value] | str | None,
+               settings: Mapping[str, Value] | None, env: Mapping[str, Value] | None, gpu: str, nccl_version: str,
                launch: str, seed: int | None, threads: int) -> None:
     """What both have."""
-    options.as_ = ",".join(f"{column}={value}" for column, value in (as_ or {}).items())
+    options.as_ = as_ if isinstance(as_, str) else ",".join(f"{key}={value}" for key, value in (as_ or {}).items())
     options.set = [(key, str(value)) for key, value in (settings or {}).items()]
-    options.env = dict(env or {})
+    options.env = {name: str(value) for name, value in (env or {}).items()}
     options.gpu = gpu
     options.nccl_version = nccl_version
     options.launch = launch

@@ -80,6 +80,9 @@ class Shown(Table):
     def _cells(self) -> list[dict[str, Cell]]:
         return [{**vars(pair), "class": pair.path_class} for pair in self.pairs]
 
+    def _below(self) -> tuple[str, ...]:
+        return self.notes
+
 
 @dataclass(frozen=True)
 class PerftestRow:
@@ -110,7 +113,7 @@ class Perftest(Table):
     from_, to         the ends with their nodes: "gpu0@0"
     from_nic, to_nic  their NICs
     rows              one a size, in the order given
-    notes             what the reader had to assume
+    notes             what the reader had to assume, what had no effect
     json              as `weft perftest --json` writes it
     """
 
@@ -127,6 +130,9 @@ class Perftest(Table):
 
     def _cells(self) -> list[dict[str, Cell]]:
         return [vars(row) for row in self.rows]
+
+    def _below(self) -> tuple[str, ...]:
+        return self.notes
 
 
 @dataclass(frozen=True)
@@ -178,6 +184,9 @@ class Copies(Table):
         def limit(row: CopyRow) -> str:
             return next((f"{top.cause} ({top.where}) {100 * top.share:.0f} %" for top in row.limited_by), "")
         return [{**vars(row), "from": row.from_, "limited_by": limit(row)} for row in self.rows]
+
+    def _below(self) -> tuple[str, ...]:
+        return self.notes
 
 
 @dataclass(frozen=True)
@@ -251,7 +260,8 @@ class JudgedRow:
 
 @dataclass(frozen=True)
 class Expected(Table):
-    """What `weft expect` says of a machine; tables have the columns of its JSON's `results`, or `judged`.
+    """What `weft expect` says of a machine; tables have the keys of its JSON's `results`, or `judged`, where `low` is
+    low_GBps and the like; of causes they have the largest one's `limited_by` and `limited_by_share`.
 
     rows         the healthy machine's; then as found, where any of these differs
     judged       instead, if something was measured
@@ -300,6 +310,7 @@ class ExplainedPoint:
     memory_path   "host-staged" where it was forced; "" else
     bytes         as nccl-tests counts size
     slow_us       microseconds, measured
+    busbw_GBps    1e9 bytes/s, of the slow run
     healthy_us    microseconds, measured; None without a healthy run
     predicted_us  microseconds, where nothing is wrong
     gap           ln(slow / healthy, or predicted where there is none)
@@ -310,6 +321,7 @@ class ExplainedPoint:
     memory_path: str
     bytes: int
     slow_us: float
+    busbw_GBps: float
     healthy_us: float | None
     predicted_us: float
     gap: float
@@ -380,7 +392,11 @@ class Answer:
 
 @dataclass(frozen=True)
 class RefusedCause:
-    """A cause that weft cannot predict here: `id`, `where` and `how` as in Suspect, and why."""
+    """A cause that weft cannot predict here.
+
+    id, where, how  as in Suspect
+    why             weft cannot predict it
+    """
 
     id: str
     where: str
@@ -390,7 +406,11 @@ class RefusedCause:
 
 @dataclass(frozen=True)
 class AbsentCause:
-    """A cause that cannot be on this machine: entry of the catalogue, and what a machine must have for it."""
+    """A cause that cannot be on this machine.
+
+    id     entry of the catalogue
+    needs  what a machine must have for it
+    """
 
     id: str
     needs: str
@@ -398,7 +418,11 @@ class AbsentCause:
 
 @dataclass(frozen=True)
 class NotLookedAt:
-    """What can make a run slow, too, and why it is not looked at."""
+    """What can make a run slow, too.
+
+    what  it is
+    why   it is not looked at
+    """
 
     what: str
     why: str
@@ -409,7 +433,7 @@ class Explanation(Table):
     """What `weft explain` says of a run; tables have a row for each cause of each answer, which `answer` counts from 1.
 
     verdict            "not slower" (than it should be), "explained", "none" (of the causes)
-    machine            its file
+    machine            its file, or "the evidence's machine, mended"
     nodes, ranks       of the run: nodes, GPUs of all nodes together
     nccl_version       whose decisions were followed
     chance_if_healthy  of numbers that are off as far where nothing is wrong

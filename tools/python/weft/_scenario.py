@@ -51,13 +51,13 @@ class Scenario:
         self._scenario.set(key, str(value))
         return self
 
-    def env(self, name: str, value: str) -> Scenario:
+    def env(self, name: str, value: Value) -> Scenario:
         """Sets one of NCCL's environment variables: env("NCCL_ALGO", "Ring"). Returns this scenario.
 
         Raises InputError: none of NCCL's, or a value that it does not take. One that weft does not model is named in
         the prediction's notes.
         """
-        self._scenario.env(name, value)
+        self._scenario.env(name, str(value))
         return self
 
     def predict(self, *, fidelity: str = "fluid", seed: int | None = None, threads: int = 0, force: bool = False,

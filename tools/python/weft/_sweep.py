@@ -37,7 +37,10 @@ class Point:
 
 @dataclass(frozen=True)
 class Sweep:
-    """The points of a grid; the last key's values change fastest."""
+    """What `weft sweep` says of a grid.
+
+    points  the last key's values change fastest
+    """
 
     points: tuple[Point, ...]
 

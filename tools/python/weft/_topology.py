@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 import os
-from typing import Callable, Sequence
+from collections.abc import Iterable, Set
+from typing import Callable, cast
 
 from weft import _weft
 from weft._machine_types import Copies, Perftest, Shown
-from weft._scenario import check_whole
+from weft._scenario import MOST_SEED, check_whole
 from weft._types import File, InputError, Value
 
 MOST_COUNT = 2**32 - 1
@@ -56,9 +58,10 @@ class Topology:
         return self._topology.show()
 
     def perftest(self, *, op: str = "write", memory: str = "gpu", post: str = "cpu", from_: str = "gpu0",
-                 to: str = "gpu0@1", from_nic: str = "", to_nic: str = "", bytes: int | Sequence[int] = 65536,
+                 to: str = "gpu0@1", from_nic: str = "", to_nic: str = "", bytes: int | Iterable[int] = 65536,
                  iterations: int = 0, tx_depth: int = 128, qps: int = 1, cq_moderation: int = 0, rx_depth: int = 512,
-                 post_list: int = 1, bidirectional: bool = False, stop: Callable[[], bool] | None = None) -> Perftest:
+                 post_list: int = 1, bidirectional: bool = False, all: bool = False, gpu: str = "",
+                 seed: int | None = None, stop: Callable[[], bool] | None = None) -> Perftest:
         """Point-to-point RDMA between two GPUs or sockets, as `ib_write_bw` and its kin measure it, on packets: `weft
         perftest`. Other Python threads run meanwhile.
 
@@ -66,7 +69,9 @@ class Topology:
         (IBGDA) or "proxy"; from_, to: a GPU or CPU and its node, "gpu0@0"; from_nic, to_nic: "" is the nearest; bytes:
         message sizes, each 1 B to 64 MiB; iterations: messages of each queue pair, 0 is until the rate is steady;
         tx_depth, qps, cq_moderation, rx_depth, post_list: as perftest has them, cq_moderation 0 is its own;
-        bidirectional: rates are then of both ends together; stop: asked some 20 times a second whether to end early.
+        bidirectional: rates are then of both ends together; all: the powers of two from 2 B to 8 MiB in place of
+        `bytes`, completions then moderated alike at all sizes; gpu: which GPUs these are, "h100-sxm"; seed: as in
+        Scenario.predict; stop: asked some 20 times a second whether to end early.
 
         Raises InputError: no such devices, no way between them, GPUDirect RDMA that cannot work (with the reason),
         numbers out of range; Stopped: `stop` came before all sizes were run; KeyboardInterrupt: Ctrl-C, or a notebook's
@@ -88,18 +93,21 @@ class Topology:
         options.rx_depth = check_whole("rx_depth", rx_depth, MOST_COUNT)
         options.post_list = check_whole("post_list", post_list, MOST_COUNT)
         options.bidirectional = bidirectional
+        options.all = all
+        options.gpu = gpu
+        options.seed = None if seed is None else check_whole("seed", seed, MOST_SEED)
         return self._topology.perftest(options, stop)
 
     def copies(self, *, from_: str = "", to: str = "", by: str = "engine", fidelity: str = "fluid",
-               bidirectional: bool = False, blocks: int = 0, bytes: int | Sequence[int] = (),
-               stop: Callable[[], bool] | None = None) -> Copies:
+               bidirectional: bool = False, blocks: int = 0, bytes: int | Iterable[int] = (),
+               all: bool = False, gpu: str = "", stop: Callable[[], bool] | None = None) -> Copies:
         """Copies between host memory and GPUs, or between GPUs, of all pairs at once, as nvbandwidth measures them:
         `weft copies`. Other Python threads run meanwhile.
 
         from_, to: "gpu0", "cpu0,cpu1", "all", "cpu"; both "": nvbandwidth's matrices; by: "engine" (cudaMemcpyAsync) or
         "kernel"; fidelity: "fluid" or "packet"; bidirectional: rates are then of both ways together; blocks: thread
-        blocks of a kernel, 0 is one for each SM; bytes: of a copy, unless given 512 MiB, on packets 4 MiB; stop: as in
-        perftest.
+        blocks of a kernel, 0 is one for each SM; bytes: of a copy, unless given 512 MiB, on packets 4 MiB; all: the
+        powers of two from 64 B to 1 GiB, without `bytes`; gpu, stop: as in perftest.
 
         Raises InputError: no such devices, no way between them, numbers out of range; Stopped and KeyboardInterrupt: as
         perftest does.
@@ -112,6 +120,8 @@ class Topology:
         options.bidirectional = bidirectional
         options.blocks = check_whole("blocks", blocks, MOST_COUNT)
         options.bytes = sizes_of(bytes)
+        options.all = all
+        options.gpu = gpu
         return self._topology.copies(options, stop)
 
 
@@ -128,7 +138,7 @@ class Log:
 
     @classmethod
     def load(cls, file: File) -> Log:
-        """Raises InputError: no such file, or over 64 MiB."""
+        """Raises InputError: no such file, or over 64 MiB; as `measured` of expect it has 16 MiB at most."""
         return cls(_weft.Log.load(os.fsencode(file)))
 
     @classmethod
@@ -137,9 +147,13 @@ class Log:
         return cls(_weft.Log.parse(text, os.fsencode(name)))
 
 
-def sizes_of(sizes: int | Sequence[int]) -> list[int]:
-    """Of a size or several. Raises InputError: one that is no whole number from 0 on."""
+def sizes_of(sizes: int | Iterable[int]) -> list[int]:
+    """Of a size or several; a set's ascend. Raises InputError: one that is no whole number from 0 on."""
     if isinstance(sizes, (str, bytes)):
         raise InputError(f"bytes {sizes!r}: write whole numbers")
-    each = sizes if isinstance(sizes, Sequence) else [sizes]
-    return [check_whole("bytes", size, MOST_BYTES) for size in each]
+    try:
+        given = [operator.index(cast(int, sizes))]
+    except TypeError:  # of several, or of something else, which is refused below
+        given = list(sizes) if isinstance(sizes, Iterable) else [sizes]
+    each = [check_whole("bytes", size, MOST_BYTES) for size in given]
+    return sorted(each) if isinstance(sizes, Set) else each

@@ -54,6 +54,9 @@ class PerftestOptions:
     rx_depth: int
     post_list: int
     bidirectional: bool
+    all: bool
+    gpu: str
+    seed: int | None
 
 class CopiesOptions:
     from_: str
@@ -63,6 +66,8 @@ class CopiesOptions:
     bidirectional: bool
     blocks: int
     bytes: list[int]
+    all: bool
+    gpu: str
 
 class ExpectOptions:
     tool: str
