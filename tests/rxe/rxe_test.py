@@ -216,7 +216,8 @@ class Again(InMachine):
         self.near(statistics.median(again), recorded, max(0.10, (max(runs) - min(runs)) / recorded))
 
     def test_goodput_over_a_link_that_sets_the_pace(self):
-        self.near(self.goodput("linked_again"), self.goodput("linked"), 0.10)
+        again = [self.goodput(f"linked_again-{i}") for i in range(1, 4)]
+        self.near(statistics.median(again), self.goodput("linked"), 0.10)
 
 
 class Cost(InMachine):
