@@ -33,6 +33,18 @@ bool is_ipv4(const ibv_gid& gid) {
 
 Endpoint::Endpoint(const std::string& device, std::size_t bytes, std::size_t pairs,
                    std::optional<unsigned> gpu) {
+  try {
+    make(device, bytes, pairs, gpu);
+  } catch (const InputError&) {
+    release();
+    throw;
+  }
+}
+
+Endpoint::~Endpoint() { release(); }
+
+void Endpoint::make(const std::string& device, std::size_t bytes, std::size_t pairs,
+                    std::optional<unsigned> gpu) {
   open(device);
   find_address();
   const std::size_t at_least_one = std::max<std::size_t>(bytes, 1);
@@ -66,13 +78,15 @@ std::uint64_t Endpoint::memory() const {
   return gpu_memory_ ? gpu_memory_->address() : std::bit_cast<std::uint64_t>(host_memory_.data());
 }
 
-Endpoint::~Endpoint() {
+/// The region goes before the memory that it is of.
+void Endpoint::release() {
+  if (context_ == nullptr) return;
   const VerbsLibrary& verbs = verbs_library();
   for (ibv_qp* const pair : pairs_) verbs.destroy_qp(pair);
   if (queue_ != nullptr) verbs.destroy_cq(queue_);
   if (region_ != nullptr) verbs.dereg_mr(region_);
   if (domain_ != nullptr) verbs.dealloc_pd(domain_);
-  if (context_ != nullptr) verbs.close_device(context_);
+  verbs.close_device(context_);
 }
 
 void Endpoint::open(const std::string& device) {

@@ -42,6 +42,9 @@ class Endpoint {
   std::uint32_t depth() const { return depth_; }
 
  private:
+  void make(const std::string& device, std::size_t bytes, std::size_t pairs,
+            std::optional<unsigned> gpu);
+  void release();
   void open(const std::string& device);
   void register_memory();
   std::uint64_t memory() const;

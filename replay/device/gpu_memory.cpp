@@ -34,7 +34,7 @@ CudaDriver loaded() {
   const char* const name = "libcuda.so.1";
   void* const library = dlopen(name, RTLD_NOW);
   if (library == nullptr) {
-    throw InputError("--gpu-memory: no CUDA driver here (libcuda.so.1 cannot be loaded)");
+    throw InputError(fmt::format("--gpu-memory: no CUDA driver here: {}", dlerror()));
   }
   CudaDriver out{};
   const auto find = [&](const char* symbol, auto& function) {

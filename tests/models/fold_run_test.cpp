@@ -182,12 +182,14 @@ TEST(FoldRun, TreesOfLlAreExtendedHoweverSmall) {
       ASSERT_EQ(extended[i].extended.size(), 1u);
       EXPECT_EQ(extended[i].extended[0].by, "level");
       EXPECT_NEAR(extended[i].time_us / whole[i].time_us, 1, tolerance)
-          << protocol << " " << channels << " " << extended[i].memory_path;
+          << nodes << " " << protocol << " " << channels << " " << extended[i].memory_path;
     }
   };
-  agree(Bytes{8}, "LL", "1", 1e-6);
-  agree(Bytes::kib(256), "LL", "8", 0.03);
-  agree(Bytes::mib(1), "LL128", "16", 0.05);
+  agree(40, Bytes{8}, "LL", "1", 1e-6);
+  agree(65, Bytes{8}, "LL", "1", 1e-6);
+  agree(40, Bytes::kib(256), "LL", "8", 0.03);
+  agree(33, Bytes::kib(256), "LL", "8", 0.03);
+  agree(40, Bytes::mib(1), "LL128", "16", 0.05);
 }
 
 // Numbers of nodes that are no powers of two, with just one more, or in between: as whole runs.

@@ -40,6 +40,15 @@ TEST(Equitable, EdgesOfOneLabelAreASet) {
   EXPECT_EQ(coarsest_equitable_partition(graph)->size, (std::vector<std::uint32_t>{1, 2, 1}));
 }
 
+TEST(Equitable, AsManyClassesAsThereAre) {
+  LabelledGraph graph;
+  constexpr std::uint32_t kNodes = 6000;
+  for (std::uint32_t n = 0; n < kNodes; ++n) graph.add_node(n / 2);
+  const Partition partition = *coarsest_equitable_partition(graph);
+  ASSERT_EQ(partition.size, std::vector<std::uint32_t>(kNodes / 2, 2));
+  for (std::uint32_t n = 0; n < kNodes; ++n) ASSERT_EQ(partition.class_of[n], n / 2);
+}
+
 TEST(Equitable, EndsWhenItIsTold) {
   int rounds = 0;
   EXPECT_FALSE(coarsest_equitable_partition(path(50, false), [&rounds] { return ++rounds < 4; }));
