@@ -80,8 +80,16 @@ void add_extended_notes(RunResult& result) {
   for (const ResultRow& row : result.rows) {
     if (row.extended.empty()) continue;
     std::string by;
-    for (const ResultRow::Extended& e : row.extended) by += (by.empty() ? "" : " and the ") + e.by;
-    ExtendedRows& rows = all.try_emplace({row.memory_path + ", " + row.algo, by},
+    std::string how;
+    for (const ResultRow::Extended& e : row.extended) {
+      if (e.by == "switch") {
+        how = "on fewer switches, as the network's never block, ";
+      } else if (by.find(e.by) == std::string::npos) {
+        by += (by.empty() ? "extended by the " : "and the ") + e.by + " ";
+      }
+    }
+    how += by;
+    ExtendedRows& rows = all.try_emplace({row.memory_path + ", " + row.algo, how},
                                          ExtendedRows{row.bytes, row.bytes, {}})
                              .first->second;
     rows.least = std::min(rows.least, row.bytes);
@@ -93,12 +101,12 @@ void add_extended_notes(RunResult& result) {
   for (const auto& [what, rows] : all) {
     const std::string least = format_size(Bytes{rows.least});
     result.notes.push_back(fmt::format(
-        "{}, {}: extended from {} nodes by the {}, not simulated whole; how far off that is: "
+        "{}, {}: {}from {} nodes, not simulated whole; how far off that is: "
         "models/transport/README.md, Samples (--unfolded runs every rank, where that is not "
         "refused)",
         what.first,
         rows.least == rows.most ? least : least + " to " + format_size(Bytes{rows.most}),
-        fmt::join(rows.nodes, ", "), what.second));
+        what.second, fmt::join(rows.nodes, ", ")));
   }
 }
 

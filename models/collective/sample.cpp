@@ -1,9 +1,12 @@
 #include "models/collective/sample.hpp"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <set>
 
 #include "models/nccl/execute/collective_plan.hpp"
+#include "models/wire/link.hpp"
 
 namespace weft {
 namespace {
@@ -25,6 +28,14 @@ constexpr double kSameChunks = 1.05;
 
 /// Nodes beyond which a time may be extended by the node, however many GPUs each has.
 constexpr std::uint32_t kLeastExtended = 32;
+
+/// The first NIC of a node that has a cable. Precondition: there is one.
+DeviceId cabled_nic(const Machine& machine, std::uint32_t node) {
+  for (std::size_t n = 0;; ++n) {
+    const DeviceId nic = machine.fabric().device(node, DeviceKind::kNic, n);
+    if (machine.fabric().wire_link(nic)) return nic;
+  }
+}
 
 /// Whether what a ring does in one node it does so many nodes further on.
 bool repeats_itself(const Ring& ring) {
@@ -70,6 +81,54 @@ bool begin_alike(const Tree& a, const Tree& b, std::size_t gpus) {
   return true;
 }
 
+/// The nodes on one switch, or on two leaves of half of them each, with as much up as down.
+TopologySpec on_fewer_switches(const Machine& cluster, std::uint32_t nodes,
+                               const std::optional<SampleLatency>& latency) {
+  TopologySpec spec = cluster.fabric().spec();
+  if (!latency) return spec;
+  const NetworkSpec said = spec.network;
+  spec.network = {.kind = NetworkSpec::Kind::kOneSwitch,
+                  .name = said.name,
+                  .part = said.part,
+                  .place = said.place};
+  if (!latency->far) return spec;
+  std::uint32_t nics = 0;
+  for (std::size_t n = 0; n < cluster.fabric().count(DeviceKind::kNic); ++n) {
+    if (cluster.fabric().wire_link(cluster.fabric().device(0, DeviceKind::kNic, n))) ++nics;
+  }
+  spec.network.kind = NetworkSpec::Kind::kLeafSpine;
+  spec.network.leaf_down = spec.network.leaf_up = nics * nodes / 2;
+  spec.network.ports = nics * nodes;
+  return spec;
+}
+
+/// The parameters with which messages take so long from NIC to NIC.
+const Params& with_latency(Params& params, const Machine& cluster,
+                           const std::optional<SampleLatency>& latency) {
+  if (!latency) return params;
+  const auto set = [&params](const std::string& device, double ns) {
+    const std::string key = (device.empty() ? "netswitch" : device) + ".latency";
+    const auto put = [&](double value) {
+      params.set_by_user(key, "netswitch", {value, Origin::kAssumed, "of the network"});
+    };
+    // The user may have asked for a multiple of it (Params::scale), as `ns` has it already.
+    put(1);
+    put(ns / params.number("netswitch.latency", {.device = device}));
+  };
+  const Fabric& fabric = cluster.fabric();
+  const Duration cables = cluster.wire_latency(*fabric.wire_link(cabled_nic(cluster, 0))) * 2;
+  const double leaf_ns = (latency->near - cables).as_ns();
+  if (!latency->far) {
+    set("", leaf_ns);
+    return params;
+  }
+  const Duration uplink =
+      wire_link_latency(params, params.number("netswitch.uplink_length", {.device = "leaf"}));
+  set("leaf", leaf_ns);
+  set("spine", (*latency->far - cables - uplink * 2).as_ns() - 2 * leaf_ns);
+  return params;
+}
+
 /// Into how many parts the bytes are cut, so that one of them has `least` transfers a rank and
 /// channel.
 std::int64_t parts_of(const Sample& sample, Op op, Bytes bytes, MemoryPath path,
@@ -90,9 +149,19 @@ std::int64_t parts_of(const Sample& sample, Op op, Bytes bytes, MemoryPath path,
 
 }  // namespace
 
+Sample::Sample(std::uint32_t nodes, std::uint32_t in_place_of, const Machine& cluster,
+               const PartLibrary& parts, std::optional<SampleLatency> of_messages)
+    : stands_for{in_place_of},
+      latency{of_messages},
+      params{cluster.devices().params()},
+      fabric{on_fewer_switches(cluster, nodes, latency), nodes},
+      devices{fabric, with_latency(params, cluster, latency), parts},
+      machine{devices} {}
+
 bool may_be_sampled(const Machine& cluster) {
-  return cluster.fabric().nodes() > 2 * Sample::kOfRings &&
-         cluster.fabric().spec().network.kind == NetworkSpec::Kind::kOneSwitch &&
+  const bool one_switch = cluster.fabric().spec().network.kind == NetworkSpec::Kind::kOneSwitch;
+  const std::uint32_t most_whole = one_switch ? 2 * Sample::kOfRings : Sample::kMostWhole;
+  return cluster.fabric().nodes() > most_whole && cluster.network_never_blocks() &&
          !cluster.has_emulated_nics();
 }
 
@@ -152,22 +221,72 @@ Schedule always(const Choice& choice, const Schedule& schedule) {
   return out;
 }
 
+/// Between the first cabled NICs of two nodes; none of one switch, which has it already.
+std::optional<SampleLatency> Samples::latency_between(std::uint32_t from_node,
+                                                      std::uint32_t to_node) const {
+  if (machine_.fabric().spec().network.kind == NetworkSpec::Kind::kOneSwitch) return {};
+  return SampleLatency{
+      machine_.network_latency(cabled_nic(machine_, from_node), cabled_nic(machine_, to_node))};
+}
+
+/// Of the rings' hops between nodes: as slow as the slowest between two leaves, and within them
+/// what makes the sum of the sample's hops, for each, the rings'.
+std::optional<SampleLatency> Samples::latency_of_rings(const Schedule& cluster,
+                                                       const Choice& choice) const {
+  constexpr std::size_t kMostHops = 4096;  // of a ring: enough for a mean
+  if (machine_.fabric().spec().network.kind == NetworkSpec::Kind::kOneSwitch) return {};
+  const std::size_t gpus = machine_.fabric().count(DeviceKind::kGpu);
+  double sum_ns = 0;
+  double hops = 0;
+  Duration slowest;
+  for (std::size_t c = 0; c < choice.channels; ++c) {
+    const Ring& ring = cluster.rings[c];
+    const std::size_t nodes = ring.entry_nic.size();
+    const auto nic_of = [&](std::size_t place, std::size_t nic) {
+      const auto node = static_cast<std::uint32_t>(ring.order[place * gpus] / gpus);
+      return machine_.fabric().device(node, DeviceKind::kNic, nic);
+    };
+    for (std::size_t n = 0; n < std::min(nodes, kMostHops); ++n, ++hops) {
+      const std::size_t next = (n + 1) % nodes;
+      const Duration hop =
+          machine_.network_latency(nic_of(n, ring.exit_nic[n]), nic_of(next, ring.entry_nic[next]));
+      sum_ns += hop.as_ns();
+      slowest = std::max(slowest, hop);
+    }
+  }
+  constexpr double kBetween = 2;  // of the sample's hops
+  constexpr double kWithin = Sample::kOfTwoLeaves - kBetween;
+  const double mean_ns = sum_ns / hops;
+  const double near_ns = (Sample::kOfTwoLeaves * mean_ns - kBetween * slowest.as_ns()) / kWithin;
+  return SampleLatency{Duration::from_ns(near_ns), slowest};
+}
+
 StandIn Samples::of(Op op, Bytes bytes, MemoryPath path) {
   if (!may_be_sampled(machine_)) return {};
   const std::uint32_t nodes = machine_.fabric().nodes();
   const std::size_t gpus = machine_.fabric().count(DeviceKind::kGpu);
   if (op == Op::kAllToAll) {
-    return of_nodes_alike(bytes, path, Sample::kOfAllToAlls, most_nodes_of_all_to_all(path),
-                          [](std::uint32_t n) { return n - 1.0; });
+    return of_nodes_alike(bytes, path,
+                          {.sampled = Sample::kOfAllToAlls,
+                           .most = most_nodes_of_all_to_all(path),
+                           .sent = [](std::uint32_t n) { return n - 1.0; },
+                           .latency = latency_between(0, nodes - 1)});
   }
   const Schedule& cluster = schedules_.at(path);
   const Choice choice = cluster.choose(op, bytes);
   if (choice.algorithm == Algorithm::kRing) {
-    const Sample& sample = sample_of(Sample::kOfRings, nodes, path);
+    if (cluster.rings.size() < choice.channels) return {};
+    const std::optional<SampleLatency> latency = latency_of_rings(cluster, choice);
+    const std::uint32_t sampled = latency ? Sample::kOfTwoLeaves : Sample::kOfRings;
+    const Sample& sample = sample_of(sampled, nodes, path, latency);
     if (!stands_for(sample.schedules.at(path), cluster, op, choice)) return {};
     const auto most = static_cast<std::uint32_t>(Sample::kMostRingRanks / gpus);
-    return of_nodes_alike(bytes, path, Sample::kOfRings, std::max(most, kLeastExtended),
-                          [gpus](std::uint32_t n) { return static_cast<double>(n * gpus) - 1; });
+    return of_nodes_alike(
+        bytes, path,
+        {.sampled = sampled,
+         .most = std::max(most, kLeastExtended),
+         .sent = [gpus](std::uint32_t n) { return static_cast<double>(n * gpus) - 1; },
+         .latency = latency});
   }
   const bool is_tree =
       choice.algorithm == Algorithm::kTree || choice.algorithm == Algorithm::kNvlsTree;
@@ -185,52 +304,66 @@ std::uint32_t Samples::most_nodes_of_all_to_all(MemoryPath path) const {
   return std::max(most, kLeastExtended);
 }
 
-/// Where all nodes do alike: `sampled` of them in the place of all; beyond `most` in the place of
-/// half and an eighth of `most`, with as many bytes for each node. `sent`(nodes): what a NIC sends
-/// there, in any unit.
-StandIn Samples::of_nodes_alike(Bytes bytes, MemoryPath path, std::uint32_t sampled,
-                                std::uint32_t most,
-                                const std::function<double(std::uint32_t)>& sent) {
+/// A few nodes in the place of all; beyond `most` in the place of half and an eighth of `most`,
+/// with as many bytes for each node.
+StandIn Samples::of_nodes_alike(Bytes bytes, MemoryPath path, const Alike& alike) {
   const std::uint32_t nodes = machine_.fabric().nodes();
-  if (nodes <= most) return {.first = SampleRun{&sample_of(sampled, nodes, path), bytes}};
-  const auto part_of = [&](std::uint32_t part) {
-    return SampleRun{&sample_of(sampled, part, path), Bytes{pieces(bytes, Bytes{nodes}) * part}};
+  const auto run_of = [&](std::uint32_t part, Bytes sent) {
+    return SampleRun{&sample_of(alike.sampled, part, path, alike.latency), sent};
   };
-  const std::uint32_t more = most / 2;
-  const std::uint32_t less = most / 8;
+  if (nodes <= alike.most) return {.first = run_of(nodes, bytes)};
+  const auto part_of = [&](std::uint32_t part) {
+    return run_of(part, Bytes{pieces(bytes, Bytes{nodes}) * part});
+  };
+  const std::uint32_t more = alike.most / 2;
+  const std::uint32_t less = alike.most / 8;
   return {.first = part_of(more),
           .further = {{.by = "node",
                        .more = part_of(more),
                        .less = part_of(less),
                        .between = static_cast<double>(more - less),
                        .steps = static_cast<double>(nodes - more)}},
-          .sent = sent(nodes) / sent(more)};
+          .sent = alike.sent(nodes) / alike.sent(more)};
 }
 
 StandIn Samples::of_trees(Op op, Bytes bytes, MemoryPath path, const Choice& choice) {
   const std::uint32_t nodes = machine_.fabric().nodes();
-  if (nodes <= Sample::kMostWholeTrees) return {};
+  if (nodes <= Sample::kMostWhole) return {};
   const Schedule& cluster = schedules_.at(path);
   const bool is_short =
       plan_size(machine_.devices(), cluster, op, bytes).transfers < kManyTransfers;
   if (is_short && choice.protocol == "Simple") return {};
+  // Levels by what a message takes from 1 to 2, 2 to 4, 4 to 8, ..., as NCCL's trees have them.
+  std::map<std::optional<SampleLatency>, std::uint32_t> levels_of;
+  for (std::uint32_t node = 1; node < nodes; node *= 2) {
+    ++levels_of[latency_between(node, 2 * node < nodes ? 2 * node : 0)];
+  }
+  const std::optional<SampleLatency> farthest = levels_of.rbegin()->first;
   const std::uint32_t levels = levels_between(nodes, Sample::kOfTrees);
-  const Sample& first = sample_of(nodes_below(nodes, levels), nodes, path);
-  const Sample& more = sample_of(Sample::kOfTrees, nodes, path);
-  const Sample& less = sample_of(Sample::kLeastOfTrees, nodes, path);
+  const Sample& first = sample_of(nodes_below(nodes, levels), nodes, path, farthest);
+  const Sample& more = sample_of(Sample::kOfTrees, nodes, path, farthest);
+  const Sample& less = sample_of(Sample::kLeastOfTrees, nodes, path, farthest);
   for (const Sample* sample : {&first, &more, &less}) {
     if (!grows_by_level(*sample, cluster, path, choice)) return {};
   }
   const std::int64_t parts = parts_of(more, op, bytes, path, choice, kFilling);
   const Bytes part{bytes.count() / parts};
-  StandIn out{.first = SampleRun{&first, part},
-              .further = {{.by = "level",
-                           .more = {&more, part},
-                           .less = {&less, part},
-                           .between = static_cast<double>(
-                               levels_between(Sample::kOfTrees, Sample::kLeastOfTrees)),
-                           .steps = static_cast<double>(levels)}},
-              .sent = bytes.as_double() / part.as_double()};
+  StandIn out{.first = SampleRun{&first, part}, .sent = bytes.as_double() / part.as_double()};
+  // All of the first's levels are of the farthest, so as many of the others are taken off again.
+  double nearer = 0;
+  for (const auto& [latency, count] : levels_of) {
+    if (latency != farthest) nearer += count;
+  }
+  for (const auto& [latency, count] : levels_of) {
+    const double steps = latency == farthest ? levels - nearer : count;
+    if (steps == 0) continue;
+    out.further.push_back(
+        {.by = "level",
+         .more = {&sample_of(Sample::kOfTrees, nodes, path, latency), part},
+         .less = {&sample_of(Sample::kLeastOfTrees, nodes, path, latency), part},
+         .between = static_cast<double>(levels_between(Sample::kOfTrees, Sample::kLeastOfTrees)),
+         .steps = steps});
+  }
   if (parts > 1) {
     // From a part that fills the trees to one of four times as many bytes, or more.
     const std::int64_t steady_parts = std::min(parts_of(less, op, bytes, path, choice, kSteady),
@@ -246,11 +379,11 @@ StandIn Samples::of_trees(Op op, Bytes bytes, MemoryPath path, const Choice& cho
 }
 
 /// With what is decided for the cluster, for a memory path.
-const Sample& Samples::sample_of(std::uint32_t nodes, std::uint32_t stands_for, MemoryPath path) {
-  std::unique_ptr<Sample>& sample = samples_[{nodes, stands_for}];
+const Sample& Samples::sample_of(std::uint32_t nodes, std::uint32_t stands_for, MemoryPath path,
+                                 std::optional<SampleLatency> latency) {
+  std::unique_ptr<Sample>& sample = samples_[{nodes, stands_for, latency}];
   if (!sample) {
-    sample = std::make_unique<Sample>(nodes, stands_for, machine_.fabric(),
-                                      machine_.devices().params(), parts_);
+    sample = std::make_unique<Sample>(nodes, stands_for, machine_, parts_, latency);
   }
   const auto [at, is_new] = sample->schedules.try_emplace(path);
   if (is_new) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -17,8 +18,19 @@ namespace weft {
 
 using Schedules = std::map<MemoryPath, Schedule>;
 
+/// From NIC to NIC, one way.
+struct SampleLatency {
+  Duration near;                  ///< of one switch, or of nodes on one leaf
+  std::optional<Duration> far{};  ///< between two leaves; none: there is one switch
+
+  friend auto operator<=>(const SampleLatency&, const SampleLatency&) = default;
+};
+
 /// Some nodes of a large cluster in its place, as one switch joins all NICs and nothing tells nodes
-/// apart.
+/// apart. Of more than kMostWhole nodes over several switches that never block one another
+/// (Machine::network_never_blocks) too: one switch has the same rates, and is given the latency
+/// that messages have there in the mean. Rings wait for the sum of their hops, so the mean is
+/// theirs; all-to-alls take the farthest; levels of trees have their own.
 ///
 /// They stand for all of it in a ring's all-reduce, all-gather and reduce-scatter where
 /// NCCL joins the nodes by the same rule again and again: what each does there is what each does
@@ -35,36 +47,38 @@ using Schedules = std::map<MemoryPath, Schedule>;
 /// grows between trees of 4 and of 16 nodes, which are full. Once the trees are filled what limits
 /// them does not depend on their depth: there each further byte adds what it adds on 4 nodes.
 struct Sample {
-  static constexpr std::uint32_t kOfRings = 4;      ///< nodes
+  static constexpr std::uint32_t kOfRings = 4;  ///< nodes
+  /// Nodes of a ring over several switches.
+  static constexpr std::uint32_t kOfTwoLeaves = 8;
   static constexpr std::uint32_t kOfAllToAlls = 2;  ///< nodes
   /// Ranks whose ring the sample runs step by step; its cost grows with the steps.
   static constexpr std::size_t kMostRingRanks = 4096;
   /// Ranks x GPUs that share a NIC whose all-to-all the sample runs round by round: sends wait for
   /// each other at a NIC, so the cost grows with the square.
   static constexpr std::size_t kMostAllToAll = 4096;
-  static constexpr std::uint32_t kOfTrees = 16;         ///< at most
-  static constexpr std::uint32_t kLeastOfTrees = 4;     ///< NCCL has larger chunks for fewer
-  static constexpr std::uint32_t kMostWholeTrees = 32;  ///< nodes whose trees always run whole
+  static constexpr std::uint32_t kOfTrees = 16;      ///< at most
+  static constexpr std::uint32_t kLeastOfTrees = 4;  ///< NCCL has larger chunks for fewer
+  /// Nodes whose trees always run whole, and all that runs over several switches.
+  static constexpr std::uint32_t kMostWhole = 32;
 
-  /// `in_place_of`: nodes, of the cluster or of one like it. All references must outlive it.
-  Sample(std::uint32_t nodes, std::uint32_t in_place_of, const Fabric& cluster,
-         const Params& params, const PartLibrary& parts)
-      : stands_for{in_place_of},
-        fabric{cluster.spec(), nodes},
-        devices{fabric, params, parts},
-        machine{devices} {}
+  /// `in_place_of`: nodes, of the cluster or of one like it. `latency`: from NIC to NIC over the
+  /// one switch; none: as the cluster's one switch has it. `parts` must outlive it.
+  Sample(std::uint32_t nodes, std::uint32_t in_place_of, const Machine& cluster,
+         const PartLibrary& parts, std::optional<SampleLatency> latency);
   Sample(const Sample&) = delete;
   Sample& operator=(const Sample&) = delete;
 
   std::uint32_t stands_for;
+  std::optional<SampleLatency> latency;
+  Params params;
   Fabric fabric;
   DeviceParams devices;
   Machine machine;
   Schedules schedules;
 };
 
-/// Whether a cluster's nodes are so alike, and so many, that a sample is worth looking at: joined
-/// by one switch, and none of their NICs emulated, since then their hosts share one memory.
+/// Whether a cluster's nodes are so alike, and so many, that a sample is worth looking at: switches
+/// never block, and none of their NICs are emulated, since then their hosts share one memory.
 bool may_be_sampled(const Machine& cluster);
 
 /// Whether the sample's first `choice.channels` rings are those of the cluster, which go from node
@@ -131,11 +145,22 @@ class Samples {
   StandIn of(Op op, Bytes bytes, MemoryPath path);
 
  private:
-  StandIn of_nodes_alike(Bytes bytes, MemoryPath path, std::uint32_t sampled, std::uint32_t most,
-                         const std::function<double(std::uint32_t)>& sent);
+  /// Where all nodes do alike.
+  struct Alike {
+    std::uint32_t sampled;  ///< nodes that stand for all, up to `most`
+    std::uint32_t most;
+    std::function<double(std::uint32_t)> sent;  ///< by a NIC among so many nodes, in any unit
+    std::optional<SampleLatency> latency;       ///< of the sample's switch
+  };
+  StandIn of_nodes_alike(Bytes bytes, MemoryPath path, const Alike& alike);
+  std::optional<SampleLatency> latency_between(std::uint32_t from_node,
+                                               std::uint32_t to_node) const;
+  std::optional<SampleLatency> latency_of_rings(const Schedule& cluster,
+                                                const Choice& choice) const;
   std::uint32_t most_nodes_of_all_to_all(MemoryPath path) const;
   StandIn of_trees(Op op, Bytes bytes, MemoryPath path, const Choice& choice);
-  const Sample& sample_of(std::uint32_t nodes, std::uint32_t stands_for, MemoryPath path);
+  const Sample& sample_of(std::uint32_t nodes, std::uint32_t stands_for, MemoryPath path,
+                          std::optional<SampleLatency> latency);
 
   const Machine& machine_;
   const PartLibrary& parts_;
@@ -143,8 +168,10 @@ class Samples {
   const NcclEnv& env_;
   NcclVersion version_;
   const Decided& decided_;
-  /// By their nodes, and those that they stand for.
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::unique_ptr<Sample>> samples_;
+  /// By their nodes, those that they stand for, and the latency of their switch.
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::optional<SampleLatency>>,
+           std::unique_ptr<Sample>>
+      samples_;
 };
 
 }  // namespace weft

@@ -156,6 +156,13 @@ PlanRun run_in_place(const StandIn& in, const RowRunner& runner, ResultRow& row)
   };
   PlanRun out = run_of(*in.first);
   out.by_a_nic = Bytes{std::llround(out.by_a_nic.as_double() * in.sent)};
+  if (const auto& latency = in.first->sample->latency) {
+    row.extended.push_back({.by = "switch",
+                            .from = {in.first->sample->fabric.nodes()},
+                            .steps = 1,
+                            .each_us = latency->far.value_or(latency->near).as_us()});
+    out.link_times.clear();  // of other links
+  }
   if (in.further.empty()) return out;
   Spent spent;
   spent.add(out, 1);

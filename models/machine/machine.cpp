@@ -111,6 +111,35 @@ Bandwidth Machine::fastest_nic_link() const {
   return fastest ? *fastest : network_rate_;
 }
 
+bool Machine::network_never_blocks() const {
+  using Kind = NetworkSpec::Kind;
+  const NetworkSpec& network = fabric_->spec().network;
+  if (network.kind == Kind::kOneSwitch) return true;
+  const bool is_clos = network.kind == Kind::kLeafSpine || network.kind == Kind::kRailOptimised ||
+                       network.kind == Kind::kFatTree;
+  if (!is_clos || network.inside != NetworkSpec::Inside::kTree || !routing_.spread()) return false;
+  const std::vector<NetworkTier>& tiers = fabric_->network_tiers();
+  Bandwidth below = fastest_nic_link();
+  for (std::size_t tier = 0; tier < tiers.size() && tiers[tier].up > 0; ++tier) {
+    const Bandwidth up = uplink_rate(fabric_->network_switch(tier, 0));
+    if (up.as_gigabytes_per_s() * tiers[tier].up < below.as_gigabytes_per_s() * tiers[tier].down) {
+      return false;
+    }
+    below = up;
+  }
+  return true;
+}
+
+Duration Machine::network_latency(DeviceId from, DeviceId to) const {
+  Duration out;
+  const Route route = fabric_->wire_route(from, to).value();
+  for (const Hop hop : route) {
+    const Link link = fabric_->link(hop.link);
+    out += wire_latency(hop.link) + model(hop.forward ? link.b : link.a).crossing_time();
+  }
+  return out;
+}
+
 /// A topology's ports may be more than the part that it names has: 64 x 800 Gb/s on a Quantum-2.
 void Machine::check_switch_capacity() const {
   const std::vector<NetworkTier>& tiers = fabric_->network_tiers();

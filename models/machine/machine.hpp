@@ -53,6 +53,12 @@ class Machine {
   Bandwidth uplink_rate(DeviceId netswitch) const;
   /// The rate of each link from a network's switch to one beside it.
   Bandwidth local_rate(DeviceId netswitch) const;
+  /// Whether no link between switches can fill before the links of NICs do: one switch, or a folded
+  /// Clos over which the load is spread, with as much up as down at each tier. What crosses such a
+  /// link crosses one of the NICs' below it, so that links between switches change no rate.
+  bool network_never_blocks() const;
+  /// One way from NIC to NIC over the links and switches of the network. Precondition: a route.
+  Duration network_latency(DeviceId from, DeviceId to) const;
   /// The fastest link between a NIC and its leaf.
   Bandwidth fastest_nic_link() const;
 

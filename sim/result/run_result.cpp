@@ -37,7 +37,9 @@ constexpr std::string_view kInterval = "where --params has an interval for its c
 
 using Extended = ResultRow::Extended;
 constexpr std::array kExtendedFields{
-    JsonField<Extended>{{"by", "text", "", "what this one has more of: level of trees, node, byte"},
+    JsonField<Extended>{{"by", "text", "",
+                         "what this one has more of: level of trees, node, byte; switch: nothing, "
+                         "but fewer switches ran in the place of the network's"},
                         [](const Extended& e) -> Json { return e.by; }},
     JsonField<Extended>{{"from", "list", "",
                          "by level: nodes that were simulated, the most first; by node: nodes of "
@@ -50,7 +52,8 @@ constexpr std::array kExtendedFields{
     JsonField<Extended>{
         {"steps", "whole number", "", "how many it has more than what was simulated"},
         [](const Extended& e) -> Json { return e.steps; }},
-    JsonField<Extended>{{"each_us", "number", "", "what each adds, us"},
+    JsonField<Extended>{{"each_us", "number", "",
+                         "what each adds, us; of a switch: the slowest way from NIC to NIC"},
                         [](const Extended& e) -> Json { return e.each_us; }}};
 
 constexpr std::string_view kJobs = "where a scenario has jobs";

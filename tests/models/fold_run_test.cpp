@@ -144,6 +144,49 @@ TEST(FoldRun, ARingsTimeGrowsByTheStep) {
   EXPECT_NEAR((times[2] - times[1]) / (times[1] - times[0]), 2, 0.02);
 }
 
+// Over several switches that never block: leaves of 4 nodes are the sample's own, so rings are
+// exact there; larger ones, and trees, in the mean.
+TEST(FoldRun, ASampleOfSeveralSwitchesIsAboutTheCluster) {
+  const auto agree = [](const std::vector<std::string>& network, std::uint32_t nodes, Bytes bytes,
+                        std::vector<std::string> settings, double tolerance) {
+    Scenario scenario = scenario_of("hgx-h100-8nic.yaml", nodes, "allreduce", bytes);
+    scenario.memory_paths = {"gdr"};
+    settings.insert(settings.end(), network.begin(), network.end());
+    const ResultRow whole = run(scenario, settings, false).at(0);
+    const ResultRow sample = run(scenario, settings, true).at(0);
+    ASSERT_GE(sample.extended.size(), 1u);
+    EXPECT_EQ(sample.extended[0].by, "switch");
+    EXPECT_TRUE(whole.extended.empty());
+    EXPECT_NEAR(sample.time_us / whole.time_us, 1, tolerance) << settings[0] << " x" << nodes;
+    EXPECT_NEAR(sample.nic_gb_per_s * sample.time_us / (whole.nic_gb_per_s * whole.time_us), 1,
+                0.01);
+  };
+  const std::vector<std::string> small_leaves{"network.kind=leaf-spine", "network.ports=64"};
+  const std::vector<std::string> rails{"network.kind=rail-optimised", "network.ports=32"};
+  const std::vector<std::string> few{"nccl.algo=Ring", "nccl.proto=Simple", "nccl.channels=2"};
+  agree(small_leaves, 40, Bytes::mib(4), few, 1e-6);
+  agree(rails, 48, Bytes::mib(4), few, 0.03);
+  agree(rails, 48, Bytes::kib(256), {"nccl.algo=Ring", "nccl.proto=LL", "nccl.channels=8"}, 0.02);
+  const std::vector<std::string> tree{"nccl.algo=Tree", "nccl.proto=LL", "nccl.channels=1"};
+  agree(small_leaves, 64, Bytes::kib(1), tree, 1e-6);
+  agree(rails, 48, Bytes::kib(1), tree, 1e-6);
+  agree(rails, 48, Bytes::kib(256), {"nccl.algo=Tree", "nccl.proto=LL", "nccl.channels=8"}, 0.02);
+}
+
+// Uplinks that may fill are simulated.
+TEST(FoldRun, NetworksThatMayBlockRunWhole) {
+  Scenario scenario = scenario_of("hgx-h100-8nic.yaml", 40, "allreduce", Bytes::kib(64));
+  scenario.memory_paths = {"gdr"};
+  for (const char* blocks : {"network.oversubscription=2", "wire.routing=ecmp"}) {
+    const ResultRow row = run(scenario,
+                              {"nccl.algo=Ring", "nccl.channels=1", "network.ports=64",
+                               "network.kind=leaf-spine", blocks},
+                              true)
+                              .at(0);
+    EXPECT_TRUE(row.extended.empty()) << blocks;
+  }
+}
+
 // What a ring of 4,096 ranks takes step by step, one of 8,192 takes twice, but for its beginning
 // and end: which an extension from 2,048 and 512 ranks must not count twice.
 TEST(FoldRun, ARingOfManyRanksIsExtendedByTheNode) {
