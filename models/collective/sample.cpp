@@ -37,6 +37,11 @@ DeviceId cabled_nic(const Machine& machine, std::uint32_t node) {
   }
 }
 
+/// Of a message from NIC to NIC, without switches and what joins these.
+Duration cables_of(const Machine& machine) {
+  return machine.wire_latency(*machine.fabric().wire_link(cabled_nic(machine, 0))) * 2;
+}
+
 /// Whether what a ring does in one node it does so many nodes further on.
 bool repeats_itself(const Ring& ring) {
   const std::size_t ranks = ring.order.size();
@@ -97,6 +102,7 @@ TopologySpec on_fewer_switches(const Machine& cluster, std::uint32_t nodes,
     if (cluster.fabric().wire_link(cluster.fabric().device(0, DeviceKind::kNic, n))) ++nics;
   }
   spec.network.kind = NetworkSpec::Kind::kLeafSpine;
+  spec.network.part.clear();  // no part may have as many ports
   spec.network.leaf_down = spec.network.leaf_up = nics * nodes / 2;
   spec.network.ports = nics * nodes;
   return spec;
@@ -115,13 +121,15 @@ const Params& with_latency(Params& params, const Machine& cluster,
     put(1);
     put(ns / params.number("netswitch.latency", {.device = device}));
   };
-  const Fabric& fabric = cluster.fabric();
-  const Duration cables = cluster.wire_latency(*fabric.wire_link(cabled_nic(cluster, 0))) * 2;
+  const Duration cables = cables_of(cluster);
   const double leaf_ns = (latency->near - cables).as_ns();
   if (!latency->far) {
     set("", leaf_ns);
     return params;
   }
+  // Uplinks of one length, as fast as the NICs' links, whatever the cluster's are.
+  params.set_by_user("leaf.uplink_length", "netswitch", {1, Origin::kAssumed, "of the sample"});
+  params.set_by_user("leaf.uplink_rate", "netswitch", {0, Origin::kAssumed, "of the sample"});
   const Duration uplink =
       wire_link_latency(params, params.number("netswitch.uplink_length", {.device = "leaf"}));
   set("leaf", leaf_ns);
@@ -229,15 +237,18 @@ std::optional<SampleLatency> Samples::latency_between(std::uint32_t from_node,
       machine_.network_latency(cabled_nic(machine_, from_node), cabled_nic(machine_, to_node))};
 }
 
-/// Of the rings' hops between nodes: as slow as the slowest between two leaves, and within them
-/// what makes the sum of the sample's hops, for each, the rings'.
-std::optional<SampleLatency> Samples::latency_of_rings(const Schedule& cluster,
-                                                       const Choice& choice) const {
+/// The sample of the rings, which has two hops as slow as the slowest, between two leaves; those
+/// within a leaf take what makes the sum of all, for each, the rings'. Of so many nodes that this
+/// is no less than their cables take; none if kMostOfRings are too few.
+std::optional<Samples::RingSample> Samples::sample_of_rings(const Schedule& cluster,
+                                                            const Choice& choice) const {
   constexpr std::size_t kMostHops = 4096;  // of a ring: enough for a mean
-  if (machine_.fabric().spec().network.kind == NetworkSpec::Kind::kOneSwitch) return {};
+  if (machine_.fabric().spec().network.kind == NetworkSpec::Kind::kOneSwitch) {
+    return RingSample{Sample::kOfRings, {}};
+  }
   const std::size_t gpus = machine_.fabric().count(DeviceKind::kGpu);
-  double sum_ns = 0;
-  double hops = 0;
+  Duration sum;
+  std::int64_t hops = 0;
   Duration slowest;
   for (std::size_t c = 0; c < choice.channels; ++c) {
     const Ring& ring = cluster.rings[c];
@@ -250,15 +261,18 @@ std::optional<SampleLatency> Samples::latency_of_rings(const Schedule& cluster,
       const std::size_t next = (n + 1) % nodes;
       const Duration hop =
           machine_.network_latency(nic_of(n, ring.exit_nic[n]), nic_of(next, ring.entry_nic[next]));
-      sum_ns += hop.as_ns();
+      sum += hop;
       slowest = std::max(slowest, hop);
     }
   }
-  constexpr double kBetween = 2;  // of the sample's hops
-  constexpr double kWithin = Sample::kOfTwoLeaves - kBetween;
-  const double mean_ns = sum_ns / hops;
-  const double near_ns = (Sample::kOfTwoLeaves * mean_ns - kBetween * slowest.as_ns()) / kWithin;
-  return SampleLatency{Duration::from_ns(near_ns), slowest};
+  if (sum == slowest * hops) return RingSample{Sample::kOfRings, SampleLatency{slowest}};
+  const double mean_ns = sum.as_ns() / static_cast<double>(hops);
+  for (std::uint32_t nodes = 2 * Sample::kOfRings; nodes <= Sample::kMostOfRings; nodes *= 2) {
+    const double near_ns = (nodes * mean_ns - 2 * slowest.as_ns()) / (nodes - 2);
+    if (near_ns < cables_of(machine_).as_ns()) continue;
+    return RingSample{nodes, SampleLatency{Duration::from_ns(near_ns), slowest}};
+  }
+  return {};
 }
 
 StandIn Samples::of(Op op, Bytes bytes, MemoryPath path) {
@@ -276,17 +290,17 @@ StandIn Samples::of(Op op, Bytes bytes, MemoryPath path) {
   const Choice choice = cluster.choose(op, bytes);
   if (choice.algorithm == Algorithm::kRing) {
     if (cluster.rings.size() < choice.channels) return {};
-    const std::optional<SampleLatency> latency = latency_of_rings(cluster, choice);
-    const std::uint32_t sampled = latency ? Sample::kOfTwoLeaves : Sample::kOfRings;
-    const Sample& sample = sample_of(sampled, nodes, path, latency);
+    const std::optional<RingSample> rings = sample_of_rings(cluster, choice);
+    if (!rings) return {};
+    const Sample& sample = sample_of(rings->nodes, nodes, path, rings->latency);
     if (!stands_for(sample.schedules.at(path), cluster, op, choice)) return {};
     const auto most = static_cast<std::uint32_t>(Sample::kMostRingRanks / gpus);
     return of_nodes_alike(
         bytes, path,
-        {.sampled = sampled,
+        {.sampled = rings->nodes,
          .most = std::max(most, kLeastExtended),
          .sent = [gpus](std::uint32_t n) { return static_cast<double>(n * gpus) - 1; },
-         .latency = latency});
+         .latency = rings->latency});
   }
   const bool is_tree =
       choice.algorithm == Algorithm::kTree || choice.algorithm == Algorithm::kNvlsTree;

@@ -47,10 +47,9 @@ struct SampleLatency {
 /// grows between trees of 4 and of 16 nodes, which are full. Once the trees are filled what limits
 /// them does not depend on their depth: there each further byte adds what it adds on 4 nodes.
 struct Sample {
-  static constexpr std::uint32_t kOfRings = 4;  ///< nodes
-  /// Nodes of a ring over several switches.
-  static constexpr std::uint32_t kOfTwoLeaves = 8;
-  static constexpr std::uint32_t kOfAllToAlls = 2;  ///< nodes
+  static constexpr std::uint32_t kOfRings = 4;       ///< nodes
+  static constexpr std::uint32_t kMostOfRings = 32;  ///< nodes, over several switches
+  static constexpr std::uint32_t kOfAllToAlls = 2;   ///< nodes
   /// Ranks whose ring the sample runs step by step; its cost grows with the steps.
   static constexpr std::size_t kMostRingRanks = 4096;
   /// Ranks x GPUs that share a NIC whose all-to-all the sample runs round by round: sends wait for
@@ -155,8 +154,11 @@ class Samples {
   StandIn of_nodes_alike(Bytes bytes, MemoryPath path, const Alike& alike);
   std::optional<SampleLatency> latency_between(std::uint32_t from_node,
                                                std::uint32_t to_node) const;
-  std::optional<SampleLatency> latency_of_rings(const Schedule& cluster,
-                                                const Choice& choice) const;
+  struct RingSample {
+    std::uint32_t nodes;
+    std::optional<SampleLatency> latency;
+  };
+  std::optional<RingSample> sample_of_rings(const Schedule& cluster, const Choice& choice) const;
   std::uint32_t most_nodes_of_all_to_all(MemoryPath path) const;
   StandIn of_trees(Op op, Bytes bytes, MemoryPath path, const Choice& choice);
   const Sample& sample_of(std::uint32_t nodes, std::uint32_t stands_for, MemoryPath path,

@@ -214,8 +214,9 @@ TEST(FoldRun, ARingOfManyRanksIsExtendedByTheNode) {
 // Small trees of LL are latency, which a level adds to: exactly with one channel, and to some per
 // cent where several share links.
 TEST(FoldRun, TreesOfLlAreExtendedHoweverSmall) {
-  const auto agree = [](Bytes bytes, const char* protocol, const char* channels, double tolerance) {
-    const Scenario scenario = scenario_of("hgx-h100-8nic.yaml", 40, "allreduce", bytes);
+  const auto agree = [](std::uint32_t nodes, Bytes bytes, const char* protocol,
+                        const char* channels, double tolerance) {
+    const Scenario scenario = scenario_of("hgx-h100-8nic.yaml", nodes, "allreduce", bytes);
     const std::vector<std::string> tree{"nccl.algo=Tree", std::string("nccl.proto=") + protocol,
                                         std::string("nccl.channels=") + channels};
     const std::vector<ResultRow> whole = run(scenario, tree, false);
