@@ -1,10 +1,12 @@
 #include "models/collective/sample.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <optional>
 #include <set>
 
+#include "models/nccl/decide/connect.hpp"
 #include "models/nccl/execute/collective_plan.hpp"
 #include "models/wire/link.hpp"
 
@@ -86,54 +88,58 @@ bool begin_alike(const Tree& a, const Tree& b, std::size_t gpus) {
   return true;
 }
 
+std::uint32_t cabled_nics(const Machine& machine) {
+  const Fabric& fabric = machine.fabric();
+  std::uint32_t out = 0;
+  for (std::size_t n = 0; n < fabric.count(DeviceKind::kNic); ++n) {
+    if (fabric.wire_link(fabric.device(0, DeviceKind::kNic, n))) ++out;
+  }
+  return out;
+}
+
 /// The nodes on one switch, or on two leaves of half of them each, with as much up as down.
 TopologySpec on_fewer_switches(const Machine& cluster, std::uint32_t nodes,
                                const std::optional<SampleLatency>& latency) {
   TopologySpec spec = cluster.fabric().spec();
   if (!latency) return spec;
   const NetworkSpec said = spec.network;
-  spec.network = {.kind = NetworkSpec::Kind::kOneSwitch,
-                  .name = said.name,
-                  .part = said.part,
-                  .place = said.place};
-  if (!latency->far) return spec;
-  std::uint32_t nics = 0;
-  for (std::size_t n = 0; n < cluster.fabric().count(DeviceKind::kNic); ++n) {
-    if (cluster.fabric().wire_link(cluster.fabric().device(0, DeviceKind::kNic, n))) ++nics;
-  }
+  spec.network = {
+      .kind = NetworkSpec::Kind::kOneSwitch, .name = said.name, .part = {}, .place = said.place};
+  if (!latency->is_of_two_leaves()) return spec;
+  const std::uint32_t nics = cabled_nics(cluster);
   spec.network.kind = NetworkSpec::Kind::kLeafSpine;
-  spec.network.part.clear();  // no part may have as many ports
   spec.network.leaf_down = spec.network.leaf_up = nics * nodes / 2;
   spec.network.ports = nics * nodes;
   return spec;
 }
 
-/// The parameters with which messages take so long from NIC to NIC.
+/// The parameters with which messages take so long from NIC to NIC. What is left of the way between
+/// leaves stands at the spine, less than nothing where leaves take more: only sums count.
 const Params& with_latency(Params& params, const Machine& cluster,
                            const std::optional<SampleLatency>& latency) {
   if (!latency) return params;
-  const auto set = [&params](const std::string& device, double ns) {
-    const std::string key = (device.empty() ? "netswitch" : device) + ".latency";
-    const auto put = [&](double value) {
-      params.set_by_user(key, "netswitch", {value, Origin::kAssumed, "of the network"});
-    };
+  const auto put = [&params](const std::string& key, double value) {
+    params.set_by_user(key, "netswitch", {value, Origin::kAssumed, "of the sample"});
+  };
+  const auto set_latency = [&](const std::string& device, double ns) {
     // The user may have asked for a multiple of it (Params::scale), as `ns` has it already.
-    put(1);
-    put(ns / params.number("netswitch.latency", {.device = device}));
+    put(device + ".latency", 1);
+    put(device + ".latency", ns / params.number("netswitch.latency", {.device = device}));
   };
   const Duration cables = cables_of(cluster);
   const double leaf_ns = (latency->near - cables).as_ns();
-  if (!latency->far) {
-    set("", leaf_ns);
+  if (!latency->is_of_two_leaves()) {
+    set_latency(cluster.fabric().spec().network.name, leaf_ns);
     return params;
   }
-  // Uplinks of one length, as fast as the NICs' links, whatever the cluster's are.
-  params.set_by_user("leaf.uplink_length", "netswitch", {1, Origin::kAssumed, "of the sample"});
-  params.set_by_user("leaf.uplink_rate", "netswitch", {0, Origin::kAssumed, "of the sample"});
+  constexpr double kAnyCapacity = 1e6;
+  for (const char* tier : {"leaf", "spine"}) put(tier + std::string(".capacity"), kAnyCapacity);
+  put("leaf.uplink_rate", 0);  // as the NICs' links
+  put("leaf.uplink_length", 1);
   const Duration uplink =
       wire_link_latency(params, params.number("netswitch.uplink_length", {.device = "leaf"}));
-  set("leaf", leaf_ns);
-  set("spine", (*latency->far - cables - uplink * 2).as_ns() - 2 * leaf_ns);
+  set_latency("leaf", leaf_ns);
+  set_latency("spine", (latency->far - cables - uplink * 2).as_ns() - 2 * leaf_ns);
   return params;
 }
 
@@ -229,27 +235,21 @@ Schedule always(const Choice& choice, const Schedule& schedule) {
   return out;
 }
 
-/// Between the first cabled NICs of two nodes; none of one switch, which has it already.
-std::optional<SampleLatency> Samples::latency_between(std::uint32_t from_node,
-                                                      std::uint32_t to_node) const {
-  if (machine_.fabric().spec().network.kind == NetworkSpec::Kind::kOneSwitch) return {};
-  return SampleLatency{
-      machine_.network_latency(cabled_nic(machine_, from_node), cabled_nic(machine_, to_node))};
+bool Samples::is_one_switch() const {
+  return machine_.fabric().spec().network.kind == NetworkSpec::Kind::kOneSwitch;
 }
 
 /// The sample of the rings, which has two hops as slow as the slowest, between two leaves; those
 /// within a leaf take what makes the sum of all, for each, the rings'. Of so many nodes that this
-/// is no less than their cables take; none if kMostOfRings are too few.
+/// is no less than their cables take; none if kMostOfRings are too few, or a hop has no route.
 std::optional<Samples::RingSample> Samples::sample_of_rings(const Schedule& cluster,
                                                             const Choice& choice) const {
+  if (is_one_switch()) return RingSample{Sample::kOfRings, {}};
   constexpr std::size_t kMostHops = 4096;  // of a ring: enough for a mean
-  if (machine_.fabric().spec().network.kind == NetworkSpec::Kind::kOneSwitch) {
-    return RingSample{Sample::kOfRings, {}};
-  }
   const std::size_t gpus = machine_.fabric().count(DeviceKind::kGpu);
-  Duration sum;
-  std::int64_t hops = 0;
+  Duration largest_sum;
   Duration slowest;
+  std::int64_t hops = 0;
   for (std::size_t c = 0; c < choice.channels; ++c) {
     const Ring& ring = cluster.rings[c];
     const std::size_t nodes = ring.entry_nic.size();
@@ -257,22 +257,76 @@ std::optional<Samples::RingSample> Samples::sample_of_rings(const Schedule& clus
       const auto node = static_cast<std::uint32_t>(ring.order[place * gpus] / gpus);
       return machine_.fabric().device(node, DeviceKind::kNic, nic);
     };
-    for (std::size_t n = 0; n < std::min(nodes, kMostHops); ++n, ++hops) {
+    Duration sum;
+    hops = static_cast<std::int64_t>(std::min(nodes, kMostHops));
+    for (std::size_t n = 0; n < static_cast<std::size_t>(hops); ++n) {
       const std::size_t next = (n + 1) % nodes;
-      const Duration hop =
+      const std::optional<Duration> hop =
           machine_.network_latency(nic_of(n, ring.exit_nic[n]), nic_of(next, ring.entry_nic[next]));
-      sum += hop;
-      slowest = std::max(slowest, hop);
+      if (!hop) return {};
+      sum += *hop;
+      slowest = std::max(slowest, *hop);
     }
+    largest_sum = std::max(largest_sum, sum);
   }
-  if (sum == slowest * hops) return RingSample{Sample::kOfRings, SampleLatency{slowest}};
-  const double mean_ns = sum.as_ns() / static_cast<double>(hops);
+  if (largest_sum == slowest * hops)
+    return RingSample{Sample::kOfRings, SampleLatency{slowest, slowest}};
+  constexpr std::uint32_t kMostPorts = 4096;  // of a switch
+  const double mean_ns = largest_sum.as_ns() / static_cast<double>(hops);
   for (std::uint32_t nodes = 2 * Sample::kOfRings; nodes <= Sample::kMostOfRings; nodes *= 2) {
     const double near_ns = (nodes * mean_ns - 2 * slowest.as_ns()) / (nodes - 2);
     if (near_ns < cables_of(machine_).as_ns()) continue;
+    if (nodes * cabled_nics(machine_) > kMostPorts) return {};
     return RingSample{nodes, SampleLatency{Duration::from_ns(near_ns), slowest}};
   }
   return {};
+}
+
+/// How many levels of the trees have which latency, along the path from a root that takes longest,
+/// where a level takes `kLevel` beside the network. Empty where two nodes have no route.
+const Samples::Levels& Samples::levels() {
+  if (levels_) return *levels_;
+  levels_.emplace();
+  const std::uint32_t nodes = machine_.fabric().nodes();
+  if (is_one_switch()) {
+    (*levels_)[std::nullopt] = static_cast<std::uint32_t>(std::bit_width(nodes - 1));
+    return *levels_;
+  }
+  constexpr Duration kLevel = Duration::us(4);  // as LL of some bytes
+  Duration longest;
+  for (const std::size_t t : {std::size_t{0}, std::size_t{1}}) {
+    std::vector<NcclNodeTree> tree(nodes);
+    int root = 0;
+    for (std::uint32_t n = 0; n < nodes; ++n) {
+      tree[n] = nccl_node_trees(static_cast<int>(nodes), static_cast<int>(n))[t];
+      if (tree[n].up < 0) root = static_cast<int>(n);
+    }
+    std::vector<std::pair<int, std::pair<Duration, Levels>>> open{{root, {}}};
+    while (!open.empty()) {
+      const auto [node, so_far] = std::move(open.back());
+      open.pop_back();
+      if (so_far.first > longest) {
+        longest = so_far.first;
+        *levels_ = so_far.second;
+      }
+      for (const int child : {tree[static_cast<std::size_t>(node)].down0,
+                              tree[static_cast<std::size_t>(node)].down1}) {
+        if (child < 0) continue;
+        const std::optional<Duration> hop =
+            machine_.network_latency(cabled_nic(machine_, static_cast<std::uint32_t>(node)),
+                                     cabled_nic(machine_, static_cast<std::uint32_t>(child)));
+        if (!hop) {
+          levels_->clear();
+          return *levels_;
+        }
+        auto further = so_far;
+        further.first += *hop + kLevel;
+        ++further.second[SampleLatency{*hop, *hop}];
+        open.emplace_back(child, std::move(further));
+      }
+    }
+  }
+  return *levels_;
 }
 
 StandIn Samples::of(Op op, Bytes bytes, MemoryPath path) {
@@ -280,16 +334,21 @@ StandIn Samples::of(Op op, Bytes bytes, MemoryPath path) {
   const std::uint32_t nodes = machine_.fabric().nodes();
   const std::size_t gpus = machine_.fabric().count(DeviceKind::kGpu);
   if (op == Op::kAllToAll) {
+    if (!is_one_switch()) return {};  // rails meet above the leaves, or not at all
     return of_nodes_alike(bytes, path,
                           {.sampled = Sample::kOfAllToAlls,
                            .most = most_nodes_of_all_to_all(path),
                            .sent = [](std::uint32_t n) { return n - 1.0; },
-                           .latency = latency_between(0, nodes - 1)});
+                           .latency = {}});
   }
   const Schedule& cluster = schedules_.at(path);
   const Choice choice = cluster.choose(op, bytes);
   if (choice.algorithm == Algorithm::kRing) {
     if (cluster.rings.size() < choice.channels) return {};
+    if (!std::all_of(cluster.rings.begin(), cluster.rings.begin() + choice.channels,
+                     repeats_itself)) {
+      return {};
+    }
     const std::optional<RingSample> rings = sample_of_rings(cluster, choice);
     if (!rings) return {};
     const Sample& sample = sample_of(rings->nodes, nodes, path, rings->latency);
@@ -347,11 +406,8 @@ StandIn Samples::of_trees(Op op, Bytes bytes, MemoryPath path, const Choice& cho
   const bool is_short =
       plan_size(machine_.devices(), cluster, op, bytes).transfers < kManyTransfers;
   if (is_short && choice.protocol == "Simple") return {};
-  // Levels by what a message takes from 1 to 2, 2 to 4, 4 to 8, ..., as NCCL's trees have them.
-  std::map<std::optional<SampleLatency>, std::uint32_t> levels_of;
-  for (std::uint32_t node = 1; node < nodes; node *= 2) {
-    ++levels_of[latency_between(node, 2 * node < nodes ? 2 * node : 0)];
-  }
+  const Levels& levels_of = this->levels();
+  if (levels_of.empty()) return {};
   const std::optional<SampleLatency> farthest = levels_of.rbegin()->first;
   const std::uint32_t levels = levels_between(nodes, Sample::kOfTrees);
   const Sample& first = sample_of(nodes_below(nodes, levels), nodes, path, farthest);
@@ -363,13 +419,10 @@ StandIn Samples::of_trees(Op op, Bytes bytes, MemoryPath path, const Choice& cho
   const std::int64_t parts = parts_of(more, op, bytes, path, choice, kFilling);
   const Bytes part{bytes.count() / parts};
   StandIn out{.first = SampleRun{&first, part}, .sent = bytes.as_double() / part.as_double()};
-  // All of the first's levels are of the farthest, so as many of the others are taken off again.
-  double nearer = 0;
+  // All levels of the first are of the farthest: what is more, or too much, of these is added.
+  const std::uint32_t of_first = static_cast<std::uint32_t>(std::bit_width(nodes - 1)) - levels;
   for (const auto& [latency, count] : levels_of) {
-    if (latency != farthest) nearer += count;
-  }
-  for (const auto& [latency, count] : levels_of) {
-    const double steps = latency == farthest ? levels - nearer : count;
+    const double steps = latency == farthest ? double(count) - of_first : count;
     if (steps == 0) continue;
     out.further.push_back(
         {.by = "level",

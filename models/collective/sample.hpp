@@ -18,19 +18,21 @@ namespace weft {
 
 using Schedules = std::map<MemoryPath, Schedule>;
 
-/// From NIC to NIC, one way.
+/// From NIC to NIC, one way: of nodes on one leaf, and between two leaves. Alike: one switch.
 struct SampleLatency {
-  Duration near;                  ///< of one switch, or of nodes on one leaf
-  std::optional<Duration> far{};  ///< between two leaves; none: there is one switch
+  Duration near;
+  Duration far;
 
+  bool is_of_two_leaves() const { return far != near; }
   friend auto operator<=>(const SampleLatency&, const SampleLatency&) = default;
 };
 
 /// Some nodes of a large cluster in its place, as one switch joins all NICs and nothing tells nodes
-/// apart. Of more than kMostWhole nodes over several switches that never block one another
-/// (Machine::network_never_blocks) too: one switch has the same rates, and is given the latency
-/// that messages have there in the mean. Rings wait for the sum of their hops, so the mean is
-/// theirs; all-to-alls take the farthest; levels of trees have their own.
+/// apart. In rings and trees of more than kMostWhole nodes over several switches that never block
+/// (Machine::network_never_blocks) too: fewer switches have the same rates, and are given latencies
+/// that messages have there. A ring waits for the sum of its hops, or for its slowest one with what
+/// comes back over it (clear-to-send, credits), whichever takes longer: so it has two hops as slow
+/// as the slowest, and the sum. Of a tree each level has its own.
 ///
 /// They stand for all of it in a ring's all-reduce, all-gather and reduce-scatter where
 /// NCCL joins the nodes by the same rule again and again: what each does there is what each does
@@ -152,13 +154,14 @@ class Samples {
     std::optional<SampleLatency> latency;       ///< of the sample's switch
   };
   StandIn of_nodes_alike(Bytes bytes, MemoryPath path, const Alike& alike);
-  std::optional<SampleLatency> latency_between(std::uint32_t from_node,
-                                               std::uint32_t to_node) const;
+  bool is_one_switch() const;
   struct RingSample {
     std::uint32_t nodes;
     std::optional<SampleLatency> latency;
   };
   std::optional<RingSample> sample_of_rings(const Schedule& cluster, const Choice& choice) const;
+  using Levels = std::map<std::optional<SampleLatency>, std::uint32_t>;
+  const Levels& levels();
   std::uint32_t most_nodes_of_all_to_all(MemoryPath path) const;
   StandIn of_trees(Op op, Bytes bytes, MemoryPath path, const Choice& choice);
   const Sample& sample_of(std::uint32_t nodes, std::uint32_t stands_for, MemoryPath path,
@@ -174,6 +177,7 @@ class Samples {
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::optional<SampleLatency>>,
            std::unique_ptr<Sample>>
       samples_;
+  std::optional<Levels> levels_;
 };
 
 }  // namespace weft

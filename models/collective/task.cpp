@@ -160,10 +160,10 @@ PlanRun run_in_place(const StandIn& in, const RowRunner& runner, ResultRow& row)
     row.extended.push_back({.by = "switch",
                             .from = {in.first->sample->fabric.nodes()},
                             .steps = 1,
-                            .each_us = latency->far.value_or(latency->near).as_us()});
+                            .each_us = latency->far.as_us()});
     out.link_times.clear();  // of other links
   }
-  if (in.further.empty()) return out;
+  if (row.extended.empty() && in.further.empty()) return out;
   Spent spent;
   spent.add(out, 1);
   Duration time = out.outcome.time;

@@ -122,18 +122,18 @@ bool Machine::network_never_blocks() const {
   Bandwidth below = fastest_nic_link();
   for (std::size_t tier = 0; tier < tiers.size() && tiers[tier].up > 0; ++tier) {
     const Bandwidth up = uplink_rate(fabric_->network_switch(tier, 0));
-    if (up.as_gigabytes_per_s() * tiers[tier].up < below.as_gigabytes_per_s() * tiers[tier].down) {
-      return false;
-    }
+    const double down = below.as_gigabytes_per_s() * tiers[tier].down;
+    if (up.as_gigabytes_per_s() * tiers[tier].up < down * (1 - 1e-9)) return false;
     below = up;
   }
   return true;
 }
 
-Duration Machine::network_latency(DeviceId from, DeviceId to) const {
+std::optional<Duration> Machine::network_latency(DeviceId from, DeviceId to) const {
+  const std::optional<Route> route = fabric_->wire_route(from, to);
+  if (!route) return {};
   Duration out;
-  const Route route = fabric_->wire_route(from, to).value();
-  for (const Hop hop : route) {
+  for (const Hop hop : *route) {
     const Link link = fabric_->link(hop.link);
     out += wire_latency(hop.link) + model(hop.forward ? link.b : link.a).crossing_time();
   }

@@ -57,8 +57,8 @@ class Machine {
   /// Clos over which the load is spread, with as much up as down at each tier. What crosses such a
   /// link crosses one of the NICs' below it, so that links between switches change no rate.
   bool network_never_blocks() const;
-  /// One way from NIC to NIC over the links and switches of the network. Precondition: a route.
-  Duration network_latency(DeviceId from, DeviceId to) const;
+  /// One way from NIC to NIC over the links and switches of the network; none without a route.
+  std::optional<Duration> network_latency(DeviceId from, DeviceId to) const;
   /// The fastest link between a NIC and its leaf.
   Bandwidth fastest_nic_link() const;
 

@@ -35,7 +35,7 @@ Endpoint::Endpoint(const std::string& device, std::size_t bytes, std::size_t pai
                    std::optional<unsigned> gpu) {
   try {
     make(device, bytes, pairs, gpu);
-  } catch (const InputError&) {
+  } catch (...) {
     release();
     throw;
   }

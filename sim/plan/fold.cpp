@@ -140,13 +140,10 @@ class Folder {
   }
 
  private:
-  /// About what plans come to: an edge for most instructions, and of a flag mostly.
   void reserve() {
     std::size_t instructions = 0;
     for (const Program& program : plan_.programs) instructions += program.code.size();
-    graph_.nodes.reserve(queue_pair_node(static_cast<QueuePairIndex>(plan_.queue_pairs.size())) +
-                         server_nodes_.size());
-    graph_.edges.reserve(2 * instructions);
+    graph_.edges.reserve(2 * instructions);  // about what plans come to
     single_.reserve(instructions + 2 * plan_.programs.size());
   }
 
@@ -375,13 +372,12 @@ class Folder {
   /// Tells apart the members of a class that one node takes one after another; whether there were
   /// any.
   bool split_rivals() {
-    // Those to one node side by side: few, so that each lot is sorted in no time.
+    // Those to one node side by side: few.
     std::vector<std::uint32_t> begins(graph_.nodes.size() + 1);
     for (const std::uint32_t e : single_) ++begins[graph_.edges[e].to + 1];
     std::partial_sum(begins.begin(), begins.end(), begins.begin());
     std::vector<std::uint32_t> bonds(single_.size());
-    std::vector<std::uint32_t> next(begins.begin(), begins.end() - 1);
-    for (const std::uint32_t e : single_) bonds[next[graph_.edges[e].to]++] = e;
+    for (auto next = begins; const std::uint32_t e : single_) bonds[next[graph_.edges[e].to]++] = e;
     const auto key = [&](std::uint32_t e) {
       const LabelledGraph::Edge& edge = graph_.edges[e];
       return std::tuple(edge.label, partition_.class_of[edge.from], edge.from);
@@ -389,7 +385,6 @@ class Folder {
     bool any = false;
     for (std::size_t node = 0; node + 1 < begins.size(); ++node) {
       const std::span lot(bonds.begin() + begins[node], bonds.begin() + begins[node + 1]);
-      if (lot.size() < 2) continue;
       std::ranges::sort(lot, {}, key);
       std::uint64_t place = 0;
       for (std::size_t b = 1; b < lot.size(); ++b) {

@@ -49,9 +49,9 @@ constexpr std::array kExtendedFields{
                           for (const std::int64_t from : e.from) out.push(from);
                           return out;
                         }},
-    JsonField<Extended>{
-        {"steps", "whole number", "", "how many it has more than what was simulated"},
-        [](const Extended& e) -> Json { return e.steps; }},
+    JsonField<Extended>{{"steps", "whole number", "",
+                         "how many it has more than what was simulated; fewer: negative"},
+                        [](const Extended& e) -> Json { return e.steps; }},
     JsonField<Extended>{{"each_us", "number", "",
                          "what each adds, us; of a switch: the slowest way from NIC to NIC"},
                         [](const Extended& e) -> Json { return e.each_us; }}};

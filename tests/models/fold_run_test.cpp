@@ -173,6 +173,20 @@ TEST(FoldRun, ASampleOfSeveralSwitchesIsAboutTheCluster) {
   agree(rails, 48, Bytes::kib(256), {"nccl.algo=Tree", "nccl.proto=LL", "nccl.channels=8"}, 0.02);
 }
 
+// What the network cannot do, its sample's must not.
+TEST(FoldRun, ASampleHasNoRoutesThatTheNetworkLacks) {
+  const Scenario scenario = scenario_of("hgx-h100-8nic.yaml", 40, "alltoall", Bytes::kib(64));
+  EXPECT_THROW(
+      run(scenario, {"network.kind=rail-optimised", "network.tiers=1", "network.ports=64"}, true),
+      InputError);
+  const Scenario odd = scenario_of("hgx-h100-8nic.yaml", 41, "allreduce", Bytes::kib(64));
+  EXPECT_THROW(run(odd,
+                   {"network.kind=rail-optimised", "network.tiers=1", "network.ports=64",
+                    "nccl.decisions=simple", "nccl.algo=Ring"},
+                   true),
+               InputError);
+}
+
 // Uplinks that may fill are simulated.
 TEST(FoldRun, NetworksThatMayBlockRunWhole) {
   Scenario scenario = scenario_of("hgx-h100-8nic.yaml", 40, "allreduce", Bytes::kib(64));
@@ -203,7 +217,7 @@ TEST(FoldRun, ARingOfManyRanksIsExtendedByTheNode) {
     ASSERT_EQ(many.extended.size(), 1u) << op;
     EXPECT_EQ(many.extended[0].by, "node");
     EXPECT_EQ(many.extended[0].from, (std::vector<std::int64_t>{256, 64}));
-    EXPECT_NEAR(many.time_us / (whole.time_us + 14 * (whole.time_us - half.time_us)), 1, 1e-5)
+    EXPECT_NEAR(many.time_us / (whole.time_us + 14 * (whole.time_us - half.time_us)), 1, 5e-3)
         << op;
     EXPECT_NEAR(many.nic_gb_per_s * many.time_us / (whole.nic_gb_per_s * whole.time_us),
                 (4096 * 8 - 1.0) / (512 * 8 - 1.0), 1e-3)
@@ -269,7 +283,8 @@ TEST(FoldRun, TreesOfLargeClustersSayFromWhatTheyAreExtended) {
   EXPECT_EQ(row.extended[0].by, "level");
   EXPECT_EQ(row.extended[0].steps, 5);
   EXPECT_EQ(row.ranks, 2400u);
-  EXPECT_NE(result.notes.back().find("runs of 16, 10, 4 nodes by the level"), std::string::npos);
+  EXPECT_NE(result.notes.back().find("extended by the level from 16, 10, 4 nodes"),
+            std::string::npos);
   EXPECT_EQ(row.limited_by.at(0).where.find('@'), std::string::npos);
 }
 
