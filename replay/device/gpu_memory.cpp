@@ -10,11 +10,6 @@
 #include "sim/base/error.hpp"
 
 namespace weft::replay {
-namespace {
-
-constexpr std::size_t kPage = 64 * 1024;
-constexpr int kDmaBuf = 1;  ///< CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD
-
 /// What is needed of CUDA's driver; its types as cuda.h has them on 64-bit Linux.
 struct CudaDriver {
   int (*init)(unsigned flags);
@@ -29,6 +24,11 @@ struct CudaDriver {
                          unsigned long long flags);
   int (*error_name)(int error, const char** name);
 };
+
+namespace {
+
+constexpr std::size_t kPage = std::size_t{64} * 1024;
+constexpr int kDmaBuf = 1;  ///< CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD
 
 CudaDriver loaded() {
   const char* const name = "libcuda.so.1";
@@ -69,8 +69,9 @@ constexpr std::uint64_t rounded_up(std::uint64_t n) { return (n + kPage - 1) / k
 
 }  // namespace
 
-GpuMemory::GpuMemory(unsigned gpu, std::size_t bytes) : gpu_{0}, bytes_{rounded_up(bytes)} {
-  const CudaDriver& driver = cuda();
+GpuMemory::GpuMemory(unsigned gpu, std::size_t bytes)
+    : driver_{&cuda()}, gpu_{0}, bytes_{rounded_up(bytes)} {
+  const CudaDriver& driver = *driver_;
   check(driver.init(0), "cuInit", gpu);
   int count = 0;
   check(driver.device_count(&count), "cuDeviceGetCount", gpu);
@@ -95,8 +96,8 @@ GpuMemory::GpuMemory(unsigned gpu, std::size_t bytes) : gpu_{0}, bytes_{rounded_
 
 GpuMemory::~GpuMemory() {
   close(file_);
-  cuda().free(allocation_);
-  cuda().release_context(gpu_);
+  driver_->free(allocation_);
+  driver_->release_context(gpu_);
 }
 
 }  // namespace weft::replay

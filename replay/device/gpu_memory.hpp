@@ -5,6 +5,8 @@
 
 namespace weft::replay {
 
+struct CudaDriver;  // its functions
+
 /// A buffer in a GPU's memory that other devices reach by DMA-BUF. CUDA's driver library
 /// (libcuda.so.1) is loaded when the first one is made: the program starts where there is none.
 ///
@@ -25,6 +27,7 @@ class GpuMemory {
   int file() const { return file_; }            ///< the DMA-BUF's descriptor
 
  private:
+  const CudaDriver* driver_;  // lives as long as the program
   int gpu_;
   std::uint64_t allocation_{0};
   std::uint64_t address_{0};
