@@ -10,6 +10,7 @@
 #include "sim/base/error.hpp"
 
 namespace weft::replay {
+
 /// What is needed of CUDA's driver; its types as cuda.h has them on 64-bit Linux.
 struct CudaDriver {
   int (*init)(unsigned flags);
