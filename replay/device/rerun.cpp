@@ -260,7 +260,9 @@ void Runner::poll_until(Reached reached) {
     for (int i = 0; i < got; ++i) take(completions[static_cast<std::size_t>(i)]);
     const std::uint64_t now = now_ns();
     if (got > 0) last_ns = now;
-    if (now - last_ns > kLongestWaitNs) throw InputError("no completion for 30 s");
+    if (now - last_ns > kLongestWaitNs + recorded_->span_ns) {  // the peer may be thinking
+      throw InputError("no completion for 30 s and as long as the trace is");
+    }
   }
 }
 
@@ -281,12 +283,20 @@ bool Runner::has_all() {
 
 Rerun Runner::run() {
   const std::uint64_t begin_ns = now_ns();
+  std::uint64_t last_ns = begin_ns;  // of the last post or completion, here and in the trace
+  std::uint64_t recorded_ns = side_->steps.empty() ? 0 : side_->steps.front().time_ns;
   for (const Step& step : side_->steps) {
+    const std::uint64_t thought_ns = step.time_ns - std::min(recorded_ns, step.time_ns);
+    recorded_ns = step.time_ns;
     if (step.is_completion) {
       await(step.operation);
-    } else {
-      post(step.operation);
+      last_ns = now_ns();
+      continue;
     }
+    while (now_ns() - last_ns < thought_ns) {
+    }
+    last_ns = now_ns();
+    post(step.operation);
   }
   poll_until([&] { return has_all(); });
   out_.span_ns = now_ns() - begin_ns;

@@ -34,8 +34,9 @@ struct Rerun {
 /// Does a trace's operations again on a real device, with a second process that has the same trace:
 /// the one with a `peer` runs the first end of each connection, the other the second, which where
 /// the trace lacks it only receives. Each queue pair posts in the recorded order, each request once
-/// the completions have come that were taken before it was posted (closed loop, no think time);
-/// receives are posted ahead. Reliable connections.
+/// the completions have come that were taken before it was posted, and as long after the last post
+/// or completion as it was recorded (closed loop, with the program's think time); receives are
+/// posted ahead. Reliable connections.
 ///
 /// Throws InputError: no libibverbs, no such device, no such GPU or none of its memory exported, no
 /// peer, another trace there, an operation that ends with an error.

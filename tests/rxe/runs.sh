@@ -61,11 +61,13 @@ again write_bw_again write_bw.client.weft
 again pingpong_again pingpong.weft
 again own_again verbs_program-builder.client.weft
 
-# How fast the same is done again: of a run that was recorded five times, three of them; and three times
+# How fast the same is done again: five runs, each recorded and done again by turns; and three times
 # one over a link of 20 Mbit/s.
 bandwidth() { perftest "$1" ib_write_bw -u 19 -t 16 -Q 1 -s 65536 -n 100; }
-for round in 1 2 3 4 5; do bandwidth repeat-$round; done
-for round in 1 2 3; do again repeat_again-$round repeat-$round.client.weft; done
+for round in 1 2 3 4 5; do
+  bandwidth repeat-$round
+  again repeat_again-$round repeat-$round.client.weft
+done
 for device in ra rb; do tc qdisc add dev $device root netem delay 1ms rate 20mbit limit 10000; done
 bandwidth linked
 for round in 1 2 3; do again linked_again-$round linked.client.weft; done
