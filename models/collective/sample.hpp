@@ -154,7 +154,6 @@ class Samples {
     std::optional<SampleLatency> latency;       ///< of the sample's switch
   };
   StandIn of_nodes_alike(Bytes bytes, MemoryPath path, const Alike& alike);
-  bool is_one_switch() const;
   struct RingSample {
     std::uint32_t nodes;
     std::optional<SampleLatency> latency;
