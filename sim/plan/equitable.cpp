@@ -1,6 +1,9 @@
 #include "sim/plan/equitable.hpp"
 
+#include <algorithm>
 #include <cstddef>
+#include <numeric>
+#include <span>
 #include <utility>
 
 #include "sim/base/random.hpp"
@@ -8,37 +11,38 @@
 namespace weft {
 namespace {
 
-/// Numbers for colours, in the order in which they are met. Open addressing: colours are hashes
-/// already, and classes are few beside nodes.
-class ColourNumbers {
+constexpr std::uint32_t kNone = ~std::uint32_t{0};
+
+/// Numbers for labels, in the order in which they are met. Open addressing: labels are hashes
+/// already, and few beside nodes and edges.
+class LabelNumbers {
  public:
-  std::uint32_t operator()(std::uint64_t colour) {
-    Slot& slot = find(colour);
-    if (slot.number != kFree) return slot.number;
-    slot = {colour, count_++};
+  std::uint32_t operator()(std::uint64_t label) {
+    Slot& slot = find(label);
+    if (slot.number != kNone) return slot.number;
+    slot = {label, count_++};
     const std::uint32_t number = slot.number;
     if (2 * std::size_t{count_} > slots_.size()) grow();
     return number;
   }
 
  private:
-  static constexpr std::uint32_t kFree = ~std::uint32_t{0};
   struct Slot {
-    std::uint64_t colour{0};
-    std::uint32_t number{kFree};
+    std::uint64_t label{0};
+    std::uint32_t number{kNone};
   };
 
-  Slot& find(std::uint64_t colour) {
+  Slot& find(std::uint64_t label) {
     const std::size_t mask = slots_.size() - 1;
-    std::size_t at = static_cast<std::size_t>(colour) & mask;
-    while (slots_[at].number != kFree && slots_[at].colour != colour) at = (at + 1) & mask;
+    std::size_t at = static_cast<std::size_t>(label) & mask;
+    while (slots_[at].number != kNone && slots_[at].label != label) at = (at + 1) & mask;
     return slots_[at];
   }
   void grow() {
     std::vector<Slot> old(2 * slots_.size());
     old.swap(slots_);
     for (const Slot& slot : old) {
-      if (slot.number != kFree) find(slot.colour) = slot;
+      if (slot.number != kNone) find(slot.label) = slot;
     }
   }
 
@@ -46,41 +50,189 @@ class ColourNumbers {
   std::uint32_t count_{0};
 };
 
-/// Classes by equal colours.
-Partition classes(const std::vector<std::uint64_t>& colours) {
-  Partition out;
-  out.class_of.reserve(colours.size());
-  ColourNumbers number_of;
-  for (const std::uint64_t colour : colours) {
-    const std::uint32_t number = number_of(colour);
-    if (number == out.size.size()) out.size.push_back(0);
-    ++out.size[number];
-    out.class_of.push_back(number);
+/// A partition that is refined: classes are split by their nodes' edges to one class after another.
+class Refinement {
+ public:
+  explicit Refinement(const LabelledGraph& graph) {
+    add_halves(graph);
+    add_classes(graph.nodes);
   }
-  return out;
-}
+
+  /// Until it is equitable; false if `goes_on` says no before.
+  bool refine(const std::function<bool(std::size_t)>& goes_on) {
+    std::size_t halves = 0;
+    while (!open_.empty()) {
+      if (!goes_on(std::exchange(halves, 0) / 2)) return false;
+      const std::uint32_t splitter = open_.back();
+      open_.pop_back();
+      halves = weigh_edges_to(splitter);
+      for (const std::uint32_t c : met_classes_) split(c);
+      met_classes_.clear();
+    }
+    return true;
+  }
+
+  Partition partition() const {
+    Partition out;
+    out.class_of.reserve(class_of_.size());
+    std::vector<std::uint32_t> number(classes_.size(), kNone);
+    for (const std::uint32_t c : class_of_) {
+      if (number[c] == kNone) {
+        number[c] = static_cast<std::uint32_t>(out.size.size());
+        out.size.push_back(classes_[c].size);
+      }
+      out.class_of.push_back(number[c]);
+    }
+    return out;
+  }
+
+ private:
+  /// An edge, as a node at one of its ends sees it.
+  struct Half {
+    std::uint32_t node;   ///< at the other end
+    std::uint32_t label;  ///< its number, by direction
+  };
+  /// Its members stand side by side in members_, those that were met first.
+  struct Class {
+    std::uint32_t begin{0};
+    std::uint32_t size{0};
+    std::uint32_t met{0};
+  };
+
+  void add_halves(const LabelledGraph& graph) {
+    begins_.resize(graph.nodes.size() + 1);
+    for (const LabelledGraph::Edge& edge : graph.edges) {
+      ++begins_[edge.from];
+      ++begins_[edge.to];
+    }
+    std::partial_sum(begins_.begin(), begins_.end(), begins_.begin());
+    halves_.resize(begins_.back());
+    LabelNumbers number_of;
+    for (const LabelledGraph::Edge& edge : graph.edges) {
+      const std::uint32_t label = 2 * number_of(edge.label);
+      if (label == weights_.size()) {
+        weights_.push_back(splitmix64(edge.label));
+        weights_.push_back(splitmix64(~edge.label));
+      }
+      halves_[--begins_[edge.from]] = {edge.to, label};
+      halves_[--begins_[edge.to]] = {edge.from, label + 1};
+    }
+  }
+
+  void add_classes(const std::vector<std::uint64_t>& labels) {
+    LabelNumbers number_of;
+    class_of_.reserve(labels.size());
+    for (const std::uint64_t label : labels) {
+      const std::uint32_t c = number_of(label);
+      if (c == classes_.size()) classes_.emplace_back();
+      ++classes_[c].size;
+      class_of_.push_back(c);
+    }
+    for (std::uint32_t c = 1; c < classes_.size(); ++c) {
+      classes_[c].begin = classes_[c - 1].begin + classes_[c - 1].size;
+    }
+    open_.resize(classes_.size());
+    std::iota(open_.rbegin(), open_.rend(), 0);
+    members_.resize(labels.size());
+    place_.resize(labels.size());
+    weight_.resize(labels.size());
+    std::vector<std::uint32_t> filled(classes_.size());
+    for (std::uint32_t n = 0; n < labels.size(); ++n) {
+      const std::uint32_t c = class_of_[n];
+      put(n, classes_[c].begin + filled[c]++);
+    }
+  }
+
+  void put(std::uint32_t node, std::uint32_t place) {
+    members_[place] = node;
+    place_[node] = place;
+  }
+
+  /// For each node with edges from or to a class the sum of these edges' weights: with labels of 64
+  /// bits it stands for how many of each label there are. How many edges.
+  std::size_t weigh_edges_to(std::uint32_t splitter) {
+    const auto begin = members_.begin() + classes_[splitter].begin;
+    of_splitter_.assign(begin, begin + classes_[splitter].size);  // members_ is reordered
+    std::size_t count = 0;
+    for (const std::uint32_t member : of_splitter_) {
+      count += begins_[member + 1] - begins_[member];
+      for (std::uint32_t h = begins_[member]; h < begins_[member + 1]; ++h) {
+        meet(halves_[h].node);
+        weight_[halves_[h].node] += weights_[halves_[h].label];
+      }
+    }
+    return count;
+  }
+
+  /// Puts a node first in its class, among those that were met before.
+  void meet(std::uint32_t node) {
+    Class& c = classes_[class_of_[node]];
+    const std::uint32_t place = place_[node];
+    const std::uint32_t end = c.begin + c.met;
+    if (place < end) return;
+    if (c.met++ == 0) met_classes_.push_back(class_of_[node]);
+    put(members_[end], place);
+    put(node, end);
+  }
+
+  /// By the weights of its members. The largest part keeps the number and is not opened for that:
+  /// what it would split, the whole has split or will, together with the other parts (Hopcroft).
+  void split(std::uint32_t number) {
+    const Class whole = classes_[number];
+    const std::uint32_t end_of_met = whole.begin + whole.met;
+    parts_.clear();
+    sort_met(whole);
+    for (std::uint32_t begin = whole.begin; begin < end_of_met;) {
+      std::uint32_t end = begin;
+      const std::uint64_t weight = weight_[members_[begin]];
+      for (; end < end_of_met && weight_[members_[end]] == weight; ++end)
+        weight_[members_[end]] = 0;
+      parts_.push_back({begin, end - begin});
+      begin = end;
+    }
+    if (whole.met < whole.size) parts_.push_back({end_of_met, whole.size - whole.met});
+    const auto largest = std::ranges::max_element(parts_, {}, &Class::size);
+    classes_[number] = *largest;
+    for (auto part = parts_.begin(); part != parts_.end(); ++part) {
+      if (part == largest) continue;
+      const auto added = static_cast<std::uint32_t>(classes_.size());
+      for (std::uint32_t at = part->begin; at < part->begin + part->size; ++at) {
+        class_of_[members_[at]] = added;
+      }
+      classes_.push_back(*part);
+      open_.push_back(added);
+    }
+  }
+
+  void sort_met(const Class& c) {
+    const std::span<std::uint32_t> met(members_.data() + c.begin, c.met);
+    const auto weight_of = [this](std::uint32_t node) { return weight_[node]; };
+    if (std::ranges::is_sorted(met, {}, weight_of)) return;
+    std::ranges::sort(met, {}, weight_of);
+    for (std::uint32_t at = c.begin; at < c.begin + c.met; ++at) place_[members_[at]] = at;
+  }
+
+  std::vector<std::uint32_t> begins_;  // by node, of its halves
+  std::vector<Half> halves_;
+  std::vector<std::uint64_t> weights_;  // by label and direction
+  std::vector<Class> classes_;
+  std::vector<std::uint32_t> class_of_;  // by node
+  std::vector<std::uint32_t> members_;
+  std::vector<std::uint32_t> place_;   // by node: in members_
+  std::vector<std::uint64_t> weight_;  // by node: of its edges to the splitter
+  std::vector<std::uint32_t> open_;    // classes that others are still to be split by
+  std::vector<std::uint32_t> of_splitter_;
+  std::vector<std::uint32_t> met_classes_;
+  std::vector<Class> parts_;
+};
 
 }  // namespace
 
-std::optional<Partition> coarsest_equitable_partition(const LabelledGraph& graph,
-                                                      const std::function<bool()>& goes_on) {
-  std::vector<std::uint64_t> colours = graph.nodes;
-  std::vector<std::uint64_t> next;
-  Partition partition = classes(colours);
-  while (goes_on()) {
-    next = colours;
-    for (const LabelledGraph::Edge& edge : graph.edges) {
-      // Sums: the order of the edges does not matter.
-      next[edge.from] += combined(edge.label, colours[edge.to]);
-      next[edge.to] += combined(~edge.label, colours[edge.from]);
-    }
-    for (std::size_t n = 0; n < next.size(); ++n) next[n] = combined(colours[n], next[n]);
-    colours.swap(next);
-    Partition finer = classes(colours);
-    if (finer.size.size() == partition.size.size()) return partition;
-    partition = std::move(finer);
-  }
-  return std::nullopt;
+std::optional<Partition> coarsest_equitable_partition(
+    const LabelledGraph& graph, const std::function<bool(std::size_t)>& goes_on) {
+  Refinement refinement(graph);
+  if (!refinement.refine(goes_on)) return std::nullopt;
+  return refinement.partition();
 }
 
 }  // namespace weft

@@ -126,9 +126,9 @@ class Folder {
 
   std::optional<Folded> fold(const Stop* stop) {
     std::size_t edges = 0;
-    const auto goes_on = [&] {
+    const auto goes_on = [&](std::size_t more) {
       if (stop != nullptr) stop->check();
-      return (edges += graph_.edges.size()) <= kMostEdges;
+      return (edges += more) <= kMostEdges;
     };
     do {
       std::optional<Partition> partition = coarsest_equitable_partition(graph_, goes_on);

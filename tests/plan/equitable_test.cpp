@@ -50,9 +50,22 @@ TEST(Equitable, AsManyClassesAsThereAre) {
 }
 
 TEST(Equitable, EndsWhenItIsTold) {
-  int rounds = 0;
-  EXPECT_FALSE(coarsest_equitable_partition(path(50, false), [&rounds] { return ++rounds < 4; }));
-  EXPECT_EQ(rounds, 4);
+  int asked = 0;
+  EXPECT_FALSE(
+      coarsest_equitable_partition(path(50, false), [&](std::size_t) { return ++asked < 4; }));
+  EXPECT_EQ(asked, 4);
+}
+
+// By rounds a path takes as many as half of its nodes, each over all edges.
+TEST(Equitable, LooksAtAPathsEdgesAFewTimes) {
+  constexpr std::size_t kNodes = 1 << 14;
+  std::size_t edges = 0;
+  const auto count = [&edges](std::size_t more) {
+    edges += more;
+    return true;
+  };
+  EXPECT_EQ(coarsest_equitable_partition(path(kNodes, false), count)->size.size(), kNodes);
+  EXPECT_LE(edges, 14 * kNodes);
 }
 
 }  // namespace
