@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,10 @@ class Machine {
   /// Clos over which the load is spread, with as much up as down at each tier. What crosses such a
   /// link crosses one of the NICs' below it, so that links between switches change no rate.
   bool network_never_blocks() const;
+  /// Whether one switch joins all NICs.
+  bool has_one_switch() const {
+    return fabric_->spec().network.kind == NetworkSpec::Kind::kOneSwitch;
+  }
   /// One way from NIC to NIC over the links and switches of the network; none without a route.
   std::optional<Duration> network_latency(DeviceId from, DeviceId to) const;
   /// The fastest link between a NIC and its leaf.
@@ -85,6 +90,9 @@ class Machine {
   ServerId server_of(DeviceId device, ServerNumber number) const;
   /// Whether it is a direction of a link: 2 x link, 2 x link + 1 for backward.
   bool is_link(ServerId server) const { return server.index() < 2 * fabric_->link_count(); }
+  /// What it is to its node, for the node to which `nodes` gives the place of that one.
+  /// Precondition: a link's of a node, or a device's.
+  ServerId moved(ServerId server, std::span<const std::uint32_t> nodes) const;
   /// The device whose memory it is; nullopt if it is none.
   std::optional<DeviceId> memory_behind(ServerId server) const;
   /// By what its unit counts.

@@ -1,5 +1,7 @@
 #include "models/transport/footprints.hpp"
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <optional>
 #include <stdexcept>
@@ -36,6 +38,35 @@ Footprint footprint(const Contraction& contraction) {
   return out;
 }
 
+/// A walk, as if the nodes that it meets were the first.
+struct OnFirstNodes {
+  Walk walk;
+  std::vector<std::uint32_t> nodes;  ///< that it meets, in this order
+};
+
+/// None if it leaves a node through a network where it matters which nodes they are.
+std::optional<OnFirstNodes> on_first_nodes(const Machine& machine, std::span<const Leg> walk) {
+  const Fabric& fabric = machine.fabric();
+  OnFirstNodes out{{walk.begin(), walk.end()}, {}};
+  const auto move = [&](DeviceId& device) {
+    const std::size_t devices = fabric.devices_per_node();
+    const auto node = static_cast<std::uint32_t>(device.index() / devices);
+    const auto at = std::ranges::find(out.nodes, node) - out.nodes.begin();
+    if (at == std::ssize(out.nodes)) out.nodes.push_back(node);
+    device = DeviceId{static_cast<std::size_t>(at) * devices + device.index() % devices};
+  };
+  for (Leg& leg : out.walk) {
+    if (leg.medium == Leg::Medium::kWire) {
+      if (!machine.has_one_switch()) return std::nullopt;
+      leg.connection = 0;  // there is one route only
+    }
+    move(leg.initiator);
+    move(leg.source);
+    move(leg.sink);
+  }
+  return out;
+}
+
 }  // namespace
 
 std::uint64_t MachineFootprints::kind(std::uint32_t server) const {
@@ -46,20 +77,32 @@ std::uint64_t MachineFootprints::kind(std::uint32_t server) const {
 }
 
 Footprint MachineFootprints::of_walk(std::span<const Leg> walk, std::uint32_t mover) const {
-  return footprint(contract(*machine_, {walk.begin(), walk.end()}, mover));
+  return footprint_of(walk, mover);
+}
+
+Footprint MachineFootprints::footprint_of(std::span<const Leg> walk, std::uint32_t mover) const {
+  const std::optional<OnFirstNodes> alike = on_first_nodes(*machine_, walk);
+  if (!alike) return footprint(contract(*machine_, {walk.begin(), walk.end()}, mover));
+  const auto [at, is_new] = known_.try_emplace({walks_.add(alike->walk), mover});
+  if (is_new) at->second = footprint(contract(*machine_, alike->walk, mover));
+  Footprint out = at->second;
+  for (Footprint::Use& use : out.uses) {
+    use.server = machine_->moved(ServerId{use.server}, alike->nodes).value;
+  }
+  return out;
 }
 
 Footprint MachineFootprints::of_queue_pair(const QueuePair& q) const {
   Footprint out;
   const auto add = [&](bool is_read) {
-    const Footprint data = footprint(contract(*machine_, data_walk(q, is_read)));
+    const Footprint data = footprint_of(data_walk(q, is_read), 0);
     out.uses.insert(out.uses.end(), data.uses.begin(), data.uses.end());
     out.alone = combined(out.alone, data.alone);
   };
   if (q.writes || q.sends) add(false);
   if (q.reads) add(true);
   for (const bool back : {false, true}) {
-    out.alone = combined(out.alone, footprint(contract(*machine_, {message_leg(q, back)})).alone);
+    out.alone = combined(out.alone, footprint_of(std::array{message_leg(q, back)}, 0).alone);
   }
   for (const DeviceId nic : {q.nic, q.peer_nic}) {
     const Adapter& adapter = *machine_->model(nic).adapter;

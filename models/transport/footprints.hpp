@@ -1,6 +1,8 @@
 #pragma once
 
+#include <map>
 #include <optional>
+#include <utility>
 
 #include "models/machine/machine.hpp"
 #include "sim/plan/fold.hpp"
@@ -8,7 +10,8 @@
 namespace weft {
 
 /// How the fluid transport shares a machine: the contractions of walks (contract()), and what
-/// messages pass one after another.
+/// messages pass one after another. Nodes are alike, so a walk is contracted once for all nodes;
+/// not for several threads.
 class MachineFootprints final : public Footprints {
  public:
   /// The machine must outlive it.
@@ -24,7 +27,11 @@ class MachineFootprints final : public Footprints {
   Footprint of_queue_pair(const QueuePair& queue_pair) const override;
 
  private:
+  Footprint footprint_of(std::span<const Leg> walk, std::uint32_t mover) const;
+
   const Machine* machine_;
+  mutable WalkTable walks_;  ///< as if the nodes were the first
+  mutable std::map<std::pair<WalkIndex, std::uint32_t>, Footprint> known_;  ///< by mover
 };
 
 /// fold() of a plan on a machine; nullopt too where NICs are emulated: their copy engines' copies
