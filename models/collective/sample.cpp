@@ -16,12 +16,12 @@ namespace {
 /// Rings go through nodes by turns at most, one way on even ones and another on odd ones.
 constexpr std::size_t kPeriod = 2;
 
-/// Simple's trees of no more transfers, a second's worth, run whole: below, a level may add less
-/// the more there are.
+/// NVLSTrees of no more transfers, a second's worth, run whole: below, a level may add less the more
+/// there are.
 constexpr double kManyTransfers = 2e5;
 
 /// Transfers of a rank and channel that fill a tree: beyond, its time does not depend on its depth.
-constexpr double kFilling = 150;
+constexpr double kFilling = 75;
 /// Likewise, from which on its time grows by the byte, to a per cent.
 constexpr double kSteady = 600;
 /// Of a part of the bytes: its transfers, at most, over as large a share of all transfers. With
@@ -30,10 +30,6 @@ constexpr double kSameChunks = 1.05;
 
 /// Nodes beyond which a time may be extended by the node, however many GPUs each has.
 constexpr std::uint32_t kLeastExtended = 32;
-
-bool is_one_switch(const Machine& machine) {
-  return machine.fabric().spec().network.kind == NetworkSpec::Kind::kOneSwitch;
-}
 
 /// The first NIC of a node that has a cable. Precondition: there is one.
 DeviceId cabled_nic(const Machine& machine, std::uint32_t node) {
@@ -178,7 +174,7 @@ Sample::Sample(std::uint32_t nodes, std::uint32_t in_place_of, const Machine& cl
 
 bool may_be_sampled(const Machine& cluster) {
   const std::uint32_t most_whole =
-      is_one_switch(cluster) ? 2 * Sample::kOfRings : Sample::kMostWhole;
+      cluster.has_one_switch() ? 2 * Sample::kOfRings : Sample::kMostWhole;
   return cluster.fabric().nodes() > most_whole && cluster.network_never_blocks() &&
          !cluster.has_emulated_nics();
 }
@@ -244,7 +240,7 @@ Schedule always(const Choice& choice, const Schedule& schedule) {
 /// is no less than their cables take; none if kMostOfRings are too few, or a hop has no route.
 std::optional<Samples::RingSample> Samples::sample_of_rings(const Schedule& cluster,
                                                             const Choice& choice) const {
-  if (is_one_switch(machine_)) return RingSample{Sample::kOfRings, {}};
+  if (machine_.has_one_switch()) return RingSample{Sample::kOfRings, {}};
   constexpr std::size_t kMostHops = 4096;  // of a ring: enough for a mean
   const std::size_t gpus = machine_.fabric().count(DeviceKind::kGpu);
   Duration largest_sum;
@@ -288,7 +284,7 @@ const Samples::Levels& Samples::levels() {
   if (levels_) return *levels_;
   levels_.emplace();
   const std::uint32_t nodes = machine_.fabric().nodes();
-  if (is_one_switch(machine_)) {
+  if (machine_.has_one_switch()) {
     (*levels_)[std::nullopt] = static_cast<std::uint32_t>(std::bit_width(nodes - 1));
     return *levels_;
   }
@@ -334,7 +330,7 @@ StandIn Samples::of(Op op, Bytes bytes, MemoryPath path) {
   const std::uint32_t nodes = machine_.fabric().nodes();
   const std::size_t gpus = machine_.fabric().count(DeviceKind::kGpu);
   if (op == Op::kAllToAll) {
-    if (!is_one_switch(machine_)) return {};  // rails meet above the leaves, or not at all
+    if (!machine_.has_one_switch()) return {};  // rails meet above the leaves, or not at all
     return of_nodes_alike(bytes, path,
                           {.sampled = Sample::kOfAllToAlls,
                            .most = most_nodes_of_all_to_all(path),
@@ -401,7 +397,7 @@ StandIn Samples::of_trees(Op op, Bytes bytes, MemoryPath path, const Choice& cho
   const Schedule& cluster = schedules_.at(path);
   const bool is_short =
       plan_size(machine_.devices(), cluster, op, bytes).transfers < kManyTransfers;
-  if (is_short && choice.protocol == "Simple") return {};
+  if (is_short && choice.algorithm == Algorithm::kNvlsTree) return {};
   const Levels& levels_of = this->levels();
   if (levels_of.empty()) return {};
   const std::optional<SampleLatency> farthest = levels_of.rbegin()->first;
