@@ -269,13 +269,15 @@ ServerId Machine::server_of(DeviceId device, ServerNumber number) const {
                   number};
 }
 
-ServerId Machine::moved(ServerId server, std::span<const std::uint32_t> nodes) const {
+ServerId Machine::on_node_of(ServerId server, std::span<const std::uint32_t> nodes) const {
+  if (!is_link(server) && declared(server).spec->of_all_hosts) return server;
   const std::size_t links = 2 * fabric_->link_count();
   const std::size_t first = is_link(server) ? 0 : links;
   const std::size_t of_node = is_link(server) ? 2 * fabric_->links_per_node() : servers_per_node_;
   const std::size_t place = server.index() - first;
   return ServerId{first + nodes[place / of_node] * of_node + place % of_node};
 }
+
 Machine::Declared Machine::declared(ServerId server) const {
   const std::size_t index = server.index() - 2 * fabric_->link_count();
   const std::size_t in_node = index % servers_per_node_;

@@ -90,9 +90,9 @@ class Machine {
   ServerId server_of(DeviceId device, ServerNumber number) const;
   /// Whether it is a direction of a link: 2 x link, 2 x link + 1 for backward.
   bool is_link(ServerId server) const { return server.index() < 2 * fabric_->link_count(); }
-  /// What it is to its node, for the node to which `nodes` gives the place of that one.
-  /// Precondition: a link's of a node, or a device's.
-  ServerId moved(ServerId server, std::span<const std::uint32_t> nodes) const;
+  /// The server that has the place of this one on node nodes[n], where n is this one's node.
+  /// Precondition: n < nodes.size(); it is no link between switches.
+  ServerId on_node_of(ServerId server, std::span<const std::uint32_t> nodes) const;
   /// The device whose memory it is; nullopt if it is none.
   std::optional<DeviceId> memory_behind(ServerId server) const;
   /// By what its unit counts.

@@ -83,11 +83,14 @@ Footprint MachineFootprints::of_walk(std::span<const Leg> walk, std::uint32_t mo
 Footprint MachineFootprints::footprint_of(std::span<const Leg> walk, std::uint32_t mover) const {
   const std::optional<OnFirstNodes> alike = on_first_nodes(*machine_, walk);
   if (!alike) return footprint(contract(*machine_, {walk.begin(), walk.end()}, mover));
-  const auto [at, is_new] = known_.try_emplace({walks_.add(alike->walk), mover});
-  if (is_new) at->second = footprint(contract(*machine_, alike->walk, mover));
+  const std::pair key{walks_.add(alike->walk), mover};
+  auto at = known_.find(key);
+  if (at == known_.end()) {
+    at = known_.emplace(key, footprint(contract(*machine_, alike->walk, mover))).first;
+  }
   Footprint out = at->second;
   for (Footprint::Use& use : out.uses) {
-    use.server = machine_->moved(ServerId{use.server}, alike->nodes).value;
+    use.server = machine_->on_node_of(ServerId{use.server}, alike->nodes).value;
   }
   return out;
 }

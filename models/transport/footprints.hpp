@@ -10,8 +10,8 @@
 namespace weft {
 
 /// How the fluid transport shares a machine: the contractions of walks (contract()), and what
-/// messages pass one after another. Nodes are alike, so a walk is contracted once for all nodes;
-/// not for several threads.
+/// messages pass one after another. Nodes are alike, so a walk is contracted once
+/// for all nodes: within one on any network, between two on one switch. Not for several threads.
 class MachineFootprints final : public Footprints {
  public:
   /// The machine must outlive it.

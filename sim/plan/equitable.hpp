@@ -38,12 +38,13 @@ struct Partition {
 ///
 /// By colour refinement, of one class after another: all classes are split by their members' edges
 /// to it, and of a class that was split all parts but the largest are left to split others in turn.
-/// So a node's edges are looked at again only when its class has halved: O(edges log nodes). Edges
-/// of a node are compared by hashes of 64 bits, so classes that differ are taken for one with a
-/// probability of about nodes^2 / 2^64. Memory: 16 B an edge, 28 B a node. `goes_on` is asked
-/// again and again, with how many edges were looked at since; nullopt if it says no.
-/// Berkholz, Bonsma, Grohe, "Tight lower and upper bounds for the complexity of canonical colour
-/// refinement", Theory of Computing Systems 60, 2017.
+/// So a node's edges are looked at again only when its class has halved: O(edges log nodes), and a
+/// log more where its members differ. They are compared by hashes of 64 bits, so classes that
+/// differ are taken for one with a probability of about nodes^2 / 2^64. Memory: 16 B an edge, 28 B
+/// a node, some 20 B a class. Precondition: fewer than 2^31 edges. `goes_on` is asked again and
+/// again, with how many edges were looked at since; nullopt if it says no. Berkholz, Bonsma, Grohe,
+/// "Tight lower and upper bounds for the complexity of canonical colour refinement", Theory of
+/// Computing Systems 60, 2017.
 std::optional<Partition> coarsest_equitable_partition(
     const LabelledGraph& graph,
     const std::function<bool(std::size_t edges)>& goes_on = [](std::size_t) { return true; });

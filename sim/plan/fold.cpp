@@ -125,7 +125,8 @@ class Folder {
   }
 
   std::optional<Folded> fold(const Stop* stop) {
-    std::size_t edges = 0;
+    std::size_t edges = graph_.edges.size();
+    if (edges > kMostEdges) return std::nullopt;
     const auto goes_on = [&](std::size_t more) {
       if (stop != nullptr) stop->check();
       return (edges += more) <= kMostEdges;
@@ -437,8 +438,7 @@ class Folder {
     for (std::uint32_t i = 0; i < count; ++i) out[i] = out[chosen(first + i) - first];
     return out;
   }
-  template <class T>
-  static std::uint32_t renumbered(const T& numbers, std::uint32_t old) {
+  static std::uint32_t renumbered(const std::vector<std::uint32_t>& numbers, std::uint32_t old) {
     return old == kNoIndex ? kNoIndex : numbers[old];
   }
 

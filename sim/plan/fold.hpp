@@ -60,10 +60,10 @@ struct Folded {
 /// A folded program or queue pair stands for `copies`; on a server that stands for `size`, each of
 /// its bytes counts copies / size times. What an actor, a flag or a server takes one after another
 /// comes from one of a class only: where several would come from one class, it is split by their
-/// order. O(instructions) in memory, some 100 B each, and a round.
+/// order. Memory O(instructions), some 120 B each.
 ///
-/// Chains, on which every rank has a place of its own, take as many rounds as they are long and
-/// fold little: nullopt once that has taken as long as some 1e9 edges do (seconds). Throws Stopped.
+/// nullopt if the graph has more than 1e9 edges, or once as many were looked at (seconds). Throws
+/// Stopped.
 std::optional<Folded> fold(const Plan& plan, const Footprints& footprints,
                            const Stop* stop = nullptr);
 

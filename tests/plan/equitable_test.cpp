@@ -1,6 +1,16 @@
 #include "sim/plan/equitable.hpp"
 
+#include <algorithm>
+#include <map>
+#include <random>
+#include <tuple>
+#include <utility>
+#include <vector>
+
 #include <gtest/gtest.h>
+
+#include "sim/base/random.hpp"
+#include "tests/seeds.hpp"
 
 namespace weft::test::plan_equitable {
 namespace {
@@ -49,6 +59,63 @@ TEST(Equitable, AsManyClassesAsThereAre) {
   for (std::uint32_t n = 0; n < kNodes; ++n) ASSERT_EQ(partition.class_of[n], n / 2);
 }
 
+/// By its definition: round after round, by what each node's edges lead to.
+Partition by_rounds(const LabelledGraph& graph) {
+  std::vector<std::uint64_t> class_of = graph.nodes;
+  Partition out;
+  for (std::size_t classes = 0;;) {
+    using Edges = std::vector<std::tuple<bool, std::uint64_t, std::uint64_t>>;
+    std::vector<std::pair<std::uint64_t, Edges>> of(graph.nodes.size());
+    for (std::size_t n = 0; n < of.size(); ++n) of[n].first = class_of[n];
+    for (const LabelledGraph::Edge& e : graph.edges) {
+      of[e.from].second.emplace_back(true, e.label, class_of[e.to]);
+      of[e.to].second.emplace_back(false, e.label, class_of[e.from]);
+    }
+    std::map<std::pair<std::uint64_t, Edges>, std::uint32_t> number;
+    out = {};
+    for (std::size_t n = 0; n < of.size(); ++n) {
+      std::ranges::sort(of[n].second);
+      const auto c = number.try_emplace(of[n], number.size()).first->second;
+      if (c == out.size.size()) out.size.push_back(0);
+      ++out.size[c];
+      out.class_of.push_back(c);
+    }
+    if (out.size.size() == classes) return out;
+    classes = out.size.size();
+    class_of.assign(out.class_of.begin(), out.class_of.end());
+  }
+}
+
+// Copies of one graph side by side, now and then with an edge more; loops and parallel edges too.
+TEST(Equitable, RandomGraphsAsByRounds) {
+  for (std::uint64_t seed = 1; seed <= seeds(200); ++seed) {
+    std::mt19937_64 random = random_stream(seed, "graph");
+    const auto below = [&](std::uint64_t n) {
+      return static_cast<std::uint32_t>(uniform_below(random, n));
+    };
+    LabelledGraph graph;
+    const std::uint32_t nodes = 1 + below(12);
+    const std::uint32_t copies = 1 + below(4);
+    std::vector<std::uint64_t> labels(nodes);
+    for (std::uint64_t& label : labels) label = below(3);
+    for (std::uint32_t n = 0; n < nodes * copies; ++n) graph.add_node(labels[n % nodes]);
+    for (std::uint32_t edges = below(3 * nodes); edges > 0; --edges) {
+      const std::uint32_t from = below(nodes);
+      const std::uint32_t to = below(nodes);
+      const std::uint32_t further = below(copies);
+      const std::uint32_t label = below(2);
+      for (std::uint32_t c = 0; c < copies; ++c) {
+        graph.add_edge(c * nodes + from, (c + further) % copies * nodes + to, label);
+      }
+    }
+    if (below(2) == 0) graph.add_edge(below(nodes * copies), below(nodes * copies), below(2));
+    const Partition expected = by_rounds(graph);
+    const Partition partition = *coarsest_equitable_partition(graph);
+    ASSERT_EQ(partition.class_of, expected.class_of) << "seed " << seed;
+    ASSERT_EQ(partition.size, expected.size) << "seed " << seed;
+  }
+}
+
 TEST(Equitable, EndsWhenItIsTold) {
   int asked = 0;
   EXPECT_FALSE(
@@ -56,7 +123,7 @@ TEST(Equitable, EndsWhenItIsTold) {
   EXPECT_EQ(asked, 4);
 }
 
-// By rounds a path takes as many as half of its nodes, each over all edges.
+// By rounds, each over all edges, it would be nodes^2 / 2.
 TEST(Equitable, LooksAtAPathsEdgesAFewTimes) {
   constexpr std::size_t kNodes = 1 << 14;
   std::size_t edges = 0;

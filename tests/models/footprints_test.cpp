@@ -1,0 +1,62 @@
+#include "models/transport/footprints.hpp"
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "models/transport/contraction.hpp"
+#include "tests/models/machine_under_test.hpp"
+
+namespace weft::test::models_footprints {
+namespace {
+
+std::map<std::uint32_t, double> uses_of(const Footprint& footprint) {
+  std::map<std::uint32_t, double> out;
+  for (const Footprint::Use& use : footprint.uses) out[use.server] = use.weight;
+  return out;
+}
+
+std::map<std::uint32_t, double> uses_of(const Contraction& contraction) {
+  std::map<std::uint32_t, double> out;
+  for (const ServerUse& use : contraction.uses) out[use.server.value] = use.weight;
+  return out;
+}
+
+/// Within a node, and from one to the other.
+std::vector<Walk> walks(const Fabric& fabric, std::uint32_t a, std::uint32_t b) {
+  const auto gpu = [&](std::uint32_t node, std::size_t i) {
+    return fabric.device(node, DeviceKind::kGpu, i);
+  };
+  const DeviceId nic = fabric.device(a, DeviceKind::kNic, 0);
+  const DeviceId peer = fabric.device(b, DeviceKind::kNic, 1);
+  const Leg message{Leg::Kind::kMessage, Leg::Medium::kWire, nic, nic, peer, 3};
+  return {
+      {write_leg(gpu(a, 0), gpu(a, 0), Leg::Medium::kLocal)},
+      {write_leg(gpu(b, 1), gpu(b, 2), Leg::Medium::kNvlink)},
+      {read_leg(gpu(b, 5), fabric.root_cpu(gpu(b, 5)))},
+      {read_leg(nic, gpu(a, 3)), message, write_leg(peer, gpu(b, 1))},
+      {message, write_leg(peer, fabric.root_cpu(peer))},
+      {read_leg(nic, gpu(a, 0))},
+  };
+}
+
+// What is contracted once stands for all nodes: the servers are those of the walk itself.
+TEST(Footprints, AreOfTheWalksOwnServersOnWhicheverNodes) {
+  for (const std::vector<std::string>& network :
+       {std::vector<std::string>{},
+        {"network.kind=leaf-spine", "network.ports=32", "network.oversubscription=2"}}) {
+    MachineUnderTest m("hgx-h100-8nic.yaml", network, 6);
+    const MachineFootprints footprints(m.machine());
+    constexpr std::uint32_t kPairs[][2] = {{0, 1}, {3, 1}, {4, 5}, {5, 4}, {2, 2}, {1, 0}};
+    for (const auto& [a, b] : kPairs) {
+      for (const Walk& walk : walks(m.machine().fabric(), a, b)) {
+        EXPECT_EQ(uses_of(footprints.of_walk(walk, 2)), uses_of(contract(m.machine(), walk, 2)));
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weft::test::models_footprints
