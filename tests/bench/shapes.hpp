@@ -16,26 +16,33 @@ namespace weft::bench {
 
 inline constexpr double kLinkBytesPerS = 50e9;
 
-/// Ring all-reduce of 1 GiB over a two-level fat tree, message by message.
+/// Ring all-reduce of 1 GiB over a two-level fat tree, message by message. `hosts`: a power of two
+/// from 64 on.
 struct RingShape {
-  static constexpr std::uint32_t kHosts = 1024;
   static constexpr std::uint32_t kLeafSize = 32;
-  static constexpr std::uint32_t kLeaves = kHosts / kLeafSize;
-  static constexpr std::uint32_t kSteps = 2 * (kHosts - 1);
-  static constexpr std::int64_t kChunkBytes = 1 << 20;  // 1 GiB / 1024
   static constexpr std::int64_t kLinkLatencyNs = 500;
-  static constexpr std::uint32_t kLinks = 2 * kHosts + 2 * kLeaves * kLeaves;
+
+  std::uint32_t hosts{1024};
+  std::uint32_t leaves{hosts / kLeafSize};
+  std::uint32_t steps{2 * (hosts - 1)};
+  std::int64_t chunk_bytes{(std::int64_t{1} << 30) / hosts};
+  std::uint32_t links{2 * hosts + 2 * leaves * leaves};
 
   /// The links from a host to its right neighbour: host up, leaf to spine, spine to leaf, host
   /// down. There are as many spines as leaves, so each leaf's ring flow has one of its own.
-  static std::vector<std::uint32_t> route(std::uint32_t host) {
-    const std::uint32_t peer = (host + 1) % kHosts;
+  std::vector<std::uint32_t> route(std::uint32_t host) const {
+    const std::uint32_t peer = (host + 1) % hosts;
     const std::uint32_t from = host / kLeafSize;
     const std::uint32_t to = peer / kLeafSize;
     const std::uint32_t spine = from;
-    if (from == to) return {host, kHosts + peer};
-    return {host, 2 * kHosts + from * kLeaves + spine,
-            2 * kHosts + (kLeaves + to) * kLeaves + spine, kHosts + peer};
+    if (from == to) return {host, hosts + peer};
+    return {host, 2 * hosts + from * leaves + spine, 2 * hosts + (leaves + to) * leaves + spine,
+            hosts + peer};
+  }
+
+  /// Hosts with a neighbour on another leaf set the pace: 4 links' latencies a step.
+  double seconds() const {
+    return steps * (static_cast<double>(chunk_bytes) / kLinkBytesPerS + 4e-9 * kLinkLatencyNs);
   }
 };
 

@@ -1,6 +1,6 @@
 // The shapes of fluid_bench and maxmin_bench on SimGrid 3.32, as its S4U interface has them done.
 // Model CM02 with factors 1, no cross-traffic, precision far below what is compared. One shape a
-// process: simgrid_bench ring | unequal | equal | maxmin [FLOWS LINKS]
+// process: simgrid_bench ring [HOSTS] | unequal | equal | maxmin [FLOWS LINKS]
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -34,13 +34,14 @@ s4u::LinkInRoute in_route(const s4u::Link* link) { return s4u::LinkInRoute(link)
 
 // An actor a rank. A mailbox with a receiver takes messages before it is read, so a send waits for
 // nobody.
-void ring_rank(std::uint32_t rank) {
+void ring_rank(const RingShape& shape, std::uint32_t rank) {
   auto* const mine = s4u::Mailbox::by_name(std::to_string(rank));
-  auto* const right = s4u::Mailbox::by_name(std::to_string((rank + 1) % RingShape::kHosts));
+  auto* const right = s4u::Mailbox::by_name(std::to_string((rank + 1) % shape.hosts));
   int token = 0;
   int* received = nullptr;
-  for (std::uint32_t step = 0; step < RingShape::kSteps; ++step) {
-    const s4u::CommPtr send = right->put_async(&token, RingShape::kChunkBytes);
+  for (std::uint32_t step = 0; step < shape.steps; ++step) {
+    const s4u::CommPtr send =
+        right->put_async(&token, static_cast<std::uint64_t>(shape.chunk_bytes));
     const s4u::CommPtr receive = mine->get_async<int>(&received);
     send->wait();
     receive->wait();
@@ -48,25 +49,25 @@ void ring_rank(std::uint32_t rank) {
   mine->set_receiver(nullptr);
 }
 
-void ring(s4u::Engine& engine) {
+void ring(s4u::Engine& engine, const RingShape& shape) {
   const weft::bench::Stopwatch watch;
   s4u::NetZone* const zone = s4u::create_full_zone("ring");
-  const std::vector<s4u::Host*> hosts = create_hosts(*zone, RingShape::kHosts);
+  const std::vector<s4u::Host*> hosts = create_hosts(*zone, shape.hosts);
   std::vector<s4u::LinkInRoute> links;
-  for (std::uint32_t i = 0; i < RingShape::kLinks; ++i) {
+  for (std::uint32_t i = 0; i < shape.links; ++i) {
     links.push_back(in_route(
         create_link(*zone, i, weft::bench::kLinkBytesPerS, RingShape::kLinkLatencyNs * 1e-9)));
   }
-  for (std::uint32_t r = 0; r < RingShape::kHosts; ++r) {
+  for (std::uint32_t r = 0; r < shape.hosts; ++r) {
     std::vector<s4u::LinkInRoute> route;
-    for (const std::uint32_t link : RingShape::route(r)) route.push_back(links[link]);
-    zone->add_route(hosts[r]->get_netpoint(), hosts[(r + 1) % RingShape::kHosts]->get_netpoint(),
-                    nullptr, nullptr, route, false);
+    for (const std::uint32_t link : shape.route(r)) route.push_back(links[link]);
+    zone->add_route(hosts[r]->get_netpoint(), hosts[(r + 1) % shape.hosts]->get_netpoint(), nullptr,
+                    nullptr, route, false);
   }
   zone->seal();
-  for (std::uint32_t r = 0; r < RingShape::kHosts; ++r) {
+  for (std::uint32_t r = 0; r < shape.hosts; ++r) {
     s4u::Mailbox::by_name(std::to_string(r))
-        ->set_receiver(s4u::Actor::create("rank", hosts[r], ring_rank, r));
+        ->set_receiver(s4u::Actor::create("rank", hosts[r], [&shape, r] { ring_rank(shape, r); }));
   }
   engine.run();
   weft::bench::report("ring", s4u::Engine::get_clock(), "s simulated", watch.seconds());
@@ -162,7 +163,7 @@ int main(int argc, char** argv) {
     return argc > i ? std::strtoull(argv[i], nullptr, 10) : otherwise;
   };
   if (shape == "ring") {
-    ring(engine);
+    ring(engine, RingShape{.hosts = static_cast<std::uint32_t>(number(2, 1024))});
   } else if (shape == "unequal") {
     all_to_all(engine, "unequal", 64, false);
   } else if (shape == "equal") {
@@ -170,7 +171,7 @@ int main(int argc, char** argv) {
   } else if (shape == "maxmin") {
     maxmin(engine, number(2, 1'000'000), number(3, 100'000));
   } else {
-    std::fprintf(stderr, "usage: simgrid_bench ring|unequal|equal|maxmin\n");
+    std::fprintf(stderr, "usage: simgrid_bench ring [HOSTS] | unequal | equal | maxmin\n");
     return 2;
   }
   return 0;
