@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Processor time and memory against ranks: all-reduces and an all-to-all, folded and unfolded, and SimGrid's ring.
 
-    scale.py WEFT SOURCE_DIR [--ranks N,N,...] [--limit SECONDS] [--repeat N] [--fluid FLUID_BENCH] [--simgrid SIMGRID_BENCH]
+    scale.py WEFT SOURCE_DIR [--ranks N,N,...] [--only NAME,...] [--fluid FLUID_BENCH] [--simgrid SIMGRID_BENCH]
 
 Nodes are HGX H100 with 8 NICs on one switch, one size over GPUDirect RDMA, one thread. Time and memory (a run's peak)
 are the least of the repeats; what takes over 30 s runs once. What is refused, or takes longer or more memory than the
@@ -19,12 +19,12 @@ import sys
 import tempfile
 
 RANKS = "64,256,1024,4096,16384,32768,65536,262144,1048576"
-CASES = (("allreduce", "Ring"), ("allreduce", "Tree"), ("allreduce", "NVLSTree"), ("alltoall", None))
-SIMULATED = re.compile(r"^ring: ([\d.]+) s simulated", re.M)
+CASES = {"Ring": "allreduce", "Tree": "allreduce", "NVLSTree": "allreduce", "P2P": "alltoall"}
+REPORT = re.compile(r"^ring: ([\d.]+) s simulated, .* peak ([\d.]+) MB", re.M)
 
 
 def scenario(source, op, algo, nodes, size):
-    forced = f"set: {{nccl.algo: {algo}}}\n" if algo else ""
+    forced = f"set: {{nccl.algo: {algo}}}\n" if op == "allreduce" else ""
     return (f"scenario: scale\ntopology: {source}/topologies/hgx-h100-8nic.yaml\nnodes: {nodes}\n"
             f"workload: {{op: {op}, sizes: [{size}]}}\nmemory_paths: [gdr]\n{forced}")
 
@@ -50,7 +50,8 @@ class Column:
             self.output = output.read()
         if process.returncode != 0:
             return None
-        return used.ru_utime + used.ru_stime, used.ru_maxrss * 1024 / 1e6
+        own = REPORT.search(self.output)  # ru_maxrss has what this process had, too
+        return used.ru_utime + used.ru_stime, float(own.group(2)) if own else used.ru_maxrss * 1024 / 1e6
 
     def cost(self, command):
         if self.ended:
@@ -72,8 +73,10 @@ def heading(title, *columns):
 
 
 def collectives(arguments, ranks):
-    for op, algo in CASES:
-        heading(f"{op} {algo or ''}", "folded", "unfolded")
+    for algo, op in CASES.items():
+        if algo not in arguments.only.split(","):
+            continue
+        heading(f"{op} {algo}", "folded", "unfolded")
         folded, unfolded = Column(arguments), Column(arguments)
         unfolded.repeat = 1
         for n in ranks:
@@ -82,7 +85,8 @@ def collectives(arguments, ranks):
                 path.write_text(scenario(os.path.abspath(arguments.source), op, algo, n // 8, arguments.size),
                                 encoding="utf-8")
                 run = [arguments.weft, "run", str(path), "--threads", "1"]
-                print(f"{n:10}  {shown(folded.cost(run))}  {shown(unfolded.cost([*run, '--unfolded']))}", flush=True)
+                whole = unfolded.cost([*run, "--unfolded"]) if n <= arguments.most_unfolded else None
+                print(f"{n:10}  {shown(folded.cost(run))}  {shown(whole)}", flush=True)
 
 
 def rings_of_messages(arguments, ranks):
@@ -97,7 +101,7 @@ def rings_of_messages(arguments, ranks):
         for column, (_, program) in zip(columns, programs):
             costs.append(column.cost([program, "ring", str(n)]))
             if costs[-1]:
-                results.append(float(SIMULATED.search(column.output).group(1)))
+                results.append(float(REPORT.search(column.output).group(1)))
         if not results:
             break
         print(f"{n:10}" + "".join(f"  {shown(cost)}" for cost in costs), flush=True)
@@ -111,6 +115,8 @@ def main():
     parser.add_argument("source")
     parser.add_argument("--size", default="1 GiB")
     parser.add_argument("--ranks", default=RANKS, help="multiples of 8; of rings of messages powers of two")
+    parser.add_argument("--only", default=",".join(CASES), help="algorithms")
+    parser.add_argument("--most-unfolded", type=int, default=1024)
     parser.add_argument("--limit", type=int, default=300, help="processor seconds of a run")
     parser.add_argument("--memory", type=int, default=8, help="GB of address space of a run")
     parser.add_argument("--repeat", type=int, default=3)

@@ -155,7 +155,7 @@ int main(int argc, char** argv) {
   for (const char* setting :
        {"network/model:CM02", "network/crosstraffic:0", "network/bandwidth-factor:1",
         "network/latency-factor:1", "network/weight-S:0", "surf/precision:1e-12",
-        "maxmin/precision:1e-9"}) {
+        "maxmin/precision:1e-9", "contexts/stack-size:64"}) {
     s4u::Engine::set_config(setting);
   }
   const std::string shape = argc > 1 ? argv[1] : "";
