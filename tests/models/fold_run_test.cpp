@@ -1,5 +1,9 @@
 // A folded run is the run: the same transfers at the same picoseconds, as the trajectory's hash
 // counts them.
+#include <map>
+#include <string>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include "models/collective/sample.hpp"
@@ -89,6 +93,32 @@ TEST(FoldRun, RandomClusters) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     expect_same(scenario_of(topology, nodes, op, bytes), pick(networks));
   }
+}
+
+// 1,024 GPUs on leaves whose uplinks are half of what their nodes could send, next nodes on other
+// leaves: every transfer as in the whole run, and of the time each cause the same share.
+TEST(FoldRun, OversubscribedFabricOf1024GpusIsTheWholeOne) {
+  const std::vector<std::string> fabric{"network.kind=leaf-spine", "network.ports=64",
+                                        "network.oversubscription=2",
+                                        "network.placement=round-robin", "nccl.proto=Simple"};
+  const auto same = [&](const char* op, const char* algorithm, Bytes bytes) {
+    Scenario scenario = scenario_of("hgx-h100-8nic.yaml", 128, op, bytes);
+    scenario.memory_paths = {"gdr"};
+    std::vector<std::string> settings = fabric;
+    settings.insert(settings.end(), {std::string("nccl.algo=") + algorithm, "nccl.channels=1",
+                                     "nccl.launch=single"});
+    const ResultRow whole = run(scenario, settings, false).at(0);
+    const ResultRow folded = run(scenario, settings, true).at(0);
+    EXPECT_TRUE(folded.extended.empty());
+    EXPECT_DOUBLE_EQ(folded.time_us, whole.time_us);
+    EXPECT_EQ(folded.trajectory, whole.trajectory);
+    std::map<std::string, double> shares;
+    for (const CauseShare& share : whole.limited_by) shares[share.cause] += share.share;
+    for (const CauseShare& share : folded.limited_by) shares[share.cause] -= share.share;
+    for (const auto& [cause, apart] : shares) EXPECT_NEAR(apart, 0, 1e-9) << op << ", " << cause;
+  };
+  same("allgather", "Ring", Bytes::mib(64));
+  same("allreduce", "Tree", Bytes::mib(4));
 }
 
 // Four nodes stand for more, where a ring joins them by turns.
