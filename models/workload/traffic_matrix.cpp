@@ -181,8 +181,7 @@ TrafficMatrix parse_traffic_matrix(const std::string& text, const std::string& f
 }
 
 TrafficMatrix traffic_matrix(const TrafficSpec& spec, std::uint32_t ranks) {
-  const bool one_each = spec.kind == Kind::kPermutation || spec.kind == Kind::kIncast;
-  if (!one_each && static_cast<double>(ranks) * ranks > kMostPairs) {
+  if (static_cast<double>(ranks) * ranks > kMostPairs) {
     fail(spec, "more than 16 million pairs of GPUs; take fewer nodes");
   }
   if (ranks < 2) fail(spec, "needs at least 2 GPUs");

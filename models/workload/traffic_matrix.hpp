@@ -14,7 +14,7 @@ using TrafficMatrix = std::vector<TaskSend>;
 /// The traffic of a spec between so many ranks. Reads the matrix's file; what is drawn depends on
 /// the seed alone. Throws InputError: a matrix of another shape or with what is no size; ranks that
 /// are not there; experts that are no multiple of the ranks; more than 1e8 choices of experts, or
-/// 16 million pairs of ranks where each may send to all.
+/// 16 million pairs.
 TrafficMatrix traffic_matrix(const TrafficSpec& spec, std::uint32_t ranks);
 
 /// A CSV file's text as a matrix; `file` is the name that messages use.
