@@ -122,12 +122,15 @@ int all_to_all(const char* shape, std::uint32_t hosts, bool equal) {
 
 int main(int argc, char** argv) {
   const char* shape = argc > 1 ? argv[1] : "";
-  if (std::strcmp(shape, "ring") == 0) {
-    return ring(argc > 2 ? RingShape{.hosts = static_cast<std::uint32_t>(std::atoi(argv[2]))}
-                         : RingShape{});
+  const auto hosts =
+      static_cast<std::uint32_t>(argc > 2 ? std::strtoul(argv[2], nullptr, 10) : 1024);
+  if (std::strcmp(shape, "ring") == 0 && RingShape::takes(hosts)) {
+    return ring(RingShape{.hosts = hosts});
   }
   if (std::strcmp(shape, "unequal") == 0) return all_to_all(shape, 64, false);
   if (std::strcmp(shape, "equal") == 0) return all_to_all(shape, 256, true);
-  std::fprintf(stderr, "usage: fluid_bench ring [HOSTS] | unequal | equal\n");
+  std::fprintf(
+      stderr,
+      "usage: fluid_bench ring [HOSTS] | unequal | equal; HOSTS: a power of two, 64 or more\n");
   return 2;
 }

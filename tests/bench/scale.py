@@ -3,9 +3,9 @@
 
     scale.py WEFT SOURCE_DIR [--ranks N,N,...] [--only NAME,...] [--fluid FLUID_BENCH] [--simgrid SIMGRID_BENCH]
 
-Nodes are HGX H100 with 8 NICs on one switch, one size over GPUDirect RDMA, one thread. Time and memory (a run's peak)
-are the least of the repeats; what takes over 30 s runs once. What is refused, or takes longer or more memory than the
-limits, is a dash, and so are larger clusters of its column. The ring of messages is that of tests/bench/shapes.hpp,
+Nodes are HGX H100 with 8 NICs on one switch, one size over GPUDirect RDMA, one thread. Time, and memory (that run's
+peak), of the quickest of the repeats; what takes over 30 s runs once. What is refused (exit code 2), or takes longer or
+more memory than the limits, is a dash, and so are larger clusters of its column; what was not tried is blank. Linux. The ring of messages is that of tests/bench/shapes.hpp,
 rank by rank and step by step, on weft's fluid alone and on SimGrid, which must agree.
 """
 import argparse
@@ -35,11 +35,12 @@ class Column:
     def __init__(self, arguments):
         self.limit_s, self.limit_bytes, self.repeat = arguments.limit, arguments.memory * 10**9, arguments.repeat
         self.ended = False
-        self.output = ""
+        self.output = ""  # of the last run that ended well
 
     def once(self, command):
         """Processor seconds and MB; None where it is refused or takes too much."""
         def limits():
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             resource.setrlimit(resource.RLIMIT_CPU, (self.limit_s, self.limit_s + 1))
             resource.setrlimit(resource.RLIMIT_AS, (self.limit_bytes, self.limit_bytes))
         with tempfile.TemporaryFile("w+") as output:
@@ -47,9 +48,12 @@ class Column:
             _, status, used = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)
             output.seek(0)
-            self.output = output.read()
+            text = output.read()
+        if process.returncode not in (0, 2) and process.returncode >= 0:
+            sys.exit(f"{' '.join(command)}: exit code {process.returncode}")
         if process.returncode != 0:
             return None
+        self.output = text
         own = REPORT.search(self.output)  # ru_maxrss has what this process had, too
         return used.ru_utime + used.ru_stime, float(own.group(2)) if own else used.ru_maxrss * 1024 / 1e6
 
@@ -64,7 +68,9 @@ class Column:
         return best
 
 
-def shown(pair):
+def shown(pair, is_tried=True):
+    if not is_tried:
+        return f"{'':21}"
     return f"{pair[0]:8.2f} s {pair[1]:7.0f} MB" if pair else f"{'-':>10} {'-':>10}"
 
 
@@ -85,8 +91,9 @@ def collectives(arguments, ranks):
                 path.write_text(scenario(os.path.abspath(arguments.source), op, algo, n // 8, arguments.size),
                                 encoding="utf-8")
                 run = [arguments.weft, "run", str(path), "--threads", "1"]
-                whole = unfolded.cost([*run, "--unfolded"]) if n <= arguments.most_unfolded else None
-                print(f"{n:10}  {shown(folded.cost(run))}  {shown(whole)}", flush=True)
+                is_tried = n <= arguments.most_unfolded
+                whole = unfolded.cost([*run, "--unfolded"]) if is_tried else None
+                print(f"{n:10}  {shown(folded.cost(run))}  {shown(whole, is_tried)}".rstrip(), flush=True)
 
 
 def rings_of_messages(arguments, ranks):
@@ -124,6 +131,10 @@ def main():
     parser.add_argument("--simgrid", help="simgrid_bench (Debian's libsimgrid-dev)")
     arguments = parser.parse_args()
     ranks = [int(n) for n in arguments.ranks.split(",")]
+    if any(n % 8 for n in ranks):
+        parser.error("--ranks: nodes have 8 GPUs")
+    if unknown := set(arguments.only.split(",")) - {*CASES, "none"}:
+        parser.error(f"--only: {', '.join(sorted(unknown))}: {', '.join(CASES)} or none")
     with open("/proc/cpuinfo", encoding="utf-8") as file:
         model = next((line.split(":")[1].strip() for line in file if line.startswith("model name")), "unknown")
     print(f"# {model}, {os.cpu_count()} cores, {platform.system()} {platform.release()}, load {os.getloadavg()[0]:.1f}")

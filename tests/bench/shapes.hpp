@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -39,6 +40,8 @@ struct RingShape {
     return {host, 2 * hosts + from * leaves + spine, 2 * hosts + (leaves + to) * leaves + spine,
             hosts + peer};
   }
+
+  static bool takes(std::uint32_t hosts) { return hosts >= 64 && std::has_single_bit(hosts); }
 
   /// Hosts with a neighbour on another leaf set the pace: 4 links' latencies a step.
   double seconds() const {

@@ -162,8 +162,9 @@ int main(int argc, char** argv) {
   const auto number = [&](int i, std::size_t otherwise) {
     return argc > i ? std::strtoull(argv[i], nullptr, 10) : otherwise;
   };
-  if (shape == "ring") {
-    ring(engine, RingShape{.hosts = static_cast<std::uint32_t>(number(2, 1024))});
+  const auto hosts = static_cast<std::uint32_t>(number(2, 1024));
+  if (shape == "ring" && RingShape::takes(hosts)) {
+    ring(engine, RingShape{.hosts = hosts});
   } else if (shape == "unequal") {
     all_to_all(engine, "unequal", 64, false);
   } else if (shape == "equal") {
@@ -171,7 +172,9 @@ int main(int argc, char** argv) {
   } else if (shape == "maxmin") {
     maxmin(engine, number(2, 1'000'000), number(3, 100'000));
   } else {
-    std::fprintf(stderr, "usage: simgrid_bench ring [HOSTS] | unequal | equal | maxmin\n");
+    std::fprintf(stderr,
+                 "usage: simgrid_bench ring [HOSTS] | unequal | equal | maxmin; HOSTS: a power of "
+                 "two, 64 or more\n");
     return 2;
   }
   return 0;

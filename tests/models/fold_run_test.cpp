@@ -95,8 +95,9 @@ TEST(FoldRun, RandomClusters) {
   }
 }
 
-// 1,024 GPUs on leaves whose uplinks are half of what their nodes could send, next nodes on other
-// leaves: every transfer as in the whole run, and of the time each cause the same share.
+// 1,024 GPUs on leaves with half as many uplinks as NICs, next nodes on other leaves: every
+// transfer as in the whole run, and of the time each cause the same share. One channel does not
+// fill the uplinks; more take the whole run minutes.
 TEST(FoldRun, OversubscribedFabricOf1024GpusIsTheWholeOne) {
   const std::vector<std::string> fabric{"network.kind=leaf-spine",
                                         "network.ports=64",
