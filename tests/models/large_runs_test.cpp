@@ -3,6 +3,7 @@
 // held near the error that stands on that page, good or bad.
 #include <cstdio>
 #include <map>
+#include <string>
 
 #include <gtest/gtest.h>
 
@@ -17,7 +18,7 @@ namespace {
 /// Sizes above this are left out for the time that they take: three of 1,440 GPUs.
 constexpr Bytes kMost = Bytes::gib(2);
 
-/// The errors on the page, in the order of the table.
+/// The errors on the page.
 const std::map<std::string, double> kErrors{
     {"n1469_16n_small#0", -0.334}, {"n1469_16n_small#1", -0.228}, {"n1469_16n_small#2", -0.227},
     {"n1469_16n_small#3", -0.228}, {"n1469_16n_small#4", -0.224}, {"n1469_16n_small#5", -0.331},
@@ -42,7 +43,9 @@ TEST(LargeRuns, EachErrorIsThatOfThePage) {
 }
 
 // DeepSeek's dispatch on 128 GPUs took 192 us. Its kernels are not modelled; what the wire alone
-// takes for their tokens is a bound below it, and NCCL's sends and receives take longer.
+// takes for their tokens is a bound below it, and NCCL's sends and receives take longer. The bound
+// is that of one draw of experts, and more than the mean: each of 128 GPUs gets 8 x 128 tokens, all
+// but its own, in packets of 4,122 B for 4,096.
 TEST(LargeRuns, TheWireBoundsADispatchFromBelow) {
   const ParamCatalog catalog = make_catalog();
   Scenario scenario;
@@ -63,7 +66,11 @@ TEST(LargeRuns, TheWireBoundsADispatchFromBelow) {
   const TrafficRow row =
       predict_traffic(scenario, read_topology(scenario.topology, catalog), options, catalog)
           .rows.at(0);
-  EXPECT_NEAR(row.links.at(0).busy_us / 192 - 1, -0.195, 0.02);
+  constexpr double kMeanUs = 8 * 128 * 7408.0 * 120 / 128 * 4122 / 4096 / 50e3;
+  EXPECT_GT(row.links.at(0).busy_us, kMeanUs);
+  EXPECT_LT(row.links.at(0).busy_us, 192);
+  EXPECT_GT(row.time_us, 192);
+  EXPECT_NEAR(row.links.at(0).busy_us / 192 - 1, -0.195, 0.02);  // as on the page
   EXPECT_NEAR(row.time_us / 192 - 1, 1.169, 0.1);
 }
 

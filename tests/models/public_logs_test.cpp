@@ -97,6 +97,7 @@ TEST(PublicLogs, TheListAccountsForEveryRow) {
        {std::pair{"yes", "public-logs.csv"}, std::pair{"large", "large-runs.csv"}}) {
     for (const MeasuredRow& row : read_measured(shipped("tests/data/") + file).rows) {
       auto& [its_use, n] = points[row.id.substr(0, row.id.find('#'))];
+      EXPECT_TRUE(its_use.empty() || its_use == use) << row.id;
       its_use = use;
       ++n;
     }
@@ -113,8 +114,10 @@ TEST(PublicLogs, TheListAccountsForEveryRow) {
     if (is_used) {
       EXPECT_EQ(points[cells.at(0)].first, cells.at(2)) << line;
       EXPECT_EQ(points[cells.at(0)].second, std::stoul(cells.at(1))) << line;
+      points.erase(cells.at(0));
     }
   }
+  for (const auto& [log, use] : points) ADD_FAILURE() << log << " is not in the list";
 }
 
 }  // namespace
