@@ -436,9 +436,7 @@ std::string last_line(const ExplainView& view) {
     case Explained::kNone:
       return fmt::format(
           "none of these explains it: {}{}\n", of,
-          explanation.pairs == 0
-              ? ""
-              : fmt::format(", nor the {} likeliest pairs of them", explanation.pairs));
+          explanation.pairs == 0 ? "" : fmt::format(", nor {} pairs of them", explanation.pairs));
     case Explained::kExplained:
       return fmt::format("explained by {}: {} of {} answers are alike ({})\n",
                          explanation.two_at_once ? "two causes at once" : "one cause",

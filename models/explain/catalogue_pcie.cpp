@@ -183,10 +183,50 @@ Variants acs(const Site& site) {
   return out;
 }
 
-Variants iommu(const Site& site) {
+/// Translation by the pages that the machine has, and by the smallest. VT-d has pages of 4 KiB,
+/// 2 MiB and 1 GiB: pieces of 64 KiB, in which the GPU's driver hands memory to NICs, and host
+/// memory that is not contiguous are mapped by 4 KiB. How much of either is: assumed, all. What the
+/// machine does already is no variant.
+Variants translated(const Site& site, const std::string& where, const Change& besides) {
+  constexpr const char* kTranslates = "translate";
+  constexpr const char* kSmallest = "4 KiB";
+  const auto have = [&](const Devices& devices, const char* parameter, const std::string& value) {
+    return std::all_of(devices.begin(), devices.end(), [&](const DeviceSpec* each) {
+      const std::string key = std::string(each->scope()) + "." + parameter;
+      return site.text(key, site.number(*each, parameter)) == value;
+    });
+  };
   Variants out;
-  add_settings(site, site.cpus(), "iommu", "translate", "translates", out, false);
+  Change change = besides;
+  for (const DeviceSpec* cpu : site.cpus()) change.set.push_back({cpu->name, "iommu", kTranslates});
+  const bool is_other = !have(site.cpus(), "iommu", kTranslates) || !besides.empty();
+  if (is_other) out.push_back({where, "translates", change});
+  const std::string smallest = site.text("cpu.iommu_page", 4096);
+  if (have(site.cpus(), "iommu_page", smallest) && have(site.gpus(), "dma_page", smallest)) {
+    return out;
+  }
+  for (const DeviceSpec* cpu : site.cpus()) {
+    change.set.push_back({cpu->name, "iommu_page", kSmallest});
+  }
+  for (const DeviceSpec* gpu : site.gpus()) {
+    change.set.push_back({gpu->name, "dma_page", kSmallest});
+  }
+  out.push_back({where, "translates pages of 4 KiB", std::move(change)});
   return out;
+}
+
+Variants iommu(const Site& site) {
+  if (site.cpus().empty()) return {};
+  return translated(site, all_of(site.cpus()), {});
+}
+
+/// NCCL sees no switch above a GPU and a NIC, so data goes by host memory; what devices are given
+/// is translated, as they may not ask for translations themselves.
+Variants flat_guest(const Site& site) {
+  if (site.nics().empty() || site.switches().empty()) return {};
+  Change change;
+  change.staged = true;
+  return translated(site, "each host", change);
 }
 
 void add_lower(const Site& site, const Devices& devices, const std::string& parameter,
@@ -467,6 +507,11 @@ constexpr std::array kCauses{
                false, acs},
     CauseEntry{"iommu", "the IOMMU translates what devices read and write", "a CPU",
                "cat /proc/cmdline; boot with iommu=pt", "IOMMU", false, iommu},
+    CauseEntry{"flat-guest", "a virtual machine that shows no PCIe switches, without ATS",
+               "NICs, PCIe switches, and more than one node",
+               "nvidia-smi topo -m in the guest (PHB everywhere); NCCL_TOPO_FILE, and ACS with ATS "
+               "at the host",
+               "IOMMU", true, flat_guest},  // the guest's kernel knows only its own
     CauseEntry{"gdr-missing", "GPUDirect RDMA is off: nobody maps GPU memory for NICs",
                "NICs, and more than one node",
                "lsmod | grep peermem; modprobe nvidia-peermem, or use DMA-BUF; NCCL_DEBUG=INFO "

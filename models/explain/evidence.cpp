@@ -77,8 +77,18 @@ const Fact* gdr_in_use(const Patient& patient) {
 }
 
 bool turns_gdr_off(const CauseEntry& entry) {
-  constexpr std::array<std::string_view, 4> kIds{"gdr-missing", "staged", "bar1", "gdr-level"};
+  constexpr std::array<std::string_view, 5> kIds{"gdr-missing", "staged", "bar1", "gdr-level",
+                                                 "flat-guest"};
   return std::find(kIds.begin(), kIds.end(), entry.id) != kIds.end();
+}
+
+/// A PCIe switch above a GPU or a NIC; NCCL sees it, too.
+const DeviceSpec* switch_in_use(const Patient& patient) {
+  const std::vector<const DeviceSpec*> used = patient.in_use();
+  const auto at = std::find_if(used.begin(), used.end(), [](const DeviceSpec* device) {
+    return device->kind == DeviceKind::kSwitch;
+  });
+  return at == used.end() ? nullptr : *at;
 }
 
 void quote(const std::vector<Quote>& quotes, const std::string& said, Suspect& suspect) {
@@ -164,6 +174,15 @@ void weigh_by(const Patient& patient, const Site& site, bool as_found,
       if (!turns_gdr_off(*suspect.entry)) continue;
       suspect.weight = 0;
       quote({quote_of(*gdr)}, "NCCL used GPUDirect RDMA", suspect);
+    }
+  }
+  if (const DeviceSpec* const seen = switch_in_use(patient)) {
+    const Fact* const port = patient.said(*seen, fact::kPort);
+    for (Suspect& suspect : suspects) {
+      if (suspect.entry->id != "flat-guest") continue;
+      suspect.weight = 0;
+      quote({port != nullptr ? quote_of(*port) : Quote{"", seen->name}}, "there are PCIe switches",
+            suspect);
     }
   }
   suspects.insert(suspects.end(), found.begin(), found.end());

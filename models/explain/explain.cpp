@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "models/explain/part_matcher.hpp"
+#include "models/explain/prior.hpp"
 
 namespace weft {
 namespace {
@@ -22,6 +23,7 @@ constexpr std::size_t kLeaders = 4;    // predicted at all points then: others a
 constexpr std::size_t kGuessed = 4;    // points at which pairs and the nearest are guessed
 constexpr std::size_t kOfOnePair = 2;  // variants of two causes
 constexpr std::size_t kNearest = 5;    // shown where nothing suffices
+constexpr std::size_t kWithAll = 3;    // causes that are paired with every other one
 
 using Points = std::vector<std::size_t>;
 
@@ -69,7 +71,7 @@ std::vector<std::size_t> in_order(const std::vector<Point>& points, std::size_t 
   return out;
 }
 
-/// Each cause is as likely as each other, its variants share that; evidence multiplies. What it
+/// What published cases and evidence make of each; a cause's variants share that. What evidence
 /// rules out has no share.
 std::vector<double> log_weights(const Effects& effects) {
   const std::vector<Suspect>& suspects = effects.suspects();
@@ -77,14 +79,14 @@ std::vector<double> log_weights(const Effects& effects) {
   for (const Suspect& suspect : suspects) {
     if (suspect.weight > 0) ++variants[suspect.entry->id];
   }
+  double all = 0;
+  for (const auto& [id, count] : variants) all += prior_weight(id);
   std::vector<double> out;
   for (const Suspect& suspect : suspects) {
-    if (suspect.weight == 0) {
-      out.push_back(0);
-      continue;
-    }
-    const double share = 1 / (variants[suspect.entry->id] * static_cast<double>(variants.size()));
-    out.push_back(std::log(suspect.weight * share));
+    const std::string_view id = suspect.entry->id;
+    out.push_back(suspect.weight == 0
+                      ? 0
+                      : std::log(suspect.weight * prior_weight(id) / (variants[id] * all)));
   }
   return out;
 }
@@ -171,7 +173,9 @@ class Search {
     return near;
   }
 
-  /// Pairs that are the likeliest by what their causes do alone, at few points.
+  /// Pairs that are worth a prediction, by what their causes do alone at few points: the likeliest
+  /// as far as both together can be guessed from that, and the likeliest causes with each other
+  /// one, as two may do what neither does alone.
   std::vector<Together> likely_pairs(const std::vector<Together>& singles) const {
     effects_.predict(singles, guessed_at());
     for (const Together& each : singles) effects_.forget(each);
@@ -180,24 +184,15 @@ class Search {
     for (const Together& each : singles) {
       if (is_known(each, guessed_at()) && is_effect(effect(each))) causes.push_back(each.front());
     }
-    std::vector<std::pair<double, Together>> order;
-    for (std::size_t i = 0; i < causes.size(); ++i) {
-      for (std::size_t j = i + 1; j < causes.size(); ++j) {
-        const Together pair{causes[i], causes[j]};
-        if (!can_be_both(pair)) continue;
-        order.push_back({-guessed(part, pair) - weight(pair), pair});
+    const std::vector<Together> guessed = guessed_pairs(part, causes);
+    std::set<Together> out{guessed.begin(), guessed.end()};
+    for (const std::size_t one : likeliest(part, causes)) {
+      for (const std::size_t other : causes) {
+        const Together pair{std::min(one, other), std::max(one, other)};
+        if (can_be_both(pair)) out.insert(pair);
       }
     }
-    std::sort(order.begin(), order.end());
-    std::vector<Together> out;
-    std::map<std::pair<std::string_view, std::string_view>, std::size_t> by_entry;
-    for (const auto& [guess, pair] : order) {
-      const std::vector<Suspect>& suspects = effects_.suspects();
-      std::size_t& same = by_entry[{suspects[pair[0]].entry->id, suspects[pair[1]].entry->id}];
-      if (same++ < kOfOnePair) out.push_back(pair);
-      if (out.size() == thresholds_.pairs) break;
-    }
-    return out;
+    return {out.begin(), out.end()};
   }
 
   bool is_effect(const std::vector<double>& effect) const {
@@ -209,6 +204,44 @@ class Search {
   }
 
  private:
+  std::string_view id(std::size_t cause) const { return effects_.suspects()[cause].entry->id; }
+
+  std::vector<Together> guessed_pairs(const PartMatcher& part,
+                                      const std::vector<std::size_t>& causes) const {
+    std::vector<std::pair<double, Together>> order;
+    for (std::size_t i = 0; i < causes.size(); ++i) {
+      for (std::size_t j = i + 1; j < causes.size(); ++j) {
+        const Together pair{causes[i], causes[j]};
+        if (can_be_both(pair)) order.push_back({-guessed(part, pair) - weight(pair), pair});
+      }
+    }
+    std::sort(order.begin(), order.end());
+    std::vector<Together> out;
+    std::map<std::pair<std::string_view, std::string_view>, std::size_t> by_entry;
+    for (const auto& [guess, pair] : order) {
+      if (out.size() == thresholds_.pairs) break;
+      if (by_entry[{id(pair[0]), id(pair[1])}]++ < kOfOnePair) out.push_back(pair);
+    }
+    return out;
+  }
+
+  /// Some causes that fit best alone, of each one amount.
+  std::vector<std::size_t> likeliest(const PartMatcher& part,
+                                     const std::vector<std::size_t>& causes) const {
+    std::vector<std::pair<double, std::size_t>> order;
+    for (const std::size_t each : causes) {
+      order.push_back({-part.match(effect({each})).log_likelihood - weight({each}), each});
+    }
+    std::sort(order.begin(), order.end());
+    std::vector<std::size_t> out;
+    std::set<std::string_view> taken;
+    for (const auto& [fit, cause] : order) {
+      if (out.size() == kWithAll) break;
+      if (taken.insert(id(cause)).second) out.push_back(cause);
+    }
+    return out;
+  }
+
   /// Pairs are not asked for again. Causes are: of what they do alone pairs are guessed.
   template <class Is>
   void drop(std::vector<Together>& which, Is is) const {

@@ -54,13 +54,15 @@ struct Thresholds {
   double shown{1000};     ///< causes that are less likely by more are no answers
   double doubted{0.1};    ///< two causes are looked for where no single one's numbers are so common
   double two{0.05};       ///< two causes at once are so likely beside one
-  std::size_t pairs{24};  ///< that are predicted then
+  std::size_t pairs{
+      24};  ///< predicted then, as guessed; so are the likeliest causes' with all others
 };
 
 /// Matches gaps with every suspect, and pairs of them where no single one fits well. A suspect is
 /// predicted point by point, and dropped as soon as it cannot be an answer whatever it does at the
 /// others: single causes that are answers are those of predicting each at all points. Whether pairs
-/// are tried is asked of those that are left. The same gaps give the same explanation.
+/// are tried is asked of those that are left; only those that are guessed to be likely are, and
+/// those of the likeliest causes. The same gaps give the same explanation.
 Explanation explain(const std::vector<double>& gaps, const Effects& effects,
                     const ErrorModel& errors, const Thresholds& thresholds = {});
 

@@ -77,6 +77,31 @@ TEST(Catalogue, AmountsAreEachDevicesOwn) {
   EXPECT_EQ(rates.front(), (Lines{"nic0.rate=25 GB/s", "nic1.rate=12.5 GB/s"}));
 }
 
+TEST(Catalogue, TranslationIsByThePagesThereAreOrBySmallOnes) {
+  const auto iommu = lines_of("iommu", small());
+  ASSERT_EQ(iommu.size(), 2U);
+  EXPECT_EQ(iommu[0], (Lines{"cpu0.iommu=translate", "cpu1.iommu=translate"}));
+  EXPECT_EQ(iommu[1],
+            (Lines{"cpu0.iommu=translate", "cpu1.iommu=translate", "cpu0.iommu_page=4 KiB",
+                   "cpu1.iommu_page=4 KiB", "gpu0.dma_page=4 KiB", "gpu1.dma_page=4 KiB"}));
+  const auto guest = lines_of("flat-guest", small());
+  ASSERT_EQ(guest.size(), 2U);
+  EXPECT_EQ(guest[0].size(), iommu[0].size() + 1);  // and data goes by host memory
+}
+
+TEST(Catalogue, TranslationThatIsThereIsNoCause) {
+  const std::vector<ScenarioSetting> on{{"cpu.iommu", "translate", {}}};
+  const auto iommu = lines_of("iommu", small(), on);
+  ASSERT_EQ(iommu.size(), 1U);
+  EXPECT_EQ(iommu[0].size(), 6U);  // by small pages
+  EXPECT_EQ(lines_of("flat-guest", small(), on).size(), 2U);
+  std::vector<ScenarioSetting> by_small{{"cpu.iommu_page", "4 KiB", {}},
+                                        {"gpu.dma_page", "4 KiB", {}}};
+  EXPECT_EQ(lines_of("iommu", small(), by_small).size(), 1U);
+  by_small.push_back(on.front());
+  EXPECT_TRUE(lines_of("iommu", small(), by_small).empty());
+}
+
 TEST(Catalogue, NvlinksAreScaledEachByItself) {
   const auto lost =
       lines_of("nvswitch", small_but("[gpu1, nvswitch], count: 18", "[gpu1, nvswitch], count: 8"));

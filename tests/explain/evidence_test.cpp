@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/doctor/doctor_data.hpp"
+#include "tests/explain/explain_data.hpp"
 
 namespace weft::test::explain_evidence {
 namespace {
@@ -117,8 +118,59 @@ TEST(WeighBy, GdrThatNcclUsedRulesOutWhatWouldTurnItOff) {
   const std::string rest =
       dell_rest() + "h1:1:1 [0] NCCL INFO Channel 00/0 : 1[1] -> 2[0] [send] via NET/IB/0/GDRDMA\n";
   const Weighed made(evidence_of_both(dell_lspci(), rest));
-  for (const char* id : {"staged", "gdr-missing", "gdr-level", "bar1"}) {
+  for (const char* id : {"staged", "gdr-missing", "gdr-level", "bar1", "flat-guest"}) {
+    ASSERT_FALSE(made.of(id).empty()) << id;
     for (const Suspect* suspect : made.of(id)) EXPECT_EQ(suspect->weight, 0) << id;
+  }
+}
+
+/// Of a machine with PCIe switches, whatever the evidence shows of them.
+std::vector<Suspect> guests(const Evidence& evidence) {
+  const ParamCatalog catalog = make_catalog();
+  const PartLibrary parts(catalog);
+  const Patient patient(evidence, catalog, parts, 2);
+  MachineCase healthy;
+  healthy.spec = parse_topology(kSmallMachine, "small.yaml", catalog);
+  const Site site(healthy, patient.context());
+  static const std::vector<CauseEntry> entries = catalogue();
+  std::vector<Suspect> out = suspects_of(entries, site);
+  weigh_by(patient, site, false, out);
+  std::erase_if(out, [](const Suspect& each) { return each.entry->id != "flat-guest"; });
+  return out;
+}
+
+/// GPUs and NICs at the CPUs, as topo -m has it.
+const std::string kFlat =
+    "\tGPU0\tGPU1\tNIC0\tNIC1\tCPU Affinity\tNUMA Affinity\n"
+    "GPU0\t X \tNV18\tPHB\tSYS\t0-55\t0\n"
+    "GPU1\tNV18\t X \tSYS\tPHB\t56-111\t1\n"
+    "NIC0\tPHB\tSYS\t X \tSYS\n"
+    "NIC1\tSYS\tPHB\tSYS\t X \n"
+    "NIC Legend:\n"
+    "  NIC0: mlx5_0\n"
+    "  NIC1: mlx5_1\n";
+
+TEST(WeighBy, AnIommuThatDoesNotTranslateInTheGuestMakesAFlatGuestLessLikely) {
+  const std::vector<Suspect> open = guests(evidence_of(kFlat, "topo"));
+  ASSERT_FALSE(open.empty());
+  for (const Suspect& each : open) EXPECT_EQ(each.weight, 1) << each.said;
+  const std::vector<Suspect> out = guests(
+      evidence_of_both(kFlat, "BOOT_IMAGE=/vmlinuz-5.15 root=/dev/sda1 intel_iommu=on iommu=pt\n"));
+  ASSERT_FALSE(out.empty());
+  for (const Suspect& each : out) {
+    EXPECT_GT(each.weight, 0);
+    EXPECT_LT(each.weight, 1);
+    EXPECT_FALSE(each.quotes.empty());
+  }
+}
+
+TEST(WeighBy, APcieSwitchRulesOutAFlatGuest) {
+  const std::vector<Suspect> out = guests(evidence_of(edited(kFlat, "\tPHB\t", "\tPIX\t"), "topo"));
+  ASSERT_FALSE(out.empty());
+  for (const Suspect& each : out) {
+    EXPECT_EQ(each.weight, 0);
+    EXPECT_EQ(each.said, "there are PCIe switches");
+    EXPECT_FALSE(each.quotes.empty());
   }
 }
 

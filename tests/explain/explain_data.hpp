@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -17,19 +18,25 @@ inline std::string in_project(const std::string& path) {
   return std::string(WEFT_SOURCE_DIR) + "/" + path;
 }
 
+/// Sets a suspect's weight; 0: it is left out.
+using Weigh = std::function<void(Suspect&)>;
+
 /// A machine, its catalogue and what its causes do at some sizes.
 class Case {
  public:
   Case(TopologySpec spec, std::uint32_t nodes, std::vector<Point> points,
        std::vector<ScenarioSetting> set = {}, std::map<std::string, std::string> env = {},
-       const std::vector<std::string>& only = {})
+       const std::vector<std::string>& only = {}, const Weigh& weigh = {})
       : points_{std::move(points)}, parts_{catalog_}, context_{catalog_, parts_, {}, nodes} {
     healthy_.spec = std::move(spec);
     healthy_.set = std::move(set);
     healthy_.env = std::move(env);
     std::vector<Suspect> suspects = suspects_of(entries_, Site(healthy_, context_));
-    std::erase_if(suspects, [&](const Suspect& suspect) {
-      return !only.empty() && std::find(only.begin(), only.end(), suspect.entry->id) == only.end();
+    std::erase_if(suspects, [&](Suspect& suspect) {
+      if (weigh) weigh(suspect);
+      const bool is_of =
+          only.empty() || std::find(only.begin(), only.end(), suspect.entry->id) != only.end();
+      return !is_of || suspect.weight == 0;
     });
     effects_ =
         std::make_unique<Effects>(healthy_, context_, points_, std::move(suspects), 0U, nullptr);

@@ -2,10 +2,12 @@
 // cause named? WEFT_EXPLAIN_SEEDS says how often, WEFT_EXPLAIN_PAIRS how many pairs,
 // WEFT_EXPLAIN_MACHINES how many shipped machines (0: a small one, one GPU a node, instead).
 // Numbers stand on models/explain/README.md.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <numbers>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -159,14 +161,31 @@ bool is_told(const std::vector<double>& effect, const Case& on, const Gaussian& 
   return apart(effect, std::vector<double>(effect.size(), 0.0), noise, error) >= kTold;
 }
 
-/// Of two: likewise every single cause, and other pairs as their causes alone would have it: the
-/// slower one decides, or both add their time.
+/// What two causes would do by what each does alone: the slower one decides, or both add their
+/// time.
+std::pair<std::vector<double>, std::vector<double>> guesses(const std::vector<double>& a,
+                                                            const std::vector<double>& b) {
+  std::vector<double> most(a);
+  std::vector<double> sum(a);
+  for (std::size_t k = 0; k < a.size(); ++k) {
+    most[k] = std::max(a[k], b[k]);
+    const double added = std::exp(a[k]) + std::exp(b[k]) - 1;
+    sum[k] = added > 0 ? std::log(added) : most[k];
+  }
+  return {most, sum};
+}
+
+/// Of two: likewise every single cause, and other pairs: as they are predicted, where one of their
+/// causes is one of the two and the other is alone much like the other of the two; the rest as
+/// guesses() has it.
 bool is_told(const std::vector<double>& effect, const Case& on, const Gaussian& noise, double error,
              std::size_t a, std::size_t b, const std::vector<std::size_t>& causes) {
   const std::vector<Suspect>& suspects = on.effects().suspects();
+  const auto is_near = [&](const std::vector<double>& other) {
+    return !other.empty() && apart(effect, other, noise, error) < kTold;
+  };
   for (std::size_t i = 0; i < suspects.size(); ++i) {
-    const std::vector<double> other = on.effect(i);
-    if (!other.empty() && apart(effect, other, noise, error) < kTold) return false;
+    if (is_near(on.effect(i))) return false;
   }
   const auto ids = [&](std::size_t i, std::size_t j) {
     return std::minmax(suspects[i].entry->id, suspects[j].entry->id);
@@ -176,16 +195,16 @@ bool is_told(const std::vector<double>& effect, const Case& on, const Gaussian& 
       if (j <= i || ids(i, j) == ids(a, b) || suspects[i].entry->id == suspects[j].entry->id) {
         continue;
       }
-      std::vector<double> most = on.effect(i);
-      std::vector<double> sum = on.effect(j);
-      for (std::size_t k = 0; k < most.size(); ++k) {
-        const double added = std::exp(most[k]) + std::exp(sum[k]) - 1;
-        most[k] = std::max(most[k], sum[k]);
-        sum[k] = added > 0 ? std::log(added) : most[k];
-      }
-      if (apart(effect, most, noise, error) < kTold || apart(effect, sum, noise, error) < kTold) {
-        return false;
-      }
+      const auto [most, sum] = guesses(on.effect(i), on.effect(j));
+      if (is_near(most) || is_near(sum)) return false;
+    }
+  }
+  for (const auto& [kept, other] : {std::pair{a, b}, std::pair{b, a}}) {
+    for (const std::size_t i : causes) {
+      const std::string_view id = suspects[i].entry->id;
+      if (id == suspects[kept].entry->id || id == suspects[other].entry->id) continue;
+      if (apart(on.effect(i), on.effect(other), noise, error) >= kTold) continue;
+      if (is_near(on.effect(Together{std::min(kept, i), std::max(kept, i)}))) return false;
     }
   }
   return true;
@@ -295,6 +314,7 @@ TEST_F(Injected, SingleFaults) {
     }
     counts.print(has_healthy ? "single, with a healthy run" : "single, without");
     const auto all = static_cast<double>(counts.all);
+    // Drawn alike often, though explain takes published causes to be likelier.
     EXPECT_GE(static_cast<double>(counts.alike), 0.9 * all);
     EXPECT_GE(static_cast<double>(counts.told_leads), 0.92 * static_cast<double>(counts.told));
     EXPECT_GE(counts.told, 1U);
@@ -303,7 +323,7 @@ TEST_F(Injected, SingleFaults) {
 }
 
 TEST_F(Injected, DoubleFaults) {
-  const std::uint64_t pairs = setting("WEFT_EXPLAIN_PAIRS", 40);
+  const std::uint64_t pairs = setting("WEFT_EXPLAIN_PAIRS", 150);
   Counts counts;
   for (std::uint64_t seed = 0; seed < pairs; ++seed) {
     Trial trial(*cases()[seed % cases().size()], true, seed, "double");
@@ -321,6 +341,9 @@ TEST_F(Injected, DoubleFaults) {
   counts.print("double, with a healthy run");
   EXPECT_GE(2 * counts.all, pairs);  // others are one cause, or are refused
   EXPECT_GE(static_cast<double>(counts.alike), 0.15 * static_cast<double>(counts.all));
+  if (counts.told >= 8) {  // of fewer a share says little
+    EXPECT_GE(static_cast<double>(counts.told_leads), 0.6 * static_cast<double>(counts.told));
+  }
 }
 
 }  // namespace
