@@ -16,8 +16,8 @@ namespace {
 /// Rings go through nodes by turns at most, one way on even ones and another on odd ones.
 constexpr std::size_t kPeriod = 2;
 
-/// NVLSTrees of no more transfers, a second's worth, run whole: below, a level may add less the more
-/// there are.
+/// NVLSTrees of no more transfers, a second's worth, run whole: below, a level may add less the
+/// more there are.
 constexpr double kManyTransfers = 2e5;
 
 /// Transfers of a rank and channel that fill a tree: beyond, its time does not depend on its depth.

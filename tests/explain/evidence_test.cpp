@@ -132,8 +132,8 @@ std::vector<Suspect> guests(const Evidence& evidence) {
   MachineCase healthy;
   healthy.spec = parse_topology(kSmallMachine, "small.yaml", catalog);
   const Site site(healthy, patient.context());
-  static const std::vector<CauseEntry> entries = catalogue();
-  std::vector<Suspect> out = suspects_of(entries, site);
+  static const std::vector<CauseEntry> kEntries = catalogue();
+  std::vector<Suspect> out = suspects_of(kEntries, site);
   weigh_by(patient, site, false, out);
   std::erase_if(out, [](const Suspect& each) { return each.entry->id != "flat-guest"; });
   return out;

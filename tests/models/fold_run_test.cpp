@@ -303,7 +303,7 @@ TEST(FoldRun, TreesOfLargeClustersTakeAboutWhatWholeOnesTake) {
 }
 
 TEST(FoldRun, TreesOfLargeClustersSayFromWhatTheyAreExtended) {
-  Scenario scenario = scenario_of("hgx-h100-8nic.yaml", 300, "allreduce", Bytes::mib(64));
+  Scenario scenario = scenario_of("hgx-h100-8nic.yaml", 300, "allreduce", Bytes::mib(32));
   scenario.memory_paths = {"gdr"};
   PredictOptions options;
   options.threads = 1;
