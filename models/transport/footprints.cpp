@@ -77,10 +77,6 @@ std::uint64_t MachineFootprints::kind(std::uint32_t server) const {
 }
 
 Footprint MachineFootprints::of_walk(std::span<const Leg> walk, std::uint32_t mover) const {
-  return footprint_of(walk, mover);
-}
-
-Footprint MachineFootprints::footprint_of(std::span<const Leg> walk, std::uint32_t mover) const {
   const std::optional<OnFirstNodes> alike = on_first_nodes(*machine_, walk);
   if (!alike) return footprint(contract(*machine_, {walk.begin(), walk.end()}, mover));
   const std::pair key{walks_.add(alike->walk), mover};
@@ -98,14 +94,14 @@ Footprint MachineFootprints::footprint_of(std::span<const Leg> walk, std::uint32
 Footprint MachineFootprints::of_queue_pair(const QueuePair& q) const {
   Footprint out;
   const auto add = [&](bool is_read) {
-    const Footprint data = footprint_of(data_walk(q, is_read), 0);
+    const Footprint data = of_walk(data_walk(q, is_read), 0);
     out.uses.insert(out.uses.end(), data.uses.begin(), data.uses.end());
     out.alone = combined(out.alone, data.alone);
   };
   if (q.writes || q.sends) add(false);
   if (q.reads) add(true);
   for (const bool back : {false, true}) {
-    out.alone = combined(out.alone, footprint_of(std::array{message_leg(q, back)}, 0).alone);
+    out.alone = combined(out.alone, of_walk(std::array{message_leg(q, back)}, 0).alone);
   }
   for (const DeviceId nic : {q.nic, q.peer_nic}) {
     const Adapter& adapter = *machine_->model(nic).adapter;

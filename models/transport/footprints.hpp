@@ -27,8 +27,6 @@ class MachineFootprints final : public Footprints {
   Footprint of_queue_pair(const QueuePair& queue_pair) const override;
 
  private:
-  Footprint footprint_of(std::span<const Leg> walk, std::uint32_t mover) const;
-
   const Machine* machine_;
   mutable WalkTable walks_;  ///< as if the nodes were the first
   mutable std::map<std::pair<WalkIndex, std::uint32_t>, Footprint> known_;  ///< by mover
