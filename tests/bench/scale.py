@@ -5,8 +5,9 @@
 
 Nodes are HGX H100 with 8 NICs on one switch, one size over GPUDirect RDMA, one thread. Time, and memory (that run's
 peak), of the quickest of the repeats; what takes over 30 s runs once. What is refused (exit code 2), or takes longer or
-more memory than the limits, is a dash, and so are larger clusters of its column; what was not tried is blank. Linux. The ring of messages is that of tests/bench/shapes.hpp,
-rank by rank and step by step, on weft's fluid alone and on SimGrid, which must agree.
+more memory than the limits, is a dash, and so are larger clusters of its column; what was not tried is blank. The ring
+of messages is that of tests/bench/shapes.hpp, rank by rank and step by step, on weft's fluid alone and on SimGrid, which
+must agree. Linux.
 """
 import argparse
 import os
@@ -43,14 +44,16 @@ class Column:
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             resource.setrlimit(resource.RLIMIT_CPU, (self.limit_s, self.limit_s + 1))
             resource.setrlimit(resource.RLIMIT_AS, (self.limit_bytes, self.limit_bytes))
-        with tempfile.TemporaryFile("w+") as output:
-            process = subprocess.Popen(command, stdout=output, stderr=subprocess.DEVNULL, preexec_fn=limits)
+        with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
+            process = subprocess.Popen(command, stdout=output, stderr=errors, preexec_fn=limits)
             _, status, used = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)
             output.seek(0)
-            text = output.read()
-        if process.returncode not in (0, 2) and process.returncode >= 0:
-            sys.exit(f"{' '.join(command)}: exit code {process.returncode}")
+            errors.seek(0)
+            text, said = output.read(), errors.read()
+        ran_out = process.returncode < 0 or "bad_alloc" in said
+        if process.returncode not in (0, 2) and not ran_out:
+            sys.exit(f"{' '.join(command)}: exit code {process.returncode}\n{said}")
         if process.returncode != 0:
             return None
         self.output = text
