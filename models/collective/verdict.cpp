@@ -90,9 +90,9 @@ std::vector<RingPair> ring_pairs(const Machine& machine, const std::vector<Ring>
   if (fabric.nodes() < 2) return {};
   std::set<std::pair<std::size_t, std::size_t>> indices;
   for (const Ring& ring : rings) {
-    indices.emplace(ring.order.front() % gpus, ring.entry_nic.front());
-    const std::size_t last = ring.order[gpus - 1] % gpus;
-    indices.emplace(ring.exit_proxy.empty() ? last : ring.exit_proxy.front(),
+    const RingEnds ends = ring_ends(ring, 0, gpus);
+    indices.emplace(ends.first, ring.entry_nic.front());
+    indices.emplace(ring.exit_proxy.empty() ? ends.last : ring.exit_proxy.front(),
                     ring.exit_nic.front());
   }
   const std::vector<PinnedMemory> pinned = nccl_pinned(machine.devices(), rings);

@@ -53,6 +53,19 @@ std::vector<std::size_t> chain(std::size_t gpus, std::size_t first, std::size_t 
 
 }  // namespace
 
+RingEnds ring_ends(const Ring& ring, std::size_t node, std::size_t gpus) {
+  RingEnds ends{};
+  const std::size_t ranks = ring.order.size();
+  std::size_t before = ring.order.back();
+  for (std::size_t i = 0; i < ranks; ++i) {
+    const std::size_t rank = ring.order[i];
+    if (rank / gpus == node && before / gpus != node) ends.first = rank % gpus;
+    if (rank / gpus != node && before / gpus == node) ends.last = before % gpus;
+    before = rank;
+  }
+  return ends;
+}
+
 std::vector<std::size_t> gpus_of_nics(const Fabric& fabric) {
   return gpus_of_nics(nearest_gpus(fabric));
 }

@@ -19,6 +19,14 @@ struct Ring {
   std::vector<std::uint32_t> exit_proxy;
 };
 
+/// Where a ring enters a node from another one and where it leaves it: the GPUs' indices there. The
+/// order may begin within a node. Precondition: a ring over several nodes, each walked in one piece.
+struct RingEnds {
+  std::size_t first;
+  std::size_t last;
+};
+RingEnds ring_ends(const Ring& ring, std::size_t node, std::size_t gpus);
+
 /// For each NIC of a node a GPU (its index) that is nearest to it; NICs with the same nearest GPUs
 /// take them in turn.
 std::vector<std::size_t> gpus_of_nics(const Fabric& fabric);

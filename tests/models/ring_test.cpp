@@ -54,6 +54,20 @@ TEST(Rings, TwoGpusThatShareANicEnterAndLeaveByTheTwo) {
   EXPECT_EQ(rings[0].order[7], 7u);
 }
 
+TEST(Rings, EndsOfANodeAreTheSameWhereverTheOrderBegins) {
+  // NCCL lists a ring from rank 0 on, though it enters node 0 by GPU 2 and leaves it by GPU 1.
+  Ring ring;
+  ring.order = {2, 3, 0, 1, 6, 7, 4, 5};
+  for (std::size_t turn = 0; turn < ring.order.size(); ++turn) {
+    for (const std::size_t node : {0U, 1U}) {
+      const RingEnds ends = ring_ends(ring, node, 4);
+      EXPECT_EQ(ends.first, 2u) << turn;
+      EXPECT_EQ(ends.last, 1u) << turn;
+    }
+    std::rotate(ring.order.begin(), ring.order.begin() + 1, ring.order.end());
+  }
+}
+
 TEST(Rings, InsideOneNodeAreRotations) {
   const MachineUnderTest m("h200-vm.yaml", {}, 1);
   const std::vector<Ring> rings = make_rings(m.fabric(), 2);

@@ -30,8 +30,9 @@ std::vector<PinnedMemory> nccl_pinned(const DeviceParams& devices, const std::ve
     std::vector<std::int64_t> in(gpus);
     std::vector<std::int64_t> leaving(gpus);
     for (const Ring& ring : rings) {
-      ++in[ring.order[node * gpus] % gpus];
-      ++leaving[ring.order[(node + 1) * gpus - 1] % gpus];
+      const RingEnds ends = ring_ends(ring, node, gpus);
+      ++in[ends.first];
+      ++leaving[ends.last];
     }
     for (std::size_t g = 0; g < gpus; ++g) {
       const Bytes bytes = (fifo + ll128 + ll) * in[g] + (fifo + ll128) * leaving[g];
