@@ -132,9 +132,11 @@ void run_missing(const Sweep& sweep, const std::vector<std::size_t>& points, Jou
   if (missing.empty()) return;
   std::mutex mutex;
   SweepProgress progress(missing.size());
+  const std::shared_ptr<SharedRuns> shared = make_shared_runs();
   parallel_for(missing.size(), sweep.options.threads, [&](std::size_t i) {
     if (sweep.options.stop->is_requested()) return;
     PredictOptions options = sweep.options;
+    options.shared = shared;
     options.threads = threads_each(missing.size(), sweep.options.threads);
     options.on_progress = [&](const RunProgress& p) {
       if (p.rows_done < p.rows) progress.is_at(i, p.work_done / p.work);

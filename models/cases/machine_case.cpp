@@ -46,6 +46,7 @@ CasePredictor::CasePredictor(MachineCase what, const std::vector<const Change*>&
     : is_staged_{what.is_staged} {
   options_.threads = threads;
   options_.stop = stop;
+  options_.shared = context.runs;
   try {
     for (const Change* change : changes) {
       what = changed(std::move(what), *change, context.catalog);

@@ -23,6 +23,8 @@ struct CaseContext {
   const PartLibrary& parts;
   NcclVersion version;
   std::uint32_t nodes;
+  /// What runs alike in several cases.
+  std::shared_ptr<SharedRuns> runs{make_shared_runs()};
 };
 
 /// A case as the models take it, without NICs that are on no network, and what NCCL decides there.

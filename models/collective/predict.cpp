@@ -266,6 +266,8 @@ Provenance provenance_of(const Scenario& scenario, const PredictOptions& options
   return p;
 }
 
+std::shared_ptr<SharedRuns> make_shared_runs() { return std::make_shared<SharedRuns>(); }
+
 Fidelity parse_fidelity(const std::string& name) {
   if (name == "fluid") return Fidelity::kFluid;
   if (name == "packet") return Fidelity::kPacket;

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -37,6 +38,8 @@ class TooLarge : public InputError {
   using InputError::InputError;
 };
 
+class SharedRuns;
+
 /// What the command line adds to a scenario.
 struct PredictOptions {
   std::vector<ScenarioSetting> set;
@@ -61,9 +64,14 @@ struct PredictOptions {
   std::optional<std::pair<std::string, double>> scale{};
   /// Rows of this size keep what happened in them (ResultRow::timeline); every rank of them runs.
   std::optional<Bytes> timeline_of{};
-  bool link_use{false};    ///< rows say how much of links was in use (ResultRow::link_use)
+  bool link_use{false};  ///< rows say how much of links was in use (ResultRow::link_use)
+  /// Fluid: what runs alike in several predictions runs once. Their `folds`, `shuffle_ties` and
+  /// `link_use` must be the same. None: nothing is shared.
+  std::shared_ptr<SharedRuns> shared{};
   bool check_only{false};  ///< reads, decides and refuses, but runs no row
 };
+
+std::shared_ptr<SharedRuns> make_shared_runs();
 
 /// The release whose decisions a scenario follows unless the command line names one. Throws
 /// InputError at its place: one that is not modelled.

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string_view>
 #include <utility>
 
 #include "models/nccl/execute/launches.hpp"
+#include "sim/base/random.hpp"
 
 namespace weft {
 namespace {
@@ -28,27 +28,40 @@ RunOutcome second(const RunOutcome& one, RunOutcome both) {
 
 }  // namespace
 
-RunOutcome repeated(const Params& params, const Plan& plan, CauseTable& causes,
+Launches::Launches(const Params& params)
+    : kind{params.choice("nccl.launch") == "single"  ? Kind::kSingle
+           : params.choice("nccl.launch") == "graph" ? Kind::kGraph
+                                                     : Kind::kBackToBack},
+      wait{params.duration("nccl.host_wait")},
+      host{params.duration("nccl.host_launch") *
+           std::llround(params.number("nccl.gpus_per_thread"))} {}
+
+std::uint64_t Launches::digest() const {
+  return combined(static_cast<std::uint64_t>(kind),
+                  combined(static_cast<std::uint64_t>(wait.count_ps()),
+                           static_cast<std::uint64_t>(host.count_ps())));
+}
+
+RunOutcome repeated(const Launches& launches, const Plan& plan, CauseTable& causes,
                     const std::function<RunOutcome(const Plan&)>& run) {
   RunOutcome out = run(plan);
-  const std::string_view launch = params.choice("nccl.launch");
   const auto add = [&](const char* what, Duration time) {
     out.time += time;
     const auto less = std::find_if(out.causes.begin(), out.causes.end(),
                                    [time](const auto& cause) { return cause.second < time; });
     out.causes.insert(less, {causes.intern({what, ""}), time});
   };
-  if (launch == "single") {
-    add("host waits and launches again", params.duration("nccl.host_wait"));
+  if (launches.kind == Launches::Kind::kSingle) {
+    add("host waits and launches again", launches.wait);
     return out;
   }
   const Duration apart = out.last_end - out.first_end;
   if (apart.as_s() > kApart * out.time.as_s()) {
     out = second(out, run(launched_twice(plan)));
   }
-  const Duration host =
-      params.duration("nccl.host_launch") * std::llround(params.number("nccl.gpus_per_thread"));
-  if (launch == "back-to-back" && host > out.time) add("host launches", host - out.time);
+  if (launches.kind == Launches::Kind::kBackToBack && launches.host > out.time) {
+    add("host launches", launches.host - out.time);
+  }
   return out;
 }
 

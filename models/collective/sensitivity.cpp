@@ -275,7 +275,9 @@ void add_effects(const std::vector<Variant>& variants, const std::vector<Outcome
 }  // namespace
 
 Sensitivity sensitivity(const Scenario& scenario, const TopologySpec& topology,
-                        const SensitivityRequest& request, const ParamCatalog& catalog) {
+                        const SensitivityRequest& asked, const ParamCatalog& catalog) {
+  SensitivityRequest request = asked;
+  request.options.shared = make_shared_runs();  // many a parameter changes nothing of the run
   RunResult run = predict(scenario, topology, request.options, catalog);
   if (!run.not_run.empty()) throw Stopped("stopped");
   Sensitivity out;

@@ -28,17 +28,15 @@ class RowRunner {
 
   PlanRun run(const Machine& machine, const Schedule& schedule, Bytes bytes) const {
     const Plan plan = make_plan(machine.devices(), schedule, task_.op, bytes, task_.path);
-    PlanRun out{.op = plan.op,
-                .algo = plan.algo,
-                .proto = plan.proto,
-                .channels = plan.channels,
-                .by_a_nic = most_sent_by_a_nic(plan)};
-    if (ready_.options.fidelity == Fidelity::kFluid) {
-      out.outcome = run_fluid_on(machine, plan, out);
-    } else {
-      out.outcome = run_packets_on(machine, plan, out);
-    }
-    return out;
+    const Launches launches(machine.devices().params());
+    const PredictOptions& options = ready_.options;
+    if (options.fidelity != Fidelity::kFluid) return run_packets_on(machine, plan, launches);
+    // Copies of emulated NICs wait for each other, which no footprint says.
+    if (is_told() || machine.has_emulated_nics()) return run_fluid_on(machine, plan, launches);
+    const MachineFootprints footprints(machine);
+    const auto run = [&] { return run_folding(machine, plan, footprints, launches); };
+    if (!options.shared) return run();
+    return options.shared->of({run_key(machine, plan, footprints), launches.digest()}, run);
   }
 
   /// A sample's, run by the first row that asks: with what is chosen for the row's own bytes.
@@ -55,47 +53,65 @@ class RowRunner {
 
  private:
   bool is_told() const { return ready_.options.timeline_of == task_.bytes; }
-  /// Of a row that keeps one, while its first launch runs; else none.
+
+  static PlanRun begun(const Plan& plan) {
+    return {.op = plan.op,
+            .algo = plan.algo,
+            .proto = plan.proto,
+            .channels = plan.channels,
+            .by_a_nic = most_sent_by_a_nic(plan)};
+  }
+
+  /// Of the first launch, and so of each; none unless they are asked for.
+  LinkTimes* links_of(PlanRun& run) const {
+    return ready_.options.link_use && run.link_times.empty() ? &run.link_times : nullptr;
+  }
+
+  /// Once folded, however often it is launched: what is alike in one launch is so in two.
+  PlanRun run_folding(const Machine& machine, const Plan& plan, const MachineFootprints& footprints,
+                      const Launches& launches) const {
+    const PredictOptions& options = ready_.options;
+    std::optional<Folded> folded;
+    if (options.folds) folded = fold(plan, footprints, options.stop);
+    if (!folded) return run_fluid_on(machine, plan, launches);
+    PlanRun out = begun(plan);
+    out.outcome = repeated(launches, folded->plan, out.causes, [&](const Plan& launched) {
+      return run_folded(machine, launched, folded->servers, out.causes, options.shuffle_ties,
+                        options.stop, links_of(out));
+    });
+    return out;
+  }
+
+  /// With its timeline where a row keeps one, while its first launch runs.
+  PlanRun run_fluid_on(const Machine& machine, const Plan& plan, const Launches& launches) const {
+    const PredictOptions& options = ready_.options;
+    PlanRun out = begun(plan);
+    out.outcome = repeated(launches, plan, out.causes, [&](const Plan& launched) {
+      return run_fluid(machine, launched, out.causes, options.folds && is_told(),
+                       options.shuffle_ties, options.stop, timeline_of(out), links_of(out));
+    });
+    return out;
+  }
+
+  PlanRun run_packets_on(const Machine& machine, const Plan& plan, const Launches& launches) const {
+    std::vector<std::uint32_t> nodes(machine.fabric().nodes());
+    std::iota(nodes.begin(), nodes.end(), 0U);
+    PlanRun out = begun(plan);
+    out.outcome = repeated(launches, plan, out.causes, [&](const Plan& launched) {
+      PacketRun packets =
+          run_packets(machine, {&launched, 1}, nodes, out.causes, ready_.options.shuffle_ties,
+                      ready_.options.stop, timeline_of(out));
+      if (!out.probes) out.probes = std::move(packets.probes);  // of one launch
+      if (packets.has_drawn) has_drawn_ = true;
+      return std::move(packets.outcomes.front());
+    });
+    return out;
+  }
+
   Timeline* timeline_of(PlanRun& run) const {
     if (!is_told() || run.timeline) return nullptr;
     run.timeline = std::make_shared<Timeline>();
     return run.timeline.get();
-  }
-
-  /// Once folded, however often it is launched: what is alike in one launch is so in two.
-  RunOutcome run_fluid_on(const Machine& machine, const Plan& plan, PlanRun& run) const {
-    // Of the first launch, and so of each.
-    const auto links_of = [&] {
-      return ready_.options.link_use && run.link_times.empty() ? &run.link_times : nullptr;
-    };
-    const PredictOptions& options = ready_.options;
-    const Params& params = machine.devices().params();
-    std::optional<Folded> folded;
-    if (options.folds && !is_told()) folded = fold_on(machine, plan, options.stop);
-    if (folded) {
-      return repeated(params, folded->plan, run.causes, [&](const Plan& launched) {
-        return run_folded(machine, launched, folded->servers, run.causes, options.shuffle_ties,
-                          options.stop, links_of());
-      });
-    }
-    return repeated(params, plan, run.causes, [&](const Plan& launched) {
-      Timeline* const timeline = timeline_of(run);
-      return run_fluid(machine, launched, run.causes, options.folds && is_told(),
-                       options.shuffle_ties, options.stop, timeline, links_of());
-    });
-  }
-
-  RunOutcome run_packets_on(const Machine& machine, const Plan& plan, PlanRun& run) const {
-    std::vector<std::uint32_t> nodes(machine.fabric().nodes());
-    std::iota(nodes.begin(), nodes.end(), 0U);
-    return repeated(machine.devices().params(), plan, run.causes, [&](const Plan& launched) {
-      PacketRun packets =
-          run_packets(machine, {&launched, 1}, nodes, run.causes, ready_.options.shuffle_ties,
-                      ready_.options.stop, timeline_of(run));
-      if (!run.probes) run.probes = std::move(packets.probes);  // of one launch
-      if (packets.has_drawn) has_drawn_ = true;
-      return std::move(packets.outcomes.front());
-    });
   }
 
   const Ready& ready_;
@@ -195,16 +211,6 @@ PlanRun run_in_place(const StandIn& in, const RowRunner& runner, ResultRow& row)
 }
 
 }  // namespace
-
-const PlanRun& SampleRuns::of(const Key& key, const std::function<PlanRun()>& run) {
-  Entry* entry = nullptr;
-  {
-    const std::lock_guard lock(mutex_);
-    entry = &entries_[key];
-  }
-  std::call_once(entry->once, [&] { entry->run = run(); });
-  return *entry->run;
-}
 
 ResultRow run_task(const Ready& ready, const RowTask& task, std::atomic<bool>& has_drawn) {
   const RowRunner runner(ready, task, has_drawn);

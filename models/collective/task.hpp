@@ -15,6 +15,7 @@
 #include "models/collective/predict.hpp"
 #include "models/collective/sample.hpp"
 #include "models/transport/link_times.hpp"
+#include "models/transport/run_key.hpp"
 #include "sim/run/cause.hpp"
 #include "sim/run/runner.hpp"
 
@@ -42,13 +43,20 @@ struct PlanRun {
   std::shared_ptr<Timeline> timeline{};
 };
 
-/// What samples have run so far: several rows may be extended from the same.
-class SampleRuns {
+/// What was run so far, each once; any number of threads may ask.
+template <class Key>
+class RunsByKey {
  public:
-  using Key = std::tuple<const Sample*, MemoryPath, Op, Bytes, Algorithm, std::string_view,
-                         std::uint32_t, std::uint32_t>;
-  /// Runs it unless that was done; any number of threads may ask. Throws what `run` throws.
-  const PlanRun& of(const Key& key, const std::function<PlanRun()>& run);
+  /// Runs it unless that was done. Throws what `run` throws, and runs it again then.
+  const PlanRun& of(const Key& key, const std::function<PlanRun()>& run) {
+    Entry* entry = nullptr;
+    {
+      const std::lock_guard lock(mutex_);
+      entry = &entries_[key];
+    }
+    std::call_once(entry->once, [&] { entry->run = run(); });
+    return *entry->run;
+  }
 
  private:
   struct Entry {
@@ -58,6 +66,13 @@ class SampleRuns {
   std::mutex mutex_;
   std::map<Key, Entry> entries_;
 };
+
+/// Of samples: several rows may be extended from the same.
+using SampleRuns = RunsByKey<std::tuple<const Sample*, MemoryPath, Op, Bytes, Algorithm,
+                                        std::string_view, std::uint32_t, std::uint32_t>>;
+
+/// Runs that several predictions share, by all that decides them.
+class SharedRuns : public RunsByKey<std::pair<RunKey, std::uint64_t>> {};
 
 /// What all threads share.
 struct Ready {
