@@ -8,7 +8,6 @@
 
 #include "models/nccl/decide/connect.hpp"
 #include "models/nccl/execute/collective_plan.hpp"
-#include "models/wire/link.hpp"
 
 namespace weft {
 namespace {
@@ -30,19 +29,6 @@ constexpr double kSameChunks = 1.05;
 
 /// Nodes beyond which a time may be extended by the node, however many GPUs each has.
 constexpr std::uint32_t kLeastExtended = 32;
-
-/// The first NIC of a node that has a cable. Precondition: there is one.
-DeviceId cabled_nic(const Machine& machine, std::uint32_t node) {
-  for (std::size_t n = 0;; ++n) {
-    const DeviceId nic = machine.fabric().device(node, DeviceKind::kNic, n);
-    if (machine.fabric().wire_link(nic)) return nic;
-  }
-}
-
-/// Of a message from NIC to NIC, without switches and what joins these.
-Duration cables_of(const Machine& machine) {
-  return machine.wire_latency(*machine.fabric().wire_link(cabled_nic(machine, 0))) * 2;
-}
 
 /// Whether what a ring does in one node it does so many nodes further on.
 bool repeats_itself(const Ring& ring) {
@@ -88,61 +74,6 @@ bool begin_alike(const Tree& a, const Tree& b, std::size_t gpus) {
   return true;
 }
 
-std::uint32_t cabled_nics(const Machine& machine) {
-  const Fabric& fabric = machine.fabric();
-  std::uint32_t out = 0;
-  for (std::size_t n = 0; n < fabric.count(DeviceKind::kNic); ++n) {
-    if (fabric.wire_link(fabric.device(0, DeviceKind::kNic, n))) ++out;
-  }
-  return out;
-}
-
-/// The nodes on one switch, or on two leaves of half of them each, with as much up as down.
-TopologySpec on_fewer_switches(const Machine& cluster, std::uint32_t nodes,
-                               const std::optional<SampleLatency>& latency) {
-  TopologySpec spec = cluster.fabric().spec();
-  if (!latency) return spec;
-  const NetworkSpec said = spec.network;
-  spec.network = {
-      .kind = NetworkSpec::Kind::kOneSwitch, .name = said.name, .part = {}, .place = said.place};
-  if (!latency->is_of_two_leaves()) return spec;
-  const std::uint32_t nics = cabled_nics(cluster);
-  spec.network.kind = NetworkSpec::Kind::kLeafSpine;
-  spec.network.leaf_down = spec.network.leaf_up = nics * nodes / 2;
-  spec.network.ports = nics * nodes;
-  return spec;
-}
-
-/// The parameters with which messages take so long from NIC to NIC. What is left of the way between
-/// leaves stands at the spine, less than nothing where leaves take more: only sums count.
-const Params& with_latency(Params& params, const Machine& cluster,
-                           const std::optional<SampleLatency>& latency) {
-  if (!latency) return params;
-  const auto put = [&params](const std::string& key, double value) {
-    params.set_by_user(key, "netswitch", {value, Origin::kAssumed, "of the sample"});
-  };
-  const auto set_latency = [&](const std::string& device, double ns) {
-    // The user may have asked for a multiple of it (Params::scale), as `ns` has it already.
-    put(device + ".latency", 1);
-    put(device + ".latency", ns / params.number("netswitch.latency", {.device = device}));
-  };
-  const Duration cables = cables_of(cluster);
-  const double leaf_ns = (latency->near - cables).as_ns();
-  if (!latency->is_of_two_leaves()) {
-    set_latency(cluster.fabric().spec().network.name, leaf_ns);
-    return params;
-  }
-  constexpr double kAnyCapacity = 1e6;
-  for (const char* tier : {"leaf", "spine"}) put(tier + std::string(".capacity"), kAnyCapacity);
-  put("leaf.uplink_rate", 0);  // as the NICs' links
-  put("leaf.uplink_length", 1);
-  const Duration uplink =
-      wire_link_latency(params, params.number("netswitch.uplink_length", {.device = "leaf"}));
-  set_latency("leaf", leaf_ns);
-  set_latency("spine", (latency->far - cables - uplink * 2).as_ns() - 2 * leaf_ns);
-  return params;
-}
-
 /// Into how many parts the bytes are cut, so that one of them has `least` transfers a rank and
 /// channel.
 std::int64_t parts_of(const Sample& sample, Op op, Bytes bytes, MemoryPath path,
@@ -164,18 +95,18 @@ std::int64_t parts_of(const Sample& sample, Op op, Bytes bytes, MemoryPath path,
 }  // namespace
 
 Sample::Sample(std::uint32_t nodes, std::uint32_t in_place_of, const Machine& cluster,
-               const PartLibrary& parts, std::optional<SampleLatency> of_messages)
+               const PartLibrary& parts, std::optional<SampleNetwork> of_all)
     : stands_for{in_place_of},
-      latency{of_messages},
+      network{of_all},
       params{cluster.devices().params()},
-      fabric{on_fewer_switches(cluster, nodes, latency), nodes},
-      devices{fabric, with_latency(params, cluster, latency), parts},
+      fabric{on_fewer_switches(cluster, nodes, network), nodes},
+      devices{fabric, with_network(params, cluster, nodes, network), parts},
       machine{devices} {}
 
 bool may_be_sampled(const Machine& cluster) {
   const std::uint32_t most_whole =
       cluster.has_one_switch() ? 2 * Sample::kOfRings : Sample::kMostWhole;
-  return cluster.fabric().nodes() > most_whole && cluster.network_never_blocks() &&
+  return cluster.fabric().nodes() > most_whole && cluster.network_spreads() &&
          !cluster.has_emulated_nics();
 }
 
@@ -265,15 +196,28 @@ std::optional<Samples::RingSample> Samples::sample_of_rings(const Schedule& clus
     }
     largest_sum = std::max(largest_sum, sum);
   }
-  if (largest_sum == slowest * hops)
-    return RingSample{Sample::kOfRings, SampleLatency{slowest, slowest}};
+  std::optional<NetworkUse::Limit> limit;
+  if (!machine_.network_never_blocks()) {
+    const auto use = use_of_rings(machine_, cluster, choice.channels, kMostHops);
+    if (!use) return {};
+    limit = use->limit(static_cast<std::uint32_t>(hops));
+  }
+  const auto sample = [&](std::uint32_t nodes, Duration near) {
+    RingSample out{nodes, SampleNetwork{near, slowest}};
+    if (limit) {
+      out.network->between_gb_per_s = limit->of_node_gb_per_s;
+      out.between = limit->cause;
+    }
+    return out;
+  };
+  if (largest_sum == slowest * hops) return sample(Sample::kOfRings, slowest);
   constexpr std::uint32_t kMostPorts = 4096;  // of a switch
   const double mean_ns = largest_sum.as_ns() / static_cast<double>(hops);
   for (std::uint32_t nodes = 2 * Sample::kOfRings; nodes <= Sample::kMostOfRings; nodes *= 2) {
     const double near_ns = (nodes * mean_ns - 2 * slowest.as_ns()) / (nodes - 2);
     if (near_ns < cables_of(machine_).as_ns()) continue;
     if (nodes * cabled_nics(machine_) > kMostPorts) return {};
-    return RingSample{nodes, SampleLatency{Duration::from_ns(near_ns), slowest}};
+    return sample(nodes, Duration::from_ns(near_ns));
   }
   return {};
 }
@@ -317,7 +261,7 @@ const Samples::Levels& Samples::levels() {
         }
         auto further = so_far;
         further.first += *hop + kLevel;
-        ++further.second[SampleLatency{*hop, *hop}];
+        ++further.second[SampleNetwork{*hop, *hop}];
         open.emplace_back(child, std::move(further));
       }
     }
@@ -329,21 +273,14 @@ StandIn Samples::of(Op op, Bytes bytes, MemoryPath path) {
   if (!may_be_sampled(machine_)) return {};
   const std::uint32_t nodes = machine_.fabric().nodes();
   const std::size_t gpus = machine_.fabric().count(DeviceKind::kGpu);
-  if (op == Op::kAllToAll) {
-    if (!machine_.has_one_switch()) return {};  // rails meet above the leaves, or not at all
-    return of_nodes_alike(bytes, path,
-                          {.sampled = Sample::kOfAllToAlls,
-                           .most = most_nodes_of_all_to_all(path),
-                           .sent = [](std::uint32_t n) { return n - 1.0; },
-                           .latency = {}});
-  }
+  if (op == Op::kAllToAll) return of_all_to_all(bytes, path);
   const Schedule& cluster = schedules_.at(path);
   const Choice choice = cluster.choose(op, bytes);
   if (choice.algorithm == Algorithm::kRing) {
     if (cluster.rings.size() < choice.channels) return {};
     const std::optional<RingSample> rings = sample_of_rings(cluster, choice);
     if (!rings) return {};
-    const Sample& sample = sample_of(rings->nodes, nodes, path, rings->latency);
+    const Sample& sample = sample_of(rings->nodes, nodes, path, rings->network);
     if (!stands_for(sample.schedules.at(path), cluster, op, choice)) return {};
     const auto most = static_cast<std::uint32_t>(Sample::kMostRingRanks / gpus);
     return of_nodes_alike(
@@ -351,11 +288,43 @@ StandIn Samples::of(Op op, Bytes bytes, MemoryPath path) {
         {.sampled = rings->nodes,
          .most = std::max(most, kLeastExtended),
          .sent = [gpus](std::uint32_t n) { return static_cast<double>(n * gpus) - 1; },
-         .latency = rings->latency});
+         .network = rings->network,
+         .between = rings->between});
   }
   const bool is_tree =
       choice.algorithm == Algorithm::kTree || choice.algorithm == Algorithm::kNvlsTree;
   return is_tree ? of_trees(op, bytes, path, choice) : StandIn{};
+}
+
+/// Two nodes stand for all, over several switches on a leaf each: so many rounds are under way at a
+/// time that what crosses a link does so evenly. Racks whose leaves are joined side by side carry
+/// all that stays in a rack in few rounds.
+StandIn Samples::of_all_to_all(Bytes bytes, MemoryPath path) {
+  Alike alike{.sampled = Sample::kOfAllToAlls,
+              .most = most_nodes_of_all_to_all(path),
+              .sent = [](std::uint32_t n) { return n - 1.0; },
+              .network = {}};
+  if (machine_.has_one_switch()) return of_nodes_alike(bytes, path, alike);
+  if (machine_.fabric().spec().network.inside != NetworkSpec::Inside::kTree) return {};
+  Duration farthest;
+  for (std::size_t n = 0; n < machine_.fabric().count(DeviceKind::kNic); ++n) {
+    const DeviceId nic =
+        machine_.fabric().device(machine_.fabric().nodes() - 1, DeviceKind::kNic, n);
+    if (!machine_.fabric().wire_link(nic)) continue;
+    const std::optional<Duration> takes = machine_.network_latency(cabled_nic(machine_, 0), nic);
+    if (!takes) return {};  // rails that meet nowhere
+    farthest = std::max(farthest, *takes);
+  }
+  alike.network = SampleNetwork{farthest, farthest};
+  if (!machine_.network_never_blocks()) {
+    const std::optional<NetworkUse> use = use_of_all_to_all(machine_, schedules_.at(path));
+    if (!use) return {};
+    if (const auto limit = use->limit(machine_.fabric().nodes())) {
+      alike.network->between_gb_per_s = limit->of_node_gb_per_s;
+      alike.between = limit->cause;
+    }
+  }
+  return of_nodes_alike(bytes, path, alike);
 }
 
 /// Nodes whose all-to-all is run round by round: fewer, the more GPUs share a NIC.
@@ -374,9 +343,9 @@ std::uint32_t Samples::most_nodes_of_all_to_all(MemoryPath path) const {
 StandIn Samples::of_nodes_alike(Bytes bytes, MemoryPath path, const Alike& alike) {
   const std::uint32_t nodes = machine_.fabric().nodes();
   const auto run_of = [&](std::uint32_t part, Bytes sent) {
-    return SampleRun{&sample_of(alike.sampled, part, path, alike.latency), sent};
+    return SampleRun{&sample_of(alike.sampled, part, path, alike.network), sent};
   };
-  if (nodes <= alike.most) return {.first = run_of(nodes, bytes)};
+  if (nodes <= alike.most) return {.first = run_of(nodes, bytes), .between = alike.between};
   const auto part_of = [&](std::uint32_t part) {
     return run_of(part, Bytes{pieces(bytes, Bytes{nodes}) * part});
   };
@@ -388,7 +357,8 @@ StandIn Samples::of_nodes_alike(Bytes bytes, MemoryPath path, const Alike& alike
                        .less = part_of(less),
                        .between = static_cast<double>(more - less),
                        .steps = static_cast<double>(nodes - more)}},
-          .sent = alike.sent(nodes) / alike.sent(more)};
+          .sent = alike.sent(nodes) / alike.sent(more),
+          .between = alike.between};
 }
 
 StandIn Samples::of_trees(Op op, Bytes bytes, MemoryPath path, const Choice& choice) {
@@ -400,7 +370,11 @@ StandIn Samples::of_trees(Op op, Bytes bytes, MemoryPath path, const Choice& cho
   if (is_short && choice.algorithm == Algorithm::kNvlsTree) return {};
   const Levels& levels_of = this->levels();
   if (levels_of.empty()) return {};
-  const std::optional<SampleLatency> farthest = levels_of.rbegin()->first;
+  if (!machine_.network_never_blocks()) {
+    const std::optional<NetworkUse> use = use_of_trees(machine_, cluster, choice);
+    if (!use || use->limit(nodes)) return {};
+  }
+  const std::optional<SampleNetwork> farthest = levels_of.rbegin()->first;
   const std::uint32_t levels = levels_between(nodes, Sample::kOfTrees);
   const Sample& first = sample_of(nodes_below(nodes, levels), nodes, path, farthest);
   const Sample& more = sample_of(Sample::kOfTrees, nodes, path, farthest);
@@ -439,10 +413,10 @@ StandIn Samples::of_trees(Op op, Bytes bytes, MemoryPath path, const Choice& cho
 
 /// With what is decided for the cluster, for a memory path.
 const Sample& Samples::sample_of(std::uint32_t nodes, std::uint32_t stands_for, MemoryPath path,
-                                 std::optional<SampleLatency> latency) {
-  std::unique_ptr<Sample>& sample = samples_[{nodes, stands_for, latency}];
+                                 std::optional<SampleNetwork> network) {
+  std::unique_ptr<Sample>& sample = samples_[{nodes, stands_for, network}];
   if (!sample) {
-    sample = std::make_unique<Sample>(nodes, stands_for, machine_, parts_, latency);
+    sample = std::make_unique<Sample>(nodes, stands_for, machine_, parts_, network);
   }
   const auto [at, is_new] = sample->schedules.try_emplace(path);
   if (is_new) {

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "models/collective/decided.hpp"
+#include "models/collective/network_use.hpp"
+#include "models/collective/sample_network.hpp"
 #include "models/machine/machine.hpp"
 #include "models/nccl/memory_path.hpp"
 #include "models/nccl/schedule.hpp"
@@ -18,21 +20,14 @@ namespace weft {
 
 using Schedules = std::map<MemoryPath, Schedule>;
 
-/// From NIC to NIC, one way: of nodes on one leaf, and between two leaves. Alike: one switch.
-struct SampleLatency {
-  Duration near;
-  Duration far;
-
-  bool is_of_two_leaves() const { return far != near; }
-  friend auto operator<=>(const SampleLatency&, const SampleLatency&) = default;
-};
-
 /// Some nodes of a large cluster in its place, as one switch joins all NICs and nothing tells nodes
-/// apart. In rings and trees of more than kMostWhole nodes over several switches that never block
-/// (Machine::network_never_blocks) too: fewer switches have the same rates, and are given latencies
-/// that messages have there. A ring waits for the sum of its hops, or for its slowest one with what
-/// comes back over it (clear-to-send, credits), whichever takes longer: so it has two hops as slow
-/// as the slowest, and the sum. Of a tree each level has its own.
+/// apart. Of more than kMostWhole nodes over several switches that spread the load too: fewer
+/// switches are given the latencies that messages have there. A ring waits for the sum of its hops,
+/// or for its slowest one with what comes back over it (clear-to-send, credits), whichever takes
+/// longer: so it has two hops as slow as the slowest, and the sum. Of a tree each level has its
+/// own. Where a link between switches takes longer than those of NICs (NetworkUse), the two leaves
+/// of a ring's or an all-to-all's sample pass no more of what a node sends than it does; trees then
+/// run whole.
 ///
 /// They stand for all of it in a ring's all-reduce, all-gather and reduce-scatter where
 /// NCCL joins the nodes by the same rule again and again: what each does there is what each does
@@ -62,15 +57,15 @@ struct Sample {
   /// Nodes whose trees always run whole, and all that runs over several switches.
   static constexpr std::uint32_t kMostWhole = 32;
 
-  /// `in_place_of`: nodes, of the cluster or of one like it. `latency`: from NIC to NIC over the
-  /// one switch; none: as the cluster's one switch has it. `parts` must outlive it.
+  /// `in_place_of`: nodes, of the cluster or of one like it. `network`: none is one like the
+  /// cluster's. `parts` must outlive it.
   Sample(std::uint32_t nodes, std::uint32_t in_place_of, const Machine& cluster,
-         const PartLibrary& parts, std::optional<SampleLatency> latency);
+         const PartLibrary& parts, std::optional<SampleNetwork> network);
   Sample(const Sample&) = delete;
   Sample& operator=(const Sample&) = delete;
 
   std::uint32_t stands_for;
-  std::optional<SampleLatency> latency;
+  std::optional<SampleNetwork> network;
   Params params;
   Fabric fabric;
   DeviceParams devices;
@@ -78,8 +73,8 @@ struct Sample {
   Schedules schedules;
 };
 
-/// Whether a cluster's nodes are so alike, and so many, that a sample is worth looking at: switches
-/// never block, and none of their NICs are emulated, since then their hosts share one memory.
+/// Whether a cluster's nodes are so alike, and so many, that a sample is worth looking at: the load
+/// is spread over switches, and no NICs are emulated, since then their hosts share one memory.
 bool may_be_sampled(const Machine& cluster);
 
 /// Whether the sample's first `choice.channels` rings are those of the cluster, which go from node
@@ -121,6 +116,8 @@ struct StandIn {
   std::optional<SampleRun> first{};
   std::vector<Further> further{};
   double sent{1};  ///< what a NIC of the cluster sends, as a multiple of what one of `first` does
+  /// What the links between the samples' leaves stand for, where they limit.
+  std::optional<Cause> between{};
 
   /// All that are run, each once.
   std::vector<SampleRun> runs() const;
@@ -151,20 +148,23 @@ class Samples {
     std::uint32_t sampled;  ///< nodes that stand for all, up to `most`
     std::uint32_t most;
     std::function<double(std::uint32_t)> sent;  ///< by a NIC among so many nodes, in any unit
-    std::optional<SampleLatency> latency;       ///< of the sample's switch
+    std::optional<SampleNetwork> network;
+    std::optional<Cause> between{};
   };
   StandIn of_nodes_alike(Bytes bytes, MemoryPath path, const Alike& alike);
   struct RingSample {
     std::uint32_t nodes;
-    std::optional<SampleLatency> latency;
+    std::optional<SampleNetwork> network;
+    std::optional<Cause> between{};
   };
   std::optional<RingSample> sample_of_rings(const Schedule& cluster, const Choice& choice) const;
-  using Levels = std::map<std::optional<SampleLatency>, std::uint32_t>;
+  using Levels = std::map<std::optional<SampleNetwork>, std::uint32_t>;
   const Levels& levels();
+  StandIn of_all_to_all(Bytes bytes, MemoryPath path);
   std::uint32_t most_nodes_of_all_to_all(MemoryPath path) const;
   StandIn of_trees(Op op, Bytes bytes, MemoryPath path, const Choice& choice);
   const Sample& sample_of(std::uint32_t nodes, std::uint32_t stands_for, MemoryPath path,
-                          std::optional<SampleLatency> latency);
+                          std::optional<SampleNetwork> network);
 
   const Machine& machine_;
   const PartLibrary& parts_;
@@ -172,8 +172,8 @@ class Samples {
   const NcclEnv& env_;
   NcclVersion version_;
   const Decided& decided_;
-  /// By their nodes, those that they stand for, and the latency of their switch.
-  std::map<std::tuple<std::uint32_t, std::uint32_t, std::optional<SampleLatency>>,
+  /// By their nodes, those that they stand for, and their network.
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::optional<SampleNetwork>>,
            std::unique_ptr<Sample>>
       samples_;
   std::optional<Levels> levels_;

@@ -137,9 +137,12 @@ std::string without_node(std::string_view where) {
 /// their times are. So a kind's sum may come to less than nothing.
 class Spent {
  public:
+  /// `between`: what the links between the samples' leaves stand for.
+  explicit Spent(const std::optional<Cause>& between) : between_{&between} {}
+
   void add(const PlanRun& run, double times) {
     for (const auto& [id, share] : run.outcome.causes) {
-      const Cause& cause = run.causes[id];
+      const Cause& cause = of_cluster(run.causes[id]);
       const auto [at, is_new] = by_kind_.try_emplace(cause.kind, 0.0, without_node(cause.where));
       at->second.first += times * share.as_ns();
     }
@@ -162,6 +165,13 @@ class Spent {
   }
 
  private:
+  const Cause& of_cluster(const Cause& cause) const {
+    const bool is_between =
+        cause.kind == "wire, leaf to spine" || cause.kind == "wire, spine to leaf";
+    return *between_ && is_between ? **between_ : cause;
+  }
+
+  const std::optional<Cause>* between_;
   std::map<std::string, std::pair<double, std::string>> by_kind_;
 };
 
@@ -172,15 +182,15 @@ PlanRun run_in_place(const StandIn& in, const RowRunner& runner, ResultRow& row)
   };
   PlanRun out = run_of(*in.first);
   out.by_a_nic = Bytes{std::llround(out.by_a_nic.as_double() * in.sent)};
-  if (const auto& latency = in.first->sample->latency) {
+  if (const auto& network = in.first->sample->network) {
     row.extended.push_back({.by = "switch",
                             .from = {in.first->sample->fabric.nodes()},
                             .steps = 1,
-                            .each_us = latency->far.as_us()});
+                            .each_us = network->far.as_us()});
     out.link_times.clear();  // of other links
   }
   if (row.extended.empty() && in.further.empty()) return out;
-  Spent spent;
+  Spent spent(in.between);
   spent.add(out, 1);
   Duration time = out.outcome.time;
   for (const Further& f : in.further) {

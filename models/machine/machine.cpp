@@ -111,13 +111,20 @@ Bandwidth Machine::fastest_nic_link() const {
   return fastest ? *fastest : network_rate_;
 }
 
-bool Machine::network_never_blocks() const {
+bool Machine::network_spreads() const {
   using Kind = NetworkSpec::Kind;
-  const NetworkSpec& network = fabric_->spec().network;
-  if (network.kind == Kind::kOneSwitch) return true;
-  const bool is_clos = network.kind == Kind::kLeafSpine || network.kind == Kind::kRailOptimised ||
-                       network.kind == Kind::kFatTree;
-  if (!is_clos || network.inside != NetworkSpec::Inside::kTree || !routing_.spread()) return false;
+  const Kind kind = fabric_->spec().network.kind;
+  if (kind == Kind::kOneSwitch) return true;
+  const bool is_clos =
+      kind == Kind::kLeafSpine || kind == Kind::kRailOptimised || kind == Kind::kFatTree;
+  return is_clos && routing_.spread();
+}
+
+bool Machine::network_never_blocks() const {
+  if (has_one_switch()) return true;
+  if (!network_spreads() || fabric_->spec().network.inside != NetworkSpec::Inside::kTree) {
+    return false;
+  }
   const std::vector<NetworkTier>& tiers = fabric_->network_tiers();
   Bandwidth below = fastest_nic_link();
   for (std::size_t tier = 0; tier < tiers.size() && tiers[tier].up > 0; ++tier) {

@@ -220,18 +220,43 @@ TEST(FoldRun, ASampleHasNoRoutesThatTheNetworkLacks) {
                InputError);
 }
 
-// Uplinks that may fill are simulated.
-TEST(FoldRun, NetworksThatMayBlockRunWhole) {
-  Scenario scenario = scenario_of("hgx-h100-8nic.yaml", 40, "allreduce", Bytes::kib(64));
-  scenario.memory_paths = {"gdr"};
-  for (const char* blocks : {"network.oversubscription=2", "wire.routing=ecmp"}) {
-    const ResultRow row = run(scenario,
-                              {"nccl.algo=Ring", "nccl.channels=1", "network.ports=64",
-                               "network.kind=leaf-spine", blocks},
-                              true)
-                              .at(0);
-    EXPECT_TRUE(row.extended.empty()) << blocks;
-  }
+// Links between switches that fill pass as much of a node's in the sample as in the cluster:
+// uplinks of leaves and of spines of an all-to-all, the links between a ring's racks.
+TEST(FoldRun, ASampleOfNetworksThatBlockIsAboutTheCluster) {
+  const auto agree = [](const char* op, Bytes bytes, std::vector<std::string> settings,
+                        const char* limit, double tolerance) {
+    Scenario scenario = scenario_of("genoa-2p-same-switch.yaml", 48, op, bytes);
+    scenario.memory_paths = {"gdr"};
+    settings.emplace_back("network.ports=64");
+    settings.emplace_back("network.leaf_down=4");
+    const ResultRow whole = run(scenario, settings, false).at(0);
+    const ResultRow sample = run(scenario, settings, true).at(0);
+    ASSERT_FALSE(sample.extended.empty()) << settings[0];
+    EXPECT_NEAR(sample.time_us / whole.time_us, 1, tolerance) << op << " " << settings[0];
+    EXPECT_EQ(sample.limited_by.front().cause, limit) << op << " " << settings[0];
+  };
+  agree("alltoall", Bytes::mib(64), {"network.kind=leaf-spine", "network.oversubscription=2"},
+        "wire, leaf to spine", 0.03);
+  agree("alltoall", Bytes::mib(64), {"network.kind=rail-optimised", "network.oversubscription=4"},
+        "wire, leaf to spine", 0.03);
+  agree("alltoall", Bytes::mib(64),
+        {"network.kind=fat-tree", "network.spine_down=3", "network.spine_oversubscription=3"},
+        "wire, spine to core", 0.05);
+}
+
+// What no sample stands for runs whole.
+TEST(FoldRun, NetworksThatMayBlockOtherwiseRunWhole) {
+  const auto is_whole = [](const char* op, std::vector<std::string> settings) {
+    Scenario scenario = scenario_of("hgx-h100-8nic.yaml", 40, op, Bytes::kib(64));
+    scenario.memory_paths = {"gdr"};
+    for (const char* text : {"nccl.channels=1", "network.ports=64", "network.kind=leaf-spine"}) {
+      settings.emplace_back(text);
+    }
+    EXPECT_TRUE(run(scenario, settings, true).at(0).extended.empty()) << settings[0];
+  };
+  is_whole("allreduce", {"wire.routing=ecmp", "nccl.algo=Ring"});
+  is_whole("allreduce", {"network.leaf_up=1", "network.leaf_down=32", "nccl.algo=Tree"});
+  is_whole("alltoall", {"network.inside=clique", "network.rack_leaves=2", "network.leaf_down=16"});
 }
 
 // What a ring of 4,096 ranks takes step by step, one of 8,192 takes twice, but for its beginning

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/collective/sample_network.hpp"
+#include "models/nccl/schedule.hpp"
+
+namespace weft {
+
+/// What an operation takes of a network: the sum, over all it sends, of what crosses each link, as
+/// if all of it were under way at once.
+class NetworkUse {
+ public:
+  /// The machine must outlive it.
+  explicit NetworkUse(const Machine& machine)
+      : machine_{&machine}, amount_(2 * machine.fabric().link_count()) {}
+
+  /// So much is sent from NIC to NIC, over all routes that it is spread over. False: there is none.
+  bool add(DeviceId from, DeviceId to, double amount) {
+    send(from, amount);
+    return cross(from, to, amount);
+  }
+  /// So much leaves a NIC.
+  void send(DeviceId nic, double amount);
+  /// And so much crosses what lies between the leaves of two NICs. False: they have no route.
+  bool cross(DeviceId from, DeviceId to, double amount);
+
+  struct Limit {
+    Cause cause;
+    double of_node_gb_per_s;  ///< that it lets pass, of what a node sends on average
+  };
+  /// The link between switches that takes longest, of `nodes` that send; nullopt where the links of
+  /// NICs take as long or longer.
+  std::optional<Limit> limit(std::uint32_t nodes) const;
+
+ private:
+  const Machine* machine_;
+  std::vector<double> amount_;  // by direction of a link; of NICs' links only what they send
+  double sent_{0};
+};
+
+/// Of the rings' first `hops` hops between nodes; nullopt where one has no route.
+std::optional<NetworkUse> use_of_rings(const Machine& machine, const Schedule& schedule,
+                                       std::uint32_t channels, std::size_t hops);
+/// Of the trees of the channels that `choice` uses, up and down.
+std::optional<NetworkUse> use_of_trees(const Machine& machine, const Schedule& schedule,
+                                       const Choice& choice);
+/// Of an all-to-all, leaf by leaf; nullopt too where there are more than kMostLeaves.
+std::optional<NetworkUse> use_of_all_to_all(const Machine& machine, const Schedule& schedule);
+inline constexpr std::size_t kMostLeaves = 2048;
+
+}  // namespace weft
