@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/collective/predict.hpp"
@@ -40,7 +42,8 @@ inline ResultRow predict_one(const std::string& memory_path, Bytes bytes,
                              const std::vector<std::string>& settings = {},
                              const std::string& topology = "topologies/hgx-h100-8nic.yaml",
                              std::uint32_t nodes = 2, const std::string& op = "allreduce",
-                             Fidelity fidelity = Fidelity::kFluid) {
+                             Fidelity fidelity = Fidelity::kFluid,
+                             std::shared_ptr<SharedRuns> shared = {}) {
   Scenario scenario = read_scenario(shipped("scenarios/quickstart.yaml"));
   scenario.topology = shipped(topology);
   scenario.nodes = nodes;
@@ -50,6 +53,7 @@ inline ResultRow predict_one(const std::string& memory_path, Bytes bytes,
   PredictOptions options;
   options.threads = 1;
   options.fidelity = fidelity;
+  options.shared = std::move(shared);
   options.set.push_back(parse_setting("nccl.decisions=simple"));
   for (const std::string& text : settings) options.set.push_back(parse_setting(text));
   return predict(scenario, options, make_catalog()).rows.at(0);
