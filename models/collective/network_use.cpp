@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 
 namespace weft {
 namespace {
@@ -29,16 +28,57 @@ bool add_tree(const Machine& machine, const Tree& tree, NetworkUse& use) {
   return true;
 }
 
-/// Which share of a node's sends each of its NICs takes, by the node's GPUs.
-std::vector<double> sends_of_nics(const Fabric& fabric, const Schedule& schedule) {
-  std::vector<double> out(fabric.count(DeviceKind::kNic));
-  for (const std::vector<std::uint32_t>& nics : schedule.p2p_nics) {
-    for (const std::uint32_t nic : nics) out[nic] += 1.0 / static_cast<double>(nics.size());
+/// The NICs on one leaf: of how many GPUs, all in all and by node, and one of them.
+struct Leaf {
+  double gpus{0};
+  DeviceId nic;
+  std::map<std::uint32_t, double> by_node{};
+};
+
+/// Adds what goes over the k-th NIC of each GPU: a channel takes the same at both ends.
+bool add_sends(const Machine& machine, const Schedule& schedule, std::size_t k, NetworkUse& use) {
+  const Fabric& fabric = machine.fabric();
+  const auto gpus = static_cast<double>(schedule.p2p_nics.size());
+  const double part = 1 / static_cast<double>(schedule.p2p_nics.front().size());
+  std::map<DeviceId, Leaf> leaves;
+  for (std::uint32_t node = 0; node < fabric.nodes(); ++node) {
+    for (const std::vector<std::uint32_t>& nics : schedule.p2p_nics) {
+      const DeviceId nic = fabric.device(node, DeviceKind::kNic, nics[k]);
+      use.send(nic, part * gpus * (fabric.nodes() - 1));
+      Leaf& leaf = leaves[fabric.link(*fabric.wire_link(nic)).b];
+      leaf.nic = nic;
+      ++leaf.gpus;
+      ++leaf.by_node[node];
+      if (leaves.size() > kMostLeaves) return false;
+    }
   }
-  return out;
+  for (const auto& [from_switch, from] : leaves) {
+    for (const auto& [to_switch, to] : leaves) {
+      if (from_switch == to_switch) continue;
+      double pairs = from.gpus * to.gpus;
+      // Inside a node nothing is sent. Leaves share all of their nodes, or none (Cabling).
+      if (to.by_node.contains(from.by_node.begin()->first)) {
+        for (const auto& [node, here] : from.by_node) pairs -= here * to.by_node.at(node);
+      }
+      if (pairs > 0 && !use.cross(from.nic, to.nic, part * pairs)) return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace
+
+RingHop ring_hop(const Fabric& fabric, const Ring& ring, std::size_t place) {
+  const std::size_t nodes = ring.entry_nic.size();
+  const std::size_t gpus = ring.order.size() / nodes;
+  const auto node_at = [&](std::size_t at) { return ring.order[at % nodes * gpus] / gpus; };
+  const auto nic = [&](std::size_t node, std::size_t number) {
+    return fabric.device(static_cast<std::uint32_t>(node), DeviceKind::kNic, number);
+  };
+  const std::size_t from = node_at(place);
+  const std::size_t to = node_at(place + 1);
+  return {nic(from, ring.exit_nic[from]), nic(to, ring.entry_nic[to])};
+}
 
 void NetworkUse::send(DeviceId nic, double amount) {
   sent_ += amount;
@@ -46,12 +86,15 @@ void NetworkUse::send(DeviceId nic, double amount) {
 }
 
 bool NetworkUse::cross(DeviceId from, DeviceId to, double amount) {
-  const std::optional<Route> route = machine_->fabric().wire_route(from, to);
-  if (!route) return false;
-  for (std::size_t i = 1; i + 1 < route->size(); ++i) {
-    amount_[machine_->server_of((*route)[i]).index()] += amount;
+  const Fabric& fabric = machine_->fabric();
+  const std::uint64_t ways = fabric.wire_ways(from, to);
+  for (std::uint64_t pick = 0; pick < ways; ++pick) {
+    const Route route = *fabric.wire_route(from, to, pick);
+    for (std::size_t i = 1; i + 1 < route.size(); ++i) {
+      amount_[machine_->server_of(route[i]).index()] += amount / static_cast<double>(ways);
+    }
   }
-  return true;
+  return ways > 0;
 }
 
 std::optional<NetworkUse::Limit> NetworkUse::limit(std::uint32_t nodes) const {
@@ -76,18 +119,12 @@ std::optional<NetworkUse::Limit> NetworkUse::limit(std::uint32_t nodes) const {
 std::optional<NetworkUse> use_of_rings(const Machine& machine, const Schedule& schedule,
                                        std::uint32_t channels, std::size_t hops) {
   const Fabric& fabric = machine.fabric();
-  const std::size_t gpus = fabric.count(DeviceKind::kGpu);
   NetworkUse use(machine);
   for (std::size_t c = 0; c < channels; ++c) {
     const Ring& ring = schedule.rings[c];
-    const std::size_t nodes = ring.entry_nic.size();
-    const auto nic_of = [&](std::size_t place, std::size_t nic) {
-      const auto node = static_cast<std::uint32_t>(ring.order[place * gpus] / gpus);
-      return fabric.device(node, DeviceKind::kNic, nic);
-    };
-    for (std::size_t n = 0; n < std::min(nodes, hops); ++n) {
-      const std::size_t next = (n + 1) % nodes;
-      if (!use.add(nic_of(n, ring.exit_nic[n]), nic_of(next, ring.entry_nic[next]), 1)) return {};
+    for (std::size_t n = 0; n < std::min(ring.entry_nic.size(), hops); ++n) {
+      const RingHop hop = ring_hop(fabric, ring, n);
+      if (!use.add(hop.from, hop.to, 1)) return {};
     }
   }
   return use;
@@ -106,39 +143,13 @@ std::optional<NetworkUse> use_of_trees(const Machine& machine, const Schedule& s
 }
 
 std::optional<NetworkUse> use_of_all_to_all(const Machine& machine, const Schedule& schedule) {
-  const Fabric& fabric = machine.fabric();
-  const std::vector<double> sends = sends_of_nics(fabric, schedule);
-  const double of_node = std::accumulate(sends.begin(), sends.end(), 0.0);
-  /// The NICs on one leaf: what they send, all in all and by node, and one of them.
-  struct Leaf {
-    double sends{0};
-    DeviceId nic;
-    std::map<std::uint32_t, double> by_node{};
-  };
   NetworkUse use(machine);
-  std::map<DeviceId, Leaf> leaves;
-  for (std::uint32_t node = 0; node < fabric.nodes(); ++node) {
-    for (std::size_t n = 0; n < sends.size(); ++n) {
-      if (sends[n] == 0) continue;
-      const DeviceId nic = fabric.device(node, DeviceKind::kNic, n);
-      use.send(nic, sends[n] * of_node * (fabric.nodes() - 1));
-      Leaf& leaf = leaves[fabric.link(*fabric.wire_link(nic)).b];
-      leaf.nic = nic;
-      leaf.sends += sends[n];
-      leaf.by_node[node] += sends[n];
-      if (leaves.size() > kMostLeaves) return {};
-    }
-  }
-  for (const auto& [from_switch, from] : leaves) {
-    for (const auto& [to_switch, to] : leaves) {
-      if (from_switch == to_switch) continue;
-      double amount = from.sends * to.sends;
-      // Inside a node nothing is sent. Leaves share all of their nodes, or none (Cabling).
-      if (to.by_node.contains(from.by_node.begin()->first)) {
-        for (const auto& [node, sent] : from.by_node) amount -= sent * to.by_node.at(node);
-      }
-      if (amount > 0 && !use.cross(from.nic, to.nic, amount)) return {};
-    }
+  const std::size_t of_gpu = schedule.p2p_nics.front().size();
+  const bool are_alike = std::ranges::all_of(
+      schedule.p2p_nics, [of_gpu](const auto& nics) { return nics.size() == of_gpu; });
+  if (!are_alike) return {};
+  for (std::size_t k = 0; k < of_gpu; ++k) {
+    if (!add_sends(machine, schedule, k, use)) return {};
   }
   return use;
 }

@@ -42,13 +42,21 @@ class NetworkUse {
   double sent_{0};
 };
 
+/// From the node at a place along a ring to the next.
+struct RingHop {
+  DeviceId from;
+  DeviceId to;
+};
+RingHop ring_hop(const Fabric& fabric, const Ring& ring, std::size_t place);
+
 /// Of the rings' first `hops` hops between nodes; nullopt where one has no route.
 std::optional<NetworkUse> use_of_rings(const Machine& machine, const Schedule& schedule,
                                        std::uint32_t channels, std::size_t hops);
 /// Of the trees of the channels that `choice` uses, up and down.
 std::optional<NetworkUse> use_of_trees(const Machine& machine, const Schedule& schedule,
                                        const Choice& choice);
-/// Of an all-to-all, leaf by leaf; nullopt too where there are more than kMostLeaves.
+/// Of an all-to-all, leaf by leaf; nullopt where two have no route, where GPUs have unlike numbers
+/// of NICs, or with more than kMostLeaves. Precondition: GPUs have NICs.
 std::optional<NetworkUse> use_of_all_to_all(const Machine& machine, const Schedule& schedule);
 inline constexpr std::size_t kMostLeaves = 2048;
 

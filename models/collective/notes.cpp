@@ -83,7 +83,7 @@ void add_extended_notes(RunResult& result) {
     std::string how;
     for (const ResultRow::Extended& e : row.extended) {
       if (e.by == "switch") {
-        how = "on fewer switches, with their rates, ";
+        how = "on fewer switches that pass as much, ";
       } else if (by.find(e.by) == std::string::npos) {
         by += (by.empty() ? "extended by the " : "and the ") + e.by + " ";
       }

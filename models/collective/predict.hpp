@@ -65,8 +65,8 @@ struct PredictOptions {
   /// Rows of this size keep what happened in them (ResultRow::timeline); every rank of them runs.
   std::optional<Bytes> timeline_of{};
   bool link_use{false};  ///< rows say how much of links was in use (ResultRow::link_use)
-  /// Fluid: what runs alike in several predictions runs once. Their `folds`, `shuffle_ties` and
-  /// `link_use` must be the same. None: nothing is shared.
+  /// Fluid, but for `link_use`: what runs alike in several predictions runs once. Their `folds` and
+  /// `shuffle_ties` must be the same. None: nothing is shared.
   std::shared_ptr<SharedRuns> shared{};
   bool check_only{false};  ///< reads, decides and refuses, but runs no row
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
@@ -95,9 +96,9 @@ std::int64_t parts_of(const Sample& sample, Op op, Bytes bytes, MemoryPath path,
 }  // namespace
 
 Sample::Sample(std::uint32_t nodes, std::uint32_t in_place_of, const Machine& cluster,
-               const PartLibrary& parts, std::optional<SampleNetwork> of_all)
+               const PartLibrary& parts, std::optional<SampleNetwork> of_cluster)
     : stands_for{in_place_of},
-      network{of_all},
+      network{of_cluster},
       params{cluster.devices().params()},
       fabric{on_fewer_switches(cluster, nodes, network), nodes},
       devices{fabric, with_network(params, cluster, nodes, network), parts},
@@ -166,41 +167,48 @@ Schedule always(const Choice& choice, const Schedule& schedule) {
   return out;
 }
 
+const Samples::Limits& Samples::limits(MemoryPath path, Algorithm algorithm, std::uint32_t channels,
+                                       const std::function<std::optional<NetworkUse>()>& use) {
+  const auto [at, is_new] = limits_.try_emplace({path, algorithm, channels});
+  if (!is_new) return at->second;
+  if (const std::optional<NetworkUse> known = use()) {
+    at->second = {true, known->limit(machine_.fabric().nodes())};
+  }
+  return at->second;
+}
+
 /// The sample of the rings, which has two hops as slow as the slowest, between two leaves; those
 /// within a leaf take what makes the sum of all, for each, the rings'. Of so many nodes that this
 /// is no less than their cables take; none if kMostOfRings are too few, or a hop has no route.
-std::optional<Samples::RingSample> Samples::sample_of_rings(const Schedule& cluster,
-                                                            const Choice& choice) const {
+std::optional<Samples::RingSample> Samples::sample_of_rings(MemoryPath path, const Choice& choice) {
+  const Schedule& cluster = schedules_.at(path);
   if (machine_.has_one_switch()) return RingSample{Sample::kOfRings, {}};
-  constexpr std::size_t kMostHops = 4096;  // of a ring: enough for a mean
-  const std::size_t gpus = machine_.fabric().count(DeviceKind::kGpu);
+  // Of rings on networks that never block some are enough for a mean.
+  constexpr std::size_t kMostHops = 4096;
+  const std::size_t most_hops = machine_.network_never_blocks() ? kMostHops : SIZE_MAX;
   Duration largest_sum;
   Duration slowest;
   std::int64_t hops = 0;
   for (std::size_t c = 0; c < choice.channels; ++c) {
     const Ring& ring = cluster.rings[c];
-    const std::size_t nodes = ring.entry_nic.size();
-    const auto nic_of = [&](std::size_t place, std::size_t nic) {
-      const auto node = static_cast<std::uint32_t>(ring.order[place * gpus] / gpus);
-      return machine_.fabric().device(node, DeviceKind::kNic, nic);
-    };
     Duration sum;
-    hops = static_cast<std::int64_t>(std::min(nodes, kMostHops));
+    hops = static_cast<std::int64_t>(std::min(ring.entry_nic.size(), most_hops));
     for (std::size_t n = 0; n < static_cast<std::size_t>(hops); ++n) {
-      const std::size_t next = (n + 1) % nodes;
-      const std::optional<Duration> hop =
-          machine_.network_latency(nic_of(n, ring.exit_nic[n]), nic_of(next, ring.entry_nic[next]));
-      if (!hop) return {};
-      sum += *hop;
-      slowest = std::max(slowest, *hop);
+      const RingHop hop = ring_hop(machine_.fabric(), ring, n);
+      const std::optional<Duration> takes = machine_.network_latency(hop.from, hop.to);
+      if (!takes) return {};
+      sum += *takes;
+      slowest = std::max(slowest, *takes);
     }
     largest_sum = std::max(largest_sum, sum);
   }
   std::optional<NetworkUse::Limit> limit;
   if (!machine_.network_never_blocks()) {
-    const auto use = use_of_rings(machine_, cluster, choice.channels, kMostHops);
-    if (!use) return {};
-    limit = use->limit(static_cast<std::uint32_t>(hops));
+    const Limits& known = limits(path, choice.algorithm, choice.channels, [&] {
+      return use_of_rings(machine_, cluster, choice.channels, most_hops);
+    });
+    if (!known.has_routes) return {};
+    limit = known.limit;
   }
   const auto sample = [&](std::uint32_t nodes, Duration near) {
     RingSample out{nodes, SampleNetwork{near, slowest}};
@@ -278,7 +286,7 @@ StandIn Samples::of(Op op, Bytes bytes, MemoryPath path) {
   const Choice choice = cluster.choose(op, bytes);
   if (choice.algorithm == Algorithm::kRing) {
     if (cluster.rings.size() < choice.channels) return {};
-    const std::optional<RingSample> rings = sample_of_rings(cluster, choice);
+    const std::optional<RingSample> rings = sample_of_rings(path, choice);
     if (!rings) return {};
     const Sample& sample = sample_of(rings->nodes, nodes, path, rings->network);
     if (!stands_for(sample.schedules.at(path), cluster, op, choice)) return {};
@@ -306,22 +314,26 @@ StandIn Samples::of_all_to_all(Bytes bytes, MemoryPath path) {
               .network = {}};
   if (machine_.has_one_switch()) return of_nodes_alike(bytes, path, alike);
   if (machine_.fabric().spec().network.inside != NetworkSpec::Inside::kTree) return {};
+  const Fabric& fabric = machine_.fabric();
   Duration farthest;
-  for (std::size_t n = 0; n < machine_.fabric().count(DeviceKind::kNic); ++n) {
-    const DeviceId nic =
-        machine_.fabric().device(machine_.fabric().nodes() - 1, DeviceKind::kNic, n);
-    if (!machine_.fabric().wire_link(nic)) continue;
-    const std::optional<Duration> takes = machine_.network_latency(cabled_nic(machine_, 0), nic);
-    if (!takes) return {};  // rails that meet nowhere
-    farthest = std::max(farthest, *takes);
+  // The last node may be on the first one's leaf, or near it.
+  for (const std::uint32_t node : {1U, fabric.nodes() / 2, fabric.nodes() - 1}) {
+    for (std::size_t n = 0; n < fabric.count(DeviceKind::kNic); ++n) {
+      const DeviceId nic = fabric.device(node, DeviceKind::kNic, n);
+      if (!fabric.wire_link(nic)) continue;
+      const std::optional<Duration> takes = machine_.network_latency(cabled_nic(machine_, 0), nic);
+      if (!takes) return {};  // rails that meet nowhere
+      farthest = std::max(farthest, *takes);
+    }
   }
   alike.network = SampleNetwork{farthest, farthest};
   if (!machine_.network_never_blocks()) {
-    const std::optional<NetworkUse> use = use_of_all_to_all(machine_, schedules_.at(path));
-    if (!use) return {};
-    if (const auto limit = use->limit(machine_.fabric().nodes())) {
-      alike.network->between_gb_per_s = limit->of_node_gb_per_s;
-      alike.between = limit->cause;
+    const Limits& known = limits(path, Algorithm::kPointToPoint, 0,
+                                 [&] { return use_of_all_to_all(machine_, schedules_.at(path)); });
+    if (!known.has_routes) return {};
+    if (known.limit) {
+      alike.network->between_gb_per_s = known.limit->of_node_gb_per_s;
+      alike.between = known.limit->cause;
     }
   }
   return of_nodes_alike(bytes, path, alike);
@@ -371,8 +383,9 @@ StandIn Samples::of_trees(Op op, Bytes bytes, MemoryPath path, const Choice& cho
   const Levels& levels_of = this->levels();
   if (levels_of.empty()) return {};
   if (!machine_.network_never_blocks()) {
-    const std::optional<NetworkUse> use = use_of_trees(machine_, cluster, choice);
-    if (!use || use->limit(nodes)) return {};
+    const Limits& known = limits(path, choice.algorithm, choice.channels,
+                                 [&] { return use_of_trees(machine_, cluster, choice); });
+    if (!known.has_routes || known.limit) return {};
   }
   const std::optional<SampleNetwork> farthest = levels_of.rbegin()->first;
   const std::uint32_t levels = levels_between(nodes, Sample::kOfTrees);

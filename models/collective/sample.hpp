@@ -157,7 +157,14 @@ class Samples {
     std::optional<SampleNetwork> network;
     std::optional<Cause> between{};
   };
-  std::optional<RingSample> sample_of_rings(const Schedule& cluster, const Choice& choice) const;
+  std::optional<RingSample> sample_of_rings(MemoryPath path, const Choice& choice);
+  /// What of the network limits an operation: by path, algorithm and channels, whatever its bytes.
+  struct Limits {
+    bool has_routes{false};
+    std::optional<NetworkUse::Limit> limit{};
+  };
+  const Limits& limits(MemoryPath path, Algorithm algorithm, std::uint32_t channels,
+                       const std::function<std::optional<NetworkUse>()>& use);
   using Levels = std::map<std::optional<SampleNetwork>, std::uint32_t>;
   const Levels& levels();
   StandIn of_all_to_all(Bytes bytes, MemoryPath path);
@@ -177,6 +184,7 @@ class Samples {
            std::unique_ptr<Sample>>
       samples_;
   std::optional<Levels> levels_;
+  std::map<std::tuple<MemoryPath, Algorithm, std::uint32_t>, Limits> limits_;
 };
 
 }  // namespace weft

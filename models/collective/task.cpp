@@ -35,8 +35,9 @@ class RowRunner {
     if (is_told() || machine.has_emulated_nics()) return run_fluid_on(machine, plan, launches);
     const MachineFootprints footprints(machine);
     const auto run = [&] { return run_folding(machine, plan, footprints, launches); };
-    if (!options.shared) return run();
-    return options.shared->of({run_key(machine, plan, footprints), launches.digest()}, run);
+    if (!options.shared || options.link_use) return run();  // links are told by this fabric's names
+    return options.shared->of({run_key(machine, plan, footprints), launches.digest()},
+                              [&] { return with_causes_met(run()); });
   }
 
   /// A sample's, run by the first row that asks: with what is chosen for the row's own bytes.
@@ -60,6 +61,14 @@ class RowRunner {
             .proto = plan.proto,
             .channels = plan.channels,
             .by_a_nic = most_sent_by_a_nic(plan)};
+  }
+
+  /// Without the causes that no time went to: it is kept for as long as others may ask for it.
+  static PlanRun with_causes_met(PlanRun run) {
+    CauseTable met;
+    for (auto& [id, time] : run.outcome.causes) id = met.intern(run.causes[id]);
+    run.causes = std::move(met);
+    return run;
   }
 
   /// Of the first launch, and so of each; none unless they are asked for.

@@ -57,13 +57,17 @@ class RunsByKey {
     std::call_once(entry->once, [&] { entry->run = run(); });
     return *entry->run;
   }
+  std::size_t size() const {
+    const std::lock_guard lock(mutex_);
+    return entries_.size();
+  }
 
  private:
   struct Entry {
     std::once_flag once;
     std::optional<PlanRun> run;
   };
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::map<Key, Entry> entries_;
 };
 

@@ -1,6 +1,7 @@
 #include "models/nccl/ring.hpp"
 
 #include <algorithm>
+#include <optional>
 
 namespace weft {
 namespace {
@@ -54,16 +55,18 @@ std::vector<std::size_t> chain(std::size_t gpus, std::size_t first, std::size_t 
 }  // namespace
 
 RingEnds ring_ends(const Ring& ring, std::size_t node, std::size_t gpus) {
-  RingEnds ends{};
   const std::size_t ranks = ring.order.size();
-  std::size_t before = ring.order.back();
-  for (std::size_t i = 0; i < ranks; ++i) {
-    const std::size_t rank = ring.order[i];
-    if (rank / gpus == node && before / gpus != node) ends.first = rank % gpus;
-    if (rank / gpus != node && before / gpus == node) ends.last = before % gpus;
+  std::optional<std::size_t> first;
+  std::optional<std::size_t> last;
+  // From the end on: mostly node 0 begins there, if it does not with the list.
+  std::size_t before = ring.order[ranks - std::min(gpus, ranks - 1) - 1];
+  for (std::size_t i = ranks - std::min(gpus, ranks - 1); !first || !last; ++i) {
+    const std::size_t rank = ring.order[i % ranks];
+    if (rank / gpus == node && before / gpus != node) first = rank % gpus;
+    if (rank / gpus != node && before / gpus == node) last = before % gpus;
     before = rank;
   }
-  return ends;
+  return {*first, *last};
 }
 
 std::vector<std::size_t> gpus_of_nics(const Fabric& fabric) {

@@ -349,7 +349,7 @@ TEST(MachineState, ARunWithoutGdrFallsBackToHostStagedAndSaysSo) {
   ASSERT_EQ(result.rows.size(), 1u);
   EXPECT_EQ(result.rows[0].memory_path, "host-staged");
   EXPECT_EQ(result.notes.at(0),
-            "gdr falls back to host-staged: nothing maps gpu0's memory for NICs "
+            "gdr falls back to host-staged: nothing maps gpu2's memory for NICs "
             "(gpu.peer_mapping=none): load nvidia-peermem or use DMA-BUF");
 }
 

@@ -32,7 +32,7 @@ std::vector<PinnedMemory> nccl_pinned(const DeviceParams& devices, const std::ve
     for (const Ring& ring : rings) {
       const RingEnds ends = ring_ends(ring, node, gpus);
       ++in[ends.first];
-      ++leaving[ends.last];
+      ++leaving[ring.exit_proxy.empty() ? ends.last : ring.exit_proxy[node]];
     }
     for (std::size_t g = 0; g < gpus; ++g) {
       const Bytes bytes = (fifo + ll128 + ll) * in[g] + (fifo + ll128) * leaving[g];

@@ -1,0 +1,69 @@
+#include "models/collective/network_use.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/models/machine_under_test.hpp"
+
+namespace weft::test::models_network_use {
+namespace {
+
+/// 16 HGX nodes, 4 on each leaf, whose 32 NICs share 16 uplinks of 50 GB/s: 200 GB/s a node.
+class FourLeaves {
+ public:
+  explicit FourLeaves(const std::string& placement = "packed", const std::string& inside = "tree")
+      : machine_("hgx-h100-8nic.yaml", settings(placement, inside), kNodes),
+        schedule_{make_schedule(machine_.machine().devices(), MemoryPath::kGdr)} {}
+
+  static constexpr std::uint32_t kNodes = 16;
+  static constexpr std::uint32_t kChannels = 8;
+  std::optional<NetworkUse::Limit> ring() const {
+    return use_of_rings(machine_.machine(), schedule_, kChannels, SIZE_MAX)->limit(kNodes);
+  }
+  std::optional<NetworkUse::Limit> all_to_all() const {
+    return use_of_all_to_all(machine_.machine(), schedule_)->limit(kNodes);
+  }
+
+ private:
+  static std::vector<std::string> settings(const std::string& placement,
+                                           const std::string& inside) {
+    std::vector<std::string> out{"network.kind=leaf-spine", "network.ports=64",
+                                 "network.leaf_down=32", "network.leaf_up=16"};
+    out.push_back("network.placement=" + placement);
+    if (inside != "tree") {
+      out.push_back("network.inside=" + inside);
+      out.emplace_back("network.rack_leaves=4");
+      out.emplace_back("network.locals=4");
+    }
+    return out;
+  }
+
+  MachineUnderTest machine_;
+  Schedule schedule_;
+};
+
+TEST(NetworkUse, OfAnAllToAllTwelveOfFifteenLeaveTheLeaf) {
+  const auto limit = FourLeaves().all_to_all();
+  ASSERT_TRUE(limit);
+  EXPECT_NEAR(limit->of_node_gb_per_s, 200 * 15.0 / 12, 1e-9);
+  EXPECT_EQ(limit->cause.kind.substr(0, 5), "wire,");
+}
+
+TEST(NetworkUse, OfARingNeighboursStayOnTheirLeafWherePacked) {
+  EXPECT_FALSE(FourLeaves().ring());
+  const auto limit = FourLeaves("round-robin").ring();  // each hop crosses
+  ASSERT_TRUE(limit);
+  EXPECT_NEAR(limit->of_node_gb_per_s, 200, 1e-9);
+}
+
+TEST(NetworkUse, OfALeafOppositeOnARackBothWaysTakeHalf) {
+  // 4 of 15 parts of what a node sends go to each other leaf. From a leaf to the next, over 4
+  // links, goes what 4 nodes have for that one, and half of what they and those before have for the
+  // leaf opposite: 4 nodes x (4 + 2 + 2) / 15.
+  const auto limit = FourLeaves("packed", "ring").all_to_all();
+  ASSERT_TRUE(limit);
+  EXPECT_EQ(limit->cause.kind, "wire, leaf to leaf");
+  EXPECT_NEAR(limit->of_node_gb_per_s, 4 * 50 / (4 * 4.0 / 15 * 2), 1e-9);
+}
+
+}  // namespace
+}  // namespace weft::test::models_network_use
