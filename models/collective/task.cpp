@@ -151,7 +151,7 @@ class Spent {
 
   void add(const PlanRun& run, double times) {
     for (const auto& [id, share] : run.outcome.causes) {
-      const Cause& cause = of_cluster(run.causes[id]);
+      const Cause cause = of_cluster(run.causes[id]);
       const auto [at, is_new] = by_kind_.try_emplace(cause.kind, 0.0, without_node(cause.where));
       at->second.first += times * share.as_ns();
     }
@@ -174,7 +174,7 @@ class Spent {
   }
 
  private:
-  const Cause& of_cluster(const Cause& cause) const {
+  Cause of_cluster(const Cause& cause) const {
     const bool is_between =
         cause.kind == "wire, leaf to spine" || cause.kind == "wire, spine to leaf";
     return *between_ && is_between ? **between_ : cause;
