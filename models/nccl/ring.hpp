@@ -20,7 +20,8 @@ struct Ring {
 };
 
 /// Where a ring enters a node from another one and where it leaves it: the GPUs' indices there. The
-/// order may begin within a node. Precondition: a ring over several nodes, each walked in one piece.
+/// order may begin within a node. Precondition: a ring over several nodes, each walked in one
+/// piece.
 struct RingEnds {
   std::size_t first;
   std::size_t last;
