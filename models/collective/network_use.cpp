@@ -117,12 +117,12 @@ std::optional<NetworkUse::Limit> NetworkUse::limit(std::uint32_t nodes) const {
 }
 
 std::optional<NetworkUse> use_of_rings(const Machine& machine, const Schedule& schedule,
-                                       std::uint32_t channels, std::size_t hops) {
+                                       std::uint32_t channels) {
   const Fabric& fabric = machine.fabric();
   NetworkUse use(machine);
   for (std::size_t c = 0; c < channels; ++c) {
     const Ring& ring = schedule.rings[c];
-    for (std::size_t n = 0; n < std::min(ring.entry_nic.size(), hops); ++n) {
+    for (std::size_t n = 0; n < ring.entry_nic.size(); ++n) {
       const RingHop hop = ring_hop(fabric, ring, n);
       if (!use.add(hop.from, hop.to, 1)) return {};
     }

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "models/collective/sample_network.hpp"
@@ -49,9 +48,9 @@ struct RingHop {
 };
 RingHop ring_hop(const Fabric& fabric, const Ring& ring, std::size_t place);
 
-/// Of the rings' first `hops` hops between nodes; nullopt where one has no route.
+/// Of the rings' hops between nodes; nullopt where one has no route.
 std::optional<NetworkUse> use_of_rings(const Machine& machine, const Schedule& schedule,
-                                       std::uint32_t channels, std::size_t hops);
+                                       std::uint32_t channels);
 /// Of the trees of the channels that `choice` uses, up and down.
 std::optional<NetworkUse> use_of_trees(const Machine& machine, const Schedule& schedule,
                                        const Choice& choice);

@@ -204,9 +204,8 @@ std::optional<Samples::RingSample> Samples::sample_of_rings(MemoryPath path, con
   }
   std::optional<NetworkUse::Limit> limit;
   if (!machine_.network_never_blocks()) {
-    const Limits& known = limits(path, choice.algorithm, choice.channels, [&] {
-      return use_of_rings(machine_, cluster, choice.channels, most_hops);
-    });
+    const Limits& known = limits(path, choice.algorithm, choice.channels,
+                                 [&] { return use_of_rings(machine_, cluster, choice.channels); });
     if (!known.has_routes) return {};
     limit = known.limit;
   }

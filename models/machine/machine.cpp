@@ -113,8 +113,8 @@ Bandwidth Machine::fastest_nic_link() const {
 
 bool Machine::network_spreads() const {
   using Kind = NetworkSpec::Kind;
+  if (has_one_switch()) return true;
   const Kind kind = fabric_->spec().network.kind;
-  if (kind == Kind::kOneSwitch) return true;
   const bool is_clos =
       kind == Kind::kLeafSpine || kind == Kind::kRailOptimised || kind == Kind::kFatTree;
   return is_clos && routing_.spread();

@@ -229,7 +229,7 @@ TEST(FoldRun, ASampleHasNoRoutesThatTheNetworkLacks) {
 }
 
 // Links between switches that fill pass as much of a node's in the sample as in the cluster:
-// uplinks of leaves and of spines of an all-to-all, the links between a ring's racks.
+// uplinks of leaves and of spines, of an all-to-all.
 TEST(FoldRun, ASampleOfNetworksThatBlockIsAboutTheCluster) {
   const auto agree = [](const char* op, Bytes bytes, std::vector<std::string> settings,
                         const char* limit, double tolerance) {

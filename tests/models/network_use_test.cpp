@@ -17,7 +17,7 @@ class FourLeaves {
   static constexpr std::uint32_t kNodes = 16;
   static constexpr std::uint32_t kChannels = 8;
   std::optional<NetworkUse::Limit> ring() const {
-    return use_of_rings(machine_.machine(), schedule_, kChannels, SIZE_MAX)->limit(kNodes);
+    return use_of_rings(machine_.machine(), schedule_, kChannels)->limit(kNodes);
   }
   std::optional<NetworkUse::Limit> all_to_all() const {
     return use_of_all_to_all(machine_.machine(), schedule_)->limit(kNodes);
