@@ -76,15 +76,33 @@ std::uint64_t MachineFootprints::kind(std::uint32_t server) const {
                   fnv1a(machine_->cause(id).kind));
 }
 
+MachineFootprints::Known MachineFootprints::known_of(const Walk& walk) const {
+  Known out{footprint(contract(*machine_, walk)), {}};
+  for (std::size_t i = 0; i < out.footprint.uses.size(); ++i) {
+    const ServerId server{out.footprint.uses[i].server};
+    for (const Leg& leg : walk) {
+      if (!machine_->model(leg.initiator).blocks) continue;
+      const bool is_loads = server == sm_loads_of(*machine_, leg.initiator, 0);
+      if (!is_loads && server != sm_of(*machine_, leg.initiator, 0)) continue;
+      out.of_blocks.push_back({i, leg.initiator, is_loads});
+      break;
+    }
+  }
+  return out;
+}
+
 Footprint MachineFootprints::of_walk(std::span<const Leg> walk, std::uint32_t mover) const {
   const std::optional<OnFirstNodes> alike = on_first_nodes(*machine_, walk);
   if (!alike) return footprint(contract(*machine_, {walk.begin(), walk.end()}, mover));
-  const std::pair key{walks_.add(alike->walk), mover};
-  auto at = known_.find(key);
-  if (at == known_.end()) {
-    at = known_.emplace(key, footprint(contract(*machine_, alike->walk, mover))).first;
+  const WalkIndex index = walks_.add(alike->walk);
+  if (index >= known_.size()) known_.resize(index + 1);
+  if (!known_[index]) known_[index] = known_of(alike->walk);
+  Footprint out = known_[index]->footprint;
+  for (const OfBlock& of : known_[index]->of_blocks) {
+    const ServerId server =
+        of.is_loads ? sm_loads_of(*machine_, of.gpu, mover) : sm_of(*machine_, of.gpu, mover);
+    out.uses[of.use].server = server.value;
   }
-  Footprint out = at->second;
   for (Footprint::Use& use : out.uses) {
     use.server = machine_->on_node_of(ServerId{use.server}, alike->nodes).value;
   }

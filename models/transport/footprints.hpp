@@ -1,8 +1,7 @@
 #pragma once
 
-#include <map>
 #include <optional>
-#include <utility>
+#include <vector>
 
 #include "models/machine/machine.hpp"
 #include "sim/plan/fold.hpp"
@@ -10,8 +9,9 @@
 namespace weft {
 
 /// How the fluid transport shares a machine: the contractions of walks (contract()), and what
-/// messages pass one after another. Nodes are alike, so a walk is contracted once
-/// for all nodes: within one on any network, between two on one switch. Not for several threads.
+/// messages pass one after another. Nodes are alike, and so are the SMs of a GPU, so a walk is
+/// contracted once for all of them: within one node on any network, between two on one switch. Not
+/// for several threads.
 class MachineFootprints final : public Footprints {
  public:
   /// The machine must outlive it.
@@ -27,9 +27,22 @@ class MachineFootprints final : public Footprints {
   Footprint of_queue_pair(const QueuePair& queue_pair) const override;
 
  private:
+  /// A use that is of the SM of whoever moves, or of its loads.
+  struct OfBlock {
+    std::size_t use;
+    DeviceId gpu;
+    bool is_loads;
+  };
+  /// Of a walk as if the nodes were the first, and its mover of number 0.
+  struct Known {
+    Footprint footprint;
+    std::vector<OfBlock> of_blocks;
+  };
+  Known known_of(const Walk& walk) const;
+
   const Machine* machine_;
-  mutable WalkTable walks_;  ///< as if the nodes were the first
-  mutable std::map<std::pair<WalkIndex, std::uint32_t>, Footprint> known_;  ///< by mover
+  mutable WalkTable walks_;
+  mutable std::vector<std::optional<Known>> known_;  ///< by walk
 };
 
 /// fold() of a plan on a machine; nullopt too where NICs are emulated: their copy engines' copies

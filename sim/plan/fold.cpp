@@ -66,6 +66,7 @@ enum class Bond : std::uint8_t {
   kServes,     ///< a program's flag
   kFlag,       ///< of an instruction
   kQueuePair,  ///< likewise
+  kMove,       ///< likewise: the walk, as its actor moves along it
   kUse,        ///< of a server
   kInTurn,     ///< likewise, of one thing after another
   kCompletion,
@@ -115,13 +116,15 @@ class Folder {
         by_queue_pair_{flags_with_queue_pairs()},
         flags_of_context_{count_context()},
         programs_of_(plan.actors.size()) {
+    for (const Lag& lag : plan.lags) {
+      lag_digests_.push_back(combined(fnv1a(lag.cause), std::uint64_t(lag.time.count_ps())));
+    }
     reserve();
     add_nodes();
     for (std::uint32_t p = 0; p < plan_.programs.size(); ++p) add_program(p);
     for (QueuePairIndex q = 0; q < plan_.queue_pairs.size(); ++q) add_queue_pair(q);
     add_places();
     add_blocks();
-    moves_.clear();
   }
 
   std::optional<Folded> fold(const Stop* stop) {
@@ -208,12 +211,7 @@ class Folder {
     return node;
   }
 
-  std::uint64_t lag_digest(LagIndex lag) const {
-    if (lag == kNoIndex) return 0;
-    const Lag& what = plan_.lags[lag];
-    return combined(fnv1a(what.cause), static_cast<std::uint64_t>(what.time.count_ps()));
-  }
-
+  std::uint64_t lag_digest(LagIndex lag) const { return lag == kNoIndex ? 0 : lag_digests_[lag]; }
   std::uint64_t second_lag_digest(const Instruction& i) const {
     return i.kind == Kind::kWhile ? 0 : lag_digest(i.second);  // there it is a flag
   }
@@ -274,7 +272,8 @@ class Folder {
                                         combined(second_lag_digest(i), i.length));
     switch (i.kind) {
       case Kind::kMove:
-        add_uses(node, move_of(i.index, plan_.actors[program.actor].number), place);
+        add_edge(node, move_node(i.index, plan_.actors[program.actor].number),
+                 label(Bond::kMove, place));
         break;
       case Kind::kRaise:
       case Kind::kSignal:
@@ -302,23 +301,23 @@ class Folder {
       case Kind::kPostReceives:
         if (!of_token) add_single(node, queue_pair_node(i.index), label(Bond::kQueuePair, what));
         break;
-      case Kind::kCompute:
-      case Kind::kRepeat:
+      default:
         break;
     }
   }
 
-  const Footprint& move_of(WalkIndex walk, std::uint32_t mover) {
+  std::uint32_t move_node(WalkIndex walk, std::uint32_t mover) {
     const auto [at, is_new] = moves_.try_emplace({walk, mover});
-    if (is_new) at->second = footprints_.of_walk(plan_.walks[walk], mover);
+    if (is_new) at->second = graph_.add_node(7);
+    if (is_new) add_uses(at->second, footprints_.of_walk(plan_.walks[walk], mover));
     return at->second;
   }
 
-  void add_uses(std::uint32_t node, const Footprint& footprint, std::uint64_t place) {
-    graph_.nodes[node] = combined(graph_.nodes[node], combined(place, footprint.alone));
+  void add_uses(std::uint32_t node, const Footprint& footprint) {
+    graph_.nodes[node] = combined(graph_.nodes[node], footprint.alone);
     for (const Footprint::Use& use : footprint.uses) {
       add_edge(node, server_node(use.server),
-               label(Bond::kUse, place, std::bit_cast<std::uint64_t>(use.weight)));
+               label(Bond::kUse, std::bit_cast<std::uint64_t>(use.weight)));
     }
     for (std::size_t i = 0; i < footprint.in_turn.size(); ++i) {
       add_single(node, server_node(footprint.in_turn[i]), label(Bond::kInTurn, i));
@@ -328,7 +327,7 @@ class Folder {
   void add_queue_pair(QueuePairIndex index) {
     const QueuePair& q = plan_.queue_pairs[index];
     const std::uint32_t node = queue_pair_node(index);
-    add_uses(node, footprints_.of_queue_pair(q), 0);
+    add_uses(node, footprints_.of_queue_pair(q));
     const auto tells = [&](FlagIndex flag, Bond bond) {
       if (flag == kNoIndex) return;
       add_single(node, flag_node(flag), label(bond));
@@ -564,15 +563,16 @@ class Folder {
 
   const Plan& plan_;
   const Footprints& footprints_;
+  std::vector<std::uint64_t> lag_digests_;
   LabelledGraph graph_;
   std::vector<std::uint32_t> single_;  // edges
   std::vector<std::uint32_t> server_nodes_;
   std::vector<std::uint32_t> servers_of_flags_;  // programs
   std::vector<bool> by_queue_pair_;              // by flag
   std::uint32_t flags_of_context_;
-  std::vector<std::uint32_t> programs_of_;  // by actor: how many so far
-  std::map<std::pair<WalkIndex, std::uint32_t>, Footprint> moves_;
-  std::vector<std::pair<std::uint32_t, QueuePairIndex>> tags_;  // that programs serve
+  std::vector<std::uint32_t> programs_of_;                              // by actor: how many so far
+  std::map<std::pair<WalkIndex, std::uint32_t>, std::uint32_t> moves_;  // nodes, by walk and mover
+  std::vector<std::pair<std::uint32_t, QueuePairIndex>> tags_;          // that programs serve
   Partition partition_;
   std::vector<std::uint32_t> first_;  // by class: the node that stands for it
 };
