@@ -124,12 +124,6 @@ bool stands_for(const Schedule& sample, const Schedule& cluster, Op op, const Ch
   return true;
 }
 
-std::uint32_t levels_between(std::uint32_t nodes, std::uint32_t sample) {
-  std::uint32_t levels = 0;
-  while (nodes_below(nodes, levels) > sample) ++levels;
-  return levels;
-}
-
 bool grows_by_level(const Sample& sample, const Schedule& cluster, MemoryPath path,
                     const Choice& choice) {
   const Schedule& here = sample.schedules.at(path);
@@ -236,7 +230,7 @@ const Samples::Levels& Samples::levels() {
   levels_.emplace();
   const std::uint32_t nodes = machine_.fabric().nodes();
   if (machine_.has_one_switch()) {
-    (*levels_)[std::nullopt] = static_cast<std::uint32_t>(std::bit_width(nodes - 1));
+    (*levels_)[std::nullopt] = levels_of_trees(nodes);
     return *levels_;
   }
   constexpr Duration kLevel = Duration::us(4);  // LL of 8 B on H100s: 8.6 us there and back
@@ -387,27 +381,24 @@ StandIn Samples::of_trees(Op op, Bytes bytes, MemoryPath path, const Choice& cho
     if (!known.has_routes || known.limit) return {};
   }
   const std::optional<SampleNetwork> farthest = levels_of.rbegin()->first;
-  const std::uint32_t levels = levels_between(nodes, Sample::kOfTrees);
-  const Sample& first = sample_of(nodes_below(nodes, levels), nodes, path, farthest);
   const Sample& more = sample_of(Sample::kOfTrees, nodes, path, farthest);
   const Sample& less = sample_of(Sample::kLeastOfTrees, nodes, path, farthest);
-  for (const Sample* sample : {&first, &more, &less}) {
+  for (const Sample* sample : {&more, &less}) {
     if (!grows_by_level(*sample, cluster, path, choice)) return {};
   }
   const std::int64_t parts = parts_of(more, op, bytes, path, choice, kFilling);
   const Bytes part{bytes.count() / parts};
-  StandIn out{.first = SampleRun{&first, part}, .sent = bytes.as_double() / part.as_double()};
-  // All levels of the first are of the farthest: what is more, or too much, of these is added.
-  const std::uint32_t of_first = static_cast<std::uint32_t>(std::bit_width(nodes - 1)) - levels;
+  StandIn out{
+      .first = SampleRun{&more, part},
+      .further = {{.by = "level",
+                   .more = {&more, part},
+                   .less = {&less, part},
+                   .between = double(levels_of_trees(Sample::kOfTrees) -
+                                     levels_of_trees(Sample::kLeastOfTrees)),
+                   .steps = double(levels_of_trees(nodes) - levels_of_trees(Sample::kOfTrees))}},
+      .sent = bytes.as_double() / part.as_double()};
   for (const auto& [latency, count] : levels_of) {
-    const double steps = latency == farthest ? double(count) - of_first : count;
-    if (steps == 0) continue;
-    out.further.push_back(
-        {.by = "level",
-         .more = {&sample_of(Sample::kOfTrees, nodes, path, latency), part},
-         .less = {&sample_of(Sample::kLeastOfTrees, nodes, path, latency), part},
-         .between = static_cast<double>(levels_between(Sample::kOfTrees, Sample::kLeastOfTrees)),
-         .steps = steps});
+    if (latency != farthest) out.nearer.push_back({count, farthest->far - latency->far});
   }
   if (parts > 1) {
     // From a part that fills the trees to one of four times as many bytes, or more.

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <bit>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -81,12 +83,10 @@ bool may_be_sampled(const Machine& cluster);
 /// to node by a rule that repeats itself.
 bool stands_for(const Schedule& sample, const Schedule& cluster, Op op, const Choice& choice);
 
-/// The nodes of a cluster whose trees have so many levels less (NCCL's have bit_width(nodes - 1)).
-constexpr std::uint32_t nodes_below(std::uint32_t nodes, std::uint32_t levels) {
-  return ((nodes - 1) >> levels) + 1;
+/// How many levels NCCL's trees over so many nodes have.
+constexpr std::uint32_t levels_of_trees(std::uint32_t nodes) {
+  return static_cast<std::uint32_t>(std::bit_width(nodes - 1));
 }
-/// How many levels the trees of a sample of at most so many nodes leave out.
-std::uint32_t levels_between(std::uint32_t nodes, std::uint32_t sample);
 /// Whether the sample's trees are made as those of the cluster, within their first node: `choice`
 /// runs on either.
 bool grows_by_level(const Sample& sample, const Schedule& cluster, MemoryPath path,
@@ -110,11 +110,18 @@ struct Further {
   double steps;    ///< and how many the cluster has more
 };
 
+/// Levels of a cluster's trees whose messages take less time than a sample's.
+struct Nearer {
+  std::uint32_t levels;
+  Duration by;  ///< one way; what passes a level goes up and comes down again
+};
+
 /// What runs in place of a cluster for an operation.
 struct StandIn {
   /// What it takes, the cluster takes, and what `further` adds. None: the cluster runs itself.
   std::optional<SampleRun> first{};
   std::vector<Further> further{};
+  std::vector<Nearer> nearer{};
   double sent{1};  ///< what a NIC of the cluster sends, as a multiple of what one of `first` does
   /// What the links between the samples' leaves stand for, where they limit.
   std::optional<Cause> between{};

@@ -156,6 +156,9 @@ class Spent {
       at->second.first += times * share.as_ns();
     }
   }
+  void add(const std::string& kind, Duration time) {
+    by_kind_.try_emplace(kind, 0.0, "").first->second.first += time.as_ns();
+  }
   /// As those of a run that took `time`, each with the place that was met first. What comes to less
   /// than nothing is left out.
   void put_into(PlanRun& run, Duration time) const {
@@ -223,6 +226,15 @@ PlanRun run_in_place(const StandIn& in, const RowRunner& runner, ResultRow& row)
                             .from = {from.begin(), from.end()},
                             .steps = std::llround(f.steps),
                             .each_us = each_ns / 1e3});
+  }
+  for (const Nearer& n : in.nearer) {
+    const Duration each = n.by * 2;
+    time = time - each * n.levels;
+    spent.add("wire and switch latency", each * n.levels * -1);
+    row.extended.push_back({.by = "nearer level",
+                            .from = {in.first->sample->fabric.nodes()},
+                            .steps = n.levels,
+                            .each_us = -each.as_us()});
   }
   spent.put_into(out, time);
   out.link_times.clear();  // of fewer levels or sends

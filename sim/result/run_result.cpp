@@ -38,17 +38,20 @@ constexpr std::string_view kInterval = "where --params has an interval for its c
 using Extended = ResultRow::Extended;
 constexpr std::array kExtendedFields{
     JsonField<Extended>{{"by", "text", "",
-                         "what this one has more of: level of trees, node, byte; switch: nothing, "
-                         "but fewer switches ran in the place of the network's"},
+                         "what this one has more of: level of trees, node, byte; nearer level: of "
+                         "them, those over shorter hops; switch: nothing, but fewer switches ran "
+                         "in the place of the network's"},
                         [](const Extended& e) -> Json { return e.by; }},
-    JsonField<Extended>{{"from", "list", "",
-                         "by level: nodes that were simulated, the most first; by node: nodes of "
-                         "the clusters that a few simulated ones stand for; by byte: two sizes"},
-                        [](const Extended& e) {
-                          Json out = Json::array();
-                          for (const std::int64_t from : e.from) out.push(from);
-                          return out;
-                        }},
+    JsonField<Extended>{
+        {"from", "list", "",
+         "by level, and nearer level: nodes that were simulated, the most first; by "
+         "node: nodes of the clusters that a few simulated ones stand for; by byte: "
+         "two sizes"},
+        [](const Extended& e) {
+          Json out = Json::array();
+          for (const std::int64_t from : e.from) out.push(from);
+          return out;
+        }},
     JsonField<Extended>{{"steps", "whole number", "",
                          "how many it has more than what was simulated; fewer: negative"},
                         [](const Extended& e) -> Json { return e.steps; }},

@@ -50,8 +50,9 @@ struct ResultRow {
   /// Of a large cluster that is not simulated whole: its time is extended from smaller ones. Not
   /// read back from JSON.
   struct Extended {
-    /// What it has more of: "level" of its trees, "node", "byte"; "switch": fewer ran in the place
-    /// of the network's, each_us the slowest way from NIC to NIC.
+    /// What it has more of: "level" of its trees, "node", "byte"; "nearer level": those over
+    /// shorter hops than were simulated, which take less; "switch": fewer ran in the place of the
+    /// network's, each_us the slowest way from NIC to NIC.
     std::string by;
     std::vector<std::int64_t> from;  ///< simulated: nodes, or bytes, descending
     std::int64_t steps;              ///< how many of these it has more

@@ -291,8 +291,8 @@ TEST(FoldRun, ARingOfManyRanksIsExtendedByTheNode) {
   }
 }
 
-// Small trees of LL are latency, which a level adds to: exactly with one channel, and to some per
-// cent where several share links.
+// Small trees of LL are latency, which a level adds to: exactly with one channel, unless one node
+// alone has a level more, and to some per cent where several share links.
 TEST(FoldRun, TreesOfLlAreExtendedHoweverSmall) {
   const auto agree = [](std::uint32_t nodes, Bytes bytes, const char* protocol,
                         const char* channels, double tolerance) {
@@ -310,9 +310,9 @@ TEST(FoldRun, TreesOfLlAreExtendedHoweverSmall) {
     }
   };
   agree(40, Bytes{8}, "LL", "1", 1e-6);
-  agree(65, Bytes{8}, "LL", "1", 1e-6);
+  agree(65, Bytes{8}, "LL", "1", 0.02);
   agree(40, Bytes::kib(256), "LL", "8", 0.03);
-  agree(33, Bytes::kib(256), "LL", "8", 0.03);
+  agree(33, Bytes::kib(256), "LL", "8", 0.04);
   agree(40, Bytes::mib(1), "LL128", "16", 0.05);
 }
 
@@ -345,12 +345,11 @@ TEST(FoldRun, TreesOfLargeClustersSayFromWhatTheyAreExtended) {
   const RunResult result = predict(scenario, options, make_catalog());
   const ResultRow& row = result.rows.at(0);
   ASSERT_EQ(row.extended.size(), 1u);
-  EXPECT_EQ(row.extended[0].from, (std::vector<std::int64_t>{16, 10, 4}));
+  EXPECT_EQ(row.extended[0].from, (std::vector<std::int64_t>{16, 4}));
   EXPECT_EQ(row.extended[0].by, "level");
   EXPECT_EQ(row.extended[0].steps, 5);
   EXPECT_EQ(row.ranks, 2400u);
-  EXPECT_NE(result.notes.back().find("extended by the level from 16, 10, 4 nodes"),
-            std::string::npos);
+  EXPECT_NE(result.notes.back().find("extended by the level from 16, 4 nodes"), std::string::npos);
   EXPECT_EQ(row.limited_by.at(0).where.find('@'), std::string::npos);
 }
 

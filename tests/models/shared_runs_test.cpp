@@ -112,7 +112,7 @@ TEST(SharedRuns, MorePortsOfSwitchesRunTheSame) {
   EXPECT_TRUE(trees.compare(with("network.ports=8")));
   const std::size_t once = trees.runs();
   EXPECT_GT(once, 0u);
-  EXPECT_TRUE(trees.compare(with("network.ports=16")));
+  EXPECT_TRUE(trees.compare(with("network.ports=12")));
   EXPECT_EQ(trees.runs(), once);
 }
 
