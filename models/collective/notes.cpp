@@ -82,6 +82,7 @@ void add_extended_notes(RunResult& result) {
     std::string by;
     std::string how;
     for (const ResultRow::Extended& e : row.extended) {
+      if (e.by == "nearer level") continue;
       if (e.by == "switch") {
         how = "on fewer switches that pass as much, ";
       } else if (by.find(e.by) == std::string::npos) {

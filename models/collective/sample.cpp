@@ -1,11 +1,11 @@
 #include "models/collective/sample.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 
 #include "models/nccl/decide/connect.hpp"
 #include "models/nccl/execute/collective_plan.hpp"
@@ -73,6 +73,20 @@ bool begin_alike(const Tree& a, const Tree& b, std::size_t gpus) {
     }
   }
   return true;
+}
+
+/// Which of NCCL's two trees over the nodes the channels use: the first has its root on the first
+/// node, the second has not.
+TreesUsed trees_used(const Schedule& schedule, const Choice& choice, std::size_t gpus) {
+  const bool is_tree = choice.algorithm == Algorithm::kTree;
+  const std::vector<Tree>& trees = is_tree ? schedule.trees : schedule.nvls.trees;
+  TreesUsed out{};
+  for (std::size_t c = 0; c < std::min<std::size_t>(trees.size(), choice.channels); ++c) {
+    const std::span first_node(trees[c].data(), gpus);
+    const auto is_root = [](const TreeRank& rank) { return rank.up == TreeRank::kNone; };
+    out[std::ranges::any_of(first_node, is_root) ? 0 : 1] = true;
+  }
+  return out;
 }
 
 /// Into how many parts the bytes are cut, so that one of them has `least` transfers a rank and
@@ -223,19 +237,22 @@ std::optional<Samples::RingSample> Samples::sample_of_rings(MemoryPath path, con
   return {};
 }
 
-/// How many levels of the trees have which latency, along the path from a root that takes longest,
-/// where a level takes `kLevel` beside the network. Empty where two nodes have no route.
-const Samples::Levels& Samples::levels() {
-  if (levels_) return *levels_;
-  levels_.emplace();
+/// How many levels of the trees that are used have which latency, along the path from a root that
+/// takes longest, where a level takes `kLevel` beside the network. Empty where two nodes have no
+/// route.
+const Samples::Levels& Samples::levels(const TreesUsed& used) {
+  const auto [at, is_new] = levels_.try_emplace(used);
+  Levels& out = at->second;
+  if (!is_new) return out;
   const std::uint32_t nodes = machine_.fabric().nodes();
   if (machine_.has_one_switch()) {
-    (*levels_)[std::nullopt] = levels_of_trees(nodes);
-    return *levels_;
+    out[std::nullopt] = levels_of_trees(nodes);
+    return out;
   }
   constexpr Duration kLevel = Duration::us(4);  // LL of 8 B on H100s: 8.6 us there and back
   Duration longest;
   for (const std::size_t t : {std::size_t{0}, std::size_t{1}}) {
+    if (!used[t]) continue;
     std::vector<NcclNodeTree> tree(nodes);
     int root = 0;
     for (std::uint32_t n = 0; n < nodes; ++n) {
@@ -248,7 +265,7 @@ const Samples::Levels& Samples::levels() {
       open.pop_back();
       if (so_far.first > longest) {
         longest = so_far.first;
-        *levels_ = so_far.second;
+        out = so_far.second;
       }
       for (const int child : {tree[static_cast<std::size_t>(node)].down0,
                               tree[static_cast<std::size_t>(node)].down1}) {
@@ -257,8 +274,8 @@ const Samples::Levels& Samples::levels() {
             machine_.network_latency(cabled_nic(machine_, static_cast<std::uint32_t>(node)),
                                      cabled_nic(machine_, static_cast<std::uint32_t>(child)));
         if (!hop) {
-          levels_->clear();
-          return *levels_;
+          out.clear();
+          return out;
         }
         auto further = so_far;
         further.first += *hop + kLevel;
@@ -267,7 +284,7 @@ const Samples::Levels& Samples::levels() {
       }
     }
   }
-  return *levels_;
+  return out;
 }
 
 StandIn Samples::of(Op op, Bytes bytes, MemoryPath path) {
@@ -370,10 +387,11 @@ StandIn Samples::of_trees(Op op, Bytes bytes, MemoryPath path, const Choice& cho
   const std::uint32_t nodes = machine_.fabric().nodes();
   if (nodes <= Sample::kMostWhole) return {};
   const Schedule& cluster = schedules_.at(path);
+  const std::size_t gpus = machine_.fabric().count(DeviceKind::kGpu);
   const bool is_short =
       plan_size(machine_.devices(), cluster, op, bytes).transfers < kManyTransfers;
   if (is_short && choice.algorithm == Algorithm::kNvlsTree) return {};
-  const Levels& levels_of = this->levels();
+  const Levels& levels_of = levels(trees_used(cluster, choice, gpus));
   if (levels_of.empty()) return {};
   if (!machine_.network_never_blocks()) {
     const Limits& known = limits(path, choice.algorithm, choice.channels,
@@ -381,6 +399,8 @@ StandIn Samples::of_trees(Op op, Bytes bytes, MemoryPath path, const Choice& cho
     if (!known.has_routes || known.limit) return {};
   }
   const std::optional<SampleNetwork> farthest = levels_of.rbegin()->first;
+  std::uint32_t of_path = 0;  // the longest in time, which may have fewer levels than the tree
+  for (const auto& [latency, count] : levels_of) of_path += count;
   const Sample& more = sample_of(Sample::kOfTrees, nodes, path, farthest);
   const Sample& less = sample_of(Sample::kLeastOfTrees, nodes, path, farthest);
   for (const Sample* sample : {&more, &less}) {
@@ -388,15 +408,15 @@ StandIn Samples::of_trees(Op op, Bytes bytes, MemoryPath path, const Choice& cho
   }
   const std::int64_t parts = parts_of(more, op, bytes, path, choice, kFilling);
   const Bytes part{bytes.count() / parts};
-  StandIn out{
-      .first = SampleRun{&more, part},
-      .further = {{.by = "level",
-                   .more = {&more, part},
-                   .less = {&less, part},
-                   .between = double(levels_of_trees(Sample::kOfTrees) -
-                                     levels_of_trees(Sample::kLeastOfTrees)),
-                   .steps = double(levels_of_trees(nodes) - levels_of_trees(Sample::kOfTrees))}},
-      .sent = bytes.as_double() / part.as_double()};
+  constexpr std::uint32_t kOfMore = levels_of_trees(Sample::kOfTrees);
+  constexpr std::uint32_t kOfLess = levels_of_trees(Sample::kLeastOfTrees);
+  StandIn out{.first = SampleRun{&more, part},
+              .further = {{.by = "level",
+                           .more = {&more, part},
+                           .less = {&less, part},
+                           .between = static_cast<double>(kOfMore - kOfLess),
+                           .steps = static_cast<double>(of_path) - kOfMore}},
+              .sent = bytes.as_double() / part.as_double()};
   for (const auto& [latency, count] : levels_of) {
     if (latency != farthest) out.nearer.push_back({count, farthest->far - latency->far});
   }

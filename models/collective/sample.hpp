@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <functional>
@@ -26,10 +27,10 @@ using Schedules = std::map<MemoryPath, Schedule>;
 /// apart. Of more than kMostWhole nodes over several switches that spread the load too: fewer
 /// switches are given the latencies that messages have there. A ring waits for the sum of its hops,
 /// or for its slowest one with what comes back over it (clear-to-send, credits), whichever takes
-/// longer: so it has two hops as slow as the slowest, and the sum. Of a tree each level has its
-/// own. Where a link between switches takes longer than those of NICs (NetworkUse), the two leaves
-/// of a ring's or an all-to-all's sample pass no more of what a node sends than it does; trees then
-/// run whole.
+/// longer: so it has two hops as slow as the slowest, and the sum. Of a tree all levels have
+/// the farthest, and what nearer ones take less is taken off. Where a link between switches takes
+/// longer than those of NICs (NetworkUse), the two leaves of a ring's or an all-to-all's sample
+/// pass no more of what a node sends than it does; trees then run whole.
 ///
 /// They stand for all of it in a ring's all-reduce, all-gather and reduce-scatter where
 /// NCCL joins the nodes by the same rule again and again: what each does there is what each does
@@ -54,7 +55,7 @@ struct Sample {
   /// Ranks x GPUs that share a NIC whose all-to-all the sample runs round by round: sends wait for
   /// each other at a NIC, so the cost grows with the square.
   static constexpr std::size_t kMostAllToAll = 4096;
-  static constexpr std::uint32_t kOfTrees = 16;      ///< at most
+  static constexpr std::uint32_t kOfTrees = 16;      ///< nodes
   static constexpr std::uint32_t kLeastOfTrees = 4;  ///< NCCL has larger chunks for fewer
   /// Nodes whose trees always run whole, and all that runs over several switches.
   static constexpr std::uint32_t kMostWhole = 32;
@@ -118,7 +119,8 @@ struct Nearer {
 
 /// What runs in place of a cluster for an operation.
 struct StandIn {
-  /// What it takes, the cluster takes, and what `further` adds. None: the cluster runs itself.
+  /// What it takes, the cluster takes, and what `further` adds, less what `nearer` does. None: the
+  /// cluster runs itself.
   std::optional<SampleRun> first{};
   std::vector<Further> further{};
   std::vector<Nearer> nearer{};
@@ -132,6 +134,9 @@ struct StandIn {
 
 /// The schedule that chooses that for every size: part of the bytes runs as all of them would.
 Schedule always(const Choice& choice, const Schedule& schedule);
+
+/// Of NCCL's two trees over nodes.
+using TreesUsed = std::array<bool, 2>;
 
 /// The samples of a cluster, made as they are asked for.
 class Samples {
@@ -173,7 +178,7 @@ class Samples {
   const Limits& limits(MemoryPath path, Algorithm algorithm, std::uint32_t channels,
                        const std::function<std::optional<NetworkUse>()>& use);
   using Levels = std::map<std::optional<SampleNetwork>, std::uint32_t>;
-  const Levels& levels();
+  const Levels& levels(const TreesUsed& used);
   StandIn of_all_to_all(Bytes bytes, MemoryPath path);
   std::uint32_t most_nodes_of_all_to_all(MemoryPath path) const;
   StandIn of_trees(Op op, Bytes bytes, MemoryPath path, const Choice& choice);
@@ -190,7 +195,7 @@ class Samples {
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::optional<SampleNetwork>>,
            std::unique_ptr<Sample>>
       samples_;
-  std::optional<Levels> levels_;
+  std::map<TreesUsed, Levels> levels_;
   std::map<std::tuple<MemoryPath, Algorithm, std::uint32_t>, Limits> limits_;
 };
 

@@ -205,11 +205,13 @@ PlanRun run_in_place(const StandIn& in, const RowRunner& runner, ResultRow& row)
   Spent spent(in.between);
   spent.add(out, 1);
   Duration time = out.outcome.time;
+  Duration of_level;
   for (const Further& f : in.further) {
     const PlanRun& more = run_of(f.more);
     const PlanRun& less = run_of(f.less);
     const double each_ns =
         std::max(0.0, (more.outcome.time - less.outcome.time).as_ns() / f.between);
+    if (f.by == "level") of_level = Duration::from_ns(each_ns);
     if (each_ns > 0) {  // else what it adds does not show in the time
       time += Duration::from_ns(each_ns * f.steps);
       spent.add(more, f.steps / f.between);
@@ -228,7 +230,7 @@ PlanRun run_in_place(const StandIn& in, const RowRunner& runner, ResultRow& row)
                             .each_us = each_ns / 1e3});
   }
   for (const Nearer& n : in.nearer) {
-    const Duration each = n.by * 2;
+    const Duration each = std::min(n.by * 2, of_level);
     time = time - each * n.levels;
     spent.add("wire and switch latency", each * n.levels * -1);
     row.extended.push_back({.by = "nearer level",

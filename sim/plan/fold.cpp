@@ -125,6 +125,7 @@ class Folder {
     for (QueuePairIndex q = 0; q < plan_.queue_pairs.size(); ++q) add_queue_pair(q);
     add_places();
     add_blocks();
+    moves_.clear();
   }
 
   std::optional<Folded> fold(const Stop* stop) {
@@ -163,8 +164,8 @@ class Folder {
     return count;
   }
 
-  /// Nodes of one kind stand together: programs, actors, flags, queue pairs; servers as they are
-  /// met.
+  /// Nodes of one kind stand together: programs, actors, flags, queue pairs; walks and servers as
+  /// they are met.
   void add_nodes() {
     for (const Program& program : plan_.programs) {
       std::uint64_t digest = program.copies;
@@ -243,13 +244,10 @@ class Folder {
            (i.kind == Kind::kSignal && (i.mode & Instruction::kOfToken) == 0);
   }
 
-  void add_edge(std::uint32_t from, std::uint32_t to, std::uint64_t with) {
-    graph_.add_edge(from, to, with);
-  }
   /// Of a class one at most may have such an edge to a node: it takes one thing after another.
   void add_single(std::uint32_t from, std::uint32_t to, std::uint64_t with) {
     single_.push_back(static_cast<std::uint32_t>(graph_.edges.size()));
-    add_edge(from, to, with);
+    graph_.add_edge(from, to, with);
   }
 
   void add_program(std::uint32_t p) {
@@ -272,8 +270,8 @@ class Folder {
                                         combined(second_lag_digest(i), i.length));
     switch (i.kind) {
       case Kind::kMove:
-        add_edge(node, move_node(i.index, plan_.actors[program.actor].number),
-                 label(Bond::kMove, place));
+        graph_.add_edge(node, move_node(i.index, plan_.actors[program.actor].number),
+                        label(Bond::kMove, place));
         break;
       case Kind::kRaise:
       case Kind::kSignal:
@@ -281,7 +279,7 @@ class Folder {
         add_single(node, flag_node(i.index), label(Bond::kFlag, what));
         if (names_queue_pair(i)) {
           const auto q = static_cast<QueuePairIndex>(i.amount);
-          add_edge(node, queue_pair_node(q), label(Bond::kQueuePair, what));
+          graph_.add_edge(node, queue_pair_node(q), label(Bond::kQueuePair, what));
           if (servers_of_flags_[i.index] != kNoIndex) {
             tags_.emplace_back(servers_of_flags_[i.index], q);
           }
@@ -301,7 +299,8 @@ class Folder {
       case Kind::kPostReceives:
         if (!of_token) add_single(node, queue_pair_node(i.index), label(Bond::kQueuePair, what));
         break;
-      default:
+      case Kind::kCompute:
+      case Kind::kRepeat:
         break;
     }
   }
@@ -316,8 +315,8 @@ class Folder {
   void add_uses(std::uint32_t node, const Footprint& footprint) {
     graph_.nodes[node] = combined(graph_.nodes[node], footprint.alone);
     for (const Footprint::Use& use : footprint.uses) {
-      add_edge(node, server_node(use.server),
-               label(Bond::kUse, std::bit_cast<std::uint64_t>(use.weight)));
+      graph_.add_edge(node, server_node(use.server),
+                      label(Bond::kUse, std::bit_cast<std::uint64_t>(use.weight)));
     }
     for (std::size_t i = 0; i < footprint.in_turn.size(); ++i) {
       add_single(node, server_node(footprint.in_turn[i]), label(Bond::kInTurn, i));
@@ -354,7 +353,7 @@ class Folder {
     std::uint64_t place = 0;
     for (const auto& [actor, turn, program, q] : places) {
       if (std::exchange(of, actor) != actor) place = 0;
-      add_edge(queue_pair_node(q), actor_node(actor), label(Bond::kPlace, place++));
+      graph_.add_edge(queue_pair_node(q), actor_node(actor), label(Bond::kPlace, place++));
     }
   }
 
@@ -365,7 +364,7 @@ class Folder {
       if (actor.kind != Actor::Kind::kThreadBlock) continue;
       const auto [at, is_new] = blocks.try_emplace({actor.device, actor.number});
       if (is_new) at->second = graph_.add_node(6);
-      add_edge(actor_node(a), at->second, label(Bond::kBlock));
+      graph_.add_edge(actor_node(a), at->second, label(Bond::kBlock));
     }
   }
 

@@ -37,11 +37,12 @@ constexpr std::string_view kInterval = "where --params has an interval for its c
 
 using Extended = ResultRow::Extended;
 constexpr std::array kExtendedFields{
-    JsonField<Extended>{{"by", "text", "",
-                         "what this one has more of: level of trees, node, byte; nearer level: of "
-                         "them, those over shorter hops; switch: nothing, but fewer switches ran "
-                         "in the place of the network's"},
-                        [](const Extended& e) -> Json { return e.by; }},
+    JsonField<Extended>{
+        {"by", "text", "",
+         "what this one has more of: level of trees, node, byte; nearer level: of "
+         "all its levels those over shorter hops; switch: nothing, but fewer switches ran "
+         "in the place of the network's"},
+        [](const Extended& e) -> Json { return e.by; }},
     JsonField<Extended>{
         {"from", "list", "",
          "by level, and nearer level: nodes that were simulated, the most first; by "
@@ -53,7 +54,8 @@ constexpr std::array kExtendedFields{
           return out;
         }},
     JsonField<Extended>{{"steps", "whole number", "",
-                         "how many it has more than what was simulated; fewer: negative"},
+                         "how many it has more than what was simulated; fewer: negative; of nearer "
+                         "levels how many there are"},
                         [](const Extended& e) -> Json { return e.steps; }},
     JsonField<Extended>{{"each_us", "number", "",
                          "what each adds, us; of a switch: the slowest way from NIC to NIC"},
@@ -136,7 +138,8 @@ constexpr std::array kRowFields{
               "what NCCL would run where weft does not execute it, such as CollNetChain"},
              [](const ResultRow& r) { return if_any(r.nccl_choice); }},
     RowField{{"extended", "list", "of large clusters",
-              "time_us is extended from smaller ones: one entry for each of level, node and byte"},
+              "time_us is extended from smaller ones: one entry for each way, and for each latency "
+              "of nearer levels"},
              [](const ResultRow& r) {
                return r.extended.empty() ? Json() : objects_of(r.extended, kExtendedFields);
              }},

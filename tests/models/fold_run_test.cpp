@@ -252,6 +252,36 @@ TEST(FoldRun, ASampleOfNetworksThatBlockIsAboutTheCluster) {
         "wire, spine to core", 0.05);
 }
 
+// All levels are simulated over the farthest hop. One channel uses NCCL's first tree alone, of
+// which the path that takes longest may have fewer levels than the tree.
+TEST(FoldRun, NearerLevelsOfTreesTakeLess) {
+  const auto agree = [](std::vector<std::string> settings, std::uint32_t nodes, bool has_nearer) {
+    Scenario scenario = scenario_of("genoa-2p-same-switch.yaml", nodes, "allreduce", Bytes{8});
+    scenario.memory_paths = {"gdr"};
+    for (const char* text : {"nccl.algo=Tree", "nccl.proto=LL", "nccl.channels=1"}) {
+      settings.emplace_back(text);
+    }
+    const ResultRow whole = run(scenario, settings, false).at(0);
+    const ResultRow sample = run(scenario, settings, true).at(0);
+    EXPECT_NEAR(sample.time_us / whole.time_us, 1, 0.02) << settings[0] << " x" << nodes;
+    std::int64_t nearer = 0;
+    for (const ResultRow::Extended& e : sample.extended) {
+      if (e.by != "nearer level") continue;
+      nearer += e.steps;
+      EXPECT_LT(e.each_us, 0);
+    }
+    EXPECT_EQ(nearer > 0, has_nearer) << settings[0] << " x" << nodes;
+    double sum = 0;
+    for (const CauseShare& cause : sample.limited_by) sum += cause.share;
+    EXPECT_NEAR(sum, 1, 1e-6);
+  };
+  agree({"network.kind=rail-optimised", "network.ports=16"}, 40, true);
+  for (const std::uint32_t nodes : {41U, 48U}) {
+    agree({"network.kind=fat-tree", "network.ports=12", "spine.uplink_length=30 m"}, nodes, false);
+    agree({"network.kind=fat-tree", "network.ports=12", "spine.uplink_length=2 km"}, nodes, true);
+  }
+}
+
 // What no sample stands for runs whole.
 TEST(FoldRun, NetworksThatMayBlockOtherwiseRunWhole) {
   const auto is_whole = [](const char* op, std::vector<std::string> settings) {
