@@ -209,11 +209,12 @@ class Again(InMachine):
         self.assertLessEqual(abs(error), allowed)
 
     def test_goodput_is_the_recorded_one_within_the_recordings_own_spread(self):
-        """Under emulation one run is unlike the next, by what else runs: the best of five that were recorded and done
-        again by turns, within what the five recorded ones spread by."""
+        """Under emulation one run is unlike the next, by what else runs: the median of five that were recorded and done
+        again by turns, within what the five recorded ones spread by. (Not the best: one recorded run in five or ten goes
+        half as fast again as the others, and its repetition does not.)"""
         runs = [self.goodput(f"repeat-{i}") for i in range(1, 6)]
         again = [self.goodput(f"repeat_again-{i}") for i in range(1, 6)]
-        self.near(max(again), max(runs), max(0.10, (max(runs) - min(runs)) / max(runs)))
+        self.near(statistics.median(again), statistics.median(runs), max(0.10, (max(runs) - min(runs)) / max(runs)))
 
     def test_goodput_over_a_link_that_sets_the_pace(self):
         again = [self.goodput(f"linked_again-{i}") for i in range(1, 4)]
