@@ -23,11 +23,29 @@ std::uint64_t digest(const std::vector<LatencyPart>& parts) {
 
 std::uint64_t digest(Duration time) { return static_cast<std::uint64_t>(time.count_ps()); }
 
-Footprint footprint(const Contraction& contraction) {
+/// The row of SMs, or of what holds their loads, in which a server is the first of a walk's mover.
+std::optional<std::uint32_t> row_of_mover(const Machine& machine, const Walk& walk,
+                                          ServerId server) {
+  for (const Leg& leg : walk) {
+    const auto& blocks = machine.model(leg.initiator).blocks;
+    if (!blocks) continue;
+    const bool is_own = server == sm_of(machine, leg.initiator, 0) ||
+                        server == sm_loads_of(machine, leg.initiator, 0);
+    if (is_own) return blocks->sms;
+  }
+  return std::nullopt;
+}
+
+Footprint footprint(const Machine& machine, const Walk& walk) {
+  const Contraction contraction = contract(machine, walk);
   if (contraction.flush) throw std::logic_error("fold: copies of a copy engine");
   Footprint out;
   for (const ServerUse& use : contraction.uses) {
-    out.uses.push_back({use.server.value, use.weight});
+    if (const auto row = row_of_mover(machine, walk, use.server)) {
+      out.own.push_back({use.server.value, *row, use.weight});
+    } else {
+      out.uses.push_back({use.server.value, use.weight});
+    }
   }
   out.alone = combined(digest(contraction.head), digest(contraction.tail));
   if (contraction.cap) {
@@ -38,16 +56,24 @@ Footprint footprint(const Contraction& contraction) {
   return out;
 }
 
-/// A walk, as if the nodes that it meets were the first.
-struct OnFirstNodes {
+/// A walk that takes what others take on other nodes.
+struct Alike {
   Walk walk;
-  std::vector<std::uint32_t> nodes;  ///< that it meets, in this order
+  std::vector<std::uint32_t> nodes;  ///< in place of the first ones; none: those that it names
 };
 
-/// None if it leaves a node through a network where it matters which nodes they are.
-std::optional<OnFirstNodes> on_first_nodes(const Machine& machine, std::span<const Leg> walk) {
+/// As if the nodes that it meets were the first, unless it leaves one through a network where it
+/// matters which nodes they are. None if it also matters which connection it is of.
+std::optional<Alike> alike_of(const Machine& machine, std::span<const Leg> walk) {
   const Fabric& fabric = machine.fabric();
-  OnFirstNodes out{{walk.begin(), walk.end()}, {}};
+  Alike out{{walk.begin(), walk.end()}, {}};
+  const bool is_wire =
+      std::ranges::any_of(walk, [](const Leg& leg) { return leg.medium == Leg::Medium::kWire; });
+  if (is_wire) {
+    if (!machine.has_one_switch() && !machine.routing().spread()) return std::nullopt;
+    for (Leg& leg : out.walk) leg.connection = 0;  // there is one route, or it takes all
+    if (!machine.has_one_switch()) return out;
+  }
   const auto move = [&](DeviceId& device) {
     const std::size_t devices = fabric.devices_per_node();
     const auto node = static_cast<std::uint32_t>(device.index() / devices);
@@ -56,10 +82,6 @@ std::optional<OnFirstNodes> on_first_nodes(const Machine& machine, std::span<con
     device = DeviceId{static_cast<std::size_t>(at) * devices + device.index() % devices};
   };
   for (Leg& leg : out.walk) {
-    if (leg.medium == Leg::Medium::kWire) {
-      if (!machine.has_one_switch()) return std::nullopt;
-      leg.connection = 0;  // there is one route only
-    }
     move(leg.initiator);
     move(leg.source);
     move(leg.sink);
@@ -76,50 +98,33 @@ std::uint64_t MachineFootprints::kind(std::uint32_t server) const {
                   fnv1a(machine_->cause(id).kind));
 }
 
-MachineFootprints::Known MachineFootprints::known_of(const Walk& walk) const {
-  Known out{footprint(contract(*machine_, walk)), {}};
-  for (std::size_t i = 0; i < out.footprint.uses.size(); ++i) {
-    const ServerId server{out.footprint.uses[i].server};
-    for (const Leg& leg : walk) {
-      if (!machine_->model(leg.initiator).blocks) continue;
-      const bool is_loads = server == sm_loads_of(*machine_, leg.initiator, 0);
-      if (!is_loads && server != sm_of(*machine_, leg.initiator, 0)) continue;
-      out.of_blocks.push_back({i, leg.initiator, is_loads});
-      break;
-    }
-  }
-  return out;
-}
-
-Footprint MachineFootprints::of_walk(std::span<const Leg> walk, std::uint32_t mover) const {
-  const std::optional<OnFirstNodes> alike = on_first_nodes(*machine_, walk);
-  if (!alike) return footprint(contract(*machine_, {walk.begin(), walk.end()}, mover));
+Footprint MachineFootprints::of_walk(std::span<const Leg> walk) const {
+  const std::optional<Alike> alike = alike_of(*machine_, walk);
+  if (!alike) return footprint(*machine_, {walk.begin(), walk.end()});
   const WalkIndex index = walks_.add(alike->walk);
   if (index >= known_.size()) known_.resize(index + 1);
-  if (!known_[index]) known_[index] = known_of(alike->walk);
-  Footprint out = known_[index]->footprint;
-  for (const OfBlock& of : known_[index]->of_blocks) {
-    const ServerId server =
-        of.is_loads ? sm_loads_of(*machine_, of.gpu, mover) : sm_of(*machine_, of.gpu, mover);
-    out.uses[of.use].server = server.value;
-  }
-  for (Footprint::Use& use : out.uses) {
-    use.server = machine_->on_node_of(ServerId{use.server}, alike->nodes).value;
-  }
+  if (!known_[index]) known_[index] = footprint(*machine_, alike->walk);
+  Footprint out = *known_[index];
+  if (alike->nodes.empty()) return out;
+  const auto move = [&](std::uint32_t& server) {
+    server = machine_->on_node_of(ServerId{server}, alike->nodes).value;
+  };
+  for (Footprint::Use& use : out.uses) move(use.server);
+  for (Footprint::Own& own : out.own) move(own.first);
   return out;
 }
 
 Footprint MachineFootprints::of_queue_pair(const QueuePair& q) const {
   Footprint out;
   const auto add = [&](bool is_read) {
-    const Footprint data = of_walk(data_walk(q, is_read), 0);
+    const Footprint data = of_walk(data_walk(q, is_read));
     out.uses.insert(out.uses.end(), data.uses.begin(), data.uses.end());
     out.alone = combined(out.alone, data.alone);
   };
   if (q.writes || q.sends) add(false);
   if (q.reads) add(true);
   for (const bool back : {false, true}) {
-    out.alone = combined(out.alone, of_walk(std::array{message_leg(q, back)}, 0).alone);
+    out.alone = combined(out.alone, of_walk(std::array{message_leg(q, back)}).alone);
   }
   for (const DeviceId nic : {q.nic, q.peer_nic}) {
     const Adapter& adapter = *machine_->model(nic).adapter;

@@ -10,8 +10,9 @@ namespace weft {
 
 /// How the fluid transport shares a machine: the contractions of walks (contract()), and what
 /// messages pass one after another. Nodes are alike, and so are the SMs of a GPU, so a walk is
-/// contracted once for all of them: within one node on any network, between two on one switch. Not
-/// for several threads.
+/// contracted once for all of them: within one node on any network, between two on one switch; over
+/// several switches that the load is spread over, once for all connections of two nodes. Not for
+/// several threads.
 class MachineFootprints final : public Footprints {
  public:
   /// The machine must outlive it.
@@ -23,26 +24,13 @@ class MachineFootprints final : public Footprints {
   std::uint64_t kind(std::uint32_t server) const override;
   /// Throws InputError if the fabric has no way for it; std::logic_error of copy engines, whose
   /// copies wait for each other.
-  Footprint of_walk(std::span<const Leg> walk, std::uint32_t mover) const override;
+  Footprint of_walk(std::span<const Leg> walk) const override;
   Footprint of_queue_pair(const QueuePair& queue_pair) const override;
 
  private:
-  /// A use that is of the SM of whoever moves, or of its loads.
-  struct OfBlock {
-    std::size_t use;
-    DeviceId gpu;
-    bool is_loads;
-  };
-  /// Of a walk as if the nodes were the first, and its mover of number 0.
-  struct Known {
-    Footprint footprint;
-    std::vector<OfBlock> of_blocks;
-  };
-  Known known_of(const Walk& walk) const;
-
   const Machine* machine_;
   mutable WalkTable walks_;
-  mutable std::vector<std::optional<Known>> known_;  ///< by walk
+  mutable std::vector<std::optional<Footprint>> known_;  ///< by walk
 };
 
 /// fold() of a plan on a machine; nullopt too where NICs are emulated: their copy engines' copies

@@ -67,6 +67,15 @@ class RunDigest {
       out_.add(static_cast<std::uint64_t>(lag.time.count_ps()));
     }
     for (const Flag& flag : plan_.flags) out_.add(flag.tokens);
+    for (const Join& join : plan_.joins) {
+      out_.add(join.from.size());
+      for (const FlagIndex flag : join.from) out_.add(flag);
+      out_.add(join.to.size());
+      for (const Join::To& to : join.to) {
+        out_.add(to.flag);
+        out_.add(to.lag);
+      }
+    }
     for (const NamedFlag& name : plan_.names) {
       out_.add(name.of);
       out_.add(name.what);
@@ -79,8 +88,9 @@ class RunDigest {
       out_.add(actor.round);
     }
     for (const std::size_t size :
-         {plan_.communicators.size(), plan_.lags.size(), plan_.flags.size(), plan_.names.size(),
-          plan_.actors.size(), plan_.programs.size(), plan_.queue_pairs.size()}) {
+         {plan_.communicators.size(), plan_.lags.size(), plan_.flags.size(), plan_.joins.size(),
+          plan_.names.size(), plan_.actors.size(), plan_.programs.size(),
+          plan_.queue_pairs.size()}) {
       out_.add(size);
     }
   }
@@ -96,17 +106,17 @@ class RunDigest {
                (static_cast<std::uint64_t>(i.verb) << 16U) | (std::uint64_t{i.length} << 32U));
       out_.add(i.index | (std::uint64_t{i.second} << 32U));
       out_.add(static_cast<std::uint64_t>(i.amount));
-      if (i.kind == Instruction::Kind::kMove) add_walk(i.index, plan_.actors[program.actor].number);
+      if (i.kind == Instruction::Kind::kMove) add_walk(i.index);
     }
   }
 
-  void add_walk(WalkIndex walk, std::uint32_t mover) {
-    if (!walks_.emplace(walk, mover).second) return;
+  void add_walk(WalkIndex walk) {
+    if (!walks_.insert(walk).second) return;
     const std::span<const Leg> legs = plan_.walks[walk];
     for (const Leg& leg : legs) {
       for (const DeviceId device : {leg.initiator, leg.source, leg.sink}) add(device);
     }
-    add(footprints_.of_walk(legs, mover));
+    add(footprints_.of_walk(legs));
   }
 
   void add(const QueuePair& q) {
@@ -130,6 +140,12 @@ class RunDigest {
       add_server(use.server);
       out_.add(std::bit_cast<std::uint64_t>(use.weight));
     }
+    out_.add(footprint.own.size());
+    for (const Footprint::Own& own : footprint.own) {
+      add_server(own.first);
+      out_.add(own.count);
+      out_.add(std::bit_cast<std::uint64_t>(own.weight));
+    }
     out_.add(footprint.in_turn.size());
     for (const std::uint32_t server : footprint.in_turn) add_server(server);
     out_.add(footprint.alone);
@@ -148,7 +164,7 @@ class RunDigest {
   const Plan& plan_;
   const Footprints& footprints_;
   Digest out_;
-  std::set<std::pair<WalkIndex, std::uint32_t>> walks_;
+  std::set<WalkIndex> walks_;
   std::set<std::uint32_t> servers_;
 };
 

@@ -81,6 +81,14 @@ Appended append(Plan& whole, const Plan& part) {
   }
   add_all(whole.communicators, part.communicators);
   add_all(whole.flags, part.flags);
+  for (Join join : part.joins) {
+    for (FlagIndex& flag : join.from) shifted.flag(flag);
+    for (Join::To& told : join.to) {
+      shifted.flag(told.flag);
+      shifted.lag(told.lag);
+    }
+    whole.joins.push_back(std::move(join));
+  }
   for (NamedFlag named : part.names) {
     shifted.flag(named.flag);
     whole.names.push_back(std::move(named));

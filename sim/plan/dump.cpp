@@ -38,6 +38,7 @@ class Dump {
       out_ += '\n';
     }
     for (std::size_t i = 0; i < plan_.queue_pairs.size(); ++i) add(i, plan_.queue_pairs[i]);
+    for (const Join& join : plan_.joins) add(join);
     for (const NamedFlag& n : plan_.names) {
       out_ += fmt::format("f{} {}: {}\n", n.flag, n.of, n.what);
     }
@@ -76,6 +77,14 @@ class Dump {
       out_ += fmt::format(", arrivals f{}{}", q.receive_cq, after(q.receive_lag));
     }
     if (q.context != kNoIndex) out_ += fmt::format(", context f{}", q.context);
+    out_ += '\n';
+  }
+
+  void add(const Join& join) {
+    out_ += "once all of";
+    for (const FlagIndex flag : join.from) out_ += fmt::format(" f{}", flag);
+    out_ += ":";
+    for (const Join::To& to : join.to) out_ += fmt::format(" f{}{}", to.flag, after(to.lag));
     out_ += '\n';
   }
 

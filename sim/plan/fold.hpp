@@ -17,7 +17,16 @@ struct Footprint {
     std::uint32_t server;
     double weight;  ///< of a byte
   };
+  /// Of one of a row of servers that serve alike, by the mover's number: its SM.
+  struct Own {
+    std::uint32_t first;
+    std::uint32_t count;
+    double weight;
+
+    Use of(std::uint32_t mover) const { return {first + mover % count, weight}; }
+  };
   std::vector<Use> uses;
+  std::vector<Own> own;
   std::vector<std::uint32_t> in_turn;  ///< servers that serve one thing after another
   std::uint64_t alone{0};
 };
@@ -28,7 +37,7 @@ class Footprints {
   virtual std::uint32_t server_count() const = 0;
   /// Equal if two servers serve alike.
   virtual std::uint64_t kind(std::uint32_t server) const = 0;
-  virtual Footprint of_walk(std::span<const Leg> walk, std::uint32_t mover) const = 0;
+  virtual Footprint of_walk(std::span<const Leg> walk) const = 0;
   virtual Footprint of_queue_pair(const QueuePair& queue_pair) const = 0;
 
  protected:

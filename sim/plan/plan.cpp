@@ -79,8 +79,31 @@ std::vector<std::uint32_t> servers_of_flags(const Plan& plan) {
   return out;
 }
 
+std::vector<std::uint32_t> joins_of_flags(const Plan& plan) {
+  const std::vector<std::uint32_t> servers = servers_of_flags(plan);
+  const auto check = [](bool holds, FlagIndex flag, const char* what) {
+    if (!holds) throw std::logic_error("plan: flag " + std::to_string(flag) + what);
+  };
+  std::vector<std::uint32_t> out(plan.flags.size(), kNoIndex);
+  for (std::uint32_t j = 0; j < plan.joins.size(); ++j) {
+    for (const FlagIndex flag : plan.joins[j].from) {
+      check(out.at(flag) == kNoIndex, flag, " is of two joins");
+      check(servers[flag] == kNoIndex, flag, " is of a join, and served");
+      check(plan.flags[flag].tokens == 0, flag, " is of a join, and begins with tokens");
+      out[flag] = j;
+    }
+    for (const Join::To& to : plan.joins[j].to) {
+      check(servers.at(to.flag) == kNoIndex, to.flag, " is given to by a join, and served");
+    }
+  }
+  return out;
+}
+
 std::vector<bool> taken_flags(const Plan& plan) {
   std::vector<bool> out(plan.flags.size());
+  for (const Join& join : plan.joins) {
+    for (const FlagIndex flag : join.from) out.at(flag) = true;
+  }
   for (const Program& program : plan.programs) {
     for (const Instruction& i : program.code) {
       const bool asks = i.kind == Instruction::Kind::kWhile;

@@ -58,6 +58,20 @@ struct Flag {
   friend bool operator==(const Flag&, const Flag&) = default;
 };
 
+/// Whenever each of the flags `from` has a token, one of each is taken, and each of `to` gets one
+/// after its lag: what all of some have done, all of others are told. A flag is in `from` of one
+/// join at most, begins with no tokens, and nobody else takes its tokens or serves those of `to`.
+struct Join {
+  struct To {
+    FlagIndex flag;
+    LagIndex lag{kNoIndex};
+    friend auto operator<=>(const To&, const To&) = default;
+  };
+  std::vector<FlagIndex> from;
+  std::vector<To> to;
+  friend bool operator==(const Join&, const Join&) = default;
+};
+
 /// A flag that says something to those who look on (RunObserver::on_signalled): of "gpu0@0 ->
 /// gpu0@1, channel 0" what was "sent".
 struct NamedFlag {
@@ -82,6 +96,7 @@ struct Plan {
   WalkTable walks;
   std::vector<Lag> lags;
   std::vector<Flag> flags;
+  std::vector<Join> joins;
   std::vector<NamedFlag> names;  ///< of some flags
   std::vector<QueuePair> queue_pairs;
   std::vector<Actor> actors;
@@ -93,7 +108,12 @@ struct Plan {
 /// do.
 std::vector<std::uint32_t> servers_of_flags(const Plan& plan);
 
-/// Whether any program waits for a flag or asks for its tokens. Those that serve it are left out.
+/// Of every flag the join that takes its tokens; kNoIndex: none does. Throws std::logic_error if
+/// two do, or if a join's flags are not as Join says.
+std::vector<std::uint32_t> joins_of_flags(const Plan& plan);
+
+/// Whether any join or program waits for a flag or asks for its tokens. Those that serve it are
+/// left out.
 std::vector<bool> taken_flags(const Plan& plan);
 
 /// The programs of each thread block, in the order of the blocks' first: actors of one device and

@@ -31,10 +31,11 @@ struct Suspended {
 
 struct FlagState {
   Mailbox<Token> tokens;
-  std::uint32_t unused{0};  ///< of those that it began with
+  std::uint32_t unused{0};  ///< of those that it began with, or that a join has not taken yet
   std::uint32_t server{kNoIndex};
-  bool is_taken{true};          ///< else its tokens are dropped
-  ActorIndex waiter{kNoIndex};  ///< who waited last, if no program serves it
+  std::uint32_t join{kNoIndex};  ///< that takes its tokens
+  bool is_taken{true};           ///< else its tokens are dropped
+  ActorIndex waiter{kNoIndex};   ///< who waited last, if no program serves it
 
   std::uint64_t count() const { return unused + tokens.size(); }
 };
@@ -83,6 +84,7 @@ struct Job {
   RunObserver* observer;
   std::vector<Segment> lags{};
   std::vector<FlagState> flags;
+  std::vector<std::size_t> missing{};  ///< by join: how many of its flags have no token
   std::vector<ActorState> actors;
   std::vector<QueuePairState> queue_pairs{};
   std::vector<Program> programs{};  ///< the plan's, but each move names the transport's walk

@@ -115,11 +115,14 @@ class Runner::Engine final : private TransportSink, private EventTarget {
 
   void add_flags(Job& job) {
     const std::vector<std::uint32_t> servers = servers_of_flags(*job.plan);
+    const std::vector<std::uint32_t> joins = joins_of_flags(*job.plan);
     const std::vector<bool> taken = taken_flags(*job.plan);
+    for (const Join& join : job.plan->joins) job.missing.push_back(join.from.size());
     for (FlagIndex f = 0; f < servers.size(); ++f) {
       job.flags[f].is_taken = taken[f];
       job.flags[f].unused = job.plan->flags[f].tokens;
       job.flags[f].server = servers[f];
+      job.flags[f].join = joins[f];
       if (servers[f] != kNoIndex && job.flags[f].unused > 0) {
         throw std::logic_error("plan: a flag that is served begins with tokens");
       }
@@ -429,12 +432,28 @@ class Runner::Engine final : private TransportSink, private EventTarget {
   void give(Job& job, FlagIndex index, Token token, const PathRef& path, LagIndex lag) {
     FlagState& flag = job.flags[index];
     if (flag.server == kNoIndex && !flag.is_taken) return;
+    if (flag.join != kNoIndex) return join(job, flag, token, path, lag);
     token.program = flag.server;
     const bool is_served = flag.server != kNoIndex;
     const ActorIndex actor = is_served ? job.programs[flag.server].actor : flag.waiter;
     Mailbox<Token>& box = is_served ? job.actors[actor].inbox : flag.tokens;
     if (box.is_awaited()) follow(job, job.actors[actor], path, lag);
     box.push(token);
+  }
+
+  /// A join's flag gets a token; if it was the last that lacked one, what led to it led to what the
+  /// join gives.
+  void join(Job& job, FlagState& flag, const Token& token, const PathRef& path, LagIndex lag) {
+    if (flag.unused++ > 0) return;
+    std::size_t& missing = job.missing[flag.join];
+    if (--missing > 0) return;
+    const Join& join = job.plan->joins[flag.join];
+    PathRef until = path;
+    if (lag != kNoIndex) {
+      until = paths_.extend(std::move(until), job.lags[lag].cause, job.lags[lag].time);
+    }
+    for (const FlagIndex f : join.from) missing += --job.flags[f].unused == 0 ? 1 : 0;
+    for (const Join::To& to : join.to) raise(job, to.flag, to.lag, token, until);
   }
 
   void follow(const Job& job, ActorState& actor, const PathRef& path, LagIndex lag) {

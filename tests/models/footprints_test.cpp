@@ -12,9 +12,10 @@
 namespace weft::test::models_footprints {
 namespace {
 
-std::map<std::uint32_t, double> uses_of(const Footprint& footprint) {
+std::map<std::uint32_t, double> uses_of(const Footprint& footprint, std::uint32_t mover) {
   std::map<std::uint32_t, double> out;
   for (const Footprint::Use& use : footprint.uses) out[use.server] = use.weight;
+  for (const Footprint::Own& own : footprint.own) out[own.of(mover).server] = own.weight;
   return out;
 }
 
@@ -52,7 +53,10 @@ TEST(Footprints, AreOfTheWalksOwnServersOnWhicheverNodes) {
     constexpr std::uint32_t kPairs[][2] = {{0, 1}, {3, 1}, {4, 5}, {5, 4}, {2, 2}, {1, 0}};
     for (const auto& [a, b] : kPairs) {
       for (const Walk& walk : walks(m.machine().fabric(), a, b)) {
-        EXPECT_EQ(uses_of(footprints.of_walk(walk, 2)), uses_of(contract(m.machine(), walk, 2)));
+        for (const std::uint32_t mover : {0U, 2U, 140U}) {  // there are 132 SMs
+          EXPECT_EQ(uses_of(footprints.of_walk(walk), mover),
+                    uses_of(contract(m.machine(), walk, mover)));
+        }
       }
     }
   }

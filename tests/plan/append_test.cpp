@@ -36,6 +36,17 @@ TEST(Append, PartsRunAsByThemselves) {
   EXPECT_EQ(run_both(quick, slow).causes, run(slow).causes);
 }
 
+TEST(Append, NumbersOnWhatAJoinNames) {
+  Plan part;
+  const FlagIndex a = flag(part);
+  const FlagIndex b = flag(part);
+  part.joins.push_back({{a}, {{b, lag(part, "late", 1)}, {b}}});
+  Plan whole;
+  append(whole, part);
+  append(whole, part);
+  EXPECT_EQ(whole.joins, (std::vector<Join>{{{0}, {{1, 0}, {1}}}, {{2}, {{3, 1}, {3}}}}));
+}
+
 // Flags, lags, queue pairs and tags are numbered on.
 TEST(Append, NumbersOnWhatAPartNames) {
   Plan part;

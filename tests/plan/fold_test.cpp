@@ -40,14 +40,14 @@ class Links final : public Footprints {
   std::uint64_t kind(std::uint32_t server) const override {
     return server == slow ? 1 : server < 100 ? 2 : 3;
   }
-  Footprint of_walk(std::span<const Leg> walk, std::uint32_t mover) const override {
+  Footprint of_walk(std::span<const Leg> walk) const override {
     if (walk.empty()) return {};
     const auto gpu = static_cast<std::uint32_t>(walk.front().initiator.index());
-    return {.uses = {{gpu, 1}, {99, 1}, {100 + 10 * gpu + mover, 1}}, .in_turn = {}, .alone = 0};
+    return {.uses = {{gpu, 1}, {99, 1}}, .own = {{100 + 10 * gpu, 10, 1}}, .in_turn = {}};
   }
   Footprint of_queue_pair(const QueuePair& q) const override {
     const auto nic = static_cast<std::uint32_t>(q.nic.index());
-    return {.uses = {{nic, 1}}, .in_turn = {nic + 50}, .alone = 0};
+    return {.uses = {{nic, 1}}, .own = {}, .in_turn = {nic + 50}};
   }
   std::uint32_t slow{1000};  ///< a link that is not like the others
 };
@@ -199,6 +199,43 @@ TEST(Fold, WhoGivesToOneFlagStays) {
     return r == 0 ? program.wait(0, 3) : program.signal(0);
   });
   EXPECT_EQ(fold(plan, Links{})->plan.programs.size(), 4u);
+}
+
+// Of a join's flags each class once.
+TEST(Fold, AJoinOfManyBecomesOneOfFew) {
+  const auto joined = [](std::int64_t last) {  // three tell two; the third may do it last
+    Plan plan = gpus(5, [last](Program& program, std::uint32_t r) {
+      if (r > 2) return program.wait(r);
+      if (r == 2)
+        program.repeat(static_cast<std::uint64_t>(last),
+                       [&] { program.move(WalkTable::kEmpty, Bytes{8}); });
+      program.signal(r);
+    });
+    plan.joins.push_back({{0, 1, 2}, {{3}, {4}}});
+    return plan;
+  };
+  const Plan alike = fold(joined(0), Links{})->plan;
+  EXPECT_EQ(alike.programs.size(), 2u);
+  ASSERT_EQ(alike.joins.size(), 1u);
+  EXPECT_EQ(alike.joins[0], (Join{{0}, {{1}}}));
+  const Plan unlike = fold(joined(1), Links{})->plan;
+  EXPECT_EQ(unlike.programs.size(), 3u);
+  ASSERT_EQ(unlike.joins.size(), 1u);
+  EXPECT_EQ(unlike.joins[0], (Join{{0, 1}, {{2}}}));
+}
+
+// Joins that are alike become one; one that is told later by a lag stays.
+TEST(Fold, JoinsThatAreAlikeBecomeOne) {
+  Plan plan = gpus(6, [](Program& program, std::uint32_t r) {
+    return r % 2 == 0 ? program.signal(r) : program.wait(r);
+  });
+  for (FlagIndex f = 0; f < 6; f += 2) plan.joins.push_back({{f}, {{f + 1}}});
+  EXPECT_EQ(fold(plan, Links{})->plan.joins, (std::vector<Join>{{{0}, {{1}}}}));
+  plan.lags.push_back({"late", Duration::ns(5)});
+  plan.joins[2].to[0].lag = 0;
+  const Plan folded = fold(plan, Links{})->plan;
+  EXPECT_EQ(folded.programs.size(), 4u);
+  EXPECT_EQ(folded.joins, (std::vector<Join>{{{0}, {{1}}}, {{2}, {{3, 0}}}}));
 }
 
 /// Each of two proxies posts on queue pairs to the other, `each` of them over one NIC, and looks

@@ -2,6 +2,7 @@
 
 #include <stdexcept>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/plan/machine.hpp"
@@ -110,6 +111,28 @@ TEST(Plan, AFlagHasOneServer) {
   EXPECT_THROW(servers_of_flags(plan), std::logic_error);
 }
 
+TEST(Plan, AJoinsFlagsAreItsOwn) {
+  Plan plan;
+  plan.flags.resize(4);
+  plan.joins.push_back({{0, 1}, {{2}}});
+  EXPECT_EQ(joins_of_flags(plan), (std::vector<std::uint32_t>{0, 0, kNoIndex, kNoIndex}));
+  EXPECT_EQ(taken_flags(plan), (std::vector<bool>{true, true, false, false}));
+  const auto refused = [](const Plan& wrong) {
+    EXPECT_THROW(joins_of_flags(wrong), std::logic_error);
+  };
+  Plan twice = plan;
+  twice.joins.push_back({{3, 1}, {}});
+  refused(twice);
+  Plan begun = plan;
+  begun.flags[0].tokens = 1;
+  refused(begun);
+  for (const FlagIndex flag : {0U, 2U}) {
+    Plan served = plan;
+    served.programs.emplace_back().serves = flag;
+    refused(served);
+  }
+}
+
 TEST(Plan, GroupsOfWarpsAreOneBlock) {
   const Fabric fabric = gpus_below_a_cpu(1, 2);
   Plan plan = block_and_proxy(fabric);
@@ -140,6 +163,15 @@ TEST(Plan, DumpIsALineATablesEntryAndALineAnInstruction) {
             "program of proxy thread of gpu0@0, for each token of f1:\n"
             "  compute 300 ns: proxy posts the send\n"
             "  post write, the token's bytes, on the token's queue pair\n");
+}
+
+TEST(Plan, DumpNamesWhatAJoinJoins) {
+  const Fabric fabric = gpus_below_a_cpu(1, 1);
+  Plan plan = block_and_proxy(fabric);
+  plan.lags.push_back({"seen", Duration::ns(4)});
+  plan.joins.push_back({{3, 4}, {{5, static_cast<LagIndex>(plan.lags.size() - 1)}, {6}}});
+  EXPECT_THAT(dump(plan, fabric),
+              testing::HasSubstr("\nonce all of f3 f4: f5 after 4 ns: seen f6\n"));
 }
 
 TEST(Plan, ActorsHaveNames) {

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <functional>
+#include <vector>
 
 #include <gtest/gtest.h>
 
+#include "sim/base/random.hpp"
 #include "tests/engine/allocation_count.hpp"
 #include "tests/run/plans.hpp"
 
@@ -90,6 +92,92 @@ TEST(Runner, TakesFromAllBeforeItSendsToAll) {
   const Ran got = run(plan);
   EXPECT_EQ(got.time, Duration::ns(50 + 110 + 107 + 40 + 107 + 10));
   EXPECT_EQ(got.causes.at("moving"), Duration::ns(110 + 40 + 10));
+}
+
+/// Three give to two, and get credits back from both, two slices deep, by joins or by a flag for
+/// each two of them. Givers and takers work for as long as `draw()` says, each time.
+template <class Draw>
+Plan exchange(bool joins, Draw&& draw) {
+  constexpr std::uint32_t kGivers = 3;
+  constexpr std::uint32_t kTakers = 2;
+  Plan plan;
+  const LagIndex notify = lag(plan, "notify", 7);
+  const LagIndex credit = lag(plan, "credit", 3);
+  std::vector<std::vector<FlagIndex>> given(kGivers);  // raised by each giver, and so on
+  std::vector<std::vector<FlagIndex>> ready(kTakers);
+  std::vector<std::vector<FlagIndex>> taken(kTakers);
+  std::vector<std::vector<FlagIndex>> free(kGivers);
+  if (joins) {
+    Join to_takers;
+    Join to_givers;
+    for (auto& of : given) to_takers.from.push_back(of.emplace_back(flag(plan)));
+    for (auto& of : ready) to_takers.to.push_back({of.emplace_back(flag(plan)), notify});
+    for (auto& of : taken) to_givers.from.push_back(of.emplace_back(flag(plan)));
+    for (auto& of : free) to_givers.to.push_back({of.emplace_back(flag(plan, 2)), credit});
+    plan.joins = {to_takers, to_givers};
+  } else {
+    for (std::uint32_t g = 0; g < kGivers; ++g) {
+      for (std::uint32_t t = 0; t < kTakers; ++t) {
+        ready[t].push_back(given[g].emplace_back(flag(plan)));
+        free[g].push_back(taken[t].emplace_back(flag(plan, 2)));
+      }
+    }
+  }
+  const WalkIndex way = walk(plan, 1);
+  const auto works = [&](Program& p, const std::vector<FlagIndex>& waits, auto&& tell) {
+    for (std::int64_t step = 0; step < 6; ++step) {
+      for (const FlagIndex f : waits) p.wait(f);
+      p.compute(lag(plan, "works", draw()));
+      p.move(way, Bytes{10});
+      tell(p);
+    }
+  };
+  for (std::uint32_t g = 0; g < kGivers; ++g) {
+    works(add_program(plan), free[g], [&](Program& p) {
+      for (const FlagIndex f : given[g]) p.raise(f, joins ? kNoIndex : notify);
+    });
+  }
+  for (std::uint32_t t = 0; t < kTakers; ++t) {
+    works(add_program(plan), ready[t], [&](Program& p) {
+      for (const FlagIndex f : taken[t]) p.signal(f, joins ? kNoIndex : credit);
+    });
+  }
+  return plan;
+}
+
+TEST(Runner, AJoinIsAFlagForEachTwo) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const auto run_with = [seed](bool joins) {
+      std::uint64_t state = seed;
+      return run(exchange(joins, [&] {
+        state = splitmix64(state);
+        return static_cast<std::int64_t>(state % 200);
+      }));
+    };
+    const Ran joined = run_with(true);
+    const Ran each = run_with(false);
+    EXPECT_EQ(joined.time, each.time) << "seed " << seed;
+    EXPECT_EQ(joined.causes, each.causes) << "seed " << seed;
+    EXPECT_EQ(joined.transfers, each.transfers);
+  }
+}
+
+TEST(Runner, AJoinWaitsForTheLast) {
+  Plan plan;
+  const FlagIndex a = flag(plan);
+  const FlagIndex b = flag(plan);
+  const FlagIndex both = flag(plan);
+  plan.joins.push_back({{a, b}, {{both, lag(plan, "seen", 4)}}});
+  add_program(plan).signal(a, lag(plan, "early", 10));
+  add_program(plan).signal(b, lag(plan, "late", 20));
+  add_program(plan).wait(both);
+  const Ran got = run(plan);
+  EXPECT_EQ(got.time, Duration::ns(50 + 20 + 4));
+  EXPECT_EQ(got.causes.at("late"), Duration::ns(20));
+  EXPECT_EQ(got.causes.at("seen"), Duration::ns(4));
+  EXPECT_EQ(got.causes.count("early"), 0u);
+  plan.programs[2].wait(both);
+  EXPECT_THROW(run(plan), PlanStuck);
 }
 
 TEST(Runner, ACopyToItselfNeedsNobody) {

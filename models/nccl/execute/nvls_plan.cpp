@@ -81,38 +81,30 @@ class NvlsChannel {
   }
 
   void add_node(const std::vector<std::uint32_t>& ranks) {
-    std::vector<SwitchFifos> of_heads;
+    std::vector<std::uint32_t> heads;
     for (const std::uint32_t place : nvls_.places) {
-      const std::uint32_t head =
-          builder_.rank_at(builder_.communicator().node(ranks.front()), place);
-      of_heads.push_back(builder_.connect_switch(protocol_, head, ranks, of_heads.empty()));
+      heads.push_back(builder_.rank_at(builder_.communicator().node(ranks.front()), place));
     }
+    const SwitchFifos fifos = builder_.connect_switch(protocol_, heads, ranks);
     for (std::size_t i = 0; i < ranks.size(); ++i) {
       const Groups groups = groups_of(op_, builder_.ranks(), has_parent(ranks[i]));
-      add_own(ranks[i], i, groups, of_heads);
-      for (std::size_t h = 0; h < of_heads.size(); ++h) {
-        if (builder_.communicator().place(ranks[i]) != nvls_.places[h]) continue;
-        add_head(ranks[i], h, groups, of_heads[h]);
+      add_own(ranks[i], groups, fifos.scatter[i], fifos.gather[i]);
+      for (std::size_t h = 0; h < heads.size(); ++h) {
+        if (heads[h] == ranks[i]) add_head(heads[h], h, groups, fifos);
       }
     }
   }
 
-  /// Scatter and gather. `place`: of the rank among those of its node.
-  void add_own(std::uint32_t rank, std::size_t place, const Groups& groups,
-               const std::vector<SwitchFifos>& of_heads) {
-    ConnectionList out;
-    ConnectionList in;
-    for (const SwitchFifos& head : of_heads) {
-      out.push_back(head.reduce[place]);
-      in.push_back(head.broadcast[place]);
-    }
+  /// Scatter and gather.
+  void add_own(std::uint32_t rank, const Groups& groups, ConnectionIndex out, ConnectionIndex in) {
+    const std::size_t heads = nvls_.places.size();
     if (groups.scatter > 0) {
       builder_.add_block(protocol_, rank, number_, threads_of(groups.scatter, true));
-      loops([&](Bytes all, Bytes) { builder_.scatter(protocol_, all, out); });
+      loops([&](Bytes all, Bytes) { builder_.scatter(protocol_, all, out, heads); });
     }
     if (groups.gather > 0) {
       builder_.add_block(protocol_, rank, number_, threads_of(groups.gather, false));
-      loops([&](Bytes all, Bytes) { builder_.gather(protocol_, all, in); });
+      loops([&](Bytes all, Bytes) { builder_.gather(protocol_, all, in, heads); });
     }
   }
 
@@ -129,14 +121,14 @@ class NvlsChannel {
     };
     if (op_ == Op::kAllGather) {
       block(groups.broadcast, true);
-      return each([&](Bytes part) { builder_.send(protocol_, part, fifos.broadcast); });
+      return each([&](Bytes part) { builder_.send(protocol_, part, {fifos.broadcast[h]}); });
     }
     if (op_ == Op::kReduceScatter) {
       block(groups.reduce, false);
-      return each([&](Bytes part) { builder_.recv(protocol_, part, fifos.reduce); });
+      return each([&](Bytes part) { builder_.recv(protocol_, part, {fifos.reduce[h]}); });
     }
-    ConnectionList up = fifos.reduce;
-    ConnectionList down = fifos.broadcast;
+    ConnectionList up{fifos.reduce[h]};
+    ConnectionList down{fifos.broadcast[h]};
     if (!nvls_.trees.empty()) {
       for (const std::uint32_t child : tree()[rank].down) {
         if (child == TreeRank::kNone) continue;

@@ -212,43 +212,57 @@ DeviceId PlanBuilder::switch_of(std::span<const std::uint32_t> ranks) const {
   throw InputError(fabric.spec().file + ": no NVSwitch joins all GPUs of a node, as NVLS needs");
 }
 
-/// The head's flags are written to all GPUs and polled of all by the NVSwitch, as data are: what it
-/// polls it sees a round trip later, on average.
-SwitchFifos PlanBuilder::connect_switch(const Protocol& protocol, std::uint32_t head,
-                                        std::span<const std::uint32_t> ranks, bool first) {
+/// What a head polls of all GPUs, by the NVSwitch, it sees a round trip later, on average.
+SwitchFifos PlanBuilder::connect_switch(const Protocol& protocol,
+                                        std::span<const std::uint32_t> heads,
+                                        std::span<const std::uint32_t> ranks) {
   const DeviceId nvswitch = switch_of(ranks);
-  const DeviceId gpu = communicator_->gpu(head);
-  // The head's own leg first: its SM works on it.
-  Walk load{read_leg(gpu, nvswitch, Leg::Medium::kNvlink)};
-  Walk store{write_leg(gpu, nvswitch, Leg::Medium::kNvlink)};
-  for (const std::uint32_t rank : ranks) {
-    const DeviceId member = communicator_->gpu(rank);
-    load.push_back(read_leg(nvswitch, member, Leg::Medium::kNvlink));
-    store.push_back(write_leg(nvswitch, member, Leg::Medium::kNvlink));
-  }
-  const Duration latency = nvlink_latency_[in_node(gpu)];
-  const Duration poll = latency * 2 + load_latency_[in_node(gpu)];
-  const InsideLags to_head{lag("head sees slices of all GPUs", cycles(protocol.sync, gpu) + poll),
-                           lag("FIFO slot freed", latency)};
-  const InsideLags from_head{lag("kernel hands slice over", cycles(protocol.sync, gpu)),
-                             lag("head sees FIFO slots of all GPUs", poll)};
-  const auto add = [&](const std::optional<Walk>& push, const std::optional<Walk>& pull,
-                       const InsideLags& lags) {
-    Connection c{};
-    c.ready = c.pushed = add_flag(0);
-    c.free = c.taken = add_flag(protocol.slots);
-    c.push = push;
-    c.pull = pull;
-    c.after_push = lags.after_push;
-    c.after_take = lags.after_take;
-    connections_.push_back(std::move(c));
-    return static_cast<ConnectionIndex>(connections_.size() - 1);
-  };
-  const std::optional<Walk> own = first ? std::nullopt : std::optional{Walk{}};
   SwitchFifos out;
+  const auto add = [&](ConnectionList& list, Connection c) {
+    connections_.push_back(std::move(c));
+    list.push_back(static_cast<ConnectionIndex>(connections_.size() - 1));
+  };
+  Join pushed;   // by all ranks, of which the heads are told
+  Join freed;    // by all heads, in what ranks push to
+  Join stored;   // by all heads
+  Join emptied;  // by all ranks, of what heads store to
+  const auto to = [&](Join& join, std::uint32_t tokens, LagIndex after) {
+    join.to.push_back({add_flag(tokens), after});
+    return join.to.back().flag;
+  };
+  const auto from = [&](Join& join) {
+    join.from.push_back(add_flag(0));
+    return join.from.back();
+  };
   for (std::size_t i = 0; i < ranks.size(); ++i) {
-    out.reduce.push_back(add(own, i == 0 ? load : Walk{}, to_head));
-    out.broadcast.push_back(add(i == 0 ? store : Walk{}, own, from_head));
+    add(out.scatter, {.free = to(freed, protocol.slots, kNoIndex), .pushed = from(pushed)});
+    add(out.gather, {.ready = to(stored, 0, kNoIndex), .taken = from(emptied)});
+  }
+  for (const std::uint32_t head : heads) {
+    const DeviceId gpu = communicator_->gpu(head);
+    // The head's own leg first: its SM works on it.
+    Walk load{read_leg(gpu, nvswitch, Leg::Medium::kNvlink)};
+    Walk store{write_leg(gpu, nvswitch, Leg::Medium::kNvlink)};
+    for (const std::uint32_t rank : ranks) {
+      const DeviceId member = communicator_->gpu(rank);
+      load.push_back(read_leg(nvswitch, member, Leg::Medium::kNvlink));
+      store.push_back(write_leg(nvswitch, member, Leg::Medium::kNvlink));
+    }
+    const Duration latency = nvlink_latency_[in_node(gpu)];
+    const Duration poll = latency * 2 + load_latency_[in_node(gpu)];
+    const Duration sync = cycles(protocol.sync, gpu);
+    add(out.reduce, {.pull = std::move(load),
+                     .ready = to(pushed, 0, lag("head sees slices of all GPUs", sync + poll)),
+                     .taken = from(freed),
+                     .after_take = lag("FIFO slot freed", latency)});
+    add(out.broadcast,
+        {.push = std::move(store),
+         .free = to(emptied, protocol.slots, lag("head sees FIFO slots of all GPUs", poll)),
+         .pushed = from(stored),
+         .after_push = lag("kernel hands slice over", sync)});
+  }
+  for (Join* join : {&pushed, &freed, &stored, &emptied}) {
+    plan_.joins.push_back(std::move(*join));
   }
   return out;
 }

@@ -29,10 +29,14 @@ using ConnectionIndex = std::uint32_t;
 /// of a node.
 using ConnectionList = std::vector<ConnectionIndex>;
 
-/// The FIFOs between the ranks of a node and one of them, NVLS's head, by the ranks' order.
+/// NVLS's FIFOs between the ranks of a node and its heads, at each side what it takes part in. A
+/// head takes a slice once all ranks have put theirs in, which the NVSwitch adds up; a rank, once
+/// all heads have, of which the NVSwitch gives a copy to each rank.
 struct SwitchFifos {
-  ConnectionList reduce;     ///< from each rank: the head takes what the NVSwitch adds up
-  ConnectionList broadcast;  ///< to each rank: the NVSwitch gives a copy to each
+  ConnectionList scatter;    ///< of each rank: to all heads
+  ConnectionList reduce;     ///< of each head: from all ranks
+  ConnectionList broadcast;  ///< of each head: to all ranks
+  ConnectionList gather;     ///< of each rank: from all heads
 };
 
 /// Puts together the Plan of a collective: FIFOs between ranks over the right hops, thread blocks
@@ -56,12 +60,12 @@ class PlanBuilder {
   ConnectionIndex connect(const Protocol& protocol, Endpoint from, Endpoint to,
                           std::uint32_t channel, std::optional<std::uint32_t> turn = {});
 
-  /// NVLS's FIFOs between `ranks`, all of one node, and the head among them, `slots` of the
-  /// protocol deep. What a rank puts in or takes out lies in its own memory; the head reads and
-  /// writes all of them at once by the NVSwitch. A rank moves the slices of all heads in one pass,
-  /// which the FIFO of the `first` head stands for. Throws InputError if no NVSwitch joins them.
-  SwitchFifos connect_switch(const Protocol& protocol, std::uint32_t head,
-                             std::span<const std::uint32_t> ranks, bool first);
+  /// NVLS's FIFOs between `ranks`, all of one node, and the heads among them, `slots` of the
+  /// protocol deep. What a rank puts in or takes out, for all heads in one pass, lies in its own
+  /// memory; a head reads and writes all of them at once by the NVSwitch. Throws InputError if no
+  /// NVSwitch joins them.
+  SwitchFifos connect_switch(const Protocol& protocol, std::span<const std::uint32_t> heads,
+                             std::span<const std::uint32_t> ranks);
 
   /// The thread block of a rank and channel, or a group of its warps (`threads`; 0: a whole block),
   /// and its program without instructions yet but for the launch.
@@ -100,12 +104,12 @@ class PlanBuilder {
   void copy(const Protocol& p, Bytes data) {
     pass(p, data, {}, {}, {.loads = true, .stores = true});
   }
-  /// To each of `out` a part of the data, and from each of `in`, one after another.
-  void scatter(const Protocol& p, Bytes data, const ConnectionList& out) {
-    pass(p, data, {}, out, {.loads = true, .stores = false, .peers = out.size()});
+  /// To all of so many heads a part of the data, and from all, one after another.
+  void scatter(const Protocol& p, Bytes data, ConnectionIndex out, std::size_t heads) {
+    pass(p, data, {}, {out}, {.loads = true, .stores = false, .peers = heads});
   }
-  void gather(const Protocol& p, Bytes data, const ConnectionList& in) {
-    pass(p, data, in, {}, {.loads = false, .stores = true, .peers = in.size()});
+  void gather(const Protocol& p, Bytes data, ConnectionIndex in, std::size_t heads) {
+    pass(p, data, {in}, {}, {.loads = false, .stores = true, .peers = heads});
   }
   /// Slices of connections at both sides of a pass.
   struct Slices {
@@ -164,15 +168,15 @@ class PlanBuilder {
   /// `taken`; the sender may use the slot again when `free` says so.
   struct Connection {
     /// How the sender's block stores a slice and the receiver's loads it; nullopt: in its own
-    /// memory. No legs: with that of another connection.
+    /// memory.
     std::optional<Walk> push{};
     std::optional<Walk> pull{};
-    FlagIndex ready;
-    FlagIndex free;
-    FlagIndex pushed;
-    FlagIndex taken;
-    LagIndex after_push;
-    LagIndex after_take;
+    FlagIndex ready{kNoIndex};
+    FlagIndex free{kNoIndex};
+    FlagIndex pushed{kNoIndex};
+    FlagIndex taken{kNoIndex};
+    LagIndex after_push{kNoIndex};
+    LagIndex after_take{kNoIndex};
     std::uint32_t tag{0};
     bool between_nodes{false};
     /// What is there is seen in trips of so much, without a wait for the slice. 0: slice by slice.

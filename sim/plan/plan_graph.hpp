@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "sim/plan/equitable.hpp"
+#include "sim/plan/fold.hpp"
+
+namespace weft {
+
+/// A plan, and what it shares of a machine, as a graph whose equitable partitions tell what does
+/// the same: see fold(). Nodes of one kind stand together: programs, actors, flags, queue pairs,
+/// joins; then walks and servers as they are met. Memory: 16 B an edge, 8 B a node.
+class PlanGraph {
+ public:
+  /// Both must outlive it.
+  PlanGraph(const Plan& plan, const Footprints& footprints);
+
+  const LabelledGraph& graph() const { return graph_; }
+  std::uint32_t program_node(std::uint32_t p) const { return p; }
+  std::uint32_t actor_node(ActorIndex a) const {
+    return static_cast<std::uint32_t>(plan_.programs.size()) + a;
+  }
+  std::uint32_t flag_node(FlagIndex f) const {
+    return actor_node(static_cast<ActorIndex>(plan_.actors.size())) + f;
+  }
+  std::uint32_t queue_pair_node(QueuePairIndex q) const {
+    return flag_node(static_cast<FlagIndex>(plan_.flags.size())) + q;
+  }
+  std::uint32_t join_node(std::size_t j) const {
+    return queue_pair_node(static_cast<QueuePairIndex>(plan_.queue_pairs.size())) +
+           static_cast<std::uint32_t>(j);
+  }
+  /// By server; kNoIndex: nothing uses it.
+  const std::vector<std::uint32_t>& server_nodes() const { return server_nodes_; }
+
+  /// How many flags a context has, at most.
+  std::uint32_t flags_of_context() const { return flags_of_context_; }
+  /// Whether the tag that an instruction gives is a queue pair that somebody asks for.
+  bool names_queue_pair(const Instruction& i) const;
+
+  /// Tells apart the members of a class that one node takes one after another; whether there were
+  /// any.
+  bool split_rivals(const Partition& partition);
+
+ private:
+  void reserve();
+  std::uint32_t count_context() const;
+  void add_nodes();
+  std::uint32_t server_node(std::uint32_t server);
+  std::uint64_t lag_digest(LagIndex lag) const { return lag == kNoIndex ? 0 : lag_digests_[lag]; }
+  std::uint64_t second_lag_digest(const Instruction& i) const;
+  std::vector<bool> flags_with_queue_pairs() const;
+  void add_single(std::uint32_t from, std::uint32_t to, std::uint64_t with);
+  void add_program(std::uint32_t p);
+  void add_instruction(std::uint32_t node, const Program& program, const Instruction& i,
+                       std::uint64_t place);
+  void add_move(std::uint32_t node, WalkIndex walk, std::uint32_t mover, std::uint64_t place);
+  /// Of all walks, or queue pairs' messages, that take the same of the same servers.
+  std::uint32_t path_node(const Footprint& footprint);
+  void add_in_turn(std::uint32_t node, const Footprint& footprint, std::uint64_t place);
+  void add_queue_pair(QueuePairIndex index);
+  void add_join(std::size_t index);
+  void add_places();
+  void add_blocks();
+
+  const Plan& plan_;
+  const Footprints& footprints_;
+  std::vector<std::uint64_t> lag_digests_;
+  LabelledGraph graph_;
+  std::vector<std::uint32_t> single_;  // edges
+  std::vector<std::uint32_t> server_nodes_;
+  std::vector<std::uint32_t> servers_of_flags_;  // programs
+  std::vector<bool> by_queue_pair_;              // by flag
+  std::uint32_t flags_of_context_;
+  std::vector<std::uint32_t> programs_of_;  // by actor: how many so far
+  struct Path {
+    std::uint32_t node{kNoIndex};
+    Footprint footprint;
+  };
+  std::vector<Path> of_walks_;                                  // as they are met
+  std::unordered_map<std::uint64_t, std::uint32_t> paths_;      // nodes, by what they take
+  std::vector<std::pair<std::uint32_t, QueuePairIndex>> tags_;  // that programs serve
+};
+
+/// Whether an instruction next to another of its kind may as well come before it.
+bool commutes(Instruction::Kind kind);
+
+/// Where the run of instructions begins in which each stands that may as well come before or after
+/// the others: one kind, one after another, within one loop.
+std::vector<std::size_t> run_begins(const std::vector<Instruction>& code);
+
+}  // namespace weft
