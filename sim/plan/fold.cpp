@@ -1,15 +1,9 @@
 #include "sim/plan/fold.hpp"
 
 #include <algorithm>
-#include <bit>
-#include <map>
-#include <numeric>
 #include <optional>
-#include <span>
-#include <tuple>
 #include <utility>
 
-#include "sim/base/random.hpp"
 #include "sim/plan/equitable.hpp"
 #include "sim/plan/plan_graph.hpp"
 
@@ -129,16 +123,24 @@ class Folder {
     return old == kNoIndex ? kNoIndex : numbers[old];
   }
 
-  /// With each flag once.
-  static Join renumbered(const Join& join, const std::vector<std::uint32_t>& flags) {
+  /// With each flag once, and once more where it is told after another lag.
+  Join renumbered(const Join& join, const std::vector<std::uint32_t>& flags) const {
     Join out;
-    for (const FlagIndex flag : join.from) out.from.push_back(flags[flag]);
-    for (const Join::To& to : join.to) out.to.push_back({flags[to.flag], to.lag});
-    std::ranges::sort(out.from);
-    std::ranges::sort(out.to);
-    out.from.erase(std::ranges::unique(out.from).begin(), out.from.end());
-    out.to.erase(std::ranges::unique(out.to).begin(), out.to.end());
+    for (const FlagIndex flag : join.from) {
+      if (std::ranges::find(out.from, flags[flag]) == out.from.end()) {
+        out.from.push_back(flags[flag]);
+      }
+    }
+    for (const Join::To& to : join.to) {
+      const bool is_known = std::ranges::any_of(out.to, [&](const Join::To& other) {
+        return other.flag == flags[to.flag] && same(other.lag, to.lag);
+      });
+      if (!is_known) out.to.push_back({flags[to.flag], to.lag});
+    }
     return out;
+  }
+  bool same(LagIndex a, LagIndex b) const {
+    return a == b || (a != kNoIndex && b != kNoIndex && plan_.lags[a] == plan_.lags[b]);
   }
 
   Plan folded_plan() const {

@@ -2,47 +2,13 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "sim/base/stop.hpp"
+#include "sim/plan/footprint.hpp"
 #include "sim/plan/plan.hpp"
 
 namespace weft {
-
-/// What moving along a walk, or the messages of a queue pair, take of servers that others take too,
-/// and a digest of all that is theirs alone: latencies, a cap.
-struct Footprint {
-  struct Use {
-    std::uint32_t server;
-    double weight;  ///< of a byte
-  };
-  /// Of one of a row of servers that serve alike, by the mover's number: its SM.
-  struct Own {
-    std::uint32_t first;
-    std::uint32_t count;
-    double weight;
-
-    Use of(std::uint32_t mover) const { return {first + mover % count, weight}; }
-  };
-  std::vector<Use> uses;
-  std::vector<Own> own;
-  std::vector<std::uint32_t> in_turn;  ///< servers that serve one thing after another
-  std::uint64_t alone{0};
-};
-
-/// How the machine that a plan runs on is shared. Servers are numbered densely.
-class Footprints {
- public:
-  virtual std::uint32_t server_count() const = 0;
-  /// Equal if two servers serve alike.
-  virtual std::uint64_t kind(std::uint32_t server) const = 0;
-  virtual Footprint of_walk(std::span<const Leg> walk) const = 0;
-  virtual Footprint of_queue_pair(const QueuePair& queue_pair) const = 0;
-
- protected:
-  ~Footprints() = default;
-};
 
 /// Which server stands for which, by server. One that nothing uses stands for itself.
 struct ServerClasses {
@@ -52,7 +18,7 @@ struct ServerClasses {
   bool empty() const { return first.empty(); }
 };
 
-/// A plan in which one actor, program, flag and queue pair stands for all that do the same.
+/// A plan in which one actor, program, flag, join and queue pair stands for all that do the same.
 struct Folded {
   Plan plan;
   ServerClasses servers;
@@ -61,7 +27,7 @@ struct Folded {
 };
 
 /// Folds a plan and what it shares of a machine by the coarsest equitable partition of actors,
-/// programs, flags, queue pairs, walks and servers (coarsest_equitable_partition). On a transport
+/// programs, flags, joins, queue pairs, what walks take and servers (PlanGraph). On a transport
 /// that shares out max-min fairly all members of a class do the same at the same times, so the
 /// folded run's times are the plan's own (but for the order in which one thread takes what comes at
 /// one instant from several others, where that order is not the plan's).
@@ -69,7 +35,7 @@ struct Folded {
 /// A folded program or queue pair stands for `copies`; on a server that stands for `size`, each of
 /// its bytes counts copies / size times. What an actor, a flag or a server takes one after another
 /// comes from one of a class only: where several would come from one class, it is split by their
-/// order. Memory O(instructions), some 120 B each.
+/// order. Memory O(instructions), some 130 B each.
 ///
 /// nullopt if the graph has more than 1e9 edges, or once as many were looked at (seconds). Throws
 /// Stopped.

@@ -1,5 +1,6 @@
 #include "sim/plan/plan.hpp"
 
+#include <algorithm>
 #include <map>
 #include <stdexcept>
 #include <utility>
@@ -64,6 +65,19 @@ class RunCounter {
   std::vector<std::uint64_t> runs_;
 };
 
+/// Whether a program waits for a flag or asks for its tokens.
+std::vector<bool> waited_for_flags(const Plan& plan) {
+  std::vector<bool> out(plan.flags.size());
+  for (const Program& program : plan.programs) {
+    for (const Instruction& i : program.code) {
+      const bool asks = i.kind == Instruction::Kind::kWhile;
+      if (asks || i.kind == Instruction::Kind::kWait) out.at(i.index) = true;
+      if (asks && i.second != kNoIndex) out.at(i.second) = true;
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 std::vector<std::uint32_t> servers_of_flags(const Plan& plan) {
@@ -80,36 +94,36 @@ std::vector<std::uint32_t> servers_of_flags(const Plan& plan) {
 }
 
 std::vector<std::uint32_t> joins_of_flags(const Plan& plan) {
-  const std::vector<std::uint32_t> servers = servers_of_flags(plan);
-  const auto check = [](bool holds, FlagIndex flag, const char* what) {
-    if (!holds) throw std::logic_error("plan: flag " + std::to_string(flag) + what);
+  const auto refuse = [](FlagIndex flag, const char* what) {
+    throw std::logic_error("plan: flag " + std::to_string(flag) + what);
   };
   std::vector<std::uint32_t> out(plan.flags.size(), kNoIndex);
+  if (plan.joins.empty()) return out;
+  const std::vector<std::uint32_t> servers = servers_of_flags(plan);
+  const std::vector<bool> waited_for = waited_for_flags(plan);
   for (std::uint32_t j = 0; j < plan.joins.size(); ++j) {
     for (const FlagIndex flag : plan.joins[j].from) {
-      check(out.at(flag) == kNoIndex, flag, " is of two joins");
-      check(servers[flag] == kNoIndex, flag, " is of a join, and served");
-      check(plan.flags[flag].tokens == 0, flag, " is of a join, and begins with tokens");
+      if (out.at(flag) != kNoIndex) refuse(flag, " is of two joins");
+      if (servers[flag] != kNoIndex || waited_for[flag]) refuse(flag, " is of a join, and taken");
+      if (plan.flags[flag].tokens > 0) refuse(flag, " is of a join, and begins with tokens");
       out[flag] = j;
     }
-    for (const Join::To& to : plan.joins[j].to) {
-      check(servers.at(to.flag) == kNoIndex, to.flag, " is given to by a join, and served");
+    std::vector<FlagIndex> told;
+    for (const Join::To& to : plan.joins[j].to) told.push_back(to.flag);
+    std::ranges::sort(told);
+    const auto twice = std::ranges::adjacent_find(told);
+    if (twice != told.end()) refuse(*twice, " is told twice by a join");
+    for (const FlagIndex flag : told) {
+      if (servers.at(flag) != kNoIndex) refuse(flag, " is told by a join, and served");
     }
   }
   return out;
 }
 
 std::vector<bool> taken_flags(const Plan& plan) {
-  std::vector<bool> out(plan.flags.size());
+  std::vector<bool> out = waited_for_flags(plan);
   for (const Join& join : plan.joins) {
     for (const FlagIndex flag : join.from) out.at(flag) = true;
-  }
-  for (const Program& program : plan.programs) {
-    for (const Instruction& i : program.code) {
-      const bool asks = i.kind == Instruction::Kind::kWhile;
-      if (asks || i.kind == Instruction::Kind::kWait) out.at(i.index) = true;
-      if (asks && i.second != kNoIndex) out.at(i.second) = true;
-    }
   }
   return out;
 }

@@ -59,8 +59,9 @@ struct Flag {
 };
 
 /// Whenever each of the flags `from` has a token, one of each is taken, and each of `to` gets one
-/// after its lag: what all of some have done, all of others are told. A flag is in `from` of one
-/// join at most, begins with no tokens, and nobody else takes its tokens or serves those of `to`.
+/// after its lag: what all of some have done, all of others are told. Tokens that it gives carry
+/// neither bytes nor a tag. A flag is in `from` of one join at most and begins with no tokens, and
+/// nobody else takes its tokens; one in `to` is there once, and not served.
 struct Join {
   struct To {
     FlagIndex flag;

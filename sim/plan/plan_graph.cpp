@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
 #include <numeric>
 #include <span>
 #include <tuple>
+#include <utility>
 
 #include "sim/base/random.hpp"
 
@@ -19,11 +21,11 @@ enum class Bond : std::uint8_t {
   kServes,     ///< a program's flag
   kFlag,       ///< of an instruction
   kQueuePair,  ///< likewise
-  kMove,       ///< likewise: what its walk takes of others' servers
+  kMove,       ///< likewise: what its walk takes of servers that are not the mover's own
   kOwn,        ///< and of the mover's own
   kPath,       ///< of a queue pair's messages
   kUse,        ///< of a server
-  kInTurn,     ///< likewise, of one thing after another
+  kInTurn,     ///< likewise, by a queue pair, of one thing after another
   kCompletion,
   kReceived,
   kContext,  ///< a queue pair's own flag
@@ -82,14 +84,14 @@ PlanGraph::PlanGraph(const Plan& plan, const Footprints& footprints)
   for (std::size_t j = 0; j < plan_.joins.size(); ++j) add_join(j);
   add_places();
   add_blocks();
-  of_walks_ = {};
-  paths_ = {};
+  std::vector<Path>().swap(of_walks_);
+  std::unordered_map<std::uint64_t, std::uint32_t>().swap(paths_);
 }
 
 void PlanGraph::reserve() {
   std::size_t instructions = 0;
   for (const Program& program : plan_.programs) instructions += program.code.size();
-  graph_.edges.reserve(3 * instructions);  // more than plans come to; what is left is not touched
+  graph_.edges.reserve(3 * instructions);  // more than most plans have; what is left is not touched
   single_.reserve(instructions + 2 * plan_.programs.size());
 }
 
@@ -163,10 +165,12 @@ std::vector<bool> PlanGraph::flags_with_queue_pairs() const {
   }
   return out;
 }
+
 bool PlanGraph::names_queue_pair(const Instruction& i) const {
   return gives_tag(i) && by_queue_pair_[i.index] &&
          static_cast<std::uint64_t>(i.amount) < plan_.queue_pairs.size();
 }
+
 /// Of a class one at most may have such an edge to a node: it takes one thing after another.
 void PlanGraph::add_single(std::uint32_t from, std::uint32_t to, std::uint64_t with) {
   single_.push_back(static_cast<std::uint32_t>(graph_.edges.size()));
@@ -240,13 +244,6 @@ void PlanGraph::add_move(std::uint32_t node, WalkIndex walk, std::uint32_t mover
     graph_.add_edge(node, server_node(use.server),
                     label(Bond::kOwn, place, std::bit_cast<std::uint64_t>(use.weight)));
   }
-  add_in_turn(node, path.footprint, place);
-}
-
-void PlanGraph::add_in_turn(std::uint32_t node, const Footprint& footprint, std::uint64_t place) {
-  for (std::size_t i = 0; i < footprint.in_turn.size(); ++i) {
-    add_single(node, server_node(footprint.in_turn[i]), label(Bond::kInTurn, place, i));
-  }
 }
 
 std::uint32_t PlanGraph::path_node(const Footprint& footprint) {
@@ -270,7 +267,9 @@ void PlanGraph::add_queue_pair(QueuePairIndex index) {
   const std::uint32_t node = queue_pair_node(index);
   const Footprint footprint = footprints_.of_queue_pair(q);
   graph_.add_edge(node, path_node(footprint), label(Bond::kPath));
-  add_in_turn(node, footprint, 0);
+  for (std::size_t i = 0; i < footprint.in_turn.size(); ++i) {
+    add_single(node, server_node(footprint.in_turn[i]), label(Bond::kInTurn, i));
+  }
   const auto tells = [&](FlagIndex flag, Bond bond) {
     if (flag == kNoIndex) return;
     add_single(node, flag_node(flag), label(bond));
@@ -290,7 +289,7 @@ void PlanGraph::add_join(std::size_t index) {
     graph_.add_edge(join_node(index), flag_node(flag), label(Bond::kJoined));
   }
   for (const Join::To& to : join.to) {
-    graph_.add_edge(join_node(index), flag_node(to.flag), label(Bond::kTold, lag_digest(to.lag)));
+    add_single(join_node(index), flag_node(to.flag), label(Bond::kTold, lag_digest(to.lag)));
   }
 }
 
@@ -321,6 +320,7 @@ void PlanGraph::add_blocks() {
     graph_.add_edge(actor_node(a), at->second, label(Bond::kBlock));
   }
 }
+
 bool PlanGraph::split_rivals(const Partition& partition) {
   // Those to one node side by side: few.
   std::vector<std::uint32_t> begins(graph_.nodes.size() + 1);

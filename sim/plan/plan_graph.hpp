@@ -7,13 +7,15 @@
 #include <vector>
 
 #include "sim/plan/equitable.hpp"
-#include "sim/plan/fold.hpp"
+#include "sim/plan/footprint.hpp"
+#include "sim/plan/plan.hpp"
 
 namespace weft {
 
 /// A plan, and what it shares of a machine, as a graph whose equitable partitions tell what does
 /// the same: see fold(). Nodes of one kind stand together: programs, actors, flags, queue pairs,
-/// joins; then walks and servers as they are met. Memory: 16 B an edge, 8 B a node.
+/// joins; then, as they are met, paths (what walks and messages take) and servers; then blocks.
+/// Memory: 20 B an edge, 8 B a node.
 class PlanGraph {
  public:
   /// Both must outlive it.
@@ -61,7 +63,6 @@ class PlanGraph {
   void add_move(std::uint32_t node, WalkIndex walk, std::uint32_t mover, std::uint64_t place);
   /// Of all walks, or queue pairs' messages, that take the same of the same servers.
   std::uint32_t path_node(const Footprint& footprint);
-  void add_in_turn(std::uint32_t node, const Footprint& footprint, std::uint64_t place);
   void add_queue_pair(QueuePairIndex index);
   void add_join(std::size_t index);
   void add_places();

@@ -31,7 +31,8 @@ struct Suspended {
 
 struct FlagState {
   Mailbox<Token> tokens;
-  std::uint32_t unused{0};  ///< of those that it began with, or that a join has not taken yet
+  std::uint32_t unused{0};   ///< of those that it began with
+  std::uint32_t joining{0};  ///< that wait for the others of its join
   std::uint32_t server{kNoIndex};
   std::uint32_t join{kNoIndex};  ///< that takes its tokens
   bool is_taken{true};           ///< else its tokens are dropped

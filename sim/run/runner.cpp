@@ -432,7 +432,7 @@ class Runner::Engine final : private TransportSink, private EventTarget {
   void give(Job& job, FlagIndex index, Token token, const PathRef& path, LagIndex lag) {
     FlagState& flag = job.flags[index];
     if (flag.server == kNoIndex && !flag.is_taken) return;
-    if (flag.join != kNoIndex) return join(job, flag, token, path, lag);
+    if (flag.join != kNoIndex) return give_to_join(job, flag, path, lag);
     token.program = flag.server;
     const bool is_served = flag.server != kNoIndex;
     const ActorIndex actor = is_served ? job.programs[flag.server].actor : flag.waiter;
@@ -441,10 +441,10 @@ class Runner::Engine final : private TransportSink, private EventTarget {
     box.push(token);
   }
 
-  /// A join's flag gets a token; if it was the last that lacked one, what led to it led to what the
-  /// join gives.
-  void join(Job& job, FlagState& flag, const Token& token, const PathRef& path, LagIndex lag) {
-    if (flag.unused++ > 0) return;
+  /// A flag of a join gets a token. If it was the last that lacked one, what led to it led to what
+  /// the join gives.
+  void give_to_join(Job& job, FlagState& flag, const PathRef& path, LagIndex lag) {
+    if (flag.joining++ > 0) return;
     std::size_t& missing = job.missing[flag.join];
     if (--missing > 0) return;
     const Join& join = job.plan->joins[flag.join];
@@ -452,8 +452,8 @@ class Runner::Engine final : private TransportSink, private EventTarget {
     if (lag != kNoIndex) {
       until = paths_.extend(std::move(until), job.lags[lag].cause, job.lags[lag].time);
     }
-    for (const FlagIndex f : join.from) missing += --job.flags[f].unused == 0 ? 1 : 0;
-    for (const Join::To& to : join.to) raise(job, to.flag, to.lag, token, until);
+    for (const FlagIndex f : join.from) missing += --job.flags[f].joining == 0 ? 1 : 0;
+    for (const Join::To& to : join.to) raise(job, to.flag, to.lag, {}, until);
   }
 
   void follow(const Job& job, ActorState& actor, const PathRef& path, LagIndex lag) {

@@ -63,7 +63,11 @@ TEST(FoldRun, EveryAlgorithmAndProtocol) {
                   {std::string("nccl.algo=") + algorithm, std::string("nccl.proto=") + protocol});
     }
   }
-  expect_same(scenario_of("hgx-h100-8nic.yaml", 1, "allreduce", Bytes::mib(8)), {"nccl.algo=NVLS"});
+  for (const char* op : {"allreduce", "allgather", "reducescatter"}) {
+    expect_same(scenario_of("hgx-h100-8nic.yaml", 1, op, Bytes::mib(8)), {"nccl.algo=NVLS"});
+  }
+  expect_same(scenario_of("hgx-h100-8nic.yaml", 5, "allreduce", Bytes::mib(2)),
+              {"nccl.algo=NVLSTree", "network.kind=leaf-spine", "network.ports=32"});
   expect_same(scenario_of("hgx-h100-8nic.yaml", 4, "allgather", Bytes::mib(4)),
               {"gpu.count=1", "nccl.algo=PAT"});
 }
@@ -80,7 +84,8 @@ TEST(FoldRun, RandomClusters) {
       {"network.kind=leaf-spine", "network.ports=32"},
       {"network.kind=leaf-spine", "network.ports=32", "network.placement=round-robin"},
       {"network.kind=rail-optimised", "network.ports=16"},
-      {"network.kind=leaf-spine", "network.ports=32", "network.oversubscription=2"}};
+      {"network.kind=leaf-spine", "network.ports=32", "network.oversubscription=2"},
+      {"network.kind=leaf-spine", "network.ports=32", "wire.routing=ecmp"}};
   for (std::uint64_t seed = 1; seed <= seeds(12); ++seed) {
     std::mt19937_64 stream = random_stream(seed, "fold");
     const auto pick = [&stream](const auto& from) {

@@ -1,6 +1,7 @@
 #include "models/transport/footprints.hpp"
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -59,6 +60,32 @@ TEST(Footprints, AreOfTheWalksOwnServersOnWhicheverNodes) {
         }
       }
     }
+  }
+}
+
+// Over routes that the load is spread over all connections of two NICs take the same; ECMP gives
+// each a route of its own.
+TEST(Footprints, AreThoseOfTheConnection) {
+  for (const bool ecmp : {false, true}) {
+    std::vector<std::string> network{"network.kind=leaf-spine", "network.ports=16",
+                                     "network.placement=round-robin"};
+    if (ecmp) network.push_back("wire.routing=ecmp");
+    MachineUnderTest m("hgx-h100-8nic.yaml", network, 6);
+    const MachineFootprints footprints(m.machine());
+    const Fabric& fabric = m.machine().fabric();
+    const DeviceId nic = fabric.device(0, DeviceKind::kNic, 0);
+    const DeviceId peer = fabric.device(5, DeviceKind::kNic, 1);
+    std::set<std::map<std::uint32_t, double>> all;
+    std::set<std::uint64_t> alone;
+    for (std::uint32_t connection = 0; connection < 8; ++connection) {
+      const Walk walk{{Leg::Kind::kMessage, Leg::Medium::kWire, nic, nic, peer, connection}};
+      const Footprint footprint = footprints.of_walk(walk);
+      EXPECT_EQ(uses_of(footprint, 0), uses_of(contract(m.machine(), walk)));
+      all.insert(uses_of(footprint, 0));
+      alone.insert(footprint.alone);
+    }
+    EXPECT_EQ(all.size() > 1, ecmp);
+    EXPECT_EQ(alone.size(), 1u);
   }
 }
 

@@ -206,9 +206,10 @@ TEST(Fold, AJoinOfManyBecomesOneOfFew) {
   const auto joined = [](std::int64_t last) {  // three tell two; the third may do it last
     Plan plan = gpus(5, [last](Program& program, std::uint32_t r) {
       if (r > 2) return program.wait(r);
-      if (r == 2)
-        program.repeat(static_cast<std::uint64_t>(last),
-                       [&] { program.move(WalkTable::kEmpty, Bytes{8}); });
+      if (r == 2) {
+        const auto moves = static_cast<std::uint64_t>(last);
+        program.repeat(moves, [&] { program.move(WalkTable::kEmpty, Bytes{8}); });
+      }
       program.signal(r);
     });
     plan.joins.push_back({{0, 1, 2}, {{3}, {4}}});
@@ -222,6 +223,27 @@ TEST(Fold, AJoinOfManyBecomesOneOfFew) {
   EXPECT_EQ(unlike.programs.size(), 3u);
   ASSERT_EQ(unlike.joins.size(), 1u);
   EXPECT_EQ(unlike.joins[0], (Join{{0, 1}, {{2}}}));
+}
+
+// Two joins that are alike and tell one flag: whoever waits takes a token of each.
+TEST(Fold, JoinsThatTellOneFlagStay) {
+  Plan plan = gpus(3, [](Program& program, std::uint32_t r) {
+    return r == 2 ? program.wait(2, 2) : program.signal(r);
+  });
+  plan.joins = {{{0}, {{2}}}, {{1}, {{2}}}};
+  const Plan folded = fold(plan, Links{})->plan;
+  EXPECT_EQ(folded.programs.size(), 3u);
+  EXPECT_EQ(folded.joins, plan.joins);
+}
+
+// Flags of one class are told once, also where equal lags have two numbers.
+TEST(Fold, AJoinTellsAClassOnce) {
+  Plan plan = gpus(3, [](Program& program, std::uint32_t r) {
+    return r == 0 ? program.signal(0) : program.wait(r);
+  });
+  plan.lags = {{"seen", Duration::ns(5)}, {"seen", Duration::ns(5)}};
+  plan.joins = {{{0}, {{1, 0}, {2, 1}}}};
+  EXPECT_EQ(fold(plan, Links{})->plan.joins, (std::vector<Join>{{{0}, {{1, 0}}}}));
 }
 
 // Joins that are alike become one; one that is told later by a lag stays.

@@ -126,6 +126,15 @@ TEST(Plan, AJoinsFlagsAreItsOwn) {
   Plan begun = plan;
   begun.flags[0].tokens = 1;
   refused(begun);
+  Plan told_twice = plan;
+  told_twice.joins[0].to.push_back({2});
+  refused(told_twice);
+  Plan waits = plan;
+  waits.programs.emplace_back().wait(1);
+  refused(waits);
+  Plan asks = plan;
+  asks.programs.emplace_back().while_has(3, 1, 0, [&] { asks.programs.back().wait(3); });
+  refused(asks);
   for (const FlagIndex flag : {0U, 2U}) {
     Plan served = plan;
     served.programs.emplace_back().serves = flag;

@@ -212,6 +212,19 @@ DeviceId PlanBuilder::switch_of(std::span<const std::uint32_t> ranks) const {
   throw InputError(fabric.spec().file + ": no NVSwitch joins all GPUs of a node, as NVLS needs");
 }
 
+/// How a head loads from all of the ranks, or stores to them. Its own leg first: its SM works on
+/// it.
+Walk PlanBuilder::by_switch(Leg::Kind kind, DeviceId nvswitch, DeviceId head,
+                            std::span<const std::uint32_t> ranks) const {
+  const auto leg = [&](DeviceId initiator, DeviceId memory) {
+    return kind == Leg::Kind::kRead ? read_leg(initiator, memory, Leg::Medium::kNvlink)
+                                    : write_leg(initiator, memory, Leg::Medium::kNvlink);
+  };
+  Walk out{leg(head, nvswitch)};
+  for (const std::uint32_t rank : ranks) out.push_back(leg(nvswitch, communicator_->gpu(rank)));
+  return out;
+}
+
 /// What a head polls of all GPUs, by the NVSwitch, it sees a round trip later, on average.
 SwitchFifos PlanBuilder::connect_switch(const Protocol& protocol,
                                         std::span<const std::uint32_t> heads,
@@ -240,23 +253,15 @@ SwitchFifos PlanBuilder::connect_switch(const Protocol& protocol,
   }
   for (const std::uint32_t head : heads) {
     const DeviceId gpu = communicator_->gpu(head);
-    // The head's own leg first: its SM works on it.
-    Walk load{read_leg(gpu, nvswitch, Leg::Medium::kNvlink)};
-    Walk store{write_leg(gpu, nvswitch, Leg::Medium::kNvlink)};
-    for (const std::uint32_t rank : ranks) {
-      const DeviceId member = communicator_->gpu(rank);
-      load.push_back(read_leg(nvswitch, member, Leg::Medium::kNvlink));
-      store.push_back(write_leg(nvswitch, member, Leg::Medium::kNvlink));
-    }
     const Duration latency = nvlink_latency_[in_node(gpu)];
     const Duration poll = latency * 2 + load_latency_[in_node(gpu)];
     const Duration sync = cycles(protocol.sync, gpu);
-    add(out.reduce, {.pull = std::move(load),
+    add(out.reduce, {.pull = by_switch(Leg::Kind::kRead, nvswitch, gpu, ranks),
                      .ready = to(pushed, 0, lag("head sees slices of all GPUs", sync + poll)),
                      .taken = from(freed),
                      .after_take = lag("FIFO slot freed", latency)});
     add(out.broadcast,
-        {.push = std::move(store),
+        {.push = by_switch(Leg::Kind::kWrite, nvswitch, gpu, ranks),
          .free = to(emptied, protocol.slots, lag("head sees FIFO slots of all GPUs", poll)),
          .pushed = from(stored),
          .after_push = lag("kernel hands slice over", sync)});

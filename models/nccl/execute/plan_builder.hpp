@@ -25,8 +25,7 @@ struct Endpoint {
 
 using ConnectionIndex = std::uint32_t;
 
-/// The connections that a step receives from or sends to: none, one, a tree's children, all ranks
-/// of a node.
+/// The connections that a step receives from or sends to: none, one, a tree's children.
 using ConnectionList = std::vector<ConnectionIndex>;
 
 /// NVLS's FIFOs between the ranks of a node and its heads, at each side what it takes part in. A
@@ -165,7 +164,8 @@ class PlanBuilder {
  private:
   /// A FIFO: the sender's block pushes a slice, which raises `pushed`; the receiver's waits for
   /// `ready`, takes it (`pull`, where it does not lie in the GPU's memory already) and signals
-  /// `taken`; the sender may use the slot again when `free` says so.
+  /// `taken`; the sender may use the slot again when `free` says so. NVLS's are one end of a FIFO
+  /// each, which joins tie to the others: a rank's or a head's (connect_switch()).
   struct Connection {
     /// How the sender's block stores a slice and the receiver's loads it; nullopt: in its own
     /// memory.
@@ -216,6 +216,8 @@ class PlanBuilder {
   void pass(const Protocol& protocol, Bytes data, const ConnectionList& in,
             const ConnectionList& out, Primitive primitive);
   DeviceId switch_of(std::span<const std::uint32_t> ranks) const;
+  Walk by_switch(Leg::Kind kind, DeviceId nvswitch, DeviceId head,
+                 std::span<const std::uint32_t> ranks) const;
   void connect_inside(Connection& connection, const Protocol& protocol, std::uint32_t from_rank,
                       std::uint32_t to_rank, std::uint32_t channel);
   void connect_nodes(Connection& connection, const Protocol& protocol, Endpoint from, Endpoint to,
