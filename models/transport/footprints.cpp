@@ -56,24 +56,16 @@ Footprint footprint(const Machine& machine, const Walk& walk) {
   return out;
 }
 
-/// A walk that takes what others take on other nodes.
-struct Alike {
+/// A walk, as if the nodes that it meets were the first.
+struct OnFirstNodes {
   Walk walk;
-  std::vector<std::uint32_t> nodes;  ///< in place of the first ones; none: those that it names
+  std::vector<std::uint32_t> nodes;  ///< that it meets, in this order
 };
 
-/// As if the nodes that it meets were the first, unless it leaves one through a network where it
-/// matters which nodes they are. None if it also matters which connection it is of.
-std::optional<Alike> alike_of(const Machine& machine, std::span<const Leg> walk) {
+/// None if it leaves a node through a network where it matters which nodes they are.
+std::optional<OnFirstNodes> on_first_nodes(const Machine& machine, std::span<const Leg> walk) {
   const Fabric& fabric = machine.fabric();
-  Alike out{{walk.begin(), walk.end()}, {}};
-  const bool is_wire =
-      std::ranges::any_of(walk, [](const Leg& leg) { return leg.medium == Leg::Medium::kWire; });
-  if (is_wire) {
-    if (!machine.has_one_switch() && !machine.routing().spread()) return std::nullopt;
-    for (Leg& leg : out.walk) leg.connection = 0;  // there is one route, or it takes all
-    if (!machine.has_one_switch()) return out;
-  }
+  OnFirstNodes out{{walk.begin(), walk.end()}, {}};
   const auto move = [&](DeviceId& device) {
     const std::size_t devices = fabric.devices_per_node();
     const auto node = static_cast<std::uint32_t>(device.index() / devices);
@@ -82,6 +74,10 @@ std::optional<Alike> alike_of(const Machine& machine, std::span<const Leg> walk)
     device = DeviceId{static_cast<std::size_t>(at) * devices + device.index() % devices};
   };
   for (Leg& leg : out.walk) {
+    if (leg.medium == Leg::Medium::kWire) {
+      if (!machine.has_one_switch()) return std::nullopt;
+      leg.connection = 0;  // there is one route only
+    }
     move(leg.initiator);
     move(leg.source);
     move(leg.sink);
@@ -98,14 +94,17 @@ std::uint64_t MachineFootprints::kind(std::uint32_t server) const {
                   fnv1a(machine_->cause(id).kind));
 }
 
+bool MachineFootprints::connections_differ() const {
+  return !machine_->has_one_switch() && !machine_->routing().spread();
+}
+
 Footprint MachineFootprints::of_walk(std::span<const Leg> walk) const {
-  const std::optional<Alike> alike = alike_of(*machine_, walk);
+  const std::optional<OnFirstNodes> alike = on_first_nodes(*machine_, walk);
   if (!alike) return footprint(*machine_, {walk.begin(), walk.end()});
   const WalkIndex index = walks_.add(alike->walk);
   if (index >= known_.size()) known_.resize(index + 1);
   if (!known_[index]) known_[index] = footprint(*machine_, alike->walk);
   Footprint out = *known_[index];
-  if (alike->nodes.empty()) return out;
   const auto move = [&](std::uint32_t& server) {
     server = machine_->on_node_of(ServerId{server}, alike->nodes).value;
   };

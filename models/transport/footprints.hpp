@@ -10,9 +10,8 @@ namespace weft {
 
 /// How the fluid transport shares a machine: the contractions of walks (contract()), and what
 /// messages pass one after another. Nodes are alike, and so are the SMs of a GPU, so a walk is
-/// contracted once for all of them: within one node on any network, between two on one switch; over
-/// several switches that the load is spread over, once for all connections of two nodes. Not for
-/// several threads.
+/// contracted once for all of them: within one node on any network, between two on one switch. Not
+/// for several threads.
 class MachineFootprints final : public Footprints {
  public:
   /// The machine must outlive it.
@@ -22,6 +21,7 @@ class MachineFootprints final : public Footprints {
     return static_cast<std::uint32_t>(machine_->server_count());
   }
   std::uint64_t kind(std::uint32_t server) const override;
+  bool connections_differ() const override;
   /// Throws InputError if the fabric has no way for it; std::logic_error of copy engines, whose
   /// copies wait for each other.
   Footprint of_walk(std::span<const Leg> walk) const override;

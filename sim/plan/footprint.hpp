@@ -36,6 +36,8 @@ class Footprints {
   virtual std::uint32_t server_count() const = 0;
   /// Equal if two servers serve alike.
   virtual std::uint64_t kind(std::uint32_t server) const = 0;
+  /// Whether connections of the same NICs take different ways.
+  virtual bool connections_differ() const = 0;
   virtual Footprint of_walk(std::span<const Leg> walk) const = 0;
   virtual Footprint of_queue_pair(const QueuePair& queue_pair) const = 0;
 

@@ -85,7 +85,7 @@ PlanGraph::PlanGraph(const Plan& plan, const Footprints& footprints)
   add_places();
   add_blocks();
   std::vector<Path>().swap(of_walks_);
-  std::unordered_map<std::uint64_t, std::uint32_t>().swap(paths_);
+  std::unordered_map<std::uint64_t, Path>().swap(of_queue_pairs_);
 }
 
 void PlanGraph::reserve() {
@@ -233,42 +233,43 @@ void PlanGraph::add_instruction(std::uint32_t node, const Program& program, cons
 
 void PlanGraph::add_move(std::uint32_t node, WalkIndex walk, std::uint32_t mover,
                          std::uint64_t place) {
-  Path& path = of_walks_[walk];
-  if (path.node == kNoIndex) {
-    path.footprint = footprints_.of_walk(plan_.walks[walk]);
-    path.node = path_node(path.footprint);
-  }
-  graph_.add_edge(node, path.node, label(Bond::kMove, place));
-  for (const Footprint::Own& own : path.footprint.own) {
+  Path& known = of_walks_[walk];
+  if (known.node == kNoIndex) known = path(footprints_.of_walk(plan_.walks[walk]));
+  graph_.add_edge(node, known.node, label(Bond::kMove, place));
+  for (const Footprint::Own& own : known.own) {
     const Footprint::Use use = own.of(mover);
     graph_.add_edge(node, server_node(use.server),
                     label(Bond::kOwn, place, std::bit_cast<std::uint64_t>(use.weight)));
   }
 }
 
-std::uint32_t PlanGraph::path_node(const Footprint& footprint) {
-  std::uint64_t digest = footprint.alone;
+PlanGraph::Path PlanGraph::path(Footprint footprint) {
+  const std::uint32_t node = graph_.add_node(combined(7, footprint.alone));
   for (const Footprint::Use& use : footprint.uses) {
-    digest = combined(digest, use.server);
-    digest = combined(digest, std::bit_cast<std::uint64_t>(use.weight));
-  }
-  const auto [at, is_new] = paths_.try_emplace(digest);
-  if (!is_new) return at->second;
-  at->second = graph_.add_node(combined(7, footprint.alone));
-  for (const Footprint::Use& use : footprint.uses) {
-    graph_.add_edge(at->second, server_node(use.server),
+    graph_.add_edge(node, server_node(use.server),
                     label(Bond::kUse, std::bit_cast<std::uint64_t>(use.weight)));
   }
+  return {node, std::move(footprint.own), std::move(footprint.in_turn)};
+}
+
+const PlanGraph::Path& PlanGraph::path_of(const QueuePair& q) {
+  std::uint64_t key = (q.writes ? 1U : 0U) + (q.sends ? 2U : 0U) + (q.reads ? 4U : 0U);
+  for (const DeviceId device : {q.nic, q.peer_nic, q.memory, q.peer_memory}) {
+    key = combined(key, device.index());
+  }
+  if (footprints_.connections_differ()) key = combined(key, q.connection);
+  const auto [at, is_new] = of_queue_pairs_.try_emplace(key);
+  if (is_new) at->second = path(footprints_.of_queue_pair(q));
   return at->second;
 }
 
 void PlanGraph::add_queue_pair(QueuePairIndex index) {
   const QueuePair& q = plan_.queue_pairs[index];
   const std::uint32_t node = queue_pair_node(index);
-  const Footprint footprint = footprints_.of_queue_pair(q);
-  graph_.add_edge(node, path_node(footprint), label(Bond::kPath));
-  for (std::size_t i = 0; i < footprint.in_turn.size(); ++i) {
-    add_single(node, server_node(footprint.in_turn[i]), label(Bond::kInTurn, i));
+  const Path& path = path_of(q);
+  graph_.add_edge(node, path.node, label(Bond::kPath));
+  for (std::size_t i = 0; i < path.in_turn.size(); ++i) {
+    add_single(node, server_node(path.in_turn[i]), label(Bond::kInTurn, i));
   }
   const auto tells = [&](FlagIndex flag, Bond bond) {
     if (flag == kNoIndex) return;

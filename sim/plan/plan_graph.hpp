@@ -61,8 +61,15 @@ class PlanGraph {
   void add_instruction(std::uint32_t node, const Program& program, const Instruction& i,
                        std::uint64_t place);
   void add_move(std::uint32_t node, WalkIndex walk, std::uint32_t mover, std::uint64_t place);
-  /// Of all walks, or queue pairs' messages, that take the same of the same servers.
-  std::uint32_t path_node(const Footprint& footprint);
+  /// What a walk, or messages of queue pairs between the same ends, take of servers that are not
+  /// the mover's own: a node; and the rest of its footprint.
+  struct Path {
+    std::uint32_t node{kNoIndex};
+    std::vector<Footprint::Own> own;
+    std::vector<std::uint32_t> in_turn;
+  };
+  Path path(Footprint footprint);
+  const Path& path_of(const QueuePair& q);
   void add_queue_pair(QueuePairIndex index);
   void add_join(std::size_t index);
   void add_places();
@@ -77,13 +84,9 @@ class PlanGraph {
   std::vector<std::uint32_t> servers_of_flags_;  // programs
   std::vector<bool> by_queue_pair_;              // by flag
   std::uint32_t flags_of_context_;
-  std::vector<std::uint32_t> programs_of_;  // by actor: how many so far
-  struct Path {
-    std::uint32_t node{kNoIndex};
-    Footprint footprint;
-  };
+  std::vector<std::uint32_t> programs_of_;                      // by actor: how many so far
   std::vector<Path> of_walks_;                                  // as they are met
-  std::unordered_map<std::uint64_t, std::uint32_t> paths_;      // nodes, by what they take
+  std::unordered_map<std::uint64_t, Path> of_queue_pairs_;      // by what they carry between what
   std::vector<std::pair<std::uint32_t, QueuePairIndex>> tags_;  // that programs serve
 };
 

@@ -1,6 +1,7 @@
 #include "sim/plan/fold.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -40,6 +41,7 @@ class Links final : public Footprints {
   std::uint64_t kind(std::uint32_t server) const override {
     return server == slow ? 1 : server < 100 ? 2 : 3;
   }
+  bool connections_differ() const override { return ecmp; }
   Footprint of_walk(std::span<const Leg> walk) const override {
     if (walk.empty()) return {};
     const auto gpu = static_cast<std::uint32_t>(walk.front().initiator.index());
@@ -47,9 +49,11 @@ class Links final : public Footprints {
   }
   Footprint of_queue_pair(const QueuePair& q) const override {
     const auto nic = static_cast<std::uint32_t>(q.nic.index());
-    return {.uses = {{nic, 1}}, .own = {}, .in_turn = {nic + 50}};
+    const std::uint32_t link = ecmp ? 900 + q.connection : 98;
+    return {.uses = {{nic, 1}, {link, 1}}, .own = {}, .in_turn = {nic + 50}};
   }
   std::uint32_t slow{1000};  ///< a link that is not like the others
+  bool ecmp{false};          ///< connections have a link each
 };
 
 /// A ring of GPUs: each moves when it is told, and tells the next one.
@@ -302,6 +306,22 @@ Plan messages(std::uint32_t each) {
     }
   }
   return plan;
+}
+
+// What a queue pair's messages take is asked once for all between the same ends, but of each
+// connection where they take different ways.
+TEST(Fold, ConnectionsTakeTheirOwnWays) {
+  const auto links_in_use = [](bool ecmp) {
+    Links links;
+    links.ecmp = ecmp;
+    Plan plan = messages(1);
+    plan.queue_pairs[1].connection = 7;
+    const Folded folded = *fold(plan, links);
+    EXPECT_EQ(folded.plan.queue_pairs.size(), 1u);
+    return std::pair{folded.servers.size[98], folded.servers.size[900]};
+  };
+  EXPECT_EQ(links_in_use(false), (std::pair{1U, 1U}));
+  EXPECT_EQ(links_in_use(true), (std::pair{1U, 2U}));  // 900 stands for 907
 }
 
 TEST(Fold, QueuePairsKeepTheirFlagsAndTags) {
