@@ -194,7 +194,7 @@ class Shards(CapacityTest):
                 enough = dice.randrange(1, 2000)
                 process = subprocess.Popen([cli_test.WEFT, "sweep", FAST, *GRID, "--csv", "out.csv", "--shard", f"{number}/2"],
                                            cwd=self.here)
-                while process.poll() is None and (not part.exists() or part.stat().st_size < enough):
+                while process.poll() is None and (cli_test.size_of(part) or 0) < enough:
                     time.sleep(0.001)
                 process.send_signal(signal.SIGKILL)
                 process.wait()

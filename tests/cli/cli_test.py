@@ -255,6 +255,14 @@ def weft(*arguments, cwd=None, stdin=b"", **options):
                           **options)
 
 
+def size_of(path):
+    """Bytes of a file that another process may write, rename or remove meanwhile; None where there is none."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return None
+
+
 def weft_as_nobody_fails():
     try:
         return weft("--version", cwd="/", user=65534).returncode != 0
