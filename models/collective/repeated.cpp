@@ -10,13 +10,10 @@
 namespace weft {
 namespace {
 
-/// The first block's end and that of all else, so far apart that the next launch is looked at.
-constexpr double kApart = 0.005;
-
-/// What the second of two launches adds to one alone; its causes are those of both.
-RunOutcome second(const RunOutcome& one, RunOutcome both) {
+/// What the second of two launches adds to the first; its causes are those of both.
+RunOutcome second(Duration first, RunOutcome both) {
   const Duration all = both.time;
-  both.time = all - one.time;
+  both.time = all - first;
   Duration named;
   for (auto& [cause, time] : both.causes) {
     time = Duration::from_ns(time.as_ns() * (both.time.as_s() / all.as_s()));
@@ -43,8 +40,9 @@ std::uint64_t Launches::digest() const {
 }
 
 RunOutcome repeated(const Launches& launches, const Plan& plan, CauseTable& causes,
-                    const std::function<RunOutcome(const Plan&)>& run) {
-  RunOutcome out = run(plan);
+                    const std::function<RunOutcome(const Plan&)>& run,
+                    const std::optional<RunOutcome>& alone) {
+  RunOutcome out;
   const auto add = [&](const char* what, Duration time) {
     out.time += time;
     const auto less = std::find_if(out.causes.begin(), out.causes.end(),
@@ -52,13 +50,13 @@ RunOutcome repeated(const Launches& launches, const Plan& plan, CauseTable& caus
     out.causes.insert(less, {causes.intern({what, ""}), time});
   };
   if (launches.kind == Launches::Kind::kSingle) {
+    out = alone ? *alone : run(plan);
     add("host waits and launches again", launches.wait);
     return out;
   }
-  const Duration apart = out.last_end - out.first_end;
-  if (apart.as_s() > kApart * out.time.as_s()) {
-    out = second(out, run(launched_twice(plan)));
-  }
+  RunOutcome both = run(launched_twice(plan));
+  const Duration first = alone ? alone->time : both.lap;
+  out = second(first, std::move(both));
   if (launches.kind == Launches::Kind::kBackToBack && launches.host > out.time) {
     add("host launches", launches.host - out.time);
   }

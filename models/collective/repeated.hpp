@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 
 #include "sim/base/params.hpp"
 #include "sim/run/runner.hpp"
@@ -17,13 +18,17 @@ struct Launches {
 
   explicit Launches(const Params& params);
   std::uint64_t digest() const;
+  /// How many of them repeated() runs one behind the other.
+  int behind_each_other() const { return kind == Kind::kSingle ? 1 : 2; }
 };
 
 /// What launching a collective again and again comes to, from one launch to the next. `run` runs
-/// the plan, and again as launched_twice() where its first block ends more than 0.5 % of the time
-/// before all others and their proxies' operations: there the next launch overlaps with the tail of
-/// the one before, and the next operation of a connection waits for the last one.
+/// the plan as launched_twice(): the second launch overlaps with the tail of the first, and the
+/// next operation of a connection waits for the last one. Counted is what the second adds to the
+/// first as it ended there, or to one `alone` where that is given: a next launch may disturb that
+/// tail. Where the host waits for each launch one alone is all.
 RunOutcome repeated(const Launches& launches, const Plan& plan, CauseTable& causes,
-                    const std::function<RunOutcome(const Plan&)>& run);
+                    const std::function<RunOutcome(const Plan&)>& run,
+                    const std::optional<RunOutcome>& alone = {});
 
 }  // namespace weft

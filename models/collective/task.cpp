@@ -19,6 +19,12 @@
 namespace weft {
 namespace {
 
+/// Whether a launch disturbs the tail of the one before so much that one is run alone too: a
+/// chain's ranks end one after another; hosts that pretend to have NICs pass all by one memory.
+bool runs_alone_too(Op op, const Machine& machine) {
+  return op == Op::kBroadcast || op == Op::kReduce || machine.has_emulated_nics();
+}
+
 /// Runs plans for a row.
 class RowRunner {
  public:
@@ -71,9 +77,19 @@ class RowRunner {
     return run;
   }
 
-  /// Of the first launch, and so of each; none unless they are asked for.
-  LinkTimes* links_of(PlanRun& run) const {
-    return ready_.options.link_use && run.link_times.empty() ? &run.link_times : nullptr;
+  /// As repeated() says; beside one alone where a next launch disturbs much.
+  RunOutcome repeat(const Machine& machine, const Launches& launches, const Plan& plan,
+                    PlanRun& out,
+                    const std::function<RunOutcome(const Plan&, LinkTimes*)>& run) const {
+    std::optional<RunOutcome> alone;
+    if (runs_alone_too(task_.op, machine) && launches.behind_each_other() > 1) {
+      alone = run(plan, nullptr);
+    }
+    LinkTimes* const links = ready_.options.link_use ? &out.link_times : nullptr;
+    const auto run_launched = [&](const Plan& launched) { return run(launched, links); };
+    RunOutcome outcome = repeated(launches, plan, out.causes, run_launched, alone);
+    for (auto& [link, busy_s] : out.link_times) busy_s /= launches.behind_each_other();
+    return outcome;
   }
 
   /// Once folded, however often it is launched: what is alike in one launch is so in two.
@@ -84,43 +100,52 @@ class RowRunner {
     if (options.folds) folded = fold(plan, footprints, options.stop);
     if (!folded) return run_fluid_on(machine, plan, launches);
     PlanRun out = begun(plan);
-    out.outcome = repeated(launches, folded->plan, out.causes, [&](const Plan& launched) {
+    const auto run = [&](const Plan& launched, LinkTimes* links) {
       return run_folded(machine, launched, folded->servers, out.causes, options.shuffle_ties,
-                        options.stop, links_of(out));
-    });
+                        options.stop, links);
+    };
+    out.outcome = repeat(machine, launches, folded->plan, out, run);
     return out;
   }
 
-  /// With its timeline where a row keeps one, while its first launch runs.
+  /// With the timeline of one launch alone where the row keeps one.
   PlanRun run_fluid_on(const Machine& machine, const Plan& plan, const Launches& launches) const {
     const PredictOptions& options = ready_.options;
+    const bool folds = options.folds && is_told();
     PlanRun out = begun(plan);
-    out.outcome = repeated(launches, plan, out.causes, [&](const Plan& launched) {
-      return run_fluid(machine, launched, out.causes, options.folds && is_told(),
-                       options.shuffle_ties, options.stop, timeline_of(out), links_of(out));
-    });
+    if (is_told()) {
+      out.timeline = std::make_shared<Timeline>();
+      CauseTable causes;
+      run_fluid(machine, plan, causes, folds, options.shuffle_ties, options.stop,
+                out.timeline.get());
+    }
+    const auto run = [&](const Plan& launched, LinkTimes* links) {
+      return run_fluid(machine, launched, out.causes, folds, options.shuffle_ties, options.stop,
+                       nullptr, links);
+    };
+    out.outcome = repeat(machine, launches, plan, out, run);
     return out;
   }
 
+  /// One alone is run for its probes, so any operation's second launch counts beside it.
   PlanRun run_packets_on(const Machine& machine, const Plan& plan, const Launches& launches) const {
     std::vector<std::uint32_t> nodes(machine.fabric().nodes());
     std::iota(nodes.begin(), nodes.end(), 0U);
     PlanRun out = begun(plan);
-    out.outcome = repeated(launches, plan, out.causes, [&](const Plan& launched) {
-      PacketRun packets =
-          run_packets(machine, {&launched, 1}, nodes, out.causes, ready_.options.shuffle_ties,
-                      ready_.options.stop, timeline_of(out));
-      if (!out.probes) out.probes = std::move(packets.probes);  // of one launch
+    const auto run = [&](const Plan& launched, Timeline* timeline) {
+      PacketRun packets = run_packets(machine, {&launched, 1}, nodes, out.causes,
+                                      ready_.options.shuffle_ties, ready_.options.stop, timeline);
       if (packets.has_drawn) has_drawn_ = true;
-      return std::move(packets.outcomes.front());
-    });
+      return packets;
+    };
+    if (is_told()) out.timeline = std::make_shared<Timeline>();
+    PacketRun alone = run(plan, out.timeline.get());
+    out.probes = std::move(alone.probes);
+    const auto outcome = [&](const Plan& launched) {
+      return std::move(run(launched, nullptr).outcomes.front());
+    };
+    out.outcome = repeated(launches, plan, out.causes, outcome, std::move(alone.outcomes.front()));
     return out;
-  }
-
-  Timeline* timeline_of(PlanRun& run) const {
-    if (!is_told() || run.timeline) return nullptr;
-    run.timeline = std::make_shared<Timeline>();
-    return run.timeline.get();
   }
 
   const Ready& ready_;
@@ -244,6 +269,15 @@ PlanRun run_in_place(const StandIn& in, const RowRunner& runner, ResultRow& row)
 }
 
 }  // namespace
+
+double launches_of(const RowTask& task, const Machine& machine, const PredictOptions& options) {
+  const bool is_fluid = options.fidelity == Fidelity::kFluid;
+  const int in_a_row = Launches(machine.devices().params()).behind_each_other();
+  double out = in_a_row;
+  if (in_a_row > 1 && (runs_alone_too(task.op, machine) || !is_fluid)) ++out;  // one alone
+  if (task.bytes == options.timeline_of) out += is_fluid ? 2 : 1;  // until when, and its timeline
+  return out;
+}
 
 ResultRow run_task(const Ready& ready, const RowTask& task, std::atomic<bool>& has_drawn) {
   const RowRunner runner(ready, task, has_drawn);

@@ -81,6 +81,7 @@ class RunDigest {
       out_.add(name.what);
       out_.add(name.flag);
     }
+    out_.add(plan_.lap);
     for (const Actor& actor : plan_.actors) {
       out_.add(static_cast<std::uint64_t>(actor.kind));
       add(actor.device);

@@ -42,6 +42,7 @@ class Dump {
     for (const NamedFlag& n : plan_.names) {
       out_ += fmt::format("f{} {}: {}\n", n.flag, n.of, n.what);
     }
+    if (plan_.lap != kNoIndex) out_ += fmt::format("f{} is the lap\n", plan_.lap);
     for (const Program& program : plan_.programs) add(program);
     return std::move(out_);
   }

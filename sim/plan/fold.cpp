@@ -164,6 +164,7 @@ class Folder {
       out.names.push_back(name);
       out.names.back().flag = flags[name.flag];
     }
+    out.lap = renumbered(flags, plan_.lap);
     for (QueuePairIndex i = 0; i < plan_.queue_pairs.size(); ++i) {
       if (!is_chosen(graph_.queue_pair_node(i))) continue;
       QueuePair q = plan_.queue_pairs[i];

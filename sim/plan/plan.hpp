@@ -99,6 +99,8 @@ struct Plan {
   std::vector<Flag> flags;
   std::vector<Join> joins;
   std::vector<NamedFlag> names;  ///< of some flags
+  /// A flag that nobody takes: when it got its last token is told (RunOutcome::lap).
+  FlagIndex lap{kNoIndex};
   std::vector<QueuePair> queue_pairs;
   std::vector<Actor> actors;
   std::vector<Program> programs;

@@ -202,6 +202,10 @@ void PlanGraph::add_instruction(std::uint32_t node, const Program& program, cons
     case Kind::kRaise:
     case Kind::kSignal:
       if (of_token) break;
+      if (i.index == plan_.lap) {  // in no order, as nobody takes its tokens
+        graph_.add_edge(node, flag_node(i.index), label(Bond::kFlag, what));
+        break;
+      }
       add_single(node, flag_node(i.index), label(Bond::kFlag, what));
       if (names_queue_pair(i)) {
         const auto q = static_cast<QueuePairIndex>(i.amount);

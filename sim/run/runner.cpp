@@ -64,18 +64,9 @@ class Runner::Engine final : private TransportSink, private EventTarget {
 
   RunOutcome outcome(std::size_t plan) const {
     const Job& job = *jobs_.at(plan);
-    Time first_end = job.last_finish;
-    for (const std::vector<std::uint32_t>& block : programs_by_block(*job.plan)) {
-      std::optional<Time> end;  // the last of its programs'
-      for (const std::uint32_t program : block) end = std::max(end, job.ends[program]);
-      if (end) first_end = std::min(first_end, *end);
-    }
-    return {job.last_finish.since_start(),
-            first_end.since_start(),
-            std::max(job.last_finish, job.last_served).since_start(),
-            paths_.total(job.last_path),
-            job.transfers,
-            job.trajectory.digest()};
+    return {job.last_finish.since_start(), std::max(job.last_finish, job.last_served).since_start(),
+            paths_.total(job.last_path),   job.transfers,
+            job.trajectory.digest(),       job.lap.value_or(job.last_finish).since_start()};
   }
 
   ActorWork work(std::size_t plan, ActorIndex actor) const {
@@ -431,7 +422,10 @@ class Runner::Engine final : private TransportSink, private EventTarget {
   /// that has waited for it.
   void give(Job& job, FlagIndex index, Token token, const PathRef& path, LagIndex lag) {
     FlagState& flag = job.flags[index];
-    if (flag.server == kNoIndex && !flag.is_taken) return;
+    if (flag.server == kNoIndex && !flag.is_taken) {
+      if (index == job.plan->lap) job.lap = events_.now();
+      return;
+    }
     if (flag.join != kNoIndex) return give_to_join(job, flag, path, lag);
     token.program = flag.server;
     const bool is_served = flag.server != kNoIndex;
@@ -539,7 +533,6 @@ class Runner::Engine final : private TransportSink, private EventTarget {
       return;
     }
     note(job, Trajectory::What::kFinished, 0, job.programs[program].copies);
-    job.ends[program] = events_.now();
     job.last_finish = events_.now();
     job.last_path = path;
   }

@@ -19,14 +19,13 @@ namespace weft {
 /// What running a plan came to.
 struct RunOutcome {
   Duration time;  ///< from the common start until the last program that serves no flag has finished
-  /// Until all of one thread block have, the first to end; `time` if no thread block has.
-  Duration first_end;
   /// Until nobody serves a token any more either: at least `time`.
   Duration last_end;
   /// Time by cause along the critical path, most first; sums to `time`.
   std::vector<std::pair<CauseId, Duration>> causes;
   std::uint64_t transfers{0};
   std::uint64_t trajectory{0};  ///< Trajectory::digest of every transfer and program
+  Duration lap{};               ///< until the plan's `lap` got its last token; else `time`
 };
 
 /// Nothing happens any more, and programs still wait.

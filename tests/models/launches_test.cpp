@@ -1,7 +1,15 @@
 // Kernels launched again and again, and the SM that the groups of warps of one block share.
+#include "models/nccl/execute/launches.hpp"
+
+#include <cmath>
+#include <optional>
+
 #include <gtest/gtest.h>
 
+#include "models/collective/repeated.hpp"
+#include "models/nccl/execute/collective_plan.hpp"
 #include "models/transport/contraction.hpp"
+#include "models/transport/run_plans.hpp"
 #include "tests/models/machine_under_test.hpp"
 #include "tests/models/prediction.hpp"
 
@@ -47,6 +55,35 @@ TEST(Launches, TheNextOneWaitsForTheProxiesOfThisOne) {
     return predict_one("gdr", Bytes::kib(8), settings).time_us;
   };
   EXPECT_GT(of("graph"), of("single") + 2 * 50);
+}
+
+// What is counted of two launches, against the last four of eight: models/nccl/README.md, Launches.
+// Rings between nodes gain most by the later ones.
+TEST(Launches, TwoAreAboutWhatManyAre) {
+  MachineUnderTest m("genoa-2p-same-switch.yaml", {"nccl.launch=graph", "nccl.channels=4"});
+  double sum = 0;
+  int cases = 0;
+  for (const Op op : {Op::kAllReduce, Op::kAllGather, Op::kBroadcast, Op::kSendRecv}) {
+    for (const MemoryPath path : {MemoryPath::kGdr, MemoryPath::kHostStaged}) {
+      for (const Bytes bytes : {Bytes::kib(256), Bytes::mib(4), Bytes::mib(64)}) {
+        const Plan plan = make_plan(m.devices(), make_schedule(m.devices(), path), op, bytes, path);
+        CauseTable causes;
+        const auto run = [&](const Plan& launched) {
+          return run_fluid(m.machine(), launched, causes, false, std::nullopt);
+        };
+        const std::optional<RunOutcome> alone =
+            op == Op::kBroadcast ? std::optional{run(plan)} : std::nullopt;
+        const Duration counted = repeated(Launches(m.params()), plan, causes, run, alone).time;
+        const Plan four = launched_twice(launched_twice(plan));
+        const Duration last = run(launched_twice(four)).time - run(four).time;
+        const double off = std::log(counted.as_s() / (last.as_s() / 4));
+        EXPECT_NEAR(off, 0.1, 0.15) << op_name(op) << " " << bytes.count();
+        sum += std::abs(off);
+        ++cases;
+      }
+    }
+  }
+  EXPECT_LT(sum / cases, 0.11);
 }
 
 TEST(Launches, AHostLaunchesNoFasterThanItCan) {

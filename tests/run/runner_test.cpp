@@ -256,8 +256,15 @@ TEST(Runner, AProgramThatServesATokenForEverIsAnError) {
   EXPECT_THROW(run(plan), PlanStuck);
 }
 
-// Blocks end after 50 and 60 ns; a token that the first gives is served until 50 + 50 + 30.
-TEST(Runner, TellsWhenTheFirstBlockAndTheLastServiceEnd) {
+RunOutcome outcome_of(const Plan& plan) {
+  EventQueue events;
+  CauseTable causes;
+  FixedRates transport(events, causes);
+  return run_plan(plan, transport, events, causes);
+}
+
+// Programs end after 50 and 60 ns; a token that the first gives is served until 50 + 50 + 30.
+TEST(Runner, TellsWhenTheLastServiceEnds) {
   Plan plan;
   const FlagIndex begun = flag(plan);
   const LagIndex work = lag(plan, "works", 30);
@@ -266,13 +273,25 @@ TEST(Runner, TellsWhenTheFirstBlockAndTheLastServiceEnd) {
   Program& operation = add_program(plan, Actor::Kind::kHostThread);
   operation.serves = begun;
   operation.compute(work);
-  EventQueue events;
-  CauseTable causes;
-  FixedRates transport(events, causes);
-  const RunOutcome outcome = run_plan(plan, transport, events, causes);
-  EXPECT_EQ(outcome.first_end, Duration::ns(50));
+  const RunOutcome outcome = outcome_of(plan);
   EXPECT_EQ(outcome.time, Duration::ns(60));
   EXPECT_EQ(outcome.last_end, Duration::ns(130));
+}
+
+TEST(Runner, TellsWhenTheLapGotItsLastToken) {
+  Plan plan;
+  plan.lap = flag(plan);
+  const LagIndex work = lag(plan, "works", 30);
+  for (int before = 0; before < 2; ++before) {
+    Program& p = add_program(plan);
+    for (int i = 0; i < before; ++i) p.compute(work);
+    p.signal(plan.lap);
+    p.compute(work);
+  }
+  EXPECT_EQ(outcome_of(plan).lap, Duration::ns(80));
+  EXPECT_EQ(outcome_of(plan).time, Duration::ns(110));
+  plan.lap = flag(plan);
+  EXPECT_EQ(outcome_of(plan).lap, Duration::ns(110));  // it gets none
 }
 
 // An actor does one thing after another: what it serves waits for it, and its own path is the

@@ -38,6 +38,7 @@ void launch_again(Plan& plan, const std::vector<std::uint32_t>& groups) {
   if (groups.size() > 1) {
     const FlagIndex ended = add_flag(plan);
     first.wait(ended, static_cast<std::int64_t>(groups.size() - 1));
+    first.signal(plan.lap);
     append(first, parts.operations);
     append(first, parts.launch);
     for (std::size_t g = 1; g < groups.size(); ++g) {
@@ -53,6 +54,7 @@ void launch_again(Plan& plan, const std::vector<std::uint32_t>& groups) {
     }
     append(first, parts.kernel);
   } else {
+    first.signal(plan.lap);
     append(first, code);
   }
 }
@@ -61,6 +63,7 @@ void launch_again(Plan& plan, const std::vector<std::uint32_t>& groups) {
 
 Plan launched_twice(const Plan& plan) {
   Plan out = plan;
+  out.lap = add_flag(out);
   for (const auto& groups : programs_by_block(plan)) launch_again(out, groups);
   return out;
 }

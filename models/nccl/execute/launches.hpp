@@ -31,7 +31,7 @@ inline constexpr std::array kLaunchParams{
 static_assert(every_param_is_sourced(kLaunchParams));
 
 /// The plan with every thread block's kernel launched a second time: a block begins again when its
-/// groups of warps have ended, whatever others do.
+/// groups of warps have ended, whatever others do. The plan's `lap` is the first launch's end.
 Plan launched_twice(const Plan& plan);
 
 }  // namespace weft
