@@ -56,6 +56,12 @@ void refuse_no_choice(const Schedules& schedules, const std::vector<RowTask>& ta
   }
 }
 
+/// At most: one alone, and two behind each other, see repeated(); for a timeline once more.
+double most_launches(const RowTask& task, const Params& params, const PredictOptions& options) {
+  const double launches = params.choice("nccl.launch") == "single" ? 1 : 3;
+  return task.bytes == options.timeline_of ? launches + 1 : launches;
+}
+
 /// Of what runs for a task: the cluster, or all that stands for it, the connections of the largest.
 PlanSize size_of(const RowTask& task, const Machine& machine, const Schedules& schedules) {
   if (!task.stand_in.first) {
@@ -82,7 +88,8 @@ void refuse_endless(const Machine& machine, const Schedules& schedules,
   constexpr double kMostConnections = 4e6;  // some GB
   for (const RowTask& task : tasks) {
     const PlanSize size = size_of(task, machine, schedules);
-    const double transfers = size.transfers * launches_of(task, machine, options);
+    const double transfers =
+        size.transfers * most_launches(task, machine.devices().params(), options);
     const bool long_run = transfers > kMostTransfers;
     if (!long_run && size.connections <= kMostConnections) continue;
     throw TooLarge(fmt::format(
@@ -137,8 +144,9 @@ class Telling {
   Telling(const Ready& ready, const std::vector<RowTask>& tasks) : options_{ready.options} {
     if (!options_.on_progress) return;
     for (const RowTask& task : tasks) {
-      work_.push_back(task_seconds(size_of(task, ready.machine, ready.schedules),
-                                   launches_of(task, ready.machine, options_)));
+      work_.push_back(
+          task_seconds(size_of(task, ready.machine, ready.schedules),
+                       most_launches(task, ready.machine.devices().params(), options_)));
     }
     so_far_ = {0, tasks.size(), 0, std::accumulate(work_.begin(), work_.end(), 0.0)};
     options_.on_progress(so_far_);

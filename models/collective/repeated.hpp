@@ -18,15 +18,15 @@ struct Launches {
 
   explicit Launches(const Params& params);
   std::uint64_t digest() const;
-  /// How many of them repeated() runs one behind the other.
-  int behind_each_other() const { return kind == Kind::kSingle ? 1 : 2; }
 };
 
 /// What launching a collective again and again comes to, from one launch to the next. `run` runs
 /// the plan as launched_twice(): the second launch overlaps with the tail of the first, and the
 /// next operation of a connection waits for the last one. Counted is what the second adds to the
-/// first as it ended there, or to one `alone` where that is given: a next launch may disturb that
-/// tail. Where the host waits for each launch one alone is all.
+/// end of the first in that run. Where it would disturb that end, give one launch `alone`: then
+/// what it adds to that counts, or that one itself where its first block ends less than 0.5 % of
+/// the time before all others and their proxies' operations. Where the host waits for each launch,
+/// one alone is all.
 RunOutcome repeated(const Launches& launches, const Plan& plan, CauseTable& causes,
                     const std::function<RunOutcome(const Plan&)>& run,
                     const std::optional<RunOutcome>& alone = {});

@@ -19,10 +19,12 @@
 namespace weft {
 namespace {
 
-/// Whether a launch disturbs the tail of the one before so much that one is run alone too: a
-/// chain's ranks end one after another; hosts that pretend to have NICs pass all by one memory.
-bool runs_alone_too(Op op, const Machine& machine) {
-  return op == Op::kBroadcast || op == Op::kReduce || machine.has_emulated_nics();
+/// Whether what a launch begins with disturbs the end of the one before, so that one is run alone
+/// too. Not in trees, where what goes up meets nothing that comes down, nor point to point, where
+/// ranks end as they began.
+bool runs_alone_too(const Plan& plan, const Machine& machine) {
+  return plan.algo == algorithm_name(Algorithm::kRing) ||
+         plan.algo == algorithm_name(Algorithm::kPat) || machine.has_emulated_nics();
 }
 
 /// Runs plans for a row.
@@ -77,19 +79,22 @@ class RowRunner {
     return run;
   }
 
-  /// As repeated() says; beside one alone where a next launch disturbs much.
+  /// As repeated() says.
   RunOutcome repeat(const Machine& machine, const Launches& launches, const Plan& plan,
                     PlanRun& out,
                     const std::function<RunOutcome(const Plan&, LinkTimes*)>& run) const {
     std::optional<RunOutcome> alone;
-    if (runs_alone_too(task_.op, machine) && launches.behind_each_other() > 1) {
-      alone = run(plan, nullptr);
-    }
     LinkTimes* const links = ready_.options.link_use ? &out.link_times : nullptr;
-    const auto run_launched = [&](const Plan& launched) { return run(launched, links); };
-    RunOutcome outcome = repeated(launches, plan, out.causes, run_launched, alone);
-    for (auto& [link, busy_s] : out.link_times) busy_s /= launches.behind_each_other();
-    return outcome;
+    const bool is_one = launches.kind == Launches::Kind::kSingle;
+    if (is_one || runs_alone_too(plan, machine)) alone = run(plan, links);
+    const auto run_twice = [&](const Plan& launched) {
+      RunOutcome both = run(launched, alone ? nullptr : links);
+      if (!alone) {
+        for (auto& [link, busy_s] : out.link_times) busy_s /= 2;
+      }
+      return both;
+    };
+    return repeated(launches, plan, out.causes, run_twice, alone);
   }
 
   /// Once folded, however often it is launched: what is alike in one launch is so in two.
@@ -108,7 +113,8 @@ class RowRunner {
     return out;
   }
 
-  /// With the timeline of one launch alone where the row keeps one.
+  /// With the timeline of one launch alone where the row keeps one: not folded, so its causes,
+  /// which may name other servers, do not count.
   PlanRun run_fluid_on(const Machine& machine, const Plan& plan, const Launches& launches) const {
     const PredictOptions& options = ready_.options;
     const bool folds = options.folds && is_told();
@@ -127,7 +133,7 @@ class RowRunner {
     return out;
   }
 
-  /// One alone is run for its probes, so any operation's second launch counts beside it.
+  /// One launch is run alone, for its probes too.
   PlanRun run_packets_on(const Machine& machine, const Plan& plan, const Launches& launches) const {
     std::vector<std::uint32_t> nodes(machine.fabric().nodes());
     std::iota(nodes.begin(), nodes.end(), 0U);
@@ -269,15 +275,6 @@ PlanRun run_in_place(const StandIn& in, const RowRunner& runner, ResultRow& row)
 }
 
 }  // namespace
-
-double launches_of(const RowTask& task, const Machine& machine, const PredictOptions& options) {
-  const bool is_fluid = options.fidelity == Fidelity::kFluid;
-  const int in_a_row = Launches(machine.devices().params()).behind_each_other();
-  double out = in_a_row;
-  if (in_a_row > 1 && (runs_alone_too(task.op, machine) || !is_fluid)) ++out;  // one alone
-  if (task.bytes == options.timeline_of) out += is_fluid ? 2 : 1;  // until when, and its timeline
-  return out;
-}
 
 ResultRow run_task(const Ready& ready, const RowTask& task, std::atomic<bool>& has_drawn) {
   const RowRunner runner(ready, task, has_drawn);

@@ -86,9 +86,6 @@ struct Ready {
   SampleRuns& runs;
 };
 
-/// How many launches are run for a row, as long as one each.
-double launches_of(const RowTask& task, const Machine& machine, const PredictOptions& options);
-
 /// Runs a task; `has_drawn` becomes true if that depended on the seed. Throws Stopped.
 ResultRow run_task(const Ready& ready, const RowTask& task, std::atomic<bool>& has_drawn);
 

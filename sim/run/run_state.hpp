@@ -75,7 +75,11 @@ struct QueuePairState {
 /// One plan and how far it is.
 struct Job {
   explicit Job(const Plan& p, RunObserver* o)
-      : plan{&p}, observer{o}, flags(p.flags.size()), actors(p.actors.size()) {}
+      : plan{&p},
+        observer{o},
+        flags(p.flags.size()),
+        actors(p.actors.size()),
+        ends(p.programs.size()) {}
 
   const Plan* plan;
   RunObserver* observer;
@@ -88,9 +92,10 @@ struct Job {
   std::size_t unfinished{0};        ///< programs: those that serve a flag, while they serve a token
   std::uint64_t transfers{0};
   Trajectory trajectory{};
-  Time last_finish{};         ///< of programs that serve no flag
-  Time last_served{};         ///< when the last token of a flag had been served
-  std::optional<Time> lap{};  ///< when the plan's `lap` got its last token
+  std::vector<std::optional<Time>> ends;  ///< by program
+  Time last_finish{};                     ///< of programs that serve no flag
+  Time last_served{};                     ///< when the last token of a flag had been served
+  std::optional<Time> lap{};              ///< when the plan's `lap` got its last token
   PathRef last_path{};
 };
 

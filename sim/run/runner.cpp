@@ -64,9 +64,19 @@ class Runner::Engine final : private TransportSink, private EventTarget {
 
   RunOutcome outcome(std::size_t plan) const {
     const Job& job = *jobs_.at(plan);
-    return {job.last_finish.since_start(), std::max(job.last_finish, job.last_served).since_start(),
-            paths_.total(job.last_path),   job.transfers,
-            job.trajectory.digest(),       job.lap.value_or(job.last_finish).since_start()};
+    Time first_end = job.last_finish;
+    for (const std::vector<std::uint32_t>& block : programs_by_block(*job.plan)) {
+      std::optional<Time> end;  // the last of its programs'
+      for (const std::uint32_t program : block) end = std::max(end, job.ends[program]);
+      if (end) first_end = std::min(first_end, *end);
+    }
+    return {job.last_finish.since_start(),
+            first_end.since_start(),
+            std::max(job.last_finish, job.last_served).since_start(),
+            paths_.total(job.last_path),
+            job.transfers,
+            job.trajectory.digest(),
+            job.lap.value_or(job.last_finish).since_start()};
   }
 
   ActorWork work(std::size_t plan, ActorIndex actor) const {
@@ -117,6 +127,10 @@ class Runner::Engine final : private TransportSink, private EventTarget {
       if (servers[f] != kNoIndex && job.flags[f].unused > 0) {
         throw std::logic_error("plan: a flag that is served begins with tokens");
       }
+    }
+    const FlagIndex lap = job.plan->lap;
+    if (lap != kNoIndex && (taken[lap] || servers[lap] != kNoIndex)) {
+      throw std::logic_error("plan: somebody takes the lap's tokens");
     }
   }
 
@@ -533,6 +547,7 @@ class Runner::Engine final : private TransportSink, private EventTarget {
       return;
     }
     note(job, Trajectory::What::kFinished, 0, job.programs[program].copies);
+    job.ends[program] = events_.now();
     job.last_finish = events_.now();
     job.last_path = path;
   }

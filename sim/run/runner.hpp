@@ -19,6 +19,8 @@ namespace weft {
 /// What running a plan came to.
 struct RunOutcome {
   Duration time;  ///< from the common start until the last program that serves no flag has finished
+  /// Until all of one thread block have, the first to end; `time` if no thread block has.
+  Duration first_end;
   /// Until nobody serves a token any more either: at least `time`.
   Duration last_end;
   /// Time by cause along the critical path, most first; sums to `time`.

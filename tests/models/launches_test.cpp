@@ -1,8 +1,9 @@
 // Kernels launched again and again, and the SM that the groups of warps of one block share.
 #include "models/nccl/execute/launches.hpp"
 
-#include <cmath>
 #include <optional>
+#include <stdexcept>
+#include <string>
 
 #include <gtest/gtest.h>
 
@@ -57,33 +58,61 @@ TEST(Launches, TheNextOneWaitsForTheProxiesOfThisOne) {
   EXPECT_GT(of("graph"), of("single") + 2 * 50);
 }
 
-// What is counted of two launches, against the last four of eight: models/nccl/README.md, Launches.
-// Rings between nodes gain most by the later ones.
-TEST(Launches, TwoAreAboutWhatManyAre) {
-  MachineUnderTest m("genoa-2p-same-switch.yaml", {"nccl.launch=graph", "nccl.channels=4"});
-  double sum = 0;
-  int cases = 0;
-  for (const Op op : {Op::kAllReduce, Op::kAllGather, Op::kBroadcast, Op::kSendRecv}) {
-    for (const MemoryPath path : {MemoryPath::kGdr, MemoryPath::kHostStaged}) {
-      for (const Bytes bytes : {Bytes::kib(256), Bytes::mib(4), Bytes::mib(64)}) {
-        const Plan plan = make_plan(m.devices(), make_schedule(m.devices(), path), op, bytes, path);
-        CauseTable causes;
-        const auto run = [&](const Plan& launched) {
-          return run_fluid(m.machine(), launched, causes, false, std::nullopt);
-        };
-        const std::optional<RunOutcome> alone =
-            op == Op::kBroadcast ? std::optional{run(plan)} : std::nullopt;
-        const Duration counted = repeated(Launches(m.params()), plan, causes, run, alone).time;
-        const Plan four = launched_twice(launched_twice(plan));
-        const Duration last = run(launched_twice(four)).time - run(four).time;
-        const double off = std::log(counted.as_s() / (last.as_s() / 4));
-        EXPECT_NEAR(off, 0.1, 0.15) << op_name(op) << " " << bytes.count();
-        sum += std::abs(off);
-        ++cases;
-      }
+// Two launches of 30, the first of which ended at 20 there; one alone takes 25 and its first
+// block 10.
+TEST(Launches, WhatTheSecondAddsCounts) {
+  const MachineUnderTest m("hgx-h100-8nic.yaml", {"nccl.launch=graph"});
+  Launches launches(m.machine().devices().params());
+  CauseTable causes;
+  RunOutcome both;
+  both.time = Duration::ns(30);
+  both.lap = Duration::ns(20);
+  both.causes = {{causes.intern({"a", ""}), Duration::ns(20)},
+                 {causes.intern({"b", ""}), Duration::ns(10)}};
+  int runs = 0;
+  const auto run = [&](const Plan&) {
+    ++runs;
+    return both;
+  };
+  const auto counted = [&](const std::optional<RunOutcome>& alone) {
+    const RunOutcome out = repeated(launches, Plan{}, causes, run, alone);
+    Duration named;
+    for (const auto& [cause, time] : out.causes) named += time;
+    EXPECT_EQ(named, out.time);
+    return out.time;
+  };
+  EXPECT_EQ(counted({}), Duration::ns(10));
+  RunOutcome alone = both;
+  alone.time = alone.last_end = Duration::ns(25);
+  alone.causes.front().second = Duration::ns(15);
+  alone.first_end = Duration::ns(10);
+  EXPECT_EQ(counted(alone), Duration::ns(5));
+  EXPECT_EQ(runs, 2);
+  alone.first_end = Duration::ns(25);  // all blocks end together
+  EXPECT_EQ(counted(alone), Duration::ns(25));
+  EXPECT_EQ(runs, 2);
+  both.lap = both.time;
+  EXPECT_THROW(counted({}), std::logic_error);
+  launches.kind = Launches::Kind::kSingle;
+  EXPECT_EQ(counted(alone), Duration::ns(25) + launches.wait);
+  EXPECT_EQ(runs, 3);
+}
+
+// The first launch ends where it ends alone: a tree's next one does not disturb it.
+TEST(Launches, TheLapIsTheEndOfTheFirst) {
+  for (const char* protocol : {"LL", "LL128", "Simple"}) {
+    MachineUnderTest with("hgx-h100-8nic.yaml", {"nccl.algo=Tree", "nccl.channels=2",
+                                                 "nccl.proto=" + std::string(protocol)});
+    const Plan plan = make_plan(with.devices(), make_schedule(with.devices(), MemoryPath::kGdr),
+                                Op::kAllReduce, Bytes::mib(1), MemoryPath::kGdr);
+    CauseTable causes;
+    for (const bool folds : {false, true}) {
+      const Duration alone = run_fluid(with.machine(), plan, causes, folds).time;
+      const RunOutcome both = run_fluid(with.machine(), launched_twice(plan), causes, folds);
+      EXPECT_NEAR(both.lap.as_us(), alone.as_us(), 1e-6) << protocol << folds;
+      EXPECT_GT(both.time, alone) << protocol;
     }
   }
-  EXPECT_LT(sum / cases, 0.11);
 }
 
 TEST(Launches, AHostLaunchesNoFasterThanItCan) {

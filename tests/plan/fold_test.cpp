@@ -205,6 +205,18 @@ TEST(Fold, WhoGivesToOneFlagStays) {
   EXPECT_EQ(fold(plan, Links{})->plan.programs.size(), 4u);
 }
 
+// Nobody takes tokens of the lap, so it does not matter who gives one first.
+TEST(Fold, WhoGivesToTheLapIsAlike) {
+  Plan plan = channels(4);
+  plan.lap = static_cast<FlagIndex>(plan.flags.size());
+  plan.flags.push_back({0});
+  for (Program& program : plan.programs) program.signal(plan.lap);
+  const Plan folded = fold(plan, Links{})->plan;
+  EXPECT_EQ(folded.programs.size(), 2u);
+  EXPECT_EQ(folded.lap, 2u);
+  EXPECT_EQ(folded.programs[0].code.back().index, folded.lap);
+}
+
 // Of a join's flags each class once.
 TEST(Fold, AJoinOfManyBecomesOneOfFew) {
   const auto joined = [](std::int64_t last) {  // three tell two; the third may do it last
