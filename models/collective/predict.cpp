@@ -56,10 +56,10 @@ void refuse_no_choice(const Schedules& schedules, const std::vector<RowTask>& ta
   }
 }
 
-/// At most: one alone, and two behind each other, see repeated(); for a timeline once more.
+/// At most: one alone, and two behind each other, see repeated(); for a timeline twice more.
 double most_launches(const RowTask& task, const Params& params, const PredictOptions& options) {
   const double launches = params.choice("nccl.launch") == "single" ? 1 : 3;
-  return task.bytes == options.timeline_of ? launches + 1 : launches;
+  return task.bytes == options.timeline_of ? launches + 2 : launches;
 }
 
 /// Of what runs for a task: the cluster, or all that stands for it, the connections of the largest.

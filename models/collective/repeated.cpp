@@ -59,7 +59,7 @@ RunOutcome repeated(const Launches& launches, const Plan& plan, CauseTable& caus
     out.causes.insert(less, {causes.intern({what, ""}), time});
   };
   if (launches.kind == Launches::Kind::kSingle) {
-    out = alone ? *alone : run(plan);
+    out = alone.value();
     add("host waits and launches again", launches.wait);
     return out;
   }

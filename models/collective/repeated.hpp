@@ -24,9 +24,9 @@ struct Launches {
 /// the plan as launched_twice(): the second launch overlaps with the tail of the first, and the
 /// next operation of a connection waits for the last one. Counted is what the second adds to the
 /// end of the first in that run. Where it would disturb that end, give one launch `alone`: then
-/// what it adds to that counts, or that one itself where its first block ends less than 0.5 % of
+/// what it adds to that counts, or that one itself where its first block ends no more than 0.5 % of
 /// the time before all others and their proxies' operations. Where the host waits for each launch,
-/// one alone is all.
+/// `alone` must be given and is all.
 RunOutcome repeated(const Launches& launches, const Plan& plan, CauseTable& causes,
                     const std::function<RunOutcome(const Plan&)>& run,
                     const std::optional<RunOutcome>& alone = {});

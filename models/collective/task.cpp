@@ -20,8 +20,8 @@ namespace weft {
 namespace {
 
 /// Whether what a launch begins with disturbs the end of the one before, so that one is run alone
-/// too. Not in trees, where what goes up meets nothing that comes down, nor point to point, where
-/// ranks end as they began.
+/// too. In trees what goes up meets nothing that comes down (but for busy proxies), and point to
+/// point ranks end as they began.
 bool runs_alone_too(const Plan& plan, const Machine& machine) {
   return plan.algo == algorithm_name(Algorithm::kRing) ||
          plan.algo == algorithm_name(Algorithm::kPat) || machine.has_emulated_nics();

@@ -263,8 +263,8 @@ RunOutcome outcome_of(const Plan& plan) {
   return run_plan(plan, transport, events, causes);
 }
 
-// Programs end after 50 and 60 ns; a token that the first gives is served until 50 + 50 + 30.
-TEST(Runner, TellsWhenTheLastServiceEnds) {
+// Blocks end after 50 and 60 ns; a token that the first gives is served until 50 + 50 + 30.
+TEST(Runner, TellsWhenTheFirstBlockAndTheLastServiceEnd) {
   Plan plan;
   const FlagIndex begun = flag(plan);
   const LagIndex work = lag(plan, "works", 30);
@@ -274,6 +274,7 @@ TEST(Runner, TellsWhenTheLastServiceEnds) {
   operation.serves = begun;
   operation.compute(work);
   const RunOutcome outcome = outcome_of(plan);
+  EXPECT_EQ(outcome.first_end, Duration::ns(50));
   EXPECT_EQ(outcome.time, Duration::ns(60));
   EXPECT_EQ(outcome.last_end, Duration::ns(130));
 }
