@@ -125,6 +125,9 @@ std::vector<bool> taken_flags(const Plan& plan) {
   for (const Join& join : plan.joins) {
     for (const FlagIndex flag : join.from) out.at(flag) = true;
   }
+  if (plan.lap != kNoIndex && out.at(plan.lap)) {
+    throw std::logic_error("plan: somebody takes the lap's tokens");
+  }
   return out;
 }
 

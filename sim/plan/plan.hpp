@@ -116,7 +116,7 @@ std::vector<std::uint32_t> servers_of_flags(const Plan& plan);
 std::vector<std::uint32_t> joins_of_flags(const Plan& plan);
 
 /// Whether any join or program waits for a flag or asks for its tokens. Those that serve it are
-/// left out.
+/// left out. Throws std::logic_error if it is the lap.
 std::vector<bool> taken_flags(const Plan& plan);
 
 /// The programs of each thread block, in the order of the blocks' first: actors of one device and
