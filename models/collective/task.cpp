@@ -79,22 +79,19 @@ class RowRunner {
     return run;
   }
 
-  /// As repeated() says.
+  /// As repeated() says; links of one launch.
   RunOutcome repeat(const Machine& machine, const Launches& launches, const Plan& plan,
                     PlanRun& out,
                     const std::function<RunOutcome(const Plan&, LinkTimes*)>& run) const {
-    std::optional<RunOutcome> alone;
     LinkTimes* const links = ready_.options.link_use ? &out.link_times : nullptr;
-    const bool is_one = launches.kind == Launches::Kind::kSingle;
-    if (is_one || runs_alone_too(plan, machine)) alone = run(plan, links);
-    const auto run_twice = [&](const Plan& launched) {
-      RunOutcome both = run(launched, alone ? nullptr : links);
-      if (!alone) {
-        for (auto& [link, busy_s] : out.link_times) busy_s /= 2;
-      }
-      return both;
-    };
-    return repeated(launches, plan, out.causes, run_twice, alone);
+    if (launches.kind == Launches::Kind::kSingle || runs_alone_too(plan, machine)) {
+      const auto run_twice = [&](const Plan& launched) { return run(launched, nullptr); };
+      return repeated(launches, plan, out.causes, run_twice, run(plan, links));
+    }
+    const auto run_twice = [&](const Plan& launched) { return run(launched, links); };
+    RunOutcome outcome = repeated(launches, plan, out.causes, run_twice);
+    for (auto& [link, busy_s] : out.link_times) busy_s /= 2;
+    return outcome;
   }
 
   /// Once folded, however often it is launched: what is alike in one launch is so in two.

@@ -14,7 +14,7 @@ struct Appended {
 
 /// Makes `part` a part of `whole`, all in it numbered behind what is there: both then run side by
 /// side, as plans of their own would, until programs of one name flags of the other. Walks are
-/// shared. The names of `whole` (op, algo, proto, channels, bytes) stay as they are.
+/// shared. The names of `whole` (op, algo, proto, channels, bytes) and its lap stay as they are.
 Appended append(Plan& whole, const Plan& part);
 
 }  // namespace weft
