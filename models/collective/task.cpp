@@ -42,10 +42,11 @@ class RowRunner {
     // Copies of emulated NICs wait for each other, which no footprint says.
     if (is_told() || machine.has_emulated_nics()) return run_fluid_on(machine, plan, launches);
     const MachineFootprints footprints(machine);
-    const auto run = [&] { return run_folding(machine, plan, footprints, launches); };
+    const auto run = [&] {
+      return with_causes_met(run_folding(machine, plan, footprints, launches));
+    };
     if (!options.shared || options.link_use) return run();  // links are told by this fabric's names
-    return options.shared->of({run_key(machine, plan, footprints), launches.digest()},
-                              [&] { return with_causes_met(run()); });
+    return options.shared->of({run_key(machine, plan, footprints), launches.digest()}, run);
   }
 
   /// A sample's, run by the first row that asks: with what is chosen for the row's own bytes.

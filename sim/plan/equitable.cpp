@@ -4,57 +4,62 @@
 #include <cstddef>
 #include <numeric>
 #include <span>
+#include <stdexcept>
 #include <utility>
 
 #include "sim/base/random.hpp"
 
 namespace weft {
+
+std::uint32_t LabelNumbers::operator()(std::uint64_t label) {
+  Slot& slot = find(label);
+  if (slot.number != kNone) return slot.number;
+  slot = {label, count_++};
+  const std::uint32_t number = slot.number;
+  if (2 * std::size_t{count_} > slots_.size()) grow();
+  return number;
+}
+
+LabelNumbers::Slot& LabelNumbers::find(std::uint64_t label) {
+  const std::size_t mask = slots_.size() - 1;
+  std::size_t at = static_cast<std::size_t>(label) & mask;
+  while (slots_[at].number != kNone && slots_[at].label != label) at = (at + 1) & mask;
+  return slots_[at];
+}
+
+void LabelNumbers::grow() {
+  std::vector<Slot> old(2 * slots_.size());
+  old.swap(slots_);
+  for (const Slot& slot : old) {
+    if (slot.number != kNone) find(slot.label) = slot;
+  }
+}
+
+std::uint32_t LabelledGraph::add_edge(std::uint32_t from, std::uint32_t to, std::uint64_t label) {
+  Run& run = from_[from];
+  if (run.count == 0) run.begin = static_cast<std::uint32_t>(to_.size());
+  if (run.begin + run.count != to_.size()) {
+    throw std::logic_error("LabelledGraph: edges of others between those of a node");
+  }
+  ++run.count;
+  const std::uint32_t number = number_of_(label);
+  if (number == labels_.size()) labels_.push_back(label);
+  to_.push_back({to, number});
+  return number;
+}
+
 namespace {
 
 constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
-/// Numbers for labels, in the order in which they are met. Open addressing: labels are hashes
-/// already, and few beside nodes and edges.
-class LabelNumbers {
- public:
-  std::uint32_t operator()(std::uint64_t label) {
-    Slot& slot = find(label);
-    if (slot.number != kNone) return slot.number;
-    slot = {label, count_++};
-    const std::uint32_t number = slot.number;
-    if (2 * std::size_t{count_} > slots_.size()) grow();
-    return number;
-  }
-
- private:
-  struct Slot {
-    std::uint64_t label{0};
-    std::uint32_t number{kNone};
-  };
-
-  Slot& find(std::uint64_t label) {
-    const std::size_t mask = slots_.size() - 1;
-    std::size_t at = static_cast<std::size_t>(label) & mask;
-    while (slots_[at].number != kNone && slots_[at].label != label) at = (at + 1) & mask;
-    return slots_[at];
-  }
-  void grow() {
-    std::vector<Slot> old(2 * slots_.size());
-    old.swap(slots_);
-    for (const Slot& slot : old) {
-      if (slot.number != kNone) find(slot.label) = slot;
-    }
-  }
-
-  std::vector<Slot> slots_ = std::vector<Slot>(1024);  // a power of two
-  std::uint32_t count_{0};
-};
-
 /// A partition that is refined: classes are split by their nodes' edges to one class after another.
 class Refinement {
  public:
-  explicit Refinement(const LabelledGraph& graph) {
-    add_halves(graph);
+  explicit Refinement(const LabelledGraph& graph) : graph_{graph} {
+    add_edges_to();
+    for (const std::uint64_t label : graph.labels()) {
+      weights_.push_back({splitmix64(label), splitmix64(~label)});
+    }
     add_classes(graph.nodes);
   }
 
@@ -87,10 +92,11 @@ class Refinement {
   }
 
  private:
-  /// An edge, as a node at one of its ends sees it.
-  struct Half {
-    std::uint32_t node;   ///< at the other end
-    std::uint32_t label;  ///< its number, by direction
+  using Half = LabelledGraph::Half;
+  /// Of an edge of a label, seen from where it begins and from where it ends.
+  struct Weights {
+    std::uint64_t forwards;
+    std::uint64_t backwards;
   };
   /// Its members stand side by side in members_, those that were met first.
   struct Class {
@@ -99,24 +105,22 @@ class Refinement {
     std::uint32_t met{0};
   };
 
-  void add_halves(const LabelledGraph& graph) {
-    begins_.resize(graph.nodes.size() + 1);
-    for (const LabelledGraph::Edge& edge : graph.edges) {
-      ++begins_[edge.from];
-      ++begins_[edge.to];
+  void add_edges_to() {
+    const auto nodes = static_cast<std::uint32_t>(graph_.nodes.size());
+    begins_.resize(nodes + 1);
+    for (std::uint32_t from = 0; from < nodes; ++from) {
+      for (const Half& edge : graph_.edges_from(from)) ++begins_[edge.node];
     }
     std::partial_sum(begins_.begin(), begins_.end(), begins_.begin());
-    halves_.resize(begins_.back());
-    LabelNumbers number_of;
-    for (const LabelledGraph::Edge& edge : graph.edges) {
-      const std::uint32_t label = 2 * number_of(edge.label);
-      if (label == weights_.size()) {
-        weights_.push_back(splitmix64(edge.label));
-        weights_.push_back(splitmix64(~edge.label));
+    edges_to_.resize(begins_.back());
+    for (std::uint32_t from = 0; from < nodes; ++from) {
+      for (const Half& edge : graph_.edges_from(from)) {
+        edges_to_[--begins_[edge.node]] = {from, edge.label};
       }
-      halves_[--begins_[edge.from]] = {edge.to, label};
-      halves_[--begins_[edge.to]] = {edge.from, label + 1};
     }
+  }
+  std::span<const Half> edges_to(std::uint32_t node) const {
+    return {edges_to_.data() + begins_[node], begins_[node + 1] - begins_[node]};
   }
 
   void add_classes(const std::vector<std::uint64_t>& labels) {
@@ -155,13 +159,16 @@ class Refinement {
     of_splitter_.assign(begin, begin + classes_[splitter].size);  // members_ is reordered
     std::size_t count = 0;
     for (const std::uint32_t member : of_splitter_) {
-      count += begins_[member + 1] - begins_[member];
-      for (std::uint32_t h = begins_[member]; h < begins_[member + 1]; ++h) {
-        meet(halves_[h].node);
-        weight_[halves_[h].node] += weights_[halves_[h].label];
-      }
+      for (const Half& edge : graph_.edges_from(member)) weigh(edge, weights_[edge.label].forwards);
+      for (const Half& edge : edges_to(member)) weigh(edge, weights_[edge.label].backwards);
+      count += graph_.edges_from(member).size() + edges_to(member).size();
     }
     return count;
+  }
+
+  void weigh(const Half& edge, std::uint64_t weight) {
+    meet(edge.node);
+    weight_[edge.node] += weight;
   }
 
   /// Puts a node first in its class, among those that were met before.
@@ -212,9 +219,10 @@ class Refinement {
     for (std::uint32_t at = c.begin; at < c.begin + c.met; ++at) place_[members_[at]] = at;
   }
 
-  std::vector<std::uint32_t> begins_;  // by node, of its halves
-  std::vector<Half> halves_;
-  std::vector<std::uint64_t> weights_;  // by label and direction
+  const LabelledGraph& graph_;
+  std::vector<std::uint32_t> begins_;  // by node, in edges_to_
+  std::vector<Half> edges_to_;
+  std::vector<Weights> weights_;  // by label
   std::vector<Class> classes_;
   std::vector<std::uint32_t> class_of_;  // by node
   std::vector<std::uint32_t> members_;

@@ -64,7 +64,7 @@ class Folder {
   Folder(const Plan& plan, const Footprints& footprints) : plan_{plan}, graph_{plan, footprints} {}
 
   std::optional<Folded> fold(const Stop* stop) {
-    std::size_t edges = graph_.graph().edges.size();
+    std::size_t edges = graph_.graph().edge_count();
     if (edges > kMostEdges) return std::nullopt;
     const auto goes_on = [&](std::size_t more) {
       if (stop != nullptr) stop->check();

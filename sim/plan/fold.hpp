@@ -35,7 +35,7 @@ struct Folded {
 /// A folded program or queue pair stands for `copies`; on a server that stands for `size`, each of
 /// its bytes counts copies / size times. What an actor, a flag or a server takes one after another
 /// comes from one of a class only: where several would come from one class, it is split by their
-/// order. Memory O(instructions), some 130 B each.
+/// order. Memory O(instructions), some 100 B each.
 ///
 /// nullopt if the graph has more than 1e9 edges, or once as many were looked at (seconds). Throws
 /// Stopped.

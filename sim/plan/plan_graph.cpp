@@ -20,7 +20,9 @@ enum class Bond : std::uint8_t {
   kActor,      ///< a program's, by its number among the actor's
   kServes,     ///< a program's flag
   kFlag,       ///< of an instruction
+  kLap,        ///< likewise, the plan's: in no order, as nobody takes its tokens
   kQueuePair,  ///< likewise
+  kTag,        ///< and the queue pair that a token names
   kMove,       ///< likewise: what its walk takes of servers that are not the mover's own
   kOwn,        ///< and of the mover's own
   kPath,       ///< of a queue pair's messages
@@ -82,8 +84,8 @@ PlanGraph::PlanGraph(const Plan& plan, const Footprints& footprints)
   for (std::uint32_t p = 0; p < plan_.programs.size(); ++p) add_program(p);
   for (QueuePairIndex q = 0; q < plan_.queue_pairs.size(); ++q) add_queue_pair(q);
   for (std::size_t j = 0; j < plan_.joins.size(); ++j) add_join(j);
-  add_places();
-  add_blocks();
+  add_actors();
+  add_paths();
   std::vector<Path>().swap(of_walks_);
   std::unordered_map<std::uint64_t, Path>().swap(of_queue_pairs_);
 }
@@ -91,8 +93,10 @@ PlanGraph::PlanGraph(const Plan& plan, const Footprints& footprints)
 void PlanGraph::reserve() {
   std::size_t instructions = 0;
   for (const Program& program : plan_.programs) instructions += program.code.size();
-  graph_.edges.reserve(3 * instructions);  // more than most plans have; what is left is not touched
-  single_.reserve(instructions + 2 * plan_.programs.size());
+  // More than most plans have; what is left is not touched.
+  const std::size_t nodes = join_node(plan_.joins.size()) + plan_.actors.size() +
+                            plan_.walks.size() + footprints_.server_count();
+  graph_.reserve(nodes, 3 * instructions);
 }
 
 std::uint32_t PlanGraph::count_context() const {
@@ -173,8 +177,9 @@ bool PlanGraph::names_queue_pair(const Instruction& i) const {
 
 /// Of a class one at most may have such an edge to a node: it takes one thing after another.
 void PlanGraph::add_single(std::uint32_t from, std::uint32_t to, std::uint64_t with) {
-  single_.push_back(static_cast<std::uint32_t>(graph_.edges.size()));
-  graph_.add_edge(from, to, with);
+  const std::uint32_t label = graph_.add_edge(from, to, with);
+  if (label >= is_single_.size()) is_single_.resize(label + 1);
+  is_single_[label] = true;
 }
 
 void PlanGraph::add_program(std::uint32_t p) {
@@ -202,14 +207,14 @@ void PlanGraph::add_instruction(std::uint32_t node, const Program& program, cons
     case Kind::kRaise:
     case Kind::kSignal:
       if (of_token) break;
-      if (i.index == plan_.lap) {  // in no order, as nobody takes its tokens
-        graph_.add_edge(node, flag_node(i.index), label(Bond::kFlag, what));
+      if (i.index == plan_.lap) {
+        graph_.add_edge(node, flag_node(i.index), label(Bond::kLap, what));
         break;
       }
       add_single(node, flag_node(i.index), label(Bond::kFlag, what));
       if (names_queue_pair(i)) {
         const auto q = static_cast<QueuePairIndex>(i.amount);
-        graph_.add_edge(node, queue_pair_node(q), label(Bond::kQueuePair, what));
+        graph_.add_edge(node, queue_pair_node(q), label(Bond::kTag, what));
         if (servers_of_flags_[i.index] != kNoIndex) {
           tags_.emplace_back(servers_of_flags_[i.index], q);
         }
@@ -250,8 +255,7 @@ void PlanGraph::add_move(std::uint32_t node, WalkIndex walk, std::uint32_t mover
 PlanGraph::Path PlanGraph::path(Footprint footprint) {
   const std::uint32_t node = graph_.add_node(combined(7, footprint.alone));
   for (const Footprint::Use& use : footprint.uses) {
-    graph_.add_edge(node, server_node(use.server),
-                    label(Bond::kUse, std::bit_cast<std::uint64_t>(use.weight)));
+    path_uses_.push_back({node, server_node(use.server), use.weight});
   }
   return {node, std::move(footprint.own), std::move(footprint.in_turn)};
 }
@@ -298,8 +302,9 @@ void PlanGraph::add_join(std::size_t index) {
   }
 }
 
-/// A thread that takes several tokens of one instant takes them by their queue pairs' turns.
-void PlanGraph::add_places() {
+/// Groups of warps by their blocks. A thread that takes several tokens of one instant takes them by
+/// their queue pairs' turns.
+void PlanGraph::add_actors() {
   std::vector<std::tuple<ActorIndex, std::uint32_t, std::uint32_t, QueuePairIndex>> places;
   for (const auto& [program, q] : tags_) {
     places.emplace_back(plan_.programs[program].actor, plan_.queue_pairs[q].turn, program, q);
@@ -307,47 +312,62 @@ void PlanGraph::add_places() {
   std::ranges::sort(places);
   const auto repeated = std::ranges::unique(places);
   places.erase(repeated.begin(), repeated.end());
-  ActorIndex of = kNoIndex;
-  std::uint64_t place = 0;
-  for (const auto& [actor, turn, program, q] : places) {
-    if (std::exchange(of, actor) != actor) place = 0;
-    graph_.add_edge(queue_pair_node(q), actor_node(actor), label(Bond::kPlace, place++));
+  std::map<std::pair<DeviceId, std::uint32_t>, std::uint32_t> blocks;
+  auto next = places.begin();
+  for (ActorIndex a = 0; a < plan_.actors.size(); ++a) {
+    const Actor& actor = plan_.actors[a];
+    if (actor.kind == Actor::Kind::kThreadBlock) {
+      const auto [at, is_new] = blocks.try_emplace({actor.device, actor.number});
+      if (is_new) at->second = graph_.add_node(6);
+      graph_.add_edge(actor_node(a), at->second, label(Bond::kBlock));
+    }
+    for (std::uint64_t place = 0; next != places.end() && std::get<0>(*next) == a; ++next) {
+      graph_.add_edge(actor_node(a), queue_pair_node(std::get<3>(*next)),
+                      label(Bond::kPlace, place++));
+    }
   }
 }
 
-void PlanGraph::add_blocks() {
-  std::map<std::pair<DeviceId, std::uint32_t>, std::uint32_t> blocks;
-  for (ActorIndex a = 0; a < plan_.actors.size(); ++a) {
-    const Actor& actor = plan_.actors[a];
-    if (actor.kind != Actor::Kind::kThreadBlock) continue;
-    const auto [at, is_new] = blocks.try_emplace({actor.device, actor.number});
-    if (is_new) at->second = graph_.add_node(6);
-    graph_.add_edge(actor_node(a), at->second, label(Bond::kBlock));
+void PlanGraph::add_paths() {
+  for (const PathUse& use : path_uses_) {
+    graph_.add_edge(use.path, use.server,
+                    label(Bond::kUse, std::bit_cast<std::uint64_t>(use.weight)));
   }
+  std::vector<PathUse>().swap(path_uses_);
 }
 
 bool PlanGraph::split_rivals(const Partition& partition) {
   // Those to one node side by side: few.
+  struct Rival {
+    std::uint32_t from;
+    std::uint32_t label;
+  };
+  const auto for_each_single = [this](auto&& visit) {
+    for (std::uint32_t from = 0; from < graph_.nodes.size(); ++from) {
+      for (const auto& [to, label] : graph_.edges_from(from)) {
+        if (label < is_single_.size() && is_single_[label]) visit(Rival{from, label}, to);
+      }
+    }
+  };
   std::vector<std::uint32_t> begins(graph_.nodes.size() + 1);
-  for (const std::uint32_t e : single_) ++begins[graph_.edges[e].to + 1];
+  for_each_single([&](const Rival&, std::uint32_t to) { ++begins[to]; });
   std::partial_sum(begins.begin(), begins.end(), begins.begin());
-  std::vector<std::uint32_t> bonds(single_.size());
-  for (auto next = begins; const std::uint32_t e : single_) bonds[next[graph_.edges[e].to]++] = e;
-  const auto key = [&](std::uint32_t e) {
-    const LabelledGraph::Edge& edge = graph_.edges[e];
-    return std::tuple(edge.label, partition.class_of[edge.from], edge.from);
+  std::vector<Rival> rivals(begins.back());
+  for_each_single([&](const Rival& rival, std::uint32_t to) { rivals[--begins[to]] = rival; });
+  const auto key = [&](const Rival& rival) {
+    return std::tuple(rival.label, partition.class_of[rival.from], rival.from);
   };
   bool any = false;
   for (std::size_t node = 0; node + 1 < begins.size(); ++node) {
-    const std::span lot(bonds.begin() + begins[node], bonds.begin() + begins[node + 1]);
+    const std::span lot(rivals.begin() + begins[node], rivals.begin() + begins[node + 1]);
     std::ranges::sort(lot, {}, key);
     std::uint64_t place = 0;
     for (std::size_t b = 1; b < lot.size(); ++b) {
       const auto [with, of, from] = key(lot[b]);
       const auto [with_before, of_before, from_before] = key(lot[b - 1]);
-      const bool rivals = with == with_before && of == of_before;
-      place = rivals ? place + 1 : 0;
-      if (!rivals || from == from_before) continue;
+      const bool is_rival = with == with_before && of == of_before;
+      place = is_rival ? place + 1 : 0;
+      if (!is_rival || from == from_before) continue;
       any = true;
       graph_.nodes[from] = combined(graph_.nodes[from], combined(7, place));
     }

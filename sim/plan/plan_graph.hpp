@@ -15,7 +15,6 @@ namespace weft {
 /// A plan, and what it shares of a machine, as a graph whose equitable partitions tell what does
 /// the same: see fold(). Nodes of one kind stand together: programs, actors, flags, queue pairs,
 /// joins; then, as they are met, paths (what walks and messages take) and servers; then blocks.
-/// Memory: 20 B an edge, 8 B a node.
 class PlanGraph {
  public:
   /// Both must outlive it.
@@ -68,23 +67,30 @@ class PlanGraph {
     std::vector<Footprint::Own> own;
     std::vector<std::uint32_t> in_turn;
   };
+  /// Of a server: a path's node, the server's, the weight of a byte.
+  struct PathUse {
+    std::uint32_t path;
+    std::uint32_t server;
+    double weight;
+  };
   Path path(Footprint footprint);
   const Path& path_of(const QueuePair& q);
   void add_queue_pair(QueuePairIndex index);
   void add_join(std::size_t index);
-  void add_places();
-  void add_blocks();
+  void add_actors();
+  void add_paths();
 
   const Plan& plan_;
   const Footprints& footprints_;
   std::vector<std::uint64_t> lag_digests_;
   LabelledGraph graph_;
-  std::vector<std::uint32_t> single_;  // edges
+  std::vector<bool> is_single_;  // by label
   std::vector<std::uint32_t> server_nodes_;
   std::vector<std::uint32_t> servers_of_flags_;  // programs
   std::vector<bool> by_queue_pair_;              // by flag
   std::uint32_t flags_of_context_;
   std::vector<std::uint32_t> programs_of_;                      // by actor: how many so far
+  std::vector<PathUse> path_uses_;                              // path by path
   std::vector<Path> of_walks_;                                  // as they are met
   std::unordered_map<std::uint64_t, Path> of_queue_pairs_;      // by what they carry between what
   std::vector<std::pair<std::uint32_t, QueuePairIndex>> tags_;  // that programs serve

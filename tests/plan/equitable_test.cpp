@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <random>
+#include <stdexcept>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -15,11 +16,12 @@
 namespace weft::test::plan_equitable {
 namespace {
 
-LabelledGraph path(std::uint32_t nodes, bool closed) {
+LabelledGraph path(std::uint32_t nodes, bool closed, bool both_ways = false) {
   LabelledGraph graph;
   for (std::uint32_t n = 0; n < nodes; ++n) graph.add_node(1);
   for (std::uint32_t n = 0; n + (closed ? 0 : 1) < nodes; ++n) {
     graph.add_edge(n, (n + 1) % nodes, 1);
+    if (both_ways) graph.add_edge(n, (n + nodes - 1) % nodes, 1);
   }
   return graph;
 }
@@ -34,7 +36,8 @@ TEST(Equitable, OneThatDiffersSplitsTheOthersByTheirDistance) {
   LabelledGraph graph = path(6, true);
   graph.nodes[4] = 2;
   EXPECT_EQ(coarsest_equitable_partition(graph)->size.size(), 6u);
-  for (std::uint32_t n = 0; n < 6; ++n) graph.add_edge((n + 1) % 6, n, 1);  // both ways
+  graph = path(6, true, true);
+  graph.nodes[4] = 2;
   const Partition partition = *coarsest_equitable_partition(graph);
   EXPECT_EQ(partition.size, (std::vector<std::uint32_t>{2, 1, 2, 1}));  // 0 2, 1, 3 5, 4
   EXPECT_EQ(partition.class_of, (std::vector<std::uint32_t>{0, 1, 0, 2, 3, 2}));
@@ -42,12 +45,23 @@ TEST(Equitable, OneThatDiffersSplitsTheOthersByTheirDistance) {
 
 TEST(Equitable, EdgesOfOneLabelAreASet) {
   // A tree of two levels: its leaves are alike, unless the edges to them are told apart.
-  LabelledGraph graph;
-  for (std::uint32_t n = 0; n < 4; ++n) graph.add_node(1);
-  for (std::uint32_t n = 1; n < 4; ++n) graph.add_edge(0, n, 7);
-  EXPECT_EQ(coarsest_equitable_partition(graph)->size, (std::vector<std::uint32_t>{1, 3}));
-  graph.edges[1].label = 8;
-  EXPECT_EQ(coarsest_equitable_partition(graph)->size, (std::vector<std::uint32_t>{1, 2, 1}));
+  const auto tree = [](std::uint64_t second) {
+    LabelledGraph graph;
+    for (std::uint32_t n = 0; n < 4; ++n) graph.add_node(1);
+    for (std::uint32_t n = 1; n < 4; ++n) graph.add_edge(0, n, n == 2 ? second : 7);
+    return graph;
+  };
+  EXPECT_EQ(coarsest_equitable_partition(tree(7))->size, (std::vector<std::uint32_t>{1, 3}));
+  EXPECT_EQ(coarsest_equitable_partition(tree(8))->size, (std::vector<std::uint32_t>{1, 2, 1}));
+}
+
+TEST(Equitable, EdgesOfANodeStandSideBySide) {
+  LabelledGraph graph = path(3, true);
+  EXPECT_EQ(graph.edges_from(1).size(), 1u);
+  EXPECT_EQ(graph.edges_from(1)[0].node, 2u);
+  EXPECT_NO_THROW(graph.add_edge(2, 1, 1));
+  EXPECT_THROW(graph.add_edge(0, 1, 1), std::logic_error);
+  EXPECT_EQ(graph.edge_count(), 4u);
 }
 
 TEST(Equitable, AsManyClassesAsThereAre) {
@@ -67,9 +81,11 @@ Partition by_rounds(const LabelledGraph& graph) {
     using Edges = std::vector<std::tuple<bool, std::uint64_t, std::uint64_t>>;
     std::vector<std::pair<std::uint64_t, Edges>> of(graph.nodes.size());
     for (std::size_t n = 0; n < of.size(); ++n) of[n].first = class_of[n];
-    for (const LabelledGraph::Edge& e : graph.edges) {
-      of[e.from].second.emplace_back(true, e.label, class_of[e.to]);
-      of[e.to].second.emplace_back(false, e.label, class_of[e.from]);
+    for (std::uint32_t n = 0; n < of.size(); ++n) {
+      for (const auto& [to, label] : graph.edges_from(n)) {
+        of[n].second.emplace_back(true, graph.labels()[label], class_of[to]);
+        of[to].second.emplace_back(false, graph.labels()[label], class_of[n]);
+      }
     }
     std::map<std::pair<std::uint64_t, Edges>, std::uint32_t> number;
     out = {};
@@ -99,16 +115,19 @@ TEST(Equitable, RandomGraphsAsByRounds) {
     std::vector<std::uint64_t> labels(nodes);
     for (std::uint64_t& label : labels) label = below(3);
     for (std::uint32_t n = 0; n < nodes * copies; ++n) graph.add_node(labels[n % nodes]);
-    for (std::uint32_t edges = below(3 * nodes); edges > 0; --edges) {
+    std::vector<std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>> edges;
+    for (std::uint32_t more = below(3 * nodes); more > 0; --more) {
       const std::uint32_t from = below(nodes);
       const std::uint32_t to = below(nodes);
       const std::uint32_t further = below(copies);
       const std::uint32_t label = below(2);
       for (std::uint32_t c = 0; c < copies; ++c) {
-        graph.add_edge(c * nodes + from, (c + further) % copies * nodes + to, label);
+        edges.emplace_back(c * nodes + from, (c + further) % copies * nodes + to, label);
       }
     }
-    if (below(2) == 0) graph.add_edge(below(nodes * copies), below(nodes * copies), below(2));
+    if (below(2) == 0) edges.emplace_back(below(nodes * copies), below(nodes * copies), below(2));
+    std::ranges::stable_sort(edges, {}, [](const auto& edge) { return std::get<0>(edge); });
+    for (const auto& [from, to, label] : edges) graph.add_edge(from, to, label);
     const Partition expected = by_rounds(graph);
     const Partition partition = *coarsest_equitable_partition(graph);
     ASSERT_EQ(partition.class_of, expected.class_of) << "seed " << seed;
