@@ -59,6 +59,7 @@ std::vector<std::size_t> run_begins(const std::vector<Instruction>& code) {
     if (is_loop) is_end[at + 1 + code[at].length] = true;
   }
   std::vector<std::size_t> out;
+  out.reserve(code.size());
   for (std::size_t at = 0; at < code.size(); ++at) {
     const bool goes_on = at > 0 && !is_end[at] && commutes(code[at].kind) &&
                          code[at].kind == code[at - 1].kind && code[at].mode == code[at - 1].mode;

@@ -313,8 +313,8 @@ PlanBuilder::Moves PlanBuilder::moves(const Protocol& protocol, const Connection
     if (waits_for_memory && leg.kind == Leg::Kind::kRead) leg.misses = misses_[in_node(gpu_)];
   }
   const auto add = [&through](const std::optional<Walk>& by, const Leg& own) {
-    const Walk legs = by.value_or(Walk{own});
-    through.insert(through.end(), legs.begin(), legs.end());
+    if (!by) return through.push_back(own);
+    through.insert(through.end(), by->begin(), by->end());
   };
   for (const ConnectionIndex c : in) add(connections_[c].pull, load);
   if (primitive.adds && !out.empty()) add(held_by(connections_[out.front()]), load);
@@ -344,7 +344,7 @@ void PlanBuilder::slice(const Part& part, const Moves& moves, std::span<const La
 }
 
 void PlanBuilder::slice(const Part& part, const Moves& moves, std::span<const LagIndex> work,
-                        const Slices& first, const Slices& last) {
+                        const Ends& first, const Ends& last) {
   Program& program = plan_.programs[block_];
   const auto begun = [&](ConnectionIndex c) { return part.begun(connections_[c].trip); };
   const auto ended = [&](ConnectionIndex c) { return part.ended(connections_[c].trip); };
@@ -374,7 +374,7 @@ void PlanBuilder::pass_within(const Protocol& protocol, Bytes data, const Slices
   const Moves how = moves(protocol, moved.in, moved.out, primitive, Leg::Trip::kMany);
   const std::vector<LagIndex> work{
       lag("barriers of a slice", cycles(protocol.work, gpu_) * rounds)};
-  slice({Bytes{0}, data, data}, how, work, first, last);
+  slice({Bytes{0}, data, data}, how, work, {first.in, first.out}, {last.in, last.out});
 }
 
 /// Slices of a chunk that the data do not reach are handed over all the same, which costs a message

@@ -326,8 +326,13 @@ class PlanBuilder {
                    const ConnectionList& out);
   void slice(const Part& part, const Moves& moves, std::span<const LagIndex> work,
              const ConnectionList& in, const ConnectionList& out);
+  /// Waits for those of `first`, tells those of `last`.
+  struct Ends {
+    const ConnectionList& in;
+    const ConnectionList& out;
+  };
   void slice(const Part& part, const Moves& moves, std::span<const LagIndex> work,
-             const Slices& first, const Slices& last);
+             const Ends& first, const Ends& last);
   std::optional<Walk> held_by(const Connection& connection) const;
   Moves moves(const Protocol& protocol, const ConnectionList& in, const ConnectionList& out,
               Primitive primitive, Leg::Trip trip);
