@@ -17,17 +17,19 @@
 namespace weft {
 namespace {
 
-constexpr double kNoEffect = 0.01;     // of time
+constexpr double kNoEffect = 0.01;  // of time
+constexpr std::int64_t kLarge = 1LL << 24;
+constexpr double kOfNoAccident = 5;    // standard deviations
 constexpr std::size_t kEnds = 2;       // points after which leaders are chosen
 constexpr std::size_t kLeaders = 4;    // predicted at all points then: others are held against them
 constexpr std::size_t kGuessed = 4;    // points at which pairs and the nearest are guessed
 constexpr std::size_t kOfOnePair = 2;  // variants of two causes
 constexpr std::size_t kNearest = 5;    // shown where nothing suffices
-constexpr std::size_t kWithAll = 3;    // causes that are paired with every other one
+constexpr std::size_t kWithAll = 8;    // causes that are paired with every other one
 
 using Points = std::vector<std::size_t>;
 
-/// The clearest point, or a smaller one a third as clear, as it is predicted sooner.
+/// The clearest point, or a smaller one that is clear too, as it is predicted sooner.
 std::size_t clearest(const std::vector<Point>& points, const std::vector<double>& gaps,
                      const std::vector<double>& sd) {
   const auto clarity = [&](std::size_t i) { return std::abs(gaps[i]) / sd[i]; };
@@ -35,15 +37,17 @@ std::size_t clearest(const std::vector<Point>& points, const std::vector<double>
   for (std::size_t i = 1; i < points.size(); ++i) {
     if (clarity(i) > clarity(best)) best = i;
   }
+  const double enough = std::min(clarity(best) / 3, kOfNoAccident);
   std::size_t out = best;
   for (std::size_t i = 0; i < points.size(); ++i) {
-    if (clarity(i) >= clarity(best) / 3 && points[i].bytes < points[out].bytes) out = i;
+    if (clarity(i) >= enough && points[i].bytes < points[out].bytes) out = i;
   }
   return out;
 }
 
 /// Points in the order in which causes are held against them: the clearest, the far end of its
 /// curve, then always the one that is furthest from those before. Curves are far from each other.
+/// Large ones come last: they take long to predict, and say little that smaller ones do not.
 std::vector<std::size_t> in_order(const std::vector<Point>& points, std::size_t first) {
   constexpr double kOtherCurve = 1000;  // octaves
   const auto octaves = [&](std::size_t i, std::size_t j) {
@@ -55,12 +59,17 @@ std::vector<std::size_t> in_order(const std::vector<Point>& points, std::size_t 
     const double from_first = octaves(i, first);
     away[i] = from_first == kOtherCurve ? 0 : from_first;
   }
+  const auto is_before = [&](std::size_t i, std::size_t j) {
+    const bool is_large = points[i].bytes > kLarge;
+    if (is_large != (points[j].bytes > kLarge)) return !is_large;
+    return is_large ? points[i].bytes < points[j].bytes : away[i] > away[j];
+  };
   std::vector<std::size_t> out{first};
   while (out.size() < points.size()) {
     std::size_t next = first;
     for (std::size_t i = 0; i < points.size(); ++i) {
       const bool is_taken = std::find(out.begin(), out.end(), i) != out.end();
-      if (!is_taken && (next == first || away[i] > away[next])) next = i;
+      if (!is_taken && (next == first || is_before(i, next))) next = i;
     }
     out.push_back(next);
     for (std::size_t i = 0; i < points.size(); ++i) {

@@ -55,7 +55,7 @@ struct Thresholds {
   double doubted{0.1};    ///< two causes are looked for where no single one's numbers are so common
   double two{0.05};       ///< two causes at once are so likely beside one
   std::size_t pairs{
-      24};  ///< predicted then, as guessed; so are the likeliest causes' with all others
+      400};  ///< predicted then, as guessed; so are the likeliest causes' with all others
 };
 
 /// Matches gaps with every suspect, and pairs of them where no single one fits well. A suspect is

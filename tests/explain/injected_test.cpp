@@ -324,8 +324,9 @@ TEST_F(Injected, SingleFaults) {
 
 TEST_F(Injected, DoubleFaults) {
   const std::uint64_t pairs = setting("WEFT_EXPLAIN_PAIRS", 150);
+  const std::uint64_t first = setting("WEFT_EXPLAIN_FIRST_PAIR", 0);
   Counts counts;
-  for (std::uint64_t seed = 0; seed < pairs; ++seed) {
+  for (std::uint64_t seed = first; seed < first + pairs; ++seed) {
     Trial trial(*cases()[seed % cases().size()], true, seed, "double");
     const Case& on = trial.on;
     const std::vector<std::size_t> from = visible(on, trial.noise, trial.errors.effect);
