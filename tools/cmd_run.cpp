@@ -183,7 +183,7 @@ void add_run_command(CommandLine& line) {
       .option("--time-limit", arguments->time_limit, kTimeLimitHelp)
       .option("--trace", arguments->trace,
               "write what every thread block, proxy thread and NIC did in one launch, for "
-              "ui.perfetto.dev; that size runs as with --unfolded")
+              "ui.perfetto.dev; its timeline is of that size as with --unfolded")
       .option("--trace-size", arguments->trace_size, "of which size; the largest by default")
       .flag("--force", arguments->force, "run packets even if that takes more than 10 minutes")
       .flag("--unfolded", arguments->unfolded,

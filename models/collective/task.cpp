@@ -20,8 +20,8 @@ namespace weft {
 namespace {
 
 /// Whether what a launch begins with disturbs the end of the one before, so that one is run alone
-/// too. In trees what goes up meets nothing that comes down (but for busy proxies), and point to
-/// point ranks end as they began.
+/// too. In trees what goes up meets nothing that comes down (but for busy proxies: NVLSTree), and
+/// point to point ranks end as they began.
 bool runs_alone_too(const Plan& plan, const Machine& machine) {
   return plan.algo == algorithm_name(Algorithm::kRing) ||
          plan.algo == algorithm_name(Algorithm::kPat) || machine.has_emulated_nics();
@@ -148,7 +148,10 @@ class RowRunner {
     const auto outcome = [&](const Plan& launched) {
       return std::move(run(launched, nullptr).outcomes.front());
     };
-    out.outcome = repeated(launches, plan, out.causes, outcome, std::move(alone.outcomes.front()));
+    std::optional<RunOutcome> first = std::move(alone.outcomes.front());
+    // Two runs that drew are two samples: what one takes longer says nothing of a second launch.
+    if (alone.has_drawn && launches.kind != Launches::Kind::kSingle) first.reset();
+    out.outcome = repeated(launches, plan, out.causes, outcome, first);
     return out;
   }
 

@@ -78,6 +78,8 @@ std::vector<bool> waited_for_flags(const Plan& plan) {
   return out;
 }
 
+[[noreturn]] void refuse_lap() { throw std::logic_error("plan: somebody takes the lap's tokens"); }
+
 }  // namespace
 
 std::vector<std::uint32_t> servers_of_flags(const Plan& plan) {
@@ -88,6 +90,7 @@ std::vector<std::uint32_t> servers_of_flags(const Plan& plan) {
     if (out.at(flag) != kNoIndex) {
       throw std::logic_error("plan: two programs serve flag " + std::to_string(flag));
     }
+    if (flag == plan.lap) refuse_lap();
     out[flag] = p;
   }
   return out;
@@ -125,9 +128,7 @@ std::vector<bool> taken_flags(const Plan& plan) {
   for (const Join& join : plan.joins) {
     for (const FlagIndex flag : join.from) out.at(flag) = true;
   }
-  if (plan.lap != kNoIndex && out.at(plan.lap)) {
-    throw std::logic_error("plan: somebody takes the lap's tokens");
-  }
+  if (plan.lap != kNoIndex && out.at(plan.lap)) refuse_lap();
   return out;
 }
 

@@ -108,7 +108,7 @@ struct Plan {
 };
 
 /// Of every flag the program that serves it; kNoIndex: none does. Throws std::logic_error if two
-/// do.
+/// do, or one serves the lap.
 std::vector<std::uint32_t> servers_of_flags(const Plan& plan);
 
 /// Of every flag the join that takes its tokens; kNoIndex: none does. Throws std::logic_error if

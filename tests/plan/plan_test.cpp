@@ -111,6 +111,21 @@ TEST(Plan, AFlagHasOneServer) {
   EXPECT_THROW(servers_of_flags(plan), std::logic_error);
 }
 
+TEST(Plan, NobodyTakesTheLapsTokens) {
+  const Fabric fabric = gpus_below_a_cpu(1, 1);
+  Plan plan = block_and_proxy(fabric);
+  plan.lap = static_cast<FlagIndex>(plan.flags.size());
+  plan.flags.push_back({});
+  EXPECT_NO_THROW(taken_flags(plan));
+  EXPECT_NO_THROW(servers_of_flags(plan));
+  Plan served = plan;
+  served.programs.push_back(plan.programs[1]);
+  served.programs.back().serves = plan.lap;
+  EXPECT_THROW(servers_of_flags(served), std::logic_error);
+  plan.programs[0].wait(plan.lap);
+  EXPECT_THROW(taken_flags(plan), std::logic_error);
+}
+
 TEST(Plan, AJoinsFlagsAreItsOwn) {
   Plan plan;
   plan.flags.resize(4);
