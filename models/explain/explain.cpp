@@ -17,10 +17,10 @@
 namespace weft {
 namespace {
 
-constexpr double kNoEffect = 0.01;  // of time
-constexpr std::int64_t kLarge = 1LL << 24;
-constexpr double kOfNoAccident = 5;    // standard deviations
-constexpr std::size_t kEnds = 2;       // points after which leaders are chosen
+constexpr double kNoEffect = 0.01;         // of time
+constexpr std::int64_t kLarge = 16 << 20;  // B: larger points are predicted last
+constexpr double kOfNoAccident = 5;        // standard deviations
+constexpr std::size_t kEnds = 2;           // points after which leaders are chosen
 constexpr std::size_t kLeaders = 4;    // predicted at all points then: others are held against them
 constexpr std::size_t kGuessed = 4;    // points at which pairs and the nearest are guessed
 constexpr std::size_t kOfOnePair = 2;  // variants of two causes
@@ -47,7 +47,7 @@ std::size_t clearest(const std::vector<Point>& points, const std::vector<double>
 
 /// Points in the order in which causes are held against them: the clearest, the far end of its
 /// curve, then always the one that is furthest from those before. Curves are far from each other.
-/// Large ones come last: they take long to predict, and say little that smaller ones do not.
+/// Large ones come last, the smaller first: they take long to predict.
 std::vector<std::size_t> in_order(const std::vector<Point>& points, std::size_t first) {
   constexpr double kOtherCurve = 1000;  // octaves
   const auto octaves = [&](std::size_t i, std::size_t j) {

@@ -55,8 +55,8 @@ constexpr std::uint32_t kNone = ~std::uint32_t{0};
 /// A partition that is refined: classes are split by their nodes' edges to one class after another.
 class Refinement {
  public:
-  explicit Refinement(const LabelledGraph& graph) : graph_{graph} {
-    add_edges_to();
+  explicit Refinement(const LabelledGraph& graph)
+      : graph_{graph}, edges_to_{graph, [](std::uint32_t) { return true; }} {
     for (const std::uint64_t label : graph.labels()) {
       weights_.push_back({splitmix64(label), splitmix64(~label)});
     }
@@ -105,24 +105,6 @@ class Refinement {
     std::uint32_t met{0};
   };
 
-  void add_edges_to() {
-    const auto nodes = static_cast<std::uint32_t>(graph_.nodes.size());
-    begins_.resize(nodes + 1);
-    for (std::uint32_t from = 0; from < nodes; ++from) {
-      for (const Half& edge : graph_.edges_from(from)) ++begins_[edge.node];
-    }
-    std::partial_sum(begins_.begin(), begins_.end(), begins_.begin());
-    edges_to_.resize(begins_.back());
-    for (std::uint32_t from = 0; from < nodes; ++from) {
-      for (const Half& edge : graph_.edges_from(from)) {
-        edges_to_[--begins_[edge.node]] = {from, edge.label};
-      }
-    }
-  }
-  std::span<const Half> edges_to(std::uint32_t node) const {
-    return {edges_to_.data() + begins_[node], begins_[node + 1] - begins_[node]};
-  }
-
   void add_classes(const std::vector<std::uint64_t>& labels) {
     LabelNumbers number_of;
     class_of_.reserve(labels.size());
@@ -160,8 +142,8 @@ class Refinement {
     std::size_t count = 0;
     for (const std::uint32_t member : of_splitter_) {
       for (const Half& edge : graph_.edges_from(member)) weigh(edge, weights_[edge.label].forwards);
-      for (const Half& edge : edges_to(member)) weigh(edge, weights_[edge.label].backwards);
-      count += graph_.edges_from(member).size() + edges_to(member).size();
+      for (const Half& edge : edges_to_.of(member)) weigh(edge, weights_[edge.label].backwards);
+      count += graph_.edges_from(member).size() + edges_to_.of(member).size();
     }
     return count;
   }
@@ -220,8 +202,7 @@ class Refinement {
   }
 
   const LabelledGraph& graph_;
-  std::vector<std::uint32_t> begins_;  // by node, in edges_to_
-  std::vector<Half> edges_to_;
+  EdgesTo edges_to_;
   std::vector<Weights> weights_;  // by label
   std::vector<Class> classes_;
   std::vector<std::uint32_t> class_of_;  // by node

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <vector>
@@ -71,6 +72,36 @@ class LabelledGraph {
   std::vector<Run> from_;  // by node
   std::vector<std::uint64_t> labels_;
   LabelNumbers number_of_;
+};
+
+/// A graph's edges by where they end. Memory: 8 B an edge, 4 B a node.
+class EdgesTo {
+ public:
+  using Half = LabelledGraph::Half;
+
+  /// Of those whose label's number `has`.
+  template <class Has>
+  EdgesTo(const LabelledGraph& graph, Has has) : begins_(graph.nodes.size() + 1) {
+    const auto for_each = [&](auto visit) {
+      for (std::uint32_t from = 0; from < graph.nodes.size(); ++from) {
+        for (const auto& [to, label] : graph.edges_from(from)) {
+          if (has(label)) visit(to, Half{from, label});
+        }
+      }
+    };
+    for_each([this](std::uint32_t to, const Half&) { ++begins_[to]; });
+    std::partial_sum(begins_.begin(), begins_.end(), begins_.begin());
+    edges_.resize(begins_.back());
+    for_each([this](std::uint32_t to, const Half& edge) { edges_[--begins_[to]] = edge; });
+  }
+
+  std::span<Half> of(std::uint32_t node) {
+    return {edges_.data() + begins_[node], begins_[node + 1] - begins_[node]};
+  }
+
+ private:
+  std::vector<std::uint32_t> begins_;  // by node
+  std::vector<Half> edges_;
 };
 
 /// A partition of a graph's nodes.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <map>
-#include <numeric>
 #include <span>
 #include <tuple>
 #include <utility>
@@ -338,37 +337,25 @@ void PlanGraph::add_paths() {
 }
 
 bool PlanGraph::split_rivals(const Partition& partition) {
-  // Those to one node side by side: few.
-  struct Rival {
-    std::uint32_t from;
-    std::uint32_t label;
-  };
-  const auto for_each_single = [this](auto&& visit) {
-    for (std::uint32_t from = 0; from < graph_.nodes.size(); ++from) {
-      for (const auto& [to, label] : graph_.edges_from(from)) {
-        if (label < is_single_.size() && is_single_[label]) visit(Rival{from, label}, to);
-      }
-    }
-  };
-  std::vector<std::uint32_t> begins(graph_.nodes.size() + 1);
-  for_each_single([&](const Rival&, std::uint32_t to) { ++begins[to]; });
-  std::partial_sum(begins.begin(), begins.end(), begins.begin());
-  std::vector<Rival> rivals(begins.back());
-  for_each_single([&](const Rival& rival, std::uint32_t to) { rivals[--begins[to]] = rival; });
-  const auto key = [&](const Rival& rival) {
-    return std::tuple(rival.label, partition.class_of[rival.from], rival.from);
+  // Few to one node.
+  EdgesTo single(graph_, [this](std::uint32_t label) {
+    return label < is_single_.size() && is_single_[label];
+  });
+  const auto key = [&](const EdgesTo::Half& edge) {
+    return std::tuple(edge.label, partition.class_of[edge.node], edge.node);
   };
   bool any = false;
-  for (std::size_t node = 0; node + 1 < begins.size(); ++node) {
-    const std::span lot(rivals.begin() + begins[node], rivals.begin() + begins[node + 1]);
+  const auto nodes = static_cast<std::uint32_t>(graph_.nodes.size());
+  for (std::uint32_t node = 0; node < nodes; ++node) {
+    const std::span lot = single.of(node);
     std::ranges::sort(lot, {}, key);
     std::uint64_t place = 0;
     for (std::size_t b = 1; b < lot.size(); ++b) {
       const auto [with, of, from] = key(lot[b]);
       const auto [with_before, of_before, from_before] = key(lot[b - 1]);
-      const bool is_rival = with == with_before && of == of_before;
-      place = is_rival ? place + 1 : 0;
-      if (!is_rival || from == from_before) continue;
+      const bool rivals = with == with_before && of == of_before;
+      place = rivals ? place + 1 : 0;
+      if (!rivals || from == from_before) continue;
       any = true;
       graph_.nodes[from] = combined(graph_.nodes[from], combined(7, place));
     }

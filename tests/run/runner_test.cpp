@@ -291,6 +291,9 @@ TEST(Runner, TellsWhenTheLapGotItsLastToken) {
   }
   EXPECT_EQ(outcome_of(plan).lap, Duration::ns(80));
   EXPECT_EQ(outcome_of(plan).time, Duration::ns(110));
+  Plan taken = plan;
+  add_program(taken).wait(taken.lap);  // it would have its token
+  EXPECT_THROW(outcome_of(taken), std::logic_error);
   plan.lap = flag(plan);
   EXPECT_EQ(outcome_of(plan).lap, Duration::ns(110));  // it gets none
 }

@@ -340,11 +340,12 @@ PlanBuilder::Moves PlanBuilder::moves(const Protocol& protocol, const Connection
 
 void PlanBuilder::slice(const Part& part, const Moves& moves, std::span<const LagIndex> work,
                         const ConnectionList& in, const ConnectionList& out) {
-  slice(part, moves, work, {in, out}, {in, out});
+  const Slices both{in, out};
+  slice(part, moves, work, both, both);
 }
 
 void PlanBuilder::slice(const Part& part, const Moves& moves, std::span<const LagIndex> work,
-                        const Ends& first, const Ends& last) {
+                        const Slices& first, const Slices& last) {
   Program& program = plan_.programs[block_];
   const auto begun = [&](ConnectionIndex c) { return part.begun(connections_[c].trip); };
   const auto ended = [&](ConnectionIndex c) { return part.ended(connections_[c].trip); };
@@ -374,7 +375,7 @@ void PlanBuilder::pass_within(const Protocol& protocol, Bytes data, const Slices
   const Moves how = moves(protocol, moved.in, moved.out, primitive, Leg::Trip::kMany);
   const std::vector<LagIndex> work{
       lag("barriers of a slice", cycles(protocol.work, gpu_) * rounds)};
-  slice({Bytes{0}, data, data}, how, work, {first.in, first.out}, {last.in, last.out});
+  slice({Bytes{0}, data, data}, how, work, first, last);
 }
 
 /// Slices of a chunk that the data do not reach are handed over all the same, which costs a message

@@ -326,14 +326,9 @@ class PlanBuilder {
                    const ConnectionList& out);
   void slice(const Part& part, const Moves& moves, std::span<const LagIndex> work,
              const ConnectionList& in, const ConnectionList& out);
-  /// Connections at both sides of a slice.
-  struct Ends {
-    const ConnectionList& in;
-    const ConnectionList& out;
-  };
   /// Waits for those of `first`, tells those of `last`.
   void slice(const Part& part, const Moves& moves, std::span<const LagIndex> work,
-             const Ends& first, const Ends& last);
+             const Slices& first, const Slices& last);
   std::optional<Walk> held_by(const Connection& connection) const;
   Moves moves(const Protocol& protocol, const ConnectionList& in, const ConnectionList& out,
               Primitive primitive, Leg::Trip trip);
