@@ -56,12 +56,6 @@ void refuse_no_choice(const Schedules& schedules, const std::vector<RowTask>& ta
   }
 }
 
-/// At most: one alone, and two behind each other, see repeated(); for a timeline twice more.
-double most_launches(const RowTask& task, const Params& params, const PredictOptions& options) {
-  const double launches = params.choice("nccl.launch") == "single" ? 1 : 3;
-  return task.bytes == options.timeline_of ? launches + 2 : launches;
-}
-
 /// Of what runs for a task: the cluster, or all that stands for it, the connections of the largest.
 PlanSize size_of(const RowTask& task, const Machine& machine, const Schedules& schedules) {
   if (!task.stand_in.first) {
@@ -81,15 +75,13 @@ PlanSize size_of(const RowTask& task, const Machine& machine, const Schedules& s
 
 /// Refuses what would run for hours or fill the memory: a ring's work and an all-to-all's
 /// connections grow with the square of the ranks. What folding saves is not counted.
-void refuse_endless(const Machine& machine, const Schedules& schedules,
-                    const std::vector<RowTask>& tasks, const PredictOptions& options) {
-  const Fabric& fabric = machine.fabric();
+void refuse_endless(const Ready& ready, const std::vector<RowTask>& tasks) {
+  const Fabric& fabric = ready.machine.fabric();
   constexpr double kMostTransfers = 2e8;    // some minutes on one core
   constexpr double kMostConnections = 4e6;  // some GB
   for (const RowTask& task : tasks) {
-    const PlanSize size = size_of(task, machine, schedules);
-    const double transfers =
-        size.transfers * most_launches(task, machine.devices().params(), options);
+    const PlanSize size = size_of(task, ready.machine, ready.schedules);
+    const double transfers = size.transfers * launches_of(ready, task);
     const bool long_run = transfers > kMostTransfers;
     if (!long_run && size.connections <= kMostConnections) continue;
     throw TooLarge(fmt::format(
@@ -99,13 +91,15 @@ void refuse_endless(const Machine& machine, const Schedules& schedules,
         long_run ? "transfers" : "connections", op_name(task.op), format_size(task.bytes),
         fabric.count(DeviceKind::kGpu) * fabric.nodes(),
         long_run ? kMostTransfers : kMostConnections,
-        task.bytes == options.timeline_of ? ", or a smaller one for the timeline" : ""));
+        task.bytes == ready.options.timeline_of ? ", or a smaller one for the timeline" : ""));
   }
 }
 
 /// Says how long the packets of a run will take, or refuses what takes too long.
-void refuse_hours(const Machine& machine, const Schedules& schedules,
-                  const std::vector<RowTask>& tasks, const PredictOptions& options) {
+void refuse_hours(const Ready& ready, const std::vector<RowTask>& tasks) {
+  const Machine& machine = ready.machine;
+  const Schedules& schedules = ready.schedules;
+  const PredictOptions& options = ready.options;
   // Measured, see models/transport/README.md: a packet over a link, and a transfer beside its
   // packets.
   constexpr double kHopsPerSecond = 2e6;
@@ -118,9 +112,9 @@ void refuse_hours(const Machine& machine, const Schedules& schedules,
   for (const RowTask& task : tasks) {
     const Plan plan =
         make_plan(machine.devices(), schedules.at(task.path), task.op, task.bytes, task.path);
-    const double runs = task.bytes == options.timeline_of ? 2 : 1;
-    hops += runs * packet_hops(machine, plan);
-    transfers += runs * static_cast<double>(transfer_count(plan));
+    const double launches = launches_of(ready, task);
+    hops += launches * packet_hops(machine, plan);
+    transfers += launches * static_cast<double>(transfer_count(plan));
     const PlanSize size =
         plan_size(machine.devices(), schedules.at(task.path), task.op, task.bytes);
     connections = std::max(connections, std::llround(size.connections));
@@ -145,8 +139,7 @@ class Telling {
     if (!options_.on_progress) return;
     for (const RowTask& task : tasks) {
       work_.push_back(
-          task_seconds(size_of(task, ready.machine, ready.schedules),
-                       most_launches(task, ready.machine.devices().params(), options_)));
+          task_seconds(size_of(task, ready.machine, ready.schedules), launches_of(ready, task)));
     }
     so_far_ = {0, tasks.size(), 0, std::accumulate(work_.begin(), work_.end(), 0.0)};
     options_.on_progress(so_far_);
@@ -333,10 +326,11 @@ std::vector<RowTask> Prepared::tasks_of(Op op, const std::vector<Bytes>& sizes,
   return tasks;
 }
 
-void Prepared::refuse(const std::vector<RowTask>& tasks, std::vector<std::string>& notes) const {
-  refuse_endless(machine_, schedules_, tasks, options_);
+void Prepared::refuse(const Ready& ready, const std::vector<RowTask>& tasks,
+                      std::vector<std::string>& notes) const {
+  refuse_endless(ready, tasks);
   if (options_.fidelity == Fidelity::kPacket) {
-    refuse_hours(machine_, schedules_, tasks, options_);
+    refuse_hours(ready, tasks);
   } else {
     refuse_faults(machine_);
     add_packets_note(asked_.settings, notes);
@@ -362,14 +356,15 @@ RunResult Prepared::run(Op op, const std::vector<Bytes>& sizes,
       task.stand_in = samples.of(task.op, task.bytes, task.path);
     }
   }
-  refuse(tasks, result.notes);
+  SampleRuns runs;
+  const Ready ready{machine_, schedules_, options_, runs};
+  refuse(ready, tasks, result.notes);
   add_emulated_note(asked_.settings, machine_, result.notes);
   add_launch_notes(asked_.settings, params_.choice("nccl.launch"), result.notes);
   if (options_.check_only) return result;
   std::atomic<bool> has_drawn =
       options_.fidelity == Fidelity::kFluid && machine_.routing().decides(fabric_);
-  SampleRuns runs;
-  run_tasks({machine_, schedules_, options_, runs}, tasks, has_drawn, result);
+  run_tasks(ready, tasks, has_drawn, result);
   add_seed_note(asked_.settings, has_drawn, result.notes);
   if (!decided_.simple) add_nvls_channels_note(params_, result.rows, result.notes);
   result.verdict = verdict(result.rows);

@@ -34,7 +34,8 @@ class Prepared {
   std::vector<RowTask> tasks_of(Op op, const std::vector<Bytes>& sizes,
                                 const std::vector<std::string>& memory_paths,
                                 std::vector<std::string>& notes);
-  void refuse(const std::vector<RowTask>& tasks, std::vector<std::string>& notes) const;
+  void refuse(const Ready& ready, const std::vector<RowTask>& tasks,
+              std::vector<std::string>& notes) const;
 
   const PredictOptions& options_;
   const ParamCatalog& catalog_;

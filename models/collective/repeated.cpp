@@ -5,7 +5,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include "models/nccl/execute/launches.hpp"
 #include "sim/base/random.hpp"
 
 namespace weft {
@@ -32,6 +31,20 @@ RunOutcome second(Duration first, RunOutcome both) {
   return both;
 }
 
+void add(RunOutcome& to, CauseTable& causes, const char* what, Duration time) {
+  to.time += time;
+  const auto less =
+      std::ranges::find_if(to.causes, [time](const auto& cause) { return cause.second < time; });
+  to.causes.insert(less, {causes.intern({what, ""}), time});
+}
+
+RunOutcome no_faster_than_the_host(const Launches& launches, RunOutcome one, CauseTable& causes) {
+  if (launches.kind == Launches::Kind::kBackToBack && launches.host > one.time) {
+    add(one, causes, "host launches", launches.host - one.time);
+  }
+  return one;
+}
+
 }  // namespace
 
 Launches::Launches(const Params& params)
@@ -48,32 +61,20 @@ std::uint64_t Launches::digest() const {
                            static_cast<std::uint64_t>(host.count_ps())));
 }
 
-RunOutcome repeated(const Launches& launches, const Plan& plan, CauseTable& causes,
-                    const std::function<RunOutcome(const Plan&)>& run,
-                    const std::optional<RunOutcome>& alone) {
-  RunOutcome out;
-  const auto add = [&](const char* what, Duration time) {
-    out.time += time;
-    const auto less = std::find_if(out.causes.begin(), out.causes.end(),
-                                   [time](const auto& cause) { return cause.second < time; });
-    out.causes.insert(less, {causes.intern({what, ""}), time});
-  };
-  if (launches.kind == Launches::Kind::kSingle) {
-    out = alone.value();
-    add("host waits and launches again", launches.wait);
-    return out;
-  }
-  if (alone && ends_together(*alone)) {
-    out = *alone;
-  } else {
-    RunOutcome both = run(launched_twice(plan));
-    const Duration first = alone ? alone->time : both.lap;
-    out = second(first, std::move(both));
-  }
-  if (launches.kind == Launches::Kind::kBackToBack && launches.host > out.time) {
-    add("host launches", launches.host - out.time);
-  }
-  return out;
+RunOutcome waited_for(const Launches& launches, RunOutcome alone, CauseTable& causes) {
+  add(alone, causes, "host waits and launches again", launches.wait);
+  return alone;
+}
+
+RunOutcome one_of_many(const Launches& launches, RunOutcome twice, CauseTable& causes) {
+  const Duration first = twice.lap;
+  return no_faster_than_the_host(launches, second(first, std::move(twice)), causes);
+}
+
+RunOutcome one_of_many(const Launches& launches, RunOutcome alone,
+                       const std::function<RunOutcome()>& run_twice, CauseTable& causes) {
+  if (!ends_together(alone)) alone = second(alone.time, run_twice());
+  return no_faster_than_the_host(launches, std::move(alone), causes);
 }
 
 }  // namespace weft

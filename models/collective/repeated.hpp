@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
 
 #include "sim/base/params.hpp"
 #include "sim/run/runner.hpp"
@@ -20,15 +19,18 @@ struct Launches {
   std::uint64_t digest() const;
 };
 
-/// What launching a collective again and again comes to, from one launch to the next. `run` runs
-/// the plan as launched_twice(): the second launch overlaps with the tail of the first, and the
-/// next operation of a connection waits for the last one. Counted is what the second adds to the
-/// end of the first in that run. Where it would disturb that end, give one launch `alone`: then
-/// what it adds to that counts, or that one itself where its first block ends no more than 0.5 % of
-/// the time before all others and their proxies' operations. Where the host waits for each launch,
-/// `alone` must be given and is all.
-RunOutcome repeated(const Launches& launches, const Plan& plan, CauseTable& causes,
-                    const std::function<RunOutcome(const Plan&)>& run,
-                    const std::optional<RunOutcome>& alone = {});
+/// One launch of many that the host waits for, each of which is `alone`.
+RunOutcome waited_for(const Launches& launches, RunOutcome alone, CauseTable& causes);
+
+/// One launch of many behind each other, by a run of launched_twice(): the second one overlaps with
+/// the tail of the first, and the next operation of a connection waits for the last one. What it
+/// adds to the end of the first in that run counts. Throws std::logic_error if that is nothing.
+RunOutcome one_of_many(const Launches& launches, RunOutcome twice, CauseTable& causes);
+
+/// The same where the second disturbs the end of the first: what it adds to one launch alone
+/// counts. Or that one itself, and nothing is run, where its first block ends no more than 0.5 % of
+/// the time before all others and their proxies' operations.
+RunOutcome one_of_many(const Launches& launches, RunOutcome alone,
+                       const std::function<RunOutcome()>& run_twice, CauseTable& causes);
 
 }  // namespace weft

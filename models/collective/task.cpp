@@ -13,6 +13,7 @@
 #include "models/collective/nic_load.hpp"
 #include "models/collective/repeated.hpp"
 #include "models/nccl/execute/collective_plan.hpp"
+#include "models/nccl/execute/launches.hpp"
 #include "models/transport/footprints.hpp"
 #include "models/transport/run_plans.hpp"
 
@@ -22,9 +23,9 @@ namespace {
 /// Whether what a launch begins with disturbs the end of the one before, so that one is run alone
 /// too. In trees what goes up meets nothing that comes down (but for busy proxies: NVLSTree), and
 /// point to point ranks end as they began.
-bool runs_alone_too(const Plan& plan, const Machine& machine) {
-  return plan.algo == algorithm_name(Algorithm::kRing) ||
-         plan.algo == algorithm_name(Algorithm::kPat) || machine.has_emulated_nics();
+bool runs_alone_too(Algorithm algorithm, const Machine& machine) {
+  return algorithm == Algorithm::kRing || algorithm == Algorithm::kPat ||
+         machine.has_emulated_nics();
 }
 
 /// Runs plans for a row.
@@ -39,11 +40,14 @@ class RowRunner {
     const Launches launches(machine.devices().params());
     const PredictOptions& options = ready_.options;
     if (options.fidelity != Fidelity::kFluid) return run_packets_on(machine, plan, launches);
+    const bool alone_too = runs_alone_too(schedule.choose(task_.op, bytes).algorithm, machine);
     // Copies of emulated NICs wait for each other, which no footprint says.
-    if (is_told() || machine.has_emulated_nics()) return run_fluid_on(machine, plan, launches);
+    if (is_told() || machine.has_emulated_nics()) {
+      return run_fluid_on(machine, plan, launches, alone_too);
+    }
     const MachineFootprints footprints(machine);
     const auto run = [&] {
-      return with_causes_met(run_folding(machine, plan, footprints, launches));
+      return with_causes_met(run_folding(machine, plan, footprints, launches, alone_too));
     };
     if (!options.shared || options.link_use) return run();  // links are told by this fabric's names
     return options.shared->of({run_key(machine, plan, footprints), launches.digest()}, run);
@@ -80,40 +84,42 @@ class RowRunner {
     return run;
   }
 
-  /// As repeated() says; links of one launch.
-  RunOutcome repeat(const Machine& machine, const Launches& launches, const Plan& plan,
-                    PlanRun& out,
+  /// One launch as the host launches it again and again; links of one launch.
+  RunOutcome repeat(const Launches& launches, bool alone_too, const Plan& plan, PlanRun& out,
                     const std::function<RunOutcome(const Plan&, LinkTimes*)>& run) const {
     LinkTimes* const links = ready_.options.link_use ? &out.link_times : nullptr;
-    if (launches.kind == Launches::Kind::kSingle || runs_alone_too(plan, machine)) {
-      const auto run_twice = [&](const Plan& launched) { return run(launched, nullptr); };
-      return repeated(launches, plan, out.causes, run_twice, run(plan, links));
+    if (launches.kind == Launches::Kind::kSingle) {
+      return waited_for(launches, run(plan, links), out.causes);
     }
-    const auto run_twice = [&](const Plan& launched) { return run(launched, links); };
-    RunOutcome outcome = repeated(launches, plan, out.causes, run_twice);
+    if (alone_too) {
+      const auto run_twice = [&] { return run(launched_twice(plan), nullptr); };
+      return one_of_many(launches, run(plan, links), run_twice, out.causes);
+    }
+    RunOutcome outcome = one_of_many(launches, run(launched_twice(plan), links), out.causes);
     for (auto& [link, busy_s] : out.link_times) busy_s /= 2;
     return outcome;
   }
 
   /// Once folded, however often it is launched: what is alike in one launch is so in two.
   PlanRun run_folding(const Machine& machine, const Plan& plan, const MachineFootprints& footprints,
-                      const Launches& launches) const {
+                      const Launches& launches, bool alone_too) const {
     const PredictOptions& options = ready_.options;
     std::optional<Folded> folded;
     if (options.folds) folded = fold(plan, footprints, options.stop);
-    if (!folded) return run_fluid_on(machine, plan, launches);
+    if (!folded) return run_fluid_on(machine, plan, launches, alone_too);
     PlanRun out = begun(plan);
     const auto run = [&](const Plan& launched, LinkTimes* links) {
       return run_folded(machine, launched, folded->servers, out.causes, options.shuffle_ties,
                         options.stop, links);
     };
-    out.outcome = repeat(machine, launches, folded->plan, out, run);
+    out.outcome = repeat(launches, alone_too, folded->plan, out, run);
     return out;
   }
 
   /// With the timeline of one launch alone where the row keeps one: not folded, so its causes,
   /// which may name other servers, do not count.
-  PlanRun run_fluid_on(const Machine& machine, const Plan& plan, const Launches& launches) const {
+  PlanRun run_fluid_on(const Machine& machine, const Plan& plan, const Launches& launches,
+                       bool alone_too) const {
     const PredictOptions& options = ready_.options;
     const bool folds = options.folds && is_told();
     PlanRun out = begun(plan);
@@ -127,7 +133,7 @@ class RowRunner {
       return run_fluid(machine, launched, out.causes, folds, options.shuffle_ties, options.stop,
                        nullptr, links);
     };
-    out.outcome = repeat(machine, launches, plan, out, run);
+    out.outcome = repeat(launches, alone_too, plan, out, run);
     return out;
   }
 
@@ -145,13 +151,18 @@ class RowRunner {
     if (is_told()) out.timeline = std::make_shared<Timeline>();
     PacketRun alone = run(plan, out.timeline.get());
     out.probes = std::move(alone.probes);
-    const auto outcome = [&](const Plan& launched) {
-      return std::move(run(launched, nullptr).outcomes.front());
+    RunOutcome& one = alone.outcomes.front();
+    const auto run_twice = [&] {
+      return std::move(run(launched_twice(plan), nullptr).outcomes.front());
     };
-    std::optional<RunOutcome> first = std::move(alone.outcomes.front());
-    // Two runs that drew are two samples: what one takes longer says nothing of a second launch.
-    if (alone.has_drawn && launches.kind != Launches::Kind::kSingle) first.reset();
-    out.outcome = repeated(launches, plan, out.causes, outcome, first);
+    if (launches.kind == Launches::Kind::kSingle) {
+      out.outcome = waited_for(launches, std::move(one), out.causes);
+    } else if (alone.has_drawn) {
+      // Two runs that drew are two samples: what one takes longer says nothing of a second launch.
+      out.outcome = one_of_many(launches, run_twice(), out.causes);
+    } else {
+      out.outcome = one_of_many(launches, std::move(one), run_twice, out.causes);
+    }
     return out;
   }
 
@@ -276,6 +287,17 @@ PlanRun run_in_place(const StandIn& in, const RowRunner& runner, ResultRow& row)
 }
 
 }  // namespace
+
+double launches_of(const Ready& ready, const RowTask& task) {
+  const Choice choice = ready.schedules.at(task.path).choose(task.op, task.bytes);
+  const bool is_fluid = ready.options.fidelity == Fidelity::kFluid;
+  const bool is_told = task.bytes == ready.options.timeline_of;
+  const double timeline = is_fluid && is_told ? 1 : 0;
+  const Launches launches(ready.machine.devices().params());
+  if (launches.kind == Launches::Kind::kSingle) return 1 + timeline;
+  const bool alone_too = !is_fluid || runs_alone_too(choice.algorithm, ready.machine);
+  return (alone_too ? 3 : 2) + timeline;
+}
 
 ResultRow run_task(const Ready& ready, const RowTask& task, std::atomic<bool>& has_drawn) {
   const RowRunner runner(ready, task, has_drawn);
