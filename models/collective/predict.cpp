@@ -102,8 +102,8 @@ void refuse_hours(const Ready& ready, const std::vector<RowTask>& tasks) {
   const PredictOptions& options = ready.options;
   // Measured, see models/transport/README.md: a packet over a link, and a transfer beside its
   // packets.
-  constexpr double kHopsPerSecond = 2e6;
-  constexpr double kTransfersPerSecond = 8e4;
+  constexpr double kHopsPerSecond = 4e6;
+  constexpr double kTransfersPerSecond = 3e5;
   constexpr double kMostSeconds = 600;
   constexpr long long kMostConnections = 50'000;  // half a GB
   double hops = 0;

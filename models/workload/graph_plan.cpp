@@ -80,21 +80,20 @@ class GraphPlanBuilder {
                                    devices_->fabric().spec().file, graph_->groups.size(),
                                    kMostGroups));
     }
-    // For each exchange of sends every pair of its communicator is looked at.
-    constexpr double kMostPairs = 3e9;
-    double pairs = 0;
+    // For each exchange of sends all ranks of its communicator are looked at.
+    constexpr double kMostRanks = 1e8;
+    double ranks = 0;
     for (const Exchange& exchange : graph_->exchanges) {
       if (exchange.sends.empty()) continue;
       const TaskGroup& group = graph_->groups[exchange.group];
-      const auto ranks = static_cast<double>(
-          group.communicator.empty() ? group.ranks.size() : group.communicator.size());
-      pairs += ranks * ranks;
+      ranks += static_cast<double>(group.communicator.empty() ? group.ranks.size()
+                                                              : group.communicator.size());
     }
-    if (pairs > kMostPairs) {
+    if (ranks > kMostRanks) {
       throw InputError(fmt::format(
-          "{}: different sends x ranks^2 of their communicator are {:.1e}, more than {:.0e}; take "
+          "{}: different sends x ranks of their communicator are {:.1e}, more than {:.0e}; take "
           "fewer ranks, or fewer pairs of ranks, sizes and tags that send",
-          devices_->fabric().spec().file, pairs, kMostPairs));
+          devices_->fabric().spec().file, ranks, kMostRanks));
     }
   }
 
@@ -318,12 +317,10 @@ Plan exchange_plan(const DeviceParams& devices, const Exchange& exchange,
   if (exchange.sends.empty()) {
     return make_plan(devices, communicator, schedule, exchange.op, exchange.bytes, path);
   }
-  std::map<std::pair<std::uint32_t, std::uint32_t>, Bytes> by_pair;
-  for (const TaskSend& send : exchange.sends) by_pair[{send.from, send.to}] += send.bytes;
-  const auto sends = [&](std::uint32_t from, std::uint32_t to) {
-    const auto at = by_pair.find({from, to});
-    return at == by_pair.end() ? Bytes{} : at->second;
-  };
+  std::vector<PeerSend> sends;
+  for (const auto& [from, to, bytes] : exchange.sends) {
+    if (bytes > Bytes{0}) sends.push_back({from, to, bytes});
+  }
   return traffic_plan(devices, communicator, schedule, sends, path);
 }
 

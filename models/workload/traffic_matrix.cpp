@@ -26,6 +26,10 @@ constexpr double kMostPairs = 16e6;
   throw InputError(spec.place, std::string(traffic_name(spec.kind)) + ": " + why);
 }
 
+[[noreturn]] void fail_pairs(const TrafficSpec& spec) {
+  fail(spec, "more than 16 million pairs of GPUs; take fewer nodes");
+}
+
 TrafficMatrix permutation(const TrafficSpec& spec, std::uint32_t ranks) {
   TrafficMatrix out;
   if (spec.shift) {
@@ -134,6 +138,7 @@ TrafficMatrix routed(const TrafficSpec& spec, std::uint32_t ranks) {
     for (std::uint32_t to = 0; to < ranks; ++to) {
       if (tokens[to] > 0) out.push_back({rank, to, spec.token_bytes * tokens[to]});
     }
+    if (static_cast<double>(out.size()) > kMostPairs) fail_pairs(spec);
   }
   return out;
 }
@@ -181,13 +186,11 @@ TrafficMatrix parse_traffic_matrix(const std::string& text, const std::string& f
 }
 
 TrafficMatrix traffic_matrix(const TrafficSpec& spec, std::uint32_t ranks) {
-  if (static_cast<double>(ranks) * ranks > kMostPairs) {
-    fail(spec, "more than 16 million pairs of GPUs; take fewer nodes");
-  }
   if (ranks < 2) fail(spec, "needs at least 2 GPUs");
   TrafficMatrix out;
   switch (spec.kind) {
     case Kind::kAllToAllV:
+      if (static_cast<double>(ranks) * ranks > kMostPairs) fail_pairs(spec);
       out = parse_traffic_matrix(read_text_file(spec.matrix), spec.matrix, ranks);
       break;
     case Kind::kPermutation:

@@ -109,20 +109,18 @@ TEST_F(CommunicatorsTest, TrafficOfEqualSendsIsAnAllToAll) {
   CommunicatorDecisions all = decisions();
   const Communicator communicator = some({{0, 0}, {1, 0}, {0, 1}, {1, 1}});
   const Schedule schedule = all.schedule(communicator, MemoryPath::kGdr);
-  Plan equal = traffic_plan(
-      m_.devices(), communicator, schedule,
-      [](std::uint32_t, std::uint32_t) { return Bytes::mib(1); }, MemoryPath::kGdr);
+  std::vector<PeerSend> sends;
+  for (std::uint32_t to : {2, 0, 3, 1}) {
+    for (std::uint32_t from = 0; from < 4; ++from) sends.push_back({from, to, Bytes::mib(1)});
+  }
+  Plan equal = traffic_plan(m_.devices(), communicator, schedule, sends, MemoryPath::kGdr);
   EXPECT_EQ(equal.op, kTrafficName);
   equal.op = "alltoall";
   EXPECT_EQ(equal, make_plan(m_.devices(), communicator, schedule, Op::kAllToAll, Bytes::mib(4),
                              MemoryPath::kGdr));
 
-  const Plan one = traffic_plan(
-      m_.devices(), communicator, schedule,
-      [](std::uint32_t from, std::uint32_t to) {
-        return from == 1 && to == 2 ? Bytes{3'000'001} : Bytes{};
-      },
-      MemoryPath::kGdr);
+  const Plan one = traffic_plan(m_.devices(), communicator, schedule,
+                                std::vector<PeerSend>{{1, 2, Bytes{3'000'001}}}, MemoryPath::kGdr);
   std::int64_t sent = 0;
   for_each_message(one, [&](QueuePairIndex, Bytes bytes, std::uint64_t times) {
     sent += bytes.count() * static_cast<std::int64_t>(times);

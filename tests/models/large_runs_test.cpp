@@ -74,5 +74,38 @@ TEST(LargeRuns, TheWireBoundsADispatchFromBelow) {
   EXPECT_NEAR(row.time_us / 192 - 1, 1.169, 0.1);
 }
 
+// Every node's sends are as those of few nodes; of an incast the receiver's NIC takes all, one after
+// another.
+TEST(LargeRuns, SparseTrafficOf32768GpusIsThatOfFew) {
+  const ParamCatalog catalog = make_catalog();
+  const auto row = [&](std::uint32_t nodes, const TrafficSpec& spec) {
+    Scenario scenario;
+    scenario.topology = shipped("topologies/hgx-h100-8nic.yaml");
+    scenario.nodes = nodes;
+    scenario.memory_paths = {"gdr"};
+    scenario.traffic = spec;
+    return predict_traffic(scenario, read_topology(scenario.topology, catalog), {}, catalog)
+        .rows.at(0);
+  };
+  TrafficSpec shifted;
+  shifted.kind = TrafficSpec::Kind::kPermutation;
+  shifted.bytes = Bytes::mib(16);
+  shifted.shift = 8;
+  const double few = row(64, shifted).time_us;  // one channel a peer, as between all
+  EXPECT_NEAR(row(4096, shifted).time_us / few, 1, 0.001);
+
+  TrafficSpec incast;
+  incast.kind = TrafficSpec::Kind::kIncast;
+  incast.bytes = Bytes::mib(1);
+  incast.to = 0;
+  incast.stride = 8;
+  incast.senders = 4095;
+  const TrafficRow into_one = row(4096, incast);
+  const double wire_us = 4095.0 * (1 << 20) * 4170 / 4096 / 50e3;  // 74 B a packet of 4 KiB
+  EXPECT_NEAR(into_one.links.at(0).busy_us / wire_us, 1, 0.02);
+  EXPECT_GT(into_one.time_us, into_one.links.at(0).busy_us);
+  EXPECT_LT(into_one.time_us, 1.1 * into_one.links.at(0).busy_us);
+}
+
 }  // namespace
 }  // namespace weft::test::models_large_runs

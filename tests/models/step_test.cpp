@@ -374,7 +374,7 @@ TEST(GraphPlan, RefusesMoreThanItsTablesHold) {
   sends.groups = {{"sends", {0, 1}, std::vector<std::uint32_t>(60'000)}};
   Exchange send{0, Op::kSendRecv, Bytes{1}};
   send.sends = {{0, 1, Bytes{1}}};
-  sends.exchanges = {send};
+  sends.exchanges.assign(2'000, send);
   EXPECT_THAT(refused(sends), HasSubstr("take fewer ranks, or fewer pairs"));
 }
 

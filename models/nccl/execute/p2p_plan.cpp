@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -39,6 +40,9 @@ class Rounds {
         of_gpus_{quadratic_order(gpus)} {}
 
   std::uint32_t count() const { return nodes_ * gpus_; }
+  /// Distances in nodes, and in GPUs, in their order.
+  const std::vector<std::uint32_t>& of_nodes() const { return of_nodes_; }
+  const std::vector<std::uint32_t>& of_gpus() const { return of_gpus_; }
   P2pRound of(std::uint32_t rank, std::uint32_t round) const {
     const std::uint32_t node = rank / gpus_;
     const std::uint32_t gpu = rank % gpus_;
@@ -138,11 +142,24 @@ Warps warps_of(std::uint32_t works) {
   return {(each - 1) / 2 + 1, (each - 1) / 2};
 }
 
-/// A part of `bytes` that goes to a peer, and the connection that it goes over.
-struct HalfWork {
-  const P2pSplit* split;
+/// What one rank sends another in one round, and the connections that its parts go over, which
+/// follow each other.
+struct Sent {
+  std::uint32_t from;
+  std::uint32_t to;
+  std::uint32_t round;
   Bytes bytes;
-  ConnectionIndex connection{0};
+  const P2pSplit* split{nullptr};
+  ConnectionIndex first{0};
+
+  bool is_copy() const { return to == from; }
+};
+/// A part of it.
+struct HalfWork {
+  const Sent* of;
+  std::uint32_t part;
+
+  ConnectionIndex connection() const { return of->first + part; }
 };
 /// What one channel's block does in one round: a send, a receive, both, or a copy to itself.
 struct Work {
@@ -151,56 +168,86 @@ struct Work {
   std::optional<HalfWork> copy{};
 };
 
+/// Numbers in the order in which `numbers` has them.
+std::vector<std::uint32_t> places(const std::vector<std::uint32_t>& numbers) {
+  std::vector<std::uint32_t> out(numbers.size());
+  for (std::uint32_t at = 0; at < numbers.size(); ++at) out[numbers[at]] = at;
+  return out;
+}
+
+/// Makes a plan of what is sent.
 class P2pBuilder {
  public:
   P2pBuilder(const DeviceParams& devices, const Communicator& communicator,
-             const Schedule& schedule, const SendBytes& bytes, PlanBuilder builder)
+             const Schedule& schedule, PlanBuilder builder)
       : devices_{&devices},
         schedule_{&schedule},
-        bytes_{&bytes},
         builder_{std::move(builder)},
         grid_{communicator},
         nodes_{nodes_of(schedule, communicator)},
-        rounds_{nodes_, grid_.nodes(), grid_.gpus()} {
-    Bytes most;
-    for (std::uint32_t k = 0; k < rounds_.count(); ++k) {
-      Bytes of_round;
-      for (std::uint32_t rank = 0; rank < builder_.ranks(); ++rank) {
-        of_round = std::max(of_round, bytes(rank, round_of(rank, k).send_to));
+        rounds_{nodes_, grid_.nodes(), grid_.gpus()} {}
+
+  /// Each rank sends in each round `bytes(from, to)`, if that is not zero.
+  template <class Of>
+  void send_in_all_rounds(Of bytes) {
+    for (std::uint32_t from = 0; from < builder_.ranks(); ++from) {
+      for (std::uint32_t round = 0; round < rounds_.count(); ++round) {
+        const std::uint32_t to = grid_.rank(rounds_.of(grid_.place(from), round).send_to);
+        if (const Bytes sent = bytes(from, to); sent > Bytes{0}) {
+          sends_.push_back({from, to, round, sent});
+        }
       }
-      if (of_round > Bytes{0}) used_.push_back(k);
-      most = std::max(most, of_round);
     }
-    shown_ = &split(most, nodes_ > 1);
+  }
+  /// Where all nodes are here: each pair at most once.
+  void send(std::span<const PeerSend> sends) {
+    const std::vector<std::uint32_t> nodes_at = places(rounds_.of_nodes());
+    const std::vector<std::uint32_t> gpus_at = places(rounds_.of_gpus());
+    const std::uint32_t gpus = grid_.gpus();
+    for (const auto& [from, to, bytes] : sends) {
+      const std::uint32_t a = grid_.place(from);
+      const std::uint32_t b = grid_.place(to);
+      const std::uint32_t nodes_on = (b / gpus + nodes_ - a / gpus) % nodes_;
+      const std::uint32_t gpus_on = (b % gpus + gpus - a % gpus) % gpus;
+      sends_.push_back({from, to, nodes_at[nodes_on] * gpus + gpus_at[gpus_on], bytes});
+    }
+    std::ranges::sort(sends_, {}, [](const Sent& s) { return std::pair{s.from, s.round}; });
   }
 
   Plan build() && {
-    const std::uint32_t n = builder_.ranks();
-    first_.resize(std::size_t{n} * rounds_.count());
-    for (std::uint32_t rank = 0; rank < n; ++rank) add_connections(rank);
-    for (std::uint32_t rank = 0; rank < n; ++rank) add_programs(rank);
-    Plan plan = std::move(builder_).take(shown_->protocol);
-    plan.channels = shown_->channels;
+    Bytes most;
+    for (const Sent& sent : sends_) most = std::max(most, sent.bytes);
+    const P2pSplit& shown = split(most, nodes_ > 1);
+    shown_ = &shown.protocol;
+    for (Sent& sent : sends_) add_connections(sent);
+    std::vector<const Sent*> received;
+    for (const Sent& sent : sends_) {
+      if (!sent.is_copy()) received.push_back(&sent);
+    }
+    std::ranges::sort(received, {}, [](const Sent* s) { return std::pair{s->to, s->round}; });
+    auto out = sends_.begin();
+    auto in = received.begin();
+    for (std::uint32_t rank = 0; rank < builder_.ranks(); ++rank) {
+      const auto out_end =
+          std::find_if(out, sends_.end(), [&](const Sent& s) { return s.from != rank; });
+      const auto in_end =
+          std::find_if(in, received.end(), [&](const Sent* s) { return s->to != rank; });
+      add_programs(rank, {out, out_end}, {in, in_end});
+      out = out_end;
+      in = in_end;
+    }
+    Plan plan = std::move(builder_).take(shown.protocol);
+    plan.channels = shown.channels;
     return plan;
   }
 
  private:
-  P2pRound round_of(std::uint32_t rank, std::uint32_t round) const {
-    const P2pRound at = rounds_.of(grid_.place(rank), round);
-    return {grid_.rank(at.send_to), grid_.rank(at.receive_from)};
-  }
   const P2pSplit& split(Bytes bytes, bool network) {
     const auto [at, is_new] = splits_.try_emplace({bytes, network});
     if (is_new) {
       at->second = p2p_split(*devices_, builder_.communicator(), *schedule_, bytes, network);
     }
     return at->second;
-  }
-  /// What one rank sends another; nullopt: nothing.
-  std::optional<HalfWork> sent(std::uint32_t from, std::uint32_t to) {
-    const Bytes bytes = (*bytes_)(from, to);
-    if (bytes == Bytes{0}) return std::nullopt;
-    return HalfWork{&split(bytes, !builder_.communicator().same_node(from, to)), bytes};
   }
   std::uint32_t channel(std::uint32_t round, std::uint32_t part) const {
     return channel_of_part(schedule_->p2p_channels, channel_base(nodes_, grid_.gpus(), round),
@@ -211,45 +258,41 @@ class P2pBuilder {
     const auto& nics = schedule_->p2p_nics[builder_.communicator().place(rank)];
     return nics[channel % nics.size()];
   }
-  /// The connection of the first part of what `from` sends in a round.
-  ConnectionIndex& first(std::uint32_t from, std::uint32_t round) {
-    return first_[std::size_t{from} * rounds_.count() + round];
-  }
 
   /// A rank's sends stand together in the plan, in the order of rounds, then parts.
-  void add_connections(std::uint32_t rank) {
-    for (const std::uint32_t k : used_) {
-      const std::uint32_t to = round_of(rank, k).send_to;
-      const std::optional<HalfWork> work = sent(rank, to);
-      if (to == rank || !work) continue;
-      for (std::uint32_t part = 0; part < work->split->channels; ++part) {
-        const std::uint32_t c = channel(k, part);
-        const ConnectionIndex index =
-            builder_.connect(work->split->protocol, {rank, nic(rank, c)}, {to, nic(to, c)}, c,
-                             k * schedule_->p2p_channels + part);
-        if (part == 0) first(rank, k) = index;
-      }
+  void add_connections(Sent& sent) {
+    const auto& [from, to, round, bytes, of, first] = sent;
+    sent.split = &split(bytes, !builder_.communicator().same_node(from, to));
+    if (sent.is_copy()) return;
+    for (std::uint32_t part = 0; part < sent.split->channels; ++part) {
+      const std::uint32_t c = channel(round, part);
+      const ConnectionIndex index =
+          builder_.connect(sent.split->protocol, {from, nic(from, c)}, {to, nic(to, c)}, c,
+                           round * schedule_->p2p_channels + part);
+      if (part == 0) sent.first = index;
     }
   }
 
-  void add_programs(std::uint32_t rank) {
+  /// Both in the order of rounds.
+  void add_programs(std::uint32_t rank, std::span<const Sent> out,
+                    std::span<const Sent* const> in) {
     std::vector<std::vector<Work>> by_channel(schedule_->p2p_channels);
-    for (const std::uint32_t k : used_) {
-      const auto [to, from] = round_of(rank, k);
-      const std::optional<HalfWork> out = sent(rank, to);
-      const std::optional<HalfWork> in = sent(from, rank);
-      const std::uint32_t out_parts = out ? out->split->channels : 0;
-      const std::uint32_t in_parts = in ? in->split->channels : 0;
+    while (!out.empty() || !in.empty()) {
+      const bool sends = !out.empty() && (in.empty() || out.front().round <= in.front()->round);
+      const bool receives = !in.empty() && (!sends || in.front()->round == out.front().round);
+      const std::uint32_t round = sends ? out.front().round : in.front()->round;
+      const std::uint32_t out_parts = sends ? out.front().split->channels : 0;
+      const std::uint32_t in_parts = receives ? in.front()->split->channels : 0;
       for (std::uint32_t p = 0; p < std::max(out_parts, in_parts); ++p) {
         Work work;
-        if (to == rank) {
-          work.copy = out;
-        } else {
-          if (p < out_parts) work.send = {out->split, out->bytes, first(rank, k) + p};
-          if (p < in_parts) work.receive = {in->split, in->bytes, first(from, k) + p};
+        if (p < out_parts) {
+          (out.front().is_copy() ? work.copy : work.send) = HalfWork{&out.front(), p};
         }
-        by_channel[channel(k, p)].push_back(work);
+        if (p < in_parts) work.receive = HalfWork{in.front(), p};
+        by_channel[channel(round, p)].push_back(work);
       }
+      if (sends) out = out.subspan(1);
+      if (receives) in = in.subspan(1);
     }
     for (std::uint32_t c = 0; c < by_channel.size(); ++c) add_block(rank, c, by_channel[c]);
   }
@@ -269,21 +312,21 @@ class P2pBuilder {
         is_receiving = is_receiving || work.receive;
       });
       if (is_sending) {
-        builder_.add_block(shown_->protocol, rank, channel, warps.send * kWarp);
+        builder_.add_block(*shown_, rank, channel, warps.send * kWarp);
         each([&](const Work& work) {
           each_chunk(work.copy, [&](const Protocol& protocol, Bytes chunk) {
             builder_.copy(protocol, chunk);
           });
           each_chunk(work.send, [&](const Protocol& protocol, Bytes chunk) {
-            builder_.send(protocol, chunk, {work.send->connection});
+            builder_.send(protocol, chunk, {work.send->connection()});
           });
         });
       }
       if (is_receiving) {
-        builder_.add_block(shown_->protocol, rank, channel, warps.receive * kWarp);
+        builder_.add_block(*shown_, rank, channel, warps.receive * kWarp);
         each([&](const Work& work) {
           each_chunk(work.receive, [&](const Protocol& protocol, Bytes chunk) {
-            builder_.recv(protocol, chunk, {work.receive->connection});
+            builder_.recv(protocol, chunk, {work.receive->connection()});
           });
         });
       }
@@ -294,22 +337,20 @@ class P2pBuilder {
   template <class Body>
   void each_chunk(const std::optional<HalfWork>& work, Body&& body) {
     if (!work) return;
-    const P2pSplit& split = *work->split;
-    builder_.in_parts(Bytes{pieces(work->bytes, Bytes{split.channels})}, split.protocol.chunk,
+    const P2pSplit& split = *work->of->split;
+    builder_.in_parts(Bytes{pieces(work->of->bytes, Bytes{split.channels})}, split.protocol.chunk,
                       [&](Bytes chunk) { body(split.protocol, chunk); });
   }
 
   const DeviceParams* devices_;
   const Schedule* schedule_;
-  const SendBytes* bytes_;
   PlanBuilder builder_;
   Grid grid_;
   std::uint32_t nodes_;
   Rounds rounds_;
   std::map<std::pair<Bytes, bool>, P2pSplit> splits_;  // by bytes, and whether over the network
-  const P2pSplit* shown_;  ///< of the largest send: what the plan is named and launched by
-  std::vector<std::uint32_t> used_;     // rounds
-  std::vector<ConnectionIndex> first_;  // by rank and round
+  const Protocol* shown_{nullptr};  ///< of the largest send: what the plan is named and launched by
+  std::vector<Sent> sends_;         // by rank, then round
 };
 
 }  // namespace
@@ -358,26 +399,24 @@ Plan p2p_plan(const DeviceParams& devices, const Communicator& communicator,
   const std::uint32_t ranks = communicator.ranks();
   const Bytes to_peer =
       op == Op::kAllToAll ? Bytes{pieces(bytes, Bytes{ranks_of(schedule, communicator)})} : bytes;
-  const SendBytes sends = [&](std::uint32_t from, std::uint32_t to) {
+  P2pBuilder builder(devices, communicator, schedule,
+                     {devices, communicator, schedule, path, op, bytes, choice});
+  builder.send_in_all_rounds([&](std::uint32_t from, std::uint32_t to) {
     return op == Op::kAllToAll || to == (from + 1) % ranks ? to_peer : Bytes{0};
-  };
-  return P2pBuilder(devices, communicator, schedule, sends,
-                    {devices, communicator, schedule, path, op, bytes, choice})
-      .build();
+  });
+  return std::move(builder).build();
 }
 
 Plan traffic_plan(const DeviceParams& devices, const Communicator& communicator,
-                  const Schedule& schedule, const SendBytes& sends, MemoryPath path) {
-  Bytes most;
-  for (std::uint32_t from = 0; from < communicator.ranks(); ++from) {
-    Bytes of_rank;
-    for (std::uint32_t to = 0; to < communicator.ranks(); ++to) of_rank += sends(from, to);
-    most = std::max(most, of_rank);
-  }
+                  const Schedule& schedule, std::span<const PeerSend> sends, MemoryPath path) {
+  std::vector<Bytes> of_rank(communicator.ranks());
+  for (const PeerSend& send : sends) of_rank[send.from] += send.bytes;
+  const Bytes most = std::ranges::max(of_rank);
   const Choice choice = schedule.choose(Op::kAllToAll, most);
-  Plan plan = P2pBuilder(devices, communicator, schedule, sends,
-                         {devices, communicator, schedule, path, Op::kAllToAll, most, choice})
-                  .build();
+  P2pBuilder builder(devices, communicator, schedule,
+                     {devices, communicator, schedule, path, Op::kAllToAll, most, choice});
+  builder.send(sends);
+  Plan plan = std::move(builder).build();
   plan.op = kTrafficName;
   return plan;
 }

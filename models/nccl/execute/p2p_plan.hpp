@@ -1,6 +1,7 @@
 #pragma once
 
-#include <functional>
+#include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "models/nccl/execute/plan_builder.hpp"
@@ -35,16 +36,21 @@ P2pSplit p2p_split(const DeviceParams& devices, const Communicator& communicator
 Plan p2p_plan(const DeviceParams& devices, const Communicator& communicator,
               const Schedule& schedule, Op op, Bytes bytes, MemoryPath path, const Choice& choice);
 
-/// What rank `from` sends rank `to`; zero: it sends nothing, and neither calls the other.
-using SendBytes = std::function<Bytes(std::uint32_t from, std::uint32_t to)>;
+/// What one rank sends another, or keeps.
+struct PeerSend {
+  std::uint32_t from;
+  std::uint32_t to;
+  Bytes bytes;
+};
 
 /// What a plan of any traffic is named: "alltoallv".
 inline constexpr std::string_view kTrafficName = "alltoallv";
 
 /// One group of sends and receives of any sizes (ncclGroupStart ... ncclGroupEnd), in the same
 /// rounds; what a rank sends itself is copied. The plan's bytes are the most that a rank sends.
-/// Throws InputError as p2p_plan. `sends` is asked O(ranks^2) times.
+/// Throws InputError as p2p_plan. Preconditions: no pair twice, no zeros.
+/// Time and memory grow with the ranks and the sends.
 Plan traffic_plan(const DeviceParams& devices, const Communicator& communicator,
-                  const Schedule& schedule, const SendBytes& sends, MemoryPath path);
+                  const Schedule& schedule, std::span<const PeerSend> sends, MemoryPath path);
 
 }  // namespace weft
