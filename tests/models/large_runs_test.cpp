@@ -74,8 +74,8 @@ TEST(LargeRuns, TheWireBoundsADispatchFromBelow) {
   EXPECT_NEAR(row.time_us / 192 - 1, 1.169, 0.1);
 }
 
-// Every node's sends are as those of few nodes; of an incast the receiver's NIC takes all, one after
-// another.
+// Every node's sends are as those of few nodes; of an incast the receiver's NIC takes all, one
+// after another.
 TEST(LargeRuns, SparseTrafficOf32768GpusIsThatOfFew) {
   const ParamCatalog catalog = make_catalog();
   const auto row = [&](std::uint32_t nodes, const TrafficSpec& spec) {
