@@ -193,6 +193,16 @@ void add_launch_notes(const std::vector<ScenarioSetting>& settings, std::string_
   }
 }
 
+void add_chain_note(Op op, const Fabric& fabric, std::string_view launch,
+                    std::vector<std::string>& notes) {
+  if (fabric.nodes() == 1 || launch == "single") return;
+  notes.push_back(fmt::format(
+      "a {} goes from rank to rank: the time is that of one of many launches, which overlap; the "
+      "mean of nccl-tests' 20 also has a twentieth of the first one's way through {} ranks "
+      "(--set nccl.launch=single: one alone)",
+      op_name(op), fabric.nodes() * fabric.count(DeviceKind::kGpu)));
+}
+
 void add_choice_notes(RunResult& result, Fidelity fidelity) {
   std::map<std::string, std::pair<std::int64_t, std::int64_t>> sizes;
   for (const ResultRow& row : result.rows) {

@@ -7,6 +7,7 @@
 #include "models/collective/predict.hpp"
 #include "models/machine/machine.hpp"
 #include "models/nccl/decide/env.hpp"
+#include "sim/base/operation.hpp"
 
 namespace weft {
 
@@ -41,6 +42,9 @@ void add_emulated_note(const std::vector<ScenarioSetting>& settings, const Machi
 /// Launches that the user set and that are not those of this run.
 void add_launch_notes(const std::vector<ScenarioSetting>& settings, std::string_view launch,
                       std::vector<std::string>& notes);
+/// What one of many launches of a chain of nodes leaves out.
+void add_chain_note(Op op, const Fabric& fabric, std::string_view launch,
+                    std::vector<std::string>& notes);
 /// Which sizes NCCL would run by an algorithm that weft does not execute, or packets do not.
 void add_choice_notes(RunResult& result, Fidelity fidelity);
 

@@ -17,18 +17,18 @@ bool ends_together(const RunOutcome& alone) {
   return (alone.last_end - alone.first_end).as_s() <= kTogether * alone.time.as_s();
 }
 
-/// What the second of two launches adds to the first; its causes are those of both.
-RunOutcome second(Duration first, RunOutcome both) {
-  const Duration all = both.time;
-  if (first >= all) throw std::logic_error("a second launch that takes no time");
-  both.time = all - first;
+/// What each of the last `launches` adds to what was before; its causes are those of all.
+RunOutcome each_of_last(int launches, Duration before, RunOutcome all) {
+  const Duration whole = all.time;
+  if (before >= whole) throw std::logic_error("a launch that takes no time");
+  all.time = Duration::ps((whole - before).count_ps() / launches);
   Duration named;
-  for (auto& [cause, time] : both.causes) {
-    time = Duration::from_ns(time.as_ns() * (both.time.as_s() / all.as_s()));
+  for (auto& [cause, time] : all.causes) {
+    time = Duration::from_ns(time.as_ns() * (all.time.as_s() / whole.as_s()));
     named += time;
   }
-  both.causes.front().second += both.time - named;  // what rounding left
-  return both;
+  all.causes.front().second += all.time - named;  // what rounding left
+  return all;
 }
 
 void add(RunOutcome& to, CauseTable& causes, const char* what, Duration time) {
@@ -68,13 +68,18 @@ RunOutcome waited_for(const Launches& launches, RunOutcome alone, CauseTable& ca
 
 RunOutcome one_of_many(const Launches& launches, RunOutcome twice, CauseTable& causes) {
   const Duration first = twice.lap;
-  return no_faster_than_the_host(launches, second(first, std::move(twice)), causes);
+  return no_faster_than_the_host(launches, each_of_last(1, first, std::move(twice)), causes);
 }
 
 RunOutcome one_of_many(const Launches& launches, RunOutcome alone,
                        const std::function<RunOutcome()>& run_twice, CauseTable& causes) {
-  if (!ends_together(alone)) alone = second(alone.time, run_twice());
+  if (!ends_together(alone)) alone = each_of_last(1, alone.time, run_twice());
   return no_faster_than_the_host(launches, std::move(alone), causes);
+}
+
+RunOutcome one_of_many(const Launches& launches, const RunOutcome& two, RunOutcome four,
+                       CauseTable& causes) {
+  return no_faster_than_the_host(launches, each_of_last(2, two.time, std::move(four)), causes);
 }
 
 }  // namespace weft

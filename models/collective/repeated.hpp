@@ -22,7 +22,7 @@ struct Launches {
 /// One launch of many that the host waits for, each of which is `alone`.
 RunOutcome waited_for(const Launches& launches, RunOutcome alone, CauseTable& causes);
 
-/// One launch of many behind each other, by a run of launched_twice(): the second one overlaps with
+/// One launch of many behind each other, by a run of two: the second one overlaps with
 /// the tail of the first, and the next operation of a connection waits for the last one. What it
 /// adds to the end of the first in that run counts. Throws std::logic_error if that is nothing.
 RunOutcome one_of_many(const Launches& launches, RunOutcome twice, CauseTable& causes);
@@ -32,5 +32,10 @@ RunOutcome one_of_many(const Launches& launches, RunOutcome twice, CauseTable& c
 /// the time before all others and their proxies' operations.
 RunOutcome one_of_many(const Launches& launches, RunOutcome alone,
                        const std::function<RunOutcome()>& run_twice, CauseTable& causes);
+
+/// The same of a chain of ranks, which takes longer alone the more there are, and a little more or
+/// less at each of them comes to more than a launch: what a third and a fourth add to two, each.
+RunOutcome one_of_many(const Launches& launches, const RunOutcome& two, RunOutcome four,
+                       CauseTable& causes);
 
 }  // namespace weft

@@ -7,6 +7,7 @@
 #include <set>
 #include <span>
 
+#include "models/collective/repeated.hpp"
 #include "models/nccl/decide/connect.hpp"
 #include "models/nccl/execute/collective_plan.hpp"
 
@@ -127,7 +128,7 @@ bool may_be_sampled(const Machine& cluster) {
 
 bool stands_for(const Schedule& sample, const Schedule& cluster, Op op, const Choice& choice) {
   const bool all_do_the_same =
-      op == Op::kAllReduce || op == Op::kAllGather || op == Op::kReduceScatter;
+      op == Op::kAllReduce || op == Op::kAllGather || op == Op::kReduceScatter || is_chain(op);
   if (choice.algorithm != Algorithm::kRing || !all_do_the_same) return false;
   if (sample.rings.size() < choice.channels || cluster.rings.size() < choice.channels) return false;
   for (std::size_t c = 0; c < choice.channels; ++c) {
@@ -217,8 +218,9 @@ std::optional<Samples::RingSample> Samples::sample_of_rings(MemoryPath path, con
     if (!known.has_routes) return {};
     limit = known.limit;
   }
+  const double mean_ns = largest_sum.as_ns() / static_cast<double>(hops);
   const auto sample = [&](std::uint32_t nodes, Duration near) {
-    RingSample out{nodes, SampleNetwork{near, slowest}};
+    RingSample out{nodes, SampleNetwork{near, slowest}, Duration::from_ns(mean_ns)};
     if (limit) {
       out.network->between_gb_per_s = limit->of_node_gb_per_s;
       out.between = limit->cause;
@@ -227,7 +229,6 @@ std::optional<Samples::RingSample> Samples::sample_of_rings(MemoryPath path, con
   };
   if (largest_sum == slowest * hops) return sample(Sample::kOfRings, slowest);
   constexpr std::uint32_t kMostPorts = 4096;  // of a switch
-  const double mean_ns = largest_sum.as_ns() / static_cast<double>(hops);
   for (std::uint32_t nodes = 2 * Sample::kOfRings; nodes <= Sample::kMostOfRings; nodes *= 2) {
     const double near_ns = (nodes * mean_ns - 2 * slowest.as_ns()) / (nodes - 2);
     if (near_ns < cables_of(machine_).as_ns()) continue;
@@ -292,6 +293,7 @@ StandIn Samples::of(Op op, Bytes bytes, MemoryPath path) {
   const std::uint32_t nodes = machine_.fabric().nodes();
   const std::size_t gpus = machine_.fabric().count(DeviceKind::kGpu);
   if (op == Op::kAllToAll) return of_all_to_all(bytes, path);
+  if (op == Op::kSendRecv) return of_sends_to_the_next(bytes, path);
   const Schedule& cluster = schedules_.at(path);
   const Choice choice = cluster.choose(op, bytes);
   if (choice.algorithm == Algorithm::kRing) {
@@ -300,6 +302,7 @@ StandIn Samples::of(Op op, Bytes bytes, MemoryPath path) {
     if (!rings) return {};
     const Sample& sample = sample_of(rings->nodes, nodes, path, rings->network);
     if (!stands_for(sample.schedules.at(path), cluster, op, choice)) return {};
+    if (is_chain(op)) return of_chains(bytes, path, *rings);
     const auto most = static_cast<std::uint32_t>(Sample::kMostRingRanks / gpus);
     return of_nodes_alike(
         bytes, path,
@@ -312,6 +315,57 @@ StandIn Samples::of(Op op, Bytes bytes, MemoryPath path) {
   const bool is_tree =
       choice.algorithm == Algorithm::kTree || choice.algorithm == Algorithm::kNvlsTree;
   return is_tree ? of_trees(op, bytes, path, choice) : StandIn{};
+}
+
+std::optional<SampleNetwork> Samples::RingSample::network_of_means() const {
+  if (!network) return {};
+  return SampleNetwork{mean, mean, network->between_gb_per_s};
+}
+
+/// One of many launches goes on everywhere at once: a few nodes stand for all. A launch alone goes
+/// from node to node.
+StandIn Samples::of_chains(Bytes bytes, MemoryPath path, const RingSample& rings) {
+  const std::uint32_t nodes = machine_.fabric().nodes();
+  const auto run_of = [&](std::uint32_t here, std::optional<SampleNetwork> network) {
+    return SampleRun{&sample_of(here, nodes, path, network), bytes};
+  };
+  if (Launches(machine_.devices().params()).kind != Launches::Kind::kSingle) {
+    return {.first = run_of(rings.nodes, rings.network), .between = rings.between};
+  }
+  constexpr std::uint32_t kMore = Sample::kOfChains;
+  constexpr std::uint32_t kLess = kMore / 2;
+  if (nodes <= kMore) return {};
+  const SampleRun more = run_of(kMore, rings.network_of_means());
+  return {.first = more,
+          .further = {{.by = "chain",
+                       .more = more,
+                       .less = run_of(kLess, rings.network_of_means()),
+                       .between = kMore - kLess,
+                       .steps = static_cast<double>(nodes - kMore)}},
+          .between = rings.between};
+}
+
+/// Ranks enough that NCCL spreads a send over as many channels as among all. Where networks may
+/// block, or have no route, the cluster runs itself.
+StandIn Samples::of_sends_to_the_next(Bytes bytes, MemoryPath path) {
+  const Fabric& fabric = machine_.fabric();
+  const auto gpus = static_cast<std::uint32_t>(fabric.count(DeviceKind::kGpu));
+  const std::uint32_t channels = schedules_.at(path).p2p_channels;
+  const std::uint32_t here = std::max(2 * Sample::kOfRings, (channels + gpus - 1) / gpus);
+  if (fabric.nodes() <= here) return {};
+  std::optional<SampleNetwork> network;
+  if (!machine_.has_one_switch()) {
+    if (!machine_.network_never_blocks()) return {};
+    Duration slowest;
+    for (std::uint32_t node = 0; node < fabric.nodes(); ++node) {
+      const std::optional<Duration> takes = machine_.network_latency(
+          cabled_nic(machine_, node), cabled_nic(machine_, (node + 1) % fabric.nodes()));
+      if (!takes) return {};
+      slowest = std::max(slowest, *takes);
+    }
+    network = SampleNetwork{slowest, slowest};
+  }
+  return {.first = SampleRun{&sample_of(here, here, path, network), bytes}};
 }
 
 /// Two nodes stand for all, over several switches on a leaf each: so many rounds are under way at a

@@ -42,6 +42,10 @@ using Schedules = std::map<MemoryPath, Schedule>;
 /// which move as much for each, and the time is extended: each further node adds its steps or its
 /// round.
 ///
+/// A broadcast or reduce goes through the ring once, each rank passing on what it is sent: one of
+/// many launches takes what it takes through the ranks of a few nodes, and a launch alone grows by
+/// the node. A send to the next rank is what every node does, whatever others do.
+///
 /// A tree's nodes are all unlike (each is a leaf of one of NCCL's two trees and somewhere within
 /// the other), but each level adds its hops to the time, so the time grows by the level: by what it
 /// grows between trees of 4 and of 16 nodes, which are full. Once the trees are filled what limits
@@ -49,6 +53,7 @@ using Schedules = std::map<MemoryPath, Schedule>;
 struct Sample {
   static constexpr std::uint32_t kOfRings = 4;       ///< nodes
   static constexpr std::uint32_t kMostOfRings = 32;  ///< nodes, over several switches
+  static constexpr std::uint32_t kOfChains = 16;     ///< nodes, of a launch alone
   static constexpr std::uint32_t kOfAllToAlls = 2;   ///< nodes
   /// Ranks whose ring the sample runs step by step; its cost grows with the steps.
   static constexpr std::size_t kMostRingRanks = 4096;
@@ -104,7 +109,7 @@ struct SampleRun {
 /// What a cluster has more of than what was simulated: each further one takes what it takes from
 /// `less` to `more`.
 struct Further {
-  std::string_view by;  ///< "level" of its trees, "node", "byte"
+  std::string_view by;  ///< "level" of its trees, "node", node of a "chain", "byte"
   SampleRun more;
   SampleRun less;
   double between;  ///< how many levels, nodes or bytes `more` has more than `less`
@@ -167,9 +172,15 @@ class Samples {
   struct RingSample {
     std::uint32_t nodes;
     std::optional<SampleNetwork> network;
+    Duration mean{};  ///< of a hop, where there is a network
     std::optional<Cause> between{};
+
+    /// On a network where every hop takes the mean.
+    std::optional<SampleNetwork> network_of_means() const;
   };
   std::optional<RingSample> sample_of_rings(MemoryPath path, const Choice& choice);
+  StandIn of_chains(Bytes bytes, MemoryPath path, const RingSample& rings);
+  StandIn of_sends_to_the_next(Bytes bytes, MemoryPath path);
   /// What of the network limits an operation: by path, algorithm and channels, whatever its bytes.
   struct Limits {
     bool has_routes{false};

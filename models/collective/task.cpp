@@ -20,12 +20,20 @@
 namespace weft {
 namespace {
 
-/// Whether what a launch begins with disturbs the end of the one before, so that one is run alone
-/// too. In trees what goes up meets nothing that comes down (but for busy proxies: NVLSTree), and
-/// point to point ranks end as they began.
-bool runs_alone_too(Algorithm algorithm, const Machine& machine) {
-  return algorithm == Algorithm::kRing || algorithm == Algorithm::kPat ||
-         machine.has_emulated_nics();
+/// What tells one of many launches from what comes before it.
+enum class Launched : std::uint8_t {
+  kTwice,     ///< the end of the first of two, in the same run
+  kAloneToo,  ///< a run of one, where what a launch begins with disturbs the end of the one before
+  kAsChain,   ///< a run of two, of four
+};
+
+/// In trees what goes up meets nothing that comes down (but for busy proxies: NVLSTree), and point
+/// to point ranks end as they began.
+Launched launched_as(Op op, Algorithm algorithm, const Machine& machine) {
+  if (algorithm == Algorithm::kRing && is_chain(op)) return Launched::kAsChain;
+  const bool disturbs =
+      algorithm == Algorithm::kRing || algorithm == Algorithm::kPat || machine.has_emulated_nics();
+  return disturbs ? Launched::kAloneToo : Launched::kTwice;
 }
 
 /// Runs plans for a row.
@@ -40,14 +48,14 @@ class RowRunner {
     const Launches launches(machine.devices().params());
     const PredictOptions& options = ready_.options;
     if (options.fidelity != Fidelity::kFluid) return run_packets_on(machine, plan, launches);
-    const bool alone_too = runs_alone_too(schedule.choose(task_.op, bytes).algorithm, machine);
+    const Launched as = launched_as(task_.op, schedule.choose(task_.op, bytes).algorithm, machine);
     // Copies of emulated NICs wait for each other, which no footprint says.
     if (is_told() || machine.has_emulated_nics()) {
-      return run_fluid_on(machine, plan, launches, alone_too);
+      return run_fluid_on(machine, plan, launches, as);
     }
     const MachineFootprints footprints(machine);
     const auto run = [&] {
-      return with_causes_met(run_folding(machine, plan, footprints, launches, alone_too));
+      return with_causes_met(run_folding(machine, plan, footprints, launches, as));
     };
     if (!options.shared || options.link_use) return run();  // links are told by this fabric's names
     return options.shared->of({run_key(machine, plan, footprints), launches.digest()}, run);
@@ -85,41 +93,44 @@ class RowRunner {
   }
 
   /// One launch as the host launches it again and again; links of one launch.
-  RunOutcome repeat(const Launches& launches, bool alone_too, const Plan& plan, PlanRun& out,
+  RunOutcome repeat(const Launches& launches, Launched as, const Plan& plan, PlanRun& out,
                     const std::function<RunOutcome(const Plan&, LinkTimes*)>& run) const {
     LinkTimes* const links = ready_.options.link_use ? &out.link_times : nullptr;
     if (launches.kind == Launches::Kind::kSingle) {
       return waited_for(launches, run(plan, links), out.causes);
     }
-    if (alone_too) {
-      const auto run_twice = [&] { return run(launched_twice(plan), nullptr); };
+    if (as == Launched::kAloneToo) {
+      const auto run_twice = [&] { return run(launched(plan, 2), nullptr); };
       return one_of_many(launches, run(plan, links), run_twice, out.causes);
     }
-    RunOutcome outcome = one_of_many(launches, run(launched_twice(plan), links), out.causes);
+    RunOutcome outcome = run(launched(plan, 2), links);
+    outcome = as == Launched::kAsChain
+                  ? one_of_many(launches, outcome, run(launched(plan, 4), nullptr), out.causes)
+                  : one_of_many(launches, std::move(outcome), out.causes);
     for (auto& [link, busy_s] : out.link_times) busy_s /= 2;
     return outcome;
   }
 
   /// Once folded, however often it is launched: what is alike in one launch is so in two.
   PlanRun run_folding(const Machine& machine, const Plan& plan, const MachineFootprints& footprints,
-                      const Launches& launches, bool alone_too) const {
+                      const Launches& launches, Launched as) const {
     const PredictOptions& options = ready_.options;
     std::optional<Folded> folded;
     if (options.folds) folded = fold(plan, footprints, options.stop);
-    if (!folded) return run_fluid_on(machine, plan, launches, alone_too);
+    if (!folded) return run_fluid_on(machine, plan, launches, as);
     PlanRun out = begun(plan);
-    const auto run = [&](const Plan& launched, LinkTimes* links) {
-      return run_folded(machine, launched, folded->servers, out.causes, options.shuffle_ties,
+    const auto run = [&](const Plan& many, LinkTimes* links) {
+      return run_folded(machine, many, folded->servers, out.causes, options.shuffle_ties,
                         options.stop, links);
     };
-    out.outcome = repeat(launches, alone_too, folded->plan, out, run);
+    out.outcome = repeat(launches, as, folded->plan, out, run);
     return out;
   }
 
   /// With the timeline of one launch alone where the row keeps one: not folded, so its causes,
   /// which may name other servers, do not count.
   PlanRun run_fluid_on(const Machine& machine, const Plan& plan, const Launches& launches,
-                       bool alone_too) const {
+                       Launched as) const {
     const PredictOptions& options = ready_.options;
     const bool folds = options.folds && is_told();
     PlanRun out = begun(plan);
@@ -129,11 +140,11 @@ class RowRunner {
       run_fluid(machine, plan, causes, folds, options.shuffle_ties, options.stop,
                 out.timeline.get());
     }
-    const auto run = [&](const Plan& launched, LinkTimes* links) {
-      return run_fluid(machine, launched, out.causes, folds, options.shuffle_ties, options.stop,
+    const auto run = [&](const Plan& many, LinkTimes* links) {
+      return run_fluid(machine, many, out.causes, folds, options.shuffle_ties, options.stop,
                        nullptr, links);
     };
-    out.outcome = repeat(launches, alone_too, plan, out, run);
+    out.outcome = repeat(launches, as, plan, out, run);
     return out;
   }
 
@@ -142,8 +153,8 @@ class RowRunner {
     std::vector<std::uint32_t> nodes(machine.fabric().nodes());
     std::iota(nodes.begin(), nodes.end(), 0U);
     PlanRun out = begun(plan);
-    const auto run = [&](const Plan& launched, Timeline* timeline) {
-      PacketRun packets = run_packets(machine, {&launched, 1}, nodes, out.causes,
+    const auto run = [&](const Plan& many, Timeline* timeline) {
+      PacketRun packets = run_packets(machine, {&many, 1}, nodes, out.causes,
                                       ready_.options.shuffle_ties, ready_.options.stop, timeline);
       if (packets.has_drawn) has_drawn_ = true;
       return packets;
@@ -152,16 +163,21 @@ class RowRunner {
     PacketRun alone = run(plan, out.timeline.get());
     out.probes = std::move(alone.probes);
     RunOutcome& one = alone.outcomes.front();
-    const auto run_twice = [&] {
-      return std::move(run(launched_twice(plan), nullptr).outcomes.front());
+    const auto run_times = [&](std::uint32_t times) {
+      return std::move(run(launched(plan, times), nullptr).outcomes.front());
     };
+    const Algorithm algorithm =
+        ready_.schedules.at(task_.path).choose(task_.op, task_.bytes).algorithm;
     if (launches.kind == Launches::Kind::kSingle) {
       out.outcome = waited_for(launches, std::move(one), out.causes);
     } else if (alone.has_drawn) {
       // Two runs that drew are two samples: what one takes longer says nothing of a second launch.
-      out.outcome = one_of_many(launches, run_twice(), out.causes);
+      out.outcome = one_of_many(launches, run_times(2), out.causes);
+    } else if (launched_as(task_.op, algorithm, machine) == Launched::kAsChain) {
+      out.outcome = one_of_many(launches, run_times(2), run_times(4), out.causes);
     } else {
-      out.outcome = one_of_many(launches, std::move(one), run_twice, out.causes);
+      out.outcome = one_of_many(
+          launches, std::move(one), [&] { return run_times(2); }, out.causes);
     }
     return out;
   }
@@ -295,8 +311,9 @@ double launches_of(const Ready& ready, const RowTask& task) {
   const double timeline = is_fluid && is_told ? 1 : 0;
   const Launches launches(ready.machine.devices().params());
   if (launches.kind == Launches::Kind::kSingle) return 1 + timeline;
-  const bool alone_too = !is_fluid || runs_alone_too(choice.algorithm, ready.machine);
-  return (alone_too ? 3 : 2) + timeline;
+  const Launched as = launched_as(task.op, choice.algorithm, ready.machine);
+  const double alone = !is_fluid || as == Launched::kAloneToo ? 1 : 0;
+  return alone + (as == Launched::kAsChain ? 6 : 2) + timeline;
 }
 
 ResultRow run_task(const Ready& ready, const RowTask& task, std::atomic<bool>& has_drawn) {

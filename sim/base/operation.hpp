@@ -30,17 +30,18 @@ struct Operation {
   std::string_view name;  ///< "allreduce", as nccl-tests' programs are called
   BusFactor bus;
   bool point_to_point;  ///< made of sends and receives between pairs, without algorithm
+  bool chain;           ///< on a ring goes once through all ranks, to or from a root
 };
 
 /// In the order of Op.
 inline constexpr std::array<Operation, 7> kOperations{{
-    {Op::kAllReduce, "allreduce", BusFactor::kTwice, false},
-    {Op::kAllGather, "allgather", BusFactor::kOnce, false},
-    {Op::kReduceScatter, "reducescatter", BusFactor::kOnce, false},
-    {Op::kBroadcast, "broadcast", BusFactor::kPlain, false},
-    {Op::kReduce, "reduce", BusFactor::kPlain, false},
-    {Op::kAllToAll, "alltoall", BusFactor::kOnce, true},
-    {Op::kSendRecv, "sendrecv", BusFactor::kPlain, true},
+    {Op::kAllReduce, "allreduce", BusFactor::kTwice, false, false},
+    {Op::kAllGather, "allgather", BusFactor::kOnce, false, false},
+    {Op::kReduceScatter, "reducescatter", BusFactor::kOnce, false, false},
+    {Op::kBroadcast, "broadcast", BusFactor::kPlain, false, true},
+    {Op::kReduce, "reduce", BusFactor::kPlain, false, true},
+    {Op::kAllToAll, "alltoall", BusFactor::kOnce, true, false},
+    {Op::kSendRecv, "sendrecv", BusFactor::kPlain, true, false},
 }};
 
 /// Their names, in the same order.
@@ -53,6 +54,7 @@ inline constexpr auto kOpNames = [] {
 constexpr const Operation& operation(Op op) { return kOperations[static_cast<std::size_t>(op)]; }
 constexpr std::string_view op_name(Op op) { return operation(op).name; }
 constexpr bool is_point_to_point(Op op) { return operation(op).point_to_point; }
+constexpr bool is_chain(Op op) { return operation(op).chain; }
 
 /// Throws InputError with the known names.
 Op parse_op(std::string_view text);

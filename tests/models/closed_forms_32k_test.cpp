@@ -58,6 +58,27 @@ TEST(ClosedForms32k, AnAllToAllSendsWhatLeavesTheNode) {
   EXPECT_NEAR(time_us("alltoall", fat_tree) / form, 1, kTolerance);
 }
 
+// A broadcast or reduce passes all bytes on from node to node, a share by each ring. One of many
+// launches: the way through all nodes is that of the first one alone.
+TEST(ClosedForms32k, AChainPassesAllBytesOn) {
+  const Bytes bytes = Bytes::gib(96);
+  const double form = bytes.as_double() / kNics / kPayloadBytesPerUs;
+  for (const char* op : {"broadcast", "reduce"}) {
+    const ResultRow row =
+        predict_carried("gdr", bytes, {"nccl.launch=graph", "nccl.buffer_size=64 MiB"},
+                        "topologies/hgx-h100-8nic.yaml", kNodes, op);
+    EXPECT_NEAR(row.time_us / form, 1, kTolerance) << op;
+  }
+}
+
+// A node's last GPU sends all it has to the next node by one NIC.
+TEST(ClosedForms32k, ASendToTheNextRankTakesANicsTime) {
+  const Bytes bytes = Bytes::gib(2);
+  const ResultRow row =
+      predict_carried("gdr", bytes, {}, "topologies/hgx-h100-8nic.yaml", kNodes, "sendrecv");
+  EXPECT_NEAR(row.time_us / (bytes.as_double() / kPayloadBytesPerUs), 1, kTolerance);
+}
+
 // With 32 links down from a leaf and 16 up, what leaves the 4 nodes of a leaf has half a NIC's
 // rate; rings and trees, which cross few of the uplinks, take no longer.
 TEST(ClosedForms32k, TwoToOneHalvesWhatLeavesALeaf) {

@@ -102,7 +102,7 @@ TEST(FoldRun, RandomClusters) {
 
 // 1,024 GPUs on leaves with half as many uplinks as NICs, next nodes on other leaves. One channel
 // does not fill the uplinks (more take the whole run minutes): samples stand for a ring's
-// all-gather and reduce-scatter, a broadcast is folded, every transfer as in the whole run. Of the
+// all-gather and reduce-scatter, sends are folded, every transfer as in the whole run. Of the
 // time each cause has the same share.
 TEST(FoldRun, OversubscribedFabricOf1024GpusIsTheWholeOne) {
   const std::vector<std::string> fabric{"network.kind=leaf-spine",
@@ -134,7 +134,7 @@ TEST(FoldRun, OversubscribedFabricOf1024GpusIsTheWholeOne) {
   };
   same("allgather", Bytes::mib(16), true);
   same("reducescatter", Bytes::mib(16), true);
-  same("broadcast", Bytes::mib(1), false);
+  same("sendrecv", Bytes::mib(1), false);
 }
 
 // Four nodes stand for more, where a ring joins them by turns.
@@ -176,6 +176,46 @@ TEST(FoldRun, ASampleOfAnAllToAllIsTheCluster) {
   agree("hgx-h100-8nic.yaml", 12, Bytes::mib(16), 1e-7);
   agree("hgx-h100-2nic.yaml", 9, Bytes::mib(16), 1e-7);
   agree("hgx-h100-4nic.yaml", 9, Bytes{1'234'567}, 1e-4);  // no two parts alike
+}
+
+// What goes through a chain of nodes one behind the other: of many launches each takes what it
+// takes through few; one alone a node's way more for each further node.
+TEST(FoldRun, ASampleOfAChainIsAboutTheCluster) {
+  for (const char* op : {"broadcast", "reduce"}) {
+    for (const char* launch : {"nccl.launch=graph", "nccl.launch=single"}) {
+      for (const std::vector<std::string>& network :
+           {std::vector<std::string>{},
+            {"network.kind=leaf-spine", "network.ports=64", "network.placement=round-robin"}}) {
+        for (const Bytes bytes : {Bytes{8}, Bytes::kib(256)}) {
+          const Scenario scenario = scenario_of("hgx-h100-8nic.yaml", 40, op, bytes);
+          std::vector<std::string> settings = network;
+          settings.insert(settings.end(), {launch, "nccl.channels=1"});
+          const std::vector<ResultRow> whole = run(scenario, settings, false);
+          const std::vector<ResultRow> sampled = run(scenario, settings, true);
+          for (std::size_t i = 0; i < whole.size(); ++i) {
+            EXPECT_NEAR(sampled[i].time_us / whole[i].time_us, 1, 0.01)
+                << op << " " << launch << " " << bytes.count() << " " << whole[i].memory_path;
+            EXPECT_NE(sampled[i].trajectory, whole[i].trajectory);
+          }
+        }
+      }
+    }
+  }
+}
+
+// Each rank sends to the next one, however many there are.
+TEST(FoldRun, ASampleOfSendsToTheNextRankIsTheCluster) {
+  for (const std::vector<std::string>& network :
+       {std::vector<std::string>{}, {"network.kind=rail-optimised", "network.ports=64"}}) {
+    const Scenario scenario = scenario_of("hgx-h100-8nic.yaml", 40, "sendrecv", Bytes::mib(1));
+    const std::vector<ResultRow> whole = run(scenario, network, false);
+    const std::vector<ResultRow> sampled = run(scenario, network, true);
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+      EXPECT_NEAR(sampled[i].time_us / whole[i].time_us, 1, 1e-6) << whole[i].memory_path;
+      EXPECT_NE(sampled[i].trajectory, whole[i].trajectory);
+      EXPECT_NEAR(sampled[i].nic_gb_per_s / whole[i].nic_gb_per_s, 1, 1e-6);
+    }
+  }
 }
 
 // A ring of 2n ranks takes 2(2n - 1) steps, so from n to 2n it takes twice as long as from n/2 to

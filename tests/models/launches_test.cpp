@@ -94,6 +94,51 @@ TEST(Launches, WhatTheSecondAddsCounts) {
   EXPECT_EQ(counted(waited_for(launches, alone, causes)), Duration::ns(25) + launches.wait);
 }
 
+// Two launches of a chain take 26, four 36: one of many takes 5, whatever the first one's way is.
+TEST(Launches, OfAChainTheThirdAndFourthCount) {
+  const MachineUnderTest m("hgx-h100-8nic.yaml", {"nccl.launch=graph"});
+  CauseTable causes;
+  RunOutcome two;
+  two.time = Duration::ns(26);
+  RunOutcome four;
+  four.time = Duration::ns(36);
+  four.causes = {{causes.intern({"a", ""}), Duration::ns(27)},
+                 {causes.intern({"b", ""}), Duration::ns(9)}};
+  const Launches launches(m.machine().devices().params());
+  const RunOutcome one = one_of_many(launches, two, four, causes);
+  EXPECT_EQ(one.time, Duration::ns(5));
+  EXPECT_EQ(one.causes.at(0).second + one.causes.at(1).second, one.time);
+  EXPECT_NEAR(one.causes.at(0).second.as_ns(), 5 * 0.75, 1e-3);
+}
+
+// A reduce by 16 channels through 512 ranks: a launch alone takes 33 times as long as one of many,
+// and at none of the ranks more passes than the wires carry. What a second launch adds to one alone
+// came to less than that.
+TEST(Launches, AChainIsNoFasterThanItsWires) {
+  const auto on = [](std::uint32_t nodes, const char* launch) {
+    PredictOptions options;
+    options.folds = false;
+    for (const std::string& text :
+         {std::string("nccl.algo=Ring"), std::string("nccl.launch=") + launch}) {
+      options.set.push_back(parse_setting(text));
+    }
+    Scenario scenario = read_scenario(shipped("scenarios/quickstart.yaml"));
+    scenario.topology = shipped("topologies/hgx-h100-8nic.yaml");
+    scenario.nodes = nodes;
+    scenario.op = "reduce";
+    scenario.sizes = {Bytes::mib(64)};
+    scenario.memory_paths = {"gdr"};
+    return predict(scenario, options, make_catalog()).rows.at(0).time_us;
+  };
+  const double wire_us = 64.0 * (1 << 20) / 8 / 50e3;
+  const double few = on(4, "graph");
+  EXPECT_GT(few, wire_us);
+  const double many = on(64, "graph");
+  EXPECT_GT(many, wire_us);
+  EXPECT_NEAR(many / few, 1, 0.4);  // blocks that wait for each other's links at every rank
+  EXPECT_GT(on(64, "single"), 20 * many);
+}
+
 // The first launch ends where it ends alone: a tree's next one does not disturb it.
 TEST(Launches, TheLapIsTheEndOfTheFirst) {
   for (const char* protocol : {"LL", "LL128", "Simple"}) {
@@ -104,7 +149,7 @@ TEST(Launches, TheLapIsTheEndOfTheFirst) {
     CauseTable causes;
     for (const bool folds : {false, true}) {
       const Duration alone = run_fluid(with.machine(), plan, causes, folds).time;
-      const RunOutcome both = run_fluid(with.machine(), launched_twice(plan), causes, folds);
+      const RunOutcome both = run_fluid(with.machine(), launched(plan, 2), causes, folds);
       EXPECT_NEAR(both.lap.as_us(), alone.as_us(), 1e-6) << protocol << folds;
       EXPECT_GT(both.time, alone) << protocol;
     }

@@ -31,40 +31,41 @@ struct Parts {
 
 /// Of a block's programs, its groups of warps, the first ends the kernel and launches the next one;
 /// the others wait for it.
-void launch_again(Plan& plan, const std::vector<std::uint32_t>& groups) {
+void launch_again(Plan& plan, const std::vector<std::uint32_t>& groups, std::uint32_t times) {
   Program& first = plan.programs[groups.front()];
   const std::vector<Instruction> code = first.code;
   const Parts parts(code);
-  if (groups.size() > 1) {
-    const FlagIndex ended = add_flag(plan);
-    first.wait(ended, static_cast<std::int64_t>(groups.size() - 1));
-    first.signal(plan.lap);
+  const auto others = std::span(groups).subspan(1);
+  const FlagIndex ended = others.empty() ? kNoIndex : add_flag(plan);
+  std::vector<FlagIndex> begun;
+  for ([[maybe_unused]] const std::uint32_t group : others) begun.push_back(add_flag(plan));
+  for (std::uint32_t launch = 1; launch <= times; ++launch) {
+    if (!others.empty()) first.wait(ended, static_cast<std::int64_t>(others.size()));
+    if (launch == 1) first.signal(plan.lap);
     append(first, parts.operations);
     append(first, parts.launch);
-    for (std::size_t g = 1; g < groups.size(); ++g) {
-      const FlagIndex begun = add_flag(plan);
-      Program& other = plan.programs[groups[g]];
-      const std::vector<Instruction> its = other.code;
-      const Parts its_parts(its);
+    for (const FlagIndex flag : begun) first.signal(flag);
+    append(first, parts.kernel);
+  }
+  for (std::size_t g = 0; g < others.size(); ++g) {
+    Program& other = plan.programs[others[g]];
+    const std::vector<Instruction> its = other.code;
+    const Parts its_parts(its);
+    for (std::uint32_t launch = 1; launch <= times; ++launch) {
       other.signal(ended);
       append(other, its_parts.operations);
-      other.wait(begun);
+      other.wait(begun[g]);
       append(other, its_parts.kernel);
-      first.signal(begun);
     }
-    append(first, parts.kernel);
-  } else {
-    first.signal(plan.lap);
-    append(first, code);
   }
 }
 
 }  // namespace
 
-Plan launched_twice(const Plan& plan) {
+Plan launched(const Plan& plan, std::uint32_t times) {
   Plan out = plan;
   out.lap = add_flag(out);
-  for (const auto& groups : programs_by_block(plan)) launch_again(out, groups);
+  for (const auto& groups : programs_by_block(plan)) launch_again(out, groups, times - 1);
   return out;
 }
 

@@ -30,8 +30,9 @@ inline constexpr std::array kLaunchParams{
 };
 static_assert(every_param_is_sourced(kLaunchParams));
 
-/// The plan with every thread block's kernel launched a second time: a block begins again when its
-/// groups of warps have ended, whatever others do. The plan's `lap` is the first launch's end.
-Plan launched_twice(const Plan& plan);
+/// The plan with every thread block's kernel launched so many times, at least twice: a block begins
+/// again when its groups of warps have ended, whatever others do. The plan's `lap` is the first
+/// launch's end.
+Plan launched(const Plan& plan, std::uint32_t times);
 
 }  // namespace weft

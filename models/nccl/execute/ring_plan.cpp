@@ -13,6 +13,7 @@ constexpr std::uint32_t kRoot = 0;  // nccl-tests' default
 struct RingRank {
   std::uint32_t ranks;  ///< of the cluster
   std::uint32_t place;
+  bool is_last;  ///< here, where fewer ranks may stand for the cluster's
   ConnectionIndex in;
   ConnectionIndex out;
 };
@@ -44,7 +45,7 @@ void reduce_scatter(PlanBuilder& builder, const Protocol& p, Bytes chunk, const 
 /// From the root to the rank before it.
 void broadcast(PlanBuilder& builder, const Protocol& p, Bytes chunk, const RingRank& rank) {
   if (rank.place == 0) return builder.copy_send(p, chunk, {rank.out});
-  if (rank.place + 1 == rank.ranks) return builder.recv(p, chunk, {rank.in});
+  if (rank.is_last) return builder.recv(p, chunk, {rank.in});
   builder.recv_copy_send(p, chunk, {rank.in}, {rank.out});
 }
 
@@ -110,7 +111,8 @@ void add_channel(PlanBuilder& builder, const Protocol& protocol, Op op, std::uin
     out[i] = builder.connect(protocol, exit_of(from, to), {to, nic(ring.entry_nic, to)}, channel);
   }
   for (std::uint32_t i = 0; i < n; ++i) {
-    const RingRank rank{ranks, (i + n - root) % n, out[(i + n - 1) % n], out[i]};
+    const std::uint32_t place = (i + n - root) % n;
+    const RingRank rank{ranks, place, place + 1 == n, out[(i + n - 1) % n], out[i]};
     builder.add_block(protocol, ring.order[i], channel, threads);
     run(builder, protocol, op, channel_bytes, rank);
   }
