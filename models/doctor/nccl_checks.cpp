@@ -13,13 +13,19 @@
 namespace weft {
 namespace {
 
-/// What NCCL's log says of GPUDirect RDMA.
+constexpr const char* kPriceOfCause = "it has no price but its cause's, where a check finds that";
+
+/// What NCCL's log says of how data goes between nodes.
 struct GdrSaid {
   const Fact* on{nullptr};
   std::vector<const Fact*> off;
   const Fact* socket{nullptr};
   std::vector<const Fact*> refused;  ///< NICs for which it says that they cannot
 };
+
+const Fact* variable(const Patient& patient, std::string_view name) {
+  return patient.view().first("host", std::string(fact::kEnv) + std::string(name));
+}
 
 GdrSaid gdr_said(const Patient& patient) {
   GdrSaid out;
@@ -32,6 +38,10 @@ GdrSaid gdr_said(const Patient& patient) {
     } else {
       out.off.push_back(fact);
     }
+  }
+  // A node by itself has "Using network Socket" where it has no NIC, and uses none.
+  for (const Fact* fact : patient.view().beginning(std::string(fact::kLog) + "network")) {
+    if (patient.spec().nodes > 1 && fact->value == "Using network Socket") out.socket = fact;
   }
   for (const Fact* fact : patient.view().beginning(fact::kGdr)) {
     if (fact->value == "off") out.refused.push_back(fact);
@@ -59,11 +69,29 @@ std::string obstacle_of(const Patient& patient) {
   return patient.decided() == nullptr ? "" : gdr_obstacle(patient.decided()->pairs());
 }
 
-Finding over_sockets(const Fact& said) {
+Finding over_sockets(const Patient& patient, const Fact& said) {
   Finding finding;
-  finding.what = "NCCL moved data between nodes over TCP sockets, not over verbs";
-  finding.remedy = "NCCL_DEBUG=INFO says why no NIC was used (NET/IB: No device found)";
-  finding.evidence.push_back(quote_of(said));
+  finding.what = "NCCL runs over TCP sockets between nodes, not over verbs";
+  finding.remedy = "NCCL_DEBUG=INFO says why no NIC was used (NET/IB : No device found)";
+  finding.evidence.push_back({said.place.text(), said.value});
+  const Fact* const disabled = variable(patient, "NCCL_IB_DISABLE");
+  const Fact* const net = variable(patient, "NCCL_NET");
+  const Fact* const no_device = patient.view().first("NET/IB", std::string(fact::kLog) + "NICs");
+  if (disabled != nullptr && disabled->value == "1") {
+    finding.what += ": NCCL_IB_DISABLE=1";
+    finding.remedy = "unset NCCL_IB_DISABLE";
+    finding.evidence.push_back(quote_of(*disabled));
+  } else if (net != nullptr && net->value == "Socket") {
+    finding.what += ": NCCL_NET=Socket";
+    finding.remedy = "unset NCCL_NET";
+    finding.evidence.push_back(quote_of(*net));
+  } else if (no_device != nullptr) {
+    finding.what += ": it found no NIC";
+    finding.remedy =
+        "see that ports are Active (ibstat) and that the container has /dev/infiniband and "
+        "libibverbs";
+    finding.evidence.push_back({no_device->place.text(), no_device->value});
+  }
   finding.why_unpriced = "sockets are not modelled";
   finding.is_error = true;
   return finding;
@@ -96,7 +124,8 @@ std::vector<Quote> quotes(const std::vector<const Fact*>& facts) {
 /// Where NCCL used it, on all connections or on some.
 Outcome where_used(const Patient& patient, const GdrSaid& said) {
   if (said.off.empty()) {
-    return all_well("NCCL used it; " + rule_of(patient), {quote_of(*said.on)});
+    const std::string rule = patient.nics().empty() ? "" : "; " + rule_of(patient);
+    return all_well("NCCL used it" + rule, {quote_of(*said.on)});
   }
   const std::string in_part =
       fmt::format("NCCL used it on some connections and not on {}", said.off.size());
@@ -113,6 +142,38 @@ Outcome where_used(const Patient& patient, const GdrSaid& said) {
   finding.why_unpriced = "data staged on some connections only is not predicted";
   finding.is_error = true;
   return found({std::move(finding)});
+}
+
+/// Where NCCL used it nowhere: against its rule, because the machine cannot, by its rule, or weft
+/// cannot tell.
+Outcome where_unused(const Patient& patient, const GdrSaid& said) {
+  Finding finding;
+  finding.what = "NCCL did not use GPUDirect RDMA between nodes";
+  finding.remedy = "see `modules`; NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET says why";
+  finding.evidence = quotes(said.off);
+  if (patient.decided() == nullptr) {
+    const Fact* const level = variable(patient, "NCCL_NET_GDR_LEVEL");
+    if (level != nullptr && level->value != "SYS") {
+      finding.what += ", with NCCL_NET_GDR_LEVEL=" + level->value;
+      finding.evidence.insert(finding.evidence.begin(), quote_of(*level));
+    }
+    finding.why_unpriced = patient.nics().empty() ? "nothing says where in the machine the NICs are"
+                                                  : patient.why_not();
+    finding.is_error = true;
+    return found({std::move(finding)});
+  }
+  if (const std::string obstacle = obstacle_of(patient); !obstacle.empty()) {
+    finding.what = "GPUDirect RDMA is not possible: " + obstacle;
+    finding.remedy = "the check that names this cause says what to do";
+    finding.why_unpriced = kPriceOfCause;
+    return found({std::move(finding)});
+  }
+  if (patient.decided()->run().path() == MemoryPath::kGdr) {
+    finding.what = "NCCL did not use GPUDirect RDMA, though " + rule_of(patient);
+    finding.mend.by_rule = true;
+    return found({std::move(finding)});
+  }
+  return all_well("NCCL did not use it; " + rule_of(patient), {quote_of(*said.off.front())});
 }
 
 /// A variable that turns something off.
@@ -188,33 +249,18 @@ std::optional<Finding> left_out(const Patient& patient) {
 }  // namespace
 
 Outcome check_gdr(const Patient& patient) {
-  if (patient.of(DeviceKind::kNic).empty()) return without_nics(patient);
   const GdrSaid said = gdr_said(patient);
-  if (said.socket != nullptr) return found({over_sockets(*said.socket)});
-  if (patient.nics().empty()) return without_nics(patient);
+  if (said.socket != nullptr) return found({over_sockets(patient, *said.socket)});
   if (!said.refused.empty()) return found({refused_by(patient, said.refused)});
-  const std::string obstacle = obstacle_of(patient);
   if (said.on != nullptr) return where_used(patient, said);
-  const bool by_rule =
-      patient.decided() != nullptr && patient.decided()->run().path() == MemoryPath::kGdr;
-  if (!said.off.empty() && by_rule && obstacle.empty()) {
-    Finding finding;
-    finding.what = "NCCL did not use GPUDirect RDMA, though " + rule_of(patient);
-    finding.remedy = "see `modules`; NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET says why";
-    finding.evidence = quotes(said.off);
-    finding.mend.by_rule = true;
-    return found({std::move(finding)});
-  }
-  if (!obstacle.empty()) {
+  if (!said.off.empty()) return where_unused(patient, said);
+  if (patient.nics().empty()) return without_nics(patient);
+  if (const std::string obstacle = obstacle_of(patient); !obstacle.empty()) {
     Finding finding;
     finding.what = "GPUDirect RDMA is not possible: " + obstacle;
     finding.remedy = "the check that names this cause says what to do";
-    finding.evidence = quotes(said.off);
-    finding.why_unpriced = "it has no price but its cause's, where a check finds that";
+    finding.why_unpriced = kPriceOfCause;
     return found({std::move(finding)});
-  }
-  if (!said.off.empty()) {
-    return all_well("NCCL did not use it; " + rule_of(patient), {quote_of(*said.off.front())});
   }
   return not_known("no log says whether NCCL used it; " + rule_of(patient), "NCCL_DEBUG=INFO");
 }

@@ -385,6 +385,62 @@ TEST(DoctorChecks, Gdr) {
                 "h1:1:1 [0] NCCL INFO Channel 00/0 : 1[1] -> 2[0] [send] via NET/IB/0\n");
   EXPECT_EQ(off.verdict, Verdict::kOk);
   EXPECT_THAT(off.text, HasSubstr("its rule leaves it off for gpu"));
+  // Where weft cannot tell whether its rule does, it is none of what is well.
+  EXPECT_SPEAKS(with_more("GPUDirect RDMA",
+                          "h1:1:1 [0] NCCL INFO NCCL_IB_HCA set by environment to none\n"
+                          "h1:1:1 [0] NCCL INFO Channel 00/0 : 1[1] -> 2[0] [send] via NET/IB/0\n"),
+                "NCCL did not use GPUDirect RDMA between nodes");
+}
+
+/// NCCL's log of two GPUs of one of two nodes, and nothing else.
+Diagnosis log_alone(const std::string& lines) {
+  const std::string head = "h1:1:1 [0] NCCL INFO ";
+  return diagnosis_of(evidence_of(
+      head + "NCCL version 2.28.9+cuda12.9\n" + head +
+      "ncclCommInitRank comm 0x1 rank 0 nranks 4 cudaDev 0 nvmlDev 0 busId 18000 commId 0x2\n" +
+      head + "comm 0x1 rank 0 nRanks 4 nNodes 2 localRanks 2 localRank 0 MNNVL 0\n" + lines));
+}
+
+TEST(DoctorChecks, ALogAloneShowsSocketsAndStaging) {
+  const std::string head = "h1:1:1 [0] NCCL INFO ";
+  const std::string channel = head + "Channel 00/0 : 1[1] -> 2[0] [send] via NET/";
+  const Diagnosis sockets =
+      log_alone(head + "NET/IB : No device found.\n" + head + "Using network Socket\n");
+  ASSERT_EQ(sockets.findings.size(), 1U);
+  EXPECT_EQ(sockets.findings[0].what,
+            "NCCL runs over TCP sockets between nodes, not over verbs: it found no NIC");
+  ASSERT_EQ(sockets.findings[0].evidence.size(), 2U);
+  EXPECT_EQ(sockets.findings[0].evidence[0].place, "f:5");
+  EXPECT_EQ(sockets.findings[0].evidence[1].place, "f:4");
+  EXPECT_TRUE(sockets.is_ill(1));
+  for (const auto& [name, value] :
+       {std::pair{"NCCL_IB_DISABLE", "1"}, std::pair{"NCCL_NET", "Socket"}}) {
+    const std::string set = std::string(name) + " set by environment to " + value + ".\n";
+    const Diagnosis by_variable = log_alone(head + set + head + "Using network Socket\n");
+    ASSERT_EQ(by_variable.findings.size(), 2U);
+    EXPECT_EQ(by_variable.findings[0].what,
+              "NCCL runs over TCP sockets between nodes, not over verbs: " + std::string(name) +
+                  "=" + value);
+  }
+  const Diagnosis staged = log_alone(channel + "IB/0\n");
+  ASSERT_EQ(staged.findings.size(), 1U);
+  EXPECT_EQ(staged.findings[0].what, "NCCL did not use GPUDirect RDMA between nodes");
+  EXPECT_EQ(staged.findings[0].why_unpriced, "nothing says where in the machine the NICs are");
+  EXPECT_EQ(staged.findings[0].evidence[0].place, "f:4");
+  EXPECT_TRUE(staged.is_ill(1));
+  const Diagnosis gdr = log_alone(channel + "IB/0/GDRDMA\n");
+  EXPECT_TRUE(gdr.findings.empty());
+  EXPECT_EQ(gdr.checks[0].outcome.verdict, Verdict::kOk);
+  EXPECT_EQ(gdr.checks[0].outcome.text, "NCCL used it");
+}
+
+TEST(DoctorChecks, ANodeByItselfMayUseNoNetwork) {
+  EXPECT_NE(run("GPUDirect RDMA",
+                evidence_of("h1:1:1 [0] NCCL INFO comm 0x1 rank 0 nranks 2 cudaDev 0 nvmlDev 0 "
+                            "busId 18000 commId 0x2\n"
+                            "h1:1:1 [0] NCCL INFO Using network Socket\n"))
+                .verdict,
+            Verdict::kFinding);
 }
 
 TEST(DoctorChecks, AlertsAndHosts) {

@@ -119,8 +119,13 @@ bool NcclLogReader::read_environment(std::string_view text) {
   return false;
 }
 
-/// "NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/RoCE [RO]; OOB eth0:10.0.0.7<0>".
+/// "NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/RoCE [RO]; OOB eth0:10.0.0.7<0>", "NET/IB : No device
+/// found.".
 bool NcclLogReader::read_nics(std::string_view text) {
+  if (text.starts_with("NET/IB : No device found")) {
+    log("NET/IB", "NICs", text);
+    return true;
+  }
   Scan scan(text);
   if (!scan.skip("NET/IB : Using ") && !scan.skip("NET/IBext")) return false;
   if (!holds(text, " Using ")) return false;
