@@ -51,6 +51,16 @@ bool is_unplaced(const Patient& patient, const Fact& state) {
   return !holds(state.subject, ":") && patient.device(state.subject) == nullptr;
 }
 
+/// What would tell a fact of all NICs: a tool, or where it has spoken of NICs that have no place in
+/// the machine, which functions they are.
+std::string what_tells(const Patient& patient, std::string_view what, const char* tool) {
+  const std::vector<const Fact*> said = patient.view().beginning(what);
+  const bool unplaced = std::any_of(said.begin(), said.end(), [&](const Fact* fact) {
+    return fact->what == what && is_unplaced(patient, *fact);
+  });
+  return unplaced ? "ls -l /sys/class/infiniband" : tool;
+}
+
 /// Of those the ones that are down, where one of the same product is up.
 std::vector<std::string> unplaced_down(const Patient& patient) {
   std::vector<std::string> names;
@@ -126,6 +136,7 @@ Outcome check_ports(const Patient& patient) {
   std::vector<const DeviceSpec*> down;
   std::vector<const DeviceSpec*> idle;
   bool any = false;
+  bool any_linked = false;  // a link that the subnet manager has not made active
   for (const DeviceSpec* nic : nics) {
     const Fact* const state = patient.said(*nic, fact::kState);
     any = any || state != nullptr;
@@ -135,6 +146,7 @@ Outcome check_ports(const Patient& patient) {
     if (!is_meant_for_gpus(patient, *nic)) idle.push_back(nic);
     if (!is_meant_for_gpus(patient, *nic)) continue;
     down.push_back(nic);
+    any_linked = any_linked || (physical != nullptr && physical->value == "LinkUp");
     finding.evidence.push_back(quote_of(*state));
     if (physical != nullptr) finding.evidence.push_back(quote_of(*physical));
     finding.mend.cable.push_back(nic->name);
@@ -168,6 +180,7 @@ Outcome check_ports(const Patient& patient) {
   finding.what = fmt::format("the {} of {} {} down", by_count(down.size(), "port", "ports"),
                              names_of(down), by_count(down.size(), "is", "are"));
   finding.remedy = "look at cable, transceiver and switch port (mlxlink -d NIC)";
+  if (any_linked) finding.remedy += "; of those that are LinkUp, at the subnet manager";
   finding.is_error = true;
   return found({std::move(finding)});
 }
@@ -204,7 +217,8 @@ Outcome check_rates(const Patient& patient) {
     return found({std::move(finding)});
   }
   if (!unknown.empty()) {
-    return not_known("nothing says the rate of " + names_of(unknown), "ibstat");
+    return not_known("nothing says the rate of " + names_of(unknown),
+                     what_tells(patient, fact::kRate, "ibstat"));
   }
   if (below_part != nullptr) {
     return not_known(fmt::format("{}: the product comes with up to more, and slower; which card "
@@ -231,7 +245,8 @@ Outcome check_mtu(const Patient& patient) {
     }
   }
   if (finding.evidence.empty() && !unknown.empty()) {
-    return not_known("nothing says the MTU of " + names_of(unknown), "ibv_devinfo -v");
+    return not_known("nothing says the MTU of " + names_of(unknown),
+                     what_tells(patient, fact::kMtu, "ibv_devinfo -v"));
   }
   if (finding.evidence.empty()) return all_well("4096 B", {quote_of(*any)});
   finding.what = fmt::format("the MTU of {} {} is below 4096 B", finding.evidence.size(),

@@ -315,6 +315,43 @@ TEST(DoctorChecks, StorageNicsAreNoFinding) {
                 "mlx5_2 is down");
 }
 
+/// The Dell's matrix and ibstat, which have two NICs more than lspci has, and nothing that places
+/// any.
+std::string dell_ports(const std::string& state, const std::string& rate) {
+  std::string rest = edited(dell_rest(), "mlx5_. -> [^\n]*\n", "");
+  rest = edited(rest, "NIC0\tNIC1\tCPU", "NIC0\tNIC1\tNIC2\tNIC3\tCPU");
+  rest = edited(rest, "(GPU0[^\n]*)PIX\tSYS", "$1NODE\tSYS\tPIX\tSYS");
+  rest = edited(rest, "(GPU1[^\n]*)SYS\tPIX", "$1SYS\tNODE\tSYS\tPIX");
+  rest = edited(rest, "NIC0\tPIX\tSYS\t X \tSYS\nNIC1\tSYS\tPIX\tSYS\t X \n",
+                "NIC0\tNODE\tSYS\t X \tSYS\tNODE\tSYS\nNIC1\tSYS\tNODE\tSYS\t X \tSYS\tNODE\n"
+                "NIC2\tPIX\tSYS\tNODE\tSYS\t X \tSYS\nNIC3\tSYS\tPIX\tSYS\tNODE\tSYS\t X \n");
+  rest = edited(rest, "(  NIC1: mlx5_1\n)", "$1  NIC2: mlx5_2\n  NIC3: mlx5_3\n");
+  const auto port = [](const char* name, const std::string& is, const std::string& gigabits) {
+    return "CA '" + std::string(name) + "'\n\tCA type: MT4129\n\tPort 1:\n\t\tState: " + is +
+           "\n\t\tPhysical state: LinkUp\n\t\tRate: " + gigabits + "\n\t\tLink layer: InfiniBand\n";
+  };
+  return edited(rest, "(h1:1:1 [^\n]*\n)",
+                port("mlx5_2", "Active", "400") + port("mlx5_3", state, rate) + "$1");
+}
+
+TEST(DoctorChecks, PortsAreThoseBesideTheGpusThatTheMatrixHas) {
+  EXPECT_SPEAKS(run("rate", evidence_of_both(dell_lspci(), dell_ports("Active", "200"))),
+                "the rate of mlx5_3 is below that of others");
+  const Evidence down = evidence_of_both(dell_lspci(), dell_ports("Initializing", "400"));
+  EXPECT_SPEAKS(run("ports", down), "mlx5_3 is down");
+  const Diagnosis diagnosis = diagnosis_of(down);
+  ASSERT_FALSE(diagnosis.findings.empty());
+  EXPECT_THAT(diagnosis.findings[0].remedy, HasSubstr("subnet manager"));
+}
+
+TEST(DoctorChecks, AskForWhatIsNotGiven) {
+  const std::string ports = edited(dell_ports("Active", "400"), "NIC\\d: mlx5_\\d\n", "");
+  const Result rate =
+      run("rate", evidence_of_both(dell_lspci(), edited(ports, "\tGPU0\tGPU1[^\r]*X \n", "")));
+  EXPECT_EQ(rate.verdict, Verdict::kUnknown);
+  EXPECT_EQ(rate.command, "ls -l /sys/class/infiniband");
+}
+
 TEST(DoctorChecks, RateAndMtu) {
   EXPECT_SPEAKS(with_rest("rate", "(mlx5_1'[^]*?Rate: )400",
                           "$01"

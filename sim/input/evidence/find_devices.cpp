@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -114,12 +115,20 @@ class Finder {
   void drop_virtual_functions(std::vector<std::string>& functions);
   std::vector<std::string> matrix_devices(bool gpus) const;
   std::set<std::string> port_names() const;
+  std::set<std::string> gpus_in_row(const std::string& row) const;
+  std::vector<std::string> bridges_above(const std::string& function) const;
+  std::set<std::string> gpus_beside(const std::string& function) const;
+  void pair_by_matrix(const std::map<std::string, std::string>& row_of);
+  void pair_in_order();
   void name_nics(const std::vector<std::string>& functions);
 
   const HostView& view_;
   FoundDevices out_;
   std::map<std::string, const Fact*> gpu_at_;                         // by function
   std::map<std::string, std::map<std::string, const Fact*>> nic_at_;  // its ports' names
+  std::vector<std::string> unnamed_;           // functions of NICs, by bus id
+  std::set<std::string> spare_;                // names of NICs whose function nothing states
+  std::map<std::string, std::string> paired_;  // the former with the latter
 };
 
 /// NCCL's graph places "net3" at a function, its NET/IB lines give number 3 a name. Several of one
@@ -242,8 +251,92 @@ std::set<std::string> Finder::port_names() const {
   return out;
 }
 
-/// Functions whose verbs name nothing states have the names that are left over, in the bus' order,
-/// if there are as many: mlx5 numbers them as it finds them.
+/// The GPUs that topo -m has PIX or PXB of: below a switch with it.
+std::set<std::string> Finder::gpus_in_row(const std::string& row) const {
+  std::set<std::string> out;
+  for (const FoundDevice& gpu : out_.gpus) {
+    for (const auto& [a, b] : {std::pair(row, gpu.alias), std::pair(gpu.alias, row)}) {
+      const std::string path = a.empty() ? "" : view_.value(a, std::string(fact::kPath) + b);
+      if (path == "PIX" || path == "PXB") out.insert(gpu.name);
+    }
+  }
+  return out;
+}
+
+/// Up to the root port, without it.
+std::vector<std::string> Finder::bridges_above(const std::string& function) const {
+  std::vector<std::string> out;
+  constexpr std::size_t kMost = 64;
+  std::string at = view_.value(function, fact::kParent);
+  while (!at.empty() && !at.starts_with("numa") && out.size() < kMost) {
+    out.push_back(at);
+    at = view_.value(at, fact::kParent);
+  }
+  const std::string top = out.empty() ? "" : view_.value(out.back(), fact::kPort);
+  if (!out.empty() && (top.empty() || top == "root")) out.pop_back();
+  return out;
+}
+
+/// The same of the bus.
+std::set<std::string> Finder::gpus_beside(const std::string& function) const {
+  const std::vector<std::string> own = bridges_above(function);
+  std::set<std::string> out;
+  for (const FoundDevice& gpu : out_.gpus) {
+    const std::vector<std::string> other = bridges_above(gpu.function);
+    const bool meet =
+        std::find_first_of(own.begin(), own.end(), other.begin(), other.end()) != own.end();
+    if (meet) out.insert(gpu.name);
+  }
+  return out;
+}
+
+/// A function and a row of topo -m that are below a switch with the same GPUs are one NIC; several
+/// beside the same GPUs go in the bus' order. Not where the rows are not those of all GPUs: then
+/// they have other numbers.
+void Finder::pair_by_matrix(const std::map<std::string, std::string>& row_of) {
+  if (matrix_devices(true).size() != out_.gpus.size()) return;
+  using Group = std::map<std::set<std::string>, std::vector<std::string>>;  // by GPUs
+  Group names;
+  for (const std::string& name : spare_) {
+    const auto row = row_of.find(name);
+    if (row != row_of.end()) names[gpus_in_row(row->second)].push_back(name);
+  }
+  Group functions;
+  for (const std::string& function : unnamed_) functions[gpus_beside(function)].push_back(function);
+  std::vector<std::string> found;
+  for (auto& [gpus, alike] : names) {
+    if (gpus.empty() || functions[gpus].size() != alike.size()) continue;
+    std::sort(alike.begin(), alike.end(), in_natural_order);
+    for (std::size_t i = 0; i < alike.size(); ++i) {
+      paired_.emplace(functions[gpus][i], alike[i]);
+      spare_.erase(alike[i]);
+      found.push_back(alike[i]);
+    }
+  }
+  std::sort(found.begin(), found.end(), in_natural_order);
+  if (!found.empty()) {
+    out_.notes.push_back("NICs " + known_names(found) +
+                         " are taken to be those that share a switch with the GPUs that topo -m "
+                         "has PIX or PXB of: assumed; `ls -l /sys/class/infiniband` would tell");
+  }
+}
+
+/// The names that are left over go in the bus' order if there are as many: mlx5 numbers NICs as it
+/// finds them.
+void Finder::pair_in_order() {
+  std::vector<std::string> left;
+  std::copy_if(unnamed_.begin(), unnamed_.end(), std::back_inserter(left),
+               [&](const std::string& function) { return !paired_.contains(function); });
+  if (spare_.empty() || spare_.size() != left.size()) return;
+  std::vector<std::string> names(spare_.begin(), spare_.end());
+  std::sort(names.begin(), names.end(), in_natural_order);
+  for (std::size_t i = 0; i < names.size(); ++i) paired_.emplace(left[i], names[i]);
+  out_.notes.push_back("NICs " + known_names(names) +
+                       " are taken in the order of their bus ids: assumed; "
+                       "`ls -l /sys/class/infiniband` would tell");
+}
+
+/// By what states their verbs names, by topo -m, by their order; "nic3" where none of these does.
 void Finder::name_nics(const std::vector<std::string>& functions) {
   const std::vector<std::string> rows = matrix_devices(false);
   std::map<std::string, std::string> row_of;  // by verbs name
@@ -251,28 +344,20 @@ void Finder::name_nics(const std::vector<std::string>& functions) {
     const std::string legend = view_.value(row, fact::kName);
     row_of.emplace(legend.empty() ? row : legend, row);
   }
-  std::set<std::string> left = port_names();
+  spare_ = port_names();
   for (const auto& [name, row] : row_of) {
-    if (!is_numbered_nic(name) || left.empty()) left.insert(name);
+    if (!is_numbered_nic(name) || spare_.empty()) spare_.insert(name);
   }
-  std::vector<std::string> unnamed;
   for (const std::string& function : functions) {
     const auto named = nic_at_.find(function);
     if (named == nic_at_.end()) {
-      unnamed.push_back(function);
+      unnamed_.push_back(function);
     } else {
-      for (const auto& [name, fact] : named->second) left.erase(name);
+      for (const auto& [name, fact] : named->second) spare_.erase(name);
     }
   }
-  std::vector<std::string> spare(left.begin(), left.end());
-  std::sort(spare.begin(), spare.end(), in_natural_order);
-  const bool paired = spare.size() == unnamed.size();
-  if (paired && !spare.empty()) {
-    out_.notes.push_back("NICs " + known_names(spare) +
-                         " are taken in the order of their bus ids: assumed; "
-                         "`ls -l /sys/class/infiniband` would tell");
-  }
-  std::size_t next = 0;
+  pair_by_matrix(row_of);
+  pair_in_order();
   std::size_t number = 0;
   for (const std::string& function : functions) {
     FoundDevice nic{"", function, "", view_.first(function, fact::kClass)};
@@ -284,7 +369,8 @@ void Finder::name_nics(const std::vector<std::string>& functions) {
       std::sort(names.begin(), names.end(), in_natural_order);
       if (nic.said == nullptr) nic.said = named->second.begin()->second;
     } else {
-      names.push_back(paired ? spare[next++] : "nic" + std::to_string(number));
+      const auto paired = paired_.find(function);
+      names.push_back(paired == paired_.end() ? "nic" + std::to_string(number) : paired->second);
     }
     ++number;
     for (const std::string& name : names) {
