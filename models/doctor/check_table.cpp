@@ -26,6 +26,7 @@ std::span<const Check> doctor_checks() {
       Check{"MTU", "of ports", check_mtu},
       Check{"errors", "counters of errors, losses and retransmissions", check_errors},
       Check{"congestion", "counters of PFC, ECN and discards", check_congestion},
+      Check{"NICs", "those that NCCL lists, against the machine's", check_nics},
       Check{"environment", "NCCL's variables that turn something off", check_environment},
       Check{"alerts", "what the kernel and NCCL complain of", check_alerts},
       Check{"hosts", "what differs between hosts", check_hosts}};

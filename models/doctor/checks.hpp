@@ -34,6 +34,7 @@ Outcome check_congestion(const Patient& patient);
 
 // nccl_checks.cpp
 Outcome check_gdr(const Patient& patient);
+Outcome check_nics(const Patient& patient);
 Outcome check_environment(const Patient& patient);
 
 }  // namespace weft

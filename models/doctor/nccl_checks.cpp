@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -246,7 +247,101 @@ std::optional<Finding> left_out(const Patient& patient) {
   return finding;
 }
 
+/// NICs that NCCL could use and its list is without: not down, of the card of one in the list.
+/// NCCL_IB_HCA's are left_out()'s.
+std::vector<const DeviceSpec*> unlisted(const Patient& patient) {
+  const Fact* const hca = variable(patient, "NCCL_IB_HCA");
+  const auto is_listed = [&](const DeviceSpec& nic) {
+    return patient.said(nic, fact::kNetIndex) != nullptr;
+  };
+  std::vector<const DeviceSpec*> out;
+  const std::vector<const DeviceSpec*> nics = patient.of(DeviceKind::kNic);
+  for (const DeviceSpec* nic : nics) {
+    const Fact* const state = patient.said(*nic, fact::kState);
+    if (is_listed(*nic) || (state != nullptr && state->value == "down")) continue;
+    if (hca != nullptr && !nccl_ib_hca_takes(hca->value, nic->name, 1)) continue;
+    const bool is_like_a_listed_one =
+        std::any_of(nics.begin(), nics.end(), [&](const DeviceSpec* other) {
+          return is_listed(*other) && patient.are_alike(*other, *nic);
+        });
+    if (is_like_a_listed_one) out.push_back(nic);
+  }
+  return out;
+}
+
+/// NICs of one card beside GPUs, of the card that has most of them.
+std::size_t nics_beside_gpus(const Patient& patient) {
+  std::size_t most = 0;
+  const std::vector<const DeviceSpec*> nics = patient.of(DeviceKind::kNic);
+  for (const DeviceSpec* nic : nics) {
+    if (!patient.is_beside_gpu(*nic)) continue;
+    const auto alike = std::count_if(nics.begin(), nics.end(), [&](const DeviceSpec* other) {
+      return patient.are_alike(*nic, *other);
+    });
+    most = std::max(most, static_cast<std::size_t>(alike));
+  }
+  return most;
+}
+
+/// Ports by name that are up and of the product of one that NCCL lists, which lists them not; of
+/// NICs that have no place in the machine.
+std::vector<std::string> unlisted_ports(const Patient& patient) {
+  const HostView& view = patient.view();
+  std::set<std::string> products;
+  for (const Fact* listed : view.beginning(fact::kNetIndex)) {
+    products.insert(view.value(listed->subject, fact::kProduct));
+  }
+  std::vector<std::string> out;
+  for (const Fact* state : view.beginning(fact::kState)) {
+    const std::string product = view.value(state->subject, fact::kProduct);
+    if (state->what != fact::kState || state->value != "up" || product.empty()) continue;
+    if (!products.contains(product) || patient.device(state->subject) != nullptr) continue;
+    if (view.first(state->subject, fact::kNetIndex) == nullptr) out.push_back(state->subject);
+  }
+  return out;
+}
+
 }  // namespace
+
+/// Those that NCCL lists, against those of the machine that are like them.
+Outcome check_nics(const Patient& patient) {
+  const Fact* const list = patient.view().first("NET/IB", std::string(fact::kLog) + "list");
+  if (list == nullptr) return not_known("no log has NCCL's list of NICs", "NCCL_DEBUG=INFO");
+  const Quote quote{list->place.text(), list->value};
+  std::set<std::string> names;
+  bool any_placed = false;
+  for (const Fact* fact : patient.view().beginning(fact::kNetIndex)) {
+    names.insert(fact->subject);
+    any_placed = any_placed || patient.device(fact->subject) != nullptr;
+  }
+  const std::string listed = known_names({names.begin(), names.end()});
+  Finding finding;
+  finding.remedy =
+      "see that their ports are Active (ibstat), that the container has their devices, and what "
+      "NCCL_IB_HCA says";
+  finding.evidence.push_back(quote);
+  if (const std::vector<const DeviceSpec*> out = unlisted(patient); !out.empty()) {
+    finding.what = "NCCL's list of NICs is without " + names_of(out) + ", of the same card";
+    for (const DeviceSpec* nic : out) finding.mend.cable.push_back(nic->name);
+    return found({std::move(finding)});
+  }
+  const std::vector<std::string> ports = unlisted_ports(patient);
+  const std::size_t beside = any_placed ? 0 : nics_beside_gpus(patient);
+  if (!ports.empty() || beside > names.size()) {
+    finding.what = fmt::format("NCCL uses {} {} ({}), ", names.size(),
+                               by_count(names.size(), "NIC", "NICs"), listed);
+    finding.what += ports.empty() ? fmt::format("though {} of one card are beside GPUs", beside)
+                                  : "though others of the product are up: " + known_names(ports);
+    finding.why_unpriced = "which of the machine's NICs those are, nothing says";
+    finding.is_error = true;
+    return found({std::move(finding)});
+  }
+  if (!patient.lists_nics()) {
+    return not_known("NCCL uses " + listed + "; nothing says which NICs there are",
+                     "sudo lspci -vvv; ibstat");
+  }
+  return all_well("NCCL uses " + listed, {quote});
+}
 
 Outcome check_gdr(const Patient& patient) {
   const GdrSaid said = gdr_said(patient);

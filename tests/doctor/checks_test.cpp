@@ -480,6 +480,30 @@ TEST(DoctorChecks, ANodeByItselfMayUseNoNetwork) {
             Verdict::kFinding);
 }
 
+TEST(DoctorChecks, NicsThatNcclLists) {
+  const std::string using_ = "h1:1:1 [0] NCCL INFO NET/IB : Using ";
+  const std::string one = using_ + "[0]mlx5_0:1/IB [RO]; OOB eth0:10.0.0.7<0>\n";
+  const std::string both = using_ + "[0]mlx5_0:1/IB [1]mlx5_1:1/IB [RO]; OOB eth0:10.0.0.7<0>\n";
+  EXPECT_EQ(with_more("NICs", both).verdict, Verdict::kOk);
+  const Result placed = with_more("NICs", one);
+  EXPECT_SPEAKS(placed, "NCCL's list of NICs is without mlx5_1, of the same card");
+  EXPECT_EQ(placed.mended, std::vector<std::string>{"mlx5_1 on the network"});
+  EXPECT_NE(run("NICs", evidence_of_both(dell_lspci(), edited(dell_rest(),
+                                                              "State: Active\n(\t+Ph[^C]*"
+                                                              "InfiniBand\nmlx5_0 ->)",
+                                                              "State: Down\n$1") +
+                                                           one))
+                .verdict,
+            Verdict::kFinding);  // it is down: the finding of another check
+  EXPECT_SPEAKS(run("NICs", evidence_of_both(dell_lspci(), one)),
+                "NCCL uses 1 NIC (mlx5_0), though 2 of one card are beside GPUs");
+  const std::string gpus = captured("nvidia-smi-q-h100.txt");
+  const std::string ports = edited(dell_rest(), "mlx5_. -> [^\n]*\n|\tGPU0[^\r]*mlx5_1\n", "");
+  EXPECT_SPEAKS(run("NICs", evidence_of_both(gpus, ports + one)),
+                "NCCL uses 1 NIC (mlx5_0), though others of the product are up: mlx5_1");
+  EXPECT_EQ(run("NICs", evidence_of_both(gpus, one)).verdict, Verdict::kUnknown);
+}
+
 TEST(DoctorChecks, AlertsAndHosts) {
   EXPECT_SPEAKS(with_more("alerts", "[  101.000000] NVRM: Xid (PCI:0000:19:00): 79, fell off\n"),
                 "Xid");

@@ -131,6 +131,7 @@ bool NcclLogReader::read_nics(std::string_view text) {
   if (!holds(text, " Using ")) return false;
   scan.skip_to("Using ");
   const std::string_view list = Scan(text).until(";");
+  log("NET/IB", "list", list);
   std::vector<std::string> names;
   Scan entries(list);
   while (entries.skip_to("[")) {
