@@ -10,6 +10,7 @@ std::span<const Check> doctor_checks() {
   static constexpr std::array kChecks{
       Check{"GPUDirect RDMA", "NCCL's log, and the rule it goes by", check_gdr},
       Check{"modules", "nvidia_peermem or DMA-BUF, by driver and kernel", check_modules},
+      Check{"GPUs", "those on the bus, against topo -m's", check_gpus},
       Check{"BAR1", "its size, against the product's", check_bar1},
       Check{"ACS", "switch ports between GPUs and the NICs or GPUs beside them", check_acs},
       Check{"IOMMU", "kernel command line, dmesg", check_iommu},

@@ -18,6 +18,7 @@ Outcome check_read_requests(const Patient& patient);
 Outcome check_ordering(const Patient& patient);
 
 // machine_checks.cpp
+Outcome check_gpus(const Patient& patient);
 Outcome check_modules(const Patient& patient);
 Outcome check_bar1(const Patient& patient);
 Outcome check_iommu(const Patient& patient);

@@ -199,7 +199,8 @@ bool is_of_machine(std::string_view alert) {
 }
 
 bool is_error(std::string_view alert) {
-  return is_of_machine(alert) || holds(alert, "AER: Uncorrected") || holds(alert, "can't assign");
+  return is_of_machine(alert) || holds(alert, "does not answer on PCIe") ||
+         holds(alert, "AER: Uncorrected") || holds(alert, "can't assign");
 }
 
 Outcome check_alerts(const Patient& patient) {
@@ -224,6 +225,41 @@ Outcome check_alerts(const Patient& patient) {
   return patient.has_read(EvidenceKind::kDmesg)
              ? all_well("the kernel complains of nothing")
              : not_known("no kernel messages were given", "sudo dmesg");
+}
+
+/// GPUs that lspci has and nvidia-smi has not: their driver lost them, or a container hides them.
+Outcome check_gpus(const Patient& patient) {
+  std::map<std::string, const Fact*> rows;
+  for (const Fact* cell : patient.view().beginning(fact::kPath)) {
+    if (cell->subject.starts_with("gpu")) rows.emplace(cell->subject, cell);
+  }
+  std::vector<const DeviceSpec*> on_bus;
+  std::vector<const DeviceSpec*> missing;
+  for (const DeviceSpec* gpu : patient.of(DeviceKind::kGpu)) {
+    if (gpu->bus_id.empty()) continue;
+    on_bus.push_back(gpu);
+    if (!rows.contains(gpu->name)) missing.push_back(gpu);
+  }
+  if (rows.empty() || on_bus.empty()) {
+    return not_known("no two tools list the GPUs", "sudo lspci -vvv; nvidia-smi topo -m");
+  }
+  const std::string counts =
+      fmt::format("topo -m has {} of {} GPUs on the bus", rows.size(), on_bus.size());
+  if (rows.size() > on_bus.size()) return not_known(counts, "sudo lspci -vvv");
+  if (rows.size() == on_bus.size()) return all_well(fmt::format("{}", on_bus.size()));
+  Finding finding;
+  const Fact* const row = rows.begin()->second;
+  finding.evidence.push_back({row->place.text(), fmt::format("{} GPUs in topo -m", rows.size())});
+  // Where the others are numbered anew, the last number is not the one that is missing.
+  const bool has_gap = rows.contains(on_bus.back()->name);
+  for (const DeviceSpec* gpu : has_gap ? missing : on_bus) {
+    finding.evidence.push_back({gpu->place.text(), gpu->name + " at " + gpu->bus_id});
+  }
+  finding.what = counts + (has_gap ? ", it is without " + names_of(missing) : "");
+  finding.remedy = "look for Xid 79 (dmesg) and at nvidia-smi; in a container at what it shows";
+  finding.why_unpriced = "fewer GPUs are another machine";
+  finding.is_error = true;
+  return found({std::move(finding)});
 }
 
 Outcome check_hosts(const Patient& patient) {

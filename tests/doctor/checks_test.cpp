@@ -504,6 +504,29 @@ TEST(DoctorChecks, NicsThatNcclLists) {
   EXPECT_EQ(run("NICs", evidence_of_both(gpus, one)).verdict, Verdict::kUnknown);
 }
 
+TEST(DoctorChecks, GpusThatAreLost) {
+  EXPECT_EQ(healthy("GPUs").verdict, Verdict::kOk);
+  EXPECT_EQ(lspci_alone("GPUs").verdict, Verdict::kUnknown);
+  const std::string function = "(\n19:00.0 3D controller: [^\n]*)\\(rev a1\\)[^]*?\n\n";
+  EXPECT_SPEAKS(with_lspci("alerts", function, "$1(rev ff) (prog-if ff)\n\n"),
+                "0000:19:00.0: does not answer on PCIe (rev ff)");
+  const std::string silent =
+      edited(dell_lspci(), function, "$1(rev a1) (prog-if ff)\n\t!!! Unknown header type 7f\n\n");
+  EXPECT_SPEAKS(run("alerts", evidence_of_both(silent, dell_rest())),
+                "0000:19:00.0: does not answer on PCIe (header type 7f)");
+  EXPECT_TRUE(diagnosis_of(evidence_of_both(silent, dell_rest())).is_ill(1));
+  // nvidia-smi numbers the others anew, or does not.
+  std::string rest = edited(dell_rest(), "(GPU1[^\n]*)\nNIC0", "NIC0");
+  EXPECT_SPEAKS(run("GPUs", evidence_of_both(dell_lspci(), rest)), "topo -m has 1 of 2 GPUs");
+  const std::string gap = edited(dell_rest(), "GPU0[^\n]*PIX[^\n]*\n", "");
+  const Evidence evidence = evidence_of_both(dell_lspci(), edited(gap, "GPU0\tGPU1", "GPU1"));
+  EXPECT_SPEAKS(run("GPUs", evidence), "topo -m has 1 of 2 GPUs on the bus, it is without gpu0");
+  const ImportedMachine machine = import_machine(evidence, make_catalog());
+  ASSERT_FALSE(machine.conflicts.empty());
+  EXPECT_EQ(machine.conflicts[0].what, "GPUs");
+  EXPECT_EQ(machine.conflicts[0].other, "topo -m: 1");
+}
+
 TEST(DoctorChecks, AlertsAndHosts) {
   EXPECT_SPEAKS(with_more("alerts", "[  101.000000] NVRM: Xid (PCI:0000:19:00): 79, fell off\n"),
                 "Xid");

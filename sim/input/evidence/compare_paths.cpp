@@ -95,6 +95,19 @@ std::optional<PathComparison::Pair> PathComparison::pair_of(
               fabric_.device(*from).place};
 }
 
+/// Fewer GPUs than the bus has, which the driver lost or a container hides.
+void compare_gpus(const HostView& view, const FoundDevices& found,
+                  std::vector<Conflict>& conflicts) {
+  std::map<std::string, const Fact*> rows;
+  for (const Fact* fact : view.beginning(fact::kPath)) {
+    if (fact->subject.starts_with("gpu")) rows.emplace(fact->subject, fact);
+  }
+  const Fact* const on_bus = found.gpus.empty() ? nullptr : found.gpus.back().said;
+  if (rows.empty() || on_bus == nullptr || rows.size() >= found.gpus.size()) return;
+  conflicts.push_back({"GPUs", std::to_string(found.gpus.size()), on_bus->place,
+                       fmt::format("topo -m: {}", rows.size()), rows.begin()->second->place});
+}
+
 /// Each pair once.
 void PathComparison::compare_matrix(std::vector<Conflict>& conflicts) const {
   for (const Fact* fact : view_.beginning(fact::kPath)) {
@@ -144,6 +157,7 @@ void PathComparison::compare_nccl(std::vector<Conflict>& conflicts,
 
 void compare_paths(const HostView& view, const FoundDevices& found, const TopologySpec& spec,
                    std::vector<Conflict>& conflicts, std::vector<std::string>& notes) {
+  compare_gpus(view, found, conflicts);
   PathComparison(view, found, spec).compare(conflicts, notes);
 }
 

@@ -114,6 +114,7 @@ class LspciReader {
   void begin_function(const EvidenceLine& line);
   void end_function();
   void read_detail(const EvidenceLine& line);
+  void add_silence(const EvidenceLine& line, std::string_view words);
   void read_bus(const EvidenceLine& line, Scan scan);
   void read_express(const EvidenceLine& line, std::string_view text);
   void read_link(const EvidenceLine& line, Scan scan, std::string_view gen, std::string_view width);
@@ -130,6 +131,7 @@ class LspciReader {
   Facts& facts_;
   std::string id_;
   bool is_gpu_{false};
+  bool is_silent_{false};
   bool in_control_{false};    // lines that go on with DevCtl
   std::uint64_t largest_{0};  // of its regions; 0 if none can be BAR1
   EvidenceLine largest_line_;
@@ -149,6 +151,7 @@ void LspciReader::begin_function(const EvidenceLine& line) {
   id_ = bus_id_of(scan.word());
   in_control_ = false;
   is_gpu_ = false;
+  is_silent_ = false;
   if (id_.empty()) return;
   functions_.emplace(id_, line);
   scan.blanks();
@@ -164,6 +167,17 @@ void LspciReader::begin_function(const EvidenceLine& line) {
   is_gpu_ = number.starts_with("03") || number.starts_with("12");
   if (!number.empty()) add(line, fact::kClass, number);
   add_pci_product(section_, line, id_, scan.rest(), facts_);
+  if (holds(scan.rest(), "(rev ff)")) add_silence(line, "rev ff");
+}
+
+/// Reads of a function that is gone give all ones (PCI Express Base, 2.3.2): revision ff, and
+/// header type 7f without the bit for several functions.
+void LspciReader::add_silence(const EvidenceLine& line, std::string_view words) {
+  if (is_silent_) return;
+  is_silent_ = true;
+  add(line, fact::kAlert,
+      "does not answer on PCIe (" + std::string(words) +
+          "): it fell off the bus, or is powered down");
 }
 
 void LspciReader::read_detail(const EvidenceLine& line) {
@@ -173,6 +187,8 @@ void LspciReader::read_detail(const EvidenceLine& line) {
     if (const auto node = scan.whole()) add(line, fact::kNuma, std::to_string(*node));
   } else if (scan.skip("Bus: primary=")) {
     read_bus(line, scan);
+  } else if (text.starts_with("!!! Unknown header type 7f")) {
+    add_silence(line, "header type 7f");
   } else if (text.starts_with("Capabilities: <access denied>")) {
     facts_.add(section_.fact(line, "host", fact::kDenied, "yes"));
   } else if (text.starts_with("Capabilities: ")) {
