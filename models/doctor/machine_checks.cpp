@@ -136,6 +136,7 @@ Outcome check_iommu(const Patient& patient) {
   if (finding.mend.empty()) return not_here("no CPU is known");
   finding.what = "the IOMMU translates what devices read and write";
   finding.remedy = "boot with iommu=pt";
+  if (crosses_unknown_root(patient)) leave_unpriced_by_root(finding);
   return found({std::move(finding)});
 }
 

@@ -189,6 +189,21 @@ Outcome without_nics(const Patient& patient) {
                               : not_known("nothing lists NICs", "sudo lspci -vvv; ibstat");
 }
 
+bool crosses_unknown_root(const Patient& patient) {
+  if (patient.decided() == nullptr || !gdr_obstacle(patient.decided()->pairs()).empty()) {
+    return false;
+  }
+  const std::vector<const DeviceSpec*> cpus = patient.of(DeviceKind::kCpu);
+  return std::any_of(cpus.begin(), cpus.end(),
+                     [](const DeviceSpec* cpu) { return cpu->part.empty(); });
+}
+
+void leave_unpriced_by_root(Finding& finding) {
+  finding.mend = {};
+  finding.why_unpriced = "the root complex is not known, nor what it lets pass; lscpu would tell";
+  finding.is_error = true;
+}
+
 const ParamValue* measured(const DeviceSpec& device, std::string_view parameter) {
   const auto at = device.settings.find(parameter);
   return at == device.settings.end() ? nullptr : &at->second;

@@ -76,6 +76,11 @@ class Patient {
 
 /// Of a machine without NICs on the network: the check does not apply, or nobody looked for NICs.
 Outcome without_nics(const Patient& patient);
+/// Whether peer traffic that goes by the root complex goes by one that is not known, and so has no
+/// limits in the model. Where it cannot go at all, that has its price.
+bool crosses_unknown_root(const Patient& patient);
+/// Then a finding that sends it there has no price, and counts.
+void leave_unpriced_by_root(Finding& finding);
 /// A value that the evidence gives; nullptr if it gives none.
 const ParamValue* measured(const DeviceSpec& device, std::string_view parameter);
 /// "gpu0: trained_width 8" and its place.

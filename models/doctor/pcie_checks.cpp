@@ -129,6 +129,7 @@ Outcome check_acs(const Patient& patient) {
                    " sends peer traffic by the root complex, or stops it";
     finding.remedy = "clear ACSCtl there (setpci), or turn ACS off in the BIOS";
     finding.evidence = quotes(patient, redirected, "port_acs");
+    if (crosses_unknown_root(patient)) leave_unpriced_by_root(finding);
     return found({std::move(finding)});
   }
   if (!unknown.empty()) return not_known_of(unknown, "the ACS of the port above", kLspci);

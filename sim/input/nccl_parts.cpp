@@ -65,6 +65,17 @@ constexpr std::array kNics{
     PciPart{kMellanox, 0xa2dc, "bluefield-3"},
 };
 
+/// Root ports of the 4th generation's sockets, as lspci -nn lists them in cyring/CoreFreq#560 and
+/// in the XE9680 of tests/data/evidence. Emerald Rapids goes into the same sockets. AMD's root
+/// ports (1022:1483 and others) do not tell generations apart.
+constexpr std::int64_t kIntel = 0x8086;
+constexpr std::array kRootPorts{
+    PciPart{kIntel, 0x352a, "sapphire-rapids"},
+    PciPart{kIntel, 0x352b, "sapphire-rapids"},
+    PciPart{kIntel, 0x352c, "sapphire-rapids"},
+    PciPart{kIntel, 0x352d, "sapphire-rapids"},
+};
+
 template <class Parts>
 std::string find_part(const Parts& parts, std::int64_t vendor, std::int64_t device) {
   for (const PciPart& part : parts) {
@@ -105,6 +116,10 @@ std::string cpu_part(std::string_view vendor, std::int64_t family, std::int64_t 
     }
   }
   return {};
+}
+
+std::string cpu_part_of_root_port(std::int64_t pci_vendor, std::int64_t pci_device) {
+  return find_part(kRootPorts, pci_vendor, pci_device);
 }
 
 std::string gpu_part(std::int64_t pci_vendor, std::int64_t pci_device, std::int64_t sm) {

@@ -10,6 +10,8 @@ namespace weft {
 /// The part that an NCCL file's numbers stand for; "" if they stand for none that is known here.
 /// `family` and `model` are NCCL's: base plus extended number as CPUID gives them.
 std::string cpu_part(std::string_view vendor, std::int64_t family, std::int64_t model);
+/// Of the CPU whose root port it is: "sapphire-rapids" for Emerald Rapids, too, which has the same.
+std::string cpu_part_of_root_port(std::int64_t pci_vendor, std::int64_t pci_device);
 /// By PCI id, else by compute capability (`sm`, e.g. 90).
 std::string gpu_part(std::int64_t pci_vendor, std::int64_t pci_device, std::int64_t sm);
 /// Of an AMD GPU by RCCL's `gcn`: "908", or "gfx942" in newer files.

@@ -149,6 +149,34 @@ TEST(DoctorChecks, Acs) {
   EXPECT_EQ(with_lspci("ACS", "(15:01.0 PCI[^]*?)ReqRedir-", "$1ReqRedir+").verdict, Verdict::kOk);
 }
 
+TEST(DoctorChecks, WhatGoesByAnUnknownRootComplexHasNoPriceAndCounts) {
+  const std::string acs = edited(dell_lspci(), "ReqRedir- CmpltRedir- UpstreamFwd-",
+                                 "ReqRedir+ CmpltRedir+ UpstreamFwd+");
+  const std::string other = edited(acs, "Device 352a", "Device 3520");
+  const std::string iommu = edited(dell_rest(), "iommu=pt", "intel_iommu=on");
+  for (const auto& [lspci, is_known] : {std::pair{acs, true}, {other, false}}) {
+    const Diagnosis diagnosis = diagnosis_of(evidence_of_both(lspci, iommu));
+    ASSERT_EQ(diagnosis.findings.size(), 2U);
+    for (const Finding& finding : diagnosis.findings) {
+      EXPECT_EQ(finding.why_unpriced.empty(), is_known) << finding.what;
+      EXPECT_EQ(finding.is_error, !is_known) << finding.what;
+    }
+    const bool is_noted =
+        std::any_of(diagnosis.notes.begin(), diagnosis.notes.end(), [](const std::string& note) {
+          return note.starts_with(
+              "cpu0 is taken for sapphire-rapids by its root port 8086:352a (lspci:1)");
+        });
+    EXPECT_EQ(is_noted, is_known);
+  }
+  // What says the CPU rules.
+  const ImportedMachine machine = import_machine(
+      evidence_of_both(dell_lspci(),
+                       "Architecture: x86_64\nVendor ID: GenuineIntel\nCPU family: 6\n"
+                       "Model: 207\n"),
+      make_catalog());
+  EXPECT_EQ(machine.spec.node.devices.front().part, "emerald-rapids");
+}
+
 TEST(DoctorChecks, AcsBetweenGpusMattersWhereNoNvlinkJoinsThem) {
   const auto with = [](const std::string& path) {
     return run("ACS",

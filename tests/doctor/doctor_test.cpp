@@ -31,7 +31,7 @@ struct Fault {
 const Fault kFaults[] = {
     {"ACS", "SrcValid- TransBlk- ReqRedir- CmpltRedir-", "",
      "SrcValid+ TransBlk- ReqRedir+ CmpltRedir+", true},
-    {"IOMMU", "", "iommu=pt", "intel_iommu=on", false},
+    {"IOMMU", "", "iommu=pt", "intel_iommu=on", true},
     {"PCIe links", "(\\n1a:00.0[^]*?LnkSta:\\tSpeed 32GT/s[^,]*, Width )x16[^\\n]*", "",
      "$1x4 (downgraded)", true},
     {"MaxReadReq", "(\\n(?:1a|9c):00.0[^]*?MaxReadReq )4096", "", "$01128", true},

@@ -28,11 +28,12 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kClasses{
      {"PCI bridge", "0604"}}};
 
 /// Vendors whose devices weft tells apart, as lspci names them.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kVendors{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kVendors{
     {{"NVIDIA Corporation", "10de"},
      {"nVidia Corporation", "10de"},
      {"Mellanox Technologies", "15b3"},
      {"Amazon.com, Inc.", "1d0f"},
+     {"Intel Corporation", "8086"},
      {"Advanced Micro Devices, Inc. [AMD/ATI]", "1002"},
      {"Broadcom / LSI", "1000"}}};
 

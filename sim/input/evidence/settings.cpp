@@ -93,6 +93,15 @@ std::int64_t whole(const Fact* fact) {
   return fact == nullptr ? 0 : Scan(fact->value).whole().value_or(0);
 }
 
+/// Of a function's PCI id; 0 where it is not known.
+PciNumbers pci_numbers(const Fact* id) {
+  const std::string_view text = id == nullptr ? std::string_view{} : id->value;
+  Scan scan(text);
+  const auto vendor = static_cast<std::int64_t>(scan.hex().value_or(0));
+  const auto device = static_cast<std::int64_t>(scan.skip(":") ? scan.hex().value_or(0) : 0);
+  return {vendor, device};
+}
+
 class Settings {
  public:
   Settings(const HostView& view, const FoundDevices& found, const ParamCatalog& catalog,
@@ -130,6 +139,7 @@ class Settings {
   void set_port(DeviceSpec& device) const;
   void set_driver(DeviceSpec& device) const;
   void set_kernel(DeviceSpec& device) const;
+  void set_part_by(const std::set<std::string>& root_ports, DeviceSpec& cpu) const;
   void set_root_ports();
   void leave_out(DeviceSpec& nic, const std::string& why, const Place& place);
   std::vector<DeviceSpec*> nics_in_use();
@@ -191,11 +201,7 @@ void Settings::set_part(DeviceSpec& device) const {
     if (cpu == "ARM Neoverse-V2") device.part = "grace";
     return;
   }
-  const Fact* const id = said_of(device, fact::kPciId);
-  const std::string_view number_text = id == nullptr ? std::string_view{} : id->value;
-  Scan scan(number_text);
-  const auto vendor = static_cast<std::int64_t>(scan.hex().value_or(0));
-  const auto number = static_cast<std::int64_t>(scan.skip(":") ? scan.hex().value_or(0) : 0);
+  const auto [vendor, number] = pci_numbers(said_of(device, fact::kPciId));
   const Fact* const product = said_of(device, fact::kProduct);
   const std::string_view name = product == nullptr ? std::string_view{} : product->value;
   if (device.kind == DeviceKind::kGpu) device.part = gpu_part(vendor, number, 0);
@@ -388,6 +394,18 @@ std::string Settings::root_port_above(const DeviceSpec& device) const {
   return {};
 }
 
+void Settings::set_part_by(const std::set<std::string>& root_ports, DeviceSpec& cpu) const {
+  for (const std::string& port : root_ports) {
+    const Fact* const id = view_.first(port, fact::kPciId);
+    const auto [vendor, device] = pci_numbers(id);
+    cpu.part = cpu_part_of_root_port(vendor, device);
+    if (cpu.part.empty()) continue;
+    spec_.notes.push_back(cpu.name + " is taken for " + cpu.part + " by its root port " +
+                          id->value + " (" + id->place.text() + "): assumed; `lscpu` would tell");
+    return;
+  }
+}
+
 /// A CPU has one value for its root ports: ACS bits that any of those above its devices has, their
 /// smallest MaxPayload.
 void Settings::set_root_ports() {
@@ -409,6 +427,7 @@ void Settings::set_root_ports() {
   constexpr std::array<std::string_view, 7> kBits{"SV", "TB", "RR", "CR", "UF", "EC", "DT"};
   for (DeviceSpec& cpu : spec_.node.devices) {
     if (cpu.kind != DeviceKind::kCpu) continue;
+    if (cpu.part.empty()) set_part_by(ports[cpu.name], cpu);
     const Fact* mps = nullptr;
     const Fact* acs = nullptr;
     std::string bits;
