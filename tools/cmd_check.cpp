@@ -68,10 +68,12 @@ void check(const std::string& file, const std::string& gpu) {
   if (scenario_file) scenario = parse_scenario(text, file);
   TopologySpec spec = scenario_file ? read_topology(scenario.topology, catalog)
                                     : parse_topology(text, file, catalog);
-  if (scenario_file) apply_nccl_env(scenario.env, params, scenario.env_place);
+  NcclEnv env;
+  if (scenario_file) env = apply_nccl_env(scenario.env, params, scenario.env_place);
   if (!gpu.empty()) scenario.set.push_back({"gpu.part", gpu, {}});
   apply_settings(scenario.set, spec, params);
   const std::uint32_t nodes = scenario.nodes.value_or(spec.nodes);
+  require_verbs(env, nodes, scenario.env_place);
   const Fabric fabric(std::move(spec), nodes);
   const DeviceParams devices(fabric, params, parts);
   const Machine machine(devices);

@@ -106,6 +106,7 @@ void run(const NcclArguments& arguments) {
   const NcclEnv env = parse_nccl_env(variables(arguments.env));
   const NcclTopology topology = read(arguments.topology, arguments.set, arguments.gpu);
   const unsigned hosts = arguments.nodes > 0 ? arguments.nodes : topology.nodes;
+  require_verbs(env, hosts);
   const std::size_t ranks = hosts * count_gpus(topology.tree.system);
   if (ranks > kMostRanks) {
     throw InputError(std::to_string(ranks) + " ranks are too many; at most " +

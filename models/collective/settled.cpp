@@ -20,6 +20,7 @@ Settled settle(const Scenario& scenario, TopologySpec spec, const PredictOptions
   out.settings = scenario.set;
   out.settings.insert(out.settings.end(), options.set.begin(), options.set.end());
   spec.nodes = scenario.nodes.value_or(spec.nodes);
+  require_verbs(out.env, spec.nodes, out.env_place);
   apply_settings(out.settings, spec, params);
   if (options.scale) params.scale(options.scale->first, options.scale->second);
   drop_uncabled_nics(spec);

@@ -18,12 +18,14 @@ HostView view_of(const Evidence& evidence, const ComparedHosts& hosts) {
   return {evidence.facts, std::move(of)};
 }
 
-/// NCCL's variables, but for those that say where to log; the first value of each.
+/// NCCL's variables, but for those that say where to log, or that sockets are used, of which no
+/// prediction is; the first value of each.
 std::map<std::string, std::string> variables_of(const HostView& view) {
   std::map<std::string, std::string> out;
   for (const Fact* fact : view.beginning(fact::kEnv)) {
     std::string name = fact->what.substr(fact::kEnv.size());
-    if (!name.starts_with("NCCL_DEBUG")) out.emplace(std::move(name), fact->value);
+    const bool of_sockets = name == "NCCL_IB_DISABLE" || name == "NCCL_NET";
+    if (!name.starts_with("NCCL_DEBUG") && !of_sockets) out.emplace(std::move(name), fact->value);
   }
   return out;
 }

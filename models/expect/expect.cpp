@@ -226,6 +226,23 @@ std::string unlike_choice(const Settled& asked, const Params& params, Where wher
   return is_measured ? "" : "no published run that NCCL_ALGO=" + algo + " forces";
 }
 
+/// What NCCL decides over GPUDirect RDMA; nullopt where weft cannot follow it, or is not to.
+std::optional<NcclRun> gdr_run(const MachineCase& machine, const std::vector<ScenarioSetting>& set,
+                               std::uint32_t nodes, const PredictOptions& options,
+                               const ParamCatalog& catalog) {
+  const PartLibrary parts(catalog);
+  Params params(catalog);
+  Settled asked =
+      settle(scenario_of(machine, nodes), machine.spec, options_of(options, set), params);
+  const std::uint32_t count = asked.spec.nodes;
+  const Fabric fabric(std::move(asked.spec), count);
+  const DeviceParams devices(fabric, params, parts);
+  if (params.choice("nccl.decisions") == "simple") return std::nullopt;
+  auto made = decide_run(devices, MemoryPath::kGdr, asked.env, asked.version);
+  auto* const run = std::get_if<NcclRun>(&made);
+  return run == nullptr ? std::nullopt : std::optional(std::move(*run));
+}
+
 }  // namespace
 
 std::string unlike_measured(const MachineCase& machine, const std::vector<ScenarioSetting>& set,
@@ -237,7 +254,13 @@ std::string unlike_measured(const MachineCase& machine, const std::vector<Scenar
   if (where == Where::kPerftest) return unlike_nics(asked.spec.node);
   std::string out = unlike_gpus(asked.spec.node, where);
   if (out.empty() && where == Where::kBetweenNodes) out = unlike_nics(asked.spec.node);
-  return out.empty() ? unlike_choice(asked, params, where) : out;
+  if (out.empty()) out = unlike_choice(asked, params, where);
+  if (!out.empty() || where != Where::kBetweenNodes) return out;
+  const std::optional<NcclRun> run = gdr_run(machine, set, 2, options, catalog);
+  if (!run || !run->is_mixed()) return "";
+  return "no published run with GPUDirect RDMA at some ends of NCCL's rings only, which weft "
+         "predicts as at all of them (" +
+         run->declined.front().check.why + ")";
 }
 
 double rounded_down(double value) {
@@ -270,17 +293,8 @@ std::string memory_path_of(const MachineCase& machine, const std::vector<Scenari
                            std::uint32_t nodes, const PredictOptions& options,
                            const ParamCatalog& catalog) {
   if (nodes == 1) return "gdr";
-  const PartLibrary parts(catalog);
-  Params params(catalog);
-  Settled asked =
-      settle(scenario_of(machine, nodes), machine.spec, options_of(options, set), params);
-  const std::uint32_t count = asked.spec.nodes;
-  const Fabric fabric(std::move(asked.spec), count);
-  const DeviceParams devices(fabric, params, parts);
-  if (params.choice("nccl.decisions") == "simple") return "gdr";
-  const auto made = decide_run(devices, MemoryPath::kGdr, asked.env, asked.version);
-  const auto* const run = std::get_if<NcclRun>(&made);
-  return std::string(memory_path_name(run == nullptr ? MemoryPath::kGdr : run->path()));
+  const std::optional<NcclRun> run = gdr_run(machine, set, nodes, options, catalog);
+  return std::string(memory_path_name(run ? run->path() : MemoryPath::kGdr));
 }
 
 std::string transport_inside(const MachineCase& machine, const std::vector<ScenarioSetting>& set,

@@ -228,6 +228,9 @@ BOGUS_USAGE = (
     (["run", SMALL, "--env", "NCCL_PROTO"], "--env 'NCCL_PROTO': write NAME=VALUE"),
     (["run", SMALL, "--env", "NCCL_PROTO=Fast"],
      "NCCL_PROTO='Fast': no 'Fast'; known: LL, LL128, Simple, and NCCL does not start"),
+    (["run", SMALL, "--env", "NCCL_NET=socket"],
+     "NCCL_NET=Socket: NCCL moves data between nodes over TCP sockets, which weft does not model; unset it, or ask for "
+     "one node"),
     # --expect is read before anything runs or is written
     (["run", SMALL, "--json", "out.json", "--expect", "busbw"],
      "--expect 'busbw': write METRIC>=NUMBER, such as busbw>=380"),
@@ -415,6 +418,14 @@ class Once(CliTest):
                              capture_output=True)
         self.assertEqual(run.returncode, 2)
         self.assertRegex(run.stderr, rb"\Aerror: bogus_leading_comma.yaml:1:1: .*\n\Z")
+
+    def test_sockets_are_refused_where_the_scenario_has_them(self):
+        (self.here / "sockets.yaml").write_text(TINY_TEXT + "env: {NCCL_IB_DISABLE: 1}\n")
+        for command in "run", "check":
+            self.refused([command, "sockets.yaml"],
+                         "sockets.yaml:6:7: NCCL_IB_DISABLE=1: NCCL moves data between nodes over TCP sockets, which weft "
+                         "does not model; unset it, or ask for one node")
+        self.ok("run", TINY, "--env", "NCCL_IB_DISABLE=0", "--env", "NCCL_NET=IB")
 
     def test_a_scenario_from_standard_input_has_its_own_digest(self):
         # A pipe can be read once only.

@@ -32,6 +32,13 @@ BOGUS_USAGE = (
     (["expect", H100, "--qps", "2"], "--qps and --tx-depth go with --tool perftest"),
     (["expect", H100, "--as", "ranks=8"], "--as goes with --measured"),
     (["expect", H100, "--measured", "log.txt", "--gate", "g.json"], "--gate goes without --measured"),
+    (["expect", H100, "--nodes", "2", "--gate", "g.json", "--env", "NCCL_IB_DISABLE=1"],
+     "NCCL_IB_DISABLE=1: NCCL moves data between nodes over TCP sockets, which weft does not model; unset it, or ask for "
+     "one node"),
+    (["expect", H100, "--nodes", "2", "--size", "1G", "--gate", "g.json", "--env", "NCCL_NET_GDR_READ=0"],
+     "--gate: no row has a floor; the first: allreduce of 1 GiB, not validated: no published run with GPUDirect RDMA at "
+     "some ends of NCCL's rings only, which weft predicts as at all of them (NCCL_NET_GDR_READ=0: the NIC does not read "
+     "GPU memory)"),
     (["expect", H100, "--json", "-", "--gate", "-"], "--json and --gate cannot both go to standard output"),
 )
 

@@ -35,6 +35,9 @@ BOGUS_USAGE = (
     (["nccl", TOPOLOGY, "--env", "NCCL_ALGO=rign"],
      "NCCL_ALGO='rign': no 'rign'; known: CollNetChain, CollNetDirect, NVLS, NVLSTree, PAT, Ring, Tree, "
      "and NCCL does not start"),
+    (["nccl", TOPOLOGY, "--nodes", "2", "--env", "NCCL_IB_DISABLE=1"],
+     "NCCL_IB_DISABLE=1: NCCL moves data between nodes over TCP sockets, which weft does not model; unset it, or ask for "
+     "one node"),
     (["nccl", TOPOLOGY, "--json", "-", "--write-topo", "-"],
      "--json and --write-topo cannot both go to standard output"),
     (["nccl", TOPOLOGY, "--json", "out", "--write-topo", "out"],

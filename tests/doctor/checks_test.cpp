@@ -499,6 +499,16 @@ TEST(DoctorChecks, ALogAloneShowsSocketsAndStaging) {
   EXPECT_EQ(gdr.checks[0].outcome.text, "NCCL used it");
 }
 
+TEST(DoctorChecks, SocketsLeaveOtherFindingsTheirPrice) {
+  const Diagnosis diagnosis = diagnosis_of(evidence_of_both(
+      edited(dell_lspci(), "(\n1a:00.0[^]*?LnkSta:\tSpeed 32GT/s[^,]*, Width )x16[^\n]*", "$1x4"),
+      dell_rest() + "h1:1:1 [0] NCCL INFO NCCL_IB_DISABLE set by environment to 1\n"));
+  ASSERT_EQ(diagnosis.findings.size(), 2U);
+  EXPECT_EQ(diagnosis.findings[0].check, "PCIe links");
+  EXPECT_GT(diagnosis.findings[0].price.most(), 0.05);
+  EXPECT_EQ(diagnosis.findings[1].why_unpriced, "sockets are not modelled");
+}
+
 TEST(DoctorChecks, ANodeByItselfMayUseNoNetwork) {
   EXPECT_NE(run("GPUDirect RDMA",
                 evidence_of("h1:1:1 [0] NCCL INFO comm 0x1 rank 0 nranks 2 cudaDev 0 nvmlDev 0 "

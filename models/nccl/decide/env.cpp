@@ -8,6 +8,7 @@
 #include <set>
 
 #include "sim/base/error.hpp"
+#include "sim/base/lower_case.hpp"
 
 namespace weft {
 namespace {
@@ -60,6 +61,13 @@ class EnvReader {
   /// Where NCCL asks for exactly 1.
   void set_if_one(bool& value, const char* name) {
     if (const auto found = whole(name)) value = *found == 1;
+  }
+  /// Whether a variable is one word, in whatever letters; others are none that weft knows.
+  bool is(const char* name, std::string_view word) {
+    const auto found = variables_.find(name);
+    if (found == variables_.end() || lower_case(found->second) != word) return false;
+    known_.insert(name);
+    return true;
   }
   void set(std::string& value, const char* name) { value = text(name).value_or(""); }
 
@@ -123,6 +131,11 @@ void read_paths(EnvReader& reader, NcclEnv& env) {
 }
 
 void read_nics(EnvReader& reader, NcclEnv& env) {
+  bool ib_disable = false;
+  reader.set(ib_disable, "NCCL_IB_DISABLE");
+  if (ib_disable) env.sockets = "NCCL_IB_DISABLE=1";
+  if (reader.is("NCCL_NET", "socket")) env.sockets = "NCCL_NET=Socket";
+  reader.is("NCCL_NET", "ib");
   reader.set(env.ib_hca, "NCCL_IB_HCA");
   reader.set(env.netdevs_policy, "NCCL_NETDEVS_POLICY");
   reader.set(env.cross_nic, "NCCL_CROSS_NIC");
@@ -188,6 +201,16 @@ NcclEnv parse_nccl_env(const std::map<std::string, std::string>& variables) {
   read_algorithms(reader, env);
   env.notes = reader.notes();
   return env;
+}
+
+void require_verbs(const NcclEnv& env, std::uint32_t nodes,
+                   const std::map<std::string, Place>& places) {
+  if (env.sockets.empty() || nodes < 2) return;
+  const auto place = places.find(env.sockets.substr(0, env.sockets.find('=')));
+  throw InputError(place == places.end() ? Place{} : place->second,
+                   env.sockets +
+                       ": NCCL moves data between nodes over TCP sockets, which weft does not "
+                       "model; unset it, or ask for one node");
 }
 
 bool nccl_ib_hca_takes(const std::string& ib_hca, const std::string& name, int port) {

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "models/nccl/decide/path_type.hpp"
+#include "sim/base/error.hpp"
 
 namespace weft {
 
@@ -26,6 +28,7 @@ struct NcclEnv {
   std::optional<bool> pxn_c2c;                ///< NCCL_PXN_C2C; the default is the release's
   int p2p_pxn_level{2};                       ///< NCCL_P2P_PXN_LEVEL
   // NICs.
+  std::string sockets;                ///< "NCCL_IB_DISABLE=1", "NCCL_NET=Socket": no verbs
   std::string ib_hca;                 ///< NCCL_IB_HCA: "mlx5_0,mlx5_1", "=mlx5_0:1", "^mlx5_2"
   std::string netdevs_policy;         ///< NCCL_NETDEVS_POLICY: "AUTO", "ALL", "MAX:n"
   int cross_nic{2};                   ///< NCCL_CROSS_NIC
@@ -63,6 +66,11 @@ struct NcclEnv {
 
 /// Reads NCCL_* variables. Throws InputError for names that do not begin with "NCCL_".
 NcclEnv parse_nccl_env(const std::map<std::string, std::string>& variables);
+
+/// Throws InputError where the variables have data between several nodes go over TCP sockets, which
+/// weft does not model. `places`: where variables stand.
+void require_verbs(const NcclEnv& env, std::uint32_t nodes,
+                   const std::map<std::string, Place>& places = {});
 
 /// Whether NCCL_IB_HCA's value (names by prefix, "=" exact, "^" excluded, "name:port") takes a NIC.
 bool nccl_ib_hca_takes(const std::string& ib_hca, const std::string& name, int port);
