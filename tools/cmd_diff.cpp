@@ -22,6 +22,9 @@ struct DiffArguments {
 void diff(const DiffArguments& arguments) {
   const DiffInput a = read_diff_input(arguments.a);
   const DiffInput b = read_diff_input(arguments.b);
+  for (const DiffInput* side : {&a, &b}) {
+    for (const std::string& note : side->notes) std::cerr << "note: " << note << '\n';
+  }
   const ResultDiff diff = diff_results(a.result, b.result);
   const DecisionsDiff decisions = diff_decisions(a.decisions, b.decisions);
   if (diff.rows.empty() && decisions.pairs.empty()) {

@@ -267,10 +267,11 @@ std::string release_of(std::string_view version) {
 }
 
 /// nccl-tests' rows. What joins the GPUs is not asked: both sides are held against each other only.
-std::vector<ResultRow> measured_rows(const std::string& text, const std::string& file) {
-  std::vector<ResultRow> out;
+void add_measured(const std::string& text, const std::string& file, DiffInput& out) {
   std::set<std::pair<std::string, std::int64_t>> seen;
-  for (const MeasuredRow& row : parse_nccl_tests(text, file, {{"transport", "nvlink"}})) {
+  const std::vector<MeasuredRow> rows = parse_nccl_tests(text, file, {{"transport", "nvlink"}});
+  out.notes = notes_of_wrong(file, rows);
+  for (const MeasuredRow& row : rows) {
     if (!seen.emplace(row.op, row.bytes).second) {
       throw InputError(
           Place{file, row.line, 0},
@@ -284,15 +285,14 @@ std::vector<ResultRow> measured_rows(const std::string& text, const std::string&
     of_row.time_us = row.us;
     of_row.algbw_gb_per_s = row.algbw_gb_per_s;
     of_row.busbw_gb_per_s = row.busbw_gb_per_s;
-    out.push_back(std::move(of_row));
+    out.result.rows.push_back(std::move(of_row));
   }
-  return out;
 }
 
 DiffInput of_json(const std::string& text, const std::string& file) {
   DiffInput out;
   if (kind_of(text) == TextKind::kMeasured) {
-    out.result.rows = measured_rows(text, file);
+    add_measured(text, file, out);
     return out;
   }
   const Json json = Json::parse(text, file);
@@ -358,7 +358,7 @@ DiffInput read_diff_input(const std::string& file) {
                      "is no result of weft run or weft nccl, no output of nccl-tests and no log of "
                      "NCCL");
   }
-  if (has_times) out.result.rows = measured_rows(text, file);
+  if (has_times) add_measured(text, file, out);
   add_logged(text, file, out);
   return out;
 }

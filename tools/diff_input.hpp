@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "sim/report/decisions.hpp"
 #include "sim/result/run_result.hpp"
@@ -11,6 +12,7 @@ namespace weft {
 struct DiffInput {
   RunResult result;  ///< without rows where the file has no times
   Decisions decisions;
+  std::vector<std::string> notes{};
 };
 
 /// Reads what `weft run --json` or `weft nccl --json` wrote, what nccl-tests printed or wrote as

@@ -80,6 +80,11 @@ ErrorModel errors_of(const MachineCase& healthy, bool has_healthy, const ParamCa
   return error_model(params, has_healthy);
 }
 
+/// What is to be said of a run with corrupt results.
+void add_wrong(const MeasuredTable& run, std::vector<std::string>& notes) {
+  for (std::string& note : notes_of_wrong(run.file, run.rows)) notes.push_back(std::move(note));
+}
+
 }  // namespace
 
 void explain_asked(const ExplainAsked& asked, const std::function<void(const ExplainView&)>& show) {
@@ -93,6 +98,8 @@ void explain_asked(const ExplainAsked& asked, const std::function<void(const Exp
   Known known;
   read_known(asked, measured, catalog, parts, known);
   apply_run(measured, slow.file, asked.predict, catalog, known);
+  add_wrong(slow, known.notes);
+  if (healthy) add_wrong(*healthy, known.notes);
   const CaseContext context{catalog, parts, known.version,
                             static_cast<std::uint32_t>(measured.hosts)};
   const std::vector<CauseEntry>& entries = catalogue();

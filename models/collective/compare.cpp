@@ -418,7 +418,8 @@ Comparison compare_on(Machines& machines, const MeasuredTable& table, const Pred
   Gathered gathered;
   parallel_for(groups.size(), options.threads,
                [&](std::size_t i) { predict_group(groups[i], setups[i], gathered); });
-  out.notes = gathered.notes();
+  out.notes = notes_of_wrong(table.file, table.rows);
+  for (std::string& note : gathered.notes()) out.notes.push_back(std::move(note));
   out.provenance = machines.provenance();
   out.provenance.params = gathered.params();
   return out;

@@ -176,6 +176,7 @@ Judgement judge(const MeasuredTable& table, const Subject& subject, const Predic
 
 Judgement judge(const MeasuredTable& table, const Gate& gate, const Stop* stop) {
   Judgement out;
+  out.notes = notes_of_wrong(table.file, table.rows);
   bool any = false;
   for (const MeasuredRow& row : table.rows) {
     if (stop != nullptr) stop->check();

@@ -485,4 +485,16 @@ FormatSection measured_format() {
   return section;
 }
 
+std::vector<std::string> notes_of_wrong(const std::string& file,
+                                        const std::vector<MeasuredRow>& rows) {
+  const auto is_wrong = [](const MeasuredRow& row) { return row.wrong > 0; };
+  const auto first = std::find_if(rows.begin(), rows.end(), is_wrong);
+  if (first == rows.end()) return {};
+  const auto count = std::count_if(rows.begin(), rows.end(), is_wrong);
+  return {fmt::format(
+      "{}: {} wrong values (#wrong), {} of {} rows have some: results are corrupt, and their "
+      "times not to be trusted",
+      Place{file, first->line, 0}.text(), format_number(first->wrong), count, rows.size())};
+}
+
 }  // namespace weft

@@ -58,6 +58,7 @@ struct MeasuredRow {
   double us{0};
   double algbw_gb_per_s{0};
   double busbw_gb_per_s{0};
+  double wrong{0};      ///< elements that nccl-tests found wrong (#wrong): the result is corrupt
   std::string launch;   ///< "back-to-back", "single", "graph"; "" if the table does not say
   std::string machine;  ///< its topology, from the table's folder; "": as the reader says
   std::string set;      ///< "KEY=VALUE; KEY=VALUE": what of the machine the topology has otherwise
@@ -109,6 +110,10 @@ struct MeasuredTable {
   std::uint64_t digest{0};  ///< FNV-1a of the text that was read
   std::vector<MeasuredRow> rows;
 };
+
+/// What is to be said of rows whose results are corrupt: none or one, with the first one's place.
+std::vector<std::string> notes_of_wrong(const std::string& file,
+                                        const std::vector<MeasuredRow>& rows);
 
 /// Cells by column, as a table has them.
 using StatedColumns = std::map<std::string, std::string>;

@@ -89,6 +89,7 @@ class TextReader {
     if (is_header(words)) {
       columns_ = words.size() - 1;
       time_ = time_column(words);
+      wrong_ = wrong_columns(words);
     } else if (words[0] == "#") {
       read_comment(words);
     } else if (columns_ > 0) {
@@ -103,6 +104,15 @@ class TextReader {
     });
     if (at == words.end()) throw InputError("no column 'time'");
     return static_cast<std::size_t>(at - words.begin()) - 1;
+  }
+
+  /// Of out of place and in place; none in releases before 2.13.
+  static std::vector<std::size_t> wrong_columns(const Words& words) {
+    std::vector<std::size_t> out;
+    for (std::size_t i = 1; i < words.size(); ++i) {
+      if (words[i] == "#wrong") out.push_back(i - 1);
+    }
+    return out;
   }
 
   void read_comment(const Words& words) {
@@ -137,6 +147,9 @@ class TextReader {
     check_room(rows_.size());
     rows_.push_back(row_of(run_, std::string(words[0]), std::string(words[time_]), stated_));
     rows_.back().line = number;
+    for (const std::size_t column : wrong_) {  // "N/A" where nothing was checked
+      rows_.back().wrong = std::max(rows_.back().wrong, parse_number(words[column]).value_or(0));
+    }
   }
 
   const std::string& file_;
@@ -144,6 +157,7 @@ class TextReader {
   Run run_;
   std::size_t columns_{0};  ///< of a row; 0 before the header
   std::size_t time_{0};
+  std::vector<std::size_t> wrong_;
   std::vector<MeasuredRow> rows_;
 };
 
@@ -156,6 +170,17 @@ Run run_of(const Json& document) {
              run);
   }
   return run;
+}
+
+/// Null where nothing was checked.
+double wrong_of(const Json& result) {
+  double out = 0;
+  for (const char* const place : {"out_of_place", "in_place"}) {
+    const Json* const of_place = result.find(place);
+    const Json* const wrong = of_place == nullptr ? nullptr : of_place->find("nwrong");
+    if (wrong != nullptr && wrong->is_number()) out = std::max(out, wrong->as_number());
+  }
+  return out;
 }
 
 std::vector<MeasuredRow> rows_of(const Json& document, const std::string& file,
@@ -174,6 +199,7 @@ std::vector<MeasuredRow> rows_of(const Json& document, const std::string& file,
                             format_number(result.at("out_of_place").at("time").as_number()),
                             stated));
       rows.back().line = static_cast<int>(place);
+      rows.back().wrong = wrong_of(result);
     }
   } catch (const InputError& e) {
     const std::string where = place == 0 ? "" : fmt::format("results, number {}: ", place);

@@ -169,6 +169,14 @@ class Compare(CliTest):
         as_log = self.comparison("log.txt", *MACHINE, *NO_NVLS, "--as", "transport=nvlink")["rows"]
         self.assertEqual(as_log, as_table)
 
+    def test_wrong_values_are_said(self):
+        (self.here / "wrong.txt").write_text(MADE["log.txt"].replace("0.3 0.3 0 11", "0.3 0.3 5 11"))
+        said = ("wrong.txt:6: 5 wrong values (#wrong), 1 of 2 rows have some: results are corrupt, and their times not "
+                "to be trusted")
+        arguments = "wrong.txt", *MACHINE, *NO_NVLS, "--as", "transport=nvlink"
+        self.assertIn(said, self.comparison(*arguments)["notes"])
+        self.assertIn(f"# note: {said}\n", self.ok("compare", *arguments))
+
     def test_csv_has_the_same_rows(self):
         text = self.ok("compare", "mixed.csv", *MACHINE, *NO_NVLS, "--csv", "-")
         rows = list(csv.DictReader(io.StringIO(text)))

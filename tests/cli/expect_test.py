@@ -136,6 +136,15 @@ class Expect(CliTest):
                         self.assertRegex(run.stderr.decode(), r"\Aexpectation missed: 2 of 2 rows are below the floor; the "
                                          r"first: allreduce of 1 MiB, [\d.]+ GB/s, floor [\d.]+\n\Z")
 
+    def test_wrong_values_are_said(self):
+        floor, = self.gate("--size", "1G")["floors"]
+        text = log({1 << 30: floor["expected_GBps"]})
+        wrong = text[:-1].rsplit(" 0 ", 1)[0] + " 4 " + text[:-1].rsplit(" 0 ", 1)[1] + "\n"
+        (self.here / "wrong.txt").write_text(wrong)
+        note = f"# note: wrong.txt:{wrong.count(chr(10))}: 4 wrong values (#wrong), 1 of 1 rows have some: "
+        for machine in (H100,), ("g.json",):
+            self.assertIn(note, self.ok("expect", *machine, "--measured", "wrong.txt"))
+
     def test_operations_and_sizes_choose_rows(self):
         gate = self.gate("--size", "1M,64M")
         low, high = (floor["floor_GBps"] for floor in gate["floors"])

@@ -158,6 +158,13 @@ class Explain(CliTest):
         result = json.loads(self.explain("healthy.txt", *arguments, "--json", "-").stdout)
         self.assertIn(note, result["notes"])
 
+    def test_wrong_values_are_said(self):
+        text = (self.here / "healthy.txt").read_text()
+        (self.here / "wrong.txt").write_text(text.rstrip("\n")[:-1] + "9\n")
+        line = text.count("\n")
+        self.assertIn(f"note: wrong.txt:{line}: 9 wrong values (#wrong), 1 of ",
+                      self.explain("wrong.txt").stdout.decode())
+
     def test_a_parameter_that_is_none_is_refused(self):
         self.assertEqual(self.explain("healthy.txt", "--set", "bogus.x=1").returncode, 2)
         wide = self.explain("healthy.txt", "--set", "explain.error_large=0.5").stdout.decode()

@@ -473,6 +473,15 @@ class Diff(SweepDiffTest):
             "# decided alike: channels (5), tree (2)"])
         self.assertRegex(text, r"(?m)^allreduce +1048576 +100\.00 +250\.00 +2\.500 ")
 
+    def test_wrong_values_are_said(self):
+        self.log("a.log", ((1024, 20.0),), ())
+        text = (self.here / "a.log").read_text()
+        (self.here / "b.log").write_text(text.replace("1.0  1.0  0  20.0", "1.0  1.0  7  20.0"))
+        run = weft("diff", "a.log", "b.log", cwd=self.here)
+        self.assertEqual((run.returncode, run.stderr.decode()), (0,
+                         "note: b.log:7: 7 wrong values (#wrong), 1 of 1 rows have some: results are corrupt, and "
+                         "their times not to be trusted\n"))
+
     def test_a_log_against_what_is_predicted(self):
         self.log("b.log", ((1024, 21.0), (1 << 20, 250.0)), self.AFTER)
         self.run_to("run.json")

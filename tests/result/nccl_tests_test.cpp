@@ -81,6 +81,20 @@ TEST(NcclTests, PrintsRowsThatAreRead) {
   EXPECT_EQ(table.rows[1].us, 178956);
 }
 
+TEST(NcclTests, WrongValuesAreSaid) {
+  EXPECT_TRUE(notes_of_wrong("log", parse_measured(kText, "log", kNvlink).rows).empty());
+  const std::string in_place = changed(kText, "48.04   48.04       0", "48.04   48.04      12");
+  const MeasuredTable table = parse_measured(in_place, "log", kNvlink);
+  EXPECT_EQ(table.rows[0].wrong, 12);
+  EXPECT_EQ(table.rows[1].wrong, 0) << "N/A: nothing was checked";
+  EXPECT_EQ(notes_of_wrong("log", table.rows),
+            std::vector<std::string>{"log:14: 12 wrong values (#wrong), 1 of 2 rows have some: "
+                                     "results are corrupt, and their times not to be trusted"});
+  const std::string json = changed(kJson, R"("time":12.5)", R"("time":12.5,"nwrong":3.0)");
+  EXPECT_EQ(parse_measured(json, "log", kNvlink).rows[0].wrong, 3);
+  EXPECT_EQ(parse_measured(changed(json, "3.0", "null"), "log", kNvlink).rows[0].wrong, 0);
+}
+
 TEST(NcclTests, ColumnsAreFoundByTheirHeader) {
   std::string text = changed(kText, "root     time", "root  cputime");
   EXPECT_EQ(parse_measured(text, "log", {{"transport", "shm"}, {"memory_path", ""}}).rows[0].us,
