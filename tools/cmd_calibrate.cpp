@@ -326,10 +326,8 @@ void add_calibrate_command(CommandLine& line) {
       .flag("--drop-stalls", arguments->drop_stalls,
             "leave out rows that took over 1.5 times as long as a larger size of the same kind")
       .example(
-          "weft calibrate tests/data/h200/shm.csv --machine topologies/h200-vm.yaml --env "
-          "NCCL_NVLS_ENABLE=0 --by op,proto --fit "
-          "nccl.launch_simple,nccl.work_simple,nccl.sync_simple,gpu.sm_far_loads,"
-          "gpu.host_load_extra -o fitted.yaml")
+          "weft calibrate tests/data/h200/blocks.csv --machine topologies/h200-vm.yaml --fit "
+          "nccl.launch_ll,nccl.launch_ll128,nccl.launch_simple -o fitted.yaml")
       .action([arguments] { run(*arguments); });
 }
 

@@ -71,7 +71,9 @@ void add_step_command(CommandLine& line) {
       .option("--params", arguments->params,
               "a set of parameters, YAML of KEY: VALUE; beats the scenario's, --set beats it")
       .option("--json", arguments->json, "write the result as JSON; '-' is standard output")
-      .example("weft step scenarios/steps/llama-70b.yaml --set \"nic.rate=800 Gb/s\"")
+      .example(
+          "weft step scenarios/steps/llama-70b.yaml --set \"nic.rate=800 Gb/s\" --set "
+          "\"wire.rate=800 Gb/s\"")
       .action([arguments] { run(*arguments); });
 }
 

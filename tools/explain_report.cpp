@@ -233,8 +233,8 @@ constexpr std::array kFileFields{
                 const auto all = not_looked_at();
                 return objects_of(std::vector<NotLookedAt>(all.begin(), all.end()), kLookedFields);
               }},
-    FileField{{"notes", "list", "", "what had to be assumed"},
-              [](const ExplainView& v) { return lines_json(v.notes); }}};
+    FileField{{"notes", "list", "", "what had to be assumed, and what the rate is a sign of"},
+              [](const ExplainView& v) { return lines_json(all_notes(v)); }}};
 
 // Text.
 
@@ -411,7 +411,7 @@ std::string rest_text(const ExplainView& view) {
   for (const NotLookedAt& each : not_looked_at()) {
     out += fmt::format("  {}: {}\n", each.what, each.why);
   }
-  for (const std::string& note : view.notes) out += "note: " + one_line(note) + "\n";
+  for (const std::string& note : all_notes(view)) out += "note: " + one_line(note) + "\n";
   return out;
 }
 

@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 
+#include <fmt/format.h>
+
 #include "sim/base/operation.hpp"
+#include "sim/base/quantity.hpp"
 
 namespace weft {
 
@@ -13,6 +17,26 @@ double slow_busbw_gb_per_s(const ExplainView& view, const Point& point) {
   constexpr double kBytesPerUsInGigabytes = 1e3;
   return static_cast<double>(point.bytes) / point.slow_us / kBytesPerUsInGigabytes *
          busbw_factor(parse_op(point.op), ranks);
+}
+
+std::vector<std::string> all_notes(const ExplainView& view) {
+  std::vector<std::string> out;
+  const std::vector<Point>& points = view.effects.points();
+  const auto largest = std::ranges::max_element(points, {}, &Point::bytes);
+  constexpr double kMostOfTcp = 10;  // GB/s: no more than a 100 Gb/s card's wire
+  const double kFarBehind = std::log(4);
+  if (view.measurement.hosts > 1 && largest != points.end()) {
+    const double gap = view.explanation.gaps[static_cast<std::size_t>(largest - points.begin())];
+    const double busbw = slow_busbw_gb_per_s(view, *largest);
+    if (gap > kFarBehind && busbw < kMostOfTcp) {
+      out.push_back(fmt::format(
+          "{:.3g} GB/s at {} is what TCP sockets give, which are not modelled and so none of the "
+          "causes: see first that NCCL_DEBUG=INFO says `Using network IB`, not Socket",
+          busbw, format_size(Bytes{largest->bytes})));
+    }
+  }
+  out.insert(out.end(), view.notes.begin(), view.notes.end());
+  return out;
 }
 
 std::string_view explained_name(Explained verdict) {

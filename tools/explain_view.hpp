@@ -24,6 +24,9 @@ struct ExplainView {
 /// GB/s of the slow run at one of its points, as nccl-tests defines it.
 double slow_busbw_gb_per_s(const ExplainView& view, const Point& point);
 
+/// Those that are known, after what the run's rate itself is a sign of.
+std::vector<std::string> all_notes(const ExplainView& view);
+
 /// "not slower", "explained", "none".
 std::string_view explained_name(Explained verdict);
 

@@ -690,6 +690,11 @@ class Results(CliTest):
     def test_a_seed_draws_losses_ways_and_says_where_it_does_not(self):
         def run(*arguments):
             return json.loads(weft("run", *arguments, "--json", "-", cwd=self.here).stdout)
+        notes = json.loads(self.ok("run", SMALL, "--set", "nic.rate=800 Gb/s", "--json", "-"))["notes"]
+        self.assertIn("nic.rate=800 Gb/s: its wire carries no more than wire.rate, 50 GB/s", notes)
+        both = ("--set", "nic.rate=800 Gb/s", "--set", "wire.rate=800 Gb/s")
+        notes = json.loads(self.ok("run", SMALL, *both, "--json", "-"))["notes"]
+        self.assertFalse([note for note in notes if "its wire" in note])
         no_effect = "the seed has no effect: nothing in this run is random"
         (self.here / "tiny.yaml").write_text(SMALL_TEXT.replace("1 MiB, 256 MiB", "32 KiB") +
                                              "memory_paths: [gdr]\n")

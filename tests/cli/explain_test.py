@@ -165,6 +165,15 @@ class Explain(CliTest):
         self.assertIn(f"note: wrong.txt:{line}: 9 wrong values (#wrong), 1 of ",
                       self.explain("wrong.txt").stdout.decode())
 
+    def test_a_rate_of_tcp_is_said_to_be_one(self):
+        self.log("tcp.txt", "--set", "nic.rate=1 GB/s")
+        run = self.explain("tcp.txt", "healthy.txt")
+        self.assertIn("at 256 MiB is what TCP sockets give, which are not modelled", run.stdout.decode())
+        self.log("slow.txt", "--set", "nic.rate=20 GB/s")
+        run = self.explain("slow.txt", "healthy.txt")
+        self.assertEqual(run.returncode, 6)
+        self.assertNotIn("TCP sockets give", run.stdout.decode())
+
     def test_a_parameter_that_is_none_is_refused(self):
         self.assertEqual(self.explain("healthy.txt", "--set", "bogus.x=1").returncode, 2)
         wide = self.explain("healthy.txt", "--set", "explain.error_large=0.5").stdout.decode()
