@@ -193,6 +193,17 @@ void add_launch_notes(const std::vector<ScenarioSetting>& settings, std::string_
   }
 }
 
+void add_pxn_note(const std::vector<std::string>& env, std::vector<std::string>& notes) {
+  for (const std::string& variable : env) {
+    if (!variable.starts_with("NCCL_PXN_DISABLE=") &&
+        !variable.starts_with("NCCL_P2P_PXN_LEVEL=")) {
+      continue;
+    }
+    notes.push_back(
+        variable + " has no effect: sends and receives are run without PXN, by each GPU's own NIC");
+  }
+}
+
 void add_chain_note(Op op, const Fabric& fabric, std::string_view launch,
                     std::vector<std::string>& notes) {
   if (fabric.nodes() == 1 || launch == "single") return;

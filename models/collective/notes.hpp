@@ -42,6 +42,8 @@ void add_emulated_note(const std::vector<ScenarioSetting>& settings, const Machi
 /// Launches that the user set and that are not those of this run.
 void add_launch_notes(const std::vector<ScenarioSetting>& settings, std::string_view launch,
                       std::vector<std::string>& notes);
+/// Variables ("NAME=VALUE") of what sends and receives are run without.
+void add_pxn_note(const std::vector<std::string>& env, std::vector<std::string>& notes);
 /// What one of many launches of a chain of nodes leaves out.
 void add_chain_note(Op op, const Fabric& fabric, std::string_view launch,
                     std::vector<std::string>& notes);
