@@ -15,6 +15,7 @@
 #include "sim/input/evidence/scan.hpp"
 #include "sim/io/file.hpp"
 #include "sim/io/text_kind.hpp"
+#include "sim/io/tool_text.hpp"
 #include "sim/result/log_text.hpp"
 #include "sim/result/nccl_tests.hpp"
 
@@ -349,16 +350,17 @@ void add_logged(const std::string& text, const std::string& file, DiffInput& out
 
 DiffInput read_diff_input(const std::string& file) {
   const std::string text = read_text_file(file);
-  if (is_json_object(text) || without_blanks(text).starts_with('[')) return of_json(text, file);
+  if (is_json_object(text)) return of_json(text, file);
   DiffInput out;
-  const bool has_times = has_rows(text);
-  if (!has_times && !holds(text, "NCCL INFO ") && kind_of(text) != TextKind::kEvidence) {
-    refuse_other_kind(text, file, TextKind::kResult);
+  const std::string log = without_prefixes(text, file);
+  const bool has_times = has_rows(log);
+  if (!has_times && !holds(text, "NCCL INFO ") && kind_of(log) != TextKind::kEvidence) {
+    refuse_other_kind(log, file, TextKind::kResult);
     throw InputError(Place{file, 0, 0},
                      "is no result of weft run or weft nccl, no output of nccl-tests and no log of "
                      "NCCL");
   }
-  if (has_times) add_measured(text, file, out);
+  if (has_times) add_measured(log, file, out);
   add_logged(text, file, out);
   return out;
 }

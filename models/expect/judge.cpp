@@ -11,6 +11,7 @@
 #include "models/collective/compare.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/quantity.hpp"
+#include "sim/io/tool_text.hpp"
 #include "sim/result/nccl_tests.hpp"
 
 namespace weft {
@@ -126,7 +127,7 @@ std::size_t Judgement::count(Judged judged) const {
 MeasuredTable parse_measured_on(std::string_view text, const std::string& file,
                                 const StatedColumns& stated, const std::string& inside,
                                 const std::string& memory_path) {
-  if (!is_nccl_tests(text) || stated.contains("transport")) {
+  if (!is_nccl_tests(without_prefixes(text, file)) || stated.contains("transport")) {
     return parse_measured(text, file, stated);
   }
   StatedColumns all = stated;

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "sim/base/error.hpp"
+#include "sim/io/tool_text.hpp"
 #include "sim/result/nccl_tests.hpp"
 
 namespace weft {
@@ -85,7 +86,7 @@ std::vector<Point> spread(const std::vector<Point>& points, std::size_t most) {
 
 MeasuredTable parse_run(std::string_view text, const std::string& file,
                         const StatedColumns& stated) {
-  if (!is_nccl_tests(text) || stated.contains("transport")) {
+  if (!is_nccl_tests(without_prefixes(text, file)) || stated.contains("transport")) {
     return parse_measured(text, file, stated);
   }
   StatedColumns with_transport = stated;

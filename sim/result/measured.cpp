@@ -15,6 +15,7 @@
 #include "sim/io/csv.hpp"
 #include "sim/io/file.hpp"
 #include "sim/io/text_kind.hpp"
+#include "sim/io/tool_text.hpp"
 #include "sim/result/nccl_tests.hpp"
 #include "sim/result/nvbandwidth_log.hpp"
 #include "sim/result/perftest_log.hpp"
@@ -470,13 +471,19 @@ MeasuredTable read_measured(const std::string& file, const StatedColumns& stated
 
 MeasuredTable parse_measured(std::string_view text, const std::string& file,
                              const StatedColumns& stated) {
-  refuse_other_kind(text, file, TextKind::kMeasured);
-  if (is_perftest_log(text)) return {file, fnv1a(text), parse_perftest_log(text, file, stated)};
-  if (is_nvbandwidth_log(text)) {
-    return {file, fnv1a(text), parse_nvbandwidth_log(text, file, stated)};
+  MeasuredTable out{file, fnv1a(text), {}};
+  const std::string log = without_prefixes(text, file);
+  refuse_other_kind(log, file, TextKind::kMeasured);
+  if (is_perftest_log(log)) {
+    out.rows = parse_perftest_log(log, file, stated);
+  } else if (is_nvbandwidth_log(log)) {
+    out.rows = parse_nvbandwidth_log(log, file, stated);
+  } else if (is_nccl_tests(log)) {
+    out.rows = parse_nccl_tests(log, file, stated);
+  } else {
+    out.rows = TableReader(text, file, stated).rows();
   }
-  if (is_nccl_tests(text)) return {file, fnv1a(text), parse_nccl_tests(text, file, stated)};
-  return {file, fnv1a(text), TableReader(text, file, stated).rows()};
+  return out;
 }
 
 FormatSection measured_format() {

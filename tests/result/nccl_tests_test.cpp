@@ -95,6 +95,23 @@ TEST(NcclTests, WrongValuesAreSaid) {
   EXPECT_EQ(parse_measured(changed(json, "3.0", "null"), "log", kNvlink).rows[0].wrong, 0);
 }
 
+TEST(NcclTests, WhatCollectorsPutBeforeLinesIsNotRead) {
+  for (const std::string prefix :
+       {"[1,0]<stdout>:", "[pod/launcher-x7f2p/main] ", " 0: ", "launcher-x7f2p main ",
+        "2025-11-03T10:15:32.123456789Z ", "\x1b[0;32m"}) {
+    std::string text = "+ srun all_reduce_perf\n" + prefix;
+    for (const char* c = kText; *c != '\0'; ++c) {
+      text += *c;
+      if (*c == '\n') text += prefix;
+    }
+    const MeasuredTable table = parse_measured(text, "log", kNvlink);
+    ASSERT_EQ(table.rows.size(), 2U) << prefix;
+    EXPECT_EQ(table.rows[0].line, 15) << prefix;
+    EXPECT_EQ(table.rows[0].us, 22369.6) << prefix;
+    EXPECT_EQ(table.rows[0].hosts, 2) << prefix;
+  }
+}
+
 TEST(NcclTests, ColumnsAreFoundByTheirHeader) {
   std::string text = changed(kText, "root     time", "root  cputime");
   EXPECT_EQ(parse_measured(text, "log", {{"transport", "shm"}, {"memory_path", ""}}).rows[0].us,

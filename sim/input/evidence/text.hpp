@@ -7,11 +7,11 @@
 
 #include "sim/input/evidence/fact.hpp"
 #include "sim/io/evidence_kind.hpp"
+#include "sim/io/tool_text.hpp"
 
 namespace weft {
 
-inline constexpr std::size_t kMostEvidenceLines = 4'000'000;
-inline constexpr std::size_t kMostEvidenceLineBytes = 65'536;
+inline constexpr std::size_t kMostEvidenceLineBytes = kMostToolLineBytes;
 
 /// A line of evidence without what terminals and collectors put around it.
 struct EvidenceLine {
@@ -36,11 +36,9 @@ struct EvidenceSection {
 };
 
 /// A file's text as sections: what its lines begin decides of which kind they are, so several
-/// tools' output may follow one another, of several hosts too. Taken away before, with each line's
-/// number kept: colours and other terminal codes; carriage returns; what stands before every line
-/// of the file (kubectl's and mpirun's brackets, docker compose's and pdsh's names, times). Names
-/// in these, in pdsh's dshbak heads and in tail's `==> name <==` are hosts. What stands before the
-/// first line that begins anything is in no section.
+/// tools' output may follow one another, of several hosts too. Names in what collectors put before
+/// lines (ToolText), in pdsh's dshbak heads and in tail's `==> name <==` are hosts. What stands
+/// before the first line that begins anything is in no section.
 class EvidenceText {
  public:
   /// `host` where the file itself names none. Throws InputError: not text (binary, compressed,
@@ -51,19 +49,13 @@ class EvidenceText {
 
   const std::vector<EvidenceSection>& sections() const { return sections_; }
   /// The text without terminal codes, for readers of whole documents.
-  const std::string& clean() const { return clean_; }
+  const std::string& clean() const { return read_.clean(); }
 
  private:
-  struct Line {
-    std::string_view text;
-    std::string host;
-    int number{0};
-  };
-  std::vector<Line> lines() const;
-  void make_sections(const std::vector<Line>& lines, const std::string& host);
+  void make_sections(const std::string& host);
 
   std::string file_;
-  std::string clean_;
+  ToolText read_;
   std::vector<EvidenceSection> sections_;
 };
 
