@@ -39,9 +39,12 @@ void check_room(std::size_t rows) {
 }
 
 MeasuredRow row_of_log(StatedColumns cells, const StatedColumns& stated) {
-  for (const auto& [column, cell] : stated) {
-    if (!cells.try_emplace(column, cell).second) {
-      throw InputError("--as: '" + column + "' is stated by the file");
+  for (const auto& [column, value] : stated) {
+    const std::string& in_file = cells.try_emplace(column, value).first->second;
+    try {
+      check_agrees(in_file, value);
+    } catch (const InputError& e) {
+      throw InputError(column + ": " + e.what());
     }
   }
   return measured_row(cells);

@@ -53,8 +53,8 @@ bool is_json_with(std::string_view text, std::string_view key);
 /// Throws InputError if there is room for no more rows than `rows`.
 void check_room(std::size_t rows);
 
-/// A row of what a log says and what the user states beside. Throws InputError: a column that both
-/// state, what measured_row() refuses.
+/// A row of what a log says and what the user states beside. Throws InputError: a column of which
+/// they state different values, what measured_row() refuses.
 MeasuredRow row_of_log(StatedColumns cells, const StatedColumns& stated);
 
 }  // namespace weft

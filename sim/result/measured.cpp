@@ -327,7 +327,6 @@ class TableReader {
       if (std::find(columns_.begin(), columns_.end(), column) != columns_.end()) {
         fail(i, cells_[i] + ": column given twice");
       }
-      if (stated_.contains(cells_[i])) fail(i, "--as: '" + cells_[i] + "' is stated by the file");
       columns_.push_back(column);
     }
     for (const MeasuredColumn& column : kColumns) {
@@ -358,6 +357,8 @@ class TableReader {
       }
       for (std::size_t i = 0; i < cells_.size(); ++i) {
         name = columns_[i]->key.name;
+        const auto stated = stated_.find(std::string(name));
+        if (stated != stated_.end() && !cells_[i].empty()) check_agrees(cells_[i], stated->second);
         read_cell(*columns_[i], cells_[i], row);
       }
       check_row(row, name);
@@ -440,6 +441,10 @@ StatedColumns parse_stated(const std::string& text) {
     }
   }
   return out;
+}
+
+void check_agrees(const std::string& in_file, const std::string& stated) {
+  if (in_file != stated) throw InputError(in_file + " in the file, " + stated + " by --as");
 }
 
 MeasuredRow measured_row(const StatedColumns& cells) {

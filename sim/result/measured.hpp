@@ -119,6 +119,8 @@ std::vector<std::string> notes_of_wrong(const std::string& file,
 using StatedColumns = std::map<std::string, std::string>;
 /// Reads "transport=nvlink,algo=Ring", as --as has it. Throws InputError.
 StatedColumns parse_stated(const std::string& text);
+/// Throws InputError, without a place, if a cell of the file is another than what is stated of it.
+void check_agrees(const std::string& in_file, const std::string& stated);
 /// A row of such cells. Throws InputError, without a place: one that is not allowed or missing.
 MeasuredRow measured_row(const StatedColumns& cells);
 

@@ -13,6 +13,8 @@
 #include "sim/base/quantity.hpp"
 #include "sim/io/json.hpp"
 #include "sim/result/log_text.hpp"
+#include "sim/result/nvbandwidth_log.hpp"
+#include "sim/result/perftest_log.hpp"
 
 namespace weft {
 namespace {
@@ -211,7 +213,7 @@ std::vector<MeasuredRow> rows_of(const Json& document, const std::string& file,
 }  // namespace
 
 bool is_nccl_tests(std::string_view text) {
-  if (is_json_object(text)) return true;
+  if (is_json_object(text)) return !is_perftest_log(text) && !is_nvbandwidth_log(text);
   bool any = false;
   for_each_line(text, [&](std::string_view line, int) {
     any = any ||

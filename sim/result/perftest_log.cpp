@@ -112,11 +112,7 @@ MeasuredRow row_of(const Head& head, const Numbers& numbers, const StatedColumns
   cells["bytes"] = numbers.bytes;
   const std::optional<double> bytes = parse_number(numbers.bytes);
   cells["us"] = format_number(message_us(numbers, bytes.value_or(0)));
-  more.try_emplace("memory_path", "host");
-  if (cells.contains("memory_path")) more.erase("memory_path");
-  if (cells.contains("memory_path") && stated.contains("memory_path")) {
-    throw InputError("--as: 'memory_path' is stated by the file");
-  }
+  if (!cells.contains("memory_path")) more.try_emplace("memory_path", "host");
   cells["set"] = head.set;
   if (const auto own = more.extract("set")) cells["set"] += "; " + own.mapped();
   return row_of_log(std::move(cells), more);

@@ -16,7 +16,7 @@ bool is_perftest_log(std::string_view text);
 /// there, else the hosts' unless `stated`. A test, connection or posting that weft has no model of
 /// is `other`, its name the row's id. JSON has no unit: it is the one with which rate and messages
 /// agree. Throws InputError with the place: something damaged, a row before any head, a column that
-/// is stated twice.
+/// is stated otherwise.
 std::vector<MeasuredRow> parse_perftest_log(std::string_view text, const std::string& file,
                                             const StatedColumns& stated);
 

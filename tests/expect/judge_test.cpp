@@ -101,6 +101,15 @@ TEST(Judge, WhatIsMendedAndOfNoEffectStandsNotBeside) {
   EXPECT_FALSE(judge(table, ill, {}, catalog()).rows[0].found);
 }
 
+TEST(Judge, OtherToolsStateHowTheirMachinesAreJoined) {
+  constexpr const char* kJson =
+      R"({"test_info": {"test": "RDMA_Write_BW", "Transport_type": "IB", "Connection_type": "RC"},)"
+      R"("results": {"MsgSize": 65536, "BW_average": 391.76, "MsgRate": 0.747224}})";
+  const MeasuredTable table = parse_measured_on(kJson, "p.json", {}, "nvlink", "gdr");
+  EXPECT_EQ(table.rows.at(0).op, "write_bw");
+  EXPECT_EQ(table.rows.at(0).memory_path, "host");
+}
+
 TEST(Judge, WhatNobodyMeasuredHasNoFloor) {
   const auto basis = [](const std::string& columns, const std::string& cells,
                         const Subject& subject) {

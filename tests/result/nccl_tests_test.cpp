@@ -134,7 +134,9 @@ TEST(NcclTests, WhatIsMissingIsToBeStatedAndNothingTwice) {
             "log:14: transport: is not stated; --as transport=VALUE says it: one of: nvlink, shm, "
             "net, copy");
   EXPECT_EQ(refusal(kText, {{"transport", "nvlink"}, {"ranks", "8"}}),
-            "log:14: --as: 'ranks' is stated by the file");
+            "log:14: ranks: 2 in the file, 8 by --as");
+  EXPECT_EQ(refusal(kText, {{"transport", "nvlink"}, {"ranks", "2"}, {"op", "allreduce"}}), "")
+      << "the same is no conflict";
   EXPECT_THAT(refusal(changed(kText, "Collective test starting", "Collective"), kNvlink),
               HasSubstr("log:14: op: is not stated; --as op=VALUE says it: one of: allreduce, "
                         "allgather, reducescatter, broadcast, reduce, alltoall, sendrecv, "));
@@ -147,10 +149,11 @@ TEST(NcclTests, WhatIsMissingIsToBeStatedAndNothingTwice) {
 }
 
 TEST(NcclTests, ACsvTakesStatedColumnsToo) {
+  EXPECT_EQ(refusal("transport,ranks,op,bytes,us\nnvlink,2,reduce,8,5\n"), "");
   const MeasuredTable table = parse_measured("ranks,op,bytes,us\n2,reduce,8,5\n", "m.csv", kNvlink);
   EXPECT_EQ(table.rows.at(0).transport, "nvlink");
   EXPECT_EQ(refusal("transport,ranks,op,bytes,us\nshm,2,reduce,8,5\n"),
-            "log:1:1: --as: 'transport' is stated by the file");
+            "log:2:1: transport: shm in the file, nvlink by --as");
 }
 
 TEST(NcclTests, RefusesWhatIsDamaged) {

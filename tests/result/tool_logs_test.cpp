@@ -119,7 +119,7 @@ TEST(PerftestLog, SaysInWhichMemoryWhereItCan) {
             "gdr");
   EXPECT_EQ(parse_measured(text, "log", {{"memory_path", "gdr"}}).rows.at(0).memory_path, "gdr");
   EXPECT_THAT(refusal(kPerftestJson, {{"memory_path", "host"}}),
-              HasSubstr("--as: 'memory_path' is stated by the file"));
+              HasSubstr("memory_path: gdr in the file, host by --as"));
   EXPECT_EQ(parse_measured(text, "log", {{"set", "nic.pcie_gen=4"}}).rows.at(0).set,
             "wire.mtu=4096 B; wire.kind=roce; nic.pcie_gen=4");
 }
