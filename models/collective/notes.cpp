@@ -206,12 +206,14 @@ void add_pxn_note(const std::vector<std::string>& env, std::vector<std::string>&
 
 void add_chain_note(Op op, const Fabric& fabric, std::string_view launch,
                     std::vector<std::string>& notes) {
-  if (fabric.nodes() == 1 || launch == "single") return;
+  const std::size_t ranks = fabric.nodes() * fabric.count(DeviceKind::kGpu);
+  constexpr std::size_t kShortWay = 8;
+  if (ranks <= kShortWay || launch == "single") return;
   notes.push_back(fmt::format(
       "a {} goes from rank to rank: the time is that of one of many launches, which overlap; the "
       "mean of nccl-tests' 20 also has a twentieth of the first one's way through {} ranks "
       "(--set nccl.launch=single: one alone)",
-      op_name(op), fabric.nodes() * fabric.count(DeviceKind::kGpu)));
+      op_name(op), ranks));
 }
 
 void add_choice_notes(RunResult& result, Fidelity fidelity) {

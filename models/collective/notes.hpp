@@ -44,7 +44,7 @@ void add_launch_notes(const std::vector<ScenarioSetting>& settings, std::string_
                       std::vector<std::string>& notes);
 /// Variables ("NAME=VALUE") of what sends and receives are run without.
 void add_pxn_note(const std::vector<std::string>& env, std::vector<std::string>& notes);
-/// What one of many launches of a chain of nodes leaves out.
+/// What one of many launches of a chain of ranks leaves out.
 void add_chain_note(Op op, const Fabric& fabric, std::string_view launch,
                     std::vector<std::string>& notes);
 /// Which sizes NCCL would run by an algorithm that weft does not execute, or packets do not.

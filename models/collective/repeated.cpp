@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <map>
 #include <stdexcept>
 #include <utility>
+#include <vector>
 
 #include "sim/base/random.hpp"
 
@@ -17,18 +20,42 @@ bool ends_together(const RunOutcome& alone) {
   return (alone.last_end - alone.first_end).as_s() <= kTogether * alone.time.as_s();
 }
 
-/// What each of the last `launches` adds to what was before; its causes are those of all.
-RunOutcome each_of_last(int launches, Duration before, RunOutcome all) {
-  const Duration whole = all.time;
-  if (before >= whole) throw std::logic_error("a launch that takes no time");
-  all.time = Duration::ps((whole - before).count_ps() / launches);
+/// Makes causes sum up to the time; what rounding leaves is the largest one's.
+void scale_causes(RunOutcome& run, Duration from) {
   Duration named;
-  for (auto& [cause, time] : all.causes) {
-    time = Duration::from_ns(time.as_ns() * (all.time.as_s() / whole.as_s()));
+  for (auto& [cause, time] : run.causes) {
+    time = Duration::from_ns(time.as_ns() * (run.time.as_s() / from.as_s()));
     named += time;
   }
-  all.causes.front().second += all.time - named;  // what rounding left
+  run.causes.front().second += run.time - named;
+}
+
+/// What each of the last `launches` adds to what was before.
+Duration each_of_last(std::uint32_t launches, Duration before, Duration all) {
+  if (before >= all) throw std::logic_error("a launch that takes no time");
+  return Duration::ps((all - before).count_ps() / launches);
+}
+
+/// Likewise; its causes are those of all launches.
+RunOutcome last_of(std::uint32_t launches, Duration before, RunOutcome all) {
+  const Duration whole = all.time;
+  all.time = each_of_last(launches, before, whole);
+  scale_causes(all, whole);
   return all;
+}
+
+/// The causes of a run that are not those of its beginning, the most first; all, where none is.
+void take_causes(const RunOutcome& beginning, RunOutcome& all) {
+  std::map<CauseId, Duration> before(beginning.causes.begin(), beginning.causes.end());
+  std::vector<std::pair<CauseId, Duration>> left;
+  for (const auto& [cause, time] : all.causes) {
+    const auto at = before.find(cause);
+    const Duration more = at == before.end() ? time : time - at->second;
+    if (more > Duration{}) left.emplace_back(cause, more);
+  }
+  if (left.empty()) return;
+  std::ranges::stable_sort(left, std::ranges::greater{}, &std::pair<CauseId, Duration>::second);
+  all.causes = std::move(left);
 }
 
 void add(RunOutcome& to, CauseTable& causes, const char* what, Duration time) {
@@ -66,20 +93,26 @@ RunOutcome waited_for(const Launches& launches, RunOutcome alone, CauseTable& ca
   return alone;
 }
 
-RunOutcome one_of_many(const Launches& launches, RunOutcome twice, CauseTable& causes) {
-  const Duration first = twice.lap;
-  return no_faster_than_the_host(launches, each_of_last(1, first, std::move(twice)), causes);
+RunOutcome told_by_lap(const Launches& launches, std::uint32_t before, RunOutcome run,
+                       CauseTable& causes) {
+  const Duration lap = run.lap;
+  return no_faster_than_the_host(launches, last_of(before, lap, std::move(run)), causes);
 }
 
-RunOutcome one_of_many(const Launches& launches, RunOutcome alone,
+RunOutcome told_by_one(const Launches& launches, RunOutcome alone,
                        const std::function<RunOutcome()>& run_twice, CauseTable& causes) {
-  if (!ends_together(alone)) alone = each_of_last(1, alone.time, run_twice());
+  if (!ends_together(alone)) alone = last_of(1, alone.time, run_twice());
   return no_faster_than_the_host(launches, std::move(alone), causes);
 }
 
-RunOutcome one_of_many(const Launches& launches, const RunOutcome& two, RunOutcome four,
+RunOutcome told_by_two(const Launches& launches, const RunOutcome& two, RunOutcome four,
                        CauseTable& causes) {
-  return no_faster_than_the_host(launches, each_of_last(2, two.time, std::move(four)), causes);
+  four.time = each_of_last(2, two.time, four.time);
+  take_causes(two, four);
+  Duration named;
+  for (const auto& [cause, time] : four.causes) named += time;
+  scale_causes(four, named);
+  return no_faster_than_the_host(launches, std::move(four), causes);
 }
 
 }  // namespace weft

@@ -22,20 +22,22 @@ struct Launches {
 /// One launch of many that the host waits for, each of which is `alone`.
 RunOutcome waited_for(const Launches& launches, RunOutcome alone, CauseTable& causes);
 
-/// One launch of many behind each other, by a run of two: the second one overlaps with
-/// the tail of the first, and the next operation of a connection waits for the last one. What it
-/// adds to the end of the first in that run counts. Throws std::logic_error if that is nothing.
-RunOutcome one_of_many(const Launches& launches, RunOutcome twice, CauseTable& causes);
+/// One launch of many behind each other, which overlaps with the tail of the one before, and a
+/// connection's next operation waits for the last one: what each of the `before` last launches of a
+/// run adds to as many first ones, whose end is its lap. Throws std::logic_error if that is
+/// nothing.
+RunOutcome told_by_lap(const Launches& launches, std::uint32_t before, RunOutcome run,
+                       CauseTable& causes);
 
 /// The same where the second disturbs the end of the first: what it adds to one launch alone
 /// counts. Or that one itself, and nothing is run, where its first block ends no more than 0.5 % of
 /// the time before all others and their proxies' operations.
-RunOutcome one_of_many(const Launches& launches, RunOutcome alone,
+RunOutcome told_by_one(const Launches& launches, RunOutcome alone,
                        const std::function<RunOutcome()>& run_twice, CauseTable& causes);
 
 /// The same of a chain of ranks, which takes longer alone the more there are, and a little more or
 /// less at each of them comes to more than a launch: what a third and a fourth add to two, each.
-RunOutcome one_of_many(const Launches& launches, const RunOutcome& two, RunOutcome four,
+RunOutcome told_by_two(const Launches& launches, const RunOutcome& two, RunOutcome four,
                        CauseTable& causes);
 
 }  // namespace weft

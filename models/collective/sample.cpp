@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <span>
@@ -32,17 +33,20 @@ constexpr double kSameChunks = 1.05;
 /// Nodes beyond which a time may be extended by the node, however many GPUs each has.
 constexpr std::uint32_t kLeastExtended = 32;
 
-/// Whether what a ring does in one node it does so many nodes further on.
-bool repeats_itself(const Ring& ring) {
+/// Whether what a ring does in one node it does so many nodes further on; all around, or as far as
+/// its last nodes.
+bool repeats_itself(const Ring& ring, bool all_around) {
   const std::size_t ranks = ring.order.size();
   const std::size_t nodes = ring.entry_nic.size();
-  if (nodes == 0 || nodes % kPeriod != 0 || ranks % nodes != 0) return false;
+  if (nodes == 0 || ranks % nodes != 0) return false;
+  if (all_around && nodes % kPeriod != 0) return false;
   const std::size_t further = ranks / nodes * kPeriod;
-  for (std::size_t i = 0; i < ranks; ++i) {
+  const std::size_t last = all_around ? 0 : std::min(ranks, further + ranks / nodes);
+  for (std::size_t i = 0; i < ranks - last; ++i) {
     if (ring.order[(i + further) % ranks] != (ring.order[i] + further) % ranks) return false;
   }
   const auto is_periodic = [&](const auto& by_node) {
-    for (std::size_t n = 0; n < by_node.size(); ++n) {
+    for (std::size_t n = 0; n + (all_around ? 0 : 1) < by_node.size(); ++n) {
       if (by_node[n] != by_node[n % kPeriod]) return false;
     }
     return true;
@@ -119,9 +123,10 @@ Sample::Sample(std::uint32_t nodes, std::uint32_t in_place_of, const Machine& cl
       devices{fabric, with_network(params, cluster, nodes, network), parts},
       machine{devices} {}
 
-bool may_be_sampled(const Machine& cluster) {
-  const std::uint32_t most_whole =
-      cluster.has_one_switch() ? 2 * Sample::kOfRings : Sample::kMostWhole;
+bool may_be_sampled(Op op, const Machine& cluster) {
+  const std::uint32_t most_whole = is_chain(op)               ? Sample::kOfRings
+                                   : cluster.has_one_switch() ? 2 * Sample::kOfRings
+                                                              : Sample::kMostWhole;
   return cluster.fabric().nodes() > most_whole && cluster.network_spreads() &&
          !cluster.has_emulated_nics();
 }
@@ -134,7 +139,10 @@ bool stands_for(const Schedule& sample, const Schedule& cluster, Op op, const Ch
   for (std::size_t c = 0; c < choice.channels; ++c) {
     const Ring& here = sample.rings[c];
     const Ring& there = cluster.rings[c];
-    if (!repeats_itself(here) || !repeats_itself(there) || !begin_alike(here, there)) return false;
+    if (!repeats_itself(here, true) || !repeats_itself(there, !is_chain(op)) ||
+        !begin_alike(here, there)) {
+      return false;
+    }
   }
   return true;
 }
@@ -289,7 +297,7 @@ const Samples::Levels& Samples::levels(const TreesUsed& used) {
 }
 
 StandIn Samples::of(Op op, Bytes bytes, MemoryPath path) {
-  if (!may_be_sampled(machine_)) return {};
+  if (!may_be_sampled(op, machine_)) return {};
   const std::uint32_t nodes = machine_.fabric().nodes();
   const std::size_t gpus = machine_.fabric().count(DeviceKind::kGpu);
   if (op == Op::kAllToAll) return of_all_to_all(bytes, path);
@@ -299,10 +307,10 @@ StandIn Samples::of(Op op, Bytes bytes, MemoryPath path) {
   if (choice.algorithm == Algorithm::kRing) {
     if (cluster.rings.size() < choice.channels) return {};
     const std::optional<RingSample> rings = sample_of_rings(path, choice);
-    if (!rings) return {};
+    if (!rings || rings->nodes >= nodes) return {};
     const Sample& sample = sample_of(rings->nodes, nodes, path, rings->network);
     if (!stands_for(sample.schedules.at(path), cluster, op, choice)) return {};
-    if (is_chain(op)) return of_chains(bytes, path, *rings);
+    if (is_chain(op)) return of_chains(op, bytes, path, choice, *rings);
     const auto most = static_cast<std::uint32_t>(Sample::kMostRingRanks / gpus);
     return of_nodes_alike(
         bytes, path,
@@ -317,32 +325,32 @@ StandIn Samples::of(Op op, Bytes bytes, MemoryPath path) {
   return is_tree ? of_trees(op, bytes, path, choice) : StandIn{};
 }
 
-std::optional<SampleNetwork> Samples::RingSample::network_of_means() const {
-  if (!network) return {};
-  return SampleNetwork{mean, mean, network->between_gb_per_s};
-}
-
 /// One of many launches goes on everywhere at once: a few nodes stand for all. A launch alone goes
-/// from node to node.
-StandIn Samples::of_chains(Bytes bytes, MemoryPath path, const RingSample& rings) {
+/// from node to node, and meets itself nowhere: where links between switches limit it runs whole.
+StandIn Samples::of_chains(Op op, Bytes bytes, MemoryPath path, const Choice& choice,
+                           const RingSample& rings) {
   const std::uint32_t nodes = machine_.fabric().nodes();
-  const auto run_of = [&](std::uint32_t here, std::optional<SampleNetwork> network) {
-    return SampleRun{&sample_of(here, nodes, path, network), bytes};
-  };
   if (Launches(machine_.devices().params()).kind != Launches::Kind::kSingle) {
-    return {.first = run_of(rings.nodes, rings.network), .between = rings.between};
+    return {.first = SampleRun{&sample_of(rings.nodes, nodes, path, rings.network), bytes},
+            .is_chain = true,
+            .between = rings.between};
   }
   constexpr std::uint32_t kMore = Sample::kOfChains;
   constexpr std::uint32_t kLess = kMore / 2;
-  if (nodes <= kMore) return {};
-  const SampleRun more = run_of(kMore, rings.network_of_means());
-  return {.first = more,
+  if (nodes <= Sample::kMostWhole || rings.between) return {};
+  std::optional<SampleNetwork> network = rings.network;
+  if (network) network = SampleNetwork{rings.mean, rings.mean};
+  const Sample& more = sample_of(kMore, nodes, path, network);
+  const Sample& less = sample_of(kLess, nodes, path, network);
+  for (const Sample* sample : {&more, &less}) {
+    if (!stands_for(sample->schedules.at(path), schedules_.at(path), op, choice)) return {};
+  }
+  return {.first = SampleRun{&more, bytes},
           .further = {{.by = "chain",
-                       .more = more,
-                       .less = run_of(kLess, rings.network_of_means()),
+                       .more = {&more, bytes},
+                       .less = {&less, bytes},
                        .between = kMore - kLess,
-                       .steps = static_cast<double>(nodes - kMore)}},
-          .between = rings.between};
+                       .steps = static_cast<double>(nodes - kMore)}}};
 }
 
 /// Ranks enough that NCCL spreads a send over as many channels as among all. Where networks may
@@ -350,22 +358,37 @@ StandIn Samples::of_chains(Bytes bytes, MemoryPath path, const RingSample& rings
 StandIn Samples::of_sends_to_the_next(Bytes bytes, MemoryPath path) {
   const Fabric& fabric = machine_.fabric();
   const auto gpus = static_cast<std::uint32_t>(fabric.count(DeviceKind::kGpu));
-  const std::uint32_t channels = schedules_.at(path).p2p_channels;
-  const std::uint32_t here = std::max(2 * Sample::kOfRings, (channels + gpus - 1) / gpus);
+  const Schedule& cluster = schedules_.at(path);
+  const std::uint32_t here =
+      std::max(2 * Sample::kOfRings, (cluster.p2p_channels + gpus - 1) / gpus);
   if (fabric.nodes() <= here) return {};
-  std::optional<SampleNetwork> network;
-  if (!machine_.has_one_switch()) {
-    if (!machine_.network_never_blocks()) return {};
-    Duration slowest;
-    for (std::uint32_t node = 0; node < fabric.nodes(); ++node) {
-      const std::optional<Duration> takes = machine_.network_latency(
-          cabled_nic(machine_, node), cabled_nic(machine_, (node + 1) % fabric.nodes()));
-      if (!takes) return {};
-      slowest = std::max(slowest, *takes);
-    }
-    network = SampleNetwork{slowest, slowest};
+  if (machine_.has_one_switch()) {
+    return {.first = SampleRun{&sample_of(here, here, path, {}), bytes}};
   }
-  return {.first = SampleRun{&sample_of(here, here, path, network), bytes}};
+  const std::optional<Duration> slowest = slowest_to_the_next(cluster);
+  if (!machine_.network_never_blocks() || !slowest) return {};
+  return {.first =
+              SampleRun{&sample_of(here, here, path, SampleNetwork{*slowest, *slowest}), bytes}};
+}
+
+/// From the NICs of a node's last GPU to those of the next one's first, by channel; none if there
+/// is no route.
+std::optional<Duration> Samples::slowest_to_the_next(const Schedule& cluster) const {
+  const Fabric& fabric = machine_.fabric();
+  if (cluster.p2p_nics.empty()) return {};
+  const std::vector<std::uint32_t>& from = cluster.p2p_nics.back();
+  const std::vector<std::uint32_t>& to = cluster.p2p_nics.front();
+  Duration out;
+  for (std::uint32_t node = 0; node < fabric.nodes(); ++node) {
+    for (std::size_t c = 0; c < std::lcm(from.size(), to.size()); ++c) {
+      const std::optional<Duration> takes = machine_.network_latency(
+          fabric.device(node, DeviceKind::kNic, from[c % from.size()]),
+          fabric.device((node + 1) % fabric.nodes(), DeviceKind::kNic, to[c % to.size()]));
+      if (!takes) return {};
+      out = std::max(out, *takes);
+    }
+  }
+  return out;
 }
 
 /// Two nodes stand for all, over several switches on a leaf each: so many rounds are under way at a

@@ -83,7 +83,7 @@ struct Sample {
 
 /// Whether a cluster's nodes are so alike, and so many, that a sample is worth looking at: the load
 /// is spread over switches, and no NICs are emulated, since then their hosts share one memory.
-bool may_be_sampled(const Machine& cluster);
+bool may_be_sampled(Op op, const Machine& cluster);
 
 /// Whether the sample's first `choice.channels` rings are those of the cluster, which go from node
 /// to node by a rule that repeats itself.
@@ -129,6 +129,7 @@ struct StandIn {
   std::optional<SampleRun> first{};
   std::vector<Further> further{};
   std::vector<Nearer> nearer{};
+  bool is_chain{false};  ///< of many launches: each takes what it takes through fewer nodes
   double sent{1};  ///< what a NIC of the cluster sends, as a multiple of what one of `first` does
   /// What the links between the samples' leaves stand for, where they limit.
   std::optional<Cause> between{};
@@ -174,13 +175,12 @@ class Samples {
     std::optional<SampleNetwork> network;
     Duration mean{};  ///< of a hop, where there is a network
     std::optional<Cause> between{};
-
-    /// On a network where every hop takes the mean.
-    std::optional<SampleNetwork> network_of_means() const;
   };
   std::optional<RingSample> sample_of_rings(MemoryPath path, const Choice& choice);
-  StandIn of_chains(Bytes bytes, MemoryPath path, const RingSample& rings);
+  StandIn of_chains(Op op, Bytes bytes, MemoryPath path, const Choice& choice,
+                    const RingSample& rings);
   StandIn of_sends_to_the_next(Bytes bytes, MemoryPath path);
+  std::optional<Duration> slowest_to_the_next(const Schedule& cluster) const;
   /// What of the network limits an operation: by path, algorithm and channels, whatever its bytes.
   struct Limits {
     bool has_routes{false};

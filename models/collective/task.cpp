@@ -101,17 +101,17 @@ class RowRunner {
     }
     if (as == Launched::kAloneToo) {
       const auto run_twice = [&] { return run(launched(plan, 2), nullptr); };
-      return one_of_many(launches, run(plan, links), run_twice, out.causes);
+      return told_by_one(launches, run(plan, links), run_twice, out.causes);
     }
     RunOutcome outcome = run(launched(plan, 2), links);
     outcome = as == Launched::kAsChain
-                  ? one_of_many(launches, outcome, run(launched(plan, 4), nullptr), out.causes)
-                  : one_of_many(launches, std::move(outcome), out.causes);
+                  ? told_by_two(launches, outcome, run(launched(plan, 4), nullptr), out.causes)
+                  : told_by_lap(launches, 1, std::move(outcome), out.causes);
     for (auto& [link, busy_s] : out.link_times) busy_s /= 2;
     return outcome;
   }
 
-  /// Once folded, however often it is launched: what is alike in one launch is so in two.
+  /// Once folded, however often it is launched: what is alike in one launch is so in more.
   PlanRun run_folding(const Machine& machine, const Plan& plan, const MachineFootprints& footprints,
                       const Launches& launches, Launched as) const {
     const PredictOptions& options = ready_.options;
@@ -163,21 +163,23 @@ class RowRunner {
     PacketRun alone = run(plan, out.timeline.get());
     out.probes = std::move(alone.probes);
     RunOutcome& one = alone.outcomes.front();
-    const auto run_times = [&](std::uint32_t times) {
-      return std::move(run(launched(plan, times), nullptr).outcomes.front());
+    const auto run_times = [&](std::uint32_t times, std::uint32_t lap) {
+      return std::move(run(launched(plan, times, lap), nullptr).outcomes.front());
     };
     const Algorithm algorithm =
         ready_.schedules.at(task_.path).choose(task_.op, task_.bytes).algorithm;
+    const bool is_chain = launched_as(task_.op, algorithm, machine) == Launched::kAsChain;
     if (launches.kind == Launches::Kind::kSingle) {
       out.outcome = waited_for(launches, std::move(one), out.causes);
     } else if (alone.has_drawn) {
-      // Two runs that drew are two samples: what one takes longer says nothing of a second launch.
-      out.outcome = one_of_many(launches, run_times(2), out.causes);
-    } else if (launched_as(task_.op, algorithm, machine) == Launched::kAsChain) {
-      out.outcome = one_of_many(launches, run_times(2), run_times(4), out.causes);
+      // Two runs that drew are two samples: what one takes longer says nothing of further launches.
+      const std::uint32_t before = is_chain ? 2 : 1;
+      out.outcome = told_by_lap(launches, before, run_times(2 * before, before), out.causes);
+    } else if (is_chain) {
+      out.outcome = told_by_two(launches, run_times(2, 1), run_times(4, 1), out.causes);
     } else {
-      out.outcome = one_of_many(
-          launches, std::move(one), [&] { return run_times(2); }, out.causes);
+      out.outcome = told_by_one(
+          launches, std::move(one), [&] { return run_times(2, 1); }, out.causes);
     }
     return out;
   }
@@ -260,7 +262,12 @@ PlanRun run_in_place(const StandIn& in, const RowRunner& runner, ResultRow& row)
                             .each_us = network->far.as_us()});
     out.link_times.clear();  // of other links
   }
-  if (row.extended.empty() && in.further.empty()) return out;
+  if (in.is_chain) {
+    const std::uint32_t here = in.first->sample->fabric.nodes();
+    const auto more = static_cast<std::int64_t>(in.first->sample->stands_for - here);
+    row.extended.push_back({.by = "chain", .from = {here}, .steps = more, .each_us = 0});
+  }
+  if (!in.first->sample->network && in.further.empty()) return out;
   Spent spent(in.between);
   spent.add(out, 1);
   Duration time = out.outcome.time;

@@ -39,13 +39,14 @@ using Extended = ResultRow::Extended;
 constexpr std::array kExtendedFields{
     JsonField<Extended>{
         {"by", "text", "",
-         "what this one has more of: level of trees, node, byte; nearer level: of "
+         "what this one has more of: level of trees, node, byte; chain: nodes that a broadcast or "
+         "reduce passes; nearer level: of "
          "all its levels those over shorter hops; switch: nothing, but fewer switches ran "
          "in the place of the network's"},
         [](const Extended& e) -> Json { return e.by; }},
     JsonField<Extended>{
         {"from", "list", "",
-         "by level, and nearer level: nodes that were simulated, the most first; by "
+         "by level, nearer level and chain: nodes that were simulated, the most first; by "
          "node: nodes of the clusters that a few simulated ones stand for; by byte: "
          "two sizes"},
         [](const Extended& e) {

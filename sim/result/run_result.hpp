@@ -50,7 +50,8 @@ struct ResultRow {
   /// Of a large cluster that is not simulated whole: its time is extended from smaller ones. Not
   /// read back from JSON.
   struct Extended {
-    /// What it has more of: "level" of its trees, "node", "byte"; "nearer level": those over
+    /// What it has more of: "level" of its trees, "node", "byte"; "chain": nodes that a broadcast
+    /// passes, each_us 0 where many launches overlap; "nearer level": those over
     /// shorter hops than were simulated, which take less; "switch": fewer ran in the place of the
     /// network's, each_us the slowest way from NIC to NIC.
     std::string by;

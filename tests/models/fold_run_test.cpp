@@ -93,7 +93,8 @@ TEST(FoldRun, RandomClusters) {
     };
     const std::string op = pick(ops);
     const std::string topology = pick(topologies);
-    const auto nodes = static_cast<std::uint32_t>(2 + uniform_below(stream, 5));
+    const auto most = is_chain(parse_op(op)) ? Sample::kOfRings : 6;  // beyond few stand for all
+    const auto nodes = static_cast<std::uint32_t>(2 + uniform_below(stream, most - 1));
     const Bytes bytes{static_cast<std::int64_t>(1) << (10 + uniform_below(stream, 14))};
     SCOPED_TRACE("seed " + std::to_string(seed));
     expect_same(scenario_of(topology, nodes, op, bytes), pick(networks));
@@ -203,11 +204,56 @@ TEST(FoldRun, ASampleOfAChainIsAboutTheCluster) {
   }
 }
 
+// Between an odd number of nodes, too, and between fewer than samples stand for else: so time does
+// not jump from one number of nodes to the next.
+TEST(FoldRun, AChainTakesAsLongOverAnyNumberOfNodes) {
+  const std::vector<std::string> settings{"nccl.launch=graph", "nccl.channels=4",
+                                          "nccl.proto=Simple"};
+  const auto rows = [&](std::uint32_t nodes) {
+    return run(scenario_of("genoa-2p-same-root.yaml", nodes, "broadcast", Bytes::mib(16)), settings,
+               true);
+  };
+  const std::vector<ResultRow> four = rows(4);
+  for (const std::uint32_t nodes : {5U, 9U, 33U, 34U}) {
+    const std::vector<ResultRow> more = rows(nodes);
+    for (std::size_t i = 0; i < four.size(); ++i) {
+      EXPECT_DOUBLE_EQ(more[i].time_us, four[i].time_us) << nodes << more[i].memory_path;
+      ASSERT_EQ(more[i].extended.size(), 1U) << nodes;
+      EXPECT_EQ(more[i].extended.front().by, "chain");
+      EXPECT_EQ(more[i].extended.front().steps, nodes - 4);
+    }
+  }
+}
+
+// Many launches go over all hops at once: eight nodes of one NIC leave a leaf by two uplinks.
+TEST(FoldRun, AChainFillsOversubscribedUplinks) {
+  const std::vector<std::string> settings{
+      "network.kind=leaf-spine", "network.ports=10",  "network.leaf_down=8",
+      "network.leaf_up=2",       "nccl.launch=graph", "network.placement=round-robin"};
+  const Bytes bytes = Bytes::mib(64);
+  for (const char* op : {"broadcast", "reduce"}) {
+    const ResultRow row =
+        run(scenario_of("hgx-h100-1nic.yaml", 40, op, bytes), settings, true).front();
+    const double uplinks_us = bytes.as_double() * 8 / (2 * 50e3 * 4096 / 4122);
+    EXPECT_NEAR(row.time_us / uplinks_us, 1, 0.03) << op;
+  }
+}
+
+// Where no network joins a node's last NIC with the next one's first there is no number.
+TEST(FoldRun, SendsWithoutARouteAreRefused) {
+  const Scenario scenario = scenario_of("hgx-h100-8nic.yaml", 40, "sendrecv", Bytes::mib(1));
+  EXPECT_THROW(
+      run(scenario, {"network.kind=leaf-spine", "network.ports=64", "network.planes=2"}, true),
+      InputError);
+}
+
 // Each rank sends to the next one, however many there are.
 TEST(FoldRun, ASampleOfSendsToTheNextRankIsTheCluster) {
+  const std::vector<std::string> rails{"network.kind=rail-optimised", "network.ports=128",
+                                       "netswitch.capacity=12800 GB/s", "leaf.uplink_length=300 m"};
   for (const std::vector<std::string>& network :
-       {std::vector<std::string>{}, {"network.kind=rail-optimised", "network.ports=64"}}) {
-    const Scenario scenario = scenario_of("hgx-h100-8nic.yaml", 40, "sendrecv", Bytes::mib(1));
+       {std::vector<std::string>{}, {"network.kind=rail-optimised", "network.ports=64"}, rails}) {
+    const Scenario scenario = scenario_of("hgx-h100-8nic.yaml", 40, "sendrecv", Bytes::kib(64));
     const std::vector<ResultRow> whole = run(scenario, network, false);
     const std::vector<ResultRow> sampled = run(scenario, network, true);
     for (std::size_t i = 0; i < whole.size(); ++i) {

@@ -79,18 +79,18 @@ TEST(Launches, WhatTheSecondAddsCounts) {
     EXPECT_EQ(named, out.time);
     return out.time;
   };
-  EXPECT_EQ(counted(one_of_many(launches, both, causes)), Duration::ns(10));
+  EXPECT_EQ(counted(told_by_lap(launches, 1, both, causes)), Duration::ns(10));
   RunOutcome alone = both;
   alone.time = alone.last_end = Duration::ns(25);
   alone.causes.front().second = Duration::ns(15);
   alone.first_end = Duration::ns(10);
-  EXPECT_EQ(counted(one_of_many(launches, alone, run, causes)), Duration::ns(5));
+  EXPECT_EQ(counted(told_by_one(launches, alone, run, causes)), Duration::ns(5));
   EXPECT_EQ(runs, 1);
   alone.first_end = Duration::ns(25);  // all blocks end together
-  EXPECT_EQ(counted(one_of_many(launches, alone, run, causes)), Duration::ns(25));
+  EXPECT_EQ(counted(told_by_one(launches, alone, run, causes)), Duration::ns(25));
   EXPECT_EQ(runs, 1);
   both.lap = both.time;
-  EXPECT_THROW(one_of_many(launches, both, causes), std::logic_error);
+  EXPECT_THROW(told_by_lap(launches, 1, both, causes), std::logic_error);
   EXPECT_EQ(counted(waited_for(launches, alone, causes)), Duration::ns(25) + launches.wait);
 }
 
@@ -105,7 +105,7 @@ TEST(Launches, OfAChainTheThirdAndFourthCount) {
   four.causes = {{causes.intern({"a", ""}), Duration::ns(27)},
                  {causes.intern({"b", ""}), Duration::ns(9)}};
   const Launches launches(m.machine().devices().params());
-  const RunOutcome one = one_of_many(launches, two, four, causes);
+  const RunOutcome one = told_by_two(launches, two, four, causes);
   EXPECT_EQ(one.time, Duration::ns(5));
   EXPECT_EQ(one.causes.at(0).second + one.causes.at(1).second, one.time);
   EXPECT_NEAR(one.causes.at(0).second.as_ns(), 5 * 0.75, 1e-3);

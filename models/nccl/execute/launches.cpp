@@ -31,7 +31,8 @@ struct Parts {
 
 /// Of a block's programs, its groups of warps, the first ends the kernel and launches the next one;
 /// the others wait for it.
-void launch_again(Plan& plan, const std::vector<std::uint32_t>& groups, std::uint32_t times) {
+void launch_again(Plan& plan, const std::vector<std::uint32_t>& groups, std::uint32_t times,
+                  std::uint32_t lap) {
   Program& first = plan.programs[groups.front()];
   const std::vector<Instruction> code = first.code;
   const Parts parts(code);
@@ -41,7 +42,7 @@ void launch_again(Plan& plan, const std::vector<std::uint32_t>& groups, std::uin
   for ([[maybe_unused]] const std::uint32_t group : others) begun.push_back(add_flag(plan));
   for (std::uint32_t launch = 1; launch <= times; ++launch) {
     if (!others.empty()) first.wait(ended, static_cast<std::int64_t>(others.size()));
-    if (launch == 1) first.signal(plan.lap);
+    if (launch == lap) first.signal(plan.lap);
     append(first, parts.operations);
     append(first, parts.launch);
     for (const FlagIndex flag : begun) first.signal(flag);
@@ -62,10 +63,10 @@ void launch_again(Plan& plan, const std::vector<std::uint32_t>& groups, std::uin
 
 }  // namespace
 
-Plan launched(const Plan& plan, std::uint32_t times) {
+Plan launched(const Plan& plan, std::uint32_t times, std::uint32_t lap) {
   Plan out = plan;
   out.lap = add_flag(out);
-  for (const auto& groups : programs_by_block(plan)) launch_again(out, groups, times - 1);
+  for (const auto& groups : programs_by_block(plan)) launch_again(out, groups, times - 1, lap);
   return out;
 }
 

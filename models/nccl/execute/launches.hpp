@@ -31,8 +31,8 @@ inline constexpr std::array kLaunchParams{
 static_assert(every_param_is_sourced(kLaunchParams));
 
 /// The plan with every thread block's kernel launched so many times, at least twice: a block begins
-/// again when its groups of warps have ended, whatever others do. The plan's `lap` is the first
-/// launch's end.
-Plan launched(const Plan& plan, std::uint32_t times);
+/// again when its groups of warps have ended, whatever others do. The plan's `lap` is the end of
+/// the launch of that number, which is not the last one.
+Plan launched(const Plan& plan, std::uint32_t times, std::uint32_t lap = 1);
 
 }  // namespace weft

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string_view>
 #include <utility>
 
@@ -211,7 +212,11 @@ class P2pBuilder {
       const std::uint32_t gpus_on = (b % gpus + gpus - a % gpus) % gpus;
       sends_.push_back({from, to, nodes_at[nodes_on] * gpus + gpus_at[gpus_on], bytes});
     }
-    std::ranges::sort(sends_, {}, [](const Sent& s) { return std::pair{s.from, s.round}; });
+    const auto place = [](const Sent& s) { return std::pair{s.from, s.round}; };
+    std::ranges::sort(sends_, {}, place);
+    if (std::ranges::adjacent_find(sends_, {}, place) != sends_.end()) {
+      throw std::logic_error("p2p_plan: a pair sends twice");
+    }
   }
 
   Plan build() && {
