@@ -16,12 +16,18 @@ namespace {
 struct DiffArguments {
   std::string a;
   std::string b;
+  std::string as;
   std::string json;
 };
 
 void diff(const DiffArguments& arguments) {
-  const DiffInput a = read_diff_input(arguments.a);
-  const DiffInput b = read_diff_input(arguments.b);
+  const StatedColumns stated = parse_stated(arguments.as);
+  const DiffInput a = read_diff_input(arguments.a, stated);
+  const DiffInput b = read_diff_input(arguments.b, stated);
+  if (!stated.empty() && !a.is_measured && !b.is_measured) {
+    throw InputError("--as is of what nccl-tests printed; neither " + arguments.a + " nor " +
+                     arguments.b + " has its rows");
+  }
   for (const DiffInput* side : {&a, &b}) {
     for (const std::string& note : side->notes) std::cerr << "note: " << note << '\n';
   }
@@ -51,6 +57,9 @@ void add_diff_command(CommandLine& line) {
           "what weft run or weft nccl wrote with --json, nccl-tests printed or NCCL logged; '-' is "
           "standard input")
       .argument("B", arguments->b, "what to hold against it")
+      .option("--as", arguments->as,
+              "what nccl-tests' rows leave out, such as op=allgather of old releases; for both "
+              "sides that are its output")
       .option("--json", arguments->json, "write the comparison as JSON; '-' is standard output")
       .example("weft diff healthy.json faulty.json")
       .action([arguments] { diff(*arguments); });

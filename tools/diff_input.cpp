@@ -1,6 +1,7 @@
 #include "tools/diff_input.hpp"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -268,15 +269,18 @@ std::string release_of(std::string_view version) {
 }
 
 /// nccl-tests' rows. What joins the GPUs is not asked: both sides are held against each other only.
-void add_measured(const std::string& text, const std::string& file, DiffInput& out) {
-  std::set<std::pair<std::string, std::int64_t>> seen;
-  const std::vector<MeasuredRow> rows = parse_nccl_tests(text, file, {{"transport", "nvlink"}});
-  out.notes = notes_of_wrong(file, rows);
-  for (const MeasuredRow& row : rows) {
-    if (!seen.emplace(row.op, row.bytes).second) {
-      throw InputError(
-          Place{file, row.line, 0},
-          fmt::format("{} of {} B is given twice; a side is one run", row.op, row.bytes));
+void add_measured(const std::string& text, const std::string& file, StatedColumns stated,
+                  DiffInput& out) {
+  stated.try_emplace("transport", "nvlink");
+  const MeasuredTable table = parse_nccl_tests(text, file, stated);
+  out.notes = table.notes;
+  std::map<std::pair<std::string, std::int64_t>, int> seen;
+  for (const MeasuredRow& row : table.rows) {
+    const auto [first, is_new] = seen.try_emplace({row.op, row.bytes}, row.line);
+    if (!is_new) {
+      throw InputError(Place{file, row.line, 0},
+                       fmt::format("{} of {} B is given twice, first at {}; a side is one run",
+                                   row.op, row.bytes, Place{file, first->second, 0}.text()));
     }
     ResultRow of_row;
     of_row.op = row.op;
@@ -288,12 +292,13 @@ void add_measured(const std::string& text, const std::string& file, DiffInput& o
     of_row.busbw_gb_per_s = row.busbw_gb_per_s;
     out.result.rows.push_back(std::move(of_row));
   }
+  out.is_measured = true;
 }
 
-DiffInput of_json(const std::string& text, const std::string& file) {
+DiffInput of_json(const std::string& text, const std::string& file, const StatedColumns& stated) {
   DiffInput out;
   if (kind_of(text) == TextKind::kMeasured) {
-    add_measured(text, file, out);
+    add_measured(text, file, stated, out);
     return out;
   }
   const Json json = Json::parse(text, file);
@@ -348,19 +353,19 @@ void add_logged(const std::string& text, const std::string& file, DiffInput& out
 
 }  // namespace
 
-DiffInput read_diff_input(const std::string& file) {
+DiffInput read_diff_input(const std::string& file, const StatedColumns& stated) {
   const std::string text = read_text_file(file);
-  if (is_json_object(text)) return of_json(text, file);
+  if (is_json_object(text)) return of_json(text, file, stated);
   DiffInput out;
   const std::string log = without_prefixes(text, file);
   const bool has_times = has_rows(log);
   if (!has_times && !holds(text, "NCCL INFO ") && kind_of(log) != TextKind::kEvidence) {
-    refuse_other_kind(log, file, TextKind::kResult);
+    refuse_other_kind(text, file, TextKind::kResult);
     throw InputError(Place{file, 0, 0},
                      "is no result of weft run or weft nccl, no output of nccl-tests and no log of "
                      "NCCL");
   }
-  if (has_times) add_measured(log, file, out);
+  if (has_times) add_measured(log, file, stated, out);
   add_logged(text, file, out);
   return out;
 }

@@ -80,11 +80,6 @@ ErrorModel errors_of(const MachineCase& healthy, bool has_healthy, const ParamCa
   return error_model(params, has_healthy);
 }
 
-/// What is to be said of a run with corrupt results.
-void add_wrong(const MeasuredTable& run, std::vector<std::string>& notes) {
-  for (std::string& note : notes_of_wrong(run.file, run.rows)) notes.push_back(std::move(note));
-}
-
 }  // namespace
 
 void explain_asked(const ExplainAsked& asked, const std::function<void(const ExplainView&)>& show) {
@@ -98,8 +93,6 @@ void explain_asked(const ExplainAsked& asked, const std::function<void(const Exp
   Known known;
   read_known(asked, measured, catalog, parts, known);
   apply_run(measured, slow.file, asked.predict, catalog, known);
-  add_wrong(slow, known.notes);
-  if (healthy) add_wrong(*healthy, known.notes);
   const CaseContext context{catalog, parts, known.version,
                             static_cast<std::uint32_t>(measured.hosts)};
   const std::vector<CauseEntry>& entries = catalogue();
@@ -111,6 +104,10 @@ void explain_asked(const ExplainAsked& asked, const std::function<void(const Exp
                           asked.predict.threads, asked.predict.stop);
     const Explanation explanation =
         explain(gaps_of(effects), effects, errors_of(known.healthy, healthy.has_value(), catalog));
+    known.notes.insert(known.notes.begin(), slow.notes.begin(), slow.notes.end());
+    if (healthy) {
+      known.notes.insert(known.notes.end(), healthy->notes.begin(), healthy->notes.end());
+    }
     known.notes.insert(known.notes.end(), effects.notes().begin(), effects.notes().end());
     show({explanation, effects, measured, entries, slow.file, healthy ? healthy->file : "",
           known.name, known.version.text(), known.notes});

@@ -418,8 +418,9 @@ Comparison compare_on(Machines& machines, const MeasuredTable& table, const Pred
   Gathered gathered;
   parallel_for(groups.size(), options.threads,
                [&](std::size_t i) { predict_group(groups[i], setups[i], gathered); });
-  out.notes = notes_of_wrong(table.file, table.rows);
-  for (std::string& note : gathered.notes()) out.notes.push_back(std::move(note));
+  out.notes = table.notes;
+  const std::vector<std::string> gathered_notes = gathered.notes();
+  out.notes.insert(out.notes.end(), gathered_notes.begin(), gathered_notes.end());
   out.provenance = machines.provenance();
   out.provenance.params = gathered.params();
   return out;

@@ -162,6 +162,7 @@ Judgement judge(const MeasuredTable& table, const Subject& subject, const Predic
   }
   if (subject.mended.empty()) return out;
   MeasuredTable as_found = table;
+  as_found.notes.clear();  // they stand already
   for (MeasuredRow& row : as_found.rows) {
     if (subject.found.is_staged && row.memory_path == "gdr") row.memory_path = "host-staged";
   }
@@ -177,7 +178,7 @@ Judgement judge(const MeasuredTable& table, const Subject& subject, const Predic
 
 Judgement judge(const MeasuredTable& table, const Gate& gate, const Stop* stop) {
   Judgement out;
-  out.notes = notes_of_wrong(table.file, table.rows);
+  out.notes = table.notes;
   bool any = false;
   for (const MeasuredRow& row : table.rows) {
     if (stop != nullptr) stop->check();

@@ -19,7 +19,15 @@ constexpr const char* kForced = "host-staged";
 
 /// Operation, path, size.
 using Key = std::tuple<std::string, std::string, std::int64_t>;
-using Times = std::map<Key, std::pair<double, std::size_t>>;  // sum, how many
+/// What was measured of one of them.
+struct Measured {
+  double sum_us{0};
+  std::size_t count{0};
+  Place run;  ///< in which
+
+  double mean_us() const { return sum_us / static_cast<double>(count); }
+};
+using Times = std::map<Key, Measured>;
 
 /// What must be the same of all rows.
 std::string configuration(MeasuredRow row) {
@@ -47,15 +55,17 @@ Times times_of(const MeasuredTable& table, const MeasuredRow& like, const std::s
                                   ": rows may differ in op, memory_path and size only");
     }
     const std::string path = row.memory_path == kForced ? kForced : "";
-    auto& [sum, count] = out[{row.op, path, row.bytes}];
-    sum += row.us;
-    ++count;
+    const Place run = table.run_place(row);
+    Measured& of = out.try_emplace({row.op, path, row.bytes}, Measured{.run = run}).first->second;
+    if (of.run.line != run.line) {
+      throw InputError(place, fmt::format("{} of {} B again: one run begins at {} and another at "
+                                          "{}; explain takes one at a time, so split the file",
+                                          row.op, row.bytes, of.run.text(), run.text()));
+    }
+    of.sum_us += row.us;
+    ++of.count;
   }
   return out;
-}
-
-double mean(const std::pair<double, std::size_t>& times) {
-  return times.first / static_cast<double>(times.second);
 }
 
 /// Some of the sizes, the smallest and the largest among them, evenly spread over logarithms.
@@ -109,11 +119,11 @@ Measurement measurement_of(const MeasuredTable& slow, const MeasuredTable* healt
   if (healthy != nullptr) healthy_times = times_of(*healthy, out.row, slow.file);
   std::vector<std::vector<Point>> series;
   for (const auto& [key, time] : slow_times) {
-    Point point{std::get<0>(key), std::get<1>(key), std::get<2>(key), mean(time), 0};
+    Point point{std::get<0>(key), std::get<1>(key), std::get<2>(key), time.mean_us(), 0};
     if (healthy_times) {
       const auto at = healthy_times->find(key);
       if (at == healthy_times->end()) continue;
-      point.healthy_us = mean(at->second);
+      point.healthy_us = at->second.mean_us();
     }
     if (series.empty() || !series.back().back().is_of(point)) series.emplace_back();
     series.back().push_back(point);

@@ -539,6 +539,12 @@ Calibration calibrate(const CalibrationRequest& request, const ParamCatalog& cat
   out.by = class_columns(request.by, all_rows(request));
   out.drop_stalls = request.drop_stalls;
   const SplitTables tables = split(request, out.by, seed_of(request, catalog));
+  for (const MeasuredTable& table : request.tables) {
+    out.notes.insert(out.notes.end(), table.notes.begin(), table.notes.end());
+  }
+  if (request.holdout) {
+    out.notes.insert(out.notes.end(), request.holdout->notes.begin(), request.holdout->notes.end());
+  }
   if (std::string note = shared_note(tables); !note.empty()) out.notes.push_back(std::move(note));
   const auto first_comparison = [&](const std::vector<MeasuredTable>& of) {
     try {

@@ -403,6 +403,11 @@ bool is_copy(const MeasuredRow& row) {
   return std::find(kCopyOps.begin(), kCopyOps.end(), row.op) != kCopyOps.end();
 }
 
+Place MeasuredTable::run_place(const MeasuredRow& row) const {
+  const auto next = std::upper_bound(runs.begin(), runs.end(), row.line);
+  return {file, next == runs.begin() ? 0 : *(next - 1), 0};
+}
+
 std::span<const MeasuredColumn> measured_columns() { return kColumns; }
 
 const MeasuredColumn& measured_column(std::string_view name) {
@@ -476,18 +481,20 @@ MeasuredTable read_measured(const std::string& file, const StatedColumns& stated
 
 MeasuredTable parse_measured(std::string_view text, const std::string& file,
                              const StatedColumns& stated) {
-  MeasuredTable out{file, fnv1a(text), {}};
+  MeasuredTable out;
+  refuse_other_kind(text, file, TextKind::kMeasured);
   const std::string log = without_prefixes(text, file);
-  refuse_other_kind(log, file, TextKind::kMeasured);
   if (is_perftest_log(log)) {
     out.rows = parse_perftest_log(log, file, stated);
   } else if (is_nvbandwidth_log(log)) {
     out.rows = parse_nvbandwidth_log(log, file, stated);
   } else if (is_nccl_tests(log)) {
-    out.rows = parse_nccl_tests(log, file, stated);
+    out = parse_nccl_tests(log, file, stated);
   } else {
     out.rows = TableReader(text, file, stated).rows();
   }
+  out.file = file;
+  out.digest = fnv1a(text);
   return out;
 }
 

@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "sim/base/error.hpp"
 #include "sim/io/json.hpp"
 #include "sim/io/keys.hpp"
 
@@ -109,6 +110,11 @@ struct MeasuredTable {
   std::string file;
   std::uint64_t digest{0};  ///< FNV-1a of the text that was read
   std::vector<MeasuredRow> rows;
+  std::vector<std::string> notes{};  ///< what was left out or found out, each with its place
+  std::vector<int> runs{};           ///< of nccl-tests' output: the lines of its runs' headers
+
+  /// The place of the run that a row is of; of a table, which does not tell runs apart, the file.
+  Place run_place(const MeasuredRow& row) const;
 };
 
 /// What is to be said of rows whose results are corrupt: none or one, with the first one's place.

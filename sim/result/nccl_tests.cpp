@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <optional>
 #include <set>
 #include <utility>
@@ -10,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "sim/base/error.hpp"
+#include "sim/base/operation.hpp"
 #include "sim/base/quantity.hpp"
 #include "sim/io/json.hpp"
 #include "sim/result/log_text.hpp"
@@ -29,9 +31,10 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kPrograms
      {"alltoall_perf", "alltoall"},
      {"sendrecv_perf", "sendrecv"}}};
 
-/// The line over the rows: "# size count type redop root time ...".
+/// The line over the rows: "# size count type redop root time ...", of old
+/// releases with redop and root only where an operation has them.
 bool is_header(const Words& words) {
-  constexpr std::array<std::string_view, 6> kHead{"#", "size", "count", "type", "redop", "root"};
+  constexpr std::array<std::string_view, 4> kHead{"#", "size", "count", "type"};
   return words.size() > kHead.size() && std::equal(kHead.begin(), kHead.end(), words.begin());
 }
 
@@ -44,14 +47,14 @@ struct Run {
 };
 
 std::string op_of(std::string_view program) {
-  for (const auto& [name, op] : kPrograms) {
-    if (program.ends_with(name) &&
-        (program.size() == name.size() || program[program.size() - name.size() - 1] == '/')) {
-      return std::string(op);
-    }
-  }
+  constexpr std::string_view kSuffix = "_mpi";  // of programs built with MPI=1
+  std::string_view test = program.substr(program.rfind('/') + 1);
+  if (test.ends_with(kSuffix)) test.remove_suffix(kSuffix.size());
   std::vector<std::string> known;
-  for (const auto& [name, op] : kPrograms) known.emplace_back(name);
+  for (const auto& [name, op] : kPrograms) {
+    if (test == name) return std::string(op);
+    known.emplace_back(name);
+  }
   throw InputError("'" + std::string(program) +
                    "' is no test that weft predicts; known: " + known_names(known));
 }
@@ -74,47 +77,76 @@ MeasuredRow row_of(const Run& run, const std::string& bytes, const std::string& 
   return row_of_log(std::move(cells), stated);
 }
 
+/// A word of a command line that names one of nccl-tests' programs, known or not; else "".
+std::string_view program_of(std::string_view word) {
+  constexpr std::string_view kAround = "\"'`;,()";
+  const std::size_t begin = std::min(word.find_first_not_of(kAround), word.size());
+  word = word.substr(begin, word.find_last_not_of(kAround) + 1 - begin);
+  return word.ends_with("_perf") || word.ends_with("_perf_mpi") ? word : std::string_view{};
+}
+
+/// A row as it is printed.
+struct Printed {
+  int line;
+  Words words;
+};
+
+/// What one run printed: the header, and the rows below it.
+struct Table {
+  int line;  ///< of the header
+  Words header;
+  Run run;
+  std::set<std::string> programs;  ///< that lines before it name
+  std::vector<Printed> rows{};
+
+  std::size_t columns() const { return header.size() - 1; }
+  /// The first column of that name, out of place where there are two; columns() if there is none.
+  std::size_t column(std::string_view name) const {
+    return static_cast<std::size_t>(std::find(header.begin() + 1, header.end(), name) -
+                                    header.begin()) -
+           1;
+  }
+  /// "time", or "cputime" with -C.
+  std::size_t time_column() const { return std::min(column("time"), column("cputime")); }
+  /// The most elements that a row has wrong, out of place or in place; 0 where nothing was checked
+  /// ("N/A"), and in releases before 2.13.
+  double wrong(const Printed& row) const {
+    double out = 0;
+    for (std::size_t i = 0; i < columns() && i < row.words.size(); ++i) {
+      if (header[i + 1] == "#wrong") out = std::max(out, parse_number(row.words[i]).value_or(0));
+    }
+    return out;
+  }
+};
+
 /// Reads what nccl-tests prints, line by line; what else is in between (NCCL's own log) is skipped.
 class TextReader {
  public:
-  TextReader(const std::string& file, const StatedColumns& stated) : file_{file}, stated_{stated} {}
-
-  std::vector<MeasuredRow> rows(std::string_view text) {
-    read_lines(text, file_,
+  std::vector<Table> tables(std::string_view text, const std::string& file) {
+    read_lines(text, file,
                [&](std::string_view line, int number) { read(words_of(line), number); });
-    return std::move(rows_);
+    return std::move(tables_);
   }
 
  private:
   void read(const Words& words, int number) {
     if (words.empty()) return;
     if (is_header(words)) {
-      columns_ = words.size() - 1;
-      time_ = time_column(words);
-      wrong_ = wrong_columns(words);
+      tables_.push_back({number, words, run_, std::exchange(programs_, {})});
+      run_.op.clear();
+      if (tables_.back().time_column() == words.size() - 1) throw InputError("no column 'time'");
     } else if (words[0] == "#") {
       read_comment(words);
-    } else if (columns_ > 0) {
-      read_row(words, number);
+    } else if (!tables_.empty() && is_size(words[0])) {
+      check_room(rows_++);
+      tables_.back().rows.push_back({number, words});
+    } else {
+      for (const std::string_view word : words) {
+        if (const std::string_view program = program_of(word); !program.empty()) {
+          programs_.emplace(program);
+        }
+      }
     }
-  }
-
-  /// "time", or "cputime" with -C; the first is out of place.
-  static std::size_t time_column(const Words& words) {
-    const auto at = std::find_if(words.begin(), words.end(), [](std::string_view word) {
-      return word == "time" || word == "cputime";
-    });
-    if (at == words.end()) throw InputError("no column 'time'");
-    return static_cast<std::size_t>(at - words.begin()) - 1;
-  }
-
-  /// Of out of place and in place; none in releases before 2.13.
-  static std::vector<std::size_t> wrong_columns(const Words& words) {
-    std::vector<std::size_t> out;
-    for (std::size_t i = 1; i < words.size(); ++i) {
-      if (words[i] == "#wrong") out.push_back(i - 1);
-    }
-    return out;
   }
 
   void read_comment(const Words& words) {
@@ -138,30 +170,121 @@ class TextReader {
     }
   }
 
-  void read_row(const Words& words, int number) {
+  static bool is_size(std::string_view word) {
     std::int64_t bytes{};
-    const char* const end = words[0].data() + words[0].size();
-    const auto [rest, error] = std::from_chars(words[0].data(), end, bytes);
-    if (error != std::errc{} || rest != end || bytes == 0) return;
-    if (words.size() < columns_) {
-      throw InputError(fmt::format("{} columns, not {}", words.size(), columns_));
-    }
-    check_room(rows_.size());
-    rows_.push_back(row_of(run_, std::string(words[0]), std::string(words[time_]), stated_));
-    rows_.back().line = number;
-    for (const std::size_t column : wrong_) {  // "N/A" where nothing was checked
-      rows_.back().wrong = std::max(rows_.back().wrong, parse_number(words[column]).value_or(0));
-    }
+    const char* const end = word.data() + word.size();
+    const auto [rest, error] = std::from_chars(word.data(), end, bytes);
+    return error == std::errc{} && rest == end && bytes != 0;
   }
 
-  const std::string& file_;
-  const StatedColumns& stated_;
   Run run_;
-  std::size_t columns_{0};  ///< of a row; 0 before the header
-  std::size_t time_{0};
-  std::vector<std::size_t> wrong_;
-  std::vector<MeasuredRow> rows_;
+  std::set<std::string> programs_;
+  std::size_t rows_{0};
+  std::vector<Table> tables_;
 };
+
+/// What of a table's columns tells its operation.
+struct Signature {
+  std::optional<BusFactor> factor;  ///< busbw / algbw
+  bool has_op{false};               ///< another redop than "none"
+  bool has_root{false};
+  bool has_all_columns{false};  ///< redop and root, whatever the operation
+};
+
+/// The one factor that fits busbw / algbw of the fastest row, as far as their digits tell.
+std::optional<BusFactor> factor_of(const Table& table) {
+  constexpr double kHalfDigit = 0.005;  // they are printed with two digits behind the point
+  double algbw = 0;
+  double busbw = 0;
+  for (const Printed& row : table.rows) {
+    if (row.words.size() < table.columns()) continue;
+    const double here = parse_number(row.words[table.column("algbw")]).value_or(0);
+    if (here <= algbw) continue;
+    algbw = here;
+    busbw = parse_number(row.words[table.column("busbw")]).value_or(0);
+  }
+  const double n = static_cast<double>(table.run.ranks);
+  std::optional<BusFactor> out;
+  for (const auto& [factor, value] : {std::pair{BusFactor::kTwice, 2 * (n - 1) / n},
+                                      {BusFactor::kOnce, (n - 1) / n},
+                                      {BusFactor::kPlain, 1.0}}) {
+    if (std::abs(busbw - algbw * value) > kHalfDigit * (1 + value)) continue;
+    if (out) return std::nullopt;
+    out = factor;
+  }
+  return out;
+}
+
+Signature signature_of(const Table& table) {
+  Signature out;
+  const std::size_t redop = table.column("redop");
+  const std::size_t root = table.column("root");
+  const std::size_t columns = table.columns();
+  if (table.rows.empty() || table.rows[0].words.size() < columns || table.run.ranks < 2) return out;
+  if (std::max(table.column("algbw"), table.column("busbw")) < columns)
+    out.factor = factor_of(table);
+  const Words& words = table.rows[0].words;
+  out.has_op = redop < columns && words[redop] != "none";
+  out.has_root = root < columns && words[root] != "-1";
+  out.has_all_columns = redop < columns && root < columns;
+  return out;
+}
+
+/// The operation that alone has these columns (src/*.cu of nccl-tests), its other tests counted:
+/// all-gather, all-to-all, gather, scatter and hypercube share theirs. "" if none has.
+std::string_view op_by(const Signature& of) {
+  if (of.factor == BusFactor::kTwice) return "allreduce";
+  if (of.factor == BusFactor::kPlain && of.has_root) return of.has_op ? "reduce" : "broadcast";
+  if (!of.has_op || of.has_root || !of.has_all_columns) return "";
+  if (of.factor == BusFactor::kOnce) return "reducescatter";
+  return of.factor == BusFactor::kPlain ? "sendrecv" : "";
+}
+
+/// Finds the operation where nccl-tests does not print it, as old releases, and notes by what.
+void find_op(const Place& place, Table& table, std::vector<std::string>& notes) {
+  std::string by;
+  if (table.programs.size() == 1) {
+    by = "'" + one_line(*table.programs.begin()) + "' above";
+    table.run.op = op_of(*table.programs.begin());
+  } else {
+    by = fmt::format("busbw / algbw on {} ranks, redop and root", table.run.ranks);
+    table.run.op = op_by(signature_of(table));
+  }
+  if (table.run.op.empty()) return;
+  notes.push_back(
+      fmt::format("{}: op {}, by {}; --as op=OP says another", place.text(), table.run.op, by));
+}
+
+/// Takes out the last row if it ends too early: a job was ended, or its output was cut.
+void leave_out_cut(const std::string& file, Table& table, std::vector<std::string>& notes) {
+  if (table.rows.empty() || table.rows.back().words.size() >= table.columns()) return;
+  notes.push_back(fmt::format("{}: the last row is cut off behind {} of {} columns: left out",
+                              Place{file, table.rows.back().line, 0}.text(),
+                              table.rows.back().words.size(), table.columns()));
+  table.rows.pop_back();
+}
+
+void add_rows(Table& table, const StatedColumns& stated, MeasuredTable& out) {
+  leave_out_cut(out.file, table, out.notes);
+  int line = table.line;
+  try {
+    if (table.run.op.empty() && !stated.contains("op")) {
+      find_op({out.file, line, 0}, table, out.notes);
+    }
+    for (const Printed& row : table.rows) {
+      line = row.line;
+      if (row.words.size() < table.columns()) {
+        throw InputError(fmt::format("{} columns, not {}", row.words.size(), table.columns()));
+      }
+      out.rows.push_back(row_of(table.run, std::string(row.words[0]),
+                                std::string(row.words[table.time_column()]), stated));
+      out.rows.back().line = line;
+      out.rows.back().wrong = table.wrong(row);
+    }
+  } catch (const InputError& e) {
+    throw InputError(Place{out.file, line, 0}, e.what());
+  }
+}
 
 Run run_of(const Json& document) {
   Run run;
@@ -222,13 +345,21 @@ bool is_nccl_tests(std::string_view text) {
   return any;
 }
 
-std::vector<MeasuredRow> parse_nccl_tests(std::string_view text, const std::string& file,
-                                          const StatedColumns& stated) {
-  std::vector<MeasuredRow> rows = is_json_object(text)
-                                      ? rows_of(Json::parse(text, file), file, stated)
-                                      : TextReader(file, stated).rows(text);
-  if (rows.empty()) throw InputError(Place{file, 0, 0}, "has no rows");
-  return rows;
+MeasuredTable parse_nccl_tests(std::string_view text, const std::string& file,
+                               const StatedColumns& stated) {
+  MeasuredTable out;
+  out.file = file;
+  if (is_json_object(text)) {
+    out.rows = rows_of(Json::parse(text, file), file, stated);
+  } else {
+    for (Table& table : TextReader().tables(text, file)) {
+      out.runs.push_back(table.line);
+      add_rows(table, stated, out);
+    }
+  }
+  if (out.rows.empty()) throw InputError(Place{file, 0, 0}, "has no rows");
+  for (std::string& note : notes_of_wrong(file, out.rows)) out.notes.push_back(std::move(note));
+  return out;
 }
 
 }  // namespace weft

@@ -51,7 +51,7 @@ BOGUS_USAGE = (
     (["compare", "small.csv", *MACHINE, "--by", "bits"], "--by: 'bits': unknown column; " + WORDS + "; or nodes, size"),
     (["compare", "small.csv", *MACHINE, "--by", "op,op"], "--by: 'op': column given twice"),
     (["compare", "small.csv", *MACHINE, "--json", "-", "--csv", "-"], "--json and --csv cannot both go to standard output"),
-    (["compare", "small.csv", *MACHINE, "--as", "ranks=2"], "small.csv:2:8: ranks: 4 in the file, 2 by --as"),
+    (["compare", "small.csv", *MACHINE, "--as", "ranks=4"], "small.csv:2:8: ranks: 2 in the file, 4 by --as"),
     (["compare", "small.csv", *MACHINE, "--as", "ranks"], "--as 'ranks': write COLUMN=VALUE"),
     (["compare", "small.csv", *MACHINE, "--as", "colour=red"], "--as: 'colour': unknown column; " + WORDS),
     (["compare", "log.txt", *MACHINE],

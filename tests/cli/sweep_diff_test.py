@@ -58,7 +58,7 @@ BOGUS_USAGE = (
     (["diff", "nowhere.json", "nowhere.json"], "nowhere.json: no such file"),
     (["diff", SMALL, SMALL], "small.yaml: is a scenario, not a result of weft run or weft nccl; weft run, step, traffic, sweep and check read it"),
     (["diff", "list.json", "list.json"],
-     "list.json: has no \"schema\": not a result of weft run --json"),
+     "list.json: is no result of weft run or weft nccl, no output of nccl-tests and no log of NCCL"),
     (["diff", "other.json", "other.json"],
      "other.json: its schema is 'weft.show/1'; known: weft.run/1"),
     (["diff", "bare.json", "bare.json"], "bare.json: missing key 'results'"),
@@ -495,10 +495,30 @@ class Diff(SweepDiffTest):
         self.log("b.log", (), self.AFTER)
         self.assertTrue(self.ok("diff", "a.log", "b.log").startswith("NCCL: 2.27.7 -> 2.28.9\nGPUDirect RDMA GPU/0"))
 
+    def test_what_logs_leave_out_is_stated_or_found(self):
+        self.log("a.log", ((1024, 20.0),), ())
+        text = (self.here / "a.log").read_text().replace("# Collective test starting: all_reduce_perf\n", "")
+        (self.here / "b.log").write_text("".join("[1,0]<stdout>:" + line for line in text.splitlines(True)))
+        run = weft("diff", "a.log", "b.log", cwd=self.here)
+        self.assertEqual(run.returncode, 2)
+        self.assertIn(b"error: b.log:6: op: is not stated; --as op=VALUE says it: one of: allreduce, ", run.stderr)
+        self.assertRegex(self.ok("diff", "a.log", "b.log", "--as", "op=allreduce"), r"(?m)^allreduce +1024 .* 1\.000 ")
+        self.refused(["diff", "a.log", "b.log", "--as", "op=reduce"], "a.log:7: op: allreduce in the file, reduce by --as")
+        (self.here / "b.log").write_text("$ ./all_reduce_perf\n" + text + " 2048  512")
+        run = weft("diff", "a.log", "b.log", cwd=self.here)
+        self.assertEqual(run.returncode, 0)
+        self.assertEqual(run.stderr.decode().splitlines(), [
+            "note: b.log:8: the last row is cut off behind 2 of 13 columns: left out",
+            "note: b.log:6: op allreduce, by './all_reduce_perf' above; --as op=OP says another"])
+        self.ok("run", TINY, "--json", "run.json")
+        self.refused(["diff", "run.json", "run.json", "--as", "op=allreduce"],
+                     "--as is of what nccl-tests printed; neither run.json nor run.json has its rows")
+
     def test_logs_that_do_not_tell_are_refused(self):
         self.log("a.log", ((1024, 20.0),), self.BEFORE)
         self.log("b.log", ((1024, 21.0), (1024, 22.0)), ())
-        self.refused(["diff", "a.log", "b.log"], "b.log:8: allreduce of 1024 B is given twice; a side is one run")
+        self.refused(["diff", "a.log", "b.log"], "b.log:8: allreduce of 1024 B is given twice, "
+                     "first at b.log:7; a side is one run")
         self.log("b.log", ((1024, 21.0),), ("x" * 70000,))
         self.refused(["diff", "a.log", "b.log"], "b.log:6: more than 65536 bytes in a line")
         (self.here / "b.log").write_text("a:1:1 [0] NCCL INFO Bootstrap: using eth0\na:1:1 [0] NCCL WARN no route\n")

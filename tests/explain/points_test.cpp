@@ -23,6 +23,24 @@ std::string refusal(const MeasuredTable& slow, const MeasuredTable* healthy = nu
   return "accepted";
 }
 
+TEST(Measurement, RunsOfOneFileAreNotAveraged) {
+  const auto run = [](const std::string& us) {
+    return "# Collective test starting: all_reduce_perf\n# Using devices\n"
+           "#  Rank  0 Group  0 Pid 1 on a device  0 [0000:18:00] H100\n"
+           "#  Rank  1 Group  0 Pid 2 on a device  1 [0000:19:00] H100\n"
+           "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n"
+           "1024 256 float sum -1 " +
+           us +
+           " 1 1 0 10 1 1 0\n"
+           "1024 256 float sum -1 " +
+           us + " 1 1 0 10 1 1 0\n";
+  };
+  EXPECT_EQ(refusal(parse_run(run("10"), "log", {})), "accepted") << "rounds of one run (-N)";
+  EXPECT_EQ(refusal(parse_run(run("10") + run("30"), "log", {})),
+            "log:13: allreduce of 1024 B again: one run begins at log:5 and another at log:12; "
+            "explain takes one at a time, so split the file");
+}
+
 TEST(Measurement, TakesSizesThatBothHaveAndMeansOfThoseMeasuredAgain) {
   const MeasuredTable slow = table(
       "net,gdr,2,16,allreduce,1024,10\nnet,gdr,2,16,allreduce,1024,30\n"

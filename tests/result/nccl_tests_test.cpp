@@ -1,5 +1,6 @@
 #include "sim/result/nccl_tests.hpp"
 
+#include <array>
 #include <random>
 
 #include <gmock/gmock.h>
@@ -11,6 +12,7 @@
 namespace weft::test::result_nccl_tests {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 const StatedColumns kNvlink{{"transport", "nvlink"}};
@@ -112,6 +114,99 @@ TEST(NcclTests, WhatCollectorsPutBeforeLinesIsNotRead) {
   }
 }
 
+/// What a release before "Collective test starting" and the columns redop and root of all tests
+/// prints, on `ranks` ranks: `columns` as its header has them, `cells` as the row, then `busbw` of
+/// 100 GB/s algbw.
+std::string old_text(int ranks, const std::string& columns, const std::string& cells,
+                     double busbw) {
+  std::string out = "# nThread 1 nGpus 1 minBytes 8 maxBytes 8 step: 2(factor) validation: 1\n";
+  for (int i = 0; i < ranks; ++i) {
+    out += "#   Rank  " + std::to_string(i) + " Pid  41 on node" + std::to_string(i / 8) +
+           " device  0 [0x1b] NVIDIA H100\n";
+  }
+  const std::string figures = " 100.00 " + std::to_string(busbw) + " 5e-07";
+  return out + "#  size count type " + columns +
+         " time algbw busbw error time algbw busbw error\n" + "  1024 256 float " + cells +
+         " 25.05" + figures + " 25.04" + figures + "\n" + "  4096 256 float " + cells +
+         " 25.04 1.00 1.00 N/A 25.04 1.00 1.00 N/A\n";
+}
+
+TEST(NcclTests, OfOldReleasesTheOperationIsThatWhichAloneHasSuchColumns) {
+  const auto op_of = [](const std::string& text) {
+    try {
+      return parse_measured(text, "log", kNvlink).rows.at(0).op;
+    } catch (const InputError& e) {
+      EXPECT_THAT(e.what(), HasSubstr("op: is not stated"));
+      return std::string{};
+    }
+  };
+  EXPECT_EQ(op_of(old_text(16, "redop", "sum", 187.5)), "allreduce");
+  EXPECT_EQ(op_of(old_text(16, "redop root", "sum -1", 187.5)), "allreduce");
+  EXPECT_EQ(op_of(old_text(16, "redop root", "sum -1", 93.75)), "reducescatter");
+  EXPECT_EQ(op_of(old_text(16, "redop root", "sum -1", 100)), "sendrecv");
+  EXPECT_EQ(op_of(old_text(16, "redop root", "sum 0", 100)), "reduce");
+  EXPECT_EQ(op_of(old_text(16, "redop root", "none 0", 100)), "broadcast");
+  EXPECT_EQ(op_of(old_text(16, "root", "0", 100)), "broadcast");
+  EXPECT_EQ(op_of(old_text(16, "redop root", "none -1", 93.75)), "") << "gathers or all-to-all";
+  EXPECT_EQ(op_of(old_text(16, "redop root", "none 0", 93.75)), "") << "gather or scatter";
+  EXPECT_EQ(op_of(old_text(16, "redop", "sum", 93.75)), "") << "all-to-all had a redop";
+  EXPECT_EQ(op_of(old_text(16, "", "", 93.75)), "");
+  EXPECT_EQ(op_of(old_text(2, "redop root", "sum -1", 100)), "") << "on 2 ranks both are 1";
+  EXPECT_EQ(op_of(old_text(16, "redop root", "sum -1", 42)), "");
+  const MeasuredTable table = parse_measured(old_text(16, "redop", "sum", 187.5), "log", kNvlink);
+  EXPECT_THAT(table.notes, ElementsAre("log:18: op allreduce, by busbw / algbw on 16 ranks, redop "
+                                       "and root; --as op=OP says another"));
+  EXPECT_EQ(table.rows[0].us, 25.05);
+  EXPECT_EQ(table.rows[0].hosts, 2);
+  EXPECT_EQ(table.rows[0].ranks, 16);
+}
+
+TEST(NcclTests, OfOldReleasesTheOperationIsThatOfTheCommandAbove) {
+  const std::string text = old_text(16, "redop root", "none -1", 93.75);
+  const MeasuredTable table = parse_measured(
+      "+ mpirun -np 16 '/opt/nccl-tests/build/alltoall_perf_mpi' -b 8\n" + text, "log", kNvlink);
+  EXPECT_EQ(table.rows.at(0).op, "alltoall");
+  EXPECT_THAT(table.notes,
+              ElementsAre("log:19: op alltoall, by '/opt/nccl-tests/build/alltoall_perf_mpi' "
+                          "above; --as op=OP says another"));
+  EXPECT_THAT(refusal("all_gather_perf alltoall_perf\n" + text), HasSubstr("op: is not stated"))
+      << "either";
+  EXPECT_EQ(refusal("$ ./gather_perf\n" + text),
+            "log:19: './gather_perf' is no test that weft predicts; known: all_gather_perf, "
+            "all_reduce_perf, alltoall_perf, broadcast_perf, reduce_perf, reduce_scatter_perf, "
+            "sendrecv_perf");
+  EXPECT_EQ(
+      parse_measured(text, "log", {{"transport", "nvlink"}, {"op", "allgather"}}).notes.size(), 0U);
+}
+
+TEST(NcclTests, ProgramsBuiltForMpiAreThoseTests) {
+  EXPECT_EQ(
+      parse_measured(changed(kText, "all_reduce_perf", "reduce_scatter_perf_mpi"), "log", kNvlink)
+          .rows.at(0)
+          .op,
+      "reducescatter");
+}
+
+TEST(NcclTests, ALastRowThatIsCutOffIsLeftOutAndNoted) {
+  const std::string text = kText;
+  const std::string cut = text.substr(0, text.find("   178956") + 6);
+  const MeasuredTable table = parse_measured(cut, "log", kNvlink);
+  ASSERT_EQ(table.rows.size(), 1U);
+  EXPECT_THAT(table.notes,
+              ElementsAre("log:15: the last row is cut off behind 6 of 13 columns: left out"));
+  EXPECT_EQ(parse_measured(cut + "\nsrun: error: node0: task 0: Killed\n", "log", kNvlink).notes,
+            table.notes);
+  EXPECT_EQ(refusal(cut.substr(0, cut.find("  1073741824") + 20)), "log: has no rows");
+}
+
+TEST(NcclTests, RunsOfOneFileAreToldApart) {
+  const MeasuredTable table = parse_measured(std::string(kText) + kText, "log", kNvlink);
+  ASSERT_EQ(table.rows.size(), 4U);
+  EXPECT_THAT(table.runs, ElementsAre(10, 27));
+  EXPECT_EQ(table.run_place(table.rows[1]).text(), "log:10");
+  EXPECT_EQ(table.run_place(table.rows[2]).text(), "log:27");
+}
+
 TEST(NcclTests, ColumnsAreFoundByTheirHeader) {
   std::string text = changed(kText, "root     time", "root  cputime");
   EXPECT_EQ(parse_measured(text, "log", {{"transport", "shm"}, {"memory_path", ""}}).rows[0].us,
@@ -185,7 +280,9 @@ TEST(NcclTests, DamageIsRefusedOrRead) {
   constexpr std::string_view kBytes = "#\n {}[]\",:0-9e.\tN/A\xff";
   for (std::uint64_t seed = 1; seed <= 3000; ++seed) {
     std::mt19937_64 dice = random_stream(seed, "damage");
-    std::string text = seed % 2 == 0 ? kText : kJson;
+    const std::array<std::string, 4> texts{kText, kJson, old_text(3, "redop", "sum", 133.33),
+                                           kText + old_text(3, "root", "0", 100)};
+    std::string text = texts.at(seed % texts.size());
     for (std::uint64_t i = 0; i <= uniform_below(dice, 4); ++i) {
       const std::size_t at = uniform_below(dice, text.size());
       text.replace(at, uniform_below(dice, 30),
