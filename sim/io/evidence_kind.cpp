@@ -132,7 +132,7 @@ bool begins_sysfs(Line line) {
          holds(line, " -> ../../../devices/pci");
 }
 
-constexpr std::array<EvidenceKindText, 31> kKinds{{
+constexpr std::array<EvidenceKindText, 32> kKinds{{
     {EvidenceKind::kNcclLog, "NCCL's log (NCCL_DEBUG=INFO)", begins_nccl_log},
     {EvidenceKind::kTopoMatrix, "nvidia-smi topo -m", begins_topo_matrix},
     {EvidenceKind::kLspci, "lspci -vvv", begins_lspci},
@@ -172,6 +172,11 @@ constexpr std::array<EvidenceKindText, 31> kKinds{{
      }},
     {EvidenceKind::kMlxlink, "mlxlink",
      [](Line line) { return line.starts_with("Operational Info"); }},
+    {EvidenceKind::kMst, "mst status -v",
+     [](Line line) {
+       return line.starts_with("MST modules:") ||
+              (line.starts_with("DEVICE_TYPE") && holds(line, " MST "));
+     }},
     {EvidenceKind::kIbnetdiscover, "ibnetdiscover", begins_ibnetdiscover},
     {EvidenceKind::kIbnetdiscoverPorts, "ibnetdiscover -p", begins_ibnetdiscover_ports},
     {EvidenceKind::kIblinkinfo, "iblinkinfo", begins_iblinkinfo},

@@ -24,6 +24,7 @@ enum class EvidenceKind : std::uint8_t {
   kIbvDevinfo,
   kRdmaLink,
   kMlxlink,
+  kMst,
   kIbdev2netdev,
   kIbnetdiscover,
   kIbnetdiscoverPorts,

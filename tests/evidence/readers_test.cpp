@@ -276,6 +276,10 @@ TEST(Ports, ReadsEachToolsForm) {
       "State                           : Active\nSpeed                           : IB-HDR\n"
       "Width                           : 2x\n");
   EXPECT_EQ(said(mlxlink, "mlx5_4", fact::kRate), "100");
+  EXPECT_EQ(
+      refusal_of("Operational Info\nState : Active\nSpeed : IB-NDR\nWidth : 4x\n"),
+      "f: mlxlink does not say of which device this is; write the command on a line above it, "
+      "such as 'mlxlink -d mlx5_0'");
   const Evidence netdev = evidence_of("mlx5_0 port 1 ==> ens1np0 (Up)\n");
   EXPECT_EQ(said(netdev, "mlx5_0", fact::kState), "up");
   const Evidence ipoib = evidence_of(
@@ -284,6 +288,46 @@ TEST(Ports, ReadsEachToolsForm) {
   EXPECT_EQ(said(ipoib, "mlx5_0", fact::kState), "none");
   EXPECT_EQ(said(ipoib, "mlx5_1", fact::kState), "up");
   EXPECT_EQ(said(ipoib, "mlx5_2", fact::kState), "down");
+}
+
+TEST(Ports, MlxlinkIsOfTheDeviceOfTheCommandAboveIt) {
+  const std::string output =
+      "Operational Info\n----------------\nState              : Active\nSpeed              : "
+      "IB-HDR\n"
+      "Width              : 4x\n\nPhysical Counters and BER Info\n"
+      "Time Since Last Clear [Min]        : 1234.5\nSymbol Errors                      : 12\n"
+      "Effective Physical Errors          : 0\nLink Down Counter                  : 17\n";
+  const std::string mst =
+      "MST modules:\n------------\n    MST PCI configuration module loaded\nPCI devices:\n"
+      "DEVICE_TYPE             MST                           PCI       RDMA      NET        NUMA\n"
+      "ConnectX7(rev:0)        /dev/mst/mt4129_pciconf3      5d:00.0   mlx5_3    net-ibp93  0\n"
+      "ConnectX7(rev:0)        NA                            19:00.0   mlx5_0    net-ibp25  0\n";
+  for (const char* command :
+       {"# mlxlink -d mlx5_3 -c", "[root@n1 ~]# sudo mlxlink --device mlx5_3",
+        "$ mlxlink -m -c -d mlx5_3", "# mlxlink -d /dev/mst/mt4129_pciconf3"}) {
+    const Evidence evidence = evidence_of(mst + command + "\n" + output + output);
+    EXPECT_EQ(said(evidence, "mlx5_3", fact::kRate), "200") << command;
+    EXPECT_EQ(said(evidence, "mlx5_3", "counter Symbol Errors"), "12") << command;
+    EXPECT_EQ(said(evidence, "mlx5_3", "counter Link Down Counter"), "17") << command;
+    EXPECT_EQ(said(evidence, "mlx5_3", "counter Effective Physical Errors"), "none") << command;
+    EXPECT_EQ(said(evidence, "mlx5_3", fact::kBusId), "0000:5d:00.0");
+    EXPECT_EQ(said(evidence, "mlx5_0", fact::kBusId), "0000:19:00.0");
+    EXPECT_THAT(evidence.notes,
+                ElementsAre(HasSubstr("mlxlink does not say of which device this is")));
+  }
+  EXPECT_EQ(said(evidence_of("$ mlxlink -d 5d:00.0\n" + output), "0000:5d:00.0", fact::kRate),
+            "200");
+  EXPECT_EQ(said(evidence_of("# mlxlink -d /dev/mst/mt4129_pciconf3\n" + output),
+                 "/dev/mst/mt4129_pciconf3", fact::kState),
+            "up")
+      << "nothing says which NIC that is";
+  EXPECT_EQ(said(evidence_of("MST modules:\nMST devices:\n"
+                             "/dev/mst/mt4129_pciconf3         - PCI configuration cycles access.\n"
+                             "                                   domain:bus:dev.fn=0000:5d:00.0 "
+                             "addr.reg=88 data.reg=92\n# mlxlink -d /dev/mst/mt4129_pciconf3\n" +
+                             output),
+                 "0000:5d:00.0", fact::kState),
+            "up");
 }
 
 TEST(Networks, ReadNodesCablesAndRates) {
@@ -331,6 +375,13 @@ TEST(HostTools, ReadBootOptionsModulesAndCpus) {
       "GT/s PCIe x8 link at 0000:17:02.0\n");
   EXPECT_EQ(said(dmesg, "host", fact::kIommu), "translate");
   EXPECT_THAT(said(dmesg, "host", fact::kAlert), HasSubstr("limited by 8.0 GT/s PCIe x8"));
+  const std::string event = "] mlx5_core 0000:4c:00.0: Port module event: module 0, Cable ";
+  const std::string unplugged = "[ 9200.000000" + event + "unplugged\n";
+  EXPECT_EQ(said(evidence_of(unplugged), "host", fact::kAlert),
+            "mlx5_core 0000:4c:00.0: Port module event: module 0, Cable unplugged");
+  EXPECT_EQ(
+      said(evidence_of(unplugged + "[ 9300.000000" + event + "plugged\n"), "host", fact::kAlert),
+      "none");
   const Evidence modules =
       evidence_of("Module                  Size  Used by\nnvidia_peermem         16384  0\n");
   EXPECT_EQ(said(modules, "host", "module nvidia_peermem"), "loaded");

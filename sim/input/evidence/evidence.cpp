@@ -23,7 +23,7 @@ void read_nothing(const EvidenceSection& section, Facts& facts) {
                          "lines without their devices"));
 }
 
-constexpr std::array<std::pair<EvidenceKind, SectionReader>, 28> kSectionReaders{{
+constexpr std::array<std::pair<EvidenceKind, SectionReader>, 29> kSectionReaders{{
     {EvidenceKind::kTopoMatrix, read_topo_matrix},
     {EvidenceKind::kLspci, read_lspci},
     {EvidenceKind::kLspciTree, read_lspci_tree},
@@ -36,6 +36,7 @@ constexpr std::array<std::pair<EvidenceKind, SectionReader>, 28> kSectionReaders
     {EvidenceKind::kIbvDevinfo, read_ibv_devinfo},
     {EvidenceKind::kRdmaLink, read_rdma_link},
     {EvidenceKind::kMlxlink, read_mlxlink},
+    {EvidenceKind::kMst, read_mst},
     {EvidenceKind::kIbdev2netdev, read_ibdev2netdev},
     {EvidenceKind::kIbnetdiscover, read_ibnetdiscover},
     {EvidenceKind::kIbnetdiscoverPorts, read_ibnetdiscover_ports},
@@ -75,6 +76,16 @@ auto reader_of(const Table& table, EvidenceKind kind) -> decltype(table[0].secon
                                           known_names(std::move(tools), evidence_kinds().size()));
 }
 
+/// Why a section said nothing.
+std::string why_unread(const EvidenceSection& section) {
+  if (section.kind == EvidenceKind::kMlxlink && section.argument.empty()) {
+    return "mlxlink does not say of which device this is; write the command on a line above it, "
+           "such as 'mlxlink -d mlx5_0'";
+  }
+  return "looks like " + std::string(evidence_tool(section.kind)) +
+         ", but says nothing that weft reads";
+}
+
 /// The source's kinds are those that said something.
 void read_sections(const EvidenceText& read, const std::string& file, Evidence& evidence) {
   EvidenceSource source{file, {}};
@@ -93,6 +104,10 @@ void read_sections(const EvidenceText& read, const std::string& file, Evidence& 
     const bool listed =
         std::find(source.kinds.begin(), source.kinds.end(), section.kind) != source.kinds.end();
     if (said && !listed) source.kinds.push_back(section.kind);
+    if (!said && section.kind == EvidenceKind::kMlxlink) {
+      evidence.notes.push_back(section.place(section.lines.front()).text() + ": " +
+                               why_unread(section) + ": passed over");
+    }
   }
   if (!source.kinds.empty()) evidence.sources.push_back(std::move(source));
 }
@@ -104,9 +119,7 @@ void parse_text(const std::string& text, const std::string& file, const std::str
   const std::size_t before = evidence.sources.size();
   read_sections(read, file, evidence);
   if (evidence.sources.size() == before) {
-    throw InputError(Place{file, 0, 0},
-                     "looks like " + std::string(evidence_tool(read.sections().front().kind)) +
-                         ", but says nothing that weft reads");
+    throw InputError(Place{file, 0, 0}, why_unread(read.sections().front()));
   }
 }
 
@@ -123,6 +136,7 @@ void parse_evidence(const std::string& text, const std::string& file, const std:
                     Evidence& evidence) {
   if (!is_tar(text)) {
     parse_text(text, file, host, evidence);
+    evidence.facts.name_mst_devices();
     return;
   }
   const std::size_t before = evidence.sources.size();
@@ -141,6 +155,7 @@ void parse_evidence(const std::string& text, const std::string& file, const std:
   if (evidence.sources.size() == before) {
     throw InputError(Place{file, 0, 0}, "no file in this tar is output that weft knows");
   }
+  evidence.facts.name_mst_devices();
 }
 
 Evidence read_evidence(const std::vector<std::string>& files) {

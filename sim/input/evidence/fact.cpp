@@ -1,5 +1,6 @@
 #include "sim/input/evidence/fact.hpp"
 
+#include <algorithm>
 #include <cctype>
 #include <cstdint>
 #include <set>
@@ -37,6 +38,22 @@ void Facts::add(Fact fact) {
   if (said.size() == kMostWords) return;
   said.push_back(all_.size());
   all_.push_back(std::move(fact));
+}
+
+void Facts::name_mst_devices() {
+  const auto is_mst = [](const Fact& fact) { return fact.subject.starts_with(fact::kMstFolder); };
+  if (std::none_of(all_.begin(), all_.end(), is_mst)) return;
+  std::map<Key, std::string> names;  // by host and MST device
+  for (const Fact& fact : all_) {
+    if (fact.what == fact::kMst) names.emplace(Key{fact.host, fact.value}, fact.subject);
+  }
+  Facts out;
+  for (Fact& fact : all_) {
+    const auto name = names.find({fact.host, fact.subject});
+    if (name != names.end()) fact.subject = name->second;
+    out.add(std::move(fact));
+  }
+  *this = std::move(out);
 }
 
 std::vector<const Fact*> Facts::find(const std::string& host, const std::string& subject,

@@ -64,6 +64,8 @@ inline constexpr std::string_view kDmaBuf = "DMA-BUF";           ///< on
 inline constexpr std::string_view kNetIndex = "NCCL net";        ///< NCCL's number of it
 inline constexpr std::string_view kPath = "path to ";            ///< + a device: topo -m's class
 inline constexpr std::string_view kNcclPath = "NCCL path to ";   ///< + a device: NCCL's type
+inline constexpr std::string_view kMst = "MST device";           ///< "/dev/mst/mt4129_pciconf0"
+inline constexpr std::string_view kMstFolder = "/dev/mst/";      ///< what all of them begin with
 inline constexpr std::string_view kCounter = "counter ";         ///< + its name
 inline constexpr std::string_view kLink = "NVLink to ";          ///< + a device: how many
 
@@ -95,6 +97,8 @@ class Facts {
   /// Throws InputError beyond kMostFacts.
   void add(Fact fact);
   const std::vector<Fact>& all() const { return all_; }
+  /// Gives what is said of a MST device to the NIC that it is of, where a fact kMst tells.
+  void name_mst_devices();
   /// How often something was said, again or not.
   std::size_t times_said() const { return times_said_; }
 

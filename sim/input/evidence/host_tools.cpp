@@ -57,6 +57,43 @@ bool is_alert(std::string_view text) {
                      [&](std::string_view word) { return holds(text, word); });
 }
 
+/// A line of the kernel's log without its time.
+std::string_view message_of(const EvidenceLine& line) {
+  const std::size_t bracket = line.text.find("] ");
+  return without_blanks(bracket == std::string_view::npos ? line.text
+                                                          : line.text.substr(bracket + 2));
+}
+
+/// What mlx5_core says of a transceiver: "mlx5_core 0000:4c:00.0: Port module event: module 0,
+/// Cable unplugged" (mlx5_port_module_event()).
+struct ModuleEvent {
+  std::string_view module;  ///< up to its number; "" if the line is none
+  bool is_fault{false};     ///< unplugged, or an error
+};
+ModuleEvent module_event_of(std::string_view text) {
+  const std::size_t begin = text.find("Port module event");
+  const std::size_t comma = text.find(", ", begin);
+  if (begin == std::string_view::npos || comma == std::string_view::npos) return {};
+  const bool is_fault =
+      holds(text.substr(comma), "unplugged") || holds(text.substr(comma), "error");
+  return {text.substr(0, begin), is_fault};
+}
+
+/// Of each NIC the line of the last one: a cable that was plugged in again is no fault.
+std::map<std::string_view, int> last_module_events(const EvidenceSection& section) {
+  std::map<std::string_view, int> out;
+  for (const EvidenceLine& line : section.lines) {
+    const ModuleEvent event = module_event_of(message_of(line));
+    if (!event.module.empty()) out[event.module] = line.number;
+  }
+  return out;
+}
+
+bool has_no_cable(const EvidenceLine& line, const std::map<std::string_view, int>& last_events) {
+  const ModuleEvent event = module_event_of(message_of(line));
+  return event.is_fault && last_events.at(event.module) == line.number;
+}
+
 /// lscpu and /proc/cpuinfo name the CPU by the same numbers. AMD's family counts the extended one
 /// once, NCCL 16 times; cpu_part() takes NCCL's.
 void add_cpu(const EvidenceSection& section, const EvidenceLine& line, const std::string& vendor,
@@ -155,10 +192,9 @@ void read_dmesg(const EvidenceSection& section, Facts& facts) {
     facts.add(
         section.fact(section.lines.front(), "host", std::string(fact::kLog) + "messages", "read"));
   }
+  const std::map<std::string_view, int> last_events = last_module_events(section);
   for (const EvidenceLine& line : section.lines) {
-    const std::size_t bracket = line.text.find("] ");
-    const std::string_view text =
-        bracket == std::string_view::npos ? line.text : line.text.substr(bracket + 2);
+    const std::string_view text = message_of(line);
     Scan scan(text);
     if (scan.skip("Command line: ") || scan.skip("Kernel command line: ")) {
       read_boot_options(section, line, scan.rest(), facts);
@@ -168,7 +204,7 @@ void read_dmesg(const EvidenceSection& section, Facts& facts) {
     } else if (scan.skip("Linux version ")) {
       facts.add(section.fact(line, "host", std::string(fact::kVersion) + "Linux",
                              one_line(scan.word().substr(0, 64))));
-    } else if (is_alert(text) && alerts < kMostAlerts) {
+    } else if ((is_alert(text) || has_no_cable(line, last_events)) && alerts < kMostAlerts) {
       ++alerts;
       facts.add(
           section.fact(line, "host", fact::kAlert, one_line(without_blanks(text).substr(0, 240))));

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <optional>
@@ -180,15 +181,31 @@ void read_ibdev2netdev(const EvidenceSection& section, Facts& facts) {
   }
 }
 
-/// The output names no device: weft-collect's line before it does.
+/// The output names no device: the command above it does, by its verbs name, its bus id or, as
+/// "/dev/mst/mt4129_pciconf3", by a name that `mst status -v` tells.
 void read_mlxlink(const EvidenceSection& section, Facts& facts) {
+  constexpr std::array<std::string_view, 4> kCounters{"Symbol Errors", "Effective Physical Errors",
+                                                      "Link Down Counter",
+                                                      "Link Error Recovery Counter"};
   PortReader reader(section, facts);
-  reader.device(section.argument);
+  const std::string bus_id = bus_id_of(section.argument);
+  reader.device(bus_id.empty() ? section.argument : bus_id);
   double lane = 0;
   for (const EvidenceLine& line : section.lines) {
     const std::optional<KeyAndValue> entry = key_and_value(line.text);
     if (!entry) continue;
     if (entry->key == "State") reader.state(line, entry->value);
+    if (entry->key == "Physical state" && entry->value == "Disabled") {
+      reader.add(line, fact::kPhysical, "Disabled");
+    }
+    if (entry->key.starts_with("Time Since Last Clear")) {
+      reader.add(line, std::string(fact::kLog) + "counters", "read");
+    }
+    if (std::find(kCounters.begin(), kCounters.end(), entry->key) != kCounters.end() &&
+        Scan(entry->value).whole().value_or(0) > 0) {
+      reader.add(line, std::string(fact::kCounter) + std::string(entry->key),
+                 std::to_string(*Scan(entry->value).whole()));
+    }
     if (entry->key == "Speed") {
       lane = lane_rate(entry->value);
       // Ethernet: "400G_4X", "100GbE"; the whole port's.
@@ -200,6 +217,33 @@ void read_mlxlink(const EvidenceSection& section, Facts& facts) {
       if (lanes && *lanes > 0 && *lanes <= 12) {
         reader.rate(line, format_number(lane * static_cast<double>(*lanes)));
       }
+    }
+  }
+}
+
+/// "ConnectX7(rev:0)  /dev/mst/mt4129_pciconf7  d9:00.0  mlx5_7  net-ibp217s0  1" of -v; without it
+/// "/dev/mst/mt4129_pciconf0 - PCI configuration cycles access." and below it
+/// "domain:bus:dev.fn=0000:19:00.0".
+void read_mst(const EvidenceSection& section, Facts& facts) {
+  constexpr std::string_view kFunction = "domain:bus:dev.fn=";
+  std::string device;
+  for (const EvidenceLine& line : section.lines) {
+    Scan scan(line.text);
+    while (!scan.blanks().at_end()) {
+      std::string_view word = scan.word();
+      if (word.starts_with(fact::kMstFolder)) device = one_line(word);
+      const bool is_alone = word.starts_with(kFunction);
+      if (is_alone) word.remove_prefix(kFunction.size());
+      const std::string bus_id = bus_id_of(word);
+      if (bus_id.empty()) continue;
+      const std::string name = is_alone ? "" : one_line(scan.blanks().word());
+      const bool has_name = !name.empty() && name != "NA";
+      if (has_name) facts.add(section.fact(line, name, fact::kBusId, bus_id));
+      if (!device.empty()) {
+        facts.add(section.fact(line, has_name ? name : bus_id, fact::kMst, std::move(device)));
+      }
+      device.clear();
+      break;
     }
   }
 }

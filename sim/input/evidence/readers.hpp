@@ -46,6 +46,7 @@ void read_ibv_devinfo(const EvidenceSection& section, Facts& facts);
 void read_rdma_link(const EvidenceSection& section, Facts& facts);
 void read_ibdev2netdev(const EvidenceSection& section, Facts& facts);
 void read_mlxlink(const EvidenceSection& section, Facts& facts);
+void read_mst(const EvidenceSection& section, Facts& facts);
 
 void read_ibnetdiscover(const EvidenceSection& section, Facts& facts);
 void read_ibnetdiscover_ports(const EvidenceSection& section, Facts& facts);

@@ -40,6 +40,15 @@ bool is_rule(std::string_view line) {
   return line.size() >= 8 && line.find_first_not_of('-') == std::string_view::npos;
 }
 
+/// The device of a command "mlxlink -d DEVICE" that was echoed or noted above its output, which
+/// names none; "" if the line is none.
+std::string_view mlxlink_device(std::string_view line) {
+  Scan scan(line);
+  if (!scan.skip_to("mlxlink ")) return {};
+  if (!scan.skip_to("-d ") && !scan.skip_to("--device ")) return {};
+  return scan.blanks().word();
+}
+
 /// "==> name <==" of tail; "" if the line is none.
 std::string_view tail_head(std::string_view line) {
   if (!line.starts_with("==> ") || !line.ends_with(" <==")) return {};
@@ -59,6 +68,7 @@ void EvidenceText::make_sections(const std::string& host) {
   std::map<std::string, std::optional<std::size_t>> open;  // host: its section
   std::string named = host;                                // by a head
   std::string argument;
+  std::string mlxlink;  // the device of its next output
   for (std::size_t l = 0; l < lines.size(); ++l) {
     const ToolLine& line = lines[l];
     if (is_rule(line.text) && l + 2 < lines.size() && is_rule(lines[l + 2].text) &&
@@ -74,6 +84,11 @@ void EvidenceText::make_sections(const std::string& host) {
       continue;
     }
     const std::string of = line.host.empty() ? named : std::string(line.host);
+    if (const std::string_view device = mlxlink_device(line.text); !device.empty()) {
+      mlxlink = device;
+      open.erase(of);
+      continue;
+    }
     Scan command(line.text);
     if (command.skip("# weft-collect: ")) {  // which command's output follows
       const std::string_view words = command.rest();
@@ -85,9 +100,11 @@ void EvidenceText::make_sections(const std::string& host) {
     const EvidenceKindText* begun = evidence_begun_by(without_blanks(line.text));
     // Of `grep ACSCtl`, but lspci's own inside its output.
     if (begun != nullptr && begun->kind == EvidenceKind::kAcsLines && section) begun = nullptr;
-    if (begun != nullptr && (!section || sections_[*section].kind != begun->kind)) {
+    const bool is_mlxlink = begun != nullptr && begun->kind == EvidenceKind::kMlxlink;
+    if (begun != nullptr && (is_mlxlink || !section || sections_[*section].kind != begun->kind)) {
       section = sections_.size();
-      sections_.push_back({begun->kind, file_, of, argument, {}});
+      sections_.push_back(
+          {begun->kind, file_, of, is_mlxlink ? std::exchange(mlxlink, "") : argument, {}});
     }
     if (section) sections_[*section].lines.push_back({line.text, line.number});
   }
