@@ -52,7 +52,7 @@ constexpr std::array<Question, 19> kQuestions{
      {DeviceKind::kNic, "port_acs", "sudo lspci -vvv"}}};
 
 bool is_known(const DeviceSpec& device, std::string_view parameter) {
-  if (parameter == "part") return !device.part.empty();
+  if (parameter == "part") return !device.part.empty() || !device.product.empty();
   return device.settings.find(parameter) != device.settings.end();
 }
 

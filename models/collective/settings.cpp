@@ -173,10 +173,11 @@ void draw_nvlinks(TopologySpec& spec, const ParamCatalog& catalog) {
     if (device.kind == DeviceKind::kGpu) gpus.push_back(device);
   }
   std::size_t unknown = 0;
+  std::size_t products = 0;  // of which there is no part: a note of the file says so
   bool drawn = false;
   for (const DeviceSpec& gpu : gpus) {
     if (gpu.part.empty()) {
-      ++unknown;
+      ++(gpu.product.empty() ? unknown : products);
       continue;
     }
     const ParamValues* values = parts.values(gpu.part, "gpu", gpu.place);
@@ -196,6 +197,9 @@ void draw_nvlinks(TopologySpec& spec, const ParamCatalog& catalog) {
   if (unknown > 0) {
     spec.notes.push_back(spec.file + ": does not say which GPUs these are: the declared defaults " +
                          "stand in, without NVLink; name them with --gpu PART (such as h100-sxm)");
+  } else if (products > 0) {
+    spec.notes.push_back(spec.file +
+                         ": lists no NVLinks; of GPUs that weft does not know none is drawn");
   } else {
     spec.notes.push_back(spec.file + ": lists no NVLinks; " +
                          (drawn ? "drawn: all of each GPU's to an NVSwitch"

@@ -35,6 +35,7 @@ struct DeviceSpec {
   std::string bus_id;       ///< PCI bus id as the source gives it, "" if unknown
   ParamValues settings;     ///< what the file says of this device, by parameter name
   Place place;
+  std::string product{};  ///< of a GPU without a part: what its tools call it
 
   /// The scope of its parameters: the word of its model, else of its kind.
   std::string_view scope() const { return model.empty() ? device_kind_name(kind) : model; }

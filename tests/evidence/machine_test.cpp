@@ -121,6 +121,38 @@ TEST(ImportedPair, OfNcclAndLspciAgree) {
   }
 }
 
+/// Two GPUs of a product as nvidia-smi's table has them.
+std::string smi_table(const std::string& product) {
+  std::string out = "| NVIDIA-SMI 570.124.06   Driver Version: 570.124.06   CUDA Version: 12.8 |\n";
+  for (int i = 0; i < 2; ++i) {
+    out += "|   " + std::to_string(i) + "  " + product + "        Off |   00000000:0" +
+           std::to_string(1 + i) + ":00.0 Off |                  Off |\n";
+  }
+  return out;
+}
+
+TEST(ImportedGpus, ThoseThatWeftDoesNotKnowAreNamedAsPrinted) {
+  const auto note_of = [](const std::string& product) {
+    const ImportedMachine machine = imported(smi_table(product));
+    for (const std::string& note : machine.spec.notes) {
+      if (note.starts_with("gpu0, gpu1: '" + product + "' (")) return note;
+    }
+    return std::string{};
+  };
+  EXPECT_EQ(note_of("NVIDIA H100 80GB HBM3"), "") << "is known";
+  EXPECT_EQ(note_of("NVIDIA GeForce RTX 4090"),
+            "gpu0, gpu1: 'NVIDIA GeForce RTX 4090' (f:2) is no GPU that weft knows; known: a10, "
+            "a100-pcie, a100-sxm, a30, a40, b200-sxm, b300-sxm, gb200, gb300, gh200, h100-pcie, "
+            "h100-sxm, h200-sxm, l4, l40s, mi100, mi250x, mi300x, mi50, rtx-pro-6000, t4, "
+            "v100-sxm; without --gpu PART, or 'part: PART' in the topology, the declared defaults "
+            "stand in");
+  EXPECT_THAT(note_of("NVIDIA H20"), HasSubstr("is no GPU that weft knows; known: a10, "));
+  EXPECT_THAT(note_of("NVIDIA H100 NVL"),
+              HasSubstr("knows; nearest: h100-pcie, h100-sxm; known: "));
+  EXPECT_THAT(note_of("NVIDIA H200 NVL"), HasSubstr("knows; nearest: h200-sxm; known: "));
+  EXPECT_THAT(note_of("NVIDIA H800"), HasSubstr("knows; nearest: h100-sxm; known: "));
+}
+
 TEST(ImportedNccl, GivesThePathsThatItPrints) {
   const ImportedMachine machine = imported(captured("nccl-graph-4090.txt"));
   EXPECT_THAT(machine.conflicts, IsEmpty());

@@ -13,6 +13,7 @@
 #include "sim/base/error.hpp"
 #include "sim/base/quantity.hpp"
 #include "sim/input/evidence/machine.hpp"
+#include "sim/input/evidence/product_names.hpp"
 #include "sim/input/evidence/scan.hpp"
 #include "sim/input/nccl_parts.hpp"
 
@@ -37,57 +38,6 @@ constexpr std::array<DirectSetting, 10> kDirect{
      {DeviceKind::kNic, fact::kGdr, "gdr", ""},
      {DeviceKind::kSwitch, fact::kMps, "mps", " B"},
      {DeviceKind::kCpu, fact::kIommu, "iommu", ""}}};
-
-using PartName = std::pair<std::string_view, std::string_view>;
-
-/// Words of nvidia-smi's product names, where no PCI id is known; the first that fits counts. Those
-/// without a part of their own stand with "".
-constexpr std::array<PartName, 24> kGpuNames{{{"GB300", "gb300"},
-                                              {"GB200", "gb200"},
-                                              {"B300", "b300-sxm"},
-                                              {"B200", "b200-sxm"},
-                                              {"GH200", "gh200"},
-                                              {"H200 NVL", ""},
-                                              {"H100 NVL", ""},
-                                              {"H200", "h200-sxm"},
-                                              {"H100 PCIe", "h100-pcie"},
-                                              {"H100 80GB HBM3", "h100-sxm"},
-                                              {"H100 SXM", "h100-sxm"},
-                                              {"A100-SXM", "a100-sxm"},
-                                              {"A100-PCIE", "a100-pcie"},
-                                              {"A100 80GB PCIe", "a100-pcie"},
-                                              {"A100 PCIe", "a100-pcie"},
-                                              {"V100-SXM", "v100-sxm"},
-                                              {"RTX PRO 6000", "rtx-pro-6000"},
-                                              {"NVIDIA L40S", "l40s"},
-                                              {"NVIDIA L4 ", "l4"},
-                                              {"NVIDIA A10 ", "a10"},
-                                              {"NVIDIA A30", "a30"},
-                                              {"NVIDIA A40", "a40"},
-                                              {"Tesla T4", "t4"},
-                                              {"NVIDIA T4", "t4"}}};
-/// Of virtual functions, whose PCI ids are their own, and of ibstat's types.
-constexpr std::array<PartName, 12> kNicNames{{{"ConnectX-6 Dx", "connectx-6-dx"},
-                                              {"ConnectX-6 Lx", ""},
-                                              {"ConnectX-5", "connectx-5"},
-                                              {"ConnectX-6", "connectx-6"},
-                                              {"ConnectX-7", "connectx-7"},
-                                              {"ConnectX-8", "connectx-8"},
-                                              {"BlueField-3", "bluefield-3"},
-                                              {"MT4123", "connectx-6"},
-                                              {"MT4125", "connectx-6-dx"},
-                                              {"MT4129", "connectx-7"},
-                                              {"MT4119", "connectx-5"},
-                                              {"MT4131", "connectx-8"}}};
-
-template <class Names>
-std::string part_named(const Names& names, std::string_view product) {
-  const std::string padded = std::string(product) + " ";  // "NVIDIA A10" is a whole word
-  for (const auto& [words, part] : names) {
-    if (holds(padded, words)) return std::string(part);
-  }
-  return {};
-}
 
 std::int64_t whole(const Fact* fact) {
   return fact == nullptr ? 0 : Scan(fact->value).whole().value_or(0);
@@ -123,6 +73,7 @@ class Settings {
       if (device.kind == DeviceKind::kGpu) set_driver(device);
       if (device.kind == DeviceKind::kNic) set_kernel(device);
     }
+    note_unknown_gpus();
     set_root_ports();
     set_network();
   }
@@ -132,6 +83,7 @@ class Settings {
   void set(DeviceSpec& device, std::string_view name, const std::string& text, Origin origin,
            const std::string& source) const;
   void set_part(DeviceSpec& device) const;
+  void note_unknown_gpus();
   void set_direct(DeviceSpec& device, const DirectSetting& row) const;
   void set_link(DeviceSpec& device);
   bool set_link_by_rate(DeviceSpec& device, std::string_view what,
@@ -206,10 +158,9 @@ void Settings::set_part(DeviceSpec& device) const {
   const std::string_view name = product == nullptr ? std::string_view{} : product->value;
   if (device.kind == DeviceKind::kGpu) device.part = gpu_part(vendor, number, 0);
   if (device.kind == DeviceKind::kNic) device.part = nic_part(vendor, number);
-  if (device.part.empty() && device.kind == DeviceKind::kGpu)
-    device.part = part_named(kGpuNames, name);
-  if (device.part.empty() && device.kind == DeviceKind::kNic)
-    device.part = part_named(kNicNames, name);
+  if (device.part.empty() && device.kind == DeviceKind::kGpu) device.part = gpu_part_named(name);
+  if (device.part.empty() && device.kind == DeviceKind::kGpu) device.product = name;
+  if (device.part.empty() && device.kind == DeviceKind::kNic) device.part = nic_part_named(name);
   if (device.kind == DeviceKind::kSwitch) {
     if (holds(name, "PEX890xx") || (vendor == 0x1000 && number == 0xc030)) device.part = "pex89144";
     if (holds(name, "PEX880xx") || (vendor == 0x1000 && number == 0xc010)) device.part = "pex88096";
@@ -220,6 +171,20 @@ void Settings::set_part(DeviceSpec& device) const {
       if (found == "10de:22a3") device.part = "nvswitch-3";
       if (found == "10de:1af1") device.part = "nvswitch-2";
     }
+  }
+}
+
+/// Which GPUs are of a product that weft has no part of, by what they are called.
+void Settings::note_unknown_gpus() {
+  std::map<std::string, std::vector<std::string>> names;  // by product
+  std::map<std::string, Place> places;
+  for (const DeviceSpec& device : spec_.node.devices) {
+    if (device.product.empty()) continue;
+    names[device.product].push_back(device.name);
+    places.emplace(device.product, said_of(device, fact::kProduct)->place);
+  }
+  for (const auto& [product, gpus] : names) {
+    spec_.notes.push_back(known_names(gpus) + ": " + unknown_gpu(product, places[product]));
   }
 }
 

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "sim/base/error.hpp"
+
+namespace weft {
+
+/// The part of a GPU or NIC by its product's name, where its PCI id tells none; "" if weft has
+/// none.
+std::string gpu_part_named(std::string_view product);
+std::string nic_part_named(std::string_view product);
+
+/// What to say of a GPU without a part: its name as printed, the parts nearest to it, and all.
+std::string unknown_gpu(std::string_view product, const Place& place);
+
+}  // namespace weft
