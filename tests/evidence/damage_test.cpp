@@ -40,7 +40,13 @@ std::vector<std::string> made() {
   const std::string tar = tar_of("a/topo.txt", captured("topo-m-h100-4nic.txt")) +
                           tar_of("a/hwloc.xml", hwloc) + tar_of("a/core", std::string(9, '\0')) +
                           std::string(1024, '\0');
-  return {hwloc, nccl, tar};
+  const std::string mlxlink =
+      "MST modules:\nPCI devices:\nDEVICE_TYPE  MST  PCI  RDMA  NET  NUMA\n"
+      "ConnectX7(rev:0)  /dev/mst/mt4129_pciconf0  19:00.0  mlx5_0  net-ib0  0\n"
+      "# mlxlink -d /dev/mst/mt4129_pciconf0 -c\nOperational Info\nState : Active\n"
+      "Speed : IB-HDR\nWidth : 4x\nTime Since Last Clear [Min] : 3\nSymbol Errors : 12\n"
+      "[ 9200.000000] mlx5_core 0000:4c:00.0: Port module event: module 0, Cable unplugged\n";
+  return {hwloc, nccl, tar, mlxlink};
 }
 
 std::vector<std::string> corpus() {
