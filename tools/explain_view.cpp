@@ -24,11 +24,11 @@ std::vector<std::string> all_notes(const ExplainView& view) {
   const std::vector<Point>& points = view.effects.points();
   const auto largest = std::ranges::max_element(points, {}, &Point::bytes);
   constexpr double kMostOfTcp = 10;  // GB/s: no more than a 100 Gb/s card's wire
-  const double kFarBehind = std::log(4);
+  const double far_behind = std::log(4);
   if (view.measurement.hosts > 1 && largest != points.end()) {
     const double gap = view.explanation.gaps[static_cast<std::size_t>(largest - points.begin())];
     const double busbw = slow_busbw_gb_per_s(view, *largest);
-    if (gap > kFarBehind && busbw < kMostOfTcp) {
+    if (gap > far_behind && busbw < kMostOfTcp) {
       out.push_back(fmt::format(
           "{:.3g} GB/s at {} is what TCP sockets give, which are not modelled and so none of the "
           "causes: see first that NCCL_DEBUG=INFO says `Using network IB`, not Socket",
