@@ -58,10 +58,10 @@ constexpr std::array kSizeFields{
     SizeField{{"mended_us", "number", "us", "predicted as mended"},
               [](const SizePrice& s) -> Json { return s.mended_us; }},
     SizeField{{"found_path", "text", "",
-               "gdr, host-staged, or gdr in part: then the time is a lower bound"},
+               "gdr, host-staged, or nccl: GPUDirect RDMA at some of the rings' ends"},
               [](const SizePrice& s) -> Json { return s.found_path; }},
     SizeField{{"mended_path", "text", "",
-               "gdr, host-staged, or gdr in part: then the time is a lower bound"},
+               "gdr, host-staged, or nccl: GPUDirect RDMA at some of the rings' ends"},
               [](const SizePrice& s) -> Json { return s.mended_path; }}};
 
 Json lines_json(const std::vector<std::string>& lines) {

@@ -56,7 +56,7 @@ constexpr std::array kRowFields{
              [](const StateRow& s) -> Json { return s.row->row.ranks; }},
     RowField{{"nodes", "whole number", "", "nodes that take part"},
              [](const StateRow& s) -> Json { return s.row->row.nodes; }},
-    RowField{{"memory_path", "text", "", "gdr, host-staged; host"},
+    RowField{{"memory_path", "text", "", "gdr, host-staged, nccl (GPUDirect RDMA in part); host"},
              [](const StateRow& s) -> Json { return s.row->row.memory_path; }},
     RowField{{"algo", "text", "of nccl-tests", "that weft runs"},
              [](const StateRow& s) { return if_any(s.row->row.algo); }},

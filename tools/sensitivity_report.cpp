@@ -81,7 +81,7 @@ constexpr std::array kRowFields{
              [](const RowOf& r) -> Json { return r.effects->row.bytes; }},
     RowField{{"ranks", "whole number", "", "GPUs that take part"},
              [](const RowOf& r) -> Json { return r.effects->row.ranks; }},
-    RowField{{"memory_path", "text", "", "gdr or host-staged"},
+    RowField{{"memory_path", "text", "", "gdr, host-staged or nccl"},
              [](const RowOf& r) -> Json { return r.effects->row.memory_path; }},
     RowField{{"busbw_GBps", "number", "", "with no parameter moved"},
              [](const RowOf& r) -> Json { return r.effects->row.busbw_gb_per_s; }},

@@ -80,7 +80,7 @@ constexpr std::array kCauseFields{
 
 using RowField = JsonField<StepRow>;
 constexpr std::array kRowFields{
-    RowField{{"memory_path", "text", "", "gdr or host-staged"},
+    RowField{{"memory_path", "text", "", "gdr, host-staged or nccl"},
              [](const StepRow& r) -> Json { return r.memory_path; }},
     RowField{{"step_us", "number", "", "from the first task's begin to the last one's end"},
              [](const StepRow& r) -> Json { return r.times.step_s * 1e6; }},

@@ -49,7 +49,7 @@ constexpr std::array kCauseFields{CauseField{{"cause", "text", "", "a kind of se
 
 using RowField = JsonField<TrafficRow>;
 constexpr std::array kRowFields{
-    RowField{{"memory_path", "text", "", "gdr or host-staged"},
+    RowField{{"memory_path", "text", "", "gdr, host-staged or nccl"},
              [](const TrafficRow& r) -> Json { return r.memory_path; }},
     RowField{{"proto", "text", "", "NCCL's protocol of the largest send"},
              [](const TrafficRow& r) -> Json { return r.proto; }},

@@ -76,7 +76,7 @@ struct Row {
   std::int64_t bytes{0};    ///< as nccl-tests counts size
   std::uint32_t ranks{0};   ///< GPUs that take part
   std::uint32_t nodes{0};   ///< nodes that take part
-  std::string memory_path;  ///< "gdr" or "host-staged"
+  std::string memory_path;  ///< "gdr", "host-staged" or "nccl": as NCCL decides
   std::string algo;         ///< that ran: "Ring", "Tree", "NVLS", "NVLSTree", "P2P"
   std::string proto;        ///< that ran: "LL", "LL128", "Simple"
   std::uint32_t channels{0};

@@ -38,7 +38,7 @@ CaseMachine::CaseMachine(const MachineCase& what, const CaseContext& context)
       devices_{fabric_, params_, context.parts},
       machine_{devices_},
       run_{decided_run(devices_, env_, version_of(what, context))},
-      pairs_{ring_pairs(machine_, decided_schedule(devices_, run_).rings)} {}
+      pairs_{ring_pairs(machine_, decided_schedule(devices_, run_))} {}
 
 CasePredictor::CasePredictor(MachineCase what, const std::vector<const Change*>& changes,
                              const CaseContext& context, const std::string& name, unsigned threads,
@@ -74,11 +74,7 @@ CasePrediction CasePredictor::predict(const CaseRequest& request) {
   CasePrediction out;
   out.why_not = why_not_;
   if (prepared_ == nullptr) return out;
-  const NcclRun* const decided = prepared_->decided();
   try {
-    if (request.path.empty() && !is_staged_ && decided != nullptr) {
-      out.is_mixed = decided->is_mixed();
-    }
     RunResult run = prepared_->run(parse_op(request.op), request.sizes,
                                    {request.path.empty() ? path_taken() : request.path});
     if (!run.not_run.empty()) throw Stopped("stopped");

@@ -55,7 +55,7 @@ class CaseMachine {
 struct CaseRequest {
   std::string op;
   std::vector<Bytes> sizes;  ///< ascending
-  std::string path{};        ///< memory path, "gdr" or "host-staged"; "": the one that NCCL takes
+  std::string path{};        ///< memory path, one that predict() knows; "": what NCCL does
 };
 
 /// What one case came to: rows by size, or why there are none.
@@ -63,13 +63,6 @@ struct CasePrediction {
   std::vector<ResultRow> rows;
   std::vector<std::string> notes;  ///< predict()'s
   std::string why_not;
-  /// NCCL takes GPUDirect RDMA at some of the rings' ends; the prediction has it at all.
-  bool is_mixed{false};
-
-  /// The memory path of a row, as far as NCCL takes it.
-  std::string path(const ResultRow& row) const {
-    return row.memory_path + (is_mixed && row.memory_path == "gdr" ? " in part" : "");
-  }
 };
 
 /// Predicts a case, whose machine and decisions are made once. Every number is one of predict().

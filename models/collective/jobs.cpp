@@ -49,7 +49,7 @@ class JobSchedule {
       : fabric_{cluster.spec, static_cast<std::uint32_t>(job.nodes.size())},
         devices_{fabric_, cluster.params, parts},
         schedule_{decided(path, env, version)} {
-    if (path == MemoryPath::kGdr && job.nodes.size() > 1) refuse_without_gdr(job);
+    if (job.nodes.size() > 1) refuse_without_gdr(job);
     for (Ring& ring : schedule_.rings) {
       place(ring.entry_nic, job, cluster.fabric.nodes());
       place(ring.exit_nic, job, cluster.fabric.nodes());
@@ -67,7 +67,7 @@ class JobSchedule {
 
  private:
   void refuse_without_gdr(const ScenarioJob& job) const {
-    const std::string obstacle = gdr_obstacle(ring_pairs(Machine(devices_), schedule_.rings));
+    const std::string obstacle = gdr_obstacle(ring_pairs(Machine(devices_), schedule_));
     if (obstacle.empty()) return;
     throw InputError(job.place,
                      job.name + ": no gdr (" + obstacle + "); write memory_paths: [host-staged]");
@@ -134,7 +134,7 @@ JobPlans plans_of(const Cluster& cluster, const Scenario& scenario, const PartLi
                       job.place.text(), out.seconds / 60));
     }
     out.plans.push_back(make_plan(cluster.devices, communicator_of(cluster.fabric, job),
-                                  decided.schedule(), op, job.size, path));
+                                  decided.schedule(), op, job.size));
     out.nccl_choices.emplace_back(decided.nccl_choice(op, job.size));
   }
   return out;

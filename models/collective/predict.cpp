@@ -110,8 +110,7 @@ void refuse_hours(const Ready& ready, const std::vector<RowTask>& tasks) {
   double transfers = 0;
   long long connections = 0;
   for (const RowTask& task : tasks) {
-    const Plan plan =
-        make_plan(machine.devices(), schedules.at(task.path), task.op, task.bytes, task.path);
+    const Plan plan = make_plan(machine.devices(), schedules.at(task.path), task.op, task.bytes);
     const double launches = launches_of(ready, task);
     hops += launches * packet_hops(machine, plan);
     transfers += launches * static_cast<double>(transfer_count(plan));
@@ -193,27 +192,6 @@ void run_tasks(const Ready& ready, const std::vector<RowTask>& tasks, std::atomi
     }
   }
   if (result.rows.empty()) throw Stopped("stopped before any row was finished");
-}
-
-/// The memory paths to run: inside one node the first that is asked for; where GPUDirect RDMA is
-/// not possible, host-staged instead. Notes say so.
-std::vector<MemoryPath> paths_to_run(const std::vector<std::string>& memory_paths,
-                                     std::uint32_t nodes, const std::string& gdr_obstacle,
-                                     std::vector<std::string>& notes) {
-  std::vector<MemoryPath> paths;
-  for (const std::string& name : memory_paths) {
-    MemoryPath path = parse_memory_path(name);
-    if (nodes == 1 && !paths.empty()) {
-      notes.push_back(name + " is not run: inside one node no NIC is used");
-      continue;
-    }
-    if (path == MemoryPath::kGdr && !gdr_obstacle.empty()) {
-      notes.push_back("gdr falls back to host-staged: " + gdr_obstacle);
-      path = MemoryPath::kHostStaged;
-    }
-    if (std::find(paths.begin(), paths.end(), path) == paths.end()) paths.push_back(path);
-  }
-  return paths;
 }
 
 }  // namespace
@@ -304,21 +282,44 @@ Prepared::Prepared(const Scenario& scenario, TopologySpec spec, const PredictOpt
       decided_{.simple = devices_.params().choice("nccl.decisions") == "simple",
                .multicast = options.fidelity == Fidelity::kFluid,
                .runs = {}} {
-  decide(MemoryPath::kGdr, devices_, asked_.env, asked_.version, decided_);
-  schedules_[MemoryPath::kGdr] = schedule_of(devices_, decided_, MemoryPath::kGdr);
-  gdr_pairs_ = ring_pairs(machine_, schedules_.at(MemoryPath::kGdr).rings);
+  gdr_pairs_ = ring_pairs(machine_, schedule(MemoryPath::kGdr));
+}
+
+const Schedule& Prepared::schedule(MemoryPath path) {
+  const auto at = schedules_.find(path);
+  if (at != schedules_.end()) return at->second;
+  decide(path, devices_, asked_.env, asked_.version, decided_);
+  return schedules_[path] = schedule_of(devices_, decided_, path);
+}
+
+/// Inside one node the first that is asked for; where GPUDirect RDMA is to be used and is not
+/// possible, host-staged instead. Notes say so.
+std::vector<MemoryPath> Prepared::paths_to_run(const std::vector<std::string>& memory_paths,
+                                               std::vector<std::string>& notes) {
+  std::vector<MemoryPath> paths;
+  for (const std::string& name : memory_paths) {
+    MemoryPath path = parse_memory_path(name);
+    if (fabric_.nodes() == 1 && !paths.empty()) {
+      notes.push_back(name + " is not run: inside one node no NIC is used");
+      continue;
+    }
+    const std::string obstacle =
+        gdr_obstacle(path == MemoryPath::kGdr ? gdr_pairs_ : ring_pairs(machine_, schedule(path)));
+    if (!obstacle.empty()) {
+      notes.push_back(name + " falls back to host-staged: " + obstacle);
+      path = MemoryPath::kHostStaged;
+    }
+    if (std::find(paths.begin(), paths.end(), path) == paths.end()) paths.push_back(path);
+  }
+  return paths;
 }
 
 std::vector<RowTask> Prepared::tasks_of(Op op, const std::vector<Bytes>& sizes,
                                         const std::vector<std::string>& memory_paths,
                                         std::vector<std::string>& notes) {
   std::vector<RowTask> tasks;
-  for (const MemoryPath path :
-       paths_to_run(memory_paths, fabric_.nodes(), gdr_obstacle(gdr_pairs_), notes)) {
-    if (!schedules_.contains(path)) {
-      decide(path, devices_, asked_.env, asked_.version, decided_);
-      schedules_[path] = schedule_of(devices_, decided_, path);
-    }
+  for (const MemoryPath path : paths_to_run(memory_paths, notes)) {
+    schedule(path);
     for (const Bytes bytes : sizes) tasks.push_back({op, bytes, path});
   }
   std::stable_sort(tasks.begin(), tasks.end(),

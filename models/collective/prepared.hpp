@@ -24,13 +24,17 @@ class Prepared {
   Prepared(const Prepared&) = delete;
   Prepared& operator=(const Prepared&) = delete;
 
-  /// What predict() gives of these. Memory paths: "gdr", "host-staged". Throws as it does.
+  /// What predict() gives of these. Memory paths: "gdr", "host-staged", "nccl". Throws as it does.
   RunResult run(Op op, const std::vector<Bytes>& sizes,
                 const std::vector<std::string>& memory_paths);
   /// What NCCL decides where GPUDirect RDMA is allowed; nullptr with weft's simple rules.
   const NcclRun* decided() const { return decided_.of(MemoryPath::kGdr); }
 
  private:
+  /// Decided when first asked for.
+  const Schedule& schedule(MemoryPath path);
+  std::vector<MemoryPath> paths_to_run(const std::vector<std::string>& memory_paths,
+                                       std::vector<std::string>& notes);
   std::vector<RowTask> tasks_of(Op op, const std::vector<Bytes>& sizes,
                                 const std::vector<std::string>& memory_paths,
                                 std::vector<std::string>& notes);

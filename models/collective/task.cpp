@@ -44,7 +44,7 @@ class RowRunner {
       : ready_{ready}, task_{task}, has_drawn_{has_drawn} {}
 
   PlanRun run(const Machine& machine, const Schedule& schedule, Bytes bytes) const {
-    const Plan plan = make_plan(machine.devices(), schedule, task_.op, bytes, task_.path);
+    const Plan plan = make_plan(machine.devices(), schedule, task_.op, bytes);
     const Launches launches(machine.devices().params());
     const PredictOptions& options = ready_.options;
     if (options.fidelity != Fidelity::kFluid) return run_packets_on(machine, plan, launches);

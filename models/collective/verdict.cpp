@@ -24,8 +24,10 @@ const ResultRow* largest(const std::vector<ResultRow>& rows, std::string_view pa
 }
 
 std::string sentence(const ResultRow& row) {
-  std::string out = fmt::format("{} over {}: busbw {:.1f} GB/s", format_size(Bytes{row.bytes}),
-                                row.memory_path == "gdr" ? "GPUDirect RDMA" : "host-staged buffers",
+  const std::string_view how = row.memory_path == "gdr"    ? "over GPUDirect RDMA"
+                               : row.memory_path == "nccl" ? "as NCCL decides"
+                                                           : "over host-staged buffers";
+  std::string out = fmt::format("{} {}: busbw {:.1f} GB/s", format_size(Bytes{row.bytes}), how,
                                 row.busbw_gb_per_s);
   if (row.nic_gb_per_s > 0) {
     out += fmt::format(" (the busiest NIC sends {:.1f})", row.nic_gb_per_s);
@@ -55,15 +57,17 @@ DeviceId nic_of(const Fabric& fabric, const NcclDecisions& decisions, int dev) {
   throw std::logic_error("a NIC of NCCL's decisions is not in the fabric");
 }
 
-/// "; NCCL_NET_GDR_LEVEL=PHB would allow it: +12 % busbw at 8 GiB by this model".
+/// "; NCCL_NET_GDR_LEVEL=PHB would allow it: +12 % busbw at 8 GiB by this model", beside what NCCL
+/// does or, where that was not run, beside host-staged.
 std::string what_allowing_brings(const NcclGdr& declined, const std::vector<ResultRow>& rows) {
   if (!declined.check.measured) return "";
   std::string out = fmt::format("; NCCL_NET_GDR_LEVEL={} would allow it",
                                 nccl_path_type_name(declined.check.distance));
   const ResultRow* gdr = largest(rows, "gdr");
-  const ResultRow* staged = largest(rows, "host-staged");
-  if (gdr == nullptr || staged == nullptr || gdr->bytes != staged->bytes) return out;
-  const double change = gdr->busbw_gb_per_s / staged->busbw_gb_per_s - 1;
+  const ResultRow* now = largest(rows, "nccl");
+  if (now == nullptr) now = largest(rows, "host-staged");
+  if (gdr == nullptr || now == nullptr || gdr->bytes != now->bytes) return out;
+  const double change = gdr->busbw_gb_per_s / now->busbw_gb_per_s - 1;
   return out + fmt::format(": {:+.0f} % busbw at {} by this model", 100 * change,
                            format_size(Bytes{gdr->bytes}));
 }
@@ -71,9 +75,11 @@ std::string what_allowing_brings(const NcclGdr& declined, const std::vector<Resu
 }  // namespace
 
 std::vector<std::string> verdict(const std::vector<ResultRow>& rows) {
+  const ResultRow* nccl = largest(rows, "nccl");
   const ResultRow* gdr = largest(rows, "gdr");
   const ResultRow* staged = largest(rows, "host-staged");
   std::vector<std::string> out;
+  if (nccl != nullptr) out.push_back(sentence(*nccl));
   if (gdr != nullptr) out.push_back(sentence(*gdr));
   if (staged != nullptr) out.push_back(sentence(*staged));
   if (gdr != nullptr && staged != nullptr && gdr->bytes == staged->bytes && gdr->nodes > 1) {
@@ -84,18 +90,24 @@ std::vector<std::string> verdict(const std::vector<ResultRow>& rows) {
   return out;
 }
 
-std::vector<RingPair> ring_pairs(const Machine& machine, const std::vector<Ring>& rings) {
+std::vector<RingPair> ring_pairs(const Machine& machine, const Schedule& schedule) {
   const Fabric& fabric = machine.fabric();
   const std::size_t gpus = fabric.count(DeviceKind::kGpu);
   if (fabric.nodes() < 2) return {};
   std::set<std::pair<std::size_t, std::size_t>> indices;
-  for (const Ring& ring : rings) {
+  const auto has_gdr = [&](std::size_t gpu, std::size_t nic, bool sends) {
+    return schedule.gdr(static_cast<std::uint32_t>(gpu), static_cast<std::uint32_t>(nic), sends);
+  };
+  for (const Ring& ring : schedule.rings) {
     const RingEnds ends = ring_ends(ring, 0, gpus);
-    indices.emplace(ends.first, ring.entry_nic.front());
-    indices.emplace(ring.exit_proxy.empty() ? ends.last : ring.exit_proxy.front(),
-                    ring.exit_nic.front());
+    const std::size_t entry = ring.entry_nic.front();
+    const std::size_t exit = ring.exit_nic.front();
+    if (has_gdr(ends.first, entry, false)) indices.emplace(ends.first, entry);
+    if (has_gdr(ends.last, exit, true)) {
+      indices.emplace(ring.exit_proxy.empty() ? ends.last : ring.exit_proxy.front(), exit);
+    }
   }
-  const std::vector<PinnedMemory> pinned = nccl_pinned(machine.devices(), rings);
+  const std::vector<PinnedMemory> pinned = nccl_pinned(machine.devices(), schedule.rings);
   std::vector<RingPair> out;
   for (const auto& [g, n] : indices) {
     const DeviceId gpu = fabric.device(0, DeviceKind::kGpu, g);
@@ -137,6 +149,9 @@ std::vector<std::string> gdr_notes(const Machine& machine, const std::vector<Rin
     }
   }
   std::sort(out.begin(), out.end());
+  if (run != nullptr && run->path() == MemoryPath::kNccl && largest(rows, "nccl") == nullptr) {
+    out.emplace_back("gdr forces GPUDirect RDMA there; memory_paths: [nccl] runs what NCCL does");
+  }
   return out;
 }
 

@@ -20,7 +20,8 @@ struct RingPair {
   DeviceId nic;
   GdrPossible gdr;
 };
-std::vector<RingPair> ring_pairs(const Machine& machine, const std::vector<Ring>& rings);
+/// Those where data crosses by GPUDirect RDMA.
+std::vector<RingPair> ring_pairs(const Machine& machine, const Schedule& schedule);
 
 /// GPUDirect RDMA at the rings' ends: where the machine cannot, and where it can but NCCL leaves it
 /// off; with what allowing it would change at the largest size of `rows`. `run`: NCCL's decisions

@@ -20,7 +20,7 @@ struct SizePrice {
   std::int64_t bytes{0};
   double found_us{0};
   double mended_us{0};
-  std::string found_path;  ///< memory path: "gdr", "gdr in part", "host-staged"
+  std::string found_path;  ///< memory path: "gdr", "host-staged", "nccl": GPUDirect RDMA in part
   std::string mended_path;
 
   /// The share of bus bandwidth that is lost: 1 - found / mended.

@@ -169,7 +169,7 @@ Outcome where_unused(const Patient& patient, const GdrSaid& said) {
     finding.why_unpriced = kPriceOfCause;
     return found({std::move(finding)});
   }
-  if (patient.decided()->run().path() == MemoryPath::kGdr) {
+  if (patient.decided()->run().path() != MemoryPath::kHostStaged) {
     finding.what = "NCCL did not use GPUDirect RDMA, though " + rule_of(patient);
     finding.mend.by_rule = true;
     return found({std::move(finding)});

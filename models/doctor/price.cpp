@@ -15,7 +15,7 @@ std::vector<SizePrice> compared(const CasePrediction& found, const CasePredictio
     const ResultRow& before = found.rows[i];
     const ResultRow& after = mended.rows[i];
     out.push_back(
-        {before.bytes, before.time_us, after.time_us, found.path(before), mended.path(after)});
+        {before.bytes, before.time_us, after.time_us, before.memory_path, after.memory_path});
   }
   return out;
 }

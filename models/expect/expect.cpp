@@ -257,9 +257,8 @@ std::string unlike_measured(const MachineCase& machine, const std::vector<Scenar
   if (out.empty()) out = unlike_choice(asked, params, where);
   if (!out.empty() || where != Where::kBetweenNodes) return out;
   const std::optional<NcclRun> run = gdr_run(machine, set, 2, options, catalog);
-  if (!run || !run->is_mixed()) return "";
-  return "no published run with GPUDirect RDMA at some ends of NCCL's rings only, which weft "
-         "predicts as at all of them (" +
+  if (!run || run->path() != MemoryPath::kNccl) return "";
+  return "no published run with GPUDirect RDMA at some ends of NCCL's rings only (" +
          run->declined.front().check.why + ")";
 }
 

@@ -27,7 +27,7 @@ constexpr std::array kFloorFields{
              [](const ExpectedRow& e) -> Json { return e.row.ranks; }},
     RowField{{"nodes", "whole number", "", "nodes that take part"},
              [](const ExpectedRow& e) -> Json { return e.row.nodes; }},
-    RowField{{"memory_path", "text", "", "gdr, host-staged; host"},
+    RowField{{"memory_path", "text", "", "gdr, host-staged, nccl (GPUDirect RDMA in part); host"},
              [](const ExpectedRow& e) -> Json { return e.row.memory_path; }},
     RowField{{"qps", "whole number", "of perftest", "queue pairs (-q)"},
              [](const ExpectedRow& e) -> Json {

@@ -57,12 +57,6 @@ Effects::Times Effects::times(CasePredictor& predictor, const std::vector<std::s
     if (!made.why_not.empty()) return {{}, {}, made.why_not};
     for (const auto& [place, row] : series.rows) out.us[place] = made.rows[row].time_us;
     for (const std::string& note : made.notes) add_once(note, out.notes);
-    if (made.is_mixed) {
-      add_once(
-          "NCCL would use GPUDirect RDMA at some ends of its rings only; predicted as at all of "
-          "them",
-          out.notes);
-    }
   }
   return out;
 }

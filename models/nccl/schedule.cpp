@@ -218,6 +218,11 @@ bool flushes_by_capability(const Fabric& fabric, std::uint32_t gpu) {
 }
 
 Schedule make_schedule(const DeviceParams& devices, MemoryPath path) {
+  if (path == MemoryPath::kNccl) {
+    throw InputError(
+        "weft's simple rules (nccl.decisions=simple) do not say where NCCL takes GPUDirect RDMA: "
+        "the memory path is gdr or host-staged");
+  }
   const Fabric& fabric = devices.fabric();
   require_peers(fabric);
   const auto ranks = static_cast<std::uint32_t>(fabric.count(DeviceKind::kGpu)) * fabric.nodes();
@@ -228,6 +233,7 @@ Schedule make_schedule(const DeviceParams& devices, MemoryPath path) {
   schedule.inside = [&fabric](std::uint32_t from, std::uint32_t to) {
     return nearest_inside(fabric, from, to);
   };
+  schedule.gdr = [path](std::uint32_t, std::uint32_t, bool) { return path == MemoryPath::kGdr; };
   schedule.flushes = [&fabric](std::uint32_t gpu, std::uint32_t) {
     return flushes_by_capability(fabric, gpu);
   };

@@ -84,6 +84,9 @@ struct Schedule {
   /// What joins a GPU of a node to another, [from][to], by their places among its GPUs. Throws
   /// InputError if they are to meet over the network.
   std::function<Inside(std::uint32_t from, std::uint32_t to)> inside;
+  /// Whether a NIC reads (`sends`) or writes the memory of a GPU itself, or else buffers in the
+  /// host's: GPUDirect RDMA; by their places among the GPUs and NICs of a node.
+  std::function<bool(std::uint32_t gpu, std::uint32_t nic, bool sends)> gdr;
   /// Whether what a NIC has written into the memory of a GPU is flushed before its kernel is told;
   /// by their places among the GPUs and NICs of a node.
   std::function<bool(std::uint32_t gpu, std::uint32_t nic)> flushes;

@@ -127,7 +127,7 @@ class GraphPlanBuilder {
       std::uint32_t blocks = 0;
       for (const std::uint32_t e : by_group[g]) {
         const Exchange& exchange = graph_->exchanges[e];
-        const Plan part = exchange_plan(*devices_, exchange, communicators_[g], schedule, path_);
+        const Plan part = exchange_plan(*devices_, exchange, communicators_[g], schedule);
         for (const Actor& actor : part.actors) {
           if (actor.kind == Actor::Kind::kThreadBlock) blocks = std::max(blocks, actor.number + 1);
         }
@@ -313,15 +313,15 @@ class GraphPlanBuilder {
 }  // namespace
 
 Plan exchange_plan(const DeviceParams& devices, const Exchange& exchange,
-                   const Communicator& communicator, const Schedule& schedule, MemoryPath path) {
+                   const Communicator& communicator, const Schedule& schedule) {
   if (exchange.sends.empty()) {
-    return make_plan(devices, communicator, schedule, exchange.op, exchange.bytes, path);
+    return make_plan(devices, communicator, schedule, exchange.op, exchange.bytes);
   }
   std::vector<PeerSend> sends;
   for (const auto& [from, to, bytes] : exchange.sends) {
     if (bytes > Bytes{0}) sends.push_back({from, to, bytes});
   }
-  return traffic_plan(devices, communicator, schedule, sends, path);
+  return traffic_plan(devices, communicator, schedule, sends);
 }
 
 GraphPlan graph_plan(const DeviceParams& devices, CommunicatorDecisions& decisions,

@@ -49,6 +49,6 @@ GraphPlan graph_plan(const DeviceParams& devices, CommunicatorDecisions& decisio
 
 /// The plan of one call of an exchange by itself. Throws InputError as make_plan().
 Plan exchange_plan(const DeviceParams& devices, const Exchange& exchange,
-                   const Communicator& communicator, const Schedule& schedule, MemoryPath path);
+                   const Communicator& communicator, const Schedule& schedule);
 
 }  // namespace weft

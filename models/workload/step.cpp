@@ -105,10 +105,11 @@ StepRow run_path(ScenarioMachine& on, const TaskGraph& graph, MemoryPath path,
                  const PredictOptions& options, std::vector<std::string>& notes) {
   const GraphPlanLimits limits{kMostGraphTransfers};
   GraphPlan plan = graph_plan(on.devices(), on.decisions(), graph, path, limits);
-  if (path == MemoryPath::kGdr) {
+  if (path != MemoryPath::kHostStaged) {
     const std::string obstacle = gdr_obstacle(on.machine(), plan.plan);
     if (!obstacle.empty()) {
-      notes.push_back("gdr falls back to host-staged: " + obstacle);
+      notes.push_back(std::string(memory_path_name(path)) +
+                      " falls back to host-staged: " + obstacle);
       path = MemoryPath::kHostStaged;
       plan = graph_plan(on.devices(), on.decisions(), graph, path, limits);
     }

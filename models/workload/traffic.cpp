@@ -75,10 +75,11 @@ TrafficRow run_path(ScenarioMachine& on, const TrafficMatrix& matrix, const Traf
     return graph_plan(on.devices(), on.decisions(), graph, by, {kMostGraphTransfers});
   };
   GraphPlan plan = plan_of(path);
-  if (path == MemoryPath::kGdr) {
+  if (path != MemoryPath::kHostStaged) {
     const std::string obstacle = gdr_obstacle(on.machine(), plan.plan);
     if (!obstacle.empty()) {
-      notes.push_back("gdr falls back to host-staged: " + obstacle);
+      notes.push_back(std::string(memory_path_name(path)) +
+                      " falls back to host-staged: " + obstacle);
       path = MemoryPath::kHostStaged;
       plan = plan_of(path);
     }
@@ -92,7 +93,7 @@ TrafficRow run_path(ScenarioMachine& on, const TrafficMatrix& matrix, const Traf
   row.time_us = ran.outcome.time.as_us();
   row.ranks = ranks_of(all, on.fabric(), matrix, ran.spans);
   row.links = links_of(on.machine(), exchange_plan(on.devices(), graph.exchanges.front(), all,
-                                                   on.decisions().schedule(all, path), path));
+                                                   on.decisions().schedule(all, path)));
   row.limited_by = shares_of(ran.outcome, causes);
   row.trajectory = ran.outcome.trajectory;
   return row;

@@ -17,7 +17,7 @@
 namespace weft {
 namespace {
 
-constexpr std::array<std::string_view, 2> kMemoryPaths{"gdr", "host-staged"};
+constexpr std::array<std::string_view, 3> kMemoryPaths{"gdr", "host-staged", "nccl"};
 constexpr std::array<std::string_view, 5> kRunAlgos{"Ring", "Tree", "NVLS", "NVLSTree", "PAT"};
 constexpr Bytes kLargestSize{1LL << 42};  // 4 TiB: beyond any GPU's memory
 constexpr std::string_view kSizeForm = "size, 1 B to 4 TiB";
@@ -34,7 +34,10 @@ constexpr std::array kScenarioKeys{
     KeySpec{"jobs", "list", "none",
             "what runs at once, each on nodes of its own; in place of workload"},
     KeySpec{"memory_paths", "list of", "[gdr, host-staged]; of steps, traces and traffic [gdr]",
-            "the way through memory: GPUDirect RDMA, or pinned host buffers", kMemoryPaths},
+            "the way through memory: GPUDirect RDMA, pinned host buffers, or either as NCCL "
+            "decides for "
+            "each GPU, NIC and direction",
+            kMemoryPaths},
     KeySpec{"env", "map", "none", "NCCL's environment variables: NCCL_...: text"},
     KeySpec{"nccl_version", "text", "2.28.9", "the NCCL release whose decisions are followed"},
     KeySpec{"set", "map", "none", "any key of `weft list-params`, value with its unit"}};
@@ -292,7 +295,7 @@ Scenario parse_scenario(const std::string& text, const std::string& file) {
   if (paths != nullptr) {
     scenario.memory_paths = read_memory_paths(*paths);
   } else {
-    scenario.memory_paths = {kMemoryPaths.begin(), kMemoryPaths.end()};
+    scenario.memory_paths = {"gdr", "host-staged"};
     if (scenario.op.empty()) scenario.memory_paths.resize(1);
   }
   if (const Yaml* env = yaml.find("env")) read_env(*env, scenario);

@@ -50,11 +50,12 @@ struct Scenario {
   std::optional<std::uint32_t> nodes;   ///< absent: the topology's own number
   std::optional<StepSpec> step{};       ///< a training step, in place of `op` and `sizes`
   std::optional<ChakraFiles> chakra{};  ///< traces, likewise
-  std::optional<TrafficSpec> traffic{};    ///< irregular traffic, likewise
-  std::string op;                          ///< "allreduce"; "": another workload, or jobs
-  std::vector<Bytes> sizes;                ///< positive, ascending, none twice; none: no `op`
-  std::vector<ScenarioJob> jobs;           ///< that run at once; none: the one workload
-  std::vector<std::string> memory_paths;   ///< of "gdr" and "host-staged"; at least one, none twice
+  std::optional<TrafficSpec> traffic{};  ///< irregular traffic, likewise
+  std::string op;                        ///< "allreduce"; "": another workload, or jobs
+  std::vector<Bytes> sizes;              ///< positive, ascending, none twice; none: no `op`
+  std::vector<ScenarioJob> jobs;         ///< that run at once; none: the one workload
+  std::vector<std::string>
+      memory_paths;  ///< of "gdr", "host-staged", "nccl"; at least one, none twice
   std::map<std::string, std::string> env;  ///< NCCL's environment variables
   std::map<std::string, Place> env_place;  ///< where each of them stands
   std::string nccl_version;                ///< whose decisions to follow, as written; "": not said

@@ -16,6 +16,7 @@ constexpr int kIntervalWidth = 22;
 
 std::string_view path_title(std::string_view memory_path) {
   if (memory_path == "gdr") return "GPUDirect RDMA";
+  if (memory_path == "nccl") return "as NCCL decides";
   if (memory_path == "host-staged") return "host-staged";
   return memory_path;
 }

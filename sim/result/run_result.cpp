@@ -102,7 +102,7 @@ constexpr std::array kRowFields{
              [](const ResultRow& r) -> Json { return r.ranks; }},
     RowField{{"nodes", "whole number", "", "nodes that take part"},
              [](const ResultRow& r) -> Json { return r.nodes; }},
-    RowField{{"memory_path", "text", "", "gdr or host-staged"},
+    RowField{{"memory_path", "text", "", "gdr, host-staged or nccl"},
              [](const ResultRow& r) -> Json { return r.memory_path; }},
     RowField{{"algo", "text", "", "the algorithm that ran"},
              [](const ResultRow& r) -> Json { return r.algo; }},

@@ -30,7 +30,7 @@ struct ResultRow {
   std::int64_t bytes{0};
   std::uint32_t ranks{0};
   std::uint32_t nodes{0};
-  std::string memory_path;  ///< "gdr" or "host-staged"
+  std::string memory_path;  ///< "gdr", "host-staged" or "nccl"
   std::string algo;
   std::string proto;
   std::uint32_t channels{0};

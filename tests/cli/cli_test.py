@@ -163,7 +163,7 @@ BOGUS_FILES = (
     ("run bogus_algo_of_op.yaml",
      "FILE:3:31: workload.algo: Tree runs allreduce only; write Ring"),
     ("run bogus_unknown_memory_path.yaml",
-     "FILE:4:21: memory_paths[1]: 'teleport' is not a memory path; known: gdr, host-staged"),
+     "FILE:4:21: memory_paths[1]: 'teleport' is not a memory path; known: gdr, host-staged, nccl"),
     ("run bogus_zero_nodes.yaml", "FILE:3:1: nodes: '0' is not a whole number from 1 to 1048576"),
     ("run bogus_unknown_setting.yaml", "FILE:4:7: set: no parameter 'wire.mut' (did you mean 'wire.mtu'?); " + WIRE_NAMES),
     ("run bogus_foreign_env.yaml",

@@ -186,8 +186,8 @@ TEST(Expect, AForcedProtocolOrAlgorithmThatNobodyMeasuredHasNoFloor) {
 TEST(Expect, GpuDirectRdmaInPartHasNoFloor) {
   const Subject subject = subject_with("hgx-h100-8nic.yaml", make_catalog());
   EXPECT_EQ(why_no_floor(subject, Where::kBetweenNodes, {{"NCCL_NET_GDR_READ", "0"}}),
-            "no published run with GPUDirect RDMA at some ends of NCCL's rings only, which weft "
-            "predicts as at all of them (NCCL_NET_GDR_READ=0: the NIC does not read GPU memory)");
+            "no published run with GPUDirect RDMA at some ends of NCCL's rings only "
+            "(NCCL_NET_GDR_READ=0: the NIC does not read GPU memory)");
   EXPECT_EQ(why_no_floor(subject, Where::kInNode, {{"NCCL_NET_GDR_READ", "0"}}), "");
 }
 

@@ -118,7 +118,8 @@ TEST(ScenarioBogus, Sizes) {
 
 TEST(ScenarioBogus, Words) {
   EXPECT_EQ(refused(with("[gdr,", "[gpu,")),
-            "s.yaml:6:16: memory_paths[0]: 'gpu' is not a memory path; known: gdr, host-staged");
+            "s.yaml:6:16: memory_paths[0]: 'gpu' is not a memory path; known: gdr, host-staged, "
+            "nccl");
   EXPECT_THAT(refused(with("[gdr,", "[host-staged,")), HasSubstr("given twice"));
   EXPECT_THAT(refused(with("[gdr, host-staged]", "[]")), HasSubstr("no memory path"));
   EXPECT_EQ(refused(with("NCCL_NVLS_ENABLE", "NVLS_ENABLE")),

@@ -21,7 +21,7 @@ constexpr Op kOps[] = {Op::kAllReduce, Op::kAllGather, Op::kReduceScatter, Op::k
                        Op::kReduce,    Op::kAllToAll,  Op::kSendRecv};
 
 Plan plan_of(MachineUnderTest& m, Op op, Bytes bytes, MemoryPath path = MemoryPath::kGdr) {
-  return make_plan(m.devices(), make_schedule(m.devices(), path), op, bytes, path);
+  return make_plan(m.devices(), make_schedule(m.devices(), path), op, bytes);
 }
 
 /// Bytes that go into and come out of each connection, known by the flag that tells its receiver of
@@ -131,7 +131,7 @@ TEST(CollectivePlan, ReceiversLoadWhereNcclReads) {
     env.p2p_read_enable = enabled;
     const auto run = decide_run(m.devices(), MemoryPath::kGdr, env, {});
     const Plan plan = make_plan(m.devices(), decided_schedule(m.devices(), std::get<NcclRun>(run)),
-                                Op::kAllReduce, Bytes::mib(16), MemoryPath::kGdr);
+                                Op::kAllReduce, Bytes::mib(16));
     std::int64_t read = 0;
     std::int64_t written = 0;
     for (const Program& program : plan.programs) {
@@ -155,6 +155,36 @@ TEST(CollectivePlan, ReceiversLoadWhereNcclReads) {
   EXPECT_FALSE(loads("hgx-h100-8nic.yaml", "Simple", -2));
   EXPECT_TRUE(loads("hgx-h100-8nic.yaml", "Simple", 1));
   EXPECT_FALSE(loads("hgx-h100-8nic.yaml", "LL", 1));
+}
+
+// For each GPU, NIC and direction NCCL decides whether the NIC reaches the GPU's memory itself.
+TEST(CollectivePlan, NicsReachTheMemoryThatNcclLetsThem) {
+  MachineUnderTest m("hgx-a100.yaml", {"nccl.algo=Ring", "nccl.proto=Simple"}, 2);
+  const auto plan_of = [&](MemoryPath path, const NcclEnv& env) {
+    const auto run = std::get<NcclRun>(decide_run(m.devices(), path, env, {}));
+    return make_plan(m.devices(), decided_schedule(m.devices(), run), Op::kAllReduce,
+                     Bytes::mib(16));
+  };
+  NcclEnv no_reads;
+  no_reads.net_gdr_read = 0;
+  NcclEnv no_gdr;
+  no_gdr.net_gdr_level = NcclPathType::kLoc;
+  EXPECT_EQ(plan_of(MemoryPath::kNccl, {}), plan_of(MemoryPath::kGdr, {}));
+  EXPECT_EQ(plan_of(MemoryPath::kNccl, no_gdr), plan_of(MemoryPath::kHostStaged, {}));
+  const auto kinds = [&](const Plan& plan) {
+    std::set<std::pair<DeviceKind, DeviceKind>> out;
+    for (const QueuePair& q : plan.queue_pairs) {
+      out.emplace(m.fabric().device(q.memory).kind, m.fabric().device(q.peer_memory).kind);
+    }
+    return out;
+  };
+  using Kinds = std::set<std::pair<DeviceKind, DeviceKind>>;
+  EXPECT_EQ(kinds(plan_of(MemoryPath::kNccl, no_reads)),
+            (Kinds{{DeviceKind::kCpu, DeviceKind::kGpu}}));
+  EXPECT_EQ(kinds(plan_of(MemoryPath::kGdr, no_reads)),
+            (Kinds{{DeviceKind::kGpu, DeviceKind::kGpu}}));
+  EXPECT_EQ(kinds(plan_of(MemoryPath::kHostStaged, no_reads)),
+            (Kinds{{DeviceKind::kCpu, DeviceKind::kCpu}}));
 }
 
 TEST(CollectivePlan, RingsMoveWhatNcclTestsCounts) {
@@ -218,7 +248,7 @@ TEST(CollectivePlan, SizeIsKnownBeforehand) {
     for (const Op op : kOps) {
       if (std::string_view(algo) == "Tree" && op != Op::kAllReduce) continue;
       for (const Bytes bytes : {Bytes{8}, Bytes::mib(1), Bytes::gib(1)}) {
-        const Plan plan = make_plan(m.devices(), schedule, op, bytes, MemoryPath::kGdr);
+        const Plan plan = make_plan(m.devices(), schedule, op, bytes);
         const PlanSize size = plan_size(m.devices(), schedule, op, bytes);
         const auto transfers = static_cast<double>(transfer_count(plan));
         const auto connections = static_cast<double>(Traffic(plan).sent.size());
@@ -241,7 +271,7 @@ TEST(CollectivePlan, SizeIsKnownBeforehandOfHostsMemoryAndEmulatedNics) {
       Schedule schedule = make_schedule(m.devices(), MemoryPath::kHostStaged);
       if (shared) schedule.inside = [](std::uint32_t, std::uint32_t) { return Inside::kShared; };
       const auto ratio = [&](Op op, Bytes bytes) {
-        const Plan plan = make_plan(m.devices(), schedule, op, bytes, MemoryPath::kHostStaged);
+        const Plan plan = make_plan(m.devices(), schedule, op, bytes);
         return plan_size(m.devices(), schedule, op, bytes).transfers /
                static_cast<double>(transfer_count(plan));
       };
@@ -272,8 +302,7 @@ TEST(CollectivePlan, RunsOnAnyGpusInAnyOrder) {
   ring.entry_nic = {5, 0, 4};
   ring.exit_nic = {5, 0, 3};
   schedule.rings.resize(1);
-  const Plan plan =
-      make_plan(m.devices(), some, schedule, Op::kAllReduce, Bytes::mib(48), MemoryPath::kGdr);
+  const Plan plan = make_plan(m.devices(), some, schedule, Op::kAllReduce, Bytes::mib(48));
   const Traffic traffic(plan);
   EXPECT_EQ(traffic.sent, traffic.received);
   EXPECT_EQ(traffic.sent.size(), 3u);
@@ -290,16 +319,13 @@ TEST(CollectivePlan, SendsAmongSomeGpusMeetEachPeer) {
   const Schedule schedule = make_schedule(m.devices(), MemoryPath::kGdr);
   const Communicator four(m.fabric(),
                           {m.id("gpu7", 2), m.id("gpu0", 0), m.id("gpu1", 0), m.id("gpu2", 2)});
-  const Traffic traffic(
-      make_plan(m.devices(), four, schedule, Op::kAllToAll, Bytes::mib(4), MemoryPath::kGdr));
+  const Traffic traffic(make_plan(m.devices(), four, schedule, Op::kAllToAll, Bytes::mib(4)));
   EXPECT_EQ(traffic.sent, traffic.received);
   std::set<Traffic::Pair> pairs;
   for (const auto& [c, bytes] : traffic.sent) pairs.insert(traffic.pair(c));
   EXPECT_EQ(pairs.size(), 12u);
   const Communicator unlike(m.fabric(), {m.id("gpu7", 2), m.id("gpu0", 0), m.id("gpu1", 0)});
-  EXPECT_THROW(
-      make_plan(m.devices(), unlike, schedule, Op::kAllToAll, Bytes::mib(4), MemoryPath::kGdr),
-      InputError);
+  EXPECT_THROW(make_plan(m.devices(), unlike, schedule, Op::kAllToAll, Bytes::mib(4)), InputError);
 }
 
 // One proxy thread a GPU serves all that its GPU sends to and receives from other nodes.
@@ -422,9 +448,8 @@ TEST(P2pSplit, IsByTheCommunicatorNotByTheFabric) {
   const Communicator first(two.fabric(), gpus);
   const Schedule schedule = make_schedule(one.devices(), MemoryPath::kGdr);
   for (const Op op : {Op::kAllToAll, Op::kSendRecv}) {
-    const Plan plan =
-        make_plan(two.devices(), first, schedule, op, Bytes::mib(8), MemoryPath::kGdr);
-    EXPECT_EQ(plan, make_plan(one.devices(), schedule, op, Bytes::mib(8), MemoryPath::kGdr));
+    const Plan plan = make_plan(two.devices(), first, schedule, op, Bytes::mib(8));
+    EXPECT_EQ(plan, make_plan(one.devices(), schedule, op, Bytes::mib(8)));
   }
 }
 

@@ -47,8 +47,8 @@ TEST_F(CommunicatorsTest, AllGpusHaveTheMachinesPlan) {
                                   : decided_schedule(m_.devices(), std::get<NcclRun>(run));
     for (const Op op : {Op::kAllReduce, Op::kAllGather, Op::kAllToAll}) {
       for (const Bytes bytes : {Bytes::kib(64), Bytes::mib(64)}) {
-        EXPECT_EQ(make_plan(m_.devices(), communicator, placed, op, bytes, MemoryPath::kGdr),
-                  make_plan(m_.devices(), whole, op, bytes, MemoryPath::kGdr));
+        EXPECT_EQ(make_plan(m_.devices(), communicator, placed, op, bytes),
+                  make_plan(m_.devices(), whole, op, bytes));
       }
     }
   }
@@ -62,8 +62,8 @@ TEST_F(CommunicatorsTest, NeighboursTakeNicsOfTheirOwn) {
   const auto nics = [&](int gpu) {
     const Communicator communicator = some({{gpu, 0}, {gpu, 2}});
     const Schedule schedule = all.schedule(communicator, MemoryPath::kGdr);
-    const Plan plan = make_plan(m_.devices(), communicator, schedule, Op::kAllReduce,
-                                Bytes::mib(64), MemoryPath::kGdr);
+    const Plan plan =
+        make_plan(m_.devices(), communicator, schedule, Op::kAllReduce, Bytes::mib(64));
     std::set<std::string> out;
     for (const QueuePair& q : plan.queue_pairs) {
       EXPECT_NE(m_.fabric().node_of(q.nic), 1u);
@@ -86,8 +86,7 @@ TEST_F(CommunicatorsTest, PlansStayAmongTheirGpus) {
     const Schedule schedule = all.schedule(*communicator, MemoryPath::kGdr);
     for (const Op op : {Op::kAllReduce, Op::kReduceScatter, Op::kBroadcast, Op::kAllToAll}) {
       for (const Bytes bytes : {Bytes::kib(16), Bytes::mib(1), Bytes::mib(256)}) {
-        const Plan plan =
-            make_plan(m_.devices(), *communicator, schedule, op, bytes, MemoryPath::kGdr);
+        const Plan plan = make_plan(m_.devices(), *communicator, schedule, op, bytes);
         for (const Actor& actor : plan.actors) {
           if (actor.kind != Actor::Kind::kThreadBlock) continue;
           EXPECT_TRUE(communicator->rank_of(actor.device)) << m_.fabric().full_name(actor.device);
@@ -113,14 +112,13 @@ TEST_F(CommunicatorsTest, TrafficOfEqualSendsIsAnAllToAll) {
   for (std::uint32_t to : {2, 0, 3, 1}) {
     for (std::uint32_t from = 0; from < 4; ++from) sends.push_back({from, to, Bytes::mib(1)});
   }
-  Plan equal = traffic_plan(m_.devices(), communicator, schedule, sends, MemoryPath::kGdr);
+  Plan equal = traffic_plan(m_.devices(), communicator, schedule, sends);
   EXPECT_EQ(equal.op, kTrafficName);
   equal.op = "alltoall";
-  EXPECT_EQ(equal, make_plan(m_.devices(), communicator, schedule, Op::kAllToAll, Bytes::mib(4),
-                             MemoryPath::kGdr));
+  EXPECT_EQ(equal, make_plan(m_.devices(), communicator, schedule, Op::kAllToAll, Bytes::mib(4)));
 
   const Plan one = traffic_plan(m_.devices(), communicator, schedule,
-                                std::vector<PeerSend>{{1, 2, Bytes{3'000'001}}}, MemoryPath::kGdr);
+                                std::vector<PeerSend>{{1, 2, Bytes{3'000'001}}});
   std::int64_t sent = 0;
   for_each_message(one, [&](QueuePairIndex, Bytes bytes, std::uint64_t times) {
     sent += bytes.count() * static_cast<std::int64_t>(times);

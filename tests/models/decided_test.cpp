@@ -210,6 +210,36 @@ TEST(Decided, AFarNicIsNamedWithWhatAllowingItWouldBring) {
                                 HasSubstr("% busbw at 64 MiB by this model"))));
 }
 
+TEST(Decided, AsNcclDecidesIsOneOfThePathsOrBetweenThem) {
+  const auto times = [](const std::string& topology, std::map<std::string, std::string> env) {
+    const RunResult result = run({.topology = topology,
+                                  .sizes = {Bytes::mib(64)},
+                                  .paths = {"gdr", "nccl", "host-staged"},
+                                  .env = std::move(env)});
+    std::vector<double> us;
+    for (const ResultRow& row : result.rows) us.push_back(row.time_us);
+    return us;
+  };
+  const std::vector<double> all = times("topologies/hgx-a100.yaml", {});
+  EXPECT_EQ(all.at(1), all.at(0)) << "each NIC is near its GPU";
+  const std::vector<double> none = times("tests/models/far_nic.yaml", {});
+  EXPECT_EQ(none.at(1), none.at(2)) << "no NIC is near enough";
+  // What is sent is staged, what is received is not: each way costs.
+  const std::vector<double> some =
+      times("topologies/hgx-a100.yaml", {{"NCCL_NET_GDR_READ", "0"}, {"NCCL_ALGO", "Ring"}});
+  EXPECT_GT(some.at(1), some.at(0));
+  EXPECT_LT(some.at(1), some.at(2));
+}
+
+TEST(Decided, SimpleRulesDoNotSayWhereNcclTakesGdr) {
+  try {
+    run({.sizes = {Bytes::mib(1)}, .paths = {"nccl"}, .set = {"nccl.decisions=simple"}});
+    ADD_FAILURE() << "ran";
+  } catch (const InputError& e) {
+    EXPECT_THAT(e.what(), HasSubstr("the memory path is gdr or host-staged"));
+  }
+}
+
 TEST(Decided, WithPxnAGpuSendsFromTheMemoryOfTheGpuNearTheNic) {
   // Each GPU shares a switch with one NIC. A ring enters by a NIC at its GPU and leaves at that
   // GPU's neighbour by the same NIC: over NVLink and the first GPU, not through CPUs and sockets.

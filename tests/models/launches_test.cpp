@@ -145,7 +145,7 @@ TEST(Launches, TheLapIsTheEndOfTheFirst) {
     MachineUnderTest with("hgx-h100-8nic.yaml", {"nccl.algo=Tree", "nccl.channels=2",
                                                  "nccl.proto=" + std::string(protocol)});
     const Plan plan = make_plan(with.devices(), make_schedule(with.devices(), MemoryPath::kGdr),
-                                Op::kAllReduce, Bytes::mib(1), MemoryPath::kGdr);
+                                Op::kAllReduce, Bytes::mib(1));
     CauseTable causes;
     for (const bool folds : {false, true}) {
       const Duration alone = run_fluid(with.machine(), plan, causes, folds).time;

@@ -70,7 +70,7 @@ Times predicted(MemoryPath path, Bytes bytes) {
                       "nccl.channels=2", "nic.rate=200 Gb/s", "wire.rate=200 Gb/s"},
                      4);
   const Schedule schedule = make_schedule(m.devices(), path);
-  const Plan plan = make_plan(m.devices(), schedule, Op::kAllReduce, bytes, path);
+  const Plan plan = make_plan(m.devices(), schedule, Op::kAllReduce, bytes);
   EventQueue events;
   CauseTable causes;
   FluidTransport transport(m.machine(), events, causes);

@@ -27,7 +27,7 @@ Schedule schedule_of(MachineUnderTest& m) {
 
 Plan plan_of(MachineUnderTest& m, Op op, Bytes bytes) {
   const Schedule schedule = schedule_of(m);
-  return make_plan(m.devices(), schedule, op, bytes, MemoryPath::kGdr);
+  return make_plan(m.devices(), schedule, op, bytes);
 }
 
 /// Bytes over each link's direction, by its name, framing and requests too.
@@ -168,7 +168,7 @@ TEST(NvlsPlan, SizeIsKnownBeforehand) {
     MachineUnderTest m(kHgx, {nodes == 1 ? "nccl.algo=NVLS" : "nccl.algo=NVLSTree"}, nodes);
     const Schedule schedule = schedule_of(m);
     for (const Bytes bytes : {Bytes::kib(64), Bytes::mib(64), Bytes::gib(1)}) {
-      const Plan plan = make_plan(m.devices(), schedule, Op::kAllReduce, bytes, MemoryPath::kGdr);
+      const Plan plan = make_plan(m.devices(), schedule, Op::kAllReduce, bytes);
       const double size = plan_size(m.devices(), schedule, Op::kAllReduce, bytes).transfers;
       EXPECT_NEAR(size / static_cast<double>(transfer_count(plan)), 1, 0.3) << nodes;
     }
@@ -183,7 +183,7 @@ TEST(NvlsPlan, WithoutAnNvSwitchThereIsNone) {
     return Choice{.algorithm = Algorithm::kNvls, .protocol = "Simple", .channels = 1};
   };
   try {
-    make_plan(m.devices(), schedule, Op::kAllReduce, Bytes::mib(1), MemoryPath::kGdr);
+    make_plan(m.devices(), schedule, Op::kAllReduce, Bytes::mib(1));
     ADD_FAILURE() << "made a plan";
   } catch (const InputError& e) {
     EXPECT_THAT(e.what(), ::testing::HasSubstr("no NVSwitch joins all GPUs of a node"));

@@ -180,7 +180,7 @@ TEST(PacketTransport, TheEstimateIsWhatIsCarried) {
     MachineUnderTest m("genoa-2p-same-switch.yaml", {"nccl.algo=Ring", "nccl.proto=Simple"}, 2);
     const MemoryPath memory = parse_memory_path(path);
     const Plan plan =
-        make_plan(m.devices(), make_schedule(m.devices(), memory), Op::kAllReduce, bytes, memory);
+        make_plan(m.devices(), make_schedule(m.devices(), memory), Op::kAllReduce, bytes);
     PacketCluster cluster(m.machine(), {0, 1});
     CauseTable causes;
     PacketTransport transport(cluster, causes);

@@ -23,7 +23,7 @@ Schedule schedule_of(MachineUnderTest& m, MemoryPath path) {
 }
 
 Plan plan_of(MachineUnderTest& m, Op op, Bytes bytes, MemoryPath path = MemoryPath::kGdr) {
-  return make_plan(m.devices(), schedule_of(m, path), op, bytes, path);
+  return make_plan(m.devices(), schedule_of(m, path), op, bytes);
 }
 
 struct Sent {
@@ -178,7 +178,7 @@ TEST(PatPlan, SizeIsKnownBeforehand) {
     for (const Op op : kOps) {
       for (const Bytes bytes : {Bytes{64}, Bytes::mib(1), Bytes::gib(1)}) {
         const Schedule schedule = schedule_of(m, path);
-        const Plan plan = make_plan(m.devices(), schedule, op, bytes, path);
+        const Plan plan = make_plan(m.devices(), schedule, op, bytes);
         const PlanSize size = plan_size(m.devices(), schedule, op, bytes);
         EXPECT_NEAR(size.transfers / static_cast<double>(transfer_count(plan)), 1, 0.5);
         EXPECT_EQ(size.connections, static_cast<double>(plan.queue_pairs.size()));
@@ -193,7 +193,7 @@ TEST(PatPlan, IsRefusedWhereNcclDoesNotHaveIt) {
   MachineUnderTest one(kOneGpu, {"nccl.algo=PAT"}, 4);
   EXPECT_THROW(plan_of(one, Op::kAllReduce, Bytes::mib(1)), InputError);
   EXPECT_THROW(make_plan(one.devices(), make_schedule(one.devices(), MemoryPath::kGdr),
-                         Op::kAllGather, Bytes::mib(1), MemoryPath::kGdr),
+                         Op::kAllGather, Bytes::mib(1)),
                InputError);
 }
 

@@ -9,7 +9,7 @@ namespace weft::test::models_ring_plan {
 namespace {
 
 Plan plan_of(const DeviceParams& devices, Op op, Bytes bytes, MemoryPath path = MemoryPath::kGdr) {
-  return make_plan(devices, make_schedule(devices, path), op, bytes, path);
+  return make_plan(devices, make_schedule(devices, path), op, bytes);
 }
 
 Plan ring_all_reduce(const DeviceParams& devices, Bytes bytes, MemoryPath path) {

@@ -209,7 +209,7 @@ TEST(Verbs, TwoCommunicatorsRunAtOnce) {
       ring.entry_nic = ring.exit_nic = {0, 0};
     }
     schedule.choose = [](Op, Bytes) { return Choice{Algorithm::kRing, "Simple", 4}; };
-    return make_plan(m.devices(), some, schedule, Op::kAllReduce, Bytes::mib(64), MemoryPath::kGdr);
+    return make_plan(m.devices(), some, schedule, Op::kAllReduce, Bytes::mib(64));
   };
   const std::vector<Plan> plans{
       plan({m.id("gpu0"), m.id("gpu1"), m.id("gpu0", 1), m.id("gpu1", 1)}, {0, 1, 2, 3}),

@@ -83,6 +83,9 @@ Schedule placed(Schedule schedule, const Fabric& fabric, const Communicator& com
   schedule.inside = [inside = schedule.inside, index](std::uint32_t from, std::uint32_t to) {
     return inside(index.at(from), index.at(to));
   };
+  schedule.gdr = [gdr = schedule.gdr, index](std::uint32_t gpu, std::uint32_t nic, bool sends) {
+    return gdr(index.at(gpu), nic, sends);
+  };
   schedule.flushes = [flushes = schedule.flushes, index](std::uint32_t gpu, std::uint32_t nic) {
     return flushes(index.at(gpu), nic);
   };
@@ -124,17 +127,20 @@ const CommunicatorDecisions::Decided& CommunicatorDecisions::decide(const Key& k
                                                 asked_.multicast, std::move(numbers)),
                                      made->fabric);
     made->schedule = decided_schedule(made->devices, decided);
-    for (const NcclGdr& gdr : decided.declined) {
-      const DeviceId gpu =
-          made->fabric.device(0, DeviceKind::kGpu, static_cast<std::size_t>(gdr.rank));
-      const std::string& name = made->fabric.device(gpu).name;
-      if (std::find(declined_.begin(), declined_.end(), name) == declined_.end()) {
-        declined_.push_back(name);
-      }
-    }
+    if (key.path == MemoryPath::kGdr) add_declined(made->fabric, decided);
   }
   at = std::move(made);
   return *at;
+}
+
+void CommunicatorDecisions::add_declined(const Fabric& fabric, const NcclRun& run) {
+  for (const NcclGdr& gdr : run.declined) {
+    const DeviceId gpu = fabric.device(0, DeviceKind::kGpu, static_cast<std::size_t>(gdr.rank));
+    const std::string& name = fabric.device(gpu).name;
+    if (std::find(declined_.begin(), declined_.end(), name) == declined_.end()) {
+      declined_.push_back(name);
+    }
+  }
 }
 
 Schedule CommunicatorDecisions::schedule(const Communicator& communicator, MemoryPath path) {

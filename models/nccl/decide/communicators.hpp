@@ -45,6 +45,7 @@ class CommunicatorDecisions {
     friend auto operator<=>(const Key&, const Key&) = default;
   };
   const Decided& decide(const Key& key);
+  void add_declined(const Fabric& fabric, const NcclRun& run);
 
   const DeviceParams* devices_;
   const PartLibrary* parts_;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -135,6 +137,34 @@ std::vector<std::uint32_t> fabric_nics(const Fabric& fabric, const NcclSystem& s
     out.push_back(by_name.at(system.nodes[static_cast<std::size_t>(node)].net.name));
   }
   return out;
+}
+
+/// For which GPU, NIC and direction of a host data crosses by GPUDirect RDMA.
+std::function<bool(std::uint32_t, std::uint32_t, bool)> gdr_of(const Fabric& fabric,
+                                                               const NcclRun& run) {
+  if (run.memory_path != MemoryPath::kNccl) {
+    return [all = run.memory_path == MemoryPath::kGdr](std::uint32_t, std::uint32_t, bool) {
+      return all;
+    };
+  }
+  const NcclDecisions& d = run.decisions;
+  const NcclNodeView& view = d.views.front();
+  const std::vector<std::uint32_t> nics = fabric_nics(fabric, view.system);
+  std::set<std::tuple<std::uint32_t, std::uint32_t, bool>> enabled;
+  for (int gpu = 0; gpu < d.gpus_per_host; ++gpu) {
+    const int place = view.system.gpu_of_rank(gpu);
+    for (std::size_t net = 0; net < nics.size(); ++net) {
+      for (const bool sends : {false, true}) {
+        if (check_gdr(view.system, view.paths, d.env, place, static_cast<int>(net), sends)
+                .enabled) {
+          enabled.emplace(gpu, nics[net], sends);
+        }
+      }
+    }
+  }
+  return [enabled = std::move(enabled)](std::uint32_t gpu, std::uint32_t nic, bool sends) {
+    return enabled.contains({gpu, nic, sends});
+  };
 }
 
 /// For which GPU and NIC of a host NCCL flushes, by their places.
@@ -305,8 +335,9 @@ std::variant<NcclRun, NcclNotFollowed> decide_run(const DeviceParams& devices, M
   NcclRun run;
   if (path == MemoryPath::kHostStaged) asked.net_gdr_level = NcclPathType::kLoc;
   run.decisions = decide_nccl(tree, hosts, asked, version);
-  if (path == MemoryPath::kGdr) find_declined(run.decisions, run);
-  if (!run.declined.empty()) {
+  run.memory_path = path;
+  if (path != MemoryPath::kHostStaged) find_declined(run.decisions, run);
+  if (path == MemoryPath::kGdr && !run.declined.empty()) {
     asked.net_gdr_level = NcclPathType::kSys;
     asked.net_gdr_read = 1;
     run.decisions = decide_nccl(tree, hosts, asked, version);
@@ -343,6 +374,7 @@ Schedule decided_schedule(const DeviceParams& devices, const NcclRun& run) {
     schedule.trees.push_back(tree_of(d, places, c));
   }
   schedule.inside = inside_of(fabric, d.views.front(), d.gpus_per_host);
+  schedule.gdr = gdr_of(fabric, run);
   schedule.flushes = flushes_of(fabric, d);
   schedule.nvls = nvls_of(d, places);
   schedule.p2p_nics = local_nics(fabric, run.gpu_numbers);

@@ -15,20 +15,22 @@ namespace weft {
 struct NcclRun {
   NcclDecisions decisions;
   std::shared_ptr<const Tuning> tuning;
+  MemoryPath memory_path{MemoryPath::kGdr};  ///< that it is decided for
   /// NVSwitches copy and add up: NVLS and NVLSTree are executed.
   bool multicast{true};
-  /// GPUs and NICs at the rings' ends for which NCCL by itself declines GDR; the GDR path is then
-  /// forced. Empty for the host-staged path.
+  /// GPUs and NICs at the rings' ends for which NCCL by itself declines GDR; on the GDR path it is
+  /// then forced. Empty for the host-staged path.
   std::vector<NcclGdr> declined;
   /// It does so at each of them, not only at some.
   bool declines_all{false};
   /// What NVML calls each GPU of a node where the fabric has not all of them; else empty.
   std::vector<std::uint32_t> gpu_numbers{};
 
-  /// What NCCL does by itself: GPUDirect RDMA unless it declines it at all ends of its rings.
-  MemoryPath path() const { return declines_all ? MemoryPath::kHostStaged : MemoryPath::kGdr; }
-  /// Whether it declines it at some ends and not at others, which no prediction has.
-  bool is_mixed() const { return !declined.empty() && !declines_all; }
+  /// What NCCL does by itself at the ends of its rings: GPUDirect RDMA at all, at none, or at some.
+  MemoryPath path() const {
+    if (declined.empty()) return MemoryPath::kGdr;
+    return declines_all ? MemoryPath::kHostStaged : MemoryPath::kNccl;
+  }
 };
 
 /// Why a run cannot follow NCCL: its decisions are not known for the machine, or weft's plans

@@ -155,8 +155,7 @@ PlanSize pat_size(const DeviceParams& devices, const Schedule& /*schedule*/, Op 
 /// How an algorithm is executed: a row here, and its program.
 struct Execution {
   Algorithm algorithm;
-  Plan (*plan)(const DeviceParams&, const Communicator&, const Schedule&, Op, Bytes, MemoryPath,
-               const Choice&);
+  Plan (*plan)(const DeviceParams&, const Communicator&, const Schedule&, Op, Bytes, const Choice&);
   PlanSize (*size)(const DeviceParams&, const Schedule&, Op, Bytes, const Choice&);
 };
 constexpr std::array kExecutions{
@@ -177,19 +176,17 @@ const Execution& execution_of(Algorithm algorithm) {
 
 }  // namespace
 
-Plan make_plan(const DeviceParams& devices, const Schedule& schedule, Op op, Bytes bytes,
-               MemoryPath path) {
-  return make_plan(devices, Communicator::of_all(devices.fabric()), schedule, op, bytes, path);
+Plan make_plan(const DeviceParams& devices, const Schedule& schedule, Op op, Bytes bytes) {
+  return make_plan(devices, Communicator::of_all(devices.fabric()), schedule, op, bytes);
 }
 
 Plan make_plan(const DeviceParams& devices, const Communicator& communicator,
-               const Schedule& schedule, Op op, Bytes bytes, MemoryPath path) {
+               const Schedule& schedule, Op op, Bytes bytes) {
   const Choice choice = schedule.choose(op, bytes);
   if (!runs(choice.algorithm, op)) {
     throw std::logic_error("make_plan: the schedule's algorithm does not run the operation");
   }
-  return execution_of(choice.algorithm)
-      .plan(devices, communicator, schedule, op, bytes, path, choice);
+  return execution_of(choice.algorithm).plan(devices, communicator, schedule, op, bytes, choice);
 }
 
 PlanSize plan_size(const DeviceParams& devices, const Schedule& schedule, Op op, Bytes bytes) {

@@ -11,10 +11,9 @@ namespace weft {
 /// models/nccl/README.md. Throws InputError if two ranks that talk cannot reach each other, or if
 /// the schedule's choice cannot run the operation.
 Plan make_plan(const DeviceParams& devices, const Communicator& communicator,
-               const Schedule& schedule, Op op, Bytes bytes, MemoryPath path);
+               const Schedule& schedule, Op op, Bytes bytes);
 /// The same over every GPU of the fabric.
-Plan make_plan(const DeviceParams& devices, const Schedule& schedule, Op op, Bytes bytes,
-               MemoryPath path);
+Plan make_plan(const DeviceParams& devices, const Schedule& schedule, Op op, Bytes bytes);
 
 /// About how many transfers and connections the plan of that would have, without making it.
 struct PlanSize {

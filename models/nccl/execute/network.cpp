@@ -45,9 +45,10 @@ void PlanBuilder::connect_nodes(Connection& connection, const Protocol& protocol
     throw InputError(fabric.spec().file + ": one of " + fabric.full_name(from_nic) + " and " +
                      fabric.full_name(to_nic) + " is emulated (nic.emulation), the other is not");
   }
-  const bool staged = path_ == MemoryPath::kHostStaged;
+  const bool send_staged = !schedule_->gdr(communicator_->place(from.rank), from.nic, true);
+  const bool staged = !schedule_->gdr(communicator_->place(to.rank), to.nic, false);
   // LL sends leave from host memory even with GDR: the proxy polls the flags in the data.
-  const bool send_from_host = staged || protocol.name == "LL";
+  const bool send_from_host = send_staged || protocol.name == "LL";
   const DeviceId near_nic = communicator_->gpu(from.proxy.value_or(from.rank));
   const DeviceId memory = send_from_host ? fabric.root_cpu(near_nic) : near_nic;
   const DeviceId peer_memory = staged ? fabric.root_cpu(to_gpu) : to_gpu;

@@ -400,12 +400,12 @@ P2pSplit p2p_split(const DeviceParams& devices, const Communicator& communicator
 }
 
 Plan p2p_plan(const DeviceParams& devices, const Communicator& communicator,
-              const Schedule& schedule, Op op, Bytes bytes, MemoryPath path, const Choice& choice) {
+              const Schedule& schedule, Op op, Bytes bytes, const Choice& choice) {
   const std::uint32_t ranks = communicator.ranks();
   const Bytes to_peer =
       op == Op::kAllToAll ? Bytes{pieces(bytes, Bytes{ranks_of(schedule, communicator)})} : bytes;
   P2pBuilder builder(devices, communicator, schedule,
-                     {devices, communicator, schedule, path, op, bytes, choice});
+                     {devices, communicator, schedule, op, bytes, choice});
   builder.send_in_all_rounds([&](std::uint32_t from, std::uint32_t to) {
     return op == Op::kAllToAll || to == (from + 1) % ranks ? to_peer : Bytes{0};
   });
@@ -413,13 +413,13 @@ Plan p2p_plan(const DeviceParams& devices, const Communicator& communicator,
 }
 
 Plan traffic_plan(const DeviceParams& devices, const Communicator& communicator,
-                  const Schedule& schedule, std::span<const PeerSend> sends, MemoryPath path) {
+                  const Schedule& schedule, std::span<const PeerSend> sends) {
   std::vector<Bytes> of_rank(communicator.ranks());
   for (const PeerSend& send : sends) of_rank[send.from] += send.bytes;
   const Bytes most = std::ranges::max(of_rank);
   const Choice choice = schedule.choose(Op::kAllToAll, most);
   P2pBuilder builder(devices, communicator, schedule,
-                     {devices, communicator, schedule, path, Op::kAllToAll, most, choice});
+                     {devices, communicator, schedule, Op::kAllToAll, most, choice});
   builder.send(sends);
   Plan plan = std::move(builder).build();
   plan.op = kTrafficName;

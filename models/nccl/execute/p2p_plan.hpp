@@ -34,7 +34,7 @@ P2pSplit p2p_split(const DeviceParams& devices, const Communicator& communicator
 /// its own, in the order of the rounds.
 /// Throws InputError if nodes have unlike numbers of ranks.
 Plan p2p_plan(const DeviceParams& devices, const Communicator& communicator,
-              const Schedule& schedule, Op op, Bytes bytes, MemoryPath path, const Choice& choice);
+              const Schedule& schedule, Op op, Bytes bytes, const Choice& choice);
 
 /// What one rank sends another, or keeps.
 struct PeerSend {
@@ -51,6 +51,6 @@ inline constexpr std::string_view kTrafficName = "alltoallv";
 /// Throws InputError as p2p_plan. Preconditions: no pair twice, no zeros.
 /// Time and memory grow with the ranks and the sends.
 Plan traffic_plan(const DeviceParams& devices, const Communicator& communicator,
-                  const Schedule& schedule, std::span<const PeerSend> sends, MemoryPath path);
+                  const Schedule& schedule, std::span<const PeerSend> sends);
 
 }  // namespace weft

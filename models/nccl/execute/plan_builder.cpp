@@ -50,12 +50,10 @@ std::vector<Duration> of_each(const DeviceParams& devices, DeviceKind kind, cons
 }  // namespace
 
 PlanBuilder::PlanBuilder(const DeviceParams& devices, const Communicator& communicator,
-                         const Schedule& schedule, MemoryPath path, Op op, Bytes bytes,
-                         const Choice& choice)
+                         const Schedule& schedule, Op op, Bytes bytes, const Choice& choice)
     : devices_{&devices},
       communicator_{&communicator},
       schedule_{&schedule},
-      path_{path},
       is_by_bytes_{is_by_bytes(op)},
       is_nvls_{choice.algorithm == Algorithm::kNvls || choice.algorithm == Algorithm::kNvlsTree},
       proxy_poll_{devices.params().duration("nccl.proxy_poll")},

@@ -44,7 +44,7 @@ struct SwitchFifos {
 class PlanBuilder {
  public:
   PlanBuilder(const DeviceParams& devices, const Communicator& communicator,
-              const Schedule& schedule, MemoryPath path, Op op, Bytes bytes, const Choice& choice);
+              const Schedule& schedule, Op op, Bytes bytes, const Choice& choice);
 
   const Communicator& communicator() const { return *communicator_; }
   std::uint32_t ranks() const { return communicator_->ranks(); }
@@ -347,7 +347,6 @@ class PlanBuilder {
   const DeviceParams* devices_;
   const Communicator* communicator_;
   const Schedule* schedule_;
-  MemoryPath path_;
   bool is_by_bytes_;
   bool is_nvls_;
   Duration proxy_poll_;

@@ -55,7 +55,7 @@ class Row:
     op                   "allreduce"
     bytes                as nccl-tests counts size
     ranks, nodes         GPUs and nodes that take part
-    memory_path          "gdr" or "host-staged"
+    memory_path          "gdr", "host-staged" or "nccl": as NCCL decides
     algo, proto          that ran: "Ring", "Tree", "NVLS", "NVLSTree", "P2P"; "LL", "LL128", "Simple"
     channels             that ran
     nccl_choice          what NCCL would run where weft does not execute it; or ""
