@@ -27,12 +27,13 @@ enum class Launched : std::uint8_t {
   kAsChain,   ///< a run of two, of four
 };
 
-/// In trees what goes up meets nothing that comes down (but for busy proxies: NVLSTree), and point
-/// to point ranks end as they began.
+/// In trees what goes up meets nothing that comes down (but for busy proxies: NVLSTree), and of
+/// sends to the next rank all end as they began. An all-to-all's ranks do not: those that are ready
+/// first send for the next one on the wires of those that are not.
 Launched launched_as(Op op, Algorithm algorithm, const Machine& machine) {
   if (algorithm == Algorithm::kRing && is_chain(op)) return Launched::kAsChain;
-  const bool disturbs =
-      algorithm == Algorithm::kRing || algorithm == Algorithm::kPat || machine.has_emulated_nics();
+  const bool disturbs = algorithm == Algorithm::kRing || algorithm == Algorithm::kPat ||
+                        op == Op::kAllToAll || machine.has_emulated_nics();
   return disturbs ? Launched::kAloneToo : Launched::kTwice;
 }
 

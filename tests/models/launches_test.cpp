@@ -111,6 +111,22 @@ TEST(Launches, OfAChainTheThirdAndFourthCount) {
   EXPECT_NEAR(one.causes.at(0).second.as_ns(), 5 * 0.75, 1e-3);
 }
 
+// A second all-to-all begins on the wires of ranks that still wait in the first, and so delays its
+// end: from there on it takes a third of what it adds. No NIC sends more than its wire carries.
+TEST(Launches, AnAllToAllIsNoFasterThanItsWires) {
+  for (const std::uint32_t nodes : {16U, 18U, 24U, 34U}) {
+    Scenario scenario = read_scenario(shipped("scenarios/quickstart.yaml"));
+    scenario.topology = shipped("topologies/hgx-h100-8nic.yaml");
+    scenario.nodes = nodes;
+    scenario.op = "alltoall";
+    scenario.sizes = {Bytes::gib(1)};
+    scenario.memory_paths = {"gdr"};
+    const ResultRow row = predict(scenario, {}, make_catalog()).rows.at(0);
+    EXPECT_LT(row.nic_gb_per_s, 50.0) << nodes;
+    EXPECT_GT(row.nic_gb_per_s, 45.0) << nodes;
+  }
+}
+
 // A reduce by 16 channels through 512 ranks: a launch alone takes 33 times as long as one of many,
 // and at none of the ranks more passes than the wires carry. What a second launch adds to one alone
 // came to less than that.
