@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 namespace weft {
 namespace {
@@ -28,42 +29,50 @@ bool add_tree(const Machine& machine, const Tree& tree, NetworkUse& use) {
   return true;
 }
 
-/// The NICs on one leaf: of how many GPUs, all in all and by node, and one of them.
+/// The NICs on one leaf: the nodes of each, by its place in its node, and one of them.
 struct Leaf {
-  double gpus{0};
   DeviceId nic;
-  std::map<std::uint32_t, double> by_node{};
+  std::vector<std::vector<std::uint32_t>> nodes;  ///< ascending
+
+  bool shares_a_node(const Leaf& other) const {
+    return std::ranges::any_of(nodes, [&](const auto& some) {
+      return !some.empty() && std::ranges::any_of(other.nodes, [&](const auto& others) {
+        return std::ranges::binary_search(others, some.front());
+      });
+    });
+  }
 };
 
-/// Adds what goes over the k-th NIC of each GPU: a channel takes the same at both ends.
-bool add_sends(const Machine& machine, const Schedule& schedule, std::size_t k, NetworkUse& use) {
-  const Fabric& fabric = machine.fabric();
-  const auto gpus = static_cast<double>(schedule.p2p_nics.size());
-  const double part = 1 / static_cast<double>(schedule.p2p_nics.front().size());
-  std::map<DeviceId, Leaf> leaves;
+/// The leaves of the NICs that are used, by their switches; empty if there are too many.
+std::map<DeviceId, Leaf> leaves_of(const Fabric& fabric, const std::vector<bool>& used) {
+  std::map<DeviceId, Leaf> out;
   for (std::uint32_t node = 0; node < fabric.nodes(); ++node) {
-    for (const std::vector<std::uint32_t>& nics : schedule.p2p_nics) {
-      const DeviceId nic = fabric.device(node, DeviceKind::kNic, nics[k]);
-      use.send(nic, part * gpus * (fabric.nodes() - 1));
-      Leaf& leaf = leaves[fabric.link(*fabric.wire_link(nic)).b];
+    for (std::size_t n = 0; n < used.size(); ++n) {
+      if (!used[n]) continue;
+      const DeviceId nic = fabric.device(node, DeviceKind::kNic, n);
+      Leaf& leaf = out[fabric.link(*fabric.wire_link(nic)).b];
       leaf.nic = nic;
-      ++leaf.gpus;
-      ++leaf.by_node[node];
-      if (leaves.size() > kMostLeaves) return false;
+      leaf.nodes.resize(used.size());
+      leaf.nodes[n].push_back(node);
+    }
+    if (out.size() > kMostLeaves) return {};
+  }
+  return out;
+}
+
+/// What goes from leaf to leaf inside of nodes: nothing is sent so.
+double of_same_node(const P2pShares& shares, const Leaf& from, const Leaf& to) {
+  double out = 0;
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    for (std::size_t j = 0; j < shares.size(); ++j) {
+      if (shares[i][j] == 0) continue;
+      const auto both = std::ranges::count_if(from.nodes[i], [&](std::uint32_t node) {
+        return std::ranges::binary_search(to.nodes[j], node);
+      });
+      out += shares[i][j] * static_cast<double>(both);
     }
   }
-  for (const auto& [from_switch, from] : leaves) {
-    for (const auto& [to_switch, to] : leaves) {
-      if (from_switch == to_switch) continue;
-      double pairs = from.gpus * to.gpus;
-      // Inside a node nothing is sent. Leaves share all of their nodes, or none (Cabling).
-      if (to.by_node.contains(from.by_node.begin()->first)) {
-        for (const auto& [node, here] : from.by_node) pairs -= here * to.by_node.at(node);
-      }
-      if (pairs > 0 && !use.cross(from.nic, to.nic, part * pairs)) return false;
-    }
-  }
-  return true;
+  return out;
 }
 
 }  // namespace
@@ -142,14 +151,62 @@ std::optional<NetworkUse> use_of_trees(const Machine& machine, const Schedule& s
   return use;
 }
 
+P2pShares p2p_shares(const Schedule& schedule) {
+  std::uint32_t most = 0;
+  for (const auto& nics : schedule.p2p_nics) most = std::max(most, std::ranges::max(nics));
+  for (const auto& to_each : schedule.p2p_exits) {
+    for (const auto& exits : to_each) {
+      for (const P2pExit& exit : exits) most = std::max(most, exit.nic);
+    }
+  }
+  P2pShares out(most + 1, std::vector<double>(most + 1));
+  const auto gpus = static_cast<std::uint32_t>(schedule.p2p_nics.size());
+  for (std::uint32_t from = 0; from < gpus; ++from) {
+    for (std::uint32_t to = 0; to < gpus; ++to) {
+      const std::vector<std::uint32_t>& entries = schedule.p2p_nics[to];
+      const auto period =
+          static_cast<std::uint32_t>(std::lcm(schedule.p2p_nics[from].size(), entries.size()));
+      for (std::uint32_t channel = 0; channel < period; ++channel) {
+        const P2pExit exit = p2p_exit(schedule, from, to, channel);
+        out[exit.nic][entries[channel % entries.size()]] += 1.0 / period;
+      }
+    }
+  }
+  return out;
+}
+
 std::optional<NetworkUse> use_of_all_to_all(const Machine& machine, const Schedule& schedule) {
+  const Fabric& fabric = machine.fabric();
+  const P2pShares shares = p2p_shares(schedule);
+  const std::size_t nics = shares.size();
   NetworkUse use(machine);
-  const std::size_t of_gpu = schedule.p2p_nics.front().size();
-  const bool are_alike = std::ranges::all_of(
-      schedule.p2p_nics, [of_gpu](const auto& nics) { return nics.size() == of_gpu; });
-  if (!are_alike) return {};
-  for (std::size_t k = 0; k < of_gpu; ++k) {
-    if (!add_sends(machine, schedule, k, use)) return {};
+  std::vector<bool> used(nics);
+  for (std::size_t i = 0; i < nics; ++i) {
+    const double of_nic = std::accumulate(shares[i].begin(), shares[i].end(), 0.0);
+    for (std::uint32_t node = 0; node < fabric.nodes() && of_nic > 0; ++node) {
+      use.send(fabric.device(node, DeviceKind::kNic, i), of_nic * (fabric.nodes() - 1));
+    }
+    for (std::size_t j = 0; j < nics; ++j) {
+      if (shares[i][j] > 0) used[i] = used[j] = true;
+    }
+  }
+  const std::map<DeviceId, Leaf> leaves = leaves_of(fabric, used);
+  if (leaves.empty()) return {};
+  for (const auto& [from_switch, from] : leaves) {
+    std::vector<double> to_nic(nics);  // from this leaf to one NIC of each place
+    for (std::size_t i = 0; i < nics; ++i) {
+      const auto here = static_cast<double>(from.nodes[i].size());
+      for (std::size_t j = 0; j < nics; ++j) to_nic[j] += here * shares[i][j];
+    }
+    for (const auto& [to_switch, to] : leaves) {
+      if (from_switch == to_switch) continue;
+      double pairs = 0;
+      for (std::size_t j = 0; j < nics; ++j) {
+        pairs += to_nic[j] * static_cast<double>(to.nodes[j].size());
+      }
+      if (from.shares_a_node(to)) pairs -= of_same_node(shares, from, to);
+      if (pairs > 0 && !use.cross(from.nic, to.nic, pairs)) return {};
+    }
   }
   return use;
 }

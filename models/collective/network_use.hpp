@@ -54,8 +54,13 @@ std::optional<NetworkUse> use_of_rings(const Machine& machine, const Schedule& s
 /// Of the trees of the channels that `choice` uses, up and down.
 std::optional<NetworkUse> use_of_trees(const Machine& machine, const Schedule& schedule,
                                        const Choice& choice);
-/// Of an all-to-all, leaf by leaf; nullopt where two have no route, where GPUs have unlike numbers
-/// of NICs, or with more than kMostLeaves. Precondition: GPUs have NICs.
+/// What goes from which NIC of a node to which of another, [from][to] by their places, where each
+/// GPU sends as much as one to each of the other node's.
+using P2pShares = std::vector<std::vector<double>>;
+/// Precondition: GPUs have NICs.
+P2pShares p2p_shares(const Schedule& schedule);
+/// Of an all-to-all, leaf by leaf; nullopt where two have no route, or with more than kMostLeaves.
+/// Precondition: GPUs have NICs.
 std::optional<NetworkUse> use_of_all_to_all(const Machine& machine, const Schedule& schedule);
 inline constexpr std::size_t kMostLeaves = 2048;
 

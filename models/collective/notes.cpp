@@ -199,8 +199,8 @@ void add_pxn_note(const std::vector<std::string>& env, std::vector<std::string>&
         !variable.starts_with("NCCL_P2P_PXN_LEVEL=")) {
       continue;
     }
-    notes.push_back(
-        variable + " has no effect: sends and receives are run without PXN, by each GPU's own NIC");
+    notes.push_back(variable +
+                    " has no effect: by weft's simple rules each GPU sends by its own NIC");
   }
 }
 

@@ -362,7 +362,9 @@ RunResult Prepared::run(Op op, const std::vector<Bytes>& sizes,
   refuse(ready, tasks, result.notes);
   add_emulated_note(asked_.settings, machine_, result.notes);
   add_launch_notes(asked_.settings, params_.choice("nccl.launch"), result.notes);
-  if (is_point_to_point(op)) add_pxn_note(asked_.provenance.env, result.notes);
+  if (decided_.simple && is_point_to_point(op)) {
+    add_pxn_note(asked_.provenance.env, result.notes);
+  }
   if (is_chain(op)) add_chain_note(op, fabric_, params_.choice("nccl.launch"), result.notes);
   if (options_.check_only) return result;
   std::atomic<bool> has_drawn =

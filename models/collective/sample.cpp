@@ -376,13 +376,15 @@ StandIn Samples::of_sends_to_the_next(Bytes bytes, MemoryPath path) {
 std::optional<Duration> Samples::slowest_to_the_next(const Schedule& cluster) const {
   const Fabric& fabric = machine_.fabric();
   if (cluster.p2p_nics.empty()) return {};
-  const std::vector<std::uint32_t>& from = cluster.p2p_nics.back();
+  const auto last = static_cast<std::uint32_t>(cluster.p2p_nics.size() - 1);
   const std::vector<std::uint32_t>& to = cluster.p2p_nics.front();
+  const auto channels =
+      static_cast<std::uint32_t>(std::lcm(cluster.p2p_nics.back().size(), to.size()));
   Duration out;
   for (std::uint32_t node = 0; node < fabric.nodes(); ++node) {
-    for (std::size_t c = 0; c < std::lcm(from.size(), to.size()); ++c) {
+    for (std::uint32_t c = 0; c < channels; ++c) {
       const std::optional<Duration> takes = machine_.network_latency(
-          fabric.device(node, DeviceKind::kNic, from[c % from.size()]),
+          fabric.device(node, DeviceKind::kNic, p2p_exit(cluster, last, 0, c).nic),
           fabric.device((node + 1) % fabric.nodes(), DeviceKind::kNic, to[c % to.size()]));
       if (!takes) return {};
       out = std::max(out, *takes);
@@ -401,19 +403,9 @@ StandIn Samples::of_all_to_all(Bytes bytes, MemoryPath path) {
               .network = {}};
   if (machine_.has_one_switch()) return of_nodes_alike(bytes, path, alike);
   if (machine_.fabric().spec().network.inside != NetworkSpec::Inside::kTree) return {};
-  const Fabric& fabric = machine_.fabric();
-  Duration farthest;
-  // The last node may be on the first one's leaf, or near it.
-  for (const std::uint32_t node : {1U, fabric.nodes() / 2, fabric.nodes() - 1}) {
-    for (std::size_t n = 0; n < fabric.count(DeviceKind::kNic); ++n) {
-      const DeviceId nic = fabric.device(node, DeviceKind::kNic, n);
-      if (!fabric.wire_link(nic)) continue;
-      const std::optional<Duration> takes = machine_.network_latency(cabled_nic(machine_, 0), nic);
-      if (!takes) return {};  // rails that meet nowhere
-      farthest = std::max(farthest, *takes);
-    }
-  }
-  alike.network = SampleNetwork{farthest, farthest};
+  const std::optional<Duration> farthest = farthest_of_all_to_all(schedules_.at(path));
+  if (!farthest) return {};
+  alike.network = SampleNetwork{*farthest, *farthest};
   if (!machine_.network_never_blocks()) {
     const Limits& known = limits(path, Algorithm::kPointToPoint, 0,
                                  [&] { return use_of_all_to_all(machine_, schedules_.at(path)); });
@@ -424,6 +416,26 @@ StandIn Samples::of_all_to_all(Bytes bytes, MemoryPath path) {
     }
   }
   return of_nodes_alike(bytes, path, alike);
+}
+
+/// From the first node's NICs to those of others that they send to; none if two do not meet.
+std::optional<Duration> Samples::farthest_of_all_to_all(const Schedule& cluster) const {
+  const Fabric& fabric = machine_.fabric();
+  const P2pShares shares = p2p_shares(cluster);
+  Duration out;
+  // The last node may be on the first one's leaf, or near it.
+  for (const std::uint32_t node : {1U, fabric.nodes() / 2, fabric.nodes() - 1}) {
+    for (std::size_t i = 0; i < shares.size(); ++i) {
+      for (std::size_t j = 0; j < shares.size(); ++j) {
+        if (shares[i][j] == 0) continue;
+        const std::optional<Duration> takes = machine_.network_latency(
+            fabric.device(0, DeviceKind::kNic, i), fabric.device(node, DeviceKind::kNic, j));
+        if (!takes) return {};
+        out = std::max(out, *takes);
+      }
+    }
+  }
+  return out;
 }
 
 /// Nodes whose all-to-all is run round by round: fewer, the more GPUs share a NIC.
@@ -526,6 +538,7 @@ const Sample& Samples::sample_of(std::uint32_t nodes, std::uint32_t stands_for, 
     const Schedule& cluster = schedules_.at(path);
     at->second.nodes = stands_for;
     at->second.p2p_nics = cluster.p2p_nics;
+    at->second.p2p_exits = cluster.p2p_exits;
     at->second.p2p_channels = cluster.p2p_channels;
     at->second.p2p_channels_per_peer = cluster.p2p_channels_per_peer;
   }

@@ -181,6 +181,7 @@ class Samples {
                     const RingSample& rings);
   StandIn of_sends_to_the_next(Bytes bytes, MemoryPath path);
   std::optional<Duration> slowest_to_the_next(const Schedule& cluster) const;
+  std::optional<Duration> farthest_of_all_to_all(const Schedule& cluster) const;
   /// What of the network limits an operation: by path, algorithm and channels, whatever its bytes.
   struct Limits {
     bool has_routes{false};

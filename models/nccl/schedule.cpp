@@ -200,6 +200,16 @@ std::uint32_t ranks_of(const Schedule& schedule, const Communicator& communicato
   return communicator.ranks() / communicator.node_count() * schedule.nodes;
 }
 
+P2pExit p2p_exit(const Schedule& schedule, std::uint32_t from, std::uint32_t to,
+                 std::uint32_t channel) {
+  if (schedule.p2p_exits.empty()) {
+    const std::vector<std::uint32_t>& own = schedule.p2p_nics[from];
+    return {own[channel % own.size()], from};
+  }
+  const std::vector<P2pExit>& exits = schedule.p2p_exits[from][to];
+  return exits[channel % exits.size()];
+}
+
 void require_peers(const Fabric& fabric) {
   const std::size_t ranks = fabric.count(DeviceKind::kGpu) * fabric.nodes();
   if (ranks < 2) {

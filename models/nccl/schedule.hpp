@@ -73,6 +73,12 @@ struct NvlsHeads {
   std::vector<Tree> trees;
 };
 
+/// By what a send leaves its node.
+struct P2pExit {
+  std::uint32_t nic;  ///< index among the node's NICs
+  std::uint32_t gpu;  ///< place of the GPU from whose memory that NIC sends: with PXN another one
+};
+
 /// What has been decided for a machine before anything runs: the one seam between NCCL's decisions
 /// (rings, trees, NICs, choice by size) and what weft executes. Plain data; whoever decides fills
 /// it.
@@ -91,9 +97,12 @@ struct Schedule {
   /// by their places among the GPUs and NICs of a node.
   std::function<bool(std::uint32_t gpu, std::uint32_t nic)> flushes;
   NvlsHeads nvls;  ///< no heads: no NVLS
-  /// Point to point: the NICs of each GPU of a node (indices among the node's NICs); channel c
-  /// takes entry c mod their number. Empty where nodes have no NIC.
+  /// Point to point: the NICs by which each GPU of a node receives (indices among the node's NICs);
+  /// channel c takes entry c mod their number. Empty where nodes have no NIC.
   std::vector<std::vector<std::uint32_t>> p2p_nics;
+  /// And by which it sends to a GPU of another node, [from][to] by their places; likewise by
+  /// channel. Empty: by its own.
+  std::vector<std::vector<std::vector<P2pExit>>> p2p_exits;
   std::uint32_t p2p_channels{1};           ///< a power of two
   std::uint32_t p2p_channels_per_peer{1};  ///< a power of two, at most p2p_channels
   /// For each operation and size (bytes as nccl-tests counts); the channels are at most `rings` or
@@ -106,6 +115,11 @@ struct Schedule {
 /// for.
 std::uint32_t nodes_of(const Schedule& schedule, const Communicator& communicator);
 std::uint32_t ranks_of(const Schedule& schedule, const Communicator& communicator);
+
+/// By what a GPU sends to one of another node in a channel, by their places. Precondition: nodes
+/// have NICs.
+P2pExit p2p_exit(const Schedule& schedule, std::uint32_t from, std::uint32_t to,
+                 std::uint32_t channel);
 
 /// Throws InputError if the fabric's GPUs cannot work together: fewer than two, or several nodes
 /// without NICs.

@@ -65,5 +65,26 @@ TEST(NetworkUse, OfALeafOppositeOnARackBothWaysTakeHalf) {
   EXPECT_NEAR(limit->of_node_gb_per_s, 4 * 50 / (4 * 4.0 / 15 * 2), 1e-9);
 }
 
+TEST(NetworkUse, WithPxnAnAllToAllStaysOnItsRail) {
+  // 16 nodes on rails of 4 leaves each, 4 NICs down and 2 up. Of 8 x 15 parts that a NIC sends 8 x
+  // 12 leave its leaf, on the rail; without PXN all but the 3 for its own number nearby do.
+  const MachineUnderTest m("hgx-h100-8nic.yaml",
+                           {"network.kind=rail-optimised", "network.ports=64",
+                            "network.leaf_down=4", "network.leaf_up=2"},
+                           16);
+  Schedule schedule = make_schedule(m.machine().devices(), MemoryPath::kGdr);
+  const auto of_node = [&] {
+    return use_of_all_to_all(m.machine(), schedule)->limit(16)->of_node_gb_per_s;
+  };
+  const double uplinks = 2 * 50;
+  const double of_leaf = 8.0 * 8 * 15 / 4;  // what a node sends, by what a NIC of the leaf takes
+  EXPECT_NEAR(of_node(), of_leaf / (8 * 15 - 3) * uplinks, 1e-9);
+  schedule.p2p_exits.resize(8);
+  for (auto& to_each : schedule.p2p_exits) {
+    for (std::uint32_t to = 0; to < 8; ++to) to_each.push_back({{schedule.p2p_nics[to][0], to}});
+  }
+  EXPECT_NEAR(of_node(), of_leaf / (8 * 12) * uplinks, 1e-9);
+}
+
 }  // namespace
 }  // namespace weft::test::models_network_use

@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "models/nccl/decide/nearest.hpp"
 #include "models/nccl/decide/search.hpp"
 #include "sim/io/file.hpp"
 #include "sim/io/json.hpp"
@@ -172,6 +173,29 @@ TEST(NcclDecisionsOf, AnHgxH100HasMoreChannelsInsideThanBetweenMachines) {
   EXPECT_FALSE(decide(hgx(), 1, {{"NCCL_NVLS_ENABLE", "0"}}).nvls.has_value());
   EXPECT_EQ(decide(hgx(), 2, {{"NCCL_MAX_NCHANNELS", "4"}}).connections.rings.size(), 4u);
   EXPECT_EQ(decide(hgx(), 2, {{"NCCL_MIN_NCHANNELS", "20"}}).connections.rings.size(), 20u);
+}
+
+// Each GPU has a NIC. A send leaves by the NIC of the GPU here that has its receiver's number, of
+// that GPU's memory; without PXN by the sender's own, or (NCCL_CROSS_NIC=0) still on that rail.
+TEST(NcclDecisionsOf, SendsStayOnTheRailOfTheirReceiver) {
+  const auto use = [&](const Env& env, int gpu, int peer) {
+    const NcclDecisions d = decide(hgx(), 2, env);
+    const NcclNodeView& view = d.views.front();
+    const NcclNetUse out = net_to_peer(view, d.env, gpu, peer, 3);
+    const auto rail_of = [&](int of) { return local_nets(view.system, view.paths, d.env, of); };
+    EXPECT_THAT(rail_of(gpu), ::testing::SizeIs(1));
+    const bool is_own = out.net == rail_of(gpu).front();
+    return std::pair{is_own ? gpu : (out.net == rail_of(peer).front() ? peer : -1), out.proxy_gpu};
+  };
+  const std::pair own{0, 0};
+  EXPECT_EQ(use({}, 0, 0), own);
+  EXPECT_EQ(use({}, 0, 5), std::pair(5, 5));
+  EXPECT_EQ(use({{"NCCL_P2P_PXN_LEVEL", "1"}}, 0, 5), std::pair(5, 5));
+  EXPECT_EQ(use({{"NCCL_P2P_PXN_LEVEL", "0"}}, 0, 5), own);
+  EXPECT_EQ(use({{"NCCL_PXN_DISABLE", "1"}}, 0, 5), own);
+  EXPECT_EQ(use({{"NCCL_PXN_DISABLE", "1"}, {"NCCL_CROSS_NIC", "0"}}, 0, 5), std::pair(5, 0));
+  // Without GPUDirect RDMA the way to the NIC leads through the CPU.
+  EXPECT_EQ(use({{"NCCL_NET_GDR_LEVEL", "LOC"}}, 0, 5), own);
 }
 
 // Two GPUs and two NICs that serve them by a switch of their own: the rings cross NICs. Up to 2.25

@@ -36,18 +36,6 @@ std::pair<int, int> pcie_links(const NcclSystem& system, int gpu) {
   return {-1, -1};
 }
 
-/// A GPU's NICs for channels 0, 1, ... until the first comes again.
-std::vector<int> preferred_nets(const NcclSystem& system, const NcclPaths& paths,
-                                const NcclEnv& env, int gpu) {
-  std::vector<int> nets;
-  for (int channel = 0; channel < kNcclMaxChannels; ++channel) {
-    const int net = local_net(system, paths, env, gpu, channel);
-    if (!nets.empty() && net == nets.front()) break;
-    nets.push_back(net);
-  }
-  return nets;
-}
-
 }  // namespace
 
 NcclChannelWalk::NcclChannelWalk(const NcclSystem& system, const NcclPaths& paths,
@@ -66,7 +54,7 @@ NcclChannelWalk::NcclChannelWalk(const NcclSystem& system, const NcclPaths& path
   for (int g = 0; g < gpus(); ++g) pcie_links_.push_back(pcie_links(system, g));
   gpus_to_try_.resize(static_cast<std::size_t>(kNcclMaxChannels) * used_.size());
   for (int g = 0; inter && g < system.count(kGpu); ++g) {
-    preferred_.push_back(preferred_nets(system, paths, env, g));
+    preferred_.push_back(local_nets(system, paths, env, g));
   }
   const std::size_t types = static_cast<std::size_t>(NcclPathType::kDis) + 1;
   nets_to_try_.resize(types * (used_.size() + 1));

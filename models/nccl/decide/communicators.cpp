@@ -74,12 +74,21 @@ Schedule placed(Schedule schedule, const Fabric& fabric, const Communicator& com
   }
   for (std::uint32_t& head : schedule.nvls.places) head = places[head];
   std::vector<std::uint32_t> index(fabric.count(DeviceKind::kGpu));
-  std::vector<std::vector<std::uint32_t>> p2p_nics(schedule.p2p_nics.empty() ? 0 : index.size());
-  for (std::uint32_t i = 0; i < places.size(); ++i) {
-    index[places[i]] = i;
-    if (!p2p_nics.empty()) p2p_nics[places[i]] = schedule.p2p_nics[i];
+  for (std::uint32_t i = 0; i < places.size(); ++i) index[places[i]] = i;
+  const auto by_place = [&](auto of_each) {
+    auto out = of_each;
+    if (!of_each.empty()) out.assign(index.size(), {});
+    for (std::size_t i = 0; i < of_each.size(); ++i) out[places[i]] = std::move(of_each[i]);
+    return out;
+  };
+  schedule.p2p_nics = by_place(std::move(schedule.p2p_nics));
+  for (auto& to_each : schedule.p2p_exits) {
+    for (std::vector<P2pExit>& exits : to_each) {
+      for (P2pExit& exit : exits) exit.gpu = places[exit.gpu];
+    }
+    to_each = by_place(std::move(to_each));
   }
-  schedule.p2p_nics = std::move(p2p_nics);
+  schedule.p2p_exits = by_place(std::move(schedule.p2p_exits));
   schedule.inside = [inside = schedule.inside, index](std::uint32_t from, std::uint32_t to) {
     return inside(index.at(from), index.at(to));
   };

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <set>
 #include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "models/nccl/decide/nearest.hpp"
 #include "models/nccl/decide/tuning_input.hpp"
 #include "models/nccl/decide/write_topo.hpp"
 #include "sim/base/error.hpp"
@@ -216,8 +218,16 @@ std::function<Inside(std::uint32_t, std::uint32_t)> inside_of(const Fabric& fabr
 /// The ranks of a host by their GPU's place in NCCL's system.
 class Places {
  public:
+  /// `nics`: the fabric's, by place in NCCL's system.
   Places(const NcclDecisions& decisions, std::vector<std::uint32_t> nics)
       : view_{decisions.views.front()}, gpus_{decisions.gpus_per_host}, nics_{std::move(nics)} {}
+
+  bool has_nics() const { return !nics_.empty(); }
+  std::uint32_t nic(int net) const { return nics_[static_cast<std::size_t>(net)]; }
+  /// The host's GPU, by its place in the system.
+  std::uint32_t gpu_of(int place) const {
+    return static_cast<std::uint32_t>(view_.system.node(NcclNodeType::kGpu, place).gpu.rank);
+  }
 
   /// By which a rank reaches the network in a channel.
   struct Exit {
@@ -229,8 +239,8 @@ class Places {
     const int gpu = view_.system.gpu_of_rank(rank % gpus_);
     const NcclNetUse use = net_of_channel(view_, graph, gpu, channel);
     if (use.net < 0) return {0, rank};
-    const int proxy = view_.system.node(NcclNodeType::kGpu, use.proxy_gpu).gpu.rank;
-    return {nics_[static_cast<std::size_t>(use.net)], host(rank) * gpus_ + proxy};
+    const auto proxy = static_cast<int>(gpu_of(use.proxy_gpu));
+    return {nic(use.net), host(rank) * gpus_ + proxy};
   }
   int host(int rank) const { return rank / gpus_; }
 
@@ -279,6 +289,48 @@ Tree tree_of(const NcclDecisions& d, const Places& places, std::size_t channel) 
     if (exit.proxy != static_cast<int>(r)) rank.proxy = static_cast<std::uint32_t>(exit.proxy);
   }
   return tree;
+}
+
+/// The host's GPU that has the number of `peer`, by their places in the system: there may be
+/// several hosts in a node.
+int here_for(const NcclSystem& system, int gpu, int peer) {
+  const NcclNode& of_peer = system.node(NcclNodeType::kGpu, peer);
+  for (int g = 0; g < system.count(NcclNodeType::kGpu); ++g) {
+    const NcclNode& node = system.node(NcclNodeType::kGpu, g);
+    if (node.host == system.node(NcclNodeType::kGpu, gpu).host && node.gpu.dev == of_peer.gpu.dev) {
+      return g;
+    }
+  }
+  return gpu;
+}
+
+/// By which NICs sends and receives go.
+void add_sends(const NcclDecisions& d, const Places& places, Schedule& schedule) {
+  if (!places.has_nics()) return;
+  const auto& [system, paths] = std::tie(d.views.front().system, d.views.front().paths);
+  const auto gpus = static_cast<std::uint32_t>(d.gpus_per_host);
+  std::vector<int> place;  // in the system
+  for (std::uint32_t gpu = 0; gpu < gpus; ++gpu) {
+    place.push_back(system.gpu_of_rank(static_cast<int>(gpu)));
+    std::vector<std::uint32_t>& nics = schedule.p2p_nics.emplace_back();
+    for (const int net : local_nets(system, paths, d.env, place.back())) {
+      nics.push_back(places.nic(net));
+    }
+  }
+  schedule.p2p_exits.resize(gpus);
+  for (std::uint32_t from = 0; from < gpus; ++from) {
+    for (std::uint32_t to = 0; to < gpus; ++to) {
+      const int peer = here_for(system, place[from], place[to]);
+      std::vector<P2pExit>& exits = schedule.p2p_exits[from].emplace_back();
+      const std::size_t period =
+          std::lcm(schedule.p2p_nics[from].size(), schedule.p2p_nics[to].size());
+      for (std::size_t channel = 0; channel < period; ++channel) {
+        const NcclNetUse use =
+            net_to_peer(d.views.front(), d.env, place[from], peer, static_cast<int>(channel));
+        exits.push_back({places.nic(use.net), places.gpu_of(use.proxy_gpu)});
+      }
+    }
+  }
 }
 
 /// One of the two trees between the nodes' heads of one number (graph/connect.cc, connectNvls).
@@ -377,7 +429,7 @@ Schedule decided_schedule(const DeviceParams& devices, const NcclRun& run) {
   schedule.gdr = gdr_of(fabric, run);
   schedule.flushes = flushes_of(fabric, d);
   schedule.nvls = nvls_of(d, places);
-  schedule.p2p_nics = local_nics(fabric, run.gpu_numbers);
+  add_sends(d, places, schedule);
   schedule.p2p_channels = static_cast<std::uint32_t>(d.channels.p2p);
   schedule.p2p_channels_per_peer = static_cast<std::uint32_t>(d.channels.p2p_per_peer);
   schedule.choose = [by = Choosing{d.channels.p2p, run.tuning, run.multicast}](Op op, Bytes bytes) {

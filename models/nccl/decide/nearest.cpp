@@ -63,8 +63,8 @@ std::vector<int> nearest_nodes(const NcclSystem& system, const NcclPaths& paths,
   return nearest;
 }
 
-int local_net(const NcclSystem& system, const NcclPaths& paths, const NcclEnv& env, int gpu,
-              int channel) {
+std::vector<int> local_nets(const NcclSystem& system, const NcclPaths& paths, const NcclEnv& env,
+                            int gpu) {
   const std::vector<int> nets = nearest_nodes(system, paths, kGpu, gpu, kNet);
   const int count = static_cast<int>(nets.size());
   int place = system.node(kGpu, gpu).gpu.dev;
@@ -72,15 +72,26 @@ int local_net(const NcclSystem& system, const NcclPaths& paths, const NcclEnv& e
     place %= static_cast<int>(nearest_nodes(system, paths, kNet, nets.front(), kGpu).size());
   }
   if (std::has_single_bit(static_cast<unsigned>(count))) place = mirror_bits(place, count);
-  place += channel % nets_per_gpu(system, paths, env, nets);
-  return nets[static_cast<std::size_t>(place % count)];
+  std::vector<int> out;
+  for (int k = 0; k < nets_per_gpu(system, paths, env, nets); ++k) {
+    out.push_back(nets[static_cast<std::size_t>((place + k) % count)]);
+  }
+  return out;
+}
+
+int local_net(const NcclSystem& system, const NcclPaths& paths, const NcclEnv& env, int gpu,
+              int channel) {
+  const std::vector<int> nets = local_nets(system, paths, env, gpu);
+  return nets[static_cast<std::size_t>(channel) % nets.size()];
 }
 
 int local_gpu(const NcclSystem& system, const NcclPaths& paths, const NcclEnv& env, int net) {
   const std::vector<int> gpus = nearest_nodes(system, paths, kNet, net, kGpu);
-  for (int channel = 0; channel < kNcclMaxChannels; ++channel) {
-    for (const int gpu : gpus) {
-      if (local_net(system, paths, env, gpu, channel) == net) return gpu;
+  std::vector<std::vector<int>> of_gpu;
+  for (const int gpu : gpus) of_gpu.push_back(local_nets(system, paths, env, gpu));
+  for (std::size_t channel = 0; channel < kNcclMaxChannels; ++channel) {
+    for (std::size_t g = 0; g < gpus.size(); ++g) {
+      if (of_gpu[g][channel % of_gpu[g].size()] == net) return gpus[g];
     }
   }
   return -1;

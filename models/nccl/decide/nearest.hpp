@@ -11,8 +11,11 @@ namespace weft {
 std::vector<int> nearest_nodes(const NcclSystem& system, const NcclPaths& paths, NcclNodeType from,
                                int index, NcclNodeType to);
 
-/// The NIC of a GPU for a channel (ncclTopoGetLocalNet): GPUs and channels are spread over the
-/// nearest NICs. Precondition: the system has a NIC.
+/// The NICs of a GPU (ncclTopoGetLocalNet), of which channel c has the c-th, modulo their number:
+/// GPUs and channels are spread over the nearest. Precondition: the system has a NIC.
+std::vector<int> local_nets(const NcclSystem& system, const NcclPaths& paths, const NcclEnv& env,
+                            int gpu);
+/// That of one channel.
 int local_net(const NcclSystem& system, const NcclPaths& paths, const NcclEnv& env, int gpu,
               int channel);
 

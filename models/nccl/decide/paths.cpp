@@ -306,18 +306,11 @@ void PathFinder::adapt_net_paths() {
   }
 }
 
-/// PXN: the NIC's own GPU is on NVLink with this one, and by it the way to the NIC is faster or
-/// stays clear of the CPU. Only for sends.
+/// By the NIC's own GPU the way to the NIC is faster or stays clear of the CPU. Only for sends.
 bool PathFinder::proxy_is_better(int proxy, int gpu, int net) const {
-  const bool by_c2c = env_.pxn_c2c.value_or(release_.pxn_c2c);
-  const NcclPath& proxy_path = at(kGpu, proxy, kNet, net);
-  const NcclPath& own_path = at(kGpu, gpu, kNet, net);
-  if (release_.pxn_needs_gdr && !check_gdr(system_, paths_, env_, proxy, net, true).enabled) {
-    return false;
-  }
-  if (system_.node(kGpu, proxy).host != system_.node(kGpu, gpu).host) return false;
-  return proxy_path.type <= (by_c2c ? kP2c : kPxb) && at(kGpu, proxy, kGpu, gpu).type <= kNvl &&
-         (proxy_path.bw > own_path.bw || own_path.type > kPxn);
+  const NcclPath& own = at(kGpu, gpu, kNet, net);
+  return may_be_proxy(system_, paths_, env_, proxy, gpu, net) &&
+         (at(kGpu, proxy, kNet, net).bw > own.bw || own.type > kPxn);
 }
 
 /// addInterStep.
@@ -378,6 +371,18 @@ int nearest_cpu(const NcclSystem& system, const NcclPaths& paths, int gpu) {
     }
   }
   return nearest;
+}
+
+bool may_be_proxy(const NcclSystem& system, const NcclPaths& paths, const NcclEnv& env, int proxy,
+                  int gpu, int net) {
+  const NcclRelease& release = system.release;
+  if (release.pxn_needs_gdr && !check_gdr(system, paths, env, proxy, net, true).enabled) {
+    return false;
+  }
+  if (system.node(kGpu, proxy).host != system.node(kGpu, gpu).host) return false;
+  const int from = system.of(kGpu)[static_cast<std::size_t>(proxy)];
+  const NcclPathType farthest = env.pxn_c2c.value_or(release.pxn_c2c) ? kP2c : kPxb;
+  return paths.at(from, kNet, net).type <= farthest && paths.at(from, kGpu, gpu).type <= kNvl;
 }
 
 int proxy_gpu(const NcclSystem& system, const NcclPaths& paths, int gpu, int net) {

@@ -69,6 +69,11 @@ bool has_path_to(const NcclSystem& system, const NcclPaths& paths, int from, Ncc
 /// The CPU with the fewest hops from a GPU; -1 if there is none.
 int nearest_cpu(const NcclSystem& system, const NcclPaths& paths, int gpu);
 
+/// Whether a GPU may send by the NIC of another one, `proxy`: PXN, if it is allowed at all. NVLink
+/// joins them, and the proxy's way to the NIC stays clear of the CPU.
+bool may_be_proxy(const NcclSystem& system, const NcclPaths& paths, const NcclEnv& env, int proxy,
+                  int gpu, int net);
+
 /// The GPU that a PXN path goes through, or `gpu` itself where the path is no PXN path.
 int proxy_gpu(const NcclSystem& system, const NcclPaths& paths, int gpu, int net);
 

@@ -36,9 +36,7 @@ void PlanBuilder::connect_nodes(Connection& connection, const Protocol& protocol
     const bool cabled = fabric.wire_link(from_nic) && fabric.wire_link(to_nic);
     throw InputError(fabric.spec().file + ": no network joins " + fabric.full_name(from_nic) +
                      " and " + fabric.full_name(to_nic) +
-                     (cabled ? "; NCCL's way round over NVLink (PXN) is not modelled for sends "
-                               "and receives"
-                             : ""));
+                     (cabled ? ", and NCCL does not go round by another GPU here (PXN)" : ""));
   }
   const bool is_emulated = is_emulated_[in_node(from_nic)];
   if (is_emulated != is_emulated_[in_node(to_nic)]) {

@@ -258,10 +258,17 @@ class P2pBuilder {
     return channel_of_part(schedule_->p2p_channels, channel_base(nodes_, grid_.gpus(), round),
                            part);
   }
-  std::uint32_t nic(std::uint32_t rank, std::uint32_t channel) const {
-    if (schedule_->p2p_nics.empty()) return 0;
-    const auto& nics = schedule_->p2p_nics[builder_.communicator().place(rank)];
-    return nics[channel % nics.size()];
+  /// The ends of a send in a channel.
+  std::pair<Endpoint, Endpoint> ends(const Sent& sent, std::uint32_t channel) const {
+    const Communicator& all = builder_.communicator();
+    if (all.same_node(sent.from, sent.to)) return {{sent.from}, {sent.to}};
+    const std::uint32_t from = all.place(sent.from);
+    const std::uint32_t to = all.place(sent.to);
+    const P2pExit exit = p2p_exit(*schedule_, from, to, channel);
+    const std::vector<std::uint32_t>& entries = schedule_->p2p_nics[to];
+    Endpoint sender{sent.from, exit.nic};
+    if (exit.gpu != from) sender.proxy = builder_.rank_at(all.node(sent.from), exit.gpu);
+    return {sender, {sent.to, entries[channel % entries.size()]}};
   }
 
   /// A rank's sends stand together in the plan, in the order of rounds, then parts.
@@ -271,9 +278,9 @@ class P2pBuilder {
     if (sent.is_copy()) return;
     for (std::uint32_t part = 0; part < sent.split->channels; ++part) {
       const std::uint32_t c = channel(round, part);
-      const ConnectionIndex index =
-          builder_.connect(sent.split->protocol, {from, nic(from, c)}, {to, nic(to, c)}, c,
-                           round * schedule_->p2p_channels + part);
+      const auto [sender, receiver] = ends(sent, c);
+      const ConnectionIndex index = builder_.connect(sent.split->protocol, sender, receiver, c,
+                                                     round * schedule_->p2p_channels + part);
       if (part == 0) sent.first = index;
     }
   }
