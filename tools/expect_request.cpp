@@ -166,7 +166,10 @@ Judgement judged(const Subject& subject, const ExpectRequest& request, const Exp
   if (path.empty()) {
     // Logs of several nodes are of as many as they name; the path is the same for all.
     const bool has_network = machine.spec.network.kind != NetworkSpec::Kind::kNone;
-    path = has_network ? memory_path_of(machine, subject.healthy_set,
+    const StatedColumns stated = parse_stated(asked.as);
+    const auto op = stated.find("op");
+    path = has_network ? memory_path_of(op == stated.end() ? Op::kAllReduce : parse_op(op->second),
+                                        machine, subject.healthy_set,
                                         std::max(2U, request.nodes.value_or(machine.spec.nodes)),
                                         request.options, catalog)
                        : "gdr";

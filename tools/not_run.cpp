@@ -7,9 +7,11 @@ namespace {
 
 /// The reason that a result's notes give for a memory path without rows.
 std::string why_not_run(const RunResult& result, const std::string& path) {
-  const std::string start = path + " is not run: ";
-  for (const std::string& note : result.notes) {
-    if (note.starts_with(start)) return note.substr(start.size());
+  for (const char* how : {" is not run: ", " falls back to host-staged: "}) {
+    const std::string start = path + how;
+    for (const std::string& note : result.notes) {
+      if (note.starts_with(start)) return note.substr(start.size());
+    }
   }
   return "is not run";
 }

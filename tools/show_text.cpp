@@ -204,9 +204,9 @@ std::vector<PairView> pair_views(const Machine& machine) {
   const std::vector<DeviceId> gpus = devices_of_kind(fabric, DeviceKind::kGpu);
   // One GPU alone, or nodes that no NIC joins, can be shown too.
   const bool has_rings = fabric.nodes() > 1 && fabric.count(DeviceKind::kNic) > 0;
-  const std::vector<PinnedMemory> pinned = nccl_pinned(
-      machine.devices(),
-      has_rings ? make_schedule(machine.devices(), MemoryPath::kGdr).rings : std::vector<Ring>{});
+  const std::vector<PinnedMemory> pinned =
+      nccl_pinned(machine.devices(),
+                  has_rings ? make_schedule(machine.devices(), MemoryPath::kGdr) : Schedule{});
   const NcclGdrRule rule(machine.devices());
   for (std::size_t g = 0; g < gpus.size(); ++g) {
     const DeviceId gpu = gpus[g];

@@ -308,7 +308,7 @@ struct ExpectedRow {
   std::int64_t bytes{0};
   std::uint32_t ranks{0};  ///< GPUs of all nodes together
   std::uint32_t nodes{0};
-  std::string memory_path;   ///< "gdr", "host-staged"; "host"
+  std::string memory_path;   ///< "gdr", "host-staged", "nccl" (either, by pair); "host"
   std::string algo;          ///< of nccl-tests; "" else
   std::string proto;         ///< likewise
   std::int64_t qps{0};       ///< of perftest; 0 else

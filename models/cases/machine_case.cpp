@@ -64,10 +64,10 @@ CasePredictor::CasePredictor(MachineCase what, const std::vector<const Change*>&
   }
 }
 
-std::string CasePredictor::path_taken() const {
+std::string CasePredictor::path_taken(Op op) const {
   if (is_staged_) return std::string(memory_path_name(MemoryPath::kHostStaged));
   const NcclRun* const decided = prepared_->decided();
-  return std::string(memory_path_name(decided == nullptr ? MemoryPath::kGdr : decided->path()));
+  return std::string(memory_path_name(decided == nullptr ? MemoryPath::kGdr : decided->taken(op)));
 }
 
 CasePrediction CasePredictor::predict(const CaseRequest& request) {
@@ -75,8 +75,9 @@ CasePrediction CasePredictor::predict(const CaseRequest& request) {
   out.why_not = why_not_;
   if (prepared_ == nullptr) return out;
   try {
-    RunResult run = prepared_->run(parse_op(request.op), request.sizes,
-                                   {request.path.empty() ? path_taken() : request.path});
+    const Op op = parse_op(request.op);
+    RunResult run =
+        prepared_->run(op, request.sizes, {request.path.empty() ? path_taken(op) : request.path});
     if (!run.not_run.empty()) throw Stopped("stopped");
     out.rows = std::move(run.rows);
     out.notes = std::move(run.notes);

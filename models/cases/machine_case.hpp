@@ -39,7 +39,7 @@ class CaseMachine {
   const Fabric& fabric() const { return fabric_; }
   const NcclRun& run() const { return run_; }
   /// GPUs and NICs at the ends of its rings; none on one node.
-  const std::vector<RingPair>& pairs() const { return pairs_; }
+  const std::vector<GdrPair>& pairs() const { return pairs_; }
 
  private:
   Params params_;
@@ -48,7 +48,7 @@ class CaseMachine {
   DeviceParams devices_;
   Machine machine_;
   NcclRun run_;
-  std::vector<RingPair> pairs_;
+  std::vector<GdrPair> pairs_;
 };
 
 /// What is predicted of a case.
@@ -79,7 +79,7 @@ class CasePredictor {
   CasePrediction predict(const CaseRequest& request);
 
  private:
-  std::string path_taken() const;
+  std::string path_taken(Op op) const;
 
   bool is_staged_;
   Scenario scenario_;

@@ -67,7 +67,8 @@ class JobSchedule {
 
  private:
   void refuse_without_gdr(const ScenarioJob& job) const {
-    const std::string obstacle = gdr_obstacle(ring_pairs(Machine(devices_), schedule_));
+    const std::string obstacle =
+        gdr_obstacle(gdr_pairs(Machine(devices_), schedule_, parse_op(job.op)));
     if (obstacle.empty()) return;
     throw InputError(job.place,
                      job.name + ": no gdr (" + obstacle + "); write memory_paths: [host-staged]");
@@ -237,10 +238,11 @@ std::vector<std::string> job_verdict(const std::vector<ResultRow>& rows) {
   std::vector<std::string> out;
   for (const ResultRow& row : rows) {
     out.push_back(fmt::format(
-        "{} over {}: {:.2f} times its time alone, limited by {} ({}) for "
+        "{} {}: {:.2f} times its time alone, limited by {} ({}) for "
         "{:.0f} % of the time",
-        row.job, row.memory_path, row.time_us / row.alone_us, row.limited_by.front().cause,
-        row.limited_by.front().where, row.limited_by.front().share * 100));
+        row.job, row.memory_path == "nccl" ? "as NCCL decides" : "over " + row.memory_path,
+        row.time_us / row.alone_us, row.limited_by.front().cause, row.limited_by.front().where,
+        row.limited_by.front().share * 100));
   }
   return out;
 }

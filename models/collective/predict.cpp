@@ -294,7 +294,7 @@ const Schedule& Prepared::schedule(MemoryPath path) {
 
 /// Inside one node the first that is asked for; where GPUDirect RDMA is to be used and is not
 /// possible, host-staged instead. Notes say so.
-std::vector<MemoryPath> Prepared::paths_to_run(const std::vector<std::string>& memory_paths,
+std::vector<MemoryPath> Prepared::paths_to_run(Op op, const std::vector<std::string>& memory_paths,
                                                std::vector<std::string>& notes) {
   std::vector<MemoryPath> paths;
   for (const std::string& name : memory_paths) {
@@ -303,8 +303,7 @@ std::vector<MemoryPath> Prepared::paths_to_run(const std::vector<std::string>& m
       notes.push_back(name + " is not run: inside one node no NIC is used");
       continue;
     }
-    const std::string obstacle =
-        gdr_obstacle(path == MemoryPath::kGdr ? gdr_pairs_ : ring_pairs(machine_, schedule(path)));
+    const std::string obstacle = gdr_obstacle(gdr_pairs(machine_, schedule(path), op));
     if (!obstacle.empty()) {
       notes.push_back(name + " falls back to host-staged: " + obstacle);
       path = MemoryPath::kHostStaged;
@@ -318,7 +317,7 @@ std::vector<RowTask> Prepared::tasks_of(Op op, const std::vector<Bytes>& sizes,
                                         const std::vector<std::string>& memory_paths,
                                         std::vector<std::string>& notes) {
   std::vector<RowTask> tasks;
-  for (const MemoryPath path : paths_to_run(memory_paths, notes)) {
+  for (const MemoryPath path : paths_to_run(op, memory_paths, notes)) {
     schedule(path);
     for (const Bytes bytes : sizes) tasks.push_back({op, bytes, path});
   }

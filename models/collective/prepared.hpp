@@ -33,7 +33,7 @@ class Prepared {
  private:
   /// Decided when first asked for.
   const Schedule& schedule(MemoryPath path);
-  std::vector<MemoryPath> paths_to_run(const std::vector<std::string>& memory_paths,
+  std::vector<MemoryPath> paths_to_run(Op op, const std::vector<std::string>& memory_paths,
                                        std::vector<std::string>& notes);
   std::vector<RowTask> tasks_of(Op op, const std::vector<Bytes>& sizes,
                                 const std::vector<std::string>& memory_paths,
@@ -52,7 +52,7 @@ class Prepared {
   Machine machine_;
   Decided decided_;
   Schedules schedules_;
-  std::vector<RingPair> gdr_pairs_;
+  std::vector<GdrPair> gdr_pairs_;
 };
 
 }  // namespace weft

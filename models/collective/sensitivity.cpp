@@ -204,7 +204,7 @@ const ResultRow* counterpart(const ResultRow& row, const std::vector<ResultRow>&
   for (const ResultRow& r : rows) {
     if (r.bytes != row.bytes) continue;
     if (r.memory_path == row.memory_path) return &r;
-    other = &r;
+    if (other == nullptr || r.memory_path == "host-staged") other = &r;
   }
   return other;
 }

@@ -72,6 +72,21 @@ std::string what_allowing_brings(const NcclGdr& declined, const std::vector<Resu
                            format_size(Bytes{gdr->bytes}));
 }
 
+/// A GPU and a NIC of a node.
+using Places = std::pair<std::uint32_t, std::uint32_t>;
+
+std::vector<GdrPair> pairs_at(const Machine& machine, const std::set<Places>& places,
+                              const std::vector<PinnedMemory>& pinned) {
+  const Fabric& fabric = machine.fabric();
+  std::vector<GdrPair> out;
+  for (const auto& [g, n] : places) {
+    const DeviceId gpu = fabric.device(0, DeviceKind::kGpu, g);
+    const DeviceId nic = fabric.device(0, DeviceKind::kNic, n);
+    out.push_back({gpu, nic, gdr_possible(machine, gpu, nic, pinned[g])});
+  }
+  return out;
+}
+
 }  // namespace
 
 std::vector<std::string> verdict(const std::vector<ResultRow>& rows) {
@@ -90,41 +105,44 @@ std::vector<std::string> verdict(const std::vector<ResultRow>& rows) {
   return out;
 }
 
-std::vector<RingPair> ring_pairs(const Machine& machine, const Schedule& schedule) {
+std::vector<GdrPair> ring_pairs(const Machine& machine, const Schedule& schedule) {
   const Fabric& fabric = machine.fabric();
-  const std::size_t gpus = fabric.count(DeviceKind::kGpu);
   if (fabric.nodes() < 2) return {};
-  std::set<std::pair<std::size_t, std::size_t>> indices;
-  const auto has_gdr = [&](std::size_t gpu, std::size_t nic, bool sends) {
-    return schedule.gdr(static_cast<std::uint32_t>(gpu), static_cast<std::uint32_t>(nic), sends);
-  };
-  for (const Ring& ring : schedule.rings) {
-    const RingEnds ends = ring_ends(ring, 0, gpus);
-    const std::size_t entry = ring.entry_nic.front();
-    const std::size_t exit = ring.exit_nic.front();
-    if (has_gdr(ends.first, entry, false)) indices.emplace(ends.first, entry);
-    if (has_gdr(ends.last, exit, true)) {
-      indices.emplace(ring.exit_proxy.empty() ? ends.last : ring.exit_proxy.front(), exit);
+  std::set<Places> places;
+  for (const std::size_t node : {0U, 1U}) {
+    for (const RingGdr& end : ring_gdr(schedule, node, fabric.count(DeviceKind::kGpu))) {
+      places.emplace(end.gpu, end.nic);
     }
   }
-  const std::vector<PinnedMemory> pinned = nccl_pinned(machine.devices(), schedule.rings);
-  std::vector<RingPair> out;
-  for (const auto& [g, n] : indices) {
-    const DeviceId gpu = fabric.device(0, DeviceKind::kGpu, g);
-    const DeviceId nic = fabric.device(0, DeviceKind::kNic, n);
-    out.push_back({gpu, nic, gdr_possible(machine, gpu, nic, pinned[g])});
-  }
-  return out;
+  return pairs_at(machine, places, nccl_pinned(machine.devices(), schedule));
 }
 
-std::vector<std::string> gdr_notes(const Machine& machine, const std::vector<RingPair>& pairs,
+std::vector<GdrPair> gdr_pairs(const Machine& machine, const Schedule& schedule, Op op) {
+  if (!is_point_to_point(op) || machine.fabric().nodes() < 2) return ring_pairs(machine, schedule);
+  std::set<Places> places;
+  const auto gpus = static_cast<std::uint32_t>(schedule.p2p_nics.size());
+  for (std::uint32_t from = 0; from < gpus; ++from) {
+    for (const std::uint32_t nic : schedule.p2p_nics[from]) {
+      if (schedule.gdr(from, nic, false)) places.emplace(from, nic);
+    }
+    for (std::uint32_t to = 0; to < gpus; ++to) {
+      for (std::uint32_t c = 0; c < p2p_exits_between(schedule, from, to); ++c) {
+        const P2pExit exit = p2p_exit(schedule, from, to, c);
+        if (schedule.gdr(from, exit.nic, true)) places.emplace(exit.gpu, exit.nic);
+      }
+    }
+  }
+  return pairs_at(machine, places, nccl_pinned(machine.devices(), schedule));
+}
+
+std::vector<std::string> gdr_notes(const Machine& machine, const std::vector<GdrPair>& pairs,
                                    const NcclRun* run, const std::vector<ResultRow>& rows) {
   const Fabric& fabric = machine.fabric();
   std::vector<std::string> out;
   std::set<std::string> impossible;
   std::optional<NcclGdrRule> rule;  // where NCCL's decisions do not say it
   if (run == nullptr) rule.emplace(machine.devices());
-  for (const RingPair& pair : pairs) {
+  for (const GdrPair& pair : pairs) {
     const std::string name = pair_name(fabric, pair.gpu, pair.nic);
     if (!pair.gdr.possible) {
       out.push_back(name + ": GPUDirect RDMA is not possible: " + pair.gdr.why);
@@ -149,14 +167,15 @@ std::vector<std::string> gdr_notes(const Machine& machine, const std::vector<Rin
     }
   }
   std::sort(out.begin(), out.end());
-  if (run != nullptr && run->path() == MemoryPath::kNccl && largest(rows, "nccl") == nullptr) {
-    out.emplace_back("gdr forces GPUDirect RDMA there; memory_paths: [nccl] runs what NCCL does");
+  const bool declines = run != nullptr && !run->declined.empty();
+  if (declines && largest(rows, "gdr") != nullptr && largest(rows, "nccl") == nullptr) {
+    out.emplace_back("rows of gdr force GPUDirect RDMA there; of nccl they run what NCCL does");
   }
   return out;
 }
 
-std::string gdr_obstacle(const std::vector<RingPair>& pairs) {
-  for (const RingPair& pair : pairs) {
+std::string gdr_obstacle(const std::vector<GdrPair>& pairs) {
+  for (const GdrPair& pair : pairs) {
     if (!pair.gdr.possible) return pair.gdr.why;
   }
   return "";

@@ -58,7 +58,7 @@ std::string rule_of(const Patient& patient) {
   for (const NcclGdr& declined : decided.run().declined) {
     return fmt::format("its rule leaves it off for gpu{}: {}", declined.rank, declined.check.why);
   }
-  const RingPair& pair = decided.pairs().front();
+  const GdrPair& pair = decided.pairs().front();
   const NcclGdrRule rule(decided.machine().devices(), parse_nccl_env(patient.found().env),
                          patient.context().version);
   return fmt::format("its rule turns it on ({} to {}: {})", decided.fabric().device(pair.gpu).name,
@@ -140,7 +140,7 @@ Outcome where_used(const Patient& patient, const GdrSaid& said) {
   finding.what = in_part + ", though " + rule_of(patient);
   finding.remedy = "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET of those ranks says why";
   finding.evidence = quotes(said.off);
-  finding.why_unpriced = "data staged on some connections only is not predicted";
+  finding.why_unpriced = "which connections these are is not predicted";
   finding.is_error = true;
   return found({std::move(finding)});
 }
@@ -169,7 +169,7 @@ Outcome where_unused(const Patient& patient, const GdrSaid& said) {
     finding.why_unpriced = kPriceOfCause;
     return found({std::move(finding)});
   }
-  if (patient.decided()->run().path() != MemoryPath::kHostStaged) {
+  if (patient.decided()->run().by_rings == MemoryPath::kGdr) {
     finding.what = "NCCL did not use GPUDirect RDMA, though " + rule_of(patient);
     finding.mend.by_rule = true;
     return found({std::move(finding)});

@@ -205,7 +205,7 @@ Outcome check_placement(const Patient& patient) {
   };
   Finding finding;
   std::set<std::string> far;
-  for (const RingPair& pair : patient.decided()->pairs()) {
+  for (const GdrPair& pair : patient.decided()->pairs()) {
     if (is_near(pair.gpu, pair.nic) || has_near_one(pair.gpu)) continue;
     const DeviceSpec& gpu = fabric.device(pair.gpu);
     const DeviceSpec& nic = fabric.device(pair.nic);

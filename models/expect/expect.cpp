@@ -80,17 +80,17 @@ RunResult predicted(const Asked& asked, const std::string& op, std::uint32_t nod
   return out;
 }
 
-/// GPUDirect RDMA unless NCCL, or a log of it, declines it.
-std::string path_of(const Asked& asked, std::uint32_t nodes) {
+/// As NCCL decides, unless the user or a log of it says otherwise.
+std::string path_of(const Asked& asked, const std::string& op, std::uint32_t nodes) {
   if (!asked.request.memory_path.empty()) return asked.request.memory_path;
   if (asked.machine.is_staged) return "host-staged";
-  return memory_path_of(asked.machine, asked.set, nodes, asked.request.options, asked.catalog);
+  return memory_path_of(parse_op(op), asked.machine, asked.set, nodes, asked.request.options,
+                        asked.catalog);
 }
 
 ExpectedState of_collectives(const Asked& asked, const std::string& state, Provenance& provenance) {
   const std::vector<KnownError> known = known_errors();
   const std::uint32_t nodes = asked.request.nodes.value_or(asked.machine.spec.nodes);
-  const std::string path = path_of(asked, nodes);
   const Kind kind{
       nodes > 1 ? "net"
                 : transport_inside(asked.machine, asked.set, asked.request.options, asked.catalog),
@@ -98,7 +98,7 @@ ExpectedState of_collectives(const Asked& asked, const std::string& state, Prove
                       asked.request.options, asked.catalog)};
   ExpectedState out{state, {}, {}};
   for (const std::string& op : asked.request.ops) {
-    RunResult run = predicted(asked, op, nodes, path);
+    RunResult run = predicted(asked, op, nodes, path_of(asked, op, nodes));
     for (ResultRow& row : run.rows) {
       out.rows.push_back(expected(std::move(row), kind, asked.request, known));
     }
@@ -257,7 +257,7 @@ std::string unlike_measured(const MachineCase& machine, const std::vector<Scenar
   if (out.empty()) out = unlike_choice(asked, params, where);
   if (!out.empty() || where != Where::kBetweenNodes) return out;
   const std::optional<NcclRun> run = gdr_run(machine, set, 2, options, catalog);
-  if (!run || run->path() != MemoryPath::kNccl) return "";
+  if (!run || run->by_rings != MemoryPath::kNccl) return "";
   return "no published run with GPUDirect RDMA at some ends of NCCL's rings only (" +
          run->declined.front().check.why + ")";
 }
@@ -288,12 +288,12 @@ void add_notes(const std::vector<std::string>& notes, const std::string& prefix,
   }
 }
 
-std::string memory_path_of(const MachineCase& machine, const std::vector<ScenarioSetting>& set,
-                           std::uint32_t nodes, const PredictOptions& options,
-                           const ParamCatalog& catalog) {
+std::string memory_path_of(Op op, const MachineCase& machine,
+                           const std::vector<ScenarioSetting>& set, std::uint32_t nodes,
+                           const PredictOptions& options, const ParamCatalog& catalog) {
   if (nodes == 1) return "gdr";
   const std::optional<NcclRun> run = gdr_run(machine, set, nodes, options, catalog);
-  return std::string(memory_path_name(run ? run->path() : MemoryPath::kGdr));
+  return std::string(memory_path_name(run ? run->taken(op) : MemoryPath::kGdr));
 }
 
 std::string transport_inside(const MachineCase& machine, const std::vector<ScenarioSetting>& set,

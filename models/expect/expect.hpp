@@ -8,6 +8,7 @@
 #include "models/collective/predict.hpp"
 #include "models/expect/error_band.hpp"
 #include "models/expect/healthy.hpp"
+#include "sim/base/operation.hpp"
 #include "sim/result/measured.hpp"
 #include "sim/result/run_result.hpp"
 
@@ -62,11 +63,12 @@ struct Expected {
 void add_notes(const std::vector<std::string>& notes, const std::string& prefix,
                std::vector<std::string>& out);
 
-/// The memory path that NCCL takes by itself on this machine: "gdr" unless its rule declines
-/// GPUDirect RDMA at all ends of the rings. Throws InputError as predict() does.
-std::string memory_path_of(const MachineCase& machine, const std::vector<ScenarioSetting>& set,
-                           std::uint32_t nodes, const PredictOptions& options,
-                           const ParamCatalog& catalog);
+/// The memory path that NCCL takes by itself for an operation on this machine: "gdr",
+/// "host-staged", or "nccl" where it is either for some GPUs, NICs and directions. Throws
+/// InputError as predict() does.
+std::string memory_path_of(Op op, const MachineCase& machine,
+                           const std::vector<ScenarioSetting>& set, std::uint32_t nodes,
+                           const PredictOptions& options, const ParamCatalog& catalog);
 /// Where data goes that a prediction is asked for.
 enum class Where : std::uint8_t { kInNode, kBetweenNodes, kPerftest };
 /// Why no published run is of a machine like this one, or was run like this; "" if one is. Each

@@ -16,7 +16,8 @@ constexpr std::array kNotLookedAt{
     NotLookedAt{"NCCL_IB_SPLIT_DATA_ON_QPS, NCCL_IB_ADAPTIVE_ROUTING, ECE, traffic classes",
                 "not modelled"},
     NotLookedAt{"tuner and network plugins, SHARP (CollNet)", "not executed"},
-    NotLookedAt{"GPUDirect RDMA on some connections only", "a run has one memory path"},
+    NotLookedAt{"GPUDirect RDMA on some connections only, against NCCL's rule",
+                "which these are a log would have to say"},
     NotLookedAt{"cables in wrong ports", "networks are cabled by rule"},
     NotLookedAt{"drivers, firmware and kernels that differ in speed alone", "not modelled"},
 };

@@ -200,6 +200,22 @@ std::uint32_t ranks_of(const Schedule& schedule, const Communicator& communicato
   return communicator.ranks() / communicator.node_count() * schedule.nodes;
 }
 
+std::vector<RingGdr> ring_gdr(const Schedule& schedule, std::size_t node, std::size_t gpus) {
+  std::vector<RingGdr> out;
+  for (const Ring& ring : schedule.rings) {
+    const RingEnds ends = ring_ends(ring, node, gpus);
+    const auto first = static_cast<std::uint32_t>(ends.first);
+    const auto last = static_cast<std::uint32_t>(ends.last);
+    const auto entry = static_cast<std::uint32_t>(ring.entry_nic[node]);
+    const auto exit = static_cast<std::uint32_t>(ring.exit_nic[node]);
+    if (schedule.gdr(first, entry, false)) out.push_back({first, entry, false});
+    if (schedule.gdr(last, exit, true)) {
+      out.push_back({ring.exit_proxy.empty() ? last : ring.exit_proxy[node], exit, true});
+    }
+  }
+  return out;
+}
+
 P2pExit p2p_exit(const Schedule& schedule, std::uint32_t from, std::uint32_t to,
                  std::uint32_t channel) {
   if (schedule.p2p_exits.empty()) {
@@ -208,6 +224,12 @@ P2pExit p2p_exit(const Schedule& schedule, std::uint32_t from, std::uint32_t to,
   }
   const std::vector<P2pExit>& exits = schedule.p2p_exits[from][to];
   return exits[channel % exits.size()];
+}
+
+std::uint32_t p2p_exits_between(const Schedule& schedule, std::uint32_t from, std::uint32_t to) {
+  return static_cast<std::uint32_t>(schedule.p2p_exits.empty()
+                                        ? schedule.p2p_nics[from].size()
+                                        : schedule.p2p_exits[from][to].size());
 }
 
 void require_peers(const Fabric& fabric) {
@@ -228,7 +250,7 @@ bool flushes_by_capability(const Fabric& fabric, std::uint32_t gpu) {
 }
 
 Schedule make_schedule(const DeviceParams& devices, MemoryPath path) {
-  if (path == MemoryPath::kNccl) {
+  if (path == MemoryPath::kNccl && devices.fabric().nodes() > 1) {
     throw InputError(
         "weft's simple rules (nccl.decisions=simple) do not say where NCCL takes GPUDirect RDMA: "
         "the memory path is gdr or host-staged");

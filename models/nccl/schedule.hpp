@@ -116,10 +116,22 @@ struct Schedule {
 std::uint32_t nodes_of(const Schedule& schedule, const Communicator& communicator);
 std::uint32_t ranks_of(const Schedule& schedule, const Communicator& communicator);
 
+/// Where a ring enters or leaves a node by GPUDirect RDMA.
+struct RingGdr {
+  std::uint32_t
+      gpu;  ///< place of the one whose memory the NIC reads (with PXN another one) or writes
+  std::uint32_t nic;
+  bool sends;
+};
+/// Of all rings, by channel. Precondition: rings over several nodes of `gpus` each.
+std::vector<RingGdr> ring_gdr(const Schedule& schedule, std::size_t node, std::size_t gpus);
+
 /// By what a GPU sends to one of another node in a channel, by their places. Precondition: nodes
 /// have NICs.
 P2pExit p2p_exit(const Schedule& schedule, std::uint32_t from, std::uint32_t to,
                  std::uint32_t channel);
+/// After how many channels those come again.
+std::uint32_t p2p_exits_between(const Schedule& schedule, std::uint32_t from, std::uint32_t to);
 
 /// Throws InputError if the fabric's GPUs cannot work together: fewer than two, or several nodes
 /// without NICs.

@@ -33,11 +33,11 @@ constexpr std::array kScenarioKeys{
     KeySpec{"workload", "map", "none; needed unless `jobs` stands", "what runs, on all nodes"},
     KeySpec{"jobs", "list", "none",
             "what runs at once, each on nodes of its own; in place of workload"},
-    KeySpec{"memory_paths", "list of", "[gdr, host-staged]; of steps, traces and traffic [gdr]",
-            "the way through memory: GPUDirect RDMA, pinned host buffers, or either as NCCL "
-            "decides for "
-            "each GPU, NIC and direction",
-            kMemoryPaths},
+    KeySpec{
+        "memory_paths", "list of", "[gdr, host-staged]; of steps, traces and traffic [gdr]",
+        "the way through memory: GPUDirect RDMA, pinned host buffers, or either as NCCL decides "
+        "for each GPU, NIC and direction",
+        kMemoryPaths},
     KeySpec{"env", "map", "none", "NCCL's environment variables: NCCL_...: text"},
     KeySpec{"nccl_version", "text", "2.28.9", "the NCCL release whose decisions are followed"},
     KeySpec{"set", "map", "none", "any key of `weft list-params`, value with its unit"}};

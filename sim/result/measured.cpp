@@ -30,7 +30,7 @@ constexpr double kLargestNumber = 1e12;
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 constexpr std::array<std::string_view, 4> kTransports{"nvlink", "shm", "net", "copy"};
-constexpr std::array<std::string_view, 3> kMemoryPaths{"gdr", "host-staged", "host"};
+constexpr std::array<std::string_view, 4> kMemoryPaths{"gdr", "host-staged", "nccl", "host"};
 constexpr auto kOps = [] {
   std::array<std::string_view, kOpNames.size() + kPerftestOps.size() + kCopyOps.size() + 1> all;
   auto to = std::copy(kOpNames.begin(), kOpNames.end(), all.begin());
@@ -59,8 +59,9 @@ constexpr std::array kColumns{
                    &MeasuredRow::transport},
     MeasuredColumn{
         {"memory_path", kWord, "empty; needed with `net`",
-         "how a NIC reached GPU memory: GPUDirect RDMA, or pinned host buffers; of perftest the "
-         "memory at both ends, gdr: the GPUs', host: the hosts'",
+         "how NICs reached GPU memory: all by GPUDirect RDMA, all by pinned host buffers, or as "
+         "NCCL decides (nccl); of perftest the memory at both ends, gdr: the GPUs', host: the "
+         "hosts'",
          kMemoryPaths},
         &MeasuredRow::memory_path},
     MeasuredColumn{{"hosts", kWhole, "1", "hosts that took part", {}, 1, 1 << 20},
@@ -231,16 +232,16 @@ void check_row(const MeasuredRow& row, std::string_view& name) {
   }
   name = "memory_path";
   if (row.transport == "net" && row.memory_path.empty()) {
-    throw InputError("is empty; with net write gdr or host-staged");
+    throw InputError("is empty; with net write gdr, host-staged or nccl");
   }
   if (row.transport != "net" && !row.memory_path.empty()) {
     throw InputError("only rows of net have one; leave it empty");
   }
   const bool of_tool = is_perftest(row) || row.op == kOtherOp;
   if (row.memory_path == "host" && !of_tool) {
-    throw InputError("host is that of perftest; write gdr or host-staged");
+    throw InputError("host is that of perftest; write gdr, host-staged or nccl");
   }
-  if (row.memory_path == "host-staged" && is_perftest(row)) {
+  if (is_perftest(row) && row.memory_path != "gdr" && row.memory_path != "host") {
     throw InputError("perftest's memory is gdr or host");
   }
   name = "transport";

@@ -101,6 +101,14 @@ class Expect(CliTest):
         self.assertRegex(said, r"(?m)^# \[2\] not validated: no published alltoall of several nodes$")
         self.assertRegex(said, r"(?m)^  alltoall .* -$")
 
+    def test_where_nccl_takes_gdr_in_part(self):
+        arguments = ("--env", "NCCL_NET_GDR_READ=0", "--nodes", "2", "--size", "64M")
+        row, = self.results(H100, *arguments)
+        self.assertEqual(row["memory_path"], "nccl")
+        (self.here / "log.txt").write_text(log({64 << 20: row["busbw_GBps"]}))
+        run = self.expect(H100, "--measured", "log.txt", "--env", "NCCL_NET_GDR_READ=0")
+        self.assertNotEqual(run.returncode, 2, run.stderr)
+
     def test_as_found_stands_beside_healthy(self):
         said = self.ok("expect", H100, "--nodes", "2", "--size", "64M", "--set", "nic.trained_width=4")
         self.assertIn("as found", said)

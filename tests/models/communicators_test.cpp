@@ -126,7 +126,7 @@ TEST_F(CommunicatorsTest, TrafficOfEqualSendsIsAnAllToAll) {
   EXPECT_GE(sent, 3'000'001);
   EXPECT_LE(sent, 3'000'001 + 16);  // parts are rounded up
   for (const QueuePair& q : one.queue_pairs) {
-    EXPECT_EQ(q.memory, m_.id("gpu1", 0));
+    EXPECT_EQ(q.memory, m_.id("gpu0", 0));  // PXN: of the GPU on the receiver's rail
     EXPECT_EQ(q.peer_memory, m_.id("gpu0", 1));
   }
 }

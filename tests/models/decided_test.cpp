@@ -231,6 +231,44 @@ TEST(Decided, AsNcclDecidesIsOneOfThePathsOrBetweenThem) {
   EXPECT_LT(some.at(1), some.at(2));
 }
 
+TEST(Decided, SendsGoByTheNicsThatNcclIsLeft) {
+  // Half of what 8 GPUs have leaves the node, by two NICs of 50 GB/s.
+  const RunResult two = run({.sizes = {Bytes::mib(64)},
+                             .paths = {"gdr", "nccl"},
+                             .env = {{"NCCL_IB_HCA", "nic0,nic4"}},
+                             .op = "alltoall"});
+  const double form_us = Bytes::mib(64).as_double() * 8 / 2 / (2 * 50e9) * 1e6;
+  for (const ResultRow& row : two.rows) {
+    EXPECT_GT(row.time_us, form_us) << row.memory_path;
+    EXPECT_LT(row.time_us, 1.1 * form_us) << row.memory_path;
+  }
+}
+
+TEST(Decided, WhatNcclDoesNotPinNeedsNoBar1) {
+  // NICs write GPUs' memory and read the hosts'. Of a GPU one channel comes in: 9.2 MiB of FIFOs.
+  const auto paths = [](const char* bar1) {
+    const RunResult result = run({.topology = "topologies/hgx-a100.yaml",
+                                  .sizes = {Bytes::mib(64)},
+                                  .paths = {"nccl"},
+                                  .set = {std::string("gpu.bar1_size=") + bar1},
+                                  .env = {{"NCCL_NET_GDR_READ", "0"}, {"NCCL_ALGO", "Ring"}}});
+    return result.rows.at(0).memory_path;
+  };
+  EXPECT_EQ(paths("24 MiB"), "nccl");
+  EXPECT_EQ(paths("8 MiB"), "host-staged");
+}
+
+TEST(Decided, WhereARingGoesRoundANicItsSendsMayNot) {
+  // GPU 3's own NIC has no GPUDirect RDMA. Rings go by others; sends by the next one.
+  const RunResult result = run({.sizes = {Bytes::mib(64)},
+                                .paths = {"nccl", "host-staged"},
+                                .set = {"nic3.gdr=off"},
+                                .op = "alltoall"});
+  const RunResult all = run({.sizes = {Bytes::mib(64)}, .paths = {"nccl"}, .op = "alltoall"});
+  EXPECT_GT(result.rows.at(0).time_us, 1.5 * all.rows.at(0).time_us);
+  EXPECT_LT(result.rows.at(0).time_us, 0.7 * result.rows.at(1).time_us);
+}
+
 TEST(Decided, SimpleRulesDoNotSayWhereNcclTakesGdr) {
   try {
     run({.sizes = {Bytes::mib(1)}, .paths = {"nccl"}, .set = {"nccl.decisions=simple"}});

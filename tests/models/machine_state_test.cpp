@@ -321,8 +321,7 @@ TEST(MachineState, NcclsFifosOf16ChannelsDoNotFitIntoABar1Of256MiB) {
   DeviceParams devices(fabric, params, parts);
   const Machine machine(devices);
   const DeviceId gpu = *fabric.find(0, "gpu0");
-  const PinnedMemory pinned =
-      nccl_pinned(devices, make_schedule(devices, MemoryPath::kGdr).rings).at(0);
+  const PinnedMemory pinned = nccl_pinned(devices, make_schedule(devices, MemoryPath::kGdr)).at(0);
   EXPECT_EQ(pinned.bytes.count(), 16 * (4'194'304 + 4'915'200 + 524'288 + 4'194'304 + 4'915'200));
   const GdrPossible possible = gdr_possible(machine, gpu, *fabric.find(0, "nic0"), pinned);
   EXPECT_FALSE(possible.possible);
@@ -332,7 +331,7 @@ TEST(MachineState, NcclsFifosOf16ChannelsDoNotFitIntoABar1Of256MiB) {
   // 14 channels need 250.25 MiB and fit.
   params.set_by_user("nccl.channels", "", {14, Origin::kAssumed, "test"});
   EXPECT_EQ(gdr_possible(machine, gpu, *fabric.find(0, "nic0"),
-                         nccl_pinned(devices, make_schedule(devices, MemoryPath::kGdr).rings).at(0))
+                         nccl_pinned(devices, make_schedule(devices, MemoryPath::kGdr)).at(0))
                 .why,
             "");
 }

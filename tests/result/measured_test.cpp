@@ -166,7 +166,7 @@ TEST(Measured, RefusesEachKindOfBadRowAtItsCell) {
   EXPECT_EQ(row_refusal("nvlink,,1,4,0,0,0,Ring,LL,0,allreduce,1e3,1,0,0"),
             "m.csv:2:39: bytes: '1e3' is not allowed; write whole number, 1 to 4398046511104");
   EXPECT_EQ(row_refusal("net,,2,4,0,0,0,Ring,LL,0,allreduce,8,1,0,0"),
-            "m.csv:2:5: memory_path: is empty; with net write gdr or host-staged");
+            "m.csv:2:5: memory_path: is empty; with net write gdr, host-staged or nccl");
   EXPECT_EQ(row_refusal("shm,gdr,1,4,0,0,0,Ring,LL,0,allreduce,8,1,0,0"),
             "m.csv:2:5: memory_path: only rows of net have one; leave it empty");
   EXPECT_EQ(row_refusal("shm,,1,4,0,0,0,Star,LL,0,allreduce,8,1,0,0"),

@@ -18,7 +18,7 @@ double mib(Bytes n) { return n.as_double() / (1024.0 * 1024.0); }
 
 }  // namespace
 
-std::vector<PinnedMemory> nccl_pinned(const DeviceParams& devices, const std::vector<Ring>& rings) {
+std::vector<PinnedMemory> nccl_pinned(const DeviceParams& devices, const Schedule& schedule) {
   const Fabric& fabric = devices.fabric();
   const std::size_t gpus = fabric.count(DeviceKind::kGpu);
   std::vector<PinnedMemory> out(gpus);
@@ -29,10 +29,8 @@ std::vector<PinnedMemory> nccl_pinned(const DeviceParams& devices, const std::ve
   for (std::size_t node = 0; node < 2; ++node) {
     std::vector<std::int64_t> in(gpus);
     std::vector<std::int64_t> leaving(gpus);
-    for (const Ring& ring : rings) {
-      const RingEnds ends = ring_ends(ring, node, gpus);
-      ++in[ends.first];
-      ++leaving[ring.exit_proxy.empty() ? ends.last : ring.exit_proxy[node]];
+    for (const RingGdr& end : ring_gdr(schedule, node, gpus)) {
+      ++(end.sends ? leaving : in)[end.gpu];
     }
     for (std::size_t g = 0; g < gpus; ++g) {
       const Bytes bytes = (fifo + ll128 + ll) * in[g] + (fifo + ll128) * leaving[g];

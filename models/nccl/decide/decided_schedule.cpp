@@ -46,29 +46,104 @@ void force(NcclEnv& env, const Params& params) {
   if (channels > 0) env.min_nchannels = env.max_nchannels = channels;
 }
 
-/// The ends of the rings in a host whose GDR NCCL declines, and whether those are all.
-void find_declined(const NcclDecisions& d, NcclRun& run) {
+/// The host's GPU that has the number of `peer`, by their places in the system: there may be
+/// several hosts in a node.
+int here_for(const NcclSystem& system, int gpu, int peer) {
+  const NcclNode& of_peer = system.node(NcclNodeType::kGpu, peer);
+  for (int g = 0; g < system.count(NcclNodeType::kGpu); ++g) {
+    const NcclNode& node = system.node(NcclNodeType::kGpu, g);
+    if (node.host == system.node(NcclNodeType::kGpu, gpu).host && node.gpu.dev == of_peer.gpu.dev) {
+      return g;
+    }
+  }
+  return gpu;
+}
+
+/// The host's GPUs, by their places in the system.
+std::vector<int> gpus_by_rank(const NcclDecisions& d) {
+  std::vector<int> out;
+  for (int rank = 0; rank < d.gpus_per_host; ++rank) {
+    out.push_back(d.views.front().system.gpu_of_rank(rank));
+  }
+  return out;
+}
+
+/// By which a GPU sends to those that have the number of `peer`, by channel.
+std::vector<NcclNetUse> nets_to(const NcclDecisions& d, int gpu, int peer) {
   const NcclNodeView& view = d.views.front();
-  std::vector<NcclGdr>& out = run.declined;
-  bool any_taken = false;
+  const int here = here_for(view.system, gpu, peer);
+  const auto nets = [&](int of) {
+    return static_cast<int>(local_nets(view.system, view.paths, d.env, of).size());
+  };
+  std::vector<NcclNetUse> out;
+  for (int channel = 0; channel < std::lcm(nets(gpu), nets(here)); ++channel) {
+    out.push_back(net_to_peer(view, d.env, gpu, here, channel));
+  }
+  return out;
+}
+
+/// Where NCCL by itself takes GPUDirect RDMA, and where not, in host 0.
+class Takes {
+ public:
+  explicit Takes(const NcclDecisions& decisions)
+      : decisions_{decisions}, view_{decisions.views.front()} {}
+
+  NcclGdr check(int gpu, int net, bool read) {
+    NcclGdr gdr;
+    gdr.rank = view_.system.node(NcclNodeType::kGpu, gpu).gpu.rank;
+    gdr.net_dev = view_.system.node(NcclNodeType::kNet, net).net.dev;
+    gdr.read = read;
+    gdr.check = check_gdr(view_.system, view_.paths, decisions_.env, gpu, net, read);
+    (gdr.check.enabled ? any_ : any_not_) = true;
+    return gdr;
+  }
+  MemoryPath path() const {
+    if (!any_not_) return MemoryPath::kGdr;
+    return any_ ? MemoryPath::kNccl : MemoryPath::kHostStaged;
+  }
+
+ private:
+  const NcclDecisions& decisions_;
+  const NcclNodeView& view_;
+  bool any_{false};
+  bool any_not_{false};
+};
+
+/// At the rings' ends; on odd hosts rings that may cross NICs go the other way.
+MemoryPath by_rings(const NcclDecisions& d, std::vector<NcclGdr>& declined) {
+  const NcclGraph& ring = d.views.front().ring;
+  Takes takes(d);
   const auto check = [&](int gpu, int net, bool read) {
     if (net < 0) return;
-    NcclGdr gdr;
-    gdr.rank = view.system.node(NcclNodeType::kGpu, gpu).gpu.rank;
-    gdr.net_dev = view.system.node(NcclNodeType::kNet, net).net.dev;
-    gdr.read = read;
-    gdr.check = check_gdr(view.system, view.paths, d.env, gpu, net, read);
+    const NcclGdr gdr = takes.check(gpu, net, read);
     const auto same = [&](const NcclGdr& g) {
       return g.rank == gdr.rank && g.net_dev == gdr.net_dev && g.read == read;
     };
-    any_taken = any_taken || gdr.check.enabled;
-    if (!gdr.check.enabled && std::none_of(out.begin(), out.end(), same)) out.push_back(gdr);
+    if (!gdr.check.enabled && std::ranges::none_of(declined, same)) declined.push_back(gdr);
   };
-  for (const NcclGraphChannel& channel : view.ring.channels) {
+  for (const NcclGraphChannel& channel : ring.channels) {
     check(channel.gpus.front(), channel.net_in, false);
     check(channel.gpus.back(), channel.net_out, true);
+    if (ring.cross_nic != 2) continue;
+    check(channel.gpus.back(), channel.net_out, false);
+    check(channel.gpus.front(), channel.net_in, true);
   }
-  run.declines_all = !out.empty() && !any_taken;
+  return takes.path();
+}
+
+/// Where GPUs send and receive.
+MemoryPath by_sends(const NcclDecisions& d) {
+  const NcclNodeView& view = d.views.front();
+  Takes takes(d);
+  for (const int gpu : gpus_by_rank(d)) {
+    for (const int net : local_nets(view.system, view.paths, d.env, gpu)) {
+      takes.check(gpu, net, false);
+    }
+    for (const int peer : gpus_by_rank(d)) {
+      for (const NcclNetUse& use : nets_to(d, gpu, peer)) takes.check(gpu, use.net, true);
+    }
+  }
+  return takes.path();
 }
 
 /// What a schedule's choice needs of an NcclRun; its connections grow with the ranks, and each
@@ -291,42 +366,20 @@ Tree tree_of(const NcclDecisions& d, const Places& places, std::size_t channel) 
   return tree;
 }
 
-/// The host's GPU that has the number of `peer`, by their places in the system: there may be
-/// several hosts in a node.
-int here_for(const NcclSystem& system, int gpu, int peer) {
-  const NcclNode& of_peer = system.node(NcclNodeType::kGpu, peer);
-  for (int g = 0; g < system.count(NcclNodeType::kGpu); ++g) {
-    const NcclNode& node = system.node(NcclNodeType::kGpu, g);
-    if (node.host == system.node(NcclNodeType::kGpu, gpu).host && node.gpu.dev == of_peer.gpu.dev) {
-      return g;
-    }
-  }
-  return gpu;
-}
-
 /// By which NICs sends and receives go.
 void add_sends(const NcclDecisions& d, const Places& places, Schedule& schedule) {
   if (!places.has_nics()) return;
-  const auto& [system, paths] = std::tie(d.views.front().system, d.views.front().paths);
-  const auto gpus = static_cast<std::uint32_t>(d.gpus_per_host);
-  std::vector<int> place;  // in the system
-  for (std::uint32_t gpu = 0; gpu < gpus; ++gpu) {
-    place.push_back(system.gpu_of_rank(static_cast<int>(gpu)));
+  const NcclNodeView& view = d.views.front();
+  const std::vector<int> gpus = gpus_by_rank(d);
+  for (const int gpu : gpus) {
     std::vector<std::uint32_t>& nics = schedule.p2p_nics.emplace_back();
-    for (const int net : local_nets(system, paths, d.env, place.back())) {
+    for (const int net : local_nets(view.system, view.paths, d.env, gpu)) {
       nics.push_back(places.nic(net));
     }
-  }
-  schedule.p2p_exits.resize(gpus);
-  for (std::uint32_t from = 0; from < gpus; ++from) {
-    for (std::uint32_t to = 0; to < gpus; ++to) {
-      const int peer = here_for(system, place[from], place[to]);
-      std::vector<P2pExit>& exits = schedule.p2p_exits[from].emplace_back();
-      const std::size_t period =
-          std::lcm(schedule.p2p_nics[from].size(), schedule.p2p_nics[to].size());
-      for (std::size_t channel = 0; channel < period; ++channel) {
-        const NcclNetUse use =
-            net_to_peer(d.views.front(), d.env, place[from], peer, static_cast<int>(channel));
+    std::vector<std::vector<P2pExit>>& to_each = schedule.p2p_exits.emplace_back();
+    for (const int peer : gpus) {
+      std::vector<P2pExit>& exits = to_each.emplace_back();
+      for (const NcclNetUse& use : nets_to(d, gpu, peer)) {
         exits.push_back({places.nic(use.net), places.gpu_of(use.proxy_gpu)});
       }
     }
@@ -388,7 +441,10 @@ std::variant<NcclRun, NcclNotFollowed> decide_run(const DeviceParams& devices, M
   if (path == MemoryPath::kHostStaged) asked.net_gdr_level = NcclPathType::kLoc;
   run.decisions = decide_nccl(tree, hosts, asked, version);
   run.memory_path = path;
-  if (path != MemoryPath::kHostStaged) find_declined(run.decisions, run);
+  if (path != MemoryPath::kHostStaged && hosts > 1) {
+    run.by_rings = by_rings(run.decisions, run.declined);
+    run.by_sends = by_sends(run.decisions);
+  }
   if (path == MemoryPath::kGdr && !run.declined.empty()) {
     asked.net_gdr_level = NcclPathType::kSys;
     asked.net_gdr_read = 1;

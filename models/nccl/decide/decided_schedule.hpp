@@ -21,16 +21,15 @@ struct NcclRun {
   /// GPUs and NICs at the rings' ends for which NCCL by itself declines GDR; on the GDR path it is
   /// then forced. Empty for the host-staged path.
   std::vector<NcclGdr> declined;
-  /// It does so at each of them, not only at some.
-  bool declines_all{false};
+  /// What NCCL does by itself at the ends of its rings, and of its sends and receives: GPUDirect
+  /// RDMA at all (kGdr), at none, or at some (kNccl).
+  MemoryPath by_rings{MemoryPath::kGdr};
+  MemoryPath by_sends{MemoryPath::kGdr};
   /// What NVML calls each GPU of a node where the fabric has not all of them; else empty.
   std::vector<std::uint32_t> gpu_numbers{};
 
-  /// What NCCL does by itself at the ends of its rings: GPUDirect RDMA at all, at none, or at some.
-  MemoryPath path() const {
-    if (declined.empty()) return MemoryPath::kGdr;
-    return declines_all ? MemoryPath::kHostStaged : MemoryPath::kNccl;
-  }
+  /// What NCCL does by itself for an operation.
+  MemoryPath taken(Op op) const { return is_point_to_point(op) ? by_sends : by_rings; }
 };
 
 /// Why a run cannot follow NCCL: its decisions are not known for the machine, or weft's plans

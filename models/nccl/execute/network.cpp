@@ -44,18 +44,18 @@ void PlanBuilder::connect_nodes(Connection& connection, const Protocol& protocol
                      fabric.full_name(to_nic) + " is emulated (nic.emulation), the other is not");
   }
   const bool send_staged = !schedule_->gdr(communicator_->place(from.rank), from.nic, true);
-  const bool staged = !schedule_->gdr(communicator_->place(to.rank), to.nic, false);
+  const bool receive_staged = !schedule_->gdr(communicator_->place(to.rank), to.nic, false);
   // LL sends leave from host memory even with GDR: the proxy polls the flags in the data.
   const bool send_from_host = send_staged || protocol.name == "LL";
   const DeviceId near_nic = communicator_->gpu(from.proxy.value_or(from.rank));
   const DeviceId memory = send_from_host ? fabric.root_cpu(near_nic) : near_nic;
-  const DeviceId peer_memory = staged ? fabric.root_cpu(to_gpu) : to_gpu;
+  const DeviceId peer_memory = receive_staged ? fabric.root_cpu(to_gpu) : to_gpu;
   if (send_from_host) {
     connection.push = Walk{write_leg(from_gpu, memory)};
   } else if (near_nic != from_gpu) {
     connection.push = Walk{write_leg(from_gpu, near_nic, Leg::Medium::kNvlink)};
   }
-  if (staged) connection.pull = Walk{read_leg(to_gpu, peer_memory)};
+  if (receive_staged) connection.pull = Walk{read_leg(to_gpu, peer_memory)};
   connection.between_nodes = true;
   connection.after_push = lag("kernel hands slice over", cycles(protocol.sync, from_gpu));
   connection.after_take = kNoIndex;
@@ -69,7 +69,7 @@ void PlanBuilder::connect_nodes(Connection& connection, const Protocol& protocol
   operations.look = proxy_look_;
   operations.pushed = connection.pushed = add_flag(0);
   operations.cleared = add_flag(0);
-  const bool flushes = !staged && schedule_->flushes(communicator_->place(to.rank), to.nic);
+  const bool flushes = !receive_staged && schedule_->flushes(communicator_->place(to.rank), to.nic);
   const Between between{from_nic,          to_nic, memory, peer_memory, near_nic, to_gpu,
                         wire_time(*route), flushes};
   if (is_emulated) {

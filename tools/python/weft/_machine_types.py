@@ -197,7 +197,7 @@ class ExpectedRow:
     op                   "allreduce"; of perftest its program, "write_bw"
     bytes                as the tool counts size
     ranks, nodes         GPUs of all nodes together, and nodes
-    memory_path          "gdr" or "host-staged", of perftest "gdr" or "host"
+    memory_path          "gdr", "host-staged", "nccl" (either, by pair), of perftest "gdr" or "host"
     algo, proto          of nccl-tests; "" else
     qps, tx_depth        of perftest; 0 else
     time_us              microseconds, predicted
