@@ -48,7 +48,7 @@ BOGUS_USAGE = (
     (["calibrate", "made.csv", *MACHINE, *FIT, "--date", "2026-02-30"],
      "--date '2026-02-30': write a day as 2026-11-22"),
     (["calibrate", "made.csv", *MACHINE, *FIT, "--json", "-", "-o", "-"],
-     "--json and --output cannot both go to standard output"),
+     "--output and --json cannot both go to standard output"),
     (["calibrate", "made.csv", *MACHINE, *FIT, "--by", "weight"], "--by: 'weight': unknown column; "),
     (["calibrate", "made.csv", *MACHINE, *FIT, "--set", "nccl.launch_ll=1"], "--set: nccl.launch_ll: '1' has no unit"),
     (["calibrate", "made.csv", *MACHINE, *FIT, "-o", "nowhere/p.yaml"], "nowhere/p.yaml: "),
