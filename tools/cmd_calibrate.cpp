@@ -22,7 +22,6 @@
 #include "sim/io/text_kind.hpp"
 #include "tools/command_line.hpp"
 #include "tools/commands.hpp"
-#include "tools/output_files.hpp"
 #include "tools/predict_arguments.hpp"
 #include "tools/progress.hpp"
 #include "tools/stopping.hpp"
@@ -248,7 +247,6 @@ Calibration calibrate_told(CalibrationRequest& request, const ParamCatalog& cata
 }
 
 void run(const CalibrateArguments& arguments) {
-  check_outputs_differ(arguments.json, "--output", arguments.output);
   const Stopping stopping(arguments.time_limit);
   const ParameterSet params = parameter_set(arguments.params);
   const ParamCatalog catalog = make_catalog();
@@ -310,10 +308,10 @@ void add_calibrate_command(CommandLine& line) {
       .option("--holdout", arguments->holdout,
               "what the fit does not see: a share of the configurations (of traces: of the runs), "
               "drawn with --seed, or another measured table (another trace)")
-      .option("-o,--output", arguments->output,
+      .output("-o,--output", arguments->output,
               "write the parameters with their intervals, YAML as --params reads it; '-' is "
               "standard output")
-      .option("--json", arguments->json, "write the report as JSON; '-' is standard output")
+      .output("--json", arguments->json, "write the report as JSON; '-' is standard output")
       .option("--date", arguments->date,
               "the day that the file states, such as 2026-11-22; unless given that of "
               "SOURCE_DATE_EPOCH or today");

@@ -13,7 +13,6 @@
 #include "tools/command_line.hpp"
 #include "tools/commands.hpp"
 #include "tools/expectation.hpp"
-#include "tools/output_files.hpp"
 #include "tools/predict_arguments.hpp"
 
 namespace weft {
@@ -33,7 +32,6 @@ struct CompareArguments {
 };
 
 void run(const CompareArguments& arguments) {
-  check_outputs_differ(arguments.json, "--csv", arguments.csv);
   const ParameterSet params = parameter_set(arguments.params);
   const PredictOptions options = predict_options(arguments.predict, params);
   std::vector<Threshold> thresholds;
@@ -86,8 +84,8 @@ void add_compare_command(CommandLine& line) {
       .flag("--drop-stalls", arguments->drop_stalls,
             "leave out rows that took over 1.5 times as long as a larger size of the same kind; "
             "the total stands with and without them")
-      .option("--json", arguments->json, "write rows and classes as JSON; '-' is standard output")
-      .option("--csv", arguments->csv, "write the rows as CSV; '-' is standard output")
+      .output("--json", arguments->json, "write rows and classes as JSON; '-' is standard output")
+      .output("--csv", arguments->csv, "write the rows as CSV; '-' is standard output")
       .option("--expect", arguments->expect,
               "exit with 4 if this does not hold of the total: bias (its size), median_abs, "
               "p90_abs or not_predicted, e.g. median_abs<=0.05")

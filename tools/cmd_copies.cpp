@@ -13,7 +13,6 @@
 #include "tools/commands.hpp"
 #include "tools/copies_json.hpp"
 #include "tools/copies_report.hpp"
-#include "tools/output_files.hpp"
 
 namespace weft {
 namespace {
@@ -36,7 +35,6 @@ std::vector<Bytes> sizes_of(const CopiesArguments& arguments) {
 }
 
 void run(const CopiesArguments& arguments) {
-  check_outputs_differ(arguments.json, "--csv", arguments.csv);
   const std::vector<Bytes> sizes = sizes_of(arguments);
   const ParamCatalog catalog = make_catalog();
   const Assembled on(with_large_buffers(read_topology(arguments.topology, catalog), catalog),
@@ -82,8 +80,8 @@ void add_copies_command(CommandLine& line) {
               {"fluid", "packet"})
       .option("--gpu", arguments->gpu, "which GPUs these are, such as h100-sxm")
       .option("--set", arguments->set, "a parameter, KEY=VALUE with its unit; repeatable")
-      .option("--json", arguments->json, "write results as JSON; '-' is standard output")
-      .option("--csv", arguments->csv, "write the rows as CSV; '-' is standard output")
+      .output("--json", arguments->json, "write results as JSON; '-' is standard output")
+      .output("--csv", arguments->csv, "write the rows as CSV; '-' is standard output")
       .example(
           "weft copies topologies/hgx-h100-8nic.yaml --from cpu --to gpu0,gpu1 --size 64K,256M")
       .action([arguments] { run(*arguments); });

@@ -60,7 +60,7 @@ void add_diff_command(CommandLine& line) {
       .option("--as", arguments->as,
               "what nccl-tests' rows leave out, such as op=allgather of old releases; for both "
               "sides that are its output")
-      .option("--json", arguments->json, "write the comparison as JSON; '-' is standard output")
+      .output("--json", arguments->json, "write the comparison as JSON; '-' is standard output")
       .example("weft diff healthy.json faulty.json")
       .action([arguments] { diff(*arguments); });
 }

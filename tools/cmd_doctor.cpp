@@ -80,7 +80,7 @@ void add_doctor_command(CommandLine& line) {
       .option("--size", arguments->size, "its sizes, separated by commas")
       .option("--threshold", arguments->threshold,
               "exit with 6 where a finding costs over so many percent of bandwidth at any size")
-      .option("--json", arguments->json, "write the result as JSON; '-' is standard output")
+      .output("--json", arguments->json, "write the result as JSON; '-' is standard output")
       .option("--threads", arguments->threads, "how many; 0: as many as the machine has", 1024)
       .option("--time-limit", arguments->time_limit, kTimeLimitHelp)
       .example("weft doctor node1.tar node2.tar --json doctor.json")

@@ -15,7 +15,6 @@
 #include "tools/commands.hpp"
 #include "tools/expect_report.hpp"
 #include "tools/expect_request.hpp"
-#include "tools/output_files.hpp"
 #include "tools/perftest_request.hpp"
 #include "tools/predict_arguments.hpp"
 #include "tools/stopping.hpp"
@@ -92,7 +91,6 @@ void tell(const Expected& expected, const ExpectArguments& arguments) {
 }
 
 void run(const ExpectArguments& arguments) {
-  check_outputs_differ(arguments.json, "--gate", arguments.gate);
   const Stopping stopping(arguments.time_limit);
   try {
     std::visit([&](const auto& answer) { tell(answer, arguments); },
@@ -131,8 +129,8 @@ void add_expect_command(CommandLine& line) {
               "nccl-tests or perftest print or write as JSON")
       .option("--as", arguments->asked.as,
               "columns that --measured leaves out, such as ranks=16,hosts=2")
-      .option("--gate", arguments->gate, "write the floors as JSON; '-' is standard output")
-      .option("--json", arguments->json, "write the result as JSON; '-' is standard output")
+      .output("--gate", arguments->gate, "write the floors as JSON; '-' is standard output")
+      .output("--json", arguments->json, "write the result as JSON; '-' is standard output")
       .option("--time-limit", arguments->time_limit, "end after this time, such as 30s (exit 130)");
   add_predict_options(command, arguments->predict,
                       "a parameter, KEY=VALUE with its unit; repeatable");

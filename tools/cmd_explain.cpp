@@ -75,7 +75,7 @@ void add_explain_command(CommandLine& line) {
               "columns that the runs leave out, such as ranks=16,hosts=2,op=allreduce");
   add_predict_options(command, arguments->predict,
                       "a parameter of the healthy machine, KEY=VALUE with its unit; repeatable");
-  command.option("--json", arguments->json, "write the result as JSON; '-' is standard output")
+  command.output("--json", arguments->json, "write the result as JSON; '-' is standard output")
       .option("--time-limit", arguments->time_limit,
               "end after this time, such as 30s; nothing is written then (exit 130)")
       .example("weft explain slow.txt healthy.txt --machine topologies/hgx-h100-8nic.yaml")

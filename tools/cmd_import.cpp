@@ -171,7 +171,7 @@ void add_import_command(CommandLine& line) {
   line.add("import", "A machine from what its tools print: one topology, each value with its place")
       .argument("evidence", arguments->evidence,
                 "lspci, nvidia-smi, NCCL's log, ibstat, ...; a tar of them; HOST=FILE")
-      .option("-o,--output", arguments->output, "where the topology goes, - is standard output")
+      .output("-o,--output", arguments->output, "where the topology goes, - is standard output")
       .flag("--facts", arguments->facts, "write what was read, a fact a line, and merge nothing")
       .example("weft import lspci.txt topo.txt nccl.log -o machine.yaml")
       .action([arguments] { import(*arguments); });

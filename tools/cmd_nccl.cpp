@@ -17,7 +17,6 @@
 #include "tools/command_line.hpp"
 #include "tools/commands.hpp"
 #include "tools/nccl_view.hpp"
-#include "tools/output_files.hpp"
 
 namespace weft {
 namespace {
@@ -101,7 +100,6 @@ std::map<std::string, std::string> variables(const std::vector<std::string>& set
 }
 
 void run(const NcclArguments& arguments) {
-  check_outputs_differ(arguments.json, "--write-topo", arguments.write_topo);
   const NcclVersion version = parse_nccl_version(arguments.version);
   const NcclEnv env = parse_nccl_env(variables(arguments.env));
   const NcclTopology topology = read(arguments.topology, arguments.set, arguments.gpu);
@@ -149,8 +147,8 @@ void add_nccl_command(CommandLine& line) {
       .option("--nccl-version", arguments->version, kNcclVersionHelp)
       .option("--gpu", arguments->gpu,
               "which GPUs these are, such as h100-sxm, where the file does not say")
-      .option("--json", arguments->json, "write it as JSON; '-' is standard output")
-      .option("--write-topo", arguments->write_topo,
+      .output("--json", arguments->json, "write it as JSON; '-' is standard output")
+      .output("--write-topo", arguments->write_topo,
               "write the topology as a file for NCCL_TOPO_FILE; '-' is standard output")
       .example("weft nccl topologies/hgx-h100-8nic.yaml --nodes 4 --env NCCL_NVLS_ENABLE=0")
       .action([arguments] { run(*arguments); });

@@ -151,7 +151,7 @@ void add_perftest_command(CommandLine& line) {
       .option("--gpu", arguments->request.gpu, "which GPUs these are, such as h100-sxm")
       .option("--set", arguments->set, "a parameter, KEY=VALUE with its unit; repeatable")
       .option("--seed", arguments->seed, "seed of all that is random, as wire.seed; 1 unless given")
-      .option("--json", arguments->json, "write results as JSON; '-' is standard output")
+      .output("--json", arguments->json, "write results as JSON; '-' is standard output")
       .example("weft perftest topologies/hgx-h100-8nic.yaml --op write --mem gpu --size 64K,1M")
       .action([arguments] { run(*arguments); });
 }

@@ -101,7 +101,7 @@ void add_record_command(CommandLine& line) {
   const auto arguments = std::make_shared<RecordArguments>();
   line.add("record", "Run a program and record what it does by RDMA verbs into a trace")
       .argument("program", arguments->program, "the program and its arguments, after '--'")
-      .option("-o,--output", arguments->out,
+      .output("-o,--output", arguments->out,
               "the trace; a second process adds its number before the ending")
       .option("--buffer", arguments->buffer, "how much of a thread may wait to be written")
       .option("--salt", arguments->salt,

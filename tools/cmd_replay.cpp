@@ -19,7 +19,6 @@
 #include "tools/assembled.hpp"
 #include "tools/command_line.hpp"
 #include "tools/commands.hpp"
-#include "tools/output_files.hpp"
 #include "tools/predict_arguments.hpp"
 
 namespace weft {
@@ -96,7 +95,6 @@ void run(const ReplayArguments& a) {
   if (!a.device.empty()) return run_on_device(a);
   if (!a.peer.empty()) throw InputError("--peer goes with --device");
   if (!a.gpu_memory.empty()) throw InputError("--gpu-memory goes with --device");
-  check_outputs_differ(a.json, "--csv", a.csv);
   if (a.topology.empty()) throw InputError("--topology FILE is required: where it is replayed");
   if (a.is_open && a.is_closed) throw InputError("--open and --closed: one of them");
   const replay::ReplayFacts facts{.trace = a.trace,
@@ -159,8 +157,8 @@ void add_replay_command(CommandLine& line) {
               "the times that it was fitted to; --set beats it")
       .option("--set", arguments->set, "a parameter, KEY=VALUE with its unit; repeatable")
       .option("--seed", arguments->seed, "seed of all that is random, as wire.seed; 1 unless given")
-      .option("--json", arguments->json, "write the comparison as JSON; '-' is standard output")
-      .option("--csv", arguments->csv,
+      .output("--json", arguments->json, "write the comparison as JSON; '-' is standard output")
+      .output("--csv", arguments->csv,
               "write each operation's times as CSV; '-' is standard output")
       .option(
           "--device", arguments->device,

@@ -87,7 +87,7 @@ void add_report_command(CommandLine& line) {
                 "what weft run, expect, explain, compare, perftest, copies or replay wrote with "
                 "--json, or weft sweep with --csv; several are shown side by side; '-' is standard "
                 "input")
-      .option("-o,--output", arguments->output, "the report's file; '-' is standard output")
+      .output("-o,--output", arguments->output, "the report's file; '-' is standard output")
       .option("--machine", arguments->machine,
               "a topology, YAML or NCCL XML: its tree and network are drawn as well, with the load "
               "on each link that a result of weft run has")

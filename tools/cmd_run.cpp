@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -24,7 +23,6 @@
 #include "tools/command_line.hpp"
 #include "tools/commands.hpp"
 #include "tools/expectation.hpp"
-#include "tools/output_files.hpp"
 #include "tools/predict_arguments.hpp"
 #include "tools/progress.hpp"
 #include "tools/stopping.hpp"
@@ -129,8 +127,6 @@ void write_trace(const std::string& file, const RunResult& result) {
 }
 
 void run(const RunArguments& arguments) {
-  check_outputs_differ(std::array<OutputOption, 3>{
-      {{"--json", arguments.json}, {"--csv", arguments.csv}, {"--trace", arguments.trace}}});
   const Stopping stopping(arguments.time_limit);
   const ParameterSet params = parameter_set(arguments.params);
   PredictOptions options = predict_options(arguments.predict, params);
@@ -173,15 +169,15 @@ void add_run_command(CommandLine& line) {
   command
       .option("--params", arguments->params,
               "a set of parameters, YAML of KEY: VALUE; beats the scenario's, --set beats it")
-      .option("--json", arguments->json, "write the result as JSON; '-' is standard output")
-      .option("--csv", arguments->csv, "write the rows as CSV; '-' is standard output")
+      .output("--json", arguments->json, "write the result as JSON; '-' is standard output")
+      .output("--csv", arguments->csv, "write the rows as CSV; '-' is standard output")
       .option("--expect", arguments->expect,
               "exit with 4 if this does not hold at the largest size, e.g. busbw>=380")
       .option("--fidelity", arguments->fidelity,
               "fluid: shared rates, any size; packet: TLP by TLP and packet by packet, some MiB on "
               "a few nodes")
       .option("--time-limit", arguments->time_limit, kTimeLimitHelp)
-      .option("--trace", arguments->trace,
+      .output("--trace", arguments->trace,
               "write what every thread block, proxy thread and NIC did in one launch, for "
               "ui.perfetto.dev; its timeline is of that size as with --unfolded")
       .option("--trace-size", arguments->trace_size, "of which size; the largest by default")

@@ -91,7 +91,7 @@ void add_sensitivity_command(CommandLine& line) {
       .option("--size", arguments->size,
               "sizes, separated by commas, such as 64K,1G; unless given the scenario's largest")
       .option("--step", arguments->step, "how far each number is moved, of its value")
-      .option("--json", arguments->json, "write the result as JSON; '-' is standard output")
+      .output("--json", arguments->json, "write the result as JSON; '-' is standard output")
       .option("--time-limit", arguments->time_limit, kTimeLimitHelp)
       .example("weft sensitivity scenarios/quickstart.yaml --params wire.rate,gpu.nvlink_rate")
       .action([arguments] { run(*arguments); });

@@ -70,7 +70,7 @@ void add_step_command(CommandLine& line) {
   command
       .option("--params", arguments->params,
               "a set of parameters, YAML of KEY: VALUE; beats the scenario's, --set beats it")
-      .option("--json", arguments->json, "write the result as JSON; '-' is standard output")
+      .output("--json", arguments->json, "write the result as JSON; '-' is standard output")
       .example(
           "weft step scenarios/steps/llama-70b.yaml --set \"nic.rate=800 Gb/s\" --set "
           "\"wire.rate=800 Gb/s\"")

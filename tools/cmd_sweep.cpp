@@ -348,7 +348,7 @@ void add_sweep_command(CommandLine& line) {
   add_predict_options(command, arguments->predict,
                       "a parameter's values, KEY=VALUE,VALUE,...; repeatable");
   command
-      .option("--csv", arguments->csv,
+      .output("--csv", arguments->csv,
               "the table, a row for each point, size and memory path; '-' is standard output. "
               "Points that an earlier or interrupted sweep has put into this file are kept")
       .option("--prices", arguments->prices,

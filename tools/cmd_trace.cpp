@@ -236,9 +236,9 @@ void add_trace_command(CommandLine& line) {
                 "json) or of network operations' CSVs, one file a host",
                 {"info", "dump", "cut", "merge", "scrub", "import"})
       .argument("file", arguments->files, "traces; for import what becomes one")
-      .option("-o,--output", arguments->output,
+      .output("-o,--output", arguments->output,
               "the trace to write; of dump the text, '-' or nothing is standard output")
-      .option("--json", arguments->json, "info: write it as JSON; '-' is standard output")
+      .output("--json", arguments->json, "info: write it as JSON; '-' is standard output")
       .option("--format", arguments->format, "dump: text, or JSON lines without loss",
               {"text", "json"})
       .option("--from", arguments->from, "cut: from this time of the trace on, such as '1.5 s'")

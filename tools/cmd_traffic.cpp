@@ -43,7 +43,7 @@ void add_traffic_command(CommandLine& line) {
   command
       .option("--params", arguments->params,
               "a set of parameters, YAML of KEY: VALUE; beats the scenario's, --set beats it")
-      .option("--json", arguments->json, "write the result as JSON; '-' is standard output")
+      .output("--json", arguments->json, "write the result as JSON; '-' is standard output")
       .example("weft traffic scenarios/traffic/experts.yaml --set nodes=4")
       .action([arguments] { run(*arguments); });
 }

@@ -6,6 +6,7 @@
 
 #include "sim/base/error.hpp"
 #include "sim/base/version.hpp"
+#include "tools/output_files.hpp"
 
 namespace weft {
 namespace {
@@ -31,6 +32,20 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& e) {
 /// "weft 0.1.0 (commit 2f83ba303abc)".
 std::string version_text() {
   return "weft " + std::string(weft_version()) + " (commit " + std::string(weft_commit()) + ")";
+}
+
+/// Refuses outputs by what the command was given; flags and words of a choice name no files.
+void check_given_outputs(const CLI::App& app, const CommandInfo& info) {
+  std::vector<GivenFile> outputs;
+  std::vector<GivenFile> others;
+  for (const ArgumentInfo& argument : info.arguments) {
+    if (argument.kind == Kind::kFlag || !argument.choices.empty()) continue;
+    std::vector<GivenFile>& to = argument.is_output ? outputs : others;
+    for (const std::string& value : app.get_option(argument.name)->results()) {
+      to.push_back({argument.name, value});
+    }
+  }
+  check_outputs(outputs, others);
 }
 
 }  // namespace
@@ -87,6 +102,12 @@ Command& Command::option(const std::string& name, std::vector<std::string>& valu
   return *this;
 }
 
+Command& Command::output(const std::string& name, std::string& value, const std::string& help) {
+  option(name, value, help);
+  info_->arguments.back().is_output = true;
+  return *this;
+}
+
 Command& Command::flag(const std::string& name, bool& value, const std::string& help) {
   app_->add_flag(name, value, help);
   info_->arguments.push_back({Kind::kFlag, name, help, "", {}, false});
@@ -100,7 +121,10 @@ Command& Command::example(const std::string& text) {
 }
 
 Command& Command::action(std::function<void()> work) {
-  app_->callback(std::move(work));
+  app_->callback([app = app_, info = info_, work = std::move(work)] {
+    check_given_outputs(*app, *info);
+    work();
+  });
   return *this;
 }
 

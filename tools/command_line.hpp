@@ -23,6 +23,7 @@ struct ArgumentInfo {
   std::string fallback;              ///< an option's default; "" if it has none
   std::vector<std::string> choices;  ///< the words it takes; empty: any text
   bool repeatable{false};
+  bool is_output{false};  ///< names a file that the command writes
 };
 
 /// One subcommand, as it was declared: what man page and completions are made from.
@@ -57,6 +58,9 @@ class Command {
   /// May be given several times.
   Command& option(const std::string& name, std::vector<std::string>& values,
                   const std::string& help);
+  /// `--name FILE`: a file that the command writes, "-" standard output. Before it does anything an
+  /// output is refused that another one goes to, or that another of its arguments names.
+  Command& output(const std::string& name, std::string& value, const std::string& help);
   Command& flag(const std::string& name, bool& value, const std::string& help);
   /// The last line of the command's help.
   Command& example(const std::string& text);

@@ -2,18 +2,18 @@
 
 #include <span>
 #include <string>
-#include <utility>
 
 namespace weft {
 
-/// An option that names an output, and the file that it names; "" where it was not given, "-" for
-/// standard output.
-using OutputOption = std::pair<std::string, std::string>;
+/// A value of the command line that names a file, or may do so.
+struct GivenFile {
+  std::string name;  ///< of its argument or option: "measured", "--json"
+  std::string value;
+};
 
-/// Throws InputError if two of them name one file, or both standard output.
-void check_outputs_differ(std::span<const OutputOption> outputs);
-/// The same of `--json` and another one.
-void check_outputs_differ(const std::string& json, const std::string& option,
-                          const std::string& file);
+/// Throws InputError if two outputs go to one file, or both to standard output ("-"); or if one
+/// would overwrite a file that another value names, by whatever path and links, as it is or behind
+/// a KEY=. Devices and pipes overwrite nothing.
+void check_outputs(std::span<const GivenFile> outputs, std::span<const GivenFile> others);
 
 }  // namespace weft

@@ -13,6 +13,7 @@
 #include "models/collective/compare.hpp"
 #include "models/collective/settings.hpp"
 #include "replay/calibrate/holdout.hpp"
+#include "replay/calibrate/judge.hpp"
 #include "replay/calibrate/least_squares.hpp"
 #include "replay/calibrate/selection.hpp"
 #include "sim/base/error.hpp"
@@ -283,15 +284,22 @@ bool has_effect(Fit& fit, const Solution& at, std::size_t k) {
   return false;
 }
 
-/// The parameters on which no row depends, by place.
-std::vector<std::size_t> idle_params(Fit& fit, const Solution& start) {
+/// The parameters that move no row's prediction, by place.
+std::vector<std::size_t> flat_params(const Solution& at) {
   std::vector<std::size_t> out;
-  for (std::size_t k = 0; k < start.point.size(); ++k) {
-    const std::vector<double>& slopes = start.slopes[k];
-    const bool is_flat =
-        std::all_of(slopes.begin(), slopes.end(), [](double slope) { return slope == 0; });
-    if (is_flat && !has_effect(fit, start, k)) out.push_back(k);
+  for (std::size_t k = 0; k < at.point.size(); ++k) {
+    const std::vector<double>& slopes = at.slopes[k];
+    if (std::all_of(slopes.begin(), slopes.end(), [](double slope) { return slope == 0; })) {
+      out.push_back(k);
+    }
   }
+  return out;
+}
+
+/// Those that do not even further away, where the fit may come to.
+std::vector<std::size_t> idle_params(Fit& fit, const Solution& start) {
+  std::vector<std::size_t> out = flat_params(start);
+  std::erase_if(out, [&](std::size_t k) { return has_effect(fit, start, k); });
   return out;
 }
 
@@ -357,62 +365,27 @@ void add_params(const Fit& fit, const Solution& solution, Calibration& out) {
   }
 }
 
-ErrorSummary summary(const Comparison& comparison, const Calibration& calibration) {
-  return summary_of(counted_rows(comparison, {calibration.by, calibration.drop_stalls}));
-}
-
-ErrorIntervals intervals_from(const Comparison& held_out, const Calibration& calibration) {
-  std::map<std::vector<std::string>, std::vector<double>> ratios;
-  for (const ComparedRow* const row :
-       counted_rows(held_out, {calibration.by, calibration.drop_stalls})) {
-    if (!row->predicted) continue;
-    ratios[class_values(row->measured, calibration.by)].push_back(row->measured.us /
-                                                                  row->predicted->time_us);
-  }
-  ErrorIntervals out{calibration.by, {}};
-  for (const auto& [values, of_class] : ratios) {
-    if (of_class.size() < kFewestIntervalRows) continue;
-    out.classes.push_back(
-        {values, static_cast<std::int64_t>(of_class.size()), interval_of(of_class)});
-  }
-  return out;
-}
-
-/// Why a fit is not to be believed, by the rows that it has not seen; "" if it is.
-std::string memorised(const Calibration& calibration) {
-  const Comparison fitted = joined(calibration.fitted.after);
-  const Comparison before = joined(calibration.held_out.before);
-  const Comparison after = joined(calibration.held_out.after);
-  const double of_fitted = summary(fitted, calibration).median_abs;
-  const double was = summary(before, calibration).median_abs;
-  const double is = summary(after, calibration).median_abs;
-  const std::size_t lost = summary(after, calibration).not_predicted;
-  if (lost > summary(before, calibration).not_predicted) {
-    return fmt::format("{} of the rows held out are not predicted with the fitted values", lost);
-  }
-  if (is >= was) {
-    return fmt::format(
-        "the median error of the rows held out does not fall: {:.2f} % with the starting values, "
-        "{:.2f} % with the fitted ones",
-        was * 100, is * 100);
-  }
-  if (is > kMostMedian && is > kMostMedianRatio * of_fitted) {
-    return fmt::format(
-        "the median error of the rows held out, {:.2f} %, is over {} times that of the fitted "
-        "rows, {:.2f} %, and over {} %",
-        is * 100, kMostMedianRatio, of_fitted * 100, kMostMedian * 100);
-  }
-  return "";
-}
-
+/// The request's tables in two parts; copies of a row are one row, on one side.
 SplitTables split(const CalibrationRequest& request, const std::vector<std::string>& by,
-                  std::uint64_t seed) {
-  if (!request.holdout) return hold_out(request.tables, request.holdout_share, by, seed);
-  for (const MeasuredTable& table : request.tables) {
-    if (table.digest != request.holdout->digest) continue;
-    throw InputError(request.holdout->file + ": is a table to fit, and cannot be held out too");
+                  std::uint64_t seed, std::vector<std::string>& notes) {
+  std::vector<MeasuredTable> tables = request.tables;
+  if (request.holdout) tables.push_back(*request.holdout);
+  if (const std::size_t copies = drop_copies(tables); copies > 0) {
+    notes.push_back(fmt::format(
+        "{} rows are copies of others, of one configuration, size and time: each counts once",
+        copies));
   }
-  return {request.tables, {*request.holdout}};
+  if (!request.holdout) return hold_out(tables, request.holdout_share, by, seed);
+  MeasuredTable held_out = std::move(tables.back());
+  tables.pop_back();
+  for (const MeasuredTable& table : tables) {
+    if (table.digest != held_out.digest) continue;
+    throw InputError(held_out.file + ": is a table to fit, and cannot be held out too");
+  }
+  if (held_out.rows.empty()) {
+    throw InputError(held_out.file + ": has copies of the rows to fit only; nothing is held out");
+  }
+  return {std::move(tables), {std::move(held_out)}};
 }
 
 /// How many configurations are on both sides, which only another table can bring about.
@@ -470,6 +443,35 @@ std::vector<std::string> add_keys(const CalibrationRequest& request, const Param
   return unused;
 }
 
+/// Refuses parameters on which no row depends, those that nobody named leaves out; whether the fit
+/// goes on.
+bool leave_out(const CalibrationRequest& request, const std::vector<std::size_t>& idle,
+               const char* where, Fit& fit, Solution& start, Calibration& out) {
+  if (idle.empty()) return true;
+  const std::string why = "no fitted row depends on " + names_of(fit, idle) + where;
+  if (!request.keys.empty()) {
+    out.refusal = why;
+    return false;
+  }
+  out.notes.push_back("not fitted: " + why);
+  drop(fit, start, idle);
+  return true;
+}
+
+/// Whether there is something to fit, and more configurations than that; else refuses.
+bool are_enough(const Fit& fit, const Solution& start, Calibration& out) {
+  out.configurations = moving_groups(start, fit.groups()).size();
+  if (fit.specs().empty()) {
+    out.refusal = "the fitted rows fix none of the parameters; --fit names others";
+  } else if (fit.specs().size() >= out.configurations) {
+    out.refusal = fmt::format(
+        "{} parameters, and {} fitted configurations that depend on them: at "
+        "least one more is needed",
+        fit.specs().size(), out.configurations);
+  }
+  return out.refusal.empty();
+}
+
 /// Fits what can be; the settings that it ends with. Says why in `out.refusal` if nothing can.
 std::vector<ScenarioSetting> fitted_settings(const CalibrationRequest& request, Fit& fit,
                                              const std::vector<std::string>& unused,
@@ -480,32 +482,19 @@ std::vector<ScenarioSetting> fitted_settings(const CalibrationRequest& request, 
   }
   Solution start{fit.start(), fit.residuals_of(out.fitted.before).value(), {}};
   start.slopes = slopes_at(fit.residuals(), start, fit.space());
-  if (const std::vector<std::size_t> idle = idle_params(fit, start); !idle.empty()) {
-    const std::string why = "no fitted row depends on " + names_of(fit, idle);
-    if (!request.keys.empty()) {
-      out.refusal = why;
-      return {};
-    }
-    out.notes.push_back("not fitted: " + why);
-    drop(fit, start, idle);
-  }
+  if (!leave_out(request, idle_params(fit, start), "", fit, start, out)) return {};
   if (request.keys.empty()) drop_alike(fit, start, out);
-  if (fit.specs().empty()) {
-    out.refusal = "the fitted rows fix none of the parameters; --fit names others";
-    return {};
+  while (are_enough(fit, start, out)) {
+    const Solution solution = solve(fit, start, out);
+    const std::vector<std::size_t> idle = flat_params(solution);
+    if (!leave_out(request, idle, " at the values that fit", fit, start, out)) break;
+    if (!idle.empty()) continue;
+    add_params(fit, solution, out);
+    std::vector<ScenarioSetting> settings;
+    for (const FittedParam& p : out.params) settings.push_back(setting_of(p.spec, p.value));
+    return settings;
   }
-  out.configurations = moving_groups(start, fit.groups()).size();
-  if (fit.specs().size() >= out.configurations) {
-    out.refusal = fmt::format(
-        "{} parameters, and {} fitted configurations that depend on them: at "
-        "least one more is needed",
-        fit.specs().size(), out.configurations);
-    return {};
-  }
-  add_params(fit, solve(fit, std::move(start), out), out);
-  std::vector<ScenarioSetting> settings;
-  for (const FittedParam& p : out.params) settings.push_back(setting_of(p.spec, p.value));
-  return settings;
+  return {};
 }
 
 /// The first row's reason.
@@ -538,7 +527,7 @@ Calibration calibrate(const CalibrationRequest& request, const ParamCatalog& cat
   Calibration out;
   out.by = class_columns(request.by, all_rows(request));
   out.drop_stalls = request.drop_stalls;
-  const SplitTables tables = split(request, out.by, seed_of(request, catalog));
+  const SplitTables tables = split(request, out.by, seed_of(request, catalog), out.notes);
   for (const MeasuredTable& table : request.tables) {
     out.notes.insert(out.notes.end(), table.notes.begin(), table.notes.end());
   }
@@ -557,8 +546,12 @@ Calibration calibrate(const CalibrationRequest& request, const ParamCatalog& cat
   Fit fit(request, catalog, tables.fitted, out.fitted.before);
   if (fit.rows() == 0) throw InputError("no row to fit has a prediction" + why_not(out.fitted));
   out.held_out.before = first_comparison(tables.held_out);
-  if (summary(joined(out.held_out.before), out).n == 0) {
+  if (summary_of_all(out.held_out.before, out).n == 0) {
     throw InputError("no row that is held out has a prediction" + why_not(out.held_out));
+  }
+  if (!request.predict) {  // traces say their unit themselves
+    check_units(out.fitted.before);
+    check_units(out.held_out.before);
   }
   std::vector<std::string> at_zero;
   const std::vector<std::string> unused =
@@ -580,8 +573,8 @@ Calibration calibrate(const CalibrationRequest& request, const ParamCatalog& cat
   }
   out.predictions = fit.predictions();
   if (!out.refusal.empty()) return out;
-  out.intervals = intervals_from(joined(out.held_out.after), out);
-  out.refusal = memorised(out);
+  out.intervals = intervals_of_held_out(out);
+  out.refusal = why_not_believed(out);
   return out;
 }
 

@@ -36,7 +36,7 @@ struct FittedParam {
   ParamSpec spec;
   double start{0};
   double value{0};
-  /// Absent at a bound, where no row depends on it, and where rows do not tell it apart.
+  /// Absent at a bound, and where rows do not tell it apart.
   std::optional<double> standard_error{};
   bool told_apart{true};  ///< from the other parameters, by the rows that were fitted
   bool at_bound{false};
@@ -74,16 +74,20 @@ struct Calibration {
 
 inline constexpr double kStrongCorrelation = 0.9;
 /// A median error above both is that of a fit that only memorises its rows.
-inline constexpr double kMostMedianRatio = 2;  ///< of the rows held out to that of the fitted ones
-inline constexpr double kMostMedian = 0.05;    ///< of the rows held out
+inline constexpr double kMostMedianRatio = 2;   ///< of the rows held out to that of the fitted ones
+inline constexpr double kMostMedian = 0.05;     ///< of the rows held out
+inline constexpr double kHopelessMedian = 0.5;  ///< of them: another machine's
+/// A table's times that are so many times those predicted, or fewer, are in other units.
+inline constexpr double kOtherUnits = 100;
 
 /// Fits parameters to measured tables within their declared ranges, and says what that brings on
-/// rows that it has not seen. Refuses (Calibration::refusal) a fit that only memorises: as many
-/// parameters as configurations that depend on them, a parameter on which no row depends, a median
-/// error of the rows held out that does not fall, or that exceeds both kMostMedianRatio times that
-/// of the fitted rows and kMostMedian. Where the first two hold nothing is fitted. Throws
-/// InputError: a key that is unknown or cannot be fitted, a share that cannot be held out, rows
-/// without any prediction.
+/// rows that it has not seen. Copies of a row count once. Refuses (Calibration::refusal) a fit that
+/// only memorises: as many parameters as configurations that depend on them, a parameter on which
+/// no row depends, before the fit or after it, a median error of the rows held out that does not
+/// fall, that exceeds kHopelessMedian, or both kMostMedianRatio times that of the fitted rows and
+/// kMostMedian. Where one of the first two holds no parameters come back. Throws InputError: a key
+/// that is unknown or cannot be fitted, a share that cannot be held out, rows without any
+/// prediction, a table in other units.
 Calibration calibrate(const CalibrationRequest& request, const ParamCatalog& catalog);
 
 /// The rows of all of them in one.

@@ -9,7 +9,7 @@ namespace weft {
 namespace {
 
 constexpr std::string_view kSchema = "weft.calibrate/1";
-constexpr std::string_view kIfFitted = "unless refused before the fit";
+constexpr std::string_view kIfFitted = "unless refused without values";
 
 std::string quantity(double value, const ParamSpec& spec) {
   return format_quantity(value, spec.unit);
@@ -30,8 +30,8 @@ constexpr std::array kParamFields{
 
 constexpr KeySpec kStandardError{
     "standard_error", "quantity or null", "",
-    "of the fitted value; rows of one configuration may err together. null at a bound, without "
-    "effect there, or where rows do not tell the parameter apart from others"};
+    "of the fitted value; rows of one configuration may err together. null at a bound, or "
+    "where rows do not tell the parameter apart from others"};
 
 Json params_json(const Calibration& calibration) {
   Json out = Json::array();

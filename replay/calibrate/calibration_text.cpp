@@ -23,8 +23,7 @@ std::string error_text(const FittedParam& p) {
 
 std::string remark(const FittedParam& p) {
   if (p.at_bound) return "at a bound of its range";
-  if (!p.told_apart) return "not told apart from others by these rows";
-  return p.standard_error ? "" : "no row depends on it at this value";
+  return p.told_apart ? "" : "not told apart from others by these rows";
 }
 
 std::string params_text(const Calibration& calibration) {

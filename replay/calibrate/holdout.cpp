@@ -36,7 +36,24 @@ std::vector<std::string> shuffled_configurations(const std::vector<MeasuredTable
   return out;
 }
 
+/// The same of copies of a row, whichever run each is said to be of.
+std::string copied_text(MeasuredRow row) {
+  row.run.clear();
+  return fmt::format("{}{},{},{},{}", configuration_of(row), row.bytes, row.row, row.column,
+                     row.us);
+}
+
 }  // namespace
+
+std::size_t drop_copies(std::vector<MeasuredTable>& tables) {
+  std::set<std::string> seen;
+  std::size_t dropped = 0;
+  for (MeasuredTable& table : tables) {
+    dropped += std::erase_if(
+        table.rows, [&](const MeasuredRow& row) { return !seen.insert(copied_text(row)).second; });
+  }
+  return dropped;
+}
 
 SplitTables hold_out(const std::vector<MeasuredTable>& tables, double share,
                      const std::vector<std::string>& by, std::uint64_t seed) {

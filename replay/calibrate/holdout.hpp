@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -14,6 +15,10 @@ struct SplitTables {
   std::vector<MeasuredTable> fitted;
   std::vector<MeasuredTable> held_out;
 };
+
+/// Leaves out rows that are copies of one before them, in whichever table and run: of the same
+/// configuration, size and time. How many there were.
+std::size_t drop_copies(std::vector<MeasuredTable>& tables);
 
 /// Draws a share of the configurations, spread evenly over the classes; all rows of one go where it
 /// goes, from whichever table they are, so that no row is held against its neighbours in size. At

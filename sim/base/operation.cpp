@@ -4,13 +4,14 @@
 #include <vector>
 
 #include "sim/base/error.hpp"
+#include "sim/base/lower_case.hpp"
 
 namespace weft {
 
 Op parse_op(std::string_view text) {
   std::vector<std::string> known;
   for (const Operation& row : kOperations) {
-    if (row.name == text) return row.op;
+    if (is_same_word(row.name, text)) return row.op;
     known.emplace_back(row.name);
   }
   throw InputError("'" + std::string(text) + "' is not an operation; known: " + known_names(known));

@@ -56,7 +56,7 @@ constexpr std::string_view op_name(Op op) { return operation(op).name; }
 constexpr bool is_point_to_point(Op op) { return operation(op).point_to_point; }
 constexpr bool is_chain(Op op) { return operation(op).chain; }
 
-/// Throws InputError with the known names.
+/// Spelled all_reduce or AllReduce, too. Throws InputError with the known names.
 Op parse_op(std::string_view text);
 
 /// busbw / algbw of an operation on `ranks` ranks, at least one.

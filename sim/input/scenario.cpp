@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <set>
 
+#include "sim/base/lower_case.hpp"
 #include "sim/base/operation.hpp"
 #include "sim/base/quantity.hpp"
 #include "sim/base/random.hpp"
@@ -42,7 +43,8 @@ constexpr std::array kScenarioKeys{
     KeySpec{"nccl_version", "text", "2.28.9", "the NCCL release whose decisions are followed"},
     KeySpec{"set", "map", "none", "any key of `weft list-params`, value with its unit"}};
 constexpr std::array kWorkloadKeys{
-    KeySpec{"op", "one of", "none; needed unless `step` stands", "the operation", kOpNames},
+    KeySpec{"op", "one of", "none; needed unless `step` stands",
+            "the operation; all_reduce and AllReduce are allreduce", kOpNames},
     KeySpec{"algo", "one of", "NCCL's choice", "the algorithm of all sizes", kRunAlgos},
     KeySpec{"min", kSizeForm, "none; needed unless `sizes` stands", "the smallest size"},
     KeySpec{"max", kSizeForm, "none; needed unless `sizes` stands", "no size is larger"},
@@ -75,11 +77,14 @@ std::string read_op(const Yaml& yaml) {
 
 /// What a scenario says of the algorithm is a setting like any other, but easier to find.
 ScenarioSetting read_algo(const Yaml& yaml, const std::string& op) {
-  const std::string& algo = yaml.text();
-  if (std::find(kRunAlgos.begin(), kRunAlgos.end(), algo) == kRunAlgos.end()) {
-    yaml.fail("'" + algo + "' is not an algorithm that weft runs; known: " +
+  const auto* const known =
+      std::find_if(kRunAlgos.begin(), kRunAlgos.end(),
+                   [&](std::string_view name) { return is_same_word(name, yaml.text()); });
+  if (known == kRunAlgos.end()) {
+    yaml.fail("'" + yaml.text() + "' is not an algorithm that weft runs; known: " +
               known_names({kRunAlgos.begin(), kRunAlgos.end()}));
   }
+  const std::string algo(*known);
   if (is_point_to_point(parse_op(op))) yaml.fail(op + " has no algorithm");
   if (algo.ends_with("Tree") && op != "allreduce") {
     yaml.fail(algo + " runs allreduce only; write Ring");

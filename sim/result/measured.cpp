@@ -5,10 +5,12 @@
 #include <charconv>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "sim/base/error.hpp"
+#include "sim/base/lower_case.hpp"
 #include "sim/base/operation.hpp"
 #include "sim/base/quantity.hpp"
 #include "sim/base/random.hpp"
@@ -179,14 +181,15 @@ std::string not_allowed(const MeasuredColumn& column, const std::string& cell) {
   return fmt::format("'{}' is not allowed; write {}", cell, form_text(column.key));
 }
 
-/// Throws InputError without a place; so do those that follow.
+/// The column's word that a cell spells; of columns without words the cell. Throws InputError
+/// without a place; so do those that follow.
 std::string word_of(const MeasuredColumn& column, const std::string& cell) {
   const auto& words = column.key.words;
-  if (words.empty()) return cell;
-  if (std::find(words.begin(), words.end(), cell) == words.end()) {
-    throw InputError(not_allowed(column, cell));
-  }
-  return cell;
+  if (words.empty() || std::find(words.begin(), words.end(), cell) != words.end()) return cell;
+  const auto at = std::find_if(words.begin(), words.end(),
+                               [&](std::string_view word) { return is_same_word(word, cell); });
+  if (at == words.end()) throw InputError(not_allowed(column, cell));
+  return std::string(*at);
 }
 
 std::int64_t whole_of(const MeasuredColumn& column, const std::string& cell) {
@@ -359,7 +362,9 @@ class TableReader {
       for (std::size_t i = 0; i < cells_.size(); ++i) {
         name = columns_[i]->key.name;
         const auto stated = stated_.find(std::string(name));
-        if (stated != stated_.end() && !cells_[i].empty()) check_agrees(cells_[i], stated->second);
+        if (stated != stated_.end() && !cells_[i].empty()) {
+          check_agrees(word_of(*columns_[i], cells_[i]), stated->second);
+        }
         read_cell(*columns_[i], cells_[i], row);
       }
       check_row(row, name);
@@ -436,13 +441,16 @@ StatedColumns parse_stated(const std::string& text) {
     const std::size_t equals = part.find('=');
     if (equals == std::string::npos) throw InputError("--as '" + part + "': write COLUMN=VALUE");
     const std::string name = part.substr(0, equals);
+    std::string cell = part.substr(equals + 1);
     MeasuredRow any;
     try {
-      read_cell(measured_column(name), part.substr(equals + 1), any);
+      const MeasuredColumn& column = measured_column(name);
+      read_cell(column, cell, any);
+      if (!cell.empty()) cell = word_of(column, cell);
     } catch (const InputError& e) {
       throw InputError("--as: " + std::string(e.what()));
     }
-    if (!out.emplace(name, part.substr(equals + 1)).second) {
+    if (!out.emplace(name, std::move(cell)).second) {
       throw InputError("--as: '" + name + "': column given twice");
     }
   }

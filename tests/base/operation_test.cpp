@@ -17,6 +17,19 @@ TEST(Operation, RowsStandInTheOrderOfOpAndNamesAreReadBack) {
   EXPECT_FALSE(is_point_to_point(Op::kBroadcast));
 }
 
+TEST(Operation, NamesAreReadAsTorchAndNcclSpellThem) {
+  EXPECT_EQ(parse_op("all_reduce"), Op::kAllReduce);
+  EXPECT_EQ(parse_op("AllReduce"), Op::kAllReduce);
+  EXPECT_EQ(parse_op("all-gather"), Op::kAllGather);
+  EXPECT_EQ(parse_op("reduce_scatter"), Op::kReduceScatter);
+  EXPECT_EQ(parse_op("all_to_all"), Op::kAllToAll);
+  EXPECT_EQ(parse_op("send_recv"), Op::kSendRecv);
+  EXPECT_EQ(op_name(parse_op("Reduce")), "reduce");
+  for (const char* text : {"", "_", "all", "all reduce", "all_reduce_perf", "reduces"}) {
+    EXPECT_THROW(parse_op(text), InputError) << text;
+  }
+}
+
 TEST(Operation, UnknownNamesAreRefusedWithTheKnownOnes) {
   try {
     parse_op("gossip");

@@ -14,9 +14,11 @@ namespace weft::test::calibrate_calibrate {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::Ge;
 using ::testing::HasSubstr;
 using ::testing::Le;
+using ::testing::StartsWith;
 
 TEST(Calibrate, FindsWhatATableWasMadeWith) {
   const Calibration got = calibrate(request_of({synthetic(kTruth, 0)}, kKeys), catalog());
@@ -110,6 +112,56 @@ TEST(Calibrate, RefusesAParameterOnWhichNoRowDepends) {
   EXPECT_EQ(refusal("nccl.launch_ll128"), "no fitted row depends on nccl.launch_ll128");
 }
 
+// NVLink limits nothing from some 12 GB/s on. From 20 a wide step down finds an effect, and from 2
+// the fit comes to where there is none.
+TEST(Calibrate, WritesNoParameterOnWhichNoRowDependsAfterTheFit) {
+  const std::string why = "no fitted row depends on gpu.nvlink_rate at the values that fit";
+  const std::vector<std::string> keys{"nccl.launch_simple", "gpu.nvlink_rate"};
+  CalibrationRequest request = request_of({synthetic({"nccl.launch_simple=6.5 us"}, 0.02)}, keys);
+  request.options.set = {parse_setting("gpu.nvlink_rate=20 GB/s")};
+  const Calibration named = calibrate(request, catalog());
+  EXPECT_EQ(named.refusal, why);
+  EXPECT_TRUE(named.params.empty());
+  request.options.set = {parse_setting("gpu.nvlink_rate=2 GB/s")};
+  request.keys.clear();
+  request.candidates = keys;
+  const Calibration unnamed = calibrate(request, catalog());
+  EXPECT_THAT(unnamed.notes, Contains("not fitted: " + why));
+  ASSERT_EQ(unnamed.params.size(), 1U);
+  EXPECT_EQ(unnamed.params[0].spec.key, "nccl.launch_simple");
+}
+
+TEST(Calibrate, RefusesWhatNoValuesMakeUpFor) {
+  MeasuredTable table = synthetic({}, 0.02);
+  for (MeasuredRow& row : table.rows) row.us *= 0.05;  // the launch can be left out, no more
+  EXPECT_THAT(calibrate(request_of({table}, {"nccl.launch_simple"}), catalog()).refusal,
+              HasSubstr("is over 50 %: no values make up for that"));
+}
+
+TEST(Calibrate, CopiesOfRowsCountOnce) {
+  const MeasuredTable table = synthetic(kTruth, 0.02);
+  MeasuredTable copied = table;
+  for (int i = 0; i < 9; ++i) {
+    for (MeasuredRow row : table.rows) {
+      row.run = "run" + std::to_string(i);  // else they would be on their configuration's side
+      copied.rows.push_back(row);
+    }
+  }
+  const Calibration once = calibrate(request_of({table}, kKeys), catalog());
+  const Calibration often = calibrate(request_of({copied}, kKeys), catalog());
+  EXPECT_THAT(often.notes.at(0), HasSubstr("288 rows are copies of others"));
+  EXPECT_EQ(often.held_out.after[0].rows.size(), once.held_out.after[0].rows.size());
+  EXPECT_EQ(often.configurations, once.configurations);
+  for (std::size_t k = 0; k < kKeys.size(); ++k) {
+    EXPECT_EQ(often.params.at(k).value, once.params.at(k).value);
+    EXPECT_EQ(often.params.at(k).standard_error, once.params.at(k).standard_error);
+  }
+  CalibrationRequest request = request_of({table}, kKeys);
+  request.holdout = copied;
+  request.holdout->digest = 5;
+  EXPECT_THROW(calibrate(request, catalog()), InputError) << "all were fitted";
+}
+
 TEST(Calibrate, RefusesAsManyParametersAsConfigurations) {
   MeasuredTable table = synthetic(kTruth, 0.02, 1, skeleton({1, 2}));
   std::erase_if(table.rows, [](const MeasuredRow& row) { return row.proto != "Simple"; });
@@ -170,6 +222,22 @@ std::string complaint(const CalibrationRequest& request) {
     return e.what();
   }
   return "";
+}
+
+// One table of two, fitted or held out.
+TEST(Calibrate, RefusesTablesInOtherUnits) {
+  for (const double factor : {1e-3, 1e3}) {
+    MeasuredTable other = synthetic({}, 0.02, 2, skeleton({8}));
+    other.file = "other.csv";
+    other.digest = 5;
+    for (MeasuredRow& row : other.rows) row.us *= factor;
+    const MeasuredTable good = synthetic({}, 0.02);
+    CalibrationRequest request = request_of({good, other}, {"nccl.launch_simple"});
+    EXPECT_THAT(complaint(request), StartsWith("other.csv: its times are ")) << factor;
+    request.tables.pop_back();
+    request.holdout = other;
+    EXPECT_THAT(complaint(request), StartsWith("other.csv: its times are ")) << factor;
+  }
 }
 
 TEST(Calibrate, RefusesAStartThatSaysNothing) {

@@ -85,6 +85,17 @@ TEST(HoldOut, IsTheSeeds) {
   EXPECT_GE(different.size(), 8U);
 }
 
+TEST(DropCopies, LeavesRepeatsAndTheFirstOfCopies) {
+  std::vector<MeasuredTable> tables{grid("a.csv"), grid("b.csv"), grid("c.csv", 8)};
+  for (MeasuredRow& row : tables[1].rows) row.run = "second";
+  tables[1].rows[4].us = 2;
+  EXPECT_EQ(drop_copies(tables), 59U);
+  EXPECT_EQ(tables[0].rows.size(), 60U);
+  ASSERT_EQ(tables[1].rows.size(), 1U);
+  EXPECT_EQ(tables[1].rows[0].us, 2);
+  EXPECT_EQ(tables[2].rows.size(), 60U) << "of other ranks";
+}
+
 TEST(HoldOut, LeavesSomethingOnEitherSide) {
   for (const double share : {0.001, 0.999}) {
     const SplitTables split = hold_out({grid("a.csv")}, share, kBy, 1);

@@ -48,7 +48,7 @@ BOGUS_USAGE = (
     (["calibrate", "made.csv", *MACHINE, *FIT, "--date", "2026-02-30"],
      "--date '2026-02-30': write a day as 2026-11-22"),
     (["calibrate", "made.csv", *MACHINE, *FIT, "--json", "-", "-o", "-"],
-     "--json and --output cannot both go to standard output"),
+     "--output and --json cannot both go to standard output"),
     (["calibrate", "made.csv", *MACHINE, *FIT, "--by", "weight"], "--by: 'weight': unknown column; "),
     (["calibrate", "made.csv", *MACHINE, *FIT, "--set", "nccl.launch_ll=1"], "--set: nccl.launch_ll: '1' has no unit"),
     (["calibrate", "made.csv", *MACHINE, *FIT, "-o", "nowhere/p.yaml"], "nowhere/p.yaml: "),
@@ -148,6 +148,21 @@ class Calibrate(CliTest):
         run = weft(*command[:-1], "-", cwd=self.here)
         self.assertEqual(run.returncode, 5)
         self.assertEqual(json.loads(run.stdout)["refused"], "no fitted row depends on nccl.proxy_poll")
+
+    def test_times_in_other_units_are_refused(self):
+        """Milliseconds in a column of microseconds, and nanoseconds."""
+        lines = (self.here / "made.csv").read_text().splitlines()
+        (self.here / "p.yaml").write_text("as it was")
+        for factor in (1e-3, 1e3):
+            cells = [line.split(",") for line in lines[1:]]
+            other = [",".join([*c[:7], f"{float(c[7]) * factor:.6g}", c[8]]) for c in cells]
+            (self.here / "other.csv").write_text("\n".join([lines[0], *other]) + "\n")
+            run = weft("calibrate", "other.csv", *MACHINE, *FIT, "-o", "p.yaml", cwd=self.here)
+            self.assertEqual((run.returncode, run.stdout), (2, b""))
+            self.assertRegex(run.stderr.decode(), r"\Aerror: other\.csv: its times are (0\.00\d+|[\d.e+]+) times those predicted, "
+                                                  r"in the median; write microseconds, or --set values to start from that are "
+                                                  r"nearer\n\Z")
+            self.assertEqual((self.here / "p.yaml").read_text(), "as it was")
 
     def test_traces(self):
         """Runs of real verbs over 20 Mbit/s and 10 ms: fitted, and shown again with the intervals."""

@@ -38,7 +38,7 @@ BOGUS_USAGE = (
     (["expect", H100, "--nodes", "2", "--size", "1G", "--gate", "g.json", "--env", "NCCL_NET_GDR_READ=0"],
      "--gate: no row has a floor; the first: allreduce of 1 GiB, not validated: no published run with GPUDirect RDMA at "
      "some ends of NCCL's rings only (NCCL_NET_GDR_READ=0: the NIC does not read GPU memory)"),
-    (["expect", H100, "--json", "-", "--gate", "-"], "--json and --gate cannot both go to standard output"),
+    (["expect", H100, "--json", "-", "--gate", "-"], "--gate and --json cannot both go to standard output"),
 )
 
 

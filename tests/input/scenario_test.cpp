@@ -85,9 +85,21 @@ TEST(Scenario, TheAlgorithmIsASettingThatSetMayOverride) {
   EXPECT_EQ(parse_scenario(with("op: allreduce", "op: sendrecv"), "s").op, "sendrecv");
 }
 
+TEST(Scenario, OperationsAndAlgorithmsMayBeSpelledAsElsewhere) {
+  const Scenario scenario =
+      parse_scenario(with("op: allreduce", "op: reduce_scatter, algo: ring"), "s");
+  EXPECT_EQ(scenario.op, "reducescatter");
+  EXPECT_EQ(scenario.set.front().value, "Ring");
+  EXPECT_EQ(
+      parse_scenario(with("op: allreduce", "op: AllReduce, algo: NVLS_TREE"), "s").set[0].value,
+      "NVLSTree");
+  EXPECT_EQ(refused(with("op: allreduce", "op: all_gather, algo: tree")),
+            "s.yaml:5:28: workload.algo: Tree runs allreduce only; write Ring");
+}
+
 TEST(ScenarioBogus, Operations) {
-  EXPECT_EQ(refused(with("op: allreduce", "op: all_reduce")),
-            "s.yaml:5:12: workload.op: 'all_reduce' is not an operation; known: allgather, "
+  EXPECT_EQ(refused(with("op: allreduce", "op: gossip")),
+            "s.yaml:5:12: workload.op: 'gossip' is not an operation; known: allgather, "
             "allreduce, alltoall, broadcast, reduce, reducescatter, sendrecv");
   EXPECT_EQ(refused(with("op: allreduce", "op: allgather, algo: Tree")),
             "s.yaml:5:27: workload.algo: Tree runs allreduce only; write Ring");

@@ -70,6 +70,21 @@ TEST(Measured, TakesColumnsInAnyOrderAndFillsThoseLeftOut) {
   EXPECT_EQ(table.rows.back().launch, "");
 }
 
+TEST(Measured, WordsAreReadHoweverTheyAreSpelled) {
+  const std::string text =
+      "transport,memory_path,hosts,ranks,op,algo,proto,launch,bytes,us\n"
+      "NET,host_staged,2,4,Reduce_Scatter,ring,ll128,back_to_back,8,1\n";
+  const MeasuredRow row =
+      parse_measured(text, "m.csv", parse_stated("op=reduce-scatter")).rows.at(0);
+  EXPECT_EQ(row.transport, "net");
+  EXPECT_EQ(row.memory_path, "host-staged");
+  EXPECT_EQ(row.op, "reducescatter");
+  EXPECT_EQ(row.algo, "Ring");
+  EXPECT_EQ(row.proto, "LL128");
+  EXPECT_EQ(row.launch, "back-to-back");
+  EXPECT_EQ(parse_stated("op=all_to_all"), (StatedColumns{{"op", "alltoall"}}));
+}
+
 TEST(Measured, ABandwidthTellsTheTime) {
   const MeasuredTable table = parse_measured(
       "transport,ranks,op,bytes,algbw_GBps,busbw_GBps\n"

@@ -1,0 +1,80 @@
+#include "replay/calibrate/judge.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "sim/base/error.hpp"
+
+namespace weft {
+
+ErrorSummary summary_of_all(const std::vector<Comparison>& tables, const Calibration& calibration) {
+  return summary_of(counted_rows(joined(tables), {calibration.by, calibration.drop_stalls}));
+}
+
+void check_units(const std::vector<Comparison>& tables) {
+  for (const Comparison& table : tables) {
+    std::vector<double> ratios;
+    for (const ComparedRow& row : table.rows) {
+      if (row.predicted) ratios.push_back(row.measured.us / row.predicted->time_us);
+    }
+    if (ratios.empty()) continue;
+    const auto middle = ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2);
+    std::nth_element(ratios.begin(), middle, ratios.end());
+    if (*middle<kOtherUnits&& * middle> 1 / kOtherUnits) continue;
+    throw InputError(fmt::format(
+        "{}: its times are {:.3g} times those predicted, in the median; write microseconds, or "
+        "--set values to start from that are nearer",
+        table.measured, *middle));
+  }
+}
+
+ErrorIntervals intervals_of_held_out(const Calibration& calibration) {
+  const Comparison held_out = joined(calibration.held_out.after);
+  std::map<std::vector<std::string>, std::vector<double>> ratios;
+  for (const ComparedRow* const row :
+       counted_rows(held_out, {calibration.by, calibration.drop_stalls})) {
+    if (!row->predicted) continue;
+    ratios[class_values(row->measured, calibration.by)].push_back(row->measured.us /
+                                                                  row->predicted->time_us);
+  }
+  ErrorIntervals out{calibration.by, {}};
+  for (const auto& [values, of_class] : ratios) {
+    if (of_class.size() < kFewestIntervalRows) continue;
+    out.classes.push_back(
+        {values, static_cast<std::int64_t>(of_class.size()), interval_of(of_class)});
+  }
+  return out;
+}
+
+std::string why_not_believed(const Calibration& calibration) {
+  const ErrorSummary before = summary_of_all(calibration.held_out.before, calibration);
+  const ErrorSummary after = summary_of_all(calibration.held_out.after, calibration);
+  const double of_fitted = summary_of_all(calibration.fitted.after, calibration).median_abs;
+  if (after.not_predicted > before.not_predicted) {
+    return fmt::format("{} of the rows held out are not predicted with the fitted values",
+                       after.not_predicted);
+  }
+  if (after.median_abs >= before.median_abs) {
+    return fmt::format(
+        "the median error of the rows held out does not fall: {:.2f} % with the starting values, "
+        "{:.2f} % with the fitted ones",
+        before.median_abs * 100, after.median_abs * 100);
+  }
+  if (after.median_abs > kHopelessMedian) {
+    return fmt::format(
+        "the median error of the rows held out, {:.2f} %, is over {} %: no values make up for "
+        "that; are the times of this machine?",
+        after.median_abs * 100, kHopelessMedian * 100);
+  }
+  if (after.median_abs > kMostMedian && after.median_abs > kMostMedianRatio * of_fitted) {
+    return fmt::format(
+        "the median error of the rows held out, {:.2f} %, is over {} times that of the fitted "
+        "rows, {:.2f} %, and over {} %",
+        after.median_abs * 100, kMostMedianRatio, of_fitted * 100, kMostMedian * 100);
+  }
+  return "";
+}
+
+}  // namespace weft

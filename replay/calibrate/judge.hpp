@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "replay/calibrate/calibrate.hpp"
+
+namespace weft {
+
+/// Errors of a part's rows, all in one.
+ErrorSummary summary_of_all(const std::vector<Comparison>& tables, const Calibration& calibration);
+
+/// Throws InputError if a table's times, in the median, are kOtherUnits times those predicted with
+/// the starting values, or these those.
+void check_units(const std::vector<Comparison>& tables);
+
+/// Of each class of rows held out, and predicted with the fitted values, that has enough of them.
+ErrorIntervals intervals_of_held_out(const Calibration& calibration);
+
+/// Why a fit is not to be believed, by the rows that it has not seen; "" if it is.
+std::string why_not_believed(const Calibration& calibration);
+
+}  // namespace weft
