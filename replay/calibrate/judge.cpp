@@ -22,11 +22,12 @@ void check_units(const std::vector<Comparison>& tables) {
     if (ratios.empty()) continue;
     const auto middle = ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2);
     std::nth_element(ratios.begin(), middle, ratios.end());
-    if (*middle<kOtherUnits&& * middle> 1 / kOtherUnits) continue;
+    const double ratio = *middle;
+    if (ratio < kOtherUnits && ratio > 1 / kOtherUnits) continue;
     throw InputError(fmt::format(
         "{}: its times are {:.3g} times those predicted, in the median; write microseconds, or "
         "--set values to start from that are nearer",
-        table.measured, *middle));
+        table.measured, ratio));
   }
 }
 
