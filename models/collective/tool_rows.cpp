@@ -36,6 +36,7 @@ PerftestOptions perftest_options(const MeasuredRow& row) {
   out.qps = static_cast<std::uint32_t>(row.qps);
   out.tx_depth = static_cast<std::uint32_t>(row.tx_depth);
   out.cq_moderation = static_cast<std::uint32_t>(row.cq_mod);
+  out.post_list = static_cast<std::uint32_t>(row.post_list);
   out.bidirectional = row.op.ends_with("_bidirectional");
   return out;
 }
