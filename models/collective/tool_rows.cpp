@@ -49,6 +49,10 @@ ResultRow perftest_row(const Machine& machine, const MeasuredRow& row, const Sto
   ResultRow out = result_of(
       row, is_latency ? got.latency.as_us()
                       : static_cast<double>(row.bytes) / got.average.as_bytes_per_s() * 1e6);
+  if (const UsedShare* const link = busiest_link(got.used)) {
+    out.most_gb_per_s = got.average.as_bytes_per_s() / link->share / 1e9;
+    out.most_by = link->name;
+  }
   if (!is_latency && !got.limited_by.empty()) out.limited_by = {{got.limited_by, "", 1}};
   return out;
 }
