@@ -31,8 +31,8 @@ struct PerftestOptions {
   PerftestMemory memory{PerftestMemory::kGpu};
   std::string from{"gpu0"};  ///< "gpu0", "cpu1@0": a GPU or CPU, and its node (0 if not given)
   std::string to{"gpu0@1"};  ///< node 1 if not given
-  std::string from_nic;      ///< "nic3"; "" for the nearest
-  std::string to_nic;
+  std::string from_nic{};    ///< "nic3"; "" for the nearest
+  std::string to_nic{};
   std::uint32_t iterations{0};  ///< a queue pair; 0: until the rate is steady (see the page)
   std::uint32_t tx_depth{128};
   std::uint32_t qps{1};

@@ -44,6 +44,7 @@ struct UsedShare {
   /// Of a wait: it comes about, too, where something else is slow that is waited for behind it.
   enum class Behind : std::uint8_t { kNothing, kCredits, kTags, kReads };
   Behind behind{Behind::kNothing};
+  double link{0};  ///< of a wait for credits: how long their link has worked
 };
 
 /// What works this share of the time is never idle: the rest is its beginning and its end.

@@ -197,11 +197,12 @@ UsageMeter::Look PacketCluster::look() {
     for (const bool forward : {true, false}) {
       const PacketLinkId wire = wire_.direction(link, forward);
       const Cause cause = machine_.link_cause(link, forward);
-      out.push_back({UsedShare::What::kLink, cause.kind + ", " + cause.where,
-                     network_.counters(wire).busy.as_s()});
+      const double busy = network_.counters(wire).busy.as_s();
+      out.push_back({UsedShare::What::kLink, cause.kind + ", " + cause.where, busy});
       for (std::size_t vl = 0; vl < network_.vls(wire); ++vl) {
         out.push_back({UsedShare::What::kWait, "credits or pauses of " + cause.where,
-                       network_.counters(wire, vl).stalled.as_s(), UsedShare::Behind::kCredits});
+                       network_.counters(wire, vl).stalled.as_s(), UsedShare::Behind::kCredits,
+                       busy});
       }
     }
   }

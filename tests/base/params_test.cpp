@@ -98,7 +98,7 @@ TEST(ParamCatalog, SortsAndFindsByKey) {
   std::vector<std::string_view> keys;
   for (const ParamSpec& spec : catalog().specs()) keys.push_back(spec.key);
   EXPECT_THAT(keys, ElementsAre("nic.doorbell", "nic.pcie_width", "nic.rate", "wire.kind",
-                                "wire.loss", "wire.mtu"));
+                                "wire.loss", "wire.mtu", "wire.page"));
   EXPECT_EQ(catalog().find("wire.mtu")->meaning, "payload");
   EXPECT_EQ(catalog().find("wire.mt"), nullptr);
 }
