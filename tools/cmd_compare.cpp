@@ -72,8 +72,7 @@ void add_compare_command(CommandLine& line) {
               "nccl-tests leave out how GPUs are joined")
       .option("--machine", arguments->machine,
               "the machine: topology YAML or NCCL XML; unless given each row's own")
-      .option("--params", arguments->params,
-              "a set of parameters, YAML of KEY: VALUE; --set beats it");
+      .option("--params", arguments->params, kParamsHelp);
   add_predict_options(command, arguments->predict,
                       "a parameter, KEY=VALUE with its unit; repeatable");
   command

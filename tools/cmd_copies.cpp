@@ -13,6 +13,7 @@
 #include "tools/commands.hpp"
 #include "tools/copies_json.hpp"
 #include "tools/copies_report.hpp"
+#include "tools/predict_arguments.hpp"
 
 namespace weft {
 namespace {
@@ -23,6 +24,7 @@ struct CopiesArguments {
   std::string size;
   std::string gpu;
   std::vector<std::string> set;
+  std::string params;
   std::string json;
   std::string csv;
 };
@@ -36,9 +38,13 @@ std::vector<Bytes> sizes_of(const CopiesArguments& arguments) {
 
 void run(const CopiesArguments& arguments) {
   const std::vector<Bytes> sizes = sizes_of(arguments);
+  std::vector<ScenarioSetting> settings = parameter_set(arguments.params).set;
+  for (ScenarioSetting& s : parse_settings(arguments.set, arguments.gpu)) {
+    settings.push_back(std::move(s));
+  }
   const ParamCatalog catalog = make_catalog();
   const Assembled on(with_large_buffers(read_topology(arguments.topology, catalog), catalog),
-                     parse_settings(arguments.set, arguments.gpu), 1);
+                     settings, 1);
   for (const std::string& note : on.fabric.spec().notes) std::cerr << "note: " << note << '\n';
   CopiesRun copies(on, arguments.request, sizes);
   if (!copies.note().empty()) std::cerr << "note: " << copies.note() << '\n';
@@ -80,6 +86,7 @@ void add_copies_command(CommandLine& line) {
               {"fluid", "packet"})
       .option("--gpu", arguments->gpu, "which GPUs these are, such as h100-sxm")
       .option("--set", arguments->set, "a parameter, KEY=VALUE with its unit; repeatable")
+      .option("--params", arguments->params, kParamsHelp)
       .output("--json", arguments->json, "write results as JSON; '-' is standard output")
       .output("--csv", arguments->csv, "write the rows as CSV; '-' is standard output")
       .example(

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "models/expect/gate.hpp"
 #include "sim/base/error.hpp"
@@ -27,6 +28,7 @@ struct ExpectArguments {
   std::string op;
   std::string size;
   PredictArguments predict;
+  std::string params;
   std::string measured;
   std::string gate;
   std::string json;
@@ -40,7 +42,7 @@ ExpectAsked asked_of(const ExpectArguments& arguments, const Stop* stop) {
   if (!arguments.measured.empty()) out.measured = InputText{arguments.measured};
   out.makes_gate = !arguments.gate.empty();
   out.gpu = arguments.predict.gpu;
-  out.predict = predict_options(arguments.predict, {});
+  out.predict = predict_options(arguments.predict, parameter_set(arguments.params));
   out.predict.stop = stop;
   return out;
 }
@@ -51,11 +53,21 @@ std::string missed_text(const Judgement& judgement) {
       std::find_if(judgement.rows.begin(), judgement.rows.end(),
                    [](const JudgedRow& row) { return row.judged == Judged::kBelow; });
   if (first == judgement.rows.end()) return "";
-  return fmt::format(
-      "{} of {} rows are below the floor; the first: {} of {}, {:.6g} GB/s, floor {}",
-      judgement.count(Judged::kBelow), judgement.rows.size(), first->measured.op,
-      format_size(Bytes{first->measured.bytes}), first->measured.busbw_gb_per_s,
-      format_number(first->floor));
+  return fmt::format("{} of {} rows are below the floor; the first: {}",
+                     judgement.count(Judged::kBelow), judgement.rows.size(),
+                     beside_floor_text(*first));
+}
+
+/// A gate that held nothing against a floor must not pass.
+void check_any_judged(const Judgement& judgement, const ExpectArguments& arguments) {
+  const std::size_t not_judged =
+      judgement.count(Judged::kNoFloor) + judgement.count(Judged::kNotPredicted);
+  if (not_judged < judgement.rows.size()) return;
+  const JudgedRow& first = judgement.rows.front();
+  throw InputError(fmt::format(
+      "{}: nothing was judged: no row of {} has a floor on {}; the first, {}: {}",
+      arguments.measured, judgement.rows.size(), fmt::join(arguments.asked.machine, " "),
+      key_text(key_of(first.measured)), first.basis));
 }
 
 void tell(const Judgement& judgement, const ExpectArguments& arguments) {
@@ -63,6 +75,7 @@ void tell(const Judgement& judgement, const ExpectArguments& arguments) {
   if (!arguments.json.empty()) write_text_file(arguments.json, judgement_json(judgement).dump());
   const std::string missed = missed_text(judgement);
   if (!missed.empty()) throw ExpectationMissed(missed);
+  check_any_judged(judgement, arguments);
 }
 
 /// Refuses a gate without a floor, and tells how many rows have none.
@@ -131,6 +144,7 @@ void add_expect_command(CommandLine& line) {
               "columns that --measured leaves out, such as ranks=16,hosts=2")
       .output("--gate", arguments->gate, "write the floors as JSON; '-' is standard output")
       .output("--json", arguments->json, "write the result as JSON; '-' is standard output")
+      .option("--params", arguments->params, kParamsHelp)
       .option("--time-limit", arguments->time_limit, "end after this time, such as 30s (exit 130)");
   add_predict_options(command, arguments->predict,
                       "a parameter, KEY=VALUE with its unit; repeatable");

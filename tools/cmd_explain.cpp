@@ -21,6 +21,7 @@ struct ExplainArguments {
   std::string machine;
   ExplainAsked asked;
   PredictArguments predict;
+  std::string params;
   std::string json;
   std::string time_limit;
 };
@@ -35,7 +36,7 @@ ExplainAsked asked_of(const ExplainArguments& arguments, const Stop* stop) {
   if (arguments.runs.size() == 2) out.healthy = InputText{arguments.runs[1]};
   if (!arguments.machine.empty()) out.machine = InputText{arguments.machine};
   out.gpu = arguments.predict.gpu;
-  out.predict = predict_options(arguments.predict, {});
+  out.predict = predict_options(arguments.predict, parameter_set(arguments.params));
   out.predict.stop = stop;
   return out;
 }
@@ -75,7 +76,8 @@ void add_explain_command(CommandLine& line) {
               "columns that the runs leave out, such as ranks=16,hosts=2,op=allreduce");
   add_predict_options(command, arguments->predict,
                       "a parameter of the healthy machine, KEY=VALUE with its unit; repeatable");
-  command.output("--json", arguments->json, "write the result as JSON; '-' is standard output")
+  command.option("--params", arguments->params, kParamsHelp)
+      .output("--json", arguments->json, "write the result as JSON; '-' is standard output")
       .option("--time-limit", arguments->time_limit,
               "end after this time, such as 30s; nothing is written then (exit 130)")
       .example("weft explain slow.txt healthy.txt --machine topologies/hgx-h100-8nic.yaml")

@@ -29,6 +29,7 @@ struct PerftestArguments {
   std::string json;
   PerftestRequest request;
   std::vector<std::string> set;
+  std::string params;
 };
 
 std::vector<Bytes> sizes_of(const PerftestArguments& arguments) {
@@ -71,8 +72,10 @@ void run(const PerftestArguments& arguments) {
   PerftestRequest request = arguments.request;
   request.seed = parse_seed(arguments.seed);
   const PerftestOptions options = perftest_options(request, sizes);
-  const std::vector<ScenarioSetting> settings =
-      perftest_settings(request, parse_settings(arguments.set));
+  std::vector<ScenarioSetting> settings = parameter_set(arguments.params).set;
+  for (ScenarioSetting& s : perftest_settings(request, parse_settings(arguments.set))) {
+    settings.push_back(std::move(s));
+  }
   const Assembled on(read_topology(arguments.topology, make_catalog()), settings,
                      perftest_nodes(options));
   for (const std::string& note : on.fabric.spec().notes) tell(note);
@@ -106,6 +109,7 @@ void run(const PerftestArguments& arguments) {
     }
   }
   tell(seed_note(request, report.rows));
+  tell(outage_before_rates(on.machine, ends, report.rows));
   if (!arguments.json.empty()) write_text_file(arguments.json, to_json(report).dump());
 }
 
@@ -150,6 +154,7 @@ void add_perftest_command(CommandLine& line) {
             "both ends post; bandwidths are of both together")
       .option("--gpu", arguments->request.gpu, "which GPUs these are, such as h100-sxm")
       .option("--set", arguments->set, "a parameter, KEY=VALUE with its unit; repeatable")
+      .option("--params", arguments->params, kParamsHelp)
       .option("--seed", arguments->seed, "seed of all that is random, as wire.seed; 1 unless given")
       .output("--json", arguments->json, "write results as JSON; '-' is standard output")
       .example("weft perftest topologies/hgx-h100-8nic.yaml --op write --mem gpu --size 64K,1M")

@@ -166,9 +166,7 @@ void add_run_command(CommandLine& line) {
   command.argument("scenario", arguments->predict.scenario, "scenario YAML");
   add_predict_options(command, arguments->predict,
                       "a parameter, KEY=VALUE with its unit; repeatable");
-  command
-      .option("--params", arguments->params,
-              "a set of parameters, YAML of KEY: VALUE; beats the scenario's, --set beats it")
+  command.option("--params", arguments->params, kScenarioParamsHelp)
       .output("--json", arguments->json, "write the result as JSON; '-' is standard output")
       .output("--csv", arguments->csv, "write the rows as CSV; '-' is standard output")
       .option("--expect", arguments->expect,

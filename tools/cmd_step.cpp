@@ -67,9 +67,7 @@ void add_step_command(CommandLine& line) {
   command.argument("scenario", arguments->predict.scenario, "scenario YAML with a step");
   add_predict_options(command, arguments->predict,
                       "a parameter, KEY=VALUE with its unit; repeatable");
-  command
-      .option("--params", arguments->params,
-              "a set of parameters, YAML of KEY: VALUE; beats the scenario's, --set beats it")
+  command.option("--params", arguments->params, kScenarioParamsHelp)
       .output("--json", arguments->json, "write the result as JSON; '-' is standard output")
       .example(
           "weft step scenarios/steps/llama-70b.yaml --set \"nic.rate=800 Gb/s\" --set "

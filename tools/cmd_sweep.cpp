@@ -34,6 +34,7 @@ namespace {
 
 struct SweepArguments {
   PredictArguments predict;
+  std::string params;
   std::string csv{"-"};
   std::string prices;
   bool pareto{false};
@@ -159,6 +160,7 @@ void check_axes(const Sweep& sweep, const TopologySpec& topology) {
       TopologySpec spec = topology;
       Params params(sweep.catalog);
       std::vector<ScenarioSetting> settings = sweep.scenario.set;
+      settings.insert(settings.end(), sweep.options.set.begin(), sweep.options.set.end());
       settings.push_back({axis.key, value, {}});
       try {
         apply_settings(settings, spec, params);
@@ -220,6 +222,9 @@ Sweep make_sweep(const SweepArguments& arguments, const Stopping& stopping) {
   if (sweep.scenario.op.empty()) {
     throw InputError(sweep.scenario.file + ": weft sweep takes a workload of one operation");
   }
+  const ParameterSet params_file = parameter_set(arguments.params);
+  sweep.options.set.insert(sweep.options.set.begin(), params_file.set.begin(),
+                           params_file.set.end());
   sweep.options.stop = stopping.stop();
   for (const std::string& text : predict.set) sweep.axes.push_back(parse_axis(text));
   const TopologySpec topology = read_topology(sweep.scenario.topology, sweep.catalog);
@@ -347,7 +352,7 @@ void add_sweep_command(CommandLine& line) {
   command.argument("scenario", arguments->predict.scenario, "scenario YAML");
   add_predict_options(command, arguments->predict,
                       "a parameter's values, KEY=VALUE,VALUE,...; repeatable");
-  command
+  command.option("--params", arguments->params, kScenarioParamsHelp)
       .output("--csv", arguments->csv,
               "the table, a row for each point, size and memory path; '-' is standard output. "
               "Points that an earlier or interrupted sweep has put into this file are kept")

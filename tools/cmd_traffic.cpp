@@ -40,9 +40,7 @@ void add_traffic_command(CommandLine& line) {
   command.argument("scenario", arguments->predict.scenario, "scenario YAML with such a workload");
   add_predict_options(command, arguments->predict,
                       "a parameter, KEY=VALUE with its unit; repeatable");
-  command
-      .option("--params", arguments->params,
-              "a set of parameters, YAML of KEY: VALUE; beats the scenario's, --set beats it")
+  command.option("--params", arguments->params, kScenarioParamsHelp)
       .output("--json", arguments->json, "write the result as JSON; '-' is standard output")
       .example("weft traffic scenarios/traffic/experts.yaml --set nodes=4")
       .action([arguments] { run(*arguments); });

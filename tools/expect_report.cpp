@@ -38,8 +38,14 @@ Json floor_json(const ExpectedRow& row) {
   return floor ? Json(*floor) : Json();
 }
 
-Json if_perftest(const ExpectedRow& row, std::int64_t value) {
-  return are_perftest({row.row.op}) ? Json(value) : Json();
+Json if_perftest(const auto& row, std::int64_t value) {
+  return are_perftest({row.op}) ? Json(value) : Json();
+}
+
+/// As a time; nothing where it is not one that the tool prints.
+Json if_latency(const auto& row, double gb_per_s) {
+  const bool is_known = is_latency(row.op) && gb_per_s > 0;
+  return is_known ? Json(latency_us(row.bytes, gb_per_s)) : Json();
 }
 
 Json if_positive(double value) { return value > 0 ? Json(value) : Json(); }
@@ -63,9 +69,9 @@ constexpr std::array kRowFields{
     RowField{{"proto", "text", "of nccl-tests", "likewise"},
              [](const StateRow& s) { return if_any(s.row->row.proto); }},
     RowField{{"qps", "whole number", "of perftest", "queue pairs"},
-             [](const StateRow& s) { return if_perftest(*s.row, s.row->qps); }},
+             [](const StateRow& s) { return if_perftest(s.row->row, s.row->qps); }},
     RowField{{"tx_depth", "whole number", "of perftest", "requests under way"},
-             [](const StateRow& s) { return if_perftest(*s.row, s.row->tx_depth); }},
+             [](const StateRow& s) { return if_perftest(s.row->row, s.row->tx_depth); }},
     RowField{{"time_us", "number", "", "predicted"},
              [](const StateRow& s) -> Json { return s.row->row.time_us; }},
     RowField{{"busbw_GBps", "number", "", "predicted, GB/s = 1e9 bytes/s"},
@@ -74,13 +80,17 @@ constexpr std::array kRowFields{
              [](const StateRow& s) -> Json { return s.row->low(); }},
     RowField{{"high", "number", "", "its upper end, GB/s"},
              [](const StateRow& s) -> Json { return s.row->high(); }},
+    RowField{{"low_us", "number", "of perftest's latency tests", "the interval of time_us"},
+             [](const StateRow& s) { return if_latency(s.row->row, s.row->high()); }},
+    RowField{{"high_us", "number", "of perftest's latency tests", "its upper end"},
+             [](const StateRow& s) { return if_latency(s.row->row, s.row->low()); }},
     RowField{{"floor_GBps", "number", "where a class of measured points covers it",
               "`low`, rounded down"},
              [](const StateRow& s) { return floor_json(*s.row); }},
     RowField{{"basis", "text", "",
               "what the interval comes from: validated: a class of measured points; wider: a wider "
               "class, as that one has too few sites; not validated: why"},
-             [](const StateRow& s) -> Json { return s.row->band.basis; }},
+             [](const StateRow& s) -> Json { return s.row->basis(); }},
     RowField{{"limited_by", "list", "", "causes with their shares of the time"},
              [](const StateRow& s) { return limits_json(s.row->row); }}};
 
@@ -104,6 +114,12 @@ constexpr std::array kJudgedFields{
                 [](const JudgedRow& j) -> Json { return j.measured.ranks; }},
     JudgedField{{"nodes", "whole number", "", "nodes that took part"},
                 [](const JudgedRow& j) -> Json { return j.measured.hosts; }},
+    JudgedField{{"memory_path", "text", "of net", "gdr, host-staged; of perftest gdr, host"},
+                [](const JudgedRow& j) { return if_any(j.measured.memory_path); }},
+    JudgedField{{"qps", "whole number", "of perftest", "queue pairs"},
+                [](const JudgedRow& j) { return if_perftest(j.measured, j.measured.qps); }},
+    JudgedField{{"tx_depth", "whole number", "of perftest", "requests under way"},
+                [](const JudgedRow& j) { return if_perftest(j.measured, j.measured.tx_depth); }},
     JudgedField{{"line", "whole number", "", "in the measured file"},
                 [](const JudgedRow& j) -> Json { return j.measured.line; }},
     JudgedField{{"measured_GBps", "number", "", "bus bandwidth, GB/s"},
@@ -119,6 +135,15 @@ constexpr std::array kJudgedFields{
                 [](const JudgedRow& j) { return if_positive(j.low); }},
     JudgedField{{"high", "number", "where it is known", "GB/s"},
                 [](const JudgedRow& j) { return if_positive(j.high); }},
+    JudgedField{
+        {"measured_us", "number", "of perftest's latency tests", "measured"},
+        [](const JudgedRow& j) { return if_latency(j.measured, j.measured.busbw_gb_per_s); }},
+    JudgedField{{"time_us", "number", "of perftest's latency tests", "expected"},
+                [](const JudgedRow& j) { return if_latency(j.measured, j.expected); }},
+    JudgedField{{"low_us", "number", "of perftest's latency tests", "the interval of time_us"},
+                [](const JudgedRow& j) { return if_latency(j.measured, j.high); }},
+    JudgedField{{"high_us", "number", "of perftest's latency tests", "its upper end"},
+                [](const JudgedRow& j) { return if_latency(j.measured, j.low); }},
     JudgedField{{"found_low", "number", "where it is another than the healthy one's",
                  "of the machine as found, GB/s"},
                 [](const JudgedRow& j) { return j.found ? Json(j.found->low()) : Json(); }},
@@ -203,29 +228,70 @@ std::string number_text(double value) {
   return value < 1 ? fmt::format("{:.3g}", value) : short_number(value);
 }
 
-/// The columns to the right of the names, of one row: of bus bandwidth in GB/s, of perftest in
-/// Gb/s.
-std::vector<std::string> numbers_of(const ExpectedRow& row, const ExpectedRow* found) {
-  const double unit = are_perftest({row.row.op}) ? kGigabits : 1;
-  const std::optional<double> floor = row.floor();
-  std::vector<std::string> out{number_text(unit * row.row.busbw_gb_per_s),
-                               number_text(unit * row.low()), number_text(unit * row.high()),
-                               floor ? format_number(unit * *floor) : "-"};
-  if (found != nullptr) {
-    out.push_back(number_text(unit * found->row.busbw_gb_per_s));
-    out.push_back(number_text(unit * found->low()));
-    out.push_back(number_text(unit * found->high()));
-  }
-  return out;
+/// What a tool prints of its rows.
+enum class Prints : std::uint8_t { kBusbw, kBandwidth, kLatency };
+constexpr std::array kAllPrints{Prints::kBusbw, Prints::kBandwidth, Prints::kLatency};
+
+Prints prints_of(const std::string& op) {
+  if (is_latency(op)) return Prints::kLatency;
+  return are_perftest({op}) ? Prints::kBandwidth : Prints::kBusbw;
 }
 
-std::vector<std::string> head_of(const Expected& expected, bool of_perftest) {
-  const std::string unit = of_perftest ? " (Gb/s)" : " (GB/s)";
+std::string_view head_of(Prints prints) {
+  constexpr std::array<std::string_view, kAllPrints.size()> kHeads{
+      "busbw (GB/s)", "BW average (Gb/s)", "t_typical (us)"};
+  return kHeads.at(static_cast<std::size_t>(prints));
+}
+
+std::string_view head_of_floor(Prints prints) {
+  return prints == Prints::kLatency ? "most" : "floor";
+}
+
+/// GB/s as the tool prints it: bus bandwidth, Gb/s, or the time of one message.
+double as_printed(Prints prints, std::int64_t bytes, double gb_per_s) {
+  if (prints == Prints::kLatency) return latency_us(bytes, gb_per_s);
+  return prints == Prints::kBandwidth ? kGigabits * gb_per_s : gb_per_s;
+}
+
+/// The value and its interval, as the tool prints them.
+void add_interval(std::vector<std::string>& cells, const ExpectedRow& row) {
+  const Prints prints = prints_of(row.row.op);
+  const auto printed = [&](double gb_per_s) {
+    return number_text(as_printed(prints, row.row.bytes, gb_per_s));
+  };
+  const bool is_time = prints == Prints::kLatency;
+  cells.push_back(printed(is_time ? row.high() : row.low()));
+  cells.push_back(printed(is_time ? row.low() : row.high()));
+}
+
+std::string floor_text(Prints prints, std::int64_t bytes, double floor) {
+  if (floor == 0) return "-";
+  return format_number(as_printed(prints, bytes, floor));
+}
+
+/// The columns to the right of the names, of one row.
+void add_numbers(std::vector<std::string>& cells, const ExpectedRow& row,
+                 const ExpectedRow* found) {
+  const Prints prints = prints_of(row.row.op);
+  const auto add_value = [&](const ExpectedRow& of) {
+    cells.push_back(number_text(as_printed(prints, of.row.bytes, of.row.busbw_gb_per_s)));
+    add_interval(cells, of);
+  };
+  add_value(row);
+  cells.push_back(floor_text(prints, row.row.bytes, row.floor().value_or(0)));
+  if (found != nullptr) add_value(*found);
+}
+
+std::vector<std::string> head_of(const Expected& expected, Prints prints) {
+  const bool of_perftest = prints != Prints::kBusbw;
   std::vector<std::string> out{of_perftest ? "# test" : "# op", "path"};
   if (!of_perftest) out.insert(out.end(), {"algo", "proto"});
-  out.insert(out.end(), {"basis", "limited by", of_perftest ? "#bytes" : "size (B)"});
+  out.insert(out.end(), {"basis", "limited by"});
+  if (of_perftest) out.insert(out.end(), {"qps", "depth"});
+  out.emplace_back(of_perftest ? "#bytes" : "size (B)");
   if (!of_perftest) out.emplace_back("time (us)");
-  out.insert(out.end(), {(of_perftest ? "BW average" : "busbw") + unit, "low", "high", "floor"});
+  out.insert(out.end(), {std::string(head_of(prints)), "low", "high"});
+  out.emplace_back(head_of_floor(prints));
   if (expected.found) out.insert(out.end(), {"as found", "low", "high"});
   return out;
 }
@@ -252,6 +318,70 @@ constexpr const char* kMeaning =
     "# a run over several sizes has one outside more often\n"
     "# floor: low, rounded down\n"
     "# not validated: all errors known lie between, and there is no floor\n";
+constexpr const char* kMeaningOfMost = "# most: of a latency what floor is of a bandwidth\n";
+
+/// The rows that print this; "" if there are none.
+std::string table_text(const Expected& expected, Prints prints, Bases& bases) {
+  const bool of_perftest = prints != Prints::kBusbw;
+  std::vector<std::vector<std::string>> lines{head_of(expected, prints)};
+  for (std::size_t i = 0; i < expected.healthy.rows.size(); ++i) {
+    const ExpectedRow& row = expected.healthy.rows[i];
+    if (prints_of(row.row.op) != prints) continue;
+    std::vector<std::string> cells{"  " + row.row.op, row.row.memory_path};
+    if (!of_perftest) cells.insert(cells.end(), {row.row.algo, row.row.proto});
+    cells.push_back(bases.letter(row.basis()));
+    cells.push_back(limit_text(row.row));
+    if (of_perftest) {
+      cells.push_back(std::to_string(row.qps));
+      cells.push_back(std::to_string(row.tx_depth));
+    }
+    cells.push_back(std::to_string(row.row.bytes));
+    if (!of_perftest) cells.push_back(short_number(row.row.time_us));
+    add_numbers(cells, row, expected.found ? &expected.found->rows[i] : nullptr);
+    lines.push_back(std::move(cells));
+  }
+  return lines.size() == 1 ? "" : aligned(lines, of_perftest ? 4 : 6) + "#\n";
+}
+
+/// The same of what was measured.
+std::string table_text(const Judgement& judgement, Prints prints, bool has_found, Bases& bases) {
+  const bool of_perftest = prints != Prints::kBusbw;
+  std::vector<std::string> head{of_perftest ? "# test" : "# op", "path", "basis", "verdict"};
+  if (of_perftest) {
+    head.insert(head.end(), {"qps", "depth", "#bytes"});
+  } else {
+    head.insert(head.end(), {"size (B)", "nodes", "GPUs"});
+  }
+  head.emplace_back(head_of(prints));
+  head.emplace_back(head_of_floor(prints));
+  head.insert(head.end(), {"expected", "low", "high"});
+  if (has_found) head.insert(head.end(), {"as found: low", "high"});
+  std::vector<std::vector<std::string>> lines{std::move(head)};
+  for (const JudgedRow& row : judgement.rows) {
+    const MeasuredRow& m = row.measured;
+    if (prints_of(m.op) != prints) continue;
+    const auto number = [&](double gb_per_s) {
+      return gb_per_s > 0 ? number_text(as_printed(prints, m.bytes, gb_per_s)) : "-";
+    };
+    const bool is_time = prints == Prints::kLatency;
+    std::vector<std::string> cells{"  " + m.op, m.memory_path.empty() ? m.transport : m.memory_path,
+                                   bases.letter(row.basis), std::string(judged_name(row.judged))};
+    if (of_perftest) {
+      cells.insert(cells.end(),
+                   {std::to_string(m.qps), std::to_string(m.tx_depth), std::to_string(m.bytes)});
+    } else {
+      cells.insert(cells.end(),
+                   {std::to_string(m.bytes), std::to_string(m.hosts), std::to_string(m.ranks)});
+    }
+    cells.insert(cells.end(), {number(m.busbw_gb_per_s), floor_text(prints, m.bytes, row.floor),
+                               number(row.expected), number(is_time ? row.high : row.low),
+                               number(is_time ? row.low : row.high)});
+    if (has_found && row.found) add_interval(cells, *row.found);
+    if (has_found && !row.found) cells.insert(cells.end(), {"-", "-"});
+    lines.push_back(std::move(cells));
+  }
+  return lines.size() == 1 ? "" : aligned(lines, 4) + "#\n";
+}
 
 }  // namespace
 
@@ -264,26 +394,19 @@ std::vector<std::string> all_notes(const Expected& expected) {
 }
 
 std::string expect_text(const Expected& expected) {
-  const bool of_perftest = are_perftest({expected.healthy.rows.front().row.op});
-  std::vector<std::vector<std::string>> lines{head_of(expected, of_perftest)};
-  Bases bases;
-  for (std::size_t i = 0; i < expected.healthy.rows.size(); ++i) {
-    const ExpectedRow& row = expected.healthy.rows[i];
-    const ExpectedRow* const found = expected.found ? &expected.found->rows[i] : nullptr;
-    std::vector<std::string> cells{"  " + row.row.op, row.row.memory_path};
-    if (!of_perftest) cells.insert(cells.end(), {row.row.algo, row.row.proto});
-    cells.push_back(bases.letter(row.band.basis));
-    cells.push_back(limit_text(row.row));
-    cells.push_back(std::to_string(row.row.bytes));
-    if (!of_perftest) cells.push_back(short_number(row.row.time_us));
-    for (std::string& cell : numbers_of(row, found)) cells.push_back(std::move(cell));
-    lines.push_back(std::move(cells));
-  }
   const ResultRow& first = expected.healthy.rows.front().row;
+  const bool of_perftest = are_perftest({first.op});
   std::string out = fmt::format("# {}: {} {}, {} GPUs{}\n", one_line(expected.provenance.topology),
                                 first.nodes, first.nodes == 1 ? "node" : "nodes", first.ranks,
                                 of_perftest ? "" : ", NCCL " + expected.provenance.nccl_version);
-  out += aligned(lines, of_perftest ? 4 : 6) + "#\n" + bases.text() + kMeaning;
+  Bases bases;
+  bool any_latency = false;
+  for (const Prints prints : kAllPrints) {
+    const std::string table = table_text(expected, prints, bases);
+    any_latency = any_latency || (prints == Prints::kLatency && !table.empty());
+    out += table;
+  }
+  out += bases.text() + kMeaning + (any_latency ? kMeaningOfMost : "");
   out +=
       mended_text(expected.mended, expected.found.has_value() || !expected.why_not_found.empty());
   return out + notes_text(all_notes(expected));
@@ -292,34 +415,15 @@ std::string expect_text(const Expected& expected) {
 std::string judgement_text(const Judgement& judgement) {
   const bool has_found = std::any_of(judgement.rows.begin(), judgement.rows.end(),
                                      [](const JudgedRow& row) { return row.found.has_value(); });
-  std::vector<std::string> head{"# op",         "basis", "verdict",  "size (B)", "nodes", "GPUs",
-                                "busbw (GB/s)", "floor", "expected", "low",      "high"};
-  if (has_found) head.insert(head.end(), {"as found: low", "high"});
-  std::vector<std::vector<std::string>> lines{std::move(head)};
+  std::string out;
   Bases bases;
-  const auto number = [](double value) {
-    return value > 0 ? number_text(value) : std::string("-");
-  };
-  for (const JudgedRow& row : judgement.rows) {
-    const MeasuredRow& m = row.measured;
-    std::vector<std::string> cells{"  " + m.op,
-                                   bases.letter(row.basis),
-                                   std::string(judged_name(row.judged)),
-                                   std::to_string(m.bytes),
-                                   std::to_string(m.hosts),
-                                   std::to_string(m.ranks),
-                                   number_text(m.busbw_gb_per_s),
-                                   row.floor > 0 ? format_number(row.floor) : "-",
-                                   number(row.expected),
-                                   number(row.low),
-                                   number(row.high)};
-    if (has_found) {
-      cells.push_back(row.found ? number_text(row.found->low()) : "-");
-      cells.push_back(row.found ? number_text(row.found->high()) : "-");
-    }
-    lines.push_back(std::move(cells));
+  bool any_latency = false;
+  for (const Prints prints : kAllPrints) {
+    const std::string table = table_text(judgement, prints, has_found, bases);
+    any_latency = any_latency || (prints == Prints::kLatency && !table.empty());
+    out += table;
   }
-  std::string out = aligned(lines, 3) + "#\n" + bases.text() + kMeaning;
+  out += bases.text() + kMeaning + (any_latency ? kMeaningOfMost : "");
   out += mended_text(judgement.mended, has_found) + notes_text(judgement.notes);
   return out + fmt::format(
                    "# {} rows: {} ok, {} below the floor, {} above the interval, {} without a "
@@ -327,6 +431,21 @@ std::string judgement_text(const Judgement& judgement) {
                    judgement.rows.size(), judgement.count(Judged::kOk),
                    judgement.count(Judged::kBelow), judgement.count(Judged::kAbove),
                    judgement.count(Judged::kNoFloor), judgement.count(Judged::kNotPredicted));
+}
+
+std::string beside_floor_text(const JudgedRow& row) {
+  const MeasuredRow& m = row.measured;
+  const Prints prints = prints_of(m.op);
+  const double measured = as_printed(prints, m.bytes, m.busbw_gb_per_s);
+  const std::string floor = floor_text(prints, m.bytes, row.floor);
+  if (prints == Prints::kBusbw) {
+    return fmt::format("{} of {}, {:.6g} GB/s, floor {}", m.op, format_size(Bytes{m.bytes}),
+                       measured, floor);
+  }
+  const std::string what = key_text(key_of(m));
+  return prints == Prints::kLatency
+             ? fmt::format("{}: {:.6g} us, at most {}", what, measured, floor)
+             : fmt::format("{}: {:.6g} Gb/s, floor {}", what, measured, floor);
 }
 
 Json expect_json(const Expected& expected) {

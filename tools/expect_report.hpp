@@ -19,6 +19,8 @@ std::vector<std::string> all_notes(const Expected& expected);
 std::string expect_text(const Expected& expected);
 /// A line for each measured row, the last one counts them.
 std::string judgement_text(const Judgement& judgement);
+/// What was measured and its floor, as the tool prints them: "allreduce of 1 MiB, 3 GB/s, floor 4".
+std::string beside_floor_text(const JudgedRow& row);
 
 /// "schema": "weft.expect/1".
 Json expect_json(const Expected& expected);

@@ -28,6 +28,10 @@ struct PredictArguments {
 void add_predict_options(Command& command, PredictArguments& arguments,
                          const std::string& set_help);
 
+inline constexpr const char* kParamsHelp =
+    "a set of parameters, YAML of KEY: VALUE; --set beats it";
+inline constexpr const char* kScenarioParamsHelp =
+    "a set of parameters, YAML of KEY: VALUE; beats the scenario's, --set beats it";
 /// What `--params FILE` holds; nothing if there is none. Throws InputError.
 ParameterSet parameter_set(const std::string& file);
 

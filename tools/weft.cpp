@@ -257,7 +257,8 @@ Perftest Topology::perftest(const PerftestOptions& options) const {
                  report.to_nic,         {},        on.fabric.spec().notes,
                  to_json(report).dump()};
     for (const std::string& note :
-         {without_effect(request, checked), seed_note(request, report.rows)}) {
+         {without_effect(request, checked), seed_note(request, report.rows),
+          outage_before_rates(on.machine, ends, report.rows)}) {
       if (!note.empty()) out.notes.push_back(note);
     }
     for (weft::PerftestRow& row : report.rows) out.rows.push_back(row_of(std::move(row)));

@@ -46,7 +46,7 @@ ExpectedRow row_of(const weft::ExpectedRow& row, const std::string& state) {
                   row.low(),
                   row.high(),
                   row.floor(),
-                  row.band.basis,
+                  row.basis(),
                   {}};
   for (const CauseShare& cause : row.row.limited_by) out.limited_by.push_back(cause_of(cause));
   return out;

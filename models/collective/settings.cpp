@@ -313,19 +313,13 @@ std::vector<std::string> narrower_keys(std::string_view key) {
   return out;
 }
 
-std::string range_text(const ParamSpec& spec) {
-  if (spec.unit == Unit::kChoice) return std::string(spec.choices);
-  if (spec.unit == Unit::kFlags) return "none or any of " + std::string(spec.choices);
-  return format_quantity(spec.min, spec.unit) + " to " + format_quantity(spec.max, spec.unit);
-}
-
 }  // namespace
 
 std::vector<SettingKey> setting_keys(const ParamCatalog& catalog) {
   std::vector<SettingKey> keys;
   for (const ParamSpec& spec : catalog.specs()) {
-    keys.push_back({std::string(spec.key), std::string(unit_symbol(spec.unit)), range_text(spec),
-                    ParamCatalog::format(spec, spec.fallback),
+    keys.push_back({std::string(spec.key), std::string(unit_symbol(spec.unit)),
+                    ParamCatalog::range(spec), ParamCatalog::format(spec, spec.fallback),
                     std::string(origin_name(spec.origin)), std::string(spec.source),
                     std::string(spec.meaning), narrower_keys(spec.key)});
   }

@@ -324,6 +324,23 @@ double launches_of(const Ready& ready, const RowTask& task) {
   return alone + (as == Launched::kAsChain ? 6 : 2) + timeline;
 }
 
+namespace {
+
+/// The busiest NIC sends no faster than its wire.
+void set_most(ResultRow& row, const Machine& machine) {
+  if (row.nic_gb_per_s == 0) return;
+  const Fabric& fabric = machine.fabric();
+  double wire = 0;
+  for (std::size_t i = 0; i < fabric.count(DeviceKind::kNic); ++i) {
+    const auto link = fabric.wire_link(fabric.device(0, DeviceKind::kNic, i));
+    if (link) wire = std::max(wire, machine.link_rate(*link).as_bytes_per_s() / 1e9);
+  }
+  row.most_gb_per_s = row.busbw_gb_per_s * wire / row.nic_gb_per_s;
+  row.most_by = "the busiest NIC's wire";
+}
+
+}  // namespace
+
 ResultRow run_task(const Ready& ready, const RowTask& task, std::atomic<bool>& has_drawn) {
   const RowRunner runner(ready, task, has_drawn);
   const Schedule& schedule = ready.schedules.at(task.path);
@@ -345,6 +362,7 @@ ResultRow run_task(const Ready& ready, const RowTask& task, std::atomic<bool>& h
   row.algbw_gb_per_s = task.bytes.as_double() / seconds / 1e9;
   row.busbw_gb_per_s = row.algbw_gb_per_s * busbw_factor(task.op, row.ranks);
   row.nic_gb_per_s = run.by_a_nic.as_double() / seconds / 1e9;
+  set_most(row, ready.machine);
   row.limited_by = shares_of(run.outcome, run.causes);
   row.trajectory = run.outcome.trajectory;
   row.probes = std::move(run.probes);

@@ -36,6 +36,7 @@ PerftestOptions perftest_options(const MeasuredRow& row) {
   out.qps = static_cast<std::uint32_t>(row.qps);
   out.tx_depth = static_cast<std::uint32_t>(row.tx_depth);
   out.cq_moderation = static_cast<std::uint32_t>(row.cq_mod);
+  out.post_list = static_cast<std::uint32_t>(row.post_list);
   out.bidirectional = row.op.ends_with("_bidirectional");
   return out;
 }
@@ -48,6 +49,10 @@ ResultRow perftest_row(const Machine& machine, const MeasuredRow& row, const Sto
   ResultRow out = result_of(
       row, is_latency ? got.latency.as_us()
                       : static_cast<double>(row.bytes) / got.average.as_bytes_per_s() * 1e6);
+  if (const UsedShare* const link = busiest_link(got.used)) {
+    out.most_gb_per_s = got.average.as_bytes_per_s() / link->share / 1e9;
+    out.most_by = link->name;
+  }
   if (!is_latency && !got.limited_by.empty()) out.limited_by = {{got.limited_by, "", 1}};
   return out;
 }

@@ -142,7 +142,7 @@ ExpectedState of_perftest(const Asked& asked, const std::string& state, Provenan
 bool differ(const ExpectedState& a, const ExpectedState& b) {
   const auto same = [](const ExpectedRow& x, const ExpectedRow& y) {
     return x.row.time_us == y.row.time_us && x.row.memory_path == y.row.memory_path &&
-           x.band.basis == y.band.basis;
+           x.basis() == y.basis();
   };
   return !std::equal(a.rows.begin(), a.rows.end(), b.rows.begin(), b.rows.end(), same);
 }
@@ -273,6 +273,17 @@ double rounded_down(double value) {
   return number();
 }
 
+double ExpectedRow::high() const {
+  const double high = row.busbw_gb_per_s / band.time.low;
+  if (row.most_gb_per_s == 0) return high;
+  return std::max(row.busbw_gb_per_s, std::min(high, row.most_gb_per_s));
+}
+
+std::string ExpectedRow::basis() const {
+  if (high() == row.busbw_gb_per_s / band.time.low) return band.basis;
+  return band.basis + "; the upper end is what a link carries: " + row.most_by;
+}
+
 std::optional<double> ExpectedRow::floor() const {
   if (!band.is_covered) return std::nullopt;
   return rounded_down(low());
@@ -333,6 +344,12 @@ Expected expect(const Subject& subject, const ExpectRequest& request, const Para
     out.notes.push_back("as found it cannot be predicted: " + out.why_not_found);
   }
   return out;
+}
+
+bool is_latency(std::string_view op) { return op.ends_with("_lat"); }
+
+double latency_us(std::int64_t bytes, double gb_per_s) {
+  return static_cast<double>(bytes) / gb_per_s / 1e3;
 }
 
 bool are_perftest(const std::vector<std::string>& ops) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/collective/predict.hpp"
@@ -35,9 +36,12 @@ struct ExpectedRow {
   std::int64_t qps{1};  ///< of perftest, as the next
   std::int64_t tx_depth{128};
 
-  /// The interval of its bus bandwidth, GB/s: eight cases of ten where a class covers it.
+  /// The interval of its bus bandwidth, GB/s: eight cases of ten where a class covers it; no more
+  /// than its busiest link carries.
   double low() const { return row.busbw_gb_per_s / band.time.high; }
-  double high() const { return row.busbw_gb_per_s / band.time.low; }
+  double high() const;
+  /// What the interval comes from, and what its upper end is where a link bounds it.
+  std::string basis() const;
   /// The interval's lower end, rounded down; none where nothing validates it.
   std::optional<double> floor() const;
 };
@@ -86,6 +90,11 @@ std::string transport_inside(const MachineCase& machine, const std::vector<Scena
 /// Predicts every operation and size on the machine as it should be, and as it was found where that
 /// differs. Throws InputError as predict() does, and Stopped.
 Expected expect(const Subject& subject, const ExpectRequest& request, const ParamCatalog& catalog);
+
+/// Whether it is a latency test of perftest: of one message at a time.
+bool is_latency(std::string_view op);
+/// The time of so many bytes at a bus bandwidth in GB/s, where the two are one: of perftest.
+double latency_us(std::int64_t bytes, double gb_per_s);
 
 /// Whether these are operations of perftest. Throws InputError where some are and some are not.
 bool are_perftest(const std::vector<std::string>& ops);

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "sim/base/error.hpp"
+#include "sim/base/quantity.hpp"
 #include "sim/base/version.hpp"
 #include "sim/io/text_kind.hpp"
 #include "sim/result/fields.hpp"
@@ -15,6 +16,7 @@ namespace weft {
 namespace {
 
 constexpr const char* kSchema = "weft.gate/1";
+constexpr const char* kInsideNode = "nvlink";  // nothing else inside a node has a floor
 constexpr std::size_t kMostBytes = std::size_t{16} << 20;
 
 using RowField = JsonField<ExpectedRow>;
@@ -51,7 +53,7 @@ constexpr std::array kFloorFields{
     RowField{{"high_GBps", "number", "", "its upper end"},
              [](const ExpectedRow& e) -> Json { return e.high(); }},
     RowField{{"basis", "text", "", "the measured class that the interval comes from"},
-             [](const ExpectedRow& e) -> Json { return e.band.basis; }}};
+             [](const ExpectedRow& e) -> Json { return e.basis(); }}};
 
 Json rows_json(const Expected& expected, bool with_floor) {
   Json out = Json::array();
@@ -96,12 +98,14 @@ double bandwidth_of(const Json& row, const char* key) {
 
 GateFloor floor_of(const Json& row) {
   GateFloor out;
-  out.op = row.at("op").as_string();
-  out.bytes = whole_of(row, "bytes", 0);
-  out.ranks = whole_of(row, "ranks", 0);
-  out.nodes = whole_of(row, "nodes", 0);
-  out.qps = whole_of(row, "qps", 1);
-  out.tx_depth = whole_of(row, "tx_depth", GateFloor{}.tx_depth);
+  out.key.op = row.at("op").as_string();
+  out.key.bytes = whole_of(row, "bytes", 0);
+  out.key.ranks = whole_of(row, "ranks", 0);
+  out.key.nodes = whole_of(row, "nodes", 0);
+  const std::string& path = row.at("memory_path").as_string();
+  out.key.memory_path = out.key.nodes > 1 ? path : kInsideNode;
+  out.key.qps = whole_of(row, "qps", GateKey{}.qps);
+  out.key.tx_depth = whole_of(row, "tx_depth", GateKey{}.tx_depth);
   out.floor = bandwidth_of(row, "floor_GBps");
   out.expected = bandwidth_of(row, "expected_GBps");
   out.low = bandwidth_of(row, "low_GBps");
@@ -113,19 +117,55 @@ GateFloor floor_of(const Json& row) {
   return out;
 }
 
-GateKey key_of(const GateFloor& f) { return {f.op, f.bytes, f.ranks, f.nodes, f.qps, f.tx_depth}; }
-
-GateKey key_of(const MeasuredRow& row) {
-  const bool of_perftest = is_perftest(row);
-  return {row.op,
-          row.bytes,
-          row.ranks,
-          row.hosts,
-          of_perftest ? row.qps : 1,
-          of_perftest ? row.tx_depth : GateFloor{}.tx_depth};
+std::vector<KeyDifference> differences(const GateKey& floor, const GateKey& measured) {
+  std::vector<KeyDifference> out;
+  const auto add = [&out](const char* field, std::string of_floor, std::string of_measured) {
+    if (of_floor == of_measured) return;
+    out.push_back({field, std::move(of_floor), std::move(of_measured)});
+  };
+  add("op", floor.op, measured.op);
+  add("memory_path", floor.memory_path, measured.memory_path);
+  add("nodes", std::to_string(floor.nodes), std::to_string(measured.nodes));
+  add("ranks", std::to_string(floor.ranks), std::to_string(measured.ranks));
+  add("qps", std::to_string(floor.qps), std::to_string(measured.qps));
+  add("tx_depth", std::to_string(floor.tx_depth), std::to_string(measured.tx_depth));
+  add("post_list", std::to_string(floor.post_list), std::to_string(measured.post_list));
+  add("bytes", format_size(Bytes{floor.bytes}), format_size(Bytes{measured.bytes}));
+  return out;
 }
 
 }  // namespace
+
+GateKey key_of(const MeasuredRow& row) {
+  GateKey out{row.op, row.bytes, row.ranks, row.hosts, row.memory_path};
+  if (row.transport != "net") out.memory_path = row.transport;
+  if (is_perftest(row)) {
+    out.qps = row.qps;
+    out.tx_depth = row.tx_depth;
+    out.post_list = row.post_list;
+  }
+  return out;
+}
+
+std::string key_text(const GateKey& key) {
+  std::string out = fmt::format("{} of {}, {} GPUs of {} {}, memory_path {}", key.op,
+                                format_size(Bytes{key.bytes}), key.ranks, key.nodes,
+                                key.nodes == 1 ? "node" : "nodes", key.memory_path);
+  if (!are_perftest({key.op})) return out;
+  out += fmt::format(", qps {}, tx_depth {}", key.qps, key.tx_depth);
+  if (key.post_list > 1) out += fmt::format(", post_list {}", key.post_list);
+  return out;
+}
+
+std::vector<KeyDifference> Gate::missing(const MeasuredRow& row) const {
+  const GateKey measured = key_of(row);
+  std::vector<KeyDifference> least = differences(floors.front().key, measured);
+  for (const GateFloor& floor : floors) {
+    std::vector<KeyDifference> each = differences(floor.key, measured);
+    if (each.size() < least.size()) least = std::move(each);
+  }
+  return least;
+}
 
 const GateFloor* Gate::find(const MeasuredRow& row) const {
   const auto at = index.find(key_of(row));
@@ -158,8 +198,9 @@ Gate parse_gate(std::string_view text, const std::string& file) {
     for (const Json& row : json.at("floors").items()) {
       ++number;
       out.floors.push_back(floor_of(row));
-      if (!out.index.emplace(key_of(out.floors.back()), out.floors.size() - 1).second) {
-        throw InputError("a floor for the same operation, size and nodes stands before it");
+      if (!out.index.emplace(out.floors.back().key, out.floors.size() - 1).second) {
+        throw InputError("a floor for the same stands before it: " +
+                         key_text(out.floors.back().key));
       }
     }
   } catch (const InputError& e) {

@@ -4,7 +4,6 @@
 #include <map>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "models/expect/expect.hpp"
@@ -13,14 +12,26 @@
 
 namespace weft {
 
-/// One floor of a gate.
-struct GateFloor {
+/// What a floor is for, or was measured.
+struct GateKey {
   std::string op;
   std::int64_t bytes{0};
   std::int64_t ranks{0};
   std::int64_t nodes{0};
-  std::int64_t qps{1};
+  std::string memory_path;  ///< inside a node what joins its GPUs: "nvlink"
+  std::int64_t qps{1};      ///< of perftest, as the next two; floors are of one request a doorbell
   std::int64_t tx_depth{128};
+  std::int64_t post_list{1};
+
+  auto operator<=>(const GateKey&) const = default;
+};
+GateKey key_of(const MeasuredRow& row);
+/// "write_bw of 64 KiB, 2 GPUs of 2 nodes, memory_path host, qps 4, tx_depth 128".
+std::string key_text(const GateKey& key);
+
+/// One floor of a gate.
+struct GateFloor {
+  GateKey key;
   double floor{0};  ///< GB/s = 1e9 bytes/s, of bus bandwidth
   double expected{0};
   double low{0};
@@ -28,9 +39,12 @@ struct GateFloor {
   std::string basis;
 };
 
-/// Operation, bytes, ranks, nodes, queue pairs and depth: what a floor is for.
-using GateKey =
-    std::tuple<std::string, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t>;
+/// A key's field of which a floor and a measured row say something else.
+struct KeyDifference {
+  std::string field;
+  std::string floor;
+  std::string measured;
+};
 
 /// Floors as a file has them.
 struct Gate {
@@ -41,6 +55,8 @@ struct Gate {
 
   /// That of a measured row; nullptr if it has none.
   const GateFloor* find(const MeasuredRow& row) const;
+  /// What the floor that is most like a measured row is for and the row is not.
+  std::vector<KeyDifference> missing(const MeasuredRow& row) const;
 };
 
 /// "schema": "weft.gate/1". The rows of the healthy machine.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "models/collective/compare.hpp"
 #include "sim/base/error.hpp"
@@ -93,7 +94,7 @@ JudgedRow judged_row(const ComparedRow& row, State& state, const std::vector<Kno
   out.expected = expected->row.busbw_gb_per_s;
   out.low = expected->low();
   out.high = expected->high();
-  out.basis = expected->band.basis;
+  out.basis = expected->basis();
   out.judged = judged_of(out);
   return out;
 }
@@ -108,7 +109,7 @@ Comparison compared(const MeasuredTable& table, const MachineCase& machine,
 }
 
 bool differs(const ExpectedRow& found, const JudgedRow& healthy) {
-  return found.row.busbw_gb_per_s != healthy.expected || found.band.basis != healthy.basis;
+  return found.row.busbw_gb_per_s != healthy.expected || found.basis() != healthy.basis;
 }
 
 }  // namespace
@@ -185,7 +186,6 @@ Judgement judge(const MeasuredTable& table, const Gate& gate, const Stop* stop) 
     JudgedRow judged;
     judged.measured = row;
     judged.judged = Judged::kNoFloor;
-    judged.basis = "the gate has no floor for it";
     if (const GateFloor* const floor = gate.find(row)) {
       any = true;
       judged.floor = floor->floor;
@@ -194,17 +194,24 @@ Judgement judge(const MeasuredTable& table, const Gate& gate, const Stop* stop) 
       judged.high = floor->high;
       judged.basis = floor->basis;
       judged.judged = judged_of(judged);
+    } else {
+      std::vector<std::string> fields;
+      for (const KeyDifference& d : gate.missing(row)) fields.push_back(d.field);
+      judged.basis = fmt::format("the gate has no floor of its {}", fmt::join(fields, ", "));
     }
     out.rows.push_back(std::move(judged));
   }
   if (any) return out;
   const MeasuredRow& row = table.rows.front();
-  const GateFloor& floor = gate.floors.front();
-  throw InputError(fmt::format(
-      "{}: no row has a floor in {}: it has {} of {} on {} GPUs of {} nodes and others, the "
-      "gate's first is {} of {} on {} of {}",
-      table.file, gate.file, row.op, format_size(Bytes{row.bytes}), row.ranks, row.hosts, floor.op,
-      format_size(Bytes{floor.bytes}), floor.ranks, floor.nodes));
+  std::string nearest;
+  for (const KeyDifference& d : gate.missing(row)) {
+    nearest +=
+        fmt::format("{}{} {}, not {}", nearest.empty() ? "" : "; ", d.field, d.floor, d.measured);
+  }
+  throw InputError(
+      fmt::format("{}: no row has a floor in {}: the first of {} is {}; the nearest "
+                  "floor has {}",
+                  table.file, gate.file, table.rows.size(), key_text(key_of(row)), nearest));
 }
 
 }  // namespace weft

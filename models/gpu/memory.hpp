@@ -3,6 +3,7 @@
 #include <array>
 
 #include "models/pcie/acs.hpp"
+#include "models/pcie/sizes.hpp"
 #include "sim/base/params.hpp"
 
 namespace weft {
@@ -22,7 +23,8 @@ inline constexpr std::array kGpuMemoryParams{
     ParamSpec{"gpu.mps", Unit::kBytes, 256, 128, 4096, Origin::kAssumed,
               "firmware sets 256 B on most servers, what GPUs and root ports have in common; read "
               "it with lspci -vv (DevCtl)",
-              "Max_Payload_Size as set on it; a route has the smallest of its devices"},
+              "Max_Payload_Size as set on it; a route has the smallest of its devices", "",
+              kPcieSizes},
     ParamSpec{"gpu.port_acs", Unit::kFlags, 0x80, 0, 0xff, Origin::kAssumed,
               "a switch's ports are usually set alike", "ACS control bits of the port above it",
               kPortAcsWords},

@@ -6,6 +6,9 @@
 
 namespace weft {
 
+/// Pages of x86-64 (Intel VT-d, AMD-Vi), bytes.
+inline constexpr std::array<double, 3> kIommuPages{4096, 2.0 * 1024 * 1024, 1024.0 * 1024 * 1024};
+
 /// Parameters of the IOMMU that stands at each root port; the page is models/host/README.md.
 inline constexpr std::array kIommuParams{
     ParamSpec{"cpu.iommu", Unit::kChoice, 0, 0, 2, Origin::kAssumed,
@@ -18,7 +21,7 @@ inline constexpr std::array kIommuParams{
         Origin::kAssumed,
         "Linux maps contiguous memory by the largest page; 4 KiB walked one at a time is ruled "
         "out by 72 GB/s host-staged on 2 x 8 H100 with a translating IOMMU (nccl#2409)",
-        "page by which host memory is mapped: 4 KiB, 2 MiB or 1 GiB"},
+        "page by which host memory is mapped: 4 KiB, 2 MiB or 1 GiB", "", kIommuPages},
     ParamSpec{"cpu.iotlb_entries", Unit::kCount, 64, 1, 1e6, Origin::kAssumed,
               "pcie-bench (SIGCOMM 2018) infers about 64; not re-read",
               "translations that the IOMMU of a root port keeps"},

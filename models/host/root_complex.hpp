@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "models/pcie/acs.hpp"
+#include "models/pcie/sizes.hpp"
 #include "sim/base/params.hpp"
 
 namespace weft {
@@ -52,7 +53,8 @@ inline constexpr std::array kRootComplexParams{
     ParamSpec{"cpu.mps", Unit::kBytes, 256, 128, 4096, Origin::kAssumed,
               "firmware sets 256 B on most servers, what GPUs and root ports have in common; read "
               "it with lspci -vv (DevCtl)",
-              "Max_Payload_Size as set on its root ports; a route has the smallest of its devices"},
+              "Max_Payload_Size as set on its root ports; a route has the smallest of its devices",
+              "", kPcieSizes},
 };
 static_assert(every_param_is_sourced(kRootComplexParams));
 

@@ -4,6 +4,7 @@
 
 #include "models/device/device.hpp"
 #include "models/pcie/acs.hpp"
+#include "models/pcie/sizes.hpp"
 
 namespace weft {
 
@@ -23,7 +24,8 @@ inline constexpr std::array kVirtualRootParams{
               "lanes on which that link runs now, if fewer than pcie_width; 0: no fewer"},
     ParamSpec{"virtual-root.mps", Unit::kBytes, 256, 128, 4096, Origin::kAssumed,
               "the hypervisor's host sets it; read it there with lspci -vv (DevCtl)",
-              "Max_Payload_Size as set on it; a route has the smallest of its devices"},
+              "Max_Payload_Size as set on it; a route has the smallest of its devices", "",
+              kPcieSizes},
     ParamSpec{"virtual-root.acs", Unit::kFlags,
               acs::kRequestRedirect | acs::kCompletionRedirect | acs::kUpstreamForwarding, 0,
               kAcsAll, Origin::kPublished,

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "models/pcie/acs.hpp"
+#include "models/pcie/sizes.hpp"
 #include "sim/base/params.hpp"
 
 namespace weft {
@@ -22,7 +23,8 @@ inline constexpr std::array kNicParams{
     ParamSpec{"nic.mps", Unit::kBytes, 256, 128, 4096, Origin::kAssumed,
               "firmware sets 256 B on most servers, what GPUs and root ports have in common; read "
               "it with lspci -vv (DevCtl)",
-              "Max_Payload_Size as set on it; a route has the smallest of its devices"},
+              "Max_Payload_Size as set on it; a route has the smallest of its devices", "",
+              kPcieSizes},
     ParamSpec{"nic.port_acs", Unit::kFlags, 0x80, 0, 0xff, Origin::kAssumed,
               "a switch's ports are usually set alike", "ACS control bits of the port above it",
               kPortAcsWords},
@@ -39,7 +41,7 @@ inline constexpr std::array kNicParams{
               "limiter); 0: its rate"},
     ParamSpec{"nic.mrrs", Unit::kBytes, 512, 128, 4096, Origin::kPublished,
               "ConnectX default; tuning guides set 4096 (mlnx_tune)",
-              "Max_Read_Request_Size: data that one read request asks for"},
+              "Max_Read_Request_Size: data that one read request asks for", "", kPcieSizes},
     ParamSpec{
         "nic.read_tags", Unit::kCount, 256, 1, 4096, Origin::kAssumed,
         "as many as 8-bit extended tags allow (PCIe Base 2.2.6.2); what NICs use is unpublished",

@@ -102,4 +102,15 @@ QueuePairs::Waits RdmaNics::waits(RdmaNicId nic) const {
   return {mean(sum.receives), mean(sum.timeouts), mean(sum.pacing)};
 }
 
+Duration RdmaNics::waited_for_reads(RdmaNicId nic) const {
+  Duration sum{};
+  std::int64_t count = 0;
+  for (const Qp& qp : qps_) {
+    if (qp.from != nic) continue;
+    sum += qp.queue.waited_for_reads();
+    ++count;
+  }
+  return count == 0 ? sum : Duration::ps(sum.count_ps() / count);
+}
+
 }  // namespace weft

@@ -88,6 +88,9 @@ class RdmaNics final : private QueuePairSink {
   QueuePairCounters sent_by(RdmaNicId nic) const;
   /// For what a NIC's queue pairs have stood still: on average over those that have sent.
   QueuePairs::Waits waits(RdmaNicId nic) const;
+  /// For what its reads have waited that max_reads kept back: on average over the queue pairs that
+  /// it posts on.
+  Duration waited_for_reads(RdmaNicId nic) const;
   QueuePairs::Waits waits(RdmaQpId qp) const { return pairs_.waits(pair_of(qp, false)); }
 
  private:

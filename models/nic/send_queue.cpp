@@ -112,6 +112,7 @@ void SendQueue::start(std::uint32_t slot) {
   if (network_.requests[slot].request.op != RdmaOp::kRead) {
     stream_.send(slot, false);
   } else if (reads_ == nic_.settings.max_reads || !waiting_reads_.empty()) {
+    if (waiting_reads_.empty()) waits_since_ = network_.now();
     waiting_reads_.push(slot);
   } else {
     request_read(slot);
@@ -136,7 +137,9 @@ void SendQueue::have_read(std::uint32_t slot) {
   network_.requests[slot].has_ended = true;
   if (network_.requests[slot].request.is_signalled) complete(slot, Completions::Kind::kRequest);
   --reads_;
-  if (!waiting_reads_.empty()) request_read(waiting_reads_.pop());
+  if (waiting_reads_.empty()) return;
+  request_read(waiting_reads_.pop());
+  if (waiting_reads_.empty()) waited_ += network_.now() - waits_since_;
 }
 
 void SendQueue::complete(std::uint32_t slot, Completions::Kind kind) {

@@ -45,6 +45,10 @@ class SendQueue final : private EventTarget, private IcmWaiter, private NicDma {
   /// with this status and the others flushed; what is posted from now on is flushed as it starts.
   void fail(RdmaStatus status);
   bool has_failed() const { return has_failed_; }
+  /// How long reads have waited for one of the `max_reads` under way to end.
+  Duration waited_for_reads() const {
+    return waited_ + (waiting_reads_.empty() ? Duration{} : network_.now() - waits_since_);
+  }
 
  private:
   enum class Event : std::uint8_t { kDoorbell, kBegin, kServed };
@@ -79,6 +83,8 @@ class SendQueue final : private EventTarget, private IcmWaiter, private NicDma {
   Fifo<std::uint32_t> served_;      ///< elements that need the context
   std::uint32_t reads_{0};          ///< under way
   Fifo<std::uint32_t> waiting_reads_;
+  Time waits_since_{};  ///< where some wait
+  Duration waited_{};
   bool has_failed_{false};
 };
 

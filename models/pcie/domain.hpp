@@ -37,11 +37,13 @@ class PcieGate {
       return free_at_;
     }
     free_at_ = std::max(now, free_at_);
+    const Time asked = free_at_;
     while (!held_.empty() && (held_.top().until <= free_at_ || used_ + payload > room_)) {
       free_at_ = std::max(free_at_, held_.top().until);
       used_ -= held_.top().bytes;
       held_.pop();
     }
+    full_ += free_at_ - asked;
     used_ += payload;
     held_.push({free_at_ + hold, payload});
     busy_ += Duration::from_ns(hold.as_s() * 1e9 * payload.as_double() / room_.as_double());
@@ -51,6 +53,8 @@ class PcieGate {
   bool is_buffer() const { return !rate_; }
   /// How long it has worked; a buffer: its mean filling over the time.
   Duration busy() const { return busy_; }
+  /// Of a buffer: how long something has waited for room in it.
+  Duration full() const { return full_; }
 
  private:
   struct Held {
@@ -64,6 +68,7 @@ class PcieGate {
   Bytes room_{0};
   Time free_at_;
   Duration busy_;
+  Duration full_;
   std::priority_queue<Held, std::vector<Held>, std::greater<>> held_;  ///< first what ends first
   Bytes used_{0};
 };

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "models/pcie/acs.hpp"
+#include "models/pcie/sizes.hpp"
 #include "sim/base/params.hpp"
 
 namespace weft {
@@ -25,7 +26,8 @@ inline constexpr std::array kPcieSwitchParams{
     ParamSpec{"switch.mps", Unit::kBytes, 256, 128, 4096, Origin::kAssumed,
               "firmware sets 256 B on most servers, what GPUs and root ports have in common; read "
               "it with lspci -vv (DevCtl)",
-              "Max_Payload_Size as set on all its ports; a route has the smallest of its devices"},
+              "Max_Payload_Size as set on all its ports; a route has the smallest of its devices",
+              "", kPcieSizes},
     ParamSpec{
         "switch.acs", Unit::kFlags, 0, 0, kAcsAll, Origin::kAssumed,
         "what GPUDirect RDMA needs and NVIDIA's guides ask for; read it with lspci -vv (ACSCtl)",

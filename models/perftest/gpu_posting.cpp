@@ -25,11 +25,13 @@ class GpuBuilder : private PerftestBuilder {
     poll_ = add_lag("poll", adapter(task_.ends.from_nic).poll_time);
     load_ = add_lag("poll", blocks_.load_latency);
     stores_ = store_walk(gpu_, cpu_, 1);
+    add_turns();
     for (std::uint32_t i = 0; i < task_.qps; ++i) {
       plan_.queue_pairs.push_back(has_proxy_ ? add_by_proxy(i) : add_by_itself(i));
     }
     return {.plan = std::move(plan_),
             .posters = has_proxy_ ? 1 : task_.qps,
+            .begun = begun_,
             .target_poll = machine_.model(task_.ends.to).blocks->load_latency};
   }
 
@@ -40,8 +42,16 @@ class GpuBuilder : private PerftestBuilder {
     return plan_.walks.add({leg});
   }
 
-  QueuePair add_by_itself(std::uint32_t i) {
+  /// Who waits for a write polls its own memory.
+  QueuePair seen_queue_pair(std::uint32_t i) {
     QueuePair q = queue_pair(i);
+    if (seen_ == kNoIndex) return q;
+    q.receive_cq = seen_;
+    q.receive_lag = add_lag("poll", machine_.model(task_.ends.to).blocks->load_latency);
+    return q;
+  }
+  QueuePair add_by_itself(std::uint32_t i) {
+    QueuePair q = seen_queue_pair(i);
     q.send_cq = add_flag();
     q.send_lag = load_;
     q.posting_gpu = gpu_;
@@ -51,7 +61,7 @@ class GpuBuilder : private PerftestBuilder {
   QueuePair add_by_proxy(std::uint32_t i) {
     const FlagIndex asked = add_flag();
     const FlagIndex told = add_flag();
-    QueuePair q = queue_pair(i);
+    QueuePair q = seen_queue_pair(i);
     q.send_cq = add_flag();
     q.send_lag = poll_;
     add_thread(i, told, [&](Program& p) { ask(p, asked); });
@@ -75,6 +85,7 @@ class GpuBuilder : private PerftestBuilder {
     };
     p.while_has(untold, 1, kNoIndex, [&] {
       p.while_has(i, task_.post_list, left, [&] {
+        begin_message(p);
         p.compute(fences_, element_);
         post(p);
         take_those_there();

@@ -36,10 +36,8 @@ class PerftestMeter final : private RunObserver {
   Duration receiving() const;
   /// When whoever waits for the last message saw it.
   Time ended() const;
-  /// Of the last message, from its post; right if none was under way then.
-  Duration lone_latency() const {
-    return ended() - (steps_.size() > 1 ? steps_[steps_.size() - 2].at : Time{});
-  }
+  /// Of the last message, from when it is begun.
+  Duration last_latency() const { return ended() - posted_at_.back(); }
 
   std::uint64_t known() const { return steps_.empty() ? 0 : steps_.back().messages; }
   bool is_done() const { return known() == messages(); }

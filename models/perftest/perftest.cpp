@@ -154,6 +154,7 @@ class Run {
     double bytes_per_s{0};
     double peak_bytes_per_s{0};
     std::vector<UsedShare> used;
+    Duration from;      ///< when it begins; of a burst 0, as the whole run counts
     double posting{0};  ///< share of the time that senders worked; else they waited
   };
   /// `latency` is that of one message alone.
@@ -164,10 +165,11 @@ class Run {
     for (const auto& sender : senders_) {
       to = std::min(to, sender->steps()[sender->steps().size() - 1 - together()].at);
     }
+    const bool is_burst = had_posted_all_ || to <= from_;
+    if (!is_burst) out.from = from_ - Time{};
     for (const auto& sender : senders_) {
-      out.bytes_per_s += task_.size.as_double() * (had_posted_all_ || to <= from_
-                                                       ? burst_rate(*sender, latency)
-                                                       : steady_rate(*sender, from_, to));
+      out.bytes_per_s += task_.size.as_double() * (is_burst ? burst_rate(*sender, latency)
+                                                            : steady_rate(*sender, from_, to));
       out.peak_bytes_per_s += sender->peak() * task_.size.as_double();
     }
     out.used = UsageMeter::between(before_, after_, used_to_ - from_);
@@ -273,7 +275,8 @@ class Run {
   Duration after_posting_;
 };
 
-/// One message after another; the second finds all caches warm and the machine idle.
+/// One message, and another once it is where it went, as in ping-pong: the second finds all caches
+/// warm and the machine idle.
 Duration lone_latency(const Machine& machine, const PerftestEnds& ends,
                       const PerftestOptions& options, Bytes size) {
   const bool is_staged = options.memory == PerftestMemory::kStaged;
@@ -289,10 +292,11 @@ Duration lone_latency(const Machine& machine, const PerftestEnds& ends,
            .cq_moderation = 1,
            .post = options.post,
            .is_inline = is_inline,
+           .is_one_at_a_time = true,
            .is_staged = is_staged},
           options, false);
   run.run();
-  return run.sender().lone_latency();
+  return run.sender().last_latency();
 }
 
 // As many messages as show a steady rate, and no more.
@@ -311,6 +315,24 @@ std::uint64_t fewest_iterations(const Machine& machine, const PerftestOptions& o
 }
 
 }  // namespace
+
+std::string outage_before_rates(const Machine& machine, const PerftestEnds& ends,
+                                const std::vector<PerftestRow>& rows) {
+  for (const DeviceId nic : {ends.from_nic, ends.to_nic}) {
+    const Adapter& adapter = *machine.model(nic).adapter;
+    if (adapter.flap_time == Duration{}) continue;
+    const Duration ends_at = adapter.flap_at + adapter.flap_time;
+    for (const PerftestRow& row : rows) {
+      if (ends_at > row.steady_from) continue;
+      return fmt::format(
+          "the outage of {} (nic.flap_at, nic.flap_time) is over after {:.1f} us; rates of {} are "
+          "taken from {:.1f} us on and do not have it: let it begin later",
+          machine.fabric().full_name(nic), ends_at.as_us(), format_size(row.bytes),
+          row.steady_from.as_us());
+    }
+  }
+  return "";
+}
 
 std::uint32_t perftest_nodes(const PerftestOptions& options) {
   return std::max(parse_device_name(options.from, "--from", 0).node,
@@ -419,6 +441,7 @@ PerftestRow perftest(const Machine& machine, const PerftestOptions& options, Byt
   row.average = Bandwidth::bytes_per_s(steady.bytes_per_s);
   row.peak = Bandwidth::bytes_per_s(std::max(steady.bytes_per_s, steady.peak_bytes_per_s));
   row.used = steady.used;
+  row.steady_from = steady.from;
   row.probes = run.probes();
   row.trajectory = run.trajectory();
   row.has_drawn = run.has_drawn();

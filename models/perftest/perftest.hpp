@@ -31,8 +31,8 @@ struct PerftestOptions {
   PerftestMemory memory{PerftestMemory::kGpu};
   std::string from{"gpu0"};  ///< "gpu0", "cpu1@0": a GPU or CPU, and its node (0 if not given)
   std::string to{"gpu0@1"};  ///< node 1 if not given
-  std::string from_nic;      ///< "nic3"; "" for the nearest
-  std::string to_nic;
+  std::string from_nic{};    ///< "nic3"; "" for the nearest
+  std::string to_nic{};
   std::uint32_t iterations{0};  ///< a queue pair; 0: until the rate is steady (see the page)
   std::uint32_t tx_depth{128};
   std::uint32_t qps{1};
@@ -59,6 +59,7 @@ struct PerftestRow {
   /// Of the buffer at either end, before all that.
   Registration from_registration;
   Registration to_registration;
+  Duration steady_from;   ///< from the run's begin until rates were taken
   bool has_drawn{false};  ///< something depended on the run's seed
   std::string limited_by;
   std::vector<UsedShare> used;  ///< while steady
@@ -73,6 +74,11 @@ struct PerftestEnds {
   DeviceId from_nic;
   DeviceId to_nic;
 };
+
+/// What outage of a NIC's cable (nic.flap_at, nic.flap_time) ends before any rate of a row is
+/// taken, and so is in none; "" if there is no such.
+std::string outage_before_rates(const Machine& machine, const PerftestEnds& ends,
+                                const std::vector<PerftestRow>& rows);
 
 /// Nodes that the names speak of, and one: what Fabric must have at least. Throws InputError.
 std::uint32_t perftest_nodes(const PerftestOptions& options);

@@ -52,6 +52,17 @@ class PerftestBuilder {
     q.context = i;
     return q;
   }
+  /// Of messages one at a time: flags of what has been seen at the other end and of what begins.
+  void add_turns() {
+    if (!task_.is_one_at_a_time) return;
+    begun_ = add_flag();
+    if (task_.op != RdmaOp::kRead) seen_ = add_flag(1);  // a read's completion says it
+  }
+  /// Before what posts a message.
+  void begin_message(Program& program) const {
+    if (seen_ != kNoIndex) program.wait(seen_);
+    if (begun_ != kNoIndex) program.signal(begun_);
+  }
   /// So many does each of them have.
   std::uint64_t completions() const {
     return (task_.iterations + task_.cq_moderation - 1) / task_.cq_moderation;
@@ -67,6 +78,8 @@ class PerftestBuilder {
   const Machine& machine_;
   const PerftestTask& task_;
   Plan plan_;
+  FlagIndex begun_{kNoIndex};
+  FlagIndex seen_{kNoIndex};
 };
 
 }  // namespace weft

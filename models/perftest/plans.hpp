@@ -20,6 +20,8 @@ struct PerftestTask {
   std::uint32_t post_list{1};  ///< requests for one doorbell; iterations are a multiple of it
   PerftestPost post{PerftestPost::kCpu};
   bool is_inline{false};
+  /// As ping-pong has it: a message begins when the one before has been seen where it went.
+  bool is_one_at_a_time{false};
   bool is_staged{false};
   std::uint64_t offset{0};  ///< of its buffers
 

@@ -20,11 +20,13 @@ class PostingBuilder : private PerftestBuilder {
     cq_ = add_flag();
     receive_cq_ = add_flag();
     untold_ = add_flag(completions() * task_.qps);
+    add_turns();
     for (std::uint32_t i = 0; i < task_.qps; ++i) add_queue_pair(i);
     add_poster();
     if (task_.op == RdmaOp::kSend) add_receiver();
     return {.plan = std::move(plan_),
             .receiver = receiver_,
+            .begun = begun_,
             .target_poll = adapter(task_.ends.to_nic).poll_time};
   }
 
@@ -35,6 +37,10 @@ class PostingBuilder : private PerftestBuilder {
     q.send_lag = add_lag("poll", adapter(q.nic).poll_time);
     if (q.sends) {
       q.receive_cq = receive_cq_;
+      q.receive_lag = add_lag("poll", adapter(q.peer_nic).poll_time);
+    }
+    if (q.writes && seen_ != kNoIndex) {
+      q.receive_cq = seen_;
       q.receive_lag = add_lag("poll", adapter(q.peer_nic).poll_time);
     }
     plan_.queue_pairs.push_back(q);
@@ -53,6 +59,7 @@ class PostingBuilder : private PerftestBuilder {
     p.while_has(untold_, 1, kNoIndex, [&] {
       for (std::uint32_t i = 0; i < task_.qps; ++i) {
         p.while_has(i, task_.post_list, left_[i], [&] {
+          begin_message(p);
           p.compute(post.doorbell, post.request);
           add_message(p, i);
         });
@@ -78,6 +85,7 @@ class PostingBuilder : private PerftestBuilder {
     each.serves = receive_cq_;
     each.compute(add_lag("receive posted", adapter(nic).cqe_time + adapter(nic).receive_time));
     each.post_receives(kNoIndex, 1, Instruction::kOfToken);
+    if (seen_ != kNoIndex) each.signal(seen_);
     plan_.programs.push_back(std::move(each));
   }
 

@@ -17,21 +17,24 @@ constexpr std::array<const char*, kPcieVls> kVlWords{"posted", "relaxed posted",
 }  // namespace
 
 void UsageMeter::add(Look& out, PacketHost& host, const std::vector<DmaEngine*>& engines) {
-  const auto add = [&out](UsedShare::What what, std::string name, Duration time) {
-    out.push_back({what, std::move(name), time.as_s()});
+  const auto add = [&out](UsedShare::What what, std::string name, Duration time,
+                          UsedShare::Behind behind = UsedShare::Behind::kNothing,
+                          Duration link = {}) {
+    out.push_back({what, std::move(name), time.as_s(), behind, link.as_s()});
   };
   const Machine& machine = host.machine();
   for (const PacketHost::NamedLink& named : host.links()) {
     const Cause cause = machine.cause(named.server);
-    add(UsedShare::What::kWork, cause.kind + ", " + cause.where,
-        host.network().counters(named.link).busy);
+    const Duration busy = host.network().counters(named.link).busy;
+    add(UsedShare::What::kLink, cause.kind + ", " + cause.where, busy);
     for (std::size_t vl = 0; vl < kPcieVls; ++vl) {
       add(UsedShare::What::kWait, fmt::format("{} credits of {}", kVlWords.at(vl), cause.where),
-          host.network().counters(named.link, vl).stalled);
+          host.network().counters(named.link, vl).stalled, UsedShare::Behind::kCredits, busy);
     }
   }
   for (const auto& [server, gate] : host.gates()) {
-    add(UsedShare::What::kWork, host.domain().gate(gate).name(), host.domain().gate(gate).busy());
+    const PcieGate& limit = host.domain().gate(gate);
+    add(UsedShare::What::kWork, limit.name(), std::max(limit.busy(), limit.full()));
   }
   for (const auto& [server, sm] : host.sms()) {
     const Cause cause = machine.cause(server);
@@ -45,7 +48,8 @@ void UsageMeter::add(Look& out, PacketHost& host, const std::vector<DmaEngine*>&
         memory->stalled_for_reads());
   }
   for (const DmaEngine* engine : engines) {
-    add(UsedShare::What::kWait, "read tags of " + engine->name(), engine->tags().stalled());
+    add(UsedShare::What::kWait, "read tags of " + engine->name(), engine->tags().stalled(),
+        UsedShare::Behind::kTags);
   }
 }
 
@@ -54,7 +58,8 @@ std::vector<UsedShare> UsageMeter::between(const Look& before, const Look& after
   std::vector<UsedShare> out;
   for (std::size_t i = 0; i < after.size(); ++i) {
     const double share = (after[i].share - before[i].share) / seconds;
-    if (share > 0) out.push_back({after[i].what, after[i].name, share});
+    const double link = (after[i].link - before[i].link) / seconds;
+    if (share > 0) out.push_back({after[i].what, after[i].name, share, after[i].behind, link});
   }
   std::stable_sort(out.begin(), out.end(),
                    [](const UsedShare& a, const UsedShare& b) { return a.share > b.share; });
@@ -217,20 +222,38 @@ void StreamRunner::ended() {
   }
 }
 
+constexpr double kAsLong = 0.9;
+
+/// Whether one wait is why there is the other: it lasts as long. One for credits ends while its
+/// link works, and must be most of what that idles.
+bool keeps_waiting(const UsedShare& wait, const UsedShare& other) {
+  if (wait.behind >= other.behind) return false;
+  if (wait.share + wait.link < kAsLong * other.share) return false;
+  return wait.behind != UsedShare::Behind::kCredits || wait.share >= (1 - wait.link) / 2;
+}
+
 }  // namespace
 
 std::string limited_by(const std::vector<UsedShare>& used) {
   const UsedShare* busiest = nullptr;
   const UsedShare* waited_for = nullptr;
   for (const UsedShare& use : used) {
-    const UsedShare*& first = use.what == UsedShare::What::kWork ? busiest : waited_for;
+    const UsedShare*& first = use.what == UsedShare::What::kWait ? waited_for : busiest;
     if (first == nullptr) first = &use;
+    if (use.what == UsedShare::What::kWait && keeps_waiting(use, *waited_for)) waited_for = &use;
   }
   const double worked = busiest == nullptr ? 0 : busiest->share;
   if (worked >= kNeverIdle) return busiest->name;
   // Whatever idled then: most of that time something waited, or nothing was asked for.
   if (waited_for != nullptr && waited_for->share >= (1 - worked) / 2) return waited_for->name;
   return "latency";
+}
+
+const UsedShare* busiest_link(const std::vector<UsedShare>& used) {
+  const auto at = std::find_if(used.begin(), used.end(), [](const UsedShare& use) {
+    return use.what == UsedShare::What::kLink;
+  });
+  return at == used.end() ? nullptr : &*at;
 }
 
 double DmaTrafficResult::share_of(std::string_view name) const {

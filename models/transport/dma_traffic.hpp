@@ -36,10 +36,15 @@ struct DmaStreamResult {
 
 /// How much of the time something was in use while the streams ran.
 struct UsedShare {
-  enum class What : std::uint8_t { kWork, kWait };
+  /// kLink: a link carried, whose rate nothing exceeds; kWork: anything else worked.
+  enum class What : std::uint8_t { kLink, kWork, kWait };
   What what{What::kWork};
   std::string name;
   double share{0};
+  /// Of a wait: it comes about, too, where something else is slow that is waited for behind it.
+  enum class Behind : std::uint8_t { kNothing, kCredits, kTags, kReads };
+  Behind behind{Behind::kNothing};
+  double link{0};  ///< of a wait for credits: how long their link has worked
 };
 
 /// What works this share of the time is never idle: the rest is its beginning and its end.
@@ -48,6 +53,9 @@ inline constexpr double kNeverIdle = 0.97;
 /// The link, gate or memory that was never idle, or else the tags or credits that were waited for,
 /// or "latency". `used`: fullest first.
 std::string limited_by(const std::vector<UsedShare>& used);
+
+/// The link that worked most of all; null: none did. `used`: fullest first.
+const UsedShare* busiest_link(const std::vector<UsedShare>& used);
 
 /// What has been in use from one look to another. Looks are lists of everything and the seconds
 /// that it has worked or waited so far, always in the same order.

@@ -182,23 +182,27 @@ UsageMeter::Look PacketCluster::look() {
   for (const auto& [device, attached] : attached_) {
     const std::string name = machine_.fabric().full_name(device);
     const RdmaNicId nic = nic_of_.at(device);
-    const auto waited = [&out](const std::string& what, Duration time) {
-      out.push_back({UsedShare::What::kWait, what, time.as_s()});
+    const auto waited = [&out](const std::string& what, Duration time,
+                               UsedShare::Behind behind = UsedShare::Behind::kNothing) {
+      out.push_back({UsedShare::What::kWait, what, time.as_s(), behind});
     };
     const QueuePairs::Waits waits = nics_.waits(nic);
     waited("receives for what " + name + " sends (RNR)", waits.receives);
     waited("retransmission timeouts of " + name, waits.timeouts);
+    waited("outstanding reads of a queue pair of " + name + " (nic.max_rd_atomic)",
+           nics_.waited_for_reads(nic), UsedShare::Behind::kReads);
     waited("DCQCN's rate at " + name, waits.pacing);
     waited("contexts and translations of " + name, nics_.icm_waited(nic));
     const LinkId link = *machine_.fabric().wire_link(device);
     for (const bool forward : {true, false}) {
       const PacketLinkId wire = wire_.direction(link, forward);
       const Cause cause = machine_.link_cause(link, forward);
-      out.push_back({UsedShare::What::kWork, cause.kind + ", " + cause.where,
-                     network_.counters(wire).busy.as_s()});
+      const double busy = network_.counters(wire).busy.as_s();
+      out.push_back({UsedShare::What::kLink, cause.kind + ", " + cause.where, busy});
       for (std::size_t vl = 0; vl < network_.vls(wire); ++vl) {
         out.push_back({UsedShare::What::kWait, "credits or pauses of " + cause.where,
-                       network_.counters(wire, vl).stalled.as_s()});
+                       network_.counters(wire, vl).stalled.as_s(), UsedShare::Behind::kCredits,
+                       busy});
       }
     }
   }

@@ -6,6 +6,9 @@
 
 namespace weft {
 
+/// Path MTUs of IBTA vol. 1; RoCE has the largest of these that its Ethernet frames hold.
+inline constexpr std::array<double, 5> kPathMtus{256, 512, 1024, 2048, 4096};
+
 /// Parameters of the network's links, and of how flows are laid over them; the page is
 /// models/wire/README.md.
 inline constexpr std::array kWireParams{
@@ -19,7 +22,7 @@ inline constexpr std::array kWireParams{
         "nic.rate"},
     ParamSpec{"wire.mtu", Unit::kBytes, 4096, 256, 4096, Origin::kSpecification,
               "InfiniBand path MTU 4096; RoCE with jumbo frames likewise, 1024 with 1500 B frames",
-              "RDMA path MTU: largest payload of a packet"},
+              "RDMA path MTU: largest payload of a packet", "", kPathMtus},
     ParamSpec{"wire.ib_overhead", Unit::kBytes, 26, 26, 100, Origin::kSpecification,
               "IBTA vol. 1 ch. 9: LRH 8, BTH 12, ICRC 4, VCRC 2",
               "bytes of a middle packet beyond its payload, InfiniBand"},

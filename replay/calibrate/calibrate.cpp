@@ -64,7 +64,8 @@ ScenarioSetting setting_of(const ParamSpec& spec, double value) {
 }
 
 bool can_be_fitted(const ParamSpec& spec) {
-  return spec.unit != Unit::kChoice && spec.unit != Unit::kFlags && spec.unit != Unit::kCount;
+  return spec.allowed.empty() && spec.unit != Unit::kChoice && spec.unit != Unit::kFlags &&
+         spec.unit != Unit::kCount;
 }
 
 void check_key(const std::string& key, const ParamCatalog& catalog) {

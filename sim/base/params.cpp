@@ -133,12 +133,28 @@ double ParamCatalog::parse(const ParamSpec& spec, std::string_view text) {
   } catch (const InputError& e) {
     throw InputError(std::string(spec.key) + ": " + e.what());
   }
-  if (!(spec.min <= value && value <= spec.max)) {
+  const bool is_allowed = spec.allowed.empty() ? spec.min <= value && value <= spec.max
+                                               : std::find(spec.allowed.begin(), spec.allowed.end(),
+                                                           value) != spec.allowed.end();
+  if (!is_allowed) {
     throw InputError(std::string(spec.key) + ": " + std::string(text) +
-                     " is out of range; allowed: " + format_quantity(spec.min, spec.unit) + " to " +
-                     format_quantity(spec.max, spec.unit));
+                     (spec.allowed.empty() ? " is out of range" : " cannot be") +
+                     "; allowed: " + range(spec));
   }
   return value;
+}
+
+std::string ParamCatalog::range(const ParamSpec& spec) {
+  if (spec.unit == Unit::kChoice) return std::string(spec.choices);
+  if (spec.unit == Unit::kFlags) return "none or any of " + std::string(spec.choices);
+  if (spec.allowed.empty()) {
+    return format_quantity(spec.min, spec.unit) + " to " + format_quantity(spec.max, spec.unit);
+  }
+  std::string out;
+  for (const double number : spec.allowed) {
+    out += (out.empty() ? "" : ", ") + format_quantity(number, spec.unit);
+  }
+  return out;
 }
 
 std::string ParamCatalog::format(const ParamSpec& spec, double number) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -26,7 +27,8 @@ Origin parse_origin(std::string_view text);
 /// may differ from device to device (a part file, the topology, "--set nic3.pcie_width=8"). Numbers
 /// are in the unit's canonical form. For Unit::kChoice, `choices` lists the words separated by
 /// spaces and `fallback` is the index of the default. For Unit::kFlags, the first word of `choices`
-/// is bit 0, the second bit 1, and so on, and numbers are bit masks.
+/// is bit 0, the second bit 1, and so on, and numbers are bit masks. `allowed` are the only numbers
+/// that can be, ascending, where not all of the range can.
 struct ParamSpec {
   std::string_view key;
   Unit unit;
@@ -37,6 +39,7 @@ struct ParamSpec {
   std::string_view source;
   std::string_view meaning;
   std::string_view choices = {};
+  std::span<const double> allowed = {};
 };
 
 /// For static_assert beside each table: every row has a key with a scope, a source, a meaning and a
@@ -49,6 +52,9 @@ constexpr bool every_param_is_sourced(std::span<const ParamSpec> table) {
     if (!(p.min <= p.fallback && p.fallback <= p.max)) return false;
     const bool words = p.unit == Unit::kChoice || p.unit == Unit::kFlags;
     if (words != !p.choices.empty()) return false;
+    if (p.allowed.empty()) continue;
+    if (p.min != p.allowed.front() || p.max != p.allowed.back()) return false;
+    if (std::find(p.allowed.begin(), p.allowed.end(), p.fallback) == p.allowed.end()) return false;
   }
   return true;
 }
@@ -78,6 +84,8 @@ class ParamCatalog {
   static double parse(const ParamSpec& spec, std::string_view text);
   /// "50 GB/s", "infiniband".
   static std::string format(const ParamSpec& spec, double number);
+  /// What a value may be: "0 ns to 10 us", "256 B, 512 B", "infiniband roce".
+  static std::string range(const ParamSpec& spec);
 
  private:
   std::vector<ParamSpec> specs_;

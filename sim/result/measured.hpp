@@ -65,10 +65,11 @@ struct MeasuredRow {
   std::string set;      ///< "KEY=VALUE; KEY=VALUE": what of the machine the topology has otherwise
   std::string env;      ///< the same of NCCL's variables
   std::string nccl;     ///< the release whose decisions to follow; "": as the reader says
-  std::int64_t qps{1};  ///< of perftest, as the two that follow
+  std::int64_t qps{1};  ///< of perftest, as the three that follow
   std::int64_t tx_depth{128};
   std::int64_t cq_mod{0};  ///< 0: perftest's own
-  std::int64_t row{0};     ///< of nvbandwidth's matrix, and so its column
+  std::int64_t post_list{1};
+  std::int64_t row{0};  ///< of nvbandwidth's matrix, and so its column
   std::int64_t column{0};
   std::string run;         ///< which of several alike: rows of one run err together
   std::string use{"yes"};  ///< "yes", or "taught": a parameter was made from it

@@ -68,6 +68,9 @@ void read_fact(const std::string& key, const std::string& value, Head& head) {
   if (key == "Number of qps") head.cells["qps"] = value;
   if (key == "TX depth") head.cells["tx_depth"] = value;
   if (key == "CQ Moderation") head.cells["cq_mod"] = value;
+  if (key == "Post List") head.cells["post_list"] = value;
+  if (key == "Outstand reads") head.add_set("nic.max_rd_atomic=" + value);
+  if (key == "PCIe relax order" && value == "OFF") head.add_set("nic.relaxed_ordering=off");
   if (key == "Dual-port") unless("OFF");
   if (key == "Using SRQ") unless("OFF");
   if (key == "Transport type") unless("IB");

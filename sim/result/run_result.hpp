@@ -41,6 +41,10 @@ struct ResultRow {
   std::vector<CauseShare> limited_by;  ///< largest first
   /// Of its class, if the parameters have one; not read back from JSON.
   std::optional<ErrorInterval> interval{};
+  /// The bus bandwidth at which its busiest link would never idle, and that link; of collectives
+  /// the busiest NIC's. 0: not known. Not read back from JSON.
+  double most_gb_per_s{0};
+  std::string most_by{};
   double nic_gb_per_s{0};          ///< payload that the busiest NIC sends; 0: none does
   std::optional<Probes> probes{};  ///< of packets; not read back from JSON
   /// Of fluid runs, where it was asked for: the share of its capacity that each direction of a link

@@ -22,10 +22,13 @@ constexpr std::array kNic{
     ParamSpec{"nic.doorbell", Unit::kNanoseconds, 100, 0, 1e6, Origin::kAssumed, "none",
               "post to fetch"},
 };
+constexpr std::array<double, 2> kPages{4096, 1 << 21};
 constexpr std::array kWire{
     ParamSpec{"wire.kind", Unit::kChoice, 0, 0, 1, Origin::kAssumed, "usual", "protocol",
               "infiniband roce"},
     ParamSpec{"wire.mtu", Unit::kBytes, 4096, 256, 4096, Origin::kSpecification, "IBA", "payload"},
+    ParamSpec{"wire.page", Unit::kBytes, 4096, 4096, 1 << 21, Origin::kAssumed, "x86", "page", "",
+              kPages},
     ParamSpec{"wire.loss", Unit::kFraction, 0, 0, 1, Origin::kAssumed, "none", "packets lost"},
 };
 static_assert(every_param_is_sourced(kNic) && every_param_is_sourced(kWire));
@@ -48,6 +51,17 @@ std::string complaint(const Call& call) {
     return e.what();
   }
   return "";
+}
+
+TEST(EveryParamIsSourced, RefusesADefaultOrARangeThatIsNotAllowed) {
+  const auto holds = [](ParamSpec spec) { return every_param_is_sourced(std::array{spec}); };
+  ParamSpec spec = *catalog().find("wire.page");
+  EXPECT_TRUE(holds(spec));
+  spec.fallback = 8192;
+  EXPECT_FALSE(holds(spec));
+  spec.fallback = 4096;
+  spec.max = 1 << 22;
+  EXPECT_FALSE(holds(spec));
 }
 
 TEST(EveryParamIsSourced, RefusesARowThatSaysTooLittle) {
@@ -84,7 +98,7 @@ TEST(ParamCatalog, SortsAndFindsByKey) {
   std::vector<std::string_view> keys;
   for (const ParamSpec& spec : catalog().specs()) keys.push_back(spec.key);
   EXPECT_THAT(keys, ElementsAre("nic.doorbell", "nic.pcie_width", "nic.rate", "wire.kind",
-                                "wire.loss", "wire.mtu"));
+                                "wire.loss", "wire.mtu", "wire.page"));
   EXPECT_EQ(catalog().find("wire.mtu")->meaning, "payload");
   EXPECT_EQ(catalog().find("wire.mt"), nullptr);
 }
@@ -120,6 +134,16 @@ TEST(ParamCatalog, ParsesByUnitAndRange) {
               HasSubstr("wire.mtu: '1024' has no unit"));
   EXPECT_THAT(complaint([&] { parse("wire.loss", "nan"); }),
               HasSubstr("wire.loss: 'nan' is not a number"));
+}
+
+TEST(ParamCatalog, TakesOnlyWhatIsAllowedWhereThatIsDeclared) {
+  const ParamSpec& page = *catalog().find("wire.page");
+  EXPECT_EQ(ParamCatalog::range(page), "4096 B, 2097152 B");
+  EXPECT_EQ(ParamCatalog::parse(page, "2 MiB"), 1 << 21);
+  EXPECT_EQ(complaint([&] { ParamCatalog::parse(page, "8 KiB"); }),
+            "wire.page: 8 KiB cannot be; allowed: 4096 B, 2097152 B");
+  EXPECT_EQ(complaint([&] { ParamCatalog::parse(page, "1 GiB"); }),
+            "wire.page: 1 GiB cannot be; allowed: 4096 B, 2097152 B");
 }
 
 TEST(ParamCatalog, FormatsWhatItParses) {

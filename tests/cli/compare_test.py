@@ -30,7 +30,7 @@ MADE = {
     "list.yaml": "[wire.mtu]\n",
 }
 WORDS = "known: algbw_GBps, algo, busbw_GBps, bytes, channels, column, cq_mod, env, hosts, id, launch, machine, " \
-    "memory_path, nccl, nic_gbps, nic_latency_us, nics_per_host, op, proto, qps, ranks, row, run, set, source, transport, " \
+    "memory_path, nccl, nic_gbps, nic_latency_us, nics_per_host, op, post_list, proto, qps, ranks, row, run, set, source, transport, " \
     "tx_depth, us, use"
 
 BOGUS_USAGE = (

@@ -98,7 +98,8 @@ class Expect(CliTest):
     def test_the_table_names_its_basis(self):
         said = self.ok("expect", H100, "--nodes", "2", "--op", "allreduce,alltoall", "--size", "64M")
         self.assertRegex(said, r"(?m)^# \[1\] validated: allreduce, 2 and 3 nodes, 64 MiB and more: \d sites, \d+ points(;.*)?$")
-        self.assertRegex(said, r"(?m)^# \[2\] not validated: no published alltoall of several nodes$")
+        self.assertRegex(said, r"(?m)^# \[2\] not validated: no published alltoall of several nodes; the upper end is what a "
+                               r"link carries: the busiest NIC's wire$")
         self.assertRegex(said, r"(?m)^  alltoall .* -$")
 
     def test_where_nccl_takes_gdr_in_part(self):
@@ -169,10 +170,50 @@ class Expect(CliTest):
         self.assertEqual((judged["verdict"], judged["nodes"], judged["floor_GBps"]), ("ok", 1, row["floor_GBps"]))
         self.assertAlmostEqual(judged["measured_GBps"], judged["busbw_GBps"], places=2)
 
-    def test_what_has_no_floor_does_not_fail(self):
+    def test_a_gate_that_judged_nothing_does_not_pass(self):
         (self.here / "log.txt").write_text(log({64 << 20: 0.01}, op="alltoall_perf", factor=0.9375))
-        said = self.ok("expect", H100, "--measured", "log.txt")
-        self.assertIn("no floor", said)
+        run = self.expect(H100, "--measured", "log.txt", "--json", "j.json")
+        self.assertEqual(run.returncode, 2)
+        self.assertIn("no floor", run.stdout.decode())
+        self.assertEqual(json.loads((self.here / "j.json").read_text())["judged"][0]["verdict"], "no floor")
+        self.assertEqual(run.stderr.decode(), f"error: log.txt: nothing was judged: no row of 1 has a floor on {H100}; the "
+                         "first, alltoall of 64 MiB, 16 GPUs of 2 nodes, memory_path gdr: not validated: no published "
+                         "alltoall of several nodes; the upper end is what a link carries: the busiest NIC's wire\n")
+
+    def test_rows_of_perftest_are_held_against_their_own_memory(self):
+        self.ok("expect", H100, "--tool", "perftest", "--size", "64K", "--gate", "g.json")
+        (self.here / "host.csv").write_text("transport,memory_path,hosts,ranks,op,bytes,busbw_GBps,qps\n"
+                                            "net,host,2,2,write_bw,65536,49,4\nnet,gdr,2,2,write_bw,65536,49,4\n")
+        self.refused(["expect", "g.json", "--measured", "host.csv"],
+                     "host.csv: no row has a floor in g.json: the first of 2 is write_bw of 64 KiB, 2 GPUs of 2 nodes, "
+                     "memory_path host, qps 4, tx_depth 128; the nearest floor has memory_path gdr, not host; qps 1, not 4")
+        for memory, verdict in (("gdr", "ok"), ("host", "no floor")):
+            with open(self.here / "host.csv", "a", encoding="utf-8") as table:
+                table.write(f"net,{memory},2,2,write_bw,65536,49,1\n")
+            judged = json.loads(self.ok("expect", "g.json", "--measured", "host.csv", "--json", "-"))["judged"]
+            self.assertEqual((judged[-1]["memory_path"], judged[-1]["qps"], judged[-1]["verdict"]), (memory, 1, verdict))
+        said = self.ok("expect", "g.json", "--measured", "host.csv")
+        self.assertIn("] the gate has no floor of its memory_path, qps\n", said)
+        self.assertIn("] the gate has no floor of its qps\n", said)
+        self.assertIn("] the gate has no floor of its memory_path\n", said)
+
+    def test_latency_is_a_time(self):
+        row, = self.results(H100, "--tool", "perftest", "--op", "write_lat", "--size", "8")
+        self.assertLess(row["low_us"], row["time_us"])
+        self.assertLess(row["time_us"], row["high_us"])
+        said = self.ok("expect", H100, "--tool", "perftest", "--op", "write_bw,write_lat", "--size", "8")
+        self.assertRegex(said, r"(?m)^# test .* #bytes  t_typical \(us\) +low +high +most$")
+        numbers = re.search(r"(?m)^  write_lat .* 8 +([\d.]+) +([\d.]+) +([\d.]+) +-$", said).groups()
+        for number, key in zip(numbers, ("time_us", "low_us", "high_us")):
+            self.assertAlmostEqual(float(number), row[key], places=2)
+        (self.here / "lat.csv").write_text("transport,memory_path,hosts,ranks,op,bytes,us\nnet,gdr,2,2,write_lat,8,3.25\n")
+        run = self.expect(H100, "--measured", "lat.csv", "--json", "lat.json")
+        self.assertEqual(run.returncode, 2)
+        self.assertRegex(run.stdout.decode(), r"(?m)^  write_lat .* 3\.250 +- ")
+        judged, = json.loads((self.here / "lat.json").read_text())["judged"]
+        self.assertAlmostEqual(judged["measured_us"], 3.25)
+        for key in ("time_us", "low_us", "high_us"):
+            self.assertAlmostEqual(judged[key], row[key])
 
     def test_a_perftest_log_is_measured(self):
         text = (cli_test.SOURCE / "tests/data/perftest/ib_write_bw.txt").read_text()
@@ -187,8 +228,9 @@ class Expect(CliTest):
         self.assertTrue(write["basis"].startswith("validated: perftest"))
         self.assertAlmostEqual(8 * write["busbw_GBps"], 393, delta=6)
         said = self.ok("expect", H100, "--tool", "perftest", "--size", "64K", "--op", "write_bw,read_bw")
-        self.assertRegex(said, r"(?m)^# test +path +basis +limited by +#bytes  BW average \(Gb/s\) +low +high +floor$")
-        self.assertRegex(said, r"(?m)^# \[2\] not validated: no published read_bw of several nodes$")
+        self.assertRegex(said, r"(?m)^# test +path +basis +limited by +qps +depth +#bytes  BW average \(Gb/s\) +low +high +floor$")
+        self.assertRegex(said, r"(?m)^# \[2\] not validated: no published read_bw of several nodes; the upper end is what a "
+                               r"link carries: .*$")
         self.assertNotIn("floor_GBps", self.results(H100, "--tool", "perftest", "--size", "64K", "--tx-depth", "1")[0])
 
     def test_a_gate_without_floors_is_not_written(self):
@@ -227,6 +269,13 @@ class Expect(CliTest):
         run = self.expect(H100, "--measured", "ib.txt", "--op", "write_bw", "--json", "-")
         self.assertTrue(json.loads(run.stdout)["judged"])
 
+    def test_a_set_of_parameters_is_what_is_set(self):
+        (self.here / "p.yaml").write_text("wire.rate: 200 Gb/s\nnic.rate: 200 Gb/s\n")
+        command = (H100, "--nodes", "2", "--size", "64M")
+        by_file = self.results(*command, "--params", "p.yaml")
+        self.assertEqual(by_file, self.results(*command, "--set", "wire.rate=200 Gb/s", "--set", "nic.rate=200 Gb/s"))
+        self.assertNotEqual(by_file, self.results(*command))
+
     def test_a_floor_of_perftest_is_one_number(self):
         row, = self.results(H100, "--tool", "perftest", "--size", "64K")
         said = self.ok("expect", H100, "--tool", "perftest", "--size", "64K")
@@ -242,8 +291,8 @@ class Expect(CliTest):
                 (["g.json", "--measured", "log.txt", "--set", "wire.mtu=1024"],
                  "a gate is held against what was measured as it is: nothing can be set"),
                 (["g.json", "--measured", "log.txt"],
-                 "log.txt: no row has a floor in g.json: it has allreduce of 1 MiB on 16 GPUs of 2 nodes and others, the "
-                 "gate's first is allreduce of 64 MiB on 16 of 2")):
+                 "log.txt: no row has a floor in g.json: the first of 1 is allreduce of 1 MiB, 16 GPUs of 2 nodes, "
+                 "memory_path gdr; the nearest floor has bytes 64 MiB, not 1 MiB")):
             with self.subTest(arguments):
                 self.refused(["expect", *arguments], expected)
         self.refused(["run", "g.json"], "g.json: is a gate's floors, not a scenario; weft expect reads it")

@@ -48,6 +48,37 @@ class Perftest(CliTest):
             with self.subTest(arguments):
                 self.refused(arguments, expected)
 
+    def test_values_that_cannot_be_are_refused(self):
+        for setting, allowed in (("wire.mtu=1500 B", "256 B, 512 B, 1024 B, 2048 B, 4096 B"),
+                                 ("wire.mtu=9000 B", "256 B, 512 B, 1024 B, 2048 B, 4096 B"),
+                                 ("nic.mps=300 B", "128 B, 256 B, 512 B, 1024 B, 2048 B, 4096 B"),
+                                 ("nic0.mrrs=1000 B", "128 B, 256 B, 512 B, 1024 B, 2048 B, 4096 B"),
+                                 ("cpu.iommu_page=64 KiB", "4096 B, 2097152 B, 1073741824 B")):
+            with self.subTest(setting):
+                run = weft("perftest", TOPOLOGY, "--set", setting, cwd=self.here)
+                self.assertEqual((run.returncode, run.stdout), (2, b""))
+                self.assertIn(f" {setting.split('=')[1]} cannot be; allowed: {allowed}\n", run.stderr.decode())
+
+    def test_a_set_of_parameters_is_what_is_set(self):
+        (self.here / "p.yaml").write_text("wire.mtu: 1 KiB\nnic.mrrs: 4 KiB\n")
+        command = ("perftest", TOPOLOGY, "--size", "64K", "--iters", "20", "--json", "-")
+        mrrs = ("--set", "nic.mrrs=4 KiB")
+        self.assertEqual(self.ok(*command, "--params", "p.yaml"), self.ok(*command, "--set", "wire.mtu=1 KiB", *mrrs))
+        self.assertEqual(self.ok(*command, "--params", "p.yaml", "--set", "wire.mtu=2 KiB"),
+                         self.ok(*command, "--set", "wire.mtu=2 KiB", *mrrs))
+        (self.here / "wrong.yaml").write_text("wire.mtu: 4 KiB\nwire.mut: 1 KiB\n")
+        for other in (command, ("copies", TOPOLOGY), ("expect", TOPOLOGY, "--size", "64M", "--json", "-")):
+            with self.subTest(other):
+                run = weft(*other, "--params", "wrong.yaml", cwd=self.here)
+                self.assertEqual((run.returncode, run.stdout), (2, b""))
+                self.assertIn("error: wrong.yaml:2:1: ", run.stderr.decode())
+
+    def test_an_outage_before_rates_are_taken_is_told(self):
+        run = weft("perftest", TOPOLOGY, "--size", "64K", "--set", "nic.flap_time=1 us", "--set",
+                   "wire.timeout_exponent=1", cwd=self.here)
+        self.assertIn("note: the outage of nic0@0 (nic.flap_at, nic.flap_time) is over after 1.0 us; rates of 64 KiB are "
+                      "taken from ", run.stderr.decode())
+
     def test_a_network_too_large_for_the_memory_is_refused(self):
         run = weft("perftest", TOPOLOGY, "--to", "gpu0@2000", cwd=self.here)
         self.assertEqual(run.returncode, 2)

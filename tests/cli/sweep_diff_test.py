@@ -109,6 +109,20 @@ class Bad(SweepDiffTest):
 
 
 class Sweep(SweepDiffTest):
+    def test_a_set_of_parameters_holds_at_every_point(self):
+        (self.here / "s.yaml").write_text(simple("1 MiB"))
+        (self.here / "p.yaml").write_text("wire.mtu: 1 KiB\nnic.count: 8\n")
+        by_file = rows_of(self.ok("sweep", "s.yaml", "--params", "p.yaml", "--set", "nic.count=1,2"))
+        by_axis = rows_of(self.ok("sweep", "s.yaml", "--set", "wire.mtu=1 KiB", "--set", "nic.count=1,2"))
+        plain = rows_of(self.ok("sweep", "s.yaml", "--set", "nic.count=1,2"))
+        times = [[row["time_us"] for row in rows] for rows in (by_file, by_axis, plain)]
+        self.assertEqual(times[0], times[1])
+        self.assertNotEqual(times[0], times[2])
+        (self.here / "wrong.yaml").write_text("wire.mut: 1 KiB\n")
+        run = weft("sweep", "s.yaml", "--params", "wrong.yaml", "--set", "nic.count=1,2", cwd=self.here)
+        self.assertEqual((run.returncode, run.stdout), (2, b""))
+        self.assertIn("error: wrong.yaml:1:1: ", run.stderr.decode())
+
     def setUp(self):
         super().setUp()
         (self.here / SMALL).write_text(simple("8 B, 1 MiB"))

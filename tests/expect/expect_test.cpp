@@ -76,12 +76,41 @@ TEST(Expect, WhatIsWrongAndOfNoEffectMakesNoSecondColumn) {
 TEST(Expect, WhereNothingValidatesThereIsAnIntervalAndNoFloor) {
   const ParamCatalog catalog = make_catalog();
   const Expected expected = expect(subject_with("hgx-h100-8nic.yaml", catalog),
-                                   request_for(2, {Bytes::mib(64)}, {"alltoall"}), catalog);
+                                   request_for(1, {Bytes::mib(64)}, {"alltoall"}), catalog);
   const ExpectedRow& row = expected.healthy.rows[0];
   EXPECT_FALSE(row.floor());
   EXPECT_THAT(row.band.basis, StartsWith("not validated: "));
   EXPECT_LT(row.low(), 0.7 * row.row.busbw_gb_per_s);
   EXPECT_GT(row.high(), 1.3 * row.row.busbw_gb_per_s);
+}
+
+TEST(Expect, NoIntervalGoesBeyondWhatTheWireCarries) {
+  const ParamCatalog catalog = make_catalog();
+  const Subject subject = subject_with("hgx-h100-8nic.yaml", catalog);  // NICs of 50 GB/s
+  const Expected reads = expect(
+      subject, request_for(2, {Bytes::kib(64)}, {"read_bw", "read_bw_bidirectional"}), catalog);
+  EXPECT_LE(reads.healthy.rows[0].high(), 50);
+  EXPECT_LE(reads.healthy.rows[1].high(), 100);
+  for (const ExpectedRow& row : reads.healthy.rows) {
+    EXPECT_GE(row.high(), row.row.busbw_gb_per_s);
+    EXPECT_THAT(row.basis(), HasSubstr("; the upper end is what a link carries: "));
+  }
+  const ExpectedRow all_to_all =
+      expect(subject, request_for(2, {Bytes::gib(1)}, {"alltoall"}), catalog).healthy.rows[0];
+  // Each of 16 ranks sends 8 of its 15 parts for others to the other node, over a NIC of its own.
+  EXPECT_LE(all_to_all.high(), 50 * 15.0 / 8);
+  EXPECT_GE(all_to_all.high(), all_to_all.row.busbw_gb_per_s);
+  EXPECT_THAT(all_to_all.basis(), HasSubstr("what a link carries: the busiest NIC's wire"));
+}
+
+TEST(Expect, ASlowMachinesIntervalIsBoundedByItsPcieLink) {
+  const ParamCatalog catalog = make_catalog();
+  const Subject subject =
+      subject_with("hgx-h100-8nic.yaml", catalog, {{"nic.pcie_gen", "3"}, {"nic.pcie_width", "8"}});
+  const ExpectedRow row =
+      expect(subject, request_for(2, {Bytes::mib(1)}, {"read_bw"}), catalog).healthy.rows[0];
+  EXPECT_LE(row.high(), 7.88);  // 8 GT/s x 8, 128b/130b
+  EXPECT_THAT(row.basis(), HasSubstr("what a link carries: PCIe"));
 }
 
 TEST(Expect, WhatNcclRunsAndWeftDoesNotHasNoFloor) {

@@ -156,7 +156,11 @@ TEST(Judge, AGateThatHasNoFloorForAnyRowIsRefused) {
     judge(measured({100}), gate);
     FAIL();
   } catch (const InputError& e) {
-    EXPECT_THAT(e.what(), HasSubstr("m.csv: no row has a floor in g.json"));
+    EXPECT_THAT(
+        e.what(),
+        HasSubstr("m.csv: no row has a floor in g.json: the first of 1 is allreduce of 64 MiB, 16 "
+                  "GPUs of 2 nodes, memory_path gdr; the nearest floor has bytes 1 MiB, not "
+                  "64 MiB"));
   }
 }
 

@@ -213,14 +213,16 @@ TEST(ComparisonCsv, HasTheTablesColumnsThenThePrediction) {
   const std::string text = comparison_csv(sample());
   EXPECT_THAT(
       text,
-      HasSubstr(",busbw_GBps,launch,machine,set,env,nccl,qps,tx_depth,cq_mod,row,column,run,use,id,"
+      HasSubstr(",busbw_GBps,launch,machine,set,env,nccl,qps,tx_depth,cq_mod,post_list,row,column,"
+                "run,use,id,"
                 "source,predicted_us,error,predicted_algo,"
                 "predicted_proto,predicted_channels,limited_by,reason,stall,low_us,high_us\n"));
   EXPECT_THAT(
       text,
-      HasSubstr("nvlink,,1,4,0,0,0,auto,auto,0,allreduce,1,10,0,0,,,,,,1,128,0,0,0,,yes,,,11,"));
-  EXPECT_THAT(text, HasSubstr("nvlink,,1,4,0,0,0,auto,auto,0,reduce,5,1,0,0,,,,,,1,128,0,0,0,,yes,,"
-                              ",,,,,,,no NIC,,,\n"));
+      HasSubstr("nvlink,,1,4,0,0,0,auto,auto,0,allreduce,1,10,0,0,,,,,,1,128,0,1,0,0,,yes,,,11,"));
+  EXPECT_THAT(text,
+              HasSubstr("nvlink,,1,4,0,0,0,auto,auto,0,reduce,5,1,0,0,,,,,,1,128,0,1,0,0,,yes,,"
+                        ",,,,,,,no NIC,,,\n"));
 }
 
 }  // namespace

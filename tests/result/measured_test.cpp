@@ -141,11 +141,12 @@ TEST(Measured, AColumnWritesWhatItRead) {
 TEST(Measured, RefusesTablesThatAreNone) {
   EXPECT_EQ(refusal(""), "m.csv: is empty");
   EXPECT_EQ(refusal(kHead), "m.csv: has no rows");
-  EXPECT_EQ(refusal("transport,ranks,op,byte,us\n"),
-            "m.csv:1:20: 'byte': unknown column (did you mean 'bytes'?); known: algbw_GBps, algo, "
-            "busbw_GBps, bytes, channels, column, cq_mod, env, hosts, id, launch, machine, "
-            "memory_path, nccl, nic_gbps, nic_latency_us, nics_per_host, op, proto, qps, ranks, "
-            "row, run, set, source, transport, tx_depth, us, use");
+  EXPECT_EQ(
+      refusal("transport,ranks,op,byte,us\n"),
+      "m.csv:1:20: 'byte': unknown column (did you mean 'bytes'?); known: algbw_GBps, algo, "
+      "busbw_GBps, bytes, channels, column, cq_mod, env, hosts, id, launch, machine, "
+      "memory_path, nccl, nic_gbps, nic_latency_us, nics_per_host, op, post_list, proto, qps, "
+      "ranks, row, run, set, source, transport, tx_depth, us, use");
   EXPECT_EQ(refusal("transport,ranks,op\n"), "m.csv:1:1: column 'bytes' is missing");
   EXPECT_EQ(refusal("us,ranks,us\n"), "m.csv:1:10: us: column given twice");
   EXPECT_EQ(refusal("us,\"ranks\n"), "m.csv:1:4: a quote is not closed");

@@ -94,6 +94,7 @@ TEST(PerftestLog, PrintsLatenciesThatAreRead) {
   EXPECT_EQ(table.rows[0].op, "read_lat");
   EXPECT_EQ(table.rows[0].us, 93.83) << "the typical one";
   EXPECT_EQ(table.rows[2].us, 416861.93);
+  EXPECT_EQ(table.rows[0].set, "wire.mtu=4096 B; wire.kind=roce; nic.max_rd_atomic=128");
 }
 
 TEST(PerftestLog, WritesJsonWithoutAUnitThatIsFound) {
@@ -109,6 +110,16 @@ TEST(PerftestLog, WritesJsonWithoutAUnitThatIsFound) {
   EXPECT_NEAR(parse_measured(in_mib, "log").rows.at(0).us, row.us, 1e-4);
   EXPECT_THAT(refusal(changed(kPerftestJson, "\"BW_average\":391.87", "\"BW_average\":300")),
               HasSubstr("log: BW_average 300 is neither Gb/s nor MiB/s by MsgRate 0.747432"));
+}
+
+TEST(PerftestLog, TellsOfRelaxedOrderingAndListsOfRequests) {
+  const std::string text = perftest_text("ib_write_bw.txt");
+  EXPECT_EQ(parse_measured(text, "log").rows.at(0).post_list, 1);
+  const std::string other = changed(changed(text, "PCIe relax order: ON", "PCIe relax order: OFF"),
+                                    " TX depth", " Post List       : 4\n TX depth");
+  const MeasuredRow row = parse_measured(other, "log").rows.at(0);
+  EXPECT_EQ(row.post_list, 4);
+  EXPECT_EQ(row.set, "nic.relaxed_ordering=off; wire.mtu=4096 B; wire.kind=roce");
 }
 
 TEST(PerftestLog, SaysInWhichMemoryWhereItCan) {
