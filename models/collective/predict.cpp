@@ -95,6 +95,29 @@ void refuse_endless(const Ready& ready, const std::vector<RowTask>& tasks) {
   }
 }
 
+std::string of_one_core(double seconds) {
+  if (seconds < 1) return "less than a second of one core";
+  if (seconds < 120) return fmt::format("{:.0f} s of one core", seconds);
+  return fmt::format("{:.0f} minutes of one core", seconds / 60);
+}
+
+/// Says how long it will take where every rank is simulated, if that is long.
+void tell_drawn(const Ready& ready, const std::vector<RowTask>& tasks) {
+  constexpr double kLong = 10;
+  const auto& tell = ready.options.on_estimate;
+  if (!tell || !ready.machine.routing().decides(ready.machine.fabric())) return;
+  double seconds = 0;
+  for (const RowTask& task : tasks) {
+    seconds +=
+        task_seconds(size_of(task, ready.machine, ready.schedules), launches_of(ready, task));
+  }
+  if (seconds < kLong) return;
+  tell(fmt::format(
+      "about {}: every rank is simulated, as a hash lays each connection on one of equal ways "
+      "(wire.routing=ecmp); wire.routing=spread, which lays all alike, takes seconds",
+      of_one_core(seconds)));
+}
+
 /// Says how long the packets of a run will take, or refuses what takes too long.
 void refuse_hours(const Ready& ready, const std::vector<RowTask>& tasks) {
   const Machine& machine = ready.machine;
@@ -119,11 +142,8 @@ void refuse_hours(const Ready& ready, const std::vector<RowTask>& tasks) {
     connections = std::max(connections, std::llround(size.connections));
   }
   const double seconds = hops / kHopsPerSecond + transfers / kTransfersPerSecond;
-  const std::string estimate = fmt::format(
-      "about {:.2g} packets over links, {} connections, {} of one core", hops, connections,
-      seconds < 1     ? std::string("less than a second")
-      : seconds < 120 ? fmt::format("{:.0f} s", seconds)
-                      : fmt::format("{:.0f} minutes", seconds / 60));
+  const std::string estimate = fmt::format("about {:.2g} packets over links, {} connections, {}",
+                                           hops, connections, of_one_core(seconds));
   if ((seconds > kMostSeconds || connections > kMostConnections) && !options.force) {
     throw TooLarge("--fidelity packet: " + estimate +
                    "; take smaller sizes, fewer nodes or --fidelity fluid, or --force it");
@@ -334,6 +354,7 @@ void Prepared::refuse(const Ready& ready, const std::vector<RowTask>& tasks,
   } else {
     refuse_faults(machine_);
     add_packets_note(asked_.settings, notes);
+    tell_drawn(ready, tasks);
   }
 }
 
