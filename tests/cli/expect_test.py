@@ -108,7 +108,7 @@ class Expect(CliTest):
         self.assertEqual(row["memory_path"], "nccl")
         (self.here / "log.txt").write_text(log({64 << 20: row["busbw_GBps"]}))
         run = self.expect(H100, "--measured", "log.txt", "--env", "NCCL_NET_GDR_READ=0")
-        self.assertNotEqual(run.returncode, 2, run.stderr)
+        self.assertIn(b"memory_path nccl: not validated", run.stderr)  # predicted so, and no floor
 
     def test_as_found_stands_beside_healthy(self):
         said = self.ok("expect", H100, "--nodes", "2", "--size", "64M", "--set", "nic.trained_width=4")
