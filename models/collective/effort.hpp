@@ -12,6 +12,12 @@ namespace weft {
 /// plan is run at most.
 double task_seconds(const PlanSize& size, double launches);
 
+/// The same where every rank is simulated on a network of several switches, which nothing folds.
+double whole_seconds(const PlanSize& size, double launches);
+
+/// "40 s of one core".
+std::string of_one_core(double seconds);
+
 /// After a TooLarge: what of the same question would be answered, such as "--set nodes=64 would be
 /// answered"; found by asking, with fewer and fewer nodes and sizes. "" if nothing would.
 std::string smaller_question(const Scenario& scenario, const TopologySpec& topology,

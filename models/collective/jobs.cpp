@@ -127,7 +127,7 @@ JobPlans plans_of(const Cluster& cluster, const Scenario& scenario, const PartLi
   for (const ScenarioJob& job : scenario.jobs) {
     const JobSchedule decided(cluster, job, parts, path, env, version);
     const Op op = parse_op(job.op);
-    out.seconds += 2 * task_seconds(decided.size(op, job.size), 1);
+    out.seconds += 2 * whole_seconds(decided.size(op, job.size), 1);
     if (out.seconds > kMostSeconds) {
       throw TooLarge(
           fmt::format("{}: the jobs up to this one take about {:.0f} minutes; take "
@@ -191,6 +191,7 @@ void run_jobs(const Cluster& cluster, const Scenario& scenario, MemoryPath path,
 void run_paths(const Cluster& cluster, const Scenario& scenario, const PartLibrary& parts,
                const NcclEnv& env, NcclVersion version, const PredictOptions& options,
                RunResult& result) {
+  constexpr double kLong = 10;  // seconds
   const std::size_t rows = scenario.jobs.size() * scenario.memory_paths.size();
   const auto tell = [&](const JobPlans& jobs) {  // as if each path took as long
     if (!options.on_progress) return;
@@ -204,7 +205,13 @@ void run_paths(const Cluster& cluster, const Scenario& scenario, const PartLibra
       if (options.stop != nullptr) options.stop->check();
       const JobPlans jobs = plans_of(cluster, scenario, parts, path, env, version);
       if (options.check_only) continue;
-      if (result.rows.empty()) tell(jobs);
+      if (result.rows.empty()) {
+        if (options.on_estimate && jobs.seconds > kLong) {
+          options.on_estimate("jobs: every rank is simulated, about " + of_one_core(jobs.seconds) +
+                              " for each memory path");
+        }
+        tell(jobs);
+      }
       run_jobs(cluster, scenario, path, jobs, options, result);
       tell(jobs);
     } catch (const Stopped&) {

@@ -95,22 +95,23 @@ void refuse_endless(const Ready& ready, const std::vector<RowTask>& tasks) {
   }
 }
 
-std::string of_one_core(double seconds) {
-  if (seconds < 1) return "less than a second of one core";
-  if (seconds < 120) return fmt::format("{:.0f} s of one core", seconds);
-  return fmt::format("{:.0f} minutes of one core", seconds / 60);
+bool is_drawn(const Ready& ready) {
+  return ready.options.fidelity == Fidelity::kFluid &&
+         ready.machine.routing().decides(ready.machine.fabric());
+}
+
+double seconds_of(const Ready& ready, const RowTask& task) {
+  const PlanSize size = size_of(task, ready.machine, ready.schedules);
+  return (is_drawn(ready) ? whole_seconds : task_seconds)(size, launches_of(ready, task));
 }
 
 /// Says how long it will take where every rank is simulated, if that is long.
 void tell_drawn(const Ready& ready, const std::vector<RowTask>& tasks) {
   constexpr double kLong = 10;
   const auto& tell = ready.options.on_estimate;
-  if (!tell || !ready.machine.routing().decides(ready.machine.fabric())) return;
+  if (!tell || !is_drawn(ready)) return;
   double seconds = 0;
-  for (const RowTask& task : tasks) {
-    seconds +=
-        task_seconds(size_of(task, ready.machine, ready.schedules), launches_of(ready, task));
-  }
+  for (const RowTask& task : tasks) seconds += seconds_of(ready, task);
   if (seconds < kLong) return;
   tell(fmt::format(
       "about {}: every rank is simulated, as a hash lays each connection on one of equal ways "
@@ -156,10 +157,7 @@ class Telling {
  public:
   Telling(const Ready& ready, const std::vector<RowTask>& tasks) : options_{ready.options} {
     if (!options_.on_progress) return;
-    for (const RowTask& task : tasks) {
-      work_.push_back(
-          task_seconds(size_of(task, ready.machine, ready.schedules), launches_of(ready, task)));
-    }
+    for (const RowTask& task : tasks) work_.push_back(seconds_of(ready, task));
     so_far_ = {0, tasks.size(), 0, std::accumulate(work_.begin(), work_.end(), 0.0)};
     options_.on_progress(so_far_);
   }

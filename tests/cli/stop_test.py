@@ -101,6 +101,24 @@ class Run(StopTest):
             self.assertEqual(b"would be answered" in tried.stderr, refused, tried.stderr)
 
 
+class Estimate(StopTest):
+    def test_where_every_rank_is_simulated_it_is_said_beforehand(self):
+        network = "set: {wire.kind: roce, network.kind: leaf-spine, network.ports: 64}\n"
+        head = "scenario: s\ntopology: ../../topologies/hgx-h100-8nic.yaml\nnodes: 64\nmemory_paths: [gdr]\n"
+        (self.here / "drawn.yaml").write_text(
+            head + "workload: {op: allreduce, algo: Ring, sizes: [64 MiB]}\n" + network)
+        (self.here / "jobs.yaml").write_text(
+            head + "jobs:\n  - {job: a, nodes: 0-31, op: allreduce, size: 256 MiB}\n"
+            "  - {job: b, nodes: 32-63, op: alltoall, size: 256 MiB}\n" + network)
+        for scenario, said in (("drawn.yaml", "wire.routing=spread"), ("jobs.yaml", "for each memory path")):
+            run = weft("run", scenario, "--time-limit", "1s", cwd=self.here)
+            self.assertEqual(run.returncode, 130)
+            first = run.stderr.decode().splitlines()[0]
+            self.assertRegex(first, r"about \d+ (s|minutes) of one core")
+            self.assertIn("every rank is simulated", first)
+            self.assertIn(said, first)
+
+
 class Progress(StopTest):
     def on_terminal(self, *arguments, seconds):
         """What a terminal shows on standard error."""
