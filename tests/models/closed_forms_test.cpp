@@ -165,7 +165,8 @@ TEST(Capacity, AnAllToAllInARackTakesWhatCrossesItsRingOrClique) {
     const ResultRow row =
         all_to_all_over_leaves({"network.inside=" + std::string(inside), "network.rack_leaves=8"});
     EXPECT_NEAR(row.time_us / (blocks * block_us), 1.0, 0.05) << inside;
-    EXPECT_GT(row.time_us, blocks * block_us);
+    // What a second launch adds may begin while the first one's last messages leave the link idle.
+    EXPECT_GT(row.time_us, 0.999 * blocks * block_us) << inside;
     EXPECT_EQ(row.limited_by.front().cause, "wire, leaf to leaf") << inside;
   }
 }

@@ -71,7 +71,7 @@ TEST(LargeRuns, TheWireBoundsADispatchFromBelow) {
   EXPECT_LT(row.links.at(0).busy_us, 192);
   EXPECT_GT(row.time_us, 192);
   EXPECT_NEAR(row.links.at(0).busy_us / 192 - 1, -0.195, 0.02);  // as on the page
-  EXPECT_NEAR(row.time_us / 192 - 1, 1.169, 0.1);
+  EXPECT_NEAR(row.time_us / 192 - 1, 1.303, 0.1);
 }
 
 // Every node's sends are as those of few nodes; of an incast the receiver's NIC takes all, one
