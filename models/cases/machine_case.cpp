@@ -67,7 +67,8 @@ CasePredictor::CasePredictor(MachineCase what, const std::vector<const Change*>&
 std::string CasePredictor::path_taken(Op op) const {
   if (is_staged_) return std::string(memory_path_name(MemoryPath::kHostStaged));
   const NcclRun* const decided = prepared_->decided();
-  return std::string(memory_path_name(decided == nullptr ? MemoryPath::kGdr : decided->taken(op)));
+  return std::string(
+      memory_path_name(decided == nullptr ? MemoryPath::kGdr : decided->taken(op).path));
 }
 
 CasePrediction CasePredictor::predict(const CaseRequest& request) {

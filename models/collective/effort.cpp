@@ -16,6 +16,7 @@ constexpr double kConnectionsPerSecond = 1e5;
 // GPUs takes 36 s as a ring, 19 s as a tree, where the above say 4 and 2, NVLSTree on 1,024 59 s
 // for 4; two jobs of 512 GPUs each, tree and all-to-all, 270 s for 7.
 constexpr double kWhole = 15;
+constexpr double kWholeOnOneSwitch = 5;  // two jobs of 32 nodes, rings of 128 MiB: 42 s for 8
 
 bool is_answered(const Scenario& scenario, const TopologySpec& topology, PredictOptions options,
                  const ParamCatalog& catalog) {
@@ -35,8 +36,8 @@ double task_seconds(const PlanSize& size, double launches) {
   return launches * size.transfers / kTransfersPerSecond + size.connections / kConnectionsPerSecond;
 }
 
-double whole_seconds(const PlanSize& size, double launches) {
-  return task_seconds(size, launches) * kWhole;
+double whole_seconds(const PlanSize& size, double launches, bool one_switch) {
+  return task_seconds(size, launches) * (one_switch ? kWholeOnOneSwitch : kWhole);
 }
 
 std::string of_one_core(double seconds) {

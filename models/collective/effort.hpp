@@ -12,8 +12,8 @@ namespace weft {
 /// plan is run at most.
 double task_seconds(const PlanSize& size, double launches);
 
-/// The same where every rank is simulated on a network of several switches, which nothing folds.
-double whole_seconds(const PlanSize& size, double launches);
+/// The same where every rank is simulated, as nothing folds, on one switch or on several.
+double whole_seconds(const PlanSize& size, double launches, bool one_switch);
 
 /// "40 s of one core".
 std::string of_one_core(double seconds);

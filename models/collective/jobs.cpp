@@ -127,7 +127,8 @@ JobPlans plans_of(const Cluster& cluster, const Scenario& scenario, const PartLi
   for (const ScenarioJob& job : scenario.jobs) {
     const JobSchedule decided(cluster, job, parts, path, env, version);
     const Op op = parse_op(job.op);
-    out.seconds += 2 * whole_seconds(decided.size(op, job.size), 1);
+    out.seconds +=
+        2 * whole_seconds(decided.size(op, job.size), 1, cluster.machine.has_one_switch());
     if (out.seconds > kMostSeconds) {
       throw TooLarge(
           fmt::format("{}: the jobs up to this one take about {:.0f} minutes; take "

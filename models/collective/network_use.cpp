@@ -34,6 +34,7 @@ struct Leaf {
   DeviceId nic;
   std::vector<std::vector<std::uint32_t>> nodes;  ///< ascending
 
+  /// Leaves share all of their nodes, or none (Cabling).
   bool shares_a_node(const Leaf& other) const {
     return std::ranges::any_of(nodes, [&](const auto& some) {
       return !some.empty() && std::ranges::any_of(other.nodes, [&](const auto& others) {
@@ -164,8 +165,8 @@ P2pShares p2p_shares(const Schedule& schedule) {
   for (std::uint32_t from = 0; from < gpus; ++from) {
     for (std::uint32_t to = 0; to < gpus; ++to) {
       const std::vector<std::uint32_t>& entries = schedule.p2p_nics[to];
-      const auto period =
-          static_cast<std::uint32_t>(std::lcm(schedule.p2p_nics[from].size(), entries.size()));
+      const auto period = std::lcm(p2p_exits_between(schedule, from, to),
+                                   static_cast<std::uint32_t>(entries.size()));
       for (std::uint32_t channel = 0; channel < period; ++channel) {
         const P2pExit exit = p2p_exit(schedule, from, to, channel);
         out[exit.nic][entries[channel % entries.size()]] += 1.0 / period;
@@ -190,6 +191,7 @@ std::optional<NetworkUse> use_of_all_to_all(const Machine& machine, const Schedu
       if (shares[i][j] > 0) used[i] = used[j] = true;
     }
   }
+  constexpr double kNone = 1e-6;  // of shares that are taken off again
   const std::map<DeviceId, Leaf> leaves = leaves_of(fabric, used);
   if (leaves.empty()) return {};
   for (const auto& [from_switch, from] : leaves) {
@@ -205,7 +207,7 @@ std::optional<NetworkUse> use_of_all_to_all(const Machine& machine, const Schedu
         pairs += to_nic[j] * static_cast<double>(to.nodes[j].size());
       }
       if (from.shares_a_node(to)) pairs -= of_same_node(shares, from, to);
-      if (pairs > 0 && !use.cross(from.nic, to.nic, pairs)) return {};
+      if (pairs > kNone && !use.cross(from.nic, to.nic, pairs)) return {};
     }
   }
   return use;

@@ -77,7 +77,7 @@ PlanSize size_of(const RowTask& task, const Machine& machine, const Schedules& s
 /// connections grow with the square of the ranks. What folding saves is not counted.
 void refuse_endless(const Ready& ready, const std::vector<RowTask>& tasks) {
   const Fabric& fabric = ready.machine.fabric();
-  constexpr double kMostTransfers = 2e8;    // some minutes on one core
+  constexpr double kMostTransfers = 2e8;    // some minutes on one core, where they fold
   constexpr double kMostConnections = 4e6;  // some GB
   for (const RowTask& task : tasks) {
     const PlanSize size = size_of(task, ready.machine, ready.schedules);
@@ -102,7 +102,8 @@ bool is_drawn(const Ready& ready) {
 
 double seconds_of(const Ready& ready, const RowTask& task) {
   const PlanSize size = size_of(task, ready.machine, ready.schedules);
-  return (is_drawn(ready) ? whole_seconds : task_seconds)(size, launches_of(ready, task));
+  const double launches = launches_of(ready, task);
+  return is_drawn(ready) ? whole_seconds(size, launches, false) : task_seconds(size, launches);
 }
 
 /// Says how long it will take where every rank is simulated, if that is long.
@@ -115,7 +116,7 @@ void tell_drawn(const Ready& ready, const std::vector<RowTask>& tasks) {
   if (seconds < kLong) return;
   tell(fmt::format(
       "about {}: every rank is simulated, as a hash lays each connection on one of equal ways "
-      "(wire.routing=ecmp); wire.routing=spread, which lays all alike, takes seconds",
+      "(wire.routing=ecmp); with wire.routing=spread, which lays all alike, some stand for many",
       of_one_core(seconds)));
 }
 
@@ -300,7 +301,7 @@ Prepared::Prepared(const Scenario& scenario, TopologySpec spec, const PredictOpt
       decided_{.simple = devices_.params().choice("nccl.decisions") == "simple",
                .multicast = options.fidelity == Fidelity::kFluid,
                .runs = {}} {
-  gdr_pairs_ = ring_pairs(machine_, schedule(MemoryPath::kGdr));
+  schedule(MemoryPath::kGdr);
 }
 
 const Schedule& Prepared::schedule(MemoryPath path) {
@@ -394,7 +395,8 @@ RunResult Prepared::run(Op op, const std::vector<Bytes>& sizes,
   add_choice_notes(result, options_.fidelity);
   add_extended_notes(result);
   const std::vector<std::string> gdr =
-      gdr_notes(machine_, gdr_pairs_, decided_.of(MemoryPath::kGdr), result.rows);
+      gdr_notes(machine_, gdr_pairs(machine_, schedule(MemoryPath::kGdr), op),
+                decided_.of(MemoryPath::kGdr), op, result.rows);
   result.notes.insert(result.notes.end(), gdr.begin(), gdr.end());
   result.provenance.seed = machine_.routing().seed();
   result.provenance.params = provenance_of(used_params(devices_), catalog_);

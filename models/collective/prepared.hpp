@@ -52,7 +52,6 @@ class Prepared {
   Machine machine_;
   Decided decided_;
   Schedules schedules_;
-  std::vector<GdrPair> gdr_pairs_;
 };
 
 }  // namespace weft

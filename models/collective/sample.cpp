@@ -378,8 +378,8 @@ std::optional<Duration> Samples::slowest_to_the_next(const Schedule& cluster) co
   if (cluster.p2p_nics.empty()) return {};
   const auto last = static_cast<std::uint32_t>(cluster.p2p_nics.size() - 1);
   const std::vector<std::uint32_t>& to = cluster.p2p_nics.front();
-  const auto channels =
-      static_cast<std::uint32_t>(std::lcm(cluster.p2p_nics.back().size(), to.size()));
+  const std::uint32_t channels =
+      std::lcm(p2p_exits_between(cluster, last, 0), static_cast<std::uint32_t>(to.size()));
   Duration out;
   for (std::uint32_t node = 0; node < fabric.nodes(); ++node) {
     for (std::uint32_t c = 0; c < channels; ++c) {

@@ -120,12 +120,13 @@ std::vector<GdrPair> ring_pairs(const Machine& machine, const Schedule& schedule
 std::vector<GdrPair> gdr_pairs(const Machine& machine, const Schedule& schedule, Op op) {
   if (!is_point_to_point(op) || machine.fabric().nodes() < 2) return ring_pairs(machine, schedule);
   std::set<Places> places;
-  const auto gpus = static_cast<std::uint32_t>(schedule.p2p_nics.size());
-  for (std::uint32_t from = 0; from < gpus; ++from) {
-    for (const std::uint32_t nic : schedule.p2p_nics[from]) {
-      if (schedule.gdr(from, nic, false)) places.emplace(from, nic);
+  const auto last = static_cast<std::uint32_t>(schedule.p2p_nics.size() - 1);
+  const bool to_the_next = op == Op::kSendRecv;  // the last GPU of a node to the first of the next
+  for (std::uint32_t to = 0; to <= (to_the_next ? 0 : last); ++to) {
+    for (const std::uint32_t nic : schedule.p2p_nics[to]) {
+      if (schedule.gdr(to, nic, false)) places.emplace(to, nic);
     }
-    for (std::uint32_t to = 0; to < gpus; ++to) {
+    for (std::uint32_t from = to_the_next ? last : 0; from <= last; ++from) {
       for (std::uint32_t c = 0; c < p2p_exits_between(schedule, from, to); ++c) {
         const P2pExit exit = p2p_exit(schedule, from, to, c);
         if (schedule.gdr(from, exit.nic, true)) places.emplace(exit.gpu, exit.nic);
@@ -136,7 +137,7 @@ std::vector<GdrPair> gdr_pairs(const Machine& machine, const Schedule& schedule,
 }
 
 std::vector<std::string> gdr_notes(const Machine& machine, const std::vector<GdrPair>& pairs,
-                                   const NcclRun* run, const std::vector<ResultRow>& rows) {
+                                   const NcclRun* run, Op op, const std::vector<ResultRow>& rows) {
   const Fabric& fabric = machine.fabric();
   std::vector<std::string> out;
   std::set<std::string> impossible;
@@ -156,7 +157,7 @@ std::vector<std::string> gdr_notes(const Machine& machine, const std::vector<Gdr
     }
   }
   if (run != nullptr) {
-    for (const NcclGdr& declined : run->declined) {
+    for (const NcclGdr& declined : run->taken(op).declined) {
       const DeviceId gpu =
           fabric.device(0, DeviceKind::kGpu, static_cast<std::size_t>(declined.rank));
       const std::string name =
@@ -167,7 +168,13 @@ std::vector<std::string> gdr_notes(const Machine& machine, const std::vector<Gdr
     }
   }
   std::sort(out.begin(), out.end());
-  const bool declines = run != nullptr && !run->declined.empty();
+  constexpr std::size_t kMost = 16;  // a GPU may send by many NICs
+  if (out.size() > kMost) {
+    const std::size_t more = out.size() - kMost;
+    out.resize(kMost);
+    out.push_back(fmt::format("and {} more pairs of a GPU and a NIC likewise", more));
+  }
+  const bool declines = run != nullptr && !run->taken(op).declined.empty();
   if (declines && largest(rows, "gdr") != nullptr && largest(rows, "nccl") == nullptr) {
     out.emplace_back("rows of gdr force GPUDirect RDMA there; of nccl they run what NCCL does");
   }

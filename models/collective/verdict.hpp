@@ -25,11 +25,11 @@ std::vector<GdrPair> ring_pairs(const Machine& machine, const Schedule& schedule
 /// Those of an operation: of rings, or of sends and receives.
 std::vector<GdrPair> gdr_pairs(const Machine& machine, const Schedule& schedule, Op op);
 
-/// GPUDirect RDMA at the rings' ends: where the machine cannot, and where it can but NCCL leaves it
-/// off; with what allowing it would change at the largest size of `rows`. `run`: NCCL's decisions
-/// for the GDR path; nullptr: none, and its default rule for distances is taken.
+/// GPUDirect RDMA where an operation needs it: where the machine cannot, and where it can but NCCL
+/// leaves it off; with what allowing it would change at the largest size of `rows`. `run`: NCCL's
+/// decisions for the GDR path; nullptr: none, and its default rule for distances is taken.
 std::vector<std::string> gdr_notes(const Machine& machine, const std::vector<GdrPair>& pairs,
-                                   const NcclRun* run, const std::vector<ResultRow>& rows);
+                                   const NcclRun* run, Op op, const std::vector<ResultRow>& rows);
 
 /// Why this machine cannot run them over GPUDirect RDMA: the first pair that cannot, and why; "" if
 /// all can.

@@ -55,7 +55,7 @@ std::string rule_of(const Patient& patient) {
   if (patient.decided() == nullptr) return patient.why_not();
   const CaseMachine& decided = *patient.decided();
   if (decided.pairs().empty()) return "no NIC carries a ring";
-  for (const NcclGdr& declined : decided.run().declined) {
+  for (const NcclGdr& declined : decided.run().by_rings.declined) {
     return fmt::format("its rule leaves it off for gpu{}: {}", declined.rank, declined.check.why);
   }
   const GdrPair& pair = decided.pairs().front();
@@ -133,7 +133,7 @@ Outcome where_used(const Patient& patient, const GdrSaid& said) {
   if (patient.decided() == nullptr) {
     return not_known(in_part + "; " + patient.why_not(), "weft nccl MACHINE");
   }
-  if (!patient.decided()->run().declined.empty()) {
+  if (!patient.decided()->run().by_rings.declined.empty()) {
     return all_well(in_part + "; " + rule_of(patient), {quote_of(*said.off.front())});
   }
   Finding finding;
@@ -169,7 +169,7 @@ Outcome where_unused(const Patient& patient, const GdrSaid& said) {
     finding.why_unpriced = kPriceOfCause;
     return found({std::move(finding)});
   }
-  if (patient.decided()->run().by_rings == MemoryPath::kGdr) {
+  if (patient.decided()->run().by_rings.path == MemoryPath::kGdr) {
     finding.what = "NCCL did not use GPUDirect RDMA, though " + rule_of(patient);
     finding.mend.by_rule = true;
     return found({std::move(finding)});

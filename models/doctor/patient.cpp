@@ -81,7 +81,7 @@ Patient::Patient(const Evidence& evidence, const ParamCatalog& catalog, const Pa
   try {
     decided_ = std::make_unique<CaseMachine>(found_, context_);
     // What NCCL's rule or the machine explains is mended where its cause is.
-    found_.is_staged = shows_staging(view_) && decided_->run().by_rings == MemoryPath::kGdr &&
+    found_.is_staged = shows_staging(view_) && decided_->run().by_rings.path == MemoryPath::kGdr &&
                        gdr_obstacle(decided_->pairs()).empty();
   } catch (const InputError& error) {
     why_not_ = error.what();

@@ -257,9 +257,9 @@ std::string unlike_measured(const MachineCase& machine, const std::vector<Scenar
   if (out.empty()) out = unlike_choice(asked, params, where);
   if (!out.empty() || where != Where::kBetweenNodes) return out;
   const std::optional<NcclRun> run = gdr_run(machine, set, 2, options, catalog);
-  if (!run || run->by_rings != MemoryPath::kNccl) return "";
+  if (!run || run->by_rings.path != MemoryPath::kNccl) return "";
   return "no published run with GPUDirect RDMA at some ends of NCCL's rings only (" +
-         run->declined.front().check.why + ")";
+         run->by_rings.declined.front().check.why + ")";
 }
 
 double rounded_down(double value) {
@@ -304,7 +304,7 @@ std::string memory_path_of(Op op, const MachineCase& machine,
                            const PredictOptions& options, const ParamCatalog& catalog) {
   if (nodes == 1) return "gdr";
   const std::optional<NcclRun> run = gdr_run(machine, set, nodes, options, catalog);
-  return std::string(memory_path_name(run ? run->taken(op) : MemoryPath::kGdr));
+  return std::string(memory_path_name(run ? run->taken(op).path : MemoryPath::kGdr));
 }
 
 std::string transport_inside(const MachineCase& machine, const std::vector<ScenarioSetting>& set,

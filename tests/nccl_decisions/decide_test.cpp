@@ -175,6 +175,12 @@ TEST(NcclDecisionsOf, AnHgxH100HasMoreChannelsInsideThanBetweenMachines) {
   EXPECT_EQ(decide(hgx(), 2, {{"NCCL_MIN_NCHANNELS", "20"}}).connections.rings.size(), 20u);
 }
 
+TEST(NcclDecisionsOf, SharpThatIsAskedForIsNotPassedOver) {
+  EXPECT_THAT(parse_nccl_env({{"NCCL_COLLNET_ENABLE", "1"}}).notes,
+              ElementsAre(HasSubstr("CollNet, SHARP")));
+  EXPECT_THAT(parse_nccl_env({{"NCCL_COLLNET_ENABLE", "0"}}).notes, ::testing::IsEmpty());
+}
+
 // Each GPU has a NIC. A send leaves by the NIC of the GPU here that has its receiver's number, of
 // that GPU's memory; without PXN by the sender's own, or (NCCL_CROSS_NIC=0) still on that rail.
 TEST(NcclDecisionsOf, SendsStayOnTheRailOfTheirReceiver) {

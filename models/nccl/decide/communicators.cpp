@@ -143,7 +143,7 @@ const CommunicatorDecisions::Decided& CommunicatorDecisions::decide(const Key& k
 }
 
 void CommunicatorDecisions::add_declined(const Fabric& fabric, const NcclRun& run) {
-  for (const NcclGdr& gdr : run.declined) {
+  for (const NcclGdr& gdr : run.by_rings.declined) {
     const DeviceId gpu = fabric.device(0, DeviceKind::kGpu, static_cast<std::size_t>(gdr.rank));
     const std::string& name = fabric.device(gpu).name;
     if (std::find(declined_.begin(), declined_.end(), name) == declined_.end()) {

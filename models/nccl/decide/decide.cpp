@@ -395,7 +395,7 @@ NcclNetUse net_to_peer(const NcclNodeView& view, const NcclEnv& env, int gpu, in
     }
   } else if (level == 2) {
     const int proxy = local_gpu(system, paths, env, of_peer);
-    if (proxy != -1 && may_be_proxy(system, paths, env, proxy, gpu, of_peer)) {
+    if (proxy != -1 && may_be_proxy(system, paths, env, proxy, gpu, of_peer, false)) {
       use = {of_peer, proxy};
     }
   }

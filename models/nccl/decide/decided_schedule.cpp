@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -47,8 +48,8 @@ void force(NcclEnv& env, const Params& params) {
 }
 
 /// The host's GPU that has the number of `peer`, by their places in the system: there may be
-/// several hosts in a node.
-int here_for(const NcclSystem& system, int gpu, int peer) {
+/// several hosts in a node. None if it has none.
+std::optional<int> here_for(const NcclSystem& system, int gpu, int peer) {
   const NcclNode& of_peer = system.node(NcclNodeType::kGpu, peer);
   for (int g = 0; g < system.count(NcclNodeType::kGpu); ++g) {
     const NcclNode& node = system.node(NcclNodeType::kGpu, g);
@@ -56,7 +57,7 @@ int here_for(const NcclSystem& system, int gpu, int peer) {
       return g;
     }
   }
-  return gpu;
+  return std::nullopt;
 }
 
 /// The host's GPUs, by their places in the system.
@@ -71,13 +72,16 @@ std::vector<int> gpus_by_rank(const NcclDecisions& d) {
 /// By which a GPU sends to those that have the number of `peer`, by channel.
 std::vector<NcclNetUse> nets_to(const NcclDecisions& d, int gpu, int peer) {
   const NcclNodeView& view = d.views.front();
-  const int here = here_for(view.system, gpu, peer);
-  const auto nets = [&](int of) {
-    return static_cast<int>(local_nets(view.system, view.paths, d.env, of).size());
-  };
+  const auto nets = [&](int of) { return local_nets(view.system, view.paths, d.env, of); };
   std::vector<NcclNetUse> out;
-  for (int channel = 0; channel < std::lcm(nets(gpu), nets(here)); ++channel) {
-    out.push_back(net_to_peer(view, d.env, gpu, here, channel));
+  const std::optional<int> here = here_for(view.system, gpu, peer);
+  if (!here) {
+    for (const int net : nets(gpu)) out.push_back({net, gpu});
+    return out;
+  }
+  const auto channels = static_cast<int>(std::lcm(nets(gpu).size(), nets(*here).size()));
+  for (int channel = 0; channel < channels; ++channel) {
+    out.push_back(net_to_peer(view, d.env, gpu, *here, channel));
   }
   return out;
 }
@@ -88,62 +92,62 @@ class Takes {
   explicit Takes(const NcclDecisions& decisions)
       : decisions_{decisions}, view_{decisions.views.front()} {}
 
-  NcclGdr check(int gpu, int net, bool read) {
+  void look_at(int gpu, int net, bool read) {
+    if (net < 0) return;
     NcclGdr gdr;
     gdr.rank = view_.system.node(NcclNodeType::kGpu, gpu).gpu.rank;
     gdr.net_dev = view_.system.node(NcclNodeType::kNet, net).net.dev;
     gdr.read = read;
     gdr.check = check_gdr(view_.system, view_.paths, decisions_.env, gpu, net, read);
-    (gdr.check.enabled ? any_ : any_not_) = true;
-    return gdr;
+    if (gdr.check.enabled) {
+      any_ = true;
+      return;
+    }
+    const auto same = [&](const NcclGdr& g) {
+      return g.rank == gdr.rank && g.net_dev == gdr.net_dev && g.read == read;
+    };
+    if (std::ranges::none_of(declined_, same)) declined_.push_back(gdr);
   }
-  MemoryPath path() const {
-    if (!any_not_) return MemoryPath::kGdr;
-    return any_ ? MemoryPath::kNccl : MemoryPath::kHostStaged;
+  NcclTaken all() && {
+    const MemoryPath some = any_ ? MemoryPath::kNccl : MemoryPath::kHostStaged;
+    return {declined_.empty() ? MemoryPath::kGdr : some, std::move(declined_)};
   }
 
  private:
   const NcclDecisions& decisions_;
   const NcclNodeView& view_;
   bool any_{false};
-  bool any_not_{false};
+  std::vector<NcclGdr> declined_;
 };
 
-/// At the rings' ends; on odd hosts rings that may cross NICs go the other way.
-MemoryPath by_rings(const NcclDecisions& d, std::vector<NcclGdr>& declined) {
+/// On odd hosts rings that may cross NICs go the other way.
+NcclTaken by_rings(const NcclDecisions& d) {
   const NcclGraph& ring = d.views.front().ring;
   Takes takes(d);
-  const auto check = [&](int gpu, int net, bool read) {
-    if (net < 0) return;
-    const NcclGdr gdr = takes.check(gpu, net, read);
-    const auto same = [&](const NcclGdr& g) {
-      return g.rank == gdr.rank && g.net_dev == gdr.net_dev && g.read == read;
-    };
-    if (!gdr.check.enabled && std::ranges::none_of(declined, same)) declined.push_back(gdr);
-  };
   for (const NcclGraphChannel& channel : ring.channels) {
-    check(channel.gpus.front(), channel.net_in, false);
-    check(channel.gpus.back(), channel.net_out, true);
+    takes.look_at(channel.gpus.front(), channel.net_in, false);
+    takes.look_at(channel.gpus.back(), channel.net_out, true);
     if (ring.cross_nic != 2) continue;
-    check(channel.gpus.back(), channel.net_out, false);
-    check(channel.gpus.front(), channel.net_in, true);
+    takes.look_at(channel.gpus.back(), channel.net_out, false);
+    takes.look_at(channel.gpus.front(), channel.net_in, true);
   }
-  return takes.path();
+  return std::move(takes).all();
 }
 
-/// Where GPUs send and receive.
-MemoryPath by_sends(const NcclDecisions& d) {
+/// Of sends from some GPUs of a host to some of another.
+NcclTaken by_sends(const NcclDecisions& d, const std::vector<int>& from,
+                   const std::vector<int>& to) {
   const NcclNodeView& view = d.views.front();
   Takes takes(d);
-  for (const int gpu : gpus_by_rank(d)) {
-    for (const int net : local_nets(view.system, view.paths, d.env, gpu)) {
-      takes.check(gpu, net, false);
+  for (const int peer : to) {
+    for (const int net : local_nets(view.system, view.paths, d.env, peer)) {
+      takes.look_at(peer, net, false);
     }
-    for (const int peer : gpus_by_rank(d)) {
-      for (const NcclNetUse& use : nets_to(d, gpu, peer)) takes.check(gpu, use.net, true);
+    for (const int gpu : from) {
+      for (const NcclNetUse& use : nets_to(d, gpu, peer)) takes.look_at(gpu, use.net, true);
     }
   }
-  return takes.path();
+  return std::move(takes).all();
 }
 
 /// What a schedule's choice needs of an NcclRun; its connections grow with the ranks, and each
@@ -441,19 +445,21 @@ std::variant<NcclRun, NcclNotFollowed> decide_run(const DeviceParams& devices, M
   if (path == MemoryPath::kHostStaged) asked.net_gdr_level = NcclPathType::kLoc;
   run.decisions = decide_nccl(tree, hosts, asked, version);
   run.memory_path = path;
-  if (path != MemoryPath::kHostStaged && hosts > 1) {
-    run.by_rings = by_rings(run.decisions, run.declined);
-    run.by_sends = by_sends(run.decisions);
-  }
-  if (path == MemoryPath::kGdr && !run.declined.empty()) {
-    asked.net_gdr_level = NcclPathType::kSys;
-    asked.net_gdr_read = 1;
-    run.decisions = decide_nccl(tree, hosts, asked, version);
-  }
   if (run.decisions.views.size() > 1) {
     return NcclNotFollowed{fmt::format(
         "NCCL takes the {} GPUs of a node for {} nodes of its own that meet over the network only",
         run.decisions.gpus_per_host, run.decisions.views.size())};
+  }
+  if (path != MemoryPath::kHostStaged && hosts > 1) {
+    const std::vector<int> gpus = gpus_by_rank(run.decisions);
+    run.by_rings = by_rings(run.decisions);
+    run.by_sends = by_sends(run.decisions, gpus, gpus);
+    run.by_the_next = by_sends(run.decisions, {gpus.back()}, {gpus.front()});
+  }
+  if (path == MemoryPath::kGdr && !run.by_rings.declined.empty()) {
+    asked.net_gdr_level = NcclPathType::kSys;
+    asked.net_gdr_read = 1;
+    run.decisions = decide_nccl(tree, hosts, asked, version);
   }
   run.tuning = std::make_shared<const Tuning>(tuning_input(run.decisions));
   run.multicast = multicast;

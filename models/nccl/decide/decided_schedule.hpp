@@ -11,6 +11,14 @@
 
 namespace weft {
 
+/// Where NCCL by itself takes GPUDirect RDMA; on the GDR path it is taken everywhere.
+struct NcclTaken {
+  /// At all GPUs and NICs that are used (kGdr), at none (kHostStaged), or at some (kNccl).
+  MemoryPath path{MemoryPath::kGdr};
+  /// Those at which it is not, each once. Empty for the host-staged path.
+  std::vector<NcclGdr> declined;
+};
+
 /// NCCL's decisions for a fabric over one memory path, ready to run. Immutable; shared by threads.
 struct NcclRun {
   NcclDecisions decisions;
@@ -18,18 +26,16 @@ struct NcclRun {
   MemoryPath memory_path{MemoryPath::kGdr};  ///< that it is decided for
   /// NVSwitches copy and add up: NVLS and NVLSTree are executed.
   bool multicast{true};
-  /// GPUs and NICs at the rings' ends for which NCCL by itself declines GDR; on the GDR path it is
-  /// then forced. Empty for the host-staged path.
-  std::vector<NcclGdr> declined;
-  /// What NCCL does by itself at the ends of its rings, and of its sends and receives: GPUDirect
-  /// RDMA at all (kGdr), at none, or at some (kNccl).
-  MemoryPath by_rings{MemoryPath::kGdr};
-  MemoryPath by_sends{MemoryPath::kGdr};
+  NcclTaken by_rings;     ///< where rings enter and leave a host
+  NcclTaken by_sends;     ///< of each GPU to each other
+  NcclTaken by_the_next;  ///< of each GPU to that of the next rank: the last one to the first
   /// What NVML calls each GPU of a node where the fabric has not all of them; else empty.
   std::vector<std::uint32_t> gpu_numbers{};
 
-  /// What NCCL does by itself for an operation.
-  MemoryPath taken(Op op) const { return is_point_to_point(op) ? by_sends : by_rings; }
+  const NcclTaken& taken(Op op) const {
+    if (op == Op::kSendRecv) return by_the_next;
+    return is_point_to_point(op) ? by_sends : by_rings;
+  }
 };
 
 /// Why a run cannot follow NCCL: its decisions are not known for the machine, or weft's plans

@@ -200,6 +200,11 @@ NcclEnv parse_nccl_env(const std::map<std::string, std::string>& variables) {
   read_channels(reader, env);
   read_algorithms(reader, env);
   env.notes = reader.notes();
+  if (env.collnet_enable) {
+    env.notes.emplace_back(
+        "NCCL_COLLNET_ENABLE=1: reductions by network switches (CollNet, SHARP) are decided where "
+        "an NCCL XML's NICs say coll=\"1\", and not executed");
+  }
   return env;
 }
 

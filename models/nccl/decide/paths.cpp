@@ -309,7 +309,7 @@ void PathFinder::adapt_net_paths() {
 /// By the NIC's own GPU the way to the NIC is faster or stays clear of the CPU. Only for sends.
 bool PathFinder::proxy_is_better(int proxy, int gpu, int net) const {
   const NcclPath& own = at(kGpu, gpu, kNet, net);
-  return may_be_proxy(system_, paths_, env_, proxy, gpu, net) &&
+  return may_be_proxy(system_, paths_, env_, proxy, gpu, net, true) &&
          (at(kGpu, proxy, kNet, net).bw > own.bw || own.type > kPxn);
 }
 
@@ -374,9 +374,9 @@ int nearest_cpu(const NcclSystem& system, const NcclPaths& paths, int gpu) {
 }
 
 bool may_be_proxy(const NcclSystem& system, const NcclPaths& paths, const NcclEnv& env, int proxy,
-                  int gpu, int net) {
+                  int gpu, int net, bool read) {
   const NcclRelease& release = system.release;
-  if (release.pxn_needs_gdr && !check_gdr(system, paths, env, proxy, net, true).enabled) {
+  if (release.pxn_needs_gdr && !check_gdr(system, paths, env, proxy, net, read).enabled) {
     return false;
   }
   if (system.node(kGpu, proxy).host != system.node(kGpu, gpu).host) return false;

@@ -70,9 +70,10 @@ bool has_path_to(const NcclSystem& system, const NcclPaths& paths, int from, Ncc
 int nearest_cpu(const NcclSystem& system, const NcclPaths& paths, int gpu);
 
 /// Whether a GPU may send by the NIC of another one, `proxy`: PXN, if it is allowed at all. NVLink
-/// joins them, and the proxy's way to the NIC stays clear of the CPU.
+/// joins them, and the proxy's way to the NIC stays clear of the CPU. `read`: in which direction a
+/// release that asks for GDR asks: for paths as they send, for sends and receives as they receive.
 bool may_be_proxy(const NcclSystem& system, const NcclPaths& paths, const NcclEnv& env, int proxy,
-                  int gpu, int net);
+                  int gpu, int net, bool read);
 
 /// The GPU that a PXN path goes through, or `gpu` itself where the path is no PXN path.
 int proxy_gpu(const NcclSystem& system, const NcclPaths& paths, int gpu, int net);
