@@ -10,7 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "models/nccl/decide/nearest.hpp"
+#include "models/nccl/decide/peer_nets.hpp"
 #include "models/nccl/decide/search.hpp"
 #include "sim/io/file.hpp"
 #include "sim/io/json.hpp"
@@ -186,12 +186,13 @@ TEST(NcclDecisionsOf, SharpThatIsAskedForIsNotPassedOver) {
 TEST(NcclDecisionsOf, SendsStayOnTheRailOfTheirReceiver) {
   const auto use = [&](const Env& env, int gpu, int peer) {
     const NcclDecisions d = decide(hgx(), 2, env);
-    const NcclNodeView& view = d.views.front();
-    const NcclNetUse out = net_to_peer(view, d.env, gpu, peer, 3);
-    const auto rail_of = [&](int of) { return local_nets(view.system, view.paths, d.env, of); };
-    EXPECT_THAT(rail_of(gpu), ::testing::SizeIs(1));
-    const bool is_own = out.net == rail_of(gpu).front();
-    return std::pair{is_own ? gpu : (out.net == rail_of(peer).front() ? peer : -1), out.proxy_gpu};
+    const PeerNets nets(d.views.front(), d.env);
+    EXPECT_THAT(nets.own(gpu), ::testing::SizeIs(1));
+    const std::vector<NcclNetUse> uses = nets.to(gpu, peer);
+    EXPECT_THAT(uses, ::testing::SizeIs(1));
+    const NcclNetUse& out = uses.front();
+    const bool is_own = out.net == nets.own(gpu).front();
+    return std::pair{is_own ? gpu : (out.net == nets.own(peer).front() ? peer : -1), out.proxy_gpu};
   };
   const std::pair own{0, 0};
   EXPECT_EQ(use({}, 0, 0), own);

@@ -380,28 +380,6 @@ NcclNetUse net_of_channel(const NcclNodeView& view, const NcclGraph& graph, int 
   return {net, proxy_gpu(view.system, view.paths, gpu, net)};
 }
 
-// ncclTopoGetNetDev without a graph, src/graph/paths.cc.
-NcclNetUse net_to_peer(const NcclNodeView& view, const NcclEnv& env, int gpu, int peer,
-                       int channel) {
-  const auto& [system, paths] = std::tie(view.system, view.paths);
-  NcclNetUse use{local_net(system, paths, env, gpu, channel), gpu};
-  const int of_peer = local_net(system, paths, env, peer, channel);
-  if (env.cross_nic == 0) use.net = of_peer;
-  const int level = env.pxn_disable ? 0 : env.p2p_pxn_level;
-  if (level == 1) {
-    const int node = system.of(kGpu)[static_cast<std::size_t>(gpu)];
-    if (paths.at(node, kNet, of_peer).type <= NcclPathType::kPxn) {
-      use = {of_peer, proxy_gpu(system, paths, gpu, of_peer)};
-    }
-  } else if (level == 2) {
-    const int proxy = local_gpu(system, paths, env, of_peer);
-    if (proxy != -1 && may_be_proxy(system, paths, env, proxy, gpu, of_peer, false)) {
-      use = {of_peer, proxy};
-    }
-  }
-  return use;
-}
-
 std::vector<NcclGdrLine> nccl_gdr_lines(const NcclDecisions& decisions) {
   const NetsInUse in_use(decisions);
   std::vector<NcclGdrLine> lines;

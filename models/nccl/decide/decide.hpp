@@ -81,10 +81,6 @@ struct NcclNetUse {
 };
 /// Precondition: the view's graphs have NICs (several nodes).
 NcclNetUse net_of_channel(const NcclNodeView& view, const NcclGraph& graph, int gpu, int channel);
-/// By which a GPU sends to one of another node in a channel, outside of graphs. `peer`: the place
-/// here of the GPU that has that one's number (NVML's).
-NcclNetUse net_to_peer(const NcclNodeView& view, const NcclEnv& env, int gpu, int peer,
-                       int channel);
 
 /// A line of NCCL's log on GDR, for all ranks.
 struct NcclGdrLine {

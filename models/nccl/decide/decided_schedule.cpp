@@ -3,15 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <numeric>
-#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "models/nccl/decide/nearest.hpp"
+#include "models/nccl/decide/peer_nets.hpp"
 #include "models/nccl/decide/tuning_input.hpp"
 #include "models/nccl/decide/write_topo.hpp"
 #include "sim/base/error.hpp"
@@ -47,41 +45,11 @@ void force(NcclEnv& env, const Params& params) {
   if (channels > 0) env.min_nchannels = env.max_nchannels = channels;
 }
 
-/// The host's GPU that has the number of `peer`, by their places in the system: there may be
-/// several hosts in a node. None if it has none.
-std::optional<int> here_for(const NcclSystem& system, int gpu, int peer) {
-  const NcclNode& of_peer = system.node(NcclNodeType::kGpu, peer);
-  for (int g = 0; g < system.count(NcclNodeType::kGpu); ++g) {
-    const NcclNode& node = system.node(NcclNodeType::kGpu, g);
-    if (node.host == system.node(NcclNodeType::kGpu, gpu).host && node.gpu.dev == of_peer.gpu.dev) {
-      return g;
-    }
-  }
-  return std::nullopt;
-}
-
 /// The host's GPUs, by their places in the system.
 std::vector<int> gpus_by_rank(const NcclDecisions& d) {
   std::vector<int> out;
   for (int rank = 0; rank < d.gpus_per_host; ++rank) {
     out.push_back(d.views.front().system.gpu_of_rank(rank));
-  }
-  return out;
-}
-
-/// By which a GPU sends to those that have the number of `peer`, by channel.
-std::vector<NcclNetUse> nets_to(const NcclDecisions& d, int gpu, int peer) {
-  const NcclNodeView& view = d.views.front();
-  const auto nets = [&](int of) { return local_nets(view.system, view.paths, d.env, of); };
-  std::vector<NcclNetUse> out;
-  const std::optional<int> here = here_for(view.system, gpu, peer);
-  if (!here) {
-    for (const int net : nets(gpu)) out.push_back({net, gpu});
-    return out;
-  }
-  const auto channels = static_cast<int>(std::lcm(nets(gpu).size(), nets(*here).size()));
-  for (int channel = 0; channel < channels; ++channel) {
-    out.push_back(net_to_peer(view, d.env, gpu, *here, channel));
   }
   return out;
 }
@@ -135,16 +103,13 @@ NcclTaken by_rings(const NcclDecisions& d) {
 }
 
 /// Of sends from some GPUs of a host to some of another.
-NcclTaken by_sends(const NcclDecisions& d, const std::vector<int>& from,
+NcclTaken by_sends(const NcclDecisions& d, const PeerNets& nets, const std::vector<int>& from,
                    const std::vector<int>& to) {
-  const NcclNodeView& view = d.views.front();
   Takes takes(d);
   for (const int peer : to) {
-    for (const int net : local_nets(view.system, view.paths, d.env, peer)) {
-      takes.look_at(peer, net, false);
-    }
+    for (const int net : nets.own(peer)) takes.look_at(peer, net, false);
     for (const int gpu : from) {
-      for (const NcclNetUse& use : nets_to(d, gpu, peer)) takes.look_at(gpu, use.net, true);
+      for (const NcclNetUse& use : nets.to(gpu, peer)) takes.look_at(gpu, use.net, true);
     }
   }
   return std::move(takes).all();
@@ -373,17 +338,15 @@ Tree tree_of(const NcclDecisions& d, const Places& places, std::size_t channel) 
 /// By which NICs sends and receives go.
 void add_sends(const NcclDecisions& d, const Places& places, Schedule& schedule) {
   if (!places.has_nics()) return;
-  const NcclNodeView& view = d.views.front();
+  const PeerNets peers(d.views.front(), d.env);
   const std::vector<int> gpus = gpus_by_rank(d);
   for (const int gpu : gpus) {
     std::vector<std::uint32_t>& nics = schedule.p2p_nics.emplace_back();
-    for (const int net : local_nets(view.system, view.paths, d.env, gpu)) {
-      nics.push_back(places.nic(net));
-    }
+    for (const int net : peers.own(gpu)) nics.push_back(places.nic(net));
     std::vector<std::vector<P2pExit>>& to_each = schedule.p2p_exits.emplace_back();
     for (const int peer : gpus) {
       std::vector<P2pExit>& exits = to_each.emplace_back();
-      for (const NcclNetUse& use : nets_to(d, gpu, peer)) {
+      for (const NcclNetUse& use : peers.to(gpu, peer)) {
         exits.push_back({places.nic(use.net), places.gpu_of(use.proxy_gpu)});
       }
     }
@@ -453,8 +416,9 @@ std::variant<NcclRun, NcclNotFollowed> decide_run(const DeviceParams& devices, M
   if (path != MemoryPath::kHostStaged && hosts > 1) {
     const std::vector<int> gpus = gpus_by_rank(run.decisions);
     run.by_rings = by_rings(run.decisions);
-    run.by_sends = by_sends(run.decisions, gpus, gpus);
-    run.by_the_next = by_sends(run.decisions, {gpus.back()}, {gpus.front()});
+    const PeerNets nets(run.decisions.views.front(), run.decisions.env);
+    run.by_sends = by_sends(run.decisions, nets, gpus, gpus);
+    run.by_the_next = by_sends(run.decisions, nets, {gpus.back()}, {gpus.front()});
   }
   if (path == MemoryPath::kGdr && !run.by_rings.declined.empty()) {
     asked.net_gdr_level = NcclPathType::kSys;
