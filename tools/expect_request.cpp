@@ -139,10 +139,9 @@ MeasuredTable chosen(MeasuredTable table, const ExpectAsked& asked) {
 
 /// Those of what was measured, between GPUs that are joined so.
 MeasuredTable measured_of(const ExpectAsked& asked, const std::string& inside,
-                          const std::string& memory_path) {
-  const StatedColumns stated = parse_stated(asked.as);
+                          const PathBetween& between) {
   return chosen(parse_measured_on(asked.measured->read(kMostMeasuredBytes), asked.measured->file,
-                                  stated, inside, memory_path),
+                                  parse_stated(asked.as), inside, between),
                 asked);
 }
 
@@ -162,19 +161,14 @@ Judgement judged(const Subject& subject, const ExpectRequest& request, const Exp
   const MachineCase& machine = subject.healthy;
   const std::string inside =
       transport_inside(machine, subject.healthy_set, request.options, catalog);
-  std::string path = request.memory_path;
-  if (path.empty()) {
+  const auto between = [&](Op op) {
+    if (!request.memory_path.empty()) return request.memory_path;
+    if (machine.spec.network.kind == NetworkSpec::Kind::kNone) return std::string("gdr");
     // Logs of several nodes are of as many as they name; the path is the same for all.
-    const bool has_network = machine.spec.network.kind != NetworkSpec::Kind::kNone;
-    const StatedColumns stated = parse_stated(asked.as);
-    const auto op = stated.find("op");
-    path = has_network ? memory_path_of(op == stated.end() ? Op::kAllReduce : parse_op(op->second),
-                                        machine, subject.healthy_set,
-                                        std::max(2U, request.nodes.value_or(machine.spec.nodes)),
-                                        request.options, catalog)
-                       : "gdr";
-  }
-  return judge(measured_of(asked, inside, path), subject, request.options, catalog);
+    const std::uint32_t nodes = std::max(2U, request.nodes.value_or(machine.spec.nodes));
+    return memory_path_of(op, machine, subject.healthy_set, nodes, request.options, catalog);
+  };
+  return judge(measured_of(asked, inside, between), subject, request.options, catalog);
 }
 
 Subject subject_of(const ExpectAsked& asked, const std::string& text, const ParamCatalog& catalog) {
@@ -201,7 +195,8 @@ ExpectAnswer answer_for(const ExpectAsked& asked) {
   if (!asked.topology && is_gate(text)) {
     refuse_with_gate(asked);
     const Gate gate = parse_gate(text, asked.machine.front());
-    return judge(measured_of(asked, "nvlink", "gdr"), gate, asked.predict.stop);
+    return judge(measured_of(asked, "nvlink", [](Op) { return std::string("gdr"); }), gate,
+                 asked.predict.stop);
   }
   ExpectRequest request = request_of(asked);
   const ParamCatalog catalog = make_catalog();

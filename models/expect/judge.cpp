@@ -127,16 +127,23 @@ std::size_t Judgement::count(Judged judged) const {
 
 MeasuredTable parse_measured_on(std::string_view text, const std::string& file,
                                 const StatedColumns& stated, const std::string& inside,
-                                const std::string& memory_path) {
+                                const PathBetween& between) {
   if (!is_nccl_tests(without_prefixes(text, file)) || stated.contains("transport")) {
     return parse_measured(text, file, stated);
   }
   StatedColumns all = stated;
   all["transport"] = "net";
-  all.emplace("memory_path", memory_path);
+  const bool says_path = !all.emplace("memory_path", "gdr").second;
   MeasuredTable out = parse_measured(text, file, all);
+  std::map<std::string, std::string> by_op;  // each asks NCCL
   for (MeasuredRow& row : out.rows) {
-    if (row.hosts > 1) continue;
+    if (row.hosts > 1) {
+      if (says_path || row.op == kOtherOp) continue;
+      const auto [at, is_new] = by_op.try_emplace(row.op);
+      if (is_new) at->second = between(parse_op(row.op));
+      row.memory_path = at->second;
+      continue;
+    }
     if (inside == "pcie") {
       throw InputError(Place{file, row.line, 0},
                        "no NVLink joins the machine's GPUs: say how they were joined, --as "

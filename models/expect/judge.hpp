@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -35,12 +36,15 @@ struct Judgement {
   std::size_t count(Judged judged) const;
 };
 
+/// The memory path of an operation between nodes.
+using PathBetween = std::function<std::string(Op)>;
+
 /// Reads what was measured: a table, or a tool's log; `file` is the name that messages use. How
 /// GPUs are joined, which logs of nccl-tests do not say, follows from the machine: `inside` one
-/// node, and `memory_path` between nodes. Throws InputError as parse_measured() does.
+/// node, and by which path `between` nodes. Throws InputError as parse_measured() does.
 MeasuredTable parse_measured_on(std::string_view text, const std::string& file,
                                 const StatedColumns& stated, const std::string& inside,
-                                const std::string& memory_path);
+                                const PathBetween& between);
 
 /// Holds each row against what the healthy machine gives, predicted as the row was measured.
 Judgement judge(const MeasuredTable& table, const Subject& subject, const PredictOptions& options,

@@ -102,6 +102,10 @@ class Expect(CliTest):
                                r"link carries: the busiest NIC's wire$")
         self.assertRegex(said, r"(?m)^  alltoall .* -$")
 
+    def test_a_tool_that_is_stated_asks_nothing_of_nccl(self):
+        (self.here / "m.csv").write_text("transport,memory_path,hosts,ranks,bytes,busbw_GBps\nnet,gdr,2,2,65536,48.9\n")
+        self.ok("expect", H100, "--measured", "m.csv", "--as", "op=write_bw")
+
     def test_where_nccl_takes_gdr_in_part(self):
         arguments = ("--env", "NCCL_NET_GDR_READ=0", "--nodes", "2", "--size", "64M")
         row, = self.results(H100, *arguments)

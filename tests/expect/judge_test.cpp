@@ -105,7 +105,8 @@ TEST(Judge, OtherToolsStateHowTheirMachinesAreJoined) {
   constexpr const char* kJson =
       R"({"test_info": {"test": "RDMA_Write_BW", "Transport_type": "IB", "Connection_type": "RC"},)"
       R"("results": {"MsgSize": 65536, "BW_average": 391.76, "MsgRate": 0.747224}})";
-  const MeasuredTable table = parse_measured_on(kJson, "p.json", {}, "nvlink", "gdr");
+  const MeasuredTable table =
+      parse_measured_on(kJson, "p.json", {}, "nvlink", [](Op) { return "gdr"; });
   EXPECT_EQ(table.rows.at(0).op, "write_bw");
   EXPECT_EQ(table.rows.at(0).memory_path, "host");
 }
