@@ -15,6 +15,8 @@ double task_seconds(const PlanSize& size, double launches);
 /// The same where every rank is simulated, as nothing folds, on one switch or on several.
 double whole_seconds(const PlanSize& size, double launches, bool one_switch);
 
+/// What takes as long, in seconds, is told beforehand where nothing folds.
+inline constexpr double kLongRun = 10;
 /// "40 s of one core".
 std::string of_one_core(double seconds);
 

@@ -192,7 +192,6 @@ void run_jobs(const Cluster& cluster, const Scenario& scenario, MemoryPath path,
 void run_paths(const Cluster& cluster, const Scenario& scenario, const PartLibrary& parts,
                const NcclEnv& env, NcclVersion version, const PredictOptions& options,
                RunResult& result) {
-  constexpr double kLong = 10;  // seconds
   const std::size_t rows = scenario.jobs.size() * scenario.memory_paths.size();
   const auto tell = [&](const JobPlans& jobs) {  // as if each path took as long
     if (!options.on_progress) return;
@@ -207,7 +206,7 @@ void run_paths(const Cluster& cluster, const Scenario& scenario, const PartLibra
       const JobPlans jobs = plans_of(cluster, scenario, parts, path, env, version);
       if (options.check_only) continue;
       if (result.rows.empty()) {
-        if (options.on_estimate && jobs.seconds > kLong) {
+        if (options.on_estimate && jobs.seconds > kLongRun) {
           options.on_estimate("jobs: every rank is simulated, about " + of_one_core(jobs.seconds) +
                               " for each memory path");
         }

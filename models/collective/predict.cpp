@@ -108,12 +108,11 @@ double seconds_of(const Ready& ready, const RowTask& task) {
 
 /// Says how long it will take where every rank is simulated, if that is long.
 void tell_drawn(const Ready& ready, const std::vector<RowTask>& tasks) {
-  constexpr double kLong = 10;
   const auto& tell = ready.options.on_estimate;
   if (!tell || !is_drawn(ready)) return;
   double seconds = 0;
   for (const RowTask& task : tasks) seconds += seconds_of(ready, task);
-  if (seconds < kLong) return;
+  if (seconds < kLongRun) return;
   tell(fmt::format(
       "about {}: every rank is simulated, as a hash lays each connection on one of equal ways "
       "(wire.routing=ecmp); with wire.routing=spread, which lays all alike, some stand for many",
@@ -301,7 +300,7 @@ Prepared::Prepared(const Scenario& scenario, TopologySpec spec, const PredictOpt
       decided_{.simple = devices_.params().choice("nccl.decisions") == "simple",
                .multicast = options.fidelity == Fidelity::kFluid,
                .runs = {}} {
-  schedule(MemoryPath::kGdr);
+  schedule(MemoryPath::kGdr);  // what decided() and notes are of
 }
 
 const Schedule& Prepared::schedule(MemoryPath path) {
