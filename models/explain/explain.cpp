@@ -326,18 +326,22 @@ class Search {
     return true;
   }
 
-  /// Of two causes in a row the slower one decides, or both add their time: as the better one fits.
+  /// Of two causes in a row the slower one decides, both add their time, or each makes the other's
+  /// worse (smaller messages, more time for each): as it fits best.
   double guessed(const PartMatcher& part, const Together& pair) const {
     const std::vector<double>& a = effect({pair[0]});
     const std::vector<double>& b = effect({pair[1]});
     std::vector<double> most(a.size());
     std::vector<double> sum(a.size());
+    std::vector<double> product(a.size());
     for (std::size_t i = 0; i < a.size(); ++i) {
       most[i] = std::max(a[i], b[i]);
       const double both = std::exp(a[i]) + std::exp(b[i]) - 1;
       sum[i] = both > 0 ? std::log(both) : most[i];
+      product[i] = a[i] + b[i];
     }
-    return std::max(part.match(most).log_likelihood, part.match(sum).log_likelihood);
+    return std::max({part.match(most).log_likelihood, part.match(sum).log_likelihood,
+                     part.match(product).log_likelihood});
   }
 
   const std::vector<double>& gaps_;

@@ -18,8 +18,12 @@ struct Match {
   double high{0};
 };
 
-/// Gaps under a Gaussian error, beside which an effect is off by a share of itself:
-/// covariance + effect_error^2 e e^T.
+/// Gaps under a Gaussian error C, beside which an effect e is off by a factor s, the same at all
+/// points, whose logarithm is Gaussian too: an effect far above the gaps is as wrong as one far
+/// below.
+///
+///     chi_square     = min over s of (g - s e)^T C^-1 (g - s e) + (ln(s) / effect_error)^2
+///     log_likelihood = -(chi_square + ln det C + n ln 2 pi) / 2
 class GapMatcher {
  public:
   /// `noise` must outlive it.

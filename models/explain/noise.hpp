@@ -18,7 +18,7 @@ struct ErrorModel {
   double common;        ///< share of the variance that all points of a run have in common
   double slow;          ///< share that varies slowly with size
   double slow_octaves;  ///< doublings of size after which that part is another (1/e)
-  double effect;        ///< of a predicted change's logarithm: its error, as a share of it
+  double effect;        ///< standard deviation of ln(measured change / predicted), both ln of time
 };
 
 /// `has_healthy`: a healthy run of the same machine takes most of the model's own error away.

@@ -33,9 +33,10 @@ inline constexpr std::array kExplainParams{
     ParamSpec{"explain.slow_octaves", Unit::kCount, 7, 0.5, 40, Origin::kMeasured,
               "models/expect/errors.csv, by tests/explain/errors_test.cpp",
               "doublings of size over which that part is no longer alike (1/e)"},
-    ParamSpec{"explain.effect", Unit::kFraction, 0.32, 0, 1, Origin::kMeasured,
-              "tests/data/h200, in part fitted to, by tests/explain/changes_test.cpp",
-              "error of a predicted change's logarithm, as a share of it"},
+    ParamSpec{
+        "explain.effect", Unit::kFraction, 0.32, 0, 1, Origin::kMeasured,
+        "tests/data/h200, in part fitted to, by tests/explain/changes_test.cpp",
+        "standard deviation of ln(measured change / predicted), changes being logarithms of time"},
 };
 static_assert(every_param_is_sourced(kExplainParams));
 

@@ -17,9 +17,9 @@ struct Bound {
 
 /// Gaps at some of the points.
 ///
-/// Bounds: with C' = C + k^2 e e^T, log N(g; e, C') = log N(g_S; e_S, C'_SS) + log N(g_R | g_S).
-/// The second is largest where the rest fits exactly, and its covariance, a Schur complement, is
-/// no smaller than that of C. A part's chi-square is no larger than that of all points.
+/// Bounds: for each factor s of the effect log N(g; s e, C) = log N(g_S; s e_S, C_SS) +
+/// log N(g_R | g_S). The second is largest where the rest fits exactly, and s is the one that is
+/// best for the first. A part's chi-square is no larger than that of all points.
 class PartMatcher {
  public:
   /// `which`: ascending, at least one. `all`: of all points.

@@ -163,9 +163,9 @@ class Sweep(StopTest):
         (self.here / LONG).write_text(LONG_TEXT.replace("8 B, 16 B, 8 GiB, 16 GiB", "8 GiB"))
 
     def test_goes_on_where_it_was_stopped(self):
-        run = weft("sweep", LONG, *self.GRID, "--csv", "out.csv", "--time-limit", "4s", cwd=self.here)
+        run = weft("sweep", LONG, *self.GRID, "--csv", "out.csv", "--time-limit", "10s", cwd=self.here)
         self.assertEqual((run.returncode, run.stderr.decode()),
-                         (130, "stopped: after --time-limit 4s: 1 of 2 grid points are not run yet (column not_run); "
+                         (130, "stopped: after --time-limit 10s: 1 of 2 grid points are not run yet (column not_run); "
                                "the same command goes on from there\n"))
         rows = list(csv.DictReader(io.StringIO((self.here / "out.csv").read_text())))
         self.assertEqual([(row["nodes"], row["time_us"] != "", row["not_run"]) for row in rows],
@@ -179,7 +179,7 @@ class Sweep(StopTest):
 
     def test_a_signal_ends_it_too(self):
         process = self.start("sweep", LONG, *self.GRID)
-        time.sleep(4)
+        time.sleep(10)
         process.send_signal(signal.SIGTERM)
         out, err = process.communicate(timeout=LIMIT_S)
         self.assertEqual(process.returncode, 130)

@@ -58,7 +58,7 @@ std::vector<double> measured(const std::vector<double>& effect, const Gaussian& 
   std::vector<double> own;
   for (std::size_t i = 0; i < effect.size(); ++i) own.push_back(normal(stream));
   std::vector<double> out = noise.coloured(own);
-  const double scale = 1 + errors.effect * normal(stream);
+  const double scale = std::exp(errors.effect * normal(stream));
   for (std::size_t i = 0; i < effect.size(); ++i) out[i] += scale * effect[i];
   return out;
 }

@@ -2,10 +2,12 @@
 #include "models/explain/match.hpp"
 
 #include <cmath>
+#include <limits>
 
 #include <gtest/gtest.h>
 
 #include "models/explain/noise.hpp"
+#include "sim/base/random.hpp"
 
 namespace weft::test::explain_match {
 namespace {
@@ -41,17 +43,71 @@ TEST(Gaussian, RefusesWhatIsNoCovariance) {
   EXPECT_THROW(Gaussian({1, 2, 2, 1}, 2), std::logic_error);
 }
 
-// One point: N(gap; effect, sd^2 + (k effect)^2), written out.
+double chi_square(double gap, double effect, double sd, double error) {
+  const Gaussian noise({sd * sd}, 1);
+  return GapMatcher(std::vector<double>{gap}, noise, error)
+      .match(std::vector<double>{effect})
+      .chi_square;
+}
+
+// Where noise is far below, the factor alone has to make up for what the effect lacks or has too
+// much: (ln(gap / effect) / error)^2.
+TEST(GapMatcher, TakesEffectsAsOffByAFactor) {
+  for (const double factor : {0.1, 0.5, 0.9, 1.0, 1.3, 2.0, 14.0}) {
+    const double expected = std::pow(std::log(factor) / 0.3, 2);
+    EXPECT_NEAR(chi_square(0.7, 0.7 * factor, 1e-5, 0.3), expected, 1e-3 * expected + 1e-6);
+    EXPECT_NEAR(chi_square(0.7, 0.7 / factor, 1e-5, 0.3), expected, 1e-3 * expected + 1e-6);
+  }
+}
+
+// A small error: the logarithm is straight, and both errors add up to one Gaussian's.
 TEST(GapMatcher, AddsTheEffectsOwnError) {
+  const double variance = 0.01 + 0.0025 * 0.25;
+  EXPECT_NEAR(chi_square(0.52, 0.5, 0.1, 0.05), 0.0004 / variance, 1e-5);
+}
+
+// An exact one has none; noise that is far above leaves the effect as it is.
+TEST(GapMatcher, LeavesEffectsAlone) {
+  EXPECT_NEAR(chi_square(0.7, 0.5, 0.1, 0), 4, 1e-12);
+  EXPECT_NEAR(chi_square(0.7, 0.5, 100, 0.3), 4e-6, 1e-9);
+}
+
+// Gaps the other way: no factor turns an effect round, so none comes nearer than no effect at all.
+TEST(GapMatcher, NeverTurnsAnEffectRound) {
+  const double opposite = chi_square(-0.5, 0.7, 0.1, 0.3);
+  EXPECT_GT(opposite, std::pow(0.5 / 0.1, 2));
+  EXPECT_LT(opposite, std::pow(1.2 / 0.1, 2));
+}
+
+// chi_square by 100,000 factors, over random effects of two points.
+TEST(GapMatcher, FindsTheLeast) {
+  const Gaussian noise({0.02, 0.005, 0.005, 0.01}, 2);
+  std::mt19937_64 stream = random_stream(3, "match");
+  for (int i = 0; i < 200; ++i) {
+    const std::vector<double> gaps{uniform01(stream) - 0.3, uniform01(stream) - 0.3};
+    const double size = std::pow(10, 3 * uniform01(stream) - 2);
+    const std::vector<double> effect{size * (uniform01(stream) - 0.3),
+                                     size * (uniform01(stream) - 0.3)};
+    double least = std::numeric_limits<double>::infinity();
+    for (int k = -50000; k <= 50000; ++k) {
+      const double u = k * 1e-4;
+      std::vector<double> rest = gaps;
+      for (std::size_t j = 0; j < 2; ++j) rest[j] -= std::exp(u) * effect[j];
+      const std::vector<double> white = noise.whitened(rest);
+      least = std::min(least, dot(white, white) + u * u / 0.09);
+    }
+    EXPECT_NEAR(GapMatcher(gaps, noise, 0.3).match(effect).chi_square, least, 1e-3);
+  }
+}
+
+// 80 % of a Gaussian's values, of what both errors make of the sum.
+TEST(GapMatcher, SharesTheGap) {
   const Gaussian noise({0.01}, 1);
   const GapMatcher matcher(std::vector<double>{0.7}, noise, 0.2);
   const Match match = matcher.match(std::vector<double>{0.5});
-  const double variance = 0.01 + 0.04 * 0.25;
-  EXPECT_NEAR(match.log_likelihood,
-              -0.5 * (0.04 / variance + std::log(2 * 3.14159265358979 * variance)), 1e-12);
-  EXPECT_NEAR(match.tail, std::erfc(0.2 / std::sqrt(variance) / std::sqrt(2)), 1e-9);
+  EXPECT_NEAR(match.tail, std::erfc(std::sqrt(match.chi_square / 2)), 1e-9);
   EXPECT_NEAR(match.share, 0.5 / 0.7, 1e-12);
-  EXPECT_NEAR(match.high - match.share, 1.2816 * std::sqrt(variance) / 0.7, 1e-9);
+  EXPECT_NEAR(match.high - match.share, 1.2816 * std::sqrt(0.02) / 0.7, 1e-9);
   EXPECT_NEAR(match.share - match.low, match.high - match.share, 1e-12);
 }
 
