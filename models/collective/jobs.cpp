@@ -16,6 +16,7 @@
 #include "models/collective/verdict.hpp"
 #include "models/machine/rooms.hpp"
 #include "models/nccl/execute/collective_plan.hpp"
+#include "models/transport/footprints.hpp"
 #include "models/transport/run_plans.hpp"
 #include "sim/base/parallel.hpp"
 #include "sim/base/quantity.hpp"
@@ -117,27 +118,54 @@ void check_nodes(const Scenario& scenario, std::uint32_t nodes) {
 struct JobPlans {
   std::vector<Plan> plans;
   std::vector<std::string> nccl_choices;  ///< as ResultRow's
+  std::optional<FoldedPlans> folded;      ///< the plans, where anything in them is alike
   double seconds{0};                      ///< that running them takes, about
 };
 
+std::uint64_t transfers_of(const std::vector<Plan>& plans) {
+  std::uint64_t out = 0;
+  for (const Plan& plan : plans) out += transfer_count(plan);
+  return out;
+}
+
 JobPlans plans_of(const Cluster& cluster, const Scenario& scenario, const PartLibrary& parts,
-                  MemoryPath path, const NcclEnv& env, NcclVersion version) {
+                  MemoryPath path, const NcclEnv& env, NcclVersion version,
+                  const PredictOptions& options) {
+  constexpr double kMostConnections = 4e6;  // some GB
+  constexpr double kMostTransfers = 2e8;
   constexpr double kMostSeconds = 600;
   JobPlans out;
+  PlanSize size{0, 0};
   for (const ScenarioJob& job : scenario.jobs) {
     const JobSchedule decided(cluster, job, parts, path, env, version);
     const Op op = parse_op(job.op);
-    out.seconds +=
-        2 * whole_seconds(decided.size(op, job.size), 1, cluster.machine.has_one_switch());
-    if (out.seconds > kMostSeconds) {
-      throw TooLarge(
-          fmt::format("{}: the jobs up to this one take about {:.0f} minutes; take "
-                      "smaller sizes or fewer nodes",
-                      job.place.text(), out.seconds / 60));
+    const PlanSize own = decided.size(op, job.size);
+    size.transfers += own.transfers;
+    size.connections += own.connections;
+    if (size.transfers > kMostTransfers || size.connections > kMostConnections) {
+      throw TooLarge(fmt::format(
+          "{}: the jobs up to this one are {:.1e} transfers over {:.1e} connections, more than "
+          "{:.0e} or {:.0e}; take smaller sizes or fewer nodes",
+          job.place.text(), size.transfers, size.connections, kMostTransfers, kMostConnections));
     }
     out.plans.push_back(make_plan(cluster.devices, communicator_of(cluster.fabric, job),
                                   decided.schedule(), op, job.size));
     out.nccl_choices.emplace_back(decided.nccl_choice(op, job.size));
+  }
+  // Where a hash draws each connection's way nothing is alike.
+  if (options.folds && !cluster.machine.routing().decides(cluster.fabric)) {
+    out.folded = fold_on(cluster.machine, out.plans, options.stop);
+  }
+  if (out.folded) {
+    const auto transfers = static_cast<double>(transfers_of(out.folded->plans));
+    size = {transfers, 0};
+  }
+  out.seconds = 2 * whole_seconds(size, 1, cluster.machine.has_one_switch());
+  if (out.seconds > kMostSeconds) {
+    throw TooLarge(
+        fmt::format("{}: the jobs take about {:.0f} minutes; take smaller sizes or "
+                    "fewer nodes",
+                    scenario.jobs.front().place.text(), out.seconds / 60));
   }
   return out;
 }
@@ -174,13 +202,16 @@ void run_jobs(const Cluster& cluster, const Scenario& scenario, MemoryPath path,
   std::vector<RunOutcome> alone(plans.size());
   parallel_for(plans.size() + 1, options.threads, [&](std::size_t i) {
     if (i == 0) {
-      together = run_fluid(cluster.machine, plans, causes, options.shuffle_ties, options.stop);
+      std::optional<FoldedPlans> folded;
+      if (options.folds) folded = fold_on(cluster.machine, plans, options.stop);
+      together =
+          folded ? run_folded(cluster.machine, *folded, causes, options.shuffle_ties, options.stop)
+                 : run_fluid(cluster.machine, plans, causes, options.shuffle_ties, options.stop);
       return;
     }
     CauseTable its_own;
-    alone[i - 1] =
-        run_fluid(cluster.machine, {&plans[i - 1], 1}, its_own, options.shuffle_ties, options.stop)
-            .front();
+    alone[i - 1] = run_fluid(cluster.machine, plans[i - 1], its_own, options.folds,
+                             options.shuffle_ties, options.stop);
   });
   for (std::size_t j = 0; j < plans.size(); ++j) {
     result.rows.push_back(row_of(scenario.jobs[j], plans[j], together[j], alone[j], causes, path));
@@ -203,7 +234,7 @@ void run_paths(const Cluster& cluster, const Scenario& scenario, const PartLibra
     const MemoryPath path = parse_memory_path(name);
     try {
       if (options.stop != nullptr) options.stop->check();
-      const JobPlans jobs = plans_of(cluster, scenario, parts, path, env, version);
+      const JobPlans jobs = plans_of(cluster, scenario, parts, path, env, version, options);
       if (options.check_only) continue;
       if (result.rows.empty()) {
         if (options.on_estimate && jobs.seconds > kLongRun) {

@@ -142,4 +142,10 @@ std::optional<Folded> fold_on(const Machine& machine, const Plan& plan, const St
   return fold(plan, MachineFootprints(machine), stop);
 }
 
+std::optional<FoldedPlans> fold_on(const Machine& machine, std::span<const Plan> plans,
+                                   const Stop* stop) {
+  if (machine.has_emulated_nics()) return std::nullopt;
+  return fold(plans, MachineFootprints(machine), stop);
+}
+
 }  // namespace weft

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "models/machine/machine.hpp"
@@ -37,5 +38,7 @@ class MachineFootprints final : public Footprints {
 /// wait for each other, and what their ports take at one instant, they take in the order in which
 /// it came.
 std::optional<Folded> fold_on(const Machine& machine, const Plan& plan, const Stop* stop = nullptr);
+std::optional<FoldedPlans> fold_on(const Machine& machine, std::span<const Plan> plans,
+                                   const Stop* stop = nullptr);
 
 }  // namespace weft

@@ -48,6 +48,14 @@ std::vector<RunOutcome> run_fluid(const Machine& machine, std::span<const Plan> 
   return run_plans(plans, transport, events, causes, stop);
 }
 
+std::vector<RunOutcome> run_folded(const Machine& machine, const FoldedPlans& folded,
+                                   CauseTable& causes, std::optional<std::uint64_t> shuffle_ties,
+                                   const Stop* stop) {
+  EventQueue events = queue_of(shuffle_ties);
+  FluidTransport transport(machine, events, causes, folded.servers);
+  return run_plans(folded.plans, transport, events, causes, stop);
+}
+
 RunOutcome run_fluid(const Machine& machine, const Plan& plan, CauseTable& causes, bool folds,
                      std::optional<std::uint64_t> shuffle_ties, const Stop* stop,
                      Timeline* timeline, LinkTimes* links) {

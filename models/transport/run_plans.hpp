@@ -22,6 +22,12 @@ std::vector<RunOutcome> run_fluid(const Machine& machine, std::span<const Plan> 
                                   std::optional<std::uint64_t> shuffle_ties = {},
                                   const Stop* stop = nullptr);
 
+/// Runs plans at once that were folded together.
+std::vector<RunOutcome> run_folded(const Machine& machine, const FoldedPlans& folded,
+                                   CauseTable& causes,
+                                   std::optional<std::uint64_t> shuffle_ties = {},
+                                   const Stop* stop = nullptr);
+
 /// Runs one plan alone on one; if it `folds`, of what is alike one stands for all (see fold_on()).
 /// With a timeline it does not fold, says there what happened (see kMostSlices) and how much of the
 /// servers was in use, and runs twice, as it must know for how long. `links`: of the whole run.

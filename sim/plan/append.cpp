@@ -1,30 +1,43 @@
 #include "sim/plan/append.hpp"
 
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
 namespace weft {
 namespace {
 
 using Kind = Instruction::Kind;
 
-void shift(std::uint32_t& index, std::size_t by) {
-  if (index != kNoIndex) index += static_cast<std::uint32_t>(by);
+/// How far what a part's tables name is moved.
+struct Offsets {
+  std::int64_t flags;
+  std::int64_t queue_pairs;
+  std::int64_t lags;
+};
+
+void shift(std::uint32_t& index, std::int64_t by) {
+  if (index != kNoIndex) index = static_cast<std::uint32_t>(index + by);
 }
 
 /// Renumbers what a part's tables name.
 class Shift {
  public:
-  Shift(const Plan& whole, const Appended& to) : lags_{whole.lags.size()}, to_{to} {}
+  explicit Shift(const Offsets& by) : by_{by} {}
 
-  void flag(FlagIndex& index) const { shift(index, to_.flags); }
-  void lag(LagIndex& index) const { shift(index, lags_); }
-  void instruction(Instruction& i, const std::vector<WalkIndex>& walks) const {
+  void flag(FlagIndex& index) const { shift(index, by_.flags); }
+  void lag(LagIndex& index) const { shift(index, by_.lags); }
+  /// But for the walk of a move.
+  void instruction(Instruction& i) const {
     const bool of_token = (i.mode & Instruction::kOfToken) != 0;
     switch (i.kind) {
       case Kind::kMove:
-        i.index = walks[i.index];
         break;
       case Kind::kPost:
       case Kind::kPostReceives:
-        shift(i.index, to_.queue_pairs);
+        if (!of_token) shift(i.index, by_.queue_pairs);
         break;
       case Kind::kWait:
         flag(i.index);
@@ -34,7 +47,7 @@ class Shift {
         lag(i.second);
         if (of_token) break;  // its flag counts from the context, its tag is the token's
         flag(i.index);
-        i.amount += to_.queue_pairs;  // tags are queue pairs; else any will do
+        i.amount += by_.queue_pairs;  // tags are queue pairs; else any will do
         break;
       case Kind::kCompute:
         lag(i.index);
@@ -48,6 +61,13 @@ class Shift {
         break;
     }
   }
+  void join(Join& join) const {
+    for (FlagIndex& from : join.from) flag(from);
+    for (Join::To& to : join.to) {
+      flag(to.flag);
+      lag(to.lag);
+    }
+  }
   void queue_pair(QueuePair& q) const {
     flag(q.send_cq);
     flag(q.receive_cq);
@@ -57,8 +77,7 @@ class Shift {
   }
 
  private:
-  std::size_t lags_;
-  Appended to_;
+  Offsets by_;
 };
 
 template <class T>
@@ -66,14 +85,24 @@ void add_all(std::vector<T>& to, const std::vector<T>& from) {
   to.insert(to.end(), from.begin(), from.end());
 }
 
+template <class T>
+std::vector<T> slice(const std::vector<T>& of, std::size_t from, std::size_t to) {
+  return {of.begin() + static_cast<std::ptrdiff_t>(from),
+          of.begin() + static_cast<std::ptrdiff_t>(to)};
+}
+
 }  // namespace
 
+Appended end_of(const Plan& whole) {
+  return {static_cast<FlagIndex>(whole.flags.size()),
+          static_cast<QueuePairIndex>(whole.queue_pairs.size()),
+          static_cast<ActorIndex>(whole.actors.size()),
+          static_cast<std::uint32_t>(whole.programs.size())};
+}
+
 Appended append(Plan& whole, const Plan& part) {
-  const Appended to{static_cast<FlagIndex>(whole.flags.size()),
-                    static_cast<QueuePairIndex>(whole.queue_pairs.size()),
-                    static_cast<ActorIndex>(whole.actors.size()),
-                    static_cast<std::uint32_t>(whole.programs.size())};
-  const Shift shifted(whole, to);
+  const Appended to = end_of(whole);
+  const Shift shifted({to.flags, to.queue_pairs, static_cast<std::int64_t>(whole.lags.size())});
   std::vector<WalkIndex> walks;
   for (WalkIndex w = 0; w < part.walks.size(); ++w) {
     const std::span<const Leg> legs = part.walks[w];
@@ -82,11 +111,7 @@ Appended append(Plan& whole, const Plan& part) {
   add_all(whole.communicators, part.communicators);
   add_all(whole.flags, part.flags);
   for (Join join : part.joins) {
-    for (FlagIndex& flag : join.from) shifted.flag(flag);
-    for (Join::To& told : join.to) {
-      shifted.flag(told.flag);
-      shifted.lag(told.lag);
-    }
+    shifted.join(join);
     whole.joins.push_back(std::move(join));
   }
   for (NamedFlag named : part.names) {
@@ -104,11 +129,43 @@ Appended append(Plan& whole, const Plan& part) {
   for (Program program : part.programs) {
     program.actor += to.actors;
     shifted.flag(program.serves);
-    for (Instruction& i : program.code) shifted.instruction(i, walks);
+    for (Instruction& i : program.code) {
+      shifted.instruction(i);
+      if (i.kind == Kind::kMove) i.index = walks[i.index];
+    }
     whole.programs.push_back(std::move(program));
   }
   add_all(whole.lags, part.lags);
   return to;
+}
+
+Plan cut(const Plan& whole, const Appended& from, const Appended& to) {
+  const Shift shifted({-std::int64_t{from.flags}, -std::int64_t{from.queue_pairs}, 0});
+  const auto is_own = [&](FlagIndex flag) { return flag >= from.flags && flag < to.flags; };
+  Plan out;
+  out.walks = whole.walks;
+  out.lags = whole.lags;
+  out.flags = slice(whole.flags, from.flags, to.flags);
+  for (Join join : whole.joins) {
+    if (!is_own(join.from.front())) continue;
+    shifted.join(join);
+    out.joins.push_back(std::move(join));
+  }
+  for (NamedFlag named : whole.names) {
+    if (!is_own(named.flag)) continue;
+    shifted.flag(named.flag);
+    out.names.push_back(std::move(named));
+  }
+  out.queue_pairs = slice(whole.queue_pairs, from.queue_pairs, to.queue_pairs);
+  for (QueuePair& q : out.queue_pairs) shifted.queue_pair(q);
+  out.actors = slice(whole.actors, from.actors, to.actors);
+  out.programs = slice(whole.programs, from.programs, to.programs);
+  for (Program& program : out.programs) {
+    program.actor -= from.actors;
+    shifted.flag(program.serves);
+    for (Instruction& i : program.code) shifted.instruction(i);
+  }
+  return out;
 }
 
 }  // namespace weft

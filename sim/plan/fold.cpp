@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <optional>
+#include <stdexcept>
 #include <utility>
 
+#include "sim/plan/append.hpp"
 #include "sim/plan/equitable.hpp"
 #include "sim/plan/plan_graph.hpp"
 
@@ -61,7 +63,8 @@ constexpr std::size_t kMostEdges = 1'000'000'000;
 /// A plan's graph, its partition, and the plan that one of each class makes.
 class Folder {
  public:
-  Folder(const Plan& plan, const Footprints& footprints) : plan_{plan}, graph_{plan, footprints} {}
+  Folder(const Plan& plan, const Footprints& footprints, const std::vector<ActorIndex>& sides = {})
+      : plan_{plan}, graph_{plan, footprints, sides} {}
 
   std::optional<Folded> fold(const Stop* stop) {
     std::size_t edges = graph_.graph().edge_count();
@@ -78,6 +81,18 @@ class Folder {
     choose();
     return Folded{folded_plan(), server_classes(),
                   numbers(graph_.flag_node(0), plan_.flags.size())};
+  }
+
+  /// Of a place in the plan's tables, the one in the folded plan's: what stands before is there
+  /// too.
+  Appended folded(const Appended& at) const {
+    const auto kept = [&](std::uint32_t first, std::uint32_t count) {
+      std::uint32_t out = 0;
+      for (std::uint32_t i = 0; i < count; ++i) out += is_chosen(first + i) ? 1U : 0U;
+      return out;
+    };
+    return {kept(graph_.flag_node(0), at.flags), kept(graph_.queue_pair_node(0), at.queue_pairs),
+            kept(graph_.actor_node(0), at.actors), kept(graph_.program_node(0), at.programs)};
   }
 
  private:
@@ -278,6 +293,34 @@ class Folder {
 
 std::optional<Folded> fold(const Plan& plan, const Footprints& footprints, const Stop* stop) {
   return Folder(plan, footprints).fold(stop);
+}
+
+std::optional<FoldedPlans> fold(std::span<const Plan> plans, const Footprints& footprints,
+                                const Stop* stop) {
+  Plan whole;
+  std::vector<Appended> begins;
+  std::vector<ActorIndex> sides;
+  for (const Plan& plan : plans) {
+    if (plan.lap != kNoIndex) throw std::logic_error("fold: plans that run at once have no laps");
+    begins.push_back(append(whole, plan));
+    sides.push_back(begins.back().actors);
+  }
+  begins.push_back(end_of(whole));
+  Folder folder(whole, footprints, sides);
+  std::optional<Folded> folded = folder.fold(stop);
+  if (!folded) return std::nullopt;
+  FoldedPlans out{{}, std::move(folded->servers)};
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    Plan part = cut(folded->plan, folder.folded(begins[i]), folder.folded(begins[i + 1]));
+    part.op = plans[i].op;
+    part.algo = plans[i].algo;
+    part.proto = plans[i].proto;
+    part.channels = plans[i].channels;
+    part.bytes = plans[i].bytes;
+    part.communicators = plans[i].communicators;
+    out.plans.push_back(std::move(part));
+  }
+  return out;
 }
 
 bool same_but_flags(const Plan& plan, const Program& a, const Program& b) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "sim/base/stop.hpp"
@@ -41,6 +42,16 @@ struct Folded {
 /// Stopped.
 std::optional<Folded> fold(const Plan& plan, const Footprints& footprints,
                            const Stop* stop = nullptr);
+
+/// Plans that run at once, folded together: one of a class stands for others of its own plan only.
+struct FoldedPlans {
+  std::vector<Plan> plans;  ///< in their order
+  ServerClasses servers;
+};
+
+/// The same of plans that run at once. Throws std::logic_error of plans with a lap.
+std::optional<FoldedPlans> fold(std::span<const Plan> plans, const Footprints& footprints,
+                                const Stop* stop = nullptr);
 
 /// Whether two programs of a plan do the same up to the numbers of their flags: the n-th flag that
 /// one names first is the n-th of the other, and begins with as many tokens.

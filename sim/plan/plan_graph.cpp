@@ -67,7 +67,8 @@ std::vector<std::size_t> run_begins(const std::vector<Instruction>& code) {
   return out;
 }
 
-PlanGraph::PlanGraph(const Plan& plan, const Footprints& footprints)
+PlanGraph::PlanGraph(const Plan& plan, const Footprints& footprints,
+                     const std::vector<ActorIndex>& sides)
     : plan_{plan},
       footprints_{footprints},
       server_nodes_(footprints.server_count(), kNoIndex),
@@ -80,7 +81,7 @@ PlanGraph::PlanGraph(const Plan& plan, const Footprints& footprints)
     lag_digests_.push_back(combined(fnv1a(lag.cause), std::uint64_t(lag.time.count_ps())));
   }
   reserve();
-  add_nodes();
+  add_nodes(sides);
   for (std::uint32_t p = 0; p < plan_.programs.size(); ++p) add_program(p);
   for (QueuePairIndex q = 0; q < plan_.queue_pairs.size(); ++q) add_queue_pair(q);
   for (std::size_t j = 0; j < plan_.joins.size(); ++j) add_join(j);
@@ -110,7 +111,7 @@ std::uint32_t PlanGraph::count_context() const {
   return count;
 }
 
-void PlanGraph::add_nodes() {
+void PlanGraph::add_nodes(const std::vector<ActorIndex>& sides) {
   for (const Program& program : plan_.programs) {
     std::uint64_t digest = program.copies;
     for (const Instruction& i : program.code) {
@@ -125,9 +126,13 @@ void PlanGraph::add_nodes() {
     }
     graph_.add_node(combined(1, digest));
   }
-  for (const Actor& actor : plan_.actors) {
-    graph_.add_node(
-        combined(2, combined(static_cast<std::uint64_t>(actor.kind), lag_digest(actor.round))));
+  for (ActorIndex a = 0; a < plan_.actors.size(); ++a) {
+    const Actor& actor = plan_.actors[a];
+    const auto side = static_cast<std::uint64_t>(
+        std::ranges::count_if(sides, [a](ActorIndex from) { return from <= a; }));
+    const std::uint64_t does =
+        combined(static_cast<std::uint64_t>(actor.kind), lag_digest(actor.round));
+    graph_.add_node(combined(2, side == 0 ? does : combined(does, side)));
   }
   for (const Flag& flag : plan_.flags) graph_.add_node(combined(3, flag.tokens));
   for (const QueuePair& q : plan_.queue_pairs) {

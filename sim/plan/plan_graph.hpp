@@ -17,8 +17,9 @@ namespace weft {
 /// joins; then, as they are met, paths (what walks and messages take) and servers; then blocks.
 class PlanGraph {
  public:
-  /// Both must outlive it.
-  PlanGraph(const Plan& plan, const Footprints& footprints);
+  /// Both must outlive it. `sides`: actors from there on are held apart from those before.
+  PlanGraph(const Plan& plan, const Footprints& footprints,
+            const std::vector<ActorIndex>& sides = {});
 
   const LabelledGraph& graph() const { return graph_; }
   std::uint32_t program_node(std::uint32_t p) const { return p; }
@@ -50,7 +51,7 @@ class PlanGraph {
  private:
   void reserve();
   std::uint32_t count_context() const;
-  void add_nodes();
+  void add_nodes(const std::vector<ActorIndex>& sides);
   std::uint32_t server_node(std::uint32_t server);
   std::uint64_t lag_digest(LagIndex lag) const { return lag == kNoIndex ? 0 : lag_digests_[lag]; }
   std::uint64_t second_lag_digest(const Instruction& i) const;

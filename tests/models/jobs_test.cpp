@@ -1,8 +1,10 @@
 #include "models/collective/jobs.hpp"
 
+#include <array>
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -55,6 +57,37 @@ TEST(Jobs, StoppedAfterOneMemoryPathTheyKeepItsRows) {
   // Lines of one length, whether run or not.
   EXPECT_THAT(csv_text(stopped),
               ::testing::EndsWith("\nallreduce,2048,,,host-staged,,,,,,,,,,,b,\n"));
+}
+
+// Jobs that share uplinks, side by side and scattered over leaves: times are those of every rank
+// simulated.
+TEST(Jobs, FoldToTheTimesOfAllRanks) {
+  using Nodes = std::array<const char*, 3>;
+  for (const Nodes& of : {Nodes{"0-1", "2-3", "4-7"}, Nodes{"\"0,2\"", "\"1,3\"", "4-7"}}) {
+    const std::string text = fmt::format(R"(scenario: jobs
+topology: ../topologies/hgx-h100-2nic.yaml
+nodes: 8
+jobs:
+  - {{job: a, nodes: {}, op: alltoall, size: 1 MiB}}
+  - {{job: b, nodes: {}, op: alltoall, size: 1 MiB}}
+  - {{job: c, nodes: {}, op: allreduce, size: 8 MiB}}
+memory_paths: [gdr]
+set: {{network.kind: leaf-spine, network.ports: 8, network.oversubscription: 3}}
+)",
+                                         of[0], of[1], of[2]);
+    PredictOptions options;
+    const RunResult folded =
+        predict(parse_scenario(text, shipped("scenarios/jobs.yaml")), options, make_catalog());
+    options.folds = false;
+    const RunResult whole =
+        predict(parse_scenario(text, shipped("scenarios/jobs.yaml")), options, make_catalog());
+    ASSERT_EQ(folded.rows.size(), 3);
+    for (std::size_t i = 0; i < 3; ++i) {
+      EXPECT_NEAR(folded.rows[i].time_us / whole.rows[i].time_us, 1, 1e-9) << of[0] << i;
+      EXPECT_NEAR(folded.rows[i].alone_us / whole.rows[i].alone_us, 1, 1e-9) << of[0] << i;
+    }
+    EXPECT_GT(folded.rows[2].time_us, folded.rows[2].alone_us * 0.999);
+  }
 }
 
 TEST(Jobs, StoppedBeforeAnyRowTheyHaveNothingToKeep) {

@@ -36,6 +36,37 @@ TEST(Append, PartsRunAsByThemselves) {
   EXPECT_EQ(run_both(quick, slow).causes, run(slow).causes);
 }
 
+// What was appended comes out again as it went in, but for tables that all share.
+TEST(Cut, IsWhatWasAppended) {
+  Plan part = pipe(4, 3);
+  const FlagIndex a = flag(part);
+  const FlagIndex b = flag(part);
+  part.joins.push_back({{a}, {{b, lag(part, "late", 1)}}});
+  part.names.push_back({"a", "b", b});
+  part.queue_pairs.push_back({});
+  part.queue_pairs[0].send_cq = a;
+  part.programs[0].signal(b, kNoIndex, 0);
+  Plan whole;
+  append(whole, pipe(2, 7));
+  const Appended from = append(whole, part);
+  const Appended to = end_of(whole);
+  append(whole, part);
+  const Plan out = cut(whole, from, to);
+  EXPECT_EQ(out.flags, part.flags);
+  EXPECT_EQ(out.names, part.names);
+  EXPECT_EQ(out.queue_pairs.size(), 1u);
+  EXPECT_EQ(out.queue_pairs[0].send_cq, a);
+  EXPECT_EQ(out.actors.size(), part.actors.size());
+  ASSERT_EQ(out.joins.size(), 1u);
+  EXPECT_EQ(out.joins[0].from, part.joins[0].from);
+  EXPECT_EQ(out.joins[0].to[0].flag, b);
+  EXPECT_EQ(out.lags[out.joins[0].to[0].lag].cause, "late");
+  EXPECT_EQ(out.programs[0].code.back().index, b);
+  EXPECT_EQ(out.programs[0].code.back().amount, part.programs[0].code.back().amount);
+  EXPECT_EQ(run(out).time, run(part).time);
+  EXPECT_EQ(run(out).causes, run(part).causes);
+}
+
 TEST(Append, NumbersOnWhatAJoinNames) {
   Plan part;
   const FlagIndex a = flag(part);

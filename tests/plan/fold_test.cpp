@@ -1,7 +1,9 @@
 #include "sim/plan/fold.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -87,6 +89,30 @@ TEST(Fold, ChannelsThatAreAlikeBecomeOne) {
     EXPECT_EQ(program.copies, 4u);
     EXPECT_EQ(program.code, channels(1).programs[rank].code);
   }
+}
+
+// Two that are alike stay two plans, of which each stands for its own; on what both use they meet.
+TEST(Fold, OfSeveralPlansEachStandsForItsOwn) {
+  std::vector<Plan> plans{ring(3), ring(3)};
+  plans[1].op = "other";
+  plans[1].channels = 7;
+  const FoldedPlans folded = *fold(plans, Links{});
+  ASSERT_EQ(folded.plans.size(), 2u);
+  const Plan alone = fold(plans[0], Links{})->plan;
+  for (std::size_t i = 0; i < 2; ++i) {
+    const Plan& plan = folded.plans[i];
+    EXPECT_EQ(plan.op, plans[i].op);
+    EXPECT_EQ(plan.channels, plans[i].channels);
+    EXPECT_EQ(plan.flags, alone.flags);
+    EXPECT_EQ(plan.actors, alone.actors);
+    ASSERT_EQ(plan.programs.size(), 1u);
+    EXPECT_EQ(plan.programs[0].copies, 3u);
+    EXPECT_EQ(plan.programs[0].code, alone.programs[0].code);
+  }
+  EXPECT_EQ(folded.servers.size[0], 3u);
+  EXPECT_EQ(folded.servers.size[99], 1u);
+  plans[1].lap = 0;
+  EXPECT_THROW(fold(plans, Links{}), std::logic_error);
 }
 
 TEST(Fold, WhatDiffersStays) {
