@@ -45,7 +45,7 @@ class RowRunner {
       : ready_{ready}, task_{task}, has_drawn_{has_drawn} {}
 
   PlanRun run(const Machine& machine, const Schedule& schedule, Bytes bytes) const {
-    const Plan plan = make_plan(machine.devices(), schedule, task_.op, bytes);
+    const Plan plan = plan_of(machine, schedule, bytes);
     const Launches launches(machine.devices().params());
     const PredictOptions& options = ready_.options;
     if (options.fidelity != Fidelity::kFluid) return run_packets_on(machine, plan, launches);
@@ -75,6 +75,13 @@ class RowRunner {
   }
 
  private:
+  /// Chains through several nodes are not in kernels: where rings pass a node's GPUs in unlike
+  /// orders each launch would then take the way through all nodes, which samples do not know.
+  Plan plan_of(const Machine& machine, const Schedule& schedule, Bytes bytes) const {
+    Plan plan = make_plan(machine.devices(), schedule, task_.op, bytes);
+    const bool goes_through_nodes = is_chain(task_.op) && machine.fabric().nodes() > 1;
+    return goes_through_nodes ? plan : in_kernels(std::move(plan));
+  }
   bool is_told() const { return ready_.options.timeline_of == task_.bytes; }
 
   static PlanRun begun(const Plan& plan) {

@@ -12,6 +12,7 @@
 #include "models/transport/run_plans.hpp"
 #include "tests/models/machine_under_test.hpp"
 #include "tests/models/prediction.hpp"
+#include "tests/run/plans.hpp"
 
 namespace weft::test::models_launches {
 namespace {
@@ -43,6 +44,34 @@ TEST(Launches, ARingsRanksEndTogether) {
   const double alone =
       row("allreduce", Bytes::mib(64), {"nccl.launch=single", "nccl.host_wait=0 ns"}).time_us;
   EXPECT_NEAR(again / alone, 1, 0.005);
+}
+
+// Blocks of 10 and 30 ns, a launch 5 ns before: the short one's next kernel begins when the long
+// one has ended, the other GPU's when its own has.
+TEST(Launches, AGpusNextKernelBeginsWhenAllItsBlocksHaveEnded) {
+  Plan plan;
+  const auto add_block = [&](std::size_t gpu, std::uint32_t number, std::int64_t kernel_ns) {
+    Program program;
+    program.actor = static_cast<ActorIndex>(plan.actors.size());
+    plan.actors.push_back({Actor::Kind::kThreadBlock, DeviceId{gpu}, number});
+    program.compute(lag(plan, "launch", 5));
+    program.compute(lag(plan, "kernel", kernel_ns));
+    plan.programs.push_back(std::move(program));
+  };
+  add_block(0, 0, 10);
+  add_block(0, 1, 30);
+  const auto ran = [](const Plan& whole) {
+    EventQueue events;
+    CauseTable causes;
+    FixedRates transport(events, causes);
+    return run_plan(whole, transport, events, causes);
+  };
+  EXPECT_EQ(ran(launched(plan, 3)).first_end, Duration::ns(3 * 15));
+  EXPECT_EQ(ran(launched(in_kernels(plan), 3)).first_end, Duration::ns(2 * 35 + 15));
+  EXPECT_EQ(ran(launched(in_kernels(plan), 3)).time, Duration::ns(3 * 35));
+  EXPECT_EQ(ran(in_kernels(plan)).first_end, Duration::ns(15));
+  add_block(1, 0, 12);
+  EXPECT_EQ(ran(launched(in_kernels(plan), 3)).first_end, Duration::ns(3 * 17));
 }
 
 // Two ranks' blocks end together; their proxies then still have to see that the last slices were

@@ -1,6 +1,8 @@
 #include "models/nccl/execute/launches.hpp"
 
+#include <map>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace weft {
@@ -62,6 +64,29 @@ void launch_again(Plan& plan, const std::vector<std::uint32_t>& groups, std::uin
 }
 
 }  // namespace
+
+Plan in_kernels(Plan plan) {
+  std::map<DeviceId, Join> ends;  // by GPU
+  for (const std::vector<std::uint32_t>& groups : programs_by_block(plan)) {
+    Join& end = ends[plan.actors[plan.programs[groups.front()].actor].device];
+    plan.flags.push_back({1});
+    const auto begins = static_cast<FlagIndex>(plan.flags.size() - 1);
+    end.to.push_back({begins});
+    Program& first = plan.programs[groups.front()];
+    const std::vector<Instruction> code = std::exchange(first.code, {});
+    const Parts parts(code);
+    append(first, parts.operations);
+    first.wait(begins);
+    append(first, parts.launch);
+    append(first, parts.kernel);
+    for (const std::uint32_t group : groups) {
+      end.from.push_back(add_flag(plan));
+      plan.programs[group].signal(end.from.back());
+    }
+  }
+  for (auto& [gpu, end] : ends) plan.joins.push_back(std::move(end));
+  return plan;
+}
 
 Plan launched(const Plan& plan, std::uint32_t times, std::uint32_t lap) {
   Plan out = plan;

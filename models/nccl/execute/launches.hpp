@@ -30,9 +30,14 @@ inline constexpr std::array kLaunchParams{
 };
 static_assert(every_param_is_sourced(kLaunchParams));
 
-/// The plan with every thread block's kernel launched so many times, at least twice: a block begins
-/// again when its groups of warps have ended, whatever others do. The plan's `lap` is the end of
-/// the launch of that number, which is not the last one.
+/// The plan with the thread blocks of each GPU in one kernel: on a stream the next one's blocks
+/// begin when all of the last one's have ended, whatever other GPUs do. Of one launch nothing
+/// changes.
+Plan in_kernels(Plan plan);
+
+/// The plan with every thread block launched so many times, at least twice: it begins again when
+/// its groups of warps have ended, and those of its kernel if it is in one. The plan's `lap` is the
+/// end of the launch of that number, which is not the last one.
 Plan launched(const Plan& plan, std::uint32_t times, std::uint32_t lap = 1);
 
 }  // namespace weft
