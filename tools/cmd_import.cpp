@@ -91,12 +91,6 @@ std::vector<std::string> missing(const DeviceParams& params) {
   return out;
 }
 
-std::string conflict_text(const Conflict& conflict) {
-  const auto place = [](const Place& at) { return at.file.empty() ? "" : " (" + at.text() + ")"; };
-  return fmt::format("{}: {}{} is taken, not {}{}", conflict.what, conflict.taken,
-                     place(conflict.taken_place), conflict.other, place(conflict.other_place));
-}
-
 std::string difference_text(const HostDifference& odd) {
   const std::string place = odd.place.file.empty() ? "" : " (" + odd.place.text() + ")";
   return fmt::format("{}: {} {} is {}{}, elsewhere {} ({})", odd.host, odd.subject, odd.what,
@@ -117,7 +111,7 @@ std::vector<std::string> remarks(const ImportedMachine& machine,
     }
   };
   const auto same = [](const std::string& text) { return text; };
-  add("conflict", machine.conflicts, conflict_text);
+  add("conflict", machine.conflicts, text_of);
   add("odd host", machine.hosts.odd, difference_text);
   add("note", machine.spec.notes, same);
   add("missing", missing, same);

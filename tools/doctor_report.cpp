@@ -76,6 +76,8 @@ constexpr std::array kFindingFields{
                  [](const Finding& f) -> Json { return f.check; }},
     FindingField{{"host", "text", "where the evidence names one", "of which host"},
                  [](const Finding& f) { return if_any(f.host); }},
+    FindingField{{"also_on", "list", "", "other hosts whose own evidence says the same"},
+                 [](const Finding& f) { return lines_json(f.also_on); }},
     FindingField{{"what", "text", "", "what is wrong"},
                  [](const Finding& f) -> Json { return f.what; }},
     FindingField{{"remedy", "text", "where there is one", "what to do"},
@@ -195,8 +197,11 @@ std::string on_host(const Diagnosis& diagnosis, const std::string& host) {
 }
 
 std::string finding_text(const Finding& finding, const Diagnosis& diagnosis) {
+  std::vector<std::string> hosts{finding.host};
+  hosts.insert(hosts.end(), finding.also_on.begin(), finding.also_on.end());
   std::string out =
-      fmt::format("{}: {}{}\n  {}\n", finding.check, on_host(diagnosis, finding.host),
+      fmt::format("{}: {}{}\n  {}\n", finding.check,
+                  one_line(on_host(diagnosis, known_names(hosts, kMostQuotes))),
                   one_line(finding.what), one_line(price_text(finding, diagnosis.nodes)));
   for (std::size_t i = 0; i < finding.evidence.size() && i < kMostQuotes; ++i) {
     const Quote& quote = finding.evidence[i];

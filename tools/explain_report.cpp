@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <set>
 #include <string_view>
 
@@ -302,6 +303,7 @@ std::string answer_text(const ExplainView& view, std::size_t at) {
   if (has_share(view)) {
     out += fmt::format("   explains {} of the gap ({} to {}): ", percent(best.match.share),
                        percent(best.match.low), percent(best.match.high));
+    if (best.match.high < 1) out += "not all of it; ";
   } else {
     out += "   no share of the gap, which over all sizes is within its error: ";
   }
@@ -429,6 +431,13 @@ std::string last_line(const ExplainView& view) {
   const std::string of = fmt::format("{} causes in {} variants", causes.size(), variants);
   switch (explanation.verdict) {
     case Explained::kNotSlower:
+      if (std::accumulate(explanation.gaps.begin(), explanation.gaps.end(), 0.0) < 0 &&
+          explanation.healthy.tail < 0.05) {
+        return fmt::format(
+            "not slower than it should be but faster, by more than 95 of 100 healthy runs are off "
+            "({} known); are the two runs the other way round?\n",
+            of);
+      }
       return fmt::format(
           "not slower than it should be: {} of 100 healthy runs would be further "
           "off ({} known)\n",

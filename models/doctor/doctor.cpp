@@ -53,7 +53,23 @@ bool is_same(const Finding& a, const Finding& b) {
                     same_text);
 }
 
-/// Goes through the checklist; findings that `known` has are of the other host, too, and left out.
+/// Whether the same was read at places of its own: not in what names no host, which all share.
+bool is_of_own_evidence(const Finding& finding, const Finding& other) {
+  return !std::equal(finding.evidence.begin(), finding.evidence.end(), other.evidence.begin(),
+                     other.evidence.end(),
+                     [](const Quote& x, const Quote& y) { return x.place == y.place; });
+}
+
+/// Of a finding that the first host has, too.
+void add_host(const Finding& same, const std::string& host, std::vector<Finding>& findings) {
+  for (Finding& finding : findings) {
+    if (!is_same(finding, same) || !is_of_own_evidence(finding, same)) continue;
+    finding.also_on.push_back(host);
+  }
+}
+
+/// Goes through the checklist; findings that `known` has are of the other host, too, and named
+/// there.
 std::vector<Finding> examined(const Patient& patient, const std::string& host,
                               const std::vector<Finding>& known, Diagnosis& out) {
   std::vector<Finding> findings;
@@ -65,7 +81,11 @@ std::vector<Finding> examined(const Patient& patient, const std::string& host,
       const bool is_known = std::any_of(known.begin(), known.end(), [&](const Finding& other) {
         return is_same(finding, other);
       });
-      if (!is_known) findings.push_back(std::move(finding));
+      if (is_known) {
+        add_host(finding, host, out.findings);
+      } else {
+        findings.push_back(std::move(finding));
+      }
     }
     outcome.findings.clear();
     out.checks.push_back({check.name, check.looks_at, host, std::move(outcome)});
@@ -99,6 +119,12 @@ void add_notes(const Patient& patient, const std::string& host, Diagnosis& out) 
   for (const std::string& note : patient.spec().notes) {
     if (std::find(out.notes.begin(), out.notes.end(), note) != out.notes.end()) continue;
     out.notes.push_back(host.empty() ? note : host + ": " + note);
+  }
+  for (const Conflict& conflict : patient.imported().conflicts) {
+    const std::string note = "evidence disagrees: " + text_of(conflict);
+    if (std::find(out.notes.begin(), out.notes.end(), note) == out.notes.end()) {
+      out.notes.push_back(note);
+    }
   }
 }
 

@@ -40,9 +40,10 @@ struct FindingPrice {
 /// One thing that is wrong.
 struct Finding {
   std::string check;
-  std::string host;    ///< "" where the evidence names none
-  std::string what;    ///< "3 of 8 GPUs ..."
-  std::string remedy;  ///< what to do
+  std::string host;                  ///< "" where the evidence names none
+  std::vector<std::string> also_on;  ///< other hosts whose own evidence says the same
+  std::string what;                  ///< "3 of 8 GPUs ..."
+  std::string remedy;                ///< what to do
   std::vector<Quote> evidence;
   Change mend;
   std::string why_unpriced;  ///< where it is nothing that the model can mend

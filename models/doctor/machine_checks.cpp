@@ -163,10 +163,20 @@ Outcome check_nvlinks(const Patient& patient) {
   if (!patient.knows_nvlinks()) {
     return not_known("nothing says the GPUs' NVLinks", "nvidia-smi topo -m; nvidia-smi nvlink -s");
   }
-  if (links.empty()) return not_here("no GPU is known to be at an NVSwitch");
+  const std::vector<const DeviceSpec*> gpus = patient.of(DeviceKind::kGpu);
+  const bool any_said = std::any_of(gpus.begin(), gpus.end(), [&](const DeviceSpec* gpu) {
+    return patient.said(*gpu, fact::kNvlinks) != nullptr;
+  });
+  const auto& all = patient.spec().node.links;
+  const bool any_linked = std::any_of(all.begin(), all.end(), [](const PeerLinkSpec& link) {
+    return link.kind == LinkKind::kNvlink;
+  });
+  if (links.empty() && (any_linked || !any_said)) {
+    return not_here("no GPU is known to be at an NVSwitch");
+  }
   Finding finding;
   std::vector<const DeviceSpec*> low;
-  for (const DeviceSpec* gpu : patient.of(DeviceKind::kGpu)) {
+  for (const DeviceSpec* gpu : gpus) {
     const auto at = links.find(gpu->name);
     const ParamValues* const part = patient.context().parts.values(gpu->part, "gpu", gpu->place);
     std::uint32_t usual = most;
@@ -181,6 +191,7 @@ Outcome check_nvlinks(const Patient& patient) {
     if (count == 0) finding.why_unpriced = gpu->name + " has no NVLink at all";
     finding.mend.nvlinks.push_back({gpu->name, usual});
   }
+  if (low.empty() && most == 0) return not_here("no GPU is known to be at an NVSwitch");
   if (low.empty()) return all_well(fmt::format("{} of each GPU", most));
   finding.what =
       names_of(low) + " " + std::string(by_count(low.size(), "lacks", "lack")) + " NVLinks";
@@ -190,18 +201,37 @@ Outcome check_nvlinks(const Patient& patient) {
 }
 
 /// Of a GPU, its memory or its links; the others are mostly the program's own (NVIDIA, "Xid
-/// Errors": 13, 31, 43, 45).
+/// Errors": 13, 31, 43, 45). From 144 on NVLink's, of which those are faults that say "Fatal"; 154
+/// says what the GPU needs now.
 bool is_of_machine(std::string_view alert) {
-  constexpr std::array<std::int64_t, 11> kXids{48, 62, 63, 64, 74, 79, 92, 94, 95, 119, 120};
+  constexpr std::array<std::int64_t, 12> kXids{48, 62, 63, 64, 74, 79, 92, 94, 95, 119, 120, 140};
+  constexpr std::int64_t kFirstNvlink = 144;
+  constexpr std::int64_t kLastNvlink = 150;
+  constexpr std::int64_t kRecovery = 154;
   Scan scan(alert);
   if (!scan.skip_to("NVRM: Xid") || !scan.skip_to("): ")) return false;
   const std::optional<std::int64_t> xid = scan.whole();
-  return xid && std::find(kXids.begin(), kXids.end(), *xid) != kXids.end();
+  if (!xid) return false;
+  if (*xid >= kFirstNvlink && *xid <= kLastNvlink) {
+    return holds(alert, "Fatal") && !holds(alert, "Nonfatal") && !holds(alert, "Non-fatal");
+  }
+  if (*xid == kRecovery) return holds(alert, "Required") || holds(alert, "Reset");
+  return std::find(kXids.begin(), kXids.end(), *xid) != kXids.end();
 }
 
 bool is_error(std::string_view alert) {
-  return is_of_machine(alert) || holds(alert, "does not answer on PCIe") ||
-         holds(alert, "AER: Uncorrected") || holds(alert, "can't assign");
+  constexpr std::array<std::string_view, 8> kWords{"does not answer on PCIe",
+                                                   "Uncorrect",
+                                                   "can't assign",
+                                                   "failed to assign",
+                                                   "no space for",
+                                                   "health compromised",
+                                                   "BAR1 is 0M",
+                                                   "RmInitAdapter failed"};
+  const bool is_fatal_of_switch = holds(alert, "SXid") && holds(alert, "Fatal, ");
+  return is_of_machine(alert) || is_fatal_of_switch || holds(alert, "Fatal error detected") ||
+         std::any_of(kWords.begin(), kWords.end(),
+                     [&](std::string_view word) { return holds(alert, word); });
 }
 
 Outcome check_alerts(const Patient& patient) {

@@ -41,6 +41,10 @@ bool is_down(const Patient& patient, const DeviceSpec& nic) {
   return state != nullptr && state->value == "down";
 }
 
+/// Whether nothing tells what it is: neither a product that weft has a part of, nor a name or id by
+/// which it could be held against others.
+bool is_of_unknown_card(const DeviceSpec& nic) { return nic.part.empty(); }
+
 double measured_rate(const DeviceSpec& nic) {
   const ParamValue* const rate = measured(nic, "rate");
   return rate == nullptr ? 0 : rate->number;
@@ -135,14 +139,19 @@ Outcome check_ports(const Patient& patient) {
   Finding finding;
   std::vector<const DeviceSpec*> down;
   std::vector<const DeviceSpec*> idle;
+  std::vector<const DeviceSpec*> unsure;
   bool any = false;
   bool any_linked = false;  // a link that the subnet manager has not made active
   for (const DeviceSpec* nic : nics) {
     const Fact* const state = patient.said(*nic, fact::kState);
     any = any || state != nullptr;
-    if (!is_down(patient, *nic) || !is_like_one_in_use(patient, *nic)) continue;
     const Fact* const physical = patient.said(*nic, fact::kPhysical);
-    if (physical != nullptr && physical->value == "Disabled") continue;  // somebody turned it off
+    const bool is_off = physical != nullptr && physical->value == "Disabled";  // by somebody
+    if (is_off || !is_down(patient, *nic)) continue;
+    if (is_of_unknown_card(*nic) && nic->port_of.empty() && is_meant_for_gpus(patient, *nic)) {
+      unsure.push_back(nic);
+    }
+    if (!is_like_one_in_use(patient, *nic)) continue;
     if (!is_meant_for_gpus(patient, *nic)) idle.push_back(nic);
     if (!is_meant_for_gpus(patient, *nic)) continue;
     down.push_back(nic);
@@ -156,6 +165,10 @@ Outcome check_ports(const Patient& patient) {
     return not_known(fmt::format("down and nothing says where in the machine: {}",
                                  known_names(unplaced, kMostNames)),
                      "ls -l /sys/class/infiniband");
+  }
+  if (down.empty() && !unsure.empty()) {
+    return not_known("down and nothing says which card it is: " + names_of(unsure),
+                     "ibstat; lspci -nn");
   }
   if (down.empty() && !idle.empty()) {
     return not_known("down and nothing says whether for GPUs: " + names_of(idle),
@@ -191,13 +204,17 @@ Outcome check_rates(const Patient& patient) {
   const ParamCatalog& catalog = patient.context().catalog;
   const ParamSpec& spec = catalog.require("nic.rate");
   std::vector<const DeviceSpec*> unknown;
+  std::vector<const DeviceSpec*> unsure;
   std::vector<const DeviceSpec*> low;
   const DeviceSpec* below_part = nullptr;
+  double most = 0;
+  for (const DeviceSpec* nic : patient.nics()) most = std::max(most, measured_rate(*nic));
   Finding finding;
   for (const DeviceSpec* nic : patient.nics()) {
     const double rate = measured_rate(*nic);
     if (rate == 0) unknown.push_back(nic);
-    if (rate == 0 || nic->part.empty()) continue;
+    if (rate > 0 && is_of_unknown_card(*nic) && rate < most) unsure.push_back(nic);
+    if (rate == 0 || is_of_unknown_card(*nic)) continue;
     double best = 0;
     for (const DeviceSpec* other : patient.nics()) {
       if (patient.are_alike(*other, *nic)) best = std::max(best, measured_rate(*other));
@@ -215,6 +232,11 @@ Outcome check_rates(const Patient& patient) {
         fmt::format("the rate of {} is below that of others of the same card", names_of(low));
     finding.remedy = "look at cable, transceiver and the switch port's setting (mlxlink -d NIC)";
     return found({std::move(finding)});
+  }
+  if (!unsure.empty()) {
+    return not_known(fmt::format("{}, others have more, and nothing says which card it is",
+                                 quote_of(*unsure.front(), "rate", catalog).text),
+                     "ibstat; lspci -nn");
   }
   if (!unknown.empty()) {
     return not_known("nothing says the rate of " + names_of(unknown),

@@ -448,7 +448,7 @@ Explanation explain(const std::vector<double>& gaps, const Effects& effects,
   const Search search(gaps, out.sd, effects, errors, noise, matcher, thresholds);
   std::vector<Combination> all = search.sufficient(singles);
   const bool is_doubted = std::none_of(all.begin(), all.end(), [&](const Combination& each) {
-    return each.match.tail >= thresholds.doubted;
+    return each.match.tail >= thresholds.doubted && std::abs(each.match.off) < thresholds.off;
   });
   if (is_doubted) {
     const std::vector<Together> pairs = search.likely_pairs(singles);

@@ -53,6 +53,7 @@ struct Thresholds {
   double same{0.5};       ///< standard deviations within which predictions are one answer
   double shown{1000};     ///< causes that are less likely by more are no answers
   double doubted{0.1};    ///< two causes are looked for where no single one's numbers are so common
+  double off{1.645};      ///< nor its factor is off by less than that many standard deviations
   double two{0.05};       ///< two causes at once are so likely beside one
   std::size_t pairs{
       400};  ///< predicted then, as guessed; so are the likeliest causes' with all others

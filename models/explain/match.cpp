@@ -75,6 +75,7 @@ Match GapMatcher::match(std::span<const double> effect) const {
   const double s = std::exp(u);
   const auto n = static_cast<double>(gaps_.size());
   Match out;
+  out.off = own;
   out.chi_square = std::max(0.0, gg + (cc * s - 2 * gc) * s) + own * own;
   out.log_likelihood =
       -0.5 * (out.chi_square + noise_->log_determinant() + n * std::log(2 * std::numbers::pi));

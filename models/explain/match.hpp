@@ -11,6 +11,7 @@ namespace weft {
 struct Match {
   double chi_square{0};  ///< squared distance in standard deviations
   double log_likelihood{0};
+  double off{0};          ///< ln of the factor that fits best, in standard deviations of its own
   double tail{1};         ///< the chance of a worse match where the effect is the cause
   bool has_share{false};  ///< the gaps' sum is more than its error
   double share{0};        ///< of it that the effect has

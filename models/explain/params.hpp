@@ -24,13 +24,13 @@ inline constexpr std::array kExplainParams{
         "published runs of one machine and setting by different sites differ by 0.022 from 64 MiB "
         "on and 0.28 below, where launchers differ (tests/explain/errors_test.cpp)",
         "the same of the ratio of two runs of one machine below 64 MiB"},
-    ParamSpec{"explain.common", Unit::kFraction, 0.1, 0, 0.95, Origin::kMeasured,
+    ParamSpec{"explain.common", Unit::kFraction, 0.05, 0, 0.95, Origin::kMeasured,
               "models/expect/errors.csv, by tests/explain/errors_test.cpp",
               "share of that variance which all sizes of a run have in common"},
-    ParamSpec{"explain.slow", Unit::kFraction, 0.8, 0, 0.95, Origin::kMeasured,
+    ParamSpec{"explain.slow", Unit::kFraction, 0.85, 0, 0.95, Origin::kMeasured,
               "models/expect/errors.csv, by tests/explain/errors_test.cpp",
               "share of it which varies slowly with the logarithm of size"},
-    ParamSpec{"explain.slow_octaves", Unit::kCount, 7, 0.5, 40, Origin::kMeasured,
+    ParamSpec{"explain.slow_octaves", Unit::kCount, 6, 0.5, 40, Origin::kMeasured,
               "models/expect/errors.csv, by tests/explain/errors_test.cpp",
               "doublings of size over which that part is no longer alike (1/e)"},
     ParamSpec{

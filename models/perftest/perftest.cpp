@@ -303,6 +303,7 @@ Duration lone_latency(const Machine& machine, const PerftestEnds& ends,
 constexpr std::int64_t kSteadyBytes = 32 << 20;
 constexpr std::uint64_t kSteadyCompletions = 5;
 constexpr std::uint64_t kFewestIterations = 8;
+constexpr std::uint64_t kMostMessages = 1 << 16;  // beyond, a run takes seconds
 
 /// Staged, twice what fills the buffers.
 std::uint64_t fewest_iterations(const Machine& machine, const PerftestOptions& options,
@@ -413,6 +414,9 @@ PerftestRow perftest(const Machine& machine, const PerftestOptions& options, Byt
     const std::uint64_t fewest = fewest_iterations(machine, options, size);
     const std::uint64_t most = kSteadyCompletions * std::min(options.tx_depth, kModeration);
     iterations = std::clamp(steady, fewest, std::max(fewest, most));
+    // Of few completions a queue pair the last ones' bursts would be most of the steady part.
+    const std::uint64_t enough = kSteadyCompletions * together;
+    if (enough * options.qps <= kMostMessages) iterations = std::max(iterations, enough);
     iterations += options.post_list - 1 - (iterations - 1) % options.post_list;  // whole lists
   }
   // Too few for some completions each: then completions come oftener.

@@ -119,7 +119,17 @@ struct Table {
   }
 };
 
+/// Whether a line is NCCL's own log.
+bool is_log(const Words& words) {
+  const auto at = std::find(words.begin(), words.end(), "NCCL");
+  return at != words.end() && at + 1 != words.end() &&
+         (*(at + 1) == "INFO" || *(at + 1) == "WARN" || *(at + 1) == "TRACE");
+}
+
 /// Reads what nccl-tests prints, line by line; what else is in between (NCCL's own log) is skipped.
+/// A row's beginning is printed before its operation runs, so what NCCL logs then stands in it:
+/// "1048576 262144 float sum -1host:5:6 [0] NCCL INFO ...", further lines, then the rest of the
+/// row.
 class TextReader {
  public:
   std::vector<Table> tables(std::string_view text, const std::string& file) {
@@ -137,6 +147,12 @@ class TextReader {
       if (tables_.back().time_column() == words.size() - 1) throw InputError("no column 'time'");
     } else if (words[0] == "#") {
       read_comment(words);
+    } else if (!tables_.empty() && is_size(words[0]) && is_log(words)) {
+      check_room(rows_++);
+      tables_.back().rows.push_back({number, begun(words)});
+    } else if (is_rest(words)) {
+      Words& row = tables_.back().rows.back().words;
+      row.insert(row.end(), words.begin(), words.end());
     } else if (!tables_.empty() && is_size(words[0])) {
       check_room(rows_++);
       tables_.back().rows.push_back({number, words});
@@ -147,6 +163,29 @@ class TextReader {
         }
       }
     }
+  }
+
+  /// What stands before the log in a row's beginning: the columns up to the first time.
+  Words begun(const Words& words) const {
+    const Table& table = tables_.back();
+    Words out(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(
+                                                 std::min(words.size(), table.time_column())));
+    if (!out.empty()) {  // "-1host:5:6"
+      const std::string_view last = out.back();
+      out.back() = last.substr(0, last.find_first_not_of("0123456789", last.starts_with('-')));
+    }
+    return out;
+  }
+
+  /// Whether a line is the rest of the row that was begun last: numbers, as many as it lacks.
+  bool is_rest(const Words& words) const {
+    if (tables_.empty() || tables_.back().rows.empty()) return false;
+    const Table& table = tables_.back();
+    const std::size_t has = table.rows.back().words.size();
+    if (has != table.time_column() || has + words.size() != table.columns()) return false;
+    return std::all_of(words.begin(), words.end(), [](std::string_view word) {
+      return word == "N/A" || parse_number(word).has_value();
+    });
   }
 
   void read_comment(const Words& words) {

@@ -155,7 +155,11 @@ class Expect(CliTest):
         (self.here / "wrong.txt").write_text(wrong)
         note = f"# note: wrong.txt:{wrong.count(chr(10))}: 4 wrong values (#wrong), 1 of 1 rows have some: "
         for machine in (H100,), ("g.json",):
-            self.assertIn(note, self.ok("expect", *machine, "--measured", "wrong.txt"))
+            run = weft("expect", *machine, "--measured", "wrong.txt", cwd=self.here)
+            self.assertEqual((run.returncode, run.stderr.decode()),
+                             (4, "expectation missed: 1 of 1 rows have wrong values (#wrong): results are corrupt, "
+                                 "whatever their times\n"))
+            self.assertIn(note, run.stdout.decode())
 
     def test_operations_and_sizes_choose_rows(self):
         gate = self.gate("--size", "1M,64M")

@@ -204,6 +204,11 @@ TEST(Doctor, AFindingInTheSameWordsIsAnotherWhereItsEvidenceIs) {
   EXPECT_TRUE(has(diagnosis, "PCIe links", "a"));
   EXPECT_TRUE(has(diagnosis, "PCIe links", "b"));
   EXPECT_FALSE(has(diagnosis, "PCIe links", "c"));
+  const auto at_a = std::find_if(
+      diagnosis.findings.begin(), diagnosis.findings.end(),
+      [](const Finding& finding) { return finding.check == "PCIe links" && finding.host == "a"; });
+  ASSERT_NE(at_a, diagnosis.findings.end());
+  EXPECT_EQ(at_a->also_on, std::vector<std::string>{"c"});
 }
 
 TEST(Doctor, AnotherVersionOfNcclIsNotTakenInSilence) {

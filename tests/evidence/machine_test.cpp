@@ -67,6 +67,25 @@ TEST(ImportedMatrix, GivesItsOwnClassesBack) {
   }
 }
 
+// The matrix has what was set up; what is up nvlink -s says.
+TEST(ImportedMatrix, HasThoseOfItsNvlinksThatAreUp) {
+  const auto links_of_gpu3 = [](int up) {
+    std::string text =
+        captured("topo-m-dgx-a100.txt") + "GPU 3: NVIDIA A100-SXM4-80GB (UUID: GPU-3)\n";
+    for (int i = 0; i < 12; ++i) {
+      text += "\t Link " + std::to_string(i) + (i < up ? ": 25 GB/s\n" : ": <inactive>\n");
+    }
+    const ImportedMachine machine = imported(text);
+    for (const PeerLinkSpec& link : machine.spec.node.links) {
+      if (link.kind == LinkKind::kNvlink && link.a == "gpu3") return link.count;
+    }
+    return 0U;
+  };
+  EXPECT_EQ(links_of_gpu3(12), 12U);
+  EXPECT_EQ(links_of_gpu3(10), 10U);
+  EXPECT_EQ(links_of_gpu3(0), 0U);
+}
+
 TEST(ImportedMatrix, ThatIsOfNoTreeIsAConflict) {
   // gpu0 shares a switch with nic0, and nic0 with gpu1, but gpu0 is far from gpu1.
   const ImportedMachine machine = imported(

@@ -206,6 +206,18 @@ TEST(NcclLog, ReadsHostsNicsRanksAndChoices) {
   EXPECT_EQ(said(evidence, "host", fact::kAlert, "b2"), "NCCL: no route");
 }
 
+TEST(NcclLog, ReadsMergedNicsAndHostsOfDigits) {
+  const Evidence log = evidence_of(
+      "10-0-0-5:1:2 [0] NCCL INFO NET/IB : Using [0]={[0] mlx5_0:1/RoCE, [1] mlx5_1:1/RoCE} "
+      "[1]={[2] mlx5_2:1/RoCE, [3] mlx5_3:1/RoCE} [RO]; OOB eth0:10.0.0.5<0>\n"
+      "[2026-11-02 07:12:33] 10-0-0-6:1:2 [0] NCCL INFO NCCL_DEBUG set by environment to INFO\n");
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(said(log, "mlx5_" + std::to_string(i), fact::kNetIndex, "10-0-0-5"),
+              std::to_string(i));
+  }
+  EXPECT_EQ(said(log, "host", "env NCCL_DEBUG", "10-0-0-6"), "INFO");
+}
+
 TEST(NcclLog, ReadsPathsOfEachRelease) {
   const Evidence evidence = evidence_of(
       "NCCL INFO GPU/2000 :GPU/2000 (0/5000.000000/LOC) GPU/3000 (2/12.0/PHB) NET/0 (3/1.2/PHB) "
@@ -233,6 +245,24 @@ TEST(NvidiaSmi, ReadsItsTableQueryAndLinks) {
   EXPECT_EQ(said(query, "0000:53:00.0", fact::kBar1), "137438953472");  // 131072 MiB
   const Evidence links = evidence_of(captured("nvlink-a100.txt"));
   EXPECT_EQ(said(links, "gpu0", fact::kNvlinks), "12");
+  const Evidence down = evidence_of(
+      "GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-0)\n"
+      "NVML: Unable to retrieve NVLink information as all links are inActive\n"
+      "GPU 1: NVIDIA H100 80GB HBM3 (UUID: GPU-1)\n\t Link 0: 26.562 GB/s\n");
+  EXPECT_EQ(said(down, "gpu0", fact::kNvlinks), "0");
+  EXPECT_EQ(said(down, "gpu1", fact::kNvlinks), "1");
+}
+
+// The BAR1 of an instance is not the GPU's.
+TEST(NvidiaSmi, AMigInstanceIsNoGpu) {
+  std::string text = captured("nvidia-smi-q-h100.txt");
+  const std::size_t at = text.find("    FB Memory Usage");
+  ASSERT_NE(at, std::string::npos);
+  text.insert(at,
+              "    MIG Mode\n        Current                           : Enabled\n"
+              "    MIG Device\n        Index                             : 0\n"
+              "        BAR1 Memory Usage\n            Total                         : 16383 MiB\n");
+  EXPECT_EQ(said(evidence_of(text), "0000:53:00.0", fact::kBar1), "137438953472");
 }
 
 TEST(NvidiaSmi, ReadsXml) {
@@ -288,6 +318,18 @@ TEST(Ports, ReadsEachToolsForm) {
   EXPECT_EQ(said(ipoib, "mlx5_0", fact::kState), "none");
   EXPECT_EQ(said(ipoib, "mlx5_1", fact::kState), "up");
   EXPECT_EQ(said(ipoib, "mlx5_2", fact::kState), "down");
+}
+
+// A port that is down has neither rate nor link layer.
+TEST(Ports, MlxlinkOfAPortThatIsDownSaysNoLinkLayer) {
+  const Evidence link = evidence_of(
+      "# weft-collect: mlxlink -d mlx5_1\nOperational Info\n----------------\n"
+      "State                              : Polling\n"
+      "Physical state                     : ETH_AN_FSM_ENABLE\n"
+      "Speed                              : N/A\nWidth                              : N/A\n");
+  EXPECT_EQ(said(link, "mlx5_1", fact::kState), "down");
+  EXPECT_EQ(said(link, "mlx5_1", fact::kLinkLayer), "none");
+  EXPECT_EQ(said(link, "mlx5_1", fact::kRate), "none");
 }
 
 TEST(Ports, MlxlinkIsOfTheDeviceOfTheCommandAboveIt) {
@@ -371,10 +413,32 @@ TEST(HostTools, ReadBootOptionsModulesAndCpus) {
   const Evidence dmesg = evidence_of(
       "[    0.000000] Linux version 6.1\n[    1.5] x\n"
       "[    2.123456] iommu: Default domain type: Translated\n"
+      "[    2.200000] pci 0000:1a:00.0: Adding to iommu group 3\n"
       "[   12.123456] mlx5_core 0000:1a:00.0: 63.008 Gb/s available PCIe bandwidth, limited by 8.0 "
       "GT/s PCIe x8 link at 0000:17:02.0\n");
   EXPECT_EQ(said(dmesg, "host", fact::kIommu), "translate");
   EXPECT_THAT(said(dmesg, "host", fact::kAlert), HasSubstr("limited by 8.0 GT/s PCIe x8"));
+  // Every kernel says so, with an IOMMU or without.
+  EXPECT_EQ(said(evidence_of("[    0.000000] Linux version 6.1\n[    1.5] x\n"
+                             "[    2.123456] iommu: Default domain type: Translated\n"),
+                 "host", fact::kIommu),
+            "none");
+  for (const char* alert :
+       {"pcieport 0000:0e:00.0: AER: Multiple Uncorrectable (Fatal) error message received",
+        "nvidia 0000:0f:00.0: BAR 1 [mem size 0x2000000000 64bit pref]: can't assign; no space",
+        "nvidia-nvswitch0: SXid (PCI:0000:c3:00.0): 20034, Fatal, Link 30 LTSSM Fault Up",
+        "mlx5_core 0000:4c:00.0: poll_health:801:(pid 0): device's health compromised",
+        "NVRM: BAR1 is 0M @ 0x0 (PCI:0000:0f:00.0)",
+        "nvidia_peermem: Unknown symbol ib_register_peer_memory_client (err -2)"}) {
+    EXPECT_EQ(said(evidence_of("[    0.000000] Linux version 6.1\n[    1.5] x\n[    2.1] " +
+                               std::string(alert) + "\n"),
+                   "host", fact::kAlert),
+              alert);
+  }
+  EXPECT_EQ(said(evidence_of("[    0.000000] Linux version 6.1\n[    1.5] x\n"
+                             "[    2.1] pcieport 0000:0e:00.0: AER: enabled with IRQ 26\n"),
+                 "host", fact::kAlert),
+            "none");
   const std::string event = "] mlx5_core 0000:4c:00.0: Port module event: module 0, Cable ";
   const std::string unplugged = "[ 9200.000000" + event + "unplugged\n";
   EXPECT_EQ(said(evidence_of(unplugged), "host", fact::kAlert),

@@ -72,7 +72,7 @@ jobs:
   - {{job: b, nodes: {}, op: alltoall, size: 1 MiB}}
   - {{job: c, nodes: {}, op: allreduce, size: 8 MiB}}
 memory_paths: [gdr]
-set: {{network.kind: leaf-spine, network.ports: 8, network.oversubscription: 3}}
+set: {{network.kind: leaf-spine, network.ports: 8, network.oversubscription: 2}}
 )",
                                          of[0], of[1], of[2]);
     PredictOptions options;

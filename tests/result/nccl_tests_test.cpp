@@ -83,6 +83,22 @@ TEST(NcclTests, PrintsRowsThatAreRead) {
   EXPECT_EQ(table.rows[1].us, 178956);
 }
 
+// What NCCL logs while the operation runs stands in the row whose beginning is printed already.
+TEST(NcclTests, ReadsRowsThatNcclsLogCuts) {
+  const std::string begin = "  1073741824     268435456     float     sum      -1";
+  const std::string cut = changed(
+      kText, begin,
+      begin +
+          "node0:5:6 [0] NCCL INFO Connected NVLS tree\n"
+          "node0:5:6 [0] NCCL INFO Channel 00/0 : 0[0] -> 8[0] [send] via NET/IB/0/GDRDMA\n");
+  const MeasuredTable table = parse_measured(cut, "log", kNvlink);
+  ASSERT_EQ(table.rows.size(), 2U);
+  EXPECT_EQ(table.rows[0].bytes, 1073741824);
+  EXPECT_EQ(table.rows[0].us, 22369.6);
+  EXPECT_EQ(table.rows[0].line, 14);
+  EXPECT_EQ(table.rows[1].us, 178956);
+}
+
 TEST(NcclTests, WrongValuesAreSaid) {
   EXPECT_TRUE(notes_of_wrong("log", parse_measured(kText, "log", kNvlink).rows).empty());
   const std::string in_place = changed(kText, "48.04   48.04       0", "48.04   48.04      12");

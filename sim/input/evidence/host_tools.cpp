@@ -44,15 +44,34 @@ void read_boot_options(const EvidenceSection& section, const EvidenceLine& line,
 
 /// Messages of the kernel that name a fault.
 bool is_alert(std::string_view text) {
-  constexpr std::array<std::string_view, 9> kWords{"NVRM: Xid",
-                                                   "available PCIe bandwidth, limited by",
-                                                   "AER: Corrected error",
-                                                   "AER: Uncorrected",
-                                                   "PCIe Bus Error",
-                                                   "DMAR: [DMA ",
-                                                   "IO_PAGE_FAULT",
-                                                   "failed to register peer",
-                                                   "BAR 1: can't assign"};
+  constexpr std::array<std::string_view, 14> kWords{"NVRM: Xid",
+                                                    "SXid",
+                                                    "RmInitAdapter failed",
+                                                    "BAR1 is 0M",
+                                                    "available PCIe bandwidth, limited by",
+                                                    "insufficient power on the PCIe slot",
+                                                    "AER: ",
+                                                    "PCIe Bus Error",
+                                                    "DMAR: [DMA ",
+                                                    "IO_PAGE_FAULT",
+                                                    "failed to register peer",
+                                                    "health compromised",
+                                                    "Fatal error detected",
+                                                    "Unknown symbol ib_register_peer_memory"};
+  // "BAR 1: can't assign; no space", later "BAR 1 [mem size 0x...]: can't assign; no space".
+  constexpr std::array<std::string_view, 3> kNoRoom{"can't assign", "failed to assign",
+                                                    "no space for"};
+  const auto has = [&](std::string_view word) { return holds(text, word); };
+  if (has("AER: ") && !has("rror")) return false;  // "AER: enabled with IRQ 26"
+  return std::any_of(kWords.begin(), kWords.end(), has) ||
+         (has("BAR 1") && std::any_of(kNoRoom.begin(), kNoRoom.end(), has));
+}
+
+/// That an IOMMU is at work: the kernel puts devices into its groups.
+bool is_of_iommu(std::string_view text) {
+  constexpr std::array<std::string_view, 5> kWords{"Adding to iommu group", "DMAR: IOMMU enabled",
+                                                   "AMD-Vi: Found IOMMU", "AMD-Vi: Lazy IO",
+                                                   "arm-smmu"};
   return std::any_of(kWords.begin(), kWords.end(),
                      [&](std::string_view word) { return holds(text, word); });
 }
@@ -193,13 +212,18 @@ void read_dmesg(const EvidenceSection& section, Facts& facts) {
         section.fact(section.lines.front(), "host", std::string(fact::kLog) + "messages", "read"));
   }
   const std::map<std::string_view, int> last_events = last_module_events(section);
+  const bool has_iommu =
+      std::any_of(section.lines.begin(), section.lines.end(),
+                  [](const EvidenceLine& line) { return is_of_iommu(line.text); });
   for (const EvidenceLine& line : section.lines) {
     const std::string_view text = message_of(line);
     Scan scan(text);
     if (scan.skip("Command line: ") || scan.skip("Kernel command line: ")) {
       read_boot_options(section, line, scan.rest(), facts);
     } else if (scan.skip_to("iommu: Default domain type: ")) {
+      // Every kernel says so, with an IOMMU or without (iommu_subsys_init()).
       const bool through = scan.skip("Passthrough");
+      if (!through && !has_iommu) continue;
       facts.add(section.fact(line, "host", fact::kIommu, through ? "passthrough" : "translate"));
     } else if (scan.skip("Linux version ")) {
       facts.add(section.fact(line, "host", std::string(fact::kVersion) + "Linux",

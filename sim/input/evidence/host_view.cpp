@@ -6,6 +6,8 @@
 #include <set>
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace weft {
 namespace {
 
@@ -36,6 +38,12 @@ bool is_less_vague(const std::string& value, const std::string& than) {
 }
 
 }  // namespace
+
+std::string text_of(const Conflict& conflict) {
+  const auto place = [](const Place& at) { return at.file.empty() ? "" : " (" + at.text() + ")"; };
+  return fmt::format("{}: {}{} is taken, not {}{}", conflict.what, conflict.taken,
+                     place(conflict.taken_place), conflict.other, place(conflict.other_place));
+}
 
 HostView::HostView(const Facts& facts, std::vector<std::string> hosts)
     : facts_{facts}, hosts_{std::move(hosts)} {

@@ -17,6 +17,8 @@ struct Conflict {
   std::string other;
   Place other_place;
 };
+/// "gpu0: lanes: 16 (a.txt:3) is taken, not 8 (b.txt:9)".
+std::string text_of(const Conflict& conflict);
 
 /// The facts of one host: its own, and those of evidence that names no host.
 class HostView {

@@ -40,9 +40,14 @@ std::optional<Message> message_of(std::string_view line, const std::string& host
   while (!head.blanks().at_end()) {
     const std::string_view word = head.word();
     const std::size_t colon = word.find(':');
-    // "host:pid:tid"; a time has no letter, a file's line no second colon.
+    // "host:pid:tid", hosts may be digits and dashes; a file's line has no second colon, a time
+    // ("[2025-11-02 07:12:33.5]") digits of two behind each.
+    const std::string_view ids = colon == std::string_view::npos ? "" : word.substr(colon);
+    const bool is_time =
+        word.front() == '[' || word.back() == ']' ||
+        (colon <= 2 && word.find_first_not_of("0123456789:.,+-TZ") == std::string_view::npos);
     const bool named = colon != std::string_view::npos && colon > 0 && word.rfind(':') != colon &&
-                       word.find_first_not_of("0123456789:.[]-") != std::string_view::npos;
+                       ids.find_first_not_of("0123456789:") == std::string_view::npos && !is_time;
     if (named) out.host = word.substr(0, colon);
   }
   return out;
@@ -137,6 +142,8 @@ bool NcclLogReader::read_nics(std::string_view text) {
   while (entries.skip_to("[")) {
     const std::optional<std::int64_t> index = entries.whole();
     if (!index || !entries.skip("]")) continue;
+    // Merged: "[0]={[0] mlx5_0:1/RoCE, [1] mlx5_1:1/RoCE}".
+    if (entries.skip("={")) continue;
     entries.blanks();
     const std::string name(entries.until(":"));
     const bool plain = !name.empty() &&

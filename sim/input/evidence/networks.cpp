@@ -33,9 +33,10 @@ void add_cable(const EvidenceSection& section, const EvidenceLine& line, const s
 
 /// Counters that say something of health or congestion, where they are not 0.
 bool is_worth_keeping(std::string_view counter) {
-  constexpr std::array<std::string_view, 17> kWords{
-      "Error",   "Discard",  "Wait",   "Downed", "Dropped", "pause",   "discard", "ecn", "cnp",
-      "stalled", "overflow", "out_of", "error",  "drop",    "retrans", "timeout", "nak"};
+  constexpr std::array<std::string_view, 19> kWords{
+      "Error",    "Discard", "Wait",  "Downed",  "Dropped",  "pause",   "discard",
+      "ecn",      "cnp",     "_err_", "error",   "drop",     "retrans", "timeout",
+      "overflow", "out_of",  "nak",   "stalled", "link_down"};
   for (const std::string_view word : kWords) {
     if (holds(counter, word)) return true;
   }

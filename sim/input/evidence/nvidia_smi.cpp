@@ -147,6 +147,11 @@ void read_nvidia_smi_query(const EvidenceSection& section, Facts& facts) {
                              std::string(value)));
     }
     if (gpus.empty()) continue;
+    const bool is_of_instance =
+        std::any_of(headings.begin(), headings.end(), [](const Heading& of) {
+          return of.text.starts_with("MIG Device");  // has a BAR1 of its own
+        });
+    if (is_of_instance) continue;
     if (key == "Product Name") {
       facts.add(section.fact(line, gpus.back().bus_id, fact::kProduct, one_line(value)));
     }
@@ -213,6 +218,8 @@ void read_nvlink(const EvidenceSection& section, Facts& facts) {
         facts.add(
             section.fact(line, gpu, fact::kProduct, one_line(without_blanks(scan.until("(UUID")))));
       }
+    } else if (holds(line.text, "all links are inActive")) {  // of NVML, in place of the links
+      any = true;
     } else if (scan.skip("Link ") && scan.whole() && scan.skip(": ")) {
       any = true;
       links += scan.number() ? 1 : 0;

@@ -59,6 +59,7 @@ class LinkFinder {
   void read_matrix();
   void read_nccl();
   void read_counts();
+  const Fact* said_count(const FoundDevice& gpu) const;
   bool goes_through_switches() const;
   bool says_none() const;
   void add_switched();
@@ -111,11 +112,15 @@ void LinkFinder::read_nccl() {
   }
 }
 
+const Fact* LinkFinder::said_count(const FoundDevice& gpu) const {
+  const Fact* const said = view_.first(gpu.name, fact::kNvlinks);
+  return said == nullptr ? view_.first(gpu.function, fact::kNvlinks) : said;
+}
+
 /// `nvidia-smi nvlink -s` says how many, not whereto: of GPUs with as many each, to switches.
 void LinkFinder::read_counts() {
   for (const FoundDevice& gpu : found_.gpus) {
-    const Fact* said = view_.first(gpu.name, fact::kNvlinks);
-    if (said == nullptr) said = view_.first(gpu.function, fact::kNvlinks);
+    const Fact* const said = said_count(gpu);
     if (said != nullptr) add_pair(gpu.name, kNvSwitch, whole(said->value), said->place);
   }
   if (!pairs_.empty()) {
@@ -137,6 +142,10 @@ bool LinkFinder::goes_through_switches() const {
 
 /// A matrix without NVLink says that there is none.
 bool LinkFinder::says_none() const {
+  if (std::any_of(found_.gpus.begin(), found_.gpus.end(),
+                  [this](const FoundDevice& gpu) { return said_count(gpu) != nullptr; })) {
+    return true;  // all links are down
+  }
   for (const Fact* fact : view_.beginning(fact::kPath)) {
     if (fact->subject.starts_with("gpu") && fact->what.starts_with("path to gpu")) return true;
   }
@@ -160,6 +169,12 @@ void LinkFinder::add_switched() {
   for (const FoundDevice& gpu : found_.gpus) {
     const auto links = of_gpu.find(gpu.name);
     if (links == of_gpu.end()) continue;
+    // The matrix has what was set up; that links have gone down since only nvlink -s shows.
+    const Fact* const up = said_count(gpu);
+    if (up != nullptr && up->value != "0" && whole(up->value) < links->second.count) {
+      links->second = {whole(up->value), up->place};
+    }
+    if (up != nullptr && up->value == "0") continue;
     spec_.node.links.push_back(
         {LinkKind::kNvlink, gpu.name, kNvSwitch, links->second.count, links->second.place});
   }

@@ -208,9 +208,12 @@ void read_mlxlink(const EvidenceSection& section, Facts& facts) {
     }
     if (entry->key == "Speed") {
       lane = lane_rate(entry->value);
-      // Ethernet: "400G_4X", "100GbE"; the whole port's.
-      if (lane == 0) reader.rate(line, gigabits_of(entry->value));
-      reader.link_layer(line, lane == 0 ? "Ethernet" : "InfiniBand");
+      // Ethernet: "400G_4X", "100GbE"; the whole port's. A port that is down has "N/A".
+      const std::string whole = lane == 0 ? gigabits_of(entry->value) : "";
+      if (!whole.empty()) reader.rate(line, whole);
+      if (lane > 0 || !whole.empty()) {
+        reader.link_layer(line, lane > 0 ? "InfiniBand" : "Ethernet");
+      }
     }
     if (entry->key == "Width" && lane > 0) {
       const std::optional<std::int64_t> lanes = Scan(entry->value).whole();
