@@ -425,6 +425,12 @@ NcclEnv apply_nccl_env(const std::map<std::string, std::string>& env, Params& pa
   });
   with("NCCL_BUFFSIZE",
        [&](const std::string& value) { set("NCCL_BUFFSIZE", "nccl.buffer_size", value + " B"); });
+  with("NCCL_LL_BUFFSIZE", [&](const std::string& value) {
+    set("NCCL_LL_BUFFSIZE", "nccl.ll_buffer_size", value + " B");
+  });
+  with("NCCL_LL128_BUFFSIZE", [&](const std::string& value) {
+    set("NCCL_LL128_BUFFSIZE", "nccl.ll128_buffer_size", value + " B");
+  });
   with("NCCL_NVLS_CHUNKSIZE", [&](const std::string& value) {
     set("NCCL_NVLS_CHUNKSIZE", "nccl.nvls_chunk", value + " B");
   });

@@ -266,6 +266,9 @@ TEST(NcclEnv, IsTakenOrNamedAsNotModelled) {
   EXPECT_EQ(params.choice("nccl.proto"), "LL");
   apply_nccl_env({{"NCCL_BUFFSIZE", "1048576"}}, params);
   EXPECT_EQ(params.bytes("nccl.buffer_size"), Bytes::mib(1));
+  apply_nccl_env({{"NCCL_LL_BUFFSIZE", "65536"}, {"NCCL_LL128_BUFFSIZE", "131072"}}, params);
+  EXPECT_EQ(params.bytes("nccl.ll_buffer_size"), Bytes::kib(64));
+  EXPECT_EQ(params.bytes("nccl.ll128_buffer_size"), Bytes::kib(128));
   apply_nccl_env({}, params);
   EXPECT_EQ(params.number("wire.timeout_exponent"), 20);  // perftest's is 14
   EXPECT_EQ(params.number("wire.retry_count"), 7);

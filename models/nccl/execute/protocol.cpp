@@ -43,10 +43,9 @@ Protocol make_protocol(const Params& params, std::string_view name, KernelShape 
   const auto steps = std::llround(params.number("nccl.steps"));
   const auto slots = static_cast<std::uint32_t>(steps);
   if (name == "LL") {
-    // 512 threads x 8 lines x 16 B a step, half of it flags (device.h: NCCL_LL_LINES_PER_THREAD).
     return {.name = "LL",
             .flags = Leg::Flags::kEachWord,
-            .chunk = Bytes::kib(32),
+            .chunk = Bytes{params.bytes("nccl.ll_buffer_size").count() / steps / 2},
             .slices = 1,
             .min_slice = Bytes{1},
             .slots = slots,
@@ -58,10 +57,9 @@ Protocol make_protocol(const Params& params, std::string_view name, KernelShape 
             .bytes_per_thread = tree ? 8 : 8LL * ranks};
   }
   if (name == "LL128") {
-    // 640 threads x 120 elements of 8 B a step, 15 of 16 of it data (device.h: NCCL_LL128_*).
     return {.name = "LL128",
             .flags = Leg::Flags::kEachLine,
-            .chunk = Bytes{576'000},
+            .chunk = Bytes{params.bytes("nccl.ll128_buffer_size").count() / steps / 16 * 15},
             .slices = 1,
             .min_slice = Bytes{1},
             .slots = slots,

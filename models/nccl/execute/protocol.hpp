@@ -56,6 +56,14 @@ inline constexpr std::array kNcclParams{
               "channels of a collective inside one node"},
     ParamSpec{"nccl.buffer_size", Unit::kBytes, 4.0 * 1024 * 1024, 65'536, 1e9, Origin::kPublished,
               "NCCL src/include/comm.h: NCCL_BUFFSIZE 4 MiB", "FIFO of one Simple connection"},
+    ParamSpec{
+        "nccl.ll_buffer_size", Unit::kBytes, 524'288, 8192, 1e9, Origin::kPublished,
+        "NCCL src/include/device.h: 8 lines of 16 B for each of 512 threads, NCCL_STEPS of them",
+        "FIFO of one LL connection, half of it flags"},
+    ParamSpec{"nccl.ll128_buffer_size", Unit::kBytes, 4'915'200, 8192, 1e9, Origin::kPublished,
+              "NCCL src/include/device.h: 120 elements of 8 B for each of 640 threads, NCCL_STEPS "
+              "of them",
+              "FIFO of one LL128 connection, a sixteenth of it flags"},
     ParamSpec{"nccl.steps", Unit::kCount, 8, 2, 64, Origin::kPublished,
               "NCCL src/include/device.h: NCCL_STEPS 8",
               "steps that a connection's FIFO is cut into"},
