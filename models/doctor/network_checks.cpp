@@ -41,9 +41,10 @@ bool is_down(const Patient& patient, const DeviceSpec& nic) {
   return state != nullptr && state->value == "down";
 }
 
-/// Whether nothing tells what it is: neither a product that weft has a part of, nor a name or id by
-/// which it could be held against others.
-bool is_of_unknown_card(const DeviceSpec& nic) { return nic.part.empty(); }
+/// Whether nothing tells what it is, by which it could be held against others.
+bool is_of_unknown_card(const Patient& patient, const DeviceSpec& nic) {
+  return nic.part.empty() && patient.said(nic, fact::kPciId) == nullptr;
+}
 
 double measured_rate(const DeviceSpec& nic) {
   const ParamValue* const rate = measured(nic, "rate");
@@ -148,7 +149,8 @@ Outcome check_ports(const Patient& patient) {
     const Fact* const physical = patient.said(*nic, fact::kPhysical);
     const bool is_off = physical != nullptr && physical->value == "Disabled";  // by somebody
     if (is_off || !is_down(patient, *nic)) continue;
-    if (is_of_unknown_card(*nic) && nic->port_of.empty() && is_meant_for_gpus(patient, *nic)) {
+    if (is_of_unknown_card(patient, *nic) && nic->port_of.empty() &&
+        is_meant_for_gpus(patient, *nic)) {
       unsure.push_back(nic);
     }
     if (!is_like_one_in_use(patient, *nic)) continue;
@@ -213,15 +215,18 @@ Outcome check_rates(const Patient& patient) {
   for (const DeviceSpec* nic : patient.nics()) {
     const double rate = measured_rate(*nic);
     if (rate == 0) unknown.push_back(nic);
-    if (rate > 0 && is_of_unknown_card(*nic) && rate < most) unsure.push_back(nic);
-    if (rate == 0 || is_of_unknown_card(*nic)) continue;
+    const bool is_unknown = is_of_unknown_card(patient, *nic);
+    if (rate > 0 && is_unknown && rate < most) unsure.push_back(nic);
+    if (rate == 0 || is_unknown) continue;
     double best = 0;
     for (const DeviceSpec* other : patient.nics()) {
       if (patient.are_alike(*other, *nic)) best = std::max(best, measured_rate(*other));
     }
-    const ParamValues* const part = patient.context().parts.values(nic->part, "nic", nic->place);
-    const auto usual = part->find("rate");
-    if (usual != part->end() && rate < usual->second.number) below_part = nic;
+    if (!nic->part.empty()) {
+      const ParamValues* const part = patient.context().parts.values(nic->part, "nic", nic->place);
+      const auto usual = part->find("rate");
+      if (usual != part->end() && rate < usual->second.number) below_part = nic;
+    }
     if (rate >= best) continue;
     low.push_back(nic);
     finding.evidence.push_back(quote_of(*nic, "rate", catalog));

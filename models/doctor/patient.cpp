@@ -141,7 +141,12 @@ bool Patient::are_alike(const DeviceSpec& a, const DeviceSpec& b) const {
 }
 
 bool Patient::are_one_card(const DeviceSpec& a, const DeviceSpec& b) const {
-  if (a.part.empty() || a.part != b.part) return false;
+  if (a.part != b.part) return false;
+  if (a.part.empty()) {  // none of weft's: by the PCI id, if both are told
+    const Fact* const id_a = said(a, fact::kPciId);
+    const Fact* const id_b = said(b, fact::kPciId);
+    if (id_a == nullptr || id_b == nullptr || id_a->value != id_b->value) return false;
+  }
   const Fact* const layer_a = said(a, fact::kLinkLayer);
   const Fact* const layer_b = said(b, fact::kLinkLayer);
   return layer_a == nullptr || layer_b == nullptr || layer_a->value == layer_b->value;
