@@ -56,8 +56,9 @@ bool is_same(const Finding& a, const Finding& b) {
 /// Whether the same was read at places of its own: not in what names no host, which all share.
 bool is_of_own_evidence(const Finding& finding, const Finding& other) {
   return !std::equal(finding.evidence.begin(), finding.evidence.end(), other.evidence.begin(),
-                     other.evidence.end(),
-                     [](const Quote& x, const Quote& y) { return x.place == y.place; });
+                     other.evidence.end(), [](const Quote& x, const Quote& y) {
+                       return !x.place.empty() && x.place == y.place;
+                     });
 }
 
 /// Of a finding that the first host has, too.

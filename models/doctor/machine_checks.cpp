@@ -171,7 +171,8 @@ Outcome check_nvlinks(const Patient& patient) {
   const bool any_linked = std::any_of(all.begin(), all.end(), [](const PeerLinkSpec& link) {
     return link.kind == LinkKind::kNvlink;
   });
-  if (links.empty() && (any_linked || !any_said)) {
+  // A GPU alone, in a virtual machine perhaps, has nobody to be linked to.
+  if (links.empty() && (any_linked || !any_said || gpus.size() < 2)) {
     return not_here("no GPU is known to be at an NVSwitch");
   }
   Finding finding;
@@ -215,7 +216,10 @@ bool is_of_machine(std::string_view alert) {
   if (*xid >= kFirstNvlink && *xid <= kLastNvlink) {
     return holds(alert, "Fatal") && !holds(alert, "Nonfatal") && !holds(alert, "Non-fatal");
   }
-  if (*xid == kRecovery) return holds(alert, "Required") || holds(alert, "Reset");
+  if (*xid == kRecovery) {  // "changed from 0x0 (None) to 0x1 (GPU Reset Required)"
+    const std::size_t now = alert.rfind(" to ");
+    return now != std::string_view::npos && !holds(alert.substr(now), "None");
+  }
   return std::find(kXids.begin(), kXids.end(), *xid) != kXids.end();
 }
 

@@ -36,7 +36,8 @@ double likeliest_log_factor(double cc, double gc, double k) {
     const double s = std::exp(u);
     return (cc * s - gc) * s + u * inverse;
   };
-  const double end = gc > 0 ? std::log(gc / cc) : -(cc - gc) / inverse;
+  constexpr double kLeast = -700;  // of a logarithm
+  const double end = gc > 0 ? std::max(std::log(gc / cc), kLeast) : -(cc - gc) / inverse;
   const auto at = [&](int cell) { return end * cell / kCells; };
   int best = 0;
   for (int cell = 1; cell <= kCells; ++cell) {
@@ -68,7 +69,8 @@ Match GapMatcher::match(std::span<const double> effect) const {
   const double cc = dot(e, e);
   double u = 0;
   double own = 0;
-  if (effect_error_ > 0 && cc > 0) {
+  constexpr double kExact = 1e-6;  // an error below is none
+  if (effect_error_ > kExact && cc > 0) {
     u = likeliest_log_factor(cc, gc, effect_error_);
     own = u / effect_error_;
   }

@@ -147,12 +147,15 @@ class TextReader {
       if (tables_.back().time_column() == words.size() - 1) throw InputError("no column 'time'");
     } else if (words[0] == "#") {
       read_comment(words);
-    } else if (!tables_.empty() && is_size(words[0]) && is_log(words)) {
+    } else if (!tables_.empty() && is_size(words[0]) && is_log(words) && !is_more(words)) {
       check_room(rows_++);
-      tables_.back().rows.push_back({number, begun(words)});
-    } else if (is_rest(words)) {
+      tables_.back().rows.push_back({number, before_log(words, tables_.back().time_column())});
+      is_cut_ = true;
+    } else if (is_more(words)) {
+      const Words more = is_log(words) ? before_log(words, 0) : words;
       Words& row = tables_.back().rows.back().words;
-      row.insert(row.end(), words.begin(), words.end());
+      row.insert(row.end(), more.begin(), more.end());
+      is_cut_ = row.size() < tables_.back().columns();
     } else if (!tables_.empty() && is_size(words[0])) {
       check_room(rows_++);
       tables_.back().rows.push_back({number, words});
@@ -165,27 +168,35 @@ class TextReader {
     }
   }
 
-  /// What stands before the log in a row's beginning: the columns up to the first time.
-  Words begun(const Words& words) const {
-    const Table& table = tables_.back();
-    Words out(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(
-                                                 std::min(words.size(), table.time_column())));
-    if (!out.empty()) {  // "-1host:5:6"
-      const std::string_view last = out.back();
-      out.back() = last.substr(0, last.find_first_not_of("0123456789", last.starts_with('-')));
+  static bool is_value(std::string_view word) {
+    return word == "N/A" || parse_number(word).has_value();
+  }
+
+  /// The part of a row that stands before NCCL's log: words of any kind before the column `values`,
+  /// from there on numbers, the last of which the log's first word is joined to ("-1host:5:6").
+  static Words before_log(const Words& words, std::size_t values) {
+    Words out;
+    for (std::string_view word : words) {
+      const bool is_whole = out.size() + 1 < values || is_value(word);
+      if (!is_whole) {
+        word = word.substr(0, word.find_first_not_of("0123456789.", word.starts_with('-')));
+      }
+      if (is_whole || is_value(word)) out.push_back(word);
+      if (!is_whole) break;
     }
     return out;
   }
 
-  /// Whether a line is the rest of the row that was begun last: numbers, as many as it lacks.
-  bool is_rest(const Words& words) const {
-    if (tables_.empty() || tables_.back().rows.empty()) return false;
+  /// Whether a line goes on with the row that a log has cut: numbers, no more than it lacks.
+  bool is_more(const Words& words) const {
+    if (!is_cut_ || tables_.empty() || tables_.back().rows.empty()) return false;
     const Table& table = tables_.back();
-    const std::size_t has = table.rows.back().words.size();
-    if (has != table.time_column() || has + words.size() != table.columns()) return false;
-    return std::all_of(words.begin(), words.end(), [](std::string_view word) {
-      return word == "N/A" || parse_number(word).has_value();
-    });
+    const std::size_t lacks = table.columns() - table.rows.back().words.size();
+    if (is_log(words)) {
+      const std::size_t has = before_log(words, 0).size();
+      return has > 0 && has <= lacks && !(words.size() > 2 && has < 3 && is_size(words[0]));
+    }
+    return words.size() == lacks && std::all_of(words.begin(), words.end(), is_value);
   }
 
   void read_comment(const Words& words) {
@@ -218,6 +229,7 @@ class TextReader {
 
   Run run_;
   std::set<std::string> programs_;
+  bool is_cut_{false};  ///< the last row, by NCCL's log
   std::size_t rows_{0};
   std::vector<Table> tables_;
 };

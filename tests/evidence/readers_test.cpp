@@ -436,7 +436,8 @@ TEST(HostTools, ReadBootOptionsModulesAndCpus) {
               alert);
   }
   EXPECT_EQ(said(evidence_of("[    0.000000] Linux version 6.1\n[    1.5] x\n"
-                             "[    2.1] pcieport 0000:0e:00.0: AER: enabled with IRQ 26\n"),
+                             "[    2.1] pcieport 0000:0e:00.0: AER: enabled with IRQ 26\n"
+                             "[    2.2] pcieport 0000:80:01.0: BAR 13: no space for [io]\n"),
                  "host", fact::kAlert),
             "none");
   const std::string event = "] mlx5_core 0000:4c:00.0: Port module event: module 0, Cable ";

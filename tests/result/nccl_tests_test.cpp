@@ -97,6 +97,16 @@ TEST(NcclTests, ReadsRowsThatNcclsLogCuts) {
   EXPECT_EQ(table.rows[0].us, 22369.6);
   EXPECT_EQ(table.rows[0].line, 14);
   EXPECT_EQ(table.rows[1].us, 178956);
+  // Between out of place and in place too.
+  const std::string twice = changed(cut, "22369.6   48.00   48.00       0  ",
+                                    "22369.6   48.00   48.00       0node0:5:6 [0] NCCL INFO x\n"
+                                    "node0:5:6 [0] NCCL INFO y\n  ");
+  const MeasuredTable both = parse_measured(twice, "log", kNvlink);
+  ASSERT_EQ(both.rows.size(), 2U);
+  EXPECT_EQ(both.rows[0].us, 22369.6);
+  const std::string late = changed(kText, "22369.6   48.00   48.00       0  ",
+                                   "22369.6   48.00   48.00       0node0:5:6 [0] NCCL INFO x\n  ");
+  EXPECT_EQ(parse_measured(late, "log", kNvlink).rows.at(0).us, 22369.6);
 }
 
 TEST(NcclTests, WrongValuesAreSaid) {

@@ -64,7 +64,7 @@ bool is_alert(std::string_view text) {
   const auto has = [&](std::string_view word) { return holds(text, word); };
   if (has("AER: ") && !has("rror")) return false;  // "AER: enabled with IRQ 26"
   return std::any_of(kWords.begin(), kWords.end(), has) ||
-         (has("BAR 1") && std::any_of(kNoRoom.begin(), kNoRoom.end(), has));
+         ((has("BAR 1:") || has("BAR 1 [")) && std::any_of(kNoRoom.begin(), kNoRoom.end(), has));
 }
 
 /// That an IOMMU is at work: the kernel puts devices into its groups.
