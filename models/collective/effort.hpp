@@ -15,6 +15,10 @@ double task_seconds(const PlanSize& size, double launches);
 /// The same where every rank is simulated, as nothing folds, on one switch or on several.
 double whole_seconds(const PlanSize& size, double launches, bool one_switch);
 
+/// What is refused beforehand: some minutes on one core where it folds, and some GB.
+inline constexpr double kMostTransfers = 2e8;
+inline constexpr double kMostConnections = 4e6;
+
 /// What takes as long, in seconds, is told beforehand where nothing folds.
 inline constexpr double kLongRun = 10;
 /// "40 s of one core".

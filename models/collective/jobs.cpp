@@ -118,7 +118,7 @@ void check_nodes(const Scenario& scenario, std::uint32_t nodes) {
 struct JobPlans {
   std::vector<Plan> plans;
   std::vector<std::string> nccl_choices;  ///< as ResultRow's
-  std::optional<FoldedPlans> folded;      ///< the plans, where anything in them is alike
+  std::optional<FoldedPlans> folded;      ///< together, unless they do not fold
   double seconds{0};                      ///< that running them takes, about
 };
 
@@ -131,8 +131,6 @@ std::uint64_t transfers_of(const std::vector<Plan>& plans) {
 JobPlans plans_of(const Cluster& cluster, const Scenario& scenario, const PartLibrary& parts,
                   MemoryPath path, const NcclEnv& env, NcclVersion version,
                   const PredictOptions& options) {
-  constexpr double kMostConnections = 4e6;  // some GB
-  constexpr double kMostTransfers = 2e8;
   constexpr double kMostSeconds = 600;
   JobPlans out;
   PlanSize size{0, 0};
@@ -157,8 +155,8 @@ JobPlans plans_of(const Cluster& cluster, const Scenario& scenario, const PartLi
     out.folded = fold_on(cluster.machine, out.plans, options.stop);
   }
   if (out.folded) {
-    // Of two jobs of 64 nodes each one side by side took a third of this, scattered ones twice it:
-    // what is unlike ends at instants of its own, and all that meets is shared out anew at each.
+    // Two jobs of 64 nodes took a third of this side by side and twice it scattered: what is unlike
+    // ends at instants of its own, and all that meets is shared out anew at each.
     constexpr double kUnlike = 3;
     size = {kUnlike * static_cast<double>(transfers_of(out.folded->plans)), 0};
   }

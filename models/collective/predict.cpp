@@ -77,8 +77,6 @@ PlanSize size_of(const RowTask& task, const Machine& machine, const Schedules& s
 /// connections grow with the square of the ranks. What folding saves is not counted.
 void refuse_endless(const Ready& ready, const std::vector<RowTask>& tasks) {
   const Fabric& fabric = ready.machine.fabric();
-  constexpr double kMostTransfers = 2e8;    // some minutes on one core, where they fold
-  constexpr double kMostConnections = 4e6;  // some GB
   for (const RowTask& task : tasks) {
     const PlanSize size = size_of(task, ready.machine, ready.schedules);
     const double transfers = size.transfers * launches_of(ready, task);
@@ -129,7 +127,7 @@ void refuse_hours(const Ready& ready, const std::vector<RowTask>& tasks) {
   constexpr double kHopsPerSecond = 4e6;
   constexpr double kTransfersPerSecond = 3e5;
   constexpr double kMostSeconds = 600;
-  constexpr long long kMostConnections = 50'000;  // half a GB
+  constexpr long long kMostPacketConnections = 50'000;  // half a GB
   double hops = 0;
   double transfers = 0;
   long long connections = 0;
@@ -145,7 +143,7 @@ void refuse_hours(const Ready& ready, const std::vector<RowTask>& tasks) {
   const double seconds = hops / kHopsPerSecond + transfers / kTransfersPerSecond;
   const std::string estimate = fmt::format("about {:.2g} packets over links, {} connections, {}",
                                            hops, connections, of_one_core(seconds));
-  if ((seconds > kMostSeconds || connections > kMostConnections) && !options.force) {
+  if ((seconds > kMostSeconds || connections > kMostPacketConnections) && !options.force) {
     throw TooLarge("--fidelity packet: " + estimate +
                    "; take smaller sizes, fewer nodes or --fidelity fluid, or --force it");
   }

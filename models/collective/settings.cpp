@@ -423,17 +423,15 @@ NcclEnv apply_nccl_env(const std::map<std::string, std::string>& env, Params& pa
     tuning_permissions(one, tuning_constants(version));
     set_word("NCCL_PROTO", "nccl.proto", value);
   });
-  with("NCCL_BUFFSIZE",
-       [&](const std::string& value) { set("NCCL_BUFFSIZE", "nccl.buffer_size", value + " B"); });
-  with("NCCL_LL_BUFFSIZE", [&](const std::string& value) {
-    set("NCCL_LL_BUFFSIZE", "nccl.ll_buffer_size", value + " B");
-  });
-  with("NCCL_LL128_BUFFSIZE", [&](const std::string& value) {
-    set("NCCL_LL128_BUFFSIZE", "nccl.ll128_buffer_size", value + " B");
-  });
-  with("NCCL_NVLS_CHUNKSIZE", [&](const std::string& value) {
-    set("NCCL_NVLS_CHUNKSIZE", "nccl.nvls_chunk", value + " B");
-  });
+  constexpr std::pair<const char*, const char*> kBytes[] = {
+      {"NCCL_BUFFSIZE", "nccl.buffer_size"},
+      {"NCCL_LL_BUFFSIZE", "nccl.ll_buffer_size"},
+      {"NCCL_LL128_BUFFSIZE", "nccl.ll128_buffer_size"},
+      {"NCCL_NVLS_CHUNKSIZE", "nccl.nvls_chunk"}};
+  for (const auto& [name, key] : kBytes) {
+    with(name,
+         [&, name = name, key = key](const std::string& value) { set(name, key, value + " B"); });
+  }
   with("NCCL_IB_QPS_PER_CONNECTION", [&](const std::string& value) {
     set("NCCL_IB_QPS_PER_CONNECTION", "wire.qps_per_connection", value);
   });

@@ -224,16 +224,12 @@ bool is_of_machine(std::string_view alert) {
 }
 
 bool is_error(std::string_view alert) {
-  constexpr std::array<std::string_view, 8> kWords{"does not answer on PCIe",
-                                                   "Uncorrect",
-                                                   "can't assign",
-                                                   "failed to assign",
-                                                   "no space for",
-                                                   "health compromised",
-                                                   "BAR1 is 0M",
-                                                   "RmInitAdapter failed"};
+  constexpr std::array<std::string_view, 9> kWords{
+      "does not answer on PCIe", "Fatal error detected", "Uncorrect",          "can't assign",
+      "failed to assign",        "no space for",         "health compromised", "BAR1 is 0M",
+      "RmInitAdapter failed"};
   const bool is_fatal_of_switch = holds(alert, "SXid") && holds(alert, "Fatal, ");
-  return is_of_machine(alert) || is_fatal_of_switch || holds(alert, "Fatal error detected") ||
+  return is_of_machine(alert) || is_fatal_of_switch ||
          std::any_of(kWords.begin(), kWords.end(),
                      [&](std::string_view word) { return holds(alert, word); });
 }

@@ -149,13 +149,13 @@ Outcome check_ports(const Patient& patient) {
     const Fact* const physical = patient.said(*nic, fact::kPhysical);
     const bool is_off = physical != nullptr && physical->value == "Disabled";  // by somebody
     if (is_off || !is_down(patient, *nic)) continue;
-    if (is_of_unknown_card(patient, *nic) && nic->port_of.empty() &&
-        is_meant_for_gpus(patient, *nic)) {
+    const bool is_meant = is_meant_for_gpus(patient, *nic);
+    if (is_meant && is_of_unknown_card(patient, *nic) && nic->port_of.empty()) {
       unsure.push_back(nic);
     }
     if (!is_like_one_in_use(patient, *nic)) continue;
-    if (!is_meant_for_gpus(patient, *nic)) idle.push_back(nic);
-    if (!is_meant_for_gpus(patient, *nic)) continue;
+    if (!is_meant) idle.push_back(nic);
+    if (!is_meant) continue;
     down.push_back(nic);
     any_linked = any_linked || (physical != nullptr && physical->value == "LinkUp");
     finding.evidence.push_back(quote_of(*state));

@@ -55,17 +55,17 @@ double likeliest_log_factor(double cc, double gc, double k) {
 }  // namespace
 
 GapMatcher::GapMatcher(std::span<const double> gaps, const Gaussian& noise, double effect_error)
-    : gaps_(gaps.begin(), gaps.end()),
+    : points_{gaps.size()},
       noise_{&noise},
+      white_gaps_{noise.whitened(gaps)},
       effect_error_{effect_error},
       sum_{sum_of(gaps)} {}
 
 Match GapMatcher::match(std::span<const double> effect) const {
   constexpr double kTenth = 1.2816;  // standard deviations below which nine tenths are
-  const std::vector<double> gap = noise_->whitened(gaps_);
   const std::vector<double> e = noise_->whitened(effect);
-  const double gg = dot(gap, gap);
-  const double gc = dot(gap, e);
+  const double gg = dot(white_gaps_, white_gaps_);
+  const double gc = dot(white_gaps_, e);
   const double cc = dot(e, e);
   double u = 0;
   double own = 0;
@@ -75,13 +75,13 @@ Match GapMatcher::match(std::span<const double> effect) const {
     own = u / effect_error_;
   }
   const double s = std::exp(u);
-  const auto n = static_cast<double>(gaps_.size());
+  const auto n = static_cast<double>(points_);
   Match out;
   out.off = own;
   out.chi_square = std::max(0.0, gg + (cc * s - 2 * gc) * s) + own * own;
   out.log_likelihood =
       -0.5 * (out.chi_square + noise_->log_determinant() + n * std::log(2 * std::numbers::pi));
-  out.tail = chi_square_tail(out.chi_square, gaps_.size());
+  out.tail = chi_square_tail(out.chi_square, points_);
   const double of_effect = sum_of(effect);
   const double sd = std::hypot(noise_->sd_of_sum(), effect_error_ * of_effect);
   out.has_share = sum_ > noise_->sd_of_sum();
@@ -93,7 +93,7 @@ Match GapMatcher::match(std::span<const double> effect) const {
   return out;
 }
 
-Match GapMatcher::healthy() const { return match(std::vector<double>(gaps_.size(), 0.0)); }
+Match GapMatcher::healthy() const { return match(std::vector<double>(points_, 0.0)); }
 
 double GapMatcher::distance(std::span<const double> a, std::span<const double> b) const {
   const std::vector<double> apart = noise_->whitened(difference(a, b));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <vector>
 
@@ -37,8 +38,9 @@ class GapMatcher {
   double distance(std::span<const double> a, std::span<const double> b) const;
 
  private:
-  std::vector<double> gaps_;
+  std::size_t points_;
   const Gaussian* noise_;
+  std::vector<double> white_gaps_;
   double effect_error_;
   double sum_{0};
 };

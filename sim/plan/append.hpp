@@ -10,7 +10,6 @@ struct Appended {
   QueuePairIndex queue_pairs;
   ActorIndex actors;
   std::uint32_t programs;
-  friend bool operator==(const Appended&, const Appended&) = default;
 };
 /// Where those of the next one would.
 Appended end_of(const Plan& whole);

@@ -128,8 +128,8 @@ void PlanGraph::add_nodes(const std::vector<ActorIndex>& sides) {
   }
   for (ActorIndex a = 0; a < plan_.actors.size(); ++a) {
     const Actor& actor = plan_.actors[a];
-    const auto side = static_cast<std::uint64_t>(
-        std::ranges::count_if(sides, [a](ActorIndex from) { return from <= a; }));
+    const auto side =
+        static_cast<std::uint64_t>(std::ranges::upper_bound(sides, a) - sides.begin());
     const std::uint64_t does =
         combined(static_cast<std::uint64_t>(actor.kind), lag_digest(actor.round));
     graph_.add_node(combined(2, side == 0 ? does : combined(does, side)));

@@ -17,7 +17,8 @@ namespace weft {
 /// joins; then, as they are met, paths (what walks and messages take) and servers; then blocks.
 class PlanGraph {
  public:
-  /// Both must outlive it. `sides`: actors from there on are held apart from those before.
+  /// Both must outlive it. `sides`: ascending; actors from there on are held apart from those
+  /// before.
   PlanGraph(const Plan& plan, const Footprints& footprints,
             const std::vector<ActorIndex>& sides = {});
 

@@ -147,10 +147,6 @@ class TextReader {
       if (tables_.back().time_column() == words.size() - 1) throw InputError("no column 'time'");
     } else if (words[0] == "#") {
       read_comment(words);
-    } else if (!tables_.empty() && is_size(words[0]) && is_log(words) && !is_more(words)) {
-      check_room(rows_++);
-      tables_.back().rows.push_back({number, before_log(words, tables_.back().time_column())});
-      is_cut_ = true;
     } else if (is_more(words)) {
       const Words more = is_log(words) ? before_log(words, 0) : words;
       Words& row = tables_.back().rows.back().words;
@@ -158,7 +154,9 @@ class TextReader {
       is_cut_ = row.size() < tables_.back().columns();
     } else if (!tables_.empty() && is_size(words[0])) {
       check_room(rows_++);
-      tables_.back().rows.push_back({number, words});
+      is_cut_ = is_log(words);
+      tables_.back().rows.push_back(
+          {number, is_cut_ ? before_log(words, tables_.back().time_column()) : words});
     } else {
       for (const std::string_view word : words) {
         if (const std::string_view program = program_of(word); !program.empty()) {

@@ -54,7 +54,7 @@ TEST_P(Regressions, GoTheRightWayAndAsFarAsClaimed) {
   std::printf(" (%s -> %s)\n", healthy.limited_by.at(0).cause.c_str(),
               faulty.limited_by.at(0).cause.c_str());
   if (std::string_view(pair.name) == "bar1-allreduce-t4") {
-    EXPECT_NEAR(ratio, 1, 0.03);  // its PCIe link is the limit with GDR and without
+    EXPECT_NEAR(ratio, 0.98, 0.01);  // its PCIe link is the limit with GDR and without
   } else {
     EXPECT_LT(ratio, 0.99);
   }

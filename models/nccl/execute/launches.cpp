@@ -8,8 +8,8 @@
 namespace weft {
 namespace {
 
-FlagIndex add_flag(Plan& plan) {
-  plan.flags.push_back({});
+FlagIndex add_flag(Plan& plan, std::uint32_t tokens = 0) {
+  plan.flags.push_back({tokens});
   return static_cast<FlagIndex>(plan.flags.size() - 1);
 }
 
@@ -69,8 +69,7 @@ Plan in_kernels(Plan plan) {
   std::map<DeviceId, Join> ends;  // by GPU
   for (const std::vector<std::uint32_t>& groups : programs_by_block(plan)) {
     Join& end = ends[plan.actors[plan.programs[groups.front()].actor].device];
-    plan.flags.push_back({1});
-    const auto begins = static_cast<FlagIndex>(plan.flags.size() - 1);
+    const FlagIndex begins = add_flag(plan, 1);
     end.to.push_back({begins});
     Program& first = plan.programs[groups.front()];
     const std::vector<Instruction> code = std::exchange(first.code, {});

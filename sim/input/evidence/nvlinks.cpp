@@ -167,16 +167,14 @@ void LinkFinder::add_switched() {
   nvswitch.place = of_gpu.begin()->second.place;
   spec_.node.devices.push_back(std::move(nvswitch));
   for (const FoundDevice& gpu : found_.gpus) {
-    const auto links = of_gpu.find(gpu.name);
-    if (links == of_gpu.end()) continue;
+    const auto found = of_gpu.find(gpu.name);
+    if (found == of_gpu.end()) continue;
+    Links links = found->second;
     // The matrix has what was set up; that links have gone down since only nvlink -s shows.
     const Fact* const up = said_count(gpu);
-    if (up != nullptr && up->value != "0" && whole(up->value) < links->second.count) {
-      links->second = {whole(up->value), up->place};
-    }
-    if (up != nullptr && up->value == "0") continue;
-    spec_.node.links.push_back(
-        {LinkKind::kNvlink, gpu.name, kNvSwitch, links->second.count, links->second.place});
+    if (up != nullptr && whole(up->value) < links.count) links = {whole(up->value), up->place};
+    if (links.count == 0) continue;
+    spec_.node.links.push_back({LinkKind::kNvlink, gpu.name, kNvSwitch, links.count, links.place});
   }
 }
 
