@@ -13,6 +13,7 @@
 #include "models/collective/nic_load.hpp"
 #include "models/collective/notes.hpp"
 #include "models/collective/settled.hpp"
+#include "models/collective/unused.hpp"
 #include "models/collective/verdict.hpp"
 #include "models/machine/rooms.hpp"
 #include "models/nccl/execute/collective_plan.hpp"
@@ -264,6 +265,10 @@ void add_job_notes(const NcclEnv& env, const std::vector<ScenarioSetting>& setti
   add_forced_note(params, notes);
   add_packets_note(settings, notes);
   add_emulated_note(settings, cluster.machine, notes);
+  add_unused_notes(
+      settings,
+      {cluster.machine, params.choice("nccl.decisions") == "simple", /*has_packets=*/false}, notes);
+  add_wire_rate_note(settings, cluster.machine, notes);
   for (const ScenarioSetting& s : settings) {
     if (is_of_launches(s.key)) {
       notes.push_back("no effect on jobs, of which each is launched once: " + s.key);

@@ -22,6 +22,7 @@
 #include "models/collective/settings.hpp"
 #include "models/collective/settled.hpp"
 #include "models/collective/task.hpp"
+#include "models/collective/unused.hpp"
 #include "models/collective/verdict.hpp"
 #include "models/machine/rooms.hpp"
 #include "models/nccl/execute/collective_plan.hpp"
@@ -378,6 +379,10 @@ RunResult Prepared::run(Op op, const std::vector<Bytes>& sizes,
   refuse(ready, tasks, result.notes);
   add_emulated_note(asked_.settings, machine_, result.notes);
   add_launch_notes(asked_.settings, params_.choice("nccl.launch"), result.notes);
+  add_unused_notes(asked_.settings,
+                   {machine_, decided_.simple, options_.fidelity == Fidelity::kPacket, op},
+                   result.notes);
+  add_wire_rate_note(asked_.settings, machine_, result.notes);
   if (decided_.simple && is_point_to_point(op)) {
     add_pxn_note(asked_.provenance.env, result.notes);
   }

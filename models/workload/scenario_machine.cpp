@@ -6,6 +6,7 @@
 
 #include "models/collective/notes.hpp"
 #include "models/collective/settings.hpp"
+#include "models/collective/unused.hpp"
 #include "models/machine/gdr_possible.hpp"
 #include "models/machine/rooms.hpp"
 #include "sim/input/topology_file.hpp"
@@ -36,6 +37,10 @@ ScenarioMachine::ScenarioMachine(const Scenario& scenario, TopologySpec spec,
       notes_.push_back("no effect here, where kernels stand in queues: " + s.key);
     }
   }
+  add_unused_notes(asked_.settings,
+                   {machine_, params_.choice("nccl.decisions") == "simple", /*has_packets=*/false},
+                   notes_);
+  add_wire_rate_note(asked_.settings, machine_, notes_);
   refuse_faults(machine_);
   const bool seeded = std::any_of(options.set.begin(), options.set.end(),
                                   [](const ScenarioSetting& s) { return s.key == "wire.seed"; });

@@ -1,0 +1,244 @@
+#include "models/collective/unused.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "models/collective/notes.hpp"
+#include "models/gpu/copy_engine.hpp"
+#include "models/host/iommu.hpp"
+#include "models/machine/rooms.hpp"
+#include "models/nic/emulated.hpp"
+#include "models/perftest/params.hpp"
+#include "models/wire/dcqcn.hpp"
+#include "sim/base/quantity.hpp"
+
+namespace weft {
+namespace {
+
+/// A parameter by its declared key ("nic.rate" of nic3.rate).
+using Key = std::string_view;
+
+bool is_one_of(Key key, std::initializer_list<Key> keys) {
+  return std::find(keys.begin(), keys.end(), key) != keys.end();
+}
+bool is_of(Key key, std::span<const ParamSpec> table) {
+  return std::any_of(table.begin(), table.end(), [&](const ParamSpec& p) { return p.key == key; });
+}
+
+const Params& params_of(const RunFacts& run) { return run.machine.devices().params(); }
+
+bool has_link(const RunFacts& run, LinkKind kind) {
+  const auto& links = run.machine.fabric().spec().node.links;
+  return std::any_of(links.begin(), links.end(),
+                     [&](const PeerLinkSpec& link) { return link.kind == kind; });
+}
+
+template <class Is>
+bool any_cpu(const RunFacts& run, Is is) {
+  const Fabric& fabric = run.machine.fabric();
+  for (std::size_t i = 0; i < fabric.count(DeviceKind::kCpu); ++i) {
+    if (is(fabric.device(0, DeviceKind::kCpu, i))) return true;
+  }
+  return false;
+}
+
+/// Parameters that belong together, and when none of them takes part.
+struct UnusedRule {
+  bool (*is_of)(Key key);
+  bool (*is_unused)(const RunFacts& run);
+  std::string_view why;
+};
+
+constexpr std::array kRules{
+    UnusedRule{[](Key key) { return key.starts_with("explain."); },
+               [](const RunFacts&) { return true; }, "but in weft explain"},
+    UnusedRule{[](Key key) { return is_of(key, kStagingParams); },
+               [](const RunFacts&) { return true; }, "but in weft perftest --mem staged"},
+    UnusedRule{[](Key key) { return is_of(key, kCopyEngineParams); },
+               [](const RunFacts& run) { return !run.machine.has_emulated_nics(); },
+               "but on copies (weft copies; emulated NICs): NCCL's kernels take no copy engine"},
+    UnusedRule{[](Key key) { return key == "cpu.memcpy_rate"; },
+               [](const RunFacts& run) { return !run.machine.has_emulated_nics(); },
+               "without emulated NICs (nic.emulation): no thread of a CPU copies"},
+    UnusedRule{[](Key key) { return key != "nic.emulation" && is_of(key, kEmulatedNicParams); },
+               [](const RunFacts& run) { return !run.machine.has_emulated_nics(); },
+               "without emulated NICs (nic.emulation)"},
+    UnusedRule{[](Key key) {
+                 return is_one_of(key, {"nccl.local_channels", "nccl.channels_per_nic",
+                                        "nccl.ll_max", "nccl.ll128_max"});
+               },
+               [](const RunFacts& run) { return !run.is_simple; },
+               "without weft's simple rules (nccl.decisions=simple)"},
+    UnusedRule{[](Key key) {
+                 return is_one_of(key, {"nccl.local_channels", "nccl.channels_per_nic"});
+               },
+               [](const RunFacts& run) { return params_of(run).number("nccl.channels") > 0; },
+               "beside nccl.channels"},
+    UnusedRule{[](Key key) { return key == "nccl.local_channels"; },
+               [](const RunFacts& run) { return run.machine.fabric().nodes() > 1; },
+               "on several nodes"},
+    UnusedRule{[](Key key) { return key == "nccl.channels_per_nic"; },
+               [](const RunFacts& run) { return run.machine.fabric().nodes() == 1; },
+               "inside one node"},
+    UnusedRule{[](Key key) {
+                 return is_one_of(key, {"nccl.ll_max", "nccl.ll128_max"});
+               },
+               [](const RunFacts& run) { return run.op && is_point_to_point(*run.op); },
+               "on sends and receives"},
+    UnusedRule{[](Key key) {
+                 return is_one_of(key, {"nccl.ll_max", "nccl.ll128_max"});
+               },
+               [](const RunFacts& run) { return params_of(run).choice("nccl.proto") != "auto"; },
+               "beside nccl.proto"},
+    UnusedRule{[](Key key) { return key.starts_with("nccl.p2p_"); },
+               [](const RunFacts& run) { return run.op && !is_point_to_point(*run.op); },
+               "but on sends and receives"},
+    UnusedRule{[](Key key) {
+                 return key != "wire.seed" && key != "nic.emulation" &&
+                        (key.starts_with("wire.") || key.starts_with("nic.") ||
+                         key.starts_with("netswitch.") || key.starts_with("dcqcn."));
+               },
+               [](const RunFacts& run) { return run.machine.fabric().nodes() == 1; },
+               "inside one node, where no NIC is used"},
+    UnusedRule{[](Key key) { return key == "wire.roce_overhead"; },
+               [](const RunFacts& run) { return params_of(run).choice("wire.kind") != "roce"; },
+               "with wire.kind=infiniband"},
+    UnusedRule{[](Key key) { return key == "wire.ib_overhead"; },
+               [](const RunFacts& run) { return params_of(run).choice("wire.kind") == "roce"; },
+               "with wire.kind=roce"},
+    UnusedRule{[](Key key) { return is_of(key, kDcqcnParams); },
+               [](const RunFacts& run) {
+                 return params_of(run).choice("wire.kind") != "roce" ||
+                        params_of(run).choice("wire.congestion_control") != "dcqcn";
+               },
+               "without wire.kind=roce and wire.congestion_control=dcqcn"},
+    UnusedRule{[](Key key) {
+                 return is_one_of(key, {"cpu.dram_large_share", "cpu.dram_large_write_cost"});
+               },
+               [](const RunFacts& run) {
+                 const DeviceParams& devices = run.machine.devices();
+                 return !any_cpu(run, [&](DeviceId cpu) {
+                   return devices.choice("cpu.dma_buffers", cpu) == "large";
+                 });
+               },
+               "with cpu.dma_buffers=small"},
+    UnusedRule{[](Key key) { return key != "cpu.iommu" && is_of(key, kIommuParams); },
+               [](const RunFacts& run) {
+                 return !any_cpu(run, [&](DeviceId cpu) {
+                   return run.machine.model(cpu).root->iommu == IommuMode::kTranslate;
+                 });
+               },
+               "without cpu.iommu=translate"},
+    UnusedRule{[](Key key) { return key == "gpu.c2c_rate" || key == "gpu.c2c_copy_requests"; },
+               [](const RunFacts& run) { return !has_link(run, LinkKind::kC2c); },
+               "on a machine without NVLink-C2C"},
+    UnusedRule{[](Key key) { return key == "gpu.xgmi_rate"; },
+               [](const RunFacts& run) { return !has_link(run, LinkKind::kXgmi); },
+               "on a machine without xGMI"},
+    UnusedRule{[](Key key) { return key.starts_with("gpu.nvlink_"); },
+               [](const RunFacts& run) { return !has_link(run, LinkKind::kNvlink); },
+               "on a machine without NVLink"},
+    UnusedRule{[](Key key) { return key.starts_with("cpu.socket_"); },
+               [](const RunFacts& run) { return !has_link(run, LinkKind::kSocket); },
+               "on a machine of one socket"},
+};
+
+/// The declared key of a setting: of one device, or of a tier's switches, that of its kind. The
+/// setting's own where it is no parameter's.
+std::string declared_key(const std::string& key, const Machine& machine) {
+  const Fabric& fabric = machine.fabric();
+  const std::string scope = key.substr(0, key.find('.'));
+  const auto kind_of = [&](const DeviceSpec& device) {
+    return std::string(device.scope()) + key.substr(scope.size());
+  };
+  if (scope.size() == key.size()) return key;
+  for (const DeviceSpec& device : fabric.spec().node.devices) {
+    if (device.name == scope) return kind_of(device);
+  }
+  for (std::size_t tier = 0; tier < fabric.network_tiers().size(); ++tier) {
+    const DeviceSpec& device = fabric.device(fabric.network_switch(tier, 0));
+    if (device.name == scope) return kind_of(device);
+  }
+  return key;
+}
+
+/// "on a machine without virtual-root": the kind of devices that a key is of, and no one is.
+std::string missing_kind(Key key, const Machine& machine) {
+  const Key scope = key.substr(0, key.find('.'));
+  const std::span<const DeviceRoom> rooms = device_rooms();
+  const auto is_it = [&](const auto& of) { return of == scope; };
+  if (std::none_of(rooms.begin(), rooms.end(),
+                   [&](const DeviceRoom& room) { return is_it(room.kind); })) {
+    return "";
+  }
+  const Fabric& fabric = machine.fabric();
+  const auto& devices = fabric.spec().node.devices;
+  const bool any = std::any_of(devices.begin(), devices.end(),
+                               [&](const DeviceSpec& device) { return is_it(device.scope()); });
+  const bool is_network =
+      is_it(device_kind_name(DeviceKind::kNetSwitch)) && !fabric.network_tiers().empty();
+  return any || is_network ? "" : fmt::format("on a machine without any {}", scope);
+}
+
+std::string why_unused(const std::string& setting, const RunFacts& run) {
+  const std::string key = declared_key(setting, run.machine);
+  if (params_of(run).catalog().find(key) == nullptr) return "";
+  if (!run.has_packets && only_packets_see(key)) return "";
+  for (const UnusedRule& rule : kRules) {
+    if (rule.is_of(key) && rule.is_unused(run)) return std::string(rule.why);
+  }
+  return missing_kind(key, run.machine);
+}
+
+/// What the user set last of a parameter of all; null: nothing.
+const ScenarioSetting* setting_of(const std::vector<ScenarioSetting>& settings, Key key) {
+  const auto at = std::find_if(settings.rbegin(), settings.rend(),
+                               [&](const ScenarioSetting& s) { return s.key == key; });
+  return at == settings.rend() ? nullptr : &*at;
+}
+
+}  // namespace
+
+void add_unused_notes(const std::vector<ScenarioSetting>& settings, const RunFacts& run,
+                      std::vector<std::string>& notes) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> keys;  // by reason, as they come
+  for (const ScenarioSetting& s : settings) {
+    const std::string why = why_unused(s.key, run);
+    if (why.empty()) continue;
+    auto at = std::find_if(keys.begin(), keys.end(),
+                           [&](const auto& reason) { return reason.first == why; });
+    if (at == keys.end()) at = keys.insert(at, {why, {}});
+    if (std::find(at->second.begin(), at->second.end(), s.key) == at->second.end()) {
+      at->second.push_back(s.key);
+    }
+  }
+  for (const auto& [why, of] : keys) {
+    notes.push_back(fmt::format("no effect {}: {}", why, fmt::join(of, ", ")));
+  }
+}
+
+void add_wire_rate_note(const std::vector<ScenarioSetting>& settings, const Machine& machine,
+                        std::vector<std::string>& notes) {
+  const Fabric& fabric = machine.fabric();
+  const ScenarioSetting* const asked = setting_of(settings, "wire.rate");
+  const std::size_t nics = fabric.count(DeviceKind::kNic);
+  // Links between switches take it too, and emulated NICs none of it.
+  if (asked == nullptr || fabric.nodes() == 1 || !machine.has_one_switch() || nics == 0 ||
+      machine.has_emulated_nics()) {
+    return;
+  }
+  Bandwidth fastest = machine.model(fabric.device(0, DeviceKind::kNic, 0)).adapter->rate;
+  for (std::size_t i = 1; i < nics; ++i) {
+    fastest = std::max(fastest, machine.model(fabric.device(0, DeviceKind::kNic, i)).adapter->rate);
+  }
+  if (machine.devices().params().bandwidth("wire.rate") <= fastest) return;
+  notes.push_back(fmt::format("wire.rate={}: no NIC sends more than nic.rate, {}", asked->value,
+                              format_quantity(fastest.as_gigabytes_per_s(), Unit::kGigabytesPerS)));
+}
+
+}  // namespace weft

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/machine/machine.hpp"
+#include "sim/base/operation.hpp"
+#include "sim/input/scenario.hpp"
+
+namespace weft {
+
+/// What decides which parameters take part in a run of NCCL's operations at all.
+struct RunFacts {
+  const Machine& machine;
+  bool is_simple;          ///< nccl.decisions=simple
+  bool has_packets;        ///< --fidelity packet
+  std::optional<Op> op{};  ///< none: several
+};
+
+/// Adds which of the settings cannot have an effect, whatever their values, and why: what they
+/// belong to takes no part in this run. One note a reason. A setting that takes part and is no
+/// limit just here is not among them; nor are those that add_packets_note() names.
+void add_unused_notes(const std::vector<ScenarioSetting>& settings, const RunFacts& run,
+                      std::vector<std::string>& notes);
+/// A rate of the network's links that the user set and that is beyond that of all NICs (of a NIC's
+/// beyond the network's settle() says it).
+void add_wire_rate_note(const std::vector<ScenarioSetting>& settings, const Machine& machine,
+                        std::vector<std::string>& notes);
+
+}  // namespace weft

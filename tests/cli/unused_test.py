@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""What is set and cannot have an effect on a run is named, with why; what has one is not.
+
+    unused_test.py WEFT SOURCE_DIR [-v] [TEST...]
+"""
+import json
+
+import cli_test
+from cli_test import CliTest
+
+SCENARIO = """scenario: s
+topology: ../../topologies/%s.yaml
+nodes: %d
+memory_paths: [%s]
+workload: {op: %s, sizes: [%s]}
+env: {NCCL_NVLS_ENABLE: "0"}
+"""
+SIMPLE = "nccl.decisions=simple"
+# nodes, operation, what else is set, then what has no effect and why; and what may have one, without a word.
+NOTES = (
+    (2, "allreduce", (), "explain.slow=0.5", "but in weft explain"),
+    (2, "allreduce", (), "staging.chunk=64 KiB", "but in weft perftest --mem staged"),
+    (2, "allreduce", (), "gpu.copy_tags=4",
+     "but on copies (weft copies; emulated NICs): NCCL's kernels take no copy engine"),
+    (2, "allreduce", (), "gpu3.copy_start=1 us",
+     "but on copies (weft copies; emulated NICs): NCCL's kernels take no copy engine"),
+    (2, "allreduce", (), "nic.copy_call=1 us", "without emulated NICs (nic.emulation)"),
+    (2, "allreduce", ("nic.emulation=copies",), "nic.copy_call=1 us", ""),
+    (2, "allreduce", ("nic.emulation=copies",), "gpu.copy_tags=4", ""),
+    (2, "allreduce", (), "nccl.ll_max=1 KiB", "without weft's simple rules (nccl.decisions=simple)"),
+    (2, "allreduce", (), "nccl.channels_per_nic=1", "without weft's simple rules (nccl.decisions=simple)"),
+    (2, "allreduce", (SIMPLE,), "nccl.ll_max=1 KiB", ""),
+    (2, "allreduce", (SIMPLE,), "nccl.channels_per_nic=1", ""),
+    (2, "allreduce", (SIMPLE, "nccl.proto=LL"), "nccl.ll_max=1 KiB", "beside nccl.proto"),
+    (2, "allreduce", (SIMPLE, "nccl.channels=4"), "nccl.channels_per_nic=1", "beside nccl.channels"),
+    (2, "allreduce", (SIMPLE,), "nccl.local_channels=1", "on several nodes"),
+    (1, "allreduce", (SIMPLE,), "nccl.local_channels=1", ""),
+    (1, "allreduce", (SIMPLE,), "nccl.channels_per_nic=1", "inside one node"),
+    (2, "alltoall", (SIMPLE,), "nccl.ll128_max=1 MiB", "on sends and receives"),
+    (2, "allreduce", (), "nccl.p2p_net_chunk=64 KiB", "but on sends and receives"),
+    (2, "alltoall", (), "nccl.p2p_net_chunk=64 KiB", ""),
+    (1, "allreduce", (), "wire.mtu=1024", "inside one node, where no NIC is used"),
+    (1, "allreduce", (), "nic3.mrrs=256", "inside one node, where no NIC is used"),
+    (2, "allreduce", (), "wire.mtu=1024", ""),
+    (2, "allreduce", (), "wire.roce_overhead=80", "with wire.kind=infiniband"),
+    (2, "allreduce", ("wire.kind=roce",), "wire.ib_overhead=80", "with wire.kind=roce"),
+    (2, "allreduce", (), "cpu.dram_large_share=0.5", "with cpu.dma_buffers=small"),
+    (2, "allreduce", (), "cpu.iommu_walk=1 us", "without cpu.iommu=translate"),
+    (2, "allreduce", ("cpu.iommu=translate",), "cpu.iommu_walk=1 us", ""),
+    (2, "allreduce", (), "gpu.c2c_rate=100 GB/s", "on a machine without NVLink-C2C"),
+    (2, "allreduce", (), "virtual-root.mps=128", "on a machine without any virtual-root"),
+    (2, "allreduce", (), "switch.mps=128", ""),
+)
+
+
+class Unused(CliTest):
+    def run_of(self, nodes, op, *arguments, topology="hgx-h100-8nic", path="gdr", sizes="64 KiB"):
+        (self.here / "s.yaml").write_text(SCENARIO % (topology, nodes, path, op, sizes))
+        return json.loads(self.ok("run", "s.yaml", "--json", "-", *arguments))
+
+    def no_effect(self, result):
+        return [note for note in result["notes"] if "no effect" in note]
+
+    def test_what_takes_no_part_is_named(self):
+        for nodes, op, others, setting, why in NOTES:
+            with self.subTest(nodes=nodes, op=op, others=others, setting=setting):
+                beside = [word for other in others for word in ("--set", other)]
+                without = self.run_of(nodes, op, *beside)
+                result = self.run_of(nodes, op, *beside, "--set", setting)
+                said = [n for n in self.no_effect(result) if n not in self.no_effect(without)]
+                self.assertEqual(said, [f"no effect {why}: {setting.split('=')[0]}"] if why else [])
+                if why:
+                    self.assertEqual(result["results"], without["results"])
+
+    def test_one_note_a_reason(self):
+        said = self.no_effect(self.run_of(2, "allreduce", "--set", "staging.chunk=64 KiB", "--set", "gpu.copy_rate=9 GB/s",
+                                          "--set", "staging.buffers=2", "--set", "staging.chunk=32 KiB"))
+        self.assertEqual(len(said), 2)
+        self.assertEqual(said[0], "no effect but in weft perftest --mem staged: staging.chunk, staging.buffers")
+
+    def test_a_rate_beyond_the_nics_is_named(self):
+        asked = self.run_of(2, "allreduce", "--set", "wire.rate=800 Gb/s")
+        self.assertIn("wire.rate=800 Gb/s: no NIC sends more than nic.rate, 50 GB/s", asked["notes"])
+        for nic, wire in (("800", "800"), ("200", "200"), ("400", "400")):
+            both = self.run_of(2, "allreduce", "--set", f"wire.rate={wire} Gb/s", "--set", f"nic.rate={nic} Gb/s")
+            self.assertFalse([n for n in both["notes"] if n.startswith("wire.rate=")])
+
+    def test_steps_traffic_and_jobs_say_it_too(self):
+        step = cli_test.SOURCE / "scenarios/steps/llama-70b.yaml"
+        said = json.loads(self.ok("step", step, "--set", "staging.chunk=64 KiB", "--json", "-"))["notes"]
+        self.assertIn("no effect but in weft perftest --mem staged: staging.chunk", said)
+
+
+if __name__ == "__main__":
+    cli_test.main(__doc__)
