@@ -31,7 +31,7 @@ struct CompareArguments {
   std::vector<std::string> expect;
 };
 
-void run(const CompareArguments& arguments) {
+void run(const CompareArguments& arguments, const Outputs& outputs) {
   const ParameterSet params = parameter_set(arguments.params);
   const PredictOptions options = predict_options(arguments.predict, params);
   std::vector<Threshold> thresholds;
@@ -39,6 +39,9 @@ void run(const CompareArguments& arguments) {
     thresholds.push_back(parse_summary_threshold(text));
   }
   const MeasuredTable table = read_measured(arguments.measured, parse_stated(arguments.as));
+  if (arguments.machine.empty()) {
+    for (const std::string& file : machine_files(table)) outputs.keep(file, table.file);
+  }
   const ComparisonView view{class_columns(arguments.by, table), arguments.drop_stalls};
   const ParamCatalog catalog = make_catalog();
   Comparison comparison =
@@ -91,7 +94,7 @@ void add_compare_command(CommandLine& line) {
       .example(
           "weft compare tests/data/h200/allreduce-nvlink.csv --machine topologies/h200-vm.yaml "
           "--by algo,proto --expect \"median_abs<=0.2\"")
-      .action([arguments] { run(*arguments); });
+      .action([arguments](const Outputs& outputs) { run(*arguments, outputs); });
 }
 
 }  // namespace weft

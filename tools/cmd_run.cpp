@@ -126,7 +126,7 @@ void write_trace(const std::string& file, const RunResult& result) {
   }
 }
 
-void run(const RunArguments& arguments) {
+void run(const RunArguments& arguments, const Outputs& outputs) {
   const Stopping stopping(arguments.time_limit);
   const ParameterSet params = parameter_set(arguments.params);
   PredictOptions options = predict_options(arguments.predict, params);
@@ -137,7 +137,7 @@ void run(const RunArguments& arguments) {
   std::vector<Expectation> expectations;
   for (const std::string& text : arguments.expect) expectations.push_back(parse_expectation(text));
   const ParamCatalog catalog = make_catalog();
-  const Scenario scenario = read_scenario(arguments.predict.scenario);
+  const Scenario scenario = read_scenario(arguments.predict, outputs);
   options.timeline_of = timeline_of(arguments, scenario);
   const TopologySpec machine = read_topology(scenario.topology, catalog);
   RunResult result = predict_told(arguments, scenario, machine, options, stopping, catalog);
@@ -184,7 +184,7 @@ void add_run_command(CommandLine& line) {
             "run every rank, not one for all that do the same: slower, and the same times but for "
             "rows that are extended")
       .example("weft run scenarios/quickstart.yaml --set \"wire.rate=200 Gb/s\" --json out.json")
-      .action([arguments] { run(*arguments); });
+      .action([arguments](const Outputs& outputs) { run(*arguments, outputs); });
 }
 
 }  // namespace weft

@@ -40,7 +40,7 @@ std::vector<Bytes> sizes_of(const std::string& text, const Scenario& scenario) {
   return text.empty() ? std::vector<Bytes>{scenario.sizes.back()} : size_list(text);
 }
 
-void run(const SensitivityArguments& arguments) {
+void run(const SensitivityArguments& arguments, const Outputs& outputs) {
   const Stopping stopping(arguments.time_limit);
   const ParamCatalog catalog = make_catalog();
   SensitivityRequest request;
@@ -48,7 +48,7 @@ void run(const SensitivityArguments& arguments) {
   request.options.stop = stopping.stop();
   request.step = step_of(arguments.step);
   if (!arguments.params.empty()) request.keys = comma_separated(arguments.params);
-  Scenario scenario = read_scenario(arguments.predict.scenario);
+  Scenario scenario = read_scenario(arguments.predict, outputs);
   if (scenario.op.empty()) {
     throw InputError(scenario.file + ": weft sensitivity takes a workload of one operation");
   }
@@ -94,7 +94,7 @@ void add_sensitivity_command(CommandLine& line) {
       .output("--json", arguments->json, "write the result as JSON; '-' is standard output")
       .option("--time-limit", arguments->time_limit, kTimeLimitHelp)
       .example("weft sensitivity scenarios/quickstart.yaml --params wire.rate,gpu.nvlink_rate")
-      .action([arguments] { run(*arguments); });
+      .action([arguments](const Outputs& outputs) { run(*arguments, outputs); });
 }
 
 }  // namespace weft

@@ -26,12 +26,16 @@ struct StepArguments {
 };
 
 /// What the scenario's execution traces say.
-StepResult predict_traced(const Scenario& scenario, [[maybe_unused]] TopologySpec machine,
+StepResult predict_traced(const Scenario& scenario, [[maybe_unused]] const Outputs& outputs,
+                          [[maybe_unused]] TopologySpec machine,
                           [[maybe_unused]] const PredictOptions& options,
                           [[maybe_unused]] const ParamCatalog& catalog) {
   const ChakraFiles& files = scenario.chakra.value();
 #ifdef WEFT_HAS_CHAKRA
   const std::uint32_t ranks = count_chakra_ranks(files.prefix);
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+    outputs.keep(chakra_file(files.prefix, rank), scenario.file);
+  }
   const auto graph = [&] {
     const ChakraGroups groups =
         files.groups.empty() ? ChakraGroups{} : read_chakra_groups(files.groups);
@@ -45,15 +49,15 @@ StepResult predict_traced(const Scenario& scenario, [[maybe_unused]] TopologySpe
 #endif
 }
 
-void run(const StepArguments& arguments) {
+void run(const StepArguments& arguments, const Outputs& outputs) {
   const ParameterSet params = parameter_set(arguments.params);
   const PredictOptions options = predict_options(arguments.predict, params);
   const ParamCatalog catalog = make_catalog();
-  const Scenario scenario = read_scenario(arguments.predict.scenario);
+  const Scenario scenario = read_scenario(arguments.predict, outputs);
   TopologySpec machine = read_topology(scenario.topology, catalog);
-  const StepResult result = scenario.chakra
-                                ? predict_traced(scenario, std::move(machine), options, catalog)
-                                : predict_step(scenario, std::move(machine), options, catalog);
+  const StepResult result =
+      scenario.chakra ? predict_traced(scenario, outputs, std::move(machine), options, catalog)
+                      : predict_step(scenario, std::move(machine), options, catalog);
   if (arguments.json != "-") std::cout << step_text(result) << std::flush;
   if (!arguments.json.empty()) write_text_file(arguments.json, to_json(result).dump());
 }
@@ -72,7 +76,7 @@ void add_step_command(CommandLine& line) {
       .example(
           "weft step scenarios/steps/llama-70b.yaml --set \"nic.rate=800 Gb/s\" --set "
           "\"wire.rate=800 Gb/s\"")
-      .action([arguments] { run(*arguments); });
+      .action([arguments](const Outputs& outputs) { run(*arguments, outputs); });
 }
 
 }  // namespace weft

@@ -213,12 +213,13 @@ std::string digest_base(const Sweep& sweep, const TopologySpec& topology,
   return base;
 }
 
-Sweep make_sweep(const SweepArguments& arguments, const Stopping& stopping) {
+Sweep make_sweep(const SweepArguments& arguments, const Outputs& outputs,
+                 const Stopping& stopping) {
   const PredictArguments& predict = arguments.predict;
   if (arguments.pareto && arguments.prices.empty()) {
     throw InputError("--pareto: needs --prices FILE, of busbw against cost");
   }
-  Sweep sweep{make_catalog(), read_scenario(predict.scenario), predict_options(predict), {}, {}};
+  Sweep sweep{make_catalog(), read_scenario(predict, outputs), predict_options(predict), {}, {}};
   if (sweep.scenario.op.empty()) {
     throw InputError(sweep.scenario.file + ": weft sweep takes a workload of one operation");
   }
@@ -330,7 +331,7 @@ void run_shard(const Sweep& sweep, const Shard& shard, const SweepArguments& arg
   judge(sweep, points, done, csv, stopping);
 }
 
-void sweep(const SweepArguments& arguments) {
+void sweep(const SweepArguments& arguments, const Outputs& outputs) {
   if (arguments.csv.empty())
     throw InputError("--csv: write a file's name, or - for standard output");
   const Shard shard = parse_shard(arguments.shard);
@@ -338,7 +339,7 @@ void sweep(const SweepArguments& arguments) {
     throw InputError("--merge and --shard: one after the other, not at once");
   }
   const Stopping stopping(arguments.time_limit);
-  const Sweep sweep = make_sweep(arguments, stopping);
+  const Sweep sweep = make_sweep(arguments, outputs, stopping);
   if (arguments.merge > 0) return merge(sweep, arguments, stopping);
   run_shard(sweep, shard, arguments, stopping);
 }
@@ -368,7 +369,7 @@ void add_sweep_command(CommandLine& line) {
       .example(
           "weft sweep scenarios/quickstart.yaml --set nic.count=1,2,4,8 "
           "--set wire.kind=infiniband,roce --csv sweep.csv")
-      .action([arguments] { sweep(*arguments); });
+      .action([arguments](const Outputs& outputs) { sweep(*arguments, outputs); });
 }
 
 }  // namespace weft

@@ -20,11 +20,11 @@ struct TrafficArguments {
   std::string json;
 };
 
-void run(const TrafficArguments& arguments) {
+void run(const TrafficArguments& arguments, const Outputs& outputs) {
   const ParameterSet params = parameter_set(arguments.params);
   const PredictOptions options = predict_options(arguments.predict, params);
   const ParamCatalog catalog = make_catalog();
-  const Scenario scenario = read_scenario(arguments.predict.scenario);
+  const Scenario scenario = read_scenario(arguments.predict, outputs);
   const TrafficResult result =
       predict_traffic(scenario, read_topology(scenario.topology, catalog), options, catalog);
   if (arguments.json != "-") std::cout << traffic_text(result) << std::flush;
@@ -43,7 +43,7 @@ void add_traffic_command(CommandLine& line) {
   command.option("--params", arguments->params, kScenarioParamsHelp)
       .output("--json", arguments->json, "write the result as JSON; '-' is standard output")
       .example("weft traffic scenarios/traffic/experts.yaml --set nodes=4")
-      .action([arguments] { run(*arguments); });
+      .action([arguments](const Outputs& outputs) { run(*arguments, outputs); });
 }
 
 }  // namespace weft

@@ -34,8 +34,9 @@ std::string version_text() {
   return "weft " + std::string(weft_version()) + " (commit " + std::string(weft_commit()) + ")";
 }
 
-/// Refuses outputs by what the command was given; flags and words of a choice name no files.
-void check_given_outputs(const CLI::App& app, const CommandInfo& info) {
+/// The outputs that the command was given, refused by what else it was given; flags and words of a
+/// choice name no files.
+Outputs given_outputs(const CLI::App& app, const CommandInfo& info) {
   std::vector<GivenFile> outputs;
   std::vector<GivenFile> others;
   for (const ArgumentInfo& argument : info.arguments) {
@@ -46,6 +47,7 @@ void check_given_outputs(const CLI::App& app, const CommandInfo& info) {
     }
   }
   check_outputs(outputs, others);
+  return Outputs(std::move(outputs));
 }
 
 }  // namespace
@@ -121,10 +123,12 @@ Command& Command::example(const std::string& text) {
 }
 
 Command& Command::action(std::function<void()> work) {
-  app_->callback([app = app_, info = info_, work = std::move(work)] {
-    check_given_outputs(*app, *info);
-    work();
-  });
+  return action([work = std::move(work)](const Outputs&) { work(); });
+}
+
+Command& Command::action(std::function<void(const Outputs&)> work) {
+  app_->callback(
+      [app = app_, info = info_, work = std::move(work)] { work(given_outputs(*app, *info)); });
   return *this;
 }
 

@@ -14,6 +14,8 @@ class App;
 
 namespace weft {
 
+class Outputs;
+
 /// One argument or option of a subcommand, as it was declared.
 struct ArgumentInfo {
   enum class Kind : std::uint8_t { kArgument, kOption, kFlag };
@@ -66,6 +68,9 @@ class Command {
   Command& example(const std::string& text);
   /// What to do once the arguments are known; throws InputError or ExpectationMissed.
   Command& action(std::function<void()> work);
+  /// The same of a command that reads files which its arguments do not name: it holds them against
+  /// its outputs.
+  Command& action(std::function<void(const Outputs&)> work);
 
  private:
   CLI::App* app_;

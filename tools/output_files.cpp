@@ -34,28 +34,27 @@ void check_differ(const GivenFile& one, const GivenFile& other) {
                    (one.value == other.value ? "" : ", which is " + other.value));
 }
 
-/// `file` is the other value, or what stands behind its KEY=.
-void check_kept(const GivenFile& output, const std::string& file, const std::string& name) {
-  if (!lead_to_one(output.value, file)) return;
-  throw InputError(output.name + " " + output.value + ": would overwrite " + file + ", which " +
-                   name + " names; write to another file");
-}
-
 }  // namespace
+
+void Outputs::keep(const std::string& file, const std::string& named_by) const {
+  for (const GivenFile& output : files_) {
+    std::error_code ignored;
+    if (output.value == "-" || !fs::is_regular_file(output.value, ignored)) continue;
+    if (!lead_to_one(output.value, file)) continue;
+    throw InputError(output.name + " " + output.value + ": would overwrite " + file + ", which " +
+                     named_by + " names; write to another file");
+  }
+}
 
 void check_outputs(std::span<const GivenFile> outputs, std::span<const GivenFile> others) {
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    const GivenFile& output = outputs[i];
-    for (const GivenFile& later : outputs.subspan(i + 1)) check_differ(output, later);
-    std::error_code ignored;
-    if (output.value == "-" || !fs::is_regular_file(output.value, ignored)) continue;
-    for (const GivenFile& other : others) {
-      check_kept(output, other.value, other.name);
-      const std::size_t equals = other.value.find('=');
-      if (equals != std::string::npos) {
-        check_kept(output, other.value.substr(equals + 1), other.name);
-      }
-    }
+    for (const GivenFile& later : outputs.subspan(i + 1)) check_differ(outputs[i], later);
+  }
+  const Outputs written({outputs.begin(), outputs.end()});
+  for (const GivenFile& other : others) {
+    written.keep(other.value, other.name);
+    const std::size_t equals = other.value.find('=');
+    if (equals != std::string::npos) written.keep(other.value.substr(equals + 1), other.name);
   }
 }
 

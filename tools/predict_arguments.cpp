@@ -59,6 +59,12 @@ void add_predict_options(Command& command, PredictArguments& arguments,
       .option("--seed", arguments.seed, "seed of all that is random, as wire.seed; 1 unless given");
 }
 
+Scenario read_scenario(const PredictArguments& arguments, const Outputs& outputs) {
+  Scenario out = read_scenario(arguments.scenario);
+  for (const std::string& file : files_of(out)) outputs.keep(file, out.file);
+  return out;
+}
+
 PredictOptions predict_options(const PredictArguments& arguments) {
   return predict_options(asked_of(arguments));
 }

@@ -7,6 +7,7 @@
 #include "models/collective/predict.hpp"
 #include "sim/base/units.hpp"
 #include "tools/command_line.hpp"
+#include "tools/output_files.hpp"
 #include "tools/predict_asked.hpp"
 
 namespace weft {
@@ -37,6 +38,10 @@ ParameterSet parameter_set(const std::string& file);
 
 /// What `--size TEXT` lists: ascending sizes, separated by commas. Throws InputError.
 std::vector<Bytes> size_list(const std::string& text);
+
+/// The scenario that they name. Throws InputError, also where an output would overwrite a file that
+/// the scenario names.
+Scenario read_scenario(const PredictArguments& arguments, const Outputs& outputs);
 
 /// All that they say but the scenario and --set. Throws InputError.
 PredictOptions predict_options(const PredictArguments& arguments);

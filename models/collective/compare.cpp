@@ -324,6 +324,11 @@ void predict_group(const Group& group, const Setup& setup, Gathered& gathered) {
   }
 }
 
+std::string machine_file(const MeasuredTable& table, const MeasuredRow& row) {
+  const std::filesystem::path folder = std::filesystem::path(table.file).parent_path();
+  return (folder / row.machine).lexically_normal().string();
+}
+
 /// The machines of rows, each read once, in the order of the rows.
 class Machines {
  public:
@@ -360,8 +365,7 @@ class Machines {
       throw InputError(Place{table_.file, row.line, 0},
                        "names no machine; write column 'machine' or --machine FILE");
     }
-    const std::filesystem::path folder = std::filesystem::path(table_.file).parent_path();
-    return (folder / row.machine).lexically_normal().string();
+    return machine_file(table_, row);
   }
 
   const MeasuredTable& table_;
@@ -437,6 +441,14 @@ std::vector<ScenarioSetting> settings_of_cell(const std::string& text) {
     begin = end + 1;
   }
   return entries;
+}
+
+std::set<std::string> machine_files(const MeasuredTable& table) {
+  std::set<std::string> out;
+  for (const MeasuredRow& row : table.rows) {
+    if (!row.machine.empty()) out.insert(machine_file(table, row));
+  }
+  return out;
 }
 
 Comparison compare(const MeasuredTable& table, const TopologySpec& machine,

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <set>
+#include <string>
+
 #include "models/collective/predict.hpp"
 #include "sim/report/comparison.hpp"
 #include "sim/result/measured.hpp"
@@ -19,6 +22,8 @@ Comparison compare(const MeasuredTable& table, const TopologySpec& machine,
 /// The same, each row on the machine that it names. Throws InputError where one names none.
 Comparison compare(const MeasuredTable& table, const PredictOptions& options,
                    const ParamCatalog& catalog);
+/// The files of the machines that a table's rows name.
+std::set<std::string> machine_files(const MeasuredTable& table);
 
 /// What a row states beside size and time, as a scenario on a machine: nodes, operation, settings,
 /// NCCL's variables and release, less what `options` say otherwise. `table`: its file, for

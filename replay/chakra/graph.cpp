@@ -227,11 +227,11 @@ class GraphBuilder {
   std::map<std::tuple<std::uint32_t, Op, Bytes, std::int64_t>, std::uint32_t> known_exchanges_;
 };
 
-std::string file_of(const std::string& prefix, std::uint32_t rank) {
+}  // namespace
+
+std::string chakra_file(const std::string& prefix, std::uint32_t rank) {
   return fmt::format("{}.{}.et", prefix, rank);
 }
-
-}  // namespace
 
 ChakraGroups read_chakra_groups(const std::string& file) {
   const Json json = Json::parse(read_text_file(file), file);
@@ -260,8 +260,8 @@ ChakraGroups read_chakra_groups(const std::string& file) {
 
 std::uint32_t count_chakra_ranks(const std::string& prefix) {
   std::uint32_t ranks = 0;
-  while (ranks < kMostRanks && std::filesystem::exists(file_of(prefix, ranks))) ++ranks;
-  if (ranks == 0) throw InputError(file_of(prefix, 0) + ": no such file");
+  while (ranks < kMostRanks && std::filesystem::exists(chakra_file(prefix, ranks))) ++ranks;
+  if (ranks == 0) throw InputError(chakra_file(prefix, 0) + ": no such file");
   return ranks;
 }
 
@@ -271,7 +271,7 @@ std::vector<ChakraTrace> read_chakra_ranks(const std::string& prefix, std::uint3
   std::size_t nodes = 0;
   std::size_t dependencies = 0;
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-    out.push_back(read_chakra(file_of(prefix, rank)));
+    out.push_back(read_chakra(chakra_file(prefix, rank)));
     nodes += out.back().nodes.size();
     for (const ChakraNode& node : out.back().nodes) dependencies += node.before.size();
     if (nodes <= limits.nodes && dependencies <= limits.dependencies) continue;

@@ -27,6 +27,8 @@ struct ChakraLimits {
   std::size_t joined{100'000'000};
 };
 
+/// PREFIX.RANK.et: a rank's trace.
+std::string chakra_file(const std::string& prefix, std::uint32_t rank);
 /// How many traces PREFIX.0.et, PREFIX.1.et, ... there are. Throws InputError: none.
 std::uint32_t count_chakra_ranks(const std::string& prefix);
 /// The traces of so many ranks. Throws InputError as read_chakra(), and for more than `limits`.

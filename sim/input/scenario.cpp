@@ -275,6 +275,14 @@ Scenario read_scenario(const std::string& file) {
   return parse_scenario(read_text_file(file), file);
 }
 
+std::vector<std::string> files_of(const Scenario& scenario) {
+  std::vector<std::string> out{scenario.topology};
+  if (scenario.chakra) out.push_back(scenario.chakra->groups);
+  if (scenario.traffic) out.push_back(scenario.traffic->matrix);
+  std::erase(out, "");
+  return out;
+}
+
 Scenario parse_scenario(const std::string& text, const std::string& file) {
   refuse_other_kind(text, file, TextKind::kScenario);
   const Yaml yaml = Yaml::parse(text, file);

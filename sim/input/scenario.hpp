@@ -69,6 +69,10 @@ Scenario read_scenario(const std::string& file);
 /// The same from text; `file` is the name that messages use, and its folder the topology's base.
 Scenario parse_scenario(const std::string& text, const std::string& file);
 
+/// The files that it names, as they are opened: its topology, what its workload is read from; of
+/// Chakra's traces not the ranks' own, which whoever reads them counts.
+std::vector<std::string> files_of(const Scenario& scenario);
+
 /// Every map of a scenario with its keys, as the reader takes them.
 std::vector<FormatSection> scenario_format();
 

@@ -62,6 +62,27 @@ class Outputs(CliTest):
                 with self.subTest(command=command, option=option):
                     self.kept([word.replace("IN", "in") for word in command], option, "in", name)
 
+    def test_no_output_is_what_an_input_names(self):
+        (self.here / "sub").mkdir()
+        (self.here / "sub/soft").symlink_to("../in")
+        (self.here / "all.yaml").write_text("scenario: s\ntopology: sub/soft\n"
+                                            "workload: {op: allreduce, sizes: [1 MiB]}\n")
+        (self.here / "traffic.yaml").write_text(f"scenario: s\ntopology: {cli_test.TOPOLOGY}\n"
+                                                "workload: {op: alltoallv, matrix: in}\n")
+        (self.here / "t.csv").write_text("machine,transport,ranks,op,bytes,us\nin,nvlink,8,allreduce,8,1\n")
+        for command, named, by in (
+                (["run", "all.yaml"], "sub/soft", "all.yaml"), (["step", "all.yaml"], "sub/soft", "all.yaml"),
+                (["sensitivity", "all.yaml"], "sub/soft", "all.yaml"),
+                (["traffic", "traffic.yaml"], "in", "traffic.yaml"),
+                (["compare", "t.csv"], "in", "t.csv")):
+            for output in ("in", "sub/soft", str(self.here / "in")):
+                with self.subTest(command=command, output=output):
+                    self.refused([*command, "--json", output], f"--json {output}: would overwrite {named}, "
+                                 f"which {by} names; write to another file")
+        self.refused(["sweep", "all.yaml", "--csv", "in"],
+                     "--csv in: would overwrite sub/soft, which all.yaml names; write to another file")
+        self.assertEqual((self.here / "in").read_text(), "as it was")
+
     def test_every_option_that_writes_was_tried(self):
         tried = {(command[0], option) for command, options, _ in COMMANDS for option in options}
         page = weft("docs", "man", cwd=self.here).stdout.decode().replace("\\-", "-")
