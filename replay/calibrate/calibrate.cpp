@@ -529,6 +529,7 @@ Calibration calibrate(const CalibrationRequest& request, const ParamCatalog& cat
   out.by = class_columns(request.by, all_rows(request));
   out.drop_stalls = request.drop_stalls;
   const SplitTables tables = split(request, out.by, seed_of(request, catalog), out.notes);
+  out.holdout_classes = tables.classes;
   for (const MeasuredTable& table : request.tables) {
     out.notes.insert(out.notes.end(), table.notes.begin(), table.notes.end());
   }

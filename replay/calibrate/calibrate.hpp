@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "models/collective/predict.hpp"
+#include "replay/calibrate/holdout.hpp"
 #include "sim/base/params.hpp"
 #include "sim/report/comparison.hpp"
 #include "sim/result/intervals.hpp"
@@ -62,8 +63,9 @@ struct Calibration {
   BeforeAfter held_out;                   ///< likewise; none of these was seen by the fit
   std::vector<std::string> by;            ///< the columns that make a class
   bool drop_stalls{false};
-  std::size_t configurations{0};  ///< fitted ones that depend on any parameter
-  double loss_before{0};          ///< huber_loss of ln(predicted / measured) over the fitted rows
+  std::vector<HoldOutClass> holdout_classes;  ///< by name; none where another table is held out
+  std::size_t configurations{0};              ///< fitted ones that depend on any parameter
+  double loss_before{0};  ///< huber_loss of ln(predicted / measured) over the fitted rows
   double loss_after{0};
   int rounds{0};
   std::size_t predictions{0};  ///< how often the fitted rows were predicted

@@ -208,6 +208,17 @@ Json data_json(const Report& r) {
   return out;
 }
 
+using HoldOutField = JsonField<HoldOutClass>;
+constexpr std::array kHoldOutFields{
+    HoldOutField{{"class", "text", "", "its transport, memory path, algorithm and protocol"},
+                 [](const HoldOutClass& c) -> Json { return c.name; }},
+    HoldOutField{
+        {"configurations", "whole number", "", "in all"},
+        [](const HoldOutClass& c) { return Json(static_cast<std::int64_t>(c.configurations)); }},
+    HoldOutField{{"held_out", "whole number", "", "of these"}, [](const HoldOutClass& c) {
+                   return Json(static_cast<std::int64_t>(c.held_out));
+                 }}};
+
 using ReportField = JsonField<Report>;
 constexpr std::array kReportFields{
     ReportField{{"schema", "text", "", "the version of this form: weft.calibrate/1"},
@@ -225,6 +236,13 @@ constexpr std::array kReportFields{
     ReportField{{"data", "list", "", "the tables, once for each set"}, data_json},
     ReportField{{"holdout", "text", "", "where the rows held out are from"},
                 [](const Report& r) -> Json { return r.facts.holdout; }},
+    ReportField{
+        {"holdout_classes", "list", "unless --holdout names a file",
+         "how many configurations (of traces: runs) of each class are held out; of none all"},
+        [](const Report& r) {
+          const auto& classes = r.calibration.holdout_classes;
+          return classes.empty() ? Json() : objects_of(classes, kHoldOutFields);
+        }},
     ReportField{{"set", "list of text", "", "what the user set beside, KEY=VALUE"},
                 [](const Report& r) { return texts(r.facts.set); }},
     ReportField{{"env", "list of text", "", "NCCL's variables, NAME=VALUE"},
@@ -279,6 +297,7 @@ Json calibration_json(const Calibration& calibration, const CalibrationFacts& fa
 std::vector<FormatSection> calibration_format() {
   return {{"", "The file.", keys_of(kReportFields)},
           {"data[]", "A table.", keys_of(kDataFields)},
+          {"holdout_classes[]", "A class.", keys_of(kHoldOutFields)},
           {"parameters[]", "A parameter.", params_keys()},
           {"correlations[]", "A pair of them.", keys_of(kCorrelationFields)},
           {"fitted, held_out", "Errors by class.", keys_of(kErrorsFields)},

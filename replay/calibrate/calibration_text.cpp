@@ -91,6 +91,10 @@ std::string classes_text(const Calibration& calibration) {
 
 std::string calibration_text(const Calibration& calibration, const CalibrationFacts& facts) {
   std::string out = fmt::format("# held out: {}\n", one_line(facts.holdout));
+  for (const HoldOutClass& one : calibration.holdout_classes) {
+    out += fmt::format("#   {} of {}: {}\n", one.held_out, one.configurations,
+                       one.name.empty() ? "all" : one.name);
+  }
   if (!calibration.params.empty()) {
     out += fmt::format(
         "# {} parameters, {} configurations that depend on them; mean Huber loss of ln(predicted / "

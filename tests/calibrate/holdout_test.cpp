@@ -85,6 +85,44 @@ TEST(HoldOut, IsTheSeeds) {
   EXPECT_GE(different.size(), 8U);
 }
 
+/// 15 configurations: 13 of Simple, one of LL and one of LL128, on two transports.
+MeasuredTable lopsided() {
+  MeasuredTable table{"a.csv", 1, {}};
+  for (std::int64_t channels = 1; channels <= 15; ++channels) {
+    MeasuredRow row;
+    row.transport = channels <= 9 ? "nvlink" : "net";
+    row.algo = "Ring";
+    row.proto = channels == 1 ? "LL" : channels == 15 ? "LL128" : "Simple";
+    row.ranks = channels % 3;  // a class of --by each, which no parameter belongs to
+    row.channels = channels;
+    table.rows.push_back(row);
+  }
+  return table;
+}
+
+TEST(HoldOut, LeavesOneOfEachClassToFit) {
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    for (const double share : {0.3, 0.9}) {
+      const SplitTables split = hold_out({lopsided()}, share, {"ranks", "proto"}, seed);
+      std::map<std::string, std::size_t> fitted;
+      for (const MeasuredRow& row : split.fitted[0].rows) ++fitted[row.transport + row.proto];
+      EXPECT_EQ(fitted.size(), 4U) << seed;
+      EXPECT_EQ(split.held_out[0].rows.size(), share == 0.3 ? 5U : 11U) << seed;
+      ASSERT_EQ(split.classes.size(), 4U);
+      EXPECT_EQ(split.classes[3].name, "nvlink Ring Simple");
+      EXPECT_EQ(split.classes[3].configurations, 8U);
+      EXPECT_EQ(split.classes[3].held_out, 8 - fitted["nvlinkSimple"]);
+      EXPECT_EQ(split.classes[2].held_out, 0U) << "nvlink Ring LL";
+    }
+  }
+}
+
+TEST(HoldOut, IsRefusedWhereEachClassHasOne) {
+  MeasuredTable two = lopsided();
+  two.rows = {two.rows.front(), two.rows.back()};
+  EXPECT_THROW(hold_out({two}, 0.5, kBy, 1), InputError);
+}
+
 TEST(DropCopies, LeavesRepeatsAndTheFirstOfCopies) {
   std::vector<MeasuredTable> tables{grid("a.csv"), grid("b.csv"), grid("c.csv", 8)};
   for (MeasuredRow& row : tables[1].rows) row.run = "second";

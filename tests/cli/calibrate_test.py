@@ -17,7 +17,7 @@ MACHINE = ("--machine", "../../topologies/h200-vm.yaml")
 FIT = ("--fit", "nccl.launch_simple,nccl.launch_ll")
 TRUTH = ("--set", "nccl.launch_simple=6.5 us", "--set", "nccl.launch_ll=5.5 us")
 HEAD = "transport,ranks,algo,proto,channels,op,bytes,us,launch\n"
-KEYS = ("schema weft weft_commit date machine machine_fnv1a data holdout set env configurations loss_before "
+KEYS = ("schema weft weft_commit date machine machine_fnv1a data holdout holdout_classes set env configurations loss_before "
         "loss_after predictions parameters correlations fitted held_out intervals rows notes").split()
 
 BOGUS_USAGE = (
