@@ -308,16 +308,18 @@ struct ExpectedRow {
   std::int64_t bytes{0};
   std::uint32_t ranks{0};  ///< GPUs of all nodes together
   std::uint32_t nodes{0};
-  std::string memory_path;   ///< "gdr", "host-staged", "nccl" (either, by pair); "host"
-  std::string algo;          ///< of nccl-tests; "" else
-  std::string proto;         ///< likewise
-  std::int64_t qps{0};       ///< of perftest; 0 else
-  std::int64_t tx_depth{0};  ///< likewise
-  double time_us{0};         ///< predicted
-  double busbw_gb_per_s{0};  ///< GB/s, predicted
-  double low_gb_per_s{0};    ///< the interval of busbw; eight healthy sites of ten lie in it
-  double high_gb_per_s{0};   ///< where `basis` is "validated" or "wider"
-  /// Its lower end, rounded down; none: nothing validates one.
+  std::string memory_path;         ///< "gdr", "host-staged", "nccl" (either, by pair); "host"
+  std::string algo;                ///< of nccl-tests; "" else
+  std::string proto;               ///< likewise
+  std::int64_t qps{0};             ///< of perftest; 0 else
+  std::int64_t tx_depth{0};        ///< likewise
+  double time_us{0};               ///< predicted
+  double busbw_gb_per_s{0};        ///< GB/s, predicted
+  double low_gb_per_s{0};          ///< the interval of busbw; eight healthy sites of ten lie in it
+  double high_gb_per_s{0};         ///< where `basis` is "validated" or "wider"
+  std::optional<double> low_us{};  ///< of perftest's latency tests, the interval of time_us
+  std::optional<double> high_us{};
+  /// The lower end of busbw, rounded down; none: nothing validates one.
   std::optional<double> floor_gb_per_s{};
   std::string basis;              ///< "validated: ...", "wider: ...", "not validated: ..."
   std::vector<Cause> limited_by;  ///< largest first

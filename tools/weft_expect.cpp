@@ -29,6 +29,12 @@ ExpectAsked asked_of(const ExpectOptions& options, const Settings& machine) {
   return out;
 }
 
+/// A rate of a latency test as the time that it prints; none of other tests.
+std::optional<double> latency_of(const weft::ExpectedRow& row, double gb_per_s) {
+  if (!is_latency(row.row.op)) return std::nullopt;
+  return latency_us(row.row.bytes, gb_per_s);
+}
+
 ExpectedRow row_of(const weft::ExpectedRow& row, const std::string& state) {
   const bool of_perftest = are_perftest({row.row.op});
   ExpectedRow out{state,
@@ -45,6 +51,8 @@ ExpectedRow row_of(const weft::ExpectedRow& row, const std::string& state) {
                   row.row.busbw_gb_per_s,
                   row.low(),
                   row.high(),
+                  latency_of(row, row.high()),
+                  latency_of(row, row.low()),
                   row.floor(),
                   row.basis(),
                   {}};

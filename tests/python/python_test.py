@@ -358,6 +358,10 @@ class Machines(PythonTest):
         of_json = self.same_json(tested, "expect", file, "--tool", "perftest", "--op", "read_bw", "--qps", 2,
                                  "--tx-depth", 64, "--memory", "host")
         self.same_columns(tested.to_dicts(), of_json["results"], "Keys of expectations")
+        tested = weft.expect(weft.Topology.load(file), tool="perftest", op="write_lat", bytes=8)
+        of_json = self.same_json(tested, "expect", file, "--tool", "perftest", "--op", "write_lat", "--size", 8)
+        self.same_columns(tested.to_dicts(), of_json["results"], "Keys of expectations")
+        self.assertEqual(tested.rows[0].low_us, of_json["results"][0]["low_us"])
 
     def test_arguments_are_what_python_has_for_them(self):
         class Array:  # as numpy's are

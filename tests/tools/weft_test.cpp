@@ -276,6 +276,23 @@ TEST(ApiExpect, OfPerftestHasItsColumns) {
   EXPECT_EQ(expected.rows[0].tx_depth, 128);
 }
 
+TEST(ApiExpect, OfLatencyTestsHasTheIntervalInTime) {
+  api::ExpectOptions options;
+  options.tool = "perftest";
+  options.op = {"write_lat", "write_bw"};
+  options.bytes = {8};
+  const api::Expected expected = small().expect(options);
+  ASSERT_EQ(expected.rows.size(), 2U);
+  const api::ExpectedRow& latency = expected.rows[expected.rows[0].op == "write_lat" ? 0 : 1];
+  ASSERT_TRUE(latency.low_us && latency.high_us);
+  EXPECT_LT(*latency.low_us, latency.time_us);
+  EXPECT_GT(*latency.high_us, latency.time_us);
+  const std::string in_json = std::to_string(*latency.low_us).substr(0, 5);
+  EXPECT_THAT(expected.json, HasSubstr("\"low_us\": " + in_json));
+  const api::ExpectedRow& bandwidth = expected.rows[expected.rows[0].op == "write_lat" ? 1 : 0];
+  EXPECT_FALSE(bandwidth.low_us || bandwidth.high_us);
+}
+
 TEST(ApiExpect, HoldsWhatWasMeasuredAgainstFloors) {
   const api::Topology machine = topology().set("nodes", "2");
   const api::Expected expected = machine.expect(two_sizes());

@@ -129,6 +129,7 @@ py::object expected_row_of(const api::ExpectedRow& row) {
               "proto"_a = text_of(row.proto), "qps"_a = row.qps, "tx_depth"_a = row.tx_depth,
               "time_us"_a = row.time_us, "busbw_GBps"_a = row.busbw_gb_per_s,
               "low_GBps"_a = row.low_gb_per_s, "high_GBps"_a = row.high_gb_per_s,
+              "low_us"_a = row.low_us, "high_us"_a = row.high_us,
               "floor_GBps"_a = row.floor_gb_per_s, "basis"_a = text_of(row.basis),
               "limited_by"_a = tuple_of(row.limited_by, cause_of));
 }

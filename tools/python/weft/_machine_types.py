@@ -204,7 +204,8 @@ class ExpectedRow:
     busbw_GBps           1e9 bytes/s, predicted
     low_GBps, high_GBps  the interval of busbw; eight healthy sites of ten lie in it, where `basis` does not say
                          "not validated"
-    floor_GBps           its lower end, rounded down; None: nothing validates one
+    low_us, high_us      of perftest's latency tests the interval of time_us; None else
+    floor_GBps           the lower end of busbw, rounded down; None: nothing validates one
     basis                "validated: ...", "wider: ...", "not validated: ..."
     limited_by           causes, largest first
     """
@@ -223,6 +224,8 @@ class ExpectedRow:
     busbw_GBps: float
     low_GBps: float
     high_GBps: float
+    low_us: float | None
+    high_us: float | None
     floor_GBps: float | None
     basis: str
     limited_by: tuple[Cause, ...]
@@ -287,7 +290,8 @@ class Expected(Table):
             return ("op", "bytes", "ranks", "nodes", "line", "measured_GBps", "verdict", "floor_GBps", "busbw_GBps",
                     "low", "high", "found_low", "found_high", "basis")
         return ("state", "op", "bytes", "ranks", "nodes", "memory_path", "algo", "proto", "qps", "tx_depth", "time_us",
-                "busbw_GBps", "low", "high", "floor_GBps", "basis", "limited_by", "limited_by_share")
+                "busbw_GBps", "low", "high", "low_us", "high_us", "floor_GBps", "basis", "limited_by",
+                "limited_by_share")
 
     def _cells(self) -> list[dict[str, Cell]]:
         if self.judged:
