@@ -69,11 +69,11 @@ inline constexpr std::array kSmCopyParams{
               "third to a half busy, each moves 19.1 to 20.0 GB/s on an H100, 20.2 to 21.4 on an "
               "H200: 64 B / 517 ns a thread. NCCL asks for 128 (ncclCollUnroll), then stores them",
               "bytes one thread keeps in flight, on average over a trip of loads and stores"},
-    ParamSpec{
-        "gpu.far_bytes_per_thread", Unit::kBytes, 128, 4, 1024, Origin::kPublished,
-        "NCCL 2.28.7 src/include/device.h: ncclCollUnroll, 8 loads of 16 B from compute "
-        "capability 8.0 on",
-        "bytes one thread keeps in flight of loads beyond its GPU (packets: gpu.bytes_per_thread)"},
+    ParamSpec{"gpu.far_bytes_per_thread", Unit::kBytes, 128, 4, 1024, Origin::kPublished,
+              "NCCL 2.28.7 src/include/device.h: ncclCollUnroll, 8 loads of 16 B from compute "
+              "capability 8.0 on",
+              "bytes one thread keeps in flight of loads of memory beyond its GPU over PCIe or "
+              "NVLink-C2C"},
     ParamSpec{"gpu.sm_far_loads", Unit::kBytes, 32'768, 128, 1e9, Origin::kFitted,
               "tests/data/h200/shm.csv: broadcast of 16 MiB to one other GPU by one channel, 22.2 "
               "GB/s with its barriers; a tree's two groups of warps share as much",

@@ -46,11 +46,10 @@ SmCopier::SmCopier(PacketHost& host, const Walk& legs, std::uint32_t number, std
   const DeviceId gpu = initiator(legs);
   const ThreadBlocks& blocks = *host.machine().model(gpu).blocks;
   const auto far = std::find_if(legs.begin(), legs.end(), is_far_load);
-  const bool polls_far = far != legs.end() && far->flags != Leg::Flags::kNone;
-  const Leg& leading = polls_far ? *far : legs.front();
+  const Leg& leading = far != legs.end() ? *far : legs.front();
   const std::uint32_t threads = threads_of(blocks, leading);
   const std::int64_t in_flight =
-      (polls_far ? sm_in_flight(blocks, leading) : blocks.in_flight(threads)).count();
+      (far != legs.end() ? sm_in_flight(blocks, leading) : blocks.in_flight(threads)).count();
   warps_.resize(std::max(1U, threads / kWarp));
   piece_ = std::max<std::int64_t>(1, in_flight / static_cast<std::int64_t>(warps_.size()));
   DmaClient& itself = *this;

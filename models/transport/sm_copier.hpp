@@ -22,10 +22,10 @@ constexpr std::uint64_t next_buffer(std::uint64_t end, std::uint64_t span) {
 
 /// The copy loop of a GPU's thread block (or a group of its warps): pass after pass over slices.
 ///
-/// Each warp takes the next piece of the slice, `gpu.bytes_per_thread` a thread (of a trip from
+/// Each warp takes the next piece of the slice, `gpu.bytes_per_thread` a thread (of loads of memory
 /// beyond the GPU sm_in_flight()), loads it from every source, and when all of it is here stores it
-/// to every sink. Stores are posted: the warp
-/// turns to its next piece at once, but stores no second one before the first has left the GPU. So
+/// to every sink. Stores are posted: the warp turns to its next piece at once, but stores no second
+/// one before the first has left the GPU. So
 /// loads in flight are bounded by the threads, those beyond the GPU also by their SM, stores by the
 /// links' back-pressure.
 ///

@@ -91,5 +91,19 @@ class Unused(CliTest):
         self.assertIn("no effect but in weft perftest --mem staged: staging.chunk", said)
 
 
+class Limits(CliTest):
+    """Of what limits, both transports take the same parameter."""
+
+    def time(self, fidelity, *arguments):
+        (self.here / "s.yaml").write_text(SCENARIO % ("genoa-2p-same-switch", 2, "host-staged", "sendrecv", "256 KiB"))
+        run = cli_test.weft("run", "s.yaml", "--fidelity", fidelity, "--json", "-", *arguments, cwd=self.here)
+        return json.loads(run.stdout)["results"][0]["time_us"]
+
+    def test_loads_of_host_memory(self):
+        for fidelity in ("fluid", "packet"):
+            self.assertGreater(self.time(fidelity, "--set", "gpu.far_bytes_per_thread=32"), 1.2 * self.time(fidelity))
+        self.assertAlmostEqual(self.time("packet") / self.time("fluid"), 1, delta=0.1)
+
+
 if __name__ == "__main__":
     cli_test.main(__doc__)

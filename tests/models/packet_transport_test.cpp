@@ -280,7 +280,9 @@ TEST(PacketTransport, ALoopOfWaitingLinksIsTheUsersErrorAndNamed) {
                    .op = "alltoall",
                    .topology = "tests/models/socket_ring.yaml"};
   const std::string why = refused([&] { loads.run(Fidelity::kPacket); });
-  EXPECT_NE(why.find(of_loads), std::string::npos) << why;
+  // Which of the two rings of links stops first depends on how many loads are in flight.
+  EXPECT_TRUE(why.find(of_loads) != std::string::npos || why.find(loop) != std::string::npos)
+      << why;
   EXPECT_NE(why.find("(a GPU's load was never completed"), std::string::npos) << why;
 
   struct Landed final : DmaClient {
