@@ -162,7 +162,8 @@ struct ThreadBlocks {
 struct CopyEngine {
   std::optional<Bandwidth> rate{};  ///< of writes; none: its link is the limit
   std::int64_t request{256};
-  std::uint32_t tags{768};
+  std::uint32_t tags{768};           ///< of PCIe
+  std::uint32_t c2c_requests{4096};  ///< likewise in flight where no PCIe link is crossed
   Duration start{};
   Duration read_extra{};
 };

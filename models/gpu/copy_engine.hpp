@@ -23,6 +23,11 @@ inline constexpr std::array kCopyEngineParams{
         "while a copy from the host runs (H200, tests/pcie/h200-copies-2026-11-21.csv): so "
         "much data are on their way",
         "read requests of a copy engine in flight, and writes of the same size"},
+    ParamSpec{
+        "gpu.c2c_copy_requests", Unit::kCount, 4096, 1, 65'536, Origin::kAssumed,
+        "not published; so many that the link or DRAM limits: NVLink-C2C has no PCIe tags, and a "
+        "GH200 copies 346 GB/s from its host (nvbandwidth#23), where 768 requests are too few",
+        "requests of a copy engine in flight over NVLink-C2C, in place of gpu.copy_tags"},
     ParamSpec{"gpu.copy_start", Unit::kNanoseconds, 41, 0, 1e6, Origin::kMeasured,
               "H200, 2026-11, data/h200/pcie-copies.csv: a copy of 64 B to the host takes 2.076 us "
               "back to back, less gpu.hbm_latency and a round trip to the host (1.335 us)",

@@ -62,6 +62,8 @@ ThreadBlocks blocks_of(const DeviceParams& d, DeviceId gpu, DeviceModel& m) {
 CopyEngine copies_of(const DeviceParams& d, DeviceId gpu) {
   CopyEngine out{.request = std::llround(d.number("gpu.copy_request", gpu)),
                  .tags = static_cast<std::uint32_t>(std::llround(d.number("gpu.copy_tags", gpu))),
+                 .c2c_requests = static_cast<std::uint32_t>(
+                     std::llround(d.number("gpu.c2c_copy_requests", gpu))),
                  .start = d.duration("gpu.copy_start", gpu),
                  .read_extra = d.duration("gpu.host_load_extra", gpu)};
   if (d.number("gpu.copy_rate", gpu) > 0) out.rate = d.bandwidth("gpu.copy_rate", gpu);

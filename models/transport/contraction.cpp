@@ -140,9 +140,8 @@ class Builder {
 
   /// What the copy engine, the thread block, or the warps of it that move this leg, keep in flight.
   Bytes in_flight(const Leg& leg) const {
-    const DeviceModel& m = model(leg.initiator);
-    return leg.by_copy_engine ? Bytes{m.copies->request * m.copies->tags}
-                              : sm_in_flight(*m.blocks, leg);
+    return leg.by_copy_engine ? copy_in_flight(machine_, leg)
+                              : sm_in_flight(*model(leg.initiator).blocks, leg);
   }
 
   template <class Find>
@@ -299,7 +298,7 @@ class Builder {
                             round_trip_of(flush, leg.initiator, beyond) + m.copies->read_extra},
                   .is_read = !is_write,
                   .window = in_flight(leg)};
-    if (is_write && m.copies->rate) {
+    if (is_write && m.copies->rate && crosses_pcie(fabric_, flush.request)) {
       cap(*m.copies->rate, {"copy engine's writes in flight", fabric_.full_name(leg.initiator)});
     }
   }
@@ -511,6 +510,24 @@ Bytes sm_in_flight(const ThreadBlocks& blocks, const Leg& leg) {
   if (!is_far_load(leg)) return blocks.in_flight(leg.threads);
   if (leg.flags != Leg::Flags::kNone) return trip_of(blocks, leg);
   return blocks.far_bytes_per_thread * threads_of(blocks, leg);
+}
+
+bool crosses_pcie(const Fabric& fabric, const Route& route) {
+  return std::any_of(route.begin(), route.end(),
+                     [&](Hop hop) { return fabric.link(hop.link).kind == LinkKind::kPcie; });
+}
+
+std::uint32_t copy_requests(const Machine& machine, DeviceId gpu, DeviceId memory) {
+  const CopyEngine& engine = *machine.model(gpu).copies;
+  const std::optional<DmaRoutes> routes = dma_routes(machine, gpu, memory, true);
+  const bool is_c2c = routes && !crosses_pcie(machine.fabric(), routes->request);
+  return is_c2c ? engine.c2c_requests : engine.tags;
+}
+
+Bytes copy_in_flight(const Machine& machine, const Leg& leg) {
+  const DeviceId memory = leg.kind == Leg::Kind::kRead ? leg.source : leg.sink;
+  return Bytes{machine.model(leg.initiator).copies->request *
+               copy_requests(machine, leg.initiator, memory)};
 }
 
 double data_share(const Leg& leg) { return leg.data_only ? data_fraction(leg.flags) : 1; }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -64,6 +65,14 @@ bool is_far_load(const Leg& leg);
 /// come with the data one trip (trip_of_thread()), as all wait for its flags. Loads of the GPU's
 /// own memory are so quick that what NCCL unrolls stands for them all.
 Bytes sm_in_flight(const ThreadBlocks& blocks, const Leg& leg);
+
+/// Whether a route has a hop over PCIe; NVLink-C2C and links between sockets are none.
+bool crosses_pcie(const Fabric& fabric, const Route& route);
+/// Requests that a copy engine keeps in flight to a memory: as many as PCIe's tags, or where no
+/// PCIe link is crossed as NVLink-C2C's.
+std::uint32_t copy_requests(const Machine& machine, DeviceId gpu, DeviceId memory);
+/// Their bytes. Precondition: a leg by a copy engine over PCIe or NVLink-C2C.
+Bytes copy_in_flight(const Machine& machine, const Leg& leg);
 
 /// Bytes of a leg for each that crosses the walk's connections: of a user's buffer without flags.
 double data_share(const Leg& leg);

@@ -33,7 +33,7 @@ Copier::Engine Copier::over_pcie(const Leg& leg) {
   const DeviceModel& m = host_.machine().model(gpu_);
   const bool is_read = leg.kind == Leg::Kind::kRead;
   const DeviceId memory = is_read ? leg.source : leg.sink;
-  return {.dma = &host_.add_engine(host_.copy_engine(gpu_)),
+  return {.dma = &host_.add_engine(host_.copy_engine(gpu_, memory)),
           .routes = host_.routes(gpu_, memory, is_read),
           .flush = host_.routes(gpu_, memory, true),
           .memory = PacketHost::memory_at(memory),

@@ -60,8 +60,8 @@ class PacketHost {
 
   /// A CPU's stores to devices' memory, beyond its root complex.
   DmaEngine::Settings cpu_engine(DeviceId cpu) const;
-  /// One copy engine of a GPU: one direction.
-  DmaEngine::Settings copy_engine(DeviceId gpu) const;
+  /// One copy engine of a GPU: one direction, from or to one memory.
+  DmaEngine::Settings copy_engine(DeviceId gpu, DeviceId memory) const;
   /// What a copy engine, its own or a peer's, takes out of a GPU's memory over NVLink.
   DmaEngine::Settings nvlink_engine(DeviceId gpu) const;
 

@@ -104,6 +104,21 @@ class Limits(CliTest):
             self.assertGreater(self.time(fidelity, "--set", "gpu.far_bytes_per_thread=32"), 1.2 * self.time(fidelity))
         self.assertAlmostEqual(self.time("packet") / self.time("fluid"), 1, delta=0.1)
 
+    def rate(self, fidelity, ends, *arguments, topology="merlin-gh200"):
+        said = self.ok("copies", f"../../topologies/{topology}.yaml", *ends, "--size", "4M", "--fidelity", fidelity,
+                       "--json", "-", *arguments)
+        return json.loads(said)["results"][0]["GBps"]
+
+    def test_nvlink_c2c_has_no_pcie_tags(self):
+        h2d = ("--from", "cpu", "--to", "gpu0")
+        for fidelity in ("fluid", "packet"):
+            usual = self.rate(fidelity, h2d)
+            self.assertGreater(usual, 300)  # 768 requests of 256 B: 147
+            self.assertEqual(self.rate(fidelity, h2d, "--set", "gpu.copy_tags=64"), usual)
+            self.assertLess(self.rate(fidelity, h2d, "--set", "gpu.c2c_copy_requests=768"), 150)
+            pcie = self.rate(fidelity, h2d, topology="hgx-h100-8nic")
+            self.assertLess(self.rate(fidelity, h2d, "--set", "gpu.copy_tags=64", topology="hgx-h100-8nic"), pcie / 2)
+
 
 if __name__ == "__main__":
     cli_test.main(__doc__)

@@ -295,7 +295,7 @@ TEST(PacketTransport, ALoopOfWaitingLinksIsTheUsersErrorAndNamed) {
     const DeviceId gpu = m.id("gpu" + std::to_string(i));
     const DeviceId memory = m.id("cpu" + std::to_string((i + 2) % 5));
     cluster.host(0)
-        .add_engine(cluster.host(0).copy_engine(gpu))
+        .add_engine(cluster.host(0).copy_engine(gpu, memory))
         .submit({.routes = cluster.host(0).routes(gpu, memory, false),
                  .is_read = false,
                  .address = PacketHost::memory_at(memory),

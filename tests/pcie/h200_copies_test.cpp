@@ -28,7 +28,7 @@ class H200 final : public Copier::Client {
   /// A copy engine that is always busy.
   DmaStream copy(const std::string& gpu, bool from_host, std::uint64_t transfers) {
     const DeviceId id = h_.id("gpu" + gpu);
-    return {.engine = &h_.host().add_engine(h_.host().copy_engine(id)),
+    return {.engine = &h_.host().add_engine(h_.host().copy_engine(id, h_.id("cpu0"))),
             .initiator = id,
             .target = h_.id("cpu0"),
             .is_read = from_host,
