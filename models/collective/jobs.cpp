@@ -262,7 +262,7 @@ void add_job_notes(const NcclEnv& env, const std::vector<ScenarioSetting>& setti
   add_losses_note(env, kLossesNeedPackets, notes);
   const Params& params = cluster.params;
   if (params.choice("nccl.decisions") == "simple") add_unread_notes(env, settings, params, notes);
-  add_forced_note(params, notes);
+  add_forced_note(params, false, notes);
   add_packets_note(settings, notes);
   add_emulated_note(settings, cluster.machine, notes);
   add_unused_notes(

@@ -125,9 +125,10 @@ void add_unread_notes(const NcclEnv& env, const std::vector<ScenarioSetting>& se
   add("NCCL_PROTO", env.proto, "nccl.proto");
 }
 
-void add_forced_note(const Params& params, std::vector<std::string>& notes) {
+void add_forced_note(const Params& params, bool only_sends, std::vector<std::string>& notes) {
   std::string forced;
-  for (const char* key : {"nccl.algo", "nccl.proto", "nccl.channels"}) {
+  for (const std::string_view key : {"nccl.algo", "nccl.proto", "nccl.channels"}) {
+    if (only_sends && key != "nccl.channels") continue;
     const ParamSpec& spec = params.catalog().require(key);
     const double number = params.get(key).number;
     if (number == spec.fallback) continue;

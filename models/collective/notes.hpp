@@ -28,8 +28,8 @@ void add_extended_notes(RunResult& result);
 /// NCCL is told of NICs.
 void add_unread_notes(const NcclEnv& env, const std::vector<ScenarioSetting>& settings,
                       const Params& params, std::vector<std::string>& notes);
-/// What the user decides in NCCL's place.
-void add_forced_note(const Params& params, std::vector<std::string>& notes);
+/// What the user decides in NCCL's place; of sends and receives alone no algorithm and protocol.
+void add_forced_note(const Params& params, bool only_sends, std::vector<std::string>& notes);
 /// NVLS's channels are what NCCL_NVLS_NCHANNELS says, whatever the number of rings.
 void add_nvls_channels_note(const Params& params, const std::vector<ResultRow>& rows,
                             std::vector<std::string>& notes);

@@ -362,7 +362,7 @@ RunResult Prepared::run(Op op, const std::vector<Bytes>& sizes,
   result.notes = notes_;
   std::vector<RowTask> tasks = tasks_of(op, sizes, memory_paths, result.notes);
   if (decided_.simple) add_unread_notes(asked_.env, asked_.settings, params_, result.notes);
-  add_forced_note(params_, result.notes);
+  add_forced_note(params_, is_point_to_point(op), result.notes);
   if (std::string note = scale_note(asked_.settings, fabric_.nodes()); !note.empty()) {
     result.notes.push_back(std::move(note));
   }
@@ -383,6 +383,9 @@ RunResult Prepared::run(Op op, const std::vector<Bytes>& sizes,
                    {machine_, decided_.simple, options_.fidelity == Fidelity::kPacket, op},
                    result.notes);
   add_wire_rate_note(asked_.settings, machine_, result.notes);
+  if (is_point_to_point(op)) {
+    add_point_to_point_note(asked_.settings, asked_.provenance.env, result.notes);
+  }
   if (decided_.simple && is_point_to_point(op)) {
     add_pxn_note(asked_.provenance.env, result.notes);
   }

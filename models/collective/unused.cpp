@@ -241,4 +241,22 @@ void add_wire_rate_note(const std::vector<ScenarioSetting>& settings, const Mach
                               format_quantity(fastest.as_gigabytes_per_s(), Unit::kGigabytesPerS)));
 }
 
+void add_point_to_point_note(const std::vector<ScenarioSetting>& settings,
+                             const std::vector<std::string>& env, std::vector<std::string>& notes) {
+  std::vector<std::string> names;
+  for (const std::string& variable : env) {
+    if (variable.starts_with("NCCL_PROTO=") || variable.starts_with("NCCL_ALGO=")) {
+      names.push_back(variable);
+    }
+  }
+  for (const ScenarioSetting& s : settings) {
+    if (s.key == "nccl.proto" || s.key == "nccl.algo") names.push_back(s.key + "=" + s.value);
+  }
+  if (names.empty()) return;
+  notes.push_back(
+      fmt::format("no effect on sends and receives, of which NCCL takes LL inside a node up to "
+                  "NCCL_P2P_LL_THRESHOLD (nccl.p2p_ll_threshold) a channel, else Simple: {}",
+                  fmt::join(names, ", ")));
+}
+
 }  // namespace weft

@@ -27,5 +27,9 @@ void add_unused_notes(const std::vector<ScenarioSetting>& settings, const RunFac
 /// beyond the network's settle() says it).
 void add_wire_rate_note(const std::vector<ScenarioSetting>& settings, const Machine& machine,
                         std::vector<std::string>& notes);
+/// What names protocols and algorithms, where an operation is of sends and receives, for which NCCL
+/// reads neither.
+void add_point_to_point_note(const std::vector<ScenarioSetting>& settings,
+                             const std::vector<std::string>& env, std::vector<std::string>& notes);
 
 }  // namespace weft

@@ -90,6 +90,17 @@ class Unused(CliTest):
         said = json.loads(self.ok("step", step, "--set", "staging.chunk=64 KiB", "--json", "-"))["notes"]
         self.assertIn("no effect but in weft perftest --mem staged: staging.chunk", said)
 
+    def test_sends_have_no_protocol_of_the_users(self):
+        for op in ("alltoall", "sendrecv"):
+            usual = self.run_of(2, op)
+            for arguments, name in ((("--env", "NCCL_PROTO=LL"), "NCCL_PROTO=LL"), (("--set", "nccl.proto=LL"), "nccl.proto=LL")):
+                asked = self.run_of(2, op, *arguments)
+                self.assertEqual(asked["results"], usual["results"])
+                self.assertIn("no effect on sends and receives, of which NCCL takes LL inside a node up to "
+                              f"NCCL_P2P_LL_THRESHOLD (nccl.p2p_ll_threshold) a channel, else Simple: {name}", asked["notes"])
+                self.assertFalse([n for n in asked["notes"] if n.startswith("set by the user in place")])
+        self.assertFalse(self.no_effect(self.run_of(2, "allreduce", "--env", "NCCL_PROTO=LL")))
+
 
 class Limits(CliTest):
     """Of what limits, both transports take the same parameter."""
