@@ -125,7 +125,10 @@ Outcome check_iommu(const Patient& patient) {
   for (const DeviceSpec* cpu : patient.of(DeviceKind::kCpu)) {
     const ParamValue* const mode = measured(*cpu, "iommu");
     if (mode == nullptr) {
-      return not_known("nothing says the IOMMU's mode", "cat /proc/cmdline; dmesg");
+      return patient.has_read(EvidenceKind::kCommandLine)
+                 ? not_known("the kernel's command line does not say the IOMMU's mode",
+                             "sudo dmesg")
+                 : not_known("nothing says the IOMMU's mode", "cat /proc/cmdline; dmesg");
     }
     if (ParamCatalog::format(spec, mode->number) != "translate") {
       return all_well(ParamCatalog::format(spec, mode->number), {quote_of(*cpu, "iommu", catalog)});
@@ -253,9 +256,9 @@ Outcome check_alerts(const Patient& patient) {
     out.back().what += fmt::format(" (and {} more)", alerts.size() - kMost);
   }
   if (!out.empty()) return found(std::move(out));
-  return patient.has_read(EvidenceKind::kDmesg)
-             ? all_well("the kernel complains of nothing")
-             : not_known("no kernel messages were given", "sudo dmesg");
+  const Fact* const read = patient.view().first("host", std::string(fact::kLog) + "messages");
+  return read != nullptr ? all_well("the kernel complains of nothing", {quote_of(*read)})
+                         : not_known("no kernel messages were given", "sudo dmesg");
 }
 
 /// GPUs that lspci has and nvidia-smi has not: their driver lost them, or a container hides them.

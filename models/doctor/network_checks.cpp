@@ -101,11 +101,6 @@ CounterKind kind_of(std::string_view name) {
   return congested ? CounterKind::kCongestion : CounterKind::kErrors;
 }
 
-bool has_read_counters(const Patient& patient) {
-  return !patient.view().beginning(std::string(fact::kLog) + "counters").empty() ||
-         patient.has_read(EvidenceKind::kIbqueryerrors);
-}
-
 Outcome check_counters(const Patient& patient, CounterKind kind) {
   std::vector<const Fact*> counters;
   for (const Fact* fact : patient.view().beginning(fact::kCounter)) {
@@ -113,9 +108,11 @@ Outcome check_counters(const Patient& patient, CounterKind kind) {
     if (kind_of(name) == kind && name != "PortXmitWait") counters.push_back(fact);
   }
   if (counters.empty()) {
-    return has_read_counters(patient)
-               ? all_well("none has counted")
-               : not_known("no counters were given", "perfquery; ibqueryerrors; ethtool -S NETDEV");
+    const std::vector<const Fact*> read =
+        patient.view().beginning(std::string(fact::kLog) + "counters");
+    return read.empty()
+               ? not_known("no counters were given", "perfquery; ibqueryerrors; ethtool -S NETDEV")
+               : all_well("none has counted", {quote_of(*read.front())});
   }
   Finding finding;
   std::set<std::string> ports;

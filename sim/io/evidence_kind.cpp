@@ -4,6 +4,8 @@
 #include <array>
 #include <cctype>
 
+#include "sim/io/kernel_log.hpp"
+
 namespace weft {
 namespace {
 
@@ -106,23 +108,47 @@ bool begins_ibnetdiscover_ports(Line line) {
          std::all_of(port.begin(), port.end(), is_digit) && holds(all, " 0x");
 }
 
-bool begins_dmesg(Line line) {
-  if (!line.starts_with('[')) return false;
-  line.remove_prefix(1);
-  line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
-  const std::size_t dot = line.find('.');
-  if (dot == 0 || dot == Line::npos || dot > 9 ||
-      !std::all_of(line.begin(), line.begin() + static_cast<std::ptrdiff_t>(dot), is_digit))
-    return false;
-  return line.size() > dot + 8 && line[dot + 7] == ']' &&
-         std::all_of(line.begin() + static_cast<std::ptrdiff_t>(dot) + 1,
-                     line.begin() + static_cast<std::ptrdiff_t>(dot) + 7, is_digit);
+bool begins_dmesg(Line line) { return kernel_line(line).has_value(); }
+
+/// What boot loaders write first, or a root device and an option that only kernels have.
+bool begins_command_line(Line line) {
+  constexpr std::array<Line, 4> kFirst{"BOOT_IMAGE=", "initrd=", "root=", "console="};
+  if (std::any_of(kFirst.begin(), kFirst.end(),
+                  [&](Line word) { return line.starts_with(word); })) {
+    return true;
+  }
+  return holds(line, "root=") &&
+         (holds(line, " ro ") || line.ends_with(" ro") || holds(line, " rw ") ||
+          line.ends_with(" rw") || holds(line, " quiet") || holds(line, "iommu"));
 }
 
-bool begins_command_line(Line line) {
-  return line.starts_with("BOOT_IMAGE=") ||
-         (holds(line, "root=") && (holds(line, " ro ") || line.ends_with(" ro") ||
-                                   holds(line, " quiet") || holds(line, "iommu")));
+/// Its head, or a line as `lsmod | grep nvidia` leaves it: name, bytes, users and who they are,
+/// "nvidia 56823808 117 nvidia_uvm,nvidia_modeset"; in /proc/modules a state and an address behind.
+bool begins_lsmod(Line line) {
+  if (line.starts_with("Module") && holds(line, "Size") && holds(line, "Used by")) return true;
+  const auto are = [](Line word, Line letters) {
+    return !word.empty() && word.find_first_not_of(letters) == Line::npos;
+  };
+  constexpr Line kDigits = "0123456789";
+  constexpr Line kNames = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_,";
+  constexpr std::size_t kFewestDigits = 4;  // a module has a page at least
+  const Line name = next_word(line);
+  const Line bytes = next_word(line);
+  const Line users = next_word(line);
+  if (!are(name, kNames) || is_digit(name[0]) || !are(bytes, kDigits) ||
+      bytes.size() < kFewestDigits || !are(users, kDigits)) {
+    return false;
+  }
+  const Line by = next_word(line);
+  const Line state = next_word(line);
+  return (by.empty() || by == "-" || are(by, kNames)) &&
+         (state.empty() || state == "Live" || state == "Loading" || state == "Unloading");
+}
+
+/// A node with errors, or the summary, which is all that a healthy network has.
+bool begins_ibqueryerrors(Line line) {
+  return line.starts_with("Errors for ") ||
+         (line.starts_with("## Summary: ") && holds(line, " nodes checked"));
 }
 
 bool begins_sysfs(Line line) {
@@ -180,8 +206,7 @@ constexpr std::array<EvidenceKindText, 32> kKinds{{
     {EvidenceKind::kIbnetdiscover, "ibnetdiscover", begins_ibnetdiscover},
     {EvidenceKind::kIbnetdiscoverPorts, "ibnetdiscover -p", begins_ibnetdiscover_ports},
     {EvidenceKind::kIblinkinfo, "iblinkinfo", begins_iblinkinfo},
-    {EvidenceKind::kIbqueryerrors, "ibqueryerrors",
-     [](Line line) { return line.starts_with("Errors for "); }},
+    {EvidenceKind::kIbqueryerrors, "ibqueryerrors", begins_ibqueryerrors},
     {EvidenceKind::kPerfquery, "perfquery",
      [](Line line) {
        return line.starts_with("# Port counters:") ||
@@ -190,10 +215,7 @@ constexpr std::array<EvidenceKindText, 32> kKinds{{
     {EvidenceKind::kEthtoolStatistics, "ethtool -S",
      [](Line line) { return line.starts_with("NIC statistics:"); }},
     {EvidenceKind::kDmesg, "dmesg", begins_dmesg},
-    {EvidenceKind::kLsmod, "lsmod",
-     [](Line line) {
-       return line.starts_with("Module") && holds(line, "Size") && holds(line, "Used by");
-     }},
+    {EvidenceKind::kLsmod, "lsmod", begins_lsmod},
     {EvidenceKind::kLscpu, "lscpu",
      [](Line line) {
        return line.starts_with("Architecture:") &&

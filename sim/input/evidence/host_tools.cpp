@@ -11,6 +11,7 @@
 #include "sim/base/error.hpp"
 #include "sim/input/evidence/readers.hpp"
 #include "sim/input/evidence/scan.hpp"
+#include "sim/io/kernel_log.hpp"
 
 namespace weft {
 namespace {
@@ -78,9 +79,8 @@ bool is_of_iommu(std::string_view text) {
 
 /// A line of the kernel's log without its time.
 std::string_view message_of(const EvidenceLine& line) {
-  const std::size_t bracket = line.text.find("] ");
-  return without_blanks(bracket == std::string_view::npos ? line.text
-                                                          : line.text.substr(bracket + 2));
+  const std::optional<KernelLine> kernel = kernel_line(line.text);
+  return kernel ? kernel->message : without_blanks(line.text);
 }
 
 /// What mlx5_core says of a transceiver: "mlx5_core 0000:4c:00.0: Port module event: module 0,
@@ -207,10 +207,11 @@ void read_attribute(const EvidenceSection& section, const EvidenceLine& line, st
 void read_dmesg(const EvidenceSection& section, Facts& facts) {
   std::size_t alerts = 0;
   constexpr std::size_t kMostAlerts = 100;
-  if (!section.lines.empty()) {  // a kernel that complains of nothing says that, too
-    facts.add(
-        section.fact(section.lines.front(), "host", std::string(fact::kLog) + "messages", "read"));
-  }
+  const auto add = [&](const EvidenceLine& line, std::string_view what, std::string value) {
+    facts.add(section.fact(line, "host", what, std::move(value)));
+  };
+  // A kernel that complains of nothing says that, too.
+  add(section.lines.front(), std::string(fact::kLog) + "messages", "read");
   const std::map<std::string_view, int> last_events = last_module_events(section);
   const bool has_iommu =
       std::any_of(section.lines.begin(), section.lines.end(),
@@ -224,19 +225,20 @@ void read_dmesg(const EvidenceSection& section, Facts& facts) {
       // Every kernel says so, with an IOMMU or without (iommu_subsys_init()).
       const bool through = scan.skip("Passthrough");
       if (!through && !has_iommu) continue;
-      facts.add(section.fact(line, "host", fact::kIommu, through ? "passthrough" : "translate"));
+      add(line, fact::kIommu, through ? "passthrough" : "translate");
     } else if (scan.skip("Linux version ")) {
-      facts.add(section.fact(line, "host", std::string(fact::kVersion) + "Linux",
-                             one_line(scan.word().substr(0, 64))));
+      add(line, std::string(fact::kVersion) + "Linux", one_line(scan.word().substr(0, 64)));
     } else if ((is_alert(text) || has_no_cable(line, last_events)) && alerts < kMostAlerts) {
       ++alerts;
-      facts.add(
-          section.fact(line, "host", fact::kAlert, one_line(without_blanks(text).substr(0, 240))));
+      add(line, fact::kAlert, one_line(without_blanks(text).substr(0, 240)));
     }
   }
 }
 
 void read_command_line(const EvidenceSection& section, Facts& facts) {
+  // One without a word on DMA says that, too.
+  facts.add(section.fact(section.lines.front(), "host", std::string(fact::kLog) + "command line",
+                         "read"));
   for (const EvidenceLine& line : section.lines) {
     read_boot_options(section, line, line.text, facts);
   }
@@ -251,9 +253,12 @@ void read_lsmod(const EvidenceSection& section, Facts& facts) {
     if (std::find(kModules.begin(), kModules.end(), name) == kModules.end()) continue;
     facts.add(section.fact(line, "host", std::string(fact::kModule) + std::string(name), "loaded"));
   }
-  if (!section.lines.empty()) {
-    facts.add(section.fact(section.lines.front(), "host", std::string(fact::kModule) + "list",
-                           "complete"));
+  // What `grep` left of it does not say which modules are not loaded.
+  const EvidenceLine& first = section.lines.front();
+  if (first.text.starts_with("Module")) {
+    facts.add(section.fact(first, "host", std::string(fact::kModule) + "list", "complete"));
+  } else {
+    facts.add(section.fact(first, "host", std::string(fact::kLog) + "modules", "lines of a list"));
   }
 }
 

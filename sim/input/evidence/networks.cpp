@@ -162,7 +162,10 @@ void read_iblinkinfo(const EvidenceSection& section, Facts& facts) {
 }
 
 /// `Errors for 0x... "leaf1"`, then `GUID 0x... port 1: [PortXmitWait == 100] [...]`.
+/// A network without any has the summary alone.
 void read_ibqueryerrors(const EvidenceSection& section, Facts& facts) {
+  facts.add(
+      section.fact(section.lines.front(), "network", std::string(fact::kLog) + "counters", "read"));
   for (const EvidenceLine& line : section.lines) {
     Scan scan(without_blanks(line.text));
     if (!scan.skip("GUID ")) continue;

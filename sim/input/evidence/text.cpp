@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sim/input/evidence/scan.hpp"
+#include "sim/io/kernel_log.hpp"
 
 namespace weft {
 namespace {
@@ -83,7 +84,7 @@ void EvidenceText::make_sections(const std::string& host) {
       open.erase(named);
       continue;
     }
-    const std::string of = line.host.empty() ? named : std::string(line.host);
+    std::string of = line.host.empty() ? named : std::string(line.host);
     if (const std::string_view device = mlxlink_device(line.text); !device.empty()) {
       mlxlink = device;
       open.erase(of);
@@ -96,8 +97,11 @@ void EvidenceText::make_sections(const std::string& host) {
       open.erase(of);
       continue;
     }
-    std::optional<std::size_t>& section = open[of];
     const EvidenceKindText* begun = evidence_begun_by(without_blanks(line.text));
+    if (of.empty() && begun != nullptr && begun->kind == EvidenceKind::kDmesg) {
+      of = kernel_line(line.text)->host;
+    }
+    std::optional<std::size_t>& section = open[of];
     // Of `grep ACSCtl`, but lspci's own inside its output.
     if (begun != nullptr && begun->kind == EvidenceKind::kAcsLines && section) begun = nullptr;
     const bool is_mlxlink = begun != nullptr && begun->kind == EvidenceKind::kMlxlink;

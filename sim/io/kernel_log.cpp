@@ -1,0 +1,110 @@
+#include "sim/io/kernel_log.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstddef>
+
+#include "sim/base/quantity.hpp"
+
+namespace weft {
+namespace {
+
+using Line = std::string_view;
+
+bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+bool are_digits(Line text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), is_digit);
+}
+
+/// Whether a text has a form: 'd' is a digit, '_' a digit or a blank, all else itself.
+bool has_form(Line text, Line form) {
+  if (text.size() != form.size()) return false;
+  for (std::size_t i = 0; i < form.size(); ++i) {
+    const bool fits = form[i] == 'd'   ? is_digit(text[i])
+                      : form[i] == '_' ? is_digit(text[i]) || text[i] == ' '
+                                       : text[i] == form[i];
+    if (!fits) return false;
+  }
+  return true;
+}
+
+template <std::size_t size>
+bool begins_with_any(Line text, const std::array<Line, size>& words) {
+  return std::any_of(words.begin(), words.end(),
+                     [&](Line word) { return text.starts_with(word) && text.size() > 4; });
+}
+
+/// "Mar  5 10:11:12", with a year behind it or without.
+bool is_date(Line text) {
+  constexpr std::array<Line, 12> kMonths{"Jan ", "Feb ", "Mar ", "Apr ", "May ", "Jun ",
+                                         "Jul ", "Aug ", "Sep ", "Oct ", "Nov ", "Dec "};
+  constexpr Line kTime = "_d dd:dd:dd";
+  if (!begins_with_any(text, kMonths)) return false;
+  text.remove_prefix(4);
+  const Line rest = text.substr(std::min(kTime.size(), text.size()));
+  return has_form(text.substr(0, kTime.size()), kTime) &&
+         (rest.empty() || rest.starts_with('.') || has_form(rest, " dddd"));
+}
+
+/// "   12.345678" of dmesg, "Tue Mar  5 10:11:12 2024" of dmesg -T.
+bool is_time_of_dmesg(Line text) {
+  constexpr std::array<Line, 7> kDays{"Mon ", "Tue ", "Wed ", "Thu ", "Fri ", "Sat ", "Sun "};
+  if (begins_with_any(text, kDays)) return is_date(text.substr(4));
+  text = trimmed(text);
+  constexpr std::size_t kMostDigits = 9;
+  const std::size_t dot = text.find('.');
+  return dot <= kMostDigits && text.size() - dot <= kMostDigits + 1 &&
+         are_digits(text.substr(0, dot)) && are_digits(text.substr(dot + 1));
+}
+
+/// "[TIME] message".
+std::optional<Line> behind_brackets(Line line) {
+  const std::size_t end = line.find(']');
+  if (!line.starts_with('[') || end == Line::npos) return std::nullopt;
+  if (!is_time_of_dmesg(line.substr(1, end - 1))) return std::nullopt;
+  return trimmed(line.substr(end + 1));
+}
+
+/// What journalctl and syslog write before a message, but for the time nothing or "HOST".
+std::optional<Line> host_of(Line head) {
+  const std::size_t blank = head.rfind(' ');
+  const Line name = head.substr(blank == Line::npos ? 0 : blank + 1);
+  const Line time = blank == Line::npos ? Line{} : trimmed(head.substr(0, blank));
+  const bool is_name = !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.';
+  });
+  constexpr Line kIso = "dddd-dd-ddTdd:dd:dd";
+  const bool is_time = time.empty() || is_date(time) || has_form(time.substr(0, kIso.size()), kIso);
+  if (!is_name || !is_time) return std::nullopt;
+  // A name without its domain, as NCCL logs it; of an address all.
+  const bool is_address = name.find_first_not_of("0123456789.") == Line::npos;
+  return is_address ? name : name.substr(0, name.find('.'));
+}
+
+/// "kern  :warn  : " of dmesg -x.
+Line without_facility(Line line) {
+  constexpr Line kFacility = "kern  :";
+  if (!line.starts_with(kFacility)) return line;
+  const std::size_t end = line.find(':', kFacility.size());
+  return end == Line::npos ? line : trimmed(line.substr(end + 1));
+}
+
+}  // namespace
+
+std::optional<KernelLine> kernel_line(std::string_view line) {
+  line = trimmed(line);
+  if (const std::optional<Line> message = behind_brackets(without_facility(line))) {
+    return KernelLine{"", *message};
+  }
+  constexpr Line kKernel = " kernel: ";
+  constexpr std::size_t kLongest = 300;  // a time and a name
+  const std::size_t at = line.substr(0, kLongest).find(kKernel);
+  if (at == Line::npos) return std::nullopt;
+  const std::optional<Line> host = host_of(line.substr(0, at));
+  if (!host) return std::nullopt;
+  const Line message = trimmed(line.substr(at + kKernel.size()));
+  return KernelLine{*host, behind_brackets(message).value_or(message)};
+}
+
+}  // namespace weft

@@ -1,0 +1,44 @@
+#include "sim/io/kernel_log.hpp"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace weft::test::io_kernel_log {
+namespace {
+
+TEST(KernelLog, TakesAwayWhatEachToolPutsBeforeAMessage) {
+  const std::string message = "NVRM: Xid (PCI:0000:19:00): 79, pid=1";
+  struct Case {
+    std::string before;
+    std::string host;
+  };
+  for (const Case& each :
+       {Case{"[    0.000000] ", ""}, Case{"[123456.654321] ", ""},
+        Case{"[Tue Mar  5 10:11:12 2024] ", ""}, Case{"kern  :warn  : [   12.000001] ", ""},
+        Case{"Mar 05 10:11:12 node7 kernel: ", "node7"},
+        Case{"Mar  5 10:11:12 node7 kernel: [   12.000001] ", "node7"},
+        Case{"Mar 05 10:11:12.123456 node7 kernel: ", "node7"},
+        Case{"2024-03-05T10:11:12+0100 n-7.example.org kernel: ", "n-7"},
+        Case{"10.0.0.7 kernel: ", "10.0.0.7"}}) {
+    const std::string text = each.before + message;
+    const std::optional<KernelLine> line = kernel_line(text);
+    ASSERT_TRUE(line) << each.before;
+    EXPECT_EQ(line->message, message);
+    EXPECT_EQ(line->host, each.host);
+  }
+  EXPECT_EQ(kernel_line("[    1.000000] ")->message, "");
+}
+
+TEST(KernelLogBogus, OtherLinesAreNone) {
+  for (const char* const line : {"", "[", "[]", "[12] x", "[1.] x", "[.5] x", "[Tue] x",
+                                 "[Tue Mar] x", "[Tue Foo  5 10:11:12 2024] x",
+                                 "[2026-05-05 06:16:47] b2:10:11 [3] net.cc:9 NCCL WARN no route",
+                                 "kern  :warn", "kern  :", " kernel: x", "the panicking kernel: x",
+                                 "Mar 05 node7 kernel: x", "node7 kernel:x"}) {
+    EXPECT_FALSE(kernel_line(line)) << line;
+  }
+}
+
+}  // namespace
+}  // namespace weft::test::io_kernel_log
