@@ -138,6 +138,7 @@ void import(const ImportArguments& arguments) {
   const Evidence evidence = read_evidence(arguments.evidence);
   if (arguments.facts) {
     write_text_file(arguments.output, facts_text(evidence.facts));
+    for (const std::string& note : evidence.notes) std::cerr << "note: " << one_line(note) << '\n';
     return;
   }
   const ParamCatalog catalog = make_catalog();

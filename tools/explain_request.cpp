@@ -44,6 +44,7 @@ void read_known(const ExplainAsked& asked, const Measurement& measured, const Pa
     refuse_several_hosts(*known.evidence);
     known.patient.emplace(*known.evidence, catalog, parts,
                           static_cast<std::uint32_t>(measured.hosts), asked.gpu);
+    known.notes = known.evidence->notes;  // what was not read
   }
   if (asked.machine) {
     known.name = asked.machine->file;

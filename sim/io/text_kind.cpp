@@ -89,13 +89,18 @@ TextKind kind_of(std::string_view text) {
   return evidence ? TextKind::kEvidence : TextKind::kUnknown;
 }
 
-void refuse_other_kind(std::string_view text, const std::string& file, TextKind wanted) {
+std::string other_kind(std::string_view text, TextKind wanted) {
   const TextKind kind = kind_of(text);
-  if (kind == TextKind::kUnknown || kind == wanted) return;
+  if (kind == TextKind::kUnknown || kind == wanted) return "";
   // Measured rows may stand far below what NCCL logged of the same run.
-  if (kind == TextKind::kEvidence && wanted == TextKind::kMeasured) return;
-  throw InputError(file + ": is " + std::string(text_of(kind).what) + ", not " +
-                   std::string(text_of(wanted).what) + "; " + std::string(text_of(kind).readers));
+  if (kind == TextKind::kEvidence && wanted == TextKind::kMeasured) return "";
+  return "is " + std::string(text_of(kind).what) + ", not " + std::string(text_of(wanted).what) +
+         "; " + std::string(text_of(kind).readers);
+}
+
+void refuse_other_kind(std::string_view text, const std::string& file, TextKind wanted) {
+  const std::string other = other_kind(text, wanted);
+  if (!other.empty()) throw InputError(file + ": " + other);
 }
 
 }  // namespace weft

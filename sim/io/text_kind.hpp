@@ -21,6 +21,9 @@ enum class TextKind {
 /// By the first lines; kUnknown where these do not say it for certain. O(1).
 TextKind kind_of(std::string_view text);
 
+/// "is a topology, not a scenario; weft show ... read it" if `text` is for certain of another kind
+/// than `wanted`, else "".
+std::string other_kind(std::string_view text, TextKind wanted);
 /// Throws InputError if `text` is for certain of another kind than `wanted`: it says of which, and
 /// which command reads that.
 void refuse_other_kind(std::string_view text, const std::string& file, TextKind wanted);

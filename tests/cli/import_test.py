@@ -92,6 +92,26 @@ class Import(CliTest):
             with self.subTest(arguments):
                 self.refused(arguments, expected)
 
+    def test_what_is_not_read_among_others_is_named(self):
+        for name, text in (("words.txt", "hello\n"), ("empty.txt", ""), ("core", "\0ELF"),
+                           ("dry.txt", "# weft-collect: rdma link\n"),
+                           ("t.yaml", "topology: t\nnode: {devices: {g: {kind: gpu}}}\n")):
+            (self.here / name).write_text(text)
+        files = ("words.txt", "empty.txt", "core", "dry.txt", "t.yaml")
+        said = self.imported("lspci-vvv-dell-h100.txt", *files)
+        for line in ("words.txt: is no output that weft knows (it begins 'hello'): not read", "empty.txt: is empty: not read",
+                     "core:1: is no text: a byte 0: not read", "dry.txt: rdma link printed nothing: not read",
+                     "t.yaml: is a topology, not another tool's output; weft show, check, nccl, perftest and copies read it: "
+                     "not read", "of other tools' output weft knows: "):
+            self.assertIn("note: " + line, said)
+        run = weft("import", "lspci-vvv-dell-h100.txt", *files, "--facts", cwd=self.here)
+        self.assertEqual(run.returncode, 0)
+        self.assertIn(b"note: words.txt: is no output", run.stderr)
+        run = weft("import", *files, cwd=self.here)
+        self.assertEqual((run.returncode, run.stdout), (2, b""))
+        self.assertIn(b"error: none of the 5 files is read; the first, words.txt: is no output that weft knows "
+                      b"(it begins 'hello'); known: ", run.stderr)
+
     def test_an_import_takes_less_than_a_second(self):
         begin = time.monotonic()
         self.imported("lspci-vvv-dell-h100.txt", "nvidia-smi-q-h100.txt")

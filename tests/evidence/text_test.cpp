@@ -71,7 +71,9 @@ TEST(EvidenceTextBogus, IsRefusedWithTheReason) {
   EXPECT_EQ(refusal_of("\xff\xfeG"), "f: is UTF-16; write it as UTF-8");
   EXPECT_EQ(refusal_of(std::string("a\nb\0c", 5)), "f:2: is no text: a byte 0");
   EXPECT_EQ(refusal_of(std::string(70'000, 'x')), "f:1: more than 65536 bytes in a line");
-  EXPECT_THAT(refusal_of("hello\n"), HasSubstr("f: is no output that weft knows; known: "));
+  EXPECT_THAT(
+      refusal_of("\nhello\nyou"),
+      HasSubstr("f: is no output that weft knows (it begins 'hello'); known: /proc/cmdline,"));
   EXPECT_THAT(refusal_of("# nccl-tests version 2.19.6\n"), HasSubstr("weft compare"));
   EXPECT_THAT(refusal_of("topology: a\nnode: {}\n"), HasSubstr("is a topology"));
 }
@@ -82,6 +84,10 @@ TEST(EvidenceTar, MembersAreOfTheirFoldersHost) {
   const Evidence evidence = evidence_of(tar, "c.tar");
   EXPECT_THAT(evidence.facts.hosts(), ElementsAre("a", "b"));
   ASSERT_EQ(evidence.sources.size(), 2U);
+  ASSERT_EQ(evidence.notes.size(), 2U);
+  EXPECT_EQ(evidence.notes[0],
+            "c.tar:a/notes: is no output that weft knows (it begins 'hello'): not read");
+  EXPECT_THAT(evidence.notes[1], HasSubstr("of other tools' output weft knows: /proc/cmdline, "));
   EXPECT_EQ(evidence.facts.all()[0].place.text(), "c.tar:a/topo.txt:2");
 }
 
@@ -102,8 +108,10 @@ TEST(EvidenceTarBogus, CutOffOrDamaged) {
   std::string damaged = tar_of("a/t", kMatrix) + tar_of("a/u", kMatrix);
   damaged[1024] = 'x';
   EXPECT_EQ(refusal_of(damaged), "f: at byte 1024: damaged: no header of a tar's member");
-  EXPECT_EQ(refusal_of(tar_of("a/notes", "hello")),
-            "f: no file in this tar is output that weft knows");
+  EXPECT_THAT(refusal_of(tar_of("a/notes", "hello")),
+              HasSubstr("f: nothing in this tar is read; the first, f:a/notes: is no output that "
+                        "weft knows (it begins 'hello'); known: "));
+  EXPECT_EQ(refusal_of(std::string(512, '\0') + "x"), "f:1: is no text: a byte 0");
 }
 
 }  // namespace

@@ -68,12 +68,34 @@ auto reader_of(const Table& table, EvidenceKind kind) -> decltype(table[0].secon
   return nullptr;
 }
 
-[[noreturn]] void refuse(const std::string& text, const std::string& file) {
-  refuse_other_kind(text, file, TextKind::kEvidence);
+/// Why nothing of a file is read.
+struct Unread {
+  std::string why;
+  bool is_unknown{false};  ///< of no kind that weft knows
+};
+
+std::string known_tools() {
   std::vector<std::string> tools;
   for (const EvidenceKindText& kind : evidence_kinds()) tools.emplace_back(kind.tool);
-  throw InputError(Place{file, 0, 0}, "is no output that weft knows; known: " +
-                                          known_names(std::move(tools), evidence_kinds().size()));
+  return known_names(std::move(tools), evidence_kinds().size());
+}
+
+/// What it is instead, as far as that can be seen.
+Unread unknown(std::string_view text) {
+  if (std::string other = other_kind(text, TextKind::kEvidence); !other.empty()) {
+    return {std::move(other)};
+  }
+  constexpr std::size_t kMost = 40;
+  constexpr std::string_view kBetween = " \t\n";
+  text.remove_prefix(std::min(text.find_first_not_of(kBetween), text.size()));
+  const std::string_view line = text.substr(0, text.find('\n'));
+  const bool is_all = text.find_first_not_of(kBetween, line.size()) == std::string_view::npos;
+  constexpr std::string_view kCommand = "# weft-collect: ";
+  if (line.starts_with(kCommand) && is_all) {
+    return {one_line(line.substr(kCommand.size())) + " printed nothing"};
+  }
+  return {"is no output that weft knows (it begins '" + one_line(line.substr(0, kMost)) + "')",
+          true};
 }
 
 /// Why a section said nothing.
@@ -106,21 +128,31 @@ void read_sections(const EvidenceText& read, const std::string& file, Evidence& 
     if (said && !listed) source.kinds.push_back(section.kind);
     if (!said && section.kind == EvidenceKind::kMlxlink) {
       evidence.notes.push_back(section.place(section.lines.front()).text() + ": " +
-                               why_unread(section) + ": passed over");
+                               why_unread(section) + ": not read");
     }
   }
   if (!source.kinds.empty()) evidence.sources.push_back(std::move(source));
 }
 
-void parse_text(const std::string& text, const std::string& file, const std::string& host,
-                Evidence& evidence) {
-  const EvidenceText read(text, file, host);
-  if (read.sections().empty()) refuse(text, file);
-  const std::size_t before = evidence.sources.size();
-  read_sections(read, file, evidence);
-  if (evidence.sources.size() == before) {
-    throw InputError(Place{file, 0, 0}, why_unread(read.sections().front()));
+/// Reads one text; what is told of why it cannot be read names its place.
+std::optional<Unread> read_text(std::string_view text, const std::string& file,
+                                const std::string& host, Evidence& evidence) {
+  std::optional<EvidenceText> read;
+  try {
+    read.emplace(text, file, host);
+  } catch (const InputError& error) {  // no text
+    return Unread{error.what()};
   }
+  const std::string place = Place{file, 0, 0}.text() + ": ";
+  if (read->sections().empty()) {
+    Unread out = unknown(read->clean());
+    out.why = place + out.why;
+    return out;
+  }
+  const std::size_t before = evidence.sources.size();
+  read_sections(*read, file, evidence);
+  if (evidence.sources.size() > before) return std::nullopt;
+  return Unread{place + why_unread(read->sections().front())};
 }
 
 /// A member is of a host by its first folder's name, or the archive's own.
@@ -130,43 +162,70 @@ std::string host_of(const std::string& member, const std::string& host) {
   return !host.empty() || slash == std::string::npos ? host : member.substr(begin, slash - begin);
 }
 
+/// Notes what is not read beside what is.
+void note_unread(const std::vector<Unread>& unread, Evidence& evidence) {
+  for (const Unread& each : unread) evidence.notes.push_back(each.why + ": not read");
+  const bool any_unknown =
+      std::any_of(unread.begin(), unread.end(), [](const Unread& each) { return each.is_unknown; });
+  std::string known = "of other tools' output weft knows: " + known_tools();
+  const bool is_noted =
+      std::find(evidence.notes.begin(), evidence.notes.end(), known) != evidence.notes.end();
+  if (any_unknown && !is_noted) evidence.notes.push_back(std::move(known));
+}
+
+/// One file, or a tar's members, of which some may be unread.
+std::optional<Unread> read_file(const std::string& text, const std::string& file,
+                                const std::string& host, Evidence& evidence) {
+  if (!is_tar(text)) return read_text(text, file, host, evidence);
+  std::vector<Unread> unread;
+  const std::vector<TarMember> members = tar_members(text, file);
+  for (const TarMember& member : members) {
+    std::optional<Unread> why =
+        read_text(member.text, file + ":" + member.name, host_of(member.name, host), evidence);
+    if (why) unread.push_back(std::move(*why));
+  }
+  if (unread.size() == members.size()) {
+    std::string why = Place{file, 0, 0}.text() + ": nothing in this tar is read";
+    if (!unread.empty()) why += "; the first, " + unread.front().why;
+    return Unread{why, !unread.empty() && unread.front().is_unknown};
+  }
+  note_unread(unread, evidence);
+  return std::nullopt;
+}
+
+[[noreturn]] void refuse(const Unread& unread) {
+  throw InputError(unread.why + (unread.is_unknown ? "; known: " + known_tools() : ""));
+}
+
 }  // namespace
 
 void parse_evidence(const std::string& text, const std::string& file, const std::string& host,
                     Evidence& evidence) {
-  if (!is_tar(text)) {
-    parse_text(text, file, host, evidence);
-    evidence.facts.name_mst_devices();
-    return;
-  }
-  const std::size_t before = evidence.sources.size();
-  for (const TarMember& member : tar_members(text, file)) {
-    const std::string name = file + ":" + member.name;
-    if (member.text.empty()) continue;
-    std::optional<EvidenceText> read;
-    try {
-      read.emplace(member.text, name, host_of(member.name, host));
-    } catch (const InputError& error) {  // no text: nothing that weft knows
-      evidence.notes.push_back(std::string(error.what()) + ": passed over");
-      continue;
-    }
-    read_sections(*read, name, evidence);
-  }
-  if (evidence.sources.size() == before) {
-    throw InputError(Place{file, 0, 0}, "no file in this tar is output that weft knows");
-  }
+  if (const std::optional<Unread> unread = read_file(text, file, host, evidence)) refuse(*unread);
   evidence.facts.name_mst_devices();
 }
 
 Evidence read_evidence(const std::vector<std::string>& files) {
   Evidence evidence;
+  std::vector<Unread> unread;
   for (const std::string& argument : files) {
     const std::size_t equals = argument.find('=');
     const bool named = equals != std::string::npos && equals > 0 && argument.find('/') > equals;
     const std::string file = named ? argument.substr(equals + 1) : argument;
-    parse_evidence(read_text_file(file, kMostEvidenceBytes), file,
-                   named ? argument.substr(0, equals) : "", evidence);
+    std::optional<Unread> why = read_file(read_text_file(file, kMostEvidenceBytes), file,
+                                          named ? argument.substr(0, equals) : "", evidence);
+    if (why) unread.push_back(std::move(*why));
   }
+  if (unread.size() == files.size() && !unread.empty()) {
+    Unread first = unread.front();
+    if (files.size() > 1) {
+      first.why =
+          "none of the " + std::to_string(files.size()) + " files is read; the first, " + first.why;
+    }
+    refuse(first);
+  }
+  note_unread(unread, evidence);
+  evidence.facts.name_mst_devices();
   return evidence;
 }
 

@@ -23,19 +23,20 @@ struct Evidence {
   Facts facts;
   std::vector<EvidenceSource> sources;
   std::map<std::string, std::set<EvidenceKind>> kinds;  ///< by host
-  std::vector<std::string> notes;                       ///< what was passed over, and why
+  std::vector<std::string> notes;                       ///< what was not read, and why
 };
 
 /// The most bytes of one file, and of what a tar holds in all.
 inline constexpr std::int64_t kMostEvidenceBytes = 64LL << 20;
 
 /// Reads other tools' output; which, its content says (evidence_kind.hpp). Several may follow one
-/// another in a file, and be of several hosts. A file may be a tar of such (weft-collect's); what
-/// is in it that weft does not know is passed over. "HOST=FILE" says whose a file is where it does
-/// not say itself. Throws InputError: no such file, too large, damaged, of a kind that another
-/// command reads (it says which), of none that weft knows.
+/// another in a file, and be of several hosts. A file may be a tar of such (weft-collect's).
+/// "HOST=FILE" says whose a file is where it does not say itself. Of several files or members those
+/// that are empty, no text, of a kind that another command reads, or of none that weft knows are
+/// not read, and noted. Throws InputError: no such file, too large, damaged, or nothing is read.
 Evidence read_evidence(const std::vector<std::string>& files);
-/// One file's text, or tar, into `evidence`; `host` where it names none.
+/// One file's text, or tar, into `evidence`; `host` where it names none. Throws InputError
+/// likewise.
 void parse_evidence(const std::string& text, const std::string& file, const std::string& host,
                     Evidence& evidence);
 
