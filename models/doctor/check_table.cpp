@@ -22,6 +22,7 @@ std::span<const Check> doctor_checks() {
       Check{"MaxReadReq", "of NICs", check_read_requests},
       Check{"relaxed ordering", "of NICs", check_ordering},
       Check{"NVLinks", "of each GPU, against the product's and the others'", check_nvlinks},
+      Check{"P2P", "NCCL's connections in a node, against the NVLinks", check_p2p},
       Check{"ports", "NICs that are down and like those in use", check_ports},
       Check{"rate", "of ports, against others of the same card", check_rates},
       Check{"MTU", "of ports", check_mtu},

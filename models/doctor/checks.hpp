@@ -33,6 +33,9 @@ Outcome check_mtu(const Patient& patient);
 Outcome check_errors(const Patient& patient);
 Outcome check_congestion(const Patient& patient);
 
+// p2p.cpp
+Outcome check_p2p(const Patient& patient);
+
 // nccl_checks.cpp
 Outcome check_gdr(const Patient& patient);
 Outcome check_nics(const Patient& patient);

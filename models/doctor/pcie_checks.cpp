@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "models/doctor/checks.hpp"
+#include "models/doctor/p2p.hpp"
 #include "models/pcie/acs.hpp"
 #include "sim/base/error.hpp"
 #include "sim/input/evidence/scan.hpp"
@@ -37,23 +38,6 @@ std::vector<const DeviceSpec*> below_common_switch(const Patient& patient, const
   return {};
 }
 
-/// Whether two GPUs exchange data by NVLink: their own, or both at NVSwitches.
-bool joined_by_nvlink(const Patient& patient, const DeviceSpec& a, const DeviceSpec& b) {
-  bool has_a = false;
-  bool has_b = false;
-  for (const PeerLinkSpec& link : patient.spec().node.links) {
-    if (link.kind != LinkKind::kNvlink) continue;
-    if ((link.a == a.name && link.b == b.name) || (link.a == b.name && link.b == a.name)) {
-      return true;
-    }
-    const DeviceSpec* const to = patient.device(link.b);
-    if (to == nullptr || to->kind != DeviceKind::kNvSwitch) continue;
-    has_a = has_a || link.a == a.name;
-    has_b = has_b || link.a == b.name;
-  }
-  return has_a && has_b;
-}
-
 /// Devices below switch ports that peer traffic enters by: of GPUs and the NICs beside them, and of
 /// GPUs that no NVLink joins.
 std::vector<const DeviceSpec*> peer_ports(const Patient& patient) {
@@ -64,7 +48,7 @@ std::vector<const DeviceSpec*> peer_ports(const Patient& patient) {
   for (const DeviceSpec* gpu : gpus) {
     for (const DeviceSpec* end : ends) {
       const bool is_gpu = end->kind == DeviceKind::kGpu;
-      if (end == gpu || (is_gpu && joined_by_nvlink(patient, *gpu, *end))) continue;
+      if (end == gpu || (is_gpu && nvlink_between(patient.spec(), *gpu, *end) != nullptr)) continue;
       for (const DeviceSpec* each : below_common_switch(patient, *gpu, *end)) {
         const bool has_port = !each->upstream.empty();
         if (has_port && std::find(out.begin(), out.end(), each) == out.end()) out.push_back(each);

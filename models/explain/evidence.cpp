@@ -18,6 +18,12 @@ constexpr double kUnlikely = 1.0 / 20;
 /// It is ok, too, where NCCL's rule explains why it was not used.
 constexpr std::string_view kGdrCheck = "GPUDirect RDMA";
 
+/// It sees what a cause whose own check sees variables does, by whatever reason.
+constexpr std::string_view kP2pCheck = "P2P";
+bool is_seen_by(const CauseEntry& entry, std::string_view check) {
+  return entry.check == check || (check == kP2pCheck && entry.id == "p2p-off");
+}
+
 /// What evidence shows that the catalogue does not have.
 constexpr CauseEntry kAsFound{
     "found", "as the evidence shows it", "", "weft doctor EVIDENCE...", "", false, nullptr};
@@ -100,9 +106,12 @@ void weigh_finding(const std::string_view check, const Finding& finding, const P
                    const Site& site, std::vector<Suspect>& suspects) {
   const std::vector<Subject> found = subjects(finding.mend, patient);
   for (Suspect& suspect : suspects) {
-    if (suspect.entry->check != check) continue;
-    if (!share_a_subject(subjects(suspect.variant.change, site), found, site)) continue;
+    if (!is_seen_by(*suspect.entry, check)) continue;
+    const bool is_its =
+        check == kP2pCheck || share_a_subject(subjects(suspect.variant.change, site), found, site);
+    if (!is_its) continue;
     suspect.weight *= kFound;
+    if (check == kP2pCheck) suspect.weight *= kFound;  // seen itself, not what may lead to it
     quote(finding.evidence, finding.what, suspect);
   }
 }
@@ -119,8 +128,9 @@ bool is_set(const Change& change, const Patient& patient) {
 void weigh_ok(const std::string_view check, const Outcome& outcome, const Patient& patient,
               std::vector<Suspect>& suspects) {
   for (Suspect& suspect : suspects) {
-    if (suspect.entry->check != check || is_set(suspect.variant.change, patient)) continue;
-    suspect.weight *= suspect.entry->has_other_reasons ? kUnlikely : 0;
+    if (!is_seen_by(*suspect.entry, check) || is_set(suspect.variant.change, patient)) continue;
+    const bool may_be = suspect.entry->has_other_reasons && check != kP2pCheck;
+    suspect.weight *= may_be ? kUnlikely : 0;
     quote(outcome.evidence, outcome.text, suspect);
   }
 }
@@ -129,7 +139,7 @@ const CauseEntry& entry_of(std::string_view check, const Change& change, const S
                            const std::vector<Suspect>& suspects) {
   const std::vector<Subject> found = subjects(change, site);
   for (const Suspect& suspect : suspects) {
-    if (suspect.entry->check == check &&
+    if (is_seen_by(*suspect.entry, check) &&
         share_a_subject(subjects(suspect.variant.change, site), found, site)) {
       return *suspect.entry;
     }

@@ -124,6 +124,19 @@ TEST(WeighBy, GdrThatNcclUsedRulesOutWhatWouldTurnItOff) {
   }
 }
 
+TEST(WeighBy, ConnectionsSayWhetherPeerToPeerIsOff) {
+  const std::string channel = "h1:1:1 [0] NCCL INFO Channel 00 : 0[0] -> 1[1] via ";
+  const Weighed used(evidence_of_both(dell_lspci(), dell_rest() + channel + "P2P/CUMEM/read\n"));
+  ASSERT_EQ(used.of("p2p-off").size(), 1U);
+  EXPECT_EQ(used.of("p2p-off").front()->weight, 0);
+  const std::size_t line =
+      1 + static_cast<std::size_t>(std::count(dell_rest().begin(), dell_rest().end(), '\n'));
+  EXPECT_EQ(used.of("p2p-off").front()->quotes.back().place, "rest:" + std::to_string(line));
+  const Weighed shm(evidence_of_both(dell_lspci(), dell_rest() + channel + "SHM/direct/direct\n"));
+  ASSERT_EQ(shm.of("p2p-off").size(), 1U);
+  for (const Suspect* suspect : shm.of("p2p-off")) EXPECT_GT(suspect->weight, 1);
+}
+
 /// Of a machine with PCIe switches, whatever the evidence shows of them.
 std::vector<Suspect> guests(const Evidence& evidence) {
   const ParamCatalog catalog = make_catalog();
