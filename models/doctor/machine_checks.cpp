@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "models/doctor/checks.hpp"
+#include "models/doctor/nccl_warnings.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/quantity.hpp"
 #include "sim/input/evidence/scan.hpp"
@@ -226,6 +227,8 @@ bool is_of_machine(std::string_view alert) {
   return std::find(kXids.begin(), kXids.end(), *xid) != kXids.end();
 }
 
+constexpr const char* kNoPrice = "what it does to bandwidth is not known";
+
 bool is_error(std::string_view alert) {
   constexpr std::array<std::string_view, 9> kWords{
       "does not answer on PCIe", "Fatal error detected", "Uncorrect",          "can't assign",
@@ -237,18 +240,42 @@ bool is_error(std::string_view alert) {
                      [&](std::string_view word) { return holds(alert, word); });
 }
 
+/// NCCL's warnings that weft knows, one finding a kind; takes them out of `alerts`.
+std::vector<Finding> of_nccl(std::vector<const Fact*>& alerts) {
+  std::vector<Finding> out;
+  std::erase_if(alerts, [&](const Fact* alert) {
+    const NcclWarning* const known =
+        alert->value.starts_with(fact::kOfNccl) ? nccl_warning(alert->value) : nullptr;
+    if (known == nullptr) return false;
+    const std::string what = std::string(fact::kOfNccl) + std::string(known->what);
+    auto at = std::find_if(out.begin(), out.end(),
+                           [&](const Finding& kind) { return kind.what == what; });
+    if (at == out.end()) {
+      at = out.emplace(out.end());
+      at->what = what;
+      at->remedy = known->remedy;
+      at->why_unpriced = known->is_error ? "it ends runs or stops them" : kNoPrice;
+      at->is_error = known->is_error;
+    }
+    at->evidence.push_back({alert->place.text(), alert->value});
+    return true;
+  });
+  return out;
+}
+
 Outcome check_alerts(const Patient& patient) {
   constexpr std::size_t kMost = 20;
-  std::vector<Finding> out;
   std::vector<const Fact*> alerts = patient.view().beginning(fact::kAlert);
+  std::vector<Finding> out = of_nccl(alerts);
+  const std::size_t known = out.size();
   std::stable_partition(alerts.begin(), alerts.end(),
                         [](const Fact* alert) { return is_error(alert->value); });
   for (const Fact* alert : alerts) {
-    if (out.size() == kMost) break;
+    if (out.size() == known + kMost) break;
     Finding finding;
     finding.what = alert->subject + ": " + alert->value;
     finding.evidence.push_back({alert->place.text(), alert->value});
-    finding.why_unpriced = "what it does to bandwidth is not known";
+    finding.why_unpriced = kNoPrice;
     finding.is_error = is_error(alert->value);
     out.push_back(std::move(finding));
   }

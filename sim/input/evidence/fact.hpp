@@ -78,8 +78,9 @@ inline constexpr std::string_view kCpu = "CPU model";     ///< "GenuineIntel 6 1
 inline constexpr std::string_view kBoot = "boot ";        ///< + an option of the kernel
 inline constexpr std::string_view kKernelModules = "kernel modules";  ///< open, proprietary
 inline constexpr std::string_view kNodes = "nodes";
-inline constexpr std::string_view kLog = "log ";     ///< + what NCCL decided, as it says it
-inline constexpr std::string_view kAlert = "alert";  ///< what the kernel complains of
+inline constexpr std::string_view kLog = "log ";       ///< + what NCCL decided, as it says it
+inline constexpr std::string_view kAlert = "alert";    ///< what the kernel complains of, or NCCL:
+inline constexpr std::string_view kOfNccl = "NCCL: ";  ///< what its warnings begin with
 
 // Networks.
 inline constexpr std::string_view kNode = "node";  ///< "switch 40", "adapter 1": and its ports

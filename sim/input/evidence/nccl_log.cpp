@@ -64,7 +64,8 @@ class NcclLogReader {
       host_ = message->host;
       line_ = &line;
       if (message->is_warning) {
-        add("host", fact::kAlert, "NCCL: " + one_line(message->text.substr(0, 240)));
+        const std::string said = one_line(without_blanks(message->text.substr(0, 240)));
+        if (!said.empty()) add("host", fact::kAlert, std::string(fact::kOfNccl) + said);
       } else {
         read(*message);
       }
