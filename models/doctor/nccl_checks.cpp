@@ -227,7 +227,7 @@ std::optional<Finding> left_out(const Patient& patient) {
   Finding finding;
   std::vector<const DeviceSpec*> out;
   const auto takes = [&](const DeviceSpec& nic) {
-    return nccl_ib_hca_takes(said->value, nic.name, 1);
+    return patient.is_taken_by_hca(nic).value_or(true);
   };
   for (const DeviceSpec* nic : patient.of(DeviceKind::kNic)) {
     const Fact* const state = patient.said(*nic, fact::kState);
@@ -242,7 +242,9 @@ std::optional<Finding> left_out(const Patient& patient) {
   if (out.empty()) return std::nullopt;
   finding.what = "NCCL_IB_HCA leaves out " + names_of(out) + ", of the same card as those it takes";
   finding.remedy = "name all of them in NCCL_IB_HCA, or unset it";
-  finding.evidence.push_back(quote_of(*said));
+  for (const Fact* each : patient.view().find("host", said->what)) {
+    finding.evidence.push_back(quote_of(*each));
+  }
   finding.mend.unset.emplace_back("NCCL_IB_HCA");
   return finding;
 }
@@ -250,7 +252,6 @@ std::optional<Finding> left_out(const Patient& patient) {
 /// NICs that NCCL could use and its list is without: not down, of the card of one in the list.
 /// NCCL_IB_HCA's are left_out()'s.
 std::vector<const DeviceSpec*> unlisted(const Patient& patient) {
-  const Fact* const hca = variable(patient, "NCCL_IB_HCA");
   const auto is_listed = [&](const DeviceSpec& nic) {
     return patient.said(nic, fact::kNetIndex) != nullptr;
   };
@@ -259,7 +260,7 @@ std::vector<const DeviceSpec*> unlisted(const Patient& patient) {
   for (const DeviceSpec* nic : nics) {
     const Fact* const state = patient.said(*nic, fact::kState);
     if (is_listed(*nic) || (state != nullptr && state->value == "down")) continue;
-    if (hca != nullptr && !nccl_ib_hca_takes(hca->value, nic->name, 1)) continue;
+    if (!patient.is_taken_by_hca(*nic).value_or(true)) continue;
     const bool is_like_a_listed_one =
         std::any_of(nics.begin(), nics.end(), [&](const DeviceSpec* other) {
           return is_listed(*other) && patient.are_alike(*other, *nic);

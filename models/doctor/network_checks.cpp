@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "models/doctor/checks.hpp"
-#include "models/nccl/decide/env.hpp"
 #include "sim/base/error.hpp"
 #include "sim/input/evidence/scan.hpp"
 
@@ -30,10 +29,8 @@ bool is_like_one_in_use(const Patient& patient, const DeviceSpec& nic) {
 /// Whether anything says that the GPUs' data should go by it: where it is, NCCL's list of NICs,
 /// NCCL_IB_HCA, another host.
 bool is_meant_for_gpus(const Patient& patient, const DeviceSpec& nic) {
-  const Fact* const takes = patient.view().first("host", std::string(fact::kEnv) + "NCCL_IB_HCA");
   return patient.is_beside_gpu(nic) || patient.said(nic, fact::kNetIndex) != nullptr ||
-         (takes != nullptr && nccl_ib_hca_takes(takes->value, nic.name, 1)) ||
-         patient.is_up_somewhere(nic);
+         patient.is_taken_by_hca(nic).value_or(false) || patient.is_up_somewhere(nic);
 }
 
 bool is_down(const Patient& patient, const DeviceSpec& nic) {

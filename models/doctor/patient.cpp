@@ -6,8 +6,10 @@
 #include <utility>
 
 #include "models/collective/settings.hpp"
+#include "models/nccl/decide/env.hpp"
 #include "sim/base/error.hpp"
 #include "sim/input/evidence/scan.hpp"
+#include "sim/input/evidence/variables.hpp"
 
 namespace weft {
 namespace {
@@ -19,14 +21,13 @@ HostView view_of(const Evidence& evidence, const ComparedHosts& hosts) {
 }
 
 /// NCCL's variables, but for those that say where to log, or that sockets are used, of which no
-/// prediction is; the first value of each.
+/// prediction is.
 std::map<std::string, std::string> variables_of(const HostView& view) {
-  std::map<std::string, std::string> out;
-  for (const Fact* fact : view.beginning(fact::kEnv)) {
-    std::string name = fact->what.substr(fact::kEnv.size());
-    const bool of_sockets = name == "NCCL_IB_DISABLE" || name == "NCCL_NET";
-    if (!name.starts_with("NCCL_DEBUG") && !of_sockets) out.emplace(std::move(name), fact->value);
-  }
+  std::map<std::string, std::string> out = nccl_variables(view);
+  std::erase_if(out, [](const auto& variable) {
+    const std::string& name = variable.first;
+    return name.starts_with("NCCL_DEBUG") || name == "NCCL_IB_DISABLE" || name == "NCCL_NET";
+  });
   return out;
 }
 
@@ -169,6 +170,12 @@ bool Patient::lists_nics() const {
   return !of(DeviceKind::kNic).empty() ||
          std::any_of(kLists.begin(), kLists.end(),
                      [&](EvidenceKind kind) { return has_read(kind); });
+}
+
+std::optional<bool> Patient::is_taken_by_hca(const DeviceSpec& nic) const {
+  const auto at = found_.env.find(std::string(kIbHca));
+  if (at == found_.env.end()) return std::nullopt;
+  return nccl_ib_hca_takes(at->second, nic.name, 1);
 }
 
 bool Patient::is_up_somewhere(const DeviceSpec& nic) const {

@@ -29,6 +29,8 @@ class Patient {
   bool has_read(EvidenceKind kind) const;
   /// Whether any evidence would show a NIC.
   bool lists_nics() const;
+  /// Whether NCCL_IB_HCA takes it, of any rank; nullopt where it is not set.
+  std::optional<bool> is_taken_by_hca(const DeviceSpec& nic) const;
   /// Whether a port is up on any host.
   bool is_up_somewhere(const DeviceSpec& nic) const;
   const HostView& view() const { return view_; }

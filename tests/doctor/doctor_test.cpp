@@ -211,6 +211,22 @@ TEST(Doctor, AFindingInTheSameWordsIsAnotherWhereItsEvidenceIs) {
   EXPECT_EQ(at_a->also_on, std::vector<std::string>{"c"});
 }
 
+TEST(Doctor, RanksWithNicsOfTheirOwnAreWell) {
+  const auto hca = [](const std::string& host, const std::string& nic) {
+    return host + ":1:1 [0] NCCL INFO NCCL_IB_HCA set by environment to " + nic + "\n";
+  };
+  const Diagnosis one = diagnosis_of(
+      evidence_of_both(dell_lspci(), dell_rest() + hca("h1", "mlx5_0") + hca("h1", "mlx5_1")));
+  EXPECT_TRUE(one.findings.empty());
+  EXPECT_THAT(one.notes, Contains(HasSubstr("NCCL_IB_HCA is of ranks or hosts their own")));
+  // One that no rank takes is left out.
+  const Diagnosis left =
+      diagnosis_of(evidence_of_both(dell_lspci(), dell_rest() + hca("h1", "mlx5_0")));
+  ASSERT_EQ(left.findings.size(), 1U);
+  EXPECT_EQ(left.findings[0].what,
+            "NCCL_IB_HCA leaves out mlx5_1, of the same card as those it takes");
+}
+
 TEST(Doctor, AnotherVersionOfNcclIsNotTakenInSilence) {
   const Diagnosis diagnosis = diagnosis_of(
       evidence_of_both(dell_lspci(), edited(dell_rest(), "version 2.28.9", "version 2.16.2")));

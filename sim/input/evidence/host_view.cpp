@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/input/evidence/variables.hpp"
+
 namespace weft {
 namespace {
 
@@ -141,6 +143,51 @@ void add_absent(const Facts& facts, const std::vector<std::string>& hosts, const
   }
 }
 
+namespace {
+
+/// What a host says of one thing: one value, or several, of ranks of their own.
+using Values = std::vector<std::string>;
+using SaidOfOne = std::map<std::string, std::vector<const Fact*>>;  // by host
+
+std::string text_of(const Values& values) {
+  std::string out;
+  for (const std::string& value : values) out += (out.empty() ? "" : ", ") + value;
+  return out;
+}
+
+/// Hosts that say what most do not; that one says less of it is no difference.
+void add_differences(const std::pair<std::string, std::string>& key, const SaidOfOne& said,
+                     std::vector<HostDifference>& odd) {
+  std::map<Values, std::vector<std::string>> hosts;
+  for (const auto& [host, by] : said) {
+    Values values;
+    for (const Fact* fact : by) values.push_back(fact->value);
+    std::sort(values.begin(), values.end());
+    hosts[values].push_back(host);
+  }
+  if (hosts.size() < 2) return;
+  if (key.second == std::string(fact::kEnv) + std::string(kIbHca) &&
+      std::all_of(hosts.begin(), hosts.end(),
+                  [](const auto& each) { return name_nics(each.first); })) {
+    return;
+  }
+  const auto usual = std::max_element(hosts.begin(), hosts.end(), [](const auto& a, const auto& b) {
+    return a.second.size() < b.second.size();
+  });
+  const Place& usual_place = said.at(usual->second.front()).front()->place;
+  for (const auto& [values, names] : hosts) {
+    for (const std::string& name : names) {
+      for (const Fact* fact : said.at(name)) {
+        if (std::binary_search(usual->first.begin(), usual->first.end(), fact->value)) continue;
+        odd.push_back({name, key.first, key.second, fact->value, text_of(usual->first), fact->place,
+                       usual_place});
+      }
+    }
+  }
+}
+
+}  // namespace
+
 ComparedHosts compare_hosts(const Facts& facts) {
   ComparedHosts out;
   out.names = facts.hosts();
@@ -155,17 +202,11 @@ ComparedHosts compare_hosts(const Facts& facts) {
       }
     }
     for (const auto& [key, values] : said) {
-      if (values.size() < 2) continue;
-      const auto usual = std::max_element(
-          values.begin(), values.end(),
-          [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+      SaidOfOne by_host;
       for (const auto& [value, by] : values) {
-        if (value == usual->first) continue;
-        for (const Fact* fact : by) {
-          out.odd.push_back({fact->host, key.first, key.second, value, usual->first, fact->place,
-                             usual->second.front()->place});
-        }
+        for (const Fact* fact : by) by_host[fact->host].push_back(fact);
       }
+      add_differences(key, by_host, out.odd);
     }
     add_absent(facts, out.names, said, out.odd);
     std::stable_sort(out.odd.begin(), out.odd.end(),

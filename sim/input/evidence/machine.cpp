@@ -10,6 +10,7 @@
 
 #include "sim/base/error.hpp"
 #include "sim/input/evidence/scan.hpp"
+#include "sim/input/evidence/variables.hpp"
 #include "sim/topology/fabric.hpp"
 
 namespace weft {
@@ -167,9 +168,8 @@ void note_apart(const Evidence& evidence, const ComparedHosts& hosts,
 void add_readings(const HostView& view, std::vector<std::string>& notes) {
   constexpr std::size_t kMost = 10;
   std::string variables;
-  for (const Fact* fact : view.beginning(fact::kEnv)) {
-    variables += " --env " + fact->what.substr(fact::kEnv.size()) + "=" + fact->value;
-  }
+  for (const auto& [name, value] : nccl_variables(view))
+    variables += " --env " + name + "=" + value;
   if (!variables.empty()) {
     notes.push_back("NCCL ran with other variables; give weft nccl and run" + variables);
   }
@@ -254,6 +254,9 @@ ImportedMachine import_machine(const Evidence& evidence, const ParamCatalog& cat
   note_apart(evidence, out.hosts, spec.notes);
   set_network_of(evidence.facts, spec);
   add_readings(view, spec.notes);
+  if (std::string note = ib_hca_note(evidence.facts); !note.empty()) {
+    spec.notes.push_back(std::move(note));
+  }
   compare_paths(view, found, spec, out.conflicts, spec.notes);
   return out;
 }

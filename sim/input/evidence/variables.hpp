@@ -1,0 +1,25 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/input/evidence/host_view.hpp"
+
+namespace weft {
+
+inline constexpr std::string_view kIbHca = "NCCL_IB_HCA";
+
+/// NCCL's variables on one host, as its log names them: the first value of each, of NCCL_IB_HCA all
+/// that ranks name, joined.
+std::map<std::string, std::string> nccl_variables(const HostView& view);
+
+/// Whether values of NCCL_IB_HCA name NICs, each of them: what ranks then have of their own is no
+/// fault. "^mlx5_2" names those that are left out.
+bool name_nics(const std::vector<std::string>& values);
+
+/// "NCCL_IB_HCA is of each rank its own: mlx5_0 (a.log:3), ..."; "" where it has one value.
+std::string ib_hca_note(const Facts& facts);
+
+}  // namespace weft
