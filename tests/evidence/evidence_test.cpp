@@ -1,11 +1,14 @@
 // Which files are read, those with nothing to say too, and which are passed over.
 #include "sim/input/evidence/evidence.hpp"
 
+#include <map>
 #include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "models/registry/registry.hpp"
+#include "sim/input/evidence/machine.hpp"
 #include "tests/evidence/evidence_data.hpp"
 
 namespace weft::test::evidence_evidence {
@@ -62,6 +65,63 @@ TEST(Evidence, TheKernelsLogIsReadInEachOfItsForms) {
   Evidence named;
   parse_evidence(journal, "f", "a", named);
   EXPECT_THAT(named.facts.hosts(), ElementsAre("a"));
+}
+
+TEST(Evidence, CountersOfInterfacesInOneFileAreKeptApart) {
+  const auto statistics = [](int drops) {
+    return "NIC statistics:\n     rx_discards_phy: " + std::to_string(drops) + "\n";
+  };
+  const Evidence named = evidence_of("$ ethtool -S ens1f0np0\n" + statistics(7) +
+                                     "$ ethtool -S ens1f1np1\n" + statistics(9));
+  EXPECT_EQ(said(named, "ens1f0np0", "counter rx_discards_phy"), "7");
+  EXPECT_EQ(said(named, "ens1f1np1", "counter rx_discards_phy"), "9");
+  const Evidence plain = evidence_of(statistics(7) + statistics(7) + statistics(0));
+  EXPECT_EQ(said(plain, "netdev at 1", "counter rx_discards_phy"), "7");
+  EXPECT_EQ(said(plain, "netdev at 3", "counter rx_discards_phy"), "7");
+  EXPECT_EQ(said(plain, "netdev at 5", "counter rx_discards_phy"), "none");
+  EXPECT_EQ(said(plain, "netdev at 5", "log counters"), "read");
+}
+
+// Two functions of one device: each has its own port, and both the one link.
+TEST(Evidence, PortsOfOneCardShareItsLink) {
+  const std::string card =
+      " Ethernet controller: Mellanox Technologies MT2910 Family [ConnectX-7]\n"
+      "\t\tLnkSta:\tSpeed 32GT/s, Width x16\n";
+  const std::string above = " -> ../../devices/pci0000:15/0000:15:01.0/0000:1a:00.";
+  const auto port = [](const std::string& name, const std::string& rate) {
+    return "CA '" + name + "'\n\tCA type: MT4129\n\tPort 1:\n\t\tState: Active\n\t\tRate: " + rate +
+           "\n\t\tLink layer: Ethernet\n";
+  };
+  const ImportedMachine machine = import_machine(
+      evidence_of("19:00.0 3D controller: NVIDIA Corporation GH100 [H100 SXM5 80GB] (rev a1)\n"
+                  "1a:00.0" +
+                  card + "1a:00.1" + card + "mlx5_0" + above + "0/infiniband/mlx5_0\n" + "mlx5_1" +
+                  above + "1/infiniband/mlx5_1\n" + port("mlx5_0", "200") + port("mlx5_1", "100")),
+      make_catalog());
+  std::map<std::string, const DeviceSpec*> nics;
+  for (const DeviceSpec& device : machine.spec.node.devices) {
+    if (device.kind == DeviceKind::kNic) nics.emplace(device.name, &device);
+  }
+  ASSERT_EQ(nics.size(), 2U);
+  EXPECT_EQ(nics.at("mlx5_0")->port_of, "");
+  EXPECT_EQ(nics.at("mlx5_1")->port_of, "mlx5_0");
+  EXPECT_EQ(nics.at("mlx5_0")->settings.find("rate")->second.number, 25);  // GB/s
+  EXPECT_EQ(nics.at("mlx5_1")->settings.find("rate")->second.number, 12.5);
+}
+
+TEST(Evidence, MergedNicsAreTheirPorts) {
+  const std::string info = "h:1:1 [0] NCCL INFO NET/IB : ";
+  const Evidence log = evidence_of(
+      info + "Using [0]mlx5_0+mlx5_1:1/RoCE [1]mlx5_2:1/RoCE [RO]; OOB eth0:10.0.0.7\n" + info +
+      "GPU Direct RDMA Enabled for HCA 0 'mlx5_0+mlx5_1'\n");
+  for (const char* const nic : {"mlx5_0", "mlx5_1"}) {
+    EXPECT_EQ(said(log, nic, fact::kNetIndex, "h"), "0");
+    EXPECT_EQ(said(log, nic, fact::kLinkLayer, "h"), "Ethernet");
+    EXPECT_EQ(said(log, nic, fact::kRelaxedOrdering, "h"), "on");
+    EXPECT_EQ(said(log, nic, fact::kGdr, "h"), "on");
+  }
+  EXPECT_EQ(said(log, "mlx5_2", fact::kNetIndex, "h"), "1");
+  EXPECT_EQ(said(log, "mlx5_0+mlx5_1", fact::kNetIndex, "h"), "none");
 }
 
 }  // namespace

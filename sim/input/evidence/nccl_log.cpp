@@ -53,6 +53,16 @@ std::optional<Message> message_of(std::string_view line, const std::string& host
   return out;
 }
 
+/// The NICs of a name: NCCL merges the ports of one card, "mlx5_0+mlx5_1".
+std::vector<std::string> parts_of(std::string_view name) {
+  std::vector<std::string> out;
+  Scan scan(name);
+  while (!scan.at_end()) {
+    if (std::string part(scan.until("+")); !part.empty()) out.push_back(std::move(part));
+  }
+  return out;
+}
+
 class NcclLogReader {
  public:
   NcclLogReader(const EvidenceSection& section, Facts& facts) : section_{section}, facts_{facts} {}
@@ -152,11 +162,16 @@ bool NcclLogReader::read_nics(std::string_view text) {
                            "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.+") ==
                            std::string::npos;
     if (!plain) continue;
-    add(name, fact::kNetIndex, std::to_string(*index));
-    names.push_back(name);
-    if (!entries.skip_to("/")) break;
-    if (entries.skip("IB")) add(name, fact::kLinkLayer, "InfiniBand");
-    if (entries.skip("RoCE")) add(name, fact::kLinkLayer, "Ethernet");
+    const std::vector<std::string> nics = parts_of(name);
+    names.insert(names.end(), nics.begin(), nics.end());
+    const bool has_layer = entries.skip_to("/");
+    const bool is_ib = entries.skip("IB");
+    const bool is_roce = entries.skip("RoCE");
+    for (const std::string& nic : nics) {
+      add(nic, fact::kNetIndex, std::to_string(*index));
+      if (is_ib || is_roce) add(nic, fact::kLinkLayer, is_ib ? "InfiniBand" : "Ethernet");
+    }
+    if (!has_layer) break;
   }
   if (holds(list, "[RO]")) {
     for (const std::string& name : names) add(name, fact::kRelaxedOrdering, "on");
@@ -173,7 +188,9 @@ bool NcclLogReader::read_nic(std::string_view text) {
   scan.blanks();
   const std::string name(scan.until(":"));
   if (name.empty() || scan.at_end()) return true;
-  add(name, fact::kNetIndex, std::to_string(*index));
+  const std::vector<std::string> nics = parts_of(name);
+  for (const std::string& nic : nics) add(nic, fact::kNetIndex, std::to_string(*index));
+  if (nics.size() != 1) return true;  // its rate and place are those of several
   Scan speed(scan.rest());
   if (speed.skip_to("speed=")) {
     const std::optional<std::int64_t> megabits = speed.whole();
@@ -235,8 +252,10 @@ bool NcclLogReader::read_gdr(std::string_view text) {
     const std::optional<std::int64_t> index = hca.whole();
     const std::string name(hca.skip_to("'") ? hca.until("'") : "");
     if (!index || name.empty()) return true;
-    add(name, fact::kNetIndex, std::to_string(*index));
-    add(name, fact::kGdr, on ? "on" : "off");
+    for (const std::string& nic : parts_of(name)) {
+      add(nic, fact::kNetIndex, std::to_string(*index));
+      add(nic, fact::kGdr, on ? "on" : "off");
+    }
   } else {
     log("GDR" + std::string(scan.rest().substr(0, 64)), "GDR", on ? "on" : "off");
   }

@@ -41,13 +41,23 @@ bool is_rule(std::string_view line) {
   return line.size() >= 8 && line.find_first_not_of('-') == std::string_view::npos;
 }
 
-/// The device of a command "mlxlink -d DEVICE" that was echoed or noted above its output, which
-/// names none; "" if the line is none.
-std::string_view mlxlink_device(std::string_view line) {
-  Scan scan(line);
-  if (!scan.skip_to("mlxlink ")) return {};
-  if (!scan.skip_to("-d ") && !scan.skip_to("--device ")) return {};
-  return scan.blanks().word();
+/// A command that was echoed or noted above an output which names no device, and its device.
+struct Echoed {
+  EvidenceKind kind;
+  std::string_view device;  ///< "" if the line is no such command
+};
+Echoed echoed(std::string_view line) {
+  Scan ethtool(line);
+  if (ethtool.skip_to("ethtool -S ")) return {EvidenceKind::kEthtoolStatistics, ethtool.word()};
+  Scan mlxlink(line);
+  const bool is_mlxlink =
+      mlxlink.skip_to("mlxlink ") && (mlxlink.skip_to("-d ") || mlxlink.skip_to("--device "));
+  return {EvidenceKind::kMlxlink, is_mlxlink ? mlxlink.blanks().word() : std::string_view{}};
+}
+
+/// Output of one device, whose next one is another's.
+bool is_of_one_device(EvidenceKind kind) {
+  return kind == EvidenceKind::kMlxlink || kind == EvidenceKind::kEthtoolStatistics;
 }
 
 /// "==> name <==" of tail; "" if the line is none.
@@ -69,7 +79,7 @@ void EvidenceText::make_sections(const std::string& host) {
   std::map<std::string, std::optional<std::size_t>> open;  // host: its section
   std::string named = host;                                // by a head
   std::string argument;
-  std::string mlxlink;  // the device of its next output
+  std::map<EvidenceKind, std::string> devices;  // of the next output
   for (std::size_t l = 0; l < lines.size(); ++l) {
     const ToolLine& line = lines[l];
     if (is_rule(line.text) && l + 2 < lines.size() && is_rule(lines[l + 2].text) &&
@@ -85,8 +95,8 @@ void EvidenceText::make_sections(const std::string& host) {
       continue;
     }
     std::string of = line.host.empty() ? named : std::string(line.host);
-    if (const std::string_view device = mlxlink_device(line.text); !device.empty()) {
-      mlxlink = device;
+    if (const Echoed command = echoed(line.text); !command.device.empty()) {
+      devices[command.kind] = command.device;
       open.erase(of);
       continue;
     }
@@ -104,11 +114,15 @@ void EvidenceText::make_sections(const std::string& host) {
     std::optional<std::size_t>& section = open[of];
     // Of `grep ACSCtl`, but lspci's own inside its output.
     if (begun != nullptr && begun->kind == EvidenceKind::kAcsLines && section) begun = nullptr;
-    const bool is_mlxlink = begun != nullptr && begun->kind == EvidenceKind::kMlxlink;
-    if (begun != nullptr && (is_mlxlink || !section || sections_[*section].kind != begun->kind)) {
+    const bool begins_device = begun != nullptr && is_of_one_device(begun->kind);
+    if (begun != nullptr &&
+        (begins_device || !section || sections_[*section].kind != begun->kind)) {
       section = sections_.size();
-      sections_.push_back(
-          {begun->kind, file_, of, is_mlxlink ? std::exchange(mlxlink, "") : argument, {}});
+      sections_.push_back({begun->kind,
+                           file_,
+                           of,
+                           begins_device ? std::exchange(devices[begun->kind], "") : argument,
+                           {}});
     }
     if (section) sections_[*section].lines.push_back({line.text, line.number});
   }
