@@ -1,10 +1,16 @@
+#include <algorithm>
 #include <iostream>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "sim/base/error.hpp"
+#include "sim/input/evidence/evidence.hpp"
 #include "sim/io/file.hpp"
+#include "sim/io/text_kind.hpp"
 #include "tools/command_line.hpp"
 #include "tools/commands.hpp"
 #include "tools/exit_codes.hpp"
@@ -26,14 +32,36 @@ struct ExplainArguments {
   std::string time_limit;
 };
 
-ExplainAsked asked_of(const ExplainArguments& arguments, const Stop* stop) {
-  if (arguments.runs.size() > 2) {
-    throw InputError("explain takes a slow run and a healthy one, not more: '" + arguments.runs[2] +
-                     "'");
+/// Whether a file is other tools' output, or a tar of it, without any row of nccl-tests.
+bool is_evidence_alone(const std::string& file) {
+  if (file == "-") return false;
+  const std::string text = read_text_file(file, kMostEvidenceBytes);
+  const bool has_rows = text.find("algbw") != std::string::npos;
+  return is_tar(text) || (kind_of(text) == TextKind::kEvidence && !has_rows);
+}
+
+/// `--evidence a b`: what stands behind it and can be no run is evidence, too.
+void take_evidence(std::vector<std::string>& runs, std::vector<std::string>& evidence) {
+  if (evidence.empty() || runs.size() < 2) return;
+  const auto begin = std::stable_partition(
+      runs.begin(), runs.end(), [](const std::string& file) { return !is_evidence_alone(file); });
+  if (begin == runs.begin()) {
+    throw InputError(fmt::format("none of {} is a run: what nccl-tests prints is asked for",
+                                 fmt::join(runs, ", ")));
   }
+  evidence.insert(evidence.end(), begin, runs.end());
+  runs.erase(begin, runs.end());
+}
+
+ExplainAsked asked_of(const ExplainArguments& arguments, const Stop* stop) {
   ExplainAsked out = arguments.asked;
-  out.slow.file = arguments.runs[0];
-  if (arguments.runs.size() == 2) out.healthy = InputText{arguments.runs[1]};
+  std::vector<std::string> runs = arguments.runs;
+  take_evidence(runs, out.evidence);
+  if (runs.size() > 2) {
+    throw InputError("explain takes a slow run and a healthy one, not more: '" + runs[2] + "'");
+  }
+  out.slow.file = runs[0];
+  if (runs.size() == 2) out.healthy = InputText{runs[1]};
   if (!arguments.machine.empty()) out.machine = InputText{arguments.machine};
   out.gpu = arguments.predict.gpu;
   out.predict = predict_options(arguments.predict, parameter_set(arguments.params));
@@ -71,7 +99,7 @@ void add_explain_command(CommandLine& line) {
               "evidence's, with all mended that weft doctor finds")
       .option("--evidence", arguments->asked.evidence,
               "what tools print on one host of the slow machine, or a tar of it (weft doctor); "
-              "repeatable")
+              "repeatable, or several files after one")
       .option("--as", arguments->asked.as,
               "columns that the runs leave out, such as ranks=16,hosts=2,op=allreduce");
   add_predict_options(command, arguments->predict,

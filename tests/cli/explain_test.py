@@ -174,6 +174,19 @@ class Explain(CliTest):
         self.assertEqual(run.returncode, 6)
         self.assertNotIn("TCP sockets give", run.stdout.decode())
 
+    def test_several_files_may_follow_one_evidence(self):
+        (self.here / "lspci.txt").write_text((cli_test.SOURCE / "tests/data/evidence/lspci-vvv-dell-h100.txt").read_text())
+        (self.here / "log.txt").write_text("h1:1:1 [0] NCCL INFO NCCL version 2.28.9+cuda12.9\n")
+        self.log("slow.txt", "--set", "nic.trained_width=4")
+        once = self.explain("slow.txt", "healthy.txt", "--evidence", "lspci.txt", "--evidence", "log.txt")
+        self.assertEqual(once.returncode, 6, once.stderr.decode())
+        for arguments in (("slow.txt", "healthy.txt", "--evidence", "lspci.txt", "log.txt"),
+                          ("slow.txt", "--evidence", "lspci.txt", "log.txt", "healthy.txt"),
+                          ("--evidence", "lspci.txt", "log.txt", "slow.txt", "healthy.txt")):
+            self.assertEqual(self.explain(*arguments).stdout, once.stdout, arguments)
+        self.refused(["explain", "--evidence", "lspci.txt", "log.txt", "lspci.txt"],
+                     "none of log.txt, lspci.txt is a run: what nccl-tests prints is asked for")
+
     def test_a_parameter_that_is_none_is_refused(self):
         self.assertEqual(self.explain("healthy.txt", "--set", "bogus.x=1").returncode, 2)
         wide = self.explain("healthy.txt", "--set", "explain.error_large=0.5").stdout.decode()
