@@ -197,7 +197,13 @@ Outcome check_nvlinks(const Patient& patient) {
     finding.mend.nvlinks.push_back({gpu->name, usual});
   }
   if (low.empty() && most == 0) return not_here("no GPU is known to be at an NVSwitch");
-  if (low.empty()) return all_well(fmt::format("{} of each GPU", most));
+  if (low.empty()) {
+    std::vector<Quote> quotes;
+    for (const auto& [gpu, link] : links) {
+      quotes.push_back({link->place.text(), fmt::format("{}: {} NVLinks", gpu, link->count)});
+    }
+    return all_well(fmt::format("{} of each GPU", most), std::move(quotes));
+  }
   finding.what =
       names_of(low) + " " + std::string(by_count(low.size(), "lacks", "lack")) + " NVLinks";
   finding.remedy = "nvidia-smi nvlink -e; dmesg for Xid 74; reset the GPU, then its board";

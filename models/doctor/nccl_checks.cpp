@@ -374,10 +374,12 @@ Outcome check_environment(const Patient& patient) {
   if (!out.empty()) return found(std::move(out));
   // NCCL names its version and its variables as it begins; an excerpt from further on has neither.
   const HostView& view = patient.view();
-  const bool has_begin = view.first("host", std::string(fact::kVersion) + "NCCL") != nullptr ||
-                         !view.beginning(fact::kEnv).empty();
-  return has_begin ? all_well("no variable turns anything off")
-                   : not_known("no beginning of NCCL's log says its variables", "NCCL_DEBUG=INFO");
+  const Fact* begin = view.first("host", std::string(fact::kVersion) + "NCCL");
+  const std::vector<const Fact*> variables = view.beginning(fact::kEnv);
+  if (begin == nullptr && !variables.empty()) begin = variables.front();
+  return begin != nullptr
+             ? all_well("no variable turns anything off", {quote_of(*begin)})
+             : not_known("no beginning of NCCL's log says its variables", "NCCL_DEBUG=INFO");
 }
 
 }  // namespace weft

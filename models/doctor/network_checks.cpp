@@ -174,9 +174,14 @@ Outcome check_ports(const Patient& patient) {
     return not_known("whose ports those are is not known", "ls -l /sys/class/infiniband");
   }
   if (!any) return not_known("nothing says the state of ports", "ibstat");
+  if (down.empty() && patient.nics().empty()) return not_known("no port is up", "ibstat");
   if (down.empty()) {
-    return patient.nics().empty() ? not_known("no port is up", "ibstat")
-                                  : all_well("those in use are up");
+    std::vector<Quote> up;
+    for (const DeviceSpec* nic : patient.nics()) {
+      const Fact* const state = patient.said(*nic, fact::kState);
+      if (state != nullptr) up.push_back(quote_of(*state));
+    }
+    return all_well("those in use are up", std::move(up));
   }
   double best = 0;
   for (const DeviceSpec* nic : patient.nics()) {

@@ -118,7 +118,7 @@ Outcome check_acs(const Patient& patient) {
   }
   if (!unknown.empty()) return not_known_of(unknown, "the ACS of the port above", kLspci);
   return all_well(fmt::format("{} switch ports, none of which redirects", ports.size()),
-                  quotes(patient, {ports.front()}, "port_acs"));
+                  quotes(patient, ports, "port_acs"));
 }
 
 Outcome check_links(const Patient& patient) {
@@ -126,10 +126,9 @@ Outcome check_links(const Patient& patient) {
   std::vector<const DeviceSpec*> unknown;
   std::vector<const DeviceSpec*> slow;
   std::map<DeviceKind, std::pair<Finding, std::vector<const DeviceSpec*>>> findings;
-  std::size_t links = 0;
+  std::vector<Quote> links;
   for (const DeviceSpec* device : patient.in_use()) {
     if (device->upstream.empty()) continue;
-    ++links;
     bool is_low = false;
     for (const char* const what : {"gen", "width"}) {
       const std::string trained = std::string("trained_") + what;
@@ -144,7 +143,9 @@ Outcome check_links(const Patient& patient) {
       is_low = true;
     }
     if (is_low) findings[device->kind].second.push_back(device);
-    if (patient.said(*device, fact::kTrainedWidth) == nullptr) unknown.push_back(device);
+    const Fact* const width = patient.said(*device, fact::kTrainedWidth);
+    if (width == nullptr) unknown.push_back(device);
+    if (width != nullptr) links.push_back(quote_of(*width));
     if (runs_slowly(patient, *device)) slow.push_back(device);
   }
   std::vector<Finding> out;
@@ -162,7 +163,8 @@ Outcome check_links(const Patient& patient) {
         "the links of " + names_of(slow) + " run below their generation, as an idle GPU's do",
         std::string(kLspci) + ", under load");
   }
-  return all_well(fmt::format("{} links, all as trained as their ends can", links));
+  const std::string said = fmt::format("{} links, all as trained as their ends can", links.size());
+  return all_well(said, std::move(links));
 }
 
 /// A GPU at a ring's end whose NIC is far though one of its own socket is there has it by NCCL's
@@ -252,7 +254,9 @@ Outcome check_payload(const Patient& patient) {
     if (whole(*now) < able) finding.evidence.push_back(quote_of(*now));
   }
   if (finding.evidence.empty()) {
-    return all_well(fmt::format("{} B or more, the most that all can do", able));
+    std::vector<Quote> now;
+    for (const auto& [function, fact] : set) now.push_back(quote_of(*fact));
+    return all_well(fmt::format("{} B or more, the most that all can do", able), std::move(now));
   }
   for (const DeviceSpec* device : patient.in_use()) {
     const ParamValue* const mps = measured(*device, "mps");

@@ -97,8 +97,10 @@ const DeviceSpec* switch_in_use(const Patient& patient) {
   return at == used.end() ? nullptr : *at;
 }
 
-void quote(const std::vector<Quote>& quotes, const std::string& said, Suspect& suspect) {
-  suspect.quotes.insert(suspect.quotes.end(), quotes.begin(), quotes.end());
+/// What is said last, and first of the quotes what says it.
+void quote(std::vector<Quote> quotes, const std::string& said, Suspect& suspect) {
+  if (quotes.empty() && !suspect.quotes.empty()) quotes.push_back({"", said});
+  suspect.quotes.insert(suspect.quotes.begin(), quotes.begin(), quotes.end());
   suspect.said = said;
 }
 
@@ -125,13 +127,27 @@ bool is_set(const Change& change, const Patient& patient) {
   });
 }
 
+/// Quotes of the devices that a change is of stand before those of others.
+std::vector<Quote> own_first(std::vector<Quote> quotes, const Change& change,
+                             const Patient& patient) {
+  std::stable_partition(quotes.begin(), quotes.end(), [&](const Quote& quote) {
+    const std::string subject = quote.text.substr(0, quote.text.find(": "));
+    return std::any_of(change.set.begin(), change.set.end(), [&](const Change::Setting& each) {
+      const DeviceSpec* const device = patient.device(each.device);
+      return device != nullptr && (subject == device->name || subject == device->bus_id);
+    });
+  });
+  return quotes;
+}
+
 void weigh_ok(const std::string_view check, const Outcome& outcome, const Patient& patient,
               std::vector<Suspect>& suspects) {
   for (Suspect& suspect : suspects) {
-    if (!is_seen_by(*suspect.entry, check) || is_set(suspect.variant.change, patient)) continue;
+    if (suspect.weight == 0 || !is_seen_by(*suspect.entry, check)) continue;
+    if (is_set(suspect.variant.change, patient)) continue;
     const bool may_be = suspect.entry->has_other_reasons && check != kP2pCheck;
     suspect.weight *= may_be ? kUnlikely : 0;
-    quote(outcome.evidence, outcome.text, suspect);
+    quote(own_first(outcome.evidence, suspect.variant.change, patient), outcome.text, suspect);
   }
 }
 
@@ -181,7 +197,7 @@ void weigh_by(const Patient& patient, const Site& site, bool as_found,
   }
   if (gdr != nullptr) {
     for (Suspect& suspect : suspects) {
-      if (!turns_gdr_off(*suspect.entry)) continue;
+      if (suspect.weight == 0 || !turns_gdr_off(*suspect.entry)) continue;
       suspect.weight = 0;
       quote({quote_of(*gdr)}, "NCCL used GPUDirect RDMA", suspect);
     }
@@ -191,8 +207,8 @@ void weigh_by(const Patient& patient, const Site& site, bool as_found,
     for (Suspect& suspect : suspects) {
       if (suspect.entry->id != "flat-guest") continue;
       suspect.weight = 0;
-      quote({port != nullptr ? quote_of(*port) : Quote{"", seen->name}}, "there are PCIe switches",
-            suspect);
+      quote({port != nullptr ? quote_of(*port) : Quote{seen->place.text(), seen->name}},
+            "there are PCIe switches", suspect);
     }
   }
   suspects.insert(suspects.end(), found.begin(), found.end());

@@ -2,6 +2,7 @@
 #include "models/explain/evidence.hpp"
 
 #include <algorithm>
+#include <sstream>
 
 #include <gtest/gtest.h>
 
@@ -131,7 +132,7 @@ TEST(WeighBy, ConnectionsSayWhetherPeerToPeerIsOff) {
   EXPECT_EQ(used.of("p2p-off").front()->weight, 0);
   const std::size_t line =
       1 + static_cast<std::size_t>(std::count(dell_rest().begin(), dell_rest().end(), '\n'));
-  EXPECT_EQ(used.of("p2p-off").front()->quotes.back().place, "rest:" + std::to_string(line));
+  EXPECT_EQ(used.of("p2p-off").front()->quotes.front().place, "rest:" + std::to_string(line));
   const Weighed shm(evidence_of_both(dell_lspci(), dell_rest() + channel + "SHM/direct/direct\n"));
   ASSERT_EQ(shm.of("p2p-off").size(), 1U);
   for (const Suspect* suspect : shm.of("p2p-off")) EXPECT_GT(suspect->weight, 1);
@@ -184,6 +185,55 @@ TEST(WeighBy, APcieSwitchRulesOutAFlatGuest) {
     EXPECT_EQ(each.weight, 0);
     EXPECT_EQ(each.said, "there are PCIe switches");
     EXPECT_FALSE(each.quotes.empty());
+  }
+}
+
+TEST(WeighBy, TheFirstQuoteIsOfWhatRulesOut) {
+  const std::string log =
+      dell_rest() + "h1:1:1 [0] NCCL INFO NCCL_DEBUG set by environment to INFO\n";
+  const Weighed made(evidence_of_both(dell_lspci(), log));
+  const auto line_of = [](const std::string& text, const std::string& place) {
+    std::istringstream lines(text);
+    std::string line;
+    for (int i = std::stoi(place.substr(place.find(':') + 1)); i > 0; --i)
+      std::getline(lines, line);
+    return line;
+  };
+  struct Case {
+    const char* id;
+    const char* file;
+    const char* words;
+  };
+  for (const Case& each :
+       {Case{"flat-guest", "lspci", "Express (v2) Upstream Port"}, Case{"acs", "lspci", "ACSCtl:"},
+        Case{"iommu", "rest", "iommu=pt"}, Case{"nic-link", "lspci", "LnkSta:"},
+        Case{"gpu-link", "lspci", "LnkSta:"}, Case{"port-down", "rest", "State: Active"},
+        Case{"nic-rate", "rest", "Rate: 400"}, Case{"payload", "lspci", "MaxPayload"},
+        Case{"read-requests", "lspci", "MaxReadReq 4096"}, Case{"ordering", "lspci", "RlxdOrd+"},
+        Case{"bar1", "lspci", "size=128G"}, Case{"gdr-missing", "rest", "nvidia_peermem"},
+        Case{"pxn-off", "rest", "NCCL version"}}) {
+    const std::vector<const Suspect*> suspects = made.of(each.id);
+    ASSERT_FALSE(suspects.empty()) << each.id;
+    ASSERT_FALSE(suspects.front()->quotes.empty()) << each.id;
+    EXPECT_EQ(suspects.front()->weight, 0) << each.id;
+    const std::string& place = suspects.front()->quotes.front().place;
+    ASSERT_EQ(place.rfind(std::string(each.file) + ":", 0), 0U) << each.id << " " << place;
+    EXPECT_NE(
+        line_of(each.file == std::string("lspci") ? dell_lspci() : log, place).find(each.words),
+        std::string::npos)
+        << each.id << " " << place;
+  }
+}
+
+TEST(WeighBy, TheFirstQuoteIsOfTheCausesOwnDevice) {
+  const Weighed made(evidence_of_both(dell_lspci(), dell_rest()));
+  for (const Suspect* suspect : made.of("nic-link")) {
+    const std::string& text = suspect->quotes.front().text;
+    EXPECT_TRUE(text.starts_with("0000:1a:00.0: ") || text.starts_with("0000:9c:00.0: ")) << text;
+  }
+  for (const Suspect* suspect : made.of("switch-link")) {
+    const std::string& text = suspect->quotes.front().text;
+    EXPECT_TRUE(text.starts_with("0000:16:00.0: ") || text.starts_with("0000:98:00.0: ")) << text;
   }
 }
 
