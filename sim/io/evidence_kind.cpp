@@ -122,6 +122,15 @@ bool begins_command_line(Line line) {
           line.ends_with(" rw") || holds(line, " quiet") || holds(line, "iommu"));
 }
 
+/// Modules that tables of other things do not name: those of GPUs and NICs.
+bool is_known_module(Line name) {
+  constexpr std::array<Line, 5> kBegins{"nvidia", "nv_", "mlx", "ib_", "rdma"};
+  constexpr std::array<Line, 3> kNames{"gdrdrv", "efa", "nouveau"};
+  return std::find(kNames.begin(), kNames.end(), name) != kNames.end() ||
+         std::any_of(kBegins.begin(), kBegins.end(),
+                     [&](Line begin) { return name.starts_with(begin); });
+}
+
 /// Its head, or a line as `lsmod | grep nvidia` leaves it: name, bytes, users and who they are,
 /// "nvidia 56823808 117 nvidia_uvm,nvidia_modeset"; in /proc/modules a state and an address behind.
 bool begins_lsmod(Line line) {
@@ -135,7 +144,7 @@ bool begins_lsmod(Line line) {
   const Line name = next_word(line);
   const Line bytes = next_word(line);
   const Line users = next_word(line);
-  if (!are(name, kNames) || is_digit(name[0]) || !are(bytes, kDigits) ||
+  if (!are(name, kNames) || !is_known_module(name) || !are(bytes, kDigits) ||
       bytes.size() < kFewestDigits || !are(users, kDigits)) {
     return false;
   }

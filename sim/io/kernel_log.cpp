@@ -52,10 +52,17 @@ bool is_time_of_dmesg(Line text) {
   constexpr std::array<Line, 7> kDays{"Mon ", "Tue ", "Wed ", "Thu ", "Fri ", "Sat ", "Sun "};
   if (begins_with_any(text, kDays)) return is_date(text.substr(4));
   text = trimmed(text);
-  constexpr std::size_t kMostDigits = 9;
-  const std::size_t dot = text.find('.');
-  return dot <= kMostDigits && text.size() - dot <= kMostDigits + 1 &&
-         are_digits(text.substr(0, dot)) && are_digits(text.substr(dot + 1));
+  const std::size_t dot = std::min(text.find('.'), text.size());
+  return are_digits(text.substr(0, dot)) && has_form(text.substr(dot), ".dddddd");
+}
+
+/// "[    T123]" or "[    C1]", the thread or CPU that wrote it (CONFIG_PRINTK_CALLER), taken away.
+Line without_caller(Line text) {
+  const std::size_t end = text.find(']');
+  if (!text.starts_with('[') || end == Line::npos) return text;
+  const Line caller = trimmed(text.substr(1, end - 1));
+  const bool is_one = caller.starts_with('T') || caller.starts_with('C');
+  return is_one && are_digits(caller.substr(1)) ? trimmed(text.substr(end + 1)) : text;
 }
 
 /// "[TIME] message".
@@ -63,23 +70,24 @@ std::optional<Line> behind_brackets(Line line) {
   const std::size_t end = line.find(']');
   if (!line.starts_with('[') || end == Line::npos) return std::nullopt;
   if (!is_time_of_dmesg(line.substr(1, end - 1))) return std::nullopt;
-  return trimmed(line.substr(end + 1));
+  return without_caller(trimmed(line.substr(end + 1)));
 }
 
-/// What journalctl and syslog write before a message, but for the time nothing or "HOST".
+/// The host of "TIME HOST", which journalctl and syslog write before a message; "" of localhost.
 std::optional<Line> host_of(Line head) {
   const std::size_t blank = head.rfind(' ');
   const Line name = head.substr(blank == Line::npos ? 0 : blank + 1);
-  const Line time = blank == Line::npos ? Line{} : trimmed(head.substr(0, blank));
+  const Line time = trimmed(head.substr(0, blank == Line::npos ? 0 : blank));
   const bool is_name = !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.';
   });
   constexpr Line kIso = "dddd-dd-ddTdd:dd:dd";
-  const bool is_time = time.empty() || is_date(time) || has_form(time.substr(0, kIso.size()), kIso);
+  const bool is_time = is_date(time) || has_form(time.substr(0, kIso.size()), kIso);
   if (!is_name || !is_time) return std::nullopt;
   // A name without its domain, as NCCL logs it; of an address all.
   const bool is_address = name.find_first_not_of("0123456789.") == Line::npos;
-  return is_address ? name : name.substr(0, name.find('.'));
+  const Line host = is_address ? name : name.substr(0, name.find('.'));
+  return host == "localhost" ? Line{} : host;
 }
 
 /// "kern  :warn  : " of dmesg -x.

@@ -8,6 +8,7 @@
 
 #include "sim/base/error.hpp"
 #include "sim/base/quantity.hpp"
+#include "sim/io/kernel_log.hpp"
 
 namespace weft {
 namespace {
@@ -83,7 +84,8 @@ std::optional<Prefix> compose_prefix(std::string_view line) {
   return Prefix{bar + (line.substr(bar + 1).starts_with(' ') ? 2U : 1U), line.substr(0, end)};
 }
 
-/// A time by ISO 8601: "2026-05-05T06:16:47.1234Z ", "2026-05-05 06:16:47,123 ".
+/// A time by ISO 8601: "2026-05-05T06:16:47.1234Z ", "2026-05-05 06:16:47,123 ". One of the
+/// kernel's log is its own, and tells such a line.
 std::optional<Prefix> time_prefix(std::string_view line) {
   const std::size_t open = line.starts_with('[') ? 1 : 0;
   constexpr std::string_view kForm = "dddd-dd-ddTdd:dd:dd";
@@ -95,7 +97,7 @@ std::optional<Prefix> time_prefix(std::string_view line) {
     if (!fits) return std::nullopt;
   }
   const std::size_t end = line.find(' ', open + kForm.size());
-  if (end == std::string_view::npos || end > 48) return std::nullopt;
+  if (end == std::string_view::npos || end > 48 || kernel_line(line)) return std::nullopt;
   return Prefix{end + 1, ""};
 }
 

@@ -32,4 +32,17 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
+std::string utf8_excerpt(std::string_view text, std::size_t most) {
+  constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    const std::string_view next = length == 0 ? kReplacement : text.substr(0, length);
+    if (out.size() + next.size() > most) break;
+    out += next;
+    text.remove_prefix(length == 0 ? 1 : length);
+  }
+  return out;
+}
+
 }  // namespace weft

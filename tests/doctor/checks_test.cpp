@@ -580,8 +580,9 @@ TEST(DoctorChecks, AlertsAndHosts) {
   for (int i = 10; i < 40; ++i) {
     many += "[  101.000000] NVRM: Xid (PCI:0000:19:00): 43, pid=" + std::to_string(i) + "\n";
   }
-  EXPECT_SPEAKS(with_more("alerts", many + "[  102.0] NVRM: Xid (PCI:0000:19:00): 79, fell off\n"),
-                "79");
+  EXPECT_SPEAKS(
+      with_more("alerts", many + "[  102.000000] NVRM: Xid (PCI:0000:19:00): 79, fell off\n"),
+      "79");
   EXPECT_EQ(with_more("alerts", "[  101.000000] nothing to see here, 123456\n").verdict,
             Verdict::kOk);
   Evidence hosts;

@@ -1,4 +1,4 @@
-// Which files are read, those with nothing to say too, and which are passed over.
+// Which files are read, those with nothing to say too, and of which kind.
 #include "sim/input/evidence/evidence.hpp"
 
 #include <map>
@@ -49,6 +49,10 @@ TEST(Evidence, ModulesThatGrepLeavesAreNotAllOfThem) {
   EXPECT_EQ(said(all, "host", "module list"), "complete");
   expect_kind("nvidia 56823808 1 nvidia_uvm, Live 0x0000000000000000 (POE)\n",
               EvidenceKind::kLsmod);
+  for (const std::string line :
+       {"step 1000 20 loss", "tmpfs 1024 0 1024", "dentry 123456 123456 192"}) {
+    EXPECT_NE(refusal_of(line + "\n"), "accepted") << line;
+  }
   EXPECT_NE(refusal_of("nvidia 8 1\n"), "accepted");
   EXPECT_NE(refusal_of("nvidia is 8192 times 1\n"), "accepted");
 }
@@ -56,11 +60,21 @@ TEST(Evidence, ModulesThatGrepLeavesAreNotAllOfThem) {
 TEST(Evidence, TheKernelsLogIsReadInEachOfItsForms) {
   const std::string xid = "NVRM: Xid (PCI:0000:19:00): 79, pid=1";
   for (const std::string before :
-       {"[  101.000000] ", "[Tue Mar  5 10:11:12 2024] ", "kern  :warn  : [  101.000000] "}) {
+       {"[  101.000000] ", "[  101.000000][   T17] ", "[Tue Mar  5 10:11:12 2024] ",
+        "kern  :warn  : [  101.000000] "}) {
     EXPECT_EQ(said(evidence_of(before + xid + "\n"), "host", fact::kAlert), xid) << before;
   }
   const std::string journal = "Mar 05 10:11:12 n7.example.org kernel: " + xid + "\n";
   EXPECT_EQ(said(evidence_of(journal), "host", fact::kAlert, "n7"), xid);
+  // With an ISO time before each line, too, which is no collector's.
+  const std::string iso = "2024-03-05T10:11:12+0100 n7 kernel: ";
+  EXPECT_EQ(said(evidence_of(iso + "x\n" + iso + xid + "\n"), "host", fact::kAlert, "n7"), xid);
+  EXPECT_NE(refusal_of("[0.25] it\n"), "accepted");
+  // What a journal has of others is not the kernel's.
+  Evidence others;
+  parse_evidence("Mar 05 10:11:12 n7 kernel: x\nMar 05 10:11:13 n7 nv-hostengine[1]: " + xid + "\n",
+                 "f", "a", others);
+  EXPECT_EQ(said(others, "host", fact::kAlert, "a"), "none");
   // Whose it is by the command line or the archive counts more.
   Evidence named;
   parse_evidence(journal, "f", "a", named);
@@ -76,10 +90,25 @@ TEST(Evidence, CountersOfInterfacesInOneFileAreKeptApart) {
   EXPECT_EQ(said(named, "ens1f0np0", "counter rx_discards_phy"), "7");
   EXPECT_EQ(said(named, "ens1f1np1", "counter rx_discards_phy"), "9");
   const Evidence plain = evidence_of(statistics(7) + statistics(7) + statistics(0));
-  EXPECT_EQ(said(plain, "netdev at 1", "counter rx_discards_phy"), "7");
-  EXPECT_EQ(said(plain, "netdev at 3", "counter rx_discards_phy"), "7");
-  EXPECT_EQ(said(plain, "netdev at 5", "counter rx_discards_phy"), "none");
-  EXPECT_EQ(said(plain, "netdev at 5", "log counters"), "read");
+  EXPECT_EQ(said(plain, "netdev at f:1", "counter rx_discards_phy"), "7");
+  EXPECT_EQ(said(plain, "netdev at f:3", "counter rx_discards_phy"), "7");
+  EXPECT_EQ(said(plain, "netdev at f:5", "counter rx_discards_phy"), "none");
+  EXPECT_EQ(said(plain, "netdev at f:5", "log counters"), "read");
+  // Of two files, too.
+  Evidence two;
+  parse_evidence(statistics(7), "f", "", two);
+  parse_evidence(statistics(9), "g", "", two);
+  EXPECT_EQ(said(two, "netdev at f:1", "counter rx_discards_phy"), "7");
+  EXPECT_EQ(said(two, "netdev at g:1", "counter rx_discards_phy"), "9");
+  for (const std::string command : {"--statistics eth7", "-S 'eth7'", "-S \"eth7\""}) {
+    EXPECT_EQ(said(evidence_of("$ ethtool " + command + "\n" + statistics(7)), "eth7",
+                   "counter rx_discards_phy"),
+              "7")
+        << command;
+  }
+  EXPECT_EQ(said(evidence_of("for i; do ethtool -S \"$i\"; done\n" + statistics(7)),
+                 "netdev at f:2", "counter rx_discards_phy"),
+            "7");
 }
 
 // Two functions of one device: each has its own port, and both the one link.

@@ -411,7 +411,7 @@ TEST(HostTools, ReadBootOptionsModulesAndCpus) {
   EXPECT_EQ(said(evidence_of("BOOT_IMAGE=/vmlinuz ro intel_iommu=on\n"), "host", fact::kIommu),
             "translate");
   const Evidence dmesg = evidence_of(
-      "[    0.000000] Linux version 6.1\n[    1.5] x\n"
+      "[    0.000000] Linux version 6.1\n[    1.500000] x\n"
       "[    2.123456] iommu: Default domain type: Translated\n"
       "[    2.200000] pci 0000:1a:00.0: Adding to iommu group 3\n"
       "[   12.123456] mlx5_core 0000:1a:00.0: 63.008 Gb/s available PCIe bandwidth, limited by 8.0 "
@@ -419,7 +419,7 @@ TEST(HostTools, ReadBootOptionsModulesAndCpus) {
   EXPECT_EQ(said(dmesg, "host", fact::kIommu), "translate");
   EXPECT_THAT(said(dmesg, "host", fact::kAlert), HasSubstr("limited by 8.0 GT/s PCIe x8"));
   // Every kernel says so, with an IOMMU or without.
-  EXPECT_EQ(said(evidence_of("[    0.000000] Linux version 6.1\n[    1.5] x\n"
+  EXPECT_EQ(said(evidence_of("[    0.000000] Linux version 6.1\n[    1.500000] x\n"
                              "[    2.123456] iommu: Default domain type: Translated\n"),
                  "host", fact::kIommu),
             "none");
@@ -430,14 +430,15 @@ TEST(HostTools, ReadBootOptionsModulesAndCpus) {
         "mlx5_core 0000:4c:00.0: poll_health:801:(pid 0): device's health compromised",
         "NVRM: BAR1 is 0M @ 0x0 (PCI:0000:0f:00.0)",
         "nvidia_peermem: Unknown symbol ib_register_peer_memory_client (err -2)"}) {
-    EXPECT_EQ(said(evidence_of("[    0.000000] Linux version 6.1\n[    1.5] x\n[    2.1] " +
-                               std::string(alert) + "\n"),
-                   "host", fact::kAlert),
-              alert);
+    EXPECT_EQ(
+        said(evidence_of("[    0.000000] Linux version 6.1\n[    1.500000] x\n[    2.100000] " +
+                         std::string(alert) + "\n"),
+             "host", fact::kAlert),
+        alert);
   }
-  EXPECT_EQ(said(evidence_of("[    0.000000] Linux version 6.1\n[    1.5] x\n"
-                             "[    2.1] pcieport 0000:0e:00.0: AER: enabled with IRQ 26\n"
-                             "[    2.2] pcieport 0000:80:01.0: BAR 13: no space for [io]\n"),
+  EXPECT_EQ(said(evidence_of("[    0.000000] Linux version 6.1\n[    1.500000] x\n"
+                             "[    2.100000] pcieport 0000:0e:00.0: AER: enabled with IRQ 26\n"
+                             "[    2.200000] pcieport 0000:80:01.0: BAR 13: no space for [io]\n"),
                  "host", fact::kAlert),
             "none");
   const std::string event = "] mlx5_core 0000:4c:00.0: Port module event: module 0, Cable ";

@@ -67,6 +67,7 @@ TEST(EvidenceText, WindowsLineEndsAndByteOrderMark) {
 
 TEST(EvidenceTextBogus, IsRefusedWithTheReason) {
   EXPECT_EQ(refusal_of(""), "f: is empty");
+  EXPECT_EQ(refusal_of(" \t\r\n \n"), "f: is empty");
   EXPECT_EQ(refusal_of("\x1f\x8b\x08"), "f: is compressed; decompress it first");
   EXPECT_EQ(refusal_of("\xff\xfeG"), "f: is UTF-16; write it as UTF-8");
   EXPECT_EQ(refusal_of(std::string("a\nb\0c", 5)), "f:2: is no text: a byte 0");
@@ -74,6 +75,10 @@ TEST(EvidenceTextBogus, IsRefusedWithTheReason) {
   EXPECT_THAT(
       refusal_of("\nhello\nyou"),
       HasSubstr("f: is no output that weft knows (it begins 'hello'); known: /proc/cmdline,"));
+  // What is quoted is whole characters, in place of bytes that are none U+FFFD.
+  const std::string almost(39, 'x');
+  EXPECT_THAT(refusal_of(almost + "\xC3\xA9t\xC3\xA9"), HasSubstr("'" + almost + "')"));
+  EXPECT_THAT(refusal_of("caf\xE9 \xC3\xA9"), HasSubstr("'caf\xEF\xBF\xBD \xC3\xA9')"));
   EXPECT_THAT(refusal_of("# nccl-tests version 2.19.6\n"), HasSubstr("weft compare"));
   EXPECT_THAT(refusal_of("topology: a\nnode: {}\n"), HasSubstr("is a topology"));
 }

@@ -18,9 +18,12 @@ TEST(KernelLog, TakesAwayWhatEachToolPutsBeforeAMessage) {
         Case{"[Tue Mar  5 10:11:12 2024] ", ""}, Case{"kern  :warn  : [   12.000001] ", ""},
         Case{"Mar 05 10:11:12 node7 kernel: ", "node7"},
         Case{"Mar  5 10:11:12 node7 kernel: [   12.000001] ", "node7"},
-        Case{"Mar 05 10:11:12.123456 node7 kernel: ", "node7"},
+        Case{"Mar 05 10:11:12.123456 node7 kernel: ", "node7"}, Case{"[    0.000000][    T0] ", ""},
+        Case{"[   12.000001] [  C31] ", ""},
+        Case{"Mar 05 10:11:12 node7 kernel: [   12.000001][ T1234] ", "node7"},
         Case{"2024-03-05T10:11:12+0100 n-7.example.org kernel: ", "n-7"},
-        Case{"10.0.0.7 kernel: ", "10.0.0.7"}}) {
+        Case{"2024-03-05T10:11:12+0100 10.0.0.7 kernel: ", "10.0.0.7"},
+        Case{"Mar 05 10:11:12 localhost kernel: ", ""}}) {
     const std::string text = each.before + message;
     const std::optional<KernelLine> line = kernel_line(text);
     ASSERT_TRUE(line) << each.before;
@@ -28,14 +31,30 @@ TEST(KernelLog, TakesAwayWhatEachToolPutsBeforeAMessage) {
     EXPECT_EQ(line->host, each.host);
   }
   EXPECT_EQ(kernel_line("[    1.000000] ")->message, "");
+  EXPECT_EQ(kernel_line("[    1.000000] [T] x")->message, "[T] x");
 }
 
 TEST(KernelLogBogus, OtherLinesAreNone) {
-  for (const char* const line : {"", "[", "[]", "[12] x", "[1.] x", "[.5] x", "[Tue] x",
-                                 "[Tue Mar] x", "[Tue Foo  5 10:11:12 2024] x",
+  for (const char* const line : {"",
+                                 "[",
+                                 "[]",
+                                 "[12] x",
+                                 "[1.] x",
+                                 "[.5] x",
+                                 "[Tue] x",
+                                 "[Tue Mar] x",
+                                 "[0.25] it",
+                                 "[1.1234567] x",
+                                 "[Tue Foo  5 10:11:12 2024] x",
                                  "[2026-05-05 06:16:47] b2:10:11 [3] net.cc:9 NCCL WARN no route",
-                                 "kern  :warn", "kern  :", " kernel: x", "the panicking kernel: x",
-                                 "Mar 05 node7 kernel: x", "node7 kernel:x"}) {
+                                 "kern  :warn",
+                                 "kern  :",
+                                 " kernel: x",
+                                 "the panicking kernel: x",
+                                 "10.0.0.7 kernel: x",
+                                 "node7 kernel: x",
+                                 "Mar 05 node7 kernel: x",
+                                 "node7 kernel:x"}) {
     EXPECT_FALSE(kernel_line(line)) << line;
   }
 }

@@ -10,6 +10,7 @@
 #include "sim/input/evidence/text.hpp"
 #include "sim/io/file.hpp"
 #include "sim/io/text_kind.hpp"
+#include "sim/io/utf8.hpp"
 
 namespace weft {
 namespace {
@@ -94,7 +95,7 @@ Unread unknown(std::string_view text) {
   if (line.starts_with(kCommand) && is_all) {
     return {one_line(line.substr(kCommand.size())) + " printed nothing"};
   }
-  return {"is no output that weft knows (it begins '" + one_line(line.substr(0, kMost)) + "')",
+  return {"is no output that weft knows (it begins '" + one_line(utf8_excerpt(line, kMost)) + "')",
           true};
 }
 
@@ -205,15 +206,20 @@ void parse_evidence(const std::string& text, const std::string& file, const std:
   evidence.facts.name_mst_devices();
 }
 
+NamedFile named_file(const std::string& argument) {
+  const std::size_t equals = argument.find('=');
+  const bool has_host = equals != std::string::npos && equals > 0 && argument.find('/') > equals;
+  if (!has_host) return {"", argument};
+  return {argument.substr(0, equals), argument.substr(equals + 1)};
+}
+
 Evidence read_evidence(const std::vector<std::string>& files) {
   Evidence evidence;
   std::vector<Unread> unread;
   for (const std::string& argument : files) {
-    const std::size_t equals = argument.find('=');
-    const bool named = equals != std::string::npos && equals > 0 && argument.find('/') > equals;
-    const std::string file = named ? argument.substr(equals + 1) : argument;
-    std::optional<Unread> why = read_file(read_text_file(file, kMostEvidenceBytes), file,
-                                          named ? argument.substr(0, equals) : "", evidence);
+    const NamedFile named = named_file(argument);
+    std::optional<Unread> why =
+        read_file(read_text_file(named.file, kMostEvidenceBytes), named.file, named.host, evidence);
     if (why) unread.push_back(std::move(*why));
   }
   if (unread.size() == files.size() && !unread.empty()) {

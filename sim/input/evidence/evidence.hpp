@@ -29,6 +29,13 @@ struct Evidence {
 /// The most bytes of one file, and of what a tar holds in all.
 inline constexpr std::int64_t kMostEvidenceBytes = 64LL << 20;
 
+/// "HOST=FILE" of a command line, or a file alone.
+struct NamedFile {
+  std::string host;
+  std::string file;
+};
+NamedFile named_file(const std::string& argument);
+
 /// Reads other tools' output; which, its content says (evidence_kind.hpp). Several may follow one
 /// another in a file, and be of several hosts. A file may be a tar of such (weft-collect's).
 /// "HOST=FILE" says whose a file is where it does not say itself. Of several files or members those

@@ -77,10 +77,10 @@ bool is_of_iommu(std::string_view text) {
                      [&](std::string_view word) { return holds(text, word); });
 }
 
-/// A line of the kernel's log without its time.
+/// A line of the kernel's log without its time; "" of another's, which journals have between them.
 std::string_view message_of(const EvidenceLine& line) {
   const std::optional<KernelLine> kernel = kernel_line(line.text);
-  return kernel ? kernel->message : without_blanks(line.text);
+  return kernel ? kernel->message : std::string_view{};
 }
 
 /// What mlx5_core says of a transceiver: "mlx5_core 0000:4c:00.0: Port module event: module 0,
@@ -215,7 +215,7 @@ void read_dmesg(const EvidenceSection& section, Facts& facts) {
   const std::map<std::string_view, int> last_events = last_module_events(section);
   const bool has_iommu =
       std::any_of(section.lines.begin(), section.lines.end(),
-                  [](const EvidenceLine& line) { return is_of_iommu(line.text); });
+                  [](const EvidenceLine& line) { return is_of_iommu(message_of(line)); });
   for (const EvidenceLine& line : section.lines) {
     const std::string_view text = message_of(line);
     Scan scan(text);

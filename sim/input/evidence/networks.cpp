@@ -198,10 +198,10 @@ void read_perfquery(const EvidenceSection& section, Facts& facts) {
   }
 }
 
-/// Where nothing says of which interface it is, the line tells it from others: "netdev at 12".
+/// Where nothing says of which interface it is, its place tells it from others: "netdev at f:12".
 void read_ethtool(const EvidenceSection& section, Facts& facts) {
   const std::string subject = section.argument.empty()
-                                  ? "netdev at " + std::to_string(section.lines.front().number)
+                                  ? "netdev at " + section.place(section.lines.front()).text()
                                   : one_line(section.argument);
   facts.add(
       section.fact(section.lines.front(), subject, std::string(fact::kLog) + "counters", "read"));

@@ -1,6 +1,7 @@
 #include "sim/input/evidence/text.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <optional>
 #include <utility>
@@ -14,7 +15,7 @@ namespace {
 /// The text, if it is one.
 std::string_view checked(std::string_view text, const std::string& file) {
   const auto refuse = [&](const std::string& why) { throw InputError(Place{file, 0, 0}, why); };
-  if (text.empty()) refuse("is empty");
+  if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) refuse("is empty");
   if (text.starts_with("\x1f\x8b") ||
       text.starts_with("\xfd"
                        "7zXZ") ||
@@ -46,9 +47,22 @@ struct Echoed {
   EvidenceKind kind;
   std::string_view device;  ///< "" if the line is no such command
 };
+/// An interface's name, quoted or not; "" of what a shell puts one in place of: "$NETDEV".
+std::string_view interface_of(std::string_view word) {
+  const bool is_quoted = word.size() > 2 && word.front() == word.back() &&
+                         (word.front() == '"' || word.front() == '\'');
+  if (is_quoted) word = word.substr(1, word.size() - 2);
+  const bool is_name = std::all_of(word.begin(), word.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || holds("._@-", {&c, 1});
+  });
+  return is_name ? word : std::string_view{};
+}
+
 Echoed echoed(std::string_view line) {
   Scan ethtool(line);
-  if (ethtool.skip_to("ethtool -S ")) return {EvidenceKind::kEthtoolStatistics, ethtool.word()};
+  if (ethtool.skip_to("ethtool -S ") || ethtool.skip_to("ethtool --statistics ")) {
+    return {EvidenceKind::kEthtoolStatistics, interface_of(ethtool.blanks().word())};
+  }
   Scan mlxlink(line);
   const bool is_mlxlink =
       mlxlink.skip_to("mlxlink ") && (mlxlink.skip_to("-d ") || mlxlink.skip_to("--device "));
