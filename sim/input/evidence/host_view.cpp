@@ -145,7 +145,7 @@ void add_absent(const Facts& facts, const std::vector<std::string>& hosts, const
 
 namespace {
 
-/// What a host says of one thing: one value, or several, of ranks of their own.
+/// What a host says of one thing: one value, or several, of ranks of their own; sorted.
 using Values = std::vector<std::string>;
 using SaidOfOne = std::map<std::string, std::vector<const Fact*>>;  // by host
 
@@ -155,24 +155,40 @@ std::string text_of(const Values& values) {
   return out;
 }
 
-/// Hosts that say what most do not; that one says less of it is no difference.
-void add_differences(const std::pair<std::string, std::string>& key, const SaidOfOne& said,
+Values values_of(const std::vector<const Fact*>& facts) {
+  Values out;
+  for (const Fact* fact : facts) out.push_back(fact->value);
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+/// NICs of each rank's own are one value of the host's, and where hosts name as many none of any.
+bool join_nics(SaidOfOne& said, std::vector<Fact>& joined) {
+  std::vector<Values> hosts;
+  for (const auto& [host, by] : said) hosts.push_back(values_of(by));
+  if (are_as_many_nics(hosts)) return false;
+  if (!std::all_of(hosts.begin(), hosts.end(), name_nics)) return true;
+  joined.reserve(said.size());
+  for (auto& [host, by] : said) {
+    joined.push_back(*by.front());
+    joined.back().value = joined_nics(values_of(by));
+    by = {&joined.back()};
+  }
+  return true;
+}
+
+/// Hosts that say what most do not, of several such what is shorter; that one says less of it is no
+/// difference.
+void add_differences(const std::pair<std::string, std::string>& key, SaidOfOne said,
                      std::vector<HostDifference>& odd) {
+  std::vector<Fact> joined;
+  const bool is_hca = key.second == std::string(fact::kEnv) + std::string(kIbHca);
+  if (is_hca && !join_nics(said, joined)) return;
   std::map<Values, std::vector<std::string>> hosts;
-  for (const auto& [host, by] : said) {
-    Values values;
-    for (const Fact* fact : by) values.push_back(fact->value);
-    std::sort(values.begin(), values.end());
-    hosts[values].push_back(host);
-  }
+  for (const auto& [host, by] : said) hosts[values_of(by)].push_back(host);
   if (hosts.size() < 2) return;
-  if (key.second == std::string(fact::kEnv) + std::string(kIbHca) &&
-      std::all_of(hosts.begin(), hosts.end(),
-                  [](const auto& each) { return name_nics(each.first); })) {
-    return;
-  }
   const auto usual = std::max_element(hosts.begin(), hosts.end(), [](const auto& a, const auto& b) {
-    return a.second.size() < b.second.size();
+    return std::pair(a.second.size(), b.first.size()) < std::pair(b.second.size(), a.first.size());
   });
   const Place& usual_place = said.at(usual->second.front()).front()->place;
   for (const auto& [values, names] : hosts) {
@@ -206,7 +222,7 @@ ComparedHosts compare_hosts(const Facts& facts) {
       for (const auto& [value, by] : values) {
         for (const Fact* fact : by) by_host[fact->host].push_back(fact);
       }
-      add_differences(key, by_host, out.odd);
+      add_differences(key, std::move(by_host), out.odd);
     }
     add_absent(facts, out.names, said, out.odd);
     std::stable_sort(out.odd.begin(), out.odd.end(),

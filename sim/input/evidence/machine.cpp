@@ -254,6 +254,7 @@ ImportedMachine import_machine(const Evidence& evidence, const ParamCatalog& cat
   note_apart(evidence, out.hosts, spec.notes);
   set_network_of(evidence.facts, spec);
   add_readings(view, spec.notes);
+  for (std::string& note : unused_values(view)) spec.notes.push_back(std::move(note));
   if (std::string note = ib_hca_note(evidence.facts); !note.empty()) {
     spec.notes.push_back(std::move(note));
   }

@@ -18,8 +18,17 @@ std::map<std::string, std::string> nccl_variables(const HostView& view);
 /// Whether values of NCCL_IB_HCA name NICs, each of them: what ranks then have of their own is no
 /// fault. "^mlx5_2" names those that are left out.
 bool name_nics(const std::vector<std::string>& values);
+/// Those, each once, as one value: "mlx5_0" and "mlx5_1" are "mlx5_0,mlx5_1"; exact names
+/// ("=mlx5_0") stay exact where all are.
+std::string joined_nics(const std::vector<std::string>& values);
+/// Whether the values of each host name NICs, and as many as those of the others.
+bool are_as_many_nics(const std::vector<std::vector<std::string>>& hosts);
 
-/// "NCCL_IB_HCA is of each rank its own: mlx5_0 (a.log:3), ..."; "" where it has one value.
+/// "NCCL_IB_HCA is of each rank its own: mlx5_0 (a.log:3), ..."; "" where it has one value, or
+/// hosts differ by it.
 std::string ib_hca_note(const Facts& facts);
+
+/// "NCCL_ALGO: Ring (a.log:3) is used, not Tree (a.log:9), ..." of each variable that has several.
+std::vector<std::string> unused_values(const HostView& view);
 
 }  // namespace weft
