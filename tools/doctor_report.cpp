@@ -133,7 +133,7 @@ constexpr std::array kFileFields{
               [](const Of& of) { return objects_of(of.diagnosis->together, kHostFields); }},
     FileField{{"checks", "list", "", "the checklist, host by host"},
               [](const Of& of) { return objects_of(of.diagnosis->checks, kCheckFields); }},
-    FileField{{"notes", "list", "", "what had to be assumed of the machine"},
+    FileField{{"notes", "list", "", "what had to be assumed of the machine, and what was not read"},
               [](const Of& of) { return lines_json(of.diagnosis->notes); }}};
 
 // Text.
@@ -244,9 +244,13 @@ std::string checks_text(const Diagnosis& diagnosis, Verdict verdict) {
   return out;
 }
 
-std::string notes_text(const Diagnosis& diagnosis) {
+std::string notes_text(const Diagnosis& diagnosis, bool unread) {
   std::string out;
-  for (const std::string& note : diagnosis.notes) out += "  " + one_line(note) + "\n";
+  for (const std::string& note : diagnosis.notes) {
+    const bool is_of_unread =
+        std::find(diagnosis.unread.begin(), diagnosis.unread.end(), note) != diagnosis.unread.end();
+    if (is_of_unread == unread) out += "  " + one_line(note) + "\n";
+  }
   return out;
 }
 
@@ -286,7 +290,8 @@ std::string doctor_text(const Diagnosis& diagnosis, double threshold) {
   out += titled("unknown:", checks_text(diagnosis, Verdict::kUnknown));
   out += titled("ok:", checks_text(diagnosis, Verdict::kOk));
   out += titled("does not apply:", checks_text(diagnosis, Verdict::kNotHere));
-  out += titled("assumed:", notes_text(diagnosis));
+  out += titled("assumed:", notes_text(diagnosis, false));
+  out += titled("not read:", notes_text(diagnosis, true));
   return out + fmt::format(
                    "{}: {} of {} findings are errors or cost over {:.3g} % of {} on {} {} "
                    "(NCCL {}); {} checks are unknown, {} ok\n",

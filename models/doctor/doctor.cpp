@@ -169,6 +169,7 @@ Diagnosis diagnose(const Evidence& evidence, const DoctorRequest& request,
   out.nodes = patient.context().nodes;
   out.nccl_version = patient.context().version.text();
   out.hosts = {hosts.reference};
+  out.unread = evidence.notes;
   add_notes(patient, "", out);
   std::vector<Finding> findings = examined(patient, hosts.reference, {}, out);
   const std::vector<Finding> known = findings;

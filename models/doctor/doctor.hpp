@@ -40,6 +40,7 @@ struct Diagnosis {
   std::vector<Finding> findings;  ///< what costs most first, then those without a price
   std::vector<HostPrice> together;
   std::vector<std::string> notes;
+  std::vector<std::string> unread;  ///< those of the notes that tell what was not read
 
   std::size_t count(Verdict verdict) const;
   /// Whether a finding is an error, costs more than this share of bandwidth at any size, alone or

@@ -32,6 +32,15 @@ const Fact* gdr_seen(const Patient& patient) {
   return nullptr;
 }
 
+/// Why it is not known which modules are loaded.
+std::string without_list(const Patient& patient) {
+  const Fact* const part = patient.view().first("host", std::string(fact::kLog) + "modules");
+  return part == nullptr ? "nothing says which modules are loaded"
+                         : part->place.text() +
+                               " is part of lsmod's list and has no nvidia_peermem, all of it is "
+                               "wanted";
+}
+
 /// Why DMA-BUF cannot stand in for a module; nullptr if nothing says so.
 const Fact* no_dma_buf(const Patient& patient) {
   const Fact* const modules = patient.view().first("host", fact::kKernelModules);
@@ -57,7 +66,7 @@ Outcome check_modules(const Patient& patient) {
     return all_well("NCCL found GPUDirect RDMA", {quote_of(*used)});
   }
   const Fact* const list = module_of(patient, "list");
-  if (list == nullptr) return not_known("nothing says which modules are loaded", "lsmod");
+  if (list == nullptr) return not_known(without_list(patient), "lsmod");
   const Fact* const why = no_dma_buf(patient);
   if (why == nullptr) {
     return not_known(

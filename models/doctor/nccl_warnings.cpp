@@ -14,8 +14,15 @@ constexpr std::string_view kTimeoutRemedy =
     "see whether the peer's process ended first, then at links and switches between them "
     "(ibqueryerrors, ethtool -S, mlxlink); of RoCE at GIDs and PFC; NCCL_IB_TIMEOUT and "
     "NCCL_IB_RETRY_CNT wait longer";
+constexpr std::string_view kFlushed =
+    "requests were flushed (5, IBV_WC_WR_FLUSH_ERR) after another error";
+constexpr std::string_view kFlushedRemedy = "look for the first error, here or at the peer";
 constexpr std::string_view kLockedMemory =
     "ulimit -l unlimited, in a container --ulimit memlock=-1; else the NIC has no more of them";
+constexpr std::string_view kNicEvent =
+    "a NIC reported an event: a port went down, or a queue pair failed";
+constexpr std::string_view kNicEventRemedy =
+    "look at its port, cable and the kernel's messages (ibstat, dmesg)";
 constexpr std::string_view kPeerEnded = "look at the log of the peer, which ended first";
 constexpr std::string_view kBootstrap =
     "see that NCCL_SOCKET_IFNAME names an interface that all hosts reach each other by, and at "
@@ -24,16 +31,13 @@ constexpr std::string_view kBootstrap =
 /// NCCL's src/misc/ibvwrap.cc, src/transport/net_ib, src/misc/socket.cc, src/include/checks.h, and
 /// RCCL's src/init.cc; statuses are those of ibv_wc_status (rdma-core's verbs.h). The first that
 /// fits counts.
-constexpr std::array<NcclWarning, 25> kWarnings{
+constexpr std::array<NcclWarning, 30> kWarnings{
     {{"Got completion", "status=12 ", kTimeout, kTimeoutRemedy},
      {"Got completion", "error 12,", kTimeout, kTimeoutRemedy},
      {"Got completion", "(12)", kTimeout, kTimeoutRemedy},
-     {"Got completion", "status=5 ",
-      "requests were flushed (5, IBV_WC_WR_FLUSH_ERR) after another error",
-      "look for the first error, here or at the peer"},
-     {"Got completion", "error 5,",
-      "requests were flushed (5, IBV_WC_WR_FLUSH_ERR) after another error",
-      "look for the first error, here or at the peer"},
+     {"Got completion", "status=5 ", kFlushed, kFlushedRemedy},
+     {"Got completion", "error 5,", kFlushed, kFlushedRemedy},
+     {"Got completion", "FLUSH_ERR(5)", kFlushed, kFlushedRemedy},
      {"Got completion", "", "a request of a NIC ended with an error",
       "its status is that of ibv_wc_status; look at the peer's log for the other side of it"},
      {"ibv_create_qp", "failed", "a NIC gave no queue pair", kLockedMemory},
@@ -52,8 +56,13 @@ constexpr std::array<NcclWarning, 25> kWarnings{
       "see that the container has /dev/infiniband, and at rights on it"},
      {"Got non-fatal async event", "", "a NIC reported an event that is not fatal",
       "look at its port (ibstat, dmesg)", false},
-     {"async event", "", "a NIC reported an event: a port went down, or a queue pair failed",
-      "look at its port, cable and the kernel's messages (ibstat, dmesg)"},
+     {"async fatal event", "", kNicEvent, kNicEventRemedy},
+     {"async event", "", kNicEvent, kNicEventRemedy},
+     {"encountered a fatal error", "", "a NIC failed, and what used it",
+      "look above for its event, and at the kernel's messages (dmesg)"},
+     {"Failed to bind NVLink SHARP", "", "memory could not be bound to the NVSwitches' multicast",
+      "restart the Fabric Manager (nvidia-fabricmanager) and look at its log; NCCL_NVLS_ENABLE=0 "
+      "does without"},
      {"peermem", "", "GPU memory could not be mapped for NICs", "modprobe nvidia-peermem"},
      {"peer_mem", "", "GPU memory could not be mapped for NICs", "modprobe nvidia-peermem"},
      {"Cuda failure", "", "a CUDA call failed",
@@ -67,6 +76,7 @@ constexpr std::array<NcclWarning, 25> kWarnings{
      {"onnection closed by remote peer", "", "a peer closed its connection", kPeerEnded},
      {"onnection reset by peer", "", "a peer closed its connection", kPeerEnded},
      {"onnection refused", "", "NCCL's first connection, over TCP, was refused", kBootstrap},
+     {"onnection timed out", "", "NCCL's first connection, over TCP, got no answer", kBootstrap},
      {"No route to host", "", "NCCL's first connection, over TCP, reached no host", kBootstrap}}};
 
 }  // namespace

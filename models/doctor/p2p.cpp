@@ -1,5 +1,6 @@
 #include "models/doctor/p2p.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -60,10 +61,9 @@ Finding over_host_memory(const P2pSaid& said) {
                   by_count(said.staged.size(), "goes", "go"));
   finding.remedy =
       "see that each process sees all GPUs of the node (container, CUDA_VISIBLE_DEVICES) and "
-      "shares "
-      "/dev/shm with the others (--ipc=host), that nothing sets NCCL_P2P_DISABLE or NCCL_P2P_LEVEL "
-      "(nccl.conf), that the Fabric Manager runs, and what nvidia-smi topo -p2p n says; ACS or an "
-      "IOMMU make drivers refuse it, too";
+      "shares /dev/shm with the others (--ipc=host), that nothing sets NCCL_P2P_DISABLE or "
+      "NCCL_P2P_LEVEL (nccl.conf), that the Fabric Manager runs, and what nvidia-smi topo -p2p n "
+      "says; ACS or an IOMMU make drivers refuse it, too";
   for (const P2pSaid::Staged& each : said.staged) {
     finding.evidence.push_back({each.via->place.text(), each.via->subject + " " + each.via->value});
   }
@@ -114,13 +114,14 @@ P2pSaid p2p_said(const HostView& view, const TopologySpec& spec) {
     Scan ends(via->subject);
     const DeviceSpec* const from = gpu_of(spec, ends.until(" -> "));
     const DeviceSpec* const to = gpu_of(spec, ends.rest());
+    if ((from == nullptr || to == nullptr) && out.untold == nullptr) out.untold = via;
     if (from == nullptr || to == nullptr || from == to) continue;
     const PeerLinkSpec* const link = nvlink_between(spec, *from, *to);
     // One direction has a line for each communicator, too.
-    const bool is_again = !out.staged.empty() && out.staged.back().via->subject == via->subject;
-    if (link != nullptr && !is_again) {
-      out.staged.push_back({via, link});
-    }
+    const bool is_again =
+        std::any_of(out.staged.begin(), out.staged.end(),
+                    [&](const P2pSaid::Staged& each) { return each.via->subject == via->subject; });
+    if (link != nullptr && !is_again) out.staged.push_back({via, link});
   }
   return out;
 }
@@ -134,12 +135,17 @@ Outcome check_p2p(const Patient& patient) {
     return not_known("no log says how GPUs exchange data", "NCCL_DEBUG=INFO");
   }
   if (said.shm == nullptr) return all_well("NCCL used it", {quote_of(*said.direct)});
-  if (said.staged.empty()) {
-    return not_here("no NVLink joins GPUs that exchange data by host memory");
-  }
   if (!patient.knows_nvlinks()) {
     return not_known("GPUs exchange data by host memory, and nothing says their NVLinks",
                      "nvidia-smi topo -m");
+  }
+  if (said.staged.empty() && said.untold != nullptr) {
+    return not_known(fmt::format("which GPUs exchange data by host memory ({}) is not known",
+                                 said.untold->place.text()),
+                     "sudo lspci -vvv");
+  }
+  if (said.staged.empty()) {
+    return not_here("no NVLink joins GPUs that exchange data by host memory");
   }
   return found({over_host_memory(said)});
 }

@@ -17,6 +17,7 @@ struct P2pSaid {
   std::vector<Staged> staged;
   const Fact* direct{nullptr};  ///< the first connection that is peer to peer
   const Fact* shm{nullptr};     ///< the first by host memory, NVLink or not
+  const Fact* untold{nullptr};  ///< the first such whose GPUs are not known
   const Fact* off_by{nullptr};  ///< the variable that turns peer to peer off
 };
 P2pSaid p2p_said(const HostView& view, const TopologySpec& spec);

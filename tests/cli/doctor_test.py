@@ -65,6 +65,13 @@ class Doctor(CliTest):
                                rf"  slow.txt:{line}: nic0: trained_width 4 of 16\n  do: ")
         self.assertTrue(said.splitlines()[-1].startswith("unhealthy: 1 of 1 findings "))
 
+    def test_what_is_not_read_is_no_assumption(self):
+        (self.here / "words.txt").write_text("hello\n")
+        said = self.ok("doctor", "lspci.txt", "words.txt")
+        assumed, unread = said[said.index("\nassumed:\n"):].split("\nnot read:\n  words.txt: is no output", 1)
+        self.assertNotIn("not read", assumed)
+        self.assertIn("\n  of other tools' output weft knows: ", unread)
+
     def test_the_threshold_decides(self):
         self.assertEqual(self.doctor("slow.txt", "--threshold", "99").returncode, 0)
         self.assertEqual(self.doctor("slow.txt", "--size", "8", "--threshold", "20").returncode, 0)

@@ -227,6 +227,17 @@ TEST(Doctor, RanksWithNicsOfTheirOwnAreWell) {
             "NCCL_IB_HCA leaves out mlx5_1, of the same card as those it takes");
 }
 
+TEST(Doctor, OfALineOfLsmodAllAreAskedFor) {
+  const Diagnosis diagnosis =
+      diagnosis_of(evidence_of_both(dell_lspci(), "nvidia              56823808  117\n"));
+  const auto at = std::find_if(diagnosis.checks.begin(), diagnosis.checks.end(),
+                               [](const Checked& each) { return each.name == "modules"; });
+  ASSERT_NE(at, diagnosis.checks.end());
+  EXPECT_THAT(at->outcome.text,
+              HasSubstr("rest:1 is part of lsmod's list and has no nvidia_peermem"));
+  EXPECT_EQ(at->outcome.command, "lsmod");
+}
+
 TEST(Doctor, AnotherVersionOfNcclIsNotTakenInSilence) {
   const Diagnosis diagnosis = diagnosis_of(
       evidence_of_both(dell_lspci(), edited(dell_rest(), "version 2.28.9", "version 2.16.2")));

@@ -29,11 +29,15 @@ const Finding* finding(const Diagnosis& diagnosis, std::string_view check = "P2P
   return nullptr;
 }
 
-Verdict verdict(const Diagnosis& diagnosis) {
+const Outcome& outcome(const Diagnosis& diagnosis) {
   for (const Checked& each : diagnosis.checks) {
-    if (each.name == "P2P") return finding(diagnosis) ? Verdict::kFinding : each.outcome.verdict;
+    if (each.name == "P2P") return each.outcome;
   }
   throw std::logic_error("no check P2P");
+}
+
+Verdict verdict(const Diagnosis& diagnosis) {
+  return finding(diagnosis) ? Verdict::kFinding : outcome(diagnosis).verdict;
 }
 
 TEST(P2p, HostMemoryBetweenGpusThatNvlinkJoinsIsAnError) {
@@ -59,6 +63,26 @@ TEST(P2p, OlderLogsNameGpusByBusId) {
     EXPECT_NE(finding(with(channel("0[19000]", "1[9b000]", via))), nullptr) << via;
     EXPECT_EQ(finding(with(channel("0[19000]", "1[9c000]", via))), nullptr) << via;  // a NIC
   }
+}
+
+TEST(P2p, WhereGpusOrNvlinksAreNotToldNothingIsSaid) {
+  const Diagnosis untold = with(channel("0[39000]", "1[9b000]", "SHM/direct/direct"));
+  EXPECT_EQ(verdict(untold), Verdict::kUnknown);
+  EXPECT_THAT(outcome(untold).text, HasSubstr("which GPUs exchange data by host memory (rest:30)"));
+  EXPECT_EQ(outcome(untold).command, "sudo lspci -vvv");
+  const Diagnosis unlinked = diagnosis_of(
+      evidence_of_both(dell_lspci(), channel("0[19000]", "1[9b000]", "SHM/direct/direct")));
+  EXPECT_EQ(verdict(unlinked), Verdict::kUnknown);
+  EXPECT_THAT(outcome(unlinked).text, HasSubstr("nothing says their NVLinks"));
+}
+
+TEST(P2p, ADirectionCountsOnceWhateverStandsBetween) {
+  const std::string to = channel("0[0]", "1[1]", "SHM/direct/direct");
+  const std::string back = channel("1[1]", "0[0]", "SHM/direct/direct");
+  const std::string other = channel("0[0]", "1[1]", "SHM/CUMEM");
+  const Diagnosis diagnosis = with(to + back + other);
+  ASSERT_NE(finding(diagnosis), nullptr);
+  EXPECT_THAT(finding(diagnosis)->what, HasSubstr(": 2 connections between"));
 }
 
 TEST(P2p, AVariableIsTheCause) {

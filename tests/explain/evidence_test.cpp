@@ -227,11 +227,15 @@ TEST(WeighBy, TheFirstQuoteIsOfWhatRulesOut) {
 
 TEST(WeighBy, TheFirstQuoteIsOfTheCausesOwnDevice) {
   const Weighed made(evidence_of_both(dell_lspci(), dell_rest()));
+  ASSERT_FALSE(made.of("nic-link").empty());
+  ASSERT_FALSE(made.of("switch-link").empty());
   for (const Suspect* suspect : made.of("nic-link")) {
+    ASSERT_FALSE(suspect->quotes.empty());
     const std::string& text = suspect->quotes.front().text;
     EXPECT_TRUE(text.starts_with("0000:1a:00.0: ") || text.starts_with("0000:9c:00.0: ")) << text;
   }
   for (const Suspect* suspect : made.of("switch-link")) {
+    ASSERT_FALSE(suspect->quotes.empty());
     const std::string& text = suspect->quotes.front().text;
     EXPECT_TRUE(text.starts_with("0000:16:00.0: ") || text.starts_with("0000:98:00.0: ")) << text;
   }
