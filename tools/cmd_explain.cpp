@@ -1,16 +1,17 @@
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <vector>
-
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "sim/base/error.hpp"
 #include "sim/input/evidence/evidence.hpp"
 #include "sim/io/file.hpp"
 #include "sim/io/text_kind.hpp"
+#include "sim/io/tool_text.hpp"
+#include "sim/result/nccl_tests.hpp"
 #include "tools/command_line.hpp"
 #include "tools/commands.hpp"
 #include "tools/exit_codes.hpp"
@@ -24,6 +25,7 @@ namespace {
 
 struct ExplainArguments {
   std::vector<std::string> runs;
+  std::size_t before_evidence{0};  ///< how many of them
   std::string machine;
   ExplainAsked asked;
   PredictArguments predict;
@@ -32,33 +34,39 @@ struct ExplainArguments {
   std::string time_limit;
 };
 
-/// Whether a file is other tools' output, or a tar of it, without any row of nccl-tests.
-bool is_evidence_alone(const std::string& file) {
-  if (file == "-") return false;
+/// Whether a file is other tools' output, or a tar of it, and no run of nccl-tests. A pipe can be
+/// read once only: it is what it is given as.
+bool is_evidence_alone(const std::string& argument) {
+  const std::string file = named_file(argument).file;
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(file, ignored)) return false;
   const std::string text = read_text_file(file, kMostEvidenceBytes);
-  const bool has_rows = text.find("algbw") != std::string::npos;
-  return is_tar(text) || (kind_of(text) == TextKind::kEvidence && !has_rows);
+  return is_tar(text) ||
+         (kind_of(text) == TextKind::kEvidence && !is_nccl_tests(without_prefixes(text, file)));
 }
 
-/// `--evidence a b`: what stands behind it and can be no run is evidence, too.
-void take_evidence(std::vector<std::string>& runs, std::vector<std::string>& evidence) {
-  if (evidence.empty() || runs.size() < 2) return;
-  const auto begin = std::stable_partition(
-      runs.begin(), runs.end(), [](const std::string& file) { return !is_evidence_alone(file); });
-  if (begin == runs.begin()) {
-    throw InputError(fmt::format("none of {} is a run: what nccl-tests prints is asked for",
-                                 fmt::join(runs, ", ")));
+/// `RUN --evidence a b`: what stands behind it and can be no run is evidence, too. The slow run
+/// stands before it, so none takes another's place.
+void take_evidence(std::size_t before, std::vector<std::string>& runs, ExplainAsked& asked) {
+  if (before == 0) return;
+  const auto begin =
+      std::stable_partition(runs.begin() + static_cast<std::ptrdiff_t>(before), runs.end(),
+                            [](const std::string& file) { return !is_evidence_alone(file); });
+  for (auto at = begin; at != runs.end(); ++at) {
+    asked.notes.push_back(*at + " is taken as evidence");
+    asked.evidence.push_back(*at);
   }
-  evidence.insert(evidence.end(), begin, runs.end());
   runs.erase(begin, runs.end());
 }
 
 ExplainAsked asked_of(const ExplainArguments& arguments, const Stop* stop) {
   ExplainAsked out = arguments.asked;
   std::vector<std::string> runs = arguments.runs;
-  take_evidence(runs, out.evidence);
+  take_evidence(arguments.before_evidence, runs, out);
   if (runs.size() > 2) {
-    throw InputError("explain takes a slow run and a healthy one, not more: '" + runs[2] + "'");
+    const bool is_behind = arguments.before_evidence == 0 && !out.evidence.empty();
+    throw InputError("explain takes a slow run and a healthy one, not more: '" + runs[2] + "'" +
+                     (is_behind ? "; write the slow run before --evidence" : ""));
   }
   out.slow.file = runs[0];
   if (runs.size() == 2) out.healthy = InputText{runs[1]};
@@ -99,7 +107,7 @@ void add_explain_command(CommandLine& line) {
               "evidence's, with all mended that weft doctor finds")
       .option("--evidence", arguments->asked.evidence,
               "what tools print on one host of the slow machine, or a tar of it (weft doctor); "
-              "repeatable, or several files after one")
+              "repeatable, or behind the run several files after one")
       .option("--as", arguments->asked.as,
               "columns that the runs leave out, such as ranks=16,hosts=2,op=allreduce");
   add_predict_options(command, arguments->predict,
@@ -109,7 +117,10 @@ void add_explain_command(CommandLine& line) {
       .option("--time-limit", arguments->time_limit,
               "end after this time, such as 30s; nothing is written then (exit 130)")
       .example("weft explain slow.txt healthy.txt --machine topologies/hgx-h100-8nic.yaml")
-      .action([arguments] { run(*arguments); });
+      .action([arguments, command] {
+        arguments->before_evidence = command.arguments_before("--evidence");
+        run(*arguments);
+      });
 }
 
 }  // namespace weft

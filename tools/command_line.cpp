@@ -1,5 +1,6 @@
 #include "tools/command_line.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include <CLI/CLI.hpp>
@@ -130,6 +131,13 @@ Command& Command::action(std::function<void(const Outputs&)> work) {
   app_->callback(
       [app = app_, info = info_, work = std::move(work)] { work(given_outputs(*app, *info)); });
   return *this;
+}
+
+std::size_t Command::arguments_before(const std::string& option) const {
+  const std::vector<CLI::Option*> given = app_->parse_order();
+  const auto end = std::find(given.begin(), given.end(), app_->get_option(option));
+  return static_cast<std::size_t>(std::count_if(
+      given.begin(), end, [](const CLI::Option* each) { return each->get_positional(); }));
 }
 
 CommandLine::CommandLine()

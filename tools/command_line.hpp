@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -71,6 +72,8 @@ class Command {
   /// The same of a command that reads files which its arguments do not name: it holds them against
   /// its outputs.
   Command& action(std::function<void(const Outputs&)> work);
+  /// Of what was given: how many arguments without a name stand before the first of an option.
+  std::size_t arguments_before(const std::string& option) const;
 
  private:
   CLI::App* app_;

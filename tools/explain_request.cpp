@@ -106,6 +106,7 @@ void explain_asked(const ExplainAsked& asked, const std::function<void(const Exp
     const Explanation explanation =
         explain(gaps_of(effects), effects, errors_of(known.healthy, healthy.has_value(), catalog));
     known.notes.insert(known.notes.begin(), slow.notes.begin(), slow.notes.end());
+    known.notes.insert(known.notes.begin(), asked.notes.begin(), asked.notes.end());
     if (healthy) {
       known.notes.insert(known.notes.end(), healthy->notes.begin(), healthy->notes.end());
     }

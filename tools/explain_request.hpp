@@ -19,8 +19,9 @@ struct ExplainAsked {
   std::string as;
   std::optional<InputText> machine{};  ///< a topology; none: the evidence's
   std::vector<std::string> evidence;
-  std::string gpu;         ///< which `predict` sets too
-  PredictOptions predict;  ///< what is set, and when to stop
+  std::string gpu;                   ///< which `predict` sets too
+  PredictOptions predict;            ///< what is set, and when to stop
+  std::vector<std::string> notes{};  ///< on what was asked
 };
 
 /// Explains it, and gives `show` the answer while what it refers to lives. Throws InputError naming
