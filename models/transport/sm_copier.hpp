@@ -25,9 +25,8 @@ constexpr std::uint64_t next_buffer(std::uint64_t end, std::uint64_t span) {
 /// Each warp takes the next piece of the slice, `gpu.bytes_per_thread` a thread (of loads of memory
 /// beyond the GPU sm_in_flight()), loads it from every source, and when all of it is here stores it
 /// to every sink. Stores are posted: the warp turns to its next piece at once, but stores no second
-/// one before the first has left the GPU. So
-/// loads in flight are bounded by the threads, those beyond the GPU also by their SM, stores by the
-/// links' back-pressure.
+/// one before the first has left the GPU. So loads in flight are bounded by the threads, those
+/// beyond the GPU also by their SM, stores by the links' back-pressure.
 ///
 /// Loads of the GPU's own memory take `gpu.sm_load_latency`. The SM works on each piece for a time
 /// (`sm_ns_per_byte`), one after another, also those of other groups of its block; then it is

@@ -48,6 +48,8 @@ TEST(Variables, NicsOfTheirOwnAreNoDifferenceBetweenHosts) {
   EXPECT_EQ(odd(two + set("b", "mlx5_0") + set("b", "mlx5_1")), 0U);
   EXPECT_EQ(odd(set("a", "mlx5_0") + set("b", "mlx5_1") + set("c", "mlx5_2")), 0U);
   EXPECT_EQ(odd(two + set("b", "^mlx5_7") + set("c", "mlx5_0") + set("c", "mlx5_1")), 1U);
+  // A name that begins those of others is all of these.
+  EXPECT_EQ(odd(set("a", "mlx5") + set("b", "mlx5_0") + set("c", "mlx5")), 1U);
   // But that one host names fewer of them is, by ranks or by one value.
   const std::string three =
       set("a", "mlx5_0,mlx5_1") + set("b", "mlx5_0") + set("c", "mlx5_0,mlx5_1");

@@ -63,8 +63,16 @@ std::string joined_nics(const std::vector<std::string>& values) {
 }
 
 bool are_as_many_nics(const std::vector<std::vector<std::string>>& hosts) {
-  return std::all_of(hosts.begin(), hosts.end(), [&](const std::vector<std::string>& values) {
-    return name_nics(values) && nics_of(values).size() == nics_of(hosts.front()).size();
+  std::vector<std::string> all;
+  for (const std::vector<std::string>& values : hosts) {
+    const auto nics = nics_of(values);
+    if (!name_nics(values) || nics.size() != nics_of(hosts.front()).size()) return false;
+    all.insert(all.end(), nics.begin(), nics.end());
+  }
+  // "mlx5" is all whose names begin so.
+  return std::none_of(all.begin(), all.end(), [&all](const std::string& name) {
+    return std::any_of(all.begin(), all.end(),
+                       [&name](const std::string& other) { return other.starts_with(name + "_"); });
   });
 }
 

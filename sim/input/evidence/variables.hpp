@@ -24,11 +24,12 @@ std::string joined_nics(const std::vector<std::string>& values);
 /// Whether the values of each host name NICs, and as many as those of the others.
 bool are_as_many_nics(const std::vector<std::vector<std::string>>& hosts);
 
-/// "NCCL_IB_HCA is of each rank its own: mlx5_0 (a.log:3), ..."; "" where it has one value, or
-/// hosts differ by it.
+/// "NCCL_IB_HCA is of ranks or hosts their own, ...: mlx5_0 (a.log:3), ..."; "" where it has one
+/// value, or hosts differ by it.
 std::string ib_hca_note(const Facts& facts);
 
-/// "NCCL_ALGO: Ring (a.log:3) is used, not Tree (a.log:9), ..." of each variable that has several.
+/// "NCCL_ALGO: Ring (a.log:3) is used, not Tree (a.log:9), ..." of each variable that has several:
+/// the first other one.
 std::vector<std::string> unused_values(const HostView& view);
 
 }  // namespace weft
