@@ -58,8 +58,8 @@ bool name_nics(const std::vector<std::string>& values) {
 }
 
 std::string joined_nics(const std::vector<std::string>& values) {
-  std::string out = std::all_of(values.begin(), values.end(), is_exact) ? "=" : "";
-  return out + fmt::format("{}", fmt::join(nics_of(values), ","));
+  const bool are_exact = std::all_of(values.begin(), values.end(), is_exact);
+  return fmt::format("{}{}", are_exact ? "=" : "", fmt::join(nics_of(values), ","));
 }
 
 bool are_as_many_nics(const std::vector<std::vector<std::string>>& hosts) {
