@@ -27,6 +27,7 @@ struct CauseEntry {
   bool has_other_reasons;   ///< a check that is ok makes it less likely, and does not rule it out
   /// None: it cannot be on this machine.
   std::vector<Variant> (*variants)(const Site& site);
+  std::string_view seen_by{};  ///< a check that sees what it does, whatever led to it; "": none
 };
 
 /// All of them; of causes that predict the same, those that more machines have come first.

@@ -150,7 +150,7 @@ constexpr std::array kCauses{
                "NICs, and more than one node", kUnset, "environment", false, gdr_level},
     CauseEntry{"p2p-off", "GPUs exchange data by host memory (P2P off)", "two GPUs a node",
                "NCCL_DEBUG=INFO says via SHM in place of P2P; NCCL_P2P_DISABLE, NCCL_P2P_LEVEL",
-               "environment", true, p2p},
+               "environment", true, p2p, "P2P"},
     CauseEntry{"shm-off", "no shared memory in a node", "two GPUs a node", kUnset, "environment",
                false, shm},
     CauseEntry{"pxn-off", "no sending by the GPU next to the NIC (PXN off)",

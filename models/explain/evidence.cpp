@@ -18,10 +18,12 @@ constexpr double kUnlikely = 1.0 / 20;
 /// It is ok, too, where NCCL's rule explains why it was not used.
 constexpr std::string_view kGdrCheck = "GPUDirect RDMA";
 
-/// It sees what a cause whose own check sees variables does, by whatever reason.
-constexpr std::string_view kP2pCheck = "P2P";
-bool is_seen_by(const CauseEntry& entry, std::string_view check) {
-  return entry.check == check || (check == kP2pCheck && entry.id == "p2p-off");
+/// Whether a check sees what a cause does, and not only what may lead to it.
+bool sees_itself(std::string_view check, const CauseEntry& entry) {
+  return !entry.seen_by.empty() && entry.seen_by == check;
+}
+bool tells_of(std::string_view check, const CauseEntry& entry) {
+  return entry.check == check || sees_itself(check, entry);
 }
 
 /// What evidence shows that the catalogue does not have.
@@ -108,12 +110,10 @@ void weigh_finding(const std::string_view check, const Finding& finding, const P
                    const Site& site, std::vector<Suspect>& suspects) {
   const std::vector<Subject> found = subjects(finding.mend, patient);
   for (Suspect& suspect : suspects) {
-    if (!is_seen_by(*suspect.entry, check)) continue;
-    const bool is_its =
-        check == kP2pCheck || share_a_subject(subjects(suspect.variant.change, site), found, site);
-    if (!is_its) continue;
-    suspect.weight *= kFound;
-    if (check == kP2pCheck) suspect.weight *= kFound;  // seen itself, not what may lead to it
+    if (!tells_of(check, *suspect.entry)) continue;
+    const bool is_seen = sees_itself(check, *suspect.entry);
+    if (!is_seen && !share_a_subject(subjects(suspect.variant.change, site), found, site)) continue;
+    suspect.weight *= is_seen ? kFound * kFound : kFound;
     quote(finding.evidence, finding.what, suspect);
   }
 }
@@ -143,9 +143,9 @@ std::vector<Quote> own_first(std::vector<Quote> quotes, const Change& change,
 void weigh_ok(const std::string_view check, const Outcome& outcome, const Patient& patient,
               std::vector<Suspect>& suspects) {
   for (Suspect& suspect : suspects) {
-    if (suspect.weight == 0 || !is_seen_by(*suspect.entry, check)) continue;
+    if (suspect.weight == 0 || !tells_of(check, *suspect.entry)) continue;
     if (is_set(suspect.variant.change, patient)) continue;
-    const bool may_be = suspect.entry->has_other_reasons && check != kP2pCheck;
+    const bool may_be = suspect.entry->has_other_reasons && !sees_itself(check, *suspect.entry);
     suspect.weight *= may_be ? kUnlikely : 0;
     quote(own_first(outcome.evidence, suspect.variant.change, patient), outcome.text, suspect);
   }
@@ -155,7 +155,7 @@ const CauseEntry& entry_of(std::string_view check, const Change& change, const S
                            const std::vector<Suspect>& suspects) {
   const std::vector<Subject> found = subjects(change, site);
   for (const Suspect& suspect : suspects) {
-    if (is_seen_by(*suspect.entry, check) &&
+    if (tells_of(check, *suspect.entry) &&
         share_a_subject(subjects(suspect.variant.change, site), found, site)) {
       return *suspect.entry;
     }

@@ -298,7 +298,7 @@ class Builder {
                             round_trip_of(flush, leg.initiator, beyond) + m.copies->read_extra},
                   .is_read = !is_write,
                   .window = in_flight(leg)};
-    if (is_write && m.copies->rate && crosses_pcie(fabric_, flush.request)) {
+    if (is_write && m.copies->rate && copies_over_pcie(machine_, leg.initiator, beyond)) {
       cap(*m.copies->rate, {"copy engine's writes in flight", fabric_.full_name(leg.initiator)});
     }
   }
@@ -512,16 +512,17 @@ Bytes sm_in_flight(const ThreadBlocks& blocks, const Leg& leg) {
   return blocks.far_bytes_per_thread * threads_of(blocks, leg);
 }
 
-bool crosses_pcie(const Fabric& fabric, const Route& route) {
-  return std::any_of(route.begin(), route.end(),
-                     [&](Hop hop) { return fabric.link(hop.link).kind == LinkKind::kPcie; });
+bool copies_over_pcie(const Machine& machine, DeviceId gpu, DeviceId memory) {
+  const std::optional<DmaRoutes> routes = dma_routes(machine, gpu, memory, true);
+  return !routes ||
+         std::any_of(routes->request.begin(), routes->request.end(), [&machine](Hop hop) {
+           return machine.fabric().link(hop.link).kind == LinkKind::kPcie;
+         });
 }
 
 std::uint32_t copy_requests(const Machine& machine, DeviceId gpu, DeviceId memory) {
   const CopyEngine& engine = *machine.model(gpu).copies;
-  const std::optional<DmaRoutes> routes = dma_routes(machine, gpu, memory, true);
-  const bool is_c2c = routes && !crosses_pcie(machine.fabric(), routes->request);
-  return is_c2c ? engine.c2c_requests : engine.tags;
+  return copies_over_pcie(machine, gpu, memory) ? engine.tags : engine.c2c_requests;
 }
 
 Bytes copy_in_flight(const Machine& machine, const Leg& leg) {

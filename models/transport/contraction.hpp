@@ -66,8 +66,9 @@ bool is_far_load(const Leg& leg);
 /// own memory are so quick that what NCCL unrolls stands for them all.
 Bytes sm_in_flight(const ThreadBlocks& blocks, const Leg& leg);
 
-/// Whether a route has a hop over PCIe; NVLink-C2C and links between sockets are none.
-bool crosses_pcie(const Fabric& fabric, const Route& route);
+/// Whether a GPU's copies to or from a memory cross a PCIe link; NVLink-C2C and links between
+/// sockets are none.
+bool copies_over_pcie(const Machine& machine, DeviceId gpu, DeviceId memory);
 /// Requests that a copy engine keeps in flight to a memory: as many as PCIe's tags, or where no
 /// PCIe link is crossed as NVLink-C2C's.
 std::uint32_t copy_requests(const Machine& machine, DeviceId gpu, DeviceId memory);

@@ -358,14 +358,12 @@ DmaEngine::Settings PacketHost::cpu_engine(DeviceId cpu) const {
 
 DmaEngine::Settings PacketHost::copy_engine(DeviceId gpu, DeviceId memory) const {
   const CopyEngine& engine = *machine_.model(gpu).copies;
-  const std::optional<DmaRoutes> routes = dma_routes(machine_, gpu, memory, false);
-  const bool is_pcie = routes && crosses_pcie(fabric_, routes->request);
   DmaEngine::Settings out{.name = fabric_.full_name(gpu),
                           .read_request = engine.request,
                           .tags = copy_requests(machine_, gpu, memory),
                           .read_extra = engine.read_extra,
                           .completion_timeout = machine_.completion_timeout()};
-  if (engine.rate && is_pcie) {
+  if (engine.rate && copies_over_pcie(machine_, gpu, memory)) {
     // As many writes as reads are in flight.
     out.write_window = Bytes{engine.tags * engine.request};
     out.write_ack = serialization_time(out.write_window, *engine.rate);

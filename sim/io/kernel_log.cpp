@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include "sim/base/quantity.hpp"
+#include "sim/io/text_form.hpp"
 
 namespace weft {
 namespace {
@@ -15,18 +16,6 @@ using Line = std::string_view;
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 bool are_digits(Line text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), is_digit);
-}
-
-/// Whether a text has a form: 'd' is a digit, '_' a digit or a blank, all else itself.
-bool has_form(Line text, Line form) {
-  if (text.size() != form.size()) return false;
-  for (std::size_t i = 0; i < form.size(); ++i) {
-    const bool fits = form[i] == 'd'   ? is_digit(text[i])
-                      : form[i] == '_' ? is_digit(text[i]) || text[i] == ' '
-                                       : text[i] == form[i];
-    if (!fits) return false;
-  }
-  return true;
 }
 
 template <std::size_t size>

@@ -9,6 +9,7 @@
 #include "sim/base/error.hpp"
 #include "sim/base/quantity.hpp"
 #include "sim/io/kernel_log.hpp"
+#include "sim/io/text_form.hpp"
 
 namespace weft {
 namespace {
@@ -89,13 +90,8 @@ std::optional<Prefix> compose_prefix(std::string_view line) {
 std::optional<Prefix> time_prefix(std::string_view line) {
   const std::size_t open = line.starts_with('[') ? 1 : 0;
   constexpr std::string_view kForm = "dddd-dd-ddTdd:dd:dd";
-  if (line.size() < open + kForm.size()) return std::nullopt;
-  for (std::size_t i = 0; i < kForm.size(); ++i) {
-    const char c = line[open + i];
-    const bool fits =
-        kForm[i] == 'd' ? is_digit(c) : c == kForm[i] || (kForm[i] == 'T' && c == ' ');
-    if (!fits) return std::nullopt;
-  }
+  const std::string_view time = line.substr(open, kForm.size());
+  if (!has_form(time, kForm) && !has_form(time, "dddd-dd-dd dd:dd:dd")) return std::nullopt;
   const std::size_t end = line.find(' ', open + kForm.size());
   if (end == std::string_view::npos || end > 48 || kernel_line(line)) return std::nullopt;
   return Prefix{end + 1, ""};

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "sim/input/evidence/variables.hpp"
 
@@ -85,6 +86,12 @@ std::vector<const Fact*> HostView::beginning(std::string_view what) const {
   return out;
 }
 
+std::vector<std::string> values_of(const std::vector<const Fact*>& facts) {
+  std::vector<std::string> out;
+  for (const Fact* fact : facts) out.push_back(fact->value);
+  return out;
+}
+
 std::string HostView::value(const std::string& subject, std::string_view what) const {
   const Fact* const found = first(subject, what);
   return found == nullptr ? std::string{} : found->value;
@@ -107,6 +114,8 @@ std::vector<Conflict> HostView::conflicts() const {
   }
   return out;
 }
+
+namespace {
 
 using SaidOnHosts =
     std::map<std::pair<std::string, std::string>, std::map<std::string, std::vector<const Fact*>>>;
@@ -143,21 +152,12 @@ void add_absent(const Facts& facts, const std::vector<std::string>& hosts, const
   }
 }
 
-namespace {
-
 /// What a host says of one thing: one value, or several, of ranks of their own; sorted.
 using Values = std::vector<std::string>;
 using SaidOfOne = std::map<std::string, std::vector<const Fact*>>;  // by host
 
-std::string text_of(const Values& values) {
-  std::string out;
-  for (const std::string& value : values) out += (out.empty() ? "" : ", ") + value;
-  return out;
-}
-
-Values values_of(const std::vector<const Fact*>& facts) {
-  Values out;
-  for (const Fact* fact : facts) out.push_back(fact->value);
+Values sorted_values_of(const std::vector<const Fact*>& facts) {
+  Values out = values_of(facts);
   std::sort(out.begin(), out.end());
   return out;
 }
@@ -165,13 +165,13 @@ Values values_of(const std::vector<const Fact*>& facts) {
 /// NICs of each rank's own are one value of the host's, and where hosts name as many none of any.
 bool join_nics(SaidOfOne& said, std::vector<Fact>& joined) {
   std::vector<Values> hosts;
-  for (const auto& [host, by] : said) hosts.push_back(values_of(by));
+  for (const auto& [host, by] : said) hosts.push_back(sorted_values_of(by));
   if (are_as_many_nics(hosts)) return false;
   if (!std::all_of(hosts.begin(), hosts.end(), name_nics)) return true;
   joined.reserve(said.size());
   for (auto& [host, by] : said) {
     joined.push_back(*by.front());
-    joined.back().value = joined_nics(values_of(by));
+    joined.back().value = joined_nics(sorted_values_of(by));
     by = {&joined.back()};
   }
   return true;
@@ -185,7 +185,7 @@ void add_differences(const std::pair<std::string, std::string>& key, SaidOfOne s
   const bool is_hca = key.second == std::string(fact::kEnv) + std::string(kIbHca);
   if (is_hca && !join_nics(said, joined)) return;
   std::map<Values, std::vector<std::string>> hosts;
-  for (const auto& [host, by] : said) hosts[values_of(by)].push_back(host);
+  for (const auto& [host, by] : said) hosts[sorted_values_of(by)].push_back(host);
   if (hosts.size() < 2) return;
   const auto usual = std::max_element(hosts.begin(), hosts.end(), [](const auto& a, const auto& b) {
     return std::pair(a.second.size(), b.first.size()) < std::pair(b.second.size(), a.first.size());
@@ -195,8 +195,8 @@ void add_differences(const std::pair<std::string, std::string>& key, SaidOfOne s
     for (const std::string& name : names) {
       for (const Fact* fact : said.at(name)) {
         if (std::binary_search(usual->first.begin(), usual->first.end(), fact->value)) continue;
-        odd.push_back({name, key.first, key.second, fact->value, text_of(usual->first), fact->place,
-                       usual_place});
+        odd.push_back({name, key.first, key.second, fact->value,
+                       fmt::format("{}", fmt::join(usual->first, ", ")), fact->place, usual_place});
       }
     }
   }

@@ -20,6 +20,9 @@ struct Conflict {
 /// "gpu0: lanes: 16 (a.txt:3) is taken, not 8 (b.txt:9)".
 std::string text_of(const Conflict& conflict);
 
+/// What facts say, in their order.
+std::vector<std::string> values_of(const std::vector<const Fact*>& facts);
+
 /// The facts of one host: its own, and those of evidence that names no host.
 class HostView {
  public:

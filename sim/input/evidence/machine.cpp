@@ -168,8 +168,9 @@ void note_apart(const Evidence& evidence, const ComparedHosts& hosts,
 void add_readings(const HostView& view, std::vector<std::string>& notes) {
   constexpr std::size_t kMost = 10;
   std::string variables;
-  for (const auto& [name, value] : nccl_variables(view))
+  for (const auto& [name, value] : nccl_variables(view)) {
     variables += " --env " + name + "=" + value;
+  }
   if (!variables.empty()) {
     notes.push_back("NCCL ran with other variables; give weft nccl and run" + variables);
   }

@@ -42,11 +42,6 @@ bool is_rule(std::string_view line) {
   return line.size() >= 8 && line.find_first_not_of('-') == std::string_view::npos;
 }
 
-/// A command that was echoed or noted above an output which names no device, and its device.
-struct Echoed {
-  EvidenceKind kind;
-  std::string_view device;  ///< "" if the line is no such command
-};
 /// An interface's name, quoted or not; "" of what a shell puts one in place of: "$NETDEV".
 std::string_view interface_of(std::string_view word) {
   const bool is_quoted = word.size() > 2 && word.front() == word.back() &&
@@ -58,6 +53,11 @@ std::string_view interface_of(std::string_view word) {
   return is_name ? word : std::string_view{};
 }
 
+/// A command that was echoed or noted above an output which names no device, and its device.
+struct Echoed {
+  EvidenceKind kind;
+  std::string_view device;  ///< "" if the line is no such command
+};
 Echoed echoed(std::string_view line) {
   Scan ethtool(line);
   if (ethtool.skip_to("ethtool -S ") || ethtool.skip_to("ethtool --statistics ")) {

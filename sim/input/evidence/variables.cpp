@@ -37,12 +37,6 @@ std::map<std::string, std::vector<const Fact*>> by_host(const std::vector<const 
   return out;
 }
 
-std::vector<std::string> values_of(const std::vector<const Fact*>& facts) {
-  std::vector<std::string> out;
-  for (const Fact* fact : facts) out.push_back(fact->value);
-  return out;
-}
-
 /// Whether some are exact and some prefixes, which no one value says.
 bool are_mixed(const std::vector<std::string>& values) {
   return std::any_of(values.begin(), values.end(), is_exact) &&
