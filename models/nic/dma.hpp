@@ -67,6 +67,9 @@ inline constexpr std::array kNicParams{
         "two 111.8 Gb/s; a ConnectX-4 has 16 M/s for each queue, 67 M/s in all "
         "(snabbco/snabb#1007)",
         "between two work queue elements of one queue pair, at least"},
+    ParamSpec{"nic.send_buffer", Unit::kBytes, 262'144, 4096, 1e9, Origin::kAssumed,
+              "unpublished; more than a round trip at line rate",
+              "payload that is asked for or here and has not left"},
     ParamSpec{"nic.completion_latency", Unit::kNanoseconds, 300, 0, 1e7, Origin::kAssumed,
               "a posted write to host memory, 200-300 ns, and its polling",
               "from delivered data, or a returned ACK, to the completion that software sees"},

@@ -1,5 +1,6 @@
 #include "models/nic/room.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "models/nic/dma.hpp"
@@ -66,15 +67,19 @@ DeviceModel resolve_nic(const DeviceParams& d, DeviceId nic) {
   m.port = resolve_port(d, nic);
   m.memory = TargetMemory{};  // its doorbells
   const std::uint32_t tags = r.count("nic.read_tags");
-  m.requester =
-      Requester{.read_request = d.number("nic.mrrs", nic),
-                .tags = m.add_server({"NIC read tags in flight", ServerUnit::kRequestsInFlight,
-                                      static_cast<double>(tags)}),
-                .tag_count = tags,
-                .read_cause = "NIC read round trip",
-                .relaxed_ordering = r.on("nic.relaxed_ordering"),
-                .may_be_strict = true,
-                .ats = r.on("nic.ats")};
+  const double request = d.number("nic.mrrs", nic);
+  // What is asked for holds a tag and, until it leaves, its place in the send buffer.
+  const double places = r.bytes("nic.send_buffer").as_double() / request;
+  m.requester = Requester{
+      .read_request = request,
+      .tags = m.add_server({places < tags ? "NIC send buffer" : "NIC read tags in flight",
+                            ServerUnit::kRequestsInFlight, std::min<double>(tags, places)}),
+      .tag_count = tags,
+      .holds_longer = places < tags ? r.time("nic.latency") : Duration{},
+      .read_cause = "NIC read round trip",
+      .relaxed_ordering = r.on("nic.relaxed_ordering"),
+      .may_be_strict = true,
+      .ats = r.on("nic.ats")};
   m.adapter = adapter_of(r);
   m.adapter->elements = m.add_server(
       {"work queue elements of a NIC", ServerUnit::kPerSecond, 1 / r.time("nic.wqe_time").as_s()});

@@ -364,7 +364,8 @@ class Builder {
     const Duration round_trip = round_trip_of(routes, leg.initiator, leg.source) +
                                 use_limits(leg, routes, leg.source, true) + requester.read_extra;
     if (requester.tags) {
-      use(machine_.server_of(leg.initiator, *requester.tags), round_trip.as_s() / request);
+      use(machine_.server_of(leg.initiator, *requester.tags),
+          (round_trip + requester.holds_longer).as_s() / request);
     } else if (leg.by_copy_engine) {
       cap(Bandwidth::bytes_per_s(in_flight(leg).as_double() / round_trip.as_s()),
           {"copy engine's reads in flight", fabric_.full_name(leg.initiator)});
@@ -560,15 +561,18 @@ ServerId sm_loads_of(const Machine& machine, DeviceId gpu, std::uint32_t number)
   return machine.server_of(gpu, blocks.first_sm + blocks.sms + number % blocks.sms);
 }
 
-Bandwidth solo_rate(const Machine& machine, const Contraction& contraction) {
-  std::optional<Bandwidth> rate;
-  if (contraction.cap) rate = contraction.cap->rate;
+WalkCap solo_limit(const Machine& machine, const Contraction& contraction) {
+  std::optional<WalkCap> limit = contraction.cap;
+  std::optional<ServerId> first;
   for (const ServerUse& use : contraction.uses) {
     const Bandwidth fill = Bandwidth::bytes_per_s(machine.capacity(use.server) / use.weight);
-    if (!rate || fill < *rate) rate = fill;
+    if (limit && limit->rate <= fill) continue;
+    limit = {fill, {}};
+    first = use.server;
   }
-  if (!rate) throw std::logic_error("solo_rate: a walk without limits");
-  return *rate;
+  if (!limit) throw std::logic_error("solo_limit: a walk without limits");
+  if (first) limit->cause = machine.cause(*first);
+  return *limit;
 }
 
 }  // namespace weft

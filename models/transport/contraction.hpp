@@ -94,8 +94,11 @@ DeviceId nvlink_gpu(const Machine& machine, const Leg& leg);
 /// stores, which leave its root complex when its program says so.
 Requester requester_of(const Machine& machine, const Leg& leg);
 
-/// The payload rate of a walk that has the machine to itself: its cap, or the server that fills
-/// first.
-Bandwidth solo_rate(const Machine& machine, const Contraction& contraction);
+/// What limits a walk that has the machine to itself, to what payload rate: its cap, or the server
+/// that fills first.
+WalkCap solo_limit(const Machine& machine, const Contraction& contraction);
+inline Bandwidth solo_rate(const Machine& machine, const Contraction& contraction) {
+  return solo_limit(machine, contraction).rate;
+}
 
 }  // namespace weft

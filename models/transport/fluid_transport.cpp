@@ -105,6 +105,7 @@ QpHandle FluidTransport::open(const QueuePair& queue_pair) {
   const DeviceId nic = queue_pair.nic;
   if (const auto doorbells = machine_->doorbells_of(nic)) qp.doorbells = serial(*doorbells);
   qp.elements = serial(machine_->elements_of(nic));
+  if (qp.write) qp.reads = reads(queue_pair);
   qp.element_gap = machine_->model(nic).adapter->qp_wqe_time;
   queue_pairs_.push_back(std::move(qp));
   return QpHandle{queue_pairs_.size() - 1};
@@ -114,6 +115,16 @@ FluidTransport::Serial FluidTransport::serial(ServerId of) {
   const ServerId server = first_of(of);
   return {&serial_[server], machine_->service_time(server),
           causes_->intern(machine_->cause(server))};
+}
+
+FluidTransport::Reads FluidTransport::reads(const QueuePair& q) {
+  const Walk data = data_walk(q, false);
+  const Bandwidth alone = solo_rate(*machine_, contract(*machine_, {data.front()}));
+  const double ns_per_byte = 1e9 / alone.as_bytes_per_s();
+  const Bytes buffer = machine_->model(q.nic).adapter->send_buffer;
+  return {&all_read_[first_of(machine_->elements_of(q.nic))], ns_per_byte,
+          Duration::from_ns(ns_per_byte * buffer.as_double()),
+          causes_->intern(solo_limit(*machine_, contract(*machine_, data)).cause)};
 }
 
 WalkId FluidTransport::add_verbs(const QueuePair& q, bool is_read) {
@@ -190,14 +201,16 @@ void FluidTransport::begin_held(std::size_t index) {
     const std::optional<WalkId>& walk = request.verb == Verb::kRead ? qp.read : qp.write;
     if (!walk) throw std::logic_error("FluidTransport: a verb that its queue pair does not have");
     const Time ready = std::max(rung, events_->now());
-    qp.beginning.push(
-        {*walk,
-         {.bytes = request.bytes,
-          .tag = request.tag,
-          .completes = request.is_signalled && qp.tells,
-          .is_send = is_send,
-          .waits = {Segment{qp.doorbell_cause(), rung - posted}, {not_ready_, ready - rung}, {}}},
-         ready});
+    qp.beginning.push({*walk,
+                       {.bytes = request.bytes,
+                        .tag = request.tag,
+                        .completes = request.is_signalled && qp.tells,
+                        .is_send = is_send,
+                        .waits = {Segment{qp.doorbell_cause(), rung - posted},
+                                  {not_ready_, ready - rung},
+                                  {},
+                                  {}}},
+                       ready});
     const Time begins = std::max(ready, qp.next_element);
     qp.next_element = begins + qp.element_gap;
     if (begins == events_->now() && qp.beginning.size() == 1) {
@@ -212,8 +225,13 @@ void FluidTransport::take_element(std::size_t index) {
   Qp& qp = queue_pairs_[index];
   Beginning next = qp.beginning.pop();
   const Time taken = qp.elements.server->pass(events_->now(), qp.elements.takes);
-  next.transfer.waits.back() = {qp.elements.cause, taken - next.ready};
-  begin(next.walk, next.transfer, taken - events_->now());
+  next.transfer.waits[2] = {qp.elements.cause, taken - next.ready};
+  Duration wait = taken - events_->now();
+  if (next.walk == qp.write) {
+    next.transfer.waits[3] = {qp.reads.cause, qp.reads.wait(taken, next.transfer.bytes)};
+    wait += next.transfer.waits[3].time;
+  }
+  begin(next.walk, next.transfer, wait);
 }
 
 void FluidTransport::submit(WalkId walk, Bytes bytes, std::uint64_t tag) {

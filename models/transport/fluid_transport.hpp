@@ -27,8 +27,9 @@ namespace weft {
 ///
 /// A verb is the walk that its data take: the NIC reads, a message, the other NIC writes. A read's
 /// is the same from the other side, and its request travels before. What is posted passes the
-/// servers of doorbells and of work queue elements one after another, as on packets. A completion
-/// is there `nic.completion_latency` after the data (a read's, a receive's) or after the
+/// servers of doorbells and of work queue elements one after another, as on packets, and a NIC
+/// reads messages one after another as far as its send buffer has room (Reads). A completion is
+/// there `nic.completion_latency` after the data (a read's, a receive's) or after the
 /// acknowledgement, which takes the message's tail latency back. A send, and what was posted behind
 /// it, waits until there is a receive. Not modelled: packets, credits, congestion control,
 /// unfairness of arbitration; of verbs inline payload, reads of several elements at once and timers
@@ -62,8 +63,9 @@ class FluidTransport final : public Transport, public ServerLoads, private Event
     std::uint64_t tag;
     bool completes{false};  ///< somebody is told
     bool is_send{false};
-    /// Of a message, before its head: for a receive, for doorbells to pass, for its element.
-    std::array<Segment, 3> waits{};
+    /// Of a message, before its head: for a receive, for doorbells to pass, for its element, for
+    /// what its NIC reads before.
+    std::array<Segment, 4> waits{};
   };
   struct Held {
     VerbRequest request;
@@ -80,6 +82,26 @@ class FluidTransport final : public Transport, public ServerLoads, private Event
     SerialServer* server{nullptr};
     Duration takes{};
     CauseId cause{};
+  };
+  /// A NIC reads messages one after the other, as far as its send buffer has room; where that is
+  /// full, its queue pairs take turns.
+  struct Reads {
+    Time* all_read{nullptr};  ///< of what was posted to the NIC: when it would have read all
+    double ns_per_byte{0};    ///< of its reads of this memory, alone
+    Duration most{};          ///< for a full buffer
+    CauseId cause{};          ///< what limits its messages alone, as if all before went likewise
+    Time last{};              ///< when the queue pair's last one began
+
+    /// How long a message waits that is begun now. One without bytes is not read, but comes after
+    /// those of its queue pair.
+    Duration wait(Time now, Bytes bytes) {
+      if (bytes > Bytes{0}) {
+        const Time begins = std::max(now, *all_read);
+        *all_read = begins + Duration::from_ns(ns_per_byte * bytes.as_double());
+        last = now + std::min(begins - now, most);
+      }
+      return std::max(last, now) - now;
+    }
   };
   /// A latency behind a message's tail, and the messages of which is told then.
   struct Telling {
@@ -129,6 +151,7 @@ class FluidTransport final : public Transport, public ServerLoads, private Event
     bool tells{false};  // completions
     std::optional<Serial> doorbells{};
     Serial elements{};
+    Reads reads{};
     Duration element_gap{};  // between two of its own
     Time next_element{};
     Fifo<Beginning> beginning{};              // for their elements
@@ -146,6 +169,7 @@ class FluidTransport final : public Transport, public ServerLoads, private Event
                      const Contraction& back);
   Telling telling(const std::vector<Segment>& tail, std::vector<LatencyPart> parts, DeviceId nic);
   Serial serial(ServerId server);
+  Reads reads(const QueuePair& queue_pair);
   ServerId first_of(ServerId server) const {
     return classes_.empty() ? server : ServerId{classes_.first[server.index()]};
   }
@@ -191,6 +215,7 @@ class FluidTransport final : public Transport, public ServerLoads, private Event
   std::vector<Verbs> verbs_;
   std::vector<Qp> queue_pairs_;
   std::map<ServerId, SerialServer> serial_;
+  std::map<ServerId, Time> all_read_;  // by the NIC's server of elements
   std::map<DeviceId, Copies> copies_;  // by GPU
   std::vector<Flush> flushes_;
   std::vector<std::optional<FlowServerIndex>> flow_server_;  // by server

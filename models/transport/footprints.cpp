@@ -129,6 +129,7 @@ Footprint MachineFootprints::of_queue_pair(const QueuePair& q) const {
     const Adapter& adapter = *machine_->model(nic).adapter;
     out.alone = combined(out.alone, digest(adapter.completion_latency));
     out.alone = combined(out.alone, digest(adapter.qp_wqe_time));
+    out.alone = combined(out.alone, static_cast<std::uint64_t>(adapter.send_buffer.count()));
   }
   if (const std::optional<ServerId> doorbells = machine_->doorbells_of(q.nic)) {
     out.in_turn.push_back(doorbells->value);

@@ -26,8 +26,7 @@ struct Actor {
   enum class Kind : std::uint8_t {
     kThreadBlock,  ///< of a kernel, or a group of its warps or a thread that works by itself
     /// NCCL's, which serves all connections of a GPU, in rounds: it takes all tokens that are
-    /// there, by their tags and programs as its list has the connections, and works for each; then
-    /// what they lead to happens.
+    /// there, and serves them by their tags and programs, as its list has the connections.
     kProxyThread,
     kHostThread,
     kCopyEngine,  ///< of a GPU, one direction: moves along walks that say so (Leg::by_copy_engine)

@@ -187,9 +187,6 @@ class Runner::Engine final : private TransportSink, private EventTarget {
       const Program& program = job.programs[number];
       if (program.serves != kNoIndex) ++job.unfinished;
       cursor.begin(program);
-      if (self.works_in_rounds && program.serves != kNoIndex && begins_with_work(program)) {
-        cursor.pass();  // done with the round
-      }
       while (!cursor.is_done()) {
         const Instruction& i = cursor.instruction();
         switch (i.kind) {
@@ -236,10 +233,6 @@ class Runner::Engine final : private TransportSink, private EventTarget {
     }
   }
 
-  static bool begins_with_work(const Program& program) {
-    return !program.code.empty() && program.code.front().kind == Kind::kCompute;
-  }
-
   /// Of a token in a round: by its queue pair's turn (what is to be sent without one, last), then
   /// by who serves it.
   static std::array<std::uint32_t, 3> place_of(const Job& job, const Token& token) {
@@ -248,8 +241,8 @@ class Runner::Engine final : private TransportSink, private EventTarget {
   }
 
   /// What an actor takes at once: a token; one that works in rounds, all that are there, in the
-  /// order of its queue pairs and programs, whichever came first. For how long it works on them
-  /// before any takes effect, each named on its path; 0 of others, whose programs say that.
+  /// order of its queue pairs and programs, whichever came first. How long it takes before it turns
+  /// to the first of them.
   Duration begin_round(const Job& job, ActorState& self, ActorIndex actor, bool was_idle) {
     if (!self.works_in_rounds) return {};
     while (!self.inbox.empty()) self.round.push_back(self.inbox.take());
@@ -264,14 +257,6 @@ class Runner::Engine final : private TransportSink, private EventTarget {
       work = job.lags[round].time;
       if (was_idle) work = Duration::from_ns(work.as_ns() / 2);
       self.path = paths_.extend(std::move(self.path), job.lags[round].cause, work);
-    }
-    for (const Token& token : self.round) {
-      const Program& program = job.programs[token.program];
-      if (!begins_with_work(program)) continue;
-      const Instruction& begin = program.code.front();
-      const Duration takes = work_of(job, self, begin);
-      self.path = paths_.extend(std::move(self.path), job.lags[begin.index].cause, takes);
-      work += takes;
     }
     return work;
   }

@@ -658,7 +658,7 @@ class Results(CliTest):
             self.assertTrue(provenance[key], key)
 
     def test_show_takes_one_gpu_and_nodes_without_nics(self):
-        one = "../../scenarios/regressions/topologies/h100-1gpu.yaml"
+        one = "../../scenarios/regressions/topologies/h100-same-socket.yaml"
         shown = json.loads(self.ok("show", one, "--set", "nodes=1", "--format", "json"))
         self.assertEqual([(p["gpu"], p["nic"]) for p in shown["pairs"]], [("gpu0", "nic0")])
         (self.here / "bare.yaml").write_text(

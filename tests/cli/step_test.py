@@ -109,7 +109,8 @@ class Step(CliTest):
         compute, = (c for c in row["compute"] if c["name"] == "GPU")
         self.assertAlmostEqual(compute["busy_us"], 400, delta=1e-6)
         exposed, = row["communication"]
-        self.assertAlmostEqual(row["step_us"], 400 + exposed["exposed_us"], delta=1e-6)
+        # On average over the GPUs, some of which are done before others.
+        self.assertAlmostEqual(row["step_us"] - 400, exposed["exposed_us"], delta=0.01 * exposed["exposed_us"])
         self.refused(["run", "chakra.yaml"], "chakra.yaml:4:12: this is a training step: weft step runs it")
         (self.here / "t.0.et").write_bytes(b"{}")  # not read if there are too few GPUs
         self.refused(["step", "chakra.yaml", "--set", "nodes=1"],

@@ -59,21 +59,15 @@ struct Known {
 };
 
 constexpr Known kKnown[] = {
-    {"gb200-nvl72.yaml gdr Ring 1048576 nic.pcie_gen=4", 0.022},
-    {"gb200-nvl72.yaml gdr Ring 1048576 nic.pcie_width=8", 0.022},
-    {"gb200-nvl72.yaml gdr Ring 1048576 nic.read_tags=64", 0.023},
-    {"genoa-2p.yaml host-staged Ring 67108864 cpu.dram_rate=3200 MT/s", 0.039},
-    {"genoa-2p.yaml host-staged Ring 67108864 nic.read_tags=64", 0.07},
-    {"hgx-h100-1nic.yaml host-staged Ring 1048576 gpu.pcie_gen=5", 0.023},
-    {"hgx-h100-1nic.yaml host-staged Ring 1048576 gpu.pcie_width=16", 0.023},
-    {"hgx-h100-1nic.yaml host-staged Ring 1048576 nic.mrrs=4096 B", 0.03},
-    {"hgx-h100-1nic.yaml host-staged Ring 1048576 nic.rate=200 Gb/s", 0.12},
-    {"hgx-h100-2nic.yaml host-staged Ring 1048576 nic.read_tags=32", 0.081},
-    {"oci-h100.yaml host-staged Ring 1048576 nic.mrrs=256 B", 0.037},
-    {"sapphire-rapids-2p-other-socket.yaml host-staged Ring 1048576 cpu.dram_rate=4800 MT/s",
-     0.028},
-    {"sapphire-rapids-2p.yaml gdr Ring 1048576 nic.mrrs=4096 B", 0.023},
-    {"sapphire-rapids-2p.yaml host-staged Ring 67108864 nic.read_tags=64", 0.07},
+    {"gb200-nvl72.yaml host-staged Ring 1048576 nic.pcie_gen=5", 0.046},
+    {"gb200-nvl72.yaml host-staged Ring 1048576 nic.pcie_width=16", 0.046},
+    {"genoa-2p-other-socket.yaml host-staged Ring 1048576 nic.pcie_gen=6", 0.038},
+    {"genoa-2p-same-root.yaml host-staged Ring 1048576 nic.pcie_gen=6", 0.051},
+    {"genoa-2p.yaml host-staged Ring 67108864 cpu.dram_rate=3200 MT/s", 0.038},
+    {"genoa-2p.yaml host-staged Ring 67108864 nic.read_tags=64", 0.094},
+    {"sapphire-rapids-2p-other-socket.yaml host-staged Ring 1048576 nic.pcie_gen=6", 0.038},
+    {"sapphire-rapids-2p-same-root.yaml host-staged Ring 1048576 nic.pcie_gen=6", 0.051},
+    {"sapphire-rapids-2p.yaml host-staged Ring 67108864 nic.read_tags=64", 0.094},
 };
 
 double known(const std::string& run) {

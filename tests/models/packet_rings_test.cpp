@@ -1,4 +1,7 @@
 // Both transports where a link is full, at sizes that take packets some seconds.
+#include <cmath>
+#include <cstdio>
+
 #include <gtest/gtest.h>
 
 #include "tests/models/prediction.hpp"
@@ -35,18 +38,60 @@ TEST(PacketRings, FourNodesAgreeWithTheFluidTransport) {
   }
 }
 
+// Whole all-reduces as NCCL decides their channels, on 2 and 4 nodes: the page has the table.
+// GDR: 3 %, but for a tree of LL and one of Simple. Host-staged the uplinks are shared otherwise.
+TEST(PacketRings, EachAlgorithmAndProtocolAgreesWithTheFluidTransport) {
+  int close = 0;
+  int all = 0;
+  for (const char* path : {"gdr", "host-staged"}) {
+    for (const std::uint32_t nodes : {2U, 4U}) {
+      for (const char* algo : {"Ring", "Tree"}) {
+        for (const char* proto : {"LL", "LL128", "Simple"}) {
+          Scenario scenario = read_scenario(shipped("scenarios/quickstart.yaml"));
+          scenario.topology = shipped("topologies/genoa-2p-same-switch.yaml");
+          scenario.nodes = nodes;
+          scenario.sizes = {Bytes::mib(1), Bytes::mib(4)};
+          scenario.memory_paths = {path};
+          scenario.env = {{"NCCL_ALGO", algo}, {"NCCL_PROTO", proto}};
+          PredictOptions options;
+          options.threads = 1;
+          const std::vector<ResultRow> fluid = predict(scenario, options, make_catalog()).rows;
+          options.fidelity = Fidelity::kPacket;
+          const std::vector<ResultRow> packets = predict(scenario, options, make_catalog()).rows;
+          const double most = std::string(path) == "gdr" ? 0.053 : 0.14;
+          for (std::size_t i = 0; i < fluid.size(); ++i) {
+            const double error = fluid[i].time_us / packets.at(i).time_us - 1;
+            EXPECT_NEAR(error, 0, most)
+                << path << ' ' << nodes << ' ' << algo << ' ' << proto << ' ' << fluid[i].bytes;
+            close += std::abs(error) <= 0.03 ? 1 : 0;
+            ++all;
+          }
+        }
+      }
+    }
+  }
+  std::printf("%d of %d within 3 %%\n", close, all);
+  EXPECT_EQ(all, 48);
+  EXPECT_GE(close, 31);
+}
+
 // A NIC's read tags are one server for all its channels' walks, and one pool for its engines. With
-// requests of 128 B packets also wait for the link on which requests and written data take turns,
-// so there only the time is held.
+// requests of 128 B packets also wait for the link on which requests and written data take turns;
+// a place in the send buffer is on packets also held for its turn at the port. So there only the
+// time is held.
 TEST(PacketRings, ChannelsShareTheReadTagsOfANic) {
   struct Tags {
     std::vector<std::string> settings;
-    bool same_limiter;
+    double off;
+    const char* fluid_cause{"NIC read tags in flight"};
+    bool same_limiter{true};
   };
-  for (const Tags& tags : {Tags{{"nic.read_tags=32", "nccl.channels=1"}, true},
-                           Tags{{"nic.read_tags=32", "nccl.channels=4"}, true},
-                           Tags{{"nic.read_tags=16", "nccl.channels=8"}, true},
-                           Tags{{"nic.mrrs=128 B", "nccl.channels=4"}, false}}) {
+  for (const Tags& tags :
+       {Tags{{"nic.read_tags=32", "nccl.channels=1"}, 0.031},
+        Tags{{"nic.read_tags=32", "nccl.channels=4"}, 0.031},
+        Tags{{"nic.read_tags=16", "nccl.channels=8"}, 0.031},
+        Tags{{"nic.mrrs=128 B", "nccl.channels=4"}, 0.036, "NIC read tags in flight", false},
+        Tags{{"nic.send_buffer=16 KiB", "nccl.channels=4"}, 0.065, "NIC send buffer", false}}) {
     Case ring{.op = "allreduce",
               .memory_path = "gdr",
               .bytes = Bytes::mib(16),
@@ -56,9 +101,8 @@ TEST(PacketRings, ChannelsShareTheReadTagsOfANic) {
     ring.settings.insert(ring.settings.end(), tags.settings.begin(), tags.settings.end());
     const ResultRow fluid = ring.run(Fidelity::kFluid);
     const ResultRow packets = ring.run(Fidelity::kPacket);
-    EXPECT_NEAR(packets.time_us / fluid.time_us, 1, tags.same_limiter ? 0.031 : 0.036)
-        << tags.settings.at(0);
-    EXPECT_EQ(fluid.limited_by.at(0).cause, "NIC read tags in flight");
+    EXPECT_NEAR(packets.time_us / fluid.time_us, 1, tags.off) << tags.settings.at(0);
+    EXPECT_EQ(fluid.limited_by.at(0).cause, tags.fluid_cause);
     if (tags.same_limiter) {
       EXPECT_EQ(packets.limited_by.at(0).cause, fluid.limited_by.at(0).cause);
     }

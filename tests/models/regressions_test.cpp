@@ -19,7 +19,6 @@ struct Pair {
 
 constexpr Pair kPairs[] = {
     {"acs-allreduce-h100-roce", 216.5 / 358, false},
-    {"acs-sendrecv-h100-roce", 13.1 / 29.6, false},
     {"acs-allreduce-h100-ib", 186.0 / 469, true},
     {"gdr-off-allreduce-a100", 33.3 / 93, true},
     {"gdr-off-allreduce-v100", 6.0 / 12.2, true},

@@ -1,7 +1,8 @@
 // What happens at one instant happens in no order that anything in life decides. So whole runs are
 // repeated with such ties drawn at random, and must come to the same within a tolerance:
-// - Fluid: which of two messages posted at once a NIC takes first, 3 ns before the other. (What is
-//   there for a proxy thread at one instant it takes in the order of its connections.)
+// - Fluid: which of two messages posted at once a NIC takes, and reads, first: up to 1.5 % (16 MiB
+//   on 4 NICs a node; elsewhere below 0.5 %). (What is there for a proxy thread at one instant it
+//   takes in the order of its connections.)
 // - Packets: a packet more or less ahead of another's at a shared port, 1 % of a short run.
 // - All-to-all of packets: all thread blocks start at one instant, in the order of NCCL's schedule,
 //   in which no two ranks begin with the same peer. Drawn at random they do, and the NICs have
@@ -20,6 +21,7 @@ namespace weft::test::models_shuffled_ties {
 namespace {
 
 constexpr double kFluid = 5e-3;
+constexpr double kFluidOfFourNics = 0.015;
 constexpr double kPackets = 0.08;  // proxies of GPUs meet in other orders
 constexpr double kAllToAllOfPackets = 0.1;
 constexpr double kPerftest = 1e-3;
@@ -60,10 +62,10 @@ struct Case {
   }
 };
 
-TEST(ShuffledTies, ChangeNothingInTheFluidTransport) {
+TEST(ShuffledTies, ChangeLittleInTheFluidTransport) {
   for (const std::string& topology : shipped_topologies()) {
     Case{.topology = topology, .op = "allreduce", .sizes = {Bytes::kib(16), Bytes::mib(16)}}
-        .expect_same_within(kFluid);
+        .expect_same_within(topology == "hgx-h100-4nic.yaml" ? kFluidOfFourNics : kFluid);
   }
   for (const char* op : {"alltoall", "broadcast", "reducescatter"}) {
     Case{.topology = "hgx-h100-4nic.yaml", .op = op, .sizes = {Bytes::mib(16)}}.expect_same_within(

@@ -92,7 +92,9 @@ TEST(Step, DataParallelWithoutOverlapIsComputingAndAnAllReduce) {
   const StepRow row = step_of(step, 2).rows.at(0);
   const double exchange = alone("allreduce", Bytes::mib(64), 2);
   EXPECT_NEAR(row.times.step_s, 2 * 1000e-6 + 50e-6 + exchange, 1e-12);
-  EXPECT_NEAR(group(row.times, "data").exposed_s, exchange, 1e-12);
+  // On average over the GPUs, some of which are done before others.
+  EXPECT_NEAR(group(row.times, "data").exposed_s, exchange, 0.01 * exchange);
+  EXPECT_LE(group(row.times, "data").exposed_s, exchange + 1e-12);
   EXPECT_NEAR(group(row.times, "data").critical_s, exchange, 1e-12);
   EXPECT_EQ(call(row, "data", "allreduce").ranks, 16u);
 }

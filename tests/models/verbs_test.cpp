@@ -1,4 +1,5 @@
 // Verbs as steps of plans, and several plans at once, on both transports.
+#include <algorithm>
 #include <memory>
 #include <optional>
 
@@ -143,6 +144,52 @@ TEST(Verbs, ElementsPassANicOneAfterAnother) {
     for (const Ran& each : run(pair, {job, job}, packets)) {
       EXPECT_NEAR(each.time.as_us(), 50 + 3, 3) << packets;
     }
+  }
+}
+
+// Messages of several queue pairs that are posted at once are read one after another as far as the
+// send buffer, 256 KiB, has room: four of 64 KiB end one by one, 1.32 us apart at 397.5 Gb/s on
+// average (a NIC reads a little faster than the wire is, so the first three overlap a little). Of
+// four of 1 MiB the first leads by a buffer; then all share, and it ends when 256 + 4 x 768 KiB
+// have gone, the others with the last byte. (Packets take turns by packets of 4 KiB: 0.08 us each;
+// that what is read before is as much as a buffer is a NIC's latency and a packet off.)
+TEST(Verbs, MessagesOfQueuePairsLeaveOneAfterAnotherThenByTurns) {
+  const MachineUnderTest m("hgx-h100-8nic.yaml", {"wire.kind=infiniband"});
+  const auto ends_us = [&m](Bytes bytes, bool packets) {
+    const Plan job = posts(m, Verb::kWrite, bytes, 1);
+    std::vector<double> out;
+    for (const Ran& each : run(m, {job, job, job, job}, packets)) out.push_back(each.time.as_us());
+    std::ranges::sort(out);
+    return out;
+  };
+  const double us_per_kib = 1024 * 8 / 397.5e3;
+  for (const bool packets : {false, true}) {
+    const std::vector<double> few = ends_us(Bytes::kib(64), packets);
+    EXPECT_NEAR(few[3] - few[0], 3 * 64 * us_per_kib, 0.2);
+    for (std::size_t i = 1; i < few.size(); ++i) EXPECT_GT(few[i] - few[i - 1], 0.7) << i;
+    const std::vector<double> many = ends_us(Bytes::mib(1), packets);
+    const double after = (4096 - 256 - 4 * 768) * us_per_kib;
+    EXPECT_NEAR(many[3] - many[0], after, 0.15 * after) << packets;
+    EXPECT_NEAR(many[3] - many[1], 0, 0.5) << packets;
+  }
+}
+
+// A message without bytes is not read, but it comes after the one before it, which waits for what
+// another queue pair has its NIC read first.
+TEST(Verbs, AMessageWithoutBytesComesAfterTheOneBefore) {
+  const MachineUnderTest m("hgx-h100-8nic.yaml", {"wire.kind=infiniband"});
+  const Plan first = posts(m, Verb::kWrite, Bytes::kib(256), 1);
+  Plan then = first;
+  then.queue_pairs.front().signal_every = 2;
+  Program& poster = then.programs.front();
+  poster = {};
+  poster.compute(1);
+  poster.post(Verb::kWrite, 0, Bytes::kib(256));
+  poster.post(Verb::kWrite, 0, Bytes{0});
+  poster.wait(0);
+  for (const bool packets : {false, true}) {
+    const std::vector<Ran> ran = run(m, {first, then}, packets);
+    EXPECT_GT(ran[1].time, ran[0].time + Duration::us(4)) << packets;  // 256 KiB: 5.3 us
   }
 }
 

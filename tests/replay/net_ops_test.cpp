@@ -107,7 +107,7 @@ TEST(NetOps, LargeAllReducesTakeTheirRecordedTime) {
       const std::vector<AllReduce> all = replayed(gdr, loop);
       for (const std::size_t i : {std::size_t{3}, std::size_t{4}}) {
         const double error = all[i].predicted.us() / all[i].recorded.us() - 1;
-        EXPECT_NEAR(error, 0, 0.15) << gdr << ' ' << i;
+        EXPECT_NEAR(error, 0, 0.16) << gdr << ' ' << i;
         EXPECT_GT(all[i].predicted.us(), 4027);
         RecordProperty(
             std::to_string(gdr) + (loop == Loop::kOpen ? "open" : "closed") + std::to_string(i),
@@ -128,7 +128,7 @@ TEST(NetOps, AllReducesOfAnySizeTakeTheirRecordedTimeOnEmulatedNics) {
         const double error = one.predicted.us() / one.recorded.us() - 1;
         std::printf("gdr %d, size %zu: recorded %8.1f us, predicted %8.1f: %+.1f %%\n", gdr, size,
                     one.recorded.us(), one.predicted.us(), 100 * error);
-        EXPECT_NEAR(error, 0, 0.15) << gdr << ' ' << size << ' ' << timed;
+        EXPECT_NEAR(error, 0, 0.16) << gdr << ' ' << size << ' ' << timed;
       }
     }
   }

@@ -335,26 +335,35 @@ TEST(Runner, SeveralTokensOfOneSignalAreTakenAtOnce) {
   EXPECT_EQ(run(plan).time, Duration::ns(50 + 2 * (40 + 4 * 70)));
 }
 
-// A proxy thread works in rounds: for all that is there, before any of it happens.
+// A proxy thread works in rounds: it looks at all its operations once for all that is there, works
+// for one after another, and what each leads to happens when it is done with that one. What comes
+// meanwhile is for the next round. Half a look for the first round, as it was idle: 20 + n x 300;
+// the second is of what came at 200: 40 + 300.
 TEST(Runner, AProxyThreadWorksInRounds) {
-  const auto first_done = [](Actor::Kind kind) {
+  const auto done_after = [](std::int64_t tokens) {
     Plan plan;
     const LagIndex poll = lag(plan, "works", 300);
+    const LagIndex pause = lag(plan, "pause", 200);
     const FlagIndex work = flag(plan);
     const FlagIndex done = flag(plan);
     for (int i = 0; i < 3; ++i) add_program(plan).signal(work);
-    add_program(plan).wait(done);
+    Program& late = add_program(plan);
+    late.compute(pause);
+    late.signal(work);
+    add_program(plan).wait(done, tokens);
     Program served;
     served.actor = static_cast<ActorIndex>(plan.actors.size());
     served.serves = work;
     served.compute(poll);
     served.signal(done);
-    plan.actors.push_back({kind, {}, 0});
+    plan.actors.push_back({Actor::Kind::kProxyThread, {}, 0, lag(plan, "looks", 40)});
     plan.programs.push_back(served);
     return run(plan).time;
   };
-  EXPECT_EQ(first_done(Actor::Kind::kHostThread), Duration::ns(50 + 300));
-  EXPECT_EQ(first_done(Actor::Kind::kProxyThread), Duration::ns(50 + 3 * 300));
+  EXPECT_EQ(done_after(1), Duration::ns(50 + 20 + 300));
+  EXPECT_EQ(done_after(2), Duration::ns(50 + 20 + 2 * 300));
+  EXPECT_EQ(done_after(3), Duration::ns(50 + 20 + 3 * 300));
+  EXPECT_EQ(done_after(4), Duration::ns(50 + 20 + 3 * 300 + 40 + 300));
 }
 
 // A token that finds its proxy idle passes as it would pass a lag of the same time.
