@@ -70,7 +70,7 @@ void add_doctor_command(CommandLine& line) {
   const auto arguments = std::make_shared<DoctorArguments>();
   line.add("doctor", "What is wrong with a machine, by what its tools print, and what that costs")
       .argument("evidence", arguments->evidence,
-                "lspci, nvidia-smi, NCCL's log, ibstat, ...; a tar of them; HOST=FILE")
+                "lspci, nvidia-smi, NCCL's log, ibstat, ...; a tar or folder of them; HOST=FILE")
       .option("--nodes", arguments->nodes,
               "nodes of the machine that prices are of; unless given the evidence's, and 2 where "
               "there are NICs",

@@ -34,11 +34,12 @@ struct ExplainArguments {
   std::string time_limit;
 };
 
-/// Whether a file is other tools' output, or a tar of it, and no run of nccl-tests. A pipe can be
-/// read once only: it is what it is given as.
+/// Whether a file is other tools' output, or a tar or folder of it, and no run of nccl-tests. A
+/// pipe can be read once only: it is what it is given as.
 bool is_evidence_alone(const std::string& argument) {
   const std::string file = named_file(argument).file;
   std::error_code ignored;
+  if (std::filesystem::is_directory(file, ignored)) return true;
   if (!std::filesystem::is_regular_file(file, ignored)) return false;
   const std::string text = read_text_file(file, kMostEvidenceBytes);
   return is_tar(text) ||
@@ -106,7 +107,8 @@ void add_explain_command(CommandLine& line) {
               "the machine as it should be: topology YAML or NCCL XML; unless given the "
               "evidence's, with all mended that weft doctor finds")
       .option("--evidence", arguments->asked.evidence,
-              "what tools print on one host of the slow machine, or a tar of it (weft doctor); "
+              "what tools print on one host of the slow machine, or a tar or folder of it (weft "
+              "doctor); "
               "repeatable, or behind the run several files after one")
       .option("--as", arguments->asked.as,
               "columns that the runs leave out, such as ranks=16,hosts=2,op=allreduce");

@@ -165,7 +165,7 @@ void add_import_command(CommandLine& line) {
   const auto arguments = std::make_shared<ImportArguments>();
   line.add("import", "A machine from what its tools print: one topology, each value with its place")
       .argument("evidence", arguments->evidence,
-                "lspci, nvidia-smi, NCCL's log, ibstat, ...; a tar of them; HOST=FILE")
+                "lspci, nvidia-smi, NCCL's log, ibstat, ...; a tar or folder of them; HOST=FILE")
       .output("-o,--output", arguments->output, "where the topology goes, - is standard output")
       .flag("--facts", arguments->facts, "write what was read, a fact a line, and merge nothing")
       .example("weft import lspci.txt topo.txt nccl.log -o machine.yaml")

@@ -109,9 +109,14 @@ bool names_host(const std::string& file) {
   return file.find('=') != std::string::npos && !std::filesystem::exists(file);
 }
 
+bool is_folder(const std::string& file) {
+  std::error_code ignored;
+  return std::filesystem::is_directory(file, ignored);
+}
+
 bool is_evidence(const std::vector<std::string>& files, const std::string& text) {
-  return files.size() > 1 || names_host(files.front()) || is_tar(text) ||
-         kind_of(text) == TextKind::kEvidence;
+  return files.size() > 1 || names_host(files.front()) || is_folder(files.front()) ||
+         is_tar(text) || kind_of(text) == TextKind::kEvidence;
 }
 
 /// Rows of the operations and sizes that were asked for.
@@ -187,7 +192,8 @@ std::string text_of(const ExpectAsked& asked) {
   if (asked.topology) return asked.topology->read();
   if (asked.machine.empty()) throw InputError("machine is required");
   const std::string& first = asked.machine.front();
-  return asked.machine.size() == 1 && !names_host(first) ? read_text_file(first) : "";
+  const bool is_one = asked.machine.size() == 1 && !names_host(first) && !is_folder(first);
+  return is_one ? read_text_file(first) : "";
 }
 
 ExpectAnswer answer_for(const ExpectAsked& asked) {

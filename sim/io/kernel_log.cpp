@@ -24,10 +24,13 @@ bool begins_with_any(Line text, const std::array<Line, size>& words) {
                      [&](Line word) { return text.starts_with(word) && text.size() > 4; });
 }
 
+constexpr std::array<Line, 12> kMonths{"Jan ", "Feb ", "Mar ", "Apr ", "May ", "Jun ",
+                                       "Jul ", "Aug ", "Sep ", "Oct ", "Nov ", "Dec "};
+constexpr std::array<Line, 7> kDays{"Mon ", "Tue ", "Wed ", "Thu ", "Fri ", "Sat ", "Sun "};
+constexpr Line kIso = "dddd-dd-ddTdd:dd:dd";
+
 /// "Mar  5 10:11:12", with a year behind it or without.
 bool is_date(Line text) {
-  constexpr std::array<Line, 12> kMonths{"Jan ", "Feb ", "Mar ", "Apr ", "May ", "Jun ",
-                                         "Jul ", "Aug ", "Sep ", "Oct ", "Nov ", "Dec "};
   constexpr Line kTime = "_d dd:dd:dd";
   if (!begins_with_any(text, kMonths)) return false;
   text.remove_prefix(4);
@@ -36,11 +39,16 @@ bool is_date(Line text) {
          (rest.empty() || rest.starts_with('.') || has_form(rest, " dddd"));
 }
 
-/// "   12.345678" of dmesg, "Tue Mar  5 10:11:12 2024" of dmesg -T.
+/// "   12.345678" of dmesg, "Tue Mar  5 10:11:12 2024" of dmesg -T, "Mar 5 10:11" or "Nov15 10:11"
+/// and then "  +0.000123" of dmesg -H.
 bool is_time_of_dmesg(Line text) {
-  constexpr std::array<Line, 7> kDays{"Mon ", "Tue ", "Wed ", "Thu ", "Fri ", "Sat ", "Sun "};
   if (begins_with_any(text, kDays)) return is_date(text.substr(4));
+  const bool is_month = std::any_of(kMonths.begin(), kMonths.end(), [&](Line month) {
+    return text.starts_with(month.substr(0, 3));
+  });
+  if (is_month) return has_form(text.substr(3), "_d dd:dd");
   text = trimmed(text);
+  if (text.starts_with('+')) text.remove_prefix(1);
   const std::size_t dot = std::min(text.find('.'), text.size());
   return are_digits(text.substr(0, dot)) && has_form(text.substr(dot), ".dddddd");
 }
@@ -62,6 +70,26 @@ std::optional<Line> behind_brackets(Line line) {
   return without_caller(trimmed(line.substr(end + 1)));
 }
 
+/// "2024-03-05T10:11:12,123456+01:00 message" of dmesg --time-format iso.
+std::optional<Line> behind_iso_time(Line line) {
+  constexpr Line kTime = "dddd-dd-ddTdd:dd:dd,dddddd";
+  constexpr Line kZone = "dd:dd ";
+  const Line zone = line.substr(std::min(kTime.size(), line.size()));
+  if (!has_form(line.substr(0, kTime.size()), kTime) || zone.empty()) return std::nullopt;
+  if (zone[0] != '+' && zone[0] != '-') return std::nullopt;
+  if (!has_form(zone.substr(1, kZone.size()), kZone)) return std::nullopt;
+  return without_caller(trimmed(zone.substr(1 + kZone.size())));
+}
+
+/// "Tue 2024-03-05 10:11:12 CET" of journalctl -o short-full.
+bool is_full_time(Line text) {
+  constexpr Line kTime = "dddd-dd-dd dd:dd:dd";
+  if (!begins_with_any(text, kDays)) return false;
+  text.remove_prefix(4);
+  return has_form(text.substr(0, kTime.size()), kTime) &&
+         text.substr(std::min(kTime.size(), text.size())).starts_with(' ');
+}
+
 /// The host of "TIME HOST", which journalctl and syslog write before a message; "" of localhost.
 std::optional<Line> host_of(Line head) {
   const std::size_t blank = head.rfind(' ');
@@ -70,13 +98,20 @@ std::optional<Line> host_of(Line head) {
   const bool is_name = !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.';
   });
-  constexpr Line kIso = "dddd-dd-ddTdd:dd:dd";
-  const bool is_time = is_date(time) || has_form(time.substr(0, kIso.size()), kIso);
+  const bool is_time =
+      is_date(time) || is_full_time(time) || has_form(time.substr(0, kIso.size()), kIso);
   if (!is_name || !is_time) return std::nullopt;
   // A name without its domain, as NCCL logs it; of an address all.
   const bool is_address = name.find_first_not_of("0123456789.") == Line::npos;
   const Line host = is_address ? name : name.substr(0, name.find('.'));
   return host == "localhost" ? Line{} : host;
+}
+
+/// "<4>" of dmesg -r, the priority.
+Line without_priority(Line line) {
+  const std::size_t end = std::min(line.find('>'), line.size());
+  const bool is_one = line.starts_with('<') && end <= 4 && are_digits(line.substr(1, end - 1));
+  return is_one ? trimmed(line.substr(end + 1)) : line;
 }
 
 /// "kern  :warn  : " of dmesg -x.
@@ -91,9 +126,9 @@ Line without_facility(Line line) {
 
 std::optional<KernelLine> kernel_line(std::string_view line) {
   line = trimmed(line);
-  if (const std::optional<Line> message = behind_brackets(without_facility(line))) {
-    return KernelLine{"", *message};
-  }
+  const Line timed = without_priority(without_facility(line));
+  if (const std::optional<Line> message = behind_brackets(timed)) return KernelLine{"", *message};
+  if (const std::optional<Line> message = behind_iso_time(timed)) return KernelLine{"", *message};
   constexpr Line kKernel = " kernel: ";
   constexpr std::size_t kLongest = 300;  // a time and a name
   const std::size_t at = line.substr(0, kLongest).find(kKernel);

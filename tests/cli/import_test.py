@@ -29,6 +29,11 @@ class Import(CliTest):
         self.assertEqual(run.returncode, 0, run.stderr.decode())
         return run.stderr.decode()
 
+    def facts(self, *arguments):
+        run = weft("import", *arguments, "--facts", cwd=self.here)
+        self.assertEqual(run.returncode, 0, run.stderr.decode())
+        return run.stdout.decode()
+
     def test_what_it_writes_loads_in_every_command(self):
         self.imported("lspci-vvv-dell-h100.txt")
         self.assertRegex(weft("check", "m.yaml", cwd=self.here).stdout.decode(),
@@ -111,6 +116,30 @@ class Import(CliTest):
         self.assertEqual((run.returncode, run.stdout), (2, b""))
         self.assertIn(b"error: none of the 5 files is read; the first, words.txt: is no output that weft knows "
                       b"(it begins 'hello'); known: ", run.stderr)
+
+    def test_a_folder_is_its_files_and_its_folders_are_hosts(self):
+        for host in ("n1", "n2"):
+            (self.here / "all" / host / "deeper").mkdir(parents=True)
+            shutil.copy(self.here / "lspci-vvv-dell-h100.txt", self.here / "all" / host / "lspci.txt")
+            (self.here / "all" / host / "deeper" / "lspci.txt").write_text("hello\n")
+        (self.here / "all" / "words.txt").write_text("hello\n")
+        (self.here / "all" / "again").symlink_to(self.here)
+        said = self.imported("all")
+        self.assertIn("note: all/words.txt: is no output that weft knows (it begins 'hello'): not read", said)
+        self.assertNotIn("deeper", said)
+        facts = self.facts("all")
+        self.assertEqual({line.split("\t")[0] for line in facts.splitlines()}, {"n1", "n2"})
+        self.assertIn("all/n2/lspci.txt:", facts)
+        one = self.facts("all/n1").replace("all/n1/lspci.txt", "lspci-vvv-dell-h100.txt")
+        self.assertEqual(one, self.facts("lspci-vvv-dell-h100.txt"))
+        for command in (["doctor", "all/n1"], ["expect", "all/n1", "--nodes", "1", "--op", "allreduce", "--size", "1M"]):
+            self.assertIn(weft(*command, cwd=self.here).returncode, (0, 6), command)
+        (self.here / "none").mkdir()
+        self.refused(["import", "none"], "none: nothing in this folder is read")
+        (self.here / "none" / "words.txt").write_text("hello\n")
+        run = weft("doctor", "none", cwd=self.here)
+        self.assertEqual((run.returncode, run.stdout), (2, b""))
+        self.assertIn(b"none: nothing in this folder is read; the first, none/words.txt: is no output that weft knows", run.stderr)
 
     def test_an_import_takes_less_than_a_second(self):
         begin = time.monotonic()

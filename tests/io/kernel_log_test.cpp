@@ -13,17 +13,27 @@ TEST(KernelLog, TakesAwayWhatEachToolPutsBeforeAMessage) {
     std::string before;
     std::string host;
   };
-  for (const Case& each :
-       {Case{"[    0.000000] ", ""}, Case{"[123456.654321] ", ""},
-        Case{"[Tue Mar  5 10:11:12 2024] ", ""}, Case{"kern  :warn  : [   12.000001] ", ""},
-        Case{"Mar 05 10:11:12 node7 kernel: ", "node7"},
-        Case{"Mar  5 10:11:12 node7 kernel: [   12.000001] ", "node7"},
-        Case{"Mar 05 10:11:12.123456 node7 kernel: ", "node7"}, Case{"[    0.000000][    T0] ", ""},
-        Case{"[   12.000001] [  C31] ", ""},
-        Case{"Mar 05 10:11:12 node7 kernel: [   12.000001][ T1234] ", "node7"},
-        Case{"2024-03-05T10:11:12+0100 n-7.example.org kernel: ", "n-7"},
-        Case{"2024-03-05T10:11:12+0100 10.0.0.7 kernel: ", "10.0.0.7"},
-        Case{"Mar 05 10:11:12 localhost kernel: ", ""}}) {
+  for (const Case& each : {Case{"[    0.000000] ", ""},
+                           Case{"[123456.654321] ", ""},
+                           Case{"[Tue Mar  5 10:11:12 2024] ", ""},
+                           Case{"kern  :warn  : [   12.000001] ", ""},
+                           Case{"Mar 05 10:11:12 node7 kernel: ", "node7"},
+                           Case{"Mar  5 10:11:12 node7 kernel: [   12.000001] ", "node7"},
+                           Case{"Mar 05 10:11:12.123456 node7 kernel: ", "node7"},
+                           Case{"[    0.000000][    T0] ", ""},
+                           Case{"[   12.000001] [  C31] ", ""},
+                           Case{"<4>[   12.000001] ", ""},
+                           Case{"<30>[    0.000000][    T0] ", ""},
+                           Case{"[Mar 5 10:11] ", ""},
+                           Case{"[Nov15 10:11] ", ""},
+                           Case{"[  +0.000123] ", ""},
+                           Case{"2024-03-05T10:11:12,123456+01:00 ", ""},
+                           Case{"kern  :err   : 2024-03-05T10:11:12,123456-08:00 ", ""},
+                           Case{"Tue 2024-03-05 10:11:12 CET node7 kernel: ", "node7"},
+                           Case{"Mar 05 10:11:12 node7 kernel: [   12.000001][ T1234] ", "node7"},
+                           Case{"2024-03-05T10:11:12+0100 n-7.example.org kernel: ", "n-7"},
+                           Case{"2024-03-05T10:11:12+0100 10.0.0.7 kernel: ", "10.0.0.7"},
+                           Case{"Mar 05 10:11:12 localhost kernel: ", ""}}) {
     const std::string text = each.before + message;
     const std::optional<KernelLine> line = kernel_line(text);
     ASSERT_TRUE(line) << each.before;
@@ -54,7 +64,14 @@ TEST(KernelLogBogus, OtherLinesAreNone) {
                                  "10.0.0.7 kernel: x",
                                  "node7 kernel: x",
                                  "Mar 05 node7 kernel: x",
-                                 "node7 kernel:x"}) {
+                                 "node7 kernel:x",
+                                 "<4>x",
+                                 "<4444>[1.000000] x",
+                                 "[+] x",
+                                 "[Mar 5] x",
+                                 "2024-03-05T10:11:12,123456 x",
+                                 "2024-03-05T10:11:12,123456+01 x",
+                                 "Tue 2024-03-05 node7 kernel: x"}) {
     EXPECT_FALSE(kernel_line(line)) << line;
   }
 }

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "sim/base/error.hpp"
@@ -194,6 +196,47 @@ std::optional<Unread> read_file(const std::string& text, const std::string& file
   return std::nullopt;
 }
 
+/// Plain files below a folder, by name, no deeper than hosts' folders of it; links to folders are
+/// not followed.
+std::vector<std::string> files_below(const std::string& folder) {
+  namespace fs = std::filesystem;
+  constexpr std::size_t kMost = 4096;  // as of a tar
+  std::vector<std::string> out;
+  std::error_code error;
+  for (fs::recursive_directory_iterator at(folder, error), end; !error && at != end;
+       at.increment(error)) {
+    if (at.depth() > 0) at.disable_recursion_pending();
+    if (!at->is_regular_file(error)) continue;
+    out.push_back(at->path().lexically_relative(folder).string());
+    if (out.size() > kMost) throw InputError(folder + ": more than 4096 files");
+  }
+  if (error) throw InputError(folder + ": cannot be listed: " + error.message());
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+/// A folder's files, as a tar's members: a subfolder is a host's.
+std::optional<Unread> read_folder(const std::string& folder, const std::string& host,
+                                  Evidence& evidence) {
+  std::vector<Unread> unread;
+  const std::vector<std::string> names = files_below(folder);
+  std::int64_t left = kMostEvidenceBytes;
+  for (const std::string& name : names) {
+    const std::string file = (std::filesystem::path(folder) / name).string();
+    const std::string text = read_text_file(file, left);
+    left -= static_cast<std::int64_t>(text.size());
+    std::optional<Unread> why = read_file(text, file, host_of(name, host), evidence);
+    if (why) unread.push_back(std::move(*why));
+  }
+  if (unread.size() < names.size()) {
+    note_unread(unread, evidence);
+    return std::nullopt;
+  }
+  std::string why = folder + ": nothing in this folder is read";
+  if (!unread.empty()) why += "; the first, " + unread.front().why;
+  return Unread{why, !unread.empty() && unread.front().is_unknown};
+}
+
 [[noreturn]] void refuse(const Unread& unread) {
   throw InputError(unread.why + (unread.is_unknown ? "; known: " + known_tools() : ""));
 }
@@ -218,8 +261,10 @@ Evidence read_evidence(const std::vector<std::string>& files) {
   std::vector<Unread> unread;
   for (const std::string& argument : files) {
     const NamedFile named = named_file(argument);
-    std::optional<Unread> why =
-        read_file(read_text_file(named.file, kMostEvidenceBytes), named.file, named.host, evidence);
+    std::optional<Unread> why = std::filesystem::is_directory(named.file)
+                                    ? read_folder(named.file, named.host, evidence)
+                                    : read_file(read_text_file(named.file, kMostEvidenceBytes),
+                                                named.file, named.host, evidence);
     if (why) unread.push_back(std::move(*why));
   }
   if (unread.size() == files.size() && !unread.empty()) {

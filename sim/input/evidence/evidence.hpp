@@ -37,7 +37,8 @@ struct NamedFile {
 NamedFile named_file(const std::string& argument);
 
 /// Reads other tools' output; which, its content says (evidence_kind.hpp). Several may follow one
-/// another in a file, and be of several hosts. A file may be a tar of such (weft-collect's).
+/// another in a file, and be of several hosts. A file may be a tar of such (weft-collect's), or a
+/// folder, whose subfolders are hosts'.
 /// "HOST=FILE" says whose a file is where it does not say itself. Of several files or members those
 /// that are empty, no text, of a kind that another command reads, or of none that weft knows are
 /// not read, and noted. Throws InputError: no such file, too large, damaged, or nothing is read.
