@@ -119,10 +119,11 @@ struct Requester {
   double write_payload{std::numeric_limits<double>::infinity()};
   std::optional<ServerNumber> tags{};  ///< reads in flight of the whole device; none: of a thread
   std::uint32_t tag_count{0};
-  Duration holds_longer{};  ///< what came keeps its place, where these are what limits and not tags
-  Duration read_extra{};          ///< of each read, inside the device
-  Duration write_extra{};         ///< of each write likewise, one way
-  std::string_view read_cause{};  ///< a read's round trip, as reports name it
+  std::optional<ServerNumber> places{};  ///< for what is asked for or here, if these may be too few
+  Duration keeps_place{};                ///< what came
+  Duration read_extra{};                 ///< of each read, inside the device
+  Duration write_extra{};                ///< of each write likewise, one way
+  std::string_view read_cause{};         ///< a read's round trip, as reports name it
   bool relaxed_ordering{true};
   bool may_be_strict{false};  ///< its writes take part in strict ordering at a root port
   bool ats{false};

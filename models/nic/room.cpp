@@ -1,6 +1,5 @@
 #include "models/nic/room.hpp"
 
-#include <algorithm>
 #include <cmath>
 
 #include "models/nic/dma.hpp"
@@ -68,18 +67,23 @@ DeviceModel resolve_nic(const DeviceParams& d, DeviceId nic) {
   m.memory = TargetMemory{};  // its doorbells
   const std::uint32_t tags = r.count("nic.read_tags");
   const double request = d.number("nic.mrrs", nic);
-  // What is asked for holds a tag and, until it leaves, its place in the send buffer.
+  m.requester =
+      Requester{.read_request = request,
+                .tags = m.add_server({"NIC read tags in flight", ServerUnit::kRequestsInFlight,
+                                      static_cast<double>(tags)}),
+                .tag_count = tags,
+                .read_cause = "NIC read round trip",
+                .relaxed_ordering = r.on("nic.relaxed_ordering"),
+                .may_be_strict = true,
+                .ats = r.on("nic.ats")};
+  // What is asked for also has its place in the send buffer, until it leaves, `nic.latency` after
+  // it came. Of twice as many places as tags none is waited for: a round trip takes longer than
+  // that.
   const double places = r.bytes("nic.send_buffer").as_double() / request;
-  m.requester = Requester{
-      .read_request = request,
-      .tags = m.add_server({places < tags ? "NIC send buffer" : "NIC read tags in flight",
-                            ServerUnit::kRequestsInFlight, std::min<double>(tags, places)}),
-      .tag_count = tags,
-      .holds_longer = places < tags ? r.time("nic.latency") : Duration{},
-      .read_cause = "NIC read round trip",
-      .relaxed_ordering = r.on("nic.relaxed_ordering"),
-      .may_be_strict = true,
-      .ats = r.on("nic.ats")};
+  if (places < 2.0 * tags) {
+    m.requester->places = m.add_server({"NIC send buffer", ServerUnit::kRequestsInFlight, places});
+    m.requester->keeps_place = r.time("nic.latency");
+  }
   m.adapter = adapter_of(r);
   m.adapter->elements = m.add_server(
       {"work queue elements of a NIC", ServerUnit::kPerSecond, 1 / r.time("nic.wqe_time").as_s()});

@@ -364,8 +364,11 @@ class Builder {
     const Duration round_trip = round_trip_of(routes, leg.initiator, leg.source) +
                                 use_limits(leg, routes, leg.source, true) + requester.read_extra;
     if (requester.tags) {
-      use(machine_.server_of(leg.initiator, *requester.tags),
-          (round_trip + requester.holds_longer).as_s() / request);
+      use(machine_.server_of(leg.initiator, *requester.tags), round_trip.as_s() / request);
+      if (requester.places) {
+        use(machine_.server_of(leg.initiator, *requester.places),
+            (round_trip + requester.keeps_place).as_s() / request);
+      }
     } else if (leg.by_copy_engine) {
       cap(Bandwidth::bytes_per_s(in_flight(leg).as_double() / round_trip.as_s()),
           {"copy engine's reads in flight", fabric_.full_name(leg.initiator)});

@@ -227,10 +227,9 @@ void FluidTransport::take_element(std::size_t index) {
   const Time taken = qp.elements.server->pass(events_->now(), qp.elements.takes);
   next.transfer.waits[2] = {qp.elements.cause, taken - next.ready};
   Duration wait = taken - events_->now();
-  if (next.walk == qp.write) {
-    next.transfer.waits[3] = {qp.reads.cause, qp.reads.wait(taken, next.transfer.bytes)};
-    wait += next.transfer.waits[3].time;
-  }
+  const Bytes to_read = next.walk == qp.write ? next.transfer.bytes : Bytes{0};
+  next.transfer.waits[3] = {qp.reads.cause, qp.reads.wait(taken, to_read)};
+  wait += next.transfer.waits[3].time;
   begin(next.walk, next.transfer, wait);
 }
 

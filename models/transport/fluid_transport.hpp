@@ -92,8 +92,8 @@ class FluidTransport final : public Transport, public ServerLoads, private Event
     CauseId cause{};          ///< what limits its messages alone, as if all before went likewise
     Time last{};              ///< when the queue pair's last one began
 
-    /// How long a message waits that is begun now. One without bytes is not read, but comes after
-    /// those of its queue pair.
+    /// How long a message waits that is begun now. One without bytes, or a read of the other end's
+    /// memory, is not read here, but comes after those of its queue pair.
     Duration wait(Time now, Bytes bytes) {
       if (bytes > Bytes{0}) {
         const Time begins = std::max(now, *all_read);
