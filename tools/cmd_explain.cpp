@@ -38,8 +38,8 @@ struct ExplainArguments {
 /// pipe can be read once only: it is what it is given as.
 bool is_evidence_alone(const std::string& argument) {
   const std::string file = named_file(argument).file;
+  if (is_folder(file)) return true;
   std::error_code ignored;
-  if (std::filesystem::is_directory(file, ignored)) return true;
   if (!std::filesystem::is_regular_file(file, ignored)) return false;
   const std::string text = read_text_file(file, kMostEvidenceBytes);
   return is_tar(text) ||
@@ -108,8 +108,7 @@ void add_explain_command(CommandLine& line) {
               "evidence's, with all mended that weft doctor finds")
       .option("--evidence", arguments->asked.evidence,
               "what tools print on one host of the slow machine, or a tar or folder of it (weft "
-              "doctor); "
-              "repeatable, or behind the run several files after one")
+              "doctor); repeatable, or behind the run several files after one")
       .option("--as", arguments->asked.as,
               "columns that the runs leave out, such as ranks=16,hosts=2,op=allreduce");
   add_predict_options(command, arguments->predict,

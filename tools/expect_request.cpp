@@ -109,11 +109,6 @@ bool names_host(const std::string& file) {
   return file.find('=') != std::string::npos && !std::filesystem::exists(file);
 }
 
-bool is_folder(const std::string& file) {
-  std::error_code ignored;
-  return std::filesystem::is_directory(file, ignored);
-}
-
 bool is_evidence(const std::vector<std::string>& files, const std::string& text) {
   return files.size() > 1 || names_host(files.front()) || is_folder(files.front()) ||
          is_tar(text) || kind_of(text) == TextKind::kEvidence;

@@ -99,13 +99,19 @@ QpHandle FluidTransport::open(const QueuePair& queue_pair) {
                      machine_->fabric().full_name(*queue_pair.posting_gpu) + "; packets do");
   }
   Qp qp;
-  if (queue_pair.writes || queue_pair.sends) qp.write = add_verbs(queue_pair, false);
-  if (queue_pair.reads) qp.read = add_verbs(queue_pair, true);
+  std::optional<Contraction> written;
+  if (queue_pair.writes || queue_pair.sends) {
+    written = contract(*machine_, data_walk(queue_pair, false));
+    qp.write = add_verbs(queue_pair, *written, false);
+  }
+  if (queue_pair.reads) {
+    qp.read = add_verbs(queue_pair, contract(*machine_, data_walk(queue_pair, true)), true);
+  }
   qp.tells = queue_pair.send_cq != kNoIndex;
   const DeviceId nic = queue_pair.nic;
   if (const auto doorbells = machine_->doorbells_of(nic)) qp.doorbells = serial(*doorbells);
   qp.elements = serial(machine_->elements_of(nic));
-  if (qp.write) qp.reads = reads(queue_pair);
+  if (written) qp.reads = reads(queue_pair, *written);
   qp.element_gap = machine_->model(nic).adapter->qp_wqe_time;
   queue_pairs_.push_back(std::move(qp));
   return QpHandle{queue_pairs_.size() - 1};
@@ -117,18 +123,17 @@ FluidTransport::Serial FluidTransport::serial(ServerId of) {
           causes_->intern(machine_->cause(server))};
 }
 
-FluidTransport::Reads FluidTransport::reads(const QueuePair& q) {
-  const Walk data = data_walk(q, false);
-  const Bandwidth alone = solo_rate(*machine_, contract(*machine_, {data.front()}));
+FluidTransport::Reads FluidTransport::reads(const QueuePair& q, const Contraction& data) {
+  const Contraction read = contract(*machine_, {data_walk(q, false).front()});
+  const Bandwidth alone = solo_rate(*machine_, read);
   const double ns_per_byte = 1e9 / alone.as_bytes_per_s();
   const Bytes buffer = machine_->model(q.nic).adapter->send_buffer;
   return {&all_read_[first_of(machine_->elements_of(q.nic))], ns_per_byte,
           Duration::from_ns(ns_per_byte * buffer.as_double()),
-          causes_->intern(solo_limit(*machine_, contract(*machine_, data)).cause)};
+          causes_->intern(solo_limit(*machine_, data).cause)};
 }
 
-WalkId FluidTransport::add_verbs(const QueuePair& q, bool is_read) {
-  const Contraction data = contract(*machine_, data_walk(q, is_read));
+WalkId FluidTransport::add_verbs(const QueuePair& q, const Contraction& data, bool is_read) {
   const std::size_t opened = open_walk(data, q.copies);
   if (!is_read && !q.sends && q.send_cq == kNoIndex) return WalkId{opened};  // nobody is told
   const Contraction there = contract(*machine_, {message_leg(q, false)});

@@ -164,12 +164,12 @@ class FluidTransport final : public Transport, public ServerLoads, private Event
   void on_event(std::uint64_t what) override;
   void prefetch(std::uint64_t what, unsigned round) override;
   std::size_t open_walk(const Contraction& contraction, double copies);
-  WalkId add_verbs(const QueuePair& queue_pair, bool is_read);
+  WalkId add_verbs(const QueuePair& queue_pair, const Contraction& data, bool is_read);
   void set_read_head(OpenWalk& opened, const Contraction& data, const Contraction& there,
                      const Contraction& back);
   Telling telling(const std::vector<Segment>& tail, std::vector<LatencyPart> parts, DeviceId nic);
   Serial serial(ServerId server);
-  Reads reads(const QueuePair& queue_pair);
+  Reads reads(const QueuePair& queue_pair, const Contraction& data);
   ServerId first_of(ServerId server) const {
     return classes_.empty() ? server : ServerId{classes_.first[server.index()]};
   }

@@ -115,6 +115,11 @@ std::string read_text_file(const std::string& path, std::int64_t max_bytes) {
   return read_all(in, path, max_bytes);
 }
 
+bool is_folder(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_directory(path, ignored);
+}
+
 OutputFile::OutputFile(std::string path) : path_{std::move(path)} {
   if (path_ == "-") return;
   const Target target = target_of(path_);

@@ -15,6 +15,9 @@ inline constexpr std::int64_t kMaxInputBytes = 64LL << 20;
 /// unreadable, a directory, larger than `max_bytes`.
 std::string read_text_file(const std::string& path, std::int64_t max_bytes = kMaxInputBytes);
 
+/// Whether there is a folder; false of what cannot be looked at.
+bool is_folder(const std::string& path);
+
 /// A file that is written piece by piece. It is written to a fresh name in the same folder and
 /// renamed by commit(), so a reader never sees half a file, with the owner and mode of the file
 /// that is replaced; behind a link, which may lead to nothing yet, its target. Without commit()

@@ -30,8 +30,8 @@ struct Folded {
 /// Folds a plan and what it shares of a machine by the coarsest equitable partition of actors,
 /// programs, flags, joins, queue pairs, what walks take and servers (PlanGraph). On a transport
 /// that shares out max-min fairly all members of a class do the same at the same times, so the
-/// folded run's times are the plan's own (but for the order in which one thread, or a NIC, takes what
-/// comes at one instant from several others, where that order is not the plan's).
+/// folded run's times are the plan's own (but for the order in which one thread, or a NIC, takes
+/// what comes at one instant from several others, where that order is not the plan's).
 ///
 /// A folded program or queue pair stands for `copies`; on a server that stands for `size`, each of
 /// its bytes counts copies / size times. What an actor, a flag or a server takes one after another

@@ -176,6 +176,17 @@ void note_unread(const std::vector<Unread>& unread, Evidence& evidence) {
   if (any_unknown && !is_noted) evidence.notes.push_back(std::move(known));
 }
 
+/// Of a tar's or folder's files: why none is read, or a note of those that are not.
+std::optional<Unread> among(std::size_t files, const std::vector<Unread>& unread,
+                            const std::string& none_is_read, Evidence& evidence) {
+  if (unread.size() < files) {
+    note_unread(unread, evidence);
+    return std::nullopt;
+  }
+  if (unread.empty()) return Unread{none_is_read};
+  return Unread{none_is_read + "; the first, " + unread.front().why, unread.front().is_unknown};
+}
+
 /// One file, or a tar's members, of which some may be unread.
 std::optional<Unread> read_file(const std::string& text, const std::string& file,
                                 const std::string& host, Evidence& evidence) {
@@ -187,13 +198,8 @@ std::optional<Unread> read_file(const std::string& text, const std::string& file
         read_text(member.text, file + ":" + member.name, host_of(member.name, host), evidence);
     if (why) unread.push_back(std::move(*why));
   }
-  if (unread.size() == members.size()) {
-    std::string why = Place{file, 0, 0}.text() + ": nothing in this tar is read";
-    if (!unread.empty()) why += "; the first, " + unread.front().why;
-    return Unread{why, !unread.empty() && unread.front().is_unknown};
-  }
-  note_unread(unread, evidence);
-  return std::nullopt;
+  return among(members.size(), unread, Place{file, 0, 0}.text() + ": nothing in this tar is read",
+               evidence);
 }
 
 /// Plain files below a folder, by name, no deeper than hosts' folders of it; links to folders are
@@ -228,13 +234,7 @@ std::optional<Unread> read_folder(const std::string& folder, const std::string& 
     std::optional<Unread> why = read_file(text, file, host_of(name, host), evidence);
     if (why) unread.push_back(std::move(*why));
   }
-  if (unread.size() < names.size()) {
-    note_unread(unread, evidence);
-    return std::nullopt;
-  }
-  std::string why = folder + ": nothing in this folder is read";
-  if (!unread.empty()) why += "; the first, " + unread.front().why;
-  return Unread{why, !unread.empty() && unread.front().is_unknown};
+  return among(names.size(), unread, folder + ": nothing in this folder is read", evidence);
 }
 
 [[noreturn]] void refuse(const Unread& unread) {
@@ -261,7 +261,7 @@ Evidence read_evidence(const std::vector<std::string>& files) {
   std::vector<Unread> unread;
   for (const std::string& argument : files) {
     const NamedFile named = named_file(argument);
-    std::optional<Unread> why = std::filesystem::is_directory(named.file)
+    std::optional<Unread> why = is_folder(named.file)
                                     ? read_folder(named.file, named.host, evidence)
                                     : read_file(read_text_file(named.file, kMostEvidenceBytes),
                                                 named.file, named.host, evidence);
