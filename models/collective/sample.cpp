@@ -66,6 +66,13 @@ bool begin_alike(const Ring& a, const Ring& b) {
          alike(a.exit_nic, b.exit_nic, kPeriod) && alike(a.exit_proxy, b.exit_proxy, kPeriod);
 }
 
+/// Whether all ranks of PAT, each alone in its node, use the same NIC.
+bool use_one_nic(const Tree& tree) {
+  return std::ranges::all_of(tree, [&](const TreeRank& rank) {
+    return rank.nic == tree.front().nic && rank.proxy == tree.front().proxy;
+  });
+}
+
 /// Whether two trees are alike within their first node: its chain, its NICs, and who sends.
 bool begin_alike(const Tree& a, const Tree& b, std::size_t gpus) {
   const auto is_child = [gpus](const TreeRank& rank, std::uint32_t child) {
@@ -132,6 +139,17 @@ bool may_be_sampled(Op op, const Machine& cluster) {
 }
 
 bool stands_for(const Schedule& sample, const Schedule& cluster, Op op, const Choice& choice) {
+  if (choice.algorithm == Algorithm::kPat) {
+    if (std::min(sample.trees.size(), cluster.trees.size()) < choice.channels) return false;
+    for (std::size_t c = 0; c < choice.channels; ++c) {
+      const Tree& here = sample.trees[c];
+      const Tree& there = cluster.trees[c];
+      if (!use_one_nic(here) || !use_one_nic(there) || here.front().nic != there.front().nic) {
+        return false;
+      }
+    }
+    return true;
+  }
   const bool all_do_the_same =
       op == Op::kAllReduce || op == Op::kAllGather || op == Op::kReduceScatter || is_chain(op);
   if (choice.algorithm != Algorithm::kRing || !all_do_the_same) return false;
@@ -320,6 +338,7 @@ StandIn Samples::of(Op op, Bytes bytes, MemoryPath path) {
          .network = rings->network,
          .between = rings->between});
   }
+  if (choice.algorithm == Algorithm::kPat) return of_pat(op, bytes, path, choice);
   const bool is_tree =
       choice.algorithm == Algorithm::kTree || choice.algorithm == Algorithm::kNvlsTree;
   return is_tree ? of_trees(op, bytes, path, choice) : StandIn{};
@@ -351,6 +370,23 @@ StandIn Samples::of_chains(Op op, Bytes bytes, MemoryPath path, const Choice& ch
                        .less = {&less, bytes},
                        .between = kMore - kLess,
                        .steps = static_cast<double>(nodes - kMore)}}};
+}
+
+/// Over several switches that never block all messages take as long as the farthest.
+StandIn Samples::of_pat(Op op, Bytes bytes, MemoryPath path, const Choice& choice) {
+  std::optional<SampleNetwork> network;
+  if (!machine_.has_one_switch()) {
+    const std::optional<Duration> takes = farthest_nics(machine_);
+    if (!takes || !machine_.network_never_blocks()) return {};
+    network = SampleNetwork{*takes, *takes};
+  }
+  const Sample& sample = sample_of(Sample::kOfPat, machine_.fabric().nodes(), path, network);
+  if (!stands_for(sample.schedules.at(path), schedules_.at(path), op, choice)) return {};
+  return of_nodes_alike(bytes, path,
+                        {.sampled = Sample::kOfPat,
+                         .most = static_cast<std::uint32_t>(Sample::kMostRingRanks),
+                         .sent = [](std::uint32_t n) { return n - 1.0; },
+                         .network = network});
 }
 
 /// Ranks enough that NCCL spreads a send over as many channels as among all. Where networks may

@@ -42,6 +42,8 @@ using Schedules = std::map<MemoryPath, Schedule>;
 /// which move as much for each, and the time is extended: each further node adds its steps or its
 /// round.
 ///
+/// So they do in PAT, where each rank does the same with those 1, 2, 4, ... ranks further on.
+///
 /// A broadcast or reduce goes through the ring once, each rank passing on what it is sent: one of
 /// many launches takes what it takes through the ranks of a few nodes, and a launch alone grows by
 /// the node. A send to the next rank is what every node does, whatever others do.
@@ -55,6 +57,8 @@ struct Sample {
   static constexpr std::uint32_t kMostOfRings = 32;  ///< nodes, over several switches
   static constexpr std::uint32_t kOfChains = 16;     ///< nodes, of a launch alone
   static constexpr std::uint32_t kOfAllToAlls = 2;   ///< nodes
+  /// Nodes: a multiple of what a ring repeats itself by, not of a power of two of PAT's.
+  static constexpr std::uint32_t kOfPat = 6;
   /// Ranks whose ring the sample runs step by step; its cost grows with the steps.
   static constexpr std::size_t kMostRingRanks = 4096;
   /// Ranks x GPUs that share a NIC whose all-to-all the sample runs round by round: sends wait for
@@ -86,7 +90,7 @@ struct Sample {
 bool may_be_sampled(Op op, const Machine& cluster);
 
 /// Whether the sample's first `choice.channels` rings are those of the cluster, which go from node
-/// to node by a rule that repeats itself.
+/// to node by a rule that repeats itself, or all ranks of PAT do alike.
 bool stands_for(const Schedule& sample, const Schedule& cluster, Op op, const Choice& choice);
 
 /// How many levels NCCL's trees over so many nodes have.
@@ -179,6 +183,7 @@ class Samples {
   std::optional<RingSample> sample_of_rings(MemoryPath path, const Choice& choice);
   StandIn of_chains(Op op, Bytes bytes, MemoryPath path, const Choice& choice,
                     const RingSample& rings);
+  StandIn of_pat(Op op, Bytes bytes, MemoryPath path, const Choice& choice);
   StandIn of_sends_to_the_next(Bytes bytes, MemoryPath path);
   std::optional<Duration> slowest_to_the_next(const Schedule& cluster) const;
   std::optional<Duration> farthest_of_all_to_all(const Schedule& cluster) const;

@@ -1,5 +1,6 @@
 #include "models/collective/sample_network.hpp"
 
+#include <algorithm>
 #include <string>
 
 #include "models/wire/link.hpp"
@@ -26,6 +27,25 @@ std::uint32_t cabled_nics(const Machine& machine) {
   std::uint32_t out = 0;
   for (std::size_t n = 0; n < fabric.count(DeviceKind::kNic); ++n) {
     if (fabric.wire_link(fabric.device(0, DeviceKind::kNic, n))) ++out;
+  }
+  return out;
+}
+
+std::optional<Duration> farthest_nics(const Machine& machine) {
+  const Fabric& fabric = machine.fabric();
+  const auto has_cable = [&](DeviceId nic) { return fabric.wire_link(nic).has_value(); };
+  Duration out;
+  for (const std::uint32_t node : {1U, fabric.nodes() / 2, fabric.nodes() - 1}) {
+    for (std::size_t i = 0; i < fabric.count(DeviceKind::kNic); ++i) {
+      for (std::size_t j = 0; j < fabric.count(DeviceKind::kNic); ++j) {
+        const DeviceId from = fabric.device(0, DeviceKind::kNic, i);
+        const DeviceId to = fabric.device(node, DeviceKind::kNic, j);
+        if (!has_cable(from) || !has_cable(to)) continue;
+        const std::optional<Duration> takes = machine.network_latency(from, to);
+        if (!takes) return {};
+        out = std::max(out, *takes);
+      }
+    }
   }
   return out;
 }

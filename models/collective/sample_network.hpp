@@ -23,6 +23,9 @@ struct SampleNetwork {
 DeviceId cabled_nic(const Machine& machine, std::uint32_t node);
 /// Of a node's NICs, how many have a cable.
 std::uint32_t cabled_nics(const Machine& machine);
+/// The way between the NICs of the first node and of nodes near and far from it, the longest; none
+/// if two of them do not meet. Precondition: several nodes.
+std::optional<Duration> farthest_nics(const Machine& machine);
 /// Of a message from NIC to NIC, without switches and what joins these.
 Duration cables_of(const Machine& machine);
 

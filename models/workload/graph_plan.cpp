@@ -23,24 +23,27 @@ struct Call {
   std::uint32_t blocks{0};
 };
 
+DeviceId gpu_of(const Fabric& fabric, std::uint32_t rank) {
+  const auto gpus = static_cast<std::uint32_t>(fabric.count(DeviceKind::kGpu));
+  return fabric.device(rank / gpus, DeviceKind::kGpu, rank % gpus);
+}
+
 class GraphPlanBuilder {
  public:
-  GraphPlanBuilder(const DeviceParams& devices, CommunicatorDecisions& decisions,
-                   const TaskGraph& graph, MemoryPath path)
+  GraphPlanBuilder(const DeviceParams& devices, const GroupSchedules& schedules,
+                   const TaskGraph& graph)
       : devices_{&devices},
-        decisions_{&decisions},
+        schedules_{&schedules},
         graph_{&graph},
-        path_{path},
         next_block_(graph.ranks.size()) {
     check_tables();
     for (const TaskGroup& group : graph.groups) {
-      communicators_.push_back(
-          communicator_of(group.communicator.empty() ? group.ranks : group.communicator));
+      communicators_.push_back(communicator_of(devices_->fabric(), group));
     }
   }
 
-  GraphPlan build(const GraphPlanLimits& limits) && {
-    add_exchanges(limits);
+  GraphPlan build() && {
+    add_exchanges();
     add_queues();
     out_.first_marker = static_cast<FlagIndex>(plan().flags.size());
     plan().flags.resize(plan().flags.size() + out_.queues.size());
@@ -61,16 +64,7 @@ class GraphPlanBuilder {
     plan().actors.push_back(actor);
     return static_cast<ActorIndex>(plan().actors.size() - 1);
   }
-  DeviceId gpu(std::uint32_t rank) const {
-    const Fabric& fabric = devices_->fabric();
-    const auto gpus = static_cast<std::uint32_t>(fabric.count(DeviceKind::kGpu));
-    return fabric.device(rank / gpus, DeviceKind::kGpu, rank % gpus);
-  }
-  Communicator communicator_of(const std::vector<std::uint32_t>& ranks) const {
-    std::vector<DeviceId> gpus;
-    for (const std::uint32_t rank : ranks) gpus.push_back(gpu(rank));
-    return {devices_->fabric(), std::move(gpus)};
-  }
+  DeviceId gpu(std::uint32_t rank) const { return gpu_of(devices_->fabric(), rank); }
 
   void check_tables() const {
     // Its connections are numbered by 32 bits.
@@ -97,33 +91,18 @@ class GraphPlanBuilder {
     }
   }
 
-  /// How often each exchange is called.
-  std::vector<std::uint64_t> calls() const {
-    std::vector<std::uint64_t> out(graph_->exchanges.size());
-    for (std::size_t rank = 0; rank < graph_->ranks.size(); ++rank) {
-      for (const Task& task : graph_->ranks[rank]) {
-        if (task.computes()) continue;
-        if (graph_->groups[graph_->exchanges[task.exchange].group].ranks.front() == rank) {
-          ++out[task.exchange];
-        }
-      }
-    }
-    return out;
-  }
-
   /// The plans of all exchanges, group by group: NCCL decides once for a communicator.
-  void add_exchanges(const GraphPlanLimits& limits) {
-    const std::vector<std::uint64_t> calls = this->calls();
+  void add_exchanges() {
+    const std::vector<std::uint64_t> calls = graph_->calls();
     calls_.resize(graph_->exchanges.size());
     out_.exchanges.resize(graph_->exchanges.size());
     std::vector<std::vector<std::uint32_t>> by_group(graph_->groups.size());
     for (std::uint32_t e = 0; e < graph_->exchanges.size(); ++e) {
       if (calls[e] > 0) by_group[graph_->exchanges[e].group].push_back(e);
     }
-    double transfers = 0;
     for (std::uint32_t g = 0; g < by_group.size(); ++g) {
       if (by_group[g].empty()) continue;
-      const Schedule schedule = decisions_->schedule(communicators_[g], path_);
+      const Schedule schedule = (*schedules_)(graph_->groups[g], communicators_[g]);
       std::uint32_t blocks = 0;
       for (const std::uint32_t e : by_group[g]) {
         const Exchange& exchange = graph_->exchanges[e];
@@ -131,8 +110,6 @@ class GraphPlanBuilder {
         for (const Actor& actor : part.actors) {
           if (actor.kind == Actor::Kind::kThreadBlock) blocks = std::max(blocks, actor.number + 1);
         }
-        transfers += static_cast<double>(transfer_count(part)) * static_cast<double>(calls[e]);
-        if (transfers > limits.most_transfers) refuse(limits);
         const Bytes size = exchange.sends.empty() ? exchange.bytes : part.bytes;
         const Op op = exchange.sends.empty() ? exchange.op : Op::kAllToAll;
         out_.exchanges[e] = {part.algo, part.proto, part.channels,
@@ -141,13 +118,6 @@ class GraphPlanBuilder {
       }
       for (const std::uint32_t rank : graph_->groups[g].ranks) next_block_[rank] += blocks;
     }
-  }
-
-  [[noreturn]] void refuse(const GraphPlanLimits& limits) const {
-    throw InputError(fmt::format(
-        "{}: more than {:.0e} pieces of data move, more than some minutes of one core; take fewer "
-        "nodes or bytes, of a step fewer layers or micro-batches",
-        devices_->fabric().spec().file, limits.most_transfers));
   }
 
   /// Makes an exchange's plan a part of the whole: its blocks begin when they are called, each time
@@ -298,9 +268,8 @@ class GraphPlanBuilder {
   static constexpr std::uint32_t kConnections = 64U * 1024;
 
   const DeviceParams* devices_;
-  CommunicatorDecisions* decisions_;
+  const GroupSchedules* schedules_;
   const TaskGraph* graph_;
-  MemoryPath path_;
   GraphPlan out_{};
   std::vector<Communicator> communicators_;                // by group
   std::vector<std::vector<Call>> calls_;                   // by exchange and rank of its group
@@ -311,6 +280,20 @@ class GraphPlanBuilder {
 };
 
 }  // namespace
+
+GroupSchedules decided_by(CommunicatorDecisions& decisions, MemoryPath path) {
+  return [&decisions, path](const TaskGroup&, const Communicator& communicator) {
+    return decisions.schedule(communicator, path);
+  };
+}
+
+Communicator communicator_of(const Fabric& fabric, const TaskGroup& group) {
+  std::vector<DeviceId> gpus;
+  for (const std::uint32_t rank : group.communicator.empty() ? group.ranks : group.communicator) {
+    gpus.push_back(gpu_of(fabric, rank));
+  }
+  return {fabric, std::move(gpus)};
+}
 
 Plan exchange_plan(const DeviceParams& devices, const Exchange& exchange,
                    const Communicator& communicator, const Schedule& schedule) {
@@ -324,9 +307,9 @@ Plan exchange_plan(const DeviceParams& devices, const Exchange& exchange,
   return traffic_plan(devices, communicator, schedule, sends);
 }
 
-GraphPlan graph_plan(const DeviceParams& devices, CommunicatorDecisions& decisions,
-                     const TaskGraph& graph, MemoryPath path, const GraphPlanLimits& limits) {
-  return GraphPlanBuilder(devices, decisions, graph, path).build(limits);
+GraphPlan graph_plan(const DeviceParams& devices, const GroupSchedules& schedules,
+                     const TaskGraph& graph) {
+  return GraphPlanBuilder(devices, schedules, graph).build();
 }
 
 }  // namespace weft

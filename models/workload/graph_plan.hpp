@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "models/nccl/decide/communicators.hpp"
+#include "models/nccl/schedule.hpp"
 #include "models/workload/task_graph.hpp"
 #include "sim/plan/plan.hpp"
 
@@ -33,19 +35,19 @@ struct GraphPlan {
   std::vector<ExchangeRun> exchanges;  ///< by exchange
 };
 
-/// Refuses graphs that would run for longer than some minutes, by their transfers.
-struct GraphPlanLimits {
-  double most_transfers;
-};
-/// Some minutes on one core.
-inline constexpr double kMostGraphTransfers = 4e8;
+/// What is decided for a group and its communicator.
+using GroupSchedules = std::function<Schedule(const TaskGroup&, const Communicator&)>;
+/// What NCCL decides for each over a memory path. `decisions` must outlive it.
+GroupSchedules decided_by(CommunicatorDecisions& decisions, MemoryPath path);
 
-/// The plan of a graph: each exchange's is made once, for its group as NCCL decides for that, and
+/// The communicator that a group calls.
+Communicator communicator_of(const Fabric& fabric, const TaskGroup& group);
+
+/// The plan of a graph: each exchange's is made once, for its group as is decided for that, and
 /// runs as often as its ranks' queues call it. Kernels of different groups of one GPU stand on SMs
-/// of their own. Throws InputError as CommunicatorDecisions and make_plan do, and for more
-/// transfers than `limits` allow.
-GraphPlan graph_plan(const DeviceParams& devices, CommunicatorDecisions& decisions,
-                     const TaskGraph& graph, MemoryPath path, const GraphPlanLimits& limits);
+/// of their own. Throws InputError as `schedules` and make_plan do.
+GraphPlan graph_plan(const DeviceParams& devices, const GroupSchedules& schedules,
+                     const TaskGraph& graph);
 
 /// The plan of one call of an exchange by itself. Throws InputError as make_plan().
 Plan exchange_plan(const DeviceParams& devices, const Exchange& exchange,

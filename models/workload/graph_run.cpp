@@ -3,6 +3,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "models/transport/fluid_transport.hpp"
 #include "models/transport/footprints.hpp"
 #include "sim/base/error.hpp"
@@ -48,13 +50,21 @@ class Watch final : public RunObserver {
 }  // namespace
 
 GraphRun run_graph(const Machine& machine, const TaskGraph& graph, const GraphPlan& plan,
-                   CauseTable& causes, std::optional<std::uint64_t> shuffle_ties) {
+                   CauseTable& causes, bool folds, std::optional<std::uint64_t> shuffle_ties) {
   EventQueue events = shuffle_ties ? EventQueue::shuffling_ties(*shuffle_ties) : EventQueue{};
-  const std::optional<Folded> folded = fold_on(machine, plan.plan);
+  std::optional<Folded> folded;
+  if (folds) folded = fold_on(machine, plan.plan);
+  const Plan& runs = folded ? folded->plan : plan.plan;
+  if (static_cast<double>(transfer_count(runs)) > kMostGraphTransfers) {
+    throw InputError(fmt::format(
+        "{}: more than {:.0e} pieces of data move, more than some minutes of one core; take fewer "
+        "nodes or bytes, of a step fewer layers or micro-batches",
+        machine.fabric().spec().file, kMostGraphTransfers));
+  }
   FluidTransport transport(machine, events, causes, folded ? folded->servers : ServerClasses{});
   Runner runner(transport, events, causes);
   Watch watch(events, plan, folded ? folded->flags : std::vector<FlagIndex>{});
-  runner.add(folded ? folded->plan : plan.plan, &watch);
+  runner.add(runs, &watch);
   try {
     runner.run();
   } catch (const PlanStuck&) {

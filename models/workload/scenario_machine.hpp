@@ -23,6 +23,7 @@ class ScenarioMachine {
   const Fabric& fabric() const { return fabric_; }
   const DeviceParams& devices() const { return devices_; }
   const Machine& machine() const { return machine_; }
+  const PartLibrary& parts() const { return parts_; }
   CommunicatorDecisions& decisions() { return decisions_; }
   std::uint32_t gpus() const {
     return static_cast<std::uint32_t>(fabric_.count(DeviceKind::kGpu)) * fabric_.nodes();

@@ -1,6 +1,8 @@
 #include "models/workload/step.hpp"
 
 #include <algorithm>
+#include <memory>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -9,6 +11,7 @@
 
 #include "models/nccl/memory_path.hpp"
 #include "models/workload/graph_run.hpp"
+#include "models/workload/replicas.hpp"
 #include "models/workload/scenario_machine.hpp"
 #include "models/workload/training.hpp"
 
@@ -20,14 +23,7 @@ std::vector<StepCall> calls_of(const Fabric& fabric, const TaskGraph& graph, con
                                const TaskSpans& spans) {
   const auto gpus = static_cast<std::uint32_t>(fabric.count(DeviceKind::kGpu));
   const std::vector<double> times = exchange_times(graph, spans);
-  std::vector<std::uint64_t> calls(graph.exchanges.size());
-  for (std::uint32_t rank = 0; rank < graph.ranks.size(); ++rank) {
-    for (const Task& task : graph.ranks[rank]) {
-      if (task.computes()) continue;
-      const TaskGroup& group = graph.groups[graph.exchanges[task.exchange].group];
-      if (group.ranks.front() == rank) ++calls[task.exchange];
-    }
-  }
+  const std::vector<std::uint64_t> calls = graph.calls();
   std::vector<StepCall> out;
   for (std::size_t e = 0; e < graph.exchanges.size(); ++e) {
     if (calls[e] == 0) continue;
@@ -100,38 +96,117 @@ std::string verdict(const StepRow& row) {
       share(between_nodes, t.step_s), share(busy, t.step_s), share(peers, t.step_s));
 }
 
-/// One memory path. A path that the machine cannot take is replaced, and a note says so.
-StepRow run_path(ScenarioMachine& on, const TaskGraph& graph, MemoryPath path,
-                 const PredictOptions& options, std::vector<std::string>& notes) {
-  const GraphPlanLimits limits{kMostGraphTransfers};
-  GraphPlan plan = graph_plan(on.devices(), on.decisions(), graph, path, limits);
-  if (path != MemoryPath::kHostStaged) {
-    const std::string obstacle = gdr_obstacle(on.machine(), plan.plan);
-    if (!obstacle.empty()) {
-      notes.push_back(std::string(memory_path_name(path)) +
-                      " falls back to host-staged: " + obstacle);
-      path = MemoryPath::kHostStaged;
-      plan = graph_plan(on.devices(), on.decisions(), graph, path, limits);
-    }
-  }
-  CauseTable causes;
-  const GraphRun ran = run_graph(on.machine(), graph, plan, causes, options.shuffle_ties);
-  StepRow row;
-  row.memory_path = memory_path_name(path);
-  row.times = time_shares(graph, ran.spans);
-  row.calls = calls_of(on.fabric(), graph, plan, ran.spans);
-  row.limited_by = shares_of(ran.outcome, causes);
-  row.transfers = ran.outcome.transfers;
-  row.trajectory = ran.outcome.trajectory;
-  return row;
+/// Where a scenario says what it runs.
+Place place_of(const Scenario& scenario) {
+  if (scenario.step) return scenario.step->place;
+  return scenario.chakra ? scenario.chakra->place : Place{};
 }
 
-/// What every step leaves out.
-void add_limits(std::vector<std::string>& notes) {
-  notes.emplace_back(
-      "every call of every group is simulated; times of computing are as given: that kernels of "
-      "NCCL take SMs, and their data the memory's bandwidth, from what computes beside them is not "
-      "modelled");
+/// Throws InputError unless the machine has as many GPUs as the step is split over.
+void require_ranks(const ScenarioMachine& on, const Scenario& scenario, std::uint64_t ranks) {
+  if (ranks == on.gpus()) return;
+  throw InputError(place_of(scenario),
+                   fmt::format("the step is split over {} GPUs, and {} has {} ({} nodes of {})",
+                               ranks, on.fabric().spec().file, on.gpus(), on.fabric().nodes(),
+                               on.gpus() / on.fabric().nodes()));
+}
+
+/// Runs a step's tasks: those of a few replicas where these stand for all, else those of all ranks.
+class StepRunner {
+ public:
+  /// `graph`: of all ranks, made if they run. `replicas`: nullptr: nothing stands for all.
+  StepRunner(ScenarioMachine& on, const std::function<TaskGraph()>& graph, Replicas* replicas,
+             const PredictOptions& options)
+      : on_{on}, make_graph_{graph}, replicas_{replicas}, options_{options} {
+    if (replicas_ != nullptr) of_replicas_ = training_graph(replicas_->step());
+  }
+
+  /// One memory path. A path that the machine cannot take is replaced, and a note says so.
+  StepRow run(MemoryPath path, std::vector<std::string>& notes) {
+    Part part = part_of(path);
+    if (path != MemoryPath::kHostStaged) {
+      const std::string obstacle = gdr_obstacle(*part.machine, part.plan.plan);
+      if (!obstacle.empty()) {
+        notes.push_back(std::string(memory_path_name(path)) +
+                        " falls back to host-staged: " + obstacle);
+        path = MemoryPath::kHostStaged;
+        part = part_of(path);
+      }
+    }
+    CauseTable causes;
+    const GraphRun ran = run_graph(*part.machine, *part.graph, part.plan, causes, options_.folds,
+                                   options_.shuffle_ties);
+    StepRow row;
+    row.memory_path = memory_path_name(path);
+    row.times = time_shares(*part.graph, ran.spans);
+    row.calls = calls_of(part.machine->fabric(), *part.graph, part.plan, ran.spans);
+    row.limited_by = shares_of(ran.outcome, causes);
+    if (part.graph == &of_replicas_) {
+      ran_replicas_ = true;
+      stand_for_all(row.calls);
+      for (CauseShare& share : row.limited_by) share.where = replicas_->in_cluster(share.where);
+    }
+    row.transfers = ran.outcome.transfers;
+    row.trajectory = ran.outcome.trajectory;
+    return row;
+  }
+  /// Whether replicas stood for all, in some run.
+  bool ran_replicas() const { return ran_replicas_; }
+
+ private:
+  /// What runs.
+  struct Part {
+    const Machine* machine;
+    const TaskGraph* graph;
+    GraphPlan plan;
+  };
+  Part part_of(MemoryPath path) {
+    CommunicatorDecisions& decisions = on_.decisions();
+    if (replicas_ != nullptr && replicas_->stand_for_all(of_replicas_, decisions, path)) {
+      return {
+          &replicas_->machine(), &of_replicas_,
+          graph_plan(replicas_->devices(), replicas_->schedules(decisions, path), of_replicas_)};
+    }
+    if (!all_) all_ = make_graph_();
+    return {&on_.machine(), &*all_, graph_plan(on_.devices(), decided_by(decisions, path), *all_)};
+  }
+  /// Makes calls those of all replicas.
+  void stand_for_all(std::vector<StepCall>& calls) const {
+    const std::uint32_t here = replicas_->step().degree(Parallel::kData);
+    const auto all = [&](std::uint32_t count) { return count * replicas_->stand_for() / here; };
+    for (StepCall& call : calls) {
+      if (Replicas::joins_replicas(call.group)) {
+        call.ranks = all(call.ranks);
+        call.nodes = all(call.nodes);
+      } else {
+        call.groups = all(call.groups);
+      }
+    }
+  }
+
+  ScenarioMachine& on_;
+  const std::function<TaskGraph()>& make_graph_;
+  Replicas* replicas_;
+  const PredictOptions& options_;
+  TaskGraph of_replicas_;
+  std::optional<TaskGraph> all_;
+  bool ran_replicas_{false};
+};
+
+/// What is simulated, and what every step leaves out.
+void add_limits(const Replicas* ran, std::vector<std::string>& notes) {
+  std::string what = "every call of every group";
+  if (ran != nullptr) {
+    what += fmt::format(" of {} data-parallel replicas", ran->step().degree(Parallel::kData));
+  }
+  what += " is simulated";
+  if (ran != nullptr) what += fmt::format(", which stand for all {}", ran->stand_for());
+  if (ran != nullptr && !ran->on_one_switch()) {
+    what += " (all messages between nodes take as long as between the farthest)";
+  }
+  notes.push_back(what +
+                  "; times of computing are as given: that kernels of NCCL take SMs, and their "
+                  "data the memory's bandwidth, from what computes beside them is not modelled");
 }
 
 void add_choice_notes(const std::vector<StepRow>& rows, std::vector<std::string>& notes) {
@@ -147,20 +222,16 @@ void add_choice_notes(const std::vector<StepRow>& rows, std::vector<std::string>
   notes.insert(notes.end(), said.begin(), said.end());
 }
 
-/// Where a scenario says what it runs.
-Place place_of(const Scenario& scenario) {
-  if (scenario.step) return scenario.step->place;
-  return scenario.chakra ? scenario.chakra->place : Place{};
-}
-
-StepResult predict_on(ScenarioMachine& on, const Scenario& scenario, const TaskGraph& graph,
+StepResult predict_on(ScenarioMachine& on, const Scenario& scenario,
+                      const std::function<TaskGraph()>& graph, Replicas* replicas,
                       const PredictOptions& options) {
+  StepRunner runner(on, graph, replicas, options);
   StepResult result;
   result.ranks = on.gpus();
   result.nodes = on.fabric().nodes();
   result.notes = on.notes();
   for (const std::string& name : scenario.memory_paths) {
-    StepRow row = run_path(on, graph, parse_memory_path(name), options, result.notes);
+    StepRow row = runner.run(parse_memory_path(name), result.notes);
     if (!(row.times.step_s > 0)) {
       throw InputError(place_of(scenario),
                        "the step takes no time: nothing computes, and nothing is exchanged");
@@ -171,11 +242,17 @@ StepResult predict_on(ScenarioMachine& on, const Scenario& scenario, const TaskG
     result.rows.push_back(std::move(row));
   }
   add_choice_notes(result.rows, result.notes);
-  for (const std::string& gpu : on.decisions().declined()) {
+  std::vector<std::string> declined = on.decisions().declined();
+  if (replicas != nullptr) {
+    for (const std::string& gpu : replicas->decisions().declined()) {
+      if (std::ranges::find(declined, gpu) == declined.end()) declined.push_back(gpu);
+    }
+  }
+  for (const std::string& gpu : declined) {
     result.notes.push_back("NCCL by itself leaves GPUDirect RDMA off for " + gpu +
                            " in some communicator; it is forced on the gdr path");
   }
-  add_limits(result.notes);
+  add_limits(runner.ran_replicas() ? replicas : nullptr, result.notes);
   result.provenance = on.provenance();
   return result;
 }
@@ -187,21 +264,22 @@ StepResult predict_step(const Scenario& scenario, TopologySpec spec, const Predi
   if (!scenario.step) {
     throw InputError(scenario.file + ": has no `workload: {step: ...}`; weft run runs it");
   }
+  ScenarioMachine on(scenario, std::move(spec), options, catalog);
+  require_ranks(on, scenario, scenario.step->ranks());
+  std::unique_ptr<Replicas> replicas;
+  if (options.folds) {
+    replicas = Replicas::of(*scenario.step, on.machine(), on.parts(), on.decisions().asked());
+  }
   const auto graph = [&] { return training_graph(*scenario.step); };
-  return predict_graph(scenario, std::move(spec), scenario.step->ranks(), graph, options, catalog);
+  return predict_on(on, scenario, graph, replicas.get(), options);
 }
 
 StepResult predict_graph(const Scenario& scenario, TopologySpec spec, std::uint64_t ranks,
                          const std::function<TaskGraph()>& graph, const PredictOptions& options,
                          const ParamCatalog& catalog) {
   ScenarioMachine on(scenario, std::move(spec), options, catalog);
-  if (ranks != on.gpus()) {
-    throw InputError(place_of(scenario),
-                     fmt::format("the step is split over {} GPUs, and {} has {} ({} nodes of {})",
-                                 ranks, on.fabric().spec().file, on.gpus(), on.fabric().nodes(),
-                                 on.gpus() / on.fabric().nodes()));
-  }
-  return predict_on(on, scenario, graph(), options);
+  require_ranks(on, scenario, ranks);
+  return predict_on(on, scenario, graph, nullptr, options);
 }
 
 }  // namespace weft

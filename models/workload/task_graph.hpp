@@ -68,11 +68,8 @@ struct TaskGraph {
     if (!task.computes()) return exchanges[task.exchange].group;
     return task.on_host ? kHostQueue : kComputeQueue;
   }
-  std::size_t task_count() const {
-    std::size_t count = 0;
-    for (const std::vector<Task>& rank : ranks) count += rank.size();
-    return count;
-  }
+  /// How often each exchange is called.
+  std::vector<std::uint64_t> calls() const;
 };
 
 }  // namespace weft

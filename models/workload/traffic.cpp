@@ -72,7 +72,7 @@ TrafficRow run_path(ScenarioMachine& on, const TrafficMatrix& matrix, const Traf
   const TaskGraph graph = graph_of(matrix, all.ranks());
   refuse_many(spec, matrix, on.decisions().schedule(all, path));
   const auto plan_of = [&](MemoryPath by) {
-    return graph_plan(on.devices(), on.decisions(), graph, by, {kMostGraphTransfers});
+    return graph_plan(on.devices(), decided_by(on.decisions(), by), graph);
   };
   GraphPlan plan = plan_of(path);
   if (path != MemoryPath::kHostStaged) {
@@ -85,7 +85,8 @@ TrafficRow run_path(ScenarioMachine& on, const TrafficMatrix& matrix, const Traf
     }
   }
   CauseTable causes;
-  const GraphRun ran = run_graph(on.machine(), graph, plan, causes, options.shuffle_ties);
+  const GraphRun ran =
+      run_graph(on.machine(), graph, plan, causes, options.folds, options.shuffle_ties);
   TrafficRow row;
   row.memory_path = memory_path_name(path);
   row.proto = plan.exchanges.front().proto;

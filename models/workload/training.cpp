@@ -152,10 +152,11 @@ class RankBuilder {
   /// Those that hold the same part of a layer.
   std::uint32_t copies() {
     return tables_.group(
-        "data", ranks_.along(rank_, {Parallel::kData, Parallel::kContext, Parallel::kExpert}));
+        kDataGroup, ranks_.along(rank_, {Parallel::kData, Parallel::kContext, Parallel::kExpert}));
   }
   std::uint32_t expert_copies() {
-    return tables_.group("expert data", ranks_.along(rank_, {Parallel::kData, Parallel::kContext}));
+    return tables_.group(kExpertDataGroup,
+                         ranks_.along(rank_, {Parallel::kData, Parallel::kContext}));
   }
   bool has_copies() const {
     return degree(Parallel::kData) * degree(Parallel::kContext) * degree(Parallel::kExpert) > 1;
@@ -365,11 +366,12 @@ double tasks_of(const StepSpec& step) {
 }  // namespace
 
 TaskGraph training_graph(const StepSpec& step) {
-  constexpr double kMostTasks = 5e6;
+  constexpr double kMostTasks = 1e7;  // some 300 B each
   if (tasks_of(step) > kMostTasks) {
     throw InputError(step.place,
                      "layers x micro-batches x GPUs are too many to simulate; take fewer layers, "
-                     "micro-batches or nodes");
+                     "micro-batches or nodes, or let data-parallel groups run Ring or PAT on a "
+                     "network that never blocks: there a few replicas stand for all");
   }
   TaskGraph graph;
   graph.labels = {"forward", "backward", "optimizer"};

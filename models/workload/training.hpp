@@ -1,13 +1,19 @@
 #pragma once
 
+#include <string_view>
+
 #include "models/workload/task_graph.hpp"
 #include "sim/input/step.hpp"
 
 namespace weft {
 
+/// Groups of the ranks that hold the same part of the model, or of its experts.
+inline constexpr std::string_view kDataGroup = "data";
+inline constexpr std::string_view kExpertDataGroup = "expert data";
+
 /// What each rank does in one training step; models/workload/README.md has the rules. Precondition:
 /// read_step() made the step, or what it checks holds. Throws InputError for more than about
-/// five million tasks.
+/// ten million tasks.
 TaskGraph training_graph(const StepSpec& step);
 
 }  // namespace weft

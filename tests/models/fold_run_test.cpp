@@ -158,6 +158,24 @@ TEST(FoldRun, ASampleOfARingIsTheCluster) {
   }
 }
 
+TEST(FoldRun, ASampleOfPatIsTheCluster) {
+  for (const char* op : {"allgather", "reducescatter"}) {
+    for (const std::uint32_t nodes : {9U, 32U}) {
+      const Scenario scenario =
+          scenario_of("genoa-2p-same-switch.yaml", nodes, op, Bytes::mib(256));
+      const std::vector<ResultRow> whole = run(scenario, {"nccl.algo=PAT"}, false);
+      const std::vector<ResultRow> sample = run(scenario, {"nccl.algo=PAT"}, true);
+      ASSERT_EQ(sample.size(), whole.size());
+      for (std::size_t i = 0; i < whole.size(); ++i) {
+        EXPECT_DOUBLE_EQ(sample[i].time_us, whole[i].time_us) << op << " x" << nodes;
+        EXPECT_NE(sample[i].trajectory, whole[i].trajectory);  // of fewer nodes
+        EXPECT_DOUBLE_EQ(sample[i].nic_gb_per_s, whole[i].nic_gb_per_s);
+        EXPECT_EQ(sample[i].nodes, nodes);
+      }
+    }
+  }
+}
+
 // Two nodes stand for more, where each sends to every other the same: up to what the order of what
 // happens at one instant moves.
 TEST(FoldRun, ASampleOfAnAllToAllIsTheCluster) {

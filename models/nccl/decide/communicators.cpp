@@ -159,4 +159,9 @@ Schedule CommunicatorDecisions::schedule(const Communicator& communicator, Memor
   return placed(decided.schedule, fabric, communicator, places);
 }
 
+const Schedule& CommunicatorDecisions::schedule_of(const Communicator& like, std::uint32_t nodes,
+                                                   MemoryPath path) {
+  return decide({places_of(devices_->fabric(), like), nodes, path}).schedule;
+}
+
 }  // namespace weft

@@ -32,6 +32,10 @@ class CommunicatorDecisions {
   /// as long as this is. Throws InputError where NCCL cannot be followed, and for GPUs that are not
   /// the same on each of its nodes, in the machine's order, node by node.
   Schedule schedule(const Communicator& communicator, MemoryPath path);
+  /// What is decided for a communicator of so many nodes with the GPUs that `like` has on each, in
+  /// the numbers of such a communicator. Valid, and throws, likewise.
+  const Schedule& schedule_of(const Communicator& like, std::uint32_t nodes, MemoryPath path);
+  const Asked& asked() const { return asked_; }
   /// Whose GDR NCCL by itself declines at some ring's end, of all decisions so far:
   /// GPUs, by their names in a node; the GDR path is forced there.
   const std::vector<std::string>& declined() const { return declined_; }

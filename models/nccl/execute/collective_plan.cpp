@@ -137,10 +137,10 @@ PlanSize nvls_size(const DeviceParams& devices, const Schedule& schedule, Op op,
 }
 
 /// A pass's copy, and what a message takes of each dimension's that it ends.
-PlanSize pat_size(const DeviceParams& devices, const Schedule& /*schedule*/, Op op, Bytes bytes,
+PlanSize pat_size(const DeviceParams& devices, const Schedule& schedule, Op op, Bytes bytes,
                   const Choice& choice) {
   const double gpus = all_gpus(devices.fabric());
-  const auto ranks = static_cast<std::uint32_t>(gpus);
+  const std::uint32_t ranks = ranks_of(schedule, Communicator::of_all(devices.fabric()));
   const Protocol protocol = make_pat_protocol(devices, op, choice, bytes, ranks);
   const double of_message = beside(devices, protocol).network;
   double of_chunk = 0;
@@ -148,7 +148,7 @@ PlanSize pat_size(const DeviceParams& devices, const Schedule& /*schedule*/, Op 
     of_chunk += 1 + of_message * static_cast<double>(pass.ended_out.size());
   }
   const double blocks = gpus * choice.channels;
-  const double chunks = bytes.as_double() / blocks / protocol.chunk.as_double();
+  const double chunks = bytes.as_double() / ranks / choice.channels / protocol.chunk.as_double();
   return {blocks * std::max(1.0, chunks) * of_chunk, blocks * pat_dimensions(ranks)};
 }
 

@@ -17,14 +17,15 @@ Bytes of_rank(const Choice& choice, Bytes bytes, std::uint32_t ranks) {
 /// One channel: its connections, then a block for each rank.
 class PatChannel {
  public:
-  PatChannel(PlanBuilder& builder, const Protocol& protocol, Op op, const Tree& nics,
-             std::uint32_t number)
+  /// `ranks`: all that there are, of which the builder may have some.
+  PatChannel(PlanBuilder& builder, const Protocol& protocol, Op op, std::uint32_t ranks,
+             const Tree& nics, std::uint32_t number)
       : builder_{builder},
         protocol_{protocol},
         is_gather_{op == Op::kAllGather},
         nics_{nics},
         number_{number},
-        dimensions_{pat_dimensions(builder.ranks())} {}
+        dimensions_{pat_dimensions(ranks)} {}
 
   void add(const std::vector<PatPass>& passes, Bytes data) {
     connect();
@@ -41,16 +42,17 @@ class PatChannel {
   /// are added up (NCCL src/transport/generic.cc, ncclTransportPatConnect).
   std::uint32_t next(std::uint32_t rank, std::uint32_t dimension) const {
     const std::uint32_t n = builder_.ranks();
-    const std::uint32_t far = 1U << dimension;
+    const std::uint32_t far = (1U << dimension) % n;
     return (rank + (is_gather_ ? n - far : far)) % n;
   }
 
+  /// In the same order on each rank: by dimension.
   void connect() {
     const std::uint32_t n = builder_.ranks();
     out_.resize(std::size_t{n} * dimensions_);
     in_.resize(out_.size());
-    for (std::uint32_t r = 0; r < n; ++r) {
-      for (std::uint32_t d = 0; d < dimensions_; ++d) {
+    for (std::uint32_t d = 0; d < dimensions_; ++d) {
+      for (std::uint32_t r = 0; r < n; ++r) {
         const std::uint32_t to = next(r, d);
         out_[at(r, d)] = in_[at(to, d)] =
             builder_.connect(protocol_, {.rank = r, .nic = nics_[r].nic},
@@ -122,11 +124,11 @@ PatShape pat_shape(const Protocol& protocol, const Choice& choice, Bytes bytes,
 Plan pat_plan(const DeviceParams& devices, const Communicator& communicator,
               const Schedule& schedule, Op op, Bytes bytes, const Choice& choice) {
   PlanBuilder builder(devices, communicator, schedule, op, bytes, choice);
-  const std::uint32_t n = builder.ranks();
+  const std::uint32_t n = ranks_of(schedule, communicator);
   const Protocol protocol = make_pat_protocol(devices, op, choice, bytes, n);
   const std::vector<PatPass> passes = pat_passes(op, n, pat_shape(protocol, choice, bytes, n));
   for (std::uint32_t c = 0; c < choice.channels; ++c) {
-    PatChannel(builder, protocol, op, schedule.trees.at(c), c)
+    PatChannel(builder, protocol, op, n, schedule.trees.at(c), c)
         .add(passes, of_rank(choice, bytes, n));
   }
   return std::move(builder).take(protocol);

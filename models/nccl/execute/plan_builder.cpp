@@ -63,8 +63,9 @@ PlanBuilder::PlanBuilder(const DeviceParams& devices, const Communicator& commun
       misses_{of_each(devices, DeviceKind::kGpu,
                       [&](DeviceId gpu) {
                         const Bytes cache = devices.bytes("gpu.l2_size", gpu);
-                        const double share = cached_share(buffers(op, bytes, communicator.ranks()),
-                                                          Bytes{cache.count() / 2});
+                        const double share =
+                            cached_share(buffers(op, bytes, ranks_of(schedule, communicator)),
+                                         Bytes{cache.count() / 2});
                         return static_cast<std::uint8_t>(std::lround(100 * (1 - share)));
                       })},
       cycle_{of_each(devices, DeviceKind::kGpu,

@@ -1,0 +1,112 @@
+#include "models/workload/replicas.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "models/workload/training.hpp"
+
+namespace weft {
+namespace {
+
+/// How far apart the ranks of neighbouring replicas are.
+std::uint32_t stride_of_data(const StepSpec& step) {
+  std::uint32_t stride = 1;
+  for (const Parallel p : step.order) {
+    if (p == Parallel::kData) break;
+    stride *= step.degree(p);
+  }
+  return stride;
+}
+
+/// Replicas that fill whole nodes, kSampled of these or of themselves; none if they do not.
+std::optional<std::uint32_t> sampled_replicas(const StepSpec& step, std::uint32_t gpus) {
+  const std::uint32_t stride = stride_of_data(step);
+  const std::uint32_t in_one_node = gpus / std::gcd(stride, gpus);
+  if (stride % gpus != 0 && gpus % stride != 0) return {};
+  if (step.degree(Parallel::kData) % in_one_node != 0) return {};
+  return Replicas::kSampled * in_one_node;
+}
+
+}  // namespace
+
+std::unique_ptr<Replicas> Replicas::of(const StepSpec& step, const Machine& cluster,
+                                       const PartLibrary& parts,
+                                       const CommunicatorDecisions::Asked& asked) {
+  const auto gpus = static_cast<std::uint32_t>(cluster.fabric().count(DeviceKind::kGpu));
+  const std::optional<std::uint32_t> replicas = sampled_replicas(step, gpus);
+  const std::uint32_t all = step.degree(Parallel::kData);
+  if (!replicas || *replicas >= all) return nullptr;
+  if (!may_be_sampled(Op::kAllReduce, cluster) || !cluster.network_never_blocks()) return nullptr;
+  std::optional<SampleNetwork> network;
+  if (!cluster.has_one_switch()) {
+    const std::optional<Duration> takes = farthest_nics(cluster);
+    if (!takes) return nullptr;
+    network = SampleNetwork{*takes, *takes};
+  }
+  StepSpec fewer = step;
+  fewer.degrees[static_cast<std::size_t>(Parallel::kData)] = *replicas;
+  const auto nodes = static_cast<std::uint32_t>(fewer.ranks() / gpus);
+  return std::unique_ptr<Replicas>(
+      new Replicas(std::move(fewer), all, nodes, cluster, parts, network, asked));
+}
+
+Replicas::Replicas(StepSpec step, std::uint32_t stand_for, std::uint32_t nodes,
+                   const Machine& cluster, const PartLibrary& parts,
+                   std::optional<SampleNetwork> network, const CommunicatorDecisions::Asked& asked)
+    : step_{std::move(step)},
+      stand_for_{stand_for},
+      sample_{nodes, cluster.fabric().nodes(), cluster, parts, network},
+      decisions_{sample_.devices, parts, asked} {}
+
+std::string Replicas::in_cluster(const std::string& text) const {
+  const auto gpus = static_cast<std::uint32_t>(sample_.fabric.count(DeviceKind::kGpu));
+  const std::uint32_t stride = stride_of_data(step_);
+  const std::uint32_t block = stride * step_.degree(Parallel::kData);
+  const auto node_in_cluster = [&](std::uint32_t node) {
+    const std::uint32_t rank = node * gpus;
+    return (rank % block + rank / block * stride * stand_for_) / gpus;
+  };
+  std::string out;
+  for (std::size_t i = 0; i < text.size();) {
+    out += text[i];
+    if (text[i++] != '@') continue;
+    std::uint32_t node = 0;
+    const auto [end, error] = std::from_chars(&text[i], text.data() + text.size(), node);
+    if (error != std::errc{}) continue;
+    out += std::to_string(node_in_cluster(node));
+    i = static_cast<std::size_t>(end - text.data());
+  }
+  return out;
+}
+
+bool Replicas::joins_replicas(std::string_view group) {
+  return group == kDataGroup || group == kExpertDataGroup;
+}
+
+bool Replicas::stand_for_all(const TaskGraph& graph, CommunicatorDecisions& cluster,
+                             MemoryPath path) {
+  return std::ranges::all_of(graph.exchanges, [&](const Exchange& exchange) {
+    const TaskGroup& group = graph.groups[exchange.group];
+    if (!joins_replicas(group.name)) return true;
+    const Communicator here = communicator_of(sample_.fabric, group);
+    const Schedule& all = cluster.schedule_of(here, nodes_of_all(here), path);
+    return stands_for(decisions_.schedule_of(here, here.node_count(), path), all, exchange.op,
+                      all.choose(exchange.op, exchange.bytes));
+  });
+}
+
+GroupSchedules Replicas::schedules(CommunicatorDecisions& cluster, MemoryPath path) {
+  return [this, &cluster, path](const TaskGroup& group, const Communicator& communicator) {
+    Schedule out = decisions_.schedule(communicator, path);
+    if (joins_replicas(group.name)) {
+      out.nodes = nodes_of_all(communicator);
+      out.choose = cluster.schedule_of(communicator, out.nodes, path).choose;
+    }
+    return out;
+  };
+}
+
+}  // namespace weft
