@@ -18,6 +18,9 @@ namespace {
 /// Rings go through nodes by turns at most, one way on even ones and another on odd ones.
 constexpr std::size_t kPeriod = 2;
 
+/// Trees of more transfers, some seconds' worth, are extended by the byte.
+constexpr double kLongRun = 3e6;
+
 /// NVLSTrees of no more transfers, a second's worth, run whole: below, a level may add less the
 /// more there are.
 constexpr double kManyTransfers = 2e5;
@@ -314,9 +317,18 @@ const Samples::Levels& Samples::levels(const TreesUsed& used) {
   return out;
 }
 
+bool Samples::is_on_trees(Op op, Bytes bytes, MemoryPath path) const {
+  if (is_point_to_point(op)) return false;
+  const Algorithm algorithm = schedules_.at(path).choose(op, bytes).algorithm;
+  return algorithm == Algorithm::kTree || algorithm == Algorithm::kNvlsTree;
+}
+
 StandIn Samples::of(Op op, Bytes bytes, MemoryPath path) {
-  if (!may_be_sampled(op, machine_)) return {};
   const std::uint32_t nodes = machine_.fabric().nodes();
+  if (nodes <= Sample::kMostWhole && nodes > 1 && is_on_trees(op, bytes, path)) {
+    return of_filled_trees(op, bytes, path, schedules_.at(path).choose(op, bytes));
+  }
+  if (!may_be_sampled(op, machine_)) return {};
   const std::size_t gpus = machine_.fabric().count(DeviceKind::kGpu);
   if (op == Op::kAllToAll) return of_all_to_all(bytes, path);
   if (op == Op::kSendRecv) return of_sends_to_the_next(bytes, path);
@@ -339,9 +351,7 @@ StandIn Samples::of(Op op, Bytes bytes, MemoryPath path) {
          .between = rings->between});
   }
   if (choice.algorithm == Algorithm::kPat) return of_pat(op, bytes, path, choice);
-  const bool is_tree =
-      choice.algorithm == Algorithm::kTree || choice.algorithm == Algorithm::kNvlsTree;
-  return is_tree ? of_trees(op, bytes, path, choice) : StandIn{};
+  return is_on_trees(op, bytes, path) ? of_trees(op, bytes, path, choice) : StandIn{};
 }
 
 /// One of many launches goes on everywhere at once: a few nodes stand for all. A launch alone goes
@@ -510,7 +520,6 @@ StandIn Samples::of_nodes_alike(Bytes bytes, MemoryPath path, const Alike& alike
 
 StandIn Samples::of_trees(Op op, Bytes bytes, MemoryPath path, const Choice& choice) {
   const std::uint32_t nodes = machine_.fabric().nodes();
-  if (nodes <= Sample::kMostWhole) return {};
   const Schedule& cluster = schedules_.at(path);
   const std::size_t gpus = machine_.fabric().count(DeviceKind::kGpu);
   const bool is_short =
@@ -545,18 +554,36 @@ StandIn Samples::of_trees(Op op, Bytes bytes, MemoryPath path, const Choice& cho
   for (const auto& [latency, count] : levels_of) {
     if (latency != farthest) out.nearer.push_back({count, farthest->far - latency->far});
   }
-  if (parts > 1) {
-    // From a part that fills the trees to one of four times as many bytes, or more.
-    const std::int64_t steady_parts = std::min(parts_of(less, op, bytes, path, choice, kSteady),
-                                               std::max(parts / 4, std::int64_t{1}));
-    const Bytes enough{bytes.count() / steady_parts};
-    out.further.push_back({.by = "byte",
-                           .more = {&less, enough},
-                           .less = {&less, part},
-                           .between = enough.as_double() - part.as_double(),
-                           .steps = bytes.as_double() - part.as_double()});
-  }
+  if (parts > 1) out.further.push_back(by_byte(less, op, bytes, part, path, choice));
   return out;
+}
+
+/// From a part that fills the trees to one of four times as many bytes, or more.
+Further Samples::by_byte(const Sample& sample, Op op, Bytes bytes, Bytes from, MemoryPath path,
+                         const Choice& choice) const {
+  const std::int64_t parts = bytes.count() / from.count();
+  const std::int64_t steady_parts = std::min(parts_of(sample, op, bytes, path, choice, kSteady),
+                                             std::max(parts / 4, std::int64_t{1}));
+  const Bytes enough{bytes.count() / steady_parts};
+  return {.by = "byte",
+          .more = {&sample, enough},
+          .less = {&sample, from},
+          .between = enough.as_double() - from.as_double(),
+          .steps = bytes.as_double() - from.as_double()};
+}
+
+/// All nodes, of a run that would take long with fewer bytes.
+StandIn Samples::of_filled_trees(Op op, Bytes bytes, MemoryPath path, const Choice& choice) {
+  const Schedule& cluster = schedules_.at(path);
+  if (plan_size(machine_.devices(), cluster, op, bytes).transfers < kLongRun) return {};
+  const std::uint32_t nodes = machine_.fabric().nodes();
+  const Sample& all = sample_of(nodes, nodes, path, {});
+  const std::int64_t parts = parts_of(all, op, bytes, path, choice, kFilling);
+  if (parts == 1) return {};
+  const Bytes part{bytes.count() / parts};
+  return {.first = SampleRun{&all, part},
+          .further = {by_byte(all, op, bytes, part, path, choice)},
+          .sent = bytes.as_double() / part.as_double()};
 }
 
 /// With what is decided for the cluster, for a memory path.

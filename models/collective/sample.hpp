@@ -51,7 +51,8 @@ using Schedules = std::map<MemoryPath, Schedule>;
 /// A tree's nodes are all unlike (each is a leaf of one of NCCL's two trees and somewhere within
 /// the other), but each level adds its hops to the time, so the time grows by the level: by what it
 /// grows between trees of 4 and of 16 nodes, which are full. Once the trees are filled what limits
-/// them does not depend on their depth: there each further byte adds what it adds on 4 nodes.
+/// them does not depend on their depth: there each further byte adds what it adds on 4 nodes, or,
+/// of up to kMostWhole whose run would take long, on all of them.
 struct Sample {
   static constexpr std::uint32_t kOfRings = 4;       ///< nodes
   static constexpr std::uint32_t kMostOfRings = 32;  ///< nodes, over several switches
@@ -198,7 +199,11 @@ class Samples {
   const Levels& levels(const TreesUsed& used);
   StandIn of_all_to_all(Bytes bytes, MemoryPath path);
   std::uint32_t most_nodes_of_all_to_all(MemoryPath path) const;
+  bool is_on_trees(Op op, Bytes bytes, MemoryPath path) const;
   StandIn of_trees(Op op, Bytes bytes, MemoryPath path, const Choice& choice);
+  StandIn of_filled_trees(Op op, Bytes bytes, MemoryPath path, const Choice& choice);
+  Further by_byte(const Sample& sample, Op op, Bytes bytes, Bytes from, MemoryPath path,
+                  const Choice& choice) const;
   const Sample& sample_of(std::uint32_t nodes, std::uint32_t stands_for, MemoryPath path,
                           std::optional<SampleNetwork> network);
 

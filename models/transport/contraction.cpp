@@ -376,7 +376,9 @@ class Builder {
       use_sm_loads(leg, round_trip + own_load_);
     }
     if (leg.trip == Leg::Trip::kSteady) return;
-    head(requester.read_cause, leg.initiator, round_trip);
+    // One trip's threads ask for their own memory's once these have come.
+    head(requester.read_cause, leg.initiator,
+         leg.trip == Leg::Trip::kOne ? round_trip + own_load_ : round_trip);
   }
 
   /// `loads`: for how long one is under way, with those before it that the same threads wait for.

@@ -298,7 +298,7 @@ std::optional<Walk> PlanBuilder::held_by(const Connection& connection) const {
 /// read there. Each is a branch of its own.
 PlanBuilder::Moves PlanBuilder::moves(const Protocol& protocol, const ConnectionList& in,
                                       const ConnectionList& out, Primitive primitive,
-                                      Leg::Trip trip) {
+                                      LoadTrips trips) {
   const Leg load = read_leg(gpu_, gpu_, Leg::Medium::kLocal);
   const Leg store = write_leg(gpu_, gpu_, Leg::Medium::kLocal);
   Walk through;
@@ -327,8 +327,8 @@ PlanBuilder::Moves PlanBuilder::moves(const Protocol& protocol, const Connection
     leg.flags = protocol.flags;
     const bool is_trip =
         from_host || (leg.kind == Leg::Kind::kRead && protocol.flags != Leg::Flags::kNone &&
-                      leg.medium == Leg::Medium::kLocal && trip == Leg::Trip::kSteady);
-    if (is_trip) leg.trip = trip;
+                      leg.medium == Leg::Medium::kLocal && trips.own == Leg::Trip::kSteady);
+    if (is_trip) leg.trip = from_host ? trips.far : trips.own;
     if (is_trip && threads_ == 0) leg.threads = static_cast<std::uint16_t>(protocol.threads);
     if (from_host && protocol.flags == Leg::Flags::kEachLine) checked.push_back(leg);
   }
@@ -371,7 +371,7 @@ void PlanBuilder::slice(const Part& part, const Moves& moves, std::span<const La
 void PlanBuilder::pass_within(const Protocol& protocol, Bytes data, const Slices& first,
                               const Slices& last, const Slices& moved, Primitive primitive,
                               std::int64_t rounds) {
-  const Moves how = moves(protocol, moved.in, moved.out, primitive, Leg::Trip::kMany);
+  const Moves how = moves(protocol, moved.in, moved.out, primitive, {});
   const std::vector<LagIndex> work{
       lag("barriers of a slice", cycles(protocol.work, gpu_) * rounds)};
   slice({Bytes{0}, data, data}, how, work, first, last);
@@ -424,8 +424,14 @@ void PlanBuilder::pass(const Protocol& protocol, Bytes data, const ConnectionLis
   const Trips trips = trips_of(in, out);
   const Bytes all = protocol.on_wire(data);
   if (trips.least == Bytes{0}) {
-    const Moves how = moves(protocol, in, out, primitive, Leg::Trip::kMany);
-    in_parts(all, most, [&](Bytes of) { slice({Bytes{0}, of, of}, how, work, in, out); });
+    in_parts(all, most, [&](Bytes of) {
+      // A slice's words are loaded from the host trip by trip, each waited for by its own thread.
+      const Leg::Trip far = protocol.flags != Leg::Flags::kEachWord ? Leg::Trip::kMany
+                            : of > protocol.trip                    ? Leg::Trip::kSteady
+                                                                    : Leg::Trip::kOne;
+      const Moves how = moves(protocol, in, out, primitive, {.far = far});
+      slice({Bytes{0}, of, of}, how, work, in, out);
+    });
     for (auto s = std::max<std::int64_t>(1, pieces(all, most)); s < protocol.slices; ++s) {
       empty_slice(work, in, out);
     }
@@ -435,7 +441,8 @@ void PlanBuilder::pass(const Protocol& protocol, Bytes data, const ConnectionLis
     // A trip of many overlaps with those around it, but for what is left over.
     const auto how = [&](Bytes trip) {
       const bool steady = of > trips.least && trip == trips.least;
-      return moves(protocol, in, out, primitive, steady ? Leg::Trip::kSteady : Leg::Trip::kOne);
+      const Leg::Trip by = steady ? Leg::Trip::kSteady : Leg::Trip::kOne;
+      return moves(protocol, in, out, primitive, {by, by});
     };
     for (const LagIndex lag : work) plan_.programs[block_].compute(lag);
     if (trips.all_alike) {

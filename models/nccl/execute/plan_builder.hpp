@@ -330,8 +330,13 @@ class PlanBuilder {
   void slice(const Part& part, const Moves& moves, std::span<const LagIndex> work,
              const Slices& first, const Slices& last);
   std::optional<Walk> held_by(const Connection& connection) const;
+  /// How loads of the GPU's own memory and of the host's are waited for.
+  struct LoadTrips {
+    Leg::Trip own{Leg::Trip::kMany};
+    Leg::Trip far{Leg::Trip::kMany};
+  };
   Moves moves(const Protocol& protocol, const ConnectionList& in, const ConnectionList& out,
-              Primitive primitive, Leg::Trip trip);
+              Primitive primitive, LoadTrips trips);
   void after_load(FlagIndex flag, DeviceId gpu, DeviceId memory, std::uint32_t channel,
                   FlagIndex next, LagIndex lag);
 
