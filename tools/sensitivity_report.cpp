@@ -176,9 +176,15 @@ std::string row_text(const RowEffects& effects, const Sensitivity& sensitivity) 
          numbers_text(effects, sensitivity) + words_text(effects, sensitivity);
 }
 
-/// Assumed values that move any row.
+/// Assumed values that move any row, and those of which it cannot be told.
 std::string assumed_text(const Sensitivity& sensitivity) {
   std::string out;
+  std::string unknown;
+  for (const NotMoved& n : sensitivity.not_moved) {
+    if (sensitivity.params[n.param].origin != kAssumed) continue;
+    unknown +=
+        (unknown.empty() ? "; not moved, so not known: " : ", ") + sensitivity.params[n.param].key;
+  }
   for (std::size_t p = 0; p < sensitivity.params.size(); ++p) {
     if (sensitivity.params[p].origin != kAssumed) continue;
     const bool matters =
@@ -190,7 +196,8 @@ std::string assumed_text(const Sensitivity& sensitivity) {
     if (matters) out += (out.empty() ? "" : ", ") + sensitivity.params[p].key;
   }
   return fmt::format("# assumed, with an elasticity of {} or more: {}\n", kMatters,
-                     out.empty() ? "none" : out);
+                     out.empty() ? "none" : out) +
+         (unknown.empty() ? "" : unknown + '\n');
 }
 
 }  // namespace

@@ -280,12 +280,12 @@ void add_job_notes(const NcclEnv& env, const std::vector<ScenarioSetting>& setti
 std::vector<std::string> job_verdict(const std::vector<ResultRow>& rows) {
   std::vector<std::string> out;
   for (const ResultRow& row : rows) {
+    const CauseShare& most = row.limited_by.front();
     out.push_back(fmt::format(
-        "{} {}: {:.2f} times its time alone, limited by {} ({}) for "
-        "{:.0f} % of the time",
-        row.job, row.memory_path == "nccl" ? "as NCCL decides" : "over " + row.memory_path,
-        row.time_us / row.alone_us, row.limited_by.front().cause, row.limited_by.front().where,
-        row.limited_by.front().share * 100));
+        "{} {}: {:.2f} times its time alone, limited by {}{} for {:.0f} % of the time", row.job,
+        row.memory_path == "nccl" ? "as NCCL decides" : "over " + row.memory_path,
+        row.time_us / row.alone_us, most.cause, most.where.empty() ? "" : " (" + most.where + ")",
+        most.share * 100));
   }
   return out;
 }

@@ -135,6 +135,19 @@ std::string decision(const ResultRow& row) {
   return fmt::format("{} {} x {}", row.algo, row.proto, row.channels);
 }
 
+/// The parameter that a device's own ("leaf.uplink_rate") is one of; "" if there is none, or if the
+/// key is a parameter itself.
+std::string of_all_devices(std::string_view key, const ParamCatalog& catalog) {
+  if (catalog.find(key) != nullptr) return "";
+  const std::size_t dot = key.find('.');
+  if (dot == std::string_view::npos) return "";
+  for (const char* scope : {"cpu", "gpu", "nic", "switch", "nvswitch", "netswitch"}) {
+    const std::string all = scope + std::string(key.substr(dot));
+    if (catalog.find(all) != nullptr) return all;
+  }
+  return "";
+}
+
 /// Puts the run's parameters into `out`, a key once; the values of each, likewise.
 std::vector<Values> add_params(const RunResult& run, const SensitivityRequest& request,
                                const ParamCatalog& catalog, Sensitivity& out) {
@@ -159,6 +172,10 @@ std::vector<Values> add_params(const RunResult& run, const SensitivityRequest& r
     const bool known = std::any_of(out.params.begin(), out.params.end(),
                                    [&](const MovedParam& p) { return p.key == key; });
     if (known) continue;
+    if (const std::string all = of_all_devices(key, catalog); !all.empty()) {
+      throw InputError("--params: " + key +
+                       " is of some devices; a parameter is moved for all that have it: " + all);
+    }
     catalog.require(key);
     throw InputError("--params: this run does not use " + key);
   }

@@ -1,7 +1,9 @@
 #include "replay/chakra/graph.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
+#include <optional>
 #include <queue>
 #include <set>
 #include <tuple>
@@ -227,6 +229,27 @@ class GraphBuilder {
   std::map<std::tuple<std::uint32_t, Op, Bytes, std::int64_t>, std::uint32_t> known_exchanges_;
 };
 
+/// A trace of a rank beyond `rank`; of several the first by its number.
+std::optional<std::string> further_file(const std::string& prefix, std::uint32_t rank) {
+  const std::filesystem::path path(prefix);
+  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  const std::string begin = path.filename().string() + ".";
+  std::optional<std::uint32_t> least;
+  std::error_code cannot;
+  for (std::filesystem::directory_iterator at(folder, cannot), end; !cannot && at != end;
+       at.increment(cannot)) {
+    const std::string name = at->path().filename().string();
+    std::uint32_t its = 0;
+    if (!name.starts_with(begin)) continue;
+    const auto [rest, error] =
+        std::from_chars(name.data() + begin.size(), name.data() + name.size(), its);
+    if (error != std::errc{} || std::string_view(rest) != ".et" || its <= rank) continue;
+    least = std::min(its, least.value_or(its));
+  }
+  if (!least) return std::nullopt;
+  return chakra_file(prefix, *least);
+}
+
 }  // namespace
 
 std::string chakra_file(const std::string& prefix, std::uint32_t rank) {
@@ -261,7 +284,11 @@ ChakraGroups read_chakra_groups(const std::string& file) {
 std::uint32_t count_chakra_ranks(const std::string& prefix) {
   std::uint32_t ranks = 0;
   while (ranks < kMostRanks && std::filesystem::exists(chakra_file(prefix, ranks))) ++ranks;
-  if (ranks == 0) throw InputError(chakra_file(prefix, 0) + ": no such file");
+  const std::string next = chakra_file(prefix, ranks);
+  if (ranks == 0) throw InputError(next + ": no such file");
+  if (const std::optional<std::string> further = further_file(prefix, ranks)) {
+    throw InputError(next + ": no such file, but " + *further + " is there");
+  }
   return ranks;
 }
 

@@ -97,10 +97,35 @@ TEST_F(CommunicatorsTest, PlansStayAmongTheirGpus) {
 }
 
 TEST_F(CommunicatorsTest, RefusesUnlikeNodes) {
-  EXPECT_THAT(refused(some({{0, 0}, {1, 1}})), HasSubstr("not the same GPUs on each of its nodes"));
+  EXPECT_THAT(refused(some({{0, 0}, {2, 0}, {0, 1}, {1, 1}})),
+              HasSubstr("not the same GPUs on each of its nodes"));
   EXPECT_THAT(refused(some({{1, 0}, {0, 0}})), HasSubstr("in their order"));
   EXPECT_THAT(refused(some({{0, 0}, {0, 1}, {1, 0}, {1, 1}})), HasSubstr("node by node"));
   EXPECT_THAT(refused(some({{0, 0}, {1, 0}, {0, 1}})), HasSubstr("not the same GPUs"));
+}
+
+// One GPU a node, at places of their own, as stages of a pipeline that are less than a node: each
+// sends and receives by its own NIC. NCCL's rings of such are not modelled.
+TEST_F(CommunicatorsTest, SendsBetweenUnlikePlaces) {
+  CommunicatorDecisions all = decisions();
+  const Communicator communicator = some({{6, 0}, {1, 1}});
+  const Schedule schedule = all.schedule(communicator, MemoryPath::kGdr);
+  const Plan plan = traffic_plan(m_.devices(), communicator, schedule,
+                                 std::vector<PeerSend>{{0, 1, Bytes::mib(8)}});
+  ASSERT_FALSE(plan.queue_pairs.empty());
+  for (const QueuePair& q : plan.queue_pairs) {
+    EXPECT_EQ(q.nic, m_.id("nic6", 0));
+    EXPECT_EQ(q.peer_nic, m_.id("nic1", 1));
+    EXPECT_EQ(q.memory, m_.id("gpu6", 0));
+    EXPECT_EQ(q.peer_memory, m_.id("gpu1", 1));
+  }
+  // As between like places.
+  const Communicator alike = some({{1, 0}, {1, 1}});
+  const Plan same = traffic_plan(m_.devices(), alike, all.schedule(alike, MemoryPath::kGdr),
+                                 std::vector<PeerSend>{{0, 1, Bytes::mib(8)}});
+  EXPECT_EQ(plan.queue_pairs.size(), same.queue_pairs.size());
+  EXPECT_EQ(plan.proto, same.proto);
+  EXPECT_THROW(schedule.choose(Op::kAllReduce, Bytes::mib(8)), InputError);
 }
 
 // Sends of any sizes: alike, they are an all-to-all's; one alone moves its bytes and no more.

@@ -327,6 +327,24 @@ TEST(Step, AFasterNetworkHelpsWhatCrossesIt) {
   EXPECT_EQ(slow_times.computes[0].busy_s, fast_times.computes[0].busy_s);
 }
 
+// Two stages a node: those that meet at the node's end send over the network, as fast as it is.
+TEST(Step, StagesMayBeLessThanANode) {
+  StepSpec step = computing(4, 1000, 2000);
+  step.micro_batches = 4;
+  step.activations = Bytes::mib(64);
+  set_degree(step, Parallel::kTensor, 4);
+  set_degree(step, Parallel::kPipeline, 4);
+  const StepRow row = step_of(step, 2).rows.at(0);
+  const auto at = std::find_if(row.calls.begin(), row.calls.end(), [](const StepCall& c) {
+    return c.group == "stages forward" && c.nodes == 2;
+  });
+  ASSERT_NE(at, row.calls.end());
+  EXPECT_EQ(at->groups, 4U);
+  const double gb_per_s = Bytes::mib(64).as_double() / at->time_us / 1e3;
+  EXPECT_GT(gb_per_s, 45);
+  EXPECT_LT(gb_per_s, 50);
+}
+
 TEST(Step, RefusesGpusThatAreNotAsMany) {
   try {
     step_of(data_parallel(1, 1, 1), 3);

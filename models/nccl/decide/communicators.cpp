@@ -29,6 +29,22 @@ Fabric with_gpus(const Fabric& fabric, const std::vector<std::uint32_t>& places,
   return {std::move(spec), nodes};
 }
 
+[[noreturn]] void refuse_unlike(const Fabric& fabric, const Communicator& communicator) {
+  throw InputError(fmt::format(
+      "{}: a communicator of {} GPUs from {} on has not the same GPUs on each of its nodes, in "
+      "their order and node by node: NCCL's decisions for such are not modelled",
+      fabric.spec().file, communicator.ranks(), fabric.full_name(communicator.gpu(0))));
+}
+
+/// Whether each of its GPUs is alone in its node, and two of them are at different places.
+bool is_of_unlike_places(const Communicator& communicator) {
+  if (communicator.node_count() != communicator.ranks()) return false;
+  for (std::uint32_t rank = 1; rank < communicator.ranks(); ++rank) {
+    if (communicator.place(rank) != communicator.place(0)) return true;
+  }
+  return false;
+}
+
 /// The places of a communicator's GPUs in each of its nodes.
 std::vector<std::uint32_t> places_of(const Fabric& fabric, const Communicator& communicator) {
   const std::vector<std::vector<std::uint32_t>> by_node = communicator.ranks_by_node();
@@ -43,10 +59,7 @@ std::vector<std::uint32_t> places_of(const Fabric& fabric, const Communicator& c
     bool in_order = true;
     for (const std::uint32_t rank : node) in_order = in_order && rank == next++;
     if (in_order && std::is_sorted(first.begin(), first.end()) && places(node) == first) continue;
-    throw InputError(fmt::format(
-        "{}: a communicator of {} GPUs from {} on has not the same GPUs on each of its nodes, in "
-        "their order and node by node: NCCL's decisions for such are not modelled",
-        fabric.spec().file, communicator.ranks(), fabric.full_name(communicator.gpu(0))));
+    refuse_unlike(fabric, communicator);
   }
   return first;
 }
@@ -152,7 +165,40 @@ void CommunicatorDecisions::add_declined(const Fabric& fabric, const NcclRun& ru
   }
 }
 
+/// Each rank looks for the NICs of its own GPU; all take the fewest channels of any.
+Schedule CommunicatorDecisions::of_unlike_places(const Communicator& communicator,
+                                                 MemoryPath path) {
+  const Fabric& fabric = devices_->fabric();
+  Schedule out;
+  std::vector<Schedule> by_place(fabric.count(DeviceKind::kGpu));
+  for (std::uint32_t rank = 0; rank < communicator.ranks(); ++rank) {
+    const std::uint32_t place = communicator.place(rank);
+    Schedule its = placed(decide({{place}, communicator.node_count(), path}).schedule, fabric,
+                          communicator, {place});
+    if (rank == 0) out.p2p_nics.resize(its.p2p_nics.size());
+    if (rank == 0) out.p2p_channels = its.p2p_channels;
+    if (rank == 0) out.p2p_channels_per_peer = its.p2p_channels_per_peer;
+    out.p2p_nics[place] = its.p2p_nics[place];
+    out.p2p_channels = std::min(out.p2p_channels, its.p2p_channels);
+    out.p2p_channels_per_peer = std::min(out.p2p_channels_per_peer, its.p2p_channels_per_peer);
+    if (rank == 0) out.choose = its.choose;
+    by_place[place] = std::move(its);
+  }
+  out.choose = [&fabric, communicator, choose = out.choose](Op op, Bytes bytes) {
+    if (!is_point_to_point(op)) refuse_unlike(fabric, communicator);
+    return choose(op, bytes);
+  };
+  out.gdr = [by_place](std::uint32_t gpu, std::uint32_t nic, bool sends) {
+    return by_place.at(gpu).gdr(gpu, nic, sends);
+  };
+  out.flushes = [by_place](std::uint32_t gpu, std::uint32_t nic) {
+    return by_place.at(gpu).flushes(gpu, nic);
+  };
+  return out;
+}
+
 Schedule CommunicatorDecisions::schedule(const Communicator& communicator, MemoryPath path) {
+  if (is_of_unlike_places(communicator)) return of_unlike_places(communicator, path);
   const Fabric& fabric = devices_->fabric();
   const std::vector<std::uint32_t> places = places_of(fabric, communicator);
   const Decided& decided = decide({places, communicator.node_count(), path});

@@ -29,8 +29,10 @@ class CommunicatorDecisions {
   ~CommunicatorDecisions();
 
   /// What is decided for a communicator over one memory path, in the numbers of the machine. Valid
-  /// as long as this is. Throws InputError where NCCL cannot be followed, and for GPUs that are not
-  /// the same on each of its nodes, in the machine's order, node by node.
+  /// as long as this is. Of one GPU a node, not all at the same place, what is decided for sends
+  /// and receives. Throws InputError where NCCL cannot be followed, for collectives of such, and
+  /// for else GPUs that are not the same on each of its nodes, in the machine's order, node by
+  /// node.
   Schedule schedule(const Communicator& communicator, MemoryPath path);
   /// What is decided for a communicator of so many nodes with the GPUs that `like` has on each, in
   /// the numbers of such a communicator. Valid, and throws, likewise.
@@ -49,6 +51,7 @@ class CommunicatorDecisions {
     friend auto operator<=>(const Key&, const Key&) = default;
   };
   const Decided& decide(const Key& key);
+  Schedule of_unlike_places(const Communicator& communicator, MemoryPath path);
   void add_declined(const Fabric& fabric, const NcclRun& run);
 
   const DeviceParams* devices_;
