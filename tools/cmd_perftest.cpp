@@ -24,7 +24,7 @@ namespace {
 
 struct PerftestArguments {
   std::string topology;
-  std::string size{"65536"};
+  std::string size;  // none: 64 KiB
   std::string seed;
   std::string json;
   PerftestRequest request;
@@ -33,7 +33,11 @@ struct PerftestArguments {
 };
 
 std::vector<Bytes> sizes_of(const PerftestArguments& arguments) {
+  if (arguments.request.all && !arguments.size.empty()) {
+    throw InputError("--all and --size: give one");
+  }
   if (arguments.request.all) return all_perftest_sizes();
+  if (arguments.size.empty()) return {Bytes::kib(64)};
   std::vector<Bytes> out;
   for (const std::string& size : comma_separated(arguments.size)) out.push_back(parse_size(size));
   return out;
@@ -135,7 +139,7 @@ void add_perftest_command(CommandLine& line) {
       .option("--from-nic", arguments->request.options.from_nic,
               "its NIC; the nearest unless given")
       .option("--to-nic", arguments->request.options.to_nic, "the other end's")
-      .option("--size", arguments->size, "message sizes, separated by commas")
+      .option("--size", arguments->size, "message sizes, separated by commas; 64 KiB unless given")
       .flag("--all", arguments->request.all, "all powers of two from 2 B to 8 MiB")
       .option("--iters", arguments->request.iterations,
               "messages of each queue pair; 0: as many as show a steady rate", kMostIterations)

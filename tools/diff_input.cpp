@@ -115,6 +115,24 @@ void add_trees(std::string_view text, Decisions& out) {
   }
 }
 
+constexpr const char* kGdrKind = "GPUDirect RDMA";
+
+/// Choices are made over GPUDirect RDMA where all pairs that are told have it, over host memory
+/// where none has.
+void tell_paths(Decisions& out) {
+  std::set<std::string> said;
+  for (const auto& [key, decision] : out.all) {
+    if (key.kind == kGdrKind) said.insert(decision.text.starts_with("on") ? "on" : decision.text);
+  }
+  if (said.empty()) return;
+  std::set<std::string> paths{"nccl"};
+  if (said == std::set<std::string>{"on"}) paths.insert("gdr");
+  if (said == std::set<std::string>{"off"}) paths.insert("host-staged");
+  for (auto& [key, decision] : out.all) {
+    if (key.kind == kChoice) decision.paths = paths;
+  }
+}
+
 /// What was said of one thing, and by which hosts.
 using Said = std::map<std::string, std::set<std::string>>;
 
@@ -142,6 +160,7 @@ class LogDecisions {
     for (const Fact& fact : facts.all()) read(fact);
     for (const auto& [key, said] : said_) out_.all[key] = {text_of(said)};
     for (const auto& [key, choices] : choices_) out_.all[key] = one_of(choices);
+    tell_paths(out_);
     // A log names each variable that is set, and each ring.
     out_.whole = {"environment", "ring"};
   }
@@ -161,7 +180,7 @@ class LogDecisions {
     } else if (what == fact::kNodes) {
       say("nodes", "", fact, fact.value);
     } else if (what == fact::kGdr) {
-      say("GPUDirect RDMA", fact.subject, fact, fact.value);
+      say(kGdrKind, fact.subject, fact, fact.value);
     } else if (what.starts_with(fact::kLog)) {
       read_log(what.substr(fact::kLog.size()), fact);
     }
@@ -172,7 +191,7 @@ class LogDecisions {
       // "GPU/0-18000 / HCA 0 (distance 4 <= 4), read 1": of what the NIC reads, else writes.
       const std::string pair = behind(fact.subject, "GDR for");
       const std::string on = holds(pair, "read 1") ? "on for reads" : "on for writes";
-      say("GPUDirect RDMA", std::string(Scan(pair).until(" (distance")), fact,
+      say(kGdrKind, std::string(Scan(pair).until(" (distance")), fact,
           fact.value == "on" ? on : fact.value);
     } else if (what == "channels") {
       add_channels(fact.value, out_);
@@ -226,7 +245,7 @@ void add_gdr(const Json& gdr, Decisions& out) {
     pairs[name.substr(0, mode)].insert(said.at("enabled").as_bool() ? on : "off");
   }
   for (const auto& [pair, values] : pairs) {
-    out.all[{"GPUDirect RDMA", pair, 0}] = {fmt::format("{}", fmt::join(values, ", "))};
+    out.all[{kGdrKind, pair, 0}] = {fmt::format("{}", fmt::join(values, ", "))};
   }
 }
 
@@ -259,6 +278,7 @@ Decisions decisions_of_json(const Json& json) {
                   static_cast<unsigned>(
                       std::clamp<std::int64_t>(choice.at("channels").as_integer(), 0, 1024)));
   }
+  tell_paths(out);
   out.whole = {"ring"};
   return out;
 }

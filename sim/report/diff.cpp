@@ -19,7 +19,9 @@ using RowKey = std::tuple<std::string, std::int64_t, std::string>;
 
 RowKey key_of(const ResultRow& row) { return {row.op, row.bytes, row.memory_path}; }
 
+/// None where a side does not say what its time went to, as a log.
 std::vector<CauseChange> cause_changes(const ResultRow& a, const ResultRow& b) {
+  if (a.limited_by.empty() || b.limited_by.empty()) return {};
   std::map<std::string, CauseChange> by_cause;
   for (const CauseShare& c : a.limited_by) {
     CauseChange& change = by_cause[c.cause];
@@ -217,7 +219,8 @@ ResultDiff diff_results(const RunResult& a, const RunResult& b) {
 }
 
 std::string diff_text(const ResultDiff& diff, const DecisionsDiff& decisions) {
-  const bool has_rows = !diff.rows.empty() || !diff.only_a.empty() || !diff.only_b.empty();
+  // A side that has decisions alone leaves nothing to compare of the other's rows.
+  const bool has_rows = !diff.rows.empty() || (!diff.only_a.empty() && !diff.only_b.empty());
   const std::string begin = has_rows ? "# " : "";
   std::string out;
   for (const InputChange& change : diff.inputs) {

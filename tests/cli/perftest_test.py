@@ -10,6 +10,7 @@ import cli_test
 from cli_test import TOPOLOGY, CliTest, weft
 
 BOGUS_USAGE = (
+    (["perftest", "genoa.yaml", "--all", "--size", "64"], "--all and --size: give one"),
     (["perftest"], "topology is required (see weft --help)"),
     (["perftest", "nowhere.yaml"], "nowhere.yaml: no such file"),
     (["perftest", TOPOLOGY, "--op", "atomic"], "--op: atomic not in {write,read,send} (see weft --help)"),

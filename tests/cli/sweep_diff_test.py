@@ -504,6 +504,23 @@ class Diff(SweepDiffTest):
         self.assertIn("# ranks: 16 -> 2\n", text)
         self.assertRegex(text, r"(?m)^# choice allreduce( over gdr)?, 1 MiB: .* -> Ring Simple, 1 channel$")
 
+    def test_a_log_says_nothing_of_causes(self):
+        self.log("b.log", ((1 << 20, 250.0),), ())
+        self.run_to("run.json")
+        for sides in (("run.json", "b.log"), ("b.log", "run.json")):
+            run = weft("diff", *sides, cwd=self.here)
+            self.assertRegex(run.stdout.decode(), r"(?m)^allreduce +1048576 .*[0-9] *$")
+
+    def test_decisions_are_held_against_the_path_they_were_made_for(self):
+        (self.here / "both.yaml").write_text(SMALL_TEXT.replace("[gdr]", "[gdr, host-staged]"))
+        self.ok("run", "both.yaml", "--json", "run.json")
+        self.ok("nccl", TOPOLOGY, "--nodes", "2", "--json", "a.json")
+        self.ok("nccl", TOPOLOGY, "--nodes", "2", "--env", "NCCL_NET_GDR_LEVEL=LOC", "--json", "b.json")
+        for name in ("a.json", "b.json"):
+            text = self.ok("diff", "run.json", name)
+            self.assertRegex(text, r"(?m)^decided alike: choice")
+            self.assertNotRegex(text, "(?m)^choice|only in")
+
     def test_a_run_that_hung_has_decisions(self):
         self.log("a.log", (), self.BEFORE)
         self.log("b.log", (), self.AFTER)
