@@ -115,7 +115,7 @@ TEST(Measured, EmulatedNicsWithoutWhatTaughtThem) {
     });
   };
   expect_within(of("gdr"), 152, 0.085, 0.04);
-  expect_within(of("host-staged"), 152, 0.155, 0.12);
+  expect_within(of("host-staged"), 152, 0.155, 0.13);
 }
 
 // On a third machine, whose all-reduces take longer than weft says, too: so it is held against
