@@ -105,26 +105,29 @@ TEST_F(CommunicatorsTest, RefusesUnlikeNodes) {
 }
 
 // One GPU a node, at places of their own, as stages of a pipeline that are less than a node: each
-// sends and receives by its own NIC. NCCL's rings of such are not modelled.
+// sends and receives by its own NIC, as between like places. NCCL's rings of such are not modelled.
 TEST_F(CommunicatorsTest, SendsBetweenUnlikePlaces) {
   CommunicatorDecisions all = decisions();
-  const Communicator communicator = some({{6, 0}, {1, 1}});
-  const Schedule schedule = all.schedule(communicator, MemoryPath::kGdr);
-  const Plan plan = traffic_plan(m_.devices(), communicator, schedule,
-                                 std::vector<PeerSend>{{0, 1, Bytes::mib(8)}});
+  const auto plan_of = [&](int from, int to) {
+    const Communicator communicator = some({{from, 0}, {to, 1}});
+    return traffic_plan(m_.devices(), communicator, all.schedule(communicator, MemoryPath::kGdr),
+                        std::vector<PeerSend>{{0, 1, Bytes::mib(8)}});
+  };
+  const Plan plan = plan_of(6, 1);
+  const Plan of_sender = plan_of(6, 6);
+  const Plan of_receiver = plan_of(1, 1);
+  EXPECT_EQ(plan.proto, of_sender.proto);
   ASSERT_FALSE(plan.queue_pairs.empty());
-  for (const QueuePair& q : plan.queue_pairs) {
-    EXPECT_EQ(q.nic, m_.id("nic6", 0));
-    EXPECT_EQ(q.peer_nic, m_.id("nic1", 1));
+  ASSERT_EQ(plan.queue_pairs.size(), of_sender.queue_pairs.size());
+  ASSERT_EQ(plan.queue_pairs.size(), of_receiver.queue_pairs.size());
+  for (std::size_t i = 0; i < plan.queue_pairs.size(); ++i) {
+    const QueuePair& q = plan.queue_pairs[i];
+    EXPECT_EQ(q.nic, of_sender.queue_pairs[i].nic);
+    EXPECT_EQ(q.peer_nic, of_receiver.queue_pairs[i].peer_nic);
     EXPECT_EQ(q.memory, m_.id("gpu6", 0));
     EXPECT_EQ(q.peer_memory, m_.id("gpu1", 1));
   }
-  // As between like places.
-  const Communicator alike = some({{1, 0}, {1, 1}});
-  const Plan same = traffic_plan(m_.devices(), alike, all.schedule(alike, MemoryPath::kGdr),
-                                 std::vector<PeerSend>{{0, 1, Bytes::mib(8)}});
-  EXPECT_EQ(plan.queue_pairs.size(), same.queue_pairs.size());
-  EXPECT_EQ(plan.proto, same.proto);
+  const Schedule schedule = all.schedule(some({{6, 0}, {1, 1}}), MemoryPath::kGdr);
   EXPECT_THROW(schedule.choose(Op::kAllReduce, Bytes::mib(8)), InputError);
 }
 
