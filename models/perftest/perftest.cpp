@@ -452,10 +452,12 @@ PerftestRow perftest(const Machine& machine, const PerftestOptions& options, Byt
   row.limited_by = limited_by(steady.used);
   // The machine idled: the thread posted and waited for completions in turn.
   if (row.limited_by == "latency") {
-    row.limited_by = options.memory == PerftestMemory::kStaged ? "copies and their buffers"
-                     : steady.posting > 0.5
-                         ? kPostingThread
-                         : fmt::format("{} requests in flight", options.tx_depth * options.qps);
+    row.limited_by =
+        options.memory == PerftestMemory::kStaged ? "copies and their buffers"
+        : steady.posting > 0.5
+            ? kPostingThread
+            : fmt::format("{} requests in flight",
+                          std::min<std::uint64_t>(options.tx_depth, iterations) * options.qps);
   }
   return row;
 }

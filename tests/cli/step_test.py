@@ -119,7 +119,8 @@ class Step(CliTest):
         self.refused(["step", "chakra.yaml"],
                      "t.0.et: at byte 0: no message of a Chakra execution trace (of at most 16 MiB), or cut off")
         (self.here / "t.5.et").unlink()
-        self.refused(["step", "chakra.yaml"], "t.5.et: no such file, but t.6.et is there")
+        for command in ("step", "check"):
+            self.refused([command, "chakra.yaml"], "t.5.et: no such file, but t.6.et is there")
         (self.here / "t.0.et").unlink()
         self.refused(["step", "chakra.yaml"], "t.0.et: no such file")
 
