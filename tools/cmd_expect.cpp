@@ -58,16 +58,6 @@ std::string missed_text(const Judgement& judgement) {
                      beside_floor_text(*first));
 }
 
-/// "2 of 12 rows have wrong values (#wrong) ..."; "" if none has.
-std::string corrupt_text(const Judgement& judgement) {
-  const auto is_wrong = [](const JudgedRow& row) { return row.measured.wrong > 0; };
-  const auto wrong = std::count_if(judgement.rows.begin(), judgement.rows.end(), is_wrong);
-  if (wrong == 0) return "";
-  return fmt::format(
-      "{} of {} rows have wrong values (#wrong): results are corrupt, whatever their times", wrong,
-      judgement.rows.size());
-}
-
 /// A gate that held nothing against a floor must not pass.
 void check_any_judged(const Judgement& judgement, const ExpectArguments& arguments) {
   const std::size_t not_judged =
@@ -83,12 +73,9 @@ void check_any_judged(const Judgement& judgement, const ExpectArguments& argumen
 void tell(const Judgement& judgement, const ExpectArguments& arguments) {
   if (arguments.json != "-") std::cout << judgement_text(judgement) << std::flush;
   if (!arguments.json.empty()) write_text_file(arguments.json, judgement_json(judgement).dump());
-  const std::string missed = missed_text(judgement);
-  const std::string corrupt = corrupt_text(judgement);
-  if (!corrupt.empty()) {
-    throw ExpectationMissed(missed.empty() ? corrupt : corrupt + "; " + missed);
-  }
-  if (!missed.empty()) throw ExpectationMissed(missed);
+  std::vector<std::string> missed = judgement.failures;
+  if (std::string below = missed_text(judgement); !below.empty()) missed.push_back(below);
+  if (!missed.empty()) throw ExpectationMissed(fmt::format("{}", fmt::join(missed, "; ")));
   check_any_judged(judgement, arguments);
 }
 
@@ -151,10 +138,11 @@ void add_expect_command(CommandLine& line) {
       .option("--qps", arguments->asked.qps, "of perftest: queue pairs", kMostQps)
       .option("--tx-depth", arguments->asked.tx_depth, "of perftest: requests under way",
               kMostDepth)
-      .option("--measured", arguments->measured,
-              "hold this against the floors, exit 4 if any row is below, or has wrong values: a "
-              "measured table, or what "
-              "nccl-tests or perftest print or write as JSON")
+      .option(
+          "--measured", arguments->measured,
+          "hold this against the floors, exit 4 if any row is below, or the run failed by its own "
+          "word (an error, wrong values): a measured table, or what "
+          "nccl-tests or perftest print or write as JSON")
       .option("--as", arguments->asked.as,
               "columns that --measured leaves out, such as ranks=16,hosts=2")
       .output("--gate", arguments->gate, "write the floors as JSON; '-' is standard output")

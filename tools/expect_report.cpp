@@ -188,6 +188,12 @@ constexpr std::array kFileFields{
               [](const File& f) {
                 return lines_json(f.expected != nullptr ? f.expected->notes : f.judgement->notes);
               }},
+    FileField{{"failures", "list", "with --measured",
+               "why what was measured is not to be trusted, whatever the verdicts: errors of the "
+               "tool, wrong values"},
+              [](const File& f) {
+                return f.judgement == nullptr ? Json() : lines_json(f.judgement->failures);
+              }},
     FileField{
         {"provenance", "object", "without --measured", "of the healthy machine, as in a result"},
         [](const File& f) {

@@ -114,23 +114,21 @@ bool is_evidence(const std::vector<std::string>& files, const std::string& text)
          is_tar(text) || kind_of(text) == TextKind::kEvidence;
 }
 
-/// Rows of the operations and sizes that were asked for.
+/// Whether a row or a floor is of the operations, sizes and nodes that were asked for.
+std::function<bool(const GateKey&)> choice_of(const ExpectAsked& asked) {
+  const std::vector<std::string> ops = asked.ops.empty() ? asked.ops : ops_of(asked);
+  return [ops, sizes = asked.sizes, nodes = asked.nodes](const GateKey& key) {
+    const auto has = [](const auto& all, const auto& one) {
+      return all.empty() || std::find(all.begin(), all.end(), one) != all.end();
+    };
+    return has(ops, key.op) && has(sizes, Bytes{key.bytes}) && (nodes == 0 || key.nodes == nodes);
+  };
+}
+
+/// Its rows that were asked for.
 MeasuredTable chosen(MeasuredTable table, const ExpectAsked& asked) {
-  if (!asked.ops.empty()) {
-    const std::vector<std::string> ops = ops_of(asked);
-    std::erase_if(table.rows, [&](const MeasuredRow& row) {
-      return std::find(ops.begin(), ops.end(), row.op) == ops.end();
-    });
-  }
-  if (!asked.sizes.empty()) {
-    std::erase_if(table.rows, [&](const MeasuredRow& row) {
-      return std::find(asked.sizes.begin(), asked.sizes.end(), Bytes{row.bytes}) ==
-             asked.sizes.end();
-    });
-  }
-  if (asked.nodes > 0) {
-    std::erase_if(table.rows, [&](const MeasuredRow& row) { return row.hosts != asked.nodes; });
-  }
+  const auto is_asked = choice_of(asked);
+  std::erase_if(table.rows, [&](const MeasuredRow& row) { return !is_asked(key_of(row)); });
   if (table.rows.empty()) {
     throw InputError(table.file + ": no row is of the operations, sizes and nodes asked for");
   }
@@ -196,8 +194,10 @@ ExpectAnswer answer_for(const ExpectAsked& asked) {
   if (!asked.topology && is_gate(text)) {
     refuse_with_gate(asked);
     const Gate gate = parse_gate(text, asked.machine.front());
-    return judge(measured_of(asked, "nvlink", [](Op) { return std::string("gdr"); }), gate,
-                 asked.predict.stop);
+    const MeasuredTable table = measured_of(asked, "nvlink", [](Op) { return std::string("gdr"); });
+    Judgement out = judge(table, gate, asked.predict.stop);
+    add_notes(notes_of_unmeasured(table, gate, choice_of(asked)), "", out.notes);
+    return out;
   }
   ExpectRequest request = request_of(asked);
   const ParamCatalog catalog = make_catalog();

@@ -346,9 +346,11 @@ struct JudgedRow {
 
 /// What `weft expect` says of a machine.
 struct Expected {
-  std::vector<ExpectedRow> rows;    ///< healthy; then as found, where any of these differs
-  std::vector<JudgedRow> judged;    ///< instead, if something was measured
-  std::uint64_t below_floor{0};     ///< so many of these
+  std::vector<ExpectedRow> rows;  ///< healthy; then as found, where any of these differs
+  std::vector<JudgedRow> judged;  ///< instead, if something was measured
+  std::uint64_t below_floor{0};   ///< so many of these
+  /// Why what was measured is not to be trusted, whatever the verdicts: errors, wrong values.
+  std::vector<std::string> failures;
   std::vector<std::string> mended;  ///< what the healthy machine has otherwise
   std::vector<std::string> notes;   ///< what had to be assumed, choices of NCCL, warnings
   std::string text;                 ///< as `weft expect` prints it

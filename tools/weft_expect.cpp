@@ -105,6 +105,7 @@ Expected answer_with(const Judgement& judgement) {
   Expected out;
   for (const weft::JudgedRow& row : judgement.rows) out.judged.push_back(row_of(row));
   out.below_floor = judgement.count(Judged::kBelow);
+  out.failures = judgement.failures;
   out.mended = judgement.mended;
   out.notes = judgement.notes;
   out.text = judgement_text(judgement);

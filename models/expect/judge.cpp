@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -163,6 +164,7 @@ Judgement judge(const MeasuredTable& table, const Subject& subject, const Predic
   State as_healthy(subject.healthy, subject.healthy_set, options, catalog);
   Judgement out;
   out.mended = subject.mended;
+  out.failures = table.failures;
   add_notes(subject.notes, "", out.notes);
   add_notes(healthy.notes, "", out.notes);
   for (const ComparedRow& row : healthy.rows) {
@@ -187,6 +189,7 @@ Judgement judge(const MeasuredTable& table, const Subject& subject, const Predic
 Judgement judge(const MeasuredTable& table, const Gate& gate, const Stop* stop) {
   Judgement out;
   out.notes = table.notes;
+  out.failures = table.failures;
   bool any = false;
   for (const MeasuredRow& row : table.rows) {
     if (stop != nullptr) stop->check();
@@ -208,7 +211,7 @@ Judgement judge(const MeasuredTable& table, const Gate& gate, const Stop* stop) 
     }
     out.rows.push_back(std::move(judged));
   }
-  if (any) return out;
+  if (any || !out.failures.empty()) return out;
   const MeasuredRow& row = table.rows.front();
   std::string nearest;
   for (const KeyDifference& d : gate.missing(row)) {
@@ -219,6 +222,22 @@ Judgement judge(const MeasuredTable& table, const Gate& gate, const Stop* stop) 
       fmt::format("{}: no row has a floor in {}: the first of {} is {}; the nearest "
                   "floor has {}",
                   table.file, gate.file, table.rows.size(), key_text(key_of(row)), nearest));
+}
+
+std::vector<std::string> notes_of_unmeasured(const MeasuredTable& table, const Gate& gate,
+                                             const std::function<bool(const GateKey&)>& is_asked) {
+  std::set<GateKey> measured;
+  for (const MeasuredRow& row : table.rows) measured.insert(key_of(row));
+  std::size_t asked = 0;
+  std::vector<GateKey> missing;
+  for (const GateFloor& floor : gate.floors) {
+    if (!is_asked(floor.key)) continue;
+    ++asked;
+    if (!measured.contains(floor.key)) missing.push_back(floor.key);
+  }
+  if (missing.empty()) return {};
+  return {fmt::format("{}: no row for {} of {} floors of {}; the first: {}", table.file,
+                      missing.size(), asked, gate.file, key_text(missing.front()))};
 }
 
 }  // namespace weft

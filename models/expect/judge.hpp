@@ -32,6 +32,7 @@ struct Judgement {
   std::vector<JudgedRow> rows;
   std::vector<std::string> mended;  ///< as Subject has them
   std::vector<std::string> notes;
+  std::vector<std::string> failures;  ///< of the table: what was measured is not to be trusted
 
   std::size_t count(Judged judged) const;
 };
@@ -50,7 +51,11 @@ MeasuredTable parse_measured_on(std::string_view text, const std::string& file,
 Judgement judge(const MeasuredTable& table, const Subject& subject, const PredictOptions& options,
                 const ParamCatalog& catalog);
 /// Holds each row against a gate's floor for its operation, size, ranks and nodes. Throws
-/// InputError where it has one for none, and Stopped.
+/// InputError where it has one for none and nothing has failed, and Stopped.
 Judgement judge(const MeasuredTable& table, const Gate& gate, const Stop* stop = nullptr);
+
+/// What is to be said of floors for which no row was measured, of those asked for: none or one.
+std::vector<std::string> notes_of_unmeasured(const MeasuredTable& table, const Gate& gate,
+                                             const std::function<bool(const GateKey&)>& is_asked);
 
 }  // namespace weft

@@ -521,8 +521,8 @@ FormatSection measured_format() {
   return section;
 }
 
-std::vector<std::string> notes_of_wrong(const std::string& file,
-                                        const std::vector<MeasuredRow>& rows) {
+std::vector<std::string> failures_of_wrong(const std::string& file,
+                                           const std::vector<MeasuredRow>& rows) {
   const auto is_wrong = [](const MeasuredRow& row) { return row.wrong > 0; };
   const auto first = std::find_if(rows.begin(), rows.end(), is_wrong);
   if (first == rows.end()) return {};

@@ -112,15 +112,17 @@ struct MeasuredTable {
   std::uint64_t digest{0};  ///< FNV-1a of the text that was read
   std::vector<MeasuredRow> rows;
   std::vector<std::string> notes{};  ///< what was left out or found out, each with its place
-  std::vector<int> runs{};           ///< of nccl-tests' output: the lines of its runs' headers
+  /// Why results are not to be trusted, as the tool says itself; they stand in `notes`, too.
+  std::vector<std::string> failures{};
+  std::vector<int> runs{};  ///< of nccl-tests' output: the lines of its runs' headers
 
   /// The place of the run that a row is of; of a table, which does not tell runs apart, the file.
   Place run_place(const MeasuredRow& row) const;
 };
 
 /// What is to be said of rows whose results are corrupt: none or one, with the first one's place.
-std::vector<std::string> notes_of_wrong(const std::string& file,
-                                        const std::vector<MeasuredRow>& rows);
+std::vector<std::string> failures_of_wrong(const std::string& file,
+                                           const std::vector<MeasuredRow>& rows);
 
 /// Cells by column, as a table has them.
 using StatedColumns = std::map<std::string, std::string>;

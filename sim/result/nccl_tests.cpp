@@ -98,6 +98,7 @@ struct Table {
   Run run;
   std::set<std::string> programs;  ///< that lines before it name
   std::vector<Printed> rows{};
+  std::vector<std::string> failures{};  ///< each with its place
 
   std::size_t columns() const { return header.size() - 1; }
   /// The first column of that name, out of place where there are two; columns() if there is none.
@@ -126,6 +127,29 @@ bool is_log(const Words& words) {
          (*(at + 1) == "INFO" || *(at + 1) == "WARN" || *(at + 1) == "TRACE");
 }
 
+/// Whether a line is what nccl-tests prints before it ends by an error, as in "node0: Test NCCL
+/// failure common.cu:303 '...'", " .. node0 pid 41: Test failure common.cu:401", "Test timeout".
+bool is_failure(const Words& words) {
+  for (auto at = words.begin(); at != words.end(); ++at) {
+    // The first may be joined to a row's beginning: "-1node0:".
+    if (*at != "Test" || at == words.begin() || !(at - 1)->ends_with(':')) continue;
+    auto what = at + 1;
+    if (what != words.end() && (*what == "NCCL" || *what == "CUDA")) ++what;
+    if (what != words.end() && (*what == "failure" || *what == "timeout")) return true;
+  }
+  return false;
+}
+
+std::string failed_text(std::string_view what) {
+  return "nccl-tests ended by an error: " + one_line(what);
+}
+
+std::string out_of_bounds_text(std::string_view count) {
+  return fmt::format(
+      "{} values out of bounds: results are corrupt, and their times not to be trusted",
+      one_line(count));
+}
+
 /// Reads what nccl-tests prints, line by line; what else is in between (NCCL's own log) is skipped.
 /// A row's beginning is printed before its operation runs, so what NCCL logs then stands in it:
 /// "1048576 262144 float sum -1host:5:6 [0] NCCL INFO ...", further lines, then the rest of the
@@ -133,20 +157,41 @@ bool is_log(const Words& words) {
 class TextReader {
  public:
   std::vector<Table> tables(std::string_view text, const std::string& file) {
-    read_lines(text, file,
-               [&](std::string_view line, int number) { read(words_of(line), number); });
+    file_ = file;
+    read_lines(text, file, [&](std::string_view line, int number) {
+      const Words words = words_of(line);
+      if (is_failure(words)) {
+        fail(number, line);
+      } else {
+        read(words, number);
+      }
+    });
     return std::move(tables_);
   }
 
  private:
+  /// Each rank says it, and each function on the way out: the first of a run is the reason.
+  void fail(int number, std::string_view line) {
+    if (tables_.empty() || has_failed_) return;
+    has_failed_ = true;
+    const std::size_t begin = std::min(line.find_first_not_of(" \t"), line.size());
+    add_failure(number,
+                failed_text(line.substr(begin, line.find_last_not_of(" \t\r") + 1 - begin)));
+  }
+
+  void add_failure(int number, const std::string& what) {
+    tables_.back().failures.push_back(Place{file_, number, 0}.text() + ": " + what);
+  }
+
   void read(const Words& words, int number) {
     if (words.empty()) return;
     if (is_header(words)) {
       tables_.push_back({number, words, run_, std::exchange(programs_, {})});
       run_.op.clear();
+      has_failed_ = false;
       if (tables_.back().time_column() == words.size() - 1) throw InputError("no column 'time'");
     } else if (words[0] == "#") {
-      read_comment(words);
+      read_comment(words, number);
     } else if (is_more(words)) {
       const Words more = is_log(words) ? before_log(words, 0) : words;
       Words& row = tables_.back().rows.back().words;
@@ -197,13 +242,15 @@ class TextReader {
     return words.size() == lacks && std::all_of(words.begin(), words.end(), is_value);
   }
 
-  void read_comment(const Words& words) {
+  void read_comment(const Words& words, int number) {
     const auto says = [&](std::initializer_list<std::string_view> start) {
       return words.size() > start.size() &&
              std::equal(start.begin(), start.end(), words.begin() + 1);
     };
     if (says({"Collective", "test", "starting:"}) && words.size() > 4) {
       run_.op = op_of(words[4]);
+    } else if (says({"Out", "of", "bounds", "values"}) && words.back() == "FAILED") {
+      if (!tables_.empty()) add_failure(number, out_of_bounds_text(*(words.end() - 2)));
     } else if (says({"Using", "devices"})) {
       run_.hosts.clear();
       run_.ranks = 0;
@@ -225,9 +272,11 @@ class TextReader {
     return error == std::errc{} && rest == end && bytes != 0;
   }
 
+  std::string file_;
   Run run_;
   std::set<std::string> programs_;
-  bool is_cut_{false};  ///< the last row, by NCCL's log
+  bool has_failed_{false};  ///< the run of the last table
+  bool is_cut_{false};      ///< the last row, by NCCL's log
   std::size_t rows_{0};
   std::vector<Table> tables_;
 };
@@ -357,6 +406,29 @@ double wrong_of(const Json& result) {
   return out;
 }
 
+/// Whether that is said; it writes truth as text.
+bool is_said(const Json* value, std::string_view what) {
+  return value != nullptr && (value->is_string() ? value->as_string() : value->dump_line()) == what;
+}
+
+/// What a JSON file says that went wrong.
+std::vector<std::string> failures_of(const Json& document, const std::string& file) {
+  std::vector<std::string> out;
+  const Json* const errors = document.find("errors");
+  if (errors != nullptr && errors->is_array() && !errors->items().empty()) {
+    const Json& first = errors->items().front();
+    out.push_back(file + ": " +
+                  failed_text(first.is_string() ? first.as_string() : first.dump_line()));
+  }
+  const Json* const bounds = document.find("out_of_bounds");
+  const bool has_bounds = bounds != nullptr && bounds->is_object();
+  if (has_bounds && is_said(bounds->find("okay"), "false")) {
+    const Json* const count = bounds->find("count");
+    out.push_back(file + ": " + out_of_bounds_text(count == nullptr ? "some" : count->dump_line()));
+  }
+  return out;
+}
+
 std::vector<MeasuredRow> rows_of(const Json& document, const std::string& file,
                                  const StatedColumns& stated) {
   std::vector<MeasuredRow> rows;
@@ -399,15 +471,23 @@ MeasuredTable parse_nccl_tests(std::string_view text, const std::string& file,
   MeasuredTable out;
   out.file = file;
   if (is_json_object(text)) {
-    out.rows = rows_of(Json::parse(text, file), file, stated);
+    const Json document = Json::parse(text, file);
+    out.rows = rows_of(document, file, stated);
+    out.failures = failures_of(document, file);
   } else {
     for (Table& table : TextReader().tables(text, file)) {
       out.runs.push_back(table.line);
       add_rows(table, stated, out);
+      out.failures.insert(out.failures.end(), table.failures.begin(), table.failures.end());
     }
   }
-  if (out.rows.empty()) throw InputError(Place{file, 0, 0}, "has no rows");
-  for (std::string& note : notes_of_wrong(file, out.rows)) out.notes.push_back(std::move(note));
+  if (out.rows.empty()) {
+    throw InputError(Place{file, 0, 0},
+                     "has no rows" + (out.failures.empty() ? "" : "; " + out.failures.front()));
+  }
+  const std::vector<std::string> wrong = failures_of_wrong(file, out.rows);
+  out.failures.insert(out.failures.begin(), wrong.begin(), wrong.end());
+  out.notes.insert(out.notes.end(), out.failures.begin(), out.failures.end());
   return out;
 }
 

@@ -153,13 +153,33 @@ class Expect(CliTest):
         text = log({1 << 30: floor["expected_GBps"]})
         wrong = text[:-1].rsplit(" 0 ", 1)[0] + " 4 " + text[:-1].rsplit(" 0 ", 1)[1] + "\n"
         (self.here / "wrong.txt").write_text(wrong)
-        note = f"# note: wrong.txt:{wrong.count(chr(10))}: 4 wrong values (#wrong), 1 of 1 rows have some: "
-        for machine in (H100,), ("g.json",):
-            run = weft("expect", *machine, "--measured", "wrong.txt", cwd=self.here)
-            self.assertEqual((run.returncode, run.stderr.decode()),
-                             (4, "expectation missed: 1 of 1 rows have wrong values (#wrong): results are corrupt, "
-                                 "whatever their times\n"))
-            self.assertIn(note, run.stdout.decode())
+        self.failed("wrong.txt", f"wrong.txt:{wrong.count(chr(10))}: 4 wrong values (#wrong), 1 of 1 rows have some: "
+                    "results are corrupt, and their times not to be trusted")
+
+    def failed(self, file, why):
+        for machine in H100, "g.json":
+            run = self.expect(machine, "--measured", file, "--json", "j.json")
+            self.assertEqual((run.returncode, run.stderr.decode()), (4, f"expectation missed: {why}\n"))
+            self.assertIn(f"# note: {why}\n", run.stdout.decode())
+            self.assertEqual(json.loads((self.here / "j.json").read_text())["failures"], [why])
+
+    def test_a_run_that_failed_does_not_pass(self):
+        small, _ = self.gate("--size", "1G,2G")["floors"]
+        text = log({1 << 30: small["expected_GBps"]})
+        error = "node0: Test NCCL failure common.cu:303 'unhandled system error / '"
+        line = text.count("\n") + 1
+        for name, more, why in (("crashed.txt", error, "nccl-tests ended by an error: " + error),
+                                ("bounds.txt", "# Out of bounds values : 10 FAILED",
+                                 "10 values out of bounds: results are corrupt, and their times not to be trusted")):
+            with self.subTest(name):
+                (self.here / name).write_text(f"{text}{more}\n")
+                self.failed(name, f"{name}:{line}: {why}")
+        (self.here / "log.txt").write_text(text)
+        note = ("# note: log.txt: no row for 1 of 2 floors of g.json; the first: allreduce of 2 GiB, 16 GPUs of 2 nodes, "
+                "memory_path gdr\n")
+        self.assertIn(note, self.ok("expect", "g.json", "--measured", "log.txt"))
+        self.assertNotIn("no row for", self.ok("expect", "g.json", "--measured", "log.txt", "--size", "1G"))
+        self.assertNotIn("no row for", self.ok("expect", H100, "--measured", "log.txt"))
 
     def test_operations_and_sizes_choose_rows(self):
         gate = self.gate("--size", "1M,64M")

@@ -150,6 +150,26 @@ TEST(Judge, AGateJudgesAsItsMachineDoes) {
   EXPECT_EQ(verdicts(judge(table, gate)), verdicts(judge(table, machine(), {}, catalog())));
 }
 
+TEST(Judge, WhatFailedIsToldWhateverItsTimes) {
+  const Expected expected = expect(machine(), request_for(2, {Bytes::mib(1)}), catalog());
+  const Gate gate = parse_gate(gate_json(expected).dump(), "g.json");
+  MeasuredTable table = measured({100});
+  table.failures = {"it failed"};
+  EXPECT_EQ(judge(table, gate).failures, table.failures) << "though no row has a floor";
+  EXPECT_EQ(judge(table, machine(), {}, catalog()).failures, table.failures);
+}
+
+TEST(Judge, FloorsWithoutARowAreTold) {
+  const Expected expected =
+      expect(machine(), request_for(2, {Bytes::mib(1), Bytes::mib(64)}), catalog());
+  const Gate gate = parse_gate(gate_json(expected).dump(), "g.json");
+  EXPECT_THAT(notes_of_unmeasured(measured({100}), gate, [](const GateKey&) { return true; }),
+              ElementsAre("m.csv: no row for 1 of 2 floors of g.json; the first: allreduce of "
+                          "1 MiB, 16 GPUs of 2 nodes, memory_path gdr"));
+  const auto is_large = [](const GateKey& key) { return key.bytes > 1 << 20; };
+  EXPECT_THAT(notes_of_unmeasured(measured({100}), gate, is_large), ElementsAre());
+}
+
 TEST(Judge, AGateThatHasNoFloorForAnyRowIsRefused) {
   const Expected expected = expect(machine(), request_for(2, {Bytes::mib(1)}), catalog());
   const Gate gate = parse_gate(gate_json(expected).dump(), "g.json");

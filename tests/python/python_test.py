@@ -405,7 +405,7 @@ class Machines(PythonTest):
             of_json = self.same_json(held, "expect", *theirs, *stated, code=4)
             self.same_columns(held.to_dicts(), of_json["judged"], "Keys of expectations", "judged[]")
             self.assertEqual([row.verdict for row in held.judged], ["ok", "below the floor"])
-            self.assertEqual((held.rows, held.below_floor, held.gate), ((), 1, ""))
+            self.assertEqual((held.rows, held.below_floor, held.failures, held.gate), ((), 1, (), ""))
         text = weft.Log.parse(log.read_text(), str(log))
         self.assertEqual(weft.expect(gate, measured=text, as_=as_), held)
         self.assertEqual(weft.expect(gate, measured=text, as_=as_, bytes=1 << 20).below_floor, 0)

@@ -110,17 +110,63 @@ TEST(NcclTests, ReadsRowsThatNcclsLogCuts) {
 }
 
 TEST(NcclTests, WrongValuesAreSaid) {
-  EXPECT_TRUE(notes_of_wrong("log", parse_measured(kText, "log", kNvlink).rows).empty());
+  EXPECT_TRUE(failures_of_wrong("log", parse_measured(kText, "log", kNvlink).rows).empty());
   const std::string in_place = changed(kText, "48.04   48.04       0", "48.04   48.04      12");
   const MeasuredTable table = parse_measured(in_place, "log", kNvlink);
   EXPECT_EQ(table.rows[0].wrong, 12);
   EXPECT_EQ(table.rows[1].wrong, 0) << "N/A: nothing was checked";
-  EXPECT_EQ(notes_of_wrong("log", table.rows),
+  EXPECT_EQ(failures_of_wrong("log", table.rows),
             std::vector<std::string>{"log:14: 12 wrong values (#wrong), 1 of 2 rows have some: "
                                      "results are corrupt, and their times not to be trusted"});
   const std::string json = changed(kJson, R"("time":12.5)", R"("time":12.5,"nwrong":3.0)");
   EXPECT_EQ(parse_measured(json, "log", kNvlink).rows[0].wrong, 3);
   EXPECT_EQ(parse_measured(changed(json, "3.0", "null"), "log", kNvlink).rows[0].wrong, 0);
+}
+
+// Each rank prints its own, behind the beginning of a row, too.
+TEST(NcclTests, AnErrorByWhichItEndedIsAFailure) {
+  const std::string text = kText;
+  const std::string error = "node1: Test NCCL failure common.cu:303 'unhandled system error / '";
+  const std::string way_out = "\n .. node1 pid 41: Test failure common.cu:401\n";
+  const std::string before = text.substr(0, text.find("  8589934592"));
+  const std::string said = "log:15: nccl-tests ended by an error: ";
+  for (const std::string row : {"", "  8589934592    2147483648     float     sum      -1"}) {
+    const MeasuredTable table = parse_measured(before + row + error + way_out, "log", kNvlink);
+    EXPECT_EQ(table.rows.size(), 1U);
+    ASSERT_EQ(table.failures.size(), 1U);
+    EXPECT_THAT(table.failures[0], ::testing::StartsWith(said));
+    EXPECT_THAT(table.failures[0], ::testing::EndsWith(error));
+    EXPECT_EQ(table.notes, table.failures);
+  }
+  EXPECT_EQ(parse_measured(before + "n: Test timeout (9s) common.cu:7\n", "log", kNvlink).failures,
+            std::vector<std::string>{said + "n: Test timeout (9s) common.cu:7"});
+  EXPECT_EQ(parse_measured(before + error + way_out + kText, "log", kNvlink).failures.size(), 1U)
+      << "of the first run";
+  EXPECT_THAT(refusal(text.substr(0, text.find("  1073741824")) + error),
+              HasSubstr("log: has no rows; log:14: nccl-tests ended by an error: " + error));
+  EXPECT_TRUE(parse_measured(kText, "log", kNvlink).failures.empty());
+}
+
+TEST(NcclTests, ValuesOutOfBoundsAreAFailure) {
+  const std::string text = changed(kText, "values : 0 OK", "values : 10 FAILED");
+  EXPECT_EQ(parse_measured(text, "log", kNvlink).failures,
+            std::vector<std::string>{"log:16: 10 values out of bounds: results are corrupt, and "
+                                     "their times not to be trusted"});
+}
+
+TEST(NcclTests, OfJsonErrorsAndValuesOutOfBoundsAreFailures) {
+  const std::string json = kJson;
+  const auto failures = [&](const std::string& more) {
+    return parse_measured(json.substr(0, json.size() - 1) + more + "}", "log", kNvlink).failures;
+  };
+  EXPECT_THAT(failures(R"(,"errors":[],"out_of_bounds":{"count":0,"okay":"true"})"), ElementsAre());
+  EXPECT_THAT(failures(R"(,"errors":null,"out_of_bounds":null)"), ElementsAre());
+  EXPECT_THAT(failures(R"(,"errors":["Test NCCL failure","b"])"),
+              ElementsAre("log: nccl-tests ended by an error: Test NCCL failure"));
+  for (const std::string okay : {"false", "\"false\""}) {
+    EXPECT_THAT(failures(R"(,"out_of_bounds":{"count":3,"okay":)" + okay + "}"),
+                ElementsAre(HasSubstr("log: 3 values out of bounds")));
+  }
 }
 
 TEST(NcclTests, WhatCollectorsPutBeforeLinesIsNotRead) {

@@ -317,6 +317,7 @@ TEST(ApiExpect, HoldsWhatWasMeasuredAgainstFloors) {
     EXPECT_LT(held.judged[1].measured_gb_per_s, *held.judged[1].floor_gb_per_s);
     EXPECT_FALSE(held.judged[1].found_low_gb_per_s);
     EXPECT_EQ(held.below_floor, 1U);
+    EXPECT_TRUE(held.failures.empty());
     EXPECT_EQ(held.gate, "");
   }
   std::remove(gate.c_str());

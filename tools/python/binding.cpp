@@ -147,6 +147,7 @@ py::object expected_of(const api::Expected& expected) {
   return make("Expected", "rows"_a = tuple_of(expected.rows, expected_row_of),
               "judged"_a = tuple_of(expected.judged, judged_row_of),
               "below_floor"_a = expected.below_floor,
+              "failures"_a = tuple_of(expected.failures, text_of),
               "mended"_a = tuple_of(expected.mended, text_of),
               "notes"_a = tuple_of(expected.notes, text_of), "text"_a = text_of(expected.text),
               "json"_a = text_of(expected.json), "gate"_a = text_of(expected.gate));

@@ -269,6 +269,7 @@ class Expected(Table):
     rows         the healthy machine's; then as found, where any of these differs
     judged       instead, if something was measured
     below_floor  so many of these
+    failures     why what was measured is not to be trusted, whatever the verdicts: errors, wrong values
     mended       what the healthy machine has otherwise
     notes        what had to be assumed, choices of NCCL, warnings
     text         as `weft expect` prints it
@@ -279,6 +280,7 @@ class Expected(Table):
     rows: tuple[ExpectedRow, ...]
     judged: tuple[JudgedRow, ...]
     below_floor: int
+    failures: tuple[str, ...]
     mended: tuple[str, ...]
     notes: tuple[str, ...]
     text: str = field(repr=False)
