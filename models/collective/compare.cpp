@@ -67,6 +67,7 @@ MachineFacts facts_of(const TopologySpec& machine, const PredictOptions& options
 /// Why weft would not run a row as it was measured; "" if it would. What the simulation itself
 /// refuses is not here.
 std::string obstacle(const MeasuredRow& row, const MachineFacts& facts) {
+  if (!row.unlike.empty()) return row.unlike;
   if (row.op == kOtherOp) return "weft has no model of this test: " + row.id;
   if (is_copy(row)) return "";
   if (row.transport == "shm" && row.hosts > 1) return "hosts share no memory";
@@ -142,10 +143,12 @@ std::map<std::string, std::string> env_of(const MeasuredRow& row) {
 /// Rows that differ in size: one scenario.
 using Group = std::vector<ComparedRow*>;
 
+/// Of the rows that nothing speaks against yet.
 std::vector<Group> groups_of(std::vector<ComparedRow>& rows) {
   std::vector<Group> groups;
   std::map<std::string, std::size_t> index;
   for (ComparedRow& row : rows) {
+    if (!row.not_predicted.empty()) continue;
     const auto [at, is_new] = index.try_emplace(configuration_of(row.measured), groups.size());
     if (is_new) groups.emplace_back();
     groups[at->second].push_back(&row);
@@ -308,10 +311,6 @@ void predict_group(const Group& group, const Setup& setup, Gathered& gathered) {
   const auto refuse = [](const Group& rows, const std::string& why) {
     for (ComparedRow* const row : rows) row->not_predicted = why;
   };
-  if (const std::string why = obstacle(group.front()->measured, setup.facts); !why.empty()) {
-    refuse(group, why);
-    return;
-  }
   const std::string why = try_to_predict(group, setup, gathered);
   if (why.empty()) return;
   refuse(group, why);
@@ -409,7 +408,10 @@ Comparison compare_on(Machines& machines, const MeasuredTable& table, const Pred
   Comparison out;
   out.measured = table.file;
   out.measured_digest = fmt::format("{:016x}", table.digest);
-  for (const MeasuredRow& row : table.rows) out.rows.push_back({row});
+  for (const MeasuredRow& row : table.rows) {
+    out.rows.push_back({row});
+    out.rows.back().not_predicted = obstacle(row, machines.of(row));
+  }
   mark_stalls(out.rows);
   const std::vector<Group> groups = groups_of(out.rows);
   PredictOptions of_group = options;

@@ -196,7 +196,10 @@ Judgement judge(const MeasuredTable& table, const Gate& gate, const Stop* stop) 
     JudgedRow judged;
     judged.measured = row;
     judged.judged = Judged::kNoFloor;
-    if (const GateFloor* const floor = gate.find(row)) {
+    if (!row.unlike.empty()) {
+      judged.judged = Judged::kNotPredicted;
+      judged.basis = row.unlike;
+    } else if (const GateFloor* const floor = gate.find(row)) {
       any = true;
       judged.floor = floor->floor;
       judged.expected = floor->expected;
@@ -213,15 +216,15 @@ Judgement judge(const MeasuredTable& table, const Gate& gate, const Stop* stop) 
   }
   if (any || !out.failures.empty()) return out;
   const MeasuredRow& row = table.rows.front();
-  std::string nearest;
+  std::string why = row.unlike;
   for (const KeyDifference& d : gate.missing(row)) {
-    nearest +=
-        fmt::format("{}{} {}, not {}", nearest.empty() ? "" : "; ", d.field, d.floor, d.measured);
+    if (!row.unlike.empty()) break;
+    why += fmt::format("{}{} {}, not {}", why.empty() ? "the nearest floor has " : "; ", d.field,
+                       d.floor, d.measured);
   }
-  throw InputError(
-      fmt::format("{}: no row has a floor in {}: the first of {} is {}; the nearest "
-                  "floor has {}",
-                  table.file, gate.file, table.rows.size(), key_text(key_of(row)), nearest));
+  throw InputError(fmt::format("{}: no row has a floor in {}: the first of {} is {}; {}",
+                               table.file, gate.file, table.rows.size(), key_text(key_of(row)),
+                               why));
 }
 
 std::vector<std::string> notes_of_unmeasured(const MeasuredTable& table, const Gate& gate,

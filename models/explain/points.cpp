@@ -45,6 +45,7 @@ Times times_of(const MeasuredTable& table, const MeasuredRow& like, const std::s
     if (is_perftest(row) || is_copy(row) || row.op == kOtherOp) {
       throw InputError(place, "'" + row.op + "' is no collective: explain takes nccl-tests' runs");
     }
+    if (!row.unlike.empty()) throw InputError(place, row.unlike);
     if (row.hosts != like.hosts || row.ranks != like.ranks) {
       throw InputError(place, fmt::format("{} GPUs on {} hosts, and {} on {} in {}: one number of "
                                           "GPUs and hosts at a time",

@@ -38,7 +38,8 @@ void check_room(std::size_t rows) {
   throw InputError(fmt::format("more than {} rows; split the log", kMostMeasuredRows));
 }
 
-MeasuredRow row_of_log(StatedColumns cells, const StatedColumns& stated) {
+MeasuredRow row_of_log(StatedColumns cells, const StatedColumns& stated,
+                       const std::string& unlike) {
   for (const auto& [column, value] : stated) {
     const std::string& in_file = cells.try_emplace(column, value).first->second;
     try {
@@ -47,7 +48,7 @@ MeasuredRow row_of_log(StatedColumns cells, const StatedColumns& stated) {
       throw InputError(column + ": " + e.what());
     }
   }
-  return measured_row(cells);
+  return measured_row(cells, unlike);
 }
 
 }  // namespace weft

@@ -55,6 +55,7 @@ void check_room(std::size_t rows);
 
 /// A row of what a log says and what the user states beside. Throws InputError: a column of which
 /// they state different values, what measured_row() refuses.
-MeasuredRow row_of_log(StatedColumns cells, const StatedColumns& stated);
+MeasuredRow row_of_log(StatedColumns cells, const StatedColumns& stated,
+                       const std::string& unlike = "");
 
 }  // namespace weft

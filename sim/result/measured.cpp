@@ -238,7 +238,7 @@ void read_cell(const MeasuredColumn& column, const std::string& cell, MeasuredRo
 /// What cells say together; `name` becomes the column to blame.
 void check_row(const MeasuredRow& row, std::string_view& name) {
   name = "ranks";
-  if (row.ranks % row.hosts != 0) {
+  if (row.ranks % row.hosts != 0 && row.unlike.empty()) {
     throw InputError(fmt::format("{} is not a multiple of hosts, {}", row.ranks, row.hosts));
   }
   name = "memory_path";
@@ -469,8 +469,9 @@ void check_agrees(const std::string& in_file, const std::string& stated) {
   if (in_file != stated) throw InputError(in_file + " in the file, " + stated + " by --as");
 }
 
-MeasuredRow measured_row(const StatedColumns& cells) {
+MeasuredRow measured_row(const StatedColumns& cells, const std::string& unlike) {
   MeasuredRow row;
+  row.unlike = unlike;
   std::string_view name;
   try {
     for (const auto& [column, cell] : cells) {
@@ -502,9 +503,9 @@ MeasuredTable parse_measured(std::string_view text, const std::string& file,
   refuse_other_kind(text, file, TextKind::kMeasured);
   const std::string log = without_prefixes(text, file);
   if (is_perftest_log(log)) {
-    out.rows = parse_perftest_log(log, file, stated);
+    out = parse_perftest_log(log, file, stated);
   } else if (is_nvbandwidth_log(log)) {
-    out.rows = parse_nvbandwidth_log(log, file, stated);
+    out = parse_nvbandwidth_log(log, file, stated);
   } else if (is_nccl_tests(log)) {
     out = parse_nccl_tests(log, file, stated);
   } else {

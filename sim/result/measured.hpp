@@ -75,6 +75,9 @@ struct MeasuredRow {
   std::string use{"yes"};  ///< "yes", or "taught": a parameter was made from it
   std::string id;          ///< what its source, or who collected it, calls it
   std::string source;      ///< who published it
+  /// Of a tool's log: why weft does not run it as it was measured; "" where nothing speaks against
+  /// it. No column: a table that is written has only what can be run.
+  std::string unlike;
 };
 
 /// A column of the table, declared once: what the reader takes, what it refuses, what is written.
@@ -115,6 +118,7 @@ struct MeasuredTable {
   /// Why results are not to be trusted, as the tool says itself; they stand in `notes`, too.
   std::vector<std::string> failures{};
   std::vector<int> runs{};  ///< of nccl-tests' output: the lines of its runs' headers
+  bool is_log{false};       ///< what a tool wrote of its runs, not a table that somebody made
 
   /// The place of the run that a row is of; of a table, which does not tell runs apart, the file.
   Place run_place(const MeasuredRow& row) const;
@@ -130,8 +134,9 @@ using StatedColumns = std::map<std::string, std::string>;
 StatedColumns parse_stated(const std::string& text);
 /// Throws InputError, without a place, if a cell of the file is another than what is stated of it.
 void check_agrees(const std::string& in_file, const std::string& stated);
-/// A row of such cells. Throws InputError, without a place: one that is not allowed or missing.
-MeasuredRow measured_row(const StatedColumns& cells);
+/// A row of such cells, run unlike weft does or not. Throws InputError, without a place: one that
+/// is not allowed or missing; of rows with `unlike`, ranks need be no multiple of hosts.
+MeasuredRow measured_row(const StatedColumns& cells, const std::string& unlike = "");
 
 /// Reads a table, its columns in any order, or what nccl-tests, perftest or nvbandwidth print or
 /// write as JSON (nccl_tests.hpp, perftest_log.hpp, nvbandwidth_log.hpp), which it knows by their

@@ -43,7 +43,20 @@ struct Run {
   std::string op;
   std::set<std::string> hosts;
   std::int64_t ranks{0};
-  bool graph{false};
+  std::optional<bool> graph{};               ///< CUDA graphs; if it says so
+  std::optional<std::int64_t> aggregated{};  ///< operations a launch; likewise
+  bool is_blocking{false};
+
+  std::string_view launch() const {
+    if (graph.value_or(false)) return "graph";
+    return is_blocking ? "single" : "";
+  }
+  /// As MeasuredRow has it.
+  std::string unlike() const {
+    if (aggregated.value_or(1) <= 1) return "";
+    return fmt::format("{} operations a launch (nccl-tests -m): weft launches each by itself",
+                       *aggregated);
+  }
 };
 
 std::string op_of(std::string_view program) {
@@ -73,17 +86,71 @@ MeasuredRow row_of(const Run& run, const std::string& bytes, const std::string& 
     cells["ranks"] = std::to_string(run.ranks);
     cells["hosts"] = std::to_string(run.hosts.size());
   }
-  if (run.graph) cells["launch"] = "graph";
-  return row_of_log(std::move(cells), stated);
+  if (!run.launch().empty()) cells["launch"] = run.launch();
+  return row_of_log(std::move(cells), stated, run.unlike());
 }
 
-/// A word of a command line that names one of nccl-tests' programs, known or not; else "".
-std::string_view program_of(std::string_view word) {
+/// A word of a command line without what quotes it.
+std::string_view bare(std::string_view word) {
   constexpr std::string_view kAround = "\"'`;,()";
   const std::size_t begin = std::min(word.find_first_not_of(kAround), word.size());
-  word = word.substr(begin, word.find_last_not_of(kAround) + 1 - begin);
+  return word.substr(begin, word.find_last_not_of(kAround) + 1 - begin);
+}
+
+/// Such a word, if it names one of nccl-tests' programs, known or not; else "".
+std::string_view program_of(std::string_view word) {
+  word = bare(word);
   return word.ends_with("_perf") || word.ends_with("_perf_mpi") ? word : std::string_view{};
 }
+
+std::optional<std::int64_t> whole_of(std::string_view word) {
+  std::int64_t number{};
+  const char* const end = word.data() + word.size();
+  const auto [rest, error] = std::from_chars(word.data(), end, number);
+  return error == std::errc{} && rest == end ? std::optional(number) : std::nullopt;
+}
+
+/// The whole number that stands behind such words of a line.
+std::optional<std::int64_t> number_behind(const Words& words, const Words& name) {
+  const auto at = std::search(words.begin(), words.end(), name.begin(), name.end());
+  const auto left = static_cast<std::size_t>(words.end() - at);
+  return left > name.size() ? whole_of(words[words.size() - left + name.size()]) : std::nullopt;
+}
+
+/// The whole number that an option of a command line has, as in "-z 1", "-z1", "--blocking=1".
+std::optional<std::int64_t> option_of(const Words& words, std::string_view brief,
+                                      std::string_view name) {
+  std::optional<std::int64_t> out;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    std::string_view word = bare(words[i]);
+    const bool is_name = word.starts_with(name);
+    if (!is_name && (!word.starts_with(brief) || word.starts_with("--"))) continue;
+    word.remove_prefix(is_name ? name.size() : brief.size());
+    if (is_name && word.starts_with('=')) word.remove_prefix(1);
+    if (word.empty() && i + 1 < words.size()) word = bare(words[i + 1]);
+    if (const auto number = whole_of(word)) out = number;
+  }
+  return out;
+}
+
+/// What lines before a table name and state of the command that prints it.
+struct Command {
+  std::set<std::string> programs{};
+  Run run{};  ///< by the last one's options
+
+  void read(const Words& words) {
+    for (auto at = words.begin(); at != words.end(); ++at) {
+      const std::string_view program = program_of(*at);
+      if (program.empty()) continue;
+      programs.emplace(program);
+      const Words options(at + 1, words.end());
+      run = Run{};
+      run.aggregated = option_of(options, "-m", "--agg_iters");
+      run.is_blocking = option_of(options, "-z", "--blocking").value_or(0) != 0;
+      if (const auto graphs = option_of(options, "-G", "--cudagraph")) run.graph = *graphs != 0;
+    }
+  }
+};
 
 /// A row as it is printed.
 struct Printed {
@@ -186,8 +253,14 @@ class TextReader {
   void read(const Words& words, int number) {
     if (words.empty()) return;
     if (is_header(words)) {
-      tables_.push_back({number, words, run_, std::exchange(programs_, {})});
+      const Command command = std::exchange(command_, {});
+      if (!run_.graph) run_.graph = command.run.graph;
+      if (!run_.aggregated) run_.aggregated = command.run.aggregated;
+      run_.is_blocking = command.run.is_blocking;
+      tables_.push_back({number, words, run_, command.programs});
       run_.op.clear();
+      run_.graph.reset();
+      run_.aggregated.reset();
       has_failed_ = false;
       if (tables_.back().time_column() == words.size() - 1) throw InputError("no column 'time'");
     } else if (words[0] == "#") {
@@ -203,11 +276,7 @@ class TextReader {
       tables_.back().rows.push_back(
           {number, is_cut_ ? before_log(words, tables_.back().time_column()) : words});
     } else {
-      for (const std::string_view word : words) {
-        if (const std::string_view program = program_of(word); !program.empty()) {
-          programs_.emplace(program);
-        }
-      }
+      command_.read(words);
     }
   }
 
@@ -255,8 +324,8 @@ class TextReader {
       run_.hosts.clear();
       run_.ranks = 0;
     } else if (says({"nThread"})) {
-      const auto graph = std::find(words.begin(), words.end(), "graph:");
-      run_.graph = graph != words.end() && graph + 1 != words.end() && *(graph + 1) != "0";
+      if (const auto graphs = number_behind(words, {"graph:"})) run_.graph = *graphs != 0;
+      run_.aggregated = number_behind(words, {"agg", "iters:"});
     } else if (says({"Rank"})) {
       const auto on = std::find(words.begin(), words.end(), "on");
       const auto group = std::find(words.begin(), words.end(), "Group");
@@ -265,16 +334,11 @@ class TextReader {
     }
   }
 
-  static bool is_size(std::string_view word) {
-    std::int64_t bytes{};
-    const char* const end = word.data() + word.size();
-    const auto [rest, error] = std::from_chars(word.data(), end, bytes);
-    return error == std::errc{} && rest == end && bytes != 0;
-  }
+  static bool is_size(std::string_view word) { return whole_of(word).value_or(0) != 0; }
 
   std::string file_;
   Run run_;
-  std::set<std::string> programs_;
+  Command command_;
   bool has_failed_{false};  ///< the run of the last table
   bool is_cut_{false};      ///< the last row, by NCCL's log
   std::size_t rows_{0};
@@ -384,10 +448,17 @@ void add_rows(Table& table, const StatedColumns& stated, MeasuredTable& out) {
   }
 }
 
+/// Whether that is said; it writes truth as text.
+bool is_said(const Json* value, std::string_view what) {
+  return value != nullptr && (value->is_string() ? value->as_string() : value->dump_line()) == what;
+}
+
 Run run_of(const Json& document) {
   Run run;
   const Json& config = document.at("config");
   if (const Json* graph = config.find("graph")) run.graph = graph->as_integer() != 0;
+  if (const Json* each = config.find("aggregated_iterations")) run.aggregated = each->as_integer();
+  run.is_blocking = is_said(config.find("blocking_collectives"), "true");
   for (const Json& device : config.at("devices").items()) {
     add_rank(std::to_string(device.at("group").as_integer()), device.at("hostname").as_string(),
              run);
@@ -404,11 +475,6 @@ double wrong_of(const Json& result) {
     if (wrong != nullptr && wrong->is_number()) out = std::max(out, wrong->as_number());
   }
   return out;
-}
-
-/// Whether that is said; it writes truth as text.
-bool is_said(const Json* value, std::string_view what) {
-  return value != nullptr && (value->is_string() ? value->as_string() : value->dump_line()) == what;
 }
 
 /// What a JSON file says that went wrong.
@@ -470,6 +536,7 @@ MeasuredTable parse_nccl_tests(std::string_view text, const std::string& file,
                                const StatedColumns& stated) {
   MeasuredTable out;
   out.file = file;
+  out.is_log = true;
   if (is_json_object(text)) {
     const Json document = Json::parse(text, file);
     out.rows = rows_of(document, file, stated);

@@ -73,11 +73,10 @@ void add_cell(const Test& test, Cell at, std::string_view text, int line,
 /// one that is blank.
 class TextReader {
  public:
-  TextReader(const std::string& file, const StatedColumns& stated) : file_{file}, stated_{stated} {}
+  TextReader(const StatedColumns& stated, MeasuredTable& out) : stated_{stated}, out_{out} {}
 
-  std::vector<MeasuredRow> rows(std::string_view text) {
-    read_lines(text, file_, [&](std::string_view line, int number) { read(line, number); });
-    return std::move(rows_);
+  void read(std::string_view text) {
+    read_lines(text, out_.file, [&](std::string_view line, int number) { read(line, number); });
   }
 
  private:
@@ -108,17 +107,17 @@ class TextReader {
       throw InputError("'" + std::string(words[0]) + "': write the row's number");
     }
     for (std::size_t c = 0; c < columns_; ++c) {
-      add_cell(test_, {static_cast<std::size_t>(*row), c}, words[c + 1], number, stated_, rows_);
+      add_cell(test_, {static_cast<std::size_t>(*row), c}, words[c + 1], number, stated_,
+               out_.rows);
     }
   }
 
   enum class State : std::uint8_t { kNone, kTitle, kColumns, kRows };
-  const std::string& file_;
   const StatedColumns& stated_;
+  MeasuredTable& out_;
   Test test_{};
   State state_{State::kNone};
   std::size_t columns_{0};
-  std::vector<MeasuredRow> rows_;
 };
 
 std::string text_of(const Json& cell) {
@@ -167,13 +166,18 @@ bool is_nvbandwidth_log(std::string_view text) {
   return any;
 }
 
-std::vector<MeasuredRow> parse_nvbandwidth_log(std::string_view text, const std::string& file,
-                                               const StatedColumns& stated) {
-  std::vector<MeasuredRow> rows = is_json_object(text)
-                                      ? rows_of(Json::parse(text, file), file, stated)
-                                      : TextReader(file, stated).rows(text);
-  if (rows.empty()) throw InputError(Place{file, 0, 0}, "has no rows");
-  return rows;
+MeasuredTable parse_nvbandwidth_log(std::string_view text, const std::string& file,
+                                    const StatedColumns& stated) {
+  MeasuredTable out;
+  out.file = file;
+  out.is_log = true;
+  if (is_json_object(text)) {
+    out.rows = rows_of(Json::parse(text, file), file, stated);
+  } else {
+    TextReader(stated, out).read(text);
+  }
+  if (out.rows.empty()) throw InputError(Place{file, 0, 0}, "has no rows");
+  return out;
 }
 
 }  // namespace weft

@@ -16,7 +16,7 @@ bool is_nvbandwidth_log(std::string_view text);
 /// matrix (waived, failed) have no rows. A row's line is, of JSON, its test's place from 1. Throws
 /// InputError with the place: something damaged, a unit that is neither GB/s nor ns, a column that
 /// is stated otherwise.
-std::vector<MeasuredRow> parse_nvbandwidth_log(std::string_view text, const std::string& file,
-                                               const StatedColumns& stated);
+MeasuredTable parse_nvbandwidth_log(std::string_view text, const std::string& file,
+                                    const StatedColumns& stated);
 
 }  // namespace weft

@@ -141,11 +141,10 @@ bool is_table(const Words& words) {
 
 class TextReader {
  public:
-  TextReader(const std::string& file, const StatedColumns& stated) : file_{file}, stated_{stated} {}
+  TextReader(const StatedColumns& stated, MeasuredTable& out) : stated_{stated}, out_{out} {}
 
-  std::vector<MeasuredRow> rows(std::string_view text) {
-    read_lines(text, file_, [&](std::string_view line, int number) { read(line, number); });
-    return std::move(rows_);
+  void read(std::string_view text) {
+    read_lines(text, out_.file, [&](std::string_view line, int number) { read(line, number); });
   }
 
  private:
@@ -225,7 +224,7 @@ class TextReader {
     if (words.size() < columns_) {
       throw InputError(fmt::format("{} columns, not {}", words.size(), columns_));
     }
-    check_room(rows_.size());
+    check_room(out_.rows.size());
     Numbers numbers{.bytes = std::string(words[0])};
     if (typical_ > 0) {
       numbers.us = number_of(words[typical_]);
@@ -235,12 +234,12 @@ class TextReader {
       if (messages_ > 0) numbers.messages = number_of(words[messages_]) * 1e6;
       if (messages_ > 0) numbers.messages_step = step_of(words[messages_]) * 1e6;
     }
-    rows_.push_back(row_of(head_, numbers, stated_));
-    rows_.back().line = number;
+    out_.rows.push_back(row_of(head_, numbers, stated_));
+    out_.rows.back().line = number;
   }
 
-  const std::string& file_;
   const StatedColumns& stated_;
+  MeasuredTable& out_;
   Head head_{};
   bool on_gpu_{false};
   std::size_t columns_{0};  ///< of a row; 0 before the table
@@ -248,7 +247,6 @@ class TextReader {
   std::size_t messages_{0};
   std::size_t typical_{0};
   double unit_{0};
-  std::vector<MeasuredRow> rows_;
 };
 
 std::string text_of(const Json& value) {
@@ -314,23 +312,25 @@ bool is_perftest_log(std::string_view text) {
   return any;
 }
 
-std::vector<MeasuredRow> parse_perftest_log(std::string_view text, const std::string& file,
-                                            const StatedColumns& stated) {
-  std::vector<MeasuredRow> rows;
+MeasuredTable parse_perftest_log(std::string_view text, const std::string& file,
+                                 const StatedColumns& stated) {
+  MeasuredTable out;
+  out.file = file;
+  out.is_log = true;
   if (!is_json_object(text)) {
-    rows = TextReader(file, stated).rows(text);
+    TextReader(stated, out).read(text);
   } else {
     const Json document = Json::parse(text, file);
     try {
-      rows.push_back(
+      out.rows.push_back(
           row_of(head_of(document.at("test_info")), numbers_of(document.at("results")), stated));
-      rows.back().line = 1;
+      out.rows.back().line = 1;
     } catch (const InputError& e) {
       throw InputError(Place{file, 0, 0}, e.what());
     }
   }
-  if (rows.empty()) throw InputError(Place{file, 0, 0}, "has no rows");
-  return rows;
+  if (out.rows.empty()) throw InputError(Place{file, 0, 0}, "has no rows");
+  return out;
 }
 
 }  // namespace weft

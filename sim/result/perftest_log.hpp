@@ -18,7 +18,7 @@ bool is_perftest_log(std::string_view text);
 /// model of is `other`, its name the row's id. JSON has no unit: it is the one with which rate and
 /// messages agree. Throws InputError with the place: something damaged, a row before any head, a
 /// column that is stated otherwise.
-std::vector<MeasuredRow> parse_perftest_log(std::string_view text, const std::string& file,
-                                            const StatedColumns& stated);
+MeasuredTable parse_perftest_log(std::string_view text, const std::string& file,
+                                 const StatedColumns& stated);
 
 }  // namespace weft

@@ -159,6 +159,24 @@ TEST(Judge, WhatFailedIsToldWhateverItsTimes) {
   EXPECT_EQ(judge(table, machine(), {}, catalog()).failures, table.failures);
 }
 
+TEST(Judge, WhatWasRunUnlikeWeftDoesIsNotJudged) {
+  const Expected expected = expect(machine(), request_for(2, {Bytes::mib(64)}), catalog());
+  const Gate gate = parse_gate(gate_json(expected).dump(), "g.json");
+  MeasuredTable table = measured({1e4, 1e4});
+  table.rows[0].unlike = "run otherwise";
+  for (const Judgement& judgement : {judge(table, gate), judge(table, machine(), {}, catalog())}) {
+    EXPECT_THAT(verdicts(judgement), ElementsAre(Judged::kNotPredicted, Judged::kAbove));
+    EXPECT_EQ(judgement.rows[0].basis, "run otherwise");
+  }
+  table.rows.pop_back();
+  try {
+    judge(table, gate);
+    FAIL();
+  } catch (const InputError& e) {
+    EXPECT_THAT(e.what(), HasSubstr("memory_path gdr; run otherwise"));
+  }
+}
+
 TEST(Judge, FloorsWithoutARowAreTold) {
   const Expected expected =
       expect(machine(), request_for(2, {Bytes::mib(1), Bytes::mib(64)}), catalog());

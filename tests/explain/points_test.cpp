@@ -23,6 +23,12 @@ std::string refusal(const MeasuredTable& slow, const MeasuredTable* healthy = nu
   return "accepted";
 }
 
+TEST(Measurement, WhatWasRunUnlikeWeftDoesIsRefused) {
+  MeasuredTable slow = table("net,gdr,2,16,allreduce,1024,10\n");
+  slow.rows[0].unlike = "run otherwise";
+  EXPECT_EQ(refusal(slow), "t.csv:2: run otherwise");
+}
+
 TEST(Measurement, RunsOfOneFileAreNotAveraged) {
   const auto run = [](const std::string& us) {
     return "# Collective test starting: all_reduce_perf\n# Using devices\n"

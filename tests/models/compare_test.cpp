@@ -121,6 +121,25 @@ TEST(Compare, WhatTheToolsHaveAndWeftHasNotIsNamed) {
             "the machine has no cell in row 0, column 7");
 }
 
+// Rows of one configuration: each says its own.
+TEST(Compare, EachRowSaysWhyItIsNotRun) {
+  const std::string head = "transport,hosts,ranks,op,bytes,us,id\n";
+  const ParamCatalog catalog = make_catalog();
+  MeasuredTable table = parse_measured(head +
+                                           "copy,1,1,other,8,1,device_local_copy\n"
+                                           "copy,1,1,other,8,1,host_device_latency_sm\n"
+                                           "nvlink,1,2,broadcast,8,1,\n"
+                                           "nvlink,1,2,broadcast,8,1,\n",
+                                       "m.csv");
+  table.rows[3].unlike = "run otherwise";
+  const std::vector<ComparedRow> rows =
+      compare(table, read_topology(shipped("topologies/h200-vm.yaml"), catalog), {}, catalog).rows;
+  EXPECT_EQ(rows[0].not_predicted, "weft has no model of this test: device_local_copy");
+  EXPECT_EQ(rows[1].not_predicted, "weft has no model of this test: host_device_latency_sm");
+  EXPECT_TRUE(rows[2].predicted);
+  EXPECT_EQ(rows[3].not_predicted, "run otherwise");
+}
+
 TEST(Compare, RowsOfOneSizeShareAPrediction) {
   const Comparison c = compared(
       "nvlink,,1,4,0,0,0,auto,auto,0,broadcast,1024,1\n"

@@ -169,6 +169,43 @@ TEST(NcclTests, OfJsonErrorsAndValuesOutOfBoundsAreFailures) {
   }
 }
 
+TEST(NcclTests, HowItWasLaunchedIsAsTheHeaderOrTheCommandSays) {
+  const auto launch = [](const std::string& text) {
+    return parse_measured(text, "log", kNvlink).rows.back().launch;
+  };
+  const std::string text = changed(kText, "graph: 20 ", "");
+  const auto by = [&](const std::string& options) {
+    return launch("$ mpirun -np 2 ./all_reduce_perf -b 8 " + options + "\n" + text);
+  };
+  EXPECT_EQ(launch(text), "");
+  for (const char* const options : {"-z 1", "-z1 -w 5", "--blocking 1", "--blocking=1\""}) {
+    EXPECT_EQ(by(options), "single") << options;
+  }
+  EXPECT_EQ(by("-z 0"), "");
+  EXPECT_EQ(by("-z"), "");
+  EXPECT_EQ(by("-G 10"), "graph");
+  EXPECT_EQ(by("--cudagraph=10"), "graph");
+  EXPECT_EQ(launch("$ mpirun -z 1 ./all_reduce_perf -b 8\n" + text), "") << "of mpirun";
+  EXPECT_EQ(launch("$ ./all_reduce_perf -G 9\n" + changed(kText, "graph: 20", "graph: 0")), "");
+  EXPECT_EQ(launch("$ ./all_reduce_perf -z 1\n" + text + text), "") << "of the first run";
+  EXPECT_EQ(launch(changed(kJson, "\"graph\":0", R"("graph":0,"blocking_collectives":"true")")),
+            "single");
+  EXPECT_EQ(launch(changed(kJson, "\"graph\":0", R"("graph":0,"blocking_collectives":"false")")),
+            "");
+}
+
+TEST(NcclTests, SeveralOperationsALaunchAreRunUnlikeWeftDoes) {
+  const auto unlike = [](const std::string& text) {
+    return parse_measured(text, "log", kNvlink).rows.at(0).unlike;
+  };
+  const std::string why = "16 operations a launch (nccl-tests -m): weft launches each by itself";
+  EXPECT_EQ(unlike(kText), "");
+  EXPECT_EQ(unlike(changed(kText, "graph: 20", "iters: 20 agg iters: 16 graph: 0")), why);
+  EXPECT_EQ(unlike(changed(kText, "graph: 20", "iters: 20 agg iters: 1 graph: 0")), "");
+  EXPECT_EQ(unlike(std::string("$ ./all_reduce_perf -m 16\n") + kText), why);
+  EXPECT_EQ(unlike(changed(kJson, "\"graph\":0", "\"aggregated_iterations\":16")), why);
+}
+
 TEST(NcclTests, WhatCollectorsPutBeforeLinesIsNotRead) {
   for (const std::string prefix :
        {"[1,0]<stdout>:", "[pod/launcher-x7f2p/main] ", " 0: ", "launcher-x7f2p main ",
