@@ -81,7 +81,8 @@ void read_fact(const std::string& key, const std::string& value, Head& head) {
   }
 }
 
-/// A row's numbers: of bandwidths average and messages, in units; of latencies the typical.
+/// A row's numbers: of bandwidths average and messages, in units; of latencies the typical, or the
+/// average where that alone is printed (-D).
 struct Numbers {
   std::string bytes;
   double rate{0};       ///< bytes/s
@@ -193,20 +194,21 @@ class TextReader {
   /// "BW", "average[Gb/sec]" are two words of one column.
   void read_columns(const Words& words) {
     std::size_t column = 0;
-    rate_ = messages_ = typical_ = 0;
+    rate_ = messages_ = latency_ = 0;
     unit_ = 0;
     for (const std::string_view word : words) {
-      if (word == "BW" || word == "99%" || word == "99.9%") continue;
+      if (word == "BW" || word == "tps" || word == "99%" || word == "99.9%") continue;
       if (word.starts_with("average[")) {
         rate_ = column;
         unit_ = unit_of(word.substr(word.find('[')));
       }
       if (word == "MsgRate[Mpps]") messages_ = column;
-      if (word == "t_typical[usec]") typical_ = column;
+      if (word == "t_typical[usec]") latency_ = column;
+      if (word == "t_avg[usec]" && latency_ == 0) latency_ = column;
       ++column;
     }
-    if (rate_ == 0 && typical_ == 0) {
-      throw InputError("no column 'BW average' and no 't_typical[usec]'");
+    if (rate_ == 0 && latency_ == 0) {
+      throw InputError("no column 'BW average', no 't_typical[usec]' and no 't_avg[usec]'");
     }
     columns_ = column;
   }
@@ -226,8 +228,8 @@ class TextReader {
     }
     check_room(out_.rows.size());
     Numbers numbers{.bytes = std::string(words[0])};
-    if (typical_ > 0) {
-      numbers.us = number_of(words[typical_]);
+    if (latency_ > 0) {
+      numbers.us = number_of(words[latency_]);
     } else {
       numbers.rate = number_of(words[rate_]) * unit_;
       numbers.rate_step = step_of(words[rate_]) * unit_;
@@ -245,7 +247,7 @@ class TextReader {
   std::size_t columns_{0};  ///< of a row; 0 before the table
   std::size_t rate_{0};     ///< places of columns; 0: there is none
   std::size_t messages_{0};
-  std::size_t typical_{0};
+  std::size_t latency_{0};
   double unit_{0};
 };
 
@@ -290,9 +292,11 @@ void find_unit(double rate, double bytes, Numbers& numbers) {
 Numbers numbers_of(const Json& results) {
   const std::int64_t bytes = results.at("MsgSize").as_integer();
   Numbers numbers{.bytes = std::to_string(bytes)};
-  if (const Json* const typical = results.find("t_typical")) {
-    numbers.us = typical->as_number();
-    return numbers;
+  for (const char* const latency : {"t_typical", "t_avg"}) {
+    if (const Json* const us = results.find(latency)) {
+      numbers.us = us->as_number();
+      return numbers;
+    }
   }
   numbers.messages = results.at("MsgRate").as_number() * 1e6;
   numbers.messages_step = 1;  // it is written with six digits behind the point

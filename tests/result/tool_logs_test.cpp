@@ -97,6 +97,23 @@ TEST(PerftestLog, PrintsLatenciesThatAreRead) {
   EXPECT_EQ(table.rows[0].set, "wire.mtu=4096 B; wire.kind=roce; nic.max_rd_atomic=128");
 }
 
+// With -D there is no other.
+TEST(PerftestLog, OfATimedRunTheAverageIsTheLatency) {
+  const std::string text = perftest_text("ib_read_lat.txt");
+  const std::size_t begin = text.find(" #bytes");
+  const std::string timed = text.substr(0, begin) +
+                            " #bytes        #iterations       t_avg[usec]    tps average\n"
+                            " 2             1000000           1.62           617283.95\n";
+  const MeasuredRow row = parse_measured(timed, "log").rows.at(0);
+  EXPECT_EQ(row.op, "read_lat");
+  EXPECT_EQ(row.us, 1.62);
+  const std::string head =
+      std::string(kPerftestJson).substr(0, std::string(kPerftestJson).find("\"results\""));
+  const std::string json =
+      changed(head, "Write_BW", "Write_Lat") + R"("results":{"MsgSize":2,"t_avg":1.62}})";
+  EXPECT_EQ(parse_measured(json, "log").rows.at(0).us, 1.62);
+}
+
 TEST(PerftestLog, WritesJsonWithoutAUnitThatIsFound) {
   const MeasuredRow row = parse_measured(kPerftestJson, "log").rows.at(0);
   EXPECT_EQ(row.op + " " + row.memory_path, "write_bw gdr");
