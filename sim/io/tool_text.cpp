@@ -217,6 +217,7 @@ std::string without_prefixes(std::string_view text, const std::string& file) {
     out += line.text;
     out += '\n';
   }
+  if (!out.empty() && !text.ends_with('\n')) out.pop_back();  // it may be cut off
   return out;
 }
 

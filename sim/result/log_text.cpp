@@ -1,5 +1,7 @@
 #include "sim/result/log_text.hpp"
 
+#include <optional>
+
 #include <fmt/format.h>
 
 #include "sim/base/error.hpp"
@@ -22,6 +24,29 @@ Words words_of(std::string_view line) {
     out.push_back(line.substr(0, end));
     line.remove_prefix(end);
   }
+}
+
+void read_lines_to_cut(std::string_view text, MeasuredTable& table,
+                       const std::function<bool(std::string_view, int)>& read) {
+  std::optional<InputError> cut;
+  for_each_line(text, [&](std::string_view line, int number) {
+    const Place place{table.file, number, 0};
+    const bool has_end = line.data() + line.size() != text.data() + text.size();
+    std::optional<InputError> wrong;
+    bool is_known = true;
+    try {
+      check_length(line);
+      is_known = read(line, number);
+    } catch (const CutShort& e) {
+      wrong.emplace(place, e.what());
+    } catch (const InputError& e) {
+      wrong.emplace(place, e.what());
+      if (has_end) throw *wrong;
+    }
+    if (cut && is_known) throw *cut;
+    if (wrong) cut = wrong;
+  });
+  if (cut) table.notes.push_back(std::string(cut->what()) + ": the log is cut off there; left out");
 }
 
 bool is_json_object(std::string_view text) {

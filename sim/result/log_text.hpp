@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,6 +45,18 @@ void read_lines(std::string_view text, const std::string& file, const Visit& vis
     }
   });
 }
+
+/// A row that ends too early.
+class CutShort : public InputError {
+ public:
+  using InputError::InputError;
+};
+
+/// The same of a log that may end too early, its job or its output cut: leaves out, and notes, a
+/// row that is cut short behind which nothing is read, and a last line without its end that is
+/// refused. `read` says whether it knows the line.
+void read_lines_to_cut(std::string_view text, MeasuredTable& table,
+                       const std::function<bool(std::string_view, int)>& read);
 
 /// Whether it begins as a JSON object does, behind blanks.
 bool is_json_object(std::string_view text);

@@ -76,11 +76,16 @@ class TextReader {
   TextReader(const StatedColumns& stated, MeasuredTable& out) : stated_{stated}, out_{out} {}
 
   void read(std::string_view text) {
-    read_lines(text, out_.file, [&](std::string_view line, int number) { read(line, number); });
+    const char* const end = text.data() + text.size();
+    read_lines_to_cut(text, out_, [&](std::string_view line, int number) {
+      is_open_ = line.data() + line.size() == end;
+      return read(line, number);
+    });
   }
 
  private:
-  void read(std::string_view line, int number) {
+  /// Whether it is one of a test.
+  bool read(std::string_view line, int number) {
     const Words words = words_of(line);
     if (line.starts_with(kRunning) && words.size() == 2 && words[1].ends_with('.')) {
       test_ = {.name = std::string(words[1].substr(0, words[1].size() - 1))};
@@ -95,13 +100,25 @@ class TextReader {
       state_ = State::kRows;
     } else if (state_ == State::kRows && words[0] != "SUM" && words[0] != "NOTE:") {
       read_row(words, number);
+    } else {
+      return words[0] == "SUM";
     }
+    return !words.empty();
+  }
+
+  /// Whether a last line ends within a cell: they have two digits behind the point.
+  bool ends_within(std::string_view cell) const {
+    return is_open_ && cell != "N/A" && cell.size() - std::min(cell.find('.'), cell.size()) < 3;
   }
 
   void read_row(const Words& words, int number) {
-    if (words.size() != columns_ + 1) {
-      throw InputError(fmt::format("{} cells, not {}", words.size() - 1, columns_));
+    const bool is_short = words.size() < columns_ + 1;
+    const std::string what = fmt::format("{} cells, not {}", words.size() - 1, columns_);
+    if (is_short || ends_within(words.back())) {
+      state_ = State::kNone;  // no row of it follows
+      throw CutShort(is_short ? what : "'" + std::string(words.back()) + "' is no whole number");
     }
+    if (words.size() > columns_ + 1) throw InputError(what);
     const std::optional<double> row = parse_number(std::string(words[0]));
     if (!row || *row < 0 || *row > 1023 || *row != static_cast<double>(static_cast<int>(*row))) {
       throw InputError("'" + std::string(words[0]) + "': write the row's number");
@@ -118,6 +135,7 @@ class TextReader {
   Test test_{};
   State state_{State::kNone};
   std::size_t columns_{0};
+  bool is_open_{false};  ///< the line, a last one without its end
 };
 
 std::string text_of(const Json& cell) {

@@ -145,13 +145,15 @@ class TextReader {
   TextReader(const StatedColumns& stated, MeasuredTable& out) : stated_{stated}, out_{out} {}
 
   void read(std::string_view text) {
-    read_lines(text, out_.file, [&](std::string_view line, int number) { read(line, number); });
+    read_lines_to_cut(text, out_,
+                      [&](std::string_view line, int number) { return read(line, number); });
   }
 
  private:
-  void read(std::string_view line, int number) {
+  /// Whether it is one of a table or begins a test.
+  bool read(std::string_view line, int number) {
     const Words words = words_of(line);
-    if (words.empty()) return;
+    if (words.empty()) return false;
     if (is_table(words)) {
       read_columns(words);
     } else if (columns_ > 0 && words[0].find_first_not_of("0123456789") == std::string_view::npos) {
@@ -160,7 +162,15 @@ class TextReader {
       head_ = {.test = joined(words)};
       columns_ = 0;
       if (std::exchange(on_gpu_, false)) head_.cells["memory_path"] = "gdr";
-    } else if (tells_of_gpu(line)) {
+    } else {
+      read_of_head(line);
+      return false;
+    }
+    return true;
+  }
+
+  void read_of_head(std::string_view line) {
+    if (tells_of_gpu(line)) {
       if (!head_.test.empty() && columns_ == 0) {
         head_.cells["memory_path"] = "gdr";
       } else {
@@ -224,7 +234,7 @@ class TextReader {
 
   void read_row(const Words& words, int number) {
     if (words.size() < columns_) {
-      throw InputError(fmt::format("{} columns, not {}", words.size(), columns_));
+      throw CutShort(fmt::format("{} columns, not {}", words.size(), columns_));
     }
     check_room(out_.rows.size());
     Numbers numbers{.bytes = std::string(words[0])};

@@ -17,7 +17,8 @@ bool is_perftest_log(std::string_view text);
 /// perftest says that it allocated there, else the hosts' unless `stated`. A test, connection or
 /// posting that weft has no model of is `other`, its name the row's id. JSON has no unit: it is the
 /// one with which rate and messages agree. Throws InputError with the place: something damaged, a
-/// row before any head, a column that is stated otherwise.
+/// row before any head, a column that is stated otherwise. A last row that is cut off is left out
+/// and noted.
 MeasuredTable parse_perftest_log(std::string_view text, const std::string& file,
                                  const StatedColumns& stated);
 

@@ -178,6 +178,19 @@ TEST(PerftestLog, ReadsFactsOfACopiedTerminal) {
             tabs.tx_depth);
 }
 
+TEST(PerftestLog, ALastRowThatIsCutOffIsLeftOutAndNoted) {
+  const std::string text = perftest_text("ib_write_bw.txt");
+  const std::size_t last = text.find(" 1048576 ");
+  for (const std::string end : {"", "\n", "\nslurmstepd: error: *** JOB 7 CANCELLED ***\n"}) {
+    const MeasuredTable table = parse_measured(text.substr(0, last + 20) + end, "log");
+    EXPECT_EQ(table.rows.size(), 3U);
+    EXPECT_THAT(table.notes, ::testing::ElementsAre(
+                                 "log:26: 2 columns, not 5: the log is cut off there; left out"));
+  }
+  EXPECT_THAT(refusal(text.substr(0, last + 20) + "\n" + text), HasSubstr("log:26: 2 columns"));
+  EXPECT_TRUE(parse_measured(text, "log").notes.empty());
+}
+
 TEST(PerftestLog, NamesWhatHasNoModel) {
   const std::string text = perftest_text("ib_write_bw.txt");
   const auto id = [](const std::string& log) {
@@ -227,6 +240,22 @@ TEST(NvbandwidthLog, PrintsMatricesThatAreRead) {
   EXPECT_EQ(table.rows[3].row * 10 + table.rows[3].column, 10);
   EXPECT_NEAR(table.rows[3].algbw_gb_per_s, 390.4, 1e-9);
   EXPECT_EQ(table.rows[3].line, 17);
+}
+
+TEST(NvbandwidthLog, ALastRowThatIsCutOffIsLeftOutAndNoted) {
+  const std::string text = kNvbandwidthText;
+  const auto cut_behind = [&](const std::string& what, std::size_t rows, const std::string& why) {
+    const std::string cut = text.substr(0, text.find(what) + what.size());
+    const MeasuredTable table = parse_measured(cut, "log");
+    EXPECT_EQ(table.rows.size(), rows) << what;
+    EXPECT_THAT(table.notes, ::testing::ElementsAre(HasSubstr(why + ": the log is cut off there")));
+  };
+  cut_behind(" 1    390.40", 3, "log:17: 1 cells, not 2");
+  cut_behind(" 0       N/A    39", 2, "log:16: '39' is no whole number");
+  cut_behind("GPU(row) -> GPU(column) bandwidth (GB/", 2, "no unit; known: (GB/s), (ns)");
+  EXPECT_TRUE(parse_measured(text.substr(0, text.find("390.60") + 6), "log").notes.empty());
+  const std::string within = changed(text, "390.40       N/A", "390.40");
+  EXPECT_EQ(refusal(within), "log:17: 1 cells, not 2") << "its sum follows";
 }
 
 TEST(NvbandwidthLog, RefusesWhatIsDamaged) {
