@@ -4,11 +4,13 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "sim/base/error.hpp"
 #include "sim/base/operation.hpp"
@@ -41,7 +43,7 @@ bool is_header(const Words& words) {
 /// What is said of all rows that follow.
 struct Run {
   std::string op;
-  std::set<std::string> hosts;
+  std::map<std::string, std::int64_t> hosts;  ///< with their ranks
   std::int64_t ranks{0};
   std::optional<bool> graph{};               ///< CUDA graphs; if it says so
   std::optional<std::int64_t> aggregated{};  ///< operations a launch; likewise
@@ -53,6 +55,16 @@ struct Run {
   }
   /// As MeasuredRow has it.
   std::string unlike() const {
+    std::vector<std::int64_t> each;
+    for (const auto& [host, of_host] : hosts) each.push_back(of_host);
+    std::sort(each.rbegin(), each.rend());
+    if (!each.empty() && each.front() != each.back()) {
+      constexpr std::size_t kMost = 8;
+      return "ranks are not spread evenly over hosts: " +
+             (each.size() <= kMost
+                  ? fmt::format("{}", fmt::join(each, " + "))
+                  : fmt::format("{} to {} on {}", each.back(), each.front(), each.size()));
+    }
     if (aggregated.value_or(1) <= 1) return "";
     return fmt::format("{} operations a launch (nccl-tests -m): weft launches each by itself",
                        *aggregated);
@@ -74,7 +86,7 @@ std::string op_of(std::string_view program) {
 
 void add_rank(std::string_view group, std::string_view host, Run& run) {
   if (group != "0") throw InputError("several groups of ranks (NCCL_TESTS_SPLIT) are not read");
-  run.hosts.emplace(host);
+  ++run.hosts[std::string(host)];
   ++run.ranks;
 }
 
