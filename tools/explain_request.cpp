@@ -81,14 +81,27 @@ ErrorModel errors_of(const MachineCase& healthy, bool has_healthy, const ParamCa
   return error_model(params, has_healthy);
 }
 
+/// Predictions are by one release.
+void note_other_release(const MeasuredTable& slow, MeasuredTable& healthy) {
+  const std::string& of_slow = slow.rows.front().nccl;
+  const std::string& of_healthy = healthy.rows.front().nccl;
+  if (of_slow.empty() || of_healthy.empty() || of_slow == of_healthy) return;
+  healthy.notes.push_back(fmt::format("{} is of NCCL {}, {} of {}: predictions are by the latter",
+                                      healthy.file, of_healthy, slow.file, of_slow));
+}
+
 }  // namespace
 
 void explain_asked(const ExplainAsked& asked, const std::function<void(const ExplainView&)>& show) {
   const ParamCatalog catalog = make_catalog();
   const StatedColumns stated = parse_stated(asked.as);
-  const MeasuredTable slow = parse_run(asked.slow.read(), asked.slow.file, stated);
+  MeasuredTable slow = parse_run(asked.slow.read(), asked.slow.file, stated);
+  drop_unmodelled_releases(slow);
   std::optional<MeasuredTable> healthy;
-  if (asked.healthy) healthy = parse_run(asked.healthy->read(), asked.healthy->file, stated);
+  if (asked.healthy) {
+    healthy = parse_run(asked.healthy->read(), asked.healthy->file, stated);
+    note_other_release(slow, *healthy);
+  }
   const Measurement measured = measurement_of(slow, healthy ? &*healthy : nullptr, kMostSizes);
   const PartLibrary parts(catalog);
   Known known;

@@ -403,8 +403,9 @@ MeasuredRow measured_form(const ResultRow& row, const Provenance& provenance,
   return out;
 }
 
-Comparison compare_on(Machines& machines, const MeasuredTable& table, const PredictOptions& options,
+Comparison compare_on(Machines& machines, MeasuredTable table, const PredictOptions& options,
                       const ParamCatalog& catalog) {
+  drop_unmodelled_releases(table);
   Comparison out;
   out.measured = table.file;
   out.measured_digest = fmt::format("{:016x}", table.digest);
@@ -443,6 +444,24 @@ std::vector<ScenarioSetting> settings_of_cell(const std::string& text) {
     begin = end + 1;
   }
   return entries;
+}
+
+void drop_unmodelled_releases(MeasuredTable& table) {
+  if (!table.is_log) return;
+  std::set<std::string> noted;
+  for (MeasuredRow& row : table.rows) {
+    if (row.nccl.empty()) continue;
+    try {
+      parse_nccl_version(row.nccl);
+    } catch (const InputError&) {
+      if (noted.insert(row.nccl).second) {
+        table.notes.push_back(
+            fmt::format("{}: NCCL {} is not modelled: decisions are those of --nccl-version, or {}",
+                        table.run_place(row).text(), one_line(row.nccl), NcclVersion{}.text()));
+      }
+      row.nccl.clear();
+    }
+  }
 }
 
 std::set<std::string> machine_files(const MeasuredTable& table) {

@@ -22,6 +22,11 @@ Comparison compare(const MeasuredTable& table, const TopologySpec& machine,
 /// The same, each row on the machine that it names. Throws InputError where one names none.
 Comparison compare(const MeasuredTable& table, const PredictOptions& options,
                    const ParamCatalog& catalog);
+/// Takes the releases of NCCL that weft does not model out of a tool's log, which are then those of
+/// the options, and notes it. compare() does so itself; of a table that somebody made such a row
+/// is not predicted.
+void drop_unmodelled_releases(MeasuredTable& table);
+
 /// The files of the machines that a table's rows name.
 std::set<std::string> machine_files(const MeasuredTable& table);
 

@@ -156,8 +156,10 @@ MeasuredTable parse_measured_on(std::string_view text, const std::string& file,
   return out;
 }
 
-Judgement judge(const MeasuredTable& table, const Subject& subject, const PredictOptions& options,
-                const ParamCatalog& catalog) {
+Judgement judge(const MeasuredTable& measured, const Subject& subject,
+                const PredictOptions& options, const ParamCatalog& catalog) {
+  MeasuredTable table = measured;
+  drop_unmodelled_releases(table);
   const std::vector<KnownError> known = known_errors();
   const Comparison healthy =
       compared(table, subject.healthy, subject.healthy_set, options, catalog);

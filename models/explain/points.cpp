@@ -38,7 +38,8 @@ std::string configuration(MeasuredRow row) {
   return configuration_of(row);
 }
 
-Times times_of(const MeasuredTable& table, const MeasuredRow& like, const std::string& like_file) {
+Times times_of(const MeasuredTable& table, MeasuredRow like, const std::string& like_file) {
+  if (table.is_log) like.nccl = table.rows.front().nccl;  // a healthy run may be of another
   Times out;
   for (const MeasuredRow& row : table.rows) {
     const Place place{table.file, row.line, 0};

@@ -43,6 +43,7 @@ bool is_header(const Words& words) {
 /// What is said of all rows that follow.
 struct Run {
   std::string op;
+  std::string nccl;                           ///< the release of the library
   std::map<std::string, std::int64_t> hosts;  ///< with their ranks
   std::int64_t ranks{0};
   std::optional<bool> graph{};               ///< CUDA graphs; if it says so
@@ -71,6 +72,15 @@ struct Run {
   }
 };
 
+/// "2.21.5" of 22105, and of releases before 2.9 of a number such as 2804. nccl.h's NCCL_VERSION.
+std::string release_of(std::int64_t code) {
+  constexpr std::int64_t kFirstOfFive = 10'000;
+  if (code <= 0) return "";
+  const std::int64_t major = code < kFirstOfFive ? code / 1000 : code / kFirstOfFive;
+  const std::int64_t minor = (code < kFirstOfFive ? code % 1000 : code % kFirstOfFive) / 100;
+  return fmt::format("{}.{}.{}", major, minor, code % 100);
+}
+
 std::string op_of(std::string_view program) {
   constexpr std::string_view kSuffix = "_mpi";  // of programs built with MPI=1
   std::string_view test = program.substr(program.rfind('/') + 1);
@@ -98,6 +108,7 @@ MeasuredRow row_of(const Run& run, const std::string& bytes, const std::string& 
     cells["ranks"] = std::to_string(run.ranks);
     cells["hosts"] = std::to_string(run.hosts.size());
   }
+  if (!run.nccl.empty()) cells["nccl"] = run.nccl;
   if (!run.launch().empty()) cells["launch"] = run.launch();
   return row_of_log(std::move(cells), stated, run.unlike());
 }
@@ -271,6 +282,7 @@ class TextReader {
       run_.is_blocking = command.run.is_blocking;
       tables_.push_back({number, words, run_, command.programs});
       run_.op.clear();
+      run_.nccl.clear();
       run_.graph.reset();
       run_.aggregated.reset();
       has_failed_ = false;
@@ -330,6 +342,12 @@ class TextReader {
     };
     if (says({"Collective", "test", "starting:"}) && words.size() > 4) {
       run_.op = op_of(words[4]);
+    } else if (says({"nccl-tests", "version"})) {
+      constexpr std::string_view kLibrary = "nccl-library=";
+      for (const std::string_view word : words) {
+        if (!word.starts_with(kLibrary)) continue;
+        run_.nccl = release_of(whole_of(word.substr(kLibrary.size())).value_or(0));
+      }
     } else if (says({"Out", "of", "bounds", "values"}) && words.back() == "FAILED") {
       if (!tables_.empty()) add_failure(number, out_of_bounds_text(*(words.end() - 2)));
     } else if (says({"Using", "devices"})) {
@@ -467,6 +485,8 @@ bool is_said(const Json* value, std::string_view what) {
 
 Run run_of(const Json& document) {
   Run run;
+  const Json* const release = document.find("nccl_version");
+  if (release != nullptr && release->is_integer()) run.nccl = release_of(release->as_integer());
   const Json& config = document.at("config");
   if (const Json* graph = config.find("graph")) run.graph = graph->as_integer() != 0;
   if (const Json* each = config.find("aggregated_iterations")) run.aggregated = each->as_integer();

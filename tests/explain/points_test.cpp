@@ -29,6 +29,16 @@ TEST(Measurement, WhatWasRunUnlikeWeftDoesIsRefused) {
   EXPECT_EQ(refusal(slow), "t.csv:2: run otherwise");
 }
 
+TEST(Measurement, AHealthyLogMayBeOfAnotherRelease) {
+  MeasuredTable slow = table("net,gdr,2,16,allreduce,1024,10\nnet,gdr,2,16,allreduce,2048,10\n");
+  MeasuredTable healthy = slow;
+  slow.is_log = healthy.is_log = true;
+  for (MeasuredRow& row : healthy.rows) row.nccl = "2.21.5";
+  EXPECT_EQ(refusal(slow, &healthy), "accepted");
+  slow.rows[1].nccl = "2.21.5";
+  EXPECT_NE(refusal(slow), "accepted") << "in one file";
+}
+
 TEST(Measurement, RunsOfOneFileAreNotAveraged) {
   const auto run = [](const std::string& us) {
     return "# Collective test starting: all_reduce_perf\n# Using devices\n"

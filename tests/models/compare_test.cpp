@@ -140,6 +140,24 @@ TEST(Compare, EachRowSaysWhyItIsNotRun) {
   EXPECT_EQ(rows[3].not_predicted, "run otherwise");
 }
 
+// A log's release is what happened to be there, that of a table what its maker asks for.
+TEST(Compare, AReleaseOfALogWithoutAModelIsNoted) {
+  const ParamCatalog catalog = make_catalog();
+  const auto of = [&](const std::string& release, bool is_log) {
+    MeasuredTable table = parse_measured(
+        "transport,ranks,op,bytes,us,nccl\nnvlink,2,broadcast,1024,1," + release + "\n", "m.csv");
+    table.is_log = is_log;
+    return compare(table, read_topology(shipped("topologies/h200-vm.yaml"), catalog), {}, catalog);
+  };
+  const Comparison old = of("2.17.1", true);
+  EXPECT_TRUE(old.rows[0].predicted);
+  EXPECT_THAT(old.notes, testing::Contains("m.csv: NCCL 2.17.1 is not modelled: decisions are "
+                                           "those of --nccl-version, or 2.28.9"));
+  EXPECT_TRUE(of("2.21.5", true).rows[0].predicted);
+  EXPECT_EQ(of("2.21.5", true).rows[0].measured.nccl, "2.21.5");
+  EXPECT_THAT(of("2.17.1", false).rows[0].not_predicted, testing::HasSubstr("is not modelled"));
+}
+
 TEST(Compare, RowsOfOneSizeShareAPrediction) {
   const Comparison c = compared(
       "nvlink,,1,4,0,0,0,auto,auto,0,broadcast,1024,1\n"

@@ -229,6 +229,21 @@ TEST(NcclTests, RanksThatAreNotSpreadEvenlyAreRunUnlikeWeftDoes) {
             "ranks are not spread evenly over hosts: 2 + 1");
 }
 
+TEST(NcclTests, TheReleaseIsThatOfTheLibrary) {
+  const auto release = [](const std::string& text) {
+    return parse_measured(text, "log", kNvlink).rows.back().nccl;
+  };
+  EXPECT_EQ(release(kText), "2.30.7");
+  EXPECT_EQ(release(changed(kText, "nccl-library=23007", "nccl-library=22105")), "2.21.5");
+  EXPECT_EQ(release(changed(kText, "nccl-library=23007", "nccl-library=2804")), "2.8.4");
+  EXPECT_EQ(release(changed(kText, "nccl-library=23007", "nccl-library=?")), "");
+  EXPECT_EQ(release(changed(kText, "# nccl-tests version", "# tests")), "");
+  EXPECT_EQ(release(kText + changed(kText, "# nccl-tests version", "# tests")), "") << "its own";
+  EXPECT_EQ(release(changed(kJson, "\"version\":3", R"("version":3,"nccl_version":22809)")),
+            "2.28.9");
+  EXPECT_EQ(release(kJson), "");
+}
+
 TEST(NcclTests, WhatCollectorsPutBeforeLinesIsNotRead) {
   for (const std::string prefix :
        {"[1,0]<stdout>:", "[pod/launcher-x7f2p/main] ", " 0: ", "launcher-x7f2p main ",
