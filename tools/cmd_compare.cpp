@@ -56,6 +56,9 @@ void run(const CompareArguments& arguments, const Outputs& outputs) {
     write_text_file(arguments.json, comparison_json(comparison, view).dump());
   }
   if (!arguments.csv.empty()) write_text_file(arguments.csv, comparison_csv(comparison));
+  if (arguments.csv == "-") {  // rows have no place for notes
+    for (const std::string& note : comparison.notes) std::cerr << "note: " << note << '\n';
+  }
   const ErrorSummary summary = summary_of(counted_rows(comparison, view));
   for (const Threshold& threshold : thresholds) expect(summary, threshold);
 }

@@ -176,6 +176,10 @@ class Compare(CliTest):
         arguments = "wrong.txt", *MACHINE, *NO_NVLS, "--as", "transport=nvlink"
         self.assertIn(said, self.comparison(*arguments)["notes"])
         self.assertIn(f"# note: {said}\n", self.ok("compare", *arguments))
+        run = weft("compare", *arguments, "--csv", "-", cwd=self.here)
+        self.assertEqual((run.returncode, run.stderr.decode()), (0, f"note: {said}\n"))
+        self.assertNotIn("wrong values", run.stdout.decode())
+        self.assertEqual(weft("compare", *arguments, "--csv", "rows.csv", cwd=self.here).stderr, b"")
 
     def test_csv_has_the_same_rows(self):
         text = self.ok("compare", "mixed.csv", *MACHINE, *NO_NVLS, "--csv", "-")
