@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <set>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -180,8 +182,9 @@ std::string row_text(const RowEffects& effects, const Sensitivity& sensitivity) 
 std::string assumed_text(const Sensitivity& sensitivity) {
   std::string out;
   std::string unknown;
+  std::set<std::size_t> named;
   for (const NotMoved& n : sensitivity.not_moved) {
-    if (sensitivity.params[n.param].origin != kAssumed) continue;
+    if (sensitivity.params[n.param].origin != kAssumed || !named.insert(n.param).second) continue;
     unknown +=
         (unknown.empty() ? "; not moved, so not known: " : ", ") + sensitivity.params[n.param].key;
   }

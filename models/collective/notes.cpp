@@ -107,7 +107,9 @@ void add_extended_notes(RunResult& result) {
         "refused)",
         what.first,
         rows.least == rows.most ? least : least + " to " + format_size(Bytes{rows.most}),
-        what.second, fmt::join(rows.nodes, ", ")));
+        what.second,
+        rows.nodes.empty() ? "fewer bytes on all"
+                           : fmt::format("{}", fmt::join(rows.nodes, ", "))));
   }
 }
 

@@ -16,7 +16,7 @@ namespace weft {
 namespace {
 
 /// Trees of more transfers, some seconds' worth, are extended by the byte.
-constexpr double kLongRun = 3e6;
+constexpr double kSlowRun = 3e6;
 
 /// NVLSTrees of no more transfers, a second's worth, run whole: below, a level may add less the
 /// more there are.
@@ -473,11 +473,13 @@ Further Samples::by_byte(const Sample& sample, Op op, Bytes bytes, Bytes from, M
 /// All nodes, of a run that would take long with fewer bytes.
 StandIn Samples::of_filled_trees(Op op, Bytes bytes, MemoryPath path, const Choice& choice) {
   const Schedule& cluster = schedules_.at(path);
-  if (plan_size(machine_.devices(), cluster, op, bytes).transfers < kLongRun) return {};
+  if (plan_size(machine_.devices(), cluster, op, bytes).transfers < kSlowRun) return {};
+  if (!machine_.network_spreads() || machine_.has_emulated_nics()) return {};
   const std::uint32_t nodes = machine_.fabric().nodes();
   const Sample& all = sample_of(nodes, nodes, path, {});
   const std::int64_t parts = parts_of(all, op, bytes, path, choice, kFilling);
-  if (parts == 1) return {};
+  // Where the larger part is all bytes there is nothing to gain.
+  if (parts <= 4 || parts_of(all, op, bytes, path, choice, kSteady) == 1) return {};
   const Bytes part{bytes.count() / parts};
   return {.first = SampleRun{&all, part},
           .further = {by_byte(all, op, bytes, part, path, choice)},

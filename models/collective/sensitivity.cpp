@@ -135,17 +135,16 @@ std::string decision(const ResultRow& row) {
   return fmt::format("{} {} x {}", row.algo, row.proto, row.channels);
 }
 
-/// The parameter that a device's own ("leaf.uplink_rate") is one of; "" if there is none, or if the
-/// key is a parameter itself.
-std::string of_all_devices(std::string_view key, const ParamCatalog& catalog) {
+/// The parameter that a device's own ("leaf.uplink_rate", "nic3.rate") is one of; "" if there is
+/// none, or if the key is a parameter itself.
+std::string of_all_devices(const std::string& key, const ParamCatalog& catalog) {
   if (catalog.find(key) != nullptr) return "";
-  const std::size_t dot = key.find('.');
-  if (dot == std::string_view::npos) return "";
-  for (const char* scope : {"cpu", "gpu", "nic", "switch", "nvswitch", "netswitch"}) {
-    const std::string all = scope + std::string(key.substr(dot));
-    if (catalog.find(all) != nullptr) return all;
-  }
-  return "";
+  const std::string device = key.substr(0, key.find('.'));
+  std::string scope = device.substr(0, device.find_first_of("0123456789"));
+  if (scope == "leaf" || scope == "spine" || scope == "core") scope = "netswitch";
+  if (scope == device) return "";
+  const std::string all = scope + key.substr(device.size());
+  return catalog.find(all) != nullptr ? all : "";
 }
 
 /// Puts the run's parameters into `out`, a key once; the values of each, likewise.

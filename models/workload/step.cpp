@@ -1,6 +1,7 @@
 #include "models/workload/step.hpp"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -138,11 +139,11 @@ class StepRunner {
                                    options_.shuffle_ties);
     StepRow row;
     row.memory_path = memory_path_name(path);
+    by_replicas_[part.graph == &of_replicas_].push_back(row.memory_path);
     row.times = time_shares(*part.graph, ran.spans);
     row.calls = calls_of(part.machine->fabric(), *part.graph, part.plan, ran.spans);
     row.limited_by = shares_of(ran.outcome, causes);
     if (part.graph == &of_replicas_) {
-      ran_replicas_ = true;
       stand_for_all(row.calls);
       for (CauseShare& share : row.limited_by) share.where = replicas_->in_cluster(share.where);
     }
@@ -150,8 +151,8 @@ class StepRunner {
     row.trajectory = ran.outcome.trajectory;
     return row;
   }
-  /// Whether replicas stood for all, in some run.
-  bool ran_replicas() const { return ran_replicas_; }
+  /// Over which memory paths replicas stood for all, and over which all ran.
+  const std::map<bool, std::vector<std::string>>& by_replicas() const { return by_replicas_; }
 
  private:
   /// What runs.
@@ -190,23 +191,29 @@ class StepRunner {
   const PredictOptions& options_;
   TaskGraph of_replicas_;
   std::optional<TaskGraph> all_;
-  bool ran_replicas_{false};
+  std::map<bool, std::vector<std::string>> by_replicas_;
 };
 
-/// What is simulated, and what every step leaves out.
-void add_limits(const Replicas* ran, std::vector<std::string>& notes) {
-  std::string what = "every call of every group";
-  if (ran != nullptr) {
-    what += fmt::format(" of {} data-parallel replicas", ran->step().degree(Parallel::kData));
+/// What is simulated, and what every step leaves out. `by`: memory paths over which replicas stood
+/// for all, and others.
+void add_limits(const std::map<bool, std::vector<std::string>>& by, const Replicas* replicas,
+                std::vector<std::string>& notes) {
+  for (const auto& [of_replicas, paths] : by) {
+    std::string what = by.size() > 1 ? fmt::format("{}: ", fmt::join(paths, ", ")) : "";
+    what += "every call of every group";
+    if (of_replicas) {
+      what +=
+          fmt::format(" of {} data-parallel replicas", replicas->step().degree(Parallel::kData));
+    }
+    what += " is simulated";
+    if (of_replicas) what += fmt::format(", which stand for all {}", replicas->stand_for());
+    if (of_replicas && !replicas->on_one_switch()) {
+      what += " (all messages between nodes take as long as between the farthest)";
+    }
+    notes.push_back(what +
+                    "; times of computing are as given: that kernels of NCCL take SMs, and their "
+                    "data the memory's bandwidth, from what computes beside them is not modelled");
   }
-  what += " is simulated";
-  if (ran != nullptr) what += fmt::format(", which stand for all {}", ran->stand_for());
-  if (ran != nullptr && !ran->on_one_switch()) {
-    what += " (all messages between nodes take as long as between the farthest)";
-  }
-  notes.push_back(what +
-                  "; times of computing are as given: that kernels of NCCL take SMs, and their "
-                  "data the memory's bandwidth, from what computes beside them is not modelled");
 }
 
 void add_choice_notes(const std::vector<StepRow>& rows, std::vector<std::string>& notes) {
@@ -252,7 +259,7 @@ StepResult predict_on(ScenarioMachine& on, const Scenario& scenario,
     result.notes.push_back("NCCL by itself leaves GPUDirect RDMA off for " + gpu +
                            " in some communicator; it is forced on the gdr path");
   }
-  add_limits(runner.ran_replicas() ? replicas : nullptr, result.notes);
+  add_limits(runner.by_replicas(), replicas, result.notes);
   result.provenance = on.provenance();
   return result;
 }

@@ -366,7 +366,7 @@ double tasks_of(const StepSpec& step) {
 }  // namespace
 
 TaskGraph training_graph(const StepSpec& step) {
-  constexpr double kMostTasks = 1e7;  // some 300 B each
+  constexpr double kMostTasks = 5e6;  // some 300 B each
   if (tasks_of(step) > kMostTasks) {
     throw InputError(step.place,
                      "layers x micro-batches x GPUs are too many to simulate; take fewer layers, "

@@ -13,7 +13,7 @@ inline constexpr std::string_view kExpertDataGroup = "expert data";
 
 /// What each rank does in one training step; models/workload/README.md has the rules. Precondition:
 /// read_step() made the step, or what it checks holds. Throws InputError for more than about
-/// ten million tasks.
+/// five million tasks.
 TaskGraph training_graph(const StepSpec& step);
 
 }  // namespace weft

@@ -244,6 +244,8 @@ std::optional<std::string> further_file(const std::string& prefix, std::uint32_t
     const auto [rest, error] =
         std::from_chars(name.data() + begin.size(), name.data() + name.size(), its);
     if (error != std::errc{} || std::string_view(rest) != ".et" || its <= rank) continue;
+    if (std::to_string(its) != std::string_view(name.data() + begin.size(), rest))
+      continue;  // "03"
     least = std::min(its, least.value_or(its));
   }
   if (!least) return std::nullopt;
@@ -286,6 +288,7 @@ std::uint32_t count_chakra_ranks(const std::string& prefix) {
   while (ranks < kMostRanks && std::filesystem::exists(chakra_file(prefix, ranks))) ++ranks;
   const std::string next = chakra_file(prefix, ranks);
   if (ranks == 0) throw InputError(next + ": no such file");
+  if (ranks == kMostRanks) return ranks;
   if (const std::optional<std::string> further = further_file(prefix, ranks)) {
     throw InputError(next + ": no such file, but " + *further + " is there");
   }

@@ -32,6 +32,8 @@ BOGUS_USAGE = (
     (["sensitivity", WIRE, "--size", "0"], "--size 0 B: 1 B at least"),
     (["sensitivity", WIRE, "--params", "leaf.uplink_rate"],
      "--params: leaf.uplink_rate is of some devices; a parameter is moved for all that have it: netswitch.uplink_rate"),
+    (["sensitivity", WIRE, "--params", "leaf.latency"],
+     "--params: leaf.latency is of some devices; a parameter is moved for all that have it: netswitch.latency"),
     (["sensitivity", WIRE, "--params", "wire.rate,wire.seat"], None),
     (["sensitivity", WIRE, "--params", "virtual-root.latency"], None),
 )
