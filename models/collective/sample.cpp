@@ -33,6 +33,10 @@ constexpr double kSameChunks = 1.05;
 /// Nodes beyond which a time may be extended by the node, however many GPUs each has.
 constexpr std::uint32_t kLeastExtended = 32;
 
+bool is_tree(const Choice& choice) {
+  return choice.algorithm == Algorithm::kTree || choice.algorithm == Algorithm::kNvlsTree;
+}
+
 /// Which of NCCL's two trees over the nodes the channels use: the first has its root on the first
 /// node, the second has not.
 TreesUsed trees_used(const Schedule& schedule, const Choice& choice, std::size_t gpus) {
@@ -215,16 +219,11 @@ const Samples::Levels& Samples::levels(const TreesUsed& used) {
   return out;
 }
 
-bool Samples::is_on_trees(Op op, Bytes bytes, MemoryPath path) const {
-  if (is_point_to_point(op)) return false;
-  const Algorithm algorithm = schedules_.at(path).choose(op, bytes).algorithm;
-  return algorithm == Algorithm::kTree || algorithm == Algorithm::kNvlsTree;
-}
-
 StandIn Samples::of(Op op, Bytes bytes, MemoryPath path) {
   const std::uint32_t nodes = machine_.fabric().nodes();
-  if (nodes <= Sample::kMostWhole && nodes > 1 && is_on_trees(op, bytes, path)) {
-    return of_filled_trees(op, bytes, path, schedules_.at(path).choose(op, bytes));
+  if (nodes > 1 && nodes <= Sample::kMostWhole && !is_point_to_point(op)) {
+    const Choice choice = schedules_.at(path).choose(op, bytes);
+    if (is_tree(choice)) return of_filled_trees(op, bytes, path, choice);
   }
   if (!may_be_sampled(op, machine_)) return {};
   const std::size_t gpus = machine_.fabric().count(DeviceKind::kGpu);
@@ -249,7 +248,7 @@ StandIn Samples::of(Op op, Bytes bytes, MemoryPath path) {
          .between = rings->between});
   }
   if (choice.algorithm == Algorithm::kPat) return of_pat(op, bytes, path, choice);
-  return is_on_trees(op, bytes, path) ? of_trees(op, bytes, path, choice) : StandIn{};
+  return is_tree(choice) ? of_trees(op, bytes, path, choice) : StandIn{};
 }
 
 /// One of many launches goes on everywhere at once: a few nodes stand for all. A launch alone goes
@@ -284,7 +283,7 @@ StandIn Samples::of_chains(Op op, Bytes bytes, MemoryPath path, const Choice& ch
 StandIn Samples::of_pat(Op op, Bytes bytes, MemoryPath path, const Choice& choice) {
   std::optional<SampleNetwork> network;
   if (!machine_.has_one_switch()) {
-    const std::optional<Duration> takes = farthest_nics(machine_);
+    const std::optional<Duration> takes = farthest_nics(machine_, cabled_pairs(machine_));
     if (!takes || !machine_.network_never_blocks()) return {};
     network = SampleNetwork{*takes, *takes};
   }
@@ -347,7 +346,9 @@ StandIn Samples::of_all_to_all(Bytes bytes, MemoryPath path) {
               .network = {}};
   if (machine_.has_one_switch()) return of_nodes_alike(bytes, path, alike);
   if (machine_.fabric().spec().network.inside != NetworkSpec::Inside::kTree) return {};
-  const std::optional<Duration> farthest = farthest_of_all_to_all(schedules_.at(path));
+  const P2pShares shares = p2p_shares(schedules_.at(path));
+  const std::optional<Duration> farthest = farthest_nics(
+      machine_, [&](std::size_t from, std::size_t to) { return shares[from][to] != 0; });
   if (!farthest) return {};
   alike.network = SampleNetwork{*farthest, *farthest};
   if (!machine_.network_never_blocks()) {
@@ -360,26 +361,6 @@ StandIn Samples::of_all_to_all(Bytes bytes, MemoryPath path) {
     }
   }
   return of_nodes_alike(bytes, path, alike);
-}
-
-/// From the first node's NICs to those of others that they send to; none if two do not meet.
-std::optional<Duration> Samples::farthest_of_all_to_all(const Schedule& cluster) const {
-  const Fabric& fabric = machine_.fabric();
-  const P2pShares shares = p2p_shares(cluster);
-  Duration out;
-  // The last node may be on the first one's leaf, or near it.
-  for (const std::uint32_t node : {1U, fabric.nodes() / 2, fabric.nodes() - 1}) {
-    for (std::size_t i = 0; i < shares.size(); ++i) {
-      for (std::size_t j = 0; j < shares.size(); ++j) {
-        if (shares[i][j] == 0) continue;
-        const std::optional<Duration> takes = machine_.network_latency(
-            fabric.device(0, DeviceKind::kNic, i), fabric.device(node, DeviceKind::kNic, j));
-        if (!takes) return {};
-        out = std::max(out, *takes);
-      }
-    }
-  }
-  return out;
 }
 
 /// Nodes whose all-to-all is run round by round: fewer, the more GPUs share a NIC.
@@ -477,12 +458,11 @@ StandIn Samples::of_filled_trees(Op op, Bytes bytes, MemoryPath path, const Choi
   if (!machine_.network_spreads() || machine_.has_emulated_nics()) return {};
   const std::uint32_t nodes = machine_.fabric().nodes();
   const Sample& all = sample_of(nodes, nodes, path, {});
-  const std::int64_t parts = parts_of(all, op, bytes, path, choice, kFilling);
-  // Where the larger part is all bytes there is nothing to gain.
-  if (parts <= 4 || parts_of(all, op, bytes, path, choice, kSteady) == 1) return {};
-  const Bytes part{bytes.count() / parts};
+  const Bytes part{bytes.count() / parts_of(all, op, bytes, path, choice, kFilling)};
+  const Further further = by_byte(all, op, bytes, part, path, choice);
+  if (further.more.bytes == bytes) return {};  // nothing to gain
   return {.first = SampleRun{&all, part},
-          .further = {by_byte(all, op, bytes, part, path, choice)},
+          .further = {further},
           .sent = bytes.as_double() / part.as_double()};
 }
 

@@ -187,7 +187,6 @@ class Samples {
   StandIn of_pat(Op op, Bytes bytes, MemoryPath path, const Choice& choice);
   StandIn of_sends_to_the_next(Bytes bytes, MemoryPath path);
   std::optional<Duration> slowest_to_the_next(const Schedule& cluster) const;
-  std::optional<Duration> farthest_of_all_to_all(const Schedule& cluster) const;
   /// What of the network limits an operation: by path, algorithm and channels, whatever its bytes.
   struct Limits {
     bool has_routes{false};
@@ -199,7 +198,6 @@ class Samples {
   const Levels& levels(const TreesUsed& used);
   StandIn of_all_to_all(Bytes bytes, MemoryPath path);
   std::uint32_t most_nodes_of_all_to_all(MemoryPath path) const;
-  bool is_on_trees(Op op, Bytes bytes, MemoryPath path) const;
   StandIn of_trees(Op op, Bytes bytes, MemoryPath path, const Choice& choice);
   StandIn of_filled_trees(Op op, Bytes bytes, MemoryPath path, const Choice& choice);
   Further by_byte(const Sample& sample, Op op, Bytes bytes, Bytes from, MemoryPath path,

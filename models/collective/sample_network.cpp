@@ -31,23 +31,31 @@ std::uint32_t cabled_nics(const Machine& machine) {
   return out;
 }
 
-std::optional<Duration> farthest_nics(const Machine& machine) {
+std::optional<Duration> farthest_nics(const Machine& machine, const NicPair& is_used) {
   const Fabric& fabric = machine.fabric();
-  const auto has_cable = [&](DeviceId nic) { return fabric.wire_link(nic).has_value(); };
+  const std::size_t nics = fabric.count(DeviceKind::kNic);
   Duration out;
+  // The last node may be on the first one's leaf, or near it.
   for (const std::uint32_t node : {1U, fabric.nodes() / 2, fabric.nodes() - 1}) {
-    for (std::size_t i = 0; i < fabric.count(DeviceKind::kNic); ++i) {
-      for (std::size_t j = 0; j < fabric.count(DeviceKind::kNic); ++j) {
-        const DeviceId from = fabric.device(0, DeviceKind::kNic, i);
-        const DeviceId to = fabric.device(node, DeviceKind::kNic, j);
-        if (!has_cable(from) || !has_cable(to)) continue;
-        const std::optional<Duration> takes = machine.network_latency(from, to);
+    for (std::size_t i = 0; i < nics; ++i) {
+      for (std::size_t j = 0; j < nics; ++j) {
+        if (!is_used(i, j)) continue;
+        const std::optional<Duration> takes = machine.network_latency(
+            fabric.device(0, DeviceKind::kNic, i), fabric.device(node, DeviceKind::kNic, j));
         if (!takes) return {};
         out = std::max(out, *takes);
       }
     }
   }
   return out;
+}
+
+NicPair cabled_pairs(const Machine& machine) {
+  const auto has_cable = [&machine](std::size_t nic) {
+    const Fabric& fabric = machine.fabric();
+    return fabric.wire_link(fabric.device(0, DeviceKind::kNic, nic)).has_value();
+  };
+  return [has_cable](std::size_t from, std::size_t to) { return has_cable(from) && has_cable(to); };
 }
 
 Duration cables_of(const Machine& machine) {

@@ -2,6 +2,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <functional>
 #include <optional>
 
 #include "models/machine/machine.hpp"
@@ -23,9 +24,13 @@ struct SampleNetwork {
 DeviceId cabled_nic(const Machine& machine, std::uint32_t node);
 /// Of a node's NICs, how many have a cable.
 std::uint32_t cabled_nics(const Machine& machine);
-/// The way between the NICs of the first node and of nodes near and far from it, the longest; none
-/// if two of them do not meet. Precondition: several nodes.
-std::optional<Duration> farthest_nics(const Machine& machine);
+/// From a NIC of the first node to one of another, by their indices.
+using NicPair = std::function<bool(std::size_t from, std::size_t to)>;
+/// The longest way of such pairs, to nodes near and far; none if two of them do not meet.
+/// Precondition: several nodes.
+std::optional<Duration> farthest_nics(const Machine& machine, const NicPair& is_used);
+/// Whether both NICs have a cable.
+NicPair cabled_pairs(const Machine& machine);
 /// Of a message from NIC to NIC, without switches and what joins these.
 Duration cables_of(const Machine& machine);
 

@@ -42,7 +42,7 @@ std::unique_ptr<Replicas> Replicas::of(const StepSpec& step, const Machine& clus
   if (!may_be_sampled(Op::kAllReduce, cluster) || !cluster.network_never_blocks()) return nullptr;
   std::optional<SampleNetwork> network;
   if (!cluster.has_one_switch()) {
-    const std::optional<Duration> takes = farthest_nics(cluster);
+    const std::optional<Duration> takes = farthest_nics(cluster, cabled_pairs(cluster));
     if (!takes) return nullptr;
     network = SampleNetwork{*takes, *takes};
   }

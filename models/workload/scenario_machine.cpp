@@ -13,6 +13,32 @@
 
 namespace weft {
 
+namespace {
+
+/// The first pair of a GPU and a NIC of a plan that GPUDirect RDMA cannot join, and why; "" if it
+/// can join all.
+std::string gdr_obstacle(const Machine& machine, const Plan& plan) {
+  const Fabric& fabric = machine.fabric();
+  std::set<std::pair<std::size_t, std::size_t>> known;
+  const auto why = [&](DeviceId memory, DeviceId nic) -> std::string {
+    if (fabric.device(memory).kind != DeviceKind::kGpu) return "";
+    const std::size_t in_node = fabric.devices_per_node();
+    if (!known.emplace(memory.index() % in_node, nic.index() % in_node).second) return "";
+    const GdrPossible gdr = gdr_possible(machine, memory, nic);
+    return gdr.possible
+               ? ""
+               : fabric.device(memory).name + "-" + fabric.device(nic).name + ": " + gdr.why;
+  };
+  for (const QueuePair& q : plan.queue_pairs) {
+    for (const auto& [memory, nic] : {std::pair{q.memory, q.nic}, {q.peer_memory, q.peer_nic}}) {
+      if (std::string obstacle = why(memory, nic); !obstacle.empty()) return obstacle;
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
 ScenarioMachine::ScenarioMachine(const Scenario& scenario, TopologySpec spec,
                                  const PredictOptions& options, const ParamCatalog& catalog)
     : catalog_{&catalog},
@@ -56,24 +82,14 @@ Provenance ScenarioMachine::provenance() const {
   return out;
 }
 
-std::string gdr_obstacle(const Machine& machine, const Plan& plan) {
-  const Fabric& fabric = machine.fabric();
-  std::set<std::pair<std::size_t, std::size_t>> known;
-  const auto why = [&](DeviceId memory, DeviceId nic) -> std::string {
-    if (fabric.device(memory).kind != DeviceKind::kGpu) return "";
-    const std::size_t in_node = fabric.devices_per_node();
-    if (!known.emplace(memory.index() % in_node, nic.index() % in_node).second) return "";
-    const GdrPossible gdr = gdr_possible(machine, memory, nic);
-    return gdr.possible
-               ? ""
-               : fabric.device(memory).name + "-" + fabric.device(nic).name + ": " + gdr.why;
-  };
-  for (const QueuePair& q : plan.queue_pairs) {
-    for (const auto& [memory, nic] : {std::pair{q.memory, q.nic}, {q.peer_memory, q.peer_nic}}) {
-      if (std::string obstacle = why(memory, nic); !obstacle.empty()) return obstacle;
-    }
-  }
-  return "";
+bool falls_back(const Machine& machine, const Plan& plan, MemoryPath& path,
+                std::vector<std::string>& notes) {
+  if (path == MemoryPath::kHostStaged) return false;
+  const std::string obstacle = gdr_obstacle(machine, plan);
+  if (obstacle.empty()) return false;
+  notes.push_back(std::string(memory_path_name(path)) + " falls back to host-staged: " + obstacle);
+  path = MemoryPath::kHostStaged;
+  return true;
 }
 
 }  // namespace weft

@@ -45,8 +45,9 @@ class ScenarioMachine {
   CommunicatorDecisions decisions_;
 };
 
-/// Why GPUDirect RDMA cannot carry what a plan's NICs read from and write to GPUs: the first pair
-/// that cannot, and why; "" if all can.
-std::string gdr_obstacle(const Machine& machine, const Plan& plan);
+/// Whether GPUDirect RDMA cannot carry what a plan's NICs read from and write to GPUs: the path is
+/// then the hosts' buffers, and a note has the first pair that cannot, and why.
+bool falls_back(const Machine& machine, const Plan& plan, MemoryPath& path,
+                std::vector<std::string>& notes);
 
 }  // namespace weft

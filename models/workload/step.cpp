@@ -125,15 +125,7 @@ class StepRunner {
   /// One memory path. A path that the machine cannot take is replaced, and a note says so.
   StepRow run(MemoryPath path, std::vector<std::string>& notes) {
     Part part = part_of(path);
-    if (path != MemoryPath::kHostStaged) {
-      const std::string obstacle = gdr_obstacle(*part.machine, part.plan.plan);
-      if (!obstacle.empty()) {
-        notes.push_back(std::string(memory_path_name(path)) +
-                        " falls back to host-staged: " + obstacle);
-        path = MemoryPath::kHostStaged;
-        part = part_of(path);
-      }
-    }
+    if (falls_back(*part.machine, part.plan.plan, path, notes)) part = part_of(path);
     CauseTable causes;
     const GraphRun ran = run_graph(*part.machine, *part.graph, part.plan, causes, options_.folds,
                                    options_.shuffle_ties);

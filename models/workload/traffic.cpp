@@ -75,15 +75,7 @@ TrafficRow run_path(ScenarioMachine& on, const TrafficMatrix& matrix, const Traf
     return graph_plan(on.devices(), decided_by(on.decisions(), by), graph);
   };
   GraphPlan plan = plan_of(path);
-  if (path != MemoryPath::kHostStaged) {
-    const std::string obstacle = gdr_obstacle(on.machine(), plan.plan);
-    if (!obstacle.empty()) {
-      notes.push_back(std::string(memory_path_name(path)) +
-                      " falls back to host-staged: " + obstacle);
-      path = MemoryPath::kHostStaged;
-      plan = plan_of(path);
-    }
-  }
+  if (falls_back(on.machine(), plan.plan, path, notes)) plan = plan_of(path);
   CauseTable causes;
   const GraphRun ran =
       run_graph(on.machine(), graph, plan, causes, options.folds, options.shuffle_ties);

@@ -169,30 +169,32 @@ void CommunicatorDecisions::add_declined(const Fabric& fabric, const NcclRun& ru
 Schedule CommunicatorDecisions::of_unlike_places(const Communicator& communicator,
                                                  MemoryPath path) {
   const Fabric& fabric = devices_->fabric();
-  Schedule out;
-  std::vector<Schedule> by_place(fabric.count(DeviceKind::kGpu));
+  const auto by_place = std::make_shared<std::map<std::uint32_t, Schedule>>();
   for (std::uint32_t rank = 0; rank < communicator.ranks(); ++rank) {
     const std::uint32_t place = communicator.place(rank);
-    Schedule its = placed(decide({{place}, communicator.node_count(), path}).schedule, fabric,
-                          communicator, {place});
-    if (rank == 0) out.p2p_nics.resize(its.p2p_nics.size());
-    if (rank == 0) out.p2p_channels = its.p2p_channels;
-    if (rank == 0) out.p2p_channels_per_peer = its.p2p_channels_per_peer;
+    if (by_place->contains(place)) continue;
+    const Decided& alone = decide({{place}, communicator.node_count(), path});
+    by_place->emplace(place, placed(alone.schedule, fabric, communicator, {place}));
+  }
+  const Schedule& first = by_place->begin()->second;
+  Schedule out;
+  out.p2p_nics.resize(first.p2p_nics.size());
+  out.p2p_channels = first.p2p_channels;
+  out.p2p_channels_per_peer = first.p2p_channels_per_peer;
+  for (const auto& [place, its] : *by_place) {
     out.p2p_nics[place] = its.p2p_nics[place];
     out.p2p_channels = std::min(out.p2p_channels, its.p2p_channels);
     out.p2p_channels_per_peer = std::min(out.p2p_channels_per_peer, its.p2p_channels_per_peer);
-    if (rank == 0) out.choose = its.choose;
-    by_place[place] = std::move(its);
   }
-  out.choose = [&fabric, communicator, choose = out.choose](Op op, Bytes bytes) {
+  out.choose = [&fabric, communicator, choose = first.choose](Op op, Bytes bytes) {
     if (!is_point_to_point(op)) refuse_unlike(fabric, communicator);
     return choose(op, bytes);
   };
   out.gdr = [by_place](std::uint32_t gpu, std::uint32_t nic, bool sends) {
-    return by_place.at(gpu).gdr(gpu, nic, sends);
+    return by_place->at(gpu).gdr(gpu, nic, sends);
   };
   out.flushes = [by_place](std::uint32_t gpu, std::uint32_t nic) {
-    return by_place.at(gpu).flushes(gpu, nic);
+    return by_place->at(gpu).flushes(gpu, nic);
   };
   return out;
 }
