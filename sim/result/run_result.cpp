@@ -138,7 +138,7 @@ constexpr std::array kRowFields{
     RowField{{"nccl_choice", "text", "where another ran",
               "what NCCL would run where weft does not execute it, such as CollNetChain"},
              [](const ResultRow& r) { return if_any(r.nccl_choice); }},
-    RowField{{"extended", "list", "of large clusters",
+    RowField{{"extended", "list", "of large clusters, and of trees that move much",
               "time_us is extended from smaller ones: one entry for each way, and for each latency "
               "of nearer levels"},
              [](const ResultRow& r) {
