@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::uint32_t kMostDepth = 1024;
 constexpr std::uint8_t kPort = 1;
+constexpr std::size_t kPage = 4096;  ///< bytes; programs' buffers begin with one
 constexpr unsigned kAccess =
     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
 
@@ -51,7 +52,7 @@ void Endpoint::make(const std::string& device, std::size_t bytes, std::size_t pa
   if (gpu) {
     gpu_memory_.emplace(*gpu, at_least_one);
   } else {
-    host_memory_.resize(at_least_one);
+    host_memory_.resize(at_least_one + kPage - 1);
   }
   domain_ = verbs_library().alloc_pd(context_);
   check(domain_ != nullptr, "ibv_alloc_pd");
@@ -75,7 +76,9 @@ void Endpoint::register_memory() {
 }
 
 std::uint64_t Endpoint::memory() const {
-  return gpu_memory_ ? gpu_memory_->address() : std::bit_cast<std::uint64_t>(host_memory_.data());
+  if (gpu_memory_) return gpu_memory_->address();
+  const auto allocated = std::bit_cast<std::uint64_t>(host_memory_.data());
+  return (allocated + kPage - 1) / kPage * kPage;
 }
 
 /// The region goes before the memory that it is of.
