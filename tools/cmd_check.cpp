@@ -12,14 +12,12 @@
 #include "models/machine/registration.hpp"
 #include "models/params/device_params.hpp"
 #include "models/registry/registry.hpp"
-#ifdef WEFT_HAS_CHAKRA
-#include "replay/chakra/graph.hpp"
-#endif
 #include "sim/input/prices.hpp"
 #include "sim/input/scenario.hpp"
 #include "sim/input/topology_file.hpp"
 #include "sim/io/file.hpp"
 #include "sim/io/yaml.hpp"
+#include "tools/answer.hpp"
 #include "tools/command_line.hpp"
 #include "tools/commands.hpp"
 
@@ -71,9 +69,7 @@ void check(const std::string& file, const std::string& gpu) {
   if (scenario_file) scenario = parse_scenario(text, file);
   TopologySpec spec = scenario_file ? read_topology(scenario.topology, catalog)
                                     : parse_topology(text, file, catalog);
-#ifdef WEFT_HAS_CHAKRA
-  if (scenario.chakra) count_chakra_ranks(scenario.chakra->prefix);  // throws where one is missing
-#endif
+  trace_files(scenario);  // throws where one is missing
   NcclEnv env;
   if (scenario_file) env = apply_nccl_env(scenario.env, params, scenario.env_place);
   if (!gpu.empty()) scenario.set.push_back({"gpu.part", gpu, {}});

@@ -74,7 +74,7 @@ void tell(const Judgement& judgement, const ExpectArguments& arguments) {
   if (arguments.json != "-") std::cout << judgement_text(judgement) << std::flush;
   if (!arguments.json.empty()) write_text_file(arguments.json, judgement_json(judgement).dump());
   std::vector<std::string> missed = judgement.failures;
-  if (std::string below = missed_text(judgement); !below.empty()) missed.push_back(below);
+  if (const std::string below = missed_text(judgement); !below.empty()) missed.push_back(below);
   if (!missed.empty()) throw ExpectationMissed(fmt::format("{}", fmt::join(missed, "; ")));
   check_any_judged(judgement, arguments);
 }

@@ -8,6 +8,7 @@
 #include "sim/base/quantity.hpp"
 #include "sim/input/topology_file.hpp"
 #include "sim/io/file.hpp"
+#include "tools/answer.hpp"
 #include "tools/command_line.hpp"
 #include "tools/commands.hpp"
 #include "tools/predict_arguments.hpp"
@@ -35,23 +36,24 @@ double step_of(const std::string& text) {
   throw InputError("--step '" + text + "': write a share of each value, from 0.0001 to 0.5");
 }
 
-/// --size, or the largest one of the scenario.
+/// --size, or the largest one of the scenario; none of a workload that has none.
 std::vector<Bytes> sizes_of(const std::string& text, const Scenario& scenario) {
-  return text.empty() ? std::vector<Bytes>{scenario.sizes.back()} : size_list(text);
+  if (text.empty() && scenario.sizes.empty()) return {};
+  if (text.empty()) return {scenario.sizes.back()};
+  if (!scenario.sizes.empty()) return size_list(text);
+  throw InputError("--size: " + scenario.file + " has no workload of one operation");
 }
 
 void run(const SensitivityArguments& arguments, const Outputs& outputs) {
   const Stopping stopping(arguments.time_limit);
   const ParamCatalog catalog = make_catalog();
   SensitivityRequest request;
+  request.predictor = answer;
   request.options = predict_options(arguments.predict, ParameterSet{});
   request.options.stop = stopping.stop();
   request.step = step_of(arguments.step);
   if (!arguments.params.empty()) request.keys = comma_separated(arguments.params);
-  Scenario scenario = read_scenario(arguments.predict, outputs);
-  if (scenario.op.empty()) {
-    throw InputError(scenario.file + ": weft sensitivity takes a workload of one operation");
-  }
+  Scenario scenario = read_any_scenario(arguments.predict, outputs);
   scenario.sizes = sizes_of(arguments.size, scenario);
   const TopologySpec topology = read_topology(scenario.topology, catalog);
   Pace pace("runs");
@@ -82,7 +84,7 @@ void run(const SensitivityArguments& arguments, const Outputs& outputs) {
 void add_sensitivity_command(CommandLine& line) {
   const auto arguments = std::make_shared<SensitivityArguments>();
   Command command = line.add("sensitivity", "Which parameters a scenario's answer hangs on");
-  command.argument("scenario", arguments->predict.scenario, "scenario YAML");
+  command.argument("scenario", arguments->predict.scenario, "scenario YAML, of any workload");
   add_predict_options(command, arguments->predict,
                       "a parameter, KEY=VALUE with its unit; repeatable");
   command

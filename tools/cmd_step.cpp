@@ -1,20 +1,16 @@
-#include <cstdint>
 #include <iostream>
 #include <memory>
 #include <string>
-#include <utility>
 
 #include "models/registry/registry.hpp"
-#include "models/workload/step.hpp"
 #include "sim/input/topology_file.hpp"
 #include "sim/io/file.hpp"
+#include "tools/answer.hpp"
 #include "tools/command_line.hpp"
 #include "tools/commands.hpp"
 #include "tools/predict_arguments.hpp"
 #include "tools/step_json.hpp"
-#ifdef WEFT_HAS_CHAKRA
-#include "replay/chakra/graph.hpp"
-#endif
+#include "tools/stopping.hpp"
 
 namespace weft {
 namespace {
@@ -23,43 +19,22 @@ struct StepArguments {
   PredictArguments predict;
   std::string params;
   std::string json;
+  std::string time_limit;
 };
 
-/// What the scenario's execution traces say.
-StepResult predict_traced(const Scenario& scenario, [[maybe_unused]] const Outputs& outputs,
-                          [[maybe_unused]] TopologySpec machine,
-                          [[maybe_unused]] const PredictOptions& options,
-                          [[maybe_unused]] const ParamCatalog& catalog) {
-  const ChakraFiles& files = scenario.chakra.value();
-#ifdef WEFT_HAS_CHAKRA
-  const std::uint32_t ranks = count_chakra_ranks(files.prefix);
-  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-    outputs.keep(chakra_file(files.prefix, rank), scenario.file);
-  }
-  const auto graph = [&] {
-    const ChakraGroups groups =
-        files.groups.empty() ? ChakraGroups{} : read_chakra_groups(files.groups);
-    return chakra_graph(read_chakra_ranks(files.prefix, ranks), groups, files.groups);
-  };
-  return predict_graph(scenario, std::move(machine), ranks, graph, options, catalog);
-#else
-  throw InputError(files.place,
-                   "this weft was built without protobuf (Debian's libprotobuf-dev and "
-                   "protobuf-compiler), which reads Chakra's traces");
-#endif
-}
-
 void run(const StepArguments& arguments, const Outputs& outputs) {
+  const Stopping stopping(arguments.time_limit);
   const ParameterSet params = parameter_set(arguments.params);
-  const PredictOptions options = predict_options(arguments.predict, params);
+  PredictOptions options = predict_options(arguments.predict, params);
+  options.stop = stopping.stop();
   const ParamCatalog catalog = make_catalog();
-  const Scenario scenario = read_scenario(arguments.predict, outputs);
-  TopologySpec machine = read_topology(scenario.topology, catalog);
-  const StepResult result =
-      scenario.chakra ? predict_traced(scenario, outputs, std::move(machine), options, catalog)
-                      : predict_step(scenario, std::move(machine), options, catalog);
+  const Scenario scenario = read_any_scenario(arguments.predict, outputs);
+  const StepResult result = stopping.run([&] {
+    return answer_step(scenario, read_topology(scenario.topology, catalog), options, catalog);
+  });
   if (arguments.json != "-") std::cout << step_text(result) << std::flush;
   if (!arguments.json.empty()) write_text_file(arguments.json, to_json(result).dump());
+  stopping.tell_paths(result.not_run);
 }
 
 }  // namespace
@@ -73,6 +48,7 @@ void add_step_command(CommandLine& line) {
                       "a parameter, KEY=VALUE with its unit; repeatable");
   command.option("--params", arguments->params, kScenarioParamsHelp)
       .output("--json", arguments->json, "write the result as JSON; '-' is standard output")
+      .option("--time-limit", arguments->time_limit, kTimeLimitHelp)
       .example(
           "weft step scenarios/steps/llama-70b.yaml --set \"nic.rate=800 Gb/s\" --set "
           "\"wire.rate=800 Gb/s\"")

@@ -17,10 +17,12 @@
 #include "models/registry/registry.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/parallel.hpp"
+#include "sim/base/random.hpp"
 #include "sim/base/version.hpp"
 #include "sim/input/topology_file.hpp"
 #include "sim/io/file.hpp"
 #include "sim/io/journal.hpp"
+#include "tools/answer.hpp"
 #include "tools/command_line.hpp"
 #include "tools/commands.hpp"
 #include "tools/predict_arguments.hpp"
@@ -112,7 +114,7 @@ class SweepProgress {
 std::optional<Block> run_point(const Sweep& sweep, std::size_t point, PredictOptions options) {
   options.set = settings_at(sweep, point);
   try {
-    const RunResult result = predict(sweep.scenario, options, sweep.catalog);
+    const RunResult result = answer(sweep.scenario, sweep.topology, options, sweep.catalog);
     if (!result.not_run.empty()) return std::nullopt;
     return block_of(sweep, point, result);
   } catch (const Stopped&) {
@@ -153,11 +155,11 @@ void run_missing(const Sweep& sweep, const std::vector<std::size_t>& points, Jou
 
 /// Refuses an axis of which no value can be set, such as one whose key does not exist, so that
 /// nothing runs in vain. (A single bad value is said in its points' rows.)
-void check_axes(const Sweep& sweep, const TopologySpec& topology) {
+void check_axes(const Sweep& sweep) {
   for (const SweepAxis& axis : sweep.axes) {
     std::optional<InputError> first_refusal;
     const bool any = std::any_of(axis.values.begin(), axis.values.end(), [&](const auto& value) {
-      TopologySpec spec = topology;
+      TopologySpec spec = sweep.topology;
       Params params(sweep.catalog);
       std::vector<ScenarioSetting> settings = sweep.scenario.set;
       settings.insert(settings.end(), sweep.options.set.begin(), sweep.options.set.end());
@@ -176,8 +178,7 @@ void check_axes(const Sweep& sweep, const TopologySpec& topology) {
 
 /// The topology of each point as it is bought; nullopt where it cannot be built, which its row
 /// says. Throws InputError: a part without a price; Stopped.
-std::vector<std::optional<BillTotal>> totals_of(const Sweep& sweep, const TopologySpec& topology,
-                                                const PriceList& prices) {
+std::vector<std::optional<BillTotal>> totals_of(const Sweep& sweep, const PriceList& prices) {
   std::vector<std::optional<BillTotal>> totals;
   for (std::size_t point = 0; point < sweep.points.size(); ++point) {
     sweep.options.stop->check();
@@ -185,7 +186,7 @@ std::vector<std::optional<BillTotal>> totals_of(const Sweep& sweep, const Topolo
     for (ScenarioSetting& s : settings_at(sweep, point)) settings.push_back(std::move(s));
     std::optional<Fabric> fabric;
     try {
-      TopologySpec spec = topology;
+      TopologySpec spec = sweep.topology;
       Params params(sweep.catalog);
       spec.nodes = sweep.scenario.nodes.value_or(spec.nodes);
       apply_settings(settings, spec, params);
@@ -202,10 +203,15 @@ std::vector<std::optional<BillTotal>> totals_of(const Sweep& sweep, const Topolo
 }
 
 /// What decides every point's results beside its values: whatever is not in it makes no difference.
-std::string digest_base(const Sweep& sweep, const TopologySpec& topology,
-                        const std::optional<PriceList>& prices) {
+std::string digest_base(const Sweep& sweep, const std::optional<PriceList>& prices) {
+  constexpr std::int64_t kMaxTraceBytes = 1LL << 32;  // their reader says what is too much
   std::string base = fmt::format("weft {} {}\nscenario {:016x}\ntopology {:016x}\n", weft_version(),
-                                 source_digest(), sweep.scenario.digest, topology.digest);
+                                 source_digest(), sweep.scenario.digest, sweep.topology.digest);
+  std::vector<std::string> files = files_of(sweep.scenario);
+  for (std::string& file : trace_files(sweep.scenario)) files.push_back(std::move(file));
+  for (const std::string& file : files) {
+    base += fmt::format("file {:016x}\n", fnv1a(read_text_file(file, kMaxTraceBytes)));
+  }
   for (const ScenarioSetting& s : sweep.options.set) base += "set " + s.key + "=" + s.value + '\n';
   if (sweep.options.nccl_version) base += "nccl " + sweep.options.nccl_version->text() + '\n';
   for (const auto& [name, value] : sweep.options.env) base += "env " + name + "=" + value + '\n';
@@ -217,42 +223,40 @@ Sweep make_sweep(const SweepArguments& arguments, const Outputs& outputs,
                  const Stopping& stopping) {
   const PredictArguments& predict = arguments.predict;
   if (arguments.pareto && arguments.prices.empty()) {
-    throw InputError("--pareto: needs --prices FILE, of busbw against cost");
+    throw InputError("--pareto: needs --prices FILE, of what is fast against cost");
   }
-  Sweep sweep{make_catalog(), read_scenario(predict, outputs), predict_options(predict), {}, {}};
-  if (sweep.scenario.op.empty()) {
-    throw InputError(sweep.scenario.file + ": weft sweep takes a workload of one operation");
-  }
+  Sweep sweep{
+      make_catalog(), read_any_scenario(predict, outputs), predict_options(predict), {}, {}};
   const ParameterSet params_file = parameter_set(arguments.params);
   sweep.options.set.insert(sweep.options.set.begin(), params_file.set.begin(),
                            params_file.set.end());
   sweep.options.stop = stopping.stop();
   for (const std::string& text : predict.set) sweep.axes.push_back(parse_axis(text));
-  const TopologySpec topology = read_topology(sweep.scenario.topology, sweep.catalog);
-  sweep.nodes = topology.nodes;
+  sweep.topology = read_topology(sweep.scenario.topology, sweep.catalog);
   std::optional<PriceList> prices;
   if (!arguments.prices.empty()) prices = read_prices(arguments.prices);
-  sweep.points = grid_points(sweep.axes, digest_base(sweep, topology, prices));
+  sweep.points = grid_points(sweep.axes, digest_base(sweep, prices));
   Params params(sweep.catalog);
   apply_nccl_env(sweep.options.env, params, {}, sweep.options.nccl_version.value_or(NcclVersion{}));
-  check_axes(sweep, topology);
+  check_axes(sweep);
   sweep.has_prices = prices.has_value();
   sweep.has_front = arguments.pareto;
   try {
-    if (prices) sweep.totals = totals_of(sweep, topology, *prices);
+    if (prices) sweep.totals = totals_of(sweep, *prices);
   } catch (const Stopped&) {
     throw Stopped(stopping.by() + " while parts were counted; nothing is written");
   }
   return sweep;
 }
 
-/// Where the whole grid is asked of two nodes.
+/// Where the whole grid is asked of two nodes. A step or jobs are of the nodes that they have.
 void say_scale(const Sweep& sweep) {
+  if (sweep.scenario.op.empty()) return;
   std::string note;
   for (std::size_t point = 0; point < sweep.points.size(); ++point) {
     std::vector<ScenarioSetting> settings = sweep.scenario.set;
     for (ScenarioSetting& s : settings_at(sweep, point)) settings.push_back(std::move(s));
-    note = scale_note(settings, nodes_of(sweep.scenario, settings, sweep.nodes));
+    note = scale_note(settings, nodes_of(sweep.scenario, settings, sweep.topology.nodes));
     if (note.empty()) return;
   }
   std::cerr << "note: " << note << '\n';
@@ -348,19 +352,21 @@ void sweep(const SweepArguments& arguments, const Outputs& outputs) {
 
 void add_sweep_command(CommandLine& line) {
   const auto arguments = std::make_shared<SweepArguments>();
-  Command command =
-      line.add("sweep", "Simulate a scenario at every point of a grid of parameter values");
+  Command command = line.add(
+      "sweep",
+      "Simulate a scenario, of any workload, at every point of a grid of parameter values");
   command.argument("scenario", arguments->predict.scenario, "scenario YAML");
   add_predict_options(command, arguments->predict,
                       "a parameter's values, KEY=VALUE,VALUE,...; repeatable");
   command.option("--params", arguments->params, kScenarioParamsHelp)
       .output("--csv", arguments->csv,
-              "the table, a row for each point, size and memory path; '-' is standard output. "
+              "the table, a row for each point, size (of jobs: job) and memory path; '-' is "
+              "standard output. "
               "Points that an earlier or interrupted sweep has put into this file are kept")
       .option("--prices", arguments->prices,
               "what parts cost, YAML (scenarios/README.md): adds the columns cost and power_kW")
       .flag("--pareto", arguments->pareto,
-            "mark the rows of which none has more busbw for as much cost, nor as much for less")
+            "mark the rows of which none is faster for as much cost, nor as fast for less")
       .option("--shard", arguments->shard,
               "I/N: only the I-th of N shards of the points, into FILE.I-of-N of --csv FILE")
       .option("--merge", arguments->merge, "N: put the tables of N shards together into --csv FILE",

@@ -9,6 +9,7 @@
 #include "tools/command_line.hpp"
 #include "tools/commands.hpp"
 #include "tools/predict_arguments.hpp"
+#include "tools/stopping.hpp"
 #include "tools/traffic_json.hpp"
 
 namespace weft {
@@ -18,17 +19,22 @@ struct TrafficArguments {
   PredictArguments predict;
   std::string params;
   std::string json;
+  std::string time_limit;
 };
 
 void run(const TrafficArguments& arguments, const Outputs& outputs) {
+  const Stopping stopping(arguments.time_limit);
   const ParameterSet params = parameter_set(arguments.params);
-  const PredictOptions options = predict_options(arguments.predict, params);
+  PredictOptions options = predict_options(arguments.predict, params);
+  options.stop = stopping.stop();
   const ParamCatalog catalog = make_catalog();
   const Scenario scenario = read_scenario(arguments.predict, outputs);
-  const TrafficResult result =
-      predict_traffic(scenario, read_topology(scenario.topology, catalog), options, catalog);
+  const TrafficResult result = stopping.run([&] {
+    return predict_traffic(scenario, read_topology(scenario.topology, catalog), options, catalog);
+  });
   if (arguments.json != "-") std::cout << traffic_text(result) << std::flush;
   if (!arguments.json.empty()) write_text_file(arguments.json, to_json(result).dump());
+  stopping.tell_paths(result.not_run);
 }
 
 }  // namespace
@@ -42,6 +48,7 @@ void add_traffic_command(CommandLine& line) {
                       "a parameter, KEY=VALUE with its unit; repeatable");
   command.option("--params", arguments->params, kScenarioParamsHelp)
       .output("--json", arguments->json, "write the result as JSON; '-' is standard output")
+      .option("--time-limit", arguments->time_limit, kTimeLimitHelp)
       .example("weft traffic scenarios/traffic/experts.yaml --set nodes=4")
       .action([arguments](const Outputs& outputs) { run(*arguments, outputs); });
 }

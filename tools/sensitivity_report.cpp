@@ -42,7 +42,8 @@ constexpr std::array kNumberFields{
     NumberField{{"high", "text", "", "moved up to"},
                 [](const Of& of) -> Json { return of.effect->high; }},
     NumberField{{"elasticity", "number", "",
-                 "relative change of busbw per relative change of the parameter"},
+                 "relative change of busbw, without bytes of 1 / time, per relative change of the "
+                 "parameter"},
                 [](const Of& of) -> Json { return *of.effect->elasticity; }},
     NumberField{{"down", "number", "", "the same from `value` down to `low`; 0 where it is `low`"},
                 [](const Of& of) -> Json { return of.effect->down; }},
@@ -58,7 +59,7 @@ constexpr std::array kWordFields{
     WordField{kValue, [](const Of& of) -> Json { return of.param->value; }},
     WordField{{"to", "text", "", "the word, or the flags, in its place"},
               [](const Of& of) -> Json { return of.effect->high; }},
-    WordField{{"change", "number", "", "busbw then / busbw now - 1"},
+    WordField{{"change", "number", "", "busbw, or 1 / time, then over that now, less 1"},
               [](const Of& of) -> Json { return of.effect->change; }},
     WordField{kDecides, [](const Of& of) { return if_any(of.effect->decides); }},
     WordField{kOrigin, [](const Of& of) -> Json { return of.param->origin; }},
@@ -77,16 +78,24 @@ struct RowOf {
 
 using RowField = JsonField<RowOf>;
 constexpr std::array kRowFields{
-    RowField{{"op", "text", "", "the operation"},
+    RowField{{"op", "text", "", "the operation; step; of traffic its kind"},
              [](const RowOf& r) -> Json { return r.effects->row.op; }},
-    RowField{{"bytes", "whole number", "", "size, as nccl-tests counts it"},
-             [](const RowOf& r) -> Json { return r.effects->row.bytes; }},
+    RowField{{"job", "text", "where a scenario has several", "its name"},
+             [](const RowOf& r) { return if_any(r.effects->row.job); }},
+    RowField{{"bytes", "whole number", "of operations", "size, as nccl-tests counts it"},
+             [](const RowOf& r) {
+               return r.effects->row.bytes > 0 ? Json(r.effects->row.bytes) : Json();
+             }},
     RowField{{"ranks", "whole number", "", "GPUs that take part"},
              [](const RowOf& r) -> Json { return r.effects->row.ranks; }},
     RowField{{"memory_path", "text", "", "gdr, host-staged or nccl"},
              [](const RowOf& r) -> Json { return r.effects->row.memory_path; }},
-    RowField{{"busbw_GBps", "number", "", "with no parameter moved"},
-             [](const RowOf& r) -> Json { return r.effects->row.busbw_gb_per_s; }},
+    RowField{{"time_us", "number", "", "with no parameter moved"},
+             [](const RowOf& r) -> Json { return r.effects->row.time_us; }},
+    RowField{{"busbw_GBps", "number", "of operations", "likewise"},
+             [](const RowOf& r) {
+               return r.effects->row.bytes > 0 ? Json(r.effects->row.busbw_gb_per_s) : Json();
+             }},
     RowField{{"parameters", "list", "", "numbers, the largest effect first"},
              [](const RowOf& r) {
                return objects_of(with_params(r.effects->numbers, *r.all), kNumberFields);
@@ -112,7 +121,7 @@ using FileField = JsonField<Sensitivity>;
 constexpr std::array kFileFields{
     FileField{{"schema", "text", "", "the version of this form: weft.sensitivity/1"},
               [](const Sensitivity&) -> Json { return "weft.sensitivity/1"; }},
-    FileField{{"results", "list", "", "one for each size and memory path"},
+    FileField{{"results", "list", "", "one for each size (job) and memory path"},
               [](const Sensitivity& s) {
                 std::vector<RowOf> rows;
                 for (const RowEffects& row : s.rows) rows.push_back({&row, &s});
@@ -172,10 +181,16 @@ std::string words_text(const RowEffects& effects, const Sensitivity& sensitivity
 
 std::string row_text(const RowEffects& effects, const Sensitivity& sensitivity) {
   const ResultRow& row = effects.row;
-  return fmt::format("# {} of {} on {} GPUs, {}: busbw {} GB/s ({} {} x {})\n", row.op,
-                     format_size(Bytes{row.bytes}), row.ranks, row.memory_path,
-                     short_number(row.busbw_gb_per_s), row.algo, row.proto, row.channels) +
-         numbers_text(effects, sensitivity) + words_text(effects, sensitivity);
+  std::string out = "# " + (row.job.empty() ? "" : row.job + ": ");
+  if (row.bytes > 0) {
+    out += fmt::format("{} of {} on {} GPUs, {}: busbw {} GB/s ({} {} x {})\n", row.op,
+                       format_size(Bytes{row.bytes}), row.ranks, row.memory_path,
+                       short_number(row.busbw_gb_per_s), row.algo, row.proto, row.channels);
+  } else {
+    out += fmt::format("{} on {} GPUs, {}: {} us; elasticities and changes are of 1 / time\n",
+                       row.op, row.ranks, row.memory_path, short_number(row.time_us));
+  }
+  return out + numbers_text(effects, sensitivity) + words_text(effects, sensitivity);
 }
 
 /// Assumed values that move any row, and those of which it cannot be told.
@@ -230,7 +245,8 @@ Json sensitivity_json(const Sensitivity& sensitivity) {
 
 std::vector<FormatSection> sensitivity_format() {
   return {{"", "The file.", keys_of(kFileFields)},
-          {"results[]", "One operation of one size over one memory path.", keys_of(kRowFields)},
+          {"results[]", "One size of an operation, job, step or traffic over one memory path.",
+           keys_of(kRowFields)},
           {"results[].parameters[]", "A number that was moved.", keys_of(kNumberFields)},
           {"results[].words[]", "A word that was tried in another's place.", keys_of(kWordFields)},
           {"not_moved[]", "A parameter without an effect.", keys_of(kNotMovedFields)}};

@@ -1,7 +1,8 @@
 # Writes OUTPUT, a C++ source whose source_digest() tells apart what predicts differently: a digest of every
-# source and parameter file below ROOT/sim and ROOT/models.
+# source and parameter file below ROOT/sim, ROOT/models and ROOT/replay/chakra.
 file(GLOB_RECURSE files RELATIVE ${ROOT}
-  ${ROOT}/sim/*.cpp ${ROOT}/sim/*.hpp ${ROOT}/models/*.cpp ${ROOT}/models/*.hpp ${ROOT}/models/*.yaml)
+  ${ROOT}/sim/*.cpp ${ROOT}/sim/*.hpp ${ROOT}/models/*.cpp ${ROOT}/models/*.hpp ${ROOT}/models/*.yaml
+  ${ROOT}/replay/chakra/*.cpp ${ROOT}/replay/chakra/*.hpp)
 list(SORT files)
 set(all "")
 foreach(file IN LISTS files)

@@ -3,6 +3,9 @@
 #include <atomic>
 #include <csignal>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "sim/base/error.hpp"
 #include "sim/base/quantity.hpp"
 
@@ -53,6 +56,11 @@ Stopping::~Stopping() { asked_by_signals = nullptr; }
 
 std::string Stopping::by() const {
   return stop_.was_asked() ? "by a signal" : "after --time-limit " + time_limit_;
+}
+
+void Stopping::tell_paths(const std::vector<std::string>& not_run) const {
+  if (not_run.empty()) return;
+  throw Stopped(fmt::format("{}: memory paths {} are missing", by(), fmt::join(not_run, ", ")));
 }
 
 }  // namespace weft

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "sim/base/stop.hpp"
 
@@ -19,6 +20,18 @@ class Stopping {
   const Stop* stop() const { return &stop_; }
   /// Who stopped it, for messages: "after --time-limit 30s", "by a signal".
   std::string by() const;
+
+  /// Does work that throws Stopped where nothing of it was finished, which then says who did.
+  template <typename Work>
+  auto run(Work work) const {
+    try {
+      return work();
+    } catch (const Stopped&) {
+      throw Stopped(by() + " before any memory path was finished; nothing is written");
+    }
+  }
+  /// Throws Stopped where there are memory paths that were not come to.
+  void tell_paths(const std::vector<std::string>& not_run) const;
 
  private:
   Stop stop_;

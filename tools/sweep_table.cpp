@@ -14,7 +14,6 @@
 #include "sim/base/quantity.hpp"
 #include "sim/io/csv.hpp"
 #include "sim/io/file.hpp"
-#include "sim/report/csv_report.hpp"
 #include "tools/not_run.hpp"
 
 namespace weft {
@@ -26,7 +25,7 @@ using Cells = std::vector<std::string>;
 
 /// The cells of a result's row that are no axis of the sweep, as `nodes` may be.
 Cells beside_axes(const Sweep& sweep, Cells cells) {
-  const Cells names = csv_header();
+  const Cells names = csv_header(sweep.rows_of());
   for (std::size_t i = names.size(); i-- > 0;) {
     const bool is_axis = std::any_of(sweep.axes.begin(), sweep.axes.end(),
                                      [&](const SweepAxis& axis) { return axis.key == names[i]; });
@@ -38,7 +37,7 @@ Cells beside_axes(const Sweep& sweep, Cells cells) {
 Cells header(const Sweep& sweep) {
   Cells names;
   for (const SweepAxis& axis : sweep.axes) names.push_back(axis.key);
-  const Cells of_row = beside_axes(sweep, csv_header());
+  const Cells of_row = beside_axes(sweep, csv_header(sweep.rows_of()));
   names.insert(names.end(), of_row.begin(), of_row.end());
   if (sweep.has_prices) names.insert(names.end(), {"cost", "power_kW"});
   if (sweep.has_front) names.emplace_back("pareto");
@@ -67,20 +66,35 @@ Cells line(const Sweep& sweep, std::size_t point, Cells row, const std::string& 
   return cells;
 }
 
-/// By the rows' memory paths and sizes, whether a point has them all: of each path either every
-/// size, or the one row that says why there is none. `rows` has those of one point.
-bool is_whole(const Scenario& scenario,
-              const std::vector<std::pair<std::string, std::string>>& rows) {
-  std::set<std::pair<std::string, std::string>> left(rows.begin(), rows.end());
-  if (left.size() != rows.size()) return false;
-  if (rows.size() == 1 && left.erase({"", ""}) == 1) return true;  // refused
-  for (const std::string& path : scenario.memory_paths) {
-    if (left.erase({path, ""}) == 1) continue;
-    for (const Bytes size : scenario.sizes) {
-      if (left.erase({path, std::to_string(size.count())}) == 0) return false;
-    }
+/// What tells a point's rows apart: memory path, bytes and job; "" where it has none of it.
+using RowKey = std::tuple<std::string, std::string, std::string>;
+
+/// The rows of a memory path that was run.
+std::vector<RowKey> keys_of_path(const Scenario& scenario, const std::string& path) {
+  std::vector<RowKey> out;
+  for (const Bytes size : scenario.sizes) {
+    out.emplace_back(path, std::to_string(size.count()), "");
   }
-  return true;
+  for (const ScenarioJob& job : scenario.jobs) {
+    out.emplace_back(path, std::to_string(job.size.count()), job.name);
+  }
+  if (out.empty()) out.emplace_back(path, "", "");  // a step, or irregular traffic
+  return out;
+}
+
+/// Whether a point has all its rows: of each path either all that are run, or the one that says why
+/// there is none.
+bool is_whole(const Scenario& scenario, const std::vector<RowKey>& rows) {
+  std::set<RowKey> left(rows.begin(), rows.end());
+  if (left.size() != rows.size()) return false;
+  if (rows.size() == 1 && left.erase({"", "", ""}) == 1) return true;  // refused
+  return std::all_of(scenario.memory_paths.begin(), scenario.memory_paths.end(),
+                     [&](const std::string& path) {
+                       if (left.erase({path, "", ""}) == 1) return true;
+                       const std::vector<RowKey> keys = keys_of_path(scenario, path);
+                       return std::all_of(keys.begin(), keys.end(),
+                                          [&](const RowKey& key) { return left.erase(key) == 1; });
+                     });
 }
 
 void check_values(const Sweep& sweep, const Cells& cells, const Place& place) {
@@ -93,19 +107,20 @@ void check_values(const Sweep& sweep, const Cells& cells, const Place& place) {
   }
 }
 
-/// Marks the rows on the front, among those of one operation, size, memory path and number of
-/// GPUs: a smaller cluster is always cheaper.
+/// Marks the rows on the front, among those of one operation, size, job, memory path and number of
+/// GPUs: a smaller cluster is always cheaper. Less time is better; of one size it is more busbw.
 void mark_front(const Sweep& sweep, std::vector<Cells>& rows) {
-  const std::size_t busbw = column(sweep, "busbw_GBps");
+  const std::size_t time = column(sweep, "time_us");
   const std::size_t cost = column(sweep, "cost");
   const std::size_t front = column(sweep, "pareto");
   std::vector<std::size_t> of_class_columns;
   for (const char* name : {"op", "bytes", "memory_path", "ranks"}) {
     of_class_columns.push_back(column(sweep, name));
   }
+  if (sweep.rows_of() == RowsOf::kJobs) of_class_columns.push_back(column(sweep, "job"));
   std::map<Cells, std::vector<std::size_t>> classes;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (rows[i][busbw].empty() || rows[i][cost].empty()) continue;
+    if (rows[i][time].empty() || rows[i][cost].empty()) continue;
     Cells key;
     for (const std::size_t name : of_class_columns) key.push_back(rows[i][name]);
     classes[key].push_back(i);
@@ -113,7 +128,7 @@ void mark_front(const Sweep& sweep, std::vector<Cells>& rows) {
   for (const auto& [key, of_class] : classes) {
     std::vector<std::pair<double, double>> all;
     for (const std::size_t i : of_class) {
-      all.emplace_back(parse_number(rows[i][busbw]).value_or(0),
+      all.emplace_back(-parse_number(rows[i][time]).value_or(0),
                        parse_number(rows[i][cost]).value_or(0));
     }
     const std::vector<bool> is_on_it = pareto_front(all);
@@ -124,27 +139,25 @@ void mark_front(const Sweep& sweep, std::vector<Cells>& rows) {
 
 }  // namespace
 
+RowsOf Sweep::rows_of() const {
+  if (!scenario.jobs.empty()) return RowsOf::kJobs;
+  return scenario.step || scenario.chakra ? RowsOf::kStep : RowsOf::kCollective;
+}
+
 Block block_of(const Sweep& sweep, std::size_t point, const RunResult& result) {
   Block block;
   for (const ResultRow& row : result.rows) {
-    block.rows.push_back(line(sweep, point, csv_row_cells(row), ""));
+    block.rows.push_back(line(sweep, point, csv_row_cells(row, sweep.rows_of()), ""));
   }
   for (const PathNotRun& path : paths_not_run(sweep.scenario, result)) {
-    const Cells names = csv_header();
-    Cells cells(names.size());
-    const auto set = [&](std::string_view name, const std::string& cell) {
-      const auto at = std::find(names.begin(), names.end(), name);
-      cells[static_cast<std::size_t>(at - names.begin())] = cell;
-    };
-    set("op", result.rows.front().op);
-    set("memory_path", path.memory_path);
-    block.rows.push_back(line(sweep, point, cells, path.why));
+    const RowNotRun row{result.rows.front().op, 0, path.memory_path};
+    block.rows.push_back(line(sweep, point, csv_row_cells(row, sweep.rows_of()), path.why));
   }
   return block;
 }
 
 Block refused_block(const Sweep& sweep, std::size_t point, const std::string& why) {
-  return {{line(sweep, point, Cells(csv_header().size()), why)}, true};
+  return {{line(sweep, point, Cells(csv_header(sweep.rows_of()).size()), why)}, true};
 }
 
 std::string lines_of(const Block& block) {
@@ -159,7 +172,9 @@ Blocks read_blocks(const Sweep& sweep, std::string_view text, const std::string&
   const std::size_t path_column = column(sweep, "memory_path");
   const std::size_t bytes_column = column(sweep, "bytes");
   const std::size_t not_run_column = column(sweep, "not_run");
-  std::map<std::string, std::vector<std::pair<std::string, std::string>>> rows;
+  const bool has_jobs = sweep.rows_of() == RowsOf::kJobs;
+  const std::size_t job_column = has_jobs ? column(sweep, "job") : 0;
+  std::map<std::string, std::vector<RowKey>> rows;
   Blocks blocks;
   int number = 1;
   while (!text.empty()) {
@@ -176,7 +191,8 @@ Blocks read_blocks(const Sweep& sweep, std::string_view text, const std::string&
     check_values(sweep, cells, place);
     if (cells[not_run_column] == kStoppedBefore) continue;
     if (sweep.has_front) cells[column(sweep, "pareto")].clear();
-    rows[cells.back()].emplace_back(cells[path_column], cells[bytes_column]);
+    rows[cells.back()].emplace_back(cells[path_column], cells[bytes_column],
+                                    has_jobs ? cells[job_column] : "");
     Block& block = blocks[cells.back()];
     block.refused = cells[op_column].empty();
     block.rows.push_back(std::move(cells));

@@ -9,6 +9,7 @@
 #include "models/collective/predict.hpp"
 #include "sim/input/prices.hpp"
 #include "sim/input/scenario.hpp"
+#include "sim/report/csv_report.hpp"
 #include "tools/sweep_grid.hpp"
 
 namespace weft {
@@ -20,10 +21,13 @@ struct Sweep {
   PredictOptions options;  ///< its `set` is what --gpu, --launch and --seed say
   std::vector<SweepAxis> axes;
   std::vector<SweepPoint> points;
-  std::uint32_t nodes{1};                          ///< that the topology has
+  TopologySpec topology{};                         ///< before anything is set
   bool has_prices{false};                          ///< the table then has what each point costs
   std::vector<std::optional<BillTotal>> totals{};  ///< by point; absent where it cannot be built
   bool has_front{false};                           ///< and which rows are on the Pareto front
+
+  /// What its rows are of.
+  RowsOf rows_of() const;
 };
 
 /// A point's lines of the table, cell by cell. One whose settings are refused has a single line,

@@ -131,6 +131,9 @@ class Variants {
   std::vector<Variant> all_;
 };
 
+/// In which a row of the same work is compared.
+double speed(const ResultRow& row) { return row.bytes > 0 ? row.busbw_gb_per_s : 1 / row.time_us; }
+
 std::string decision(const ResultRow& row) {
   return fmt::format("{} {} x {}", row.algo, row.proto, row.channels);
 }
@@ -199,7 +202,7 @@ std::vector<Outcome> run_variants(const Scenario& scenario, const TopologySpec& 
     }
     try {
       if (options.stop != nullptr) options.stop->check();
-      RunResult run = predict(scenario, topology, options, catalog);
+      RunResult run = request.predictor(scenario, topology, options, catalog);
       if (!run.not_run.empty()) throw Stopped("stopped");
       outcomes[i].rows = std::move(run.rows);
     } catch (const InputError& e) {
@@ -218,7 +221,7 @@ std::vector<Outcome> run_variants(const Scenario& scenario, const TopologySpec& 
 const ResultRow* counterpart(const ResultRow& row, const std::vector<ResultRow>& rows) {
   const ResultRow* other = nullptr;
   for (const ResultRow& r : rows) {
-    if (r.bytes != row.bytes) continue;
+    if (r.bytes != row.bytes || r.job != row.job) continue;
     if (r.memory_path == row.memory_path) return &r;
     if (other == nullptr || r.memory_path == "host-staged") other = &r;
   }
@@ -231,7 +234,7 @@ std::string change_of_decision(const ResultRow& before, const ResultRow& then) {
   return out.empty() && decision(then) == decision(before) ? "" : out + decision(then);
 }
 
-/// Of a number: d ln(busbw) / d ln(parameter).
+/// Of a number: d ln(speed) / d ln(parameter).
 Effect effect_of(const ResultRow& row, const Variant& low, const Outcome& at_low,
                  const Variant& high, const Outcome& at_high) {
   const ResultRow& below = *counterpart(row, at_low.rows);
@@ -240,9 +243,9 @@ Effect effect_of(const ResultRow& row, const Variant& low, const Outcome& at_low
   const auto slope = [](double b0, double b1, double x0, double x1) {
     return x0 == x1 ? 0 : std::log(b1 / b0) / std::log(x1 / x0);
   };
-  effect.elasticity = slope(below.busbw_gb_per_s, above.busbw_gb_per_s, *low.factor, *high.factor);
-  effect.down = slope(below.busbw_gb_per_s, row.busbw_gb_per_s, *low.factor, 1);
-  effect.up = slope(row.busbw_gb_per_s, above.busbw_gb_per_s, 1, *high.factor);
+  effect.elasticity = slope(speed(below), speed(above), *low.factor, *high.factor);
+  effect.down = slope(speed(below), speed(row), *low.factor, 1);
+  effect.up = slope(speed(row), speed(above), 1, *high.factor);
   effect.decides = change_of_decision(row, below);
   if (effect.decides.empty()) effect.decides = change_of_decision(row, above);
   return effect;
@@ -251,7 +254,7 @@ Effect effect_of(const ResultRow& row, const Variant& low, const Outcome& at_low
 Effect effect_of(const ResultRow& row, const Variant& word, const Outcome& outcome) {
   const ResultRow& then = *counterpart(row, outcome.rows);
   Effect effect{word.param, "", word.value};
-  effect.change = then.busbw_gb_per_s / row.busbw_gb_per_s - 1;
+  effect.change = speed(then) / speed(row) - 1;
   effect.decides = change_of_decision(row, then);
   return effect;
 }
@@ -294,12 +297,12 @@ Sensitivity sensitivity(const Scenario& scenario, const TopologySpec& topology,
                         const SensitivityRequest& asked, const ParamCatalog& catalog) {
   SensitivityRequest request = asked;
   request.options.shared = make_shared_runs();  // many a parameter changes nothing of the run
-  RunResult run = predict(scenario, topology, request.options, catalog);
+  RunResult run = request.predictor(scenario, topology, request.options, catalog);
   if (!run.not_run.empty()) throw Stopped("stopped");
   Sensitivity out;
   const std::vector<Values> values = add_params(run, request, catalog, out);
   for (ResultRow& row : run.rows) {
-    if (row.busbw_gb_per_s > 0) out.rows.push_back({std::move(row), {}, {}});
+    if (speed(row) > 0) out.rows.push_back({std::move(row), {}, {}});
   }
   if (out.rows.empty()) throw InputError(scenario.file + ": one GPU alone has no bus bandwidth");
   Variants variants(request, out);

@@ -10,8 +10,13 @@
 
 namespace weft {
 
+/// Who answers a scenario: predict(), or whoever knows more workloads.
+using Predictor = std::function<RunResult(const Scenario&, TopologySpec, const PredictOptions&,
+                                          const ParamCatalog&)>;
+
 /// What is asked beside the scenario.
 struct SensitivityRequest {
+  Predictor predictor;
   PredictOptions options;         ///< its threads are those of all runs together
   std::vector<std::string> keys;  ///< parameters to move; none: all that the run uses
   double step{0.01};              ///< how far each is moved, of its value
@@ -33,16 +38,16 @@ struct Effect {
   std::size_t param;  ///< of Sensitivity::params
   std::string low;    ///< the values that the run was asked with; of a word only `high`
   std::string high;
-  /// Of a number: relative change of busbw per relative change of the parameter, by central
-  /// differences of logarithms.
+  /// Of a number: relative change of speed per relative change of the parameter, by central
+  /// differences of logarithms. Speed is busbw; of what has no bytes one over its time.
   std::optional<double> elasticity{};
   double down{0};  ///< the same of a number, between its value and `low`; between it and `high`
   double up{0};
-  double change{0};       ///< of a word: busbw / busbw before - 1
+  double change{0};       ///< of a word: speed / speed before - 1
   std::string decides{};  ///< what NCCL then runs instead, "Tree LL x 8"; "" if that is as before
 };
 
-/// The effects on one size over one memory path, the largest first.
+/// The effects on one row (a size, a job, a step) over one memory path, the largest first.
 struct RowEffects {
   ResultRow row;
   std::vector<Effect> numbers;
@@ -70,7 +75,7 @@ inline constexpr double kNoEffect = 1e-6;
 /// at once, down and up by `step` of its value (a whole number by 1 at least) within its declared
 /// range; each word is tried in the place of the one that holds, each flag turned over. Whole
 /// numbers and flags that differ between devices so that this cannot be are not moved. Throws as
-/// predict() does, and InputError for a key that the run does not use.
+/// the predictor does, and InputError for a key that the run does not use.
 Sensitivity sensitivity(const Scenario& scenario, const TopologySpec& topology,
                         const SensitivityRequest& request, const ParamCatalog& catalog);
 

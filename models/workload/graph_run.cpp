@@ -50,10 +50,11 @@ class Watch final : public RunObserver {
 }  // namespace
 
 GraphRun run_graph(const Machine& machine, const TaskGraph& graph, const GraphPlan& plan,
-                   CauseTable& causes, bool folds, std::optional<std::uint64_t> shuffle_ties) {
-  EventQueue events = shuffle_ties ? EventQueue::shuffling_ties(*shuffle_ties) : EventQueue{};
+                   CauseTable& causes, const PredictOptions& options) {
+  EventQueue events =
+      options.shuffle_ties ? EventQueue::shuffling_ties(*options.shuffle_ties) : EventQueue{};
   std::optional<Folded> folded;
-  if (folds) folded = fold_on(machine, plan.plan);
+  if (options.folds) folded = fold_on(machine, plan.plan, options.stop);
   const Plan& runs = folded ? folded->plan : plan.plan;
   if (static_cast<double>(transfer_count(runs)) > kMostGraphTransfers) {
     throw InputError(fmt::format(
@@ -66,7 +67,7 @@ GraphRun run_graph(const Machine& machine, const TaskGraph& graph, const GraphPl
   Watch watch(events, plan, folded ? folded->flags : std::vector<FlagIndex>{});
   runner.add(runs, &watch);
   try {
-    runner.run();
+    runner.run(options.stop);
   } catch (const PlanStuck&) {
     throw InputError(machine.fabric().spec().file +
                      ": ranks wait for each other for ever: the calls of some group do not come in "

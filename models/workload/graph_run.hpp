@@ -1,8 +1,6 @@
 #pragma once
 
-#include <cstdint>
-#include <optional>
-
+#include "models/collective/predict.hpp"
 #include "models/machine/machine.hpp"
 #include "models/workload/graph_plan.hpp"
 #include "models/workload/timeline.hpp"
@@ -19,11 +17,10 @@ struct GraphRun {
 /// Some minutes on one core.
 inline constexpr double kMostGraphTransfers = 4e8;
 
-/// Runs a graph's plan alone on the fluid transport; if it `folds`, of what is alike one stands for
-/// all (fold_on()). `shuffle_ties`: as run_fluid() has it. Throws InputError where ranks wait for
-/// each other for ever, and for more transfers than kMostGraphTransfers.
+/// Runs a graph's plan alone on the fluid transport; of the options it asks for `folds`,
+/// `shuffle_ties` and `stop`. Throws InputError where ranks wait for each other for ever, and for
+/// more transfers than kMostGraphTransfers; Stopped.
 GraphRun run_graph(const Machine& machine, const TaskGraph& graph, const GraphPlan& plan,
-                   CauseTable& causes, bool folds = true,
-                   std::optional<std::uint64_t> shuffle_ties = {});
+                   CauseTable& causes, const PredictOptions& options);
 
 }  // namespace weft

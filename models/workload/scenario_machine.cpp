@@ -82,6 +82,20 @@ Provenance ScenarioMachine::provenance() const {
   return out;
 }
 
+std::vector<std::string> run_until_stopped(const std::vector<std::string>& paths, const Stop* stop,
+                                           const std::function<void(const std::string&)>& run) {
+  for (auto path = paths.begin(); path != paths.end(); ++path) {
+    try {
+      if (stop != nullptr) stop->check();
+      run(*path);
+    } catch (const Stopped&) {
+      if (path == paths.begin()) throw;
+      return {path, paths.end()};
+    }
+  }
+  return {};
+}
+
 bool falls_back(const Machine& machine, const Plan& plan, MemoryPath& path,
                 std::vector<std::string>& notes) {
   if (path == MemoryPath::kHostStaged) return false;

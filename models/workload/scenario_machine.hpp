@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -49,5 +50,10 @@ class ScenarioMachine {
 /// then the hosts' buffers, and a note has the first pair that cannot, and why.
 bool falls_back(const Machine& machine, const Plan& plan, MemoryPath& path,
                 std::vector<std::string>& notes);
+
+/// Runs one memory path after the other, by their names, until it is stopped; those that it did not
+/// come to. Throws Stopped before the first one is finished.
+std::vector<std::string> run_until_stopped(const std::vector<std::string>& paths, const Stop* stop,
+                                           const std::function<void(const std::string&)>& run);
 
 }  // namespace weft

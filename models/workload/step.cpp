@@ -1,6 +1,7 @@
 #include "models/workload/step.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <optional>
@@ -18,6 +19,8 @@
 
 namespace weft {
 namespace {
+
+constexpr const char* kStepOp = "step";
 
 /// Exchanges of groups of one name that run alike, as one.
 std::vector<StepCall> calls_of(const Fabric& fabric, const TaskGraph& graph, const GraphPlan& plan,
@@ -127,8 +130,7 @@ class StepRunner {
     Part part = part_of(path);
     if (falls_back(*part.machine, part.plan.plan, path, notes)) part = part_of(path);
     CauseTable causes;
-    const GraphRun ran = run_graph(*part.machine, *part.graph, part.plan, causes, options_.folds,
-                                   options_.shuffle_ties);
+    const GraphRun ran = run_graph(*part.machine, *part.graph, part.plan, causes, options_);
     StepRow row;
     row.memory_path = memory_path_name(path);
     by_replicas_[part.graph == &of_replicas_].push_back(row.memory_path);
@@ -229,17 +231,18 @@ StepResult predict_on(ScenarioMachine& on, const Scenario& scenario,
   result.ranks = on.gpus();
   result.nodes = on.fabric().nodes();
   result.notes = on.notes();
-  for (const std::string& name : scenario.memory_paths) {
+  const auto run = [&](const std::string& name) {
     StepRow row = runner.run(parse_memory_path(name), result.notes);
     if (!(row.times.step_s > 0)) {
       throw InputError(place_of(scenario),
                        "the step takes no time: nothing computes, and nothing is exchanged");
     }
     const auto same = [&](const StepRow& r) { return r.memory_path == row.memory_path; };
-    if (std::any_of(result.rows.begin(), result.rows.end(), same)) continue;
+    if (std::any_of(result.rows.begin(), result.rows.end(), same)) return;
     result.verdict.push_back(verdict(row));
     result.rows.push_back(std::move(row));
-  }
+  };
+  result.not_run = run_until_stopped(scenario.memory_paths, options.stop, run);
   add_choice_notes(result.rows, result.notes);
   std::vector<std::string> declined = on.decisions().declined();
   if (replicas != nullptr) {
@@ -257,6 +260,29 @@ StepResult predict_on(ScenarioMachine& on, const Scenario& scenario,
 }
 
 }  // namespace
+
+RunResult rows_of(const StepResult& result) {
+  RunResult out;
+  for (const StepRow& step : result.rows) {
+    ResultRow row;
+    row.op = kStepOp;
+    row.ranks = result.ranks;
+    row.nodes = result.nodes;
+    row.memory_path = step.memory_path;
+    row.time_us = step.times.step_s * 1e6;
+    row.limited_by = step.limited_by;
+    row.trajectory = step.trajectory;
+    double computing_s = 0;
+    for (const ComputeTime& computes : step.times.computes) computing_s += computes.critical_s;
+    row.computing_us = std::round(computing_s * 1e12) * 1e-6;  // times are whole picoseconds
+    out.rows.push_back(std::move(row));
+  }
+  for (const std::string& path : result.not_run) out.not_run.push_back({kStepOp, 0, path});
+  out.verdict = result.verdict;
+  out.notes = result.notes;
+  out.provenance = result.provenance;
+  return out;
+}
 
 StepResult predict_step(const Scenario& scenario, TopologySpec spec, const PredictOptions& options,
                         const ParamCatalog& catalog) {

@@ -42,12 +42,16 @@ struct StepResult {
   std::vector<std::string> verdict;
   std::vector<std::string> notes;
   Provenance provenance;
+  std::vector<std::string> not_run{};  ///< memory paths: it was stopped before these
 };
+
+/// A step as one row for each memory path, without bytes, as studies of many take it.
+RunResult rows_of(const StepResult& result);
 
 /// Predicts a scenario's training step over every memory path it asks for, on the fluid transport.
 /// The same input gives the same result. Throws InputError: no step; GPUs that are not as many as
 /// the step is split over; a step of no time; what NCCL or the machine cannot do; what would take
-/// hours.
+/// hours. Stopped, if it is stopped before its first memory path is finished.
 StepResult predict_step(const Scenario& scenario, TopologySpec spec, const PredictOptions& options,
                         const ParamCatalog& catalog);
 /// The same with tasks of the caller's, of so many ranks, in place of the scenario's step. They are

@@ -77,8 +77,7 @@ TrafficRow run_path(ScenarioMachine& on, const TrafficMatrix& matrix, const Traf
   GraphPlan plan = plan_of(path);
   if (falls_back(on.machine(), plan.plan, path, notes)) plan = plan_of(path);
   CauseTable causes;
-  const GraphRun ran =
-      run_graph(on.machine(), graph, plan, causes, options.folds, options.shuffle_ties);
+  const GraphRun ran = run_graph(on.machine(), graph, plan, causes, options);
   TrafficRow row;
   row.memory_path = memory_path_name(path);
   row.proto = plan.exchanges.front().proto;
@@ -114,6 +113,29 @@ std::string verdict(const TrafficRow& row) {
 
 }  // namespace
 
+RunResult rows_of(const TrafficResult& result) {
+  RunResult out;
+  for (const TrafficRow& traffic : result.rows) {
+    ResultRow row;
+    row.op = result.op;
+    row.ranks = result.ranks;
+    row.nodes = result.nodes;
+    row.memory_path = traffic.memory_path;
+    row.algo = "P2P";
+    row.proto = traffic.proto;
+    row.channels = traffic.channels;
+    row.time_us = traffic.time_us;
+    row.limited_by = traffic.limited_by;
+    row.trajectory = traffic.trajectory;
+    out.rows.push_back(std::move(row));
+  }
+  for (const std::string& path : result.not_run) out.not_run.push_back({result.op, 0, path});
+  out.verdict = result.verdict;
+  out.notes = result.notes;
+  out.provenance = result.provenance;
+  return out;
+}
+
 TrafficResult predict_traffic(const Scenario& scenario, TopologySpec spec,
                               const PredictOptions& options, const ParamCatalog& catalog) {
   if (!scenario.traffic) {
@@ -126,14 +148,15 @@ TrafficResult predict_traffic(const Scenario& scenario, TopologySpec spec,
   result.ranks = on.gpus();
   result.nodes = on.fabric().nodes();
   result.notes = on.notes();
-  for (const std::string& name : scenario.memory_paths) {
+  const auto run = [&](const std::string& name) {
     TrafficRow row =
         run_path(on, matrix, *scenario.traffic, parse_memory_path(name), options, result.notes);
     const auto same = [&](const TrafficRow& r) { return r.memory_path == row.memory_path; };
-    if (std::any_of(result.rows.begin(), result.rows.end(), same)) continue;
+    if (std::any_of(result.rows.begin(), result.rows.end(), same)) return;
     result.verdict.push_back(verdict(row));
     result.rows.push_back(std::move(row));
-  }
+  };
+  result.not_run = run_until_stopped(scenario.memory_paths, options.stop, run);
   result.provenance = on.provenance();
   return result;
 }

@@ -45,12 +45,16 @@ struct TrafficResult {
   std::vector<std::string> verdict;
   std::vector<std::string> notes;
   Provenance provenance;
+  std::vector<std::string> not_run{};  ///< memory paths: it was stopped before these
 };
+
+/// Traffic as one row for each memory path, without bytes, as studies of many take it.
+RunResult rows_of(const TrafficResult& result);
 
 /// Predicts a scenario's irregular traffic over every memory path it asks for, on the fluid
 /// transport: one group of NCCL's sends and receives between all GPUs. The same input gives the
 /// same result. Throws InputError: no traffic; what the matrix, NCCL or the machine cannot do; what
-/// would take hours.
+/// would take hours. Stopped, if it is stopped before its first memory path is finished.
 TrafficResult predict_traffic(const Scenario& scenario, TopologySpec spec,
                               const PredictOptions& options, const ParamCatalog& catalog);
 

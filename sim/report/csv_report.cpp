@@ -1,68 +1,88 @@
 #include "sim/report/csv_report.hpp"
 
-#include <utility>
+#include <algorithm>
+#include <array>
+#include <string_view>
 
 #include "sim/base/quantity.hpp"
 #include "sim/io/csv.hpp"
 
 namespace weft {
+namespace {
 
-std::vector<std::string> csv_header() {
-  return {"op",
-          "bytes",
-          "ranks",
-          "nodes",
-          "memory_path",
-          "algo",
-          "proto",
-          "channels",
-          "time_us",
-          "algbw_GBps",
-          "busbw_GBps",
-          "limited_by",
-          "limited_by_where",
-          "limited_by_share",
-          "extended_from_nodes"};
+constexpr std::array kNames{"op",
+                            "bytes",
+                            "ranks",
+                            "nodes",
+                            "memory_path",
+                            "algo",
+                            "proto",
+                            "channels",
+                            "time_us",
+                            "algbw_GBps",
+                            "busbw_GBps",
+                            "limited_by",
+                            "limited_by_where",
+                            "limited_by_share",
+                            "extended_from_nodes"};
+
+std::string number_if(bool is_there, double value) { return is_there ? format_number(value) : ""; }
+
+std::string whole_if_any(std::int64_t value) { return value > 0 ? std::to_string(value) : ""; }
+
+}  // namespace
+
+std::vector<std::string> csv_header(RowsOf of) {
+  std::vector<std::string> out(kNames.begin(), kNames.end());
+  if (of == RowsOf::kJobs) out.insert(out.end(), {"job", "alone_us"});
+  if (of == RowsOf::kStep) out.emplace_back("computing_us");
+  return out;
 }
 
-std::vector<std::string> csv_row_cells(const ResultRow& row) {
-  const std::uint32_t extended_from = row.extended_from_nodes();
+std::vector<std::string> csv_row_cells(const ResultRow& row, RowsOf of) {
+  const bool has_bytes = row.bytes > 0;
   const CauseShare top = row.limited_by.empty() ? CauseShare{} : row.limited_by.front();
-  return {row.op,
-          std::to_string(row.bytes),
-          std::to_string(row.ranks),
-          std::to_string(row.nodes),
-          row.memory_path,
-          row.algo,
-          row.proto,
-          std::to_string(row.channels),
-          format_number(row.time_us),
-          format_number(row.algbw_gb_per_s),
-          format_number(row.busbw_gb_per_s),
-          top.cause,
-          top.where,
-          format_number(top.share),
-          extended_from > 0 ? std::to_string(extended_from) : ""};
+  std::vector<std::string> out{
+      row.op,
+      whole_if_any(row.bytes),
+      std::to_string(row.ranks),
+      std::to_string(row.nodes),
+      row.memory_path,
+      row.algo,
+      row.proto,
+      has_bytes ? std::to_string(row.channels) : whole_if_any(row.channels),
+      format_number(row.time_us),
+      number_if(has_bytes, row.algbw_gb_per_s),
+      number_if(has_bytes, row.busbw_gb_per_s),
+      top.cause,
+      top.where,
+      format_number(top.share),
+      whole_if_any(row.extended_from_nodes())};
+  if (of == RowsOf::kJobs) out.insert(out.end(), {row.job, format_number(row.alone_us)});
+  if (of == RowsOf::kStep) out.push_back(format_number(row.computing_us));
+  return out;
+}
+
+std::vector<std::string> csv_row_cells(const RowNotRun& row, RowsOf of) {
+  const std::vector<std::string> names = csv_header(of);
+  std::vector<std::string> out(names.size());
+  const auto set = [&](std::string_view name, const std::string& cell) {
+    const auto at = std::find(names.begin(), names.end(), name);
+    if (at != names.end()) out[static_cast<std::size_t>(at - names.begin())] = cell;
+  };
+  set("op", row.op);
+  set("bytes", whole_if_any(row.bytes));
+  set("memory_path", row.memory_path);
+  set("job", row.job);
+  return out;
 }
 
 std::string csv_text(const RunResult& result) {
   const bool has_jobs = !result.rows.empty() && !result.rows.front().job.empty();
-  const auto line = [has_jobs](std::vector<std::string> cells, const std::string& job,
-                               const std::string& alone_us) {
-    if (has_jobs) cells.insert(cells.end(), {job, alone_us});
-    return csv_line(cells);
-  };
-  std::string out = line(csv_header(), "job", "alone_us");
-  for (const ResultRow& row : result.rows) {
-    out += line(csv_row_cells(row), row.job, format_number(row.alone_us));
-  }
-  for (const RowNotRun& row : result.not_run) {
-    std::vector<std::string> cells(csv_header().size());
-    cells[0] = row.op;
-    cells[1] = std::to_string(row.bytes);
-    cells[4] = row.memory_path;
-    out += line(std::move(cells), row.job, "");
-  }
+  const RowsOf of = has_jobs ? RowsOf::kJobs : RowsOf::kCollective;
+  std::string out = csv_line(csv_header(of));
+  for (const ResultRow& row : result.rows) out += csv_line(csv_row_cells(row, of));
+  for (const RowNotRun& row : result.not_run) out += csv_line(csv_row_cells(row, of));
   return out;
 }
 

@@ -31,11 +31,13 @@ struct Columns {
   std::size_t bytes{0};
   std::size_t ranks{0};
   std::size_t memory_path{0};
+  std::size_t time{0};
   std::size_t busbw{0};
   std::size_t limited_by{0};
   std::size_t limited_by_where{0};
   std::size_t limited_by_share{0};
   std::size_t not_run{0};
+  Column job;
   Column cost;
   Column power;
   Column pareto;
@@ -62,11 +64,13 @@ Columns columns_of(const Cells& names, const std::string& file) {
           .bytes = at("bytes"),
           .ranks = at("ranks"),
           .memory_path = at("memory_path"),
+          .time = at("time_us"),
           .busbw = at("busbw_GBps"),
           .limited_by = at("limited_by"),
           .limited_by_where = at("limited_by_where"),
           .limited_by_share = at("limited_by_share"),
           .not_run = at("not_run"),
+          .job = find("job"),
           .cost = find("cost"),
           .power = find("power_kW"),
           .pareto = find("pareto")};
@@ -99,7 +103,7 @@ Table parse_table(std::string_view text, const std::string& file) {
   }
   const Columns at = columns_of(names, file);
   Table table{std::move(names), at, {}};
-  std::vector<std::size_t> numbers{at.bytes, at.ranks, at.busbw, at.limited_by_share};
+  std::vector<std::size_t> numbers{at.bytes, at.ranks, at.time, at.busbw, at.limited_by_share};
   for (const Column& column : {at.cost, at.power}) {
     if (column) numbers.push_back(*column);
   }
@@ -214,8 +218,9 @@ std::string label_of(const Table& table, const std::vector<std::size_t>& axes, c
   return out;
 }
 
-/// Bandwidth by size where there are several sizes.
+/// Bandwidth by size where there are several sizes; a job has one.
 void add_curves(const Table& table, const std::vector<std::size_t>& axes, ReportForm& form) {
+  if (table.at.job) return;
   Curves curves(kMostCurves);
   std::set<std::int64_t> sizes;
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
@@ -275,9 +280,11 @@ Json sweep_json(const Table& table, const std::vector<std::size_t>& axes,
   const Columns& at = table.at;
   for (const auto& [key, column] : {std::pair<const char*, Column>{"op", at.op},
                                     {"bytes", at.bytes},
+                                    {"job", if_filled(at.job)},
                                     {"path", at.memory_path},
                                     {"ranks", at.ranks},
-                                    {"busbw", at.busbw},
+                                    // Of a step, or irregular traffic, there is only its time.
+                                    {"value", is_filled(table, at.busbw) ? at.busbw : at.time},
                                     {"cost", at.cost},
                                     {"power", at.power},
                                     {"front", if_filled(at.pareto)}}) {

@@ -68,6 +68,8 @@ struct ResultRow {
   std::uint64_t trajectory{0};
   std::string job{};   ///< of a scenario with several; "" else
   double alone_us{0};  ///< of a job: what the same took alone on the fabric
+  /// Of a training step, which has no bytes: what of time_us GPUs compute, on its critical path.
+  double computing_us{0};
   /// Of one launch, where it was asked for; not read back from JSON.
   std::shared_ptr<const Timeline> timeline{};
 

@@ -94,7 +94,7 @@ class Prices(CapacityTest):
             self.assertEqual((run.returncode, run.stdout), (2, b""))
             self.assertTrue(run.stderr.decode().startswith("error: prices.yaml" + (": " if not text else "") + expected),
                             (run.stderr, expected))
-        self.refused(["sweep", FAST, "--pareto"], "--pareto: needs --prices FILE, of busbw against cost")
+        self.refused(["sweep", FAST, "--pareto"], "--pareto: needs --prices FILE, of what is fast against cost")
 
     def test_the_front(self):
         rows = self.sweep(*CLOS, *GRID, "--pareto")
@@ -313,7 +313,6 @@ set: {network.kind: leaf-spine, network.ports: 64, network.leaf_down: 32, networ
             (self.here / "jobs.yaml").write_text(self.TEXT % (a, b))
             self.refused(["run", "jobs.yaml"], expected)
         (self.here / "jobs.yaml").write_text(self.TEXT % ("0-3", "4-7"))
-        self.refused(["sweep", "jobs.yaml"], "jobs.yaml: weft sweep takes a workload of one operation")
         self.refused(["run", "jobs.yaml", "--fidelity", "packet"], "--fidelity packet: jobs run on shared rates only (fluid)")
         self.refused(["run", "jobs.yaml", "--set", "nic.cable_loss=0.01"],
                      "../../topologies/hgx-h100-8nic.yaml:35:5: nic.cable_loss of nic0: losses need --fidelity packet")

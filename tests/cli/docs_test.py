@@ -192,8 +192,11 @@ nodes: 2
 memory_paths: [gdr]
 workload: {{op: allreduce, sizes: [1 KiB]}}
 """)
-        seen = self.seen(weft("sensitivity", str(scenario), "--params", "wire.rate,wire.pfc_share,nic.gdr,nccl.proto",
-                              "--json", "-"))
+        jobs = self.here / "jobs.yaml"
+        jobs.write_text(scenario.read_text().split("workload")[0] +
+                        "jobs:\n  - {job: a, nodes: 0-1, op: allreduce, size: 1 KiB}\n")
+        moved = ("--params", "wire.rate,wire.pfc_share,nic.gdr,nccl.proto", "--json", "-")
+        seen = self.seen(weft("sensitivity", str(scenario), *moved), weft("sensitivity", str(jobs), *moved))
         seen = {path: keys for path, keys in seen.items() if not path.startswith("provenance")}
         sections = self.sections("## Keys of a sensitivity")
         sections["results[].parameters[]"].discard("decides")  # nothing is decided otherwise here

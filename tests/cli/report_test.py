@@ -230,7 +230,7 @@ class Report(CliTest):
             rows = list(csv.DictReader(table))
         at = marked["sweep"]
         self.assertEqual([marked["columns"][axis]["name"] for axis in at["axes"]], ["nodes", "nic.pcie_gen"])
-        self.assertEqual([(row[at["front"]] or "", row[at["cost"]], row[at["busbw"]]) for row in marked["rows"]],
+        self.assertEqual([(row[at["front"]] or "", row[at["cost"]], row[at["value"]]) for row in marked["rows"]],
                          [(row["pareto"], float(row["cost"]) if row["cost"] else None,
                            float(row["busbw_GBps"]) if row["busbw_GBps"] else None) for row in rows])
         self.assertIn("yes", {row["pareto"] for row in rows})

@@ -62,12 +62,6 @@ class Sensitivity(CliTest):
                 self.assertRegex(run.stderr, rb"\Aerror: (no parameter 'wire.seat'|--params: this run does not use "
                                              rb"virtual-root.\w+|no parameter 'virtual-root.latency')[ -~]*\n\Z")
 
-    def test_takes_one_operation(self):
-        for kind in ("steps/llama-70b", "traffic/experts", "planning/two-jobs"):
-            file = f"../../scenarios/{kind}.yaml"
-            for command in (["sensitivity", file], ["sensitivity", file, "--size", "1M"], ["sweep", file]):
-                self.refused(command, f"{file}: weft {command[0]} takes a workload of one operation")
-
     def test_what_the_wire_limits_follows_the_wire(self):
         elasticities = self.elasticities(WIRE, *SOME)
         self.assertEqual(list(elasticities)[0], "wire.rate")

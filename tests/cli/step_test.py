@@ -3,6 +3,8 @@
 
     step_test.py WEFT SOURCE_DIR [-v] [TEST...]
 """
+import csv
+import io
 import json
 
 import cli_test
@@ -111,6 +113,15 @@ class Step(CliTest):
         exposed, = row["communication"]
         # On average over the GPUs, some of which are done before others.
         self.assertAlmostEqual(row["step_us"] - 400, exposed["exposed_us"], delta=0.01 * exposed["exposed_us"])
+        def swept():
+            self.ok("sweep", "chakra.yaml", "--csv", "out.csv")
+            return next(csv.DictReader(io.StringIO((self.here / "out.csv").read_text())))
+        first = swept()
+        self.assertEqual((first["op"], float(first["time_us"])), ("step", row["step_us"]))
+        (self.here / "t.7.et").write_bytes(b"".join(varint(len(n)) + n for n in [*nodes[:1], nodes[1].replace(
+            field(7, 300), field(7, 301)), *nodes[2:]]))
+        self.assertNotEqual(swept()["point"], first["point"])
+        (self.here / "out.csv").unlink()
         self.refused(["run", "chakra.yaml"], "chakra.yaml:4:12: this is a training step: weft step runs it")
         (self.here / "t.0.et").write_bytes(b"{}")  # not read if there are too few GPUs
         self.refused(["step", "chakra.yaml", "--set", "nodes=1"],

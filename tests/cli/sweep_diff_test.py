@@ -246,10 +246,11 @@ class Sweep(SweepDiffTest):
             subprocess.run(["cmake", "-DOUTPUT=" + str(self.here / "digest.cpp"), "-DROOT=" + str(self.here), "-P",
                             cli_test.SOURCE / "tools/source_digest.cmake"], check=True, timeout=LIMIT_S)
             return (self.here / "digest.cpp").read_text()
-        for folder in ("sim/base", "models/params", "tools"):
+        for folder in ("sim/base", "models/params", "replay/chakra", "tools"):
             (self.here / folder).mkdir(parents=True)
         seen = {digest()}
-        for name in ("sim/base/random.cpp", "sim/base/random.hpp", "models/params/milan.yaml", "models/a.cpp"):
+        for name in ("sim/base/random.cpp", "sim/base/random.hpp", "models/params/milan.yaml", "models/a.cpp",
+                     "replay/chakra/graph.cpp"):
             for text in ("a", "b"):
                 (self.here / name).write_text(text)
                 self.assertNotIn(digest(), seen)

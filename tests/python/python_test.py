@@ -237,8 +237,10 @@ class Sweeps(PythonTest):
 
     def test_of_jobs_have_their_columns(self):
         file = SOURCE / "scenarios/planning/two-jobs.yaml"
-        program("sweep", file, "--set", "wire.mtu=4096", code=2)  # does not take them
         (point,) = (swept := weft.sweep(weft.Scenario.load(file), {"wire.mtu": [4096]})).points
+        table = list(csv.DictReader(io.StringIO(program("sweep", file, "--set", "wire.mtu=4096"))))
+        self.assertEqual([(row["job"], float(row["alone_us"])) for row in table],
+                         [(row["job"], row["alone_us"]) for row in swept.to_dicts()])
         alone = weft.Scenario.load(file).set("wire.mtu", 4096).predict()
         self.assertEqual(point.prediction.rows, alone.rows)
         self.assertEqual([(row["job"], row["alone_us"]) for row in swept.to_dicts()],

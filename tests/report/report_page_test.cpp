@@ -279,8 +279,8 @@ TEST(SweepReport, HasAxesThatDifferAndTheTablesFront) {
       ",30,1,no,,c\n" + "9,4 KiB,7,,,,,,,,,,,,,,,,,,,\"only 8, not 9\",d\n";
   const Json file = sweep_report_file(text, "s.csv");
   EXPECT_EQ(script_json(file.at("sweep")),
-            R"({"axes":[0,1],"op":3,"bytes":4,"path":7,"ranks":5,"busbw":13,"cost":15,"power":16,)"
-            R"("front":17})");
+            R"({"axes":[0,1],"op":3,"bytes":4,"job":null,"path":7,"ranks":5,"value":13,"cost":15,)"
+            R"("power":16,"front":17})");
   const Json::Array& rows = file.at("rows").items();
   EXPECT_EQ(
       script_json(rows[0]),
@@ -296,6 +296,32 @@ TEST(SweepReport, HasAxesThatDifferAndTheTablesFront) {
   EXPECT_EQ(script_json(file.at("columns").items()[16]), R"({"name":"power","unit":"kW"})");
   EXPECT_EQ(script_json(file.at("notes")), R"(["not run: 1 row: only 8, not 9"])");
   EXPECT_EQ(script_json(file.at("curves")), "[]");  // of one size
+}
+
+TEST(SweepReport, OfAStepTimesStandForBandwidths) {
+  const auto row = [](const std::string& time) {
+    return "step,,16,2,gdr,,,," + time + ",,,compute: forward,,0.5,,5";
+  };
+  const std::string text = "n," + kSweepNames + ",computing_us,not_run,point\n1," + row("20") +
+                           ",,a\n2," + row("10") + ",,b\n";
+  const Json file = sweep_report_file(text, "s.csv");
+  EXPECT_EQ(script_json(file.at("sweep")),
+            R"({"axes":[0],"op":1,"bytes":2,"job":null,"path":5,"ranks":3,"value":9,"cost":null,)"
+            R"("power":null,"front":null})");
+  EXPECT_EQ(script_json(file.at("rows").items()[0]),
+            R"([1,"step",null,16,2,"gdr",null,null,null,20,null,null,null,5,null])");
+  EXPECT_EQ(script_json(file.at("curves")), "[]");
+}
+
+TEST(SweepReport, JobsHaveNoCurves) {  // each has one size
+  const auto row = [](const std::string& bytes, const std::string& job) {
+    return "1," + sweep_row(bytes, "1") + "," + job + ",5,,a\n";
+  };
+  const std::string text =
+      "n," + kSweepNames + ",job,alone_us,not_run,point\n" + row("8", "one") + row("16", "two");
+  const Json file = sweep_report_file(text, "s.csv");
+  EXPECT_EQ(file.at("sweep").at("job").as_number(), 13);
+  EXPECT_EQ(script_json(file.at("curves")), "[]");
 }
 
 TEST(SweepReport, AllThatIsNotTheFirstCauseIsOthers) {

@@ -77,8 +77,8 @@ def sweep(scenario: Scenario, grid: Mapping[str, Sequence[Value]], *, seed: int 
     """Simulates a scenario at every point of a grid: sweep(scenario, {"nic.rate": ["200 Gb/s", "400 Gb/s"]}).
 
     The points run in parallel. A point that is refused says why in `not_run`, as does one that `stop` came before;
-    the others are as `weft sweep` has them, which does not take scenarios with several jobs. The rest is as in
-    Scenario.predict, but that `stop` is asked on several threads.
+    the others are as `weft sweep` has them. The rest is as in Scenario.predict, but that `stop` is asked on several
+    threads.
 
     Raises InputError: no point, a value given twice, a key of which no value can be set; KeyboardInterrupt: Ctrl-C.
     """

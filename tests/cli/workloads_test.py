@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""Studies of any workload: `weft sweep` and `weft sensitivity` of steps, traffic and jobs; their time limits.
+
+    workloads_test.py WEFT SOURCE_DIR [-v] [TEST...]
+"""
+import csv
+import io
+import json
+import math
+
+import cli_test
+from cli_test import CliTest, weft
+from step_test import STEP
+
+MACHINE = "topology: ../../topologies/hgx-h100-8nic.yaml\nnodes: 2\n"
+TRAFFIC = f"scenario: traffic\n{MACHINE}workload: {{op: alltoallv, matrix: matrix.csv}}\n"
+JOBS = f"""scenario: jobs
+{MACHINE.replace("2", "4")}jobs:
+  - {{job: one, nodes: "0,2", op: alltoall, size: 1 MiB}}
+  - {{job: two, nodes: "1,3", op: alltoall, size: 1 MiB}}
+memory_paths: [gdr, host-staged]
+set: {{network.kind: leaf-spine, network.ports: 64}}
+"""
+PRICES = """prices: invented
+currency: EUR
+parts:
+  - {is: node, cost: 1000}
+  - {is: nic, cost: 10}
+  - {is: switch, cost: 300}
+  - {is: nic-cable, cost: 1}
+  - {is: switch-cable, cost: 5}
+"""
+
+
+def matrix(last):
+    """What each of 16 ranks sends to each, in bytes."""
+    rows = [[(a + b) * 10000 for b in range(16)] for a in range(16)]
+    rows[15][0] = last
+    return "".join(",".join(map(str, row)) + "\n" for row in rows)
+
+
+def rows_of(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+class WorkloadsTest(CliTest):
+    def setUp(self):
+        super().setUp()
+        for name, text in (("step.yaml", STEP), ("traffic.yaml", TRAFFIC), ("jobs.yaml", JOBS),
+                           ("prices.yaml", PRICES), ("matrix.csv", matrix(1))):
+            (self.here / name).write_text(text)
+
+    def swept(self, *arguments):
+        self.ok("sweep", *arguments, "--csv", "out.csv")
+        return rows_of((self.here / "out.csv").read_text())
+
+    def asked(self, *arguments):
+        return json.loads(self.ok(*arguments, "--json", "-"))
+
+
+class Sweep(WorkloadsTest):
+    def test_a_steps_rows_are_what_single_runs_give(self):
+        rows = self.swept("step.yaml", "--set", "wire.rate=200 Gb/s,400 Gb/s")
+        self.assertEqual(len(rows), 2)
+        for row in rows:
+            result, = self.asked("step", "step.yaml", "--set", "wire.rate=" + row["wire.rate"])["results"]
+            self.assertEqual(row["op"], "step")
+            self.assertEqual([row[name] for name in ("bytes", "algbw_GBps", "busbw_GBps", "algo", "channels")], [""] * 5)
+            self.assertEqual(row["ranks"], "16")
+            self.assertEqual(float(row["time_us"]), result["step_us"])
+            self.assertAlmostEqual(float(row["computing_us"]), sum(c["critical_us"] for c in result["compute"]), delta=1e-6)
+            self.assertEqual(row["limited_by"], result["limited_by"][0]["cause"])
+        self.assertGreater(float(rows[0]["time_us"]), float(rows[1]["time_us"]))
+
+    def test_traffic_and_its_matrix(self):
+        row, = self.swept("traffic.yaml")
+        result = self.asked("traffic", "traffic.yaml")
+        self.assertEqual((row["op"], float(row["time_us"])), (result["op"], result["results"][0]["time_us"]))
+        self.assertEqual(self.swept("traffic.yaml"), [row])  # it stands there
+        (self.here / "matrix.csv").write_text(matrix(100_000_000))
+        another, = self.swept("traffic.yaml")
+        self.assertGreater(float(another["time_us"]), 2 * float(row["time_us"]))
+
+    def test_jobs_have_a_row_each(self):
+        rows = self.swept("jobs.yaml", "--set", "network.oversubscription=1,4")
+        self.assertEqual([(row["network.oversubscription"], row["memory_path"], row["job"]) for row in rows],
+                         [(by, path, job) for by in ("1", "4") for path in ("gdr", "host-staged") for job in ("one", "two")])
+        self.ok("run", "jobs.yaml", "--set", "network.oversubscription=4", "--csv", "run.csv")
+        of_run = rows_of((self.here / "run.csv").read_text())
+        names = of_run[0].keys()
+        self.assertEqual([{name: row[name] for name in names} for row in rows[4:]], of_run)
+
+    def test_a_point_that_lost_a_row_is_run_again(self):
+        for scenario in ("step.yaml", "traffic.yaml", "jobs.yaml"):
+            self.swept(scenario, "--set", "nic.count=4,8")
+            whole = (self.here / "out.csv").read_text()
+            lines = whole.splitlines(keepends=True)
+            for lost in range(1, len(lines)):
+                (self.here / "out.csv").write_text("".join(lines[:lost] + lines[lost + 1:]))
+                self.swept(scenario, "--set", "nic.count=4,8")
+                self.assertEqual((self.here / "out.csv").read_text(), whole, (scenario, lost))
+            (self.here / "out.csv").unlink()
+
+    def test_a_refused_point_says_why(self):
+        run = weft("sweep", "step.yaml", "--set", "nodes=2,3", cwd=self.here)
+        self.assertEqual(run.returncode, 2)
+        whole, refused = rows_of(run.stdout.decode())
+        self.assertEqual(whole["not_run"], "")
+        self.assertTrue(refused["not_run"].startswith("step.yaml:5:3: the step is split over 16 GPUs"), refused)
+
+    def test_the_front_is_of_the_least_time(self):
+        priced = ("--set", "network.kind=leaf-spine", "--set", "network.ports=64", "--prices", "prices.yaml", "--pareto")
+        for scenario, of in (("step.yaml", ()), ("jobs.yaml", ("memory_path", "job"))):
+            rows = self.swept(scenario, *priced, "--set", "nic.count=2,4,8", "--set", "wire.rate=200 Gb/s,400 Gb/s")
+            self.assertEqual({row["pareto"] for row in rows}, {"yes", "no"})
+            for row in rows:
+                mine = float(row["time_us"]), float(row["cost"])
+                others = [(float(r["time_us"]), float(r["cost"])) for r in rows if all(r[name] == row[name] for name in of)]
+                is_beaten = any(other != mine and other[0] <= mine[0] and other[1] <= mine[1] for other in others)
+                self.assertEqual(row["pareto"], "no" if is_beaten else "yes", (scenario, row))
+            self.ok("report", "out.csv", "-o", "out.html")
+            (self.here / "out.csv").unlink()
+
+
+class Sensitivity(WorkloadsTest):
+    def test_a_step_is_the_difference_of_two_runs(self):
+        row, = self.asked("sensitivity", "step.yaml", "--params", "gpu.nvlink_rate")["results"]
+        effect, = row["parameters"]
+        self.assertNotIn("bytes", row)
+        self.assertNotIn("busbw_GBps", row)
+        times = [self.asked("step", "step.yaml", "--set", "gpu.nvlink_rate=" + effect[end])["results"][0]["step_us"]
+                 for end in ("low", "high")]
+        rates = [float(effect[end].split()[0]) for end in ("low", "high")]
+        self.assertAlmostEqual(effect["elasticity"], math.log(times[0] / times[1]) / math.log(rates[1] / rates[0]), delta=1e-3)
+        self.assertGreater(effect["elasticity"], 0.05)
+        text = self.ok("sensitivity", "step.yaml", "--params", "gpu.nvlink_rate")
+        self.assertRegex(text, r"\A# step on 16 GPUs, gdr: [0-9.]+ us; elasticities and changes are of 1 / time\n")
+
+    def test_each_job_and_traffic(self):
+        rows = self.asked("sensitivity", "jobs.yaml", "--params", "wire.rate")["results"]
+        self.assertEqual([(row["job"], row["memory_path"]) for row in rows],
+                         [(job, path) for path in ("gdr", "host-staged") for job in ("one", "two")])
+        row, = self.asked("sensitivity", "traffic.yaml", "--params", "wire.rate,nic.rate")["results"]
+        self.assertEqual({effect["key"] for effect in row["parameters"]}, {"wire.rate", "nic.rate"})
+        for scenario in ("step.yaml", "traffic.yaml", "jobs.yaml"):
+            self.refused(["sensitivity", scenario, "--size", "1M"], f"--size: {scenario} has no workload of one operation")
+
+
+class TimeLimit(WorkloadsTest):
+    def test_nothing_done_is_nothing_written(self):
+        for command, scenario in (("step", "step.yaml"), ("traffic", "traffic.yaml")):
+            run = weft(command, scenario, "--time-limit", "1ns", "--json", "out.json", cwd=self.here)
+            self.assertEqual((run.returncode, run.stdout, run.stderr.decode()),
+                             (130, b"", "stopped: after --time-limit 1ns before any memory path was finished; nothing "
+                                        "is written\n"))
+            self.assertFalse((self.here / "out.json").exists())
+
+    def test_what_is_done_is_kept(self):
+        # A step whose second path, or its end, is never come to: of many micro-batches over many ranks.
+        text = STEP.replace("micro_batches: 2", "micro_batches: 3000").replace("nodes: 2\n", "nodes: 2\nmemory_paths: [gdr, host-staged]\n")
+        (self.here / "step.yaml").write_text(text)
+        run = weft("step", "step.yaml", "--time-limit", "1s", cwd=self.here)
+        self.assertEqual(run.returncode, 130)
+        self.assertRegex(run.stderr.decode(), r"\Astopped: after --time-limit 1s(: memory paths host-staged are missing| before any)")
+
+
+if __name__ == "__main__":
+    cli_test.main(__doc__)
