@@ -20,6 +20,7 @@ struct StepArguments {
   std::string params;
   std::string json;
   std::string time_limit;
+  bool unfolded{false};
 };
 
 void run(const StepArguments& arguments, const Outputs& outputs) {
@@ -27,6 +28,7 @@ void run(const StepArguments& arguments, const Outputs& outputs) {
   const ParameterSet params = parameter_set(arguments.params);
   PredictOptions options = predict_options(arguments.predict, params);
   options.stop = stopping.stop();
+  options.folds = !arguments.unfolded;
   const ParamCatalog catalog = make_catalog();
   const Scenario scenario = read_any_scenario(arguments.predict, outputs);
   const StepResult result = stopping.run([&] {
@@ -48,6 +50,8 @@ void add_step_command(CommandLine& line) {
                       "a parameter, KEY=VALUE with its unit; repeatable");
   command.option("--params", arguments->params, kScenarioParamsHelp)
       .output("--json", arguments->json, "write the result as JSON; '-' is standard output")
+      .flag("--unfolded", arguments->unfolded,
+            "every rank and call is simulated; unless given, some stand for those that are alike")
       .option("--time-limit", arguments->time_limit, kTimeLimitHelp)
       .example(
           "weft step scenarios/steps/llama-70b.yaml --set \"nic.rate=800 Gb/s\" --set "

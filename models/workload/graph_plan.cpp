@@ -250,7 +250,7 @@ class GraphPlanBuilder {
     const auto [at, is_new] =
         lags_.try_emplace({task.label, task.time}, static_cast<LagIndex>(plan().lags.size()));
     if (is_new) {
-      plan().lags.push_back({"compute: " + graph_->labels[task.label], task.time});
+      plan().lags.push_back({compute_cause(graph_->labels[task.label]), task.time});
     }
     return at->second;
   }

@@ -11,11 +11,14 @@
 
 #include <fmt/format.h>
 
+#include "models/nccl/execute/collective_plan.hpp"
 #include "models/nccl/memory_path.hpp"
 #include "models/workload/graph_run.hpp"
+#include "models/workload/lone_calls.hpp"
 #include "models/workload/replicas.hpp"
 #include "models/workload/scenario_machine.hpp"
 #include "models/workload/training.hpp"
+#include "sim/base/random.hpp"
 
 namespace weft {
 namespace {
@@ -115,25 +118,40 @@ void require_ranks(const ScenarioMachine& on, const Scenario& scenario, std::uin
                                on.gpus() / on.fabric().nodes()));
 }
 
-/// Runs a step's tasks: those of a few replicas where these stand for all, else those of all ranks.
+/// Who runs for all ranks.
+enum class RunBy : std::uint8_t { kAll, kReplicas, kLoneCalls };
+
+/// What a step is asked of.
+struct StepAsked {
+  const Scenario& scenario;
+  const TopologySpec& spec;
+  const PredictOptions& options;
+  const ParamCatalog& catalog;
+};
+
+/// Runs a step's tasks: those of a few replicas where these stand for all, else those of all ranks;
+/// where either would take long and calls meet nothing, each call alone.
 class StepRunner {
  public:
   /// `graph`: of all ranks, made if they run. `replicas`: nullptr: nothing stands for all.
-  StepRunner(ScenarioMachine& on, const std::function<TaskGraph()>& graph, Replicas* replicas,
-             const PredictOptions& options)
-      : on_{on}, make_graph_{graph}, replicas_{replicas}, options_{options} {
+  StepRunner(ScenarioMachine& on, const StepAsked& asked, const std::function<TaskGraph()>& graph,
+             Replicas* replicas)
+      : on_{on}, asked_{asked}, make_graph_{graph}, replicas_{replicas}, options_{asked.options} {
     if (replicas_ != nullptr) of_replicas_ = training_graph(replicas_->step());
+    if (options_.folds && asked.scenario.step) lone_calls_ = LoneCalls::of(*asked.scenario.step);
   }
 
   /// One memory path. A path that the machine cannot take is replaced, and a note says so.
   StepRow run(MemoryPath path, std::vector<std::string>& notes) {
+    if (lone_calls_ && is_long(path)) return run_lone_calls(path, notes);
     Part part = part_of(path);
     if (falls_back(*part.machine, part.plan.plan, path, notes)) part = part_of(path);
     CauseTable causes;
     const GraphRun ran = run_graph(*part.machine, *part.graph, part.plan, causes, options_);
     StepRow row;
     row.memory_path = memory_path_name(path);
-    by_replicas_[part.graph == &of_replicas_].push_back(row.memory_path);
+    run_by_[part.graph == &of_replicas_ ? RunBy::kReplicas : RunBy::kAll].push_back(
+        row.memory_path);
     row.times = time_shares(*part.graph, ran.spans);
     row.calls = calls_of(part.machine->fabric(), *part.graph, part.plan, ran.spans);
     row.limited_by = shares_of(ran.outcome, causes);
@@ -145,10 +163,61 @@ class StepRunner {
     row.trajectory = ran.outcome.trajectory;
     return row;
   }
-  /// Over which memory paths replicas stood for all, and over which all ran.
-  const std::map<bool, std::vector<std::string>>& by_replicas() const { return by_replicas_; }
+  /// Over which memory paths who ran.
+  const std::map<RunBy, std::vector<std::string>>& run_by() const { return run_by_; }
 
  private:
+  /// Whether the calls come to more transfers than some seconds' of one core. Of replicas on rings
+  /// one rank stands for all.
+  bool is_long(MemoryPath path) {
+    constexpr double kMostTransfers = 1e6;
+    const Communicator all = Communicator::of_all(on_.fabric());
+    const Schedule& schedule = on_.decisions().schedule(all, path);
+    const TaskGraph& graph = lone_calls_->graph();
+    const std::vector<std::uint64_t> calls = graph.calls();
+    const bool is_few =
+        replicas_ != nullptr && replicas_->stand_for_all(of_replicas_, on_.decisions(), path);
+    double transfers = 0;
+    for (std::size_t e = 0; e < graph.exchanges.size(); ++e) {
+      const Exchange& exchange = graph.exchanges[e];
+      transfers += static_cast<double>(calls[e]) *
+                   plan_size(on_.devices(), schedule, exchange.op, exchange.bytes).transfers;
+    }
+    return (is_few ? transfers / on_.gpus() : transfers) > kMostTransfers;
+  }
+  StepRow run_lone_calls(MemoryPath path, std::vector<std::string>& notes) {
+    LoneCalls::Run ran =
+        lone_calls_->run(asked_.scenario, asked_.spec, std::string(memory_path_name(path)),
+                         options_, asked_.catalog);
+    const TaskGraph& graph = lone_calls_->graph();
+    StepRow row;
+    row.memory_path = ran.exchanges.front().memory_path;
+    run_by_[RunBy::kLoneCalls].push_back(row.memory_path);
+    row.times = time_shares(graph, ran.spans);
+    row.limited_by = shares_of_calls(graph, row.times, ran.exchanges);
+    const std::vector<std::uint64_t> calls = graph.calls();
+    const std::vector<double> times = exchange_times(graph, ran.spans);
+    for (std::size_t e = 0; e < graph.exchanges.size(); ++e) {
+      const ResultRow& call = ran.exchanges[e];
+      row.calls.push_back({.group = graph.groups.front().name,
+                           .op = call.op,
+                           .bytes = call.bytes,
+                           .ranks = call.ranks,
+                           .nodes = call.nodes,
+                           .groups = 1,
+                           .calls = calls[e],
+                           .algo = call.algo,
+                           .proto = call.proto,
+                           .channels = call.channels,
+                           .nccl_choice = call.nccl_choice,
+                           .time_us = times[e] * 1e6});
+      row.trajectory = combined(row.trajectory, call.trajectory);
+    }
+    for (std::string& note : ran.notes) {
+      if (std::ranges::find(notes, note) == notes.end()) notes.push_back(std::move(note));
+    }
+    return row;
+  }
   /// What runs.
   struct Part {
     const Machine* machine;
@@ -180,31 +249,38 @@ class StepRunner {
   }
 
   ScenarioMachine& on_;
+  const StepAsked& asked_;
   const std::function<TaskGraph()>& make_graph_;
   Replicas* replicas_;
   const PredictOptions& options_;
   TaskGraph of_replicas_;
+  std::optional<LoneCalls> lone_calls_;
   std::optional<TaskGraph> all_;
-  std::map<bool, std::vector<std::string>> by_replicas_;
+  std::map<RunBy, std::vector<std::string>> run_by_;
 };
 
-/// What is simulated, and what every step leaves out. `by`: memory paths over which replicas stood
-/// for all, and others.
-void add_limits(const std::map<bool, std::vector<std::string>>& by, const Replicas* replicas,
+std::string what_ran(RunBy by, const Replicas* replicas) {
+  if (by == RunBy::kLoneCalls) {
+    return "of calls that are alike one is simulated, alone and behind another, and takes as long "
+           "in "
+           "the step (--unfolded simulates all)";
+  }
+  if (by == RunBy::kAll) return "every call of every group is simulated";
+  return fmt::format(
+      "every call of every group of {} data-parallel replicas is simulated, which stand for all "
+      "{}{}",
+      replicas->step().degree(Parallel::kData), replicas->stand_for(),
+      replicas->on_one_switch()
+          ? ""
+          : " (all messages between nodes take as long as between the farthest)");
+}
+
+/// What is simulated, and what every step leaves out. `by`: over which memory paths who ran.
+void add_limits(const std::map<RunBy, std::vector<std::string>>& by, const Replicas* replicas,
                 std::vector<std::string>& notes) {
-  for (const auto& [of_replicas, paths] : by) {
+  for (const auto& [who, paths] : by) {
     std::string what = by.size() > 1 ? fmt::format("{}: ", fmt::join(paths, ", ")) : "";
-    what += "every call of every group";
-    if (of_replicas) {
-      what +=
-          fmt::format(" of {} data-parallel replicas", replicas->step().degree(Parallel::kData));
-    }
-    what += " is simulated";
-    if (of_replicas) what += fmt::format(", which stand for all {}", replicas->stand_for());
-    if (of_replicas && !replicas->on_one_switch()) {
-      what += " (all messages between nodes take as long as between the farthest)";
-    }
-    notes.push_back(what +
+    notes.push_back(what + what_ran(who, replicas) +
                     "; times of computing are as given: that kernels of NCCL take SMs, and their "
                     "data the memory's bandwidth, from what computes beside them is not modelled");
   }
@@ -223,10 +299,10 @@ void add_choice_notes(const std::vector<StepRow>& rows, std::vector<std::string>
   notes.insert(notes.end(), said.begin(), said.end());
 }
 
-StepResult predict_on(ScenarioMachine& on, const Scenario& scenario,
-                      const std::function<TaskGraph()>& graph, Replicas* replicas,
-                      const PredictOptions& options) {
-  StepRunner runner(on, graph, replicas, options);
+StepResult predict_on(ScenarioMachine& on, const StepAsked& asked,
+                      const std::function<TaskGraph()>& graph, Replicas* replicas) {
+  const auto& [scenario, spec, options, catalog] = asked;
+  StepRunner runner(on, asked, graph, replicas);
   StepResult result;
   result.ranks = on.gpus();
   result.nodes = on.fabric().nodes();
@@ -254,7 +330,7 @@ StepResult predict_on(ScenarioMachine& on, const Scenario& scenario,
     result.notes.push_back("NCCL by itself leaves GPUDirect RDMA off for " + gpu +
                            " in some communicator; it is forced on the gdr path");
   }
-  add_limits(runner.by_replicas(), replicas, result.notes);
+  add_limits(runner.run_by(), replicas, result.notes);
   result.provenance = on.provenance();
   return result;
 }
@@ -284,27 +360,27 @@ RunResult rows_of(const StepResult& result) {
   return out;
 }
 
-StepResult predict_step(const Scenario& scenario, TopologySpec spec, const PredictOptions& options,
-                        const ParamCatalog& catalog) {
+StepResult predict_step(const Scenario& scenario, const TopologySpec& spec,
+                        const PredictOptions& options, const ParamCatalog& catalog) {
   if (!scenario.step) {
     throw InputError(scenario.file + ": has no `workload: {step: ...}`; weft run runs it");
   }
-  ScenarioMachine on(scenario, std::move(spec), options, catalog);
+  ScenarioMachine on(scenario, spec, options, catalog);
   require_ranks(on, scenario, scenario.step->ranks());
   std::unique_ptr<Replicas> replicas;
   if (options.folds) {
     replicas = Replicas::of(*scenario.step, on.machine(), on.parts(), on.decisions().asked());
   }
   const auto graph = [&] { return training_graph(*scenario.step); };
-  return predict_on(on, scenario, graph, replicas.get(), options);
+  return predict_on(on, {scenario, spec, options, catalog}, graph, replicas.get());
 }
 
-StepResult predict_graph(const Scenario& scenario, TopologySpec spec, std::uint64_t ranks,
+StepResult predict_graph(const Scenario& scenario, const TopologySpec& spec, std::uint64_t ranks,
                          const std::function<TaskGraph()>& graph, const PredictOptions& options,
                          const ParamCatalog& catalog) {
-  ScenarioMachine on(scenario, std::move(spec), options, catalog);
+  ScenarioMachine on(scenario, spec, options, catalog);
   require_ranks(on, scenario, ranks);
-  return predict_on(on, scenario, graph, nullptr, options);
+  return predict_on(on, {scenario, spec, options, catalog}, graph, nullptr);
 }
 
 }  // namespace weft

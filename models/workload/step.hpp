@@ -52,11 +52,11 @@ RunResult rows_of(const StepResult& result);
 /// The same input gives the same result. Throws InputError: no step; GPUs that are not as many as
 /// the step is split over; a step of no time; what NCCL or the machine cannot do; what would take
 /// hours. Stopped, if it is stopped before its first memory path is finished.
-StepResult predict_step(const Scenario& scenario, TopologySpec spec, const PredictOptions& options,
-                        const ParamCatalog& catalog);
+StepResult predict_step(const Scenario& scenario, const TopologySpec& spec,
+                        const PredictOptions& options, const ParamCatalog& catalog);
 /// The same with tasks of the caller's, of so many ranks, in place of the scenario's step. They are
 /// asked for once the machine is known to have as many GPUs.
-StepResult predict_graph(const Scenario& scenario, TopologySpec spec, std::uint64_t ranks,
+StepResult predict_graph(const Scenario& scenario, const TopologySpec& spec, std::uint64_t ranks,
                          const std::function<TaskGraph()>& graph, const PredictOptions& options,
                          const ParamCatalog& catalog);
 

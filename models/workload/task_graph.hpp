@@ -53,6 +53,9 @@ struct Task {
   bool computes() const { return exchange == kNoTask; }
 };
 
+/// The cause of time that is computed.
+inline std::string compute_cause(const std::string& label) { return "compute: " + label; }
+
 /// What every rank does, and what must have ended before. Each rank has a queue of what its GPU
 /// computes, one of what its host does, and one for each of its groups: a queue's tasks run one
 /// after another, in their order (CUDA's streams). The n-th call of an exchange is the same on all

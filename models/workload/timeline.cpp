@@ -93,6 +93,7 @@ class Shares {
   Shares(const TaskGraph& graph, const TaskSpans& spans)
       : graph_{graph}, spans_{spans}, timeline_{graph, spans} {
     for (const std::string& label : graph.labels) out_.computes.push_back({label});
+    out_.exchanges_critical_s.resize(graph.exchanges.size());
     std::map<std::string, std::size_t> known;
     for (const TaskGroup& group : graph.groups) {
       const auto [at, is_new] = known.try_emplace(group.name, out_.groups.size());
@@ -184,7 +185,9 @@ class Shares {
       if (task.computes()) {
         out_.computes[task.label].critical_s += seconds(to - timeline_.span(id).begin);
       } else {
-        group_of(task).critical_s += seconds(to - timeline_.joined(id));
+        const double critical_s = seconds(to - timeline_.joined(id));
+        group_of(task).critical_s += critical_s;
+        out_.exchanges_critical_s[task.exchange] += critical_s;
         if (timeline_.joined(id) == timeline_.call(id).begun) id = timeline_.call(id).last;
       }
       to = timeline_.span(id).begin;

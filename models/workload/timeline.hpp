@@ -37,9 +37,10 @@ struct GroupTime {
 /// peers, and `idle_s`; the critical path is computing and groups alone.
 struct TimeShares {
   double step_s{0};
-  std::vector<ComputeTime> computes;  ///< in the order of the graph's labels
-  std::vector<GroupTime> groups;      ///< in the order of their names' first
-  double idle_s{0};                   ///< of a GPU, on average: before others have ended, too
+  std::vector<ComputeTime> computes;         ///< in the order of the graph's labels
+  std::vector<GroupTime> groups;             ///< in the order of their names' first
+  std::vector<double> exchanges_critical_s;  ///< by exchange: of its group's, on the critical path
+  double idle_s{0};  ///< of a GPU, on average: before others have ended, too
 };
 
 /// Splits the time from 0 to the last task's end.

@@ -1,0 +1,127 @@
+#include "models/workload/lone_calls.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "models/workload/training.hpp"
+
+namespace weft {
+namespace {
+
+/// A scenario of one operation in the step's place.
+Scenario of_op(const Scenario& step, Op op, const std::set<Bytes>& sizes,
+               const std::string& memory_path) {
+  Scenario out = step;
+  out.step.reset();
+  out.op = op_name(op);
+  out.sizes.assign(sizes.begin(), sizes.end());
+  out.memory_paths = {memory_path};
+  return out;
+}
+
+/// Kernels stand in queues, and no host waits for them: one alone, and one of many.
+PredictOptions launched_alone(PredictOptions options) {
+  options.set.push_back({"nccl.launch", "single", {}});
+  options.set.push_back({"nccl.host_wait", "0 ns", {}});
+  return options;
+}
+PredictOptions launched_behind(PredictOptions options) {
+  options.set.push_back({"nccl.launch", "graph", {}});
+  return options;
+}
+
+Duration time_of(const ResultRow& row) {
+  constexpr double kPicoseconds = 1e6;
+  return Duration::ps(std::llround(row.time_us * kPicoseconds));
+}
+
+}  // namespace
+
+std::optional<LoneCalls> LoneCalls::of(const StepSpec& step) {
+  if (step.degree(Parallel::kData) != step.ranks() || step.ranks() < 2) return std::nullopt;
+  StepSpec two = step;  // whose first rank does what every rank does
+  two.degrees[static_cast<std::size_t>(Parallel::kData)] = 2;
+  TaskGraph graph = training_graph(two);
+  if (graph.groups.size() != 1) return std::nullopt;
+  graph.ranks.resize(1);
+  graph.groups.front().ranks = {0};
+  return LoneCalls(std::move(graph));
+}
+
+LoneCalls::Run LoneCalls::run(const Scenario& scenario, const TopologySpec& spec,
+                              const std::string& memory_path, const PredictOptions& options,
+                              const ParamCatalog& catalog) const {
+  std::map<Op, std::set<Bytes>> sizes;
+  for (const Exchange& exchange : graph_.exchanges) sizes[exchange.op].insert(exchange.bytes);
+  Run out;
+  const auto rows_of = [&](const PredictOptions& how) {
+    std::map<std::pair<Op, std::int64_t>, ResultRow> rows;
+    for (const auto& [op, of_it] : sizes) {
+      RunResult result = predict(of_op(scenario, op, of_it, memory_path), spec, how, catalog);
+      if (!result.not_run.empty()) throw Stopped("stopped");
+      for (ResultRow& row : result.rows) rows[{op, row.bytes}] = std::move(row);
+      for (std::string& note : result.notes) {
+        if (std::ranges::find(out.notes, note) == out.notes.end()) {
+          out.notes.push_back(std::move(note));
+        }
+      }
+    }
+    std::vector<ResultRow> by_exchange;
+    for (const Exchange& exchange : graph_.exchanges) {
+      by_exchange.push_back(rows.at({exchange.op, exchange.bytes.count()}));
+    }
+    return by_exchange;
+  };
+  out.exchanges = rows_of(launched_alone(options));
+  out.spans = spans_of(out.exchanges, rows_of(launched_behind(options)));
+  return out;
+}
+
+/// A task begins when all that it waits for have ended, and the one before it in its queue. A call
+/// whose data are there before that one ends, ends as long behind it as launches do behind each
+/// other, if not as late as alone.
+TaskSpans LoneCalls::spans_of(const Rows& alone, const Rows& behind) const {
+  std::map<std::uint32_t, Time> ended;  // by queue
+  std::vector<TaskSpan> out;
+  for (const Task& task : graph_.ranks.front()) {
+    const auto [queue, is_first] = ended.try_emplace(graph_.queue_of(task));
+    Time ready;
+    for (const std::uint32_t before : task.after) ready = std::max(ready, out[before].end);
+    const Time begin = std::max(ready, queue->second);
+    Time end = begin + task.time;
+    if (!task.computes()) {
+      end = ready + time_of(alone[task.exchange]);
+      if (!is_first) end = std::max(end, queue->second + time_of(behind[task.exchange]));
+    }
+    out.push_back({begin, end});
+    queue->second = end;
+  }
+  return {out};
+}
+
+std::vector<CauseShare> shares_of_calls(const TaskGraph& graph, const TimeShares& times,
+                                        const std::vector<ResultRow>& exchanges) {
+  std::map<std::string, CauseShare> by_cause;
+  const auto add = [&](const std::string& cause, const std::string& where, double share) {
+    by_cause.try_emplace(cause, CauseShare{cause, where, 0}).first->second.share += share;
+  };
+  for (const ComputeTime& computes : times.computes) {
+    add(compute_cause(computes.label), "", computes.critical_s / times.step_s);
+  }
+  for (std::size_t e = 0; e < graph.exchanges.size(); ++e) {
+    for (const CauseShare& share : exchanges[e].limited_by) {
+      add(share.cause, share.where, share.share * times.exchanges_critical_s[e] / times.step_s);
+    }
+  }
+  std::vector<CauseShare> out;
+  for (auto& [cause, share] : by_cause) {
+    if (share.share > 0) out.push_back(std::move(share));
+  }
+  std::ranges::stable_sort(out, std::ranges::greater{}, &CauseShare::share);
+  return out;
+}
+
+}  // namespace weft
