@@ -4,13 +4,14 @@
 #include <vector>
 
 #include "models/collective/predict.hpp"
+#include "models/collective/sensitivity.hpp"
 #include "models/workload/step.hpp"
 #include "tools/predict_arguments.hpp"
 
 namespace weft {
 
-/// The files of a scenario's execution traces, one a rank; none: it has none. Throws InputError:
-/// they are not there, or this weft cannot read them.
+/// The files of a scenario's execution traces, one a rank; none: it has none, or this weft cannot
+/// read them. Throws InputError: they are not there.
 std::vector<std::string> trace_files(const Scenario& scenario);
 
 /// read_scenario(), for commands that take any workload: no output overwrites a trace either.
@@ -18,12 +19,12 @@ Scenario read_any_scenario(const PredictArguments& arguments, const Outputs& out
 
 /// Predicts a scenario's training step, be it described or traced, on a topology. Throws as
 /// predict_step() does, and where traces cannot be read.
-StepResult answer_step(const Scenario& scenario, TopologySpec spec, const PredictOptions& options,
-                       const ParamCatalog& catalog);
+StepResult answer_step(const Scenario& scenario, const TopologySpec& spec,
+                       const PredictOptions& options, const ParamCatalog& catalog);
 
-/// Predicts whatever a scenario's workload is, as rows: an operation and jobs as predict() has
-/// them, a step and irregular traffic one for each memory path, without bytes. Throws as they do.
-RunResult answer(const Scenario& scenario, TopologySpec spec, const PredictOptions& options,
-                 const ParamCatalog& catalog);
+/// Whoever predicts one scenario again and again, whatever its workload is, as rows: an operation
+/// and jobs as predict() has them, a step and irregular traffic one for each memory path, without
+/// bytes. Its traces are read once. Any threads may ask. Throws as they do.
+Predictor any_predictor();
 
 }  // namespace weft

@@ -48,7 +48,6 @@ void run(const SensitivityArguments& arguments, const Outputs& outputs) {
   const Stopping stopping(arguments.time_limit);
   const ParamCatalog catalog = make_catalog();
   SensitivityRequest request;
-  request.predictor = answer;
   request.options = predict_options(arguments.predict, ParameterSet{});
   request.options.stop = stopping.stop();
   request.step = step_of(arguments.step);
@@ -63,7 +62,7 @@ void run(const SensitivityArguments& arguments, const Outputs& outputs) {
   };
   Sensitivity result;
   try {
-    result = sensitivity(scenario, topology, request, catalog);
+    result = sensitivity(scenario, topology, request, any_predictor(), catalog);
   } catch (const Stopped&) {
     throw Stopped(stopping.by() + " before any parameter was moved; nothing is written");
   }

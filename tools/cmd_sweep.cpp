@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <charconv>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <numeric>
@@ -110,12 +111,18 @@ class SweepProgress {
   double all_{0};
 };
 
-/// The block of a point; nullopt if it was stopped.
-std::optional<Block> run_point(const Sweep& sweep, std::size_t point, PredictOptions options) {
+/// The block of a point; nullopt if it was stopped. `idle` hears of what was set without an effect.
+template <typename Idle>
+std::optional<Block> run_point(const Sweep& sweep, std::size_t point, PredictOptions options,
+                               Idle idle) {
   options.set = settings_at(sweep, point);
   try {
-    const RunResult result = answer(sweep.scenario, sweep.topology, options, sweep.catalog);
+    const RunResult result =
+        sweep.predictor(sweep.scenario, sweep.topology, options, sweep.catalog);
     if (!result.not_run.empty()) return std::nullopt;
+    for (const std::string& note : result.notes) {
+      if (note.starts_with("no effect")) idle(note);
+    }
     return block_of(sweep, point, result);
   } catch (const Stopped&) {
     return std::nullopt;
@@ -125,14 +132,16 @@ std::optional<Block> run_point(const Sweep& sweep, std::size_t point, PredictOpt
 }
 
 /// Runs those of the points that are not in `done` and adds them, until it is stopped. Each goes to
-/// the journal when it is there.
-void run_missing(const Sweep& sweep, const std::vector<std::size_t>& points, Journal* journal,
-                 Blocks& done) {
+/// the journal when it is there. What was set without an effect, by points.
+std::map<std::string, std::size_t> run_missing(const Sweep& sweep,
+                                               const std::vector<std::size_t>& points,
+                                               Journal* journal, Blocks& done) {
+  std::map<std::string, std::size_t> without_effect;
   std::vector<std::size_t> missing;
   for (const std::size_t point : points) {
     if (!done.contains(sweep.points[point].digest)) missing.push_back(point);
   }
-  if (missing.empty()) return;
+  if (missing.empty()) return without_effect;
   std::mutex mutex;
   SweepProgress progress(missing.size());
   const std::shared_ptr<SharedRuns> shared = make_shared_runs();
@@ -144,13 +153,18 @@ void run_missing(const Sweep& sweep, const std::vector<std::size_t>& points, Jou
     options.on_progress = [&](const RunProgress& p) {
       if (p.rows_done < p.rows) progress.is_at(i, p.work_done / p.work);
     };
-    std::optional<Block> block = run_point(sweep, missing[i], std::move(options));
+    const auto idle = [&](const std::string& note) {
+      const std::lock_guard lock(mutex);
+      ++without_effect[note];
+    };
+    std::optional<Block> block = run_point(sweep, missing[i], std::move(options), idle);
     if (!block) return;
     progress.is_at(i, 1);
     const std::lock_guard lock(mutex);
     if (journal != nullptr) journal->append(lines_of(*block));
     done[sweep.points[missing[i]].digest] = std::move(*block);
   });
+  return without_effect;
 }
 
 /// Refuses an axis of which no value can be set, such as one whose key does not exist, so that
@@ -204,13 +218,13 @@ std::vector<std::optional<BillTotal>> totals_of(const Sweep& sweep, const PriceL
 
 /// What decides every point's results beside its values: whatever is not in it makes no difference.
 std::string digest_base(const Sweep& sweep, const std::optional<PriceList>& prices) {
-  constexpr std::int64_t kMaxTraceBytes = 1LL << 32;  // their reader says what is too much
-  std::string base = fmt::format("weft {} {}\nscenario {:016x}\ntopology {:016x}\n", weft_version(),
-                                 source_digest(), sweep.scenario.digest, sweep.topology.digest);
+  constexpr std::int64_t kMaxFileBytes = 1LL << 30;  // as readers of traces have it
+  std::string base = fmt::format("weft {} {}\nscenario {:016x}\n", weft_version(), source_digest(),
+                                 sweep.scenario.digest);
   std::vector<std::string> files = files_of(sweep.scenario);
   for (std::string& file : trace_files(sweep.scenario)) files.push_back(std::move(file));
   for (const std::string& file : files) {
-    base += fmt::format("file {:016x}\n", fnv1a(read_text_file(file, kMaxTraceBytes)));
+    base += fmt::format("file {:016x}\n", fnv1a(read_text_file(file, kMaxFileBytes)));
   }
   for (const ScenarioSetting& s : sweep.options.set) base += "set " + s.key + "=" + s.value + '\n';
   if (sweep.options.nccl_version) base += "nccl " + sweep.options.nccl_version->text() + '\n';
@@ -231,6 +245,7 @@ Sweep make_sweep(const SweepArguments& arguments, const Outputs& outputs,
   sweep.options.set.insert(sweep.options.set.begin(), params_file.set.begin(),
                            params_file.set.end());
   sweep.options.stop = stopping.stop();
+  sweep.predictor = any_predictor();
   for (const std::string& text : predict.set) sweep.axes.push_back(parse_axis(text));
   sweep.topology = read_topology(sweep.scenario.topology, sweep.catalog);
   std::optional<PriceList> prices;
@@ -249,7 +264,7 @@ Sweep make_sweep(const SweepArguments& arguments, const Outputs& outputs,
   return sweep;
 }
 
-/// Where the whole grid is asked of two nodes. A step or jobs are of the nodes that they have.
+/// Where the whole grid is asked of two nodes. Other workloads are of the nodes that they have.
 void say_scale(const Sweep& sweep) {
   if (sweep.scenario.op.empty()) return;
   std::string note;
@@ -329,8 +344,11 @@ void run_shard(const Sweep& sweep, const Shard& shard, const SweepArguments& arg
       done.merge(read_blocks(sweep, lines, csv + ".part"));
     }
   }
-  run_missing(sweep, points, journal ? &*journal : nullptr, done);
+  const auto without_effect = run_missing(sweep, points, journal ? &*journal : nullptr, done);
   write_table(sweep, points, done, csv);
+  for (const auto& [note, count] : without_effect) {
+    std::cerr << fmt::format("note: {} (at {} of {} points)\n", note, count, points.size());
+  }
   if (journal) journal->remove();
   judge(sweep, points, done, csv, stopping);
 }

@@ -2,16 +2,18 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 namespace weft {
 namespace {
 
 /// The reason that a result's notes give for a memory path without rows.
 std::string why_not_run(const RunResult& result, const std::string& path) {
-  for (const char* how : {" is not run: ", " falls back to host-staged: "}) {
-    const std::string start = path + how;
-    for (const std::string& note : result.notes) {
-      if (note.starts_with(start)) return note.substr(start.size());
-    }
+  const std::string not_run = path + " is not run: ";
+  const std::string falls_back = fmt::format("{} {}", path, kFallsBack);
+  for (const std::string& note : result.notes) {
+    if (note.starts_with(not_run)) return note.substr(not_run.size());
+    if (note.starts_with(falls_back)) return note.substr(path.size() + 1);
   }
   return "is not run";
 }

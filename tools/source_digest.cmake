@@ -2,7 +2,7 @@
 # source and parameter file below ROOT/sim, ROOT/models and ROOT/replay/chakra.
 file(GLOB_RECURSE files RELATIVE ${ROOT}
   ${ROOT}/sim/*.cpp ${ROOT}/sim/*.hpp ${ROOT}/models/*.cpp ${ROOT}/models/*.hpp ${ROOT}/models/*.yaml
-  ${ROOT}/replay/chakra/*.cpp ${ROOT}/replay/chakra/*.hpp)
+  ${ROOT}/replay/chakra/*.cpp ${ROOT}/replay/chakra/*.hpp ${ROOT}/replay/chakra/*.proto)
 list(SORT files)
 set(all "")
 foreach(file IN LISTS files)

@@ -3,6 +3,7 @@
 #include <array>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "sim/base/quantity.hpp"
 #include "sim/result/fields.hpp"
@@ -111,6 +112,9 @@ constexpr std::array kResultFields{
                 [](const StepResult& r) { return texts(r.verdict); }},
     ResultField{{"notes", "list of text", "", "what is left out, NCCL's choices, warnings"},
                 [](const StepResult& r) { return texts(r.notes); }},
+    ResultField{{"incomplete", "list of text", "if it was stopped early",
+                 "the memory paths that are missing: Ctrl-C, SIGTERM or --time-limit came first"},
+                [](const StepResult& r) { return r.not_run.empty() ? Json() : texts(r.not_run); }},
     ResultField{{"provenance", "map", "", "what the result was made from, as weft.run/1 has it"},
                 [](const StepResult& r) { return to_json(r.provenance); }}};
 
@@ -177,6 +181,10 @@ std::string step_text(const StepResult& result) {
   std::string out =
       fmt::format("# weft step: {} GPUs on {} nodes\n#\n", result.ranks, result.nodes);
   for (const StepRow& row : result.rows) out += row_text(row);
+  if (!result.not_run.empty()) {
+    out += fmt::format("# incomplete: {} missing, as it was stopped\n#\n",
+                       fmt::join(result.not_run, ", "));
+  }
   for (const std::string& sentence : result.verdict) out += "# " + sentence + '\n';
   for (const std::string& note : result.notes) out += "# note: " + note + '\n';
   return out;

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "models/nccl/memory_path.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/quantity.hpp"
 #include "sim/io/csv.hpp"
@@ -82,19 +83,28 @@ std::vector<RowKey> keys_of_path(const Scenario& scenario, const std::string& pa
   return out;
 }
 
-/// Whether a point has all its rows: of each path either all that are run, or the one that says why
-/// there is none.
-bool is_whole(const Scenario& scenario, const std::vector<RowKey>& rows) {
-  std::set<RowKey> left(rows.begin(), rows.end());
-  if (left.size() != rows.size()) return false;
-  if (rows.size() == 1 && left.erase({"", "", ""}) == 1) return true;  // refused
-  return std::all_of(scenario.memory_paths.begin(), scenario.memory_paths.end(),
-                     [&](const std::string& path) {
-                       if (left.erase({path, "", ""}) == 1) return true;
-                       const std::vector<RowKey> keys = keys_of_path(scenario, path);
-                       return std::all_of(keys.begin(), keys.end(),
-                                          [&](const RowKey& key) { return left.erase(key) == 1; });
-                     });
+/// What a table has of a point.
+struct PointRows {
+  std::vector<RowKey> run;
+  std::map<std::string, std::string> not_run;  ///< why, by memory path; "": the point is refused
+};
+
+/// Whether that is all: of each path that was asked for, and of host-staged where one fell back to
+/// it, either all rows that are run, or the one that says why there are none.
+bool is_whole(const Scenario& scenario, const PointRows& rows) {
+  const std::set<RowKey> run(rows.run.begin(), rows.run.end());
+  if (run.size() != rows.run.size()) return false;
+  if (run.empty() && rows.not_run.size() == 1 && rows.not_run.contains("")) return true;
+  std::set<std::string> paths(scenario.memory_paths.begin(), scenario.memory_paths.end());
+  for (const auto& [path, why] : rows.not_run) {
+    if (why.starts_with(kFallsBack)) paths.emplace(memory_path_name(MemoryPath::kHostStaged));
+  }
+  return std::all_of(paths.begin(), paths.end(), [&](const std::string& path) {
+    if (rows.not_run.contains(path)) return true;
+    const std::vector<RowKey> keys = keys_of_path(scenario, path);
+    return std::all_of(keys.begin(), keys.end(),
+                       [&](const RowKey& key) { return run.contains(key); });
+  });
 }
 
 void check_values(const Sweep& sweep, const Cells& cells, const Place& place) {
@@ -174,7 +184,8 @@ Blocks read_blocks(const Sweep& sweep, std::string_view text, const std::string&
   const std::size_t not_run_column = column(sweep, "not_run");
   const bool has_jobs = sweep.rows_of() == RowsOf::kJobs;
   const std::size_t job_column = has_jobs ? column(sweep, "job") : 0;
-  std::map<std::string, std::vector<RowKey>> rows;
+  const std::size_t time_column = column(sweep, "time_us");
+  std::map<std::string, PointRows> rows;
   Blocks blocks;
   int number = 1;
   while (!text.empty()) {
@@ -191,8 +202,13 @@ Blocks read_blocks(const Sweep& sweep, std::string_view text, const std::string&
     check_values(sweep, cells, place);
     if (cells[not_run_column] == kStoppedBefore) continue;
     if (sweep.has_front) cells[column(sweep, "pareto")].clear();
-    rows[cells.back()].emplace_back(cells[path_column], cells[bytes_column],
-                                    has_jobs ? cells[job_column] : "");
+    PointRows& of_point = rows[cells.back()];
+    if (!cells[not_run_column].empty()) {
+      of_point.not_run.emplace(cells[path_column], cells[not_run_column]);
+    } else if (!cells[time_column].empty()) {
+      of_point.run.emplace_back(cells[path_column], cells[bytes_column],
+                                has_jobs ? cells[job_column] : "");
+    }
     Block& block = blocks[cells.back()];
     block.refused = cells[op_column].empty();
     block.rows.push_back(std::move(cells));

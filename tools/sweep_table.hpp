@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "models/collective/predict.hpp"
+#include "models/collective/sensitivity.hpp"
 #include "sim/input/prices.hpp"
 #include "sim/input/scenario.hpp"
 #include "sim/report/csv_report.hpp"
@@ -22,6 +23,7 @@ struct Sweep {
   std::vector<SweepAxis> axes;
   std::vector<SweepPoint> points;
   TopologySpec topology{};                         ///< before anything is set
+  Predictor predictor{};                           ///< of its points
   bool has_prices{false};                          ///< the table then has what each point costs
   std::vector<std::optional<BillTotal>> totals{};  ///< by point; absent where it cannot be built
   bool has_front{false};                           ///< and which rows are on the Pareto front

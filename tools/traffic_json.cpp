@@ -4,6 +4,7 @@
 #include <array>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "sim/result/fields.hpp"
 
@@ -82,6 +83,10 @@ constexpr std::array kResultFields{
                 [](const TrafficResult& r) { return texts(r.verdict); }},
     ResultField{{"notes", "list of text", "", "what is left out, warnings"},
                 [](const TrafficResult& r) { return texts(r.notes); }},
+    ResultField{
+        {"incomplete", "list of text", "if it was stopped early",
+         "the memory paths that are missing: Ctrl-C, SIGTERM or --time-limit came first"},
+        [](const TrafficResult& r) { return r.not_run.empty() ? Json() : texts(r.not_run); }},
     ResultField{{"provenance", "map", "", "what the result was made from, as weft.run/1 has it"},
                 [](const TrafficResult& r) { return to_json(r.provenance); }}};
 
@@ -137,6 +142,10 @@ std::string traffic_text(const TrafficResult& result) {
   std::string out = fmt::format("# weft traffic: {}, {} GPUs on {} nodes\n#\n", result.op,
                                 result.ranks, result.nodes);
   for (const TrafficRow& row : result.rows) out += row_text(row);
+  if (!result.not_run.empty()) {
+    out += fmt::format("# incomplete: {} missing, as it was stopped\n#\n",
+                       fmt::join(result.not_run, ", "));
+  }
   for (const std::string& sentence : result.verdict) out += "# " + sentence + '\n';
   for (const std::string& note : result.notes) out += "# note: " + note + '\n';
   return out;

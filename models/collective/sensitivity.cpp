@@ -134,7 +134,9 @@ class Variants {
 /// In which a row of the same work is compared.
 double speed(const ResultRow& row) { return row.bytes > 0 ? row.busbw_gb_per_s : 1 / row.time_us; }
 
+/// Of what has no bytes what its row says of all its calls.
 std::string decision(const ResultRow& row) {
+  if (row.channels == 0) return row.algo;
   return fmt::format("{} {} x {}", row.algo, row.proto, row.channels);
 }
 
@@ -186,7 +188,7 @@ std::vector<Values> add_params(const RunResult& run, const SensitivityRequest& r
 
 std::vector<Outcome> run_variants(const Scenario& scenario, const TopologySpec& topology,
                                   const SensitivityRequest& request,
-                                  const std::vector<Variant>& variants,
+                                  const std::vector<Variant>& variants, const Predictor& predictor,
                                   const ParamCatalog& catalog) {
   std::vector<Outcome> outcomes(variants.size());
   std::mutex mutex;
@@ -202,7 +204,7 @@ std::vector<Outcome> run_variants(const Scenario& scenario, const TopologySpec& 
     }
     try {
       if (options.stop != nullptr) options.stop->check();
-      RunResult run = request.predictor(scenario, topology, options, catalog);
+      RunResult run = predictor(scenario, topology, options, catalog);
       if (!run.not_run.empty()) throw Stopped("stopped");
       outcomes[i].rows = std::move(run.rows);
     } catch (const InputError& e) {
@@ -229,9 +231,9 @@ const ResultRow* counterpart(const ResultRow& row, const std::vector<ResultRow>&
 }
 
 std::string change_of_decision(const ResultRow& before, const ResultRow& then) {
-  std::string out;
-  if (then.memory_path != before.memory_path) out = then.memory_path + ", ";
-  return out.empty() && decision(then) == decision(before) ? "" : out + decision(then);
+  const std::string path = then.memory_path == before.memory_path ? "" : then.memory_path;
+  if (decision(then) == decision(before)) return path;
+  return path + (path.empty() ? "" : ", ") + decision(then);
 }
 
 /// Of a number: d ln(speed) / d ln(parameter).
@@ -294,10 +296,11 @@ void add_effects(const std::vector<Variant>& variants, const std::vector<Outcome
 }  // namespace
 
 Sensitivity sensitivity(const Scenario& scenario, const TopologySpec& topology,
-                        const SensitivityRequest& asked, const ParamCatalog& catalog) {
+                        const SensitivityRequest& asked, const Predictor& predictor,
+                        const ParamCatalog& catalog) {
   SensitivityRequest request = asked;
   request.options.shared = make_shared_runs();  // many a parameter changes nothing of the run
-  RunResult run = request.predictor(scenario, topology, request.options, catalog);
+  RunResult run = predictor(scenario, topology, request.options, catalog);
   if (!run.not_run.empty()) throw Stopped("stopped");
   Sensitivity out;
   const std::vector<Values> values = add_params(run, request, catalog, out);
@@ -308,7 +311,7 @@ Sensitivity sensitivity(const Scenario& scenario, const TopologySpec& topology,
   Variants variants(request, out);
   for (std::size_t i = 0; i < values.size(); ++i) variants.add(i, values[i]);
   const std::vector<Outcome> outcomes =
-      run_variants(scenario, topology, request, variants.all(), catalog);
+      run_variants(scenario, topology, request, variants.all(), predictor, catalog);
   add_effects(variants.all(), outcomes, out);
   out.is_stopped = std::any_of(outcomes.begin(), outcomes.end(),
                                [](const Outcome& o) { return o.why_not == kStoppedBefore; });

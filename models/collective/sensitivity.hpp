@@ -16,7 +16,6 @@ using Predictor = std::function<RunResult(const Scenario&, TopologySpec, const P
 
 /// What is asked beside the scenario.
 struct SensitivityRequest {
-  Predictor predictor;
   PredictOptions options;         ///< its threads are those of all runs together
   std::vector<std::string> keys;  ///< parameters to move; none: all that the run uses
   double step{0.01};              ///< how far each is moved, of its value
@@ -77,6 +76,7 @@ inline constexpr double kNoEffect = 1e-6;
 /// numbers and flags that differ between devices so that this cannot be are not moved. Throws as
 /// the predictor does, and InputError for a key that the run does not use.
 Sensitivity sensitivity(const Scenario& scenario, const TopologySpec& topology,
-                        const SensitivityRequest& request, const ParamCatalog& catalog);
+                        const SensitivityRequest& request, const Predictor& predictor,
+                        const ParamCatalog& catalog);
 
 }  // namespace weft

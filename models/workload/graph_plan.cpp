@@ -31,10 +31,11 @@ DeviceId gpu_of(const Fabric& fabric, std::uint32_t rank) {
 class GraphPlanBuilder {
  public:
   GraphPlanBuilder(const DeviceParams& devices, const GroupSchedules& schedules,
-                   const TaskGraph& graph)
+                   const TaskGraph& graph, const Stop* stop)
       : devices_{&devices},
         schedules_{&schedules},
         graph_{&graph},
+        stop_{stop},
         next_block_(graph.ranks.size()) {
     check_tables();
     for (const TaskGroup& group : graph.groups) {
@@ -106,7 +107,8 @@ class GraphPlanBuilder {
       std::uint32_t blocks = 0;
       for (const std::uint32_t e : by_group[g]) {
         const Exchange& exchange = graph_->exchanges[e];
-        const Plan part = exchange_plan(*devices_, exchange, communicators_[g], schedule);
+        if (stop_ != nullptr) stop_->check();
+        const Plan part = exchange_plan(*devices_, exchange, communicators_[g], schedule, stop_);
         for (const Actor& actor : part.actors) {
           if (actor.kind == Actor::Kind::kThreadBlock) blocks = std::max(blocks, actor.number + 1);
         }
@@ -270,6 +272,7 @@ class GraphPlanBuilder {
   const DeviceParams* devices_;
   const GroupSchedules* schedules_;
   const TaskGraph* graph_;
+  const Stop* stop_;
   GraphPlan out_{};
   std::vector<Communicator> communicators_;                // by group
   std::vector<std::vector<Call>> calls_;                   // by exchange and rank of its group
@@ -296,7 +299,7 @@ Communicator communicator_of(const Fabric& fabric, const TaskGroup& group) {
 }
 
 Plan exchange_plan(const DeviceParams& devices, const Exchange& exchange,
-                   const Communicator& communicator, const Schedule& schedule) {
+                   const Communicator& communicator, const Schedule& schedule, const Stop* stop) {
   if (exchange.sends.empty()) {
     return make_plan(devices, communicator, schedule, exchange.op, exchange.bytes);
   }
@@ -304,12 +307,12 @@ Plan exchange_plan(const DeviceParams& devices, const Exchange& exchange,
   for (const auto& [from, to, bytes] : exchange.sends) {
     if (bytes > Bytes{0}) sends.push_back({from, to, bytes});
   }
-  return traffic_plan(devices, communicator, schedule, sends);
+  return traffic_plan(devices, communicator, schedule, sends, stop);
 }
 
 GraphPlan graph_plan(const DeviceParams& devices, const GroupSchedules& schedules,
-                     const TaskGraph& graph) {
-  return GraphPlanBuilder(devices, schedules, graph).build();
+                     const TaskGraph& graph, const Stop* stop) {
+  return GraphPlanBuilder(devices, schedules, graph, stop).build();
 }
 
 }  // namespace weft

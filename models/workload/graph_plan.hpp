@@ -8,6 +8,7 @@
 #include "models/nccl/decide/communicators.hpp"
 #include "models/nccl/schedule.hpp"
 #include "models/workload/task_graph.hpp"
+#include "sim/base/stop.hpp"
 #include "sim/plan/plan.hpp"
 
 namespace weft {
@@ -45,12 +46,14 @@ Communicator communicator_of(const Fabric& fabric, const TaskGroup& group);
 
 /// The plan of a graph: each exchange's is made once, for its group as is decided for that, and
 /// runs as often as its ranks' queues call it. Kernels of different groups of one GPU stand on SMs
-/// of their own. Throws InputError as `schedules` and make_plan do.
+/// of their own. Throws InputError as `schedules` and make_plan do; Stopped once `stop` asks for
+/// it.
 GraphPlan graph_plan(const DeviceParams& devices, const GroupSchedules& schedules,
-                     const TaskGraph& graph);
+                     const TaskGraph& graph, const Stop* stop = nullptr);
 
-/// The plan of one call of an exchange by itself. Throws InputError as make_plan().
+/// The plan of one call of an exchange by itself. Throws InputError as make_plan(); Stopped.
 Plan exchange_plan(const DeviceParams& devices, const Exchange& exchange,
-                   const Communicator& communicator, const Schedule& schedule);
+                   const Communicator& communicator, const Schedule& schedule,
+                   const Stop* stop = nullptr);
 
 }  // namespace weft

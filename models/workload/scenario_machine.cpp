@@ -82,15 +82,19 @@ Provenance ScenarioMachine::provenance() const {
   return out;
 }
 
-std::vector<std::string> run_until_stopped(const std::vector<std::string>& paths, const Stop* stop,
-                                           const std::function<void(const std::string&)>& run) {
+std::vector<std::string> run_paths(const std::vector<std::string>& paths, const Stop* stop,
+                                   const std::function<bool(const std::string&)>& is_there,
+                                   const std::function<void(const std::string&)>& run) {
   for (auto path = paths.begin(); path != paths.end(); ++path) {
+    if (is_there(*path)) continue;
     try {
       if (stop != nullptr) stop->check();
       run(*path);
     } catch (const Stopped&) {
       if (path == paths.begin()) throw;
-      return {path, paths.end()};
+      std::vector<std::string> left(path, paths.end());
+      std::erase_if(left, is_there);
+      return left;
     }
   }
   return {};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <vector>
@@ -51,9 +52,17 @@ class ScenarioMachine {
 bool falls_back(const Machine& machine, const Plan& plan, MemoryPath& path,
                 std::vector<std::string>& notes);
 
-/// Runs one memory path after the other, by their names, until it is stopped; those that it did not
-/// come to. Throws Stopped before the first one is finished.
-std::vector<std::string> run_until_stopped(const std::vector<std::string>& paths, const Stop* stop,
-                                           const std::function<void(const std::string&)>& run);
+/// Whether there is a row of that memory path.
+template <class Row>
+bool has_row(const std::vector<Row>& rows, const std::string& memory_path) {
+  return std::ranges::find(rows, memory_path, &Row::memory_path) != rows.end();
+}
+
+/// Runs one memory path after the other, by their names, until it is stopped, but for those that
+/// are there already, as others fell back to them; those that it did not come to. Throws Stopped
+/// before the first one is finished.
+std::vector<std::string> run_paths(const std::vector<std::string>& paths, const Stop* stop,
+                                   const std::function<bool(const std::string&)>& is_there,
+                                   const std::function<void(const std::string&)>& run);
 
 }  // namespace weft

@@ -227,12 +227,13 @@ class StepRunner {
   Part part_of(MemoryPath path) {
     CommunicatorDecisions& decisions = on_.decisions();
     if (replicas_ != nullptr && replicas_->stand_for_all(of_replicas_, decisions, path)) {
-      return {
-          &replicas_->machine(), &of_replicas_,
-          graph_plan(replicas_->devices(), replicas_->schedules(decisions, path), of_replicas_)};
+      return {&replicas_->machine(), &of_replicas_,
+              graph_plan(replicas_->devices(), replicas_->schedules(decisions, path), of_replicas_,
+                         options_.stop)};
     }
     if (!all_) all_ = make_graph_();
-    return {&on_.machine(), &*all_, graph_plan(on_.devices(), decided_by(decisions, path), *all_)};
+    return {&on_.machine(), &*all_,
+            graph_plan(on_.devices(), decided_by(decisions, path), *all_, options_.stop)};
   }
   /// Makes calls those of all replicas.
   void stand_for_all(std::vector<StepCall>& calls) const {
@@ -313,12 +314,13 @@ StepResult predict_on(ScenarioMachine& on, const StepAsked& asked,
       throw InputError(place_of(scenario),
                        "the step takes no time: nothing computes, and nothing is exchanged");
     }
-    const auto same = [&](const StepRow& r) { return r.memory_path == row.memory_path; };
-    if (std::any_of(result.rows.begin(), result.rows.end(), same)) return;
+    if (has_row(result.rows, row.memory_path)) return;
     result.verdict.push_back(verdict(row));
     result.rows.push_back(std::move(row));
   };
-  result.not_run = run_until_stopped(scenario.memory_paths, options.stop, run);
+  result.not_run = run_paths(
+      scenario.memory_paths, options.stop,
+      [&](const std::string& name) { return has_row(result.rows, name); }, run);
   add_choice_notes(result.rows, result.notes);
   std::vector<std::string> declined = on.decisions().declined();
   if (replicas != nullptr) {
@@ -337,6 +339,23 @@ StepResult predict_on(ScenarioMachine& on, const StepAsked& asked,
 
 }  // namespace
 
+namespace {
+
+/// "data allreduce Ring Simple x 16; tensor ...": of each kind of call, in their order.
+std::string how_calls_run(const StepRow& step) {
+  std::vector<std::string> all;
+  for (const StepCall& c : step.calls) {
+    std::string how = fmt::format("{} {} {} {} x {}", c.group, c.op, c.algo, c.proto, c.channels);
+    if (std::ranges::find(all, how) == all.end()) all.push_back(std::move(how));
+  }
+  return fmt::format("{}", fmt::join(all, "; "));
+}
+
+/// Times are whole picoseconds.
+double whole_ps_in_us(double seconds) { return std::round(seconds * 1e12) / 1e6; }
+
+}  // namespace
+
 RunResult rows_of(const StepResult& result) {
   RunResult out;
   for (const StepRow& step : result.rows) {
@@ -345,12 +364,13 @@ RunResult rows_of(const StepResult& result) {
     row.ranks = result.ranks;
     row.nodes = result.nodes;
     row.memory_path = step.memory_path;
-    row.time_us = step.times.step_s * 1e6;
+    row.algo = how_calls_run(step);
+    row.time_us = whole_ps_in_us(step.times.step_s);
     row.limited_by = step.limited_by;
     row.trajectory = step.trajectory;
     double computing_s = 0;
     for (const ComputeTime& computes : step.times.computes) computing_s += computes.critical_s;
-    row.computing_us = std::round(computing_s * 1e12) * 1e-6;  // times are whole picoseconds
+    row.computing_us = whole_ps_in_us(computing_s);
     out.rows.push_back(std::move(row));
   }
   for (const std::string& path : result.not_run) out.not_run.push_back({kStepOp, 0, path});

@@ -72,7 +72,7 @@ TrafficRow run_path(ScenarioMachine& on, const TrafficMatrix& matrix, const Traf
   const TaskGraph graph = graph_of(matrix, all.ranks());
   refuse_many(spec, matrix, on.decisions().schedule(all, path));
   const auto plan_of = [&](MemoryPath by) {
-    return graph_plan(on.devices(), decided_by(on.decisions(), by), graph);
+    return graph_plan(on.devices(), decided_by(on.decisions(), by), graph, options.stop);
   };
   GraphPlan plan = plan_of(path);
   if (falls_back(on.machine(), plan.plan, path, notes)) plan = plan_of(path);
@@ -84,8 +84,9 @@ TrafficRow run_path(ScenarioMachine& on, const TrafficMatrix& matrix, const Traf
   row.channels = plan.exchanges.front().channels;
   row.time_us = ran.outcome.time.as_us();
   row.ranks = ranks_of(all, on.fabric(), matrix, ran.spans);
-  row.links = links_of(on.machine(), exchange_plan(on.devices(), graph.exchanges.front(), all,
-                                                   on.decisions().schedule(all, path)));
+  row.links =
+      links_of(on.machine(), exchange_plan(on.devices(), graph.exchanges.front(), all,
+                                           on.decisions().schedule(all, path), options.stop));
   row.limited_by = shares_of(ran.outcome, causes);
   row.trajectory = ran.outcome.trajectory;
   return row;
@@ -142,7 +143,7 @@ TrafficResult predict_traffic(const Scenario& scenario, TopologySpec spec,
     throw InputError(scenario.file + ": its workload is no irregular traffic; weft run runs it");
   }
   ScenarioMachine on(scenario, std::move(spec), options, catalog);
-  const TrafficMatrix matrix = traffic_matrix(*scenario.traffic, on.gpus());
+  const TrafficMatrix matrix = traffic_matrix(*scenario.traffic, on.gpus(), options.stop);
   TrafficResult result;
   result.op = traffic_name(scenario.traffic->kind);
   result.ranks = on.gpus();
@@ -151,12 +152,13 @@ TrafficResult predict_traffic(const Scenario& scenario, TopologySpec spec,
   const auto run = [&](const std::string& name) {
     TrafficRow row =
         run_path(on, matrix, *scenario.traffic, parse_memory_path(name), options, result.notes);
-    const auto same = [&](const TrafficRow& r) { return r.memory_path == row.memory_path; };
-    if (std::any_of(result.rows.begin(), result.rows.end(), same)) return;
+    if (has_row(result.rows, row.memory_path)) return;
     result.verdict.push_back(verdict(row));
     result.rows.push_back(std::move(row));
   };
-  result.not_run = run_until_stopped(scenario.memory_paths, options.stop, run);
+  result.not_run = run_paths(
+      scenario.memory_paths, options.stop,
+      [&](const std::string& name) { return has_row(result.rows, name); }, run);
   result.provenance = on.provenance();
   return result;
 }

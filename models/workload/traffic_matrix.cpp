@@ -119,7 +119,7 @@ class Router {
   std::vector<std::size_t> chosen_;  // ascending
 };
 
-TrafficMatrix routed(const TrafficSpec& spec, std::uint32_t ranks) {
+TrafficMatrix routed(const TrafficSpec& spec, std::uint32_t ranks, const Stop* stop) {
   constexpr double kMostChoices = 1e8;
   if (spec.experts % ranks != 0) {
     fail(spec, fmt::format("{} experts are no multiple of {} ranks", spec.experts, ranks));
@@ -130,6 +130,7 @@ TrafficMatrix routed(const TrafficSpec& spec, std::uint32_t ranks) {
   Router router(spec, ranks);
   TrafficMatrix out;
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+    if (stop != nullptr) stop->check();
     std::mt19937_64 random = random_stream(spec.seed, "tokens of rank " + std::to_string(rank));
     std::vector<std::int64_t> tokens(ranks, 0);
     for (std::uint32_t t = 0; t < spec.tokens; ++t) {
@@ -185,7 +186,7 @@ TrafficMatrix parse_traffic_matrix(const std::string& text, const std::string& f
   return out;
 }
 
-TrafficMatrix traffic_matrix(const TrafficSpec& spec, std::uint32_t ranks) {
+TrafficMatrix traffic_matrix(const TrafficSpec& spec, std::uint32_t ranks, const Stop* stop) {
   if (ranks < 2) fail(spec, "needs at least 2 GPUs");
   TrafficMatrix out;
   switch (spec.kind) {
@@ -200,10 +201,10 @@ TrafficMatrix traffic_matrix(const TrafficSpec& spec, std::uint32_t ranks) {
       out = incast(spec, ranks);
       break;
     case Kind::kDispatch:
-      out = routed(spec, ranks);
+      out = routed(spec, ranks, stop);
       break;
     case Kind::kCombine:
-      out = transposed(routed(spec, ranks));
+      out = transposed(routed(spec, ranks, stop));
       break;
   }
   if (out.empty()) fail(spec, "nobody sends anything");

@@ -214,7 +214,11 @@ std::vector<ScenarioJob> read_jobs(const Yaml& yaml) {
     check_keys(item, kJobKeys);
     jobs.push_back({item.require("job").text(), read_job_nodes(item.require("nodes")),
                     read_op(item.require("op")), read_size(item.require("size")), item.place()});
-    if (!names.insert(jobs.back().name).second) item.require("job").fail("name given twice");
+    const std::string& name = jobs.back().name;
+    if (name.empty() || one_line(name) != name) {
+      item.require("job").fail("write a name without control characters");
+    }
+    if (!names.insert(name).second) item.require("job").fail("name given twice");
     for (const std::uint32_t node : jobs.back().nodes) {
       if (taken.insert(node).second) continue;
       item.require("nodes").fail("node " + std::to_string(node) + " has a job already");

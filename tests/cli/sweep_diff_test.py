@@ -174,7 +174,10 @@ class Sweep(SweepDiffTest):
     def test_a_memory_path_that_is_not_run_is_a_row_that_says_why(self):
         one = (self.here / SMALL).read_text().replace("nodes: 2", "nodes: 1")
         (self.here / "one.yaml").write_text(one)
-        rows = rows_of(self.ok("sweep", "one.yaml", "--set", "wire.mtu=1024"))
+        run = weft("sweep", "one.yaml", "--set", "wire.mtu=1024", cwd=self.here)
+        self.assertEqual((run.returncode, run.stderr.decode()),
+                         (0, "note: no effect inside one node, where no NIC is used: wire.mtu (at 1 of 1 points)\n"))
+        rows = rows_of(run.stdout.decode())
         self.assertEqual([(row["memory_path"], row["bytes"], row["not_run"]) for row in rows],
                          [("gdr", "8", ""), ("gdr", str(1 << 20), ""),
                           ("host-staged", "", "inside one node no NIC is used")])

@@ -9,6 +9,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "models/workload/graph_plan.hpp"
+#include "models/workload/scenario_machine.hpp"
 #include "models/workload/training.hpp"
 #include "sim/input/topology_file.hpp"
 #include "tests/models/prediction.hpp"
@@ -16,7 +18,9 @@
 namespace weft::test::models_step {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 Scenario scenario_of(const StepSpec& step, std::uint32_t nodes) {
   Scenario scenario;
@@ -396,6 +400,43 @@ TEST(GraphPlan, RefusesMoreThanItsTablesHold) {
   send.sends = {{0, 1, Bytes{1}}};
   sends.exchanges.assign(2'000, send);
   EXPECT_THAT(refused(sends), HasSubstr("take fewer ranks, or fewer pairs"));
+}
+
+// What is done when it is stopped is kept; what others fell back to is there already.
+TEST(RunPaths, KeepWhatIsDone) {
+  const std::vector<std::string> paths{"gdr", "nccl", "host-staged"};
+  Stop stop;
+  std::vector<std::string> there;
+  const auto is_there = [&](const std::string& path) {
+    return std::find(there.begin(), there.end(), path) != there.end();
+  };
+  const auto run = [&](const std::string& path) { there.push_back(path); };
+  const auto fall_back_and_stop = [&](const std::string&) {
+    there.emplace_back("host-staged");
+    stop.request();
+  };
+  EXPECT_THAT(run_paths(paths, &stop, is_there, fall_back_and_stop), ElementsAre("nccl"));
+  EXPECT_THAT(there, ElementsAre("host-staged"));
+  EXPECT_THROW(run_paths(paths, &stop, is_there, run), Stopped);
+  EXPECT_THAT(run_paths(paths, nullptr, is_there, run), IsEmpty());
+  EXPECT_THAT(there, ElementsAre("host-staged", "gdr", "nccl"));
+}
+
+TEST(GraphPlan, EndsWhereItIsStopped) {
+  const ParamCatalog catalog = make_catalog();
+  const Scenario scenario = scenario_of({}, 1);
+  ScenarioMachine on(scenario, read_topology(scenario.topology, catalog), {}, catalog);
+  const GroupSchedules decided = decided_by(on.decisions(), MemoryPath::kGdr);
+  Stop stop;
+  TaskGraph graph;
+  graph.groups = {{"all", {0, 1, 2, 3, 4, 5, 6, 7}, {}}};
+  Exchange exchange{0, Op::kAllToAll, Bytes{}};
+  exchange.sends = {{0, 1, Bytes::mib(1)}, {1, 0, Bytes::mib(1)}};
+  graph.exchanges = {exchange};
+  graph.ranks.assign(8, {Task{.exchange = 0, .time = {}, .after = {}}});
+  EXPECT_NO_THROW(graph_plan(on.devices(), decided, graph, &stop));
+  stop.request();
+  EXPECT_THROW(graph_plan(on.devices(), decided, graph, &stop), Stopped);
 }
 
 }  // namespace

@@ -219,12 +219,17 @@ class P2pBuilder {
     }
   }
 
-  Plan build() && {
+  /// Throws Stopped once `stop` asks for it.
+  Plan build(const Stop* stop) && {
     Bytes most;
     for (const Sent& sent : sends_) most = std::max(most, sent.bytes);
     const P2pSplit& shown = split(most, nodes_ > 1);
     shown_ = &shown.protocol;
-    for (Sent& sent : sends_) add_connections(sent);
+    std::uint32_t rank = 0;
+    for (Sent& sent : sends_) {
+      if (stop != nullptr && std::exchange(rank, sent.from) != sent.from) stop->check();
+      add_connections(sent);
+    }
     std::vector<const Sent*> received;
     for (const Sent& sent : sends_) {
       if (!sent.is_copy()) received.push_back(&sent);
@@ -232,11 +237,12 @@ class P2pBuilder {
     std::ranges::sort(received, {}, [](const Sent* s) { return std::pair{s->to, s->round}; });
     auto out = sends_.begin();
     auto in = received.begin();
-    for (std::uint32_t rank = 0; rank < builder_.ranks(); ++rank) {
+    for (rank = 0; rank < builder_.ranks(); ++rank) {
       const auto out_end =
           std::find_if(out, sends_.end(), [&](const Sent& s) { return s.from != rank; });
       const auto in_end =
           std::find_if(in, received.end(), [&](const Sent* s) { return s->to != rank; });
+      if (stop != nullptr) stop->check();
       add_programs(rank, {out, out_end}, {in, in_end});
       out = out_end;
       in = in_end;
@@ -416,11 +422,11 @@ Plan p2p_plan(const DeviceParams& devices, const Communicator& communicator,
   builder.send_in_all_rounds([&](std::uint32_t from, std::uint32_t to) {
     return op == Op::kAllToAll || to == (from + 1) % ranks ? to_peer : Bytes{0};
   });
-  return std::move(builder).build();
+  return std::move(builder).build(nullptr);
 }
 
 Plan traffic_plan(const DeviceParams& devices, const Communicator& communicator,
-                  const Schedule& schedule, std::span<const PeerSend> sends) {
+                  const Schedule& schedule, std::span<const PeerSend> sends, const Stop* stop) {
   std::vector<Bytes> of_rank(communicator.ranks());
   for (const PeerSend& send : sends) of_rank[send.from] += send.bytes;
   const Bytes most = std::ranges::max(of_rank);
@@ -428,7 +434,7 @@ Plan traffic_plan(const DeviceParams& devices, const Communicator& communicator,
   P2pBuilder builder(devices, communicator, schedule,
                      {devices, communicator, schedule, Op::kAllToAll, most, choice});
   builder.send(sends);
-  Plan plan = std::move(builder).build();
+  Plan plan = std::move(builder).build(stop);
   plan.op = kTrafficName;
   return plan;
 }

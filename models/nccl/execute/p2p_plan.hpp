@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "models/nccl/execute/plan_builder.hpp"
+#include "sim/base/stop.hpp"
 
 namespace weft {
 
@@ -49,8 +50,9 @@ inline constexpr std::string_view kTrafficName = "alltoallv";
 /// One group of sends and receives of any sizes (ncclGroupStart ... ncclGroupEnd), in the same
 /// rounds; what a rank sends itself is copied. The plan's bytes are the most that a rank sends.
 /// Throws InputError as p2p_plan. Preconditions: no pair twice, no zeros.
-/// Time and memory grow with the ranks and the sends.
+/// Time and memory grow with the ranks and the sends. Throws Stopped once `stop` asks for it.
 Plan traffic_plan(const DeviceParams& devices, const Communicator& communicator,
-                  const Schedule& schedule, std::span<const PeerSend> sends);
+                  const Schedule& schedule, std::span<const PeerSend> sends,
+                  const Stop* stop = nullptr);
 
 }  // namespace weft

@@ -50,7 +50,7 @@ class Sweep:
         return keys + [name for name in columns_of(rows) if name not in keys] + ["not_run"]
 
     def to_dicts(self) -> list[dict[str, Cell]]:
-        """A dict a row, with the columns of `weft sweep --csv` but `point`; `job` and `alone_us` too, if there are jobs.
+        """A dict a row, with the columns of `weft sweep --csv` but `point`.
 
         The settings, the cells of each row, and not_run: why a point, or a memory path of it, has no rows.
         """
@@ -77,8 +77,8 @@ def sweep(scenario: Scenario, grid: Mapping[str, Sequence[Value]], *, seed: int 
     """Simulates a scenario at every point of a grid: sweep(scenario, {"nic.rate": ["200 Gb/s", "400 Gb/s"]}).
 
     The points run in parallel. A point that is refused says why in `not_run`, as does one that `stop` came before;
-    the others are as `weft sweep` has them. The rest is as in Scenario.predict, but that `stop` is asked on several
-    threads.
+    the others are as `weft sweep` has them, which takes training steps and irregular traffic too. The rest is as in
+    Scenario.predict, but that `stop` is asked on several threads.
 
     Raises InputError: no point, a value given twice, a key of which no value can be set; KeyboardInterrupt: Ctrl-C.
     """
