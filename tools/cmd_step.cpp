@@ -54,8 +54,8 @@ void add_step_command(CommandLine& line) {
             "every rank and call is simulated; unless given, some stand for those that are alike")
       .option("--time-limit", arguments->time_limit, kTimeLimitHelp)
       .example(
-          "weft step scenarios/steps/llama-70b.yaml --set \"nic.rate=800 Gb/s\" --set "
-          "\"wire.rate=800 Gb/s\"")
+          "weft step scenarios/steps/llama-70b.yaml --set \"nic.rate=200 Gb/s\" --set "
+          "\"wire.rate=200 Gb/s\"")
       .action([arguments](const Outputs& outputs) { run(*arguments, outputs); });
 }
 

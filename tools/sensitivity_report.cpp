@@ -213,7 +213,8 @@ std::string assumed_text(const Sensitivity& sensitivity) {
         });
     if (matters) out += (out.empty() ? "" : ", ") + sensitivity.params[p].key;
   }
-  return fmt::format("# assumed, with an elasticity of {} or more: {}\n", kMatters,
+  return fmt::format("# assumed, with an elasticity of {} or more{}: {}\n", kMatters,
+                     sensitivity.is_stopped ? ", of those that were moved" : "",
                      out.empty() ? "none" : out) +
          (unknown.empty() ? "" : unknown + '\n');
 }

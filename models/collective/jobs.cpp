@@ -263,12 +263,15 @@ void add_job_notes(const NcclEnv& env, const std::vector<ScenarioSetting>& setti
   const Params& params = cluster.params;
   if (params.choice("nccl.decisions") == "simple") add_unread_notes(env, settings, params, notes);
   add_forced_note(params, false, notes);
+  notes.emplace_back(
+      "links are shared flow by flow (max-min): a job with more flows over one gets more of it; "
+      "switches that take turns by port would give the others more");
   add_packets_note(settings, notes);
   add_emulated_note(settings, cluster.machine, notes);
   add_unused_notes(
       settings,
       {cluster.machine, params.choice("nccl.decisions") == "simple", /*has_packets=*/false}, notes);
-  add_wire_rate_note(settings, cluster.machine, notes);
+  add_rate_notes(settings, cluster.machine, notes);
   for (const ScenarioSetting& s : settings) {
     if (is_of_launches(s.key)) {
       notes.push_back("no effect on jobs, of which each is launched once: " + s.key);

@@ -382,7 +382,7 @@ RunResult Prepared::run(Op op, const std::vector<Bytes>& sizes,
   add_unused_notes(asked_.settings,
                    {machine_, decided_.simple, options_.fidelity == Fidelity::kPacket, op},
                    result.notes);
-  add_wire_rate_note(asked_.settings, machine_, result.notes);
+  add_rate_notes(asked_.settings, machine_, result.notes);
   if (is_point_to_point(op)) {
     add_point_to_point_note(asked_.settings, asked_.provenance.env, result.notes);
   }

@@ -185,7 +185,15 @@ std::string missing_kind(Key key, const Machine& machine) {
   return any || is_network ? "" : fmt::format("on a machine without any {}", scope);
 }
 
+/// Of what is no parameter: the network's shape above a leaf that has all NICs.
+bool is_above_the_leaf(const std::string& setting, const RunFacts& run) {
+  const auto& tiers = run.machine.fabric().network_tiers();
+  return is_one_of(setting, {"network.oversubscription", "network.leaf_up", "network.placement"}) &&
+         tiers.size() > 1 && tiers.front().switches() == 1;
+}
+
 std::string why_unused(const std::string& setting, const RunFacts& run) {
+  if (is_above_the_leaf(setting, run)) return "with all NICs on one leaf";
   const std::string key = declared_key(setting, run.machine);
   if (params_of(run).catalog().find(key) == nullptr) return "";
   if (!run.has_packets && only_packets_see(key)) return "";
@@ -200,6 +208,44 @@ const ScenarioSetting* setting_of(const std::vector<ScenarioSetting>& settings, 
   const auto at = std::find_if(settings.rbegin(), settings.rend(),
                                [&](const ScenarioSetting& s) { return s.key == key; });
   return at == settings.rend() ? nullptr : &*at;
+}
+
+void add_wire_rate_note(const std::vector<ScenarioSetting>& settings, const Machine& machine,
+                        std::vector<std::string>& notes) {
+  const Fabric& fabric = machine.fabric();
+  const ScenarioSetting* const asked = setting_of(settings, "wire.rate");
+  const std::size_t nics = fabric.count(DeviceKind::kNic);
+  // Links between switches take it too, and emulated NICs none of it.
+  if (asked == nullptr || fabric.nodes() == 1 || !machine.has_one_switch() || nics == 0 ||
+      machine.has_emulated_nics()) {
+    return;
+  }
+  Bandwidth fastest = machine.model(fabric.device(0, DeviceKind::kNic, 0)).adapter->rate;
+  for (std::size_t i = 1; i < nics; ++i) {
+    fastest = std::max(fastest, machine.model(fabric.device(0, DeviceKind::kNic, i)).adapter->rate);
+  }
+  if (machine.devices().params().bandwidth("wire.rate") <= fastest) return;
+  notes.push_back(fmt::format("wire.rate={}: no NIC sends more than nic.rate, {}", asked->value,
+                              format_quantity(fastest.as_gigabytes_per_s(), Unit::kGigabytesPerS)));
+}
+
+void add_pcie_rate_note(const std::vector<ScenarioSetting>& settings, const Machine& machine,
+                        std::vector<std::string>& notes) {
+  const Fabric& fabric = machine.fabric();
+  if (setting_of(settings, "nic.rate") == nullptr || fabric.nodes() == 1) return;
+  for (std::size_t i = 0; i < fabric.count(DeviceKind::kNic); ++i) {
+    const DeviceId nic = fabric.device(0, DeviceKind::kNic, i);
+    const auto above = fabric.upstream_link(nic);
+    if (!fabric.wire_link(nic) || !above) continue;
+    const Bandwidth rate = machine.model(nic).adapter->rate;
+    const Bandwidth link = machine.link_rate(*above);
+    if (rate <= link) continue;
+    notes.push_back(fmt::format(
+        "nic.rate: {} has {:.1f} GB/s, and its PCIe link carries {:.1f} (nic.pcie_gen, with "
+        "gpu.pcie_gen and switch.pcie_gen on the way)",
+        fabric.device(nic).name, rate.as_gigabytes_per_s(), link.as_gigabytes_per_s()));
+    return;
+  }
 }
 
 }  // namespace
@@ -222,23 +268,10 @@ void add_unused_notes(const std::vector<ScenarioSetting>& settings, const RunFac
   }
 }
 
-void add_wire_rate_note(const std::vector<ScenarioSetting>& settings, const Machine& machine,
-                        std::vector<std::string>& notes) {
-  const Fabric& fabric = machine.fabric();
-  const ScenarioSetting* const asked = setting_of(settings, "wire.rate");
-  const std::size_t nics = fabric.count(DeviceKind::kNic);
-  // Links between switches take it too, and emulated NICs none of it.
-  if (asked == nullptr || fabric.nodes() == 1 || !machine.has_one_switch() || nics == 0 ||
-      machine.has_emulated_nics()) {
-    return;
-  }
-  Bandwidth fastest = machine.model(fabric.device(0, DeviceKind::kNic, 0)).adapter->rate;
-  for (std::size_t i = 1; i < nics; ++i) {
-    fastest = std::max(fastest, machine.model(fabric.device(0, DeviceKind::kNic, i)).adapter->rate);
-  }
-  if (machine.devices().params().bandwidth("wire.rate") <= fastest) return;
-  notes.push_back(fmt::format("wire.rate={}: no NIC sends more than nic.rate, {}", asked->value,
-                              format_quantity(fastest.as_gigabytes_per_s(), Unit::kGigabytesPerS)));
+void add_rate_notes(const std::vector<ScenarioSetting>& settings, const Machine& machine,
+                    std::vector<std::string>& notes) {
+  add_wire_rate_note(settings, machine, notes);
+  add_pcie_rate_note(settings, machine, notes);
 }
 
 void add_point_to_point_note(const std::vector<ScenarioSetting>& settings,

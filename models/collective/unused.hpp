@@ -24,9 +24,9 @@ struct RunFacts {
 void add_unused_notes(const std::vector<ScenarioSetting>& settings, const RunFacts& run,
                       std::vector<std::string>& notes);
 /// A rate of the network's links that the user set and that is beyond that of all NICs (of a NIC's
-/// beyond the network's settle() says it).
-void add_wire_rate_note(const std::vector<ScenarioSetting>& settings, const Machine& machine,
-                        std::vector<std::string>& notes);
+/// beyond the network's settle() says it), and one of NICs that their PCIe links do not carry.
+void add_rate_notes(const std::vector<ScenarioSetting>& settings, const Machine& machine,
+                    std::vector<std::string>& notes);
 /// What names protocols and algorithms, where an operation is of sends and receives, for which NCCL
 /// reads neither.
 void add_point_to_point_note(const std::vector<ScenarioSetting>& settings,

@@ -66,7 +66,7 @@ ScenarioMachine::ScenarioMachine(const Scenario& scenario, TopologySpec spec,
   add_unused_notes(asked_.settings,
                    {machine_, params_.choice("nccl.decisions") == "simple", /*has_packets=*/false},
                    notes_);
-  add_wire_rate_note(asked_.settings, machine_, notes_);
+  add_rate_notes(asked_.settings, machine_, notes_);
   refuse_faults(machine_);
   const bool seeded = std::any_of(options.set.begin(), options.set.end(),
                                   [](const ScenarioSetting& s) { return s.key == "wire.seed"; });

@@ -74,33 +74,42 @@ bool crosses_nodes(const StepRow& row, const std::string& group) {
                      [&](const StepCall& call) { return call.group == group && call.nodes > 1; });
 }
 
+/// "data 1.2 %, tensor 0.3 %": of the groups that have some.
+std::string shares_of_groups(const TimeShares& t, double GroupTime::*part) {
+  std::string out;
+  for (const GroupTime& g : t.groups) {
+    if (g.*part <= 0) continue;
+    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", g.name, share(g.*part, t.step_s));
+  }
+  return out.empty() ? out : " (" + out + ")";
+}
+
 /// The step in a sentence: how much of it is the network.
 std::string verdict(const StepRow& row) {
   const TimeShares& t = row.times;
-  double computing = 0;
+  double critical = 0;
   double busy = 0;
-  double peers = t.idle_s;
   for (const ComputeTime& c : t.computes) {
-    computing += c.critical_s;
+    critical += c.critical_s;
     busy += c.busy_s;
   }
-  std::string groups;
+  double exposed = 0;
   double between_nodes = 0;
+  double peers = t.idle_s;
   for (const GroupTime& g : t.groups) {
+    exposed += g.exposed_s;
     peers += g.peers_s;
-    if (crosses_nodes(row, g.name)) between_nodes += g.critical_s;
-    if (g.critical_s > 0) {
-      groups +=
-          fmt::format("{}{} {}", groups.empty() ? "" : ", ", g.name, share(g.critical_s, t.step_s));
-    }
+    if (crosses_nodes(row, g.name)) between_nodes += g.exposed_s;
   }
   return fmt::format(
-      "{}: a step of {:.6g} ms; on its critical path computing is {} and communication {}{}{}; "
-      "groups that cross nodes have {} of it; a "
-      "GPU computes for {} of it and waits for other ranks for {}",
-      row.memory_path, t.step_s * 1e3, share(computing, t.step_s),
-      share(t.step_s - computing, t.step_s), groups.empty() ? "" : ": ", groups,
-      share(between_nodes, t.step_s), share(busy, t.step_s), share(peers, t.step_s));
+      "{}: a step of {:.6g} ms: a GPU computes for {} of it, waits for communication for {}{}, of "
+      "which groups that cross nodes have {}, and for other ranks for {}; its critical path, one "
+      "of "
+      "several where they take about as long, is computing for {} and communication for {}{}",
+      row.memory_path, t.step_s * 1e3, share(busy, t.step_s), share(exposed, t.step_s),
+      shares_of_groups(t, &GroupTime::exposed_s), share(between_nodes, t.step_s),
+      share(peers, t.step_s), share(critical, t.step_s), share(t.step_s - critical, t.step_s),
+      shares_of_groups(t, &GroupTime::critical_s));
 }
 
 /// Where a scenario says what it runs.
@@ -371,6 +380,9 @@ RunResult rows_of(const StepResult& result) {
     double computing_s = 0;
     for (const ComputeTime& computes : step.times.computes) computing_s += computes.critical_s;
     row.computing_us = whole_ps_in_us(computing_s);
+    double exposed_s = 0;
+    for (const GroupTime& group : step.times.groups) exposed_s += group.exposed_s;
+    row.exposed_us = whole_ps_in_us(exposed_s);
     out.rows.push_back(std::move(row));
   }
   for (const std::string& path : result.not_run) out.not_run.push_back({kStepOp, 0, path});
@@ -386,13 +398,15 @@ StepResult predict_step(const Scenario& scenario, const TopologySpec& spec,
     throw InputError(scenario.file + ": has no `workload: {step: ...}`; weft run runs it");
   }
   ScenarioMachine on(scenario, spec, options, catalog);
-  require_ranks(on, scenario, scenario.step->ranks());
+  Scenario placed = scenario;
+  const StepSpec& step = placed.step.emplace(scenario.step->on(on.gpus()));
+  require_ranks(on, placed, step.ranks());
   std::unique_ptr<Replicas> replicas;
   if (options.folds) {
-    replicas = Replicas::of(*scenario.step, on.machine(), on.parts(), on.decisions().asked());
+    replicas = Replicas::of(step, on.machine(), on.parts(), on.decisions().asked());
   }
-  const auto graph = [&] { return training_graph(*scenario.step); };
-  return predict_on(on, {scenario, spec, options, catalog}, graph, replicas.get());
+  const auto graph = [&] { return training_graph(step); };
+  return predict_on(on, {placed, spec, options, catalog}, graph, replicas.get());
 }
 
 StepResult predict_graph(const Scenario& scenario, const TopologySpec& spec, std::uint64_t ranks,

@@ -103,12 +103,14 @@ std::vector<BillLine> bill_of_parts(const Fabric& fabric) {
     add(bill, {Purchase::kNicCable, "", 0, nodes});
   }
   const std::vector<NetworkTier>& tiers = fabric.network_tiers();
-  for (std::size_t t = 0; t < tiers.size(); ++t) {
+  const bool is_one_leaf = !tiers.empty() && tiers.front().switches() == 1;  // joins all alone
+  for (std::size_t t = 0; t < (is_one_leaf ? 1 : tiers.size()); ++t) {
     const std::uint32_t ports = tiers[t].ports == 0 ? tiers[t].down + tiers[t].up : tiers[t].ports;
     const std::string& part = fabric.device(fabric.network_switch(t, 0)).part;
     add(bill, {Purchase::kSwitch, part, ports, tiers[t].switches()});
   }
-  add(bill, {Purchase::kSwitchCable, "", 0, fabric.link_count() - nodes * fabric.links_per_node()});
+  const std::uint64_t between = fabric.link_count() - nodes * fabric.links_per_node();
+  add(bill, {Purchase::kSwitchCable, "", 0, is_one_leaf ? 0 : between});
   return bill;
 }
 

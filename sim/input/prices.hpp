@@ -26,7 +26,7 @@ struct BillLine {
 
 /// What a cluster is made of, counted from its topology: nodes, the NICs in them that are cabled,
 /// the network's switches by their ports (a crossbar of any size has as many as are used), cables
-/// from NICs and between switches.
+/// from NICs and between switches. Where all NICs are on one leaf nothing is bought above it.
 std::vector<BillLine> bill_of_parts(const Fabric& fabric);
 
 /// What one part costs, as the user says.

@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "sim/base/error.hpp"
 
 namespace weft {
@@ -75,7 +77,14 @@ constexpr std::array kParallelKeys{
             {},
             1,
             kMostDegree},
-    KeySpec{"data", "whole number", "1", "copies of the model", {}, 1, kMostDegree},
+    KeySpec{"data",
+            "whole number, or rest",
+            "1",
+            "copies of the model, each with micro-batches of its own; rest: as many as the machine "
+            "has GPUs for",
+            {},
+            1,
+            kMostDegree},
     KeySpec{"pipeline",
             "whole number",
             "1",
@@ -228,6 +237,20 @@ std::uint64_t StepSpec::ranks() const {
   return product;
 }
 
+StepSpec StepSpec::on(std::uint64_t gpus) const {
+  StepSpec out = *this;
+  if (!data_is_rest) return out;
+  const std::uint64_t of_a_copy = ranks() / degree(Parallel::kData);
+  if (gpus == 0 || gpus % of_a_copy != 0) {
+    throw InputError(place, fmt::format("data: rest: {} GPUs are no multiple of the {} that a copy "
+                                        "of the model is split over",
+                                        gpus, of_a_copy));
+  }
+  out.degrees[static_cast<std::size_t>(Parallel::kData)] =
+      static_cast<std::uint32_t>(gpus / of_a_copy);
+  return out;
+}
+
 StepSpec read_step(const Yaml& yaml) {
   check_keys(yaml, kStepKeys);
   const auto whole = [&](std::string_view name, std::uint32_t fallback) {
@@ -248,6 +271,11 @@ StepSpec read_step(const Yaml& yaml) {
   for (std::size_t p = 0; p < kParallelNames.size(); ++p) {
     const Yaml* degree = parallel.find(kParallelNames[p]);
     if (degree == nullptr) continue;
+    if (static_cast<Parallel>(p) == Parallel::kData && degree->text() == "rest") {
+      step.data_is_rest = true;
+      step.degrees[p] = 2;
+      continue;
+    }
     step.degrees[p] =
         static_cast<std::uint32_t>(read_integer(*degree, key_of(kParallelKeys, kParallelNames[p])));
     product *= step.degrees[p];

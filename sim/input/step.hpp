@@ -45,6 +45,7 @@ struct StepSpec {
   Bytes expert_gradients;   ///< of a layer, all its experts
   Bytes expert_parameters;  ///< likewise
   std::array<std::uint32_t, 5> degrees{1, 1, 1, 1, 1};  ///< by Parallel
+  bool data_is_rest{false};  ///< its degree is as many as there are GPUs for; 2 until on()
   std::array<Parallel, 5> order{Parallel::kTensor, Parallel::kContext, Parallel::kExpert,
                                 Parallel::kData, Parallel::kPipeline};
   bool sequence{false};  ///< activations are split along the sequence between tensor-parallel parts
@@ -57,6 +58,9 @@ struct StepSpec {
 
   std::uint32_t degree(Parallel p) const { return degrees[static_cast<std::size_t>(p)]; }
   std::uint64_t ranks() const;
+  /// The step on so many GPUs. Throws InputError, where data is the rest: GPUs that the other
+  /// degrees do not divide.
+  StepSpec on(std::uint64_t gpus) const;
 };
 
 /// Reads a scenario's `workload: {step: ...}`. Throws InputError with the place.

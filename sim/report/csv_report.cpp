@@ -35,7 +35,7 @@ std::string whole_if_any(std::int64_t value) { return value > 0 ? std::to_string
 std::vector<std::string> csv_header(RowsOf of) {
   std::vector<std::string> out(kNames.begin(), kNames.end());
   if (of == RowsOf::kJobs) out.insert(out.end(), {"job", "alone_us"});
-  if (of == RowsOf::kStep) out.emplace_back("computing_us");
+  if (of == RowsOf::kStep) out.insert(out.end(), {"computing_us", "exposed_us"});
   return out;
 }
 
@@ -59,7 +59,9 @@ std::vector<std::string> csv_row_cells(const ResultRow& row, RowsOf of) {
       format_number(top.share),
       whole_if_any(row.extended_from_nodes())};
   if (of == RowsOf::kJobs) out.insert(out.end(), {row.job, format_number(row.alone_us)});
-  if (of == RowsOf::kStep) out.push_back(format_number(row.computing_us));
+  if (of == RowsOf::kStep) {
+    out.insert(out.end(), {format_number(row.computing_us), format_number(row.exposed_us)});
+  }
   return out;
 }
 

@@ -13,7 +13,8 @@ enum class RowsOf : std::uint8_t { kCollective, kJobs, kStep };
 
 /// The names of csv_row_cells: op, bytes, ranks, nodes, memory_path, algo, proto, channels,
 /// time_us, algbw_GBps, busbw_GBps, limited_by, limited_by_where, limited_by_share (the largest
-/// cause), extended_from_nodes; of jobs also job, alone_us, of steps computing_us.
+/// cause), extended_from_nodes; of jobs also job, alone_us, of steps computing_us,
+/// exposed_us.
 std::vector<std::string> csv_header(RowsOf of);
 /// What a row without bytes has none of is empty.
 std::vector<std::string> csv_row_cells(const ResultRow& row, RowsOf of);

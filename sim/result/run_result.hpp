@@ -70,6 +70,7 @@ struct ResultRow {
   double alone_us{0};  ///< of a job: what the same took alone on the fabric
   /// Of a training step, which has no bytes: what of time_us GPUs compute, on its critical path.
   double computing_us{0};
+  double exposed_us{0};  ///< likewise: for which a GPU, on average, waits for communication
   /// Of one launch, where it was asked for; not read back from JSON.
   std::shared_ptr<const Timeline> timeline{};
 

@@ -71,8 +71,18 @@ class Sweep(WorkloadsTest):
             self.assertEqual(row["ranks"], "16")
             self.assertAlmostEqual(float(row["time_us"]), result["step_us"], delta=1e-6)
             self.assertAlmostEqual(float(row["computing_us"]), sum(c["critical_us"] for c in result["compute"]), delta=1e-6)
+            self.assertAlmostEqual(float(row["exposed_us"]), sum(g["exposed_us"] for g in result["communication"]), delta=1e-5)
             self.assertEqual(row["limited_by"], result["limited_by"][0]["cause"])
         self.assertGreater(float(rows[0]["time_us"]), float(rows[1]["time_us"]))
+
+    def test_data_may_be_as_many_as_there_are_gpus_for(self):
+        (self.here / "rest.yaml").write_text(STEP.replace("data: 2", "data: rest"))
+        two, four = self.swept("rest.yaml", "--set", "nodes=2,4")
+        self.assertEqual([row["ranks"] for row in (two, four)], ["16", "32"])
+        fixed, = self.asked("step", "step.yaml")["results"]
+        self.assertAlmostEqual(float(two["time_us"]), fixed["step_us"], delta=1e-6)
+        self.refused(["step", "rest.yaml", "--set", "nodes=1", "--set", "gpu.count=4"],
+                     "rest.yaml:5:3: data: rest: 4 GPUs are no multiple of the 8 that a copy of the model is split over")
 
     def test_traffic_and_its_matrix(self):
         row, = self.swept("traffic.yaml")
@@ -83,10 +93,11 @@ class Sweep(WorkloadsTest):
         self.assertGreater(float(another["time_us"]), 2 * float(row["time_us"]))
 
     def test_jobs_have_a_row_each(self):
-        rows = self.swept("jobs.yaml", "--set", "network.oversubscription=1,4")
-        self.assertEqual([(row["network.oversubscription"], row["memory_path"], row["job"]) for row in rows],
-                         [(by, path, job) for by in ("1", "4") for path in ("gdr", "host-staged") for job in ("one", "two")])
-        self.ok("run", "jobs.yaml", "--set", "network.oversubscription=4", "--csv", "run.csv")
+        rows = self.swept("jobs.yaml", "--set", "wire.rate=200 Gb/s,400 Gb/s")
+        self.assertEqual([(row["wire.rate"], row["memory_path"], row["job"]) for row in rows],
+                         [(rate, path, job) for rate in ("200 Gb/s", "400 Gb/s") for path in ("gdr", "host-staged")
+                          for job in ("one", "two")])
+        self.ok("run", "jobs.yaml", "--set", "wire.rate=400 Gb/s", "--csv", "run.csv")
         of_run = rows_of((self.here / "run.csv").read_text())
         names = of_run[0].keys()
         self.assertEqual([{name: row[name] for name in names} for row in rows[4:]], of_run)
@@ -122,6 +133,9 @@ class Sweep(WorkloadsTest):
             (self.here / "out.csv").unlink()
 
     def test_what_has_no_effect_is_said(self):
+        run = weft("sweep", "step.yaml", "--set", "network.kind=leaf-spine", "--set", "network.ports=64",
+                   "--set", "network.oversubscription=1,2", cwd=self.here)
+        self.assertEqual(run.stderr.decode(), "note: no effect with all NICs on one leaf: network.oversubscription (at 2 of 2 points)\n")
         run = weft("sweep", "step.yaml", "--set", "nccl.launch=graph,single", cwd=self.here)
         self.assertEqual(run.stderr.decode(), "note: no effect here, where kernels stand in queues: nccl.launch (at 2 of 2 points)\n")
 
@@ -147,8 +161,9 @@ class Sweep(WorkloadsTest):
         priced = ("--set", "network.kind=leaf-spine", "--set", "network.ports=64", "--prices", "prices.yaml", "--pareto")
         # Of the second job, within a leaf, uplinks are no bottleneck.
         (self.here / "jobs.yaml").write_text(JOBS.replace('"0,2"', '"0,40"').replace('"1,3"', "1-2").replace("nodes: 4", "nodes: 64"))
-        for scenario, of in (("step.yaml", ()), ("jobs.yaml", ("memory_path", "job"))):
-            rows = self.swept(scenario, *priced, "--set", "nic.count=4,8", "--set", "network.oversubscription=1,32")
+        for scenario, of, axis in (("step.yaml", (), "wire.rate=200 Gb/s,400 Gb/s"),
+                                   ("jobs.yaml", ("memory_path", "job"), "network.oversubscription=1,32")):
+            rows = self.swept(scenario, *priced, "--set", "nic.count=4,8", "--set", axis)
             self.assertEqual({row["pareto"] for row in rows}, {"yes", "no"})
             self.assertEqual([row["pareto"] for row in rows], self.front(rows, of))
             if of:

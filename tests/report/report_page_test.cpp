@@ -300,16 +300,16 @@ TEST(SweepReport, HasAxesThatDifferAndTheTablesFront) {
 
 TEST(SweepReport, OfAStepTimesStandForBandwidths) {
   const auto row = [](const std::string& time) {
-    return "step,,16,2,gdr,,,," + time + ",,,compute: forward,,0.5,,5";
+    return "step,,16,2,gdr,,,," + time + ",,,compute: forward,,0.5,,5,4";
   };
-  const std::string text = "n," + kSweepNames + ",computing_us,not_run,point\n1," + row("20") +
-                           ",,a\n2," + row("10") + ",,b\n";
+  const std::string text = "n," + kSweepNames + ",computing_us,exposed_us,not_run,point\n1," +
+                           row("20") + ",,a\n2," + row("10") + ",,b\n";
   const Json file = sweep_report_file(text, "s.csv");
   EXPECT_EQ(script_json(file.at("sweep")),
             R"({"axes":[0],"op":1,"bytes":2,"job":null,"path":5,"ranks":3,"value":9,"cost":null,)"
             R"("power":null,"front":null})");
   EXPECT_EQ(script_json(file.at("rows").items()[0]),
-            R"([1,"step",null,16,2,"gdr",null,null,null,20,null,null,null,5,null])");
+            R"([1,"step",null,16,2,"gdr",null,null,null,20,null,null,null,5,4,null])");
   EXPECT_EQ(script_json(file.at("curves")), "[]");
 }
 
