@@ -231,9 +231,9 @@ const ResultRow* counterpart(const ResultRow& row, const std::vector<ResultRow>&
 }
 
 std::string change_of_decision(const ResultRow& before, const ResultRow& then) {
-  const std::string path = then.memory_path == before.memory_path ? "" : then.memory_path;
-  if (decision(then) == decision(before)) return path;
-  return path + (path.empty() ? "" : ", ") + decision(then);
+  std::string out = then.memory_path == before.memory_path ? "" : then.memory_path;
+  if (decision(then) != decision(before)) out += (out.empty() ? "" : ", ") + decision(then);
+  return out;
 }
 
 /// Of a number: d ln(speed) / d ln(parameter).

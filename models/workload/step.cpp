@@ -289,7 +289,7 @@ std::string what_ran(RunBy by, const Replicas* replicas) {
 void add_limits(const std::map<RunBy, std::vector<std::string>>& by, const Replicas* replicas,
                 std::vector<std::string>& notes) {
   for (const auto& [who, paths] : by) {
-    std::string what = by.size() > 1 ? fmt::format("{}: ", fmt::join(paths, ", ")) : "";
+    const std::string what = by.size() > 1 ? fmt::format("{}: ", fmt::join(paths, ", ")) : "";
     notes.push_back(what + what_ran(who, replicas) +
                     "; times of computing are as given: that kernels of NCCL take SMs, and their "
                     "data the memory's bandwidth, from what computes beside them is not modelled");
