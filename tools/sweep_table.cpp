@@ -87,13 +87,14 @@ std::vector<RowKey> keys_of_path(const Scenario& scenario, const std::string& pa
 struct PointRows {
   std::vector<RowKey> run;
   std::map<std::string, std::string> not_run;  ///< why, by memory path; "": the point is refused
+  bool has_twice{false};                       ///< one of the reasons
 };
 
 /// Whether that is all: of each path that was asked for, and of host-staged where one fell back to
 /// it, either all rows that are run, or the one that says why there are none.
 bool is_whole(const Scenario& scenario, const PointRows& rows) {
   const std::set<RowKey> run(rows.run.begin(), rows.run.end());
-  if (run.size() != rows.run.size()) return false;
+  if (run.size() != rows.run.size() || rows.has_twice) return false;
   if (run.empty() && rows.not_run.size() == 1 && rows.not_run.contains("")) return true;
   std::set<std::string> paths(scenario.memory_paths.begin(), scenario.memory_paths.end());
   for (const auto& [path, why] : rows.not_run) {
@@ -204,7 +205,9 @@ Blocks read_blocks(const Sweep& sweep, std::string_view text, const std::string&
     if (sweep.has_front) cells[column(sweep, "pareto")].clear();
     PointRows& of_point = rows[cells.back()];
     if (!cells[not_run_column].empty()) {
-      of_point.not_run.emplace(cells[path_column], cells[not_run_column]);
+      const bool is_new =
+          of_point.not_run.emplace(cells[path_column], cells[not_run_column]).second;
+      of_point.has_twice = of_point.has_twice || !is_new;
     } else if (!cells[time_column].empty()) {
       of_point.run.emplace_back(cells[path_column], cells[bytes_column],
                                 has_jobs ? cells[job_column] : "");

@@ -4,8 +4,10 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <string_view>
 #include <utility>
 
+#include "models/collective/notes.hpp"
 #include "models/workload/training.hpp"
 
 namespace weft {
@@ -19,18 +21,26 @@ Scenario of_op(const Scenario& step, Op op, const std::set<Bytes>& sizes,
   out.op = op_name(op);
   out.sizes.assign(sizes.begin(), sizes.end());
   out.memory_paths = {memory_path};
+  std::erase_if(out.set, [](const ScenarioSetting& s) { return is_of_launches(s.key); });
   return out;
 }
 
 /// Kernels stand in queues, and no host waits for them: one alone, and one of many.
 PredictOptions launched_alone(PredictOptions options) {
+  std::erase_if(options.set, [](const ScenarioSetting& s) { return is_of_launches(s.key); });
   options.set.push_back({"nccl.launch", "single", {}});
   options.set.push_back({"nccl.host_wait", "0 ns", {}});
   return options;
 }
 PredictOptions launched_behind(PredictOptions options) {
+  std::erase_if(options.set, [](const ScenarioSetting& s) { return is_of_launches(s.key); });
   options.set.push_back({"nccl.launch", "graph", {}});
   return options;
+}
+
+/// What a step does not say itself: how its calls are extended, and that a path falls back.
+bool is_of_calls(std::string_view note) {
+  return note.find(": extended by ") != note.npos || note.find(" falls back to ") != note.npos;
 }
 
 Duration time_of(const ResultRow& row) {
@@ -64,9 +74,8 @@ LoneCalls::Run LoneCalls::run(const Scenario& scenario, const TopologySpec& spec
       if (!result.not_run.empty()) throw Stopped("stopped");
       for (ResultRow& row : result.rows) rows[{op, row.bytes}] = std::move(row);
       for (std::string& note : result.notes) {
-        if (std::ranges::find(out.notes, note) == out.notes.end()) {
-          out.notes.push_back(std::move(note));
-        }
+        const bool is_new = std::ranges::find(out.notes, note) == out.notes.end();
+        if (is_new && is_of_calls(note)) out.notes.push_back(std::move(note));
       }
     }
     std::vector<ResultRow> by_exchange;

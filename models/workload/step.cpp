@@ -103,9 +103,9 @@ std::string verdict(const StepRow& row) {
   }
   return fmt::format(
       "{}: a step of {:.6g} ms: a GPU computes for {} of it, waits for communication for {}{}, of "
-      "which groups that cross nodes have {}, and for other ranks for {}; its critical path, one "
-      "of "
-      "several where they take about as long, is computing for {} and communication for {}{}",
+      "which groups that cross nodes have {}, and for other ranks for {}; its critical path, "
+      "one of several where they take about as long, is computing for {} and communication for "
+      "{}{}",
       row.memory_path, t.step_s * 1e3, share(busy, t.step_s), share(exposed, t.step_s),
       shares_of_groups(t, &GroupTime::exposed_s), share(between_nodes, t.step_s),
       share(peers, t.step_s), share(critical, t.step_s), share(t.step_s - critical, t.step_s),
@@ -220,6 +220,7 @@ class StepRunner {
                            .channels = call.channels,
                            .nccl_choice = call.nccl_choice,
                            .time_us = times[e] * 1e6});
+      if (row.extended.empty()) row.extended = call.extended;
       row.trajectory = combined(row.trajectory, call.trajectory);
     }
     for (std::string& note : ran.notes) {
@@ -272,8 +273,7 @@ class StepRunner {
 std::string what_ran(RunBy by, const Replicas* replicas) {
   if (by == RunBy::kLoneCalls) {
     return "of calls that are alike one is simulated, alone and behind another, and takes as long "
-           "in "
-           "the step (--unfolded simulates all)";
+           "in the step, for all ranks until the last has ended (--unfolded simulates all)";
   }
   if (by == RunBy::kAll) return "every call of every group is simulated";
   return fmt::format(
@@ -346,10 +346,6 @@ StepResult predict_on(ScenarioMachine& on, const StepAsked& asked,
   return result;
 }
 
-}  // namespace
-
-namespace {
-
 /// "data allreduce Ring Simple x 16; tensor ...": of each kind of call, in their order.
 std::string how_calls_run(const StepRow& step) {
   std::vector<std::string> all;
@@ -376,6 +372,7 @@ RunResult rows_of(const StepResult& result) {
     row.algo = how_calls_run(step);
     row.time_us = whole_ps_in_us(step.times.step_s);
     row.limited_by = step.limited_by;
+    row.extended = step.extended;
     row.trajectory = step.trajectory;
     double computing_s = 0;
     for (const ComputeTime& computes : step.times.computes) computing_s += computes.critical_s;

@@ -32,6 +32,8 @@ struct StepRow {
   std::vector<CauseShare> limited_by;  ///< of the critical path, largest first
   std::uint64_t transfers{0};
   std::uint64_t trajectory{0};
+  /// Of the first of its calls that are extended from smaller clusters (ResultRow).
+  std::vector<ResultRow::Extended> extended{};
 };
 
 /// What `weft step` yields.

@@ -84,6 +84,21 @@ class Sweep(WorkloadsTest):
         self.refused(["step", "rest.yaml", "--set", "nodes=1", "--set", "gpu.count=4"],
                      "rest.yaml:5:3: data: rest: 4 GPUs are no multiple of the 8 that a copy of the model is split over")
 
+    def test_a_large_step_says_what_it_is_extended_from(self):
+        (self.here / "large.yaml").write_text(STEP.split("workload")[0] + """workload:
+  step:
+    layers: 2
+    compute: {forward: 1 ms, backward: 2 ms}
+    bytes: {gradients: 512 MiB}
+    parallel: {data: rest}
+set: {nccl.launch: graph, nccl.host_launch: 50 us}
+""")
+        run = weft("sweep", "large.yaml", "--set", "nodes=2,1024", "--csv", "out.csv", cwd=self.here)
+        self.assertEqual(run.stderr.decode(), "note: no effect here, where kernels stand in queues: nccl.host_launch (at 2 of 2 points)\n"
+                                              "note: no effect here, where kernels stand in queues: nccl.launch (at 2 of 2 points)\n")
+        rows = rows_of((self.here / "out.csv").read_text())
+        self.assertEqual([(row["ranks"], row["extended_from_nodes"]) for row in rows], [("16", ""), ("8192", "16")])
+
     def test_traffic_and_its_matrix(self):
         row, = self.swept("traffic.yaml")
         result = self.asked("traffic", "traffic.yaml")
@@ -145,6 +160,11 @@ class Sweep(WorkloadsTest):
         whole, refused = rows_of(run.stdout.decode())
         self.assertEqual(whole["not_run"], "")
         self.assertTrue(refused["not_run"].startswith("step.yaml:5:3: the step is split over 16 GPUs"), refused)
+        lines = run.stdout.decode().splitlines(keepends=True)
+        for again in lines[1:]:  # a row that is there twice
+            (self.here / "out.csv").write_text("".join(lines) + again)
+            weft("sweep", "step.yaml", "--set", "nodes=2,3", "--csv", "out.csv", cwd=self.here)
+            self.assertEqual((self.here / "out.csv").read_text(), "".join(lines))
 
     @staticmethod
     def front(rows, of):

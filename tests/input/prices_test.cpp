@@ -56,6 +56,19 @@ std::map<std::string, std::uint64_t> counts(const std::vector<BillLine>& bill) {
   return out;
 }
 
+// Nothing is bought above a leaf that has all NICs; more nodes need it.
+TEST(Bill, OfOneLeafHasNothingAboveIt) {
+  NetworkSpec network;
+  network.kind = NetworkSpec::Kind::kLeafSpine;
+  network.ports = 64;
+  const auto one = counts(bill_of_parts(cluster(16, 2, network)));
+  EXPECT_EQ(one.at("switch 64"), 1U);
+  EXPECT_FALSE(one.contains("switch-cable"));
+  const auto two = counts(bill_of_parts(cluster(32, 2, network)));
+  EXPECT_EQ(two.at("switch 64"), 3U);
+  EXPECT_EQ(two.at("switch-cable"), 64U);
+}
+
 // Three tiers of equal switches of k ports: k pods of k/2 leaves and k/2 spines, (k/2)^2 cores,
 // k^3/4 NICs, and as many cables between leaves and spines, and between spines and cores.
 TEST(Prices, AFatTreeIsCounted) {
