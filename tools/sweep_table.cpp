@@ -86,22 +86,23 @@ std::vector<RowKey> keys_of_path(const Scenario& scenario, const std::string& pa
 /// What a table has of a point.
 struct PointRows {
   std::vector<RowKey> run;
-  std::map<std::string, std::string> not_run;  ///< why, by memory path; "": the point is refused
-  bool has_twice{false};                       ///< one of the reasons
+  /// Memory paths, and why; a path of "": the point is refused.
+  std::vector<std::pair<std::string, std::string>> not_run;
 };
 
 /// Whether that is all: of each path that was asked for, and of host-staged where one fell back to
 /// it, either all rows that are run, or the one that says why there are none.
 bool is_whole(const Scenario& scenario, const PointRows& rows) {
   const std::set<RowKey> run(rows.run.begin(), rows.run.end());
-  if (run.size() != rows.run.size() || rows.has_twice) return false;
-  if (run.empty() && rows.not_run.size() == 1 && rows.not_run.contains("")) return true;
+  const std::map<std::string, std::string> not_run(rows.not_run.begin(), rows.not_run.end());
+  if (run.size() != rows.run.size() || not_run.size() != rows.not_run.size()) return false;
+  if (run.empty() && not_run.size() == 1 && not_run.contains("")) return true;
   std::set<std::string> paths(scenario.memory_paths.begin(), scenario.memory_paths.end());
-  for (const auto& [path, why] : rows.not_run) {
+  for (const auto& [path, why] : not_run) {
     if (why.starts_with(kFallsBack)) paths.emplace(memory_path_name(MemoryPath::kHostStaged));
   }
   return std::all_of(paths.begin(), paths.end(), [&](const std::string& path) {
-    if (rows.not_run.contains(path)) return true;
+    if (not_run.contains(path)) return true;
     const std::vector<RowKey> keys = keys_of_path(scenario, path);
     return std::all_of(keys.begin(), keys.end(),
                        [&](const RowKey& key) { return run.contains(key); });
@@ -205,9 +206,7 @@ Blocks read_blocks(const Sweep& sweep, std::string_view text, const std::string&
     if (sweep.has_front) cells[column(sweep, "pareto")].clear();
     PointRows& of_point = rows[cells.back()];
     if (!cells[not_run_column].empty()) {
-      const bool is_new =
-          of_point.not_run.emplace(cells[path_column], cells[not_run_column]).second;
-      of_point.has_twice = of_point.has_twice || !is_new;
+      of_point.not_run.emplace_back(cells[path_column], cells[not_run_column]);
     } else if (!cells[time_column].empty()) {
       of_point.run.emplace_back(cells[path_column], cells[bytes_column],
                                 has_jobs ? cells[job_column] : "");

@@ -7,34 +7,15 @@
 #include <string_view>
 #include <utility>
 
-#include "models/collective/notes.hpp"
+#include "models/collective/prepared.hpp"
 #include "models/workload/training.hpp"
 
 namespace weft {
 namespace {
 
-/// A scenario of one operation in the step's place.
-Scenario of_op(const Scenario& step, Op op, const std::set<Bytes>& sizes,
-               const std::string& memory_path) {
-  Scenario out = step;
-  out.step.reset();
-  out.op = op_name(op);
-  out.sizes.assign(sizes.begin(), sizes.end());
-  out.memory_paths = {memory_path};
-  std::erase_if(out.set, [](const ScenarioSetting& s) { return is_of_launches(s.key); });
-  return out;
-}
-
-/// Kernels stand in queues, and no host waits for them: one alone, and one of many.
-PredictOptions launched_alone(PredictOptions options) {
-  std::erase_if(options.set, [](const ScenarioSetting& s) { return is_of_launches(s.key); });
-  options.set.push_back({"nccl.launch", "single", {}});
-  options.set.push_back({"nccl.host_wait", "0 ns", {}});
-  return options;
-}
-PredictOptions launched_behind(PredictOptions options) {
-  std::erase_if(options.set, [](const ScenarioSetting& s) { return is_of_launches(s.key); });
-  options.set.push_back({"nccl.launch", "graph", {}});
+/// Kernels stand in queues, and no host waits for them.
+PredictOptions with(PredictOptions options, const std::vector<ScenarioSetting>& more) {
+  options.set.insert(options.set.end(), more.begin(), more.end());
   return options;
 }
 
@@ -63,14 +44,15 @@ std::optional<LoneCalls> LoneCalls::of(const StepSpec& step) {
 
 LoneCalls::Run LoneCalls::run(const Scenario& scenario, const TopologySpec& spec,
                               const std::string& memory_path, const PredictOptions& options,
-                              const ParamCatalog& catalog) const {
+                              const ParamCatalog& catalog, const PartLibrary& parts) const {
   std::map<Op, std::set<Bytes>> sizes;
   for (const Exchange& exchange : graph_.exchanges) sizes[exchange.op].insert(exchange.bytes);
   Run out;
-  const auto rows_of = [&](const PredictOptions& how) {
+  const auto rows_of = [&](const PredictOptions& launched) {
+    Prepared prepared(scenario, spec, launched, catalog, parts);
     std::map<std::pair<Op, std::int64_t>, ResultRow> rows;
     for (const auto& [op, of_it] : sizes) {
-      RunResult result = predict(of_op(scenario, op, of_it, memory_path), spec, how, catalog);
+      RunResult result = prepared.run(op, {of_it.begin(), of_it.end()}, {memory_path});
       if (!result.not_run.empty()) throw Stopped("stopped");
       for (ResultRow& row : result.rows) rows[{op, row.bytes}] = std::move(row);
       for (std::string& note : result.notes) {
@@ -78,14 +60,15 @@ LoneCalls::Run LoneCalls::run(const Scenario& scenario, const TopologySpec& spec
         if (is_new && is_of_calls(note)) out.notes.push_back(std::move(note));
       }
     }
-    std::vector<ResultRow> by_exchange;
+    Rows by_exchange;
     for (const Exchange& exchange : graph_.exchanges) {
       by_exchange.push_back(rows.at({exchange.op, exchange.bytes.count()}));
     }
     return by_exchange;
   };
-  out.exchanges = rows_of(launched_alone(options));
-  out.spans = spans_of(out.exchanges, rows_of(launched_behind(options)));
+  out.exchanges =
+      rows_of(with(options, {{"nccl.launch", "single", {}}, {"nccl.host_wait", "0 ns", {}}}));
+  out.spans = spans_of(out.exchanges, rows_of(with(options, {{"nccl.launch", "graph", {}}})));
   return out;
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "models/collective/predict.hpp"
+#include "models/params/parts.hpp"
 #include "models/workload/task_graph.hpp"
 #include "models/workload/timeline.hpp"
 
@@ -30,7 +31,8 @@ class LoneCalls {
   };
   /// `scenario`, `spec` and `options` are the step's. Throws as predict().
   Run run(const Scenario& scenario, const TopologySpec& spec, const std::string& memory_path,
-          const PredictOptions& options, const ParamCatalog& catalog) const;
+          const PredictOptions& options, const ParamCatalog& catalog,
+          const PartLibrary& parts) const;
 
  private:
   explicit LoneCalls(TaskGraph graph) : graph_{std::move(graph)} {}

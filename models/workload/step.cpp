@@ -26,8 +26,8 @@ namespace {
 constexpr const char* kStepOp = "step";
 
 /// Exchanges of groups of one name that run alike, as one.
-std::vector<StepCall> calls_of(const Fabric& fabric, const TaskGraph& graph, const GraphPlan& plan,
-                               const TaskSpans& spans) {
+std::vector<StepCall> calls_of(const Fabric& fabric, const TaskGraph& graph,
+                               const std::vector<ExchangeRun>& exchanges, const TaskSpans& spans) {
   const auto gpus = static_cast<std::uint32_t>(fabric.count(DeviceKind::kGpu));
   const std::vector<double> times = exchange_times(graph, spans);
   const std::vector<std::uint64_t> calls = graph.calls();
@@ -36,7 +36,7 @@ std::vector<StepCall> calls_of(const Fabric& fabric, const TaskGraph& graph, con
     if (calls[e] == 0) continue;
     const Exchange& exchange = graph.exchanges[e];
     const TaskGroup& group = graph.groups[exchange.group];
-    const ExchangeRun& ran = plan.exchanges[e];
+    const ExchangeRun& ran = exchanges[e];
     std::set<std::uint32_t> nodes;
     for (const std::uint32_t rank : group.ranks) nodes.insert(rank / gpus);
     StepCall call{.group = group.name,
@@ -162,7 +162,7 @@ class StepRunner {
     run_by_[part.graph == &of_replicas_ ? RunBy::kReplicas : RunBy::kAll].push_back(
         row.memory_path);
     row.times = time_shares(*part.graph, ran.spans);
-    row.calls = calls_of(part.machine->fabric(), *part.graph, part.plan, ran.spans);
+    row.calls = calls_of(part.machine->fabric(), *part.graph, part.plan.exchanges, ran.spans);
     row.limited_by = shares_of(ran.outcome, causes);
     if (part.graph == &of_replicas_) {
       stand_for_all(row.calls);
@@ -197,31 +197,23 @@ class StepRunner {
   StepRow run_lone_calls(MemoryPath path, std::vector<std::string>& notes) {
     LoneCalls::Run ran =
         lone_calls_->run(asked_.scenario, asked_.spec, std::string(memory_path_name(path)),
-                         options_, asked_.catalog);
+                         options_, asked_.catalog, on_.parts());
     const TaskGraph& graph = lone_calls_->graph();
     StepRow row;
     row.memory_path = ran.exchanges.front().memory_path;
     run_by_[RunBy::kLoneCalls].push_back(row.memory_path);
     row.times = time_shares(graph, ran.spans);
     row.limited_by = shares_of_calls(graph, row.times, ran.exchanges);
-    const std::vector<std::uint64_t> calls = graph.calls();
-    const std::vector<double> times = exchange_times(graph, ran.spans);
-    for (std::size_t e = 0; e < graph.exchanges.size(); ++e) {
-      const ResultRow& call = ran.exchanges[e];
-      row.calls.push_back({.group = graph.groups.front().name,
-                           .op = call.op,
-                           .bytes = call.bytes,
-                           .ranks = call.ranks,
-                           .nodes = call.nodes,
-                           .groups = 1,
-                           .calls = calls[e],
-                           .algo = call.algo,
-                           .proto = call.proto,
-                           .channels = call.channels,
-                           .nccl_choice = call.nccl_choice,
-                           .time_us = times[e] * 1e6});
+    std::vector<ExchangeRun> exchanges;
+    for (const ResultRow& call : ran.exchanges) {
+      exchanges.push_back({call.algo, call.proto, call.channels, call.nccl_choice});
       if (row.extended.empty()) row.extended = call.extended;
       row.trajectory = combined(row.trajectory, call.trajectory);
+    }
+    row.calls = calls_of(on_.fabric(), graph, exchanges, ran.spans);
+    for (StepCall& call : row.calls) {  // of all ranks, not the one that stands for them
+      call.ranks = on_.gpus();
+      call.nodes = on_.fabric().nodes();
     }
     for (std::string& note : ran.notes) {
       if (std::ranges::find(notes, note) == notes.end()) notes.push_back(std::move(note));

@@ -10,6 +10,7 @@ import math
 
 import cli_test
 from cli_test import CliTest, weft
+from report_test import PRICES
 from step_test import STEP
 
 MACHINE = "topology: ../../topologies/hgx-h100-8nic.yaml\nnodes: 2\n"
@@ -20,15 +21,6 @@ JOBS = f"""scenario: jobs
   - {{job: two, nodes: "1,3", op: alltoall, size: 1 MiB}}
 memory_paths: [gdr, host-staged]
 set: {{network.kind: leaf-spine, network.ports: 64}}
-"""
-PRICES = """prices: invented
-currency: EUR
-parts:
-  - {is: node, cost: 1000}
-  - {is: nic, cost: 10}
-  - {is: switch, cost: 300}
-  - {is: nic-cable, cost: 1}
-  - {is: switch-cable, cost: 5}
 """
 
 

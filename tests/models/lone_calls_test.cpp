@@ -66,8 +66,8 @@ class LoneCallsTest : public ::testing::Test {
   Alone alone(const StepSpec& step) const {
     const Scenario scenario = scenario_of(step);
     const LoneCalls calls = LoneCalls::of(step).value();
-    const LoneCalls::Run run =
-        calls.run(scenario, read_topology(scenario.topology, catalog), path, options, catalog);
+    const LoneCalls::Run run = calls.run(scenario, read_topology(scenario.topology, catalog), path,
+                                         options, catalog, PartLibrary(catalog));
     Alone out{time_shares(calls.graph(), run.spans), exchange_times(calls.graph(), run.spans)};
     for (double& time : out.calls_us) time *= 1e6;
     return out;
