@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "models/collective/effort.hpp"
 #include "models/collective/predict.hpp"
-#include "models/collective/sensitivity.hpp"
 #include "models/workload/step.hpp"
 #include "tools/predict_arguments.hpp"
 
@@ -26,5 +26,18 @@ StepResult answer_step(const Scenario& scenario, const TopologySpec& spec,
 /// and jobs as predict() has them, a step and irregular traffic one for each memory path, without
 /// bytes. Its traces are read once. Any threads may ask. Throws as they do.
 Predictor any_predictor();
+
+/// Does work that answers a scenario. Where that would take too long, what it throws says what of
+/// the same question would not.
+template <class Work>
+auto or_smaller_question(const Scenario& scenario, const TopologySpec& spec,
+                         const PredictOptions& options, const ParamCatalog& catalog, Work work) {
+  try {
+    return work();
+  } catch (const TooLarge& e) {
+    const std::string smaller = smaller_question(scenario, spec, options, any_predictor(), catalog);
+    throw InputError(e.what() + (smaller.empty() ? "" : "; " + smaller));
+  }
+}
 
 }  // namespace weft

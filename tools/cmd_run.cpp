@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "models/collective/compare.hpp"
-#include "models/collective/effort.hpp"
 #include "models/collective/parameter_set.hpp"
 #include "models/collective/predict.hpp"
 #include "models/registry/registry.hpp"
@@ -20,12 +19,13 @@
 #include "sim/report/csv_report.hpp"
 #include "sim/report/perfetto.hpp"
 #include "sim/report/table.hpp"
+#include "tools/answer.hpp"
 #include "tools/command_line.hpp"
 #include "tools/commands.hpp"
 #include "tools/expectation.hpp"
 #include "tools/predict_arguments.hpp"
-#include "tools/progress.hpp"
 #include "tools/stopping.hpp"
+#include "tools/told_run.hpp"
 
 namespace weft {
 namespace {
@@ -43,17 +43,6 @@ struct RunArguments {
   bool unfolded{false};
   std::vector<std::string> expect;
 };
-
-/// The prediction, or, where it would take too long, a refusal that says what would not.
-RunResult predict_or_suggest(const Scenario& scenario, const TopologySpec& machine,
-                             const PredictOptions& options, const ParamCatalog& catalog) {
-  try {
-    return predict(scenario, machine, options, catalog);
-  } catch (const TooLarge& e) {
-    const std::string smaller = smaller_question(scenario, machine, options, catalog);
-    throw InputError(e.what() + (smaller.empty() ? "" : "; " + smaller));
-  }
-}
 
 /// "sizes: 1 GiB, 2 GiB": of what is missing; of jobs the memory paths.
 std::string what_is_missing(const RunResult& result) {
@@ -77,16 +66,11 @@ std::string what_is_missing(const RunResult& result) {
 RunResult predict_told(const RunArguments& arguments, const Scenario& scenario,
                        const TopologySpec& machine, PredictOptions options,
                        const Stopping& stopping, const ParamCatalog& catalog) {
-  Pace pace("rows");
-  Progress progress([&pace] { return pace.text(); });
-  const unsigned threads = threads_each(1, arguments.predict.threads);
+  const ToldRun told("rows", options, threads_each(1, arguments.predict.threads));
   options.stop = stopping.stop();
-  options.on_estimate = [&](const std::string& text) { progress.say(text); };
-  options.on_progress = [&](const RunProgress& p) {
-    pace.is_at(p.rows_done, p.rows, p.work_done / p.work, p.work / threads);
-  };
   try {
-    return predict_or_suggest(scenario, machine, options, catalog);
+    return or_smaller_question(scenario, machine, options, catalog,
+                               [&] { return predict(scenario, machine, options, catalog); });
   } catch (const Stopped&) {
     throw Stopped(stopping.by() +
                   " before any row was finished; nothing is written. Ask for fewer or smaller "

@@ -11,6 +11,7 @@
 #include "tools/predict_arguments.hpp"
 #include "tools/step_json.hpp"
 #include "tools/stopping.hpp"
+#include "tools/told_run.hpp"
 
 namespace weft {
 namespace {
@@ -31,8 +32,11 @@ void run(const StepArguments& arguments, const Outputs& outputs) {
   options.folds = !arguments.unfolded;
   const ParamCatalog catalog = make_catalog();
   const Scenario scenario = read_any_scenario(arguments.predict, outputs);
+  const TopologySpec machine = read_topology(scenario.topology, catalog);
   const StepResult result = stopping.run([&] {
-    return answer_step(scenario, read_topology(scenario.topology, catalog), options, catalog);
+    const ToldRun told("memory paths", options);
+    return or_smaller_question(scenario, machine, options, catalog,
+                               [&] { return answer_step(scenario, machine, options, catalog); });
   });
   if (arguments.json != "-") std::cout << step_text(result) << std::flush;
   if (!arguments.json.empty()) write_text_file(arguments.json, to_json(result).dump());

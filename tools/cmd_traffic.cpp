@@ -6,10 +6,12 @@
 #include "models/workload/traffic.hpp"
 #include "sim/input/topology_file.hpp"
 #include "sim/io/file.hpp"
+#include "tools/answer.hpp"
 #include "tools/command_line.hpp"
 #include "tools/commands.hpp"
 #include "tools/predict_arguments.hpp"
 #include "tools/stopping.hpp"
+#include "tools/told_run.hpp"
 #include "tools/traffic_json.hpp"
 
 namespace weft {
@@ -29,8 +31,12 @@ void run(const TrafficArguments& arguments, const Outputs& outputs) {
   options.stop = stopping.stop();
   const ParamCatalog catalog = make_catalog();
   const Scenario scenario = read_scenario(arguments.predict, outputs);
+  const TopologySpec machine = read_topology(scenario.topology, catalog);
   const TrafficResult result = stopping.run([&] {
-    return predict_traffic(scenario, read_topology(scenario.topology, catalog), options, catalog);
+    const ToldRun told("memory paths", options);
+    return or_smaller_question(scenario, machine, options, catalog, [&] {
+      return predict_traffic(scenario, machine, options, catalog);
+    });
   });
   if (arguments.json != "-") std::cout << traffic_text(result) << std::flush;
   if (!arguments.json.empty()) write_text_file(arguments.json, to_json(result).dump());

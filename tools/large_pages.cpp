@@ -3,12 +3,18 @@
 // operator new alone, and so do sanitizers' builds, whose own looks after new and delete.
 #include <cstdint>
 #include <cstdlib>
+#include <malloc.h>
 #include <new>
 #include <sys/mman.h>
 
 namespace {
 
 constexpr std::size_t kLargePage = std::size_t{2} << 20;  // x86-64's; elsewhere it does no harm
+
+// Of its own, malloc returns no block to the system that is smaller than the largest freed so far,
+// and large ones of one row after another leave holes in its heap: 211 MB in place of 186 for 31
+// sizes on 1,024 GPUs.
+[[maybe_unused]] const int kReturnedFrom = mallopt(M_MMAP_THRESHOLD, 1 << 20);
 
 void* allocated(std::size_t bytes) {
   if (bytes < kLargePage) return std::malloc(bytes == 0 ? 1 : bytes);

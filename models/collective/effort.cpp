@@ -19,11 +19,12 @@ constexpr double kWhole = 15;
 constexpr double kWholeOnOneSwitch = 5;  // two jobs of 32 nodes, rings of 128 MiB: 42 s for 8
 
 bool is_answered(const Scenario& scenario, const TopologySpec& topology, PredictOptions options,
-                 const ParamCatalog& catalog) {
+                 const Predictor& predictor, const ParamCatalog& catalog) {
   options.check_only = true;
   options.on_estimate = {};
+  options.on_progress = {};
   try {
-    predict(scenario, topology, options, catalog);
+    predictor(scenario, topology, options, catalog);
     return true;
   } catch (const InputError&) {
     return false;
@@ -47,12 +48,13 @@ std::string of_one_core(double seconds) {
 }
 
 std::string smaller_question(const Scenario& scenario, const TopologySpec& topology,
-                             const PredictOptions& options, const ParamCatalog& catalog) {
+                             const PredictOptions& options, const Predictor& predictor,
+                             const ParamCatalog& catalog) {
   std::string out;
   Scenario fewer = scenario;
   while (fewer.sizes.size() > 1) {
     fewer.sizes.resize(fewer.sizes.size() / 2);
-    if (!is_answered(fewer, topology, options, catalog)) continue;
+    if (!is_answered(fewer, topology, options, predictor, catalog)) continue;
     out = fmt::format("sizes up to {} ", format_size(fewer.sizes.back()));
     break;
   }
@@ -64,7 +66,7 @@ std::string smaller_question(const Scenario& scenario, const TopologySpec& topol
   const std::uint32_t all = nodes_of(scenario, settings, topology.nodes);
   for (std::uint32_t nodes = all % 2 == 1 ? all - 1 : all / 2; nodes > 0; nodes /= 2) {
     smaller.set.back().value = std::to_string(nodes);
-    if (!is_answered(scenario, topology, smaller, catalog)) continue;
+    if (!is_answered(scenario, topology, smaller, predictor, catalog)) continue;
     out += fmt::format("{}--set nodes={} ", out.empty() ? "" : "or ", nodes);
     break;
   }

@@ -93,4 +93,8 @@ RunResult predict(const Scenario& scenario, const PredictOptions& options,
 RunResult predict(const Scenario& scenario, TopologySpec spec, const PredictOptions& options,
                   const ParamCatalog& catalog);
 
+/// Who answers a scenario: predict(), or whoever knows more workloads.
+using Predictor = std::function<RunResult(const Scenario&, TopologySpec, const PredictOptions&,
+                                          const ParamCatalog&)>;
+
 }  // namespace weft

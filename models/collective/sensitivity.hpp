@@ -10,10 +10,6 @@
 
 namespace weft {
 
-/// Who answers a scenario: predict(), or whoever knows more workloads.
-using Predictor = std::function<RunResult(const Scenario&, TopologySpec, const PredictOptions&,
-                                          const ParamCatalog&)>;
-
 /// What is asked beside the scenario.
 struct SensitivityRequest {
   PredictOptions options;         ///< its threads are those of all runs together

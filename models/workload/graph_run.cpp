@@ -1,10 +1,13 @@
 #include "models/workload/graph_run.hpp"
 
+#include <cmath>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "models/collective/effort.hpp"
 #include "models/transport/fluid_transport.hpp"
 #include "models/transport/footprints.hpp"
 #include "sim/base/error.hpp"
@@ -47,33 +50,56 @@ class Watch final : public RunObserver {
   std::unordered_map<FlagIndex, std::vector<Time>> times_;  // begin, end, begin, ...
 };
 
+/// How long running a plan takes on one core, s, within a factor of three or so. The more actors
+/// there are, the more do their transfers meet, and the less of it stays in caches: 7e3 to 2.9e6
+/// transfers by 450 to 257,000 actors took 1.2 to 48 us each, by 0.6 to 1.5 of this (experts'
+/// tokens on 1 to 32 nodes, a training step; release build on one core of a shared virtual machine,
+/// 2026-11-28).
+double seconds_of(const Plan& plan, double transfers) {
+  constexpr double kEach = 8.5e-8;
+  return kEach * std::sqrt(static_cast<double>(plan.actors.size())) * transfers;
+}
+
 }  // namespace
 
-GraphRun run_graph(const Machine& machine, const TaskGraph& graph, const GraphPlan& plan,
-                   CauseTable& causes, const PredictOptions& options) {
-  EventQueue events =
-      options.shuffle_ties ? EventQueue::shuffling_ties(*options.shuffle_ties) : EventQueue{};
-  std::optional<Folded> folded;
-  if (options.folds) folded = fold_on(machine, plan.plan, options.stop);
-  const Plan& runs = folded ? folded->plan : plan.plan;
-  if (static_cast<double>(transfer_count(runs)) > kMostGraphTransfers) {
-    throw InputError(fmt::format(
-        "{}: more than {:.0e} pieces of data move, more than some minutes of one core; take fewer "
-        "nodes or bytes, of a step fewer layers or micro-batches",
-        machine.fabric().spec().file, kMostGraphTransfers));
+PreparedGraph::PreparedGraph(const Machine& machine, const TaskGraph& graph, const GraphPlan& plan,
+                             const PredictOptions& options)
+    : machine_{machine}, graph_{graph}, plan_{plan}, options_{options} {
+  if (options.folds) folded_ = fold_on(machine, plan.plan, options.stop);
+  const auto transfers = static_cast<double>(transfer_count(runs()));
+  seconds_ = seconds_of(runs(), transfers);
+  const std::string estimate =
+      fmt::format("{:.2g} transfers, {}", transfers, of_one_core(seconds_));
+  if (seconds_ > kMostGraphSeconds) {
+    throw TooLarge(fmt::format("{}: about {}; take fewer nodes, bytes or tasks",
+                               machine.fabric().spec().file, estimate));
   }
-  FluidTransport transport(machine, events, causes, folded ? folded->servers : ServerClasses{});
+  if (options.on_estimate && seconds_ > kLongRun) options.on_estimate("about " + estimate);
+}
+
+std::function<void(std::uint64_t)> PreparedGraph::who_hears() const {
+  if (!options_.on_progress) return {};
+  const auto all = static_cast<double>(transfer_count(plan_.plan));
+  return [this, all](std::uint64_t begun) {
+    options_.on_progress({0, 1, seconds_ * static_cast<double>(begun) / all, seconds_});
+  };
+}
+
+GraphRun PreparedGraph::run(CauseTable& causes) const {
+  EventQueue events =
+      options_.shuffle_ties ? EventQueue::shuffling_ties(*options_.shuffle_ties) : EventQueue{};
+  FluidTransport transport(machine_, events, causes, folded_ ? folded_->servers : ServerClasses{});
   Runner runner(transport, events, causes);
-  Watch watch(events, plan, folded ? folded->flags : std::vector<FlagIndex>{});
-  runner.add(runs, &watch);
+  Watch watch(events, plan_, folded_ ? folded_->flags : std::vector<FlagIndex>{});
+  runner.add(runs(), &watch);
   try {
-    runner.run(options.stop);
+    runner.run(options_.stop, who_hears());
   } catch (const PlanStuck&) {
-    throw InputError(machine.fabric().spec().file +
+    throw InputError(machine_.fabric().spec().file +
                      ": ranks wait for each other for ever: the calls of some group do not come in "
                      "the same order on all its ranks");
   }
-  return {runner.outcome(0), watch.spans(graph, plan)};
+  return {runner.outcome(0), watch.spans(graph_, plan_)};
 }
 
 }  // namespace weft

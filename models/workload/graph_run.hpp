@@ -1,9 +1,14 @@
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <optional>
+
 #include "models/collective/predict.hpp"
 #include "models/machine/machine.hpp"
 #include "models/workload/graph_plan.hpp"
 #include "models/workload/timeline.hpp"
+#include "sim/plan/fold.hpp"
 #include "sim/run/runner.hpp"
 
 namespace weft {
@@ -14,13 +19,31 @@ struct GraphRun {
   TaskSpans spans;
 };
 
-/// Some minutes on one core.
-inline constexpr double kMostGraphTransfers = 4e8;
+/// A graph's plan, folded where it folds, for the fluid transport.
+class PreparedGraph {
+ public:
+  /// All must outlive it; of the options it asks for `folds`, `shuffle_ties` and `stop`, and who
+  /// hears of it: `on_estimate`, if it takes kLongRun or more, and `on_progress`, as of one row.
+  /// Throws TooLarge for what takes more than kMostGraphSeconds; Stopped.
+  PreparedGraph(const Machine& machine, const TaskGraph& graph, const GraphPlan& plan,
+                const PredictOptions& options);
 
-/// Runs a graph's plan alone on the fluid transport; of the options it asks for `folds`,
-/// `shuffle_ties` and `stop`. Throws InputError where ranks wait for each other for ever, and for
-/// more transfers than kMostGraphTransfers; Stopped.
-GraphRun run_graph(const Machine& machine, const TaskGraph& graph, const GraphPlan& plan,
-                   CauseTable& causes, const PredictOptions& options);
+  /// Runs it alone. Throws InputError where ranks wait for each other for ever; Stopped.
+  GraphRun run(CauseTable& causes) const;
+
+ private:
+  const Plan& runs() const { return folded_ ? folded_->plan : plan_.plan; }
+  std::function<void(std::uint64_t)> who_hears() const;
+
+  const Machine& machine_;
+  const TaskGraph& graph_;
+  const GraphPlan& plan_;
+  const PredictOptions& options_;
+  std::optional<Folded> folded_;
+  double seconds_;  ///< that it takes, on one core
+};
+
+/// Some minutes of one core.
+inline constexpr double kMostGraphSeconds = 1200;
 
 }  // namespace weft

@@ -29,7 +29,8 @@ class LoneCalls {
     TaskSpans spans;
     std::vector<std::string> notes;  ///< of the calls
   };
-  /// `scenario`, `spec` and `options` are the step's. Throws as predict().
+  /// `scenario`, `spec` and `options` are the step's; empty if it is only to be checked. Throws as
+  /// predict().
   Run run(const Scenario& scenario, const TopologySpec& spec, const std::string& memory_path,
           const PredictOptions& options, const ParamCatalog& catalog,
           const PartLibrary& parts) const;

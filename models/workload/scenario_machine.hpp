@@ -59,10 +59,12 @@ bool has_row(const std::vector<Row>& rows, const std::string& memory_path) {
 }
 
 /// Runs one memory path after the other, by their names, until it is stopped, but for those that
-/// are there already, as others fell back to them; those that it did not come to. Throws Stopped
-/// before the first one is finished.
-std::vector<std::string> run_paths(const std::vector<std::string>& paths, const Stop* stop,
-                                   const std::function<bool(const std::string&)>& is_there,
-                                   const std::function<void(const std::string&)>& run);
+/// are there already, as others fell back to them; those that it did not come to. `run` is given
+/// the options with which what it says of itself is heard as of that path, and how far it is as of
+/// all of them. Throws Stopped before the first one is finished.
+std::vector<std::string> run_paths(
+    const std::vector<std::string>& paths, const PredictOptions& options,
+    const std::function<bool(const std::string&)>& is_there,
+    const std::function<void(const std::string&, const PredictOptions&)>& run);
 
 }  // namespace weft

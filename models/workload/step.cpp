@@ -150,13 +150,17 @@ class StepRunner {
     if (options_.folds && asked.scenario.step) lone_calls_ = LoneCalls::of(*asked.scenario.step);
   }
 
-  /// One memory path. A path that the machine cannot take is replaced, and a note says so.
-  StepRow run(MemoryPath path, std::vector<std::string>& notes) {
-    if (lone_calls_ && is_long(path)) return run_lone_calls(path, notes);
+  /// One memory path; nothing if it is only to be checked. A path that the machine cannot take is
+  /// replaced, and a note says so.
+  std::optional<StepRow> run(MemoryPath path, const PredictOptions& told,
+                             std::vector<std::string>& notes) {
+    if (lone_calls_ && is_long(path)) return run_lone_calls(path, told, notes);
     Part part = part_of(path);
     if (falls_back(*part.machine, part.plan.plan, path, notes)) part = part_of(path);
+    const PreparedGraph prepared(*part.machine, *part.graph, part.plan, told);
+    if (told.check_only) return std::nullopt;
     CauseTable causes;
-    const GraphRun ran = run_graph(*part.machine, *part.graph, part.plan, causes, options_);
+    const GraphRun ran = prepared.run(causes);
     StepRow row;
     row.memory_path = memory_path_name(path);
     run_by_[part.graph == &of_replicas_ ? RunBy::kReplicas : RunBy::kAll].push_back(
@@ -194,10 +198,12 @@ class StepRunner {
     }
     return (is_few ? transfers / on_.gpus() : transfers) > kMostTransfers;
   }
-  StepRow run_lone_calls(MemoryPath path, std::vector<std::string>& notes) {
+  std::optional<StepRow> run_lone_calls(MemoryPath path, const PredictOptions& told,
+                                        std::vector<std::string>& notes) {
     LoneCalls::Run ran =
-        lone_calls_->run(asked_.scenario, asked_.spec, std::string(memory_path_name(path)),
-                         options_, asked_.catalog, on_.parts());
+        lone_calls_->run(asked_.scenario, asked_.spec, std::string(memory_path_name(path)), told,
+                         asked_.catalog, on_.parts());
+    if (told.check_only) return std::nullopt;
     const TaskGraph& graph = lone_calls_->graph();
     StepRow row;
     row.memory_path = ran.exchanges.front().memory_path;
@@ -309,18 +315,19 @@ StepResult predict_on(ScenarioMachine& on, const StepAsked& asked,
   result.ranks = on.gpus();
   result.nodes = on.fabric().nodes();
   result.notes = on.notes();
-  const auto run = [&](const std::string& name) {
-    StepRow row = runner.run(parse_memory_path(name), result.notes);
-    if (!(row.times.step_s > 0)) {
+  const auto run = [&](const std::string& name, const PredictOptions& told) {
+    std::optional<StepRow> row = runner.run(parse_memory_path(name), told, result.notes);
+    if (!row) return;
+    if (!(row->times.step_s > 0)) {
       throw InputError(place_of(scenario),
                        "the step takes no time: nothing computes, and nothing is exchanged");
     }
-    if (has_row(result.rows, row.memory_path)) return;
-    result.verdict.push_back(verdict(row));
-    result.rows.push_back(std::move(row));
+    if (has_row(result.rows, row->memory_path)) return;
+    result.verdict.push_back(verdict(*row));
+    result.rows.push_back(*std::move(row));
   };
   result.not_run = run_paths(
-      scenario.memory_paths, options.stop,
+      scenario.memory_paths, options,
       [&](const std::string& name) { return has_row(result.rows, name); }, run);
   add_choice_notes(result.rows, result.notes);
   std::vector<std::string> declined = on.decisions().declined();

@@ -1,6 +1,7 @@
 #include "models/workload/traffic.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -29,15 +30,15 @@ TaskGraph graph_of(const TrafficMatrix& matrix, std::uint32_t ranks) {
   return graph;
 }
 
-/// Connections grow with the pairs that send; a plan keeps some hundred bytes of each.
+/// Connections grow with the pairs that send; a run keeps some 20 KB of each.
 void refuse_many(const TrafficSpec& spec, const TrafficMatrix& matrix, const Schedule& schedule) {
-  constexpr double kMostConnections = 2e6;
+  constexpr double kMostConnections = 3e5;
   const double connections = static_cast<double>(matrix.size()) * schedule.p2p_channels_per_peer;
   if (connections <= kMostConnections) return;
-  throw InputError(spec.place,
-                   fmt::format("about {:.1e} connections, more than {:.0e}; take fewer nodes, or "
-                               "a matrix with fewer pairs",
-                               connections, kMostConnections));
+  throw TooLarge(spec.place,
+                 fmt::format("about {:.1e} connections, more than {:.0e}; take fewer nodes, or "
+                             "a matrix with fewer pairs",
+                             connections, kMostConnections));
 }
 
 std::vector<TrafficRank> ranks_of(const Communicator& all, const Fabric& fabric,
@@ -65,9 +66,10 @@ std::vector<TrafficLink> links_of(const Machine& machine, const Plan& plan) {
   return out;
 }
 
-TrafficRow run_path(ScenarioMachine& on, const TrafficMatrix& matrix, const TrafficSpec& spec,
-                    MemoryPath path, const PredictOptions& options,
-                    std::vector<std::string>& notes) {
+/// Nothing if it is only to be checked.
+std::optional<TrafficRow> run_path(ScenarioMachine& on, const TrafficMatrix& matrix,
+                                   const TrafficSpec& spec, MemoryPath path,
+                                   const PredictOptions& options, std::vector<std::string>& notes) {
   const Communicator all = Communicator::of_all(on.fabric());
   const TaskGraph graph = graph_of(matrix, all.ranks());
   refuse_many(spec, matrix, on.decisions().schedule(all, path));
@@ -76,8 +78,10 @@ TrafficRow run_path(ScenarioMachine& on, const TrafficMatrix& matrix, const Traf
   };
   GraphPlan plan = plan_of(path);
   if (falls_back(on.machine(), plan.plan, path, notes)) plan = plan_of(path);
+  const PreparedGraph prepared(on.machine(), graph, plan, options);
+  if (options.check_only) return std::nullopt;
   CauseTable causes;
-  const GraphRun ran = run_graph(on.machine(), graph, plan, causes, options);
+  const GraphRun ran = prepared.run(causes);
   TrafficRow row;
   row.memory_path = memory_path_name(path);
   row.proto = plan.exchanges.front().proto;
@@ -149,15 +153,15 @@ TrafficResult predict_traffic(const Scenario& scenario, TopologySpec spec,
   result.ranks = on.gpus();
   result.nodes = on.fabric().nodes();
   result.notes = on.notes();
-  const auto run = [&](const std::string& name) {
-    TrafficRow row =
-        run_path(on, matrix, *scenario.traffic, parse_memory_path(name), options, result.notes);
-    if (has_row(result.rows, row.memory_path)) return;
-    result.verdict.push_back(verdict(row));
-    result.rows.push_back(std::move(row));
+  const auto run = [&](const std::string& name, const PredictOptions& told) {
+    std::optional<TrafficRow> row =
+        run_path(on, matrix, *scenario.traffic, parse_memory_path(name), told, result.notes);
+    if (!row || has_row(result.rows, row->memory_path)) return;
+    result.verdict.push_back(verdict(*row));
+    result.rows.push_back(*std::move(row));
   };
   result.not_run = run_paths(
-      scenario.memory_paths, options.stop,
+      scenario.memory_paths, options,
       [&](const std::string& name) { return has_row(result.rows, name); }, run);
   result.provenance = on.provenance();
   return result;

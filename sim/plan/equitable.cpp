@@ -77,17 +77,18 @@ class Refinement {
     return true;
   }
 
-  Partition partition() const {
+  /// It is over then: its memory is the partition's.
+  Partition partition() && {
     Partition out;
-    out.class_of.reserve(class_of_.size());
     std::vector<std::uint32_t> number(classes_.size(), kNone);
-    for (const std::uint32_t c : class_of_) {
+    for (std::uint32_t& c : class_of_) {
       if (number[c] == kNone) {
         number[c] = static_cast<std::uint32_t>(out.size.size());
         out.size.push_back(classes_[c].size);
       }
-      out.class_of.push_back(number[c]);
+      c = number[c];
     }
+    out.class_of = std::move(class_of_);
     return out;
   }
 
@@ -221,7 +222,7 @@ std::optional<Partition> coarsest_equitable_partition(
     const LabelledGraph& graph, const std::function<bool(std::size_t)>& goes_on) {
   Refinement refinement(graph);
   if (!refinement.refine(goes_on)) return std::nullopt;
-  return refinement.partition();
+  return std::move(refinement).partition();
 }
 
 }  // namespace weft

@@ -5,6 +5,7 @@
 #include <map>
 #include <span>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include "sim/base/random.hpp"
@@ -87,8 +88,11 @@ PlanGraph::PlanGraph(const Plan& plan, const Footprints& footprints,
   for (std::size_t j = 0; j < plan_.joins.size(); ++j) add_join(j);
   add_actors();
   add_paths();
-  std::vector<Path>().swap(of_walks_);
-  std::unordered_map<std::uint64_t, Path>().swap(of_queue_pairs_);
+  // The partition takes as much memory as all this.
+  const auto release = [](auto&... tables) {
+    (std::remove_reference_t<decltype(tables)>().swap(tables), ...);
+  };
+  release(servers_of_flags_, programs_of_, path_uses_, of_walks_, of_queue_pairs_, tags_);
 }
 
 void PlanGraph::reserve() {
@@ -338,7 +342,6 @@ void PlanGraph::add_paths() {
     graph_.add_edge(use.path, use.server,
                     label(Bond::kUse, std::bit_cast<std::uint64_t>(use.weight)));
   }
-  std::vector<PathUse>().swap(path_uses_);
 }
 
 bool PlanGraph::split_rivals(const Partition& partition) {

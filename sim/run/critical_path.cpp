@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 namespace weft {
 
@@ -25,15 +26,72 @@ PathRef PathStore::extend(PathRef path, CauseId cause, Duration time) {
   // The new node takes over the reference that `path` holds.
   const std::uint32_t parent = path.store_ == nullptr ? kNone : path.node_;
   path.store_ = nullptr;
-  const Node node{parent, 1, {cause}, {time}, 1};
+  return {this, take({parent, 1, {cause}, {time}, 1})};
+}
+
+std::uint32_t PathStore::take(const Node& node) {
+  if (free_.empty() && nodes_.size() >= joins_at_) {
+    join_nodes();
+    if (2 * live_nodes() > nodes_.size()) joins_at_ = 2 * nodes_.size();
+  }
   if (free_.empty()) {
     nodes_.push_back(node);
-    return {this, static_cast<std::uint32_t>(nodes_.size() - 1)};
+    return static_cast<std::uint32_t>(nodes_.size() - 1);
   }
   const std::uint32_t index = free_.back();
   free_.pop_back();
   nodes_[index] = node;
-  return {this, index};
+  return index;
+}
+
+/// Some node may be held by `extend`'s caller only: it is looked at as any other.
+void PathStore::join_nodes() {
+  std::vector<bool> has_child(nodes_.size());
+  for (const Node& node : nodes_) {
+    if (node.references > 0 && node.parent != kNone) has_child[node.parent] = true;
+  }
+  // Whose one reference is that of the node behind it.
+  std::vector<bool> is_between(nodes_.size());
+  for (std::size_t n = 0; n < nodes_.size(); ++n) {
+    is_between[n] = has_child[n] && nodes_[n].references == 1;
+  }
+  for (std::uint32_t n = 0; n < nodes_.size(); ++n) {
+    if (nodes_[n].references > 0 && !is_between[n]) join_above(n, is_between);
+  }
+}
+
+void PathStore::join_above(std::uint32_t node, const std::vector<bool>& is_between) {
+  const std::uint32_t parent = nodes_[node].parent;
+  if (parent == kNone || !is_between[parent]) return;
+  std::vector<std::uint32_t> chain;
+  std::vector<CauseId> causes;
+  std::uint32_t above = node;
+  do {
+    const Node& of = nodes_[above];
+    for (std::uint32_t i = 0; i < of.count; ++i) {
+      const CauseId cause = of.causes[i];
+      if (times_.size() <= cause.index()) times_.resize(cause.index() + 1);
+      if (times_[cause.index()] == Duration{}) causes.push_back(cause);
+      times_[cause.index()] += of.times[i];
+    }
+    chain.push_back(above);
+    above = of.parent;
+  } while (above != kNone && is_between[above]);
+  const std::size_t needed = (causes.size() + kCauses - 1) / kCauses;
+  auto cause = causes.begin();
+  for (std::size_t i = 0; i < chain.size(); ++i) {
+    Node& of = nodes_[chain[i]];
+    if (i >= needed) {
+      of.references = 0;
+      free_.push_back(chain[i]);
+      continue;
+    }
+    of.parent = i + 1 < needed ? chain[i + 1] : above;
+    for (of.count = 0; of.count < kCauses && cause != causes.end(); ++of.count, ++cause) {
+      of.causes[of.count] = *cause;
+      of.times[of.count] = std::exchange(times_[cause->index()], Duration{});
+    }
+  }
 }
 
 void PathStore::release(std::uint32_t node) {

@@ -38,8 +38,10 @@ class PathRef {
 
 /// Holds the histories of every moment that something in a run still waits for, as a tree of
 /// reference-counted nodes; what no one can reach is reused. A node holds a few causes, a cache
-/// line in all, since most histories part only after several. Time is exact (integer picoseconds),
-/// so the causes of a run sum to its length.
+/// line in all, since most histories part only after several. Nodes between which none parts any
+/// more are joined now and then, so that what is held grows with the moments that are waited for,
+/// not with the length of a run. Time is exact (integer picoseconds), so the causes of a run sum to
+/// its length.
 class PathStore {
  public:
   PathStore() = default;
@@ -67,9 +69,14 @@ class PathStore {
   static_assert(sizeof(Node) == 64);
   void retain(std::uint32_t node) { ++nodes_[node].references; }
   void release(std::uint32_t node);
+  std::uint32_t take(const Node& node);
+  void join_nodes();
+  void join_above(std::uint32_t node, const std::vector<bool>& is_between);
 
   std::vector<Node> nodes_;
   std::vector<std::uint32_t> free_;
+  std::size_t joins_at_{1U << 14U};  // nodes: a MB
+  std::vector<Duration> times_;      // by cause, of the nodes that are joined
 };
 
 inline PathRef::PathRef(const PathRef& other) : store_{other.store_}, node_{other.node_} {

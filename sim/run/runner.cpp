@@ -16,6 +16,7 @@ namespace weft {
 namespace {
 
 using Kind = Instruction::Kind;
+using OnTransfers = std::function<void(std::uint64_t)>;
 
 using run_state::ActorState;
 using run_state::FlagState;
@@ -45,15 +46,15 @@ class Runner::Engine final : private TransportSink, private EventTarget {
     return jobs_.size() - 1;
   }
 
-  void run(const Stop* stop) {
+  void run(const Stop* stop, const OnTransfers& on_transfers) {
     for (const auto& job : jobs_) {
       for (ActorIndex a = 0; a < job->actors.size(); ++a) run_actor(host_, *job, a);
     }
     events_.prepare_targets();
-    if (stop == nullptr) {
+    if (stop == nullptr && !on_transfers) {
       events_.run();
     } else {
-      run_until(*stop);
+      run_watched(stop, on_transfers);
     }
     std::size_t unfinished = 0;
     for (const auto& job : jobs_) unfinished += job->unfinished;
@@ -87,14 +88,21 @@ class Runner::Engine final : private TransportSink, private EventTarget {
   }
 
  private:
-  void run_until(const Stop& stop) {
+  void run_watched(const Stop* stop, const OnTransfers& on_transfers) {
     constexpr int kEventsBetween = 4096;  // a millisecond or two
     for (;;) {
-      stop.check();
+      if (stop != nullptr) stop->check();
+      if (on_transfers) on_transfers(transfers());
       for (int i = 0; i < kEventsBetween; ++i) {
         if (!events_.step()) return;
       }
     }
+  }
+
+  std::uint64_t transfers() const {
+    std::uint64_t out = 0;
+    for (const auto& job : jobs_) out += job->transfers;
+    return out;
   }
 
   /// A transfer or message under way, or a token in a lag. Pooled; the index is the transport's
@@ -575,7 +583,9 @@ Runner::~Runner() = default;
 std::size_t Runner::add(const Plan& plan, RunObserver* observer) {
   return engine_->add(plan, observer);
 }
-void Runner::run(const Stop* stop) { engine_->run(stop); }
+void Runner::run(const Stop* stop, const OnTransfers& on_transfers) {
+  engine_->run(stop, on_transfers);
+}
 RunOutcome Runner::outcome(std::size_t plan) const { return engine_->outcome(plan); }
 ActorWork Runner::work(std::size_t plan, ActorIndex actor) const {
   return engine_->work(plan, actor);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <stdexcept>
@@ -84,8 +85,10 @@ class Runner {
   /// is malformed.
   std::size_t add(const Plan& plan, RunObserver* observer = nullptr);
   /// Runs all plans to their ends. Throws PlanStuck if programs wait for each other for ever,
-  /// Stopped some thousand events after `stop` asks for it.
-  void run(const Stop* stop = nullptr);
+  /// Stopped some thousand events after `stop` asks for it. `on_transfers` hears as often how many
+  /// have begun, of all plans.
+  void run(const Stop* stop = nullptr,
+           const std::function<void(std::uint64_t transfers)>& on_transfers = {});
 
   RunOutcome outcome(std::size_t plan) const;
   ActorWork work(std::size_t plan, ActorIndex actor) const;

@@ -31,6 +31,10 @@ class Traffic(CliTest):
         (self.here / "m.csv").write_text("0,1\n1,0\n")
         self.refused(["traffic", matrix], "m.csv:1:1: expected 16 lines of 16 sizes each, one for each GPU")
 
+    def test_what_takes_too_long_names_what_does_not(self):
+        incast = self.scenario("op: incast, bytes: 4 TiB")
+        self.refused(["traffic", incast], "minutes of one core; take fewer nodes, bytes or tasks; --set nodes=1 would be answered")
+
     def test_a_matrix_is_carried(self):
         matrix = [[0] * 16 for _ in range(16)]
         matrix[3][12] = 5_000_000

@@ -410,15 +410,17 @@ TEST(RunPaths, KeepWhatIsDone) {
   const auto is_there = [&](const std::string& path) {
     return std::find(there.begin(), there.end(), path) != there.end();
   };
-  const auto run = [&](const std::string& path) { there.push_back(path); };
-  const auto fall_back_and_stop = [&](const std::string&) {
+  PredictOptions options;
+  options.stop = &stop;
+  const auto run = [&](const std::string& path, const PredictOptions&) { there.push_back(path); };
+  const auto fall_back_and_stop = [&](const std::string&, const PredictOptions&) {
     there.emplace_back("host-staged");
     stop.request();
   };
-  EXPECT_THAT(run_paths(paths, &stop, is_there, fall_back_and_stop), ElementsAre("nccl"));
+  EXPECT_THAT(run_paths(paths, options, is_there, fall_back_and_stop), ElementsAre("nccl"));
   EXPECT_THAT(there, ElementsAre("host-staged"));
-  EXPECT_THROW(run_paths(paths, &stop, is_there, run), Stopped);
-  EXPECT_THAT(run_paths(paths, nullptr, is_there, run), IsEmpty());
+  EXPECT_THROW(run_paths(paths, options, is_there, run), Stopped);
+  EXPECT_THAT(run_paths(paths, {}, is_there, run), IsEmpty());
   EXPECT_THAT(there, ElementsAre("host-staged", "gdr", "nccl"));
 }
 

@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -17,21 +18,28 @@
 namespace weft::test::models_traffic {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::MatchesRegex;
 using Kind = TrafficSpec::Kind;
 
-TrafficRow run(const TrafficSpec& spec, std::uint32_t nodes,
-               const std::vector<std::string>& settings = {}) {
+TrafficResult predicted(const TrafficSpec& spec, std::uint32_t nodes,
+                        std::vector<std::string> memory_paths, const PredictOptions& options) {
   const ParamCatalog catalog = make_catalog();
   Scenario scenario;
   scenario.topology = shipped("topologies/hgx-h100-8nic.yaml");
   scenario.nodes = nodes;
-  scenario.memory_paths = {"gdr"};
+  scenario.memory_paths = std::move(memory_paths);
   scenario.traffic = spec;
+  return predict_traffic(scenario, read_topology(scenario.topology, catalog), options, catalog);
+}
+
+TrafficRow run(const TrafficSpec& spec, std::uint32_t nodes,
+               const std::vector<std::string>& settings = {}) {
   PredictOptions options;
   for (const std::string& text : settings) options.set.push_back(parse_setting(text));
-  return predict_traffic(scenario, read_topology(scenario.topology, catalog), options, catalog)
-      .rows.at(0);
+  return predicted(spec, nodes, {"gdr"}, options).rows.at(0);
 }
 
 TrafficSpec permutation(Bytes bytes, std::uint32_t shift) {
@@ -133,6 +141,35 @@ TEST(Traffic, TheBusiestLinkBoundsTheTime) {
     for (const CauseShare& cause : row.limited_by) causes += cause.share;
     EXPECT_NEAR(causes, 1, 1e-9);
   }
+}
+
+TEST(Traffic, TellsHowFarItIs) {
+  std::vector<RunProgress> told;
+  PredictOptions options;
+  options.on_progress = [&](const RunProgress& p) { told.push_back(p); };
+  predicted(permutation(Bytes::mib(64), 8), 2, {"gdr", "host-staged"}, options);
+  ASSERT_GT(told.size(), 4U);
+  EXPECT_TRUE(std::ranges::is_sorted(told, {}, &RunProgress::rows_done));
+  EXPECT_EQ(told.back().rows_done, 1U);
+  for (std::size_t i = 0; i < told.size(); ++i) {
+    const double share = told[i].work_done / told[i].work;
+    EXPECT_EQ(told[i].rows, 2U);
+    EXPECT_GE(share, 0.5 * static_cast<double>(told[i].rows_done));
+    EXPECT_LE(share, 0.5 * static_cast<double>(told[i].rows_done + 1));
+    if (i > 0) EXPECT_GE(share, told[i - 1].work_done / told[i - 1].work);
+  }
+}
+
+TEST(Traffic, WhatTakesLongIsToldBeforehandOrRefused) {
+  std::vector<std::string> told;
+  PredictOptions options;
+  options.check_only = true;
+  options.on_estimate = [&](const std::string& text) { told.push_back(text); };
+  EXPECT_THAT(predicted(permutation(Bytes::mib(1), 8), 2, {"gdr"}, options).rows, IsEmpty());
+  EXPECT_THAT(told, IsEmpty());
+  predicted(permutation(Bytes::gib(4096), 8), 2, {"gdr"}, options);
+  EXPECT_THAT(told, ElementsAre(MatchesRegex("gdr: about .* transfers, .* s of one core")));
+  EXPECT_THROW(predicted(incast(Bytes::gib(4096), 15, 1), 2, {"gdr"}, options), TooLarge);
 }
 
 // All alike: what NCCL's all-to-all takes, launched once.

@@ -1,6 +1,11 @@
 #include "sim/run/critical_path.hpp"
 
+#include <random>
+#include <vector>
+
 #include <gtest/gtest.h>
+
+#include "sim/base/random.hpp"
 
 namespace weft::test::run_critical_path {
 namespace {
@@ -43,6 +48,33 @@ TEST(CriticalPath, WhatNobodyHoldsIsReused) {
   EXPECT_EQ(store.total(path)[1].second, Duration::us(50));
   path = PathRef{};  // long histories are released without recursion
   EXPECT_EQ(store.live_nodes(), 0u);
+}
+
+// Some threads take turns, and each goes on from the last but one of what others did: histories
+// part and end all the time, but those that are held part from few.
+TEST(CriticalPath, WhatIsHeldDoesNotGrowWithTheRun) {
+  constexpr std::size_t kThreads = 40;
+  constexpr std::size_t kCauses = 23;
+  PathStore store;
+  std::vector<PathRef> threads(kThreads);
+  std::vector<std::vector<Duration>> sums(kThreads, std::vector<Duration>(kCauses));
+  std::mt19937_64 stream(1);
+  const auto below = [&](std::size_t n) { return uniform_below(stream, n); };
+  for (int i = 0; i < 1'000'000; ++i) {
+    const std::size_t to = below(kThreads);
+    const std::size_t from = below(kThreads);
+    const CauseId cause{std::size_t{below(kCauses)}};
+    const Duration time = Duration::ps(static_cast<std::int64_t>(below(1000)));
+    sums[to] = sums[from];
+    sums[to][cause.index()] += time;
+    threads[to] = store.extend(threads[from], cause, time);
+  }
+  EXPECT_LT(store.live_nodes(), 1U << 15U);
+  for (std::size_t t = 0; t < kThreads; ++t) {
+    const auto total = store.total(threads[t]);
+    ASSERT_EQ(total.size(), kCauses);
+    for (const auto& [cause, time] : total) EXPECT_EQ(time, sums[t][cause.index()]);
+  }
 }
 
 TEST(CriticalPath, ANodeTakesInAFewCauses) {

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "models/collective/predict.hpp"
+#include "tools/progress.hpp"
+
+namespace weft {
+
+/// While it lives, what a prediction says of how long it will take and how far it is goes to
+/// standard error.
+class ToldRun {
+ public:
+  /// `unit`: what its rows are called. Of `options`, which must outlive it, it is the one who
+  /// hears; `threads` share the work.
+  ToldRun(std::string unit, PredictOptions& options, unsigned threads = 1)
+      : pace_{std::move(unit)}, progress_{[this] { return pace_.text(); }} {
+    options.on_estimate = [this](const std::string& text) { progress_.say(text); };
+    options.on_progress = [this, threads](const RunProgress& p) {
+      pace_.is_at(p.rows_done, p.rows, p.work_done / p.work, p.work / threads);
+    };
+  }
+  ToldRun(const ToldRun&) = delete;
+  ToldRun& operator=(const ToldRun&) = delete;
+
+ private:
+  Pace pace_;
+  Progress progress_;
+};
+
+}  // namespace weft
