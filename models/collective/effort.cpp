@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "models/collective/scale_note.hpp"
+#include "models/transport/packet_hops.hpp"
 #include "sim/base/quantity.hpp"
 
 namespace weft {
@@ -39,6 +40,33 @@ double task_seconds(const PlanSize& size, double launches) {
 
 double whole_seconds(const PlanSize& size, double launches, bool one_switch) {
   return task_seconds(size, launches) * (one_switch ? kWholeOnOneSwitch : kWhole);
+}
+
+void PacketEffort::add(const Machine& machine, const Plan& plan, double times) {
+  hops += times * packet_hops(machine, plan);
+  transfers += times * static_cast<double>(transfer_count(plan));
+}
+
+double PacketEffort::seconds() const {
+  // Measured, see models/transport/README.md: a packet over a link, and a transfer beside its
+  // packets.
+  constexpr double kHopsPerSecond = 4e6;
+  constexpr double kPacketTransfersPerSecond = 3e5;
+  return hops / kHopsPerSecond + transfers / kPacketTransfersPerSecond;
+}
+
+void tell_or_refuse(const PacketEffort& effort, const PredictOptions& options) {
+  constexpr double kMostSeconds = 600;
+  constexpr long long kMostPacketConnections = 50'000;  // half a GB
+  const double seconds = effort.seconds();
+  const std::string estimate = fmt::format("about {:.2g} packets over links, {} connections, {}",
+                                           effort.hops, effort.connections, of_one_core(seconds));
+  const bool is_much = seconds > kMostSeconds || effort.connections > kMostPacketConnections;
+  if (is_much && !options.force) {
+    throw TooLarge("--fidelity packet: " + estimate +
+                   "; take smaller sizes, fewer nodes or --fidelity fluid, or --force it");
+  }
+  if (options.on_estimate) options.on_estimate("packets: " + estimate);
 }
 
 std::string of_one_core(double seconds) {

@@ -19,6 +19,19 @@ double whole_seconds(const PlanSize& size, double launches, bool one_switch);
 inline constexpr double kMostTransfers = 2e8;
 inline constexpr double kMostConnections = 4e6;
 
+/// What packets of some runs take.
+struct PacketEffort {
+  double hops{0};  ///< packets over links
+  double transfers{0};
+  long long connections{0};  ///< at once
+
+  /// A plan that is run so often.
+  void add(const Machine& machine, const Plan& plan, double times);
+  double seconds() const;  ///< of one core
+};
+/// Says how long packets will take; throws TooLarge for what takes too long, unless it is forced.
+void tell_or_refuse(const PacketEffort& effort, const PredictOptions& options);
+
 /// What takes as long, in seconds, is told beforehand where nothing folds.
 inline constexpr double kLongRun = 10;
 /// "40 s of one core".

@@ -1,9 +1,11 @@
 #include "models/collective/jobs.hpp"
 
 #include <algorithm>
-#include <map>
-#include <mutex>
+#include <atomic>
+#include <cmath>
+#include <numeric>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -47,10 +49,10 @@ struct Cluster {
 class JobSchedule {
  public:
   JobSchedule(const Cluster& cluster, const ScenarioJob& job, const PartLibrary& parts,
-              MemoryPath path, const NcclEnv& env, NcclVersion version)
+              MemoryPath path, const NcclEnv& env, NcclVersion version, Fidelity fidelity)
       : fabric_{cluster.spec, static_cast<std::uint32_t>(job.nodes.size())},
         devices_{fabric_, cluster.params, parts},
-        schedule_{decided(path, env, version)} {
+        schedule_{decided(path, env, version, fidelity)} {
     if (job.nodes.size() > 1) refuse_without_gdr(job);
     for (Ring& ring : schedule_.rings) {
       place(ring.entry_nic, job, cluster.fabric.nodes());
@@ -83,9 +85,10 @@ class JobSchedule {
     by_node = std::move(placed);
   }
 
-  Schedule decided(MemoryPath path, const NcclEnv& env, NcclVersion version) const {
+  Schedule decided(MemoryPath path, const NcclEnv& env, NcclVersion version,
+                   Fidelity fidelity) const {
     Decided decided{.simple = devices_.params().choice("nccl.decisions") == "simple",
-                    .multicast = true,
+                    .multicast = fidelity == Fidelity::kFluid,
                     .runs = {}};
     decide(path, devices_, env, version, decided);
     return schedule_of(devices_, decided, path);
@@ -120,6 +123,7 @@ struct JobPlans {
   std::vector<Plan> plans;
   std::vector<std::string> nccl_choices;  ///< as ResultRow's
   std::optional<FoldedPlans> folded;      ///< together, unless they do not fold
+  PacketEffort packets;                   ///< of packets; of shared rates none
   double seconds{0};                      ///< that running them takes, about
 };
 
@@ -136,7 +140,7 @@ JobPlans plans_of(const Cluster& cluster, const Scenario& scenario, const PartLi
   JobPlans out;
   PlanSize size{0, 0};
   for (const ScenarioJob& job : scenario.jobs) {
-    const JobSchedule decided(cluster, job, parts, path, env, version);
+    const JobSchedule decided(cluster, job, parts, path, env, version, options.fidelity);
     const Op op = parse_op(job.op);
     const PlanSize own = decided.size(op, job.size);
     size.transfers += own.transfers;
@@ -150,6 +154,12 @@ JobPlans plans_of(const Cluster& cluster, const Scenario& scenario, const PartLi
     out.plans.push_back(make_plan(cluster.devices, communicator_of(cluster.fabric, job),
                                   decided.schedule(), op, job.size));
     out.nccl_choices.emplace_back(decided.nccl_choice(op, job.size));
+  }
+  if (options.fidelity == Fidelity::kPacket) {
+    out.packets.connections = std::llround(size.connections);
+    for (const Plan& plan : out.plans) out.packets.add(cluster.machine, plan, 2);
+    out.seconds = out.packets.seconds();
+    return out;
   }
   // Where a hash draws each connection's way nothing is alike.
   if (options.folds && !cluster.machine.routing().decides(cluster.fabric)) {
@@ -194,35 +204,89 @@ ResultRow row_of(const ScenarioJob& job, const Plan& plan, const RunOutcome& tog
   return row;
 }
 
-/// Runs the plans at once, and each alone.
-void run_jobs(const Cluster& cluster, const Scenario& scenario, MemoryPath path,
-              const JobPlans& jobs, const PredictOptions& options, RunResult& result) {
-  const std::vector<Plan>& plans = jobs.plans;
-  CauseTable causes;
+/// What jobs came to, by job.
+struct JobRuns {
+  std::vector<RunOutcome> alone;
   std::vector<RunOutcome> together;
-  std::vector<RunOutcome> alone(plans.size());
-  parallel_for(plans.size() + 1, options.threads, [&](std::size_t i) {
-    if (i == 0) {
-      together = jobs.folded ? run_folded(cluster.machine, *jobs.folded, causes,
-                                          options.shuffle_ties, options.stop)
-                             : run_fluid(cluster.machine, plans, causes, options.shuffle_ties,
-                                         options.stop);
-      return;
-    }
-    CauseTable its_own;
-    alone[i - 1] = run_fluid(cluster.machine, plans[i - 1], its_own, jobs.folded.has_value(),
-                             options.shuffle_ties, options.stop);
-  });
-  for (std::size_t j = 0; j < plans.size(); ++j) {
-    result.rows.push_back(row_of(scenario.jobs[j], plans[j], together[j], alone[j], causes, path));
-    result.rows.back().nccl_choice = jobs.nccl_choices[j];
-  }
+  Probes probes;          ///< of packets, together
+  bool has_drawn{false};  ///< whether packets depended on the seed
+};
+
+/// A switch's ports take turns, so what a NIC sends gets as much of a link as what another sends,
+/// by however many messages: each of a job's gets one share of those that its NICs send at once.
+/// The largest share is 1.
+std::vector<double> shares_of(const std::vector<JobAlone>& alone) {
+  std::vector<double> out;
+  for (const JobAlone& job : alone) out.push_back(1 / std::max(job.messages_at_once, 1.0));
+  const double most = std::ranges::max(out);
+  for (double& share : out) share /= most;
+  return out;
 }
 
-/// Runs all memory paths, until it is stopped. Throws Stopped before the first one is finished.
-void run_paths(const Cluster& cluster, const Scenario& scenario, const PartLibrary& parts,
+JobRuns run_on_rates(const Machine& machine, const JobPlans& jobs, CauseTable& causes,
+                     const PredictOptions& options) {
+  std::vector<JobAlone> alone(jobs.plans.size());
+  parallel_for(alone.size(), options.threads, [&](std::size_t i) {
+    CauseTable its_own;
+    alone[i] = run_job_alone(machine, jobs.plans[i], its_own, jobs.folded.has_value(),
+                             options.shuffle_ties, options.stop);
+  });
+  JobRuns out;
+  out.together = run_jobs(machine, jobs.folded ? jobs.folded->plans : jobs.plans,
+                          jobs.folded ? jobs.folded->servers : ServerClasses{}, shares_of(alone),
+                          causes, options.shuffle_ties, options.stop);
+  for (JobAlone& job : alone) out.alone.push_back(std::move(job.outcome));
+  return out;
+}
+
+JobRuns run_on_packets(const Machine& machine, const JobPlans& jobs, CauseTable& causes,
+                       const PredictOptions& options) {
+  std::vector<std::uint32_t> nodes(machine.fabric().nodes());
+  std::iota(nodes.begin(), nodes.end(), 0U);
+  const std::span<const Plan> plans = jobs.plans;
+  JobRuns out;
+  out.alone.resize(plans.size());
+  std::atomic<bool> has_drawn{false};
+  parallel_for(plans.size() + 1, options.threads, [&](std::size_t i) {
+    CauseTable its_own;
+    const bool is_alone = i > 0;
+    PacketRun run = run_packets(machine, is_alone ? plans.subspan(i - 1, 1) : plans, nodes,
+                                is_alone ? its_own : causes, options.shuffle_ties, options.stop);
+    if (run.has_drawn) has_drawn = true;
+    if (is_alone) {
+      out.alone[i - 1] = std::move(run.outcomes.front());
+    } else {
+      out.together = std::move(run.outcomes);
+      out.probes = std::move(run.probes);
+    }
+  });
+  out.has_drawn = has_drawn;
+  return out;
+}
+
+/// Runs the plans at once, and each alone; whether that depended on the seed.
+bool run_path(const Cluster& cluster, const Scenario& scenario, MemoryPath path,
+              const JobPlans& jobs, const PredictOptions& options, RunResult& result) {
+  CauseTable causes;
+  const bool on_packets = options.fidelity == Fidelity::kPacket;
+  const JobRuns runs = on_packets ? run_on_packets(cluster.machine, jobs, causes, options)
+                                  : run_on_rates(cluster.machine, jobs, causes, options);
+  for (std::size_t j = 0; j < jobs.plans.size(); ++j) {
+    ResultRow row =
+        row_of(scenario.jobs[j], jobs.plans[j], runs.together[j], runs.alone[j], causes, path);
+    row.nccl_choice = jobs.nccl_choices[j];
+    if (on_packets) row.probes = runs.probes;
+    result.rows.push_back(std::move(row));
+  }
+  return runs.has_drawn;
+}
+
+/// Runs all memory paths, until it is stopped; whether packets depended on the seed. Throws Stopped
+/// before the first one is finished.
+bool run_paths(const Cluster& cluster, const Scenario& scenario, const PartLibrary& parts,
                const NcclEnv& env, NcclVersion version, const PredictOptions& options,
                RunResult& result) {
+  bool has_drawn = false;
   const std::size_t rows = scenario.jobs.size() * scenario.memory_paths.size();
   const auto tell = [&](const JobPlans& jobs) {  // as if each path took as long
     if (!options.on_progress) return;
@@ -235,16 +299,18 @@ void run_paths(const Cluster& cluster, const Scenario& scenario, const PartLibra
     try {
       if (options.stop != nullptr) options.stop->check();
       const JobPlans jobs = plans_of(cluster, scenario, parts, path, env, version, options);
+      if (options.fidelity == Fidelity::kPacket) tell_or_refuse(jobs.packets, options);
       if (options.check_only) continue;
       if (result.rows.empty()) {
-        if (options.on_estimate && jobs.seconds > kLongRun) {
+        const bool is_told = options.fidelity == Fidelity::kPacket;
+        if (!is_told && options.on_estimate && jobs.seconds > kLongRun) {
           options.on_estimate(std::string(jobs.folded ? "jobs: of what is alike one stands for all"
                                                       : "jobs: every rank is simulated") +
                               ", about " + of_one_core(jobs.seconds) + " for each memory path");
         }
         tell(jobs);
       }
-      run_jobs(cluster, scenario, path, jobs, options, result);
+      if (run_path(cluster, scenario, path, jobs, options, result)) has_drawn = true;
       tell(jobs);
     } catch (const Stopped&) {
       if (result.rows.empty()) throw;
@@ -254,30 +320,32 @@ void run_paths(const Cluster& cluster, const Scenario& scenario, const PartLibra
       }
     }
   }
+  return has_drawn;
 }
 
 /// What the user said that has no effect on jobs.
 void add_job_notes(const NcclEnv& env, const std::vector<ScenarioSetting>& settings,
-                   const Cluster& cluster, std::vector<std::string>& notes) {
-  add_losses_note(env, kLossesNeedPackets, notes);
+                   const Cluster& cluster, Fidelity fidelity, std::vector<std::string>& notes) {
+  const bool on_packets = fidelity == Fidelity::kPacket;
+  if (!on_packets) add_losses_note(env, kLossesNeedPackets, notes);
   const Params& params = cluster.params;
   if (params.choice("nccl.decisions") == "simple") add_unread_notes(env, settings, params, notes);
   add_forced_note(params, false, notes);
-  notes.emplace_back(
-      "links are shared flow by flow (max-min): a job with more flows over one gets more of it; "
-      "switches that take turns by port would give the others more");
-  add_packets_note(settings, notes);
+  if (!on_packets) {
+    notes.emplace_back(
+        "jobs share links as ports of switches take turns: each NIC's messages together get as "
+        "much as another's (as many of a job as it sends at once when it runs alone)");
+    add_packets_note(settings, notes);
+  }
   add_emulated_note(settings, cluster.machine, notes);
   add_unused_notes(
-      settings,
-      {cluster.machine, params.choice("nccl.decisions") == "simple", /*has_packets=*/false}, notes);
+      settings, {cluster.machine, params.choice("nccl.decisions") == "simple", on_packets}, notes);
   add_rate_notes(settings, cluster.machine, notes);
   for (const ScenarioSetting& s : settings) {
     if (is_of_launches(s.key)) {
       notes.push_back("no effect on jobs, of which each is launched once: " + s.key);
     }
   }
-  add_seed_note(settings, cluster.machine.routing().decides(cluster.fabric), notes);
 }
 
 std::vector<std::string> job_verdict(const std::vector<ResultRow>& rows) {
@@ -297,9 +365,6 @@ std::vector<std::string> job_verdict(const std::vector<ResultRow>& rows) {
 
 RunResult predict_jobs(const Scenario& scenario, TopologySpec spec, const PredictOptions& options,
                        const ParamCatalog& catalog) {
-  if (options.fidelity == Fidelity::kPacket) {
-    throw InputError("--fidelity packet: jobs run on shared rates only (fluid)");
-  }
   const PartLibrary parts(catalog);
   Params params(catalog);
   RunResult result;
@@ -309,9 +374,14 @@ RunResult predict_jobs(const Scenario& scenario, TopologySpec spec, const Predic
   result.notes.insert(result.notes.end(), asked.spec.notes.begin(), asked.spec.notes.end());
   const Cluster cluster(std::move(asked.spec), params, parts);
   check_nodes(scenario, cluster.fabric.nodes());
-  refuse_faults(cluster.machine);
-  add_job_notes(asked.env, asked.settings, cluster, result.notes);
-  run_paths(cluster, scenario, parts, asked.env, asked.version, options, result);
+  const bool on_packets = options.fidelity == Fidelity::kPacket;
+  if (!on_packets) refuse_faults(cluster.machine);
+  add_job_notes(asked.env, asked.settings, cluster, options.fidelity, result.notes);
+  const bool has_drawn =
+      run_paths(cluster, scenario, parts, asked.env, asked.version, options, result);
+  add_seed_note(asked.settings,
+                on_packets ? has_drawn : cluster.machine.routing().decides(cluster.fabric),
+                result.notes);
   result.verdict = job_verdict(result.rows);
   add_choice_notes(result, options.fidelity);
   result.provenance.seed = cluster.machine.routing().seed();

@@ -122,33 +122,15 @@ void tell_drawn(const Ready& ready, const std::vector<RowTask>& tasks) {
 void refuse_hours(const Ready& ready, const std::vector<RowTask>& tasks) {
   const Machine& machine = ready.machine;
   const Schedules& schedules = ready.schedules;
-  const PredictOptions& options = ready.options;
-  // Measured, see models/transport/README.md: a packet over a link, and a transfer beside its
-  // packets.
-  constexpr double kHopsPerSecond = 4e6;
-  constexpr double kTransfersPerSecond = 3e5;
-  constexpr double kMostSeconds = 600;
-  constexpr long long kMostPacketConnections = 50'000;  // half a GB
-  double hops = 0;
-  double transfers = 0;
-  long long connections = 0;
+  PacketEffort effort;
   for (const RowTask& task : tasks) {
     const Plan plan = make_plan(machine.devices(), schedules.at(task.path), task.op, task.bytes);
-    const double launches = launches_of(ready, task);
-    hops += launches * packet_hops(machine, plan);
-    transfers += launches * static_cast<double>(transfer_count(plan));
+    effort.add(machine, plan, launches_of(ready, task));
     const PlanSize size =
         plan_size(machine.devices(), schedules.at(task.path), task.op, task.bytes);
-    connections = std::max(connections, std::llround(size.connections));
+    effort.connections = std::max(effort.connections, std::llround(size.connections));
   }
-  const double seconds = hops / kHopsPerSecond + transfers / kTransfersPerSecond;
-  const std::string estimate = fmt::format("about {:.2g} packets over links, {} connections, {}",
-                                           hops, connections, of_one_core(seconds));
-  if ((seconds > kMostSeconds || connections > kMostPacketConnections) && !options.force) {
-    throw TooLarge("--fidelity packet: " + estimate +
-                   "; take smaller sizes, fewer nodes or --fidelity fluid, or --force it");
-  }
-  if (options.on_estimate) options.on_estimate("packets: " + estimate);
+  tell_or_refuse(effort, ready.options);
 }
 
 /// What is told of how far the tasks are, whichever thread ends one.

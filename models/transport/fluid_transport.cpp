@@ -76,7 +76,7 @@ std::size_t FluidTransport::open_walk(const Contraction& contraction, double cop
     cap = contraction.cap->rate;
     opened.cap = causes_->intern(contraction.cap->cause);
   }
-  opened.route = fluid_.add_route(uses, cap);
+  opened.route = fluid_.add_route(uses, cap, share_);
   opened.head = segments(contraction.head);
   opened.tail = segments(contraction.tail);
   opened.head_time = total(opened.head);
@@ -91,6 +91,16 @@ std::size_t FluidTransport::open_walk(const Contraction& contraction, double cop
   }
   walks_.push_back(std::move(opened));
   return walks_.size() - 1;
+}
+
+double FluidTransport::messages_at_once() const {
+  double messages = 0;
+  double in_use = 0;
+  for (const auto& [nic, sends] : sends_) {
+    messages += sends.message_s;
+    in_use += sends.in_use_s;
+  }
+  return in_use > 0 ? messages / in_use : 0;
 }
 
 QpHandle FluidTransport::open(const QueuePair& queue_pair) {
@@ -135,6 +145,9 @@ FluidTransport::Reads FluidTransport::reads(const QueuePair& q, const Contractio
 
 WalkId FluidTransport::add_verbs(const QueuePair& q, const Contraction& data, bool is_read) {
   const std::size_t opened = open_walk(data, q.copies);
+  const ServerId sender = machine_->elements_of(is_read ? q.peer_nic : q.nic);
+  walks_[opened].sends = &sends_[first_of(sender)];
+  walks_[opened].messages = q.copies / alike(sender);
   if (!is_read && !q.sends && q.send_cq == kNoIndex) return WalkId{opened};  // nobody is told
   const Contraction there = contract(*machine_, {message_leg(q, false)});
   const Contraction back = contract(*machine_, {message_leg(q, true)});
@@ -315,6 +328,7 @@ void FluidTransport::start(std::size_t index, Transfer transfer, bool queued) {
   opened.flowing_was_queued = queued;
   if (fluid_.now() < events_->now()) sync_clock();
   fluid_.start(opened.route, transfer.bytes, index);
+  if (opened.sends != nullptr) opened.sends->change(events_->now(), opened.messages);
   plan_solve();
 }
 
@@ -349,6 +363,7 @@ void FluidTransport::finish(const Finished& flow) {
   OpenWalk& opened = walks_[index];
   const Transfer transfer = *std::exchange(opened.flowing, std::nullopt);
   const bool queued = opened.flowing_was_queued;
+  if (opened.sends != nullptr) opened.sends->change(events_->now(), -opened.messages);
   scratch_.clear();
   if (!queued) {
     scratch_ = opened.head;

@@ -31,15 +31,22 @@ namespace weft {
 /// reads messages one after another as far as its send buffer has room (Reads). A completion is
 /// there `nic.completion_latency` after the data (a read's, a receive's) or after the
 /// acknowledgement, which takes the message's tail latency back. A send, and what was posted behind
-/// it, waits until there is a receive. Not modelled: packets, credits, congestion control,
-/// unfairness of arbitration; of verbs inline payload, reads of several elements at once and timers
-/// of receivers that are not ready. Refused: queue pairs that a GPU's thread posts to.
+/// it, waits until there is a receive. Not modelled: packets, credits, congestion control, which of
+/// a switch's ports comes next (but see set_share()); of verbs inline payload, reads of several
+/// elements at once and timers of receivers that are not ready. Refused: queue pairs that a GPU's
+/// thread posts to.
 class FluidTransport final : public Transport, public ServerLoads, private EventTarget {
  public:
   /// All references must outlive the transport. Causes are added to `causes` as they occur.
   /// `classes`: of a folded plan, which of the machine's servers stands for which.
   FluidTransport(const Machine& machine, EventQueue& events, CauseTable& causes,
                  ServerClasses classes = {});
+
+  /// Of what competes, what is opened from here on gets so much for each that others get. 1 at
+  /// first.
+  void set_share(double share) { share_ = share; }
+  /// How many messages a NIC has sent at once, on average while there were any.
+  double messages_at_once() const;
 
   WalkId prepare(const Walk& walk, const Mover& mover) override;
   void submit(WalkId walk, Bytes bytes, std::uint64_t tag) override;
@@ -103,6 +110,22 @@ class FluidTransport final : public Transport, public ServerLoads, private Event
       return std::max(last, now) - now;
     }
   };
+  /// What a NIC sends at once.
+  struct Sends {
+    double now{0};
+    Time since{};
+    double message_s{0};  ///< of all messages
+    double in_use_s{0};   ///< while there were any
+
+    void change(Time at, double messages) {
+      const double s = (at - since).as_s();
+      message_s += now * s;
+      if (now > kNone) in_use_s += s;
+      now += messages;
+      since = at;
+    }
+    static constexpr double kNone = 1e-6;  ///< what sums of thirds may leave
+  };
   /// A latency behind a message's tail, and the messages of which is told then.
   struct Telling {
     std::vector<Segment> segments{};  ///< since it was sent
@@ -134,6 +157,8 @@ class FluidTransport final : public Transport, public ServerLoads, private Event
     bool flowing_was_queued{false};
     std::optional<std::size_t> verbs{};  // of a queue pair: its number among Verbs
     std::optional<std::size_t> flush{};  // of a copy: its number among Flushes
+    Sends* sends{nullptr};               // of a message: its NIC's
+    double messages{1};                  // that it stands for at one NIC
   };
   /// The copy engines of a GPU, over PCIe.
   struct Copies {
@@ -211,12 +236,14 @@ class FluidTransport final : public Transport, public ServerLoads, private Event
   CauseId not_ready_;
   TransportSink* sink_{nullptr};
   FluidSystem fluid_;
+  double share_{1};
   std::vector<OpenWalk> walks_;
   std::vector<Verbs> verbs_;
   std::vector<Qp> queue_pairs_;
   std::map<ServerId, SerialServer> serial_;
   std::map<ServerId, Time> all_read_;  // by the NIC's server of elements
   std::map<DeviceId, Copies> copies_;  // by GPU
+  std::map<ServerId, Sends> sends_;    // by the NIC's server of elements
   std::vector<Flush> flushes_;
   std::vector<std::optional<FlowServerIndex>> flow_server_;  // by server
   std::vector<ServerId> server_;                             // by flow server

@@ -48,12 +48,32 @@ std::vector<RunOutcome> run_fluid(const Machine& machine, std::span<const Plan> 
   return run_plans(plans, transport, events, causes, stop);
 }
 
-std::vector<RunOutcome> run_folded(const Machine& machine, const FoldedPlans& folded,
-                                   CauseTable& causes, std::optional<std::uint64_t> shuffle_ties,
-                                   const Stop* stop) {
+JobAlone run_job_alone(const Machine& machine, const Plan& plan, CauseTable& causes, bool folds,
+                       std::optional<std::uint64_t> shuffle_ties, const Stop* stop) {
+  std::optional<Folded> folded;
+  if (folds) folded = fold_on(machine, plan, stop);
   EventQueue events = queue_of(shuffle_ties);
-  FluidTransport transport(machine, events, causes, folded.servers);
-  return run_plans(folded.plans, transport, events, causes, stop);
+  FluidTransport transport(machine, events, causes, folded ? folded->servers : ServerClasses{});
+  RunOutcome outcome =
+      run_alone(machine, folded ? folded->plan : plan, transport, events, causes, stop, nullptr);
+  return {std::move(outcome), transport.messages_at_once()};
+}
+
+std::vector<RunOutcome> run_jobs(const Machine& machine, std::span<const Plan> plans,
+                                 const ServerClasses& servers, std::span<const double> shares,
+                                 CauseTable& causes, std::optional<std::uint64_t> shuffle_ties,
+                                 const Stop* stop) {
+  EventQueue events = queue_of(shuffle_ties);
+  FluidTransport transport(machine, events, causes, servers);
+  Runner runner(transport, events, causes);
+  for (std::size_t p = 0; p < plans.size(); ++p) {
+    transport.set_share(shares[p]);
+    runner.add(plans[p]);
+  }
+  runner.run(stop);
+  std::vector<RunOutcome> out;
+  for (std::size_t p = 0; p < plans.size(); ++p) out.push_back(runner.outcome(p));
+  return out;
 }
 
 RunOutcome run_fluid(const Machine& machine, const Plan& plan, CauseTable& causes, bool folds,

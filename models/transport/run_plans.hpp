@@ -22,11 +22,22 @@ std::vector<RunOutcome> run_fluid(const Machine& machine, std::span<const Plan> 
                                   std::optional<std::uint64_t> shuffle_ties = {},
                                   const Stop* stop = nullptr);
 
-/// Runs plans at once that were folded together.
-std::vector<RunOutcome> run_folded(const Machine& machine, const FoldedPlans& folded,
-                                   CauseTable& causes,
-                                   std::optional<std::uint64_t> shuffle_ties = {},
-                                   const Stop* stop = nullptr);
+/// A job run alone, and how many messages each of its NICs sent at once, on average while it sent
+/// any (0: it sends none).
+struct JobAlone {
+  RunOutcome outcome;
+  double messages_at_once;
+};
+/// If it `folds`, of what is alike one stands for all. Throws as above.
+JobAlone run_job_alone(const Machine& machine, const Plan& plan, CauseTable& causes, bool folds,
+                       std::optional<std::uint64_t> shuffle_ties = {}, const Stop* stop = nullptr);
+
+/// Runs jobs at once, plans that were folded together (`servers`) or not. Of what they compete for
+/// the walks of each get its share for each that those of another get. Throws as above.
+std::vector<RunOutcome> run_jobs(const Machine& machine, std::span<const Plan> plans,
+                                 const ServerClasses& servers, std::span<const double> shares,
+                                 CauseTable& causes, std::optional<std::uint64_t> shuffle_ties = {},
+                                 const Stop* stop = nullptr);
 
 /// Runs one plan alone on one; if it `folds`, of what is alike one stands for all (see fold_on()).
 /// With a timeline it does not fold, says there what happened (see kMostSlices) and how much of the

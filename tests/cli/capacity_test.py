@@ -313,7 +313,8 @@ set: {network.kind: leaf-spine, network.ports: 64, network.leaf_down: 32, networ
             (self.here / "jobs.yaml").write_text(self.TEXT % (a, b))
             self.refused(["run", "jobs.yaml"], expected)
         (self.here / "jobs.yaml").write_text(self.TEXT % ("0-3", "4-7"))
-        self.refused(["run", "jobs.yaml", "--fidelity", "packet"], "--fidelity packet: jobs run on shared rates only (fluid)")
+        (self.here / "large.yaml").write_text((self.TEXT % ("0-3", "4-7")).replace("MiB", "GiB"))
+        self.refused(["run", "large.yaml", "--fidelity", "packet"], "take smaller sizes, fewer nodes or --fidelity fluid, or --force it")
         self.refused(["run", "jobs.yaml", "--set", "nic.cable_loss=0.01"],
                      "../../topologies/hgx-h100-8nic.yaml:35:5: nic.cable_loss of nic0: losses need --fidelity packet")
         (self.here / "jobs.yaml").write_text(

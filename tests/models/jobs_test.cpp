@@ -90,6 +90,40 @@ set: {{network.kind: leaf-spine, network.ports: 8, network.oversubscription: 2}}
   }
 }
 
+// An uplink of leaves is shared by two jobs, of which one sends many messages at once and the other
+// few. Ports of switches take turns, so on packets both get half; by messages the all-gather took
+// 2.49 times its time alone.
+TEST(Jobs, ShareLinksAsOnPackets) {
+  const Scenario scenario = parse_scenario(R"(scenario: jobs
+topology: ../topologies/hgx-h100-8nic.yaml
+nodes: 4
+jobs:
+  - {job: a, nodes: "0,2", op: alltoall, size: 4 MiB}
+  - {job: b, nodes: "1,3", op: allgather, size: 4 MiB}
+memory_paths: [gdr]
+set:
+  gpu.count: 4
+  nic.count: 4
+  network.kind: leaf-spine
+  network.ports: 16
+  network.leaf_down: 8
+  network.oversubscription: 8
+)",
+                                           shipped("scenarios/jobs.yaml"));
+  PredictOptions options;
+  const RunResult rates = predict(scenario, options, make_catalog());
+  options.fidelity = Fidelity::kPacket;
+  const RunResult packets = predict(scenario, options, make_catalog());
+  const auto slowdown = [](const RunResult& result, std::size_t job) {
+    const ResultRow& row = result.rows.at(job);
+    return row.time_us / row.alone_us.value();
+  };
+  EXPECT_NEAR(slowdown(rates, 0) / slowdown(packets, 0), 1, 0.02);
+  EXPECT_NEAR(slowdown(rates, 1) / slowdown(packets, 1), 1, 0.05);
+  EXPECT_GT(slowdown(packets, 1), 1.7);
+  EXPECT_TRUE(packets.rows[0].probes && packets.rows[1].probes);
+}
+
 TEST(Jobs, StoppedBeforeAnyRowTheyHaveNothingToKeep) {
   Stop stop;
   stop.request();
