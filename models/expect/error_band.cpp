@@ -96,7 +96,10 @@ std::string obstacle(const ErrorQuery& query, std::span<const KnownError> known)
     for (const KnownError& e : known) {
       if (is_alike(query, e)) most = std::max(most, e.nodes);
     }
-    return fmt::format("no published run of more than {} nodes, and it is {}", most, query.nodes);
+    return fmt::format(
+        "no published run of more than {} nodes says how its switches are joined, and it is {} "
+        "(models/validation.md, Large runs)",
+        most, query.nodes);
   }
   return "";
 }

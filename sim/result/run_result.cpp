@@ -120,6 +120,9 @@ constexpr std::array kRowFields{
              [](const ResultRow& r) {
                return r.interval ? Json(r.time_us * r.interval->high) : Json();
              }},
+    RowField{{"launches", "whole number", kJobs,
+              "how often it ran, one launch behind the other, while the longest ran once"},
+             [](const ResultRow& r) { return r.launches > 0 ? Json(r.launches) : Json(); }},
     RowField{{"alone_us", "number", kJobs, "what the same takes with the fabric to itself"},
              [](const ResultRow& r) { return r.alone_us > 0 ? Json(r.alone_us) : Json(); }},
     RowField{

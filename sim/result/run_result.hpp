@@ -68,6 +68,9 @@ struct ResultRow {
   std::uint64_t trajectory{0};
   std::string job{};   ///< of a scenario with several; "" else
   double alone_us{0};  ///< of a job: what the same took alone on the fabric
+  /// Of a job: how often it was launched, one behind the other; its times are of one. 0: of no job.
+  /// Not read back from JSON.
+  std::uint32_t launches{0};
   /// Of a training step, which has no bytes: what of time_us GPUs compute, on its critical path.
   double computing_us{0};
   double exposed_us{0};  ///< likewise: for which a GPU, on average, waits for communication

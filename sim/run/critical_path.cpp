@@ -44,50 +44,49 @@ std::uint32_t PathStore::take(const Node& node) {
   return index;
 }
 
-/// Some node may be held by `extend`'s caller only: it is looked at as any other.
 void PathStore::join_nodes() {
-  std::vector<bool> has_child(nodes_.size());
+  has_child_.assign(nodes_.size(), false);
   for (const Node& node : nodes_) {
-    if (node.references > 0 && node.parent != kNone) has_child[node.parent] = true;
+    if (node.references > 0 && node.parent != kNone) has_child_[node.parent] = true;
   }
-  // Whose one reference is that of the node behind it.
-  std::vector<bool> is_between(nodes_.size());
+  is_between_.resize(nodes_.size());
   for (std::size_t n = 0; n < nodes_.size(); ++n) {
-    is_between[n] = has_child[n] && nodes_[n].references == 1;
+    is_between_[n] = has_child_[n] && nodes_[n].references == 1;
   }
   for (std::uint32_t n = 0; n < nodes_.size(); ++n) {
-    if (nodes_[n].references > 0 && !is_between[n]) join_above(n, is_between);
+    if (nodes_[n].references > 0 && !is_between_[n]) join_above(n);
   }
 }
 
-void PathStore::join_above(std::uint32_t node, const std::vector<bool>& is_between) {
+/// A node, which is none between others, and those before it that are.
+void PathStore::join_above(std::uint32_t node) {
   const std::uint32_t parent = nodes_[node].parent;
-  if (parent == kNone || !is_between[parent]) return;
-  std::vector<std::uint32_t> chain;
-  std::vector<CauseId> causes;
+  if (parent == kNone || !is_between_[parent]) return;
+  chain_.clear();
+  causes_.clear();
   std::uint32_t above = node;
   do {
     const Node& of = nodes_[above];
     for (std::uint32_t i = 0; i < of.count; ++i) {
       const CauseId cause = of.causes[i];
       if (times_.size() <= cause.index()) times_.resize(cause.index() + 1);
-      if (times_[cause.index()] == Duration{}) causes.push_back(cause);
+      if (times_[cause.index()] == Duration{}) causes_.push_back(cause);
       times_[cause.index()] += of.times[i];
     }
-    chain.push_back(above);
+    chain_.push_back(above);
     above = of.parent;
-  } while (above != kNone && is_between[above]);
-  const std::size_t needed = (causes.size() + kCauses - 1) / kCauses;
-  auto cause = causes.begin();
-  for (std::size_t i = 0; i < chain.size(); ++i) {
-    Node& of = nodes_[chain[i]];
+  } while (above != kNone && is_between_[above]);
+  const std::size_t needed = (causes_.size() + kCauses - 1) / kCauses;
+  auto cause = causes_.begin();
+  for (std::size_t i = 0; i < chain_.size(); ++i) {
+    Node& of = nodes_[chain_[i]];
     if (i >= needed) {
       of.references = 0;
-      free_.push_back(chain[i]);
+      free_.push_back(chain_[i]);
       continue;
     }
-    of.parent = i + 1 < needed ? chain[i + 1] : above;
-    for (of.count = 0; of.count < kCauses && cause != causes.end(); ++of.count, ++cause) {
+    of.parent = i + 1 < needed ? chain_[i + 1] : above;
+    for (of.count = 0; of.count < kCauses && cause != causes_.end(); ++of.count, ++cause) {
       of.causes[of.count] = *cause;
       of.times[of.count] = std::exchange(times_[cause->index()], Duration{});
     }

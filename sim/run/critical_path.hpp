@@ -71,12 +71,17 @@ class PathStore {
   void release(std::uint32_t node);
   std::uint32_t take(const Node& node);
   void join_nodes();
-  void join_above(std::uint32_t node, const std::vector<bool>& is_between);
+  void join_above(std::uint32_t node);
 
   std::vector<Node> nodes_;
   std::vector<std::uint32_t> free_;
   std::size_t joins_at_{1U << 14U};  // nodes: a MB
-  std::vector<Duration> times_;      // by cause, of the nodes that are joined
+  // While nodes are joined, kept for the next time.
+  std::vector<bool> has_child_;       // by node
+  std::vector<bool> is_between_;      // whose one reference is that of the node behind it
+  std::vector<std::uint32_t> chain_;  // nodes that become fewer
+  std::vector<CauseId> causes_;       // theirs
+  std::vector<Duration> times_;       // by cause
 };
 
 inline PathRef::PathRef(const PathRef& other) : store_{other.store_}, node_{other.node_} {

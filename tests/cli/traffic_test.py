@@ -6,7 +6,7 @@
 import json
 
 import cli_test
-from cli_test import SMALL, CliTest
+from cli_test import SMALL, CliTest, weft
 
 HEAD = """scenario: traffic
 topology: ../../topologies/hgx-h100-8nic.yaml
@@ -33,7 +33,10 @@ class Traffic(CliTest):
 
     def test_what_takes_too_long_names_what_does_not(self):
         incast = self.scenario("op: incast, bytes: 4 TiB")
-        self.refused(["traffic", incast], "minutes of one core; take fewer nodes, bytes or tasks; --set nodes=1 would be answered")
+        said = weft("traffic", incast, cwd=self.here)
+        self.assertEqual(said.returncode, 2)
+        self.assertRegex(said.stderr.decode(), r"^error: .*hgx-h100-8nic.yaml: about [0-9.e+]+ transfers, [0-9]+ minutes of one core; "
+                                      r"take fewer nodes, bytes or tasks; --set nodes=1 would be answered\n$")
 
     def test_a_matrix_is_carried(self):
         matrix = [[0] * 16 for _ in range(16)]

@@ -130,7 +130,10 @@ TEST(ErrorBand, CoversNothingThatNobodyMeasured) {
   expect_uncovered(query(2, "alltoall"), known, "no published alltoall of several nodes");
   expect_uncovered(query(1, "alltoall"), known, "no published alltoall of 1 node");
   expect_uncovered(query(2, "allgather"), known, "no published allgather of several nodes");
-  expect_uncovered(query(64), known, "no published run of more than 5 nodes, and it is 64");
+  expect_uncovered(
+      query(64), known,
+      "no published run of more than 5 nodes says how its switches are joined, and it is 64 "
+      "(models/validation.md, Large runs)");
   ErrorQuery staged = query(2);
   staged.memory_path = "host-staged";
   expect_uncovered(staged, known, "staged in host memory");

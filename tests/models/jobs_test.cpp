@@ -91,8 +91,8 @@ set: {{network.kind: leaf-spine, network.ports: 8, network.oversubscription: 2}}
 }
 
 // An uplink of leaves is shared by two jobs, of which one sends many messages at once and the other
-// few. Ports of switches take turns, so on packets both get half; by messages the all-gather took
-// 2.49 times its time alone.
+// few. Ports of switches take turns, so on packets both get half; by messages one launch of the
+// all-gather took 2.49 times its time alone. The shorter is launched while the other runs.
 TEST(Jobs, ShareLinksAsOnPackets) {
   const Scenario scenario = parse_scenario(R"(scenario: jobs
 topology: ../topologies/hgx-h100-8nic.yaml

@@ -89,7 +89,7 @@ Plan in_kernels(Plan plan) {
 
 Plan launched(const Plan& plan, std::uint32_t times, std::uint32_t lap) {
   Plan out = plan;
-  out.lap = add_flag(out);
+  if (lap > 0) out.lap = add_flag(out);
   for (const auto& groups : programs_by_block(plan)) launch_again(out, groups, times - 1, lap);
   return out;
 }

@@ -37,7 +37,7 @@ Plan in_kernels(Plan plan);
 
 /// The plan with every thread block launched so many times, at least twice: it begins again when
 /// its groups of warps have ended, and those of its kernel if it is in one. The plan's `lap` is the
-/// end of the launch of that number, which is not the last one.
+/// end of the launch of that number, which is not the last one; 0: it has none.
 Plan launched(const Plan& plan, std::uint32_t times, std::uint32_t lap = 1);
 
 }  // namespace weft
