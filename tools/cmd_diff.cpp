@@ -54,8 +54,8 @@ void add_diff_command(CommandLine& line) {
            "decides otherwise")
       .argument(
           "A", arguments->a,
-          "what weft run or weft nccl wrote with --json, nccl-tests printed or NCCL logged; '-' is "
-          "standard input")
+          "what weft run, step, traffic or nccl wrote with --json, nccl-tests printed or NCCL "
+          "logged; '-' is standard input")
       .argument("B", arguments->b, "what to hold against it")
       .option("--as", arguments->as,
               "what nccl-tests' rows leave out, such as op=allgather of old releases; for both "

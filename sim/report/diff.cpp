@@ -111,9 +111,15 @@ std::string change_text(const RowDiff& row) {
                      c.share_a * 100, c.share_b * 100);
 }
 
+/// Of steps and irregular traffic there are none.
+bool has_bandwidth(const RowDiff& row) {
+  return row.a.busbw_gb_per_s > 0 && row.b.busbw_gb_per_s > 0;
+}
+
 std::string row_name(const ResultRow& row) {
   const std::string path = row.memory_path.empty() ? "" : " over " + row.memory_path;
-  return fmt::format("{} of {} B{}", row.op, row.bytes, path);
+  const std::string size = row.bytes > 0 ? fmt::format(" of {} B", row.bytes) : "";
+  return row.op + size + path;
 }
 
 Json names_json(const std::vector<ResultRow>& rows) {
@@ -135,17 +141,20 @@ Json row_json(const RowDiff& row) {
                               {"share_a", c.share_a},
                               {"share_b", c.share_b}}));
   }
-  return Json::object({{"op", row.a.op},
-                       {"bytes", row.a.bytes},
-                       {"memory_path", row.a.memory_path},
-                       {"memory_path_b", row.b.memory_path},
-                       {"time_us_a", row.a.time_us},
-                       {"time_us_b", row.b.time_us},
-                       {"time_ratio", row.time_ratio()},
-                       {"busbw_GBps_a", row.a.busbw_gb_per_s},
-                       {"busbw_GBps_b", row.b.busbw_gb_per_s},
-                       {"busbw_ratio", row.busbw_ratio()},
-                       {"causes", causes}});
+  Json out = Json::object({{"op", row.a.op},
+                           {"bytes", row.a.bytes},
+                           {"memory_path", row.a.memory_path},
+                           {"memory_path_b", row.b.memory_path},
+                           {"time_us_a", row.a.time_us},
+                           {"time_us_b", row.b.time_us},
+                           {"time_ratio", row.time_ratio()}});
+  if (has_bandwidth(row)) {
+    out.set("busbw_GBps_a", row.a.busbw_gb_per_s);
+    out.set("busbw_GBps_b", row.b.busbw_gb_per_s);
+    out.set("busbw_ratio", row.busbw_ratio());
+  }
+  out.set("causes", causes);
+  return out;
 }
 
 /// The rows of B that rows of A are held against.
@@ -244,10 +253,14 @@ std::string diff_text(const ResultDiff& diff, const DecisionsDiff& decisions) {
   line("#", "(B)", "", "(us)", "(us)", "", "(GB/s)", "(GB/s)", "", "");
   while (out.ends_with(" \n")) out.erase(out.size() - 2, 1);
   for (const RowDiff& row : diff.rows) {
-    line(row.a.op, row.a.bytes, path(row), short_number(row.a.time_us), short_number(row.b.time_us),
-         fmt::format("{:.3f}", row.time_ratio()), short_number(row.a.busbw_gb_per_s),
-         short_number(row.b.busbw_gb_per_s), fmt::format("{:.3f}", row.busbw_ratio()),
-         change_text(row));
+    const auto cell = [](bool is_there, const std::string& text) { return is_there ? text : "-"; };
+    const bool has_busbw = has_bandwidth(row);
+    line(row.a.op, cell(row.a.bytes > 0, std::to_string(row.a.bytes)), path(row),
+         short_number(row.a.time_us), short_number(row.b.time_us),
+         fmt::format("{:.3f}", row.time_ratio()),
+         cell(has_busbw, short_number(row.a.busbw_gb_per_s)),
+         cell(has_busbw, short_number(row.b.busbw_gb_per_s)),
+         cell(has_busbw, fmt::format("{:.3f}", row.busbw_ratio())), change_text(row));
   }
   for (const ResultRow& row : diff.only_a) out += "# only in A: " + row_name(row) + '\n';
   for (const ResultRow& row : diff.only_b) out += "# only in B: " + row_name(row) + '\n';

@@ -17,6 +17,8 @@ namespace weft {
 namespace {
 
 constexpr std::string_view kSchema = "weft.run/1";
+constexpr std::string_view kStepSchema = "weft.step/1";
+constexpr std::string_view kTrafficSchema = "weft.traffic/1";
 
 Json strings(const std::vector<std::string>& items) {
   Json out = Json::array();
@@ -325,6 +327,31 @@ ResultRow row_from_json(const Json& json) {
   return row;
 }
 
+/// Of a training step or irregular traffic, which has the name of its time and no bytes.
+ResultRow path_from_json(const Json& json, const std::string& op, const std::string& time,
+                         const Json& of) {
+  ResultRow row;
+  row.op = op;
+  row.ranks = count_at(of, "ranks");
+  row.nodes = count_at(of, "nodes");
+  row.memory_path = text_at(json, "memory_path");
+  row.time_us = positive_at(json, time);
+  row.limited_by = items_at<CauseShare>(json, "limited_by", cause_from_json);
+  return row;
+}
+
+std::vector<ResultRow> rows_from_json(const Json& json, std::string_view schema) {
+  if (schema == kSchema) return items_at<ResultRow>(json, "results", row_from_json);
+  const auto paths = [&](const std::string& op, const std::string& time) {
+    return items_at<ResultRow>(
+        json, "results", [&](const Json& path) { return path_from_json(path, op, time, json); });
+  };
+  if (schema == kStepSchema) return paths("step", "step_us");
+  if (schema == kTrafficSchema) return paths(text_at(json, "op"), "time_us");
+  throw InputError(fmt::format("its schema is '{}'; known: {}, {}, {}", schema, kSchema,
+                               kStepSchema, kTrafficSchema));
+}
+
 Provenance provenance_from_json(const Json& json) {
   Provenance p;
   p.weft_version = text_at(json, "weft");
@@ -388,11 +415,8 @@ RunResult run_result_from_json(const Json& json) {
   if (schema == nullptr || !schema->is_string()) {
     throw InputError("has no \"schema\": not a result of weft run --json");
   }
-  if (schema->as_string() != kSchema) {
-    throw InputError("its schema is '" + schema->as_string() + "'; known: " + std::string(kSchema));
-  }
   RunResult result;
-  result.rows = items_at<ResultRow>(json, "results", row_from_json);
+  result.rows = rows_from_json(json, schema->as_string());
   result.verdict = texts_at(json, "verdict");
   result.notes = texts_at(json, "notes");
   result.provenance = member(json, "provenance", provenance_from_json);

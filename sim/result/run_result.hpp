@@ -130,8 +130,8 @@ struct RunResult {
 /// As in a result; without the scenario's keys where there was none.
 Json to_json(const Provenance& provenance);
 
-/// Reads what to_json wrote, and so what `weft run --json` writes. Throws InputError: another
-/// schema, missing keys, numbers out of range, a row given twice.
+/// Reads what `weft run --json` writes; of `weft step` and `traffic` a row each memory path, no
+/// bytes. Throws InputError: another schema, missing keys, numbers out of range, rows given twice.
 RunResult run_result_from_json(const Json& json);
 
 /// The versioned JSON of design.md section 5 ("schema": "weft.run/1").

@@ -60,7 +60,7 @@ BOGUS_USAGE = (
     (["diff", "list.json", "list.json"],
      "list.json: is no result of weft run or weft nccl, no output of nccl-tests and no log of NCCL"),
     (["diff", "other.json", "other.json"],
-     "other.json: its schema is 'weft.show/1'; known: weft.run/1"),
+     "other.json: its schema is 'weft.show/1'; known: weft.run/1, weft.step/1, weft.traffic/1"),
     (["diff", "bare.json", "bare.json"], "bare.json: missing key 'results'"),
 )
 
@@ -369,6 +369,18 @@ class Diff(SweepDiffTest):
         self.assertRegex(self.ok("diff", "b.json", "a.json"),
                          r"(?m)^allreduce +268435456 gdr .* -\d+\.\d\d us wire, (NIC to switch|switch to NIC) ")
         self.assertEqual(self.ok("diff", "a.json", "b.json", "--json", "c.json"), text)
+
+    def test_steps_and_traffic_are_held_against_each_other_by_time(self):
+        (self.here / "t.yaml").write_text(
+            "scenario: t\ntopology: ../../topologies/hgx-h100-8nic.yaml\nnodes: 2\n"
+            "workload: {op: permutation, bytes: 8 MiB, shift: 8}\n")
+        for name, rate in (("a", "400"), ("b", "200")):
+            self.ok("traffic", "t.yaml", "--set", f"wire.rate={rate} Gb/s", "--json", f"{name}.json")
+        a, b = (json.loads((self.here / f"{name}.json").read_text())["results"][0]["time_us"] for name in "ab")
+        row, = json.loads(self.ok("diff", "a.json", "b.json", "--json", "-"))["results"]
+        self.assertEqual((row["op"], row["memory_path"], "busbw_ratio" in row), ("permutation", "gdr", False))
+        self.assertAlmostEqual(row["time_ratio"], b / a)
+        self.assertRegex(self.ok("diff", "a.json", "b.json"), r"(?m)^permutation +- gdr .* +- +- +-  \+\d+\.\d\d us wire, ")
 
     def test_a_result_does_not_differ_from_itself(self):
         self.ok("run", BOTH, "--json", "a.json")
