@@ -15,16 +15,21 @@ class ToldRun {
   /// `unit`: what its rows are called. Of `options`, which must outlive it, it is the one who
   /// hears; `threads` share the work.
   ToldRun(std::string unit, PredictOptions& options, unsigned threads = 1)
-      : pace_{std::move(unit)}, progress_{[this] { return pace_.text(); }} {
+      : options_{options}, pace_{std::move(unit)}, progress_{[this] { return pace_.text(); }} {
     options.on_estimate = [this](const std::string& text) { progress_.say(text); };
     options.on_progress = [this, threads](const RunProgress& p) {
       pace_.is_at(p.rows_done, p.rows, p.work_done / p.work, p.work / threads);
     };
   }
+  ~ToldRun() {
+    options_.on_estimate = {};
+    options_.on_progress = {};
+  }
   ToldRun(const ToldRun&) = delete;
   ToldRun& operator=(const ToldRun&) = delete;
 
  private:
+  PredictOptions& options_;
   Pace pace_;
   Progress progress_;
 };

@@ -32,6 +32,11 @@ bool is_answered(const Scenario& scenario, const TopologySpec& topology, Predict
   }
 }
 
+std::string text_of(const PacketEffort& effort) {
+  return fmt::format("about {:.2g} packets over links, {} connections, {}", effort.hops,
+                     effort.connections, of_one_core(effort.seconds()));
+}
+
 }  // namespace
 
 double task_seconds(const PlanSize& size, double launches) {
@@ -55,18 +60,17 @@ double PacketEffort::seconds() const {
   return hops / kHopsPerSecond + transfers / kPacketTransfersPerSecond;
 }
 
-void tell_or_refuse(const PacketEffort& effort, const PredictOptions& options) {
-  constexpr double kMostSeconds = 600;
+void refuse_much(const PacketEffort& effort, const PredictOptions& options) {
   constexpr long long kMostPacketConnections = 50'000;  // half a GB
-  const double seconds = effort.seconds();
-  const std::string estimate = fmt::format("about {:.2g} packets over links, {} connections, {}",
-                                           effort.hops, effort.connections, of_one_core(seconds));
-  const bool is_much = seconds > kMostSeconds || effort.connections > kMostPacketConnections;
-  if (is_much && !options.force) {
-    throw TooLarge("--fidelity packet: " + estimate +
-                   "; take smaller sizes, fewer nodes or --fidelity fluid, or --force it");
-  }
-  if (options.on_estimate) options.on_estimate("packets: " + estimate);
+  const bool is_much =
+      effort.seconds() > kMostRunSeconds || effort.connections > kMostPacketConnections;
+  if (!is_much || options.force) return;
+  throw TooLarge("--fidelity packet: " + text_of(effort) +
+                 "; take smaller sizes, fewer nodes or --fidelity fluid, or --force it");
+}
+
+void tell(const PacketEffort& effort, const PredictOptions& options) {
+  if (options.on_estimate) options.on_estimate("packets: " + text_of(effort));
 }
 
 std::string of_one_core(double seconds) {

@@ -29,9 +29,14 @@ struct PacketEffort {
   void add(const Machine& machine, const Plan& plan, double times);
   double seconds() const;  ///< of one core
 };
-/// Says how long packets will take; throws TooLarge for what takes too long, unless it is forced.
-void tell_or_refuse(const PacketEffort& effort, const PredictOptions& options);
+/// Throws TooLarge for packets that take more than kMostRunSeconds or too much memory, unless they
+/// are forced.
+void refuse_much(const PacketEffort& effort, const PredictOptions& options);
+/// Says how long packets will take, to whoever hears of it.
+void tell(const PacketEffort& effort, const PredictOptions& options);
 
+/// Jobs and packets that take as long, in seconds, are refused.
+inline constexpr double kMostRunSeconds = 600;
 /// What takes as long, in seconds, is told beforehand where nothing folds.
 inline constexpr double kLongRun = 10;
 /// "40 s of one core".

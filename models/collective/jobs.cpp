@@ -21,6 +21,7 @@
 #include "models/nccl/execute/collective_plan.hpp"
 #include "models/nccl/execute/launches.hpp"
 #include "models/transport/footprints.hpp"
+#include "models/transport/packet_hops.hpp"
 #include "models/transport/run_plans.hpp"
 #include "sim/base/parallel.hpp"
 #include "sim/base/quantity.hpp"
@@ -119,34 +120,26 @@ void check_nodes(const Scenario& scenario, std::uint32_t nodes) {
   }
 }
 
-/// All jobs over one memory path, in the scenario's order.
+/// One launch of each job over one memory path, in the scenario's order, and what they take.
 struct JobPlans {
-  std::vector<Plan> plans;                ///< of all launches
-  std::vector<std::uint32_t> launches;    ///< one behind the other
+  std::vector<Plan> plans;
   std::vector<std::string> nccl_choices;  ///< as ResultRow's
-  std::optional<FoldedPlans> folded;      ///< together, unless they do not fold
-  PacketEffort packets;                   ///< of packets; of shared rates none
-  double seconds{0};                      ///< that running them takes, about
-  std::vector<std::string> notes;
+  std::optional<FoldedPlans> folded;      ///< together, unless they do not fold; of packets none
+  PacketEffort packets;                   ///< of packets alone
+  std::vector<double> work;               ///< by job: transfers, or packets over links
+  double seconds{0};                      ///< that all take, about, together and alone
+
+  const std::vector<Plan>& to_run() const { return folded ? folded->plans : plans; }
+  ServerClasses servers() const { return folded ? folded->servers : ServerClasses{}; }
 };
 
-/// So often is a job launched at most.
-constexpr std::uint32_t kMostLaunches = 32;
-
-std::uint64_t transfers_of(const std::vector<Plan>& plans) {
-  std::uint64_t out = 0;
-  for (const Plan& plan : plans) out += transfer_count(plan);
-  return out;
-}
-
-/// One launch of each job.
-std::vector<Plan> single_plans(const Cluster& cluster, const Scenario& scenario,
-                               const PartLibrary& parts, MemoryPath path, const NcclEnv& env,
-                               NcclVersion version, const PredictOptions& options, JobPlans& out) {
+std::vector<Plan> make_plans(const Cluster& cluster, const Scenario& scenario,
+                             const PartLibrary& parts, MemoryPath path, const NcclEnv& env,
+                             NcclVersion version, Fidelity fidelity, JobPlans& out) {
   std::vector<Plan> plans;
   PlanSize size{0, 0};
   for (const ScenarioJob& job : scenario.jobs) {
-    const JobSchedule decided(cluster, job, parts, path, env, version, options.fidelity);
+    const JobSchedule decided(cluster, job, parts, path, env, version, fidelity);
     const Op op = parse_op(job.op);
     const PlanSize own = decided.size(op, job.size);
     size.transfers += own.transfers;
@@ -157,97 +150,106 @@ std::vector<Plan> single_plans(const Cluster& cluster, const Scenario& scenario,
           "{:.0e} or {:.0e}; take smaller sizes or fewer nodes",
           job.place.text(), size.transfers, size.connections, kMostTransfers, kMostConnections));
     }
-    plans.push_back(make_plan(cluster.devices, communicator_of(cluster.fabric, job),
-                              decided.schedule(), op, job.size));
+    plans.push_back(as_launched(make_plan(cluster.devices, communicator_of(cluster.fabric, job),
+                                          decided.schedule(), op, job.size),
+                                op, static_cast<std::uint32_t>(job.nodes.size())));
     out.nccl_choices.emplace_back(decided.nccl_choice(op, job.size));
   }
   out.packets.connections = std::llround(size.connections);
   return plans;
 }
 
-bool folds(const Cluster& cluster, const PredictOptions& options) {
-  // Where a hash draws each connection's way nothing is alike.
-  return options.folds && !cluster.machine.routing().decides(cluster.fabric);
+/// How long the fluid transport takes for jobs at once and each alone, about.
+double rates_seconds(const Cluster& cluster, const JobPlans& jobs) {
+  // Two jobs of 64 nodes took a third of this side by side and twice it scattered: what is unlike
+  // ends at instants of its own, and all that meets is shared out anew at each.
+  const double unlike = jobs.folded ? 3 : 1;
+  double transfers = 0;
+  for (const Plan& plan : jobs.to_run()) transfers += static_cast<double>(transfer_count(plan));
+  return 2 * whole_seconds({unlike * transfers, 0}, 1, cluster.machine.has_one_switch());
 }
 
-/// How often each is launched, so that jobs end at about one time when each runs alone, with at
-/// most four times the transfers of the largest.
-void choose_launches(const Cluster& cluster, const Scenario& scenario, MemoryPath path,
-                     const std::vector<Plan>& single, const PredictOptions& options,
-                     JobPlans& out) {
-  constexpr double kTransfers = 4;
-  constexpr double kTooFew = 0.8;
-  std::vector<double> alone_s(single.size());
-  parallel_for(single.size(), options.threads, [&](std::size_t i) {
-    CauseTable causes;
-    alone_s[i] = run_fluid(cluster.machine, single[i], causes, folds(cluster, options),
-                           options.shuffle_ties, options.stop)
-                     .time.as_s();
-  });
-  std::vector<double> transfers;
-  for (const Plan& plan : single) transfers.push_back(static_cast<double>(transfer_count(plan)));
-  const auto longest = std::ranges::max_element(alone_s);
-  const double most = kTransfers * std::ranges::max(transfers);
-  for (std::size_t i = 0; i < single.size(); ++i) {
-    const double times = std::min(std::round(*longest / alone_s[i]), most / transfers[i]);
-    const auto launches = static_cast<std::uint32_t>(std::clamp(times, 1.0, double{kMostLaunches}));
-    out.launches.push_back(launches);
-    const double share = launches * alone_s[i] / *longest;
-    if (share > kTooFew) continue;
-    const auto name = [&](std::size_t job) { return scenario.jobs[job].name; };
-    out.notes.push_back(fmt::format(
-        "{}: {} launches of {} take {:.0f} % of the time of {} alone, which afterwards has the "
-        "links for itself: with more it would be slowed down for longer",
-        memory_path_name(path), launches, name(i), 100 * share,
-        name(static_cast<std::size_t>(longest - alone_s.begin()))));
-  }
-}
-
-void refuse_long(const Scenario& scenario, double seconds) {
-  constexpr double kMostSeconds = 600;
-  if (seconds <= kMostSeconds) return;
-  throw TooLarge(
-      fmt::format("{}: the jobs take about {:.0f} minutes; take smaller sizes or fewer nodes",
-                  scenario.jobs.front().place.text(), seconds / 60));
-}
-
+/// Throws TooLarge where one launch of each takes too long.
 JobPlans plans_of(const Cluster& cluster, const Scenario& scenario, const PartLibrary& parts,
                   MemoryPath path, const NcclEnv& env, NcclVersion version,
                   const PredictOptions& options) {
   JobPlans out;
-  const std::vector<Plan> single =
-      single_plans(cluster, scenario, parts, path, env, version, options, out);
-  const auto seconds = [&](double transfers) {
-    return 2 * whole_seconds({transfers, 0}, 1, cluster.machine.has_one_switch());
-  };
-  // Two jobs of 64 nodes took a third of this side by side and twice it scattered: what is unlike
-  // ends at instants of its own, and all that meets is shared out anew at each.
-  constexpr double kUnlike = 3;
-  const auto folded_seconds = [&](const std::optional<FoldedPlans>& folded,
-                                  const std::vector<Plan>& plans) {
-    return folded ? seconds(kUnlike * static_cast<double>(transfers_of(folded->plans)))
-                  : seconds(static_cast<double>(transfers_of(plans)));
-  };
-  if (folds(cluster, options)) out.folded = fold_on(cluster.machine, single, options.stop);
-  refuse_long(scenario, folded_seconds(out.folded, single));
-  if (options.check_only) {
-    for (const Plan& plan : single) out.packets.add(cluster.machine, plan, 2);
-    return out;
-  }
-  choose_launches(cluster, scenario, path, single, options, out);
-  for (std::size_t i = 0; i < single.size(); ++i) {
-    out.plans.push_back(out.launches[i] > 1 ? launched(single[i], out.launches[i], 0) : single[i]);
-  }
+  out.plans = make_plans(cluster, scenario, parts, path, env, version, options.fidelity, out);
   if (options.fidelity == Fidelity::kPacket) {
-    for (const Plan& plan : out.plans) out.packets.add(cluster.machine, plan, 2);
+    for (const Plan& plan : out.plans) {
+      out.packets.add(cluster.machine, plan, 2);  // alone, and together
+      out.work.push_back(packet_hops(cluster.machine, plan));
+    }
     out.seconds = out.packets.seconds();
+    refuse_much(out.packets, options);
     return out;
   }
-  if (out.folded) out.folded = fold_on(cluster.machine, out.plans, options.stop);
-  out.seconds = folded_seconds(out.folded, out.plans);
+  // Where a hash draws each connection's way nothing is alike.
+  if (options.folds && !cluster.machine.routing().decides(cluster.fabric)) {
+    out.folded = fold_on(cluster.machine, out.plans, options.stop);
+  }
+  for (const Plan& plan : out.to_run()) {
+    out.work.push_back(static_cast<double>(transfer_count(plan)));
+  }
+  out.seconds = rates_seconds(cluster, out);
+  if (out.seconds > kMostRunSeconds) {
+    throw TooLarge(
+        fmt::format("{}: the jobs take about {:.0f} minutes; take smaller sizes or fewer nodes",
+                    scenario.jobs.front().place.text(), out.seconds / 60));
+  }
   return out;
 }
 
+/// So often is a job launched at most.
+constexpr double kMostLaunches = 32;
+
+/// How often each job is launched, one launch behind the other.
+struct JobLaunches {
+  std::vector<std::uint32_t> times;
+  double growth{1};              ///< of the work, over one launch each
+  std::vector<JobAlone> single;  ///< one launch of each alone, on shared rates
+};
+
+/// As often as comes nearest to the time that the longest one takes alone for one launch; with four
+/// times the work of one launch each more, at most, shared by all, and no more than is not refused.
+JobLaunches launches_of(const Cluster& cluster, const JobPlans& jobs,
+                        const PredictOptions& options) {
+  constexpr double kMostMore = 4;
+  // A chain's second launch overlaps nearly all of the first.
+  constexpr double kLeastStep = 0.02;
+  const ServerClasses servers = jobs.servers();
+  const std::vector<Plan>& plans = jobs.to_run();
+  const auto run = [&](const Plan& plan) {
+    CauseTable causes;
+    return run_job_alone(cluster.machine, plan, servers, causes, options.shuffle_ties,
+                         options.stop);
+  };
+  JobLaunches out;
+  out.single.resize(plans.size());
+  parallel_for(plans.size(), options.threads,
+               [&](std::size_t i) { out.single[i] = run(plans[i]); });
+  std::vector<double> one;
+  for (const JobAlone& job : out.single) one.push_back(job.outcome.time.as_s());
+  const double longest = std::ranges::max(one);
+  std::vector<double> wanted(plans.size(), 1);
+  parallel_for(plans.size(), options.threads, [&](std::size_t i) {
+    if (one[i] > 0.8 * longest) return;
+    const double two = run(launched(plans[i], 2, 0)).outcome.time.as_s();
+    const double step = std::max(two - one[i], kLeastStep * one[i]);
+    wanted[i] = 1 + std::round((longest - one[i]) / step);
+  });
+  const double work = std::accumulate(jobs.work.begin(), jobs.work.end(), 0.0);
+  const double most_more = std::clamp(kMostRunSeconds / jobs.seconds - 1, 0.0, kMostMore);
+  const double for_each = most_more * work / static_cast<double>(plans.size());
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    const double most = std::min(kMostLaunches, 1 + std::floor(for_each / jobs.work[i]));
+    out.times.push_back(static_cast<std::uint32_t>(std::min(wanted[i], most)));
+    out.growth += (out.times.back() - 1) * jobs.work[i] / work;
+  }
+  return out;
+}
+
+/// `plan`: of one launch.
 ResultRow row_of(const ScenarioJob& job, const Plan& plan, std::uint32_t launches,
                  const RunOutcome& together, const RunOutcome& alone, const CauseTable& causes,
                  MemoryPath path) {
@@ -267,7 +269,7 @@ ResultRow row_of(const ScenarioJob& job, const Plan& plan, std::uint32_t launche
   row.alone_us = alone.time.as_us() / launches;
   row.algbw_gb_per_s = job.size.as_double() / row.time_us / 1e3;
   row.busbw_gb_per_s = row.algbw_gb_per_s * busbw_factor(parse_op(job.op), ranks);
-  row.nic_gb_per_s = most_sent_by_a_nic(plan).as_double() / together.time.as_us() / 1e3;
+  row.nic_gb_per_s = most_sent_by_a_nic(plan).as_double() / row.time_us / 1e3;
   row.limited_by = shares_of(together, causes);
   row.trajectory = together.trajectory;
   return row;
@@ -284,7 +286,7 @@ struct JobRuns {
 /// A switch's ports take turns, so what a NIC sends gets as much of a link as what another sends,
 /// by however many messages: each of a job's gets one share of those that its NICs send at once.
 /// The largest share is 1.
-std::vector<double> shares_of(const std::vector<JobAlone>& alone) {
+std::vector<double> message_shares(const std::vector<JobAlone>& alone) {
   std::vector<double> out;
   for (const JobAlone& job : alone) out.push_back(1 / std::max(job.messages_at_once, 1.0));
   const double most = std::ranges::max(out);
@@ -292,27 +294,27 @@ std::vector<double> shares_of(const std::vector<JobAlone>& alone) {
   return out;
 }
 
-JobRuns run_on_rates(const Machine& machine, const JobPlans& jobs, CauseTable& causes,
+JobRuns run_on_rates(const Machine& machine, const std::vector<Plan>& plans,
+                     const ServerClasses& servers, const JobLaunches& launches, CauseTable& causes,
                      const PredictOptions& options) {
-  std::vector<JobAlone> alone(jobs.plans.size());
-  parallel_for(alone.size(), options.threads, [&](std::size_t i) {
+  std::vector<JobAlone> alone = launches.single;
+  parallel_for(plans.size(), options.threads, [&](std::size_t i) {
+    if (launches.times[i] == 1) return;
     CauseTable its_own;
-    alone[i] = run_job_alone(machine, jobs.plans[i], its_own, jobs.folded.has_value(),
-                             options.shuffle_ties, options.stop);
+    alone[i] =
+        run_job_alone(machine, plans[i], servers, its_own, options.shuffle_ties, options.stop);
   });
   JobRuns out;
-  out.together = run_jobs(machine, jobs.folded ? jobs.folded->plans : jobs.plans,
-                          jobs.folded ? jobs.folded->servers : ServerClasses{}, shares_of(alone),
-                          causes, options.shuffle_ties, options.stop);
+  out.together = run_jobs(machine, plans, servers, message_shares(alone), causes,
+                          options.shuffle_ties, options.stop);
   for (JobAlone& job : alone) out.alone.push_back(std::move(job.outcome));
   return out;
 }
 
-JobRuns run_on_packets(const Machine& machine, const JobPlans& jobs, CauseTable& causes,
+JobRuns run_on_packets(const Machine& machine, std::span<const Plan> plans, CauseTable& causes,
                        const PredictOptions& options) {
   std::vector<std::uint32_t> nodes(machine.fabric().nodes());
   std::iota(nodes.begin(), nodes.end(), 0U);
-  const std::span<const Plan> plans = jobs.plans;
   JobRuns out;
   out.alone.resize(plans.size());
   std::atomic<bool> has_drawn{false};
@@ -333,60 +335,114 @@ JobRuns run_on_packets(const Machine& machine, const JobPlans& jobs, CauseTable&
   return out;
 }
 
-/// Runs the plans at once, and each alone; whether that depended on the seed.
+/// Whether the launches of some job are over long before, or go on long after, the one of the
+/// longest: of the shortest and of the longest such job a note.
+void add_unlike_notes(const std::vector<ScenarioJob>& all, const std::vector<std::uint32_t>& times,
+                      const std::vector<RunOutcome>& alone, MemoryPath path,
+                      std::vector<std::string>& notes) {
+  constexpr double kUnlike = 0.25;
+  const auto each_s = [&](std::size_t i) { return alone[i].time.as_s() / times[i]; };
+  std::size_t longest = 0;
+  std::size_t first = 0;
+  std::size_t last = 0;
+  for (std::size_t i = 0; i < alone.size(); ++i) {
+    if (each_s(i) > each_s(longest)) longest = i;
+    if (alone[i].time < alone[first].time) first = i;
+    if (alone[i].time > alone[last].time) last = i;
+  }
+  const auto tell = [&](std::size_t job, std::size_t goes_on) {
+    const double share = alone[job].time.as_s() / alone[longest].time.as_s();
+    if (std::abs(share - 1) < kUnlike) return;
+    notes.push_back(fmt::format(
+        "{}: alone, {} launch{} of {} take{} {:.0f} % of the time of {}: the rest of {} is beside "
+        "nothing of it (launches are whole, {:.0f} at most, and few where they take long to "
+        "simulate)",
+        memory_path_name(path), times[job], times[job] > 1 ? "es" : "", all[job].name,
+        times[job] > 1 ? "" : "s", 100 * share, all[longest].name, all[goes_on].name,
+        kMostLaunches));
+  };
+  tell(first, longest);
+  tell(last, last);
+}
+
+/// Runs jobs at once, and each alone; whether that depended on the seed.
 bool run_path(const Cluster& cluster, const Scenario& scenario, MemoryPath path,
-              const JobPlans& jobs, const PredictOptions& options, RunResult& result) {
+              const JobPlans& jobs, const JobLaunches& launches, const PredictOptions& options,
+              RunResult& result) {
+  const std::vector<std::uint32_t>& times = launches.times;
+  std::vector<Plan> plans = jobs.to_run();
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    if (times[i] > 1) plans[i] = launched(plans[i], times[i], 0);
+  }
   CauseTable causes;
   const bool on_packets = options.fidelity == Fidelity::kPacket;
-  const JobRuns runs = on_packets ? run_on_packets(cluster.machine, jobs, causes, options)
-                                  : run_on_rates(cluster.machine, jobs, causes, options);
+  const JobRuns runs =
+      on_packets ? run_on_packets(cluster.machine, plans, causes, options)
+                 : run_on_rates(cluster.machine, plans, jobs.servers(), launches, causes, options);
   for (std::size_t j = 0; j < jobs.plans.size(); ++j) {
-    ResultRow row = row_of(scenario.jobs[j], jobs.plans[j], jobs.launches[j], runs.together[j],
+    ResultRow row = row_of(scenario.jobs[j], jobs.plans[j], times[j], runs.together[j],
                            runs.alone[j], causes, path);
     row.nccl_choice = jobs.nccl_choices[j];
     if (on_packets) row.probes = runs.probes;
     result.rows.push_back(std::move(row));
   }
+  add_unlike_notes(scenario.jobs, times, runs.alone, path, result.notes);
   return runs.has_drawn;
 }
 
-/// Runs all memory paths, until it is stopped; whether packets depended on the seed. Throws Stopped
-/// before the first one is finished.
+/// Before a path is run.
+void tell_effort(const JobPlans& jobs, double growth, const PredictOptions& options) {
+  if (options.fidelity == Fidelity::kPacket) {
+    PacketEffort all = jobs.packets;
+    all.hops *= growth;
+    all.transfers *= growth;
+    tell(all, options);
+  } else if (options.on_estimate && growth * jobs.seconds > kLongRun) {
+    options.on_estimate(std::string(jobs.folded ? "jobs: of what is alike one stands for all"
+                                                : "jobs: every rank is simulated") +
+                        ", about " + of_one_core(growth * jobs.seconds) + " for each memory path");
+  }
+}
+
+/// Runs all memory paths, until it is stopped; whether packets depended on the seed. Throws
+/// TooLarge before any is run, Stopped before the first one is finished.
 bool run_paths(const Cluster& cluster, const Scenario& scenario, const PartLibrary& parts,
                const NcclEnv& env, NcclVersion version, const PredictOptions& options,
                RunResult& result) {
   bool has_drawn = false;
+  const auto plans_over = [&](const std::string& name) {
+    return plans_of(cluster, scenario, parts, parse_memory_path(name), env, version, options);
+  };
+  const std::size_t first = options.check_only ? 0 : 1;
+  for (std::size_t i = first; i < scenario.memory_paths.size(); ++i) {
+    plans_over(scenario.memory_paths[i]);  // refused now or never
+  }
+  if (options.check_only) return has_drawn;
   const std::size_t rows = scenario.jobs.size() * scenario.memory_paths.size();
-  const auto tell = [&](const JobPlans& jobs) {  // as if each path took as long
+  const auto tell = [&](double seconds) {  // as if each path took as long
     if (!options.on_progress) return;
-    const double a_row = jobs.seconds / static_cast<double>(scenario.jobs.size());
+    const double a_row = seconds / static_cast<double>(scenario.jobs.size());
     options.on_progress({result.rows.size(), rows, a_row * static_cast<double>(result.rows.size()),
                          a_row * static_cast<double>(rows)});
   };
   for (const std::string& name : scenario.memory_paths) {
-    const MemoryPath path = parse_memory_path(name);
     try {
       if (options.stop != nullptr) options.stop->check();
-      const JobPlans jobs = plans_of(cluster, scenario, parts, path, env, version, options);
-      if (options.fidelity == Fidelity::kPacket) tell_or_refuse(jobs.packets, options);
-      if (options.check_only) continue;
-      result.notes.insert(result.notes.end(), jobs.notes.begin(), jobs.notes.end());
+      const JobPlans jobs = plans_over(name);
+      const JobLaunches launches = launches_of(cluster, jobs, options);
+      const double seconds = launches.growth * jobs.seconds;
       if (result.rows.empty()) {
-        const bool is_told = options.fidelity == Fidelity::kPacket;
-        if (!is_told && options.on_estimate && jobs.seconds > kLongRun) {
-          options.on_estimate(std::string(jobs.folded ? "jobs: of what is alike one stands for all"
-                                                      : "jobs: every rank is simulated") +
-                              ", about " + of_one_core(jobs.seconds) + " for each memory path");
-        }
-        tell(jobs);
+        tell_effort(jobs, launches.growth, options);
+        tell(seconds);
       }
-      if (run_path(cluster, scenario, path, jobs, options, result)) has_drawn = true;
-      tell(jobs);
+      if (run_path(cluster, scenario, parse_memory_path(name), jobs, launches, options, result)) {
+        has_drawn = true;
+      }
+      tell(seconds);
     } catch (const Stopped&) {
       if (result.rows.empty()) throw;
       for (const ScenarioJob& job : scenario.jobs) {
-        result.not_run.push_back(
-            {job.op, job.size.count(), std::string(memory_path_name(path)), job.name});
+        result.not_run.push_back({job.op, job.size.count(), name, job.name});
       }
     }
   }
@@ -403,8 +459,10 @@ void add_job_notes(const NcclEnv& env, const std::vector<ScenarioSetting>& setti
   add_forced_note(params, false, notes);
   if (!on_packets) {
     notes.emplace_back(
-        "jobs share links as ports of switches take turns: each NIC's messages together get as "
-        "much as another's (as many of a job as it sends at once when it runs alone)");
+        cluster.machine.has_emulated_nics()
+            ? "jobs over emulated NICs share memories and links message by message"
+            : "jobs share links as ports of switches take turns: each NIC's messages together get "
+              "as much as another's (as many of a job as it sends at once when it runs alone)");
     add_packets_note(settings, notes);
   }
   add_emulated_note(settings, cluster.machine, notes);

@@ -130,7 +130,8 @@ void refuse_hours(const Ready& ready, const std::vector<RowTask>& tasks) {
         plan_size(machine.devices(), schedules.at(task.path), task.op, task.bytes);
     effort.connections = std::max(effort.connections, std::llround(size.connections));
   }
-  tell_or_refuse(effort, ready.options);
+  refuse_much(effort, ready.options);
+  tell(effort, ready.options);
 }
 
 /// What is told of how far the tasks are, whichever thread ends one.

@@ -28,7 +28,7 @@ Fidelity parse_fidelity(const std::string& name);
 struct RunProgress {
   std::size_t rows_done;
   std::size_t rows;
-  double work_done;  ///< of the rows that are done, as task_seconds() estimates it
+  double work_done;  ///< of the rows that are done, and of steps and traffic of the one that runs
   double work;       ///< of all
 };
 
@@ -53,10 +53,10 @@ struct PredictOptions {
   bool folds{true};
   /// For tests: the events of one instant run in an order drawn with this seed (EventQueue).
   std::optional<std::uint64_t> shuffle_ties{};
-  /// Packets: hears before the run how long it will take.
+  /// Hears before the run how long it will take: of packets, else of what takes kLongRun.
   std::function<void(const std::string&)> on_estimate{};
-  /// Hears how far it is, before the first row and after each: on the threads that run them, one
-  /// call at a time.
+  /// Hears how far it is, before the first row and after each, of steps and traffic also within:
+  /// on the threads that run them, one call at a time.
   std::function<void(const RunProgress&)> on_progress{};
   /// Ends it early: rows that are not finished then are named in RunResult::not_run.
   const Stop* stop{nullptr};

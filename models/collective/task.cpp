@@ -75,12 +75,9 @@ class RowRunner {
   }
 
  private:
-  /// Chains through several nodes are not in kernels: where rings pass a node's GPUs in unlike
-  /// orders each launch would then take the way through all nodes, which samples do not know.
   Plan plan_of(const Machine& machine, const Schedule& schedule, Bytes bytes) const {
-    Plan plan = make_plan(machine.devices(), schedule, task_.op, bytes);
-    const bool goes_through_nodes = is_chain(task_.op) && machine.fabric().nodes() > 1;
-    return goes_through_nodes ? plan : in_kernels(std::move(plan));
+    return as_launched(make_plan(machine.devices(), schedule, task_.op, bytes), task_.op,
+                       machine.fabric().nodes());
   }
   bool is_told() const { return ready_.options.timeline_of == task_.bytes; }
 

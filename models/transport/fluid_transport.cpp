@@ -97,8 +97,8 @@ double FluidTransport::messages_at_once() const {
   double messages = 0;
   double in_use = 0;
   for (const auto& [nic, sends] : sends_) {
-    messages += sends.message_s;
-    in_use += sends.in_use_s;
+    messages += sends.nics * sends.message_s;
+    in_use += sends.nics * sends.in_use_s;
   }
   return in_use > 0 ? messages / in_use : 0;
 }
@@ -146,7 +146,7 @@ FluidTransport::Reads FluidTransport::reads(const QueuePair& q, const Contractio
 WalkId FluidTransport::add_verbs(const QueuePair& q, const Contraction& data, bool is_read) {
   const std::size_t opened = open_walk(data, q.copies);
   const ServerId sender = machine_->elements_of(is_read ? q.peer_nic : q.nic);
-  walks_[opened].sends = &sends_[first_of(sender)];
+  walks_[opened].sends = &sends_.try_emplace(first_of(sender), Sends{alike(sender)}).first->second;
   walks_[opened].messages = q.copies / alike(sender);
   if (!is_read && !q.sends && q.send_cq == kNoIndex) return WalkId{opened};  // nobody is told
   const Contraction there = contract(*machine_, {message_leg(q, false)});

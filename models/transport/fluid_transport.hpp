@@ -42,10 +42,10 @@ class FluidTransport final : public Transport, public ServerLoads, private Event
   FluidTransport(const Machine& machine, EventQueue& events, CauseTable& causes,
                  ServerClasses classes = {});
 
-  /// Of what competes, what is opened from here on gets so much for each that others get. 1 at
-  /// first.
+  /// Walks and queue pairs that are opened from here on get this much of what they compete for,
+  /// where those of share 1 get 1. It is 1 at first.
   void set_share(double share) { share_ = share; }
-  /// How many messages a NIC has sent at once, on average while there were any.
+  /// How many messages a NIC has sent at once, on average while it sent any; of emulated ones 0.
   double messages_at_once() const;
 
   WalkId prepare(const Walk& walk, const Mover& mover) override;
@@ -112,19 +112,20 @@ class FluidTransport final : public Transport, public ServerLoads, private Event
   };
   /// What a NIC sends at once.
   struct Sends {
+    double nics;  ///< that it stands for
     double now{0};
     Time since{};
     double message_s{0};  ///< of all messages
     double in_use_s{0};   ///< while there were any
 
     void change(Time at, double messages) {
+      constexpr double kRounding = 1e-6;
       const double s = (at - since).as_s();
       message_s += now * s;
-      if (now > kNone) in_use_s += s;
+      if (now > kRounding) in_use_s += s;
       now += messages;
       since = at;
     }
-    static constexpr double kNone = 1e-6;  ///< what sums of thirds may leave
   };
   /// A latency behind a message's tail, and the messages of which is told then.
   struct Telling {

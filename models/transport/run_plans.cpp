@@ -48,14 +48,12 @@ std::vector<RunOutcome> run_fluid(const Machine& machine, std::span<const Plan> 
   return run_plans(plans, transport, events, causes, stop);
 }
 
-JobAlone run_job_alone(const Machine& machine, const Plan& plan, CauseTable& causes, bool folds,
-                       std::optional<std::uint64_t> shuffle_ties, const Stop* stop) {
-  std::optional<Folded> folded;
-  if (folds) folded = fold_on(machine, plan, stop);
+JobAlone run_job_alone(const Machine& machine, const Plan& plan, const ServerClasses& servers,
+                       CauseTable& causes, std::optional<std::uint64_t> shuffle_ties,
+                       const Stop* stop) {
   EventQueue events = queue_of(shuffle_ties);
-  FluidTransport transport(machine, events, causes, folded ? folded->servers : ServerClasses{});
-  RunOutcome outcome =
-      run_alone(machine, folded ? folded->plan : plan, transport, events, causes, stop, nullptr);
+  FluidTransport transport(machine, events, causes, servers);
+  RunOutcome outcome = run_alone(machine, plan, transport, events, causes, stop, nullptr);
   return {std::move(outcome), transport.messages_at_once()};
 }
 
@@ -67,7 +65,7 @@ std::vector<RunOutcome> run_jobs(const Machine& machine, std::span<const Plan> p
   FluidTransport transport(machine, events, causes, servers);
   Runner runner(transport, events, causes);
   for (std::size_t p = 0; p < plans.size(); ++p) {
-    transport.set_share(shares[p]);
+    transport.set_share(shares[p]);  // of what is opened from here on
     runner.add(plans[p]);
   }
   runner.run(stop);

@@ -23,17 +23,18 @@ std::vector<RunOutcome> run_fluid(const Machine& machine, std::span<const Plan> 
                                   const Stop* stop = nullptr);
 
 /// A job run alone, and how many messages each of its NICs sent at once, on average while it sent
-/// any (0: it sends none).
+/// any (0: it sends none, or its NICs are emulated).
 struct JobAlone {
   RunOutcome outcome;
   double messages_at_once;
 };
-/// If it `folds`, of what is alike one stands for all. Throws as above.
-JobAlone run_job_alone(const Machine& machine, const Plan& plan, CauseTable& causes, bool folds,
-                       std::optional<std::uint64_t> shuffle_ties = {}, const Stop* stop = nullptr);
+/// `servers`: of a plan that was folded, alone or with others. Throws as above.
+JobAlone run_job_alone(const Machine& machine, const Plan& plan, const ServerClasses& servers,
+                       CauseTable& causes, std::optional<std::uint64_t> shuffle_ties = {},
+                       const Stop* stop = nullptr);
 
-/// Runs jobs at once, plans that were folded together (`servers`) or not. Of what they compete for
-/// the walks of each get its share for each that those of another get. Throws as above.
+/// Runs jobs at once. What their walks compete for is theirs in proportion to `shares`, one a plan.
+/// Throws as above.
 std::vector<RunOutcome> run_jobs(const Machine& machine, std::span<const Plan> plans,
                                  const ServerClasses& servers, std::span<const double> shares,
                                  CauseTable& causes, std::optional<std::uint64_t> shuffle_ties = {},

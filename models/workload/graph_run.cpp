@@ -78,8 +78,8 @@ PreparedGraph::PreparedGraph(const Machine& machine, const TaskGraph& graph, con
 }
 
 std::function<void(std::uint64_t)> PreparedGraph::who_hears() const {
-  if (!options_.on_progress) return {};
   const auto all = static_cast<double>(transfer_count(plan_.plan));
+  if (!options_.on_progress || all == 0) return {};
   return [this, all](std::uint64_t begun) {
     options_.on_progress({0, 1, seconds_ * static_cast<double>(begun) / all, seconds_});
   };

@@ -43,7 +43,7 @@ class PreparedGraph {
   double seconds_;  ///< that it takes, on one core
 };
 
-/// Some minutes of one core.
+/// Twenty minutes of one core.
 inline constexpr double kMostGraphSeconds = 1200;
 
 }  // namespace weft

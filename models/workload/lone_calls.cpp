@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "models/collective/prepared.hpp"
+#include "models/workload/scenario_machine.hpp"
 #include "models/workload/training.hpp"
 
 namespace weft {
@@ -48,11 +49,18 @@ LoneCalls::Run LoneCalls::run(const Scenario& scenario, const TopologySpec& spec
   std::map<Op, std::set<Bytes>> sizes;
   for (const Exchange& exchange : graph_.exchanges) sizes[exchange.op].insert(exchange.bytes);
   Run out;
-  const auto rows_of = [&](const PredictOptions& launched) {
+  std::size_t done = 0;  // of all operations, alone and behind another
+  const auto rows_of = [&](PredictOptions launched) {
+    if (options.on_progress) {
+      launched.on_progress = [&](const RunProgress& of_part) {
+        as_part(options, done, 2 * sizes.size()).on_progress(of_part);
+      };
+    }
     Prepared prepared(scenario, spec, launched, catalog, parts);
     std::map<std::pair<Op, std::int64_t>, ResultRow> rows;
     for (const auto& [op, of_it] : sizes) {
       RunResult result = prepared.run(op, {of_it.begin(), of_it.end()}, {memory_path});
+      ++done;
       if (!result.not_run.empty()) throw Stopped("stopped");
       for (ResultRow& row : result.rows) rows[{op, row.bytes}] = std::move(row);
       for (std::string& note : result.notes) {

@@ -37,25 +37,6 @@ std::string gdr_obstacle(const Machine& machine, const Plan& plan) {
   return "";
 }
 
-/// A path's run is one of `paths`, before which others are done.
-PredictOptions as_of_path(const PredictOptions& options, const std::string& path, std::size_t done,
-                          std::size_t paths) {
-  PredictOptions out = options;
-  if (options.on_estimate) {
-    out.on_estimate = [&options, path](const std::string& text) {
-      options.on_estimate(path + ": " + text);
-    };
-  }
-  if (options.on_progress) {
-    out.on_progress = [&options, done, paths](const RunProgress& of_path) {
-      const double before = static_cast<double>(done) * of_path.work;  // as if each took as long
-      options.on_progress(
-          {done, paths, before + of_path.work_done, static_cast<double>(paths) * of_path.work});
-    };
-  }
-  return out;
-}
-
 }  // namespace
 
 ScenarioMachine::ScenarioMachine(const Scenario& scenario, TopologySpec spec,
@@ -101,6 +82,18 @@ Provenance ScenarioMachine::provenance() const {
   return out;
 }
 
+PredictOptions as_part(const PredictOptions& options, std::size_t done, std::size_t parts) {
+  PredictOptions out = options;
+  if (options.on_progress) {
+    out.on_progress = [&options, done, parts](const RunProgress& of_part) {
+      const double before = static_cast<double>(done) * of_part.work;
+      options.on_progress(
+          {done, parts, before + of_part.work_done, static_cast<double>(parts) * of_part.work});
+    };
+  }
+  return out;
+}
+
 std::vector<std::string> run_paths(
     const std::vector<std::string>& paths, const PredictOptions& options,
     const std::function<bool(const std::string&)>& is_there,
@@ -110,7 +103,13 @@ std::vector<std::string> run_paths(
     const auto done = static_cast<std::size_t>(path - paths.begin());
     try {
       if (options.stop != nullptr) options.stop->check();
-      run(*path, as_of_path(options, *path, done, paths.size()));
+      PredictOptions as_path = as_part(options, done, paths.size());
+      if (options.on_estimate) {
+        as_path.on_estimate = [&](const std::string& text) {
+          options.on_estimate(*path + ": " + text);
+        };
+      }
+      run(*path, as_path);
     } catch (const Stopped&) {
       if (path == paths.begin()) throw;
       std::vector<std::string> left(path, paths.end());

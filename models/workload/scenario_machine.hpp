@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <vector>
@@ -57,6 +58,11 @@ template <class Row>
 bool has_row(const std::vector<Row>& rows, const std::string& memory_path) {
   return std::ranges::find(rows, memory_path, &Row::memory_path) != rows.end();
 }
+
+/// With `options` something is run in parts, each of which takes about as long: those of the part
+/// before which `done` are, whose progress is heard as that of all. They must not outlive
+/// `options`.
+PredictOptions as_part(const PredictOptions& options, std::size_t done, std::size_t parts);
 
 /// Runs one memory path after the other, by their names, until it is stopped, but for those that
 /// are there already, as others fell back to them; those that it did not come to. `run` is given

@@ -268,9 +268,8 @@ std::vector<FormatSection> scenario_format() {
        "What runs; its sizes are given by `min` and `max`, or by `sizes`.",
        {kWorkloadKeys.begin(), kWorkloadKeys.end()}},
       {"jobs[]",
-       "A job among others: all begin at once, the shorter ones run again and again while the "
-       "longest runs "
-       "once (at most 32 times), and each is held against itself alone.",
+       "A job among others. All begin at once; those that are shorter alone are launched again "
+       "and again, 32 times at most, beside the longest; each is held against itself alone.",
        {kJobKeys.begin(), kJobKeys.end()}}};
   for (FormatSection& section : step_format()) out.push_back(std::move(section));
   out.push_back(traffic_format());

@@ -50,13 +50,13 @@ std::string group_text(const ResultRow& row, bool intervals) {
 std::string jobs_text(const RunResult& result) {
   std::vector<std::vector<std::string>> lines{{"# job", "op", "path", "algo", "limited by",
                                                "size (B)", "nodes", "time (us)", "alone (us)",
-                                               "slowdown", "busbw (GB/s)"}};
+                                               "slowdown", "launches", "busbw (GB/s)"}};
   for (const ResultRow& row : result.rows) {
     lines.push_back({row.job, row.op, row.memory_path, row.algo + " " + row.proto, limit_text(row),
                      std::to_string(row.bytes), std::to_string(row.nodes),
                      short_number(row.time_us), short_number(row.alone_us),
                      fmt::format("{:.2f}", row.time_us / row.alone_us),
-                     short_number(row.busbw_gb_per_s)});
+                     std::to_string(row.launches), short_number(row.busbw_gb_per_s)});
   }
   return aligned(lines, 5);
 }

@@ -112,8 +112,10 @@ constexpr std::array kRowFields{
              [](const ResultRow& r) -> Json { return r.proto; }},
     RowField{{"channels", "whole number", "", "channels that carried it"},
              [](const ResultRow& r) -> Json { return r.channels; }},
-    RowField{{"time_us", "number", "", "from the first rank's start to the last rank's end"},
-             [](const ResultRow& r) -> Json { return r.time_us; }},
+    RowField{
+        {"time_us", "number", "",
+         "from the first rank's start to the last rank's end; of jobs the mean of their launches"},
+        [](const ResultRow& r) -> Json { return r.time_us; }},
     RowField{
         {"low_us", "number", kInterval,
          "a tenth of the times that were held out lie below, relative to their prediction"},
@@ -123,9 +125,10 @@ constexpr std::array kRowFields{
                return r.interval ? Json(r.time_us * r.interval->high) : Json();
              }},
     RowField{{"launches", "whole number", kJobs,
-              "how often it ran, one launch behind the other, while the longest ran once"},
+              "how often it was launched, one launch behind the other, beside the longest one's"},
              [](const ResultRow& r) { return r.launches > 0 ? Json(r.launches) : Json(); }},
-    RowField{{"alone_us", "number", kJobs, "what the same takes with the fabric to itself"},
+    RowField{{"alone_us", "number", kJobs,
+              "what as many launches take each with the fabric to themselves"},
              [](const ResultRow& r) { return r.alone_us > 0 ? Json(r.alone_us) : Json(); }},
     RowField{
         {"slowdown", "number", kJobs, "time_us / alone_us"},

@@ -1,5 +1,6 @@
 #include "models/collective/jobs.hpp"
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@ namespace weft::test::models_jobs {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 Scenario two_jobs() {
   return parse_scenario(R"(scenario: jobs
@@ -116,12 +118,64 @@ set:
   const RunResult packets = predict(scenario, options, make_catalog());
   const auto slowdown = [](const RunResult& result, std::size_t job) {
     const ResultRow& row = result.rows.at(job);
-    return row.time_us / row.alone_us.value();
+    return row.time_us / row.alone_us;
   };
-  EXPECT_NEAR(slowdown(rates, 0) / slowdown(packets, 0), 1, 0.02);
-  EXPECT_NEAR(slowdown(rates, 1) / slowdown(packets, 1), 1, 0.05);
-  EXPECT_GT(slowdown(packets, 1), 1.7);
+  for (const std::size_t job : {0U, 1U}) {
+    EXPECT_NEAR(slowdown(rates, job) / slowdown(packets, job), 1, 0.05);
+    EXPECT_GT(slowdown(packets, job), 1.6);
+    EXPECT_EQ(rates.rows[job].launches, job + 1);
+    EXPECT_EQ(packets.rows[job].launches, job + 1);
+  }
   EXPECT_TRUE(packets.rows[0].probes && packets.rows[1].probes);
+}
+
+// Where they do not meet each takes its own time, however often; what is too short to be there for
+// as long as the longest is said.
+TEST(Jobs, TheShorterAreLaunchedAgainBesideTheLongest) {
+  const auto run = [](const char* size) {
+    const std::string text = fmt::format(R"(scenario: jobs
+topology: ../topologies/hgx-h100-2nic.yaml
+nodes: 4
+jobs:
+  - {{job: a, nodes: 0-1, op: allreduce, size: 32 MiB}}
+  - {{job: b, nodes: 2-3, op: allreduce, size: {}}}
+memory_paths: [gdr]
+)",
+                                         size);
+    return predict(parse_scenario(text, shipped("scenarios/jobs.yaml")), {}, make_catalog());
+  };
+  for (const char* size : {"4 MiB", "1 KiB"}) {
+    const RunResult result = run(size);
+    const ResultRow& longest = result.rows.at(0);
+    const ResultRow& again = result.rows.at(1);
+    EXPECT_EQ(longest.launches, 1U);
+    EXPECT_GT(again.launches, 1U);
+    for (const ResultRow& row : result.rows) EXPECT_NEAR(row.time_us / row.alone_us, 1, 1e-6);
+    const double beside = again.launches * again.alone_us / longest.alone_us;
+    const auto said = std::ranges::find_if(
+        result.notes, [](const std::string& note) { return note.starts_with("gdr: alone, "); });
+    if (size == std::string("4 MiB")) {
+      EXPECT_NEAR(beside, 1, 0.25);
+      EXPECT_EQ(said, result.notes.end());
+    } else {
+      EXPECT_EQ(again.launches, 32U);
+      EXPECT_LT(beside, 0.75);
+      ASSERT_NE(said, result.notes.end());
+      EXPECT_THAT(*said, HasSubstr("32 launches of b take"));
+    }
+  }
+}
+
+// What would be answered is: a refusal does not hang on how often jobs are launched.
+TEST(Jobs, AreRefusedBeforeTheyRun) {
+  Scenario scenario = two_jobs();
+  for (ScenarioJob& job : scenario.jobs) job.size = Bytes::gib(64);
+  PredictOptions options;
+  options.fidelity = Fidelity::kPacket;
+  options.check_only = true;
+  EXPECT_THROW(predict(scenario, options, make_catalog()), TooLarge);
+  for (ScenarioJob& job : scenario.jobs) job.size = Bytes::mib(64);
+  EXPECT_TRUE(predict(scenario, options, make_catalog()).rows.empty());
 }
 
 TEST(Jobs, StoppedBeforeAnyRowTheyHaveNothingToKeep) {

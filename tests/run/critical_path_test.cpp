@@ -69,7 +69,7 @@ TEST(CriticalPath, WhatIsHeldDoesNotGrowWithTheRun) {
     sums[to][cause.index()] += time;
     threads[to] = store.extend(threads[from], cause, time);
   }
-  EXPECT_LT(store.live_nodes(), 1U << 15U);
+  EXPECT_LE(store.live_nodes(), 1U << 14U);  // 25,000 if none were joined
   for (std::size_t t = 0; t < kThreads; ++t) {
     const auto total = store.total(threads[t]);
     ASSERT_EQ(total.size(), kCauses);

@@ -87,6 +87,10 @@ Plan in_kernels(Plan plan) {
   return plan;
 }
 
+Plan as_launched(Plan plan, Op op, std::uint32_t nodes) {
+  return is_chain(op) && nodes > 1 ? plan : in_kernels(std::move(plan));
+}
+
 Plan launched(const Plan& plan, std::uint32_t times, std::uint32_t lap) {
   Plan out = plan;
   if (lap > 0) out.lap = add_flag(out);

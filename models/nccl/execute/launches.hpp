@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "sim/base/operation.hpp"
 #include "sim/base/params.hpp"
 #include "sim/plan/plan.hpp"
 
@@ -34,6 +35,11 @@ static_assert(every_param_is_sourced(kLaunchParams));
 /// begin when all of the last one's have ended, whatever other GPUs do. Of one launch nothing
 /// changes.
 Plan in_kernels(Plan plan);
+
+/// What is launched again and again: in kernels, but for chains through several nodes. Where rings
+/// pass a node's GPUs in unlike orders each launch would then take the way through all nodes, which
+/// samples do not know.
+Plan as_launched(Plan plan, Op op, std::uint32_t nodes);
 
 /// The plan with every thread block launched so many times, at least twice: it begins again when
 /// its groups of warps have ended, and those of its kernel if it is in one. The plan's `lap` is the
