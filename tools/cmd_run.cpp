@@ -66,7 +66,7 @@ std::string what_is_missing(const RunResult& result) {
 RunResult predict_told(const RunArguments& arguments, const Scenario& scenario,
                        const TopologySpec& machine, PredictOptions options,
                        const Stopping& stopping, const ParamCatalog& catalog) {
-  ToldRun told("rows", options, threads_each(1, arguments.predict.threads));
+  const ToldRun told("rows", options, threads_each(1, arguments.predict.threads));
   options.stop = stopping.stop();
   try {
     return or_smaller_question(scenario, machine, options, catalog,

@@ -34,7 +34,7 @@ void run(const StepArguments& arguments, const Outputs& outputs) {
   const Scenario scenario = read_any_scenario(arguments.predict, outputs);
   const TopologySpec machine = read_topology(scenario.topology, catalog);
   const StepResult result = stopping.run([&] {
-    ToldRun told("memory paths", options);
+    const ToldRun told("memory paths", options);
     return or_smaller_question(scenario, machine, options, catalog,
                                [&] { return answer_step(scenario, machine, options, catalog); });
   });

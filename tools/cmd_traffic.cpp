@@ -33,7 +33,7 @@ void run(const TrafficArguments& arguments, const Outputs& outputs) {
   const Scenario scenario = read_scenario(arguments.predict, outputs);
   const TopologySpec machine = read_topology(scenario.topology, catalog);
   const TrafficResult result = stopping.run([&] {
-    ToldRun told("memory paths", options);
+    const ToldRun told("memory paths", options);
     return or_smaller_question(scenario, machine, options, catalog, [&] {
       return predict_traffic(scenario, machine, options, catalog);
     });

@@ -30,8 +30,8 @@ class ToldRun {
 
  private:
   PredictOptions& options_;
-  Pace pace_;
-  Progress progress_;
+  mutable Pace pace_;  // what is told changes these, whoever holds this
+  mutable Progress progress_;
 };
 
 }  // namespace weft
