@@ -30,7 +30,8 @@ class ToldRun {
 
  private:
   PredictOptions& options_;
-  mutable Pace pace_;  // what is told changes these, whoever holds this
+  // Who holds this need not change it; what it hears does.
+  mutable Pace pace_;
   mutable Progress progress_;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <functional>
 #include <numeric>
 #include <optional>
 #include <span>
@@ -21,7 +22,6 @@
 #include "models/nccl/execute/collective_plan.hpp"
 #include "models/nccl/execute/launches.hpp"
 #include "models/transport/footprints.hpp"
-#include "models/transport/packet_hops.hpp"
 #include "models/transport/run_plans.hpp"
 #include "sim/base/parallel.hpp"
 #include "sim/base/quantity.hpp"
@@ -126,7 +126,6 @@ struct JobPlans {
   std::vector<std::string> nccl_choices;  ///< as ResultRow's
   std::optional<FoldedPlans> folded;      ///< together, unless they do not fold; of packets none
   PacketEffort packets;                   ///< of packets alone
-  std::vector<double> work;               ///< by job: transfers, or packets over links
   double seconds{0};                      ///< that all take, about, together and alone
 
   const std::vector<Plan>& to_run() const { return folded ? folded->plans : plans; }
@@ -178,7 +177,6 @@ JobPlans plans_of(const Cluster& cluster, const Scenario& scenario, const PartLi
   if (options.fidelity == Fidelity::kPacket) {
     for (const Plan& plan : out.plans) {
       out.packets.add(cluster.machine, plan, 2);  // alone, and together
-      out.work.push_back(packet_hops(cluster.machine, plan));
     }
     out.seconds = out.packets.seconds();
     refuse_much(out.packets, options);
@@ -187,9 +185,6 @@ JobPlans plans_of(const Cluster& cluster, const Scenario& scenario, const PartLi
   // Where a hash draws each connection's way nothing is alike.
   if (options.folds && !cluster.machine.routing().decides(cluster.fabric)) {
     out.folded = fold_on(cluster.machine, out.plans, options.stop);
-  }
-  for (const Plan& plan : out.to_run()) {
-    out.work.push_back(static_cast<double>(transfer_count(plan)));
   }
   out.seconds = rates_seconds(cluster, out);
   if (out.seconds > kMostRunSeconds) {
@@ -210,13 +205,23 @@ struct JobLaunches {
   std::vector<JobAlone> single;  ///< one launch of each alone, on shared rates
 };
 
-/// As often as comes nearest to the time that the longest one takes alone for one launch; with four
-/// times the work of one launch each more, at most, shared by all, and no more than is not refused.
-JobLaunches launches_of(const Cluster& cluster, const JobPlans& jobs,
+/// What each further launch adds to one alone: of a chain of ranks, whose second launch overlaps
+/// nearly all of the first, half of what a third and a fourth add to two.
+double step_s(Op op, double one_s, const std::function<double(std::uint32_t)>& alone_s) {
+  constexpr double kLeast = 0.02;  // of one
+  const double two_s = alone_s(2);
+  const double step = is_chain(op) ? (alone_s(4) - two_s) / 2 : two_s - one_s;
+  return std::max(step, kLeast * one_s);
+}
+
+/// As often as comes nearest to the time that the longest takes alone, by shared rates: those of
+/// packets take too long to ask. Of what is long to run only some: all further launches have four
+/// times as many transfers as one launch of each, or kFew.
+JobLaunches launches_of(const Cluster& cluster, const Scenario& scenario, const JobPlans& jobs,
                         const PredictOptions& options) {
   constexpr double kMostMore = 4;
-  // A chain's second launch overlaps nearly all of the first.
-  constexpr double kLeastStep = 0.02;
+  constexpr double kFew = 2e6;
+  constexpr double kAsLong = 0.9;
   const ServerClasses servers = jobs.servers();
   const std::vector<Plan>& plans = jobs.to_run();
   const auto run = [&](const Plan& plan) {
@@ -228,23 +233,29 @@ JobLaunches launches_of(const Cluster& cluster, const JobPlans& jobs,
   out.single.resize(plans.size());
   parallel_for(plans.size(), options.threads,
                [&](std::size_t i) { out.single[i] = run(plans[i]); });
-  std::vector<double> one;
-  for (const JobAlone& job : out.single) one.push_back(job.outcome.time.as_s());
-  const double longest = std::ranges::max(one);
+  std::vector<double> one_s;
+  for (const JobAlone& job : out.single) one_s.push_back(job.outcome.time.as_s());
+  const double longest_s = std::ranges::max(one_s);
   std::vector<double> wanted(plans.size(), 1);
   parallel_for(plans.size(), options.threads, [&](std::size_t i) {
-    if (one[i] > 0.8 * longest) return;
-    const double two = run(launched(plans[i], 2, 0)).outcome.time.as_s();
-    const double step = std::max(two - one[i], kLeastStep * one[i]);
-    wanted[i] = 1 + std::round((longest - one[i]) / step);
+    if (one_s[i] > kAsLong * longest_s) return;
+    const auto alone_s = [&](std::uint32_t times) {
+      return run(launched(plans[i], times, 0)).outcome.time.as_s();
+    };
+    const double step = step_s(parse_op(scenario.jobs[i].op), one_s[i], alone_s);
+    wanted[i] = 1 + std::round((longest_s - one_s[i]) / step);
   });
-  const double work = std::accumulate(jobs.work.begin(), jobs.work.end(), 0.0);
-  const double most_more = std::clamp(kMostRunSeconds / jobs.seconds - 1, 0.0, kMostMore);
-  const double for_each = most_more * work / static_cast<double>(plans.size());
+  std::vector<double> transfers;  // of what is not folded, which counts the same
+  for (const Plan& plan : jobs.plans)
+    transfers.push_back(static_cast<double>(transfer_count(plan)));
+  const double all = std::accumulate(transfers.begin(), transfers.end(), 0.0);
+  const auto again = std::ranges::count_if(wanted, [](double times) { return times > 1; });
+  const double for_each =
+      std::max(kMostMore * all, kFew) / std::max(1.0, static_cast<double>(again));
   for (std::size_t i = 0; i < plans.size(); ++i) {
-    const double most = std::min(kMostLaunches, 1 + std::floor(for_each / jobs.work[i]));
+    const double most = std::min(kMostLaunches, 1 + std::floor(for_each / transfers[i]));
     out.times.push_back(static_cast<std::uint32_t>(std::min(wanted[i], most)));
-    out.growth += (out.times.back() - 1) * jobs.work[i] / work;
+    out.growth += (out.times.back() - 1) * transfers[i] / all;
   }
   return out;
 }
@@ -354,9 +365,9 @@ void add_unlike_notes(const std::vector<ScenarioJob>& all, const std::vector<std
     const double share = alone[job].time.as_s() / alone[longest].time.as_s();
     if (std::abs(share - 1) < kUnlike) return;
     notes.push_back(fmt::format(
-        "{}: alone, {} launch{} of {} take{} {:.0f} % of the time of {}: the rest of {} is beside "
-        "nothing of it (launches are whole, {:.0f} at most, and few where they take long to "
-        "simulate)",
+        "{}: alone, {} launch{} of {} take{} {:.0f} % of the time of {}: {} then runs on with the "
+        "other done (launches are whole, chosen by shared rates, {:.0f} at most, fewer of what is "
+        "long to simulate)",
         memory_path_name(path), times[job], times[job] > 1 ? "es" : "", all[job].name,
         times[job] > 1 ? "" : "s", 100 * share, all[longest].name, all[goes_on].name,
         kMostLaunches));
@@ -390,17 +401,22 @@ bool run_path(const Cluster& cluster, const Scenario& scenario, MemoryPath path,
   return runs.has_drawn;
 }
 
-/// Before a path is run.
-void tell_effort(const JobPlans& jobs, double growth, const PredictOptions& options) {
+/// With all launches, and what it took to choose how many.
+double seconds_of(const JobPlans& jobs, const JobLaunches& launches) {
+  return jobs.seconds * (launches.growth > 1 ? 1 + launches.growth : 1);
+}
+
+void tell_effort(const JobPlans& jobs, const JobLaunches& launches, const PredictOptions& options) {
+  const double seconds = seconds_of(jobs, launches);
   if (options.fidelity == Fidelity::kPacket) {
     PacketEffort all = jobs.packets;
-    all.hops *= growth;
-    all.transfers *= growth;
+    all.hops *= launches.growth;
+    all.transfers *= launches.growth;
     tell(all, options);
-  } else if (options.on_estimate && growth * jobs.seconds > kLongRun) {
+  } else if (options.on_estimate && seconds > kLongRun) {
     options.on_estimate(std::string(jobs.folded ? "jobs: of what is alike one stands for all"
                                                 : "jobs: every rank is simulated") +
-                        ", about " + of_one_core(growth * jobs.seconds) + " for each memory path");
+                        ", about " + of_one_core(seconds) + " for each memory path");
   }
 }
 
@@ -429,16 +445,13 @@ bool run_paths(const Cluster& cluster, const Scenario& scenario, const PartLibra
     try {
       if (options.stop != nullptr) options.stop->check();
       const JobPlans jobs = plans_over(name);
-      const JobLaunches launches = launches_of(cluster, jobs, options);
-      const double seconds = launches.growth * jobs.seconds;
-      if (result.rows.empty()) {
-        tell_effort(jobs, launches.growth, options);
-        tell(seconds);
-      }
+      if (result.rows.empty()) tell(jobs.seconds);
+      const JobLaunches launches = launches_of(cluster, scenario, jobs, options);
+      if (result.rows.empty()) tell_effort(jobs, launches, options);
       if (run_path(cluster, scenario, parse_memory_path(name), jobs, launches, options, result)) {
         has_drawn = true;
       }
-      tell(seconds);
+      tell(seconds_of(jobs, launches));
     } catch (const Stopped&) {
       if (result.rows.empty()) throw;
       for (const ScenarioJob& job : scenario.jobs) {

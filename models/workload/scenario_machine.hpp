@@ -59,9 +59,8 @@ bool has_row(const std::vector<Row>& rows, const std::string& memory_path) {
   return std::ranges::find(rows, memory_path, &Row::memory_path) != rows.end();
 }
 
-/// With `options` something is run in parts, each of which takes about as long: those of the part
-/// before which `done` are, whose progress is heard as that of all. They must not outlive
-/// `options`.
+/// The options for one of several parts, each of which takes about as long, `done` of them having
+/// run: what is heard of its progress is that of all. They refer to `options`.
 PredictOptions as_part(const PredictOptions& options, std::size_t done, std::size_t parts);
 
 /// Runs one memory path after the other, by their names, until it is stopped, but for those that
