@@ -406,18 +406,23 @@ double seconds_of(const JobPlans& jobs, const JobLaunches& launches) {
   return jobs.seconds * (launches.growth > 1 ? 1 + launches.growth : 1);
 }
 
-void tell_effort(const JobPlans& jobs, const JobLaunches& launches, const PredictOptions& options) {
-  const double seconds = seconds_of(jobs, launches);
-  if (options.fidelity == Fidelity::kPacket) {
-    PacketEffort all = jobs.packets;
-    all.hops *= launches.growth;
-    all.transfers *= launches.growth;
-    tell(all, options);
-  } else if (options.on_estimate && seconds > kLongRun) {
-    options.on_estimate(std::string(jobs.folded ? "jobs: of what is alike one stands for all"
-                                                : "jobs: every rank is simulated") +
-                        ", about " + of_one_core(seconds) + " for each memory path");
-  }
+/// Before it is known how many.
+void tell_rates(const JobPlans& jobs, const PredictOptions& options) {
+  if (options.fidelity == Fidelity::kPacket) return;
+  if (!options.on_estimate || jobs.seconds <= kLongRun) return;
+  options.on_estimate(std::string(jobs.folded ? "jobs: of what is alike one stands for all"
+                                              : "jobs: every rank is simulated") +
+                      ", about " + of_one_core(jobs.seconds) +
+                      " for each memory path, more where shorter jobs are launched again");
+}
+
+void tell_packets(const JobPlans& jobs, const JobLaunches& launches,
+                  const PredictOptions& options) {
+  if (options.fidelity != Fidelity::kPacket) return;
+  PacketEffort all = jobs.packets;
+  all.hops *= launches.growth;
+  all.transfers *= launches.growth;
+  tell(all, options);
 }
 
 /// Runs all memory paths, until it is stopped; whether packets depended on the seed. Throws
@@ -445,9 +450,11 @@ bool run_paths(const Cluster& cluster, const Scenario& scenario, const PartLibra
     try {
       if (options.stop != nullptr) options.stop->check();
       const JobPlans jobs = plans_over(name);
-      if (result.rows.empty()) tell(jobs.seconds);
+      const bool is_first = result.rows.empty();
+      if (is_first) tell_rates(jobs, options);
+      if (is_first) tell(jobs.seconds);
       const JobLaunches launches = launches_of(cluster, scenario, jobs, options);
-      if (result.rows.empty()) tell_effort(jobs, launches, options);
+      if (is_first) tell_packets(jobs, launches, options);
       if (run_path(cluster, scenario, parse_memory_path(name), jobs, launches, options, result)) {
         has_drawn = true;
       }

@@ -314,7 +314,9 @@ set: {network.kind: leaf-spine, network.ports: 64, network.leaf_down: 32, networ
             self.refused(["run", "jobs.yaml"], expected)
         (self.here / "jobs.yaml").write_text(self.TEXT % ("0-3", "4-7"))
         (self.here / "large.yaml").write_text((self.TEXT % ("0-3", "4-7")).replace("MiB", "GiB"))
-        self.refused(["run", "large.yaml", "--fidelity", "packet"], "take smaller sizes, fewer nodes or --fidelity fluid, or --force it")
+        large = weft("run", "large.yaml", "--fidelity", "packet", cwd=self.here)
+        self.assertEqual(large.returncode, 2)
+        self.assertIn(b"take smaller sizes, fewer nodes or --fidelity fluid, or --force it", large.stderr)
         self.refused(["run", "jobs.yaml", "--set", "nic.cable_loss=0.01"],
                      "../../topologies/hgx-h100-8nic.yaml:35:5: nic.cable_loss of nic0: losses need --fidelity packet")
         (self.here / "jobs.yaml").write_text(
@@ -327,7 +329,7 @@ set: {network.kind: leaf-spine, network.ports: 64, network.leaf_down: 32, networ
         (self.here / "jobs.yaml").write_text(self.TEXT % ("0-1", "2-3"))
         notes = self.result("jobs.yaml", "--set", "nccl.launch=single", "--set", "nccl.proto=Simple", "--seed", "2",
                             "--set", "wire.pfc_xoff=1 MiB", "--env", "NCCL_IB_TIMEOUT=20")["notes"]
-        for note in ("no effect on jobs, of which each is launched once: nccl.launch",
+        for note in ("no effect on jobs, whose launches follow each other on the GPUs: nccl.launch",
                      "set by the user in place of NCCL's own choice: nccl.proto=Simple",
                      "no effect without --fidelity packet: wire.pfc_xoff",
                      "NCCL_IB_TIMEOUT and NCCL_IB_RETRY_CNT have no effect: losses need --fidelity packet"):
