@@ -53,7 +53,7 @@ LoneCalls::Run LoneCalls::run(const Scenario& scenario, const TopologySpec& spec
   const auto rows_of = [&](PredictOptions launched) {
     if (options.on_progress) {
       launched.on_progress = [&](const RunProgress& of_part) {
-        as_part(options, done, 2 * sizes.size()).on_progress(of_part);
+        options.on_progress(of_all_parts(of_part, done, 2 * sizes.size()));
       };
     }
     Prepared prepared(scenario, spec, launched, catalog, parts);

@@ -82,16 +82,9 @@ Provenance ScenarioMachine::provenance() const {
   return out;
 }
 
-PredictOptions as_part(const PredictOptions& options, std::size_t done, std::size_t parts) {
-  PredictOptions out = options;
-  if (options.on_progress) {
-    out.on_progress = [&options, done, parts](const RunProgress& of_part) {
-      const double before = static_cast<double>(done) * of_part.work;
-      options.on_progress(
-          {done, parts, before + of_part.work_done, static_cast<double>(parts) * of_part.work});
-    };
-  }
-  return out;
+RunProgress of_all_parts(const RunProgress& of_part, std::size_t done, std::size_t parts) {
+  const double before = static_cast<double>(done) * of_part.work;
+  return {done, parts, before + of_part.work_done, static_cast<double>(parts) * of_part.work};
 }
 
 std::vector<std::string> run_paths(
@@ -103,7 +96,12 @@ std::vector<std::string> run_paths(
     const auto done = static_cast<std::size_t>(path - paths.begin());
     try {
       if (options.stop != nullptr) options.stop->check();
-      PredictOptions as_path = as_part(options, done, paths.size());
+      PredictOptions as_path = options;
+      if (options.on_progress) {
+        as_path.on_progress = [&](const RunProgress& of_path) {
+          options.on_progress(of_all_parts(of_path, done, paths.size()));
+        };
+      }
       if (options.on_estimate) {
         as_path.on_estimate = [&](const std::string& text) {
           options.on_estimate(*path + ": " + text);

@@ -59,9 +59,9 @@ bool has_row(const std::vector<Row>& rows, const std::string& memory_path) {
   return std::ranges::find(rows, memory_path, &Row::memory_path) != rows.end();
 }
 
-/// The options for one of several parts, each of which takes about as long, `done` of them having
-/// run: what is heard of its progress is that of all. They refer to `options`.
-PredictOptions as_part(const PredictOptions& options, std::size_t done, std::size_t parts);
+/// How far all of several parts are, each of which takes about as long, `done` of them having run
+/// before the one that is so far.
+RunProgress of_all_parts(const RunProgress& of_part, std::size_t done, std::size_t parts);
 
 /// Runs one memory path after the other, by their names, until it is stopped, but for those that
 /// are there already, as others fell back to them; those that it did not come to. `run` is given
