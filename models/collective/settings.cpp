@@ -252,6 +252,12 @@ constexpr std::array kTopologySettings{
                 "how many nodes there are", set_nodes}};
 static_assert(kMostSetNodes == 1048576);
 
+std::vector<std::string> topology_keys() {
+  std::vector<std::string> out;
+  for (const TopologyKey& each : kTopologySettings) out.emplace_back(each.key);
+  return out;
+}
+
 void apply(const ScenarioSetting& setting, TopologySpec& spec, Params& params) {
   for (const TopologyKey& of_topology : kTopologySettings) {
     if (setting.key == of_topology.key) return of_topology.apply(spec, setting);
@@ -268,7 +274,7 @@ void apply(const ScenarioSetting& setting, TopologySpec& spec, Params& params) {
     kind = *device;
     declared = kind + setting.key.substr(scope.size());
   }
-  const ParamSpec& param = params.catalog().require(declared);
+  const ParamSpec& param = params.catalog().require(declared, topology_keys());
   // In files every value carries its unit; on the command line a plain size is bytes
   // (wire.mtu=1024).
   const bool plain_size = setting.place.file.empty() && param.unit == Unit::kBytes &&

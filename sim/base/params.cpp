@@ -98,7 +98,8 @@ const ParamSpec* ParamCatalog::find(std::string_view key) const {
   return at != specs_.end() && at->key == key ? &*at : nullptr;
 }
 
-const ParamSpec& ParamCatalog::require(std::string_view key) const {
+const ParamSpec& ParamCatalog::require(std::string_view key,
+                                       std::vector<std::string> others) const {
   if (const ParamSpec* spec = find(key)) return *spec;
   const std::string_view scope = key.substr(0, key.find('.') + 1);
   std::vector<std::string> same_scope;
@@ -109,7 +110,8 @@ const ParamSpec& ParamCatalog::require(std::string_view key) const {
     if (scopes.empty() || scopes.back() != its_scope) scopes.push_back(its_scope);
   }
   const bool near = !same_scope.empty();
-  const std::string perhaps = did_you_mean(key, same_scope);
+  others.insert(others.begin(), same_scope.begin(), same_scope.end());
+  const std::string perhaps = did_you_mean(key, others);
   throw InputError("no parameter '" + std::string(key) + "'" + perhaps + "; known" +
                    (near ? ": " : " scopes: ") +
                    known_names(near ? std::move(same_scope) : std::move(scopes), 20) +

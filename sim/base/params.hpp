@@ -77,8 +77,9 @@ class ParamCatalog {
 
   std::span<const ParamSpec> specs() const { return specs_; }
   const ParamSpec* find(std::string_view key) const;
-  /// Throws InputError: unknown key, with the known keys of the same scope.
-  const ParamSpec& require(std::string_view key) const;
+  /// Throws InputError: unknown key, with the known keys of the same scope, and the one of these or
+  /// `others` (what else may be set) that may be meant.
+  const ParamSpec& require(std::string_view key, std::vector<std::string> others = {}) const;
   /// The number for `text` by the spec's unit; throws InputError naming the key: malformed, wrong
   /// unit, out of range, unknown choice.
   static double parse(const ParamSpec& spec, std::string_view text);

@@ -177,8 +177,8 @@ std::vector<std::uint32_t> dims_of(const std::string& text) {
 [[noreturn]] void refuse_key(std::string_view key) {
   std::vector<std::string> names;
   for (const KeySpec& known : kNetworkKeys) names.emplace_back(known.name);
-  throw InputError("no setting '" + std::string(key) +
-                   "' of a network; known: " + known_names(names));
+  throw InputError("no setting '" + std::string(key) + "' of a network" + did_you_mean(key, names) +
+                   "; known: " + known_names(names));
 }
 
 }  // namespace

@@ -13,6 +13,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 constexpr std::array kNic{
     ParamSpec{"nic.pcie_width", Unit::kCount, 16, 1, 16, Origin::kSpecification, "PCIe 5.0",
@@ -116,6 +117,8 @@ TEST(ParamCatalog, NamesTheKnownKeysOfTheScope) {
             "no parameter 'gpu.width'; known scopes: nic, wire (see weft list-params)");
   EXPECT_THAT(complaint([] { catalog().require("width"); }), HasSubstr("known scopes: nic, wire"));
   EXPECT_THAT(complaint([] { catalog().require(""); }), HasSubstr("known scopes: nic, wire"));
+  EXPECT_THAT(complaint([] { catalog().require("nic.cout", {"nic.count"}); }),
+              StartsWith("no parameter 'nic.cout' (did you mean 'nic.count'?); known: nic."));
 }
 
 TEST(ParamCatalog, ParsesByUnitAndRange) {

@@ -206,6 +206,7 @@ BOGUS_USAGE = (
     (["run", SMALL, "--set", "mtu=1024 B"], "--set: no parameter 'mtu'; " + SCOPES),
     (["run", SMALL, "--set", "wire.mut=1024 B"],
      "--set: no parameter 'wire.mut' (did you mean 'wire.mtu'?); " + WIRE_NAMES),
+    (["run", SMALL, "--set", "nods=4"], "--set: no parameter 'nods' (did you mean 'nodes'?); " + SCOPES),
     (["run", SMALL, "--set", "nic8.pcie_width=8"],
      "--set: no parameter 'nic8.pcie_width'; " + SCOPES),
     (["run", SMALL, "--set", "wire.rate=400"], "--set: wire.rate: '400' has no unit; " + A_RATE),
