@@ -112,7 +112,17 @@ Finding refused_by(const Patient& patient, const std::vector<const Fact*>& refus
   finding.mend.by_rule = true;
   finding.what = fmt::format("NCCL found no GPUDirect RDMA on {} {}", refused.size(),
                              by_count(refused.size(), "NIC", "NICs"));
-  finding.remedy = "load nvidia-peermem, or use DMA-BUF (open kernel modules, Linux 5.12)";
+  const Fact* const peermem =
+      patient.view().first("host", std::string(fact::kModule) + "nvidia_peermem");
+  if (peermem != nullptr) {
+    finding.evidence.push_back(quote_of(*peermem));
+    finding.remedy =
+        "nvidia-peermem is loaded: see that it was when NCCL ran, that containers see /sys, and "
+        "that it was built for the installed MLNX_OFED; or use DMA-BUF (open kernel modules, Linux "
+        "5.12)";
+  } else {
+    finding.remedy = "load nvidia-peermem, or use DMA-BUF (open kernel modules, Linux 5.12)";
+  }
   return finding;
 }
 

@@ -62,7 +62,8 @@ bool begins_lspci(Line line) {
 }
 
 bool begins_lspci_tree(Line line) {
-  return (line.starts_with("-[") || line.starts_with("-+-[")) && holds(line, "]-");
+  return (line.starts_with("-[") || line.starts_with("-+-[") || line.starts_with("+-[")) &&
+         holds(line, "]-");
 }
 
 bool begins_nccl_log(Line line) {

@@ -53,6 +53,12 @@ struct Prefix {
   std::string_view host;
 };
 
+/// Text quoted in mail or on GitHub: "> ". What is quoted again has several.
+std::optional<Prefix> quote_prefix(std::string_view line) {
+  if (!line.starts_with('>')) return std::nullopt;
+  return Prefix{line.starts_with("> ") ? 2U : 1U, ""};
+}
+
 /// kubectl logs --prefix: "[pod/NAME/CONTAINER] ".
 std::optional<Prefix> pod_prefix(std::string_view line) {
   const std::size_t end = line.find("] ");
@@ -165,12 +171,22 @@ bool nearly_all_have(PrefixReader reader, const std::vector<ToolLine>& lines) {
 
 /// The first kind of prefix that nearly all lines have; nullptr if there is none.
 PrefixReader prefix_of(const std::vector<ToolLine>& lines) {
-  constexpr std::array<PrefixReader, 6> kReaders{pod_prefix,  mpi_prefix,   compose_prefix,
-                                                 time_prefix, stern_prefix, name_prefix};
+  constexpr std::array<PrefixReader, 7> kReaders{
+      quote_prefix, pod_prefix, mpi_prefix, compose_prefix, time_prefix, stern_prefix, name_prefix};
   const auto* const at = std::find_if(kReaders.begin(), kReaders.end(), [&](PrefixReader reader) {
     return nearly_all_have(reader, lines);
   });
   return at == kReaders.end() ? nullptr : *at;
+}
+
+/// Takes away the blanks that all lines begin with: a block of code of a page.
+void take_indent(std::vector<ToolLine>& lines) {
+  std::size_t least = std::string_view::npos;
+  for (const ToolLine& line : lines) {
+    if (!trimmed(line.text).empty()) least = std::min(least, line.text.find_first_not_of(' '));
+  }
+  if (least == std::string_view::npos) return;
+  for (ToolLine& line : lines) line.text.remove_prefix(std::min(least, line.text.size()));
 }
 
 std::vector<ToolLine> lines_of(std::string_view text, const std::string& file) {
@@ -196,9 +212,10 @@ std::vector<ToolLine> lines_of(std::string_view text, const std::string& file) {
 ToolText::ToolText(std::string_view text, const std::string& file)
     : clean_{without_codes(text)}, lines_{lines_of(clean_, file)} {
   constexpr int kMostPrefixes = 3;  // a time behind a name behind a bracket
+  take_indent(lines_);
   for (int i = 0; i < kMostPrefixes; ++i) {
     const PrefixReader reader = prefix_of(lines_);
-    if (reader == nullptr) return;
+    if (reader == nullptr) break;
     for (ToolLine& line : lines_) {
       const std::optional<Prefix> prefix = reader(line.text);
       if (!prefix) continue;
@@ -206,6 +223,7 @@ ToolText::ToolText(std::string_view text, const std::string& file)
       line.text.remove_prefix(prefix->length);
     }
   }
+  take_indent(lines_);
 }
 
 std::string without_prefixes(std::string_view text, const std::string& file) {

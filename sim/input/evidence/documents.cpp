@@ -1,4 +1,5 @@
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -198,30 +199,54 @@ class NcclXmlFacts {
     return id;
   }
 
+  /// What a device is, where the <pci> above does not say it.
+  void add_class(pugi::xml_node device, const std::string& above, std::string kind) {
+    const pugi::xml_node pci = device.parent();
+    if (std::string_view(pci.name()) == "pci" && !xml_.pci_number(pci, "class")) {
+      add(device, above, fact::kClass, std::move(kind));
+    }
+  }
+
   void read_gpu(pugi::xml_node gpu, const std::string& above) {
-    add(gpu, above, fact::kClass, "0302");
+    add_class(gpu, above, "0302");
     if (const auto number = xml_.integer(gpu, "dev")) {
       add(gpu, "gpu" + std::to_string(*number), fact::kBusId, above);
     }
+    constexpr std::int64_t kMostLinks = 1024;
+    constexpr std::int64_t kGpuBaseClass = 0x03;
+    constexpr std::int64_t kCpuNvlink = 0x068001;  // NCCL's class for a CPU with NVLink (POWER9)
     std::int64_t links = 0;
+    std::map<std::string, std::int64_t> to;
     for (const pugi::xml_node link : gpu.children("nvlink")) {
-      links += xml_.integer(link, "count").value_or(0);
+      const std::int64_t count = xml_.integer(link, "count").value_or(0);
+      if (count <= 0 || count >= kMostLinks) continue;
+      links += count;
+      const std::optional<std::int64_t> kind = xml_.pci_number(link, "tclass");
+      if (!kind || *kind == kCpuNvlink) continue;
+      const bool is_gpu = *kind >> 16 == kGpuBaseClass;
+      to[is_gpu ? bus_id_of(XmlText::text(link, "target")) : std::string(fact::kNvSwitch)] += count;
     }
-    if (links > 0 && links < 1024) add(gpu, above, fact::kNvlinks, std::to_string(links));
+    if (links == 0 || links >= kMostLinks) return;
+    add(gpu, above, fact::kNvlinks, std::to_string(links));
+    for (const auto& [peer, count] : to) {
+      if (!peer.empty()) add(gpu, above, std::string(fact::kLink) + peer, std::to_string(count));
+    }
   }
 
   void read_net(pugi::xml_node net, const std::string& above) {
     const std::string name = one_line(XmlText::text(net, "name"));
-    add(net, name, fact::kBusId, above);
-    add(net, above, fact::kClass, "0200");
+    if (!above.starts_with("numa")) add(net, name, fact::kBusId, above);
+    add_class(net, above, "0200");
     if (const auto dev = xml_.integer(net, "dev"))
       add(net, name, fact::kNetIndex, std::to_string(*dev));
     const std::optional<std::int64_t> speed = xml_.integer(net, "speed");
     if (speed && *speed > 0) {
       add(net, name, fact::kRate, format_number(static_cast<double>(*speed) / 1000));
     }
-    if (const auto gdr = xml_.integer(net, "gdr"))
-      add(net, name, fact::kGdr, *gdr != 0 ? "on" : "off");
+    // NET/Socket has port 0; that it has no GPUDirect RDMA says nothing.
+    const auto gdr = xml_.integer(net, "gdr");
+    const bool is_socket = xml_.integer(net, "port").value_or(1) == 0;
+    if (gdr && (*gdr != 0 || !is_socket)) add(net, name, fact::kGdr, *gdr != 0 ? "on" : "off");
   }
 
   const XmlText& xml_;

@@ -33,7 +33,8 @@ inline constexpr std::string_view kPort = "port";  ///< root, upstream, downstre
 inline constexpr std::string_view kParent = "parent";  ///< the bridge above
 inline constexpr std::string_view kRootBus = "root bus";
 inline constexpr std::string_view kNuma = "NUMA node";
-inline constexpr std::string_view kGen = "PCIe generation";  ///< what it can do
+inline constexpr std::string_view kProcessors = "CPU affinity";  ///< "0-47,96-143"
+inline constexpr std::string_view kGen = "PCIe generation";      ///< what it can do
 inline constexpr std::string_view kWidth = "PCIe lanes";
 inline constexpr std::string_view kTrainedGen = "trained generation";
 inline constexpr std::string_view kTrainedWidth = "trained lanes";
@@ -68,6 +69,7 @@ inline constexpr std::string_view kMst = "MST device";           ///< "/dev/mst/
 inline constexpr std::string_view kMstFolder = "/dev/mst/";      ///< what all of them begin with
 inline constexpr std::string_view kCounter = "counter ";         ///< + its name
 inline constexpr std::string_view kLink = "NVLink to ";          ///< + a device: how many
+inline constexpr std::string_view kNvSwitch = "nvswitch";  ///< all that there are, as a device
 
 // The host.
 inline constexpr std::string_view kEnv = "env ";          ///< + the variable

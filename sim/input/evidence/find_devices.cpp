@@ -110,6 +110,8 @@ class Finder {
 
  private:
   void name_nccl_nets();
+  bool is_named_gpu(const std::string& function) const;
+  void add_rows_without_functions(const std::vector<std::string>& rows);
   void find_gpus();
   void find_nics();
   void drop_virtual_functions(std::vector<std::string>& functions);
@@ -167,10 +169,42 @@ std::vector<std::string> Finder::matrix_devices(bool gpus) const {
   return out;
 }
 
+/// Evidence numbers a GPU there, of whatever vendor.
+bool Finder::is_named_gpu(const std::string& function) const {
+  const std::string kind = view_.value(function, fact::kClass);
+  return gpu_at_.contains(function) && (kind.starts_with("03") || kind.starts_with("12"));
+}
+
+/// A list that is cut, or one rank's log, has fewer GPUs than topo -m. Where it says nothing of
+/// where they hang the matrix does.
+void Finder::add_rows_without_functions(const std::vector<std::string>& rows) {
+  const auto is_found = [&](const std::string& row) {
+    return std::any_of(out_.gpus.begin(), out_.gpus.end(),
+                       [&](const FoundDevice& gpu) { return gpu.name == row; });
+  };
+  // Where they hang, or that the matrix has them under these numbers.
+  const bool is_placed =
+      std::any_of(out_.gpus.begin(), out_.gpus.end(), [&](const FoundDevice& gpu) {
+        return view_.first(gpu.function, fact::kParent) != nullptr ||
+               view_.first(gpu.function, fact::kRootBus) != nullptr || gpu.alias.empty();
+      });
+  const std::size_t found = out_.gpus.size();
+  if (rows.size() <= found) return;
+  for (const std::string& row : rows) {
+    if (!is_placed && !is_found(row)) out_.gpus.push_back({row, "", row, nullptr});
+  }
+  out_.notes.push_back(fmt::format(
+      "topo -m has {} GPUs, other evidence {}: {}", rows.size(), found,
+      is_placed
+          ? "the machine has only these; `lspci -vvv`, or NCCL's log of all ranks, would tell "
+            "where the others hang"
+          : "nothing but topo -m is known of the others; `nvidia-smi` would tell"));
+}
+
 void Finder::find_gpus() {
   std::vector<std::string> functions;
   for (const std::string& function : view_.functions()) {
-    if (is_gpu(view_, function)) functions.push_back(function);
+    if (is_gpu(view_, function) || is_named_gpu(function)) functions.push_back(function);
   }
   const std::vector<std::string> rows = matrix_devices(true);
   if (functions.empty()) {
@@ -195,6 +229,7 @@ void Finder::find_gpus() {
     gpu.alias = std::find(rows.begin(), rows.end(), gpu.name) == rows.end() ? "" : gpu.name;
     out_.gpus.push_back(std::move(gpu));
   }
+  add_rows_without_functions(rows);
   std::sort(out_.gpus.begin(), out_.gpus.end(), [](const FoundDevice& a, const FoundDevice& b) {
     return in_natural_order(a.name, b.name);
   });

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cctype>
 #include <cstdint>
 #include <map>
@@ -27,7 +28,16 @@ class TreeReader {
   TreeReader(const EvidenceSection& section, Facts& facts) : section_{section}, facts_{facts} {}
 
   void read() {
-    for (const EvidenceLine& line : section_.lines) read_line(line);
+    // A first line "+-[..." may have lost the blank that the others begin with.
+    const bool is_first_shifted =
+        section_.lines.front().text.starts_with("+-[") &&
+        std::none_of(section_.lines.begin() + 1, section_.lines.end(),
+                     [](const auto& line) { return line.text.find_first_of("+|\\") == 0; });
+    shift_ = is_first_shifted ? 1 : 0;
+    for (const EvidenceLine& line : section_.lines) {
+      read_line(line);
+      shift_ = 0;
+    }
   }
 
  private:
@@ -40,6 +50,7 @@ class TreeReader {
   const EvidenceSection& section_;
   Facts& facts_;
   std::map<std::size_t, Bus> branches_;  // by column
+  std::size_t shift_{0};                 // that a line's columns lack
   Bus bus_;
   std::string last_;  // the function read last
 };
@@ -53,9 +64,11 @@ void TreeReader::read_line(const EvidenceLine& line) {
   last_.clear();
   bus_ = {};
   if (text[at] != '-') {
-    const auto branch = branches_.find(at);
-    if (branch == branches_.end()) return;  // cut off above
-    bus_ = branch->second;
+    const auto branch = branches_.find(at + shift_);
+    // The first root bus may be cut off above: "-+-[0000:e2]-+-...".
+    const bool is_root = branches_.empty() && text.substr(at).starts_with("+-[");
+    if (branch == branches_.end() && !is_root) return;  // cut off above
+    if (!is_root) bus_ = branch->second;
   } else {
     if (!branches_.empty()) {
       throw InputError(section_.place(line),
@@ -64,7 +77,7 @@ void TreeReader::read_line(const EvidenceLine& line) {
     }
   }
   while (at < text.size()) {
-    if (text[at] == '+') branches_.insert_or_assign(at, bus_);
+    if (text[at] == '+') branches_.insert_or_assign(at + shift_, bus_);
     if (text[at] == '+' || text[at] == '-' || text[at] == '\\') {
       ++at;
     } else if (text[at] == '[') {

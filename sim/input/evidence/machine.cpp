@@ -119,6 +119,24 @@ bool has_matrix_of_all(const FoundDevices& found) {
          std::all_of(found.nics.begin(), found.nics.end(), named);
 }
 
+/// Devices that the matrix' heads name, but of whose rows nothing is known: of two of them nothing
+/// is said.
+std::string missing_rows_note(const HostView& view, const FoundDevices& found) {
+  std::set<std::string> rows;
+  for (const Fact* fact : view.beginning(fact::kPath)) rows.insert(fact->subject);
+  std::vector<std::string> missing;
+  for (const std::vector<FoundDevice>* kind : {&found.gpus, &found.nics}) {
+    for (const FoundDevice& device : *kind) {
+      if (!rows.contains(device.alias)) missing.push_back(device.alias);
+    }
+  }
+  if (missing.size() < 2) return "";
+  return "topo -m says nothing in rows of " + known_names(missing) +
+         ", or lacks them: what is between these is not known, and they are taken to share "
+         "nothing; "
+         "paste all of it";
+}
+
 /// Whether all that a host's evidence is of is networks, which any host can ask.
 bool is_of_networks(const std::set<EvidenceKind>& kinds) {
   return std::all_of(kinds.begin(), kinds.end(), [](EvidenceKind kind) {
@@ -239,6 +257,9 @@ ImportedMachine import_machine(const Evidence& evidence, const ParamCatalog& cat
     spec.notes.push_back(
         "the tree is one that has topo -m's classes: which switches there are is "
         "assumed; `lspci -vvv` would tell");
+    if (std::string note = missing_rows_note(view, found); !note.empty()) {
+      spec.notes.push_back(std::move(note));
+    }
   } else {
     add_pci_tree(view, spec.node.devices, spec.notes);
     join_ports(spec.node.devices);

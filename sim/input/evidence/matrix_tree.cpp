@@ -115,8 +115,8 @@ void MatrixTree::read_cells() {
   }
 }
 
-/// Devices of one NUMA node are on one CPU, unless the matrix says SYS between their groups:
-/// between GPUs with NVLink it says nothing of PCIe.
+/// Devices of one NUMA node, or near to the same processors, are on one CPU, unless the matrix says
+/// SYS between their groups: between GPUs with NVLink it says nothing of PCIe.
 void MatrixTree::join_numa_nodes() {
   Groups& cpus = levels_[kCpu];
   std::set<std::pair<std::size_t, std::size_t>> apart;
@@ -131,7 +131,11 @@ void MatrixTree::join_numa_nodes() {
   };
   read_apart();
   std::vector<std::string> numa_of_row;
-  for (const std::string& row : rows_) numa_of_row.push_back(view_.value(row, fact::kNuma));
+  for (const std::string& row : rows_) {
+    const std::string numa = view_.value(row, fact::kNuma);
+    const std::string near = view_.value(row, fact::kProcessors);
+    numa_of_row.push_back(!numa.empty() || near.empty() ? numa : "processors " + near);
+  }
   for (std::size_t a = 0; a < rows_.size(); ++a) {
     const std::string& numa = numa_of_row[a];
     for (std::size_t b = a + 1; b < rows_.size() && !numa.empty(); ++b) {

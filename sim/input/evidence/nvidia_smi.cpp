@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,6 +28,18 @@ std::string pci_id_of(std::string_view text) {
   out += ':';
   digits(*number >> 16);
   return out;
+}
+
+/// Drivers before 455 leave the maker out: "A100-SXM4-40GB", "Tesla V100-SXM2-16GB".
+std::string product_of(std::string_view name) {
+  std::string out = one_line(without_blanks(name));
+  const bool is_name = !out.empty() && out[0] != '[' && !out.starts_with("N/A") &&
+                       !out.starts_with("ERR!") && !out.starts_with("Unknown");
+  return !is_name || holds(out, "NVIDIA") ? out : "NVIDIA " + out;
+}
+
+bool is_ellipsis(std::string_view line) {
+  return line.starts_with("..") || line.starts_with("[..") || line.starts_with("\u2026");
 }
 
 std::string lanes_of(std::string_view text) {
@@ -106,8 +119,7 @@ void read_nvidia_smi(const EvidenceSection& section, Facts& facts) {
     const std::string id = bus_id_of(scan.word());
     if (id.empty()) continue;
     facts.add(section.fact(line, id, fact::kClass, "0302"));
-    facts.add(section.fact(line, id, fact::kProduct,
-                           one_line(without_blanks(name.substr(0, name.find("  "))))));
+    facts.add(section.fact(line, id, fact::kProduct, product_of(name.substr(0, name.find("  ")))));
     facts.add(section.fact(line, "gpu" + std::to_string(*number), fact::kBusId, id));
   }
 }
@@ -153,7 +165,7 @@ void read_nvidia_smi_query(const EvidenceSection& section, Facts& facts) {
         });
     if (is_of_instance) continue;
     if (key == "Product Name") {
-      facts.add(section.fact(line, gpus.back().bus_id, fact::kProduct, one_line(value)));
+      facts.add(section.fact(line, gpus.back().bus_id, fact::kProduct, product_of(value)));
     }
     add_entry(section, line, gpus.back().bus_id, headings.empty() ? "" : headings.back().text, key,
               value, facts);
@@ -175,7 +187,7 @@ void read_nvidia_smi_xml(const std::string& text, const EvidenceSection& section
     gpus.push_back({line_of(gpu), id});
     facts.add(section.fact(line_of(gpu), id, fact::kClass, "0302"));
     facts.add(section.fact(line_of(gpu), id, fact::kProduct,
-                           one_line(gpu.child("product_name").text().get())));
+                           product_of(gpu.child("product_name").text().get())));
     const pugi::xml_node pci = gpu.child("pci");
     const pugi::xml_node link = pci.child("pci_gpu_link_info");
     for (const pugi::xml_node part :
@@ -193,16 +205,23 @@ void read_nvidia_smi_xml(const std::string& text, const EvidenceSection& section
   }
 }
 
-/// "GPU 0: NVIDIA A100-SXM4-80GB (UUID: ...)", then "Link 0: 25 GB/s" or "Link 0: <inactive>".
+/// "GPU 0: NVIDIA A100-SXM4-80GB (UUID: ...)", then "Link 0: 25 GB/s" or "Link 0: <inactive>". A
+/// list that is cut says nothing of how many there are: one with an ellipsis, and the last one if
+/// it has fewer links than one of its kind before it.
 void read_nvlink(const EvidenceSection& section, Facts& facts) {
   std::string gpu;
   EvidenceLine head;
-  std::size_t links = 0;
+  std::size_t links = 0;   // that are up
+  std::size_t listed = 0;  // of this GPU
+  std::string product;
+  std::map<std::string, std::size_t> most;  // of those before it, by product
   bool any = false;
+  bool is_cut = false;
   const auto close = [&] {
-    if (!gpu.empty() && any) {
+    if (!gpu.empty() && any && !is_cut) {
       facts.add(section.fact(head, gpu, fact::kNvlinks, std::to_string(links)));
     }
+    most[product] = std::max(most[product], listed);
   };
   for (const EvidenceLine& line : section.lines) {
     Scan scan(without_blanks(line.text));
@@ -212,19 +231,23 @@ void read_nvlink(const EvidenceSection& section, Facts& facts) {
       gpu = number && *number >= 0 ? "gpu" + std::to_string(*number) : std::string{};
       head = line;
       links = 0;
+      listed = 0;
       any = false;
+      is_cut = false;
       scan.skip(": ");
-      if (!gpu.empty()) {
-        facts.add(
-            section.fact(line, gpu, fact::kProduct, one_line(without_blanks(scan.until("(UUID")))));
-      }
+      product = product_of(scan.until("(UUID"));
+      if (!gpu.empty()) facts.add(section.fact(line, gpu, fact::kProduct, product));
     } else if (holds(line.text, "all links are inActive")) {  // of NVML, in place of the links
       any = true;
     } else if (scan.skip("Link ") && scan.whole() && scan.skip(": ")) {
       any = true;
+      ++listed;
       links += scan.number() ? 1 : 0;
+    } else if (is_ellipsis(without_blanks(line.text))) {
+      is_cut = true;
     }
   }
+  is_cut = is_cut || (listed > 0 && listed < most[product]);
   close();
 }
 

@@ -8,13 +8,14 @@
 #include <utility>
 #include <vector>
 
+#include "sim/base/error.hpp"
 #include "sim/input/evidence/machine.hpp"
 #include "sim/input/evidence/scan.hpp"
 
 namespace weft {
 namespace {
 
-constexpr const char* kNvSwitch = "nvswitch";
+const std::string kNvSwitch{fact::kNvSwitch};
 /// No GPU up to Blackwell has more; what reaches more over all pairs goes through switches.
 constexpr std::uint32_t kMostOfOneGpu = 18;
 /// What NCCL counts a link (src/graph/topo.h: SM90_NVLINK_BW, and SM100_NVLINK_BW).
@@ -40,7 +41,8 @@ class LinkFinder {
   void add() {
     read_matrix();
     if (pairs_.empty()) read_nccl();
-    if (pairs_.empty()) read_counts();
+    if (pairs_.empty()) read_dump();
+    if (pairs_.empty() && view_.beginning(fact::kLink).empty()) read_counts();
     if (goes_through_switches()) {
       add_switched();
     } else {
@@ -58,7 +60,9 @@ class LinkFinder {
   }
   void read_matrix();
   void read_nccl();
+  void read_dump();
   void read_counts();
+  void add_counts_of_their_kind();
   const Fact* said_count(const FoundDevice& gpu) const;
   bool goes_through_switches() const;
   bool says_none() const;
@@ -112,9 +116,44 @@ void LinkFinder::read_nccl() {
   }
 }
 
+/// NCCL's topology dump says how many lead where.
+void LinkFinder::read_dump() {
+  std::map<std::string, std::string> name_of{{kNvSwitch, kNvSwitch}};
+  for (const FoundDevice& gpu : found_.gpus) name_of.emplace(gpu.function, gpu.name);
+  for (const Fact* fact : view_.beginning(fact::kLink)) {
+    const auto gpu = name_of.find(fact->subject);
+    const auto peer = name_of.find(fact->what.substr(fact::kLink.size()));
+    if (gpu == name_of.end() || peer == name_of.end()) continue;
+    add_pair(gpu->second, peer->second, whole(fact->value), fact->place);
+  }
+}
+
 const Fact* LinkFinder::said_count(const FoundDevice& gpu) const {
   const Fact* const said = view_.first(gpu.name, fact::kNvlinks);
   return said == nullptr ? view_.first(gpu.function, fact::kNvlinks) : said;
+}
+
+/// A list that is cut says no count of a GPU: that of another of its part is taken.
+void LinkFinder::add_counts_of_their_kind() {
+  std::vector<std::string> without;
+  std::map<std::string, Links> by_part;
+  for (const FoundDevice& gpu : found_.gpus) {
+    const DeviceSpec* const spec = device(gpu.name);
+    const auto counted = pairs_.find(std::minmax(gpu.name, kNvSwitch));
+    if (spec != nullptr && counted != pairs_.end()) by_part.emplace(spec->part, counted->second);
+  }
+  for (const FoundDevice& gpu : found_.gpus) {
+    const DeviceSpec* const spec = device(gpu.name);
+    const auto alike = spec == nullptr ? by_part.end() : by_part.find(spec->part);
+    if (said_count(gpu) != nullptr || alike == by_part.end()) continue;
+    add_pair(gpu.name, kNvSwitch, alike->second.count, alike->second.place);
+    without.push_back(gpu.name);
+  }
+  if (!without.empty()) {
+    spec_.notes.push_back("nothing says how many NVLinks " + known_names(without) +
+                          " has: as many as another of its kind are assumed; all of `nvidia-smi "
+                          "nvlink -s` would tell");
+  }
 }
 
 /// `nvidia-smi nvlink -s` says how many, not whereto: of GPUs with as many each, to switches.
@@ -123,6 +162,7 @@ void LinkFinder::read_counts() {
     const Fact* const said = said_count(gpu);
     if (said != nullptr) add_pair(gpu.name, kNvSwitch, whole(said->value), said->place);
   }
+  add_counts_of_their_kind();
   if (!pairs_.empty()) {
     spec_.notes.push_back(
         "NVLinks are taken to lead to an NVSwitch: assumed; `nvidia-smi topo -m` would tell");

@@ -73,6 +73,7 @@ class Settings {
       if (device.kind == DeviceKind::kGpu) set_driver(device);
       if (device.kind == DeviceKind::kNic) set_kernel(device);
     }
+    set_parts_of_rows();
     note_unknown_gpus();
     set_root_ports();
     set_network();
@@ -83,6 +84,7 @@ class Settings {
   void set(DeviceSpec& device, std::string_view name, const std::string& text, Origin origin,
            const std::string& source) const;
   void set_part(DeviceSpec& device) const;
+  void set_parts_of_rows();
   void note_unknown_gpus();
   void set_direct(DeviceSpec& device, const DirectSetting& row) const;
   void set_link(DeviceSpec& device);
@@ -172,6 +174,27 @@ void Settings::set_part(DeviceSpec& device) const {
       if (found == "10de:1af1") device.part = "nvswitch-2";
     }
   }
+}
+
+/// GPUs that only topo -m names are taken to be as the others of the node, where these are one
+/// part.
+void Settings::set_parts_of_rows() {
+  std::set<std::string> parts;
+  std::vector<std::string> rows;
+  const auto is_row = [](const DeviceSpec& device) {
+    return device.kind == DeviceKind::kGpu && device.bus_id.empty() && device.part.empty() &&
+           device.product.empty();
+  };
+  for (const DeviceSpec& device : spec_.node.devices) {
+    if (is_row(device)) rows.push_back(device.name);
+    if (device.kind == DeviceKind::kGpu && !is_row(device)) parts.insert(device.part);
+  }
+  if (rows.empty() || parts.size() != 1 || parts.begin()->empty()) return;
+  for (DeviceSpec& device : spec_.node.devices) {
+    if (is_row(device)) device.part = *parts.begin();
+  }
+  spec_.notes.push_back(known_names(rows) + ": taken to be " + *parts.begin() +
+                        " as the node's other GPUs; `nvidia-smi` would tell");
 }
 
 /// Which GPUs are of a product that weft has no part of, by what they are called.

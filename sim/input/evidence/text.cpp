@@ -74,6 +74,15 @@ bool is_of_one_device(EvidenceKind kind) {
   return kind == EvidenceKind::kMlxlink || kind == EvidenceKind::kEthtoolStatistics;
 }
 
+/// "rx_prio3_pause: 41927": what `ethtool -S NIC | grep pause` leaves has no head.
+bool is_statistic(std::string_view line) {
+  const std::optional<KeyAndValue> entry = key_and_value(line);
+  if (!entry || entry->value.empty()) return false;
+  const std::size_t other = entry->key.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_");
+  return other == std::string_view::npos && holds(entry->key, "_") &&
+         std::isdigit(static_cast<unsigned char>(entry->value.front())) != 0;
+}
+
 /// "==> name <==" of tail; "" if the line is none.
 std::string_view tail_head(std::string_view line) {
   if (!line.starts_with("==> ") || !line.ends_with(" <==")) return {};
@@ -94,6 +103,7 @@ void EvidenceText::make_sections(const std::string& host) {
   std::string named = host;                                // by a head
   std::string argument;
   std::map<EvidenceKind, std::string> devices;  // of the next output
+  std::optional<std::size_t> piped;             // the line of a command that leaves a part of it
   for (std::size_t l = 0; l < lines.size(); ++l) {
     const ToolLine& line = lines[l];
     if (is_rule(line.text) && l + 2 < lines.size() && is_rule(lines[l + 2].text) &&
@@ -112,6 +122,7 @@ void EvidenceText::make_sections(const std::string& host) {
     if (const Echoed command = echoed(line.text); !command.device.empty()) {
       devices[command.kind] = command.device;
       open.erase(of);
+      if (holds(line.text, "|")) piped = l;
       continue;
     }
     Scan command(line.text);
@@ -137,6 +148,13 @@ void EvidenceText::make_sections(const std::string& host) {
                            of,
                            begins_device ? std::exchange(devices[begun->kind], "") : argument,
                            {}});
+    }
+    if (std::string& device = devices[EvidenceKind::kEthtoolStatistics];
+        begun == nullptr && !section && !device.empty() && piped && l == *piped + 1 &&
+        is_statistic(line.text)) {
+      section = sections_.size();
+      sections_.push_back(
+          {EvidenceKind::kEthtoolStatistics, file_, of, std::exchange(device, ""), {}});
     }
     if (section) sections_[*section].lines.push_back({line.text, line.number});
   }

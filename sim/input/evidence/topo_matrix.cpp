@@ -95,6 +95,7 @@ class MatrixReader {
   const EvidenceSection& section_;
   Facts& facts_;
   std::vector<std::string> columns_;  // "" of a head that is no device weft knows
+  std::size_t more_heads_{0};         // behind them: CPU Affinity, NUMA Affinity, GPU NUMA ID
   bool has_numa_{false};
 };
 
@@ -119,8 +120,9 @@ void MatrixReader::read_head(const std::vector<std::string_view>& cells) {
     if (cell.starts_with("CPU") || cell.starts_with("NUMA") || cell.starts_with("GPU NUMA")) break;
     columns_.push_back(device_of(cell).value_or(""));
   }
+  more_heads_ = cells.size() - columns_.size();
   has_numa_ = std::any_of(cells.begin(), cells.end(),
-                          [](std::string_view cell) { return cell.starts_with("NUMA Aff"); });
+                          [](std::string_view cell) { return cell.starts_with("NUMA"); });
 }
 
 void MatrixReader::read_row(const EvidenceLine& line, const std::vector<std::string_view>& cells) {
@@ -154,10 +156,23 @@ void MatrixReader::read_row(const EvidenceLine& line, const std::vector<std::str
                 {cells.begin() + 1 + static_cast<std::ptrdiff_t>(columns_.size()), cells.end()});
 }
 
-/// "0-47,96-143  0  N/A": the second is the NUMA node where there is such a column. Some drivers
-/// write a list of nodes; a GPU is then near to all of them, so it says nothing.
+/// "0-47,96-143  0  N/A": processors, and the NUMA node where there is such a column. Some drivers
+/// write a list of nodes, which says nothing of one. In a container the processors may be missing.
 void MatrixReader::read_affinity(const EvidenceLine& line, const std::string& device,
                                  std::vector<std::string_view> cells) {
+  const auto is_number = [](std::string_view cell) {
+    return cell.find_first_not_of("0123456789") == std::string_view::npos;
+  };
+  if (has_numa_ && cells.size() > 1 && cells.size() + 1 == more_heads_ && is_number(cells[0])) {
+    cells.insert(cells.begin(), "");
+  }
+  constexpr std::size_t kLongest = 256;
+  const bool has_processors = !cells.empty() && !cells[0].empty() && cells[0] != "N/A" &&
+                              cells[0].size() <= kLongest &&
+                              cells[0].find_first_not_of("0123456789,-") == std::string_view::npos;
+  if (has_processors) {
+    facts_.add(section_.fact(line, device, fact::kProcessors, std::string(cells[0])));
+  }
   if (!has_numa_ || cells.size() < 2) return;
   const std::string_view node = cells[1];
   if (node.find_first_not_of("0123456789") != std::string_view::npos || node.size() > 4) return;

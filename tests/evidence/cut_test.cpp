@@ -1,0 +1,208 @@
+// What people paste is old, cut, quoted or of one GPU: how much of a machine it still tells.
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "models/registry/registry.hpp"
+#include "sim/input/evidence/machine.hpp"
+#include "tests/evidence/evidence_data.hpp"
+
+namespace weft::test::evidence_cut {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+ImportedMachine imported(const std::string& text) {
+  return import_machine(evidence_of(text), make_catalog());
+}
+
+std::size_t count(const ImportedMachine& machine, DeviceKind kind) {
+  std::size_t out = 0;
+  for (const DeviceSpec& each : machine.spec.node.devices) out += each.kind == kind ? 1 : 0;
+  return out;
+}
+
+std::string above(const ImportedMachine& machine, const std::string& name) {
+  for (const DeviceSpec& each : machine.spec.node.devices) {
+    if (each.name == name) return each.upstream;
+  }
+  return "no such device";
+}
+
+constexpr const char* kFourGpus =
+    "\tGPU0\tGPU1\tGPU2\tGPU3\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n"
+    "GPU0\t X \tNV12\tNV12\tNV12\t0-31\t0\t\tN/A\n"
+    "GPU1\tNV12\t X \tNV12\tNV12\t0-31\t0\t\tN/A\n"
+    "GPU2\tNV12\tNV12\t X \tNV12\t32-63\t1\t\tN/A\n"
+    "GPU3\tNV12\tNV12\tNV12\t X \t32-63\t1\t\tN/A\n";
+
+TEST(Cut, GpusThatAListLeavesOutAreTheMatrixs) {
+  const ImportedMachine machine =
+      imported(std::string("==============NVSMI LOG==============\nAttached GPUs : 4\n"
+                           "GPU 00000000:19:00.0\n    Product Name : NVIDIA A100-SXM4-80GB\n\n") +
+               kFourGpus);
+  EXPECT_EQ(count(machine, DeviceKind::kGpu), 4U);
+  for (const DeviceSpec& each : machine.spec.node.devices) {
+    if (each.kind == DeviceKind::kGpu) {
+      EXPECT_EQ(each.part, "a100-sxm") << each.name;
+    }
+  }
+  EXPECT_THAT(machine.spec.notes, Contains(HasSubstr("topo -m has 4 GPUs, other evidence 1")));
+}
+
+TEST(Cut, GpusOfOneRanksTreeStayAndAreNoted) {
+  const ImportedMachine machine = imported(
+      std::string("<system version=\"1\">\n<cpu numaid=\"0\">\n<pci busid=\"0000:19:00.0\" "
+                  "class=\"0x030200\"><gpu dev=\"0\"/></pci>\n</cpu>\n</system>\n") +
+      kFourGpus);
+  EXPECT_EQ(count(machine, DeviceKind::kGpu), 1U);
+  EXPECT_THAT(machine.spec.notes, Contains(HasSubstr("the machine has only these")));
+}
+
+TEST(Cut, GpusWithNumbersThatTheMatrixLacksAreNotMixedWithIts) {
+  const ImportedMachine machine = imported(
+      std::string(
+          "| NVIDIA-SMI 535.104.05   Driver Version: 535.104.05   CUDA Version: 12.2     |\n"
+          "|   7  NVIDIA A100-SXM4-80GB    On   | 00000000:07:00.0 Off |               0 |\n") +
+      kFourGpus);
+  EXPECT_EQ(count(machine, DeviceKind::kGpu), 1U);
+}
+
+// Drivers before 455 print no "NVIDIA".
+TEST(Cut, OldNamesOfGpusAreGpus) {
+  const ImportedMachine machine = imported(
+      "| NVIDIA-SMI 450.80.02    Driver Version: 450.80.02    CUDA Version: 11.0     |\n"
+      "|   0  A100-SXM4-40GB      On   | 00000000:07:00.0 Off |                    0 |\n"
+      "|   1  TITAN V             On   | 00000000:0B:00.0 Off |                  N/A |\n");
+  EXPECT_EQ(count(machine, DeviceKind::kGpu), 2U);
+}
+
+TEST(Cut, GpusNearTheSameProcessorsShareACpu) {
+  const ImportedMachine machine = imported(
+      "\tGPU0\tGPU1\tGPU2\tGPU3\tCPU Affinity\n"
+      "GPU0\t X \tNV1\tNV1\tNV2\t0-19,40-59\nGPU1\tNV1\t X \tNV2\tNV1\t0-19,40-59\n"
+      "GPU2\tNV1\tNV2\t X \tNV1\t20-39,60-79\nGPU3\tNV2\tNV1\tNV1\t X \t20-39,60-79\n");
+  EXPECT_EQ(count(machine, DeviceKind::kCpu), 2U);
+  EXPECT_EQ(above(machine, "gpu0"), above(machine, "gpu1"));
+  EXPECT_NE(above(machine, "gpu0"), above(machine, "gpu2"));
+}
+
+TEST(Cut, ANumaNodeIsReadWhereProcessorsAreMissing) {
+  const ImportedMachine machine = imported(
+      "\tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n"
+      "GPU0\t X \tNV12\t\t0\t\tN/A\nGPU1\tNV12\t X \t\t1\t\tN/A\n");
+  EXPECT_EQ(above(machine, "gpu0"), "cpu0");
+  EXPECT_EQ(above(machine, "gpu1"), "cpu1");
+}
+
+TEST(Cut, RowsThatAreMissingAreNoted) {
+  const std::string all = kFourGpus;
+  EXPECT_THAT(imported(all).spec.notes, Not(Contains(HasSubstr("says nothing in rows"))));
+  EXPECT_THAT(imported(all.substr(0, all.find("GPU2\tNV"))).spec.notes,
+              Contains(HasSubstr("topo -m says nothing in rows of gpu2, gpu3, or lacks them")));
+}
+
+// The last GPU's links end with what was pasted, not with a defect.
+TEST(Cut, AListOfNvlinksThatIsCutSaysNoCount) {
+  const std::string whole =
+      "GPU 0: A100-SXM4-40GB (UUID: GPU-a)\n\t Link 0: 25 GB/s\n\t Link 1: 25 GB/s\n"
+      "GPU 1: A100-SXM4-40GB (UUID: GPU-b)\n\t Link 0: 25 GB/s\n";
+  const auto counts = [](const std::string& text) {
+    return evidence_of(text).facts.beginning("", fact::kNvlinks).size();
+  };
+  EXPECT_EQ(counts(whole), 1U);
+  EXPECT_EQ(counts(whole + "\t Link 1: <inactive>\n"), 2U);
+  EXPECT_EQ(counts(whole + "\t Link 1: 25 GB/s\n\t......\n"), 1U);
+  EXPECT_EQ(counts(whole + "GPU 2: A30 (UUID: GPU-c)\n\t Link 0: 25 GB/s\n"), 3U)
+      << "the last one of its kind is whole";
+  const ImportedMachine machine = imported(
+      "| NVIDIA-SMI 450.80.02    Driver Version: 450.80.02    CUDA Version: 11.0     |\n"
+      "|   0  A100-SXM4-40GB      On   | 00000000:07:00.0 Off |                    0 |\n"
+      "|   1  A100-SXM4-40GB      On   | 00000000:0B:00.0 Off |                    0 |\n" +
+      whole);
+  ASSERT_EQ(machine.spec.node.links.size(), 2U);
+  EXPECT_EQ(machine.spec.node.links[1].count, 2U);
+  EXPECT_THAT(machine.spec.notes, Contains(HasSubstr("how many NVLinks gpu1 has")));
+}
+
+std::string dump(const char* target_class) {
+  std::string out = "<system version=\"1\">\n<cpu numaid=\"0\">\n";
+  for (const char* const own : {"07", "0b"}) {
+    const std::string peer = own == std::string("07") ? "0b" : "07";
+    out += std::string("<pci busid=\"0000:") + own + ":00.0\" class=\"0x038000\"><gpu dev=\"" +
+           (peer == "0b" ? "0" : "1") + "\"><nvlink target=\"0000:" + peer +
+           ":00.0\" count=\"4\" tclass=\"" + target_class + "\"/></gpu></pci>\n";
+  }
+  return out +
+         "<pci busid=\"0000:0c:00.0\" class=\"0x020700\"><nic><net name=\"mlx5_0\" dev=\"0\" "
+         "speed=\"200000\" port=\"1\" guid=\"0x1\" gdr=\"1\"/></nic></pci>\n</cpu>\n</system>\n";
+}
+
+TEST(Cut, NvlinksOfADumpLeadWhereItSays) {
+  const ImportedMachine direct = imported(dump("0x030200"));
+  ASSERT_EQ(direct.spec.node.links.size(), 1U);
+  EXPECT_EQ(direct.spec.node.links[0].a, "gpu0");
+  EXPECT_EQ(direct.spec.node.links[0].b, "gpu1");
+  EXPECT_EQ(direct.spec.node.links[0].count, 4U);
+  EXPECT_EQ(count(direct, DeviceKind::kNvSwitch), 0U);
+  EXPECT_EQ(count(imported(dump("0x068000")), DeviceKind::kNvSwitch), 1U);
+}
+
+// An InfiniBand NIC is of class 0207, some GPUs are of 0380: the dump says so itself.
+TEST(Cut, ADumpDoesNotContradictItself) {
+  EXPECT_THAT(imported(dump("0x030200")).conflicts, IsEmpty());
+}
+
+TEST(Cut, WhatIsIndentedOrQuotedIsRead) {
+  const std::string text =
+      "07:00.0 3D controller: NVIDIA Corporation GA100 [A100 SXM4 40GB] (rev a1)\n"
+      "\tLnkSta: Speed 16GT/s, Width x16\n"
+      "0b:00.0 3D controller: NVIDIA Corporation GA100 [A100 SXM4 40GB] (rev a1)\n"
+      "\tLnkSta: Speed 16GT/s, Width x16\n";
+  const auto before_each_line = [&](const std::string& prefix) {
+    std::string out = prefix;
+    for (const char c : text) {
+      out += c;
+      if (c == '\n') out += prefix;
+    }
+    return out;
+  };
+  for (const char* const prefix : {"", "    ", "> ", ">     "}) {
+    EXPECT_EQ(count(imported(before_each_line(prefix)), DeviceKind::kGpu), 2U) << prefix;
+  }
+}
+
+// eth1 of NET/Socket: its GUID is its number.
+TEST(Cut, ASocketSaysNothingOfGpudirect) {
+  std::string text = dump("0x030200");
+  const std::string net = "port=\"1\" guid=\"0x1\" gdr=\"1\"";
+  EXPECT_EQ(said(evidence_of(text), "mlx5_0", fact::kGdr), "on");
+  text.replace(text.find(net), net.size(), "port=\"0\" guid=\"0x1\" gdr=\"0\"");
+  EXPECT_EQ(said(evidence_of(text), "mlx5_0", fact::kGdr), "none");
+}
+
+TEST(Cut, ATreeMayBeginBehindItsFirstRootBus) {
+  const std::string head = "+-[0000:97]-+-00.0  Intel Corporation Ice Lake Memory Map/VT-d\n";
+  const std::string rest =
+      " |           \\-01.0-[98]----00.0  NVIDIA Corporation GA100 [A100 SXM4 40GB]\n"
+      " \\-[0000:00]---1f.0  Intel Corporation C621 Series Chipset LPC/eSPI Controller\n";
+  for (const char* const before : {"-", " ", ""}) {  // the blank may be lost
+    const Evidence evidence = evidence_of(before + head + rest);
+    EXPECT_EQ(said(evidence, "0000:98:00.0", fact::kParent), "0000:97:01.0") << before;
+    EXPECT_NE(said(evidence, "0000:00:1f.0", fact::kProduct), "none") << before;
+  }
+}
+
+TEST(Cut, StatisticsBehindGrepAreTheInterfacesThatTheCommandNames) {
+  const Evidence evidence = evidence_of(
+      "$ ethtool -S ens1f0 | grep prio3\n     rx_prio3_discards: 0\n"
+      "     rx_prio3_pause: 41927                 <- received\n");
+  EXPECT_EQ(said(evidence, "ens1f0", std::string(fact::kCounter) + "rx_prio3_pause"), "41927");
+}
+
+}  // namespace
+}  // namespace weft::test::evidence_cut
