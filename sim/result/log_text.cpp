@@ -26,6 +26,19 @@ Words words_of(std::string_view line) {
   }
 }
 
+Words marked(Words words) {
+  const auto begins = [&](std::string_view first, std::string_view second, std::size_t at = 1) {
+    return words.size() > at && words[0] == first && words[at] == second;
+  };
+  const bool is_rank = begins("Rank", "Pid", 2) || begins("Rank", "Pid", 4);  // behind its group
+  if (is_rank || begins("size", "count") || begins("nThread", "nGpus", 2) ||
+      begins("Using", "devices") || begins("Collective", "test") ||
+      begins("nccl-tests", "version") || begins("Out", "of")) {
+    words.insert(words.begin(), "#");
+  }
+  return words;
+}
+
 void read_lines_to_cut(std::string_view text, MeasuredTable& table,
                        const std::function<bool(std::string_view, int)>& read) {
   std::optional<InputError> cut;

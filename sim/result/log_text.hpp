@@ -19,6 +19,9 @@ using Words = std::vector<std::string_view>;
 
 /// What stands between blanks; views into the line.
 Words words_of(std::string_view line);
+/// The words of a line of nccl-tests, with the '#' of its head and comments where what shows them
+/// (dstack) has taken it away.
+Words marked(Words words);
 
 /// Throws InputError if a line has more bytes than kMostLogLineBytes.
 void check_length(std::string_view line);

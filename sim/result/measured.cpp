@@ -394,6 +394,22 @@ class TableReader {
   std::vector<const MeasuredColumn*> columns_;  ///< the file's, in its order
 };
 
+/// Text whose first line has no comma is no table: what a tool printed, without what tells which.
+void refuse_no_table(std::string_view text, const std::string& file) {
+  text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
+  const std::string_view line = trimmed(text.substr(0, text.find_first_of("\r\n")));
+  if (line.empty() || line.find(',') != std::string_view::npos) return;
+  if (line.starts_with(kByteOrderMark) || find_column(line) != nullptr) return;
+  if (line.find_first_of(";\t") != std::string_view::npos &&
+      find_column(line.substr(0, line.find_first_of(";\t"))) != nullptr) {
+    throw InputError(file + ": separate columns by commas");
+  }
+  throw InputError(
+      file +
+      ": is neither a table (CSV, scenarios/README.md) nor what nccl-tests, perftest or "
+      "nvbandwidth print; their rows need the line of column names above them, as printed");
+}
+
 }  // namespace
 
 std::string MeasuredColumn::text(const MeasuredRow& row) const {
@@ -509,6 +525,7 @@ MeasuredTable parse_measured(std::string_view text, const std::string& file,
   } else if (is_nccl_tests(log)) {
     out = parse_nccl_tests(log, file, stated);
   } else {
+    refuse_no_table(text, file);
     out.rows = TableReader(text, file, stated).rows();
   }
   out.file = file;

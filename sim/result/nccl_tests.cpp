@@ -197,6 +197,12 @@ struct Table {
                                     header.begin()) -
            1;
   }
+  /// All-to-all of old releases leaves redop blank.
+  void fill_op(Words& row) const {
+    const std::size_t redop = column("redop");
+    if (row.size() + 1 != columns() || redop >= row.size() || !parse_number(row[redop])) return;
+    row.insert(row.begin() + static_cast<std::ptrdiff_t>(redop), "none");
+  }
   /// "time", or "cputime" with -C.
   std::size_t time_column() const { return std::min(column("time"), column("cputime")); }
   /// The most elements that a row has wrong, out of place or in place; 0 where nothing was checked
@@ -249,7 +255,7 @@ class TextReader {
   std::vector<Table> tables(std::string_view text, const std::string& file) {
     file_ = file;
     read_lines(text, file, [&](std::string_view line, int number) {
-      const Words words = words_of(line);
+      const Words words = marked(words_of(line));
       if (is_failure(words)) {
         fail(number, line);
       } else {
@@ -297,8 +303,9 @@ class TextReader {
     } else if (!tables_.empty() && is_size(words[0])) {
       check_room(rows_++);
       is_cut_ = is_log(words);
-      tables_.back().rows.push_back(
-          {number, is_cut_ ? before_log(words, tables_.back().time_column()) : words});
+      Table& table = tables_.back();
+      table.rows.push_back({number, is_cut_ ? before_log(words, table.time_column()) : words});
+      table.fill_op(table.rows.back().words);
     } else {
       command_.read(words);
     }
@@ -558,8 +565,7 @@ bool is_nccl_tests(std::string_view text) {
   if (is_json_object(text)) return !is_perftest_log(text) && !is_nvbandwidth_log(text);
   bool any = false;
   for_each_line(text, [&](std::string_view line, int) {
-    any = any ||
-          (line.starts_with('#') && line.size() <= kMostLogLineBytes && is_header(words_of(line)));
+    any = any || (line.size() <= kMostLogLineBytes && is_header(marked(words_of(line))));
   });
   return any;
 }

@@ -1,6 +1,7 @@
 #include "sim/result/nvbandwidth_log.hpp"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <utility>
 
@@ -14,7 +15,9 @@
 namespace weft {
 namespace {
 
-constexpr const char* kUsualBytes = "536870912";  // nvbandwidth's -b; its first releases': 64 MiB
+constexpr const char* kUsualBytes = "536870912";  // nvbandwidth's -b since 0.7
+constexpr const char* kFirstBytes = "67108864";   // and before (release notes of 0.7)
+constexpr std::int64_t kFirstOfUsual = 7;         // of 0
 constexpr std::string_view kRunning = "Running ";
 
 /// A test and what its cells are in.
@@ -25,6 +28,14 @@ struct Test {
 
 bool has(std::string_view text, std::string_view what) {
   return text.find(what) != std::string_view::npos;
+}
+
+/// "v0.6".
+bool is_before_usual(std::string_view version) {
+  constexpr std::string_view kMajor = "v0.";
+  if (!version.starts_with(kMajor)) return false;
+  const std::optional<double> minor = parse_number(std::string(version.substr(kMajor.size())));
+  return minor && *minor < kFirstOfUsual;
 }
 
 /// The unit that a title ends with.
@@ -49,8 +60,6 @@ void add_cell(const Test& test, Cell at, std::string_view text, int line,
     throw InputError("'" + std::string(text) + "': write a number above 0, or N/A");
   }
   check_room(rows.size());
-  StatedColumns more = stated;
-  more.try_emplace("bytes", kUsualBytes);
   const bool is_known =
       !test.in_ns && std::find(kCopyOps.begin(), kCopyOps.end(), test.name) != kCopyOps.end();
   StatedColumns cells{{"op", is_known ? test.name : std::string(kOtherOp)},
@@ -65,7 +74,7 @@ void add_cell(const Test& test, Cell at, std::string_view text, int line,
   } else {
     cells["algbw_GBps"] = format_number(*number);
   }
-  rows.push_back(row_of_log(std::move(cells), more));
+  rows.push_back(row_of_log(std::move(cells), stated));
   rows.back().line = line;
 }
 
@@ -73,7 +82,9 @@ void add_cell(const Test& test, Cell at, std::string_view text, int line,
 /// one that is blank.
 class TextReader {
  public:
-  TextReader(const StatedColumns& stated, MeasuredTable& out) : stated_{stated}, out_{out} {}
+  TextReader(const StatedColumns& stated, MeasuredTable& out) : stated_{stated}, out_{out} {
+    is_size_stated_ = stated.contains("bytes");
+  }
 
   void read(std::string_view text) {
     const char* const end = text.data() + text.size();
@@ -87,6 +98,7 @@ class TextReader {
   /// Whether it is one of a test.
   bool read(std::string_view line, int number) {
     const Words words = words_of(line);
+    if (!is_size_stated_) read_size(words);
     if (line.starts_with(kRunning) && words.size() == 2 && words[1].ends_with('.')) {
       test_ = {.name = std::string(words[1].substr(0, words[1].size() - 1))};
       state_ = State::kTitle;
@@ -104,6 +116,35 @@ class TextReader {
       return words[0] == "SUM";
     }
     return !words.empty();
+  }
+
+  /// The size that the command above a run names ("-b 1024", "-b1024", "--bufferSize=1024": MiB),
+  /// else its release's.
+  void read_size(const Words& words) {
+    if (words.size() > 2 && words[0] == "nvbandwidth" && words[1] == "Version:") {
+      const char* const usual = is_before_usual(words[2]) ? kFirstBytes : kUsualBytes;
+      stated_["bytes"] = std::exchange(asked_, {}).value_or(usual);
+      return;
+    }
+    const auto program = std::find_if(words.begin(), words.end(), [](std::string_view word) {
+      return word == "nvbandwidth" || word.ends_with("/nvbandwidth");
+    });
+    for (auto at = program; at != words.end(); ++at) {
+      std::string_view value = *at;
+      constexpr std::array<std::string_view, 2> kNames{"--bufferSize", "-b"};
+      const auto* const name =
+          std::find_if(kNames.begin(), kNames.end(),
+                       [&](std::string_view each) { return value.starts_with(each); });
+      if (name == kNames.end()) continue;
+      value.remove_prefix(name->size());
+      if (value.starts_with('=')) value.remove_prefix(1);
+      if (value.empty() && at + 1 != words.end()) value = at[1];
+      constexpr double kMost = 1 << 20;  // MiB
+      const std::optional<double> size = parse_number(std::string(value));
+      if (size && *size >= 1 && *size <= kMost) {
+        asked_ = std::to_string(static_cast<std::int64_t>(*size) << 20);
+      }
+    }
   }
 
   /// Whether a last line ends within a cell: they have two digits behind the point.
@@ -124,13 +165,16 @@ class TextReader {
       throw InputError("'" + std::string(words[0]) + "': write the row's number");
     }
     for (std::size_t c = 0; c < columns_; ++c) {
+      stated_.try_emplace("bytes", asked_.value_or(kUsualBytes));
       add_cell(test_, {static_cast<std::size_t>(*row), c}, words[c + 1], number, stated_,
                out_.rows);
     }
   }
 
   enum class State : std::uint8_t { kNone, kTitle, kColumns, kRows };
-  const StatedColumns& stated_;
+  StatedColumns stated_;
+  bool is_size_stated_{false};
+  std::optional<std::string> asked_{};  ///< bytes, by a command whose run has not begun
   MeasuredTable& out_;
   Test test_{};
   State state_{State::kNone};
@@ -161,8 +205,14 @@ std::vector<MeasuredRow> rows_of(const Json& document, const std::string& file,
   std::vector<MeasuredRow> rows;
   int number = 0;
   try {
-    for (const Json& test_case : document.at("nvbandwidth").at("testcases").items()) {
-      add_test(test_case, ++number, stated, rows);
+    const Json& all = document.at("nvbandwidth");
+    const Json* const version = all.find("version");
+    const bool is_first =
+        version != nullptr && version->is_string() && is_before_usual(version->as_string());
+    StatedColumns more = stated;
+    more.try_emplace("bytes", is_first ? kFirstBytes : kUsualBytes);
+    for (const Json& test_case : all.at("testcases").items()) {
+      add_test(test_case, ++number, more, rows);
     }
   } catch (const InputError& e) {
     const std::string where = number == 0 ? "" : fmt::format("testcases, number {}: ", number);

@@ -70,6 +70,14 @@ TEST(Measured, TakesColumnsInAnyOrderAndFillsThoseLeftOut) {
   EXPECT_EQ(table.rows.back().launch, "");
 }
 
+TEST(Measured, ATableOfOneColumnIsOne) {
+  const StatedColumns rest =
+      parse_stated("transport=nvlink,op=allreduce,bytes=1024,hosts=1,ranks=2");
+  EXPECT_EQ(parse_measured("us\n50\n60\n", "m.csv", rest).rows.size(), 2U);
+  EXPECT_EQ(refusal("us;bytes\n1;2\n"), "m.csv: separate columns by commas");
+  EXPECT_EQ(refusal("nothing\nof it\n").substr(0, 28), "m.csv: is neither a table (C");
+}
+
 TEST(Measured, WordsAreReadHoweverTheyAreSpelled) {
   const std::string text =
       "transport,memory_path,hosts,ranks,op,algo,proto,launch,bytes,us\n"

@@ -83,6 +83,55 @@ TEST(NcclTests, PrintsRowsThatAreRead) {
   EXPECT_EQ(table.rows[1].us, 178956);
 }
 
+// dstack shows comments without their '#'; a page has the log in a block, or quotes it.
+TEST(NcclTests, ReadsRowsHoweverTheyAreShown) {
+  const std::string text = kText;
+  std::string bare;
+  std::string indented;
+  std::string quoted;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::string line = text.substr(at, text.find('\n', at) + 1 - at);
+    at += line.size();
+    bare += line.substr(line.starts_with("# ") ? 2 : line.starts_with('#') ? 1 : 0);
+    indented += "    " + line;
+    quoted += "> " + line;
+  }
+  EXPECT_EQ(parse_measured(bare + bare, "log", kNvlink).rows.at(3).ranks, 2) << "of its own run";
+  EXPECT_EQ(parse_measured("Rank 0 started\n" + text, "log", kNvlink).rows.size(), 2U);
+  for (const std::string& shown : {bare, indented, quoted}) {
+    const MeasuredTable table = parse_measured(shown, "log", kNvlink);
+    ASSERT_EQ(table.rows.size(), 2U) << shown;
+    EXPECT_EQ(table.rows[0].op, "allreduce");
+    EXPECT_EQ(table.rows[0].hosts, 2);
+    EXPECT_EQ(table.rows[1].us, 178956);
+  }
+}
+
+// As nccl-tests of 2020 prints it.
+TEST(NcclTests, AllToAllMayLeaveRedopBlank) {
+  const MeasuredTable table = parse_measured(
+      "# Using devices\n#   Rank  0 Pid 1 on localhost device  0 [0x00] A100\n"
+      "#   Rank  1 Pid 1 on localhost device  1 [0x00] A100\n"
+      "#       size         count    type   redop     time   algbw   busbw  error     time   algbw "
+      "  "
+      "busbw  error\n"
+      "     1048576         32768   float            87.42   11.99   10.50    N/A    88.90   11.79 "
+      "  "
+      "10.32    N/A\n"
+      "    67108864       2097152   float            396.8  169.13  147.99    N/A    387.0  173.41 "
+      " "
+      "151.73    N/A\n",
+      "log", {{"transport", "nvlink"}, {"op", "alltoall"}});
+  ASSERT_EQ(table.rows.size(), 2U);
+  EXPECT_EQ(table.rows[0].us, 87.42);
+  EXPECT_EQ(table.rows[1].us, 396.8);
+}
+
+TEST(NcclTests, RowsWithoutTheirHeadAreNoTable) {
+  EXPECT_THAT(refusal("  1048576  32768  float  sum  -1  87.42  11.99  10.50  N/A\n"),
+              HasSubstr("log: is neither a table"));
+}
+
 // What NCCL logs while the operation runs stands in the row whose beginning is printed already.
 TEST(NcclTests, ReadsRowsThatNcclsLogCuts) {
   const std::string begin = "  1073741824     268435456     float     sum      -1";

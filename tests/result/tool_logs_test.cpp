@@ -242,6 +242,28 @@ TEST(NvbandwidthLog, PrintsMatricesThatAreRead) {
   EXPECT_EQ(table.rows[3].line, 17);
 }
 
+TEST(NvbandwidthLog, SizesAreTheCommandsOrTheReleases) {
+  const auto size = [](const std::string& text, const StatedColumns& stated = {}) {
+    return parse_measured(text, "log", stated).rows.at(0).bytes >> 20;
+  };
+  const std::string text = kNvbandwidthText;
+  const std::string old = changed(text, "Version: v0.8", "Version: v0.6");
+  EXPECT_EQ(size(text), 512);
+  EXPECT_EQ(size(old), 64);
+  EXPECT_EQ(size(changed(text, "Version: v0.8", "Version: v0.10")), 512);
+  EXPECT_EQ(size("$ ./nvbandwidth -t host_to_device_memcpy_ce -b 1024\n" + old), 1024);
+  for (const char* const option : {"--bufferSize 256", "--bufferSize=256", "-b256"}) {
+    EXPECT_EQ(size("$ nvbandwidth " + (option + ("\n" + text))), 256) << option;
+  }
+  const std::string runs = "$ nvbandwidth -b 1024\n" + text + old + text;
+  const MeasuredTable several = parse_measured(runs, "log");
+  EXPECT_EQ(several.rows.at(0).bytes >> 20, 1024);
+  EXPECT_EQ(several.rows.at(4).bytes >> 20, 64) << "another run's";
+  EXPECT_EQ(several.rows.at(8).bytes >> 20, 512);
+  EXPECT_EQ(size("$ nvbandwidth -b 256\n" + text, {{"bytes", "1048576"}}), 1);
+  EXPECT_EQ(size(changed(kNvbandwidthJson, "\"v0.8\"", "\"v0.6\"")), 64);
+}
+
 TEST(NvbandwidthLog, ALastRowThatIsCutOffIsLeftOutAndNoted) {
   const std::string text = kNvbandwidthText;
   const auto cut_behind = [&](const std::string& what, std::size_t rows, const std::string& why) {
@@ -259,6 +281,7 @@ TEST(NvbandwidthLog, ALastRowThatIsCutOffIsLeftOutAndNoted) {
 }
 
 TEST(NvbandwidthLog, RefusesWhatIsDamaged) {
+  EXPECT_THAT(refusal(R"({"nvbandwidth": 3})"), ::testing::StartsWith("log: "));
   EXPECT_EQ(refusal(changed(kNvbandwidthText, "390.60", "")), "log:16: 1 cells, not 2");
   EXPECT_THAT(refusal(changed(kNvbandwidthText, "390.60", "fast")), HasSubstr("'fast': write a"));
   EXPECT_THAT(refusal(changed(kNvbandwidthText, "(GB/s)", "(MB/s)")), HasSubstr("no unit"));
