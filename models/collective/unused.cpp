@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string_view>
 #include <utility>
 
@@ -248,6 +249,25 @@ void add_pcie_rate_note(const std::vector<ScenarioSetting>& settings, const Mach
   }
 }
 
+void add_one_switch_note(const Machine& machine, std::vector<std::string>& notes) {
+  const std::optional<Machine::SwitchLoad> load = machine.load_of_one_switch();
+  if (!load || load->needed <= load->capacity * (1 + 1e-9)) return;
+  const double ports = std::floor(load->capacity / load->fastest * (1 + 1e-9));
+  std::string ask;
+  if (ports >= 2) {
+    // Two tiers of switches with as many ports up as down reach half of the ports squared.
+    const bool fits = static_cast<double>(load->nics) <= ports * ports / 2;
+    ask = fmt::format("; ask with --set network.kind={} --set network.ports={:.0f}",
+                      fits ? "leaf-spine" : "fat-tree", ports);
+  }
+  notes.push_back(fmt::format(
+      "one switch joins {} NICs, whose links carry {:.0f} GB/s, but {} carries {:.0f} "
+      "(netswitch.capacity): networks of this size have several tiers, with further hops and "
+      "uplinks that may fill{}",
+      load->nics, load->needed, load->part.empty() ? "one switch" : "one " + load->part,
+      load->capacity, ask));
+}
+
 }  // namespace
 
 void add_unused_notes(const std::vector<ScenarioSetting>& settings, const RunFacts& run,
@@ -272,6 +292,7 @@ void add_rate_notes(const std::vector<ScenarioSetting>& settings, const Machine&
                     std::vector<std::string>& notes) {
   add_wire_rate_note(settings, machine, notes);
   add_pcie_rate_note(settings, machine, notes);
+  add_one_switch_note(machine, notes);
 }
 
 void add_point_to_point_note(const std::vector<ScenarioSetting>& settings,

@@ -24,7 +24,8 @@ struct RunFacts {
 void add_unused_notes(const std::vector<ScenarioSetting>& settings, const RunFacts& run,
                       std::vector<std::string>& notes);
 /// A rate of the network's links that the user set and that is beyond that of all NICs (of a NIC's
-/// beyond the network's settle() says it), and one of NICs that their PCIe links do not carry.
+/// beyond the network's settle() says it), and one of NICs that their PCIe links do not carry; a
+/// single switch that carries less than the NICs that it joins.
 void add_rate_notes(const std::vector<ScenarioSetting>& settings, const Machine& machine,
                     std::vector<std::string>& notes);
 /// What names protocols and algorithms, where an operation is of sends and receives, for which NCCL

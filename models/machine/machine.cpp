@@ -173,6 +173,22 @@ void Machine::check_switch_capacity() const {
   }
 }
 
+std::optional<Machine::SwitchLoad> Machine::load_of_one_switch() const {
+  if (!has_one_switch() || fabric_->network_tiers().empty()) return std::nullopt;
+  const DeviceId id = fabric_->network_switch(0, 0);
+  SwitchLoad out{0, 0, model(id).network->capacity.as_gigabytes_per_s(),
+                 fastest_nic_link().as_gigabytes_per_s(), fabric_->device(id).part};
+  for (std::size_t n = 0; n < fabric_->count(DeviceKind::kNic); ++n) {
+    const auto wire = fabric_->wire_link(fabric_->device(0, DeviceKind::kNic, n));
+    if (!wire) continue;
+    ++out.nics;
+    out.needed += link_rate(*wire).as_gigabytes_per_s();
+  }
+  out.nics *= fabric_->nodes();
+  out.needed *= static_cast<double>(fabric_->nodes());
+  return out;
+}
+
 const DeviceModel& Machine::model(DeviceId device) const {
   const std::optional<std::size_t> tier = fabric_->tier_of(device);
   return tier ? netswitches_[*tier] : node_models_[device.index() % node_models_.size()];

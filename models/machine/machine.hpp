@@ -64,6 +64,16 @@ class Machine {
   bool has_one_switch() const {
     return fabric_->spec().network.kind == NetworkSpec::Kind::kOneSwitch;
   }
+  /// What the links of all NICs carry, and what one switch that joins them does as its part says;
+  /// none where several switches do. A run goes on where the first is more.
+  struct SwitchLoad {
+    std::size_t nics;
+    double needed;    ///< GB/s
+    double capacity;  ///< likewise
+    double fastest;   ///< of a NIC's link, likewise
+    std::string part;
+  };
+  std::optional<SwitchLoad> load_of_one_switch() const;
   /// One way from NIC to NIC over the links and switches of the network; none without a route.
   std::optional<Duration> network_latency(DeviceId from, DeviceId to) const;
   /// The fastest link between a NIC and its leaf.

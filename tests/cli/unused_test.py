@@ -85,6 +85,19 @@ class Unused(CliTest):
             both = self.run_of(2, "allreduce", "--set", f"wire.rate={wire} Gb/s", "--set", f"nic.rate={nic} Gb/s")
             self.assertFalse([n for n in both["notes"] if n.startswith("wire.rate=")])
 
+    def test_one_switch_that_is_too_small_is_named(self):
+        def said(nodes, *arguments):
+            notes = self.run_of(nodes, "allreduce", *arguments, sizes="8 B")["notes"]
+            return [note for note in notes if note.startswith("one switch joins")]
+        self.assertEqual(said(8), [], "64 NICs on 64 ports")
+        self.assertEqual(said(9, "--set", "network.kind=leaf-spine", "--set", "network.ports=64"), [])
+        for nodes, kind in ((9, "leaf-spine"), (257, "fat-tree")):
+            note, = said(nodes)
+            self.assertIn(f"joins {8 * nodes} NICs, whose links carry {400 * nodes} GB/s, but one quantum-2 carries 3200", note)
+            asked = note[note.index("--set"):].split()
+            self.assertEqual(asked, ["--set", f"network.kind={kind}", "--set", "network.ports=64"])
+            self.assertEqual(said(nodes, *asked), [])
+
     def test_steps_traffic_and_jobs_say_it_too(self):
         step = cli_test.SOURCE / "scenarios/steps/llama-70b.yaml"
         said = json.loads(self.ok("step", step, "--set", "staging.chunk=64 KiB", "--json", "-"))["notes"]
