@@ -15,7 +15,7 @@
 namespace weft {
 namespace {
 
-const std::string kNvSwitch{fact::kNvSwitch};
+constexpr const char* kNvSwitch = fact::kNvSwitch.data();
 /// No GPU up to Blackwell has more; what reaches more over all pairs goes through switches.
 constexpr std::uint32_t kMostOfOneGpu = 18;
 /// What NCCL counts a link (src/graph/topo.h: SM90_NVLINK_BW, and SM100_NVLINK_BW).
@@ -118,7 +118,8 @@ void LinkFinder::read_nccl() {
 
 /// NCCL's topology dump says how many lead where.
 void LinkFinder::read_dump() {
-  std::map<std::string, std::string> name_of{{kNvSwitch, kNvSwitch}};
+  std::map<std::string, std::string> name_of;
+  name_of.emplace(kNvSwitch, kNvSwitch);
   for (const FoundDevice& gpu : found_.gpus) name_of.emplace(gpu.function, gpu.name);
   for (const Fact* fact : view_.beginning(fact::kLink)) {
     const auto gpu = name_of.find(fact->subject);
@@ -139,7 +140,7 @@ void LinkFinder::add_counts_of_their_kind() {
   std::map<std::string, Links> by_part;
   for (const FoundDevice& gpu : found_.gpus) {
     const DeviceSpec* const spec = device(gpu.name);
-    const auto counted = pairs_.find(std::minmax(gpu.name, kNvSwitch));
+    const auto counted = pairs_.find(std::minmax(gpu.name, std::string(kNvSwitch)));
     if (spec != nullptr && counted != pairs_.end()) by_part.emplace(spec->part, counted->second);
   }
   for (const FoundDevice& gpu : found_.gpus) {
