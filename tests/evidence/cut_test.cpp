@@ -197,6 +197,13 @@ TEST(Cut, ATreeMayBeginBehindItsFirstRootBus) {
   }
 }
 
+TEST(Cut, ACommandIsNoTuningOfNccl) {
+  const Evidence evidence = evidence_of(
+      "h:1:2 [0] NCCL INFO NET/IB : GPU Direct RDMA Disabled\n# lsmod | grep peermem\n"
+      "nvidia_peermem 16384 0\n");
+  for (const Fact& fact : evidence.facts.all()) EXPECT_THAT(fact.value, Not(HasSubstr("grep")));
+}
+
 TEST(Cut, StatisticsBehindGrepAreTheInterfacesThatTheCommandNames) {
   const Evidence evidence = evidence_of(
       "$ ethtool -S ens1f0 | grep prio3\n     rx_prio3_discards: 0\n"

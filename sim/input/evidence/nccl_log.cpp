@@ -332,7 +332,8 @@ bool NcclLogReader::read_other(std::string_view text) {
     return true;
   }
   const std::size_t bar = text.find(" | ");
-  if (bar != std::string_view::npos && bar < 24) {
+  const bool is_command = text.starts_with('#') || text.starts_with('$');  // "# lsmod | grep peer"
+  if (bar != std::string_view::npos && bar < 24 && !is_command) {
     log("tuning " + std::string(without_blanks(text.substr(0, bar))), "tuning",
         text.substr(bar + 3));
     return true;
