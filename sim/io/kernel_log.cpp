@@ -109,7 +109,7 @@ std::optional<Line> host_of(Line head) {
 
 /// "<4>" of dmesg -r, the priority.
 Line without_priority(Line line) {
-  const std::size_t end = std::min(line.find('>'), line.size());
+  const std::size_t end = line.find('>');
   const bool is_one = line.starts_with('<') && end <= 4 && are_digits(line.substr(1, end - 1));
   return is_one ? trimmed(line.substr(end + 1)) : line;
 }

@@ -66,6 +66,8 @@ TEST(KernelLogBogus, OtherLinesAreNone) {
                                  "Mar 05 node7 kernel: x",
                                  "node7 kernel:x",
                                  "<4>x",
+                                 "<4",
+                                 "<",
                                  "<4444>[1.000000] x",
                                  "[+] x",
                                  "[Mar 5] x",
