@@ -197,6 +197,13 @@ TEST(Cut, ATreeMayBeginBehindItsFirstRootBus) {
   }
 }
 
+// The driver's name and the function may be cut off before it.
+TEST(Cut, AModuleEventOfNobodyIsNone) {
+  const Evidence evidence =
+      evidence_of("[   12.000001] Port module event: module 0, Cable unplugged\n");
+  EXPECT_TRUE(evidence.facts.beginning("", fact::kAlert).empty());
+}
+
 TEST(Cut, ACommandIsNoTuningOfNccl) {
   const Evidence evidence = evidence_of(
       "h:1:2 [0] NCCL INFO NET/IB : GPU Direct RDMA Disabled\n# lsmod | grep peermem\n"

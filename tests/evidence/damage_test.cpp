@@ -75,7 +75,7 @@ TEST(DamagedEvidence, IsReadOrRefused) {
   const std::string bytes = "0123456789abcdefX:/.-[](){}<>\"'|+\\\t\n\r \x1b\xff";
   std::size_t read = 0;
   std::size_t merged = 0;
-  for (std::uint64_t seed = 1; seed <= seeds(1500); ++seed) {
+  for (std::uint64_t seed = 1; seed <= seeds(6000); ++seed) {
     std::mt19937_64 dice = random_stream(seed, "evidence");
     const std::string& one = texts[uniform_below(dice, texts.size())];
     const std::string& other = texts[uniform_below(dice, texts.size())];
@@ -100,8 +100,8 @@ TEST(DamagedEvidence, IsReadOrRefused) {
       EXPECT_FALSE(std::string(e.what()).empty()) << "seed " << seed;
     }
   }
-  EXPECT_GT(read, seeds(1500) / 3);
-  EXPECT_GT(merged, seeds(1500) / 10);
+  EXPECT_GT(read, seeds(6000) / 3);
+  EXPECT_GT(merged, seeds(6000) / 10);
 }
 
 }  // namespace

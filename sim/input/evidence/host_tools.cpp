@@ -92,7 +92,7 @@ struct ModuleEvent {
 ModuleEvent module_event_of(std::string_view text) {
   const std::size_t begin = text.find("Port module event");
   const std::size_t comma = text.find(", ", begin);
-  if (begin == std::string_view::npos || comma == std::string_view::npos) return {};
+  if (begin == 0 || begin == std::string_view::npos || comma == std::string_view::npos) return {};
   const bool is_fault =
       holds(text.substr(comma), "unplugged") || holds(text.substr(comma), "error");
   return {text.substr(0, begin), is_fault};
