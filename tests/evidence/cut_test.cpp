@@ -126,7 +126,7 @@ TEST(Cut, AListOfNvlinksThatIsCutSaysNoCount) {
       whole);
   ASSERT_EQ(machine.spec.node.links.size(), 2U);
   EXPECT_EQ(machine.spec.node.links[1].count, 2U);
-  EXPECT_THAT(machine.spec.notes, Contains(HasSubstr("how many NVLinks gpu1 has")));
+  EXPECT_THAT(machine.spec.notes, Contains(HasSubstr("nothing counts the NVLinks of gpu1")));
 }
 
 std::string dump(const char* target_class) {

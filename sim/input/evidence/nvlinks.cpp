@@ -151,9 +151,9 @@ void LinkFinder::add_counts_of_their_kind() {
     without.push_back(gpu.name);
   }
   if (!without.empty()) {
-    spec_.notes.push_back("nothing says how many NVLinks " + known_names(without) +
-                          " has: as many as another of its kind are assumed; all of `nvidia-smi "
-                          "nvlink -s` would tell");
+    spec_.notes.push_back("nothing counts the NVLinks of " + known_names(without) +
+                          ": as many as another GPU of that kind has are assumed; all of "
+                          "`nvidia-smi nvlink -s` would tell");
   }
 }
 
