@@ -35,6 +35,14 @@ std::array<PcieCosts, kPcieGenerations> all_costs(const Params& params,
   return {PcieCosts(params, static_cast<int>(Is) + 1)...};
 }
 
+/// Calls visit(wire) for the link of each of a node's NICs that is cabled.
+template <class Visit>
+void each_nic_wire(const Fabric& fabric, const Visit& visit) {
+  for (std::size_t n = 0; n < fabric.count(DeviceKind::kNic); ++n) {
+    if (const auto wire = fabric.wire_link(fabric.device(0, DeviceKind::kNic, n))) visit(*wire);
+  }
+}
+
 }  // namespace
 
 Machine::Machine(const DeviceParams& devices)
@@ -102,12 +110,10 @@ void Machine::add_root_port(DeviceId device) {
 
 Bandwidth Machine::fastest_nic_link() const {
   std::optional<Bandwidth> fastest;
-  for (std::size_t n = 0; n < fabric_->count(DeviceKind::kNic); ++n) {
-    const auto wire = fabric_->wire_link(fabric_->device(0, DeviceKind::kNic, n));
-    if (!wire) continue;
-    const Bandwidth rate = link_rate(*wire);
+  each_nic_wire(*fabric_, [&](LinkId wire) {
+    const Bandwidth rate = link_rate(wire);
     if (!fastest || *fastest < rate) fastest = rate;
-  }
+  });
   return fastest ? *fastest : network_rate_;
 }
 
@@ -178,12 +184,10 @@ std::optional<Machine::SwitchLoad> Machine::load_of_one_switch() const {
   const DeviceId id = fabric_->network_switch(0, 0);
   SwitchLoad out{0, 0, model(id).network->capacity.as_gigabytes_per_s(),
                  fastest_nic_link().as_gigabytes_per_s(), fabric_->device(id).part};
-  for (std::size_t n = 0; n < fabric_->count(DeviceKind::kNic); ++n) {
-    const auto wire = fabric_->wire_link(fabric_->device(0, DeviceKind::kNic, n));
-    if (!wire) continue;
+  each_nic_wire(*fabric_, [&](LinkId wire) {
     ++out.nics;
-    out.needed += link_rate(*wire).as_gigabytes_per_s();
-  }
+    out.needed += link_rate(wire).as_gigabytes_per_s();
+  });
   out.nics *= fabric_->nodes();
   out.needed *= static_cast<double>(fabric_->nodes());
   return out;

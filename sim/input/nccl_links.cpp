@@ -9,8 +9,6 @@
 namespace weft {
 namespace {
 
-constexpr std::int64_t kGpuBaseClass = 0x03;   // PCI base class
-constexpr std::int64_t kCpuNvlink = 0x068001;  // NCCL's class for a CPU with NVLink (POWER9)
 constexpr std::int64_t kMostNvlinks = 1024;
 
 /// A GPU by its host and bus id.
@@ -60,12 +58,16 @@ class LinkReader {
     for (const pugi::xml_node link : gpu.gpu.children("nvlink")) {
       const std::int64_t target_class = xml_.pci_number(link, "tclass").value_or(0);
       const std::uint32_t links = count(link);
-      if (target_class == kCpuNvlink) {
-        tally.to_cpu += links;
-      } else if (target_class >> 16 != kGpuBaseClass) {
-        tally.to_switch += links;
-      } else {
-        add_direct(LinkKind::kNvlink, gpu, link, links, tally);
+      switch (nvlink_end(target_class)) {
+        case NvlinkEnd::kCpu:
+          tally.to_cpu += links;
+          break;
+        case NvlinkEnd::kSwitch:
+          tally.to_switch += links;
+          break;
+        case NvlinkEnd::kGpu:
+          add_direct(LinkKind::kNvlink, gpu, link, links, tally);
+          break;
       }
     }
     for (const pugi::xml_node link : gpu.gpu.children("xgmi")) {
@@ -97,6 +99,13 @@ class LinkReader {
 };
 
 }  // namespace
+
+NvlinkEnd nvlink_end(std::int64_t target_class) {
+  constexpr std::int64_t kGpuBaseClass = 0x03;   // PCI base class
+  constexpr std::int64_t kCpuNvlink = 0x068001;  // NCCL's class for a CPU with NVLink (POWER9)
+  if (target_class == kCpuNvlink) return NvlinkEnd::kCpu;
+  return target_class >> 16 == kGpuBaseClass ? NvlinkEnd::kGpu : NvlinkEnd::kSwitch;
+}
 
 std::vector<PeerLinkSpec> read_gpu_links(const XmlText& xml, std::span<const GpuElement> gpus) {
   return LinkReader(xml, gpus).read();

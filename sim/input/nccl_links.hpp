@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -8,6 +9,11 @@
 #include "sim/topology/spec.hpp"
 
 namespace weft {
+
+/// What an NVLink of NCCL's dump leads to, by the PCI class of its end ("tclass"); 0 if none is
+/// given.
+enum class NvlinkEnd : std::uint8_t { kGpu, kCpu, kSwitch };
+NvlinkEnd nvlink_end(std::int64_t target_class);
 
 /// A <gpu> of an NCCL file and what has been made of it.
 struct GpuElement {

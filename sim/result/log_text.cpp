@@ -1,5 +1,6 @@
 #include "sim/result/log_text.hpp"
 
+#include <charconv>
 #include <optional>
 
 #include <fmt/format.h>
@@ -37,6 +38,34 @@ Words marked(Words words) {
     words.insert(words.begin(), "#");
   }
   return words;
+}
+
+std::string_view bare(std::string_view word) {
+  constexpr std::string_view kAround = "\"'`;,()";
+  const std::size_t begin = std::min(word.find_first_not_of(kAround), word.size());
+  return word.substr(begin, word.find_last_not_of(kAround) + 1 - begin);
+}
+
+std::optional<std::int64_t> whole_of(std::string_view word) {
+  std::int64_t number{};
+  const char* const end = word.data() + word.size();
+  const auto [rest, error] = std::from_chars(word.data(), end, number);
+  return error == std::errc{} && rest == end ? std::optional(number) : std::nullopt;
+}
+
+std::optional<std::int64_t> option_of(const Words& words, std::string_view brief,
+                                      std::string_view name) {
+  std::optional<std::int64_t> out;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    std::string_view word = bare(words[i]);
+    const bool is_name = word.starts_with(name);
+    if (!is_name && (!word.starts_with(brief) || word.starts_with("--"))) continue;
+    word.remove_prefix(is_name ? name.size() : brief.size());
+    if (is_name && word.starts_with('=')) word.remove_prefix(1);
+    if (word.empty() && i + 1 < words.size()) word = bare(words[i + 1]);
+    if (const auto number = whole_of(word)) out = number;
+  }
+  return out;
 }
 
 void read_lines_to_cut(std::string_view text, MeasuredTable& table,

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +24,13 @@ Words words_of(std::string_view line);
 /// The words of a line of nccl-tests, with the '#' of its head and comments where what shows them
 /// (dstack) has taken it away.
 Words marked(Words words);
+
+/// A word of a command line without what quotes it.
+std::string_view bare(std::string_view word);
+std::optional<std::int64_t> whole_of(std::string_view word);
+/// The whole number that an option of a command line has, as in "-z 1", "-z1", "--blocking=1".
+std::optional<std::int64_t> option_of(const Words& words, std::string_view brief,
+                                      std::string_view name);
 
 /// Throws InputError if a line has more bytes than kMostLogLineBytes.
 void check_length(std::string_view line);

@@ -113,24 +113,10 @@ MeasuredRow row_of(const Run& run, const std::string& bytes, const std::string& 
   return row_of_log(std::move(cells), stated, run.unlike());
 }
 
-/// A word of a command line without what quotes it.
-std::string_view bare(std::string_view word) {
-  constexpr std::string_view kAround = "\"'`;,()";
-  const std::size_t begin = std::min(word.find_first_not_of(kAround), word.size());
-  return word.substr(begin, word.find_last_not_of(kAround) + 1 - begin);
-}
-
-/// Such a word, if it names one of nccl-tests' programs, known or not; else "".
+/// A word of a command line, if it names one of nccl-tests' programs, known or not; else "".
 std::string_view program_of(std::string_view word) {
   word = bare(word);
   return word.ends_with("_perf") || word.ends_with("_perf_mpi") ? word : std::string_view{};
-}
-
-std::optional<std::int64_t> whole_of(std::string_view word) {
-  std::int64_t number{};
-  const char* const end = word.data() + word.size();
-  const auto [rest, error] = std::from_chars(word.data(), end, number);
-  return error == std::errc{} && rest == end ? std::optional(number) : std::nullopt;
 }
 
 /// The whole number that stands behind such words of a line.
@@ -138,22 +124,6 @@ std::optional<std::int64_t> number_behind(const Words& words, const Words& name)
   const auto at = std::search(words.begin(), words.end(), name.begin(), name.end());
   const auto left = static_cast<std::size_t>(words.end() - at);
   return left > name.size() ? whole_of(words[words.size() - left + name.size()]) : std::nullopt;
-}
-
-/// The whole number that an option of a command line has, as in "-z 1", "-z1", "--blocking=1".
-std::optional<std::int64_t> option_of(const Words& words, std::string_view brief,
-                                      std::string_view name) {
-  std::optional<std::int64_t> out;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    std::string_view word = bare(words[i]);
-    const bool is_name = word.starts_with(name);
-    if (!is_name && (!word.starts_with(brief) || word.starts_with("--"))) continue;
-    word.remove_prefix(is_name ? name.size() : brief.size());
-    if (is_name && word.starts_with('=')) word.remove_prefix(1);
-    if (word.empty() && i + 1 < words.size()) word = bare(words[i + 1]);
-    if (const auto number = whole_of(word)) out = number;
-  }
-  return out;
 }
 
 /// What lines before a table name and state of the command that prints it.
@@ -565,7 +535,9 @@ bool is_nccl_tests(std::string_view text) {
   if (is_json_object(text)) return !is_perftest_log(text) && !is_nvbandwidth_log(text);
   bool any = false;
   for_each_line(text, [&](std::string_view line, int) {
-    any = any || (line.size() <= kMostLogLineBytes && is_header(marked(words_of(line))));
+    any =
+        any || (line.size() <= kMostLogLineBytes && line.find("count") != std::string_view::npos &&
+                is_header(marked(words_of(line))));
   });
   return any;
 }

@@ -1,7 +1,6 @@
 #include "sim/result/nvbandwidth_log.hpp"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <utility>
 
@@ -30,12 +29,12 @@ bool has(std::string_view text, std::string_view what) {
   return text.find(what) != std::string_view::npos;
 }
 
-/// "v0.6".
-bool is_before_usual(std::string_view version) {
+/// Of a release such as "v0.6".
+const char* usual_bytes(std::string_view version) {
   constexpr std::string_view kMajor = "v0.";
-  if (!version.starts_with(kMajor)) return false;
+  if (!version.starts_with(kMajor)) return kUsualBytes;
   const std::optional<double> minor = parse_number(std::string(version.substr(kMajor.size())));
-  return minor && *minor < kFirstOfUsual;
+  return minor && *minor < kFirstOfUsual ? kFirstBytes : kUsualBytes;
 }
 
 /// The unit that a title ends with.
@@ -122,29 +121,15 @@ class TextReader {
   /// else its release's.
   void read_size(const Words& words) {
     if (words.size() > 2 && words[0] == "nvbandwidth" && words[1] == "Version:") {
-      const char* const usual = is_before_usual(words[2]) ? kFirstBytes : kUsualBytes;
-      stated_["bytes"] = std::exchange(asked_, {}).value_or(usual);
+      stated_["bytes"] = std::exchange(asked_, {}).value_or(usual_bytes(words[2]));
       return;
     }
     const auto program = std::find_if(words.begin(), words.end(), [](std::string_view word) {
       return word == "nvbandwidth" || word.ends_with("/nvbandwidth");
     });
-    for (auto at = program; at != words.end(); ++at) {
-      std::string_view value = *at;
-      constexpr std::array<std::string_view, 2> kNames{"--bufferSize", "-b"};
-      const auto* const name =
-          std::find_if(kNames.begin(), kNames.end(),
-                       [&](std::string_view each) { return value.starts_with(each); });
-      if (name == kNames.end()) continue;
-      value.remove_prefix(name->size());
-      if (value.starts_with('=')) value.remove_prefix(1);
-      if (value.empty() && at + 1 != words.end()) value = at[1];
-      constexpr double kMost = 1 << 20;  // MiB
-      const std::optional<double> size = parse_number(std::string(value));
-      if (size && *size >= 1 && *size <= kMost) {
-        asked_ = std::to_string(static_cast<std::int64_t>(*size) << 20);
-      }
-    }
+    constexpr std::int64_t kMost = 1 << 20;  // MiB
+    const auto size = option_of(Words(program, words.end()), "-b", "--bufferSize");
+    if (size && *size >= 1 && *size <= kMost) asked_ = std::to_string(*size << 20);
   }
 
   /// Whether a last line ends within a cell: they have two digits behind the point.
@@ -164,8 +149,8 @@ class TextReader {
     if (!row || *row < 0 || *row > 1023 || *row != static_cast<double>(static_cast<int>(*row))) {
       throw InputError("'" + std::string(words[0]) + "': write the row's number");
     }
+    stated_.try_emplace("bytes", asked_.value_or(kUsualBytes));
     for (std::size_t c = 0; c < columns_; ++c) {
-      stated_.try_emplace("bytes", asked_.value_or(kUsualBytes));
       add_cell(test_, {static_cast<std::size_t>(*row), c}, words[c + 1], number, stated_,
                out_.rows);
     }
@@ -207,10 +192,9 @@ std::vector<MeasuredRow> rows_of(const Json& document, const std::string& file,
   try {
     const Json& all = document.at("nvbandwidth");
     const Json* const version = all.find("version");
-    const bool is_first =
-        version != nullptr && version->is_string() && is_before_usual(version->as_string());
+    const bool is_stated = version != nullptr && version->is_string();
     StatedColumns more = stated;
-    more.try_emplace("bytes", is_first ? kFirstBytes : kUsualBytes);
+    more.try_emplace("bytes", is_stated ? usual_bytes(version->as_string()) : kUsualBytes);
     for (const Json& test_case : all.at("testcases").items()) {
       add_test(test_case, ++number, more, rows);
     }

@@ -4,9 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "models/registry/registry.hpp"
-#include "sim/input/evidence/machine.hpp"
-#include "tests/evidence/evidence_data.hpp"
+#include "tests/evidence/imported.hpp"
 
 namespace weft::test::evidence_cut {
 namespace {
@@ -16,10 +14,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-ImportedMachine imported(const std::string& text) {
-  return import_machine(evidence_of(text), make_catalog());
-}
-
 std::size_t count(const ImportedMachine& machine, DeviceKind kind) {
   std::size_t out = 0;
   for (const DeviceSpec& each : machine.spec.node.devices) out += each.kind == kind ? 1 : 0;
@@ -27,10 +21,7 @@ std::size_t count(const ImportedMachine& machine, DeviceKind kind) {
 }
 
 std::string above(const ImportedMachine& machine, const std::string& name) {
-  for (const DeviceSpec& each : machine.spec.node.devices) {
-    if (each.name == name) return each.upstream;
-  }
-  return "no such device";
+  return device(machine.spec, name).upstream;
 }
 
 constexpr const char* kFourGpus =

@@ -15,6 +15,7 @@
 #include "sim/input/topology_yaml.hpp"
 #include "sim/topology/fabric.hpp"
 #include "tests/evidence/evidence_data.hpp"
+#include "tests/evidence/imported.hpp"
 
 namespace weft::test::evidence_machine {
 namespace {
@@ -23,19 +24,8 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-ImportedMachine imported(const std::string& text) {
-  return import_machine(evidence_of(text), make_catalog());
-}
-
 std::string path(const Fabric& fabric, const std::string& a, const std::string& b) {
   return fabric.path_label(*fabric.find(0, a), *fabric.find(0, b)).text();
-}
-
-const DeviceSpec& device(const TopologySpec& spec, const std::string& name) {
-  for (const DeviceSpec& each : spec.node.devices) {
-    if (each.name == name) return each;
-  }
-  throw std::logic_error("no device " + name);
 }
 
 std::string setting(const TopologySpec& spec, const std::string& name, const std::string& key) {

@@ -10,6 +10,7 @@
 #include "sim/base/quantity.hpp"
 #include "sim/input/evidence/readers.hpp"
 #include "sim/input/evidence/scan.hpp"
+#include "sim/input/nccl_links.hpp"
 #include "sim/input/nccl_parts.hpp"
 #include "sim/input/xml_text.hpp"
 
@@ -213,8 +214,6 @@ class NcclXmlFacts {
       add(gpu, "gpu" + std::to_string(*number), fact::kBusId, above);
     }
     constexpr std::int64_t kMostLinks = 1024;
-    constexpr std::int64_t kGpuBaseClass = 0x03;
-    constexpr std::int64_t kCpuNvlink = 0x068001;  // NCCL's class for a CPU with NVLink (POWER9)
     std::int64_t links = 0;
     std::map<std::string, std::int64_t> to;
     for (const pugi::xml_node link : gpu.children("nvlink")) {
@@ -222,9 +221,10 @@ class NcclXmlFacts {
       if (count <= 0 || count >= kMostLinks) continue;
       links += count;
       const std::optional<std::int64_t> kind = xml_.pci_number(link, "tclass");
-      if (!kind || *kind == kCpuNvlink) continue;
-      const bool is_gpu = *kind >> 16 == kGpuBaseClass;
-      to[is_gpu ? bus_id_of(XmlText::text(link, "target")) : std::string(fact::kNvSwitch)] += count;
+      if (!kind || nvlink_end(*kind) == NvlinkEnd::kCpu) continue;
+      const bool is_gpu = nvlink_end(*kind) == NvlinkEnd::kGpu;
+      to[is_gpu ? bus_id_of(XmlText::text(link, "target")) : std::string(kNcclNvSwitchName)] +=
+          count;
     }
     if (links == 0 || links >= kMostLinks) return;
     add(gpu, above, fact::kNvlinks, std::to_string(links));

@@ -69,7 +69,6 @@ inline constexpr std::string_view kMst = "MST device";           ///< "/dev/mst/
 inline constexpr std::string_view kMstFolder = "/dev/mst/";      ///< what all of them begin with
 inline constexpr std::string_view kCounter = "counter ";         ///< + its name
 inline constexpr std::string_view kLink = "NVLink to ";          ///< + a device: how many
-inline constexpr std::string_view kNvSwitch = "nvswitch";  ///< all that there are, as a device
 
 // The host.
 inline constexpr std::string_view kEnv = "env ";          ///< + the variable

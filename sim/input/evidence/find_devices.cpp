@@ -57,13 +57,15 @@ std::string gpu_part_by_id(std::int64_t vendor, std::int64_t device) {
   return gpu_part(vendor, device, 0);
 }
 
-/// A display or accelerator function of NVIDIA or AMD; lspci -tv prints no classes, there its
-/// number decides. The VGA of a management controller is of neither.
-bool is_gpu(const HostView& view, const std::string& function) {
+/// A display or accelerator function of NVIDIA or AMD, or one that evidence numbers as a GPU; lspci
+/// -tv prints no classes, there its PCI id decides. The VGA of a management controller is of
+/// neither.
+bool is_gpu(const HostView& view, const std::string& function, bool is_numbered) {
   const std::string kind = view.value(function, fact::kClass);
   const std::string id = view.value(function, fact::kPciId);
   if (kind.empty()) return !part_by_id(id, gpu_part_by_id).empty();
   if (!kind.starts_with("03") && !kind.starts_with("12")) return false;
+  if (is_numbered) return true;
   const std::string vendor = vendor_of(view, function);
   const bool named = view.first(function, fact::kProduct) != nullptr;
   return vendor == "10de" || vendor == "1002" || (vendor.empty() && !named) ||
@@ -110,7 +112,6 @@ class Finder {
 
  private:
   void name_nccl_nets();
-  bool is_named_gpu(const std::string& function) const;
   void add_rows_without_functions(const std::vector<std::string>& rows);
   void find_gpus();
   void find_nics();
@@ -169,12 +170,6 @@ std::vector<std::string> Finder::matrix_devices(bool gpus) const {
   return out;
 }
 
-/// Evidence numbers a GPU there, of whatever vendor.
-bool Finder::is_named_gpu(const std::string& function) const {
-  const std::string kind = view_.value(function, fact::kClass);
-  return gpu_at_.contains(function) && (kind.starts_with("03") || kind.starts_with("12"));
-}
-
 /// A list that is cut, or one rank's log, has fewer GPUs than topo -m. Where it says nothing of
 /// where they hang the matrix does.
 void Finder::add_rows_without_functions(const std::vector<std::string>& rows) {
@@ -182,29 +177,25 @@ void Finder::add_rows_without_functions(const std::vector<std::string>& rows) {
     return std::any_of(out_.gpus.begin(), out_.gpus.end(),
                        [&](const FoundDevice& gpu) { return gpu.name == row; });
   };
-  // Where they hang, or that the matrix has them under these numbers.
-  const bool is_placed =
-      std::any_of(out_.gpus.begin(), out_.gpus.end(), [&](const FoundDevice& gpu) {
-        return view_.first(gpu.function, fact::kParent) != nullptr ||
-               view_.first(gpu.function, fact::kRootBus) != nullptr || gpu.alias.empty();
-      });
   const std::size_t found = out_.gpus.size();
   if (rows.size() <= found) return;
+  const bool are_other_numbers = std::any_of(out_.gpus.begin(), out_.gpus.end(),
+                                             [](const auto& gpu) { return gpu.alias.empty(); });
+  const bool stay = has_tree(view_, out_) || are_other_numbers;
   for (const std::string& row : rows) {
-    if (!is_placed && !is_found(row)) out_.gpus.push_back({row, "", row, nullptr});
+    if (!stay && !is_found(row)) out_.gpus.push_back({row, "", row, nullptr});
   }
   out_.notes.push_back(fmt::format(
       "topo -m has {} GPUs, other evidence {}: {}", rows.size(), found,
-      is_placed
-          ? "the machine has only these; `lspci -vvv`, or NCCL's log of all ranks, would tell "
-            "where the others hang"
-          : "nothing but topo -m is known of the others; `nvidia-smi` would tell"));
+      stay ? "the machine has only these; `lspci -vvv`, or NCCL's log of all ranks, would tell "
+             "where the others hang"
+           : "nothing but topo -m is known of the others; `nvidia-smi` would tell"));
 }
 
 void Finder::find_gpus() {
   std::vector<std::string> functions;
   for (const std::string& function : view_.functions()) {
-    if (is_gpu(view_, function) || is_named_gpu(function)) functions.push_back(function);
+    if (is_gpu(view_, function, gpu_at_.contains(function))) functions.push_back(function);
   }
   const std::vector<std::string> rows = matrix_devices(true);
   if (functions.empty()) {
@@ -423,6 +414,13 @@ void Finder::name_nics(const std::vector<std::string>& functions) {
 }
 
 }  // namespace
+
+bool has_tree(const HostView& view, const FoundDevices& found) {
+  return std::any_of(found.gpus.begin(), found.gpus.end(), [&](const FoundDevice& gpu) {
+    return !gpu.function.empty() && (view.first(gpu.function, fact::kParent) != nullptr ||
+                                     view.first(gpu.function, fact::kRootBus) != nullptr);
+  });
+}
 
 FoundDevices find_devices(const HostView& view) { return Finder(view).find(); }
 

@@ -102,14 +102,6 @@ void join_cpus(TopologySpec& spec) {
   }
 }
 
-/// Evidence that says where functions hang: a parent or a root bus of a GPU.
-bool has_tree(const HostView& view, const FoundDevices& found) {
-  return std::any_of(found.gpus.begin(), found.gpus.end(), [&](const FoundDevice& gpu) {
-    return !gpu.function.empty() && (view.first(gpu.function, fact::kParent) != nullptr ||
-                                     view.first(gpu.function, fact::kRootBus) != nullptr);
-  });
-}
-
 bool has_root_buses(const HostView& view) { return !view.beginning(fact::kRootBus).empty(); }
 
 /// With a matrix but without a tree, functions are told from nothing but their rows.

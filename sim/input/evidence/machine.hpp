@@ -37,6 +37,8 @@ struct FoundDevices {
   std::vector<std::string> notes;
 };
 FoundDevices find_devices(const HostView& view);
+/// Evidence that says where functions hang: a parent or a root bus of a GPU.
+bool has_tree(const HostView& view, const FoundDevices& found);
 
 /// The tree above devices, by the bridges' ports. Adds CPUs and switches, and the devices' own
 /// `upstream` and `host_bridge`, to `devices`, which holds GPUs and NICs with their bus ids.

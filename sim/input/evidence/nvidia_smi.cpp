@@ -209,45 +209,44 @@ void read_nvidia_smi_xml(const std::string& text, const EvidenceSection& section
 /// list that is cut says nothing of how many there are: one with an ellipsis, and the last one if
 /// it has fewer links than one of its kind before it.
 void read_nvlink(const EvidenceSection& section, Facts& facts) {
-  std::string gpu;
-  EvidenceLine head;
-  std::size_t links = 0;   // that are up
-  std::size_t listed = 0;  // of this GPU
-  std::string product;
-  std::map<std::string, std::size_t> most;  // of those before it, by product
-  bool any = false;
-  bool is_cut = false;
+  struct Listed {
+    EvidenceLine head{};
+    std::string gpu{};  ///< "" of no number
+    std::string product{};
+    std::size_t links{0};
+    std::size_t up{0};
+    bool says_count{false};
+    bool is_cut{false};
+  };
+  Listed now;
+  std::map<std::string, std::size_t> most;  // links of those before it, by product
   const auto close = [&] {
-    if (!gpu.empty() && any && !is_cut) {
-      facts.add(section.fact(head, gpu, fact::kNvlinks, std::to_string(links)));
+    if (!now.gpu.empty() && now.says_count && !now.is_cut) {
+      facts.add(section.fact(now.head, now.gpu, fact::kNvlinks, std::to_string(now.up)));
     }
-    most[product] = std::max(most[product], listed);
+    most[now.product] = std::max(most[now.product], now.links);
   };
   for (const EvidenceLine& line : section.lines) {
     Scan scan(without_blanks(line.text));
     if (scan.skip("GPU ")) {
       close();
+      now = {.head = line};
       const std::optional<std::int64_t> number = scan.whole();
-      gpu = number && *number >= 0 ? "gpu" + std::to_string(*number) : std::string{};
-      head = line;
-      links = 0;
-      listed = 0;
-      any = false;
-      is_cut = false;
+      if (number && *number >= 0) now.gpu = "gpu" + std::to_string(*number);
       scan.skip(": ");
-      product = product_of(scan.until("(UUID"));
-      if (!gpu.empty()) facts.add(section.fact(line, gpu, fact::kProduct, product));
+      now.product = product_of(scan.until("(UUID"));
+      if (!now.gpu.empty()) facts.add(section.fact(line, now.gpu, fact::kProduct, now.product));
     } else if (holds(line.text, "all links are inActive")) {  // of NVML, in place of the links
-      any = true;
+      now.says_count = true;
     } else if (scan.skip("Link ") && scan.whole() && scan.skip(": ")) {
-      any = true;
-      ++listed;
-      links += scan.number() ? 1 : 0;
+      now.says_count = true;
+      ++now.links;
+      now.up += scan.number() ? 1 : 0;
     } else if (is_ellipsis(without_blanks(line.text))) {
-      is_cut = true;
+      now.is_cut = true;
     }
   }
-  is_cut = is_cut || (listed > 0 && listed < most[product]);
+  now.is_cut = now.is_cut || (now.links > 0 && now.links < most[now.product]);
   close();
 }
 

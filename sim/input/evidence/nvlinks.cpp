@@ -11,11 +11,12 @@
 #include "sim/base/error.hpp"
 #include "sim/input/evidence/machine.hpp"
 #include "sim/input/evidence/scan.hpp"
+#include "sim/input/nccl_links.hpp"
 
 namespace weft {
 namespace {
 
-constexpr const char* kNvSwitch = fact::kNvSwitch.data();
+constexpr const char* kNvSwitch = kNcclNvSwitchName;
 /// No GPU up to Blackwell has more; what reaches more over all pairs goes through switches.
 constexpr std::uint32_t kMostOfOneGpu = 18;
 /// What NCCL counts a link (src/graph/topo.h: SM90_NVLINK_BW, and SM100_NVLINK_BW).
@@ -59,6 +60,7 @@ class LinkFinder {
     if (count > 0 && a != b) pairs_.try_emplace(std::minmax(a, b), Links{count, at});
   }
   void read_matrix();
+  std::map<std::string, std::string> names_by_function() const;
   void read_nccl();
   void read_dump();
   void read_counts();
@@ -95,10 +97,17 @@ void LinkFinder::read_matrix() {
   }
 }
 
+/// What NCCL's log and dump call them.
+std::map<std::string, std::string> LinkFinder::names_by_function() const {
+  std::map<std::string, std::string> out;
+  out.emplace(kNvSwitch, kNvSwitch);
+  for (const FoundDevice& gpu : found_.gpus) out.emplace(gpu.function, gpu.name);
+  return out;
+}
+
 /// NCCL prints the rate of all links between two.
 void LinkFinder::read_nccl() {
-  std::map<std::string, std::string> name_of;
-  for (const FoundDevice& gpu : found_.gpus) name_of.emplace(gpu.function, gpu.name);
+  const std::map<std::string, std::string> name_of = names_by_function();
   for (const Fact* fact : view_.beginning(fact::kNcclNvlink)) {
     const auto gpu = name_of.find(fact->subject);
     const std::optional<double> rate = Scan(fact->value).number();
@@ -108,19 +117,14 @@ void LinkFinder::read_nccl() {
         spec != nullptr && (spec->part.starts_with("b") || spec->part.starts_with("gb"));
     const double link = blackwell ? kNcclBlackwellLink : kNcclLink;
     const auto count = static_cast<std::uint32_t>(std::max(1.0, std::round(*rate / link)));
-    const std::string to = fact->what.substr(fact::kNcclNvlink.size());
-    const auto peer = name_of.find(to);
-    if (to == kNvSwitch || peer != name_of.end()) {
-      add_pair(gpu->second, to == kNvSwitch ? kNvSwitch : peer->second, count, fact->place);
-    }
+    const auto peer = name_of.find(fact->what.substr(fact::kNcclNvlink.size()));
+    if (peer != name_of.end()) add_pair(gpu->second, peer->second, count, fact->place);
   }
 }
 
 /// NCCL's topology dump says how many lead where.
 void LinkFinder::read_dump() {
-  std::map<std::string, std::string> name_of;
-  name_of.emplace(kNvSwitch, kNvSwitch);
-  for (const FoundDevice& gpu : found_.gpus) name_of.emplace(gpu.function, gpu.name);
+  const std::map<std::string, std::string> name_of = names_by_function();
   for (const Fact* fact : view_.beginning(fact::kLink)) {
     const auto gpu = name_of.find(fact->subject);
     const auto peer = name_of.find(fact->what.substr(fact::kLink.size()));

@@ -180,20 +180,22 @@ void Settings::set_part(DeviceSpec& device) const {
 /// part.
 void Settings::set_parts_of_rows() {
   std::set<std::string> parts;
-  std::vector<std::string> rows;
-  const auto is_row = [](const DeviceSpec& device) {
-    return device.kind == DeviceKind::kGpu && device.bus_id.empty() && device.part.empty() &&
-           device.product.empty();
-  };
-  for (const DeviceSpec& device : spec_.node.devices) {
-    if (is_row(device)) rows.push_back(device.name);
-    if (device.kind == DeviceKind::kGpu && !is_row(device)) parts.insert(device.part);
+  std::vector<DeviceSpec*> rows;
+  for (DeviceSpec& device : spec_.node.devices) {
+    if (device.kind != DeviceKind::kGpu) continue;
+    if (device.bus_id.empty() && device.part.empty() && device.product.empty()) {
+      rows.push_back(&device);
+    } else {
+      parts.insert(device.part);
+    }
   }
   if (rows.empty() || parts.size() != 1 || parts.begin()->empty()) return;
-  for (DeviceSpec& device : spec_.node.devices) {
-    if (is_row(device)) device.part = *parts.begin();
+  std::vector<std::string> names;
+  for (DeviceSpec* row : rows) {
+    row->part = *parts.begin();
+    names.push_back(row->name);
   }
-  spec_.notes.push_back(known_names(rows) + ": taken to be " + *parts.begin() +
+  spec_.notes.push_back(known_names(names) + ": taken to be " + *parts.begin() +
                         " as the node's other GPUs; `nvidia-smi` would tell");
 }
 
