@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "models/machine/by_node.hpp"
 #include "models/machine/gdr_possible.hpp"
 #include "models/machine/machine_state.hpp"
 #include "models/nccl/decide/bar1.hpp"
@@ -131,6 +132,25 @@ std::string shape_text(const NetworkSpec& spec) {
   }
   if (!spec.dims.empty()) out += fmt::format(" {}", fmt::join(spec.dims, "x"));
   if (spec.paths == NetworkSpec::Paths::kValiant) out += ", Valiant's routes";
+  for (const auto& [leaf, links] : spec.failed_uplinks) {
+    out += fmt::format(", {} uplink{} of leaf{} down", links, links == 1 ? "" : "s", leaf);
+  }
+  return out;
+}
+
+/// "  but nic3@5.trained_width=8" for each of what one node alone has.
+std::string unlike_text(const Machine& machine) {
+  const Params& params = machine.devices().params();
+  std::string out;
+  for (const auto& [key, value] : params.of_single_nodes()) {
+    const std::string plain = of_all_nodes(key);
+    const std::size_t dot = plain.find('.');
+    const DeviceId device = *machine.fabric().find(0, plain.substr(0, dot));
+    const std::string declared =
+        std::string(machine.fabric().device(device).scope()) + plain.substr(dot);
+    out += fmt::format("  but {}={}\n", key,
+                       ParamCatalog::format(params.catalog().require(declared), value.number));
+  }
   return out;
 }
 
@@ -190,10 +210,16 @@ Json network_json(const Machine& machine) {
     }
     tiers.push(std::move(each));
   }
-  return Json::object({{"name", spec.name},
-                       {"kind", network_kind_name(spec.kind)},
-                       {"routing", machine.routing().spread() ? "spread" : "ecmp"},
-                       {"tiers", tiers}});
+  Json out = Json::object({{"name", spec.name},
+                           {"kind", network_kind_name(spec.kind)},
+                           {"routing", machine.routing().spread() ? "spread" : "ecmp"},
+                           {"tiers", tiers}});
+  if (spec.failed_uplinks.empty()) return out;
+  Json failed = Json::object({});
+  for (const auto& [leaf, links] : spec.failed_uplinks)
+    failed.set("leaf" + std::to_string(leaf), links);
+  out.set("failed_uplinks", std::move(failed));
+  return out;
 }
 
 }  // namespace
@@ -240,7 +266,7 @@ std::string show_text(const Machine& machine) {
   for (std::size_t i = 0; i < fabric.devices_per_node(); ++i) {
     if (!fabric.upstream(DeviceId{i})) add_tree(machine, DeviceId{i}, "  ", out);
   }
-  out += network_text(machine) + "\n" + matrix_text(fabric);
+  out += unlike_text(machine) + network_text(machine) + "\n" + matrix_text(fabric);
   const std::vector<PairView> pairs = pair_views(machine);
   if (pairs.empty()) return out;
   out += fmt::format("\n{:<16} {:<5} {:>13} {:>13}  {:<12} {}\n", "GPU-NIC", "class",

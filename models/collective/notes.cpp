@@ -75,6 +75,15 @@ bool is_of_launches(std::string_view key) {
          key == "nccl.gpus_per_thread";
 }
 
+void add_unlike_note(const Machine& machine, bool runs_few, std::vector<std::string>& notes) {
+  if (!runs_few || machine.devices().unlike_nodes().empty()) return;
+  notes.push_back(fmt::format(
+      "node {} is not like the others: it is one of the few nodes that run in place of all {}; how "
+      "far off that is: models/transport/README.md, Samples (--unfolded runs every rank, where "
+      "that is not refused)",
+      machine.devices().unlike_nodes().front(), machine.fabric().nodes()));
+}
+
 void add_extended_notes(RunResult& result) {
   std::map<std::pair<std::string, std::string>, ExtendedRows> all;  // by what, and what of
   for (const ResultRow& row : result.rows) {

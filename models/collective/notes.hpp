@@ -22,6 +22,9 @@ void add_losses_note(const NcclEnv& env, std::string_view why, std::vector<std::
 inline constexpr std::string_view kLossesNeedPackets = ": losses need --fidelity packet";
 /// Whether a parameter says how the host launches kernels.
 bool is_of_launches(std::string_view key);
+/// That one of the few nodes that stand for all has the place of the one that is not like the
+/// others. `runs_few`: some task's.
+void add_unlike_note(const Machine& machine, bool runs_few, std::vector<std::string>& notes);
 /// Which rows are extended, and from what.
 void add_extended_notes(RunResult& result);
 /// What the simple rules leave unread: lists and exclusions of algorithms and protocols, and what

@@ -198,16 +198,20 @@ void run_tasks(const Ready& ready, const std::vector<RowTask>& tasks, std::atomi
 
 void refuse_faults(const Machine& machine) {
   const Fabric& fabric = machine.fabric();
-  for (std::size_t i = 0; i < fabric.count(DeviceKind::kNic); ++i) {
-    const DeviceId nic = fabric.device(0, DeviceKind::kNic, i);
-    const Adapter& adapter = *machine.model(nic).adapter;
-    const char* const fault = adapter.cable_loss > 0           ? "nic.cable_loss"
-                              : adapter.flap_time > Duration{} ? "nic.flap_time"
-                                                               : nullptr;
-    if (fault == nullptr) continue;
-    throw InputError(
-        fabric.device(nic).place,
-        std::string(fault) + " of " + fabric.device(nic).name + ": losses need --fidelity packet");
+  std::vector<std::uint32_t> nodes = machine.devices().unlike_nodes();
+  nodes.push_back(machine.devices().like_node());
+  for (const std::uint32_t node : nodes) {
+    for (std::size_t i = 0; i < fabric.count(DeviceKind::kNic); ++i) {
+      const DeviceId nic = fabric.device(node, DeviceKind::kNic, i);
+      const Adapter& adapter = *machine.model(nic).adapter;
+      const char* const fault = adapter.cable_loss > 0           ? "nic.cable_loss"
+                                : adapter.flap_time > Duration{} ? "nic.flap_time"
+                                                                 : nullptr;
+      if (fault == nullptr) continue;
+      throw InputError(fabric.device(nic).place, std::string(fault) + " of " +
+                                                     fabric.device(nic).name +
+                                                     ": losses need --fidelity packet");
+    }
   }
 }
 
@@ -357,6 +361,11 @@ RunResult Prepared::run(Op op, const std::vector<Bytes>& sizes,
       task.stand_in = samples.of(task.op, task.bytes, task.path);
     }
   }
+  const bool runs_few = std::ranges::any_of(tasks, [&](const RowTask& task) {
+    const std::optional<SampleRun>& first = task.stand_in.first;
+    return first && first->sample->fabric.nodes() < fabric_.nodes();
+  });
+  add_unlike_note(machine_, runs_few, result.notes);
   SampleRuns runs;
   const Ready ready{machine_, schedules_, options_, runs};
   refuse(ready, tasks, result.notes);

@@ -69,13 +69,29 @@ std::int64_t parts_of(const Sample& sample, Op op, Bytes bytes, MemoryPath path,
   return parts;
 }
 
+/// Where the node of a cluster that is not like the others stands among fewer: a root of NCCL's two
+/// trees is one, and even nodes are inner ones of the first tree, odd ones of the second.
+std::uint32_t place_among(std::uint32_t nodes, std::uint32_t node, std::uint32_t cluster) {
+  if (nodes == cluster || node == 0) return node;
+  if (node == cluster - 1) return nodes - 1;
+  return nodes > 2 && node % 2 == 0 ? 2 : 1;
+}
+
+Params params_of(const Machine& cluster, std::uint32_t nodes) {
+  Params out{cluster.devices().params()};
+  for (const std::uint32_t node : cluster.devices().unlike_nodes()) {
+    out.move_node(node, place_among(nodes, node, cluster.fabric().nodes()));
+  }
+  return out;
+}
+
 }  // namespace
 
 Sample::Sample(std::uint32_t nodes, std::uint32_t in_place_of, const Machine& cluster,
                const PartLibrary& parts, std::optional<SampleNetwork> of_cluster)
     : stands_for{in_place_of},
       network{of_cluster},
-      params{cluster.devices().params()},
+      params{params_of(cluster, nodes)},
       fabric{on_fewer_switches(cluster, nodes, network), nodes},
       devices{fabric, with_network(params, cluster, nodes, network), parts},
       machine{devices} {}
@@ -85,7 +101,7 @@ bool may_be_sampled(Op op, const Machine& cluster) {
                                    : cluster.has_one_switch() ? 2 * Sample::kOfRings
                                                               : Sample::kMostWhole;
   return cluster.fabric().nodes() > most_whole && cluster.network_spreads() &&
-         !cluster.has_emulated_nics();
+         !cluster.has_emulated_nics() && cluster.devices().unlike_nodes().size() < 2;
 }
 
 std::vector<SampleRun> StandIn::runs() const {

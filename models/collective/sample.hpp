@@ -44,6 +44,10 @@ using Schedules = std::map<MemoryPath, Schedule>;
 ///
 /// So they do in PAT, where each rank does the same with those 1, 2, 4, ... ranks further on.
 ///
+/// One node that is not like the others (Machine) is one of the sample's: what is slow there sets
+/// the pace of all. Of a tree it has the place of such a node: a leaf of the same of the two trees,
+/// or a root. That is no longer exact.
+///
 /// A broadcast or reduce goes through the ring once, each rank passing on what it is sent: one of
 /// many launches takes what it takes through the ranks of a few nodes, and a launch alone grows by
 /// the node. A send to the next rank is what every node does, whatever others do.

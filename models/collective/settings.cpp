@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 
+#include "models/machine/by_node.hpp"
 #include "models/machine/rooms.hpp"
 #include "models/nccl/decide/tuning_env.hpp"
 #include "models/params/parts.hpp"
@@ -258,6 +259,66 @@ std::vector<std::string> topology_keys() {
   return out;
 }
 
+/// The devices of the node that "nic3" or "nic" names, all of one kind.
+std::vector<const DeviceSpec*> devices_named(const TopologySpec& spec, const std::string& name) {
+  std::vector<const DeviceSpec*> out;
+  for (const DeviceSpec& device : spec.node.devices) {
+    if (device.name == name) return {&device};
+    if (device.scope() == name) out.push_back(&device);
+  }
+  return out;
+}
+
+/// "nic3@5.trained_width", "nic@5.trained_width": what devices of one node alone have.
+struct OfOneNode {
+  std::string devices;  ///< "nic3" or "nic"
+  std::string node;     ///< "5"
+  std::string name;     ///< ".trained_width"
+};
+
+std::optional<OfOneNode> of_one_node(const std::string& key) {
+  const std::size_t at = key.find('@');
+  const std::size_t dot = key.find('.', at);
+  if (at == std::string::npos || dot == std::string::npos) return std::nullopt;
+  return OfOneNode{key.substr(0, at), key.substr(at + 1, dot - at - 1), key.substr(dot)};
+}
+
+/// `kind`: of the device that the key names; "" for another key.
+void set_parameter(const ScenarioSetting& setting, const std::string& key, const std::string& kind,
+                   Params& params) {
+  const std::string declared = kind.empty() ? key : kind + key.substr(key.find('.'));
+  const ParamSpec& param = params.catalog().require(declared, topology_keys());
+  if (key.find('@') != std::string::npos && !may_differ_by_node(declared)) {
+    const std::span<const std::string_view> keys = keys_by_node();
+    throw InputError(setting.key + ": " + declared +
+                     " is the same on all nodes; what one node may have otherwise: " +
+                     known_names({keys.begin(), keys.end()}, keys.size()));
+  }
+  // In files every value carries its unit; on the command line a plain size is bytes
+  // (wire.mtu=1024).
+  const bool plain_size = setting.place.file.empty() && param.unit == Unit::kBytes &&
+                          parse_number(setting.value).has_value();
+  const std::string value = setting.value + (plain_size ? " B" : "");
+  const std::string place = setting.place.text();
+  const std::string user = "set by the user" + (place.empty() ? " (--set)" : " in " + place);
+  params.set_by_user(key, kind,
+                     {ParamCatalog::parse(param, value), setting.origin,
+                      setting.source.empty() ? user : setting.source});
+}
+
+void set_of_one_node(const ScenarioSetting& setting, const OfOneNode& of, const TopologySpec& spec,
+                     Params& params) {
+  const std::vector<const DeviceSpec*> devices = devices_named(spec, of.devices);
+  if (devices.empty()) {
+    throw InputError(setting.key + ": '" + of.devices +
+                     "' is no device and no kind of device of a node of " + spec.file);
+  }
+  for (const DeviceSpec* device : devices) {
+    set_parameter(setting, device->name + "@" + of.node + of.name, std::string(device->scope()),
+                  params);
+  }
+}
+
 void apply(const ScenarioSetting& setting, TopologySpec& spec, Params& params) {
   for (const TopologyKey& of_topology : kTopologySettings) {
     if (setting.key == of_topology.key) return of_topology.apply(spec, setting);
@@ -266,25 +327,11 @@ void apply(const ScenarioSetting& setting, TopologySpec& spec, Params& params) {
     change_network(spec, setting);
     return;
   }
+  if (const auto of = of_one_node(setting.key)) return set_of_one_node(setting, *of, spec, params);
   if (apply_part(setting, spec, params.catalog())) return;
   const std::string scope = setting.key.substr(0, setting.key.find('.'));
-  std::string kind;
-  std::string declared = setting.key;
-  if (const auto device = scope_of(spec, scope); device && setting.key.size() > scope.size()) {
-    kind = *device;
-    declared = kind + setting.key.substr(scope.size());
-  }
-  const ParamSpec& param = params.catalog().require(declared, topology_keys());
-  // In files every value carries its unit; on the command line a plain size is bytes
-  // (wire.mtu=1024).
-  const bool plain_size = setting.place.file.empty() && param.unit == Unit::kBytes &&
-                          parse_number(setting.value).has_value();
-  const std::string value = setting.value + (plain_size ? " B" : "");
-  const std::string place = setting.place.text();
-  const std::string user = "set by the user" + (place.empty() ? " (--set)" : " in " + place);
-  params.set_by_user(setting.key, kind,
-                     {ParamCatalog::parse(param, value), setting.origin,
-                      setting.source.empty() ? user : setting.source});
+  const auto device = setting.key.size() > scope.size() ? scope_of(spec, scope) : std::nullopt;
+  set_parameter(setting, setting.key, device.value_or(""), params);
 }
 
 SettingKey topology_setting(std::string key, std::string range, std::string_view fallback,
@@ -314,7 +361,9 @@ std::vector<std::string> narrower_keys(std::string_view key) {
     return out;
   }
   for (const DeviceRoom& room : device_rooms()) {
-    if (scope == room.kind) out.push_back("<" + scope + ">" + name);
+    if (scope != room.kind) continue;
+    out.push_back("<" + scope + ">" + name);
+    if (may_differ_by_node(key)) out.push_back("<" + scope + ">@<node>" + name);
   }
   return out;
 }

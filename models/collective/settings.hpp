@@ -36,9 +36,10 @@ std::vector<SettingKey> setting_keys(const ParamCatalog& catalog);
 
 /// Gives `params` what the topology says for all and what the user sets. A setting's scope is a
 /// kind of device ("nic.pcie_width"), a device of the topology ("nic3.pcie_width", and
-/// "spine.latency" for a tier of its network) or none of both ("wire.mtu"). Some change `spec`
-/// instead: "nodes"; "gpu.count" and "nic.count", how many GPUs and cabled NICs of each node there
-/// are; "network.KEY", what the file could say of the network ("network.oversubscription");
+/// "spine.latency" for a tier of its network), a device or kind of one node alone
+/// ("nic3@5.trained_width", see may_differ_by_node()) or none of these ("wire.mtu"). Some change
+/// `spec` instead: "nodes"; "gpu.count" and "nic.count", how many GPUs and cabled NICs of each node
+/// there are; "network.KEY", what the file could say of the network ("network.oversubscription");
 /// "gpu.part" which product all devices of a kind are, "gpu3.part" one of them ("h100" stands for
 /// "h100-sxm"). Then a skeleton's NVLinks are drawn where its GPUs' part says how many they have.
 /// Throws InputError with the setting's place.

@@ -12,6 +12,7 @@
 #include "models/collective/notes.hpp"
 #include "models/gpu/copy_engine.hpp"
 #include "models/host/iommu.hpp"
+#include "models/machine/by_node.hpp"
 #include "models/machine/rooms.hpp"
 #include "models/nic/emulated.hpp"
 #include "models/perftest/params.hpp"
@@ -151,7 +152,8 @@ constexpr std::array kRules{
 
 /// The declared key of a setting: of one device, or of a tier's switches, that of its kind. The
 /// setting's own where it is no parameter's.
-std::string declared_key(const std::string& key, const Machine& machine) {
+std::string declared_key(const std::string& setting, const Machine& machine) {
+  const std::string key = of_all_nodes(setting);
   const Fabric& fabric = machine.fabric();
   const std::string scope = key.substr(0, key.find('.'));
   const auto kind_of = [&](const DeviceSpec& device) {

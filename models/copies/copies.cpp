@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "models/machine/by_node.hpp"
 #include "models/transport/run_plans.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/quantity.hpp"
@@ -105,6 +106,7 @@ void check_packets(const CopyTask& task, Bytes size) {
 
 std::vector<CopyRow> run_copies(const Machine& machine, const CopyTask& task, Bytes size) {
   check_packets(task, size);
+  refuse_idle_nodes(machine.devices(), {0});
   CauseTable causes;
   const std::vector<Plan> plans = plans_of(machine, task, size);
   const std::vector<RunOutcome> outcomes =

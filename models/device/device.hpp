@@ -28,6 +28,7 @@ struct ServerSpec {
   ServerUnit unit{ServerUnit::kBytesPerSecond};
   double capacity{0};        ///< more than 0
   bool of_all_hosts{false};  ///< the first host's serves all
+  bool of_root_port{false};  ///< that of the root complex above the device
 };
 
 /// A server among those of its device.

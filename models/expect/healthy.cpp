@@ -9,6 +9,7 @@
 #include "models/doctor/check_table.hpp"
 #include "models/doctor/checks.hpp"
 #include "models/doctor/patient.hpp"
+#include "models/machine/by_node.hpp"
 #include "models/params/parts.hpp"
 #include "models/pcie/acs.hpp"
 #include "sim/base/error.hpp"
@@ -78,7 +79,8 @@ Change mend_of(const TopologySpec& spec, const ParamCatalog& catalog) {
 }
 
 /// The parameter that a setting is of: "nic.trained_width" of "nic3.trained_width" too.
-std::string parameter_of(const std::string& key, const TopologySpec& spec) {
+std::string parameter_of(const std::string& setting, const TopologySpec& spec) {
+  const std::string key = of_all_nodes(setting);
   const std::size_t dot = key.find('.');
   for (const DeviceSpec& device : spec.node.devices) {
     if (dot != std::string::npos && device.name == key.substr(0, dot)) {

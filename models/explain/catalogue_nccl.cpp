@@ -11,7 +11,7 @@ namespace {
 
 using Variants = std::vector<Variant>;
 
-/// One variable at each of some values, but for the one that it has.
+/// One variable at each of some values, but for the one that it has, which may be missing, too.
 Variants variable(const Site& site, const std::string& name,
                   std::initializer_list<std::string> values) {
   const auto& env = site.healthy().env;
@@ -23,22 +23,31 @@ Variants variable(const Site& site, const std::string& name,
     change.env[name] = value;
     out.push_back({"the environment", name + "=" + value, change});
   }
+  if (now != env.end()) {
+    Change change;
+    change.unset.push_back(name);
+    out.push_back({"the environment", name + " is not set", change});
+  }
   return out;
+}
+
+/// One after the other.
+Variants joined(Variants first, const Variants& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
 }
 
 bool has_network(const Site& site) { return !site.nics().empty(); }
 
 Variants gdr_level(const Site& site) {
   if (!has_network(site)) return {};
-  Variants out = variable(site, "NCCL_NET_GDR_LEVEL", {"LOC"});
-  const Variants read = variable(site, "NCCL_NET_GDR_READ", {"0"});
-  out.insert(out.end(), read.begin(), read.end());
-  return out;
+  return joined(variable(site, "NCCL_NET_GDR_LEVEL", {"LOC"}),
+                variable(site, "NCCL_NET_GDR_READ", {"0"}));
 }
 
 Variants p2p(const Site& site) {
   if (site.gpus().size() < 2) return {};
-  return variable(site, "NCCL_P2P_DISABLE", {"1"});
+  return joined(variable(site, "NCCL_P2P_DISABLE", {"1"}), variable(site, "NCCL_P2P_LEVEL", {}));
 }
 
 Variants shm(const Site& site) {
@@ -69,7 +78,7 @@ Variant takes(const std::vector<std::string>& names, const std::string& where) {
 }
 
 Variants hca(const Site& site) {
-  Variants out;
+  Variants out = variable(site, "NCCL_IB_HCA", {});
   const Site::Devices& nics = site.nics();
   if (nics.size() < 2) return out;
   std::vector<std::string> half;
@@ -91,7 +100,8 @@ Variants algo(const Site& site) { return variable(site, "NCCL_ALGO", {"Ring", "T
 Variants proto(const Site& site) { return variable(site, "NCCL_PROTO", {"Simple", "LL128", "LL"}); }
 
 Variants channels(const Site& site) {
-  return variable(site, "NCCL_MAX_NCHANNELS", {"8", "2", "1"});
+  return joined(variable(site, "NCCL_MAX_NCHANNELS", {"8", "2", "1"}),
+                variable(site, "NCCL_MIN_NCHANNELS", {}));
 }
 
 Variants threads(const Site& site) { return variable(site, "NCCL_NTHREADS", {"128"}); }

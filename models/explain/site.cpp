@@ -52,7 +52,7 @@ bool Site::is_below_switch(const DeviceSpec& device) const {
 double Site::number(const DeviceSpec& device, std::string_view parameter) const {
   const ParamValues* const part = context_->parts.values(device.part, device.scope(), device.place);
   const std::string key = std::string(device.scope()) + "." + std::string(parameter);
-  return params_.number(key, {device.name, &device.settings, part});
+  return params_.number(key, {.device = device.name, .topology = &device.settings, .part = part});
 }
 
 double Site::number(std::string_view key) const { return params_.number(key); }

@@ -21,7 +21,6 @@ void add_page_walks(const DeviceParams& d, DeviceId cpu, RootComplex& root) {
   root.iotlb_entries = count(d, "cpu.iotlb_entries", cpu);
   root.page_walkers = count(d, "cpu.iommu_walkers", cpu);
   root.working_set = d.bytes("cpu.iommu_working_set", cpu);
-  if (root.iommu != IommuMode::kTranslate) return;
   root.port_limits.push_back({Traffic::kTranslated,
                               {"IOMMU page walks", ServerUnit::kRequestsInFlight,
                                static_cast<double>(root.page_walkers)}});

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "models/machine/gdr_possible.hpp"
 #include "models/machine/rooms.hpp"
 #include "models/pcie/acs.hpp"
 
@@ -37,9 +38,9 @@ std::array<PcieCosts, kPcieGenerations> all_costs(const Params& params,
 
 /// Calls visit(wire) for the link of each of a node's NICs that is cabled.
 template <class Visit>
-void each_nic_wire(const Fabric& fabric, const Visit& visit) {
+void each_nic_wire(const Fabric& fabric, std::uint32_t node, const Visit& visit) {
   for (std::size_t n = 0; n < fabric.count(DeviceKind::kNic); ++n) {
-    if (const auto wire = fabric.wire_link(fabric.device(0, DeviceKind::kNic, n))) visit(*wire);
+    if (const auto wire = fabric.wire_link(fabric.device(node, DeviceKind::kNic, n))) visit(*wire);
   }
 }
 
@@ -57,29 +58,92 @@ Machine::Machine(const DeviceParams& devices)
       network_rate_{devices.params().bandwidth("wire.rate")},
       nic_wire_latency_{
           wire_link_latency(devices.params(), devices.params().number("wire.cable_length"))} {
-  resolve_node();
+  resolve_nodes();
   for (std::size_t tier = 0; tier < fabric_->network_tiers().size(); ++tier) {
     const DeviceId device = fabric_->network_switch(tier, 0);
     netswitches_.push_back(room_of(fabric_->device(device)).resolve(devices, device));
   }
   if (fabric_->spec().network.kind != NetworkSpec::Kind::kOneSwitch) check_switch_capacity();
+  refuse_other_gdr();
 }
 
-/// The first node's devices: every node is a copy.
-void Machine::resolve_node() {
+Machine::NodeModels Machine::models_of_node(std::uint32_t node) const {
   const std::size_t devices = fabric_->devices_per_node();
+  NodeModels out;
   for (std::size_t i = 0; i < devices; ++i) {
-    const DeviceId device{i};
-    node_models_.push_back(room_of(fabric_->device(device)).resolve(*devices_, device));
-    own_servers_.push_back(node_models_.back().servers.size());
+    const DeviceId device{node * devices + i};
+    out.push_back(room_of(fabric_->device(device)).resolve(*devices_, device));
   }
-  for (std::size_t i = 0; i < devices; ++i) add_root_port(DeviceId{i});
-  share_memory_of_pretended_hosts();
-  for (std::size_t i = 0; i < devices; ++i) {
+  for (std::size_t i = 0; i < devices; ++i) add_root_port(out, i);
+  // Of pretended hosts the memory is that of one machine.
+  const bool are_pretended = std::ranges::any_of(
+      out, [](const DeviceModel& m) { return m.adapter && m.adapter->is_emulated; });
+  for (DeviceModel& m : out) {
+    if (are_pretended && m.root && m.memory) m.servers[*m.memory->server].of_all_hosts = true;
+  }
+  return out;
+}
+
+void Machine::resolve_nodes() {
+  node_models_ = models_of_node(devices_->like_node());
+  for (std::size_t i = 0; i < node_models_.size(); ++i) {
     first_server_.push_back(servers_per_node_);
     servers_per_node_ += node_models_[i].servers.size();
     server_owner_.resize(servers_per_node_, static_cast<std::uint32_t>(i));
   }
+  for (const std::uint32_t node : devices_->unlike_nodes()) {
+    if (node == devices_->like_node()) continue;
+    NodeModels models = models_of_node(node);
+    refuse_other_servers(models, node);
+    unlike_models_.emplace(node, std::move(models));
+  }
+}
+
+void Machine::refuse_other_servers(const NodeModels& models, std::uint32_t node) const {
+  const auto refuse = [&](const std::string& why) {
+    throw InputError(fabric_->spec().file + ": node " + std::to_string(node) + ": " + why);
+  };
+  if (has_emulated_nics()) {
+    refuse("hosts of emulated NICs are pretended on one machine: none can differ");
+  }
+  const auto is_like = [](const ServerSpec& a, const ServerSpec& b) {
+    return a.kind == b.kind && a.unit == b.unit;
+  };
+  for (std::size_t i = 0; i < models.size(); ++i) {
+    if (std::ranges::equal(models[i].servers, node_models_[i].servers, is_like)) continue;
+    refuse(fabric_->device(DeviceId{i}).name +
+           " would have other limits than on the other nodes, not other values of the same; set "
+           "it for all nodes");
+  }
+}
+
+/// NCCL decides for all nodes alike.
+void Machine::refuse_other_gdr() const {
+  for (const auto& [node, models] : unlike_models_) {
+    for (std::size_t g = 0; g < fabric_->count(DeviceKind::kGpu); ++g) {
+      for (std::size_t n = 0; n < fabric_->count(DeviceKind::kNic); ++n) {
+        const auto on = [&](std::uint32_t at) {
+          return gdr_possible(*this, fabric_->device(at, DeviceKind::kGpu, g),
+                              fabric_->device(at, DeviceKind::kNic, n), {});
+        };
+        const GdrPossible here = on(static_cast<std::uint32_t>(node));
+        if (here.possible == on(devices_->like_node()).possible) continue;
+        throw InputError(fmt::format(
+            "{}: node {}: GPUDirect RDMA of {} and {} is possible on some nodes only{}, and NCCL's "
+            "decisions are made for all alike; set it for all nodes",
+            fabric_->spec().file, node,
+            fabric_->device(fabric_->device(0, DeviceKind::kGpu, g)).name,
+            fabric_->device(fabric_->device(0, DeviceKind::kNic, n)).name,
+            here.why.empty() ? "" : " (" + here.why + ")"));
+      }
+    }
+  }
+}
+
+const Machine::NodeModels& Machine::models_of(std::size_t node) const {
+  if (unlike_models_.empty()) return node_models_;
+  const auto at = unlike_models_.find(node);
+  return at == unlike_models_.end() ? node_models_ : at->second;
 }
 
 bool Machine::has_emulated_nics() const {
@@ -87,30 +151,24 @@ bool Machine::has_emulated_nics() const {
                      [](const DeviceModel& m) { return m.adapter && m.adapter->is_emulated; });
 }
 
-/// Of pretended hosts the memory is that of one machine.
-void Machine::share_memory_of_pretended_hosts() {
-  if (!has_emulated_nics()) return;
-  for (DeviceModel& m : node_models_) {
-    if (m.root && m.memory) m.servers[*m.memory->server].of_all_hosts = true;
-  }
-}
-
 /// What a root complex says of its ports, for the port above this device.
-void Machine::add_root_port(DeviceId device) {
+void Machine::add_root_port(NodeModels& models, std::size_t place) const {
+  const DeviceId device{place};
   const auto above = fabric_->upstream(device);
   // A NIC's further port is below the first one's link.
   if (!above || fabric_->link(*fabric_->upstream_link(device)).b != device) return;
-  const DeviceModel& root = node_models_[above->index()];
+  const DeviceModel& root = models[above->index()];
   if (!root.root) return;
-  DeviceModel& m = node_models_[device.index()];
   for (const RootComplex::PortLimit& limit : root.root->port_limits) {
-    m.port->limits.push_back({limit.traffic, m.add_server(limit.server)});
+    ServerSpec server = limit.server;
+    server.of_root_port = true;
+    models[place].port->limits.push_back({limit.traffic, models[place].add_server(server)});
   }
 }
 
 Bandwidth Machine::fastest_nic_link() const {
   std::optional<Bandwidth> fastest;
-  each_nic_wire(*fabric_, [&](LinkId wire) {
+  each_nic_wire(*fabric_, devices_->like_node(), [&](LinkId wire) {
     const Bandwidth rate = link_rate(wire);
     if (!fastest || *fastest < rate) fastest = rate;
   });
@@ -128,7 +186,9 @@ bool Machine::network_spreads() const {
 
 bool Machine::network_never_blocks() const {
   if (has_one_switch()) return true;
-  if (!network_spreads() || fabric_->spec().network.inside != NetworkSpec::Inside::kTree) {
+  const NetworkSpec& network = fabric_->spec().network;
+  if (!network_spreads() || network.inside != NetworkSpec::Inside::kTree ||
+      !network.failed_uplinks.empty()) {
     return false;
   }
   const std::vector<NetworkTier>& tiers = fabric_->network_tiers();
@@ -184,7 +244,7 @@ std::optional<Machine::SwitchLoad> Machine::load_of_one_switch() const {
   const DeviceId id = fabric_->network_switch(0, 0);
   SwitchLoad out{0, 0, model(id).network->capacity.as_gigabytes_per_s(),
                  fastest_nic_link().as_gigabytes_per_s(), fabric_->device(id).part};
-  each_nic_wire(*fabric_, [&](LinkId wire) {
+  each_nic_wire(*fabric_, devices_->like_node(), [&](LinkId wire) {
     ++out.nics;
     out.needed += link_rate(wire).as_gigabytes_per_s();
   });
@@ -195,7 +255,9 @@ std::optional<Machine::SwitchLoad> Machine::load_of_one_switch() const {
 
 const DeviceModel& Machine::model(DeviceId device) const {
   const std::optional<std::size_t> tier = fabric_->tier_of(device);
-  return tier ? netswitches_[*tier] : node_models_[device.index() % node_models_.size()];
+  if (tier) return netswitches_[*tier];
+  const std::size_t devices = node_models_.size();
+  return models_of(device.index() / devices)[device.index() % devices];
 }
 
 Duration Machine::wire_latency(LinkId wire) const {
@@ -311,7 +373,7 @@ Machine::Declared Machine::declared(ServerId server) const {
   const std::size_t owner = server_owner_[in_node];
   const std::size_t number = in_node - first_server_[owner];
   return {DeviceId{index / servers_per_node_ * fabric_->devices_per_node() + owner},
-          &node_models_[owner].servers[number], number >= own_servers_[owner]};
+          &models_of(index / servers_per_node_)[owner].servers[number]};
 }
 
 std::optional<DeviceId> Machine::memory_behind(ServerId server) const {
@@ -342,7 +404,7 @@ Cause Machine::cause(ServerId server) const {
   if (is_link(server)) return link_cause(LinkId{server.index() / 2}, server.index() % 2 == 0);
   const Declared found = declared(server);
   return {found.spec->kind,
-          (found.of_root_port ? "root port above " : "") + fabric_->full_name(found.device)};
+          (found.spec->of_root_port ? "root port above " : "") + fabric_->full_name(found.device)};
 }
 
 /// "32 links up from leaf3"; above the leaves the whole pod's. "2 links leaf3 -> leaf4".

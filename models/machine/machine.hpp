@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -28,17 +29,22 @@ using ServerId = Id<struct ServerTag>;
 /// 1), then those that the devices declare, node by node. Where the network's load is spread, all
 /// links of a trunk (Fabric::trunk) fill alike, and the first stands for them together.
 ///
+/// Nodes are alike but for what is set for one alone (may_differ_by_node()): such a node has device
+/// models of its own, with the same servers, and NCCL sees nothing of the difference.
+///
 /// Resolved when it is made, from then on constant: threads may share it.
 class Machine {
  public:
   /// Throws InputError: a part, a model or a PCIe link that does not exist; a network whose
-  /// switches have not the capacity. `devices` must outlive it.
+  /// switches have not the capacity; a node that differs in which limits there are, or in what
+  /// GPUDirect RDMA can do. `devices` must outlive it.
   explicit Machine(const DeviceParams& devices);
 
   const Fabric& fabric() const { return *fabric_; }
   /// For setting up: by name.
   const DeviceParams& devices() const { return *devices_; }
   const DeviceModel& model(DeviceId device) const;
+  bool has_unlike_nodes() const { return !unlike_models_.empty(); }
   const WireCosts& wire() const { return wire_; }
   const WirePackets& packets() const { return packets_; }
   const Routing& routing() const { return routing_; }
@@ -123,7 +129,6 @@ class Machine {
   struct Declared {
     DeviceId device;
     const ServerSpec* spec;
-    bool of_root_port;
   };
 
   /// How many links a server stands for: a trunk's where the load is spread.
@@ -131,9 +136,13 @@ class Machine {
     return routing_.spread() ? fabric_->trunk(link).count : 1;
   }
   Declared declared(ServerId server) const;
-  void resolve_node();
-  void add_root_port(DeviceId device);
-  void share_memory_of_pretended_hosts();
+  using NodeModels = std::vector<DeviceModel>;  // by device of a node
+  NodeModels models_of_node(std::uint32_t node) const;
+  const NodeModels& models_of(std::size_t node) const;
+  void resolve_nodes();
+  void add_root_port(NodeModels& models, std::size_t place) const;
+  void refuse_other_servers(const NodeModels& models, std::uint32_t node) const;
+  void refuse_other_gdr() const;
   void check_switch_capacity() const;
   std::string trunk_place(const Link& link, std::size_t links, bool forward) const;
 
@@ -147,11 +156,11 @@ class Machine {
   Duration completion_timeout_;
   Bandwidth network_rate_;
   Duration nic_wire_latency_;
-  std::vector<DeviceModel> node_models_;     // by device of a node; all nodes are alike
-  std::vector<DeviceModel> netswitches_;     // by tier of the network
-  std::vector<std::size_t> own_servers_;     // by device of a node: without its root port's
-  std::vector<std::size_t> first_server_;    // by device of a node
-  std::vector<std::uint32_t> server_owner_;  // by server of a node: the device
+  NodeModels node_models_;                           // of all nodes that are alike
+  std::map<std::size_t, NodeModels> unlike_models_;  // by node, of the others
+  std::vector<DeviceModel> netswitches_;             // by tier of the network
+  std::vector<std::size_t> first_server_;            // by device of a node
+  std::vector<std::uint32_t> server_owner_;          // by server of a node: the device
   std::size_t servers_per_node_{0};
 };
 

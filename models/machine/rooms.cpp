@@ -40,12 +40,19 @@ const DeviceRoom& room_of(const DeviceSpec& device) {
 
 UsedParams used_params(const DeviceParams& params) {
   const Fabric& fabric = params.fabric();
-  std::map<std::string_view, std::vector<DeviceId>> devices;  // by kind, the first node's
+  std::map<std::string_view, std::vector<DeviceId>> devices;  // by kind
   for (const DeviceRoom& room : device_rooms()) devices[room.kind];
   const auto add = [&](DeviceId id) { devices[fabric.device(id).scope()].push_back(id); };
-  for (std::size_t i = 0; i < fabric.devices_per_node(); ++i) add(DeviceId{i});
+  const std::size_t first = params.like_node() * fabric.devices_per_node();
+  for (std::size_t i = 0; i < fabric.devices_per_node(); ++i) add(DeviceId{first + i});
   for (std::size_t tier = 0; tier < fabric.network_tiers().size(); ++tier) {
     add(fabric.network_switch(tier, 0));
+  }
+  for (const std::uint32_t node : params.unlike_nodes()) {
+    for (std::size_t i = 0; i < fabric.devices_per_node(); ++i) {
+      const DeviceId id{node * fabric.devices_per_node() + i};
+      if (node != params.like_node() && !params.scope(id).on_node.empty()) add(id);
+    }
   }
   UsedParams out;
   for (const ParamSpec& spec : params.params().catalog().specs()) {
@@ -55,7 +62,9 @@ UsedParams used_params(const DeviceParams& params) {
       continue;
     }
     for (const DeviceId id : kind->second) {
-      out.add(spec.key, fabric.device(id).name, params.params().get(spec.key, params.scope(id)));
+      const ParamScope scope = params.scope(id);
+      const std::string_view name = scope.on_node.empty() ? scope.device : scope.on_node;
+      out.add(spec.key, name, params.params().get(spec.key, scope));
     }
   }
   return out;

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstdint>
+#include <map>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -14,13 +17,18 @@ namespace weft {
 /// outlive it.
 class DeviceParams {
  public:
-  /// Throws InputError if the topology names a part that does not exist.
+  /// Throws InputError if the topology names a part that does not exist, or something is set for a
+  /// node that does not.
   DeviceParams(const Fabric& fabric, const Params& params, const PartLibrary& parts);
 
   const Fabric& fabric() const { return *fabric_; }
   /// For parameters without a device ("wire.mtu").
   const Params& params() const { return *params_; }
   ParamScope scope(DeviceId device) const;
+  /// The nodes of which something is set that is not set for all, ascending.
+  const std::vector<std::uint32_t>& unlike_nodes() const { return unlike_nodes_; }
+  /// The first of the others; where there are none, the first of all.
+  std::uint32_t like_node() const { return like_node_; }
 
   double number(std::string_view key, DeviceId device) const {
     return params_->number(key, scope(device));
@@ -46,6 +54,9 @@ class DeviceParams {
   const Params* params_;
   std::vector<const ParamValues*> part_of_;       // by device of one node
   std::vector<const ParamValues*> part_of_tier_;  // of the network's switches
+  std::map<DeviceId, std::string> on_node_;       // "nic3@5", of what is set for it alone
+  std::vector<std::uint32_t> unlike_nodes_;
+  std::uint32_t like_node_{0};
 };
 
 }  // namespace weft

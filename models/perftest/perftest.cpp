@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "models/machine/by_node.hpp"
 #include "models/machine/device_name.hpp"
 #include "models/machine/gdr_possible.hpp"
 #include "models/perftest/meter.hpp"
@@ -348,6 +349,8 @@ PerftestEnds perftest_ends(const Machine& machine, const PerftestOptions& option
   out.to = memory_of(machine, parse_device_name(options.to, "--to", 1), "--to", options.memory);
   out.from_nic = nic_of(machine, options.from_nic, "--from-nic", out.from);
   out.to_nic = nic_of(machine, options.to_nic, "--to-nic", out.to);
+  const Fabric& fabric = machine.fabric();
+  refuse_idle_nodes(machine.devices(), {*fabric.node_of(out.from), *fabric.node_of(out.to)});
   for (const DeviceId nic : {out.from_nic, out.to_nic}) {
     if (!machine.model(nic).adapter->is_emulated) continue;
     throw InputError(machine.fabric().full_name(nic) +

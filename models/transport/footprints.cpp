@@ -62,8 +62,10 @@ struct OnFirstNodes {
   std::vector<std::uint32_t> nodes;  ///< that it meets, in this order
 };
 
-/// None if it leaves a node through a network where it matters which nodes they are.
+/// None if it matters which nodes they are: where some are not like the others, or it leaves one
+/// through a network of several switches.
 std::optional<OnFirstNodes> on_first_nodes(const Machine& machine, std::span<const Leg> walk) {
+  if (machine.has_unlike_nodes()) return std::nullopt;
   const Fabric& fabric = machine.fabric();
   OnFirstNodes out{{walk.begin(), walk.end()}, {}};
   const auto move = [&](DeviceId& device) {

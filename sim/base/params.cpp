@@ -177,6 +177,24 @@ void Params::set_by_user(std::string_view key, std::string_view kind, ParamValue
   user_[std::string(key)] = std::move(value);
 }
 
+ParamValues Params::of_single_nodes() const {
+  ParamValues out;
+  for (const auto& [key, value] : user_) {
+    if (key.find('@') != std::string::npos) out.emplace(key, value);
+  }
+  return out;
+}
+
+void Params::move_node(std::uint32_t from, std::uint32_t to) {
+  const std::string here = "@" + std::to_string(from) + ".";
+  for (const auto& [key, value] : of_single_nodes()) {
+    const std::size_t at = key.find(here);
+    if (at == std::string::npos) continue;
+    user_.erase(key);
+    user_[key.substr(0, at) + "@" + std::to_string(to) + key.substr(at + here.size() - 1)] = value;
+  }
+}
+
 void Params::set_by_topology(std::string_view key, ParamValue value) {
   catalog_->require(key);
   topology_[std::string(key)] = std::move(value);
@@ -197,8 +215,9 @@ ParamValue Params::get(std::string_view key, const ParamScope& scope) const {
     return at == values->end() ? nullptr : &at->second;
   };
   const ParamValue* found = nullptr;
-  if (!scope.device.empty()) {
-    found = find(&user_, std::string(scope.device) + "." + std::string(name));
+  for (const std::string_view device : {scope.on_node, scope.device}) {
+    if (found != nullptr || device.empty()) continue;
+    found = find(&user_, std::string(device) + "." + std::string(name));
   }
   if (found == nullptr) found = find(&user_, key);
   if (found == nullptr) found = find(scope.topology, name);

@@ -24,11 +24,12 @@ Origin parse_origin(std::string_view text);
 /// The declaration of one parameter: the only place where its key, unit, range and default stand.
 ///
 /// `key` is "<scope>.<name>". Where the scope is a kind of device (gpu, nic, cpu, ...) the value
-/// may differ from device to device (a part file, the topology, "--set nic3.pcie_width=8"). Numbers
-/// are in the unit's canonical form. For Unit::kChoice, `choices` lists the words separated by
-/// spaces and `fallback` is the index of the default. For Unit::kFlags, the first word of `choices`
-/// is bit 0, the second bit 1, and so on, and numbers are bit masks. `allowed` are the only numbers
-/// that can be, ascending, where not all of the range can.
+/// may differ from device to device (a part file, the topology, "--set nic3.pcie_width=8"), and
+/// that of some from node to node ("--set nic3@5.trained_width=8"). Numbers are in the unit's
+/// canonical form. For Unit::kChoice, `choices` lists the words separated by spaces and `fallback`
+/// is the index of the default. For Unit::kFlags, the first word of `choices` is bit 0, the second
+/// bit 1, and so on, and numbers are bit masks. `allowed` are the only numbers that can be,
+/// ascending, where not all of the range can.
 struct ParamSpec {
   std::string_view key;
   Unit unit;
@@ -95,7 +96,8 @@ class ParamCatalog {
 /// Who asks for a parameter: a device with what its topology file and its part say of it.
 /// All members may be absent; not owned.
 struct ParamScope {
-  std::string_view device = {};  ///< "nic3"
+  std::string_view device = {};   ///< "nic3"
+  std::string_view on_node = {};  ///< "nic3@5", where something is set for that one alone
   const ParamValues* topology = nullptr;
   const ParamValues* part = nullptr;
 };
@@ -118,8 +120,9 @@ class UsedParams {
 };
 
 /// The parameters of one run. A value is looked for in this order: what the user set for the device
-/// ("nic3.pcie_width"), what the user set for its kind ("nic.pcie_width"), the topology's word on
-/// the device, its part, what the topology sets for all, the declared default.
+/// of one node ("nic3@5.trained_width"), for the device ("nic3.pcie_width"), for its kind
+/// ("nic.pcie_width"), the topology's word on the device, its part, what the topology sets for all,
+/// the declared default.
 class Params {
  public:
   explicit Params(const ParamCatalog& catalog) : catalog_{&catalog} {}
@@ -129,6 +132,10 @@ class Params {
   /// `--set KEY=VALUE` and a scenario's `set`: highest precedence. `key` is "<scope>.<name>" or
   /// "<device>.<name>" with `kind` the device's kind. Throws InputError.
   void set_by_user(std::string_view key, std::string_view kind, ParamValue value);
+  /// What the user set for devices of one node: "nic3@5.trained_width", ...
+  ParamValues of_single_nodes() const;
+  /// What is set for devices of one node is from now on set for those of another.
+  void move_node(std::uint32_t from, std::uint32_t to);
   /// What the topology file says for all: beats defaults only.
   void set_by_topology(std::string_view key, ParamValue value);
 

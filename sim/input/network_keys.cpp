@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -62,6 +63,7 @@ constexpr std::array kInsideWords = words_of(kInsides);
 constexpr std::array kPathWords = words_of(kPaths);
 constexpr std::int64_t kMostSwitchPorts = 4096;
 constexpr std::string_view kRatioForm = "number above 0";
+constexpr std::string_view kFailedForm = "LEAF:LINKS, several joined by +";
 constexpr std::string_view kNeeded = "none: a torus needs it, such as 8x8x8";
 
 constexpr KeySpec count_key(std::string_view name, std::string_view fallback,
@@ -122,7 +124,10 @@ constexpr std::array kNetworkKeys{
             "a dragonfly's routes between groups: over one global link, or over a third group "
             "each, chosen as equal routes are",
             kPathWords},
-    KeySpec{"dims", "numbers joined by x", kNeeded, "leaves along each dimension of a torus"}};
+    KeySpec{"dims", "numbers joined by x", kNeeded, "leaves along each dimension of a torus"},
+    KeySpec{"failed_uplinks", kFailedForm, "none",
+            "how many links to spines are down, of leaves by their number (leaf3:2+leaf7:1); what "
+            "they carried is spread over the others"}};
 
 /// The word of a meaning, of the first one "": it is the fallback.
 template <class Words, class Meaning>
@@ -174,6 +179,29 @@ std::vector<std::uint32_t> dims_of(const std::string& text) {
   return dims;
 }
 
+/// "leaf3:2+leaf7:1".
+std::map<std::uint32_t, std::uint32_t> failed_uplinks_of(const std::string& text) {
+  constexpr std::string_view kLeaf = "leaf";
+  std::map<std::uint32_t, std::uint32_t> out;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find('+', begin), text.size());
+    const std::string one = text.substr(begin, end - begin);
+    const std::size_t colon = one.find(':');
+    if (!one.starts_with(kLeaf) || colon == std::string::npos) {
+      throw InputError(
+          "'" + one + "' is not a leaf and how many of its uplinks are down, such as " + "leaf3:2");
+    }
+    constexpr KeySpec kLeaves{"leaf", "", "", "", {}, 0, (1 << 24) - 1};
+    const std::uint32_t leaf = count_of(kLeaves, one.substr(kLeaf.size(), colon - kLeaf.size()));
+    constexpr KeySpec kLinks = count_key("failed_uplinks", "", "");
+    if (!out.emplace(leaf, count_of(kLinks, one.substr(colon + 1))).second) {
+      throw InputError("leaf" + std::to_string(leaf) + " stands there twice");
+    }
+    begin = end + 1;
+  }
+  return out;
+}
+
 [[noreturn]] void refuse_key(std::string_view key) {
   std::vector<std::string> names;
   for (const KeySpec& known : kNetworkKeys) names.emplace_back(known.name);
@@ -208,6 +236,10 @@ void set_network(NetworkSpec& network, std::string_view key, const std::string& 
     network.dims = dims_of(text);
     return;
   }
+  if (key == "failed_uplinks") {
+    network.failed_uplinks = failed_uplinks_of(text);
+    return;
+  }
   if (key == "placement") {
     network.placement = word(kPlacements, text, "placement");
     return;
@@ -236,6 +268,13 @@ std::string network_text(const NetworkSpec& network, std::string_view key) {
   if (key == "paths") return text_of(kPaths, network.paths);
   if (key == "placement") return text_of(kPlacements, network.placement);
   if (key == "dims") return fmt::format("{}", fmt::join(network.dims, "x"));
+  if (key == "failed_uplinks") {
+    std::string out;
+    for (const auto& [leaf, links] : network.failed_uplinks) {
+      out += fmt::format("{}leaf{}:{}", out.empty() ? "" : "+", leaf, links);
+    }
+    return out;
+  }
   for (const auto& [name, count] : kCounts) {
     if (name == key) return network.*count ? std::to_string(*(network.*count)) : "";
   }

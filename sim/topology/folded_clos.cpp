@@ -36,9 +36,11 @@ class Sizing : private NetworkSizing {
     } else {
       add_pods();
     }
-    return std::move(tiers_);
+    return tiers_;
   }
 
+  /// Precondition: the tiers are known.
+  void check_failed() const;
   const Cabling& cabling() const { return cabling_; }
   LocalLinks racks() const {
     return {spec_.inside, rack_, std::size_t{cabling_.planes} * leaves() / rack_,
@@ -159,6 +161,21 @@ void Sizing::add_pods() {
                     .ports = *spec_.ports});
 }
 
+/// Each leaf keeps an uplink.
+void Sizing::check_failed() const {
+  for (const auto& [number, failed] : spec_.failed_uplinks) {
+    const NetworkTier& leaf = tiers_.front();
+    const std::string name = "leaf" + std::to_string(number);
+    if (number >= leaf.groups) {
+      refuse("failed_uplinks: there is no " + name + "; the leaves are leaf0 to leaf" +
+             std::to_string(leaf.groups - 1));
+    }
+    if (failed < leaf.up) continue;
+    refuse("failed_uplinks: " + std::to_string(failed) + " of the " + plural(leaf.up, "uplink") +
+           " of " + name + "; one has to be left");
+  }
+}
+
 /// As many ports up as the ratio says.
 std::uint32_t Sizing::ports_up(std::uint32_t down, std::optional<double> oversubscription,
                                const std::string& down_key, const std::string& ratio_key) const {
@@ -202,9 +219,10 @@ std::uint32_t clos_tiers(const NetworkSpec& spec) {
 }
 
 FoldedClos::FoldedClos(const NetworkSpec& spec, std::uint32_t nodes, std::uint32_t nics_per_node)
-    : link_base_{0}, planes_{1}, racks_{Inside::kTree, 1, 0, 1} {
+    : link_base_{0}, planes_{1}, racks_{Inside::kTree, 1, 0, 1}, failed_{spec.failed_uplinks} {
   Sizing sizing(spec, nodes, nics_per_node);
   const std::vector<NetworkTier> tiers = sizing.tiers();
+  sizing.check_failed();
   set(tiers, sizing.cabling());
   planes_ = sizing.cabling().planes;
   racks_ = sizing.racks();
@@ -253,7 +271,29 @@ Trunk FoldedClos::trunk(std::size_t link) const {
   const std::size_t tier = tier_of_link(link);
   const std::size_t count = std::size_t{tiers()[tier].group_size} * tiers()[tier].up;
   const std::size_t in_tier = link - link_base_[tier];
-  return {LinkId{link_base_[tier] + in_tier / count * count}, count};
+  const std::size_t group = in_tier / count;
+  return {LinkId{link_base_[tier] + group * count}, tier == 0 ? uplinks(0, group) : count};
+}
+
+std::size_t FoldedClos::uplinks(std::size_t tier, std::size_t number) const {
+  const std::size_t all = tiers()[tier].up;
+  if (tier > 0 || failed_.empty()) return all;
+  const auto at = failed_.find(static_cast<std::uint32_t>(number));
+  return at == failed_.end() ? all : all - at->second;
+}
+
+/// Which of the spines above it is the same for all of a message's way: the cores above one spine
+/// are above the spines of that number in the other pods. A leaf's last uplinks lead to its last
+/// spines, so those that reach it are its first ones.
+std::optional<std::size_t> FoldedClos::first_uplink(std::size_t from, std::size_t to,
+                                                    std::uint64_t& pick) const {
+  const std::size_t parents = tiers().front().parents;
+  const std::size_t up = uplinks(0, from);
+  const std::size_t reaching = std::min(parents, uplinks(0, to));
+  const std::size_t choices = up / parents * reaching + std::min(up % parents, reaching);
+  if (choices == 0) return std::nullopt;
+  const std::size_t choice = take_choice(pick, choices);
+  return choice / reaching * parents + choice % reaching;
 }
 
 bool FoldedClos::has_equal_routes() const {
@@ -290,9 +330,11 @@ std::optional<NetworkSteps> FoldedClos::route(std::size_t from, std::size_t to,
   while (at / tiers()[tier].group_size != way_to.back()) {
     if (tier + 1 == tiers().size()) return std::nullopt;
     const NetworkTier& t = tiers()[tier];
-    const std::size_t uplink = take_choice(pick, t.up);
-    steps.push_back({link_base_[tier] + at * t.up + uplink, true});
-    at = parent_of(tier, at, uplink);
+    const std::optional<std::size_t> uplink =
+        tier == 0 ? first_uplink(from, to, pick) : std::optional(take_choice(pick, t.up));
+    if (!uplink) return std::nullopt;
+    steps.push_back({link_base_[tier] + at * t.up + *uplink, true});
+    at = parent_of(tier, at, *uplink);
     way_to.push_back(group_above(tier, way_to.back()));
     ++tier;
   }
@@ -302,8 +344,9 @@ std::optional<NetworkSteps> FoldedClos::route(std::size_t from, std::size_t to,
     const std::size_t in_group = at % tiers()[tier + 1].group_size;
     way_to.pop_back();
     at = way_to.back() * t.group_size + in_group / t.parents;
-    const std::size_t uplink =
-        in_group % t.parents + t.parents * take_choice(pick, t.up / t.parents);
+    const std::size_t parent = in_group % t.parents;
+    const std::size_t links = (uplinks(tier, at) - parent + t.parents - 1) / t.parents;
+    const std::size_t uplink = parent + t.parents * take_choice(pick, links);
     steps.push_back({link_base_[tier] + at * t.up + uplink, false});
   }
   return steps;

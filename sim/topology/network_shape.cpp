@@ -92,6 +92,11 @@ constexpr std::array kOthers{
               [](const NetworkSpec& spec) { return spec.paths != NetworkSpec::Paths::kMinimal; },
               [](NetworkSpec& spec) { spec.paths = NetworkSpec::Paths::kMinimal; }, is_dragonfly,
               kGroups},
+    OtherRule{"failed_uplinks",
+              [](const NetworkSpec& spec) { return !spec.failed_uplinks.empty(); },
+              [](NetworkSpec& spec) { spec.failed_uplinks.clear(); },
+              [](const NetworkSpec& spec) { return is_clos(spec) && has_spines(spec); },
+              "leaf-spine, rail-optimised and fat-tree networks with spines"},
     OtherRule{"dims", [](const NetworkSpec& spec) { return !spec.dims.empty(); },
               [](NetworkSpec& spec) { spec.dims.clear(); },
               [](const NetworkSpec& spec) { return spec.kind == Kind::kTorus; }, "torus networks"}};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -111,6 +112,8 @@ struct NetworkSpec {
   std::optional<std::uint32_t> globals{};  ///< ports for other groups, of a leaf (plus: a spine)
   Paths paths{Paths::kMinimal};
   std::vector<std::uint32_t> dims{};  ///< of a torus: leaves along each dimension
+  /// Of a folded Clos: how many links to spines are down, by the leaf's number.
+  std::map<std::uint32_t, std::uint32_t> failed_uplinks{};
   NetworkTierSpec leaf{};
   NetworkTierSpec spine{};
   NetworkTierSpec core{};

@@ -552,7 +552,8 @@ TEST(TopologyWrite, SaysEveryKeyOfANetworkThatIsSet) {
   for (const KeySpec& key : network_keys()) {
     NetworkSpec network;
     bool said = false;
-    for (const char* value : {"3", "round-robin", "torus", "ring", "valiant", "2x3"}) {
+    for (const char* value :
+         {"3", "round-robin", "torus", "ring", "valiant", "2x3", "leaf3:2+leaf7:1"}) {
       try {
         set_network(network, key.name, value);
         said = true;

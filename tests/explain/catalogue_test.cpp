@@ -45,18 +45,32 @@ TEST(Catalogue, LeavesOutWhatOneNodeDoesNotHave) {
 
 /// What an entry changes on a machine, variant by variant.
 std::vector<std::vector<std::string>> lines_of(std::string_view id, TopologySpec spec,
-                                               std::vector<ScenarioSetting> set = {}) {
+                                               std::vector<ScenarioSetting> set = {},
+                                               const std::map<std::string, std::string>& env = {}) {
   const ParamCatalog catalog = make_catalog();
   const PartLibrary parts(catalog);
   const CaseContext context{catalog, parts, {}, 2};
   MachineCase healthy;
   healthy.spec = std::move(spec);
   healthy.set = std::move(set);
+  healthy.env = env;
   std::vector<std::vector<std::string>> out;
   for (const Suspect& suspect : suspects_of(catalogue(), Site(healthy, context))) {
     if (suspect.entry->id == id) out.push_back(suspect.variant.change.lines());
   }
   return out;
+}
+
+// What the healthy run needs and has, the slow one may lack.
+TEST(Catalogue, AVariableOfTheHealthyRunMayBeMissing) {
+  using Lines = std::vector<std::vector<std::string>>;
+  EXPECT_EQ(lines_of("p2p-off", small(), {}, {{"NCCL_P2P_LEVEL", "SYS"}}),
+            (Lines{{"NCCL_P2P_DISABLE=1"}, {"unset NCCL_P2P_LEVEL"}}));
+  EXPECT_EQ(
+      lines_of("gdr-level", small(), {}, {{"NCCL_NET_GDR_LEVEL", "SYS"}}),
+      (Lines{{"NCCL_NET_GDR_LEVEL=LOC"}, {"unset NCCL_NET_GDR_LEVEL"}, {"NCCL_NET_GDR_READ=0"}}));
+  const Lines channels = lines_of("channels", small(), {}, {{"NCCL_MIN_NCHANNELS", "8"}});
+  EXPECT_EQ(channels.back(), (std::vector<std::string>{"unset NCCL_MIN_NCHANNELS"}));
 }
 
 std::string replaced(std::string text, const std::string& from, const std::string& to) {

@@ -194,6 +194,7 @@ std::string allowed_value(const SettingKey& key) {
   std::string range = key.range;
   if (range.starts_with("whole number")) return "2";
   if (range.starts_with("number")) return "2";
+  if (range.starts_with("LEAF:LINKS")) return "leaf0:2";
   if (range.starts_with("one of: ")) range = range.substr(8);
   return range.substr(0, range.find(','));
 }
@@ -204,7 +205,10 @@ std::string with_device(const std::string& key) {
       {"<cpu>", "cpu0"}, {"<switch>", "pcisw0"},     {"<gpu>", "gpu0"},
       {"<nic>", "nic0"}, {"<nvswitch>", "nvswitch"}, {"<virtual-root>", "pcisw3"}};
   for (const auto& [kind, device] : kDevices) {
-    if (key.starts_with(kind)) return device + key.substr(kind.size());
+    if (!key.starts_with(kind)) continue;
+    constexpr std::string_view kOnNode = "@<node>";
+    const std::string rest = key.substr(kind.size());
+    return device + (rest.starts_with(kOnNode) ? "@1" + rest.substr(kOnNode.size()) : rest);
   }
   return key;
 }
@@ -250,8 +254,9 @@ TEST(SettingKeys, NameEverySettingThatIsNoParameter) {
   }
   for (const std::string& key : candidates) {
     bool taken = false;
-    for (const char* value : {"2", "packed", "leaf-spine", "ring", "minimal", "sapphire-rapids",
-                              "pex89144", "h100", "connectx-7", "nvswitch-3", "quantum-2"}) {
+    for (const char* value :
+         {"2", "packed", "leaf-spine", "ring", "minimal", "leaf0:2", "sapphire-rapids", "pex89144",
+          "h100", "connectx-7", "nvswitch-3", "quantum-2"}) {
       taken = taken || setting_refusal(key, value).empty();
     }
     EXPECT_EQ(taken, listed.contains(key)) << key;

@@ -122,6 +122,65 @@ TEST(Network, RailsJoinTheSameNicOfEveryNode) {
   EXPECT_EQ(way(fabric, nic_of(fabric, 0, 3), nic_of(fabric, 0, 4)).size(), 5U) << "another rail";
 }
 
+// Of a leaf with failed uplinks no message takes one, and each of the others is still taken.
+TEST(Network, FailedUplinksAreGoneAround) {
+  struct Case {
+    Kind kind;
+    std::uint32_t leaf_up;
+    std::uint32_t spines;
+    std::uint32_t failed;
+  };
+  for (const Case& c : {Case{Kind::kLeafSpine, 8, 8, 3}, Case{Kind::kLeafSpine, 8, 4, 3},
+                        Case{Kind::kLeafSpine, 8, 4, 5}, Case{Kind::kFatTree, 8, 8, 3},
+                        Case{Kind::kFatTree, 8, 4, 6}, Case{Kind::kRailOptimised, 8, 4, 7}}) {
+    NetworkSpec spec = network(c.kind);
+    spec.ports = 16;
+    spec.leaf_down = 8;
+    spec.leaf_up = c.leaf_up;
+    spec.spines = c.spines;
+    spec.failed_uplinks = {{1, c.failed}, {3, 1}};
+    const bool is_rails = c.kind == Kind::kRailOptimised;
+    const Fabric fabric = fabric_of(spec, is_rails ? 32 : 8, is_rails ? 2 : 8);
+    const std::uint32_t far = is_rails ? 16 : 6;  // on a leaf with all uplinks
+    const std::uint32_t one = is_rails ? 0 : 1;   // its NIC 1 is on leaf1
+    ASSERT_EQ(fabric.full_name(leaf_of(fabric, one, 1)), "leaf1");
+    ASSERT_THAT(fabric.full_name(leaf_of(fabric, far, 1)),
+                testing::Not(testing::AnyOf("leaf1", "leaf3")));
+    std::set<LinkId> used;
+    for (std::uint64_t pick = 0; pick < 4096; ++pick) {
+      for (const auto& [from, to] : {std::pair{one, far}, std::pair{far, one}}) {
+        EXPECT_FALSE(way(fabric, nic_of(fabric, from, 1), nic_of(fabric, to, 1), pick).empty());
+        const std::optional<Route> route =
+            fabric.wire_route(nic_of(fabric, from, 1), nic_of(fabric, to, 1), pick);
+        ASSERT_TRUE(route);
+        for (const Hop hop : *route) {
+          const Link link = fabric.link(hop.link);
+          if (fabric.full_name(link.a) == "leaf1") used.insert(hop.link);
+        }
+      }
+    }
+    EXPECT_EQ(used.size(), c.leaf_up - c.failed);
+    const Trunk trunk = fabric.trunk(*used.begin());
+    EXPECT_EQ(trunk.first, *used.begin()) << "the last ones are down";
+    EXPECT_EQ(trunk.count, c.leaf_up - c.failed);
+  }
+}
+
+TEST(Network, EachLeafKeepsAnUplink) {
+  NetworkSpec spec = network(Kind::kLeafSpine);
+  spec.failed_uplinks = {{3, 32}};
+  EXPECT_EQ(
+      refusal(spec),
+      "f.yaml:20:3: fabric: failed_uplinks: 32 of the 32 uplinks of leaf3; one has to be left");
+  spec.failed_uplinks = {{32, 1}};
+  EXPECT_EQ(
+      refusal(spec),
+      "f.yaml:20:3: fabric: failed_uplinks: there is no leaf32; the leaves are leaf0 to leaf31");
+  spec.kind = Kind::kTorus;
+  EXPECT_THAT(refusal(spec), HasSubstr("'failed_uplinks' belongs to leaf-spine, rail-optimised and "
+                                       "fat-tree networks with spines"));
+}
+
 TEST(Network, RailsNeedNotBeJoined) {
   NetworkSpec spec = network(Kind::kRailOptimised);
   spec.tiers = 1;

@@ -38,8 +38,8 @@ void PlanBuilder::connect_nodes(Connection& connection, const Protocol& protocol
                      " and " + fabric.full_name(to_nic) +
                      (cabled ? ", and NCCL does not go round by another GPU here (PXN)" : ""));
   }
-  const bool is_emulated = is_emulated_[in_node(from_nic)];
-  if (is_emulated != is_emulated_[in_node(to_nic)]) {
+  const bool is_emulated = is_emulated_[from_nic];
+  if (is_emulated != is_emulated_[to_nic]) {
     throw InputError(fabric.spec().file + ": one of " + fabric.full_name(from_nic) + " and " +
                      fabric.full_name(to_nic) + " is emulated (nic.emulation), the other is not");
   }
@@ -112,7 +112,7 @@ void PlanBuilder::connect_queue_pair(Connection& connection, Operations& operati
     q.receive_cq = connection.ready;
   } else {
     q.receive_cq = landed_at(between.to_gpu);
-    q.receive_lag = lag("proxy sees the completion", completion_latency_[in_node(between.to_nic)]);
+    q.receive_lag = lag("proxy sees the completion", completion_latency_[between.to_nic]);
     const FlagIndex told = told_of_arrivals(between, channel, landed);
     after_load(told, between.to_gpu, operations.peer_cpu, channel, connection.ready, kNoIndex);
   }
@@ -134,8 +134,8 @@ FlagIndex PlanBuilder::told_of_arrivals(const Between& between, std::uint32_t ch
       serve(proxy_of(between.to_gpu), lag("proxy sees the flush", proxy_poll_),
             [&](Program& p) { p.signal(told); });
   const auto tag = static_cast<std::uint32_t>(plan_.queue_pairs.size());  // to be the next one
-  const LagIndex around = lag("flush: doorbell and completion",
-                              doorbell_latency_[in_node(nic)] + completion_latency_[in_node(nic)]);
+  const LagIndex around =
+      lag("flush: doorbell and completion", doorbell_latency_[nic] + completion_latency_[nic]);
   const auto port = static_cast<ActorIndex>(plan_.actors.size());
   plan_.actors.push_back({Actor::Kind::kPort, nic, channel});
   serve(landed, port, kNoIndex, [&](Program& p) {
@@ -162,8 +162,8 @@ Duration PlanBuilder::wire_time(const Route& route) const {
 /// How long a message without payload takes back from one proxy to the other: doorbell, two NICs,
 /// the network between them, a write into the other's memory.
 Duration PlanBuilder::control_time(const Between& between) const {
-  const std::size_t from = in_node(between.to_nic);
-  const std::size_t to = in_node(between.from_nic);
+  const DeviceId from = between.to_nic;
+  const DeviceId to = between.from_nic;
   return doorbell_latency_[from] + nic_latency_[from] + nic_latency_[to] + completion_latency_[to] +
          between.wire;
 }
@@ -195,7 +195,7 @@ FlagIndex PlanBuilder::sends_of(DeviceId gpu) {
 FlagIndex PlanBuilder::sent_by(DeviceId gpu, DeviceId nic) {
   const auto [at, is_new] = sent_.try_emplace({gpu, nic});
   if (is_new) {
-    const LagIndex credit = lag("FIFO slot freed", completion_latency_[in_node(nic)]);
+    const LagIndex credit = lag("FIFO slot freed", completion_latency_[nic]);
     at->second =
         serve_proxy(Errand::kSent, gpu, lag("FIFO slot freed", proxy_poll_), [credit](Program& p) {
           p.signal(kFree, credit, 0, Instruction::kOfToken);

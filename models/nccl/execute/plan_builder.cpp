@@ -10,17 +10,6 @@
 namespace weft {
 namespace {
 
-/// What `of(device)` is of each device of a kind, by its place in the node.
-template <class Of>
-auto of_each(const DeviceParams& devices, DeviceKind kind, const Of& of) {
-  const Fabric& fabric = devices.fabric();
-  std::vector<decltype(of(DeviceId{}))> out(fabric.devices_per_node());
-  for (std::size_t i = 0; i < fabric.count(kind); ++i) {
-    const DeviceId device = fabric.device(0, kind, i);
-    out[device.index()] = of(device);
-  }
-  return out;
-}
 /// What a rank's kernel reads and writes, launch after launch: its user's buffers, out of place.
 Bytes buffers(Op op, Bytes bytes, std::uint32_t ranks) {
   switch (op) {
@@ -43,8 +32,8 @@ bool is_by_bytes(Op op) {
   return op != Op::kAllReduce && op != Op::kReduceScatter && op != Op::kReduce;
 }
 
-std::vector<Duration> of_each(const DeviceParams& devices, DeviceKind kind, const char* key) {
-  return of_each(devices, kind, [&](DeviceId d) { return devices.duration(key, d); });
+ByDevice<Duration> times(const DeviceParams& devices, DeviceKind kind, const char* key) {
+  return {devices, kind, [&](DeviceId d) { return devices.duration(key, d); }};
 }
 
 }  // namespace
@@ -58,24 +47,22 @@ PlanBuilder::PlanBuilder(const DeviceParams& devices, const Communicator& commun
       is_nvls_{choice.algorithm == Algorithm::kNvls || choice.algorithm == Algorithm::kNvlsTree},
       proxy_poll_{devices.params().duration("nccl.proxy_poll")},
       proxy_look_{devices.params().duration("nccl.proxy_look")},
-      nvlink_latency_{of_each(devices, DeviceKind::kGpu, "gpu.nvlink_latency")},
-      load_latency_{of_each(devices, DeviceKind::kGpu, "gpu.sm_load_latency")},
-      misses_{of_each(devices, DeviceKind::kGpu,
-                      [&](DeviceId gpu) {
-                        const Bytes cache = devices.bytes("gpu.l2_size", gpu);
-                        const double share =
-                            cached_share(buffers(op, bytes, ranks_of(schedule, communicator)),
-                                         Bytes{cache.count() / 2});
-                        return static_cast<std::uint8_t>(std::lround(100 * (1 - share)));
-                      })},
-      cycle_{of_each(devices, DeviceKind::kGpu,
-                     [&](DeviceId gpu) { return devices.number("gpu.sm_cycle", gpu); })},
-      nic_latency_{of_each(devices, DeviceKind::kNic, "nic.latency")},
-      doorbell_latency_{of_each(devices, DeviceKind::kNic, "nic.doorbell_latency")},
-      completion_latency_{of_each(devices, DeviceKind::kNic, "nic.completion_latency")},
-      is_emulated_{
-          of_each(devices, DeviceKind::kNic,
-                  [&](DeviceId nic) { return devices.choice("nic.emulation", nic) != "none"; })},
+      nvlink_latency_{times(devices, DeviceKind::kGpu, "gpu.nvlink_latency")},
+      load_latency_{times(devices, DeviceKind::kGpu, "gpu.sm_load_latency")},
+      misses_{devices, DeviceKind::kGpu,
+              [&](DeviceId gpu) {
+                const Bytes cache = devices.bytes("gpu.l2_size", gpu);
+                const double share = cached_share(
+                    buffers(op, bytes, ranks_of(schedule, communicator)), Bytes{cache.count() / 2});
+                return static_cast<std::uint8_t>(std::lround(100 * (1 - share)));
+              }},
+      cycle_{devices, DeviceKind::kGpu,
+             [&](DeviceId gpu) { return devices.number("gpu.sm_cycle", gpu); }},
+      nic_latency_{times(devices, DeviceKind::kNic, "nic.latency")},
+      doorbell_latency_{times(devices, DeviceKind::kNic, "nic.doorbell_latency")},
+      completion_latency_{times(devices, DeviceKind::kNic, "nic.completion_latency")},
+      is_emulated_{devices, DeviceKind::kNic,
+                   [&](DeviceId nic) { return devices.choice("nic.emulation", nic) != "none"; }},
       cable_{wire_link_latency(devices.params(), devices.params().number("wire.cable_length"))} {
   const Fabric& fabric = devices.fabric();
   for (std::size_t tier = 0; tier < fabric.network_tiers().size(); ++tier) {
@@ -149,7 +136,7 @@ void PlanBuilder::connect_inside(Connection& connection, const Protocol& protoco
   const auto [lags, is_new] = inside_.try_emplace({protocol.name, from});
   if (is_new) {
     lags->second = {lag("kernel hands slice over", cycles(protocol.sync, from)),
-                    lag("FIFO slot freed", nvlink_latency_[in_node(from)])};
+                    lag("FIFO slot freed", nvlink_latency_[from])};
   }
   connection.pushed = connection.ready;
   connection.after_push = lags->second.after_push;
@@ -252,8 +239,8 @@ SwitchFifos PlanBuilder::connect_switch(const Protocol& protocol,
   }
   for (const std::uint32_t head : heads) {
     const DeviceId gpu = communicator_->gpu(head);
-    const Duration latency = nvlink_latency_[in_node(gpu)];
-    const Duration poll = latency * 2 + load_latency_[in_node(gpu)];
+    const Duration latency = nvlink_latency_[gpu];
+    const Duration poll = latency * 2 + load_latency_[gpu];
     const Duration sync = cycles(protocol.sync, gpu);
     add(out.reduce, {.pull = by_switch(Leg::Kind::kRead, nvswitch, gpu, ranks),
                      .ready = to(pushed, 0, lag("head sees slices of all GPUs", sync + poll)),
@@ -309,7 +296,7 @@ PlanBuilder::Moves PlanBuilder::moves(const Protocol& protocol, const Connection
   for (Leg& leg : through) {
     leg.data_only = true;
     leg.by_bytes = is_by_bytes_;
-    if (waits_for_memory && leg.kind == Leg::Kind::kRead) leg.misses = misses_[in_node(gpu_)];
+    if (waits_for_memory && leg.kind == Leg::Kind::kRead) leg.misses = misses_[gpu_];
   }
   const auto add = [&through](const std::optional<Walk>& by, const Leg& own) {
     if (!by) return through.push_back(own);
@@ -417,9 +404,8 @@ void PlanBuilder::pass(const Protocol& protocol, Bytes data, const ConnectionLis
       Bytes{1});
   std::vector<LagIndex> work{lag("barriers of a slice", cycles(protocol.work, gpu_))};
   if (primitive.peers > 1) {
-    work.push_back(
-        lag("loads of one head's part after another",
-            load_latency_[in_node(gpu_)] * static_cast<std::int64_t>(primitive.peers - 1)));
+    work.push_back(lag("loads of one head's part after another",
+                       load_latency_[gpu_] * static_cast<std::int64_t>(primitive.peers - 1)));
   }
   const Trips trips = trips_of(in, out);
   const Bytes all = protocol.on_wire(data);

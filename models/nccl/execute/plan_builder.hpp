@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/nccl/execute/by_device.hpp"
 #include "models/nccl/execute/protocol.hpp"
 #include "models/nccl/schedule.hpp"
 #include "sim/plan/plan.hpp"
@@ -342,11 +343,7 @@ class PlanBuilder {
 
   /// What takes a kernel so long on the GPU of the fit takes as many cycles of this one.
   Duration cycles(Duration fitted, DeviceId gpu) const {
-    return Duration::from_ns(fitted.as_ns() * cycle_[in_node(gpu)]);
-  }
-
-  std::size_t in_node(DeviceId device) const {
-    return device.index() % devices_->fabric().devices_per_node();
+    return Duration::from_ns(fitted.as_ns() * cycle_[gpu]);
   }
 
   const DeviceParams* devices_;
@@ -356,14 +353,14 @@ class PlanBuilder {
   bool is_nvls_;
   Duration proxy_poll_;
   Duration proxy_look_;
-  std::vector<Duration> nvlink_latency_;      // by device of a node
-  std::vector<Duration> load_latency_;        // likewise: of SMs, of the GPU's own memory
-  std::vector<std::uint8_t> misses_;          // likewise, per cent of loads of the user's buffers
-  std::vector<double> cycle_;                 // likewise, in cycles of those that were fitted
-  std::vector<Duration> nic_latency_;         // likewise
-  std::vector<Duration> doorbell_latency_;    // likewise
-  std::vector<Duration> completion_latency_;  // likewise
-  std::vector<bool> is_emulated_;             // by NIC, likewise
+  ByDevice<Duration> nvlink_latency_;
+  ByDevice<Duration> load_latency_;  // of SMs, of the GPU's own memory
+  ByDevice<std::uint8_t> misses_;    // per cent of loads of the user's buffers
+  ByDevice<double> cycle_;           // in cycles of those that were fitted
+  ByDevice<Duration> nic_latency_;
+  ByDevice<Duration> doorbell_latency_;
+  ByDevice<Duration> completion_latency_;
+  ByDevice<bool> is_emulated_;
   /// Of a network switch: over a link up from it, over one to a switch beside it, and through it.
   struct Tier {
     Duration uplink;

@@ -1,0 +1,212 @@
+// One node that is not like the others, and one leaf with fewer uplinks.
+#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "models/machine/by_node.hpp"
+#include "tests/models/machine_under_test.hpp"
+#include "tests/models/prediction.hpp"
+
+namespace weft::test::models_unlike_nodes {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr const char* kGenoa = "genoa-2p-same-switch.yaml";
+
+ResultRow run(const std::string& topology, std::uint32_t nodes, const std::string& op, Bytes bytes,
+              const std::vector<std::string>& settings, Fidelity fidelity = Fidelity::kFluid,
+              bool folds = true, const std::string& memory_path = "gdr") {
+  Scenario scenario = read_scenario(shipped("scenarios/quickstart.yaml"));
+  scenario.set.clear();
+  scenario.env.clear();
+  scenario.topology = shipped("topologies/" + topology);
+  scenario.nodes = nodes;
+  scenario.op = op;
+  scenario.sizes = {bytes};
+  scenario.memory_paths = {memory_path};
+  PredictOptions options;
+  options.threads = 1;
+  options.fidelity = fidelity;
+  options.folds = folds;
+  for (const std::string& text : settings) options.set.push_back(parse_setting(text));
+  return predict(scenario, options, make_catalog()).rows.at(0);
+}
+
+std::string refusal(const std::string& topology, std::uint32_t nodes,
+                    const std::vector<std::string>& settings) {
+  try {
+    run(topology, nodes, "allreduce", Bytes::mib(1), settings);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+/// Values that a parameter may have and that differ from its default.
+std::vector<std::string> other_values(const ParamSpec& spec) {
+  std::vector<double> numbers{spec.min, spec.max, spec.fallback / 2, spec.fallback * 2};
+  if (!spec.allowed.empty()) numbers.assign(spec.allowed.begin(), spec.allowed.end());
+  if (spec.unit == Unit::kChoice || spec.unit == Unit::kFlags) {
+    numbers.clear();
+    for (double n = spec.min; n <= spec.max && n < 8; ++n) numbers.push_back(n);
+  }
+  std::vector<std::string> out;
+  for (const double number : numbers) {
+    if (number == spec.fallback || number < spec.min || number > spec.max) continue;
+    out.push_back(ParamCatalog::format(spec, number));
+  }
+  return out;
+}
+
+std::string with_node(const std::string& key, std::uint32_t node) {
+  const std::size_t dot = key.find('.');
+  return key.substr(0, dot) + "@" + std::to_string(node) + key.substr(dot);
+}
+
+// Set for each node by itself a parameter is set for all: so whatever reads it asks for the node.
+TEST(UnlikeNodes, OfEachNodeItIsOfAll) {
+  const ParamCatalog catalog = make_catalog();
+  std::size_t with_effect = 0;
+  for (const std::string_view key : keys_by_node()) {
+    const ParamSpec& spec = catalog.require(key);
+    bool has_effect = false;
+    for (const std::string& value : other_values(spec)) {
+      for (const char* path : {"gdr", "host-staged"}) {
+        const auto time = [&](const std::vector<std::string>& keys) -> double {
+          std::vector<std::string> settings{"cpu.iotlb_entries=64"};
+          if (key.starts_with("cpu.io") && key != "cpu.iommu") {
+            settings.emplace_back("cpu.iommu=translate");
+          }
+          for (const std::string& each : keys) settings.push_back(each + "=" + value);
+          try {
+            return run("hgx-h100-2nic.yaml", 2, "allreduce", Bytes::mib(1), settings,
+                       Fidelity::kFluid, true, path)
+                .time_us;
+          } catch (const InputError&) {
+            return -1;  // one that cannot be on this machine
+          }
+        };
+        const std::string name(key);
+        const double all = time({name});
+        has_effect = has_effect || (all > 0 && all != time({}));
+        EXPECT_EQ(time({with_node(name, 0), with_node(name, 1)}), all)
+            << name << "=" << value << " " << path;
+      }
+    }
+    with_effect += has_effect ? 1 : 0;
+  }
+  // The others take an NVLink or a port that this run has not, or need packets.
+  EXPECT_GE(with_effect, 24U);
+}
+
+TEST(UnlikeNodes, OneSlowNicSetsThePaceOfARing) {
+  const std::vector<std::string> ring{"nccl.algo=Ring", "nccl.proto=Simple"};
+  const auto busbw = [&](std::vector<std::string> settings, bool folds = true) {
+    settings.insert(settings.end(), ring.begin(), ring.end());
+    return run(kGenoa, 6, "allreduce", Bytes::mib(256), settings, Fidelity::kFluid, folds)
+        .busbw_gb_per_s;
+  };
+  const double healthy = busbw({});
+  const double all = busbw({"nic.trained_width=4"});
+  const double one = busbw({"nic0@4.trained_width=4"});
+  EXPECT_LT(one, 0.6 * healthy);
+  EXPECT_NEAR(one, all, 0.01 * all);
+  EXPECT_GE(one, all);
+  EXPECT_EQ(busbw({"nic@4.trained_width=4"}), one);
+  EXPECT_EQ(busbw({"nic0@4.trained_width=4"}, /*folds=*/false), one);
+  // Whichever node it is.
+  EXPECT_NEAR(busbw({"nic0@0.trained_width=4"}), one, 1e-3 * one);
+  // What is set of one node beats what is set of all.
+  EXPECT_NEAR(busbw({"nic.trained_width=4", "nic0@4.trained_width=16"}), all, 0.01 * all);
+}
+
+TEST(UnlikeNodes, FoldingKeepsThemApart) {
+  for (const char* op : {"allreduce", "alltoall", "allgather"}) {
+    const std::vector<std::string> settings{"nic3@2.trained_width=4", "cpu0@1.iommu=translate"};
+    const ResultRow whole = run("hgx-h100-8nic.yaml", 4, op, Bytes::mib(2), settings,
+                                Fidelity::kFluid, /*folds=*/false);
+    const ResultRow folded = run("hgx-h100-8nic.yaml", 4, op, Bytes::mib(2), settings);
+    EXPECT_NEAR(folded.time_us, whole.time_us, 1e-9 * whole.time_us) << op;
+  }
+}
+
+// Of a cluster that a few nodes stand for it is one of these, in the place of such a node of a
+// tree.
+TEST(UnlikeNodes, SamplesHaveItAmongThem) {
+  const auto time = [](const std::string& slow, const char* op, bool folds) {
+    std::vector<std::string> settings{"gpu.count=1", "nic.count=1", "nccl.algo=auto"};
+    if (!slow.empty()) settings.push_back(slow + ".trained_width=4");
+    return run("genoa-2p-same-switch.yaml", 40, op, Bytes::mib(4), settings, Fidelity::kFluid,
+               folds);
+  };
+  for (const auto& [op, within] : {std::pair{"allreduce", 0.05}, std::pair{"alltoall", 0.08}}) {
+    for (const char* slow : {"nic0@0", "nic0@17", "nic0@22", "nic0@39"}) {
+      const ResultRow few = time(slow, op, true);
+      const ResultRow whole = time(slow, op, false);
+      EXPECT_NEAR(few.time_us, whole.time_us, within * whole.time_us) << op << " " << slow;
+      EXPECT_GT(whole.time_us, time("", op, true).time_us) << op << " " << slow;
+    }
+  }
+}
+
+TEST(UnlikeNodes, PacketsSeeThemToo) {
+  const std::vector<std::string> settings{"nccl.algo=Ring", "nccl.proto=Simple", "nccl.channels=2",
+                                          "nic0@2.trained_width=4"};
+  const ResultRow fluid = run(kGenoa, 3, "allreduce", Bytes::mib(16), settings);
+  const ResultRow packets =
+      run(kGenoa, 3, "allreduce", Bytes::mib(16), settings, Fidelity::kPacket);
+  EXPECT_NEAR(packets.time_us, fluid.time_us, 0.04 * fluid.time_us);
+  EXPECT_THAT(packets.limited_by.front().where, HasSubstr("nic0@2"));
+  EXPECT_THAT(fluid.limited_by.front().where, HasSubstr("nic0@2"));
+}
+
+TEST(UnlikeNodes, WhatCannotBeIsRefused) {
+  EXPECT_THAT(refusal(kGenoa, 2, {"nic0@2.trained_width=8"}),
+              HasSubstr("nic0@2.trained_width (set by the user (--set)): there is no node 2; the "
+                        "nodes are numbered from 0 to 1"));
+  for (const char* node : {"", "-1", "01", "x", "4294967296"}) {
+    EXPECT_THAT(refusal(kGenoa, 2, {std::string("nic0@") + node + ".trained_width=8"}),
+                HasSubstr("there is no node " + std::string(node)));
+  }
+  EXPECT_THAT(refusal(kGenoa, 2, {"nic7@1.trained_width=8"}),
+              HasSubstr("'nic7' is no device and no kind of device of a node of"));
+  EXPECT_THAT(refusal(kGenoa, 2, {"nic0@1.rate=200 Gb/s"}),
+              HasSubstr("nic0@1.rate: nic.rate is the same on all nodes; what one node may have "
+                        "otherwise: cpu.acs, cpu.dram_channels"));
+  EXPECT_THAT(refusal(kGenoa, 2, {"nic0@1.widht=8"}), HasSubstr("no parameter 'nic.widht'"));
+  EXPECT_THAT(refusal(kGenoa, 2, {"nccl@1.proxy_poll=1 us"}), HasSubstr("no kind of device"));
+  EXPECT_THAT(refusal("h200-vm.yaml", 2, {"nic.emulation=copies", "cpu@1.dram_channels=1"}),
+              HasSubstr("hosts of emulated NICs are pretended on one machine"));
+}
+
+TEST(UnlikeNodes, OneThatTakesNoPartIsRefused) {
+  MachineUnderTest on("hgx-h100-8nic.yaml", {"gpu0@2.trained_width=4"}, 4);
+  EXPECT_NO_THROW(refuse_idle_nodes(on.devices(), {0, 2}));
+  EXPECT_THROW(refuse_idle_nodes(on.devices(), {0, 1}), InputError);
+}
+
+/// busbw of an all-to-all.
+double alltoall(std::uint32_t nodes, Bytes bytes, std::vector<std::string> settings, bool folds) {
+  settings.insert(settings.end(), {"network.kind=leaf-spine", "network.ports=32"});
+  return run("hgx-h100-8nic.yaml", nodes, "alltoall", bytes, settings, Fidelity::kFluid, folds)
+      .busbw_gb_per_s;
+}
+
+// Leaves of two nodes, 16 uplinks each: of those of one leaf four are left.
+TEST(FailedUplinks, TheLeafSetsThePaceOfAnAllToAll) {
+  const double healthy = alltoall(6, Bytes::mib(64), {}, true);
+  const double none = alltoall(6, Bytes::mib(64), {"network.failed_uplinks=leaf1:1"}, true);
+  const double most = alltoall(6, Bytes::mib(64), {"network.failed_uplinks=leaf1:12"}, true);
+  EXPECT_NEAR(none, healthy, 0.01 * healthy);
+  EXPECT_LT(most, 0.6 * healthy);
+  EXPECT_NEAR(alltoall(6, Bytes::mib(64), {"network.failed_uplinks=leaf1:12"}, false), most,
+              1e-6 * most);
+}
+
+}  // namespace
+}  // namespace weft::test::models_unlike_nodes
