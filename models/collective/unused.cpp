@@ -153,7 +153,7 @@ constexpr std::array kRules{
 /// The declared key of a setting: of one device, or of a tier's switches, that of its kind. The
 /// setting's own where it is no parameter's.
 std::string declared_key(const std::string& setting, const Machine& machine) {
-  const std::string key = of_all_nodes(setting);
+  std::string key = of_all_nodes(setting);
   const Fabric& fabric = machine.fabric();
   const std::string scope = key.substr(0, key.find('.'));
   const auto kind_of = [&](const DeviceSpec& device) {

@@ -80,7 +80,7 @@ Change mend_of(const TopologySpec& spec, const ParamCatalog& catalog) {
 
 /// The parameter that a setting is of: "nic.trained_width" of "nic3.trained_width" too.
 std::string parameter_of(const std::string& setting, const TopologySpec& spec) {
-  const std::string key = of_all_nodes(setting);
+  std::string key = of_all_nodes(setting);
   const std::size_t dot = key.find('.');
   for (const DeviceSpec& device : spec.node.devices) {
     if (dot != std::string::npos && device.name == key.substr(0, dot)) {
