@@ -123,7 +123,16 @@ std::optional<NetworkUse::Limit> NetworkUse::limit(std::uint32_t nodes) const {
   }
   constexpr double kRounding = 1e-9;
   if (of_switches <= of_nics * (1 + kRounding)) return std::nullopt;
-  return Limit{machine_->cause(ServerId{slowest}), sent_ / nodes / of_switches / 1e9};
+  return Limit{machine_->cause(ServerId{slowest}), sent_ / nodes / of_switches / 1e9,
+               1 / of_switches / 1e9};
+}
+
+double NetworkUse::most_between_switches() const {
+  double out = 0;
+  for (std::size_t i = 0; i < amount_.size(); ++i) {
+    if (joins_switches(machine_->fabric(), LinkId{i / 2})) out = std::max(out, amount_[i]);
+  }
+  return out;
 }
 
 std::optional<NetworkUse> use_of_rings(const Machine& machine, const Schedule& schedule,

@@ -30,10 +30,13 @@ class NetworkUse {
   struct Limit {
     Cause cause;
     double of_node_gb_per_s;  ///< that it lets pass, of what a node sends on average
+    double of_each_gb_per_s;  ///< likewise, of what is sent in amounts of 1
   };
   /// The link between switches that takes longest, of `nodes` that send; nullopt where the links of
   /// NICs take as long or longer.
   std::optional<Limit> limit(std::uint32_t nodes) const;
+  /// What crosses the links between switches, of one server (Machine) at most.
+  double most_between_switches() const;
 
  private:
   const Machine* machine_;

@@ -422,16 +422,22 @@ StandIn Samples::of_trees(Op op, Bytes bytes, MemoryPath path, const Choice& cho
   if (is_short && choice.algorithm == Algorithm::kNvlsTree) return {};
   const Levels& levels_of = levels(trees_used(cluster, choice, gpus));
   if (levels_of.empty()) return {};
+  std::optional<NetworkUse::Limit> limit;
   if (!machine_.network_never_blocks()) {
     const Limits& known = limits(path, choice.algorithm, choice.channels,
                                  [&] { return use_of_trees(machine_, cluster, choice); });
-    if (!known.has_routes || known.limit) return {};
+    if (!known.has_routes) return {};
+    limit = known.limit;
   }
   const std::optional<SampleNetwork> farthest = levels_of.rbegin()->first;
   std::uint32_t of_path = 0;  // the longest in time, which may have fewer levels than the tree
   for (const auto& [latency, count] : levels_of) of_path += count;
-  const Sample& more = sample_of(Sample::kOfTrees, nodes, path, farthest);
-  const Sample& less = sample_of(Sample::kLeastOfTrees, nodes, path, farthest);
+  const auto sample_with = [&](std::uint32_t of_nodes) -> const Sample& {
+    const Sample& free = sample_of(of_nodes, nodes, path, farthest);
+    return limit ? limited_tree(free, *limit, path, choice) : free;
+  };
+  const Sample& more = sample_with(Sample::kOfTrees);
+  const Sample& less = sample_with(Sample::kLeastOfTrees);
   for (const Sample* sample : {&more, &less}) {
     if (!grows_by_level(*sample, cluster, path, choice)) return {};
   }
@@ -446,11 +452,26 @@ StandIn Samples::of_trees(Op op, Bytes bytes, MemoryPath path, const Choice& cho
                            .between = static_cast<double>(kOfMore - kOfLess),
                            .steps = static_cast<double>(of_path) - kOfMore}},
               .sent = bytes.as_double() / part.as_double()};
+  if (limit) out.between = limit->cause;
   for (const auto& [latency, count] : levels_of) {
     if (latency != farthest) out.nearer.push_back({count, farthest->far - latency->far});
   }
   if (parts > 1) out.further.push_back(by_byte(less, op, bytes, part, path, choice));
   return out;
+}
+
+/// The same nodes on two leaves, between which each of the trees' edges gets as much as it does
+/// over the cluster's slowest link.
+const Sample& Samples::limited_tree(const Sample& free, const NetworkUse::Limit& limit,
+                                    MemoryPath path, const Choice& choice) {
+  SampleNetwork network = *free.network;
+  const auto sample = [&](double gb_per_s) -> const Sample& {
+    network.between_gb_per_s = gb_per_s;
+    return sample_of(free.fabric.nodes(), free.stands_for, path, network);
+  };
+  const Sample& any = sample(limit.of_node_gb_per_s);
+  const std::optional<NetworkUse> use = use_of_trees(any.machine, any.schedules.at(path), choice);
+  return use ? sample(limit.of_each_gb_per_s * use->most_between_switches()) : any;
 }
 
 /// From a part that fills the trees to one of four times as many bytes, or more.

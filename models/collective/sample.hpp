@@ -30,7 +30,7 @@ using Schedules = std::map<MemoryPath, Schedule>;
 /// longer: so it has two hops as slow as the slowest, and the sum. Of a tree all levels have
 /// the farthest, and what nearer ones take less is taken off. Where a link between switches takes
 /// longer than those of NICs (NetworkUse), the two leaves of a ring's or an all-to-all's sample
-/// pass no more of what a node sends than it does; trees then run whole.
+/// pass no more of what a node sends than it does, those of a tree's no more of each of its edges.
 ///
 /// They stand for all of it in a ring's all-reduce, all-gather and reduce-scatter where
 /// NCCL joins the nodes by the same rule again and again: what each does there is what each does
@@ -204,6 +204,8 @@ class Samples {
   std::uint32_t most_nodes_of_all_to_all(MemoryPath path) const;
   StandIn of_trees(Op op, Bytes bytes, MemoryPath path, const Choice& choice);
   StandIn of_filled_trees(Op op, Bytes bytes, MemoryPath path, const Choice& choice);
+  const Sample& limited_tree(const Sample& free, const NetworkUse::Limit& limit, MemoryPath path,
+                             const Choice& choice);
   Further by_byte(const Sample& sample, Op op, Bytes bytes, Bytes from, MemoryPath path,
                   const Choice& choice) const;
   const Sample& sample_of(std::uint32_t nodes, std::uint32_t stands_for, MemoryPath path,
