@@ -205,9 +205,10 @@ void read_nvidia_smi_xml(const std::string& text, const EvidenceSection& section
   }
 }
 
-/// "GPU 0: NVIDIA A100-SXM4-80GB (UUID: ...)", then "Link 0: 25 GB/s" or "Link 0: <inactive>". A
-/// list that is cut says nothing of how many there are: one with an ellipsis, and the last one if
-/// it has fewer links than one of its kind before it.
+/// "GPU 0: NVIDIA A100-SXM4-80GB (UUID: ...)", then "Link 0: 25 GB/s" or "Link 0: <inactive>"; of
+/// nvlink -R "Link 0: Remote Device 00000000:06:00.0: Link 57". A list that is cut says nothing of
+/// how many there are: one with an ellipsis, and the last one if it has fewer links than one of its
+/// kind before it. Nor do other lists by link: errors (-e), capabilities (-c), traffic (-gt).
 void read_nvlink(const EvidenceSection& section, Facts& facts) {
   struct Listed {
     EvidenceLine head{};
@@ -239,9 +240,13 @@ void read_nvlink(const EvidenceSection& section, Facts& facts) {
     } else if (holds(line.text, "all links are inActive")) {  // of NVML, in place of the links
       now.says_count = true;
     } else if (scan.skip("Link ") && scan.whole() && scan.skip(": ")) {
+      const bool is_down = scan.rest().starts_with("<inactive>");
+      const bool is_up = scan.rest().starts_with("Remote Device ") ||
+                         (scan.number() && scan.blanks().rest().starts_with("GB/s"));
+      if (!is_up && !is_down) continue;
       now.says_count = true;
       ++now.links;
-      now.up += scan.number() ? 1 : 0;
+      now.up += is_up ? 1 : 0;
     } else if (is_ellipsis(without_blanks(line.text))) {
       now.is_cut = true;
     }
