@@ -1,8 +1,10 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,6 +14,7 @@
 #include "sim/input/evidence/machine.hpp"
 #include "sim/input/evidence/scan.hpp"
 #include "sim/input/nccl_links.hpp"
+#include "sim/input/nccl_parts.hpp"
 
 namespace weft {
 namespace {
@@ -19,9 +22,41 @@ namespace {
 constexpr const char* kNvSwitch = kNcclNvSwitchName;
 /// No GPU up to Blackwell has more; what reaches more over all pairs goes through switches.
 constexpr std::uint32_t kMostOfOneGpu = 18;
-/// What NCCL counts a link (src/graph/topo.h: SM90_NVLINK_BW, and SM100_NVLINK_BW).
-constexpr double kNcclLink = 20.6;
-constexpr double kNcclBlackwellLink = 40.1;
+
+/// What NCCL counts a link (src/graph/topo.h: SM60_NVLINK_BW and its kin, of its releases; GB/s),
+/// and the most links of a GPU of that compute capability.
+struct NcclRate {
+  std::int64_t first;  ///< compute capability
+  std::int64_t last;
+  double link;
+  std::uint32_t most;
+};
+constexpr std::array<NcclRate, 12> kNcclRates{{{60, 69, 18.0, 4},
+                                               {70, 79, 20.0, 6},
+                                               {70, 79, 21.0, 6},  // releases before 2.13
+                                               {70, 79, 22.0, 6},
+                                               {80, 85, 20.0, 12},
+                                               {80, 85, 21.0, 12},
+                                               {80, 85, 22.0, 12},
+                                               {86, 86, 12.0, 4},
+                                               {90, 99, 20.6, 18},
+                                               {90, 99, 20.0, 18},  // up to 2.19
+                                               {100, 119, 40.1, 18},
+                                               {100, 119, 20.6, 18}}};  // as of a Hopper, at first
+
+/// The counts of links that a rate may be of; of any GPU where the compute capability is not known.
+std::set<std::uint32_t> link_counts(double rate, std::optional<std::int64_t> capability) {
+  constexpr double kRounding = 0.051;  // NCCL prints one decimal
+  std::set<std::uint32_t> out;
+  for (const NcclRate& each : kNcclRates) {
+    if (capability && (*capability < each.first || *capability > each.last)) continue;
+    const double count = std::round(rate / each.link);
+    const bool fits = count >= 1 && count <= each.most &&  // none of "nan"
+                      std::abs(count * each.link - rate) <= kRounding;
+    if (fits) out.insert(static_cast<std::uint32_t>(count));
+  }
+  return out;
+}
 
 struct Links {
   std::uint32_t count{0};
@@ -105,20 +140,28 @@ std::map<std::string, std::string> LinkFinder::names_by_function() const {
   return out;
 }
 
-/// NCCL prints the rate of all links between two.
+/// NCCL prints the rate of all links between two: a whole number of links.
 void LinkFinder::read_nccl() {
   const std::map<std::string, std::string> name_of = names_by_function();
+  const Fact* of_none = nullptr;
   for (const Fact* fact : view_.beginning(fact::kNcclNvlink)) {
     const auto gpu = name_of.find(fact->subject);
-    const std::optional<double> rate = Scan(fact->value).number();
-    if (gpu == name_of.end() || !rate || !(*rate > 0) || *rate > 1e5) continue;
-    const DeviceSpec* const spec = device(gpu->second);
-    const bool blackwell =
-        spec != nullptr && (spec->part.starts_with("b") || spec->part.starts_with("gb"));
-    const double link = blackwell ? kNcclBlackwellLink : kNcclLink;
-    const auto count = static_cast<std::uint32_t>(std::max(1.0, std::round(*rate / link)));
     const auto peer = name_of.find(fact->what.substr(fact::kNcclNvlink.size()));
-    if (peer != name_of.end()) add_pair(gpu->second, peer->second, count, fact->place);
+    const std::optional<double> rate = Scan(fact->value).number();
+    if (gpu == name_of.end() || peer == name_of.end() || !rate) continue;
+    const DeviceSpec* const spec = device(gpu->second);
+    const std::set<std::uint32_t> counts =
+        link_counts(*rate, spec == nullptr ? std::nullopt : gpu_compute_capability(spec->part));
+    if (counts.size() == 1) {
+      add_pair(gpu->second, peer->second, *counts.begin(), fact->place);
+    } else if (of_none == nullptr) {
+      of_none = fact;
+    }
+  }
+  if (of_none != nullptr) {
+    spec_.notes.push_back("NCCL's " + of_none->value + " GB/s (" + of_none->place.text() +
+                          ") do not say how many NVLinks they are of, and are left out; "
+                          "`nvidia-smi topo -m` would tell");
   }
 }
 
