@@ -1,5 +1,6 @@
 // Outputs of real machines in forms that readers took for something else.
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,8 +11,10 @@ namespace weft::test::evidence_captures {
 namespace {
 
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 TEST(Captures, RemoteEndsOfNvlinksCountThem) {
   const Evidence evidence = evidence_of(
@@ -82,6 +85,85 @@ TEST(Captures, RatesThatAreOfNoCountOfNvlinksAreNoted) {
     EXPECT_THAT(machine.spec.notes, Contains(HasSubstr("do not say how many NVLinks"))) << rate;
   }
   EXPECT_EQ(with_nvlink("NVIDIA A40", "36.0").spec.node.links[0].count, 3U);
+}
+
+/// Of a machine's devices "name bus-id", in order.
+std::vector<std::string> devices(const ImportedMachine& machine, DeviceKind kind) {
+  std::vector<std::string> out;
+  for (const DeviceSpec& each : machine.spec.node.devices) {
+    if (each.kind == kind) out.push_back(each.name + " " + each.bus_id);
+  }
+  return out;
+}
+
+constexpr const char* kGpu =
+    "17:00.0 3D controller [0302]: NVIDIA Corporation GA100 [A100 PCIe 80GB] [10de:20b5]\n";
+
+TEST(Captures, OfAmazonsDevicesEfaIsANic) {
+  const ImportedMachine machine = imported(
+      "10:00.0 Ethernet controller: Amazon.com, Inc. Elastic Network Adapter (ENA)\n"
+      "10:1b.0 Ethernet controller: Amazon.com, Inc. Device efa0\n"
+      "10:1c.0 3D controller: NVIDIA Corporation Device 20b0 (rev a1)\n"
+      "20:01.0 Ethernet controller: Amazon.com, Inc. Elastic Network Adapter (ENA)\n"
+      "20:1b.0 Ethernet controller: Amazon.com, Inc. Elastic Fabric Adapter (EFA)\n"
+      "hca_id: rdmap32s27\n\tport: 1\n\t\tstate: PORT_ACTIVE (4)\n");
+  EXPECT_THAT(devices(machine, DeviceKind::kNic),
+              ElementsAre("nic0 0000:10:1b.0", "rdmap32s27 0000:20:1b.0"));
+}
+
+constexpr const char* kHostEthernet =
+    "b1:00.0 Ethernet controller [0200]: Intel Corporation Ethernet Controller E810-C [8086:1592]\n"
+    "b3:00.0 Ethernet controller [0200]: Broadcom Inc. and subsidiaries BCM57508 [14e4:1750]\n";
+
+TEST(Captures, NicsOfAnyVendorAreThoseThatVerbsName) {
+  const ImportedMachine machine =
+      imported(std::string(kGpu) + kHostEthernet +
+               "b5:00.0 Ethernet controller [0200]: Intel Corporation Ethernet X722 [8086:37d1]\n"
+               "link bnxt_re0/1 state ACTIVE physical_state LINK_UP netdev enp179s0f0np0 \n"
+               "link irdma0/1 state ACTIVE physical_state LINK_UP netdev enp177s0f0 \n");
+  EXPECT_THAT(devices(machine, DeviceKind::kNic),
+              ElementsAre("irdma0 0000:b1:00.0", "bnxt_re0 0000:b3:00.0"));
+  EXPECT_THAT(machine.spec.notes, Not(Contains(HasSubstr("network controller"))));
+}
+
+TEST(Captures, NetworkControllersThatNothingSaysRdmaOfAreNoted) {
+  const ImportedMachine machine = imported(std::string(kGpu) + kHostEthernet);
+  EXPECT_THAT(devices(machine, DeviceKind::kNic), IsEmpty());
+  EXPECT_THAT(machine.spec.notes, Contains(HasSubstr("2 network controllers are left out")));
+}
+
+TEST(Captures, NicsThatSayRdmaThemselvesAreNics) {
+  EXPECT_THAT(
+      devices(imported(std::string(kGpu) +
+                       "18:00.0 Ethernet controller: Example Elastic RDMA Adapter\n"
+                       "19:00.0 Infiniband controller [0207]: QLogic IBA7322 [1077:7322]\n"),
+              DeviceKind::kNic),
+      ElementsAre("nic0 0000:18:00.0", "nic1 0000:19:00.0"));
+}
+
+// Alibaba's eRDMA has no class of its own: 00ff.
+TEST(Captures, ANicOfADumpMayHaveNoClass) {
+  const ImportedMachine machine = imported(
+      "<system version=\"1\">\n<cpu numaid=\"0\">\n"
+      "<pci busid=\"0000:03:00.0\" class=\"0x030000\" vendor=\"0x10de\" device=\"0x2bb3\">"
+      "<gpu dev=\"0\" sm=\"120\"/></pci>\n"
+      "<pci busid=\"0000:1a:00.0\" class=\"0x00ff00\" vendor=\"0x1ded\" device=\"0x107f\">"
+      "<nic><net name=\"erdma_0\" dev=\"0\" speed=\"100000\" port=\"1\" gdr=\"1\"/></nic></pci>\n"
+      "</cpu>\n</system>\n");
+  EXPECT_THAT(devices(machine, DeviceKind::kNic), ElementsAre("erdma_0 0000:1a:00.0"));
+}
+
+// Netdevs that are no place: of a slot, a virtual function, a bond.
+TEST(Captures, NamesSayPlacesAsTheKernelAndRdmaCoreGiveThem) {
+  EXPECT_EQ(bus_id_of_name("enp179s0f0np0"), "0000:b3:00.0");
+  EXPECT_EQ(bus_id_of_name("enP2p3s0d1"), "0002:03:00.0");
+  EXPECT_EQ(bus_id_of_name("rdmap16s27"), "0000:10:1b.0");
+  EXPECT_EQ(bus_id_of_name("rocep25s0f1"), "0000:19:00.1");
+  for (const char* const name :
+       {"ens1f0np0", "enp27s0f0v0", "enp27s0f0npf0vf1", "bond0", "ib0", "enp1", "enp300s0",
+        "enp1s32", "enp1s0f8", "enp-1s0", "enP99999p1s0", "mlx5_0", ""}) {
+    EXPECT_EQ(bus_id_of_name(name), "") << name;
+  }
 }
 
 }  // namespace

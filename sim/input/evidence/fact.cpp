@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 
 #include <fmt/format.h>
 
 #include "sim/base/lower_case.hpp"
+#include "sim/input/evidence/scan.hpp"
 
 namespace weft {
 namespace {
@@ -108,6 +110,27 @@ std::string bus_id_of(std::string_view text) {
   }
   while (domain.size() > 4 && domain.front() == '0') domain.remove_prefix(1);
   return lower_case(fmt::format("{:0>4}:{}", domain, text.substr(bus_begins)));
+}
+
+std::string bus_id_of_name(std::string_view name) {
+  Scan scan(name);
+  if (!scan.skip("en") && !scan.skip("ib") && !scan.skip("roce") && !scan.skip("rdma")) return {};
+  const auto number = [&](std::string_view letter, std::uint64_t most) {
+    const bool is_number = scan.skip(letter) && !scan.rest().starts_with('-');
+    const std::optional<std::int64_t> out = is_number ? scan.whole() : std::nullopt;
+    return out && static_cast<std::uint64_t>(*out) <= most ? out : std::nullopt;
+  };
+  const bool has_domain = scan.rest().starts_with('P');
+  const std::optional<std::int64_t> domain = has_domain ? number("P", 0xffff) : 0;
+  const std::optional<std::int64_t> bus = number("p", 0xff);
+  const std::optional<std::int64_t> slot = number("s", 0x1f);
+  const bool has_function = scan.rest().starts_with('f');
+  const std::optional<std::int64_t> function = has_function ? number("f", 7) : 0;
+  // Its port, by the driver's name ("np0") or by number ("d1").
+  const bool has_port = scan.skip("np") || scan.skip("d");
+  if ((has_port && !scan.whole()) || !scan.at_end()) return {};
+  if (!domain || !bus || !slot || !function) return {};
+  return fmt::format("{:04x}:{:02x}:{:02x}.{:x}", *domain, *bus, *slot, *function);
 }
 
 std::string bus_id_of_number(std::uint64_t number) {

@@ -125,6 +125,9 @@ class Facts {
 /// "0000:18:00.0" of what tools write: "18:00.0", "00000000:18:00.0", "0000:18:00.0" in either
 /// case; "" if it is none.
 std::string bus_id_of(std::string_view text);
+/// The function that a name says by its place, as the kernel's netdevs and rdma-core's devices are
+/// called: "enp179s0f0np0", "rocep179s0f0", "ibP2p3s0"; "" of others, and of virtual functions'.
+std::string bus_id_of_name(std::string_view name);
 /// The same of NCCL's number: 0x18000 is 0000:18:00.0.
 std::string bus_id_of_number(std::uint64_t number);
 

@@ -41,10 +41,6 @@ bool is_numbered_nic(std::string_view name) {
   return name.starts_with("nic") && is_number(name.substr(3));
 }
 
-std::string vendor_of(const HostView& view, const std::string& function) {
-  return view.value(function, fact::kPciId).substr(0, 4);
-}
-
 std::string part_by_id(const std::string& id, std::string (*part)(std::int64_t, std::int64_t)) {
   Scan scan(id);
   const std::optional<std::uint64_t> vendor = scan.hex();
@@ -58,32 +54,39 @@ std::string gpu_part_by_id(std::int64_t vendor, std::int64_t device) {
 }
 
 /// A display or accelerator function of NVIDIA or AMD, or one that evidence numbers as a GPU; lspci
-/// -tv prints no classes, there its PCI id decides. The VGA of a management controller is of
-/// neither.
+/// -tv prints no classes, there its PCI id decides. The VGA of a management controller is
+/// of neither.
 bool is_gpu(const HostView& view, const std::string& function, bool is_numbered) {
   const std::string kind = view.value(function, fact::kClass);
   const std::string id = view.value(function, fact::kPciId);
+  const std::string product = view.value(function, fact::kProduct);
   if (kind.empty()) return !part_by_id(id, gpu_part_by_id).empty();
   if (!kind.starts_with("03") && !kind.starts_with("12")) return false;
   if (is_numbered) return true;
-  const std::string vendor = vendor_of(view, function);
-  const bool named = view.first(function, fact::kProduct) != nullptr;
-  return vendor == "10de" || vendor == "1002" || (vendor.empty() && !named) ||
-         (vendor.empty() && holds(view.value(function, fact::kProduct), "NVIDIA"));
+  const std::string vendor = id.substr(0, 4);
+  if (vendor.empty()) return product.empty() || holds(product, "NVIDIA");
+  return vendor == "10de" || vendor == "1002";
 }
 
-/// A network function that does RDMA: by its vendor, or because a verbs name is of it. What has
-/// another class is none, whoever names it.
+/// Of Amazon's network functions, EFA; the Elastic Network Adapter beside it has no verbs.
+bool is_efa(const std::string& id, const std::string& product) {
+  return id.substr(4, 4) == ":efa" || holds(product, "Elastic Fabric Adapter");
+}
+
+/// A network function that does RDMA: because a verbs name is of it, or by what it is. Of other
+/// vendors' network controllers most are a host's Ethernet. What has another class is none, whoever
+/// names it; Alibaba's eRDMA has none (00ff).
 bool is_nic(const HostView& view, const std::string& function, bool has_verbs_name) {
   const std::string kind = view.value(function, fact::kClass);
-  if (has_verbs_name) return kind.empty() || kind.starts_with("02");
-  const std::string vendor = vendor_of(view, function);
-  if (vendor != "15b3" && vendor != "1d0f") {
-    return kind.starts_with("02") && vendor.empty() &&
-           view.first(function, fact::kProduct) == nullptr;
-  }
-  if (kind.empty()) return !part_by_id(view.value(function, fact::kPciId), nic_part).empty();
-  return kind.starts_with("02");
+  const std::string id = view.value(function, fact::kPciId);
+  const std::string product = view.value(function, fact::kProduct);
+  const std::string vendor = id.substr(0, 4);
+  const bool is_network = kind.empty() || kind.starts_with("02");
+  if (vendor == "1d0f") return is_network && is_efa(id, product);
+  if (has_verbs_name) return is_network || kind.starts_with("00");
+  if (kind.empty() && vendor == "15b3") return !part_by_id(id, nic_part).empty();
+  if (vendor == "15b3" || holds(product, "RDMA") || holds(product, "RoCE")) return is_network;
+  return kind == "0207" || (kind.starts_with("02") && vendor.empty() && product.empty());
 }
 
 bool is_virtual_function(const HostView& view, const std::string& function) {
@@ -105,6 +108,7 @@ class Finder {
       }
     }
     name_nccl_nets();
+    name_by_place();
     find_gpus();
     find_nics();
     return std::move(out_);
@@ -112,6 +116,7 @@ class Finder {
 
  private:
   void name_nccl_nets();
+  void name_by_place();
   void add_rows_without_functions(const std::vector<std::string>& rows);
   void find_gpus();
   void find_nics();
@@ -154,6 +159,17 @@ void Finder::name_nccl_nets() {
   }
   for (const auto& [function, ports] : unnamed) {
     if (ports.size() > 1 && !nic_at_.contains(function)) nic_at_[function] = ports;
+  }
+}
+
+/// rdma-core's names say where: "rocep25s0f1".
+void Finder::name_by_place() {
+  for (const std::string_view what : {fact::kState, fact::kRate, fact::kNetIndex}) {
+    for (const Fact* fact : view_.beginning(what)) {
+      const std::string id = bus_id_of_name(fact->subject);
+      const bool is_place = fact->what == what && !id.empty();
+      if (is_place && !nic_at_.contains(id)) nic_at_[id].emplace(fact->subject, fact);
+    }
   }
 }
 
@@ -248,14 +264,25 @@ void Finder::drop_virtual_functions(std::vector<std::string>& functions) {
 
 void Finder::find_nics() {
   std::vector<std::string> functions;
+  std::size_t others = 0;
   for (const std::string& function : view_.functions()) {
-    if (is_nic(view_, function, nic_at_.contains(function))) functions.push_back(function);
+    if (is_nic(view_, function, nic_at_.contains(function))) {
+      functions.push_back(function);
+    } else if (view_.value(function, fact::kClass).starts_with("02")) {
+      ++others;
+    }
   }
   drop_virtual_functions(functions);
   if (functions.empty()) {
     for (const std::string& row : matrix_devices(false)) {
       const std::string legend = view_.value(row, fact::kName);
       out_.nics.push_back({legend.empty() ? row : legend, "", row, nullptr});
+    }
+    if (out_.nics.empty() && others > 0) {
+      out_.notes.push_back(
+          fmt::format("{} network controllers are left out, as nothing says that they do RDMA; "
+                      "`ls -l /sys/class/infiniband` would tell",
+                      others));
     }
     return;
   }

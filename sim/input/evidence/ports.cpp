@@ -43,6 +43,14 @@ class PortReader {
     const std::optional<std::int64_t> bytes = Scan(text).whole();
     if (bytes && *bytes >= 256 && *bytes <= 4096) add(line, fact::kMtu, std::to_string(*bytes));
   }
+  /// Of a netdev that is called by its place.
+  void netdev(const EvidenceLine& line, std::string_view name) {
+    const std::string bus_id = bus_id_of_name(name);
+    if (!bus_id.empty()) function(line, bus_id);
+  }
+  void function(const EvidenceLine& line, const std::string& bus_id) {
+    if (!name_.empty()) facts_.add(section_.fact(line, name_, fact::kBusId, bus_id));
+  }
   void add(const EvidenceLine& line, std::string_view what, std::string value) {
     if (name_.empty()) return;
     const std::string subject = port_ == 1 ? name_ : name_ + ":" + std::to_string(port_);
@@ -159,8 +167,9 @@ void read_rdma_link(const EvidenceSection& section, Facts& facts) {
     reader.port(scan.word());
     Scan state(scan.rest());
     if (state.skip_to("state ")) reader.state(line, state.word());
-    if (holds(scan.rest(), " netdev ")) {
+    if (Scan netdev(scan.rest()); netdev.skip_to(" netdev ")) {
       reader.link_layer(line, "Ethernet");
+      reader.netdev(line, netdev.word());
     } else if (holds(scan.rest(), "subnet_prefix")) {
       reader.link_layer(line, "InfiniBand");
     }
