@@ -166,5 +166,45 @@ TEST(Captures, NamesSayPlacesAsTheKernelAndRdmaCoreGiveThem) {
   }
 }
 
+/// Two GPUs of two NUMA nodes, near to these processors, a NIC with NODE to both.
+std::string two_nodes(const std::string& near0, const std::string& near1) {
+  return "\tGPU0\tGPU1\tNIC0\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n"
+         "GPU0\t X \tNV18\tNODE\t" +
+         near0 + "\t0\t\tN/A\nGPU1\tNV18\t X \tNODE\t" + near1 +
+         "\t1\t\tN/A\nNIC0\tNODE\tNODE\t X \t\t\t\t\n";
+}
+
+TEST(Captures, NodeBetweenSocketsIsAConflict) {
+  const auto conflicts = [](const std::string& text) {
+    std::vector<std::string> out;
+    for (const Conflict& each : imported(text).conflicts) out.push_back(text_of(each));
+    return out;
+  };
+  const std::string lscpu = "Architecture:        x86_64\nSocket(s):           ";
+  const auto conflict =
+      ElementsAre("gpu0 and gpu1: NODE (f:2) is taken, not NUMA nodes 0 and 1 (f:3)");
+  EXPECT_THAT(conflicts(two_nodes("0-47", "48-95")), conflict);
+  EXPECT_THAT(conflicts(two_nodes("", "1")), conflict) << "a container has the second's alone";
+  EXPECT_THAT(conflicts(two_nodes("", "")), IsEmpty()) << "nothing says where";
+  EXPECT_THAT(conflicts(two_nodes("0-47", "0-47")), IsEmpty());
+  EXPECT_THAT(conflicts(two_nodes("0-47,96-143", "40-50")), IsEmpty());
+  EXPECT_THAT(conflicts(lscpu + "2\nNUMA node(s):        2\n" + two_nodes("", "")),
+              ElementsAre("gpu0 and gpu1: NODE (f:5) is taken, not NUMA nodes 0 and 1 (f:6)"));
+  EXPECT_THAT(conflicts(lscpu + "1\nNUMA node(s):        4\n" + two_nodes("0-9", "10-19")),
+              IsEmpty());
+  EXPECT_THAT(conflicts(lscpu + "2\nNUMA node(s):        8\n" + two_nodes("0-9", "10-19")),
+              IsEmpty())
+      << "both of the first socket";
+}
+
+// One that has SYS tells sockets apart: NODE is within one, which has several NUMA nodes.
+TEST(Captures, NodeBetweenNumaNodesOfOneSocketIsNone) {
+  const std::string matrix =
+      "\tGPU0\tGPU1\tGPU2\tCPU Affinity\tNUMA Affinity\n"
+      "GPU0\t X \tNODE\tSYS\t0-15\t0\nGPU1\tNODE\t X \tSYS\t16-31\t1\n"
+      "GPU2\tSYS\tSYS\t X \t64-79\t4\n";
+  EXPECT_THAT(imported(matrix).conflicts, IsEmpty());
+}
+
 }  // namespace
 }  // namespace weft::test::evidence_captures

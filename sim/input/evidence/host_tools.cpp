@@ -264,6 +264,15 @@ void read_lsmod(const EvidenceSection& section, Facts& facts) {
 
 void read_lscpu(const EvidenceSection& section, Facts& facts) {
   read_cpu(section, "Vendor ID", "CPU family", "Model", facts);
+  for (const EvidenceLine& line : section.lines) {
+    const std::optional<KeyAndValue> entry = key_and_value(line.text);
+    const std::int64_t count = entry ? Scan(entry->value).whole().value_or(0) : 0;
+    if (count <= 0) continue;
+    const std::string_view what = entry->key == "Socket(s)"      ? fact::kSockets
+                                  : entry->key == "NUMA node(s)" ? fact::kNumaNodes
+                                                                 : std::string_view{};
+    if (!what.empty()) facts.add(section.fact(line, "host", what, std::to_string(count)));
+  }
 }
 
 void read_cpuinfo(const EvidenceSection& section, Facts& facts) {

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -11,6 +12,7 @@
 
 #include "sim/base/error.hpp"
 #include "sim/input/evidence/machine.hpp"
+#include "sim/input/evidence/scan.hpp"
 
 namespace weft {
 namespace {
@@ -45,6 +47,26 @@ struct Cell {
   const Fact* said;
 };
 
+/// Whether two lists of processors, "0-47,96-143", have none in common; a list may be empty.
+bool are_disjoint(std::string_view a, std::string_view b) {
+  const auto ranges = [](std::string_view list) {
+    std::vector<std::pair<std::int64_t, std::int64_t>> out;
+    for (Scan scan(list); !scan.at_end();) {
+      Scan range(scan.until(","));
+      const std::int64_t first = range.whole().value_or(-1);
+      out.emplace_back(first, range.skip("-") ? range.whole().value_or(first) : first);
+    }
+    return out;
+  };
+  const auto of_b = ranges(b);
+  for (const auto& [first, last] : ranges(a)) {
+    for (const auto& [other_first, other_last] : of_b) {
+      if (first <= other_last && other_first <= last) return false;
+    }
+  }
+  return true;
+}
+
 /// Devices with one common ancestor of a kind are a group, and groups nest. A matrix that is of no
 /// tree has cells that the nearest joining of all contradicts.
 class MatrixTree {
@@ -68,6 +90,7 @@ class MatrixTree {
     }
     join_numa_nodes();
     report();
+    report_sockets();
     place_devices();
     std::set<std::string> nodes;
     std::set<std::size_t> groups;
@@ -85,6 +108,8 @@ class MatrixTree {
   void read_cells();
   void join_numa_nodes();
   void report();
+  void report_sockets();
+  bool are_of_sockets(std::size_t a, std::size_t b) const;
   void place_devices();
   std::string cpu_of(std::size_t row);
   std::string switch_of(std::size_t row);
@@ -160,6 +185,48 @@ void MatrixTree::report() {
     conflict.taken = kClasses.at(level);
     conflict.other = cell.said->value;
     conflict.other_place = cell.said->place;
+  }
+}
+
+/// Whether two devices' NUMA nodes are of two sockets: as lscpu counts them; else if they are near
+/// to other processors, unless the matrix has SYS between others, and so tells sockets apart.
+bool MatrixTree::are_of_sockets(std::size_t a, std::size_t b) const {
+  const auto counted = [&](std::string_view what) {
+    return Scan(view_.value("host", what)).whole().value_or(0);
+  };
+  const auto node = [&](std::size_t row) {
+    return Scan(view_.value(rows_[row], fact::kNuma)).whole().value_or(0);
+  };
+  const std::int64_t sockets = counted(fact::kSockets);
+  if (sockets > 0) {
+    const std::int64_t each = std::max<std::int64_t>(1, counted(fact::kNumaNodes) / sockets);
+    return sockets > 1 && node(a) / each != node(b) / each;
+  }
+  const std::string near_a = view_.value(rows_[a], fact::kProcessors);
+  const std::string near_b = view_.value(rows_[b], fact::kProcessors);
+  return !(near_a.empty() && near_b.empty()) && are_disjoint(near_a, near_b) &&
+         std::none_of(cells_.begin(), cells_.end(),
+                      [](const Cell& cell) { return cell.level == kNothing; });
+}
+
+/// NODE is within a socket, which may have several NUMA nodes. Each pair of nodes once.
+void MatrixTree::report_sockets() {
+  std::set<std::pair<std::string, std::string>> seen;
+  for (std::size_t a = 0; a < rows_.size(); ++a) {
+    const Fact* const node_a = view_.first(rows_[a], fact::kNuma);
+    const auto near = std::find_if(cells_.begin(), cells_.end(), [&](const Cell& cell) {
+      return cell.level == kCpu && (cell.a == a || cell.b == a);
+    });
+    if (node_a == nullptr || near == cells_.end()) continue;
+    for (std::size_t b = a + 1; b < rows_.size(); ++b) {
+      const Fact* const node_b = view_.first(rows_[b], fact::kNuma);
+      if (node_b == nullptr || node_a->value == node_b->value) continue;
+      if (levels_[kCpu].of(a) != levels_[kCpu].of(b) || !are_of_sockets(a, b)) continue;
+      if (!seen.insert(std::minmax(node_a->value, node_b->value)).second) continue;
+      conflicts_.push_back({rows_[a] + " and " + rows_[b], "NODE", near->said->place,
+                            "NUMA nodes " + node_a->value + " and " + node_b->value,
+                            node_b->place});
+    }
   }
 }
 
