@@ -206,5 +206,18 @@ TEST(Captures, NodeBetweenNumaNodesOfOneSocketIsNone) {
   EXPECT_THAT(imported(matrix).conflicts, IsEmpty());
 }
 
+TEST(Captures, ATreesGpusAreThoseCalledByChipAndProduct) {
+  const ImportedMachine machine = imported(
+      "-+-[e532:00]---00.0  NVIDIA Corporation GV100GL [Tesla V100 PCIe 16GB]\n"
+      " +-[0001:00]-+-00.0  NVIDIA Corporation AD102 [GeForce RTX 4090]\n"
+      " |           +-00.1  NVIDIA Corporation AD102 High Definition Audio Controller\n"
+      " |           +-01.0  NVIDIA Corporation LR10 [NVSwitch]\n"
+      " |           \\-02.0  NVIDIA Corporation Device 22a3\n"
+      " \\-[0000:00]---02.0  Mellanox Technologies MT27700 Family [ConnectX-4]\n");
+  EXPECT_THAT(devices(machine, DeviceKind::kGpu),
+              ElementsAre("gpu0 0001:00:00.0", "gpu1 e532:00:00.0"));
+  EXPECT_THAT(machine.spec.notes, Contains(HasSubstr("'NVIDIA Corporation AD102 [GeForce RTX")));
+}
+
 }  // namespace
 }  // namespace weft::test::evidence_captures

@@ -53,14 +53,24 @@ std::string gpu_part_by_id(std::int64_t vendor, std::int64_t device) {
   return gpu_part(vendor, device, 0);
 }
 
+/// "NVIDIA Corporation GV100GL [Tesla V100 PCIe 16GB]": the PCI ID Repository calls GPUs by chip
+/// and product, but not their audio and USB functions; NVSwitches say so.
+bool is_called_as_gpu(std::string_view product) {
+  Scan scan(product);
+  if (!scan.skip("NVIDIA Corporation ") && !scan.skip("nVidia Corporation ")) return false;
+  const std::string_view chip = scan.until(" [");
+  return !chip.empty() && !scan.at_end() && !holds(product, "NVSwitch") &&
+         chip.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") == std::string_view::npos;
+}
+
 /// A display or accelerator function of NVIDIA or AMD, or one that evidence numbers as a GPU; lspci
-/// -tv prints no classes, there its PCI id decides. The VGA of a management controller is
+/// -tv prints no classes, there its PCI id or name decides. The VGA of a management controller is
 /// of neither.
 bool is_gpu(const HostView& view, const std::string& function, bool is_numbered) {
   const std::string kind = view.value(function, fact::kClass);
   const std::string id = view.value(function, fact::kPciId);
   const std::string product = view.value(function, fact::kProduct);
-  if (kind.empty()) return !part_by_id(id, gpu_part_by_id).empty();
+  if (kind.empty()) return !part_by_id(id, gpu_part_by_id).empty() || is_called_as_gpu(product);
   if (!kind.starts_with("03") && !kind.starts_with("12")) return false;
   if (is_numbered) return true;
   const std::string vendor = id.substr(0, 4);
