@@ -204,7 +204,8 @@ constexpr std::array<EvidenceKindText, 32> kKinds{{
      }},
     {EvidenceKind::kIbdev2netdev, "ibdev2netdev",
      [](Line line) {
-       return holds(line, " port ") && holds(line, " ==> ") && line.ends_with(')');
+       const Line end = line.substr(std::min(line.find(" ==> "), line.size()));
+       return holds(line, " port ") && (holds(end, "(Up)") || holds(end, "(Down)"));
      }},
     {EvidenceKind::kMlxlink, "mlxlink",
      [](Line line) { return line.starts_with("Operational Info"); }},

@@ -219,5 +219,30 @@ TEST(Captures, ATreesGpusAreThoseCalledByChipAndProduct) {
   EXPECT_THAT(machine.spec.notes, Contains(HasSubstr("'NVIDIA Corporation AD102 [GeForce RTX")));
 }
 
+TEST(Captures, Ibdev2netdevMayHaveColumnsAndRemarks) {
+  const Evidence evidence = evidence_of(
+      "$ ibdev2netdev | column -t\n"
+      "mlx5_0   port  1  ==>  ibp26s0        (Down)  # CX-7 1/8 infiniband\n"
+      "mlx5_1   port  1  ==>  enp27s0f0np0   (Up)    # CX-6 2/2 *ethernet* port 1/2\n"
+      "mlx5_2   port  2  ==>  enp27s0f1np1   (Down)\n");
+  EXPECT_EQ(said(evidence, "mlx5_0", fact::kState), "none") << "IPoIB's";
+  EXPECT_EQ(said(evidence, "mlx5_0", fact::kBusId), "0000:1a:00.0");
+  EXPECT_EQ(said(evidence, "mlx5_1", fact::kState), "up");
+  EXPECT_EQ(said(evidence, "mlx5_1", fact::kBusId), "0000:1b:00.0");
+  EXPECT_EQ(said(evidence, "mlx5_2:2", fact::kState), "down");
+}
+
+TEST(Captures, Ibdev2netdevSaysFunctionAndPortWithV) {
+  const Evidence evidence = evidence_of(
+      "0002:00:02.0 mlx5_0 (MT4129 - NA)  fw 28.43.7008 port 1 (ACTIVE) ==> ib0 (Down)\n"
+      "0003:00:02.0 mlx5_1 (MT4129 - MCX755106AS-HEAT) ConnectX-7 VPI fw 28.43.7008 port 1 "
+      "(DOWN  ) ==> ens1f0np0 (Down)\n");
+  EXPECT_EQ(said(evidence, "mlx5_0", fact::kBusId), "0002:00:02.0");
+  EXPECT_EQ(said(evidence, "mlx5_0", fact::kState), "up");
+  EXPECT_EQ(said(evidence, "mlx5_0", fact::kProduct), "MT4129");
+  EXPECT_EQ(said(evidence, "mlx5_1", fact::kBusId), "0003:00:02.0");
+  EXPECT_EQ(said(evidence, "mlx5_1", fact::kState), "down");
+}
+
 }  // namespace
 }  // namespace weft::test::evidence_captures

@@ -176,17 +176,35 @@ void read_rdma_link(const EvidenceSection& section, Facts& facts) {
   }
 }
 
-/// "mlx5_0 port 1 ==> ens1np0 (Up)". "ib0 (Down)" is IPoIB's: the port below it may be up.
+/// "mlx5_0 port 1 ==> ens1np0 (Up)", with -v "0000:19:00.0 mlx5_0 (MT4129 - MCX75310AAS) ... fw
+/// 28.43.1014 port 1 (ACTIVE) ==> ib0 (Down)". "ib0 (Down)" is IPoIB's: the port below it may be
+/// up.
 void read_ibdev2netdev(const EvidenceSection& section, Facts& facts) {
   PortReader reader(section, facts);
   for (const EvidenceLine& line : section.lines) {
     Scan scan(without_blanks(line.text));
-    const std::string_view name = scan.word();
-    if (!scan.blanks().skip("port ")) continue;
+    std::string_view name = scan.word();
+    const std::string bus_id = bus_id_of(name);
+    if (!bus_id.empty()) name = scan.word();
+    Scan head(scan.until(" port "));
+    Scan rest(scan.blanks().rest());
+    const std::string_view port = rest.word();
+    const std::string_view state = without_blanks(rest.until("==>"));
+    const std::string_view netdev = rest.word();
+    if (netdev.empty() || (bus_id.empty() && !head.blanks().at_end())) continue;
     reader.device(name);
-    reader.port(scan.word());
-    const bool up = holds(scan.rest(), "(Up)");
-    if (up || !holds(scan.rest(), "==> ib")) reader.add(line, fact::kState, up ? "up" : "down");
+    reader.port(port);
+    if (!bus_id.empty()) reader.function(line, bus_id);
+    reader.netdev(line, netdev);
+    if (head.blanks().skip("(MT")) {
+      reader.add(line, fact::kProduct, "MT" + one_line(head.until(" ")));
+    }
+    const bool up = rest.blanks().rest().starts_with("(Up)");
+    if (!state.empty()) {
+      reader.state(line, state);
+    } else if (up || !netdev.starts_with("ib")) {
+      reader.add(line, fact::kState, up ? "up" : "down");
+    }
   }
 }
 
