@@ -244,5 +244,34 @@ TEST(Captures, Ibdev2netdevSaysFunctionAndPortWithV) {
   EXPECT_EQ(said(evidence, "mlx5_1", fact::kState), "down");
 }
 
+TEST(Captures, ADevinfoWithoutPortsSaysItsPart) {
+  const Evidence evidence = evidence_of(
+      "hca_id:\tmlx5_1\n\ttransport:\t\t\tInfiniBand (0)\n\tvendor_id:\t\t\t0x02c9\n"
+      "\tvendor_part_id:\t\t\t4119\n\tphys_port_cnt:\t\t\t1\n"
+      "hca_id: mlx5_2\nvendor_id: 0x02c9\nvendor_part_id: 41692\n"
+      "hca_id: mlx5_3\nvendor_part_id: 4119\n");
+  EXPECT_EQ(said(evidence, "mlx5_1", fact::kPciId), "15b3:1017");
+  EXPECT_EQ(said(evidence, "mlx5_2", fact::kPciId), "15b3:a2dc");
+  EXPECT_EQ(said(evidence, "mlx5_3", fact::kPciId), "none") << "its vendor is not said";
+  const ImportedMachine machine = imported(
+      "\tGPU0\tNIC0\nGPU0\t X \tPIX\nNIC0\tPIX\t X \n\nNIC Legend:\n\n  NIC0: mlx5_1\n"
+      "hca_id:\tmlx5_1\n\tvendor_id:\t\t\t0x02c9\n\tvendor_part_id:\t\t\t4119\n");
+  EXPECT_EQ(device(machine.spec, "mlx5_1").part, "connectx-5");
+}
+
+TEST(Captures, EfaIsNoInfiniBand) {
+  const std::string text =
+      "hca_id:\tefa_0\n\ttransport:\t\t\tunspecified (4)\n\tvendor_id:\t\t\t0x1d0f\n"
+      "\tvendor_part_id:\t\t\t61344\n\t\tport:\t1\n\t\t\tstate:\t\t\tPORT_ACTIVE (4)\n"
+      "\t\t\tlink_layer:\t\tInfiniBand\n"
+      "hca_id:\tmlx5_0\n\ttransport:\t\t\tInfiniBand (0)\n\t\tport:\t1\n"
+      "\t\t\tlink_layer:\t\tInfiniBand\n";
+  const Evidence evidence = evidence_of(text);
+  EXPECT_EQ(said(evidence, "efa_0", fact::kPciId), "1d0f:efa0");
+  EXPECT_EQ(said(evidence, "efa_0", fact::kState), "up");
+  EXPECT_EQ(said(evidence, "efa_0", fact::kLinkLayer), "none");
+  EXPECT_EQ(said(evidence, "mlx5_0", fact::kLinkLayer), "InfiniBand");
+}
+
 }  // namespace
 }  // namespace weft::test::evidence_captures

@@ -174,7 +174,7 @@ void Finder::name_nccl_nets() {
 
 /// rdma-core's names say where: "rocep25s0f1".
 void Finder::name_by_place() {
-  for (const std::string_view what : {fact::kState, fact::kRate, fact::kNetIndex}) {
+  for (const std::string_view what : {fact::kState, fact::kRate, fact::kNetIndex, fact::kPciId}) {
     for (const Fact* fact : view_.beginning(what)) {
       const std::string id = bus_id_of_name(fact->subject);
       const bool is_place = fact->what == what && !id.empty();
@@ -302,7 +302,7 @@ void Finder::find_nics() {
 /// NICs that ibstat and its kin name.
 std::set<std::string> Finder::port_names() const {
   std::set<std::string> out;
-  for (const std::string_view what : {fact::kState, fact::kRate, fact::kNetIndex}) {
+  for (const std::string_view what : {fact::kState, fact::kRate, fact::kNetIndex, fact::kPciId}) {
     for (const Fact* fact : view_.beginning(what)) {
       // Names are the kernel's, "mlx5_0", or rdma-core's, "ibp24s0", "rocep25s0f0".
       const bool of_port = fact->what == what && !holds(fact->subject, ":") &&

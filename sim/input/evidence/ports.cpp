@@ -1,10 +1,13 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "sim/base/error.hpp"
 #include "sim/base/quantity.hpp"
@@ -50,6 +53,11 @@ class PortReader {
   }
   void function(const EvidenceLine& line, const std::string& bus_id) {
     if (!name_.empty()) facts_.add(section_.fact(line, name_, fact::kBusId, bus_id));
+  }
+  void function_id(const EvidenceLine& line, std::uint64_t vendor, std::int64_t device) {
+    if (name_.empty()) return;
+    facts_.add(
+        section_.fact(line, name_, fact::kPciId, fmt::format("{:04x}:{:04x}", vendor, device)));
   }
   void add(const EvidenceLine& line, std::string_view what, std::string value) {
     if (name_.empty()) return;
@@ -132,21 +140,38 @@ void read_ibstatus(const EvidenceSection& section, Facts& facts) {
   }
 }
 
-/// active_width and active_speed are of one lane each: "4X (2)", "100.0 Gbps (128)".
+/// active_width and active_speed are of one lane each: "4X (2)", "100.0 Gbps (128)". The numbers of
+/// vendor and part are those of its PCI function, but for Mellanox' vendor, 0x02c9. EFA, whose
+/// transport is "unspecified", has called its link layer InfiniBand.
 void read_ibv_devinfo(const EvidenceSection& section, Facts& facts) {
   PortReader reader(section, facts);
   std::int64_t lanes = 0;
+  std::uint64_t vendor = 0;
+  bool has_link_layer = true;
   for (const EvidenceLine& line : section.lines) {
     const std::optional<KeyAndValue> entry = key_and_value(line.text);
     if (!entry) continue;
-    if (entry->key == "hca_id") reader.device(entry->value);
+    if (entry->key == "hca_id") {
+      reader.device(entry->value);
+      vendor = 0;
+      has_link_layer = true;
+    }
+    if (entry->key == "transport") has_link_layer = !entry->value.starts_with("unspecified");
+    if (entry->key == "vendor_id") vendor = Scan(entry->value).hex().value_or(0);
+    if (entry->key == "vendor_part_id" && vendor > 0 && vendor <= 0xffff) {
+      constexpr std::uint64_t kMellanoxOui = 0x02c9;
+      const std::int64_t part = Scan(entry->value).whole().value_or(0);
+      if (part > 0 && part <= 0xffff) {
+        reader.function_id(line, vendor == kMellanoxOui ? 0x15b3 : vendor, part);
+      }
+    }
     if (entry->key == "port") {
       reader.port(entry->value);
       lanes = 0;
     }
     if (entry->key == "state") reader.state(line, entry->value);
     if (entry->key == "active_mtu") reader.mtu(line, entry->value);
-    if (entry->key == "link_layer") reader.link_layer(line, entry->value);
+    if (entry->key == "link_layer" && has_link_layer) reader.link_layer(line, entry->value);
     if (entry->key == "active_width") lanes = Scan(entry->value).whole().value_or(0);
     if (entry->key == "active_speed" && lanes > 0 && lanes <= 12) {
       const std::optional<double> rate = Scan(entry->value).number();
