@@ -162,6 +162,8 @@ bool begins_ibqueryerrors(Line line) {
 }
 
 bool begins_sysfs(Line line) {
+  constexpr Line kTail = "==> ";  // its heads: "==> /sys/class/... <=="
+  if (line.starts_with(kTail)) line.remove_prefix(kTail.size());
   return line.starts_with("/sys/class/") || line.starts_with("/sys/bus/pci/") ||
          line.starts_with("/sys/devices/pci") || line.starts_with("/sys/kernel/iommu_groups") ||
          holds(line, " -> ../../devices/pci") || holds(line, "/sys/devices/pci0") ||

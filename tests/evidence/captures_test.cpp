@@ -273,5 +273,43 @@ TEST(Captures, EfaIsNoInfiniBand) {
   EXPECT_EQ(said(evidence, "mlx5_0", fact::kLinkLayer), "InfiniBand");
 }
 
+TEST(Captures, SysHasPortsBeyondTheFirst) {
+  const Evidence evidence = evidence_of(
+      "/sys/class/infiniband/mlx4_0/hca_type:MT4099\n"
+      "/sys/class/infiniband/mlx4_0/ports/1/state:1: DOWN\n"
+      "/sys/class/infiniband/mlx4_0/ports/2/rate:40 Gb/sec (4X QDR)\n"
+      "/sys/class/infiniband/mlx4_0/ports/2/counters/symbol_error:0\n"
+      "/sys/class/infiniband/mlx4_0/ports/2/state:4: ACTIVE\n");
+  EXPECT_EQ(said(evidence, "mlx4_0", fact::kProduct), "MT4099");
+  EXPECT_EQ(said(evidence, "mlx4_0", fact::kState), "down");
+  EXPECT_EQ(said(evidence, "mlx4_0", fact::kRate), "none");
+  EXPECT_EQ(said(evidence, "mlx4_0:2", fact::kState), "up");
+  EXPECT_EQ(said(evidence, "mlx4_0:2", fact::kRate), "40");
+}
+
+TEST(Captures, TailsHeadsOfSysAreNoHosts) {
+  const Evidence evidence = evidence_of(
+      "==> /sys/bus/pci/devices/0000:01:00.0/current_link_speed <==\n16.0 GT/s PCIe\n\n"
+      "==> /sys/bus/pci/devices/0000:01:00.0/current_link_width <==\n8\n\n"
+      "==> /sys/bus/pci/devices/0000:01:00.0/max_link_width <==\n16\n");
+  EXPECT_THAT(evidence.facts.hosts(), ElementsAre(""));
+  EXPECT_EQ(said(evidence, "0000:01:00.0", fact::kTrainedGen), "4");
+  EXPECT_EQ(said(evidence, "0000:01:00.0", fact::kTrainedWidth), "8");
+  EXPECT_EQ(said(evidence, "0000:01:00.0", fact::kWidth), "16");
+}
+
+TEST(Captures, AServersVgaIsNoGpu) {
+  const ImportedMachine machine = imported(
+      "<topology version=\"2.0\">\n<object type=\"Machine\" nodeset=\"0x1\">\n"
+      "<object type=\"Bridge\" bridge_type=\"0-1\" bridge_pci=\"0000:[00-9e]\">\n"
+      "<object type=\"PCIDev\" pci_busid=\"0000:01:00.0\" pci_type=\"0300 [1002:515e]\"/>\n"
+      "<object type=\"PCIDev\" pci_busid=\"0000:02:00.0\" pci_type=\"0380 [1002:66a1]\"/>\n"
+      "</object></object></topology>\n"
+      "03:00.0 VGA compatible controller: Advanced Micro Devices, Inc. [AMD/ATI] ES1000 (rev 02)\n"
+      "04:00.0 VGA compatible controller: Advanced Micro Devices, Inc. [AMD/ATI] Vega 20\n");
+  EXPECT_THAT(devices(machine, DeviceKind::kGpu),
+              ElementsAre("gpu0 0000:02:00.0", "gpu1 0000:04:00.0"));
+}
+
 }  // namespace
 }  // namespace weft::test::evidence_captures

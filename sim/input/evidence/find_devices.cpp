@@ -63,9 +63,15 @@ bool is_called_as_gpu(std::string_view product) {
          chip.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") == std::string_view::npos;
 }
 
+/// Of ATI, on servers' boards for their consoles: ES1000, Rage XL.
+bool is_console(const std::string& id, std::string_view product) {
+  return id == "1002:515e" || id == "1002:5969" || id == "1002:4752" ||
+         holds(product, "[AMD/ATI] ES1000") || holds(product, "[AMD/ATI] Rage XL");
+}
+
 /// A display or accelerator function of NVIDIA or AMD, or one that evidence numbers as a GPU; lspci
-/// -tv prints no classes, there its PCI id or name decides. The VGA of a management controller is
-/// of neither.
+/// -tv prints no classes, there its PCI id or name decides. The VGA of most management controllers
+/// is of neither.
 bool is_gpu(const HostView& view, const std::string& function, bool is_numbered) {
   const std::string kind = view.value(function, fact::kClass);
   const std::string id = view.value(function, fact::kPciId);
@@ -75,7 +81,7 @@ bool is_gpu(const HostView& view, const std::string& function, bool is_numbered)
   if (is_numbered) return true;
   const std::string vendor = id.substr(0, 4);
   if (vendor.empty()) return product.empty() || holds(product, "NVIDIA");
-  return vendor == "10de" || vendor == "1002";
+  return vendor == "10de" || (vendor == "1002" && !is_console(id, product));
 }
 
 /// Of Amazon's network functions, EFA; the Elastic Network Adapter beside it has no verbs.

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -172,6 +173,7 @@ void add_port_attribute(const EvidenceSection& section, const EvidenceLine& line
   };
   if (name == "rate") add(fact::kRate, gigabits_of(value));
   if (name == "link_layer") add(fact::kLinkLayer, one_line(value));
+  if (name == "hca_type") add(fact::kProduct, one_line(value));
   if (name == "state") add(fact::kState, holds(value, "ACTIVE") ? "up" : "down");
 }
 
@@ -193,8 +195,11 @@ void read_attribute(const EvidenceSection& section, const EvidenceLine& line, st
   Scan scan(folder);
   if (scan.skip_to("/infiniband/")) {
     const std::string nic(scan.until("/"));
-    if (is_name(nic) && (scan.at_end() || scan.rest() == "ports/1")) {
-      add_port_attribute(section, line, nic, entry->key, entry->value, facts);
+    const bool is_of_device = scan.at_end();
+    const std::int64_t port = is_of_device ? 1 : scan.skip("ports/") ? scan.whole().value_or(0) : 0;
+    if (is_name(nic) && port > 0 && port < 256 && scan.at_end()) {
+      const std::string subject = port == 1 ? nic : nic + ":" + std::to_string(port);
+      add_port_attribute(section, line, subject, entry->key, entry->value, facts);
     }
     return;
   }
@@ -325,11 +330,21 @@ bool is_of_verbs(std::string_view path) {
 
 }  // namespace
 
-/// Attributes as `grep -r .` prints them; links as `ls -l` or readlink does: "mlx5_0 -> ../../
-/// devices/pci0000:15/...", "mlx5_5 = /sys/devices/...".
+/// Attributes as `grep -r .` prints them, or `tail` below heads "==> FILE <=="; links as `ls -l` or
+/// readlink does: "mlx5_0 -> ../../ devices/pci0000:15/...", "mlx5_5 = /sys/devices/...".
 void read_sysfs(const EvidenceSection& section, Facts& facts) {
+  std::string_view head;  // of what follows
   for (const EvidenceLine& line : section.lines) {
     const std::string_view text = without_blanks(line.text);
+    if (const std::string_view file = tail_head(text); !file.empty()) {
+      head = file;
+      continue;
+    }
+    if (!head.empty() && !text.empty()) {
+      const std::string_view file = std::exchange(head, {});
+      read_attribute(section, line, std::string(file) + ":" + std::string(text), facts);
+      continue;
+    }
     const std::size_t path = text.find("devices/pci");
     const bool is_link = path != std::string_view::npos && path > 0 &&
                          (holds(text, " -> ") || holds(text, " = ") || holds(text, "=/"));

@@ -78,4 +78,15 @@ std::optional<KeyAndValue> key_and_value(std::string_view line) {
   return KeyAndValue{without_blanks(line.substr(0, colon)), without_blanks(line.substr(colon + 1))};
 }
 
+std::string_view tail_head(std::string_view line) {
+  constexpr std::string_view kOpen = "==> ";
+  constexpr std::string_view kClose = " <==";
+  const bool is_head = line.size() > kOpen.size() + kClose.size() && line.starts_with(kOpen) &&
+                       line.ends_with(kClose);
+  if (!is_head) return {};
+  line.remove_prefix(kOpen.size());
+  line.remove_suffix(kClose.size());
+  return line;
+}
+
 }  // namespace weft

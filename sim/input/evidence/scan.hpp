@@ -47,4 +47,7 @@ struct KeyAndValue {
 };
 std::optional<KeyAndValue> key_and_value(std::string_view line);
 
+/// "name" of tail's "==> name <=="; "" if the line is none.
+std::string_view tail_head(std::string_view line);
+
 }  // namespace weft

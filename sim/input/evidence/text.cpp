@@ -83,12 +83,6 @@ bool is_statistic(std::string_view line) {
          std::isdigit(static_cast<unsigned char>(entry->value.front())) != 0;
 }
 
-/// "==> name <==" of tail; "" if the line is none.
-std::string_view tail_head(std::string_view line) {
-  if (!line.starts_with("==> ") || !line.ends_with(" <==")) return {};
-  return line.substr(4, line.size() - 8);
-}
-
 }  // namespace
 
 EvidenceText::EvidenceText(std::string_view text, std::string file, std::string host)
@@ -113,7 +107,8 @@ void EvidenceText::make_sections(const std::string& host) {
       open.erase(named);
       continue;
     }
-    if (const std::string_view head = tail_head(without_blanks(line.text)); !head.empty()) {
+    if (const std::string_view head = tail_head(without_blanks(line.text));
+        !head.empty() && !head.starts_with("/sys/")) {
       named = head;
       open.erase(named);
       continue;

@@ -37,8 +37,8 @@ struct EvidenceSection {
 
 /// A file's text as sections: what its lines begin decides of which kind they are, so several
 /// tools' output may follow one another, of several hosts too. Names in what collectors put before
-/// lines (ToolText), in pdsh's dshbak heads and in tail's `==> name <==` are hosts. What stands
-/// before the first line that begins anything is in no section.
+/// lines (ToolText), in pdsh's dshbak heads and in tail's `==> name <==`, but of a file of /sys,
+/// are hosts. What stands before the first line that begins anything is in no section.
 class EvidenceText {
  public:
   /// `host` where the file itself names none. Throws InputError: not text (binary, compressed,
