@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/base/natural_order.hpp"
+
 namespace weft {
 
 std::string Place::text() const {
@@ -32,7 +34,7 @@ std::string one_line(std::string_view text) {
 }
 
 std::string known_names(std::vector<std::string> names, std::size_t most) {
-  std::sort(names.begin(), names.end());
+  std::sort(names.begin(), names.end(), in_natural_order);
   std::string out;
   for (std::size_t i = 0; i < names.size() && i < most; ++i) {
     out += (i == 0 ? "" : ", ") + names[i];

@@ -30,6 +30,12 @@ TEST(KnownNames, AreSortedAndCapped) {
   EXPECT_EQ(known_names({}), "");
 }
 
+TEST(KnownNames, GoByTheirNumbers) {
+  EXPECT_EQ(known_names({"gpu10", "gpu9", "gpu", "cpu11", "gpu1x", "gpu010"}),
+            "cpu11, gpu, gpu1x, gpu9, gpu010, gpu10");
+  EXPECT_EQ(known_names({"10", "9", "a", ""}), ", 9, 10, a");
+}
+
 TEST(DidYouMean, NamesWhatIsOneOrTwoLettersOff) {
   const std::vector<std::string> names{"node", "nodes", "network", "rate"};
   EXPECT_EQ(did_you_mean("nods", names), " (did you mean 'node'?)") << "the first of equally near";

@@ -16,6 +16,15 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
+/// Of a machine's devices "name bus-id", in order.
+std::vector<std::string> devices(const ImportedMachine& machine, DeviceKind kind) {
+  std::vector<std::string> out;
+  for (const DeviceSpec& each : machine.spec.node.devices) {
+    if (each.kind == kind) out.push_back(each.name + " " + each.bus_id);
+  }
+  return out;
+}
+
 TEST(Captures, RemoteEndsOfNvlinksCountThem) {
   const Evidence evidence = evidence_of(
       "GPU 5: NVIDIA H100 80GB HBM3 (UUID: GPU-a)\n"
@@ -87,15 +96,6 @@ TEST(Captures, RatesThatAreOfNoCountOfNvlinksAreNoted) {
   EXPECT_EQ(with_nvlink("NVIDIA A40", "36.0").spec.node.links[0].count, 3U);
 }
 
-/// Of a machine's devices "name bus-id", in order.
-std::vector<std::string> devices(const ImportedMachine& machine, DeviceKind kind) {
-  std::vector<std::string> out;
-  for (const DeviceSpec& each : machine.spec.node.devices) {
-    if (each.kind == kind) out.push_back(each.name + " " + each.bus_id);
-  }
-  return out;
-}
-
 constexpr const char* kGpu =
     "17:00.0 3D controller [0302]: NVIDIA Corporation GA100 [A100 PCIe 80GB] [10de:20b5]\n";
 
@@ -151,19 +151,6 @@ TEST(Captures, ANicOfADumpMayHaveNoClass) {
       "<nic><net name=\"erdma_0\" dev=\"0\" speed=\"100000\" port=\"1\" gdr=\"1\"/></nic></pci>\n"
       "</cpu>\n</system>\n");
   EXPECT_THAT(devices(machine, DeviceKind::kNic), ElementsAre("erdma_0 0000:1a:00.0"));
-}
-
-// Netdevs that are no place: of a slot, a virtual function, a bond.
-TEST(Captures, NamesSayPlacesAsTheKernelAndRdmaCoreGiveThem) {
-  EXPECT_EQ(bus_id_of_name("enp179s0f0np0"), "0000:b3:00.0");
-  EXPECT_EQ(bus_id_of_name("enP2p3s0d1"), "0002:03:00.0");
-  EXPECT_EQ(bus_id_of_name("rdmap16s27"), "0000:10:1b.0");
-  EXPECT_EQ(bus_id_of_name("rocep25s0f1"), "0000:19:00.1");
-  for (const char* const name :
-       {"ens1f0np0", "enp27s0f0v0", "enp27s0f0npf0vf1", "bond0", "ib0", "enp1", "enp300s0",
-        "enp1s32", "enp1s0f8", "enp-1s0", "enP99999p1s0", "mlx5_0", ""}) {
-    EXPECT_EQ(bus_id_of_name(name), "") << name;
-  }
 }
 
 /// Two GPUs of two NUMA nodes, near to these processors, a NIC with NODE to both.
@@ -244,6 +231,19 @@ TEST(Captures, Ibdev2netdevSaysFunctionAndPortWithV) {
   EXPECT_EQ(said(evidence, "mlx5_1", fact::kState), "down");
 }
 
+// Netdevs that are no place: of a slot, a virtual function, a bond.
+TEST(Captures, NamesSayPlacesAsTheKernelAndRdmaCoreGiveThem) {
+  EXPECT_EQ(bus_id_of_name("enp179s0f0np0"), "0000:b3:00.0");
+  EXPECT_EQ(bus_id_of_name("enP2p3s0d1"), "0002:03:00.0");
+  EXPECT_EQ(bus_id_of_name("rdmap16s27"), "0000:10:1b.0");
+  EXPECT_EQ(bus_id_of_name("rocep25s0f1"), "0000:19:00.1");
+  for (const char* const name :
+       {"ens1f0np0", "enp27s0f0v0", "enp27s0f0npf0vf1", "bond0", "ib0", "enp1", "enp300s0",
+        "enp1s32", "enp1s0f8", "enp-1s0", "enP99999p1s0", "mlx5_0", ""}) {
+    EXPECT_EQ(bus_id_of_name(name), "") << name;
+  }
+}
+
 TEST(Captures, ADevinfoWithoutPortsSaysItsPart) {
   const Evidence evidence = evidence_of(
       "hca_id:\tmlx5_1\n\ttransport:\t\t\tInfiniBand (0)\n\tvendor_id:\t\t\t0x02c9\n"
@@ -309,6 +309,19 @@ TEST(Captures, AServersVgaIsNoGpu) {
       "04:00.0 VGA compatible controller: Advanced Micro Devices, Inc. [AMD/ATI] Vega 20\n");
   EXPECT_THAT(devices(machine, DeviceKind::kGpu),
               ElementsAre("gpu0 0000:02:00.0", "gpu1 0000:04:00.0"));
+}
+
+TEST(Captures, NotesNameDevicesInTheOrderOfTheirNumbers) {
+  std::string text =
+      "| NVIDIA-SMI 570.124.06   Driver Version: 570.124.06   CUDA Version: 12.8 |\n";
+  for (int i = 1; i <= 11; ++i) {
+    const std::string n = std::to_string(i);
+    text += "|   " + n + "  NVIDIA H20      Off |   00000000:" + (i < 10 ? "0" : "") + n +
+            ":00.0 Off |   Off |\n";
+  }
+  EXPECT_THAT(imported(text).spec.notes,
+              Contains(HasSubstr("gpu1, gpu2, gpu3, gpu4, gpu5, gpu6, gpu7, gpu8, gpu9, gpu10, "
+                                 "gpu11: 'NVIDIA H20'")));
 }
 
 }  // namespace

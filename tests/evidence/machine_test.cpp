@@ -151,8 +151,8 @@ TEST(ImportedGpus, ThoseThatWeftDoesNotKnowAreNamedAsPrinted) {
   EXPECT_EQ(note_of("NVIDIA H100 80GB HBM3"), "") << "is known";
   EXPECT_EQ(note_of("NVIDIA GeForce RTX 4090"),
             "gpu0, gpu1: 'NVIDIA GeForce RTX 4090' (f:2) is no GPU that weft knows; known: a10, "
-            "a100-pcie, a100-sxm, a30, a40, b200-sxm, b300-sxm, gb200, gb300, gh200, h100-pcie, "
-            "h100-sxm, h200-sxm, l4, l40s, mi100, mi250x, mi300x, mi50, rtx-pro-6000, t4, "
+            "a30, a40, a100-pcie, a100-sxm, b200-sxm, b300-sxm, gb200, gb300, gh200, h100-pcie, "
+            "h100-sxm, h200-sxm, l4, l40s, mi50, mi100, mi250x, mi300x, rtx-pro-6000, t4, "
             "v100-sxm; without --gpu PART, or 'part: PART' in the topology, the declared defaults "
             "stand in");
   EXPECT_THAT(note_of("NVIDIA H20"), HasSubstr("is no GPU that weft knows; known: a10, "));

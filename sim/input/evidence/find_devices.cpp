@@ -11,23 +11,13 @@
 
 #include <fmt/format.h>
 
+#include "sim/base/natural_order.hpp"
 #include "sim/input/evidence/machine.hpp"
 #include "sim/input/evidence/scan.hpp"
 #include "sim/input/nccl_parts.hpp"
 
 namespace weft {
 namespace {
-
-/// "mlx5_10" after "mlx5_9".
-bool in_natural_order(const std::string& a, const std::string& b) {
-  const auto split = [](const std::string& name) {
-    std::size_t digits = name.size();
-    while (digits > 0 && std::isdigit(static_cast<unsigned char>(name[digits - 1])) != 0) --digits;
-    const std::int64_t number = Scan(std::string_view(name).substr(digits)).whole().value_or(-1);
-    return std::pair(name.substr(0, digits), number);
-  };
-  return split(a) < split(b);
-}
 
 bool is_number(std::string_view text) {
   return !text.empty() && text.size() < 8 &&
