@@ -17,21 +17,12 @@
 #include "sim/base/quantity.hpp"
 #include "sim/io/json.hpp"
 #include "sim/result/log_text.hpp"
+#include "sim/result/nccl_tests_op.hpp"
 #include "sim/result/nvbandwidth_log.hpp"
 #include "sim/result/perftest_log.hpp"
 
 namespace weft {
 namespace {
-
-/// Its programs, and what a measured table calls their operation.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kPrograms{
-    {{"all_reduce_perf", "allreduce"},
-     {"all_gather_perf", "allgather"},
-     {"reduce_scatter_perf", "reducescatter"},
-     {"broadcast_perf", "broadcast"},
-     {"reduce_perf", "reduce"},
-     {"alltoall_perf", "alltoall"},
-     {"sendrecv_perf", "sendrecv"}}};
 
 /// The line over the rows: "# size count type redop root time ...", of old
 /// releases with redop and root only where an operation has them.
@@ -46,9 +37,29 @@ struct Run {
   std::string nccl;                           ///< the release of the library
   std::map<std::string, std::int64_t> hosts;  ///< with their ranks
   std::int64_t ranks{0};
+  std::set<std::int64_t> numbers{};          ///< of the ranks that the list has, from 0
   std::optional<bool> graph{};               ///< CUDA graphs; if it says so
   std::optional<std::int64_t> aggregated{};  ///< operations a launch; likewise
   bool is_blocking{false};
+
+  void clear_list() {
+    hosts.clear();
+    ranks = 0;
+    numbers.clear();
+  }
+  /// The ranks below the highest that the list lacks, "0, 2 to 14"; "" where it is whole.
+  std::string missing() const {
+    constexpr std::size_t kMost = 8;  // gaps that are named
+    std::vector<std::string> gaps;
+    std::int64_t next = 0;
+    for (const std::int64_t number : numbers) {
+      if (gaps.size() == kMost) return fmt::format("{} and more", fmt::join(gaps, ", "));
+      if (number == next + 1) gaps.push_back(std::to_string(next));
+      if (number > next + 1) gaps.push_back(fmt::format("{} to {}", next, number - 1));
+      next = number + 1;
+    }
+    return fmt::format("{}", fmt::join(gaps, ", "));
+  }
 
   std::string_view launch() const {
     if (graph.value_or(false)) return "graph";
@@ -59,7 +70,7 @@ struct Run {
     std::vector<std::int64_t> each;
     for (const auto& [host, of_host] : hosts) each.push_back(of_host);
     std::sort(each.rbegin(), each.rend());
-    if (!each.empty() && each.front() != each.back()) {
+    if (!each.empty() && each.front() != each.back() && missing().empty()) {
       constexpr std::size_t kMost = 8;
       return "ranks are not spread evenly over hosts: " +
              (each.size() <= kMost
@@ -81,19 +92,6 @@ std::string release_of(std::int64_t code) {
   return fmt::format("{}.{}.{}", major, minor, code % 100);
 }
 
-std::string op_of(std::string_view program) {
-  constexpr std::string_view kSuffix = "_mpi";  // of programs built with MPI=1
-  std::string_view test = program.substr(program.rfind('/') + 1);
-  if (test.ends_with(kSuffix)) test.remove_suffix(kSuffix.size());
-  std::vector<std::string> known;
-  for (const auto& [name, op] : kPrograms) {
-    if (test == name) return std::string(op);
-    known.emplace_back(name);
-  }
-  throw InputError("'" + std::string(program) +
-                   "' is no test that weft predicts; known: " + known_names(known));
-}
-
 void add_rank(std::string_view group, std::string_view host, Run& run) {
   if (group != "0") throw InputError("several groups of ranks (NCCL_TESTS_SPLIT) are not read");
   ++run.hosts[std::string(host)];
@@ -104,7 +102,12 @@ MeasuredRow row_of(const Run& run, const std::string& bytes, const std::string& 
                    const StatedColumns& stated) {
   StatedColumns cells{{"bytes", bytes}, {"us", us}};
   if (!run.op.empty()) cells["op"] = run.op;
-  if (run.ranks > 0) {
+  if (const std::string missing = run.missing(); !missing.empty()) {
+    if (!stated.contains("ranks") || !stated.contains("hosts")) {
+      throw InputError("the list of devices above is without rank " + missing +
+                       ", so it tells neither ranks nor hosts; --as ranks=N,hosts=N says them");
+    }
+  } else if (run.ranks > 0) {
     cells["ranks"] = std::to_string(run.ranks);
     cells["hosts"] = std::to_string(run.hosts.size());
   }
@@ -262,6 +265,7 @@ class TextReader {
       run_.graph.reset();
       run_.aggregated.reset();
       has_failed_ = false;
+      has_list_ = false;
       if (tables_.back().time_column() == words.size() - 1) throw InputError("no column 'time'");
     } else if (words[0] == "#") {
       read_comment(words, number);
@@ -318,7 +322,7 @@ class TextReader {
              std::equal(start.begin(), start.end(), words.begin() + 1);
     };
     if (says({"Collective", "test", "starting:"}) && words.size() > 4) {
-      run_.op = op_of(words[4]);
+      run_.op = op_of_program(words[4]);
     } else if (says({"nccl-tests", "version"})) {
       constexpr std::string_view kLibrary = "nccl-library=";
       for (const std::string_view word : words) {
@@ -328,8 +332,7 @@ class TextReader {
     } else if (says({"Out", "of", "bounds", "values"}) && words.back() == "FAILED") {
       if (!tables_.empty()) add_failure(number, out_of_bounds_text(*(words.end() - 2)));
     } else if (says({"Using", "devices"})) {
-      run_.hosts.clear();
-      run_.ranks = 0;
+      run_.clear_list();
     } else if (says({"nThread"})) {
       if (const auto graphs = number_behind(words, {"graph:"})) run_.graph = *graphs != 0;
       run_.aggregated = number_behind(words, {"agg", "iters:"});
@@ -337,7 +340,12 @@ class TextReader {
       const auto on = std::find(words.begin(), words.end(), "on");
       const auto group = std::find(words.begin(), words.end(), "Group");
       if (words.end() - on < 2) throw InputError("a rank without a host");
+      if (!has_list_) run_.clear_list();  // that of the run before
+      has_list_ = true;
       add_rank(words.end() - group < 2 ? "0" : *(group + 1), *(on + 1), run_);
+      constexpr std::int64_t kMostRanks = 1 << 24;
+      const std::optional<std::int64_t> rank = whole_of(words[2]);
+      if (rank && *rank >= 0 && *rank < kMostRanks) run_.numbers.insert(*rank);
     }
   }
 
@@ -347,51 +355,40 @@ class TextReader {
   Run run_;
   Command command_;
   bool has_failed_{false};  ///< the run of the last table
+  bool has_list_{false};    ///< of devices, since the last table
   bool is_cut_{false};      ///< the last row, by NCCL's log
   std::size_t rows_{0};
   std::vector<Table> tables_;
 };
 
-/// What of a table's columns tells its operation.
-struct Signature {
-  std::optional<BusFactor> factor;  ///< busbw / algbw
-  bool has_op{false};               ///< another redop than "none"
-  bool has_root{false};
-  bool has_all_columns{false};  ///< redop and root, whatever the operation
-};
-
-/// The one factor that fits busbw / algbw of the fastest row, as far as their digits tell.
-std::optional<BusFactor> factor_of(const Table& table) {
-  constexpr double kHalfDigit = 0.005;  // they are printed with two digits behind the point
-  double algbw = 0;
-  double busbw = 0;
-  for (const Printed& row : table.rows) {
-    if (row.words.size() < table.columns()) continue;
-    const double here = parse_number(row.words[table.column("algbw")]).value_or(0);
-    if (here <= algbw) continue;
-    algbw = here;
-    busbw = parse_number(row.words[table.column("busbw")]).value_or(0);
-  }
-  const double n = static_cast<double>(table.run.ranks);
-  std::optional<BusFactor> out;
-  for (const auto& [factor, value] : {std::pair{BusFactor::kTwice, 2 * (n - 1) / n},
-                                      {BusFactor::kOnce, (n - 1) / n},
-                                      {BusFactor::kPlain, 1.0}}) {
-    if (std::abs(busbw - algbw * value) > kHalfDigit * (1 + value)) continue;
-    if (out) return std::nullopt;
-    out = factor;
-  }
-  return out;
+/// Those of a row that has all its columns; of a table without them none.
+std::optional<PrintedBandwidths> bandwidths(const Table& table, const Printed& row) {
+  const std::size_t algbw = table.column("algbw");
+  const std::size_t busbw = table.column("busbw");
+  if (row.words.size() < table.columns()) return std::nullopt;
+  if (std::max(algbw, busbw) >= table.columns()) return std::nullopt;
+  return PrintedBandwidths{parse_number(row.words[algbw]).value_or(0),
+                           parse_number(row.words[busbw]).value_or(0)};
 }
 
-Signature signature_of(const Table& table) {
-  Signature out;
+/// The one factor that fits busbw / algbw of the fastest row, as far as their digits tell.
+std::optional<BusFactor> factor_of(const Table& table, std::int64_t ranks) {
+  PrintedBandwidths fastest;
+  for (const Printed& row : table.rows) {
+    const std::optional<PrintedBandwidths> here = bandwidths(table, row);
+    if (here && here->algbw > fastest.algbw) fastest = *here;
+  }
+  const std::vector<BusFactor> factors = factors_of(fastest, ranks);
+  return factors.size() == 1 ? std::optional(factors.front()) : std::nullopt;
+}
+
+OpSignature signature_of(const Table& table, std::int64_t ranks) {
+  OpSignature out;
   const std::size_t redop = table.column("redop");
   const std::size_t root = table.column("root");
   const std::size_t columns = table.columns();
-  if (table.rows.empty() || table.rows[0].words.size() < columns || table.run.ranks < 2) return out;
-  if (std::max(table.column("algbw"), table.column("busbw")) < columns)
-    out.factor = factor_of(table);
+  if (table.rows.empty() || table.rows[0].words.size() < columns || ranks < 2) return out;
+  out.factor = factor_of(table, ranks);
   const Words& words = table.rows[0].words;
   out.has_op = redop < columns && words[redop] != "none";
   out.has_root = root < columns && words[root] != "-1";
@@ -399,25 +396,15 @@ Signature signature_of(const Table& table) {
   return out;
 }
 
-/// The operation that alone has these columns (src/*.cu of nccl-tests), its other tests counted:
-/// all-gather, all-to-all, gather, scatter and hypercube share theirs. "" if none has.
-std::string_view op_by(const Signature& of) {
-  if (of.factor == BusFactor::kTwice) return "allreduce";
-  if (of.factor == BusFactor::kPlain && of.has_root) return of.has_op ? "reduce" : "broadcast";
-  if (!of.has_op || of.has_root || !of.has_all_columns) return "";
-  if (of.factor == BusFactor::kOnce) return "reducescatter";
-  return of.factor == BusFactor::kPlain ? "sendrecv" : "";
-}
-
 /// Finds the operation where nccl-tests does not print it, as old releases, and notes by what.
 void find_op(const Place& place, Table& table, std::vector<std::string>& notes) {
   std::string by;
   if (table.programs.size() == 1) {
     by = "'" + one_line(*table.programs.begin()) + "' above";
-    table.run.op = op_of(*table.programs.begin());
+    table.run.op = op_of_program(*table.programs.begin());
   } else {
     by = fmt::format("busbw / algbw on {} ranks, redop and root", table.run.ranks);
-    table.run.op = op_by(signature_of(table));
+    table.run.op = op_by(signature_of(table, table.run.ranks));
   }
   if (table.run.op.empty()) return;
   notes.push_back(
@@ -515,7 +502,7 @@ std::vector<MeasuredRow> rows_of(const Json& document, const std::string& file,
       const std::int64_t bytes = result.at("size").as_integer();
       if (bytes == 0) continue;
       check_room(rows.size());
-      run.op = op_of(result.at("experiment_name").as_string());
+      run.op = op_of_program(result.at("experiment_name").as_string());
       rows.push_back(row_of(run, std::to_string(bytes),
                             format_number(result.at("out_of_place").at("time").as_number()),
                             stated));

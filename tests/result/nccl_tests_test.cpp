@@ -278,6 +278,33 @@ TEST(NcclTests, RanksThatAreNotSpreadEvenlyAreRunUnlikeWeftDoes) {
             "ranks are not spread evenly over hosts: 2 + 1");
 }
 
+// What was pasted is cut, or has an ellipsis.
+TEST(NcclTests, AListWithoutSomeRanksTellsNoCount) {
+  const auto of_ranks = [](std::initializer_list<int> numbers) {
+    std::string ranks;
+    for (const int number : numbers) {
+      ranks += "#  Rank " + std::to_string(number) + " Group  0 Pid 41 on a device 0 [0x1] H100\n";
+    }
+    const std::string text = kText;
+    return text.substr(0, text.find("#  Rank  0")) + ranks + text.substr(text.find("#\n#    "));
+  };
+  const std::string last = of_ranks({71});
+  EXPECT_EQ(refusal(last),
+            "log:13: the list of devices above is without rank 0 to 70, so it tells neither ranks "
+            "nor hosts; --as ranks=N,hosts=N says them");
+  EXPECT_THAT(refusal(of_ranks({15, 0, 1, 3})), HasSubstr("without rank 2, 4 to 14, so"));
+  EXPECT_THAT(refusal(last, {{"transport", "nvlink"}, {"ranks", "72"}}), HasSubstr("rank 0 to 70"));
+  const MeasuredTable table =
+      parse_measured(last, "log", {{"transport", "nvlink"}, {"ranks", "72"}, {"hosts", "1"}});
+  EXPECT_EQ(table.rows.at(0).ranks, 72);
+  EXPECT_EQ(table.rows.at(0).unlike, "");
+  EXPECT_THAT(refusal(kText + last.substr(last.find("#  Rank 71"))), HasSubstr("rank 0 to 70"))
+      << "no more ranks of the run before";
+  EXPECT_EQ(refusal(of_ranks({2, 1, 0})), "");
+  EXPECT_THAT(refusal(of_ranks({1, 3, 5, 7, 9, 11, 13, 15, 17, 19})),
+              HasSubstr("0, 2, 4, 6, 8, 10, 12, 14 and more, so"));
+}
+
 TEST(NcclTests, TheReleaseIsThatOfTheLibrary) {
   const auto release = [](const std::string& text) {
     return parse_measured(text, "log", kNvlink).rows.back().nccl;
