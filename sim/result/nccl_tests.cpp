@@ -396,15 +396,23 @@ OpSignature signature_of(const Table& table, std::int64_t ranks) {
   return out;
 }
 
+/// Those that the log tells, else those stated; 0 where neither does.
+std::int64_t known_ranks(const Run& run, const StatedColumns& stated) {
+  const auto at = stated.find("ranks");
+  if (at != stated.end()) return whole_of(at->second).value_or(0);
+  return run.missing().empty() ? run.ranks : 0;
+}
+
 /// Finds the operation where nccl-tests does not print it, as old releases, and notes by what.
-void find_op(const Place& place, Table& table, std::vector<std::string>& notes) {
+void find_op(const Place& place, std::int64_t ranks, Table& table,
+             std::vector<std::string>& notes) {
   std::string by;
   if (table.programs.size() == 1) {
     by = "'" + one_line(*table.programs.begin()) + "' above";
     table.run.op = op_of_program(*table.programs.begin());
   } else {
-    by = fmt::format("busbw / algbw on {} ranks, redop and root", table.run.ranks);
-    table.run.op = op_by(signature_of(table, table.run.ranks));
+    by = fmt::format("busbw / algbw on {} ranks, redop and root", ranks);
+    table.run.op = op_by(signature_of(table, ranks));
   }
   if (table.run.op.empty()) return;
   notes.push_back(
@@ -424,8 +432,10 @@ void add_rows(Table& table, const StatedColumns& stated, MeasuredTable& out) {
   leave_out_cut(out.file, table, out.notes);
   int line = table.line;
   try {
+    const std::int64_t ranks = known_ranks(table.run, stated);
+    const bool is_stated = stated.contains("op") || stated.contains("ranks");
     if (table.run.op.empty() && !stated.contains("op")) {
-      find_op({out.file, line, 0}, table, out.notes);
+      find_op({out.file, line, 0}, ranks, table, out.notes);
     }
     for (const Printed& row : table.rows) {
       line = row.line;
@@ -436,6 +446,8 @@ void add_rows(Table& table, const StatedColumns& stated, MeasuredTable& out) {
                                 std::string(row.words[table.time_column()]), stated));
       out.rows.back().line = line;
       out.rows.back().wrong = table.wrong(row);
+      const auto printed = bandwidths(table, row);
+      if (printed && is_stated) check_op(out.rows.back().op, *printed, ranks);
     }
   } catch (const InputError& e) {
     throw InputError(Place{out.file, line, 0}, e.what());

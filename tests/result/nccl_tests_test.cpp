@@ -351,7 +351,7 @@ std::string old_text(int ranks, const std::string& columns, const std::string& c
   return out + "#  size count type " + columns +
          " time algbw busbw error time algbw busbw error\n" + "  1024 256 float " + cells +
          " 25.05" + figures + " 25.04" + figures + "\n" + "  4096 256 float " + cells +
-         " 25.04 1.00 1.00 N/A 25.04 1.00 1.00 N/A\n";
+         " 25.04 0.01 0.01 N/A 25.04 0.01 0.01 N/A\n";
 }
 
 TEST(NcclTests, OfOldReleasesTheOperationIsThatWhichAloneHasSuchColumns) {
@@ -382,6 +382,42 @@ TEST(NcclTests, OfOldReleasesTheOperationIsThatWhichAloneHasSuchColumns) {
   EXPECT_EQ(table.rows[0].us, 25.05);
   EXPECT_EQ(table.rows[0].hosts, 2);
   EXPECT_EQ(table.rows[0].ranks, 16);
+}
+
+/// Two tables that do not say their operation: of 64 ranks the first is all-reduce, the second
+/// not.
+constexpr const char* kTwoTables =
+    "all_reduce result\n"
+    "#  size count type redop time algbw busbw error time algbw busbw error\n"
+    "  268435456 67108864 float sum 122131 2.20 4.33 2e-06 122165 2.20 4.33 2e-06\n"
+    "alltoall result\n"
+    "#  size count type redop time algbw busbw error time algbw busbw error\n"
+    "  268435456 1048576 float 52094 5.15 5.07 0e+00 519562 0.52 0.51 1e+00\n";
+
+TEST(NcclTests, ARowIsNotOfAnOperationThatItsBandwidthsContradict) {
+  StatedColumns stated{{"transport", "net"}, {"memory_path", "gdr"}, {"ranks", "64"}};
+  stated["op"] = "allreduce";
+  EXPECT_EQ(refusal(kTwoTables, stated),
+            "log:6: busbw 5.07 at algbw 5.15 is not that of allreduce on 64 ranks, but that of "
+            "allgather, reducescatter, alltoall; --as op=OP,ranks=N,hosts=N says another, of a "
+            "file of such runs alone");
+  stated["op"] = "alltoall";
+  EXPECT_THAT(refusal(kTwoTables, stated), HasSubstr("log:3: busbw 4.33 at algbw 2.2 is not that"));
+  const std::string text = kTwoTables;
+  stated["op"] = "allreduce";
+  stated["ranks"] = "8";
+  EXPECT_THAT(refusal(text.substr(0, text.find("alltoall")), stated),
+              HasSubstr("on 8 ranks, nor that of any operation; --as"));
+  EXPECT_EQ(refusal(changed(kText, "48.00   48.00", "48.00   24.00"), kNvlink), "")
+      << "nccl-tests says both itself";
+}
+
+TEST(NcclTests, OfRanksThatAreStatedTheOperationIsFoundToo) {
+  const std::string text = kTwoTables;
+  const StatedColumns stated{{"transport", "nvlink"}, {"ranks", "64"}};
+  EXPECT_EQ(parse_measured(text.substr(0, text.find("alltoall")), "log", stated).rows.at(0).op,
+            "allreduce");
+  EXPECT_THAT(refusal(text, stated), HasSubstr("log:6: op: is not stated"));
 }
 
 TEST(NcclTests, OfOldReleasesTheOperationIsThatOfTheCommandAbove) {
