@@ -278,33 +278,6 @@ TEST(NcclTests, RanksThatAreNotSpreadEvenlyAreRunUnlikeWeftDoes) {
             "ranks are not spread evenly over hosts: 2 + 1");
 }
 
-// What was pasted is cut, or has an ellipsis.
-TEST(NcclTests, AListWithoutSomeRanksTellsNoCount) {
-  const auto of_ranks = [](std::initializer_list<int> numbers) {
-    std::string ranks;
-    for (const int number : numbers) {
-      ranks += "#  Rank " + std::to_string(number) + " Group  0 Pid 41 on a device 0 [0x1] H100\n";
-    }
-    const std::string text = kText;
-    return text.substr(0, text.find("#  Rank  0")) + ranks + text.substr(text.find("#\n#    "));
-  };
-  const std::string last = of_ranks({71});
-  EXPECT_EQ(refusal(last),
-            "log:13: the list of devices above is without rank 0 to 70, so it tells neither ranks "
-            "nor hosts; --as ranks=N,hosts=N says them");
-  EXPECT_THAT(refusal(of_ranks({15, 0, 1, 3})), HasSubstr("without rank 2, 4 to 14, so"));
-  EXPECT_THAT(refusal(last, {{"transport", "nvlink"}, {"ranks", "72"}}), HasSubstr("rank 0 to 70"));
-  const MeasuredTable table =
-      parse_measured(last, "log", {{"transport", "nvlink"}, {"ranks", "72"}, {"hosts", "1"}});
-  EXPECT_EQ(table.rows.at(0).ranks, 72);
-  EXPECT_EQ(table.rows.at(0).unlike, "");
-  EXPECT_THAT(refusal(kText + last.substr(last.find("#  Rank 71"))), HasSubstr("rank 0 to 70"))
-      << "no more ranks of the run before";
-  EXPECT_EQ(refusal(of_ranks({2, 1, 0})), "");
-  EXPECT_THAT(refusal(of_ranks({1, 3, 5, 7, 9, 11, 13, 15, 17, 19})),
-              HasSubstr("0, 2, 4, 6, 8, 10, 12, 14 and more, so"));
-}
-
 TEST(NcclTests, TheReleaseIsThatOfTheLibrary) {
   const auto release = [](const std::string& text) {
     return parse_measured(text, "log", kNvlink).rows.back().nccl;
@@ -382,42 +355,6 @@ TEST(NcclTests, OfOldReleasesTheOperationIsThatWhichAloneHasSuchColumns) {
   EXPECT_EQ(table.rows[0].us, 25.05);
   EXPECT_EQ(table.rows[0].hosts, 2);
   EXPECT_EQ(table.rows[0].ranks, 16);
-}
-
-/// Two tables that do not say their operation: of 64 ranks the first is all-reduce, the second
-/// not.
-constexpr const char* kTwoTables =
-    "all_reduce result\n"
-    "#  size count type redop time algbw busbw error time algbw busbw error\n"
-    "  268435456 67108864 float sum 122131 2.20 4.33 2e-06 122165 2.20 4.33 2e-06\n"
-    "alltoall result\n"
-    "#  size count type redop time algbw busbw error time algbw busbw error\n"
-    "  268435456 1048576 float 52094 5.15 5.07 0e+00 519562 0.52 0.51 1e+00\n";
-
-TEST(NcclTests, ARowIsNotOfAnOperationThatItsBandwidthsContradict) {
-  StatedColumns stated{{"transport", "net"}, {"memory_path", "gdr"}, {"ranks", "64"}};
-  stated["op"] = "allreduce";
-  EXPECT_EQ(refusal(kTwoTables, stated),
-            "log:6: busbw 5.07 at algbw 5.15 is not that of allreduce on 64 ranks, but that of "
-            "allgather, reducescatter, alltoall; --as op=OP,ranks=N,hosts=N says another, of a "
-            "file of such runs alone");
-  stated["op"] = "alltoall";
-  EXPECT_THAT(refusal(kTwoTables, stated), HasSubstr("log:3: busbw 4.33 at algbw 2.2 is not that"));
-  const std::string text = kTwoTables;
-  stated["op"] = "allreduce";
-  stated["ranks"] = "8";
-  EXPECT_THAT(refusal(text.substr(0, text.find("alltoall")), stated),
-              HasSubstr("on 8 ranks, nor that of any operation; --as"));
-  EXPECT_EQ(refusal(changed(kText, "48.00   48.00", "48.00   24.00"), kNvlink), "")
-      << "nccl-tests says both itself";
-}
-
-TEST(NcclTests, OfRanksThatAreStatedTheOperationIsFoundToo) {
-  const std::string text = kTwoTables;
-  const StatedColumns stated{{"transport", "nvlink"}, {"ranks", "64"}};
-  EXPECT_EQ(parse_measured(text.substr(0, text.find("alltoall")), "log", stated).rows.at(0).op,
-            "allreduce");
-  EXPECT_THAT(refusal(text, stated), HasSubstr("log:6: op: is not stated"));
 }
 
 TEST(NcclTests, OfOldReleasesTheOperationIsThatOfTheCommandAbove) {
