@@ -189,6 +189,15 @@ void take_indent(std::vector<ToolLine>& lines) {
   for (ToolLine& line : lines) line.text.remove_prefix(std::min(least, line.text.size()));
 }
 
+/// Takes away "> " where only some lines have it: of a quoted paragraph the first needs it.
+void take_quotes(std::vector<ToolLine>& lines) {
+  constexpr std::string_view kQuote = "> ";
+  for (ToolLine& line : lines) {
+    while (line.text.starts_with(kQuote)) line.text.remove_prefix(kQuote.size());
+    if (line.text == ">") line.text = {};
+  }
+}
+
 std::vector<ToolLine> lines_of(std::string_view text, const std::string& file) {
   std::vector<ToolLine> out;
   for (int number = 1; !text.empty(); ++number) {
@@ -213,6 +222,7 @@ ToolText::ToolText(std::string_view text, const std::string& file)
     : clean_{without_codes(text)}, lines_{lines_of(clean_, file)} {
   constexpr int kMostPrefixes = 3;  // a time behind a name behind a bracket
   take_indent(lines_);
+  take_quotes(lines_);
   for (int i = 0; i < kMostPrefixes; ++i) {
     const PrefixReader reader = prefix_of(lines_);
     if (reader == nullptr) break;

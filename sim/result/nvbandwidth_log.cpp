@@ -18,6 +18,7 @@ constexpr const char* kUsualBytes = "536870912";  // nvbandwidth's -b since 0.7
 constexpr const char* kFirstBytes = "67108864";   // and before (release notes of 0.7)
 constexpr std::int64_t kFirstOfUsual = 7;         // of 0
 constexpr std::string_view kRunning = "Running ";
+constexpr std::string_view kSum = "SUM ";
 
 /// A test and what its cells are in.
 struct Test {
@@ -50,14 +51,20 @@ struct Cell {
   std::size_t column;
 };
 
-void add_cell(const Test& test, Cell at, std::string_view text, int line,
-              const StatedColumns& stated, std::vector<MeasuredRow>& rows) {
-  if (text == "N/A") return;
+/// Its number; none of a pair that was not measured.
+std::optional<double> number_of(Cell at, std::string_view text) {
+  if (text == "N/A") return std::nullopt;
   const std::optional<double> number = parse_number(std::string(text));
-  if (number && *number == 0 && at.row == at.column) return;  // first releases: no such pair
+  // First releases: no such pair.
+  if (number && *number == 0 && at.row == at.column) return std::nullopt;
   if (!number || !(*number > 0)) {
     throw InputError("'" + std::string(text) + "': write a number above 0, or N/A");
   }
+  return number;
+}
+
+void add_cell(const Test& test, Cell at, double number, int line, const StatedColumns& stated,
+              std::vector<MeasuredRow>& rows) {
   check_room(rows.size());
   const bool is_known =
       !test.in_ns && std::find(kCopyOps.begin(), kCopyOps.end(), test.name) != kCopyOps.end();
@@ -69,16 +76,16 @@ void add_cell(const Test& test, Cell at, std::string_view text, int line,
                       {"column", std::to_string(at.column)}};
   if (!is_known) cells["id"] = test.name;
   if (test.in_ns) {
-    cells["us"] = format_number(*number / 1e3);
+    cells["us"] = format_number(number / 1e3);
   } else {
-    cells["algbw_GBps"] = format_number(*number);
+    cells["algbw_GBps"] = format_number(number);
   }
   rows.push_back(row_of_log(std::move(cells), stated));
   rows.back().line = line;
 }
 
 /// A matrix stands below its test's name and title: a line of columns, then one for each row, up to
-/// one that is blank.
+/// one that is blank. Where the name above is missing the sum below has it.
 class TextReader {
  public:
   TextReader(const StatedColumns& stated, MeasuredTable& out) : stated_{stated}, out_{out} {
@@ -91,6 +98,7 @@ class TextReader {
       is_open_ = line.data() + line.size() == end;
       return read(line, number);
     });
+    leave_out_nameless();
   }
 
  private:
@@ -98,12 +106,15 @@ class TextReader {
   bool read(std::string_view line, int number) {
     const Words words = words_of(line);
     if (!is_size_stated_) read_size(words);
+    const bool is_title = has(line, "(row)") || has(line, "(column)");
+    const bool is_nameless = state_ == State::kNone && (has(line, "(GB/s)") || has(line, "(ns)"));
     if (line.starts_with(kRunning) && words.size() == 2 && words[1].ends_with('.')) {
       test_ = {.name = std::string(words[1].substr(0, words[1].size() - 1))};
       state_ = State::kTitle;
     } else if (words.empty()) {
       if (state_ == State::kRows) state_ = State::kNone;
-    } else if (state_ == State::kTitle && (has(line, "(row)") || has(line, "(column)"))) {
+    } else if (is_title && (state_ == State::kTitle || is_nameless)) {
+      if (is_nameless) begin_nameless(number);
       test_.in_ns = is_in_ns(line);
       state_ = State::kColumns;
     } else if (state_ == State::kColumns) {
@@ -111,8 +122,11 @@ class TextReader {
       state_ = State::kRows;
     } else if (state_ == State::kRows && words[0] != "SUM" && words[0] != "NOTE:") {
       read_row(words, number);
+    } else if (words[0] == "SUM") {
+      state_ = State::kNone;
+      if (words.size() > 1) add_nameless(words[1]);
     } else {
-      return words[0] == "SUM";
+      return false;
     }
     return !words.empty();
   }
@@ -151,10 +165,45 @@ class TextReader {
     }
     stated_.try_emplace("bytes", asked_.value_or(kUsualBytes));
     for (std::size_t c = 0; c < columns_; ++c) {
-      add_cell(test_, {static_cast<std::size_t>(*row), c}, words[c + 1], number, stated_,
-               out_.rows);
+      const Cell at{static_cast<std::size_t>(*row), c};
+      const std::optional<double> figure = number_of(at, words[c + 1]);
+      if (!figure) continue;
+      if (test_.name.empty()) {
+        check_room(nameless_.size());
+        nameless_.push_back({at, *figure, number});
+      } else {
+        add_cell(test_, at, *figure, number, stated_, out_.rows);
+      }
     }
   }
+
+  void begin_nameless(int number) {
+    leave_out_nameless();
+    const auto stated = stated_.find("op");
+    test_ = {.name = stated == stated_.end() ? "" : stated->second};
+    title_ = number;
+  }
+
+  void add_nameless(std::string_view name) {
+    if (!test_.name.empty() || nameless_.empty()) return;
+    test_.name = name;
+    for (const Figure& each : std::exchange(nameless_, {})) {
+      add_cell(test_, each.at, each.number, each.line, stated_, out_.rows);
+    }
+  }
+
+  void leave_out_nameless() {
+    if (std::exchange(nameless_, {}).empty()) return;
+    out_.notes.push_back(Place{out_.file, title_, 0}.text() +
+                         ": a matrix without its test, which 'Running TEST.' above it or 'SUM "
+                         "TEST' below would tell: left out; --as op=TEST says it");
+  }
+
+  struct Figure {
+    Cell at;
+    double number;
+    int line;
+  };
 
   enum class State : std::uint8_t { kNone, kTitle, kColumns, kRows };
   StatedColumns stated_;
@@ -162,6 +211,8 @@ class TextReader {
   std::optional<std::string> asked_{};  ///< bytes, by a command whose run has not begun
   MeasuredTable& out_;
   Test test_{};
+  std::vector<Figure> nameless_{};  ///< of a test whose name has not come yet
+  int title_{0};                    ///< the line of its title
   State state_{State::kNone};
   std::size_t columns_{0};
   bool is_open_{false};  ///< the line, a last one without its end
@@ -180,7 +231,8 @@ void add_test(const Json& test_case, int number, const StatedColumns& stated,
   for (std::size_t r = 0; r < matrix->items().size(); ++r) {
     const Json::Array& cells = matrix->items()[r].items();
     for (std::size_t c = 0; c < cells.size(); ++c) {
-      add_cell(test, {r, c}, text_of(cells[c]), number, stated, rows);
+      const std::optional<double> figure = number_of({r, c}, text_of(cells[c]));
+      if (figure) add_cell(test, {r, c}, *figure, number, stated, rows);
     }
   }
 }
@@ -211,8 +263,9 @@ bool is_nvbandwidth_log(std::string_view text) {
   if (is_json_object(text)) return is_json_with(text, "nvbandwidth");
   bool any = false;
   for_each_line(text, [&](std::string_view line, int) {
+    const bool names = line.starts_with(kRunning) || line.starts_with(kSum);
     any = any || line.starts_with("nvbandwidth Version:") ||
-          (line.starts_with(kRunning) && line.size() <= kMostLogLineBytes &&
+          (names && line.size() <= kMostLogLineBytes &&
            (has(line, "_memcpy_") || has(line, "_latency_")));
   });
   return any;
@@ -228,7 +281,10 @@ MeasuredTable parse_nvbandwidth_log(std::string_view text, const std::string& fi
   } else {
     TextReader(stated, out).read(text);
   }
-  if (out.rows.empty()) throw InputError(Place{file, 0, 0}, "has no rows");
+  if (out.rows.empty()) {
+    throw InputError(Place{file, 0, 0},
+                     "has no rows" + (out.notes.empty() ? "" : "; " + out.notes.front()));
+  }
   return out;
 }
 

@@ -220,6 +220,31 @@ TEST(PerftestLog, RefusesWhatIsDamaged) {
   EXPECT_THAT(refusal(changed(text, "0.001357", "0.000000")), HasSubstr("a rate of 0"));
 }
 
+// What was pasted has an ellipsis in place of the line above the title.
+TEST(NvbandwidthLog, ASumNamesTheTestOfItsMatrix) {
+  const std::string text =
+      changed(kNvbandwidthText, "Running device_to_device_memcpy_read_ce.", "...");
+  const MeasuredTable table = parse_measured(text, "log");
+  ASSERT_EQ(table.rows.size(), 4U);
+  EXPECT_EQ(table.rows[3].op, "device_to_device_memcpy_read_ce");
+  EXPECT_EQ(table.rows[3].line, 17);
+  EXPECT_EQ(table.rows[3].algbw_gb_per_s, 390.4);
+  const std::string alone = text.substr(text.find("memcpy CE GPU"));
+  EXPECT_EQ(parse_measured(alone, "log").rows.size(), 2U);
+  const std::string nameless = changed(text, "SUM device_to_device", "...");
+  const MeasuredTable first = parse_measured(nameless, "log");
+  EXPECT_EQ(first.rows.size(), 2U);
+  EXPECT_THAT(first.notes, ::testing::ElementsAre(HasSubstr("log:14: a matrix without its test")));
+  const std::string op = "host_to_device_memcpy_ce";
+  EXPECT_EQ(parse_measured(nameless, "log", {{"op", op}}).rows.at(2).op, op) << "--as says it";
+  EXPECT_THAT(refusal(changed(text, "390.40", "x")), HasSubstr("log:17: 'x': write a number"));
+}
+
+TEST(NvbandwidthLog, QuotesMayStandBeforeSomeLines) {
+  const std::string text = changed(kNvbandwidthText, "Running host", "> Running host");
+  EXPECT_EQ(parse_measured(text, "log").rows.size(), 4U);
+}
+
 TEST(NvbandwidthLog, WritesJsonThatIsRead) {
   const MeasuredTable table = parse_measured(kNvbandwidthJson, "log");
   ASSERT_EQ(table.rows.size(), 3U) << "a waived test measured nothing";
