@@ -82,6 +82,31 @@ std::optional<Prefix> mpi_prefix(std::string_view line) {
   return std::nullopt;
 }
 
+/// Hydra's -prepend-rank: "[0] ", the rank, which names no host.
+std::optional<Prefix> rank_prefix(std::string_view line) {
+  const std::size_t end = line.find(']');
+  if (!line.starts_with('[') || end == std::string_view::npos || end == 1) return std::nullopt;
+  const std::string_view rank = line.substr(1, end - 1);
+  if (!std::all_of(rank.begin(), rank.end(), is_digit)) return std::nullopt;
+  return Prefix{end + (line.substr(end + 1).starts_with(' ') ? 2U : 1U), ""};
+}
+
+/// CloudWatch's table without its column of names: "| 2024-12-04T07:19:43.480Z | ", in which the
+/// second bar may be missing, the message then stands there twice.
+std::optional<Prefix> cloudwatch_prefix(std::string_view line) {
+  constexpr std::string_view kBefore = "| ";
+  constexpr std::string_view kBehind = " | ";
+  const std::size_t begin = std::min(line.find_first_not_of(' '), line.size());
+  if (!line.substr(begin).starts_with(kBefore)) return std::nullopt;
+  for (const std::string_view zone : {"Z", "+dd:dd", "-dd:dd"}) {
+    const std::string form = "dddd-dd-ddTdd:dd:dd.ddd" + std::string(zone);
+    if (!has_form(line.substr(begin + kBefore.size(), form.size()), form)) continue;
+    const std::size_t end = begin + kBefore.size() + form.size();
+    return Prefix{end + (line.substr(end).starts_with(kBehind) ? kBehind.size() : 0), ""};
+  }
+  return std::nullopt;
+}
+
 /// docker compose: "NAME  | ".
 std::optional<Prefix> compose_prefix(std::string_view line) {
   const std::size_t end = line.find_first_of(" |");
@@ -160,7 +185,8 @@ bool nearly_all_have(PrefixReader reader, const std::vector<ToolLine>& lines) {
     const std::optional<Prefix> prefix = reader(line.text);
     if (prefix) {
       ++with;
-      if (reader != time_prefix) names.insert(line.text.substr(0, prefix->length));
+      const bool is_time = reader == time_prefix || reader == cloudwatch_prefix;
+      if (!is_time) names.insert(line.text.substr(0, prefix->length));
     } else {
       ++without;
     }
@@ -171,8 +197,9 @@ bool nearly_all_have(PrefixReader reader, const std::vector<ToolLine>& lines) {
 
 /// The first kind of prefix that nearly all lines have; nullptr if there is none.
 PrefixReader prefix_of(const std::vector<ToolLine>& lines) {
-  constexpr std::array<PrefixReader, 7> kReaders{
-      quote_prefix, pod_prefix, mpi_prefix, compose_prefix, time_prefix, stern_prefix, name_prefix};
+  constexpr std::array<PrefixReader, 9> kReaders{quote_prefix, pod_prefix,        mpi_prefix,
+                                                 rank_prefix,  cloudwatch_prefix, compose_prefix,
+                                                 time_prefix,  stern_prefix,      name_prefix};
   const auto* const at = std::find_if(kReaders.begin(), kReaders.end(), [&](PrefixReader reader) {
     return nearly_all_have(reader, lines);
   });

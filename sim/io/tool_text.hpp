@@ -19,8 +19,8 @@ struct ToolLine {
 
 /// A tool's output as the tool printed it. Taken away, with each line's number kept: the byte order
 /// mark, colours and other terminal codes, carriage returns; what stands before nearly every line:
-/// quotes, kubectl's and mpirun's brackets, docker compose's, stern's and pdsh's names, srun's
-/// ranks, times; blanks that all lines begin with.
+/// quotes, kubectl's and mpirun's brackets, docker compose's, stern's and pdsh's names, srun's and
+/// Hydra's ranks, CloudWatch's bars, times; blanks that all lines begin with.
 class ToolText {
  public:
   /// `file` is the name that messages use. Throws InputError: a line too long, too many lines.

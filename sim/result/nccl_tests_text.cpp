@@ -41,6 +41,17 @@ bool is_failure(const Words& words) {
   return false;
 }
 
+/// A row is printed piece by piece, and Hydra's -prepend-rank joins its "[0]" to the last word of
+/// each: "-1[0]".
+Words without_ranks(Words words) {
+  for (std::string_view& word : words) {
+    const std::size_t open = word.find('[');
+    if (open == 0 || open == std::string_view::npos || !word.ends_with(']')) continue;
+    if (whole_of(word.substr(open + 1, word.size() - open - 2))) word = word.substr(0, open);
+  }
+  return words;
+}
+
 /// Reads it line by line.
 class TextReader {
  public:
@@ -98,7 +109,8 @@ class TextReader {
       check_room(rows_++);
       is_cut_ = is_log(words);
       Table& table = tables_.back();
-      table.rows.push_back({number, is_cut_ ? before_log(words, table.time_column()) : words});
+      table.rows.push_back(
+          {number, is_cut_ ? before_log(words, table.time_column()) : without_ranks(words)});
       table.fill_op(table.rows.back().words);
     } else {
       command_.read(words);

@@ -31,10 +31,12 @@ TEST(EvidenceText, PrefixesOfCollectorsAreTakenAway) {
     std::string prefix;
     std::string host;
   };
-  for (const Case& each : {Case{"[pod/gpu-7/main] ", "gpu-7"}, Case{"[1,0]<stdout>:", ""},
-                           Case{"worker-1  | ", "worker-1"}, Case{"node12: ", "node12"},
-                           Case{"3: ", ""}, Case{"2026-05-05T06:16:47.123Z ", ""},
-                           Case{"node12: 2026-05-05 06:16:47,123 ", "node12"}}) {
+  for (const Case& each :
+       {Case{"[pod/gpu-7/main] ", "gpu-7"}, Case{"[1,0]<stdout>:", ""},
+        Case{"worker-1  | ", "worker-1"}, Case{"node12: ", "node12"}, Case{"3: ", ""},
+        Case{"[3] ", ""}, Case{"  | 2024-12-04T07:19:43.480Z | ", ""},
+        Case{"  | 2025-05-16T16:39:51.208-07:00", ""}, Case{"2026-05-05T06:16:47.123Z ", ""},
+        Case{"10.3.35.83: ", "10.3.35.83"}, Case{"node12: 2026-05-05 06:16:47,123 ", "node12"}}) {
     const Evidence evidence = evidence_of(prefixed(kMatrix, each.prefix));
     EXPECT_EQ(said(evidence, "gpu0", "path to gpu1", each.host), "NV4") << each.prefix;
     EXPECT_EQ(evidence.facts.all()[0].place.line, 2) << each.prefix;

@@ -47,7 +47,7 @@ TEST(Pasted, AListWithoutSomeRanksTellsNoCount) {
   };
   const std::string last = of_ranks({71});
   EXPECT_EQ(refusal(last),
-            "log:4: the list of devices above is without rank 0 to 70, so it tells neither ranks "
+            "log:5: the list of devices above is without rank 0 to 70, so it tells neither ranks "
             "nor hosts; --as ranks=N,hosts=N says them");
   EXPECT_THAT(refusal(of_ranks({15, 0, 1, 3})), HasSubstr("without rank 2, 4 to 14, so"));
   EXPECT_THAT(refusal(last, {{"transport", "nvlink"}, {"ranks", "72"}}), HasSubstr("rank 0 to 70"));
@@ -60,6 +60,22 @@ TEST(Pasted, AListWithoutSomeRanksTellsNoCount) {
       list_of({71}) + kTable, "log",
       {{"transport", "nvlink"}, {"ranks", "72"}, {"hosts", "2"}, {"op", "broadcast"}});
   EXPECT_EQ(table.rows.at(0).ranks, 72);
+}
+
+// Hydra's -prepend-rank.
+TEST(Pasted, ARanksPrefixMayStandInARow) {
+  std::string text;
+  for (const char c : "\n" + list_of({0, 1}) + kAllReduce + kTable) {
+    text += c;
+    if (c == '\n') text += "[0] ";
+  }
+  for (const std::string cut : {"sum -1", "100.00 5e-07"}) {
+    const std::string joined = cut + "[0]   ";
+    text.replace(text.find(cut + " "), cut.size() + 1, joined);
+  }
+  const MeasuredTable table = parse_measured(text, "log", kNvlink);
+  ASSERT_EQ(table.rows.size(), 2U);
+  EXPECT_EQ(table.rows[0].us, 25.05);
 }
 
 /// Two tables that do not say their operation: of 64 ranks the first is all-reduce, the second
@@ -132,7 +148,7 @@ TEST(Pasted, RanksAndHostsAreThoseOfTheCommandAbove) {
   const std::string command = "mpirun -np 16 -N 8 ./sendrecv_perf\n";
   EXPECT_EQ(parse_measured(command + listed, "log", kNvlink).rows.at(0).ranks, 2)
       << "the table itself says it";
-  EXPECT_EQ(parse_measured(listed + command + text, "log", kNvlink).rows.at(2).ranks, 16)
+  EXPECT_EQ(parse_measured(command + listed + command + text, "log", kNvlink).rows.at(2).ranks, 16)
       << "the list is of the run before";
   const MeasuredTable stated =
       parse_measured(command + text, "log", {{"transport", "nvlink"}, {"ranks", "16"}});
