@@ -70,12 +70,12 @@ void check_op(std::string_view op, const PrintedBandwidths& row, std::int64_t ra
     if (operation.name == op) return;
     like.push_back(operation.name);
   }
-  throw InputError(fmt::format(
-      "busbw {} at algbw {} is not that of {} on {} ranks, {}; --as op=OP,ranks=N,hosts=N says "
-      "another, of a file of such runs alone",
-      row.busbw, row.algbw, op, ranks,
-      like.empty() ? "nor that of any operation"
-                   : fmt::format("but that of {}", fmt::join(like, ", "))));
+  throw InputError(
+      fmt::format("busbw {} at algbw {} is not that of {} on {} ranks, {}; --as op=OP,ranks=N says "
+                  "others of all rows: split the file where they differ",
+                  row.busbw, row.algbw, op, ranks,
+                  like.empty() ? "nor that of any operation"
+                               : fmt::format("but that of {}", fmt::join(like, ", "))));
 }
 
 }  // namespace weft

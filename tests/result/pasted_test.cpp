@@ -93,8 +93,8 @@ TEST(Pasted, ARowIsNotOfAnOperationThatItsBandwidthsContradict) {
   stated["op"] = "allreduce";
   EXPECT_EQ(refusal(kTwoTables, stated),
             "log:6: busbw 5.07 at algbw 5.15 is not that of allreduce on 64 ranks, but that of "
-            "allgather, reducescatter, alltoall; --as op=OP,ranks=N,hosts=N says another, of a "
-            "file of such runs alone");
+            "allgather, reducescatter, alltoall; --as op=OP,ranks=N says others of all rows: split "
+            "the file where they differ");
   stated["op"] = "alltoall";
   EXPECT_THAT(refusal(kTwoTables, stated), HasSubstr("log:3: busbw 4.33 at algbw 2.2 is not that"));
   const std::string text = kTwoTables;
