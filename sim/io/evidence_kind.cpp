@@ -80,6 +80,16 @@ bool begins_nccl_log(Line line) {
          (holds(line, "(") || holds(line, "["));
 }
 
+/// "#  Rank  0 Group  0 Pid 134070 on gpu03 device  0 [0000:11:00] NVIDIA H100 80GB HBM3".
+bool begins_nccl_tests_list(Line line) {
+  constexpr Line kMark = "#";
+  if (line.starts_with(kMark)) line.remove_prefix(kMark.size());
+  if (next_word(line) != "Rank") return false;
+  const std::size_t on = line.find(" on ");
+  return on != Line::npos && holds(line.substr(0, on), "Pid ") &&
+         holds(line.substr(on), " device ") && holds(line.substr(on), "[0");
+}
+
 bool begins_iblinkinfo(Line line) {
   if (holds(line, "==>") &&
       (holds(line, "LinkUp") || holds(line, "Down/") || holds(line, "Active/"))) {
@@ -170,8 +180,9 @@ bool begins_sysfs(Line line) {
          holds(line, " -> ../../../devices/pci");
 }
 
-constexpr std::array<EvidenceKindText, 32> kKinds{{
+constexpr std::array<EvidenceKindText, 33> kKinds{{
     {EvidenceKind::kNcclLog, "NCCL's log (NCCL_DEBUG=INFO)", begins_nccl_log},
+    {EvidenceKind::kNcclTestsList, "nccl-tests' list of devices", begins_nccl_tests_list},
     {EvidenceKind::kTopoMatrix, "nvidia-smi topo -m", begins_topo_matrix},
     {EvidenceKind::kLspci, "lspci -vvv", begins_lspci},
     {EvidenceKind::kLspciTree, "lspci -tv", begins_lspci_tree},

@@ -13,6 +13,7 @@ enum class EvidenceKind : std::uint8_t {
   kLspci,
   kLspciTree,
   kNcclLog,
+  kNcclTestsList,
   kNcclXml,
   kHwloc,
   kNvidiaSmi,

@@ -209,5 +209,45 @@ TEST(Cut, StatisticsBehindGrepAreTheInterfacesThatTheCommandNames) {
   EXPECT_EQ(said(evidence, "ens1f0", std::string(fact::kCounter) + "rx_prio3_pause"), "41927");
 }
 
+// nccl-tests lists its devices before NCCL logs, of the hosts' GPUs often the only names.
+TEST(Cut, GpusThatNcclTestsListsAreTheHosts) {
+  const std::string log =
+      "# Using devices\n"
+      "#  Rank  0 Group  0 Pid 41 on a device  0 [0000:11:00] NVIDIA H100 80GB HBM3\n"
+      "#  Rank  1 Group  0 Pid 42 on a device  1 [0000:21:00] NVIDIA H100 80GB HBM3\n"
+      "#  Rank  2 Group  0 Pid 67 on b device  0 [0000:11:00] NVIDIA H100 80GB HBM3\n"
+      "#  Rank  3 Group  0 Pid 68 on b device  1 [0000:21:00] NVIDIA H100 80GB HBM3\n"
+      "a:41:41 [0] NCCL INFO NCCL version 2.27.6+cuda13.0\n";
+  const ImportedMachine machine = imported(log);
+  ASSERT_EQ(count(machine, DeviceKind::kGpu), 2U);
+  EXPECT_EQ(device(machine.spec, "gpu1").bus_id, "0000:21:00.0");
+  EXPECT_EQ(device(machine.spec, "gpu1").part, "h100-sxm");
+  EXPECT_EQ(machine.spec.nodes, 2U);
+  const std::string between = "a:41:41 [0] NCCL INFO Bootstrap : Using eth0:10.0.0.2<0>\n" + log;
+  EXPECT_EQ(count(imported(between), DeviceKind::kGpu), 2U);
+  EXPECT_THAT(refusal_of("# nThread 1 nGpus 1\n# Collective test starting: all_reduce_perf\n" +
+                         log.substr(0, log.find("a:41"))),
+              HasSubstr("weft compare"));
+}
+
+TEST(Cut, ABusAloneIsAGpusWhereNoOtherHasIt) {
+  const auto listed = [](const std::string& a, const std::string& b) {
+    return "#   Rank  0 Pid  9 on a device  0 [" + a +
+           "] Tesla T4\n#   Rank  1 Pid  9 on a device" + "  1 [" + b +
+           "] Tesla T4\na:9:9 [0] NCCL INFO NCCL version 2.8.3+cuda10.0\n";
+  };
+  const ImportedMachine machine = imported(listed("0x86", "0xaf"));
+  ASSERT_EQ(count(machine, DeviceKind::kGpu), 2U);
+  EXPECT_EQ(device(machine.spec, "gpu0").bus_id, "0000:86:00.0");
+  EXPECT_THAT(evidence_of(listed("0x01", "0x01")).facts.beginning("a", fact::kClass), IsEmpty());
+  EXPECT_THAT(evidence_of(listed("0x00", "0x00")).facts.beginning("a", fact::kClass), IsEmpty());
+  const std::string with_domain = listed("0x01", "0x02") +
+                                  "a:9:9 [0] NCCL INFO comm 0x5 rank 0 nranks 2 cudaDev 0 nvmlDev "
+                                  "0 busId 801000 - Init START\n";
+  const ImportedMachine both = imported(with_domain);
+  ASSERT_EQ(count(both, DeviceKind::kGpu), 2U);
+  EXPECT_EQ(device(both.spec, "gpu0").bus_id, "0008:01:00.0");
+}
+
 }  // namespace
 }  // namespace weft::test::evidence_cut

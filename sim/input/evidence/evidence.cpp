@@ -26,11 +26,12 @@ void read_nothing(const EvidenceSection& section, Facts& facts) {
                          "lines without their devices"));
 }
 
-constexpr std::array<std::pair<EvidenceKind, SectionReader>, 29> kSectionReaders{{
+constexpr std::array<std::pair<EvidenceKind, SectionReader>, 30> kSectionReaders{{
     {EvidenceKind::kTopoMatrix, read_topo_matrix},
     {EvidenceKind::kLspci, read_lspci},
     {EvidenceKind::kLspciTree, read_lspci_tree},
     {EvidenceKind::kNcclLog, read_nccl_log},
+    {EvidenceKind::kNcclTestsList, read_nccl_tests_list},
     {EvidenceKind::kNvidiaSmi, read_nvidia_smi},
     {EvidenceKind::kNvidiaSmiQuery, read_nvidia_smi_query},
     {EvidenceKind::kNvlink, read_nvlink},
@@ -137,6 +138,16 @@ void read_sections(const EvidenceText& read, const std::string& file, Evidence& 
   if (!source.kinds.empty()) evidence.sources.push_back(std::move(source));
 }
 
+/// Whether it is nccl-tests' output, of which nothing but the list of devices is evidence.
+bool is_measured_alone(const EvidenceText& read) {
+  const auto& sections = read.sections();
+  return std::all_of(sections.begin(), sections.end(),
+                     [](const EvidenceSection& section) {
+                       return section.kind == EvidenceKind::kNcclTestsList;
+                     }) &&
+         kind_of(read.clean()) == TextKind::kMeasured;
+}
+
 /// Reads one text; what is told of why it cannot be read names its place.
 std::optional<Unread> read_text(std::string_view text, const std::string& file,
                                 const std::string& host, Evidence& evidence) {
@@ -147,7 +158,7 @@ std::optional<Unread> read_text(std::string_view text, const std::string& file,
     return Unread{error.what()};
   }
   const std::string place = Place{file, 0, 0}.text() + ": ";
-  if (read->sections().empty()) {
+  if (read->sections().empty() || is_measured_alone(*read)) {
     Unread out = unknown(read->clean());
     out.why = place + out.why;
     return out;

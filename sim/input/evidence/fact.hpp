@@ -32,6 +32,7 @@ inline constexpr std::string_view kProduct = "product";
 inline constexpr std::string_view kPort = "port";  ///< root, upstream, downstream, switch, bridge
 inline constexpr std::string_view kParent = "parent";  ///< the bridge above
 inline constexpr std::string_view kRootBus = "root bus";
+inline constexpr std::string_view kBusAlone = "bus alone";  ///< its domain and device are assumed
 inline constexpr std::string_view kNuma = "NUMA node";
 inline constexpr std::string_view kProcessors = "CPU affinity";  ///< "0-47,96-143"
 inline constexpr std::string_view kGen = "PCIe generation";      ///< what it can do

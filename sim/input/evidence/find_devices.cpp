@@ -99,6 +99,20 @@ bool is_virtual_function(const HostView& view, const std::string& function) {
   return holds(view.value(function, fact::kProduct), "Virtual Function");
 }
 
+/// Takes out what nccl-tests names by its bus alone where other evidence has that of a domain.
+void drop_buses_alone(const HostView& view, std::vector<std::string>& functions) {
+  const auto is_alone = [&](const std::string& function) {
+    return view.first(function, fact::kBusAlone) != nullptr;
+  };
+  std::set<std::string> known;  // ":86:00.0"
+  for (const std::string& each : functions) {
+    if (!is_alone(each)) known.insert(each.substr(each.find(':')));
+  }
+  std::erase_if(functions, [&](const std::string& each) {
+    return is_alone(each) && known.contains(each.substr(each.find(':')));
+  });
+}
+
 class Finder {
  public:
   explicit Finder(const HostView& view) : view_{view} {}
@@ -219,6 +233,7 @@ void Finder::find_gpus() {
   for (const std::string& function : view_.functions()) {
     if (is_gpu(view_, function, gpu_at_.contains(function))) functions.push_back(function);
   }
+  drop_buses_alone(view_, functions);
   const std::vector<std::string> rows = matrix_devices(true);
   if (functions.empty()) {
     for (const std::string& row : rows) out_.gpus.push_back({row, "", row, nullptr});

@@ -69,6 +69,7 @@ class NcclLogReader {
 
   void read() {
     for (const EvidenceLine& line : section_.lines) {
+      if (list_.read(section_, line)) continue;
       const std::optional<Message> message = message_of(line.text, section_.host);
       if (!message) continue;
       host_ = message->host;
@@ -80,6 +81,7 @@ class NcclLogReader {
         read(*message);
       }
     }
+    list_.add_to(facts_);
   }
 
  private:
@@ -110,6 +112,7 @@ class NcclLogReader {
   std::string host_;
   const EvidenceLine* line_{nullptr};
   NcclGraphReader graph_;
+  NcclTestsList list_;
 };
 
 void NcclLogReader::read(const Message& message) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/base/error.hpp"
+#include "sim/input/evidence/product_names.hpp"
 #include "sim/input/evidence/readers.hpp"
 #include "sim/input/evidence/scan.hpp"
 #include "sim/input/xml_text.hpp"
@@ -28,14 +29,6 @@ std::string pci_id_of(std::string_view text) {
   out += ':';
   digits(*number >> 16);
   return out;
-}
-
-/// Drivers before 455 leave the maker out: "A100-SXM4-40GB", "Tesla V100-SXM2-16GB".
-std::string product_of(std::string_view name) {
-  std::string out = one_line(without_blanks(name));
-  const bool is_name = !out.empty() && out[0] != '[' && !out.starts_with("N/A") &&
-                       !out.starts_with("ERR!") && !out.starts_with("Unknown");
-  return !is_name || holds(out, "NVIDIA") ? out : "NVIDIA " + out;
 }
 
 bool is_ellipsis(std::string_view line) {
@@ -119,7 +112,8 @@ void read_nvidia_smi(const EvidenceSection& section, Facts& facts) {
     const std::string id = bus_id_of(scan.word());
     if (id.empty()) continue;
     facts.add(section.fact(line, id, fact::kClass, "0302"));
-    facts.add(section.fact(line, id, fact::kProduct, product_of(name.substr(0, name.find("  ")))));
+    facts.add(
+        section.fact(line, id, fact::kProduct, product_name(name.substr(0, name.find("  ")))));
     facts.add(section.fact(line, "gpu" + std::to_string(*number), fact::kBusId, id));
   }
 }
@@ -165,7 +159,7 @@ void read_nvidia_smi_query(const EvidenceSection& section, Facts& facts) {
         });
     if (is_of_instance) continue;
     if (key == "Product Name") {
-      facts.add(section.fact(line, gpus.back().bus_id, fact::kProduct, product_of(value)));
+      facts.add(section.fact(line, gpus.back().bus_id, fact::kProduct, product_name(value)));
     }
     add_entry(section, line, gpus.back().bus_id, headings.empty() ? "" : headings.back().text, key,
               value, facts);
@@ -187,7 +181,7 @@ void read_nvidia_smi_xml(const std::string& text, const EvidenceSection& section
     gpus.push_back({line_of(gpu), id});
     facts.add(section.fact(line_of(gpu), id, fact::kClass, "0302"));
     facts.add(section.fact(line_of(gpu), id, fact::kProduct,
-                           product_of(gpu.child("product_name").text().get())));
+                           product_name(gpu.child("product_name").text().get())));
     const pugi::xml_node pci = gpu.child("pci");
     const pugi::xml_node link = pci.child("pci_gpu_link_info");
     for (const pugi::xml_node part :
@@ -235,7 +229,7 @@ void read_nvlink(const EvidenceSection& section, Facts& facts) {
       const std::optional<std::int64_t> number = scan.whole();
       if (number && *number >= 0) now.gpu = "gpu" + std::to_string(*number);
       scan.skip(": ");
-      now.product = product_of(scan.until("(UUID"));
+      now.product = product_name(scan.until("(UUID"));
       if (!now.gpu.empty()) facts.add(section.fact(line, now.gpu, fact::kProduct, now.product));
     } else if (holds(line.text, "all links are inActive")) {  // of NVML, in place of the links
       now.says_count = true;

@@ -105,4 +105,11 @@ std::string unknown_gpu(std::string_view product, const Place& place) {
          "; without --gpu PART, or 'part: PART' in the topology, the declared defaults stand in";
 }
 
+std::string product_name(std::string_view name) {
+  std::string out = one_line(without_blanks(name));
+  const bool is_name = !out.empty() && out[0] != '[' && !out.starts_with("N/A") &&
+                       !out.starts_with("ERR!") && !out.starts_with("Unknown");
+  return !is_name || holds(out, "NVIDIA") ? out : "NVIDIA " + out;
+}
+
 }  // namespace weft

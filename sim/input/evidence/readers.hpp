@@ -1,5 +1,13 @@
 #pragma once
 
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
 #include "sim/input/evidence/fact.hpp"
 #include "sim/input/evidence/text.hpp"
 
@@ -16,6 +24,20 @@ void read_topo_matrix(const EvidenceSection& section, Facts& facts);
 void read_lspci(const EvidenceSection& section, Facts& facts);
 void read_lspci_tree(const EvidenceSection& section, Facts& facts);
 void read_nccl_log(const EvidenceSection& section, Facts& facts);
+/// nccl-tests' list of devices, of all hosts. Old releases print a bus without its domain and
+/// device, "[0x86]": that is a GPU's where no other rank of its host has the same.
+class NcclTestsList {
+ public:
+  /// Whether the line was one of it.
+  bool read(const EvidenceSection& section, const EvidenceLine& line);
+  void add_to(Facts& facts) const;
+
+ private:
+  std::vector<std::pair<Fact, std::string>> devices_;  ///< their class, their product
+  std::map<std::pair<std::string, std::string>, std::set<std::int64_t>> ranks_;  ///< of such buses
+};
+void read_nccl_tests_list(const EvidenceSection& section, Facts& facts);
+
 /// A line of NCCL's graphs (NCCL_DEBUG_SUBSYS=GRAPH): its tree, its paths. Keeps the tree's
 /// indentation from line to line.
 class NcclGraphReader {

@@ -134,6 +134,9 @@ void EvidenceText::make_sections(const std::string& host) {
     std::optional<std::size_t>& section = open[of];
     // Of `grep ACSCtl`, but lspci's own inside its output.
     if (begun != nullptr && begun->kind == EvidenceKind::kAcsLines && section) begun = nullptr;
+    // Between what NCCL logs nccl-tests lists its devices; its reader knows such lines.
+    const bool is_list = begun != nullptr && begun->kind == EvidenceKind::kNcclTestsList;
+    if (is_list && section && sections_[*section].kind == EvidenceKind::kNcclLog) begun = nullptr;
     const bool begins_device = begun != nullptr && is_of_one_device(begun->kind);
     if (begun != nullptr &&
         (begins_device || !section || sections_[*section].kind != begun->kind)) {
