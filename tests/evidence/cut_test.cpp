@@ -223,6 +223,9 @@ TEST(Cut, GpusThatNcclTestsListsAreTheHosts) {
   EXPECT_EQ(device(machine.spec, "gpu1").bus_id, "0000:21:00.0");
   EXPECT_EQ(device(machine.spec, "gpu1").part, "h100-sxm");
   EXPECT_EQ(machine.spec.nodes, 2U);
+  EXPECT_THAT(machine.spec.notes, Not(Contains(HasSubstr("NCCL ran"))));
+  EXPECT_THAT(imported(log.substr(log.find("#  Rank  3"))).spec.notes,
+              Contains(HasSubstr("NCCL ran 4 ranks, and nodes x GPUs are 2 x 1 here")));
   const std::string between = "a:41:41 [0] NCCL INFO Bootstrap : Using eth0:10.0.0.2<0>\n" + log;
   EXPECT_EQ(count(imported(between), DeviceKind::kGpu), 2U);
   EXPECT_THAT(refusal_of("# nThread 1 nGpus 1\n# Collective test starting: all_reduce_perf\n" +
@@ -247,6 +250,26 @@ TEST(Cut, ABusAloneIsAGpusWhereNoOtherHasIt) {
   const ImportedMachine both = imported(with_domain);
   ASSERT_EQ(count(both, DeviceKind::kGpu), 2U);
   EXPECT_EQ(device(both.spec, "gpu0").bus_id, "0008:01:00.0");
+}
+
+TEST(Cut, NicsAndRanksThatOnlyNcclsLogNamesAreNotLost) {
+  const std::string ranks =
+      "h:5:7 [0] NCCL INFO comm 0x5 rank 0 nranks 16 cudaDev 0 nvmlDev 0 busId 1c000 commId 0x6\n";
+  const std::string nics =
+      "h:5:7 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/RoCE [1]mlx5_1:1/RoCE [RO]; OOB x:10.0.0.1\n";
+  const ImportedMachine machine = imported(nics + ranks);
+  EXPECT_EQ(count(machine, DeviceKind::kGpu), 1U);
+  EXPECT_EQ(count(machine, DeviceKind::kNic), 2U);
+  EXPECT_EQ(above(machine, "mlx5_1"), "cpu0");
+  EXPECT_THAT(machine.spec.notes,
+              Contains(HasSubstr("NICs mlx5_0, mlx5_1 are those that NCCL names: where they hang "
+                                 "is assumed; `lspci -vvv`")));
+  EXPECT_THAT(machine.spec.notes, Contains(HasSubstr("NCCL ran 16 ranks, and nodes x GPUs are 1 x "
+                                                     "1 here")));
+  const ImportedMachine of_matrix = imported(nics + kFourGpus);
+  EXPECT_EQ(count(of_matrix, DeviceKind::kNic), 0U);
+  EXPECT_THAT(of_matrix.spec.notes, Contains(HasSubstr("the machine is without them")));
+  EXPECT_THAT(imported(ranks + kFourGpus + nics).spec.notes, Contains(HasSubstr("16 ranks")));
 }
 
 }  // namespace

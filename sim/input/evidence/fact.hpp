@@ -82,6 +82,7 @@ inline constexpr std::string_view kKernelModules = "kernel modules";  ///< open,
 inline constexpr std::string_view kNodes = "nodes";
 inline constexpr std::string_view kSockets = "sockets";  // lscpu's counts
 inline constexpr std::string_view kNumaNodes = "NUMA nodes";
+inline constexpr std::string_view kRanks = "ranks";    ///< of one of NCCL's communicators
 inline constexpr std::string_view kLog = "log ";       ///< + what NCCL decided, as it says it
 inline constexpr std::string_view kAlert = "alert";    ///< what the kernel complains of, or NCCL:
 inline constexpr std::string_view kOfNccl = "NCCL: ";  ///< what its warnings begin with

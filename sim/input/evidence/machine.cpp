@@ -152,6 +152,23 @@ void set_nodes(const HostView& view, const Evidence& evidence, const ComparedHos
   spec.nodes = static_cast<std::uint32_t>(nodes);
 }
 
+/// "NCCL ran 16 ranks, ..." where nodes as this one have fewer GPUs; else "".
+std::string ranks_note(const HostView& view, std::size_t gpus, std::uint32_t nodes) {
+  const Fact* most = nullptr;
+  std::int64_t ranks = 0;
+  for (const Fact* fact : view.find("host", fact::kRanks)) {
+    const std::int64_t count = Scan(fact->value).whole().value_or(0);
+    if (count > ranks) most = fact;
+    ranks = std::max(ranks, count);
+  }
+  const auto here = static_cast<std::int64_t>(gpus) * static_cast<std::int64_t>(nodes);
+  if (most == nullptr || ranks <= here) return "";
+  return fmt::format(
+      "{}: NCCL ran {} ranks, and nodes x GPUs are {} x {} here: the others are not part of the "
+      "machine; NCCL's log of all ranks, or `nvidia-smi topo -m`, would tell",
+      most->place.text(), ranks, nodes, gpus);
+}
+
 /// One host under two names looks like two, of which one is only compared: what shares no kind of
 /// evidence with the reference is not even that.
 void note_apart(const Evidence& evidence, const ComparedHosts& hosts,
@@ -265,6 +282,9 @@ ImportedMachine import_machine(const Evidence& evidence, const ParamCatalog& cat
   add_settings(view, found, catalog, spec);
   add_nvlinks(view, found, spec);
   set_nodes(view, evidence, out.hosts, spec);
+  if (std::string note = ranks_note(view, found.gpus.size(), spec.nodes); !note.empty()) {
+    spec.notes.push_back(std::move(note));
+  }
   note_apart(evidence, out.hosts, spec.notes);
   set_network_of(evidence.facts, spec);
   add_readings(view, spec.notes);

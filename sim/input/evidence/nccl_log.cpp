@@ -224,6 +224,10 @@ bool NcclLogReader::read_rank(std::string_view text) {
   if (const auto nodes = number_behind(" nNodes ")) {
     add("host", fact::kNodes, std::to_string(*nodes));
   }
+  for (const std::string_view word : {" nranks ", " nRanks "}) {
+    const std::optional<std::int64_t> ranks = number_behind(word);
+    if (ranks && *ranks > 0) add("host", fact::kRanks, std::to_string(*ranks));
+  }
   Scan bus(scan.rest());
   if (!bus.skip_to(" busId ")) return true;
   const std::optional<std::uint64_t> number = bus.hex();

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -32,6 +33,8 @@ bool NcclTestsList::read(const EvidenceSection& section, const EvidenceLine& lin
   Scan scan(line.text);
   scan.skip_to("Rank ");
   const std::int64_t rank = scan.blanks().whole().value_or(0);
+  constexpr std::int64_t kMostRanks = 1 << 24;
+  if (rank >= 0 && rank < kMostRanks) last_rank_ = std::max(last_rank_, rank);
   scan.skip_to(" on ");
   std::string host(scan.blanks().word());
   if (!scan.skip_to(" device ") || !scan.skip_to("[")) return true;
@@ -58,6 +61,11 @@ void NcclTestsList::add_to(Facts& facts) const {
     add(fact::kClass, device.value);
     add(fact::kProduct, product);
     if (ranks != ranks_.end()) add(fact::kBusAlone, "nccl-tests");
+    Fact all = device;
+    all.subject = "host";
+    all.what = fact::kRanks;
+    all.value = std::to_string(last_rank_ + 1);
+    facts.add(std::move(all));
   }
 }
 

@@ -33,6 +33,7 @@ class NcclTestsList {
   void add_to(Facts& facts) const;
 
  private:
+  std::int64_t last_rank_{0};
   std::vector<std::pair<Fact, std::string>> devices_;  ///< their class, their product
   std::map<std::pair<std::string, std::string>, std::set<std::int64_t>> ranks_;  ///< of such buses
 };
