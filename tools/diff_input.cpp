@@ -6,6 +6,7 @@
 #include <set>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -99,6 +100,45 @@ void add_channels(std::string_view text, Decisions& out) {
     out.all[{"channels", std::string(one.blanks().rest()), 0}] = {std::to_string(*count)};
   }
 }
+
+/// The cells between bars, without blanks.
+std::vector<std::string> cells_of(std::string_view text) {
+  std::vector<std::string> out;
+  for (Scan scan(text); !scan.at_end();) {
+    std::string cell;
+    for (const std::string_view word : words_of(scan.until("|"))) cell += word;
+    if (!cell.empty()) out.push_back(std::move(cell));
+  }
+  return out;
+}
+
+/// NCCL's table of latencies and bandwidths. Its columns are "Tree/ LL | Tree/ LL128 | ..." of the
+/// head "Latency/AlgBw", later protocols below algorithms, which have three each.
+class TuningTable {
+ public:
+  void read(const std::string& row, std::string_view text, Decisions& out) {
+    constexpr std::size_t kProtocols = 3;
+    const std::vector<std::string> cells = cells_of(text);
+    if (row == "Latency/AlgBw") {
+      columns_ = cells;
+    } else if (row == "Algorithm") {
+      algorithms_ = cells;
+    } else if (row == "Protocol") {
+      columns_.clear();
+      for (std::size_t i = 0; i < cells.size() && i / kProtocols < algorithms_.size(); ++i) {
+        columns_.push_back(algorithms_[i / kProtocols] + "/" + cells[i]);
+      }
+    } else {
+      for (std::size_t i = 0; i < cells.size() && i < columns_.size(); ++i) {
+        out.all[{"tuning", row + " " + columns_[i], 0}] = {cells[i]};
+      }
+    }
+  }
+
+ private:
+  std::vector<std::string> algorithms_;
+  std::vector<std::string> columns_;
+};
 
 /// "[0] 1/8/-1->0->-1 [1] 1/-1/-1->0->8" by channel; what is cut off is left out.
 void add_trees(std::string_view text, Decisions& out) {
@@ -199,6 +239,10 @@ class LogDecisions {
       out_.all[{"ring", behind(fact.subject, "ring"), 0}] = ring_of(fact.value);
     } else if (what == "trees") {
       add_trees(fact.value, out_);
+    } else if (what == "tuning") {
+      tuning_.read(behind(fact.subject, "tuning"), fact.value, out_);
+    } else if (what == "NIC distance") {
+      say(what, fact.subject, fact, fact.value);
     } else if (what == "via") {
       say("connection", behind(fact.subject, "connection"), fact, fact.value);
     } else if (what == "choice") {
@@ -217,6 +261,7 @@ class LogDecisions {
   }
 
   Decisions out_;
+  TuningTable tuning_;
   std::map<DecisionKey, Said> said_;
   std::map<DecisionKey, Choices> choices_;
 };

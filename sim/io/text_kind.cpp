@@ -17,7 +17,7 @@ struct KindText {
   std::string_view what;
   std::string_view readers;
 };
-constexpr std::array<KindText, 8> kKinds{
+constexpr std::array<KindText, 9> kKinds{
     {{TextKind::kMeasured, "measured rows", "weft compare and weft calibrate read it"},
      {TextKind::kScenario, "a scenario", "weft run, step, traffic, sweep and check read it"},
      {TextKind::kTopology, "a topology", "weft show, check, nccl, perftest and copies read it"},
@@ -25,7 +25,10 @@ constexpr std::array<KindText, 8> kKinds{
      {TextKind::kParameters, "a file of parameters", "--params reads it"},
      {TextKind::kTrace, "a verbs trace", "weft trace, replay and calibrate read it"},
      {TextKind::kEvidence, "another tool's output", "weft import reads it"},
-     {TextKind::kGate, "a gate's floors", "weft expect reads it"}}};
+     {TextKind::kGate, "a gate's floors", "weft expect reads it"},
+     {TextKind::kGraphs, "an NCCL graph file (<graphs>), the rings and trees that NCCL chose",
+      "weft does not read it: NCCL_TOPO_DUMP_FILE writes the topology, which weft check and import "
+      "read, and NCCL_DEBUG=INFO logs the rings and trees, which weft diff reads"}}};
 
 constexpr std::string_view kTraceMagic = "\x89weft\r\n\x1a";  // replay/trace/block.hpp
 
@@ -77,6 +80,7 @@ TextKind kind_of(std::string_view text) {
     const std::string_view line = head.substr(0, head.find('\n'));
     head.remove_prefix(std::min(line.size() + 1, head.size()));
     if (is_of_log(line)) return TextKind::kMeasured;
+    if (line.starts_with("<graphs ")) return TextKind::kGraphs;
     if (line.starts_with("scenario:")) return TextKind::kScenario;
     if (line.starts_with("calibration:")) return TextKind::kParameters;
     if (begun == nullptr) begun = evidence_begun_by(trimmed(line));
@@ -92,6 +96,8 @@ TextKind kind_of(std::string_view text) {
 std::string other_kind(std::string_view text, TextKind wanted) {
   const TextKind kind = kind_of(text);
   if (kind == TextKind::kUnknown || kind == wanted) return "";
+  // Who reads topologies tells of other XML with its place.
+  if (kind == TextKind::kGraphs && wanted == TextKind::kTopology) return "";
   // Measured rows may stand far below what NCCL logged of the same run.
   if (kind == TextKind::kEvidence && wanted == TextKind::kMeasured) return "";
   return "is " + std::string(text_of(kind).what) + ", not " + std::string(text_of(wanted).what) +

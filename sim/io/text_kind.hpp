@@ -15,7 +15,8 @@ enum class TextKind {
   kParameters,
   kTrace,
   kEvidence,
-  kGate
+  kGate,
+  kGraphs
 };
 
 /// By the first lines; kUnknown where these do not say it for certain. O(1).

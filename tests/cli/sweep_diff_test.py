@@ -542,6 +542,23 @@ class Diff(SweepDiffTest):
         self.log("b.log", (), self.AFTER)
         self.assertTrue(self.ok("diff", "a.log", "b.log").startswith("NCCL: 2.27.7 -> 2.28.9\nGPUDirect RDMA GPU/0"))
 
+    def test_tables_of_tuning_are_told_by_columns(self):
+        old = ("Latency/AlgBw |    Tree/    LL |    Ring/    LL |    Ring/Simple", " Max NThreads |  512 |  512 |  256",
+               "     AllGather |     0.0/   0.0 |    33.3/   0.8 |   105.6/   3.2")
+        new = ("  Algorithm   |     Tree     |   Ring", "  Protocol    |  LL |  LL128 |   Simple |  LL |  LL128 |  Simple",
+               "    AllGather | 0.0/ 0.0 | 0.0/ 0.0 | 0.0/ 0.0 | 33.3/ 0.9 | 0.0/ 0.0 | 105.6/ 3.2")
+        for name, table in (("a.log", old), ("b.log", new)):
+            (self.here / name).write_text("".join(f"a:1:1 [0] NCCL INFO {line}\n" for line in table))
+        text = self.ok("diff", "a.log", "b.log")
+        self.assertIn("tuning AllGather Ring/LL: 33.3/0.8 -> 33.3/0.9\n", text)
+        self.assertIn("told by one side only, or by other names: tuning (6)\n", text)
+        (self.here / "b.log").write_text("\ta:1:2 [0] NCCL INFO CUDA Dev 0[0], IB NIC distance :  PIX\n")
+        (self.here / "a.log").write_text("\ta:1:2 [0] NCCL INFO CUDA Dev 0[0], IB NIC distance :  SYS\n")
+        self.assertIn("NIC distance CUDA Dev 0[0]: SYS -> PIX\n", self.ok("diff", "a.log", "b.log"))
+        (self.here / "b.log").write_text('<graphs version="1">\n</graphs>\n')
+        run = weft("diff", "a.log", "b.log", cwd=self.here)
+        self.assertIn(b"b.log: is an NCCL graph file (<graphs>)", run.stderr)
+
     def test_what_logs_leave_out_is_stated_or_found(self):
         self.log("a.log", ((1024, 20.0),), ())
         text = (self.here / "a.log").read_text().replace("# Collective test starting: all_reduce_perf\n", "")

@@ -206,6 +206,12 @@ TEST(NcclLog, ReadsHostsNicsRanksAndChoices) {
   EXPECT_EQ(said(evidence, "host", fact::kAlert, "b2"), "NCCL: no route");
 }
 
+TEST(NcclLog, OfOldReleasesHasDistancesOfNics) {
+  const Evidence evidence =
+      evidence_of("\tgpu0:18:19 [0] NCCL INFO CUDA Dev 0[0], IB NIC distance :  PIX\n");
+  EXPECT_EQ(said(evidence, "CUDA Dev 0[0]", "log NIC distance", "gpu0"), "PIX");
+}
+
 TEST(NcclLog, ReadsMergedNicsAndHostsOfDigits) {
   const Evidence log = evidence_of(
       "10-0-0-5:1:2 [0] NCCL INFO NET/IB : Using [0]={[0] mlx5_0:1/RoCE, [1] mlx5_1:1/RoCE} "

@@ -32,6 +32,14 @@ TEST(TextKind, IsLeftOpenWhereItIsNotCertain) {
   EXPECT_EQ(kind_of_file("LICENSE"), TextKind::kUnknown);
 }
 
+TEST(TextKind, NcclsGraphsSayWhatToWriteInstead) {
+  const std::string graphs = "<graphs version=\"1\">\n</graphs>\n";
+  for (const TextKind wanted : {TextKind::kEvidence, TextKind::kResult}) {
+    EXPECT_EQ(other_kind(graphs, wanted).substr(0, 40), "is an NCCL graph file (<graphs>), the ri");
+  }
+  EXPECT_EQ(other_kind(graphs, TextKind::kTopology), "");
+}
+
 TEST(TextKind, AnotherNamesWhoReadsIt) {
   EXPECT_NO_THROW(refuse_other_kind("scenario: x\n", "f", TextKind::kScenario));
   try {

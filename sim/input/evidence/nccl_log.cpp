@@ -334,6 +334,14 @@ bool NcclLogReader::read_other(std::string_view text) {
         text);
     return true;
   }
+  // Up to 2.4: "CUDA Dev 0[0], IB NIC distance :  PIX".
+  if (text.starts_with("CUDA Dev ") && holds(text, " NIC distance :")) {
+    Scan distance(text);
+    const std::string_view device = distance.until(",");
+    distance.skip_to(" :");
+    log(std::string(device.substr(0, 64)), "NIC distance", distance.rest());
+    return true;
+  }
   if (holds(text, " coll channels, ")) {
     log("channels", "channels", text);
     return true;
