@@ -165,8 +165,14 @@ bool begins_lsmod(Line line) {
          (state.empty() || state == "Live" || state == "Loading" || state == "Unloading");
 }
 
-/// A node with errors, or the summary, which is all that a healthy network has.
+/// A node with errors, one of its ports' lines, or the summary, which is all that a healthy network
+/// has.
 bool begins_ibqueryerrors(Line line) {
+  const Line port = line.substr(std::min(line.find_first_not_of(" \t"), line.size()));
+  if (port.starts_with("GUID 0x") && holds(port, " port ") && holds(port, ": [") &&
+      holds(port, " == ")) {
+    return true;
+  }
   return line.starts_with("Errors for ") ||
          (line.starts_with("## Summary: ") && holds(line, " nodes checked"));
 }

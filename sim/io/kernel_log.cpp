@@ -122,6 +122,18 @@ Line without_facility(Line line) {
   return end == Line::npos ? line : trimmed(line.substr(end + 1));
 }
 
+/// A message without any time, as dmesg -t has it and as lines of one message follow the first: of
+/// drivers whose words no other tool's line begins with.
+bool is_bare_message(Line line) {
+  constexpr std::array<Line, 2> kWords{"NVRM: ", "nvidia-nvlink: "};
+  constexpr std::array<Line, 3> kDrivers{"mlx5_core ", "pcieport ", "nvidia "};
+  constexpr std::size_t kBusId = 12;  // "0000:4c:00.0"
+  if (begins_with_any(line, kWords)) return true;
+  const Line id = line.substr(std::min(line.find(' ') + 1, line.size()));
+  return begins_with_any(line, kDrivers) && id.size() > kBusId && id[4] == ':' && id[7] == ':' &&
+         id[10] == '.' && id[kBusId] == ':';
+}
+
 }  // namespace
 
 std::optional<KernelLine> kernel_line(std::string_view line) {
@@ -129,6 +141,7 @@ std::optional<KernelLine> kernel_line(std::string_view line) {
   const Line timed = without_priority(without_facility(line));
   if (const std::optional<Line> message = behind_brackets(timed)) return KernelLine{"", *message};
   if (const std::optional<Line> message = behind_iso_time(timed)) return KernelLine{"", *message};
+  if (is_bare_message(timed)) return KernelLine{"", timed};
   constexpr Line kKernel = " kernel: ";
   constexpr std::size_t kLongest = 300;  // a time and a name
   const std::size_t at = line.substr(0, kLongest).find(kKernel);

@@ -149,7 +149,8 @@ std::optional<Prefix> stern_prefix(std::string_view line) {
   return Prefix{end + 1, pod};
 }
 
-/// pdsh and clush: "NAME: "; srun --label: "0: ", to the right of a column, which names no host.
+/// pdsh and clush: "NAME: ", but not what the kernel calls its own, "NVRM: "; srun --label: "0: ",
+/// to the right of a column, which names no host.
 std::optional<Prefix> name_prefix(std::string_view line) {
   const std::size_t begin = std::min(line.find_first_not_of(' '), line.size());
   const std::size_t end = line.find(':', begin);
@@ -160,7 +161,7 @@ std::optional<Prefix> name_prefix(std::string_view line) {
     if (!allowed) return std::nullopt;
   }
   const bool is_rank = std::all_of(name.begin(), name.end(), is_digit);
-  if (begin > 0 && !is_rank) return std::nullopt;
+  if ((begin > 0 && !is_rank) || kernel_line(line)) return std::nullopt;
   const std::string_view after = line.substr(end + 1);
   if (!after.empty() && !after.starts_with(' ')) return std::nullopt;
   return Prefix{std::min(end + 2, line.size()), is_rank ? std::string_view{} : name};

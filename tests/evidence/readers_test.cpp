@@ -529,5 +529,48 @@ TEST(Evidence, OfAKnownKindIsNotATopology) {
   EXPECT_EQ(kind_of("<system version=\"1\"><cpu numaid=\"0\"/></system>"), TextKind::kUnknown);
 }
 
+TEST(Dmesg, OfSeveralLinesTheFirstNamesTheGpu) {
+  const Evidence evidence = evidence_of(
+      "[ 1843.308145] NVRM: The NVIDIA GPU 0000:b3:00.0\n"
+      "               NVRM: (PCI ID: 10de:26b5) installed in this system has\n"
+      "               NVRM: fallen off the bus and is not responding to commands.\n"
+      "[ 1843.439669] NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  570.158.01  Release "
+      "Build  (dvs@U22)\n");
+  EXPECT_EQ(said(evidence, "host", fact::kAlert),
+            "NVRM: The NVIDIA GPU 0000:b3:00.0 NVRM: fallen off the bus and is not responding to "
+            "commands.");
+  EXPECT_EQ(said(evidence, "host", fact::kKernelModules), "open");
+  EXPECT_EQ(said(evidence, "host", "version NVIDIA driver"), "570.158.01");
+}
+
+TEST(Dmesg, MessagesMayHaveNoTimes) {
+  const std::string message = "NVRM: Xid (PCI:0019:01:00): 149, NETIR Fatal XC0 i0 Link -1";
+  EXPECT_EQ(said(evidence_of(message + "\n" + message + "\n"), "host", fact::kAlert), message)
+      << "NVRM is no host";
+  EXPECT_EQ(said(evidence_of("NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat\n"),
+                 "host", "version NVIDIA driver"),
+            "535.104.05");
+}
+
+TEST(Ethtool, AHeadingsWordIsNoNetdev) {
+  const auto subject = [](const std::string& above) {
+    return evidence_of(above + "\n\n```\nNIC statistics:\n     rx_discards_phy: 7\n")
+        .facts.all()
+        .back()
+        .subject;
+  };
+  EXPECT_EQ(subject("# ethtool -S output"), "netdev at f:4");
+  EXPECT_EQ(subject("# ethtool -S eth0"), "eth0");
+  EXPECT_EQ(subject("$ ethtool -S lan"), "lan");
+}
+
+TEST(Ibqueryerrors, APortsLineAloneIsRead) {
+  EXPECT_EQ(
+      said(evidence_of(" GUID 0x1070fd0300370ea2 port ALL: [LinkDownedCounter == 25 (25.000)] "
+                       "[PortXmitWait == 14681376621 (13.673G)]\n"),
+           "1070fd0300370ea2 port ALL", "counter LinkDownedCounter"),
+      "25");
+}
+
 }  // namespace
 }  // namespace weft::test::evidence_readers

@@ -25,6 +25,8 @@ TEST(KernelLog, TakesAwayWhatEachToolPutsBeforeAMessage) {
                            Case{"<4>[   12.000001] ", ""},
                            Case{"<30>[    0.000000][    T0] ", ""},
                            Case{"[Mar 5 10:11] ", ""},
+                           Case{"", ""},
+                           Case{"kern  :err   : ", ""},
                            Case{"[Nov15 10:11] ", ""},
                            Case{"[  +0.000123] ", ""},
                            Case{"2024-03-05T10:11:12,123456+01:00 ", ""},

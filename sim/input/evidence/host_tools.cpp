@@ -46,9 +46,11 @@ void read_boot_options(const EvidenceSection& section, const EvidenceLine& line,
 
 /// Messages of the kernel that name a fault.
 bool is_alert(std::string_view text) {
-  constexpr std::array<std::string_view, 14> kWords{"NVRM: Xid",
+  constexpr std::array<std::string_view, 16> kWords{"NVRM: Xid",
                                                     "SXid",
                                                     "RmInitAdapter failed",
+                                                    "fallen off the bus",
+                                                    "NVIDIA probe routine failed",
                                                     "BAR1 is 0M",
                                                     "available PCIe bandwidth, limited by",
                                                     "insufficient power on the PCIe slot",
@@ -67,6 +69,24 @@ bool is_alert(std::string_view text) {
   if (has("AER: ") && !has("rror")) return false;  // "AER: enabled with IRQ 26"
   return std::any_of(kWords.begin(), kWords.end(), has) ||
          ((has("BAR 1:") || has("BAR 1 [")) && std::any_of(kNoRoom.begin(), kNoRoom.end(), has));
+}
+
+/// NVIDIA's driver, as it says itself: "NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64
+/// 570.158.01  Release Build", "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05".
+void read_driver(const EvidenceSection& section, const EvidenceLine& line, std::string_view text,
+                 Facts& facts) {
+  const bool is_open = holds(text, "Open Kernel Module");
+  facts.add(section.fact(line, "host", fact::kKernelModules, is_open ? "open" : "proprietary"));
+  Scan scan(text);
+  scan.skip_to("Kernel Module");
+  while (!scan.blanks().at_end()) {
+    const std::string_view word = scan.word();
+    const bool is_version = word.find_first_not_of("0123456789.") == std::string_view::npos;
+    if (!is_version) continue;
+    facts.add(section.fact(line, "host", std::string(fact::kVersion) + "NVIDIA driver",
+                           std::string(word.substr(0, 32))));
+    return;
+  }
 }
 
 /// That an IOMMU is at work: the kernel puts devices into its groups.
@@ -221,9 +241,12 @@ void read_dmesg(const EvidenceSection& section, Facts& facts) {
   const bool has_iommu =
       std::any_of(section.lines.begin(), section.lines.end(),
                   [](const EvidenceLine& line) { return is_of_iommu(message_of(line)); });
+  std::string gpu;  // of a message of several lines, the second of which says what is wrong
   for (const EvidenceLine& line : section.lines) {
     const std::string_view text = message_of(line);
     Scan scan(text);
+    if (text.starts_with("NVRM: The NVIDIA GPU ")) gpu = one_line(text.substr(0, 64)) + " ";
+    if (text.starts_with("NVRM: loading NVIDIA UNIX ")) read_driver(section, line, text, facts);
     if (scan.skip("Command line: ") || scan.skip("Kernel command line: ")) {
       read_boot_options(section, line, scan.rest(), facts);
     } else if (scan.skip_to("iommu: Default domain type: ")) {
@@ -235,7 +258,9 @@ void read_dmesg(const EvidenceSection& section, Facts& facts) {
       add(line, std::string(fact::kVersion) + "Linux", one_line(scan.word().substr(0, 64)));
     } else if ((is_alert(text) || has_no_cable(line, last_events)) && alerts < kMostAlerts) {
       ++alerts;
-      add(line, fact::kAlert, one_line(without_blanks(text).substr(0, 240)));
+      const bool is_rest = text.starts_with("NVRM: fallen off the bus");
+      add(line, fact::kAlert,
+          (is_rest ? std::exchange(gpu, "") : "") + one_line(without_blanks(text).substr(0, 240)));
     }
   }
 }
@@ -288,8 +313,7 @@ void read_cpuinfo(const EvidenceSection& section, Facts& facts) {
 void read_driver_version(const EvidenceSection& section, Facts& facts) {
   for (const EvidenceLine& line : section.lines) {
     if (!line.text.starts_with("NVRM version:")) continue;
-    const bool open = holds(line.text, "Open Kernel Module");
-    facts.add(section.fact(line, "host", fact::kKernelModules, open ? "open" : "proprietary"));
+    read_driver(section, line, line.text, facts);
   }
 }
 

@@ -61,7 +61,11 @@ struct Echoed {
 Echoed echoed(std::string_view line) {
   Scan ethtool(line);
   if (ethtool.skip_to("ethtool -S ") || ethtool.skip_to("ethtool --statistics ")) {
-    return {EvidenceKind::kEthtoolStatistics, interface_of(ethtool.blanks().word())};
+    const std::string_view name = interface_of(ethtool.blanks().word());
+    // A heading: "# ethtool -S output".
+    const bool is_word =
+        line.starts_with("#") && name.find_first_of("0123456789") == std::string_view::npos;
+    return {EvidenceKind::kEthtoolStatistics, is_word ? std::string_view{} : name};
   }
   Scan mlxlink(line);
   const bool is_mlxlink =
