@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 
 #include "sim/base/error.hpp"
 #include "sim/base/quantity.hpp"
@@ -54,6 +55,14 @@ TextKind kind_of_json(std::string_view head) {
 
 /// Of other tools' logs a line that only they have.
 bool is_of_log(std::string_view line) {
+  // nccl-tests' head before releases that say so: of its options, or of its columns.
+  const auto all = [&](std::initializer_list<std::string_view> words) {
+    return std::all_of(words.begin(), words.end(), [&](auto word) { return has(line, word); });
+  };
+  if (all({"nThread ", " nGpus ", " minBytes "}) ||
+      all({" count ", " type ", " algbw ", " busbw "})) {
+    return true;
+  }
   return line.starts_with("# nccl-tests version") ||
          line.starts_with("# Collective test starting:") ||
          line.starts_with("nvbandwidth Version:") ||

@@ -100,6 +100,15 @@ bool is_json_with(std::string_view text, std::string_view key) {
   return is_json_object(text) && text.find(fmt::format("\"{}\"", key)) != std::string_view::npos;
 }
 
+void check_any_row(const MeasuredTable& table) {
+  if (!table.rows.empty()) return;
+  std::string why = table.failures.empty() ? "" : table.failures.front();
+  for (const std::string& note : table.notes) {
+    if (why.empty() && note.ends_with("left out")) why = note;
+  }
+  throw InputError(Place{table.file, 0, 0}, "has no rows" + (why.empty() ? "" : "; " + why));
+}
+
 void check_room(std::size_t rows) {
   if (rows < kMostMeasuredRows) return;
   throw InputError(fmt::format("more than {} rows; split the log", kMostMeasuredRows));

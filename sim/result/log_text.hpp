@@ -75,6 +75,9 @@ bool is_json_object(std::string_view text);
 /// Whether it does, and such a key stands in it.
 bool is_json_with(std::string_view text, std::string_view key);
 
+/// Throws InputError if a log has no rows: with what went wrong, or where it is cut off.
+void check_any_row(const MeasuredTable& table);
+
 /// Throws InputError if there is room for no more rows than `rows`.
 void check_room(std::size_t rows);
 

@@ -196,7 +196,7 @@ class TextReader {
     if (std::exchange(nameless_, {}).empty()) return;
     out_.notes.push_back(Place{out_.file, title_, 0}.text() +
                          ": a matrix without its test, which 'Running TEST.' above it or 'SUM "
-                         "TEST' below would tell: left out; --as op=TEST says it");
+                         "TEST' below would tell, or --as op=TEST: left out");
   }
 
   struct Figure {
@@ -281,10 +281,7 @@ MeasuredTable parse_nvbandwidth_log(std::string_view text, const std::string& fi
   } else {
     TextReader(stated, out).read(text);
   }
-  if (out.rows.empty()) {
-    throw InputError(Place{file, 0, 0},
-                     "has no rows" + (out.notes.empty() ? "" : "; " + out.notes.front()));
-  }
+  check_any_row(out);
   return out;
 }
 

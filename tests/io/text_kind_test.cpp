@@ -18,6 +18,9 @@ TEST(TextKind, IsKnownAtSight) {
   EXPECT_EQ(kind_of_file("tests/data/h200/shm.csv"), TextKind::kMeasured);
   EXPECT_EQ(kind_of_file("tests/data/perftest/ib_read_lat.txt"), TextKind::kMeasured);
   EXPECT_EQ(kind_of("\n# Collective test starting: all_reduce_perf\n"), TextKind::kMeasured);
+  EXPECT_EQ(kind_of("# nThread 1 nGpus 4 minBytes 8 maxBytes 8 step: 2(factor)\n"),
+            TextKind::kMeasured);
+  EXPECT_EQ(kind_of("#  size  count  type  time  algbw  busbw  error\n"), TextKind::kMeasured);
   EXPECT_EQ(kind_of("nvbandwidth Version: v0.8\n"), TextKind::kMeasured);
   EXPECT_EQ(kind_of(R"({"nvbandwidth": {}})"), TextKind::kMeasured);
   EXPECT_EQ(kind_of(R"({"schema": "weft.run/1"})"), TextKind::kResult);

@@ -393,7 +393,8 @@ TEST(NcclTests, ALastRowThatIsCutOffIsLeftOutAndNoted) {
               ElementsAre("log:15: the last row is cut off behind 6 of 13 columns: left out"));
   EXPECT_EQ(parse_measured(cut + "\nsrun: error: node0: task 0: Killed\n", "log", kNvlink).notes,
             table.notes);
-  EXPECT_EQ(refusal(cut.substr(0, cut.find("  1073741824") + 20)), "log: has no rows");
+  EXPECT_EQ(refusal(cut.substr(0, cut.find("  1073741824") + 20)),
+            "log: has no rows; log:14: the last row is cut off behind 2 of 13 columns: left out");
 }
 
 TEST(NcclTests, RunsOfOneFileAreToldApart) {

@@ -129,6 +129,14 @@ TEST(PerftestLog, WritesJsonWithoutAUnitThatIsFound) {
               HasSubstr("log: BW_average 300 is neither Gb/s nor MiB/s by MsgRate 0.747432"));
 }
 
+TEST(PerftestLog, AnOnlyRowThatIsCutOffIsSaid) {
+  const std::string text = perftest_text("ib_write_bw.txt");
+  const std::size_t row = text.find('\n', text.find("#bytes")) + 1;
+  const std::string cut = text.substr(0, row) + " 2          2000             0.00";
+  EXPECT_THAT(refusal(cut), ::testing::MatchesRegex("log: has no rows; log:[0-9]+: 3 columns, not "
+                                                    "5: the log is cut off there; left out"));
+}
+
 TEST(PerftestLog, TellsOfRelaxedOrderingAndListsOfRequests) {
   const std::string text = perftest_text("ib_write_bw.txt");
   EXPECT_EQ(parse_measured(text, "log").rows.at(0).post_list, 1);
