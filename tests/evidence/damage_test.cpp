@@ -46,7 +46,16 @@ std::vector<std::string> made() {
       "# mlxlink -d /dev/mst/mt4129_pciconf0 -c\nOperational Info\nState : Active\n"
       "Speed : IB-HDR\nWidth : 4x\nTime Since Last Clear [Min] : 3\nSymbol Errors : 12\n"
       "[ 9200.000000] mlx5_core 0000:4c:00.0: Port module event: module 0, Cable unplugged\n";
-  return {hwloc, nccl, tar, mlxlink};
+  const std::string pasted =
+      "  | 2024-12-04T07:19:43.480Z | #  Rank  0 Group  0 Pid 9 on a device  0 [0x86] Tesla T4\n"
+      "#  Rank  1 Group  0 Pid 9 on a device  1 [0008:11:00] NVIDIA H100 80GB HBM3\n"
+      "a:9:9 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/RoCE [1]mlx5_1:1/IB [RO]; OOB x:10.0.0.1\n"
+      "a:9:9 [0] NCCL INFO comm 0x5 rank 0 nranks 16 cudaDev 0 nvmlDev 0 busId 1c000 commId 0x6\n"
+      "a:9:9 [0] NCCL INFO CUDA Dev 0[0], IB NIC distance :  PIX\n"
+      " GUID 0x1070fd0300370ea2 port ALL: [LinkDownedCounter == 25 (25.000)]\n"
+      "NVRM: The NVIDIA GPU 0000:b3:00.0\n               NVRM: fallen off the bus and is not\n"
+      "NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  570.158.01  Release Build\n";
+  return {hwloc, nccl, tar, mlxlink, pasted};
 }
 
 std::vector<std::string> corpus() {

@@ -8,6 +8,7 @@
 
 #include "sim/base/error.hpp"
 #include "sim/base/random.hpp"
+#include "tests/seeds.hpp"
 
 namespace weft::test::result_nccl_tests {
 namespace {
@@ -476,10 +477,12 @@ TEST(NcclTests, HasNoMoreRowsThanATable) {
 
 TEST(NcclTests, DamageIsRefusedOrRead) {
   constexpr std::string_view kBytes = "#\n {}[]\",:0-9e.\tN/A\xff";
-  for (std::uint64_t seed = 1; seed <= 3000; ++seed) {
+  for (std::uint64_t seed = 1; seed <= seeds(3000); ++seed) {
     std::mt19937_64 dice = random_stream(seed, "damage");
-    const std::array<std::string, 4> texts{kText, kJson, old_text(3, "redop", "sum", 133.33),
-                                           kText + old_text(3, "root", "0", 100)};
+    const std::array<std::string, 5> texts{
+        kText, kJson, old_text(3, "redop", "sum", 133.33), kText + old_text(3, "root", "0", 100),
+        "$ mpirun -np 2 --map-by ppr:1:node -x NCCL_ALGO=Tree \\\n ./all_reduce_perf -g 1\n" +
+            std::string(kText).substr(std::string(kText).find("#       size"))};
     std::string text = texts.at(seed % texts.size());
     for (std::uint64_t i = 0; i <= uniform_below(dice, 4); ++i) {
       const std::size_t at = uniform_below(dice, text.size());

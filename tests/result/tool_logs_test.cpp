@@ -9,6 +9,7 @@
 #include "sim/base/random.hpp"
 #include "sim/io/file.hpp"
 #include "sim/result/measured.hpp"
+#include "tests/seeds.hpp"
 
 namespace weft::test::result_tool_logs {
 namespace {
@@ -329,7 +330,7 @@ TEST(ToolLogs, DamageIsRefusedOrRead) {
   const std::vector<std::string> logs{perftest_text("ib_write_bw.txt"),
                                       perftest_text("ib_read_lat.txt"), kPerftestJson,
                                       kNvbandwidthJson, kNvbandwidthText};
-  for (std::uint64_t seed = 1; seed <= 5000; ++seed) {
+  for (std::uint64_t seed = 1; seed <= seeds(5000); ++seed) {
     std::mt19937_64 dice = random_stream(seed, "damage");
     std::string text = logs[seed % logs.size()];
     for (std::uint64_t i = 0; i <= uniform_below(dice, 4); ++i) {
