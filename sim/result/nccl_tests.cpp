@@ -1,6 +1,7 @@
 #include "sim/result/nccl_tests.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -44,21 +45,36 @@ MeasuredRow row_of(const Run& run, StatedColumns cells, const std::string& bytes
   return row_of_log(std::move(cells), stated, run.unlike());
 }
 
-/// Those of a row that has all its columns; of a table without them none.
-std::optional<PrintedBandwidths> bandwidths(const Table& table, const Printed& row) {
+/// Those of a row that has all its columns; of a table without them none. The first releases print
+/// as both of all-gather and reduce-scatter what crosses the wire, bytes x (n - 1) / n by time:
+/// what algbw is then follows.
+std::optional<PrintedBandwidths> bandwidths(const Table& table, const Printed& row,
+                                            std::int64_t ranks) {
+  constexpr double kRounded = 1e-3;  // of a time of four digits
   const std::size_t algbw = table.column("algbw");
   const std::size_t busbw = table.column("busbw");
   if (row.words.size() < table.columns()) return std::nullopt;
   if (std::max(algbw, busbw) >= table.columns()) return std::nullopt;
-  return PrintedBandwidths{parse_number(row.words[algbw]).value_or(0),
-                           parse_number(row.words[busbw]).value_or(0)};
+  const auto number = [&](std::size_t column) {
+    return parse_number(row.words[column]).value_or(0);
+  };
+  PrintedBandwidths out{number(algbw), number(busbw)};
+  const double us = number(table.time_column());
+  if (ranks < 2 || us <= 0 || out.algbw != out.busbw) return out;
+  const double n = static_cast<double>(ranks);
+  const double by_time = number(0) / us / 1e3;
+  const double rounded = kHalfDigit + kRounded * by_time;
+  const bool is_whole = std::abs(out.algbw - by_time) <= rounded;
+  const bool is_moved = std::abs(out.algbw - by_time * (n - 1) / n) <= rounded;
+  if (is_moved && !is_whole) out.algbw = out.busbw * n / (n - 1);
+  return out;
 }
 
 /// The one factor that fits busbw / algbw of the fastest row, as far as their digits tell.
 std::optional<BusFactor> factor_of(const Table& table, std::int64_t ranks) {
   PrintedBandwidths fastest;
   for (const Printed& row : table.rows) {
-    const std::optional<PrintedBandwidths> here = bandwidths(table, row);
+    const std::optional<PrintedBandwidths> here = bandwidths(table, row, ranks);
     if (here && here->algbw > fastest.algbw) fastest = *here;
   }
   const std::vector<BusFactor> factors = factors_of(fastest, ranks);
@@ -188,7 +204,7 @@ void add_rows(Table& table, const StatedColumns& stated, MeasuredTable& out) {
                                 std::string(row.words[table.time_column()]), stated));
       out.rows.back().line = line;
       out.rows.back().wrong = table.wrong(row);
-      const auto printed = bandwidths(table, row);
+      const auto printed = bandwidths(table, row, ranks);
       if (printed && !is_own) check_op(out.rows.back().op, *printed, ranks);
     }
   } catch (const InputError& e) {

@@ -39,7 +39,6 @@ std::string op_of_program(std::string_view program) {
 }
 
 std::vector<BusFactor> factors_of(const PrintedBandwidths& row, std::int64_t ranks) {
-  constexpr double kHalfDigit = 0.005;
   const double n = static_cast<double>(ranks);
   std::vector<BusFactor> out;
   for (const auto& [factor, value] : {std::pair{BusFactor::kTwice, 2 * (n - 1) / n},

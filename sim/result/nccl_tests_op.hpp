@@ -16,7 +16,8 @@ namespace weft {
 /// InputError with those that are known.
 std::string op_of_program(std::string_view program);
 
-/// A row's bandwidths in GB/s, with two digits behind the point.
+/// A row's bandwidths in GB/s, with two digits behind the point: half the last one.
+inline constexpr double kHalfDigit = 0.005;
 struct PrintedBandwidths {
   double algbw{0};
   double busbw{0};

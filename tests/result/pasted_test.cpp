@@ -105,6 +105,17 @@ TEST(Pasted, ARowIsNotOfAnOperationThatItsBandwidthsContradict) {
   EXPECT_EQ(refusal(kAllReduce + list_of({0, 1, 2}) + kTable), "") << "nccl-tests says both itself";
 }
 
+// Of 2019: algbw is without the part that a rank has itself.
+TEST(Pasted, OfTheFirstReleasesAllGathersBandwidthsAreAlike) {
+  const std::string text =
+      "#  size count type time algbw busbw error time algbw busbw error\n"
+      "  33554432 2097152 float 13058 1.93 1.93 0e+00 12866 1.96 1.96 0e+00\n";
+  StatedColumns stated{{"transport", "shm"}, {"ranks", "4"}, {"op", "allgather"}};
+  EXPECT_EQ(refusal(text, stated), "");
+  stated["op"] = "broadcast";
+  EXPECT_THAT(refusal(text, stated), HasSubstr("but that of allgather, reducescatter, alltoall"));
+}
+
 TEST(Pasted, OfRanksThatAreStatedTheOperationIsFoundToo) {
   const std::string text = kTwoTables;
   const StatedColumns stated{{"transport", "nvlink"}, {"ranks", "64"}};
