@@ -83,9 +83,12 @@ NcclTopology read(const std::string& file, const std::vector<std::string>& set,
   const std::vector<std::string> assumed = spec.notes;
   const Fabric fabric(std::move(spec), 1);
   require_gpu(fabric);
-  const DeviceParams devices(fabric, params, parts);
+  const DeviceParams devices(fabric, params, parts, NodesAre::kAlike);
   FabricAsNccl read = nccl_tree_of(devices);
   read.notes.insert(read.notes.begin(), assumed.begin(), assumed.end());
+  for (const auto& [key, value] : params.of_single_nodes()) {
+    read.notes.push_back(key + ": NCCL decides nothing by it");
+  }
   return {std::move(read.tree), nodes, std::move(read.notes)};
 }
 

@@ -145,9 +145,9 @@ std::string unlike_text(const Machine& machine) {
   for (const auto& [key, value] : params.of_single_nodes()) {
     const std::string plain = of_all_nodes(key);
     const std::size_t dot = plain.find('.');
-    const DeviceId device = *machine.fabric().find(0, plain.substr(0, dot));
+    const auto device = machine.fabric().find(0, plain.substr(0, dot));
     const std::string declared =
-        std::string(machine.fabric().device(device).scope()) + plain.substr(dot);
+        device ? std::string(machine.fabric().device(*device).scope()) + plain.substr(dot) : plain;
     out += fmt::format("  but {}={}\n", key,
                        ParamCatalog::format(params.catalog().require(declared), value.number));
   }

@@ -18,6 +18,7 @@
 #include "models/collective/settled.hpp"
 #include "models/collective/unused.hpp"
 #include "models/collective/verdict.hpp"
+#include "models/machine/by_node.hpp"
 #include "models/machine/rooms.hpp"
 #include "models/nccl/execute/collective_plan.hpp"
 #include "models/nccl/execute/launches.hpp"
@@ -53,7 +54,7 @@ class JobSchedule {
   JobSchedule(const Cluster& cluster, const ScenarioJob& job, const PartLibrary& parts,
               MemoryPath path, const NcclEnv& env, NcclVersion version, Fidelity fidelity)
       : fabric_{cluster.spec, static_cast<std::uint32_t>(job.nodes.size())},
-        devices_{fabric_, cluster.params, parts},
+        devices_{fabric_, cluster.params, parts, NodesAre::kAlike},
         schedule_{decided(path, env, version, fidelity)} {
     if (job.nodes.size() > 1) refuse_without_gdr(job);
     for (Ring& ring : schedule_.rings) {
@@ -522,6 +523,11 @@ RunResult predict_jobs(const Scenario& scenario, TopologySpec spec, const Predic
   result.notes.insert(result.notes.end(), asked.spec.notes.begin(), asked.spec.notes.end());
   const Cluster cluster(std::move(asked.spec), params, parts);
   check_nodes(scenario, cluster.fabric.nodes());
+  std::vector<std::uint32_t> taking_part;
+  for (const ScenarioJob& job : scenario.jobs) {
+    taking_part.insert(taking_part.end(), job.nodes.begin(), job.nodes.end());
+  }
+  refuse_idle_nodes(cluster.devices, taking_part);
   const bool on_packets = options.fidelity == Fidelity::kPacket;
   if (!on_packets) refuse_faults(cluster.machine);
   add_job_notes(asked.env, asked.settings, cluster, options.fidelity, result.notes);

@@ -198,9 +198,7 @@ void run_tasks(const Ready& ready, const std::vector<RowTask>& tasks, std::atomi
 
 void refuse_faults(const Machine& machine) {
   const Fabric& fabric = machine.fabric();
-  std::vector<std::uint32_t> nodes = machine.devices().unlike_nodes();
-  nodes.push_back(machine.devices().like_node());
-  for (const std::uint32_t node : nodes) {
+  for (const std::uint32_t node : machine.kinds_of_nodes()) {
     for (std::size_t i = 0; i < fabric.count(DeviceKind::kNic); ++i) {
       const DeviceId nic = fabric.device(node, DeviceKind::kNic, i);
       const Adapter& adapter = *machine.model(nic).adapter;
@@ -208,9 +206,11 @@ void refuse_faults(const Machine& machine) {
                                 : adapter.flap_time > Duration{} ? "nic.flap_time"
                                                                  : nullptr;
       if (fault == nullptr) continue;
-      throw InputError(fabric.device(nic).place, std::string(fault) + " of " +
-                                                     fabric.device(nic).name +
-                                                     ": losses need --fidelity packet");
+      const bool is_one = machine.has_unlike_nodes();
+      throw InputError(fabric.device(nic).place,
+                       std::string(fault) + " of " +
+                           (is_one ? fabric.full_name(nic) : fabric.device(nic).name) +
+                           ": losses need --fidelity packet");
     }
   }
 }

@@ -1,7 +1,9 @@
 #include "models/collective/sample.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <cstdlib>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -69,19 +71,46 @@ std::int64_t parts_of(const Sample& sample, Op op, Bytes bytes, MemoryPath path,
   return parts;
 }
 
-/// Where the node of a cluster that is not like the others stands among fewer: a root of NCCL's two
-/// trees is one, and even nodes are inner ones of the first tree, odd ones of the second.
-std::uint32_t place_among(std::uint32_t nodes, std::uint32_t node, std::uint32_t cluster) {
-  if (nodes == cluster || node == 0) return node;
-  if (node == cluster - 1) return nodes - 1;
-  return nodes > 2 && node % 2 == 0 ? 2 : 1;
+/// What a node is in NCCL's two trees over so many: whether a root, and how many children it has.
+std::array<int, 4> role_in_trees(std::uint32_t nodes, std::uint32_t node) {
+  std::array<int, 4> out{};
+  const auto trees = nccl_node_trees(static_cast<int>(nodes), static_cast<int>(node));
+  for (std::size_t t = 0; t < trees.size(); ++t) {
+    out[2 * t] = trees[t].up < 0 ? 1 : 0;
+    out[2 * t + 1] = (trees[t].down0 < 0 ? 0 : 1) + (trees[t].down1 < 0 ? 0 : 1);
+  }
+  return out;
 }
 
-Params params_of(const Machine& cluster, std::uint32_t nodes) {
-  Params out{cluster.devices().params()};
-  for (const std::uint32_t node : cluster.devices().unlike_nodes()) {
-    out.move_node(node, place_among(nodes, node, cluster.fabric().nodes()));
+/// Where the node of a cluster that is not like the others stands among fewer: the first with its
+/// place in the trees, or most like it.
+std::uint32_t place_among(std::uint32_t nodes, std::uint32_t node, std::uint32_t cluster) {
+  if (nodes == cluster) return node;
+  constexpr int kRoot = 4;  // matters more than a child
+  const std::array<int, 4> wanted = role_in_trees(cluster, node);
+  const auto unlike = [&](std::uint32_t place) {
+    const std::array<int, 4> is = role_in_trees(nodes, place);
+    return kRoot * (std::abs(is[0] - wanted[0]) + std::abs(is[2] - wanted[2])) +
+           std::abs(is[1] - wanted[1]) + std::abs(is[3] - wanted[3]);
+  };
+  std::uint32_t best = 0;
+  for (std::uint32_t place = 1; place < nodes; ++place) {
+    if (unlike(place) < unlike(best)) best = place;
   }
+  return best;
+}
+
+/// Precondition: at most one node is not like the others.
+std::optional<Sample::Unlike> unlike_of(const Machine& cluster, std::uint32_t nodes) {
+  const std::vector<std::uint32_t>& unlike = cluster.devices().unlike_nodes();
+  if (unlike.empty()) return {};
+  const std::uint32_t of_cluster = cluster.fabric().nodes();
+  return Sample::Unlike{place_among(nodes, unlike.front(), of_cluster), unlike.front()};
+}
+
+Params params_of(const Machine& cluster, const std::optional<Sample::Unlike>& unlike) {
+  Params out{cluster.devices().params()};
+  if (unlike) out.move_node(unlike->of_cluster, unlike->place);
   return out;
 }
 
@@ -91,7 +120,8 @@ Sample::Sample(std::uint32_t nodes, std::uint32_t in_place_of, const Machine& cl
                const PartLibrary& parts, std::optional<SampleNetwork> of_cluster)
     : stands_for{in_place_of},
       network{of_cluster},
-      params{params_of(cluster, nodes)},
+      unlike{unlike_of(cluster, nodes)},
+      params{params_of(cluster, unlike)},
       fabric{on_fewer_switches(cluster, nodes, network), nodes},
       devices{fabric, with_network(params, cluster, nodes, network), parts},
       machine{devices} {}
@@ -432,9 +462,9 @@ StandIn Samples::of_trees(Op op, Bytes bytes, MemoryPath path, const Choice& cho
   const std::optional<SampleNetwork> farthest = levels_of.rbegin()->first;
   std::uint32_t of_path = 0;  // the longest in time, which may have fewer levels than the tree
   for (const auto& [latency, count] : levels_of) of_path += count;
-  const auto sample_with = [&](std::uint32_t of_nodes) -> const Sample& {
-    const Sample& free = sample_of(of_nodes, nodes, path, farthest);
-    return limit ? limited_tree(free, *limit, path, choice) : free;
+  const auto sample_with = [&](std::uint32_t few) -> const Sample& {
+    return sample_of(few, nodes, path,
+                     limit ? limited_tree(few, *farthest, *limit, path, choice) : farthest);
   };
   const Sample& more = sample_with(Sample::kOfTrees);
   const Sample& less = sample_with(Sample::kLeastOfTrees);
@@ -460,18 +490,16 @@ StandIn Samples::of_trees(Op op, Bytes bytes, MemoryPath path, const Choice& cho
   return out;
 }
 
-/// The same nodes on two leaves, between which each of the trees' edges gets as much as it does
+/// Two leaves for so many nodes, between which each of the trees' edges gets as much as it does
 /// over the cluster's slowest link.
-const Sample& Samples::limited_tree(const Sample& free, const NetworkUse::Limit& limit,
-                                    MemoryPath path, const Choice& choice) {
-  SampleNetwork network = *free.network;
-  const auto sample = [&](double gb_per_s) -> const Sample& {
-    network.between_gb_per_s = gb_per_s;
-    return sample_of(free.fabric.nodes(), free.stands_for, path, network);
-  };
-  const Sample& any = sample(limit.of_node_gb_per_s);
+SampleNetwork Samples::limited_tree(std::uint32_t nodes, SampleNetwork network,
+                                    const NetworkUse::Limit& limit, MemoryPath path,
+                                    const Choice& choice) {
+  network.between_gb_per_s = limit.of_node_gb_per_s;
+  const Sample& any = sample_of(nodes, machine_.fabric().nodes(), path, network);
   const std::optional<NetworkUse> use = use_of_trees(any.machine, any.schedules.at(path), choice);
-  return use ? sample(limit.of_each_gb_per_s * use->most_between_switches()) : any;
+  if (use) network.between_gb_per_s = limit.of_each_gb_per_s * use->most_between_switches();
+  return network;
 }
 
 /// From a part that fills the trees to one of four times as many bytes, or more.
@@ -493,6 +521,7 @@ StandIn Samples::of_filled_trees(Op op, Bytes bytes, MemoryPath path, const Choi
   const Schedule& cluster = schedules_.at(path);
   if (plan_size(machine_.devices(), cluster, op, bytes).transfers < kSlowRun) return {};
   if (!machine_.network_spreads() || machine_.has_emulated_nics()) return {};
+  if (machine_.devices().unlike_nodes().size() > 1) return {};
   const std::uint32_t nodes = machine_.fabric().nodes();
   const Sample& all = sample_of(nodes, nodes, path, {});
   const Bytes part{bytes.count() / parts_of(all, op, bytes, path, choice, kFilling)};

@@ -45,8 +45,8 @@ using Schedules = std::map<MemoryPath, Schedule>;
 /// So they do in PAT, where each rank does the same with those 1, 2, 4, ... ranks further on.
 ///
 /// One node that is not like the others (Machine) is one of the sample's: what is slow there sets
-/// the pace of all. Of a tree it has the place of such a node: a leaf of the same of the two trees,
-/// or a root. That is no longer exact.
+/// the pace of all. It has the place of one with as many children in each of the two trees, or of
+/// their root. That is no longer exact.
 ///
 /// A broadcast or reduce goes through the ring once, each rank passing on what it is sent: one of
 /// many launches takes what it takes through the ranks of a few nodes, and a launch alone grows by
@@ -81,8 +81,15 @@ struct Sample {
   Sample(const Sample&) = delete;
   Sample& operator=(const Sample&) = delete;
 
+  /// The node that is not like the others.
+  struct Unlike {
+    std::uint32_t place;       ///< here
+    std::uint32_t of_cluster;  ///< and its number there
+  };
+
   std::uint32_t stands_for;
   std::optional<SampleNetwork> network;
+  std::optional<Unlike> unlike;
   Params params;
   Fabric fabric;
   DeviceParams devices;
@@ -204,8 +211,8 @@ class Samples {
   std::uint32_t most_nodes_of_all_to_all(MemoryPath path) const;
   StandIn of_trees(Op op, Bytes bytes, MemoryPath path, const Choice& choice);
   StandIn of_filled_trees(Op op, Bytes bytes, MemoryPath path, const Choice& choice);
-  const Sample& limited_tree(const Sample& free, const NetworkUse::Limit& limit, MemoryPath path,
-                             const Choice& choice);
+  SampleNetwork limited_tree(std::uint32_t nodes, SampleNetwork network,
+                             const NetworkUse::Limit& limit, MemoryPath path, const Choice& choice);
   Further by_byte(const Sample& sample, Op op, Bytes bytes, Bytes from, MemoryPath path,
                   const Choice& choice) const;
   const Sample& sample_of(std::uint32_t nodes, std::uint32_t stands_for, MemoryPath path,

@@ -259,36 +259,12 @@ std::vector<std::string> topology_keys() {
   return out;
 }
 
-/// The devices of the node that "nic3" or "nic" names, all of one kind.
-std::vector<const DeviceSpec*> devices_named(const TopologySpec& spec, const std::string& name) {
-  std::vector<const DeviceSpec*> out;
-  for (const DeviceSpec& device : spec.node.devices) {
-    if (device.name == name) return {&device};
-    if (device.scope() == name) out.push_back(&device);
-  }
-  return out;
-}
-
-/// "nic3@5.trained_width", "nic@5.trained_width": what devices of one node alone have.
-struct OfOneNode {
-  std::string devices;  ///< "nic3" or "nic"
-  std::string node;     ///< "5"
-  std::string name;     ///< ".trained_width"
-};
-
-std::optional<OfOneNode> of_one_node(const std::string& key) {
-  const std::size_t at = key.find('@');
-  const std::size_t dot = key.find('.', at);
-  if (at == std::string::npos || dot == std::string::npos) return std::nullopt;
-  return OfOneNode{key.substr(0, at), key.substr(at + 1, dot - at - 1), key.substr(dot)};
-}
-
 /// `kind`: of the device that the key names; "" for another key.
 void set_parameter(const ScenarioSetting& setting, const std::string& key, const std::string& kind,
                    Params& params) {
   const std::string declared = kind.empty() ? key : kind + key.substr(key.find('.'));
   const ParamSpec& param = params.catalog().require(declared, topology_keys());
-  if (key.find('@') != std::string::npos && !may_differ_by_node(declared)) {
+  if (of_all_nodes(key) != key && !may_differ_by_node(declared)) {
     const std::span<const std::string_view> keys = keys_by_node();
     throw InputError(setting.key + ": " + declared +
                      " is the same on all nodes; what one node may have otherwise: " +
@@ -306,17 +282,16 @@ void set_parameter(const ScenarioSetting& setting, const std::string& key, const
                       setting.source.empty() ? user : setting.source});
 }
 
-void set_of_one_node(const ScenarioSetting& setting, const OfOneNode& of, const TopologySpec& spec,
-                     Params& params) {
-  const std::vector<const DeviceSpec*> devices = devices_named(spec, of.devices);
-  if (devices.empty()) {
-    throw InputError(setting.key + ": '" + of.devices +
-                     "' is no device and no kind of device of a node of " + spec.file);
+/// "nic3@5.trained_width", "nic@5.trained_width": what a device, or all of a kind, has on one node.
+/// Which nodes there are DeviceParams knows.
+void set_of_one_node(const ScenarioSetting& setting, const TopologySpec& spec, Params& params) {
+  const std::string name = setting.key.substr(0, setting.key.find('@'));
+  for (const DeviceSpec& device : spec.node.devices) {
+    if (device.name != name && device.scope() != name) continue;
+    return set_parameter(setting, setting.key, std::string(device.scope()), params);
   }
-  for (const DeviceSpec* device : devices) {
-    set_parameter(setting, device->name + "@" + of.node + of.name, std::string(device->scope()),
-                  params);
-  }
+  throw InputError(setting.key + ": '" + name +
+                   "' is no device and no kind of device of a node of " + spec.file);
 }
 
 void apply(const ScenarioSetting& setting, TopologySpec& spec, Params& params) {
@@ -327,7 +302,7 @@ void apply(const ScenarioSetting& setting, TopologySpec& spec, Params& params) {
     change_network(spec, setting);
     return;
   }
-  if (const auto of = of_one_node(setting.key)) return set_of_one_node(setting, *of, spec, params);
+  if (of_all_nodes(setting.key) != setting.key) return set_of_one_node(setting, spec, params);
   if (apply_part(setting, spec, params.catalog())) return;
   const std::string scope = setting.key.substr(0, setting.key.find('.'));
   const auto device = setting.key.size() > scope.size() ? scope_of(spec, scope) : std::nullopt;

@@ -194,18 +194,40 @@ class RowRunner {
   std::atomic<bool>& has_drawn_;
 };
 
-/// "nic0@4 -> fabric" without its node: those of the cluster are others.
-std::string without_node(std::string_view where) {
+/// "nic0@4 -> fabric" with its node's number in the cluster where it is the one that is not like
+/// the others; else without its node, as those of the cluster are others, or as it is.
+std::string in_cluster(std::string_view where, const std::optional<Sample::Unlike>& unlike,
+                       bool keeps_others) {
   std::string out;
   for (std::size_t i = 0; i < where.size(); ++i) {
     if (where[i] != '@') {
       out += where[i];
       continue;
     }
-    while (out.ends_with(' ')) out.pop_back();
-    while (i + 1 < where.size() && where[i + 1] >= '0' && where[i + 1] <= '9') ++i;
+    std::size_t end = i + 1;
+    while (end < where.size() && where[end] >= '0' && where[end] <= '9') ++end;
+    const std::string number(where.substr(i + 1, end - i - 1));
+    if (unlike && number == std::to_string(unlike->place)) {
+      out += "@" + std::to_string(unlike->of_cluster);
+    } else if (keeps_others) {
+      out += "@" + number;
+    } else {
+      while (out.ends_with(' ')) out.pop_back();
+    }
+    i = end - 1;
   }
   return out;
+}
+
+/// The same of all that a run's time went to.
+void name_in_cluster(PlanRun& run, const std::optional<Sample::Unlike>& unlike) {
+  if (!unlike) return;
+  CauseTable named;
+  for (auto& [id, time] : run.outcome.causes) {
+    const Cause& cause = run.causes[id];
+    id = named.intern({cause.kind, in_cluster(cause.where, unlike, true)});
+  }
+  run.causes = std::move(named);
 }
 
 /// What a time went to, by kind of cause: runs are added, and what is in two is taken off again, as
@@ -215,10 +237,11 @@ class Spent {
   /// `between`: what the links between the samples' leaves stand for.
   explicit Spent(const std::optional<Cause>& between) : between_{&between} {}
 
-  void add(const PlanRun& run, double times) {
+  void add(const PlanRun& run, const Sample& of, double times) {
     for (const auto& [id, share] : run.outcome.causes) {
       const Cause cause = of_cluster(run.causes[id]);
-      const auto [at, is_new] = by_kind_.try_emplace(cause.kind, 0.0, without_node(cause.where));
+      const auto [at, is_new] =
+          by_kind_.try_emplace(cause.kind, 0.0, in_cluster(cause.where, of.unlike, false));
       at->second.first += times * share.as_ns();
     }
   }
@@ -272,9 +295,12 @@ PlanRun run_in_place(const StandIn& in, const RowRunner& runner, ResultRow& row)
     const auto more = static_cast<std::int64_t>(in.first->sample->stands_for - here);
     row.extended.push_back({.by = "chain", .from = {here}, .steps = more, .each_us = 0});
   }
-  if (!in.first->sample->network && in.further.empty()) return out;
+  if (!in.first->sample->network && in.further.empty()) {
+    name_in_cluster(out, in.first->sample->unlike);
+    return out;
+  }
   Spent spent(in.between);
-  spent.add(out, 1);
+  spent.add(out, *in.first->sample, 1);
   Duration time = out.outcome.time;
   Duration of_level;
   for (const Further& f : in.further) {
@@ -285,8 +311,8 @@ PlanRun run_in_place(const StandIn& in, const RowRunner& runner, ResultRow& row)
     if (f.by == "level") of_level = Duration::from_ns(each_ns);
     if (each_ns > 0) {  // else what it adds does not show in the time
       time += Duration::from_ns(each_ns * f.steps);
-      spent.add(more, f.steps / f.between);
-      spent.add(less, -f.steps / f.between);
+      spent.add(more, *f.more.sample, f.steps / f.between);
+      spent.add(less, *f.less.sample, -f.steps / f.between);
     }
     out.outcome.trajectory += 31 * more.outcome.trajectory + less.outcome.trajectory;
     const auto amount = [&](const SampleRun& of) -> std::int64_t {

@@ -43,8 +43,10 @@ bool has_link(const RunFacts& run, LinkKind kind) {
 template <class Is>
 bool any_cpu(const RunFacts& run, Is is) {
   const Fabric& fabric = run.machine.fabric();
-  for (std::size_t i = 0; i < fabric.count(DeviceKind::kCpu); ++i) {
-    if (is(fabric.device(0, DeviceKind::kCpu, i))) return true;
+  for (const std::uint32_t node : run.machine.kinds_of_nodes()) {
+    for (std::size_t i = 0; i < fabric.count(DeviceKind::kCpu); ++i) {
+      if (is(fabric.device(node, DeviceKind::kCpu, i))) return true;
+    }
   }
   return false;
 }

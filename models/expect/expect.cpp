@@ -236,7 +236,7 @@ std::optional<NcclRun> gdr_run(const MachineCase& machine, const std::vector<Sce
       settle(scenario_of(machine, nodes), machine.spec, options_of(options, set), params);
   const std::uint32_t count = asked.spec.nodes;
   const Fabric fabric(std::move(asked.spec), count);
-  const DeviceParams devices(fabric, params, parts);
+  const DeviceParams devices(fabric, params, parts, NodesAre::kAlike);
   if (params.choice("nccl.decisions") == "simple") return std::nullopt;
   auto made = decide_run(devices, MemoryPath::kGdr, asked.env, asked.version);
   auto* const run = std::get_if<NcclRun>(&made);

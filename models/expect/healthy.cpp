@@ -108,6 +108,10 @@ void take_settings(std::vector<ScenarioSetting> set, const ParamCatalog& catalog
   out.found_set = std::move(set);
   for (const ScenarioSetting& setting : out.found_set) {
     const std::string key = parameter_of(setting.key, out.found.spec);
+    if (key == "network.failed_uplinks") {
+      out.mended.push_back("without " + setting.key + "=" + setting.value);
+      continue;
+    }
     const std::optional<double> value = number_of(key, setting.value, catalog);
     if (value && fault_of(key, *value, catalog) != nullptr) {
       out.mended.push_back("without " + setting.key + "=" + setting.value);
@@ -130,6 +134,10 @@ Subject subject_of(TopologySpec spec, std::vector<ScenarioSetting> set,
   out.found.spec = std::move(spec);
   out.healthy = out.found;
   mend(mend_of(out.found.spec, catalog), catalog, out);
+  if (!out.healthy.spec.network.failed_uplinks.empty()) {
+    out.healthy.spec.network.failed_uplinks.clear();
+    out.mended.emplace_back("network.failed_uplinks=none");
+  }
   take_settings(std::move(set), catalog, out);
   return out;
 }

@@ -62,8 +62,7 @@ bool may_differ_by_node(std::string_view key) {
   return std::ranges::find(kKeys, key) != kKeys.end();
 }
 
-void refuse_idle_nodes(const DeviceParams& devices,
-                       std::initializer_list<std::uint32_t> taking_part) {
+void refuse_idle_nodes(const DeviceParams& devices, const std::vector<std::uint32_t>& taking_part) {
   for (const std::uint32_t node : devices.unlike_nodes()) {
     if (std::ranges::find(taking_part, node) != taking_part.end()) continue;
     throw InputError("node " + std::to_string(node) +

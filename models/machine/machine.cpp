@@ -126,7 +126,7 @@ void Machine::refuse_other_gdr() const {
           return gdr_possible(*this, fabric_->device(at, DeviceKind::kGpu, g),
                               fabric_->device(at, DeviceKind::kNic, n), {});
         };
-        const GdrPossible here = on(static_cast<std::uint32_t>(node));
+        const GdrPossible here = on(node);
         if (here.possible == on(devices_->like_node()).possible) continue;
         throw InputError(fmt::format(
             "{}: node {}: GPUDirect RDMA of {} and {} is possible on some nodes only{}, and NCCL's "
@@ -142,8 +142,14 @@ void Machine::refuse_other_gdr() const {
 
 const Machine::NodeModels& Machine::models_of(std::size_t node) const {
   if (unlike_models_.empty()) return node_models_;
-  const auto at = unlike_models_.find(node);
+  const auto at = unlike_models_.find(static_cast<std::uint32_t>(node));
   return at == unlike_models_.end() ? node_models_ : at->second;
+}
+
+std::vector<std::uint32_t> Machine::kinds_of_nodes() const {
+  std::vector<std::uint32_t> out{devices_->like_node()};
+  for (const auto& [node, models] : unlike_models_) out.push_back(node);
+  return out;
 }
 
 bool Machine::has_emulated_nics() const {

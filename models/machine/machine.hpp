@@ -45,6 +45,8 @@ class Machine {
   const DeviceParams& devices() const { return *devices_; }
   const DeviceModel& model(DeviceId device) const;
   bool has_unlike_nodes() const { return !unlike_models_.empty(); }
+  /// One of those that are alike, and each of the others.
+  std::vector<std::uint32_t> kinds_of_nodes() const;
   const WireCosts& wire() const { return wire_; }
   const WirePackets& packets() const { return packets_; }
   const Routing& routing() const { return routing_; }
@@ -109,7 +111,7 @@ class Machine {
   /// Whether it is a direction of a link: 2 x link, 2 x link + 1 for backward.
   bool is_link(ServerId server) const { return server.index() < 2 * fabric_->link_count(); }
   /// The server that has the place of this one on node nodes[n], where n is this one's node.
-  /// Precondition: n < nodes.size(); it is no link between switches.
+  /// Precondition: n < nodes.size(); it is no link between switches; all these nodes are alike.
   ServerId on_node_of(ServerId server, std::span<const std::uint32_t> nodes) const;
   /// The device whose memory it is; nullopt if it is none.
   std::optional<DeviceId> memory_behind(ServerId server) const;
@@ -156,11 +158,11 @@ class Machine {
   Duration completion_timeout_;
   Bandwidth network_rate_;
   Duration nic_wire_latency_;
-  NodeModels node_models_;                           // of all nodes that are alike
-  std::map<std::size_t, NodeModels> unlike_models_;  // by node, of the others
-  std::vector<DeviceModel> netswitches_;             // by tier of the network
-  std::vector<std::size_t> first_server_;            // by device of a node
-  std::vector<std::uint32_t> server_owner_;          // by server of a node: the device
+  NodeModels node_models_;                             // of all nodes that are alike
+  std::map<std::uint32_t, NodeModels> unlike_models_;  // by node, of the others
+  std::vector<DeviceModel> netswitches_;               // by tier of the network
+  std::vector<std::size_t> first_server_;              // by device of a node
+  std::vector<std::uint32_t> server_owner_;            // by server of a node: the device
   std::size_t servers_per_node_{0};
 };
 

@@ -6,24 +6,34 @@
 namespace weft {
 namespace {
 
-/// The device of "nic3@5.trained_width". Throws InputError where there is no such node.
-DeviceId device_of(const Fabric& fabric, std::string_view key, const ParamValue& value) {
+/// The devices of "nic3@5.trained_width" or "nic@5.trained_width". Throws InputError where there is
+/// no such node.
+std::vector<DeviceId> devices_of(const Fabric& fabric, std::string_view key,
+                                 const ParamValue& value) {
   const std::size_t at = key.find('@');
+  const std::string_view name = key.substr(0, at);
   const std::string_view number = key.substr(at + 1, key.find('.') - at - 1);
   std::uint32_t node = 0;
   const auto [rest, error] = std::from_chars(number.data(), number.data() + number.size(), node);
-  if (error == std::errc{} && rest == number.data() + number.size() && node < fabric.nodes()) {
-    const auto device = fabric.find(node, key.substr(0, at));
-    if (device && key.starts_with(fabric.full_name(*device) + ".")) return *device;
+  if (error != std::errc{} || rest != number.data() + number.size() || node >= fabric.nodes() ||
+      number != std::to_string(node)) {
+    throw InputError(std::string(key) + " (" + value.source + "): there is no node " +
+                     std::string(number) + "; the nodes are numbered from 0 to " +
+                     std::to_string(fabric.nodes() - 1));
   }
-  throw InputError(std::string(key) + " (" + value.source + "): there is no node " +
-                   std::string(number) + "; the nodes are numbered from 0 to " +
-                   std::to_string(fabric.nodes() - 1));
+  if (const auto device = fabric.find(node, name)) return {*device};
+  std::vector<DeviceId> out;
+  for (std::size_t i = 0; i < fabric.devices_per_node(); ++i) {
+    const DeviceId device{node * fabric.devices_per_node() + i};
+    if (fabric.device(device).scope() == name) out.push_back(device);
+  }
+  return out;
 }
 
 }  // namespace
 
-DeviceParams::DeviceParams(const Fabric& fabric, const Params& params, const PartLibrary& parts)
+DeviceParams::DeviceParams(const Fabric& fabric, const Params& params, const PartLibrary& parts,
+                           NodesAre nodes)
     : fabric_{&fabric}, params_{&params} {
   const TopologySpec& spec = fabric.spec();
   for (const DeviceSpec& device : spec.node.devices) {
@@ -33,10 +43,12 @@ DeviceParams::DeviceParams(const Fabric& fabric, const Params& params, const Par
     const DeviceSpec& device = fabric.device(fabric.network_switch(tier, 0));
     part_of_tier_.push_back(parts.values(device.part, device.scope(), device.place));
   }
+  if (nodes == NodesAre::kAlike) return;
   for (const auto& [key, value] : params.of_single_nodes()) {
-    const DeviceId device = device_of(fabric, key, value);
-    on_node_[device] = fabric.full_name(device);
-    unlike_nodes_.push_back(*fabric.node_of(device));
+    for (const DeviceId device : devices_of(fabric, key, value)) {
+      on_node_[device] = fabric.full_name(device);
+      unlike_nodes_.push_back(*fabric.node_of(device));
+    }
   }
   std::ranges::sort(unlike_nodes_);
   const auto twice = std::ranges::unique(unlike_nodes_);

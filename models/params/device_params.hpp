@@ -12,6 +12,10 @@
 
 namespace weft {
 
+/// Whether what is set of one node alone counts; not where a few nodes are looked at that stand for
+/// others, as NCCL decides nothing by it.
+enum class NodesAre : std::uint8_t { kAsSet, kAlike };
+
 /// The parameters of one fabric's devices: each value by the device's own settings, its part and
 /// the declared default, in the order that Params states. `fabric`, `params` and `parts` must
 /// outlive it.
@@ -19,7 +23,8 @@ class DeviceParams {
  public:
   /// Throws InputError if the topology names a part that does not exist, or something is set for a
   /// node that does not.
-  DeviceParams(const Fabric& fabric, const Params& params, const PartLibrary& parts);
+  DeviceParams(const Fabric& fabric, const Params& params, const PartLibrary& parts,
+               NodesAre nodes = NodesAre::kAsSet);
 
   const Fabric& fabric() const { return *fabric_; }
   /// For parameters without a device ("wire.mtu").

@@ -10,7 +10,7 @@
 namespace weft {
 
 /// How the fluid transport shares a machine: the contractions of walks (contract()), and what
-/// messages pass one after another. Nodes are alike, and so are the SMs of a GPU, so a walk is
+/// messages pass one after another. Where all nodes are alike, as the SMs of a GPU are, a walk is
 /// contracted once for all of them: within one node on any network, between two on one switch. Not
 /// for several threads.
 class MachineFootprints final : public Footprints {

@@ -72,6 +72,7 @@ WireNetwork::WireNetwork(const Fabric& fabric, const WireNumbers& numbers,
     directions_[2 * i] = add(link.a, link.b);
     directions_[2 * i + 1] = add(link.b, link.a);
     network.pair(directions_[2 * i], directions_[2 * i + 1]);
+    if (fabric.is_down(id)) continue;
     if (is_forwarder(link.a)) {
       adaptive_.add_link(directions_[2 * i]);
       adaptive_.add_link(directions_[2 * i + 1]);

@@ -40,6 +40,7 @@ std::unique_ptr<Replicas> Replicas::of(const StepSpec& step, const Machine& clus
   const std::uint32_t all = step.degree(Parallel::kData);
   if (!replicas || *replicas >= all) return nullptr;
   if (!may_be_sampled(Op::kAllReduce, cluster) || !cluster.network_never_blocks()) return nullptr;
+  if (!cluster.devices().unlike_nodes().empty()) return nullptr;  // some replica has it
   std::optional<SampleNetwork> network;
   if (!cluster.has_one_switch()) {
     const std::optional<Duration> takes = farthest_nics(cluster, cabled_pairs(cluster));

@@ -215,10 +215,16 @@ ParamValue Params::get(std::string_view key, const ParamScope& scope) const {
     return at == values->end() ? nullptr : &at->second;
   };
   const ParamValue* found = nullptr;
-  for (const std::string_view device : {scope.on_node, scope.device}) {
-    if (found != nullptr || device.empty()) continue;
+  const auto find_of = [&](std::string_view device) {
+    if (found != nullptr || device.empty()) return;
     found = find(&user_, std::string(device) + "." + std::string(name));
+  };
+  if (!scope.on_node.empty()) {
+    find_of(scope.on_node);
+    find_of(std::string(key.substr(0, key.find('.'))) +
+            std::string(scope.on_node.substr(scope.on_node.find('@'))));
   }
+  find_of(scope.device);
   if (found == nullptr) found = find(&user_, key);
   if (found == nullptr) found = find(scope.topology, name);
   if (found == nullptr) found = find(scope.part, name);

@@ -120,9 +120,9 @@ class UsedParams {
 };
 
 /// The parameters of one run. A value is looked for in this order: what the user set for the device
-/// of one node ("nic3@5.trained_width"), for the device ("nic3.pcie_width"), for its kind
-/// ("nic.pcie_width"), the topology's word on the device, its part, what the topology sets for all,
-/// the declared default.
+/// of one node ("nic3@5.trained_width"), for its kind there ("nic@5.trained_width"), for the device
+/// ("nic3.pcie_width"), for its kind ("nic.pcie_width"), the topology's word on the device, its
+/// part, what the topology sets for all, the declared default.
 class Params {
  public:
   explicit Params(const ParamCatalog& catalog) : catalog_{&catalog} {}
@@ -132,7 +132,7 @@ class Params {
   /// `--set KEY=VALUE` and a scenario's `set`: highest precedence. `key` is "<scope>.<name>" or
   /// "<device>.<name>" with `kind` the device's kind. Throws InputError.
   void set_by_user(std::string_view key, std::string_view kind, ParamValue value);
-  /// What the user set for devices of one node: "nic3@5.trained_width", ...
+  /// What the user set for devices of one node: "nic3@5.trained_width", "nic@5.trained_width", ...
   ParamValues of_single_nodes() const;
   /// What is set for devices of one node is from now on set for those of another.
   void move_node(std::uint32_t from, std::uint32_t to);

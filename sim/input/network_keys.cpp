@@ -63,7 +63,8 @@ constexpr std::array kInsideWords = words_of(kInsides);
 constexpr std::array kPathWords = words_of(kPaths);
 constexpr std::int64_t kMostSwitchPorts = 4096;
 constexpr std::string_view kRatioForm = "number above 0";
-constexpr std::string_view kFailedForm = "LEAF:LINKS, several joined by +";
+constexpr std::string_view kFailedForm = "LEAF:LINKS, several joined by +, or none";
+constexpr std::string_view kNoneFailed = "none";
 constexpr std::string_view kNeeded = "none: a torus needs it, such as 8x8x8";
 
 constexpr KeySpec count_key(std::string_view name, std::string_view fallback,
@@ -125,7 +126,7 @@ constexpr std::array kNetworkKeys{
             "each, chosen as equal routes are",
             kPathWords},
     KeySpec{"dims", "numbers joined by x", kNeeded, "leaves along each dimension of a torus"},
-    KeySpec{"failed_uplinks", kFailedForm, "none",
+    KeySpec{"failed_uplinks", kFailedForm, kNoneFailed,
             "how many links to spines are down, of leaves by their number (leaf3:2+leaf7:1); what "
             "they carried is spread over the others"}};
 
@@ -183,19 +184,23 @@ std::vector<std::uint32_t> dims_of(const std::string& text) {
 std::map<std::uint32_t, std::uint32_t> failed_uplinks_of(const std::string& text) {
   constexpr std::string_view kLeaf = "leaf";
   std::map<std::uint32_t, std::uint32_t> out;
+  if (text == kNoneFailed) return out;
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find('+', begin), text.size());
     const std::string one = text.substr(begin, end - begin);
     const std::size_t colon = one.find(':');
-    if (!one.starts_with(kLeaf) || colon == std::string::npos) {
-      throw InputError(
-          "'" + one + "' is not a leaf and how many of its uplinks are down, such as " + "leaf3:2");
-    }
     constexpr KeySpec kLeaves{"leaf", "", "", "", {}, 0, (1 << 24) - 1};
-    const std::uint32_t leaf = count_of(kLeaves, one.substr(kLeaf.size(), colon - kLeaf.size()));
     constexpr KeySpec kLinks = count_key("failed_uplinks", "", "");
-    if (!out.emplace(leaf, count_of(kLinks, one.substr(colon + 1))).second) {
-      throw InputError("leaf" + std::to_string(leaf) + " stands there twice");
+    try {
+      if (!one.starts_with(kLeaf) || colon == std::string::npos) {
+        throw InputError("not a leaf and how many of its uplinks are down, such as leaf3:2");
+      }
+      const std::uint32_t leaf = count_of(kLeaves, one.substr(kLeaf.size(), colon - kLeaf.size()));
+      if (!out.emplace(leaf, count_of(kLinks, one.substr(colon + 1))).second) {
+        throw InputError("this leaf stands there twice");
+      }
+    } catch (const InputError& e) {
+      throw InputError("failed_uplinks: '" + one + "': " + e.what());
     }
     begin = end + 1;
   }

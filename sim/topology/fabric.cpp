@@ -428,6 +428,11 @@ std::uint64_t Fabric::wire_ways(DeviceId from, DeviceId to) const {
   return impl_->network->ways(leaf(*out), leaf(*in));
 }
 
+bool Fabric::is_down(LinkId id) const {
+  return id.index() >= impl_->links_in_nodes() &&
+         impl_->network->is_down(id.index() - impl_->links_in_nodes());
+}
+
 bool Fabric::has_equal_routes() const {
   return impl_->network && impl_->network->has_equal_routes();
 }

@@ -157,6 +157,8 @@ class Fabric {
   /// each takes an equal share, and links of a trunk fill alike. 1 in a folded Clos; 0 if there is
   /// no route.
   std::uint64_t wire_ways(DeviceId from, DeviceId to) const;
+  /// A link between switches that failed: no route takes it.
+  bool is_down(LinkId id) const;
   /// Whether picks decide anything at all: some NICs have several routes to each other.
   bool has_equal_routes() const;
   /// Whether packets on its routes may wait for each other in a ring of switches, as only virtual

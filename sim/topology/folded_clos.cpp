@@ -282,16 +282,20 @@ std::size_t FoldedClos::uplinks(std::size_t tier, std::size_t number) const {
   return at == failed_.end() ? all : all - at->second;
 }
 
+bool FoldedClos::is_down(std::size_t link) const {
+  if (failed_.empty() || link >= link_base_[1]) return false;
+  const std::size_t up = tiers().front().up;
+  return link % up >= uplinks(0, link / up);
+}
+
 /// Which of the spines above it is the same for all of a message's way: the cores above one spine
 /// are above the spines of that number in the other pods. A leaf's last uplinks lead to its last
-/// spines, so those that reach it are its first ones.
-std::optional<std::size_t> FoldedClos::first_uplink(std::size_t from, std::size_t to,
-                                                    std::uint64_t& pick) const {
+/// spines, so those that reach it are its first ones, and of each leaf the first uplink stays.
+std::size_t FoldedClos::first_uplink(std::size_t from, std::size_t to, std::uint64_t& pick) const {
   const std::size_t parents = tiers().front().parents;
   const std::size_t up = uplinks(0, from);
   const std::size_t reaching = std::min(parents, uplinks(0, to));
   const std::size_t choices = up / parents * reaching + std::min(up % parents, reaching);
-  if (choices == 0) return std::nullopt;
   const std::size_t choice = take_choice(pick, choices);
   return choice / reaching * parents + choice % reaching;
 }
@@ -330,11 +334,9 @@ std::optional<NetworkSteps> FoldedClos::route(std::size_t from, std::size_t to,
   while (at / tiers()[tier].group_size != way_to.back()) {
     if (tier + 1 == tiers().size()) return std::nullopt;
     const NetworkTier& t = tiers()[tier];
-    const std::optional<std::size_t> uplink =
-        tier == 0 ? first_uplink(from, to, pick) : std::optional(take_choice(pick, t.up));
-    if (!uplink) return std::nullopt;
-    steps.push_back({link_base_[tier] + at * t.up + *uplink, true});
-    at = parent_of(tier, at, *uplink);
+    const std::size_t uplink = tier == 0 ? first_uplink(from, to, pick) : take_choice(pick, t.up);
+    steps.push_back({link_base_[tier] + at * t.up + uplink, true});
+    at = parent_of(tier, at, uplink);
     way_to.push_back(group_above(tier, way_to.back()));
     ++tier;
   }

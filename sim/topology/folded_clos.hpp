@@ -47,6 +47,7 @@ class FoldedClos final : public NetworkShape {
   std::uint64_t ways(std::size_t from, std::size_t to) const override;
   std::optional<NetworkSteps> route(std::size_t from, std::size_t to,
                                     std::uint64_t pick) const override;
+  bool is_down(std::size_t link) const override;
   bool has_equal_routes() const override;
   bool has_loops() const override { return racks_.has_loops(); }
 
@@ -55,10 +56,8 @@ class FoldedClos final : public NetworkShape {
   std::size_t parent_of(std::size_t tier, std::size_t number, std::size_t uplink) const;
   /// How many of a switch's uplinks are not down.
   std::size_t uplinks(std::size_t tier, std::size_t number) const;
-  /// One of the uplinks of a leaf that lead to spines from which another can be reached; none if
-  /// there is none.
-  std::optional<std::size_t> first_uplink(std::size_t from, std::size_t to,
-                                          std::uint64_t& pick) const;
+  /// One of the uplinks of a leaf that lead to spines from which another can be reached.
+  std::size_t first_uplink(std::size_t from, std::size_t to, std::uint64_t& pick) const;
   /// The group of the tier above that a group is below.
   std::size_t group_above(std::size_t tier, std::size_t group) const;
 

@@ -72,6 +72,8 @@ class NetworkShape {
   virtual std::uint64_t ways(std::size_t from, std::size_t to) const = 0;
   virtual std::optional<NetworkSteps> route(std::size_t from, std::size_t to,
                                             std::uint64_t pick) const = 0;
+  /// Whether nothing passes it: no route takes it.
+  virtual bool is_down(std::size_t /*link*/) const { return false; }
   virtual bool has_equal_routes() const = 0;
   virtual bool has_loops() const = 0;
 

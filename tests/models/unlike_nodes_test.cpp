@@ -154,6 +154,35 @@ TEST(UnlikeNodes, SamplesHaveItAmongThem) {
   }
 }
 
+// Over an odd number of nodes NCCL's second tree is the first one further on: its root is node 1,
+// and the last node is one of many. Rows name the cluster's node, not the sample's.
+TEST(UnlikeNodes, SamplesKnowTheirPlaceInTheTrees) {
+  for (const std::uint32_t nodes : {40U, 41U}) {
+    for (const std::uint32_t slow : {0U, 1U, 17U, 20U, 39U, nodes - 1}) {
+      const std::string name = "nic0@" + std::to_string(slow);
+      const auto time = [&](bool folds) {
+        return run(kGenoa, nodes, "allreduce", Bytes::mib(4),
+                   {"nccl.algo=Tree", "nccl.channels=2", name + ".trained_width=1"},
+                   Fidelity::kFluid, folds);
+      };
+      const ResultRow few = time(true);
+      const ResultRow whole = time(false);
+      EXPECT_NEAR(few.time_us, whole.time_us, 0.1 * whole.time_us) << nodes << " " << name;
+      EXPECT_THAT(few.limited_by.front().where, HasSubstr(name + " ")) << nodes;
+    }
+  }
+}
+
+TEST(UnlikeNodes, ADeviceBeatsItsKind) {
+  const auto time = [](const std::vector<std::string>& settings) {
+    return run("hgx-h100-2nic.yaml", 2, "allreduce", Bytes::mib(16), settings).time_us;
+  };
+  const double slow = time({"nic0@1.trained_width=4", "nic1@1.trained_width=16"});
+  EXPECT_EQ(time({"nic0@1.trained_width=4", "nic@1.trained_width=16"}), slow);
+  EXPECT_EQ(time({"nic@1.trained_width=16", "nic0@1.trained_width=4"}), slow);
+  EXPECT_LT(time({"nic@1.trained_width=16"}), slow);
+}
+
 TEST(UnlikeNodes, PacketsSeeThemToo) {
   const std::vector<std::string> settings{"nccl.algo=Ring", "nccl.proto=Simple", "nccl.channels=2",
                                           "nic0@2.trained_width=4"};
@@ -184,6 +213,23 @@ TEST(UnlikeNodes, WhatCannotBeIsRefused) {
               HasSubstr("hosts of emulated NICs are pretended on one machine"));
 }
 
+// What is decided for the nodes of a job alone does not know what one node of the cluster has.
+TEST(UnlikeNodes, JobsHaveThem) {
+  const auto jobs = [](const std::vector<std::string>& settings) {
+    PredictOptions options;
+    options.set = {parse_setting("gpu.count=2"), parse_setting("nic.count=2")};
+    for (const std::string& text : settings) options.set.push_back(parse_setting(text));
+    return predict(read_scenario(shipped("scenarios/planning/two-jobs.yaml")), options,
+                   make_catalog())
+        .rows;
+  };
+  const std::vector<ResultRow> healthy = jobs({});
+  const std::vector<ResultRow> one = jobs({"nic@7.trained_width=1"});  // of the second job
+  ASSERT_EQ(one.size(), 2U);
+  EXPECT_EQ(one[0].alone_us, healthy[0].alone_us);
+  EXPECT_GT(one[1].alone_us, 2 * healthy[1].alone_us);
+}
+
 TEST(UnlikeNodes, OneThatTakesNoPartIsRefused) {
   MachineUnderTest on("hgx-h100-8nic.yaml", {"gpu0@2.trained_width=4"}, 4);
   EXPECT_NO_THROW(refuse_idle_nodes(on.devices(), {0, 2}));
@@ -195,6 +241,26 @@ double alltoall(std::uint32_t nodes, Bytes bytes, std::vector<std::string> setti
   settings.insert(settings.end(), {"network.kind=leaf-spine", "network.ports=32"});
   return run("hgx-h100-8nic.yaml", nodes, "alltoall", bytes, settings, Fidelity::kFluid, folds)
       .busbw_gb_per_s;
+}
+
+// Two nodes of four NICs on a leaf of eight uplinks each: on packets, too, one that is down is not
+// taken.
+TEST(FailedUplinks, PacketsGoAroundThem) {
+  for (const char* routing : {"spread", "ecmp"}) {
+    const auto time = [&](const char* failed, Fidelity fidelity) {
+      return run("hgx-h100-4nic.yaml", 2, "alltoall", Bytes::mib(2),
+                 {"gpu.count=4", "network.kind=leaf-spine", "network.ports=16",
+                  "network.leaf_down=4", "network.leaf_up=8",
+                  std::string("wire.routing=") + routing,
+                  std::string("network.failed_uplinks=") + failed},
+                 fidelity)
+          .time_us;
+    };
+    EXPECT_GT(time("leaf1:7", Fidelity::kPacket), 1.3 * time("none", Fidelity::kPacket)) << routing;
+    EXPECT_NEAR(time("leaf1:7", Fidelity::kPacket), time("leaf1:7", Fidelity::kFluid),
+                0.2 * time("leaf1:7", Fidelity::kFluid))
+        << routing;
+  }
 }
 
 // Leaves of two nodes, 16 uplinks each: of those of one leaf four are left.

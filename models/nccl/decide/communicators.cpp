@@ -120,7 +120,8 @@ Schedule placed(Schedule schedule, const Fabric& fabric, const Communicator& com
 struct CommunicatorDecisions::Decided {
   Decided(const DeviceParams& whole, const PartLibrary& parts,
           const std::vector<std::uint32_t>& places, std::uint32_t nodes)
-      : fabric{with_gpus(whole.fabric(), places, nodes)}, devices{fabric, whole.params(), parts} {}
+      : fabric{with_gpus(whole.fabric(), places, nodes)},
+        devices{fabric, whole.params(), parts, NodesAre::kAlike} {}
   Decided(const Decided&) = delete;
   Decided& operator=(const Decided&) = delete;
 
