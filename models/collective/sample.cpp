@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstdlib>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -82,22 +81,16 @@ std::array<int, 4> role_in_trees(std::uint32_t nodes, std::uint32_t node) {
   return out;
 }
 
-/// Where the node of a cluster that is not like the others stands among fewer: the first with its
-/// place in the trees, or most like it.
-std::uint32_t place_among(std::uint32_t nodes, std::uint32_t node, std::uint32_t cluster) {
+/// The first of fewer nodes that is in the trees what a node is among those of the cluster; none
+/// has the one child that some have where the nodes are no power of two.
+std::optional<std::uint32_t> place_in_trees(std::uint32_t nodes, std::uint32_t node,
+                                            std::uint32_t cluster) {
   if (nodes == cluster) return node;
-  constexpr int kRoot = 4;  // matters more than a child
-  const std::array<int, 4> wanted = role_in_trees(cluster, node);
-  const auto unlike = [&](std::uint32_t place) {
-    const std::array<int, 4> is = role_in_trees(nodes, place);
-    return kRoot * (std::abs(is[0] - wanted[0]) + std::abs(is[2] - wanted[2])) +
-           std::abs(is[1] - wanted[1]) + std::abs(is[3] - wanted[3]);
-  };
-  std::uint32_t best = 0;
-  for (std::uint32_t place = 1; place < nodes; ++place) {
-    if (unlike(place) < unlike(best)) best = place;
+  const std::array<int, 4> role = role_in_trees(cluster, node);
+  for (std::uint32_t place = 0; place < nodes; ++place) {
+    if (role_in_trees(nodes, place) == role) return place;
   }
-  return best;
+  return {};
 }
 
 /// Precondition: at most one node is not like the others.
@@ -105,7 +98,8 @@ std::optional<Sample::Unlike> unlike_of(const Machine& cluster, std::uint32_t no
   const std::vector<std::uint32_t>& unlike = cluster.devices().unlike_nodes();
   if (unlike.empty()) return {};
   const std::uint32_t of_cluster = cluster.fabric().nodes();
-  return Sample::Unlike{place_among(nodes, unlike.front(), of_cluster), unlike.front()};
+  const std::uint32_t node = unlike.front();
+  return Sample::Unlike{place_in_trees(nodes, node, of_cluster).value_or(1), node};
 }
 
 Params params_of(const Machine& cluster, const std::optional<Sample::Unlike>& unlike) {
@@ -450,6 +444,11 @@ StandIn Samples::of_trees(Op op, Bytes bytes, MemoryPath path, const Choice& cho
   const bool is_short =
       plan_size(machine_.devices(), cluster, op, bytes).transfers < kManyTransfers;
   if (is_short && choice.algorithm == Algorithm::kNvlsTree) return {};
+  for (const std::uint32_t unlike : machine_.devices().unlike_nodes()) {
+    for (const std::uint32_t few : {Sample::kOfTrees, Sample::kLeastOfTrees}) {
+      if (!place_in_trees(few, unlike, nodes)) return {};
+    }
+  }
   const Levels& levels_of = levels(trees_used(cluster, choice, gpus));
   if (levels_of.empty()) return {};
   std::optional<NetworkUse::Limit> limit;
