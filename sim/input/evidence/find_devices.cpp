@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cctype>
 #include <cstdint>
 #include <iterator>
 #include <map>
@@ -44,12 +43,14 @@ std::string gpu_part_by_id(std::int64_t vendor, std::int64_t device) {
 }
 
 /// "NVIDIA Corporation GV100GL [Tesla V100 PCIe 16GB]": the PCI ID Repository calls GPUs by chip
-/// and product, but not their audio and USB functions; NVSwitches say so.
+/// and product, but not their audio and USB functions, or what else a chipset has; NVSwitches say
+/// so. Behind may stand its number, "[10de:1db4]".
 bool is_called_as_gpu(std::string_view product) {
+  product = without_blanks(product.substr(0, product.rfind(" [10de:")));
   Scan scan(product);
   if (!scan.skip("NVIDIA Corporation ") && !scan.skip("nVidia Corporation ")) return false;
   const std::string_view chip = scan.until(" [");
-  return !chip.empty() && !scan.at_end() && !holds(product, "NVSwitch") &&
+  return !chip.empty() && product.ends_with(']') && !holds(product, "NVSwitch") &&
          chip.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") == std::string_view::npos;
 }
 
@@ -74,25 +75,29 @@ bool is_gpu(const HostView& view, const std::string& function, bool is_numbered)
   return vendor == "10de" || (vendor == "1002" && !is_console(id, product));
 }
 
-/// Of Amazon's network functions, EFA; the Elastic Network Adapter beside it has no verbs.
-bool is_efa(const std::string& id, const std::string& product) {
-  return id.substr(4, 4) == ":efa" || holds(product, "Elastic Fabric Adapter");
+/// What clouds have for RDMA alone, whatever its class: Alibaba's has none (00ff).
+bool is_cloud_nic(const std::string& id, const std::string& product) {
+  return id.starts_with("1d0f:efa") || holds(product, "Elastic Fabric Adapter") ||
+         id == "1ded:107f" || holds(product, "Elastic RDMA Adapter");
 }
 
-/// A network function that does RDMA: because a verbs name is of it, or by what it is. Of other
-/// vendors' network controllers most are a host's Ethernet. What has another class is none, whoever
-/// names it; Alibaba's eRDMA has none (00ff).
-bool is_nic(const HostView& view, const std::string& function, bool has_verbs_name) {
+/// A network function that does RDMA: as a verbs device is it, or by what it is. Of other vendors'
+/// network controllers most are a host's Ethernet, and so is Amazon's Elastic Network Adapter.
+bool is_nic(const HostView& view, const std::string& function, bool is_verbs_device) {
   const std::string kind = view.value(function, fact::kClass);
   const std::string id = view.value(function, fact::kPciId);
   const std::string product = view.value(function, fact::kProduct);
-  const std::string vendor = id.substr(0, 4);
-  const bool is_network = kind.empty() || kind.starts_with("02");
-  if (vendor == "1d0f") return is_network && is_efa(id, product);
-  if (has_verbs_name) return is_network || kind.starts_with("00");
-  if (kind.empty() && vendor == "15b3") return !part_by_id(id, nic_part).empty();
-  if (vendor == "15b3" || holds(product, "RDMA") || holds(product, "RoCE")) return is_network;
-  return kind == "0207" || (kind.starts_with("02") && vendor.empty() && product.empty());
+  const bool is_network = kind.starts_with("02");
+  if (!is_network && !kind.empty() && !kind.starts_with("00")) return false;
+  if (id.starts_with("1d0f") || is_cloud_nic(id, product)) return is_cloud_nic(id, product);
+  if (is_verbs_device) return true;
+  if (id.starts_with("15b3")) return is_network || !part_by_id(id, nic_part).empty();
+  return kind == "0207" || (is_network && id.empty() && product.empty());
+}
+
+/// Whether two PCI ids cannot be of one device; "" and "15b3:" are not known, or in part.
+bool are_other_ids(const std::string& a, const std::string& b) {
+  return !a.starts_with(b) && !b.starts_with(a);
 }
 
 bool is_virtual_function(const HostView& view, const std::string& function) {
@@ -137,7 +142,10 @@ class Finder {
  private:
   void name_nccl_nets();
   void name_by_place();
-  void add_rows_without_functions(const std::vector<std::string>& rows);
+  std::string name_of_row(const std::string& row) const;
+  std::string function_of_row(const std::string& row) const;
+  void add_rows_without_functions(std::string_view kind, const std::vector<std::string>& rows,
+                                  std::vector<FoundDevice>& devices);
   void find_gpus();
   void find_nics();
   void drop_virtual_functions(std::vector<std::string>& functions);
@@ -148,6 +156,8 @@ class Finder {
   std::set<std::string> gpus_beside(const std::string& function) const;
   void pair_by_matrix(const std::map<std::string, std::string>& row_of);
   void pair_in_order();
+  std::vector<std::string> pair(const std::vector<std::string>& functions,
+                                const std::vector<std::string>& names);
   void name_nics(const std::vector<std::string>& functions);
 
   const HostView& view_;
@@ -182,7 +192,7 @@ void Finder::name_nccl_nets() {
   }
 }
 
-/// rdma-core's names say where: "rocep25s0f1".
+/// rdma-core's names say where: "rocep25s0f1", also in topo -m's legend.
 void Finder::name_by_place() {
   for (const std::string_view what : {fact::kState, fact::kRate, fact::kNetIndex, fact::kPciId}) {
     for (const Fact* fact : view_.beginning(what)) {
@@ -190,6 +200,11 @@ void Finder::name_by_place() {
       const bool is_place = fact->what == what && !id.empty();
       if (is_place && !nic_at_.contains(id)) nic_at_[id].emplace(fact->subject, fact);
     }
+  }
+  for (const std::string& row : matrix_devices(false)) {
+    const std::string name = name_of_row(row);
+    const std::string id = bus_id_of_name(name);
+    if (!id.empty() && !nic_at_.contains(id)) nic_at_[id].emplace(name, nullptr);
   }
 }
 
@@ -206,26 +221,45 @@ std::vector<std::string> Finder::matrix_devices(bool gpus) const {
   return out;
 }
 
-/// A list that is cut, or one rank's log, has fewer GPUs than topo -m. Where it says nothing of
-/// where they hang the matrix does.
-void Finder::add_rows_without_functions(const std::vector<std::string>& rows) {
-  const auto is_found = [&](const std::string& row) {
-    return std::any_of(out_.gpus.begin(), out_.gpus.end(),
-                       [&](const FoundDevice& gpu) { return gpu.name == row; });
-  };
-  const std::size_t found = out_.gpus.size();
+/// What topo -m's legend calls it; "nic0" without one.
+std::string Finder::name_of_row(const std::string& row) const {
+  const std::string legend = view_.value(row, fact::kName);
+  return legend.empty() ? row : legend;
+}
+
+/// Where that is, of which nothing else may be known; "" if nothing says so, or of no NIC.
+std::string Finder::function_of_row(const std::string& row) const {
+  const std::string name = name_of_row(row);
+  const std::string said = view_.value(name, fact::kBusId);
+  const std::string function = said.empty() ? bus_id_of_name(name) : said;
+  return is_nic(view_, function, true) ? function : "";
+}
+
+/// A list that is cut, or one rank's log, has fewer GPUs or NICs than topo -m. Where it says
+/// nothing of where they hang the matrix does.
+void Finder::add_rows_without_functions(std::string_view kind, const std::vector<std::string>& rows,
+                                        std::vector<FoundDevice>& devices) {
+  const std::size_t found = devices.size();
   if (rows.size() <= found) return;
-  const bool are_other_numbers = std::any_of(out_.gpus.begin(), out_.gpus.end(),
-                                             [](const auto& gpu) { return gpu.alias.empty(); });
-  const bool stay = has_tree(view_, out_) || are_other_numbers;
+  const bool are_other_numbers = std::any_of(devices.begin(), devices.end(),
+                                             [](const auto& each) { return each.alias.empty(); });
+  const bool stay = found > 0 && (has_tree(view_, out_) || are_other_numbers);
   for (const std::string& row : rows) {
-    if (!stay && !is_found(row)) out_.gpus.push_back({row, "", row, nullptr});
+    const bool is_found = std::any_of(devices.begin(), devices.end(),
+                                      [&](const auto& each) { return each.alias == row; });
+    if (stay || is_found) continue;
+    devices.push_back(
+        {name_of_row(row), is_gpu_name(row) ? "" : function_of_row(row), row, nullptr});
   }
+  if (found == 0) return;
+  std::sort(devices.begin(), devices.end(), [](const FoundDevice& a, const FoundDevice& b) {
+    return in_natural_order(a.name, b.name);
+  });
   out_.notes.push_back(fmt::format(
-      "topo -m has {} GPUs, other evidence {}: {}", rows.size(), found,
+      "topo -m has {} {}, other evidence {}: {}", rows.size(), kind, found,
       stay ? "the machine has only these; `lspci -vvv`, or NCCL's log of all ranks, would tell "
              "where the others hang"
-           : "nothing but topo -m is known of the others; `nvidia-smi` would tell"));
+           : "the others are taken to hang where it has them; `lspci -vvv` would tell"));
 }
 
 void Finder::find_gpus() {
@@ -235,10 +269,6 @@ void Finder::find_gpus() {
   }
   drop_buses_alone(view_, functions);
   const std::vector<std::string> rows = matrix_devices(true);
-  if (functions.empty()) {
-    for (const std::string& row : rows) out_.gpus.push_back({row, "", row, nullptr});
-    return;
-  }
   bool assumed = false;
   std::set<std::string> names;
   for (const auto& [function, fact] : gpu_at_) names.insert(fact->subject);
@@ -257,7 +287,7 @@ void Finder::find_gpus() {
     gpu.alias = std::find(rows.begin(), rows.end(), gpu.name) == rows.end() ? "" : gpu.name;
     out_.gpus.push_back(std::move(gpu));
   }
-  add_rows_without_functions(rows);
+  add_rows_without_functions("GPUs", rows, out_.gpus);
   std::sort(out_.gpus.begin(), out_.gpus.end(), [](const FoundDevice& a, const FoundDevice& b) {
     return in_natural_order(a.name, b.name);
   });
@@ -284,30 +314,29 @@ void Finder::drop_virtual_functions(std::vector<std::string>& functions) {
 }
 
 void Finder::find_nics() {
+  std::set<std::string> verbs_ids;
+  for (const std::string& name : port_names()) verbs_ids.insert(view_.value(name, fact::kPciId));
+  verbs_ids.erase("");
   std::vector<std::string> functions;
   std::size_t others = 0;
   for (const std::string& function : view_.functions()) {
-    if (is_nic(view_, function, nic_at_.contains(function))) {
+    const bool is_verbs_device =
+        nic_at_.contains(function) || verbs_ids.contains(view_.value(function, fact::kPciId));
+    if (is_nic(view_, function, is_verbs_device)) {
       functions.push_back(function);
     } else if (view_.value(function, fact::kClass).starts_with("02")) {
       ++others;
     }
   }
   drop_virtual_functions(functions);
-  if (functions.empty()) {
-    for (const std::string& row : matrix_devices(false)) {
-      const std::string legend = view_.value(row, fact::kName);
-      out_.nics.push_back({legend.empty() ? row : legend, "", row, nullptr});
-    }
-    if (out_.nics.empty() && others > 0) {
-      out_.notes.push_back(
-          fmt::format("{} network controllers are left out, as nothing says that they do RDMA; "
-                      "`ls -l /sys/class/infiniband` would tell",
-                      others));
-    }
-    return;
-  }
   name_nics(functions);
+  if (out_.nics.empty() && others > 0) {
+    out_.notes.push_back(fmt::format(
+        "{} left out, as nothing says that {} RDMA; `ls -l /sys/class/infiniband` would tell",
+        others == 1 ? "1 network controller is"
+                    : std::to_string(others) + " network controllers are",
+        others == 1 ? "it does" : "they do"));
+  }
 }
 
 /// NICs that ibstat and its kin name.
@@ -378,16 +407,11 @@ void Finder::pair_by_matrix(const std::map<std::string, std::string>& row_of) {
   Group functions;
   for (const std::string& function : unnamed_) functions[gpus_beside(function)].push_back(function);
   std::vector<std::string> found;
-  for (auto& [gpus, alike] : names) {
+  for (const auto& [gpus, alike] : names) {
     if (gpus.empty() || functions[gpus].size() != alike.size()) continue;
-    std::sort(alike.begin(), alike.end(), in_natural_order);
-    for (std::size_t i = 0; i < alike.size(); ++i) {
-      paired_.emplace(functions[gpus][i], alike[i]);
-      spare_.erase(alike[i]);
-      found.push_back(alike[i]);
-    }
+    const std::vector<std::string> assumed = pair(functions[gpus], alike);
+    found.insert(found.end(), assumed.begin(), assumed.end());
   }
-  std::sort(found.begin(), found.end(), in_natural_order);
   if (!found.empty()) {
     out_.notes.push_back("NICs " + known_names(found) +
                          " are taken to be those that share a switch with the GPUs that topo -m "
@@ -395,29 +419,68 @@ void Finder::pair_by_matrix(const std::map<std::string, std::string>& row_of) {
   }
 }
 
-/// The names that are left over go in the bus' order if there are as many: mlx5 numbers NICs as it
-/// finds them.
+/// The names that are left over.
 void Finder::pair_in_order() {
   std::vector<std::string> left;
   std::copy_if(unnamed_.begin(), unnamed_.end(), std::back_inserter(left),
                [&](const std::string& function) { return !paired_.contains(function); });
-  if (spare_.empty() || spare_.size() != left.size()) return;
-  std::vector<std::string> names(spare_.begin(), spare_.end());
-  std::sort(names.begin(), names.end(), in_natural_order);
-  for (std::size_t i = 0; i < names.size(); ++i) paired_.emplace(left[i], names[i]);
-  out_.notes.push_back("NICs " + known_names(names) +
+  const std::vector<std::string> assumed = pair(left, {spare_.begin(), spare_.end()});
+  if (assumed.empty()) return;
+  out_.notes.push_back("NICs " + known_names(assumed) +
                        " are taken in the order of their bus ids: assumed; "
                        "`ls -l /sys/class/infiniband` would tell");
+}
+
+/// Names for functions in the bus' order, as mlx5 numbers NICs as it finds them: first of each PCI
+/// id that as many of both have, then of the rest, if it is as many and no PCI ids contradict.
+/// Returns the names whose order was assumed.
+std::vector<std::string> Finder::pair(const std::vector<std::string>& functions,
+                                      const std::vector<std::string>& names) {
+  struct Alike {
+    std::vector<std::string> functions;
+    std::vector<std::string> names;
+  };
+  std::map<std::string, Alike> by_id;
+  const auto id_of = [&](const std::string& each) { return view_.value(each, fact::kPciId); };
+  for (const std::string& each : functions) by_id[id_of(each)].functions.push_back(each);
+  for (const std::string& each : names) by_id[id_of(each)].names.push_back(each);
+  std::vector<std::string> assumed;
+  const auto take = [&](Alike& alike) {
+    std::sort(alike.functions.begin(), alike.functions.end());
+    std::sort(alike.names.begin(), alike.names.end(), in_natural_order);
+    for (std::size_t i = 0; i < alike.names.size(); ++i) {
+      const std::string& function = alike.functions[i];
+      if (are_other_ids(id_of(function), id_of(alike.names[i]))) return false;
+    }
+    for (std::size_t i = 0; i < alike.names.size(); ++i) {
+      paired_.emplace(alike.functions[i], alike.names[i]);
+      spare_.erase(alike.names[i]);
+    }
+    return true;
+  };
+  Alike rest;
+  for (auto& [id, alike] : by_id) {
+    if (!id.empty() && alike.names.size() == alike.functions.size()) {
+      take(alike);
+      if (alike.names.size() > 1) {
+        assumed.insert(assumed.end(), alike.names.begin(), alike.names.end());
+      }
+    } else {
+      rest.functions.insert(rest.functions.end(), alike.functions.begin(), alike.functions.end());
+      rest.names.insert(rest.names.end(), alike.names.begin(), alike.names.end());
+    }
+  }
+  if (rest.names.size() == rest.functions.size() && take(rest)) {
+    assumed.insert(assumed.end(), rest.names.begin(), rest.names.end());
+  }
+  return assumed;
 }
 
 /// By what states their verbs names, by topo -m, by their order; "nic3" where none of these does.
 void Finder::name_nics(const std::vector<std::string>& functions) {
   const std::vector<std::string> rows = matrix_devices(false);
   std::map<std::string, std::string> row_of;  // by verbs name
-  for (const std::string& row : rows) {
-    const std::string legend = view_.value(row, fact::kName);
-    row_of.emplace(legend.empty() ? row : legend, row);
-  }
+  for (const std::string& row : rows) row_of.emplace(name_of_row(row), row);
   spare_ = port_names();
   for (const auto& [name, row] : row_of) {
     if (!is_numbered_nic(name) || spare_.empty()) spare_.insert(name);
@@ -454,11 +517,7 @@ void Finder::name_nics(const std::vector<std::string>& functions) {
       out_.nics.push_back(nic);
     }
   }
-  const bool all_rows_found = rows.size() <= functions.size();
-  if (!all_rows_found) {
-    out_.notes.push_back(fmt::format("topo -m has {} NICs, of which {} were found on the bus",
-                                     rows.size(), functions.size()));
-  }
+  add_rows_without_functions("NICs", rows, out_.nics);
 }
 
 /// NICs of which nothing but NCCL's log is known. A matrix of GPUs alone has no place for them.

@@ -65,8 +65,8 @@ bool is_status_row(const std::vector<std::string_view>& cells) {
   });
 }
 
-/// "GPU0" is gpu0, "NIC3" nic3, "mlx5_0" and rdma-core's "ibP2p3s0" themselves; nullopt for other
-/// heads.
+/// "GPU0" is gpu0, "NIC3" nic3, "mlx5_0" and names by place, "ibP2p3s0", themselves, and
+/// rdma-core's by slot, "ibs3f1"; nullopt for other heads.
 std::optional<std::string> device_of(std::string_view head) {
   const auto numbered = [&](std::string_view word) {
     return head.starts_with(word) && head.size() > word.size() &&
@@ -75,7 +75,8 @@ std::optional<std::string> device_of(std::string_view head) {
   if (numbered("GPU") || numbered("NIC")) return lower_case(head);
   const bool plain =
       head.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-.P") == std::string_view::npos;
-  const bool by_place = head.starts_with("ib") || head.starts_with("roce");
+  const bool by_place =
+      !bus_id_of_name(head).empty() || head.starts_with("ibs") || head.starts_with("roces");
   if (plain && (holds(head, "_") || by_place)) return std::string(head);
   return std::nullopt;
 }
