@@ -46,10 +46,10 @@ class PortReader {
     const std::optional<std::int64_t> bytes = Scan(text).whole();
     if (bytes && *bytes >= 256 && *bytes <= 4096) add(line, fact::kMtu, std::to_string(*bytes));
   }
-  /// Of a netdev that is called by its place.
+  /// Of a netdev that is called by its place. A second port's may be another function's.
   void netdev(const EvidenceLine& line, std::string_view name) {
     const std::string bus_id = bus_id_of_name(name);
-    if (!bus_id.empty()) function(line, bus_id);
+    if (port_ == 1 && !bus_id.empty()) function(line, bus_id);
   }
   void function(const EvidenceLine& line, const std::string& bus_id) {
     if (!name_.empty()) facts_.add(section_.fact(line, name_, fact::kBusId, bus_id));
@@ -92,6 +92,18 @@ double lane_rate(std::string_view name) {
     if (holds(name, speed)) return rate;
   }
   return 0;
+}
+
+/// The PCI vendor of a verbs device's: the drivers of these vendors give it as it is, Mellanox' its
+/// OUI. Others give one, too (0x1175 of Omni-Path), which says no PCI vendor: 0.
+std::uint64_t pci_vendor_of(std::uint64_t vendor) {
+  constexpr std::uint64_t kMellanoxOui = 0x02c9;
+  if (vendor == kMellanoxOui) return 0x15b3;
+  // Broadcom, Intel's Ethernet, Amazon, Alibaba, Huawei, Chelsio, Microsoft, VMware, Cisco,
+  // Marvell, Mellanox.
+  constexpr std::array<std::uint64_t, 11> kGiven{0x14e4, 0x8086, 0x1d0f, 0x1ded, 0x19e5, 0x1425,
+                                                 0x1414, 0x15ad, 0x1137, 0x1077, 0x15b3};
+  return std::find(kGiven.begin(), kGiven.end(), vendor) == kGiven.end() ? 0 : vendor;
 }
 
 }  // namespace
@@ -140,9 +152,9 @@ void read_ibstatus(const EvidenceSection& section, Facts& facts) {
   }
 }
 
-/// active_width and active_speed are of one lane each: "4X (2)", "100.0 Gbps (128)". The numbers of
-/// vendor and part are those of its PCI function, but for Mellanox' vendor, 0x02c9. EFA, whose
-/// transport is "unspecified", has called its link layer InfiniBand.
+/// active_width and active_speed are of one lane each: "4X (2)", "100.0 Gbps (128)". The number of
+/// the part is that of its PCI function. EFA, whose transport is "unspecified", has called its link
+/// layer InfiniBand.
 void read_ibv_devinfo(const EvidenceSection& section, Facts& facts) {
   PortReader reader(section, facts);
   std::int64_t lanes = 0;
@@ -157,13 +169,10 @@ void read_ibv_devinfo(const EvidenceSection& section, Facts& facts) {
       has_link_layer = true;
     }
     if (entry->key == "transport") has_link_layer = !entry->value.starts_with("unspecified");
-    if (entry->key == "vendor_id") vendor = Scan(entry->value).hex().value_or(0);
-    if (entry->key == "vendor_part_id" && vendor > 0 && vendor <= 0xffff) {
-      constexpr std::uint64_t kMellanoxOui = 0x02c9;
+    if (entry->key == "vendor_id") vendor = pci_vendor_of(Scan(entry->value).hex().value_or(0));
+    if (entry->key == "vendor_part_id" && vendor > 0) {
       const std::int64_t part = Scan(entry->value).whole().value_or(0);
-      if (part > 0 && part <= 0xffff) {
-        reader.function_id(line, vendor == kMellanoxOui ? 0x15b3 : vendor, part);
-      }
+      if (part > 0 && part <= 0xffff) reader.function_id(line, vendor, part);
     }
     if (entry->key == "port") {
       reader.port(entry->value);
@@ -211,11 +220,15 @@ void read_ibdev2netdev(const EvidenceSection& section, Facts& facts) {
     std::string_view name = scan.word();
     const std::string bus_id = bus_id_of(name);
     if (!bus_id.empty()) name = scan.word();
-    Scan head(scan.until(" port "));
-    Scan rest(scan.blanks().rest());
-    const std::string_view port = rest.word();
-    const std::string_view state = without_blanks(rest.until("==>"));
-    const std::string_view netdev = rest.word();
+    // "(MT4119 - MCX556A) ConnectX-5, dual port QSFP28 fw 16.35.3006 port 2 (ACTIVE) ==> ib1 (Up)"
+    const std::string_view before = scan.until("==>");
+    const std::size_t at = before.rfind(" port ");
+    if (at == std::string_view::npos) continue;
+    Scan head(before.substr(0, at));
+    Scan of_port(before.substr(at + std::string_view(" port ").size()));
+    const std::string_view port = of_port.blanks().word();
+    const std::string_view state = without_blanks(of_port.rest());
+    const std::string_view netdev = scan.blanks().word();
     if (netdev.empty() || (bus_id.empty() && !head.blanks().at_end())) continue;
     reader.device(name);
     reader.port(port);
@@ -224,7 +237,7 @@ void read_ibdev2netdev(const EvidenceSection& section, Facts& facts) {
     if (head.blanks().skip("(MT")) {
       reader.add(line, fact::kProduct, "MT" + one_line(head.until(" ")));
     }
-    const bool up = rest.blanks().rest().starts_with("(Up)");
+    const bool up = scan.blanks().rest().starts_with("(Up)");
     if (!state.empty()) {
       reader.state(line, state);
     } else if (up || !netdev.starts_with("ib")) {
