@@ -200,9 +200,10 @@ void read_nvidia_smi_xml(const std::string& text, const EvidenceSection& section
 }
 
 /// "GPU 0: NVIDIA A100-SXM4-80GB (UUID: ...)", then "Link 0: 25 GB/s" or "Link 0: <inactive>"; of
-/// nvlink -R "Link 0: Remote Device 00000000:06:00.0: Link 57". A list that is cut says nothing of
-/// how many there are: one with an ellipsis, and the last one if it has fewer links than one of its
-/// kind before it. Nor do other lists by link: errors (-e), capabilities (-c), traffic (-gt).
+/// nvlink -R "Link 0: Remote Device 00000000:06:00.0: Link 57", of -p "Link 0: 00000000:06:00.0". A
+/// list that is cut says nothing of how many there are: one with an ellipsis, and the last one if
+/// it has fewer links than one of its kind before it. Nor do other lists by link: errors (-e),
+/// capabilities (-c), traffic (-gt).
 void read_nvlink(const EvidenceSection& section, Facts& facts) {
   struct Listed {
     EvidenceLine head{};
@@ -236,6 +237,7 @@ void read_nvlink(const EvidenceSection& section, Facts& facts) {
     } else if (scan.skip("Link ") && scan.whole() && scan.skip(": ")) {
       const bool is_down = scan.rest().starts_with("<inactive>");
       const bool is_up = scan.rest().starts_with("Remote Device ") ||
+                         !bus_id_of(without_blanks(scan.rest())).empty() ||
                          (scan.number() && scan.blanks().rest().starts_with("GB/s"));
       if (!is_up && !is_down) continue;
       now.says_count = true;

@@ -32,17 +32,17 @@ struct NcclRate {
   std::uint32_t most;
 };
 constexpr std::array<NcclRate, 12> kNcclRates{{{60, 69, 18.0, 4},
-                                               {70, 79, 20.0, 6},
-                                               {70, 79, 21.0, 6},  // releases before 2.13
-                                               {70, 79, 22.0, 6},
-                                               {80, 85, 20.0, 12},
-                                               {80, 85, 21.0, 12},
-                                               {80, 85, 22.0, 12},
+                                               {70, 79, 21.0, 6},   // up to 2.9
+                                               {70, 79, 22.0, 6},   // then, up to 2.13
+                                               {70, 79, 20.0, 6},   // since
+                                               {80, 85, 21.0, 12},  // up to 2.9
+                                               {80, 85, 22.0, 12},  // then, up to 2.13
+                                               {80, 85, 20.0, 12},  // since
                                                {86, 86, 12.0, 4},
-                                               {90, 99, 20.6, 18},
-                                               {90, 99, 20.0, 18},  // up to 2.19
-                                               {100, 119, 40.1, 18},
-                                               {100, 119, 20.6, 18}}};  // as of a Hopper, at first
+                                               {90, 99, 20.0, 18},      // up to 2.19
+                                               {90, 99, 20.6, 18},      // since
+                                               {100, 119, 20.6, 18},    // as of a Hopper, at first
+                                               {100, 119, 40.1, 18}}};  // since 2.25
 
 /// The counts of links that a rate may be of; of any GPU where the compute capability is not known.
 std::set<std::uint32_t> link_counts(double rate, std::optional<std::int64_t> capability) {
@@ -79,6 +79,7 @@ class LinkFinder {
     if (pairs_.empty()) read_nccl();
     if (pairs_.empty()) read_dump();
     if (pairs_.empty() && view_.beginning(fact::kLink).empty()) read_counts();
+    note_uncounted();
     if (goes_through_switches()) {
       add_switched();
     } else {
@@ -99,6 +100,7 @@ class LinkFinder {
   void read_nccl();
   void read_dump();
   void read_counts();
+  void note_uncounted();
   void add_counts_of_their_kind();
   const Fact* said_count(const FoundDevice& gpu) const;
   bool goes_through_switches() const;
@@ -110,6 +112,7 @@ class LinkFinder {
   const FoundDevices& found_;
   TopologySpec& spec_;
   Pairs pairs_;
+  std::map<std::pair<std::string, std::string>, const Fact*> uncounted_;  // NCCL's rates
 };
 
 const DeviceSpec* LinkFinder::device(const std::string& name) const {
@@ -143,7 +146,6 @@ std::map<std::string, std::string> LinkFinder::names_by_function() const {
 /// NCCL prints the rate of all links between two: a whole number of links.
 void LinkFinder::read_nccl() {
   const std::map<std::string, std::string> name_of = names_by_function();
-  const Fact* of_none = nullptr;
   for (const Fact* fact : view_.beginning(fact::kNcclNvlink)) {
     const auto gpu = name_of.find(fact->subject);
     const auto peer = name_of.find(fact->what.substr(fact::kNcclNvlink.size()));
@@ -154,15 +156,27 @@ void LinkFinder::read_nccl() {
         link_counts(*rate, spec == nullptr ? std::nullopt : gpu_compute_capability(spec->part));
     if (counts.size() == 1) {
       add_pair(gpu->second, peer->second, *counts.begin(), fact->place);
-    } else if (of_none == nullptr) {
-      of_none = fact;
+    } else {
+      uncounted_.emplace(std::minmax(gpu->second, peer->second), fact);
     }
   }
-  if (of_none != nullptr) {
-    spec_.notes.push_back("NCCL's " + of_none->value + " GB/s (" + of_none->place.text() +
-                          ") do not say how many NVLinks they are of, and are left out; "
-                          "`nvidia-smi topo -m` would tell");
+}
+
+/// Rates of NCCL's that are of no one count, where nothing else counts these links.
+void LinkFinder::note_uncounted() {
+  std::vector<std::string> left_out;
+  const Fact* first = nullptr;
+  for (const auto& [pair, fact] : uncounted_) {
+    const bool is_counted =
+        pairs_.contains(pair) || pairs_.contains(std::minmax(pair.first, std::string(kNvSwitch)));
+    if (is_counted) continue;
+    if (first == nullptr) first = fact;
+    left_out.push_back(pair.first + " to " + pair.second);
   }
+  if (first == nullptr) return;
+  spec_.notes.push_back("NCCL's " + first->value + " GB/s (" + first->place.text() +
+                        ") do not say how many NVLinks they are of, and are left out: " +
+                        known_names(left_out) + "; `nvidia-smi topo -m` would tell");
 }
 
 /// NCCL's topology dump says how many lead where.
