@@ -292,17 +292,28 @@ void read_lsmod(const EvidenceSection& section, Facts& facts) {
   }
 }
 
+/// "NUMA node2 CPU(s):" without any is of a GPU's memory.
 void read_lscpu(const EvidenceSection& section, Facts& facts) {
   read_cpu(section, "Vendor ID", "CPU family", "Model", facts);
+  std::int64_t nodes = 0;
+  std::int64_t without_processors = 0;
+  EvidenceLine nodes_line;
   for (const EvidenceLine& line : section.lines) {
     const std::optional<KeyAndValue> entry = key_and_value(line.text);
-    const std::int64_t count = entry ? Scan(entry->value).whole().value_or(0) : 0;
-    if (count <= 0) continue;
-    const std::string_view what = entry->key == "Socket(s)"      ? fact::kSockets
-                                  : entry->key == "NUMA node(s)" ? fact::kNumaNodes
-                                                                 : std::string_view{};
-    if (!what.empty()) facts.add(section.fact(line, "host", what, std::to_string(count)));
+    if (!entry) continue;
+    const std::int64_t count = Scan(entry->value).whole().value_or(0);
+    if (entry->key == "Socket(s)" && count > 0) {
+      facts.add(section.fact(line, "host", fact::kSockets, std::to_string(count)));
+    } else if (entry->key == "NUMA node(s)") {
+      nodes = count;
+      nodes_line = line;
+    } else if (entry->key.starts_with("NUMA node") && entry->value.empty()) {
+      ++without_processors;
+    }
   }
+  nodes -= without_processors;
+  if (nodes > 0)
+    facts.add(section.fact(nodes_line, "host", fact::kNumaNodes, std::to_string(nodes)));
 }
 
 void read_cpuinfo(const EvidenceSection& section, Facts& facts) {

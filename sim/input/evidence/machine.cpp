@@ -258,11 +258,7 @@ ImportedMachine import_machine(const Evidence& evidence, const ParamCatalog& cat
   spec.node.devices = device_specs(view, found);
   const bool by_matrix = !has_tree(view, found) && has_matrix_of_all(found);
   if (by_matrix) {
-    if (add_matrix_tree(view, found, spec.node.devices, out.conflicts)) {
-      spec.notes.push_back(
-          "topo -m says SYS between devices of one NUMA node: each is below a CPU "
-          "of its own here");
-    }
+    add_matrix_tree(view, found, spec.node.devices, out.conflicts, spec.notes);
     spec.notes.push_back(
         "the tree is one that has topo -m's classes: which switches there are is "
         "assumed; `lspci -vvv` would tell");

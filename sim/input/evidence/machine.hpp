@@ -45,9 +45,10 @@ bool has_tree(const HostView& view, const FoundDevices& found);
 void add_pci_tree(const HostView& view, std::vector<DeviceSpec>& devices,
                   std::vector<std::string>& notes);
 /// A tree with a matrix' classes, for devices by the matrix' names. Conflicts where no tree has
-/// them. True if devices of one NUMA node are on CPUs of their own, as the matrix says SYS.
-bool add_matrix_tree(const HostView& view, const FoundDevices& found,
-                     std::vector<DeviceSpec>& devices, std::vector<Conflict>& conflicts);
+/// them, notes where its NUMA nodes are of more or fewer CPUs.
+void add_matrix_tree(const HostView& view, const FoundDevices& found,
+                     std::vector<DeviceSpec>& devices, std::vector<Conflict>& conflicts,
+                     std::vector<std::string>& notes);
 /// NVLinks and NVSwitches; `found` and the spec's devices are of one machine.
 void add_nvlinks(const HostView& view, const FoundDevices& found, TopologySpec& spec);
 /// Parts and parameters of the devices, and of all.

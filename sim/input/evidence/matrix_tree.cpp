@@ -47,41 +47,20 @@ struct Cell {
   const Fact* said;
 };
 
-/// Whether two lists of processors, "0-47,96-143", have none in common; a list may be empty.
-bool are_disjoint(std::string_view a, std::string_view b) {
-  const auto ranges = [](std::string_view list) {
-    std::vector<std::pair<std::int64_t, std::int64_t>> out;
-    for (Scan scan(list); !scan.at_end();) {
-      Scan range(scan.until(","));
-      const std::int64_t first = range.whole().value_or(-1);
-      out.emplace_back(first, range.skip("-") ? range.whole().value_or(first) : first);
-    }
-    return out;
-  };
-  const auto of_b = ranges(b);
-  for (const auto& [first, last] : ranges(a)) {
-    for (const auto& [other_first, other_last] : of_b) {
-      if (first <= other_last && other_first <= last) return false;
-    }
-  }
-  return true;
-}
-
 /// Devices with one common ancestor of a kind are a group, and groups nest. A matrix that is of no
 /// tree has cells that the nearest joining of all contradicts.
 class MatrixTree {
  public:
   MatrixTree(const HostView& view, const FoundDevices& found, std::vector<DeviceSpec>& devices,
-             std::vector<Conflict>& conflicts)
-      : view_{view}, devices_{devices}, conflicts_{conflicts} {
+             std::vector<Conflict>& conflicts, std::vector<std::string>& notes)
+      : view_{view}, devices_{devices}, conflicts_{conflicts}, notes_{notes} {
     for (const std::vector<FoundDevice>* kind : {&found.gpus, &found.nics}) {
       for (const FoundDevice& device : *kind) rows_.push_back(device.alias);
     }
     levels_.fill(Groups(rows_.size()));
   }
 
-  /// Whether devices of one NUMA node had to be set apart.
-  bool build() {
+  void build() {
     read_cells();
     for (std::size_t level = kSwitch; level < kNothing; ++level) {
       for (const Cell& cell : cells_) {
@@ -91,17 +70,8 @@ class MatrixTree {
     join_numa_nodes();
     report();
     report_sockets();
+    note_nodes_apart();
     place_devices();
-    std::set<std::string> nodes;
-    std::set<std::size_t> groups;
-    for (std::size_t i = 0; i < rows_.size(); ++i) {
-      const std::string numa = view_.value(rows_[i], fact::kNuma);
-      if (!numa.empty() && groups.insert(levels_[kCpu].of(i)).second &&
-          !nodes.insert(numa).second) {
-        return true;
-      }
-    }
-    return false;
   }
 
  private:
@@ -109,7 +79,7 @@ class MatrixTree {
   void join_numa_nodes();
   void report();
   void report_sockets();
-  bool are_of_sockets(std::size_t a, std::size_t b) const;
+  void note_nodes_apart();
   void place_devices();
   std::string cpu_of(std::size_t row);
   std::string switch_of(std::size_t row);
@@ -119,6 +89,7 @@ class MatrixTree {
   const HostView& view_;
   std::vector<DeviceSpec>& devices_;
   std::vector<Conflict>& conflicts_;
+  std::vector<std::string>& notes_;
   std::vector<std::string> rows_;
   std::vector<Cell> cells_;
   std::array<Groups, 4> levels_{Groups(0), Groups(0), Groups(0), Groups(0)};
@@ -188,45 +159,53 @@ void MatrixTree::report() {
   }
 }
 
-/// Whether two devices' NUMA nodes are of two sockets: as lscpu counts them; else if they are near
-/// to other processors, unless the matrix has SYS between others, and so tells sockets apart.
-bool MatrixTree::are_of_sockets(std::size_t a, std::size_t b) const {
-  const auto counted = [&](std::string_view what) {
-    return Scan(view_.value("host", what)).whole().value_or(0);
-  };
-  const auto node = [&](std::size_t row) {
-    return Scan(view_.value(rows_[row], fact::kNuma)).whole().value_or(0);
-  };
-  const std::int64_t sockets = counted(fact::kSockets);
-  if (sockets > 0) {
-    const std::int64_t each = std::max<std::int64_t>(1, counted(fact::kNumaNodes) / sockets);
-    return sockets > 1 && node(a) / each != node(b) / each;
+/// NODE is within a socket, which may have several NUMA nodes: as many as lscpu counts. Where that
+/// counts more sockets than nodes it is of a guest, and a socket a processor. Each group once.
+void MatrixTree::report_sockets() {
+  const auto whole = [](const std::string& text) { return Scan(text).whole().value_or(0); };
+  const std::int64_t sockets = whole(view_.value("host", fact::kSockets));
+  const std::int64_t nodes = whole(view_.value("host", fact::kNumaNodes));
+  const bool is_counted = sockets > 0 && nodes >= sockets;
+  const bool tells_apart = std::any_of(cells_.begin(), cells_.end(),
+                                       [](const Cell& cell) { return cell.level == kNothing; });
+  if (sockets == 1 || (!is_counted && tells_apart)) return;
+  const std::int64_t of_socket = is_counted ? nodes / sockets : 1;
+  std::map<std::size_t, const Cell*> near;  // a group's cell that says NODE
+  for (const Cell& cell : cells_) {
+    if (cell.level == kCpu) near.emplace(levels_[kCpu].of(cell.a), &cell);
   }
-  const std::string near_a = view_.value(rows_[a], fact::kProcessors);
-  const std::string near_b = view_.value(rows_[b], fact::kProcessors);
-  return !(near_a.empty() && near_b.empty()) && are_disjoint(near_a, near_b) &&
-         std::none_of(cells_.begin(), cells_.end(),
-                      [](const Cell& cell) { return cell.level == kNothing; });
+  std::map<std::size_t, std::size_t> first;  // a group's row with a node
+  std::set<std::size_t> reported;
+  for (std::size_t row = 0; row < rows_.size(); ++row) {
+    const std::size_t group = levels_[kCpu].of(row);
+    const Fact* const node = view_.first(rows_[row], fact::kNuma);
+    if (node == nullptr || !near.contains(group)) continue;
+    const std::size_t other = first.emplace(group, row).first->second;
+    const std::string other_node = view_.value(rows_[other], fact::kNuma);
+    if (whole(node->value) / of_socket == whole(other_node) / of_socket) continue;
+    if (!reported.insert(group).second) continue;
+    const std::string both = "NUMA nodes " + other_node + " and " + node->value;
+    if (is_counted) {
+      conflicts_.push_back({rows_[other] + " and " + rows_[row], "NODE", near[group]->said->place,
+                            both, node->place});
+    } else {
+      notes_.push_back("topo -m says NODE between devices of " + both +
+                       ": that these are of one CPU is assumed; `lscpu` would tell");
+    }
+  }
 }
 
-/// NODE is within a socket, which may have several NUMA nodes. Each pair of nodes once.
-void MatrixTree::report_sockets() {
-  std::set<std::pair<std::string, std::string>> seen;
-  for (std::size_t a = 0; a < rows_.size(); ++a) {
-    const Fact* const node_a = view_.first(rows_[a], fact::kNuma);
-    const auto near = std::find_if(cells_.begin(), cells_.end(), [&](const Cell& cell) {
-      return cell.level == kCpu && (cell.a == a || cell.b == a);
-    });
-    if (node_a == nullptr || near == cells_.end()) continue;
-    for (std::size_t b = a + 1; b < rows_.size(); ++b) {
-      const Fact* const node_b = view_.first(rows_[b], fact::kNuma);
-      if (node_b == nullptr || node_a->value == node_b->value) continue;
-      if (levels_[kCpu].of(a) != levels_[kCpu].of(b) || !are_of_sockets(a, b)) continue;
-      if (!seen.insert(std::minmax(node_a->value, node_b->value)).second) continue;
-      conflicts_.push_back({rows_[a] + " and " + rows_[b], "NODE", near->said->place,
-                            "NUMA nodes " + node_a->value + " and " + node_b->value,
-                            node_b->place});
-    }
+/// Where devices of one node had to be set apart.
+void MatrixTree::note_nodes_apart() {
+  std::set<std::string> nodes;
+  std::set<std::size_t> groups;
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    const std::string numa = view_.value(rows_[i], fact::kNuma);
+    if (numa.empty() || !groups.insert(levels_[kCpu].of(i)).second) continue;
+    if (nodes.insert(numa).second) continue;
+    notes_.emplace_back(
+        "topo -m says SYS between devices of one NUMA node: each is below a CPU of its own here");
+    return;
   }
 }
 
@@ -314,9 +293,10 @@ void MatrixTree::place_devices() {
 
 }  // namespace
 
-bool add_matrix_tree(const HostView& view, const FoundDevices& found,
-                     std::vector<DeviceSpec>& devices, std::vector<Conflict>& conflicts) {
-  return MatrixTree(view, found, devices, conflicts).build();
+void add_matrix_tree(const HostView& view, const FoundDevices& found,
+                     std::vector<DeviceSpec>& devices, std::vector<Conflict>& conflicts,
+                     std::vector<std::string>& notes) {
+  MatrixTree(view, found, devices, conflicts, notes).build();
 }
 
 }  // namespace weft
