@@ -67,6 +67,26 @@ TEST(EvidenceText, WindowsLineEndsAndByteOrderMark) {
   EXPECT_EQ(said(evidence_of(text), "gpu0", "path to gpu1"), "NV4");
 }
 
+TEST(EvidenceText, TailsHeadsOfPathsAreNoHosts) {
+  const Evidence evidence = evidence_of(
+      "==> /sys/bus/pci/devices/0000:01:00.0/current_link_speed <==\n16.0 GT/s PCIe\n\n"
+      "==> /sys/bus/pci/devices/0000:01:00.0/current_link_width <==\n8\n\n"
+      "==> /sys/bus/pci/devices/0000:01:00.0/max_link_width <==\n16\n");
+  EXPECT_THAT(evidence.facts.hosts(), ElementsAre(""));
+  EXPECT_EQ(said(evidence, "0000:01:00.0", fact::kTrainedGen), "4");
+  EXPECT_EQ(said(evidence, "0000:01:00.0", fact::kTrainedWidth), "8");
+  EXPECT_EQ(said(evidence, "0000:01:00.0", fact::kWidth), "16");
+  const Evidence mixed = evidence_of(
+      "==> node7.txt <==\nCA 'mlx5_9'\n\tPort 1:\n\t\tRate: 100\n"
+      "==> /sys/class/infiniband/mlx5_0/ports/1/rate <==\n400 Gb/sec (4X NDR)\n\n"
+      "==> /proc/cmdline <==\nBOOT_IMAGE=/boot/vmlinuz-5.15.0-100-generic ro iommu=pt\n\n"
+      "==> /sys/class/infiniband/mlx5_1/ports/1/rate <==\n200 Gb/sec (4X HDR)\n");
+  EXPECT_THAT(mixed.facts.hosts(), ElementsAre("", "node7.txt"));
+  EXPECT_EQ(said(mixed, "mlx5_0", fact::kRate), "400");
+  EXPECT_EQ(said(mixed, "mlx5_1", fact::kRate), "200");
+  EXPECT_EQ(said(mixed, "host", fact::kIommu), "passthrough");
+}
+
 TEST(EvidenceTextBogus, IsRefusedWithTheReason) {
   EXPECT_EQ(refusal_of(""), "f: is empty");
   EXPECT_EQ(refusal_of(" \t\r\n \n"), "f: is empty");

@@ -111,11 +111,13 @@ void EvidenceText::make_sections(const std::string& host) {
       open.erase(named);
       continue;
     }
-    if (const std::string_view head = tail_head(without_blanks(line.text));
-        !head.empty() && !head.starts_with("/sys/")) {
-      named = head;
-      open.erase(named);
-      continue;
+    if (const std::string_view head = tail_head(without_blanks(line.text)); !head.empty()) {
+      const bool is_path = head.starts_with("/");
+      named = is_path ? host : std::string(head);
+      if (!head.starts_with("/sys/")) {  // the reader of /sys has use for its heads
+        open.erase(named);
+        continue;
+      }
     }
     std::string of = line.host.empty() ? named : std::string(line.host);
     if (const Echoed command = echoed(line.text); !command.device.empty()) {

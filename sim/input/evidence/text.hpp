@@ -37,7 +37,7 @@ struct EvidenceSection {
 
 /// A file's text as sections: what its lines begin decides of which kind they are, so several
 /// tools' output may follow one another, of several hosts too. Names in what collectors put before
-/// lines (ToolText), in pdsh's dshbak heads and in tail's `==> name <==`, but of a file of /sys,
+/// lines (ToolText), in pdsh's dshbak heads and in tail's `==> name <==`, but of paths,
 /// are hosts. What stands before the first line that begins anything is in no section.
 class EvidenceText {
  public:
