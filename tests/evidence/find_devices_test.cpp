@@ -160,6 +160,16 @@ TEST(FoundDevices, ALegendsNamesSayPlaces) {
               ElementsAre("nic0 0000:19:00.0", "rocep179s0f0 0000:b3:00.0"));
 }
 
+TEST(FoundDevices, ANameThatSaysAPlaceIsOfNoOther) {
+  const std::string nic =
+      "19:00.0 Infiniband controller [0207]: Mellanox Technologies MT2910 [ConnectX-7] "
+      "[15b3:1021]\n";
+  EXPECT_THAT(nics(kGpu + nic + "CA 'rocep179s0f0'\n\tPort 1:\n\t\tState: Active\n"),
+              ElementsAre("nic0 0000:19:00.0"));
+  EXPECT_THAT(nics(kGpu + nic + "mlx5_3 port 1 ==> enp179s0np0 (Up)\n"),
+              ElementsAre("nic0 0000:19:00.0"));
+}
+
 TEST(FoundDevices, AMatrixHasColumnsByPlaceOrSlot) {
   for (const std::string name : {"rdmap16s27", "rocep179s0f0", "ibs3f1", "roceP1p2s0"}) {
     const Evidence evidence =

@@ -143,7 +143,7 @@ class Finder {
   void name_nccl_nets();
   void name_by_place();
   std::string name_of_row(const std::string& row) const;
-  std::string function_of_row(const std::string& row) const;
+  std::string function_said(const std::string& name) const;
   void add_rows_without_functions(std::string_view kind, const std::vector<std::string>& rows,
                                   std::vector<FoundDevice>& devices);
   void find_gpus();
@@ -227,9 +227,8 @@ std::string Finder::name_of_row(const std::string& row) const {
   return legend.empty() ? row : legend;
 }
 
-/// Where that is, of which nothing else may be known; "" if nothing says so, or of no NIC.
-std::string Finder::function_of_row(const std::string& row) const {
-  const std::string name = name_of_row(row);
+/// Where a NIC is, of which nothing else may be known; "" if neither evidence nor its name says so.
+std::string Finder::function_said(const std::string& name) const {
   const std::string said = view_.value(name, fact::kBusId);
   const std::string function = said.empty() ? bus_id_of_name(name) : said;
   return is_nic(view_, function, true) ? function : "";
@@ -248,8 +247,8 @@ void Finder::add_rows_without_functions(std::string_view kind, const std::vector
     const bool is_found = std::any_of(devices.begin(), devices.end(),
                                       [&](const auto& each) { return each.alias == row; });
     if (stay || is_found) continue;
-    devices.push_back(
-        {name_of_row(row), is_gpu_name(row) ? "" : function_of_row(row), row, nullptr});
+    const std::string name = name_of_row(row);
+    devices.push_back({name, is_gpu_name(row) ? "" : function_said(name), row, nullptr});
   }
   if (found == 0) return;
   std::sort(devices.begin(), devices.end(), [](const FoundDevice& a, const FoundDevice& b) {
@@ -493,6 +492,8 @@ void Finder::name_nics(const std::vector<std::string>& functions) {
       for (const auto& [name, fact] : named->second) spare_.erase(name);
     }
   }
+  // What is said to be elsewhere is none of these.
+  std::erase_if(spare_, [&](const std::string& name) { return !function_said(name).empty(); });
   pair_by_matrix(row_of);
   pair_in_order();
   std::size_t number = 0;
