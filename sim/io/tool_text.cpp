@@ -82,13 +82,17 @@ std::optional<Prefix> mpi_prefix(std::string_view line) {
   return std::nullopt;
 }
 
-/// Hydra's -prepend-rank: "[0] ", the rank, which names no host.
+/// Hydra's -prepend-rank: "[0] ", the rank, which names no host. Not ibnetdiscover's port, behind
+/// which its peer stands in quotes: "[17]\t"H-..."", with blanks where a page shows it.
 std::optional<Prefix> rank_prefix(std::string_view line) {
   const std::size_t end = line.find(']');
   if (!line.starts_with('[') || end == std::string_view::npos || end == 1) return std::nullopt;
   const std::string_view rank = line.substr(1, end - 1);
   if (!std::all_of(rank.begin(), rank.end(), is_digit)) return std::nullopt;
-  return Prefix{end + (line.substr(end + 1).starts_with(' ') ? 2U : 1U), ""};
+  const std::string_view after = line.substr(end + 1);
+  if (!after.empty() && !after.starts_with(' ')) return std::nullopt;
+  if (trimmed(after).starts_with('"')) return std::nullopt;
+  return Prefix{std::min(end + 2, line.size()), ""};
 }
 
 /// CloudWatch's table without its column of names: "| 2024-12-04T07:19:43.480Z | ", in which the

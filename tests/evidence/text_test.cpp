@@ -43,6 +43,24 @@ TEST(EvidenceText, PrefixesOfCollectorsAreTakenAway) {
   }
 }
 
+// Nearly all lines are of ports then.
+TEST(EvidenceText, PortsOfIbnetdiscoverAreNoRanks) {
+  std::string text;
+  for (int leaf = 0; leaf < 3; ++leaf) {
+    const std::string guid = "b83fd203000000f" + std::to_string(leaf);
+    text += "vendid=0x2c9\nswitchguid=0x" + guid + "(" + guid + ")\n";
+    text += "Switch\t64 \"S-" + guid + "\"\t\t# \"leaf\" enhanced port 0 lid 1 lmc 0\n";
+    for (int port = 1; port <= 64; ++port) {
+      text += "[" + std::to_string(port) + "]\t\"H-b83fd203000" + std::to_string(leaf * 64 + port) +
+              "\"[1](b83fd203) \t\t# \"n mlx5_0\" lid 101 4xNDR\n";
+    }
+  }
+  const Evidence evidence = evidence_of(text);
+  const auto first = "b83fd203000000f0";
+  EXPECT_EQ(said(evidence, first, "cable 64"), "b83fd20300064 1");
+  EXPECT_EQ(evidence.facts.beginning("", "cable ").size(), 192U);
+}
+
 TEST(EvidenceText, HostsMayStandInOneFile) {
   const std::string two = prefixed(kMatrix, "a: ") + prefixed(kMatrix, "b: ");
   EXPECT_THAT(evidence_of(two).facts.hosts(), ElementsAre("a", "b"));

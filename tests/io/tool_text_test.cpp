@@ -49,7 +49,9 @@ TEST(ToolText, WhatAToolPrintsIsNoPrefix) {
        {"State: Active\nWidth: 4x\nSpeed: NDR\n", "node01:10:20 [0] NCCL INFO a\n",
         "lrwxrwxrwx 1 root root 0 a -> b\nlrwxrwxrwx 1 root root 0 c -> d\n",
         "crw-rw-rw- 1 root\ncrw-rw-rw- 1 root\n", "link mlx5_0/1 state\nlink mlx5_1/1 state\n",
-        "{\"a\": 1}"}) {
+        "[1]\t\"H-1\"[1](b8) \t\t# \"n1\"\n[1]\t\"H-1\"[1](b8) \t\t# \"n1\"\n",
+        "[1]  \"H-1\"[1](b8)  # \"n1\"\n[1]  \"H-1\"[1](b8)  # \"n1\"\n",
+        "[1](b8) \t\"S-1\"[2]\n[1](b8) \t\"S-1\"[2]\n", "{\"a\": 1}"}) {
     EXPECT_THAT(without_prefixes(text, "f"), StartsWith(text));
   }
 }
