@@ -167,10 +167,7 @@ bool Patient::lists_nics() const {
       EvidenceKind::kNcclXml,    EvidenceKind::kHwloc,      EvidenceKind::kIbstat,
       EvidenceKind::kIbstatus,   EvidenceKind::kIbvDevinfo, EvidenceKind::kRdmaLink,
       EvidenceKind::kSysfs,      EvidenceKind::kRdmaTopo,   EvidenceKind::kIbdev2netdev};
-  const std::vector<const DeviceSpec*> nics = of(DeviceKind::kNic);
-  // Those that only NCCL names have no place.
-  return std::any_of(nics.begin(), nics.end(),
-                     [](const DeviceSpec* nic) { return !nic->bus_id.empty(); }) ||
+  return !of(DeviceKind::kNic).empty() ||
          std::any_of(kLists.begin(), kLists.end(),
                      [&](EvidenceKind kind) { return has_read(kind); });
 }

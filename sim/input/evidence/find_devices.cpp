@@ -521,25 +521,18 @@ void Finder::name_nics(const std::vector<std::string>& functions) {
   add_rows_without_functions("NICs", rows, out_.nics);
 }
 
-/// NICs of which nothing but NCCL's log is known. A matrix of GPUs alone has no place for them.
-void add_nics_of_nccl(const HostView& view, FoundDevices& out) {
-  const bool has_matrix = std::any_of(out.gpus.begin(), out.gpus.end(),
-                                      [](const FoundDevice& gpu) { return !gpu.alias.empty(); });
-  std::map<std::string, const Fact*> found;
-  for (const Fact* fact : view.beginning(fact::kNetIndex)) found.emplace(fact->subject, fact);
-  std::vector<std::string> names;
-  for (const auto& [name, fact] : found) names.push_back(name);
+/// NICs of which nothing but NCCL's log is known. Where they hang decides what NCCL does with them,
+/// so none is assumed.
+void note_nics_of_nccl(const HostView& view, FoundDevices& out) {
+  std::set<std::string> found;
+  for (const Fact* fact : view.beginning(fact::kNetIndex)) found.insert(fact->subject);
+  if (found.empty()) return;
+  std::vector<std::string> names(found.begin(), found.end());
   std::sort(names.begin(), names.end(), in_natural_order);
-  for (const std::string& name : names) {
-    if (!has_matrix) out.nics.push_back({name, "", "", found.at(name)});
-  }
-  if (names.empty()) return;
   out.notes.push_back(
-      fmt::format("NICs {} are those that NCCL names: {}; `lspci -vvv` and `ls -l "
-                  "/sys/class/infiniband` would tell",
-                  known_names(names),
-                  has_matrix ? "topo -m says not where they hang, and the machine is without them"
-                             : "where they hang is assumed"));
+      fmt::format("NICs {} are those that NCCL names, not where they hang: the machine is without "
+                  "them; `lspci -vvv` and `ls -l /sys/class/infiniband` would tell",
+                  known_names(names)));
 }
 
 }  // namespace
@@ -553,7 +546,7 @@ bool has_tree(const HostView& view, const FoundDevices& found) {
 
 FoundDevices find_devices(const HostView& view) {
   FoundDevices out = Finder(view).find();
-  if (out.nics.empty()) add_nics_of_nccl(view, out);
+  if (out.nics.empty()) note_nics_of_nccl(view, out);
   return out;
 }
 
