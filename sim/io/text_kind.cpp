@@ -84,21 +84,29 @@ TextKind kind_of(std::string_view text) {
   if (is_of_table(head.substr(0, head.find('\n')))) return TextKind::kMeasured;
   bool has_node = false;
   bool has_topology = false;
+  bool has_log = false;
+  bool has_list = false;
   const EvidenceKindText* begun = nullptr;
   while (!head.empty()) {
     const std::string_view line = head.substr(0, head.find('\n'));
     head.remove_prefix(std::min(line.size() + 1, head.size()));
-    if (is_of_log(line)) return TextKind::kMeasured;
+    has_log = has_log || is_of_log(line);
+    if (begun == nullptr) begun = evidence_begun_by(trimmed(line));
+    if (begun != nullptr && is_of_measured(begun->kind)) {
+      has_list = true;
+      begun = nullptr;
+    }
+    if (has_log) continue;
     if (line.starts_with("<graphs ")) return TextKind::kGraphs;
     if (line.starts_with("scenario:")) return TextKind::kScenario;
     if (line.starts_with("calibration:")) return TextKind::kParameters;
-    if (begun == nullptr) begun = evidence_begun_by(trimmed(line));
     has_node = has_node || line.starts_with("node:");
     has_topology = has_topology || line.starts_with("topology:");
   }
+  if (has_log && begun == nullptr) return TextKind::kMeasured;
   if (has_node && has_topology) return TextKind::kTopology;
   // NCCL's topology dump is a topology too.
-  const bool evidence = begun != nullptr && begun->kind != EvidenceKind::kNcclXml;
+  const bool evidence = begun == nullptr ? has_list : begun->kind != EvidenceKind::kNcclXml;
   return evidence ? TextKind::kEvidence : TextKind::kUnknown;
 }
 

@@ -19,7 +19,8 @@ enum class TextKind {
   kGraphs
 };
 
-/// By the first lines; kUnknown where these do not say it for certain. O(1).
+/// By the first lines; kUnknown where these do not say it for certain. Measured rows beside what is
+/// evidence of a machine are evidence. O(1).
 TextKind kind_of(std::string_view text);
 
 /// "is a topology, not a scenario; weft show ... read it" if `text` is for certain of another kind

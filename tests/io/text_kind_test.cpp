@@ -27,6 +27,17 @@ TEST(TextKind, IsKnownAtSight) {
   EXPECT_EQ(kind_of("# by weft\ncalibration:\n"), TextKind::kParameters);
 }
 
+// A user pastes a table below what tells the machine, or NCCL logs behind nccl-tests' head.
+TEST(TextKind, MeasuredRowsBesideEvidenceAreEvidence) {
+  const std::string head = "# nThread 1 nGpus 8 minBytes 8 maxBytes 8 step: 2(factor)\n";
+  const std::string list = "#  Rank  0 Pid 41 on a device  0 [0x86] Tesla T4\n";
+  const std::string table = "#  size  count  type  time  algbw  busbw  error\n";
+  EXPECT_EQ(kind_of(head + list + table), TextKind::kMeasured);
+  EXPECT_EQ(kind_of(list), TextKind::kEvidence);
+  EXPECT_EQ(kind_of("\tGPU0\tGPU1\tNIC0\n\n" + head + table), TextKind::kEvidence);
+  EXPECT_EQ(kind_of(head + list + "a:1:1 [0] NCCL INFO a\n" + table), TextKind::kEvidence);
+}
+
 TEST(TextKind, IsLeftOpenWhereItIsNotCertain) {
   for (const char* text : {"", "{", "wire.mtu: 4 KiB\n", "topology: x\n", "a,b\n1,2\n", "{}"}) {
     EXPECT_EQ(kind_of(text), TextKind::kUnknown) << text;

@@ -138,13 +138,11 @@ void read_sections(const EvidenceText& read, const std::string& file, Evidence& 
   if (!source.kinds.empty()) evidence.sources.push_back(std::move(source));
 }
 
-/// Whether it is nccl-tests' output, of which nothing but the list of devices is evidence.
+/// Whether all that it has, behind what kind_of() looks at too, stands with measured rows.
 bool is_measured_alone(const EvidenceText& read) {
   const auto& sections = read.sections();
   return std::all_of(sections.begin(), sections.end(),
-                     [](const EvidenceSection& section) {
-                       return section.kind == EvidenceKind::kNcclTestsList;
-                     }) &&
+                     [](const EvidenceSection& section) { return is_of_measured(section.kind); }) &&
          kind_of(read.clean()) == TextKind::kMeasured;
 }
 
