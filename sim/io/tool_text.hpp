@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,6 +10,7 @@ namespace weft {
 
 inline constexpr std::size_t kMostToolLines = 4'000'000;
 inline constexpr std::size_t kMostToolLineBytes = 65'536;
+inline constexpr std::int64_t kMostToolRanks = 1 << 24;  ///< of a run that a tool shows
 
 /// A line of what a tool printed, without what terminals and collectors put around it.
 struct ToolLine {

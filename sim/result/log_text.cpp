@@ -68,8 +68,8 @@ std::optional<std::int64_t> option_of(const Words& words, std::string_view brief
   return out;
 }
 
-void read_lines_to_cut(std::string_view text, MeasuredTable& table,
-                       const std::function<bool(std::string_view, int)>& read) {
+std::string read_lines_to_cut(std::string_view text, MeasuredTable& table,
+                              const std::function<bool(std::string_view, int)>& read) {
   std::optional<InputError> cut;
   for_each_line(text, [&](std::string_view line, int number) {
     const Place place{table.file, number, 0};
@@ -88,7 +88,9 @@ void read_lines_to_cut(std::string_view text, MeasuredTable& table,
     if (cut && is_known) throw *cut;
     if (wrong) cut = wrong;
   });
-  if (cut) table.notes.push_back(std::string(cut->what()) + ": the log is cut off there; left out");
+  if (!cut) return "";
+  table.notes.push_back(std::string(cut->what()) + ": the log is cut off there; left out");
+  return table.notes.back();
 }
 
 bool is_json_object(std::string_view text) {
@@ -100,12 +102,9 @@ bool is_json_with(std::string_view text, std::string_view key) {
   return is_json_object(text) && text.find(fmt::format("\"{}\"", key)) != std::string_view::npos;
 }
 
-void check_any_row(const MeasuredTable& table) {
+void check_any_row(const MeasuredTable& table, const std::string& left_out) {
   if (!table.rows.empty()) return;
-  std::string why = table.failures.empty() ? "" : table.failures.front();
-  for (const std::string& note : table.notes) {
-    if (why.empty() && note.ends_with("left out")) why = note;
-  }
+  const std::string& why = table.failures.empty() ? left_out : table.failures.front();
   throw InputError(Place{table.file, 0, 0}, "has no rows" + (why.empty() ? "" : "; " + why));
 }
 

@@ -66,17 +66,17 @@ class CutShort : public InputError {
 
 /// The same of a log that may end too early, its job or its output cut: leaves out, and notes, a
 /// row that is cut short behind which nothing is read, and a last line without its end that is
-/// refused. `read` says whether it knows the line.
-void read_lines_to_cut(std::string_view text, MeasuredTable& table,
-                       const std::function<bool(std::string_view, int)>& read);
+/// refused. `read` says whether it knows the line. Returns the note, "" if there is none.
+std::string read_lines_to_cut(std::string_view text, MeasuredTable& table,
+                              const std::function<bool(std::string_view, int)>& read);
 
 /// Whether it begins as a JSON object does, behind blanks.
 bool is_json_object(std::string_view text);
 /// Whether it does, and such a key stands in it.
 bool is_json_with(std::string_view text, std::string_view key);
 
-/// Throws InputError if a log has no rows: with what went wrong, or where it is cut off.
-void check_any_row(const MeasuredTable& table);
+/// Throws InputError if a log has no rows: with what went wrong, or what was left out, if anything.
+void check_any_row(const MeasuredTable& table, const std::string& left_out);
 
 /// Throws InputError if there is room for no more rows than `rows`.
 void check_room(std::size_t rows);

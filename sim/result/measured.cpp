@@ -68,8 +68,9 @@ constexpr std::array kColumns{
         &MeasuredRow::memory_path},
     MeasuredColumn{{"hosts", kWhole, "1", "hosts that took part", {}, 1, 1 << 20},
                    &MeasuredRow::hosts},
-    MeasuredColumn{{"ranks", kWhole, kRequired, "GPUs of all hosts together", {}, 1, 1 << 24},
-                   &MeasuredRow::ranks},
+    MeasuredColumn{
+        {"ranks", kWhole, kRequired, "GPUs of all hosts together", {}, 1, kMostToolRanks},
+        &MeasuredRow::ranks},
     MeasuredColumn{
         {"nics_per_host", kWhole, "0", "NICs of a host that were used; 0: all it has", {}, 0, 1024},
         &MeasuredRow::nics_per_host},

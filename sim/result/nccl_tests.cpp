@@ -29,20 +29,20 @@ using nccl_tests::Table;
 StatedColumns cells_of(const Run& run) {
   StatedColumns cells;
   if (!run.op.empty()) cells["op"] = run.op;
-  if (run.ranks > 0 && run.missing().empty()) {
-    cells["ranks"] = std::to_string(run.ranks);
-    cells["hosts"] = std::to_string(run.hosts.size());
+  if (run.devices.ranks > 0 && run.devices.missing.empty()) {
+    cells["ranks"] = std::to_string(run.devices.ranks);
+    cells["hosts"] = std::to_string(run.devices.hosts);
   }
   if (!run.nccl.empty()) cells["nccl"] = run.nccl;
   if (!run.launch().empty()) cells["launch"] = run.launch();
   return cells;
 }
 
-MeasuredRow row_of(const Run& run, StatedColumns cells, const std::string& bytes,
-                   const std::string& us, const StatedColumns& stated) {
+MeasuredRow row_of(StatedColumns cells, const std::string& bytes, const std::string& us,
+                   const StatedColumns& stated, const std::string& unlike) {
   cells["bytes"] = bytes;
   cells["us"] = us;
-  return row_of_log(std::move(cells), stated, run.unlike());
+  return row_of_log(std::move(cells), stated, unlike);
 }
 
 /// Those of a row that has all its columns; of a table without them none. The first releases print
@@ -50,23 +50,20 @@ MeasuredRow row_of(const Run& run, StatedColumns cells, const std::string& bytes
 /// what algbw is then follows.
 std::optional<PrintedBandwidths> bandwidths(const Table& table, const Printed& row,
                                             std::int64_t ranks) {
-  constexpr double kRounded = 1e-3;  // of a time of four digits
   const std::size_t algbw = table.column("algbw");
   const std::size_t busbw = table.column("busbw");
   if (row.words.size() < table.columns()) return std::nullopt;
   if (std::max(algbw, busbw) >= table.columns()) return std::nullopt;
-  const auto number = [&](std::size_t column) {
-    return parse_number(row.words[column]).value_or(0);
-  };
+  const auto number = [&](std::size_t column) { return printed_number(row.words[column]); };
   PrintedBandwidths out{number(algbw), number(busbw)};
-  const double us = number(table.time_column());
-  if (ranks < 2 || us <= 0 || out.algbw != out.busbw) return out;
-  const double n = static_cast<double>(ranks);
-  const double by_time = number(0) / us / 1e3;
-  const double rounded = kHalfDigit + kRounded * by_time;
-  const bool is_whole = std::abs(out.algbw - by_time) <= rounded;
-  const bool is_moved = std::abs(out.algbw - by_time * (n - 1) / n) <= rounded;
-  if (is_moved && !is_whole) out.algbw = out.busbw * n / (n - 1);
+  const PrintedNumber us = number(table.time_column());
+  if (ranks < 2 || us.value <= 0 || out.algbw.value != out.busbw.value) return out;
+  const double moved = busbw_factor(Op::kAllGather, static_cast<std::uint32_t>(ranks));
+  const double by_time = number(0).value / us.value / 1e3;
+  const double rounded = out.algbw.half + by_time * us.half / us.value;
+  const bool is_whole = std::abs(out.algbw.value - by_time) <= rounded;
+  const bool is_moved = std::abs(out.algbw.value - by_time * moved) <= rounded;
+  if (is_moved && !is_whole) out.algbw = {out.busbw.value / moved, out.busbw.half / moved};
   return out;
 }
 
@@ -75,7 +72,7 @@ std::optional<BusFactor> factor_of(const Table& table, std::int64_t ranks) {
   PrintedBandwidths fastest;
   for (const Printed& row : table.rows) {
     const std::optional<PrintedBandwidths> here = bandwidths(table, row, ranks);
-    if (here && here->algbw > fastest.algbw) fastest = *here;
+    if (here && here->algbw.value > fastest.algbw.value) fastest = *here;
   }
   const std::vector<BusFactor> factors = factors_of(fastest, ranks);
   return factors.size() == 1 ? std::optional(factors.front()) : std::nullopt;
@@ -111,44 +108,71 @@ std::string word_of(const std::string& column, const std::string& value) {
   return at == words.end() ? "" : std::string(*at);
 }
 
-/// Adds what the command above says and neither the log nor --as does, and notes it. Throws
-/// InputError: ranks that it starts on hosts that nothing counts.
-void add_of_command(const Place& place, const TestCommand& command, const StatedColumns& stated,
-                    StatedColumns& cells, std::vector<std::string>& notes) {
-  const auto is_open = [&](const std::string& column) {
-    return said(column, cells, stated).empty();
-  };
-  const auto note = [&](const std::string& what) {
+/// What is known of a table's rows, and from where.
+struct Known {
+  Place place;
+  const StatedColumns& stated;
+  StatedColumns& cells;
+  std::vector<std::string>& notes;
+
+  std::string said_of(const std::string& column) const { return said(column, cells, stated); }
+  void note(const std::string& what) const {
     notes.push_back(fmt::format("{}: by the command above {}", place.text(), what));
-  };
+  }
+};
+
+/// Adds the ranks and hosts of the command above where neither the log nor --as says them, and
+/// notes it. Throws InputError: ranks that it starts on hosts that nothing counts.
+void add_ranks_of(const TestCommand& command, const Known& known) {
   const std::string ranks = std::to_string(command.ranks);
-  if (command.ranks > 0 && is_open("ranks")) {
-    if (is_open("hosts") && command.hosts == 0) {
+  const bool has_hosts = !known.said_of("hosts").empty();
+  if (command.ranks > 0 && known.said_of("ranks").empty()) {
+    if (!has_hosts && command.hosts == 0) {
       throw InputError(
           fmt::format("hosts: the command above starts {} ranks, and does not say on how many; "
                       "--as hosts=N says it",
                       ranks));
     }
-    cells["ranks"] = ranks;
-    if (is_open("hosts")) cells["hosts"] = std::to_string(command.hosts);
-    note(fmt::format("{} ranks on {} hosts; --as ranks=N,hosts=N says another", ranks,
-                     said("hosts", cells, stated)));
-  } else if (command.hosts > 0 && is_open("hosts") && said("ranks", cells, stated) == ranks) {
-    cells["hosts"] = std::to_string(command.hosts);
-    note(fmt::format("{} hosts; --as hosts=N says another", command.hosts));
+    known.cells["ranks"] = ranks;
+    if (!has_hosts) known.cells["hosts"] = std::to_string(command.hosts);
+    known.note(fmt::format("{} ranks on {} hosts; --as ranks=N,hosts=N says another", ranks,
+                           known.said_of("hosts")));
+  } else if (command.hosts > 0 && !has_hosts && known.said_of("ranks") == ranks) {
+    known.cells["hosts"] = std::to_string(command.hosts);
+    known.note(fmt::format("{} hosts; --as hosts=N says another", command.hosts));
   }
+}
+
+/// Whether a forced algorithm governs an operation: Ring all collectives, Tree all-reduce. NCCL's
+/// others depend on the machine and the release.
+bool governs(std::string_view algo, std::string_view op) {
+  const auto at = std::find(kOpNames.begin(), kOpNames.end(), op);
+  if (at == kOpNames.end()) return false;
+  const Operation& operation = kOperations[static_cast<std::size_t>(at - kOpNames.begin())];
+  return !operation.point_to_point &&
+         (algo == "Ring" || (algo == "Tree" && operation.op == Op::kAllReduce));
+}
+
+/// The same of NCCL's variables: its algorithm and protocol are taken, others noted.
+void add_variables_of(const TestCommand& command, const Known& known) {
+  const std::string op = known.said_of("op");
   std::string others;
   for (const auto& [name, value] : command.variables) {
     const std::string column = name == "NCCL_ALGO" ? "algo" : name == "NCCL_PROTO" ? "proto" : "";
     const std::string word = column.empty() ? "" : word_of(column, value);
     if (word.empty()) {
       others += fmt::format(" --env {}={}", name, one_line(value));
-    } else if (is_open(column)) {
-      cells[column] = word;
-      note(fmt::format("{} {}; --as {}=VALUE says another", column, word, column));
+    } else if (!known.said_of(column).empty()) {
+      continue;
+    } else if (column == "algo" && !governs(word, op)) {
+      known.note(fmt::format("{}={}, not taken for {}; --as algo=VALUE says it", name, word,
+                             op.empty() ? "an operation that is not known" : op));
+    } else {
+      known.cells[column] = word;
+      known.note(fmt::format("{} {}; --as {}=VALUE says another", column, word, column));
     }
   }
-  if (!others.empty()) note("NCCL ran with other variables; give weft" + others);
+  if (!others.empty()) known.note("NCCL ran with other variables; give weft" + others);
 }
 
 /// Finds the operation where nccl-tests does not print it, as old releases, and notes by what.
@@ -167,45 +191,54 @@ void find_op(const Place& place, std::int64_t ranks, Table& table,
       fmt::format("{}: op {}, by {}; --as op=OP says another", place.text(), table.run.op, by));
 }
 
-/// Takes out the last row if it ends too early: a job was ended, or its output was cut.
-void leave_out_cut(const std::string& file, Table& table, std::vector<std::string>& notes) {
-  if (table.rows.empty() || table.rows.back().words.size() >= table.columns()) return;
-  notes.push_back(fmt::format("{}: the last row is cut off behind {} of {} columns: left out",
-                              Place{file, table.rows.back().line, 0}.text(),
-                              table.rows.back().words.size(), table.columns()));
+/// Takes out the last row if it ends too early: a job was ended, or its output was cut. The note
+/// of it; "" if it does not.
+std::string leave_out_cut(Table& table, MeasuredTable& out) {
+  if (table.rows.empty() || table.rows.back().words.size() >= table.columns()) return "";
+  out.notes.push_back(fmt::format("{}: the last row is cut off behind {} of {} columns: left out",
+                                  Place{out.file, table.rows.back().line, 0}.text(),
+                                  table.rows.back().words.size(), table.columns()));
   table.rows.pop_back();
+  return out.notes.back();
+}
+
+/// What to do about a row that is not of the operation or ranks that it was taken for.
+std::string_view advice_for(const StatedColumns& stated) {
+  return stated.contains("op") || stated.contains("ranks")
+             ? "--as op=OP,ranks=N says others of all rows: split the file where they differ"
+             : "the ranks are those of the command above; --as ranks=N,hosts=N says others";
 }
 
 void add_rows(Table& table, const StatedColumns& stated, MeasuredTable& out) {
-  leave_out_cut(out.file, table, out.notes);
   int line = table.line;
   try {
-    const Place place{out.file, line, 0};
     StatedColumns cells = cells_of(table.run);
     const bool is_own = cells.contains("ranks") && !stated.contains("op");
-    add_of_command(place, table.command, stated, cells, out.notes);
-    const std::string missing = table.run.missing();
-    if (!missing.empty() &&
-        (said("ranks", cells, stated).empty() || said("hosts", cells, stated).empty())) {
+    const Known known{Place{out.file, line, 0}, stated, cells, out.notes};
+    add_ranks_of(table.command, known);
+    const std::string& missing = table.run.devices.missing;
+    if (!missing.empty() && (known.said_of("ranks").empty() || known.said_of("hosts").empty())) {
       throw InputError("the list of devices above is without rank " + missing +
                        ", so it tells neither ranks nor hosts; --as ranks=N,hosts=N says them");
     }
-    const std::int64_t ranks = whole_of(said("ranks", cells, stated)).value_or(0);
+    const std::int64_t ranks = whole_of(known.said_of("ranks")).value_or(0);
     if (table.run.op.empty() && !stated.contains("op")) {
-      find_op(place, ranks, table, out.notes);
+      find_op(known.place, ranks, table, out.notes);
       if (!table.run.op.empty()) cells["op"] = table.run.op;
     }
+    add_variables_of(table.command, known);
+    const std::string unlike = table.run.unlike();
     for (const Printed& row : table.rows) {
       line = row.line;
       if (row.words.size() < table.columns()) {
         throw InputError(fmt::format("{} columns, not {}", row.words.size(), table.columns()));
       }
-      out.rows.push_back(row_of(table.run, cells, std::string(row.words[0]),
-                                std::string(row.words[table.time_column()]), stated));
+      out.rows.push_back(row_of(cells, std::string(row.words[0]),
+                                std::string(row.words[table.time_column()]), stated, unlike));
       out.rows.back().line = line;
       out.rows.back().wrong = table.wrong(row);
       const auto printed = bandwidths(table, row, ranks);
-      if (printed && !is_own) check_op(out.rows.back().op, *printed, ranks);
+      if (printed && !is_own) check_op(out.rows.back().op, *printed, ranks, advice_for(stated));
     }
   } catch (const InputError& e) {
     throw InputError(Place{out.file, line, 0}, e.what());
@@ -226,10 +259,11 @@ Run run_of(const Json& document) {
   if (const Json* graph = config.find("graph")) run.graph = graph->as_integer() != 0;
   if (const Json* each = config.find("aggregated_iterations")) run.aggregated = each->as_integer();
   run.is_blocking = is_said(config.find("blocking_collectives"), "true");
+  nccl_tests::DeviceList list;
   for (const Json& device : config.at("devices").items()) {
-    nccl_tests::add_rank(std::to_string(device.at("group").as_integer()),
-                         device.at("hostname").as_string(), run);
+    list.add(std::to_string(device.at("group").as_integer()), device.at("hostname").as_string());
   }
+  run.devices = list.summary();
   return run;
 }
 
@@ -270,15 +304,16 @@ std::vector<MeasuredRow> rows_of(const Json& document, const std::string& file,
   std::size_t place = 0;
   try {
     Run run = run_of(document);
+    const std::string unlike = run.unlike();
     for (const Json& result : document.at("results").items()) {
       ++place;
       const std::int64_t bytes = result.at("size").as_integer();
       if (bytes == 0) continue;
       check_room(rows.size());
       run.op = op_of_program(result.at("experiment_name").as_string());
-      rows.push_back(row_of(run, cells_of(run), std::to_string(bytes),
-                            format_number(result.at("out_of_place").at("time").as_number()),
-                            stated));
+      rows.push_back(row_of(cells_of(run), std::to_string(bytes),
+                            format_number(result.at("out_of_place").at("time").as_number()), stated,
+                            unlike));
       rows.back().line = static_cast<int>(place);
       rows.back().wrong = wrong_of(result);
     }
@@ -307,6 +342,7 @@ MeasuredTable parse_nccl_tests(std::string_view text, const std::string& file,
   MeasuredTable out;
   out.file = file;
   out.is_log = true;
+  std::string left_out;
   if (is_json_object(text)) {
     const Json document = Json::parse(text, file);
     out.rows = rows_of(document, file, stated);
@@ -314,11 +350,13 @@ MeasuredTable parse_nccl_tests(std::string_view text, const std::string& file,
   } else {
     for (Table& table : nccl_tests::tables_of(text, file)) {
       out.runs.push_back(table.line);
+      const std::string cut = leave_out_cut(table, out);
+      if (left_out.empty()) left_out = cut;
       add_rows(table, stated, out);
       out.failures.insert(out.failures.end(), table.failures.begin(), table.failures.end());
     }
   }
-  check_any_row(out);
+  check_any_row(out, left_out);
   const std::vector<std::string> wrong = failures_of_wrong(file, out.rows);
   out.failures.insert(out.failures.begin(), wrong.begin(), wrong.end());
   out.notes.insert(out.notes.end(), out.failures.begin(), out.failures.end());

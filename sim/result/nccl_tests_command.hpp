@@ -10,7 +10,9 @@
 
 namespace weft {
 
-/// What the lines above a table of nccl-tests name and state of the command that printed it.
+/// What the lines above a table of nccl-tests name and state of the command that printed it. Only
+/// what a shell would run states something: a launcher's program, or one with its folder, behind a
+/// prompt or a variable; a name in a sentence does not.
 struct TestCommand {
   std::set<std::string> programs{};  ///< "./build/all_reduce_perf"
   // Of the last one:

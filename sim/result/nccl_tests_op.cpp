@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "sim/base/error.hpp"
+#include "sim/base/quantity.hpp"
 
 namespace weft {
 namespace {
@@ -38,14 +39,20 @@ std::string op_of_program(std::string_view program) {
                    "' is no test that weft predicts; known: " + known_names(known));
 }
 
+PrintedNumber printed_number(std::string_view word) {
+  const std::size_t point = std::min(word.find('.'), word.size());
+  const std::size_t digits = word.size() - std::min(point + 1, word.size());
+  return {parse_number(word).value_or(0), std::pow(10.0, -static_cast<double>(digits)) / 2};
+}
+
 std::vector<BusFactor> factors_of(const PrintedBandwidths& row, std::int64_t ranks) {
-  const double n = static_cast<double>(ranks);
   std::vector<BusFactor> out;
-  for (const auto& [factor, value] : {std::pair{BusFactor::kTwice, 2 * (n - 1) / n},
-                                      {BusFactor::kOnce, (n - 1) / n},
-                                      {BusFactor::kPlain, 1.0}}) {
-    if (std::abs(row.busbw - row.algbw * value) > kHalfDigit * (1 + value)) continue;
-    out.push_back(factor);
+  for (const Operation& operation : kOperations) {
+    if (std::find(out.begin(), out.end(), operation.bus) != out.end()) continue;
+    const double value = busbw_factor(operation.op, static_cast<std::uint32_t>(ranks));
+    const double rounded = row.busbw.half + row.algbw.half * value;
+    if (std::abs(row.busbw.value - row.algbw.value * value) > rounded) continue;
+    out.push_back(operation.bus);
   }
   return out;
 }
@@ -58,7 +65,8 @@ std::string_view op_by(const OpSignature& of) {
   return of.factor == BusFactor::kPlain ? "sendrecv" : "";
 }
 
-void check_op(std::string_view op, const PrintedBandwidths& row, std::int64_t ranks) {
+void check_op(std::string_view op, const PrintedBandwidths& row, std::int64_t ranks,
+              std::string_view advice) {
   const std::vector<BusFactor> factors = factors_of(row, ranks);
   const auto fits = [&](const Operation& operation) {
     return std::find(factors.begin(), factors.end(), operation.bus) != factors.end();
@@ -69,12 +77,10 @@ void check_op(std::string_view op, const PrintedBandwidths& row, std::int64_t ra
     if (operation.name == op) return;
     like.push_back(operation.name);
   }
-  throw InputError(
-      fmt::format("busbw {} at algbw {} is not that of {} on {} ranks, {}; --as op=OP,ranks=N says "
-                  "others of all rows: split the file where they differ",
-                  row.busbw, row.algbw, op, ranks,
-                  like.empty() ? "nor that of any operation"
-                               : fmt::format("but that of {}", fmt::join(like, ", "))));
+  const std::string others = like.empty() ? "nor that of any operation"
+                                          : fmt::format("but that of {}", fmt::join(like, ", "));
+  throw InputError(fmt::format("busbw {} at algbw {} is not that of {} on {} ranks, {}; {}",
+                               row.busbw.value, row.algbw.value, op, ranks, others, advice));
 }
 
 }  // namespace weft

@@ -16,11 +16,19 @@ namespace weft {
 /// InputError with those that are known.
 std::string op_of_program(std::string_view program);
 
-/// A row's bandwidths in GB/s, with two digits behind the point: half the last one.
-inline constexpr double kHalfDigit = 0.005;
+/// A number as it is printed, and half of its last digit: by how much it may be rounded.
+/// nccl-tests prints fewer digits behind the point of larger ones.
+struct PrintedNumber {
+  double value{0};
+  double half{0};
+};
+/// 0 of a word that is no number.
+PrintedNumber printed_number(std::string_view word);
+
+/// A row's bandwidths in GB/s.
 struct PrintedBandwidths {
-  double algbw{0};
-  double busbw{0};
+  PrintedNumber algbw;
+  PrintedNumber busbw;
 };
 
 /// What of a table's columns tells its operation.
@@ -38,7 +46,8 @@ std::vector<BusFactor> factors_of(const PrintedBandwidths& row, std::int64_t ran
 std::string_view op_by(const OpSignature& of);
 
 /// Throws InputError if a row's busbw / algbw on so many ranks is not that of `op`, with those of
-/// which it is.
-void check_op(std::string_view op, const PrintedBandwidths& row, std::int64_t ranks);
+/// which it is and with `advice`.
+void check_op(std::string_view op, const PrintedBandwidths& row, std::int64_t ranks,
+              std::string_view advice);
 
 }  // namespace weft

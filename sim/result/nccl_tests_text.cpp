@@ -9,6 +9,7 @@
 
 #include "sim/base/error.hpp"
 #include "sim/base/quantity.hpp"
+#include "sim/io/tool_text.hpp"
 #include "sim/result/nccl_tests_op.hpp"
 
 namespace weft::nccl_tests {
@@ -89,7 +90,11 @@ class TextReader {
       if (!run_.graph) run_.graph = command.graph;
       if (!run_.aggregated) run_.aggregated = command.aggregated;
       run_.is_blocking = command.is_blocking;
-      if (!has_list_ && command.ranks > 0) run_.clear_list();  // that of the run before
+      if (has_list_) {
+        run_.devices = list_.summary();
+      } else if (command.ranks > 0) {
+        run_.devices = {};  // the list is of the run before
+      }
       tables_.push_back({number, words, run_, std::move(command)});
       run_.op.clear();
       run_.nccl.clear();
@@ -164,7 +169,8 @@ class TextReader {
     } else if (says({"Out", "of", "bounds", "values"}) && words.back() == "FAILED") {
       if (!tables_.empty()) add_failure(number, out_of_bounds_text(*(words.end() - 2)));
     } else if (says({"Using", "devices"})) {
-      run_.clear_list();
+      list_ = {};
+      run_.devices = {};
     } else if (says({"nThread"})) {
       if (const auto graphs = number_behind(words, {"graph:"})) run_.graph = *graphs != 0;
       run_.aggregated = number_behind(words, {"agg", "iters:"});
@@ -172,12 +178,10 @@ class TextReader {
       const auto on = std::find(words.begin(), words.end(), "on");
       const auto group = std::find(words.begin(), words.end(), "Group");
       if (words.end() - on < 2) throw InputError("a rank without a host");
-      if (!has_list_) run_.clear_list();  // that of the run before
+      if (!has_list_) list_ = {};  // that of the run before
       has_list_ = true;
-      add_rank(words.end() - group < 2 ? "0" : *(group + 1), *(on + 1), run_);
-      constexpr std::int64_t kMostRanks = 1 << 24;
-      const std::optional<std::int64_t> rank = whole_of(words[2]);
-      if (rank && *rank >= 0 && *rank < kMostRanks) run_.numbers.insert(*rank);
+      list_.add(words.end() - group < 2 ? "0" : *(group + 1), *(on + 1));
+      if (const auto rank = whole_of(words[2])) list_.add_number(*rank);
     }
   }
 
@@ -185,6 +189,7 @@ class TextReader {
 
   std::string file_;
   Run run_;
+  DeviceList list_;
   TestCommandReader command_;
   bool has_failed_{false};  ///< the run of the last table
   bool has_list_{false};    ///< of devices, since the last table
@@ -195,11 +200,25 @@ class TextReader {
 
 }  // namespace
 
-std::string Run::missing() const {
+void DeviceList::add(std::string_view group, std::string_view host) {
+  if (group != "0") throw InputError("several groups of ranks (NCCL_TESTS_SPLIT) are not read");
+  ++hosts_[std::string(host)];
+  ++ranks_;
+}
+
+void DeviceList::add_number(std::int64_t rank) {
+  if (rank >= 0 && rank < kMostToolRanks) numbers_.insert(rank);
+}
+
+Devices DeviceList::summary() const {
+  return {ranks_, static_cast<std::int64_t>(hosts_.size()), missing(), uneven()};
+}
+
+std::string DeviceList::missing() const {
   constexpr std::size_t kMost = 8;  // gaps that are named
   std::vector<std::string> gaps;
   std::int64_t next = 0;
-  for (const std::int64_t number : numbers) {
+  for (const std::int64_t number : numbers_) {
     if (gaps.size() == kMost) return fmt::format("{} and more", fmt::join(gaps, ", "));
     if (number == next + 1) gaps.push_back(std::to_string(next));
     if (number > next + 1) gaps.push_back(fmt::format("{} to {}", next, number - 1));
@@ -208,16 +227,20 @@ std::string Run::missing() const {
   return fmt::format("{}", fmt::join(gaps, ", "));
 }
 
-std::string Run::unlike() const {
+std::string DeviceList::uneven() const {
+  constexpr std::size_t kMost = 8;  // hosts that are named
   std::vector<std::int64_t> each;
-  for (const auto& [host, of_host] : hosts) each.push_back(of_host);
+  for (const auto& [host, of_host] : hosts_) each.push_back(of_host);
   std::sort(each.rbegin(), each.rend());
-  if (!each.empty() && each.front() != each.back() && missing().empty()) {
-    constexpr std::size_t kMost = 8;
-    return "ranks are not spread evenly over hosts: " +
-           (each.size() <= kMost
-                ? fmt::format("{}", fmt::join(each, " + "))
-                : fmt::format("{} to {} on {}", each.back(), each.front(), each.size()));
+  if (each.empty() || each.front() == each.back()) return "";
+  return each.size() <= kMost
+             ? fmt::format("{}", fmt::join(each, " + "))
+             : fmt::format("{} to {} on {}", each.back(), each.front(), each.size());
+}
+
+std::string Run::unlike() const {
+  if (!devices.uneven.empty() && devices.missing.empty()) {
+    return "ranks are not spread evenly over hosts: " + devices.uneven;
   }
   if (aggregated.value_or(1) <= 1) return "";
   return fmt::format("{} operations a launch (nccl-tests -m): weft launches each by itself",
@@ -244,12 +267,6 @@ std::string release_of(std::int64_t code) {
   const std::int64_t major = code < kFirstOfFive ? code / 1000 : code / kFirstOfFive;
   const std::int64_t minor = (code < kFirstOfFive ? code % 1000 : code % kFirstOfFive) / 100;
   return fmt::format("{}.{}.{}", major, minor, code % 100);
-}
-
-void add_rank(std::string_view group, std::string_view host, Run& run) {
-  if (group != "0") throw InputError("several groups of ranks (NCCL_TESTS_SPLIT) are not read");
-  ++run.hosts[std::string(host)];
-  ++run.ranks;
 }
 
 bool is_header(const Words& words) {

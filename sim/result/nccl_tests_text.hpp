@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -15,24 +16,40 @@
 /// What nccl-tests prints, in its own words.
 namespace weft::nccl_tests {
 
+/// What a list of devices says as a whole.
+struct Devices {
+  std::int64_t ranks{0};
+  std::int64_t hosts{0};
+  std::string missing;  ///< ranks below the highest that it lacks, "0, 2 to 14"; "": it is whole
+  std::string uneven;   ///< how its ranks are spread over hosts, "4 + 2"; "": evenly
+};
+
+/// The list line by line.
+class DeviceList {
+ public:
+  /// Throws InputError: several groups of ranks.
+  void add(std::string_view group, std::string_view host);
+  void add_number(std::int64_t rank);
+  Devices summary() const;
+
+ private:
+  std::string missing() const;
+  std::string uneven() const;
+
+  std::int64_t ranks_{0};
+  std::map<std::string, std::int64_t, std::less<>> hosts_;  ///< with their ranks
+  std::set<std::int64_t> numbers_;                          ///< of the ranks, from 0
+};
+
 /// What is said of all rows that follow.
 struct Run {
   std::string op;
-  std::string nccl;                           ///< the release of the library
-  std::map<std::string, std::int64_t> hosts;  ///< with their ranks
-  std::int64_t ranks{0};
-  std::set<std::int64_t> numbers{};          ///< of the ranks that the list has, from 0
+  std::string nccl;  ///< the release of the library
+  Devices devices{};
   std::optional<bool> graph{};               ///< CUDA graphs; if it says so
   std::optional<std::int64_t> aggregated{};  ///< operations a launch; likewise
   bool is_blocking{false};
 
-  void clear_list() {
-    hosts.clear();
-    ranks = 0;
-    numbers.clear();
-  }
-  /// The ranks below the highest that the list lacks, "0, 2 to 14"; "" where it is whole.
-  std::string missing() const;
   std::string_view launch() const {
     if (graph.value_or(false)) return "graph";
     return is_blocking ? "single" : "";
@@ -43,8 +60,6 @@ struct Run {
 
 /// "2.21.5" of 22105, and of releases before 2.9 of a number such as 2804. nccl.h's NCCL_VERSION.
 std::string release_of(std::int64_t code);
-/// Throws InputError: several groups of ranks.
-void add_rank(std::string_view group, std::string_view host, Run& run);
 
 /// A row as it is printed.
 struct Printed {

@@ -92,13 +92,15 @@ class TextReader {
     is_size_stated_ = stated.contains("bytes");
   }
 
-  void read(std::string_view text) {
+  /// Returns the first note of what is left out, "" if nothing is.
+  std::string read(std::string_view text) {
     const char* const end = text.data() + text.size();
-    read_lines_to_cut(text, out_, [&](std::string_view line, int number) {
+    const std::string cut = read_lines_to_cut(text, out_, [&](std::string_view line, int number) {
       is_open_ = line.data() + line.size() == end;
       return read(line, number);
     });
     leave_out_nameless();
+    return cut.empty() ? left_out_ : cut;
   }
 
  private:
@@ -197,6 +199,7 @@ class TextReader {
     out_.notes.push_back(Place{out_.file, title_, 0}.text() +
                          ": a matrix without its test, which 'Running TEST.' above it or 'SUM "
                          "TEST' below would tell, or --as op=TEST: left out");
+    if (left_out_.empty()) left_out_ = out_.notes.back();
   }
 
   struct Figure {
@@ -212,7 +215,8 @@ class TextReader {
   MeasuredTable& out_;
   Test test_{};
   std::vector<Figure> nameless_{};  ///< of a test whose name has not come yet
-  int title_{0};                    ///< the line of its title
+  std::string left_out_;
+  int title_{0};  ///< the line of its title
   State state_{State::kNone};
   std::size_t columns_{0};
   bool is_open_{false};  ///< the line, a last one without its end
@@ -276,12 +280,13 @@ MeasuredTable parse_nvbandwidth_log(std::string_view text, const std::string& fi
   MeasuredTable out;
   out.file = file;
   out.is_log = true;
+  std::string left_out;
   if (is_json_object(text)) {
     out.rows = rows_of(Json::parse(text, file), file, stated);
   } else {
-    TextReader(stated, out).read(text);
+    left_out = TextReader(stated, out).read(text);
   }
-  check_any_row(out);
+  check_any_row(out, left_out);
   return out;
 }
 

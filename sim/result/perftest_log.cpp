@@ -144,9 +144,10 @@ class TextReader {
  public:
   TextReader(const StatedColumns& stated, MeasuredTable& out) : stated_{stated}, out_{out} {}
 
-  void read(std::string_view text) {
-    read_lines_to_cut(text, out_,
-                      [&](std::string_view line, int number) { return read(line, number); });
+  /// Returns the note of what is left out, "" if nothing is.
+  std::string read(std::string_view text) {
+    return read_lines_to_cut(text, out_,
+                             [&](std::string_view line, int number) { return read(line, number); });
   }
 
  private:
@@ -331,8 +332,9 @@ MeasuredTable parse_perftest_log(std::string_view text, const std::string& file,
   MeasuredTable out;
   out.file = file;
   out.is_log = true;
+  std::string left_out;
   if (!is_json_object(text)) {
-    TextReader(stated, out).read(text);
+    left_out = TextReader(stated, out).read(text);
   } else {
     const Json document = Json::parse(text, file);
     try {
@@ -343,7 +345,7 @@ MeasuredTable parse_perftest_log(std::string_view text, const std::string& file,
       throw InputError(Place{file, 0, 0}, e.what());
     }
   }
-  check_any_row(out);
+  check_any_row(out, left_out);
   return out;
 }
 

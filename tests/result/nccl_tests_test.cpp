@@ -110,19 +110,16 @@ TEST(NcclTests, ReadsRowsHoweverTheyAreShown) {
 
 // As nccl-tests of 2020 prints it.
 TEST(NcclTests, AllToAllMayLeaveRedopBlank) {
-  const MeasuredTable table = parse_measured(
-      "# Using devices\n#   Rank  0 Pid 1 on localhost device  0 [0x00] A100\n"
-      "#   Rank  1 Pid 1 on localhost device  1 [0x00] A100\n"
-      "#       size         count    type   redop     time   algbw   busbw  error     time   algbw "
-      "  "
-      "busbw  error\n"
-      "     1048576         32768   float            87.42   11.99    6.00    N/A    88.90   11.79 "
-      "  "
-      "10.32    N/A\n"
-      "    67108864       2097152   float            396.8  169.13   84.57    N/A    387.0  173.41 "
-      " "
-      "151.73    N/A\n",
-      "log", {{"transport", "nvlink"}, {"op", "alltoall"}});
+  std::string text = "# Using devices\n";
+  for (const char rank : std::string("01234567")) {
+    text += std::string("#   Rank  ") + rank + " Pid 1 on localhost device  0 [0x00] A100\n";
+  }
+  text +=
+      "#  size  count  type  redop  time  algbw  busbw  error  time  algbw  busbw  error\n"
+      "  1048576  32768  float  87.42  11.99  10.50  N/A  88.90  11.79  10.32  N/A\n"
+      "  67108864  2097152  float  396.8  169.13  147.99  N/A  387.0  173.41  151.73  N/A\n";
+  const MeasuredTable table =
+      parse_measured(text, "log", {{"transport", "nvlink"}, {"op", "alltoall"}});
   ASSERT_EQ(table.rows.size(), 2U);
   EXPECT_EQ(table.rows[0].us, 87.42);
   EXPECT_EQ(table.rows[1].us, 396.8);

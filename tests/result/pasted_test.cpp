@@ -105,6 +105,21 @@ TEST(Pasted, ARowIsNotOfAnOperationThatItsBandwidthsContradict) {
   EXPECT_EQ(refusal(kAllReduce + list_of({0, 1, 2}) + kTable), "") << "nccl-tests says both itself";
 }
 
+// One digit behind the point from 1000 GB/s on, none from 10000.
+TEST(Pasted, LargeBandwidthsHaveFewerDigits) {
+  const auto refused = [](const std::string& op, const std::string& ranks, const std::string& row) {
+    return refusal(
+        "#  size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n"
+        "  17179869184 4294967296 float sum -1 9.9 " +
+            row + " 0 9.9 " + row + " 0\n",
+        {{"transport", "nvlink"}, {"ranks", ranks}, {"op", op}});
+  };
+  EXPECT_EQ(refused("allgather", "2", "1370.0 684.99"), "");
+  EXPECT_EQ(refused("allreduce", "8", "635.92 1112.9"), "");
+  EXPECT_EQ(refused("allreduce", "72", "6100.7 12032"), "");
+  EXPECT_THAT(refused("allreduce", "2", "1370.0 684.99"), HasSubstr("but that of allgather"));
+}
+
 // Of 2019: algbw is without the part that a rank has itself.
 TEST(Pasted, OfTheFirstReleasesAllGathersBandwidthsAreAlike) {
   const std::string text =
@@ -146,6 +161,13 @@ TEST(Pasted, RanksAndHostsAreThoseOfTheCommandAbove) {
   EXPECT_EQ(size("srun -N2 -n16 ./sendrecv_perf"), "16 on 2");
   EXPECT_EQ(size("srun -n16 --ntasks-per-node 8 ./sendrecv_perf -t 2"), "32 on 2");
   EXPECT_EQ(size("./build/sendrecv_perf -b 8 -g 8"), "8 on 1");
+  EXPECT_EQ(size("$ sendrecv_perf -g 8 > log"), "8 on 1");
+  EXPECT_EQ(size("NCCL_DEBUG=WARN sendrecv_perf -g 8"), "8 on 1");
+  EXPECT_EQ(size("mpirun -H a:8,b:8 ./sendrecv_perf"), "16 on 2");
+  EXPECT_EQ(size("mpirun -np 2 -host a,b ./sendrecv_perf"), "2 on 2");
+  EXPECT_EQ(size("mpirun -np 8 -H localhost:8 ./sendrecv_perf"), "8 on 1");
+  EXPECT_THAT(size("mpirun -np 8 -H a:8,b:8 ./sendrecv_perf"), HasSubstr("hosts: the command"))
+      << "all may be on the first";
   EXPECT_THAT(size("./build/sendrecv_perf -b 8"), HasSubstr("ranks: is not stated"))
       << "a launcher's script may have it";
   EXPECT_EQ(size("mpirun -np 16 ./sendrecv_perf"),
@@ -155,7 +177,9 @@ TEST(Pasted, RanksAndHostsAreThoseOfTheCommandAbove) {
   EXPECT_THAT(size("mpirun -np 99999999999 -N 8 ./sendrecv_perf"), HasSubstr("not stated"));
   EXPECT_THAT(
       size("mpirun -np 16 -N 8 ./all_reduce_perf"),
-      HasSubstr("busbw 100 at algbw 100 is not that of allreduce on 16 ranks, but that of"));
+      HasSubstr("busbw 100 at algbw 100 is not that of allreduce on 16 ranks, but that of "
+                "broadcast, reduce, sendrecv; the ranks are those of the command above; --as "
+                "ranks=N,hosts=N says others"));
   const std::string command = "mpirun -np 16 -N 8 ./sendrecv_perf\n";
   EXPECT_EQ(parse_measured(command + listed, "log", kNvlink).rows.at(0).ranks, 2)
       << "the table itself says it";
@@ -172,6 +196,28 @@ TEST(Pasted, RanksAndHostsAreThoseOfTheCommandAbove) {
             1);
 }
 
+// Other programs have options of the same names.
+TEST(Pasted, OptionsOfOtherProgramsSayNothingOfRanks) {
+  const auto size = [&](const std::string& command) {
+    const std::string refused = refusal(command + "\n" + kTable);
+    if (!refused.empty()) return refused;
+    const MeasuredRow row = parse_measured(command + "\n" + kTable, "log", kNvlink).rows.at(0);
+    return std::to_string(row.ranks) + " on " + std::to_string(row.hosts);
+  };
+  EXPECT_EQ(size("mpirun -np 8 -N 4 numactl -N 1 ./sendrecv_perf"), "8 on 2");
+  EXPECT_EQ(size("mpirun --allow-run-as-root -np 8 -N 4 --tag-output numactl -N 1 ./sendrecv_perf"),
+            "8 on 2");
+  EXPECT_EQ(size("srun -N 2 -n 16 nsys profile -n 4 ./sendrecv_perf"), "16 on 2");
+  EXPECT_EQ(size("mpirun -np 8 -N 8 -genv A 1 nice -n 10 ./sendrecv_perf"), "8 on 1");
+  EXPECT_EQ(size("mpirun -np 8 -N 8 ./sendrecv_perf -n 100 > log; grep sendrecv_perf log"),
+            "8 on 1");
+  EXPECT_EQ(size("cd a && mpirun -np 8 -N 8 ./sendrecv_perf | grep -g 2"), "8 on 1");
+  EXPECT_EQ(size("mpirun -np 8 -N 8 ./sendrecv_perf > sendrecv_perf -g 2"), "8 on 1");
+  EXPECT_THAT(size("I ran sendrecv_perf -g 8 on each of 2 nodes:"), HasSubstr("is not stated"));
+  EXPECT_THAT(size("mpirun -np 1048576 ./sendrecv_perf -g 1048576 -t 1048576"),
+              HasSubstr("is not stated"));
+}
+
 TEST(Pasted, VariablesOfTheCommandAboveAreTakenOrNoted) {
   const auto table = [](const std::string& before, const StatedColumns& stated = kNvlink) {
     return parse_measured("$ " + before + " ./all_reduce_perf\n" + list_of({0, 1}) + kTable, "log",
@@ -179,7 +225,7 @@ TEST(Pasted, VariablesOfTheCommandAboveAreTakenOrNoted) {
   };
   const auto notes = [&](const std::string& before) {
     std::vector<std::string> all = table(before).notes;
-    all.pop_back();  // which operation it is
+    all.erase(all.begin());  // which operation it is
     return all;
   };
   const MeasuredTable set = table("mpirun -x NCCL_ALGO=Tree");
@@ -194,7 +240,25 @@ TEST(Pasted, VariablesOfTheCommandAboveAreTakenOrNoted) {
   EXPECT_THAT(notes("NCCL_ALGO=^Tree"), ElementsAre(HasSubstr("--env NCCL_ALGO=^Tree")));
   EXPECT_EQ(table("NCCL_ALGO=Tree", {{"transport", "nvlink"}, {"algo", "Ring"}}).rows[0].algo,
             "Ring");
-  EXPECT_TRUE(notes("mpirun -x NCCL_DEBUG=WARN -x NCCL_ALGO").empty());
+  EXPECT_TRUE(notes("mpirun -x NCCL_DEBUG=WARN -x NCCL_ALGO -x NCCL_PROTO=$PROTO").empty());
+  EXPECT_THAT(notes("export NCCL_ALGO=Tree && mpirun -np 2"), ElementsAre(HasSubstr("algo Tree")));
+  EXPECT_TRUE(notes("NCCL_ALGO=Tree ./all_reduce_perf;").empty());
+}
+
+// As NCCL has it: another algorithm would leave the row without a prediction.
+TEST(Pasted, AnAlgorithmIsTakenForOperationsThatItGoverns) {
+  const auto algo = [](const std::string& value, const std::string& program) {
+    const std::string text =
+        "$ NCCL_ALGO=" + value + " ./" + program + "\n" + list_of({0}) + kTable;
+    const MeasuredTable table = parse_measured(text, "log", kNvlink);
+    return table.rows.at(0).algo + ", " + table.notes.back();
+  };
+  EXPECT_EQ(algo("Tree", "all_gather_perf"),
+            "auto, log:5: by the command above NCCL_ALGO=Tree, not taken for allgather; --as "
+            "algo=VALUE says it");
+  EXPECT_THAT(algo("Ring", "all_gather_perf"), HasSubstr("Ring, log:5: by the command above algo"));
+  EXPECT_THAT(algo("NVLS", "all_reduce_perf"), HasSubstr("auto, "));
+  EXPECT_THAT(algo("Ring", "sendrecv_perf"), HasSubstr("auto, "));
 }
 
 }  // namespace
