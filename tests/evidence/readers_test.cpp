@@ -543,6 +543,17 @@ TEST(Dmesg, OfSeveralLinesTheFirstNamesTheGpu) {
   EXPECT_EQ(said(evidence, "host", "version NVIDIA driver"), "570.158.01");
 }
 
+TEST(Dmesg, AGpuThatXid79NamesFellOnce) {
+  const std::string xid = "NVRM: Xid (PCI:0000:b3:00): 79, pid=7, GPU has fallen off the bus.";
+  const auto alerts = [&](const std::string& gpu) {
+    return evidence_of(xid + "\nNVRM: GPU " + gpu + ": GPU has fallen off the bus.\n")
+        .facts.beginning("", fact::kAlert)
+        .size();
+  };
+  EXPECT_EQ(alerts("0000:b3:00.0"), 1U);
+  EXPECT_EQ(alerts("0000:b4:00.0"), 2U);
+}
+
 TEST(Dmesg, MessagesMayHaveNoTimes) {
   const std::string message = "NVRM: Xid (PCI:0019:01:00): 149, NETIR Fatal XC0 i0 Link -1";
   EXPECT_EQ(said(evidence_of(message + "\n" + message + "\n"), "host", fact::kAlert), message)
@@ -561,7 +572,9 @@ TEST(Ethtool, AHeadingsWordIsNoNetdev) {
   };
   EXPECT_EQ(subject("# ethtool -S output"), "netdev at f:4");
   EXPECT_EQ(subject("# ethtool -S eth0"), "eth0");
+  EXPECT_EQ(subject("# ethtool -S of the second NIC"), "netdev at f:4");
   EXPECT_EQ(subject("$ ethtool -S lan"), "lan");
+  EXPECT_EQ(subject("# ethtool -S ibs"), "ibs") << "a root's prompt";
 }
 
 TEST(Ibqueryerrors, APortsLineAloneIsRead) {

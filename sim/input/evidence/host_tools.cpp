@@ -3,6 +3,7 @@
 #include <cctype>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -98,10 +99,35 @@ bool is_of_iommu(std::string_view text) {
                      [&](std::string_view word) { return holds(text, word); });
 }
 
+/// The first bus id among the words of a message; "" if it has none.
+std::string bus_id_in(std::string_view text) {
+  Scan scan(text);
+  while (!scan.blanks().at_end()) {
+    const std::string_view word = scan.word();
+    std::string id = bus_id_of(word.substr(0, word.find_last_not_of(':') + 1));
+    if (!id.empty()) return id;
+  }
+  return "";
+}
+
 /// A line of the kernel's log without its time; "" of another's, which journals have between them.
 std::string_view message_of(const EvidenceLine& line) {
   const std::optional<KernelLine> kernel = kernel_line(line.text);
   return kernel ? kernel->message : std::string_view{};
+}
+
+/// The GPUs of Xid 79, "NVRM: Xid (PCI:0000:b3:00): 79, ... GPU has fallen off the bus.": the same
+/// is said of them once more without it.
+std::set<std::string> fallen_by_xid(const EvidenceSection& section) {
+  std::set<std::string> out;
+  for (const EvidenceLine& line : section.lines) {
+    Scan scan(message_of(line));
+    if (!scan.skip("NVRM: Xid (")) continue;
+    scan.skip("PCI:");
+    const std::string_view bus = scan.until(")");
+    if (scan.skip(": 79,")) out.insert(bus_id_of(fmt::format("{}.0", bus)));
+  }
+  return out;
 }
 
 /// What mlx5_core says of a transceiver: "mlx5_core 0000:4c:00.0: Port module event: module 0,
@@ -238,6 +264,7 @@ void read_dmesg(const EvidenceSection& section, Facts& facts) {
   // A kernel that complains of nothing says that, too.
   add(section.lines.front(), std::string(fact::kLog) + "messages", "read");
   const std::map<std::string_view, int> last_events = last_module_events(section);
+  const std::set<std::string> fallen = fallen_by_xid(section);
   const bool has_iommu =
       std::any_of(section.lines.begin(), section.lines.end(),
                   [](const EvidenceLine& line) { return is_of_iommu(message_of(line)); });
@@ -257,10 +284,14 @@ void read_dmesg(const EvidenceSection& section, Facts& facts) {
     } else if (scan.skip("Linux version ")) {
       add(line, std::string(fact::kVersion) + "Linux", one_line(scan.word().substr(0, 64)));
     } else if ((is_alert(text) || has_no_cable(line, last_events)) && alerts < kMostAlerts) {
-      ++alerts;
       const bool is_rest = text.starts_with("NVRM: fallen off the bus");
-      add(line, fact::kAlert,
-          (is_rest ? std::exchange(gpu, "") : "") + one_line(without_blanks(text).substr(0, 240)));
+      const std::string said =
+          (is_rest ? std::exchange(gpu, "") : "") + one_line(without_blanks(text).substr(0, 240));
+      const bool is_said = !said.starts_with("NVRM: Xid") && holds(said, "fallen off the bus") &&
+                           fallen.contains(bus_id_in(said));
+      if (is_said) continue;
+      ++alerts;
+      add(line, fact::kAlert, said);
     }
   }
 }
