@@ -80,14 +80,27 @@ bool begins_nccl_log(Line line) {
          (holds(line, "(") || holds(line, "["));
 }
 
+/// "0000:11:00", a function's bus id without it, or "0x86", the bus alone.
+bool is_listed_bus(Line text) {
+  constexpr Line kAlone = "0x";
+  const bool is_alone = text.starts_with(kAlone);
+  if (is_alone) text.remove_prefix(kAlone.size());
+  const auto colons = std::count(text.begin(), text.end(), ':');
+  return !text.empty() && colons == (is_alone ? 0 : 2) &&
+         std::all_of(text.begin(), text.end(), [](char c) { return is_hex(c) || c == ':'; });
+}
+
 /// "#  Rank  0 Group  0 Pid 134070 on gpu03 device  0 [0000:11:00] NVIDIA H100 80GB HBM3".
 bool begins_nccl_tests_list(Line line) {
   constexpr Line kMark = "#";
   if (line.starts_with(kMark)) line.remove_prefix(kMark.size());
   if (next_word(line) != "Rank") return false;
   const std::size_t on = line.find(" on ");
-  return on != Line::npos && holds(line.substr(0, on), "Pid ") &&
-         holds(line.substr(on), " device ") && holds(line.substr(on), "[0");
+  if (on == Line::npos || !holds(line.substr(0, on), "Pid ")) return false;
+  const std::size_t device = line.find(" device ", on);
+  const std::size_t bus = line.find('[', device);
+  const std::size_t end = line.find(']', bus);
+  return end != Line::npos && is_listed_bus(line.substr(bus + 1, end - bus - 1));
 }
 
 bool begins_iblinkinfo(Line line) {

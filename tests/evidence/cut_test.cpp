@@ -233,6 +233,27 @@ TEST(Cut, GpusThatNcclTestsListsAreTheHosts) {
               HasSubstr("weft compare"));
 }
 
+// Virtual machines number PCI's domains as they like.
+TEST(Cut, AListsDomainsMayBeAny) {
+  const std::string log =
+      "#  Rank  0 Pid 41 on a device  0 [8545:c1:00] NVIDIA H100 80GB HBM3\n"
+      "#  Rank  1 Pid 41 on a device  1 [9001:c6:00] NVIDIA H100 80GB HBM3\n"
+      "a:41:41 [0] NCCL INFO NCCL version 2.27.6+cuda13.0\n";
+  const ImportedMachine machine = imported(log);
+  ASSERT_EQ(count(machine, DeviceKind::kGpu), 2U);
+  EXPECT_EQ(device(machine.spec, "gpu0").bus_id, "8545:c1:00.0");
+  EXPECT_EQ(device(machine.spec, "gpu1").bus_id, "9001:c6:00.0");
+}
+
+// rccl-tests has the same list.
+TEST(Cut, GpusOfAnotherMakerAreNotTakenFromAList) {
+  const Evidence evidence = evidence_of(
+      "#  Rank  0 Pid 41 on a device  0 [0000:c1:00] AMD Instinct MI300X\n"
+      "a:41:41 [0] NCCL INFO NCCL version 2.18.3+hip6.0\n");
+  EXPECT_THAT(evidence.facts.beginning("a", fact::kProduct), IsEmpty());
+  EXPECT_THAT(evidence.facts.beginning("a", fact::kClass), IsEmpty());
+}
+
 TEST(Cut, ABusAloneIsAGpusWhereNoOtherHasIt) {
   const auto listed = [](const std::string& a, const std::string& b) {
     return "#   Rank  0 Pid  9 on a device  0 [" + a +

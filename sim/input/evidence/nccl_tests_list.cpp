@@ -10,6 +10,7 @@
 #include "sim/input/evidence/readers.hpp"
 #include "sim/input/evidence/scan.hpp"
 #include "sim/io/evidence_kind.hpp"
+#include "sim/io/tool_text.hpp"
 
 namespace weft {
 namespace {
@@ -33,18 +34,18 @@ bool NcclTestsList::read(const EvidenceSection& section, const EvidenceLine& lin
   Scan scan(line.text);
   scan.skip_to("Rank ");
   const std::int64_t rank = scan.blanks().whole().value_or(0);
-  constexpr std::int64_t kMostRanks = 1 << 24;
-  if (rank >= 0 && rank < kMostRanks) last_rank_ = std::max(last_rank_, rank);
+  if (rank >= 0 && rank < kMostToolRanks) last_rank_ = std::max(last_rank_, rank);
   scan.skip_to(" on ");
   std::string host(scan.blanks().word());
   if (!scan.skip_to(" device ") || !scan.skip_to("[")) return true;
   const std::string_view bus = scan.until("]");
   const std::string bus_id = listed_bus_id(bus);
-  if (bus_id.empty()) return true;
+  const std::string product = product_name(scan.rest().substr(0, 160));
+  if (bus_id.empty() || is_of_other_maker(product)) return true;  // rccl-tests lists AMD's
   Fact fact = section.fact(line, bus_id, fact::kClass, "0302");
   fact.host = std::move(host);
   if (bus.starts_with("0x")) ranks_[{fact.host, bus_id}].insert(rank);
-  devices_.push_back({std::move(fact), product_name(scan.rest().substr(0, 160))});
+  devices_.push_back({std::move(fact), product});
   return true;
 }
 

@@ -105,11 +105,17 @@ std::string unknown_gpu(std::string_view product, const Place& place) {
          "; without --gpu PART, or 'part: PART' in the topology, the declared defaults stand in";
 }
 
+bool is_of_other_maker(std::string_view product) {
+  constexpr std::array<std::string_view, 4> kWords{"AMD", "Instinct", "Radeon", "Intel"};
+  return std::any_of(kWords.begin(), kWords.end(),
+                     [&](std::string_view word) { return holds(product, word); });
+}
+
 std::string product_name(std::string_view name) {
   std::string out = one_line(without_blanks(name));
   const bool is_name = !out.empty() && out[0] != '[' && !out.starts_with("N/A") &&
                        !out.starts_with("ERR!") && !out.starts_with("Unknown");
-  return !is_name || holds(out, "NVIDIA") ? out : "NVIDIA " + out;
+  return !is_name || holds(out, "NVIDIA") || is_of_other_maker(out) ? out : "NVIDIA " + out;
 }
 
 }  // namespace weft

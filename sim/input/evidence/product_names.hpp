@@ -15,6 +15,8 @@ std::string nic_part_named(std::string_view product);
 /// A GPU's name as nvidia-smi prints it since driver 455: before, and in nccl-tests, it is without
 /// its maker, "A100-SXM4-40GB", "Tesla V100-SXM2-16GB".
 std::string product_name(std::string_view name);
+/// Whether a product's name names another maker than NVIDIA.
+bool is_of_other_maker(std::string_view product);
 
 /// What to say of a GPU without a part: its name as printed, the parts nearest to it, and all.
 std::string unknown_gpu(std::string_view product, const Place& place);
