@@ -14,19 +14,6 @@
 namespace weft::test::models_fold_run {
 namespace {
 
-Scenario scenario_of(const std::string& topology, std::uint32_t nodes, const std::string& op,
-                     Bytes bytes) {
-  Scenario scenario = read_scenario(shipped("scenarios/quickstart.yaml"));
-  scenario.set.clear();
-  scenario.env.clear();
-  scenario.topology = shipped("topologies/" + topology);
-  scenario.nodes = nodes;
-  scenario.op = op;
-  scenario.sizes = {bytes};
-  scenario.memory_paths = {"gdr", "host-staged"};
-  return scenario;
-}
-
 std::vector<ResultRow> run(const Scenario& scenario, const std::vector<std::string>& settings,
                            bool folds) {
   PredictOptions options;

@@ -35,6 +35,20 @@ inline std::string test_name(std::string file) {
   return file;
 }
 
+/// A collective of one size over both memory paths, with nothing set.
+inline Scenario scenario_of(const std::string& topology, std::uint32_t nodes, const std::string& op,
+                            Bytes bytes) {
+  Scenario scenario = read_scenario(shipped("scenarios/quickstart.yaml"));
+  scenario.set.clear();
+  scenario.env.clear();
+  scenario.topology = shipped("topologies/" + topology);
+  scenario.nodes = nodes;
+  scenario.op = op;
+  scenario.sizes = {bytes};
+  scenario.memory_paths = {"gdr", "host-staged"};
+  return scenario;
+}
+
 /// The rows of the quickstart's scenario, for one size and memory path, with settings "key=value".
 /// Rings by weft's simple rule: these tests hold the devices' models to closed forms for a schedule
 /// that stays the same, whatever NCCL would decide on the machine they change.

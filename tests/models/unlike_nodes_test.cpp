@@ -21,13 +21,7 @@ constexpr const char* kGenoa = "genoa-2p-same-switch.yaml";
 ResultRow run(const std::string& topology, std::uint32_t nodes, const std::string& op, Bytes bytes,
               const std::vector<std::string>& settings, Fidelity fidelity = Fidelity::kFluid,
               bool folds = true, const std::string& memory_path = "gdr") {
-  Scenario scenario = read_scenario(shipped("scenarios/quickstart.yaml"));
-  scenario.set.clear();
-  scenario.env.clear();
-  scenario.topology = shipped("topologies/" + topology);
-  scenario.nodes = nodes;
-  scenario.op = op;
-  scenario.sizes = {bytes};
+  Scenario scenario = scenario_of(topology, nodes, op, bytes);
   scenario.memory_paths = {memory_path};
   PredictOptions options;
   options.threads = 1;
@@ -74,28 +68,30 @@ TEST(UnlikeNodes, OfEachNodeItIsOfAll) {
   std::size_t with_effect = 0;
   for (const std::string_view key : keys_by_node()) {
     const ParamSpec& spec = catalog.require(key);
+    const std::string name(key);
     bool has_effect = false;
-    for (const std::string& value : other_values(spec)) {
-      for (const char* path : {"gdr", "host-staged"}) {
-        const auto time = [&](const std::vector<std::string>& keys) -> double {
-          std::vector<std::string> settings{"cpu.iotlb_entries=64"};
-          if (key.starts_with("cpu.io") && key != "cpu.iommu") {
-            settings.emplace_back("cpu.iommu=translate");
-          }
-          for (const std::string& each : keys) settings.push_back(each + "=" + value);
-          try {
-            return run("hgx-h100-2nic.yaml", 2, "allreduce", Bytes::mib(1), settings,
-                       Fidelity::kFluid, true, path)
-                .time_us;
-          } catch (const InputError&) {
-            return -1;  // one that cannot be on this machine
-          }
-        };
-        const std::string name(key);
-        const double all = time({name});
-        has_effect = has_effect || (all > 0 && all != time({}));
-        EXPECT_EQ(time({with_node(name, 0), with_node(name, 1)}), all)
-            << name << "=" << value << " " << path;
+    for (const char* path : {"gdr", "host-staged"}) {
+      const auto time = [&](const std::vector<std::string>& set) -> double {
+        std::vector<std::string> settings{"cpu.iotlb_entries=64"};
+        if (key.starts_with("cpu.io") && key != "cpu.iommu") {
+          settings.emplace_back("cpu.iommu=translate");
+        }
+        settings.insert(settings.end(), set.begin(), set.end());
+        try {
+          return run("hgx-h100-2nic.yaml", 2, "allreduce", Bytes::mib(1), settings,
+                     Fidelity::kFluid, true, path)
+              .time_us;
+        } catch (const InputError&) {
+          return -1;  // one that cannot be on this machine
+        }
+      };
+      const double without = time({});
+      for (const std::string& other : other_values(spec)) {
+        const std::string value = "=" + other;
+        const double all = time({name + value});
+        has_effect = has_effect || (all > 0 && all != without);
+        EXPECT_EQ(time({with_node(name, 0) + value, with_node(name, 1) + value}), all)
+            << name << value << " " << path;
       }
     }
     with_effect += has_effect ? 1 : 0;
