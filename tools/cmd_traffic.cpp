@@ -22,6 +22,7 @@ struct TrafficArguments {
   std::string params;
   std::string json;
   std::string time_limit;
+  bool estimate{false};
 };
 
 void run(const TrafficArguments& arguments, const Outputs& outputs) {
@@ -35,7 +36,8 @@ void run(const TrafficArguments& arguments, const Outputs& outputs) {
   const TrafficResult result = stopping.run([&] {
     const ToldRun told("memory paths", options);
     return or_smaller_question(scenario, machine, options, catalog, [&] {
-      return predict_traffic(scenario, machine, options, catalog);
+      return predict_traffic(scenario, machine, options, catalog,
+                             arguments.estimate ? TrafficBy::kEstimate : TrafficBy::kRun);
     });
   });
   if (arguments.json != "-") std::cout << traffic_text(result) << std::flush;
@@ -54,6 +56,9 @@ void add_traffic_command(CommandLine& line) {
                       "a parameter, KEY=VALUE with its unit; repeatable");
   command.option("--params", arguments->params, kScenarioParamsHelp)
       .output("--json", arguments->json, "write the result as JSON; '-' is standard output")
+      .flag("--estimate", arguments->estimate,
+            "do not run it: the most loaded link, and what an even all-to-all takes beyond its "
+            "own; unless given, only what would take more than 20 minutes is told so")
       .option("--time-limit", arguments->time_limit, kTimeLimitHelp)
       .example("weft traffic scenarios/traffic/experts.yaml --set nodes=4")
       .action([arguments](const Outputs& outputs) { run(*arguments, outputs); });

@@ -27,7 +27,8 @@ constexpr std::array kRankFields{
               [](const TrafficRank& r) -> Json { return r.sent; }},
     RankField{{"received", "whole number", "", "likewise"},
               [](const TrafficRank& r) -> Json { return r.received; }},
-    RankField{{"end_us", "number", "", "when its kernel has ended; 0: it has none"},
+    RankField{{"end_us", "number", "",
+               "when its kernel has ended; 0: it has none, or the row is an estimate"},
               [](const TrafficRank& r) -> Json { return r.end_us; }}};
 
 using LinkField = JsonField<TrafficLink>;
@@ -58,6 +59,9 @@ constexpr std::array kRowFields{
              [](const TrafficRow& r) -> Json { return r.channels; }},
     RowField{{"time_us", "number", "", "until the last rank's end"},
              [](const TrafficRow& r) -> Json { return r.time_us; }},
+    RowField{{"estimate", "true or false", "if it is true",
+              "not run: as its most loaded link is busy, and the rest of an even all-to-all"},
+             [](const TrafficRow& r) { return r.is_estimate ? Json(true) : Json(); }},
     RowField{{"ranks", "list", "", "by rank"},
              [](const TrafficRow& r) { return objects_of(r.ranks, kRankFields); }},
     RowField{{"links", "list", "", "most loaded first; those that carry nothing are left out"},
@@ -101,15 +105,19 @@ std::string row_text(const TrafficRow& row) {
     });
     ranks.resize(kMostRanks);
   }
-  std::string out = fmt::format("# {}: {:.3f} us, {} x{}\n", row.memory_path, row.time_us,
-                                row.proto, row.channels);
+  std::string out = fmt::format("# {}: {:.3f} us, {} x{}{}\n", row.memory_path, row.time_us,
+                                row.proto, row.channels, row.is_estimate ? ", estimated" : "");
   out += fmt::format("#{:>5} {:<10} {:>14} {:>14} {:>12} {:>12}{}\n", "rank", " GPU", "sent (B)",
                      "received (B)", "end (us)", "in (GB/s)",
                      some ? "   those that receive most" : "");
   for (const TrafficRank& r : ranks) {
+    out += fmt::format(" {:>5}  {:<9} {:>14} {:>14}", r.rank, r.gpu, r.sent, r.received);
+    if (row.is_estimate) {
+      out += fmt::format(" {:>12} {:>12}\n", "-", "-");
+      continue;
+    }
     const double rate = r.end_us > 0 ? static_cast<double>(r.received) / r.end_us / 1e3 : 0;
-    out += fmt::format(" {:>5}  {:<9} {:>14} {:>14} {:>12.3f} {:>12.3f}\n", r.rank, r.gpu, r.sent,
-                       r.received, r.end_us, rate);
+    out += fmt::format(" {:>12.3f} {:>12.3f}\n", r.end_us, rate);
   }
   out += fmt::format("#\n#{:>11} {:>7}  most loaded links\n", "busy (us)", "(%)");
   for (std::size_t i = 0; i < std::min(kMostLinks, row.links.size()); ++i) {

@@ -1,50 +1,24 @@
 #include "models/workload/server_loads.hpp"
 
 #include <algorithm>
-#include <map>
-#include <optional>
-
-#include "models/transport/contraction.hpp"
 
 namespace weft {
-namespace {
 
-/// Adds up what goes along walks; each is contracted once.
-class Loads {
- public:
-  explicit Loads(const Machine& machine) : machine_{machine} {}
-
-  void add(const Contraction& contraction, double bytes) {
-    for (const ServerUse& use : contraction.uses) {
-      if (machine_.unit(use.server) != ServerUnit::kBytesPerSecond) continue;
-      seconds_[use.server] += bytes * use.weight / machine_.capacity(use.server);
-    }
+void ServerLoads::add(const Contraction& contraction, double bytes) {
+  for (const ServerUse& use : contraction.uses) {
+    if (machine_->unit(use.server) != ServerUnit::kBytesPerSecond) continue;
+    seconds_[use.server] += bytes * use.weight / machine_->capacity(use.server);
   }
-  std::vector<ServerLoad> sorted() const {
-    std::vector<ServerLoad> out;
-    for (const auto& [server, seconds] : seconds_) out.push_back({server, seconds});
-    std::stable_sort(out.begin(), out.end(), [](const ServerLoad& a, const ServerLoad& b) {
-      return a.seconds > b.seconds;
-    });
-    return out;
-  }
+}
 
- private:
-  const Machine& machine_;
-  std::map<ServerId, double> seconds_;
-};
-
-}  // namespace
-
-std::vector<ServerLoad> server_loads(const Machine& machine, const Plan& plan) {
-  Loads loads(machine);
+void ServerLoads::add(const Plan& plan) {
   std::vector<double> of_pair(plan.queue_pairs.size(), 0);
   for_each_message(plan, [&](QueuePairIndex q, Bytes bytes, std::uint64_t times) {
     of_pair[q] += bytes.as_double() * static_cast<double>(times);
   });
   for (std::size_t q = 0; q < of_pair.size(); ++q) {
     if (of_pair[q] == 0) continue;
-    loads.add(contract(machine, data_walk(plan.queue_pairs[q], false)), of_pair[q]);
+    add(contract(*machine_, data_walk(plan.queue_pairs[q], false)), of_pair[q]);
   }
   const std::vector<std::uint64_t> runs = program_runs(plan);
   for (std::size_t p = 0; p < plan.programs.size(); ++p) {
@@ -56,11 +30,17 @@ std::vector<ServerLoad> server_loads(const Machine& machine, const Plan& plan) {
     });
     for (const auto& [index, bytes] : moved) {
       const std::span<const Leg> legs = plan.walks[index];
-      loads.add(contract(machine, {legs.begin(), legs.end()}, plan.actors[program.actor].number),
-                bytes * program.copies);
+      add(contract(*machine_, {legs.begin(), legs.end()}, plan.actors[program.actor].number),
+          bytes * program.copies);
     }
   }
-  return loads.sorted();
+}
+
+std::vector<ServerLoad> ServerLoads::sorted() const {
+  std::vector<ServerLoad> out;
+  for (const auto& [server, seconds] : seconds_) out.push_back({server, seconds});
+  std::ranges::stable_sort(out, std::ranges::greater{}, &ServerLoad::seconds);
+  return out;
 }
 
 }  // namespace weft

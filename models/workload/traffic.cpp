@@ -11,6 +11,7 @@
 #include "models/workload/graph_run.hpp"
 #include "models/workload/scenario_machine.hpp"
 #include "models/workload/server_loads.hpp"
+#include "models/workload/traffic_estimate.hpp"
 #include "models/workload/traffic_matrix.hpp"
 #include "sim/base/quantity.hpp"
 
@@ -41,13 +42,12 @@ void refuse_many(const TrafficSpec& spec, const TrafficMatrix& matrix, const Sch
                              connections, kMostConnections));
 }
 
-std::vector<TrafficRank> ranks_of(const Communicator& all, const Fabric& fabric,
-                                  const TrafficMatrix& matrix, const TaskSpans& spans) {
+/// Without what only a run knows of them.
+std::vector<TrafficRank> ranks_of(const Fabric& fabric, const TrafficMatrix& matrix) {
+  const Communicator all = Communicator::of_all(fabric);
   std::vector<TrafficRank> out;
   for (std::uint32_t rank = 0; rank < all.ranks(); ++rank) {
-    out.push_back({.rank = rank,
-                   .gpu = fabric.full_name(all.gpu(rank)),
-                   .end_us = spans[rank].front().end.since_start().as_us()});
+    out.push_back({.rank = rank, .gpu = fabric.full_name(all.gpu(rank))});
   }
   for (const TaskSend& send : matrix) {
     if (send.from == send.to) continue;
@@ -57,44 +57,100 @@ std::vector<TrafficRank> ranks_of(const Communicator& all, const Fabric& fabric,
   return out;
 }
 
-std::vector<TrafficLink> links_of(const Machine& machine, const Plan& plan) {
+std::vector<TrafficLink> links_of(const Machine& machine, const std::vector<ServerLoad>& loads) {
   std::vector<TrafficLink> out;
-  for (const ServerLoad& load : server_loads(machine, plan)) {
+  for (const ServerLoad& load : loads) {
     const Cause cause = machine.cause(load.server);
     out.push_back({cause.kind, cause.where, load.seconds * 1e6});
   }
   return out;
 }
 
-/// Nothing if it is only to be checked.
-std::optional<TrafficRow> run_path(ScenarioMachine& on, const TrafficMatrix& matrix,
-                                   const TrafficSpec& spec, MemoryPath path,
-                                   const PredictOptions& options, std::vector<std::string>& notes) {
-  const Communicator all = Communicator::of_all(on.fabric());
-  const TaskGraph graph = graph_of(matrix, all.ranks());
-  refuse_many(spec, matrix, on.decisions().schedule(all, path));
-  const auto plan_of = [&](MemoryPath by) {
-    return graph_plan(on.devices(), decided_by(on.decisions(), by), graph, options.stop);
-  };
-  GraphPlan plan = plan_of(path);
-  if (falls_back(on.machine(), plan.plan, path, notes)) plan = plan_of(path);
-  const PreparedGraph prepared(on.machine(), graph, plan, options);
-  if (options.check_only) return std::nullopt;
-  CauseTable causes;
-  const GraphRun ran = prepared.run(causes);
-  TrafficRow row;
-  row.memory_path = memory_path_name(path);
-  row.proto = plan.exchanges.front().proto;
-  row.channels = plan.exchanges.front().channels;
-  row.time_us = ran.outcome.time.as_us();
-  row.ranks = ranks_of(all, on.fabric(), matrix, ran.spans);
-  row.links =
-      links_of(on.machine(), exchange_plan(on.devices(), graph.exchanges.front(), all,
-                                           on.decisions().schedule(all, path), options.stop));
-  row.limited_by = shares_of(ran.outcome, causes);
-  row.trajectory = ran.outcome.trajectory;
-  return row;
-}
+/// A scenario's traffic on its machine.
+class Asked {
+ public:
+  /// All must outlive it.
+  Asked(ScenarioMachine& on, const Scenario& scenario, const TrafficMatrix& matrix,
+        const ParamCatalog& catalog)
+      : on_{on}, scenario_{scenario}, matrix_{matrix}, catalog_{catalog} {}
+
+  /// One memory path; nothing if it is only to be checked.
+  std::optional<TrafficRow> row(MemoryPath path, TrafficBy by, const PredictOptions& options,
+                                std::vector<std::string>& notes) const {
+    const bool can_estimate = is_dense(matrix_, on_.gpus());
+    if (by == TrafficBy::kEstimate) {
+      if (can_estimate) return estimated(path, options, notes);
+      throw InputError(scenario_.traffic->place,
+                       "an estimate is for traffic in which most ranks send to most others");
+    }
+    if (!can_estimate) return run(path, options, notes);
+    try {
+      return run(path, options, notes);
+    } catch (const TooLarge&) {
+      return estimated(path, options, notes);
+    }
+  }
+
+ private:
+  std::optional<TrafficRow> run(MemoryPath path, const PredictOptions& options,
+                                std::vector<std::string>& notes) const {
+    const Communicator all = Communicator::of_all(on_.fabric());
+    const TaskGraph graph = graph_of(matrix_, all.ranks());
+    refuse_many(*scenario_.traffic, matrix_, on_.decisions().schedule(all, path));
+    const auto plan_of = [&](MemoryPath by) {
+      return graph_plan(on_.devices(), decided_by(on_.decisions(), by), graph, options.stop);
+    };
+    GraphPlan plan = plan_of(path);
+    if (falls_back(on_.machine(), plan.plan, path, notes)) plan = plan_of(path);
+    const PreparedGraph prepared(on_.machine(), graph, plan, options);
+    if (options.check_only) return std::nullopt;
+    CauseTable causes;
+    const GraphRun ran = prepared.run(causes);
+    TrafficRow row;
+    row.memory_path = memory_path_name(path);
+    row.proto = plan.exchanges.front().proto;
+    row.channels = plan.exchanges.front().channels;
+    row.time_us = ran.outcome.time.as_us();
+    row.ranks = ranks_of(on_.fabric(), matrix_);
+    for (TrafficRank& rank : row.ranks) {
+      rank.end_us = ran.spans[rank.rank].front().end.since_start().as_us();
+    }
+    ServerLoads loads(on_.machine());
+    loads.add(exchange_plan(on_.devices(), graph.exchanges.front(), all,
+                            on_.decisions().schedule(all, path), options.stop));
+    row.links = links_of(on_.machine(), loads.sorted());
+    row.limited_by = shares_of(ran.outcome, causes);
+    row.trajectory = ran.outcome.trajectory;
+    return row;
+  }
+
+  std::optional<TrafficRow> estimated(MemoryPath path, const PredictOptions& options,
+                                      std::vector<std::string>& notes) const {
+    const TrafficEstimate estimate =
+        estimate_traffic(on_, scenario_, matrix_, path, options, catalog_, notes);
+    if (options.check_only) return std::nullopt;
+    const double seconds = estimate.seconds();
+    TrafficRow row;
+    row.memory_path = memory_path_name(path);
+    row.proto = estimate.proto;
+    row.channels = estimate.channels;
+    row.time_us = seconds * 1e6;
+    row.is_estimate = true;
+    row.ranks = ranks_of(on_.fabric(), matrix_);
+    row.links = links_of(on_.machine(), estimate.loads);
+    const TrafficLink& link = row.links.front();
+    row.limited_by = {
+        {link.cause, link.where, estimate.loads.front().seconds / seconds},
+        {"waits and turns, as of an even all-to-all", "", estimate.beyond_s / seconds}};
+    std::ranges::stable_sort(row.limited_by, std::ranges::greater{}, &CauseShare::share);
+    return row;
+  }
+
+  ScenarioMachine& on_;
+  const Scenario& scenario_;
+  const TrafficMatrix& matrix_;
+  const ParamCatalog& catalog_;
+};
 
 std::string verdict(const TrafficRow& row) {
   const TrafficLink& link = row.links.front();
@@ -104,14 +160,15 @@ std::string verdict(const TrafficRow& row) {
   double all = 0;
   for (const TrafficRank& rank : row.ranks) all += static_cast<double>(rank.received);
   const double mean = all / static_cast<double>(row.ranks.size());
-  std::string out =
-      fmt::format("{}: {:.6g} us; most loaded is {} ({}), busy for {:.1f} % of it", row.memory_path,
-                  row.time_us, link.cause, link.where, 100 * link.busy_us / row.time_us);
+  std::string out = fmt::format("{}: {}{:.6g} us; most loaded is {} ({}), busy for {:.1f} % of it",
+                                row.memory_path, row.is_estimate ? "about " : "", row.time_us,
+                                link.cause, link.where, 100 * link.busy_us / row.time_us);
   if (all > 0) {
+    const double end_us = row.is_estimate ? row.time_us : most->end_us;
     out += fmt::format("; rank {} receives most, {}, {:.2f} times the mean, at {:.1f} GB/s",
                        most->rank, format_size(Bytes{most->received}),
                        static_cast<double>(most->received) / mean,
-                       static_cast<double>(most->received) / most->end_us / 1e3);
+                       static_cast<double>(most->received) / end_us / 1e3);
   }
   return out;
 }
@@ -142,7 +199,8 @@ RunResult rows_of(const TrafficResult& result) {
 }
 
 TrafficResult predict_traffic(const Scenario& scenario, TopologySpec spec,
-                              const PredictOptions& options, const ParamCatalog& catalog) {
+                              const PredictOptions& options, const ParamCatalog& catalog,
+                              TrafficBy by) {
   if (!scenario.traffic) {
     throw InputError(scenario.file + ": its workload is no irregular traffic; weft run runs it");
   }
@@ -153,9 +211,9 @@ TrafficResult predict_traffic(const Scenario& scenario, TopologySpec spec,
   result.ranks = on.gpus();
   result.nodes = on.fabric().nodes();
   result.notes = on.notes();
+  const Asked asked(on, scenario, matrix, catalog);
   const auto run = [&](const std::string& name, const PredictOptions& told) {
-    std::optional<TrafficRow> row =
-        run_path(on, matrix, *scenario.traffic, parse_memory_path(name), told, result.notes);
+    std::optional<TrafficRow> row = asked.row(parse_memory_path(name), by, told, result.notes);
     if (!row || has_row(result.rows, row->memory_path)) return;
     result.verdict.push_back(verdict(*row));
     result.rows.push_back(*std::move(row));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,7 @@ struct TrafficRank {
   std::string gpu;  ///< "gpu3@1"
   std::int64_t sent{0};
   std::int64_t received{0};
-  double end_us{0};  ///< when its kernel has ended; 0: it has none
+  double end_us{0};  ///< when its kernel has ended; 0: it has none, or is not known (estimate)
 };
 
 /// What a link or memory is given to do.
@@ -30,6 +31,7 @@ struct TrafficRow {
   std::string proto;
   std::uint32_t channels{0};  ///< of the largest send
   double time_us{0};
+  bool is_estimate{false};
   std::vector<TrafficRank> ranks;
   std::vector<TrafficLink> links;      ///< most loaded first; links[0].busy_us bounds the time
   std::vector<CauseShare> limited_by;  ///< of the critical path, largest first
@@ -51,11 +53,17 @@ struct TrafficResult {
 /// Traffic as one row for each memory path, without bytes, as studies of many take it.
 RunResult rows_of(const TrafficResult& result);
 
+/// How traffic is told: run, unless that is too much, or by an estimate (TrafficEstimate) at once.
+enum class TrafficBy : std::uint8_t { kRun, kEstimate };
+
 /// Predicts a scenario's irregular traffic over every memory path it asks for, on the fluid
-/// transport: one group of NCCL's sends and receives between all GPUs. The same input gives the
-/// same result. Throws InputError: no traffic; what the matrix, NCCL or the machine cannot do; what
-/// would take hours. Stopped, if it is stopped before its first memory path is finished.
+/// transport: one group of NCCL's sends and receives between all GPUs. What would take too long is
+/// estimated if most ranks send to most others. The same input gives the same result. Throws
+/// InputError: no traffic; what the matrix, NCCL or the machine cannot do; other traffic that would
+/// take too long, and an estimate of it. Stopped, if it is stopped before its first memory path is
+/// finished.
 TrafficResult predict_traffic(const Scenario& scenario, TopologySpec spec,
-                              const PredictOptions& options, const ParamCatalog& catalog);
+                              const PredictOptions& options, const ParamCatalog& catalog,
+                              TrafficBy by = TrafficBy::kRun);
 
 }  // namespace weft

@@ -70,6 +70,38 @@ TrafficSpec dispatch(double skew) {
   return spec;
 }
 
+TrafficRow estimated(const TrafficSpec& spec, std::uint32_t nodes) {
+  const ParamCatalog catalog = make_catalog();
+  Scenario scenario;
+  scenario.topology = shipped("topologies/hgx-h100-8nic.yaml");
+  scenario.nodes = nodes;
+  scenario.memory_paths = {"gdr"};
+  scenario.traffic = spec;
+  return predict_traffic(scenario, read_topology(scenario.topology, catalog), {}, catalog,
+                         TrafficBy::kEstimate)
+      .rows.at(0);
+}
+
+// The busiest link bounds both; what else it takes is that of an even all-to-all.
+TEST(Traffic, AnEstimateIsNearTheRun) {
+  for (const double skew : {0.0, 0.5, 1.0}) {
+    const TrafficRow row = run(dispatch(skew), 4);
+    const TrafficRow estimate = estimated(dispatch(skew), 4);
+    EXPECT_TRUE(estimate.is_estimate);
+    EXPECT_FALSE(row.is_estimate);
+    EXPECT_NEAR(estimate.time_us / row.time_us, 1, 0.03);
+    EXPECT_EQ(estimate.proto, row.proto);
+    EXPECT_EQ(estimate.channels, row.channels);
+    ASSERT_EQ(estimate.links.size(), row.links.size());
+    EXPECT_NEAR(estimate.links[0].busy_us / row.links[0].busy_us, 1, 1e-9);
+    EXPECT_GT(estimate.time_us, estimate.links[0].busy_us);
+  }
+}
+
+TEST(Traffic, AnEstimateIsOfDenseTrafficOnly) {
+  EXPECT_THROW(estimated(permutation(Bytes::mib(1), 8), 4), InputError);
+}
+
 // With kernels that cost nothing but launch and flags. A full-bisection network: each GPU sends to
 // its like on the next node, by a NIC of its own, and all are as fast as the wire: 400 Gb/s less
 // what frames the packets of 4 KiB, InfiniBand's 26 to 30 B each (1 %), and what a kernel's begin
