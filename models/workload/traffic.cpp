@@ -129,6 +129,10 @@ class Asked {
     const TrafficEstimate estimate =
         estimate_traffic(on_, scenario_, matrix_, path, options, catalog_, notes);
     if (options.check_only) return std::nullopt;
+    notes.push_back(
+        fmt::format("{} is estimated, not run: -24 to +26 % of whole runs of up to "
+                    "128 GPUs (models/workload)",
+                    memory_path_name(path)));
     const double seconds = estimate.seconds();
     TrafficRow row;
     row.memory_path = memory_path_name(path);
