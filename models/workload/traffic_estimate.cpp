@@ -16,7 +16,7 @@ using Sends = std::vector<TaskSend>;
 
 Plan plan_of(ScenarioMachine& on, const Communicator& all, const Schedule& schedule, Sends sends,
              const PredictOptions& options) {
-  Exchange exchange{0, Op::kAllToAll, Bytes{}, std::move(sends)};
+  const Exchange exchange{0, Op::kAllToAll, Bytes{}, std::move(sends)};
   return exchange_plan(on.devices(), exchange, all, schedule, options.stop);
 }
 
