@@ -58,7 +58,7 @@ void add_traffic_command(CommandLine& line) {
       .output("--json", arguments->json, "write the result as JSON; '-' is standard output")
       .flag("--estimate", arguments->estimate,
             "do not run it: the most loaded link, and what an even all-to-all takes beyond its "
-            "own; unless given, only what would take more than 20 minutes is told so")
+            "own; unless given, only what is too much to run is told so")
       .option("--time-limit", arguments->time_limit, kTimeLimitHelp)
       .example("weft traffic scenarios/traffic/experts.yaml --set nodes=4")
       .action([arguments](const Outputs& outputs) { run(*arguments, outputs); });

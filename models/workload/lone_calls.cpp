@@ -14,9 +14,9 @@
 namespace weft {
 namespace {
 
-/// Kernels stand in queues, and no host waits for them.
-PredictOptions with(PredictOptions options, const std::vector<ScenarioSetting>& more) {
-  options.set.insert(options.set.end(), more.begin(), more.end());
+/// As launches follow each other in a queue.
+PredictOptions launched_behind_another(PredictOptions options) {
+  options.set.push_back({"nccl.launch", "graph", {}});
   return options;
 }
 
@@ -75,10 +75,9 @@ LoneCalls::Run LoneCalls::run(const Scenario& scenario, const TopologySpec& spec
     }
     return by_exchange;
   };
-  out.exchanges =
-      rows_of(with(options, {{"nccl.launch", "single", {}}, {"nccl.host_wait", "0 ns", {}}}));
+  out.exchanges = rows_of(launched_alone(options));
   if (options.check_only) return out;
-  out.spans = spans_of(out.exchanges, rows_of(with(options, {{"nccl.launch", "graph", {}}})));
+  out.spans = spans_of(out.exchanges, rows_of(launched_behind_another(options)));
   return out;
 }
 

@@ -82,6 +82,12 @@ Provenance ScenarioMachine::provenance() const {
   return out;
 }
 
+PredictOptions launched_alone(PredictOptions options) {
+  options.set.push_back({"nccl.launch", "single", {}});
+  options.set.push_back({"nccl.host_wait", "0 ns", {}});
+  return options;
+}
+
 RunProgress of_all_parts(const RunProgress& of_part, std::size_t done, std::size_t parts) {
   const double before = static_cast<double>(done) * of_part.work;
   return {done, parts, before + of_part.work_done, static_cast<double>(parts) * of_part.work};

@@ -48,6 +48,10 @@ class ScenarioMachine {
   CommunicatorDecisions decisions_;
 };
 
+/// So that calls are launched as a workload's are, one alone: kernels stand in queues, and no host
+/// waits for them.
+PredictOptions launched_alone(PredictOptions options);
+
 /// Whether GPUDirect RDMA cannot carry what a plan's NICs read from and write to GPUs: the path is
 /// then the hosts' buffers, and a note has the first pair that cannot, and why.
 bool falls_back(const Machine& machine, const Plan& plan, MemoryPath& path,

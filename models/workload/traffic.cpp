@@ -78,15 +78,17 @@ class Asked {
   std::optional<TrafficRow> row(MemoryPath path, TrafficBy by, const PredictOptions& options,
                                 std::vector<std::string>& notes) const {
     const bool can_estimate = is_dense(matrix_, on_.gpus());
-    if (by == TrafficBy::kEstimate) {
-      if (can_estimate) return estimated(path, options, notes);
+    if (by == TrafficBy::kEstimate && !can_estimate) {
       throw InputError(scenario_.traffic->place,
                        "an estimate is for traffic in which most ranks send to most others");
     }
-    if (!can_estimate) return run(path, options, notes);
+    if (by == TrafficBy::kEstimate) return estimated(path, options, notes);
+    const std::size_t told = notes.size();
     try {
       return run(path, options, notes);
     } catch (const TooLarge&) {
+      if (!can_estimate) throw;
+      notes.resize(told);  // the estimate tells the same
       return estimated(path, options, notes);
     }
   }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <span>
 #include <utility>
 
 #include "models/collective/prepared.hpp"
@@ -54,14 +53,12 @@ std::vector<ServerLoad> loads_of(ScenarioMachine& on, const Communicator& all,
   return sum.sorted();
 }
 
-/// How long an even all-to-all takes, launched as traffic is: its kernels stand in queues, and no
-/// host waits for them.
+/// How long an even all-to-all takes, launched as traffic is.
 double even_seconds(ScenarioMachine& on, const Scenario& scenario, Bytes each, MemoryPath path,
-                    PredictOptions options, const ParamCatalog& catalog) {
-  options.set.push_back({"nccl.launch", "single", {}});
-  options.set.push_back({"nccl.host_wait", "0 ns", {}});
-  options.on_progress = {};
-  Prepared prepared(scenario, on.fabric().spec(), options, catalog, on.parts());
+                    const PredictOptions& options, const ParamCatalog& catalog) {
+  PredictOptions launched = launched_alone(options);
+  launched.on_progress = {};
+  Prepared prepared(scenario, on.fabric().spec(), launched, catalog, on.parts());
   const RunResult result = prepared.run(Op::kAllToAll, {Bytes{each.count() * on.gpus()}},
                                         {std::string(memory_path_name(path))});
   if (result.rows.empty()) throw Stopped("stopped");

@@ -25,14 +25,15 @@ using ::testing::MatchesRegex;
 using Kind = TrafficSpec::Kind;
 
 TrafficResult predicted(const TrafficSpec& spec, std::uint32_t nodes,
-                        std::vector<std::string> memory_paths, const PredictOptions& options) {
+                        std::vector<std::string> memory_paths, const PredictOptions& options,
+                        TrafficBy by = TrafficBy::kRun) {
   const ParamCatalog catalog = make_catalog();
   Scenario scenario;
   scenario.topology = shipped("topologies/hgx-h100-8nic.yaml");
   scenario.nodes = nodes;
   scenario.memory_paths = std::move(memory_paths);
   scenario.traffic = spec;
-  return predict_traffic(scenario, read_topology(scenario.topology, catalog), options, catalog);
+  return predict_traffic(scenario, read_topology(scenario.topology, catalog), options, catalog, by);
 }
 
 TrafficRow run(const TrafficSpec& spec, std::uint32_t nodes,
@@ -71,15 +72,7 @@ TrafficSpec dispatch(double skew) {
 }
 
 TrafficRow estimated(const TrafficSpec& spec, std::uint32_t nodes) {
-  const ParamCatalog catalog = make_catalog();
-  Scenario scenario;
-  scenario.topology = shipped("topologies/hgx-h100-8nic.yaml");
-  scenario.nodes = nodes;
-  scenario.memory_paths = {"gdr"};
-  scenario.traffic = spec;
-  return predict_traffic(scenario, read_topology(scenario.topology, catalog), {}, catalog,
-                         TrafficBy::kEstimate)
-      .rows.at(0);
+  return predicted(spec, nodes, {"gdr"}, {}, TrafficBy::kEstimate).rows.at(0);
 }
 
 // The busiest link bounds both; what else it takes is that of an even all-to-all.
