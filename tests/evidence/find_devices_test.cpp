@@ -85,6 +85,20 @@ TEST(FoundDevices, NicsThatDoNothingButRdmaAreNics) {
               ElementsAre("nic0 0000:18:00.0", "nic1 0000:19:00.0"));
 }
 
+// A class of their own, which plain lspci names in words and lspci -tv not at all.
+TEST(FoundDevices, OmniPathsInterfacesAreNics) {
+  const std::string name = "Intel Corporation Omni-Path HFI Silicon 100 Series [discrete]";
+  EXPECT_THAT(nics(std::string(kGpu) + "5e:00.0 Fabric controller: " + name + " (rev 11)\n"),
+              ElementsAre("nic0 0000:5e:00.0"));
+  EXPECT_THAT(nics(std::string(kGpu) + "5e:00.0 Fabric controller [0208]: " + name +
+                   " [8086:24f0] (rev 11)\nCA 'hfi1_0'\n\tPort 1:\n\t\tState: Active\n"),
+              ElementsAre("hfi1_0 0000:5e:00.0"));
+  EXPECT_THAT(nics("-[0000:00]-+-01.0-[17]----00.0  NVIDIA Corporation GA100 [A100 PCIe 80GB]\n"
+                   "           \\-02.0-[5e]----00.0  " +
+                   name + "\n"),
+              ElementsAre("nic0 0000:5e:00.0"));
+}
+
 // Alibaba's eRDMA has no class of its own: 00ff.
 TEST(FoundDevices, ANicOfADumpMayHaveNoClass) {
   const ImportedMachine machine = imported(

@@ -81,6 +81,12 @@ bool is_cloud_nic(const std::string& id, const std::string& product) {
          id == "1ded:107f" || holds(product, "Elastic RDMA Adapter");
 }
 
+/// Omni-Path's host fabric interfaces, Intel's and Cornelis': of class 0208, which is theirs.
+bool is_omni_path(const std::string& id, const std::string& product) {
+  return id == "8086:24f0" || id == "8086:24f1" || id == "434e:0001" ||
+         holds(product, "Omni-Path HFI");
+}
+
 /// A network function that does RDMA: as a verbs device is it, or by what it is. Of other vendors'
 /// network controllers most are a host's Ethernet, and so is Amazon's Elastic Network Adapter.
 bool is_nic(const HostView& view, const std::string& function, bool is_verbs_device) {
@@ -92,7 +98,8 @@ bool is_nic(const HostView& view, const std::string& function, bool is_verbs_dev
   if (id.starts_with("1d0f") || is_cloud_nic(id, product)) return is_cloud_nic(id, product);
   if (is_verbs_device) return true;
   if (id.starts_with("15b3")) return is_network || !part_by_id(id, nic_part).empty();
-  return kind == "0207" || (is_network && id.empty() && product.empty());
+  if (kind == "0207" || kind == "0208" || is_omni_path(id, product)) return true;
+  return is_network && id.empty() && product.empty();
 }
 
 /// Whether two PCI ids cannot be of one device; "" and "15b3:" are not known, or in part.

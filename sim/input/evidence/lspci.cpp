@@ -17,13 +17,14 @@ namespace weft {
 namespace {
 
 /// What lspci calls a class where it prints no number (the PCI ID Repository's names).
-constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kClasses{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kClasses{
     {{"VGA compatible controller", "0300"},
      {"3D controller", "0302"},
      {"Display controller", "0380"},
      {"Processing accelerators", "1200"},
      {"Ethernet controller", "0200"},
      {"Infiniband controller", "0207"},
+     {"Fabric controller", "0208"},
      {"Network controller", "0280"},
      {"PCI bridge", "0604"}}};
 
