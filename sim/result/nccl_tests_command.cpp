@@ -127,7 +127,7 @@ std::int64_t mapped_of(const Options& options) {
   return value.substr(end).starts_with(":node") && is_count(number) ? *number : 0;
 }
 
-/// Of mpirun's "-H a:8,b:8".
+/// Of mpirun's "-H a:8,b:8", or "-H a:8 -H b:8".
 struct HostList {
   std::int64_t hosts{0};
   std::int64_t slots{0};   ///< of all
@@ -138,14 +138,17 @@ struct HostList {
 HostList host_list_of(const Options& options) {
   HostList out;
   std::map<std::string_view, std::int64_t> slots;
-  std::string_view list = value_of(options, {"H", "host", "hosts"});
-  while (!list.empty()) {
-    const std::string_view entry = list.substr(0, list.find(','));
-    list.remove_prefix(std::min(entry.size() + 1, list.size()));
-    const std::size_t colon = std::min(entry.find(':'), entry.size());
-    const auto number = whole_of(entry.substr(std::min(colon + 1, entry.size())));
-    out.has_slots = out.has_slots && is_count(number);
-    slots[entry.substr(0, colon)] += is_count(number) ? *number : 1;
+  for (const auto& [name, value] : options) {
+    if (name != "H" && name != "host" && name != "hosts") continue;
+    std::string_view list = value;
+    while (!list.empty()) {
+      const std::string_view entry = list.substr(0, list.find(','));
+      list.remove_prefix(std::min(entry.size() + 1, list.size()));
+      const std::size_t colon = std::min(entry.find(':'), entry.size());
+      const auto number = whole_of(entry.substr(std::min(colon + 1, entry.size())));
+      out.has_slots = out.has_slots && is_count(number);
+      slots[entry.substr(0, colon)] += is_count(number) ? *number : 1;
+    }
   }
   for (const auto& [host, of_host] : slots) {
     ++out.hosts;

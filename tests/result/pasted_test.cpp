@@ -164,6 +164,8 @@ TEST(Pasted, RanksAndHostsAreThoseOfTheCommandAbove) {
   EXPECT_EQ(size("$ sendrecv_perf -g 8 > log"), "8 on 1");
   EXPECT_EQ(size("NCCL_DEBUG=WARN sendrecv_perf -g 8"), "8 on 1");
   EXPECT_EQ(size("mpirun -H a:8,b:8 ./sendrecv_perf"), "16 on 2");
+  EXPECT_EQ(size("mpirun -H a:8 -H b:8 -x A ./sendrecv_perf"), "16 on 2");
+  EXPECT_EQ(size("mpirun -H a:8 ./sendrecv_perf"), "8 on 1");
   EXPECT_EQ(size("mpirun -np 2 -host a,b ./sendrecv_perf"), "2 on 2");
   EXPECT_EQ(size("mpirun -np 8 -H localhost:8 ./sendrecv_perf"), "8 on 1");
   EXPECT_THAT(size("mpirun -np 8 -H a:8,b:8 ./sendrecv_perf"), HasSubstr("hosts: the command"))
