@@ -15,6 +15,10 @@
 namespace weft::nccl_tests {
 namespace {
 
+/// Ranks that are built without MPI are runs of their own, each of one rank.
+constexpr std::string_view kAdvice =
+    " (is nccl-tests built with MPI=1?); give each run in a file of its own";
+
 /// The whole number that stands behind such words of a line.
 std::optional<std::int64_t> number_behind(const Words& words, const Words& name) {
   const auto at = std::search(words.begin(), words.end(), name.begin(), name.end());
@@ -86,6 +90,7 @@ class TextReader {
   void read(const Words& words, int number) {
     if (words.empty()) return;
     if (is_header(words)) {
+      check_alone();
       TestCommand command = command_.take();
       if (!run_.graph) run_.graph = command.graph;
       if (!run_.aggregated) run_.aggregated = command.aggregated;
@@ -112,6 +117,7 @@ class TextReader {
       is_cut_ = row.size() < tables_.back().columns();
     } else if (!tables_.empty() && is_size(words[0])) {
       check_room(rows_++);
+      begun_ = 0;
       is_cut_ = is_log(words);
       Table& table = tables_.back();
       table.rows.push_back(
@@ -120,6 +126,15 @@ class TextReader {
     } else {
       command_.read(words);
     }
+  }
+
+  /// Throws InputError: two runs that have begun before the first of them had a row.
+  void check_alone() {
+    if (is_header_last_ && begun_ > 1) {
+      throw InputError("a second table of runs that are printed into one another" +
+                       std::string(kAdvice));
+    }
+    is_header_last_ = true;
   }
 
   static bool is_value(std::string_view word) {
@@ -169,6 +184,9 @@ class TextReader {
     } else if (says({"Out", "of", "bounds", "values"}) && words.back() == "FAILED") {
       if (!tables_.empty()) add_failure(number, out_of_bounds_text(*(words.end() - 2)));
     } else if (says({"Using", "devices"})) {
+      if (is_header_last_) begun_ = 0;
+      is_header_last_ = false;
+      ++begun_;
       list_ = {};
       run_.devices = {};
     } else if (says({"nThread"})) {
@@ -195,6 +213,8 @@ class TextReader {
   bool has_list_{false};    ///< of devices, since the last table
   bool is_cut_{false};      ///< the last row, by NCCL's log
   std::size_t rows_{0};
+  std::size_t begun_{0};        ///< runs, since the last row or a header that none followed
+  bool is_header_last_{false};  ///< no run has begun since
   std::vector<Table> tables_;
 };
 
@@ -207,7 +227,12 @@ void DeviceList::add(std::string_view group, std::string_view host) {
 }
 
 void DeviceList::add_number(std::int64_t rank) {
-  if (rank >= 0 && rank < kMostToolRanks) numbers_.insert(rank);
+  if (rank < 0 || rank >= kMostToolRanks) return;
+  if (!numbers_.insert(rank).second) {
+    throw InputError(fmt::format(
+        "a second rank {} in one list of devices: several runs, printed into one another{}", rank,
+        kAdvice));
+  }
 }
 
 Devices DeviceList::summary() const {

@@ -29,6 +29,7 @@ class DeviceList {
  public:
   /// Throws InputError: several groups of ranks.
   void add(std::string_view group, std::string_view host);
+  /// Throws InputError: a rank that it has already.
   void add_number(std::int64_t rank);
   Devices summary() const;
 

@@ -256,8 +256,10 @@ TEST(NcclTests, SeveralOperationsALaunchAreRunUnlikeWeftDoes) {
 TEST(NcclTests, RanksThatAreNotSpreadEvenlyAreRunUnlikeWeftDoes) {
   const auto of_hosts = [](const std::string& letters) {
     std::string ranks;
+    int rank = 0;
     for (const char host : letters) {
-      ranks += "#  Rank  0 Group  0 Pid 41 on " + std::string(1, host) + " device  0 [0x1b] H100\n";
+      ranks += "#  Rank  " + std::to_string(rank++) + " Group  0 Pid 41 on " +
+               std::string(1, host) + " device  0 [0x1b] H100\n";
     }
     const std::string text = kText;
     const std::size_t begin = text.find("#  Rank  0");
@@ -401,6 +403,24 @@ TEST(NcclTests, RunsOfOneFileAreToldApart) {
   EXPECT_THAT(table.runs, ElementsAre(10, 27));
   EXPECT_EQ(table.run_place(table.rows[1]).text(), "log:10");
   EXPECT_EQ(table.run_place(table.rows[2]).text(), "log:27");
+}
+
+// Several processes of nccl-tests without MPI, each a run of rank 0, at once.
+TEST(NcclTests, RunsThatArePrintedIntoOneAnotherAreRefused) {
+  const std::string rank = "#  Rank  0 Pid 41 on node1 device  0 [0x18] NVIDIA H100\n";
+  const std::string doubled = changed(kText, "#  Rank  1", rank + "#  Rank  1");
+  EXPECT_EQ(refusal(doubled),
+            "log:7: a second rank 0 in one list of devices: several runs, printed into one "
+            "another (is nccl-tests built with MPI=1?); give each run in a file of its own");
+  const std::string head = "#  size count type redop root time algbw busbw #wrong\n";
+  const std::string row = "  1024 256 float sum -1 25.05 0.04 0.00 0\n";
+  const std::string begun = "# Using devices\n" + rank;
+  const StatedColumns stated{{"transport", "nvlink"}, {"op", "allreduce"}};
+  EXPECT_EQ(refusal(begun + begun + head + head + row + row).substr(0, 26),
+            "log:6: a second table of r");
+  EXPECT_EQ(refusal(begun + begun + head + row + row, stated), "") << "one that failed at once";
+  EXPECT_EQ(refusal(begun + begun + head + begun + head + row, stated), "") << "and one more";
+  EXPECT_EQ(refusal(begun + begun + head + row + head + row, stated), "");
 }
 
 TEST(NcclTests, ColumnsAreFoundByTheirHeader) {
