@@ -542,6 +542,17 @@ void note_nics_of_nccl(const HostView& view, FoundDevices& out) {
                   known_names(names)));
 }
 
+/// NICs that NCCL's plugin for libfabric counts: it names none.
+void note_nics_of_ofi(const HostView& view, FoundDevices& out) {
+  const Fact* const count = view.first("NET/OFI", std::string(fact::kLog) + "NICs");
+  if (count == nullptr) return;
+  out.notes.push_back(fmt::format(
+      "{}: NCCL's NET/OFI counts {} NICs of provider {}, not where they hang: the machine is "
+      "without them; `lspci -vvv` would tell",
+      count->place.text(), count->value,
+      view.value("NET/OFI", std::string(fact::kLog) + "provider")));
+}
+
 }  // namespace
 
 bool has_tree(const HostView& view, const FoundDevices& found) {
@@ -553,7 +564,10 @@ bool has_tree(const HostView& view, const FoundDevices& found) {
 
 FoundDevices find_devices(const HostView& view) {
   FoundDevices out = Finder(view).find();
-  if (out.nics.empty()) note_nics_of_nccl(view, out);
+  if (out.nics.empty()) {
+    note_nics_of_nccl(view, out);
+    note_nics_of_ofi(view, out);
+  }
   return out;
 }
 

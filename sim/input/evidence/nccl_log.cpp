@@ -89,6 +89,7 @@ class NcclLogReader {
   bool read_environment(std::string_view text);
   bool read_nics(std::string_view text);
   bool read_nic(std::string_view text);
+  bool read_ofi(std::string_view text);
   bool read_rank(std::string_view text);
   bool read_gdr(std::string_view text);
   bool read_connection(std::string_view text);
@@ -120,8 +121,9 @@ void NcclLogReader::read(const Message& message) {
   if (graph_.read(named, *line_, message.text, facts_)) return;
   const std::string_view text = without_blanks(message.text);
   [[maybe_unused]] const bool known = read_environment(text) || read_nics(text) || read_nic(text) ||
-                                      read_rank(text) || read_gdr(text) || read_connection(text) ||
-                                      read_choice(text) || read_trees(text) || read_other(text);
+                                      read_ofi(text) || read_rank(text) || read_gdr(text) ||
+                                      read_connection(text) || read_choice(text) ||
+                                      read_trees(text) || read_other(text);
 }
 
 bool NcclLogReader::read_environment(std::string_view text) {
@@ -206,6 +208,31 @@ bool NcclLogReader::read_nic(std::string_view text) {
     const EvidenceSection named{section_.kind, section_.file, host_, {}, {}};
     const std::string id = add_sysfs_path(named, *line_, path.word(), facts_);
     if (!id.empty()) add(name, fact::kBusId, id);
+  }
+  return true;
+}
+
+/// The plugin for libfabric, aws-ofi-nccl: "NET/OFI Selected provider is efa, fabric is efa (found
+/// 4 nics)", older "Selected Provider is efa"; "NET/OFI NIC group 0 device #1 0000:55:00.0".
+bool NcclLogReader::read_ofi(std::string_view text) {
+  Scan scan(text);
+  if (!scan.skip("NET/OFI ")) return false;
+  if (scan.skip("Using aws-ofi-nccl ")) {
+    const std::string_view version = scan.word();
+    add("host", std::string(fact::kVersion) + "aws-ofi-nccl", one_line(version.substr(0, 64)));
+  } else if (scan.skip("Selected Provider is ") || scan.skip("Selected provider is ")) {
+    const std::string_view provider = Scan(scan.word()).until(",");
+    if (!provider.empty()) log("NET/OFI", "provider", provider, 64);
+    if (!scan.skip_to("(found ")) return true;
+    const std::optional<std::int64_t> nics = scan.whole();
+    constexpr std::int64_t kMostNics = 1024;
+    if (nics && *nics > 0 && *nics <= kMostNics) log("NET/OFI", "NICs", std::to_string(*nics));
+  } else if (text.starts_with("NET/OFI NIC group ")) {
+    const std::size_t blank = text.rfind(' ');
+    const std::string id = bus_id_of(text.substr(blank + 1));
+    if (!id.empty()) log(std::string(text.substr(0, std::min<std::size_t>(blank, 64))), "NIC", id);
+  } else {
+    return false;
   }
   return true;
 }
