@@ -73,6 +73,29 @@ TEST(MatrixTree, NodeBetweenManyNodesIsOneConflict) {
   EXPECT_EQ(imported(lscpu + head + "\tCPU Affinity\tNUMA Affinity\n" + rows).conflicts.size(), 1U);
 }
 
+TEST(MatrixTree, MatricesThatContradictAreOneConflict) {
+  const auto matrix = [](const std::string& cell) {
+    return "\tGPU0\tGPU1\tGPU2\n" + ("GPU0\t X \t" + cell + "\t" + cell) +
+           ("\nGPU1\t" + cell + "\t X \t" + cell) + ("\nGPU2\t" + cell + "\t" + cell + "\t X \n");
+  };
+  const auto conflicts = [](const std::string& text) {
+    std::vector<std::string> out;
+    for (const Conflict& each : imported(text).conflicts) out.push_back(text_of(each));
+    return out;
+  };
+  EXPECT_THAT(conflicts(matrix("PIX") + matrix("SYS")),
+              ElementsAre("gpu0: path to gpu1: PIX (f:2) is taken, not SYS (f:6); so are 5 more "
+                          "of these"));
+  EXPECT_THAT(conflicts(matrix("PIX") + matrix("PIX")), IsEmpty());
+  const std::string tree =
+      "-[0000:00]-+-01.0-[01]----00.0  NVIDIA Corporation GA100 [A100 PCIe 80GB]\n"
+      "           +-02.0-[02]----00.0  NVIDIA Corporation GA100 [A100 PCIe 80GB]\n"
+      "           \\-03.0-[03]----00.0  NVIDIA Corporation GA100 [A100 PCIe 80GB]\n";
+  EXPECT_THAT(conflicts(tree + matrix("PIX")),
+              ElementsAre("gpu0 to gpu1: PHB (f:1) is taken, not topo -m: PIX (f:5); so are 2 more "
+                          "of these"));
+}
+
 // One that has SYS tells sockets apart: NODE is within one, which has several NUMA nodes.
 TEST(MatrixTree, NodeBetweenNumaNodesOfOneSocketIsNone) {
   const std::string matrix =

@@ -108,14 +108,22 @@ void compare_gpus(const HostView& view, const FoundDevices& found,
                        fmt::format("topo -m: {}", rows.size()), rows.begin()->second->place});
 }
 
-/// Each pair once.
+/// Each pair once, of those whose classes are alike the first. What another matrix says instead of
+/// the first is a conflict of these.
 void PathComparison::compare_matrix(std::vector<Conflict>& conflicts) const {
+  std::map<std::pair<std::string, std::string>, std::size_t> alike;  // by both classes
   for (const Fact* fact : view_.beginning(fact::kPath)) {
     const std::string other = fact->what.substr(fact::kPath.size());
     const bool again = view_.first(other, std::string(fact::kPath) + fact->subject) != nullptr;
     if (again && other < fact->subject) continue;
+    if (view_.first(fact->subject, fact->what) != fact) continue;
     const std::optional<Pair> pair = pair_of(by_row_, fact->subject, other);
     if (!pair || pair->label.text() == fact->value) continue;
+    const auto classes = std::pair(pair->label.text(), fact->value);
+    if (!alike.emplace(classes, conflicts.size()).second) {
+      ++conflicts[alike[classes]].alike;
+      continue;
+    }
     conflicts.push_back(
         {pair->names, pair->label.text(), pair->place, "topo -m: " + fact->value, fact->place});
   }

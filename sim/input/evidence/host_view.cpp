@@ -44,8 +44,11 @@ bool is_less_vague(const std::string& value, const std::string& than) {
 
 std::string text_of(const Conflict& conflict) {
   const auto place = [](const Place& at) { return at.file.empty() ? "" : " (" + at.text() + ")"; };
-  return fmt::format("{}: {}{} is taken, not {}{}", conflict.what, conflict.taken,
-                     place(conflict.taken_place), conflict.other, place(conflict.other_place));
+  const std::string more =
+      conflict.alike == 0 ? "" : fmt::format("; so are {} more of these", conflict.alike);
+  return fmt::format("{}: {}{} is taken, not {}{}{}", conflict.what, conflict.taken,
+                     place(conflict.taken_place), conflict.other, place(conflict.other_place),
+                     more);
 }
 
 HostView::HostView(const Facts& facts, std::vector<std::string> hosts)
@@ -99,6 +102,7 @@ std::string HostView::value(const std::string& subject, std::string_view what) c
 
 std::vector<Conflict> HostView::conflicts() const {
   std::map<std::pair<std::string, std::string>, const Fact*> taken;
+  std::map<std::pair<std::string, std::string>, std::size_t> matrices;  // by their files
   std::vector<Conflict> out;
   for (const Fact& fact : facts_.all()) {
     const bool mine = std::find(hosts_.begin(), hosts_.end(), fact.host) != hosts_.end();
@@ -108,6 +112,12 @@ std::vector<Conflict> HostView::conflicts() const {
       first = &fact;
     } else if (first->value != fact.value && !is_less_vague(fact.value, first->value) &&
                !is_less_vague(first->value, fact.value)) {
+      const bool is_cell = fact.what.starts_with(fact::kPath);
+      const auto files = std::pair(first->place.file, fact.place.file);
+      if (is_cell && !matrices.emplace(files, out.size()).second) {
+        ++out[matrices[files]].alike;
+        continue;
+      }
       out.push_back(
           {fact.subject + ": " + fact.what, first->value, first->place, fact.value, fact.place});
     }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <string>
 #include <string_view>
@@ -16,6 +17,7 @@ struct Conflict {
   Place taken_place;
   std::string other;
   Place other_place;
+  std::size_t alike{0};  ///< how many more there are of the kind, which stand with this one
 };
 /// "gpu0: lanes: 16 (a.txt:3) is taken, not 8 (b.txt:9)".
 std::string text_of(const Conflict& conflict);
@@ -36,7 +38,7 @@ class HostView {
   std::string value(const std::string& subject, std::string_view what) const;
   /// Subjects that are PCI functions, sorted.
   const std::vector<std::string>& functions() const { return functions_; }
-  /// Facts of one subject that differ, of what has one value.
+  /// Facts of one subject that differ, of what has one value. Two matrices of topo -m differ once.
   std::vector<Conflict> conflicts() const;
 
  private:

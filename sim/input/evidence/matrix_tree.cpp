@@ -106,6 +106,7 @@ void MatrixTree::read_cells() {
     const auto b = row_of.find(fact->what.substr(fact::kPath.size()));
     const auto* const found = std::find(kClasses.begin(), kClasses.end(), fact->value);
     if (a == row_of.end() || b == row_of.end() || found == kClasses.end()) continue;
+    if (view_.first(fact->subject, fact->what) != fact) continue;  // another matrix contradicts
     const auto level = static_cast<std::size_t>(found - kClasses.begin());
     cells_.push_back({a->second, b->second, level, fact});
   }
@@ -143,13 +144,19 @@ void MatrixTree::join_numa_nodes() {
   }
 }
 
+/// Of cells whose classes are alike the first.
 void MatrixTree::report() {
+  std::map<std::pair<std::size_t, std::size_t>, std::size_t> alike;  // by both classes
   for (const Cell& cell : cells_) {
     std::size_t level = kSwitch;
     while (level < kNothing && levels_.at(level).of(cell.a) != levels_.at(level).of(cell.b)) {
       ++level;
     }
     if (level == cell.level) continue;
+    if (!alike.emplace(std::pair(level, cell.level), conflicts_.size()).second) {
+      ++conflicts_[alike[{level, cell.level}]].alike;
+      continue;
+    }
     const std::string what = rows_[cell.a] + " and " + rows_[cell.b] + " by topo -m's other cells";
     Conflict& conflict = conflicts_.emplace_back();
     conflict.what = what;
