@@ -43,6 +43,39 @@ TEST(EvidenceText, PrefixesOfCollectorsAreTakenAway) {
   }
 }
 
+/// With blanks before every line, as a page has a block of code.
+std::string indented(const std::string& text) { return prefixed(text, "    "); }
+
+// The file has lines of its own, so not all begin with blanks.
+TEST(EvidenceText, BlocksOfAMixedFileMayBeIndented) {
+  const std::string lspci =
+      "17:00.0 3D controller: NVIDIA Corporation GA100 [A100 PCIe 80GB] (rev a1)\n"
+      "\tLnkCap: Port #0, Speed 16GT/s, Width x16\n";
+  const std::string tree =
+      "-[0000:00]-+-01.0-[17]----00.0  NVIDIA Corporation GA100\n"
+      "           \\-02.0-[19]----00.0  Mellanox MT28908\n";
+  const std::string ethtool = "# ethtool -S output\nNIC statistics:\n     rx_prio3_pause: 41927\n";
+  const std::string modules = "Module                  Size  Used by\ngdrdrv    24576  0\n";
+  const std::string query =
+      "==============NVSMI LOG==============\nAttached GPUs             : 1\n"
+      "GPU 00000000:18:00.0\n    Product Name              : NVIDIA H100 80GB HBM3\n";
+  const std::string table =
+      "| NVIDIA-SMI 570.124.06   Driver Version: 570.124.06   |\n"
+      "|   3  NVIDIA H20      Off |   00000000:1a:00.0 Off |   Off |\n";
+  const Evidence evidence =
+      evidence_of("My machine:\n\n" + indented(lspci) + "its tree:\n\n" + indented(tree) +
+                  "and:\n\n" + indented(ethtool) + "\n" + indented(modules) + "so\n" +
+                  indented(query) + "or\n" + indented(table));
+  EXPECT_EQ(said(evidence, "0000:17:00.0", fact::kClass), "0302");
+  EXPECT_EQ(said(evidence, "0000:17:00.0", fact::kWidth), "16");
+  EXPECT_EQ(said(evidence, "0000:19:00.0", fact::kParent), "0000:00:02.0");
+  EXPECT_EQ(said(evidence, "netdev at f:12", "counter rx_prio3_pause"), "41927");
+  EXPECT_EQ(said(evidence, "host", "module gdrdrv"), "loaded");
+  EXPECT_EQ(said(evidence, "host", "module list"), "complete");
+  EXPECT_EQ(said(evidence, "0000:18:00.0", fact::kProduct), "NVIDIA H100 80GB HBM3");
+  EXPECT_EQ(said(evidence, "gpu3", fact::kBusId), "0000:1a:00.0");
+}
+
 // Nearly all lines are of ports then.
 TEST(EvidenceText, PortsOfIbnetdiscoverAreNoRanks) {
   std::string text;

@@ -310,13 +310,13 @@ void read_lsmod(const EvidenceSection& section, Facts& facts) {
       "nvidia",    "nvidia_peermem", "nv_peer_mem", "nvidia_fs", "gdrdrv",
       "mlx5_core", "mlx5_ib",        "efa",         "nouveau"};
   for (const EvidenceLine& line : section.lines) {
-    const std::string_view name = Scan(line.text).word();
+    const std::string_view name = Scan(line.text).blanks().word();
     if (std::find(kModules.begin(), kModules.end(), name) == kModules.end()) continue;
     facts.add(section.fact(line, "host", std::string(fact::kModule) + std::string(name), "loaded"));
   }
   // What `grep` left of it does not say which modules are not loaded.
   const EvidenceLine& first = section.lines.front();
-  if (first.text.starts_with("Module")) {
+  if (without_blanks(first.text).starts_with("Module")) {
     facts.add(section.fact(first, "host", std::string(fact::kModule) + "list", "complete"));
   } else {
     facts.add(section.fact(first, "host", std::string(fact::kLog) + "modules", "lines of a list"));
@@ -354,7 +354,7 @@ void read_cpuinfo(const EvidenceSection& section, Facts& facts) {
 /// "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04 ...".
 void read_driver_version(const EvidenceSection& section, Facts& facts) {
   for (const EvidenceLine& line : section.lines) {
-    if (!line.text.starts_with("NVRM version:")) continue;
+    if (!without_blanks(line.text).starts_with("NVRM version:")) continue;
     read_driver(section, line, line.text, facts);
   }
 }

@@ -94,7 +94,7 @@ class LspciReader {
 
   void read() {
     for (const EvidenceLine& line : section_.lines) {
-      const EvidenceKindText* const begun = evidence_begun_by(line.text);
+      const EvidenceKindText* const begun = evidence_begun_by(without_blanks(line.text));
       if (begun != nullptr && begun->kind == EvidenceKind::kLspci) {
         begin_function(line);
       } else if (!id_.empty()) {
@@ -149,7 +149,7 @@ void LspciReader::end_function() {
 
 void LspciReader::begin_function(const EvidenceLine& line) {
   end_function();
-  Scan scan(line.text);
+  Scan scan(without_blanks(line.text));  // a page's block of code may be indented
   id_ = bus_id_of(scan.word());
   in_control_ = false;
   is_gpu_ = false;

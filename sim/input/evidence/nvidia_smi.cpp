@@ -99,7 +99,7 @@ void number_gpus(const EvidenceSection& section, const std::vector<ListedGpu>& g
 /// "|   0  NVIDIA H100 80GB HBM3   On  |   00000000:19:00.0 Off |  0 |".
 void read_nvidia_smi(const EvidenceSection& section, Facts& facts) {
   for (const EvidenceLine& line : section.lines) {
-    Scan scan(line.text);
+    Scan scan(without_blanks(line.text));
     if (Scan driver(line.text); driver.skip_to("Driver Version: ")) {
       facts.add(section.fact(line, "host", std::string(fact::kVersion) + "NVIDIA driver",
                              std::string(driver.word())));
@@ -126,12 +126,14 @@ void read_nvidia_smi_query(const EvidenceSection& section, Facts& facts) {
     std::string_view text;
   };
   std::vector<Heading> headings;
+  const std::size_t margin =
+      section.lines.front().text.find_first_not_of(' ');  // of a page's block
   for (const EvidenceLine& line : section.lines) {
     const std::size_t indent = line.text.find_first_not_of(' ');
     if (indent == std::string_view::npos) continue;
     const std::string_view text = without_blanks(line.text);
     Scan scan(text);
-    if (indent == 0 && scan.skip("GPU ")) {
+    if (indent <= margin && scan.skip("GPU ")) {
       const std::string id = bus_id_of(scan.word());
       if (id.empty()) continue;
       gpus.push_back({line, id});

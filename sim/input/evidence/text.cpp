@@ -65,7 +65,7 @@ Echoed echoed(std::string_view line) {
     // A heading, "# ethtool -S output", not a root's prompt: it has more words, or its own.
     const std::string_view more = ethtool.blanks().rest();
     const bool has_more = !more.empty() && std::isalpha(static_cast<unsigned char>(more[0])) != 0;
-    const bool is_word = line.starts_with("#") &&
+    const bool is_word = without_blanks(line).starts_with("#") &&
                          name.find_first_of("0123456789") == std::string_view::npos &&
                          (has_more || name == "output" || name == "statistics");
     return {EvidenceKind::kEthtoolStatistics, is_word ? std::string_view{} : name};
