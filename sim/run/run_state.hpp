@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -19,6 +20,13 @@ struct Token {
   std::int64_t amount{0};  ///< bytes, or requests that a completion tells of
   std::uint32_t tag{0};
   std::uint32_t program{kNoIndex};  ///< that serves it
+  std::uint32_t came{kNoIndex};     ///< among ActorState::arrived
+};
+
+/// A token that found its proxy thread at work: what led to it, and when it came.
+struct Came {
+  PathRef path;
+  Time at;
 };
 
 /// Suspends an actor until it is woken.
@@ -50,6 +58,11 @@ struct ActorState {
   std::vector<Token> round{};  ///< taken from there, to be served now, the last one first
   bool serves{false};
   bool works_in_rounds{false};
+  std::vector<Came> arrived{};  ///< tokens that found it at work, for the next round
+  std::vector<Came> serving{};  ///< those of this round
+  /// When it looked at all its operations, for this round and for the one before.
+  std::pair<Time, Time> looked{};
+  std::pair<Time, Time> looked_before{};
   bool is_waiting{false};
   Time waits_since{};
   Time begun{};  ///< what it does
@@ -58,6 +71,14 @@ struct ActorState {
   std::int64_t amount{0};
   std::uint32_t tag{0};
   std::uint32_t count{1};
+
+  /// For how long it has looked since something came, which the last round did not find.
+  Duration looked_since(Time came) const {
+    const Time since = std::max(came, looked_before.first);
+    const Duration before =
+        looked_before.second > since ? looked_before.second - since : Duration{};
+    return before + (looked.second - looked.first);
+  }
 
   void take(const Token& token) {
     amount = token.amount;
@@ -97,6 +118,23 @@ struct Job {
   Time last_served{};                     ///< when the last token of a flag had been served
   std::optional<Time> lap{};              ///< when the plan's `lap` got its last token
   PathRef last_path{};
+};
+
+/// A transfer or message under way, or a token in a lag. Pooled; the index is the transport's
+/// tag.
+struct Pending {
+  PathRef path;
+  Job* job{nullptr};
+  std::int64_t amount{0};
+  const Instruction* move{nullptr};  ///< none: a message or a token
+  Time posted{};                     ///< of a message
+  std::uint32_t owner{0};            ///< actor of a move, queue pair of a message, flag of a token
+  LagIndex lag{kNoIndex};            ///< of a token
+  std::uint32_t tag{0};              ///< of a token
+  std::uint32_t told{0};             ///< requests that a message's completion tells of
+  std::uint32_t copies{1};           ///< of what moves it
+  Verb verb{Verb::kWrite};
+  std::uint8_t open{1};  ///< of a message: how often it will be heard of, but for on_sent
 };
 
 }  // namespace weft::run_state

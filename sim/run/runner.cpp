@@ -19,8 +19,10 @@ using Kind = Instruction::Kind;
 using OnTransfers = std::function<void(std::uint64_t)>;
 
 using run_state::ActorState;
+using run_state::Came;
 using run_state::FlagState;
 using run_state::Job;
+using run_state::Pending;
 using run_state::QueuePairState;
 using run_state::Suspended;
 using run_state::Token;
@@ -105,23 +107,6 @@ class Runner::Engine final : private TransportSink, private EventTarget {
     return out;
   }
 
-  /// A transfer or message under way, or a token in a lag. Pooled; the index is the transport's
-  /// tag.
-  struct Pending {
-    PathRef path;
-    Job* job{nullptr};
-    std::int64_t amount{0};
-    const Instruction* move{nullptr};  ///< none: a message or a token
-    Time posted{};                     ///< of a message
-    std::uint32_t owner{0};   ///< actor of a move, queue pair of a message, flag of a token
-    LagIndex lag{kNoIndex};   ///< of a token
-    std::uint32_t tag{0};     ///< of a token
-    std::uint32_t told{0};    ///< requests that a message's completion tells of
-    std::uint32_t copies{1};  ///< of what moves it
-    Verb verb{Verb::kWrite};
-    std::uint8_t open{1};  ///< of a message: how often it will be heard of, but for on_sent
-  };
-
   void add_flags(Job& job) {
     const std::vector<std::uint32_t> servers = servers_of_flags(*job.plan);
     const std::vector<std::uint32_t> joins = joins_of_flags(*job.plan);
@@ -190,6 +175,7 @@ class Runner::Engine final : private TransportSink, private EventTarget {
         const Token token = self.round.back();
         self.round.pop_back();
         self.take(token);
+        follow_token(job, self, index, token);
         number = token.program;
       }
       const Program& program = job.programs[number];
@@ -266,7 +252,21 @@ class Runner::Engine final : private TransportSink, private EventTarget {
       if (was_idle) work = Duration::from_ns(work.as_ns() / 2);
       self.path = paths_.extend(std::move(self.path), job.lags[round].cause, work);
     }
+    self.arrived.swap(self.serving);
+    self.arrived.clear();
+    self.looked_before = std::exchange(self.looked, {events_.now(), events_.now() + work});
     return work;
+  }
+
+  /// Who looks again and again is never idle, so that its own path never ends. A token that has
+  /// waited for looks more than for work leads to what is done for it itself.
+  void follow_token(const Job& job, ActorState& self, ActorIndex actor, const Token& token) {
+    const LagIndex round = job.plan->actors[actor].round;
+    if (token.came == kNoIndex || round == kNoIndex) return;
+    Came came = std::move(self.serving[token.came]);
+    const Duration waited = events_.now() - came.at;
+    if (self.looked_since(came.at) * 2 < waited) return;
+    self.path = paths_.extend(std::move(came.path), job.lags[round].cause, waited);
   }
 
   void begin_wait(ActorState& self) {
@@ -434,7 +434,13 @@ class Runner::Engine final : private TransportSink, private EventTarget {
     const bool is_served = flag.server != kNoIndex;
     const ActorIndex actor = is_served ? job.programs[flag.server].actor : flag.waiter;
     Mailbox<Token>& box = is_served ? job.actors[actor].inbox : flag.tokens;
-    if (box.is_awaited()) follow(job, job.actors[actor], path, lag);
+    ActorState& self = job.actors[actor];
+    if (box.is_awaited()) {
+      follow(job, self, path, lag);
+    } else if (is_served && self.works_in_rounds) {
+      token.came = static_cast<std::uint32_t>(self.arrived.size());
+      self.arrived.push_back({behind(job, path, lag), events_.now()});
+    }
     box.push(token);
   }
 
@@ -445,19 +451,19 @@ class Runner::Engine final : private TransportSink, private EventTarget {
     std::size_t& missing = job.missing[flag.join];
     if (--missing > 0) return;
     const Join& join = job.plan->joins[flag.join];
-    PathRef until = path;
-    if (lag != kNoIndex) {
-      until = paths_.extend(std::move(until), job.lags[lag].cause, job.lags[lag].time);
-    }
+    const PathRef until = behind(job, path, lag);
     for (const FlagIndex f : join.from) missing += --job.flags[f].joining == 0 ? 1 : 0;
     for (const Join::To& to : join.to) raise(job, to.flag, to.lag, {}, until);
   }
 
   void follow(const Job& job, ActorState& actor, const PathRef& path, LagIndex lag) {
-    if (actor.waits_since == events_.now()) return;
-    actor.path = path;
-    if (lag == kNoIndex) return;
-    actor.path = paths_.extend(std::move(actor.path), job.lags[lag].cause, job.lags[lag].time);
+    if (actor.waits_since != events_.now()) actor.path = behind(job, path, lag);
+  }
+
+  /// What led to the end of a lag, which may be none.
+  PathRef behind(const Job& job, const PathRef& path, LagIndex lag) {
+    if (lag == kNoIndex) return path;
+    return paths_.extend(path, job.lags[lag].cause, job.lags[lag].time);
   }
 
   void on_sent(std::uint64_t tag, bool queued, std::span<const Segment> segments) override {

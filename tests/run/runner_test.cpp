@@ -366,6 +366,44 @@ TEST(Runner, AProxyThreadWorksInRounds) {
   EXPECT_EQ(done_after(4), Duration::ns(50 + 20 + 3 * 300 + 40 + 300));
 }
 
+// A proxy with many operations is never idle: it looks at all of them again and again, 400 ns each
+// time, as ticks come that take it 10 ns each. What comes at 50 + 2000 is seen a look or two later
+// because it came then, not because the proxy looked before. Where a token takes it 300 ns, what
+// it did before is why the last one waits.
+TEST(Runner, WhatWaitsToBeLookedAtIsFollowedBack) {
+  const auto run_with = [](std::int64_t work_ns) {
+    Plan plan;
+    const LagIndex tick = lag(plan, "tick", 100);
+    const LagIndex far = lag(plan, "far", 2000);
+    const FlagIndex work = flag(plan);
+    const FlagIndex done = flag(plan);
+    constexpr int kTicks = 18;
+    Program& ticker = add_program(plan);
+    for (int i = 0; i < kTicks; ++i) {
+      ticker.compute(tick);
+      ticker.signal(work);
+    }
+    Program& late = add_program(plan);
+    late.compute(far);
+    late.signal(work);
+    add_program(plan).wait(done, kTicks + 1);
+    Program served;
+    served.actor = static_cast<ActorIndex>(plan.actors.size());
+    served.serves = work;
+    served.compute(lag(plan, "works", work_ns));
+    served.signal(done);
+    plan.actors.push_back({Actor::Kind::kProxyThread, {}, 0, lag(plan, "looks", 400)});
+    plan.programs.push_back(served);
+    return run(plan);
+  };
+  const Ran looked = run_with(10);
+  EXPECT_EQ(looked.causes.at("far"), Duration::ns(2000));
+  EXPECT_LT(looked.causes.at("looks"), Duration::ns(1000));
+  const Ran worked = run_with(300);
+  EXPECT_EQ(worked.causes.count("far"), 0U);
+  EXPECT_GE(worked.causes.at("works"), Duration::ns(18 * 300));
+}
+
 // A token that finds its proxy idle passes as it would pass a lag of the same time.
 TEST(Runner, AnIdleActorIsALag) {
   for (const std::int64_t gap : {300, 400}) {
