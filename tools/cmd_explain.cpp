@@ -81,16 +81,22 @@ ExplainAsked asked_of(const ExplainArguments& arguments, const Stop* stop) {
 void run(const ExplainArguments& arguments) {
   const Stopping stopping(arguments.time_limit);
   Explained verdict{};
+  bool was_stopped = false;
+  bool has_failed = false;
   try {
     explain_asked(asked_of(arguments, stopping.stop()), [&](const ExplainView& view) {
       verdict = view.explanation.verdict;
+      was_stopped = view.explanation.was_stopped;
+      has_failed = view.has_failed;
       if (arguments.json != "-") std::cout << explain_text(view) << std::flush;
       if (!arguments.json.empty()) write_text_file(arguments.json, explain_json(view).dump());
     });
   } catch (const Stopped&) {
     throw Stopped(stopping.by() + " before all causes were predicted; nothing is written");
   }
+  if (was_stopped) throw Stopped(stopping.by() + " before pairs of causes were predicted");
   if (verdict != Explained::kNotSlower) throw FaultFound("the run is slower than it should be");
+  if (has_failed) throw FaultFound("the run failed by its own word");
 }
 
 }  // namespace
@@ -115,8 +121,10 @@ void add_explain_command(CommandLine& line) {
                       "a parameter of the healthy machine, KEY=VALUE with its unit; repeatable");
   command.option("--params", arguments->params, kParamsHelp)
       .output("--json", arguments->json, "write the result as JSON; '-' is standard output")
-      .option("--time-limit", arguments->time_limit,
-              "end after this time, such as 30s; nothing is written then (exit 130)")
+      .option(
+          "--time-limit", arguments->time_limit,
+          "end after this time, such as 30s, with what single causes explain if they are predicted "
+          "by then (exit 130)")
       .example("weft explain slow.txt healthy.txt --machine topologies/hgx-h100-8nic.yaml")
       .action([arguments, command] {
         arguments->before_evidence = command.arguments_before("--evidence");

@@ -358,6 +358,16 @@ std::string points_text(const ExplainView& view) {
   return out;
 }
 
+/// Whether what each of the first answers explains is too much or too little.
+bool fits_badly(const ExplainView& view) {
+  const std::vector<Answer>& answers = view.explanation.answers;
+  const auto alike = static_cast<std::ptrdiff_t>(view.explanation.alike);
+  return std::none_of(answers.begin(), answers.begin() + alike, [](const Answer& answer) {
+    const Match& match = answer.best().match;
+    return match.low <= 1 && 1 <= match.high;
+  });
+}
+
 std::string answers_text(const ExplainView& view) {
   const Explanation& explanation = view.explanation;
   std::string out;
@@ -376,6 +386,11 @@ std::string answers_text(const ExplainView& view) {
         "machine (--evidence),\nmore sizes, another operation, or a run over the other memory "
         "path\n",
         explanation.alike);
+  }
+  if (explanation.verdict == Explained::kExplained && has_share(view) && fits_badly(view)) {
+    out +=
+        "Of none of them is the whole gap within the interval: it is another amount, or another "
+        "cause\n";
   }
   return out;
 }
@@ -408,6 +423,12 @@ std::string rest_text(const ExplainView& view) {
   if (!cannot.empty()) {
     out += fmt::format("not predicted: {} variants, of the first: {}\n", cannot.size(),
                        one_line(cannot.front().why));
+  }
+  if (view.explanation.was_stopped) {
+    out += "stopped before pairs of causes were predicted\n";
+  } else if (view.explanation.pairs_left > 0) {
+    out += fmt::format("of {} pairs of causes {} were left out, for the time that they take\n",
+                       view.explanation.pairs, view.explanation.pairs_left);
   }
   out += "not looked at:\n";
   for (const NotLookedAt& each : not_looked_at()) {
@@ -445,7 +466,9 @@ std::string last_line(const ExplainView& view) {
     case Explained::kNone:
       return fmt::format(
           "none of these explains it: {}{}\n", of,
-          explanation.pairs == 0 ? "" : fmt::format(", nor {} pairs of them", explanation.pairs));
+          explanation.pairs == 0
+              ? ""
+              : fmt::format(", nor {} pairs of them", explanation.pairs - explanation.pairs_left));
     case Explained::kExplained:
       return fmt::format("explained by {}: {} of {} answers are alike ({})\n",
                          explanation.two_at_once ? "two causes at once" : "one cause",

@@ -64,11 +64,24 @@ CasePredictor::CasePredictor(MachineCase what, const std::vector<const Change*>&
   }
 }
 
-std::string CasePredictor::path_taken(Op op) const {
-  if (is_staged_) return std::string(memory_path_name(MemoryPath::kHostStaged));
+/// The one that was asked for, or that NCCL takes.
+std::vector<std::string> CasePredictor::paths(const CaseRequest& request, Op op) const {
+  if (!request.path.empty()) return {request.path};
   const NcclRun* const decided = prepared_->decided();
-  return std::string(
-      memory_path_name(decided == nullptr ? MemoryPath::kGdr : decided->taken(op).path));
+  const MemoryPath path = is_staged_           ? MemoryPath::kHostStaged
+                          : decided == nullptr ? MemoryPath::kGdr
+                                               : decided->taken(op).path;
+  return {std::string(memory_path_name(path))};
+}
+
+double CasePredictor::seconds(const CaseRequest& request, Bytes size) {
+  if (prepared_ == nullptr) return 0;
+  try {
+    const Op op = parse_op(request.op);
+    return prepared_->seconds(op, size, paths(request, op));
+  } catch (const InputError&) {
+    return 0;  // predict() says why not
+  }
 }
 
 CasePrediction CasePredictor::predict(const CaseRequest& request) {
@@ -77,8 +90,7 @@ CasePrediction CasePredictor::predict(const CaseRequest& request) {
   if (prepared_ == nullptr) return out;
   try {
     const Op op = parse_op(request.op);
-    RunResult run =
-        prepared_->run(op, request.sizes, {request.path.empty() ? path_taken(op) : request.path});
+    RunResult run = prepared_->run(op, request.sizes, paths(request, op));
     if (!run.not_run.empty()) throw Stopped("stopped");
     out.rows = std::move(run.rows);
     out.notes = std::move(run.notes);

@@ -77,9 +77,11 @@ class CasePredictor {
 
   /// Throws Stopped.
   CasePrediction predict(const CaseRequest& request);
+  /// How long predict() takes for one size on one core, s, by estimate; 0 if there is a why_not.
+  double seconds(const CaseRequest& request, Bytes size);
 
  private:
-  std::string path_taken(Op op) const;
+  std::vector<std::string> paths(const CaseRequest& request, Op op) const;
 
   bool is_staged_;
   Scenario scenario_;

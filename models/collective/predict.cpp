@@ -74,6 +74,12 @@ PlanSize size_of(const RowTask& task, const Machine& machine, const Schedules& s
   return out;
 }
 
+/// Whether a hash lays each connection on one of equal ways, so that nothing stands for others.
+bool is_drawn(const Ready& ready) {
+  return ready.options.fidelity == Fidelity::kFluid &&
+         ready.machine.routing().decides(ready.machine.fabric());
+}
+
 /// Refuses what would run for hours or fill the memory: a ring's work and an all-to-all's
 /// connections grow with the square of the ranks. What folding saves is not counted.
 void refuse_endless(const Ready& ready, const std::vector<RowTask>& tasks) {
@@ -85,18 +91,14 @@ void refuse_endless(const Ready& ready, const std::vector<RowTask>& tasks) {
     if (!long_run && size.connections <= kMostConnections) continue;
     throw TooLarge(fmt::format(
         "{}: about {:.1e} {} for {} of {} on {} GPUs, more than {:.0e}; take fewer nodes or "
-        "sizes{}",
+        "sizes{}{}",
         fabric.spec().file, long_run ? transfers : size.connections,
         long_run ? "transfers" : "connections", op_name(task.op), format_size(task.bytes),
         fabric.count(DeviceKind::kGpu) * fabric.nodes(),
         long_run ? kMostTransfers : kMostConnections,
-        task.bytes == ready.options.timeline_of ? ", or a smaller one for the timeline" : ""));
+        task.bytes == ready.options.timeline_of ? ", or a smaller one for the timeline" : "",
+        is_drawn(ready) ? ", or wire.routing=spread, by which some ranks stand for many" : ""));
   }
-}
-
-bool is_drawn(const Ready& ready) {
-  return ready.options.fidelity == Fidelity::kFluid &&
-         ready.machine.routing().decides(ready.machine.fabric());
 }
 
 double seconds_of(const Ready& ready, const RowTask& task) {
@@ -105,13 +107,17 @@ double seconds_of(const Ready& ready, const RowTask& task) {
   return is_drawn(ready) ? whole_seconds(size, launches, false) : task_seconds(size, launches);
 }
 
-/// Says how long it will take where every rank is simulated, if that is long.
-void tell_drawn(const Ready& ready, const std::vector<RowTask>& tasks) {
+/// Says how long it will take, if that is long.
+void tell_long(const Ready& ready, const std::vector<RowTask>& tasks) {
   const auto& tell = ready.options.on_estimate;
-  if (!tell || !is_drawn(ready)) return;
+  if (!tell) return;
   double seconds = 0;
   for (const RowTask& task : tasks) seconds += seconds_of(ready, task);
   if (seconds < kLongRun) return;
+  if (!is_drawn(ready)) {
+    return tell(
+        fmt::format("up to about {}: less where much of it is alike", of_one_core(seconds)));
+  }
   tell(fmt::format(
       "about {}: every rank is simulated, as a hash lays each connection on one of equal ways "
       "(wire.routing=ecmp); with wire.routing=spread, which lays all alike, some stand for many",
@@ -330,6 +336,26 @@ std::vector<RowTask> Prepared::tasks_of(Op op, const std::vector<Bytes>& sizes,
   return tasks;
 }
 
+void Prepared::find_stand_ins(Samples& samples, std::vector<RowTask>& tasks) const {
+  if (options_.fidelity != Fidelity::kFluid || !options_.folds) return;
+  for (RowTask& task : tasks) {
+    if (task.bytes == options_.timeline_of) continue;
+    task.stand_in = samples.of(task.op, task.bytes, task.path);
+  }
+}
+
+double Prepared::seconds(Op op, Bytes bytes, const std::vector<std::string>& memory_paths) {
+  std::vector<std::string> notes;  // run() tells them
+  std::vector<RowTask> tasks = tasks_of(op, {bytes}, memory_paths, notes);
+  Samples samples(machine_, parts_, schedules_, asked_.env, asked_.version, decided_);
+  find_stand_ins(samples, tasks);
+  SampleRuns runs;
+  const Ready ready{machine_, schedules_, options_, runs};
+  double out = 0;
+  for (const RowTask& task : tasks) out += seconds_of(ready, task);
+  return out;
+}
+
 void Prepared::refuse(const Ready& ready, const std::vector<RowTask>& tasks,
                       std::vector<std::string>& notes) const {
   refuse_endless(ready, tasks);
@@ -338,7 +364,7 @@ void Prepared::refuse(const Ready& ready, const std::vector<RowTask>& tasks,
   } else {
     refuse_faults(machine_);
     add_packets_note(asked_.settings, notes);
-    tell_drawn(ready, tasks);
+    tell_long(ready, tasks);
   }
 }
 
@@ -355,12 +381,7 @@ RunResult Prepared::run(Op op, const std::vector<Bytes>& sizes,
   }
   refuse_no_choice(schedules_, tasks, asked_.settings, asked_.env_place);
   Samples samples(machine_, parts_, schedules_, asked_.env, asked_.version, decided_);
-  if (options_.fidelity == Fidelity::kFluid && options_.folds) {
-    for (RowTask& task : tasks) {
-      if (task.bytes == options_.timeline_of) continue;
-      task.stand_in = samples.of(task.op, task.bytes, task.path);
-    }
-  }
+  find_stand_ins(samples, tasks);
   const bool runs_few = std::ranges::any_of(tasks, [&](const RowTask& task) {
     const std::optional<SampleRun>& first = task.stand_in.first;
     return first && first->sample->fabric.nodes() < fabric_.nodes();

@@ -27,6 +27,9 @@ class Prepared {
   /// What predict() gives of these. Memory paths: "gdr", "host-staged", "nccl". Throws as it does.
   RunResult run(Op op, const std::vector<Bytes>& sizes,
                 const std::vector<std::string>& memory_paths);
+  /// How long the rows of one size take on one core, s, within a factor of three or so; by no
+  /// clock.
+  double seconds(Op op, Bytes bytes, const std::vector<std::string>& memory_paths);
   /// What NCCL decides where GPUDirect RDMA is allowed; nullptr with weft's simple rules.
   const NcclRun* decided() const { return decided_.of(MemoryPath::kGdr); }
 
@@ -38,6 +41,8 @@ class Prepared {
   std::vector<RowTask> tasks_of(Op op, const std::vector<Bytes>& sizes,
                                 const std::vector<std::string>& memory_paths,
                                 std::vector<std::string>& notes);
+  /// Of what need not run whole on the fluid transport.
+  void find_stand_ins(Samples& samples, std::vector<RowTask>& tasks) const;
   void refuse(const Ready& ready, const std::vector<RowTask>& tasks,
               std::vector<std::string>& notes) const;
 

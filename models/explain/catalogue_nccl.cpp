@@ -1,5 +1,6 @@
 // Causes in NCCL's environment and release, and in how it is launched.
 #include <array>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -81,14 +82,17 @@ Variants hca(const Site& site) {
   Variants out = variable(site, "NCCL_IB_HCA", {});
   const Site::Devices& nics = site.nics();
   if (nics.size() < 2) return out;
-  std::vector<std::string> half;
   std::vector<std::string> near;
   for (std::size_t i = 0; i < nics.size(); ++i) {
-    if (i % 2 == 0) half.push_back(nics[i]->name);
     if (site.root(*nics[i]) == site.root(*nics.front())) near.push_back(nics[i]->name);
   }
   out.push_back(takes({nics.front()->name}, "one NIC only"));
-  if (half.size() > 1) out.push_back(takes(half, "every second NIC"));
+  for (const auto& [every, where] : {std::pair{2U, "every second NIC"}, {4U, "every fourth NIC"}}) {
+    if (nics.size() <= every) continue;
+    std::vector<std::string> some;
+    for (std::size_t i = 0; i < nics.size(); i += every) some.push_back(nics[i]->name);
+    out.push_back(takes(some, where));
+  }
   if (near.size() > 1 && near.size() < nics.size()) {
     out.push_back(takes(near, "the NICs of one socket"));
   }
@@ -143,8 +147,10 @@ Variants times(const Site& site, const std::string& key, const std::string& what
   return out;
 }
 
+/// What is faster than a launch takes as long as it does, so a curve is near that of an amount near
+/// its own only.
 Variants host_launch(const Site& site) {
-  return times(site, "nccl.host_launch", "a launch takes", {3, 10});
+  return times(site, "nccl.host_launch", "a launch takes", {2, 3, 5, 7, 10, 15, 22, 33});
 }
 
 Variants proxy(const Site& site) {

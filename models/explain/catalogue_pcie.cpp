@@ -443,6 +443,10 @@ Variants ports_down(const Site& site) {
   if (n > 2) {
     out.push_back(
         {"every second NIC", "down", taken_off(nics, [](std::size_t i) { return i % 2 == 1; })});
+    if (n > 4) {
+      out.push_back({"all but every fourth NIC", "down",
+                     taken_off(nics, [](std::size_t i) { return i % 4 != 0; })});
+    }
     out.push_back({fmt::format("all NICs but {}", nics.front()->name), "down",
                    taken_off(nics, [](std::size_t i) { return i > 0; })});
   }

@@ -16,6 +16,7 @@ namespace {
 constexpr std::int64_t kLeastPlateau = 1LL << 30;
 constexpr std::int64_t kPlateauOfRank = 64LL << 20;
 constexpr const char* kWho = "explain";
+constexpr double kMachineOfGpu = 0.01;  // s: a node's machine and NCCL's decisions, for each GPU
 
 /// Points of one operation and path, with the sizes that are predicted for them.
 struct Series {
@@ -70,17 +71,21 @@ Effects::Effects(const MachineCase& healthy, const CaseContext& context,
       suspects_{std::move(suspects)},
       threads_{threads},
       stop_{stop} {
-  std::size_t gpus = 0;
-  for (const DeviceSpec& device : healthy.spec.node.devices) {
-    gpus += device.kind == DeviceKind::kGpu ? context.nodes : 0U;
-  }
-  plateau_ = std::max(kLeastPlateau, kPlateauOfRank * static_cast<std::int64_t>(gpus));
+  const std::ptrdiff_t gpus =
+      std::ranges::count(healthy.spec.node.devices, DeviceKind::kGpu, &DeviceSpec::kind);
+  plateau_ = std::max(kLeastPlateau, kPlateauOfRank * gpus * context.nodes);
   std::vector<std::size_t> all(points_.size());
   std::iota(all.begin(), all.end(), std::size_t{0});
   CasePredictor predictor(healthy, {}, context, kWho, threads, stop);
   Times whole = times(predictor, all, std::numeric_limits<std::int64_t>::max());
   if (!whole.why_not.empty()) throw InputError(whole.why_not);
   healthy_us_ = std::move(whole.us);
+  for (const Series& series : series_of(points_, all, plateau_)) {
+    for (const auto& [point, size] : series.rows) {
+      seconds_.push_back(predictor.seconds(series.request, series.request.sizes[size]));
+    }
+  }
+  seconds_of_machine_ = kMachineOfGpu * static_cast<double>(gpus);
   notes_ = std::move(whole.notes);
   reference_us_ = healthy_us_;
   std::vector<std::size_t> larger;

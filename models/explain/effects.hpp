@@ -35,6 +35,10 @@ class Effects {
   const std::vector<Suspect>& suspects() const { return suspects_; }
   /// Microseconds by point, where nothing is wrong.
   const std::vector<double>& healthy_us() const { return healthy_us_; }
+  /// How long one more prediction of a point takes on one core, s, by estimate.
+  double seconds(std::size_t point) const { return seconds_[point]; }
+  /// And how long a machine and NCCL's decisions on it do.
+  double seconds_of_machine() const { return seconds_of_machine_; }
   /// What its prediction had to assume, leaves out or does otherwise than asked.
   const std::vector<std::string>& notes() const { return notes_; }
 
@@ -73,6 +77,8 @@ class Effects {
   const Stop* stop_;
   std::int64_t plateau_{0};
   std::vector<double> healthy_us_;
+  std::vector<double> seconds_;  ///< by point
+  double seconds_of_machine_{0};
   std::vector<std::string> notes_;
   std::vector<double> reference_us_;  ///< the same, larger sizes at plateau_
   mutable std::map<Together, Known> known_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -13,6 +14,7 @@
 
 #include "models/explain/part_matcher.hpp"
 #include "models/explain/prior.hpp"
+#include "sim/base/stop.hpp"
 
 namespace weft {
 namespace {
@@ -109,6 +111,37 @@ double log_sum(double a, double b) {
   return std::max(a, b) + std::log1p(std::exp(-std::abs(a - b)));
 }
 
+/// Time of one core that predictions may take, by estimate and by no clock, so that the same
+/// question has the same answer. Half of what is left goes to each point, all of it to the last.
+class TimeShare {
+ public:
+  TimeShare(const Effects& effects, double seconds)
+      : effects_{effects}, left_s_{seconds}, points_left_{effects.points().size()} {}
+
+  /// Leaves of `which`, likelier ones first, as many as can be predicted at the next point, a few
+  /// at least.
+  void cut(std::size_t point, std::vector<Together>& which) {
+    const bool is_first = points_left_ == effects_.points().size();
+    const double each_s =
+        effects_.seconds(point) + (is_first ? effects_.seconds_of_machine() : 0.0);
+    const double share_s = --points_left_ > 0 ? left_s_ / 2 : left_s_;
+    const double most = std::max(static_cast<double>(kLeaders), share_s / each_s);
+    while (static_cast<double>(which.size()) > most) {
+      effects_.forget(which.back());
+      which.pop_back();
+      ++left_out_;
+    }
+    left_s_ -= each_s * static_cast<double>(which.size());
+  }
+  std::size_t left_out() const { return left_out_; }
+
+ private:
+  const Effects& effects_;
+  double left_s_;
+  std::size_t points_left_;
+  std::size_t left_out_{0};
+};
+
 /// Finds causes, and pairs of them, without predicting each at all points.
 class Search {
  public:
@@ -131,6 +164,10 @@ class Search {
   /// Those that can be answers, at all points. Of each that suffices no other is left out that is
   /// not less likely by Thresholds::shown.
   std::vector<Combination> sufficient(std::vector<Together> which) const {
+    return sufficient(std::move(which), nullptr);
+  }
+  /// Of these, likelier ones first, those that there is time for.
+  std::vector<Combination> sufficient(std::vector<Together> which, TimeShare* time) const {
     std::vector<Combination> out;
     double best = -std::numeric_limits<double>::infinity();
     const auto take = [&](const std::vector<Together>& whole) {
@@ -142,6 +179,7 @@ class Search {
     };
     for (std::size_t n = 1; n < order_.size(); ++n) {
       const Points known = first(n);
+      if (time != nullptr) time->cut(order_[n - 1], which);
       effects_.predict(which, known);
       const PartMatcher part = at(known);
       drop(which, [&](const Together& each) {
@@ -159,7 +197,10 @@ class Search {
       }
       drop(which,
            [&](const Together& each) { return most(each) < best - std::log(thresholds_.shown); });
+      std::stable_sort(which.begin(), which.end(),
+                       [&](const Together& a, const Together& b) { return most(a) > most(b); });
     }
+    if (time != nullptr) time->cut(order_.back(), which);
     take(which);
     return out;
   }
@@ -182,9 +223,9 @@ class Search {
     return near;
   }
 
-  /// Pairs that are worth a prediction, by what their causes do alone at few points: the likeliest
-  /// as far as both together can be guessed from that, and the likeliest causes with each other
-  /// one, as two may do what neither does alone.
+  /// Pairs that are worth a prediction, likelier ones first, by what their causes do alone at few
+  /// points: the likeliest as far as both together can be guessed from that, and the likeliest
+  /// causes with each other one, as two may do what neither does alone.
   std::vector<Together> likely_pairs(const std::vector<Together>& singles) const {
     effects_.predict(singles, guessed_at());
     for (const Together& each : singles) effects_.forget(each);
@@ -193,15 +234,15 @@ class Search {
     for (const Together& each : singles) {
       if (is_known(each, guessed_at()) && is_effect(effect(each))) causes.push_back(each.front());
     }
-    const std::vector<Together> guessed = guessed_pairs(part, causes);
-    std::set<Together> out{guessed.begin(), guessed.end()};
+    std::vector<Together> out = guessed_pairs(part, causes);
+    std::set<Together> taken{out.begin(), out.end()};
     for (const std::size_t one : likeliest(part, causes)) {
       for (const std::size_t other : causes) {
         const Together pair{std::min(one, other), std::max(one, other)};
-        if (can_be_both(pair)) out.insert(pair);
+        if (can_be_both(pair) && taken.insert(pair).second) out.push_back(pair);
       }
     }
-    return {out.begin(), out.end()};
+    return out;
   }
 
   bool is_effect(const std::vector<double>& effect) const {
@@ -451,9 +492,18 @@ Explanation explain(const std::vector<double>& gaps, const Effects& effects,
     return each.match.tail >= thresholds.doubted && std::abs(each.match.off) < thresholds.off;
   });
   if (is_doubted) {
-    const std::vector<Together> pairs = search.likely_pairs(singles);
-    out.pairs = pairs.size();
-    for (Combination& each : search.sufficient(pairs)) all.push_back(std::move(each));
+    try {
+      std::vector<Together> pairs = search.likely_pairs(singles);
+      out.pairs = pairs.size();
+      TimeShare time(effects, thresholds.pair_seconds);
+      std::vector<Combination> both = search.sufficient(std::move(pairs), &time);
+      out.pairs_left = time.left_out();
+      all.insert(all.end(), std::make_move_iterator(both.begin()),
+                 std::make_move_iterator(both.end()));
+    } catch (const Stopped&) {
+      out.was_stopped = true;
+      out.pairs = 0;
+    }
   }
   drop_unlikely(thresholds.shown, all);
   out.verdict = all.empty() ? Explained::kNone : Explained::kExplained;

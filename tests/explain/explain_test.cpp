@@ -128,6 +128,25 @@ TEST(Explain, FindsTwoFaultsAtOnce) {
   EXPECT_TRUE(has_cause(made.answers.front(), effects, "host-launch"));
 }
 
+TEST(Explain, PairsThatTakeTooLongAreLeftOut) {
+  std::vector<double> gaps = small().effect(
+      {small().suspect("nic-rate", "25 %"), small().suspect("host-launch", "a launch takes 10")});
+  ErrorModel sharp = small().errors(true);
+  sharp.large = sharp.small = 0.01;
+  sharp.effect = 0.01;
+  const Explanation all = explain(gaps, small().effects(), sharp);
+  EXPECT_GT(all.pairs, 10U);
+  EXPECT_EQ(all.pairs_left, 0U);
+  Thresholds hurried;
+  hurried.pair_seconds = 0;
+  const Effects again(small().healthy(), small().context(), small().points(),
+                      small().effects().suspects(), 0, nullptr);
+  const Explanation few = explain(gaps, again, sharp, hurried);
+  EXPECT_EQ(few.pairs, all.pairs);
+  EXPECT_GT(few.pairs_left, few.pairs / 2);
+  EXPECT_LT(few.pairs_left, few.pairs) << "a few are predicted always";
+}
+
 TEST(Explain, EvidenceDecidesBetweenWhatIsAlike) {
   Case with(parse_topology(kSmallMachine, "small.yaml", make_catalog()), 2,
             points_at("allreduce", {1 << 20, 256 << 20}), {}, {},
