@@ -16,6 +16,7 @@
 #include "sim/input/scenario.hpp"
 #include "sim/input/topology_file.hpp"
 #include "sim/io/file.hpp"
+#include "sim/io/text_kind.hpp"
 #include "sim/io/yaml.hpp"
 #include "tools/answer.hpp"
 #include "tools/command_line.hpp"
@@ -63,6 +64,7 @@ void check(const std::string& file, const std::string& gpu) {
   const PartLibrary parts(catalog);
   Params params(catalog);
   const std::string text = read_text_file(file);
+  if (kind_of(text) != TextKind::kScenario) refuse_other_kind(text, file, TextKind::kTopology);
   if (has_key(text, file, {"prices"})) return check_prices(text, file);
   const bool scenario_file = has_key(text, file, {"scenario", "workload"});
   Scenario scenario;

@@ -11,9 +11,11 @@
 #include "sim/base/version.hpp"
 #include "sim/input/topology_file.hpp"
 #include "sim/io/file.hpp"
+#include "sim/io/text_kind.hpp"
 #include "sim/report/report_file.hpp"
 #include "sim/report/report_page.hpp"
 #include "sim/report/report_sweep.hpp"
+#include "sim/result/log_text.hpp"
 #include "tools/command_line.hpp"
 #include "tools/commands.hpp"
 #include "tools/report_template.hpp"
@@ -68,6 +70,9 @@ void write_report(const ReportArguments& arguments) {
   for (const std::string& file : arguments.results) {
     if (!seen.insert(file).second) throw InputError(file + ": given twice");
     const std::string text = read_text_file(file);
+    if (!is_sweep_table(text) && !is_json_object(text)) {
+      refuse_other_kind(text, file, TextKind::kResult);
+    }
     files.push(is_sweep_table(text) ? sweep_report_file(text, file)
                                     : report_file(Json::parse(text, file), file));
   }

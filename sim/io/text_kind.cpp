@@ -19,13 +19,14 @@ struct KindText {
   std::string_view readers;
 };
 constexpr std::array<KindText, 9> kKinds{
-    {{TextKind::kMeasured, "measured rows", "weft compare and weft calibrate read it"},
+    {{TextKind::kMeasured, "measured rows",
+      "weft compare, calibrate, explain and expect --measured read it"},
      {TextKind::kScenario, "a scenario", "weft run, step, traffic, sweep and check read it"},
      {TextKind::kTopology, "a topology", "weft show, check, nccl, perftest and copies read it"},
      {TextKind::kResult, "a result of weft run or weft nccl", "weft diff reads it"},
      {TextKind::kParameters, "a file of parameters", "--params reads it"},
      {TextKind::kTrace, "a verbs trace", "weft trace, replay and calibrate read it"},
-     {TextKind::kEvidence, "another tool's output", "weft import reads it"},
+     {TextKind::kEvidence, "another tool's output", "weft import and doctor read it"},
      {TextKind::kGate, "a gate's floors", "weft expect reads it"},
      {TextKind::kGraphs, "an NCCL graph file (<graphs>), the rings and trees that NCCL chose",
       "weft does not read it: NCCL_TOPO_DUMP_FILE writes the topology, which weft check and import "

@@ -395,10 +395,17 @@ class TableReader {
   std::vector<const MeasuredColumn*> columns_;  ///< the file's, in its order
 };
 
-/// Text whose first line has no comma is no table: what a tool printed, without what tells which.
+/// What other tools print of a machine is no table, nor is text whose first line has no comma: what
+/// a tool printed, without what tells which.
 void refuse_no_table(std::string_view text, const std::string& file) {
   text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
   const std::string_view line = trimmed(text.substr(0, text.find_first_of("\r\n")));
+  if (find_column(line.substr(0, line.find(','))) == nullptr &&
+      kind_of(without_prefixes(text, file)) == TextKind::kEvidence) {
+    throw InputError(file +
+                     ": is another tool's output without rows of nccl-tests, perftest or "
+                     "nvbandwidth; weft import and doctor read it");
+  }
   if (line.empty() || line.find(',') != std::string_view::npos) return;
   if (line.starts_with(kByteOrderMark) || find_column(line) != nullptr) return;
   if (line.find_first_of(";\t") != std::string_view::npos &&

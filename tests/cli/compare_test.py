@@ -105,7 +105,7 @@ class Compare(CliTest):
                          ["weft has no model of this test: device_local_copy"])
 
     def test_a_file_of_another_kind_names_the_right_command(self):
-        compares = "weft compare and weft calibrate read it"
+        compares = "weft compare, calibrate, explain and expect --measured read it"
         for arguments, expected in (
                 (["run", "log.txt"], "log.txt: is measured rows, not a scenario; " + compares),
                 (["show", "log.txt"], "log.txt: is measured rows, not a topology; " + compares),

@@ -93,7 +93,7 @@ class Import(CliTest):
                 (["import", "t.yaml"],
                  "t.yaml: is a topology, not another tool's output; weft show, check, nccl, perftest and copies read it"),
                 (["show", "topo-m-dgx-a100.txt"],
-                 "topo-m-dgx-a100.txt: is another tool's output, not a topology; weft import reads it")):
+                 "topo-m-dgx-a100.txt: is another tool's output, not a topology; weft import and doctor read it")):
             with self.subTest(arguments):
                 self.refused(arguments, expected)
 

@@ -592,7 +592,7 @@ class Diff(SweepDiffTest):
                      "and no log of NCCL")
         (self.here / "b.log").write_text("transport,op,bytes,us,ranks\nnvlink,allreduce,8,1,2\n")
         self.refused(["diff", "a.log", "b.log"], "b.log: is measured rows, not a result of weft run or weft nccl; "
-                     "weft compare and weft calibrate read it")
+                     "weft compare, calibrate, explain and expect --measured read it")
 
     def test_damaged_results_are_refused(self):
         self.ok("run", TINY, "--json", "a.json")
