@@ -144,14 +144,39 @@ std::string part_name(const PartLibrary& parts, const std::string& wanted) {
   return !known.contains(wanted) && known.contains(wanted + "-sxm") ? wanted + "-sxm" : wanted;
 }
 
-/// Puts another product in the place of a device, or of all of a kind. What the file says of the
-/// device itself (a trained width, a port's rate) stays.
+/// The tier of a network's switches of that name, or nullptr.
+NetworkTierSpec* tier_of(NetworkSpec& network, std::string_view name) {
+  if (network.kind <= NetworkSpec::Kind::kOneSwitch) return nullptr;
+  return name == "leaf"    ? &network.leaf
+         : name == "spine" ? &network.spine
+         : name == "core"  ? &network.core
+                           : nullptr;
+}
+
+/// Makes all of a network's switches another product, or those of one tier. Whether it has any.
+bool apply_part_of_switches(const std::string& scope, const std::string& part,
+                            const PartLibrary& parts, NetworkSpec& network) {
+  const std::string_view kind = device_kind_name(DeviceKind::kNetSwitch);
+  NetworkTierSpec* const tier = tier_of(network, scope);
+  if (tier == nullptr && (scope != kind || network.kind == NetworkSpec::Kind::kNone)) return false;
+  parts.values(part, kind, {});
+  if (tier != nullptr) {
+    tier->part = part;
+    return true;
+  }
+  network.part = part;
+  for (NetworkTierSpec* each : {&network.leaf, &network.spine, &network.core}) each->part.clear();
+  return true;
+}
+
+/// Puts another product in the place of a device, or of all of a kind, or of a network's switches.
+/// What the file says of the device itself (a trained width, a port's rate) stays.
 bool apply_part(const ScenarioSetting& setting, TopologySpec& spec, const ParamCatalog& catalog) {
   if (!setting.key.ends_with(kPart)) return false;
   const std::string scope = setting.key.substr(0, setting.key.size() - kPart.size());
   const PartLibrary parts(catalog);
   const std::string part = part_name(parts, setting.value);
-  bool any = false;
+  bool any = apply_part_of_switches(scope, part, parts, spec.network);
   for (DeviceSpec& device : spec.node.devices) {
     if (device.name != scope && device.scope() != scope) continue;
     parts.values(part, device.scope(), {});
@@ -370,6 +395,10 @@ std::vector<SettingKey> setting_keys(const ParamCatalog& catalog) {
                                     "which product stands there",
                                     {"<" + scope + ">" + std::string(kPart)}));
   }
+  const std::string switches(device_kind_name(DeviceKind::kNetSwitch));
+  keys.push_back(topology_setting(switches + std::string(kPart), known_parts(library, switches),
+                                  "the topology's", "which product a network's switches are",
+                                  narrower_keys(switches + std::string(kPart))));
   std::sort(keys.begin(), keys.end(),
             [](const SettingKey& a, const SettingKey& b) { return a.key < b.key; });
   return keys;

@@ -253,17 +253,34 @@ void add_pcie_rate_note(const std::vector<ScenarioSetting>& settings, const Mach
   }
 }
 
+/// What to set for a folded Clos of switches of so many ports, half of them up, that holds all
+/// nodes;
+/// "" if none does. Two tiers have as many leaves as a spine has ports, three half as many for each
+/// pod.
+std::string clos_that_holds(std::uint64_t nodes, std::uint64_t nics_of_node, std::uint64_t ports) {
+  for (const bool has_cores : {false, true}) {
+    const std::uint64_t most_leaves = has_cores ? ports * ports / 2 : ports;
+    for (std::uint64_t leaves = 1; leaves <= nics_of_node; ++leaves) {
+      if (nics_of_node % leaves != 0) continue;
+      const std::uint64_t nodes_of_block = ports / 2 / (nics_of_node / leaves);
+      if (nodes_of_block == 0) continue;
+      if ((nodes + nodes_of_block - 1) / nodes_of_block * leaves > most_leaves) continue;
+      return fmt::format("--set network.kind={} --set network.ports={}{}",
+                         has_cores ? "fat-tree" : "leaf-spine", ports,
+                         leaves == 1 ? "" : fmt::format(" --set network.node_leaves={}", leaves));
+    }
+  }
+  return "";
+}
+
 void add_one_switch_note(const Machine& machine, std::vector<std::string>& notes) {
   const std::optional<Machine::SwitchLoad> load = machine.load_of_one_switch();
   if (!load || load->needed <= load->capacity * (1 + 1e-9)) return;
-  const double ports = std::floor(load->capacity / load->fastest * (1 + 1e-9));
-  std::string ask;
-  if (ports >= 2) {
-    // Two tiers of switches with as many ports up as down reach half of the ports squared.
-    const bool fits = static_cast<double>(load->nics) <= ports * ports / 2;
-    ask = fmt::format("; ask with --set network.kind={} --set network.ports={:.0f}",
-                      fits ? "leaf-spine" : "fat-tree", ports);
-  }
+  const auto ports =
+      static_cast<std::uint64_t>(std::floor(load->capacity / load->fastest * (1 + 1e-9)));
+  const std::uint32_t nodes = machine.fabric().nodes();
+  std::string ask = clos_that_holds(nodes, load->nics / nodes, ports);
+  if (!ask.empty()) ask = "; ask with " + ask;
   notes.push_back(fmt::format(
       "one switch joins {} NICs, whose links carry {:.0f} GB/s, but {} carries {:.0f} "
       "(netswitch.capacity): networks of this size have several tiers, with further hops and "

@@ -155,6 +155,24 @@ TEST(Settings, PutAnotherProductInADevicesPlace) {
   EXPECT_THROW(MachineUnderTest("hgx-h100-8nic.yaml", {"tpu.part=h100"}), InputError);
 }
 
+TEST(Settings, ANetworksSwitchesMayBeAnotherProduct) {
+  const std::vector<std::string> leaf_spine{"network.kind=leaf-spine", "network.ports=64"};
+  const auto parts = [&](std::vector<std::string> set) {
+    set.insert(set.begin(), leaf_spine.begin(), leaf_spine.end());
+    const MachineUnderTest m("hgx-h100-8nic.yaml", set, 16);
+    const Fabric& fabric = m.fabric();
+    return std::pair{fabric.device(fabric.network_switch(0, 0)).part,
+                     fabric.device(fabric.network_switch(1, 0)).part};
+  };
+  using Parts = std::pair<std::string, std::string>;
+  EXPECT_EQ(parts({"netswitch.part=quantum-x800"}), Parts("quantum-x800", "quantum-x800"));
+  EXPECT_EQ(parts({"spine.part=quantum-x800"}), Parts("quantum-2", "quantum-x800"));
+  EXPECT_EQ(parts({"spine.part=quantum-2", "netswitch.part=quantum-x800"}),
+            Parts("quantum-x800", "quantum-x800"));
+  EXPECT_THROW(parts({"leaf.part=h100-sxm"}), InputError);
+  EXPECT_THROW(MachineUnderTest("hgx-h100-8nic.yaml", {"leaf.part=quantum"}), InputError);
+}
+
 TEST(Settings, DrawASkeletonsNvlinksFromItsGpusPart) {
   const std::string skeleton =
       "<system version=\"1\"><cpu numaid=\"0\"><pci busid=\"1\" class=\"0x030200\"/>"
