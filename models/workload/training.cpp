@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <initializer_list>
 #include <map>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "sim/base/error.hpp"
 
@@ -356,22 +359,26 @@ class RankBuilder {
   std::vector<Tasks> gathered_;  ///< parameters, by bucket, from the step's begin on
 };
 
-/// About how many tasks there will be.
-double tasks_of(const StepSpec& step) {
+/// About how many tasks a rank will have.
+double tasks_of_rank(const StepSpec& step) {
   const double layers =
       static_cast<double>(step.layers) / step.degree(Parallel::kPipeline) * step.micro_batches;
-  return layers * 20 * static_cast<double>(step.ranks());
+  return layers * 20;
 }
 
 }  // namespace
 
 TaskGraph training_graph(const StepSpec& step) {
   constexpr double kMostTasks = 5e6;  // some 300 B each
-  if (tasks_of(step) > kMostTasks) {
-    throw InputError(step.place,
-                     "layers x micro-batches x GPUs are too many to simulate; take fewer layers, "
-                     "micro-batches or nodes, or let data-parallel groups run Ring or PAT on a "
-                     "network that never blocks: there a few replicas stand for all");
+  const double tasks = tasks_of_rank(step) * static_cast<double>(step.ranks());
+  if (tasks > kMostTasks) {
+    throw InputError(
+        step.place,
+        fmt::format("layers x micro-batches x GPUs are too many to simulate, about {:.1e} tasks; "
+                    "{:.0f} GPUs would be answered; take fewer nodes, layers or micro-batches, or "
+                    "let data-parallel groups run Ring or PAT on a network that never blocks: "
+                    "there a few replicas stand for all",
+                    tasks, std::floor(kMostTasks / tasks_of_rank(step))));
   }
   TaskGraph graph;
   graph.labels = {"forward", "backward", "optimizer"};
