@@ -149,7 +149,7 @@ void add_nccl_command(CommandLine& line) {
               "a parameter of a topology that is not NCCL's own, KEY=VALUE; repeatable")
       .option("--nccl-version", arguments->version, kNcclVersionHelp)
       .option("--gpu", arguments->gpu,
-              "which GPUs these are, such as h100-sxm, where the file does not say")
+              "which GPUs these are, such as h100-sxm, of a topology YAML or a file without GPUs")
       .output("--json", arguments->json, "write it as JSON; '-' is standard output")
       .output("--write-topo", arguments->write_topo,
               "write the topology as a file for NCCL_TOPO_FILE; '-' is standard output")

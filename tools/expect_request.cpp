@@ -14,6 +14,7 @@
 #include "sim/base/operation.hpp"
 #include "sim/input/topology_file.hpp"
 #include "sim/io/text_kind.hpp"
+#include "tools/listed_gpus.hpp"
 #include "tools/perftest_request.hpp"
 #include "tools/predict_asked.hpp"
 
@@ -166,7 +167,12 @@ Judgement judged(const Subject& subject, const ExpectRequest& request, const Exp
     const std::uint32_t nodes = std::max(2U, request.nodes.value_or(machine.spec.nodes));
     return memory_path_of(op, machine, subject.healthy_set, nodes, request.options, catalog);
   };
-  return judge(measured_of(asked, inside, between), subject, request.options, catalog);
+  const MeasuredTable measured = measured_of(asked, inside, between);
+  Judgement out = judge(measured, subject, request.options, catalog);
+  if (std::string other = other_gpus(measured, machine.spec); !other.empty()) {
+    out.notes.insert(out.notes.begin(), std::move(other));
+  }
+  return out;
 }
 
 Subject subject_of(const ExpectAsked& asked, const std::string& text, const ParamCatalog& catalog) {

@@ -11,6 +11,7 @@
 #include "sim/base/error.hpp"
 #include "sim/input/evidence/host_view.hpp"
 #include "sim/input/topology_file.hpp"
+#include "tools/listed_gpus.hpp"
 
 namespace weft {
 namespace {
@@ -45,6 +46,12 @@ void read_known(const ExplainAsked& asked, const Measurement& measured, const Pa
     known.patient.emplace(*known.evidence, catalog, parts,
                           static_cast<std::uint32_t>(measured.hosts), asked.gpu);
     known.notes = known.evidence->notes;  // what was not read
+    if (measured.hosts > 1) {
+      known.notes.push_back(fmt::format(
+          "the evidence is of one of {} hosts; what it rules out may be so on another: give the "
+          "slow one's",
+          measured.hosts));
+    }
   }
   if (asked.machine) {
     known.name = asked.machine->file;
@@ -100,12 +107,16 @@ void explain_asked(const ExplainAsked& asked, const std::function<void(const Exp
   std::optional<MeasuredTable> healthy;
   if (asked.healthy) {
     healthy = parse_run(asked.healthy->read(), asked.healthy->file, stated);
+    refuse_other_gpus(slow, *healthy);
     note_other_release(slow, *healthy);
   }
   const Measurement measured = measurement_of(slow, healthy ? &*healthy : nullptr, kMostSizes);
   const PartLibrary parts(catalog);
   Known known;
   read_known(asked, measured, catalog, parts, known);
+  if (std::string other = other_gpus(slow, known.healthy.spec); !other.empty()) {
+    known.notes.insert(known.notes.begin(), std::move(other));
+  }
   apply_run(measured, slow.file, asked.predict, catalog, known);
   const CaseContext context{catalog, parts, known.version,
                             static_cast<std::uint32_t>(measured.hosts)};
@@ -125,7 +136,7 @@ void explain_asked(const ExplainAsked& asked, const std::function<void(const Exp
     }
     known.notes.insert(known.notes.end(), effects.notes().begin(), effects.notes().end());
     show({explanation, effects, measured, entries, slow.file, healthy ? healthy->file : "",
-          known.name, known.version.text(), known.notes});
+          known.name, known.version.text(), known.notes, !slow.failures.empty()});
   } catch (const Stopped&) {
     throw Stopped("stopped before all causes were predicted");
   }

@@ -35,7 +35,9 @@ std::vector<std::string> all_notes(const ExplainView& view) {
           busbw, format_size(Bytes{largest->bytes})));
     }
   }
-  out.insert(out.end(), view.notes.begin(), view.notes.end());
+  for (const std::string& note : view.notes) {
+    if (std::ranges::find(out, note) == out.end()) out.push_back(note);
+  }
   return out;
 }
 

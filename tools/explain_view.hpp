@@ -19,6 +19,7 @@ struct ExplainView {
   std::string machine;
   std::string nccl_version;
   std::vector<std::string> notes;
+  bool has_failed{false};  ///< the slow run, by its own word: what it is a note says
 };
 
 /// GB/s of the slow run at one of its points, as nccl-tests defines it.

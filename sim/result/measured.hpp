@@ -117,8 +117,9 @@ struct MeasuredTable {
   std::vector<std::string> notes{};  ///< what was left out or found out, each with its place
   /// Why results are not to be trusted, as the tool says itself; they stand in `notes`, too.
   std::vector<std::string> failures{};
-  std::vector<int> runs{};  ///< of nccl-tests' output: the lines of its runs' headers
-  bool is_log{false};       ///< what a tool wrote of its runs, not a table that somebody made
+  std::vector<int> runs{};          ///< of nccl-tests' output: the lines of its runs' headers
+  std::vector<std::string> gpus{};  ///< by the names that nccl-tests' lists have, each once
+  bool is_log{false};  ///< what a tool wrote of its runs, not a table that somebody made
 
   /// The place of the run that a row is of; of a table, which does not tell runs apart, the file.
   Place run_place(const MeasuredRow& row) const;

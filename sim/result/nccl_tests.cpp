@@ -350,6 +350,9 @@ MeasuredTable parse_nccl_tests(std::string_view text, const std::string& file,
   } else {
     for (Table& table : nccl_tests::tables_of(text, file)) {
       out.runs.push_back(table.line);
+      for (const std::string& gpu : table.run.devices.gpus) {
+        if (std::ranges::find(out.gpus, gpu) == out.gpus.end()) out.gpus.push_back(gpu);
+      }
       const std::string cut = leave_out_cut(table, out);
       if (left_out.empty()) left_out = cut;
       add_rows(table, stated, out);

@@ -19,6 +19,15 @@ namespace {
 constexpr std::string_view kAdvice =
     " (is nccl-tests built with MPI=1?); give each run in a file of its own";
 
+/// The GPU's name in a line of the list, behind its bus id: "... device 0 [0x18] NVIDIA H100"; ""
+/// if there is none.
+std::string gpu_of(const Words& words) {
+  const auto device = std::find(words.begin(), words.end(), "device");
+  const auto id = std::find_if(device, words.end(),
+                               [](std::string_view word) { return word.starts_with('['); });
+  return id == words.end() ? "" : fmt::format("{}", fmt::join(id + 1, words.end(), " "));
+}
+
 /// The whole number that stands behind such words of a line.
 std::optional<std::int64_t> number_behind(const Words& words, const Words& name) {
   const auto at = std::search(words.begin(), words.end(), name.begin(), name.end());
@@ -200,6 +209,7 @@ class TextReader {
       has_list_ = true;
       list_.add(words.end() - group < 2 ? "0" : *(group + 1), *(on + 1));
       if (const auto rank = whole_of(words[2])) list_.add_number(*rank);
+      list_.add_gpu(gpu_of(words));
     }
   }
 
@@ -235,8 +245,17 @@ void DeviceList::add_number(std::int64_t rank) {
   }
 }
 
+void DeviceList::add_gpu(std::string name) {
+  constexpr std::size_t kMost = 8;
+  if (!name.empty() && gpus_.size() < kMost) gpus_.insert(std::move(name));
+}
+
 Devices DeviceList::summary() const {
-  return {ranks_, static_cast<std::int64_t>(hosts_.size()), missing(), uneven()};
+  return {ranks_,
+          static_cast<std::int64_t>(hosts_.size()),
+          missing(),
+          uneven(),
+          {gpus_.begin(), gpus_.end()}};
 }
 
 std::string DeviceList::missing() const {

@@ -22,6 +22,7 @@ struct Devices {
   std::int64_t hosts{0};
   std::string missing;  ///< ranks below the highest that it lacks, "0, 2 to 14"; "": it is whole
   std::string uneven;   ///< how its ranks are spread over hosts, "4 + 2"; "": evenly
+  std::vector<std::string> gpus{};  ///< their names, each once, some at most
 };
 
 /// The list line by line.
@@ -31,6 +32,7 @@ class DeviceList {
   void add(std::string_view group, std::string_view host);
   /// Throws InputError: a rank that it has already.
   void add_number(std::int64_t rank);
+  void add_gpu(std::string name);
   Devices summary() const;
 
  private:
@@ -40,6 +42,7 @@ class DeviceList {
   std::int64_t ranks_{0};
   std::map<std::string, std::int64_t, std::less<>> hosts_;  ///< with their ranks
   std::set<std::int64_t> numbers_;                          ///< of the ranks, from 0
+  std::set<std::string> gpus_;
 };
 
 /// What is said of all rows that follow.

@@ -167,6 +167,30 @@ class Explain(CliTest):
         self.assertIn(f"note: wrong.txt:{line}: 9 wrong values (#wrong), 1 of ",
                       self.explain("wrong.txt").stdout.decode())
 
+    def test_gpus_of_another_machine_are_said(self):
+        text = (self.here / "healthy.txt").read_text()
+        (self.here / "a100.txt").write_text(text.replace("NVIDIA H100 80GB HBM3", "NVIDIA A100-SXM4-80GB"))
+        said = "a100.txt is of NVIDIA A100-SXM4-80GB"
+        self.assertIn(f"note: {said}, the machine has h100-sxm\n", self.explain("a100.txt").stdout.decode())
+        self.assertNotIn("the machine has", self.explain("healthy.txt").stdout.decode())
+        run = self.explain("healthy.txt", "a100.txt")
+        self.assertEqual((run.returncode, run.stdout), (2, b""))
+        self.assertEqual(run.stderr.decode(), f"error: healthy.txt is of NVIDIA H100 80GB HBM3, {said}: "
+                                              "the healthy run must be one of the same machine\n")
+
+    def test_evidence_in_place_of_a_run_is_named(self):
+        (self.here / "topo.txt").write_text("\tGPU0\tNIC0\nGPU0\t X \tPIX\nNIC0\tPIX\t X \n")
+        run = self.explain("topo.txt")
+        self.assertEqual((run.returncode, run.stderr.decode()),
+                         (2, "error: topo.txt: is another tool's output without rows of nccl-tests, perftest or "
+                             "nvbandwidth; weft import and doctor read it\n"))
+
+    def test_a_run_that_failed_is_at_fault(self):
+        failed = "node1: Test NCCL failure common.cu:954 'unhandled system error'\n"
+        (self.here / "failed.txt").write_text((self.here / "healthy.txt").read_text() + failed)
+        run = self.explain("failed.txt", "healthy.txt")
+        self.assertEqual((run.returncode, run.stderr.decode()), (6, "unhealthy: the run failed by its own word\n"))
+
     def test_a_rate_of_tcp_is_said_to_be_one(self):
         self.log("tcp.txt", "--set", "nic.rate=1 GB/s")
         run = self.explain("tcp.txt", "healthy.txt")

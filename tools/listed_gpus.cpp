@@ -1,0 +1,49 @@
+#include "tools/listed_gpus.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "sim/base/error.hpp"
+#include "sim/input/evidence/product_names.hpp"
+
+namespace weft {
+namespace {
+
+/// Of the GPUs that a log lists; none if weft has no part of one of them.
+std::set<std::string> parts_of(const MeasuredTable& measured) {
+  std::set<std::string> out;
+  for (const std::string& gpu : measured.gpus) out.insert(gpu_part_named(product_name(gpu)));
+  return out.contains("") ? std::set<std::string>{} : out;
+}
+
+/// Whether both are known and have nothing in common.
+bool are_unlike(const std::set<std::string>& a, const std::set<std::string>& b) {
+  return !a.empty() && !b.empty() &&
+         std::ranges::none_of(a, [&b](const std::string& part) { return b.contains(part); });
+}
+
+std::string is_of(const MeasuredTable& measured) {
+  return fmt::format("{} is of {}", measured.file, fmt::join(measured.gpus, ", "));
+}
+
+}  // namespace
+
+std::string other_gpus(const MeasuredTable& measured, const TopologySpec& machine) {
+  std::set<std::string> parts;
+  for (const DeviceSpec& device : machine.node.devices) {
+    if (device.kind == DeviceKind::kGpu && !device.part.empty()) parts.insert(device.part);
+  }
+  if (!are_unlike(parts_of(measured), parts)) return "";
+  return fmt::format("{}, the machine has {}", is_of(measured), fmt::join(parts, ", "));
+}
+
+void refuse_other_gpus(const MeasuredTable& slow, const MeasuredTable& healthy) {
+  if (!are_unlike(parts_of(slow), parts_of(healthy))) return;
+  throw InputError(is_of(slow) + ", " + is_of(healthy) +
+                   ": the healthy run must be one of the same machine");
+}
+
+}  // namespace weft

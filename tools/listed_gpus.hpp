@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+
+#include "sim/result/measured.hpp"
+#include "sim/topology/spec.hpp"
+
+namespace weft {
+
+/// "log.txt is of NVIDIA A100-SXM4-80GB, the machine has h100-sxm", where all GPUs that nccl-tests
+/// lists are of parts that the machine has none of; "" else.
+std::string other_gpus(const MeasuredTable& measured, const TopologySpec& machine);
+
+/// Throws InputError where two runs list GPUs of different parts.
+void refuse_other_gpus(const MeasuredTable& slow, const MeasuredTable& healthy);
+
+}  // namespace weft
