@@ -188,7 +188,7 @@ bool apply_part(const ScenarioSetting& setting, TopologySpec& spec, const ParamC
 }
 
 /// A skeleton leaves its GPUs' NVLinks to be found on the machine: those of a part that is always
-/// wired to NVSwitches are drawn.
+/// wired to NVSwitches are drawn, where two GPUs or more have them.
 void draw_nvlinks(TopologySpec& spec, const ParamCatalog& catalog) {
   constexpr const char* kNvSwitch = "nvswitch";
   if (!spec.nvlinks_unknown) return;
@@ -200,20 +200,21 @@ void draw_nvlinks(TopologySpec& spec, const ParamCatalog& catalog) {
   }
   std::size_t unknown = 0;
   std::size_t products = 0;  // of which there is no part: a note of the file says so
-  bool drawn = false;
+  std::vector<PeerLinkSpec> links;
   for (const DeviceSpec& gpu : gpus) {
     if (gpu.part.empty()) {
       ++(gpu.product.empty() ? unknown : products);
       continue;
     }
     const ParamValues* values = parts.values(gpu.part, "gpu", gpu.place);
-    const auto links = values->find("nvlinks");
-    if (links == values->end() || gpus.size() == 1) continue;
-    const auto count = static_cast<std::uint32_t>(links->second.number);
-    spec.node.links.push_back({LinkKind::kNvlink, gpu.name, kNvSwitch, count, gpu.place});
-    drawn = true;
+    const auto count = values->find("nvlinks");
+    if (count == values->end()) continue;
+    links.push_back({LinkKind::kNvlink, gpu.name, kNvSwitch,
+                     static_cast<std::uint32_t>(count->second.number), gpu.place});
   }
+  const bool drawn = links.size() > 1;
   if (drawn) {
+    spec.node.links.insert(spec.node.links.end(), links.begin(), links.end());
     DeviceSpec nvswitch;
     nvswitch.name = kNvSwitch;
     nvswitch.kind = DeviceKind::kNvSwitch;
@@ -223,6 +224,9 @@ void draw_nvlinks(TopologySpec& spec, const ParamCatalog& catalog) {
   if (unknown > 0) {
     spec.notes.push_back(spec.file + ": does not say which GPUs these are: the declared defaults " +
                          "stand in, without NVLink; name them with --gpu PART (such as h100-sxm)");
+  } else if (links.size() == 1) {
+    spec.notes.push_back(spec.file + ": lists no NVLinks; none is drawn: " + links.front().a +
+                         " alone is known to be wired to NVSwitches");
   } else if (products > 0) {
     spec.notes.push_back(spec.file +
                          ": lists no NVLinks; of GPUs that weft does not know none is drawn");

@@ -210,6 +210,74 @@ TEST(FoundDevices, ATreesGpusAreThoseCalledByChipAndProduct) {
   EXPECT_THAT(machine.spec.notes, Contains(HasSubstr("'NVIDIA Corporation AD102 [GeForce RTX")));
 }
 
+// What lspci's list of names lacks: its audio function, an NVSwitch and a chipset are no GPUs.
+TEST(FoundDevices, ATreesNumbersAreDevicesByVendorAndPlace) {
+  const ImportedMachine machine = imported(
+      "-[0000:00]-+-01.1-[01]--+-00.0  NVIDIA Corporation Device 2b85\n"
+      "           |            \\-00.1  NVIDIA Corporation Device 22e8\n"
+      "           +-02.0-[02]----00.0  NVIDIA Corporation Device 22a3\n"
+      "           +-03.0-[03]----00.0  Mellanox Technologies Device 1025\n"
+      "           +-04.0-[04]----00.0  Mellanox Technologies Device c2d5\n"
+      "           +-05.0-[05]----00.0  NVIDIA Corporation Device 2330\n"
+      "           +-06.0-[06]----00.0  NVIDIA Corporation Device [10de:2bb4]\n"
+      "           \\-07.0  NVIDIA Corporation Device 0752\n");
+  EXPECT_THAT(devices(machine, DeviceKind::kGpu),
+              ElementsAre("gpu0 0000:01:00.0", "gpu1 0000:05:00.0", "gpu2 0000:06:00.0"));
+  EXPECT_THAT(devices(machine, DeviceKind::kNic), ElementsAre("nic0 0000:03:00.0"));
+  EXPECT_THAT(machine.spec.notes,
+              Contains(HasSubstr("gpu0, gpu2: lspci -tv has NVIDIA's number without a name")));
+  EXPECT_THAT(machine.spec.notes, Contains(HasSubstr("that these are NICs is assumed")));
+}
+
+// A line that prints a class is no tree's: that one tells, whether or not weft knows its name.
+TEST(FoundDevices, NumbersAreDevicesOfATreeAlone) {
+  const std::string tree =
+      "-[0000:00]-+-01.0-[08]----00.0  NVIDIA Corporation Device 2b85\n"
+      "           \\-02.0-[09]----00.0  Mellanox Technologies Device 1025\n";
+  const std::string list =
+      std::string(kGpu) +
+      "05:00.0 Memory controller: Mellanox Technologies Device 1025\n"
+      "06:00.0 Non-Volatile memory controller: NVIDIA Corporation Device 2b85\n"
+      "07:00.0 New class: NVIDIA Corporation Device 2b85 (rev a1)\n"
+      "08:00.0 Bridge: NVIDIA Corporation Device 2b85 (rev a1)\n"
+      "09:00.0 RAM memory: Mellanox Technologies Device 1025\n";
+  EXPECT_THAT(devices(imported(tree), DeviceKind::kGpu), ElementsAre("gpu0 0000:08:00.0"));
+  for (const std::string& text : {list, list + tree, tree + list}) {
+    EXPECT_EQ(devices(imported(text), DeviceKind::kGpu),
+              devices(imported(std::string(kGpu)), DeviceKind::kGpu));
+    EXPECT_THAT(devices(imported(text), DeviceKind::kNic), IsEmpty());
+  }
+}
+
+TEST(FoundDevices, WhatGoesWithGpusAndNicsIsNoneByItsNumber) {
+  const ImportedMachine machine = imported(
+      "-[0000:00]-+-01.0-[17]----00.0  NVIDIA Corporation GA100 [A100 PCIe 80GB]\n"
+      "           +-02.0-[5d]----00.0  NVIDIA Corporation Device 1ad6\n"
+      "           +-03.0-[5e]--+-00.0  Mellanox Technologies Device 1025\n"
+      "           |            +-00.1  Mellanox Technologies Device 101e\n"
+      "           |            \\-00.2  Mellanox Technologies Device 1026\n"
+      "           +-04.0-[5f]----00.0  NVIDIA Corporation Device 22e8\n"
+      "           \\-05.0-[60]----00.0  NVIDIA Corporation Device 2b8\n");
+  EXPECT_THAT(devices(machine, DeviceKind::kGpu), ElementsAre("gpu0 0000:17:00.0"));
+  EXPECT_THAT(devices(machine, DeviceKind::kNic), ElementsAre("nic0 0000:5e:00.0"));
+}
+
+// An L40's SR-IOV functions have its number; in a virtual machine they are on a root bus.
+TEST(FoundDevices, VirtualFunctionsAreNoneByTheirNumber) {
+  const ImportedMachine machine = imported(
+      "-+-[0000:00]---00.0  Intel Corporation Device 09a2\n"
+      " +-[0000:40]---01.0-[41]--+-00.0  NVIDIA Corporation Device 26b5\n"
+      " |                        +-00.4  NVIDIA Corporation Device 26b5\n"
+      " |                        +-01.0  NVIDIA Corporation Device 26b5\n"
+      " |                        \\-02.0  NVIDIA Corporation Device 26b5\n"
+      " +-[0000:60]---01.0-[61]--+-00.0  Mellanox Technologies Device 1025\n"
+      " |                        \\-01.0  Mellanox Technologies Device 1025\n"
+      " \\-[0001:00]---02.0  NVIDIA Corporation Device 26b5\n");
+  EXPECT_THAT(devices(machine, DeviceKind::kGpu),
+              ElementsAre("gpu0 0000:41:00.0", "gpu1 0001:00:02.0"));
+  EXPECT_THAT(devices(machine, DeviceKind::kNic), ElementsAre("nic0 0000:61:00.0"));
+}
+
 TEST(FoundDevices, AServersVgaIsNoGpu) {
   const ImportedMachine machine = imported(
       "<topology version=\"2.0\">\n<object type=\"Machine\" nodeset=\"0x1\">\n"

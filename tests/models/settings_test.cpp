@@ -185,6 +185,14 @@ TEST(Settings, DrawASkeletonsNvlinksFromItsGpusPart) {
   EXPECT_EQ(Fabric(named, 1).count(DeviceKind::kNvSwitch), 1U);
   EXPECT_THAT(named.notes.back(), HasSubstr("all of each GPU's to an NVSwitch"));
   EXPECT_TRUE(settled(skeleton, {"gpu.part=v100"}).node.links.empty()) << "wired in many ways";
+  for (const char* other : {"gpu1.part=l4", "gpu1.part=v100"}) {
+    const TopologySpec one = settled(skeleton, {"gpu0.part=gb300", other});
+    EXPECT_TRUE(one.node.links.empty()) << other;
+    EXPECT_EQ(Fabric(one, 1).count(DeviceKind::kNvSwitch), 0U) << other;
+    EXPECT_THAT(one.notes.back(), HasSubstr("gpu0 alone is known to be wired")) << other;
+  }
+  EXPECT_TRUE(settled(skeleton, {"gpu0.part=gb300"}).node.links.empty())
+      << "another's is not known";
   const TopologySpec unnamed = settled(skeleton, {});
   EXPECT_TRUE(unnamed.node.links.empty());
   EXPECT_THAT(unnamed.notes.back(), HasSubstr("--gpu"));

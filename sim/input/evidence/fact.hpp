@@ -29,6 +29,7 @@ namespace fact {
 inline constexpr std::string_view kClass = "class";   ///< four hexadecimal digits: "0302"
 inline constexpr std::string_view kPciId = "PCI id";  ///< "10de:2330"
 inline constexpr std::string_view kProduct = "product";
+inline constexpr std::string_view kNumberAlone = "number alone";  ///< yes: lspci -tv has no name
 inline constexpr std::string_view kPort = "port";  ///< root, upstream, downstream, switch, bridge
 inline constexpr std::string_view kParent = "parent";  ///< the bridge above
 inline constexpr std::string_view kRootBus = "root bus";

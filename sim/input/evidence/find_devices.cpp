@@ -13,7 +13,7 @@
 #include "sim/base/natural_order.hpp"
 #include "sim/input/evidence/machine.hpp"
 #include "sim/input/evidence/scan.hpp"
-#include "sim/input/nccl_parts.hpp"
+#include "sim/input/evidence/which_devices.hpp"
 
 namespace weft {
 namespace {
@@ -30,85 +30,9 @@ bool is_numbered_nic(std::string_view name) {
   return name.starts_with("nic") && is_number(name.substr(3));
 }
 
-std::string part_by_id(const std::string& id, std::string (*part)(std::int64_t, std::int64_t)) {
-  Scan scan(id);
-  const std::optional<std::uint64_t> vendor = scan.hex();
-  const std::optional<std::uint64_t> device = scan.skip(":") ? scan.hex() : std::nullopt;
-  if (!vendor || !device) return {};
-  return part(static_cast<std::int64_t>(*vendor), static_cast<std::int64_t>(*device));
-}
-
-std::string gpu_part_by_id(std::int64_t vendor, std::int64_t device) {
-  return gpu_part(vendor, device, 0);
-}
-
-/// "NVIDIA Corporation GV100GL [Tesla V100 PCIe 16GB]": the PCI ID Repository calls GPUs by chip
-/// and product, but not their audio and USB functions, or what else a chipset has; NVSwitches say
-/// so. Behind may stand its number, "[10de:1db4]".
-bool is_called_as_gpu(std::string_view product) {
-  product = without_blanks(product.substr(0, product.rfind(" [10de:")));
-  Scan scan(product);
-  if (!scan.skip("NVIDIA Corporation ") && !scan.skip("nVidia Corporation ")) return false;
-  const std::string_view chip = scan.until(" [");
-  return !chip.empty() && product.ends_with(']') && !holds(product, "NVSwitch") &&
-         chip.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") == std::string_view::npos;
-}
-
-/// Of ATI, on servers' boards for their consoles: ES1000, Rage XL.
-bool is_console(const std::string& id, std::string_view product) {
-  return id == "1002:515e" || id == "1002:5969" || id == "1002:4752" ||
-         holds(product, "[AMD/ATI] ES1000") || holds(product, "[AMD/ATI] Rage XL");
-}
-
-/// A display or accelerator function of NVIDIA or AMD, or one that evidence numbers as a GPU; lspci
-/// -tv prints no classes, there its PCI id or name decides. The VGA of most management controllers
-/// is of neither.
-bool is_gpu(const HostView& view, const std::string& function, bool is_numbered) {
-  const std::string kind = view.value(function, fact::kClass);
-  const std::string id = view.value(function, fact::kPciId);
-  const std::string product = view.value(function, fact::kProduct);
-  if (kind.empty()) return !part_by_id(id, gpu_part_by_id).empty() || is_called_as_gpu(product);
-  if (!kind.starts_with("03") && !kind.starts_with("12")) return false;
-  if (is_numbered) return true;
-  const std::string vendor = id.substr(0, 4);
-  if (vendor.empty()) return product.empty() || holds(product, "NVIDIA");
-  return vendor == "10de" || (vendor == "1002" && !is_console(id, product));
-}
-
-/// What clouds have for RDMA alone, whatever its class: Alibaba's has none (00ff).
-bool is_cloud_nic(const std::string& id, const std::string& product) {
-  return id.starts_with("1d0f:efa") || holds(product, "Elastic Fabric Adapter") ||
-         id == "1ded:107f" || holds(product, "Elastic RDMA Adapter");
-}
-
-/// Omni-Path's host fabric interfaces, Intel's and Cornelis': of class 0208, which is theirs.
-bool is_omni_path(const std::string& id, const std::string& product) {
-  return id == "8086:24f0" || id == "8086:24f1" || id == "434e:0001" ||
-         holds(product, "Omni-Path HFI");
-}
-
-/// A network function that does RDMA: as a verbs device is it, or by what it is. Of other vendors'
-/// network controllers most are a host's Ethernet, and so is Amazon's Elastic Network Adapter.
-bool is_nic(const HostView& view, const std::string& function, bool is_verbs_device) {
-  const std::string kind = view.value(function, fact::kClass);
-  const std::string id = view.value(function, fact::kPciId);
-  const std::string product = view.value(function, fact::kProduct);
-  const bool is_network = kind.starts_with("02");
-  if (!is_network && !kind.empty() && !kind.starts_with("00")) return false;
-  if (id.starts_with("1d0f") || is_cloud_nic(id, product)) return is_cloud_nic(id, product);
-  if (is_verbs_device) return true;
-  if (id.starts_with("15b3")) return is_network || !part_by_id(id, nic_part).empty();
-  if (kind == "0207" || kind == "0208" || is_omni_path(id, product)) return true;
-  return is_network && id.empty() && product.empty();
-}
-
 /// Whether two PCI ids cannot be of one device; "" and "15b3:" are not known, or in part.
 bool are_other_ids(const std::string& a, const std::string& b) {
   return !a.starts_with(b) && !b.starts_with(a);
-}
-
-bool is_virtual_function(const HostView& view, const std::string& function) {
-  return holds(view.value(function, fact::kProduct), "Virtual Function");
 }
 
 /// Takes out what nccl-tests names by its bus alone where other evidence has that of a domain.
@@ -154,6 +78,8 @@ class Finder {
   void add_rows_without_functions(std::string_view kind, const std::vector<std::string>& rows,
                                   std::vector<FoundDevice>& devices);
   void find_gpus();
+  void note_numbers_alone(std::string_view kind, std::string_view vendor,
+                          const std::vector<FoundDevice>& devices);
   void find_nics();
   void drop_virtual_functions(std::vector<std::string>& functions);
   std::vector<std::string> matrix_devices(bool gpus) const;
@@ -241,6 +167,21 @@ std::string Finder::function_said(const std::string& name) const {
   return is_nic(view_, function, true) ? function : "";
 }
 
+/// Devices that are known by their vendors' numbers alone, as lspci -tv prints what its list of
+/// names lacks.
+void Finder::note_numbers_alone(std::string_view kind, std::string_view vendor,
+                                const std::vector<FoundDevice>& devices) {
+  std::vector<std::string> names;
+  for (const FoundDevice& each : devices) {
+    if (is_by_number(view_, each.function)) names.push_back(each.name);
+  }
+  if (names.empty()) return;
+  out_.notes.push_back(
+      fmt::format("{}: lspci -tv has {}'s number without a name of it; that these are {} is "
+                  "assumed, by vendor and place; `lspci -nn` would tell",
+                  known_names(names), vendor, kind));
+}
+
 /// A list that is cut, or one rank's log, has fewer GPUs or NICs than topo -m. Where it says
 /// nothing of where they hang the matrix does.
 void Finder::add_rows_without_functions(std::string_view kind, const std::vector<std::string>& rows,
@@ -297,6 +238,7 @@ void Finder::find_gpus() {
   std::sort(out_.gpus.begin(), out_.gpus.end(), [](const FoundDevice& a, const FoundDevice& b) {
     return in_natural_order(a.name, b.name);
   });
+  note_numbers_alone("GPUs", "NVIDIA", out_.gpus);
   if (assumed) {
     out_.notes.push_back(
         "GPUs are numbered by their bus ids, as nvidia-smi does: assumed; `nvidia-smi` would tell");
@@ -336,6 +278,7 @@ void Finder::find_nics() {
   }
   drop_virtual_functions(functions);
   name_nics(functions);
+  note_numbers_alone("NICs", "Mellanox", out_.nics);
   if (out_.nics.empty() && others > 0) {
     out_.notes.push_back(fmt::format(
         "{} left out, as nothing says that {} RDMA; `ls -l /sys/class/infiniband` would tell",

@@ -17,7 +17,7 @@ namespace weft {
 namespace {
 
 /// What lspci calls a class where it prints no number (the PCI ID Repository's names).
-constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kClasses{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 42> kClasses{
     {{"VGA compatible controller", "0300"},
      {"3D controller", "0302"},
      {"Display controller", "0380"},
@@ -26,7 +26,40 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kClasses{
      {"Infiniband controller", "0207"},
      {"Fabric controller", "0208"},
      {"Network controller", "0280"},
-     {"PCI bridge", "0604"}}};
+     {"Non-Volatile memory controller", "0108"},
+     {"SATA controller", "0106"},
+     {"IDE interface", "0101"},
+     {"RAID bus controller", "0104"},
+     {"Serial Attached SCSI controller", "0107"},
+     {"SCSI storage controller", "0100"},
+     {"Mass storage controller", "0180"},
+     {"Multimedia audio controller", "0401"},
+     {"Audio device", "0403"},
+     {"Multimedia controller", "0480"},
+     {"RAM memory", "0500"},
+     {"FLASH memory", "0501"},
+     {"CXL", "0502"},
+     {"Memory controller", "0580"},
+     {"Host bridge", "0600"},
+     {"ISA bridge", "0601"},
+     {"PCI bridge", "0604"},
+     {"Bridge", "0680"},
+     {"Serial controller", "0700"},
+     {"Communication controller", "0780"},
+     {"PIC", "0800"},
+     {"DMA controller", "0801"},
+     {"IOMMU", "0806"},
+     {"System peripheral", "0880"},
+     {"Co-processor", "0b40"},
+     {"USB controller", "0c03"},
+     {"SMBus", "0c05"},
+     {"InfiniBand", "0c06"},
+     {"IPMI Interface", "0c07"},
+     {"Serial bus controller", "0c80"},
+     {"Encryption controller", "1080"},
+     {"Performance counters", "1101"},
+     {"Signal processing controller", "1180"},
+     {"Non-Essential Instrumentation", "1300"}}};
 
 /// Vendors whose devices weft tells apart, as lspci names them.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kVendors{

@@ -22,6 +22,13 @@ struct Bus {
   bool is_known{false};
 };
 
+/// "  NVIDIA Corporation Device 2b85", of what its list of names lacks; with -nn
+/// "Device [10de:2b85]". Of vendors whose GPUs and NICs weft tells by it.
+bool is_number_alone(std::string_view product) {
+  Scan scan(without_blanks(product));
+  return scan.skip("NVIDIA Corporation Device ") || scan.skip("Mellanox Technologies Device ");
+}
+
 /// `lspci -tv`: a line's devices hang below the bus that was open where its '+' or '\' stands.
 class TreeReader {
  public:
@@ -122,7 +129,9 @@ bool TreeReader::read_function(const EvidenceLine& line, std::size_t& at) {
   last_ = id;
   at += 4;
   if (line.text.substr(at).starts_with("-[")) return true;
-  add_pci_product(section_, line, id, line.text.substr(at), facts_);
+  const std::string_view product = line.text.substr(at);
+  add_pci_product(section_, line, id, product, facts_);
+  if (is_number_alone(product)) facts_.add(section_.fact(line, id, fact::kNumberAlone, "yes"));
   return false;
 }
 
