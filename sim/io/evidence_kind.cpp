@@ -240,7 +240,11 @@ constexpr std::array<EvidenceKindText, 33> kKinds{{
        return holds(line, " port ") && (holds(end, "(Up)") || holds(end, "(Down)"));
      }},
     {EvidenceKind::kMlxlink, "mlxlink",
-     [](Line line) { return line.starts_with("Operational Info"); }},
+     [](Line line) {  // with --json in quotes, or all in one line
+       constexpr Line kQuoted = "\"Operational Info\"";
+       return line.starts_with("Operational Info") || line.starts_with(kQuoted) ||
+              (line.starts_with('{') && holds(line, kQuoted));
+     }},
     {EvidenceKind::kMst, "mst status -v",
      [](Line line) {
        return line.starts_with("MST modules:") ||

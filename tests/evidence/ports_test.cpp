@@ -8,6 +8,8 @@
 namespace weft::test::evidence_ports {
 namespace {
 
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 TEST(Ports, Ibdev2netdevMayHaveColumnsAndRemarks) {
@@ -107,6 +109,105 @@ TEST(Ports, SysHasPortsBeyondTheFirst) {
   EXPECT_EQ(said(evidence, "mlx4_0", fact::kRate), "none");
   EXPECT_EQ(said(evidence, "mlx4_0:2", fact::kState), "up");
   EXPECT_EQ(said(evidence, "mlx4_0:2", fact::kRate), "40");
+}
+
+/// What mlxlink --json prints, in jsoncpp's form.
+constexpr const char* kMlxlinkJson =
+    "{\n   \"result\" : {\n      \"output\" : {\n         \"Operational Info\" : {\n"
+    "            \"Physical state\" : \"LinkUp\",\n            \"Speed\" : \"IB-EDR\",\n"
+    "            \"State\" : \"Active\",\n            \"Width\" : \"4x\"\n         },\n"
+    "         \"Physical Counters and BER Info\" : {\n"
+    "            \"Link Down Counter\" : \"17\",\n            \"Symbol Errors\" : \"0\"\n"
+    "         }\n      }\n   },\n   \"status\" : {\n      \"code\" : 0\n   }\n}\n";
+
+TEST(Ports, MlxlinksJsonIsReadLikeItsText) {
+  const Evidence evidence =
+      evidence_of(std::string("# mlxlink -d mlx5_3 -c --json\n") + kMlxlinkJson);
+  EXPECT_EQ(said(evidence, "mlx5_3", fact::kState), "up");
+  EXPECT_EQ(said(evidence, "mlx5_3", fact::kRate), "100");
+  EXPECT_EQ(said(evidence, "mlx5_3", fact::kLinkLayer), "InfiniBand");
+  EXPECT_EQ(said(evidence, "mlx5_3", "counter Link Down Counter"), "17");
+  EXPECT_EQ(said(evidence, "mlx5_3", "counter Symbol Errors"), "none");
+  EXPECT_THAT(refusal_of(kMlxlinkJson), HasSubstr("mlxlink does not say of which device this is"));
+}
+
+// Of jsoncpp without line ends, as jq -c prints it, too.
+TEST(Ports, MlxlinksJsonMayBeOneLine) {
+  std::string json;
+  for (const char* c = kMlxlinkJson; *c != '\0'; ++c) {
+    if (*c != '\n') json += *c;
+  }
+  const std::string compact =
+      "{\"result\":{\"output\":{\"Operational Info\":{\"FEC\":\"RS-FEC (544,514), {a}\","
+      "\"Speed\":\"IB-EDR\",\"State\":\"Active\",\"Width\":\"4x\"}}}}";
+  for (const std::string& line : {json, compact}) {
+    const Evidence evidence = evidence_of("$ mlxlink -d mlx5_3 --json\n" + line + "\n");
+    EXPECT_EQ(said(evidence, "mlx5_3", fact::kState), "up") << line;
+    EXPECT_EQ(said(evidence, "mlx5_3", fact::kRate), "100") << line;
+  }
+}
+
+constexpr const char* kOperational = "Operational Info\n----------------\nState : Active\n";
+
+TEST(Ports, MlxlinkIsOfTheDeviceOfABannerAboveIt) {
+  for (const char* banner : {"=== mlx5_3 ===", "---- Device: mlx5_3 ----\n",
+                             "## mlx5_3:", "mlxlink -d `mlx5_3`\n# mlx5_3",
+                             "$ mlxlink -d mlx5_0\n-E- Device is not present\n=== mlx5_3 ===",
+                             "== mlx5_3 ==\n# mlx5_3\n\n", "** mlx5_0\n** mlx5_1\nbelow\n## mlx5_3",
+                             "run `mlxlink -d mlx5_3`", "=== mlx5_0 ===\n$ mlxlink -d mlx5_3\n",
+                             "for d in mlx5_3; do mlxlink -d $d; done\n\n## mlx5_3"}) {
+    const Evidence evidence = evidence_of(banner + ("\n" + std::string(kOperational)));
+    EXPECT_EQ(said(evidence, "mlx5_3", fact::kState), "up") << banner;
+  }
+  EXPECT_EQ(
+      said(evidence_of(std::string("=== mlx5_1 ===\n") + kMlxlinkJson), "mlx5_1", fact::kRate),
+      "100");
+}
+
+TEST(Ports, MlxlinkIsOfNoDeviceThatIsNamedOtherwise) {
+  for (const char* other :
+       {"$ mlxlink -d $dev", "mlx5_0 and mlx5_1", "link down on mlx5_3", "=== mlx5_0 mlx5_1 ===",
+        "$ ls /sys/class/infiniband; mlxlink -d $D\nmlx5_0\nmlx5_1\n", "mlx5_3:", "- mlx5_3",
+        "$ mlxlink -d mlx5_0\n-E- Device mlx5_0 is not present\n$ mlxlink -d $dev\n",
+        "=== mlx5_0 ===\n-E- Device is not present", "=== mlx5_0 ===\n$ mlxlink -d $dev",
+        "** mlx5_0\n** mlx5_1", "=== mlx5_3 ===\n\n=== mlx5_1 ===\n=== mlx5_3 ===\n----\n",
+        "$ mlxlink -d mlx5_0\n** mlx5_0\n** mlx5_1\n"}) {
+    EXPECT_THAT(refusal_of(other + ("\n" + std::string(kOperational))),
+                HasSubstr("does not say of which"))
+        << other;
+  }
+}
+
+TEST(Ports, MlxlinksCommandMayGoOnBehindItsDevice) {
+  for (const char* command :
+       {"mlxlink -d mlx5_3|jq .", "mlxlink -d mlx5_3>out", "mlxlink -d mlx5_3&>out",
+        "mlxlink -d mlx5_3;date", "ssh h 'mlxlink -d mlx5_3'|tee out", "$(mlxlink -d mlx5_3)"}) {
+    const Evidence evidence = evidence_of(command + ("\n" + std::string(kOperational)));
+    EXPECT_EQ(said(evidence, "mlx5_3", fact::kState), "up") << command;
+  }
+}
+
+TEST(Ports, MlxlinksBannersAreOfTheirHosts) {
+  const Evidence evidence = evidence_of(
+      "h1: === mlx5_0 ===\nh2: === mlx5_1 ===\nh1: \nh1: Operational Info\nh2: Operational Info\n"
+      "h1: State : Active\nh2: State : Disable\n"
+      "h1: $ mlxlink -d mlx5_2\nh2: $ mlxlink -d mlx5_3\n"
+      "h1: Operational Info\nh1: State : Active\n");
+  const auto hosts = [&](const std::string& nic) {
+    std::vector<std::string> out;
+    for (const Fact& fact : evidence.facts.all()) {
+      if (fact.subject == nic && fact.what == fact::kState) out.push_back(fact.host);
+    }
+    return out;
+  };
+  EXPECT_THAT(hosts("mlx5_0"), ElementsAre("h1"));
+  EXPECT_THAT(hosts("mlx5_1"), ElementsAre("h2"));
+  EXPECT_THAT(hosts("mlx5_2"), ElementsAre("h1"));
+  EXPECT_THAT(hosts("mlx5_3"), IsEmpty());
+  std::string of_h1;  // and of no host a banner
+  for (int line = 0; line < 40; ++line) of_h1 += "h1: up\n";
+  of_h1 += "=== mlx5_0 ===\nh1: Operational Info\nh1: State : Active\n";
+  EXPECT_THAT(refusal_of(of_h1), HasSubstr("does not say of which"));
 }
 
 }  // namespace

@@ -246,8 +246,33 @@ void read_ibdev2netdev(const EvidenceSection& section, Facts& facts) {
   }
 }
 
-/// The output names no device: the command above it does, by its verbs name, its bus id or, as
-/// "/dev/mst/mt4129_pciconf3", by a name that `mst status -v` tells.
+/// The entries of a line of it: "Speed : IB-EDR"; with --json one or all in quotes, apart at ','
+/// and braces.
+std::vector<KeyAndValue> mlxlink_entries(std::string_view line) {
+  std::vector<KeyAndValue> out;
+  line = without_blanks(line);
+  const bool is_json = line.starts_with('"') || line.starts_with('{');
+  const auto bare = [](std::string_view text) {
+    const std::size_t begin = std::min(text.find_first_not_of('"'), text.size());
+    return text.substr(begin, text.find_last_not_of('"') + 1 - begin);
+  };
+  std::size_t begin = 0;
+  bool is_quoted = false;
+  for (std::size_t at = 0; at <= line.size(); ++at) {
+    if (at < line.size() && line[at] == '"') is_quoted = !is_quoted;
+    const bool is_end =
+        at == line.size() || (is_json && !is_quoted && holds(",{}", line.substr(at, 1)));
+    if (!is_end) continue;
+    const auto entry = key_and_value(line.substr(begin, at - begin));
+    if (entry) out.push_back({bare(entry->key), bare(entry->value)});
+    begin = at + 1;
+  }
+  return out;
+}
+
+/// The output names no device: a banner or the command above it does, by its verbs name; the
+/// command also by its bus id or, as "/dev/mst/mt4129_pciconf3", by a name that `mst status -v`
+/// tells.
 void read_mlxlink(const EvidenceSection& section, Facts& facts) {
   constexpr std::array<std::string_view, 4> kCounters{"Symbol Errors", "Effective Physical Errors",
                                                       "Link Down Counter",
@@ -256,36 +281,37 @@ void read_mlxlink(const EvidenceSection& section, Facts& facts) {
   const std::string bus_id = bus_id_of(section.argument);
   reader.device(bus_id.empty() ? section.argument : bus_id);
   double lane = 0;
-  for (const EvidenceLine& line : section.lines) {
-    const std::optional<KeyAndValue> entry = key_and_value(line.text);
-    if (!entry) continue;
-    if (entry->key == "State") reader.state(line, entry->value);
-    if (entry->key == "Physical state" && entry->value == "Disabled") {
+  const auto read = [&](const EvidenceLine& line, const KeyAndValue& entry) {
+    if (entry.key == "State") reader.state(line, entry.value);
+    if (entry.key == "Physical state" && entry.value == "Disabled") {
       reader.add(line, fact::kPhysical, "Disabled");
     }
-    if (entry->key.starts_with("Time Since Last Clear")) {
+    if (entry.key.starts_with("Time Since Last Clear")) {
       reader.add(line, std::string(fact::kLog) + "counters", "read");
     }
-    if (std::find(kCounters.begin(), kCounters.end(), entry->key) != kCounters.end() &&
-        Scan(entry->value).whole().value_or(0) > 0) {
-      reader.add(line, std::string(fact::kCounter) + std::string(entry->key),
-                 std::to_string(*Scan(entry->value).whole()));
+    if (std::find(kCounters.begin(), kCounters.end(), entry.key) != kCounters.end() &&
+        Scan(entry.value).whole().value_or(0) > 0) {
+      reader.add(line, std::string(fact::kCounter) + std::string(entry.key),
+                 std::to_string(*Scan(entry.value).whole()));
     }
-    if (entry->key == "Speed") {
-      lane = lane_rate(entry->value);
+    if (entry.key == "Speed") {
+      lane = lane_rate(entry.value);
       // Ethernet: "400G_4X", "100GbE"; the whole port's. A port that is down has "N/A".
-      const std::string whole = lane == 0 ? gigabits_of(entry->value) : "";
+      const std::string whole = lane == 0 ? gigabits_of(entry.value) : "";
       if (!whole.empty()) reader.rate(line, whole);
       if (lane > 0 || !whole.empty()) {
         reader.link_layer(line, lane > 0 ? "InfiniBand" : "Ethernet");
       }
     }
-    if (entry->key == "Width" && lane > 0) {
-      const std::optional<std::int64_t> lanes = Scan(entry->value).whole();
+    if (entry.key == "Width" && lane > 0) {
+      const std::optional<std::int64_t> lanes = Scan(entry.value).whole();
       if (lanes && *lanes > 0 && *lanes <= 12) {
         reader.rate(line, format_number(lane * static_cast<double>(*lanes)));
       }
     }
+  };
+  for (const EvidenceLine& line : section.lines) {
+    for (const KeyAndValue& entry : mlxlink_entries(line.text)) read(line, entry);
   }
 }
 

@@ -1,6 +1,7 @@
 #include "sim/input/evidence/text.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <map>
 #include <optional>
@@ -53,10 +54,52 @@ std::string_view interface_of(std::string_view word) {
   return is_name ? word : std::string_view{};
 }
 
+/// A device as mlxlink takes one: a verbs name, a bus id or a path, up to where a shell's word
+/// ends;
+/// "" of what a shell puts one in place of.
+std::string_view mlxlink_device_of(std::string_view word) {
+  word = word.substr(0, word.find_first_of("|>;&"));
+  word = word.substr(0, word.find_last_not_of(")'\"`") + 1);
+  const bool is_name = std::all_of(word.begin(), word.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || holds("._-/:", {&c, 1});
+  });
+  return is_name ? word : std::string_view{};
+}
+
+/// The NIC that a banner such as "=== mlx5_0 ===" or "## Device: mlx5_0" names; "" of other lines,
+/// such as a listing's.
+std::string_view banner_device_of(std::string_view line) {
+  constexpr std::string_view kLetters =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+  constexpr std::array<std::string_view, 7> kWords{"Device", "device", "NIC",    "HCA",
+                                                   "hca",    "DEV",    "mlxlink"};
+  const bool is_marked = line.starts_with("#") || (line.size() > 1 && line[0] == line[1] &&
+                                                   holds("=-*+~", line.substr(0, 1)));
+  if (!is_marked) return {};
+  std::string_view out;
+  for (std::size_t at = line.find_first_of(kLetters); at != std::string_view::npos;) {
+    const std::size_t end = std::min(line.find_first_not_of(kLetters, at), line.size());
+    const std::string_view word = line.substr(at, end - at);
+    const bool is_nic = word.starts_with("mlx5_") && word.size() > 5;
+    const bool is_other = std::find(kWords.begin(), kWords.end(), word) == kWords.end();
+    if (is_nic ? !out.empty() : is_other) return {};
+    if (is_nic) out = word;
+    at = line.find_first_of(kLetters, end);
+  }
+  return out;
+}
+
+/// Whether such a line may stand between a banner and mlxlink's output.
+bool is_below_banner(std::string_view line) {
+  return line.find_first_not_of("-=#*+~") == std::string_view::npos || line == "{" ||
+         line.starts_with("\"result\"") || line.starts_with("\"output\"");
+}
+
 /// A command that was echoed or noted above an output which names no device, and its device.
 struct Echoed {
   EvidenceKind kind;
-  std::string_view device;  ///< "" if the line is no such command
+  std::string_view device;  ///< "" if the line is no such command, or does not say which
+  bool is_mlxlink{false};   ///< it is such a command of mlxlink
 };
 Echoed echoed(std::string_view line) {
   Scan ethtool(line);
@@ -73,7 +116,8 @@ Echoed echoed(std::string_view line) {
   Scan mlxlink(line);
   const bool is_mlxlink =
       mlxlink.skip_to("mlxlink ") && (mlxlink.skip_to("-d ") || mlxlink.skip_to("--device "));
-  return {EvidenceKind::kMlxlink, is_mlxlink ? mlxlink.blanks().word() : std::string_view{}};
+  return {EvidenceKind::kMlxlink,
+          is_mlxlink ? mlxlink_device_of(mlxlink.blanks().word()) : std::string_view{}, is_mlxlink};
 }
 
 /// Output of one device, whose next one is another's.
@@ -90,81 +134,166 @@ bool is_statistic(std::string_view line) {
          std::isdigit(static_cast<unsigned char>(entry->value.front())) != 0;
 }
 
-}  // namespace
+/// Of which NICs each host's next output of mlxlink is: by the command that was echoed above it, or
+/// a banner right above it. Banners of several NICs in a row are a list of these, and say none.
+class NextMlxlinks {
+ public:
+  /// A command of this host may be another's: "pdsh -w h1 mlxlink -d mlx5_0".
+  explicit NextMlxlinks(std::string host) : host_{std::move(host)} {}
 
-EvidenceText::EvidenceText(std::string_view text, std::string file, std::string host)
-    : file_{std::move(file)}, read_{checked(text, file_), file_} {
-  make_sections(host);
-}
-
-/// Lines of several hosts may be mixed, so each has a section of its own that grows.
-void EvidenceText::make_sections(const std::string& host) {
-  const std::vector<ToolLine>& lines = read_.lines();
-  std::map<std::string, std::optional<std::size_t>> open;  // host: its section
-  std::string named = host;                                // by a head
-  std::string argument;
-  std::map<EvidenceKind, std::string> devices;  // of the next output
-  std::optional<std::size_t> piped;             // the line of a command that leaves a part of it
-  for (std::size_t l = 0; l < lines.size(); ++l) {
-    const ToolLine& line = lines[l];
-    if (is_rule(line.text) && l + 2 < lines.size() && is_rule(lines[l + 2].text) &&
-        !holds(lines[l + 1].text, " ")) {
-      named = lines[l + 1].text;
-      l += 2;
-      open.erase(named);
-      continue;
+  /// "" if it does not say which: "mlxlink -d $dev".
+  void command(const std::string& host, std::string_view device) {
+    next_[host] = {std::string(device), false};
+  }
+  void line(const std::string& host, std::string_view line) {
+    const std::string_view banner = banner_device_of(line);
+    if (!banner.empty()) {
+      Next& next = next_[host];
+      const bool is_list = next.is_banner && next.name != banner;
+      next = {is_list ? std::string() : std::string(banner), true};
+    } else if (const auto at = next_.find(host);
+               at != next_.end() && at->second.is_banner && !is_below_banner(line)) {
+      next_.erase(at);
     }
-    if (const std::string_view head = tail_head(without_blanks(line.text)); !head.empty()) {
-      const bool is_path = head.starts_with("/");
-      named = is_path ? host : std::string(head);
-      if (!head.starts_with("/sys/")) {  // the reader of /sys has use for its heads
-        open.erase(named);
-        continue;
+  }
+  std::string take(const std::string& host) {
+    auto at = next_.find(host);
+    if (at == next_.end()) {
+      at = next_.find(host_);
+      if (at == next_.end() || at->second.is_banner) return "";
+    }
+    std::string out = std::move(at->second.name);
+    next_.erase(at);
+    return out;
+  }
+
+ private:
+  struct Next {
+    std::string name;  ///< "" if it does not say which
+    bool is_banner{false};
+  };
+  std::map<std::string, Next> next_;  // by host
+  std::string host_;
+};
+
+/// Makes a file's sections. Lines of several hosts may be mixed, so each has a section of its own
+/// that grows.
+class SectionMaker {
+ public:
+  SectionMaker(const std::vector<ToolLine>& lines, const std::string& file, const std::string& host)
+      : lines_{lines}, file_{file}, host_{host}, named_{host}, mlxlinks_{host} {}
+
+  std::vector<EvidenceSection> make() {
+    for (std::size_t at = 0; at < lines_.size(); ++at) {
+      const ToolLine& line = lines_[at];
+      if (is_framed(at)) {
+        named_ = lines_[at + 1].text;
+        open_.erase(named_);
+        at += 2;
+      } else if (!read_head(line)) {
+        const std::string of = line.host.empty() ? named_ : std::string(line.host);
+        if (!read_command(at, of)) read_output(at, of);
       }
     }
-    std::string of = line.host.empty() ? named : std::string(line.host);
-    if (const Echoed command = echoed(line.text); !command.device.empty()) {
-      devices[command.kind] = command.device;
-      open.erase(of);
-      if (holds(line.text, "|")) piped = l;
-      continue;
-    }
-    Scan command(line.text);
-    if (command.skip("# weft-collect: ")) {  // which command's output follows
-      const std::string_view words = command.rest();
-      argument = words.substr(std::min(words.rfind(' ') + 1, words.size()));
-      open.erase(of);
-      continue;
-    }
-    const EvidenceKindText* begun = evidence_begun_by(without_blanks(line.text));
-    if (of.empty() && begun != nullptr && begun->kind == EvidenceKind::kDmesg) {
-      of = kernel_line(line.text)->host;
-    }
-    std::optional<std::size_t>& section = open[of];
-    // Of `grep ACSCtl`, but lspci's own inside its output.
-    if (begun != nullptr && begun->kind == EvidenceKind::kAcsLines && section) begun = nullptr;
-    // Between what NCCL logs nccl-tests lists its devices; its reader knows such lines.
-    const bool is_list = begun != nullptr && begun->kind == EvidenceKind::kNcclTestsList;
-    if (is_list && section && sections_[*section].kind == EvidenceKind::kNcclLog) begun = nullptr;
-    const bool begins_device = begun != nullptr && is_of_one_device(begun->kind);
-    if (begun != nullptr &&
-        (begins_device || !section || sections_[*section].kind != begun->kind)) {
-      section = sections_.size();
-      sections_.push_back({begun->kind,
-                           file_,
-                           of,
-                           begins_device ? std::exchange(devices[begun->kind], "") : argument,
-                           {}});
-    }
-    if (std::string& device = devices[EvidenceKind::kEthtoolStatistics];
-        begun == nullptr && !section && !device.empty() && piped && l == *piped + 1 &&
-        is_statistic(line.text)) {
-      section = sections_.size();
-      sections_.push_back(
-          {EvidenceKind::kEthtoolStatistics, file_, of, std::exchange(device, ""), {}});
-    }
-    if (section) sections_[*section].lines.push_back({line.text, line.number});
+    return std::move(sections_);
   }
+
+ private:
+  /// Whether a host's name between two rules begins here.
+  bool is_framed(std::size_t at) const {
+    return is_rule(lines_[at].text) && at + 2 < lines_.size() && is_rule(lines_[at + 2].text) &&
+           !holds(lines_[at + 1].text, " ");
+  }
+  /// tail's, of a host or a path; false if it is none, or one that the reader of /sys has use for.
+  bool read_head(const ToolLine& line);
+  /// What tells of which device the output behind it is; false if the line is no such command.
+  bool read_command(std::size_t at, const std::string& of);
+  void read_output(std::size_t at, std::string of);
+  /// Whether a section begins at a line that begins output of such a kind, where one is open.
+  bool begins(EvidenceKind kind, const std::optional<std::size_t>& section) const;
+  /// Of what a tool was asked whose output begins.
+  std::string take_argument(EvidenceKind kind, const std::string& of);
+
+  const std::vector<ToolLine>& lines_;
+  const std::string& file_;
+  const std::string& host_;
+  std::vector<EvidenceSection> sections_{};
+  std::map<std::string, std::optional<std::size_t>> open_{};  // host: its section
+  std::string named_;                                         // by a head
+  std::string argument_{};                                    // by weft-collect
+  std::string interface_{};                                   // of the next output of ethtool -S
+  NextMlxlinks mlxlinks_;
+  std::optional<std::size_t> piped_{};  // the line of a command that leaves a part of its output
+};
+
+bool SectionMaker::read_head(const ToolLine& line) {
+  const std::string_view head = tail_head(without_blanks(line.text));
+  if (head.empty()) return false;
+  named_ = head.starts_with("/") ? host_ : std::string(head);
+  if (head.starts_with("/sys/")) return false;
+  open_.erase(named_);
+  return true;
 }
+
+bool SectionMaker::read_command(std::size_t at, const std::string& of) {
+  const std::string_view line = lines_[at].text;
+  const Echoed echo = echoed(line);
+  if (echo.is_mlxlink) mlxlinks_.command(of, echo.device);
+  if (!echo.device.empty()) {
+    if (echo.kind == EvidenceKind::kEthtoolStatistics) interface_ = echo.device;
+    open_.erase(of);
+    if (holds(line, "|")) piped_ = at;
+    return true;
+  }
+  Scan command(line);
+  if (!command.skip("# weft-collect: ")) return false;  // which command's output follows
+  const std::string_view words = command.rest();
+  argument_ = words.substr(std::min(words.rfind(' ') + 1, words.size()));
+  open_.erase(of);
+  return true;
+}
+
+bool SectionMaker::begins(EvidenceKind kind, const std::optional<std::size_t>& section) const {
+  if (!section) return true;
+  // Of `grep ACSCtl`, but lspci's own inside its output.
+  if (kind == EvidenceKind::kAcsLines) return false;
+  const EvidenceKind open = sections_[*section].kind;
+  // Between what NCCL logs nccl-tests lists its devices; its reader knows such lines.
+  if (kind == EvidenceKind::kNcclTestsList && open == EvidenceKind::kNcclLog) return false;
+  return is_of_one_device(kind) || open != kind;
+}
+
+std::string SectionMaker::take_argument(EvidenceKind kind, const std::string& of) {
+  if (kind == EvidenceKind::kMlxlink) return mlxlinks_.take(of);
+  if (kind == EvidenceKind::kEthtoolStatistics) return std::exchange(interface_, "");
+  return argument_;
+}
+
+void SectionMaker::read_output(std::size_t at, std::string of) {
+  const ToolLine& line = lines_[at];
+  const EvidenceKindText* const begun = evidence_begun_by(without_blanks(line.text));
+  if (of.empty() && begun != nullptr && begun->kind == EvidenceKind::kDmesg) {
+    of = kernel_line(line.text)->host;
+  }
+  if (begun == nullptr || !is_of_one_device(begun->kind)) {
+    mlxlinks_.line(of, without_blanks(line.text));
+  }
+  std::optional<std::size_t>& section = open_[of];
+  std::optional<EvidenceKind> kind;
+  if (begun != nullptr && begins(begun->kind, section)) kind = begun->kind;
+  const bool is_left = begun == nullptr && !section && !interface_.empty() && piped_ &&
+                       at == *piped_ + 1 && is_statistic(line.text);
+  if (is_left) kind = EvidenceKind::kEthtoolStatistics;
+  if (kind) {
+    section = sections_.size();
+    sections_.push_back({*kind, file_, of, take_argument(*kind, of), {}});
+  }
+  if (section) sections_[*section].lines.push_back({line.text, line.number});
+}
+
+}  // namespace
+
+EvidenceText::EvidenceText(std::string_view text, const std::string& file, const std::string& host)
+    : read_{checked(text, file), file}, sections_{SectionMaker(read_.lines(), file, host).make()} {}
 
 }  // namespace weft

@@ -43,7 +43,7 @@ class EvidenceText {
  public:
   /// `host` where the file itself names none. Throws InputError: not text (binary, compressed,
   /// UTF-16), a line too long, too many lines.
-  EvidenceText(std::string_view text, std::string file, std::string host);
+  EvidenceText(std::string_view text, const std::string& file, const std::string& host);
   EvidenceText(const EvidenceText&) = delete;
   EvidenceText& operator=(const EvidenceText&) = delete;
 
@@ -52,9 +52,6 @@ class EvidenceText {
   const std::string& clean() const { return read_.clean(); }
 
  private:
-  void make_sections(const std::string& host);
-
-  std::string file_;
   ToolText read_;
   std::vector<EvidenceSection> sections_;
 };
