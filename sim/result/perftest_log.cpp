@@ -12,6 +12,7 @@
 #include "sim/base/quantity.hpp"
 #include "sim/io/json.hpp"
 #include "sim/result/log_text.hpp"
+#include "sim/result/perftest_ends.hpp"
 
 namespace weft {
 namespace {
@@ -146,8 +147,10 @@ class TextReader {
 
   /// Returns the note of what is left out, "" if nothing is.
   std::string read(std::string_view text) {
-    return read_lines_to_cut(text, out_,
-                             [&](std::string_view line, int number) { return read(line, number); });
+    std::string left_out = read_lines_to_cut(
+        text, out_, [&](std::string_view line, int number) { return read(line, number); });
+    ends_.take_out(out_);
+    return left_out;
   }
 
  private:
@@ -157,14 +160,17 @@ class TextReader {
     if (words.empty()) return false;
     if (is_table(words)) {
       read_columns(words);
+      ends_.table();
     } else if (columns_ > 0 && words[0].find_first_not_of("0123456789") == std::string_view::npos) {
       read_row(words, number);
     } else if (words.back() == "Test") {
       head_ = {.test = joined(words)};
       columns_ = 0;
+      ends_.begin(out_.rows.size());
       if (std::exchange(on_gpu_, false)) head_.cells["memory_path"] = "gdr";
     } else {
       read_of_head(line);
+      ends_.read(words);
       return false;
     }
     return true;
@@ -254,6 +260,7 @@ class TextReader {
   const StatedColumns& stated_;
   MeasuredTable& out_;
   Head head_{};
+  PerftestEnds ends_;
   bool on_gpu_{false};
   std::size_t columns_{0};  ///< of a row; 0 before the table
   std::size_t rate_{0};     ///< places of columns; 0: there is none

@@ -200,6 +200,124 @@ TEST(PerftestLog, ALastRowThatIsCutOffIsLeftOutAndNoted) {
   EXPECT_TRUE(parse_measured(text, "log").notes.empty());
 }
 
+/// What the other end prints: its remote address is its peer's local one, and it says nothing of
+/// its send queue.
+std::string server_of(std::string text) {
+  text = changed(text, " TX depth        : 20\n", "");
+  text = changed(changed(text, " local address", " other address"), " remote address",
+                 " local address");
+  return changed(text, " other address", " remote address");
+}
+
+std::string rows_and_notes(const std::string& text) {
+  const MeasuredTable table = parse_measured(text, "log");
+  return std::to_string(table.rows.size()) + " of depth " +
+         std::to_string(table.rows.at(0).tx_depth) + ", notes " +
+         std::to_string(table.notes.size());
+}
+
+TEST(PerftestLog, ClientAndServerOfOneRunCountOnce) {
+  const std::string client = perftest_text("ib_write_bw.txt");
+  const std::string server = server_of(client);
+  EXPECT_EQ(rows_and_notes(client), "4 of depth 20, notes 0");
+  EXPECT_EQ(rows_and_notes(client + server), "4 of depth 20, notes 1");
+  EXPECT_EQ(rows_and_notes("* Waiting for client to connect... *\n" + server + client),
+            "4 of depth 20, notes 1")
+      << "the client knows more";
+  EXPECT_EQ(rows_and_notes(client + changed(server, "PSN 0xe87450", "PSN 0xe87451")),
+            "8 of depth 20, notes 0")
+      << "another run";
+  EXPECT_EQ(rows_and_notes(client + client), "8 of depth 20, notes 0");
+  EXPECT_EQ(rows_and_notes(client + server + client), "8 of depth 20, notes 1");
+}
+
+TEST(PerftestLog, OfEndsThatPrintIntoOneAnotherHalfTheRowsCount) {
+  const std::string client = perftest_text("ib_write_bw.txt");
+  const std::string server = server_of(client);
+  std::string mixed;  // line by line
+  for (std::size_t at = 0; at < client.size();) {
+    const std::size_t end = client.find('\n', at) + 1;
+    const std::string line = client.substr(at, end - at);
+    mixed += line;
+    if (line.find(" local") != line.npos)
+      mixed += changed(line, "QPN 0x0011 PSN 0xe87450", "QPN 0x0011 PSN 0x688b76");
+    else if (line.find(" remote") != line.npos)
+      mixed += changed(line, "PSN 0x688b76", "PSN 0xe87450");
+    else
+      mixed += line;
+    at = end;
+  }
+  EXPECT_EQ(rows_and_notes(mixed), "4 of depth 20, notes 1");
+  // The server's head is whole; its table stands with the client's, or below it.
+  const std::size_t table = server.find(" #bytes");
+  EXPECT_EQ(rows_and_notes(server.substr(0, table) + client + server.substr(table)),
+            "4 of depth 20, notes 1");
+  EXPECT_EQ(rows_and_notes(server.substr(0, table) + client), "4 of depth 20, notes 0");
+}
+
+// --run_infinitely prints one size again and again, the server nothing, but the head.
+TEST(PerftestLog, RowsOfOneSizeAreNotOfTwoEnds) {
+  const std::string text = perftest_text("ib_write_bw.txt");
+  const std::size_t rows = text.find(" 2          20");
+  const std::string row =
+      " 65536      20               35.70              31.70  \t\t   0.000507\n";
+  const std::string server = server_of(text.substr(0, rows));
+  std::string client = text.substr(0, rows) + row + row;
+  EXPECT_EQ(rows_and_notes(server + client), "2 of depth 20, notes 0");
+  EXPECT_EQ(rows_and_notes(server.substr(0, server.find(" #bytes")) + client),
+            "2 of depth 20, notes 0");
+  client += row + row;
+  EXPECT_EQ(rows_and_notes(server + client), "4 of depth 20, notes 0");
+  const std::size_t table = server.find(" #bytes");
+  EXPECT_EQ(rows_and_notes(server.substr(0, table) + client + server.substr(table)),
+            "4 of depth 20, notes 0")
+      << "whose rows these are nothing says";
+}
+
+TEST(PerftestLog, TheEndOfMoreSizesCounts) {
+  const std::string client = perftest_text("ib_write_bw.txt");
+  const std::string cut = client.substr(0, client.find(" 65536")) + "Completion with error\n";
+  const std::string server = server_of(client);
+  for (const std::string& text : {cut + server, server + cut}) {
+    const MeasuredTable table = parse_measured(text, "log");
+    ASSERT_EQ(table.rows.size(), 4U);
+    EXPECT_EQ(table.rows.back().bytes, 1048576);
+    EXPECT_EQ(table.notes.size(), 1U);
+  }
+  const std::string small = client.substr(0, client.find(" 65536"));
+  const std::string large = changed(server,
+                                    " 2          20               0.01               0.00   "
+                                    "\t\t   0.001357\n",
+                                    "");
+  EXPECT_EQ(parse_measured(small + large, "log").rows.size(), 4U) << "each has a size of its own";
+}
+
+TEST(PerftestLog, EndsOfOtherMemoryBothCount) {
+  const std::string client = perftest_text("ib_write_bw.txt");
+  const std::string server =
+      changed(server_of(client), " Mtu ", " allocated GPU buffer address\n Mtu ");
+  const MeasuredTable table = parse_measured(client + server, "log");
+  EXPECT_EQ(table.rows.size(), 8U);
+  EXPECT_THAT(table.notes, ::testing::ElementsAre(
+                               HasSubstr("memory is of another kind (gdr, not host): neither")));
+}
+
+TEST(PerftestLog, AddressesThatTellNothingPairNothing) {
+  const std::string text = perftest_text("ib_write_bw.txt");
+  const auto rows = [&](const std::string& local, const std::string& remote) {
+    const std::string client =
+        changed(changed(text, "QPN 0x0011 PSN 0xe87450", local), "QPN 0x0011 PSN 0x688b76", remote);
+    return rows_and_notes(client + server_of(client));
+  };
+  const std::string both = "8 of depth 20, notes 0";
+  EXPECT_EQ(rows("QPN 0x0011 PSN 0xe87450", "QPN 0x0011 PSN 0x688b76"), "4 of depth 20, notes 1");
+  EXPECT_EQ(rows("QPN 0x0000 PSN 0x000000", "QPN 0x0000 PSN 0x000000"), both);
+  EXPECT_EQ(rows("QPN 0x0011 PSN 0x000000", "QPN 0x0012 PSN 0x000000"), both);
+  EXPECT_EQ(rows("QPN 0x0011 PSN 0xe87450", "QPN 0x0011 PSN 0xe87450"), both);
+  EXPECT_EQ(rows("QPN 0xXXXX PSN 0xXXXXXX", "QPN 0xXXXX PSN 0xXXXXXX"), both);
+  EXPECT_EQ(rows("QPN 0x0011", "QPN 0x0012"), both);
+}
+
 TEST(PerftestLog, NamesWhatHasNoModel) {
   const std::string text = perftest_text("ib_write_bw.txt");
   const auto id = [](const std::string& log) {
@@ -327,9 +445,13 @@ TEST(NvbandwidthLog, RefusesWhatIsDamaged) {
 
 TEST(ToolLogs, DamageIsRefusedOrRead) {
   constexpr std::string_view kBytes = "#\n {}[]\",:0-9e.\tN/A\xff";
-  const std::vector<std::string> logs{perftest_text("ib_write_bw.txt"),
-                                      perftest_text("ib_read_lat.txt"), kPerftestJson,
-                                      kNvbandwidthJson, kNvbandwidthText};
+  const std::string bw = perftest_text("ib_write_bw.txt");
+  const std::vector<std::string> logs{bw,
+                                      bw + server_of(bw),
+                                      perftest_text("ib_read_lat.txt"),
+                                      kPerftestJson,
+                                      kNvbandwidthJson,
+                                      kNvbandwidthText};
   for (std::uint64_t seed = 1; seed <= seeds(5000); ++seed) {
     std::mt19937_64 dice = random_stream(seed, "damage");
     std::string text = logs[seed % logs.size()];
