@@ -84,16 +84,17 @@ TEST(MatrixTree, MatricesThatContradictAreOneConflict) {
     return out;
   };
   EXPECT_THAT(conflicts(matrix("PIX") + matrix("SYS")),
-              ElementsAre("gpu0: path to gpu1: PIX (f:2) is taken, not SYS (f:6); so are 5 more "
+              ElementsAre("gpu0: path to gpu1: PIX (f:2) is taken, not SYS (f:6); likewise 5 more "
                           "of these"));
   EXPECT_THAT(conflicts(matrix("PIX") + matrix("PIX")), IsEmpty());
   const std::string tree =
       "-[0000:00]-+-01.0-[01]----00.0  NVIDIA Corporation GA100 [A100 PCIe 80GB]\n"
       "           +-02.0-[02]----00.0  NVIDIA Corporation GA100 [A100 PCIe 80GB]\n"
       "           \\-03.0-[03]----00.0  NVIDIA Corporation GA100 [A100 PCIe 80GB]\n";
-  EXPECT_THAT(conflicts(tree + matrix("PIX")),
-              ElementsAre("gpu0 to gpu1: PHB (f:1) is taken, not topo -m: PIX (f:5); so are 2 more "
-                          "of these"));
+  EXPECT_THAT(
+      conflicts(tree + matrix("PIX")),
+      ElementsAre("gpu0 to gpu1: PHB (f:1) is taken, not topo -m: PIX (f:5); likewise 2 more "
+                  "of these"));
 }
 
 // One that has SYS tells sockets apart: NODE is within one, which has several NUMA nodes.

@@ -45,7 +45,7 @@ bool is_less_vague(const std::string& value, const std::string& than) {
 std::string text_of(const Conflict& conflict) {
   const auto place = [](const Place& at) { return at.file.empty() ? "" : " (" + at.text() + ")"; };
   const std::string more =
-      conflict.alike == 0 ? "" : fmt::format("; so are {} more of these", conflict.alike);
+      conflict.alike == 0 ? "" : fmt::format("; likewise {} more of these", conflict.alike);
   return fmt::format("{}: {}{} is taken, not {}{}{}", conflict.what, conflict.taken,
                      place(conflict.taken_place), conflict.other, place(conflict.other_place),
                      more);
