@@ -55,7 +55,17 @@ std::vector<std::string> made() {
       " GUID 0x1070fd0300370ea2 port ALL: [LinkDownedCounter == 25 (25.000)]\n"
       "NVRM: The NVIDIA GPU 0000:b3:00.0\n               NVRM: fallen off the bus and is not\n"
       "NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  570.158.01  Release Build\n";
-  return {hwloc, nccl, tar, mlxlink, pasted};
+  const std::string blocks =
+      "    -[0000:00]-+-01.0-[17]----00.0  NVIDIA Corporation Device 2b85\n"
+      "               +-02.0-[5e]----00.0  Intel Corporation Omni-Path HFI Silicon 100 Series\n"
+      "               \\-03.0-[19]----00.0  Mellanox Technologies Device 1025\n"
+      "and\n    5e:00.0 Fabric controller [0208]: Intel Corporation Omni-Path [8086:24f0]\n"
+      "{\"result\":{\"output\":{\"Operational Info\":{\"Speed\":\"IB-EDR\",\"Width\":\"4x\"}}}}\n"
+      "=== mlx5_1 ===\n{\n\"result\" : {\n\"output\" : {\n\"Operational Info\" : {\n"
+      "\"Speed\" : \"IB-EDR\",\n\"State\" : \"Active\",\n\"Width\" : \"4x\"\n}\n}\n}\n}\n"
+      "a:1:1 [0] NCCL INFO NET/OFI Selected provider is efa, fabric is efa (found 4 nics)\n"
+      "a:1:1 [0] NCCL INFO NET/OFI NIC group 7 device #1 0000:a2:00.0\n";
+  return {hwloc, nccl, tar, mlxlink, pasted, blocks};
 }
 
 std::vector<std::string> corpus() {
