@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -60,9 +61,11 @@ struct ActorState {
   bool works_in_rounds{false};
   std::vector<Came> arrived{};  ///< tokens that found it at work, for the next round
   std::vector<Came> serving{};  ///< those of this round
-  /// When it looked at all its operations, for this round and for the one before.
-  std::pair<Time, Time> looked{};
-  std::pair<Time, Time> looked_before{};
+  // Until when it looks at all its operations for this round, for how long, and until when it did
+  // for the one before.
+  Time looks_until{};
+  Duration looks{};
+  Time looked_until{};
   bool is_waiting{false};
   Time waits_since{};
   Time begun{};  ///< what it does
@@ -72,12 +75,16 @@ struct ActorState {
   std::uint32_t tag{0};
   std::uint32_t count{1};
 
+  /// `time`: for which it looks before it turns to the first token.
+  void begin_round(Time now, Duration time) {
+    arrived.swap(serving);
+    arrived.clear();
+    looked_until = std::exchange(looks_until, now + time);
+    looks = time;
+  }
   /// For how long it has looked since something came, which the last round did not find.
   Duration looked_since(Time came) const {
-    const Time since = std::max(came, looked_before.first);
-    const Duration before =
-        looked_before.second > since ? looked_before.second - since : Duration{};
-    return before + (looked.second - looked.first);
+    return looks + std::max(Duration{}, looked_until - came);
   }
 
   void take(const Token& token) {
@@ -119,6 +126,13 @@ struct Job {
   std::optional<Time> lap{};              ///< when the plan's `lap` got its last token
   PathRef last_path{};
 };
+
+/// Of a token in a round: by its queue pair's turn (what is to be sent without one, last), then by
+/// who serves it.
+inline std::array<std::uint32_t, 3> place_of(const Job& job, const Token& token) {
+  const std::vector<QueuePair>& all = job.plan->queue_pairs;
+  return {token.tag < all.size() ? all[token.tag].turn : token.tag, token.program, token.tag};
+}
 
 /// A transfer or message under way, or a token in a lag. Pooled; the index is the transport's
 /// tag.

@@ -32,7 +32,11 @@ using run_state::Token;
 class Runner::Engine final : private TransportSink, private EventTarget {
  public:
   Engine(Transport& transport, EventQueue& events, CauseTable& causes)
-      : transport_{transport}, events_{events}, causes_{causes}, host_{events} {
+      : transport_{transport},
+        events_{events},
+        causes_{causes},
+        works_on_others_{causes.intern({"proxy works on other operations", ""})},
+        host_{events} {
     transport.set_sink(*this);
   }
 
@@ -227,13 +231,6 @@ class Runner::Engine final : private TransportSink, private EventTarget {
     }
   }
 
-  /// Of a token in a round: by its queue pair's turn (what is to be sent without one, last), then
-  /// by who serves it.
-  static std::array<std::uint32_t, 3> place_of(const Job& job, const Token& token) {
-    const std::vector<QueuePair>& all = job.plan->queue_pairs;
-    return {token.tag < all.size() ? all[token.tag].turn : token.tag, token.program, token.tag};
-  }
-
   /// What an actor takes at once: a token; one that works in rounds, all that are there, in the
   /// order of its queue pairs and programs, whichever came first. How long it takes before it turns
   /// to the first of them.
@@ -252,21 +249,21 @@ class Runner::Engine final : private TransportSink, private EventTarget {
       if (was_idle) work = Duration::from_ns(work.as_ns() / 2);
       self.path = paths_.extend(std::move(self.path), job.lags[round].cause, work);
     }
-    self.arrived.swap(self.serving);
-    self.arrived.clear();
-    self.looked_before = std::exchange(self.looked, {events_.now(), events_.now() + work});
+    self.begin_round(events_.now(), work);
     return work;
   }
 
   /// Who looks again and again is never idle, so that its own path never ends. A token that has
-  /// waited for looks more than for work leads to what is done for it itself.
+  /// waited for looks more than for work on others leads to what is done for it itself.
   void follow_token(const Job& job, ActorState& self, ActorIndex actor, const Token& token) {
     const LagIndex round = job.plan->actors[actor].round;
     if (token.came == kNoIndex || round == kNoIndex) return;
     Came came = std::move(self.serving[token.came]);
     const Duration waited = events_.now() - came.at;
-    if (self.looked_since(came.at) * 2 < waited) return;
-    self.path = paths_.extend(std::move(came.path), job.lags[round].cause, waited);
+    const Duration looked = self.looked_since(came.at);
+    if (looked * 2 < waited) return;
+    self.path = paths_.extend(std::move(came.path), works_on_others_, waited - looked);
+    self.path = paths_.extend(std::move(self.path), job.lags[round].cause, looked);
   }
 
   void begin_wait(ActorState& self) {
@@ -574,6 +571,7 @@ class Runner::Engine final : private TransportSink, private EventTarget {
   Transport& transport_;
   EventQueue& events_;
   CauseTable& causes_;
+  CauseId works_on_others_;
   PathStore paths_;  // before everything that holds a PathRef
   std::vector<std::unique_ptr<Job>> jobs_;
   std::vector<Pending> pending_;
