@@ -204,6 +204,18 @@ constexpr std::array kFileFields{
               [](const ExplainView& v) -> Json { return v.explanation.healthy.tail; }},
     FileField{{"two_at_once", "true or false", "", "the first answer is two causes"},
               [](const ExplainView& v) -> Json { return v.explanation.two_at_once; }},
+    FileField{{"pairs", "whole number", "", "pairs of causes that were looked for"},
+              [](const ExplainView& v) -> Json {
+                return static_cast<std::int64_t>(v.explanation.pairs);
+              }},
+    FileField{{"pairs_left_out", "whole number", "",
+               "of these, not predicted at all sizes, for the time that they take"},
+              [](const ExplainView& v) -> Json {
+                return static_cast<std::int64_t>(v.explanation.pairs_left);
+              }},
+    FileField{{"stopped", "true or false", "",
+               "by a time limit or Ctrl-C, before pairs of causes were predicted"},
+              [](const ExplainView& v) -> Json { return v.explanation.was_stopped; }},
     FileField{{"points", "list", "", "the sizes that were looked at"},
               [](const ExplainView& v) {
                 std::vector<PointOf> points;

@@ -123,7 +123,10 @@ Explanation explain(const Log& slow, const ExplainOptions& options) {
     return run_asking(options.stop, [&](const Stop* stop) {
       asked.predict.stop = stop;
       Explanation out;
-      explain_asked(asked, [&](const ExplainView& view) { out = explanation_of(view); });
+      explain_asked(asked, [&](const ExplainView& view) {
+        if (view.explanation.was_stopped) throw Stopped("stopped before all causes were predicted");
+        out = explanation_of(view);
+      });
       return out;
     });
   });

@@ -205,12 +205,13 @@ class Search {
     return out;
   }
 
-  /// The likeliest at few points of those that do something towards the gaps, at all.
-  std::vector<Combination> nearest(const std::vector<Together>& which) const {
+  /// The likeliest at few points of those that do something towards the gaps, at all; once it is
+  /// stopped of those alone that are known at all points.
+  std::vector<Combination> nearest(const std::vector<Together>& which, bool was_stopped) const {
     std::vector<std::pair<double, Together>> order;
     const PartMatcher part = at(guessed_at());
     for (const Together& each : which) {
-      if (!is_known(each, guessed_at()) || !is_towards(effect(each))) continue;
+      if (!is_known(each, was_stopped ? all_ : guessed_at()) || !is_towards(effect(each))) continue;
       order.push_back({-part.match(effect(each)).log_likelihood - weight(each), each});
     }
     std::sort(order.begin(), order.end());
@@ -507,7 +508,7 @@ Explanation explain(const std::vector<double>& gaps, const Effects& effects,
   }
   drop_unlikely(thresholds.shown, all);
   out.verdict = all.empty() ? Explained::kNone : Explained::kExplained;
-  if (all.empty()) all = search.nearest(singles);
+  if (all.empty()) all = search.nearest(singles, out.was_stopped);
   for (const Together& each : singles) {
     const std::vector<double>& effect = search.effect(each);
     const bool is_known =

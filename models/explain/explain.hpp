@@ -41,8 +41,8 @@ struct Explanation {
   std::vector<Answer> answers;  ///< the likeliest first; of kNone the nearest, which do not suffice
   std::size_t alike{0};         ///< so many of the first cannot be told apart by these numbers
   bool two_at_once{false};      ///< the first answer is two causes
-  std::size_t pairs{0};         ///< that were predicted, where no single cause fits well
-  std::size_t pairs_left{0};    ///< of these, at some sizes only, for the time that they take
+  std::size_t pairs{0};         ///< that were looked for, where no single cause fits well
+  std::size_t pairs_left{0};    ///< of these, not at all sizes, for the time that they take
   bool was_stopped{false};      ///< before all pairs were predicted, of which it then says nothing
   std::vector<std::size_t> no_effect;  ///< suspects that change no time by 1 %, where predicted
 };
@@ -59,7 +59,9 @@ struct Thresholds {
   double two{0.05};       ///< two causes at once are so likely beside one
   std::size_t pairs{
       400};  ///< predicted then, as guessed; so are the likeliest causes' with all others
-  double pair_seconds{100};  ///< of one core that pairs take, by an estimate that is far above it
+  /// Of one core, by an estimate that is far above what it takes, that pairs get beside the few
+  /// that are predicted at all points first.
+  double pair_seconds{100};
 };
 
 /// Matches gaps with every suspect, and pairs of them where no single one fits well. A suspect is

@@ -147,6 +147,28 @@ TEST(Explain, PairsThatTakeTooLongAreLeftOut) {
   EXPECT_LT(few.pairs_left, few.pairs) << "a few are predicted always";
 }
 
+TEST(Explain, StoppedAmongPairsItKeepsWhatSingleCausesExplain) {
+  const std::vector<double> gaps = small().effect(
+      {small().suspect("nic-rate", "25 %"), small().suspect("host-launch", "a launch takes 10")});
+  ErrorModel sharp = small().errors(true);
+  sharp.large = sharp.small = 0.01;
+  sharp.effect = 0.01;
+  Stop stop;
+  const Effects effects(small().healthy(), small().context(), small().points(),
+                        small().effects().suspects(), 0, &stop);
+  std::vector<Together> singles;
+  for (std::size_t i = 0; i < effects.suspects().size(); ++i) singles.push_back({i});
+  std::vector<std::size_t> points(effects.points().size());
+  std::iota(points.begin(), points.end(), std::size_t{0});
+  effects.predict(singles, points);
+  stop.request();
+  const Explanation made = explain(gaps, effects, sharp);
+  EXPECT_TRUE(made.was_stopped);
+  EXPECT_EQ(made.verdict, Explained::kNone);
+  ASSERT_FALSE(made.answers.empty());
+  EXPECT_EQ(made.answers.front().best().suspects.size(), 1U);
+}
+
 TEST(Explain, EvidenceDecidesBetweenWhatIsAlike) {
   Case with(parse_topology(kSmallMachine, "small.yaml", make_catalog()), 2,
             points_at("allreduce", {1 << 20, 256 << 20}), {}, {},
