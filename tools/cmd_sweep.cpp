@@ -167,17 +167,20 @@ std::map<std::string, std::size_t> run_missing(const Sweep& sweep,
   return without_effect;
 }
 
-/// Refuses an axis of which no value can be set, such as one whose key does not exist, so that
-/// nothing runs in vain. (A single bad value is said in its points' rows.)
+/// Refuses an axis of which no value can be set behind those of the axes before it at any point,
+/// such as one whose key does not exist, so that nothing runs in vain. (A single bad value is said
+/// in its points' rows.)
 void check_axes(const Sweep& sweep) {
-  for (const SweepAxis& axis : sweep.axes) {
+  for (std::size_t axis = 0; axis < sweep.axes.size(); ++axis) {
     std::optional<InputError> first_refusal;
-    const bool any = std::any_of(axis.values.begin(), axis.values.end(), [&](const auto& value) {
+    const bool any = std::any_of(sweep.points.begin(), sweep.points.end(), [&](const auto& point) {
       TopologySpec spec = sweep.topology;
       Params params(sweep.catalog);
       std::vector<ScenarioSetting> settings = sweep.scenario.set;
       settings.insert(settings.end(), sweep.options.set.begin(), sweep.options.set.end());
-      settings.push_back({axis.key, value, {}});
+      for (std::size_t i = 0; i <= axis; ++i) {
+        settings.push_back({sweep.axes[i].key, point.values[i], {}});
+      }
       try {
         apply_settings(settings, spec, params);
       } catch (const InputError& e) {

@@ -6,11 +6,14 @@
 #include <optional>
 #include <set>
 
+#include <fmt/format.h>
+
 #include "models/machine/by_node.hpp"
 #include "models/machine/rooms.hpp"
 #include "models/nccl/decide/tuning_env.hpp"
 #include "models/params/parts.hpp"
 #include "sim/input/network_keys.hpp"
+#include "sim/topology/network_shape.hpp"
 
 namespace weft {
 namespace {
@@ -146,7 +149,6 @@ std::string part_name(const PartLibrary& parts, const std::string& wanted) {
 
 /// The tier of a network's switches of that name, or nullptr.
 NetworkTierSpec* tier_of(NetworkSpec& network, std::string_view name) {
-  if (network.kind <= NetworkSpec::Kind::kOneSwitch) return nullptr;
   return name == "leaf"    ? &network.leaf
          : name == "spine" ? &network.spine
          : name == "core"  ? &network.core
@@ -158,9 +160,13 @@ bool apply_part_of_switches(const std::string& scope, const std::string& part,
                             const PartLibrary& parts, NetworkSpec& network) {
   const std::string_view kind = device_kind_name(DeviceKind::kNetSwitch);
   NetworkTierSpec* const tier = tier_of(network, scope);
-  if (tier == nullptr && (scope != kind || network.kind == NetworkSpec::Kind::kNone)) return false;
+  if (network.kind == NetworkSpec::Kind::kNone || (tier == nullptr && scope != kind)) return false;
   parts.values(part, kind, {});
   if (tier != nullptr) {
+    if (!has_tier(network, scope)) {
+      throw InputError(fmt::format("a {} network has no {} switches (network.kind comes first)",
+                                   network_kind_name(network.kind), scope));
+    }
     tier->part = part;
     return true;
   }

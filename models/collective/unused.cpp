@@ -254,16 +254,15 @@ void add_pcie_rate_note(const std::vector<ScenarioSetting>& settings, const Mach
 }
 
 /// What to set for a folded Clos of switches of so many ports, half of them up, that holds all
-/// nodes;
-/// "" if none does. Two tiers have as many leaves as a spine has ports, three half as many for each
-/// pod.
+/// nodes; "" if none does. Two tiers have as many leaves as a spine has ports; of three a pod has
+/// half as many, and so many pods.
 std::string clos_that_holds(std::uint64_t nodes, std::uint64_t nics_of_node, std::uint64_t ports) {
   for (const bool has_cores : {false, true}) {
     const std::uint64_t most_leaves = has_cores ? ports * ports / 2 : ports;
     for (std::uint64_t leaves = 1; leaves <= nics_of_node; ++leaves) {
       if (nics_of_node % leaves != 0) continue;
       const std::uint64_t nodes_of_block = ports / 2 / (nics_of_node / leaves);
-      if (nodes_of_block == 0) continue;
+      if (nodes_of_block == 0 || (has_cores && leaves > ports / 2)) continue;
       if ((nodes + nodes_of_block - 1) / nodes_of_block * leaves > most_leaves) continue;
       return fmt::format("--set network.kind={} --set network.ports={}{}",
                          has_cores ? "fat-tree" : "leaf-spine", ports,

@@ -170,7 +170,10 @@ TEST(Settings, ANetworksSwitchesMayBeAnotherProduct) {
   EXPECT_EQ(parts({"spine.part=quantum-2", "netswitch.part=quantum-x800"}),
             Parts("quantum-x800", "quantum-x800"));
   EXPECT_THROW(parts({"leaf.part=h100-sxm"}), InputError);
-  EXPECT_THROW(MachineUnderTest("hgx-h100-8nic.yaml", {"leaf.part=quantum"}), InputError);
+  const MachineUnderTest one("hgx-h100-8nic.yaml", {"leaf.part=quantum-x800"});
+  EXPECT_EQ(one.fabric().device(one.fabric().network_switch(0, 0)).part, "quantum-x800");
+  EXPECT_THROW(MachineUnderTest("hgx-h100-8nic.yaml", {"spine.part=quantum-x800"}), InputError);
+  EXPECT_THROW(parts({"core.part=quantum-x800"}), InputError);
 }
 
 TEST(Settings, DrawASkeletonsNvlinksFromItsGpusPart) {
