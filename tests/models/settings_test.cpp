@@ -242,7 +242,7 @@ std::string with_device(const std::string& key) {
   return key;
 }
 
-/// Why a setting is refused on a machine with a network of spines; "" if it is not.
+/// Why a setting is refused on a machine with a network of three tiers; "" if it is not.
 std::string setting_refusal(const std::string& key, const std::string& value) {
   const ParamCatalog catalog = make_catalog();
   Params params(catalog);
@@ -252,7 +252,7 @@ std::string setting_refusal(const std::string& key, const std::string& value) {
     if (device.name == "pcisw3") device.model = "virtual-root";
   }
   try {
-    apply_settings({{"network.kind", "leaf-spine", {}}, {key, value, {}}}, spec, params);
+    apply_settings({{"network.kind", "fat-tree", {}}, {key, value, {}}}, spec, params);
   } catch (const InputError& e) {
     return e.what();
   }
