@@ -18,9 +18,11 @@ struct KindText {
   std::string_view what;
   std::string_view readers;
 };
-constexpr std::array<KindText, 9> kKinds{
+constexpr std::array<KindText, 10> kKinds{
     {{TextKind::kMeasured, "measured rows",
       "weft compare, calibrate, explain and expect --measured read it"},
+     {TextKind::kPredicted, "rows that weft predicted (--csv)",
+      "weft report reads those of a sweep, weft diff the JSON of runs"},
      {TextKind::kScenario, "a scenario", "weft run, step, traffic, sweep and check read it"},
      {TextKind::kTopology, "a topology", "weft show, check, nccl, perftest and copies read it"},
      {TextKind::kResult, "a result of weft run or weft nccl", "weft diff reads it"},
@@ -70,6 +72,11 @@ bool is_of_log(std::string_view line) {
          (has(line, "#bytes") && has(line, "#iterations"));
 }
 
+/// The first line of what weft run and sweep write with --csv.
+bool is_of_predictions(std::string_view line) {
+  return has(line, "memory_path,algo,proto,channels,time_us,algbw_GBps,");
+}
+
 /// A measured table's first line.
 bool is_of_table(std::string_view line) {
   return line.starts_with("transport,") || (has(line, ",op,") && has(line, ",bytes"));
@@ -82,7 +89,9 @@ TextKind kind_of(std::string_view text) {
   std::string_view head = text.substr(0, kHead);
   head.remove_prefix(std::min(head.find_first_not_of(" \t\r\n"), head.size()));
   if (head.starts_with('{')) return kind_of_json(head);
-  if (is_of_table(head.substr(0, head.find('\n')))) return TextKind::kMeasured;
+  const std::string_view first = head.substr(0, head.find('\n'));
+  if (is_of_predictions(first)) return TextKind::kPredicted;
+  if (is_of_table(first)) return TextKind::kMeasured;
   bool has_node = false;
   bool has_topology = false;
   bool has_log = false;

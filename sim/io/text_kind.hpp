@@ -9,6 +9,7 @@ namespace weft {
 enum class TextKind {
   kUnknown,
   kMeasured,
+  kPredicted,
   kScenario,
   kTopology,
   kResult,

@@ -105,12 +105,16 @@ class Compare(CliTest):
                          ["weft has no model of this test: device_local_copy"])
 
     def test_a_file_of_another_kind_names_the_right_command(self):
+        self.ok("run", cli_test.SMALL, "--csv", "predicted.csv")
         compares = "weft compare, calibrate, explain and expect --measured read it"
         for arguments, expected in (
                 (["run", "log.txt"], "log.txt: is measured rows, not a scenario; " + compares),
                 (["show", "log.txt"], "log.txt: is measured rows, not a topology; " + compares),
                 (["compare", MACHINE[1], *MACHINE], MACHINE[1] + ": is a topology, not measured rows; weft show, check, "
                                                     "nccl, perftest and copies read it"),
+                (["compare", "predicted.csv", *MACHINE],
+                 "predicted.csv: is rows that weft predicted (--csv), not measured rows; weft report reads those of a "
+                 "sweep, weft diff the JSON of runs"),
                 (["compare", "small.csv", "--machine", "small.csv"],
                  "small.csv: is measured rows, not a topology; " + compares)):
             with self.subTest(arguments):
