@@ -431,12 +431,12 @@ class Runner::Engine final : private TransportSink, private EventTarget {
     const bool is_served = flag.server != kNoIndex;
     const ActorIndex actor = is_served ? job.programs[flag.server].actor : flag.waiter;
     Mailbox<Token>& box = is_served ? job.actors[actor].inbox : flag.tokens;
-    ActorState& self = job.actors[actor];
     if (box.is_awaited()) {
-      follow(job, self, path, lag);
-    } else if (is_served && self.works_in_rounds) {
-      token.came = static_cast<std::uint32_t>(self.arrived.size());
-      self.arrived.push_back({behind(job, path, lag), events_.now()});
+      follow(job, job.actors[actor], path, lag);
+    } else if (is_served && job.actors[actor].works_in_rounds) {
+      std::vector<Came>& arrived = job.actors[actor].arrived;
+      token.came = static_cast<std::uint32_t>(arrived.size());
+      arrived.push_back({behind(job, path, lag), events_.now()});
     }
     box.push(token);
   }
