@@ -188,17 +188,15 @@ class Search {
       const auto most = [&](const Together& each) {
         return part.bound(effect(each)).likelihood + weight(each);
       };
+      std::stable_sort(which.begin(), which.end(),
+                       [&](const Together& a, const Together& b) { return most(a) > most(b); });
       if (n == kEnds) {
-        std::stable_sort(which.begin(), which.end(),
-                         [&](const Together& a, const Together& b) { return most(a) > most(b); });
         const auto leaders = static_cast<std::ptrdiff_t>(std::min(kLeaders, which.size()));
         take({which.begin(), which.begin() + leaders});
         which.erase(which.begin(), which.begin() + leaders);
       }
       drop(which,
            [&](const Together& each) { return most(each) < best - std::log(thresholds_.shown); });
-      std::stable_sort(which.begin(), which.end(),
-                       [&](const Together& a, const Together& b) { return most(a) > most(b); });
     }
     if (time != nullptr) time->cut(order_.back(), which);
     take(which);
