@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -440,13 +441,13 @@ Variants ports_down(const Site& site) {
     out.push_back({one_of(alike), "down",
                    taken_off(nics, [&](std::size_t i) { return nics[i] == alike.first; })});
   }
-  if (n > 2) {
+  for (const auto& [every, where] :
+       {std::pair{2U, "every second NIC"}, {4U, "all but every fourth NIC"}}) {
+    if (n <= every) continue;
     out.push_back(
-        {"every second NIC", "down", taken_off(nics, [](std::size_t i) { return i % 2 == 1; })});
-    if (n > 4) {
-      out.push_back({"all but every fourth NIC", "down",
-                     taken_off(nics, [](std::size_t i) { return i % 4 != 0; })});
-    }
+        {where, "down", taken_off(nics, [every](std::size_t i) { return i % every != 0; })});
+  }
+  if (n > 2) {
     out.push_back({fmt::format("all NICs but {}", nics.front()->name), "down",
                    taken_off(nics, [](std::size_t i) { return i > 0; })});
   }
