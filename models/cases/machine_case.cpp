@@ -74,14 +74,9 @@ std::vector<std::string> CasePredictor::paths(const CaseRequest& request, Op op)
   return {std::string(memory_path_name(path))};
 }
 
-double CasePredictor::seconds(const CaseRequest& request, Bytes size) {
-  if (prepared_ == nullptr) return 0;
-  try {
-    const Op op = parse_op(request.op);
-    return prepared_->seconds(op, size, paths(request, op));
-  } catch (const InputError&) {
-    return 0;  // predict() says why not
-  }
+std::vector<double> CasePredictor::seconds(const CaseRequest& request) {
+  const Op op = parse_op(request.op);
+  return prepared_->seconds(op, request.sizes, paths(request, op));
 }
 
 CasePrediction CasePredictor::predict(const CaseRequest& request) {

@@ -77,8 +77,9 @@ class CasePredictor {
 
   /// Throws Stopped.
   CasePrediction predict(const CaseRequest& request);
-  /// How long predict() takes for one size on one core, s, by estimate; 0 if there is a why_not.
-  double seconds(const CaseRequest& request, Bytes size);
+  /// How long predict() takes for each size on one core, s, by estimate. Precondition: it had no
+  /// why_not.
+  std::vector<double> seconds(const CaseRequest& request);
 
  private:
   std::vector<std::string> paths(const CaseRequest& request, Op op) const;

@@ -344,15 +344,19 @@ void Prepared::find_stand_ins(Samples& samples, std::vector<RowTask>& tasks) con
   }
 }
 
-double Prepared::seconds(Op op, Bytes bytes, const std::vector<std::string>& memory_paths) {
+std::vector<double> Prepared::seconds(Op op, const std::vector<Bytes>& sizes,
+                                      const std::vector<std::string>& memory_paths) {
   std::vector<std::string> notes;  // run() tells them
-  std::vector<RowTask> tasks = tasks_of(op, {bytes}, memory_paths, notes);
+  std::vector<RowTask> tasks = tasks_of(op, sizes, memory_paths, notes);
   Samples samples(machine_, parts_, schedules_, asked_.env, asked_.version, decided_);
   find_stand_ins(samples, tasks);
   SampleRuns runs;
   const Ready ready{machine_, schedules_, options_, runs};
-  double out = 0;
-  for (const RowTask& task : tasks) out += seconds_of(ready, task);
+  std::vector<double> out(sizes.size());
+  for (const RowTask& task : tasks) {
+    const auto at = std::ranges::find(sizes, task.bytes) - sizes.begin();
+    out[static_cast<std::size_t>(at)] += seconds_of(ready, task);
+  }
   return out;
 }
 

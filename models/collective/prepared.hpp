@@ -27,9 +27,10 @@ class Prepared {
   /// What predict() gives of these. Memory paths: "gdr", "host-staged", "nccl". Throws as it does.
   RunResult run(Op op, const std::vector<Bytes>& sizes,
                 const std::vector<std::string>& memory_paths);
-  /// How long the rows of one size take on one core, s, within a factor of three or so; by no
+  /// How long the rows of each size take on one core, s, within a factor of three or so; by no
   /// clock.
-  double seconds(Op op, Bytes bytes, const std::vector<std::string>& memory_paths);
+  std::vector<double> seconds(Op op, const std::vector<Bytes>& sizes,
+                              const std::vector<std::string>& memory_paths);
   /// What NCCL decides where GPUDirect RDMA is allowed; nullptr with weft's simple rules.
   const NcclRun* decided() const { return decided_.of(MemoryPath::kGdr); }
 

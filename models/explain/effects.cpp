@@ -81,9 +81,8 @@ Effects::Effects(const MachineCase& healthy, const CaseContext& context,
   if (!whole.why_not.empty()) throw InputError(whole.why_not);
   healthy_us_ = std::move(whole.us);
   for (const Series& series : series_of(points_, all, plateau_)) {
-    for (const auto& [point, size] : series.rows) {
-      seconds_.push_back(predictor.seconds(series.request, series.request.sizes[size]));
-    }
+    const std::vector<double> of_sizes = predictor.seconds(series.request);
+    for (const auto& [point, size] : series.rows) seconds_.push_back(of_sizes[size]);
   }
   seconds_of_machine_ = kMachineOfGpu * static_cast<double>(gpus);
   notes_ = std::move(whole.notes);
