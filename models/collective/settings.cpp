@@ -147,31 +147,29 @@ std::string part_name(const PartLibrary& parts, const std::string& wanted) {
   return !known.contains(wanted) && known.contains(wanted + "-sxm") ? wanted + "-sxm" : wanted;
 }
 
-/// The tier of a network's switches of that name, or nullptr.
-NetworkTierSpec* tier_of(NetworkSpec& network, std::string_view name) {
-  return name == "leaf"    ? &network.leaf
-         : name == "spine" ? &network.spine
-         : name == "core"  ? &network.core
-                           : nullptr;
-}
-
 /// Makes all of a network's switches another product, or those of one tier. Whether it has any.
 bool apply_part_of_switches(const std::string& scope, const std::string& part,
                             const PartLibrary& parts, NetworkSpec& network) {
   const std::string_view kind = device_kind_name(DeviceKind::kNetSwitch);
-  NetworkTierSpec* const tier = tier_of(network, scope);
-  if (network.kind == NetworkSpec::Kind::kNone || (tier == nullptr && scope != kind)) return false;
+  const std::array<NetworkTierSpec*, kTierNames.size()> tiers{&network.leaf, &network.spine,
+                                                              &network.core};
+  const auto tier = static_cast<std::size_t>(
+      std::find(kTierNames.begin(), kTierNames.end(), scope) - kTierNames.begin());
+  const bool is_of_all = scope == kind;
+  if (network.kind == NetworkSpec::Kind::kNone || (tier == tiers.size() && !is_of_all)) {
+    return false;
+  }
   parts.values(part, kind, {});
-  if (tier != nullptr) {
-    if (!has_tier(network, scope)) {
-      throw InputError(fmt::format("a {} network has no {} switches (network.kind comes first)",
-                                   network_kind_name(network.kind), scope));
-    }
-    tier->part = part;
+  if (is_of_all) {
+    network.part = part;
+    for (NetworkTierSpec* each : tiers) each->part.clear();
     return true;
   }
-  network.part = part;
-  for (NetworkTierSpec* each : {&network.leaf, &network.spine, &network.core}) each->part.clear();
+  if (!has_tier(network, scope)) {
+    throw InputError(fmt::format("a {} network has no {} switches (network.kind comes first)",
+                                 network_kind_name(network.kind), scope));
+  }
+  tiers.at(tier)->part = part;
   return true;
 }
 
