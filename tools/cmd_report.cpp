@@ -70,11 +70,12 @@ void write_report(const ReportArguments& arguments) {
   for (const std::string& file : arguments.results) {
     if (!seen.insert(file).second) throw InputError(file + ": given twice");
     const std::string text = read_text_file(file);
-    if (!is_sweep_table(text) && !is_json_object(text)) {
-      refuse_other_kind(text, file, TextKind::kResult);
+    if (is_sweep_table(text)) {
+      files.push(sweep_report_file(text, file));
+      continue;
     }
-    files.push(is_sweep_table(text) ? sweep_report_file(text, file)
-                                    : report_file(Json::parse(text, file), file));
+    if (!is_json_object(text)) refuse_other_kind(text, file, TextKind::kResult);
+    files.push(report_file(Json::parse(text, file), file));
   }
   const Json data = Json::object({{"title", title_of(arguments)},
                                   {"weft", weft_version()},

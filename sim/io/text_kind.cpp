@@ -120,6 +120,8 @@ TextKind kind_of(std::string_view text) {
   return evidence ? TextKind::kEvidence : TextKind::kUnknown;
 }
 
+std::string_view readers_of(TextKind kind) { return text_of(kind).readers; }
+
 std::string other_kind(std::string_view text, TextKind wanted) {
   const TextKind kind = kind_of(text);
   if (kind == TextKind::kUnknown || kind == wanted) return "";

@@ -24,6 +24,9 @@ enum class TextKind {
 /// evidence of a machine are evidence. O(1).
 TextKind kind_of(std::string_view text);
 
+/// "weft show, check, nccl, perftest and copies read it". Precondition: a known kind.
+std::string_view readers_of(TextKind kind);
+
 /// "is a topology, not a scenario; weft show ... read it" if `text` is for certain of another kind
 /// than `wanted`, else "".
 std::string other_kind(std::string_view text, TextKind wanted);

@@ -396,15 +396,16 @@ class TableReader {
 };
 
 /// What other tools print of a machine is no table, nor is text whose first line has no comma: what
-/// a tool printed, without what tells which.
-void refuse_no_table(std::string_view text, const std::string& file) {
+/// a tool printed, without what tells which. `log`: the text without prefixes.
+void refuse_no_table(std::string_view text, std::string_view log, const std::string& file) {
   text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
   const std::string_view line = trimmed(text.substr(0, text.find_first_of("\r\n")));
   if (find_column(line.substr(0, line.find(','))) == nullptr &&
-      kind_of(without_prefixes(text, file)) == TextKind::kEvidence) {
+      kind_of(log) == TextKind::kEvidence) {
     throw InputError(file +
                      ": is another tool's output without rows of nccl-tests, perftest or "
-                     "nvbandwidth; weft import and doctor read it");
+                     "nvbandwidth; " +
+                     std::string(readers_of(TextKind::kEvidence)));
   }
   if (line.empty() || line.find(',') != std::string_view::npos) return;
   if (line.starts_with(kByteOrderMark) || find_column(line) != nullptr) return;
@@ -533,7 +534,7 @@ MeasuredTable parse_measured(std::string_view text, const std::string& file,
   } else if (is_nccl_tests(log)) {
     out = parse_nccl_tests(log, file, stated);
   } else {
-    refuse_no_table(text, file);
+    refuse_no_table(text, log, file);
     out.rows = TableReader(text, file, stated).rows();
   }
   out.file = file;

@@ -55,8 +55,7 @@ std::string_view interface_of(std::string_view word) {
 }
 
 /// A device as mlxlink takes one: a verbs name, a bus id or a path, up to where a shell's word
-/// ends;
-/// "" of what a shell puts one in place of.
+/// ends; "" of what a shell puts one in place of.
 std::string_view mlxlink_device_of(std::string_view word) {
   word = word.substr(0, word.find_first_of("|>;&"));
   word = word.substr(0, word.find_last_not_of(")'\"`") + 1);
