@@ -121,11 +121,14 @@ Sample::Sample(std::uint32_t nodes, std::uint32_t in_place_of, const Machine& cl
       machine{devices} {}
 
 bool may_be_sampled(Op op, const Machine& cluster) {
-  const std::uint32_t most_whole = is_chain(op)               ? Sample::kOfRings
-                                   : cluster.has_one_switch() ? 2 * Sample::kOfRings
-                                                              : Sample::kMostWhole;
-  return cluster.fabric().nodes() > most_whole && cluster.network_spreads() &&
-         !cluster.has_emulated_nics() && cluster.devices().unlike_nodes().size() < 2;
+  const std::size_t nodes = cluster.fabric().nodes();
+  const std::size_t gpus = nodes * cluster.fabric().count(DeviceKind::kGpu);
+  const bool runs_whole = is_chain(op) ? nodes <= Sample::kOfRings
+                          : cluster.has_one_switch()
+                              ? nodes <= 2 * Sample::kOfRings
+                              : nodes <= Sample::kMostWhole && gpus <= Sample::kMostWholeGpus;
+  return !runs_whole && cluster.network_spreads() && !cluster.has_emulated_nics() &&
+         cluster.devices().unlike_nodes().size() < 2;
 }
 
 std::vector<SampleRun> StandIn::runs() const {

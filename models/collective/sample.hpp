@@ -24,13 +24,14 @@ namespace weft {
 using Schedules = std::map<MemoryPath, Schedule>;
 
 /// Some nodes of a large cluster in its place, as one switch joins all NICs and nothing tells nodes
-/// apart. Of more than kMostWhole nodes over several switches that spread the load too: fewer
-/// switches are given the latencies that messages have there. A ring waits for the sum of its hops,
-/// or for its slowest one with what comes back over it (clear-to-send, credits), whichever takes
-/// longer: so it has two hops as slow as the slowest, and the sum. Of a tree all levels have
-/// the farthest, and what nearer ones take less is taken off. Where a link between switches takes
-/// longer than those of NICs (NetworkUse), the two leaves of a ring's or an all-to-all's sample
-/// pass no more of what a node sends than it does, those of a tree's no more of each of its edges.
+/// apart. Of more than kMostWhole nodes, or kMostWholeGpus, over several switches that spread the
+/// load too: fewer switches are given the latencies that messages have there. A ring waits for the
+/// sum of its hops, or for its slowest one with what comes back over it (clear-to-send, credits),
+/// whichever takes longer: so it has two hops as slow as the slowest, and the sum. Of a tree all
+/// levels have the farthest, and what nearer ones take less is taken off. Where a link between
+/// switches takes longer than those of NICs (NetworkUse), the two leaves of a ring's or an
+/// all-to-all's sample pass no more of what a node sends than it does, those of a tree's no more of
+/// each of its edges.
 ///
 /// They stand for all of it in a ring's all-reduce, all-gather and reduce-scatter where
 /// NCCL joins the nodes by the same rule again and again: what each does there is what each does
@@ -73,6 +74,7 @@ struct Sample {
   static constexpr std::uint32_t kLeastOfTrees = 4;  ///< NCCL has larger chunks for fewer
   /// Nodes whose trees always run whole, and all that runs over several switches.
   static constexpr std::uint32_t kMostWhole = 32;
+  static constexpr std::size_t kMostWholeGpus = 512;  ///< likewise, over several switches
 
   /// `in_place_of`: nodes, of the cluster or of one like it. `network`: none is one like the
   /// cluster's. `parts` must outlive it.
