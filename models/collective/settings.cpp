@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <map>
 #include <optional>
+#include <ranges>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -87,7 +90,7 @@ std::vector<std::string> names_of(const TopologySpec& spec, DeviceKind kind) {
 }
 
 /// Keeps the node's first GPUs and takes the others out, with their NVLinks.
-void keep_gpus(TopologySpec& spec, const ScenarioSetting& setting) {
+void keep_gpus(TopologySpec& spec, const ScenarioSetting& setting, const Params& /*params*/) {
   const std::vector<std::string> gpus = names_of(spec, DeviceKind::kGpu);
   const std::size_t want =
       whole_number(setting, gpus.size(), ", the GPUs of a node in " + spec.file);
@@ -120,20 +123,26 @@ std::set<std::string> switches_of_gpus(const TopologySpec& spec) {
   return switches;
 }
 
-/// Keeps some of the node's cabled NICs and takes the others out: of those that share a PCIe switch
-/// with a GPU first, in each case spread evenly over the file's order.
-void keep_nics(TopologySpec& spec, const ScenarioSetting& setting) {
+/// Keeps some of the node's cabled NICs and takes the others out: the faster first, of these those
+/// that share a PCIe switch with a GPU, in each case spread evenly over the file's order.
+void keep_nics(TopologySpec& spec, const ScenarioSetting& setting, const Params& params) {
   const std::set<std::string> switches = switches_of_gpus(spec);
-  std::vector<std::string> near;
-  std::vector<std::string> far;
-  for (const DeviceSpec& device : spec.node.devices) {
-    if (device.kind != DeviceKind::kNic || !is_cabled(device)) continue;
-    (switches.contains(upstream_of(spec, device)) ? near : far).push_back(device.name);
+  const PartLibrary parts(params.catalog());
+  // By rate, and whether a GPU is near: the best are the last.
+  std::map<std::pair<Bandwidth, bool>, std::vector<std::string>> alike;
+  std::size_t cabled = 0;
+  for (const DeviceSpec& nic : spec.node.devices) {
+    if (nic.kind != DeviceKind::kNic || !is_cabled(nic)) continue;
+    const ParamValues* const part = parts.values(nic.part, nic.scope(), nic.place);
+    const Bandwidth rate = params.bandwidth("nic.rate", {nic.name, {}, &nic.settings, part});
+    alike[{rate, switches.contains(upstream_of(spec, nic))}].push_back(nic.name);
+    ++cabled;
   }
-  const std::size_t want =
-      whole_number(setting, near.size() + far.size(), ", the NICs of a node in " + spec.file);
-  std::set<std::string> kept = spread_evenly(near, std::min(want, near.size()));
-  kept.merge(spread_evenly(far, want - kept.size()));
+  const std::size_t want = whole_number(setting, cabled, ", the NICs of a node in " + spec.file);
+  std::set<std::string> kept;
+  for (const auto& [how_good, names] : alike | std::views::reverse) {
+    kept.merge(spread_evenly(names, std::min(want - kept.size(), names.size())));
+  }
   take_out_nics(spec,
                 [&](const DeviceSpec& nic) { return is_cabled(nic) && !kept.contains(nic.name); });
 }
@@ -262,7 +271,7 @@ std::optional<std::string> scope_of(const TopologySpec& spec, const std::string&
   return std::nullopt;
 }
 
-void set_nodes(TopologySpec& spec, const ScenarioSetting& setting) {
+void set_nodes(TopologySpec& spec, const ScenarioSetting& setting, const Params& /*params*/) {
   spec.nodes = whole_number(setting, kMostSetNodes, "");
 }
 
@@ -272,7 +281,7 @@ struct TopologyKey {
   std::string_view range;
   std::string_view fallback;
   std::string_view meaning;
-  void (*apply)(TopologySpec&, const ScenarioSetting&);
+  void (*apply)(TopologySpec&, const ScenarioSetting&, const Params&);
 };
 constexpr std::array kTopologySettings{
     TopologyKey{"gpu.count", "whole number, 1 to the GPUs of a node", "all of them",
@@ -280,7 +289,7 @@ constexpr std::array kTopologySettings{
     TopologyKey{
         "nic.count", "whole number, 1 to the NICs of a node", "all of them",
         "NICs of each node that stay of those that are cabled, spread evenly over the topology's "
-        "order; those that share a PCIe switch with a GPU before others",
+        "order; faster ones before others, then those that share a PCIe switch with a GPU",
         keep_nics},
     TopologyKey{"nodes", "whole number, 1 to 1048576", "the scenario's, else the topology's",
                 "how many nodes there are", set_nodes}};
@@ -329,7 +338,7 @@ void set_of_one_node(const ScenarioSetting& setting, const TopologySpec& spec, P
 
 void apply(const ScenarioSetting& setting, TopologySpec& spec, Params& params) {
   for (const TopologyKey& of_topology : kTopologySettings) {
-    if (setting.key == of_topology.key) return of_topology.apply(spec, setting);
+    if (setting.key == of_topology.key) return of_topology.apply(spec, setting, params);
   }
   if (setting.key.starts_with(kNetworkPrefix)) {
     change_network(spec, setting);
@@ -502,6 +511,7 @@ NcclEnv apply_nccl_env(const std::map<std::string, std::string>& env, Params& pa
   with("NCCL_IB_QPS_PER_CONNECTION", [&](const std::string& value) {
     set("NCCL_IB_QPS_PER_CONNECTION", "wire.qps_per_connection", value);
   });
+  if (!out.dmabuf_enable) set("NCCL_DMABUF_ENABLE", "nic.dma_buf", "off");
   // The declared defaults are perftest's. The topology and --set still have their word.
   params.set_by_topology("wire.timeout_exponent",
                          {20, Origin::kPublished,

@@ -77,6 +77,27 @@ TEST(Settings, NicCountIsOfCabledNicsAndASharedCpuIsNoSharedSwitch) {
   EXPECT_THROW(kept("3"), InputError);
 }
 
+TEST(Settings, NicCountKeepsTheFabricsNicsBeforeSlowerOnesBesideThem) {
+  const ParamCatalog catalog = make_catalog();
+  TopologySpec spec = parse_topology(
+      "topology: t\nsource: a test\nnode:\n  devices:\n"
+      "    cpu0: {kind: cpu}\n    pcisw0: {kind: switch, upstream: cpu0}\n"
+      "    gpu0: {kind: gpu, upstream: pcisw0}\n"
+      "    nic0: {kind: nic, upstream: pcisw0, part: connectx-6-dx, network: fabric}\n"
+      "    nic1: {kind: nic, upstream: pcisw0, part: connectx-7, network: fabric}\n"
+      "    nic2: {kind: nic, upstream: cpu0, part: connectx-7, network: fabric}\n"
+      "    nic3: {kind: nic, upstream: pcisw0, part: connectx-6-dx, network: fabric}\n"
+      "network:\n  fabric: {kind: one-switch}\n",
+      "t.yaml", catalog);
+  Params params(catalog);
+  apply_settings({parse_setting("nic.count=2")}, spec, params);
+  std::vector<std::string> names;
+  for (const DeviceSpec& device : spec.node.devices) {
+    if (device.kind == DeviceKind::kNic) names.push_back(device.name);
+  }
+  EXPECT_THAT(names, ::testing::ElementsAre("nic1", "nic2"));
+}
+
 TEST(Settings, ANetworkIsChangedByItsKeys) {
   const std::vector<std::string> leaf_spine{"network.kind=leaf-spine", "network.ports=64"};
   const auto tiers = [&](std::vector<std::string> more) {
@@ -312,6 +333,9 @@ TEST(NcclEnv, IsTakenOrNamedAsNotModelled) {
   EXPECT_EQ(params.number("wire.timeout_exponent"), 17);
   EXPECT_EQ(params.number("wire.retry_count"), 3);
   EXPECT_THROW(apply_nccl_env({{"NCCL_IB_TIMEOUT", "32"}}, params), InputError);
+  EXPECT_EQ(params.choice("nic.dma_buf"), "on");
+  EXPECT_TRUE(apply_nccl_env({{"NCCL_DMABUF_ENABLE", "0"}}, params).notes.empty());
+  EXPECT_EQ(params.choice("nic.dma_buf"), "off");
   EXPECT_EQ(apply_nccl_env({{"NCCL_IB_TC", "106"}}, params).notes.size(), 1U);
   EXPECT_THROW(apply_nccl_env({{"PATH", "/bin"}}, params), InputError);
   EXPECT_THROW(apply_nccl_env({{"NCCL_PROTO", "Fast"}}, params), InputError);

@@ -142,6 +142,7 @@ void read_nics(EnvReader& reader, NcclEnv& env) {
   reader.set(env.ib_qps_per_connection, "NCCL_IB_QPS_PER_CONNECTION");
   reader.set(env.ib_timeout, "NCCL_IB_TIMEOUT");
   reader.set(env.ib_retry_cnt, "NCCL_IB_RETRY_CNT");
+  reader.set(env.dmabuf_enable, "NCCL_DMABUF_ENABLE");
   reader.set(env.nchannels_per_net_peer, "NCCL_NCHANNELS_PER_NET_PEER");
 }
 

@@ -35,6 +35,7 @@ struct NcclEnv {
   int ib_qps_per_connection{1};       ///< NCCL_IB_QPS_PER_CONNECTION
   std::optional<int> ib_timeout{};    ///< NCCL_IB_TIMEOUT; packets only
   std::optional<int> ib_retry_cnt{};  ///< NCCL_IB_RETRY_CNT; packets only
+  bool dmabuf_enable{true};           ///< NCCL_DMABUF_ENABLE
   int nchannels_per_net_peer{-1};     ///< NCCL_NCHANNELS_PER_NET_PEER; -1: not set
   // Channels.
   int min_nchannels{-2};                 ///< NCCL_MIN_NCHANNELS (or NCCL_MIN_NRINGS); -2: not set
