@@ -196,13 +196,19 @@ std::string unlike_gpus(const NodeSpec& node, Where where) {
   return "";
 }
 
-std::string unlike_nics(const NodeSpec& node) {
+std::string unlike_nics(const NodeSpec& node, const Params& params) {
+  const ParamSpec& rate = params.catalog().require("nic.rate");
   for (const DeviceSpec& device : node.devices) {
-    if (device.kind != DeviceKind::kNic || device.part.empty() ||
-        device.part.starts_with("connectx-") || device.part.starts_with("bluefield-")) {
-      continue;
+    if (device.kind != DeviceKind::kNic) continue;
+    if (!device.part.empty()) {
+      if (device.part.starts_with("connectx-") || device.part.starts_with("bluefield-")) continue;
+      return "no published run over NICs like " + device.part;
     }
-    return "no published run over NICs like " + device.part;
+    const ParamValue of_it = params.get("nic.rate", {device.name, {}, &device.settings});
+    if (of_it.source == rate.source) {
+      return "nothing says the rate of " + device.name + ": nic.rate, " +
+             ParamCatalog::format(rate, of_it.number) + ", is the declared default";
+    }
   }
   return "";
 }
@@ -251,9 +257,9 @@ std::string unlike_measured(const MachineCase& machine, const std::vector<Scenar
   Params params(catalog);
   const Settled asked =
       settle(scenario_of(machine, 1), machine.spec, options_of(options, set), params);
-  if (where == Where::kPerftest) return unlike_nics(asked.spec.node);
+  if (where == Where::kPerftest) return unlike_nics(asked.spec.node, params);
   std::string out = unlike_gpus(asked.spec.node, where);
-  if (out.empty() && where == Where::kBetweenNodes) out = unlike_nics(asked.spec.node);
+  if (out.empty() && where == Where::kBetweenNodes) out = unlike_nics(asked.spec.node, params);
   if (out.empty()) out = unlike_choice(asked, params, where);
   if (!out.empty() || where != Where::kBetweenNodes) return out;
   const std::optional<NcclRun> run = gdr_run(machine, set, 2, options, catalog);

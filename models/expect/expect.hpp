@@ -77,9 +77,9 @@ std::string memory_path_of(Op op, const MachineCase& machine,
 enum class Where : std::uint8_t { kInNode, kBetweenNodes, kPerftest };
 /// Why no published run is of a machine like this one, or was run like this; "" if one is. Each
 /// GPU must be joined with each by NVLink, of a product that was measured or one beside, NICs be
-/// ConnectX or BlueField, NCCL's algorithm and protocol its own choice or one that was measured,
-/// and GPUDirect RDMA its choice at all ends of its rings or at none. Throws InputError as
-/// predict() does.
+/// ConnectX or BlueField, or their rate be said, NCCL's algorithm and protocol its own choice or
+/// one that was measured, and GPUDirect RDMA its choice at all ends of its rings or at none. Throws
+/// InputError as predict() does.
 std::string unlike_measured(const MachineCase& machine, const std::vector<ScenarioSetting>& set,
                             Where where, const PredictOptions& options,
                             const ParamCatalog& catalog);

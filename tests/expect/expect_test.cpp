@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "models/collective/settings.hpp"
 #include "sim/base/error.hpp"
 #include "tests/expect/subjects.hpp"
 
@@ -181,6 +182,22 @@ TEST(Expect, MachinesThatNobodyMeasuredHaveNoFloor) {
   EXPECT_EQ(why_no_floor(with(plain, {{"nic.part", "efa"}}), Where::kInNode), "");
   EXPECT_EQ(why_no_floor(with(plain, {{"gpu.part", "v100-sxm"}}), Where::kInNode),
             "no published run of GPUs like v100-sxm");
+}
+
+TEST(Expect, NicsOfWhichNothingIsSaidHaveNoFloor) {
+  const ParamCatalog catalog = make_catalog();
+  TopologySpec spec = read_topology(shipped_topology("hgx-h100-8nic.yaml"), catalog);
+  for (DeviceSpec& device : spec.node.devices) {
+    if (device.kind == DeviceKind::kNic) device.part.clear();
+  }
+  const MachineCase machine = subject_of(spec, {}, catalog).healthy;
+  for (const Where where : {Where::kBetweenNodes, Where::kPerftest}) {
+    EXPECT_EQ(unlike_measured(machine, {}, where, {}, catalog),
+              "nothing says the rate of nic0: nic.rate, 50 GB/s, is the declared default");
+    EXPECT_EQ(unlike_measured(machine, {parse_setting("nic.rate=400 Gb/s")}, where, {}, catalog),
+              "");
+  }
+  EXPECT_EQ(unlike_measured(machine, {}, Where::kInNode, {}, catalog), "");
 }
 
 TEST(Expect, GpusMustBeJoinedEachWithEach) {
