@@ -90,6 +90,10 @@ constexpr std::array kFindingFields{
                  [](const Finding& f) { return objects_of(f.price.alone, kSizeFields); }},
     FindingField{{"last", "list", "", "all others mended, against all mended"},
                  [](const Finding& f) { return objects_of(f.price.last, kSizeFields); }},
+    FindingField{{"worst", "list", "", "as found and `worst_where`, against only this one mended"},
+                 [](const Finding& f) { return objects_of(f.price.worst, kSizeFields); }},
+    FindingField{{"worst_where", "text", "where it may be worse", "what nothing says"},
+                 [](const Finding& f) { return if_any(f.at_worst ? f.at_worst->where : ""); }},
     FindingField{{"unpriced", "text", "where it has no price", "why it has none"},
                  [](const Finding& f) { return if_any(f.why_unpriced + f.price.why_not); }},
     FindingField{{"error", "true or false", "", "whether it counts whatever it costs"},
@@ -180,10 +184,15 @@ std::string price_text(const Finding& finding, std::uint32_t nodes) {
     return "hidden by the others; with them mended it costs " +
            cost_text(finding.price.last, nodes);
   }
-  std::string now = "costs " + cost_text(finding.price.alone, nodes);
-  constexpr double kApart = 0.05;  // worth a second list
-  if (last - alone < kApart) return now;
-  return now + "; with the others mended " + cost_text(finding.price.last, nodes);
+  std::string out = "costs " + cost_text(finding.price.alone, nodes);
+  constexpr double kApart = 0.05;  // worth a further list
+  if (last - alone >= kApart) {
+    out += "; with the others mended " + cost_text(finding.price.last, nodes);
+  }
+  if (most_of(finding.price.worst) - alone >= kApart) {
+    out += "; " + finding.at_worst->where + ": " + cost_text(finding.price.worst, nodes);
+  }
+  return out;
 }
 
 /// How many of a host's findings have a price.
@@ -308,7 +317,7 @@ Json doctor_json(const Diagnosis& diagnosis, double threshold) {
 std::vector<FormatSection> doctor_format() {
   return {{"", "The file.", keys_of(kFileFields)},
           {"findings[]", "One thing that is wrong.", keys_of(kFindingFields)},
-          {"findings[].alone[], .last[]", "One size.", keys_of(kSizeFields)},
+          {"findings[].alone[], .last[], .worst[]", "One size.", keys_of(kSizeFields)},
           {"findings[].evidence[]", "What says so.", keys_of(kQuoteFields)},
           {"together[]", "All of a host.", keys_of(kHostFields)},
           {"together[].sizes[]", "One size.", keys_of(kSizeFields)},

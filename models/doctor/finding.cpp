@@ -8,7 +8,7 @@ namespace weft {
 
 double FindingPrice::most() const {
   double out = 0;
-  for (const auto* prices : {&alone, &last}) {
+  for (const auto* prices : {&alone, &last, &worst}) {
     for (const SizePrice& price : *prices) out = std::max(out, price.cost());
   }
   return out;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,13 +28,20 @@ struct SizePrice {
   double cost() const { return found_us > 0 ? 1 - mended_us / found_us : 0; }
 };
 
+/// What nothing says of the machine, where it makes a finding worse than what is assumed.
+struct AtWorst {
+  std::string where;  ///< "where pages are of 4 KiB"
+  Change change;      ///< makes the machine so
+};
+
 /// What a finding costs, as the model predicts it.
 struct FindingPrice {
   std::string why_not;           ///< why there is none; "" if there is
   std::vector<SizePrice> alone;  ///< with only this one mended
   std::vector<SizePrice> last;   ///< with all others mended, against all mended
+  std::vector<SizePrice> worst;  ///< of AtWorst, against only this one mended
 
-  /// The most over sizes, of both.
+  /// The most over sizes, of all three.
   double most() const;
 };
 
@@ -46,6 +54,7 @@ struct Finding {
   std::string remedy;                ///< what to do
   std::vector<Quote> evidence;
   Change mend;
+  std::optional<AtWorst> at_worst{};
   std::string why_unpriced;  ///< where it is nothing that the model can mend
   bool is_error{false};      ///< counts whatever it costs
   FindingPrice price{};

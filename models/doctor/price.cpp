@@ -45,6 +45,13 @@ Priced set_prices(const MachineCase& found, const CaseContext& context, const Pr
       cases.push_back(all_but(i));
     }
   }
+  const std::size_t first_worst = cases.size();
+  std::vector<std::size_t> may_be_worse;
+  for (const std::size_t i : mendable) {
+    if (!findings[i].at_worst) continue;
+    may_be_worse.push_back(i);
+    cases.push_back({&findings[i].at_worst->change});
+  }
   std::vector<CasePrediction> results(cases.size());
   parallel_for(cases.size(), request.threads, [&](std::size_t i) {
     CasePredictor predictor(found, cases[i], context, "doctor",
@@ -62,6 +69,10 @@ Priced set_prices(const MachineCase& found, const CaseContext& context, const Pr
     if (price.alone.empty()) {
       price.why_not = results[0].why_not.empty() ? alone.why_not : results[0].why_not;
     }
+    const auto worst = std::ranges::find(may_be_worse, mendable[k]);
+    if (worst == may_be_worse.end()) continue;
+    price.worst = compared(
+        results[first_worst + static_cast<std::size_t>(worst - may_be_worse.begin())], alone);
   }
   return out;
 }

@@ -27,8 +27,8 @@ struct Priced {
 };
 
 /// Gives each finding that can be mended its price: the case as it was found against the same with
-/// only that mended, and all others mended against all. Every number is a prediction of predict()
-/// over the memory path that NCCL takes. Throws Stopped.
+/// only that mended, all others mended against all, and as bad as it may be. Every number is a
+/// prediction of predict() over the memory path that NCCL takes. Throws Stopped.
 Priced set_prices(const MachineCase& found, const CaseContext& context, const PriceRequest& request,
                   std::vector<Finding>& findings);
 

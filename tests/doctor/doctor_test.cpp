@@ -88,6 +88,21 @@ TEST(Doctor, NamesEachFaultFirst) {
   }
 }
 
+TEST(Doctor, PagesOfAnIommuMayBeSmallerThanAssumed) {
+  const Diagnosis diagnosis = diagnosis_of(
+      evidence_of_both(dell_lspci(), edited(dell_rest(), "iommu=pt", "intel_iommu=on")));
+  ASSERT_EQ(diagnosis.findings.size(), 1U);
+  const FindingPrice& price = diagnosis.findings[0].price;
+  ASSERT_EQ(price.worst.size(), price.alone.size());
+  for (std::size_t i = 0; i < price.alone.size(); ++i) {
+    EXPECT_EQ(price.worst[i].mended_us, price.alone[i].mended_us);
+    EXPECT_GT(price.worst[i].found_us, price.alone[i].found_us);
+  }
+  EXPECT_EQ(price.most(), price.worst.back().cost());
+  EXPECT_GT(price.most(), 0.5);
+  EXPECT_TRUE(diagnosis.is_ill(kThreshold));
+}
+
 TEST(Doctor, AMendSetsWhatItNamesAndNothingThatIsNotThere) {
   const ParamCatalog catalog = make_catalog();
   const PartLibrary parts(catalog);
