@@ -1,12 +1,15 @@
 #include "tools/explain_request.hpp"
 
 #include <cstdint>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "models/collective/compare.hpp"
 #include "models/collective/settings.hpp"
+#include "models/expect/error_band.hpp"
+#include "models/expect/expect.hpp"
 #include "models/registry/registry.hpp"
 #include "sim/base/error.hpp"
 #include "sim/input/evidence/host_view.hpp"
@@ -88,6 +91,40 @@ ErrorModel errors_of(const MachineCase& healthy, bool has_healthy, const ParamCa
   return error_model(params, has_healthy);
 }
 
+/// Where predictions stand in for a healthy run: what is asked that no published run validates them
+/// for, so that they may be further off than the error that the answer reckons with.
+void note_unmeasured(const MachineCase& healthy, const Measurement& measured,
+                     const PredictOptions& options, const ParamCatalog& catalog,
+                     std::vector<std::string>& notes) {
+  const bool is_one = measured.hosts == 1;
+  const std::vector<KnownError> known = known_errors();
+  ErrorQuery query;
+  query.transport = is_one ? transport_inside(healthy, healthy.set, options, catalog) : "net";
+  query.nodes = measured.hosts;
+  query.ranks = measured.ranks;
+  query.unlike = unlike_measured(healthy, healthy.set,
+                                 is_one ? Where::kInNode : Where::kBetweenNodes, options, catalog);
+  std::set<std::string> ops;
+  for (const Point& point : measured.points) {
+    if (!ops.insert(point.op).second) continue;
+    query.op = point.op;
+    query.bytes = point.bytes;
+    if (!is_one) {
+      query.memory_path =
+          !point.path.empty()
+              ? point.path
+              : memory_path_of(parse_op(point.op), healthy, healthy.set,
+                               static_cast<std::uint32_t>(measured.hosts), options, catalog);
+    }
+    const ErrorBand band = error_band(query, known);
+    if (band.is_covered) continue;
+    notes.push_back(fmt::format(
+        "{}: {}; a measured time of {:.2f} to {:.2f} times the predicted one may be healthy, "
+        "whatever the expected error says: a healthy run of this machine (HEALTHY) would tell",
+        point.op, band.basis, band.time.low, band.time.high));
+  }
+}
+
 /// Predictions are by one release.
 void note_other_release(const MeasuredTable& slow, MeasuredTable& healthy) {
   const std::string& of_slow = slow.rows.front().nccl;
@@ -129,6 +166,9 @@ void explain_asked(const ExplainAsked& asked, const std::function<void(const Exp
                           asked.predict.threads, asked.predict.stop);
     const Explanation explanation =
         explain(gaps_of(effects), effects, errors_of(known.healthy, healthy.has_value(), catalog));
+    if (!healthy) {
+      note_unmeasured(known.healthy, measured, asked.predict, catalog, known.notes);
+    }
     known.notes.insert(known.notes.begin(), slow.notes.begin(), slow.notes.end());
     known.notes.insert(known.notes.begin(), asked.notes.begin(), asked.notes.end());
     if (healthy) {

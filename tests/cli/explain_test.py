@@ -83,6 +83,12 @@ class Explain(CliTest):
                 self.assertEqual((run.returncode, run.stderr), (0, b""))
                 self.assertTrue(run.stdout.decode().splitlines()[-1].startswith("not slower than it should be: "))
 
+    def test_where_nothing_validates_the_reference_it_is_said(self):
+        note = ("note: allreduce: not validated: no published run of one GPU a node; a measured time of 0.57 to 4.19 "
+                "times the predicted one may be healthy")
+        self.assertIn(note, self.explain("healthy.txt").stdout.decode())
+        self.assertNotIn("not validated", self.explain("healthy.txt", "healthy.txt").stdout.decode())
+
     def test_a_fault_is_named_with_what_it_explains_and_how_to_verify_it(self):
         self.log("slow.txt", "--set", "nic.trained_width=4")
         run = self.explain("slow.txt", "healthy.txt")
