@@ -18,6 +18,7 @@
 #include "sim/base/parallel.hpp"
 #include "sim/base/quantity.hpp"
 #include "sim/input/topology_file.hpp"
+#include "sim/topology/node_hosts.hpp"
 
 namespace weft {
 namespace {
@@ -27,6 +28,7 @@ struct MachineFacts {
   TopologySpec file;  ///< as it was read
   TopologySpec spec;
   std::int64_t gpus{0};
+  std::int64_t hosts_of_node{1};  ///< trays, where NVLink joins several
   std::int64_t nics{0};
   bool has_nvlink{false};
   Duration cables{};  ///< the latency of two NICs' cables to a switch
@@ -57,6 +59,7 @@ MachineFacts facts_of(const TopologySpec& machine, const PredictOptions& options
   apply_settings(options.set, facts.spec, params);
   drop_uncabled_nics(facts.spec);
   facts.gpus = count(facts.spec, DeviceKind::kGpu);
+  facts.hosts_of_node = static_cast<std::int64_t>(NodeHosts(facts.spec.node).count());
   facts.nics = count(facts.spec, DeviceKind::kNic);
   facts.has_nvlink = has_nvlink(facts.spec);
   facts.cables = wire_link_latency(params, params.number("wire.cable_length")) * 2;
@@ -73,6 +76,15 @@ std::string obstacle(const MeasuredRow& row, const MachineFacts& facts) {
   if (row.transport == "shm" && row.hosts > 1) return "hosts share no memory";
   if (row.transport == "nvlink" && row.hosts > 1) {
     return "NVLink between hosts: write the GPUs that it joins as one host";
+  }
+  const std::int64_t of_host = row.ranks / row.hosts;
+  if (facts.has_nvlink && row.hosts > 1 && row.ranks <= facts.gpus &&
+      of_host * facts.hosts_of_node <= facts.gpus && facts.hosts_of_node > 1) {
+    return fmt::format(
+        "a node of this machine is {} hosts whose GPUs NVLink joins, so these {} may be of one "
+        "node: "
+        "--as hosts=1; if each is of another node, --set gpu.count={}",
+        facts.hosts_of_node, row.hosts, of_host);
   }
   if (row.transport == "shm") return "";
   if (row.transport == "nvlink") {

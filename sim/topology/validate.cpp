@@ -8,6 +8,8 @@
 #include <tuple>
 #include <utility>
 
+#include "sim/topology/node_hosts.hpp"
+
 namespace weft {
 namespace {
 
@@ -278,23 +280,10 @@ std::string bus_digits(const std::string& bus_id) {
   return digits.erase(0, std::min(digits.find_first_not_of('0'), digits.size()));
 }
 
-/// A bus id is one PCI function of a host. A node of several trays has several hosts: CPUs that no
-/// socket link joins. Ports of one NIC may share its function; what a file says of a switch's ids
-/// is often made up.
+/// A bus id is one PCI function of a host, of which a node may have several. Ports of one NIC may
+/// share its function; what a file says of a switch's ids is often made up.
 void Validator::check_bus_ids() const {
-  std::map<std::string_view, std::string_view> joined_to;  // CPUs, towards their host's first
-  const auto host_of = [&joined_to](std::string_view cpu) {
-    for (auto at = joined_to.find(cpu); at != joined_to.end(); at = joined_to.find(cpu)) {
-      cpu = at->second;
-    }
-    return cpu;
-  };
-  for (const PeerLinkSpec& link : spec_.node.links) {
-    if (link.kind != LinkKind::kSocket) continue;
-    const std::string_view a = host_of(link.a);
-    const std::string_view b = host_of(link.b);
-    if (a != b) joined_to.emplace(a, b);
-  }
+  const NodeHosts hosts(spec_.node);
   std::map<std::pair<std::string_view, std::string>, const DeviceSpec*> seen;
   for (const DeviceSpec& device : spec_.node.devices) {
     const bool is_end = device.kind == DeviceKind::kGpu || device.kind == DeviceKind::kNic;
@@ -302,7 +291,7 @@ void Validator::check_bus_ids() const {
     const DeviceSpec* root = &device;
     while (!root->upstream.empty()) root = find(root->upstream);
     const auto [at, is_new] =
-        seen.try_emplace({host_of(root->name), bus_digits(device.bus_id)}, &device);
+        seen.try_emplace({hosts.first_cpu(root->name), bus_digits(device.bus_id)}, &device);
     if (is_new) continue;
     refuse(device.place, device.name + ": bus id " + device.bus_id + " is that of " +
                              at->second->name + " too (" + at->second->place.text() + ")");
