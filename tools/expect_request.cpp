@@ -201,6 +201,7 @@ ExpectAnswer answer_for(const ExpectAsked& asked) {
     refuse_with_gate(asked);
     const Gate gate = parse_gate(text, asked.machine.front());
     const MeasuredTable table = measured_of(asked, "nvlink", [](Op) { return std::string("gdr"); });
+    refuse_gate_of_others(table, gate);
     Judgement out = judge(table, gate, asked.predict.stop);
     add_notes(notes_of_unmeasured(table, gate, choice_of(asked)), "", out.notes);
     return out;

@@ -40,6 +40,12 @@ std::string other_gpus(const MeasuredTable& measured, const TopologySpec& machin
   return fmt::format("{}, the machine has {}", is_of(measured), fmt::join(parts, ", "));
 }
 
+void refuse_gate_of_others(const MeasuredTable& measured, const Gate& gate) {
+  if (!are_unlike(parts_of(measured), {gate.gpus.begin(), gate.gpus.end()})) return;
+  throw InputError(fmt::format("{}, the floors of {} are for {}", is_of(measured), gate.file,
+                               fmt::join(gate.gpus, ", ")));
+}
+
 void refuse_other_gpus(const MeasuredTable& slow, const MeasuredTable& healthy) {
   if (!are_unlike(parts_of(slow), parts_of(healthy))) return;
   throw InputError(is_of(slow) + ", " + is_of(healthy) +

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "models/expect/gate.hpp"
 #include "sim/result/measured.hpp"
 #include "sim/topology/spec.hpp"
 
@@ -10,6 +11,10 @@ namespace weft {
 /// "log.txt is of NVIDIA A100-SXM4-80GB, the machine has h100-sxm", where all GPUs that nccl-tests
 /// lists are of parts that the machine has none of; "" else.
 std::string other_gpus(const MeasuredTable& measured, const TopologySpec& machine);
+
+/// Throws InputError where all GPUs that nccl-tests lists are of parts that a gate's machine has
+/// none of.
+void refuse_gate_of_others(const MeasuredTable& measured, const Gate& gate);
 
 /// Throws InputError where two runs list GPUs of different parts.
 void refuse_other_gpus(const MeasuredTable& slow, const MeasuredTable& healthy);

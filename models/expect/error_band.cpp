@@ -204,14 +204,16 @@ ErrorBand uncovered_band(std::string why, std::span<const KnownError> known) {
 ErrorBand error_band(const ErrorQuery& query, std::span<const KnownError> known) {
   std::string why = obstacle(query, known);
   if (!why.empty()) return uncovered_band(std::move(why), known);
-  std::string few;
-  double least = 0;  // what the classes that have too few sites show
+  std::string few = query.beside;
+  double least = 0;  // what the classes that have too few sites, or the like, show
   double most = 0;
-  for (const ErrorClass& of_class : classes_of(query)) {
+  const std::vector<ErrorClass> classes = classes_of(query);
+  for (const ErrorClass& of_class : classes) {
     const std::vector<const KnownError*> rows = members(of_class, known);
     const std::size_t sites = count_sites(rows);
     const std::string size = of_class.name + ": " + counted(sites, rows.size());
-    if (sites < kFewestSites) {
+    const bool is_widest = &of_class == &classes.back();
+    if (sites < kFewestSites || (!query.beside.empty() && !is_widest)) {
       if (few.empty()) few = size;
       if (rows.empty()) continue;
       const std::vector<std::pair<double, double>> values = weighted(rows);

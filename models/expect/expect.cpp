@@ -43,10 +43,17 @@ PredictOptions options_of(const PredictOptions& options, const std::vector<Scena
   return out;
 }
 
+/// One node of a machine with what the user sets.
+Settled settled(const MachineCase& machine, const std::vector<ScenarioSetting>& set,
+                const PredictOptions& options, Params& params) {
+  return settle(scenario_of(machine, 1), machine.spec, options_of(options, set), params);
+}
+
 /// What of a machine decides which errors speak of it.
 struct Kind {
   std::string transport;
   std::string unlike;
+  std::string beside{};
 };
 
 ExpectedRow expected(ResultRow row, const Kind& kind, const ExpectRequest& request,
@@ -59,7 +66,8 @@ ExpectedRow expected(ResultRow row, const Kind& kind, const ExpectRequest& reque
                          .bytes = row.bytes,
                          .qps = request.qps,
                          .tx_depth = request.tx_depth,
-                         .unlike = kind.unlike};
+                         .unlike = kind.unlike,
+                         .beside = kind.beside};
   ErrorBand band =
       row.nccl_choice.empty()
           ? error_band(query, known)
@@ -95,7 +103,9 @@ ExpectedState of_collectives(const Asked& asked, const std::string& state, Prove
       nodes > 1 ? "net"
                 : transport_inside(asked.machine, asked.set, asked.request.options, asked.catalog),
       unlike_measured(asked.machine, asked.set, nodes > 1 ? Where::kBetweenNodes : Where::kInNode,
-                      asked.request.options, asked.catalog)};
+                      asked.request.options, asked.catalog),
+      nodes > 1 ? beside_measured(asked.machine, asked.set, asked.request.options, asked.catalog)
+                : ""};
   ExpectedState out{state, {}, {}};
   for (const std::string& op : asked.request.ops) {
     RunResult run = predicted(asked, op, nodes, path_of(asked, op, nodes));
@@ -150,6 +160,18 @@ bool differ(const ExpectedState& a, const ExpectedState& b) {
 /// Products that were measured; a B300's NVLinks are a B200's.
 constexpr std::array<std::string_view, 8> kGpus{"a100-sxm", "h100-sxm", "h200-sxm", "h200-vm",
                                                 "b200-sxm", "b300-sxm", "gh200",    "gb200"};
+
+/// The parts of a machine's GPUs, each once.
+std::vector<std::string> gpus_of(const Subject& subject, const PredictOptions& options,
+                                 const ParamCatalog& catalog) {
+  Params params(catalog);
+  const Settled asked = settled(subject.healthy, subject.healthy_set, options, params);
+  std::set<std::string> parts;
+  for (const DeviceSpec& device : asked.spec.node.devices) {
+    if (device.kind == DeviceKind::kGpu && !device.part.empty()) parts.insert(device.part);
+  }
+  return {parts.begin(), parts.end()};
+}
 
 /// Whether one NVLink, or two by an NVSwitch, join each GPU with each other.
 bool joins_each_with_each(const NodeSpec& node) {
@@ -213,6 +235,13 @@ std::string unlike_nics(const NodeSpec& node, const Params& params) {
   return "";
 }
 
+/// Data that GPUDirect RDMA moves goes through a root complex there, or a guest hides its switches.
+std::string unlike_tree(const NodeSpec& node) {
+  const bool any = std::any_of(node.devices.begin(), node.devices.end(),
+                               [](const DeviceSpec& d) { return d.kind == DeviceKind::kSwitch; });
+  return any ? "" : "no published run of several nodes that show no PCIe switches";
+}
+
 /// What the user forces, in small letters; "" where NCCL chooses.
 std::string forced(const std::string& variable, std::string_view choice) {
   return lower_case(!variable.empty()  ? std::string_view(variable)
@@ -255,17 +284,30 @@ std::string unlike_measured(const MachineCase& machine, const std::vector<Scenar
                             Where where, const PredictOptions& options,
                             const ParamCatalog& catalog) {
   Params params(catalog);
-  const Settled asked =
-      settle(scenario_of(machine, 1), machine.spec, options_of(options, set), params);
+  const Settled asked = settled(machine, set, options, params);
   if (where == Where::kPerftest) return unlike_nics(asked.spec.node, params);
   std::string out = unlike_gpus(asked.spec.node, where);
   if (out.empty() && where == Where::kBetweenNodes) out = unlike_nics(asked.spec.node, params);
+  if (out.empty() && where == Where::kBetweenNodes) out = unlike_tree(asked.spec.node);
   if (out.empty()) out = unlike_choice(asked, params, where);
   if (!out.empty() || where != Where::kBetweenNodes) return out;
   const std::optional<NcclRun> run = gdr_run(machine, set, 2, options, catalog);
   if (!run || run->by_rings.path != MemoryPath::kNccl) return "";
   return "no published run with GPUDirect RDMA at some ends of NCCL's rings only (" +
          run->by_rings.declined.front().check.why + ")";
+}
+
+std::string beside_measured(const MachineCase& machine, const std::vector<ScenarioSetting>& set,
+                            const PredictOptions& options, const ParamCatalog& catalog) {
+  constexpr std::string_view kBetweenNodes = "h100-sxm";  // H800 have its part
+  Params params(catalog);
+  const Settled asked = settled(machine, set, options, params);
+  for (const DeviceSpec& device : asked.spec.node.devices) {
+    if (device.kind == DeviceKind::kGpu && device.part != kBetweenNodes) {
+      return "no published run of several nodes of GPUs like " + device.part;
+    }
+  }
+  return "";
 }
 
 double rounded_down(double value) {
@@ -316,8 +358,7 @@ std::string memory_path_of(Op op, const MachineCase& machine,
 std::string transport_inside(const MachineCase& machine, const std::vector<ScenarioSetting>& set,
                              const PredictOptions& options, const ParamCatalog& catalog) {
   Params params(catalog);
-  const Settled asked =
-      settle(scenario_of(machine, 1), machine.spec, options_of(options, set), params);
+  const Settled asked = settled(machine, set, options, params);
   std::map<std::string, std::string> env = machine.env;
   for (const auto& [name, value] : options.env) env[name] = value;
   const auto p2p = env.find("NCCL_P2P_DISABLE");
@@ -338,6 +379,7 @@ Expected expect(const Subject& subject, const ExpectRequest& request, const Para
   };
   Expected out;
   out.healthy = of(subject.healthy, subject.healthy_set, "healthy", out.provenance);
+  out.gpus = gpus_of(subject, request.options, catalog);
   out.mended = subject.mended;
   out.notes = subject.notes;
   if (subject.mended.empty()) return out;

@@ -56,6 +56,7 @@ struct ExpectedState {
 /// What is expected of a machine.
 struct Expected {
   ExpectedState healthy;
+  std::vector<std::string> gpus;       ///< the parts of its GPUs, each once
   std::optional<ExpectedState> found;  ///< where any row differs
   std::string why_not_found;           ///< why the machine as found cannot be predicted
   std::vector<std::string> mended;     ///< as Subject has them
@@ -83,6 +84,10 @@ enum class Where : std::uint8_t { kInNode, kBetweenNodes, kPerftest };
 std::string unlike_measured(const MachineCase& machine, const std::vector<ScenarioSetting>& set,
                             Where where, const PredictOptions& options,
                             const ParamCatalog& catalog);
+/// Of several nodes, what only runs inside a node were published of, so that errors are those of
+/// other products; "" if nothing is. Throws InputError as predict() does.
+std::string beside_measured(const MachineCase& machine, const std::vector<ScenarioSetting>& set,
+                            const PredictOptions& options, const ParamCatalog& catalog);
 /// What joins the GPUs of a node: "nvlink", "shm" where NCCL_P2P_DISABLE is set, else "pcie".
 std::string transport_inside(const MachineCase& machine, const std::vector<ScenarioSetting>& set,
                              const PredictOptions& options, const ParamCatalog& catalog);

@@ -72,6 +72,12 @@ constexpr std::array kFileFields{
               [](const Expected&) -> Json { return "GB/s = 1e9 bytes/s of bus bandwidth"; }},
     FileField{{"machine", "text", "", "its file"},
               [](const Expected& e) -> Json { return e.provenance.topology; }},
+    FileField{{"gpus", "list", "", "the parts of its GPUs (h100-sxm): floors are of no others"},
+              [](const Expected& e) {
+                Json out = Json::array();
+                for (const std::string& gpu : e.gpus) out.push(gpu);
+                return out;
+              }},
     FileField{{"floors", "list", "", "what a measurement is held against"},
               [](const Expected& e) { return rows_json(e, true); }},
     FileField{{"without_floor", "list", "", "what nothing validates: an interval and no floor"},
@@ -195,6 +201,9 @@ Gate parse_gate(std::string_view text, const std::string& file) {
       throw InputError("schema: '" + json.at("schema").as_string() + "', not " + kSchema);
     }
     out.machine = json.at("machine").as_string();
+    if (const Json* const gpus = json.find("gpus")) {  // as of 0.1.0 gates may have none
+      for (const Json& gpu : gpus->items()) out.gpus.push_back(gpu.as_string());
+    }
     for (const Json& row : json.at("floors").items()) {
       ++number;
       out.floors.push_back(floor_of(row));

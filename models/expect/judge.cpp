@@ -26,20 +26,24 @@ class State {
         const PredictOptions& options, const ParamCatalog& catalog)
       : machine_{machine}, set_{set}, options_{options}, catalog_{catalog} {}
 
-  /// As unlike_measured(), with what the row says itself.
-  const std::string& unlike(const MeasuredRow& row) {
+  /// As unlike_measured() and beside_measured(), with what the row says itself.
+  struct Like {
+    std::string unlike;
+    std::string beside;
+  };
+  const Like& like(const MeasuredRow& row) {
     const Where where = is_perftest(row) ? Where::kPerftest
                         : row.hosts > 1  ? Where::kBetweenNodes
                                          : Where::kInNode;
     const auto [at, is_new] =
         known_.try_emplace({where, row.ranks / row.hosts, row.set, row.env, row.algo, row.proto});
-    if (is_new) at->second = unlike_of(row, where);
+    if (is_new) at->second = like_of(row, where);
     return at->second;
   }
 
  private:
   /// The user's settings and variables beat the row's, as compare() has it.
-  std::string unlike_of(const MeasuredRow& row, Where where) const {
+  Like like_of(const MeasuredRow& row, Where where) const {
     std::vector<ScenarioSetting> set = settings_of_cell(row.set);
     const std::int64_t gpus = row.ranks / row.hosts;
     if (where != Where::kPerftest) set.push_back({"gpu.count", std::to_string(gpus), {}});
@@ -50,7 +54,8 @@ class State {
     for (const ScenarioSetting& entry : settings_of_cell(row.env)) {
       options.env.emplace(entry.key, entry.value);
     }
-    return unlike_measured(machine_, set, where, options, catalog_);
+    return {unlike_measured(machine_, set, where, options, catalog_),
+            where == Where::kBetweenNodes ? beside_measured(machine_, set, options, catalog_) : ""};
   }
 
   const MachineCase& machine_;
@@ -58,13 +63,13 @@ class State {
   const PredictOptions& options_;
   const ParamCatalog& catalog_;
   std::map<std::tuple<Where, std::int64_t, std::string, std::string, std::string, std::string>,
-           std::string>
+           Like>
       known_;
 };
 
-ErrorQuery query_of(const MeasuredRow& row, const std::string& unlike) {
-  return {row.transport, row.memory_path, row.hosts,    row.ranks, row.op,
-          row.bytes,     row.qps,         row.tx_depth, unlike};
+ErrorQuery query_of(const MeasuredRow& row, const State::Like& like) {
+  return {row.transport, row.memory_path, row.hosts,    row.ranks,   row.op,
+          row.bytes,     row.qps,         row.tx_depth, like.unlike, like.beside};
 }
 
 Judged judged_of(const JudgedRow& row) {
@@ -79,7 +84,7 @@ std::optional<ExpectedRow> expected_of(const ComparedRow& row, State& state,
                                        const std::vector<KnownError>& known) {
   if (!row.predicted) return std::nullopt;
   return ExpectedRow{*row.predicted,
-                     error_band(query_of(row.measured, state.unlike(row.measured)), known),
+                     error_band(query_of(row.measured, state.like(row.measured)), known),
                      row.measured.qps, row.measured.tx_depth};
 }
 

@@ -42,12 +42,12 @@ BOGUS_USAGE = (
 )
 
 
-def log(busbw, op="all_reduce_perf", hosts=2, factor=1.875):
-    """What nccl-tests prints of 8 GPUs a host; `busbw` by size, GB/s."""
+def log(busbw, op="all_reduce_perf", hosts=2, factor=1.875, gpus=8, product="NVIDIA H100"):
+    """What nccl-tests prints; `busbw` by size, GB/s."""
     lines = [f"# Collective test starting: {op}", "# nThread 1 nGpus 1 minBytes 8 maxBytes 8 step: 2(factor) graph: 0",
              "# Using devices"]
-    lines += [f"#  Rank {rank:2} Group  0 Pid   1 on    node{rank // 8} device  {rank % 8} [0x19] NVIDIA H100"
-              for rank in range(8 * hosts)]
+    lines += [f"#  Rank {rank:2} Group  0 Pid   1 on    node{rank // gpus} device  {rank % gpus} [0x19] {product}"
+              for rank in range(gpus * hosts)]
     lines += ["#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw",
               "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)"]
     for size, value in busbw.items():
@@ -113,6 +113,24 @@ class Expect(CliTest):
         (self.here / "log.txt").write_text(log({64 << 20: row["busbw_GBps"]}))
         run = self.expect(H100, "--measured", "log.txt", "--env", "NCCL_NET_GDR_READ=0")
         self.assertIn(b"memory_path nccl: not validated", run.stderr)  # predicted so, and no floor
+
+    def test_hosts_that_nvlink_joins_are_one_node(self):
+        (self.here / "log.txt").write_text(log({1 << 30: 300}, gpus=4, product="NVIDIA GB200"))
+        rack = ("expect", "../../topologies/gb200-nvl72.yaml", "--measured", "log.txt")
+        run = weft(*rack, cwd=self.here)
+        self.assertEqual(run.returncode, 2)
+        self.assertIn(b"a node of this machine is 18 hosts whose GPUs NVLink joins, so these 2 may be of one node: "
+                      b"--as hosts=1; if each is of another node, --set gpu.count=4", run.stderr)
+        below = self.expect(*rack[1:], "--as", "hosts=1")
+        self.assertEqual((below.returncode, b"below the floor" in below.stdout), (4, True))
+        self.assertIn("2 and 3 nodes", self.ok(*rack, "--set", "gpu.count=4"))
+        self.refused((*rack, "--as", "hosts=4"), "hosts: 2 in the file, 4 by --as")
+
+    def test_a_gate_is_of_its_machines_gpus(self):
+        self.gate("--size", "1G")
+        (self.here / "log.txt").write_text(log({1 << 30: 440}, product="NVIDIA B200"))
+        self.refused(("expect", "g.json", "--measured", "log.txt"),
+                     "log.txt is of NVIDIA B200, the floors of g.json are for h100-sxm")
 
     def test_as_found_stands_beside_healthy(self):
         said = self.ok("expect", H100, "--nodes", "2", "--size", "64M", "--set", "nic.trained_width=4")

@@ -129,6 +129,12 @@ TEST(Gate, AFloorOfPerftestIsOfItsMemoryQueuePairsAndDepth) {
   misses(shallow, "tx_depth");
 }
 
+TEST(Gate, NamesTheGpusThatItsFloorsAreOf) {
+  EXPECT_THAT(parse_gate(text(), "g.json").gpus, ::testing::ElementsAre("h100-sxm"));
+  const std::string older = with("\"gpus\"", "\"gpus_\"");
+  EXPECT_THAT(parse_gate(older, "g.json").gpus, ::testing::IsEmpty());
+}
+
 TEST(Gate, RefusesWhatIsDamaged) {
   EXPECT_THAT(refusal("{"), HasSubstr("g.json"));
   EXPECT_THAT(refusal("{}"), HasSubstr("schema"));
