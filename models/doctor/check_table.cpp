@@ -14,6 +14,8 @@ std::span<const Check> doctor_checks() {
       Check{"BAR1", "its size, against the product's", check_bar1},
       Check{"ACS", "switch ports between GPUs and the NICs or GPUs beside them", check_acs},
       Check{"IOMMU", "kernel command line, dmesg", check_iommu},
+      Check{"virtual machine", "lscpu, NCCL's topology file, and the PCIe switches that it shows",
+            check_guest},
       Check{"PCIe links", "trained generation and lanes against what both ends can do",
             check_links},
       Check{"NUMA placement", "NICs on another socket than the GPU that uses them",

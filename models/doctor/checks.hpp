@@ -22,6 +22,7 @@ Outcome check_gpus(const Patient& patient);
 Outcome check_modules(const Patient& patient);
 Outcome check_bar1(const Patient& patient);
 Outcome check_iommu(const Patient& patient);
+Outcome check_guest(const Patient& patient);
 Outcome check_nvlinks(const Patient& patient);
 Outcome check_alerts(const Patient& patient);
 Outcome check_hosts(const Patient& patient);

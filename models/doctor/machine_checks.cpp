@@ -168,6 +168,44 @@ Outcome check_iommu(const Patient& patient) {
   return found({std::move(finding)});
 }
 
+/// Hypervisors pass devices through without the switches above them. NCCL has these from a file
+/// that the cloud gives, or takes devices that share one for far apart.
+Outcome check_guest(const Patient& patient) {
+  const Fact* const guest = patient.view().first("host", fact::kHypervisor);
+  if (guest == nullptr) {
+    return patient.has_read(EvidenceKind::kLscpu)
+               ? not_here("no hypervisor")
+               : not_known("nothing says whether this is a virtual machine", "lscpu");
+  }
+  const Fact* const file = patient.view().first("host", std::string(fact::kEnv) + "NCCL_TOPO_FILE");
+  if (file != nullptr) return all_well("one with a topology file", {quote_of(*file)});
+  if (!patient.of(DeviceKind::kSwitch).empty()) {
+    return all_well("one that shows PCIe switches", {quote_of(*guest)});
+  }
+  if (patient.nics().empty()) return without_nics(patient);
+  if (patient.decided() == nullptr) return not_known(patient.why_not(), "weft nccl MACHINE");
+  const std::vector<NcclGdr>& declined = patient.decided()->run().by_rings.declined;
+  if (declined.empty()) {
+    return not_known(
+        "it shows no PCIe switches, and what the host's IOMMU translates no guest shows",
+        "on the host: sudo lspci -vvv (ATSCtl); cat /proc/cmdline");
+  }
+  const auto farthest = std::ranges::max_element(
+      declined, {}, [](const NcclGdr& each) { return each.check.distance; });
+  Finding finding;
+  finding.what = fmt::format(
+      "a virtual machine that shows no PCIe switches: NCCL leaves GPUDirect RDMA off (gpu{}: {})",
+      farthest->rank, farthest->check.why);
+  finding.remedy = fmt::format(
+      "give NCCL the host's tree (NCCL_TOPO_FILE, of the cloud's image) and devices ATS; "
+      "NCCL_NET_GDR_LEVEL={} alone turns it on, too",
+      nccl_path_type_name(farthest->check.distance));
+  finding.evidence.push_back(quote_of(*guest));
+  finding.mend.env["NCCL_NET_GDR_LEVEL"] = nccl_path_type_name(farthest->check.distance);
+  finding.mend.by_rule = true;
+  return found({std::move(finding)});
+}
+
 /// Whether evidence that shows a GPU's NVLinks has this one: a row of topo -m, nvlink -s.
 bool shows_links_of(const Patient& patient, const DeviceSpec& gpu) {
   if (patient.said(gpu, fact::kNvlinks) != nullptr) return true;

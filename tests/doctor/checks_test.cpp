@@ -191,6 +191,32 @@ TEST(DoctorChecks, AcsBetweenGpusMattersWhereNoNvlinkJoinsThem) {
   EXPECT_EQ(with("NV4").verdict, Verdict::kNotHere);
 }
 
+TEST(DoctorChecks, AGuestThatShowsNoSwitches) {
+  const std::string lscpu =
+      "Architecture: x86_64\nVendor ID: GenuineIntel\nCPU family: 6\nModel: 207\nSocket(s): 1\n";
+  const std::string matrix =
+      "\tGPU0\tGPU1\tNIC0\tNIC1\tCPU Affinity\tNUMA Affinity\n"
+      "GPU0\t X \tNV18\tPHB\tPHB\t0-127\t0\nGPU1\tNV18\t X \tPHB\tPHB\t0-127\t0\n"
+      "NIC0\tPHB\tPHB\t X \tPHB\nNIC1\tPHB\tPHB\tPHB\t X \n"
+      "\nNIC Legend:\n\n  NIC0: mlx5_0\n  NIC1: mlx5_1\n";
+  const std::string guest = lscpu + "Hypervisor vendor: KVM\n";
+  const std::string list =
+      "GPU 0: NVIDIA H200 (UUID: GPU-11111111-2222-3333-4444-555555555550)\n"
+      "GPU 1: NVIDIA H200 (UUID: GPU-11111111-2222-3333-4444-555555555551)\n";
+  Evidence evidence = evidence_of_both(matrix, guest);
+  parse_evidence(list, "list", "", evidence);
+  EXPECT_SPEAKS(run("virtual machine", evidence),
+                "NCCL leaves GPUDirect RDMA off (gpu0: distance PHB > PXB)");
+  EXPECT_EQ(run("virtual machine", evidence_of_both(matrix, lscpu)).verdict, Verdict::kNotHere);
+  EXPECT_EQ(run("virtual machine", evidence_of(matrix)).verdict, Verdict::kUnknown);
+  EXPECT_EQ(run("virtual machine", evidence_of_both(dell_lspci(), guest)).verdict, Verdict::kOk);
+  const Diagnosis diagnosis = diagnosis_of(evidence);
+  ASSERT_EQ(diagnosis.findings.size(), 1U);
+  ASSERT_FALSE(diagnosis.findings[0].price.alone.empty());
+  EXPECT_EQ(diagnosis.findings[0].price.alone[0].found_path, "host-staged");
+  EXPECT_EQ(diagnosis.findings[0].price.alone[0].mended_path, "gdr");
+}
+
 TEST(DoctorChecks, Iommu) {
   EXPECT_SPEAKS(with_rest("IOMMU", "iommu=pt", "intel_iommu=on"), "the IOMMU translates");
   EXPECT_EQ(with_rest("IOMMU", "iommu=pt", "iommu=off").verdict, Verdict::kOk);

@@ -73,12 +73,13 @@ inline constexpr std::string_view kCounter = "counter ";         ///< + its name
 inline constexpr std::string_view kLink = "NVLink to ";          ///< + a device: how many
 
 // The host.
-inline constexpr std::string_view kEnv = "env ";          ///< + the variable
-inline constexpr std::string_view kModule = "module ";    ///< + its name: loaded
-inline constexpr std::string_view kVersion = "version ";  ///< + of what
-inline constexpr std::string_view kIommu = "IOMMU";       ///< off, passthrough, translate
-inline constexpr std::string_view kCpu = "CPU model";     ///< "GenuineIntel 6 143"
-inline constexpr std::string_view kBoot = "boot ";        ///< + an option of the kernel
+inline constexpr std::string_view kEnv = "env ";               ///< + the variable
+inline constexpr std::string_view kModule = "module ";         ///< + its name: loaded
+inline constexpr std::string_view kVersion = "version ";       ///< + of what
+inline constexpr std::string_view kIommu = "IOMMU";            ///< off, passthrough, translate
+inline constexpr std::string_view kCpu = "CPU model";          ///< "GenuineIntel 6 143"
+inline constexpr std::string_view kHypervisor = "hypervisor";  ///< of a guest: "KVM"
+inline constexpr std::string_view kBoot = "boot ";             ///< + an option of the kernel
 inline constexpr std::string_view kKernelModules = "kernel modules";  ///< open, proprietary
 inline constexpr std::string_view kNodes = "nodes";
 inline constexpr std::string_view kSockets = "sockets";       ///< as lscpu counts them

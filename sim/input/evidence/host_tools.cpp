@@ -335,6 +335,8 @@ void read_lscpu(const EvidenceSection& section, Facts& facts) {
     const std::int64_t count = Scan(entry->value).whole().value_or(0);
     if (entry->key == "Socket(s)" && count > 0) {
       facts.add(section.fact(line, "host", fact::kSockets, std::to_string(count)));
+    } else if (entry->key == "Hypervisor vendor") {
+      facts.add(section.fact(line, "host", fact::kHypervisor, std::string(entry->value)));
     } else if (entry->key == "NUMA node(s)") {
       nodes = count;
       nodes_line = line;
