@@ -24,7 +24,8 @@ const ResultRow* largest(const std::vector<ResultRow>& rows, std::string_view pa
 }
 
 std::string sentence(const ResultRow& row) {
-  const std::string_view how = row.memory_path == "gdr"    ? "over GPUDirect RDMA"
+  const std::string_view how = row.nodes == 1              ? "within the node"
+                               : row.memory_path == "gdr"  ? "over GPUDirect RDMA"
                                : row.memory_path == "nccl" ? "as NCCL decides"
                                                            : "over host-staged buffers";
   std::string out = fmt::format("{} {}: busbw {:.1f} GB/s", format_size(Bytes{row.bytes}), how,
@@ -39,8 +40,38 @@ std::string sentence(const ResultRow& row) {
   return out + fmt::format(" for {:.0f} % of the time", top.share * 100.0);
 }
 
+/// "its packets: 2173 pauses (most of spine0->leaf1), 78 marked, 64 congestion notifications, 0
+/// dropped, 0 sent again"; "" where nothing of it happened, or no packets ran.
+std::string congestion(const ResultRow& row) {
+  if (!row.probes) return "";
+  const Probes& probes = *row.probes;
+  std::uint64_t cnps = 0;
+  std::uint64_t repeated = 0;
+  for (const NicProbe& nic : probes.nics) {
+    cnps += nic.cnps;
+    repeated += nic.repeated;
+  }
+  const std::uint64_t dropped = probes.dropped + probes.lost;
+  if (probes.pauses + probes.marked + cnps + dropped + repeated == 0) return "";
+  const auto most = std::ranges::max_element(probes.ports, {}, &PortProbe::pauses);
+  const std::string by = probes.pauses > 0 && most != probes.ports.end() && most->pauses > 0
+                             ? " (most of " + most->link + ")"
+                             : "";
+  return fmt::format(
+      "its packets at {}: {} pauses{}, {} marked, {} congestion notifications, {} dropped or lost, "
+      "{} sent again",
+      format_size(Bytes{row.bytes}), probes.pauses, by, probes.marked, cnps, dropped, repeated);
+}
+
 std::string pair_name(const Fabric& fabric, DeviceId gpu, DeviceId nic) {
   return fabric.device(gpu).name + "-" + fabric.device(nic).name;
+}
+
+/// Why there is none, and whether NCCL finds out.
+std::string obstacle(const GdrPossible& gdr) {
+  return gdr.why + (gdr.nccl_sees ? ""
+                                  : "; NCCL does not see it: where its rule turns GPUDirect RDMA "
+                                    "on, transfers fail");
 }
 
 /// The NIC that NCCL numbers `dev`.
@@ -94,9 +125,11 @@ std::vector<std::string> verdict(const std::vector<ResultRow>& rows) {
   const ResultRow* gdr = largest(rows, "gdr");
   const ResultRow* staged = largest(rows, "host-staged");
   std::vector<std::string> out;
-  if (nccl != nullptr) out.push_back(sentence(*nccl));
-  if (gdr != nullptr) out.push_back(sentence(*gdr));
-  if (staged != nullptr) out.push_back(sentence(*staged));
+  for (const ResultRow* row : {nccl, gdr, staged}) {
+    if (row == nullptr) continue;
+    out.push_back(sentence(*row));
+    if (std::string packets = congestion(*row); !packets.empty()) out.push_back(std::move(packets));
+  }
   if (gdr != nullptr && staged != nullptr && gdr->bytes == staged->bytes && gdr->nodes > 1) {
     out.push_back(fmt::format("host-staged reaches {:.2f} of GPUDirect RDMA at {}",
                               staged->busbw_gb_per_s / gdr->busbw_gb_per_s,
@@ -146,7 +179,7 @@ std::vector<std::string> gdr_notes(const Machine& machine, const std::vector<Gdr
   for (const GdrPair& pair : pairs) {
     const std::string name = pair_name(fabric, pair.gpu, pair.nic);
     if (!pair.gdr.possible) {
-      out.push_back(name + ": GPUDirect RDMA is not possible: " + pair.gdr.why);
+      out.push_back(name + ": GPUDirect RDMA is not possible: " + obstacle(pair.gdr));
       impossible.insert(name);
       continue;
     }
@@ -183,7 +216,7 @@ std::vector<std::string> gdr_notes(const Machine& machine, const std::vector<Gdr
 
 std::string gdr_obstacle(const std::vector<GdrPair>& pairs) {
   for (const GdrPair& pair : pairs) {
-    if (!pair.gdr.possible) return pair.gdr.why;
+    if (!pair.gdr.possible) return obstacle(pair.gdr);
   }
   return "";
 }

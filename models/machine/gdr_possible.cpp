@@ -18,7 +18,9 @@ GdrPossible gdr_possible(const Machine& machine, DeviceId gpu, DeviceId nic,
   for (const bool is_read : {false, true}) {
     const std::optional<DmaRoutes> routes = dma_routes(machine, nic, gpu, is_read);
     if (!routes) return {false, "no PCIe route joins " + name(nic) + " and " + name(gpu)};
-    if (!routes->blocked.empty()) return {false, routes->blocked};
+    if (routes->blocked.empty()) continue;
+    // NCCL asks who maps memory, not what switches and root complexes let pass.
+    return {false, routes->blocked, false};
   }
   return {true, ""};
 }

@@ -11,6 +11,7 @@ namespace weft {
 struct GdrPossible {
   bool possible{false};
   std::string why;  ///< "the root complex of cpu0 forwards peer writes only ..."; "" if possible
+  bool nccl_sees{true};  ///< and stages data; else its transfers fail
 };
 
 /// Whether the NIC can read and write the GPU's memory over PCIe: the NIC offers it, someone maps

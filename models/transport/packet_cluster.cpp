@@ -268,6 +268,12 @@ Probes PacketCluster::probes(Duration time) const {
     out.ports.push_back(probe(named.link, machine_.cause(named.server).kind, time));
     out.ports.back().link += fabric.kind_beside(named.of);
   }
+  for (const PortProbe& port : out.ports) {
+    out.pauses += port.pauses;
+    out.dropped += port.dropped;
+    out.lost += port.lost;
+    out.marked += port.marked;
+  }
   std::erase_if(out.ports, [](const PortProbe& port) { return port.utilisation == 0; });
   const auto counts = [&](const PortProbe& port) {
     return std::max(port.utilisation, port.wait.as_s() / std::max(time, Duration::ps(1)).as_s());

@@ -14,7 +14,9 @@ namespace {
 constexpr int kGroupWidth = 78;
 constexpr int kIntervalWidth = 22;
 
-std::string_view path_title(std::string_view memory_path) {
+/// Within one node no NIC is used, whatever the path is called.
+std::string_view path_title(std::string_view memory_path, bool is_one_node) {
+  if (is_one_node) return "within the node";
   if (memory_path == "gdr") return "GPUDirect RDMA";
   if (memory_path == "nccl") return "as NCCL decides";
   if (memory_path == "host-staged") return "host-staged";
@@ -90,13 +92,15 @@ std::string table_text(const RunResult& result) {
   }
   const bool intervals = std::any_of(result.rows.begin(), result.rows.end(),
                                      [](const ResultRow& row) { return row.interval.has_value(); });
+  const bool is_one_node = std::all_of(result.rows.begin(), result.rows.end(),
+                                       [](const ResultRow& row) { return row.nodes == 1; });
   const int width = kGroupWidth + (intervals ? kIntervalWidth : 0);
   std::string out;
   std::string titles = "#             ";
   std::string names = "#        size ";
   std::string units = "#         (B) ";
   for (const std::string& path : paths) {
-    titles += fmt::format(" {:^{}}", path_title(path), width);
+    titles += fmt::format(" {:^{}}", path_title(path, is_one_node), width);
     names += " " + group_text({"algo", "proto", "nch", "time", "low", "high", "algbw", "busbw"},
                               "limited by", intervals);
     units += " " + group_text({"", "", "", "(us)", "(us)", "(us)", "(GB/s)", "(GB/s)"},

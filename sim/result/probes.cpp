@@ -77,6 +77,14 @@ constexpr std::array kProbesFields{
                       [](const Probes& probes) { return objects_of(probes.ports, kPortFields); }},
     JsonField<Probes>{probe_count("ports_left_out", "that are not listed"),
                       [](const Probes& probes) { return whole(probes.ports_left_out); }},
+    JsonField<Probes>{probe_count("pauses", "PFC pauses of all ports"),
+                      [](const Probes& probes) { return whole(probes.pauses); }},
+    JsonField<Probes>{probe_count("dropped", "packets, for want of room, by all ports"),
+                      [](const Probes& probes) { return whole(probes.dropped); }},
+    JsonField<Probes>{probe_count("lost", "packets, on cables that lose them or are down"),
+                      [](const Probes& probes) { return whole(probes.lost); }},
+    JsonField<Probes>{probe_count("marked", "packets with ECN, by all ports"),
+                      [](const Probes& probes) { return whole(probes.marked); }},
     JsonField<Probes>{{"nics", "list", "", "every NIC"},
                       [](const Probes& probes) { return objects_of(probes.nics, kNicFields); }}};
 

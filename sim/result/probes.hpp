@@ -48,6 +48,11 @@ struct NicProbe {
 struct Probes {
   std::vector<PortProbe> ports;
   std::size_t ports_left_out{0};
+  // Of all ports, left out or not.
+  std::uint64_t pauses{0};
+  std::uint64_t dropped{0};
+  std::uint64_t lost{0};
+  std::uint64_t marked{0};
   std::vector<NicProbe> nics;
 };
 

@@ -209,11 +209,14 @@ workload: {{op: allreduce, sizes: [1 KiB]}}
         unpriced = self.here / "matrix.txt"
         unpriced.write_text("\tGPU0\tGPU1\nGPU0\t X \tPIX\nGPU1\tPIX\t X \n"
                             "h:1:1 [0] NCCL INFO NCCL_P2P_DISABLE set by environment to 1\n")
+        translates = self.here / "cmdline.txt"
+        translates.write_text("BOOT_IMAGE=/boot/vmlinuz-5.15 root=/dev/sda1 ro intel_iommu=on\n")
         answers = [subprocess.run([WEFT, "doctor", *files, "--size", "1K", "--json", "-"], capture_output=True,
-                                  timeout=LIMIT_S).stdout for files in ((f"a={slow}", f"b={lspci}"), (unpriced,))]
+                                  timeout=LIMIT_S).stdout
+                   for files in ((f"a={slow}", f"b={lspci}"), (unpriced,), (lspci, translates))]
         sections = self.sections("## Keys of a diagnosis")
-        sizes = sections.pop("findings[].alone[], .last[]")
-        sections |= {f"findings[].{which}[]": sizes for which in ("alone", "last")}
+        sizes = sections.pop("findings[].alone[], .last[], .worst[]")
+        sections |= {f"findings[].{which}[]": sizes for which in ("alone", "last", "worst")}
         self.assertEqual(self.seen(*answers), sections)
 
     def test_explanations_have_the_keys_of_the_page_and_no_others(self):
