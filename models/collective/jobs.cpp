@@ -484,7 +484,7 @@ void add_job_notes(const NcclEnv& env, const std::vector<ScenarioSetting>& setti
             ? "jobs over emulated NICs share memories and links message by message"
             : "jobs share links as ports of switches take turns: each NIC's messages together get "
               "as much as another's (as many of a job as it sends at once when it runs alone)");
-    add_packets_note(settings, notes);
+    add_packets_note(settings, kWithoutPackets, notes);
   }
   add_emulated_note(settings, cluster.machine, notes);
   add_unused_notes(

@@ -56,13 +56,13 @@ bool only_packets_see(std::string_view key) {
          is_of(kDcqcnParams) || is_of(kPcieFlowControlParams);
 }
 
-void add_packets_note(const std::vector<ScenarioSetting>& settings,
+void add_packets_note(const std::vector<ScenarioSetting>& settings, std::string_view where,
                       std::vector<std::string>& notes) {
   std::string keys;
   for (const ScenarioSetting& s : settings) {
     if (only_packets_see(s.key)) keys += (keys.empty() ? "" : ", ") + s.key;
   }
-  if (!keys.empty()) notes.push_back("no effect without --fidelity packet: " + keys);
+  if (!keys.empty()) notes.push_back(fmt::format("no effect {}: {}", where, keys));
 }
 
 void add_losses_note(const NcclEnv& env, std::string_view why, std::vector<std::string>& notes) {
@@ -169,6 +169,30 @@ void add_seed_note(const std::vector<ScenarioSetting>& settings, bool has_drawn,
                                     [](const auto& s) { return s.key == "wire.seed"; });
   if (is_given && !has_drawn) {
     notes.emplace_back("the seed has no effect: nothing in this run is random");
+  }
+}
+
+void add_root_complex_note(const Machine& machine, const Schedule& schedule, Op op,
+                           std::vector<std::string>& notes) {
+  if (op != Op::kAllToAll) return;
+  const Fabric& fabric = machine.fabric();
+  const std::size_t gpus = fabric.count(DeviceKind::kGpu);
+  for (std::uint32_t to = 1; to < gpus; ++to) {
+    for (std::uint32_t from = 0; from < to; ++from) {
+      const PathLabel label = fabric.path_label(fabric.device(0, DeviceKind::kGpu, from),
+                                                fabric.device(0, DeviceKind::kGpu, to));
+      if (label.path_class < PathClass::kPhb || schedule.inside(from, to) == Inside::kShared) {
+        continue;
+      }
+      notes.push_back(
+          fmt::format("gpu {} and {} exchange data through a root complex ({}): that many pairs at "
+                      "once slow it "
+                      "is not modelled. Published of 4 x RTX 4090 on one CPU: 18 GB/s through host "
+                      "memory, 2 so "
+                      "(nccl#1603); NCCL_P2P_DISABLE=1 avoids it",
+                      from, to, label.text()));
+      return;
+    }
   }
 }
 

@@ -7,15 +7,18 @@
 #include "models/collective/predict.hpp"
 #include "models/machine/machine.hpp"
 #include "models/nccl/decide/env.hpp"
+#include "models/nccl/schedule.hpp"
 #include "sim/base/operation.hpp"
 
 namespace weft {
 
 /// Whether only packets see a parameter: `key` is that of a setting, of a kind or of one device.
 bool only_packets_see(std::string_view key);
-/// Adds which of the settings have no effect, as only packets see them.
-void add_packets_note(const std::vector<ScenarioSetting>& settings,
+/// Adds which of the settings have no effect, as only packets see them; `where` there are none.
+void add_packets_note(const std::vector<ScenarioSetting>& settings, std::string_view where,
                       std::vector<std::string>& notes);
+/// In commands that have packets as well.
+inline constexpr std::string_view kWithoutPackets = "without --fidelity packet";
 /// What NCCL is told of losses, where nothing is lost; `why` ends the sentence.
 void add_losses_note(const NcclEnv& env, std::string_view why, std::vector<std::string>& notes);
 /// Why, in commands that have packets as well.
@@ -42,6 +45,9 @@ void add_seed_note(const std::vector<ScenarioSetting>& settings, bool has_drawn,
 /// What the user set of NICs that are emulated and move nothing themselves.
 void add_emulated_note(const std::vector<ScenarioSetting>& settings, const Machine& machine,
                        std::vector<std::string>& notes);
+/// That an all-to-all of peers through a root complex may be far slower than here.
+void add_root_complex_note(const Machine& machine, const Schedule& schedule, Op op,
+                           std::vector<std::string>& notes);
 /// Launches that the user set and that are not those of this run.
 void add_launch_notes(const std::vector<ScenarioSetting>& settings, std::string_view launch,
                       std::vector<std::string>& notes);

@@ -367,7 +367,7 @@ void Prepared::refuse(const Ready& ready, const std::vector<RowTask>& tasks,
     refuse_hours(ready, tasks);
   } else {
     refuse_faults(machine_);
-    add_packets_note(asked_.settings, notes);
+    add_packets_note(asked_.settings, kWithoutPackets, notes);
     tell_long(ready, tasks);
   }
 }
@@ -395,6 +395,9 @@ RunResult Prepared::run(Op op, const std::vector<Bytes>& sizes,
   const Ready ready{machine_, schedules_, options_, runs};
   refuse(ready, tasks, result.notes);
   add_emulated_note(asked_.settings, machine_, result.notes);
+  if (!tasks.empty()) {
+    add_root_complex_note(machine_, schedules_.at(tasks.front().path), op, result.notes);
+  }
   add_launch_notes(asked_.settings, params_.choice("nccl.launch"), result.notes);
   add_unused_notes(asked_.settings,
                    {machine_, decided_.simple, options_.fidelity == Fidelity::kPacket, op},

@@ -56,7 +56,8 @@ ScenarioMachine::ScenarioMachine(const Scenario& scenario, TopologySpec spec,
                   .multicast = true}} {
   notes_ = asked_.env.notes;
   notes_.insert(notes_.end(), asked_.spec.notes.begin(), asked_.spec.notes.end());
-  add_packets_note(asked_.settings, notes_);
+  add_packets_note(asked_.settings,
+                   "here, where no packets run (weft run --fidelity packet has them)", notes_);
   add_losses_note(asked_.env, " here, where nothing is lost", notes_);
   for (const ScenarioSetting& s : asked_.settings) {
     if (is_of_launches(s.key)) {

@@ -688,6 +688,16 @@ class Results(CliTest):
         self.assertIn("no effect without --fidelity packet: wire.pfc_xoff, nic0.cqe_bytes", notes)
         self.assertFalse([n for n in json.loads(self.ok("run", SMALL, "--json", "-"))["notes"] if "no effect" in n])
 
+    def test_an_all_to_all_through_a_root_complex_is_said_to_be_slower(self):
+        def said(op, *env):
+            (self.here / "p2p.yaml").write_text(f"scenario: p2p\ntopology: {SOURCE.resolve()}/tests/data/machines/rtx-pro-6000-4gpu.yaml\n"
+                                                f"nodes: 1\nworkload: {{op: {op}, sizes: [1 MiB]}}\n")
+            notes = json.loads(self.ok("run", "p2p.yaml", "--env", *env, "--json", "-"))["notes"]
+            return any("exchange data through a root complex" in note and "nccl#1603" in note for note in notes)
+        self.assertTrue(said("alltoall", "NCCL_P2P_LEVEL=SYS"))
+        self.assertFalse(said("alltoall", "NCCL_P2P_DISABLE=1"))
+        self.assertFalse(said("allreduce", "NCCL_P2P_LEVEL=SYS"))
+
     def test_a_seed_draws_losses_ways_and_says_where_it_does_not(self):
         def run(*arguments):
             return json.loads(weft("run", *arguments, "--json", "-", cwd=self.here).stdout)
@@ -731,7 +741,7 @@ class Results(CliTest):
         self.assertEqual(answer["provenance"]["fidelity"], "packet")
         for row in answer["results"]:
             self.assertAlmostEqual(sum(cause["share"] for cause in row["limited_by"]), 1)
-            self.assertEqual(set(row["probes"]), {"ports", "ports_left_out", "nics"})
+            self.assertEqual(set(row["probes"]), {"ports", "ports_left_out", "pauses", "dropped", "lost", "marked", "nics"})
             self.assertLessEqual({"link", "utilisation", "wait_us", "most_queued_bytes", "pauses"},
                                  set(row["probes"]["ports"][0]))
         large = weft("run", SMALL, "--fidelity", "packet", "--set", "nodes=16", cwd=self.here)

@@ -201,6 +201,7 @@ class Explain(CliTest):
         self.log("tcp.txt", "--set", "nic.rate=1 GB/s")
         run = self.explain("tcp.txt", "healthy.txt")
         self.assertIn("at 256 MiB is what TCP sockets give, which are not modelled", run.stdout.decode())
+        self.assertIn("over RoCE, loss without flow control leaves as little: that PFC is on", run.stdout.decode())
         self.log("slow.txt", "--set", "nic.rate=20 GB/s")
         run = self.explain("slow.txt", "healthy.txt")
         self.assertEqual(run.returncode, 6)
