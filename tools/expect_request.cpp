@@ -112,7 +112,7 @@ bool names_host(const std::string& file) {
 
 bool is_evidence(const std::vector<std::string>& files, const std::string& text) {
   return files.size() > 1 || names_host(files.front()) || is_folder(files.front()) ||
-         is_tar(text) || kind_of(text) == TextKind::kEvidence;
+         is_tar(text) || kind_of(text) == TextKind::kEvidence || lists_devices(text);
 }
 
 /// Whether a row or a floor is of the operations, sizes and nodes that were asked for.

@@ -57,7 +57,7 @@ std::span<const EvidenceKindText> evidence_kinds();
 /// The kind that such a line begins, or nullptr.
 const EvidenceKindText* evidence_begun_by(std::string_view line);
 std::string_view evidence_tool(EvidenceKind kind);
-/// Whether it is what a tool prints with measured rows, which alone is no evidence of a machine.
+/// Whether it is what a tool prints with measured rows: a file of both is taken for these.
 constexpr bool is_of_measured(EvidenceKind kind) { return kind == EvidenceKind::kNcclTestsList; }
 
 }  // namespace weft

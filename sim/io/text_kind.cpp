@@ -120,6 +120,16 @@ TextKind kind_of(std::string_view text) {
   return evidence ? TextKind::kEvidence : TextKind::kUnknown;
 }
 
+bool lists_devices(std::string_view text) {
+  for (std::string_view head = text.substr(0, kHead); !head.empty();) {
+    const std::string_view line = head.substr(0, head.find('\n'));
+    head.remove_prefix(std::min(line.size() + 1, head.size()));
+    const EvidenceKindText* const begun = evidence_begun_by(trimmed(line));
+    if (begun != nullptr && is_of_measured(begun->kind)) return true;
+  }
+  return false;
+}
+
 std::string_view readers_of(TextKind kind) { return text_of(kind).readers; }
 
 std::string other_kind(std::string_view text, TextKind wanted) {

@@ -23,6 +23,9 @@ enum class TextKind {
 /// By the first lines; kUnknown where these do not say it for certain. Measured rows beside what is
 /// evidence of a machine are evidence. O(1).
 TextKind kind_of(std::string_view text);
+/// Whether measured rows have a list of the devices that they are of, which is evidence of a
+/// machine. Looks at the first lines, too.
+bool lists_devices(std::string_view text);
 
 /// "weft show, check, nccl, perftest and copies read it". Precondition: a known kind.
 std::string_view readers_of(TextKind kind);

@@ -47,6 +47,18 @@ class Import(CliTest):
             "workload: {op: allreduce, sizes: [1 KiB]}\n")
         self.assertEqual(weft("run", "s.yaml", cwd=self.here).returncode, 0)
 
+    def test_a_run_says_which_gpus_it_is_of(self):
+        (self.here / "run.log").write_text(
+            "# nThread 1 nGpus 1 minBytes 8 maxBytes 8 step: 2(factor)\n# Using devices\n" +
+            "".join(f"#  Rank {rank:2} Group  0 Pid   1 on  node1 device  {rank} [0x{bus}] NVIDIA A100-SXM4-80GB\n"
+                    for rank, bus in enumerate(("07", "0f", "47", "4e", "87", "90", "b7", "bd"))) +
+            "#  size  count  type  redop  root  time  algbw  busbw #wrong\n8 2 float sum -1 9.1 0.00 0.00 0\n")
+        said = self.imported("topo-m-dgx-a100.txt", "run.log")
+        self.assertNotIn("missing: gpu.part", said)
+        self.assertEqual((self.here / "m.yaml").read_text().count("part: a100-sxm\n"), 8)
+        self.assertIn("does not apply:", self.ok("doctor", "topo-m-dgx-a100.txt", "run.log"))
+        self.assertIn("allreduce", self.ok("expect", "run.log", "--size", "64M"))
+
     def test_values_have_their_places_and_what_is_missing_is_said(self):
         said = self.imported("lspci-vvv-dell-h100.txt")
         text = (self.here / "m.yaml").read_text()

@@ -228,9 +228,29 @@ TEST(Cut, GpusThatNcclTestsListsAreTheHosts) {
               Contains(HasSubstr("NCCL ran 4 ranks, and nodes x GPUs are 2 x 1 here")));
   const std::string between = "a:41:41 [0] NCCL INFO Bootstrap : Using eth0:10.0.0.2<0>\n" + log;
   EXPECT_EQ(count(imported(between), DeviceKind::kGpu), 2U);
-  EXPECT_THAT(refusal_of("# nThread 1 nGpus 1\n# Collective test starting: all_reduce_perf\n" +
-                         log.substr(0, log.find("a:41"))),
-              HasSubstr("weft compare"));
+}
+
+// Also of a run without NCCL_DEBUG, which is measured rows.
+TEST(Cut, GpusThatMeasuredRowsAreOfAreTheHosts) {
+  const std::string head = "# nThread 1 nGpus 1 minBytes 8 maxBytes 8 step: 2(factor)\n#\n";
+  const std::string list =
+      "# Using devices\n"
+      "#  Rank  0 Group  0 Pid 41 on    a device  0 [0x07] NVIDIA A100-SXM4-80GB\n"
+      "#  Rank  1 Group  0 Pid 42 on    a device  1 [0x0f] NVIDIA A100-SXM4-80GB\n";
+  const std::string rows =
+      "#  size  count  type  redop  root  time  algbw  busbw #wrong\n"
+      "8388608 2097152 float sum -1 214.3 39.14 73.39 0\n";
+  for (const std::string& log : {head + list, head + list + rows}) {
+    const ImportedMachine machine =
+        imported(log + "\tGPU0\tGPU1\nGPU0\t X \tNV12\nGPU1\tNV12\t X \n");
+    ASSERT_EQ(count(machine, DeviceKind::kGpu), 2U);
+    EXPECT_EQ(device(machine.spec, "gpu1").bus_id, "0000:0f:00.0");
+    EXPECT_EQ(device(machine.spec, "gpu1").part, "a100-sxm");
+    EXPECT_EQ(count(imported(log), DeviceKind::kGpu), 2U);
+  }
+  EXPECT_THAT(refusal_of(head + rows), HasSubstr("is measured rows, not another tool's output"));
+  const std::string others = "#  Rank  0 Pid 41 on a device  0 [0000:c1:00] AMD Instinct MI300X\n";
+  EXPECT_THAT(refusal_of(head + others + rows), HasSubstr("is measured rows"));
 }
 
 // Virtual machines number PCI's domains as they like.

@@ -33,6 +33,8 @@ TEST(TextKind, MeasuredRowsBesideEvidenceAreEvidence) {
   const std::string list = "#  Rank  0 Pid 41 on a device  0 [0x86] Tesla T4\n";
   const std::string table = "#  size  count  type  time  algbw  busbw  error\n";
   EXPECT_EQ(kind_of(head + list + table), TextKind::kMeasured);
+  EXPECT_TRUE(lists_devices(head + list + table));
+  EXPECT_FALSE(lists_devices(head + table));
   EXPECT_EQ(kind_of(list), TextKind::kEvidence);
   EXPECT_EQ(kind_of("\tGPU0\tGPU1\tNIC0\n\n" + head + table), TextKind::kEvidence);
   EXPECT_EQ(kind_of(head + list + "a:1:1 [0] NCCL INFO a\n" + table), TextKind::kEvidence);

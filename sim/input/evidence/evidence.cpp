@@ -138,14 +138,6 @@ void read_sections(const EvidenceText& read, const std::string& file, Evidence& 
   if (!source.kinds.empty()) evidence.sources.push_back(std::move(source));
 }
 
-/// Whether all that it has, behind what kind_of() looks at too, stands with measured rows.
-bool is_measured_alone(const EvidenceText& read) {
-  const auto& sections = read.sections();
-  return std::all_of(sections.begin(), sections.end(),
-                     [](const EvidenceSection& section) { return is_of_measured(section.kind); }) &&
-         kind_of(read.clean()) == TextKind::kMeasured;
-}
-
 /// Reads one text; what is told of why it cannot be read names its place.
 std::optional<Unread> read_text(std::string_view text, const std::string& file,
                                 const std::string& host, Evidence& evidence) {
@@ -156,14 +148,14 @@ std::optional<Unread> read_text(std::string_view text, const std::string& file,
     return Unread{error.what()};
   }
   const std::string place = Place{file, 0, 0}.text() + ": ";
-  if (read->sections().empty() || is_measured_alone(*read)) {
+  const std::size_t before = evidence.sources.size();
+  read_sections(*read, file, evidence);
+  if (evidence.sources.size() > before) return std::nullopt;
+  if (read->sections().empty() || kind_of(read->clean()) == TextKind::kMeasured) {
     Unread out = unknown(read->clean());
     out.why = place + out.why;
     return out;
   }
-  const std::size_t before = evidence.sources.size();
-  read_sections(*read, file, evidence);
-  if (evidence.sources.size() > before) return std::nullopt;
   return Unread{place + why_unread(read->sections().front())};
 }
 
