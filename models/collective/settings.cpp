@@ -15,6 +15,7 @@
 #include "models/machine/rooms.hpp"
 #include "models/nccl/decide/tuning_env.hpp"
 #include "models/params/parts.hpp"
+#include "sim/input/evidence/product_names.hpp"
 #include "sim/input/network_keys.hpp"
 #include "sim/topology/network_shape.hpp"
 
@@ -150,10 +151,14 @@ void keep_nics(TopologySpec& spec, const ScenarioSetting& setting, const Params&
 /// The word of a choice "<kind>.part" or "<device>.part": which product stands there.
 constexpr std::string_view kPart = ".part";
 
-/// "h100" is the part "h100-sxm" where there is no other of that name.
+/// "h100" is the part "h100-sxm" where there is no other of that name, and a GPU's is known by what
+/// its tools call it: "A100-SXM4-80GB".
 std::string part_name(const PartLibrary& parts, const std::string& wanted) {
   const auto& known = parts.parts();
-  return !known.contains(wanted) && known.contains(wanted + "-sxm") ? wanted + "-sxm" : wanted;
+  if (known.contains(wanted)) return wanted;
+  if (known.contains(wanted + "-sxm")) return wanted + "-sxm";
+  const std::string of_product = gpu_part_meant(wanted);
+  return of_product.empty() ? wanted : of_product;
 }
 
 /// Makes all of a network's switches another product, or those of one tier. Whether it has any.

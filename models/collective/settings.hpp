@@ -41,8 +41,8 @@ std::vector<SettingKey> setting_keys(const ParamCatalog& catalog);
 /// `spec` instead: "nodes"; "gpu.count" and "nic.count", how many GPUs and cabled NICs of each node
 /// there are; "network.KEY", what the file could say of the network ("network.oversubscription");
 /// "gpu.part" which product all devices of a kind are, "gpu3.part" one of them ("h100" stands for
-/// "h100-sxm"). Then a skeleton's NVLinks are drawn where its GPUs' part says how many they have.
-/// Throws InputError with the setting's place.
+/// "h100-sxm", "A100-SXM4-80GB" for "a100-sxm"). Then a skeleton's NVLinks are drawn where its
+/// GPUs' part says how many they have. Throws InputError with the setting's place.
 void apply_settings(const std::vector<ScenarioSetting>& settings, TopologySpec& spec,
                     Params& params);
 

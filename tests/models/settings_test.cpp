@@ -171,6 +171,10 @@ TEST(Settings, PutAnotherProductInADevicesPlace) {
   EXPECT_EQ(m.fabric().device(m.id("gpu7")).part, "h200-sxm");
   EXPECT_EQ(m.fabric().device(m.id("nic3")).part, "connectx-8");
   EXPECT_EQ(m.fabric().device(m.id("nic4")).part, "connectx-7");
+  for (const char* product : {"A100-SXM4-80GB", "a100-sxm4-80gb", "NVIDIA-A100-SXM4-40GB"}) {
+    const MachineUnderTest named("hgx-h100-8nic.yaml", {std::string("gpu.part=") + product});
+    EXPECT_EQ(named.fabric().device(named.id("gpu7")).part, "a100-sxm");
+  }
   EXPECT_THROW(MachineUnderTest("hgx-h100-8nic.yaml", {"gpu.part=h1000"}), InputError);
   EXPECT_THROW(MachineUnderTest("hgx-h100-8nic.yaml", {"gpu.part=connectx-7"}), InputError);
   EXPECT_THROW(MachineUnderTest("hgx-h100-8nic.yaml", {"tpu.part=h100"}), InputError);

@@ -55,6 +55,15 @@ constexpr std::array<PartName, 12> kNicNames{{{"ConnectX-6 Dx", "connectx-6-dx"}
                                               {"MT4119", "connectx-5"},
                                               {"MT4131", "connectx-8"}}};
 
+/// In small letters, with blanks for all that is no letter or digit.
+std::string plain(std::string_view name) {
+  std::string out = lower_case(name);
+  std::replace_if(
+      out.begin(), out.end(),
+      [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, ' ');
+  return out;
+}
+
 template <class Names>
 std::string part_named(const Names& names, std::string_view product) {
   const std::string padded = std::string(product) + " ";  // "NVIDIA A10" is a whole word
@@ -77,10 +86,7 @@ std::set<std::string> gpu_parts() {
 /// Parts of which a product is a form: those whose model, "h100" of "h100-sxm", is a word of its
 /// name. An H800 is an H100 with 8 of its NVLinks (topologies/hgx-h800-4nic.yaml).
 std::vector<std::string> nearest(std::string_view product, const std::set<std::string>& parts) {
-  std::string words = " " + lower_case(product) + " ";
-  std::replace_if(
-      words.begin(), words.end(),
-      [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, ' ');
+  const std::string words = " " + plain(product) + " ";
   std::vector<std::string> out;
   for (const std::string& part : parts) {
     const std::string model = part.substr(0, part.find('-'));
@@ -94,6 +100,13 @@ std::vector<std::string> nearest(std::string_view product, const std::set<std::s
 }  // namespace
 
 std::string gpu_part_named(std::string_view product) { return part_named(kGpuNames, product); }
+std::string gpu_part_meant(std::string_view name) {
+  const std::string words = plain(product_name(name)) + " ";
+  const auto* const found =
+      std::find_if(kGpuNames.begin(), kGpuNames.end(),
+                   [&](const PartName& each) { return holds(words, plain(each.first)); });
+  return found == kGpuNames.end() ? std::string{} : std::string(found->second);
+}
 std::string nic_part_named(std::string_view product) { return part_named(kNicNames, product); }
 
 std::string unknown_gpu(std::string_view product, const Place& place) {
