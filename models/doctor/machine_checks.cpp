@@ -12,6 +12,7 @@
 #include "models/doctor/nccl_warnings.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/quantity.hpp"
+#include "sim/input/evidence/kernel.hpp"
 #include "sim/input/evidence/scan.hpp"
 
 namespace weft {
@@ -51,6 +52,28 @@ const Fact* no_dma_buf(const Patient& patient) {
   return old ? patient.view().first("host", std::string(fact::kVersion) + "Linux") : nullptr;
 }
 
+/// Without a module, where nothing rules DMA-BUF out: NCCL takes it with open kernel modules where
+/// verbs register it (ncclIbDmaBufSupport).
+Outcome by_dma_buf(const Patient& patient, const Fact& list) {
+  const HostView& view = patient.view();
+  const Fact* const modules = view.first("host", fact::kKernelModules);
+  const Fact* const kernel = view.first("host", std::string(fact::kVersion) + "Linux");
+  const bool is_off = view.value("host", std::string(fact::kEnv) + "NCCL_DMABUF_ENABLE") == "0";
+  if (modules != nullptr && kernel != nullptr && !is_off &&
+      registers_dma_buf(kernel->value).value_or(false)) {
+    return all_well(
+        "no peer memory module is loaded: DMA-BUF stands in, by open kernel modules and "
+        "Linux " +
+            kernel->value,
+        {quote_of(list), quote_of(*modules), quote_of(*kernel)});
+  }
+  std::string commands = "NCCL_DEBUG=INFO";
+  if (modules == nullptr) commands += "; cat /proc/driver/nvidia/version";
+  if (kernel == nullptr) commands += "; uname -r";
+  return not_known("no peer memory module is loaded; whether DMA-BUF is used instead is not known",
+                   commands);
+}
+
 }  // namespace
 
 Outcome check_modules(const Patient& patient) {
@@ -68,11 +91,7 @@ Outcome check_modules(const Patient& patient) {
   const Fact* const list = module_of(patient, "list");
   if (list == nullptr) return not_known(without_list(patient), "lsmod");
   const Fact* const why = no_dma_buf(patient);
-  if (why == nullptr) {
-    return not_known(
-        "no peer memory module is loaded; whether DMA-BUF is used instead is not known",
-        "NCCL_DEBUG=INFO; cat /proc/driver/nvidia/version; uname -r");
-  }
+  if (why == nullptr) return by_dma_buf(patient, *list);
   Finding finding;
   finding.what = "nothing maps GPU memory for NICs: no peer memory module, and no DMA-BUF";
   finding.remedy = "modprobe nvidia-peermem";

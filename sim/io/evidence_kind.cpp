@@ -4,7 +4,9 @@
 #include <array>
 #include <cctype>
 
+#include "sim/base/quantity.hpp"
 #include "sim/io/kernel_log.hpp"
+#include "sim/io/linux_release.hpp"
 
 namespace weft {
 namespace {
@@ -199,7 +201,17 @@ bool begins_sysfs(Line line) {
          holds(line, " -> ../../../devices/pci");
 }
 
-constexpr std::array<EvidenceKindText, 33> kKinds{{
+/// Of a module's file, or what `grep license` leaves of NVIDIA's.
+bool begins_modinfo(Line line) {
+  constexpr Line kLicense = "license:";
+  if (line.starts_with("filename:") && holds(line, ".ko")) return true;
+  if (!line.starts_with(kLicense)) return false;
+  line.remove_prefix(kLicense.size());
+  const Line license = trimmed(line);
+  return license == "NVIDIA" || license == "Dual MIT/GPL";
+}
+
+constexpr std::array<EvidenceKindText, 35> kKinds{{
     {EvidenceKind::kNcclLog, "NCCL's log (NCCL_DEBUG=INFO)", begins_nccl_log},
     {EvidenceKind::kNcclTestsList, "nccl-tests' list of devices", begins_nccl_tests_list},
     {EvidenceKind::kTopoMatrix, "nvidia-smi topo -m", begins_topo_matrix},
@@ -274,6 +286,8 @@ constexpr std::array<EvidenceKindText, 33> kKinds{{
      }},
     {EvidenceKind::kDriverVersion, "/proc/driver/nvidia/version",
      [](Line line) { return line.starts_with("NVRM version:"); }},
+    {EvidenceKind::kUname, "uname -a", [](Line line) { return !linux_release_of(line).empty(); }},
+    {EvidenceKind::kModinfo, "modinfo nvidia", begins_modinfo},
     {EvidenceKind::kRdmaTopo, "rdma_topo", [](Line line) { return line.starts_with("RDMA NIC="); }},
     {EvidenceKind::kAcsLines, "lspci -vvv | grep ACSCtl",
      [](Line line) { return line.starts_with("ACSCtl:"); }},

@@ -39,6 +39,8 @@ enum class EvidenceKind : std::uint8_t {
   kLscpu,
   kCpuinfo,
   kDriverVersion,
+  kUname,
+  kModinfo,
   kSysfs,
   kRdmaTopo,
   kAcsLines,

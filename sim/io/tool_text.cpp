@@ -153,6 +153,13 @@ std::optional<Prefix> stern_prefix(std::string_view line) {
   return Prefix{end + 1, pod};
 }
 
+/// What most of modinfo's lines begin with.
+bool is_key_of_modinfo(std::string_view name) {
+  constexpr std::array<std::string_view, 6> kKeys{"filename", "alias",   "firmware",
+                                                  "license",  "version", "parm"};
+  return std::find(kKeys.begin(), kKeys.end(), name) != kKeys.end();
+}
+
 /// pdsh and clush: "NAME: ", but not what the kernel calls its own, "NVRM: "; srun --label: "0: ",
 /// to the right of a column, which names no host.
 std::optional<Prefix> name_prefix(std::string_view line) {
@@ -165,7 +172,7 @@ std::optional<Prefix> name_prefix(std::string_view line) {
     if (!allowed) return std::nullopt;
   }
   const bool is_rank = std::all_of(name.begin(), name.end(), is_digit);
-  if ((begin > 0 && !is_rank) || kernel_line(line)) return std::nullopt;
+  if ((begin > 0 && !is_rank) || kernel_line(line) || is_key_of_modinfo(name)) return std::nullopt;
   const std::string_view after = line.substr(end + 1);
   if (!after.empty() && !after.starts_with(' ')) return std::nullopt;
   return Prefix{std::min(end + 2, line.size()), is_rank ? std::string_view{} : name};

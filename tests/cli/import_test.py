@@ -210,6 +210,7 @@ class Collect(CliTest):
                 text = (self.here / "m.yaml").read_text()
                 self.assertIn("iommu: {value: passthrough, origin: measured", text)
                 self.assertIn("lspci-vvv.txt:", text)
+                self.assertIn("uname.txt (uname -a)", text)
                 if shell[0] != "busybox":  # that has an lsmod of its own
                     self.assertIn("peer_mapping: {value: nvidia-peermem, origin: measured", text)
                 self.assertEqual([path.name for path in self.root.glob("weft-collect*")], [])  # nothing is left

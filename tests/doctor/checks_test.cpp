@@ -4,58 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/doctor/doctor_data.hpp"
+#include "tests/doctor/checked.hpp"
 
 namespace weft::test::doctor_checks {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-struct Result {
-  Verdict verdict;
-  std::string text;  ///< of the first finding, else the outcome's
-  std::vector<std::string> mended;
-  std::string command;
-};
-
-Result run(std::string_view name, const Evidence& evidence, const std::string& gpu = {}) {
-  const ParamCatalog catalog = make_catalog();
-  const PartLibrary parts(catalog);
-  const Patient patient(evidence, catalog, parts, std::nullopt, gpu);
-  for (const Check& check : ::weft::doctor_checks()) {
-    if (check.name != name) continue;
-    const Outcome outcome = check.run(patient);
-    if (outcome.findings.empty()) return {outcome.verdict, outcome.text, {}, outcome.command};
-    const Finding& first = outcome.findings.front();
-    EXPECT_TRUE(first.mend.empty() != first.why_unpriced.empty() || first.is_error) << first.what;
-    EXPECT_FALSE(first.evidence.empty()) << first.what;
-    return {outcome.verdict, first.what, first.mend.lines(), ""};
-  }
-  throw std::logic_error("no check " + std::string(name));
-}
-
-Result with_lspci(std::string_view name, const std::string& pattern, const std::string& by) {
-  return run(name, evidence_of_both(edited(dell_lspci(), pattern, by), dell_rest()));
-}
-Result with_rest(std::string_view name, const std::string& pattern, const std::string& by) {
-  return run(name, evidence_of_both(dell_lspci(), edited(dell_rest(), pattern, by)));
-}
-/// With a line, or lines, more.
-Result with_more(std::string_view name, const std::string& lines) {
-  return run(name, evidence_of_both(dell_lspci(), dell_rest() + lines));
-}
-Result healthy(std::string_view name) {
-  return run(name, evidence_of_both(dell_lspci(), dell_rest()));
-}
-Result lspci_alone(std::string_view name) { return run(name, evidence_of(dell_lspci())); }
-
-#define EXPECT_SPEAKS(result, words)                     \
-  do {                                                   \
-    const Result said = (result);                        \
-    EXPECT_EQ(said.verdict, Verdict::kFinding);          \
-    EXPECT_THAT(said.text, ::testing::HasSubstr(words)); \
-  } while (false)
 
 TEST(DoctorChecks, AreSilentOnAHealthyMachine) {
   for (const Check& check : ::weft::doctor_checks()) {
@@ -97,31 +52,6 @@ TEST(DoctorChecks, NicsThatNobodyLookedForAreNotAbsent) {
                            "relaxed ordering", "NUMA placement"}) {
     EXPECT_EQ(run(name, gpus).verdict, Verdict::kUnknown) << name;
   }
-}
-
-TEST(DoctorChecks, Modules) {
-  const std::string proprietary = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54  Thu\n";
-  const std::string peermem = "nvidia_peermem         16384  0\n";
-  const Result result = with_rest("modules", peermem, proprietary);
-  EXPECT_SPEAKS(result, "nothing maps GPU memory");
-  EXPECT_THAT(result.mended, ::testing::Contains("gpu0.peer_mapping=nvidia-peermem"));
-  EXPECT_SPEAKS(
-      with_rest("modules", peermem, "[    0.000000] Linux version 5.4.0-42-generic (b@h)\n"),
-      "nothing maps GPU memory");
-  // A distribution's kernel has newer drivers than its number says.
-  EXPECT_EQ(
-      with_rest("modules", peermem, "[    0.000000] Linux version 4.18.0-553.el8_10.x86_64 (b@h)\n")
-          .verdict,
-      Verdict::kUnknown);
-  // Open modules: DMA-BUF may be used.
-  EXPECT_EQ(with_rest("modules", peermem, "").verdict, Verdict::kUnknown);
-  EXPECT_EQ(with_rest("modules", peermem, "[    0.000000] Linux version 6.8.0-42-generic (b@h)\n")
-                .verdict,
-            Verdict::kUnknown);
-  EXPECT_EQ(
-      with_rest("modules", peermem, "h1:1:1 [0] NCCL INFO DMA-BUF is available on GPU device 0\n")
-          .verdict,
-      Verdict::kOk);
 }
 
 TEST(DoctorChecks, Bar1) {

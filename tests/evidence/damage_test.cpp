@@ -54,7 +54,10 @@ std::vector<std::string> made() {
       "a:9:9 [0] NCCL INFO CUDA Dev 0[0], IB NIC distance :  PIX\n"
       " GUID 0x1070fd0300370ea2 port ALL: [LinkDownedCounter == 25 (25.000)]\n"
       "NVRM: The NVIDIA GPU 0000:b3:00.0\n               NVRM: fallen off the bus and is not\n"
-      "NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  570.158.01  Release Build\n";
+      "NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  570.158.01  Release Build\n"
+      "Linux a 5.15.0-105-generic #115-Ubuntu SMP\n5.4.0-42-generic\n"
+      "filename:       /lib/modules/5.15.0-105-generic/updates/dkms/nvidia.ko\n"
+      "license:        Dual MIT/GPL\nversion:        570.158.01\n";
   const std::string blocks =
       "    -[0000:00]-+-01.0-[17]----00.0  NVIDIA Corporation Device 2b85\n"
       "               +-02.0-[5e]----00.0  Intel Corporation Omni-Path HFI Silicon 100 Series\n"

@@ -26,7 +26,7 @@ void read_nothing(const EvidenceSection& section, Facts& facts) {
                          "lines without their devices"));
 }
 
-constexpr std::array<std::pair<EvidenceKind, SectionReader>, 30> kSectionReaders{{
+constexpr std::array<std::pair<EvidenceKind, SectionReader>, 32> kSectionReaders{{
     {EvidenceKind::kTopoMatrix, read_topo_matrix},
     {EvidenceKind::kLspci, read_lspci},
     {EvidenceKind::kLspciTree, read_lspci_tree},
@@ -54,6 +54,8 @@ constexpr std::array<std::pair<EvidenceKind, SectionReader>, 30> kSectionReaders
     {EvidenceKind::kLscpu, read_lscpu},
     {EvidenceKind::kCpuinfo, read_cpuinfo},
     {EvidenceKind::kDriverVersion, read_driver_version},
+    {EvidenceKind::kUname, read_uname},
+    {EvidenceKind::kModinfo, read_modinfo},
     {EvidenceKind::kSysfs, read_sysfs},
     {EvidenceKind::kRdmaTopo, read_rdma_topo},
     {EvidenceKind::kAcsLines, read_nothing},

@@ -261,8 +261,13 @@ void read_dmesg(const EvidenceSection& section, Facts& facts) {
   const auto add = [&](const EvidenceLine& line, std::string_view what, std::string value) {
     facts.add(section.fact(line, "host", what, std::move(value)));
   };
-  // A kernel that complains of nothing says that, too.
-  add(section.lines.front(), std::string(fact::kLog) + "messages", "read");
+  // A kernel that complains of nothing says that, too, but not by its first line alone.
+  const bool has_more =
+      std::any_of(section.lines.begin(), section.lines.end(), [](const EvidenceLine& line) {
+        const std::string_view text = message_of(line);
+        return !text.empty() && !text.starts_with("Linux version ");
+      });
+  if (has_more) add(section.lines.front(), std::string(fact::kLog) + "messages", "read");
   const std::map<std::string_view, int> last_events = last_module_events(section);
   const std::set<std::string> fallen = fallen_by_xid(section);
   const bool has_iommu =

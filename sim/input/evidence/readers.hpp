@@ -84,6 +84,8 @@ void read_lsmod(const EvidenceSection& section, Facts& facts);
 void read_lscpu(const EvidenceSection& section, Facts& facts);
 void read_cpuinfo(const EvidenceSection& section, Facts& facts);
 void read_driver_version(const EvidenceSection& section, Facts& facts);
+void read_uname(const EvidenceSection& section, Facts& facts);
+void read_modinfo(const EvidenceSection& section, Facts& facts);
 void read_sysfs(const EvidenceSection& section, Facts& facts);
 void read_rdma_topo(const EvidenceSection& section, Facts& facts);
 

@@ -12,6 +12,7 @@
 
 #include "sim/base/error.hpp"
 #include "sim/base/quantity.hpp"
+#include "sim/input/evidence/kernel.hpp"
 #include "sim/input/evidence/machine.hpp"
 #include "sim/input/evidence/product_names.hpp"
 #include "sim/input/evidence/scan.hpp"
@@ -356,22 +357,10 @@ void Settings::set_driver(DeviceSpec& device) const {
   }
 }
 
-/// Whether a distribution puts newer kernels' drivers into its own, so that its number says little:
-/// Red Hat's and Oracle's, Amazon's, SUSE's.
-bool is_backported(std::string_view linux_version) {
-  constexpr std::array<std::string_view, 3> kVendors{".el", ".amzn", "-default"};
-  return std::any_of(kVendors.begin(), kVendors.end(),
-                     [&](std::string_view vendor) { return holds(linux_version, vendor); });
-}
-
-/// Verbs drivers register DMA-BUF since Linux 5.12; assumed, as drivers may come from elsewhere.
+/// Whether its driver registers DMA-BUF; assumed, as drivers may come from elsewhere.
 void Settings::set_kernel(DeviceSpec& device) const {
   const Fact* const said = view_.first("host", std::string(fact::kVersion) + "Linux");
-  if (said == nullptr || is_backported(said->value)) return;
-  Scan scan(said->value);
-  const std::int64_t major = scan.whole().value_or(0);
-  const std::int64_t minor = scan.skip(".") ? scan.whole().value_or(0) : 0;
-  if (major == 0 || std::pair(major, minor) >= std::pair<std::int64_t, std::int64_t>(5, 12)) return;
+  if (said == nullptr || registers_dma_buf(said->value).value_or(true)) return;
   set(device, "dma_buf", "off", Origin::kAssumed, said->place.text() + ": Linux " + said->value);
 }
 
