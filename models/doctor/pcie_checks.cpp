@@ -178,6 +178,9 @@ Outcome check_placement(const Patient& patient) {
                    : not_known("nothing says the NUMA nodes of GPUs and NICs",
                                "nvidia-smi topo -m; sudo lspci -vvv");
   }
+  if (const std::string& doubt = patient.imported().cpus_doubt; !doubt.empty()) {
+    return not_known(doubt, "sudo lspci -vvv");
+  }
   if (patient.decided() == nullptr) return not_known(patient.why_not(), "weft nccl MACHINE");
   const Fabric& fabric = patient.decided()->fabric();
   const auto is_near = [&](DeviceId gpu, DeviceId nic) {

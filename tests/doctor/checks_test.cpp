@@ -240,6 +240,19 @@ TEST(DoctorChecks, NvLinks) {
   EXPECT_THAT(result.mended, ::testing::ElementsAre(HasSubstr(": 18 NVLinks")));
 }
 
+// What topo -m says of CPUs may be more than there are: that it's far is no advice then.
+TEST(DoctorChecks, PlacementIsNotKnownWhereEvidenceDisagreesAboutCpus) {
+  const std::string matrix =
+      "\tGPU0\tGPU1\tNIC0\tCPU Affinity\tNUMA Affinity\n"
+      "GPU0\t X \tSYS\tSYS\t24-47\t1\nGPU1\tSYS\t X \tSYS\t24-47\t1\nNIC0\tSYS\tSYS\t X \n";
+  EXPECT_SPEAKS(run("NUMA placement", evidence_of(matrix), "a100-pcie"), "on another socket");
+  const Result result = run(
+      "NUMA placement",
+      evidence_of("Architecture: x86_64\nSocket(s): 2\nNUMA node(s): 2\n" + matrix), "a100-pcie");
+  EXPECT_EQ(result.verdict, Verdict::kUnknown);
+  EXPECT_THAT(result.text, HasSubstr("lscpu counts 2 NUMA nodes (f:3)"));
+}
+
 TEST(DoctorChecks, Ports) {
   const std::string up = "(mlx5_1'[^]*?State: )Active\n\t\tPhysical state: LinkUp";
   const Result down = with_rest("ports", up,

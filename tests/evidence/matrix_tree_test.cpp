@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,47 @@ TEST(MatrixTree, NodeBetweenSocketsIsAConflict) {
   EXPECT_THAT(conflicts(lscpu("2", "34") + "NUMA node0 CPU(s):     0-71\n" +
                         "NUMA node1 CPU(s):     72-143\n" + memory + matrix),
               ElementsAre("gpu0 and gpu1: NODE (f:39) is taken, not NUMA nodes 0 and 1 (f:40)"));
+}
+
+/// Two GPUs near to one NUMA node each, a NIC of which nothing says so, all SYS apart.
+std::string all_apart(const std::string& node0, const std::string& node1) {
+  return "        GPU0    GPU1    NIC0    CPU Affinity    NUMA Affinity   GPU NUMA ID\n"
+         "GPU0     X      SYS     SYS     24-47,72-95     " +
+         node0 + "               N/A\nGPU1    SYS      X      SYS     24-47,72-95     " + node1 +
+         "               N/A\nNIC0    SYS     SYS      X\n";
+}
+
+std::ptrdiff_t cpus(const ImportedMachine& machine) {
+  const auto& devices = machine.spec.node.devices;
+  return std::count_if(devices.begin(), devices.end(),
+                       [](const DeviceSpec& device) { return device.kind == DeviceKind::kCpu; });
+}
+
+TEST(MatrixTree, MoreCpusThanLscpuCountsAreAConflict) {
+  const std::string lscpu = "Architecture: x86_64\nSocket(s): 2\nNUMA node(s): 2\n";
+  const ImportedMachine shared = imported(lscpu + all_apart("1", "1"));
+  EXPECT_EQ(cpus(shared), 2);
+  EXPECT_EQ(device(shared.spec, "gpu0").upstream, device(shared.spec, "gpu1").upstream);
+  ASSERT_FALSE(shared.conflicts.empty());
+  EXPECT_EQ(text_of(shared.conflicts[0]),
+            "CPUs: 2, as lscpu counts NUMA nodes on 2 sockets (f:3) is taken, not 3, as topo -m "
+            "says SYS between devices (f:5)");
+  EXPECT_EQ(shared.cpus_doubt,
+            "topo -m says SYS between devices of 3 CPUs (f:5), lscpu counts 2 NUMA nodes (f:3): "
+            "which devices share a socket is not known");
+  // Nothing says with which GPU the NIC shares one.
+  const ImportedMachine apart = imported(lscpu + all_apart("0", "1"));
+  EXPECT_EQ(cpus(apart), 3);
+  ASSERT_EQ(apart.conflicts.size(), 1U);
+  EXPECT_EQ(text_of(apart.conflicts[0]),
+            "CPUs: 3, as topo -m says SYS between devices (f:5) is taken, not 2, as lscpu counts "
+            "NUMA nodes on 2 sockets (f:3)");
+  EXPECT_THAT(apart.cpus_doubt, HasSubstr("is not known"));
+  for (const std::string& other :
+       {std::string(), std::string("Architecture: x86_64\nSocket(s): 2\nNUMA node(s): 4\n"),
+        std::string("Architecture: x86_64\nSocket(s): 96\nNUMA node(s): 2\n")}) {
+    EXPECT_EQ(imported(other + all_apart("1", "1")).cpus_doubt, "") << other;
+  }
 }
 
 // One socket may have several nodes, as of AMD's NPS4.

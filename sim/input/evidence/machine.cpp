@@ -258,7 +258,7 @@ ImportedMachine import_machine(const Evidence& evidence, const ParamCatalog& cat
   spec.node.devices = device_specs(view, found);
   const bool by_matrix = !has_tree(view, found) && has_matrix_of_all(found);
   if (by_matrix) {
-    add_matrix_tree(view, found, spec.node.devices, out.conflicts, spec.notes);
+    out.cpus_doubt = add_matrix_tree(view, found, spec.node.devices, out.conflicts, spec.notes);
     spec.notes.push_back(
         "the tree is one that has topo -m's classes: which switches there are is "
         "assumed; `lspci -vvv` would tell");

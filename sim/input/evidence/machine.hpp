@@ -15,6 +15,7 @@ struct ImportedMachine {
   TopologySpec spec;  ///< each value with its file and line as source; a device's place is a fact's
   std::vector<Conflict> conflicts;
   ComparedHosts hosts;
+  std::string cpus_doubt;  ///< why it is not known which devices share a CPU; "" if it is
 };
 
 /// Merges facts into one topology: the PCIe tree of lspci, sysfs, hwloc or NCCL, else one that has
@@ -45,10 +46,11 @@ bool has_tree(const HostView& view, const FoundDevices& found);
 void add_pci_tree(const HostView& view, std::vector<DeviceSpec>& devices,
                   std::vector<std::string>& notes);
 /// A tree with a matrix' classes, for devices by the matrix' names. Conflicts where no tree has
-/// them, notes where its NUMA nodes are of more or fewer CPUs.
-void add_matrix_tree(const HostView& view, const FoundDevices& found,
-                     std::vector<DeviceSpec>& devices, std::vector<Conflict>& conflicts,
-                     std::vector<std::string>& notes);
+/// them or lscpu counts fewer CPUs, notes where its NUMA nodes are of more or fewer CPUs. Returns
+/// why it is not known which devices share a CPU; "" if it is.
+std::string add_matrix_tree(const HostView& view, const FoundDevices& found,
+                            std::vector<DeviceSpec>& devices, std::vector<Conflict>& conflicts,
+                            std::vector<std::string>& notes);
 /// NVLinks and NVSwitches; `found` and the spec's devices are of one machine.
 void add_nvlinks(const HostView& view, const FoundDevices& found, TopologySpec& spec);
 /// Parts and parameters of the devices, and of all.

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "sim/base/error.hpp"
 #include "sim/input/evidence/machine.hpp"
 #include "sim/input/evidence/scan.hpp"
@@ -60,24 +62,30 @@ class MatrixTree {
     levels_.fill(Groups(rows_.size()));
   }
 
-  void build() {
+  /// Why it is not known which devices share a CPU; "" if it is.
+  std::string build() {
     read_cells();
     for (std::size_t level = kSwitch; level < kNothing; ++level) {
       for (const Cell& cell : cells_) {
         if (cell.level <= level) levels_.at(level).join(cell.a, cell.b);
       }
     }
-    join_numa_nodes();
+    join_numa_nodes(false);
     report();
+    std::string doubt = count_cpus();
     report_sockets();
     note_nodes_apart();
     place_devices();
+    return doubt;
   }
 
  private:
   void read_cells();
-  void join_numa_nodes();
+  void join_numa_nodes(bool also_apart);
+  std::set<std::pair<std::size_t, std::size_t>> apart();
+  std::vector<std::size_t> cpus_apart();
   void report();
+  std::string count_cpus();
   void report_sockets();
   void note_nodes_apart();
   void place_devices();
@@ -112,21 +120,37 @@ void MatrixTree::read_cells() {
   }
 }
 
+/// CPUs' groups, the lower one first, between which the matrix says SYS.
+std::set<std::pair<std::size_t, std::size_t>> MatrixTree::apart() {
+  Groups& cpus = levels_[kCpu];
+  std::set<std::pair<std::size_t, std::size_t>> out;
+  for (const Cell& cell : cells_) {
+    const std::pair<std::size_t, std::size_t> pair =
+        std::minmax({cpus.of(cell.a), cpus.of(cell.b)});
+    if (cell.level == kNothing && pair.first != pair.second) out.insert(pair);
+  }
+  return out;
+}
+
+/// Groups of which the matrix says SYS between any two; a row of each.
+std::vector<std::size_t> MatrixTree::cpus_apart() {
+  const std::set<std::pair<std::size_t, std::size_t>> pairs = apart();
+  std::vector<std::size_t> out;
+  for (std::size_t row = 0; row < rows_.size(); ++row) {
+    const std::size_t group = levels_[kCpu].of(row);
+    const bool is_apart = std::all_of(out.begin(), out.end(), [&](std::size_t other) {
+      return pairs.contains(std::minmax({group, levels_[kCpu].of(other)}));
+    });
+    if (is_apart) out.push_back(row);
+  }
+  return out;
+}
+
 /// Devices of one NUMA node, or near to the same processors, are on one CPU, unless the matrix says
 /// SYS between their groups: between GPUs with NVLink it says nothing of PCIe.
-void MatrixTree::join_numa_nodes() {
+void MatrixTree::join_numa_nodes(bool also_apart) {
   Groups& cpus = levels_[kCpu];
-  std::set<std::pair<std::size_t, std::size_t>> apart;
-  const auto pair = [&](std::size_t a, std::size_t b) -> std::pair<std::size_t, std::size_t> {
-    return {std::min(cpus.of(a), cpus.of(b)), std::max(cpus.of(a), cpus.of(b))};
-  };
-  const auto read_apart = [&] {
-    apart.clear();
-    for (const Cell& cell : cells_) {
-      if (cell.level == kNothing) apart.insert(pair(cell.a, cell.b));
-    }
-  };
-  read_apart();
+  std::set<std::pair<std::size_t, std::size_t>> pairs = apart();
   std::vector<std::string> numa_of_row;
   for (const std::string& row : rows_) {
     const std::string numa = view_.value(row, fact::kNuma);
@@ -137,9 +161,9 @@ void MatrixTree::join_numa_nodes() {
     const std::string& numa = numa_of_row[a];
     for (std::size_t b = a + 1; b < rows_.size() && !numa.empty(); ++b) {
       if (numa != numa_of_row[b] || cpus.of(a) == cpus.of(b)) continue;
-      if (apart.contains(pair(a, b))) continue;
+      if (!also_apart && pairs.contains(std::minmax({cpus.of(a), cpus.of(b)}))) continue;
       cpus.join(a, b);
-      read_apart();
+      pairs = apart();
     }
   }
 }
@@ -164,6 +188,38 @@ void MatrixTree::report() {
     conflict.other = cell.said->value;
     conflict.other_place = cell.said->place;
   }
+}
+
+/// More CPUs than lscpu counts NUMA nodes cannot be: then devices that the matrix puts near to the
+/// same one share it, whatever its cells say, and which others do is not known.
+std::string MatrixTree::count_cpus() {
+  const auto count = [&](std::string_view what) {
+    const Fact* const said = view_.first("host", what);
+    return said == nullptr ? 0 : Scan(said->value).whole().value_or(0);
+  };
+  const std::int64_t sockets = count(fact::kSockets);
+  const auto most = static_cast<std::size_t>(count(fact::kNumaNodes));
+  const std::vector<std::size_t> rows = cpus_apart();
+  const bool is_counted = sockets > 0 && static_cast<std::size_t>(sockets) <= most;
+  if (!is_counted || rows.size() <= most) return "";
+  const auto cell = std::find_if(cells_.begin(), cells_.end(),
+                                 [](const Cell& each) { return each.level == kNothing; });
+  const Place& matrix = cell->said->place;
+  const Place& lscpu = view_.first("host", fact::kNumaNodes)->place;
+  const std::string apart_text =
+      fmt::format("{}, as topo -m says SYS between devices", rows.size());
+  const std::string counted_text =
+      fmt::format("{}, as lscpu counts NUMA nodes on {} sockets", most, sockets);
+  join_numa_nodes(true);
+  if (cpus_apart().size() <= most) {
+    conflicts_.push_back({"CPUs", counted_text, lscpu, apart_text, matrix});
+  } else {
+    conflicts_.push_back({"CPUs", apart_text, matrix, counted_text, lscpu});
+  }
+  return fmt::format(
+      "topo -m says SYS between devices of {} CPUs ({}), lscpu counts {} NUMA nodes ({}): which "
+      "devices share a socket is not known",
+      rows.size(), matrix.text(), most, lscpu.text());
 }
 
 /// NODE is within a socket, which may have several NUMA nodes: as many as lscpu counts. Where that
@@ -300,10 +356,10 @@ void MatrixTree::place_devices() {
 
 }  // namespace
 
-void add_matrix_tree(const HostView& view, const FoundDevices& found,
-                     std::vector<DeviceSpec>& devices, std::vector<Conflict>& conflicts,
-                     std::vector<std::string>& notes) {
-  MatrixTree(view, found, devices, conflicts, notes).build();
+std::string add_matrix_tree(const HostView& view, const FoundDevices& found,
+                            std::vector<DeviceSpec>& devices, std::vector<Conflict>& conflicts,
+                            std::vector<std::string>& notes) {
+  return MatrixTree(view, found, devices, conflicts, notes).build();
 }
 
 }  // namespace weft
