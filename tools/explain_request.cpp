@@ -12,7 +12,7 @@
 #include "models/expect/expect.hpp"
 #include "models/registry/registry.hpp"
 #include "sim/base/error.hpp"
-#include "sim/input/evidence/host_view.hpp"
+#include "sim/input/evidence/machine.hpp"
 #include "sim/input/topology_file.hpp"
 #include "tools/listed_gpus.hpp"
 
@@ -33,7 +33,7 @@ struct Known {
 
 /// A check that is ok on one host rules out nothing on another.
 void refuse_several_hosts(const Evidence& evidence) {
-  const std::vector<std::string> hosts = compare_hosts(evidence.facts).names;
+  const std::vector<std::string> hosts = hosts_with_more(evidence, compare_hosts(evidence.facts));
   if (hosts.size() < 2) return;
   throw InputError(fmt::format(
       "the evidence is of {} hosts ({}): explain weighs causes by that of one host; give the "

@@ -175,7 +175,7 @@ Diagnosis diagnose(const Evidence& evidence, const DoctorRequest& request,
   const std::vector<Finding> known = findings;
   price(patient, hosts.reference, request, std::move(findings), out);
   const std::map<std::string, std::vector<const Fact*>> facts = by_host(evidence);
-  for (const std::string& host : hosts.names) {
+  for (const std::string& host : hosts_with_more(evidence, hosts)) {
     if (host == hosts.reference) continue;
     if (request.price.stop != nullptr) request.price.stop->check();
     const Evidence own = evidence_of(evidence, host, facts);

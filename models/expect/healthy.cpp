@@ -147,7 +147,7 @@ Subject subject_of(const Evidence& evidence, std::optional<std::uint32_t> nodes,
                    const ParamCatalog& catalog) {
   const PartLibrary parts(catalog);
   const Patient patient(evidence, catalog, parts, nodes, gpu);
-  const std::vector<std::string>& hosts = patient.imported().hosts.names;
+  const std::vector<std::string> hosts = hosts_with_more(evidence, patient.imported().hosts);
   if (hosts.size() > 1) {
     throw InputError(
         fmt::format("the evidence is of {} hosts ({}, {}{}): what one of them gives is asked for "

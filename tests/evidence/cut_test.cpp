@@ -10,6 +10,7 @@ namespace weft::test::evidence_cut {
 namespace {
 
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -251,6 +252,27 @@ TEST(Cut, GpusThatMeasuredRowsAreOfAreTheHosts) {
   EXPECT_THAT(refusal_of(head + rows), HasSubstr("is measured rows, not another tool's output"));
   const std::string others = "#  Rank  0 Pid 41 on a device  0 [0000:c1:00] AMD Instinct MI300X\n";
   EXPECT_THAT(refusal_of(head + others + rows), HasSubstr("is measured rows"));
+}
+
+// A list has all hosts that ran, which others' evidence may call otherwise.
+TEST(Cut, HostsThatAreOnlyListedAreNotTheMachine) {
+  Evidence evidence;
+  parse_evidence(captured("lspci-vvv-dell-h100.txt"), "lspci", "n1", evidence);
+  parse_evidence(
+      "#  Rank  0 Pid 41 on  g1 device  0 [0000:19:00] NVIDIA H100 80GB HBM3\n"
+      "#  Rank  1 Pid 67 on  g2 device  0 [0000:19:00] NVIDIA H100 80GB HBM3\n",
+      "log", "", evidence);
+  const ImportedMachine machine = import_machine(evidence, make_catalog());
+  EXPECT_EQ(machine.hosts.reference, "n1");
+  EXPECT_EQ(machine.spec.nodes, 2U);
+  EXPECT_THAT(hosts_with_more(evidence, machine.hosts), ElementsAre("n1"));
+  EXPECT_THAT(machine.hosts.odd, IsEmpty());
+  Evidence listed;
+  parse_evidence(
+      "#  Rank  0 Pid 41 on  g1 device  0 [0000:19:00] NVIDIA H100 80GB HBM3\n"
+      "#  Rank  1 Pid 67 on  g2 device  0 [0000:19:00] NVIDIA H100 80GB HBM3\n",
+      "log", "", listed);
+  EXPECT_THAT(hosts_with_more(listed, compare_hosts(listed.facts)), ElementsAre("g1"));
 }
 
 // Virtual machines number PCI's domains as they like.

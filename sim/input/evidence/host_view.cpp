@@ -133,10 +133,15 @@ using SaidOnHosts =
 /// Devices and modules that most hosts have and one has not, though its evidence would show them.
 void add_absent(const Facts& facts, const std::vector<std::string>& hosts, const SaidOnHosts& said,
                 std::vector<HostDifference>& odd) {
+  constexpr std::string_view kDisplay = "03";  // GPUs: some tools list no other functions
   std::set<std::string> list_devices;
+  std::set<std::string> list_others;
   std::set<std::string> list_modules;
   for (const Fact& fact : facts.all()) {
-    if (fact.what == fact::kClass && fact.subject != "host") list_devices.insert(fact.host);
+    if (fact.what == fact::kClass && fact.subject != "host") {
+      list_devices.insert(fact.host);
+      if (!fact.value.starts_with(kDisplay)) list_others.insert(fact.host);
+    }
     if (fact.what == std::string(fact::kModule) + "list") list_modules.insert(fact.host);
   }
   for (const auto& [key, values] : said) {
@@ -146,7 +151,10 @@ void add_absent(const Facts& facts, const std::vector<std::string>& hosts, const
     for (const auto& [value, by] : values) {
       for (const Fact* fact : by) have.insert(fact->host);
     }
-    const std::set<std::string>& lists = module ? list_modules : list_devices;
+    const bool is_gpu = values.begin()->first.starts_with(kDisplay);
+    const std::set<std::string>& lists = module   ? list_modules
+                                         : is_gpu ? list_devices
+                                                  : list_others;
     if (have.size() * 2 <= lists.size()) continue;
     for (const std::string& host : hosts) {
       if (have.contains(host) || !lists.contains(host)) continue;
@@ -238,15 +246,20 @@ ComparedHosts compare_hosts(const Facts& facts) {
     std::stable_sort(out.odd.begin(), out.odd.end(),
                      [](const auto& a, const auto& b) { return a.host < b.host; });
   }
-  // One whose devices are known before those of which there is a log alone.
+  // One where devices hang is known of before those whose devices alone are known, as nccl-tests
+  // lists them, and these before those of which there is a log alone.
   std::set<std::string> with_devices;
+  std::set<std::string> with_places;
   for (const Fact& fact : facts.all()) {
-    if (fact.what == fact::kClass || fact.what.starts_with(fact::kPath)) {
-      with_devices.insert(fact.host);
-    }
+    if (fact.what == fact::kClass) with_devices.insert(fact.host);
+    const bool is_place = fact.what == fact::kParent || fact.what == fact::kRootBus ||
+                          fact.what.starts_with(fact::kPath);
+    if (is_place) with_places.insert(fact.host);
   }
-  std::map<std::string, std::pair<bool, std::size_t>> rank;
-  for (const std::string& name : out.names) rank[name] = {!with_devices.contains(name), 0};
+  std::map<std::string, std::pair<int, std::size_t>> rank;
+  for (const std::string& name : out.names) {
+    rank[name] = {with_places.contains(name) ? 0 : with_devices.contains(name) ? 1 : 2, 0};
+  }
   for (const HostDifference& each : out.odd) ++rank[each.host].second;
   if (!out.names.empty()) {
     out.reference = *std::min_element(

@@ -58,7 +58,7 @@ struct HostDifference {
   Place usual_place;
 };
 struct ComparedHosts {
-  std::string reference;  ///< the first that is as most are, of those whose devices are known
+  std::string reference;  ///< the first that is as most are, of those of which most is known
   std::vector<std::string> names;   ///< sorted; "" alone where none is named
   std::vector<HostDifference> odd;  ///< by host
   bool unnamed{false};              ///< evidence without a host, taken to be the reference's

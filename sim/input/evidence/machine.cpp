@@ -137,14 +137,28 @@ bool is_of_networks(const std::set<EvidenceKind>& kinds) {
   });
 }
 
-/// As many as the largest of NCCL's communicators has, or hosts have evidence.
+bool is_listed_alone(const Evidence& evidence, const std::string& host) {
+  const auto kinds = evidence.kinds.find(host);
+  return kinds != evidence.kinds.end() &&
+         kinds->second == std::set<EvidenceKind>{EvidenceKind::kNcclTestsList};
+}
+
+/// As many as the largest of NCCL's communicators has, or hosts have evidence. Those that
+/// nccl-tests lists may be the same under other names, where the reference is none of them.
 void set_nodes(const HostView& view, const Evidence& evidence, const ComparedHosts& hosts,
                TopologySpec& spec) {
-  const auto named = std::count_if(hosts.names.begin(), hosts.names.end(), [&](const auto& host) {
+  std::int64_t listed = 0;
+  std::int64_t others = 0;
+  bool has_reference = false;
+  for (const std::string& host : hosts.names) {
     const auto kinds = evidence.kinds.find(host);
-    return kinds != evidence.kinds.end() && !is_of_networks(kinds->second);
-  });
-  std::int64_t nodes = std::max<std::int64_t>(1, named);
+    if (kinds == evidence.kinds.end() || is_of_networks(kinds->second)) continue;
+    const bool is_listed = kinds->second.contains(EvidenceKind::kNcclTestsList);
+    has_reference = has_reference || (is_listed && host == hosts.reference);
+    ++(is_listed ? listed : others);
+  }
+  std::int64_t nodes =
+      std::max<std::int64_t>(1, has_reference ? listed + others : std::max(listed, others));
   for (const Fact* fact : view.find("host", fact::kNodes)) {
     const std::int64_t count = Scan(fact->value).whole().value_or(0);
     if (count <= 1 << 20) nodes = std::max(nodes, count);
@@ -228,6 +242,13 @@ std::string source_of(const Evidence& evidence) {
 }
 
 }  // namespace
+
+std::vector<std::string> hosts_with_more(const Evidence& evidence, const ComparedHosts& hosts) {
+  std::vector<std::string> out = hosts.names;
+  std::erase_if(out, [&](const std::string& host) { return is_listed_alone(evidence, host); });
+  if (out.empty()) out.push_back(hosts.reference);
+  return out;
+}
 
 ImportedMachine import_machine(const Evidence& evidence, const ParamCatalog& catalog) {
   ImportedMachine out;

@@ -24,6 +24,10 @@ struct ImportedMachine {
 /// Throws InputError where no evidence names a GPU.
 ImportedMachine import_machine(const Evidence& evidence, const ParamCatalog& catalog);
 
+/// The hosts of which there is more than what nccl-tests lists of all that ran; of several of which
+/// there is not the reference.
+std::vector<std::string> hosts_with_more(const Evidence& evidence, const ComparedHosts& hosts);
+
 /// One device of it, on the way.
 struct FoundDevice {
   std::string name;
