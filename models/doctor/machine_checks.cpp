@@ -33,6 +33,17 @@ const Fact* gdr_seen(const Patient& patient) {
   return nullptr;
 }
 
+/// NCCL says of a connection between nodes, or of a NIC, that GPUDirect RDMA is not used.
+const Fact* no_gdr_seen(const Patient& patient) {
+  for (const Fact* fact : patient.view().beginning(std::string(fact::kLog) + "via")) {
+    if (fact->value.starts_with("NET/") && !holds(fact->value, "GDRDMA")) return fact;
+  }
+  for (const Fact* fact : patient.view().beginning(fact::kGdr)) {
+    if (fact->value == "off") return fact;
+  }
+  return nullptr;
+}
+
 /// Why it is not known which modules are loaded.
 std::string without_list(const Patient& patient) {
   const Fact* const part = patient.view().first("host", std::string(fact::kLog) + "modules");
@@ -58,6 +69,12 @@ Outcome by_dma_buf(const Patient& patient, const Fact& list) {
   const HostView& view = patient.view();
   const Fact* const modules = view.first("host", fact::kKernelModules);
   const Fact* const kernel = view.first("host", std::string(fact::kVersion) + "Linux");
+  const Fact* const unused = no_gdr_seen(patient);
+  if (modules != nullptr && kernel != nullptr && unused != nullptr) {
+    return not_known("no peer memory module is loaded, and NCCL uses no GPUDirect RDMA (" +
+                         unused->place.text() + "): whether DMA-BUF could stand in is not known",
+                     "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET");
+  }
   const bool is_off = view.value("host", std::string(fact::kEnv) + "NCCL_DMABUF_ENABLE") == "0";
   if (modules != nullptr && kernel != nullptr && !is_off &&
       registers_dma_buf(kernel->value).value_or(false)) {

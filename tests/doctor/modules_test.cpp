@@ -36,6 +36,12 @@ TEST(DoctorModules, AreLoadedOrDmaBufStandsIn) {
     EXPECT_EQ(with_rest("modules", peermem, lines).verdict, Verdict::kUnknown) << lines;
     EXPECT_EQ(with_rest("modules", peermem, lines).command, command) << lines;
   }
+  // What NCCL does counts more.
+  const std::string staged =
+      "h1:1:1 [0] NCCL INFO Channel 00/0 : 0[0] -> 2[0] [send] via NET/IB/0\n";
+  EXPECT_EQ(with_rest("modules", peermem, open + kernel + staged).verdict, Verdict::kUnknown);
+  EXPECT_THAT(with_rest("modules", peermem, open + kernel + staged).text,
+              ::testing::HasSubstr("NCCL uses no GPUDirect RDMA (rest:"));
   EXPECT_EQ(
       with_rest("modules", peermem, "h1:1:1 [0] NCCL INFO DMA-BUF is available on GPU device 0\n")
           .verdict,
