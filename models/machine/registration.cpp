@@ -25,9 +25,10 @@ MemoryLack peer_memory_lack(const Machine& machine, DeviceId gpu, DeviceId nic) 
                                 " (gpu.kernel_modules=proprietary)"};
     }
     if (!adapter.dma_buf) {
-      return {"EOPNOTSUPP", "DMA-BUF needs a driver of " + nic_name +
-                                " that registers it, Linux 5.12, rdma-core 34, and NCCL_DMABUF_ENABLE not to be "
-                                "0 (nic.dma_buf=off)"};
+      return {"EOPNOTSUPP",
+              "DMA-BUF needs a driver of " + nic_name +
+                  " that registers it, Linux 5.12, rdma-core 34, and NCCL_DMABUF_ENABLE not to be "
+                  "0 (nic.dma_buf=off)"};
     }
     return {};
   }

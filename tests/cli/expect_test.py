@@ -123,7 +123,7 @@ class Expect(CliTest):
                       b"--as hosts=1; if each is of another node, --set gpu.count=4", run.stderr)
         below = self.expect(*rack[1:], "--as", "hosts=1")
         self.assertEqual((below.returncode, b"below the floor" in below.stdout), (4, True))
-        self.assertIn("2 and 3 nodes", self.ok(*rack, "--set", "gpu.count=4"))
+        self.assertIn(b"8 GPUs of 2 nodes", self.expect(*rack[1:], "--set", "gpu.count=4").stderr)
         self.refused((*rack, "--as", "hosts=4"), "hosts: 2 in the file, 4 by --as")
 
     def test_a_gate_is_of_its_machines_gpus(self):
