@@ -487,8 +487,10 @@ void add_job_notes(const NcclEnv& env, const std::vector<ScenarioSetting>& setti
     add_packets_note(settings, kWithoutPackets, notes);
   }
   add_emulated_note(settings, cluster.machine, notes);
-  add_unused_notes(
-      settings, {cluster.machine, params.choice("nccl.decisions") == "simple", on_packets}, notes);
+  add_unused_notes(settings,
+                   {cluster.machine, params.choice("nccl.decisions") == "simple", on_packets,
+                    env.collnet_enable},
+                   notes);
   add_rate_notes(settings, cluster.machine, notes);
   for (const ScenarioSetting& s : settings) {
     if (is_of_launches(s.key)) {

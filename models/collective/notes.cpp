@@ -25,10 +25,10 @@ namespace {
 /// Whether an emulated NIC has a use for a parameter of NICs: what moves and paces its data, what
 /// NCCL sees of it, and its link.
 bool emulated_nics_have(std::string_view name) {
-  constexpr std::array<std::string_view, 13> kSeen{
+  constexpr std::array<std::string_view, 14> kSeen{
       "rate",          "reported_rate", "pcie_gen",    "pcie_width", "trained_gen",
       "trained_width", "port_acs",      "port_egress", "gdr",        "peer_memory_api",
-      "dma_buf",       "count",         "part"};
+      "dma_buf",       "collnet",       "count",       "part"};
   if (std::find(kSeen.begin(), kSeen.end(), name) != kSeen.end()) return true;
   return std::any_of(std::begin(kEmulatedNicParams), std::end(kEmulatedNicParams),
                      [&](const ParamSpec& spec) { return spec.key.substr(4) == name; });

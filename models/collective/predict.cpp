@@ -400,7 +400,8 @@ RunResult Prepared::run(Op op, const std::vector<Bytes>& sizes,
   }
   add_launch_notes(asked_.settings, params_.choice("nccl.launch"), result.notes);
   add_unused_notes(asked_.settings,
-                   {machine_, decided_.simple, options_.fidelity == Fidelity::kPacket, op},
+                   {machine_, decided_.simple, options_.fidelity == Fidelity::kPacket,
+                    asked_.env.collnet_enable, op},
                    result.notes);
   add_rate_notes(asked_.settings, machine_, result.notes);
   if (is_point_to_point(op)) {

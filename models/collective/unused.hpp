@@ -15,6 +15,7 @@ struct RunFacts {
   const Machine& machine;
   bool is_simple;          ///< nccl.decisions=simple
   bool has_packets;        ///< --fidelity packet
+  bool asks_collnet;       ///< NCCL_COLLNET_ENABLE=1
   std::optional<Op> op{};  ///< none: several
 };
 

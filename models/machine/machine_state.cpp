@@ -8,7 +8,7 @@
 namespace weft {
 
 std::vector<std::string> unusual_state(const DeviceParams& devices, DeviceId device) {
-  constexpr std::array<std::string_view, 22> kNames{"trained_gen",
+  constexpr std::array<std::string_view, 23> kNames{"trained_gen",
                                                     "trained_width",
                                                     "mps",
                                                     "mrrs",
@@ -21,6 +21,7 @@ std::vector<std::string> unusual_state(const DeviceParams& devices, DeviceId dev
                                                     "iotlb_entries",
                                                     "p2p",
                                                     "gdr",
+                                                    "collnet",
                                                     "peer_mapping",
                                                     "kernel_modules",
                                                     "bar1_size",

@@ -92,6 +92,11 @@ inline constexpr std::array kNicParams{
     ParamSpec{"nic.dma_buf", Unit::kChoice, 1, 0, 1, Origin::kAssumed,
               "mlx5 has it with Linux 5.12 and rdma-core 34 or later",
               "whether its driver registers DMA-BUF memory (ibv_reg_dmabuf_mr)", "off on"},
+    ParamSpec{"nic.collnet", Unit::kChoice, 0, 0, 1, Origin::kPublished,
+              "NCCL has no CollNet without a plugin of its own (NVIDIA's nccl-rdma-sharp-plugins)",
+              "whether NCCL's CollNet (SHARP) takes it, for its decisions only: with "
+              "NCCL_COLLNET_ENABLE=1",
+              "off on"},
 };
 static_assert(every_param_is_sourced(kNicParams));
 

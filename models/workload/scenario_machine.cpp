@@ -65,7 +65,8 @@ ScenarioMachine::ScenarioMachine(const Scenario& scenario, TopologySpec spec,
     }
   }
   add_unused_notes(asked_.settings,
-                   {machine_, params_.choice("nccl.decisions") == "simple", /*has_packets=*/false},
+                   {machine_, params_.choice("nccl.decisions") == "simple", /*has_packets=*/false,
+                    asked_.env.collnet_enable},
                    notes_);
   add_rate_notes(asked_.settings, machine_, notes_);
   refuse_faults(machine_);

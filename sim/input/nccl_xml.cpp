@@ -80,7 +80,9 @@ class NcclReader {
            const std::string& source, pugi::xml_node element) const;
   void set_pcie(DeviceSpec& device, pugi::xml_node pci);
   bool is_virtual_bridge(pugi::xml_node pci) const;
-  void set_gdr(DeviceSpec& device, pugi::xml_node element) const;
+  /// An attribute that is 0 or 1.
+  void set_switch(DeviceSpec& device, const char* name, pugi::xml_node element,
+                  const char* attribute) const;
   void set_c2c(DeviceSpec& device, pugi::xml_node gpu) const;
   std::string unique_net_name(pugi::xml_node net);
   std::string said_by(const char* attribute, const DeviceSpec& device) const;
@@ -224,7 +226,7 @@ void NcclReader::add_gpu(pugi::xml_node gpu, pugi::xml_node pci, const std::stri
                          : gpu_part(vendor, xml_.pci_number(pci, "device").value_or(0),
                                     xml_.integer(gpu, "sm").value_or(0));
   if (pci) set_pcie(device, pci);
-  set_gdr(device, gpu);
+  set_switch(device, "gdr", gpu, "gdr");
   set_c2c(device, gpu);
   gpu_elements_.push_back({device.name, device.bus_id, root_cpu_, host_, gpu});
   gpus_.push_back(number(std::move(device), *dev));
@@ -245,7 +247,8 @@ void NcclReader::add_nets(pugi::xml_node nic, pugi::xml_node pci, const std::str
 void NcclReader::add_net(pugi::xml_node net, pugi::xml_node pci, const std::string& upstream) {
   constexpr std::int64_t kSpeedWhenUnknown = 10'000;  // Mb/s; NCCL's, graph/topo.cc
   DeviceSpec device = make_device(unique_net_name(net), DeviceKind::kNic, pci, net, upstream);
-  set_gdr(device, net);
+  set_switch(device, "gdr", net, "gdr");
+  set_switch(device, "collnet", net, "coll");
   const std::int64_t speed = xml_.integer(net, "speed").value_or(0);
   if (speed > 0) {
     set(device, "rate", std::to_string(speed) + " Mb/s", Origin::kMeasured,
@@ -490,10 +493,12 @@ void NcclReader::set_c2c(DeviceSpec& device, pugi::xml_node gpu) const {
       said_by("c2c bw", device), c2c);
 }
 
-void NcclReader::set_gdr(DeviceSpec& device, pugi::xml_node element) const {
-  const std::optional<std::int64_t> gdr = xml_.integer(element, "gdr");
-  if (!gdr) return;
-  set(device, "gdr", *gdr != 0 ? "on" : "off", Origin::kMeasured, said_by("gdr", device), element);
+void NcclReader::set_switch(DeviceSpec& device, const char* name, pugi::xml_node element,
+                            const char* attribute) const {
+  const std::optional<std::int64_t> said = xml_.integer(element, attribute);
+  if (!said) return;
+  set(device, name, *said != 0 ? "on" : "off", Origin::kMeasured, said_by(attribute, device),
+      element);
 }
 
 }  // namespace

@@ -81,6 +81,13 @@ nodes: 2
 workload: {op: allreduce, sizes: [1 MiB]}
 memory_paths: [gdr]
 """
+SHARP = """scenario: sharp
+topology: sharp.xml
+nodes: 4
+workload: {op: allreduce, sizes: [1 MiB, 1 GiB]}
+memory_paths: [gdr]
+env: {NCCL_COLLNET_ENABLE: "1"}
+"""
 PLAIN = """topology: plain
 node:
   devices:
@@ -254,6 +261,22 @@ class Followed(CliTest):
         (self.here / "two.yaml").write_text(TWO_HOSTS + "nccl_version: 2.23.4\n")
         self.assertEqual(release(), "2.23.4")
         self.assertEqual(release("--nccl-version", "2.20.5"), "2.20.5")
+
+    def test_a_run_of_an_xml_with_collnet_decides_as_nccl_does(self):
+        weft("nccl", TOPOLOGY, "--set", "nic.collnet=on", "--write-topo", "sharp.xml", cwd=self.here)
+        self.assertEqual((self.here / "sharp.xml").read_text().count(' coll="1"'), 8)
+        (self.here / "sharp.yaml").write_text(SHARP)
+        answer = json.loads(weft("nccl", "sharp.xml", "--nodes", "4", "--env", "NCCL_COLLNET_ENABLE=1", "--json", "-",
+                                 cwd=self.here).stdout)
+        chosen = {c["bytes"]: c["algo"] for c in answer["choice"] if c["op"] == "AllReduce"}
+        self.assertEqual((chosen[1 << 20], chosen[1 << 30]), ("NVLS", "NVLS"))
+        result = self.result("sharp.yaml")
+        self.assertEqual([(row["algo"], row["nccl_choice"]) for row in result["results"]],
+                         [("Tree", "NVLS"), ("NVLSTree", "NVLS")])
+        self.assertRegex(" ".join(result["notes"]), "NCCL would run NVLS")
+        self.refused(["run", "sharp.yaml", "--env", "NCCL_ALGO=NVLS"],
+                     "NCCL_ALGO and nccl.algo leave NVLS for allreduce, which weft does not execute here; "
+                     "algorithms that can run it: NVLSTree, Ring, Tree")
 
     def test_unknown_releases_are_refused(self):
         known = ", ".join(f"2.{minor}" for minor in range(18, 31))

@@ -42,6 +42,7 @@ NOTES = (
     (1, "allreduce", (), "wire.mtu=1024", "inside one node, where no NIC is used"),
     (1, "allreduce", (), "nic3.mrrs=256", "inside one node, where no NIC is used"),
     (2, "allreduce", (), "wire.mtu=1024", ""),
+    (2, "allreduce", (), "nic.collnet=on", "without NCCL's decisions and NCCL_COLLNET_ENABLE=1"),
     (2, "allreduce", (), "wire.roce_overhead=80", "with wire.kind=infiniband"),
     (2, "allreduce", ("wire.kind=roce",), "wire.ib_overhead=80", "with wire.kind=roce"),
     (2, "allreduce", (), "cpu.dram_large_share=0.5", "with cpu.dma_buffers=small"),

@@ -177,6 +177,14 @@ TEST(Cut, ASocketSaysNothingOfGpudirect) {
   EXPECT_EQ(said(evidence_of(text), "mlx5_0", fact::kGdr), "none");
 }
 
+TEST(Cut, ANicSaysWhetherCollnetTakesIt) {
+  std::string text = dump("0x030200");
+  EXPECT_EQ(said(evidence_of(text), "mlx5_0", fact::kCollnet), "none");
+  const std::string gdr = "gdr=\"1\"";
+  text.replace(text.rfind(gdr), gdr.size(), gdr + " coll=\"1\"");
+  EXPECT_EQ(said(evidence_of(text), "mlx5_0", fact::kCollnet), "on");
+}
+
 TEST(Cut, ATreeMayBeginBehindItsFirstRootBus) {
   const std::string head = "+-[0000:97]-+-00.0  Intel Corporation Ice Lake Memory Map/VT-d\n";
   const std::string rest =

@@ -129,6 +129,18 @@ TEST(Expect, WhatNcclRunsAndWeftDoesNotHasNoFloor) {
             "not validated: NCCL runs PAT, which weft does not execute");
 }
 
+TEST(Expect, WhatNetworkSwitchesReduceHasNoFloor) {
+  const ParamCatalog catalog = make_catalog();
+  ExpectRequest request = request_for(4, {Bytes::gib(1)}, {"allreduce"});
+  const Subject subject = subject_with("hgx-h100-8nic.yaml", catalog, {{"nic.collnet", "on"}});
+  EXPECT_TRUE(expect(subject, request, catalog).healthy.rows[0].floor());
+  request.options.env = {{"NCCL_COLLNET_ENABLE", "1"}};
+  const ExpectedRow row = expect(subject, request, catalog).healthy.rows[0];
+  EXPECT_FALSE(row.floor());
+  EXPECT_EQ(row.row.algo, "NVLSTree");
+  EXPECT_EQ(row.band.basis, "not validated: NCCL runs NVLS, which weft does not execute");
+}
+
 TEST(Expect, TheMemoryPathIsNcclsUnlessItIsSaid) {
   const ParamCatalog catalog = make_catalog();
   const Subject subject = subject_with("hgx-h100-8nic.yaml", catalog);

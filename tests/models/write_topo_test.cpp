@@ -157,6 +157,22 @@ TEST(WriteTopoOfSmall, ANicsSpeedIsWhatItReports) {
   EXPECT_EQ(speed("0.0001 Gb/s"), "1") << "NCCL takes 0 for 10 Gb/s";
 }
 
+// The same file by `weft nccl` and by `weft run`, which makes a fabric of it: with CollNet NVLS may
+// span nodes.
+TEST(WriteTopoOfHgx, NicsOfAnXmlKeepTheirCollnet) {
+  const ParamCatalog catalog = make_catalog();
+  std::string text = nccl_tree_text(written_file("hgx-h100-8nic.yaml").tree);
+  EXPECT_EQ(text.find("coll="), std::string::npos);
+  for (std::size_t at = 0; (at = text.find(" gdr=\"1\"/>", at)) != std::string::npos;) {
+    text.insert(at += 8, " coll=\"1\"");
+  }
+  const NcclTree again = written(parse_topology(text, "coll.xml", catalog), catalog).tree;
+  EXPECT_EQ(nccl_tree_text(again), text);
+  const Tuning tuning(
+      tuning_input(decide_nccl(again, 4, parse_nccl_env({{"NCCL_COLLNET_ENABLE", "1"}}), {})));
+  EXPECT_EQ(tuning.choose(NcclOp::kAllReduce, Bytes::mib(1))->algo, NcclAlgo::kNvls);
+}
+
 TEST(WriteTopoOfSmall, PortsOfOneNicShareItsFunctionAndGuid) {
   std::string yaml = kSmall;
   yaml.insert(yaml.find("    nic1:"),

@@ -143,7 +143,7 @@ struct Choosing {
                 "NCCL_ALGO and nccl.algo leave {} for {}, which weft does not execute "
                 "here{}",
                 nccl_choice, op_name(op),
-                nccl_choice.starts_with("NVLS")
+                nccl_choice.starts_with("NVLS") && !by.multicast
                     ? " (--fidelity fluid does, where no network switch reduces)"
                     : "");
   throw InputError(why + "; algorithms that can run it: " + known_names(known));

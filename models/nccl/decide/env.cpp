@@ -204,7 +204,7 @@ NcclEnv parse_nccl_env(const std::map<std::string, std::string>& variables) {
   if (env.collnet_enable) {
     env.notes.emplace_back(
         "NCCL_COLLNET_ENABLE=1: reductions by network switches (CollNet, SHARP) are decided where "
-        "an NCCL XML's NICs say coll=\"1\", and not executed");
+        "NICs have nic.collnet=on (an NCCL XML's coll=\"1\"), and not executed");
   }
   return env;
 }

@@ -340,14 +340,16 @@ NcclElement FabricReader::net_element(DeviceId nic, std::size_t port_number) con
   // NCCL takes 0 for 10 Gb/s.
   const long long speed =
       std::max(1LL, std::llround(reported_rate(nic).as_gigabits_per_s() * 1000));
-  return element("net", {{"name", spec.name},
-                         {"dev", std::to_string(dev)},
-                         {"latency", "0.000000"},
-                         {"speed", std::to_string(speed)},
-                         {"port", std::to_string(port_number)},
-                         {"guid", hex_text(static_cast<std::int64_t>(card) + 1)},
-                         {"maxconn", "131072"},
-                         {"gdr", devices_.choice("nic.gdr", nic) == "on" ? "1" : "0"}});
+  NcclElement out = element("net", {{"name", spec.name},
+                                    {"dev", std::to_string(dev)},
+                                    {"latency", "0.000000"},
+                                    {"speed", std::to_string(speed)},
+                                    {"port", std::to_string(port_number)},
+                                    {"guid", hex_text(static_cast<std::int64_t>(card) + 1)},
+                                    {"maxconn", "131072"},
+                                    {"gdr", devices_.choice("nic.gdr", nic) == "on" ? "1" : "0"}});
+  if (devices_.choice("nic.collnet", nic) == "on") out.set("coll", "1");
+  return out;
 }
 
 // Limits of NCCL's reader (graph/xml.h, graph/xml.cc).

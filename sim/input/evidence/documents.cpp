@@ -247,6 +247,8 @@ class NcclXmlFacts {
     const auto gdr = xml_.integer(net, "gdr");
     const bool is_socket = xml_.integer(net, "port").value_or(1) == 0;
     if (gdr && (*gdr != 0 || !is_socket)) add(net, name, fact::kGdr, *gdr != 0 ? "on" : "off");
+    const auto collnet = xml_.integer(net, "coll");
+    if (collnet) add(net, name, fact::kCollnet, *collnet != 0 ? "on" : "off");
   }
 
   const XmlText& xml_;

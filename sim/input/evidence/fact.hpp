@@ -63,6 +63,7 @@ inline constexpr std::string_view kState = "state";              ///< up, down
 inline constexpr std::string_view kPhysical = "physical state";  ///< ibstat's: LinkUp, Polling
 inline constexpr std::string_view kMtu = "MTU";                  ///< bytes
 inline constexpr std::string_view kGdr = "GPUDirect RDMA";       ///< on, off
+inline constexpr std::string_view kCollnet = "CollNet";          ///< on, off
 inline constexpr std::string_view kDmaBuf = "DMA-BUF";           ///< on
 inline constexpr std::string_view kNetIndex = "NCCL net";        ///< NCCL's number of it
 inline constexpr std::string_view kPath = "path to ";            ///< + a device: topo -m's class

@@ -15,13 +15,14 @@ namespace weft {
 namespace {
 
 /// What has one value of each subject, as the hardware or its settings are.
-constexpr std::array<std::string_view, 24> kSingle{
+constexpr std::array<std::string_view, 25> kSingle{
     fact::kClass,        fact::kPciId,     fact::kPort,  fact::kParent,
     fact::kRootBus,      fact::kNuma,      fact::kGen,   fact::kWidth,
     fact::kTrainedWidth, fact::kMps,       fact::kMrrs,  fact::kRelaxedOrdering,
     fact::kAcs,          fact::kBar1,      fact::kBusId, fact::kNvlinks,
     fact::kRate,         fact::kLinkLayer, fact::kState, fact::kMtu,
-    fact::kGdr,          fact::kIommu,     fact::kCpu,   fact::kKernelModules};
+    fact::kGdr,          fact::kCollnet,   fact::kIommu, fact::kCpu,
+    fact::kKernelModules};
 
 bool is_single(std::string_view what) {
   return std::find(kSingle.begin(), kSingle.end(), what) != kSingle.end() ||

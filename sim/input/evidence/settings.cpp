@@ -28,7 +28,7 @@ struct DirectSetting {
   std::string_view parameter;
   std::string_view unit;
 };
-constexpr std::array<DirectSetting, 10> kDirect{
+constexpr std::array<DirectSetting, 11> kDirect{
     {{DeviceKind::kGpu, fact::kMps, "mps", " B"},
      {DeviceKind::kGpu, fact::kBar1, "bar1_size", " B"},
      {DeviceKind::kGpu, fact::kBar1Used, "bar1_used", " B"},
@@ -37,6 +37,7 @@ constexpr std::array<DirectSetting, 10> kDirect{
      {DeviceKind::kNic, fact::kRelaxedOrdering, "relaxed_ordering", ""},
      {DeviceKind::kNic, fact::kRate, "rate", " Gb/s"},
      {DeviceKind::kNic, fact::kGdr, "gdr", ""},
+     {DeviceKind::kNic, fact::kCollnet, "collnet", ""},
      {DeviceKind::kSwitch, fact::kMps, "mps", " B"},
      {DeviceKind::kCpu, fact::kIommu, "iommu", ""}}};
 
