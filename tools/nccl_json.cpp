@@ -148,19 +148,36 @@ Json tuning_json(const Tuning& tuning) {
   return out;
 }
 
+Json excluded_json(const Tuning& tuning) {
+  Json out = Json::array();
+  for (const Tuning::Excluded& excluded : tuning.excluded()) {
+    Json ops = Json::array();
+    for (const NcclOp op : excluded.ops) ops.push(nccl_op_name(op));
+    out.push(Json::object(
+        {{"algo", nccl_algo_name(excluded.algo)}, {"ops", std::move(ops)}, {"why", excluded.why}}));
+  }
+  return out;
+}
+
 Json choice_json(const Tuning& tuning, std::span<const Bytes> sizes) {
   Json out = Json::array();
   for (const NcclOp op : kNcclOpList) {
     for (const Bytes bytes : sizes) {
       const auto choice = tuning.choose(op, bytes);
       if (!choice) continue;
-      out.push(Json::object({{"op", nccl_op_name(op)},
-                             {"bytes", bytes.count()},
-                             {"algo", nccl_algo_upper_name(choice->algo)},
-                             {"proto", nccl_proto_upper_name(choice->proto)},
-                             {"channels", choice->channels},
-                             {"threads", choice->threads},
-                             {"time_us", printed(choice->time_us)}}));
+      Json row = Json::object({{"op", nccl_op_name(op)},
+                               {"bytes", bytes.count()},
+                               {"algo", nccl_algo_upper_name(choice->algo)},
+                               {"proto", nccl_proto_upper_name(choice->proto)},
+                               {"channels", choice->channels},
+                               {"threads", choice->threads},
+                               {"time_us", printed(choice->time_us)}});
+      if (const auto& next = choice->next) {
+        row.set("next", Json::object({{"algo", nccl_algo_upper_name(next->algo)},
+                                      {"proto", nccl_proto_upper_name(next->proto)},
+                                      {"time_us", printed(next->time_us)}}));
+      }
+      out.push(std::move(row));
     }
   }
   return out;
@@ -190,6 +207,7 @@ Json nccl_json(const NcclDecisions& decisions, const Tuning& tuning, std::span<c
                                   {"p2p", decisions.channels.p2p},
                                   {"p2p_per_peer", decisions.channels.p2p_per_peer}})},
        {"tuning", tuning_json(tuning)},
+       {"excluded", excluded_json(tuning)},
        {"choice", choice_json(tuning, sizes)},
        {"notes", std::move(notes)}});
 }

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "tools/nccl_view.hpp"
 
@@ -252,19 +253,37 @@ std::string tuning_text(const Tuning& tuning) {
   return out;
 }
 
+std::string excluded_text(const Tuning& tuning) {
+  std::string out;
+  for (const Tuning::Excluded& excluded : tuning.excluded()) {
+    std::vector<std::string_view> ops;
+    for (const NcclOp op : excluded.ops) ops.push_back(nccl_op_name(op));
+    const std::string of = excluded.everywhere ? "" : fmt::format(" of {}", fmt::join(ops, ", "));
+    out += fmt::format("Excluded {}{}: {}\n", nccl_algo_name(excluded.algo), of, excluded.why);
+  }
+  return out;
+}
+
+/// What is excluded is so at all sizes.
 std::string choice_text(const Tuning& tuning, std::span<const Bytes> sizes) {
   std::string out;
   for (const NcclOp op : kNcclOpList) {
     for (const Bytes bytes : sizes) {
-      out += fmt::format("{}: {} Bytes -> ", nccl_op_name(op), bytes.count());
       const auto choice = tuning.choose(op, bytes);
       if (!choice) {
-        out += "no algorithm is allowed, and NCCL fails\n";
-        continue;
+        out += fmt::format("{}: no algorithm is allowed, and NCCL fails\n", nccl_op_name(op));
+        break;
       }
-      out += fmt::format("Algo {} proto {} channel{{Lo..Hi}}={{0..{}}}  ({} threads, {:.1f} us)\n",
-                         nccl_algo_upper_name(choice->algo), nccl_proto_upper_name(choice->proto),
-                         choice->channels - 1, choice->threads, choice->time_us);
+      out += fmt::format(
+          "{}: {} Bytes -> Algo {} proto {} channel{{Lo..Hi}}={{0..{}}}  ({} threads, {:.1f} us",
+          nccl_op_name(op), bytes.count(), nccl_algo_upper_name(choice->algo),
+          nccl_proto_upper_name(choice->proto), choice->channels - 1, choice->threads,
+          choice->time_us);
+      if (const auto& next = choice->next) {
+        out += fmt::format("; next {} {} {:.1f} us", nccl_algo_name(next->algo),
+                           nccl_proto_name(next->proto), next->time_us);
+      }
+      out += ")\n";
     }
   }
   return out;
@@ -285,7 +304,8 @@ std::string nccl_text(const NcclDecisions& decisions, const Tuning& tuning,
                      decisions.version.text(), decisions.hosts, decisions.hosts == 1 ? "" : "s",
                      decisions.gpus_per_host, decisions.ranks, decisions.nodes) +
          system_text(view) + paths_text(view) + gdr_text(decisions) + graphs_text(view) +
-         channels_text(decisions) + tuning_text(tuning) + choice_text(tuning, sizes);
+         channels_text(decisions) + tuning_text(tuning) + excluded_text(tuning) +
+         choice_text(tuning, sizes);
 }
 
 }  // namespace weft

@@ -177,6 +177,24 @@ class Nccl(CliTest):
         self.assertRegex(text, r"(?m)^AllReduce: 1024 Bytes -> Algo \w+ proto LL channel\{Lo\.\.Hi\}=\{0\.\.0\}")
         self.assertRegex(text, r"(?m)^    AllReduce \|( +[0-9.]+/ +[0-9.]+ \|){6}$")
 
+    def test_what_is_excluded_has_a_reason(self):
+        nvls = "between nodes it needs CollNet (SHARP): NCCL_COLLNET_ENABLE=1 is not set"
+        forced = ("nccl", TOPOLOGY, "--nodes", "2", "--env", "NCCL_ALGO=NVLS")
+        text = self.ok(*forced)
+        self.assertIn(f"\nExcluded NVLS: {nvls}\n", text)
+        self.assertEqual(text.count("no algorithm is allowed, and NCCL fails"), 5)  # once an operation, not a size
+        answer = json.loads(self.ok(*forced, "--json", "-"))
+        excluded = {e["algo"]: (e["ops"], e["why"]) for e in answer["excluded"]}
+        self.assertEqual(excluded["NVLS"], (["AllGather", "ReduceScatter", "AllReduce"], nvls))
+        self.assertEqual(excluded["Tree"], (["AllReduce"], "NCCL_ALGO=NVLS leaves it out"))
+        self.assertEqual(answer["choice"], [])
+
+    def test_a_choice_names_the_second_fastest(self):
+        text = self.ok("nccl", TOPOLOGY, "--nodes", "2")
+        self.assertRegex(text, r"(?m)^AllReduce: 1048576 Bytes -> .* threads, [0-9.]+ us; next \w+ \w+ [0-9.]+ us\)$")
+        choice = json.loads(self.ok("nccl", TOPOLOGY, "--nodes", "2", "--json", "-"))["choice"][-1]
+        self.assertGreaterEqual(choice["next"]["time_us"], choice["time_us"])
+
     def test_a_declined_pair_says_which_level_would_do(self):
         text = self.ok("nccl", TOPOLOGY, "--env", "NCCL_PXN_DISABLE=1")
         self.assertIn("GPU Direct RDMA Disabled for GPU 0 / HCA 2 (distance PHB > PXB), read 0/1; "

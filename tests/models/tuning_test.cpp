@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "sim/base/error.hpp"
@@ -274,6 +275,71 @@ TEST(TuningEnv, RingWasTheWayOutWhereNothingElseWasPossibleBefore223) {
   };
   EXPECT_EQ(choice({2, 22, 3})->algo, NcclAlgo::kRing);
   EXPECT_FALSE(choice({2, 28, 9}));
+}
+
+/// "Tree: why", "NVLS of AllGather: why".
+std::vector<std::string> reasons(const Tuning& tuning) {
+  std::vector<std::string> out;
+  for (const Tuning::Excluded& excluded : tuning.excluded()) {
+    std::string line(nccl_algo_name(excluded.algo));
+    for (const NcclOp op : excluded.ops) {
+      if (!excluded.everywhere) line += " " + std::string(nccl_op_name(op));
+    }
+    out.push_back(line + ": " + excluded.why);
+  }
+  return out;
+}
+
+TEST(Tuning, EachExcludedAlgorithmHasAReason) {
+  using ::testing::ElementsAre;
+  const auto input = [](const std::string& variable, const std::string& value) {
+    TuningInput out = tuning_with(variable, value).input();
+    out.why_no_collnet = "NCCL_COLLNET_ENABLE=1 is not set";
+    return out;
+  };
+  EXPECT_THAT(
+      reasons(Tuning(input("NCCL_ALGO", "NVLS"))),
+      ElementsAre("Tree: NCCL_ALGO=NVLS leaves it out", "Ring: NCCL_ALGO=NVLS leaves it out",
+                  "CollNetDirect: NCCL_COLLNET_ENABLE=1 is not set",
+                  "CollNetChain: NCCL_COLLNET_ENABLE=1 is not set",
+                  "NVLS: between nodes it needs CollNet (SHARP): NCCL_COLLNET_ENABLE=1 is not set",
+                  "NVLSTree: NCCL_ALGO=NVLS leaves it out",
+                  "PAT: it is for one GPU a node (NCCL_PAT_ENABLE=1 takes it with several)"));
+  EXPECT_THAT(reasons(Tuning(input("NCCL_PROTO", "LL"))),
+              ::testing::Contains("NVLSTree: NCCL_PROTO=LL leaves none of its protocols"));
+  // With SHARP, but a network that does not gather by itself.
+  TuningInput sharp = input("NCCL_PAT_ENABLE", "0");
+  sharp.collnet_direct = sharp.collnet_chain = sharp.tree;
+  sharp.collnet_supported = true;
+  sharp.nvswitches = 1;
+  const std::string gathers =
+      " AllGather ReduceScatter: between nodes it needs a network that gathers and scatters, which "
+      "is taken not to be there";
+  EXPECT_THAT(reasons(Tuning(sharp)),
+              ElementsAre("CollNetDirect" + gathers, "NVLS" + gathers, "PAT: NCCL_PAT_ENABLE=0"));
+  // What runs where nothing else may is not excluded.
+  TuningInput old = input("NCCL_ALGO", "NVLS");
+  old.version = {2, 22, 3};
+  EXPECT_THAT(reasons(Tuning(old)),
+              ::testing::Not(::testing::Contains(::testing::HasSubstr("Ring"))));
+}
+
+TEST(Tuning, AChoiceNamesTheSecondFastest) {
+  const Tuning tuning = tuning_of_hgx_nodes(2, TuningCpu::kIntel);
+  const Tuning::Choice choice = tuning.choose(NcclOp::kAllReduce, Bytes::mib(1)).value();
+  std::optional<float> next;
+  for (const NcclAlgo algo : kNcclAlgoList) {
+    for (const NcclProto proto : kNcclProtoList) {
+      if (algo == choice.algo && proto == choice.proto) continue;
+      const auto time = tuning.time_us(NcclOp::kAllReduce, algo, proto, Bytes::mib(1));
+      if (time && (!next || *time < *next)) next = time;
+    }
+  }
+  ASSERT_TRUE(choice.next);
+  EXPECT_EQ(choice.next->time_us, next);
+  EXPECT_EQ(choice.next->time_us, tuning.time_us(NcclOp::kAllReduce, choice.next->algo,
+                                                 choice.next->proto, Bytes::mib(1)));
+  EXPECT_GE(choice.next->time_us, choice.time_us);
 }
 
 TEST(Tuning, NothingAllowedMeansNoChoice) {

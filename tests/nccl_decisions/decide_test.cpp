@@ -181,6 +181,21 @@ TEST(NcclDecisionsOf, SharpThatIsAskedForIsNotPassedOver) {
   EXPECT_THAT(parse_nccl_env({{"NCCL_COLLNET_ENABLE", "0"}}).notes, ::testing::IsEmpty());
 }
 
+TEST(NcclDecisionsOf, WhatIsNotThereHasAReason) {
+  const auto no_nvls = [](const std::string& tree, const Env& env) {
+    return decide(tree, 2, env).why_no_nvls;
+  };
+  EXPECT_EQ(no_nvls(hgx(), {}), "");
+  EXPECT_EQ(no_nvls(hgx(), {{"NCCL_NVLS_ENABLE", "0"}}), "NCCL_NVLS_ENABLE=0");
+  const auto no_collnet = [](int hosts, const Env& env) {
+    return decide(hgx(), hosts, env).why_no_collnet;
+  };
+  EXPECT_EQ(no_collnet(1, {}), "it is for several nodes");
+  EXPECT_EQ(no_collnet(2, {}), "NCCL_COLLNET_ENABLE=1 is not set");
+  EXPECT_EQ(no_collnet(2, {{"NCCL_COLLNET_ENABLE", "1"}}),
+            "no NIC has it (nic.collnet=on; in an NCCL XML coll=\"1\")");
+}
+
 // Each GPU has a NIC. A send leaves by the NIC of the GPU here that has its receiver's number, of
 // that GPU's memory; without PXN by the sender's own, or (NCCL_CROSS_NIC=0) still on that rail.
 TEST(NcclDecisionsOf, SendsStayOnTheRailOfTheirReceiver) {

@@ -42,8 +42,8 @@ class Decider {
  private:
   void make_views(const NcclSystem& host, const NcclPaths& paths);
   void search(NcclNodeView& view) const;
-  bool wants_nvls(const NcclNodeView& view) const;
-  bool wants_collnet(const NcclNodeView& view) const;
+  std::string why_no_nvls(const NcclNodeView& view) const;
+  std::string why_no_collnet(const NcclNodeView& view) const;
   void agree();
   std::optional<NcclGraph> agreed(std::optional<NcclGraph> NcclNodeView::*graph) const;
   void connect();
@@ -122,7 +122,8 @@ void Decider::search(NcclNodeView& view) const {
   const int rings = view.ring.channel_count();
   view.tree =
       found({.pattern = NcclPattern::kBalancedTree, .min_channels = rings, .max_channels = rings});
-  if (wants_collnet(view)) {
+  view.why_no_collnet = why_no_collnet(view);
+  if (view.why_no_collnet.empty()) {
     view.collnet_chain = found({.pattern = NcclPattern::kTree,
                                 .min_channels = rings,
                                 .max_channels = rings,
@@ -130,23 +131,28 @@ void Decider::search(NcclNodeView& view) const {
     view.collnet_direct =
         found({.pattern = NcclPattern::kCollNetDirect, .max_channels = most, .coll_net = true});
   }
-  if (wants_nvls(view)) {
+  view.why_no_nvls = why_no_nvls(view);
+  if (view.why_no_nvls.empty()) {
     view.nvls = found({.pattern = NcclPattern::kNvls, .max_channels = most});
   }
 }
 
 /// Multicast is a matter of the driver; a Hopper with NVSwitch is taken to have it.
-bool Decider::wants_nvls(const NcclNodeView& view) const {
-  return result_.env.nvls_enable != 0 && view.system.count(kGpu) > 2 &&
-         view.system.count(kNvs) > 0 && view.system.lowest_sm() >= kHopper;
+std::string Decider::why_no_nvls(const NcclNodeView& view) const {
+  if (result_.env.nvls_enable == 0) return "NCCL_NVLS_ENABLE=0";
+  if (view.system.count(kGpu) <= 2) return "it needs more than two GPUs a node";
+  if (view.system.count(kNvs) == 0) return "no NVSwitch joins the GPUs";
+  if (view.system.lowest_sm() < kHopper) return "it needs compute capability 9.0 (Hopper)";
+  return "";
 }
 
-bool Decider::wants_collnet(const NcclNodeView& view) const {
-  if (!result_.env.collnet_enable || !inter_) return false;
+std::string Decider::why_no_collnet(const NcclNodeView& view) const {
+  if (!inter_) return "it is for several nodes";
+  if (!result_.env.collnet_enable) return "NCCL_COLLNET_ENABLE=1 is not set";
   for (const int n : view.system.of(kNet)) {
-    if (view.system.nodes[static_cast<std::size_t>(n)].net.coll) return true;
+    if (view.system.nodes[static_cast<std::size_t>(n)].net.coll) return "";
   }
-  return false;
+  return "no NIC has it (nic.collnet=on; in an NCCL XML coll=\"1\")";
 }
 
 void narrow(NcclGraph& graph, const NcclGraph& other) {
@@ -179,6 +185,8 @@ void Decider::agree() {
   for (const NcclNodeView& view : result_.views) {
     narrow(result_.ring, view.ring);
     narrow(result_.tree, view.tree);
+    if (result_.why_no_nvls.empty()) result_.why_no_nvls = view.why_no_nvls;
+    if (result_.why_no_collnet.empty()) result_.why_no_collnet = view.why_no_collnet;
   }
   const std::size_t channels = std::min(result_.ring.channels.size(), result_.tree.channels.size());
   result_.ring.channels.resize(channels);
@@ -188,6 +196,10 @@ void Decider::agree() {
   result_.collnet_direct = agreed(&NcclNodeView::collnet_direct);
   result_.nodes = result_.hosts * static_cast<int>(result_.views.size());
   if (result_.nodes < result_.env.collnet_node_threshold) {
+    if (result_.why_no_collnet.empty()) {
+      result_.why_no_collnet = fmt::format("{} nodes are fewer than NCCL_COLLNET_NODE_THRESHOLD={}",
+                                           result_.nodes, result_.env.collnet_node_threshold);
+    }
     result_.collnet_chain.reset();
     result_.collnet_direct.reset();
   }

@@ -25,6 +25,8 @@ struct NcclNodeView {
   std::optional<NcclGraph> nvls;  ///< where NVLS is on and supported and a channel was found
   std::optional<NcclGraph> collnet_chain;
   std::optional<NcclGraph> collnet_direct;
+  std::string why_no_nvls;     ///< that none was looked for; "": it was
+  std::string why_no_collnet;  ///< likewise
 };
 
 /// GDR for a GPU and a NIC of host 0, in one direction.
@@ -63,6 +65,8 @@ struct NcclDecisions {
   std::optional<NcclGraph> nvls;
   std::optional<NcclGraph> collnet_chain;
   std::optional<NcclGraph> collnet_direct;
+  std::string why_no_nvls;     ///< "": there is one, or none was found
+  std::string why_no_collnet;  ///< likewise
   NcclConnections connections;
   NcclChannelCounts channels;
   std::vector<std::string> notes;  ///< what was left out, for the user to see

@@ -5,6 +5,7 @@
 #include <limits>
 #include <sstream>
 #include <stdexcept>
+#include <utility>
 
 namespace weft {
 namespace {
@@ -26,16 +27,7 @@ constexpr std::int64_t kLlBytesPerThread = 8;
 constexpr std::int64_t kLl128BytesPerThread = 8;
 constexpr std::int64_t kSimpleBytesPerThread = 64;
 constexpr std::int64_t kCollNetBytesPerThread = 512;
-constexpr float kPcieGen3Bandwidth = 12.0F;    // src/graph/topo.h PCI_BW
-constexpr std::uint32_t kMostDirectRanks = 8;  // CollNet inside a node: NCCL_MAX_DIRECT_ARITY + 1
-constexpr std::uint32_t kMostNvlsRanks = 32;   // NCCL_MAX_NVLS_ARITY
-
-bool is_gather(NcclOp op) { return op == NcclOp::kAllGather || op == NcclOp::kReduceScatter; }
-bool is_rooted(NcclOp op) { return op == NcclOp::kBroadcast || op == NcclOp::kReduce; }
-bool is_collnet(NcclAlgo algo) {
-  return algo == NcclAlgo::kCollNetDirect || algo == NcclAlgo::kCollNetChain;
-}
-bool is_nvls(NcclAlgo algo) { return algo == NcclAlgo::kNvls || algo == NcclAlgo::kNvlsTree; }
+constexpr float kPcieGen3Bandwidth = 12.0F;  // src/graph/topo.h PCI_BW
 
 float narrow(double value) { return static_cast<float>(value); }
 
@@ -166,32 +158,9 @@ int Tuning::steps_of(NcclOp op) const {
   return is_gather(op) ? n - 1 : n;
 }
 
-/// Whether NCCL has code for it at all.
-bool Tuning::is_offered(NcclOp op, NcclAlgo algo, NcclProto proto) const {
-  if (is_nvls(algo) && proto != NcclProto::kSimple) return false;
-  if (algo == NcclAlgo::kNvlsTree && constants_->nvls == TuningConstants::Nvls::kPlain)
-    return false;
-  if (algo == NcclAlgo::kRing) return true;
-  if (is_rooted(op)) return false;
-  if (algo == NcclAlgo::kPat) {
-    if (!constants_->pat || !is_gather(op) || proto != NcclProto::kSimple) return false;
-    if (input_.min_compute_capability < 60) return false;
-    const int enabled = input_.env.pat_enable;
-    return enabled == 2 ? input_.nodes == input_.ranks : enabled != 0;
-  }
-  if (!is_gather(op)) return true;
-  return algo == NcclAlgo::kNvls ||
-         (algo == NcclAlgo::kCollNetDirect && constants_->nvls != TuningConstants::Nvls::kPlain);
-}
-
 void Tuning::fill(NcclOp op, NcclAlgo algo, NcclProto proto) {
+  if (!why_no_graph(algo).empty()) return;
   const NcclGraph* const g = graph(algo);
-  if (g == nullptr || g->channels.empty()) return;
-  // NVLS needs two channels.
-  if (is_nvls(algo) && constants_->nvls == TuningConstants::Nvls::kEfficiency &&
-      g->channel_count() < 2) {
-    return;
-  }
   const float bus = bus_bandwidth(*g, op, algo, proto);
   at(op, algo, proto) = {latency(*g, op, algo, proto), bus * algorithm_share(op, algo)};
 }
@@ -261,13 +230,7 @@ float Tuning::bus_bandwidth(const NcclGraph& g, NcclOp op, NcclAlgo algo, NcclPr
   if (algo == NcclAlgo::kCollNetDirect) bus = collnet_direct_bandwidth(g, op, bus);
   if (algo == NcclAlgo::kCollNetChain && c.collnet_chain_derated) bus = narrow(bus * 0.75);
 
-  const bool gathers_by_network = is_gather(op) && input_.nodes > 1 &&
-                                  (algo == NcclAlgo::kNvls || algo == NcclAlgo::kCollNetDirect);
-  if (gathers_by_network) {
-    const bool enough_nics =
-        input_.most_local_ranks <= static_cast<std::uint32_t>(std::max(input_.collnet_heads, 0));
-    if (!input_.collnet_supported || !input_.collnet_gathers || !enough_nics) return 0;
-  }
+  if (!why_not_by_network(op, algo).empty()) return 0;
   return bus;
 }
 
@@ -374,96 +337,6 @@ float Tuning::net_overhead(NcclProto proto) const {
   return proto == NcclProto::kSimple ? overhead * 3 : overhead;
 }
 
-/// Whether this communicator has what the algorithm needs.
-bool Tuning::is_available(NcclOp op, NcclAlgo algo) const {
-  const bool many = input_.nodes > 1;
-  if (is_collnet(algo)) {
-    if (!input_.collnet_supported || input_.most_local_ranks > kMostDirectRanks) return false;
-    return algo != NcclAlgo::kCollNetDirect || input_.nvswitches > 0;
-  }
-  if (!is_nvls(algo)) return true;
-  // Of 2.18 the graph is the ring's, multicast or not.
-  if (graph(algo) == nullptr || input_.nvls_channels == 0) return false;
-  if (op != NcclOp::kAllReduce && input_.most_local_ranks > kMostNvlsRanks) return false;
-  if (algo == NcclAlgo::kNvlsTree) return many;
-  return !many || input_.collnet_supported;
-}
-
-/// LL128 needs 128-byte stores to arrive whole.
-bool Tuning::ll128_is_safe(const NcclGraph& g) const {
-  const TuningConstants& c = *constants_;
-  const auto up_to = [&](NcclPathType type, NcclPathType most) {
-    return release_.number(type) <= release_.number(most);
-  };
-  const int least = input_.min_compute_capability;
-  const bool pxn = least >= 90 && input_.env.ll128_c2c;
-  if (!up_to(g.type_inter, pxn ? NcclPathType::kPxn : NcclPathType::kPxb)) return false;
-  if (!up_to(g.type_intra, c.ll128_over_nvb ? NcclPathType::kNvb : NcclPathType::kNvl)) {
-    return false;
-  }
-  const bool alike = least == input_.max_compute_capability;
-  if (!alike && !(c.ll128_mixed_hopper && least >= 90)) return false;
-  if (!c.ll128_known_gpus_only) return least >= 70;
-  const bool blackwell = (least == 100 || least == 120) && c.knows_blackwell;
-  return least == 70 || least == 80 || least == 90 || blackwell;
-}
-
-/// Takes out what the user, the machine or safety forbids.
-void Tuning::disable() {
-  const Cells before = cells_;
-  if (!constants_->env_by_op && !input_.collnet_supported) forgive_collnet();
-  for (const NcclOp op : kNcclOpList) {
-    for (const NcclAlgo algo : kNcclAlgoList) {
-      const bool always =
-          constants_->ring_is_free && algo == NcclAlgo::kRing && op != NcclOp::kAllReduce;
-      const bool allowed = always || permissions_.algo[index_of(op)][index_of(algo)];
-      const NcclGraph* const g = graph(algo);
-      for (const NcclProto proto : kNcclProtoList) {
-        bool protocol = permissions_.proto[index_of(op)][index_of(proto)];
-        if (proto == NcclProto::kLl128 && !permissions_.proto_is_forced[index_of(op)]) {
-          protocol = g != nullptr && ll128_is_safe(*g);
-        }
-        if (allowed && protocol && is_available(op, algo)) continue;
-        at(op, algo, proto).bandwidth = 0;
-      }
-    }
-  }
-  if (constants_->ring_is_backup) add_backup_ring(before);
-}
-
-/// Before 2.23: a user who asks for CollNet alone, where there is none, gets Ring and Tree.
-void Tuning::forgive_collnet() {
-  for (auto& allowed : permissions_.algo) {
-    const bool others = std::any_of(kNcclAlgoList.begin(), kNcclAlgoList.end(), [&](NcclAlgo algo) {
-      return !is_collnet(algo) && allowed[index_of(algo)];
-    });
-    if (others) continue;
-    allowed[index_of(NcclAlgo::kRing)] = true;
-    allowed[index_of(NcclAlgo::kTree)] = true;
-  }
-}
-
-/// Where nothing may run, Ring does, with the protocols that are allowed.
-void Tuning::add_backup_ring(const Cells& before) {
-  for (const NcclOp op : kNcclOpList) {
-    bool any = false;
-    for (const NcclAlgo algo : kNcclAlgoList) {
-      for (const NcclProto proto : kNcclProtoList)
-        any = any || cell(op, algo, proto).bandwidth != 0;
-    }
-    if (any) continue;
-    const std::size_t o = index_of(op);
-    for (const NcclProto proto : kNcclProtoList) {
-      const std::size_t p = index_of(proto);
-      const bool safe = proto != NcclProto::kLl128 || permissions_.proto_is_forced[o] ||
-                        ll128_is_safe(input_.ring);
-      if (permissions_.proto[o][p] && safe) {
-        at(op, NcclAlgo::kRing, proto) = before[o][index_of(NcclAlgo::kRing)][p];
-      }
-    }
-  }
-}
-
 std::optional<float> Tuning::time_us(NcclOp op, NcclAlgo algo, NcclProto proto, Bytes bytes) const {
   const TuningConstants& c = *constants_;
   float bw = cell(op, algo, proto).bandwidth;
@@ -492,16 +365,23 @@ std::optional<Tuning::Choice> Tuning::choose(NcclOp op, Bytes bytes,
   if (input_.ranks == 1) {
     return with_channels({NcclAlgo::kRing, NcclProto::kSimple, 1, 0, 0.0F}, op, bytes.count());
   }
-  std::optional<Choice> best;
+  std::optional<Candidate> best;
+  std::optional<Candidate> next;
   for (const NcclAlgo algo : kNcclAlgoList) {
     if (among && !among(algo)) continue;
     for (const NcclProto proto : kNcclProtoList) {
       const std::optional<float> time = time_us(op, algo, proto, bytes);
-      if (time && (!best || *time < best->time_us)) best = Choice{algo, proto, 1, 0, *time};
+      if (!time) continue;
+      const Candidate candidate{algo, proto, *time};
+      if (!best || *time < best->time_us) {
+        next = std::exchange(best, candidate);
+      } else if (!next || *time < next->time_us) {
+        next = candidate;
+      }
     }
   }
   if (!best) return std::nullopt;
-  return with_channels(*best, op, bytes.count());
+  return with_channels({best->algo, best->proto, 1, 0, best->time_us, next}, op, bytes.count());
 }
 
 /// Channels and threads: as many as have enough work. Source: src/enqueue.cc.

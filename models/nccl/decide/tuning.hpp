@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "models/nccl/decide/env.hpp"
 #include "models/nccl/decide/graph.hpp"
@@ -32,6 +34,9 @@ struct TuningInput {
   std::optional<NcclGraph> collnet_direct;
   std::optional<NcclGraph> collnet_chain;
   std::optional<NcclGraph> nvls;
+  /// Why there is no such graph; "": its search found none.
+  std::string why_no_collnet;
+  std::string why_no_nvls;
   bool plain_tree{false};         ///< some rank's tree graph has the plain tree pattern (3)
   bool collnet_supported{false};  ///< NCCL_COLLNET_ENABLE and a network that reduces
   bool collnet_gathers{false};    ///< ... and that gathers and scatters
@@ -61,6 +66,22 @@ class Tuning {
   /// The time that NCCL expects, us; nullopt where it would not use this.
   std::optional<float> time_us(NcclOp op, NcclAlgo algo, NcclProto proto, Bytes bytes) const;
 
+  /// An algorithm of which no protocol may be used, and why.
+  struct Excluded {
+    NcclAlgo algo;
+    std::vector<NcclOp> ops;  ///< for which
+    bool everywhere{true};    ///< for all that NCCL has code for, and for one reason
+    std::string why;
+  };
+  /// All that NCCL has code for in some release. Of one GPU alone none: nothing is chosen.
+  std::vector<Excluded> excluded() const;
+
+  /// An algorithm and a protocol that NCCL may take, with the time that it expects.
+  struct Candidate {
+    NcclAlgo algo{NcclAlgo::kRing};
+    NcclProto proto{NcclProto::kSimple};
+    float time_us{0};
+  };
   /// How NCCL runs one collective.
   struct Choice {
     NcclAlgo algo{NcclAlgo::kRing};
@@ -68,6 +89,7 @@ class Tuning {
     int channels{1};  ///< that carry data
     int threads{0};   ///< of each channel's block
     float time_us{0};
+    std::optional<Candidate> next{};  ///< the second fastest; nullopt: there is no other
   };
   /// The choice for a collective alone in its group, 4-byte elements, buffers not registered.
   /// `bytes` is what NCCL counts: the gathered total of an all-gather, the whole input of a
@@ -93,9 +115,15 @@ class Tuning {
   float ring_latency(NcclOp op, NcclProto proto, float intra, float inter) const;
   float net_overhead(NcclProto proto) const;
   bool is_offered(NcclOp op, NcclAlgo algo, NcclProto proto) const;
-  bool is_available(NcclOp op, NcclAlgo algo) const;
+  // Why not, or "":
+  std::string why_not_offered(NcclOp op, NcclAlgo algo) const;
+  std::string why_no_collnet() const;
+  std::string why_no_graph(NcclAlgo algo) const;
+  std::string why_not_available(NcclOp op, NcclAlgo algo) const;
+  std::string why_not_by_network(NcclOp op, NcclAlgo algo) const;
   bool ll128_is_safe(const NcclGraph& graph) const;
   void disable();
+  void disable(NcclOp op, NcclAlgo algo);
   void forgive_collnet();
   void add_backup_ring(const Cells& before);
   Choice with_channels(Choice choice, NcclOp op, std::int64_t bytes) const;
@@ -108,6 +136,7 @@ class Tuning {
   std::size_t generation_;  // rows of the constants
   std::size_t scale_;       // columns: 1, 2, more nodes
   Cells cells_{};
+  std::array<std::array<std::string, kNcclAlgos>, kNcclOps> why_not_{};  // "" where it may be
   std::array<std::array<int, kNcclProtos>, kNcclAlgos> max_threads_{};
   std::array<std::array<std::int64_t, kNcclProtos>, kNcclAlgos> thresholds_{};
 };

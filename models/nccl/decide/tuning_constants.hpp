@@ -39,6 +39,17 @@ constexpr std::size_t index_of(Enum value) {
   return static_cast<std::size_t>(value);
 }
 
+constexpr bool is_gather(NcclOp op) {
+  return op == NcclOp::kAllGather || op == NcclOp::kReduceScatter;
+}
+constexpr bool is_rooted(NcclOp op) { return op == NcclOp::kBroadcast || op == NcclOp::kReduce; }
+constexpr bool is_collnet(NcclAlgo algo) {
+  return algo == NcclAlgo::kCollNetDirect || algo == NcclAlgo::kCollNetChain;
+}
+constexpr bool is_nvls(NcclAlgo algo) {
+  return algo == NcclAlgo::kNvls || algo == NcclAlgo::kNvlsTree;
+}
+
 /// "AllReduce"; NCCL's own spelling, which NCCL_ALGO and NCCL_PROTO take in any case.
 std::string_view nccl_op_name(NcclOp op);
 /// "Ring", "CollNetDirect": as the tuning table and NCCL_ALGO spell it.

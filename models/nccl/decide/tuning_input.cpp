@@ -52,6 +52,8 @@ TuningInput tuning_input(const NcclDecisions& decisions) {
   input.nvls = decisions.nvls;
   input.collnet_chain = decisions.collnet_chain;
   input.collnet_direct = decisions.collnet_direct;
+  input.why_no_nvls = decisions.why_no_nvls;
+  input.why_no_collnet = decisions.why_no_collnet;
   input.collnet_supported = decisions.collnet_chain.has_value();
   input.collnet_heads = head_count(decisions.collnet_direct);
   input.channels = decisions.channels.coll;
