@@ -1,5 +1,4 @@
 #include <iostream>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,6 +16,7 @@
 #include "tools/command_line.hpp"
 #include "tools/commands.hpp"
 #include "tools/nccl_view.hpp"
+#include "tools/predict_arguments.hpp"
 
 namespace weft {
 namespace {
@@ -92,19 +92,9 @@ NcclTopology read(const std::string& file, const std::vector<std::string>& set,
   return {std::move(read.tree), nodes, std::move(read.notes)};
 }
 
-std::map<std::string, std::string> variables(const std::vector<std::string>& settings) {
-  std::map<std::string, std::string> out;
-  for (const std::string& text : settings) {
-    const std::size_t equals = text.find('=');
-    if (equals == std::string::npos) throw InputError("--env '" + text + "': write NAME=VALUE");
-    out[text.substr(0, equals)] = text.substr(equals + 1);
-  }
-  return out;
-}
-
 void run(const NcclArguments& arguments) {
   const NcclVersion version = parse_nccl_version(arguments.version);
-  const NcclEnv env = parse_nccl_env(variables(arguments.env));
+  const NcclEnv env = parse_nccl_env(variables_of(arguments.env));
   const NcclTopology topology = read(arguments.topology, arguments.set, arguments.gpu);
   const unsigned hosts = arguments.nodes > 0 ? arguments.nodes : topology.nodes;
   require_verbs(env, hosts);
@@ -144,7 +134,7 @@ void add_nccl_command(CommandLine& line) {
       .argument("topology", arguments->topology, "topology YAML or NCCL XML")
       .option("--nodes", arguments->nodes, "hosts like this one; 0: as the topology says",
               kMostNodes)
-      .option("--env", arguments->env, "an NCCL variable, NAME=VALUE; repeatable")
+      .option("--env", arguments->env, kEnvHelp)
       .option("--set", arguments->set,
               "a parameter of a topology that is not NCCL's own, KEY=VALUE; repeatable")
       .option("--nccl-version", arguments->version, kNcclVersionHelp)

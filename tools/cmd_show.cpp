@@ -9,6 +9,7 @@
 #include "sim/input/topology_file.hpp"
 #include "tools/command_line.hpp"
 #include "tools/commands.hpp"
+#include "tools/predict_arguments.hpp"
 #include "tools/show_text.hpp"
 
 namespace weft {
@@ -19,23 +20,30 @@ struct ShowArguments {
   std::string format{"text"};
   std::string gpu;
   std::vector<std::string> set;
+  std::vector<std::string> env;
+  std::string nccl_version{NcclVersion{}.text()};
 };
 
 void show(const ShowArguments& arguments) {
   const ParamCatalog catalog = make_catalog();
   const PartLibrary parts(catalog);
   Params params(catalog);
+  ShownNccl nccl;
+  nccl.version = parse_nccl_version(arguments.nccl_version);
+  nccl.env = apply_nccl_env(variables_of(arguments.env), params, {}, nccl.version);
   TopologySpec spec = read_topology(arguments.topology, catalog);
   apply_settings(parse_settings(arguments.set, arguments.gpu), spec, params);
   const std::uint32_t nodes = spec.nodes;
+  require_verbs(nccl.env, nodes);
   const Fabric fabric(std::move(spec), nodes);
   const DeviceParams devices(fabric, params, parts);
   const Machine machine(devices);
   for (const std::string& note : fabric.spec().notes) std::cerr << "note: " << note << '\n';
+  for (const std::string& note : nccl.env.notes) std::cerr << "note: " << note << '\n';
   if (arguments.format == "json") {
-    std::cout << show_json(machine).dump();
+    std::cout << show_json(machine, nccl).dump();
   } else {
-    std::cout << (arguments.format == "dot" ? show_dot(machine) : show_text(machine));
+    std::cout << (arguments.format == "dot" ? show_dot(machine) : show_text(machine, nccl));
   }
 }
 
@@ -49,6 +57,8 @@ void add_show_command(CommandLine& line) {
       .option("--format", arguments->format, "text, json or dot", {"text", "json", "dot"})
       .option("--gpu", arguments->gpu, "which GPUs these are, such as h100-sxm")
       .option("--set", arguments->set, "a parameter, KEY=VALUE with its unit; repeatable")
+      .option("--env", arguments->env, kEnvHelp)
+      .option("--nccl-version", arguments->nccl_version, kNcclVersionHelp)
       .example("weft show topologies/hgx-h100-8nic.yaml")
       .action([arguments] { show(*arguments); });
 }

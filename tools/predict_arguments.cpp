@@ -13,11 +13,7 @@ namespace {
 /// All but --set.
 PredictAsked asked_of(const PredictArguments& arguments) {
   PredictAsked out;
-  for (const std::string& text : arguments.env) {
-    const std::size_t equals = text.find('=');
-    if (equals == std::string::npos) throw InputError("--env '" + text + "': write NAME=VALUE");
-    out.env[text.substr(0, equals)] = text.substr(equals + 1);
-  }
+  out.env = variables_of(arguments.env);
   out.gpu = arguments.gpu;
   out.nccl_version = arguments.nccl_version;
   out.launch = arguments.launch;
@@ -27,6 +23,16 @@ PredictAsked asked_of(const PredictArguments& arguments) {
 }
 
 }  // namespace
+
+std::map<std::string, std::string> variables_of(const std::vector<std::string>& env) {
+  std::map<std::string, std::string> out;
+  for (const std::string& text : env) {
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos) throw InputError("--env '" + text + "': write NAME=VALUE");
+    out[text.substr(0, equals)] = text.substr(equals + 1);
+  }
+  return out;
+}
 
 ParameterSet parameter_set(const std::string& file) {
   return file.empty() ? ParameterSet{} : read_parameter_set(file);
@@ -48,7 +54,7 @@ std::vector<Bytes> size_list(const std::string& text) {
 void add_predict_options(Command& command, PredictArguments& arguments,
                          const std::string& set_help) {
   command.option("--set", arguments.set, set_help)
-      .option("--env", arguments.env, "an NCCL variable, NAME=VALUE; repeatable")
+      .option("--env", arguments.env, kEnvHelp)
       .option("--gpu", arguments.gpu, "which GPUs these are, such as h100-sxm")
       .option("--nccl-version", arguments.nccl_version, kNcclVersionHelp)
       .option("--launch", arguments.launch,

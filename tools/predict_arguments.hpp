@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,10 @@ struct PredictArguments {
 /// outlive the parsing.
 void add_predict_options(Command& command, PredictArguments& arguments,
                          const std::string& set_help);
+
+inline constexpr const char* kEnvHelp = "an NCCL variable, NAME=VALUE; repeatable";
+/// What each `--env NAME=VALUE` sets; the last one counts. Throws InputError.
+std::map<std::string, std::string> variables_of(const std::vector<std::string>& env);
 
 inline constexpr const char* kParamsHelp =
     "a set of parameters, YAML of KEY: VALUE; --set beats it";

@@ -224,7 +224,7 @@ Json network_json(const Machine& machine) {
 
 }  // namespace
 
-std::vector<PairView> pair_views(const Machine& machine) {
+std::vector<PairView> pair_views(const Machine& machine, const ShownNccl& asked) {
   const Fabric& fabric = machine.fabric();
   std::vector<PairView> out;
   const std::vector<DeviceId> gpus = devices_of_kind(fabric, DeviceKind::kGpu);
@@ -233,7 +233,7 @@ std::vector<PairView> pair_views(const Machine& machine) {
   const std::vector<PinnedMemory> pinned =
       nccl_pinned(machine.devices(),
                   has_rings ? make_schedule(machine.devices(), MemoryPath::kGdr) : Schedule{});
-  const NcclGdrRule rule(machine.devices());
+  const NcclGdrRule rule(machine.devices(), asked.env, asked.version);
   for (std::size_t g = 0; g < gpus.size(); ++g) {
     const DeviceId gpu = gpus[g];
     for (const DeviceId nic : devices_of_kind(fabric, DeviceKind::kNic)) {
@@ -259,7 +259,7 @@ std::vector<PairView> pair_views(const Machine& machine) {
   return out;
 }
 
-std::string show_text(const Machine& machine) {
+std::string show_text(const Machine& machine, const ShownNccl& nccl) {
   const Fabric& fabric = machine.fabric();
   std::string out = fmt::format("{}: {} node{} of\n", fabric.spec().name, fabric.nodes(),
                                 fabric.nodes() == 1 ? "" : "s");
@@ -267,7 +267,7 @@ std::string show_text(const Machine& machine) {
     if (!fabric.upstream(DeviceId{i})) add_tree(machine, DeviceId{i}, "  ", out);
   }
   out += unlike_text(machine) + network_text(machine) + "\n" + matrix_text(fabric);
-  const std::vector<PairView> pairs = pair_views(machine);
+  const std::vector<PairView> pairs = pair_views(machine, nccl);
   if (pairs.empty()) return out;
   out += fmt::format("\n{:<16} {:<5} {:>13} {:>13}  {:<12} {}\n", "GPU-NIC", "class",
                      "NIC writes GPU", "NIC reads GPU", "NCCL default", "why");
@@ -283,7 +283,7 @@ std::string show_text(const Machine& machine) {
   return out + "(rates of PCIe alone, before the wire; NIC alone on the machine)\n";
 }
 
-Json show_json(const Machine& machine) {
+Json show_json(const Machine& machine, const ShownNccl& nccl) {
   const Fabric& fabric = machine.fabric();
   Json devices = Json::array();
   for (std::size_t i = 0; i < fabric.devices_per_node(); ++i) {
@@ -304,7 +304,7 @@ Json show_json(const Machine& machine) {
     links.push(link_json(machine, LinkId{i}));
   }
   Json pairs = Json::array();
-  for (const PairView& pair : pair_views(machine)) {
+  for (const PairView& pair : pair_views(machine, nccl)) {
     pairs.push(Json::object({{"gpu", fabric.device(pair.gpu).name},
                              {"nic", fabric.device(pair.nic).name},
                              {"class", pair.label.text()},

@@ -23,6 +23,7 @@ NOT_ANSWERED = {
 # has not come to use, choices for other collectives and sizes.
 COMPLETE = ("system", "paths", "graphs", "rings", "trees", "tuning")
 
+FEW_NICS = "../../topologies/hgx-h100-4nic.yaml"
 BOGUS_USAGE = (
     (["nccl"], "topology is required (see weft --help)"),
     (["nccl", "nowhere.yaml"], "nowhere.yaml: no such file"),
@@ -253,6 +254,41 @@ class Nccl(CliTest):
                                timeout=LIMIT_S, env={**os.environ, "WEFT": cli_test.WEFT},
                                capture_output=True)
         self.assertEqual((shell.returncode, shell.stderr), (0, b""), example)
+
+
+class Shown(CliTest):
+    """`weft show` by variables and releases, with the checks of the other commands."""
+
+    def pair(self, *arguments, pair=("gpu0", "nic1")):
+        shown = json.loads(self.ok("show", FEW_NICS, "--format", "json", *arguments))
+        return next((p["nccl_default"], p["why"]) for p in shown["pairs"] if (p["gpu"], p["nic"]) == pair)
+
+    def test_what_a_variable_that_it_names_would_do(self):
+        declined = (False, "distance PHB > PXB; NCCL_NET_GDR_LEVEL=PHB would allow it")
+        self.assertEqual(self.pair(), (True, "PXN by gpu2: distance PIX <= PXB"))
+        self.assertEqual(self.pair("--env", "NCCL_PXN_DISABLE=1"), declined)
+        self.assertEqual(self.pair("--env", "NCCL_PXN_DISABLE=1", "--env", "NCCL_NET_GDR_LEVEL=PHB"),
+                         (True, "distance PHB <= PHB"))
+        text = self.ok("show", FEW_NICS, "--env", "NCCL_PXN_DISABLE=1")
+        self.assertRegex(text, rf"(?m)^gpu0-nic1 .* host-staged +{re.escape(declined[1])}$")
+
+    def test_usage(self):
+        for arguments, expected in (
+                (["--env", "NCCL_ALGO"], "--env 'NCCL_ALGO': write NAME=VALUE"),
+                (["--env", "PATH=x"], "'PATH' is not an NCCL variable; their names begin with NCCL_"),
+                (["--env", "NCCL_ALGO=rign"],
+                 "NCCL_ALGO='rign': no 'rign'; known: CollNetChain, CollNetDirect, NVLS, NVLSTree, PAT, Ring, Tree, "
+                 "and NCCL does not start"),
+                (["--set", "nodes=2", "--env", "NCCL_IB_DISABLE=1"],
+                 "NCCL_IB_DISABLE=1: NCCL moves data between nodes over TCP sockets, which weft does not model; unset "
+                 "it, or ask for one node")):
+            with self.subTest(arguments):
+                self.refused(["show", FEW_NICS, *arguments], expected)
+        run = weft("show", FEW_NICS, "--nccl-version", "1.9", cwd=self.here)
+        self.assertRegex(run.stderr.decode(), "NCCL version '1.9' is not modelled")
+        run = weft("show", FEW_NICS, "--env", "NCCL_TUNER_PLUGIN=x", cwd=self.here)
+        self.assertEqual((run.returncode, run.stderr.decode()),
+                         (0, "note: NCCL_TUNER_PLUGIN is not modelled and has no effect\n"))
 
 
 class Followed(CliTest):
