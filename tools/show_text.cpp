@@ -8,6 +8,7 @@
 #include "models/machine/machine_state.hpp"
 #include "models/nccl/decide/bar1.hpp"
 #include "models/nccl/decide/gdr.hpp"
+#include "models/nccl/decide/gpu_nics.hpp"
 #include "models/nccl/schedule.hpp"
 #include "models/transport/contraction.hpp"
 
@@ -222,6 +223,60 @@ Json network_json(const Machine& machine) {
   return out;
 }
 
+std::string names_text(const Fabric& fabric, const std::vector<DeviceId>& devices) {
+  std::string out;
+  for (const DeviceId id : devices) out += (out.empty() ? "" : ", ") + fabric.device(id).name;
+  return out;
+}
+
+/// "tie of nic0, nic1: by the GPU's number; also gpu1's".
+std::string remark_text(const Fabric& fabric, const GpuNics& one) {
+  std::string out;
+  if (!one.tied.empty()) {
+    out = "tie of " + names_text(fabric, one.tied) + ": by the GPU's number";
+  }
+  if (!one.sharing.empty()) {
+    out += (out.empty() ? "" : "; ") + ("also of " + names_text(fabric, one.sharing));
+  }
+  return out;
+}
+
+std::string gpu_nics_text(const Machine& machine, const ShownNccl& asked) {
+  const Fabric& fabric = machine.fabric();
+  if (fabric.count(DeviceKind::kNic) == 0 || fabric.count(DeviceKind::kGpu) == 0) return "";
+  const NcclGpuNics found = nccl_gpu_nics(machine.devices(), asked.env, asked.version);
+  if (!found.why_not.empty()) return "\nNICs that NCCL gives each GPU: " + found.why_not + "\n";
+  const auto line = [](std::string_view gpu, std::string_view nics, std::string_view distance,
+                       std::string_view remark) {
+    return fmt::format("{:<8} {:<20} {:<9} {}\n", gpu, nics, distance, remark);
+  };
+  std::string out = "\n" + line("GPU", "NIC by NCCL", "distance", "remark");
+  for (const GpuNics& one : found.gpus) {
+    out += line(fabric.device(one.gpu).name, names_text(fabric, one.nics),
+                nccl_path_type_name(one.distance), remark_text(fabric, one));
+  }
+  return out +
+         "(by which it receives what is sent to it, channel by channel; sends may leave by the "
+         "receiver's;\nrings and trees have their own: weft nccl)\n";
+}
+
+Json gpu_nics_json(const Fabric& fabric, const std::vector<GpuNics>& gpus) {
+  const auto names = [&](const std::vector<DeviceId>& devices) {
+    Json out = Json::array();
+    for (const DeviceId id : devices) out.push(fabric.device(id).name);
+    return out;
+  };
+  Json out = Json::array();
+  for (const GpuNics& one : gpus) {
+    out.push(Json::object({{"gpu", fabric.device(one.gpu).name},
+                           {"nics", names(one.nics)},
+                           {"distance", nccl_path_type_name(one.distance)},
+                           {"tied", names(one.tied)},
+                           {"sharing", names(one.sharing)}}));
+  }
+  return out;
+}
+
 }  // namespace
 
 std::vector<PairView> pair_views(const Machine& machine, const ShownNccl& asked) {
@@ -266,7 +321,8 @@ std::string show_text(const Machine& machine, const ShownNccl& nccl) {
   for (std::size_t i = 0; i < fabric.devices_per_node(); ++i) {
     if (!fabric.upstream(DeviceId{i})) add_tree(machine, DeviceId{i}, "  ", out);
   }
-  out += unlike_text(machine) + network_text(machine) + "\n" + matrix_text(fabric);
+  out += unlike_text(machine) + network_text(machine) + "\n" + matrix_text(fabric) +
+         gpu_nics_text(machine, nccl);
   const std::vector<PairView> pairs = pair_views(machine, nccl);
   if (pairs.empty()) return out;
   out += fmt::format("\n{:<16} {:<5} {:>13} {:>13}  {:<12} {}\n", "GPU-NIC", "class",
@@ -316,15 +372,19 @@ Json show_json(const Machine& machine, const ShownNccl& nccl) {
   }
   Json notes = Json::array();
   for (const std::string& note : fabric.spec().notes) notes.push(note);
-  return Json::object({{"schema", "weft.show/1"},
-                       {"topology", fabric.spec().name},
-                       {"source", fabric.spec().source},
-                       {"nodes", fabric.nodes()},
-                       {"network", network_json(machine)},
-                       {"devices", devices},
-                       {"links", links},
-                       {"pairs", pairs},
-                       {"notes", notes}});
+  const NcclGpuNics gpu_nics = nccl_gpu_nics(machine.devices(), nccl.env, nccl.version);
+  Json out = Json::object({{"schema", "weft.show/1"},
+                           {"topology", fabric.spec().name},
+                           {"source", fabric.spec().source},
+                           {"nodes", fabric.nodes()},
+                           {"network", network_json(machine)},
+                           {"devices", devices},
+                           {"links", links},
+                           {"pairs", pairs},
+                           {"gpu_nics", gpu_nics_json(fabric, gpu_nics.gpus)},
+                           {"notes", notes}});
+  if (!gpu_nics.why_not.empty()) out.set("gpu_nics_unknown", gpu_nics.why_not);
+  return out;
 }
 
 std::string show_dot(const Machine& machine) {

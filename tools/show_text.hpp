@@ -31,9 +31,11 @@ struct PairView {
 /// Every GPU-NIC pair of a node, GPUs first.
 std::vector<PairView> pair_views(const Machine& machine, const ShownNccl& nccl = {});
 
-/// The node's tree, the matrix that `nvidia-smi topo -m` prints, the pairs.
+/// The node's tree, the matrix that `nvidia-smi topo -m` prints, the NICs that NCCL gives each GPU,
+/// the pairs.
 std::string show_text(const Machine& machine, const ShownNccl& nccl = {});
-/// "schema": "weft.show/1" with `devices`, `links`, `pairs`.
+/// "schema": "weft.show/1" with `devices`, `links`, `pairs`, and `gpu_nics`: the NICs that NCCL
+/// gives each GPU; where they are not known `gpu_nics_unknown` says why.
 Json show_json(const Machine& machine, const ShownNccl& nccl = {});
 /// The node as a Graphviz graph.
 std::string show_dot(const Machine& machine);

@@ -272,6 +272,21 @@ class Shown(CliTest):
         text = self.ok("show", FEW_NICS, "--env", "NCCL_PXN_DISABLE=1")
         self.assertRegex(text, rf"(?m)^gpu0-nic1 .* host-staged +{re.escape(declined[1])}$")
 
+    def test_which_nic_each_gpu_has(self):
+        topology = "../../topologies/hgx-h100-2nic.yaml"
+        text = self.ok("show", topology)
+        self.assertRegex(text, r"(?m)^gpu0 +nic0 +PIX +also of gpu1, gpu2, gpu6$")
+        self.assertRegex(text, r"(?m)^gpu3 +nic1 +PXN +tie of nic0, nic1: by the GPU's number; also of gpu4, gpu5, gpu7$")
+        shown = json.loads(self.ok("show", topology, "--format", "json"))
+        self.assertEqual(shown["gpu_nics"][3], {"gpu": "gpu3", "nics": ["nic1"], "distance": "PXN", "tied": ["nic0", "nic1"],
+                                                "sharing": ["gpu4", "gpu5", "gpu7"]})
+        both = json.loads(self.ok("show", topology, "--format", "json", "--env", "NCCL_NETDEVS_POLICY=ALL"))
+        self.assertEqual(both["gpu_nics"][3]["nics"], ["nic1", "nic0"])
+        none = ("show", topology, "--env", "NCCL_IB_HCA=mlx9")
+        self.assertIn("\nNICs that NCCL gives each GPU: no NIC that NCCL takes\n", self.ok(*none))
+        shown = json.loads(self.ok(*none, "--format", "json"))
+        self.assertEqual((shown["gpu_nics"], shown["gpu_nics_unknown"]), ([], "no NIC that NCCL takes"))
+
     def test_usage(self):
         for arguments, expected in (
                 (["--env", "NCCL_ALGO"], "--env 'NCCL_ALGO': write NAME=VALUE"),
