@@ -26,7 +26,7 @@ bool has_price(const Finding& finding) {
 }
 
 bool costs_nothing(const Finding& finding) {
-  return !finding.is_error && has_price(finding) && finding.price.most() < kMatters;
+  return !finding.is_error && has_price(finding) && finding.price.at_most() < kMatters;
 }
 
 // JSON.
@@ -119,7 +119,8 @@ constexpr std::array kFileFields{
               [](const Of&) -> Json { return "weft.doctor/1"; }},
     FileField{{"weft", "text", "", "version"},
               [](const Of&) -> Json { return std::string(weft_version()); }},
-    FileField{{"healthy", "true or false", "", "no error, and nothing that costs over `threshold`"},
+    FileField{{"healthy", "true or false", "",
+               "no error, and nothing that costs, or may cost, over `threshold`"},
               [](const Of& of) -> Json { return !of.diagnosis->is_ill(of.threshold); }},
     FileField{{"threshold", "number", "", "share of bus bandwidth"},
               [](const Of& of) -> Json { return of.threshold; }},
@@ -180,14 +181,15 @@ std::string price_text(const Finding& finding, std::uint32_t nodes) {
   if (!has_price(finding)) return "not priced: " + finding.why_unpriced + finding.price.why_not;
   const double alone = most_of(finding.price.alone);
   const double last = most_of(finding.price.last);
-  if (alone < kMatters && last >= kMatters) {
-    return "hidden by the others; with them mended it costs " +
-           cost_text(finding.price.last, nodes);
-  }
-  std::string out = "costs " + cost_text(finding.price.alone, nodes);
   constexpr double kApart = 0.05;  // worth a further list
-  if (last - alone >= kApart) {
-    out += "; with the others mended " + cost_text(finding.price.last, nodes);
+  std::string out;
+  if (alone < kMatters && last >= kMatters) {
+    out = "hidden by the others; with them mended it costs " + cost_text(finding.price.last, nodes);
+  } else {
+    out = "costs " + cost_text(finding.price.alone, nodes);
+    if (last - alone >= kApart) {
+      out += "; with the others mended " + cost_text(finding.price.last, nodes);
+    }
   }
   if (most_of(finding.price.worst) - alone >= kApart) {
     out += "; " + finding.at_worst->where + ": " + cost_text(finding.price.worst, nodes);
@@ -274,7 +276,7 @@ std::string doctor_text(const Diagnosis& diagnosis, double threshold) {
   std::string idle;
   std::size_t above = 0;
   for (const Finding& finding : diagnosis.findings) {
-    above += finding.is_error || finding.price.most() > threshold ||
+    above += finding.is_error || finding.price.at_most() > threshold ||
                      (finding.why_unpriced.empty() && !has_price(finding))
                  ? 1
                  : 0;
@@ -302,7 +304,7 @@ std::string doctor_text(const Diagnosis& diagnosis, double threshold) {
   out += titled("assumed:", notes_text(diagnosis, false));
   out += titled("not read:", notes_text(diagnosis, true));
   return out + fmt::format(
-                   "{}: {} of {} findings are errors or cost over {:.3g} % of {} on {} {} "
+                   "{}: {} of {} findings are errors or may cost over {:.3g} % of {} on {} {} "
                    "(NCCL {}); {} checks are unknown, {} ok\n",
                    diagnosis.is_ill(threshold) ? "unhealthy" : "nothing found that matters", above,
                    diagnosis.findings.size(), 100 * threshold, diagnosis.op, diagnosis.nodes,

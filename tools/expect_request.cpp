@@ -111,8 +111,10 @@ bool names_host(const std::string& file) {
 }
 
 bool is_evidence(const std::vector<std::string>& files, const std::string& text) {
+  const TextKind kind = kind_of(text);
   return files.size() > 1 || names_host(files.front()) || is_folder(files.front()) ||
-         is_tar(text) || kind_of(text) == TextKind::kEvidence || lists_devices(text);
+         is_tar(text) || kind == TextKind::kEvidence ||
+         (kind != TextKind::kTopology && lists_devices(text));
 }
 
 /// Whether a row or a floor is of the operations, sizes and nodes that were asked for.

@@ -19,10 +19,16 @@ std::set<std::string> parts_of(const MeasuredTable& measured) {
   return out.contains("") ? std::set<std::string>{} : out;
 }
 
+/// A part measured in a virtual machine is the same product.
+std::string product_of(const std::string& part) { return part == "h200-vm" ? "h200-sxm" : part; }
+
 /// Whether both are known and have nothing in common.
 bool are_unlike(const std::set<std::string>& a, const std::set<std::string>& b) {
-  return !a.empty() && !b.empty() &&
-         std::ranges::none_of(a, [&b](const std::string& part) { return b.contains(part); });
+  std::set<std::string> products;
+  for (const std::string& part : b) products.insert(product_of(part));
+  return !a.empty() && !b.empty() && std::ranges::none_of(a, [&](const std::string& part) {
+    return products.contains(product_of(part));
+  });
 }
 
 std::string is_of(const MeasuredTable& measured) {

@@ -78,13 +78,13 @@ std::string obstacle(const MeasuredRow& row, const MachineFacts& facts) {
     return "NVLink between hosts: write the GPUs that it joins as one host";
   }
   const std::int64_t of_host = row.ranks / row.hosts;
-  if (facts.has_nvlink && row.hosts > 1 && row.ranks <= facts.gpus &&
-      of_host * facts.hosts_of_node <= facts.gpus && facts.hosts_of_node > 1) {
+  if (facts.has_nvlink && row.hosts > 1 && facts.hosts_of_node > 1 &&
+      of_host * facts.hosts_of_node <= facts.gpus) {
     return fmt::format(
-        "a node of this machine is {} hosts whose GPUs NVLink joins, so these {} may be of one "
-        "node: "
-        "--as hosts=1; if each is of another node, --set gpu.count={}",
-        facts.hosts_of_node, row.hosts, of_host);
+        "a node of this machine is {} hosts whose GPUs NVLink joins (no socket link joins their "
+        "CPUs), so these {} may be of fewer nodes: --as hosts={}; if each is of another node, "
+        "--set gpu.count={}",
+        facts.hosts_of_node, row.hosts, (row.ranks + facts.gpus - 1) / facts.gpus, of_host);
   }
   if (row.transport == "shm") return "";
   if (row.transport == "nvlink") {

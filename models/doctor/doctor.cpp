@@ -152,7 +152,7 @@ bool Diagnosis::is_ill(double threshold) const {
                      [&](const Finding& finding) {
                        const bool no_price =
                            finding.why_unpriced.empty() && !finding.price.why_not.empty();
-                       return finding.is_error || no_price || finding.price.most() > threshold;
+                       return finding.is_error || no_price || finding.price.at_most() > threshold;
                      }) ||
          std::any_of(together.begin(), together.end(), [&](const HostPrice& host) {
            return std::any_of(host.priced.together.begin(), host.priced.together.end(), costs);

@@ -43,8 +43,8 @@ struct Diagnosis {
   std::vector<std::string> unread;  ///< those of the notes that tell what was not read
 
   std::size_t count(Verdict verdict) const;
-  /// Whether a finding is an error, costs more than this share of bandwidth at any size, alone or
-  /// with the others, or has a price that is not known.
+  /// Whether a finding is an error, costs, or may cost, more than this share of bandwidth at any
+  /// size, alone or with the others, or has a price that is not known.
   bool is_ill(double threshold) const;
 };
 

@@ -6,13 +6,19 @@
 
 namespace weft {
 
-double FindingPrice::most() const {
+namespace {
+
+double most_of(const std::vector<SizePrice>& prices) {
   double out = 0;
-  for (const auto* prices : {&alone, &last, &worst}) {
-    for (const SizePrice& price : *prices) out = std::max(out, price.cost());
-  }
+  for (const SizePrice& price : prices) out = std::max(out, price.cost());
   return out;
 }
+
+}  // namespace
+
+double FindingPrice::most() const { return std::max(most_of(alone), most_of(last)); }
+
+double FindingPrice::at_most() const { return std::max(most(), most_of(worst)); }
 
 std::string_view verdict_name(Verdict verdict) {
   constexpr std::array<std::string_view, 4> kNames{"ok", "finding", "unknown", "does not apply"};

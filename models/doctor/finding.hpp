@@ -41,8 +41,10 @@ struct FindingPrice {
   std::vector<SizePrice> last;   ///< with all others mended, against all mended
   std::vector<SizePrice> worst;  ///< of AtWorst, against only this one mended
 
-  /// The most over sizes, of all three.
+  /// The most over sizes, as the machine is taken to be.
   double most() const;
+  /// And at worst.
+  double at_most() const;
 };
 
 /// One thing that is wrong.

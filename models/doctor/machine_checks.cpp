@@ -219,8 +219,19 @@ Outcome check_guest(const Patient& patient) {
     return all_well("one that shows PCIe switches", {quote_of(*guest)});
   }
   if (patient.nics().empty()) return without_nics(patient);
+  const auto& links = patient.spec().node.links;
+  if (std::ranges::any_of(links, [](const auto& link) { return link.kind == LinkKind::kC2c; })) {
+    return all_well("one of a CPU that its GPUs are joined to by C2C, as NICs are by PCIe",
+                    {quote_of(*guest)});
+  }
+  if (const Fact* const used = gdr_seen(patient); used != nullptr) {
+    return all_well("one that shows no PCIe switches: NCCL used GPUDirect RDMA", {quote_of(*used)});
+  }
   if (patient.decided() == nullptr) return not_known(patient.why_not(), "weft nccl MACHINE");
-  const std::vector<NcclGdr>& declined = patient.decided()->run().by_rings.declined;
+  std::vector<NcclGdr> declined = patient.decided()->run().by_rings.declined;
+  std::erase_if(declined, [](const NcclGdr& each) {
+    return !each.check.measured || each.check.distance > NcclPathType::kSys;
+  });
   if (declined.empty()) {
     return not_known(
         "it shows no PCIe switches, and what the host's IOMMU translates no guest shows",
@@ -228,15 +239,22 @@ Outcome check_guest(const Patient& patient) {
   }
   const auto farthest = std::ranges::max_element(
       declined, {}, [](const NcclGdr& each) { return each.check.distance; });
+  const Fact* const unused = no_gdr_seen(patient);
+  const std::string off = fmt::format("NCCL leaves GPUDirect RDMA off (gpu{}: {})", farthest->rank,
+                                      farthest->check.why);
+  if (unused == nullptr) {
+    return not_known(
+        "a virtual machine that shows no PCIe switches: without a topology file " + off,
+        "NCCL_DEBUG=INFO; cat /var/run/nvidia-topologyd/virtualTopology.xml");
+  }
   Finding finding;
-  finding.what = fmt::format(
-      "a virtual machine that shows no PCIe switches: NCCL leaves GPUDirect RDMA off (gpu{}: {})",
-      farthest->rank, farthest->check.why);
+  finding.what = "a virtual machine that shows no PCIe switches: " + off;
   finding.remedy = fmt::format(
       "give NCCL the host's tree (NCCL_TOPO_FILE, of the cloud's image) and devices ATS; "
       "NCCL_NET_GDR_LEVEL={} alone turns it on, too",
       nccl_path_type_name(farthest->check.distance));
   finding.evidence.push_back(quote_of(*guest));
+  finding.evidence.push_back(quote_of(*unused));
   finding.mend.env["NCCL_NET_GDR_LEVEL"] = nccl_path_type_name(farthest->check.distance);
   finding.mend.by_rule = true;
   return found({std::move(finding)});

@@ -201,19 +201,19 @@ ErrorBand uncovered_band(std::string why, std::span<const KnownError> known) {
   return {multiples(low, high), false, "not validated: " + std::move(why), 0, 0};
 }
 
-ErrorBand error_band(const ErrorQuery& query, std::span<const KnownError> known) {
+namespace {
+
+ErrorBand band_of_like(const ErrorQuery& query, std::span<const KnownError> known) {
   std::string why = obstacle(query, known);
   if (!why.empty()) return uncovered_band(std::move(why), known);
-  std::string few = query.beside;
-  double least = 0;  // what the classes that have too few sites, or the like, show
+  std::string few;
+  double least = 0;  // what the classes that have too few sites show
   double most = 0;
-  const std::vector<ErrorClass> classes = classes_of(query);
-  for (const ErrorClass& of_class : classes) {
+  for (const ErrorClass& of_class : classes_of(query)) {
     const std::vector<const KnownError*> rows = members(of_class, known);
     const std::size_t sites = count_sites(rows);
     const std::string size = of_class.name + ": " + counted(sites, rows.size());
-    const bool is_widest = &of_class == &classes.back();
-    if (sites < kFewestSites || (!query.beside.empty() && !is_widest)) {
+    if (sites < kFewestSites) {
       if (few.empty()) few = size;
       if (rows.empty()) continue;
       const std::vector<std::pair<double, double>> values = weighted(rows);
@@ -229,6 +229,23 @@ ErrorBand error_band(const ErrorQuery& query, std::span<const KnownError> known)
             sites, rows.size()};
   }
   return uncovered_band(few, known);
+}
+
+}  // namespace
+
+ErrorBand error_band(const ErrorQuery& query, std::span<const KnownError> known) {
+  ErrorBand out = band_of_like(query, known);
+  if (query.beside.empty() || !out.is_covered) return out;
+  const ErrorClass widest = classes_of(query).back();
+  const std::vector<const KnownError*> rows = members(widest, known);
+  const auto [low, high] = log_interval(rows);
+  out.time.low = std::min(out.time.low, std::exp(low));
+  out.time.high = std::max(out.time.high, std::exp(high));
+  out.sites = count_sites(rows);
+  out.points = rows.size();
+  out.basis =
+      fmt::format("wider: {}: {} ({})", widest.name, counted(out.sites, out.points), query.beside);
+  return out;
 }
 
 std::string class_name(const KnownError& point) {

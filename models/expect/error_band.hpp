@@ -48,8 +48,8 @@ double weighted_quantile(std::vector<std::pair<double, double>> values, double p
 std::pair<double, double> log_interval(std::span<const KnownError* const> rows);
 
 /// The interval of the first class, from the narrowest on, that has enough sites, and never less
-/// than the quantiles of the narrower ones; of a machine beside those that were measured that of
-/// the widest; of what no class covers the range of all that is known. `known` has a row at least.
+/// than the quantiles of the narrower ones; of a machine beside those that were measured that and
+/// the widest's together; of what no class covers the range of all that is known. `known` has a row at least.
 ErrorBand error_band(const ErrorQuery& query, std::span<const KnownError> known);
 
 /// Of what weft cannot be held against anything for, and why: the range of all that is known.

@@ -222,6 +222,9 @@ std::string unlike_nics(const NodeSpec& node, const Params& params) {
   const ParamSpec& rate = params.catalog().require("nic.rate");
   for (const DeviceSpec& device : node.devices) {
     if (device.kind != DeviceKind::kNic) continue;
+    if (device.name.find("bond") != std::string::npos) {
+      return device.name + " is a bond of ports, which is not modelled";
+    }
     if (!device.part.empty()) {
       if (device.part.starts_with("connectx-") || device.part.starts_with("bluefield-")) continue;
       return "no published run over NICs like " + device.part;

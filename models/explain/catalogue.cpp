@@ -15,6 +15,7 @@ constexpr std::array kNotLookedAt{
     NotLookedAt{"a wrong GID index, TCP sockets in place of verbs", "sockets are not modelled"},
     NotLookedAt{"NCCL_IB_SPLIT_DATA_ON_QPS, NCCL_IB_ADAPTIVE_ROUTING, ECE, traffic classes",
                 "not modelled"},
+    NotLookedAt{"bonds of ports (LAG), of which a queue pair takes one", "a NIC is a port"},
     NotLookedAt{"tuner and network plugins, SHARP (CollNet)", "not executed"},
     NotLookedAt{"GPUDirect RDMA on some connections only, against NCCL's rule",
                 "which these are a log would have to say"},

@@ -216,6 +216,11 @@ void add_rows(Table& table, const StatedColumns& stated, MeasuredTable& out) {
     const bool is_own = cells.contains("ranks") && !stated.contains("op");
     const Known known{Place{out.file, line, 0}, stated, cells, out.notes};
     add_ranks_of(table.command, known);
+    if (const auto hosts = stated.find("hosts");
+        hosts != stated.end() && whole_of(hosts->second) < table.run.devices.hosts) {
+      known.note(fmt::format("{} host{} by --as, {} by the list of devices", hosts->second,
+                             hosts->second == "1" ? "" : "s", table.run.devices.hosts));
+    }
     const std::string& missing = table.run.devices.missing;
     if (!missing.empty() && (known.said_of("ranks").empty() || known.said_of("hosts").empty())) {
       throw InputError("the list of devices above is without rank " + missing +

@@ -119,12 +119,12 @@ class Expect(CliTest):
         rack = ("expect", "../../topologies/gb200-nvl72.yaml", "--measured", "log.txt")
         run = weft(*rack, cwd=self.here)
         self.assertEqual(run.returncode, 2)
-        self.assertIn(b"a node of this machine is 18 hosts whose GPUs NVLink joins, so these 2 may be of one node: "
-                      b"--as hosts=1; if each is of another node, --set gpu.count=4", run.stderr)
+        self.assertIn(b"a node of this machine is 18 hosts whose GPUs NVLink joins (no socket link joins their CPUs), so these 2 "
+                      b"may be of fewer nodes: --as hosts=1; if each is of another node, --set gpu.count=4", run.stderr)
         below = self.expect(*rack[1:], "--as", "hosts=1")
-        self.assertEqual((below.returncode, b"below the floor" in below.stdout), (4, True))
+        self.assertIn(b"1 host by --as, 2 by the list of devices", below.stdout)
         self.assertIn(b"8 GPUs of 2 nodes", self.expect(*rack[1:], "--set", "gpu.count=4").stderr)
-        self.refused((*rack, "--as", "hosts=4"), "hosts: 2 in the file, 4 by --as")
+        self.refused((*rack, "--as", "hosts=4"), "log.txt:14: hosts: 2 in the file, 4 by --as")
 
     def test_a_gate_is_of_its_machines_gpus(self):
         self.gate("--size", "1G")

@@ -59,6 +59,11 @@ class Import(CliTest):
         self.assertIn("does not apply:", self.ok("doctor", "topo-m-dgx-a100.txt", "run.log"))
         self.assertIn("allreduce", self.ok("expect", "run.log", "--size", "64M"))
 
+    def test_a_bond_is_said_to_have_two_ports(self):
+        (self.here / "topo.txt").write_text("\tGPU0\tNIC0\tCPU Affinity\tNUMA Affinity\nGPU0\t X \tPIX\t0-47\t0\n"
+                                            "NIC0\tPIX\t X \n\nNIC Legend:\n\n  NIC0: mlx5_bond_0\n")
+        self.assertIn(b"mlx5_bond_0: bonds of two ports, drawn with one", weft("import", "topo.txt", cwd=self.here).stderr)
+
     def test_values_have_their_places_and_what_is_missing_is_said(self):
         said = self.imported("lspci-vvv-dell-h100.txt")
         text = (self.here / "m.yaml").read_text()

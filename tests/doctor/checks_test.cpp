@@ -133,8 +133,16 @@ TEST(DoctorChecks, AGuestThatShowsNoSwitches) {
   const std::string list =
       "GPU 0: NVIDIA H200 (UUID: GPU-11111111-2222-3333-4444-555555555550)\n"
       "GPU 1: NVIDIA H200 (UUID: GPU-11111111-2222-3333-4444-555555555551)\n";
-  Evidence evidence = evidence_of_both(matrix, guest);
-  parse_evidence(list, "list", "", evidence);
+  const auto with_log = [&](const std::string& log) {
+    Evidence evidence = evidence_of_both(matrix, guest);
+    parse_evidence(list, "list", "", evidence);
+    if (!log.empty()) parse_evidence(log, "log", "", evidence);
+    return evidence;
+  };
+  const std::string via = "h1:1:1 [0] NCCL INFO Channel 00/0 : 0[0] -> 8[0] [send] via NET/IB/0";
+  EXPECT_EQ(run("virtual machine", with_log("")).verdict, Verdict::kUnknown);
+  EXPECT_EQ(run("virtual machine", with_log(via + "/GDRDMA\n")).verdict, Verdict::kOk);
+  const Evidence evidence = with_log(via + "\n");
   EXPECT_SPEAKS(run("virtual machine", evidence),
                 "NCCL leaves GPUDirect RDMA off (gpu0: distance PHB > PXB)");
   EXPECT_EQ(run("virtual machine", evidence_of_both(matrix, lscpu)).verdict, Verdict::kNotHere);

@@ -212,6 +212,17 @@ TEST(Expect, NicsOfWhichNothingIsSaidHaveNoFloor) {
   EXPECT_EQ(unlike_measured(machine, {}, Where::kInNode, {}, catalog), "");
 }
 
+TEST(Expect, BondsHaveNoFloor) {
+  const ParamCatalog catalog = make_catalog();
+  TopologySpec spec = read_topology(shipped_topology("hgx-h100-8nic.yaml"), catalog);
+  for (DeviceSpec& device : spec.node.devices) {
+    if (device.name == "nic0") device.name = "mlx5_bond_0";
+  }
+  EXPECT_EQ(
+      unlike_measured(subject_of(spec, {}, catalog).healthy, {}, Where::kBetweenNodes, {}, catalog),
+      "mlx5_bond_0 is a bond of ports, which is not modelled");
+}
+
 TEST(Expect, GpusMustBeJoinedEachWithEach) {
   const ParamCatalog catalog = make_catalog();
   TopologySpec spec = read_topology(shipped_topology("merlin-a100.yaml"), catalog);

@@ -140,6 +140,17 @@ TEST(MachineState, AnEgressControlVectorNamesPortsOfItsSwitch) {
   EXPECT_GT(weight(m, nic_writes(m, "nic0", "gpu1"), "pcisw0@0 -> cpu0@0"), 1);
 }
 
+TEST(MachineState, NcclSeesWhoMapsMemoryAndNotWhatBlocks) {
+  const auto sees = [](const std::string& setting) {
+    const MachineUnderTest m(kHgx, {setting});
+    const GdrPossible gdr = gdr_possible(m.machine(), m.id("gpu0"), m.id("nic0"));
+    EXPECT_FALSE(gdr.possible) << setting;
+    return gdr.nccl_sees;
+  };
+  EXPECT_TRUE(sees("gpu.peer_mapping=none"));
+  EXPECT_FALSE(sees("switch.acs=EC"));
+}
+
 TEST(MachineState, WhatBlocksMakesGdrImpossibleAndSaysWhere) {
   EXPECT_EQ(why({"switch.acs=EC"}),
             "ACS at the port of pcisw0 above nic0 blocks requests to gpu0 (EC set, RR clear)");

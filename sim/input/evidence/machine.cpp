@@ -144,21 +144,22 @@ bool is_listed_alone(const Evidence& evidence, const std::string& host) {
 }
 
 /// As many as the largest of NCCL's communicators has, or hosts have evidence. Those that
-/// nccl-tests lists may be the same under other names, where the reference is none of them.
+/// nccl-tests lists may be the same under other names, where of none of them is anything else.
 void set_nodes(const HostView& view, const Evidence& evidence, const ComparedHosts& hosts,
                TopologySpec& spec) {
   std::int64_t listed = 0;
   std::int64_t others = 0;
-  bool has_reference = false;
+  bool names_agree = false;
   for (const std::string& host : hosts.names) {
     const auto kinds = evidence.kinds.find(host);
     if (kinds == evidence.kinds.end() || is_of_networks(kinds->second)) continue;
     const bool is_listed = kinds->second.contains(EvidenceKind::kNcclTestsList);
-    has_reference = has_reference || (is_listed && host == hosts.reference);
+    names_agree = names_agree || (is_listed && !is_listed_alone(evidence, host)) ||
+                  (is_listed && host == hosts.reference);
     ++(is_listed ? listed : others);
   }
   std::int64_t nodes =
-      std::max<std::int64_t>(1, has_reference ? listed + others : std::max(listed, others));
+      std::max<std::int64_t>(1, names_agree ? listed + others : std::max(listed, others));
   for (const Fact* fact : view.find("host", fact::kNodes)) {
     const std::int64_t count = Scan(fact->value).whole().value_or(0);
     if (count <= 1 << 20) nodes = std::max(nodes, count);
@@ -241,6 +242,20 @@ std::string source_of(const Evidence& evidence) {
   return out;
 }
 
+/// Verbs call the RDMA device of a bond of two ports mlx5_bond_0.
+void note_bonds(TopologySpec& spec) {
+  std::vector<std::string> bonds;
+  for (const DeviceSpec& device : spec.node.devices) {
+    if (device.kind == DeviceKind::kNic && holds(device.name, "bond")) bonds.push_back(device.name);
+  }
+  if (bonds.empty()) return;
+  spec.notes.push_back(
+      known_names(bonds) +
+      ": bonds of two ports, drawn with one, of the rate that ibstat says. A queue "
+      "pair takes one of the two; that several (NCCL_IB_QPS_PER_CONNECTION=2) may "
+      "take both is not modelled");
+}
+
 }  // namespace
 
 std::vector<std::string> hosts_with_more(const Evidence& evidence, const ComparedHosts& hosts) {
@@ -295,6 +310,7 @@ ImportedMachine import_machine(const Evidence& evidence, const ParamCatalog& cat
           "(NODE, not PHB); `nvidia-smi topo -m` would tell");
     }
   }
+  note_bonds(spec);
   join_cpus(spec);
   add_settings(view, found, catalog, spec);
   add_nvlinks(view, found, spec);
