@@ -171,16 +171,10 @@ std::string cost_text(const std::vector<SizePrice>& sizes, std::uint32_t nodes) 
   return costs + (nothing.empty() ? "" : ", nothing at " + nothing) + gains;
 }
 
-double most_of(const std::vector<SizePrice>& sizes) {
-  double out = 0;
-  for (const SizePrice& size : sizes) out = std::max(out, size.cost());
-  return out;
-}
-
 std::string price_text(const Finding& finding, std::uint32_t nodes) {
   if (!has_price(finding)) return "not priced: " + finding.why_unpriced + finding.price.why_not;
-  const double alone = most_of(finding.price.alone);
-  const double last = most_of(finding.price.last);
+  const double alone = most_cost(finding.price.alone);
+  const double last = most_cost(finding.price.last);
   constexpr double kApart = 0.05;  // worth a further list
   std::string out;
   if (alone < kMatters && last >= kMatters) {
@@ -191,7 +185,7 @@ std::string price_text(const Finding& finding, std::uint32_t nodes) {
       out += "; with the others mended " + cost_text(finding.price.last, nodes);
     }
   }
-  if (most_of(finding.price.worst) - alone >= kApart) {
+  if (most_cost(finding.price.worst) - alone >= kApart) {
     out += "; " + finding.at_worst->where + ": " + cost_text(finding.price.worst, nodes);
   }
   return out;
@@ -293,7 +287,7 @@ std::string doctor_text(const Diagnosis& diagnosis, double threshold) {
       out += "all of these mended: " + one_line(on_host(diagnosis, host.host)) +
              "not priced: " + one_line(host.priced.why_not) + "\n";
     }
-    if (most_of(sizes) < kMatters || mendable(diagnosis, host.host) < 2) continue;
+    if (most_cost(sizes) < kMatters || mendable(diagnosis, host.host) < 2) continue;
     out += "all of these mended: " + on_host(diagnosis, host.host) + "they cost " +
            cost_text(sizes, diagnosis.nodes) + "\n";
   }

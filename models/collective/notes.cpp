@@ -186,10 +186,8 @@ void add_root_complex_note(const Machine& machine, const Schedule& schedule, Op 
       }
       notes.push_back(
           fmt::format("gpu {} and {} exchange data through a root complex ({}): that many pairs at "
-                      "once slow it "
-                      "is not modelled. Published of 4 x RTX 4090 on one CPU: 18 GB/s through host "
-                      "memory, 2 so "
-                      "(nccl#1603); NCCL_P2P_DISABLE=1 avoids it",
+                      "once slow it is not modelled. Published of 4 x RTX 4090 on one CPU: 18 GB/s "
+                      "through host memory, 2 so (nccl#1603); NCCL_P2P_DISABLE=1 avoids it",
                       from, to, label.text()));
       return;
     }

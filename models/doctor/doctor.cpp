@@ -147,7 +147,6 @@ std::size_t Diagnosis::count(Verdict verdict) const {
 }
 
 bool Diagnosis::is_ill(double threshold) const {
-  const auto costs = [&](const SizePrice& size) { return size.cost() > threshold; };
   return std::any_of(findings.begin(), findings.end(),
                      [&](const Finding& finding) {
                        const bool no_price =
@@ -155,7 +154,7 @@ bool Diagnosis::is_ill(double threshold) const {
                        return finding.is_error || no_price || finding.price.at_most() > threshold;
                      }) ||
          std::any_of(together.begin(), together.end(), [&](const HostPrice& host) {
-           return std::any_of(host.priced.together.begin(), host.priced.together.end(), costs);
+           return most_cost(host.priced.together) > threshold;
          });
 }
 

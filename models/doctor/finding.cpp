@@ -6,19 +6,15 @@
 
 namespace weft {
 
-namespace {
-
-double most_of(const std::vector<SizePrice>& prices) {
+double most_cost(const std::vector<SizePrice>& sizes) {
   double out = 0;
-  for (const SizePrice& price : prices) out = std::max(out, price.cost());
+  for (const SizePrice& size : sizes) out = std::max(out, size.cost());
   return out;
 }
 
-}  // namespace
+double FindingPrice::most() const { return std::max(most_cost(alone), most_cost(last)); }
 
-double FindingPrice::most() const { return std::max(most_of(alone), most_of(last)); }
-
-double FindingPrice::at_most() const { return std::max(most(), most_of(worst)); }
+double FindingPrice::at_most() const { return std::max(most(), most_cost(worst)); }
 
 std::string_view verdict_name(Verdict verdict) {
   constexpr std::array<std::string_view, 4> kNames{"ok", "finding", "unknown", "does not apply"};

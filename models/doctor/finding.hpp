@@ -28,6 +28,9 @@ struct SizePrice {
   double cost() const { return found_us > 0 ? 1 - mended_us / found_us : 0; }
 };
 
+/// The most that any size costs; 0 where none does.
+double most_cost(const std::vector<SizePrice>& sizes);
+
 /// What nothing says of the machine, where it makes a finding worse than what is assumed.
 struct AtWorst {
   std::string where;  ///< "where pages are of 4 KiB"

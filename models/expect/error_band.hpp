@@ -49,7 +49,8 @@ std::pair<double, double> log_interval(std::span<const KnownError* const> rows);
 
 /// The interval of the first class, from the narrowest on, that has enough sites, and never less
 /// than the quantiles of the narrower ones; of a machine beside those that were measured that and
-/// the widest's together; of what no class covers the range of all that is known. `known` has a row at least.
+/// the widest's together; of what no class covers the range of all that is known. `known` has a row
+/// at least.
 ErrorBand error_band(const ErrorQuery& query, std::span<const KnownError> known);
 
 /// Of what weft cannot be held against anything for, and why: the range of all that is known.

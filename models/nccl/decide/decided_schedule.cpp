@@ -137,7 +137,8 @@ struct Choosing {
       nccl_choice.empty()
           ? fmt::format(
                 "NCCL has no algorithm and protocol left for {}: NCCL_ALGO, NCCL_PROTO, "
-                "nccl.algo and nccl.proto exclude all",
+                "nccl.algo and nccl.proto exclude all that is possible here (weft nccl says why "
+                "each of the others is not)",
                 op_name(op))
           : fmt::format(
                 "NCCL_ALGO and nccl.algo leave {} for {}, which weft does not execute "
