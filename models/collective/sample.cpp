@@ -121,8 +121,8 @@ Sample::Sample(std::uint32_t nodes, std::uint32_t in_place_of, const Machine& cl
       machine{devices} {}
 
 bool may_be_sampled(Op op, const Machine& cluster) {
-  const std::size_t nodes = cluster.fabric().nodes();
-  const std::size_t gpus = nodes * cluster.fabric().count(DeviceKind::kGpu);
+  const std::uint32_t nodes = cluster.fabric().nodes();
+  const std::size_t gpus = std::size_t{nodes} * cluster.fabric().count(DeviceKind::kGpu);
   const bool runs_whole = is_chain(op) ? nodes <= Sample::kOfRings
                           : cluster.has_one_switch()
                               ? nodes <= 2 * Sample::kOfRings
