@@ -326,7 +326,7 @@ std::string show_text(const Machine& machine, const ShownNccl& nccl) {
   const std::vector<PairView> pairs = pair_views(machine, nccl);
   if (pairs.empty()) return out;
   out += fmt::format("\n{:<16} {:<5} {:>13} {:>13}  {:<12} {}\n", "GPU-NIC", "class",
-                     "NIC writes GPU", "NIC reads GPU", "NCCL default", "why");
+                     "NIC writes GPU", "NIC reads GPU", "NCCL's rule", "why");
   for (const PairView& pair : pairs) {
     const auto rate = [&](double gb_per_s) {
       return pair.gdr_possible ? fmt::format("{:.1f} GB/s", gb_per_s) : std::string("no");
