@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "sim/base/error.hpp"
-#include "sim/base/quantity.hpp"
 
 namespace weft {
 
@@ -117,10 +116,8 @@ void check_room(std::size_t rows) {
 MeasuredRow row_of_log(StatedColumns cells, const StatedColumns& stated,
                        const std::string& unlike) {
   for (const auto& [column, value] : stated) {
-    std::string& in_file = cells.try_emplace(column, value).first->second;
+    const std::string& in_file = cells.try_emplace(column, value).first->second;
     try {
-      // Several of what a log calls hosts may be trays of one node.
-      if (column == "hosts" && parse_number(value) < parse_number(in_file)) in_file = value;
       check_agrees(in_file, value);
     } catch (const InputError& e) {
       throw InputError(column + ": " + e.what());

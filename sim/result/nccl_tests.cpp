@@ -25,13 +25,21 @@ using nccl_tests::Printed;
 using nccl_tests::Run;
 using nccl_tests::Table;
 
+/// How many hosts --as says, where the list of devices has more: some may be trays of one node.
+std::optional<std::int64_t> fewer_hosts(const Run& run, const StatedColumns& stated) {
+  const auto as = stated.find("hosts");
+  if (as == stated.end()) return {};
+  const std::optional<std::int64_t> hosts = whole_of(as->second);
+  return hosts < run.devices.hosts ? hosts : std::nullopt;
+}
+
 /// What the log says of all rows of a run.
-StatedColumns cells_of(const Run& run) {
+StatedColumns cells_of(const Run& run, const StatedColumns& stated) {
   StatedColumns cells;
   if (!run.op.empty()) cells["op"] = run.op;
   if (run.devices.ranks > 0 && run.devices.missing.empty()) {
     cells["ranks"] = std::to_string(run.devices.ranks);
-    cells["hosts"] = std::to_string(run.devices.hosts);
+    cells["hosts"] = std::to_string(fewer_hosts(run, stated).value_or(run.devices.hosts));
   }
   if (!run.nccl.empty()) cells["nccl"] = run.nccl;
   if (!run.launch().empty()) cells["launch"] = run.launch();
@@ -212,14 +220,14 @@ std::string_view advice_for(const StatedColumns& stated) {
 void add_rows(Table& table, const StatedColumns& stated, MeasuredTable& out) {
   int line = table.line;
   try {
-    StatedColumns cells = cells_of(table.run);
+    StatedColumns cells = cells_of(table.run, stated);
     const bool is_own = cells.contains("ranks") && !stated.contains("op");
     const Known known{Place{out.file, line, 0}, stated, cells, out.notes};
     add_ranks_of(table.command, known);
-    if (const auto hosts = stated.find("hosts");
-        hosts != stated.end() && whole_of(hosts->second) < table.run.devices.hosts) {
-      known.note(fmt::format("{} host{} by --as, {} by the list of devices", hosts->second,
-                             hosts->second == "1" ? "" : "s", table.run.devices.hosts));
+    if (const std::optional<std::int64_t> hosts = fewer_hosts(table.run, stated)) {
+      out.notes.push_back(fmt::format("{}: {} host{} by --as, {} by the list of devices",
+                                      known.place.text(), *hosts, *hosts == 1 ? "" : "s",
+                                      table.run.devices.hosts));
     }
     const std::string& missing = table.run.devices.missing;
     if (!missing.empty() && (known.said_of("ranks").empty() || known.said_of("hosts").empty())) {
@@ -316,7 +324,7 @@ std::vector<MeasuredRow> rows_of(const Json& document, const std::string& file,
       if (bytes == 0) continue;
       check_room(rows.size());
       run.op = op_of_program(result.at("experiment_name").as_string());
-      rows.push_back(row_of(cells_of(run), std::to_string(bytes),
+      rows.push_back(row_of(cells_of(run, stated), std::to_string(bytes),
                             format_number(result.at("out_of_place").at("time").as_number()), stated,
                             unlike));
       rows.back().line = static_cast<int>(place);
