@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <set>
 
 #include <fmt/format.h>
@@ -11,6 +12,7 @@
 #include "models/nccl/decide/fused_tree.hpp"
 #include "sim/base/error.hpp"
 #include "sim/input/nccl_parts.hpp"
+#include "sim/topology/node_hosts.hpp"
 
 namespace weft {
 namespace {
@@ -113,21 +115,17 @@ FabricReader::FabricReader(const DeviceParams& devices)
   find_hosts();
 }
 
-/// CPUs that reach each other are one host, with all that is below them.
 void FabricReader::find_hosts() {
   const std::size_t count = fabric_.devices_per_node();
   host_.assign(count, 0);
   dev_ = place_;
-  const std::size_t cpus = fabric_.count(DeviceKind::kCpu);
-  for (std::size_t i = 0; i < cpus; ++i) {
+  const NodeHosts hosts(fabric_.spec().node);
+  hosts_ = hosts.count();
+  std::map<std::string_view, std::size_t> numbers;  // by a host's CPU
+  for (std::size_t i = 0; i < fabric_.count(DeviceKind::kCpu); ++i) {
     const DeviceId cpu = fabric_.device(0, DeviceKind::kCpu, i);
-    std::size_t host = hosts_;
-    for (std::size_t j = 0; j < i && host == hosts_; ++j) {
-      const DeviceId other = fabric_.device(0, DeviceKind::kCpu, j);
-      if (fabric_.pcie_route(cpu, other)) host = host_[other.index()];
-    }
-    if (host == hosts_) ++hosts_;
-    host_[cpu.index()] = host;
+    const std::string_view host = hosts.first_cpu(fabric_.device(cpu).name);
+    host_[cpu.index()] = numbers.try_emplace(host, numbers.size()).first->second;
   }
   if (hosts_ < 2) return;
   std::vector<std::size_t> gpus(hosts_, 0);
