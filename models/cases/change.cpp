@@ -59,6 +59,12 @@ bool are_of(const Change::Links& links, const PeerLinkSpec& link) {
 
 }  // namespace
 
+void add_iommu_pages(const std::string& size, const std::vector<const DeviceSpec*>& cpus,
+                     const std::vector<const DeviceSpec*>& gpus, Change& change) {
+  for (const DeviceSpec* cpu : cpus) change.set.push_back({cpu->name, "iommu_page", size});
+  for (const DeviceSpec* gpu : gpus) change.set.push_back({gpu->name, "dma_page", size});
+}
+
 std::vector<std::string> Change::lines() const {
   std::vector<std::string> out;
   for (const Setting& s : set) {

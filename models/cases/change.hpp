@@ -60,6 +60,10 @@ struct Change {
 /// or there is no such device.
 MachineCase changed(MachineCase what, const Change& change, const ParamCatalog& catalog);
 
+/// Makes the pages that an IOMMU translates so large, of host memory and of GPUs.
+void add_iommu_pages(const std::string& size, const std::vector<const DeviceSpec*>& cpus,
+                     const std::vector<const DeviceSpec*>& gpus, Change& change);
+
 /// What makes `changed(what, change)` the case `what` again.
 Change undone(const MachineCase& what, const Change& change, const ParamCatalog& catalog);
 

@@ -22,24 +22,15 @@ const Fact* module_of(const Patient& patient, std::string_view name) {
   return patient.view().first("host", std::string(fact::kModule) + std::string(name));
 }
 
-/// NCCL says of a connection, or of a NIC, that GPUDirect RDMA is used.
-const Fact* gdr_seen(const Patient& patient) {
+/// NCCL says of a connection, or of a NIC, that GPUDirect RDMA is used; or that it is not, of one
+/// between nodes.
+const Fact* gdr_seen(const Patient& patient, bool is_used = true) {
   for (const Fact* fact : patient.view().beginning(std::string(fact::kLog) + "via")) {
-    if (holds(fact->value, "GDRDMA")) return fact;
+    const bool has_gdr = holds(fact->value, "GDRDMA");
+    if (is_used ? has_gdr : !has_gdr && fact->value.starts_with("NET/")) return fact;
   }
   for (const Fact* fact : patient.view().beginning(fact::kGdr)) {
-    if (fact->value == "on") return fact;
-  }
-  return nullptr;
-}
-
-/// NCCL says of a connection between nodes, or of a NIC, that GPUDirect RDMA is not used.
-const Fact* no_gdr_seen(const Patient& patient) {
-  for (const Fact* fact : patient.view().beginning(std::string(fact::kLog) + "via")) {
-    if (fact->value.starts_with("NET/") && !holds(fact->value, "GDRDMA")) return fact;
-  }
-  for (const Fact* fact : patient.view().beginning(fact::kGdr)) {
-    if (fact->value == "off") return fact;
+    if (fact->value == (is_used ? "on" : "off")) return fact;
   }
   return nullptr;
 }
@@ -69,7 +60,7 @@ Outcome by_dma_buf(const Patient& patient, const Fact& list) {
   const HostView& view = patient.view();
   const Fact* const modules = view.first("host", fact::kKernelModules);
   const Fact* const kernel = view.first("host", std::string(fact::kVersion) + "Linux");
-  const Fact* const unused = no_gdr_seen(patient);
+  const Fact* const unused = gdr_seen(patient, false);
   if (modules != nullptr && kernel != nullptr && unused != nullptr) {
     return not_known("no peer memory module is loaded, and NCCL uses no GPUDirect RDMA (" +
                          unused->place.text() + "): whether DMA-BUF could stand in is not known",
@@ -164,18 +155,6 @@ Outcome check_bar1(const Patient& patient) {
   return all_well("as the product has", {quote_of(*first, "bar1_size", patient.context().catalog)});
 }
 
-/// Makes all pages that an IOMMU translates so large.
-std::vector<Change::Setting> pages_of(const Patient& patient, const std::string& size) {
-  std::vector<Change::Setting> out;
-  for (const DeviceSpec* cpu : patient.of(DeviceKind::kCpu)) {
-    out.push_back({cpu->name, "iommu_page", size});
-  }
-  for (const DeviceSpec* gpu : patient.of(DeviceKind::kGpu)) {
-    out.push_back({gpu->name, "dma_page", size});
-  }
-  return out;
-}
-
 Outcome check_iommu(const Patient& patient) {
   const ParamCatalog& catalog = patient.context().catalog;
   const ParamSpec& spec = catalog.require("cpu.iommu");
@@ -198,8 +177,9 @@ Outcome check_iommu(const Patient& patient) {
   finding.what = "the IOMMU translates what devices read and write";
   finding.remedy = "boot with iommu=pt";
   // What contiguity and drivers leave is seen nowhere: see models/host/README.md.
-  finding.at_worst = AtWorst{"where its pages are of 4 KiB, which nothing says", {}};
-  finding.at_worst->change.set = pages_of(patient, "4 KiB");
+  Change small;
+  add_iommu_pages("4 KiB", patient.of(DeviceKind::kCpu), patient.of(DeviceKind::kGpu), small);
+  finding.at_worst = {"where its pages are of 4 KiB, which nothing says", std::move(small)};
   if (crosses_unknown_root(patient)) leave_unpriced_by_root(finding);
   return found({std::move(finding)});
 }
@@ -239,7 +219,7 @@ Outcome check_guest(const Patient& patient) {
   }
   const auto farthest = std::ranges::max_element(
       declined, {}, [](const NcclGdr& each) { return each.check.distance; });
-  const Fact* const unused = no_gdr_seen(patient);
+  const Fact* const unused = gdr_seen(patient, false);
   const std::string off = fmt::format("NCCL leaves GPUDirect RDMA off (gpu{}: {})", farthest->rank,
                                       farthest->check.why);
   if (unused == nullptr) {

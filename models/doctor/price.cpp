@@ -1,6 +1,7 @@
 #include "models/doctor/price.hpp"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -45,11 +46,10 @@ Priced set_prices(const MachineCase& found, const CaseContext& context, const Pr
       cases.push_back(all_but(i));
     }
   }
-  const std::size_t first_worst = cases.size();
-  std::vector<std::size_t> may_be_worse;
+  std::map<std::size_t, std::size_t> worst_of;  // by finding, its case
   for (const std::size_t i : mendable) {
     if (!findings[i].at_worst) continue;
-    may_be_worse.push_back(i);
+    worst_of[i] = cases.size();
     cases.push_back({&findings[i].at_worst->change});
   }
   std::vector<CasePrediction> results(cases.size());
@@ -69,10 +69,8 @@ Priced set_prices(const MachineCase& found, const CaseContext& context, const Pr
     if (price.alone.empty()) {
       price.why_not = results[0].why_not.empty() ? alone.why_not : results[0].why_not;
     }
-    const auto worst = std::ranges::find(may_be_worse, mendable[k]);
-    if (worst == may_be_worse.end()) continue;
-    price.worst = compared(
-        results[first_worst + static_cast<std::size_t>(worst - may_be_worse.begin())], alone);
+    const auto worst = worst_of.find(mendable[k]);
+    if (worst != worst_of.end()) price.worst = compared(results[worst->second], alone);
   }
   return out;
 }

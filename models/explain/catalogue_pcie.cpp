@@ -206,12 +206,7 @@ Variants translated(const Site& site, const std::string& where, const Change& be
   if (have(site.cpus(), "iommu_page", smallest) && have(site.gpus(), "dma_page", smallest)) {
     return out;
   }
-  for (const DeviceSpec* cpu : site.cpus()) {
-    change.set.push_back({cpu->name, "iommu_page", kSmallest});
-  }
-  for (const DeviceSpec* gpu : site.gpus()) {
-    change.set.push_back({gpu->name, "dma_page", kSmallest});
-  }
+  add_iommu_pages(kSmallest, site.cpus(), site.gpus(), change);
   out.push_back({where, "translates pages of 4 KiB", std::move(change)});
   return out;
 }
