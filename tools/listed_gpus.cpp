@@ -38,16 +38,13 @@ std::string is_of(const MeasuredTable& measured) {
 }  // namespace
 
 std::string other_gpus(const MeasuredTable& measured, const TopologySpec& machine) {
-  std::set<std::string> parts;
-  for (const DeviceSpec& device : machine.node.devices) {
-    if (device.kind == DeviceKind::kGpu && !device.part.empty()) parts.insert(device.part);
-  }
+  const std::set<std::string> parts = gpu_parts_of(machine.node);
   if (!are_unlike(parts_of(measured), parts)) return "";
   return fmt::format("{}, the machine has {}", is_of(measured), fmt::join(parts, ", "));
 }
 
 void refuse_gate_of_others(const MeasuredTable& measured, const Gate& gate) {
-  if (!are_unlike(parts_of(measured), {gate.gpus.begin(), gate.gpus.end()})) return;
+  if (!are_unlike(parts_of(measured), gate.gpus)) return;
   throw InputError(fmt::format("{}, the floors of {} are for {}", is_of(measured), gate.file,
                                fmt::join(gate.gpus, ", ")));
 }

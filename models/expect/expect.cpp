@@ -161,18 +161,6 @@ bool differ(const ExpectedState& a, const ExpectedState& b) {
 constexpr std::array<std::string_view, 8> kGpus{"a100-sxm", "h100-sxm", "h200-sxm", "h200-vm",
                                                 "b200-sxm", "b300-sxm", "gh200",    "gb200"};
 
-/// The parts of a machine's GPUs, each once.
-std::vector<std::string> gpus_of(const Subject& subject, const PredictOptions& options,
-                                 const ParamCatalog& catalog) {
-  Params params(catalog);
-  const Settled asked = settled(subject.healthy, subject.healthy_set, options, params);
-  std::set<std::string> parts;
-  for (const DeviceSpec& device : asked.spec.node.devices) {
-    if (device.kind == DeviceKind::kGpu && !device.part.empty()) parts.insert(device.part);
-  }
-  return {parts.begin(), parts.end()};
-}
-
 /// Whether one NVLink, or two by an NVSwitch, join each GPU with each other.
 bool joins_each_with_each(const NodeSpec& node) {
   std::map<std::string_view, std::set<std::string_view>> beside;
@@ -290,8 +278,10 @@ std::string unlike_measured(const MachineCase& machine, const std::vector<Scenar
   const Settled asked = settled(machine, set, options, params);
   if (where == Where::kPerftest) return unlike_nics(asked.spec.node, params);
   std::string out = unlike_gpus(asked.spec.node, where);
-  if (out.empty() && where == Where::kBetweenNodes) out = unlike_nics(asked.spec.node, params);
-  if (out.empty() && where == Where::kBetweenNodes) out = unlike_tree(asked.spec.node);
+  if (where == Where::kBetweenNodes) {
+    if (out.empty()) out = unlike_nics(asked.spec.node, params);
+    if (out.empty()) out = unlike_tree(asked.spec.node);
+  }
   if (out.empty()) out = unlike_choice(asked, params, where);
   if (!out.empty() || where != Where::kBetweenNodes) return out;
   const std::optional<NcclRun> run = gdr_run(machine, set, 2, options, catalog);
@@ -350,6 +340,14 @@ void add_notes(const std::vector<std::string>& notes, const std::string& prefix,
   }
 }
 
+std::set<std::string> gpu_parts_of(const NodeSpec& node) {
+  std::set<std::string> out;
+  for (const DeviceSpec& device : node.devices) {
+    if (device.kind == DeviceKind::kGpu && !device.part.empty()) out.insert(device.part);
+  }
+  return out;
+}
+
 std::string memory_path_of(Op op, const MachineCase& machine,
                            const std::vector<ScenarioSetting>& set, std::uint32_t nodes,
                            const PredictOptions& options, const ParamCatalog& catalog) {
@@ -382,7 +380,9 @@ Expected expect(const Subject& subject, const ExpectRequest& request, const Para
   };
   Expected out;
   out.healthy = of(subject.healthy, subject.healthy_set, "healthy", out.provenance);
-  out.gpus = gpus_of(subject, request.options, catalog);
+  Params params(catalog);
+  out.gpus = gpu_parts_of(
+      settled(subject.healthy, subject.healthy_set, request.options, params).spec.node);
   out.mended = subject.mended;
   out.notes = subject.notes;
   if (subject.mended.empty()) return out;

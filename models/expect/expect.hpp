@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,7 +57,7 @@ struct ExpectedState {
 /// What is expected of a machine.
 struct Expected {
   ExpectedState healthy;
-  std::vector<std::string> gpus;       ///< the parts of its GPUs, each once
+  std::set<std::string> gpus;          ///< the parts of its GPUs
   std::optional<ExpectedState> found;  ///< where any row differs
   std::string why_not_found;           ///< why the machine as found cannot be predicted
   std::vector<std::string> mended;     ///< as Subject has them
@@ -67,6 +68,9 @@ struct Expected {
 /// Adds those that are not there yet, each after `prefix`.
 void add_notes(const std::vector<std::string>& notes, const std::string& prefix,
                std::vector<std::string>& out);
+
+/// The parts of a node's GPUs, of those that have one.
+std::set<std::string> gpu_parts_of(const NodeSpec& node);
 
 /// The memory path that NCCL takes by itself for an operation on this machine: "gdr",
 /// "host-staged", or "nccl" where it is either for some GPUs, NICs and directions. Throws

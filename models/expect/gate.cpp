@@ -202,7 +202,7 @@ Gate parse_gate(std::string_view text, const std::string& file) {
     }
     out.machine = json.at("machine").as_string();
     if (const Json* const gpus = json.find("gpus")) {  // as of 0.1.0 gates may have none
-      for (const Json& gpu : gpus->items()) out.gpus.push_back(gpu.as_string());
+      for (const Json& gpu : gpus->items()) out.gpus.insert(gpu.as_string());
     }
     for (const Json& row : json.at("floors").items()) {
       ++number;

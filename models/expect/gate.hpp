@@ -50,7 +50,7 @@ struct KeyDifference {
 struct Gate {
   std::string file;
   std::string machine;
-  std::vector<std::string> gpus{};  ///< the parts of its GPUs; empty where the file has none
+  std::set<std::string> gpus{};  ///< the parts of its GPUs; empty where the file has none
   std::vector<GateFloor> floors;
   std::map<GateKey, std::size_t> index;  ///< of `floors`
 

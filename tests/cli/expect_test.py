@@ -126,6 +126,16 @@ class Expect(CliTest):
         self.assertIn(b"8 GPUs of 2 nodes", self.expect(*rack[1:], "--set", "gpu.count=4").stderr)
         self.refused((*rack, "--as", "hosts=4"), "log.txt:14: hosts: 2 in the file, 4 by --as")
 
+    def test_a_list_of_devices_in_a_topologys_comment_is_none(self):
+        (self.here / "m.yaml").write_text("#  Rank  0 Group  0 Pid 1 on node0 device  0 [0x19] NVIDIA A100-SXM4-80GB\n" +
+                                          (self.here / H100).read_text())
+        self.assertEqual(self.results("m.yaml", "--size", "1G")[0]["busbw_GBps"], self.results(H100, "--size", "1G")[0]["busbw_GBps"])
+
+    def test_a_gate_of_a_virtual_machines_gpus_takes_their_product(self):
+        self.ok("expect", "../../topologies/h200-vm.yaml", "--size", "1G", "--gate", "g.json")
+        (self.here / "log.txt").write_text(log({1 << 30: 300}, hosts=1, gpus=4, factor=1.5, product="NVIDIA H200"))
+        self.assertNotIn(b"the floors of", self.expect("g.json", "--measured", "log.txt").stderr)
+
     def test_a_gate_is_of_its_machines_gpus(self):
         self.gate("--size", "1G")
         (self.here / "log.txt").write_text(log({1 << 30: 440}, product="NVIDIA B200"))

@@ -281,6 +281,13 @@ TEST(Cut, HostsThatAreOnlyListedAreNotTheMachine) {
       "#  Rank  1 Pid 67 on  g2 device  0 [0000:19:00] NVIDIA H100 80GB HBM3\n",
       "log", "", listed);
   EXPECT_THAT(hosts_with_more(listed, compare_hosts(listed.facts)), ElementsAre("g1"));
+  // Names agree where more is known of one that is listed, the reference or not.
+  for (const char* host : {"a0", "g2"}) {
+    parse_evidence(captured("lspci-vvv-dell-h100.txt"), "lspci", host, evidence);
+  }
+  const ImportedMachine all = import_machine(evidence, make_catalog());
+  EXPECT_EQ(all.hosts.reference, "a0");
+  EXPECT_EQ(all.spec.nodes, 4U);
 }
 
 // Virtual machines number PCI's domains as they like.
