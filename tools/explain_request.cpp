@@ -109,7 +109,7 @@ void note_unmeasured(const MachineCase& healthy, const Measurement& measured,
     if (!ops.insert(point.op).second) continue;
     query.op = point.op;
     query.bytes = point.bytes;
-    if (!is_one) {
+    if (!is_one && query.unlike.empty()) {
       query.memory_path =
           !point.path.empty()
               ? point.path

@@ -33,8 +33,7 @@ std::vector<std::string> all_notes(const ExplainView& view) {
           "{:.3g} GB/s at {} is what TCP sockets give, which are not modelled and so none of the "
           "causes: see first that NCCL_DEBUG=INFO says `Using network IB`, not Socket; over RoCE, "
           "loss without flow control leaves as little: that PFC is on at every port and switch, "
-          "and "
-          "what `ethtool -S` counts (out_of_sequence, packet_seq_err, rx_prio3_pause)",
+          "and what `ethtool -S` counts (out_of_sequence, packet_seq_err, rx_prio3_pause)",
           busbw, format_size(Bytes{largest->bytes})));
     }
   }

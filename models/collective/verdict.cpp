@@ -54,9 +54,8 @@ std::string congestion(const ResultRow& row) {
   const std::uint64_t dropped = probes.dropped + probes.lost;
   if (probes.pauses + probes.marked + cnps + dropped + repeated == 0) return "";
   const auto most = std::ranges::max_element(probes.ports, {}, &PortProbe::pauses);
-  const std::string by = probes.pauses > 0 && most != probes.ports.end() && most->pauses > 0
-                             ? " (most of " + most->link + ")"
-                             : "";
+  const std::string by =
+      most != probes.ports.end() && most->pauses > 0 ? " (most of " + most->link + ")" : "";
   return fmt::format(
       "its packets at {}: {} pauses{}, {} marked, {} congestion notifications, {} dropped or lost, "
       "{} sent again",

@@ -154,8 +154,8 @@ void set_nodes(const HostView& view, const Evidence& evidence, const ComparedHos
     const auto kinds = evidence.kinds.find(host);
     if (kinds == evidence.kinds.end() || is_of_networks(kinds->second)) continue;
     const bool is_listed = kinds->second.contains(EvidenceKind::kNcclTestsList);
-    names_agree = names_agree || (is_listed && !is_listed_alone(evidence, host)) ||
-                  (is_listed && host == hosts.reference);
+    const bool is_known = host == hosts.reference || !is_listed_alone(evidence, host);
+    names_agree = names_agree || (is_listed && is_known);
     ++(is_listed ? listed : others);
   }
   std::int64_t nodes =
@@ -251,9 +251,9 @@ void note_bonds(TopologySpec& spec) {
   if (bonds.empty()) return;
   spec.notes.push_back(
       known_names(bonds) +
-      ": bonds of two ports, drawn with one, of the rate that ibstat says. A queue "
-      "pair takes one of the two; that several (NCCL_IB_QPS_PER_CONNECTION=2) may "
-      "take both is not modelled");
+      ": bonds of two ports, drawn with one, of the rate that ibstat says. A queue pair takes one "
+      "of "
+      "the two; that several (NCCL_IB_QPS_PER_CONNECTION=2) may take both is not modelled");
 }
 
 }  // namespace

@@ -12,8 +12,7 @@ namespace weft {
 std::string gpu_part_named(std::string_view product);
 std::string nic_part_named(std::string_view product);
 /// The same of a GPU as users write it: in small letters ("a100-sxm4-80gb"), with Kubernetes'
-/// dashes
-/// ("NVIDIA-H100-80GB-HBM3").
+/// dashes ("NVIDIA-H100-80GB-HBM3").
 std::string gpu_part_meant(std::string_view name);
 
 /// A GPU's name as nvidia-smi prints it since driver 455: before, and in nccl-tests, it is without
