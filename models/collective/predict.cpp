@@ -80,6 +80,8 @@ bool is_drawn(const Ready& ready) {
          ready.machine.routing().decides(ready.machine.fabric());
 }
 
+bool runs_every_rank(const Ready& ready) { return is_drawn(ready) || !ready.options.folds; }
+
 /// Refuses what would run for hours or fill the memory: a ring's work and an all-to-all's
 /// connections grow with the square of the ranks. What folding saves is not counted.
 void refuse_endless(const Ready& ready, const std::vector<RowTask>& tasks) {
@@ -104,7 +106,8 @@ void refuse_endless(const Ready& ready, const std::vector<RowTask>& tasks) {
 double seconds_of(const Ready& ready, const RowTask& task) {
   const PlanSize size = size_of(task, ready.machine, ready.schedules);
   const double launches = launches_of(ready, task);
-  return is_drawn(ready) ? whole_seconds(size, launches, false) : task_seconds(size, launches);
+  if (!runs_every_rank(ready)) return task_seconds(size, launches);
+  return whole_seconds(size, launches, ready.machine.has_one_switch());
 }
 
 /// Says how long it will take, if that is long.
@@ -114,9 +117,13 @@ void tell_long(const Ready& ready, const std::vector<RowTask>& tasks) {
   double seconds = 0;
   for (const RowTask& task : tasks) seconds += seconds_of(ready, task);
   if (seconds < kLongRun) return;
-  if (!is_drawn(ready)) {
+  if (!runs_every_rank(ready)) {
     return tell(
         fmt::format("up to about {}: less where much of it is alike", of_one_core(seconds)));
+  }
+  if (!is_drawn(ready)) {
+    return tell(
+        fmt::format("about {}: every rank is simulated (--unfolded)", of_one_core(seconds)));
   }
   tell(fmt::format(
       "about {}: every rank is simulated, as a hash lays each connection on one of equal ways "

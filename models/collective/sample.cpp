@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <map>
 #include <numeric>
@@ -281,17 +282,34 @@ StandIn Samples::of(Op op, Bytes bytes, MemoryPath path) {
     const Sample& sample = sample_of(rings->nodes, nodes, path, rings->network);
     if (!stands_for(sample.schedules.at(path), cluster, op, choice)) return {};
     if (is_chain(op)) return of_chains(op, bytes, path, choice, *rings);
-    const auto most = static_cast<std::uint32_t>(Sample::kMostRingRanks / gpus);
     return of_nodes_alike(
         bytes, path,
         {.sampled = rings->nodes,
-         .most = std::max(most, kLeastExtended),
+         .most = most_nodes_of_rings(sample, op, bytes, path, choice),
          .sent = [gpus](std::uint32_t n) { return static_cast<double>(n * gpus) - 1; },
          .network = rings->network,
          .between = rings->between});
   }
   if (choice.algorithm == Algorithm::kPat) return of_pat(op, bytes, path, choice);
   return is_tree(choice) ? of_trees(op, bytes, path, choice) : StandIn{};
+}
+
+/// Nodes whose steps a ring's sample runs, a power of two. On one switch all its nodes do alike, on
+/// two leaves those of either, so that one of them, or half, run (fold).
+std::uint32_t Samples::most_nodes_of_rings(const Sample& sample, Op op, Bytes bytes,
+                                           MemoryPath path, const Choice& choice) const {
+  if (path == MemoryPath::kHostStaged) {
+    const std::size_t gpus = sample.fabric.count(DeviceKind::kGpu);
+    return std::max(static_cast<std::uint32_t>(Sample::kMostStagedRingRanks / gpus),
+                    kLeastExtended);
+  }
+  const std::uint32_t nodes = sample.fabric.nodes();
+  const std::uint32_t alike = sample.network && sample.network->has_two_leaves() ? 2 : nodes;
+  const Schedule schedule = always(choice, sample.schedules.at(path));
+  const double of_all = plan_size(sample.devices, schedule, op, bytes).transfers / alike;
+  const double most = sample.stands_for * Sample::kMostRingTransfers / of_all;
+  return std::max(std::bit_floor(static_cast<std::uint32_t>(std::min(most, 0x1p31))),
+                  kLeastExtended);
 }
 
 /// One of many launches goes on everywhere at once: a few nodes stand for all. A launch alone goes
@@ -334,7 +352,7 @@ StandIn Samples::of_pat(Op op, Bytes bytes, MemoryPath path, const Choice& choic
   if (!stands_for(sample.schedules.at(path), schedules_.at(path), op, choice)) return {};
   return of_nodes_alike(bytes, path,
                         {.sampled = Sample::kOfPat,
-                         .most = static_cast<std::uint32_t>(Sample::kMostRingRanks),
+                         .most = static_cast<std::uint32_t>(Sample::kMostPatRanks),
                          .sent = [](std::uint32_t n) { return n - 1.0; },
                          .network = network});
 }

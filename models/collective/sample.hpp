@@ -39,9 +39,9 @@ using Schedules = std::map<MemoryPath, Schedule>;
 /// A node's programs only take the steps of as many ranks as the cluster has. So they do in an
 /// all-to-all, whose rounds are the same for every node: what a node sends to so many others, each
 /// so many nodes away, it sends here to the few that there are. Both are exact but for the order of
-/// what happens at one instant. Beyond kMostRingRanks and kMostAllToAll they stand for fewer nodes,
-/// which move as much for each, and the time is extended: each further node adds its steps or its
-/// round.
+/// what happens at one instant. Beyond kMostRingTransfers and kMostAllToAll they stand for fewer
+/// nodes, which move as much for each, and the time is extended: each further node adds its steps
+/// or its round.
 ///
 /// So they do in PAT, where each rank does the same with those 1, 2, 4, ... ranks further on.
 ///
@@ -65,8 +65,12 @@ struct Sample {
   static constexpr std::uint32_t kOfAllToAlls = 2;   ///< nodes
   /// Nodes: a multiple of what a ring repeats itself by, not of a power of two of PAT's.
   static constexpr std::uint32_t kOfPat = 6;
-  /// Ranks whose ring the sample runs step by step; its cost grows with the steps.
-  static constexpr std::size_t kMostRingRanks = 4096;
+  /// Transfers of a ring's sample, of nodes that differ, that are run step by step: a second's.
+  static constexpr double kMostRingTransfers = 1e6;
+  /// Host-staged, ranks: such rings may settle after thousands of steps only (see the page).
+  static constexpr std::size_t kMostStagedRingRanks = 4096;
+  /// Ranks of PAT, likewise.
+  static constexpr std::size_t kMostPatRanks = 4096;
   /// Ranks x GPUs that share a NIC whose all-to-all the sample runs round by round: sends wait for
   /// each other at a NIC, so the cost grows with the square.
   static constexpr std::size_t kMostAllToAll = 4096;
@@ -195,6 +199,8 @@ class Samples {
     std::optional<Cause> between{};
   };
   std::optional<RingSample> sample_of_rings(MemoryPath path, const Choice& choice);
+  std::uint32_t most_nodes_of_rings(const Sample& sample, Op op, Bytes bytes, MemoryPath path,
+                                    const Choice& choice) const;
   StandIn of_chains(Op op, Bytes bytes, MemoryPath path, const Choice& choice,
                     const RingSample& rings);
   StandIn of_pat(Op op, Bytes bytes, MemoryPath path, const Choice& choice);
