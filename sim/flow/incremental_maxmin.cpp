@@ -15,25 +15,9 @@ using flow::kTie;
 constexpr double kSurelyBelow = 1.0 - 1e-9;
 // Seeds may come early but never late; this covers the rounding in a server's summed load.
 constexpr double kEarly = 1.0 - 1e-6;
-// Levels no further apart than this may be the same.
-constexpr double kMaybeSame = 1.0 + 1e-6;
-// Takes back what multiplying and dividing by a weight may have added.
-constexpr double kRounded = 1.0 - 1e-13;
-// Sums of what flows could take are whole bytes/s, so that they do not drift. A flow counts at most
-// this much (8.8e12), which leaves room for a million flows on a server.
-constexpr double kMostBytesPerS = 8796093022208.0;
-
 // Of false and true: what to multiply with, or to add, to keep a number if true.
 constexpr double kFactor[] = {0.0, 1.0};
 constexpr double kGap[] = {std::numeric_limits<double>::infinity(), 0.0};
-
-std::int64_t whole_bytes_per_s(double rate) {
-  return static_cast<std::int64_t>(std::ceil(std::min(rate * kRounded, kMostBytesPerS)));
-}
-
-std::int64_t fills_above(double capacity) {
-  return static_cast<std::int64_t>(std::min(capacity, kMostBytesPerS - 1.0));
-}
 
 void rise_to(double level, double load, double& left, double& measured_at) {
   left -= (level - measured_at) * load;
@@ -42,138 +26,11 @@ void rise_to(double level, double load, double& left, double& measured_at) {
 
 }  // namespace
 
-std::uint32_t IncrementalMaxMin::add_server(double capacity) {
-  waters_.emplace_back();
-  levels_.push_back(0.0);
-  Server& s = servers_.emplace_back();
-  s.capacity = capacity;
-  s.fills_above = fills_above(capacity);
-  bundles_on_.emplace_back();
-  return static_cast<std::uint32_t>(servers_.size() - 1);
-}
-
-std::uint32_t IncrementalMaxMin::add_route(std::span<const RouteUse> uses, double cap,
-                                           double share) {
-  Route route{.begin = static_cast<std::uint32_t>(route_uses_.size()),
-              .count = static_cast<std::uint32_t>(uses.size()),
-              .share = share,
-              .cap_level = cap / share,
-              .bound_level = 0,
-              .bound_limiter = kOwnCap};
-  for (const RouteUse& use : uses) {
-    route_uses_.push_back(use);
-    route_loads_.push_back({.per_level = use.weight * share, .at_bound = 0});
-  }
-  find_bound(route);
-  for (std::uint32_t i = 0; i < route.count; ++i) route_bundles_.push_back(bundle_of(route, i));
-  routes_.push_back(route);
-  return static_cast<std::uint32_t>(routes_.size() - 1);
-}
-
-void IncrementalMaxMin::find_bound(Route& route) {
-  route.bound_level = route.cap_level;
-  route.bound_limiter = kOwnCap;
-  for (std::uint32_t i = route.begin; i < route.begin + route.count; ++i) {
-    const std::uint32_t server = route_uses_[i].server;
-    const double level = servers_[server].capacity / route_loads_[i].per_level;
-    if (level < route.bound_level) {
-      route.bound_level = level;
-      route.bound_limiter = server;
-    }
-  }
-  for (std::uint32_t i = route.begin; i < route.begin + route.count; ++i) {
-    // Rounded so that a flow alone never counts as more than its server.
-    route_loads_[i].at_bound = whole_bytes_per_s(route_loads_[i].per_level * route.bound_level);
-  }
-}
-
-// Of the other servers that a route crosses the one that would be full first; of several the
-// nearest. Of a trunk the nearest branch, though what a route answers might hold it to less: in its
-// branch an answer shares the room of all that goes its way. kNone: there is none.
-std::uint32_t IncrementalMaxMin::neck(const Route& route, std::uint32_t use) const {
-  const auto load = [&](std::uint32_t i) { return route_loads_[route.begin + i].per_level; };
-  const auto level = [&](std::uint32_t i) {
-    return servers_[route_uses_[route.begin + i].server].capacity / load(i);
-  };
-  const auto is_branch = [&](std::uint32_t i) {
-    const bool is_like = load(i) < 2 * load(use) && load(use) < 2 * load(i);
-    return is_like && 2 * level(i) < level(use);
-  };
-  const auto distance = [use](std::uint32_t i) { return i < use ? use - i : i - use; };
-  const auto is_better = [&](std::uint32_t i, std::uint32_t than) {
-    if (is_branch(i) != is_branch(than)) return is_branch(i);
-    const bool is_nearer = distance(i) < distance(than);
-    if (is_branch(i)) return is_nearer;
-    return level(i) * kMaybeSame < level(than) ||
-           (is_nearer && level(i) < level(than) * kMaybeSame);
-  };
-  std::uint32_t best = kNone;
-  for (std::uint32_t i = 0; i < route.count; ++i) {
-    if (i != use && (best == kNone || is_better(i, best))) best = i;
-  }
-  return best;
-}
-
-// The bundle to which flows of a route belong on its server number `use`.
-std::uint32_t IncrementalMaxMin::bundle_of(const Route& route, std::uint32_t use) {
-  const std::uint32_t server = route_uses_[route.begin + use].server;
-  const std::uint32_t narrow = neck(route, use);
-  std::uint32_t by = kNone;
-  double ratio = 0;
-  if (narrow != kNone) {
-    by = route_uses_[route.begin + narrow].server;
-    ratio =
-        route_loads_[route.begin + use].per_level / route_loads_[route.begin + narrow].per_level;
-  }
-  std::vector<std::uint32_t>& known = bundles_on_[server];
-  const auto same = std::find_if(known.begin(), known.end(),
-                                 [&](std::uint32_t b) { return bundles_[b].neck == by; });
-  const bool is_new = same == known.end();
-  const auto index = is_new ? static_cast<std::uint32_t>(bundles_.size()) : *same;
-  if (is_new) {
-    bundles_.push_back({.server = server, .neck = by});
-    known.push_back(index);
-  }
-  Bundle& bundle = bundles_[index];
-  const std::int64_t before = bundle.most();
-  bundle.ratio = std::max(bundle.ratio, ratio);
-  find_most(bundle);
-  servers_[server].at_most += bundle.most() - before;
-  return index;
-}
-
-// Servers that keep each other from being full might else none of them be followed. So a neck
-// counts as a bit wider, unless its capacity is smaller: of those there is no circle.
-void IncrementalMaxMin::find_most(Bundle& bundle) const {
-  if (bundle.neck == kNone) return;
-  const double capacity = servers_[bundle.neck].capacity;
-  const double margin = capacity < servers_[bundle.server].capacity ? 1.0 : kMaybeSame;
-  bundle.through_neck = whole_bytes_per_s(bundle.ratio * capacity * margin);
-}
-
 void IncrementalMaxMin::add_to_bundle(std::uint32_t index, std::int64_t at_bound) {
   Bundle& bundle = bundles_[index];
   const std::int64_t before = bundle.most();
   bundle.at_bound += at_bound;
   servers_[bundle.server].at_most += bundle.most() - before;
-}
-
-void IncrementalMaxMin::refresh_bounds() {
-  for (Route& route : routes_) find_bound(route);
-  for (Bundle& bundle : bundles_) {
-    bundle.at_bound = servers_[bundle.server].at_most = 0;
-    find_most(bundle);
-  }
-  for (Bound& bound : bounds_) {
-    bound.level = routes_[bound.route].bound_level;
-    bound.limiter = routes_[bound.route].bound_limiter;
-  }
-  for (const Server& s : servers_) {
-    for (const User& u : s.users) {
-      const std::uint32_t use = routes_[bounds_[u.slot].route].begin + u.use;
-      add_to_bundle(route_bundles_[use], route_loads_[use].at_bound);
-    }
-  }
 }
 
 std::uint32_t IncrementalMaxMin::take_links(std::uint32_t count) {
@@ -250,14 +107,6 @@ void IncrementalMaxMin::remove_flow(std::uint32_t slot) {
   }
   if (flow.link_count > kFewLinks) free_links_[flow.link_count].push_back(flow.more_links);
   free_slots_.push_back(slot);
-}
-
-void IncrementalMaxMin::set_capacity(std::uint32_t server, double capacity) {
-  Server& s = servers_[server];
-  if (s.capacity == capacity) return;
-  s.capacity = capacity;
-  s.fills_above = fills_above(capacity);
-  capacity_changed_.push_back(server);
 }
 
 void IncrementalMaxMin::seed(std::uint32_t server, double level) {
@@ -540,9 +389,7 @@ void IncrementalMaxMin::close(std::uint32_t server) {
   if (w.open == 0) return;
   w.open = 0;
   --unsettled_;
-  const double before = levels_[server];
-  const bool same = w.limits > 0 && std::abs(before - level_) <= kTie * level_;
-  const double level = same ? before : level_;
+  const double level = level_of(server, level_);
   for (std::uint32_t i = w.open_begin; i < w.open_end; ++i) {
     const std::uint32_t slot = opens_[i].slot;
     if (state(flows_[slot]) != State::kFixed) stop_at(slot, server, level);
@@ -553,16 +400,42 @@ void IncrementalMaxMin::stop_at(std::uint32_t slot, std::uint32_t server, double
   Flow& flow = flows_[slot];
   const bool as_before = state(flow) == State::kAsBefore;
   set_state(flow, State::kFixed);
+  const std::uint32_t by = first_full(flow, server);
+  if (by != server) level = level_of(by, level);
   if (as_before && std::abs(flow.level - level) <= kTie * level) {
     // The same rate; the same limiter too, where that still stands.
     const bool limiter_stands =
-        flow.limiter == server || flow.limiter == kOwnCap || !is_disturbed(waters_[flow.limiter]);
+        flow.limiter == by || flow.limiter == kOwnCap || !is_disturbed(waters_[flow.limiter]);
     settle(flow, server, false);
-    if (!limiter_stands) change(slot, level, server);
+    if (!limiter_stands) change(slot, level, by);
     return;
   }
-  change(slot, level, server);
+  change(slot, level, by);
   settle(flow, server, as_before);
+}
+
+// Of the servers that fill at this level, this one among them, the first on the flow's way: which
+// is handled first is a matter of rounding.
+std::uint32_t IncrementalMaxMin::first_full(Flow& flow, std::uint32_t server) {
+  if (opens_[flow.open_at].next == kNone) return server;  // it is open nowhere else
+  for (const Link& link : links(flow)) {
+    if (link.server == server) break;
+    const Water& w = waters_[link.server];
+    if (!is_disturbed(w) || w.open == 0) continue;
+    if (w.left - (level_ - w.level) * w.load <= kTie * level_ * w.load) return link.server;
+  }
+  return server;
+}
+
+// Where a server is full: at the level of the flows that it limits already, if that is the same but
+// for rounding.
+double IncrementalMaxMin::level_of(std::uint32_t server, double level) const {
+  const Water& w = waters_[server];
+  const double before = levels_[server];
+  const double apart = std::abs(before - level);
+  const bool same = w.limits > 0 && apart <= (1.0 - kSurelyBelow) * level &&
+                    apart * w.load <= 4 * kTie * servers_[server].capacity;
+  return same ? before : level;
 }
 
 // Takes a flow just fixed off the water of the servers where it was open. A flow that got less than

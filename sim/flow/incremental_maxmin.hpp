@@ -234,6 +234,8 @@ class IncrementalMaxMin {
   void push_bound(std::uint32_t slot);
   void close(std::uint32_t server);
   void stop_at(std::uint32_t slot, std::uint32_t server, double level);
+  std::uint32_t first_full(Flow& flow, std::uint32_t server);
+  double level_of(std::uint32_t server, double level) const;
   void settle(Flow& flow, std::uint32_t except, bool disturb_limiting);
   void change(std::uint32_t slot, double level, std::uint32_t limiter);
   std::uint32_t take_slot();

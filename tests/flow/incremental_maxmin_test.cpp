@@ -206,6 +206,25 @@ struct Lines {
   }
 };
 
+// 0.3 a flow on either, though 0.1 + 0.2 is not 0.3: which fills first is a matter of rounding.
+TEST(IncrementalMaxMin, OfServersThatFillTogetherTheFirstOnTheWayLimits) {
+  for (const bool is_upstream_first : {true, false}) {
+    Lines l;
+    const auto up = l.solver.add_server(is_upstream_first ? 0.9 : 3 * (0.1 + 0.2));
+    const auto down = l.solver.add_server(is_upstream_first ? 3 * (0.1 + 0.2) : 0.9);
+    const auto there = l.route({{up, 1}, {down, 1}});
+    const auto back = l.route({{down, 1}, {up, 1}});
+    std::vector<std::uint32_t> flows;
+    for (const std::uint32_t route : {there, back, there}) {
+      flows.push_back(l.solver.add_flow(route));
+    }
+    l.solver.solve();
+    EXPECT_EQ(l.solver.limiter(flows[0]), up);
+    EXPECT_EQ(l.solver.limiter(flows[1]), down);
+    EXPECT_EQ(l.solver.limiter(flows[2]), up);
+  }
+}
+
 TEST(IncrementalMaxMin, AFinishOnAnUnsaturatedServerTouchesNobody) {
   // Both flows are held by their own links (10 each); the shared link of 100 is never full.
   Lines l;
